@@ -1,0 +1,33 @@
+# How every target of the library and its tests is compiled.
+
+set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wpointer-arith -Wvla -Wundef -Wwrite-strings)
+set(WEFT_HARDENING -fno-strict-aliasing -fno-omit-frame-pointer
+  -fstack-protector-strong -fstack-clash-protection)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
+  list(APPEND WEFT_HARDENING -fcf-protection=branch)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
+  list(APPEND WEFT_HARDENING -mbranch-protection=standard)
+endif()
+set(WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
+if(WEFT_SANITIZE)
+  list(REMOVE_ITEM WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
+endif()
+
+function(weft_compile target)
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON
+    C_STANDARD_REQUIRED ON C_VISIBILITY_PRESET hidden)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:C>:${WEFT_WARNINGS}> ${WEFT_HARDENING}
+    $<$<CONFIG:Release>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>
+    $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+  if(WEFT_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE}
+      -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE})
+  endif()
+  if(WEFT_COVERAGE)
+    target_compile_options(${target} PUBLIC --coverage -O0)
+    target_link_options(${target} PUBLIC --coverage)
+  endif()
+endfunction()

@@ -1,0 +1,7 @@
+/* weft/weft.h - all of weft. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <weft/base.h>
+
+#endif

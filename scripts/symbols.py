@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Check that the library's objects reach the outside only through the sys table.
+
+Every undefined symbol of every object must be one of ours or on the short list of
+pure functions below.  The objects of src/base/os_*.c are the door itself and may
+use what they like, except other people's atomics and I/O streams.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PURE = set("""
+memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strnlen
+strrchr snprintf vsnprintf
+__memcpy_chk __memmove_chk __memset_chk __snprintf_chk __vsnprintf_chk
+__stack_chk_fail _GLOBAL_OFFSET_TABLE_ __tls_get_addr
+""".split())
+
+
+def undefined(archive):
+    """Yield (object, symbol) for every undefined symbol of `archive`."""
+    out = subprocess.run(["nm", "-u", str(archive)], check=True,
+                         capture_output=True, text=True).stdout
+    member = Path(archive).name
+    for line in out.splitlines():
+        head = re.match(r"(\S+):$", line)
+        if head:
+            member = head.group(1)
+        elif line.strip():
+            yield member, line.split()[-1].split("@")[0]
+
+
+def findings(archive):
+    return [(member, symbol) for member, symbol in undefined(archive)
+            if not member.startswith("os_")
+            and not symbol.startswith("weft_")
+            and symbol not in PURE]
+
+
+def self_test(compiler):
+    """A planted call of malloc must be found, and a clean object pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = []
+        for name, body in (("bad", "return malloc(1);"), ("good", "return 0;")):
+            source = Path(folder) / f"{name}.c"
+            source.write_text(f"#include <stdlib.h>\nvoid *f(void) {{ {body} }}\n")
+            obj = source.with_suffix(".o")
+            subprocess.run([compiler, "-O0", "-c", source, "-o", obj], check=True)
+            counts.append(len(findings(obj)))
+    print(f"symbols self-test: planted call found: {counts[0] == 1}")
+    return 0 if counts == [1, 0] else 1
+
+
+def main(args):
+    if len(args) == 2 and args[0] == "--self-test":
+        return self_test(args[1])
+    if len(args) != 1:
+        print("usage: symbols.py ARCHIVE | --self-test CC", file=sys.stderr)
+        return 2
+    seen = list(undefined(args[0]))
+    bad = findings(args[0])
+    for member, symbol in bad:
+        print(f"{member}: {symbol}: not through the sys table")
+    print(f"symbols: {len(seen)} references, {len(bad)} outside the table")
+    return 1 if bad or not seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

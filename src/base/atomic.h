@@ -1,0 +1,126 @@
+/* atomic.h - every atomic operation of the library, and nothing else has any.
+ *
+ * Atomics are structs, so that a plain access does not compile.  The order is
+ * written at each call; which other call it pairs with stands in a comment there.
+ *
+ * In the release build these are the compiler's builtins.  Built with
+ * WEFT__HOOK_ATOMICS each becomes one call of weft__atomic_hook, by which the
+ * simulator chooses the next thread and the schedule explorer chooses the thread
+ * and, for a load, which of the stores allowed by the memory model it sees.  Plain
+ * memory that one thread writes and another reads goes through weft__put() and
+ * weft__get(), so that the explorer can tell a race on it.
+ */
+#ifndef WEFT_BASE_ATOMIC_H
+#define WEFT_BASE_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct { uint32_t raw; } weft__a32;
+typedef struct { uint64_t raw; } weft__a64;
+typedef struct { uintptr_t raw; } weft__aptr; /* a pointer, with tags if wanted */
+
+enum {
+	WEFT__RELAXED = __ATOMIC_RELAXED,
+	WEFT__ACQUIRE = __ATOMIC_ACQUIRE,
+	WEFT__RELEASE = __ATOMIC_RELEASE,
+	WEFT__ACQ_REL = __ATOMIC_ACQ_REL,
+	WEFT__SEQ_CST = __ATOMIC_SEQ_CST,
+};
+
+enum weft__atomic_kind {
+	WEFT__LOAD, WEFT__STORE, WEFT__EXCHANGE, WEFT__ADD, WEFT__OR,
+	WEFT__CAS,   /* fails with the order WEFT__RELAXED */
+	WEFT__READ,  /* plain memory, by weft__get() */
+	WEFT__WRITE, /* plain memory, by weft__put() */
+};
+
+struct weft__atomic_call {
+	enum weft__atomic_kind kind;
+	int         order;
+	void       *addr;
+	uint32_t    size;     /* 4 or 8 bytes */
+	uint64_t    value;    /* stored, added or exchanged in */
+	uint64_t    expected; /* of WEFT__CAS */
+	const char *file;     /* where the call stands; with `line` its name */
+	int         line;
+};
+
+/* Does the call and returns what was there before; for plain memory it is told,
+ * and the caller does the access.  A CAS has succeeded if that is `expected`. */
+typedef uint64_t (*weft__atomic_fn)(const struct weft__atomic_call *call);
+
+#ifdef WEFT__HOOK_ATOMICS
+
+extern weft__atomic_fn weft__atomic_hook; /* never NULL */
+
+/* Does `call` as the hardware would, without a choice. */
+uint64_t weft__atomic_do(const struct weft__atomic_call *call);
+
+#define weft__atomic(kind_, a, order_, value_, expected_)                      \
+	weft__atomic_hook(&(const struct weft__atomic_call){                   \
+		.kind = (kind_), .order = (order_), .addr = &(a)->raw,         \
+		.size = sizeof (a)->raw, .value = (uint64_t)(value_),          \
+		.expected = (uint64_t)(expected_), .file = __FILE__,           \
+		.line = __LINE__ })
+
+#define weft__load(a, order) \
+	((__typeof__((a)->raw))weft__atomic(WEFT__LOAD, a, order, 0, 0))
+#define weft__store(a, value, order) \
+	((void)weft__atomic(WEFT__STORE, a, order, value, 0))
+#define weft__exchange(a, value, order) \
+	((__typeof__((a)->raw))weft__atomic(WEFT__EXCHANGE, a, order, value, 0))
+#define weft__add(a, value, order) \
+	((__typeof__((a)->raw))weft__atomic(WEFT__ADD, a, order, value, 0))
+#define weft__or(a, value, order) \
+	((__typeof__((a)->raw))weft__atomic(WEFT__OR, a, order, value, 0))
+#define weft__cas(a, expected, value, order)                                   \
+	__extension__({                                                        \
+		__typeof__(expected) want_ = (expected);                       \
+		__typeof__(*want_) seen_ = (__typeof__(*want_))weft__atomic(   \
+			WEFT__CAS, a, order, value, *want_);                   \
+		bool done_ = seen_ == *want_;                                  \
+		*want_ = seen_;                                                \
+		done_;                                                         \
+	})
+
+#define weft__plain(kind_, place)                                              \
+	weft__atomic_hook(&(const struct weft__atomic_call){                   \
+		.kind = (kind_), .addr = (void *)(uintptr_t)&(place),          \
+		.size = sizeof(place), .file = __FILE__, .line = __LINE__ })
+#define weft__get(place) (weft__plain(WEFT__READ, place), (place))
+#define weft__put(place, value) \
+	((void)(weft__plain(WEFT__WRITE, place), ((place) = (value))))
+
+#else
+
+/* The value; and what was there before exchange, add and or. */
+#define weft__load(a, order) __atomic_load_n(&(a)->raw, order)
+#define weft__store(a, value, order) __atomic_store_n(&(a)->raw, value, order)
+#define weft__exchange(a, value, order) \
+	__atomic_exchange_n(&(a)->raw, value, order)
+#define weft__add(a, value, order) __atomic_fetch_add(&(a)->raw, value, order)
+#define weft__or(a, value, order) __atomic_fetch_or(&(a)->raw, value, order)
+
+/* Compare and exchange: true if done.  *expected becomes what was seen. */
+#define weft__cas(a, expected, value, order)                                   \
+	__atomic_compare_exchange_n(&(a)->raw, expected, value, false, order,  \
+	                            WEFT__RELAXED)
+
+#define weft__get(place)        (place)
+#define weft__put(place, value) ((void)((place) = (value)))
+
+#endif
+
+/* Tell the CPU that this is a spin. */
+static inline void
+weft__pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* build.h - what this build is, as constants that code can test without #if. */
+#ifndef WEFT_BASE_BUILD_H
+#define WEFT_BASE_BUILD_H
+
+/* Misuse of the API ends the process with a message, instead of an error. */
+#ifdef WEFT_DEBUG
+#define WEFT__DEBUG 1
+#else
+#define WEFT__DEBUG 0
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/* os.h - the parts of the real sys table, shared between its two versions.
+ *
+ * os_posix.c has what every POSIX system can do; os_linux.c adds the futex, epoll
+ * and eventfd, os_portable.c does without.  The build takes one of the latter,
+ * which defines weft__sys_real.
+ */
+#ifndef WEFT_BASE_OS_H
+#define WEFT_BASE_OS_H
+
+#include "base/sys.h"
+
+void    *weft__os_alloc(size_t size);
+void    *weft__os_resize(void *mem, size_t size);
+void     weft__os_release(void *mem);
+uint64_t weft__os_now(void);
+void     weft__os_yield(void);
+int      weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out);
+int      weft__os_thread_join(uint64_t thread);
+struct weft__thread *weft__os_thread_self(void);
+int      weft__os_at_fork(void (*fn)(void));
+
+int      weft__os_close(int fd);
+int64_t  weft__os_read(int fd, void *buf, size_t size);
+int64_t  weft__os_write(int fd, const void *buf, size_t size);
+int      weft__os_set_nonblock(int fd);
+int      weft__os_set_cloexec(int fd);
+int      weft__os_kind(int fd);
+
+int      weft__os_bind(int fd, const struct sockaddr *addr, socklen_t size);
+int      weft__os_listen(int fd, int backlog);
+int      weft__os_connect(int fd, const struct sockaddr *addr, socklen_t size);
+int      weft__os_so_error(int fd, int *out);
+int      weft__os_shutdown(int fd, int how);
+int      weft__os_sockname(int fd, struct sockaddr *addr, socklen_t *size);
+int64_t  weft__os_recv(int fd, void *buf, size_t size, int flags);
+int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
+int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
+int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
+
+/* The members of the table that os_posix.c has. */
+#define WEFT__OS_POSIX \
+	.alloc = weft__os_alloc, \
+	.resize = weft__os_resize, \
+	.release = weft__os_release, \
+	.now = weft__os_now, \
+	.yield = weft__os_yield, \
+	.thread_start = weft__os_thread_start, \
+	.thread_join = weft__os_thread_join, \
+	.thread_self = weft__os_thread_self, \
+	.at_fork = weft__os_at_fork, \
+	.close = weft__os_close, \
+	.read = weft__os_read, \
+	.write = weft__os_write, \
+	.set_nonblock = weft__os_set_nonblock, \
+	.kind = weft__os_kind, \
+	.bind = weft__os_bind, \
+	.listen = weft__os_listen, \
+	.connect = weft__os_connect, \
+	.so_error = weft__os_so_error, \
+	.shutdown = weft__os_shutdown, \
+	.sockname = weft__os_sockname, \
+	.recv = weft__os_recv, \
+	.send = weft__os_send, \
+	.recvmsg = weft__os_recvmsg, \
+	.sendmsg = weft__os_sendmsg
+
+/* A result of a system call as >= 0 or -errno. */
+int64_t  weft__os_result(int64_t rc);
+
+/* Print `message`, if there is one, and die. */
+_Noreturn void weft__os_abort(const char *message);
+
+/* Whole milliseconds, rounded up, so that no sleep ends early; -1 for none. */
+int      weft__os_ms(int64_t timeout_ns);
+
+/* What allocation goes to, as given to weft_set_hooks(); see hooks.c. */
+extern weft_hooks weft__hooks;
+extern weft__a32  weft__hooks_used; /* 1 once something was allocated */
+
+#endif

@@ -1,0 +1,218 @@
+/* os_linux.c - the real sys table on Linux: futex, epoll, eventfd, cgroups. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/os.h"
+
+static struct timespec
+to_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / WEFT_S),
+		                  .tv_nsec = (long)(ns % WEFT_S) };
+}
+
+static int
+os_random(void *buf, size_t size)
+{
+	char *at = buf;
+
+	while (size > 0) {
+		int64_t n = weft__os_result(getrandom(at, size, 0));
+
+		if (n < 0 && n != -EINTR)
+			return (int)n;
+		if (n > 0) {
+			at += n;
+			size -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int
+os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+{
+	struct timespec until = to_timespec(deadline_ns);
+
+	/* FUTEX_WAIT_BITSET is the one that takes an absolute monotonic time. */
+	return (int)weft__os_result(syscall(
+		SYS_futex, &word->raw, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+		value, deadline_ns == WEFT_NEVER ? NULL : &until, NULL,
+		FUTEX_BITSET_MATCH_ANY));
+}
+
+static void
+os_unpark(weft__a32 *word)
+{
+	/* Cannot fail on an address that is ours; waking nobody is no error. */
+	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
+	              1);
+}
+
+/* --- CPUs --------------------------------------------------------------- */
+
+/* Whole CPUs that the quota in `path` (cpu.max: "200000 100000") allows; `most`
+ * if there is none. */
+static int
+quota_of(const char *path, int most)
+{
+	char text[64];
+	char *end;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	long quota, period;
+
+	if (fd < 0)
+		return most;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return most;
+	text[n] = '\0';
+	quota = strtol(text, &end, 10);
+	if (end == text) /* "max" */
+		return most;
+	period = strtol(end, NULL, 10);
+	if (quota <= 0 || period <= 0 || quota / period >= most)
+		return most;
+	return (int)(quota / period);
+}
+
+/* The smallest quota from this process's control group up to the root. */
+static int
+cgroup_quota(int most)
+{
+	char group[512], path[600];
+	char *slash;
+	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, group, sizeof(group) - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 3
+	    || memcmp(group, "0::", 3) != 0) /* not the unified hierarchy */
+		return most;
+	group[n] = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	for (;;) {
+		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max",
+		               group + 3);
+		most = quota_of(path, most);
+		slash = strrchr(group + 3, '/');
+		if (!slash)
+			return most;
+		*slash = '\0';
+	}
+}
+
+static int
+os_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return cgroup_quota(CPU_COUNT(&set));
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+static int
+os_pipe(int out[2])
+{
+	return (int)weft__os_result(pipe2(out, O_CLOEXEC | O_NONBLOCK));
+}
+
+static int
+os_socket(int domain, int type, int protocol)
+{
+	return (int)weft__os_result(
+		socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
+}
+
+static int
+os_accept(int fd)
+{
+	return (int)weft__os_result(
+		accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+static int
+os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
+{
+	struct timespec timeout = to_timespec((uint64_t)timeout_ns);
+
+	return (int)weft__os_result(
+		ppoll(fds, count, timeout_ns < 0 ? NULL : &timeout, NULL));
+}
+
+static int
+os_epoll_create(void)
+{
+	return (int)weft__os_result(epoll_create1(EPOLL_CLOEXEC));
+}
+
+static int
+os_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
+{
+	return (int)weft__os_result(epoll_ctl(ep, op, fd, event));
+}
+
+static int
+os_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+	static weft__a32 old_kernel; /* before 5.11: no epoll_pwait2 */
+	struct timespec timeout = to_timespec((uint64_t)timeout_ns);
+	int rc = -ENOSYS;
+
+	if (timeout_ns
+	    <= 0) /* nothing to round, and the older call is cheaper */
+		return (int)weft__os_result(
+			epoll_wait(ep, events, max, timeout_ns < 0 ? -1 : 0));
+	if (!weft__load(&old_kernel, WEFT__RELAXED))
+		rc = (int)weft__os_result(
+			epoll_pwait2(ep, events, max, &timeout, NULL));
+	if (rc != -ENOSYS)
+		return rc;
+	weft__store(&old_kernel, 1, WEFT__RELAXED);
+	return (int)weft__os_result(
+		epoll_wait(ep, events, max, weft__os_ms(timeout_ns)));
+}
+
+static int
+os_eventfd(void)
+{
+	return (int)weft__os_result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+/* clang-format off */
+const struct weft__sys weft__sys_real = {
+	WEFT__OS_POSIX,
+	.random = os_random,
+	.park = os_park,
+	.unpark = os_unpark,
+	.cpus = os_cpus,
+	.pipe = os_pipe,
+	.socket = os_socket,
+	.accept = os_accept,
+	.poll = os_poll,
+	.epoll_create = os_epoll_create,
+	.epoll_ctl = os_epoll_ctl,
+	.epoll_wait = os_epoll_wait,
+	.eventfd = os_eventfd,
+};
+
+const struct weft__sys *weft__sys = &weft__sys_real;

@@ -1,0 +1,306 @@
+/* os_posix.c - the sys table's calls that every POSIX system has.
+ *
+ * Thin by intent: each does one call, turns -1 and errno into -errno, and adds the
+ * flags that the table promises (never blocks, never signals, close-on-exec).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/os.h"
+#include "base/thread.h"
+
+int64_t
+weft__os_result(int64_t rc)
+{
+	return rc < 0 ? -errno : rc;
+}
+
+int
+weft__os_ms(int64_t timeout_ns)
+{
+	if (timeout_ns < 0)
+		return -1;
+	if (timeout_ns > (int64_t)(INT_MAX - 1) * 1000000)
+		return INT_MAX;
+	return (int)((timeout_ns + 999999) / 1000000);
+}
+
+void
+weft__os_abort(const char *message)
+{
+	if (message && write(STDERR_FILENO, message, strlen(message)) > 0)
+		(void)!write(STDERR_FILENO, "\n", 1);
+	abort();
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+/* The flag is only ever set, so a relaxed look keeps its line shared. */
+static void
+note_use(void)
+{
+	if (!weft__load(&weft__hooks_used, WEFT__RELAXED))
+		weft__store(&weft__hooks_used, 1, WEFT__RELAXED);
+}
+
+void *
+weft__os_alloc(size_t size)
+{
+	note_use();
+	if (weft__hooks.alloc)
+		return weft__hooks.alloc(weft__hooks.arg, size);
+	return malloc(size);
+}
+
+void *
+weft__os_resize(void *mem, size_t size)
+{
+	note_use();
+	if (weft__hooks.resize)
+		return weft__hooks.resize(weft__hooks.arg, mem, size);
+	return realloc(mem, size);
+}
+
+void
+weft__os_release(void *mem)
+{
+	if (weft__hooks.release)
+		weft__hooks.release(weft__hooks.arg, mem);
+	else
+		free(mem);
+}
+
+/* --- clock and threads -------------------------------------------------- */
+
+uint64_t
+weft__os_now(void)
+{
+	struct timespec now;
+
+	/* It cannot fail: the clock is there and the address is good. */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * WEFT_S + (uint64_t)now.tv_nsec;
+}
+
+void
+weft__os_yield(void)
+{
+	(void)sched_yield();
+}
+
+struct start {
+	struct weft__thread_opts opts;
+	char name[16];
+};
+
+static void *
+thread_main(void *arg)
+{
+	struct start start = *(struct start *)arg;
+
+	free(arg);
+	if (start.name[0])
+		(void)pthread_setname_np(pthread_self(), start.name);
+	start.opts.fn(start.opts.arg);
+	return NULL;
+}
+
+int
+weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
+{
+	struct start *start = calloc(1, sizeof(*start));
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	if (!start)
+		return -ENOMEM;
+	start->opts = *opts;
+	if (opts->name)
+		memcpy(start->name, opts->name, strnlen(opts->name, 15));
+	/* The new thread inherits the mask; signals stay with the program's own. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, thread_main, start);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0) {
+		free(start);
+		return -rc;
+	}
+	*out = (uint64_t)thread;
+	return 0;
+}
+
+int
+weft__os_thread_join(uint64_t thread)
+{
+	return -pthread_join((pthread_t)thread, NULL);
+}
+
+static _Thread_local struct weft__thread storage;
+static pthread_key_t exit_key;
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+
+static void
+on_thread_exit(void *arg)
+{
+	weft__thread_end(arg);
+	weft__thread_ptr = NULL;
+}
+
+static void
+make_exit_key(void)
+{
+	/* Without a key, what an ending thread holds is leaked, and no more. */
+	(void)pthread_key_create(&exit_key, on_thread_exit);
+}
+
+struct weft__thread *
+weft__os_thread_self(void)
+{
+	(void)pthread_once(&exit_once, make_exit_key);
+	(void)pthread_setspecific(exit_key, &storage);
+	weft__thread_ptr = &storage;
+	return &storage;
+}
+
+int
+weft__os_at_fork(void (*fn)(void))
+{
+	return -pthread_atfork(NULL, NULL, fn);
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+int
+weft__os_close(int fd)
+{
+	/* Linux and POSIX 2024 agree that the number is gone, also after EINTR. */
+	int rc = (int)weft__os_result(close(fd));
+
+	return rc == -EINTR ? 0 : rc;
+}
+
+int64_t
+weft__os_read(int fd, void *buf, size_t size)
+{
+	return weft__os_result(read(fd, buf, size));
+}
+
+int64_t
+weft__os_write(int fd, const void *buf, size_t size)
+{
+	return weft__os_result(write(fd, buf, size));
+}
+
+static int
+add_flag(int fd, int get, int set, int flag)
+{
+	int flags = (int)weft__os_result(fcntl(fd, get));
+
+	if (flags < 0 || (flags & flag))
+		return flags < 0 ? flags : 0;
+	return (int)weft__os_result(fcntl(fd, set, flags | flag));
+}
+
+int
+weft__os_set_nonblock(int fd)
+{
+	return add_flag(fd, F_GETFL, F_SETFL, O_NONBLOCK);
+}
+
+int
+weft__os_set_cloexec(int fd)
+{
+	return add_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC);
+}
+
+int
+weft__os_kind(int fd)
+{
+	struct stat st;
+	int rc = (int)weft__os_result(fstat(fd, &st));
+
+	if (rc < 0)
+		return rc;
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		return WEFT__FD_FILE;
+	return S_ISSOCK(st.st_mode) ? WEFT__FD_SOCKET : WEFT__FD_OTHER;
+}
+
+/* --- sockets ------------------------------------------------------------ */
+
+int
+weft__os_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	return (int)weft__os_result(bind(fd, addr, size));
+}
+
+int
+weft__os_listen(int fd, int backlog)
+{
+	return (int)weft__os_result(listen(fd, backlog));
+}
+
+int
+weft__os_connect(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	return (int)weft__os_result(connect(fd, addr, size));
+}
+
+int
+weft__os_so_error(int fd, int *out)
+{
+	socklen_t size = sizeof(*out);
+
+	return (int)weft__os_result(
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, out, &size));
+}
+
+int
+weft__os_shutdown(int fd, int how)
+{
+	return (int)weft__os_result(shutdown(fd, how));
+}
+
+int
+weft__os_sockname(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	return (int)weft__os_result(getsockname(fd, addr, size));
+}
+
+int64_t
+weft__os_recv(int fd, void *buf, size_t size, int flags)
+{
+	return weft__os_result(recv(fd, buf, size, flags | MSG_DONTWAIT));
+}
+
+int64_t
+weft__os_send(int fd, const void *buf, size_t size, int flags)
+{
+	return weft__os_result(
+		send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+int64_t
+weft__os_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return weft__os_result(recvmsg(fd, msg, flags | MSG_DONTWAIT));
+}
+
+int64_t
+weft__os_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return weft__os_result(
+		sendmsg(fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+}

@@ -1,0 +1,120 @@
+/* sys.h - the one door to the outside: memory, clock, chance, threads, kernel.
+ *
+ * Every system call, allocation, clock reading and random number of the library
+ * goes through the table `weft__sys`.  It is the real one unless a test has put
+ * another in its place before the first use: one that counts and fails, or a whole
+ * simulated kernel.  Calls return >= 0 or -errno; errno itself is read nowhere else.
+ *
+ * Needs: nothing.  Thread: any; the pointer changes only while no other thread
+ * and no loop uses the library.
+ */
+#ifndef WEFT_BASE_SYS_H
+#define WEFT_BASE_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <weft/base.h>
+#include "base/atomic.h"
+
+struct epoll_event;
+struct msghdr;
+struct pollfd;
+struct sockaddr;
+struct weft__thread;
+
+/* What a descriptor is, as far as waiting for it goes. */
+enum {
+	WEFT__FD_FILE,   /* a regular file or directory: always ready */
+	WEFT__FD_SOCKET,
+	WEFT__FD_OTHER,  /* pipe, terminal, eventfd, ... */
+};
+
+struct weft__thread_opts {
+	const char *name; /* at most 15 bytes are kept; or NULL */
+	void      (*fn)(void *arg);
+	void       *arg;
+};
+
+struct weft__sys {
+	/* As malloc, realloc and free. */
+	void *(*alloc)(size_t size);
+	void *(*resize)(void *mem, size_t size);
+	void  (*release)(void *mem);
+
+	/* The monotonic clock in nanoseconds. */
+	uint64_t (*now)(void);
+
+	/* Fill `buf` with random bytes.  0 or -errno. */
+	int (*random)(void *buf, size_t size);
+
+	/* Sleep while *word == value, until unpark(word), the deadline, a signal or
+	 * no reason at all: 0, -EAGAIN if it was different, -ETIMEDOUT, -EINTR. */
+	int  (*park)(weft__a32 *word, uint32_t value, uint64_t deadline_ns);
+	void (*unpark)(weft__a32 *word); /* one of those that sleep there */
+
+	/* Let another thread run first. */
+	void (*yield)(void);
+
+	/* Start a thread with all signals blocked; fills `out` for join, which
+	 * waits for its end.  0 or -errno. */
+	int (*thread_start)(const struct weft__thread_opts *opts, uint64_t *out);
+	int (*thread_join)(uint64_t thread);
+
+	/* The calling thread's own struct, made at its first call and ended with
+	 * the thread. */
+	struct weft__thread *(*thread_self)(void);
+
+	/* Run `fn` in each forked child.  0 or -errno. */
+	int (*at_fork)(void (*fn)(void));
+
+	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
+	int (*cpus)(void);
+
+	/* Descriptors.  All that are made here are close-on-exec and non-blocking. */
+	int (*close)(int fd);
+	int64_t (*read)(int fd, void *buf, size_t size);
+	int64_t (*write)(int fd, const void *buf, size_t size);
+	int (*pipe)(int out[2]);
+	int (*set_nonblock)(int fd);
+	int (*kind)(int fd); /* WEFT__FD_*, or -EBADF */
+
+	/* Sockets, as their namesakes; a call never blocks and never signals. */
+	int (*socket)(int domain, int type, int protocol);
+	int (*bind)(int fd, const struct sockaddr *addr, socklen_t size);
+	int (*listen)(int fd, int backlog);
+	int (*accept)(int fd);
+	int (*connect)(int fd, const struct sockaddr *addr, socklen_t size);
+	int (*so_error)(int fd, int *out); /* reads and clears the pending one */
+	int (*shutdown)(int fd, int how);
+	int (*sockname)(int fd, struct sockaddr *addr, socklen_t *size);
+	int64_t (*recv)(int fd, void *buf, size_t size, int flags);
+	int64_t (*send)(int fd, const void *buf, size_t size, int flags);
+	int64_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
+	int64_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
+
+	/* Readiness.  timeout_ns: -1 for none; it is never cut short by rounding. */
+	int (*poll)(struct pollfd *fds, size_t count, int64_t timeout_ns);
+	int (*epoll_create)(void);
+	int (*epoll_ctl)(int ep, int op, int fd, struct epoll_event *event);
+	int (*epoll_wait)(int ep, struct epoll_event *events, int max,
+	                  int64_t timeout_ns);
+	int (*eventfd)(void); /* counts from 0 */
+};
+
+extern const struct weft__sys *weft__sys;
+extern const struct weft__sys weft__sys_real;
+
+/* `size` bytes, zeroed, or NULL. */
+void *weft__alloc_zero(size_t size);
+
+/* End the process for a bug of our own, or misuse found by a debug build: the
+ * text goes to the report hook, and to standard error if there is none. */
+_Noreturn void weft__panic(const char *file, int line, const char *text);
+
+/* A check that stays on in every build: cheap ones only. */
+#define weft__assert(cond) \
+	((cond) ? (void)0 : weft__panic(__FILE__, __LINE__, #cond))
+
+#endif

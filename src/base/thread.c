@@ -1,0 +1,56 @@
+/* thread.c - the struct of each thread, and the text of its last failure. */
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/build.h"
+#include "base/thread.h"
+
+_Thread_local struct weft__thread *weft__thread_ptr;
+
+void
+weft__thread_end(struct weft__thread *thread)
+{
+	if (thread->end)
+		thread->end(thread);
+	weft__sys->release(thread->buffer);
+	*thread = (struct weft__thread){ 0 };
+}
+
+int
+weft__fail(int error, const char *text)
+{
+	weft__thread_self()->text = text;
+	return error;
+}
+
+int
+weft__misuse(int error, const char *text)
+{
+	if (WEFT__DEBUG)
+		weft__panic("misuse", 0, text);
+	return weft__fail(error, text);
+}
+
+const char *
+weft_detail(void)
+{
+	const char *text = weft__thread_self()->text;
+
+	return text ? text : "";
+}
+
+int
+weft_fail(int error, const char *format, ...)
+{
+	struct weft__thread *self = weft__thread_self();
+	va_list args;
+
+	if (!self->buffer)
+		self->buffer = weft__sys->alloc(WEFT__TEXT_BYTES);
+	if (!self->buffer || !format)
+		return weft__fail(error, weft_strerror(error));
+	va_start(args, format);
+	/* Cut to what fits, as promised. */
+	(void)vsnprintf(self->buffer, WEFT__TEXT_BYTES, format, args);
+	va_end(args);
+	return weft__fail(error, self->buffer);
+}

@@ -1,0 +1,45 @@
+/* thread.h - what the library knows of each OS thread: one struct, one pointer.
+ *
+ * There is no other thread-local variable, so that a simulated thread is a stack
+ * and this pointer.  The struct is made at a thread's first use of the library and
+ * ended when the thread ends.
+ *
+ * Needs: sys.h.  Thread: its own.
+ */
+#ifndef WEFT_BASE_THREAD_H
+#define WEFT_BASE_THREAD_H
+
+#include "base/sys.h"
+
+#define WEFT__TEXT_BYTES 1024 /* of a detail, with its NUL */
+
+struct weft__thread {
+	weft_loop  *loop;   /* that runs here, or NULL */
+	const char *text;   /* of the last failure: static, or `buffer`; or NULL */
+	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
+	void      (*end)(struct weft__thread *thread); /* of upper layers, or NULL */
+	void       *posts;  /* slots for posting, of loop/inbox.c */
+};
+
+/* initial-exec: one instruction instead of a call, also in the shared library. */
+extern _Thread_local struct weft__thread *weft__thread_ptr
+	__attribute__((tls_model("initial-exec")));
+
+static inline struct weft__thread *
+weft__thread_self(void)
+{
+	struct weft__thread *self = weft__thread_ptr;
+
+	return __builtin_expect(self != NULL, 1) ? self : weft__sys->thread_self();
+}
+
+/* Give up what `thread` holds; for the sys table, as the thread ends. */
+void weft__thread_end(struct weft__thread *thread);
+
+/* Fail with a text that is static: sets weft_detail() and returns `error`. */
+int weft__fail(int error, const char *text);
+
+/* The same for misuse of the API; a debug build aborts with the text. */
+int weft__misuse(int error, const char *text);
+
+#endif

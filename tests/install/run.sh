@@ -1,0 +1,42 @@
+#!/bin/sh
+# Install a build into a prefix of its own, and use it from outside, as a C
+# project with CMake, a C++ one with CMake, and both again with pkg-config.
+set -eu
+build=$1
+work=$2
+here=$(cd "$(dirname "$0")" && pwd)
+
+rm -rf "$work"
+mkdir -p "$work"
+cmake --install "$build" --prefix "$work/prefix" >"$work/install.log"
+
+for lang in c cxx; do
+	cmake -S "$here/$lang" -B "$work/$lang" -G Ninja \
+		-DCMAKE_PREFIX_PATH="$work/prefix" >"$work/$lang.log"
+	cmake --build "$work/$lang" >>"$work/$lang.log"
+	"$work/$lang/outside"
+	"$work/$lang/outside_static"
+done
+
+export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig:$(
+	ls -d "$work"/prefix/lib/*/pkgconfig 2>/dev/null || true)"
+flags=$(pkg-config --cflags --libs weft)
+libdir=$(pkg-config --variable=libdir weft)
+cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
+"$work/by_pkg_config"
+
+# One symbol prefix, and nothing else, leaves the shared library.
+strays=$(nm -D --defined-only "$libdir/libweft.so" |
+	awk '$2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
+[ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
+
+# Every header compiles alone, in both languages.
+for header in "$work"/prefix/include/weft/*.h; do
+	printf '#include <weft/%s>\n' "$(basename "$header")" >"$work/one.c"
+	cp "$work/one.c" "$work/one.cc"
+	cc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
+		-I"$work/prefix/include" "$work/one.c"
+	c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+		-I"$work/prefix/include" "$work/one.cc"
+done
+echo "install: ok"

@@ -1,0 +1,207 @@
+/* test.c - the runner behind test.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/build.h"
+#include "base/sys.h"
+#include "test.h"
+
+const bool test_misuse_aborts = WEFT__DEBUG;
+
+static struct test *tests, **tests_end = &tests;
+static pid_t child;
+
+void
+test_register(struct test *test)
+{
+	*tests_end = test;
+	tests_end = &test->next;
+}
+
+void
+test_fail(const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vprint_error(format, args);
+	va_end(args);
+	print_error("\n");
+	_fail(file, line);
+	abort();
+}
+
+void
+test_equal(int64_t got, int64_t want, const char *text, const char *file,
+           int line)
+{
+	if (got != want)
+		test_fail(file, line, "%s is %lld, not %lld", text,
+		          (long long)got, (long long)want);
+}
+
+void
+test_equal_text(const char *got, const char *want, const char *text,
+                const char *file, int line)
+{
+	if (!got || strcmp(got, want) != 0)
+		test_fail(file, line, "%s is \"%s\", not \"%s\"", text,
+		          got ? got : "(null)", want);
+}
+
+int
+test_fork(void)
+{
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		(void)!freopen("/dev/null", "w", stderr);
+	return child;
+}
+
+void
+test_child_lived(void)
+{
+	_exit(0);
+}
+
+void
+test_child_aborted(const char *text, const char *file, int line)
+{
+	int status = 0;
+
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		test_fail(file, line, "%s: no child to try it in", text);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+		test_fail(file, line, "%s did not abort (status %d)", text,
+		          status);
+}
+
+void
+test_skip(const char *reason)
+{
+	printf("skipped: %s\n", reason);
+	exit(77);
+}
+
+uint64_t
+test_seed(void)
+{
+	const char *text = getenv("WEFT_SEED");
+	uint64_t seed = 0;
+
+	if (text)
+		seed = strtoull(text, NULL, 0);
+	else if (weft__sys_real.random(&seed, sizeof(seed)) < 0)
+		seed = 1;
+	printf("seed: WEFT_SEED=%llu\n", (unsigned long long)seed);
+	return seed;
+}
+
+/* splitmix64: every state is a good one, also small seeds. */
+uint64_t
+test_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* --- what is held ------------------------------------------------------- */
+
+static weft__a64 live;
+static struct weft__sys counting;
+
+static void *
+count_alloc(size_t size)
+{
+	void *mem = weft__sys_real.alloc(size);
+
+	if (mem)
+		(void)weft__add(&live, 1, WEFT__RELAXED);
+	return mem;
+}
+
+static void *
+count_resize(void *mem, size_t size)
+{
+	void *moved = weft__sys_real.resize(mem, size);
+
+	if (moved && !mem)
+		(void)weft__add(&live, 1, WEFT__RELAXED);
+	return moved;
+}
+
+static void
+count_release(void *mem)
+{
+	if (mem)
+		(void)weft__add(&live, UINT64_MAX, WEFT__RELAXED);
+	weft__sys_real.release(mem);
+}
+
+int64_t
+test_live_allocations(void)
+{
+	return (int64_t)weft__load(&live, WEFT__RELAXED);
+}
+
+int
+test_open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	if (!dir)
+		return -1;
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* --- the run ------------------------------------------------------------ */
+
+static void
+run_one(void **state)
+{
+	struct test *test = *state;
+	int64_t held = test_live_allocations();
+	int fds = test_open_fds();
+
+	test->run();
+	test_equal(test_live_allocations(), held,
+	           "allocations held after the test", test->name, 0);
+	test_equal(test_open_fds(), fds, "descriptors open after the test",
+	           test->name, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct CMUnitTest units[512];
+	const char *name = strrchr(argv[0], '/');
+	size_t count = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	counting = weft__sys_real;
+	counting.alloc = count_alloc;
+	counting.resize = count_resize;
+	counting.release = count_release;
+	weft__sys = &counting;
+	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
+	for (struct test *t = tests; t && count < 512; t = t->next)
+		if (argc < 2 || strstr(t->name, argv[1]))
+			units[count++] = (struct CMUnitTest){ t->name, run_one,
+				                              NULL, NULL, t };
+	return _cmocka_run_group_tests(name ? name + 1 : argv[0], units, count,
+	                               NULL, NULL);
+}

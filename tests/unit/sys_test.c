@@ -1,0 +1,194 @@
+/* sys_test.c - what the real sys table promises to the layers above. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/sys.h"
+#include "base/thread.h"
+#include "test.h"
+
+#define SYS weft__sys
+
+TEST(random_bytes_fill_the_buffer_and_differ)
+{
+	unsigned char a[512] = { 0 }, b[512] = { 0 };
+
+	CHECK_EQ(SYS->random(a, sizeof(a)), 0);
+	CHECK_EQ(SYS->random(b, sizeof(b)), 0);
+	CHECK(memcmp(a, b, sizeof(a)) != 0);
+}
+
+TEST(parking_on_another_value_returns_at_once)
+{
+	weft__a32 word = { 1 };
+
+	CHECK_EQ(SYS->park(&word, 2, WEFT_NEVER), -EAGAIN);
+}
+
+TEST(parking_ends_at_its_deadline_and_not_before)
+{
+	weft__a32 word = { 1 };
+	uint64_t deadline = weft_in(2 * WEFT_MS);
+	int rc;
+
+	do
+		rc = SYS->park(&word, 1, deadline);
+	while (rc == 0 || rc == -EINTR);
+	CHECK_EQ(rc, -ETIMEDOUT);
+	CHECK(weft_now() >= deadline);
+}
+
+struct meeting {
+	weft__a32 word;
+	weft__a32 seen_mask;
+};
+
+static void
+say_hello(void *arg)
+{
+	struct meeting *m = arg;
+	sigset_t mask;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	weft__store(&m->seen_mask, (uint32_t)sigismember(&mask, SIGTERM),
+	            WEFT__RELAXED);
+	weft__store(&m->word, 1, WEFT__RELEASE);
+	SYS->unpark(&m->word);
+}
+
+TEST(a_parked_thread_is_woken_by_another_which_has_all_signals_blocked)
+{
+	struct meeting m = { { 0 }, { 0 } };
+	struct weft__thread_opts opts = {
+		.name = "a name of more than 15 bytes",
+		.fn = say_hello,
+		.arg = &m
+	};
+	uint64_t thread;
+
+	CHECK_EQ(SYS->thread_start(&opts, &thread), 0);
+	while (weft__load(&m.word, WEFT__ACQUIRE) == 0)
+		(void)SYS->park(&m.word, 0, WEFT_NEVER);
+	CHECK_EQ(SYS->thread_join(thread), 0);
+	CHECK_EQ(weft__load(&m.seen_mask, WEFT__RELAXED), 1);
+}
+
+TEST(there_is_at_least_one_cpu_or_a_quota_below_one)
+{
+	CHECK(SYS->cpus() >= 0);
+	CHECK(SYS->cpus() <= 4096);
+}
+
+static int
+flags_of(int fd)
+{
+	int nonblock = fcntl(fd, F_GETFL) & O_NONBLOCK;
+	int cloexec = fcntl(fd, F_GETFD) & FD_CLOEXEC;
+
+	return (nonblock ? 1 : 0) | (cloexec ? 2 : 0);
+}
+
+TEST(descriptors_are_made_nonblocking_and_close_on_exec)
+{
+	int fds[2], sock = SYS->socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(sock >= 0);
+	CHECK_EQ(SYS->pipe(fds), 0);
+	CHECK_EQ(flags_of(fds[0]) & flags_of(fds[1]) & flags_of(sock), 3);
+	CHECK_EQ(SYS->kind(sock), WEFT__FD_SOCKET);
+	CHECK_EQ(SYS->kind(fds[0]), WEFT__FD_OTHER);
+	CHECK_EQ(SYS->close(sock), 0);
+	CHECK_EQ(SYS->close(fds[0]), 0);
+	CHECK_EQ(SYS->close(fds[1]), 0);
+	CHECK_EQ(SYS->kind(sock), -EBADF);
+	CHECK_EQ(SYS->close(-1), -EBADF);
+}
+
+TEST(a_pipe_carries_bytes_and_never_blocks)
+{
+	char buf[8];
+	int fds[2];
+
+	CHECK_EQ(SYS->pipe(fds), 0);
+	CHECK_EQ(SYS->read(fds[0], buf, sizeof(buf)), -EAGAIN);
+	CHECK_EQ(SYS->write(fds[1], "hello", 5), 5);
+	CHECK_EQ(SYS->read(fds[0], buf, sizeof(buf)), 5);
+	CHECK_EQ(SYS->close(fds[1]), 0);
+	CHECK_EQ(SYS->read(fds[0], buf, sizeof(buf)), 0);
+	CHECK_EQ(SYS->close(fds[0]), 0);
+}
+
+struct pair {
+	int listener, client, server;
+};
+
+static int
+ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	CHECK_EQ(SYS->poll(&p, 1, 10 * (int64_t)WEFT_S), 1);
+	return p.revents;
+}
+
+static struct pair
+connected(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t size = sizeof(addr);
+	struct pair p = { .listener = SYS->socket(AF_INET, SOCK_STREAM, 0),
+		          .client = SYS->socket(AF_INET, SOCK_STREAM, 0) };
+	int error = -1;
+	int rc;
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_EQ(SYS->bind(p.listener, (struct sockaddr *)&addr, size), 0);
+	CHECK_EQ(SYS->listen(p.listener, 8), 0);
+	CHECK_EQ(SYS->accept(p.listener), -EAGAIN);
+	CHECK_EQ(SYS->sockname(p.listener, (struct sockaddr *)&addr, &size), 0);
+	rc = SYS->connect(p.client, (struct sockaddr *)&addr, size);
+	CHECK(rc == 0 || rc == -EINPROGRESS);
+	CHECK(ready(p.client, POLLOUT) & POLLOUT);
+	CHECK_EQ(SYS->so_error(p.client, &error), 0);
+	CHECK_EQ(error, 0);
+	CHECK(ready(p.listener, POLLIN) & POLLIN);
+	p.server = SYS->accept(p.listener);
+	CHECK(p.server >= 0);
+	CHECK_EQ(flags_of(p.server), 3);
+	return p;
+}
+
+TEST(sockets_never_block_and_never_raise_a_signal)
+{
+	struct pair p = connected();
+	char there[] = "there";
+	struct iovec iov = { there, 5 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	char buf[16];
+
+	CHECK_EQ(SYS->recv(p.server, buf, sizeof(buf), 0), -EAGAIN);
+	CHECK_EQ(SYS->send(p.client, "hello", 5, 0), 5);
+	CHECK_EQ(SYS->sendmsg(p.client, &msg, 0), 5);
+	(void)ready(p.server, POLLIN);
+	CHECK_EQ(SYS->recv(p.server, buf, 5, 0), 5);
+	iov = (struct iovec){ buf, sizeof(buf) };
+	CHECK_EQ(SYS->recvmsg(p.server, &msg, 0), 5);
+	CHECK_EQ(SYS->shutdown(p.client, SHUT_WR), 0);
+	CHECK_EQ(SYS->send(p.client, "x", 1, 0), -EPIPE); /* and no SIGPIPE */
+	(void)ready(p.server, POLLIN);
+	CHECK_EQ(SYS->recv(p.server, buf, sizeof(buf), 0), 0);
+	CHECK_EQ(SYS->close(p.client), 0);
+	CHECK_EQ(SYS->close(p.server), 0);
+	CHECK_EQ(SYS->close(p.listener), 0);
+}
+
+TEST(polling_nothing_waits_for_its_timeout_and_not_less)
+{
+	uint64_t before = weft_now();
+
+	CHECK_EQ(SYS->poll(NULL, 0, 1500000), 0);
+	CHECK(weft_now() - before >= 1500000);
+	CHECK_EQ(SYS->poll(NULL, 0, 0), 0);
+}
