@@ -3,5 +3,6 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/wheel.h>
 
 #endif

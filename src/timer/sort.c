@@ -1,0 +1,125 @@
+/* sort.c - an in-place sort of wheel entries that cannot fail and cannot be slow.
+ *
+ * Quicksort down to short pieces, which insertion sort finishes; a piece that
+ * does not get smaller fast enough goes to heapsort, so that no order of starting
+ * timers costs more than n log n.  What is in order already, as timers of one
+ * deadline mostly are, costs one look.
+ */
+#include "timer/sort.h"
+
+#define SHORT 16
+
+typedef struct weft__wheel_entry entry;
+
+static inline bool
+before(const entry *a, const entry *b)
+{
+	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->seq < b->seq;
+}
+
+static inline void
+swap(entry *a, entry *b)
+{
+	entry t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+static void
+insertion_sort(entry *e, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		entry x = e[i];
+		size_t j = i;
+
+		for (; j > 0 && before(&x, &e[j - 1]); j--)
+			e[j] = e[j - 1];
+		e[j] = x;
+	}
+}
+
+static void
+sift_down(entry *e, size_t at, size_t count)
+{
+	for (size_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && before(&e[child], &e[child + 1]))
+			child++;
+		if (!before(&e[at], &e[child]))
+			return;
+		swap(&e[at], &e[child]);
+	}
+}
+
+static void
+heap_sort(entry *e, size_t count)
+{
+	for (size_t i = count / 2; i-- > 0;)
+		sift_down(e, i, count);
+	for (size_t end = count; end-- > 1;) {
+		swap(&e[0], &e[end]);
+		sift_down(e, 0, end);
+	}
+}
+
+/* Split around the median of three: everything before the returned index sorts
+ * no later than everything from it on.  No two entries are equal. */
+static size_t
+split(entry *e, size_t count)
+{
+	entry *mid = &e[count / 2], *last = &e[count - 1];
+	entry pivot;
+	size_t i = 0, j = count - 1;
+
+	if (before(mid, &e[0]))
+		swap(mid, &e[0]);
+	if (before(last, &e[0]))
+		swap(last, &e[0]);
+	if (before(last, mid))
+		swap(last, mid);
+	pivot = *mid;
+	for (;;) {
+		while (before(&e[i], &pivot))
+			i++;
+		while (before(&pivot, &e[j]))
+			j--;
+		if (i >= j)
+			return i;
+		swap(&e[i++], &e[j--]);
+	}
+}
+
+static void
+quick_sort(entry *e, size_t count, int depth)
+{
+	while (count > SHORT) {
+		size_t left;
+
+		if (depth-- == 0) {
+			heap_sort(e, count);
+			return;
+		}
+		left = split(e, count);
+		/* Recurse into the shorter part: the stack stays within log n. */
+		if (left < count - left) {
+			quick_sort(e, left, depth);
+			e += left;
+			count -= left;
+		} else {
+			quick_sort(e + left, count - left, depth);
+			count = left;
+		}
+	}
+	insertion_sort(e, count);
+}
+
+void
+weft__wheel_sort(entry *e, size_t count)
+{
+	size_t i = 1;
+
+	while (i < count && before(&e[i - 1], &e[i]))
+		i++;
+	if (i < count)
+		quick_sort(e, count, 2 * (63 - __builtin_clzll(count)));
+}

@@ -1,0 +1,686 @@
+/* wheel.c - deadlines in a hierarchy of slots, with one bit for each slot in use;
+ * and the timers that stand in it.
+ *
+ * A slot of level 0 is 1,024 ns wide, of each further level 64 times as wide; nine
+ * levels hold every 64-bit time.  A place is put into the level of the highest digit
+ * (of six bits) in which its deadline differs from the wheel's time, in the slot of
+ * its deadline's digit there.  As the time moves on, slots that lie behind it become
+ * the run, an array in order of (deadline, start), and a slot that the time enters
+ * is spread over the levels below.  Slots are chains of blocks of 30 pointers, newest
+ * first, so that expiry streams through memory and knows what to prefetch.
+ *
+ *   1. A place is armed exactly when place->block is not NULL; then it is number
+ *      place->index of a block of slot place->slot, or of the run, for which slot is
+ *      IN_RUN.
+ *   2. Every block of a slot but the first is full, and no block is empty.
+ *   3. occupied has the bit of a slot exactly when it has a block.
+ *   4. Slots of level L agree with now_ns in all digits above L, and for L > 0 are
+ *      ahead of it in digit L.  So every slot of a level begins before every slot
+ *      of the levels above.
+ *   5. A place lies in the slot of its deadline or in an earlier one: a later
+ *      deadline is only written down, and the place is moved when the time enters
+ *      its slot.  (Idle timeouts are put off far more often than they expire.)
+ *   6. limit <= what blocks and run have room for (reserve()), and count <= limit:
+ *      moving places never allocates.  Full blocks are at most count / 30, others
+ *      at most one a slot, none of them empty, and one more is drained at a time.
+ *   7. The run is filled only while it is empty, so it never holds more than limit.
+ *   8. Nothing has to be collected before bound_ns.
+ *   9. A one-shot timer is disarmed before its call and not touched after it, so
+ *      that the callback may free it.  A repeating one is armed anew before its
+ *      call, so that the callback may stop it; there is room, since it has just
+ *      left the run.
+ *
+ * Starting and stopping are flattened: short as they are, calls would be most of
+ * what they cost.
+ *
+ * It does not round: deadlines are compared in nanoseconds, and nothing fires early.
+ */
+#include "base/thread.h"
+#include "timer/sort.h"
+#include "timer/wheel.h"
+
+#define DIGITS      64u /* slots of a level */
+#define BLOCK_ROOM  30u
+#define LIMIT_FIRST 16u
+#define LIMIT_LAST  ((size_t)1 << 31) /* place->index has 32 bits */
+#define AHEAD       12u /* how far to prefetch: about a miss's worth of firing */
+#define IN_RUN      0xffffu
+#define FEW_BLOCKS  3 /* a slot of so many is searched for the first deadline */
+#define TAKE_LEVELS \
+	3u /* slots of these levels are taken whole: see fill_run() */
+
+#define FLAT    __attribute__((flatten))
+#define COLD    __attribute__((noinline, cold))
+#define rare(x) __builtin_expect(!!(x), 0)
+
+typedef struct weft__wheel_block block;
+typedef struct weft__place place;
+
+struct weft__wheel_block {
+	block *next;
+	uint64_t count;
+	place *places[BLOCK_ROOM];
+};
+WEFT_STATIC_ASSERT(sizeof(block) == 256, "four cache lines");
+
+struct weft__wheel_slab {
+	struct weft__wheel_slab *next;
+	block blocks[];
+};
+
+/* --- reserve ------------------------------------------------------------ */
+
+/* Blocks that `count` places can need; invariant 6. */
+static size_t
+blocks_for(size_t count)
+{
+	size_t partial = count < WEFT__WHEEL_SLOTS ? count : WEFT__WHEEL_SLOTS;
+
+	return count / BLOCK_ROOM + partial + 1;
+}
+
+static int
+add_slab(struct weft_wheel *wheel, size_t blocks)
+{
+	struct weft__wheel_slab *slab = weft__sys->alloc(
+		sizeof(*slab) + blocks * sizeof(slab->blocks[0]));
+
+	if (!slab)
+		return WEFT_ENOMEM;
+	slab->next = wheel->slabs;
+	wheel->slabs = slab;
+	wheel->blocks += blocks;
+	for (size_t i = blocks; i-- > 0;) {
+		slab->blocks[i].next = wheel->spare;
+		wheel->spare = &slab->blocks[i];
+	}
+	return 0;
+}
+
+/* Make room for twice as many. */
+static COLD int
+reserve(struct weft_wheel *wheel)
+{
+	size_t limit = wheel->limit ? 2 * wheel->limit : LIMIT_FIRST;
+	size_t blocks = blocks_for(limit);
+	struct weft__wheel_entry *run;
+
+	if (limit > LIMIT_LAST)
+		return WEFT_ENOMEM;
+	run = weft__sys->resize(wheel->run, limit * sizeof(*run));
+	if (!run)
+		return WEFT_ENOMEM;
+	wheel->run = run;
+	if (blocks > wheel->blocks
+	    && add_slab(wheel, blocks - wheel->blocks) < 0)
+		return WEFT_ENOMEM;
+	wheel->limit = limit;
+	return 0;
+}
+
+/* --- slots -------------------------------------------------------------- */
+
+static unsigned
+shift_of(unsigned level)
+{
+	return WEFT__WHEEL_SHIFT + WEFT__WHEEL_BITS * level;
+}
+
+/* Where a deadline goes; what lies behind goes into the present slot. */
+static inline unsigned
+slot_of(const struct weft_wheel *wheel, uint64_t due_ns)
+{
+	uint64_t at = due_ns < wheel->now_ns ? wheel->now_ns : due_ns;
+	uint64_t differ = (at ^ wheel->now_ns) >> WEFT__WHEEL_SHIFT;
+	unsigned top = 63 - (unsigned)__builtin_clzll(differ | 1);
+	unsigned level = top / WEFT__WHEEL_BITS;
+
+	return level * DIGITS + (unsigned)(at >> shift_of(level)) % DIGITS;
+}
+
+/* The time at which `slot` begins; by invariant 4 the higher digits are ours. */
+static inline uint64_t
+slot_start(const struct weft_wheel *wheel, unsigned slot)
+{
+	unsigned shift = shift_of(slot / DIGITS);
+	unsigned above = shift + WEFT__WHEEL_BITS;
+	uint64_t digits = above < 64 ? wheel->now_ns >> above << above : 0;
+
+	return digits | (uint64_t)(slot % DIGITS) << shift;
+}
+
+static uint64_t
+slot_last(const struct weft_wheel *wheel, unsigned slot)
+{
+	return slot_start(wheel, slot)
+	       + ((UINT64_C(1) << shift_of(slot / DIGITS)) - 1);
+}
+
+/* The first slot in use, or WEFT__WHEEL_SLOTS. */
+static unsigned
+first_slot(const struct weft_wheel *wheel)
+{
+	for (unsigned level = 0; level < WEFT__WHEEL_LEVELS; level++)
+		if (wheel->occupied[level])
+			return level * DIGITS
+			       + (unsigned)__builtin_ctzll(
+				       wheel->occupied[level]);
+	return WEFT__WHEEL_SLOTS;
+}
+
+static inline void
+append(block *b, place *p)
+{
+	p->block = b;
+	p->index = (uint32_t)b->count;
+	b->places[b->count++] = p;
+}
+
+/* Begin a fresh first block of p's slot with it. */
+static COLD void
+add_block(struct weft_wheel *wheel, place *p)
+{
+	block *b = wheel->spare;
+
+	weft__assert(b != NULL); /* invariant 6 */
+	wheel->spare = b->next;
+	b->next = wheel->slot[p->slot];
+	b->count = 0;
+	wheel->slot[p->slot] = b;
+	wheel->occupied[p->slot / DIGITS] |= UINT64_C(1) << p->slot % DIGITS;
+	append(b, p);
+}
+
+static inline void
+insert(struct weft_wheel *wheel, place *p)
+{
+	unsigned slot = slot_of(wheel, p->due_ns);
+	block *b = wheel->slot[slot];
+
+	p->slot = (uint16_t)slot;
+	if (rare(!b || b->count == BLOCK_ROOM))
+		add_block(wheel, p);
+	else
+		append(b, p);
+}
+
+static void
+give_back(struct weft_wheel *wheel, block *b)
+{
+	b->next = wheel->spare;
+	wheel->spare = b;
+}
+
+/* Take the whole chain of `slot`, which is then empty. */
+static block *
+detach(struct weft_wheel *wheel, unsigned slot)
+{
+	block *chain = wheel->slot[slot];
+
+	wheel->slot[slot] = NULL;
+	wheel->occupied[slot / DIGITS] &= ~(UINT64_C(1) << slot % DIGITS);
+	return chain;
+}
+
+/* The first block of `slot` has become empty. */
+static COLD void
+drop_block(struct weft_wheel *wheel, unsigned slot)
+{
+	block *b = wheel->slot[slot];
+
+	wheel->slot[slot] = b->next;
+	if (!b->next)
+		(void)detach(wheel, slot);
+	give_back(wheel, b);
+}
+
+/* The hole is filled with the slot's newest place; invariant 2. */
+static inline void
+remove_from_slot(struct weft_wheel *wheel, place *p)
+{
+	block *first = wheel->slot[p->slot], *b = p->block;
+	place *last = first->places[--first->count];
+
+	if (last != p) {
+		b->places[p->index] = last;
+		last->block = b;
+		last->index = p->index;
+	}
+	p->block = NULL;
+	if (rare(first->count == 0))
+		drop_block(wheel, p->slot);
+}
+
+/* --- moving the time ---------------------------------------------------- */
+
+static inline void
+prefetch_block(const block *b)
+{
+	if (!b)
+		return;
+	__builtin_prefetch(b->next);
+	for (uint64_t i = 0; i < b->count; i++)
+		__builtin_prefetch(&b->places[i]->due_ns, 1);
+}
+
+/* Put each place of a chain where it belongs now. */
+static void
+spread(struct weft_wheel *wheel, block *chain)
+{
+	prefetch_block(chain);
+	while (chain) {
+		block *b = chain;
+
+		chain = b->next;
+		prefetch_block(chain);
+		for (uint64_t i = 0; i < b->count; i++)
+			insert(wheel, b->places[i]);
+		give_back(wheel, b);
+	}
+}
+
+/* Move what is due until `last_ns` from a chain to the end of the run, in order;
+ * the rest goes where it belongs. */
+static void
+take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
+{
+	struct weft__wheel_entry *from = &wheel->run[wheel->run_end], *e = from;
+
+	prefetch_block(chain);
+	while (chain) {
+		block *b = chain;
+
+		chain = b->next;
+		prefetch_block(chain);
+		for (uint64_t i = 0; i < b->count; i++) {
+			place *p = b->places[i];
+
+			if (p->due_ns <= last_ns)
+				*e++ = (struct weft__wheel_entry){ p->due_ns,
+					                           p->seq, p };
+			else
+				insert(wheel, p);
+		}
+		give_back(wheel, b);
+	}
+	weft__wheel_sort(from, (size_t)(e - from));
+	wheel->run_end = (size_t)(e - wheel->run);
+	for (e = from; e < &wheel->run[wheel->run_end]; e++) {
+		e->place->block = wheel;
+		e->place->slot = IN_RUN;
+		e->place->index = (uint32_t)(e - wheel->run);
+	}
+}
+
+/* Narrow slots that lie wholly behind are taken as they are.  Wider ones are
+ * spread first, which sorts them roughly and keeps each sort in the cache. */
+static void
+fill_run(struct weft_wheel *wheel, uint64_t now_ns)
+{
+	unsigned slot;
+
+	while ((slot = first_slot(wheel)) < WEFT__WHEEL_SLOTS) {
+		uint64_t start_ns = slot_start(wheel, slot);
+		uint64_t last_ns = slot_last(wheel, slot);
+		bool behind = last_ns <= now_ns;
+
+		if (start_ns > now_ns)
+			return;
+		if (start_ns > wheel->now_ns)
+			wheel->now_ns = start_ns;
+		if (slot < DIGITS || (slot < TAKE_LEVELS * DIGITS && behind))
+			take_due(wheel, detach(wheel, slot),
+			         behind ? last_ns : now_ns);
+		else
+			spread(wheel, detach(wheel, slot));
+		if (slot < DIGITS && !behind)
+			return;
+	}
+}
+
+void
+weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
+{
+	unsigned slot;
+
+	if (wheel->run_at < wheel->run_end)
+		return;
+	wheel->run_at = wheel->run_end = 0;
+	fill_run(wheel, now_ns);
+	if (now_ns > wheel->now_ns)
+		wheel->now_ns = now_ns;
+	slot = first_slot(wheel);
+	wheel->bound_ns = slot == WEFT__WHEEL_SLOTS ? WEFT_NEVER
+	                                            : slot_start(wheel, slot);
+	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
+}
+
+struct weft__place *
+weft__wheel_pop(struct weft_wheel *wheel)
+{
+	while (wheel->run_at < wheel->run_end) {
+		struct weft__wheel_entry *e = &wheel->run[wheel->run_at++];
+
+		if (wheel->run_at + AHEAD < wheel->run_end)
+			__builtin_prefetch(e[AHEAD].place, 1);
+		if (e->place) {
+			e->place->block = NULL;
+			wheel->count--;
+			return e->place;
+		}
+	}
+	return NULL;
+}
+
+bool
+weft__wheel_has_run(const struct weft_wheel *wheel)
+{
+	return wheel->run_at < wheel->run_end;
+}
+
+/* --- arming ------------------------------------------------------------- */
+
+/* Cold ends are the last thing a function does, so that the short way through it
+ * saves no registers. */
+static COLD int
+add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
+{
+	if (reserve(wheel) < 0)
+		return weft__fail(WEFT_ENOMEM, "timer: out of memory");
+	return weft__wheel_add(wheel, p, due_ns);
+}
+
+FLAT int
+weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
+                uint64_t due_ns)
+{
+	if (rare(wheel->count >= wheel->limit))
+		return add_slowly(wheel, p, due_ns);
+	wheel->count++;
+	if (due_ns < wheel->bound_ns)
+		wheel->bound_ns = due_ns;
+	p->due_ns = due_ns;
+	p->seq = wheel->seq++;
+	insert(wheel, p);
+	return 0;
+}
+
+FLAT void
+weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
+{
+	wheel->count--;
+	if (rare(p->slot == IN_RUN)) {
+		wheel->run[p->index].place = NULL;
+		p->block = NULL;
+	} else {
+		remove_from_slot(wheel, p);
+	}
+}
+
+/* Out of line: there is room, but the compiler does not know. */
+static __attribute__((noinline)) int
+move_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
+{
+	weft__wheel_drop(wheel, p);
+	return weft__wheel_add(wheel, p, due_ns);
+}
+
+int
+weft__wheel_move(struct weft_wheel *wheel, struct weft__place *p,
+                 uint64_t due_ns)
+{
+	if (p->slot == IN_RUN || due_ns < slot_start(wheel, p->slot))
+		return move_slowly(wheel, p, due_ns);
+	p->due_ns = due_ns; /* invariant 5 */
+	p->seq = wheel->seq++;
+	if (due_ns < wheel->bound_ns)
+		wheel->bound_ns = due_ns;
+	return 0;
+}
+
+/* --- the first deadline ------------------------------------------------- */
+
+/* The first deadline in `slot`; NULL if one was put off beyond the slot, so that
+ * others may come first. */
+static const uint64_t *
+first_in(const struct weft_wheel *wheel, unsigned slot)
+{
+	const uint64_t *first = NULL;
+	uint64_t last_ns = slot_last(wheel, slot);
+
+	for (block *b = wheel->slot[slot]; b; b = b->next)
+		for (uint64_t i = 0; i < b->count; i++) {
+			if (b->places[i]->due_ns > last_ns)
+				return NULL;
+			if (!first || b->places[i]->due_ns < *first)
+				first = &b->places[i]->due_ns;
+		}
+	return first;
+}
+
+/* Searches the first slot only; what was put off is moved on the way. */
+uint64_t
+weft__wheel_first(struct weft_wheel *wheel)
+{
+	unsigned slot;
+
+	for (size_t i = wheel->run_at; i < wheel->run_end; i++)
+		if (wheel->run[i].place)
+			return wheel->run[i].due_ns;
+	while ((slot = first_slot(wheel)) < WEFT__WHEEL_SLOTS) {
+		const uint64_t *first_ns = first_in(wheel, slot);
+
+		if (first_ns)
+			return *first_ns;
+		spread(wheel, detach(wheel, slot));
+	}
+	return WEFT_NEVER;
+}
+
+static bool
+is_long(const block *chain)
+{
+	for (int i = 0; chain && i < FEW_BLOCKS; i++)
+		chain = chain->next;
+	return chain != NULL;
+}
+
+uint64_t
+weft__wheel_bound(struct weft_wheel *wheel)
+{
+	unsigned slot = first_slot(wheel);
+
+	/* One look at the beginning of a long slot is cheaper than a search. */
+	if (!wheel->bound_exact
+	    && (slot == WEFT__WHEEL_SLOTS || !is_long(wheel->slot[slot]))) {
+		wheel->bound_ns = weft__wheel_first(wheel);
+		wheel->bound_exact = true;
+	}
+	return wheel->bound_ns;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+void
+weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns)
+{
+	*wheel = (struct weft_wheel){ .now_ns = now_ns,
+		                      .bound_ns = WEFT_NEVER,
+		                      .bound_exact = true };
+}
+
+/* Nothing is armed: hand all memory back. */
+static void
+release_all(struct weft_wheel *wheel)
+{
+	while (wheel->slabs) {
+		struct weft__wheel_slab *slab = wheel->slabs;
+
+		wheel->slabs = slab->next;
+		weft__sys->release(slab);
+	}
+	weft__sys->release(wheel->run);
+	wheel->run = NULL;
+	wheel->spare = NULL;
+	wheel->run_at = wheel->run_end = wheel->limit = wheel->blocks = 0;
+}
+
+void
+weft__wheel_fini(struct weft_wheel *wheel)
+{
+	unsigned slot;
+
+	while (weft__wheel_pop(wheel))
+		;
+	while ((slot = first_slot(wheel)) < WEFT__WHEEL_SLOTS)
+		for (block *b = detach(wheel, slot); b; b = b->next)
+			for (uint64_t i = 0; i < b->count; i++)
+				b->places[i]->block = NULL;
+	wheel->count = 0;
+	release_all(wheel);
+}
+
+size_t
+weft__wheel_trim(struct weft_wheel *wheel)
+{
+	size_t bytes = wheel->blocks * sizeof(block)
+	               + wheel->limit * sizeof(*wheel->run);
+
+	if (wheel->count > 0 || weft__wheel_has_run(wheel))
+		return 0;
+	release_all(wheel);
+	return bytes;
+}
+
+/* --- timers ------------------------------------------------------------- */
+
+static COLD int
+refuse(const char *text)
+{
+	return weft__misuse(WEFT_EINVAL, text);
+}
+
+FLAT int
+weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
+                uint64_t every_ns, weft_timer_fn fn, void *arg)
+{
+	struct weft__place *p = weft__timer_place(timer);
+
+	if (rare(!fn || due_ns == WEFT_NEVER))
+		return refuse("timer start: no function, or WEFT_NEVER");
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->every_ns = every_ns;
+	return p->block ? weft__wheel_move(wheel, p, due_ns)
+	                : weft__wheel_add(wheel, p, due_ns);
+}
+
+/* The next point of the timer's grid after `now_ns`; the last one there is stays
+ * short of WEFT_NEVER. */
+static uint64_t
+next_due(const weft_timer *timer, uint64_t now_ns)
+{
+	uint64_t every_ns = timer->every_ns;
+	uint64_t periods = 1;
+
+	if (now_ns > timer->due_ns)
+		periods += (now_ns - timer->due_ns) / every_ns;
+	if (every_ns > (WEFT_NEVER - 1 - timer->due_ns) / periods)
+		return WEFT_NEVER - 1;
+	return timer->due_ns + periods * every_ns;
+}
+
+void
+weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
+{
+	if (timer->every_ns)
+		weft__assert(weft__wheel_add(wheel, weft__timer_place(timer),
+		                             next_due(timer, wheel->now_ns))
+		             == 0);
+	timer->fn(timer, timer->arg); /* may have freed it */
+}
+
+/* --- the wheel alone ---------------------------------------------------- */
+
+weft_wheel *
+weft_wheel_new(uint64_t now_ns)
+{
+	weft_wheel *wheel = weft__sys->alloc(sizeof(*wheel));
+
+	if (wheel)
+		weft__wheel_init(wheel, now_ns);
+	else
+		(void)weft__fail(WEFT_ENOMEM, "weft_wheel_new: out of memory");
+	return wheel;
+}
+
+void
+weft_wheel_free(weft_wheel *wheel)
+{
+	if (!wheel)
+		return;
+	weft__wheel_fini(wheel);
+	wheel->freed = true;
+	if (!wheel->advancing)
+		weft__sys->release(wheel);
+}
+
+FLAT int
+weft_wheel_start(weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
+                 uint64_t every_ns, weft_timer_fn fn, void *arg)
+{
+	if (!wheel || !timer)
+		return refuse("weft_wheel_start: NULL");
+	if (timer->block && timer->owner != wheel)
+		return refuse("weft_wheel_start: armed elsewhere");
+	timer->owner = wheel;
+	return weft__timer_arm(wheel, timer, due_ns, every_ns, fn, arg);
+}
+
+FLAT int
+weft_wheel_stop(weft_wheel *wheel, weft_timer *timer)
+{
+	if (!wheel || !timer || !timer->block || timer->owner != wheel)
+		return 0;
+	weft__wheel_drop(wheel, weft__timer_place(timer));
+	return 1;
+}
+
+int64_t
+weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
+{
+	struct weft__place *p;
+	int64_t fired = 0;
+
+	if (!wheel || now_ns < wheel->now_ns)
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_wheel_advance: NULL, or back in time");
+	if (wheel->advancing)
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_wheel_advance: called by a callback");
+	weft__wheel_collect(wheel, now_ns);
+	wheel->advancing = true;
+	while (!wheel->freed && (p = weft__wheel_pop(wheel))) {
+		fired++;
+		weft__timer_fire(wheel, weft__place_timer(p));
+	}
+	wheel->advancing = false;
+	if (wheel->freed)
+		weft__sys->release(wheel);
+	return fired;
+}
+
+/* Const to its user: it may move places, but nothing that can be told. */
+uint64_t
+weft_wheel_next(const weft_wheel *wheel)
+{
+	return wheel ? weft__wheel_first((weft_wheel *)(uintptr_t)wheel)
+	             : WEFT_NEVER;
+}
+
+size_t
+weft_wheel_count(const weft_wheel *wheel)
+{
+	return wheel ? wheel->count : 0;
+}
