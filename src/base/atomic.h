@@ -59,7 +59,8 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
 #define weft__atomic(kind_, a, order_, value_, expected_)                      \
 	weft__atomic_hook(&(const struct weft__atomic_call){                   \
-		.kind = (kind_), .order = (order_), .addr = &(a)->raw,         \
+		.kind = (kind_), .order = (order_),                            \
+		.addr = (void *)(uintptr_t)&(a)->raw,                         \
 		.size = sizeof (a)->raw, .value = (uint64_t)(value_),          \
 		.expected = (uint64_t)(expected_), .file = __FILE__,           \
 		.line = __LINE__ })

@@ -1,0 +1,147 @@
+/* annotate.h - tell ASan, TSan and valgrind which stack runs.
+ *
+ * ASan must know the bounds of the running stack and, to find uses after
+ * return, has one more stack for each; it is told before and after each switch.
+ * TSan has a history for each stack and is told before the switch; with flags 0
+ * a switch also orders what came before it, which is what running one after the
+ * other on one thread means.  Valgrind only needs to know the memory.  Without
+ * the tool each function here is empty.  (For valgrind the tool is its header:
+ * NVALGRIND leaves it out.)
+ *
+ *   1. Everything is inlined into the caller.  TSan's record of calls belongs
+ *      to the stack; a function that is entered on one and left on another
+ *      breaks it.
+ *
+ * Needs: switch.h.  Thread: as weft__switch().
+ */
+#ifndef WEFT_THREADLET_SWITCH_ANNOTATE_H
+#define WEFT_THREADLET_SWITCH_ANNOTATE_H
+
+#include "threadlet/switch/switch.h"
+
+#if defined(__has_feature)
+#define WEFT__HAS_FEATURE(name) __has_feature(name)
+#else
+#define WEFT__HAS_FEATURE(name) 0
+#endif
+
+#define WEFT__ANNOTATE static inline __attribute__((always_inline)) void
+
+#if defined(__SANITIZE_ADDRESS__) || WEFT__HAS_FEATURE(address_sanitizer)
+
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+
+WEFT__ANNOTATE
+weft__asan_leave(struct weft__context *from, const struct weft__context *to)
+{
+	__sanitizer_start_switch_fiber(from->dead ? NULL : &from->asan_fake,
+	                               to->stack, to->stack_bytes);
+}
+
+WEFT__ANNOTATE
+weft__asan_enter(struct weft__context *self)
+{
+	__sanitizer_finish_switch_fiber(self->asan_fake, NULL, NULL);
+	self->asan_fake = NULL;
+}
+
+/* A switch that stays here tells the bounds of the stack that it left. */
+WEFT__ANNOTATE
+weft__asan_init(struct weft__context *self)
+{
+	void *fake = NULL;
+
+	__sanitizer_start_switch_fiber(&fake, self, sizeof *self);
+	__sanitizer_finish_switch_fiber(fake, &self->stack, &self->stack_bytes);
+	__sanitizer_start_switch_fiber(&fake, self->stack, self->stack_bytes);
+	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+/* ASan releases a fake stack only when its owner leaves for good: be the owner
+ * for a moment, for a context that never will. */
+WEFT__ANNOTATE
+weft__asan_fini(struct weft__context *context)
+{
+	void *mine = NULL;
+	const void *stack;
+	size_t bytes;
+
+	__asan_unpoison_memory_region(context->stack, context->stack_bytes);
+	if (!context->asan_fake)
+		return;
+	__sanitizer_start_switch_fiber(&mine, context->stack, context->stack_bytes);
+	__sanitizer_finish_switch_fiber(context->asan_fake, &stack, &bytes);
+	__sanitizer_start_switch_fiber(NULL, stack, bytes);
+	__sanitizer_finish_switch_fiber(mine, NULL, NULL);
+	context->asan_fake = NULL;
+}
+
+#else
+
+WEFT__ANNOTATE
+weft__asan_leave(struct weft__context *from, const struct weft__context *to)
+{
+	(void)from;
+	(void)to;
+}
+
+WEFT__ANNOTATE
+weft__asan_enter(struct weft__context *self)
+{
+	(void)self;
+}
+
+WEFT__ANNOTATE
+weft__asan_init(struct weft__context *self)
+{
+	(void)self;
+}
+
+WEFT__ANNOTATE
+weft__asan_fini(struct weft__context *context)
+{
+	(void)context;
+}
+
+#endif
+
+#if defined(__SANITIZE_THREAD__) || WEFT__HAS_FEATURE(thread_sanitizer)
+
+#include <sanitizer/tsan_interface.h>
+
+#define weft__tsan_self()       __tsan_get_current_fiber()
+#define weft__tsan_make()       __tsan_create_fiber(0)
+#define weft__tsan_fini(fiber)  __tsan_destroy_fiber(fiber)
+#define weft__tsan_leave(fiber) __tsan_switch_to_fiber(fiber, 0)
+
+#else
+
+#define weft__tsan_self()       NULL
+#define weft__tsan_make()       NULL
+#define weft__tsan_fini(fiber)  ((void)(fiber))
+#define weft__tsan_leave(fiber) ((void)(fiber))
+
+#endif
+
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+
+#ifdef VALGRIND_STACK_REGISTER
+
+/* The second address is the last byte that belongs to the stack. */
+#define weft__valgrind_make(stack, bytes) \
+	VALGRIND_STACK_REGISTER((stack), (const char *)(stack) + (bytes) - 1)
+#define weft__valgrind_fini(id) VALGRIND_STACK_DEREGISTER(id)
+
+#else
+
+#define weft__valgrind_make(stack, bytes) 0
+#define weft__valgrind_fini(id)           ((void)(id))
+
+#endif
+
+#endif

@@ -1,0 +1,66 @@
+/* context.c - contexts made, switched and forgotten, and the tools told of it.
+ *
+ * The work is in x86_64.S and aarch64.S; here is what is the same for all:
+ * which annotation comes before the switch, and which after it, on the other
+ * stack.
+ *
+ *   1. What weft__switch() does after the switch is for the context that it was
+ *      called in, now resumed; who resumed it is not known and not needed.
+ *   2. A new context does the same in context_main().
+ *
+ * It does not allocate stacks, does not grow them and has no list of contexts.
+ */
+#include "threadlet/switch/annotate.h"
+
+#include <stddef.h>
+
+static void
+context_main(void *arg)
+{
+	struct weft__context *self = arg;
+
+	weft__asan_enter(self);
+	self->fn(self->arg);
+	__builtin_trap(); /* rule 2 of switch.h */
+}
+
+void
+weft__context_init(struct weft__context *context)
+{
+	*context = (struct weft__context){ .tsan_fiber = weft__tsan_self() };
+	weft__asan_init(context);
+}
+
+void
+weft__context_make(struct weft__context *context, void *stack,
+                   size_t stack_bytes, void (*fn)(void *arg), void *arg)
+{
+	*context = (struct weft__context){
+		.sp = weft__stack_make((char *)stack + stack_bytes,
+		                       context_main, context),
+		.stack = stack,
+		.stack_bytes = stack_bytes,
+		.fn = fn,
+		.arg = arg,
+		.tsan_fiber = weft__tsan_make(),
+		.valgrind_id = weft__valgrind_make(stack, stack_bytes),
+	};
+}
+
+void
+weft__context_fini(struct weft__context *context)
+{
+	weft__asan_fini(context);
+	weft__tsan_fini(context->tsan_fiber);
+	weft__valgrind_fini(context->valgrind_id);
+	context->sp = NULL;
+}
+
+void
+weft__switch(struct weft__context *from, struct weft__context *to)
+{
+	weft__asan_leave(from, to);
+	weft__tsan_leave(to->tsan_fiber);
+	weft__stack_switch(&from->sp, to->sp);
+	weft__asan_enter(from);
+}

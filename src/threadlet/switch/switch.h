@@ -1,0 +1,61 @@
+/* switch.h - change from one stack to another.
+ *
+ * A context is a suspended flow of control: a stack pointer below which the
+ * callee-saved registers and floating-point control words lie.  x86_64.S and
+ * aarch64.S do the switch with a balanced call and return; annotate.h tells the
+ * sanitizers and valgrind about it, and costs nothing without them.
+ *
+ *   1. A context is resumed at most once for each time it was suspended.
+ *   2. The first function of a context never returns; it switches away for
+ *      good.
+ *   3. A stack outlives its context; weft__context_fini() before it is reused.
+ *   4. A context is finished only while suspended, and by another one.
+ *
+ * Needs: nothing.  Thread: a context may change threads while suspended.
+ */
+#ifndef WEFT_THREADLET_SWITCH_H
+#define WEFT_THREADLET_SWITCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct weft__context {
+	void       *sp;          /* while suspended */
+	const void *stack;       /* lowest address; NULL: a thread's own stack */
+	size_t      stack_bytes;
+	void      (*fn)(void *arg);
+	void       *arg;
+	void       *asan_fake;   /* ASan's fake stack while suspended */
+	void       *tsan_fiber;
+	uint32_t    valgrind_id;
+	uint32_t    dead;        /* caller's: set it before switching away for good,
+	                          * so that ASan releases the fake stack */
+};
+
+/* Make a context of the stack on which the caller runs, usually its thread's
+ * own, for weft__switch() to save into. */
+void weft__context_init(struct weft__context *context);
+
+/* Make a context that will call fn(arg) on `stack`, whose lowest address it is.
+ * The function begins with the rounding and exception modes of the caller.  The
+ * struct must stay where it is until weft__context_fini(). */
+void weft__context_make(struct weft__context *context, void *stack,
+                        size_t stack_bytes, void (*fn)(void *arg), void *arg);
+
+/* Forget a context made with weft__context_make(), ended or not.  What its
+ * frames held is not given back. */
+void weft__context_fini(struct weft__context *context);
+
+/* Suspend the caller into `from` and go on in `to`. */
+void weft__switch(struct weft__context *from, struct weft__context *to);
+
+/* The assembly half.  weft__stack_switch() suspends the caller, writes its
+ * stack pointer to *save and goes on where `load` was saved.
+ * weft__stack_make() lays below `top` what switching to the returned stack
+ * pointer needs to call fn(arg). Such a call returns to weft__stack_entry,
+ * where unwinding ends. */
+void  weft__stack_switch(void **save, void *load);
+void *weft__stack_make(void *top, void (*fn)(void *arg), void *arg);
+void  weft__stack_entry(void);
+
+#endif

@@ -1,0 +1,137 @@
+/* x86_64.S - the switch for x86-64, System V calling convention.
+ *
+ * A suspended stack, from its stack pointer upwards, in words of 8 bytes:
+ *
+ *   0    mxcsr in the lower half, the x87 control word in the upper
+ *   1-6  r15 r14 r13 r12 rbx rbp
+ *   7    the address at which to go on
+ *
+ *   1. Each resume is a `ret` for the `call` that suspended, so the CPU's stack
+ *      of return addresses keeps its depth.
+ *   2. The control words are loaded only if they differ: loading waits for all
+ *      floating-point work in flight.
+ *   3. A new stack goes on at weft__stack_entry with the stack pointer at a
+ *      multiple of 16, as the call there needs it.
+ *
+ * The note says that indirect branches land on endbr64 (IBT).  It does not claim
+ * shadow stacks (SHSTK): a return here goes to another stack's caller.
+ */
+#if defined(__x86_64__)
+
+	.text
+
+	.globl	weft__stack_switch
+	.hidden	weft__stack_switch
+	.type	weft__stack_switch, @function
+	.p2align 4
+weft__stack_switch:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r15, 0
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	stmxcsr	(%rsp)
+	fnstcw	4(%rsp)
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %edx
+
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+
+	cmpl	%eax, (%rsp)
+	je	1f
+	ldmxcsr	(%rsp)
+1:	cmpw	%dx, 4(%rsp)
+	je	2f
+	fldcw	4(%rsp)
+2:	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r15
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r14
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r13
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r12
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbx
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbp
+	ret
+	.cfi_endproc
+	.size	weft__stack_switch, . - weft__stack_switch
+
+/* r12 holds the function and r13 its argument. */
+	.globl	weft__stack_entry
+	.hidden	weft__stack_entry
+	.type	weft__stack_entry, @function
+	.p2align 4
+weft__stack_entry:
+	.cfi_startproc
+	.cfi_undefined rip
+	.cfi_undefined rbp
+	endbr64
+	movq	%r13, %rdi
+	call	*%r12
+	ud2
+	.cfi_endproc
+	.size	weft__stack_entry, . - weft__stack_entry
+
+	.globl	weft__stack_make
+	.hidden	weft__stack_make
+	.type	weft__stack_make, @function
+	.p2align 4
+weft__stack_make:
+	.cfi_startproc
+	endbr64
+	leaq	-64(%rdi), %rax
+	andq	$-16, %rax
+	stmxcsr	(%rax)
+	fnstcw	4(%rax)
+	movw	$0, 6(%rax)
+	xorl	%ecx, %ecx
+	movq	%rcx, 8(%rax)
+	movq	%rcx, 16(%rax)
+	movq	%rdx, 24(%rax)		/* r13 */
+	movq	%rsi, 32(%rax)		/* r12 */
+	movq	%rcx, 40(%rax)
+	movq	%rcx, 48(%rax)		/* rbp: ends the chain of frames */
+	leaq	weft__stack_entry(%rip), %rdx
+	movq	%rdx, 56(%rax)
+	ret
+	.cfi_endproc
+	.size	weft__stack_make, . - weft__stack_make
+
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.long	4, 16, 5		/* name, text, NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.long	0xc0000002, 4, 1, 0	/* X86_FEATURE_1_AND: IBT */
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

@@ -1,0 +1,363 @@
+/* world.c - the sys table of a model: memory, parking, time, event descriptors.
+ *
+ * park() compares under the lock of the kernel: it sees the newest value.
+ * Parked threads wait for unpark(), which reaches any one of them, by choice.
+ * Time stands still while some thread can run; then it jumps to the first
+ * deadline.  A model that asks for `timeouts` also sees deadlines pass at once:
+ * as a thread that has just returned from park may be held up at will, passing
+ * later is the same.  So it is with `spurious` returns.
+ *
+ *   1. Each call by which threads can wait for each other is a point of choice
+ *      and a seq_cst fence.  unpark() of a released word fails: a wake must not
+ *      reach what is gone.
+ *   2. A member that is not set here fails the model when it is called.
+ *
+ * Not modelled: sockets, pipes, poll and epoll, threads started by the model,
+ * fork. The wake of a loop is modelled by the event descriptor that it waits
+ * for.
+ */
+#include <errno.h>
+#include <string.h>
+#include "internal.h"
+
+enum { EVENTS_MAX = 4 };
+
+struct event {
+	bool open;
+	bool set;
+	struct explore__view *view; /* released by those who set it, or NULL */
+};
+
+static struct {
+	struct event events[EVENTS_MAX];
+	uint64_t random;
+} world;
+
+void
+explore__world_begin(void)
+{
+	memset(&world, 0, sizeof world);
+	world.events[0].open = true;
+	explore__run.now_ns = 1000000000;
+	explore__run.spurious = explore__run.model->spurious;
+}
+
+static void
+trace(const char *text, uintptr_t addr)
+{
+	char label[64];
+
+	if (!explore__run.tracing)
+		return;
+	explore__label(addr, label, sizeof label);
+	explore__trace(EXPLORE__NOTE, explore__self()->last, "%s %s", text,
+	               label);
+}
+
+static void
+point(int kind, uintptr_t addr)
+{
+	struct explore__op op = { .kind = kind, .addr = addr };
+
+	explore__point(&op);
+	explore__fence();
+}
+
+/* --- parking ------------------------------------------------------------ */
+
+enum ending { SLEEPS, SPURIOUS, TIMES_OUT };
+
+/* How a park that finds its value goes on. */
+static enum ending
+park_choose(uint64_t deadline_ns)
+{
+	enum ending options[3];
+	int count = 0, taken;
+
+	if (deadline_ns <= explore__run.now_ns)
+		return TIMES_OUT;
+	options[count++] = SLEEPS;
+	if (explore__run.spurious > 0)
+		options[count++] = SPURIOUS;
+	if (explore__run.model->timeouts && deadline_ns != WEFT_NEVER)
+		options[count++] = TIMES_OUT;
+	taken = explore__choose(count);
+	explore__run.spurious -= options[taken] == SPURIOUS;
+	return options[taken];
+}
+
+static int
+sys_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+{
+	struct explore__slot *self = explore__self();
+	uintptr_t addr = (uintptr_t)word;
+	struct explore__atom *atom;
+
+	explore__enter();
+	if (explore__run.current == EXPLORE__MAIN)
+		explore_fail("park in setup or check");
+	point(EXPLORE__PARK, addr);
+	explore__heap_check(addr, 4, self->last);
+	atom = explore__atom_get(addr, explore__atom_size(addr));
+	explore__atom_touch(atom, self->last);
+	self->view.seen[atom->index] = atom->newest->time;
+	self->spin_count = 0;
+	if ((uint32_t)atom->newest->value != value) {
+		trace("park: value differs:", addr);
+		return -EAGAIN;
+	}
+	switch (park_choose(deadline_ns)) {
+	case SPURIOUS:
+		trace("park: spurious return:", addr);
+		return 0;
+	case TIMES_OUT:
+		trace("park: time is up:", addr);
+		if (explore__run.now_ns < deadline_ns)
+			explore__run.now_ns = deadline_ns;
+		return -ETIMEDOUT;
+	default:
+		trace("park: sleeps:", addr);
+	}
+	self->state = EXPLORE__PARKED;
+	self->op.addr = addr;
+	self->deadline_ns = deadline_ns;
+	explore__block();
+	self->deadline_ns = WEFT_NEVER;
+	trace("park: woken:", addr);
+	return self->wake_result;
+}
+
+static void
+sys_unpark(weft__a32 *word)
+{
+	uintptr_t addr = (uintptr_t)word;
+	int found[EXPLORE_THREADS_MAX], count = 0, slot;
+
+	explore__enter();
+	point(EXPLORE__UNPARK, addr);
+	explore__heap_check(addr, 4, explore__self()->last);
+	for (int i = 0; i < explore__run.model->threads; i++)
+		if (explore__run.slots[i].state == EXPLORE__PARKED
+		    && explore__run.slots[i].op.addr == addr)
+			found[count++] = i;
+	trace(count > 0 ? "unpark" : "unpark: nobody is at", addr);
+	if (count == 0)
+		return;
+	slot = found[explore__choose(count)];
+	explore__wake(slot, 0);
+}
+
+static void
+sys_yield(void)
+{
+	if (explore__run.current != EXPLORE__MAIN)
+		explore__spin();
+}
+
+/* --- event descriptors -------------------------------------------------- */
+
+static struct event *
+event_get(int fd)
+{
+	struct event *event = &world.events[fd - EXPLORE_FD];
+
+	if (fd < EXPLORE_FD || fd >= EXPLORE_FD + EVENTS_MAX)
+		explore_fail("descriptor %d has no model", fd);
+	return event;
+}
+
+static void
+event_point(int kind, struct event *event, const char *text)
+{
+	struct explore__slot *self = explore__self();
+
+	point(kind, (uintptr_t)event);
+	if (!event->open)
+		explore_fail("%s: %s of a closed descriptor, after %s:%d",
+		             explore__slot_name(explore__run.current), text,
+		             explore__base_name(self->last.file),
+		             self->last.line);
+	trace(text, (uintptr_t)event);
+}
+
+bool
+explore__event_ready(uintptr_t event)
+{
+	return ((const struct event *)event)->set
+	       || !((const struct event *)event)->open;
+}
+
+static int
+sys_eventfd(void)
+{
+	for (int i = 1; i < EVENTS_MAX; i++)
+		if (!world.events[i].open) {
+			memset(&world.events[i], 0, sizeof world.events[i]);
+			world.events[i].open = true;
+			return EXPLORE_FD + i;
+		}
+	return -EMFILE;
+}
+
+static int
+sys_close(int fd)
+{
+	struct event *event = event_get(fd);
+
+	explore__enter();
+	event_point(EXPLORE__CLOSE, event, "close");
+	event->open = false;
+	return 0;
+}
+
+static int64_t
+sys_write(int fd, const void *buf, size_t size)
+{
+	struct event *event = event_get(fd);
+	struct explore__view *view;
+
+	(void)buf;
+	explore__enter();
+	event_point(EXPLORE__SIGNAL, event, "signal");
+	view = explore__view_publish();
+	if (event->view)
+		explore__view_join(view, event->view);
+	event->view = view;
+	event->set = true;
+	return (int64_t)size;
+}
+
+static int64_t
+sys_read(int fd, void *buf, size_t size)
+{
+	struct event *event = event_get(fd);
+	uint64_t one = 1;
+
+	explore__enter();
+	event_point(EXPLORE__RESET, event, "reset");
+	if (!event->set)
+		return -EAGAIN;
+	event->set = false;
+	explore__view_join(&explore__self()->view, event->view);
+	memcpy(buf, &one, size < sizeof one ? size : sizeof one);
+	return sizeof one;
+}
+
+bool
+explore_fd_wait(int fd, uint64_t deadline_ns)
+{
+	struct event *event = event_get(fd);
+	struct explore__slot *self = explore__self();
+
+	explore__enter();
+	if (explore__run.current == EXPLORE__MAIN)
+		explore_fail("wait in setup or check");
+	self->deadline_ns = deadline_ns;
+	self->expired = false;
+	event_point(EXPLORE__WAIT, event, "wait ends");
+	self->deadline_ns = WEFT_NEVER;
+	self->spin_count = 0;
+	if (!event->set) {
+		if (explore__run.now_ns < deadline_ns)
+			explore__run.now_ns = deadline_ns;
+		return false;
+	}
+	event->set = false;
+	explore__view_join(&self->view, event->view);
+	return true;
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+static uint64_t
+sys_now(void)
+{
+	return explore__run.now_ns;
+}
+
+static int
+sys_random(void *buf, size_t size)
+{
+	unsigned char *bytes = buf;
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (unsigned char)(world.random++ * 0x9e3779b1u >> 24);
+	return 0;
+}
+
+static struct weft__thread *
+sys_thread_self(void)
+{
+	return &explore__self()->thread;
+}
+
+static int
+sys_at_fork(void (*fn)(void))
+{
+	(void)fn;
+	return 0;
+}
+
+static int
+sys_cpus(void)
+{
+	return 2;
+}
+
+static int
+sys_set_nonblock(int fd)
+{
+	(void)event_get(fd);
+	return 0;
+}
+
+static int
+sys_kind(int fd)
+{
+	(void)event_get(fd);
+	return WEFT__FD_OTHER;
+}
+
+/* Rule 2.  It stands for functions of any type, and does not return. */
+static void
+sys_missing(void)
+{
+	explore_fail(
+		"%s calls a system function that has no model, after %s:%d",
+		explore__slot_name(explore__run.current),
+		explore__base_name(explore__self()->last.file),
+		explore__self()->last.line);
+}
+
+const struct weft__sys *
+explore__sys(void)
+{
+	static union {
+		struct weft__sys table;
+		void (*members[sizeof(struct weft__sys)
+		               / sizeof(void (*)(void))])(void);
+	} sys = { .table = {
+			  .alloc = explore__heap_alloc,
+			  .resize = explore__heap_resize,
+			  .release = explore__heap_release,
+			  .now = sys_now,
+			  .random = sys_random,
+			  .park = sys_park,
+			  .unpark = sys_unpark,
+			  .yield = sys_yield,
+			  .thread_self = sys_thread_self,
+			  .at_fork = sys_at_fork,
+			  .cpus = sys_cpus,
+			  .close = sys_close,
+			  .read = sys_read,
+			  .write = sys_write,
+			  .set_nonblock = sys_set_nonblock,
+			  .kind = sys_kind,
+			  .eventfd = sys_eventfd,
+		  } };
+
+	for (size_t i = 0; i < sizeof sys.members / sizeof sys.members[0]; i++)
+		if (!sys.members[i])
+			sys.members[i] = sys_missing;
+	return &sys.table;
+}
