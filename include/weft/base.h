@@ -158,6 +158,8 @@ WEFT_API const char *weft_version(void);
 typedef enum weft_report_kind {
 	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
 	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
+	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
+	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline of wait_stopped */
 } weft_report_kind;
 
 typedef struct weft_report {

@@ -3,6 +3,9 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/loop.h>
+#include <weft/schedule.h>
+#include <weft/timer.h>
 #include <weft/wheel.h>
 
 #endif

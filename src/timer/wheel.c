@@ -575,19 +575,16 @@ weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
 	                : weft__wheel_add(wheel, p, due_ns);
 }
 
-/* The next point of the timer's grid after `now_ns`; the last one there is stays
- * short of WEFT_NEVER. */
-static uint64_t
-next_due(const weft_timer *timer, uint64_t now_ns)
+uint64_t
+weft__next_due(uint64_t due_ns, uint64_t every_ns, uint64_t now_ns)
 {
-	uint64_t every_ns = timer->every_ns;
 	uint64_t periods = 1;
 
-	if (now_ns > timer->due_ns)
-		periods += (now_ns - timer->due_ns) / every_ns;
-	if (every_ns > (WEFT_NEVER - 1 - timer->due_ns) / periods)
+	if (now_ns > due_ns)
+		periods += (now_ns - due_ns) / every_ns;
+	if (every_ns > (WEFT_NEVER - 1 - due_ns) / periods)
 		return WEFT_NEVER - 1;
-	return timer->due_ns + periods * every_ns;
+	return due_ns + periods * every_ns;
 }
 
 void
@@ -595,7 +592,9 @@ weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
 {
 	if (timer->every_ns)
 		weft__assert(weft__wheel_add(wheel, weft__timer_place(timer),
-		                             next_due(timer, wheel->now_ns))
+		                             weft__next_due(timer->due_ns,
+		                                            timer->every_ns,
+		                                            wheel->now_ns))
 		             == 0);
 	timer->fn(timer, timer->arg); /* may have freed it */
 }

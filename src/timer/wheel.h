@@ -105,6 +105,10 @@ WEFT_STATIC_ASSERT(offsetof(weft_timer, index) == offsetof(weft_timer, due_ns) +
 int weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
                     uint64_t every_ns, weft_timer_fn fn, void *arg);
 
+/* The next point after `now_ns` on the grid of a repeating deadline; the last one
+ * there is stays short of WEFT_NEVER. */
+uint64_t weft__next_due(uint64_t due_ns, uint64_t every_ns, uint64_t now_ns);
+
 /* Make the call of a popped timer; a repeating one is armed anew before it. */
 void weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer);
 

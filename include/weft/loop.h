@@ -1,0 +1,128 @@
+/* weft/loop.h - the loop: its life, the door from other threads, embedding.
+ *
+ * idle -> starting -> running <-> sleeping -> stopping -> stopped.  A run that ends
+ * for lack of work, or is told to leave, keeps everything and is back at idle.  A
+ * loop stops once, for ever, and is then freed.
+ *
+ *   1. Posting is accepted from creation until stopping, and what was accepted
+ *      runs exactly once.
+ *   2. An idle loop belongs to whichever one thread uses it; running takes it.
+ *   3. A microtask checkpoint begins each run and follows every callback.
+ *   4. After fork() a loop is only memory in the child: weft_loop_free() gives it
+ *      back, whatever its state, and touches nothing the parent shares; all else
+ *      is WEFT_EXDEV.  The child makes loops of its own.
+ */
+#ifndef WEFT_LOOP_H
+#define WEFT_LOOP_H
+
+#include <weft/base.h>
+
+WEFT_BEGIN
+
+enum {
+	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before parking */
+	WEFT_LOOP_KEEP    = 1 << 3, /* running does not end for lack of work */
+};
+
+typedef struct weft_loop_opts {
+	const char *name;      /* of the loop and its thread; 15 bytes are kept */
+	uint32_t    flags;     /* WEFT_LOOP_* */
+	uint32_t    budget;    /* posts run per turn; default 1024 */
+	uint32_t    inbox_max; /* posts queued at most; default 65,536 (post below) */
+	uint64_t    spare[4];
+} weft_loop_opts;
+
+typedef enum weft_state {
+	WEFT_IDLE, WEFT_STARTING, WEFT_RUNNING, WEFT_SLEEPING,
+	WEFT_STOPPING, WEFT_STOPPED,
+} weft_state;
+
+/* Make a loop; it opens nothing until it needs to.
+ * Returns it, or NULL: out of memory, or an option is wrong (weft_detail()).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
+
+/* Free a loop that is idle or stopped.  Takes it on success; accepts NULL.
+ * Returns 0, WEFT_EBUSY if it runs, is referenced or has accepted posts to run.
+ * Thread: any, not from inside it.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_free(weft_loop *loop);
+
+/* Run on this thread until stopped, told to leave, or nothing is alive.
+ * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself,
+ * WEFT_EALREADY once stopped.
+ * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
+WEFT_API int weft_loop_run(weft_loop *loop);
+
+/* Run one turn, which waits for events until the deadline at most.
+ * Returns 1 while something is alive or stopping, 0 when nothing is, or as
+ * weft_loop_run().
+ * Thread: its own.  Blocks: the thread.  Since: 0.1. */
+WEFT_API int weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns);
+
+/* Make the present, else the next, run return after one turn, which does not
+ * block.  All is kept, and the loop can be run again.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_loop_leave(weft_loop *loop);
+
+/* Run on a new thread, until stopped or told to leave, as with WEFT_LOOP_KEEP.
+ * Returns 0 when it runs, WEFT_EBUSY, WEFT_EALREADY, WEFT_EAGAIN (no thread).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_start(weft_loop *loop);
+
+/* Begin to stop: refuse posts, disarm timers and numbers without a call, run what
+ * was accepted.  Any number of times.  It happens as the loop goes on running; an
+ * idle one without accepted posts is stopped at once.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_loop_stop(weft_loop *loop);
+
+/* Wait until the loop is stopped: nothing of it runs after this returned 0.  At
+ * the deadline what has not ended is reported (WEFT_REPORT_LATE_STOP).
+ * Returns 0, WEFT_EDEADLK on its own thread.
+ * Thread: any.  Blocks: waits.  Since: 0.1. */
+WEFT_API int weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
+
+/* The state at this moment.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_state weft_loop_state(const weft_loop *loop);
+
+/* The loop that runs on this thread, or NULL.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_loop *weft_loop_current(void);
+
+/* The clock of this turn: one reading, renewed when a wait is over; outside of
+ * turns, as it is now.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
+
+/* Run `fn(arg)` on the loop, in order per caller; _first ahead of all other
+ * posts.  A thread keeps the room that its posts have once taken, until it ends:
+ * where many threads post, some find the inbox full before inbox_max are queued.
+ * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for a slot, WEFT_ESHUTDOWN once stopping.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
+WEFT_API int weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg);
+
+/* Run `node->fn(node->arg)` on the loop, in order with weft_loop_post(), from the
+ * caller's memory.
+ * Returns 0, WEFT_ESHUTDOWN.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_post_node(weft_loop *loop, weft_node *node);
+
+/* Run `node->fn(node->arg)` before the loop next waits, after all else: what many
+ * callbacks of a turn add to is flushed once.  A node that is queued stays so.
+ * Returns 0, also while stopping.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_post_last(weft_loop *loop, weft_node *node);
+
+/* Make the present, else the next, wait of the loop return at once.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_loop_wake(weft_loop *loop);
+
+/* Hold the loop's memory: while referenced it cannot be freed.  ref returns its
+ * argument, unref NULL.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_loop *weft_loop_ref(weft_loop *loop);
+WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
+
+WEFT_END
+#endif

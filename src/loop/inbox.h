@@ -1,0 +1,101 @@
+/* inbox.h - the door into a loop: one queue, one wake word, any thread.
+ *
+ * Needs: base.  Owned by: one loop, embedded in it.  Thread: any may push, close
+ * and ring; the rest is the loop's.
+ */
+#ifndef WEFT_LOOP_INBOX_H
+#define WEFT_LOOP_INBOX_H
+
+#include "base/thread.h"
+
+/* Laid out as weft_node, whose opaque words it names. */
+struct weft__node {
+	weft_fn            fn;
+	void              *arg;
+	struct weft__node *next;
+	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
+	uint32_t           kind;  /* WEFT__NODE_*; written by its pusher */
+	uint64_t           spare[2];
+};
+WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
+
+enum {
+	WEFT__NODE_QUEUED = 1, /* state */
+
+	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
+	WEFT__NODE_SLOT = 2,   /* kind: of slots.c, and not a caller's */
+	WEFT__NODE_OWN = 8,    /* kind: the library's, not a post */
+	WEFT__NODE_WAKE = 4,   /* kind: a loop's own, which only wakes it (sleep.c) */
+};
+
+/* How a loop sleeps, as written into the wake word. */
+enum {
+	WEFT__AWAKE = 0,
+	WEFT__IN_PARK = 1,     /* on the head word itself */
+	WEFT__IN_BACKEND = 2,  /* in the backend's wait; its wake() ends that */
+	WEFT__IN_FOREIGN = 3,  /* in another's loop, which polls our descriptor */
+};
+
+/* Nodes taken, in order. */
+struct weft__node_list {
+	struct weft__node *first, **end; /* end: NULL stands for &first */
+};
+
+struct weft__inbox {
+	char pad_before[64];    /* producers write here, the loop's data is around */
+	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
+	weft__a32  wakes_done;  /* by producers that took a sleep mark, when through */
+	weft__aptr rings;       /* of slots, for posting; only grows */
+	weft__a32  slots_left;  /* how many more may be made */
+	char pad_after[64];
+	uint32_t   wakes_owed;  /* the loop's: sleep marks that producers took */
+	uint32_t   slots_max;   /* set once, as the next */
+	uint64_t   id;          /* of this inbox, never reused */
+};
+
+void weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max);
+
+/* Wait for those who still owe a wake, then give back the slots.  In a forked
+ * child nobody is left to wait for: `alone`. */
+void weft__inbox_fini(struct weft__inbox *inbox, bool alone);
+
+/* Push a node; `internal` ones pass a closed door.  Returns how the loop must be
+ * woken (WEFT__IN_*), WEFT__AWAKE for not at all, or WEFT_ESHUTDOWN.  Whoever gets
+ * one of the former wakes it and then calls weft__inbox_woken(). */
+int  weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
+                      bool internal);
+void weft__inbox_ring(struct weft__inbox *inbox);  /* wakes a loop that is IN_PARK */
+void weft__inbox_woken(struct weft__inbox *inbox);
+
+/* Push fn(arg) in a slot of the calling thread's.  As above, or WEFT_EAGAIN. */
+int weft__inbox_push_call(struct weft__inbox *inbox, weft_fn fn, void *arg,
+                          uint32_t kind);
+
+/* Refuse pushes from now on, except internal ones. */
+void weft__inbox_close(struct weft__inbox *inbox);
+bool weft__inbox_is_closed(const struct weft__inbox *inbox);
+
+/* Something is there to take. */
+bool weft__inbox_has(const struct weft__inbox *inbox);
+
+/* Move what is there to the ends of `first` and `rest`; returns how many. */
+uint32_t weft__inbox_take(struct weft__inbox *inbox,
+                          struct weft__node_list *first,
+                          struct weft__node_list *rest);
+
+/* Add a node to the end of a list. */
+void weft__node_append(struct weft__node_list *list, struct weft__node *node);
+
+/* Take a node off a list, ready to be pushed again, and give what it calls; false
+ * at its end. */
+bool weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg);
+
+/* Write down that the loop goes to sleep in `mode`; false if there is something to
+ * take.  Then sleep, and tell when that is over. */
+bool weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode);
+void weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode);
+
+/* Doze, sleep IN_PARK until rung or the deadline, and rouse. */
+void weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,564 @@
+/* life.c - a loop from its making to its end.
+ *
+ * idle -> starting -> running <-> sleeping -> stopping -> stopped, by
+ * compare-exchange on one word.  Who may touch the loop's own data is another word,
+ * `runner`: the thread that claimed it (R, acquire) and has not given it back (G,
+ * release).  Running, stopping an idle loop and freeing claim it.
+ *
+ *   1. STOPPING and STOPPED are final: nothing leads back.
+ *   2. Whoever makes it STOPPING also closes the door and wakes the loop.  The loop
+ *      then disarms, runs turns until all that was accepted has run, and becomes
+ *      STOPPED: the runner's last word but for giving up `runner`.
+ *   3. A thread inside stop, leave, wake, wait_stopped or a call by number is counted
+ *      in `visitors` before its first look at the state.  free() waits until there is
+ *      none, and for those who owe the inbox a wake, and for the runner of a stopped
+ *      loop: all of them are on their way out and need nothing from anybody.
+ *   4. Waiters of stopped park on the state word.  A waiter is counted first and then
+ *      looks at the state (V), the runner writes STOPPED first and then looks at the
+ *      count (S); both sequentially consistent, so one of them sees the other.
+ *   5. After fork() the child's copy has forks != weft__forks: it is memory only.
+ */
+#include "base/report.h"
+#include "loop/loop.h"
+
+#define BUDGET_DEFAULT 1024u
+#define INBOX_DEFAULT  65536u
+
+weft__a32 weft__forks;
+
+static void
+count_fork(void)
+{
+	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
+}
+
+/* What a process finds out once.  0, or -errno. */
+static int
+prepare(bool *spins)
+{
+	static struct weft__lock lock;
+	static bool ready, can_spin;
+	int rc = 0;
+
+	weft__lock_take(&lock);
+	if (!ready) {
+		rc = weft__sys->at_fork(count_fork);
+		can_spin = weft__sys->cpus() > 1;
+		ready = rc == 0;
+	}
+	*spins = can_spin;
+	weft__lock_give(&lock);
+	return rc;
+}
+
+int
+weft__loop_check(const weft_loop *loop, const char *call)
+{
+	uintptr_t runner;
+
+	if (!loop)
+		return weft__misuse(WEFT_EINVAL, call);
+	runner = weft__load(&loop->runner, WEFT__RELAXED);
+	if ((runner && runner != (uintptr_t)weft__thread_self())
+	    || weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, call);
+	return 0;
+}
+
+/* --- who has it --------------------------------------------------------- */
+
+#define BRIEFLY ((uintptr_t)1) /* a mark of `runner`: about to give it back */
+
+/* What `runner` is while a thread is being started for the loop. */
+static uintptr_t
+starter_of(const weft_loop *loop)
+{
+	return (uintptr_t)loop;
+}
+
+/* Who has it already; 0: this thread has it now, for a run or BRIEFLY. */
+static uintptr_t
+claim(weft_loop *loop, uintptr_t how)
+{
+	uintptr_t runner = 0;
+
+	(void)weft__cas(&loop->runner, &runner,
+	                (uintptr_t)weft__thread_self() | how,
+	                WEFT__ACQUIRE); /* R */
+	return runner;
+}
+
+static void
+give_back(weft_loop *loop)
+{
+	weft__store(&loop->runner, 0, WEFT__RELEASE); /* G */
+}
+
+void
+weft__loop_enter(weft_loop *loop)
+{
+	(void)weft__add(&loop->visitors, 1, WEFT__SEQ_CST); /* V */
+}
+
+void
+weft__loop_exit(weft_loop *loop)
+{
+	/* The last access; free() acquires it. */
+	(void)weft__add(&loop->visitors, UINT32_MAX, WEFT__RELEASE);
+}
+
+/* --- making and freeing ------------------------------------------------- */
+
+static int
+check_opts(const weft_loop_opts *opts)
+{
+	if (opts->flags & ~(uint32_t)(WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP))
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_loop_new: unknown flags");
+	return 0;
+}
+
+static void
+copy_name(char out[16], const char *name)
+{
+	size_t size = name ? __builtin_strlen(name) : 0;
+
+	__builtin_memcpy(out, name ? name : "", size < 15 ? size : 15);
+}
+
+weft_loop *
+weft_loop_new(const weft_loop_opts *opts)
+{
+	static const weft_loop_opts defaults;
+	weft_loop *loop;
+	bool spins;
+
+	if (!opts)
+		opts = &defaults;
+	if (check_opts(opts) < 0)
+		return NULL;
+	loop = prepare(&spins) < 0 ? NULL : weft__alloc_zero(sizeof(*loop));
+	if (!loop) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
+		return NULL;
+	}
+	weft__inbox_init(&loop->inbox,
+	                 opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
+	weft__wheel_init(&loop->wheel, weft__sys->now());
+	loop->wake.kind = WEFT__NODE_WAKE;
+	copy_name(loop->name, opts->name);
+	loop->flags = opts->flags;
+	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
+	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);
+	loop->spin.allowed = spins && !(opts->flags & WEFT_LOOP_NO_SPIN);
+	return loop;
+}
+
+/* Nobody else can reach it any more: hand the memory back. */
+static void
+destroy(weft_loop *loop, bool alone)
+{
+	if (loop->has_thread && !alone)
+		(void)weft__sys->thread_join(loop->thread);
+	weft__wheel_fini(&loop->wheel);
+	weft__numbers_fini(loop);
+	weft__ring_fini(&loop->ticks);
+	weft__ring_fini(&loop->microtasks);
+	weft__inbox_fini(&loop->inbox, alone);
+	weft__sys->release(loop);
+}
+
+/* Posts that were accepted and have not run; the caller has claimed the loop. */
+static bool
+has_accepted(weft_loop *loop)
+{
+	struct weft__node *lists[3] = { loop->last.first };
+
+	(void)weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	lists[1] = loop->first.first;
+	lists[2] = loop->posts.first;
+	for (int i = 0; i < 3; i++)
+		for (struct weft__node *n = lists[i]; n; n = n->next)
+			if (!(n->kind & (WEFT__NODE_WAKE | WEFT__NODE_OWN)))
+				return true;
+	return loop->ticks.count > 0 || loop->microtasks.count > 0;
+}
+
+int
+weft_loop_free(weft_loop *loop)
+{
+	uint32_t state;
+
+	if (!loop)
+		return 0;
+	if (weft__loop_is_forked(loop)) {
+		destroy(loop, true);
+		return 0;
+	}
+	state = weft__load(&loop->state, WEFT__ACQUIRE);
+	while (claim(loop, BRIEFLY) != 0) { /* invariant 3 */
+		if (state != WEFT_STOPPED)
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_loop_free: it runs");
+		weft__sys->yield();
+	}
+	state = weft__load(&loop->state, WEFT__RELAXED);
+	if (weft__load(&loop->refs, WEFT__ACQUIRE) > 0
+	    || (state != WEFT_STOPPED
+	        && (state != WEFT_IDLE || has_accepted(loop)))) {
+		give_back(loop);
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_loop_free: it is referenced, "
+		                  "or has accepted posts to run");
+	}
+	while (weft__load(&loop->visitors, WEFT__ACQUIRE) > 0)
+		weft__sys->yield();
+	destroy(loop, false);
+	return 0;
+}
+
+weft_loop *
+weft_loop_ref(weft_loop *loop)
+{
+	if (loop)
+		(void)weft__add(&loop->refs, 1, WEFT__RELAXED);
+	return loop;
+}
+
+weft_loop *
+weft_loop_unref(weft_loop *loop)
+{
+	if (loop) /* what was done under it is done before a free */
+		(void)weft__add(&loop->refs, UINT32_MAX, WEFT__RELEASE);
+	return NULL;
+}
+
+weft_state
+weft_loop_state(const weft_loop *loop)
+{
+	if (!loop)
+		loop = weft__thread_self()->loop;
+	return loop ? (weft_state)weft__load(&loop->state, WEFT__ACQUIRE)
+	            : WEFT_STOPPED;
+}
+
+weft_loop *
+weft_loop_current(void)
+{
+	return weft__thread_self()->loop;
+}
+
+uint64_t
+weft_loop_now(const weft_loop *loop)
+{
+	if (!loop)
+		loop = weft__thread_self()->loop;
+	if (!loop || !loop->in_turn
+	    || weft__loop_check(loop, "weft_loop_now") < 0)
+		return weft__sys->now();
+	return weft__loop_time((weft_loop *)(uintptr_t)loop);
+}
+
+/* --- ending ------------------------------------------------------------- */
+
+/* Everything has run: the runner's last word. */
+static void
+end(weft_loop *loop)
+{
+	uint32_t waiters;
+
+	weft__store(&loop->state, WEFT_STOPPED, WEFT__SEQ_CST); /* S */
+	waiters = weft__load(&loop->visitors, WEFT__SEQ_CST);
+	while (waiters-- > 0)
+		weft__sys->unpark(&loop->state);
+}
+
+/* Disarm once; then turn until what was accepted has run.  Closing the door here
+ * too makes sure that this thread sees all that came in before it was closed. */
+static void
+run_to_end(weft_loop *loop)
+{
+	if (!loop->ending) {
+		loop->ending = true;
+		weft__inbox_close(&loop->inbox);
+		weft__numbers_clear(loop);
+		weft__wheel_fini(&loop->wheel);
+	}
+	while (weft__loop_is_runnable(loop))
+		weft__turn(loop, WEFT_NOW);
+	loop->alive = 0; /* timers were disarmed without being counted out */
+	end(loop);
+}
+
+/* Nobody runs it: stop it here, if nothing was accepted that must run. */
+static void
+stop_idle(weft_loop *loop)
+{
+	if (claim(loop, BRIEFLY) != 0)
+		return; /* whoever has it finds it stopping */
+	if (!has_accepted(loop))
+		run_to_end(loop);
+	give_back(loop);
+}
+
+void
+weft_loop_stop(weft_loop *loop)
+{
+	uint32_t state;
+
+	loop = weft__loop_or_current(loop);
+	if (!loop || weft__loop_is_forked(loop))
+		return;
+	weft__loop_enter(loop);
+	state = weft__load(&loop->state, WEFT__RELAXED);
+	do {
+		if (state >= WEFT_STOPPING)
+			goto out;
+	} while (
+		!weft__cas(&loop->state, &state, WEFT_STOPPING, WEFT__RELAXED));
+	weft__inbox_close(&loop->inbox);
+	if (state == WEFT_IDLE)
+		stop_idle(loop);
+	else
+		weft__loop_wake(loop);
+out:
+	weft__loop_exit(loop);
+}
+
+static void
+report_late(weft_loop *loop)
+{
+	weft__report(
+		&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
+	                        .level = 1,
+	                        .error = WEFT_ETIMEDOUT,
+	                        .loop = loop,
+	                        .name = loop->name,
+	                        .text = "the loop has not stopped in time" });
+}
+
+int
+weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
+{
+	uint32_t state;
+	int rc = 0;
+
+	loop = weft__loop_or_current(loop);
+	if (!loop || weft__loop_is_forked(loop))
+		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		                    "weft_loop_wait_stopped: no loop of this "
+		                    "process");
+	if (loop == weft__thread_self()->loop
+	    || (weft__thread_self()->loop && deadline_ns != WEFT_NOW))
+		return weft__fail(WEFT_EDEADLK,
+		                  "weft_loop_wait_stopped: in a callback");
+	weft__loop_enter(loop);
+	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
+	       && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&loop->state, state, deadline_ns);
+	if (state != WEFT_STOPPED)
+		report_late(loop);
+	weft__loop_exit(loop);
+	return state == WEFT_STOPPED
+	               ? 0
+	               : weft__fail(WEFT_ETIMEDOUT, "the loop has not stopped");
+}
+
+/* --- running ------------------------------------------------------------ */
+
+/* Enter a run, as the runner.  `before` is what ran on this thread until now. */
+static int
+enter_run(weft_loop *loop, weft_loop **before)
+{
+	struct weft__thread *self = weft__thread_self();
+	uint32_t state = weft__load(&loop->state, WEFT__RELAXED);
+
+	while (state < WEFT_RUNNING
+	       && !weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED))
+		;
+	if (state == WEFT_STOPPED) {
+		give_back(loop);
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_loop_run: it has stopped");
+	}
+	*before = self->loop;
+	self->loop = loop;
+	weft__checkpoint(loop);
+	return 0;
+}
+
+/* Claim the loop and enter a run. */
+static int
+begin_run(weft_loop *loop, weft_loop **before)
+{
+	uintptr_t runner;
+
+	if (!loop || weft__loop_is_forked(loop))
+		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		                    "weft_loop_run: no loop of this process");
+	while ((runner = claim(loop, 0)) & BRIEFLY)
+		weft__sys->yield();
+	if (runner == (uintptr_t)weft__thread_self())
+		return weft__misuse(WEFT_EDEADLK,
+		                    "weft_loop_run: inside itself");
+	if (runner != 0)
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_loop_run: it runs elsewhere");
+	return enter_run(loop, before);
+}
+
+/* Back to idle, unless it is to stop: then false, and the run goes on. */
+static bool
+become_idle(weft_loop *loop)
+{
+	uint32_t state = WEFT_RUNNING;
+
+	return weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
+}
+
+static void
+end_run(weft_loop *loop, weft_loop *before)
+{
+	weft__thread_self()->loop = before;
+	give_back(loop);
+}
+
+static bool
+is_told_to_leave(weft_loop *loop)
+{
+	return weft__load(&loop->leave, WEFT__RELAXED)
+	       && weft__exchange(&loop->leave, 0, WEFT__ACQUIRE);
+}
+
+/* Turn until stopped, told to leave, or out of work. */
+static void
+run(weft_loop *loop, weft_loop *before, bool keep)
+{
+	loop->keep = keep;
+	for (;;) {
+		if (weft__loop_is_stopping(loop)) {
+			run_to_end(loop);
+			break;
+		}
+		weft__turn(loop, WEFT_NEVER);
+		if (is_told_to_leave(loop)) {
+			(void)become_idle(
+				loop); /* if stopping: the next run's */
+			break;
+		}
+		if (!keep && !weft__loop_is_alive(loop) && become_idle(loop))
+			break;
+	}
+	end_run(loop, before);
+}
+
+int
+weft_loop_run(weft_loop *loop)
+{
+	weft_loop *before;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = begin_run(loop, &before);
+
+	if (rc == 0)
+		run(loop, before, loop->flags & WEFT_LOOP_KEEP);
+	return rc;
+}
+
+int
+weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
+{
+	weft_loop *before;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = begin_run(loop, &before);
+
+	if (rc < 0)
+		return rc;
+	loop->keep = loop->flags & WEFT_LOOP_KEEP;
+	weft__turn(loop, deadline_ns);
+	(void)is_told_to_leave(loop);
+	if (weft__loop_is_stopping(loop) || !become_idle(loop))
+		run_to_end(loop);
+	rc = weft__loop_is_alive(loop);
+	end_run(loop, before);
+	return rc;
+}
+
+void
+weft_loop_leave(weft_loop *loop)
+{
+	loop = weft__loop_or_current(loop);
+	if (!loop || weft__loop_is_forked(loop))
+		return;
+	weft__loop_enter(loop);
+	weft__store(&loop->leave, 1, WEFT__RELEASE);
+	weft__loop_wake(loop);
+	weft__loop_exit(loop);
+}
+
+static void
+thread_main(void *arg)
+{
+	weft_loop *loop = arg, *before;
+
+	/* Taken over from the starter, who wrote all before this thread began. */
+	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
+	            WEFT__RELAXED);
+	if (enter_run(loop, &before) == 0)
+		run(loop, before, true);
+}
+
+/* The loop is claimed for a thread; make that. */
+static int
+start_thread(weft_loop *loop)
+{
+	struct weft__thread_opts opts = {
+		.fn = thread_main,
+		.arg = loop,
+		.name = loop->name[0] ? loop->name : "weft",
+	};
+	uint32_t state = WEFT_IDLE;
+	int rc;
+
+	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)) {
+		give_back(loop);
+		return weft__fail(WEFT_EALREADY, "weft_loop_start: stopped");
+	}
+	if (loop->has_thread) /* it has left its run and is about to end */
+		(void)weft__sys->thread_join(loop->thread);
+	loop->has_thread = true;
+	rc = weft__sys->thread_start(&opts, &loop->thread);
+	if (rc == 0)
+		return 0;
+	loop->has_thread = false;
+	state = WEFT_STARTING;
+	(void)weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
+	give_back(loop);
+	if (weft__loop_is_stopping(loop))
+		stop_idle(
+			loop); /* was stopped meanwhile, and nobody will run it */
+	return weft__fail(WEFT_EAGAIN, "weft_loop_start: no thread");
+}
+
+int
+weft_loop_start(weft_loop *loop)
+{
+	uintptr_t runner = 0;
+
+	loop = weft__loop_or_current(loop);
+	if (!loop || weft__loop_is_forked(loop))
+		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		                    "weft_loop_start: no loop of this process");
+	while (!weft__cas(&loop->runner, &runner, starter_of(loop),
+	                  WEFT__ACQUIRE)) { /* R */
+		if (!(runner & BRIEFLY))
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_loop_start: it runs");
+		weft__sys->yield();
+		runner = 0;
+	}
+	return start_thread(loop);
+}

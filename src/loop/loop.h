@@ -1,0 +1,166 @@
+/* loop.h - the loop, as the files of this layer share it.  Private.
+ *
+ * Needs: timer, base.  Thread: members say which.
+ *
+ * The files: life.c (new, run, start, stop, free), turn.c (what one turn does),
+ * sleep.c (how it waits and is woken), post.c, timer.c, schedule.c,
+ * microtask.c.
+ */
+#ifndef WEFT_LOOP_LOOP_H
+#define WEFT_LOOP_LOOP_H
+
+#include <weft/loop.h>
+#include "base/lock.h"
+#include "base/ring.h"
+#include "base/thread.h"
+#include "loop/inbox.h"
+#include "timer/wheel.h"
+
+#define WEFT__CALLS_MAX 1024u /* timers or immediates run in one turn */
+
+/* What a popped place is part of; its tag. */
+enum {
+	WEFT__TAG_TIMER, /* weft_timer's zero */
+	WEFT__TAG_NUMBER,
+	WEFT__TAG_KIND = 0xff,
+	WEFT__TAG_BACKGROUND = 0x100,
+};
+
+/* Timers and immediates by number; schedule.c. */
+struct weft__numbers {
+	struct weft__lock     lock;    /* of all but `due` */
+	struct weft__number **buckets; /* by id */
+	size_t                room;    /* a power of two, or 0 */
+	size_t                count;
+	struct weft__number  *spare;
+	struct weft__numbers_slab *slabs;
+	int64_t               last_id;
+	struct weft__number  *due, **due_end; /* immediates; the loop's thread */
+};
+
+/* Whether spinning pays; sleep.c. */
+struct weft__spin {
+	bool     allowed;
+	uint32_t skip;  /* sleeps left that do not spin */
+	uint32_t skips; /* how many to leave out after the next failure */
+};
+
+struct weft_loop {
+	struct weft__inbox inbox;
+	weft__a32  state;       /* weft_state; waiters of stopped park here */
+	weft__a32  leave;       /* 1: return from the run */
+	weft__a32  refs;        /* of weft_loop_ref() */
+	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped */
+	weft__aptr runner;      /* the weft__thread that uses it exclusively, or 0 */
+	struct weft__node wake; /* pushed to wake the loop for no post */
+	struct weft__numbers numbers;
+
+	/* Set once. */
+	char       name[16];
+	uint32_t   flags;       /* WEFT_LOOP_* */
+	uint32_t   budget;
+	uint32_t   forks;       /* weft__forks at its making */
+
+	/* The runner's. */
+	struct weft_wheel wheel;
+	struct weft__node_list first, posts, last;
+	struct weft__ring ticks, microtasks;
+	struct weft__spin spin;
+	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
+	uint64_t   alive;       /* what keeps a run going, queues aside */
+	uint64_t   thread;      /* of weft_loop_start(), to be joined */
+	bool       has_thread;
+	bool       in_turn;
+	bool       in_checkpoint;
+	bool       keep;        /* this run does not end for lack of work */
+	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
+	bool       ending;      /* past the point where stop disarmed everything */
+};
+
+extern weft__a32 weft__forks; /* counted in each forked child */
+
+/* The loop is a parent process's. */
+static inline bool
+weft__loop_is_forked(const weft_loop *loop)
+{
+	return loop->forks != weft__load(&weft__forks, WEFT__RELAXED);
+}
+
+/* May this thread use the loop now?  0, or WEFT_EINVAL, WEFT_EXDEV. */
+int weft__loop_check(const weft_loop *loop, const char *call);
+
+/* Count this thread in and out as a visitor: the loop is not freed meanwhile. */
+void weft__loop_enter(weft_loop *loop);
+void weft__loop_exit(weft_loop *loop);
+
+/* The loop meant by `loop`: itself, or for NULL the one that runs here. */
+static inline weft_loop *
+weft__loop_or_current(weft_loop *loop)
+{
+	return loop ? loop : weft__thread_self()->loop;
+}
+
+static inline bool
+weft__loop_is_stopping(const weft_loop *loop)
+{
+	return weft__load(&loop->state, WEFT__RELAXED) >= WEFT_STOPPING;
+}
+
+/* The turn's clock, read at first need. */
+static inline uint64_t
+weft__loop_time(weft_loop *loop)
+{
+	if (!loop->now_ns)
+		loop->now_ns = weft__sys->now();
+	return loop->now_ns;
+}
+
+/* --- turn.c ------------------------------------------------------------- */
+
+/* One turn, whose wait lasts until the deadline at most. */
+void weft__turn(weft_loop *loop, uint64_t deadline_ns);
+
+/* Something can run without waiting. */
+bool weft__loop_is_runnable(const weft_loop *loop);
+
+/* Something keeps a run going. */
+bool weft__loop_is_alive(const weft_loop *loop);
+
+/* --- microtask.c -------------------------------------------------------- */
+
+/* Run ticks and microtasks until there are none; after every callback. */
+void weft__checkpoint_slow(weft_loop *loop);
+
+static inline void
+weft__checkpoint(weft_loop *loop)
+{
+	if (loop->ticks.count | loop->microtasks.count)
+		weft__checkpoint_slow(loop);
+}
+
+/* --- sleep.c ------------------------------------------------------------ */
+
+/* Sleep until woken or the deadline. */
+void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);
+
+/* Wake the loop as weft__inbox_push() said it must be. */
+void weft__loop_kick(weft_loop *loop, int mode);
+
+/* Make the present or next wait return; and the loop's side of that. */
+void weft__loop_wake(weft_loop *loop);
+void weft__loop_woken(weft_loop *loop);
+
+/* --- timer.c, schedule.c ------------------------------------------------ */
+
+/* A timer, or what has a number, is due. */
+void weft__timer_expire(weft_loop *loop, struct weft__place *place);
+void weft__number_expire(weft_loop *loop, struct weft__place *place);
+
+/* Run immediates queued before this call, within the budget. */
+void weft__numbers_run_due(weft_loop *loop);
+
+/* Clear all numbers; give their memory back. */
+void weft__numbers_clear(weft_loop *loop);
+void weft__numbers_fini(weft_loop *loop);
+
+#endif

@@ -1,0 +1,81 @@
+/* microtask.c - ticks and microtasks: what runs between two callbacks.
+ *
+ * A checkpoint runs all ticks, then all microtasks, and again until both are empty.
+ * It does not nest: a checkpoint inside one of its own calls would run what the
+ * outer one is about to run.  It is exhaustive, as every engine's is; a drain that
+ * does not come to an end is reported once.
+ */
+#include <weft/schedule.h>
+#include "base/report.h"
+#include "loop/loop.h"
+
+#define FLOOD 100000u
+
+static void
+report_flood(weft_loop *loop)
+{
+	weft__report(&(weft_report){
+		.kind = WEFT_REPORT_MICROTASK_FLOOD,
+		.level = 1,
+		.loop = loop,
+		.name = loop->name,
+		.text = "100,000 microtasks in one drain, and more to come",
+	});
+}
+
+static void
+run_ring(weft_loop *loop, struct weft__ring *ring, uint64_t *count)
+{
+	while (ring->count > 0) {
+		struct weft__call call = weft__ring_pop(ring);
+
+		if (++*count == FLOOD)
+			report_flood(loop);
+		call.fn(call.arg);
+	}
+}
+
+void
+weft__checkpoint_slow(weft_loop *loop)
+{
+	uint64_t count = 0;
+
+	if (loop->in_checkpoint)
+		return;
+	loop->in_checkpoint = true;
+	while (loop->ticks.count | loop->microtasks.count) {
+		run_ring(loop, &loop->ticks, &count);
+		run_ring(loop, &loop->microtasks, &count);
+	}
+	loop->in_checkpoint = false;
+}
+
+static int
+queue(struct weft__ring *ring, weft_fn fn, void *arg)
+{
+	if (!fn)
+		return weft__misuse(WEFT_EINVAL, "microtask: no function");
+	if (weft__ring_push(ring, fn, arg) < 0)
+		return weft__fail(WEFT_ENOMEM, "microtask: out of memory");
+	return 0;
+}
+
+int
+weft_schedule_microtask(weft_loop *loop, weft_fn fn, void *arg)
+{
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_schedule_microtask");
+	return rc < 0 ? rc : queue(&loop->microtasks, fn, arg);
+}
+
+int
+weft_schedule_tick(weft_loop *loop, weft_fn fn, void *arg)
+{
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_schedule_tick");
+	return rc < 0 ? rc : queue(&loop->ticks, fn, arg);
+}

@@ -1,0 +1,93 @@
+/* post.c - handing work to a loop. */
+#include "loop/loop.h"
+
+static __attribute__((noinline, cold)) int
+refused(int error)
+{
+	return weft__fail(error, error == WEFT_EAGAIN
+	                                 ? "post: the inbox is full"
+	                                 : "post: the loop is stopping");
+}
+
+static inline int
+post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+{
+	int rc;
+
+	if (!loop || !fn)
+		return weft__misuse(WEFT_EINVAL,
+		                    "post: no loop, or no function");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, "post: after fork");
+	rc = weft__inbox_push_call(&loop->inbox, fn, arg, kind);
+	if (rc > 0)
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(rc) : 0;
+}
+
+int
+weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
+{
+	return post(weft__loop_or_current(loop), fn, arg, 0);
+}
+
+int
+weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
+{
+	return post(weft__loop_or_current(loop), fn, arg, WEFT__NODE_FIRST);
+}
+
+int
+weft_loop_post_node(weft_loop *loop, weft_node *public)
+{
+	struct weft__node *node = (struct weft__node *)(void *)public;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	if (!loop || !node || !node->fn)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_post_node: NULL");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_loop_post_node: after fork");
+	if (weft__load(&node->state, WEFT__ACQUIRE)) /* N, in inbox.c */
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_loop_post_node: queued already");
+	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
+	weft__put(node->kind, 0);
+	rc = weft__inbox_push(&loop->inbox, node, false);
+	if (rc < 0)
+		weft__store(&node->state, 0, WEFT__RELAXED);
+	else
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(rc) : 0;
+}
+
+int
+weft_loop_post_last(weft_loop *loop, weft_node *public)
+{
+	struct weft__node *node = (struct weft__node *)(void *)public;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_loop_post_last");
+	if (rc < 0)
+		return rc;
+	if (!node || !node->fn)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_post_last: NULL");
+	if (weft__load(&node->state, WEFT__RELAXED))
+		return 0; /* stays queued */
+	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
+	weft__node_append(&loop->last, node);
+	return 0;
+}
+
+void
+weft_loop_wake(weft_loop *loop)
+{
+	loop = weft__loop_or_current(loop);
+	if (!loop || weft__loop_is_forked(loop))
+		return;
+	weft__loop_enter(loop);
+	weft__loop_wake(loop);
+	weft__loop_exit(loop);
+}

@@ -1,0 +1,497 @@
+/* schedule.c - timers and immediates by number, which any thread may set and clear.
+ *
+ * A number stands in a table under a lock; what the loop does about it (armed in the
+ * wheel, queued as an immediate, counted as alive) is the loop thread's business.
+ * Whoever changes a number changes what is *wanted* of it under the lock; then, on the
+ * loop's thread, settle() brings the loop's side in line, at once or, from another
+ * thread, by a node in the inbox.
+ *
+ *   1. A number is `live` exactly while it stands in the table.  It leaves the table
+ *      under the lock, once: by a clear, or by its last expiry before the call.  That
+ *      is what makes the result of a clear exact.
+ *   2. Its node is queued by other threads only, under the lock, at most once at a
+ *      time (`queued`).  The loop clears the flag under the lock when it settles.
+ *   3. The memory goes back to the spare list when it is not live, not queued and not
+ *      in the list of immediates; so nothing that is still to be looked at is reused.
+ *   4. Other threads count as visitors of the loop, so it is not freed under them.
+ */
+#include <weft/schedule.h>
+#include "loop/loop.h"
+
+#define ROOM_FIRST   64u
+#define SLAB_NUMBERS 32u
+
+enum { TIMEOUT, INTERVAL, IMMEDIATE };
+
+struct weft__number {
+	struct weft__place place;  /* in the wheel; the loop's */
+	struct weft__node node;    /* in the inbox */
+	struct weft__number *next; /* in its bucket, or spare; by the lock */
+	struct weft__number *next_due;
+	int64_t id;
+	uint64_t every_ns;
+	weft_fn fn;
+	void *arg;
+	weft_loop *loop;
+	uint8_t kind;
+	bool live, queued, background;  /* by the lock */
+	bool attached, counted, in_due; /* the loop's */
+};
+
+struct weft__numbers_slab {
+	struct weft__numbers_slab *next;
+	struct weft__number numbers[SLAB_NUMBERS];
+};
+
+/* --- the table, under the lock ------------------------------------------ */
+
+static struct weft__number **
+bucket_of(struct weft__numbers *all, int64_t id)
+{
+	return &all->buckets[(size_t)id & (all->room - 1)];
+}
+
+static void
+table_add(struct weft__numbers *all, struct weft__number *n)
+{
+	struct weft__number **bucket = bucket_of(all, n->id);
+
+	n->next = *bucket;
+	*bucket = n;
+	all->count++;
+}
+
+/* At most one number a bucket on average; ids in sequence spread evenly. */
+static int
+table_grow(struct weft__numbers *all)
+{
+	struct weft__numbers bigger = { .room = all->room ? 2 * all->room
+		                                          : ROOM_FIRST };
+
+	bigger.buckets = weft__alloc_zero(bigger.room
+	                                  * sizeof(*bigger.buckets));
+	if (!bigger.buckets)
+		return WEFT_ENOMEM;
+	for (size_t i = 0; i < all->room; i++)
+		while (all->buckets[i]) {
+			struct weft__number *n = all->buckets[i];
+
+			all->buckets[i] = n->next;
+			table_add(&bigger, n);
+		}
+	weft__sys->release(all->buckets);
+	all->buckets = bigger.buckets;
+	all->room = bigger.room;
+	return 0;
+}
+
+static struct weft__number *
+table_find(struct weft__numbers *all, int64_t id)
+{
+	struct weft__number *n = all->room ? *bucket_of(all, id) : NULL;
+
+	while (n && n->id != id)
+		n = n->next;
+	return n;
+}
+
+static void
+table_remove(struct weft__numbers *all, struct weft__number *n)
+{
+	struct weft__number **link = bucket_of(all, n->id);
+
+	while (*link != n)
+		link = &(*link)->next;
+	*link = n->next;
+	n->live = false;
+	all->count--;
+}
+
+/* An unused number, or NULL without memory. */
+static struct weft__number *
+take_spare(struct weft__numbers *all)
+{
+	struct weft__number *n = all->spare;
+
+	if (!n) {
+		struct weft__numbers_slab *slab = weft__sys->alloc(
+			sizeof(*slab));
+
+		if (!slab)
+			return NULL;
+		slab->next = all->slabs;
+		all->slabs = slab;
+		for (unsigned i = 0; i < SLAB_NUMBERS; i++) {
+			slab->numbers[i].next = all->spare;
+			all->spare = &slab->numbers[i];
+		}
+		n = all->spare;
+	}
+	all->spare = n->next;
+	return n;
+}
+
+/* --- the loop's side ---------------------------------------------------- */
+
+static void
+attach(weft_loop *loop, struct weft__number *n)
+{
+	struct weft__numbers *all = &loop->numbers;
+
+	if (n->kind != IMMEDIATE) {
+		n->place.tag = WEFT__TAG_NUMBER;
+		n->attached = weft__wheel_add(&loop->wheel, &n->place,
+		                              n->place.due_ns)
+		              == 0;
+		return;
+	}
+	if (!all->due)
+		all->due_end = &all->due;
+	n->next_due = NULL;
+	*all->due_end = n;
+	all->due_end = &n->next_due;
+	n->attached = n->in_due = true;
+}
+
+/* An immediate stays in its list until that comes to it. */
+static void
+detach(weft_loop *loop, struct weft__number *n)
+{
+	if (n->place.block)
+		weft__wheel_drop(&loop->wheel, &n->place);
+	n->attached = false;
+}
+
+/* Bring the loop's side of `n` in line with what is wanted; lock held. */
+static void
+settle(weft_loop *loop, struct weft__number *n)
+{
+	bool count;
+
+	if (n->live && !n->attached)
+		attach(loop, n);
+	else if (!n->live && n->attached)
+		detach(loop, n);
+	count = n->attached && !n->background;
+	loop->alive += (uint64_t)count - n->counted;
+	n->counted = count;
+	if (!n->live && !n->queued && !n->in_due) {
+		n->next = loop->numbers.spare;
+		loop->numbers.spare = n;
+	}
+}
+
+static void on_arrival(void *arg);
+
+/* Settle here, or have the loop do it: returns how the loop must be woken, or
+ * WEFT_ESHUTDOWN.  Lock held. */
+static int
+settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
+{
+	uintptr_t self = (uintptr_t)weft__thread_self();
+	int rc;
+
+	if (weft__load(&loop->runner, WEFT__RELAXED) == self) {
+		settle(loop, n);
+		if (n->attached || !n->live)
+			return WEFT__AWAKE;
+		return WEFT_ENOMEM;
+	}
+	if (n->queued)
+		return WEFT__AWAKE;
+	weft__put(n->node.fn, on_arrival);
+	weft__put(n->node.arg, n);
+	weft__put(n->node.kind, WEFT__NODE_OWN);
+	rc = weft__inbox_push(&loop->inbox, &n->node, internal);
+	n->queued = rc >= 0;
+	return rc;
+}
+
+/* A node of another thread's has come.  Where the wheel has no memory for a new
+ * timer it comes again, until there is some. */
+static void
+on_arrival(void *arg)
+{
+	struct weft__number *n = arg;
+	weft_loop *loop = n->loop;
+
+	weft__lock_take(&loop->numbers.lock);
+	n->queued = false;
+	settle(loop, n);
+	if (n->live && !n->attached) {
+		n->queued = true;
+		(void)weft__inbox_push(&loop->inbox, &n->node, true);
+	}
+	weft__lock_give(&loop->numbers.lock);
+}
+
+/* --- expiry ------------------------------------------------------------- */
+
+/* The number's turn has come: take it out of the table if it was its last, and say
+ * what to call; NULL if it was cleared. */
+static weft_fn
+claim(weft_loop *loop, struct weft__number *n, void **arg)
+{
+	weft_fn fn = NULL;
+
+	weft__lock_take(&loop->numbers.lock);
+	if (n->live) {
+		fn = n->fn;
+		*arg = n->arg;
+		if (n->kind != INTERVAL)
+			table_remove(&loop->numbers, n);
+	}
+	settle(loop, n);
+	weft__lock_give(&loop->numbers.lock);
+	return fn;
+}
+
+static void
+call(weft_fn fn, void *arg)
+{
+	if (fn)
+		fn(arg);
+}
+
+void
+weft__number_expire(weft_loop *loop, struct weft__place *place)
+{
+	struct weft__number *n = (struct weft__number *)(void *)place;
+	weft_fn fn;
+	void *arg = NULL;
+
+	n->attached = false; /* popped; an interval is armed anew by settle() */
+	if (n->kind == INTERVAL)
+		place->due_ns = weft__next_due(place->due_ns, n->every_ns,
+		                               loop->wheel.now_ns);
+	fn = claim(loop, n, &arg);
+	call(fn, arg);
+}
+
+void
+weft__numbers_run_due(weft_loop *loop)
+{
+	struct weft__numbers *all = &loop->numbers;
+	struct weft__number **end = all->due_end;
+	unsigned left = WEFT__CALLS_MAX;
+	bool last = false;
+
+	/* Up to what is the last one now: callbacks add behind it. */
+	while (all->due && !last && left-- > 0
+	       && !weft__loop_is_stopping(loop)) {
+		struct weft__number *n = all->due;
+		weft_fn fn;
+		void *arg = NULL;
+
+		last = &n->next_due == end;
+		all->due = n->next_due;
+		n->in_due = n->attached = false;
+		fn = claim(loop, n, &arg);
+		call(fn, arg);
+		weft__checkpoint(loop);
+	}
+}
+
+/* --- life --------------------------------------------------------------- */
+
+void
+weft__numbers_clear(weft_loop *loop)
+{
+	struct weft__numbers *all = &loop->numbers;
+
+	weft__lock_take(&all->lock);
+	while (all->due) {
+		all->due->in_due = false;
+		all->due = all->due->next_due;
+	}
+	for (size_t i = 0; i < all->room; i++)
+		while (all->buckets[i]) {
+			struct weft__number *n = all->buckets[i];
+
+			table_remove(all, n);
+			settle(loop, n);
+		}
+	weft__lock_give(&all->lock);
+}
+
+void
+weft__numbers_fini(weft_loop *loop)
+{
+	struct weft__numbers *all = &loop->numbers;
+
+	while (all->slabs) {
+		struct weft__numbers_slab *slab = all->slabs;
+
+		all->slabs = slab->next;
+		weft__sys->release(slab);
+	}
+	weft__sys->release(all->buckets);
+}
+
+/* --- the calls ---------------------------------------------------------- */
+
+static int64_t
+refuse_memory(void)
+{
+	return weft__fail(WEFT_ENOMEM, "weft_schedule: out of memory");
+}
+
+static int
+check(const weft_loop *loop)
+{
+	if (!loop)
+		return weft__misuse(WEFT_EINVAL, "weft_schedule: no loop");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, "weft_schedule: after fork");
+	return 0;
+}
+
+/* Lock held. */
+static int64_t
+add_locked(weft_loop *loop, const struct weft__number *like, int *mode)
+{
+	struct weft__numbers *all = &loop->numbers;
+	struct weft__number *n;
+
+	if (all->count >= all->room && table_grow(all) < 0)
+		return refuse_memory();
+	n = take_spare(all);
+	if (!n)
+		return refuse_memory();
+	*n = *like;
+	n->loop = loop;
+	n->live = true;
+	n->id = ++all->last_id;
+	table_add(all, n);
+	*mode = settle_somewhere(loop, n, false);
+	if (*mode >= 0)
+		return n->id;
+	table_remove(all, n);
+	n->next = all->spare;
+	all->spare = n;
+	return *mode == WEFT_ENOMEM
+	               ? refuse_memory()
+	               : weft__fail(*mode,
+	                            "weft_schedule: the loop is stopping");
+}
+
+static int64_t
+add(weft_loop *loop, const struct weft__number *like)
+{
+	int64_t id;
+	int mode = WEFT__AWAKE;
+	int rc;
+
+	rc = check(loop);
+	if (rc < 0)
+		return rc;
+	if (!like->fn)
+		return weft__misuse(WEFT_EINVAL, "weft_schedule: no function");
+	weft__loop_enter(loop);
+	if (weft__loop_is_stopping(loop)) {
+		id = weft__fail(WEFT_ESHUTDOWN,
+		                "weft_schedule: the loop is stopping");
+	} else {
+		weft__lock_take(&loop->numbers.lock);
+		id = add_locked(loop, like, &mode);
+		weft__lock_give(&loop->numbers.lock);
+		if (mode > 0)
+			weft__loop_kick(loop, mode);
+	}
+	weft__loop_exit(loop);
+	return id;
+}
+
+/* The deadline of a delay; one that never comes is the last that can. */
+static uint64_t
+due_in(uint64_t delay_ns)
+{
+	uint64_t due_ns = weft_in(delay_ns);
+
+	return due_ns == WEFT_NEVER ? WEFT_NEVER - 1 : due_ns;
+}
+
+int64_t
+weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
+{
+	struct weft__number like = { .kind = TIMEOUT, .fn = fn, .arg = arg };
+
+	like.place.due_ns = due_in(delay_ns);
+	return add(weft__loop_or_current(loop), &like);
+}
+
+int64_t
+weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn,
+                       void *arg)
+{
+	struct weft__number like = { .kind = INTERVAL, .fn = fn, .arg = arg };
+
+	if (every_ns == 0)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_schedule_interval: of 0 ns");
+	like.every_ns = every_ns;
+	like.place.due_ns = due_in(every_ns);
+	return add(weft__loop_or_current(loop), &like);
+}
+
+int64_t
+weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
+{
+	struct weft__number like = { .kind = IMMEDIATE, .fn = fn, .arg = arg };
+
+	return add(weft__loop_or_current(loop), &like);
+}
+
+/* Find number `id`, change what is wanted of it, and see that it happens. */
+static int
+change(weft_loop *loop, int64_t id,
+       void (*apply)(weft_loop *loop, struct weft__number *n, void *arg),
+       void *arg)
+{
+	struct weft__number *n;
+	int mode = WEFT__AWAKE;
+	int rc = check(loop);
+
+	if (rc < 0)
+		return rc;
+	weft__loop_enter(loop);
+	weft__lock_take(&loop->numbers.lock);
+	n = table_find(&loop->numbers, id);
+	if (n) {
+		apply(loop, n, arg);
+		mode = settle_somewhere(loop, n, true);
+	}
+	weft__lock_give(&loop->numbers.lock);
+	if (mode > 0)
+		weft__loop_kick(loop, mode);
+	weft__loop_exit(loop);
+	return n ? 0 : weft__fail(WEFT_ENOENT, "weft_schedule: no such number");
+}
+
+static void
+apply_clear(weft_loop *loop, struct weft__number *n, void *arg)
+{
+	if (arg)
+		*(void **)arg = n->arg;
+	table_remove(&loop->numbers, n);
+}
+
+int
+weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
+{
+	return change(weft__loop_or_current(loop), id, apply_clear, out);
+}
+
+static void
+apply_background(weft_loop *loop, struct weft__number *n, void *arg)
+{
+	(void)loop;
+	n->background = arg != NULL;
+}
+
+int
+weft_schedule_set_background(weft_loop *loop, int64_t id, bool on)
+{
+	return change(weft__loop_or_current(loop), id, apply_background,
+	              on ? &loop : NULL);
+}

@@ -1,0 +1,113 @@
+/* sleep.c - how a loop waits, and how others end that.
+ *
+ * With nothing to do the loop spins for a moment if that paid lately, then parks on
+ * its inbox.  Waking a sleeper costs tens of microseconds, much more where an idle
+ * virtual CPU has to be woken too; spinning costs CPU.  So:
+ *
+ *   1. It never spins where another thread would need the CPU to end the wait (one
+ *      CPU, or a quota below two), nor when told not to.
+ *   2. A spin that did not pay makes the next ones rarer, twice as rare each time; a
+ *      spin that paid, or a sleep so short that a spin would have, starts over.
+ *      A loop that is woken now and then so hardly ever spins.
+ */
+#include "loop/loop.h"
+
+#define SPIN_NS    (20 * WEFT_US)
+#define SHORT_NS   (50 * WEFT_US) /* of a sleep, with the cost of being woken */
+#define SKIPS_MAX  1024u
+#define PAUSES_MAX 16 /* between two looks: some 300 ns */
+
+void
+weft__loop_kick(weft_loop *loop, int mode)
+{
+	if (mode == WEFT__AWAKE)
+		return;
+	weft__inbox_ring(&loop->inbox);
+	weft__inbox_woken(&loop->inbox);
+}
+
+/* Who wakes the loop has something to tell (stop, leave), written before.  Either
+ * it finds the node free (W) and pushes it, or the loop, as it takes the node, comes
+ * after it and sees what it wrote (X).  Both are exchanges, acquiring and releasing:
+ * with a plain store instead of X the loop could free the node, miss the news, and
+ * the node still be seen as queued. */
+void
+weft__loop_wake(weft_loop *loop)
+{
+	if (weft__exchange(&loop->wake.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL))
+		return; /* W */
+	weft__loop_kick(loop,
+	                weft__inbox_push(&loop->inbox, &loop->wake, true));
+}
+
+void
+weft__loop_woken(weft_loop *loop)
+{
+	(void)weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL); /* X */
+	loop->woken = true;
+}
+
+static void
+spin_failed(struct weft__spin *spin)
+{
+	spin->skips = spin->skips < SKIPS_MAX ? 2 * spin->skips + 1 : SKIPS_MAX;
+	spin->skip = spin->skips;
+}
+
+static void
+spin_would_pay(struct weft__spin *spin)
+{
+	spin->skip = spin->skips = 0;
+}
+
+/* Watch the inbox for a moment; true if something came.  Looks become rarer, so
+ * that a producer in full flight is left alone for a while and a batch comes in
+ * together: each look takes the word from it. */
+static bool
+spin_for_work(weft_loop *loop, uint64_t now_ns, uint64_t deadline_ns)
+{
+	uint64_t end_ns = now_ns + SPIN_NS;
+
+	if (end_ns > deadline_ns)
+		end_ns = deadline_ns;
+	for (int pauses = 1;; pauses *= 2) {
+		if (weft__inbox_has(&loop->inbox))
+			return true;
+		if (pauses > PAUSES_MAX) {
+			pauses = PAUSES_MAX;
+			if (weft__sys->now() >= end_ns)
+				return false;
+		}
+		for (int i = 0; i < pauses; i++)
+			weft__pause();
+	}
+}
+
+void
+weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
+{
+	struct weft__spin *spin = &loop->spin;
+	uint32_t state = WEFT_RUNNING;
+	uint64_t begin_ns = 0;
+
+	if (spin->allowed) {
+		begin_ns = weft__sys->now();
+		if (spin->skip > 0) {
+			spin->skip--;
+		} else if (spin_for_work(loop, begin_ns, deadline_ns)) {
+			spin_would_pay(spin);
+			return;
+		} else {
+			spin_failed(spin);
+		}
+	}
+	/* Fails once stopping; whoever stops also wakes. */
+	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED))
+		return;
+	weft__inbox_park(&loop->inbox, deadline_ns);
+	state = WEFT_SLEEPING;
+	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
+	if (spin->allowed && weft__inbox_has(&loop->inbox)
+	    && weft__sys->now() - begin_ns < SHORT_NS)
+		spin_would_pay(spin);
+}

@@ -1,0 +1,491 @@
+/* inbox_models.c - the inbox of a loop, its slots and its lock, over all schedules.
+ *
+ * The models call the real source.  Each says what must hold in every execution;
+ * then every memory order in it is weakened by a step, one at a time, which some
+ * model must notice, or the order is not needed.  Planted bugs are the protocol with
+ * one step left out; the explorer must find each of them.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "base/lock.h"
+#include "base/thread.h"
+#include "explore.h"
+#include "loop/inbox.h"
+
+enum bug {
+	NO_BUG,
+	NO_COMPARE, /* the loop looks, then parks without the mark */
+	NO_RING,    /* the producer that took the mark does not wake */
+	NO_DEBT,    /* the loop does not wait for who still owes a wake */
+	LATE_CLOSE, /* the door is closed after the last look */
+	LIFO,       /* the chain is not turned around */
+};
+
+struct world {
+	enum bug bug;
+	struct weft__inbox *inbox; /* allocated, so that it can be given up */
+	struct weft__node node[2][2];
+	weft__a32 accepted;
+	uint32_t got, last[2];
+	struct weft__node_list first, rest;
+	int shared;
+	struct weft__lock lock;
+};
+
+static enum bug planted;
+
+static void
+setup(void *state)
+{
+	struct world *w = state;
+
+	w->bug = planted;
+	w->inbox = weft__sys->alloc(sizeof(*w->inbox));
+	weft__inbox_init(w->inbox, 2);
+}
+
+static void
+mark(void *arg)
+{
+	(void)arg;
+}
+
+/* --- producers ---------------------------------------------------------- */
+
+static void
+wake(struct world *w, struct weft__inbox *inbox, int mode)
+{
+	uint64_t one = 1;
+
+	if (mode <= 0 || w->bug == NO_RING)
+		return;
+	if (mode == WEFT__IN_PARK)
+		weft__inbox_ring(inbox);
+	else
+		(void)weft__sys->write(EXPLORE_FD, &one, sizeof(one));
+	weft__inbox_woken(inbox);
+}
+
+/* Push `count` nodes whose argument tells producer and number. */
+static void
+produce(struct world *w, int who, uint32_t count)
+{
+	struct weft__inbox *inbox = w->inbox;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct weft__node *node = &w->node[who][i];
+		int mode;
+
+		weft__put(node->fn, mark);
+		weft__put(node->arg,
+		          (void *)(uintptr_t)(16 * who + (int)i + 1));
+		weft__put(node->kind, 0);
+		mode = weft__inbox_push(inbox, node, false);
+		if (mode >= 0)
+			(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+		wake(w, inbox, mode);
+	}
+}
+
+static void
+produce_one(void *state)
+{
+	produce(state, 0, 1);
+}
+
+static void
+produce_two(void *state)
+{
+	produce(state, 0, 2);
+}
+
+static void
+produce_other(void *state)
+{
+	produce(state, 1, 1);
+}
+
+/* --- the loop's side ---------------------------------------------------- */
+
+/* Each producer's nodes come in their order, each once. */
+static void
+note(struct world *w, void *arg)
+{
+	uintptr_t what = (uintptr_t)arg;
+	unsigned who = (unsigned)what / 16;
+
+	EXPLORE_CHECK(what % 16 == w->last[who] + 1);
+	w->last[who]++;
+	w->got++;
+}
+
+static void
+take_all(struct world *w)
+{
+	weft_fn fn;
+	void *arg;
+
+	(void)weft__inbox_take(w->inbox, &w->first, &w->rest);
+	if (w->bug == LIFO && w->rest.first && w->rest.first->next) {
+		struct weft__node *a = w->rest.first, *b = a->next;
+
+		w->rest.first = b;
+		b->next = a;
+		a->next = NULL;
+	}
+	while (weft__node_pop(&w->rest, &fn, &arg)) {
+		EXPLORE_CHECK(fn == mark);
+		note(w, arg);
+	}
+}
+
+static void
+sleep_once(struct world *w, bool by_fd)
+{
+	if (by_fd) {
+		if (!weft__inbox_doze(w->inbox, WEFT__IN_BACKEND))
+			return;
+		(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
+		weft__inbox_rouse(w->inbox, WEFT__IN_BACKEND);
+	} else if (w->bug == NO_COMPARE) {
+		if (!weft__inbox_has(w->inbox)
+		    && weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
+			static weft__a32 other;
+
+			(void)weft__sys->park(&other, 0, WEFT_NEVER);
+		}
+	} else {
+		weft__inbox_park(w->inbox, WEFT_NEVER);
+	}
+}
+
+static void
+consume(struct world *w, uint32_t want, bool switch_modes)
+{
+	for (;;) {
+		take_all(w);
+		if (w->got >= want)
+			return;
+		sleep_once(w, switch_modes && explore_choose(2));
+	}
+}
+
+static void
+consume_two(void *state)
+{
+	consume(state, 2, false);
+}
+
+static void
+consume_two_by_both(void *state)
+{
+	consume(state, 2, true);
+}
+
+/* Take what comes and give up the inbox at once. */
+static void
+consume_and_free(void *state)
+{
+	struct world *w = state;
+
+	consume(w, 1, false);
+	weft__inbox_fini(w->inbox, w->bug == NO_DEBT);
+	weft__sys->release(w->inbox);
+	w->inbox = NULL;
+}
+
+/* Close, take what was accepted, and take nothing ever after. */
+static void
+close_and_take(void *state)
+{
+	struct world *w = state;
+
+	if (w->bug != LATE_CLOSE)
+		weft__inbox_close(w->inbox);
+	take_all(w);
+	if (w->bug == LATE_CLOSE)
+		weft__inbox_close(w->inbox);
+}
+
+static void
+check_accepted(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->got == weft__load(&w->accepted, WEFT__RELAXED));
+	weft__inbox_fini(w->inbox, false);
+	weft__sys->release(w->inbox);
+}
+
+static void
+check_gone(void *state)
+{
+	(void)state;
+}
+
+/* --- slots -------------------------------------------------------------- */
+
+/* Two posts through one slot: the second waits until the first was read. */
+static void
+post_two(void *state)
+{
+	struct world *w = state;
+
+	for (uintptr_t i = 1; i <= 2; i++) {
+		int rc;
+
+		while ((rc = weft__inbox_push_call(w->inbox, mark, (void *)i,
+		                                   0))
+		       == WEFT_EAGAIN)
+			weft__sys->yield();
+		EXPLORE_CHECK(rc >= 0);
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+		wake(w, w->inbox, rc);
+	}
+}
+
+/* A thread posts and ends; the other reads that and posts in the same slot. */
+static void
+post_one(struct world *w, uintptr_t what)
+{
+	int rc;
+
+	while ((rc = weft__inbox_push_call(w->inbox, mark, (void *)what, 0))
+	       == WEFT_EAGAIN)
+		weft__sys->yield();
+	EXPLORE_CHECK(rc >= 0);
+	(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+	wake(w, w->inbox, rc);
+}
+
+static void
+post_and_end(void *state)
+{
+	post_one(state, 1);
+	weft__thread_end(weft__thread_self());
+}
+
+static void
+consume_and_post(void *state)
+{
+	consume(state, 1, false);
+	post_one(state, 2);
+	consume(state, 2, false);
+	weft__thread_end(weft__thread_self());
+}
+
+/* The thread that posted ends while the inbox is given up. */
+static void
+consume_free_end(void *state)
+{
+	consume_and_free(state);
+	weft__thread_end(weft__thread_self());
+}
+
+/* The same node twice: the second time when it was seen to be free. */
+static void
+push_node_twice(void *state)
+{
+	struct world *w = state;
+	struct weft__node *node = &w->node[0][0];
+
+	for (uintptr_t i = 1; i <= 2; i++) {
+		while (weft__load(&node->state, WEFT__ACQUIRE))
+			weft__sys->yield();
+		weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
+		weft__put(node->fn, mark);
+		weft__put(node->arg, (void *)i);
+		weft__put(node->kind, 0);
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+		wake(w, w->inbox, weft__inbox_push(w->inbox, node, false));
+	}
+}
+
+/* Two threads make and take over rings of one inbox; the loop reads at the end. */
+static void
+post_twice_and_end(void *state)
+{
+	uintptr_t who = (uintptr_t)explore_thread();
+
+	post_one(state, 16 * who + 1);
+	weft__thread_end(weft__thread_self());
+	post_one(state, 16 * who + 2);
+	weft__thread_end(weft__thread_self());
+}
+
+/* A thread that has ended left a ring that is full: both look at it. */
+static void
+setup_full(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft__store(&w->inbox->slots_left, 1, WEFT__RELAXED);
+	post_one(w, 1);
+	weft__thread_end(weft__thread_self());
+}
+
+static void
+find_full(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft__inbox_push_call(w->inbox, mark, NULL, 0)
+	              == WEFT_EAGAIN);
+}
+
+static void
+setup_four(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft__store(&w->inbox->slots_left, 4, WEFT__RELAXED);
+}
+
+static void
+take_and_check(void *state)
+{
+	take_all(state);
+	check_accepted(state);
+}
+
+static void
+setup_narrow(void *state)
+{
+	struct world *w = state;
+
+	w->bug = planted;
+	w->inbox = weft__sys->alloc(sizeof(*w->inbox));
+	weft__inbox_init(w->inbox, 1);
+}
+
+/* --- the lock ----------------------------------------------------------- */
+
+static void
+lock_and_add(void *state)
+{
+	struct world *w = state;
+
+	weft__lock_take(&w->lock);
+	weft__put(w->shared, weft__get(w->shared) + 1);
+	weft__lock_give(&w->lock);
+}
+
+static void
+check_shared(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->shared == 2);
+	weft__sys->release(w->inbox);
+}
+
+/* --- the run ------------------------------------------------------------ */
+
+#define MODEL(name_, ...)                                          \
+	{                                                          \
+		.name = name_, .state_size = sizeof(struct world), \
+		.setup = setup, __VA_ARGS__                        \
+	}
+
+static const struct explore_model models[] = {
+	MODEL("a loop that goes to sleep misses no push", .threads = 2,
+	      .thread = { produce_two, consume_two }, .check = check_accepted,
+	      .spurious = 1),
+	MODEL("order and wakes hold when the way of sleeping changes",
+	      .threads = 2, .thread = { produce_two, consume_two_by_both },
+	      .check = check_accepted),
+	MODEL("a wake never reaches an inbox that is gone", .threads = 2,
+	      .thread = { produce_one, consume_and_free }, .check = check_gone,
+	      .spurious = 1),
+	MODEL("what is accepted while the door closes is found", .threads = 2,
+	      .thread = { produce_two, close_and_take },
+	      .check = check_accepted),
+	MODEL("a thread ends while the loop it posted to is freed",
+	      .threads = 2, .thread = { post_and_end, consume_free_end },
+	      .check = check_gone, .preemptions = 3),
+	MODEL("a node that was seen to be free is", .threads = 2,
+	      .thread = { push_node_twice, consume_two },
+	      .check = check_accepted, .preemptions = 3),
+	{ .name = "two threads find a full ring",
+	  .state_size = sizeof(struct world),
+	  .setup = setup_full,
+	  .threads = 2,
+	  .thread = { find_full, find_full },
+	  .check = take_and_check,
+	  .preemptions = 3 },
+	MODEL("the lock lets one in at a time", .threads = 2,
+	      .thread = { lock_and_add, lock_and_add }, .check = check_shared),
+	{ .name = "a slot is not used again before it was read",
+	  .state_size = sizeof(struct world),
+	  .setup = setup_narrow,
+	  .threads = 2,
+	  .thread = { post_two, consume_two },
+	  .check = check_accepted,
+	  .preemptions = 2 },
+	{ .name = "two threads share the rings that others left",
+	  .state_size = sizeof(struct world),
+	  .setup = setup_four,
+	  .threads = 2,
+	  .thread = { post_twice_and_end, post_twice_and_end },
+	  .check = take_and_check,
+	  .preemptions = 1 },
+	{ .name = "a ring passes from one thread to another",
+	  .state_size = sizeof(struct world),
+	  .setup = setup_narrow,
+	  .threads = 2,
+	  .thread = { post_and_end, consume_and_post },
+	  .check = check_accepted,
+	  .preemptions = 2 },
+	MODEL("two producers and a loop", .threads = 3,
+	      .thread = { produce_one, produce_other, consume_two },
+	      .check = check_accepted, .preemptions = 3),
+};
+
+static const struct {
+	enum bug bug;
+	int model;
+	const char *what;
+} plants[] = {
+	{ NO_COMPARE, 0, "looks, then parks elsewhere than on the mark" },
+	{ NO_RING, 0, "takes the mark and does not wake" },
+	{ NO_DEBT, 2, "does not wait for who owes a wake" },
+	{ LATE_CLOSE, 3, "closes the door after its last look" },
+	{ LIFO, 0, "does not turn the chain around" },
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+int
+main(void)
+{
+	struct explore_result result;
+	unsigned failed = 0, passed = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+
+	for (size_t i = 0; i < COUNT(models); i++) {
+		int rc = explore_report(&models[i], false, &result);
+
+		rc |= !result.complete || result.executions < 2;
+		failed += rc != 0;
+		passed += rc == 0;
+	}
+	for (size_t i = 0; i < COUNT(plants); i++) {
+		planted = plants[i].bug;
+		printf("planted: %s\n", plants[i].what);
+		if (explore_report(&models[plants[i].model], true, &result)
+		    == 0)
+			failed++;
+		else
+			passed++;
+	}
+	planted = NO_BUG;
+	if (explore_weaken_all(models, COUNT(models)) == 0)
+		passed++;
+	else
+		failed++;
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}

@@ -1,0 +1,599 @@
+/* loop_test.c - a loop's life: made, run, left, started, stopped, freed, forked.
+ *
+ * Threads that wait for a loop to get somewhere watch its state and yield.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test.h"
+
+#define HOUR     (3600 * WEFT_S)
+#define OK(call) CHECK_EQ(call, 0)
+#define MARK(c)  ((void *)(intptr_t)(c))
+
+static char trace[64];
+
+/* Add the character that `arg` is. */
+static void
+note(void *arg)
+{
+	size_t used = strlen(trace);
+
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = (char)(intptr_t)arg;
+	trace[used + 1] = '\0';
+}
+
+static void
+note_timer(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	note(arg);
+}
+
+static void
+arm(weft_loop *loop, weft_timer *timer, uint64_t delay)
+{
+	OK(weft_timer_start(loop, timer, weft_in(delay), 0, note_timer,
+	                    MARK('t')));
+}
+
+static weft_loop *
+make(uint32_t flags)
+{
+	weft_loop_opts opts = { .flags = flags };
+	weft_loop *loop = weft_loop_new(&opts);
+
+	CHECK(loop != NULL);
+	trace[0] = '\0';
+	return loop;
+}
+
+static weft_loop *
+make_started(void)
+{
+	weft_loop *loop = make(0);
+
+	OK(weft_loop_start(loop));
+	return loop;
+}
+
+static void
+end(weft_loop *loop)
+{
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+}
+
+static void
+watch_for(const weft_loop *loop, weft_state state)
+{
+	while (weft_loop_state(loop) != state)
+		sched_yield();
+}
+
+static pthread_t
+thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t made;
+
+	OK(pthread_create(&made, NULL, fn, arg));
+	return made;
+}
+
+/* --- making and freeing ------------------------------------------------- */
+
+TEST(a_new_loop_is_idle_runs_nowhere_and_has_opened_nothing)
+{
+	int fds = test_open_fds();
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK_EQ(weft_loop_state(loop), WEFT_IDLE);
+	CHECK(weft_loop_current() == NULL);
+	CHECK_EQ(test_open_fds(), fds);
+	OK(weft_loop_free(loop));
+	OK(weft_loop_free(NULL));
+}
+
+TEST(unknown_options_are_refused_with_a_text)
+{
+	weft_loop_opts opts = { .flags = 1u << 30 };
+
+	CHECK_MISUSE(weft_loop_new(&opts) == NULL, true);
+	CHECK(test_misuse_aborts || strlen(weft_detail()) > 0);
+}
+
+TEST(a_referenced_loop_is_not_freed)
+{
+	weft_loop *loop = make(0);
+
+	CHECK(weft_loop_ref(loop) == loop);
+	CHECK(weft_loop_ref(loop) == loop);
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+	CHECK(weft_loop_unref(loop) == NULL);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+	CHECK(weft_loop_unref(loop) == NULL);
+	OK(weft_loop_free(loop));
+}
+
+TEST(an_idle_loop_with_armed_timers_and_numbers_is_freed)
+{
+	weft_loop *loop = make(0);
+	weft_timer timer = WEFT_INIT;
+
+	arm(loop, &timer, HOUR);
+	CHECK(weft_schedule_timeout(loop, HOUR, note, NULL) > 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- running ------------------------------------------------------------ */
+
+TEST(a_turn_says_whether_anything_is_alive_and_a_run_ends_when_nothing_is)
+{
+	weft_loop *loop = make(0);
+	weft_timer timer = WEFT_INIT;
+
+	arm(loop, &timer, HOUR);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_timer_stop(&timer), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 0);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_loop_state(loop), WEFT_IDLE);
+	OK(weft_loop_free(loop));
+}
+
+struct seen {
+	weft_loop *loop, *other, *current;
+	int rc;
+	char name[16];
+};
+
+static void
+look(void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->rc = seen->other ? weft_loop_run(seen->other) : 0;
+	seen->current = weft_loop_current();
+	(void)pthread_getname_np(pthread_self(), seen->name, 16);
+}
+
+TEST(in_a_callback_its_loop_runs_and_is_the_current_one_also_when_nested)
+{
+	struct seen outer = { .loop = make(0) }, inner = { .loop = make(0) };
+
+	outer.other = inner.loop;
+	OK(weft_loop_post(inner.loop, look, &inner));
+	OK(weft_loop_post(outer.loop, look, &outer));
+	OK(weft_loop_run(outer.loop));
+	OK(outer.rc);
+	CHECK(inner.current == inner.loop && outer.current == outer.loop);
+	CHECK(weft_loop_current() == NULL);
+	OK(weft_loop_free(inner.loop));
+	OK(weft_loop_free(outer.loop));
+}
+
+static void
+try_from_inside(void *arg)
+{
+	weft_loop *loop = arg;
+
+	CHECK_EQ(weft_loop_state(loop), WEFT_RUNNING);
+	CHECK_MISUSE(weft_loop_run(loop), WEFT_EDEADLK);
+	CHECK_MISUSE(weft_loop_run_once(loop, WEFT_NOW), WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_start(loop), WEFT_EBUSY);
+	CHECK_EQ(weft_loop_free(weft_loop_current()), WEFT_EBUSY);
+	note(MARK('.'));
+}
+
+TEST(a_loop_cannot_be_run_awaited_started_or_freed_from_inside)
+{
+	weft_loop *loop = make(0);
+
+	OK(weft_loop_post(loop, try_from_inside, loop));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, ".");
+	OK(weft_loop_free(loop));
+}
+
+static void
+use_null(void *arg)
+{
+	try_from_inside(NULL);
+	CHECK_EQ(weft_loop_now(NULL), weft_loop_now(arg));
+	weft_loop_wake(NULL);
+	weft_loop_leave(NULL);
+	OK(weft_loop_post(NULL, note, MARK('a')));
+}
+
+static void
+stop_null(void *arg)
+{
+	(void)arg;
+	weft_loop_stop(NULL);
+}
+
+TEST(no_loop_means_the_one_that_runs_here)
+{
+	weft_loop *loop = make(0);
+
+	OK(weft_loop_post(loop, use_null, loop));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "."); /* the leave */
+	OK(weft_loop_post(loop, stop_null, NULL));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, ".a");
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+}
+
+TEST(no_loop_where_none_runs_is_misuse)
+{
+	CHECK_MISUSE(weft_loop_run(NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_run_once(NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_start(NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_wait_stopped(NULL, WEFT_NOW), WEFT_EINVAL);
+}
+
+static void *
+use_idle(void *arg)
+{
+	static weft_timer timer;
+
+	arm(arg, &timer, 0);
+	OK(weft_schedule_microtask(arg, note, MARK('m')));
+	return NULL;
+}
+
+TEST(an_idle_loop_belongs_to_one_thread_after_the_other)
+{
+	weft_loop *loop = make(0);
+
+	OK(pthread_join(thread(use_idle, loop), NULL));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "mt");
+	OK(weft_loop_free(loop));
+}
+
+/* --- leaving ------------------------------------------------------------ */
+
+static void
+leave_and_post(void *arg)
+{
+	weft_loop_leave(arg);
+	OK(weft_loop_post(arg, note, MARK('b')));
+}
+
+TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
+{
+	weft_loop *loop = make(0);
+	weft_timer timer = WEFT_INIT;
+
+	arm(loop, &timer, HOUR);
+	OK(weft_loop_post(loop, leave_and_post, loop));
+	OK(weft_loop_post(loop, note, MARK('a')));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_loop_state(loop), WEFT_IDLE);
+	CHECK_STR(trace, "a");
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* it was accepted */
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_STR(trace, "ab");
+	CHECK_EQ(weft_timer_stop(&timer), 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(an_idle_loop_told_to_leave_does_so_in_its_next_run_and_only_there)
+{
+	weft_loop *loop = make(0);
+	weft_timer late = WEFT_INIT, soon = WEFT_INIT;
+
+	arm(loop, &late, HOUR);
+	weft_loop_leave(loop);
+	weft_loop_leave(loop);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_timer_stop(&late), 1);
+	arm(loop, &soon, WEFT_MS);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "t");
+	OK(weft_loop_free(loop));
+}
+
+static void *
+leave_sleeper(void *arg)
+{
+	watch_for(arg, WEFT_SLEEPING);
+	weft_loop_leave(arg);
+	return NULL;
+}
+
+TEST(a_kept_loop_sleeps_without_work_until_another_thread_makes_it_leave)
+{
+	weft_loop *loop = make(WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN);
+	pthread_t other = thread(leave_sleeper, loop);
+
+	OK(weft_loop_run(loop));
+	OK(pthread_join(other, NULL));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_loop_that_has_left_its_thread_is_idle_in_every_respect)
+{
+	for (int i = 0; i < 300; i++) {
+		weft_loop *loop = make_started();
+
+		weft_loop_leave(loop);
+		watch_for(loop, WEFT_IDLE);
+		OK(i % 2 ? weft_loop_run(loop) : weft_loop_start(loop));
+		weft_loop_leave(loop);
+		watch_for(loop, WEFT_IDLE);
+		OK(weft_loop_free(loop));
+	}
+}
+
+/* --- a thread of its own ------------------------------------------------ */
+
+TEST(a_started_loop_has_its_own_thread_which_has_15_bytes_of_its_name)
+{
+	weft_loop_opts opts = { .name = "a name of more than 15 bytes" };
+	struct seen seen = { .loop = weft_loop_new(&opts) };
+
+	OK(weft_loop_start(seen.loop));
+	OK(weft_loop_post(seen.loop, look, &seen));
+	end(seen.loop);
+	CHECK(seen.current == seen.loop);
+	CHECK_STR(seen.name, "a name of more ");
+}
+
+TEST(a_started_loop_is_no_other_threads_to_run_start_or_free)
+{
+	for (int i = 0; i < 50; i++) {
+		weft_loop *loop = make_started();
+
+		CHECK_EQ(weft_loop_run(loop), WEFT_EBUSY);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EBUSY);
+		CHECK_EQ(weft_loop_start(loop), WEFT_EBUSY);
+		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+		end(loop);
+	}
+}
+
+/* --- stopping ----------------------------------------------------------- */
+
+TEST(stopping_an_idle_loop_without_accepted_posts_stops_it_at_once)
+{
+	weft_loop *loop = make(0);
+	weft_timer timer = WEFT_INIT;
+
+	arm(loop, &timer, 0);
+	CHECK(weft_schedule_timeout(loop, HOUR, note, MARK('n')) > 0);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_wait_stopped(loop, WEFT_NOW));
+	CHECK_EQ(weft_timer_stop(&timer), 0);
+	CHECK_STR(trace, "");
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_stopped_loop_never_runs_again)
+{
+	weft_loop *loop = make(0);
+
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EALREADY);
+	CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
+	weft_loop_stop(loop);
+	weft_loop_leave(loop);
+	weft_loop_wake(loop);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
+{
+	for (int once = 0; once < 2; once++) {
+		weft_loop *loop = make(0);
+		weft_timer timer = WEFT_INIT;
+
+		OK(weft_loop_post(loop, note, MARK('a')));
+		arm(loop, &timer, 0);
+		weft_loop_stop(loop);
+		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
+		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOW),
+		         WEFT_ETIMEDOUT);
+		OK(once ? weft_loop_run_once(loop, WEFT_NEVER)
+		        : weft_loop_run(loop));
+		CHECK_STR(trace, "a");
+		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+		OK(weft_loop_free(loop));
+	}
+}
+
+static void
+wait_for_other(void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->rc = weft_loop_wait_stopped(seen->other, weft_in(WEFT_MS));
+}
+
+TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
+{
+	struct seen seen = { .loop = make(0), .other = make_started() };
+	uint64_t deadline = weft_in(WEFT_MS);
+
+	CHECK_EQ(weft_loop_wait_stopped(seen.other, deadline), WEFT_ETIMEDOUT);
+	CHECK(weft_now() >= deadline);
+	OK(weft_loop_post(seen.loop, wait_for_other, &seen));
+	OK(weft_loop_run(seen.loop));
+	CHECK_EQ(seen.rc, WEFT_EDEADLK); /* it has nothing to suspend */
+	OK(weft_loop_free(seen.loop));
+	end(seen.other);
+}
+
+static int calls;
+
+static void
+count_call(void *arg)
+{
+	(void)arg;
+	calls++;
+}
+
+static void *
+stop_and_wait(void *arg)
+{
+	weft_loop_stop(arg);
+	return MARK(weft_loop_wait_stopped(arg, WEFT_NEVER) ? 0 : calls);
+}
+
+TEST(everyone_may_stop_and_wait_and_nothing_runs_after_anyones_wait)
+{
+	pthread_t threads[4];
+	void *seen;
+
+	for (int round = 0; round < 200; round++) {
+		weft_loop *loop = make_started();
+
+		calls = 0;
+		for (int i = 0; i < 100; i++)
+			OK(weft_loop_post(loop, count_call, NULL));
+		for (int i = 0; i < 4; i++)
+			threads[i] = thread(stop_and_wait, loop);
+		for (int i = 0; i < 4; i++) {
+			OK(pthread_join(threads[i], &seen));
+			CHECK_EQ((intptr_t)seen, 100);
+		}
+		OK(weft_loop_free(loop));
+	}
+}
+
+/* --- forking ------------------------------------------------------------ */
+
+/* What a child may not do with the parent's loop, by number. */
+static int64_t
+use_forked(weft_loop *loop, int what)
+{
+	static weft_node node = { .fn = note };
+	static weft_timer timer;
+
+	/* clang-format off */
+	switch (what) {
+	case 0: return weft_loop_run(loop);
+	case 1: return weft_loop_run_once(loop, WEFT_NOW);
+	case 2: return weft_loop_start(loop);
+	case 3: return weft_loop_wait_stopped(loop, WEFT_NOW);
+	case 4: return weft_loop_post(loop, note, NULL);
+	case 5: return weft_loop_post_first(loop, note, NULL);
+	case 6: return weft_loop_post_node(loop, &node);
+	case 7: return weft_loop_post_last(loop, &node);
+	case 8: return weft_timer_start(loop, &timer, 0, 0, note_timer, NULL);
+	case 9: return weft_schedule_timeout(loop, 0, note, NULL);
+	case 10: return weft_schedule_interval(loop, 1, note, NULL);
+	case 11: return weft_schedule_immediate(loop, note, NULL);
+	case 12: return weft_schedule_clear(loop, 1, NULL);
+	case 13: return weft_schedule_set_background(loop, 1, true);
+	case 14: return weft_schedule_microtask(loop, note, NULL);
+	default: return weft_schedule_tick(loop, note, NULL);
+	}
+	/* clang-format on */
+}
+
+/* Whether a child ended with 0 or, if it may, by an abort. */
+static bool
+is_well(int child, bool may_abort)
+{
+	int status = -1;
+
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	return status == 0 || (may_abort && WIFSIGNALED(status));
+}
+
+TEST(a_forked_child_cannot_use_its_parents_loop)
+{
+	weft_loop *loops[2] = { make(0), make_started() };
+	int wrong = 0;
+
+	for (int i = 0; i < 32; i++) {
+		int child = test_fork();
+
+		if (child == 0)
+			_exit(use_forked(loops[i % 2], i / 2) != WEFT_EXDEV);
+		if (is_well(child, test_misuse_aborts))
+			continue;
+		printf("loop %d, call %d\n", i % 2, i / 2);
+		wrong++;
+	}
+	CHECK_EQ(wrong, 0);
+	end(loops[0]);
+	end(loops[1]);
+}
+
+/* In a child; `held` were held before the parent made its loop. */
+static int
+free_and_make_own(weft_loop *parents, int64_t held)
+{
+	weft_loop *own = make(0);
+	weft_timer timer = WEFT_INIT;
+
+	arm(own, &timer, WEFT_US);
+	if (weft_loop_run(own) != 0 || strcmp(trace, "t") != 0)
+		return 1;
+	if (weft_loop_free(own) != 0 || weft_loop_free(parents) != 0)
+		return 2;
+	return test_live_allocations() == held ? 0 : 3;
+}
+
+TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
+{
+	for (int state = 0; state < 3; state++) {
+		int64_t held = test_live_allocations();
+		weft_loop *loop = make(0);
+		weft_timer timer = WEFT_INIT;
+		int child;
+
+		arm(loop, &timer, HOUR);
+		OK(weft_schedule_microtask(loop, note, MARK('m')));
+		CHECK(weft_schedule_timeout(loop, HOUR, note, NULL) > 0);
+		if (state > 0)
+			OK(weft_loop_start(loop));
+		if (state == 2)
+			weft_loop_stop(loop);
+		child = test_fork();
+		if (child == 0)
+			_exit(free_and_make_own(loop, held));
+		CHECK(is_well(child, false));
+		if (state == 0)
+			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+		end(loop); /* the parent's is as it was */
+		CHECK_STR(trace, "m");
+	}
+}
+
+static void
+fork_inside(void *arg)
+{
+	int child = test_fork();
+
+	if (child == 0)
+		_exit(weft_loop_free(arg));
+	if (is_well(child, false))
+		note(MARK('.'));
+}
+
+TEST(a_child_forked_in_a_callback_frees_the_loop_under_it)
+{
+	weft_loop *loop = make(0);
+
+	OK(weft_loop_post(loop, fork_inside, loop));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, ".");
+	OK(weft_loop_free(loop));
+}

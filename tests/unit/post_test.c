@@ -1,0 +1,599 @@
+/* post_test.c - the door into a loop: order, budget, limit, wakes, exactly once.
+ *
+ * Work that was accepted runs exactly once, and work that was refused never does: so
+ * most tests here count both, and compare.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include "base/atomic.h"
+#include "test.h"
+
+#define HOUR     (3600 * WEFT_S)
+#define OK(call) CHECK_EQ(call, 0)
+#define MARK(c)  ((void *)(intptr_t)(c))
+
+static char trace[64];
+
+/* Add the character that `arg` is. */
+static void
+note(void *arg)
+{
+	size_t used = strlen(trace);
+
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = (char)(intptr_t)arg;
+	trace[used + 1] = '\0';
+}
+
+static void
+note_timer(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	note(arg);
+}
+
+static weft_loop *
+make(uint32_t budget, uint32_t inbox_max)
+{
+	weft_loop_opts opts = { .budget = budget, .inbox_max = inbox_max };
+	weft_loop *loop = weft_loop_new(&opts);
+
+	CHECK(loop != NULL);
+	trace[0] = '\0';
+	return loop;
+}
+
+static void
+end(weft_loop *loop)
+{
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+}
+
+static pthread_t
+thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t made;
+
+	OK(pthread_create(&made, NULL, fn, arg));
+	return made;
+}
+
+static void
+count(void *arg)
+{
+	++*(uint64_t *)arg;
+}
+
+/* --- order -------------------------------------------------------------- */
+
+TEST(posts_run_in_their_order_nodes_among_them_and_first_ones_ahead)
+{
+	weft_loop *loop = make(0, 0);
+	weft_node b = { .fn = note, .arg = MARK('b') };
+	weft_node d = { .fn = note, .arg = MARK('d') };
+
+	OK(weft_loop_post(loop, note, MARK('a')));
+	OK(weft_loop_post_first(loop, note, MARK('1')));
+	OK(weft_loop_post_node(loop, &b));
+	OK(weft_loop_post(loop, note, MARK('c')));
+	OK(weft_loop_post_node(loop, &d));
+	OK(weft_loop_post_first(loop, note, MARK('2')));
+	OK(weft_loop_post(loop, note, MARK('e')));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "12abcde");
+	OK(weft_loop_free(loop));
+}
+
+static uint64_t firsts, firsts_seen;
+
+static void
+look_at_firsts(void *arg)
+{
+	(void)arg;
+	firsts_seen = firsts;
+}
+
+TEST(however_many_posts_are_made_first_they_run_ahead_of_all_others)
+{
+	weft_loop *loop = make(0, 0);
+
+	OK(weft_loop_post(loop, look_at_firsts, NULL));
+	for (int i = 0; i < 5000; i++)
+		OK(weft_loop_post_first(loop, count, &firsts));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(firsts_seen, 5000);
+	OK(weft_loop_free(loop));
+}
+
+static void
+post_first_and_last(void *arg)
+{
+	note(MARK('a'));
+	OK(weft_loop_post(arg, note, MARK('z')));
+	OK(weft_loop_post_first(arg, note, MARK('1')));
+}
+
+TEST(a_callback_may_post_to_its_loop_in_front_and_behind)
+{
+	weft_loop *loop = make(2, 0);
+
+	OK(weft_loop_post(loop, post_first_and_last, loop));
+	for (const char *c = "bcde"; *c; c++)
+		OK(weft_loop_post(loop, note, MARK(*c)));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_STR(trace, "ab");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ab1cdez");
+	OK(weft_loop_free(loop));
+}
+
+TEST(one_turn_runs_as_many_posts_as_its_budget)
+{
+	uint64_t ran = 0;
+
+	for (uint64_t budget = 8; budget <= 1024; budget += 1016) {
+		weft_loop *loop = make(budget == 1024 ? 0 : 8, 0);
+
+		for (uint64_t i = 0; i < 2 * budget + 4; i++)
+			OK(weft_loop_post(loop, count, &ran));
+		ran = 0;
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+		CHECK_EQ(ran, budget);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+		CHECK_EQ(ran, 2 * budget);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+		CHECK_EQ(ran, 2 * budget + 4);
+		OK(weft_loop_free(loop));
+	}
+}
+
+static int chain;
+
+static void
+post_again(void *arg)
+{
+	if (--chain > 0 && strlen(trace) < 2)
+		OK(weft_loop_post(NULL, post_again, arg));
+}
+
+TEST(a_post_that_posts_itself_again_holds_up_neither_timers_nor_immediates)
+{
+	weft_loop *loop = make(0, 0);
+	weft_timer timer = WEFT_INIT;
+
+	chain = 100000;
+	OK(weft_timer_start(loop, &timer, WEFT_NOW, 0, note_timer, MARK('t')));
+	CHECK(weft_schedule_immediate(loop, note, MARK('i')) > 0);
+	for (int i = 0; i < 2000; i++)
+		OK(weft_loop_post(loop, post_again, NULL));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ti");
+	CHECK(chain > 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- nodes -------------------------------------------------------------- */
+
+struct again {
+	weft_node node;
+	weft_loop *loop;
+	int left;
+};
+
+static void
+post_node_again(void *arg)
+{
+	struct again *again = arg;
+
+	if (--again->left > 0)
+		OK(weft_loop_post_node(again->loop, &again->node));
+	else
+		free(again);
+}
+
+TEST(a_node_may_be_posted_again_or_freed_by_its_own_call)
+{
+	weft_loop *loop = make(0, 0);
+	struct again *again = calloc(1, sizeof(*again));
+
+	*again = (struct again){ { .fn = post_node_again, .arg = again },
+		                 loop,
+		                 100 };
+	OK(weft_loop_post_node(loop, &again->node));
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+static weft_node flush = { .fn = note, .arg = MARK('.') };
+
+static void
+note_and_flush(void *arg)
+{
+	note(arg);
+	OK(weft_loop_post_last(NULL, &flush));
+}
+
+TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
+{
+	weft_loop *loop = make(0, 0);
+	weft_timer timer = WEFT_INIT;
+
+	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	OK(weft_loop_post(loop, note_and_flush, MARK('a')));
+	OK(weft_loop_post(loop, note_and_flush, MARK('b')));
+	OK(weft_loop_post_first(loop, note_and_flush, MARK('1')));
+	OK(weft_loop_post(loop, note, MARK('c')));
+	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_STR(trace, "1abc.");
+	OK(weft_loop_post(loop, note_and_flush, MARK('d')));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_STR(trace, "1abc.d.");
+	OK(weft_loop_post_last(loop, &flush));
+	OK(weft_loop_post_last(loop, &flush));
+	CHECK_EQ(weft_timer_stop(&timer), 1);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "1abc.d..");
+	OK(weft_loop_free(loop));
+}
+
+/* --- the limit ---------------------------------------------------------- */
+
+TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
+{
+	weft_loop *loop = make(4, 100);
+	weft_node node = { .fn = note, .arg = MARK('n') };
+	uint64_t ran = 0;
+
+	for (int i = 0; i < 100; i++)
+		OK(weft_loop_post(loop, count, &ran));
+	CHECK_EQ(weft_loop_post(loop, count, &ran), WEFT_EAGAIN);
+	CHECK_EQ(weft_loop_post_first(loop, count, &ran), WEFT_EAGAIN);
+	OK(weft_loop_post_node(loop, &node));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	for (int i = 0; i < 4; i++)
+		OK(weft_loop_post(loop, count, &ran));
+	CHECK_EQ(weft_loop_post(loop, count, &ran), WEFT_EAGAIN);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(ran, 104);
+	CHECK_STR(trace, "n");
+	OK(weft_loop_free(loop));
+}
+
+TEST(the_inbox_is_full_exactly_when_so_many_posts_wait)
+{
+	uint64_t seed = test_seed(), ran = 0, accepted = 0;
+	weft_loop *loop = make(3, 70);
+
+	for (int i = 0; i < 20000; i++) {
+		unsigned what = (unsigned)test_random(&seed) % 8;
+		bool full = accepted - ran == 70;
+		int rc;
+
+		if (what == 0) {
+			(void)weft_loop_run_once(loop, WEFT_NOW);
+			continue;
+		}
+		rc = weft_loop_post(loop, count, &ran);
+		CHECK_EQ(rc, full ? WEFT_EAGAIN : 0);
+		accepted += rc == 0;
+	}
+	OK(weft_loop_run(loop));
+	CHECK_EQ(ran, accepted);
+	OK(weft_loop_free(loop));
+}
+
+static void *
+post_100(void *arg)
+{
+	static uint64_t ran;
+	intptr_t accepted = 0;
+
+	while (accepted < 100 && weft_loop_post(arg, count, &ran) == 0)
+		accepted++;
+	return MARK(accepted);
+}
+
+TEST(the_room_that_a_thread_which_has_ended_has_left_is_anothers)
+{
+	weft_loop *loop = make(0, 100);
+	void *accepted;
+
+	OK(pthread_join(thread(post_100, loop), &accepted));
+	CHECK_EQ((intptr_t)accepted, 100);
+	OK(weft_loop_run(loop));
+	OK(pthread_join(thread(post_100, loop), &accepted));
+	CHECK_EQ((intptr_t)accepted, 100);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+/* --- stopping ----------------------------------------------------------- */
+
+static void
+stop_and_try(void *arg)
+{
+	static weft_node node = { .fn = note, .arg = MARK('x') };
+	weft_loop *loop = arg, *other = make(0, 0);
+
+	note(MARK('s'));
+	weft_loop_stop(loop);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_post(loop, note, MARK('x')), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_loop_post_first(loop, note, MARK('x')), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_loop_post_node(loop, &node), WEFT_ESHUTDOWN);
+	OK(weft_loop_post_last(loop, &flush));
+	OK(weft_loop_post_node(other, &node)); /* the refused one is free */
+	OK(weft_loop_run(other));
+	OK(weft_loop_free(other));
+	trace[0] = '\0';
+}
+
+TEST(a_stopping_loop_refuses_posts_and_runs_what_it_has_accepted)
+{
+	weft_loop *loop = make(2, 0);
+
+	OK(weft_loop_post(loop, stop_and_try, loop));
+	for (const char *c = "abcd"; *c; c++)
+		OK(weft_loop_post(loop, note, MARK(*c)));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "a.bcd");
+	CHECK_EQ(weft_loop_post(loop, note, NULL), WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+}
+
+/* A loop that is posted to by some while it is stopped by another; all of them wait
+ * for each other between the rounds. */
+struct race {
+	pthread_barrier_t barrier;
+	weft_loop *loop; /* NULL: no more rounds */
+	uint64_t ran;    /* the loop's */
+	weft__a64 accepted;
+};
+
+static void *
+post_until_refused(void *arg)
+{
+	struct race *race = arg;
+
+	for (;;) {
+		uint64_t accepted = 0;
+		int rc = 0;
+
+		(void)pthread_barrier_wait(&race->barrier);
+		if (!race->loop)
+			return NULL;
+		while (rc == 0 || rc == WEFT_EAGAIN) {
+			rc = weft_loop_post(race->loop, count, &race->ran);
+			accepted += rc == 0;
+			if (rc != 0 || accepted % 16 == 0)
+				sched_yield();
+		}
+		(void)weft__add(&race->accepted, accepted, WEFT__RELAXED);
+		(void)pthread_barrier_wait(&race->barrier);
+	}
+}
+
+/* One round: the loop has a thread, or is idle and has to be run to its end. */
+static void
+stop_among_posts(struct race *race, bool started, uint64_t pause)
+{
+	race->loop = make(0, 0);
+	race->ran = 0;
+	weft__store(&race->accepted, 0, WEFT__RELAXED);
+	if (started)
+		OK(weft_loop_start(race->loop));
+	(void)pthread_barrier_wait(&race->barrier);
+	for (uint64_t i = 0; i < pause; i++)
+		weft__pause();
+	weft_loop_stop(race->loop);
+	if (!started && weft_loop_state(race->loop) != WEFT_STOPPED)
+		OK(weft_loop_run(race->loop));
+	OK(weft_loop_wait_stopped(race->loop, WEFT_NEVER));
+	(void)pthread_barrier_wait(&race->barrier);
+	CHECK_EQ(race->ran, weft__load(&race->accepted, WEFT__RELAXED));
+	OK(weft_loop_free(race->loop));
+}
+
+TEST(whatever_was_accepted_while_others_stop_the_loop_runs_exactly_once)
+{
+	struct race race = { 0 };
+	uint64_t seed = test_seed();
+	pthread_t threads[2];
+
+	OK(pthread_barrier_init(&race.barrier, NULL, 3));
+	for (int i = 0; i < 2; i++)
+		threads[i] = thread(post_until_refused, &race);
+	for (int i = 0; i < 5000; i++)
+		stop_among_posts(&race, i % 4 != 0, test_random(&seed) % 4096);
+	race.loop = NULL;
+	(void)pthread_barrier_wait(&race.barrier);
+	for (int i = 0; i < 2; i++)
+		OK(pthread_join(threads[i], NULL));
+	OK(pthread_barrier_destroy(&race.barrier));
+}
+
+/* --- many threads ------------------------------------------------------- */
+
+#define PRODUCERS 4
+#define POSTS     250000
+
+static weft_loop *common;
+static int64_t nexts[PRODUCERS]; /* to run, by producer */
+static int disorder;
+
+static void
+check_order(void *arg)
+{
+	int64_t number = (intptr_t)arg;
+
+	disorder += nexts[number / POSTS]++ != number % POSTS;
+}
+
+static void *
+produce(void *arg)
+{
+	intptr_t from = (intptr_t)arg * POSTS;
+
+	for (intptr_t i = from; i < from + POSTS; i++)
+		while (weft_loop_post(common, check_order, MARK(i)) != 0)
+			sched_yield();
+	return NULL;
+}
+
+TEST(of_a_million_posts_by_four_threads_each_runs_once_in_its_threads_order)
+{
+	pthread_t threads[PRODUCERS];
+
+	common = make(0, 0);
+	OK(weft_loop_start(common));
+	for (int i = 0; i < PRODUCERS; i++)
+		threads[i] = thread(produce, MARK(i));
+	for (int i = 0; i < PRODUCERS; i++)
+		OK(pthread_join(threads[i], NULL));
+	end(common);
+	for (int i = 0; i < PRODUCERS; i++)
+		CHECK_EQ(nexts[i], POSTS);
+	CHECK_EQ(disorder, 0);
+}
+
+static weft_loop *sides[2];
+static int hits_left;
+
+static void
+play(void *arg)
+{
+	intptr_t other = !(intptr_t)arg;
+
+	if (hits_left-- > 0 && !weft_loop_post(sides[other], play, MARK(other)))
+		return;
+	weft_loop_stop(sides[0]);
+	weft_loop_stop(sides[1]);
+}
+
+TEST(two_loops_that_sleep_between_posts_wake_each_other_every_time)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN };
+
+	for (int round = 0; round < 2; round++) {
+		hits_left = 10000;
+		for (int i = 0; i < 2; i++) {
+			sides[i] = weft_loop_new(round ? &opts : NULL);
+			OK(weft_loop_start(sides[i]));
+		}
+		OK(weft_loop_post(sides[0], play, MARK(0)));
+		for (int i = 0; i < 2; i++) {
+			OK(weft_loop_wait_stopped(sides[i], WEFT_NEVER));
+			OK(weft_loop_free(sides[i]));
+		}
+		CHECK_EQ(hits_left, -1);
+	}
+}
+
+TEST(threads_that_post_and_end_leave_their_posts_and_their_room_behind)
+{
+	weft_loop *loop = make(0, 100);
+	void *accepted;
+
+	for (int i = 0; i < 20; i++) {
+		OK(pthread_join(thread(post_100, loop), &accepted));
+		CHECK_EQ((intptr_t)accepted, 100);
+		OK(weft_loop_run(loop));
+	}
+	OK(weft_loop_free(loop));
+}
+
+struct feed {
+	pthread_barrier_t barrier;
+	weft_loop *loops[50];
+	uint64_t ran[50];
+};
+
+static void *
+feed_all(void *arg)
+{
+	struct feed *feed = arg;
+	uintptr_t refused = 0;
+
+	for (int i = 0; i < 5000; i++)
+		refused += weft_loop_post(feed->loops[i % 50], count,
+		                          &feed->ran[i % 50])
+		           != 0;
+	(void)pthread_barrier_wait(&feed->barrier); /* fed */
+	(void)pthread_barrier_wait(&feed->barrier); /* freed */
+	return (void *)refused;
+}
+
+TEST(one_thread_feeds_many_loops_and_outlives_them)
+{
+	struct feed feed = { 0 };
+	pthread_t feeder;
+	void *refused;
+
+	OK(pthread_barrier_init(&feed.barrier, NULL, 2));
+	for (int i = 0; i < 50; i++) {
+		feed.loops[i] = make(0, 0);
+		OK(weft_loop_start(feed.loops[i]));
+	}
+	feeder = thread(feed_all, &feed);
+	(void)pthread_barrier_wait(&feed.barrier);
+	for (int i = 0; i < 50; i++)
+		end(feed.loops[i]);
+	(void)pthread_barrier_wait(&feed.barrier);
+	OK(pthread_join(feeder, &refused));
+	CHECK(refused == NULL);
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(feed.ran[i], 100);
+	OK(pthread_barrier_destroy(&feed.barrier));
+}
+
+/* --- waking ------------------------------------------------------------- */
+
+static void *
+wake_sleeper(void *arg)
+{
+	while (weft_loop_state(arg) != WEFT_SLEEPING)
+		sched_yield();
+	weft_loop_wake(arg);
+	return NULL;
+}
+
+TEST(a_wake_ends_the_present_or_else_the_next_wait)
+{
+	weft_loop *loop = make(0, 0);
+	weft_timer timer = WEFT_INIT;
+	pthread_t waker;
+
+	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	weft_loop_wake(loop);
+	weft_loop_wake(loop);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);
+	waker = thread(wake_sleeper, loop);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);
+	OK(pthread_join(waker, NULL));
+	CHECK_EQ(weft_timer_stop(&timer), 1);
+	OK(weft_loop_free(loop));
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
+{
+	weft_loop *loop = make(0, 0);
+	weft_node empty = WEFT_INIT, node = { .fn = note };
+
+	CHECK_MISUSE(weft_loop_post(loop, NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_first(loop, NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_node(loop, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_node(loop, &empty), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_last(loop, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_last(loop, &empty), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post(NULL, note, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_first(NULL, note, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_node(NULL, &node), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_post_last(NULL, &node), WEFT_EINVAL);
+	OK(weft_loop_start(loop));
+	CHECK_MISUSE(weft_loop_post_last(loop, &node), WEFT_EXDEV);
+	end(loop);
+}

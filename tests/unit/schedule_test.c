@@ -1,0 +1,599 @@
+/* schedule_test.c - callbacks by number, and microtasks.
+ *
+ * The races here are decided by chance, but not judged by it: whatever the order,
+ * each number either runs or is cleared, and the clear tells which.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include "base/atomic.h"
+#include "test.h"
+
+#define HOUR     (3600 * WEFT_S)
+#define OK(call) CHECK_EQ(call, 0)
+#define MARK(c)  ((void *)(intptr_t)(c))
+
+static char trace[64];
+
+/* Add the character that `arg` is. */
+static void
+note(void *arg)
+{
+	size_t used = strlen(trace);
+
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = (char)(intptr_t)arg;
+	trace[used + 1] = '\0';
+}
+
+static weft_loop *
+make(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK(loop != NULL);
+	trace[0] = '\0';
+	return loop;
+}
+
+static weft_loop *
+make_started(void)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_start(loop));
+	return loop;
+}
+
+static void
+end(weft_loop *loop)
+{
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+}
+
+static pthread_t
+thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t made;
+
+	OK(pthread_create(&made, NULL, fn, arg));
+	return made;
+}
+
+/* --- running ------------------------------------------------------------ */
+
+struct series {
+	uint64_t from_ns, every_ns;
+	int64_t id;
+	int ran, ends_at;
+	bool early;
+};
+
+static void
+follow(void *arg)
+{
+	struct series *s = arg;
+
+	s->ran++;
+	s->early |= weft_now() < s->from_ns + (uint64_t)s->ran * s->every_ns;
+	if (s->ran == s->ends_at)
+		OK(weft_schedule_clear(NULL, s->id, NULL));
+}
+
+TEST(a_timeout_runs_once_and_an_interval_until_cleared_and_neither_early)
+{
+	weft_loop *loop = make();
+	struct series once = { weft_now(), WEFT_MS, 0, 0, 0, false };
+	struct series often = { weft_now(), 50 * WEFT_US, 0, 0, 5, false };
+
+	once.id = weft_schedule_timeout(loop, WEFT_MS, follow, &once);
+	often.id = weft_schedule_interval(loop, 50 * WEFT_US, follow, &often);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(once.ran, 1);
+	CHECK_EQ(often.ran, 5);
+	CHECK(!once.early && !often.early);
+	OK(weft_loop_free(loop));
+}
+
+static void
+set_some(void *arg)
+{
+	int64_t late = 0, soon = 0;
+	uint64_t from;
+
+	(void)arg;
+	do { /* until no more time passes than lies between the two */
+		(void)weft_schedule_clear(NULL, late, NULL);
+		(void)weft_schedule_clear(NULL, soon, NULL);
+		from = weft_now();
+		late = weft_schedule_timeout(NULL, 3 * WEFT_MS, note,
+		                             MARK('c'));
+		soon = weft_schedule_timeout(NULL, WEFT_MS, note, MARK('a'));
+	} while (weft_now() >= from + WEFT_MS);
+	CHECK(weft_schedule_immediate(NULL, note, MARK('1')) > 0);
+	CHECK(weft_schedule_immediate(NULL, note, MARK('2')) > 0);
+}
+
+TEST(immediates_run_after_the_wait_and_timeouts_in_order_of_their_time)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_post(loop, set_some, NULL));
+	OK(weft_loop_post(loop, note, MARK('p')));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "p12ac");
+	OK(weft_loop_free(loop));
+}
+
+static void
+immediate_again(void *arg)
+{
+	note(arg);
+	(void)weft_schedule_immediate(NULL, immediate_again, arg);
+}
+
+TEST(an_immediate_set_by_an_immediate_runs_after_the_next_wait)
+{
+	weft_loop *loop = make();
+
+	CHECK(weft_schedule_immediate(loop, immediate_again, MARK('i')) > 0);
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+	CHECK_STR(trace, "i");
+	OK(weft_loop_post(loop, note, MARK('p')));
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+	CHECK_STR(trace, "ipi");
+	OK(weft_loop_free(loop));
+}
+
+TEST(numbers_are_of_one_sequence_and_never_reused)
+{
+	weft_loop *loop = make();
+	int64_t first = weft_schedule_timeout(loop, HOUR, note, NULL), id = 0;
+
+	OK(weft_schedule_clear(loop, first, NULL));
+	for (int64_t last = first, i = 0; i < 3000; last = id, i++) {
+		if (i % 2)
+			id = weft_schedule_immediate(loop, note, NULL);
+		else
+			id = weft_schedule_interval(loop, HOUR, note, NULL);
+		CHECK(id > last);
+		OK(weft_schedule_clear(loop, id, NULL));
+		if (i % 100 == 0)
+			(void)weft_loop_run_once(loop, WEFT_NOW);
+	}
+	CHECK_EQ(weft_schedule_clear(loop, first, NULL), WEFT_ENOENT);
+	OK(weft_loop_free(loop));
+}
+
+/* --- clearing ----------------------------------------------------------- */
+
+TEST(a_number_is_cleared_once_and_gives_back_its_argument)
+{
+	weft_loop *loop = make();
+	int64_t id = weft_schedule_timeout(loop, 0, note, MARK('x'));
+	void *out = MARK('?');
+
+	CHECK_EQ(weft_schedule_clear(loop, id + 1, &out), WEFT_ENOENT);
+	CHECK_EQ(weft_schedule_clear(loop, 0, &out), WEFT_ENOENT);
+	CHECK_EQ(weft_schedule_clear(loop, -id, &out), WEFT_ENOENT);
+	CHECK(out == MARK('?'));
+	OK(weft_schedule_clear(loop, id, &out));
+	CHECK(out == MARK('x'));
+	out = MARK('?');
+	CHECK_EQ(weft_schedule_clear(loop, id, &out), WEFT_ENOENT);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "");
+	id = weft_schedule_timeout(loop, 0, note, MARK('y'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "y");
+	CHECK_EQ(weft_schedule_clear(loop, id, &out), WEFT_ENOENT);
+	CHECK(out == MARK('?'));
+	id = weft_schedule_timeout(loop, HOUR, note, NULL);
+	OK(weft_schedule_clear(loop, id, NULL));
+	OK(weft_loop_free(loop)); /* nothing is left to be run */
+}
+
+static int64_t ids[3];
+
+static void
+clear_all(void *arg)
+{
+	note(arg);
+	for (int i = 0; i < 3; i++)
+		note(MARK(weft_schedule_clear(NULL, ids[i], NULL) ? '-' : '+'));
+}
+
+TEST(a_callback_clears_what_is_due_with_it_but_not_itself)
+{
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 3; i++)
+		ids[i] = weft_schedule_timeout(loop, 0, clear_all, MARK('t'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "t-++");
+	for (int i = 0; i < 3; i++)
+		ids[i] = weft_schedule_immediate(loop, clear_all, MARK('i'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "t-++i-++");
+	OK(weft_loop_free(loop));
+}
+
+static void
+hit(void *arg)
+{
+	++*(int *)arg;
+}
+
+static int64_t
+set_soon(weft_loop *loop, uint64_t chance, int *ran)
+{
+	uint64_t delay = chance / 4 % (20 * WEFT_US);
+
+	return chance % 4 ? weft_schedule_timeout(loop, delay, hit, ran)
+	                  : weft_schedule_immediate(loop, hit, ran);
+}
+
+/* Spin until some moment of the next `ns`. */
+static void
+spin(uint64_t *seed, uint64_t ns)
+{
+	uint64_t until = weft_in(test_random(seed) % ns);
+
+	while (weft_now() < until)
+		weft__pause();
+}
+
+TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
+{
+	enum { BATCH = 8, COUNT = 40000 };
+	static int ran[COUNT], cleared[COUNT], turns;
+	uint64_t seed = test_seed();
+	weft_loop *loop = make_started();
+	int64_t set[BATCH];
+	void *out = NULL;
+
+	for (int i = 0; i < COUNT; i++) {
+		int rc, at = i % BATCH;
+
+		if (i == COUNT / 2) /* from here on it never sleeps */
+			CHECK(weft_schedule_interval(loop, 1, hit, &turns) > 0);
+		for (int j = 0; at == 0 && j < BATCH; j++)
+			set[j] = set_soon(loop, test_random(&seed),
+			                  &ran[i + j]);
+		if (at == 0)
+			spin(&seed, 40 * WEFT_US);
+		rc = weft_schedule_clear(loop, set[at], &out);
+		CHECK(set[at] > 0 && (rc == 0 || rc == WEFT_ENOENT));
+		CHECK(rc != 0 || out == &ran[i]);
+		cleared[i] = rc == 0;
+	}
+	end(loop);
+	for (int i = 0; i < COUNT; i++)
+		CHECK_EQ(ran[i] + cleared[i], 1);
+}
+
+struct ticker {
+	weft__a32 cleared;
+	int after; /* calls that began when it was */
+};
+
+static void
+tick(void *arg)
+{
+	struct ticker *t = arg;
+
+	t->after += weft__load(&t->cleared, WEFT__ACQUIRE) != 0;
+}
+
+TEST(an_interval_cleared_by_another_thread_does_not_begin_again)
+{
+	enum { COUNT = 2000 };
+	static struct ticker tickers[COUNT];
+	uint64_t seed = test_seed();
+	weft_loop *loop = make_started();
+
+	for (int i = 0; i < COUNT; i++) {
+		int64_t id = weft_schedule_interval(loop, 1, tick, &tickers[i]);
+
+		spin(&seed, 5 * WEFT_US);
+		OK(weft_schedule_clear(loop, id, NULL));
+		weft__store(&tickers[i].cleared, 1, WEFT__RELEASE);
+	}
+	end(loop);
+	for (int i = 0; i < COUNT; i++) /* one may have been under way */
+		CHECK(tickers[i].after <= 1);
+}
+
+#define SETS 5000
+
+static int64_t many[4 * SETS];
+static int many_ran[4 * SETS];
+static weft_loop *common;
+
+static void *
+set_many(void *arg)
+{
+	for (intptr_t i = (intptr_t)arg; i < 4 * SETS; i += 4)
+		many[i] = set_soon(common, (uint64_t)i / 4, &many_ran[i]);
+	return NULL;
+}
+
+static void
+stop(void *arg)
+{
+	weft_loop_stop(arg);
+}
+
+TEST(numbers_set_by_many_threads_differ_and_all_run)
+{
+	static bool used[4 * SETS + 2];
+	pthread_t threads[4];
+
+	common = make_started();
+	for (int i = 0; i < 4; i++)
+		threads[i] = thread(set_many, MARK(i));
+	for (int i = 0; i < 4; i++)
+		OK(pthread_join(threads[i], NULL));
+	/* Due after all of them. */
+	CHECK(weft_schedule_timeout(common, WEFT_MS, stop, common) > 0);
+	OK(weft_loop_wait_stopped(common, WEFT_NEVER));
+	OK(weft_loop_free(common));
+	for (int i = 0; i < 4 * SETS; i++) {
+		CHECK(many[i] > 0 && many[i] < 4 * SETS + 2);
+		CHECK(!used[many[i]]);
+		used[many[i]] = true;
+		CHECK_EQ(many_ran[i], 1);
+	}
+}
+
+static void *
+clear_many(void *arg)
+{
+	intptr_t cleared = 0;
+
+	for (int i = 0; i < SETS; i++)
+		cleared += weft_schedule_clear(arg, many[i], NULL) == 0;
+	return MARK(cleared);
+}
+
+TEST(of_two_threads_that_clear_a_number_one_has_cleared_it)
+{
+	weft_loop *loop = make_started();
+	void *other = NULL, *own;
+	pthread_t clearer;
+
+	for (int i = 0; i < SETS; i++)
+		many[i] = weft_schedule_timeout(loop, HOUR, note, NULL);
+	clearer = thread(clear_many, loop);
+	own = clear_many(loop);
+	OK(pthread_join(clearer, &other));
+	CHECK_EQ((intptr_t)own + (intptr_t)other, SETS);
+	end(loop);
+}
+
+/* --- background --------------------------------------------------------- */
+
+TEST(a_background_number_does_not_keep_a_run)
+{
+	weft_loop *loop = make();
+	int64_t id = weft_schedule_interval(loop, HOUR, note, NULL);
+
+	CHECK_EQ(weft_schedule_set_background(loop, id + 1, true), WEFT_ENOENT);
+	OK(weft_schedule_set_background(loop, id, true));
+	OK(weft_loop_run(loop));
+	OK(weft_schedule_set_background(loop, id, false));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	OK(weft_schedule_set_background(loop, id, true));
+	CHECK(weft_schedule_timeout(loop, WEFT_US, note, MARK('t')) > 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "t");
+	OK(weft_schedule_clear(loop, id, NULL));
+	CHECK_EQ(weft_schedule_set_background(loop, id, true), WEFT_ENOENT);
+	OK(weft_loop_free(loop));
+}
+
+static void *
+release_sleeper(void *arg)
+{
+	while (weft_loop_state(arg) != WEFT_SLEEPING)
+		sched_yield();
+	OK(weft_schedule_set_background(arg, ids[0], true));
+	OK(weft_schedule_clear(arg, ids[1], NULL));
+	return NULL;
+}
+
+TEST(a_run_ends_when_another_thread_takes_away_what_kept_it)
+{
+	weft_loop *loop = make();
+	pthread_t other;
+
+	ids[0] = weft_schedule_timeout(loop, HOUR, note, NULL);
+	ids[1] = weft_schedule_interval(loop, HOUR, note, NULL);
+	other = thread(release_sleeper, loop);
+	OK(weft_loop_run(loop));
+	OK(pthread_join(other, NULL));
+	OK(weft_loop_free(loop));
+}
+
+/* --- as the loop stops -------------------------------------------------- */
+
+static void
+set_and_stop(void *arg)
+{
+	int64_t *id = arg;
+
+	*id = weft_schedule_immediate(NULL, note, MARK('i'));
+	CHECK(weft_schedule_timeout(NULL, 0, note, MARK('t')) > 0);
+	weft_loop_stop(weft_loop_current());
+	CHECK_EQ(weft_schedule_timeout(NULL, 0, note, NULL), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_schedule_interval(NULL, 1, note, NULL), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_schedule_immediate(NULL, note, NULL), WEFT_ESHUTDOWN);
+	OK(weft_schedule_microtask(NULL, note, MARK('m')));
+}
+
+TEST(as_the_loop_stops_all_numbers_are_cleared_without_a_call)
+{
+	weft_loop *loop = make();
+	int64_t id = 0, other;
+
+	other = weft_schedule_timeout(loop, HOUR, note, MARK('x'));
+	OK(weft_loop_post(loop, set_and_stop, &id));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "m");
+	CHECK_EQ(weft_schedule_clear(loop, id, NULL), WEFT_ENOENT);
+	CHECK_EQ(weft_schedule_clear(loop, other, NULL), WEFT_ENOENT);
+	CHECK_EQ(weft_schedule_timeout(loop, 0, note, NULL), WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+}
+
+static void *
+clear_first(void *arg)
+{
+	OK(weft_schedule_clear(arg, ids[0], NULL));
+	return NULL;
+}
+
+static void
+clear_elsewhere_and_stop(void *arg)
+{
+	OK(pthread_join(thread(clear_first, arg), NULL));
+	weft_loop_stop(arg);
+}
+
+TEST(nothing_is_alive_after_a_stop_that_crossed_a_clear)
+{
+	weft_loop *loop = make();
+
+	ids[0] = weft_schedule_timeout(loop, HOUR, note, NULL);
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+	OK(weft_loop_post(loop, clear_elsewhere_and_stop, loop));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 0);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+}
+
+/* --- microtasks --------------------------------------------------------- */
+
+static void
+queue_both(void *arg)
+{
+	note(arg);
+	OK(weft_schedule_microtask(NULL, note, MARK('m')));
+	OK(weft_schedule_tick(NULL, note, MARK('t')));
+}
+
+#define KINDS 6
+
+static int64_t
+set(weft_loop *loop, int kind, int i)
+{
+	static weft_node nodes[2];
+	void *arg = MARK('1' + i);
+
+	nodes[i] = (weft_node){ .fn = queue_both, .arg = arg };
+	/* clang-format off */
+	switch (kind) {
+	case 0: return weft_loop_post(loop, queue_both, arg);
+	case 1: return weft_loop_post_first(loop, queue_both, arg);
+	case 2: return weft_loop_post_node(loop, &nodes[i]);
+	case 3: return weft_loop_post_last(loop, &nodes[i]);
+	case 4: return weft_schedule_timeout(loop, 0, queue_both, arg);
+	default: return weft_schedule_immediate(loop, queue_both, arg);
+	}
+	/* clang-format on */
+}
+
+TEST(a_checkpoint_begins_each_run_and_follows_every_callback_of_every_kind)
+{
+	for (int kind = 0; kind < 2 * KINDS; kind++) {
+		weft_loop *loop = make();
+		int rc = 1;
+
+		CHECK(set(loop, kind / 2, 0) >= 0
+		      && set(loop, kind / 2, 1) >= 0);
+		OK(weft_schedule_microtask(loop, note, MARK('x')));
+		OK(weft_schedule_tick(loop, note, MARK('y')));
+		while (rc == 1)
+			rc = kind % 2 ? weft_loop_run(loop)
+			              : weft_loop_run_once(loop, WEFT_NOW);
+		OK(rc);
+		CHECK_STR(trace, "yx1tm2tm");
+		OK(weft_loop_free(loop));
+	}
+}
+
+static void
+queue_each(void *arg)
+{
+	note(arg);
+	if (arg == MARK('a')) {
+		OK(weft_schedule_microtask(NULL, queue_each, MARK('d')));
+		OK(weft_schedule_microtask(NULL, note, MARK('e')));
+		OK(weft_schedule_tick(NULL, queue_each, MARK('b')));
+	} else {
+		OK(weft_schedule_tick(NULL, note,
+		                      MARK(arg == MARK('b') ? 'c' : 'f')));
+	}
+}
+
+TEST(all_ticks_go_before_microtasks_and_later_ticks_after_them)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_post(loop, queue_each, MARK('a')));
+	OK(weft_loop_post(loop, note, MARK('g')));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "abcdefg");
+	OK(weft_loop_free(loop));
+}
+
+static void
+queue_next(void *arg)
+{
+	int *left = arg;
+
+	if (--*left > 0)
+		OK((*left % 2 ? weft_schedule_tick : weft_schedule_microtask)(
+			NULL, queue_next, arg));
+	else
+		note(MARK('.'));
+}
+
+TEST(a_checkpoint_goes_on_until_both_queues_are_empty)
+{
+	weft_loop *loop = make();
+	int left = 10000;
+
+	OK(weft_loop_post(loop, queue_next, &left));
+	OK(weft_loop_post(loop, note, MARK('p')));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, ".p");
+	OK(weft_loop_free(loop));
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+static void
+misuse(weft_loop *loop, weft_fn fn)
+{
+	CHECK_MISUSE(weft_schedule_timeout(loop, 1, fn, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_schedule_interval(loop, 1, fn, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_schedule_immediate(loop, fn, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_schedule_microtask(loop, fn, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_schedule_tick(loop, fn, NULL), WEFT_EINVAL);
+}
+
+TEST(a_number_or_microtask_without_function_or_loop_is_misuse)
+{
+	weft_loop *loop = make();
+
+	misuse(loop, NULL);
+	misuse(NULL, note);
+	CHECK_MISUSE(weft_schedule_clear(NULL, 1, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_schedule_set_background(NULL, 1, true), WEFT_EINVAL);
+	OK(weft_loop_start(loop));
+	CHECK_MISUSE(weft_schedule_microtask(loop, note, NULL), WEFT_EXDEV);
+	CHECK_MISUSE(weft_schedule_tick(loop, note, NULL), WEFT_EXDEV);
+	end(loop);
+}

@@ -1,0 +1,590 @@
+/* timer_test.c - timers on a loop, against the real clock.
+ *
+ * Which of two deadlines comes first is chosen by the tests; how long anything takes
+ * is not, so the only thing said about real time is that nothing fires early.
+ */
+#include <pthread.h>
+#include "test.h"
+
+#define HOUR     (3600 * WEFT_S)
+#define OK(call) CHECK_EQ(call, 0)
+#define MARK(c)  ((void *)(intptr_t)(c))
+
+static char trace[64];
+
+/* Add the character that `arg` is. */
+static void
+note(void *arg)
+{
+	size_t used = strlen(trace);
+
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = (char)(intptr_t)arg;
+	trace[used + 1] = '\0';
+}
+
+static weft_loop *
+make(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK(loop != NULL);
+	trace[0] = '\0';
+	return loop;
+}
+
+static void
+turn(weft_loop *loop)
+{
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+}
+
+/* A timer that notes its name and then does what it is told. */
+struct probe {
+	weft_timer timer;
+	weft_loop *loop;
+	char name;
+	bool early; /* it fired before its deadline, or off its grid */
+	int fired;
+	void (*act)(struct probe *probe);
+	struct probe *other;
+	uint64_t due_ns, last_ns;
+};
+
+static void
+on_fire(weft_timer *timer, void *arg)
+{
+	struct probe *p = arg;
+
+	p->early |= timer != &p->timer || weft_now() < p->due_ns
+	            || weft_loop_now(p->loop) < p->due_ns;
+	p->fired++;
+	if (p->name)
+		note(MARK(p->name));
+	if (p->act)
+		p->act(p);
+}
+
+static void
+start(weft_loop *loop, struct probe *p, uint64_t due_ns, uint64_t every_ns)
+{
+	p->loop = loop;
+	p->due_ns = due_ns;
+	OK(weft_timer_start(loop, &p->timer, due_ns, every_ns, on_fire, p));
+}
+
+/* --- firing ------------------------------------------------------------- */
+
+TEST(a_timer_fires_once_and_not_before_its_deadline)
+{
+	weft_loop *loop = make();
+	struct probe p = { .name = 'a' };
+
+	start(loop, &p, weft_in(WEFT_MS), 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "a");
+	CHECK(!p.early);
+	CHECK_EQ(weft_timer_stop(&p.timer), 0);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.fired, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(timers_fire_in_order_of_deadline_then_of_start)
+{
+	weft_loop *loop = make();
+	struct probe p[6] = {
+		{ .name = 'a' }, { .name = 'b' }, { .name = 'c' },
+		{ .name = 'd' }, { .name = 'e' }, { .name = 'f' }
+	};
+	uint64_t now = weft_now();
+
+	start(loop, &p[4], now + 2 * WEFT_MS, 0);
+	start(loop, &p[1], now - 20, 0);
+	start(loop, &p[3], now + WEFT_MS, 0);
+	start(loop, &p[2], now - 20, 0);
+	start(loop, &p[0], WEFT_NOW, 0);
+	start(loop, &p[5], now + 2 * WEFT_MS, 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "abcdef");
+	OK(weft_loop_free(loop));
+}
+
+static uint64_t fired, last_due_ns;
+static bool disorder;
+
+static void
+check_order(weft_timer *timer, void *arg)
+{
+	(void)arg;
+	disorder |= timer->due_ns < last_due_ns || weft_now() < timer->due_ns;
+	last_due_ns = timer->due_ns;
+	fired++;
+}
+
+TEST(however_many_timers_are_due_all_fire_in_order_and_none_early)
+{
+	enum { COUNT = 20000 };
+	static weft_timer timers[COUNT];
+	weft_loop *loop = make();
+	uint64_t seed = test_seed(), now = weft_now();
+
+	fired = last_due_ns = 0;
+	disorder = false;
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t due = now + test_random(&seed) % (20 * WEFT_MS);
+
+		timers[i] = (weft_timer)WEFT_INIT;
+		OK(weft_timer_start(loop, &timers[i], due, 0, check_order,
+		                    NULL));
+	}
+	OK(weft_loop_run(loop));
+	CHECK_EQ(fired, COUNT);
+	CHECK(!disorder);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_time_gone_by_means_the_next_turn)
+{
+	weft_loop *loop = make();
+	struct probe p = { .name = 'a' };
+
+	start(loop, &p, 1, 0);
+	CHECK_STR(trace, "");
+	turn(loop);
+	CHECK_STR(trace, "a");
+	OK(weft_loop_free(loop));
+}
+
+static void
+start_other(struct probe *p)
+{
+	start(p->loop, p->other, WEFT_NOW, 0);
+}
+
+TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
+{
+	weft_loop *loop = make();
+	struct probe b = { .name = 'b', .act = start_other };
+	struct probe a = { .name = 'a', .act = start_other, .other = &b };
+
+	b.other = &b; /* for ever */
+	start(loop, &a, WEFT_NOW, 0);
+	turn(loop);
+	CHECK_STR(trace, "a");
+	turn(loop);
+	CHECK_STR(trace, "ab");
+	turn(loop);
+	CHECK_STR(trace, "abb");
+	OK(weft_loop_free(loop));
+}
+
+static void
+queue_both(struct probe *p)
+{
+	OK(weft_schedule_microtask(p->loop, note, MARK('m')));
+	OK(weft_schedule_tick(p->loop, note, MARK('t')));
+}
+
+TEST(a_microtask_checkpoint_follows_every_timer)
+{
+	weft_loop *loop = make();
+	struct probe a = { .name = 'a', .act = queue_both };
+	struct probe b = { .name = 'b', .act = queue_both };
+
+	start(loop, &a, WEFT_NOW, 0);
+	start(loop, &b, WEFT_NOW, 0);
+	turn(loop);
+	CHECK_STR(trace, "atmbtm");
+	OK(weft_loop_free(loop));
+}
+
+static void
+post_chain(void *arg)
+{
+	int *left = arg;
+
+	if (--*left > 0)
+		OK(weft_loop_post(NULL, post_chain, arg));
+}
+
+static void
+immediate_chain(void *arg)
+{
+	int *left = arg;
+
+	if (--*left > 0)
+		CHECK(weft_schedule_immediate(NULL, immediate_chain, arg) > 0);
+}
+
+struct busy {
+	weft_timer timer;
+	int posts, immediates, fired;
+};
+
+static void
+start_until_others_ran(weft_timer *timer, void *arg)
+{
+	struct busy *busy = arg;
+
+	if (++busy->fired < 1000000 && (busy->posts || busy->immediates))
+		OK(weft_timer_start(NULL, timer, WEFT_NOW, 0,
+		                    start_until_others_ran, arg));
+}
+
+TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
+{
+	weft_loop *loop = make();
+	struct busy busy = { .posts = 500, .immediates = 500 };
+
+	OK(weft_timer_start(loop, &busy.timer, WEFT_NOW, 0,
+	                    start_until_others_ran, &busy));
+	OK(weft_loop_post(loop, post_chain, &busy.posts));
+	CHECK(weft_schedule_immediate(loop, immediate_chain, &busy.immediates)
+	      > 0);
+	OK(weft_loop_run(loop));
+	CHECK(busy.fired < 1000000);
+	CHECK_EQ(busy.posts, 0);
+	CHECK_EQ(busy.immediates, 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- repeating ---------------------------------------------------------- */
+
+/* The timer's own due_ns is the next deadline already; take as long as `last_ns`
+ * says, so that some are missed. */
+static void
+follow_grid(struct probe *p)
+{
+	uint64_t until = weft_now() + p->last_ns, before = p->due_ns;
+
+	p->due_ns = p->timer.due_ns;
+	p->early |= p->due_ns <= before
+	            || (p->due_ns - before) % p->timer.every_ns != 0
+	            || p->due_ns <= weft_loop_now(NULL);
+	while (weft_now() < until)
+		;
+	if (p->fired == 20)
+		CHECK_EQ(weft_timer_stop(&p->timer), 1);
+}
+
+TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
+{
+	const uint64_t work[] = { 0, 30 * WEFT_US, 100 * WEFT_US,
+		                  350 * WEFT_US };
+
+	for (int i = 0; i < 4; i++) {
+		weft_loop *loop = make();
+		struct probe p = { .act = follow_grid, .last_ns = work[i] };
+
+		start(loop, &p, weft_in(50 * WEFT_US), 100 * WEFT_US);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(p.fired, 20);
+		CHECK(!p.early);
+		OK(weft_loop_free(loop));
+	}
+}
+
+static void
+become_one_shot(struct probe *p)
+{
+	if (p->fired == 3)
+		start(p->loop, p, weft_in(WEFT_US), 0);
+}
+
+TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
+{
+	weft_loop *loop = make();
+	struct probe p = { .act = become_one_shot };
+
+	start(loop, &p, WEFT_NOW, WEFT_US);
+	p.due_ns = 0;
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.fired, 4);
+	CHECK(!p.early);
+	OK(weft_loop_free(loop));
+}
+
+/* --- moving and stopping ------------------------------------------------ */
+
+TEST(starting_an_armed_timer_moves_it)
+{
+	weft_loop *loop = make();
+	struct probe a = { .name = 'a' }, b = { .name = 'b' };
+
+	start(loop, &a, weft_in(HOUR), WEFT_US);
+	start(loop, &b, weft_in(WEFT_MS), 0);
+	start(loop, &a, WEFT_NOW, 0); /* sooner, and once */
+	start(loop, &b, weft_in(2 * WEFT_MS), 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ab");
+	CHECK(!b.early);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_stopped_timer_does_not_fire_and_does_not_keep_the_loop)
+{
+	weft_loop *loop = make();
+	struct probe p = { .name = 'a' };
+
+	CHECK_EQ(weft_timer_stop(&p.timer), 0); /* never started */
+	start(loop, &p, WEFT_NOW, WEFT_US);
+	CHECK_EQ(weft_timer_stop(&p.timer), 1);
+	CHECK_EQ(weft_timer_stop(&p.timer), 0);
+	memset(&p.timer, 0xee, sizeof(p.timer));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "");
+	OK(weft_loop_free(loop));
+}
+
+static void
+stop_other(struct probe *p)
+{
+	note(MARK(weft_timer_stop(&p->other->timer) ? '+' : '-'));
+}
+
+static void
+move_other(struct probe *p)
+{
+	start(p->loop, p->other, weft_in(WEFT_MS), 0);
+}
+
+TEST(a_timer_may_stop_or_move_another_that_is_due_with_it)
+{
+	weft_loop *loop = make();
+	struct probe b = { .name = 'b' }, d = { .name = 'd' };
+	struct probe a = { .name = 'a', .act = stop_other, .other = &b };
+	struct probe c = { .name = 'c', .act = move_other, .other = &d };
+	struct probe e = { .name = 'e', .act = stop_other, .other = &e };
+
+	start(loop, &a, 10, 0);
+	start(loop, &b, 10, 0);
+	start(loop, &c, 10, 0);
+	start(loop, &d, 10, 0);
+	start(loop, &e, 10, 0);
+	turn(loop);
+	CHECK_STR(trace, "a+ce-");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "a+ce-d");
+	CHECK(!d.early);
+	OK(weft_loop_free(loop));
+}
+
+static void
+free_timer(weft_timer *timer, void *arg)
+{
+	CHECK_EQ(weft_timer_stop(timer), timer->every_ns ? 1 : 0);
+	memset(timer, 0xee, sizeof(*timer));
+	free(timer);
+	++*(int *)arg;
+}
+
+TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
+{
+	weft_loop *loop = make();
+	int freed = 0;
+
+	for (int i = 0; i < 100; i++) {
+		weft_timer *timer = calloc(1, sizeof(*timer));
+
+		OK(weft_timer_start(loop, timer, weft_in(WEFT_US),
+		                    i % 2 ? WEFT_US : 0, free_timer, &freed));
+	}
+	OK(weft_loop_run(loop));
+	CHECK_EQ(freed, 100);
+	OK(weft_loop_free(loop));
+}
+
+/* --- background --------------------------------------------------------- */
+
+TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
+{
+	weft_loop *loop = make();
+	struct probe back = { .name = 'b' }, late = { .name = 'l' };
+
+	weft_timer_set_background(&back.timer, true);
+	start(loop, &back, weft_in(HOUR), 0);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_timer_stop(&back.timer), 1);
+	start(loop, &back, weft_in(WEFT_MS), 0); /* still background */
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	start(loop, &late, weft_in(2 * WEFT_MS), 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "bl");
+	OK(weft_loop_free(loop));
+}
+
+static void
+to_background(struct probe *p)
+{
+	if (p->fired == 3)
+		weft_timer_set_background(&p->timer, true);
+}
+
+TEST(a_timer_may_become_background_and_come_back_at_any_time)
+{
+	weft_loop *loop = make();
+	struct probe p = { .act = to_background };
+
+	start(loop, &p, WEFT_NOW, WEFT_US);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.fired, 3);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	weft_timer_set_background(&p.timer, false);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	weft_timer_set_background(&p.timer, false);
+	weft_timer_set_background(&p.timer, true);
+	weft_timer_set_background(&p.timer, true);
+	p.act = NULL;
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_timer_stop(&p.timer), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- as the loop stops -------------------------------------------------- */
+
+static void
+stop_loop(struct probe *p)
+{
+	weft_loop_stop(p->loop);
+	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOW, 0, on_fire, p),
+	         WEFT_ESHUTDOWN);
+	note(MARK('.'));
+}
+
+static void
+start_on_stopping(void *arg)
+{
+	struct probe *p = arg;
+
+	weft_loop_stop(p->loop);
+	stop_loop(p);
+	note(MARK(weft_timer_stop(&p->timer) ? '+' : '-'));
+}
+
+TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
+{
+	weft_loop *loop = make();
+	struct probe late = { .name = 'l' }, late_too = { .name = 'm' };
+	struct probe a = { .name = 'a', .act = stop_loop };
+
+	start(loop, &late, weft_in(HOUR), 0);
+	start(loop, &late_too, weft_in(HOUR), HOUR);
+	start(loop, &a, WEFT_NOW, 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "a.");
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	CHECK_EQ(weft_timer_stop(&late.timer), 0);
+	CHECK_EQ(weft_timer_stop(&late_too.timer), 0);
+	CHECK_EQ(weft_timer_start(loop, &a.timer, WEFT_NOW, 0, on_fire, &a),
+	         WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_timer_that_is_due_when_another_stops_the_loop_does_not_fire)
+{
+	weft_loop *loop = make();
+	struct probe a = { .name = 'a', .act = stop_loop };
+	struct probe b = { .name = 'b' };
+
+	start(loop, &a, WEFT_NOW, 0);
+	start(loop, &b, WEFT_NOW, 0);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "a.");
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_post_that_stops_the_loop_finds_its_timers_refused)
+{
+	weft_loop *loop = make();
+	struct probe a = { .name = 'a', .loop = loop };
+
+	OK(weft_loop_post(loop, start_on_stopping, &a));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, ".-");
+	OK(weft_loop_free(loop));
+}
+
+/* --- the clock of a turn ------------------------------------------------ */
+
+static void
+read_clock(void *arg)
+{
+	uint64_t *now = arg;
+
+	*now = weft_loop_now(NULL);
+	while (weft_now() <= *now)
+		;
+}
+
+TEST(the_clock_of_a_turn_stands_still_and_is_never_ahead)
+{
+	weft_loop *loop = make();
+	uint64_t now[3], before = weft_now(), outside = weft_loop_now(loop);
+
+	CHECK(outside >= before && outside <= weft_now());
+	OK(weft_loop_post(loop, read_clock, &now[0]));
+	OK(weft_loop_post(loop, read_clock, &now[1]));
+	turn(loop);
+	CHECK(now[0] >= outside);
+	CHECK_EQ(now[1], now[0]);
+	OK(weft_loop_post(loop, read_clock, &now[2]));
+	turn(loop);
+	CHECK(now[2] > now[0] && now[2] <= weft_now());
+	OK(weft_loop_free(loop));
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+TEST(a_timer_without_function_deadline_or_loop_is_misuse)
+{
+	weft_loop *loop = make(), *other = make();
+	struct probe p = { .name = 'a' };
+	weft_timer *t = &p.timer;
+
+	CHECK_MISUSE(weft_timer_start(loop, NULL, 1, 0, on_fire, &p),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(loop, t, 1, 0, NULL, &p), WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(loop, t, WEFT_NEVER, 0, on_fire, &p),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(NULL, t, 1, 0, on_fire, &p), WEFT_EINVAL);
+	start(loop, &p, WEFT_NOW, 0);
+	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p),
+	             WEFT_EINVAL);
+	OK(weft_loop_run(loop)); /* it stayed as it was */
+	CHECK_STR(trace, "a");
+	OK(weft_loop_free(loop));
+	OK(weft_loop_free(other));
+}
+
+static weft_timer far;
+
+static void
+arm_far(void *arg)
+{
+	(void)weft_timer_start(NULL, &far, weft_in(HOUR), 0, on_fire, NULL);
+	(void)pthread_barrier_wait(arg);
+}
+
+TEST(the_timers_of_a_loop_are_no_other_threads)
+{
+	weft_loop *loop = make();
+	weft_timer timer = WEFT_INIT;
+	pthread_barrier_t barrier;
+
+	OK(pthread_barrier_init(&barrier, NULL, 2));
+	OK(weft_loop_start(loop));
+	CHECK_MISUSE(weft_timer_start(loop, &timer, 1, 0, on_fire, NULL),
+	             WEFT_EXDEV);
+	OK(weft_loop_post(loop, arm_far, &barrier));
+	(void)pthread_barrier_wait(&barrier);
+	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EXDEV);
+	OK(weft_loop_post(loop, arm_far, &barrier)); /* after our look at it */
+	(void)pthread_barrier_wait(&barrier);
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	CHECK_EQ(weft_timer_stop(&far), 0);
+	OK(weft_loop_free(loop));
+	OK(pthread_barrier_destroy(&barrier));
+}
