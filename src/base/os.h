@@ -18,6 +18,7 @@ int      weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *o
 int      weft__os_thread_join(uint64_t thread);
 struct weft__thread *weft__os_thread_self(void);
 int      weft__os_at_fork(void (*fn)(void));
+const char *weft__os_env(const char *name);
 
 int      weft__os_close(int fd);
 int64_t  weft__os_read(int fd, void *buf, size_t size);
@@ -48,6 +49,7 @@ int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
 	.thread_join = weft__os_thread_join, \
 	.thread_self = weft__os_thread_self, \
 	.at_fork = weft__os_at_fork, \
+	.env = weft__os_env, \
 	.close = weft__os_close, \
 	.read = weft__os_read, \
 	.write = weft__os_write, \

@@ -174,6 +174,12 @@ weft__os_thread_self(void)
 	return &storage;
 }
 
+const char *
+weft__os_env(const char *name)
+{
+	return getenv(name);
+}
+
 int
 weft__os_at_fork(void (*fn)(void))
 {

@@ -69,6 +69,9 @@ struct weft__sys {
 	/* Run `fn` in each forked child.  0 or -errno. */
 	int (*at_fork)(void (*fn)(void));
 
+	/* A variable of the environment, or NULL. */
+	const char *(*env)(const char *name);
+
 	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
 	int (*cpus)(void);
 

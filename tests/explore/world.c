@@ -298,6 +298,13 @@ sys_at_fork(void (*fn)(void))
 	return 0;
 }
 
+static const char *
+sys_env(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
 static int
 sys_cpus(void)
 {
@@ -348,6 +355,7 @@ explore__sys(void)
 			  .thread_self = sys_thread_self,
 			  .at_fork = sys_at_fork,
 			  .cpus = sys_cpus,
+			  .env = sys_env,
 			  .close = sys_close,
 			  .read = sys_read,
 			  .write = sys_write,

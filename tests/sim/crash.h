@@ -1,0 +1,36 @@
+/* crash.h - last words: which seed was it?
+ *
+ * A sanitizer reports in its own way and then calls us; without one we handle
+ * the signals ourselves.
+ *
+ * Needs: sim.h.
+ */
+#ifndef WEFT_SIM_CRASH_H
+#define WEFT_SIM_CRASH_H
+
+#if defined(__has_feature)
+#define SIM_HAS_FEATURE(name) __has_feature(name)
+#else
+#define SIM_HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) \
+	|| SIM_HAS_FEATURE(address_sanitizer) \
+	|| SIM_HAS_FEATURE(thread_sanitizer)
+#include <sanitizer/common_interface_defs.h>
+#define SIM_SANITIZED 1
+#define sim_at_death(fn) __sanitizer_set_death_callback(fn)
+#else
+#define SIM_SANITIZED 0
+#define sim_at_death(fn) ((void)(fn))
+#endif
+
+/* From now on a crash, an abort, or a run of more than `seconds` of real time,
+ * prints the seed and how to run it again, to standard error, and dies by its
+ * signal. */
+void sim_crash_install(unsigned seconds);
+
+/* A run begins: its time is counted from now. */
+void sim_crash_watch(void);
+
+#endif
