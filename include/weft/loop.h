@@ -26,9 +26,10 @@ enum {
 
 typedef struct weft_loop_opts {
 	const char *name;      /* of the loop and its thread; 15 bytes are kept */
+	const char *backend;   /* "epoll", "poll"; default: $WEFT_BACKEND, or the best */
 	uint32_t    flags;     /* WEFT_LOOP_* */
 	uint32_t    budget;    /* posts run per turn; default 1024 */
-	uint32_t    inbox_max; /* posts queued at most; default 65,536 (post below) */
+	uint32_t    inbox_max; /* posts queued at most, and first posts; 65,536 */
 	uint64_t    spare[4];
 } weft_loop_opts;
 
@@ -43,7 +44,8 @@ typedef enum weft_state {
 WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
 
 /* Free a loop that is idle or stopped.  Takes it on success; accepts NULL.
- * Returns 0, WEFT_EBUSY if it runs, is referenced or has accepted posts to run.
+ * Returns 0, WEFT_EBUSY if it runs, is referenced, or has accepted posts to run or
+ * ops to finish.
  * Thread: any, not from inside it.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_free(weft_loop *loop);
 
@@ -53,7 +55,8 @@ WEFT_API int weft_loop_free(weft_loop *loop);
  * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 
-/* Run one turn, which waits for events until the deadline at most.
+/* Run one turn, which waits for events until the deadline at most, and with
+ * WEFT_NOW always polls.  A timer whose deadline ends the wait fires in the next.
  * Returns 1 while something is alive or stopping, 0 when nothing is, or as
  * weft_loop_run().
  * Thread: its own.  Blocks: the thread.  Since: 0.1. */
@@ -69,9 +72,10 @@ WEFT_API void weft_loop_leave(weft_loop *loop);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_start(weft_loop *loop);
 
-/* Begin to stop: refuse posts, disarm timers and numbers without a call, run what
- * was accepted.  Any number of times.  It happens as the loop goes on running; an
- * idle one without accepted posts is stopped at once.
+/* Begin to stop: refuse posts, disarm timers and numbers without a call, finish ops
+ * and watches with WEFT_ESHUTDOWN, run what was accepted.  Any number of times.  It
+ * happens as the loop goes on running; an idle one that has nothing to run or finish
+ * is stopped at once.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_loop_stop(weft_loop *loop);
 
@@ -97,7 +101,8 @@ WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 /* Run `fn(arg)` on the loop, in order per caller; _first ahead of all other
  * posts.  A thread keeps the room that its posts have once taken, until it ends:
  * where many threads post, some find the inbox full before inbox_max are queued.
- * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for a slot, WEFT_ESHUTDOWN once stopping.
+ * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for a slot,
+ * WEFT_ESHUTDOWN once stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
 WEFT_API int weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg);

@@ -4,8 +4,11 @@
 
 #include <weft/base.h>
 #include <weft/loop.h>
+#include <weft/op.h>
+#include <weft/poller.h>
 #include <weft/schedule.h>
 #include <weft/timer.h>
+#include <weft/watch.h>
 #include <weft/wheel.h>
 
 #endif

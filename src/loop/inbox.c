@@ -31,7 +31,7 @@
 
 #define MODE   ((uintptr_t)3)
 #define CLOSED ((uintptr_t)4)
-#define MARKS  (MODE | CLOSED)
+#define MARKS  WEFT__INBOX_MARKS
 
 static struct weft__node *
 node_of(uintptr_t head)
@@ -89,22 +89,6 @@ weft__inbox_is_closed(const struct weft__inbox *inbox)
 	return weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 }
 
-bool
-weft__inbox_has(const struct weft__inbox *inbox)
-{
-	return node_of(weft__load(&inbox->head, WEFT__RELAXED)) != NULL;
-}
-
-void
-weft__node_append(struct weft__node_list *list, struct weft__node *node)
-{
-	weft__put(node->next, NULL);
-	if (!list->end)
-		list->end = &list->first;
-	*list->end = node;
-	list->end = &node->next;
-}
-
 uint32_t
 weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
                  struct weft__node_list *rest)
@@ -151,7 +135,7 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 	*arg = weft__get(node->arg);
 	if (weft__get(node->kind) & WEFT__NODE_SLOT)
 		weft__slot_done(node);
-	else if (!(weft__get(node->kind) & WEFT__NODE_WAKE))
+	else if (!(weft__get(node->kind) & WEFT__NODE_KEEP))
 		weft__store(&node->state, 0, WEFT__RELEASE); /* N */
 	return true;
 }
@@ -229,7 +213,7 @@ weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max)
 
 	*inbox = (struct weft__inbox){
 		.id = weft__add(&last_id, 1, WEFT__RELAXED) + 1,
-		.slots_left = { slots_max },
+		.slots_left = { { slots_max }, { slots_max } },
 		.slots_max = slots_max,
 	};
 }

@@ -6,27 +6,8 @@
 #ifndef WEFT_LOOP_INBOX_H
 #define WEFT_LOOP_INBOX_H
 
+#include "base/node.h"
 #include "base/thread.h"
-
-/* Laid out as weft_node, whose opaque words it names. */
-struct weft__node {
-	weft_fn            fn;
-	void              *arg;
-	struct weft__node *next;
-	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
-	uint32_t           kind;  /* WEFT__NODE_*; written by its pusher */
-	uint64_t           spare[2];
-};
-WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
-
-enum {
-	WEFT__NODE_QUEUED = 1, /* state */
-
-	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
-	WEFT__NODE_SLOT = 2,   /* kind: of slots.c, and not a caller's */
-	WEFT__NODE_OWN = 8,    /* kind: the library's, not a post */
-	WEFT__NODE_WAKE = 4,   /* kind: a loop's own, which only wakes it (sleep.c) */
-};
 
 /* How a loop sleeps, as written into the wake word. */
 enum {
@@ -36,17 +17,14 @@ enum {
 	WEFT__IN_FOREIGN = 3,  /* in another's loop, which polls our descriptor */
 };
 
-/* Nodes taken, in order. */
-struct weft__node_list {
-	struct weft__node *first, **end; /* end: NULL stands for &first */
-};
+#define WEFT__INBOX_MARKS ((uintptr_t)7) /* bits of head that are not the node */
 
 struct weft__inbox {
 	char pad_before[64];    /* producers write here, the loop's data is around */
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
 	weft__a32  wakes_done;  /* by producers that took a sleep mark, when through */
 	weft__aptr rings;       /* of slots, for posting; only grows */
-	weft__a32  slots_left;  /* how many more may be made */
+	weft__a32  slots_left[2]; /* how many more may be made: posts, first posts */
 	char pad_after[64];
 	uint32_t   wakes_owed;  /* the loop's: sleep marks that producers took */
 	uint32_t   slots_max;   /* set once, as the next */
@@ -75,16 +53,17 @@ int weft__inbox_push_call(struct weft__inbox *inbox, weft_fn fn, void *arg,
 void weft__inbox_close(struct weft__inbox *inbox);
 bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 
-/* Something is there to take. */
-bool weft__inbox_has(const struct weft__inbox *inbox);
+/* Something is there to take: the head word has more than marks. */
+static inline bool
+weft__inbox_has(const struct weft__inbox *inbox)
+{
+	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS;
+}
 
 /* Move what is there to the ends of `first` and `rest`; returns how many. */
 uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *first,
                           struct weft__node_list *rest);
-
-/* Add a node to the end of a list. */
-void weft__node_append(struct weft__node_list *list, struct weft__node *node);
 
 /* Take a node off a list, ready to be pushed again, and give what it calls; false
  * at its end. */

@@ -62,6 +62,8 @@ weft__loop_check(const weft_loop *loop, const char *call)
 	if ((runner && runner != (uintptr_t)weft__thread_self())
 	    || weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, call);
+	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
+		return weft__fail(WEFT_ESHUTDOWN, call);
 	return 0;
 }
 
@@ -109,21 +111,33 @@ weft__loop_exit(weft_loop *loop)
 
 /* --- making and freeing ------------------------------------------------- */
 
+/* By option, else by the environment, else NULL. */
+static const char *
+backend_wanted(const weft_loop_opts *opts)
+{
+	return opts->backend ? opts->backend : weft__sys->env("WEFT_BACKEND");
+}
+
 static int
 check_opts(const weft_loop_opts *opts)
 {
+	const char *backend = backend_wanted(opts);
+
 	if (opts->flags & ~(uint32_t)(WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP))
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_loop_new: unknown flags");
+	if (backend && !weft__backend_exists(backend))
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_loop_new: unknown backend");
 	return 0;
 }
 
 static void
-copy_name(char out[16], const char *name)
+copy_name(char *out, size_t room, const char *name)
 {
 	size_t size = name ? __builtin_strlen(name) : 0;
 
-	__builtin_memcpy(out, name ? name : "", size < 15 ? size : 15);
+	__builtin_memcpy(out, name ? name : "", size < room ? size : room - 1);
 }
 
 weft_loop *
@@ -145,8 +159,10 @@ weft_loop_new(const weft_loop_opts *opts)
 	weft__inbox_init(&loop->inbox,
 	                 opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
 	weft__wheel_init(&loop->wheel, weft__sys->now());
-	loop->wake.kind = WEFT__NODE_WAKE;
-	copy_name(loop->name, opts->name);
+	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
+	copy_name(loop->name, sizeof(loop->name), opts->name);
+	copy_name(loop->backend_name, sizeof(loop->backend_name),
+	          opts->backend);
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);
@@ -161,6 +177,7 @@ destroy(weft_loop *loop, bool alone)
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
 	weft__wheel_fini(&loop->wheel);
+	weft__backend_close(&loop->backend);
 	weft__numbers_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
@@ -179,14 +196,16 @@ has_accepted(weft_loop *loop)
 	lists[2] = loop->posts.first;
 	for (int i = 0; i < 3; i++)
 		for (struct weft__node *n = lists[i]; n; n = n->next)
-			if (!(n->kind & (WEFT__NODE_WAKE | WEFT__NODE_OWN)))
+			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
-	return loop->ticks.count > 0 || loop->microtasks.count > 0;
+	return loop->ticks.count > 0 || loop->microtasks.count > 0
+	       || loop->ops > 0 || loop->ended;
 }
 
 int
 weft_loop_free(weft_loop *loop)
 {
+	uintptr_t runner;
 	uint32_t state;
 
 	if (!loop)
@@ -196,8 +215,8 @@ weft_loop_free(weft_loop *loop)
 		return 0;
 	}
 	state = weft__load(&loop->state, WEFT__ACQUIRE);
-	while (claim(loop, BRIEFLY) != 0) { /* invariant 3 */
-		if (state != WEFT_STOPPED)
+	while ((runner = claim(loop, BRIEFLY)) != 0) { /* invariant 3 */
+		if (state != WEFT_STOPPED && !(runner & BRIEFLY))
 			return weft__fail(WEFT_EBUSY,
 			                  "weft_loop_free: it runs");
 		weft__sys->yield();
@@ -282,10 +301,11 @@ run_to_end(weft_loop *loop)
 		loop->ending = true;
 		weft__inbox_close(&loop->inbox);
 		weft__numbers_clear(loop);
-		weft__wheel_fini(&loop->wheel);
+		weft__ops_end(loop);
+		weft__ops_tell(loop);
 	}
-	while (weft__loop_is_runnable(loop))
-		weft__turn(loop, WEFT_NOW);
+	while (loop->ops > 0 || weft__loop_is_runnable(loop))
+		weft__turn(loop, WEFT_NEVER);
 	loop->alive = 0; /* timers were disarmed without being counted out */
 	end(loop);
 }
@@ -294,7 +314,11 @@ run_to_end(weft_loop *loop)
 static void
 stop_idle(weft_loop *loop)
 {
-	if (claim(loop, BRIEFLY) != 0)
+	uintptr_t runner;
+
+	while ((runner = claim(loop, BRIEFLY)) & BRIEFLY)
+		weft__sys->yield();
+	if (runner != 0)
 		return; /* whoever has it finds it stopping */
 	if (!has_accepted(loop))
 		run_to_end(loop);
@@ -348,6 +372,8 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_wait_stopped: no loop of this "
 		                    "process");
+	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
+		return 0;
 	if (loop == weft__thread_self()->loop
 	    || (weft__thread_self()->loop && deadline_ns != WEFT_NOW))
 		return weft__fail(WEFT_EDEADLK,
@@ -407,13 +433,19 @@ begin_run(weft_loop *loop, weft_loop **before)
 	return enter_run(loop, before);
 }
 
-/* Back to idle, unless it is to stop: then false, and the run goes on. */
+/* Back to idle, unless it is to stop: then false, and the run goes on.  Whoever sees
+ * the loop idle finds the runner about to give it back, and waits for that. */
 static bool
 become_idle(weft_loop *loop)
 {
+	uintptr_t self = (uintptr_t)weft__thread_self();
 	uint32_t state = WEFT_RUNNING;
 
-	return weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
+	weft__store(&loop->runner, self | BRIEFLY, WEFT__RELAXED);
+	if (weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELEASE))
+		return true;
+	weft__store(&loop->runner, self, WEFT__RELAXED);
+	return false;
 }
 
 static void
@@ -478,7 +510,9 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	loop->keep = loop->flags & WEFT_LOOP_KEEP;
+	loop->must_poll = true;
 	weft__turn(loop, deadline_ns);
+	loop->must_poll = false;
 	(void)is_told_to_leave(loop);
 	if (weft__loop_is_stopping(loop) || !become_idle(loop))
 		run_to_end(loop);
@@ -523,7 +557,9 @@ start_thread(weft_loop *loop)
 	uint32_t state = WEFT_IDLE;
 	int rc;
 
-	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)) {
+	/* One that is stopping with posts to run gets a thread for that. */
+	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)
+	    && state == WEFT_STOPPED) {
 		give_back(loop);
 		return weft__fail(WEFT_EALREADY, "weft_loop_start: stopped");
 	}

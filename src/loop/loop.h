@@ -12,6 +12,7 @@
 #include <weft/loop.h>
 #include "base/lock.h"
 #include "base/ring.h"
+#include "backend/backend.h"
 #include "base/thread.h"
 #include "loop/inbox.h"
 #include "timer/wheel.h"
@@ -22,8 +23,9 @@
 enum {
 	WEFT__TAG_TIMER, /* weft_timer's zero */
 	WEFT__TAG_NUMBER,
+	WEFT__TAG_OP,
+	WEFT__TAG_RESUME, /* of accepts that found no free descriptor */
 	WEFT__TAG_KIND = 0xff,
-	WEFT__TAG_BACKGROUND = 0x100,
 };
 
 /* Timers and immediates by number; schedule.c. */
@@ -60,20 +62,29 @@ struct weft_loop {
 	uint32_t   flags;       /* WEFT_LOOP_* */
 	uint32_t   budget;
 	uint32_t   forks;       /* weft__forks at its making */
+	char       backend_name[8]; /* asked for; "": the best here */
 
 	/* The runner's. */
 	struct weft_wheel wheel;
 	struct weft__node_list first, posts, last;
 	struct weft__ring ticks, microtasks;
 	struct weft__spin spin;
+	struct weft__backend backend;
+	struct weft__place resume;    /* when paused accepts are tried again */
+	struct weft__node_list told;  /* own kinds to be told that the loop stops */
+	weft_watch *ended;            /* watches to be told that they have ended */
+	uint64_t   ops;               /* pending */
+	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
+	uint32_t   unpolled;          /* turns since then */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
-	uint64_t   alive;       /* what keeps a run going, queues aside */
+	uint64_t   alive;       /* what keeps a run going, queues and timers aside */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
 	bool       has_thread;
 	bool       in_turn;
 	bool       in_checkpoint;
 	bool       keep;        /* this run does not end for lack of work */
 	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
+	bool       must_poll;   /* this turn asks the kernel: run_once(WEFT_NOW) */
 	bool       ending;      /* past the point where stop disarmed everything */
 };
 
@@ -88,6 +99,18 @@ weft__loop_is_forked(const weft_loop *loop)
 
 /* May this thread use the loop now?  0, or WEFT_EINVAL, WEFT_EXDEV. */
 int weft__loop_check(const weft_loop *loop, const char *call);
+
+/* The short way through that check, for calls that are made very often: false means
+ * that the long way has to tell why. */
+static inline bool
+weft__loop_is_usable(const weft_loop *loop)
+{
+	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED);
+
+	return (!runner || runner == (uintptr_t)weft__thread_ptr)
+	       && !weft__loop_is_forked(loop)
+	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
+}
 
 /* Count this thread in and out as a visitor: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
@@ -150,10 +173,39 @@ void weft__loop_kick(weft_loop *loop, int mode);
 void weft__loop_wake(weft_loop *loop);
 void weft__loop_woken(weft_loop *loop);
 
-/* --- timer.c, schedule.c ------------------------------------------------ */
+/* Open the backend, unless it is open.  0, or an error. */
+int weft__loop_open_backend(weft_loop *loop);
 
-/* A timer, or what has a number, is due. */
-void weft__timer_expire(weft_loop *loop, struct weft__place *place);
+/* Ask the kernel what is ready, without waiting. */
+void weft__loop_poll(weft_loop *loop);
+
+/* --- op.c, watch.c ------------------------------------------------------ */
+
+/* Hand a result to its owner; the one place where results leave. */
+void weft__op_deliver(weft_loop *loop, struct weft__op *op);
+
+/* Deliver what is finished. */
+void weft__ops_run_done(weft_loop *loop);
+
+/* Ask a pending op to finish with `why`. */
+void weft__op_ask(struct weft__op *op, int why);
+
+void weft__op_expire(weft_loop *loop, struct weft__place *place);
+
+/* The loop stops: ask everything pending, and tell the owners of own kinds. */
+void weft__ops_end(weft_loop *loop);
+void weft__ops_tell(weft_loop *loop);
+
+/* End whoever waits on `fd`. */
+void weft__fd_evict(weft_loop *loop, int fd);
+
+/* End a watch: it is told in the closing phase. */
+void weft__watch_end(weft_loop *loop, weft_watch *watch);
+void weft__watches_run_ended(weft_loop *loop);
+
+/* --- schedule.c ------------------------------------------------ */
+
+/* What has a number is due. */
 void weft__number_expire(weft_loop *loop, struct weft__place *place);
 
 /* Run immediates queued before this call, within the budget. */

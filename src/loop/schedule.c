@@ -139,7 +139,7 @@ attach(weft_loop *loop, struct weft__number *n)
 	struct weft__numbers *all = &loop->numbers;
 
 	if (n->kind != IMMEDIATE) {
-		n->place.tag = WEFT__TAG_NUMBER;
+		n->place.tag = WEFT__TAG_NUMBER | WEFT__PLACE_BACKGROUND;
 		n->attached = weft__wheel_add(&loop->wheel, &n->place,
 		                              n->place.due_ns)
 		              == 0;

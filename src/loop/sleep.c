@@ -12,6 +12,8 @@
  */
 #include "loop/loop.h"
 
+#define POLL_TURNS 61 /* of a busy loop, between two looks at descriptors, */
+#define POLL_NS    (50 * WEFT_US) /* or so long */
 #define SPIN_NS    (20 * WEFT_US)
 #define SHORT_NS   (50 * WEFT_US) /* of a sleep, with the cost of being woken */
 #define SKIPS_MAX  1024u
@@ -22,7 +24,10 @@ weft__loop_kick(weft_loop *loop, int mode)
 {
 	if (mode == WEFT__AWAKE)
 		return;
-	weft__inbox_ring(&loop->inbox);
+	if (mode == WEFT__IN_PARK)
+		weft__inbox_ring(&loop->inbox);
+	else
+		loop->backend.ops->wake(&loop->backend);
 	weft__inbox_woken(&loop->inbox);
 }
 
@@ -83,6 +88,67 @@ spin_for_work(weft_loop *loop, uint64_t now_ns, uint64_t deadline_ns)
 	}
 }
 
+int
+weft__loop_open_backend(weft_loop *loop)
+{
+	if (loop->backend.ops)
+		return 0;
+	return weft__backend_open(&loop->backend, loop->backend_name[0]
+	                                                  ? loop->backend_name
+	                                                  : NULL);
+}
+
+/* The relative form of a deadline, rounded to no less; -1 for none. */
+static int64_t
+timeout_of(uint64_t deadline_ns)
+{
+	uint64_t now_ns;
+
+	if (deadline_ns == WEFT_NEVER)
+		return -1;
+	now_ns = weft__sys->now();
+	if (deadline_ns <= now_ns)
+		return 0;
+	return deadline_ns - now_ns > INT64_MAX
+	               ? INT64_MAX
+	               : (int64_t)(deadline_ns - now_ns);
+}
+
+static void
+ask_kernel(weft_loop *loop, int64_t timeout_ns)
+{
+	if (loop->backend.always > 0)
+		weft__ready_note_files(&loop->backend);
+	(void)loop->backend.ops->wait(&loop->backend, timeout_ns);
+}
+
+static void
+wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
+{
+	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
+		return;
+	/* An error here (no memory in the kernel) passes or shows again. */
+	if (loop->backend.always > 0)
+		ask_kernel(loop, 0);
+	else
+		ask_kernel(loop, timeout_of(deadline_ns));
+	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
+}
+
+/* While work is runnable the kernel is asked only now and then. */
+void
+weft__loop_poll(weft_loop *loop)
+{
+	if (loop->backend.fds.in_use == 0 || loop->backend.events_count > 0)
+		return;
+	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
+	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS)
+		return;
+	loop->unpolled = 0;
+	loop->polled_ns = weft__loop_time(loop);
+	ask_kernel(loop, 0);
+}
+
 void
 weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -90,7 +156,8 @@ weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 	uint32_t state = WEFT_RUNNING;
 	uint64_t begin_ns = 0;
 
-	if (spin->allowed) {
+	/* A spin watches the inbox only, so not where descriptors are awaited. */
+	if (spin->allowed && loop->backend.fds.in_use == 0) {
 		begin_ns = weft__sys->now();
 		if (spin->skip > 0) {
 			spin->skip--;
@@ -104,10 +171,13 @@ weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 	/* Fails once stopping; whoever stops also wakes. */
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED))
 		return;
-	weft__inbox_park(&loop->inbox, deadline_ns);
+	if (loop->backend.fds.in_use > 0)
+		wait_in_backend(loop, deadline_ns);
+	else
+		weft__inbox_park(&loop->inbox, deadline_ns);
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
-	if (spin->allowed && weft__inbox_has(&loop->inbox)
+	if (begin_ns && weft__inbox_has(&loop->inbox)
 	    && weft__sys->now() - begin_ns < SHORT_NS)
 		spin_would_pay(spin);
 }

@@ -16,7 +16,8 @@
  *      ring over (acquire).
  *   3. A ring is held by its inbox and by its thread; the last one to let go frees it.
  *      So a thread may end before or after the loop.
- *   4. slots_left of the inbox plus the slots of all its rings is the limit.
+ *   4. slots_left of the inbox plus the slots of all its rings is the limit, for
+ *      each of the two kinds of post.
  */
 #include "loop/slots.h"
 
@@ -151,15 +152,14 @@ adopt_ring(struct weft__inbox *inbox, uint32_t kind)
 
 /* Up to `want` of the slots that the inbox has left; 0 if there is none. */
 static uint32_t
-reserve(struct weft__inbox *inbox, uint32_t want)
+reserve(weft__a32 *slots_left, uint32_t want)
 {
-	uint32_t left = weft__load(&inbox->slots_left, WEFT__RELAXED);
+	uint32_t left = weft__load(slots_left, WEFT__RELAXED);
 	uint32_t count;
 
 	do
 		count = want < left ? want : left;
-	while (!weft__cas(&inbox->slots_left, &left, left - count,
-	                  WEFT__RELAXED));
+	while (!weft__cas(slots_left, &left, left - count, WEFT__RELAXED));
 	return count;
 }
 
@@ -177,14 +177,15 @@ publish(struct weft__inbox *inbox, struct ring *ring)
 static struct ring *
 make_ring(struct weft__inbox *inbox, uint32_t kind, uint32_t want)
 {
-	uint32_t size = reserve(inbox, want);
+	weft__a32 *left = &inbox->slots_left[kind & WEFT__NODE_FIRST];
+	uint32_t size = reserve(left, want);
 	struct ring *ring = NULL;
 
 	if (size > 0)
 		ring = weft__alloc_zero(sizeof(*ring)
 		                        + size * sizeof(struct slot));
 	if (!ring) {
-		(void)weft__add(&inbox->slots_left, size, WEFT__RELAXED);
+		(void)weft__add(left, size, WEFT__RELAXED);
 		return NULL;
 	}
 	weft__store(&ring->refs, 2, WEFT__RELAXED);

@@ -1,4 +1,4 @@
-/* timer.c - timers on a loop: the wheel's, and whether they keep a run going. */
+/* timer.c - timers on a loop, which are the wheel's. */
 #include <weft/timer.h>
 #include "loop/loop.h"
 
@@ -8,77 +8,63 @@ loop_of(const weft_timer *timer)
 	return timer->owner;
 }
 
-static bool
-is_counted(const weft_timer *timer)
+/* Why a timer cannot be started. */
+static __attribute__((noinline, cold)) int
+refuse_start(const weft_loop *loop)
 {
-	return !(timer->tag & WEFT__TAG_BACKGROUND);
+	int rc = weft__loop_check(loop, "weft_timer_start");
+
+	if (rc < 0)
+		return rc;
+	if (weft__loop_is_stopping(loop))
+		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: stopping");
+	return weft__misuse(WEFT_EINVAL,
+	                    "weft_timer_start: NULL, or armed elsewhere");
 }
 
 int
 weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
                  uint64_t every_ns, weft_timer_fn fn, void *arg)
 {
-	bool was_armed;
-	int rc;
-
-	loop = weft__loop_or_current(loop);
-	rc = weft__loop_check(loop, "weft_timer_start");
-	if (rc < 0)
-		return rc;
-	if (!timer || (timer->block && timer->owner != loop))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_timer_start: NULL, or armed elsewhere");
-	if (weft__loop_is_stopping(loop))
-		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: stopping");
-	was_armed = timer->block != NULL;
+	if (!loop)
+		loop = weft__thread_self()->loop;
+	if (!loop || !timer || !weft__loop_is_usable(loop)
+	    || (timer->block && timer->owner != loop))
+		return refuse_start(loop);
 	timer->owner = loop;
-	rc = weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
-	if (rc == 0 && !was_armed)
-		loop->alive += is_counted(timer);
-	return rc;
+	return weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
 }
 
 int
 weft_timer_stop(weft_timer *timer)
 {
 	weft_loop *loop;
-	int rc;
 
 	if (!timer || !timer->block)
 		return 0;
 	loop = loop_of(timer);
-	rc = weft__loop_check(loop, "weft_timer_stop");
-	if (rc < 0)
-		return rc;
-	loop->alive -= is_counted(timer);
-	weft__wheel_drop(&loop->wheel, weft__timer_place(timer));
-	return 1;
+	if (!weft__loop_is_usable(loop)) {
+		int rc = weft__loop_check(loop, "weft_timer_stop");
+
+		if (rc < 0)
+			return rc;
+	}
+	return weft__wheel_drop(&loop->wheel, weft__timer_place(timer));
 }
 
 void
 weft_timer_set_background(weft_timer *timer, bool on)
 {
-	bool was_counted;
+	size_t before;
 
 	if (!timer
 	    || (timer->block
 	        && weft__loop_check(loop_of(timer), "weft_timer_set_background")
 	                   < 0))
 		return;
-	was_counted = is_counted(timer);
-	timer->tag = WEFT__TAG_TIMER | (on ? WEFT__TAG_BACKGROUND : 0);
+	before = !(timer->tag & WEFT__PLACE_BACKGROUND);
+	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND
+	                : WEFT__TAG_TIMER;
 	if (timer->block)
-		loop_of(timer)->alive += (uint64_t)is_counted(timer)
-		                         - was_counted;
-}
-
-void
-weft__timer_expire(weft_loop *loop, struct weft__place *place)
-{
-	weft_timer *timer = weft__place_timer(place);
-
-	if (!timer->every_ns)
-		loop->alive -= is_counted(timer);
-	weft__timer_fire(&loop->wheel, timer);
+		loop_of(timer)->wheel.foreground += (size_t)!on - before;
 }

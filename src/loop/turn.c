@@ -9,6 +9,27 @@
  */
 #include "loop/loop.h"
 
+#define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
+
+static void
+expire(weft_loop *loop, struct weft__place *place)
+{
+	switch (place->tag & WEFT__TAG_KIND) {
+	case WEFT__TAG_TIMER:
+		weft__timer_fire(&loop->wheel, weft__place_timer(place));
+		break;
+	case WEFT__TAG_NUMBER:
+		weft__number_expire(loop, place);
+		break;
+	case WEFT__TAG_OP:
+		weft__op_expire(loop, place);
+		break;
+	default:
+		weft__ready_resume(&loop->backend);
+		break;
+	}
+}
+
 static void
 run_timers(weft_loop *loop)
 {
@@ -25,10 +46,7 @@ run_timers(weft_loop *loop)
 	}
 	while (left-- > 0 && !weft__loop_is_stopping(loop)
 	       && (place = weft__wheel_pop(wheel))) {
-		if ((place->tag & WEFT__TAG_KIND) == WEFT__TAG_TIMER)
-			weft__timer_expire(loop, place);
-		else
-			weft__number_expire(loop, place);
+		expire(loop, place);
 		weft__checkpoint(loop);
 	}
 }
@@ -64,36 +82,87 @@ run_last(weft_loop *loop)
 	run_list(loop, &last, UINT32_MAX);
 }
 
+/* What is most often there comes first. */
 bool
 weft__loop_is_runnable(const weft_loop *loop)
 {
-	return loop->first.first || loop->posts.first || loop->last.first
-	       || loop->numbers.due || loop->ticks.count
-	       || loop->microtasks.count || weft__wheel_has_run(&loop->wheel)
-	       || weft__inbox_has(&loop->inbox);
+	return weft__inbox_has(&loop->inbox) || loop->posts.first
+	       || loop->first.first || loop->backend.done.first
+	       || loop->backend.events_count > 0 || loop->last.first
+	       || loop->numbers.due || loop->ticks.count > 0
+	       || loop->microtasks.count > 0
+	       || weft__wheel_has_run(&loop->wheel) || loop->ended;
 }
 
 bool
 weft__loop_is_alive(const weft_loop *loop)
 {
-	return loop->alive > 0 || weft__loop_is_runnable(loop);
+	return loop->alive > 0 || loop->wheel.foreground > 0
+	       || weft__loop_is_runnable(loop);
+}
+
+/* How long the wait may last at most; WEFT_NOW: not at all. */
+static uint64_t
+wait_until(weft_loop *loop, uint64_t deadline_ns)
+{
+	uint64_t bound_ns;
+	bool woken = loop->woken;
+
+	loop->woken = false;
+	if (woken || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
+	    || weft__load(&loop->leave, WEFT__RELAXED))
+		return WEFT_NOW;
+	if (weft__loop_is_stopping(loop))
+		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
+	if (loop->alive == 0 && loop->wheel.foreground == 0 && !loop->keep)
+		return WEFT_NOW;
+	bound_ns = weft__wheel_bound(&loop->wheel);
+	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
 }
 
 static void
 wait(weft_loop *loop, uint64_t deadline_ns)
 {
-	uint64_t bound_ns;
-	bool awake = loop->woken;
+	uint64_t until_ns = wait_until(loop, deadline_ns);
 
-	loop->woken = false;
-	if (awake || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
-	    || weft__loop_is_stopping(loop)
-	    || weft__load(&loop->leave, WEFT__RELAXED)
-	    || (loop->alive == 0 && !loop->keep))
+	if (until_ns == WEFT_NOW) {
+		weft__loop_poll(loop);
 		return;
-	bound_ns = weft__wheel_bound(&loop->wheel);
-	weft__loop_sleep(loop, bound_ns < deadline_ns ? bound_ns : deadline_ns);
+	}
+	weft__loop_sleep(loop, until_ns);
 	loop->now_ns = 0;
+}
+
+/* Accepts without a free descriptor are tried again a little later. */
+static void
+plan_resume(weft_loop *loop)
+{
+	if (!loop->backend.paused.first || loop->resume.block || loop->ending)
+		return;
+	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
+	/* Without memory even for that, the next turn tries again. */
+	(void)weft__wheel_add(&loop->wheel, &loop->resume,
+	                      weft__loop_time(loop) + RESUME_NS);
+}
+
+/* What the kernel reported, and what was finished otherwise. */
+static void
+run_done(weft_loop *loop)
+{
+	struct weft__ready ready;
+
+	while (loop->backend.events_count > 0
+	       && weft__ready_next(&loop->backend, &ready)) {
+		if (ready.watch)
+			ready.watch->fn(ready.watch, (int)ready.ready,
+			                ready.watch->arg);
+		else
+			weft__op_deliver(loop, ready.op);
+		weft__checkpoint(loop);
+	}
+	if (loop->backend.done.first)
+		weft__ops_run_done(loop);
+	plan_resume(loop);
 }
 
 void
@@ -108,6 +177,10 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		run_list(loop, &loop->posts, loop->budget);
 	run_last(loop);
 	wait(loop, deadline_ns);
-	weft__numbers_run_due(loop);
+	run_done(loop);
+	if (loop->numbers.due)
+		weft__numbers_run_due(loop);
+	if (loop->ended)
+		weft__watches_run_ended(loop);
 	loop->in_turn = false;
 }

@@ -355,6 +355,19 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
+static inline size_t
+is_foreground(const place *p)
+{
+	return !(p->tag & WEFT__PLACE_BACKGROUND);
+}
+
+static inline void
+count_out(struct weft_wheel *wheel, const place *p)
+{
+	wheel->count--;
+	wheel->foreground -= is_foreground(p);
+}
+
 struct weft__place *
 weft__wheel_pop(struct weft_wheel *wheel)
 {
@@ -365,17 +378,11 @@ weft__wheel_pop(struct weft_wheel *wheel)
 			__builtin_prefetch(e[AHEAD].place, 1);
 		if (e->place) {
 			e->place->block = NULL;
-			wheel->count--;
+			count_out(wheel, e->place);
 			return e->place;
 		}
 	}
 	return NULL;
-}
-
-bool
-weft__wheel_has_run(const struct weft_wheel *wheel)
-{
-	return wheel->run_at < wheel->run_end;
 }
 
 /* --- arming ------------------------------------------------------------- */
@@ -397,6 +404,7 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 	if (rare(wheel->count >= wheel->limit))
 		return add_slowly(wheel, p, due_ns);
 	wheel->count++;
+	wheel->foreground += is_foreground(p);
 	if (due_ns < wheel->bound_ns)
 		wheel->bound_ns = due_ns;
 	p->due_ns = due_ns;
@@ -405,23 +413,24 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 	return 0;
 }
 
-FLAT void
+FLAT int
 weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
 {
-	wheel->count--;
+	count_out(wheel, p);
 	if (rare(p->slot == IN_RUN)) {
 		wheel->run[p->index].place = NULL;
 		p->block = NULL;
 	} else {
 		remove_from_slot(wheel, p);
 	}
+	return 1;
 }
 
 /* Out of line: there is room, but the compiler does not know. */
 static __attribute__((noinline)) int
 move_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
-	weft__wheel_drop(wheel, p);
+	(void)weft__wheel_drop(wheel, p);
 	return weft__wheel_add(wheel, p, due_ns);
 }
 
@@ -475,6 +484,17 @@ weft__wheel_first(struct weft_wheel *wheel)
 		spread(wheel, detach(wheel, slot));
 	}
 	return WEFT_NEVER;
+}
+
+struct weft__place *
+weft__wheel_any(struct weft_wheel *wheel)
+{
+	unsigned slot = first_slot(wheel);
+
+	for (size_t i = wheel->run_at; i < wheel->run_end; i++)
+		if (wheel->run[i].place)
+			return wheel->run[i].place;
+	return slot < WEFT__WHEEL_SLOTS ? wheel->slot[slot]->places[0] : NULL;
 }
 
 static bool
@@ -536,7 +556,7 @@ weft__wheel_fini(struct weft_wheel *wheel)
 		for (block *b = detach(wheel, slot); b; b = b->next)
 			for (uint64_t i = 0; i < b->count; i++)
 				b->places[i]->block = NULL;
-	wheel->count = 0;
+	wheel->count = wheel->foreground = 0;
 	release_all(wheel);
 }
 
@@ -641,8 +661,7 @@ weft_wheel_stop(weft_wheel *wheel, weft_timer *timer)
 {
 	if (!wheel || !timer || !timer->block || timer->owner != wheel)
 		return 0;
-	weft__wheel_drop(wheel, weft__timer_place(timer));
-	return 1;
+	return weft__wheel_drop(wheel, weft__timer_place(timer));
 }
 
 int64_t

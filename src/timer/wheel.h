@@ -22,10 +22,12 @@ struct weft__place {
 	uint64_t due_ns;
 	uint64_t seq;   /* of its start: ties fire in this order */
 	void    *block; /* NULL: not armed */
-	uint16_t tag;   /* its user's */
+	uint16_t tag;   /* its user's, but for the bit below */
 	uint16_t slot;
 	uint32_t index;
 };
+
+#define WEFT__PLACE_BACKGROUND 0x100u /* of tag: does not count as foreground */
 
 struct weft__wheel_block;
 struct weft__wheel_slab;
@@ -42,7 +44,8 @@ struct weft_wheel {
 	uint64_t bound_ns;    /* nothing to collect before this time */
 	bool     bound_exact; /* ... and there is something then */
 	uint64_t seq;         /* of the next start */
-	size_t   count;       /* armed, the run included */
+	size_t   count;       /* armed, the run included, */
+	size_t   foreground;  /* and those of them without WEFT__PLACE_BACKGROUND */
 	size_t   limit;       /* so many can be armed without allocating */
 	size_t   blocks;      /* in all slabs */
 	uint64_t occupied[WEFT__WHEEL_LEVELS];
@@ -68,8 +71,8 @@ int weft__wheel_add(struct weft_wheel *wheel, struct weft__place *place,
 int weft__wheel_move(struct weft_wheel *wheel, struct weft__place *place,
                      uint64_t due_ns);
 
-/* Disarm `place`, which is armed. */
-void weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *place);
+/* Disarm `place`, which is armed.  Returns 1. */
+int weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *place);
 
 /* Move the time to `now_ns`.  If the run is empty, what is due by then becomes the
  * run; else the rest of the run goes first.  Not needed before bound_ns. */
@@ -79,10 +82,17 @@ void weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns);
 struct weft__place *weft__wheel_pop(struct weft_wheel *wheel);
 
 /* Something is left of the run. */
-bool weft__wheel_has_run(const struct weft_wheel *wheel);
+static inline bool
+weft__wheel_has_run(const struct weft_wheel *wheel)
+{
+	return wheel->run_at < wheel->run_end;
+}
 
 /* The first deadline; WEFT_NEVER: none. */
 uint64_t weft__wheel_first(struct weft_wheel *wheel);
+
+/* Any place that is armed, or NULL. */
+struct weft__place *weft__wheel_any(struct weft_wheel *wheel);
 
 /* A time until which one may sleep: nothing is due before.  It is exact but for
  * one sleep per place that was dropped or put off, and a few per slot of very

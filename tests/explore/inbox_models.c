@@ -320,7 +320,7 @@ setup_full(void *state)
 	struct world *w = state;
 
 	setup(w);
-	weft__store(&w->inbox->slots_left, 1, WEFT__RELAXED);
+	weft__store(&w->inbox->slots_left[0], 1, WEFT__RELAXED);
 	post_one(w, 1);
 	weft__thread_end(weft__thread_self());
 }
@@ -340,7 +340,8 @@ setup_four(void *state)
 	struct world *w = state;
 
 	setup(w);
-	weft__store(&w->inbox->slots_left, 4, WEFT__RELAXED);
+	weft__store(&w->inbox->slots_left[0], 4, WEFT__RELAXED);
+	w->inbox->slots_max = 128; /* rings begin with two slots */
 }
 
 static void

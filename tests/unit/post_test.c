@@ -249,7 +249,6 @@ TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
 	for (int i = 0; i < 100; i++)
 		OK(weft_loop_post(loop, count, &ran));
 	CHECK_EQ(weft_loop_post(loop, count, &ran), WEFT_EAGAIN);
-	CHECK_EQ(weft_loop_post_first(loop, count, &ran), WEFT_EAGAIN);
 	OK(weft_loop_post_node(loop, &node));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
 	for (int i = 0; i < 4; i++)
@@ -405,7 +404,7 @@ TEST(whatever_was_accepted_while_others_stop_the_loop_runs_exactly_once)
 	OK(pthread_barrier_init(&race.barrier, NULL, 3));
 	for (int i = 0; i < 2; i++)
 		threads[i] = thread(post_until_refused, &race);
-	for (int i = 0; i < 5000; i++)
+	for (int i = 0; i < 3000; i++)
 		stop_among_posts(&race, i % 4 != 0, test_random(&seed) % 4096);
 	race.loop = NULL;
 	(void)pthread_barrier_wait(&race.barrier);

@@ -453,16 +453,6 @@ stop_loop(struct probe *p)
 	note(MARK('.'));
 }
 
-static void
-start_on_stopping(void *arg)
-{
-	struct probe *p = arg;
-
-	weft_loop_stop(p->loop);
-	stop_loop(p);
-	note(MARK(weft_timer_stop(&p->timer) ? '+' : '-'));
-}
-
 TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 {
 	weft_loop *loop = make();
@@ -492,17 +482,6 @@ TEST(a_timer_that_is_due_when_another_stops_the_loop_does_not_fire)
 	start(loop, &b, WEFT_NOW, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
-	OK(weft_loop_free(loop));
-}
-
-TEST(a_post_that_stops_the_loop_finds_its_timers_refused)
-{
-	weft_loop *loop = make();
-	struct probe a = { .name = 'a', .loop = loop };
-
-	OK(weft_loop_post(loop, start_on_stopping, &a));
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, ".-");
 	OK(weft_loop_free(loop));
 }
 

@@ -1,0 +1,55 @@
+/* weft/watch.h - standing interest in a descriptor.
+ *
+ * A watch calls back any number of times until it is stopped.  It is embedded
+ * in the caller's struct, zeroed at first, and must stay put while started.  It
+ * holds no reference to the file it watches: closing a descriptor unannounced
+ * closes the file, loses events, and hurts nobody who gets the number next.
+ */
+#ifndef WEFT_WATCH_H
+#define WEFT_WATCH_H
+
+#include <weft/base.h>
+
+WEFT_BEGIN
+
+typedef struct weft_watch weft_watch;
+
+/* Runs on the loop's thread with what happened: readiness; or WEFT_ESHUTDOWN, once,
+ * as the loop stops or weft_op_close() closes the descriptor: then the watch is
+ * stopped.  May stop and free its watch. */
+typedef void (*weft_watch_fn)(weft_watch *watch, int what, void *arg);
+
+struct weft_watch {
+	weft_watch_fn fn;     /* read-only after start */
+	void         *arg;    /* caller's */
+	weft_loop    *loop;   /* read-only */
+	int32_t       id;     /* read-only: the fd */
+	uint32_t      flags;  /* private from here on */
+	uint64_t      token;  /* 0: not started */
+	uint64_t      spare;
+};
+WEFT_STATIC_ASSERT(sizeof(struct weft_watch) <= 48, "weft_watch is part of the ABI");
+
+/* Call `fn` whenever `fd` is ready for one of `events`, level-triggered unless
+ * WEFT_EDGE.  A regular file is always ready.  Starting again changes events and
+ * callback and verifies that the number is still the same file, else watches the
+ * new one.  Events 0 mute it, HUP and ERROR included: the registration is kept,
+ * no system call is made, and nothing is alive for it.
+ * Returns 0, WEFT_EINVAL, WEFT_EBADF, WEFT_ENOMEM, WEFT_ESHUTDOWN, WEFT_EBUSY if
+ * another watch or an op waits there in the same direction.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_watch_start(weft_loop *loop, weft_watch *watch, int fd,
+                              uint32_t events, weft_watch_fn fn, void *arg);
+
+/* Stop; afterwards `fn` will not run and the memory is the caller's.
+ * Returns 1 if it was started, else 0.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_watch_stop(weft_watch *watch);
+
+/* Say whether the watch is background work, which does not keep weft_loop_run()
+ * from returning.  Any time; stays over stop and start.  At first off.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_watch_set_background(weft_watch *watch, bool on);
+
+WEFT_END
+#endif

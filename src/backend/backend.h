@@ -1,0 +1,139 @@
+/* backend.h - how a loop waits for descriptors: one table of functions.
+ *
+ * The contract is completion: an op is submitted, and later stands in the list of
+ * finished ops with its result.  Readiness backends get that from ready.c, to which
+ * they add only arm() and wait().
+ *
+ *   1. An op that was submitted is finished exactly once, unless it is asked for
+ *      more results.  It is put into `done`; nobody is called from here.
+ *   2. cancel() asks; the op is finished with `why` or with a result that came first.
+ *   3. wait() returns when something happened, woken or at the timeout, and may return
+ *      for no reason.
+ *   4. wake() may be called by any thread, from open to close.
+ *
+ * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, but wake().
+ */
+#ifndef WEFT_BACKEND_BACKEND_H
+#define WEFT_BACKEND_BACKEND_H
+
+#include <weft/watch.h>
+#include "backend/fds.h"
+#include "backend/op.h"
+
+#define WEFT__EVENTS_MAX 256u /* fetched by one wait */
+
+struct weft__backend;
+
+/* A descriptor that became ready, as fetched from the kernel. */
+struct weft__event {
+	int32_t  fd;
+	uint32_t generation;
+	uint16_t ready; /* WEFT_READABLE, ... */
+	uint8_t  sides; /* still to be looked at: bit 0 read, bit 1 write */
+	uint8_t  tries; /* results in a row, of an op that has many */
+};
+
+struct weft__backend_ops {
+	const char *name;
+	bool        edge; /* arms once and tells changes, for what is not a watch */
+
+	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
+	void (*close)(struct weft__backend *backend);
+
+	void (*submit)(struct weft__backend *backend, struct weft__op *op);
+	void (*cancel)(struct weft__backend *backend, struct weft__op *op, int why);
+
+	/* Fill events with what is ready; timeout_ns as in the sys table.
+	 * 0 or -errno. */
+	int  (*wait)(struct weft__backend *backend, int64_t timeout_ns);
+	void (*wake)(struct weft__backend *backend);
+
+	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
+	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files. */
+	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
+	            uint32_t want);
+};
+
+struct weft__backend {
+	const struct weft__backend_ops *ops; /* NULL: not open */
+	struct weft__fds       fds;
+	struct weft__node_list done;   /* finished ops */
+	struct weft__event    *events; /* WEFT__EVENTS_MAX */
+	uint32_t               events_count, events_at, events_kept;
+	uint32_t               events_max; /* to be fetched by one wait */
+	void                  *buffer; /* for receive_multi; made at first need */
+	int                    fd;     /* the backend's own, or -1 */
+	int                    wake_fd[2]; /* read and write end */
+	void                  *state;  /* the backend's own */
+	uint32_t               always; /* watches on files, which are always ready */
+	struct weft__node_list paused; /* accepts without a descriptor to be had */
+	uint64_t               sheds;  /* how often that happened */
+};
+
+/* Open the backend of that name, or the best that opens here. */
+int  weft__backend_open(struct weft__backend *backend, const char *name);
+void weft__backend_close(struct weft__backend *backend);
+
+/* Is there one of that name in this build? */
+bool weft__backend_exists(const char *name);
+
+/* Put `op` into the list of finished ops. */
+void weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
+                          int64_t result);
+
+/* --- ready.c ------------------------------------------------------------ */
+
+void weft__ready_submit(struct weft__backend *backend, struct weft__op *op);
+void weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why);
+
+/* Note that `fd` is ready; for wait(). */
+void weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation,
+                      uint32_t ready);
+
+/* What a dispatched event means: a watch is to be called with `ready`, or an op has
+ * a result. */
+struct weft__ready {
+	weft_watch      *watch;
+	uint32_t         ready;
+	struct weft__op *op;
+};
+
+/* Take the next thing to do from the events that were fetched; false if there is
+ * none.  One that was stopped, cancelled or closed meanwhile does not come. */
+bool weft__ready_next(struct weft__backend *backend, struct weft__ready *out);
+
+/* Look once more for what an op waits for; true if it has a result now. */
+bool weft__ready_look(struct weft__backend *backend, struct weft__op *op);
+
+/* Try accepts again that found no free descriptor. */
+void weft__ready_resume(struct weft__backend *backend);
+
+/* Start, change or stop a watch on `fd`.  0 or an error. */
+int  weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
+                       uint32_t events);
+void weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch);
+
+/* Note the watched files, before a wait. */
+void weft__ready_note_files(struct weft__backend *backend);
+
+/* The number is about to be closed: forget it, and everything fetched for it. */
+void weft__ready_forget(struct weft__backend *backend, int fd);
+
+/* Who waits at a side of `fd`, or NULL. */
+weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);
+struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int side);
+
+/* Readiness as poll(2) tells it. */
+uint32_t weft__ready_of_poll(int revents);
+
+/* May an op of this kind wait on `fd` now?  0 or WEFT_EBUSY. */
+int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op);
+
+/* The peer of `fd` has sent its last: a short read does not mean that nothing is
+ * left to be found. */
+void weft__ready_ending(struct weft__backend *backend, int fd);
+
+extern const struct weft__backend_ops weft__backend_poll;
+extern const struct weft__backend_ops weft__backend_epoll;
+
+#endif

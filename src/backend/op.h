@@ -1,0 +1,94 @@
+/* op.h - what lies in the opaque part of a weft_op.  Private.
+ *
+ * Needs: timer, base.
+ */
+#ifndef WEFT_BACKEND_OP_H
+#define WEFT_BACKEND_OP_H
+
+#include <weft/op.h>
+#include "base/node.h"
+#include "timer/wheel.h"
+
+enum {
+	WEFT__OP_NONE,    /* never started */
+	WEFT__OP_SLEEP,
+	WEFT__OP_OWN,     /* weft_op_begin() */
+	WEFT__OP_CLOSE,
+	WEFT__OP_POLL,    /* from here on they wait for a descriptor */
+	WEFT__OP_RECV,
+	WEFT__OP_RECV_MULTI,
+	WEFT__OP_RECVMSG,
+	WEFT__OP_ACCEPT,
+	WEFT__OP_SEND,
+	WEFT__OP_SENDMSG,
+	WEFT__OP_CONNECT,
+};
+
+enum {
+	WEFT__OP_IDLE,
+	WEFT__OP_WAITING, /* with the backend, the wheel or its owner */
+	WEFT__OP_PAUSED,  /* an accept that waits for descriptors to be had */
+	WEFT__OP_ASKED,   /* an own kind, whose owner is to be told to finish it */
+	WEFT__OP_TOLD,    /* ... and has been */
+	WEFT__OP_DONE,    /* has its result and is in the list of finished ops */
+};
+
+/* The first 32 bytes of a node, by which an op stands in lists and, finished by
+ * another thread, in the inbox. */
+struct weft__op_node {
+	weft_fn            fn;
+	void              *arg;
+	struct weft__node *next;
+	weft__a32          state;
+	uint32_t           kind;
+};
+
+/* Laid out as weft_op. */
+struct weft__op {
+	weft_op_fn on_done;
+	void      *arg;
+	weft_loop *loop;
+	int64_t    result;
+	bool       more;
+	bool       pending;
+	uint8_t    kind;      /* WEFT__OP_* */
+	uint8_t    state;     /* WEFT__OP_* */
+	uint16_t   events;    /* of poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
+	bool       background;
+	bool       connecting; /* connect(2) has been called */
+	struct weft__place   place; /* of its deadline */
+	struct weft__op_node node;
+	union {
+		struct {
+			int32_t fd;
+			int32_t flags; /* of recv(2) and send(2) */
+		};
+		int64_t told;          /* an own kind's result, by another thread */
+	};
+	union {
+		void                    *buf;
+		const void              *data;
+		struct msghdr           *msg;
+		const struct sockaddr   *addr;
+		weft_op_cancel_fn        on_cancel;
+	};
+	union {
+		size_t size;
+		void  *cancel_arg;
+	};
+	int64_t    why;       /* the error it was asked to finish with */
+};
+WEFT_STATIC_ASSERT(sizeof(struct weft__op) == sizeof(weft_op), "one layout");
+
+static inline struct weft__op *
+weft__op_of(weft_op *op)
+{
+	return (struct weft__op *)(void *)op;
+}
+
+#define weft__node_op(n) \
+	((struct weft__op *)(void *)((char *)(n) - offsetof(struct weft__op, node)))
+#define weft__place_op(p) \
+	((struct weft__op *)(void *)((char *)(p) - offsetof(struct weft__op, place)))
+
+#endif

@@ -1,0 +1,173 @@
+/* poll.c - poll(2) and a pipe: works everywhere, scans everything.
+ *
+ * One pollfd for each armed descriptor, in no order; the entry knows its index.
+ * Number 0 is the pipe by which other threads end a wait.
+ *
+ *   1. polls[entry->index] is the entry's while entry->armed is not 0.
+ *   2. polls has room for every entry armed: arm() reserves, or fails.
+ *
+ * It has no edges: a watch that asked for them is told the level.
+ */
+#include <errno.h>
+#include <poll.h>
+#include "backend/backend.h"
+
+struct polls {
+	struct pollfd *fds;
+	uint32_t count;
+	uint32_t room;
+	uint32_t first; /* to be looked at; another each time, to be fair */
+};
+
+static struct polls *
+polls_of(struct weft__backend *backend)
+{
+	return backend->state;
+}
+
+static int
+reserve(struct polls *polls)
+{
+	uint32_t room = polls->room ? 2 * polls->room : 16;
+	struct pollfd *fds;
+
+	if (polls->count < polls->room)
+		return 0;
+	fds = weft__sys->resize(polls->fds, room * sizeof(*fds));
+	if (!fds)
+		return -ENOMEM;
+	polls->fds = fds;
+	polls->room = room;
+	return 0;
+}
+
+static void
+poll_close(struct weft__backend *backend)
+{
+	struct polls *polls = polls_of(backend);
+
+	for (int i = 0; i < 2; i++)
+		if (backend->wake_fd[i] >= 0)
+			(void)weft__sys->close(backend->wake_fd[i]);
+	if (polls)
+		weft__sys->release(polls->fds);
+	weft__sys->release(polls);
+}
+
+static int
+poll_open(struct weft__backend *backend)
+{
+	struct polls *polls = weft__alloc_zero(sizeof(*polls));
+	int rc;
+
+	backend->state = polls;
+	if (!polls || reserve(polls) < 0)
+		return -ENOMEM;
+	rc = weft__sys->pipe(backend->wake_fd);
+	if (rc < 0)
+		return rc;
+	polls->fds[polls->count++] = (struct pollfd){ .fd = backend->wake_fd[0],
+		                                      .events = POLLIN };
+	return 0;
+}
+
+/* Fill the hole with the last one; invariant 1. */
+static void
+disarm(struct weft__backend *backend, struct weft__fd *entry)
+{
+	struct polls *polls = polls_of(backend);
+	struct pollfd last = polls->fds[--polls->count];
+
+	if (entry->index == polls->count)
+		return;
+	polls->fds[entry->index] = last;
+	weft__fds_get(&backend->fds, last.fd)->index = entry->index;
+}
+
+static int
+poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+         uint32_t want)
+{
+	struct polls *polls = polls_of(backend);
+
+	if (want == 0) {
+		if (entry->armed)
+			disarm(backend, entry);
+		return 0;
+	}
+	if (!entry->armed) {
+		int kind = weft__sys->kind(fd); /* finds what is closed */
+
+		if (kind < 0 || reserve(polls) < 0)
+			return kind < 0 ? kind : -ENOMEM;
+		entry->index = polls->count++;
+		polls->fds[entry->index].fd = fd;
+	}
+	polls->fds[entry->index].revents = 0;
+	polls->fds[entry->index].events =
+		(short)((want & WEFT_READABLE ? POLLIN : 0)
+	                | (want & WEFT_WRITABLE ? POLLOUT : 0));
+	return 0;
+}
+
+static void
+drain(struct weft__backend *backend)
+{
+	char bytes[64];
+
+	while (weft__sys->read(backend->wake_fd[0], bytes, sizeof(bytes)) > 0)
+		;
+}
+
+/* A number that was closed behind our back reports once, and is forgotten. */
+static void
+report(struct weft__backend *backend, uint32_t index)
+{
+	struct pollfd *p = &polls_of(backend)->fds[index];
+	struct weft__fd *entry = weft__fds_get(&backend->fds, p->fd);
+	int fd = p->fd, revents = p->revents;
+
+	if (!revents || backend->events_count >= backend->events_max)
+		return;
+	p->revents = 0;
+	weft__ready_note(backend, fd, entry->generation,
+	                 weft__ready_of_poll(revents));
+	if (revents & POLLNVAL) {
+		disarm(backend, entry);
+		entry->armed = 0;
+	}
+}
+
+static int
+poll_wait(struct weft__backend *backend, int64_t timeout_ns)
+{
+	struct polls *polls = polls_of(backend);
+	int rc = weft__sys->poll(polls->fds, polls->count, timeout_ns);
+
+	if (rc <= 0)
+		return rc == -EINTR ? 0 : rc;
+	if (polls->fds[0].revents)
+		drain(backend);
+	polls->first++;
+	for (uint32_t i = 0; i + 1 < polls->count; i++)
+		report(backend, 1 + (polls->first + i) % (polls->count - 1));
+	return 0;
+}
+
+static void
+poll_wake(struct weft__backend *backend)
+{
+	/* A full pipe is as good as one more byte in it. */
+	(void)weft__sys->write(backend->wake_fd[1], "", 1);
+}
+
+const struct weft__backend_ops weft__backend_poll = {
+	.name = "poll",
+	.open = poll_open,
+	.close = poll_close,
+	.submit = weft__ready_submit,
+	.cancel = weft__ready_cancel,
+	.wait = poll_wait,
+	.wake = poll_wake,
+	.arm = poll_arm,
+};

@@ -1,0 +1,213 @@
+/* poller.c - readiness of many descriptors, for programs with a loop of their own.
+ *
+ * A backend without ops: arm() and wait() and the table of descriptors, whose sides
+ * hold a token and the events asked for instead of waiters.
+ *
+ *   1. A descriptor is registered exactly when side[EVENTS] is not 0.
+ *   2. What is armed beyond need (muted, or hung up with nothing asked for) is taken
+ *      back when it first reports something.
+ */
+#include <errno.h>
+#include <weft/poller.h>
+#include "backend/backend.h"
+#include "base/thread.h"
+
+enum { TOKEN, EVENTS }; /* sides */
+
+#define REGISTERED ((uintptr_t)1 << 16)
+#define BOTH       ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
+#define ALARMS     ((uint32_t)(WEFT_ERROR | WEFT_HUP))
+#define KNOWN      (BOTH | ALARMS | WEFT_EDGE)
+
+struct weft_poller {
+	struct weft__backend backend;
+};
+
+int
+weft_poller_open(const char *backend, weft_poller **out)
+{
+	weft_poller *poller;
+	int rc;
+
+	if (!out || (backend && !weft__backend_exists(backend)))
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_poller_open: unknown backend");
+	poller = weft__alloc_zero(sizeof(*poller));
+	if (!poller)
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_poller_open: out of memory");
+	rc = weft__backend_open(&poller->backend, backend);
+	if (rc < 0) {
+		weft__sys->release(poller);
+		return weft__fail(rc, "weft_poller_open: does not work here");
+	}
+	*out = poller;
+	return 0;
+}
+
+void
+weft_poller_close(weft_poller *poller)
+{
+	if (!poller)
+		return;
+	weft__backend_close(&poller->backend);
+	weft__sys->release(poller);
+}
+
+static struct weft__fd *
+find(weft_poller *poller, int fd)
+{
+	struct weft__fd *entry =
+		fd < 0 ? NULL : weft__fds_get(&poller->backend.fds, fd);
+
+	return entry && entry->side[EVENTS] ? entry : NULL;
+}
+
+/* Have the kernel look for `events`, none of them if they are 0. */
+static int
+arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
+{
+	struct weft__backend *backend = &poller->backend;
+	uint32_t want = events & BOTH ? events & (BOTH | WEFT_EDGE) : 0;
+	int rc = backend->ops->arm(backend, fd, entry, want);
+	bool file = rc == -EPERM;
+
+	if (rc < 0 && !file)
+		return weft__fail(rc, "weft_poller: the kernel refused");
+	backend->always += (uint32_t)file - !!(entry->flags & WEFT__FD_ALWAYS);
+	entry->flags = file ? WEFT__FD_ALWAYS : 0;
+	entry->armed = (uint16_t)(file ? 0 : want);
+	return 0;
+}
+
+int
+weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
+{
+	struct weft__fd *entry;
+	int rc;
+
+	if (!poller || (events & ~KNOWN))
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_poller_add: NULL, or unknown events");
+	if (fd < 0 || weft__sys->kind(fd) < 0)
+		return weft__fail(WEFT_EBADF,
+		                  "weft_poller_add: bad descriptor");
+	entry = weft__fds_make(&poller->backend.fds, fd);
+	if (!entry)
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_poller_add: out of memory");
+	if (entry->side[EVENTS])
+		return weft__fail(WEFT_EEXIST,
+		                  "weft_poller_add: is there already");
+	entry->generation++;
+	rc = arm(poller, fd, entry, events);
+	if (rc < 0)
+		return rc;
+	entry->side[EVENTS] = events | REGISTERED;
+	entry->side[TOKEN] = token;
+	return 0;
+}
+
+int
+weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
+{
+	struct weft__fd *entry;
+	int rc;
+
+	if (!poller || (events & ~KNOWN))
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_poller_modify: NULL, or unknown events");
+	entry = find(poller, fd);
+	if (!entry)
+		return weft__fail(WEFT_ENOENT,
+		                  "weft_poller_modify: is not there");
+	rc = arm(poller, fd, entry, events);
+	if (rc < 0)
+		return rc;
+	entry->side[EVENTS] = events | REGISTERED;
+	entry->side[TOKEN] = token;
+	return 0;
+}
+
+int
+weft_poller_remove(weft_poller *poller, int fd)
+{
+	struct weft__fd *entry = poller ? find(poller, fd) : NULL;
+
+	if (!entry)
+		return weft__fail(WEFT_ENOENT,
+		                  "weft_poller_remove: is not there");
+	(void)arm(poller, fd, entry, 0);
+	entry->generation++;
+	entry->side[EVENTS] = entry->side[TOKEN] = 0;
+	return 0;
+}
+
+/* Translate what was fetched; returns how many are worth telling. */
+static int
+collect(weft_poller *poller, weft_poller_event *out)
+{
+	struct weft__backend *backend = &poller->backend;
+	int count = 0;
+
+	for (uint32_t i = 0; i < backend->events_count; i++) {
+		struct weft__event *event = &backend->events[i];
+		struct weft__fd *entry = find(poller, event->fd);
+		uint32_t asked, ready;
+
+		if (!entry || entry->generation != event->generation)
+			continue;
+		asked = (uint32_t)entry->side[EVENTS] & BOTH;
+		ready = asked ? event->ready & (asked | ALARMS) : 0;
+		if (ready)
+			out[count++] = (weft_poller_event){ entry->side[TOKEN],
+				                            ready };
+		else
+			(void)arm(poller, event->fd, entry, asked);
+	}
+	backend->events_count = 0;
+	return count;
+}
+
+static int64_t
+timeout_of(uint64_t deadline_ns)
+{
+	uint64_t now_ns;
+
+	if (deadline_ns == WEFT_NEVER || deadline_ns == WEFT_NOW)
+		return deadline_ns == WEFT_NOW ? 0 : -1;
+	now_ns = weft__sys->now();
+	return deadline_ns > now_ns ? (int64_t)(deadline_ns - now_ns) : 0;
+}
+
+int
+weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max,
+                 uint64_t deadline_ns)
+{
+	struct weft__backend *backend;
+	int rc;
+
+	if (!poller || !events || max == 0)
+		return weft__misuse(WEFT_EINVAL, "weft_poller_wait: no room");
+	backend = &poller->backend;
+	backend->events_max = max < WEFT__EVENTS_MAX ? (uint32_t)max
+	                                             : WEFT__EVENTS_MAX;
+	if (backend->always > 0)
+		weft__ready_note_files(backend);
+	rc = backend->events_count >= backend->events_max
+	             ? 0
+	             : backend->ops->wait(backend,
+	                                  backend->events_count > 0
+	                                          ? 0
+	                                          : timeout_of(deadline_ns));
+	return rc < 0 ? weft__fail(rc, "weft_poller_wait")
+	              : collect(poller, events);
+}
+
+void
+weft_poller_wake(weft_poller *poller)
+{
+	if (poller)
+		poller->backend.ops->wake(&poller->backend);
+}

@@ -1,0 +1,660 @@
+/* ready.c - ops and watches over readiness, for every backend that has no better.
+ *
+ * An op is a call that is tried; if it would block, it takes its side of the
+ * descriptor's entry (reading or writing) and is tried again when the kernel reports
+ * that side.  A watch takes one or both sides and is called.  What the kernel is to
+ * look for follows from who has the sides; backends differ only in arm() and wait().
+ *
+ *   1. A side has at most one waiter.  An op that is WAITING has its side (a poll op
+ *      may have both), and leaves it before it is finished.
+ *   2. Events are kept by number and generation, and looked up when their turn comes:
+ *      what was stopped, cancelled or closed by an earlier callback of the same batch,
+ *      and whoever got the number since, is not told.
+ *   3. On an edge backend MAY_READ or MAY_WRITE is set from an edge until a try has
+ *      found nothing: an edge that came while nobody waited is not lost.
+ *   4. What is armed beyond need is taken back when it first reports something: not
+ *      sooner, since mostly the next wait needs it again.
+ *   5. An accept that finds no free descriptor keeps its side, unarmed, in `paused`,
+ *      until weft__ready_resume(): a full process neither spins nor loses the wait.
+ */
+#include <errno.h>
+#include <poll.h>
+#include "backend/backend.h"
+
+#define TRIES_MAX \
+	16 /* of a call that is interrupted, or of a multi op in a row */
+#define BUFFER_SIZE 65536u
+
+#define IS_WATCH    ((uintptr_t)1)
+#define BOTH        (WEFT_READABLE | WEFT_WRITABLE)
+#define ALARMS      (WEFT_ERROR | WEFT_HUP)
+
+void
+weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
+                     int64_t result)
+{
+	op->result = result;
+	op->more = false;
+	op->state = WEFT__OP_DONE;
+	weft__node_append(&backend->done,
+	                  (struct weft__node *)(void *)&op->node);
+}
+
+/* --- sides -------------------------------------------------------------- */
+
+static uint32_t
+mask_of(int side)
+{
+	return side == WEFT__READ_SIDE ? WEFT_READABLE : WEFT_WRITABLE;
+}
+
+/* The sides that an op waits on, as readiness. */
+static uint32_t
+sides_of(const struct weft__op *op)
+{
+	if (op->kind == WEFT__OP_POLL)
+		return op->events & BOTH;
+	return op->kind >= WEFT__OP_SEND ? WEFT_WRITABLE : WEFT_READABLE;
+}
+
+static struct weft__op *
+op_at(const struct weft__fd *entry, int side)
+{
+	uintptr_t who = entry->side[side];
+
+	return who & IS_WATCH ? NULL : (struct weft__op *)who;
+}
+
+static weft_watch *
+watch_at(const struct weft__fd *entry, int side)
+{
+	uintptr_t who = entry->side[side];
+
+	return who & IS_WATCH ? (weft_watch *)(who & ~IS_WATCH) : NULL;
+}
+
+static bool
+is_empty(const struct weft__fd *entry)
+{
+	return !entry->side[0] && !entry->side[1];
+}
+
+static void
+take_sides(struct weft__backend *backend, struct weft__fd *entry,
+           uint32_t sides, uintptr_t who)
+{
+	backend->fds.in_use += is_empty(entry);
+	for (int side = 0; side < 2; side++)
+		if (sides & mask_of(side))
+			entry->side[side] = who;
+}
+
+static void
+leave_sides(struct weft__backend *backend, struct weft__fd *entry,
+            uintptr_t who)
+{
+	for (int side = 0; side < 2; side++)
+		if (entry->side[side] == who)
+			entry->side[side] = 0;
+	backend->fds.in_use -= is_empty(entry);
+}
+
+/* What the kernel should look for on behalf of a side. */
+static uint32_t
+want_of(const struct weft__fd *entry, int side, bool *level)
+{
+	const weft_watch *watch = watch_at(entry, side);
+	const struct weft__op *op = op_at(entry, side);
+
+	if (watch) {
+		*level |= !(watch->flags & WEFT_EDGE);
+		return watch->flags & mask_of(side);
+	}
+	if (!op || op->state != WEFT__OP_WAITING)
+		return 0;
+	*level |= op->kind == WEFT__OP_POLL && !(op->events & WEFT_MULTI);
+	return mask_of(side);
+}
+
+/* Bring the kernel in line.  For an owned descriptor on an edge backend that is done
+ * once for both sides, and then holds until it is closed. */
+static int
+rearm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+      bool verify)
+{
+	bool level = !backend->ops->edge;
+	uint32_t want = want_of(entry, 0, &level) | want_of(entry, 1, &level);
+	int rc;
+
+	if (want && !level) {
+		if (entry->flags & WEFT__FD_OWNED)
+			want = BOTH;
+		want |= WEFT_EDGE;
+	}
+	if (want == entry->armed
+	    && (!verify || (entry->flags & WEFT__FD_OWNED)))
+		return 0;
+	rc = backend->ops->arm(backend, fd, entry, want);
+	if (rc == 0)
+		entry->armed = (uint16_t)want;
+	return rc;
+}
+
+/* --- trying ------------------------------------------------------------- */
+
+static int64_t
+try_connect(struct weft__op *op)
+{
+	int error = 0;
+	int rc;
+
+	if (op->connecting) {
+		rc = weft__sys->so_error(op->fd, &error);
+		return rc < 0 ? rc : -error;
+	}
+	rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
+	if (rc == -EINPROGRESS || rc == -EINTR) {
+		op->connecting = true;
+		return -EAGAIN;
+	}
+	return rc;
+}
+
+/* Connections that died in the queue are nobody's concern. */
+static int64_t
+try_accept(const struct weft__op *op)
+{
+	int64_t rc = -EAGAIN;
+
+	for (int i = 0; i < TRIES_MAX; i++) {
+		rc = weft__sys->accept(op->fd);
+		if (rc != -ECONNABORTED && rc != -EPROTO && rc != -EINTR)
+			return rc;
+	}
+	return -EAGAIN;
+}
+
+static int64_t
+try_receive(struct weft__backend *backend, const struct weft__op *op)
+{
+	switch (op->kind) {
+	case WEFT__OP_RECV:
+		return weft__sys->recv(op->fd, op->buf, op->size, op->flags);
+	case WEFT__OP_RECVMSG:
+		return weft__sys->recvmsg(op->fd, op->msg, op->flags);
+	default:
+		if (!backend->buffer)
+			backend->buffer = weft__sys->alloc(BUFFER_SIZE);
+		if (!backend->buffer)
+			return -ENOMEM;
+		return weft__sys->recv(op->fd, backend->buffer, BUFFER_SIZE, 0);
+	}
+}
+
+static int64_t
+try_once(struct weft__backend *backend, struct weft__op *op)
+{
+	switch (op->kind) {
+	case WEFT__OP_ACCEPT:
+		return try_accept(op);
+	case WEFT__OP_CONNECT:
+		return try_connect(op);
+	case WEFT__OP_SEND:
+		return weft__sys->send(op->fd, op->data, op->size, op->flags);
+	case WEFT__OP_SENDMSG:
+		return weft__sys->sendmsg(op->fd, op->msg, op->flags);
+	default:
+		return try_receive(backend, op);
+	}
+}
+
+/* Whether a result means that there is no more where it came from. */
+static bool
+is_drained(const struct weft__fd *entry, const struct weft__op *op,
+           int64_t result)
+{
+	if (result == -EAGAIN)
+		return true;
+	return (entry->flags & WEFT__FD_STREAM) && result > 0
+	       && op->kind == WEFT__OP_RECV && (uint64_t)result < op->size;
+}
+
+/* An accepted connection is ours: whoever had the number before is gone. */
+static void
+adopt(struct weft__backend *backend, int fd)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
+
+	if (!entry) /* it will be borrowed, which is slower and no less right */
+		return;
+	entry->generation++;
+	entry->armed = 0;
+	entry->flags = WEFT__FD_OWNED | WEFT__FD_STREAM | WEFT__FD_MAY_WRITE;
+}
+
+/* Make the op's call: its result, or -EAGAIN. */
+static int64_t
+attempt(struct weft__backend *backend, struct weft__fd *entry,
+        struct weft__op *op)
+{
+	int64_t result = -EINTR;
+
+	for (int i = 0; result == -EINTR && i < TRIES_MAX; i++)
+		result = try_once(backend, op);
+	if (result == -EINTR || result == -EWOULDBLOCK)
+		result = -EAGAIN;
+	if (is_drained(entry, op, result))
+		entry->flags &= sides_of(op) == WEFT_READABLE
+		                        ? (uint16_t)~WEFT__FD_MAY_READ
+		                        : (uint16_t)~WEFT__FD_MAY_WRITE;
+	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
+		adopt(backend, (int)result);
+	if (op->kind == WEFT__OP_CONNECT && result == 0)
+		entry->flags |= WEFT__FD_OWNED;
+	return result;
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+int
+weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+	uint32_t sides = sides_of(op);
+
+	for (int side = 0; entry && side < 2; side++)
+		if ((sides & mask_of(side)) && entry->side[side])
+			return WEFT_EBUSY;
+	return 0;
+}
+
+/* Is a try likely to succeed before anything is reported? */
+static bool
+may_try(const struct weft__backend *backend, const struct weft__fd *entry,
+        const struct weft__op *op)
+{
+	if (op->kind == WEFT__OP_POLL)
+		return false;
+	if (sides_of(op) == WEFT_WRITABLE)
+		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)
+		       || (entry->flags & WEFT__FD_MAY_WRITE)
+		       || op->kind == WEFT__OP_CONNECT;
+	return backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ);
+}
+
+void
+weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, op->fd);
+	int64_t result = entry ? -EAGAIN : -ENOMEM;
+	int rc;
+
+	if (entry && may_try(backend, entry, op))
+		result = attempt(backend, entry, op);
+	if (result != -EAGAIN) {
+		weft__backend_finish(backend, op, result);
+		return;
+	}
+	op->state = WEFT__OP_WAITING;
+	take_sides(backend, entry, sides_of(op), (uintptr_t)op);
+	rc = rearm(backend, op->fd, entry, true);
+	if (rc == 0)
+		return;
+	leave_sides(backend, entry, (uintptr_t)op);
+	/* A file never makes anybody wait. */
+	weft__backend_finish(backend, op,
+	                     rc == -EPERM && op->kind == WEFT__OP_POLL
+	                             ? (int64_t)(op->events & BOTH)
+	                             : rc);
+}
+
+/* Take a paused accept out of its list. */
+static void
+unpause(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__node **link = &backend->paused.first;
+
+	while (*link && *link != (struct weft__node *)(void *)&op->node)
+		link = &(*link)->next;
+	if (*link)
+		*link = op->node.next;
+	backend->paused.end = NULL;
+}
+
+static void
+leave(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+
+	leave_sides(backend, entry, (uintptr_t)op);
+	/* Invariant 4; a poll(2) backend forgets at once, which costs nothing. */
+	if (!backend->ops->edge)
+		(void)rearm(backend, op->fd, entry, false);
+	if (op->kind == WEFT__OP_ACCEPT && backend->paused.first)
+		unpause(backend, op);
+}
+
+void
+weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why)
+{
+	leave(backend, op);
+	weft__backend_finish(backend, op, why);
+}
+
+/* What a poll op would be told now, or -EAGAIN. */
+static int64_t
+poll_now(const struct weft__op *op)
+{
+	struct pollfd p = { .fd = op->fd };
+
+	p.events = (op->events & WEFT_READABLE ? POLLIN : 0)
+	           | (op->events & WEFT_WRITABLE ? POLLOUT : 0);
+	if (weft__sys->poll(&p, 1, 0) <= 0)
+		return -EAGAIN;
+	return weft__ready_of_poll(p.revents);
+}
+
+uint32_t
+weft__ready_of_poll(int revents)
+{
+	return (revents & POLLIN ? WEFT_READABLE : 0)
+	       | (revents & POLLOUT ? WEFT_WRITABLE : 0)
+	       | (revents & (POLLERR | POLLNVAL) ? WEFT_ERROR : 0)
+	       | (revents & POLLHUP ? WEFT_HUP : 0);
+}
+
+bool
+weft__ready_look(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+	int64_t result = op->kind == WEFT__OP_POLL
+	                         ? poll_now(op)
+	                         : attempt(backend, entry, op);
+
+	if (result == -EAGAIN)
+		return false;
+	leave(backend, op);
+	weft__backend_finish(backend, op, result);
+	return true;
+}
+
+/* --- accepts without a free descriptor ---------------------------------- */
+
+static bool
+is_exhausted(int64_t result)
+{
+	return result == -EMFILE || result == -ENFILE || result == -ENOBUFS
+	       || result == -ENOMEM;
+}
+
+static void
+pause_accept(struct weft__backend *backend, struct weft__fd *entry,
+             struct weft__op *op)
+{
+	op->state = WEFT__OP_PAUSED;
+	weft__node_append(&backend->paused,
+	                  (struct weft__node *)(void *)&op->node);
+	backend->sheds++;
+	(void)rearm(backend, op->fd, entry, false);
+}
+
+void
+weft__ready_resume(struct weft__backend *backend)
+{
+	struct weft__node *node = backend->paused.first;
+
+	backend->paused = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+		struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+
+		node = node->next;
+		op->state = WEFT__OP_WAITING;
+		entry->flags |= WEFT__FD_MAY_READ;
+		(void)rearm(backend, op->fd, entry, true);
+		weft__ready_note(backend, op->fd, entry->generation,
+		                 WEFT_READABLE);
+	}
+}
+
+/* --- events ------------------------------------------------------------- */
+
+void
+weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation,
+                 uint32_t ready)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (!entry || entry->generation != generation
+	    || backend->events_count >= backend->events_max)
+		return;
+	if (ready & (WEFT_READABLE | ALARMS))
+		entry->flags |= WEFT__FD_MAY_READ;
+	if (ready & (WEFT_WRITABLE | ALARMS))
+		entry->flags |= WEFT__FD_MAY_WRITE;
+	if (ready & WEFT_HUP)
+		entry->flags &= (uint16_t)~WEFT__FD_STREAM;
+	backend->events[backend->events_count++] = (struct weft__event){
+		.fd = fd,
+		.generation = generation,
+		.ready = (uint16_t)ready,
+		.sides = 3,
+	};
+}
+
+void
+weft__ready_ending(struct weft__backend *backend, int fd)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (entry)
+		entry->flags &= (uint16_t)~WEFT__FD_STREAM;
+}
+
+/* One more result of an op that has many; look at its side again while there may be
+ * more, but not for ever. */
+static void
+stay(struct weft__backend *backend, struct weft__event *event,
+     struct weft__op *op, int side)
+{
+	op->more = true;
+	if (op->kind == WEFT__OP_POLL)
+		return;
+	if (op->kind == WEFT__OP_ACCEPT || backend->ops->edge)
+		event->sides |= (uint8_t)(1u << side);
+	if (++event->tries == TRIES_MAX) {
+		event->tries = 0;
+		backend->events[backend->events_kept++] = *event;
+		event->sides = 0;
+	}
+}
+
+/* An op's side was reported: true if it has a result. */
+static bool
+dispatch_op(struct weft__backend *backend, struct weft__event *event,
+            struct weft__fd *entry, int side)
+{
+	struct weft__op *op = op_at(entry, side);
+	bool multi = op->kind == WEFT__OP_RECV_MULTI
+	             || (op->events & WEFT_MULTI);
+	int64_t result;
+
+	if (op->state != WEFT__OP_WAITING)
+		return false;
+	if (op->kind == WEFT__OP_POLL) {
+		result = event->ready & ((op->events & BOTH) | ALARMS);
+		event->sides = 0;
+	} else {
+		result = attempt(backend, entry, op);
+	}
+	if (result == -EAGAIN)
+		return false;
+	if (multi && op->kind == WEFT__OP_ACCEPT && is_exhausted(result)) {
+		pause_accept(backend, entry, op);
+		return false;
+	}
+	op->result = result;
+	if (multi
+	    && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
+		stay(backend, event, op, side);
+		return true;
+	}
+	op->more = false;
+	op->state = WEFT__OP_DONE;
+	leave(backend, op);
+	return true;
+}
+
+/* A watch's side was reported: true if it is to be called. */
+static bool
+dispatch_watch(struct weft__event *event, weft_watch *watch, uint32_t *ready)
+{
+	*ready = event->ready & ((watch->flags & BOTH) | ALARMS);
+	event->sides = 0;
+	return *ready != 0;
+}
+
+/* Look at the next side of an event; true if there is something to do. */
+static bool
+dispatch(struct weft__backend *backend, struct weft__event *event,
+         struct weft__fd *entry, struct weft__ready *out)
+{
+	int side = event->sides & 1 ? WEFT__READ_SIDE : WEFT__WRITE_SIDE;
+
+	event->sides &= (uint8_t) ~(1u << side);
+	if (!(event->ready & (mask_of(side) | ALARMS)))
+		return false;
+	*out = (struct weft__ready){ .watch = watch_at(entry, side) };
+	if (out->watch)
+		return dispatch_watch(event, out->watch, &out->ready);
+	out->op = op_at(entry, side);
+	if (out->op)
+		return dispatch_op(backend, event, entry, side);
+	if (!(entry->armed & WEFT_EDGE)) /* invariant 4 */
+		(void)rearm(backend, event->fd, entry, false);
+	return false;
+}
+
+bool
+weft__ready_next(struct weft__backend *backend, struct weft__ready *out)
+{
+	while (backend->events_at < backend->events_count) {
+		struct weft__event *event =
+			&backend->events[backend->events_at];
+		struct weft__fd *entry = weft__fds_get(&backend->fds,
+		                                       event->fd);
+
+		if (!entry || entry->generation != event->generation
+		    || event->sides == 0)
+			backend->events_at++; /* invariant 2 */
+		else if (dispatch(backend, event, entry, out))
+			return true;
+	}
+	backend->events_count = backend->events_kept;
+	backend->events_at = backend->events_kept = 0;
+	return false;
+}
+
+/* --- watches ------------------------------------------------------------ */
+
+#define WATCH_EVENTS (BOTH | WEFT_EDGE)
+
+/* Files are reported at every wait, which they keep from blocking. */
+static void
+set_always(struct weft__backend *backend, struct weft__fd *entry, bool on)
+{
+	backend->always += (uint32_t)on - !!(entry->flags & WEFT__FD_ALWAYS);
+	entry->flags = (uint16_t)((entry->flags & ~WEFT__FD_ALWAYS)
+	                          | (on ? WEFT__FD_ALWAYS : 0));
+}
+
+void
+weft__ready_note_files(struct weft__backend *backend)
+{
+	uint32_t left = backend->always;
+
+	for (uint32_t fd = 0;
+	     left > 0 && fd < backend->fds.count * WEFT__FDS_PAGE; fd++) {
+		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)fd);
+
+		if (!entry || !(entry->flags & WEFT__FD_ALWAYS))
+			continue;
+		left--;
+		weft__ready_note(backend, (int)fd, entry->generation, BOTH);
+	}
+}
+
+int
+weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
+                  uint32_t events)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
+	uintptr_t who = (uintptr_t)watch | IS_WATCH;
+	uint32_t before = watch->flags;
+	int rc;
+
+	if (!entry)
+		return WEFT_ENOMEM;
+	for (int side = 0; side < 2; side++)
+		if ((events & mask_of(side)) && entry->side[side]
+		    && entry->side[side] != who)
+			return WEFT_EBUSY;
+	leave_sides(backend, entry, who);
+	set_always(backend, entry, false);
+	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
+	               | (events & WATCH_EVENTS);
+	if (!(events & BOTH))
+		return 0; /* muted: nothing to tell the kernel */
+	take_sides(backend, entry, events & BOTH, who);
+	rc = rearm(backend, fd, entry, true);
+	if (rc == -EPERM) { /* a file: nothing to wait for */
+		set_always(backend, entry, true);
+		return 0;
+	}
+	if (rc < 0) {
+		leave_sides(backend, entry, who);
+		watch->flags = before;
+	}
+	return rc;
+}
+
+void
+weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, watch->id);
+
+	leave_sides(backend, entry, (uintptr_t)watch | IS_WATCH);
+	set_always(backend, entry, false);
+	if (!backend->ops->edge)
+		(void)rearm(backend, watch->id, entry, false);
+}
+
+void
+weft__ready_forget(struct weft__backend *backend, int fd)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (!entry)
+		return;
+	weft__assert(is_empty(entry));
+	if (entry->armed)
+		(void)backend->ops->arm(backend, fd, entry, 0);
+	entry->armed = entry->flags = 0;
+	entry->generation++;
+}
+
+weft_watch *
+weft__ready_watch_at(struct weft__backend *backend, int fd, int side)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	return entry ? watch_at(entry, side) : NULL;
+}
+
+struct weft__op *
+weft__ready_op_at(struct weft__backend *backend, int fd, int side)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	return entry ? op_at(entry, side) : NULL;
+}

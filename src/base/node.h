@@ -1,0 +1,47 @@
+/* node.h - a call to be made later, in somebody's memory, and lists of them.
+ *
+ * Needs: atomic.h.  Thread: a list has one.
+ */
+#ifndef WEFT_BASE_NODE_H
+#define WEFT_BASE_NODE_H
+
+#include <weft/base.h>
+#include "base/atomic.h"
+
+/* Laid out as weft_node, whose opaque words it names. */
+struct weft__node {
+	weft_fn            fn;
+	void              *arg;
+	struct weft__node *next;
+	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
+	uint32_t           kind;  /* WEFT__NODE_*; written by its pusher */
+	uint64_t           spare[2];
+};
+WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
+
+enum {
+	WEFT__NODE_QUEUED = 1, /* state */
+
+	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
+	WEFT__NODE_SLOT = 2,   /* kind: of slots.c, and not a caller's */
+	WEFT__NODE_OWN = 8,    /* kind: the library's, not a post */
+	WEFT__NODE_KEEP = 4,   /* kind: its state is changed by its users only */
+};
+
+/* Nodes taken, in order. */
+struct weft__node_list {
+	struct weft__node *first, **end; /* end: NULL stands for &first */
+};
+
+/* Add a node to the end of a list. */
+static inline void
+weft__node_append(struct weft__node_list *list, struct weft__node *node)
+{
+	weft__put(node->next, NULL);
+	if (!list->end)
+		list->end = &list->first;
+	*list->end = node;
+	list->end = &node->next;
+}
+
+#endif

@@ -1,0 +1,503 @@
+/* op.c - ops: starting, asking to finish early, and the one place where they end.
+ *
+ *   1. A pending op is waiting (with the backend, or in the wheel), or in the list of
+ *      finished ops.  Sleeping ops and own kinds always stand in the wheel, at worst
+ *      at the end of time; so every pending op can be found.
+ *   2. weft__op_deliver() is where every result leaves to its owner.  Before on_done
+ *      is called the op is the caller's again, unless more results follow.
+ *   3. Asking twice is asking once: only a waiting op can be asked.  The owner of an
+ *      own kind is told in the timer phase, not by whoever asks.
+ *   4. An own kind may be finished by any thread: the first to set node.state has
+ *      done it (F); the result then travels through the inbox.
+ */
+#include <errno.h>
+#include "loop/loop.h"
+
+/* --- the end ------------------------------------------------------------ */
+
+void
+weft__op_deliver(weft_loop *loop, struct weft__op *op)
+{
+	if (!op->more) {
+		if (op->place.block)
+			weft__wheel_drop(&loop->wheel, &op->place);
+		op->pending = false;
+		op->state = WEFT__OP_IDLE;
+		loop->alive -= !op->background;
+		loop->ops--;
+	}
+	op->on_done((weft_op *)(void *)op, op->result, op->arg);
+}
+
+static struct weft__node *
+op_node(struct weft__op *op)
+{
+	return (struct weft__node *)(void *)&op->node;
+}
+
+static void
+finish(struct weft__op *op, int64_t result)
+{
+	weft__backend_finish(&op->loop->backend, op, result);
+}
+
+void
+weft__ops_run_done(weft_loop *loop)
+{
+	struct weft__node_list done = loop->backend.done;
+	unsigned left = WEFT__CALLS_MAX;
+
+	/* What callbacks finish goes into a fresh list, and runs next turn. */
+	loop->backend.done = (struct weft__node_list){ 0 };
+	while (done.first && left-- > 0) {
+		struct weft__op *op = weft__node_op(done.first);
+
+		done.first = done.first->next;
+		weft__op_deliver(loop, op);
+		weft__checkpoint(loop);
+	}
+	if (done.first) { /* the rest goes first next turn */
+		*done.end = loop->backend.done.first;
+		if (loop->backend.done.first)
+			done.end = loop->backend.done.end;
+		loop->backend.done = done;
+	}
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+void
+weft__op_ask(struct weft__op *op, int why)
+{
+	struct weft__backend *backend = &op->loop->backend;
+
+	if (op->state != WEFT__OP_WAITING && op->state != WEFT__OP_PAUSED)
+		return; /* invariant 3 */
+	if (op->kind >= WEFT__OP_POLL) {
+		backend->ops->cancel(backend, op, why);
+	} else if (op->kind == WEFT__OP_OWN) {
+		op->why = why;
+		op->state = WEFT__OP_ASKED;
+		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
+	} else {
+		finish(op, why);
+	}
+}
+
+/* Tell the owner of an own kind to finish it; the place has just been popped. */
+static void
+tell_owner(weft_loop *loop, struct weft__op *op, int why)
+{
+	op->state = WEFT__OP_TOLD;
+	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1)
+	             == 0);
+	op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
+}
+
+/* A deadline is there.  What has come by then is looked for once more. */
+void
+weft__op_expire(weft_loop *loop, struct weft__place *place)
+{
+	struct weft__op *op = weft__place_op(place);
+
+	switch (op->state) {
+	case WEFT__OP_ASKED:
+		tell_owner(loop, op, (int)op->why);
+		break;
+	case WEFT__OP_WAITING:
+		if (op->kind == WEFT__OP_SLEEP)
+			finish(op, 0);
+		else if (op->kind == WEFT__OP_OWN)
+			tell_owner(loop, op, WEFT_ETIMEDOUT);
+		else if (!weft__ready_look(&loop->backend, op))
+			weft__op_ask(op, WEFT_ETIMEDOUT);
+		break;
+	default:
+		weft__op_ask(op, WEFT_ETIMEDOUT);
+		break;
+	}
+}
+
+/* The loop stops: everything pending is to finish. */
+void
+weft__ops_end(weft_loop *loop)
+{
+	struct weft__backend *backend = &loop->backend;
+	struct weft__place *place;
+
+	for (uint32_t i = 0; i < backend->fds.count * WEFT__FDS_PAGE; i++)
+		if (weft__fds_get(&backend->fds, (int)i))
+			weft__fd_evict(loop, (int)i);
+	while ((place = weft__wheel_any(&loop->wheel))) {
+		struct weft__op *op = weft__place_op(place);
+
+		weft__wheel_drop(&loop->wheel, place);
+		if ((place->tag & WEFT__TAG_KIND) != WEFT__TAG_OP)
+			continue; /* a timer: disarmed without a call */
+		if (op->kind == WEFT__OP_SLEEP && op->state == WEFT__OP_WAITING)
+			finish(op, WEFT_ESHUTDOWN);
+		else if (op->kind == WEFT__OP_OWN)
+			weft__node_append(&loop->told, op_node(op));
+	}
+	weft__wheel_fini(&loop->wheel);
+}
+
+/* ... and the owners of own kinds are told. */
+void
+weft__ops_tell(weft_loop *loop)
+{
+	struct weft__node *node = loop->told.first;
+
+	loop->told = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+
+		node = node->next;
+		if (op->state == WEFT__OP_WAITING
+		    || op->state == WEFT__OP_ASKED) {
+			op->state = WEFT__OP_TOLD;
+			op->on_cancel((weft_op *)(void *)op, WEFT_ESHUTDOWN,
+			              op->cancel_arg);
+			weft__checkpoint(loop);
+		}
+	}
+}
+
+void
+weft_op_cancel(weft_op *public)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	if (!op || !op->pending
+	    || weft__loop_check(op->loop, "weft_op_cancel") < 0)
+		return;
+	weft__op_ask(op, WEFT_ECANCELED);
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+int
+weft_op_init(weft_op *public, weft_loop *loop, weft_op_fn on_done, void *arg)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	loop = weft__loop_or_current(loop);
+	if (!op || !loop || !on_done)
+		return weft__misuse(WEFT_EINVAL, "weft_op_init: NULL");
+	*op = (struct weft__op){ .on_done = on_done, .arg = arg, .loop = loop };
+	return 0;
+}
+
+void
+weft_op_set_background(weft_op *public, bool on)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	if (!op || !op->loop
+	    || weft__loop_check(op->loop, "weft_op_set_background") < 0)
+		return;
+	if (op->pending)
+		op->loop->alive += (uint64_t)op->background - on;
+	op->background = on;
+}
+
+/* May `op` be started as `kind`?  If so, begin to fill it. */
+static int
+prepare(struct weft__op *op, int kind, int fd)
+{
+	int rc;
+
+	if (!op || !op->on_done || (kind >= WEFT__OP_CLOSE && fd < 0))
+		return weft__misuse(
+			WEFT_EINVAL,
+			"op start: not initialised, or a bad descriptor");
+	rc = weft__loop_check(op->loop, "op start: not on its loop's thread");
+	if (rc < 0)
+		return rc;
+	if (op->pending)
+		return weft__misuse(WEFT_EBUSY, "op start: in flight");
+	if (weft__loop_is_stopping(op->loop))
+		return weft__fail(WEFT_ESHUTDOWN,
+		                  "op start: the loop is stopping");
+	op->kind = (uint8_t)kind;
+	op->fd = fd;
+	op->flags = 0;
+	op->events = 0;
+	op->connecting = op->more = false;
+	weft__store(&op->node.state, 0, WEFT__RELAXED);
+	return 0;
+}
+
+/* Hand it over. */
+static void
+submit(struct weft__op *op)
+{
+	struct weft__backend *backend = &op->loop->backend;
+	int rc = weft__loop_open_backend(op->loop);
+
+	if (rc < 0)
+		finish(op, rc);
+	else
+		backend->ops->submit(backend, op);
+}
+
+static int
+start(struct weft__op *op, uint64_t deadline_ns)
+{
+	weft_loop *loop = op->loop;
+
+	if (op->kind >= WEFT__OP_POLL
+	    && weft__ready_is_free(&loop->backend, op) < 0)
+		return weft__fail(WEFT_EBUSY,
+		                  "op start: another waits on this descriptor");
+	if (op->kind < WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
+		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
+	if (deadline_ns != WEFT_NEVER) {
+		op->place.tag = WEFT__TAG_OP | WEFT__PLACE_BACKGROUND;
+		if (weft__wheel_add(&loop->wheel, &op->place, deadline_ns) < 0)
+			return weft__fail(WEFT_ENOMEM,
+			                  "op start: out of memory");
+	}
+	op->pending = true;
+	op->state = WEFT__OP_WAITING;
+	loop->alive += !op->background;
+	loop->ops++;
+	if (op->kind >= WEFT__OP_POLL)
+		submit(op);
+	return 0;
+}
+
+/* --- the calls ---------------------------------------------------------- */
+
+int
+weft_op_sleep(weft_op *public, uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_SLEEP, -1);
+
+	return rc < 0 ? rc : start(op, deadline_ns);
+}
+
+int
+weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
+{
+	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_ERROR
+	                       | WEFT_HUP | WEFT_EDGE | WEFT_MULTI;
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_POLL, fd);
+
+	if (rc < 0)
+		return rc;
+	if ((events & ~known) || !(events & (WEFT_READABLE | WEFT_WRITABLE)))
+		return weft__misuse(WEFT_EINVAL, "weft_op_poll: bad events");
+	op->events = (uint16_t)events;
+	return start(op, deadline_ns);
+}
+
+int
+weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags,
+             uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_RECV, fd);
+
+	if (rc < 0)
+		return rc;
+	if (!buf && size > 0)
+		return weft__misuse(WEFT_EINVAL, "weft_op_recv: no buffer");
+	op->buf = buf;
+	op->size = size;
+	op->flags = flags;
+	return start(op, deadline_ns);
+}
+
+int
+weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags,
+             uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_SEND, fd);
+
+	if (rc < 0)
+		return rc;
+	if (!buf && size > 0)
+		return weft__misuse(WEFT_EINVAL, "weft_op_send: no buffer");
+	op->data = buf;
+	op->size = size;
+	op->flags = flags;
+	return start(op, deadline_ns);
+}
+
+int
+weft_op_recv_multi(weft_op *public, int fd, uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_RECV_MULTI, fd);
+
+	return rc < 0 ? rc : start(op, deadline_ns);
+}
+
+const void *
+weft_op_data(const weft_op *op)
+{
+	return op && op->loop && op->kind == WEFT__OP_RECV_MULTI
+	               ? op->loop->backend.buffer
+	               : NULL;
+}
+
+static int
+start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags,
+          uint64_t deadline_ns)
+{
+	if (rc < 0)
+		return rc;
+	if (!msg)
+		return weft__misuse(WEFT_EINVAL, "op start: no message");
+	op->msg = msg;
+	op->flags = flags;
+	return start(op, deadline_ns);
+}
+
+int
+weft_op_recvmsg(weft_op *public, int fd, struct msghdr *msg, int flags,
+                uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	return start_msg(op, prepare(op, WEFT__OP_RECVMSG, fd), msg, flags,
+	                 deadline_ns);
+}
+
+int
+weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags,
+                uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	/* Only read, though the member is shared with recvmsg. */
+	return start_msg(op, prepare(op, WEFT__OP_SENDMSG, fd),
+	                 (struct msghdr *)(uintptr_t)msg, flags, deadline_ns);
+}
+
+int
+weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_ACCEPT, fd);
+
+	if (rc < 0)
+		return rc;
+	if (events & ~(uint32_t)WEFT_MULTI)
+		return weft__misuse(WEFT_EINVAL, "weft_op_accept: bad events");
+	op->events = (uint16_t)events;
+	return start(op, deadline_ns);
+}
+
+int
+weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr,
+                socklen_t size, uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_CONNECT, fd);
+
+	if (rc < 0)
+		return rc;
+	if (!addr)
+		return weft__misuse(WEFT_EINVAL, "weft_op_connect: no address");
+	rc = weft__sys->set_nonblock(fd);
+	if (rc < 0)
+		return weft__fail(rc, "weft_op_connect: a bad descriptor");
+	op->addr = addr;
+	op->size = size;
+	return start(op, deadline_ns);
+}
+
+/* --- closing ------------------------------------------------------------ */
+
+void
+weft__fd_evict(weft_loop *loop, int fd)
+{
+	for (int side = 0; side < 2; side++) {
+		struct weft__op *op = weft__ready_op_at(&loop->backend, fd,
+		                                        side);
+		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd,
+		                                         side);
+
+		if (op)
+			weft__op_ask(op, WEFT_ESHUTDOWN);
+		if (watch)
+			weft__watch_end(loop, watch);
+	}
+}
+
+int
+weft_op_close(weft_op *public, int fd)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_CLOSE, fd);
+
+	if (rc < 0)
+		return rc;
+	rc = start(op, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	weft__fd_evict(op->loop, fd); /* they come before us in the list */
+	weft__ready_forget(&op->loop->backend, fd);
+	finish(op, weft__sys->close(fd));
+	return 0;
+}
+
+/* --- own kinds ---------------------------------------------------------- */
+
+int
+weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg,
+              uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_OWN, -1);
+
+	if (rc < 0)
+		return rc;
+	if (!on_cancel)
+		return weft__misuse(WEFT_EINVAL, "weft_op_begin: no on_cancel");
+	op->on_cancel = on_cancel;
+	op->cancel_arg = arg;
+	return start(op, deadline_ns);
+}
+
+/* A result has come. */
+static void
+on_told(void *arg)
+{
+	struct weft__op *op = arg;
+
+	finish(op, weft__get(op->told));
+}
+
+int
+weft_op_finish(weft_op *public, int64_t result)
+{
+	struct weft__op *op = weft__op_of(public);
+	struct weft__node *node;
+
+	if (!op || !op->loop)
+		return weft__misuse(WEFT_EINVAL, "weft_op_finish: no op");
+	if (weft__exchange(&op->node.state, WEFT__NODE_QUEUED,
+	                   WEFT__ACQ_REL)) /* F */
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_op_finish: has finished");
+	weft__put(op->told, result);
+	if (weft__load(&op->loop->runner, WEFT__RELAXED)
+	    == (uintptr_t)weft__thread_self()) {
+		on_told(op);
+		return 0;
+	}
+	node = op_node(op);
+	weft__put(node->fn, on_told);
+	weft__put(node->arg, op);
+	weft__put(node->kind,
+	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__loop_kick(op->loop,
+	                weft__inbox_push(&op->loop->inbox, node, true));
+	return 0;
+}

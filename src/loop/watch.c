@@ -1,0 +1,146 @@
+/* watch.c - standing interest in a descriptor.
+ *
+ * The backend keeps the watch at its sides of the descriptor's entry; here is who may
+ * start and stop one, whether it keeps a run going, and how it learns of the end.
+ *
+ *   1. token is not 0 exactly while the watch is started; then it has its sides in
+ *      the backend, or is muted, or (ENDED) stands in the loop's list of those to be
+ *      told of the end.
+ *   2. A watch counts as alive while it is started, wants something and is not in the
+ *      background.
+ */
+#include <weft/watch.h>
+#include "loop/loop.h"
+
+#define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
+#define KNOWN      (EVENTS | WEFT_ERROR | WEFT_HUP | WEFT_EDGE)
+#define BACKGROUND 0x10000u /* of flags */
+#define STARTED    1u       /* of token */
+#define ENDED      2u
+
+static bool
+is_counted(const weft_watch *watch)
+{
+	return watch->token && (watch->flags & EVENTS)
+	       && !(watch->flags & BACKGROUND);
+}
+
+static int
+check(weft_loop *loop, const weft_watch *watch, uint32_t events,
+      weft_watch_fn fn)
+{
+	int rc = weft__loop_check(loop, "weft_watch_start");
+
+	if (rc < 0)
+		return rc;
+	if (!watch || !fn || (events & ~KNOWN))
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_watch_start: NULL, or unknown events");
+	if (watch->token && watch->loop != loop)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_watch_start: on another loop");
+	if (weft__loop_is_stopping(loop))
+		return weft__fail(WEFT_ESHUTDOWN, "weft_watch_start: stopping");
+	return 0;
+}
+
+int
+weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
+                 weft_watch_fn fn, void *arg)
+{
+	bool was_counted;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = check(loop, watch, events, fn);
+	if (rc < 0)
+		return rc;
+	if (fd < 0 || weft__sys->kind(fd) < 0)
+		return weft__fail(WEFT_EBADF,
+		                  "weft_watch_start: bad descriptor");
+	if (watch->token && (watch->id != fd || (watch->token & ENDED)))
+		(void)weft_watch_stop(watch);
+	rc = weft__loop_open_backend(loop);
+	was_counted = is_counted(watch);
+	if (rc == 0)
+		rc = weft__ready_watch(&loop->backend, watch, fd, events);
+	if (rc < 0)
+		return weft__fail(rc, "weft_watch_start: cannot be watched");
+	watch->fn = fn;
+	watch->arg = arg;
+	watch->loop = loop;
+	watch->id = fd;
+	watch->token = STARTED;
+	loop->alive += (uint64_t)is_counted(watch) - was_counted;
+	return 0;
+}
+
+/* Take it out of the list of those to be told. */
+static void
+unend(weft_loop *loop, weft_watch *watch)
+{
+	weft_watch **link = &loop->ended;
+
+	while (*link != watch)
+		link = (weft_watch **)(void *)&(*link)->spare;
+	*link = (weft_watch *)(uintptr_t)watch->spare;
+}
+
+int
+weft_watch_stop(weft_watch *watch)
+{
+	weft_loop *loop;
+	int rc;
+
+	if (!watch || !watch->token)
+		return 0;
+	loop = watch->loop;
+	rc = weft__loop_check(loop, "weft_watch_stop");
+	if (rc < 0)
+		return rc;
+	if (watch->token & ENDED)
+		unend(loop, watch);
+	else
+		weft__ready_unwatch(&loop->backend, watch);
+	loop->alive -= is_counted(watch);
+	watch->token = 0;
+	return 1;
+}
+
+void
+weft_watch_set_background(weft_watch *watch, bool on)
+{
+	bool was_counted;
+
+	if (!watch
+	    || (watch->token
+	        && weft__loop_check(watch->loop, "weft_watch_set_background")
+	                   < 0))
+		return;
+	was_counted = is_counted(watch);
+	watch->flags = (watch->flags & ~BACKGROUND) | (on ? BACKGROUND : 0);
+	if (watch->token)
+		watch->loop->alive += (uint64_t)is_counted(watch) - was_counted;
+}
+
+void
+weft__watch_end(weft_loop *loop, weft_watch *watch)
+{
+	weft__ready_unwatch(&loop->backend, watch);
+	watch->token |= ENDED;
+	watch->spare = (uint64_t)(uintptr_t)loop->ended;
+	loop->ended = watch;
+}
+
+void
+weft__watches_run_ended(weft_loop *loop)
+{
+	while (loop->ended) {
+		weft_watch *watch = loop->ended;
+
+		(void)weft_watch_stop(watch);
+		watch->fn(watch, WEFT_ESHUTDOWN, watch->arg);
+		weft__checkpoint(loop);
+	}
+}
