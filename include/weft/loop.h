@@ -26,7 +26,7 @@ enum {
 
 typedef struct weft_loop_opts {
 	const char *name;      /* of the loop and its thread; 15 bytes are kept */
-	const char *backend;   /* "epoll", "poll"; default: $WEFT_BACKEND, or the best */
+	const char *backend;   /* "uring", "epoll", "poll"; default: $WEFT_BACKEND, or best */
 	uint32_t    flags;     /* WEFT_LOOP_* */
 	uint32_t    budget;    /* posts run per turn; default 1024 */
 	uint32_t    inbox_max; /* posts queued at most, and first posts; 65,536 */

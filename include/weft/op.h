@@ -45,9 +45,9 @@ struct weft_op {
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft_op) <= 136, "weft_op is part of the ABI");
 
-/* Prepare `op` for `loop` (NULL: the caller's).  Once; then start it as often
- * as wanted.
- * Returns 0, WEFT_EINVAL, WEFT_EBUSY if in flight.
+/* Prepare `op` for `loop` (NULL: the caller's), whatever was in its memory; not
+ * while it is in flight.  Once; then start it as often as wanted.
+ * Returns 0, WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
                           void *arg);

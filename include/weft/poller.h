@@ -17,7 +17,8 @@ typedef struct weft_poller_event {
 	uint32_t events; /* WEFT_READABLE, WRITABLE, ERROR, HUP */
 } weft_poller_event;
 
-/* Open a poller on `backend` ("epoll", "poll"; NULL: the best).
+/* Open a poller on `backend` ("epoll", "poll"; NULL: the best).  There is none on
+ * io_uring, by which readiness gains nothing.
  * Returns 0 and fills `out`, WEFT_EINVAL for an unknown name, WEFT_ENOSYS,
  * WEFT_ENOMEM.
  * Thread: any.  Blocks: no.  Since: 0.1. */

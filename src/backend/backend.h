@@ -33,6 +33,14 @@ struct weft__event {
 	uint8_t  tries; /* results in a row, of an op that has many */
 };
 
+/* What is to be done about an event: call a watch with `ready`, or deliver the
+ * result of an op. */
+struct weft__ready {
+	weft_watch      *watch;
+	uint32_t         ready;
+	struct weft__op *op;
+};
+
 struct weft__backend_ops {
 	const char *name;
 	bool        edge; /* arms once and tells changes, for what is not a watch */
@@ -48,6 +56,13 @@ struct weft__backend_ops {
 	int  (*wait)(struct weft__backend *backend, int64_t timeout_ns);
 	void (*wake)(struct weft__backend *backend);
 
+	/* Take the next thing to do from what was fetched; false if there is none.
+	 * One that was stopped, cancelled or closed meanwhile does not come. */
+	bool (*next)(struct weft__backend *backend, struct weft__ready *out);
+
+	/* Hand what is queued to the kernel; or NULL. */
+	void (*flush)(struct weft__backend *backend);
+
 	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
 	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files. */
 	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
@@ -62,7 +77,11 @@ struct weft__backend {
 	uint32_t               events_count, events_at, events_kept;
 	uint32_t               events_max; /* to be fetched by one wait */
 	void                  *buffer; /* for receive_multi; made at first need */
-	int                    fd;     /* the backend's own, or -1 */
+	const void            *data;   /* what its present result lies at */
+	struct weft__node_list closing; /* close ops that wait for others to end */
+	void                  *fetched; /* room for what epoll_wait(2) fills */
+	int                    fd;     /* of epoll, or -1 */
+	bool                   rebuilt; /* fd is another than before; for uring.c */
 	int                    wake_fd[2]; /* read and write end */
 	void                  *state;  /* the backend's own */
 	uint32_t               always; /* watches on files, which are always ready */
@@ -90,16 +109,6 @@ void weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int 
 void weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation,
                       uint32_t ready);
 
-/* What a dispatched event means: a watch is to be called with `ready`, or an op has
- * a result. */
-struct weft__ready {
-	weft_watch      *watch;
-	uint32_t         ready;
-	struct weft__op *op;
-};
-
-/* Take the next thing to do from the events that were fetched; false if there is
- * none.  One that was stopped, cancelled or closed meanwhile does not come. */
 bool weft__ready_next(struct weft__backend *backend, struct weft__ready *out);
 
 /* Look once more for what an op waits for; true if it has a result now. */
@@ -126,6 +135,24 @@ struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int si
 /* Readiness as poll(2) tells it. */
 uint32_t weft__ready_of_poll(int revents);
 
+/* Take or leave an op's sides; for backends that wait for it themselves. */
+struct weft__fd *weft__ready_take(struct weft__backend *backend, struct weft__op *op);
+void weft__ready_leave(struct weft__backend *backend, struct weft__op *op);
+
+/* Try an op's call once: its result, or -EAGAIN. */
+int64_t weft__ready_attempt(struct weft__backend *backend, struct weft__op *op);
+
+/* What an op's success says of its descriptor, or of the one it brings. */
+void weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
+                       int64_t result);
+
+/* Keep an accept that found no free descriptor until weft__ready_resume(). */
+bool weft__ready_is_exhausted(int64_t result);
+void weft__ready_pause(struct weft__backend *backend, struct weft__op *op);
+
+/* Close `fd` when nobody waits on it any more, and finish `op` with the result. */
+void weft__ready_close(struct weft__backend *backend, struct weft__op *op);
+
 /* May an op of this kind wait on `fd` now?  0 or WEFT_EBUSY. */
 int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op);
 
@@ -135,5 +162,13 @@ void weft__ready_ending(struct weft__backend *backend, int fd);
 
 extern const struct weft__backend_ops weft__backend_poll;
 extern const struct weft__backend_ops weft__backend_epoll;
+extern const struct weft__backend_ops weft__backend_uring;
+
+/* --- epoll.c, for uring.c ----------------------------------------------- */
+
+int  weft__epoll_make(struct weft__backend *backend); /* 0 or -errno */
+int  weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                     uint32_t want);
+int  weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns);
 
 #endif

@@ -55,6 +55,7 @@ weft__backend_close(struct weft__backend *backend)
 	backend->ops->close(backend);
 	weft__sys->release(backend->events);
 	weft__sys->release(backend->buffer);
+	weft__sys->release(backend->fetched);
 	weft__fds_fini(&backend->fds);
 	*backend = (struct weft__backend){ 0 };
 }

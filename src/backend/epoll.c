@@ -29,7 +29,17 @@ epoll_close(struct weft__backend *backend)
 		(void)weft__sys->close(backend->wake_fd[0]);
 	if (backend->fd >= 0)
 		(void)weft__sys->close(backend->fd);
-	weft__sys->release(backend->state);
+}
+
+int
+weft__epoll_make(struct weft__backend *backend)
+{
+	backend->fetched = weft__sys->alloc(WEFT__EVENTS_MAX
+	                                    * sizeof(struct epoll_event));
+	if (!backend->fetched)
+		return -ENOMEM;
+	backend->fd = weft__sys->epoll_create();
+	return backend->fd < 0 ? backend->fd : 0;
 }
 
 static int
@@ -37,14 +47,10 @@ epoll_open(struct weft__backend *backend)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 		                     .data.u64 = WAKE };
+	int rc = weft__epoll_make(backend);
 
-	backend->state = weft__sys->alloc(WEFT__EVENTS_MAX
-	                                  * sizeof(struct epoll_event));
-	if (!backend->state)
-		return -ENOMEM;
-	backend->fd = weft__sys->epoll_create();
-	if (backend->fd < 0)
-		return backend->fd;
+	if (rc < 0)
+		return rc;
 	backend->wake_fd[0] = weft__sys->eventfd();
 	if (backend->wake_fd[0] < 0)
 		return backend->wake_fd[0];
@@ -67,9 +73,9 @@ change(struct weft__backend *backend, int fd, bool known,
 	return rc;
 }
 
-static int
-epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-          uint32_t want)
+int
+weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                uint32_t want)
 {
 	struct epoll_event event = { .data.u64 = data_of(fd, entry) };
 
@@ -95,27 +101,64 @@ ready_of(uint32_t events)
 	       | (events & EPOLLHUP ? WEFT_HUP : 0);
 }
 
-static int
-epoll_wait_ns(struct weft__backend *backend, int64_t timeout_ns)
+/* The kernel reports a number that we are done with: it was closed while a copy of
+ * it lives on, and there is no other way to take it back than to begin anew. */
+static void
+rebuild(struct weft__backend *backend)
 {
-	struct epoll_event *events = backend->state;
-	int room = (int)(backend->events_max - backend->events_count);
-	int count = weft__sys->epoll_wait(backend->fd, events, room,
-	                                  timeout_ns);
+	struct epoll_event wake = { .events = EPOLLIN | EPOLLET,
+		                    .data.u64 = WAKE };
+	int old = backend->fd, fresh = weft__sys->epoll_create();
 
+	if (fresh < 0)
+		return; /* it shows again */
+	backend->fd = fresh;
+	if (backend->ops == &weft__backend_epoll)
+		(void)weft__sys->epoll_ctl(fresh, EPOLL_CTL_ADD,
+		                           backend->wake_fd[0], &wake);
+	for (uint32_t i = 0; i < backend->fds.count * WEFT__FDS_PAGE; i++) {
+		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)i);
+
+		if (entry && entry->armed)
+			(void)weft__epoll_arm(backend, (int)i, entry,
+			                      entry->armed);
+	}
+	(void)weft__sys->close(old);
+	backend->rebuilt = true;
+}
+
+/* Note one event; false if nothing here asked for it. */
+static bool
+note(struct weft__backend *backend, const struct epoll_event *event)
+{
+	int fd = (int)(uint32_t)event->data.u64;
+	uint32_t generation = (uint32_t)(event->data.u64 >> 32);
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (!entry || entry->generation != generation || !entry->armed)
+		return false;
+	if (event->events & EPOLLRDHUP)
+		weft__ready_ending(backend, fd);
+	weft__ready_note(backend, fd, generation, ready_of(event->events));
+	return true;
+}
+
+int
+weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns)
+{
+	struct epoll_event *events = backend->fetched;
+	int room = (int)(backend->events_max - backend->events_count);
+	bool stray = false;
+	int count;
+
+	count = weft__sys->epoll_wait(backend->fd, events, room, timeout_ns);
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
-	for (int i = 0; i < count; i++) {
-		uint64_t data = events[i].data.u64;
-
-		if (data == WAKE)
-			continue;
-		if (events[i].events & EPOLLRDHUP)
-			weft__ready_ending(backend, (int)(uint32_t)data);
-		weft__ready_note(backend, (int)(uint32_t)data,
-		                 (uint32_t)(data >> 32),
-		                 ready_of(events[i].events));
-	}
+	for (int i = 0; i < count; i++)
+		if (events[i].data.u64 != WAKE)
+			stray |= !note(backend, &events[i]);
+	if (stray)
+		rebuild(backend);
 	return 0;
 }
 
@@ -135,7 +178,8 @@ const struct weft__backend_ops weft__backend_epoll = {
 	.close = epoll_close,
 	.submit = weft__ready_submit,
 	.cancel = weft__ready_cancel,
-	.wait = epoll_wait_ns,
+	.wait = weft__epoll_fetch,
 	.wake = epoll_wake,
-	.arm = epoll_arm,
+	.next = weft__ready_next,
+	.arm = weft__epoll_arm,
 };

@@ -19,6 +19,8 @@ enum {
 	WEFT__FD_ALWAYS = 1 << 1,    /* a watched file: never waited for */
 	WEFT__FD_MAY_READ = 1 << 2,  /* edge backends: worth a try, the last edge is */
 	WEFT__FD_MAY_WRITE = 1 << 3, /* not used up */
+	WEFT__FD_CLOSING = 1 << 5,   /* a close waits for the last to leave */
+	WEFT__FD_BLOCKING = 1 << 6,  /* made so, for io_uring */
 	WEFT__FD_STREAM = 1 << 4, /* fewer bytes than asked for means: no more there */
 };
 

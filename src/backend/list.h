@@ -6,6 +6,7 @@
 
 static const struct weft__backend_ops *const backends[] = {
 #ifndef WEFT_PORTABLE
+	&weft__backend_uring,
 	&weft__backend_epoll,
 #endif
 	&weft__backend_poll,

@@ -27,6 +27,9 @@ enum {
 enum {
 	WEFT__OP_IDLE,
 	WEFT__OP_WAITING, /* with the backend, the wheel or its owner */
+	WEFT__OP_UNSENT,  /* io_uring: waits for room in the ring */
+	WEFT__OP_SENT,    /* io_uring: the kernel has it */
+	WEFT__OP_CANCELING, /* ... and is asked to give it back */
 	WEFT__OP_PAUSED,  /* an accept that waits for descriptors to be had */
 	WEFT__OP_ASKED,   /* an own kind, whose owner is to be told to finish it */
 	WEFT__OP_TOLD,    /* ... and has been */

@@ -169,5 +169,6 @@ const struct weft__backend_ops weft__backend_poll = {
 	.cancel = weft__ready_cancel,
 	.wait = poll_wait,
 	.wake = poll_wake,
+	.next = weft__ready_next,
 	.arm = poll_arm,
 };

@@ -32,6 +32,12 @@ weft_poller_open(const char *backend, weft_poller **out)
 	if (!out || (backend && !weft__backend_exists(backend)))
 		return weft__fail(WEFT_EINVAL,
 		                  "weft_poller_open: unknown backend");
+	if (!backend)
+		backend = weft__backend_exists("epoll") ? "epoll" : "poll";
+	if (backend[0] == 'u')
+		return weft__fail(WEFT_ENOSYS,
+		                  "weft_poller_open: readiness gains "
+		                  "nothing by io_uring");
 	poller = weft__alloc_zero(sizeof(*poller));
 	if (!poller)
 		return weft__fail(WEFT_ENOMEM,

@@ -79,11 +79,16 @@ is_empty(const struct weft__fd *entry)
 	return !entry->side[0] && !entry->side[1];
 }
 
+/* Whoever begins to wait on a borrowed number that nobody waited on may have another
+ * file behind it: what was fetched before is not for him. */
 static void
 take_sides(struct weft__backend *backend, struct weft__fd *entry,
            uint32_t sides, uintptr_t who)
 {
-	backend->fds.in_use += is_empty(entry);
+	if (is_empty(entry)) {
+		backend->fds.in_use++;
+		entry->generation += !(entry->flags & WEFT__FD_OWNED);
+	}
 	for (int side = 0; side < 2; side++)
 		if (sides & mask_of(side))
 			entry->side[side] = who;
@@ -93,10 +98,12 @@ static void
 leave_sides(struct weft__backend *backend, struct weft__fd *entry,
             uintptr_t who)
 {
+	bool was_empty = is_empty(entry);
+
 	for (int side = 0; side < 2; side++)
 		if (entry->side[side] == who)
 			entry->side[side] = 0;
-	backend->fds.in_use -= is_empty(entry);
+	backend->fds.in_use -= !was_empty && is_empty(entry);
 }
 
 /* What the kernel should look for on behalf of a side. */
@@ -152,7 +159,9 @@ try_connect(struct weft__op *op)
 		rc = weft__sys->so_error(op->fd, &error);
 		return rc < 0 ? rc : -error;
 	}
-	rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
+	rc = weft__sys->set_nonblock(op->fd);
+	if (rc == 0)
+		rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
 	if (rc == -EINPROGRESS || rc == -EINTR) {
 		op->connecting = true;
 		return -EAGAIN;
@@ -187,6 +196,7 @@ try_receive(struct weft__backend *backend, const struct weft__op *op)
 			backend->buffer = weft__sys->alloc(BUFFER_SIZE);
 		if (!backend->buffer)
 			return -ENOMEM;
+		backend->data = backend->buffer;
 		return weft__sys->recv(op->fd, backend->buffer, BUFFER_SIZE, 0);
 	}
 }
@@ -232,6 +242,16 @@ adopt(struct weft__backend *backend, int fd)
 	entry->flags = WEFT__FD_OWNED | WEFT__FD_STREAM | WEFT__FD_MAY_WRITE;
 }
 
+void
+weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
+                  int64_t result)
+{
+	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
+		adopt(backend, (int)result);
+	if (op->kind == WEFT__OP_CONNECT && result == 0)
+		weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_OWNED;
+}
+
 /* Make the op's call: its result, or -EAGAIN. */
 static int64_t
 attempt(struct weft__backend *backend, struct weft__fd *entry,
@@ -247,11 +267,58 @@ attempt(struct weft__backend *backend, struct weft__fd *entry,
 		entry->flags &= sides_of(op) == WEFT_READABLE
 		                        ? (uint16_t)~WEFT__FD_MAY_READ
 		                        : (uint16_t)~WEFT__FD_MAY_WRITE;
-	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
-		adopt(backend, (int)result);
-	if (op->kind == WEFT__OP_CONNECT && result == 0)
-		entry->flags |= WEFT__FD_OWNED;
+	weft__ready_learn(backend, op, result);
 	return result;
+}
+
+int64_t
+weft__ready_attempt(struct weft__backend *backend, struct weft__op *op)
+{
+	return attempt(backend, weft__fds_get(&backend->fds, op->fd), op);
+}
+
+/* --- closing ------------------------------------------------------------ */
+
+static void
+close_now(struct weft__backend *backend, struct weft__op *op)
+{
+	weft__ready_forget(backend, op->fd);
+	weft__backend_finish(backend, op, weft__sys->close(op->fd));
+}
+
+static bool
+is_busy(const struct weft__backend *backend, int fd)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	return entry && !is_empty(entry);
+}
+
+void
+weft__ready_close(struct weft__backend *backend, struct weft__op *op)
+{
+	if (!is_busy(backend, op->fd)) {
+		close_now(backend, op);
+		return;
+	}
+	weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_CLOSING;
+	weft__node_append(&backend->closing,
+	                  (struct weft__node *)(void *)&op->node);
+}
+
+/* Somebody has left a side: perhaps that is what a close waits for. */
+static void
+close_those_free(struct weft__backend *backend)
+{
+	struct weft__node *node = backend->closing.first;
+
+	backend->closing = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+
+		node = node->next;
+		weft__ready_close(backend, op);
+	}
 }
 
 /* --- ops ---------------------------------------------------------------- */
@@ -262,10 +329,18 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 	uint32_t sides = sides_of(op);
 
+	if (entry && (entry->flags & WEFT__FD_CLOSING))
+		return WEFT_EBUSY;
 	for (int side = 0; entry && side < 2; side++)
 		if ((sides & mask_of(side)) && entry->side[side])
 			return WEFT_EBUSY;
 	return 0;
+}
+
+static bool
+is_multi(const struct weft__op *op)
+{
+	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
 }
 
 /* Is a try likely to succeed before anything is reported? */
@@ -273,7 +348,7 @@ static bool
 may_try(const struct weft__backend *backend, const struct weft__fd *entry,
         const struct weft__op *op)
 {
-	if (op->kind == WEFT__OP_POLL)
+	if (op->kind == WEFT__OP_POLL || is_multi(op))
 		return false;
 	if (sides_of(op) == WEFT_WRITABLE)
 		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)
@@ -298,8 +373,13 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	op->state = WEFT__OP_WAITING;
 	take_sides(backend, entry, sides_of(op), (uintptr_t)op);
 	rc = rearm(backend, op->fd, entry, true);
-	if (rc == 0)
+	if (rc == 0) {
+		/* The edge of what is there already may have been used up. */
+		if (is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
+			weft__ready_note(backend, op->fd, entry->generation,
+			                 WEFT_READABLE);
 		return;
+	}
 	leave_sides(backend, entry, (uintptr_t)op);
 	/* A file never makes anybody wait. */
 	weft__backend_finish(backend, op,
@@ -319,6 +399,25 @@ unpause(struct weft__backend *backend, struct weft__op *op)
 	if (*link)
 		*link = op->node.next;
 	backend->paused.end = NULL;
+}
+
+struct weft__fd *
+weft__ready_take(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, op->fd);
+
+	if (entry)
+		take_sides(backend, entry, sides_of(op), (uintptr_t)op);
+	return entry;
+}
+
+void
+weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
+{
+	leave_sides(backend, weft__fds_get(&backend->fds, op->fd),
+	            (uintptr_t)op);
+	if (backend->closing.first)
+		close_those_free(backend);
 }
 
 static void
@@ -380,17 +479,18 @@ weft__ready_look(struct weft__backend *backend, struct weft__op *op)
 
 /* --- accepts without a free descriptor ---------------------------------- */
 
-static bool
-is_exhausted(int64_t result)
+bool
+weft__ready_is_exhausted(int64_t result)
 {
 	return result == -EMFILE || result == -ENFILE || result == -ENOBUFS
 	       || result == -ENOMEM;
 }
 
-static void
-pause_accept(struct weft__backend *backend, struct weft__fd *entry,
-             struct weft__op *op)
+void
+weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
 {
+	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+
 	op->state = WEFT__OP_PAUSED;
 	weft__node_append(&backend->paused,
 	                  (struct weft__node *)(void *)&op->node);
@@ -409,11 +509,9 @@ weft__ready_resume(struct weft__backend *backend)
 		struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 		node = node->next;
-		op->state = WEFT__OP_WAITING;
+		leave_sides(backend, entry, (uintptr_t)op);
 		entry->flags |= WEFT__FD_MAY_READ;
-		(void)rearm(backend, op->fd, entry, true);
-		weft__ready_note(backend, op->fd, entry->generation,
-		                 WEFT_READABLE);
+		backend->ops->submit(backend, op);
 	}
 }
 
@@ -489,8 +587,9 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	}
 	if (result == -EAGAIN)
 		return false;
-	if (multi && op->kind == WEFT__OP_ACCEPT && is_exhausted(result)) {
-		pause_accept(backend, entry, op);
+	if (multi && op->kind == WEFT__OP_ACCEPT
+	    && weft__ready_is_exhausted(result)) {
+		weft__ready_pause(backend, op);
 		return false;
 	}
 	op->result = result;
@@ -505,13 +604,20 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	return true;
 }
 
-/* A watch's side was reported: true if it is to be called. */
+/* A watch's side was reported: true if it is to be called.  One that has both sides
+ * is called once for both. */
 static bool
-dispatch_watch(struct weft__event *event, weft_watch *watch, uint32_t *ready)
+dispatch_watch(const struct weft__fd *entry, struct weft__event *event,
+               int side, struct weft__ready *out)
 {
-	*ready = event->ready & ((watch->flags & BOTH) | ALARMS);
-	event->sides = 0;
-	return *ready != 0;
+	uint32_t asked = out->watch->flags & BOTH;
+
+	if (entry->side[0] == entry->side[1])
+		event->sides = 0;
+	else
+		asked &= mask_of(side);
+	out->ready = asked ? event->ready & (asked | ALARMS) : 0;
+	return out->ready != 0;
 }
 
 /* Look at the next side of an event; true if there is something to do. */
@@ -524,10 +630,10 @@ dispatch(struct weft__backend *backend, struct weft__event *event,
 	event->sides &= (uint8_t) ~(1u << side);
 	if (!(event->ready & (mask_of(side) | ALARMS)))
 		return false;
-	*out = (struct weft__ready){ .watch = watch_at(entry, side) };
-	if (out->watch)
-		return dispatch_watch(event, out->watch, &out->ready);
-	out->op = op_at(entry, side);
+	*out = (struct weft__ready){ .watch = watch_at(entry, side),
+		                     .op = op_at(entry, side) };
+	if (out->watch && dispatch_watch(entry, event, side, out))
+		return true;
 	if (out->op)
 		return dispatch_op(backend, event, entry, side);
 	if (!(entry->armed & WEFT_EDGE)) /* invariant 4 */
@@ -584,29 +690,42 @@ weft__ready_note_files(struct weft__backend *backend)
 	}
 }
 
+/* The sides that a watch takes; one that is muted keeps what it has, or takes one,
+ * so that it can be found. */
+static uint32_t
+watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
+{
+	if (events & BOTH)
+		return events & BOTH;
+	if (entry->side[0] == who || entry->side[1] == who)
+		return (entry->side[0] == who ? WEFT_READABLE : 0)
+		       | (entry->side[1] == who ? WEFT_WRITABLE : 0);
+	return entry->side[0] ? WEFT_WRITABLE : WEFT_READABLE;
+}
+
 int
 weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
                   uint32_t events)
 {
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 	uintptr_t who = (uintptr_t)watch | IS_WATCH;
-	uint32_t before = watch->flags;
-	int rc;
+	uint32_t before = watch->flags, sides;
+	int rc = 0;
 
 	if (!entry)
 		return WEFT_ENOMEM;
+	sides = watch_sides(entry, who, events);
 	for (int side = 0; side < 2; side++)
-		if ((events & mask_of(side)) && entry->side[side]
+		if ((sides & mask_of(side)) && entry->side[side]
 		    && entry->side[side] != who)
 			return WEFT_EBUSY;
 	leave_sides(backend, entry, who);
 	set_always(backend, entry, false);
 	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
 	               | (events & WATCH_EVENTS);
-	if (!(events & BOTH))
-		return 0; /* muted: nothing to tell the kernel */
-	take_sides(backend, entry, events & BOTH, who);
-	rc = rearm(backend, fd, entry, true);
+	take_sides(backend, entry, sides, who);
+	if (events & BOTH)
+		rc = rearm(backend, fd, entry, true);
 	if (rc == -EPERM) { /* a file: nothing to wait for */
 		set_always(backend, entry, true);
 		return 0;

@@ -24,6 +24,7 @@ int      weft__os_close(int fd);
 int64_t  weft__os_read(int fd, void *buf, size_t size);
 int64_t  weft__os_write(int fd, const void *buf, size_t size);
 int      weft__os_set_nonblock(int fd);
+int      weft__os_set_block(int fd);
 int      weft__os_set_cloexec(int fd);
 int      weft__os_kind(int fd);
 
@@ -54,6 +55,7 @@ int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
 	.read = weft__os_read, \
 	.write = weft__os_write, \
 	.set_nonblock = weft__os_set_nonblock, \
+	.set_block = weft__os_set_block, \
 	.kind = weft__os_kind, \
 	.bind = weft__os_bind, \
 	.listen = weft__os_listen, \

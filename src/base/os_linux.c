@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -198,6 +200,52 @@ os_eventfd(void)
 	return (int)weft__os_result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
+/* --- io_uring ----------------------------------------------------------- */
+
+static int
+os_uring_setup(uint32_t entries, struct io_uring_params *params)
+{
+	return (int)weft__os_result(
+		syscall(SYS_io_uring_setup, entries, params));
+}
+
+static int
+os_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
+               const void *arg)
+{
+	return (int)weft__os_result(
+		syscall(SYS_io_uring_enter, ring, submit, wait, flags, arg,
+	                arg ? sizeof(struct io_uring_getevents_arg) : 0));
+}
+
+static int
+os_uring_register(int ring, uint32_t what, void *arg, uint32_t count)
+{
+	return (int)weft__os_result(
+		syscall(SYS_io_uring_register, ring, what, arg, count));
+}
+
+static void *
+os_map(size_t size, int fd, uint64_t offset)
+{
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS
+	                   : MAP_SHARED | MAP_POPULATE;
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd,
+	                 (off_t)offset);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	(void)madvise(mem, size, MADV_DONTFORK);
+	return mem;
+}
+
+static void
+os_unmap(void *mem, size_t size)
+{
+	if (mem)
+		(void)munmap(mem, size);
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -213,6 +261,11 @@ const struct weft__sys weft__sys_real = {
 	.epoll_ctl = os_epoll_ctl,
 	.epoll_wait = os_epoll_wait,
 	.eventfd = os_eventfd,
+	.uring_setup = os_uring_setup,
+	.uring_enter = os_uring_enter,
+	.uring_register = os_uring_register,
+	.map = os_map,
+	.unmap = os_unmap,
 };
 
 const struct weft__sys *weft__sys = &weft__sys_real;

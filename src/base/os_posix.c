@@ -226,6 +226,16 @@ weft__os_set_nonblock(int fd)
 }
 
 int
+weft__os_set_block(int fd)
+{
+	int flags = (int)weft__os_result(fcntl(fd, F_GETFL));
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return flags < 0 ? flags : 0;
+	return (int)weft__os_result(fcntl(fd, F_SETFL, flags & ~O_NONBLOCK));
+}
+
+int
 weft__os_set_cloexec(int fd)
 {
 	return add_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC);

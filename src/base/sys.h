@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 
 struct epoll_event;
+struct io_uring_params;
 struct msghdr;
 struct pollfd;
 struct sockaddr;
@@ -81,6 +82,7 @@ struct weft__sys {
 	int64_t (*write)(int fd, const void *buf, size_t size);
 	int (*pipe)(int out[2]);
 	int (*set_nonblock)(int fd);
+	int (*set_block)(int fd);
 	int (*kind)(int fd); /* WEFT__FD_*, or -EBADF */
 
 	/* Sockets, as their namesakes; a call never blocks and never signals. */
@@ -104,6 +106,17 @@ struct weft__sys {
 	int (*epoll_wait)(int ep, struct epoll_event *events, int max,
 	                  int64_t timeout_ns);
 	int (*eventfd)(void); /* counts from 0 */
+
+	/* io_uring; `arg` of enter is a struct io_uring_getevents_arg, or NULL. */
+	int (*uring_setup)(uint32_t entries, struct io_uring_params *params);
+	int (*uring_enter)(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
+	                   const void *arg);
+	int (*uring_register)(int ring, uint32_t what, void *arg, uint32_t count);
+
+	/* Memory shared with the kernel: of `fd`, or anonymous if that is -1.  NULL if
+	 * it is not to be had.  A forked child does not inherit it. */
+	void *(*map)(size_t size, int fd, uint64_t offset);
+	void  (*unmap)(void *mem, size_t size);
 };
 
 extern const struct weft__sys *weft__sys;

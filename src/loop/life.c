@@ -162,7 +162,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
 	copy_name(loop->name, sizeof(loop->name), opts->name);
 	copy_name(loop->backend_name, sizeof(loop->backend_name),
-	          opts->backend);
+	          backend_wanted(opts));
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);
@@ -513,6 +513,8 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	loop->must_poll = true;
 	weft__turn(loop, deadline_ns);
 	loop->must_poll = false;
+	if (loop->backend.ops && loop->backend.ops->flush)
+		loop->backend.ops->flush(&loop->backend);
 	(void)is_told_to_leave(loop);
 	if (weft__loop_is_stopping(loop) || !become_idle(loop))
 		run_to_end(loop);

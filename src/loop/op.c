@@ -66,16 +66,26 @@ weft__ops_run_done(weft_loop *loop)
 
 /* --- asking ------------------------------------------------------------- */
 
+/* An own kind has its result, which is on its way. */
+static bool
+is_told(const struct weft__op *op)
+{
+	return weft__load(&op->node.state, WEFT__RELAXED) != 0;
+}
+
 void
 weft__op_ask(struct weft__op *op, int why)
 {
 	struct weft__backend *backend = &op->loop->backend;
 
-	if (op->state != WEFT__OP_WAITING && op->state != WEFT__OP_PAUSED)
+	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_PAUSED
+	    || op->state == WEFT__OP_CANCELING)
 		return; /* invariant 3 */
 	if (op->kind >= WEFT__OP_POLL) {
 		backend->ops->cancel(backend, op, why);
 	} else if (op->kind == WEFT__OP_OWN) {
+		if (is_told(op))
+			return;
 		op->why = why;
 		op->state = WEFT__OP_ASKED;
 		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
@@ -91,7 +101,8 @@ tell_owner(weft_loop *loop, struct weft__op *op, int why)
 	op->state = WEFT__OP_TOLD;
 	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1)
 	             == 0);
-	op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
+	if (!is_told(op))
+		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
 
 /* A deadline is there.  What has come by then is looked for once more. */
@@ -341,7 +352,7 @@ const void *
 weft_op_data(const weft_op *op)
 {
 	return op && op->loop && op->kind == WEFT__OP_RECV_MULTI
-	               ? op->loop->backend.buffer
+	               ? op->loop->backend.data
 	               : NULL;
 }
 
@@ -404,9 +415,6 @@ weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr,
 		return rc;
 	if (!addr)
 		return weft__misuse(WEFT_EINVAL, "weft_op_connect: no address");
-	rc = weft__sys->set_nonblock(fd);
-	if (rc < 0)
-		return weft__fail(rc, "weft_op_connect: a bad descriptor");
 	op->addr = addr;
 	op->size = size;
 	return start(op, deadline_ns);
@@ -442,8 +450,7 @@ weft_op_close(weft_op *public, int fd)
 	if (rc < 0)
 		return rc;
 	weft__fd_evict(op->loop, fd); /* they come before us in the list */
-	weft__ready_forget(&op->loop->backend, fd);
-	finish(op, weft__sys->close(fd));
+	weft__ready_close(&op->loop->backend, op);
 	return 0;
 }
 

@@ -151,8 +151,10 @@ run_done(weft_loop *loop)
 {
 	struct weft__ready ready;
 
-	while (loop->backend.events_count > 0
-	       && weft__ready_next(&loop->backend, &ready)) {
+	unsigned left = WEFT__CALLS_MAX;
+
+	while (loop->backend.ops && left-- > 0
+	       && loop->backend.ops->next(&loop->backend, &ready)) {
 		if (ready.watch)
 			ready.watch->fn(ready.watch, (int)ready.ready,
 			                ready.watch->arg);

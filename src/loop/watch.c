@@ -56,7 +56,8 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	rc = check(loop, watch, events, fn);
 	if (rc < 0)
 		return rc;
-	if (fd < 0 || weft__sys->kind(fd) < 0)
+	/* Muting needs no word of the kernel's. */
+	if (fd < 0 || ((events & EVENTS) && weft__sys->kind(fd) < 0))
 		return weft__fail(WEFT_EBADF,
 		                  "weft_watch_start: bad descriptor");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED)))

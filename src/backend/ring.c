@@ -1,0 +1,185 @@
+/* ring.c - the two rings of io_uring, as shared with the kernel.
+ *
+ * Own code, and not liburing, because every call into the kernel goes through the sys
+ * table and Debian's liburing is older than the kernels it meets.
+ *
+ *   1. The kernel reads entries up to the shared tail: it is stored with release after
+ *      they are written (S).  It moves the head when it has taken them.
+ *   2. Completions lie between the shared head, ours, and the tail, the kernel's, which
+ *      is loaded with acquire (C) before they are read.  A completion is copied out
+ *      before the head is stored with release (H), so the callback it leads to may
+ *      submit and wait without losing it.
+ *   3. The ring is made disabled and enabled by the thread that first enters it, which
+ *      is the one that runs the loop; from then on the kernel takes it from no other.
+ *   4. A full completion ring loses nothing: the kernel keeps the rest (NODROP) and
+ *      hands it over when entered.
+ */
+#include <errno.h>
+#include "backend/ring.h"
+
+#define BOUND (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
+
+/* What is shared with the kernel is atomic to us too. */
+static uint32_t
+load_acquire(const uint32_t *word)
+{
+	return weft__load((const weft__a32 *)(const void *)word, WEFT__ACQUIRE);
+}
+
+static uint32_t
+load_relaxed(const uint32_t *word)
+{
+	return weft__load((const weft__a32 *)(const void *)word, WEFT__RELAXED);
+}
+
+static void
+store_release(uint32_t *word, uint32_t value)
+{
+	weft__store((weft__a32 *)(void *)word, value, WEFT__RELEASE);
+}
+
+static int
+map_rings(struct weft__uring *ring, const struct io_uring_params *p)
+{
+	size_t sq = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
+	size_t cq = p->cq_off.cqes
+	            + p->cq_entries * sizeof(struct io_uring_cqe);
+	char *mem;
+
+	ring->ring_size = sq > cq ? sq : cq;
+	ring->sqe_size = p->sq_entries * sizeof(struct io_uring_sqe);
+	ring->ring_mem = weft__sys->map(ring->ring_size, ring->fd,
+	                                IORING_OFF_SQ_RING);
+	ring->sqe_mem = weft__sys->map(ring->sqe_size, ring->fd,
+	                               IORING_OFF_SQES);
+	if (!ring->ring_mem || !ring->sqe_mem)
+		return -ENOMEM;
+	mem = ring->ring_mem;
+	ring->sqes = ring->sqe_mem;
+	ring->sq_head = (uint32_t *)(void *)(mem + p->sq_off.head);
+	ring->sq_tail_shared = (uint32_t *)(void *)(mem + p->sq_off.tail);
+	ring->sq_flags = (uint32_t *)(void *)(mem + p->sq_off.flags);
+	ring->sq_mask = p->sq_entries - 1;
+	ring->sq_entries = p->sq_entries;
+	ring->cqes = (struct io_uring_cqe *)(void *)(mem + p->cq_off.cqes);
+	ring->cq_head_shared = (uint32_t *)(void *)(mem + p->cq_off.head);
+	ring->cq_tail = (uint32_t *)(void *)(mem + p->cq_off.tail);
+	ring->cq_overflow = (uint32_t *)(void *)(mem + p->cq_off.overflow);
+	ring->cq_mask = p->cq_entries - 1;
+	/* Entry i of the array is entry i of the ring, for ever. */
+	for (uint32_t i = 0; i < p->sq_entries; i++)
+		((uint32_t *)(void *)(mem + p->sq_off.array))[i] = i;
+	return 0;
+}
+
+int
+weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
+{
+	const uint32_t needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP
+	                        | IORING_FEAT_EXT_ARG;
+	struct io_uring_params p = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP
+		         | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_R_DISABLED
+		         | (bound ? BOUND | IORING_SETUP_TASKRUN_FLAG
+		                  : IORING_SETUP_COOP_TASKRUN),
+		.cq_entries = 4 * entries,
+	};
+	int rc;
+
+	*ring = (struct weft__uring){ .fd = -1 };
+	rc = weft__sys->uring_setup(entries, &p);
+	if (rc < 0)
+		return rc;
+	ring->fd = rc;
+	ring->features = p.features;
+	ring->flags = p.flags;
+	rc = (p.features & needed) == needed ? map_rings(ring, &p) : -ENOSYS;
+	if (rc < 0)
+		weft__uring_close(ring);
+	return rc;
+}
+
+void
+weft__uring_close(struct weft__uring *ring)
+{
+	weft__sys->unmap(ring->ring_mem, ring->ring_size);
+	weft__sys->unmap(ring->sqe_mem, ring->sqe_size);
+	if (ring->fd >= 0)
+		(void)weft__sys->close(ring->fd);
+	*ring = (struct weft__uring){ .fd = -1 };
+}
+
+/* Entries that the kernel has not taken yet. */
+static uint32_t
+unsubmitted(const struct weft__uring *ring)
+{
+	return ring->sq_tail - load_acquire(ring->sq_head);
+}
+
+static int
+enable(struct weft__uring *ring)
+{
+	int rc;
+
+	if (ring->enabled)
+		return 0;
+	rc = weft__sys->uring_register(ring->fd, IORING_REGISTER_ENABLE_RINGS,
+	                               NULL, 0);
+	ring->enabled = rc == 0;
+	return rc;
+}
+
+struct io_uring_sqe *
+weft__uring_get(struct weft__uring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	if (unsubmitted(ring) == ring->sq_entries && ring->enabled)
+		(void)weft__uring_enter(ring, 0);
+	if (unsubmitted(ring) == ring->sq_entries)
+		return NULL;
+	sqe = &ring->sqes[ring->sq_tail++ & ring->sq_mask];
+	__builtin_memset(sqe, 0, sizeof(*sqe));
+	return sqe;
+}
+
+int
+weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
+{
+	struct __kernel_timespec ts = { timeout_ns / (int64_t)WEFT_S,
+		                        timeout_ns % (int64_t)WEFT_S };
+	struct io_uring_getevents_arg arg = { .ts = (uint64_t)(uintptr_t)&ts };
+	bool timed, wait = timeout_ns != 0
+	                   && load_acquire(ring->cq_tail) == ring->cq_head;
+	int rc = enable(ring);
+
+	if (rc < 0)
+		return rc;
+	store_release(ring->sq_tail_shared, ring->sq_tail); /* S */
+	timed = wait && timeout_ns > 0;
+	rc = weft__sys->uring_enter(
+		ring->fd, unsubmitted(ring), wait,
+		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0),
+		timed ? &arg : NULL);
+	return rc == -EINTR || rc == -ETIME ? 0 : rc < 0 ? rc : 0;
+}
+
+bool
+weft__uring_has_work(const struct weft__uring *ring)
+{
+	return load_acquire(ring->cq_tail) != ring->cq_head
+	       || ring->sq_tail != load_relaxed(ring->sq_head)
+	       || (load_relaxed(ring->sq_flags)
+	           & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW))
+	       || !(ring->flags & IORING_SETUP_TASKRUN_FLAG);
+}
+
+bool
+weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out)
+{
+	if (load_acquire(ring->cq_tail) == ring->cq_head) /* C */
+		return false;
+	*out = ring->cqes[ring->cq_head++ & ring->cq_mask];
+	store_release(ring->cq_head_shared, ring->cq_head); /* H */
+	return true;
+}

@@ -1,0 +1,49 @@
+/* ring.h - the two rings of io_uring, as shared with the kernel.
+ *
+ * Needs: base.  Owned by: uring.c.  Thread: the loop's.
+ */
+#ifndef WEFT_BACKEND_RING_H
+#define WEFT_BACKEND_RING_H
+
+#include <linux/io_uring.h>
+#include "base/sys.h"
+
+struct weft__uring {
+	int      fd;
+	uint32_t features;
+	uint32_t flags;      /* of setup */
+	bool     enabled;    /* by the thread that submits from then on */
+
+	/* Submission: entries from sq_done to sq_tail are ours to hand over. */
+	struct io_uring_sqe *sqes;
+	uint32_t *sq_head, *sq_tail_shared, *sq_flags;
+	uint32_t  sq_tail, sq_mask, sq_entries;
+
+	/* Completion. */
+	struct io_uring_cqe *cqes;
+	uint32_t *cq_head_shared, *cq_tail, *cq_overflow;
+	uint32_t  cq_head, cq_mask;
+
+	void  *ring_mem, *sqe_mem;
+	size_t ring_size, sqe_size;
+};
+
+/* Make a ring of `entries`; bound to the thread that first enters it if `bound`.
+ * 0 or -errno. */
+int  weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound);
+void weft__uring_close(struct weft__uring *ring);
+
+/* A cleared entry to fill; hands over what there is if the ring is full.  NULL if
+ * the kernel takes none. */
+struct io_uring_sqe *weft__uring_get(struct weft__uring *ring);
+
+/* Hand over, and wait for a completion until the timeout; -1: none.  0 or -errno. */
+int weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns);
+
+/* Would entering, without a wait, bring anything? */
+bool weft__uring_has_work(const struct weft__uring *ring);
+
+/* The next completion, copied; false if there is none. */
+bool weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out);
+
+#endif

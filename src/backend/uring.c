@@ -1,0 +1,471 @@
+/* uring.c - ops as io_uring requests; watches through an epoll that the ring polls.
+ *
+ * An op on a descriptor becomes a request whose user data is the op; its completion
+ * is the result.  Requests are queued during the turn and handed over with the one
+ * call that also waits.  Receiving again and again takes buffers from a ring that the
+ * kernel fills.  What a readiness backend does better (watches and poll ops, which
+ * must not hold the file; descriptors that are non-blocking, which requests do not
+ * wait for) goes to ready.c, over an epoll of its own that is polled like any other
+ * descriptor.
+ *
+ *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion:
+ *      it keeps its side, so that a close waits for it.
+ *   2. Cancelling asks the kernel; the op ends with its own completion.  One that was
+ *      cancelled by a deadline is tried once more, so that what has arrived is not
+ *      told as a timeout.
+ *   3. An op that finds no room in the ring, or is cancelled without room, is UNSENT or
+ *      stands in `unsent`, and goes in before the next wait.
+ *   4. A buffer is the op's while its callback runs, and goes back at the next look.
+ *   5. Owned connections are made blocking at their first op, once.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include "backend/backend.h"
+#include "backend/ring.h"
+
+#define ENTRIES      256u
+#define BUFFERS      256u /* a power of two */
+#define BUFFER_SIZE  4096u
+#define BUFFER_GROUP 0
+
+enum {
+	TELL_NOBODY,
+	TELL_WAKE,
+	TELL_EPOLL,
+	TELL_OPS
+}; /* user data below an op's */
+
+struct uring {
+	struct weft__uring ring;
+	struct io_uring_buf_ring *free; /* buffers that the kernel may fill */
+	char *memory;                   /* of the buffers */
+	uint16_t tail;
+	int held;    /* buffer of the present result, or -1 */
+	bool waker;  /* the eventfd is polled */
+	bool poller; /* the epoll is polled */
+	struct weft__node_list unsent;
+};
+
+static struct uring *
+uring_of(struct weft__backend *backend)
+{
+	return backend->state;
+}
+
+/* --- buffers ------------------------------------------------------------ */
+
+static void
+give_buffer(struct uring *u, unsigned id)
+{
+	struct io_uring_buf *buf = &u->free->bufs[u->tail & (BUFFERS - 1)];
+
+	buf->addr = (uint64_t)(uintptr_t)(u->memory + (size_t)id * BUFFER_SIZE);
+	buf->len = BUFFER_SIZE;
+	buf->bid = (uint16_t)id;
+	u->tail++;
+	/* The kernel reads entries below the tail. */
+	__builtin_memcpy(&u->free->tail, &u->tail, sizeof(u->tail));
+}
+
+static int
+make_buffers(struct uring *u)
+{
+	struct io_uring_buf_reg reg = { .ring_entries = BUFFERS,
+		                        .bgid = BUFFER_GROUP };
+	int rc;
+
+	if (u->memory)
+		return 0;
+	u->free = weft__sys->map(BUFFERS * sizeof(struct io_uring_buf), -1, 0);
+	u->memory = weft__sys->map((size_t)BUFFERS * BUFFER_SIZE, -1, 0);
+	reg.ring_addr = (uint64_t)(uintptr_t)u->free;
+	rc = u->free && u->memory ? weft__sys->uring_register(
+		     u->ring.fd, IORING_REGISTER_PBUF_RING, &reg, 1)
+	                          : -ENOMEM;
+	if (rc < 0) {
+		weft__sys->unmap(u->free,
+		                 BUFFERS * sizeof(struct io_uring_buf));
+		weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
+		u->free = NULL;
+		u->memory = NULL;
+		return rc;
+	}
+	for (unsigned i = 0; i < BUFFERS; i++)
+		give_buffer(u, i);
+	return 0;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+uring_close(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+
+	if (u) {
+		weft__uring_close(&u->ring);
+		weft__sys->unmap(u->free,
+		                 BUFFERS * sizeof(struct io_uring_buf));
+		weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
+	}
+	if (backend->wake_fd[0] >= 0)
+		(void)weft__sys->close(backend->wake_fd[0]);
+	if (backend->fd >= 0)
+		(void)weft__sys->close(backend->fd);
+	weft__sys->release(u);
+}
+
+static int
+uring_open(struct weft__backend *backend)
+{
+	struct uring *u = weft__alloc_zero(sizeof(*u));
+	int rc;
+
+	backend->state = u;
+	if (!u)
+		return -ENOMEM;
+	u->held = u->ring.fd = -1;
+	rc = weft__uring_open(&u->ring, ENTRIES, true);
+	if (rc < 0)
+		return rc;
+	backend->wake_fd[0] = weft__sys->eventfd();
+	return backend->wake_fd[0] < 0 ? backend->wake_fd[0] : 0;
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+static void
+fill(struct io_uring_sqe *sqe, const struct weft__op *op)
+{
+	sqe->fd = op->fd;
+	sqe->user_data = (uint64_t)(uintptr_t)op;
+	sqe->addr = (uint64_t)(uintptr_t)op->buf;
+	sqe->len = op->size > INT32_MAX ? INT32_MAX : (uint32_t)op->size;
+	sqe->msg_flags = (uint32_t)op->flags;
+	switch (op->kind) {
+	case WEFT__OP_RECV:
+		sqe->opcode = IORING_OP_RECV;
+		break;
+	case WEFT__OP_RECV_MULTI:
+		sqe->opcode = IORING_OP_RECV;
+		sqe->ioprio = IORING_RECV_MULTISHOT;
+		sqe->flags = IOSQE_BUFFER_SELECT;
+		sqe->buf_group = BUFFER_GROUP;
+		sqe->addr = 0;
+		sqe->len = 0;
+		break;
+	case WEFT__OP_SEND:
+		sqe->opcode = IORING_OP_SEND;
+		sqe->msg_flags |= MSG_NOSIGNAL;
+		break;
+	case WEFT__OP_RECVMSG:
+		sqe->opcode = IORING_OP_RECVMSG;
+		sqe->len = 1;
+		break;
+	case WEFT__OP_SENDMSG:
+		sqe->opcode = IORING_OP_SENDMSG;
+		sqe->len = 1;
+		sqe->msg_flags |= MSG_NOSIGNAL;
+		break;
+	case WEFT__OP_ACCEPT:
+		sqe->opcode = IORING_OP_ACCEPT;
+		sqe->addr = 0;
+		sqe->len = 0;
+		sqe->accept_flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+		sqe->ioprio = op->events & WEFT_MULTI ? IORING_ACCEPT_MULTISHOT
+		                                      : 0;
+		break;
+	default:
+		sqe->opcode = IORING_OP_CONNECT;
+		sqe->len = 0;
+		sqe->off = op->size;
+		break;
+	}
+}
+
+static void
+send_cancel(struct io_uring_sqe *sqe, const struct weft__op *op)
+{
+	sqe->opcode = IORING_OP_ASYNC_CANCEL;
+	sqe->addr = (uint64_t)(uintptr_t)op;
+	sqe->user_data = TELL_NOBODY;
+}
+
+/* Put a request for `op` into the ring: its call, or its cancellation. */
+static void
+push(struct weft__backend *backend, struct weft__op *op)
+{
+	struct uring *u = uring_of(backend);
+	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
+
+	if (!sqe) { /* invariant 3 */
+		if (op->state != WEFT__OP_CANCELING)
+			op->state = WEFT__OP_UNSENT;
+		weft__node_append(&u->unsent,
+		                  (struct weft__node *)(void *)&op->node);
+	} else if (op->state == WEFT__OP_CANCELING) {
+		send_cancel(sqe, op);
+	} else {
+		fill(sqe, op);
+		op->state = WEFT__OP_SENT;
+	}
+}
+
+static void
+push_unsent(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+	struct weft__node *node = u->unsent.first;
+
+	u->unsent = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+
+		node = node->next;
+		push(backend, op);
+	}
+}
+
+/* Requests wait on blocking descriptors only; invariant 5. */
+static void
+make_blocking(struct weft__fd *entry, const struct weft__op *op)
+{
+	if (entry->flags & WEFT__FD_BLOCKING)
+		return;
+	if ((entry->flags & WEFT__FD_OWNED) || op->kind == WEFT__OP_CONNECT
+	    || op->kind == WEFT__OP_ACCEPT)
+		if (weft__sys->set_block(op->fd) == 0)
+			entry->flags |= WEFT__FD_BLOCKING;
+}
+
+static void
+uring_submit(struct weft__backend *backend, struct weft__op *op)
+{
+	struct weft__fd *entry;
+	int rc = 0;
+
+	if (op->kind == WEFT__OP_POLL) {
+		weft__ready_submit(backend, op);
+		return;
+	}
+	if (op->kind == WEFT__OP_RECV_MULTI)
+		rc = make_buffers(uring_of(backend));
+	entry = rc < 0 ? NULL : weft__ready_take(backend, op);
+	if (!entry) {
+		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
+		return;
+	}
+	make_blocking(entry, op);
+	push(backend, op);
+}
+
+static void
+unsend(struct uring *u, struct weft__op *op)
+{
+	struct weft__node *node = u->unsent.first;
+
+	u->unsent = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__node *next = node->next;
+
+		if (weft__node_op(node) != op)
+			weft__node_append(&u->unsent, node);
+		node = next;
+	}
+}
+
+static void
+uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
+{
+	if (op->state == WEFT__OP_SENT) {
+		op->why = why;
+		op->state = WEFT__OP_CANCELING;
+		push(backend, op);
+	} else if (op->state == WEFT__OP_UNSENT) {
+		unsend(uring_of(backend), op);
+		weft__ready_leave(backend, op);
+		weft__backend_finish(backend, op, why);
+	} else {
+		weft__ready_cancel(backend, op, why);
+	}
+}
+
+/* --- completions -------------------------------------------------------- */
+
+static bool
+is_multi(const struct weft__op *op)
+{
+	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
+}
+
+/* A result that does not end an op which has many. */
+static bool
+goes_on(const struct weft__op *op, int result)
+{
+	return is_multi(op) && op->state == WEFT__OP_SENT
+	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
+}
+
+/* The last completion of `op`: true if there is a result to deliver. */
+static bool
+complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
+{
+	bool asked = op->state == WEFT__OP_CANCELING;
+
+	if (is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
+	    && weft__ready_is_exhausted(result)) {
+		weft__ready_pause(backend, op);
+		return false;
+	}
+	if (asked && result == -ECANCELED) {
+		if (op->why == WEFT_ETIMEDOUT && op->kind != WEFT__OP_CONNECT)
+			result = weft__ready_attempt(backend, op); /* 2 */
+		if (result == -ECANCELED || result == -EAGAIN)
+			result = op->why;
+	} else if (result == -ENOBUFS && op->kind == WEFT__OP_RECV_MULTI
+	           && !asked) {
+		push(backend, op);
+		return false;
+	}
+	weft__ready_leave(backend, op);
+	if (result == -EAGAIN && !asked) { /* it is non-blocking */
+		weft__ready_submit(backend, op);
+		return false;
+	}
+	op->result = result;
+	op->more = false;
+	op->state = WEFT__OP_DONE;
+	return true;
+}
+
+/* A completion of an op: true if there is a result to deliver. */
+static bool
+take(struct weft__backend *backend, struct weft__op *op,
+     const struct io_uring_cqe *cqe)
+{
+	struct uring *u = uring_of(backend);
+
+	weft__ready_learn(backend, op, cqe->res);
+	if (cqe->flags & IORING_CQE_F_BUFFER) {
+		u->held = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+		backend->data = u->memory + (size_t)u->held * BUFFER_SIZE;
+	}
+	if (!(cqe->flags & IORING_CQE_F_MORE) && !goes_on(op, cqe->res))
+		return complete(backend, op, cqe->res);
+	if (!(cqe->flags & IORING_CQE_F_MORE))
+		push(backend, op); /* the kernel gave up, we do not */
+	op->result = cqe->res;
+	op->more = true;
+	return true;
+}
+
+static void
+poll_forever(struct uring *u, int fd, uint64_t tell, uint32_t how)
+{
+	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
+
+	if (!sqe)
+		return; /* tried again before the next wait */
+	sqe->opcode = IORING_OP_POLL_ADD;
+	sqe->fd = fd;
+	sqe->poll32_events = POLLIN;
+	sqe->len = how;
+	sqe->user_data = tell;
+	if (tell == TELL_WAKE)
+		u->waker = true;
+	else
+		u->poller = true;
+}
+
+static bool
+uring_next(struct weft__backend *backend, struct weft__ready *out)
+{
+	struct uring *u = uring_of(backend);
+	struct io_uring_cqe cqe;
+
+	if (u->held >= 0) { /* invariant 4 */
+		give_buffer(u, (unsigned)u->held);
+		u->held = -1;
+	}
+	while (weft__uring_next(&u->ring, &cqe)) {
+		struct weft__op *op =
+			(struct weft__op *)(uintptr_t)cqe.user_data;
+		bool ended = !(cqe.flags & IORING_CQE_F_MORE);
+
+		if (cqe.user_data == TELL_WAKE) {
+			u->waker = !ended;
+		} else if (cqe.user_data == TELL_EPOLL) {
+			u->poller = !ended;
+			(void)weft__epoll_fetch(backend, 0);
+		} else if (cqe.user_data >= TELL_OPS
+		           && take(backend, op, &cqe)) {
+			*out = (struct weft__ready){ .op = op };
+			return true;
+		}
+	}
+	return weft__ready_next(backend, out);
+}
+
+static void
+prepare(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+
+	if (u->unsent.first)
+		push_unsent(backend);
+	if (!u->waker)
+		poll_forever(u, backend->wake_fd[0], TELL_WAKE,
+		             IORING_POLL_ADD_MULTI);
+	if (!u->poller && backend->fd >= 0)
+		poll_forever(u, backend->fd, TELL_EPOLL, 0);
+}
+
+static int
+uring_wait(struct weft__backend *backend, int64_t timeout_ns)
+{
+	struct uring *u = uring_of(backend);
+
+	prepare(backend);
+	if (timeout_ns == 0 && !weft__uring_has_work(&u->ring))
+		return 0;
+	return weft__uring_enter(&u->ring, timeout_ns);
+}
+
+static void
+uring_flush(struct weft__backend *backend)
+{
+	(void)uring_wait(backend, 0);
+}
+
+static void
+uring_wake(struct weft__backend *backend)
+{
+	uint64_t one = 1;
+
+	(void)weft__sys->write(backend->wake_fd[0], &one, sizeof(one));
+}
+
+/* The epoll for watches and poll ops is made when the first of them comes. */
+static int
+uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+          uint32_t want)
+{
+	int rc = backend->fd < 0 ? weft__epoll_make(backend) : 0;
+
+	return rc < 0 ? rc : weft__epoll_arm(backend, fd, entry, want);
+}
+
+const struct weft__backend_ops weft__backend_uring = {
+	.name = "uring",
+	.edge = true,
+	.open = uring_open,
+	.close = uring_close,
+	.submit = uring_submit,
+	.cancel = uring_cancel,
+	.wait = uring_wait,
+	.wake = uring_wake,
+	.next = uring_next,
+	.flush = uring_flush,
+	.arm = uring_arm,
+};
