@@ -8,7 +8,7 @@
  *
  * Starting returns 0: the result will come, errors of the operation included.
  * Or it refuses, and nothing will come: WEFT_EINVAL, WEFT_EBUSY (in flight),
- * WEFT_EXDEV, WEFT_ESHUTDOWN.  So there is one place to handle a failed connect.
+ * WEFT_EXDEV, WEFT_ENOMEM (of its deadline), WEFT_ESHUTDOWN.  So there is one place to handle a failed connect.
  *
  * Cancel, deadline, close and stop ask an op to finish early, with WEFT_ECANCELED,
  * WEFT_ETIMEDOUT and twice WEFT_ESHUTDOWN; a result that carries bytes, an fd or a
@@ -104,7 +104,9 @@ WEFT_API int weft_op_accept(weft_op *op, int fd, uint32_t events,
 WEFT_API int weft_op_connect(weft_op *op, int fd, const struct sockaddr *addr,
                              socklen_t size, uint64_t deadline_ns);
 
-/* Cancel every op on `fd`, wait for them, close it.  Takes `fd`.  Finish with 0.
+/* Cancel every op on `fd`, wait for them, close it; also while the loop stops.
+ * Finish with 0.  Takes `fd`, unless the call is misuse.  A descriptor that came from
+ * an accept or connect op is closed in this way and no other.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_close(weft_op *op, int fd);
 

@@ -35,6 +35,7 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_watch) <= 48, "weft_watch is part of the A
  * callback and verifies that the number is still the same file, else watches the
  * new one.  Events 0 mute it, HUP and ERROR included: the registration is kept,
  * no system call is made, and nothing is alive for it.
+ * If that fails it stays as it was.
  * Returns 0, WEFT_EINVAL, WEFT_EBADF, WEFT_ENOMEM, WEFT_ESHUTDOWN, WEFT_EBUSY if
  * another watch or an op waits there in the same direction.
  * Thread: loop.  Blocks: no.  Since: 0.1. */

@@ -111,6 +111,9 @@ void weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation
 
 bool weft__ready_next(struct weft__backend *backend, struct weft__ready *out);
 
+/* Note that an op's side is readable if it is now; true if so. */
+bool weft__ready_remind(struct weft__backend *backend, struct weft__op *op);
+
 /* Look once more for what an op waits for; true if it has a result now. */
 bool weft__ready_look(struct weft__backend *backend, struct weft__op *op);
 

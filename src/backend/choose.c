@@ -19,15 +19,22 @@ weft__backend_exists(const char *name)
 	return false;
 }
 
+/* Ops may have finished before there was a backend: their list stays. */
+static void
+clear(struct weft__backend *backend)
+{
+	*backend = (struct weft__backend){ .done = backend->done };
+}
+
 static int
 open_one(struct weft__backend *backend, const struct weft__backend_ops *ops)
 {
 	int rc;
 
-	*backend = (struct weft__backend){ .ops = ops,
-		                           .events_max = WEFT__EVENTS_MAX,
-		                           .fd = -1,
-		                           .wake_fd = { -1, -1 } };
+	clear(backend);
+	backend->ops = ops;
+	backend->events_max = WEFT__EVENTS_MAX;
+	backend->fd = backend->wake_fd[0] = backend->wake_fd[1] = -1;
 	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX
 	                                   * sizeof(*backend->events));
 	rc = backend->events ? ops->open(backend) : WEFT_ENOMEM;
@@ -57,5 +64,5 @@ weft__backend_close(struct weft__backend *backend)
 	weft__sys->release(backend->buffer);
 	weft__sys->release(backend->fetched);
 	weft__fds_fini(&backend->fds);
-	*backend = (struct weft__backend){ 0 };
+	clear(backend);
 }

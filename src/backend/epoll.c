@@ -168,7 +168,9 @@ epoll_wake(struct weft__backend *backend)
 	uint64_t one = 1;
 
 	/* It overflows after 2^64 wakes. */
-	(void)weft__sys->write(backend->wake_fd[0], &one, sizeof(one));
+	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one))
+	       == -EINTR)
+		;
 }
 
 const struct weft__backend_ops weft__backend_epoll = {

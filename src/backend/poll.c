@@ -148,7 +148,7 @@ poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 		return rc == -EINTR ? 0 : rc;
 	if (polls->fds[0].revents)
 		drain(backend);
-	polls->first++;
+	polls->first += backend->events_max;
 	for (uint32_t i = 0; i + 1 < polls->count; i++)
 		report(backend, 1 + (polls->first + i) % (polls->count - 1));
 	return 0;
@@ -158,7 +158,8 @@ static void
 poll_wake(struct weft__backend *backend)
 {
 	/* A full pipe is as good as one more byte in it. */
-	(void)weft__sys->write(backend->wake_fd[1], "", 1);
+	while (weft__sys->write(backend->wake_fd[1], "", 1) == -EINTR)
+		;
 }
 
 const struct weft__backend_ops weft__backend_poll = {

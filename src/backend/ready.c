@@ -149,24 +149,48 @@ rearm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 
 /* --- trying ------------------------------------------------------------- */
 
+uint32_t
+weft__ready_of_poll(int revents)
+{
+	return (revents & POLLIN ? WEFT_READABLE : 0)
+	       | (revents & POLLOUT ? WEFT_WRITABLE : 0)
+	       | (revents & (POLLERR | POLLNVAL) ? WEFT_ERROR : 0)
+	       | (revents & POLLHUP ? WEFT_HUP : 0);
+}
+
+/* What a look at the descriptor tells of `events`, or -EAGAIN. */
+static int64_t
+poll_now(int fd, uint32_t events)
+{
+	struct pollfd p = { .fd = fd };
+
+	p.events = (short)((events & WEFT_READABLE ? POLLIN : 0)
+	                   | (events & WEFT_WRITABLE ? POLLOUT : 0));
+	if (weft__sys->poll(&p, 1, 0) <= 0)
+		return -EAGAIN;
+	return weft__ready_of_poll(p.revents);
+}
+
+/* Calling connect(2) again tells what has become of it; an error shows once, and may
+ * be found by either call. */
 static int64_t
 try_connect(struct weft__op *op)
 {
 	int error = 0;
-	int rc;
+	int rc = op->connecting ? weft__sys->so_error(op->fd, &error)
+	                        : weft__sys->set_nonblock(op->fd);
 
-	if (op->connecting) {
-		rc = weft__sys->so_error(op->fd, &error);
+	if (rc < 0 || error)
 		return rc < 0 ? rc : -error;
-	}
-	rc = weft__sys->set_nonblock(op->fd);
-	if (rc == 0)
-		rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
-	if (rc == -EINPROGRESS || rc == -EINTR) {
+	rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
+	if (rc == -EINPROGRESS || rc == -EALREADY || rc == -EINTR) {
 		op->connecting = true;
 		return -EAGAIN;
 	}
-	return rc;
+	if (op->connecting)
+		return rc == -EISCONN ? 0 : rc;
+	/* A local listener whose queue is full cannot be waited for. */
+	return rc == -EAGAIN ? -ECONNREFUSED : rc;
 }
 
 /* Connections that died in the queue are nobody's concern. */
@@ -372,7 +396,9 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	}
 	op->state = WEFT__OP_WAITING;
 	take_sides(backend, entry, sides_of(op), (uintptr_t)op);
-	rc = rearm(backend, op->fd, entry, true);
+	rc = op->kind == WEFT__OP_ACCEPT ? weft__sys->set_nonblock(op->fd) : 0;
+	if (rc == 0)
+		rc = rearm(backend, op->fd, entry, true);
 	if (rc == 0) {
 		/* The edge of what is there already may have been used up. */
 		if (is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
@@ -440,36 +466,26 @@ weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	weft__backend_finish(backend, op, why);
 }
 
-/* What a poll op would be told now, or -EAGAIN. */
-static int64_t
-poll_now(const struct weft__op *op)
+bool
+weft__ready_remind(struct weft__backend *backend, struct weft__op *op)
 {
-	struct pollfd p = { .fd = op->fd };
+	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	p.events = (op->events & WEFT_READABLE ? POLLIN : 0)
-	           | (op->events & WEFT_WRITABLE ? POLLOUT : 0);
-	if (weft__sys->poll(&p, 1, 0) <= 0)
-		return -EAGAIN;
-	return weft__ready_of_poll(p.revents);
-}
-
-uint32_t
-weft__ready_of_poll(int revents)
-{
-	return (revents & POLLIN ? WEFT_READABLE : 0)
-	       | (revents & POLLOUT ? WEFT_WRITABLE : 0)
-	       | (revents & (POLLERR | POLLNVAL) ? WEFT_ERROR : 0)
-	       | (revents & POLLHUP ? WEFT_HUP : 0);
+	if (poll_now(op->fd, WEFT_READABLE) < 0)
+		return false;
+	weft__ready_note(backend, op->fd, entry->generation, WEFT_READABLE);
+	return true;
 }
 
 bool
 weft__ready_look(struct weft__backend *backend, struct weft__op *op)
 {
-	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
-	int64_t result = op->kind == WEFT__OP_POLL
-	                         ? poll_now(op)
-	                         : attempt(backend, entry, op);
+	int64_t result;
 
+	if (op->kind == WEFT__OP_POLL)
+		result = poll_now(op->fd, op->events);
+	else
+		result = weft__ready_attempt(backend, op);
 	if (result == -EAGAIN)
 		return false;
 	leave(backend, op);
@@ -710,6 +726,7 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 	uintptr_t who = (uintptr_t)watch | IS_WATCH;
 	uint32_t before = watch->flags, sides;
+	struct weft__fd old;
 	int rc = 0;
 
 	if (!entry)
@@ -719,22 +736,23 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 		if ((sides & mask_of(side)) && entry->side[side]
 		    && entry->side[side] != who)
 			return WEFT_EBUSY;
+	old = *entry;
 	leave_sides(backend, entry, who);
-	set_always(backend, entry, false);
 	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
 	               | (events & WATCH_EVENTS);
 	take_sides(backend, entry, sides, who);
 	if (events & BOTH)
 		rc = rearm(backend, fd, entry, true);
-	if (rc == -EPERM) { /* a file: nothing to wait for */
-		set_always(backend, entry, true);
-		return 0;
-	}
-	if (rc < 0) {
-		leave_sides(backend, entry, who);
+	if (rc < 0 && rc != -EPERM) { /* as if it had not been asked */
 		watch->flags = before;
+		leave_sides(backend, entry, who);
+		backend->fds.in_use += is_empty(entry) && !is_empty(&old);
+		*entry = old;
+		return rc;
 	}
-	return rc;
+	set_always(backend, entry,
+	           rc == -EPERM); /* a file: nothing to wait for */
+	return 0;
 }
 
 void

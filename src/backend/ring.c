@@ -116,8 +116,8 @@ unsubmitted(const struct weft__uring *ring)
 	return ring->sq_tail - load_acquire(ring->sq_head);
 }
 
-static int
-enable(struct weft__uring *ring)
+int
+weft__uring_enable(struct weft__uring *ring)
 {
 	int rc;
 
@@ -151,7 +151,7 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 	struct io_uring_getevents_arg arg = { .ts = (uint64_t)(uintptr_t)&ts };
 	bool timed, wait = timeout_ns != 0
 	                   && load_acquire(ring->cq_tail) == ring->cq_head;
-	int rc = enable(ring);
+	int rc = weft__uring_enable(ring);
 
 	if (rc < 0)
 		return rc;

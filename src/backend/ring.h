@@ -33,6 +33,9 @@ struct weft__uring {
 int  weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound);
 void weft__uring_close(struct weft__uring *ring);
 
+/* Let this thread, and no other from now on, enter it.  0 or -errno. */
+int weft__uring_enable(struct weft__uring *ring);
+
 /* A cleared entry to fill; hands over what there is if the ring is full.  NULL if
  * the kernel takes none. */
 struct io_uring_sqe *weft__uring_get(struct weft__uring *ring);

@@ -307,6 +307,13 @@ goes_on(const struct weft__op *op, int result)
 	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
 }
 
+/* Of those that can be tried without blocking. */
+static bool
+is_receive(const struct weft__op *op)
+{
+	return op->kind == WEFT__OP_RECV || op->kind == WEFT__OP_RECVMSG;
+}
+
 /* The last completion of `op`: true if there is a result to deliver. */
 static bool
 complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
@@ -318,10 +325,11 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		weft__ready_pause(backend, op);
 		return false;
 	}
-	if (asked && result == -ECANCELED) {
-		if (op->why == WEFT_ETIMEDOUT && op->kind != WEFT__OP_CONNECT)
+	if (asked && (result == -ECANCELED || result == -EINTR)) {
+		if (op->why == WEFT_ETIMEDOUT && is_receive(op))
 			result = weft__ready_attempt(backend, op); /* 2 */
-		if (result == -ECANCELED || result == -EAGAIN)
+		if (result == -ECANCELED || result == -EINTR
+		    || result == -EAGAIN)
 			result = op->why;
 	} else if (result == -ENOBUFS && op->kind == WEFT__OP_RECV_MULTI
 	           && !asked) {
@@ -425,8 +433,17 @@ static int
 uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
 	struct uring *u = uring_of(backend);
+	int rc = weft__uring_enable(&u->ring);
 
+	if (rc < 0)
+		return rc;
 	prepare(backend);
+	while (u->unsent.first) { /* more than the ring takes at a time */
+		rc = weft__uring_enter(&u->ring, 0);
+		if (rc < 0)
+			return rc;
+		push_unsent(backend);
+	}
 	if (timeout_ns == 0 && !weft__uring_has_work(&u->ring))
 		return 0;
 	return weft__uring_enter(&u->ring, timeout_ns);
@@ -443,7 +460,9 @@ uring_wake(struct weft__backend *backend)
 {
 	uint64_t one = 1;
 
-	(void)weft__sys->write(backend->wake_fd[0], &one, sizeof(one));
+	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one))
+	       == -EINTR)
+		;
 }
 
 /* The epoll for watches and poll ops is made when the first of them comes. */

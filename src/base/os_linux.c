@@ -123,11 +123,17 @@ cgroup_quota(int most)
 static int
 os_cpus(void)
 {
+	static weft__a32 known; /* one more than the count; looked up once */
+	uint32_t count = weft__load(&known, WEFT__RELAXED);
 	cpu_set_t set;
 
+	if (count > 0)
+		return (int)count - 1;
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return 1;
-	return cgroup_quota(CPU_COUNT(&set));
+	count = (uint32_t)cgroup_quota(CPU_COUNT(&set));
+	weft__store(&known, count + 1, WEFT__RELAXED);
+	return (int)count;
 }
 
 /* --- descriptors -------------------------------------------------------- */

@@ -32,21 +32,19 @@ count_fork(void)
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
 }
 
-/* What a process finds out once.  0, or -errno. */
+/* Ask for that once in a process.  0, or -errno. */
 static int
-prepare(bool *spins)
+watch_forks(void)
 {
 	static struct weft__lock lock;
-	static bool ready, can_spin;
+	static bool ready;
 	int rc = 0;
 
 	weft__lock_take(&lock);
 	if (!ready) {
 		rc = weft__sys->at_fork(count_fork);
-		can_spin = weft__sys->cpus() > 1;
 		ready = rc == 0;
 	}
-	*spins = can_spin;
 	weft__lock_give(&lock);
 	return rc;
 }
@@ -145,13 +143,12 @@ weft_loop_new(const weft_loop_opts *opts)
 {
 	static const weft_loop_opts defaults;
 	weft_loop *loop;
-	bool spins;
 
 	if (!opts)
 		opts = &defaults;
 	if (check_opts(opts) < 0)
 		return NULL;
-	loop = prepare(&spins) < 0 ? NULL : weft__alloc_zero(sizeof(*loop));
+	loop = watch_forks() < 0 ? NULL : weft__alloc_zero(sizeof(*loop));
 	if (!loop) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
 		return NULL;
@@ -166,7 +163,8 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);
-	loop->spin.allowed = spins && !(opts->flags & WEFT_LOOP_NO_SPIN);
+	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
+	                     && weft__sys->cpus() > 1;
 	return loop;
 }
 
@@ -302,7 +300,6 @@ run_to_end(weft_loop *loop)
 		weft__inbox_close(&loop->inbox);
 		weft__numbers_clear(loop);
 		weft__ops_end(loop);
-		weft__ops_tell(loop);
 	}
 	while (loop->ops > 0 || weft__loop_is_runnable(loop))
 		weft__turn(loop, WEFT_NEVER);

@@ -71,7 +71,6 @@ struct weft_loop {
 	struct weft__spin spin;
 	struct weft__backend backend;
 	struct weft__place resume;    /* when paused accepts are tried again */
-	struct weft__node_list told;  /* own kinds to be told that the loop stops */
 	weft_watch *ended;            /* watches to be told that they have ended */
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
@@ -194,7 +193,6 @@ void weft__op_expire(weft_loop *loop, struct weft__place *place);
 
 /* The loop stops: ask everything pending, and tell the owners of own kinds. */
 void weft__ops_end(weft_loop *loop);
-void weft__ops_tell(weft_loop *loop);
 
 /* End whoever waits on `fd`. */
 void weft__fd_evict(weft_loop *loop, int fd);

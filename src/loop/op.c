@@ -105,6 +105,19 @@ tell_owner(weft_loop *loop, struct weft__op *op, int why)
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
 
+/* Bytes that are there come first, by the usual way; then the end. */
+static void
+expire_multi(weft_loop *loop, struct weft__op *op)
+{
+	bool looked = op->connecting; /* no other use for it in this kind */
+
+	op->connecting = true;
+	if (looked || !weft__ready_remind(&loop->backend, op))
+		weft__op_ask(op, WEFT_ETIMEDOUT);
+	else
+		weft__assert(weft__wheel_add(&loop->wheel, &op->place, 0) == 0);
+}
+
 /* A deadline is there.  What has come by then is looked for once more. */
 void
 weft__op_expire(weft_loop *loop, struct weft__place *place)
@@ -120,13 +133,34 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 			finish(op, 0);
 		else if (op->kind == WEFT__OP_OWN)
 			tell_owner(loop, op, WEFT_ETIMEDOUT);
+		else if (op->kind == WEFT__OP_RECV_MULTI)
+			expire_multi(loop, op);
 		else if (!weft__ready_look(&loop->backend, op))
 			weft__op_ask(op, WEFT_ETIMEDOUT);
+		break;
+	case WEFT__OP_SENT:
+		/* What the kernel has finished by now is found before it is asked
+		 * to give up. */
+		(void)loop->backend.ops->wait(&loop->backend, 0);
+		weft__op_ask(op, WEFT_ETIMEDOUT);
 		break;
 	default:
 		weft__op_ask(op, WEFT_ETIMEDOUT);
 		break;
 	}
+}
+
+/* Tell the owner of an own kind that the loop stops. */
+static void
+tell_end(weft_loop *loop, struct weft__op *op)
+{
+	bool again = op->state == WEFT__OP_TOLD || is_told(op);
+
+	op->state = WEFT__OP_TOLD;
+	if (again)
+		return;
+	op->on_cancel((weft_op *)(void *)op, WEFT_ESHUTDOWN, op->cancel_arg);
+	weft__checkpoint(loop);
 }
 
 /* The loop stops: everything pending is to finish. */
@@ -148,30 +182,9 @@ weft__ops_end(weft_loop *loop)
 		if (op->kind == WEFT__OP_SLEEP && op->state == WEFT__OP_WAITING)
 			finish(op, WEFT_ESHUTDOWN);
 		else if (op->kind == WEFT__OP_OWN)
-			weft__node_append(&loop->told, op_node(op));
+			tell_end(loop, op);
 	}
 	weft__wheel_fini(&loop->wheel);
-}
-
-/* ... and the owners of own kinds are told. */
-void
-weft__ops_tell(weft_loop *loop)
-{
-	struct weft__node *node = loop->told.first;
-
-	loop->told = (struct weft__node_list){ 0 };
-	while (node) {
-		struct weft__op *op = weft__node_op(node);
-
-		node = node->next;
-		if (op->state == WEFT__OP_WAITING
-		    || op->state == WEFT__OP_ASKED) {
-			op->state = WEFT__OP_TOLD;
-			op->on_cancel((weft_op *)(void *)op, WEFT_ESHUTDOWN,
-			              op->cancel_arg);
-			weft__checkpoint(loop);
-		}
-	}
 }
 
 void
@@ -227,7 +240,7 @@ prepare(struct weft__op *op, int kind, int fd)
 		return rc;
 	if (op->pending)
 		return weft__misuse(WEFT_EBUSY, "op start: in flight");
-	if (weft__loop_is_stopping(op->loop))
+	if (weft__loop_is_stopping(op->loop) && kind != WEFT__OP_CLOSE)
 		return weft__fail(WEFT_ESHUTDOWN,
 		                  "op start: the loop is stopping");
 	op->kind = (uint8_t)kind;
@@ -444,6 +457,8 @@ weft_op_close(weft_op *public, int fd)
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_CLOSE, fd);
 
+	if (rc == WEFT_ESHUTDOWN) /* nobody is left to wait, and it is taken */
+		(void)weft__sys->close(fd);
 	if (rc < 0)
 		return rc;
 	rc = start(op, WEFT_NEVER);

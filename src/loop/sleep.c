@@ -168,8 +168,10 @@ weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 			spin_failed(spin);
 		}
 	}
-	/* Fails once stopping; whoever stops also wakes. */
-	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED))
+	/* Fails once stopping; whoever stops also wakes.  At the end it waits for
+	 * those who finish late. */
+	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED)
+	    && !loop->ending)
 		return;
 	if (loop->backend.fds.in_use > 0)
 		wait_in_backend(loop, deadline_ns);

@@ -140,9 +140,11 @@ plan_resume(weft_loop *loop)
 	if (!loop->backend.paused.first || loop->resume.block || loop->ending)
 		return;
 	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
-	/* Without memory even for that, the next turn tries again. */
-	(void)weft__wheel_add(&loop->wheel, &loop->resume,
-	                      weft__loop_time(loop) + RESUME_NS);
+	/* Without memory even for that, the next turn comes at once and tries. */
+	if (weft__wheel_add(&loop->wheel, &loop->resume,
+	                    weft__loop_time(loop) + RESUME_NS)
+	    < 0)
+		loop->woken = true;
 }
 
 /* What the kernel reported, and what was finished otherwise. */

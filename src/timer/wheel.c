@@ -510,6 +510,10 @@ weft__wheel_bound(struct weft_wheel *wheel)
 {
 	unsigned slot = first_slot(wheel);
 
+	if (wheel->count == 0) {
+		wheel->bound_ns = WEFT_NEVER;
+		wheel->bound_exact = true;
+	}
 	/* One look at the beginning of a long slot is cheaper than a search. */
 	if (!wheel->bound_exact
 	    && (slot == WEFT__WHEEL_SLOTS || !is_long(wheel->slot[slot]))) {

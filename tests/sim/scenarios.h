@@ -17,4 +17,29 @@ extern const struct sim_scenario *const sim_scenarios[]; /* ended by NULL */
 extern const struct sim_scenario sim_scenario_relay;
 extern const struct sim_scenario sim_scenario_echo;
 
+/* A loop and the threads around it. */
+extern const struct sim_scenario sim_scenario_posts;
+extern const struct sim_scenario sim_scenario_full;
+extern const struct sim_scenario sim_scenario_life;
+extern const struct sim_scenario sim_scenario_timers;
+extern const struct sim_scenario sim_scenario_numbers;
+extern const struct sim_scenario sim_scenario_tasks;
+
+/* Ops. */
+extern const struct sim_scenario sim_scenario_own;
+extern const struct sim_scenario sim_scenario_cancel;
+
+/* Descriptors. */
+extern const struct sim_scenario sim_scenario_fd_echo;
+extern const struct sim_scenario sim_scenario_fd_multi;
+extern const struct sim_scenario sim_scenario_fd_stop;
+extern const struct sim_scenario sim_scenario_fd_full;
+extern const struct sim_scenario sim_scenario_connect;
+extern const struct sim_scenario sim_scenario_reuse;
+extern const struct sim_scenario sim_scenario_watches;
+extern const struct sim_scenario sim_scenario_memory;
+
+/* Judges that fail on purpose; prints each, returns how many were not found. */
+int scenario_plants(void);
+
 #endif

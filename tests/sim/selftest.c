@@ -410,6 +410,8 @@ main(int argc, char **argv)
 		if (!plant->unwatched || !SIM_MEMORY_WATCHED)
 			find(plant);
 	crash_tells_its_seed();
+	must(scenario_plants() == 0);
+	pass("judges_of_scenarios_find_what_is_planted");
 	(void)printf("%d passed, 0 failed\n", passed);
 	return 0;
 }

@@ -1,0 +1,493 @@
+/* op_end_test.c - how ops on descriptors end: early, late, together, in masses.
+ *
+ * All of it is between sockets of this process, so what is ready when is chosen by
+ * the tests.  A turn with WEFT_NOW looks at descriptors once; where turns are counted
+ * they stand for time.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <unistd.h>
+#include "base/sys.h"
+#include "test.h"
+
+#define OK(call) CHECK_EQ(call, 0)
+
+enum kind {
+	SLEEP,
+	OWN,
+	POLL_IN,
+	POLL_OUT,
+	POLL_MULTI,
+	RECV,
+	RECV_MULTI,
+	RECVMSG,
+	ACCEPT,
+	ACCEPT_MULTI,
+	SEND,
+	SENDMSG,
+	CONNECT,
+	KINDS
+};
+
+/* An op that counts, notes its name and then does what it is told. */
+struct probe {
+	weft_op op;
+	int fd, results, ends;
+	int64_t result;
+	void (*act)(struct probe *probe);
+	struct probe *other;
+	char buf[16];
+	struct iovec iov;
+	struct msghdr msg;
+	struct sockaddr_in addr;
+};
+
+static void
+on_done(weft_op *op, int64_t result, void *arg)
+{
+	struct probe *p = arg;
+
+	CHECK(op == &p->op);
+	CHECK_EQ(op->result, result);
+	CHECK_EQ(op->pending, op->more);
+	p->results++;
+	p->ends += !op->more;
+	p->result = result;
+	if (p->act)
+		p->act(p);
+}
+
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	(void)arg;
+	OK(weft_op_finish(op, why));
+}
+
+static int
+start_msg(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
+{
+	p->iov = (struct iovec){ p->buf, sizeof(p->buf) };
+	p->msg = (struct msghdr){ .msg_iov = &p->iov, .msg_iovlen = 1 };
+	if (kind == RECVMSG)
+		return weft_op_recvmsg(&p->op, fd, &p->msg, 0, deadline_ns);
+	return weft_op_sendmsg(&p->op, fd, &p->msg, 0, deadline_ns);
+}
+
+static int
+try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
+{
+	weft_op *op = &p->op;
+
+	switch (kind) {
+	case SLEEP:
+		return weft_op_sleep(op, deadline_ns);
+	case OWN:
+		return weft_op_begin(op, on_cancel, p, deadline_ns);
+	case POLL_IN:
+		return weft_op_poll(op, fd, WEFT_READABLE, deadline_ns);
+	case POLL_OUT:
+		return weft_op_poll(op, fd, WEFT_WRITABLE, deadline_ns);
+	case POLL_MULTI:
+		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI,
+		                    deadline_ns);
+	case RECV:
+		return weft_op_recv(op, fd, p->buf, sizeof(p->buf), 0,
+		                    deadline_ns);
+	case RECV_MULTI:
+		return weft_op_recv_multi(op, fd, deadline_ns);
+	case ACCEPT:
+	case ACCEPT_MULTI:
+		return weft_op_accept(op, fd, kind == ACCEPT ? 0 : WEFT_MULTI,
+		                      deadline_ns);
+	case SEND:
+		return weft_op_send(op, fd, p->buf, sizeof(p->buf), 0,
+		                    deadline_ns);
+	case CONNECT:
+		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr,
+		                       sizeof(p->addr), deadline_ns);
+	default:
+		return start_msg(p, kind, fd, deadline_ns);
+	}
+}
+
+static void
+start(weft_loop *loop, struct probe *p, enum kind kind, int fd)
+{
+	OK(weft_op_init(&p->op, loop, on_done, p));
+	p->fd = fd;
+	OK(try_start(p, kind, fd, WEFT_NEVER));
+}
+
+static weft_loop *
+make(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK(loop != NULL);
+	return loop;
+}
+
+static void
+turn(weft_loop *loop)
+{
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+}
+
+/* It has had its last result, and that was `result`. */
+#define CHECK_ENDED(p, want)                 \
+	do {                                 \
+		CHECK(!(p)->op.pending);     \
+		CHECK_EQ((p)->ends, 1);      \
+		CHECK_EQ((p)->result, want); \
+	} while (0)
+
+/* --- sockets ------------------------------------------------------------ */
+
+struct pair {
+	int fd, peer;
+};
+
+static struct pair
+make_pair(void)
+{
+	int fds[2];
+
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	return (struct pair){ fds[0], fds[1] };
+}
+
+static void
+close_pair(struct pair pair)
+{
+	OK(close(pair.fd));
+	OK(close(pair.peer));
+}
+
+static void
+put(int fd, const char *text)
+{
+	size_t size = strlen(text);
+
+	CHECK_EQ(send(fd, text, size, MSG_DONTWAIT), size);
+}
+
+/* Send until no more fits. */
+static void
+fill(int fd)
+{
+	static const char zeros[4096];
+
+	while (send(fd, zeros, sizeof(zeros), MSG_DONTWAIT) > 0)
+		;
+}
+
+static int64_t
+drain(int fd)
+{
+	char buf[4096];
+	ssize_t size;
+	int64_t all = 0;
+
+	while ((size = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		all += size;
+	return all;
+}
+
+static int
+make_listener(int backlog, struct sockaddr_in *addr)
+{
+	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(*addr);
+
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
+	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	OK(bind(fd, (struct sockaddr *)addr, size));
+	OK(listen(fd, backlog));
+	OK(getsockname(fd, (struct sockaddr *)addr, &size));
+	return fd;
+}
+
+static int
+make_client(const struct sockaddr_in *addr)
+{
+	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	(void)connect(fd, (const struct sockaddr *)addr, sizeof(*addr));
+	return fd;
+}
+
+/* A listener that answers nobody any more, and who has filled its queue. */
+struct mute {
+	int fd, clients[3];
+	struct sockaddr_in addr;
+};
+
+static void
+make_mute(struct mute *mute)
+{
+	mute->fd = make_listener(0, &mute->addr);
+	for (int i = 0; i < 3; i++)
+		mute->clients[i] = make_client(&mute->addr);
+}
+
+static void
+close_mute(struct mute *mute)
+{
+	for (int i = 0; i < 3; i++)
+		OK(close(mute->clients[i]));
+	OK(close(mute->fd));
+}
+
+/* --- one batch ---------------------------------------------------------- */
+
+static struct pair fresh;
+static struct probe closer, heir;
+static bool unannounced;
+
+/* End the other one, which is ready too, and let its number have a new owner. */
+static void
+replace_other(struct probe *p)
+{
+	struct probe *other = p->other;
+
+	p->act = other->act = NULL;
+	if (unannounced) {
+		weft_op_cancel(&other->op);
+		OK(close(other->fd));
+	} else {
+		OK(weft_op_init(&closer.op, NULL, on_done, &closer));
+		OK(weft_op_close(&closer.op, other->fd));
+	}
+	fresh = make_pair();
+	start(NULL, &heir, POLL_IN, fresh.fd);
+}
+
+TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
+{
+	for (int round = 0; round < 3; round++) {
+		weft_loop *loop = make();
+		struct pair a = make_pair(), b = make_pair();
+		struct probe p = { 0 }, q = { 0 };
+
+		unannounced = round == 2;
+		p.other = &q;
+		q.other = &p;
+		p.act = q.act = replace_other;
+		closer = heir = (struct probe){ 0 };
+		start(loop, &p, round > 0 ? POLL_IN : RECV, a.fd);
+		start(loop, &q, round > 0 ? POLL_IN : RECV, b.fd);
+		turn(loop);
+		put(a.peer, "x");
+		put(b.peer, "x");
+		for (int i = 0; i < 4; i++)
+			turn(loop);
+		CHECK_EQ(p.ends, 1);
+		CHECK_EQ(q.ends, 1);
+		CHECK_EQ(heir.results, 0);
+		put(fresh.peer, "y");
+		OK(weft_loop_run(loop));
+		CHECK_ENDED(&heir, WEFT_READABLE);
+		close_pair(fresh);
+		OK(close(a.peer));
+		OK(close(b.peer));
+		OK(close(fcntl(a.fd, F_GETFD) < 0 ? b.fd : a.fd));
+		OK(weft_loop_free(loop));
+	}
+}
+
+static void
+cancel_other(struct probe *p)
+{
+	weft_op_cancel(&p->other->op);
+}
+
+TEST(a_receive_cancelled_while_ready_tells_its_bytes_or_leaves_them)
+{
+	weft_loop *loop = make();
+	struct pair a = make_pair(), b = make_pair();
+	struct probe p = { .act = cancel_other }, q = { .act = cancel_other };
+
+	p.other = &q;
+	q.other = &p;
+	start(loop, &p, RECV, a.fd);
+	start(loop, &q, RECV, b.fd);
+	turn(loop);
+	put(a.peer, "x");
+	put(b.peer, "x");
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.ends + q.ends, 2);
+	CHECK(p.result == 1 || q.result == 1);
+	CHECK_EQ(drain(a.fd), p.result == 1 ? 0 : 1);
+	CHECK_EQ(drain(b.fd), q.result == 1 ? 0 : 1);
+	close_pair(a);
+	close_pair(b);
+	OK(weft_loop_free(loop));
+}
+
+/* --- deadlines ---------------------------------------------------------- */
+
+static char gathered[64];
+static size_t gathered_size;
+
+static void
+gather(struct probe *p)
+{
+	if (p->result <= 0)
+		return;
+	CHECK(gathered_size + (size_t)p->result <= sizeof(gathered));
+	memcpy(gathered + gathered_size, weft_op_data(&p->op),
+	       (size_t)p->result);
+	gathered_size += (size_t)p->result;
+}
+
+TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
+{
+	static const int kinds[] = { POLL_IN, POLL_OUT, RECV,
+		                     RECVMSG, SEND,     SENDMSG };
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 12; i++) {
+		struct pair pair = make_pair();
+		struct probe p = { 0 };
+		uint64_t deadline = i < 6 ? WEFT_NOW : weft_in(50 * WEFT_US);
+
+		put(pair.peer, "abc");
+		OK(weft_op_init(&p.op, loop, on_done, &p));
+		OK(try_start(&p, kinds[i % 6], pair.fd, deadline));
+		while (weft_now() < deadline)
+			;
+		OK(weft_loop_run(loop));
+		CHECK_EQ(p.ends, 1);
+		CHECK(p.result > 0);
+		close_pair(pair);
+	}
+	OK(weft_loop_free(loop));
+}
+
+TEST(bytes_that_came_before_the_deadline_are_told_as_those_of_their_op)
+{
+	weft_loop *loop = make();
+	struct pair a = make_pair(), b = make_pair();
+	struct probe p = { .act = gather }, q = { .act = gather };
+	uint64_t deadline = weft_in(WEFT_MS);
+
+	gathered_size = 0;
+	OK(weft_op_init(&p.op, loop, on_done, &p));
+	OK(weft_op_init(&q.op, loop, on_done, &q));
+	OK(try_start(&p, RECV_MULTI, a.fd, deadline));
+	OK(try_start(&q, RECV_MULTI, b.fd, deadline));
+	turn(loop);
+	put(a.peer, "a");
+	put(b.peer, "b");
+	while (weft_now() < deadline)
+		;
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.ends + q.ends, 2);
+	CHECK_EQ(gathered_size, 2);
+	CHECK_EQ(gathered[0] + gathered[1], 'a' + 'b');
+	close_pair(a);
+	close_pair(b);
+	OK(weft_loop_free(loop));
+}
+
+TEST(what_cannot_be_done_at_once_times_out_and_not_early)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct mute mute;
+
+	make_mute(&mute);
+	fill(pair.fd);
+	for (int kind = POLL_IN; kind < KINDS; kind++) {
+		int fd = kind == CONNECT
+		                 ? weft__sys->socket(AF_INET, SOCK_STREAM, 0)
+		                 : pair.fd;
+		bool accepts = kind == ACCEPT || kind == ACCEPT_MULTI;
+		uint64_t deadline = kind % 2 ? WEFT_NOW : weft_in(WEFT_MS);
+		struct probe p = { .addr = mute.addr };
+		struct sockaddr_in addr;
+
+		if (accepts)
+			fd = make_listener(1, &addr);
+		OK(weft_op_init(&p.op, loop, on_done, &p));
+		OK(try_start(&p, kind, fd, deadline));
+		OK(weft_loop_run(loop));
+		CHECK_ENDED(&p, WEFT_ETIMEDOUT);
+		CHECK(weft_now() >= deadline);
+		if (fd != pair.fd)
+			OK(close(fd));
+	}
+	close_mute(&mute);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+/* --- stopping and living ------------------------------------------------ */
+
+static void
+stop_loop(void *arg)
+{
+	weft_loop_stop(arg);
+}
+
+TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
+{
+	for (int stops = 0; stops < 2; stops++) {
+		weft_loop *loop = make();
+		static struct probe probes[KINDS];
+		struct pair pairs[KINDS];
+		struct mute mute;
+
+		make_mute(&mute);
+		memset(probes, 0, sizeof(probes));
+		for (int i = 0; i < KINDS; i++) {
+			pairs[i] = make_pair();
+			probes[i].addr = mute.addr;
+			fill(pairs[i].fd);
+			if (i >= ACCEPT && i != SEND && i != SENDMSG) {
+				OK(close(pairs[i].fd));
+				pairs[i].fd =
+					i == CONNECT
+						? weft__sys->socket(
+							AF_INET, SOCK_STREAM, 0)
+						: make_listener(
+							1, &probes[i].addr);
+			}
+			start(loop, &probes[i], i, pairs[i].fd);
+			weft_op_set_background(&probes[i].op, i % 2);
+		}
+		turn(loop);
+		if (stops)
+			OK(weft_loop_post(loop, stop_loop, loop));
+		for (int i = 0; !stops && i < KINDS; i++)
+			weft_op_cancel(&probes[i].op);
+		while (weft_loop_run_once(loop, WEFT_NOW) == 1)
+			;
+		for (int i = 0; i < KINDS; i++) {
+			CHECK_ENDED(&probes[i],
+			            stops ? WEFT_ESHUTDOWN : WEFT_ECANCELED);
+			close_pair(pairs[i]);
+		}
+		close_mute(&mute);
+		OK(weft_loop_free(loop));
+	}
+}
+
+TEST(background_ops_on_descriptors_do_not_keep_a_run_going)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { 0 };
+
+	start(loop, &p, RECV, pair.fd);
+	weft_op_set_background(&p.op, true);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.results, 0);
+	put(pair.peer, "x");
+	turn(loop);
+	CHECK_ENDED(&p, 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}

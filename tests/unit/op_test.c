@@ -1,0 +1,598 @@
+/* op_test.c - ops as such: how they start, wait, are asked to end, and end once.
+ *
+ * Every probe counts its results and checks what must hold whenever one comes; so a
+ * result too many fails a test, and one too few makes it hang or miss a count.  What
+ * ops do with descriptors is in op_fd_test.c.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include "base/atomic.h"
+#include "test.h"
+
+#define HOUR     (3600 * WEFT_S)
+#define OK(call) CHECK_EQ(call, 0)
+
+static char trace[64];
+
+static void
+note(char name)
+{
+	size_t used = strlen(trace);
+
+	if (!name)
+		return;
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = name;
+	trace[used + 1] = '\0';
+}
+
+/* An op that counts, notes its name and then does what it is told. */
+struct probe {
+	weft_op op;
+	char name;
+	int results, ends, asked, why;
+	int64_t result;
+	uint64_t not_before_ns;
+	void (*act)(struct probe *probe);
+	struct probe *other;
+	bool lazy; /* leaves it to others to finish, when asked to */
+};
+
+static void
+on_done(weft_op *op, int64_t result, void *arg)
+{
+	struct probe *p = arg;
+
+	CHECK(op == &p->op);
+	CHECK(weft_loop_current() == op->loop);
+	CHECK_EQ(op->result, result);
+	CHECK_EQ(op->pending, op->more);
+	CHECK(weft_now() >= p->not_before_ns);
+	p->results++;
+	p->ends += !op->more;
+	p->result = result;
+	note(p->name);
+	if (p->act)
+		p->act(p);
+}
+
+/* For own kinds: who is asked notes that in capitals, and does as asked. */
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	struct probe *p = arg;
+
+	CHECK(op == &p->op);
+	CHECK(op->pending);
+	p->asked++;
+	p->why = why;
+	note(p->name ? (char)(p->name - 'a' + 'A') : 0);
+	if (!p->lazy)
+		OK(weft_op_finish(op, why));
+}
+
+static weft_loop *
+make(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK(loop != NULL);
+	trace[0] = '\0';
+	return loop;
+}
+
+static void
+init(weft_loop *loop, struct probe *p)
+{
+	OK(weft_op_init(&p->op, loop, on_done, p));
+	CHECK(!p->op.pending);
+}
+
+static void
+start_sleep(weft_loop *loop, struct probe *p, uint64_t deadline_ns)
+{
+	init(loop, p);
+	OK(weft_op_sleep(&p->op, deadline_ns));
+	CHECK(p->op.pending);
+}
+
+static void
+begin(weft_loop *loop, struct probe *p, uint64_t deadline_ns)
+{
+	init(loop, p);
+	OK(weft_op_begin(&p->op, on_cancel, p, deadline_ns));
+	CHECK(p->op.pending);
+}
+
+static void
+turn(weft_loop *loop)
+{
+	(void)weft_loop_run_once(loop, WEFT_NOW);
+}
+
+/* It has had its one result, and that was `result`. */
+#define CHECK_ENDED(p, want)                 \
+	do {                                 \
+		CHECK(!(p)->op.pending);     \
+		CHECK_EQ((p)->ends, 1);      \
+		CHECK_EQ((p)->result, want); \
+	} while (0)
+
+/* --- sleeping ----------------------------------------------------------- */
+
+TEST(a_sleep_finishes_with_0_once_and_not_before_its_deadline)
+{
+	weft_loop *loop = make();
+	struct probe p = { .not_before_ns = weft_in(2 * WEFT_MS) };
+
+	start_sleep(loop, &p, p.not_before_ns);
+	CHECK_EQ(p.results, 0);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 0);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.results, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(sleeps_finish_in_order_of_deadline_then_of_start)
+{
+	weft_loop *loop = make();
+	struct probe p[6] = {
+		{ .name = 'a' }, { .name = 'b' }, { .name = 'c' },
+		{ .name = 'd' }, { .name = 'e' }, { .name = 'f' }
+	};
+	uint64_t now = weft_now();
+
+	start_sleep(loop, &p[4], now + 2 * WEFT_MS);
+	start_sleep(loop, &p[1], now - 20);
+	start_sleep(loop, &p[3], now + WEFT_MS);
+	start_sleep(loop, &p[2], now - 20);
+	start_sleep(loop, &p[0], WEFT_NOW);
+	start_sleep(loop, &p[5], now + 2 * WEFT_MS);
+	CHECK_STR(trace, "");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "abcdef");
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_sleep_without_a_deadline_ends_when_it_is_cancelled)
+{
+	weft_loop *loop = make();
+	struct probe p = { 0 };
+
+	start_sleep(loop, &p, WEFT_NEVER);
+	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(p.results, 0);
+	weft_op_cancel(&p.op);
+	CHECK(p.op.pending); /* until its callback */
+	CHECK_EQ(p.results, 0);
+	CHECK_MISUSE(weft_op_sleep(&p.op, WEFT_NOW), WEFT_EBUSY);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, WEFT_ECANCELED);
+	OK(weft_loop_free(loop));
+}
+
+static int again_left;
+
+static void
+sleep_again(struct probe *p)
+{
+	if (again_left-- > 0)
+		OK(weft_op_sleep(&p->op, WEFT_NOW));
+	else
+		free(p);
+}
+
+TEST(an_op_may_be_started_anew_or_freed_by_its_own_callback)
+{
+	weft_loop *loop = make();
+	struct probe *p = calloc(1, sizeof(*p));
+
+	again_left = 1000;
+	p->act = sleep_again;
+	start_sleep(loop, p, WEFT_NOW);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(again_left, -1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(however_many_ops_end_at_once_each_ends_once)
+{
+	enum { COUNT = 5000 };
+	static struct probe probes[COUNT];
+	weft_loop *loop = make();
+
+	for (int i = 0; i < COUNT; i++)
+		start_sleep(loop, &probes[i], WEFT_NEVER);
+	for (int i = 0; i < COUNT; i++)
+		weft_op_cancel(&probes[i].op);
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < COUNT; i++)
+		CHECK_ENDED(&probes[i], WEFT_ECANCELED);
+	OK(weft_loop_free(loop));
+}
+
+/* --- own kinds ---------------------------------------------------------- */
+
+TEST(finishing_queues_the_callback_and_does_not_make_it)
+{
+	weft_loop *loop = make();
+	struct probe p = { 0 };
+
+	begin(loop, &p, WEFT_NEVER);
+	OK(weft_op_finish(&p.op, INT64_C(0x123456789abcdef)));
+	CHECK_EQ(p.results, 0);
+	CHECK(p.op.pending);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, INT64_C(0x123456789abcdef));
+	CHECK_EQ(p.asked, 0);
+	OK(weft_loop_free(loop));
+}
+
+TEST(finishing_twice_is_refused_and_changes_nothing)
+{
+	weft_loop *loop = make();
+	struct probe p = { 0 };
+
+	for (int round = 0; round < 2; round++) {
+		begin(loop, &p, weft_in(HOUR));
+		OK(weft_op_finish(&p.op, 7));
+		CHECK_EQ(weft_op_finish(&p.op, 8), WEFT_EALREADY);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(p.result, 7);
+		CHECK_EQ(p.ends, round + 1);
+		CHECK_EQ(weft_op_finish(&p.op, 9), WEFT_EALREADY);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(p.results, round + 1);
+	}
+	OK(weft_loop_free(loop));
+}
+
+static void
+finish_other(struct probe *p)
+{
+	OK(weft_op_finish(&p->other->op, 5));
+	CHECK_EQ(p->other->results, 0);
+}
+
+static void
+finish_from_post(void *arg)
+{
+	OK(weft_op_finish(arg, 6));
+}
+
+TEST(a_callback_may_finish_another_op_which_ends_after_it)
+{
+	weft_loop *loop = make();
+	struct probe b = { .name = 'b' }, c = { 0 };
+	struct probe a = { .name = 'a', .act = finish_other, .other = &b };
+
+	begin(loop, &b, WEFT_NEVER);
+	start_sleep(loop, &a, WEFT_NOW);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ab");
+	CHECK_ENDED(&b, 5);
+	begin(loop, &c, WEFT_NEVER);
+	OK(weft_loop_post(loop, finish_from_post, &c.op));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&c, 6);
+	OK(weft_loop_free(loop));
+}
+
+#define THREADS 3
+#define OWN     2000
+
+static struct probe own[OWN];
+static weft__a32 slept;
+
+static void *
+finish_all(void *arg)
+{
+	weft_loop *loop = arg;
+	int64_t won = 0;
+
+	while (!weft__load(&slept, WEFT__RELAXED)
+	       && weft_loop_state(loop) != WEFT_SLEEPING)
+		sched_yield(); /* so the first one has to wake it */
+	weft__store(&slept, 1, WEFT__RELAXED);
+	for (int i = 0; i < OWN; i++)
+		won += weft_op_finish(&own[i].op, i) == 0;
+	return (void *)(intptr_t)won;
+}
+
+TEST(of_many_threads_that_finish_an_op_one_does_and_its_loop_wakes)
+{
+	weft_loop *loop = make();
+	pthread_t threads[THREADS];
+	int64_t won = 0;
+	void *part;
+
+	for (int i = 0; i < OWN; i++)
+		begin(loop, &own[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
+	for (int i = 0; i < THREADS; i++)
+		OK(pthread_create(&threads[i], NULL, finish_all, loop));
+	while (weft_loop_run_once(loop, WEFT_NEVER) == 1)
+		;
+	for (int i = 0; i < THREADS; i++) {
+		OK(pthread_join(threads[i], &part));
+		won += (intptr_t)part;
+	}
+	CHECK_EQ(won, OWN);
+	for (int i = 0; i < OWN; i++)
+		CHECK_ENDED(&own[i], i);
+	OK(weft_loop_free(loop));
+}
+
+TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
+{
+	weft_loop *loop = make();
+	struct probe p = { .lazy = true };
+
+	begin(loop, &p, WEFT_NEVER);
+	weft_op_cancel(&p.op);
+	weft_op_cancel(&p.op);
+	turn(loop);
+	turn(loop);
+	CHECK_EQ(p.asked, 1);
+	CHECK_EQ(p.why, WEFT_ECANCELED);
+	CHECK_EQ(p.results, 0);
+	CHECK(p.op.pending);
+	weft_op_cancel(&p.op); /* asking twice is asking once */
+	turn(loop);
+	CHECK_EQ(p.asked, 1);
+	OK(weft_op_finish(&p.op, 42));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 42);
+	OK(weft_loop_free(loop));
+}
+
+TEST(an_own_kind_is_asked_at_its_deadline_once_and_not_before)
+{
+	weft_loop *loop = make();
+	struct probe p = { .lazy = true, .not_before_ns = weft_in(WEFT_MS) };
+
+	begin(loop, &p, p.not_before_ns);
+	while (p.asked == 0)
+		(void)weft_loop_run_once(loop, p.not_before_ns);
+	CHECK(weft_now() >= p.not_before_ns);
+	CHECK_EQ(p.why, WEFT_ETIMEDOUT);
+	weft_op_cancel(&p.op);
+	turn(loop);
+	CHECK_EQ(p.asked, 1);
+	OK(weft_op_finish(&p.op, p.why));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, WEFT_ETIMEDOUT);
+	OK(weft_loop_free(loop));
+}
+
+TEST(who_has_finished_is_not_asked_any_more_and_its_value_stands)
+{
+	weft_loop *loop = make();
+	struct probe p[3] = { { .name = 0 } };
+
+	begin(loop, &p[0], WEFT_NEVER); /* finished, then cancelled */
+	OK(weft_op_finish(&p[0].op, 1));
+	weft_op_cancel(&p[0].op);
+	begin(loop, &p[1], WEFT_NOW); /* finished by its deadline */
+	OK(weft_op_finish(&p[1].op, 2));
+	begin(loop, &p[2], WEFT_NEVER); /* cancelled, then finished */
+	weft_op_cancel(&p[2].op);
+	OK(weft_op_finish(&p[2].op, 3));
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < 3; i++) {
+		CHECK_ENDED(&p[i], i + 1);
+		CHECK_EQ(p[i].asked, 0);
+	}
+	OK(weft_loop_free(loop));
+}
+
+/* --- cancelling --------------------------------------------------------- */
+
+static void
+cancel_self(struct probe *p)
+{
+	weft_op_cancel(&p->op);
+}
+
+static void
+cancel_other(struct probe *p)
+{
+	weft_op_cancel(&p->other->op);
+}
+
+TEST(cancelling_what_is_not_pending_does_nothing)
+{
+	weft_loop *loop = make();
+	struct probe p = { .act = cancel_self };
+
+	init(loop, &p);
+	weft_op_cancel(&p.op);
+	turn(loop);
+	CHECK_EQ(p.results, 0);
+	start_sleep(loop, &p,
+	            WEFT_NOW); /* and cancels itself when it is over */
+	OK(weft_loop_run(loop));
+	weft_op_cancel(&p.op);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 0);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_sibling_cancelled_by_a_callback_ends_once_and_soon)
+{
+	weft_loop *loop = make();
+	struct probe far = { .name = 'f' }, due = { .name = 'd' };
+	struct probe a = { .name = 'a', .act = cancel_other, .other = &far };
+	struct probe b = { .name = 'b', .act = cancel_other, .other = &due };
+
+	start_sleep(loop, &far, weft_in(HOUR));
+	start_sleep(loop, &a, WEFT_NOW);
+	start_sleep(loop, &b, WEFT_NOW);
+	start_sleep(loop, &due, WEFT_NOW); /* ready in the same batch */
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&far, WEFT_ECANCELED);
+	CHECK_EQ(due.ends, 1);
+	CHECK(due.result == 0 || due.result == WEFT_ECANCELED);
+	CHECK_EQ(a.ends + b.ends, 2);
+	OK(weft_loop_free(loop));
+}
+
+/* --- living ------------------------------------------------------------- */
+
+TEST(background_ops_do_not_keep_a_run_going_and_still_finish)
+{
+	weft_loop *loop = make();
+	struct probe a = { 0 }, b = { 0 }, own_kind = { 0 };
+
+	start_sleep(loop, &a, weft_in(HOUR));
+	begin(loop, &own_kind, WEFT_NEVER);
+	weft_op_set_background(&a.op, true);
+	weft_op_set_background(&own_kind.op, true);
+	weft_op_set_background(&own_kind.op, true);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	init(loop, &b);
+	weft_op_set_background(&b.op, true);
+	weft_op_set_background(&b.op, false); /* any time */
+	OK(weft_op_sleep(&b.op, WEFT_NOW));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(b.ends, 1);
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* there are ops */
+	weft_op_set_background(&a.op, false);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	weft_op_cancel(&a.op);
+	weft_op_cancel(&own_kind.op);
+	while (a.ends + own_kind.ends < 2)
+		turn(loop);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	OK(weft_loop_free(loop));
+}
+
+static void
+stop_loop(struct probe *p)
+{
+	struct probe late = { 0 };
+
+	weft_loop_stop(p->op.loop);
+	init(p->op.loop, &late);
+	CHECK_EQ(weft_op_sleep(&late.op, WEFT_NOW), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_op_begin(&late.op, on_cancel, &late, WEFT_NEVER),
+	         WEFT_ESHUTDOWN);
+}
+
+TEST(a_loop_that_stops_ends_every_op_once)
+{
+	weft_loop *loop = make();
+	struct probe s[4] = { { .name = 0 } }, o[4] = { { .name = 0 } };
+	struct probe stopper = { .act = stop_loop };
+
+	for (int i = 0; i < 4; i++) {
+		start_sleep(loop, &s[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
+		begin(loop, &o[i], i % 2 ? weft_in(HOUR) : WEFT_NEVER);
+	}
+	weft_op_set_background(&s[3].op, true);
+	weft_op_set_background(&o[3].op, true);
+	weft_op_cancel(&s[2].op);
+	weft_op_cancel(&o[2].op);
+	OK(weft_op_finish(&o[1].op, 11));
+	start_sleep(loop, &stopper, WEFT_NOW);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	for (int i = 0; i < 4; i++) {
+		bool cancelled = i == 2;
+
+		CHECK_ENDED(&s[i], cancelled ? WEFT_ECANCELED : WEFT_ESHUTDOWN);
+		CHECK_EQ(o[i].ends, 1);
+		CHECK_EQ(o[i].asked, i != 1);
+		CHECK_EQ(o[i].result, i == 1 ? 11 : o[i].why);
+	}
+	CHECK_EQ(o[0].why, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+}
+
+static void *
+finish_late(void *arg)
+{
+	struct probe *p = arg;
+
+	while (weft_loop_state(p->op.loop) != WEFT_STOPPING)
+		sched_yield();
+	OK(weft_op_finish(&p->op, 12));
+	return NULL;
+}
+
+TEST(a_loop_that_stops_waits_for_whoever_finishes_late_on_another_thread)
+{
+	weft_loop *loop = make();
+	struct probe p = { .lazy = true };
+	pthread_t thread;
+
+	begin(loop, &p, WEFT_NEVER);
+	OK(weft_loop_start(loop));
+	OK(pthread_create(&thread, NULL, finish_late, &p));
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(pthread_join(thread, NULL));
+	CHECK_ENDED(&p, 12);
+	OK(weft_loop_free(loop));
+}
+
+TEST(an_idle_loop_with_ops_ends_them_when_it_is_stopped_and_run)
+{
+	weft_loop *loop = make();
+	struct probe s = { 0 }, o = { 0 };
+
+	start_sleep(loop, &s, weft_in(HOUR));
+	begin(loop, &o, WEFT_NEVER);
+	weft_loop_stop(loop);
+	if (weft_loop_state(loop) != WEFT_STOPPED)
+		OK(weft_loop_run(loop));
+	CHECK_ENDED(&s, WEFT_ESHUTDOWN);
+	CHECK_ENDED(&o, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+static void *
+start_elsewhere(void *arg)
+{
+	struct probe *p = arg;
+
+	CHECK_MISUSE(weft_op_sleep(&p->op, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_op_begin(&p->op, on_cancel, p, WEFT_NOW), WEFT_EXDEV);
+	return NULL;
+}
+
+static void
+start_on_thread(struct probe *p)
+{
+	pthread_t thread;
+
+	OK(pthread_create(&thread, NULL, start_elsewhere, p->other));
+	OK(pthread_join(thread, NULL));
+}
+
+TEST(ops_that_make_no_sense_are_misuse)
+{
+	weft_loop *loop = make();
+	struct probe p = { 0 }, raw = { 0 };
+	struct probe host = { .act = start_on_thread, .other = &p };
+
+	CHECK_MISUSE(weft_op_init(NULL, loop, on_done, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_init(&p.op, loop, NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_init(&p.op, NULL, on_done, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_sleep(NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_sleep(&raw.op, WEFT_NOW), WEFT_EINVAL);
+	init(loop, &p);
+	CHECK_MISUSE(weft_op_begin(&p.op, NULL, NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_finish(NULL, 0), WEFT_EINVAL);
+	start_sleep(loop, &host, WEFT_NOW);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.results, 0);
+	OK(weft_op_sleep(&p.op, WEFT_NOW));
+	CHECK_MISUSE(weft_op_begin(&p.op, on_cancel, &p, WEFT_NOW), WEFT_EBUSY);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 0);
+	OK(weft_loop_free(loop));
+}

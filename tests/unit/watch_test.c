@@ -1,0 +1,562 @@
+/* watch_test.c - watches: what they tell, when they are silent, how they end.
+ *
+ * A turn with WEFT_NOW looks at descriptors once, so where nothing must happen a few
+ * turns stand for "never", and where something must happen soon, for "soon".
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "test.h"
+
+#define OK(call) CHECK_EQ(call, 0)
+#define BOTH     (WEFT_READABLE | WEFT_WRITABLE)
+
+/* A watch that counts, and then does what it is told. */
+struct probe {
+	weft_watch watch;
+	int calls, ends;
+	int what; /* the last readiness */
+	void (*act)(struct probe *probe);
+	struct probe *other;
+	int fd;
+};
+
+static void
+on_ready(weft_watch *watch, int what, void *arg)
+{
+	struct probe *p = arg;
+
+	CHECK(watch == &p->watch);
+	CHECK(weft_loop_current() == watch->loop);
+	CHECK_EQ(watch->id, p->fd);
+	if (what < 0) {
+		CHECK_EQ(what, WEFT_ESHUTDOWN);
+		CHECK_EQ(weft_watch_stop(watch), 0);
+		p->ends++;
+	} else {
+		CHECK(what > 0);
+		CHECK_EQ(p->ends, 0);
+		p->calls++;
+		p->what = what;
+	}
+	if (p->act)
+		p->act(p);
+}
+
+static weft_loop *
+make(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK(loop != NULL);
+	return loop;
+}
+
+static void
+watch(weft_loop *loop, struct probe *p, int fd, uint32_t events)
+{
+	p->fd = fd;
+	OK(weft_watch_start(loop, &p->watch, fd, events, on_ready, p));
+}
+
+static void
+turns(weft_loop *loop, int count)
+{
+	while (count-- > 0)
+		(void)weft_loop_run_once(loop, WEFT_NOW);
+}
+
+struct pair {
+	int fd, peer;
+};
+
+static struct pair
+make_pair(void)
+{
+	int fds[2];
+
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	return (struct pair){ fds[0], fds[1] };
+}
+
+static void
+close_pair(struct pair pair)
+{
+	OK(close(pair.fd));
+	OK(close(pair.peer));
+}
+
+static void
+put(int fd)
+{
+	CHECK_EQ(send(fd, "x", 1, MSG_DONTWAIT), 1);
+}
+
+static void
+take(int fd)
+{
+	char byte;
+
+	CHECK_EQ(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
+}
+
+/* --- readiness ---------------------------------------------------------- */
+
+TEST(a_watch_is_called_again_and_again_while_it_is_ready)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { .calls = 0 };
+
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	turns(loop, 2);
+	CHECK_EQ(p.calls, 0);
+	put(pair.peer);
+	for (int i = 0; i < 4; i++) {
+		int before = p.calls;
+
+		turns(loop, 1);
+		CHECK(p.calls > before);
+		CHECK_EQ(p.what, WEFT_READABLE);
+	}
+	take(pair.fd);
+	p.calls = 0;
+	turns(loop, 3);
+	CHECK_EQ(p.calls, 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	CHECK_EQ(weft_watch_stop(&p.watch), 0);
+	put(pair.peer);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.calls, 0);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+TEST(an_edge_is_told_at_every_change)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { .calls = 0 };
+
+	watch(loop, &p, pair.fd, WEFT_READABLE | WEFT_EDGE);
+	for (int i = 0; i < 5; i++) {
+		p.calls = 0;
+		put(pair.peer);
+		while (p.calls == 0)
+			(void)weft_loop_run_once(loop, WEFT_NEVER);
+		CHECK_EQ(p.what, WEFT_READABLE);
+		if (i % 2)
+			take(pair.fd); /* more on top is a change, too */
+	}
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { .calls = 0 };
+
+	watch(loop, &p, pair.fd, BOTH);
+	turns(loop, 1);
+	CHECK_EQ(p.what, WEFT_WRITABLE);
+	put(pair.peer);
+	turns(loop, 1);
+	CHECK_EQ(p.what, BOTH);
+	watch(loop, &p, pair.fd, WEFT_READABLE); /* fewer */
+	turns(loop, 1);
+	CHECK_EQ(p.what, WEFT_READABLE);
+	watch(loop, &p, pair.fd, WEFT_WRITABLE); /* others */
+	turns(loop, 1);
+	CHECK_EQ(p.what, WEFT_WRITABLE);
+	OK(close(pair.peer));
+	turns(loop, 1);
+	CHECK(p.what & WEFT_HUP);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	OK(close(pair.fd));
+	OK(weft_loop_free(loop));
+}
+
+static void
+count_elsewhere(weft_watch *changed, int what, void *arg)
+{
+	(void)changed;
+	*(int *)arg += what == WEFT_READABLE;
+}
+
+TEST(a_regular_file_is_always_ready)
+{
+	weft_loop *loop = make();
+	struct probe p = { .calls = 0 };
+	int fd = open("/proc/self/exe", O_RDONLY), elsewhere = 0;
+
+	CHECK(fd >= 0);
+	watch(loop, &p, fd, WEFT_READABLE);
+	for (int i = 1; i < 4; i++) {
+		turns(loop, 1);
+		CHECK(p.calls >= i);
+		CHECK_EQ(p.what, WEFT_READABLE);
+	}
+	p.calls = 0; /* starting again changes the callback: */
+	OK(weft_watch_start(loop, &p.watch, fd, WEFT_READABLE, count_elsewhere,
+	                    &elsewhere));
+	turns(loop, 1);
+	CHECK_EQ(p.calls, 0);
+	CHECK(elsewhere > 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	OK(weft_loop_run(loop));
+	OK(close(fd));
+	OK(weft_loop_free(loop));
+}
+
+/* --- muting ------------------------------------------------------------- */
+
+TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { .calls = 0 };
+
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	turns(loop, 1);
+	put(pair.peer);
+	watch(loop, &p, pair.fd, 0);
+	turns(loop, 3);
+	OK(weft_loop_run(loop)); /* nothing is alive for it */
+	CHECK_EQ(p.calls, 0);
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	turns(loop, 1);
+	CHECK(p.calls > 0);
+	watch(loop, &p, pair.fd, 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	CHECK_EQ(weft_watch_stop(&p.watch), 0);
+	watch(loop, &p, pair.fd, 0); /* from the beginning */
+	p.calls = 0;
+	turns(loop, 2);
+	CHECK_EQ(p.calls, 0);
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	turns(loop, 1);
+	CHECK(p.calls > 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+/* --- one batch ---------------------------------------------------------- */
+
+static void
+stop_self(struct probe *p)
+{
+	CHECK_EQ(weft_watch_stop(&p->watch), 1);
+	free(p);
+}
+
+TEST(a_watch_may_be_stopped_and_freed_by_its_own_callback)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe *p = calloc(1, sizeof(*p));
+
+	p->act = stop_self;
+	put(pair.peer);
+	watch(loop, p, pair.fd, BOTH);
+	OK(weft_loop_run(loop));
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+static struct probe *freed;
+
+static void
+free_other(struct probe *p)
+{
+	CHECK_EQ(weft_watch_stop(&p->other->watch), 1);
+	freed = p->other;
+	memset(freed, 0xdd, sizeof(*freed));
+	free(freed);
+	p->act = NULL;
+	CHECK_EQ(weft_watch_stop(&p->watch), 1);
+}
+
+TEST(of_two_that_are_ready_the_first_may_stop_and_free_the_other)
+{
+	weft_loop *loop = make();
+	struct pair a = make_pair(), b = make_pair();
+	struct probe *p = calloc(1, sizeof(*p)), *q = calloc(1, sizeof(*q));
+
+	p->act = q->act = free_other;
+	p->other = q;
+	q->other = p;
+	put(a.peer);
+	put(b.peer);
+	watch(loop, p, a.fd, WEFT_READABLE);
+	watch(loop, q, b.fd, WEFT_READABLE);
+	OK(weft_loop_run(loop));
+	CHECK(freed == p || freed == q);
+	free(freed == p ? q : p);
+	close_pair(a);
+	close_pair(b);
+	OK(weft_loop_free(loop));
+}
+
+static struct pair fresh;
+static struct probe heir;
+
+static void
+replace_other(struct probe *p)
+{
+	p->act = p->other->act = NULL;
+	CHECK_EQ(weft_watch_stop(&p->other->watch), 1);
+	OK(close(p->other->fd));
+	fresh = make_pair(); /* the same number again */
+	CHECK(fresh.fd == p->other->fd || fresh.peer == p->other->fd);
+	watch(NULL, &heir, p->other->fd, WEFT_READABLE);
+}
+
+TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
+{
+	weft_loop *loop = make();
+	struct pair a = make_pair(), b = make_pair();
+	struct probe p = { .act = replace_other }, q = { .act = replace_other };
+
+	p.other = &q;
+	q.other = &p;
+	watch(loop, &p, a.fd, WEFT_READABLE);
+	watch(loop, &q, b.fd, WEFT_READABLE);
+	put(a.peer);
+	put(b.peer);
+	turns(loop, 3);
+	CHECK_EQ(heir.calls, 0);
+	put(heir.fd == fresh.fd ? fresh.peer : fresh.fd);
+	turns(loop, 1);
+	CHECK(heir.calls > 0);
+	CHECK_EQ(weft_watch_stop(&heir.watch), 1);
+	CHECK_EQ(weft_watch_stop(&p.watch) + weft_watch_stop(&q.watch), 1);
+	OK(close(heir.fd == a.fd ? b.fd : a.fd));
+	OK(close(a.peer));
+	OK(close(b.peer));
+	close_pair(fresh);
+	OK(weft_loop_free(loop));
+}
+
+/* --- others at the same descriptor -------------------------------------- */
+
+static void
+on_done(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	*(int64_t *)arg = result;
+}
+
+TEST(one_may_wait_in_each_direction_watch_or_op)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe r = { .calls = 0 }, w = { .calls = 0 }, x = { .calls = 0 };
+	int64_t result = 1;
+	weft_op op = WEFT_INIT;
+
+	OK(weft_op_init(&op, loop, on_done, &result));
+	watch(loop, &r, pair.fd, WEFT_READABLE);
+	CHECK_EQ(weft_watch_start(loop, &x.watch, pair.fd, BOTH, on_ready, &x),
+	         WEFT_EBUSY);
+	CHECK_EQ(weft_watch_stop(&x.watch), 0);
+	CHECK_EQ(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_EBUSY);
+	watch(loop, &w, pair.fd, WEFT_WRITABLE);
+	put(pair.peer);
+	turns(loop, 1);
+	CHECK_EQ(r.what, WEFT_READABLE);
+	CHECK_EQ(w.what, WEFT_WRITABLE);
+	CHECK_EQ(weft_watch_stop(&r.watch), 1);
+	take(pair.fd);
+	OK(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER));
+	CHECK_EQ(weft_watch_start(loop, &r.watch, pair.fd, WEFT_READABLE,
+	                          on_ready, &r),
+	         WEFT_EBUSY);
+	CHECK_EQ(weft_watch_stop(&w.watch), 1);
+	weft_op_cancel(&op);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(result, WEFT_ECANCELED);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+/* --- ends --------------------------------------------------------------- */
+
+TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
+{
+	weft_loop *loop = make();
+	struct pair a = make_pair(), next;
+	struct probe p = { .calls = 0 }, q = { .calls = 0 };
+
+	watch(loop, &p, a.fd, WEFT_READABLE);
+	turns(loop, 1);
+	OK(close(a.fd));
+	CHECK_EQ(recv(a.peer, &next, 1, MSG_DONTWAIT), 0); /* really closed */
+	turns(loop, 3);
+	next = make_pair();
+	CHECK_EQ(next.fd, a.fd);
+	watch(loop, &p, next.fd, WEFT_READABLE); /* verifies */
+	p.calls = 0;
+	put(next.peer);
+	turns(loop, 1);
+	CHECK(p.calls > 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	OK(close(next.fd)); /* after the stop, and again another */
+	OK(close(next.peer));
+	next = make_pair();
+	CHECK_EQ(next.fd, a.fd);
+	watch(loop, &q, next.fd, WEFT_READABLE);
+	put(next.peer);
+	turns(loop, 1);
+	CHECK(q.calls > 0);
+	CHECK_EQ(weft_watch_stop(&q.watch), 1);
+	close_pair(next);
+	OK(close(a.peer));
+	OK(weft_loop_free(loop));
+}
+
+static void
+stop_loop(void *arg)
+{
+	weft_loop_stop(arg);
+}
+
+static void
+check_last(struct probe *p)
+{
+	if (p->ends)
+		CHECK_EQ(weft_watch_start(NULL, &p->watch, p->fd, WEFT_READABLE,
+		                          on_ready, p),
+		         WEFT_ESHUTDOWN);
+}
+
+TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
+{
+	for (int muted = 0; muted < 2; muted++) {
+		struct probe p[4] = { { .act = check_last } };
+		struct pair pairs[4];
+		weft_loop *loop = make();
+
+		for (int i = 0; i < 4; i++) {
+			pairs[i] = make_pair();
+			watch(loop, &p[i], pairs[i].fd,
+			      i == 1 ? BOTH | WEFT_EDGE : WEFT_READABLE);
+		}
+		weft_watch_set_background(&p[2].watch, true);
+		if (muted)
+			watch(loop, &p[3], pairs[3].fd, 0);
+		turns(loop, 1);
+		OK(weft_loop_post(loop, stop_loop, loop));
+		OK(weft_loop_run(loop));
+		for (int i = 0; i < 4; i++) {
+			CHECK_EQ(p[i].ends, 1);
+			CHECK_EQ(weft_watch_stop(&p[i].watch), 0);
+			close_pair(pairs[i]);
+		}
+		OK(weft_loop_free(loop));
+	}
+}
+
+TEST(closing_with_an_op_tells_the_watches_there_once)
+{
+	for (int muted = 0; muted < 2; muted++) {
+		weft_loop *loop = make();
+		struct pair pair = make_pair();
+		struct probe r = { .calls = 0 }, w = { .calls = 0 };
+		int64_t result = 1;
+		weft_op op = WEFT_INIT;
+
+		watch(loop, &r, pair.fd, WEFT_READABLE);
+		watch(loop, &w, pair.fd, WEFT_WRITABLE);
+		if (muted)
+			watch(loop, &w, pair.fd, 0);
+		turns(loop, 1);
+		OK(weft_op_init(&op, loop, on_done, &result));
+		OK(weft_op_close(&op, pair.fd));
+		OK(weft_loop_run(loop));
+		CHECK_EQ(result, 0);
+		CHECK_EQ(r.ends, 1);
+		CHECK_EQ(w.ends, 1);
+		OK(close(pair.peer));
+		OK(weft_loop_free(loop));
+	}
+}
+
+static void
+free_self(struct probe *p)
+{
+	if (p->ends)
+		free(p);
+}
+
+TEST(a_watch_that_is_told_of_the_end_may_be_freed_by_its_callback)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe *p = calloc(1, sizeof(*p));
+
+	p->act = free_self;
+	watch(loop, p, pair.fd, WEFT_READABLE);
+	OK(weft_loop_start(loop));
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { .calls = 0 };
+
+	weft_watch_set_background(&p.watch, true); /* any time */
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	OK(weft_loop_run(loop));
+	put(pair.peer);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK(p.calls > 0);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	watch(loop, &p, pair.fd, WEFT_READABLE);
+	OK(weft_loop_run(loop));
+	weft_watch_set_background(&p.watch, false);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	OK(weft_loop_run(loop));
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+TEST(watches_that_make_no_sense_are_refused)
+{
+	weft_loop *loop = make();
+	struct probe p = { .calls = 0 };
+	int fd = fcntl(0, F_DUPFD, 300);
+
+	OK(close(fd));
+	CHECK_EQ(weft_watch_start(loop, &p.watch, fd, BOTH, on_ready, &p),
+	         WEFT_EBADF);
+	CHECK_EQ(weft_watch_start(loop, &p.watch, -1, BOTH, on_ready, &p),
+	         WEFT_EBADF);
+	CHECK_EQ(weft_watch_stop(&p.watch), 0);
+	CHECK_MISUSE(weft_watch_start(loop, NULL, 0, BOTH, on_ready, &p),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, NULL, &p),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, 1 << 20, on_ready, &p),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(NULL, &p.watch, 0, BOTH, on_ready, &p),
+	             WEFT_EINVAL);
+	OK(weft_loop_start(loop));
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p),
+	             WEFT_EXDEV);
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+}
