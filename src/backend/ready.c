@@ -249,8 +249,11 @@ is_drained(const struct weft__fd *entry, const struct weft__op *op,
 {
 	if (result == -EAGAIN)
 		return true;
-	return (entry->flags & WEFT__FD_STREAM) && result > 0
-	       && op->kind == WEFT__OP_RECV && (uint64_t)result < op->size;
+	if (!(entry->flags & WEFT__FD_STREAM) || result <= 0)
+		return false;
+	if (op->kind == WEFT__OP_RECV_MULTI)
+		return (uint64_t)result < BUFFER_SIZE;
+	return op->kind == WEFT__OP_RECV && (uint64_t)result < op->size;
 }
 
 /* An accepted connection is ours: whoever had the number before is gone. */
@@ -569,12 +572,15 @@ weft__ready_ending(struct weft__backend *backend, int fd)
  * more, but not for ever. */
 static void
 stay(struct weft__backend *backend, struct weft__event *event,
-     struct weft__op *op, int side)
+     const struct weft__fd *entry, int side)
 {
+	struct weft__op *op = op_at(entry, side);
+
 	op->more = true;
 	if (op->kind == WEFT__OP_POLL)
 		return;
-	if (op->kind == WEFT__OP_ACCEPT || backend->ops->edge)
+	if (op->kind == WEFT__OP_ACCEPT
+	    || (backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ)))
 		event->sides |= (uint8_t)(1u << side);
 	if (++event->tries == TRIES_MAX) {
 		event->tries = 0;
@@ -611,7 +617,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	op->result = result;
 	if (multi
 	    && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
-		stay(backend, event, op, side);
+		stay(backend, event, entry, side);
 		return true;
 	}
 	op->more = false;

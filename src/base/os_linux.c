@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,13 +124,14 @@ os_cpus(void)
 {
 	static weft__a32 known; /* one more than the count; looked up once */
 	uint32_t count = weft__load(&known, WEFT__RELAXED);
-	cpu_set_t set;
+	long online;
 
 	if (count > 0)
 		return (int)count - 1;
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	count = (uint32_t)cgroup_quota(CPU_COUNT(&set));
+	/* Not those that the calling thread is bound to: others may be bound to
+	 * others. */
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	count = (uint32_t)cgroup_quota(online < 1 ? 1 : (int)online);
 	weft__store(&known, count + 1, WEFT__RELAXED);
 	return (int)count;
 }

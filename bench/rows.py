@@ -1,0 +1,41 @@
+"""The rows: what is measured, by which programs, and how far ahead weft has to be.
+
+A program is called as `PROGRAM ROW` and prints one number.  The bar of a peer is the
+least ratio that is good enough; the bar of a row without peers is the greatest value
+(the least, if more is better).  None means that there is no bar.
+"""
+from collections import namedtuple
+
+Peer = namedtuple("Peer", "name program bar")
+Row = namedtuple("Row", "name unit weft peers bar better", defaults=((), None, "lower"))
+
+
+def uv(group, bar):
+    return Peer("libuv", f"{group}_uv", bar)
+
+
+def ev(group, bar):
+    return Peer("libev", f"{group}_ev", bar)
+
+
+ROWS = (
+    Row("timer.start_stop.1e5", "ns", "timer_weft", (uv("timer", 10), ev("timer", 1.5))),
+    Row("timer.rearm.1e6", "ns", "timer_weft", (uv("timer", 8), ev("timer", None))),
+    Row("timer.expire.1e6", "ns", "timer_weft", (uv("timer", 15), ev("timer", None))),
+
+    Row("post.1p", "ns", "post_weft", (uv("post", 4),)),
+    Row("post.2p", "ns", "post_weft", (uv("post", 2),)),
+
+    Row("wake.roundtrip.spin", "ns", "wake_weft", (uv("wake", 40),)),
+    Row("wake.roundtrip.park", "ns", "wake_weft", (Peer("futex", "wake_futex", 0.9),)),
+
+    Row("turn.empty", "ns", "turn_weft", (uv("turn", 7), ev("turn", 7))),
+
+    Row("echo.callback.cpu.512", "ns", "echo_weft", (uv("echo", 1.15),)),
+    Row("echo.callback.cpu.512.epoll", "ns", "echo_weft", (uv("echo", 0.95),)),
+
+    Row("loop.new_free", "ns", "loop_weft", (uv("loop", 1),)),
+    Row("loop.new_turn_free", "ns", "loop_weft", (uv("loop", None),)),
+    Row("loop.memory", "bytes", "loop_weft", bar=65536),
+    Row("watch.memory", "bytes", "watch_weft", bar=100),
+)

@@ -1,0 +1,57 @@
+/* turn_weft.c - a callback that posts itself again by weft_loop_post_node(). */
+#include "bench.h"
+#include <weft/loop.h>
+
+static bool turns_more(void);
+static void turn_seen(void);
+
+static weft_loop *loop;
+static weft_node node;
+static bool watched;
+
+static void
+on_node(void *arg)
+{
+	(void)arg;
+	if (turns_more())
+		BENCH_CHECK(weft_loop_post_node(loop, &node) == 0);
+}
+
+static void
+turns_open(void)
+{
+	loop = weft_loop_new(NULL);
+	BENCH_CHECK(loop);
+	node.fn = on_node;
+}
+
+/* Turn by turn, until nothing is left to do. */
+static void
+step(void)
+{
+	int rc;
+
+	do {
+		rc = weft_loop_run_once(loop, WEFT_NOW);
+		BENCH_CHECK(rc >= 0);
+		turn_seen();
+	} while (rc > 0);
+}
+
+static void
+turns_run(void)
+{
+	BENCH_CHECK(weft_loop_post_node(loop, &node) == 0);
+	if (watched)
+		step();
+	else
+		BENCH_CHECK(weft_loop_run(loop) == 0);
+}
+
+static void
+turns_watch(bool on)
+{
+	watched = on;
+}
+
+#include "turn_bench.h"

@@ -1,0 +1,100 @@
+/* wake_bench.h - two threads on two cores, each waking the other in turn.
+ *
+ * Included last by one file per implementation, which supplies before:
+ *
+ *   struct side                    one thread's loop
+ *   side_open(side, may_spin)      make it
+ *   side_kick(side)                any thread: on_kick(side) runs there, once
+ *   side_run(side)                 until it is told to leave
+ *   side_leave(side)               on its own thread
+ *
+ * The time is wall time per round trip, after a while to settle.
+ */
+#define WAKE_SETTLE  (100 * BENCH_MS)
+#define WAKE_MEASURE (500 * BENCH_MS)
+#define WAKE_LOOK    64 /* the clock is read once in so many trips */
+
+static struct side wake_near, wake_far;
+static uint64_t wake_trips, wake_begin_trips;
+static uint64_t wake_begin, wake_end; /* measured from, until; 0 at first */
+static bool wake_done;                /* written before the last kick */
+
+/* Count a trip.  Returns whether it was the last. */
+static bool
+wake_arrived(void)
+{
+	uint64_t now;
+
+	if (++wake_trips % WAKE_LOOK != 0)
+		return false;
+	now = bench_wall_ns();
+	if (wake_begin_trips) {
+		wake_end = now;
+		return now - wake_begin >= WAKE_MEASURE;
+	}
+	if (now - wake_begin >= WAKE_SETTLE) {
+		wake_begin = now;
+		wake_begin_trips = wake_trips;
+	}
+	return false;
+}
+
+static void
+on_kick(struct side *side)
+{
+	if (side == &wake_far) {
+		if (wake_done)
+			side_leave(side);
+		else
+			side_kick(&wake_near);
+		return;
+	}
+	if (wake_arrived()) {
+		wake_done = true;
+		side_leave(side);
+	}
+	side_kick(&wake_far);
+}
+
+static void *
+run_far(void *arg)
+{
+	bench_pin(BENCH_OTHER_CORE);
+	side_run(arg);
+	return NULL;
+}
+
+static double
+wake_measure(bool may_spin)
+{
+	pthread_t thread;
+
+	side_open(&wake_near, may_spin);
+	side_open(&wake_far, may_spin);
+	BENCH_CHECK(!pthread_create(&thread, NULL, run_far, &wake_far));
+	wake_begin = bench_wall_ns();
+	side_kick(&wake_far);
+	side_run(&wake_near);
+	(void)pthread_join(thread, NULL);
+	return (double)(wake_end - wake_begin)
+	       / (double)(wake_trips - wake_begin_trips);
+}
+
+static double
+roundtrip_spin(void)
+{
+	return wake_measure(true);
+}
+
+static double
+roundtrip_park(void)
+{
+	return wake_measure(false);
+}
+
+static const struct bench_row wake_rows[] = {
+	{ "wake.roundtrip.spin", roundtrip_spin },
+	{ "wake.roundtrip.park", roundtrip_park },
+};
+
+BENCH_MAIN(wake_rows)
