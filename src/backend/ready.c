@@ -16,6 +16,9 @@
  *      sooner, since mostly the next wait needs it again.
  *   5. An accept that finds no free descriptor keeps its side, unarmed, in `paused`,
  *      until weft__ready_resume(): a full process neither spins nor loses the wait.
+ *
+ * tidy: long file, because ops and watches share the sides, and every function here
+ * keeps the rules above.
  */
 #include <errno.h>
 #include <poll.h>
@@ -384,6 +387,16 @@ may_try(const struct weft__backend *backend, const struct weft__fd *entry,
 	return backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ);
 }
 
+/* Note what is readable, or without room for that have the kernel report it. */
+static void
+show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
+{
+	if (backend->events_count < backend->events_max)
+		weft__ready_note(backend, fd, entry->generation, WEFT_READABLE);
+	else
+		(void)backend->ops->arm(backend, fd, entry, entry->armed);
+}
+
 void
 weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 {
@@ -405,8 +418,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	if (rc == 0) {
 		/* The edge of what is there already may have been used up. */
 		if (is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
-			weft__ready_note(backend, op->fd, entry->generation,
-			                 WEFT_READABLE);
+			show_again(backend, op->fd, entry);
 		return;
 	}
 	leave_sides(backend, entry, (uintptr_t)op);
@@ -421,13 +433,16 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 static void
 unpause(struct weft__backend *backend, struct weft__op *op)
 {
-	struct weft__node **link = &backend->paused.first;
+	struct weft__node *node = backend->paused.first;
 
-	while (*link && *link != (struct weft__node *)(void *)&op->node)
-		link = &(*link)->next;
-	if (*link)
-		*link = op->node.next;
-	backend->paused.end = NULL;
+	backend->paused = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__node *next = node->next;
+
+		if (weft__node_op(node) != op)
+			weft__node_append(&backend->paused, node);
+		node = next;
+	}
 }
 
 struct weft__fd *

@@ -1,0 +1,556 @@
+/* fault.c - the counting and failing sys table.
+ *
+ * Counts are atomic, since threads of the library come here too; the plan changes
+ * only while there is none.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "base/sys.h"
+#include "fault.h"
+
+#define real weft__sys_real
+
+static struct weft__sys table;
+static struct fault_plan plan;
+static weft__a64 counts[FAULT_MEMBER_COUNT];
+static weft__a64 hits, problems, live, warped_ns;
+static weft__a32 healed;
+static char problem_text[256];
+
+const struct fault_errno fault_errnos[] = {
+#define WEFT_ERRNO(call, error, recoverable) \
+	{ #call, #error, error, recoverable },
+#include "errnos.def"
+};
+const size_t fault_errno_count = sizeof(fault_errnos) / sizeof(fault_errnos[0]);
+
+#define NAME(name) #name,
+static const char *const names[] = { FAULT_MEMBERS(NAME) };
+
+const char *
+fault_member_name(int member)
+{
+	return names[member];
+}
+
+int
+fault_member_find(const char *name)
+{
+	for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+bool
+fault_can_be_short(int member)
+{
+	return member == FAULT_read || member == FAULT_write
+	       || member == FAULT_recv || member == FAULT_send
+	       || member == FAULT_recvmsg || member == FAULT_sendmsg;
+}
+
+/* --- one run ------------------------------------------------------------ */
+
+void
+fault_begin(const struct fault_plan *next)
+{
+	plan = *next;
+	for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
+		weft__store(&counts[i], 0, WEFT__RELAXED);
+	weft__store(&hits, 0, WEFT__RELAXED);
+	weft__store(&problems, 0, WEFT__RELAXED);
+	weft__store(&healed, 0, WEFT__RELAXED);
+}
+
+void
+fault_heal(void)
+{
+	weft__store(&healed, 1, WEFT__RELAXED);
+}
+
+uint64_t
+fault_count(int member)
+{
+	return weft__load(&counts[member], WEFT__RELAXED);
+}
+
+uint64_t
+fault_hits(void)
+{
+	return weft__load(&hits, WEFT__RELAXED);
+}
+
+bool
+fault_is_honest(void)
+{
+	return plan.kind != FAULT_ERRNO || plan.honest;
+}
+
+bool
+fault_is_lasting(void)
+{
+	return plan.kind == FAULT_MEMORY_FROM
+	       && !weft__load(&healed, WEFT__RELAXED);
+}
+
+int64_t
+fault_live(void)
+{
+	return (int64_t)weft__load(&live, WEFT__RELAXED);
+}
+
+void
+fault_warp(uint64_t ns)
+{
+	(void)weft__add(&warped_ns, ns, WEFT__RELAXED);
+}
+
+void
+fault_problem(const char *file, int line, const char *text)
+{
+	const char *name = strrchr(file, '/');
+
+	if (weft__add(&problems, 1, WEFT__RELAXED) == 0)
+		(void)snprintf(problem_text, sizeof(problem_text),
+		               "%s:%d: not so: %s", name ? name + 1 : file,
+		               line, text);
+}
+
+uint64_t
+fault_problems(void)
+{
+	return weft__load(&problems, WEFT__RELAXED);
+}
+
+const char *
+fault_problem_text(void)
+{
+	return problem_text;
+}
+
+/* --- whether a call is struck ------------------------------------------- */
+
+static bool
+is_struck(int member, enum fault_kind kind, uint64_t n)
+{
+	if (plan.kind != kind || (int)plan.member != member || plan.n != n
+	    || weft__load(&healed, WEFT__RELAXED))
+		return false;
+	(void)weft__add(&hits, 1, WEFT__RELAXED);
+	return true;
+}
+
+static uint64_t
+count(int member)
+{
+	return weft__add(&counts[member], 1, WEFT__RELAXED) + 1;
+}
+
+/* Count the call: 0, or the error that it is to give. */
+static int
+strike(int member)
+{
+	return is_struck(member, FAULT_ERRNO, count(member)) ? -plan.error : 0;
+}
+
+/* The same for calls that move bytes, of which there may be fewer. */
+static int
+strike_bytes(int member, size_t *size)
+{
+	uint64_t n = count(member);
+
+	if (*size > 1 && is_struck(member, FAULT_SHORT, n))
+		*size = 1;
+	return is_struck(member, FAULT_ERRNO, n) ? -plan.error : 0;
+}
+
+static bool
+memory_is_struck(void)
+{
+	uint64_t n = count(FAULT_memory);
+
+	if (plan.kind == FAULT_MEMORY_FROM && n > plan.n
+	    && !weft__load(&healed, WEFT__RELAXED))
+		return true;
+	return is_struck(FAULT_memory, FAULT_MEMORY_ONE, n)
+	       || is_struck(FAULT_memory, FAULT_MEMORY_FROM, n);
+}
+
+/* --- memory, clock, threads --------------------------------------------- */
+
+static void *
+on_alloc(size_t size)
+{
+	void *mem = memory_is_struck() ? NULL : real.alloc(size);
+
+	(void)weft__add(&live, mem != NULL, WEFT__RELAXED);
+	return mem;
+}
+
+static void *
+on_resize(void *mem, size_t size)
+{
+	void *moved = memory_is_struck() ? NULL : real.resize(mem, size);
+
+	(void)weft__add(&live, moved && !mem, WEFT__RELAXED);
+	return moved;
+}
+
+static void
+on_release(void *mem)
+{
+	if (mem)
+		(void)weft__add(&live, UINT64_MAX, WEFT__RELAXED);
+	real.release(mem);
+}
+
+static uint64_t
+on_now(void)
+{
+	return real.now() + weft__load(&warped_ns, WEFT__RELAXED);
+}
+
+static int
+on_random(void *buf, size_t size)
+{
+	int rc = strike(FAULT_random);
+
+	return rc ? rc : real.random(buf, size);
+}
+
+static int
+on_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+{
+	uint64_t ahead_ns = weft__load(&warped_ns, WEFT__RELAXED);
+	int rc = strike(FAULT_park);
+
+	if (deadline_ns != WEFT_NEVER)
+		deadline_ns -= deadline_ns < ahead_ns ? deadline_ns : ahead_ns;
+	return rc ? rc : real.park(word, value, deadline_ns);
+}
+
+static int
+on_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
+{
+	int rc = strike(FAULT_thread_start);
+
+	return rc ? rc : real.thread_start(opts, out);
+}
+
+static int
+on_thread_join(uint64_t thread)
+{
+	int rc = strike(FAULT_thread_join);
+	int joined = real.thread_join(thread);
+
+	return rc ? rc : joined;
+}
+
+static int
+on_at_fork(void (*fn)(void))
+{
+	int rc = strike(FAULT_at_fork);
+
+	return rc ? rc : real.at_fork(fn);
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+static int
+close_and_look(int fd)
+{
+	int rc = real.close(fd);
+
+	if (rc == -EBADF)
+		fault_problem(__FILE__, __LINE__,
+		              "a descriptor closed is open");
+	return rc;
+}
+
+void
+fault_close(int fd)
+{
+	if (fd >= 0)
+		(void)close_and_look(fd);
+}
+
+static int
+on_close(int fd)
+{
+	int rc = strike(FAULT_close);
+	int closed = close_and_look(fd);
+
+	return rc ? rc : closed;
+}
+
+static int64_t
+on_read(int fd, void *buf, size_t size)
+{
+	int rc = strike_bytes(FAULT_read, &size);
+
+	return rc ? rc : real.read(fd, buf, size);
+}
+
+/* The library writes to wake itself up, which is all or nothing: a short count is a
+ * lie about what was written whole. */
+static int64_t
+on_write(int fd, const void *buf, size_t size)
+{
+	size_t told = size;
+	int rc = strike_bytes(FAULT_write, &told);
+	int64_t written = rc ? rc : real.write(fd, buf, size);
+
+	return written < (int64_t)told ? written : (int64_t)told;
+}
+
+static int
+on_pipe(int out[2])
+{
+	int rc = strike(FAULT_pipe);
+
+	return rc ? rc : real.pipe(out);
+}
+
+static int
+on_set_nonblock(int fd)
+{
+	int rc = strike(FAULT_set_nonblock);
+
+	return rc ? rc : real.set_nonblock(fd);
+}
+
+static int
+on_kind(int fd)
+{
+	int rc = strike(FAULT_kind);
+
+	return rc ? rc : real.kind(fd);
+}
+
+/* --- sockets ------------------------------------------------------------ */
+
+static int
+on_socket(int domain, int type, int protocol)
+{
+	int rc = strike(FAULT_socket);
+
+	return rc ? rc : real.socket(domain, type, protocol);
+}
+
+static int
+on_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	int rc = strike(FAULT_bind);
+
+	return rc ? rc : real.bind(fd, addr, size);
+}
+
+static int
+on_listen(int fd, int backlog)
+{
+	int rc = strike(FAULT_listen);
+
+	return rc ? rc : real.listen(fd, backlog);
+}
+
+static int
+on_accept(int fd)
+{
+	int rc = strike(FAULT_accept);
+
+	return rc ? rc : real.accept(fd);
+}
+
+static int
+on_connect(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	int rc = strike(FAULT_connect), connected = 0;
+
+	if (!rc || rc == -EINPROGRESS || rc == -EINTR)
+		connected = real.connect(fd, addr, size);
+	return rc ? rc : connected;
+}
+
+static int
+on_so_error(int fd, int *out)
+{
+	int rc = strike(FAULT_so_error);
+
+	return rc ? rc : real.so_error(fd, out);
+}
+
+static int
+on_shutdown(int fd, int how)
+{
+	int rc = strike(FAULT_shutdown);
+
+	return rc ? rc : real.shutdown(fd, how);
+}
+
+static int
+on_sockname(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	int rc = strike(FAULT_sockname);
+
+	return rc ? rc : real.sockname(fd, addr, size);
+}
+
+static int64_t
+on_recv(int fd, void *buf, size_t size, int flags)
+{
+	int rc = strike_bytes(FAULT_recv, &size);
+
+	return rc ? rc : real.recv(fd, buf, size, flags);
+}
+
+static int64_t
+on_send(int fd, const void *buf, size_t size, int flags)
+{
+	int rc = strike_bytes(FAULT_send, &size);
+
+	return rc ? rc : real.send(fd, buf, size, flags);
+}
+
+/* The first buffer of `msg`, cut to `size` bytes, as a message of its own. */
+static struct msghdr
+cut(const struct msghdr *msg, struct iovec *room, size_t size)
+{
+	struct msghdr shorter = *msg;
+
+	*room = msg->msg_iov[0];
+	room->iov_len = room->iov_len < size ? room->iov_len : size;
+	shorter.msg_iov = room;
+	shorter.msg_iovlen = 1;
+	return shorter;
+}
+
+static int64_t
+on_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	size_t size = SIZE_MAX;
+	struct iovec room;
+	struct msghdr shorter;
+	int64_t rc = strike_bytes(FAULT_recvmsg, &size);
+
+	if (rc || size == SIZE_MAX)
+		return rc ? rc : real.recvmsg(fd, msg, flags);
+	shorter = cut(msg, &room, size);
+	rc = real.recvmsg(fd, &shorter, flags);
+	msg->msg_flags = shorter.msg_flags;
+	msg->msg_namelen = shorter.msg_namelen;
+	msg->msg_controllen = shorter.msg_controllen;
+	return rc;
+}
+
+static int64_t
+on_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	size_t size = SIZE_MAX;
+	struct iovec room;
+	struct msghdr shorter;
+	int rc = strike_bytes(FAULT_sendmsg, &size);
+
+	if (rc || size == SIZE_MAX)
+		return rc ? rc : real.sendmsg(fd, msg, flags);
+	shorter = cut(msg, &room, size);
+	return real.sendmsg(fd, &shorter, flags);
+}
+
+/* --- readiness ---------------------------------------------------------- */
+
+static int
+on_poll(struct pollfd *fds, size_t nfds, int64_t timeout_ns)
+{
+	int rc = strike(FAULT_poll);
+
+	return rc ? rc : real.poll(fds, nfds, timeout_ns);
+}
+
+static int
+on_epoll_create(void)
+{
+	int rc = strike(FAULT_epoll_create);
+
+	return rc ? rc : real.epoll_create();
+}
+
+static int
+on_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
+{
+	uint64_t n = count(FAULT_epoll_ctl);
+	bool fits = op == EPOLL_CTL_ADD
+	            || (plan.error != ENOMEM && plan.error != ENOSPC);
+	int rc = 0, done = 0;
+
+	if (fits && is_struck(FAULT_epoll_ctl, FAULT_ERRNO, n))
+		rc = -plan.error;
+	if (!rc || op == EPOLL_CTL_DEL)
+		done = real.epoll_ctl(ep, op, fd, event);
+	return rc ? rc : done;
+}
+
+static int
+on_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+	int rc = strike(FAULT_epoll_wait);
+
+	return rc ? rc : real.epoll_wait(ep, events, max, timeout_ns);
+}
+
+static int
+on_eventfd(void)
+{
+	int rc = strike(FAULT_eventfd);
+
+	return rc ? rc : real.eventfd();
+}
+
+static void
+wrap_sockets(void)
+{
+	table.socket = on_socket;
+	table.bind = on_bind;
+	table.listen = on_listen;
+	table.accept = on_accept;
+	table.connect = on_connect;
+	table.so_error = on_so_error;
+	table.shutdown = on_shutdown;
+	table.sockname = on_sockname;
+	table.recv = on_recv;
+	table.send = on_send;
+	table.recvmsg = on_recvmsg;
+	table.sendmsg = on_sendmsg;
+}
+
+void
+fault_install(void)
+{
+	table = real;
+	table.alloc = on_alloc;
+	table.resize = on_resize;
+	table.release = on_release;
+	table.now = on_now;
+	table.random = on_random;
+	table.park = on_park;
+	table.thread_start = on_thread_start;
+	table.thread_join = on_thread_join;
+	table.at_fork = on_at_fork;
+	table.close = on_close;
+	table.read = on_read;
+	table.write = on_write;
+	table.pipe = on_pipe;
+	table.set_nonblock = on_set_nonblock;
+	table.kind = on_kind;
+	table.poll = on_poll;
+	table.epoll_create = on_epoll_create;
+	table.epoll_ctl = on_epoll_ctl;
+	table.epoll_wait = on_epoll_wait;
+	table.eventfd = on_eventfd;
+	wrap_sockets();
+	weft__sys = &table;
+}

@@ -1,0 +1,91 @@
+/* fault.h - a sys table that counts the calls of the library and fails one of them.
+ *
+ * Around the real table.  A plan names one call by its member and number; the run of
+ * a scenario under it shows whether the library copes.  What a scenario does by itself
+ * goes through weft__sys_real or the C library, and is neither counted nor failed.
+ *
+ *   1. Errors are told without the call being made, unless it would be a lie that no
+ *      program could live with: whatever close, thread_join and EPOLL_CTL_DEL give,
+ *      what they end has ended; a connect that is interrupted goes on.
+ *   2. ENOMEM and ENOSPC of epoll_ctl are for EPOLL_CTL_ADD only (errnos.def).
+ *   3. A plan strikes at most once, but for FAULT_MEMORY_FROM; healed, never again.
+ */
+#ifndef WEFT_FAULT_H
+#define WEFT_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The members that are wrapped; `memory` is alloc and resize together. */
+#define FAULT_MEMBERS(X)                                                       \
+	X(memory) X(random) X(park) X(thread_start) X(thread_join) X(at_fork)  \
+	X(close) X(read) X(write) X(pipe) X(set_nonblock) X(kind)              \
+	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
+	X(shutdown) X(sockname) X(recv) X(send) X(recvmsg) X(sendmsg)          \
+	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)
+
+#define FAULT_NAME_(name) FAULT_##name,
+enum fault_member { FAULT_MEMBERS(FAULT_NAME_) FAULT_MEMBER_COUNT };
+
+enum fault_kind {
+	FAULT_NONE,        /* only count */
+	FAULT_ERRNO,       /* the n-th call of `member` gives `error` */
+	FAULT_SHORT,       /* the n-th call of `member` moves one byte */
+	FAULT_MEMORY_ONE,  /* the n-th allocation fails, */
+	FAULT_MEMORY_FROM, /* and all later ones */
+};
+
+struct fault_plan {
+	enum fault_kind   kind;
+	enum fault_member member;
+	uint64_t          n;     /* from 1 */
+	int               error; /* an errno */
+	bool              honest; /* may happen at any time: nothing may be lost by it */
+};
+
+/* One error of one member, from errnos.def. */
+struct fault_errno {
+	const char *member;
+	const char *name;
+	int         error;
+	bool        recoverable;
+};
+extern const struct fault_errno fault_errnos[];
+extern const size_t             fault_errno_count;
+
+const char *fault_member_name(int member);
+int         fault_member_find(const char *name); /* or -1 */
+bool        fault_can_be_short(int member);
+
+/* Put the table in place, once and for all. */
+void fault_install(void);
+
+/* Begin a run: all counts are 0, and `plan` is on. */
+void fault_begin(const struct fault_plan *plan);
+
+/* No more faults in this run. */
+void fault_heal(void);
+
+uint64_t fault_count(int member); /* calls in this run */
+uint64_t fault_hits(void);        /* of the plan */
+bool     fault_is_honest(void);   /* of the plan */
+bool     fault_is_lasting(void);  /* the plan is, and still on */
+int64_t  fault_live(void);        /* allocations held, ever since install */
+
+/* Close a descriptor of the scenario's own.  Whoever closes one that is not open has
+ * found a problem, here and in the library. */
+void fault_close(int fd);
+
+/* Let the library's clock be so much later than it is. */
+void fault_warp(uint64_t ns);
+
+/* A wrong that was seen in this run: counted, and the first one's text kept. */
+void        fault_problem(const char *file, int line, const char *text);
+uint64_t    fault_problems(void);
+const char *fault_problem_text(void);
+
+#define EXPECT(cond) \
+	((cond) ? (void)0 : fault_problem(__FILE__, __LINE__, #cond))
+
+#endif

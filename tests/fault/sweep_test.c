@@ -1,0 +1,452 @@
+/* sweep_test.c - every scenario under every single fault, on the real kernel.
+ *
+ *     sweep_test                                          all of them
+ *     sweep_test SCENARIO                                 one
+ *     sweep_test SCENARIO BACKEND MEMBER N ERRNO          one run
+ *
+ * A run without faults counts the calls of each member of the sys table.  Then each
+ * n-th call is given each of its errors (errnos.def), each allocation fails alone and
+ * with all later ones, and each call that moves bytes moves one.  After each run no
+ * allocation and no descriptor may be held that was not before, and the scenario must
+ * have seen nothing wrong.  In place of ERRNO, `short` is a short count, and `one` and
+ * `from` are for the member `memory`.
+ *
+ *   1. A point is a fault that did strike.  Fewer than the stored number fail: a sweep
+ *      that visits nothing finds nothing.
+ *   2. Planted scenarios are wrong; the sweep fails if it does not find that.
+ *   3. Whatever ends or hangs the process, the run in which it did is printed.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <weft/weft.h>
+#include "backend/backend.h"
+#include "base/sys.h"
+#include "fault.h"
+#include "scenarios.h"
+
+#define HANG_S    120u
+#define PRINT_MAX 8 /* problems of a scenario that are told */
+
+static const char *const backends[] = { "epoll", "poll" };
+
+/* Points that each scenario has at least, by backend; 0: it is not run there.  Where
+ * threads or the clock decide how often is waited, there is room. */
+static const struct {
+	const char *name;
+	uint64_t points[2];
+} stored[] = {
+	{ "loop", { 40, 40 } },        { "thread", { 35, 35 } },
+	{ "thread_fd", { 110, 110 } }, { "echo", { 260, 175 } },
+	{ "tcp", { 540, 450 } },       { "full", { 155, 120 } },
+	{ "full_two", { 310, 240 } },  { "poller", { 165, 125 } },
+	{ "watch", { 150, 85 } },      { "ops", { 120, 80 } },
+	{ "stop", { 200, 140 } },      { "stop_both", { 360, 270 } },
+	{ "stop_ask", { 120, 90 } },   { "wheel", { 22, 0 } },
+};
+
+/* --- what is run now, for those who must tell it ------------------------ */
+
+static struct {
+	const char *scenario;
+	const char *backend;
+	char plan[64]; /* "MEMBER N ERRNO" */
+} now;
+
+static const char *
+name_of_error(const struct fault_plan *plan)
+{
+	static const char *const kinds[] = { "-", "-", "short", "one", "from" };
+
+	if (plan->kind != FAULT_ERRNO)
+		return kinds[plan->kind];
+	for (size_t i = 0; i < fault_errno_count; i++)
+		if (fault_errnos[i].error == plan->error
+		    && strcmp(fault_errnos[i].member,
+		              fault_member_name(plan->member))
+		               == 0)
+			return fault_errnos[i].name;
+	return "?";
+}
+
+static void
+note_plan(const struct fault_plan *plan)
+{
+	(void)snprintf(now.plan, sizeof(now.plan), "%s %llu %s",
+	               plan->kind == FAULT_NONE
+	                       ? "-"
+	                       : fault_member_name(plan->member),
+	               (unsigned long long)plan->n, name_of_error(plan));
+}
+
+/* Only what a signal handler may do. */
+static void
+tell_where(const char *what)
+{
+	const char *parts[] = { what,         ": sweep_test ",
+		                now.scenario, " ",
+		                now.backend,  " ",
+		                now.plan,     "\n" };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i])
+			(void)!write(STDERR_FILENO, parts[i], strlen(parts[i]));
+}
+
+static void
+on_signal(int number)
+{
+	tell_where(number == SIGALRM ? "hangs" : "dies");
+	_exit(1);
+}
+
+static void
+on_sanitizer(void)
+{
+	tell_where("dies");
+}
+
+/* There in programs built with a sanitizer, whose own reports are better. */
+__attribute__((weak)) void
+__sanitizer_set_death_callback(void (*callback)(void));
+
+static void
+catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	(void)sigaction(SIGALRM, &action, NULL);
+	(void)sigaction(SIGABRT, &action, NULL);
+	if (__sanitizer_set_death_callback) {
+		__sanitizer_set_death_callback(on_sanitizer);
+		return;
+	}
+	(void)sigaction(SIGSEGV, &action, NULL);
+	(void)sigaction(SIGBUS, &action, NULL);
+	(void)sigaction(SIGFPE, &action, NULL);
+}
+
+/* --- one run ------------------------------------------------------------ */
+
+struct sweep {
+	const struct scenario *scenario;
+	const char *backend;
+	uint64_t points;
+	uint64_t problems; /* runs that were wrong */
+	bool quiet;
+};
+
+static int
+open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	if (!dir)
+		return -1;
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void
+run_one(struct sweep *sweep, const struct fault_plan *plan)
+{
+	int64_t held = fault_live();
+	int fds = open_fds();
+
+	note_plan(plan);
+	fault_begin(plan);
+	sweep->scenario->run(sweep->backend);
+	sweep->points += fault_hits() > 0;
+	EXPECT(fault_live() == held);
+	EXPECT(open_fds() == fds);
+	if (fault_problems() == 0)
+		return;
+	if (sweep->problems++ < PRINT_MAX && !sweep->quiet)
+		printf("sweep_test %s %s %s: %s\n", now.scenario, now.backend,
+		       now.plan, fault_problem_text());
+}
+
+/* --- one scenario ------------------------------------------------------- */
+
+static void
+sweep_errors(struct sweep *sweep, const uint64_t *counts)
+{
+	for (size_t i = 0; i < fault_errno_count; i++) {
+		const struct fault_errno *e = &fault_errnos[i];
+		int member = fault_member_find(e->member);
+		struct fault_plan plan = {
+			.kind = FAULT_ERRNO,
+			.member = (enum fault_member)member,
+			.error = e->error,
+			.honest = e->recoverable && e->error != EAGAIN,
+		};
+
+		for (uint64_t n = 1; member >= 0 && n <= counts[member]; n++) {
+			plan.n = n;
+			run_one(sweep, &plan);
+		}
+	}
+}
+
+static void
+sweep_kind(struct sweep *sweep, int member, enum fault_kind kind,
+           uint64_t count)
+{
+	struct fault_plan plan = { .kind = kind,
+		                   .member = (enum fault_member)member };
+
+	for (plan.n = 1; plan.n <= count; plan.n++)
+		run_one(sweep, &plan);
+}
+
+static void
+sweep_all(struct sweep *sweep)
+{
+	struct fault_plan none = { .kind = FAULT_NONE };
+	uint64_t counts[FAULT_MEMBER_COUNT];
+
+	now.scenario = sweep->scenario->name;
+	now.backend = sweep->backend;
+	(void)alarm(HANG_S);
+	run_one(sweep, &none);
+	for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
+		counts[i] = fault_count(i);
+	sweep_errors(sweep, counts);
+	sweep_kind(sweep, FAULT_memory, FAULT_MEMORY_ONE, counts[FAULT_memory]);
+	sweep_kind(sweep, FAULT_memory, FAULT_MEMORY_FROM,
+	           counts[FAULT_memory]);
+	for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
+		if (fault_can_be_short(i))
+			sweep_kind(sweep, i, FAULT_SHORT, counts[i]);
+}
+
+static uint64_t
+least_points(const char *name, size_t backend)
+{
+	for (size_t i = 0; i < sizeof(stored) / sizeof(stored[0]); i++)
+		if (strcmp(stored[i].name, name) == 0)
+			return stored[i].points[backend];
+	return 1;
+}
+
+/* 1 if it went wrong. */
+static int
+sweep_scenario(const struct scenario *scenario, size_t backend)
+{
+	struct sweep sweep = { .scenario = scenario,
+		               .backend = backends[backend] };
+	uint64_t least = least_points(scenario->name, backend);
+	uint64_t begin_ns = weft__sys_real.now();
+
+	if (least == 0 || !weft__backend_exists(sweep.backend))
+		return 0;
+	sweep_all(&sweep);
+	printf("%-12s %-6s %6llu points, %llu problems, %llu ms\n",
+	       scenario->name, sweep.backend, (unsigned long long)sweep.points,
+	       (unsigned long long)sweep.problems,
+	       (unsigned long long)((weft__sys_real.now() - begin_ns)
+	                            / WEFT_MS));
+	if (sweep.points < least)
+		printf("%s %s: fewer than %llu points\n", scenario->name,
+		       sweep.backend, (unsigned long long)least);
+	return sweep.problems > 0 || sweep.points < least;
+}
+
+/* --- planted ------------------------------------------------------------ */
+
+/* What run_leak() forgets, so that it is given back after the sweep. */
+static void *lost[4];
+static unsigned lost_count;
+
+/* Forgets the first of two allocations when the second fails. */
+static void
+run_leak(const char *backend)
+{
+	void *first = weft__sys->alloc(16), *second;
+
+	(void)backend;
+	if (!first)
+		return;
+	second = weft__sys->alloc(16);
+	if (!second) {
+		lost[lost_count++] = first; /* `one` 2 and `from` 2 */
+		return;
+	}
+	weft__sys->release(second);
+	weft__sys->release(first);
+}
+
+/* Closes in the error path what is closed at the end, too. */
+static void
+run_twice(const char *backend)
+{
+	int fds[2];
+	char byte;
+
+	(void)backend;
+	if (weft__sys->pipe(fds) < 0)
+		return;
+	if (weft__sys->write(fds[1], "x", 1) < 0)
+		(void)weft__sys->close(fds[0]);
+	else
+		(void)weft__sys->read(fds[0], &byte, 1);
+	(void)weft__sys->close(fds[0]);
+	(void)weft__sys->close(fds[1]);
+}
+
+/* Forgets one end when the other's closing reports an error. */
+static void
+run_forget(const char *backend)
+{
+	int fds[2];
+
+	(void)backend;
+	if (weft__sys->pipe(fds) < 0)
+		return;
+	if (weft__sys->close(fds[0]) < 0)
+		return;
+	(void)weft__sys->close(fds[1]);
+}
+
+static const struct scenario planted[] = {
+	{ "leak", run_leak },
+	{ "twice", run_twice },
+	{ "forget", run_forget },
+};
+
+static int
+sweep_planted(const struct scenario *scenario)
+{
+	struct sweep sweep = { .scenario = scenario,
+		               .backend = "-",
+		               .quiet = true };
+
+	sweep_all(&sweep);
+	while (lost_count > 0)
+		weft__sys->release(lost[--lost_count]);
+	printf("%-12s %-6s %6llu points, planted: %s\n", scenario->name, "-",
+	       (unsigned long long)sweep.points,
+	       sweep.problems ? "found" : "NOT FOUND");
+	return sweep.problems == 0;
+}
+
+/* --- the first loop of a process ---------------------------------------- */
+
+/* at_fork is called once in a process, so it is struck before all else. */
+static int
+sweep_first_loop(void)
+{
+	struct fault_plan plan = { .kind = FAULT_ERRNO,
+		                   .member = FAULT_at_fork,
+		                   .n = 1,
+		                   .error = ENOMEM };
+	weft_loop *loop;
+
+	note_plan(&plan);
+	fault_begin(&plan);
+	EXPECT(!weft_loop_new(NULL));
+	EXPECT(fault_hits() == 1);
+	fault_heal();
+	loop = weft_loop_new(NULL);
+	EXPECT(loop != NULL);
+	EXPECT(weft_loop_free(loop) == 0);
+	EXPECT(fault_live() == 0);
+	if (fault_problems() > 0)
+		printf("the first loop: %s\n", fault_problem_text());
+	return fault_problems() > 0;
+}
+
+/* --- main --------------------------------------------------------------- */
+
+static int
+sweep_named(const char *name)
+{
+	int failed = 0, found = 0;
+
+	for (size_t i = 0; i < scenario_count; i++) {
+		if (name && strcmp(name, scenarios[i].name) != 0)
+			continue;
+		found++;
+		for (size_t k = 0; k < 2; k++)
+			failed |= sweep_scenario(&scenarios[i], k);
+	}
+	if (!name)
+		for (size_t i = 0; i < 3; i++)
+			failed |= sweep_planted(&planted[i]);
+	if (found == 0)
+		printf("no scenario %s\n", name);
+	return failed || found == 0;
+}
+
+static bool
+read_error(struct fault_plan *plan, const char *text)
+{
+	static const char *const kinds[] = { "-", "-", "short", "one", "from" };
+
+	for (int i = FAULT_SHORT; i <= FAULT_MEMORY_FROM; i++)
+		if (strcmp(kinds[i], text) == 0)
+			plan->kind = (enum fault_kind)i;
+	for (size_t i = 0; i < fault_errno_count; i++) {
+		const struct fault_errno *e = &fault_errnos[i];
+
+		if (fault_member_find(e->member) == (int)plan->member
+		    && strcmp(e->name, text) == 0) {
+			plan->kind = FAULT_ERRNO;
+			plan->error = e->error;
+			plan->honest = e->recoverable && e->error != EAGAIN;
+		}
+	}
+	return plan->kind != FAULT_NONE;
+}
+
+/* One run, after one without faults, as it was in the sweep. */
+static int
+replay(char **args)
+{
+	struct sweep sweep = { .backend = args[1] };
+	struct fault_plan plan = { .kind = FAULT_NONE };
+	int member = fault_member_find(args[2]);
+
+	for (size_t i = 0; i < scenario_count; i++)
+		if (strcmp(scenarios[i].name, args[0]) == 0)
+			sweep.scenario = &scenarios[i];
+	plan.member = (enum fault_member)member;
+	plan.n = strtoull(args[3], NULL, 10);
+	if (!sweep.scenario || member < 0 || !read_error(&plan, args[4])) {
+		printf("no such run\n");
+		return 2;
+	}
+	now.scenario = sweep.scenario->name;
+	now.backend = sweep.backend;
+	(void)alarm(HANG_S);
+	run_one(&sweep, &(struct fault_plan){ .kind = FAULT_NONE });
+	run_one(&sweep, &plan);
+	printf("%s\n", sweep.points == 0     ? "not reached"
+	               : sweep.problems == 0 ? "no problem"
+	                                     : "a problem");
+	return sweep.problems > 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	int failed;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	fault_install();
+	catch_signals();
+	failed = sweep_first_loop();
+	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
+	if (argc == 6)
+		return replay(argv + 1);
+	failed |= sweep_named(argc > 1 ? argv[1] : NULL);
+	return failed;
+}
