@@ -45,6 +45,8 @@ struct weft__spin {
 	bool     allowed;
 	uint32_t skip;  /* sleeps left that do not spin */
 	uint32_t skips; /* how many to leave out after the next failure */
+	uint32_t small; /* batches in a row that were small, with more behind them */
+	bool     own;   /* the loop's thread has posted to itself in this turn */
 };
 
 struct weft_loop {
@@ -161,6 +163,9 @@ weft__checkpoint(weft_loop *loop)
 }
 
 /* --- sleep.c ------------------------------------------------------------ */
+
+/* Posts keep coming in small batches: let a larger one come together. */
+void weft__loop_gather(weft_loop *loop, uint32_t taken);
 
 /* Sleep until woken or the deadline. */
 void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);

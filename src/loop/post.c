@@ -9,6 +9,16 @@ refused(int error)
 	                                 : "post: the loop is stopping");
 }
 
+/* A loop that posts to itself waits for no batch. */
+static inline void
+note_own(weft_loop *loop)
+{
+	uintptr_t self = (uintptr_t)weft__thread_ptr;
+
+	if (self && weft__load(&loop->runner, WEFT__RELAXED) == self)
+		loop->spin.own = true;
+}
+
 static inline int
 post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
@@ -19,6 +29,7 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 		                    "post: no loop, or no function");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "post: after fork");
+	note_own(loop);
 	rc = weft__inbox_push_call(&loop->inbox, fn, arg, kind);
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
@@ -54,6 +65,7 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 		                    "weft_loop_post_node: queued already");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
+	note_own(loop);
 	rc = weft__inbox_push(&loop->inbox, node, false);
 	if (rc < 0)
 		weft__store(&node->state, 0, WEFT__RELAXED);

@@ -172,14 +172,17 @@ run_done(weft_loop *loop)
 void
 weft__turn(weft_loop *loop, uint64_t deadline_ns)
 {
+	uint32_t taken;
+
 	loop->now_ns = 0;
 	loop->in_turn = true;
 	run_timers(loop);
-	(void)weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	taken = weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
 	run_list(loop, &loop->first, WEFT__CALLS_MAX);
 	if (!loop->first.first)
 		run_list(loop, &loop->posts, loop->budget);
 	run_last(loop);
+	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);
 	run_done(loop);
 	if (loop->numbers.due)
