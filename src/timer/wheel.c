@@ -564,18 +564,6 @@ weft__wheel_fini(struct weft_wheel *wheel)
 	release_all(wheel);
 }
 
-size_t
-weft__wheel_trim(struct weft_wheel *wheel)
-{
-	size_t bytes = wheel->blocks * sizeof(block)
-	               + wheel->limit * sizeof(*wheel->run);
-
-	if (wheel->count > 0 || weft__wheel_has_run(wheel))
-		return 0;
-	release_all(wheel);
-	return bytes;
-}
-
 /* --- timers ------------------------------------------------------------- */
 
 static COLD int

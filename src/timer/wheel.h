@@ -99,9 +99,6 @@ struct weft__place *weft__wheel_any(struct weft_wheel *wheel);
  * many.  WEFT_NEVER: none. */
 uint64_t weft__wheel_bound(struct weft_wheel *wheel);
 
-/* Give back blocks that are not needed for what is armed; returns the bytes. */
-size_t weft__wheel_trim(struct weft_wheel *wheel);
-
 /* --- timers, on a wheel of a loop or alone ------------------------------ */
 
 #define weft__timer_place(timer) ((struct weft__place *)(void *)&(timer)->due_ns)

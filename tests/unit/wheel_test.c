@@ -5,6 +5,7 @@
  * tried on wheels with a planted bug too, each of which it must find.
  */
 #include "test.h"
+#include "timer/sort.h"
 
 struct probe {
 	weft_timer timer;
@@ -543,4 +544,46 @@ TEST(the_model_finds_every_planted_bug)
 			seed++;
 		CHECK(seed < 50);
 	}
+}
+
+/* --- the sort ----------------------------------------------------------- */
+
+/* Orders that make a quicksort with a median of three work hard. */
+static uint64_t
+key_of(int shape, size_t i, size_t count, uint64_t *seed)
+{
+	switch (shape) {
+	case 0:
+		return i;
+	case 1:
+		return count - i;
+	case 2: /* an organ pipe */
+		return i < count / 2 ? i : count - i;
+	case 3: /* the killer of medians of three */
+		return i % 2 ? i : count / 2 + i / 2;
+	case 4:
+		return 7;
+	default:
+		return test_random(seed) % count;
+	}
+}
+
+TEST(any_order_of_deadlines_is_sorted)
+{
+	enum { N = 20000 };
+	struct weft__wheel_entry *e = calloc(N, sizeof(*e));
+	uint64_t seed = test_seed();
+
+	for (int shape = 0; shape < 6; shape++) {
+		for (size_t i = 0; i < N; i++)
+			e[i] = (struct weft__wheel_entry){
+				.due_ns = key_of(shape, i, N, &seed), .seq = i
+			};
+		weft__wheel_sort(e, N);
+		for (size_t i = 1; i < N; i++)
+			CHECK(e[i - 1].due_ns < e[i].due_ns
+			      || (e[i - 1].due_ns == e[i].due_ns
+			          && e[i - 1].seq < e[i].seq));
+	}
+	free(e);
 }
