@@ -8,12 +8,24 @@ loop_of(const weft_timer *timer)
 	return timer->owner;
 }
 
-/* Why a timer cannot be started. */
-static __attribute__((noinline, cold)) int
-refuse_start(const weft_loop *loop)
+static bool
+can_start(const weft_loop *loop, const weft_timer *timer)
 {
-	int rc = weft__loop_check(loop, "weft_timer_start");
+	return loop && timer && weft__loop_is_usable(loop)
+	       && (!timer->block || timer->owner == loop);
+}
 
+/* The caller's loop was meant, or it cannot be started: tell why. */
+static __attribute__((noinline, cold)) int
+start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
+             uint64_t every_ns, weft_timer_fn fn, void *arg)
+{
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	if (can_start(loop, timer))
+		return weft_timer_start(loop, timer, due_ns, every_ns, fn, arg);
+	rc = weft__loop_check(loop, "weft_timer_start");
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
@@ -22,15 +34,13 @@ refuse_start(const weft_loop *loop)
 	                    "weft_timer_start: NULL, or armed elsewhere");
 }
 
+/* What is rare is a tail call, so that the short way saves no registers. */
 int
 weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
                  uint64_t every_ns, weft_timer_fn fn, void *arg)
 {
-	if (!loop)
-		loop = weft__thread_self()->loop;
-	if (!loop || !timer || !weft__loop_is_usable(loop)
-	    || (timer->block && timer->owner != loop))
-		return refuse_start(loop);
+	if (__builtin_expect(!can_start(loop, timer), 0))
+		return start_slowly(loop, timer, due_ns, every_ns, fn, arg);
 	timer->owner = loop;
 	return weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
 }

@@ -176,8 +176,8 @@ append(block *b, place *p)
 	b->places[b->count++] = p;
 }
 
-/* Begin a fresh first block of p's slot with it. */
-static COLD void
+/* Begin a fresh first block of p's slot with it.  Returns 0. */
+static COLD int
 add_block(struct weft_wheel *wheel, place *p)
 {
 	block *b = wheel->spare;
@@ -189,9 +189,11 @@ add_block(struct weft_wheel *wheel, place *p)
 	wheel->slot[p->slot] = b;
 	wheel->occupied[p->slot / DIGITS] |= UINT64_C(1) << p->slot % DIGITS;
 	append(b, p);
+	return 0;
 }
 
-static inline void
+/* Returns 0. */
+static inline int
 insert(struct weft_wheel *wheel, place *p)
 {
 	unsigned slot = slot_of(wheel, p->due_ns);
@@ -199,9 +201,9 @@ insert(struct weft_wheel *wheel, place *p)
 
 	p->slot = (uint16_t)slot;
 	if (rare(!b || b->count == BLOCK_ROOM))
-		add_block(wheel, p);
-	else
-		append(b, p);
+		return add_block(wheel, p);
+	append(b, p);
+	return 0;
 }
 
 static void
@@ -222,8 +224,8 @@ detach(struct weft_wheel *wheel, unsigned slot)
 	return chain;
 }
 
-/* The first block of `slot` has become empty. */
-static COLD void
+/* The first block of `slot` has become empty.  Returns 1. */
+static COLD int
 drop_block(struct weft_wheel *wheel, unsigned slot)
 {
 	block *b = wheel->slot[slot];
@@ -232,10 +234,11 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 	if (!b->next)
 		(void)detach(wheel, slot);
 	give_back(wheel, b);
+	return 1;
 }
 
-/* The hole is filled with the slot's newest place; invariant 2. */
-static inline void
+/* The hole is filled with the slot's newest place; invariant 2.  Returns 1. */
+static inline int
 remove_from_slot(struct weft_wheel *wheel, place *p)
 {
 	block *first = wheel->slot[p->slot], *b = p->block;
@@ -247,8 +250,7 @@ remove_from_slot(struct weft_wheel *wheel, place *p)
 		last->index = p->index;
 	}
 	p->block = NULL;
-	if (rare(first->count == 0))
-		drop_block(wheel, p->slot);
+	return rare(first->count == 0) ? drop_block(wheel, p->slot) : 1;
 }
 
 /* --- moving the time ---------------------------------------------------- */
@@ -274,7 +276,7 @@ spread(struct weft_wheel *wheel, block *chain)
 		chain = b->next;
 		prefetch_block(chain);
 		for (uint64_t i = 0; i < b->count; i++)
-			insert(wheel, b->places[i]);
+			(void)insert(wheel, b->places[i]);
 		give_back(wheel, b);
 	}
 }
@@ -299,7 +301,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 				*e++ = (struct weft__wheel_entry){ p->due_ns,
 					                           p->seq, p };
 			else
-				insert(wheel, p);
+				(void)insert(wheel, p);
 		}
 		give_back(wheel, b);
 	}
@@ -409,20 +411,17 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 		wheel->bound_ns = due_ns;
 	p->due_ns = due_ns;
 	p->seq = wheel->seq++;
-	insert(wheel, p);
-	return 0;
+	return insert(wheel, p);
 }
 
 FLAT int
 weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
 {
 	count_out(wheel, p);
-	if (rare(p->slot == IN_RUN)) {
-		wheel->run[p->index].place = NULL;
-		p->block = NULL;
-	} else {
-		remove_from_slot(wheel, p);
-	}
+	if (!rare(p->slot == IN_RUN))
+		return remove_from_slot(wheel, p);
+	wheel->run[p->index].place = NULL;
+	p->block = NULL;
 	return 1;
 }
 
