@@ -7,8 +7,10 @@
  *   1. Posting is accepted from creation until stopping, and what was accepted
  *      runs exactly once.
  *   2. An idle loop belongs to whichever one thread uses it; running takes it.
- *   3. A microtask checkpoint begins each run and follows every callback.
- *   4. After fork() a loop is only memory in the child: weft_loop_free() gives it
+ *   3. The backend opens with the first op or watch.  One on io_uring binds the loop to
+ *      the thread that runs it then: elsewhere it is WEFT_EXDEV.
+ *   4. A microtask checkpoint begins each run and follows every callback.
+ *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
  *      back, whatever its state, and touches nothing the parent shares; all else
  *      is WEFT_EXDEV.  The child makes loops of its own.
  */
@@ -50,8 +52,8 @@ WEFT_API weft_loop *weft_loop_new(const weft_loop_opts *opts);
 WEFT_API int weft_loop_free(weft_loop *loop);
 
 /* Run on this thread until stopped, told to leave, or nothing is alive.
- * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself,
- * WEFT_EALREADY once stopped.
+ * Returns 0, WEFT_EBUSY if it runs elsewhere, WEFT_EDEADLK inside itself, WEFT_EXDEV
+ * if bound to another thread, WEFT_EALREADY once stopped.
  * Thread: the one that becomes its own.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_loop_run(weft_loop *loop);
 

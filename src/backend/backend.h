@@ -43,6 +43,7 @@ struct weft__ready {
 
 struct weft__backend_ops {
 	const char *name;
+	bool        binds; /* the thread that first waits is the only one that may */
 	bool        edge; /* arms once and tells changes, for what is not a watch */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */

@@ -477,6 +477,7 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 
 const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
+	.binds = true,
 	.edge = true,
 	.open = uring_open,
 	.close = uring_close,

@@ -427,6 +427,11 @@ begin_run(weft_loop *loop, weft_loop **before)
 	if (runner != 0)
 		return weft__fail(WEFT_EBUSY,
 		                  "weft_loop_run: it runs elsewhere");
+	if (loop->bound && loop->bound != (uintptr_t)weft__thread_self()) {
+		give_back(loop);
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_loop_run: bound to another thread");
+	}
 	return enter_run(loop, before);
 }
 
@@ -448,6 +453,8 @@ become_idle(weft_loop *loop)
 static void
 end_run(weft_loop *loop, weft_loop *before)
 {
+	if (loop->backend.ops && loop->backend.ops->binds)
+		loop->bound = (uintptr_t)weft__thread_self();
 	weft__thread_self()->loop = before;
 	give_back(loop);
 }
@@ -594,6 +601,11 @@ weft_loop_start(weft_loop *loop)
 			                  "weft_loop_start: it runs");
 		weft__sys->yield();
 		runner = 0;
+	}
+	if (loop->bound) {
+		give_back(loop);
+		return weft__misuse(WEFT_EXDEV, "weft_loop_start: io_uring has "
+		                                "bound it to a thread");
 	}
 	return start_thread(loop);
 }

@@ -79,6 +79,7 @@ struct weft_loop {
 	uint32_t   unpolled;          /* turns since then */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
 	uint64_t   alive;       /* what keeps a run going, queues and timers aside */
+	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
 	bool       has_thread;
 	bool       in_turn;

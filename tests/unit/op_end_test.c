@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <unistd.h>
 #include "base/sys.h"
 #include "test.h"
@@ -488,6 +489,36 @@ TEST(background_ops_on_descriptors_do_not_keep_a_run_going)
 	put(pair.peer, "x");
 	turn(loop);
 	CHECK_ENDED(&p, 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
+static void *
+run_elsewhere(void *arg)
+{
+	return (void *)(intptr_t)weft_loop_run(arg);
+}
+
+TEST(a_loop_runs_on_another_thread_or_says_that_it_is_bound)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct probe p = { 0 };
+	pthread_t thread;
+	void *rc;
+
+	if (test_misuse_aborts) { /* it would abort for being bound */
+		close_pair(pair);
+		OK(weft_loop_free(loop));
+		return;
+	}
+	start(loop, &p, RECV, pair.fd);
+	put(pair.peer, "x");
+	OK(weft_loop_run(loop));
+	OK(pthread_create(&thread, NULL, run_elsewhere, loop));
+	OK(pthread_join(thread, &rc));
+	CHECK((intptr_t)rc == 0 || (intptr_t)rc == WEFT_EXDEV);
+	OK(weft_loop_run(loop));
 	close_pair(pair);
 	OK(weft_loop_free(loop));
 }
