@@ -24,8 +24,8 @@
 #include <poll.h>
 #include "backend/backend.h"
 
-#define TRIES_MAX \
-	16 /* of a call that is interrupted, or of a multi op in a row */
+/* Of a call that is interrupted, or of an op with many results in a row. */
+#define TRIES_MAX   16
 #define BUFFER_SIZE 65536u
 
 #define IS_WATCH    ((uintptr_t)1)
