@@ -82,7 +82,6 @@ struct weft__backend {
 	struct weft__node_list closing; /* close ops that wait for others to end */
 	void                  *fetched; /* room for what epoll_wait(2) fills */
 	int                    fd;     /* of epoll, or -1 */
-	bool                   rebuilt; /* fd is another than before; for uring.c */
 	int                    wake_fd[2]; /* read and write end */
 	void                  *state;  /* the backend's own */
 	uint32_t               always; /* watches on files, which are always ready */

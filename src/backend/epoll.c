@@ -124,7 +124,6 @@ rebuild(struct weft__backend *backend)
 			                      entry->armed);
 	}
 	(void)weft__sys->close(old);
-	backend->rebuilt = true;
 }
 
 /* Note one event; false if nothing here asked for it. */

@@ -89,6 +89,13 @@ weft__op_of(weft_op *op)
 	return (struct weft__op *)(void *)op;
 }
 
+/* Any number of results may come before the last. */
+static inline bool
+weft__op_is_multi(const struct weft__op *op)
+{
+	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
+}
+
 #define weft__node_op(n) \
 	((struct weft__op *)(void *)((char *)(n) - offsetof(struct weft__op, node)))
 #define weft__place_op(p) \

@@ -176,17 +176,6 @@ collect(weft_poller *poller, weft_poller_event *out)
 	return count;
 }
 
-static int64_t
-timeout_of(uint64_t deadline_ns)
-{
-	uint64_t now_ns;
-
-	if (deadline_ns == WEFT_NEVER || deadline_ns == WEFT_NOW)
-		return deadline_ns == WEFT_NOW ? 0 : -1;
-	now_ns = weft__sys->now();
-	return deadline_ns > now_ns ? (int64_t)(deadline_ns - now_ns) : 0;
-}
-
 int
 weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max,
                  uint64_t deadline_ns)
@@ -203,10 +192,10 @@ weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max,
 		weft__ready_note_files(backend);
 	rc = backend->events_count >= backend->events_max
 	             ? 0
-	             : backend->ops->wait(backend,
-	                                  backend->events_count > 0
-	                                          ? 0
-	                                          : timeout_of(deadline_ns));
+	             : backend->ops->wait(
+			     backend, backend->events_count > 0
+					      ? 0
+					      : weft__timeout_of(deadline_ns));
 	return rc < 0 ? weft__fail(rc, "weft_poller_wait")
 	              : collect(poller, events);
 }

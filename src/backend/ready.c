@@ -367,18 +367,12 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 	return 0;
 }
 
-static bool
-is_multi(const struct weft__op *op)
-{
-	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
-}
-
 /* Is a try likely to succeed before anything is reported? */
 static bool
 may_try(const struct weft__backend *backend, const struct weft__fd *entry,
         const struct weft__op *op)
 {
-	if (op->kind == WEFT__OP_POLL || is_multi(op))
+	if (op->kind == WEFT__OP_POLL || weft__op_is_multi(op))
 		return false;
 	if (sides_of(op) == WEFT_WRITABLE)
 		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)
@@ -417,7 +411,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 		rc = rearm(backend, op->fd, entry, true);
 	if (rc == 0) {
 		/* The edge of what is there already may have been used up. */
-		if (is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
+		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
 			show_again(backend, op->fd, entry);
 		return;
 	}
@@ -610,8 +604,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
             struct weft__fd *entry, int side)
 {
 	struct weft__op *op = op_at(entry, side);
-	bool multi = op->kind == WEFT__OP_RECV_MULTI
-	             || (op->events & WEFT_MULTI);
+	bool multi = weft__op_is_multi(op);
 	int64_t result;
 
 	if (op->state != WEFT__OP_WAITING)

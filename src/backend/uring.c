@@ -293,17 +293,11 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 
 /* --- completions -------------------------------------------------------- */
 
-static bool
-is_multi(const struct weft__op *op)
-{
-	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
-}
-
 /* A result that does not end an op which has many. */
 static bool
 goes_on(const struct weft__op *op, int result)
 {
-	return is_multi(op) && op->state == WEFT__OP_SENT
+	return weft__op_is_multi(op) && op->state == WEFT__OP_SENT
 	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
 }
 
@@ -320,7 +314,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 {
 	bool asked = op->state == WEFT__OP_CANCELING;
 
-	if (is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
+	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
 		weft__ready_pause(backend, op);
 		return false;

@@ -1,4 +1,4 @@
-/* clock.c - the clock, as the public API has it. */
+/* clock.c - the clock, as the public API has it, and deadlines as timeouts. */
 #include "base/sys.h"
 
 uint64_t
@@ -13,4 +13,19 @@ weft_in(uint64_t delay_ns)
 	uint64_t now_ns = weft__sys->now();
 
 	return delay_ns > WEFT_NEVER - now_ns ? WEFT_NEVER : now_ns + delay_ns;
+}
+
+int64_t
+weft__timeout_of(uint64_t deadline_ns)
+{
+	uint64_t now_ns;
+
+	if (deadline_ns == WEFT_NEVER || deadline_ns == WEFT_NOW)
+		return deadline_ns == WEFT_NOW ? 0 : -1;
+	now_ns = weft__sys->now();
+	if (deadline_ns <= now_ns)
+		return 0;
+	return deadline_ns - now_ns > INT64_MAX
+	               ? INT64_MAX
+	               : (int64_t)(deadline_ns - now_ns);
 }

@@ -122,6 +122,9 @@ struct weft__sys {
 extern const struct weft__sys *weft__sys;
 extern const struct weft__sys weft__sys_real;
 
+/* A deadline as the table's calls want it: nanoseconds from now, -1 for never. */
+int64_t weft__timeout_of(uint64_t deadline_ns);
+
 /* `size` bytes, zeroed, or NULL. */
 void *weft__alloc_zero(size_t size);
 

@@ -122,22 +122,6 @@ weft__loop_open_backend(weft_loop *loop)
 	                                                  : NULL);
 }
 
-/* The relative form of a deadline, rounded to no less; -1 for none. */
-static int64_t
-timeout_of(uint64_t deadline_ns)
-{
-	uint64_t now_ns;
-
-	if (deadline_ns == WEFT_NEVER)
-		return -1;
-	now_ns = weft__sys->now();
-	if (deadline_ns <= now_ns)
-		return 0;
-	return deadline_ns - now_ns > INT64_MAX
-	               ? INT64_MAX
-	               : (int64_t)(deadline_ns - now_ns);
-}
-
 static void
 ask_kernel(weft_loop *loop, int64_t timeout_ns)
 {
@@ -155,7 +139,7 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 	if (loop->backend.always > 0)
 		ask_kernel(loop, 0);
 	else
-		ask_kernel(loop, timeout_of(deadline_ns));
+		ask_kernel(loop, weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
 }
 
