@@ -102,9 +102,10 @@ WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 
 /* Run `fn(arg)` on the loop, in order per caller; _first ahead of all other
  * posts.  A thread keeps the room that its posts have once taken, until it ends:
- * where many threads post, some find the inbox full before inbox_max are queued.
- * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for a slot,
- * WEFT_ESHUTDOWN once stopping.
+ * where many threads post, some find the inbox full before inbox_max are queued; but
+ * each can always have one.
+ * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for that, WEFT_ESHUTDOWN
+ * once stopping.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_post(weft_loop *loop, weft_fn fn, void *arg);
 WEFT_API int weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg);

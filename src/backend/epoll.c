@@ -43,10 +43,18 @@ weft__epoll_make(struct weft__backend *backend)
 }
 
 static int
-epoll_open(struct weft__backend *backend)
+add_wake(struct weft__backend *backend)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 		                     .data.u64 = WAKE };
+
+	return weft__sys->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
+	                            backend->wake_fd[0], &event);
+}
+
+static int
+epoll_open(struct weft__backend *backend)
+{
 	int rc = weft__epoll_make(backend);
 
 	if (rc < 0)
@@ -54,8 +62,7 @@ epoll_open(struct weft__backend *backend)
 	backend->wake_fd[0] = weft__sys->eventfd();
 	if (backend->wake_fd[0] < 0)
 		return backend->wake_fd[0];
-	return weft__sys->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
-	                            backend->wake_fd[0], &event);
+	return add_wake(backend);
 }
 
 /* Invariant 1. */
@@ -101,27 +108,39 @@ ready_of(uint32_t events)
 	       | (events & EPOLLHUP ? WEFT_HUP : 0);
 }
 
-/* The kernel reports a number that we are done with: it was closed while a copy of
- * it lives on, and there is no other way to take it back than to begin anew. */
-static void
-rebuild(struct weft__backend *backend)
+/* Register all that is armed, as in a set that is new; 0 or -errno. */
+static int
+arm_all(struct weft__backend *backend)
 {
-	struct epoll_event wake = { .events = EPOLLIN | EPOLLET,
-		                    .data.u64 = WAKE };
-	int old = backend->fd, fresh = weft__sys->epoll_create();
+	int rc = backend->ops == &weft__backend_epoll ? add_wake(backend) : 0;
 
-	if (fresh < 0)
-		return; /* it shows again */
-	backend->fd = fresh;
-	if (backend->ops == &weft__backend_epoll)
-		(void)weft__sys->epoll_ctl(fresh, EPOLL_CTL_ADD,
-		                           backend->wake_fd[0], &wake);
-	for (uint32_t i = 0; i < backend->fds.count * WEFT__FDS_PAGE; i++) {
+	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE;
+	     i++) {
 		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)i);
 
 		if (entry && entry->armed)
-			(void)weft__epoll_arm(backend, (int)i, entry,
-			                      entry->armed);
+			rc = weft__epoll_arm(backend, (int)i, entry,
+			                     entry->armed);
+		if (rc == -EBADF) /* closed behind our back */
+			rc = 0;
+	}
+	return rc;
+}
+
+/* The kernel reports a number that we are done with: it was closed while a copy of
+ * it lives on, and there is no other way to take it back than to begin anew.  If that
+ * fails it shows again. */
+static void
+rebuild(struct weft__backend *backend)
+{
+	int old = backend->fd, fresh = weft__sys->epoll_create();
+
+	if (fresh < 0)
+		return;
+	backend->fd = fresh;
+	if (arm_all(backend) < 0) {
+		backend->fd = old;
+		old = fresh;
 	}
 	(void)weft__sys->close(old);
 }

@@ -113,6 +113,9 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
 #endif
 
+/* What stands before is not moved behind by the compiler; the CPU may. */
+#define weft__compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
 /* Tell the CPU that this is a spin. */
 static inline void
 weft__pause(void)

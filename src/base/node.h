@@ -15,7 +15,8 @@ struct weft__node {
 	struct weft__node *next;
 	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
 	uint32_t           kind;  /* WEFT__NODE_*; written by its pusher */
-	uint64_t           spare[2];
+	uint64_t           before; /* number of the call it comes before; lane.c */
+	uint64_t           spare;
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
 
@@ -23,7 +24,7 @@ enum {
 	WEFT__NODE_QUEUED = 1, /* state */
 
 	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
-	WEFT__NODE_SLOT = 2,   /* kind: of slots.c, and not a caller's */
+	WEFT__NODE_LANE = 2,   /* kind: calls for a lane, and not a caller's */
 	WEFT__NODE_OWN = 8,    /* kind: the library's, not a post */
 	WEFT__NODE_KEEP = 4,   /* kind: its state is changed by its users only */
 };

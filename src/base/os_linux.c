@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -61,6 +62,24 @@ os_unpark(weft__a32 *word)
 	/* Cannot fail on an address that is ours; waking nobody is no error. */
 	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
 	              1);
+}
+
+/* The process must have said that it will ask; so the first one says it. */
+static int
+os_barrier(void)
+{
+	int rc = (int)weft__os_result(syscall(
+		SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
+
+	if (rc != -EPERM)
+		return rc;
+	rc = (int)weft__os_result(
+		syscall(SYS_membarrier,
+	                MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+	return rc < 0 ? rc
+	              : (int)weft__os_result(
+			      syscall(SYS_membarrier,
+	                              MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
 /* --- CPUs --------------------------------------------------------------- */
@@ -258,6 +277,7 @@ const struct weft__sys weft__sys_real = {
 	.random = os_random,
 	.park = os_park,
 	.unpark = os_unpark,
+	.barrier = os_barrier,
 	.cpus = os_cpus,
 	.pipe = os_pipe,
 	.socket = os_socket,

@@ -78,6 +78,12 @@ os_unpark(weft__a32 *word)
 }
 
 static int
+os_barrier(void)
+{
+	return -ENOSYS;
+}
+
+static int
 os_random(void *buf, size_t size)
 {
 	char *at = buf;
@@ -171,7 +177,8 @@ os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
-	.unpark = os_unpark, .cpus = os_cpus,     .pipe = os_pipe,
+	.unpark = os_unpark, .barrier = os_barrier,
+	.cpus = os_cpus,     .pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 };
 

@@ -55,6 +55,10 @@ struct weft__sys {
 	int  (*park)(weft__a32 *word, uint32_t value, uint64_t deadline_ns);
 	void (*unpark)(weft__a32 *word); /* one of those that sleep there */
 
+	/* A full memory barrier in every thread of the process, between two of its
+	 * instructions: 0, or -ENOSYS, -EPERM. */
+	int (*barrier)(void);
+
 	/* Let another thread run first. */
 	void (*yield)(void);
 

@@ -18,9 +18,9 @@ struct weft__thread {
 	const char *text;   /* of the last failure: static, or `buffer`; or NULL */
 	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
 	void      (*end)(struct weft__thread *thread); /* of upper layers, or NULL */
-	uint64_t    post_id; /* the inbox last posted to, and this thread's slots */
-	void       *post_ring;
-	void       *rings;  /* all of them; the three are of loop/slots.c */
+	uint64_t    post_id; /* the inbox last posted to, and this thread's lane */
+	void       *post_lane;
+	void       *lanes;  /* all of them; the three are of loop/lane.c */
 };
 
 /* initial-exec: one instruction instead of a call, also in the shared library. */

@@ -27,11 +27,13 @@
  *      in their order.
  */
 #include "loop/inbox.h"
-#include "loop/slots.h"
+#include "loop/lane.h"
 
-#define MODE   ((uintptr_t)3)
-#define CLOSED ((uintptr_t)4)
-#define MARKS  WEFT__INBOX_MARKS
+#define MODE      ((uintptr_t)3)
+#define CLOSED    ((uintptr_t)4)
+#define MARKS     WEFT__INBOX_MARKS
+
+#define HOT_AFTER 512u
 
 static struct weft__node *
 node_of(uintptr_t head)
@@ -55,26 +57,6 @@ weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
 	                    (uintptr_t)node | (head & CLOSED),
 	                    WEFT__RELEASE)); /* P */
 	return (int)(head & MODE);
-}
-
-int
-weft__inbox_push_call(struct weft__inbox *inbox, weft_fn fn, void *arg,
-                      uint32_t kind)
-{
-	struct weft__node *node;
-	int rc;
-
-	if (weft__inbox_is_closed(inbox))
-		return WEFT_ESHUTDOWN;
-	node = weft__slot_get(inbox, kind);
-	if (!node)
-		return WEFT_EAGAIN;
-	weft__put(node->fn, fn);
-	weft__put(node->arg, arg);
-	rc = weft__inbox_push(inbox, node, false);
-	if (rc < 0)
-		weft__slot_put_back(node);
-	return rc;
 }
 
 void
@@ -124,18 +106,23 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 bool
 weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 {
-	struct weft__node *node = list->first;
+	struct weft__node *node;
+	uint32_t kind;
 
-	if (!node)
-		return false;
-	list->first = node->next;
-	if (!list->first)
-		list->end = &list->first;
+	do {
+		node = list->first;
+		if (!node)
+			return false;
+		list->first = node->next;
+		if (!list->first)
+			list->end = &list->first;
+		kind = weft__get(node->kind);
+		if (kind & WEFT__NODE_LANE)
+			weft__lane_heard(node);
+	} while (kind & WEFT__NODE_LANE);
 	*fn = weft__get(node->fn);
 	*arg = weft__get(node->arg);
-	if (weft__get(node->kind) & WEFT__NODE_SLOT)
-		weft__slot_done(node);
-	else if (!(weft__get(node->kind) & WEFT__NODE_KEEP))
+	if (!(kind & WEFT__NODE_KEEP))
 		weft__store(&node->state, 0, WEFT__RELEASE); /* N */
 	return true;
 }
@@ -147,8 +134,11 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 bool
 weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 {
-	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
+	uintptr_t head;
 
+	if (!weft__lanes_rest(inbox))
+		return false;
+	head = weft__load(&inbox->head, WEFT__RELAXED);
 	do {
 		if (node_of(head))
 			return false;
@@ -215,6 +205,7 @@ weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max)
 		.id = weft__add(&last_id, 1, WEFT__RELAXED) + 1,
 		.slots_left = { { slots_max }, { slots_max } },
 		.slots_max = slots_max,
+		.hot_after = HOT_AFTER,
 	};
 }
 
@@ -226,5 +217,5 @@ weft__inbox_fini(struct weft__inbox *inbox, bool alone)
 	       && weft__load(&inbox->wakes_done, WEFT__ACQUIRE)
 	                  != inbox->wakes_owed)
 		weft__sys->yield();
-	weft__slots_give_up(inbox);
+	weft__lanes_give_up(inbox);
 }

@@ -19,14 +19,25 @@ enum {
 
 #define WEFT__INBOX_MARKS ((uintptr_t)7) /* bits of head that are not the node */
 
+/* Whether this process can have barriers in all its threads. */
+enum { WEFT__BARRIERS_UNKNOWN, WEFT__BARRIERS_WORK, WEFT__BARRIERS_NONE };
+
+struct weft__lane_list {
+	struct weft__lane *first, *last;
+	uint32_t           count;
+};
+
 struct weft__inbox {
 	char pad_before[64];    /* producers write here, the loop's data is around */
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
 	weft__a32  wakes_done;  /* by producers that took a sleep mark, when through */
-	weft__aptr rings;       /* of slots, for posting; only grows */
+	weft__aptr lanes;       /* of the threads that post; only grows */
 	weft__a32  slots_left[2]; /* how many more may be made: posts, first posts */
 	char pad_after[64];
-	uint32_t   wakes_owed;  /* the loop's: sleep marks that producers took */
+	uint32_t   wakes_owed;  /* the loop's, as the next: sleep marks taken by others */
+	struct weft__lane_list listed[2]; /* lanes to be looked into: posts, first posts */
+	uint32_t   barriers;    /* WEFT__BARRIERS_* */
+	uint32_t   hot_after;   /* calls in a row; lane.c */
 	uint32_t   slots_max;   /* set once, as the next */
 	uint64_t   id;          /* of this inbox, never reused */
 };
@@ -45,20 +56,30 @@ int  weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
 void weft__inbox_ring(struct weft__inbox *inbox);  /* wakes a loop that is IN_PARK */
 void weft__inbox_woken(struct weft__inbox *inbox);
 
-/* Push fn(arg) in a slot of the calling thread's.  As above, or WEFT_EAGAIN. */
-int weft__inbox_push_call(struct weft__inbox *inbox, weft_fn fn, void *arg,
-                          uint32_t kind);
-
 /* Refuse pushes from now on, except internal ones. */
 void weft__inbox_close(struct weft__inbox *inbox);
 bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 
-/* Something is there to take: the head word has more than marks. */
+/* The loop looks into some lanes; is there something in them? */
+static inline bool
+weft__inbox_has_lanes(const struct weft__inbox *inbox)
+{
+	return inbox->listed[0].count | inbox->listed[1].count;
+}
+bool weft__lanes_have(const struct weft__inbox *inbox, int which);
+
+/* Something is there to take: the head word has more than marks, or a lane has. */
 static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
-	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS;
+	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS
+	       || (weft__inbox_has_lanes(inbox)
+	           && (weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1)));
 }
+
+/* Have all lanes call before the loop looks into them again; false if it should look
+ * now. */
+bool weft__lanes_rest(struct weft__inbox *inbox);
 
 /* Move what is there to the ends of `first` and `rest`; returns how many. */
 uint32_t weft__inbox_take(struct weft__inbox *inbox,
@@ -66,7 +87,7 @@ uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *rest);
 
 /* Take a node off a list, ready to be pushed again, and give what it calls; false
- * at its end. */
+ * at its end.  A lane's node calls nothing: it is listed. */
 bool weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg);
 
 /* Write down that the loop goes to sleep in `mode`; false if there is something to

@@ -189,6 +189,8 @@ has_accepted(weft_loop *loop)
 {
 	struct weft__node *lists[3] = { loop->last.first };
 
+	if (!weft__lanes_rest(&loop->inbox))
+		return true;
 	(void)weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
 	lists[1] = loop->first.first;
 	lists[2] = loop->posts.first;
@@ -301,8 +303,11 @@ run_to_end(weft_loop *loop)
 		weft__numbers_clear(loop);
 		weft__ops_end(loop);
 	}
-	while (loop->ops > 0 || weft__loop_is_runnable(loop))
-		weft__turn(loop, WEFT_NEVER);
+	do
+		while (loop->ops > 0 || weft__loop_is_runnable(loop))
+			weft__turn(loop, WEFT_NEVER);
+	while (!weft__lanes_rest(&loop->inbox)
+	       || weft__inbox_has(&loop->inbox));
 	loop->alive = 0; /* timers were disarmed without being counted out */
 	end(loop);
 }

@@ -1,4 +1,5 @@
 /* post.c - handing work to a loop. */
+#include "loop/lane.h"
 #include "loop/loop.h"
 
 static __attribute__((noinline, cold)) int
@@ -30,7 +31,9 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "post: after fork");
 	note_own(loop);
-	rc = weft__inbox_push_call(&loop->inbox, fn, arg, kind);
+	rc = weft__inbox_is_closed(&loop->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post(&loop->inbox, fn, arg, kind);
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
 	return rc < 0 ? refused(rc) : 0;
@@ -66,7 +69,9 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
 	note_own(loop);
-	rc = weft__inbox_push(&loop->inbox, node, false);
+	rc = weft__inbox_is_closed(&loop->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post_node(&loop->inbox, node);
 	if (rc < 0)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else

@@ -7,6 +7,7 @@
  *   3. Nothing is touched after a callback that it could have freed; the loop
  *      itself cannot be freed while it runs.
  */
+#include "loop/lane.h"
 #include "loop/loop.h"
 
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
@@ -67,6 +68,30 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t left)
 		fn(arg);
 		weft__checkpoint(loop);
 	}
+}
+
+/* Run calls of the listed lanes, `budget` of them at most; returns how many. */
+static uint32_t
+run_lanes(weft_loop *loop, int which, uint32_t budget)
+{
+	uint32_t all = 0;
+
+	for (uint32_t lanes = loop->inbox.listed[which].count;
+	     lanes > 0 && all < budget; lanes--) {
+		struct weft__lane *lane = weft__lane_begin(&loop->inbox, which);
+		uint32_t share = (budget - all + lanes - 1) / lanes, ran = 0;
+		weft_fn fn;
+		void *arg;
+
+		while (ran < share && weft__lane_next(lane, &fn, &arg)) {
+			ran++;
+			fn(arg);
+			weft__checkpoint(loop);
+		}
+		weft__lane_end(lane, ran);
+		all += ran;
+	}
+	return all;
 }
 
 /* What was asked to run last before the wait; once each, whatever it adds. */
@@ -179,8 +204,11 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	run_timers(loop);
 	taken = weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
 	run_list(loop, &loop->first, WEFT__CALLS_MAX);
-	if (!loop->first.first)
+	taken += run_lanes(loop, 1, WEFT__CALLS_MAX);
+	if (!loop->first.first && !weft__lanes_have(&loop->inbox, 1)) {
 		run_list(loop, &loop->posts, loop->budget);
+		taken += run_lanes(loop, 0, loop->budget);
+	}
 	run_last(loop);
 	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);

@@ -1,4 +1,4 @@
-/* inbox_models.c - the inbox of a loop, its slots and its lock, over all schedules.
+/* inbox_models.c - the inbox of a loop, its lanes and its lock, over all schedules.
  *
  * The models call the real source.  Each says what must hold in every execution;
  * then every memory order in it is weakened by a step, one at a time, which some
@@ -10,7 +10,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "explore.h"
-#include "loop/inbox.h"
+#include "loop/lane.h"
 
 enum bug {
 	NO_BUG,
@@ -19,7 +19,11 @@ enum bug {
 	NO_DEBT,    /* the loop does not wait for who still owes a wake */
 	LATE_CLOSE, /* the door is closed after the last look */
 	LIFO,       /* the chain is not turned around */
+	NO_BARRIER, /* a hot lane is left without one */
+	NO_REST,    /* the loop ends while lanes are hot */
 };
+
+#define UNORDERED ((uintptr_t)32) /* an argument */
 
 struct world {
 	enum bug bug;
@@ -114,9 +118,11 @@ note(struct world *w, void *arg)
 	uintptr_t what = (uintptr_t)arg;
 	unsigned who = (unsigned)what / 16;
 
+	w->got++;
+	if (what == UNORDERED)
+		return;
 	EXPLORE_CHECK(what % 16 == w->last[who] + 1);
 	w->last[who]++;
-	w->got++;
 }
 
 static void
@@ -136,6 +142,17 @@ take_all(struct world *w)
 	while (weft__node_pop(&w->rest, &fn, &arg)) {
 		EXPLORE_CHECK(fn == mark);
 		note(w, arg);
+	}
+	for (uint32_t left = w->inbox->listed[0].count; left > 0; left--) {
+		struct weft__lane *lane = weft__lane_begin(w->inbox, 0);
+		uint32_t ran = 0;
+
+		while (weft__lane_next(lane, &fn, &arg)) {
+			EXPLORE_CHECK(fn == mark);
+			note(w, arg);
+			ran++;
+		}
+		weft__lane_end(lane, ran);
 	}
 }
 
@@ -202,7 +219,10 @@ close_and_take(void *state)
 
 	if (w->bug != LATE_CLOSE)
 		weft__inbox_close(w->inbox);
-	take_all(w);
+	do
+		take_all(w);
+	while (w->bug != NO_REST
+	       && (!weft__lanes_rest(w->inbox) || weft__inbox_has(w->inbox)));
 	if (w->bug == LATE_CLOSE)
 		weft__inbox_close(w->inbox);
 }
@@ -223,41 +243,157 @@ check_gone(void *state)
 	(void)state;
 }
 
-/* --- slots -------------------------------------------------------------- */
+/* --- lanes -------------------------------------------------------------- */
 
-/* Two posts through one slot: the second waits until the first was read. */
-static void
-post_two(void *state)
+/* As weft_loop_post() does it; false if the door was closed. */
+static bool
+post(struct world *w, uintptr_t what)
 {
-	struct world *w = state;
+	struct weft__inbox *inbox = w->inbox;
+	int rc;
 
-	for (uintptr_t i = 1; i <= 2; i++) {
-		int rc;
-
-		while ((rc = weft__inbox_push_call(w->inbox, mark, (void *)i,
-		                                   0))
-		       == WEFT_EAGAIN)
-			weft__sys->yield();
-		EXPLORE_CHECK(rc >= 0);
+	do
+		rc = weft__inbox_is_closed(inbox)
+		             ? WEFT_ESHUTDOWN
+		             : weft__lane_post(inbox, mark, (void *)what, 0);
+	while (rc == WEFT_EAGAIN && (weft__sys->yield(), true));
+	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
-		wake(w, w->inbox, rc);
-	}
+	wake(w, inbox, rc);
+	return rc >= 0;
 }
 
-/* A thread posts and ends; the other reads that and posts in the same slot. */
+static bool
+post_node(struct world *w, uintptr_t what)
+{
+	struct weft__node *node = &w->node[0][what % 2];
+	int rc;
+
+	weft__put(node->fn, mark);
+	weft__put(node->arg, (void *)what);
+	weft__put(node->kind, 0);
+	rc = weft__inbox_is_closed(w->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post_node(w->inbox, node);
+	if (rc >= 0)
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+	wake(w, w->inbox, rc);
+	return rc >= 0;
+}
+
 static void
 post_one(struct world *w, uintptr_t what)
 {
-	int rc;
-
-	while ((rc = weft__inbox_push_call(w->inbox, mark, (void *)what, 0))
-	       == WEFT_EAGAIN)
-		weft__sys->yield();
-	EXPLORE_CHECK(rc >= 0);
-	(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
-	wake(w, w->inbox, rc);
+	EXPLORE_CHECK(post(w, what));
 }
 
+/* Two posts: with room for one, the second waits until the first was read. */
+static void
+post_two(void *state)
+{
+	post_one(state, 1);
+	post_one(state, 2);
+}
+
+/* The order of calls and nodes of one thread. */
+static void
+post_mixed(void *state)
+{
+	struct world *w = state;
+
+	if (post(w, 1) && post_node(w, 2))
+		(void)post(w, 3);
+}
+
+static void
+post_more(void *state)
+{
+	struct world *w = state;
+
+	if (post(w, 2))
+		(void)post(w, 3);
+}
+
+static void
+post_second(void *state)
+{
+	(void)post(state, 2);
+}
+
+/* As it has a lane already: a node after a call. */
+static void
+post_second_node(void *state)
+{
+	if (post(state, 2))
+		(void)post_node(state, 3);
+}
+
+static void
+post_three(void *state)
+{
+	post_one(state, 1);
+	post_more(state);
+}
+
+static void
+post_node_more(void *state)
+{
+	(void)post_node(state, 2);
+}
+
+static void
+consume_three(void *state)
+{
+	consume(state, 3, false);
+}
+
+static int
+no_barrier(void)
+{
+	return 0;
+}
+
+/* Planted: the sys table has a barrier that is none. */
+static void
+without_barrier(void)
+{
+	static struct weft__sys table;
+
+	table = *weft__sys;
+	table.barrier = no_barrier;
+	weft__sys = &table;
+}
+
+/* A lane that the loop looks into at every turn, and its thread has ended. */
+static void
+setup_hot(void *state)
+{
+	struct world *w = state;
+
+	w->bug = planted;
+	if (w->bug == NO_BARRIER)
+		without_barrier();
+	w->inbox = weft__sys->alloc(sizeof(*w->inbox));
+	weft__inbox_init(w->inbox, 256);
+	w->inbox->hot_after = 1;
+	post_one(w, 1);
+	take_all(w);
+	weft__thread_end(weft__thread_self());
+	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
+}
+
+/* ... and is not; the door is in use. */
+static void
+setup_cool(void *state)
+{
+	struct world *w = state;
+
+	setup_hot(w);
+	EXPLORE_CHECK(weft__lanes_rest(w->inbox));
+	w->inbox->hot_after = 512;
+}
+
+/* A thread posts and ends; the other reads that and posts in the same place. */
 static void
 post_and_end(void *state)
 {
@@ -301,7 +437,7 @@ push_node_twice(void *state)
 	}
 }
 
-/* Two threads make and take over rings of one inbox; the loop reads at the end. */
+/* Two threads make and take over lanes of one inbox; the loop reads at the end. */
 static void
 post_twice_and_end(void *state)
 {
@@ -313,7 +449,7 @@ post_twice_and_end(void *state)
 	weft__thread_end(weft__thread_self());
 }
 
-/* A thread that has ended left a ring that is full: both look at it. */
+/* A thread that has ended left a lane that is full: both look at it. */
 static void
 setup_full(void *state)
 {
@@ -330,8 +466,12 @@ find_full(void *state)
 {
 	struct world *w = state;
 
-	EXPLORE_CHECK(weft__inbox_push_call(w->inbox, mark, NULL, 0)
-	              == WEFT_EAGAIN);
+	int rc = weft__lane_post(w->inbox, mark, (void *)UNORDERED, 0);
+
+	/* Who gets the lane finds it full; the other makes one for one call. */
+	EXPLORE_CHECK(rc == WEFT_EAGAIN || rc == WEFT__AWAKE);
+	if (rc >= 0)
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
 }
 
 static void
@@ -341,7 +481,7 @@ setup_four(void *state)
 
 	setup(w);
 	weft__store(&w->inbox->slots_left[0], 4, WEFT__RELAXED);
-	w->inbox->slots_max = 128; /* rings begin with two slots */
+	w->inbox->slots_max = 128; /* lanes begin with two */
 }
 
 static void
@@ -390,6 +530,13 @@ check_shared(void *state)
 		.setup = setup, __VA_ARGS__                        \
 	}
 
+#define LANES(name_, setup_, post_, loop_, bound_)                         \
+	{                                                                  \
+		.name = name_, .state_size = sizeof(struct world),         \
+		.setup = setup_, .threads = 2, .thread = { post_, loop_ }, \
+		.check = check_accepted, .preemptions = bound_             \
+	}
+
 static const struct explore_model models[] = {
 	MODEL("a loop that goes to sleep misses no push", .threads = 2,
 	      .thread = { produce_two, consume_two }, .check = check_accepted,
@@ -409,7 +556,7 @@ static const struct explore_model models[] = {
 	MODEL("a node that was seen to be free is", .threads = 2,
 	      .thread = { push_node_twice, consume_two },
 	      .check = check_accepted, .preemptions = 3),
-	{ .name = "two threads find a full ring",
+	{ .name = "two threads find a full lane",
 	  .state_size = sizeof(struct world),
 	  .setup = setup_full,
 	  .threads = 2,
@@ -425,24 +572,52 @@ static const struct explore_model models[] = {
 	  .thread = { post_two, consume_two },
 	  .check = check_accepted,
 	  .preemptions = 2 },
-	{ .name = "two threads share the rings that others left",
+	{ .name = "two threads share the lanes that others left",
 	  .state_size = sizeof(struct world),
 	  .setup = setup_four,
 	  .threads = 2,
 	  .thread = { post_twice_and_end, post_twice_and_end },
 	  .check = take_and_check,
 	  .preemptions = 1 },
-	{ .name = "a ring passes from one thread to another",
+	{ .name = "a lane passes from one thread to another",
 	  .state_size = sizeof(struct world),
 	  .setup = setup_narrow,
 	  .threads = 2,
 	  .thread = { post_and_end, consume_and_post },
 	  .check = check_accepted,
 	  .preemptions = 2 },
+	LANES("a loop that leaves a hot lane misses no call", setup_hot,
+	      post_second, consume_two, 0),
+	LANES("... nor one of two", setup_hot, post_more, consume_three, 3),
+	LANES("a loop that goes quiet on a lane misses no call", setup_cool,
+	      post_second, consume_two, 0),
+	LANES("... nor one of two", setup_cool, post_more, consume_three, 3),
+	LANES("what a hot lane accepts while the door closes is found",
+	      setup_hot, post_second, close_and_take, 0),
+	LANES("... also of two", setup_hot, post_more, close_and_take, 3),
+	LANES("what a quiet lane accepts while the door closes is found",
+	      setup_cool, post_second, close_and_take, 0),
+	LANES("... also of two", setup_cool, post_more, close_and_take, 3),
+	LANES("a node that a lane accepts while the door closes is found",
+	      setup_cool, post_node_more, close_and_take, 0),
+	LANES("... also of a hot one", setup_hot, post_second_node,
+	      close_and_take, 3),
+	{ .name = "calls and nodes of a thread keep their order",
+	  .state_size = sizeof(struct world),
+	  .setup = setup_four,
+	  .threads = 2,
+	  .thread = { post_mixed, consume_three },
+	  .check = check_accepted,
+	  .preemptions = 2 },
+	MODEL("a lane goes on in pieces that the loop gives back", .threads = 2,
+	      .thread = { post_three, consume_three }, .check = check_accepted,
+	      .preemptions = 1),
 	MODEL("two producers and a loop", .threads = 3,
 	      .thread = { produce_one, produce_other, consume_two },
 	      .check = check_accepted, .preemptions = 3),
 };
+
+enum { HOT_MODEL = 11 }; /* its number */
 
 static const struct {
 	enum bug bug;
@@ -454,6 +629,8 @@ static const struct {
 	{ NO_DEBT, 2, "does not wait for who owes a wake" },
 	{ LATE_CLOSE, 3, "closes the door after its last look" },
 	{ LIFO, 0, "does not turn the chain around" },
+	{ NO_BARRIER, HOT_MODEL, "leaves a hot lane without a barrier" },
+	{ NO_REST, HOT_MODEL + 4, "ends while a lane is hot" },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

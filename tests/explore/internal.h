@@ -40,6 +40,7 @@ enum {
 	EXPLORE__RESET,  /* read of one */
 	EXPLORE__WAIT,
 	EXPLORE__CLOSE,
+	EXPLORE__BARRIER, /* in all threads */
 	EXPLORE__HEAP,   /* alloc and release, with `reuse` only */
 	EXPLORE__NOTE,   /* in the schedule only */
 };
@@ -189,6 +190,7 @@ uint32_t explore__atom_size(uintptr_t addr);
 void     explore__atom_touch(struct explore__atom *atom,
                              struct explore__place place);
 void     explore__fence(void);
+void     explore__fence_all(void);
 void     explore__view_join(struct explore__view *into,
                             const struct explore__view *from);
 struct explore__view *explore__view_publish(void);

@@ -30,7 +30,8 @@
  *      descriptors) is a seq_cst fence: it joins the common view both ways, for
  *      all atomics.  A wait for a descriptor also acquires what its writers
  *      released; park acquires nothing, its caller has to look again.
- *   7. The real memory holds the newest message, so that an atomic is what it
+ *   7. The barrier of the sys table is a seq_cst fence in all threads at once.
+ *   8. The real memory holds the newest message, so that an atomic is what it
  *      was before when the model touches it first.  If it changes otherwise the
  *      model fails, except on a thread's stack, where it is then another
  *      variable.
@@ -184,7 +185,7 @@ explore__atom_get(uintptr_t addr, uint32_t size)
 	atom = &memory.atoms[entry->index];
 	if (atom->size == size && real_read(addr, size) == atom->newest->value)
 		return atom;
-	if (explore__on_stack(addr, NULL)) /* rule 7 */
+	if (explore__on_stack(addr, NULL)) /* rule 8 */
 		return atom_new(entry, addr, size);
 	explore__label(addr, label, sizeof label);
 	explore_fail("%s was changed without a hook, or is used with two sizes",
@@ -243,6 +244,24 @@ explore__fence(void)
 
 	join(self->view.seen, memory.common.seen, memory.atoms_count);
 	join(memory.common.seen, self->view.seen, memory.atoms_count);
+}
+
+/* A fence in every thread, between two of its operations; whatever order they have,
+ * it is as if all had theirs when the last one has.  Setup and check are alone. */
+void
+explore__fence_all(void)
+{
+	struct explore__slot *slots = explore__run.slots;
+	int count = explore__run.model->threads;
+
+	if (explore__run.current == EXPLORE__MAIN)
+		return;
+	for (int i = 0; i < count; i++)
+		join(memory.common.seen, slots[i].view.seen,
+		     memory.atoms_count);
+	for (int i = 0; i < count; i++)
+		join(slots[i].view.seen, memory.common.seen,
+		     memory.atoms_count);
 }
 
 /* What a message of the running thread carries.  Plain accesses from here on

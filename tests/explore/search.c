@@ -30,7 +30,8 @@
  *   4. Two seq_cst operations on one atomic do, because each raises the common
  *      view; so do system calls with each other and with seq_cst operations,
  *      because they are fences.
- *   5. With a bound on preemptions nothing sleeps: the twin that was explored
+ *   5. A barrier does of everything: it changes what every thread may read.
+ *   6. With a bound on preemptions nothing sleeps: the twin that was explored
  *      may have been out of bounds.
  *
  * Spinning.  A thread that yields, or repeats an operation that changed
@@ -163,12 +164,14 @@ is_common(const struct explore__op *op)
 	return !is_atomic(op) || op->order == WEFT__SEQ_CST;
 }
 
-/* Must the sleeping `z` wake when `e` is done?  Rules 1 to 4. */
+/* Must the sleeping `z` wake when `e` is done?  Rules 1 to 5. */
 static bool
 depends(const struct explore__op *z, const struct explore__op *e)
 {
 	bool common = is_common(z) && is_common(e);
 
+	if (z->kind == EXPLORE__BARRIER || e->kind == EXPLORE__BARRIER)
+		return true;
 	if (!is_atomic(z) || !is_atomic(e))
 		return common || z->addr == e->addr;
 	return common && z->addr == e->addr;

@@ -154,6 +154,18 @@ sys_yield(void)
 		explore__spin();
 }
 
+static int
+sys_barrier(void)
+{
+	struct explore__op op = { .kind = EXPLORE__BARRIER };
+
+	explore__enter();
+	explore__point(&op);
+	explore__fence_all();
+	trace("barrier", 0);
+	return 0;
+}
+
 /* --- event descriptors -------------------------------------------------- */
 
 static struct event *
@@ -352,6 +364,7 @@ explore__sys(void)
 			  .park = sys_park,
 			  .unpark = sys_unpark,
 			  .yield = sys_yield,
+			  .barrier = sys_barrier,
 			  .thread_self = sys_thread_self,
 			  .at_fork = sys_at_fork,
 			  .cpus = sys_cpus,

@@ -57,6 +57,7 @@ uint64_t    sim_steps(void);
 int  sim_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns);
 void sim_unpark(weft__a32 *word);
 void sim_yield(void);
+int  sim_barrier(void);
 int  sim_thread_start(const struct weft__thread_opts *opts, uint64_t *out);
 int  sim_thread_join(uint64_t thread);
 struct weft__thread *sim_thread_self(void);

@@ -392,6 +392,7 @@ const struct weft__sys sim_sys = {
 	.park = sim_park,
 	.unpark = sim_unpark,
 	.yield = sim_yield,
+	.barrier = sim_barrier,
 	.thread_start = sim_thread_start,
 	.thread_join = sim_thread_join,
 	.thread_self = sim_thread_self,

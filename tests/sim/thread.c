@@ -84,6 +84,15 @@ sim_unpark(weft__a32 *word)
 		sim_point(SIM_MEET_WEIGHT);
 }
 
+/* Threads run one at a time and see all that was done before. */
+int
+sim_barrier(void)
+{
+	sim_point(SIM_CALL_WEIGHT);
+	sim_trace(SIM_CALL_barrier, 0, 0, 0);
+	return 0;
+}
+
 void
 sim_yield(void)
 {

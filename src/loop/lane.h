@@ -1,0 +1,109 @@
+/* lane.h - a thread's own way into an inbox, for calls that need memory of ours.
+ *
+ * Needs: inbox.h.  Owned by: the inbox and the thread, together.  Thread: members and
+ * functions say which; lane.c has the rules.
+ */
+#ifndef WEFT_LOOP_LANE_H
+#define WEFT_LOOP_LANE_H
+
+#include "base/ring.h"
+#include "loop/inbox.h"
+
+/* What a thread that has put something into its lane must do; the word `called`.
+ * CALLED is a bit of all but QUIET, so that one `or` says that and asks. */
+enum {
+	WEFT__LANE_QUIET = 0,  /* the loop does not look: call it */
+	WEFT__LANE_CALLED = 1, /* it has been called, and will look */
+	WEFT__LANE_HOT = 3,    /* it looks in every turn: nothing, not even that `or` */
+};
+
+/* A circular piece of a lane; a lane that is full goes on in a larger one. */
+struct weft__lane_piece {
+	struct weft__lane_piece *next;
+	weft__a64         end;   /* number of the call that is the first in `next` */
+	uint32_t          size;
+	struct weft__call calls[];
+};
+
+struct weft__lane {
+	/* The thread's that has `owned` set. */
+	weft__a32 refs;
+	weft__a32 owned;
+	weft__a32 gone;  /* the inbox is */
+	uint32_t  kind;  /* WEFT__NODE_FIRST or 0 */
+	uint64_t  inbox_id;
+	struct weft__inbox *inbox; /* as long as that is there */
+	struct weft__lane *next_of_inbox; /* written before it is published */
+	struct weft__lane *next_of_thread;
+	struct weft__lane_piece *fill;
+	uint32_t  at;      /* in that */
+	uint32_t  share;   /* calls that may wait */
+	uint64_t  full_at; /* number of the first call that has no room, as last seen */
+
+	char      pad_made[64];
+	weft__a64 made;    /* calls put in; written by the thread */
+	char      pad_called[64];
+	weft__a32 called;  /* WEFT__LANE_* */
+	weft__aptr extra;  /* callers' nodes, newest first */
+	struct weft__node node; /* by which it calls */
+
+	char      pad_done[64];
+	weft__a64 done;    /* calls read; written by the loop */
+	/* The loop's. */
+	uint64_t  limit;   /* calls that are known to be there */
+	uint64_t  stop;    /* the first of them that is not simply the next in `drain` */
+	struct weft__lane_piece *drain;
+	uint32_t  drain_at;
+	struct weft__node_list nodes; /* taken from `extra`, in order */
+	struct weft__lane *next_listed;
+	uint64_t  heat;    /* calls run since it was listed */
+	uint32_t  idle;    /* looks in a row that found nothing */
+	bool      hot;
+	bool      due;     /* its node is on the way, or the thread takes back */
+	char      pad_after[64];
+};
+
+/* --- the thread --------------------------------------------------------- */
+
+/* Put fn(arg) into a lane of this thread's, or a caller's node if it has a lane.
+ * Returns how the loop must be woken, as weft__inbox_push(). */
+int weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
+int weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node);
+
+/* --- the loop ----------------------------------------------------------- */
+
+/* A lane has called. */
+void weft__lane_heard(struct weft__node *node);
+
+/* Take the next lane of a list and look into it; and put it back, or to rest, when
+ * `ran` calls of it have been run. */
+struct weft__lane *weft__lane_begin(struct weft__inbox *inbox, int which);
+void weft__lane_end(struct weft__lane *lane, uint32_t ran);
+
+bool weft__lane_next_slow(struct weft__lane *lane, weft_fn *fn, void **arg);
+
+/* The next call of a lane; false if there was none at the last look. */
+static inline bool
+weft__lane_next(struct weft__lane *lane, weft_fn *fn, void **arg)
+{
+	uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
+	struct weft__call *call = &lane->drain->calls[lane->drain_at];
+
+	if (done == lane->stop)
+		return weft__lane_next_slow(lane, fn, arg);
+	*fn = weft__get(call->fn);
+	*arg = weft__get(call->arg);
+	lane->drain_at = lane->drain_at + 1 == lane->drain->size
+	                         ? 0 : lane->drain_at + 1;
+	weft__store(&lane->done, done + 1, WEFT__RELEASE); /* C */
+	return true;
+}
+
+#define weft__node_lane(n)                                   \
+	((struct weft__lane *)(void *)((char *)(n)                \
+	                               - offsetof(struct weft__lane, node)))
+
+/* The inbox ends: its lanes go now, or with the threads that still know them. */
+void weft__lanes_give_up(struct weft__inbox *inbox);
+
+#endif
