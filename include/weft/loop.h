@@ -100,8 +100,9 @@ WEFT_API weft_loop *weft_loop_current(void);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_now(const weft_loop *loop);
 
-/* Run `fn(arg)` on the loop, in order per caller; _first ahead of all other
- * posts.  A thread keeps the room that its posts have once taken, until it ends:
+/* Run `fn(arg)` on the loop; _first ahead of all other posts.  Posts of a thread run in
+ * its order; those of two threads in none, even if one is known to have been made
+ * first.  A thread keeps the room that its posts have once taken, until it ends:
  * where many threads post, some find the inbox full before inbox_max are queued; but
  * each can always have one.
  * Returns 0, WEFT_EAGAIN if the inbox is full or without memory for that, WEFT_ESHUTDOWN

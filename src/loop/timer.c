@@ -45,21 +45,25 @@ weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
 	return weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
 }
 
+static __attribute__((noinline, cold)) int
+stop_slowly(weft_timer *timer)
+{
+	int rc = weft__loop_check(loop_of(timer), "weft_timer_stop");
+
+	return rc < 0 ? rc
+	              : weft__wheel_drop(&loop_of(timer)->wheel,
+	                                 weft__timer_place(timer));
+}
+
 int
 weft_timer_stop(weft_timer *timer)
 {
-	weft_loop *loop;
-
 	if (!timer || !timer->block)
 		return 0;
-	loop = loop_of(timer);
-	if (!weft__loop_is_usable(loop)) {
-		int rc = weft__loop_check(loop, "weft_timer_stop");
-
-		if (rc < 0)
-			return rc;
-	}
-	return weft__wheel_drop(&loop->wheel, weft__timer_place(timer));
+	if (__builtin_expect(!weft__loop_is_usable(loop_of(timer)), 0))
+		return stop_slowly(timer);
+	return weft__wheel_drop(&loop_of(timer)->wheel,
+	                        weft__timer_place(timer));
 }
 
 void

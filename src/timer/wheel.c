@@ -171,9 +171,12 @@ first_slot(const struct weft_wheel *wheel)
 static inline void
 append(block *b, place *p)
 {
+	uint64_t index = b->count;
+
 	p->block = b;
-	p->index = (uint32_t)b->count;
-	b->places[b->count++] = p;
+	p->index = (uint32_t)index;
+	b->places[index] = p;
+	b->count = index + 1;
 }
 
 /* Begin a fresh first block of p's slot with it.  Returns 0. */
@@ -192,11 +195,11 @@ add_block(struct weft_wheel *wheel, place *p)
 	return 0;
 }
 
-/* Returns 0. */
+/* `due_ns` is p's, which need not be read again.  Returns 0. */
 static inline int
-insert(struct weft_wheel *wheel, place *p)
+insert(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
-	unsigned slot = slot_of(wheel, p->due_ns);
+	unsigned slot = slot_of(wheel, due_ns);
 	block *b = wheel->slot[slot];
 
 	p->slot = (uint16_t)slot;
@@ -242,15 +245,17 @@ static inline int
 remove_from_slot(struct weft_wheel *wheel, place *p)
 {
 	block *first = wheel->slot[p->slot], *b = p->block;
-	place *last = first->places[--first->count];
+	uint64_t left = first->count - 1;
+	place *last = first->places[left];
 
+	first->count = left;
 	if (last != p) {
 		b->places[p->index] = last;
 		last->block = b;
 		last->index = p->index;
 	}
 	p->block = NULL;
-	return rare(first->count == 0) ? drop_block(wheel, p->slot) : 1;
+	return rare(left == 0) ? drop_block(wheel, p->slot) : 1;
 }
 
 /* --- moving the time ---------------------------------------------------- */
@@ -276,7 +281,7 @@ spread(struct weft_wheel *wheel, block *chain)
 		chain = b->next;
 		prefetch_block(chain);
 		for (uint64_t i = 0; i < b->count; i++)
-			(void)insert(wheel, b->places[i]);
+			(void)insert(wheel, b->places[i], b->places[i]->due_ns);
 		give_back(wheel, b);
 	}
 }
@@ -301,7 +306,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 				*e++ = (struct weft__wheel_entry){ p->due_ns,
 					                           p->seq, p };
 			else
-				(void)insert(wheel, p);
+				(void)insert(wheel, p, p->due_ns);
 		}
 		give_back(wheel, b);
 	}
@@ -411,7 +416,7 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 		wheel->bound_ns = due_ns;
 	p->due_ns = due_ns;
 	p->seq = wheel->seq++;
-	return insert(wheel, p);
+	return insert(wheel, p, due_ns);
 }
 
 FLAT int
