@@ -116,6 +116,21 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 /* What stands before is not moved behind by the compiler; the CPU may. */
 #define weft__compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+/* A number that one thread counts and any thread reads, never torn.  It orders nothing
+ * and nothing is decided by it, so it is no step for the hook.  The new value; a load
+ * and a store, and no locked instruction. */
+#define weft__count(a, by)                                                     \
+	__extension__({                                                        \
+		__typeof__(&(a)->raw) at_ = &(a)->raw;                         \
+		__typeof__((a)->raw) sum_ =                                    \
+			__atomic_load_n(at_, __ATOMIC_RELAXED)                 \
+			+ (__typeof__((a)->raw))(by);                          \
+		__atomic_store_n(at_, sum_, __ATOMIC_RELAXED);                 \
+		sum_;                                                          \
+	})
+#define weft__count_get(a)        __atomic_load_n(&(a)->raw, __ATOMIC_RELAXED)
+#define weft__count_set(a, value) __atomic_store_n(&(a)->raw, value, __ATOMIC_RELAXED)
+
 /* Tell the CPU that this is a spin. */
 static inline void
 weft__pause(void)
