@@ -24,6 +24,15 @@
 
 struct weft__backend;
 
+/* What is told of a backend, from its making on: counted by the loop's thread, read by
+ * any.  The reason is written before the name (B, release) and stays from then on. */
+struct weft__tally {
+	weft__a64  syscalls;   /* made for the loop, by its thread */
+	weft__a32  fds;        /* with somebody waiting */
+	weft__aptr name;       /* 0: not open */
+	char       reason[96]; /* why this one */
+};
+
 /* A descriptor that became ready, as fetched from the kernel. */
 struct weft__event {
 	int32_t  fd;
@@ -72,6 +81,8 @@ struct weft__backend_ops {
 
 struct weft__backend {
 	const struct weft__backend_ops *ops; /* NULL: not open */
+	struct weft__tally    *tally;  /* its owner's, set before it is opened */
+	const char            *at;     /* what open() is about to do, for the reason */
 	struct weft__fds       fds;
 	struct weft__node_list done;   /* finished ops */
 	struct weft__event    *events; /* WEFT__EVENTS_MAX */
@@ -88,6 +99,15 @@ struct weft__backend {
 	struct weft__node_list paused; /* accepts without a descriptor to be had */
 	uint64_t               sheds;  /* how often that happened */
 };
+
+/* The sys table, for one call that enters the kernel.  The wakes of other threads are
+ * not counted here. */
+static inline const struct weft__sys *
+weft__kernel(const struct weft__backend *backend)
+{
+	weft__count(&backend->tally->syscalls, 1);
+	return weft__sys;
+}
 
 /* Open the backend of that name, or the best that opens here. */
 int  weft__backend_open(struct weft__backend *backend, const char *name);

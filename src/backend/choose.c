@@ -2,7 +2,8 @@
  *
  * The build lists those that it compiled, best first.  Which one works is a question
  * of the moment: a container may forbid what the kernel has.  So each is tried until
- * one opens; one that was asked for by name is tried alone.
+ * one opens; one that was asked for by name is tried alone.  Why the better ones were
+ * refused is kept, as a text that any thread may read once the name is published (B).
  */
 #include <string.h>
 #include "backend/backend.h"
@@ -23,7 +24,34 @@ weft__backend_exists(const char *name)
 static void
 clear(struct weft__backend *backend)
 {
-	*backend = (struct weft__backend){ .done = backend->done };
+	*backend = (struct weft__backend){ .done = backend->done,
+		                           .tally = backend->tally };
+}
+
+/* Add to the reason, as far as there is room; it was zeroed. */
+static void
+say(struct weft__tally *tally, const char *text)
+{
+	size_t used = strlen(tally->reason), size = strlen(text);
+	size_t room = sizeof(tally->reason) - 1 - used;
+
+	memcpy(tally->reason + used, text, size < room ? size : room);
+}
+
+/* "io_uring_setup: EPERM", from the step that failed. */
+static void
+say_refused(const struct weft__backend *backend, int error)
+{
+	const char *name = weft_errname(error);
+
+	if (backend->tally->reason[0])
+		say(backend->tally, ", ");
+	say(backend->tally, backend->at);
+	say(backend->tally, ": ");
+	say(backend->tally, name
+	                            + (name[0] == '-'              ? 1
+	                               : strncmp(name, "WEFT_", 5) ? 0
+	                                                           : 5));
 }
 
 static int
@@ -33,24 +61,41 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops)
 
 	clear(backend);
 	backend->ops = ops;
+	backend->at = "memory";
 	backend->events_max = WEFT__EVENTS_MAX;
 	backend->fd = backend->wake_fd[0] = backend->wake_fd[1] = -1;
 	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX
 	                                   * sizeof(*backend->events));
 	rc = backend->events ? ops->open(backend) : WEFT_ENOMEM;
-	if (rc < 0)
+	if (rc < 0) {
+		say_refused(backend, rc);
 		weft__backend_close(backend);
+	}
 	return rc;
 }
 
 int
 weft__backend_open(struct weft__backend *backend, const char *name)
 {
+	struct weft__tally *tally = backend->tally;
 	int rc = WEFT_ENOSYS;
 
+	memset(tally->reason, 0, sizeof(tally->reason));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
 		if (!name || strcmp(backends[i]->name, name) == 0)
 			rc = open_one(backend, backends[i]);
+	if (rc < 0)
+		return rc;
+	if (name) {
+		say(tally, "asked for");
+	} else if (!tally->reason[0]) {
+		say(tally, "best here");
+	} else {
+		say(tally, ", so ");
+		say(tally, backend->ops->name);
+	}
+	weft__store(&tally->name, (uintptr_t)backend->ops->name,
+	            WEFT__RELEASE); /* B */
 	return rc;
 }
 

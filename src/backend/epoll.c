@@ -26,9 +26,9 @@ static void
 epoll_close(struct weft__backend *backend)
 {
 	if (backend->wake_fd[0] >= 0)
-		(void)weft__sys->close(backend->wake_fd[0]);
+		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
 	if (backend->fd >= 0)
-		(void)weft__sys->close(backend->fd);
+		(void)weft__kernel(backend)->close(backend->fd);
 }
 
 int
@@ -38,7 +38,8 @@ weft__epoll_make(struct weft__backend *backend)
 	                                    * sizeof(struct epoll_event));
 	if (!backend->fetched)
 		return -ENOMEM;
-	backend->fd = weft__sys->epoll_create();
+	backend->at = "epoll_create";
+	backend->fd = weft__kernel(backend)->epoll_create();
 	return backend->fd < 0 ? backend->fd : 0;
 }
 
@@ -48,8 +49,8 @@ add_wake(struct weft__backend *backend)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 		                     .data.u64 = WAKE };
 
-	return weft__sys->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
-	                            backend->wake_fd[0], &event);
+	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
+	                                        backend->wake_fd[0], &event);
 }
 
 static int
@@ -59,9 +60,11 @@ epoll_open(struct weft__backend *backend)
 
 	if (rc < 0)
 		return rc;
-	backend->wake_fd[0] = weft__sys->eventfd();
+	backend->at = "eventfd";
+	backend->wake_fd[0] = weft__kernel(backend)->eventfd();
 	if (backend->wake_fd[0] < 0)
 		return backend->wake_fd[0];
+	backend->at = "epoll_ctl";
 	return add_wake(backend);
 }
 
@@ -71,12 +74,13 @@ change(struct weft__backend *backend, int fd, bool known,
        struct epoll_event *event)
 {
 	int first = known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-	int rc = weft__sys->epoll_ctl(backend->fd, first, fd, event);
+	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, first, fd,
+	                                          event);
 
 	if (rc == (known ? -ENOENT : -EEXIST))
-		rc = weft__sys->epoll_ctl(backend->fd,
-		                          known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD,
-		                          fd, event);
+		rc = weft__kernel(backend)->epoll_ctl(
+			backend->fd, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd,
+			event);
 	return rc;
 }
 
@@ -88,8 +92,8 @@ weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 
 	if (want == 0) {
 		/* It may have gone with its file. */
-		(void)weft__sys->epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd,
-		                           &event);
+		(void)weft__kernel(backend)->epoll_ctl(
+			backend->fd, EPOLL_CTL_DEL, fd, &event);
 		return 0;
 	}
 	event.events = (want & WEFT_READABLE ? EPOLLIN : 0)
@@ -133,7 +137,7 @@ arm_all(struct weft__backend *backend)
 static void
 rebuild(struct weft__backend *backend)
 {
-	int old = backend->fd, fresh = weft__sys->epoll_create();
+	int old = backend->fd, fresh = weft__kernel(backend)->epoll_create();
 
 	if (fresh < 0)
 		return;
@@ -142,7 +146,7 @@ rebuild(struct weft__backend *backend)
 		backend->fd = old;
 		old = fresh;
 	}
-	(void)weft__sys->close(old);
+	(void)weft__kernel(backend)->close(old);
 }
 
 /* Note one event; false if nothing here asked for it. */
@@ -169,7 +173,8 @@ weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns)
 	bool stray = false;
 	int count;
 
-	count = weft__sys->epoll_wait(backend->fd, events, room, timeout_ns);
+	count = weft__kernel(backend)->epoll_wait(backend->fd, events, room,
+	                                          timeout_ns);
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
 	for (int i = 0; i < count; i++)

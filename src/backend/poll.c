@@ -48,7 +48,7 @@ poll_close(struct weft__backend *backend)
 
 	for (int i = 0; i < 2; i++)
 		if (backend->wake_fd[i] >= 0)
-			(void)weft__sys->close(backend->wake_fd[i]);
+			(void)weft__kernel(backend)->close(backend->wake_fd[i]);
 	if (polls)
 		weft__sys->release(polls->fds);
 	weft__sys->release(polls);
@@ -63,7 +63,8 @@ poll_open(struct weft__backend *backend)
 	backend->state = polls;
 	if (!polls || reserve(polls) < 0)
 		return -ENOMEM;
-	rc = weft__sys->pipe(backend->wake_fd);
+	backend->at = "pipe";
+	rc = weft__kernel(backend)->pipe(backend->wake_fd);
 	if (rc < 0)
 		return rc;
 	polls->fds[polls->count++] = (struct pollfd){ .fd = backend->wake_fd[0],
@@ -96,7 +97,8 @@ poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 		return 0;
 	}
 	if (!entry->armed) {
-		int kind = weft__sys->kind(fd); /* finds what is closed */
+		int kind = weft__kernel(backend)->kind(
+			fd); /* finds what is closed */
 
 		if (kind < 0 || reserve(polls) < 0)
 			return kind < 0 ? kind : -ENOMEM;
@@ -115,7 +117,9 @@ drain(struct weft__backend *backend)
 {
 	char bytes[64];
 
-	while (weft__sys->read(backend->wake_fd[0], bytes, sizeof(bytes)) > 0)
+	while (weft__kernel(backend)->read(backend->wake_fd[0], bytes,
+	                                   sizeof(bytes))
+	       > 0)
 		;
 }
 
@@ -142,7 +146,8 @@ static int
 poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
 	struct polls *polls = polls_of(backend);
-	int rc = weft__sys->poll(polls->fds, polls->count, timeout_ns);
+	int rc = weft__kernel(backend)->poll(polls->fds, polls->count,
+	                                     timeout_ns);
 
 	if (rc <= 0)
 		return rc == -EINTR ? 0 : rc;

@@ -21,6 +21,7 @@ enum { TOKEN, EVENTS }; /* sides */
 
 struct weft_poller {
 	struct weft__backend backend;
+	struct weft__tally tally;
 };
 
 int
@@ -42,6 +43,7 @@ weft_poller_open(const char *backend, weft_poller **out)
 	if (!poller)
 		return weft__fail(WEFT_ENOMEM,
 		                  "weft_poller_open: out of memory");
+	poller->backend.tally = &poller->tally;
 	rc = weft__backend_open(&poller->backend, backend);
 	if (rc < 0) {
 		weft__sys->release(poller);
@@ -95,7 +97,7 @@ weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	if (!poller || (events & ~KNOWN))
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_poller_add: NULL, or unknown events");
-	if (fd < 0 || weft__sys->kind(fd) < 0)
+	if (fd < 0 || weft__kernel(&poller->backend)->kind(fd) < 0)
 		return weft__fail(WEFT_EBADF,
 		                  "weft_poller_add: bad descriptor");
 	entry = weft__fds_make(&poller->backend.fds, fd);

@@ -82,6 +82,14 @@ is_empty(const struct weft__fd *entry)
 	return !entry->side[0] && !entry->side[1];
 }
 
+/* One descriptor more, or less, has somebody waiting. */
+static void
+count_use(struct weft__backend *backend, int by)
+{
+	backend->fds.in_use += (uint32_t)by;
+	weft__count_set(&backend->tally->fds, backend->fds.in_use);
+}
+
 /* Whoever begins to wait on a borrowed number that nobody waited on may have another
  * file behind it: what was fetched before is not for him. */
 static void
@@ -89,7 +97,7 @@ take_sides(struct weft__backend *backend, struct weft__fd *entry,
            uint32_t sides, uintptr_t who)
 {
 	if (is_empty(entry)) {
-		backend->fds.in_use++;
+		count_use(backend, 1);
 		entry->generation += !(entry->flags & WEFT__FD_OWNED);
 	}
 	for (int side = 0; side < 2; side++)
@@ -106,7 +114,8 @@ leave_sides(struct weft__backend *backend, struct weft__fd *entry,
 	for (int side = 0; side < 2; side++)
 		if (entry->side[side] == who)
 			entry->side[side] = 0;
-	backend->fds.in_use -= !was_empty && is_empty(entry);
+	if (!was_empty && is_empty(entry))
+		count_use(backend, -1);
 }
 
 /* What the kernel should look for on behalf of a side. */
@@ -163,13 +172,13 @@ weft__ready_of_poll(int revents)
 
 /* What a look at the descriptor tells of `events`, or -EAGAIN. */
 static int64_t
-poll_now(int fd, uint32_t events)
+poll_now(struct weft__backend *backend, int fd, uint32_t events)
 {
 	struct pollfd p = { .fd = fd };
 
 	p.events = (short)((events & WEFT_READABLE ? POLLIN : 0)
 	                   | (events & WEFT_WRITABLE ? POLLOUT : 0));
-	if (weft__sys->poll(&p, 1, 0) <= 0)
+	if (weft__kernel(backend)->poll(&p, 1, 0) <= 0)
 		return -EAGAIN;
 	return weft__ready_of_poll(p.revents);
 }
@@ -177,15 +186,17 @@ poll_now(int fd, uint32_t events)
 /* Calling connect(2) again tells what has become of it; an error shows once, and may
  * be found by either call. */
 static int64_t
-try_connect(struct weft__op *op)
+try_connect(struct weft__backend *backend, struct weft__op *op)
 {
 	int error = 0;
-	int rc = op->connecting ? weft__sys->so_error(op->fd, &error)
-	                        : weft__sys->set_nonblock(op->fd);
+	int rc = op->connecting
+	                 ? weft__kernel(backend)->so_error(op->fd, &error)
+	                 : weft__kernel(backend)->set_nonblock(op->fd);
 
 	if (rc < 0 || error)
 		return rc < 0 ? rc : -error;
-	rc = weft__sys->connect(op->fd, op->addr, (socklen_t)op->size);
+	rc = weft__kernel(backend)->connect(op->fd, op->addr,
+	                                    (socklen_t)op->size);
 	if (rc == -EINPROGRESS || rc == -EALREADY || rc == -EINTR) {
 		op->connecting = true;
 		return -EAGAIN;
@@ -198,12 +209,12 @@ try_connect(struct weft__op *op)
 
 /* Connections that died in the queue are nobody's concern. */
 static int64_t
-try_accept(const struct weft__op *op)
+try_accept(struct weft__backend *backend, const struct weft__op *op)
 {
 	int64_t rc = -EAGAIN;
 
 	for (int i = 0; i < TRIES_MAX; i++) {
-		rc = weft__sys->accept(op->fd);
+		rc = weft__kernel(backend)->accept(op->fd);
 		if (rc != -ECONNABORTED && rc != -EPROTO && rc != -EINTR)
 			return rc;
 	}
@@ -215,16 +226,19 @@ try_receive(struct weft__backend *backend, const struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_RECV:
-		return weft__sys->recv(op->fd, op->buf, op->size, op->flags);
+		return weft__kernel(backend)->recv(op->fd, op->buf, op->size,
+		                                   op->flags);
 	case WEFT__OP_RECVMSG:
-		return weft__sys->recvmsg(op->fd, op->msg, op->flags);
+		return weft__kernel(backend)->recvmsg(op->fd, op->msg,
+		                                      op->flags);
 	default:
 		if (!backend->buffer)
 			backend->buffer = weft__sys->alloc(BUFFER_SIZE);
 		if (!backend->buffer)
 			return -ENOMEM;
 		backend->data = backend->buffer;
-		return weft__sys->recv(op->fd, backend->buffer, BUFFER_SIZE, 0);
+		return weft__kernel(backend)->recv(op->fd, backend->buffer,
+		                                   BUFFER_SIZE, 0);
 	}
 }
 
@@ -233,13 +247,15 @@ try_once(struct weft__backend *backend, struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_ACCEPT:
-		return try_accept(op);
+		return try_accept(backend, op);
 	case WEFT__OP_CONNECT:
-		return try_connect(op);
+		return try_connect(backend, op);
 	case WEFT__OP_SEND:
-		return weft__sys->send(op->fd, op->data, op->size, op->flags);
+		return weft__kernel(backend)->send(op->fd, op->data, op->size,
+		                                   op->flags);
 	case WEFT__OP_SENDMSG:
-		return weft__sys->sendmsg(op->fd, op->msg, op->flags);
+		return weft__kernel(backend)->sendmsg(op->fd, op->msg,
+		                                      op->flags);
 	default:
 		return try_receive(backend, op);
 	}
@@ -313,7 +329,7 @@ static void
 close_now(struct weft__backend *backend, struct weft__op *op)
 {
 	weft__ready_forget(backend, op->fd);
-	weft__backend_finish(backend, op, weft__sys->close(op->fd));
+	weft__backend_finish(backend, op, weft__kernel(backend)->close(op->fd));
 }
 
 static bool
@@ -406,7 +422,9 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	}
 	op->state = WEFT__OP_WAITING;
 	take_sides(backend, entry, sides_of(op), (uintptr_t)op);
-	rc = op->kind == WEFT__OP_ACCEPT ? weft__sys->set_nonblock(op->fd) : 0;
+	rc = op->kind == WEFT__OP_ACCEPT
+	             ? weft__kernel(backend)->set_nonblock(op->fd)
+	             : 0;
 	if (rc == 0)
 		rc = rearm(backend, op->fd, entry, true);
 	if (rc == 0) {
@@ -483,7 +501,7 @@ weft__ready_remind(struct weft__backend *backend, struct weft__op *op)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	if (poll_now(op->fd, WEFT_READABLE) < 0)
+	if (poll_now(backend, op->fd, WEFT_READABLE) < 0)
 		return false;
 	weft__ready_note(backend, op->fd, entry->generation, WEFT_READABLE);
 	return true;
@@ -495,7 +513,7 @@ weft__ready_look(struct weft__backend *backend, struct weft__op *op)
 	int64_t result;
 
 	if (op->kind == WEFT__OP_POLL)
-		result = poll_now(op->fd, op->events);
+		result = poll_now(backend, op->fd, op->events);
 	else
 		result = weft__ready_attempt(backend, op);
 	if (result == -EAGAIN)
@@ -760,7 +778,8 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 	if (rc < 0 && rc != -EPERM) { /* as if it had not been asked */
 		watch->flags = before;
 		leave_sides(backend, entry, who);
-		backend->fds.in_use += is_empty(entry) && !is_empty(&old);
+		if (is_empty(entry) && !is_empty(&old))
+			count_use(backend, 1);
 		*entry = old;
 		return rc;
 	}

@@ -38,6 +38,22 @@ store_release(uint32_t *word, uint32_t value)
 	weft__store((weft__a32 *)(void *)word, value, WEFT__RELEASE);
 }
 
+/* The sys table, for one call that enters the kernel. */
+static const struct weft__sys *
+kernel(const struct weft__uring *ring)
+{
+	weft__count(ring->syscalls, 1);
+	return weft__sys;
+}
+
+static void
+clear(struct weft__uring *ring, const char *failed)
+{
+	*ring = (struct weft__uring){ .fd = -1,
+		                      .syscalls = ring->syscalls,
+		                      .failed = failed };
+}
+
 static int
 map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 {
@@ -48,10 +64,10 @@ map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 
 	ring->ring_size = sq > cq ? sq : cq;
 	ring->sqe_size = p->sq_entries * sizeof(struct io_uring_sqe);
-	ring->ring_mem = weft__sys->map(ring->ring_size, ring->fd,
-	                                IORING_OFF_SQ_RING);
-	ring->sqe_mem = weft__sys->map(ring->sqe_size, ring->fd,
-	                               IORING_OFF_SQES);
+	ring->ring_mem = kernel(ring)->map(ring->ring_size, ring->fd,
+	                                   IORING_OFF_SQ_RING);
+	ring->sqe_mem = kernel(ring)->map(ring->sqe_size, ring->fd,
+	                                  IORING_OFF_SQES);
 	if (!ring->ring_mem || !ring->sqe_mem)
 		return -ENOMEM;
 	mem = ring->ring_mem;
@@ -86,13 +102,15 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 	};
 	int rc;
 
-	*ring = (struct weft__uring){ .fd = -1 };
-	rc = weft__sys->uring_setup(entries, &p);
+	clear(ring, "io_uring_setup");
+	rc = kernel(ring)->uring_setup(entries, &p);
 	if (rc < 0)
 		return rc;
 	ring->fd = rc;
 	ring->features = p.features;
 	ring->flags = p.flags;
+	ring->failed = (p.features & needed) == needed ? "mmap"
+	                                               : "io_uring features";
 	rc = (p.features & needed) == needed ? map_rings(ring, &p) : -ENOSYS;
 	if (rc < 0)
 		weft__uring_close(ring);
@@ -105,8 +123,8 @@ weft__uring_close(struct weft__uring *ring)
 	weft__sys->unmap(ring->ring_mem, ring->ring_size);
 	weft__sys->unmap(ring->sqe_mem, ring->sqe_size);
 	if (ring->fd >= 0)
-		(void)weft__sys->close(ring->fd);
-	*ring = (struct weft__uring){ .fd = -1 };
+		(void)kernel(ring)->close(ring->fd);
+	clear(ring, ring->failed);
 }
 
 /* Entries that the kernel has not taken yet. */
@@ -123,8 +141,8 @@ weft__uring_enable(struct weft__uring *ring)
 
 	if (ring->enabled)
 		return 0;
-	rc = weft__sys->uring_register(ring->fd, IORING_REGISTER_ENABLE_RINGS,
-	                               NULL, 0);
+	rc = kernel(ring)->uring_register(
+		ring->fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	ring->enabled = rc == 0;
 	return rc;
 }
@@ -157,7 +175,7 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 		return rc;
 	store_release(ring->sq_tail_shared, ring->sq_tail); /* S */
 	timed = wait && timeout_ns > 0;
-	rc = weft__sys->uring_enter(
+	rc = kernel(ring)->uring_enter(
 		ring->fd, unsubmitted(ring), wait,
 		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0),
 		timed ? &arg : NULL);

@@ -26,6 +26,9 @@ struct weft__uring {
 
 	void  *ring_mem, *sqe_mem;
 	size_t ring_size, sqe_size;
+
+	weft__a64  *syscalls; /* where they are counted; set before it is opened */
+	const char *failed;   /* what open() failed at */
 };
 
 /* Make a ring of `entries`; bound to the thread that first enters it if `bound`.

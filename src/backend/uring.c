@@ -69,18 +69,21 @@ give_buffer(struct uring *u, unsigned id)
 }
 
 static int
-make_buffers(struct uring *u)
+make_buffers(struct weft__backend *backend)
 {
+	struct uring *u = uring_of(backend);
 	struct io_uring_buf_reg reg = { .ring_entries = BUFFERS,
 		                        .bgid = BUFFER_GROUP };
 	int rc;
 
 	if (u->memory)
 		return 0;
-	u->free = weft__sys->map(BUFFERS * sizeof(struct io_uring_buf), -1, 0);
-	u->memory = weft__sys->map((size_t)BUFFERS * BUFFER_SIZE, -1, 0);
+	u->free = weft__kernel(backend)->map(
+		BUFFERS * sizeof(struct io_uring_buf), -1, 0);
+	u->memory = weft__kernel(backend)->map((size_t)BUFFERS * BUFFER_SIZE,
+	                                       -1, 0);
 	reg.ring_addr = (uint64_t)(uintptr_t)u->free;
-	rc = u->free && u->memory ? weft__sys->uring_register(
+	rc = u->free && u->memory ? weft__kernel(backend)->uring_register(
 		     u->ring.fd, IORING_REGISTER_PBUF_RING, &reg, 1)
 	                          : -ENOMEM;
 	if (rc < 0) {
@@ -110,9 +113,9 @@ uring_close(struct weft__backend *backend)
 		weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
 	}
 	if (backend->wake_fd[0] >= 0)
-		(void)weft__sys->close(backend->wake_fd[0]);
+		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
 	if (backend->fd >= 0)
-		(void)weft__sys->close(backend->fd);
+		(void)weft__kernel(backend)->close(backend->fd);
 	weft__sys->release(u);
 }
 
@@ -126,10 +129,12 @@ uring_open(struct weft__backend *backend)
 	if (!u)
 		return -ENOMEM;
 	u->held = u->ring.fd = -1;
+	u->ring.syscalls = &backend->tally->syscalls;
 	rc = weft__uring_open(&u->ring, ENTRIES, true);
+	backend->at = rc < 0 ? u->ring.failed : "eventfd";
 	if (rc < 0)
 		return rc;
-	backend->wake_fd[0] = weft__sys->eventfd();
+	backend->wake_fd[0] = weft__kernel(backend)->eventfd();
 	return backend->wake_fd[0] < 0 ? backend->wake_fd[0] : 0;
 }
 
@@ -229,13 +234,14 @@ push_unsent(struct weft__backend *backend)
 
 /* Requests wait on blocking descriptors only; invariant 5. */
 static void
-make_blocking(struct weft__fd *entry, const struct weft__op *op)
+make_blocking(struct weft__backend *backend, struct weft__fd *entry,
+              const struct weft__op *op)
 {
 	if (entry->flags & WEFT__FD_BLOCKING)
 		return;
 	if ((entry->flags & WEFT__FD_OWNED) || op->kind == WEFT__OP_CONNECT
 	    || op->kind == WEFT__OP_ACCEPT)
-		if (weft__sys->set_block(op->fd) == 0)
+		if (weft__kernel(backend)->set_block(op->fd) == 0)
 			entry->flags |= WEFT__FD_BLOCKING;
 }
 
@@ -250,13 +256,13 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	if (op->kind == WEFT__OP_RECV_MULTI)
-		rc = make_buffers(uring_of(backend));
+		rc = make_buffers(backend);
 	entry = rc < 0 ? NULL : weft__ready_take(backend, op);
 	if (!entry) {
 		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
 		return;
 	}
-	make_blocking(entry, op);
+	make_blocking(backend, entry, op);
 	push(backend, op);
 }
 

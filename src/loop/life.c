@@ -160,6 +160,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	copy_name(loop->name, sizeof(loop->name), opts->name);
 	copy_name(loop->backend_name, sizeof(loop->backend_name),
 	          backend_wanted(opts));
+	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
 	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);

@@ -72,6 +72,7 @@ struct weft_loop {
 	struct weft__ring ticks, microtasks;
 	struct weft__spin spin;
 	struct weft__backend backend;
+	struct weft__tally tally;     /* of the backend, for all to read */
 	struct weft__place resume;    /* when paused accepts are tried again */
 	weft_watch *ended;            /* watches to be told that they have ended */
 	uint64_t   ops;               /* pending */

@@ -57,7 +57,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	if (rc < 0)
 		return rc;
 	/* Muting needs no word of the kernel's. */
-	if (fd < 0 || ((events & EVENTS) && weft__sys->kind(fd) < 0))
+	if (fd < 0 || ((events & EVENTS) && weft__kernel(&loop->backend)->kind(fd) < 0))
 		return weft__fail(WEFT_EBADF,
 		                  "weft_watch_start: bad descriptor");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED)))
