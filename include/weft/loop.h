@@ -22,6 +22,7 @@
 WEFT_BEGIN
 
 enum {
+	WEFT_LOOP_METRICS = 1 << 0, /* times, rates and depths, in 90 kB: weft/metrics.h */
 	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before parking */
 	WEFT_LOOP_KEEP    = 1 << 3, /* running does not end for lack of work */
 };

@@ -91,14 +91,15 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 		weft__put(node->next, turned);
 		turned = node;
 		node = older;
-		count++;
 	}
 	while (turned) {
+		uint32_t kind;
+
 		node = turned;
 		turned = node->next;
-		weft__node_append(
-			weft__get(node->kind) & WEFT__NODE_FIRST ? first : rest,
-			node);
+		kind = weft__get(node->kind);
+		count += !(kind & (WEFT__NODE_OWN | WEFT__NODE_LANE));
+		weft__node_append(kind & WEFT__NODE_FIRST ? first : rest, node);
 	}
 	return count;
 }
@@ -156,7 +157,7 @@ weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode)
 		if (weft__cas(&inbox->head, &head, head & CLOSED,
 		              WEFT__RELAXED))
 			return;
-	inbox->wakes_owed++; /* invariant 2 */
+	weft__count(&inbox->wakes_owed, 1); /* invariant 2 */
 }
 
 /* The half of the head word that has the marks, which the kernel compares as it
@@ -169,17 +170,18 @@ mark_word(struct weft__inbox *inbox)
 	return (weft__a32 *)(void *)&inbox->head;
 }
 
-void
+bool
 weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 {
 	uintptr_t closed = weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 
 	if (!weft__inbox_doze(inbox, WEFT__IN_PARK))
-		return;
+		return false;
 	/* Rung, too late, or for no reason: the loop looks around in any case. */
 	(void)weft__sys->park(mark_word(inbox),
 	                      (uint32_t)(closed | WEFT__IN_PARK), deadline_ns);
 	weft__inbox_rouse(inbox, WEFT__IN_PARK);
+	return true;
 }
 
 void
@@ -215,7 +217,7 @@ weft__inbox_fini(struct weft__inbox *inbox, bool alone)
 	/* Each is between its push and the end of its wake; acquires D. */
 	while (!alone
 	       && weft__load(&inbox->wakes_done, WEFT__ACQUIRE)
-	                  != inbox->wakes_owed)
+	                  != (uint32_t)weft__count_get(&inbox->wakes_owed))
 		weft__sys->yield();
 	weft__lanes_give_up(inbox);
 }

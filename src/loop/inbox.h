@@ -34,8 +34,8 @@ struct weft__inbox {
 	weft__aptr lanes;       /* of the threads that post; only grows */
 	weft__a32  slots_left[2]; /* how many more may be made: posts, first posts */
 	char pad_after[64];
-	uint32_t   wakes_owed;  /* the loop's, as the next: sleep marks taken by others */
-	struct weft__lane_list listed[2]; /* lanes to be looked into: posts, first posts */
+	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that others took */
+	struct weft__lane_list listed[2]; /* the loop's: lanes to be looked into */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
 	uint32_t   hot_after;   /* calls in a row; lane.c */
 	uint32_t   slots_max;   /* set once, as the next */
@@ -77,11 +77,15 @@ weft__inbox_has(const struct weft__inbox *inbox)
 	           && (weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1)));
 }
 
+/* Calls that wait in lanes; any thread. */
+uint64_t weft__lanes_depth(struct weft__inbox *inbox);
+
 /* Have all lanes call before the loop looks into them again; false if it should look
  * now. */
 bool weft__lanes_rest(struct weft__inbox *inbox);
 
-/* Move what is there to the ends of `first` and `rest`; returns how many. */
+/* Move what is there to the ends of `first` and `rest`; returns how many of them are
+ * posts, and not the library's own. */
 uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *first,
                           struct weft__node_list *rest);
@@ -95,7 +99,8 @@ bool weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg);
 bool weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode);
 void weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode);
 
-/* Doze, sleep IN_PARK until rung or the deadline, and rouse. */
-void weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
+/* Doze, sleep IN_PARK until rung or the deadline, and rouse; false if there was no
+ * sleep. */
+bool weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
 
 #endif

@@ -663,3 +663,18 @@ weft__lanes_rest(struct weft__inbox *inbox)
 			look_again(unlist_first(&inbox->listed[i]));
 	return !weft__inbox_has_lanes(inbox);
 }
+
+uint64_t
+weft__lanes_depth(struct weft__inbox *inbox)
+{
+	uint64_t depth = 0;
+
+	for (struct weft__lane *lane = first_of(inbox); lane;
+	     lane = weft__get(lane->next_of_inbox)) {
+		uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
+		uint64_t made = weft__load(&lane->made, WEFT__RELAXED);
+
+		depth += made > done ? made - done : 0;
+	}
+	return depth;
+}

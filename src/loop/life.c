@@ -121,7 +121,9 @@ check_opts(const weft_loop_opts *opts)
 {
 	const char *backend = backend_wanted(opts);
 
-	if (opts->flags & ~(uint32_t)(WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP))
+	if (opts->flags
+	    & ~(uint32_t)(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN
+	                  | WEFT_LOOP_KEEP))
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_loop_new: unknown flags");
 	if (backend && !weft__backend_exists(backend))
@@ -138,6 +140,22 @@ copy_name(char *out, size_t room, const char *name)
 	__builtin_memcpy(out, name ? name : "", size < room ? size : room - 1);
 }
 
+/* With its meter, if that is asked for; NULL without memory. */
+static weft_loop *
+alloc_loop(uint32_t flags)
+{
+	weft_loop *loop = weft__alloc_zero(sizeof(*loop));
+
+	if (!loop || !(flags & WEFT_LOOP_METRICS))
+		return loop;
+	loop->meter = weft__meter_new();
+	loop->timed_turn = 1;
+	if (loop->meter)
+		return loop;
+	weft__sys->release(loop);
+	return NULL;
+}
+
 weft_loop *
 weft_loop_new(const weft_loop_opts *opts)
 {
@@ -148,7 +166,7 @@ weft_loop_new(const weft_loop_opts *opts)
 		opts = &defaults;
 	if (check_opts(opts) < 0)
 		return NULL;
-	loop = watch_forks() < 0 ? NULL : weft__alloc_zero(sizeof(*loop));
+	loop = watch_forks() < 0 ? NULL : alloc_loop(opts->flags);
 	if (!loop) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
 		return NULL;
@@ -181,6 +199,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
 	weft__inbox_fini(&loop->inbox, alone);
+	weft__sys->release(loop->meter);
 	weft__sys->release(loop);
 }
 
@@ -192,7 +211,7 @@ has_accepted(weft_loop *loop)
 
 	if (!weft__lanes_rest(&loop->inbox))
 		return true;
-	(void)weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	(void)weft__loop_take(loop);
 	lists[1] = loop->first.first;
 	lists[2] = loop->posts.first;
 	for (int i = 0; i < 3; i++)
@@ -309,7 +328,8 @@ run_to_end(weft_loop *loop)
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox)
 	       || weft__inbox_has(&loop->inbox));
-	loop->alive = 0; /* timers were disarmed without being counted out */
+	/* Timers were disarmed without being counted out. */
+	weft__count_set(&loop->alive, 0);
 	end(loop);
 }
 
@@ -461,6 +481,8 @@ end_run(weft_loop *loop, weft_loop *before)
 {
 	if (loop->backend.ops && loop->backend.ops->binds)
 		loop->bound = (uintptr_t)weft__thread_self();
+	if (loop->meter)
+		loop->meter->at_ns = 0;
 	weft__thread_self()->loop = before;
 	give_back(loop);
 }
@@ -491,6 +513,8 @@ run(weft_loop *loop, weft_loop *before, bool keep)
 		if (!keep && !weft__loop_is_alive(loop) && become_idle(loop))
 			break;
 	}
+	if (loop->meter)
+		weft__meter_pause(loop);
 	end_run(loop, before);
 }
 

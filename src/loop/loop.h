@@ -4,7 +4,7 @@
  *
  * The files: life.c (new, run, start, stop, free), turn.c (what one turn does),
  * sleep.c (how it waits and is woken), post.c, timer.c, schedule.c,
- * microtask.c.
+ * microtask.c; meter.c (what it writes down of itself) and metrics.c (who reads that).
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 #include "loop/inbox.h"
+#include "loop/meter.h"
 #include "timer/wheel.h"
 
 #define WEFT__CALLS_MAX 1024u /* timers or immediates run in one turn */
@@ -65,6 +66,7 @@ struct weft_loop {
 	uint32_t   budget;
 	uint32_t   forks;       /* weft__forks at its making */
 	char       backend_name[8]; /* asked for; "": the best here */
+	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
 
 	/* The runner's. */
 	struct weft_wheel wheel;
@@ -72,14 +74,18 @@ struct weft_loop {
 	struct weft__ring ticks, microtasks;
 	struct weft__spin spin;
 	struct weft__backend backend;
-	struct weft__tally tally;     /* of the backend, for all to read */
+	struct weft__tally tally;     /* of the backend, as the next for all to read */
+	struct weft__counts counts;
+	uint32_t   own_run;           /* nodes of a list, run, that were not posts */
+	struct weft__meter *timed;    /* the meter while it times a turn */
+	uint64_t   timed_turn;        /* the next that it times; 0: none */
 	struct weft__place resume;    /* when paused accepts are tried again */
 	weft_watch *ended;            /* watches to be told that they have ended */
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
-	uint64_t   alive;       /* what keeps a run going, queues and timers aside */
+	weft__a64  alive;       /* what keeps a run going, queues and timers aside */
 	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
 	bool       has_thread;
@@ -139,6 +145,40 @@ weft__loop_time(weft_loop *loop)
 	if (!loop->now_ns)
 		loop->now_ns = weft__sys->now();
 	return loop->now_ns;
+}
+
+/* What keeps a run going, queues aside. */
+static inline uint64_t
+weft__loop_alive(const weft_loop *loop)
+{
+	return weft__count_get(&loop->alive)
+	       + weft__count_get(&loop->wheel.foreground);
+}
+
+/* So many calls were made in a phase, which has ended. */
+static inline void
+weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
+{
+	if (calls == 0)
+		return;
+	weft__count(&loop->counts.calls[phase], calls);
+	if (loop->timed)
+		weft__meter_mark(loop, phase);
+}
+
+/* Take what is in the inbox; returns how many posts. */
+static inline uint32_t
+weft__loop_take(weft_loop *loop)
+{
+	uint32_t taken =
+		weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+
+	if (taken > 0)
+		weft__count(&loop->counts.taken, taken);
+	if (loop->timed)
+		weft__meter_took(loop, loop->first.first || loop->posts.first
+		                               || weft__inbox_has(&loop->inbox));
+	return taken;
 }
 
 /* --- turn.c ------------------------------------------------------------- */
@@ -210,8 +250,8 @@ void weft__watches_run_ended(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
 
-/* What has a number is due. */
-void weft__number_expire(weft_loop *loop, struct weft__place *place);
+/* What has a number is due; true if it was called. */
+bool weft__number_expire(weft_loop *loop, struct weft__place *place);
 
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);

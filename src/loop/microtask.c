@@ -38,16 +38,22 @@ run_ring(weft_loop *loop, struct weft__ring *ring, uint64_t *count)
 void
 weft__checkpoint_slow(weft_loop *loop)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, begin_ns = 0;
 
 	if (loop->in_checkpoint)
 		return;
 	loop->in_checkpoint = true;
+	if (loop->timed)
+		begin_ns = weft__meter_drain(
+			loop, loop->ticks.count + loop->microtasks.count);
 	while (loop->ticks.count | loop->microtasks.count) {
 		run_ring(loop, &loop->ticks, &count);
 		run_ring(loop, &loop->microtasks, &count);
 	}
 	loop->in_checkpoint = false;
+	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);
+	if (begin_ns)
+		weft__meter_drained(loop, begin_ns);
 }
 
 static int

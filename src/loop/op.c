@@ -23,7 +23,8 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 			weft__wheel_drop(&loop->wheel, &op->place);
 		op->pending = false;
 		op->state = WEFT__OP_IDLE;
-		loop->alive -= !op->background;
+		weft__count(&loop->alive, -(uint64_t)!op->background);
+		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
 	}
 	op->on_done((weft_op *)(void *)op, op->result, op->arg);
@@ -45,17 +46,18 @@ void
 weft__ops_run_done(weft_loop *loop)
 {
 	struct weft__node_list done = loop->backend.done;
-	unsigned left = WEFT__CALLS_MAX;
+	uint32_t calls = 0;
 
 	/* What callbacks finish goes into a fresh list, and runs next turn. */
 	loop->backend.done = (struct weft__node_list){ 0 };
-	while (done.first && left-- > 0) {
+	for (; done.first && calls < WEFT__CALLS_MAX; calls++) {
 		struct weft__op *op = weft__node_op(done.first);
 
 		done.first = done.first->next;
 		weft__op_deliver(loop, op);
 		weft__checkpoint(loop);
 	}
+	weft__loop_called(loop, WEFT_PHASE_DONE, calls);
 	if (done.first) { /* the rest goes first next turn */
 		*done.end = loop->backend.done.first;
 		if (loop->backend.done.first)
@@ -221,7 +223,7 @@ weft_op_set_background(weft_op *public, bool on)
 	    || weft__loop_check(op->loop, "weft_op_set_background") < 0)
 		return;
 	if (op->pending)
-		op->loop->alive += (uint64_t)op->background - on;
+		weft__count(&op->loop->alive, (uint64_t)op->background - on);
 	op->background = on;
 }
 
@@ -284,7 +286,8 @@ start(struct weft__op *op, uint64_t deadline_ns)
 	}
 	op->pending = true;
 	op->state = WEFT__OP_WAITING;
-	loop->alive += !op->background;
+	weft__count(&loop->alive, !op->background);
+	weft__count(&loop->counts.ops_started, 1);
 	loop->ops++;
 	if (op->kind >= WEFT__OP_POLL)
 		submit(op);
@@ -458,7 +461,7 @@ weft_op_close(weft_op *public, int fd)
 	int rc = prepare(op, WEFT__OP_CLOSE, fd);
 
 	if (rc == WEFT_ESHUTDOWN) /* nobody is left to wait, and it is taken */
-		(void)weft__sys->close(fd);
+		(void)weft__kernel(&op->loop->backend)->close(fd);
 	if (rc < 0)
 		return rc;
 	rc = start(op, WEFT_NEVER);
@@ -496,6 +499,14 @@ on_told(void *arg)
 	finish(op, weft__get(op->told));
 }
 
+/* ... from another thread. */
+static void
+on_told_by_node(void *arg)
+{
+	((struct weft__op *)arg)->loop->own_run++;
+	on_told(arg);
+}
+
 int
 weft_op_finish(weft_op *public, int64_t result)
 {
@@ -515,7 +526,7 @@ weft_op_finish(weft_op *public, int64_t result)
 		return 0;
 	}
 	node = op_node(op);
-	weft__put(node->fn, on_told);
+	weft__put(node->fn, on_told_by_node);
 	weft__put(node->arg, op);
 	weft__put(node->kind,
 	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);

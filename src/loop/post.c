@@ -3,8 +3,9 @@
 #include "loop/loop.h"
 
 static __attribute__((noinline, cold)) int
-refused(int error)
+refused(weft_loop *loop, int error)
 {
+	(void)weft__add(&loop->counts.refused, 1, WEFT__RELAXED);
 	return weft__fail(error, error == WEFT_EAGAIN
 	                                 ? "post: the inbox is full"
 	                                 : "post: the loop is stopping");
@@ -36,7 +37,7 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	             : weft__lane_post(&loop->inbox, fn, arg, kind);
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
-	return rc < 0 ? refused(rc) : 0;
+	return rc < 0 ? refused(loop, rc) : 0;
 }
 
 int
@@ -76,7 +77,7 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else
 		weft__loop_kick(loop, rc);
-	return rc < 0 ? refused(rc) : 0;
+	return rc < 0 ? refused(loop, rc) : 0;
 }
 
 int

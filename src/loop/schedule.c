@@ -173,7 +173,7 @@ settle(weft_loop *loop, struct weft__number *n)
 	else if (!n->live && n->attached)
 		detach(loop, n);
 	count = n->attached && !n->background;
-	loop->alive += (uint64_t)count - n->counted;
+	weft__count(&loop->alive, (uint64_t)count - n->counted);
 	n->counted = count;
 	if (!n->live && !n->queued && !n->in_due) {
 		n->next = loop->numbers.spare;
@@ -215,6 +215,7 @@ on_arrival(void *arg)
 	struct weft__number *n = arg;
 	weft_loop *loop = n->loop;
 
+	loop->own_run++;
 	weft__lock_take(&loop->numbers.lock);
 	n->queued = false;
 	settle(loop, n);
@@ -246,14 +247,15 @@ claim(weft_loop *loop, struct weft__number *n, void **arg)
 	return fn;
 }
 
-static void
+static bool
 call(weft_fn fn, void *arg)
 {
 	if (fn)
 		fn(arg);
+	return fn != NULL;
 }
 
-void
+bool
 weft__number_expire(weft_loop *loop, struct weft__place *place)
 {
 	struct weft__number *n = (struct weft__number *)(void *)place;
@@ -265,7 +267,7 @@ weft__number_expire(weft_loop *loop, struct weft__place *place)
 		place->due_ns = weft__next_due(place->due_ns, n->every_ns,
 		                               loop->wheel.now_ns);
 	fn = claim(loop, n, &arg);
-	call(fn, arg);
+	return call(fn, arg);
 }
 
 void
@@ -274,6 +276,7 @@ weft__numbers_run_due(weft_loop *loop)
 	struct weft__numbers *all = &loop->numbers;
 	struct weft__number **end = all->due_end;
 	unsigned left = WEFT__CALLS_MAX;
+	uint32_t calls = 0;
 	bool last = false;
 
 	/* Up to what is the last one now: callbacks add behind it. */
@@ -287,9 +290,10 @@ weft__numbers_run_due(weft_loop *loop)
 		all->due = n->next_due;
 		n->in_due = n->attached = false;
 		fn = claim(loop, n, &arg);
-		call(fn, arg);
+		calls += call(fn, arg);
 		weft__checkpoint(loop);
 	}
+	weft__loop_called(loop, WEFT_PHASE_IMMEDIATES, calls);
 }
 
 /* --- life --------------------------------------------------------------- */

@@ -48,6 +48,9 @@ weft__loop_kick(weft_loop *loop, int mode)
 {
 	if (mode == WEFT__AWAKE)
 		return;
+	if (loop->meter)
+		weft__store(&loop->meter->posted, weft__sys->now(),
+		            WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
 		weft__inbox_ring(&loop->inbox);
 	else
@@ -74,6 +77,7 @@ weft__loop_woken(weft_loop *loop)
 {
 	(void)weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL); /* X */
 	loop->woken = true;
+	loop->own_run++;
 }
 
 static void
@@ -150,11 +154,15 @@ weft__loop_poll(weft_loop *loop)
 	if (loop->backend.fds.in_use == 0 || loop->backend.events_count > 0)
 		return;
 	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
-	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS)
+	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {
+		weft__count(&loop->counts.polls_skipped, 1);
 		return;
+	}
 	loop->unpolled = 0;
 	loop->polled_ns = weft__loop_time(loop);
 	ask_kernel(loop, 0);
+	if (loop->timed)
+		weft__meter_mark(loop, WEFT_PHASE_WAIT);
 }
 
 void
@@ -181,10 +189,14 @@ weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED)
 	    && !loop->ending)
 		return;
+	if (loop->meter)
+		weft__meter_sleep(loop);
 	if (loop->backend.fds.in_use > 0)
 		wait_in_backend(loop, deadline_ns);
-	else
-		weft__inbox_park(&loop->inbox, deadline_ns);
+	else if (weft__inbox_park(&loop->inbox, deadline_ns))
+		weft__count(&loop->tally.syscalls, 1);
+	if (loop->meter)
+		weft__meter_woke(loop);
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (begin_ns && weft__inbox_has(&loop->inbox)

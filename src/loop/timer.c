@@ -80,5 +80,6 @@ weft_timer_set_background(weft_timer *timer, bool on)
 	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND
 	                : WEFT__TAG_TIMER;
 	if (timer->block)
-		loop_of(timer)->wheel.foreground += (size_t)!on - before;
+		weft__count(&loop_of(timer)->wheel.foreground,
+		            (size_t)!on - before);
 }

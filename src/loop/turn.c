@@ -12,22 +12,22 @@
 
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
 
-static void
+/* How many timers, of both kinds, that were: 1 or 0. */
+static unsigned
 expire(weft_loop *loop, struct weft__place *place)
 {
 	switch (place->tag & WEFT__TAG_KIND) {
 	case WEFT__TAG_TIMER:
 		weft__timer_fire(&loop->wheel, weft__place_timer(place));
-		break;
+		return 1;
 	case WEFT__TAG_NUMBER:
-		weft__number_expire(loop, place);
-		break;
+		return weft__number_expire(loop, place);
 	case WEFT__TAG_OP:
 		weft__op_expire(loop, place);
-		break;
+		return 0;
 	default:
 		weft__ready_resume(&loop->backend);
-		break;
+		return 0;
 	}
 }
 
@@ -36,7 +36,8 @@ run_timers(weft_loop *loop)
 {
 	struct weft_wheel *wheel = &loop->wheel;
 	struct weft__place *place;
-	unsigned left = WEFT__CALLS_MAX;
+	uint64_t before_ns = wheel->now_ns;
+	unsigned left = WEFT__CALLS_MAX, fired = 0;
 
 	if (wheel->count == 0 || loop->ending)
 		return;
@@ -47,20 +48,25 @@ run_timers(weft_loop *loop)
 	}
 	while (left-- > 0 && !weft__loop_is_stopping(loop)
 	       && (place = weft__wheel_pop(wheel))) {
-		expire(loop, place);
+		if (loop->timed && left == WEFT__CALLS_MAX - 1)
+			weft__meter_late(loop, place->due_ns, before_ns);
+		fired += expire(loop, place);
 		weft__checkpoint(loop);
 	}
+	weft__count(&loop->counts.timers_fired, fired);
+	weft__loop_called(loop, WEFT_PHASE_TIMERS, fired);
 }
 
-/* Run at most `left` calls of a list.  A node without a function is the loop's own
- * and only meant to wake it. */
-static void
-run_list(weft_loop *loop, struct weft__node_list *list, uint32_t left)
+/* Run at most `max` calls of a list.  A node without a function is the loop's own
+ * and only meant to wake it.  Returns how many posts were run. */
+static uint32_t
+run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
 	weft_fn fn;
 	void *arg;
+	uint32_t calls = 0;
 
-	while (left-- > 0 && weft__node_pop(list, &fn, &arg)) {
+	for (; calls < max && weft__node_pop(list, &fn, &arg); calls++) {
 		if (!fn) {
 			weft__loop_woken(loop);
 			continue;
@@ -68,9 +74,12 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t left)
 		fn(arg);
 		weft__checkpoint(loop);
 	}
+	calls -= loop->own_run;
+	loop->own_run = 0;
+	return calls;
 }
 
-/* Run calls of the listed lanes, `budget` of them at most; returns how many. */
+/* Run at most `budget` calls of lanes that have called; returns how many. */
 static uint32_t
 run_lanes(weft_loop *loop, int which, uint32_t budget)
 {
@@ -91,7 +100,26 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 		weft__lane_end(lane, ran);
 		all += ran;
 	}
+	weft__count(&loop->counts.taken, all);
 	return all;
+}
+
+/* A list and its lanes, as a phase; most turns have nothing in one or the other.
+ * Returns how many calls came by lanes. */
+static inline uint32_t
+run_posts(weft_loop *loop, int phase, struct weft__node_list *list,
+          uint32_t max)
+{
+	int which = phase == WEFT_PHASE_FIRST;
+	uint32_t calls = 0, by_lanes = 0;
+
+	if (list->first)
+		calls = run_list(loop, list, max);
+	if (loop->inbox.listed[which].count > 0)
+		by_lanes = run_lanes(loop, which, max);
+	if (calls | by_lanes)
+		weft__loop_called(loop, phase, calls + by_lanes);
+	return by_lanes;
 }
 
 /* What was asked to run last before the wait; once each, whatever it adds. */
@@ -99,12 +127,15 @@ static void
 run_last(weft_loop *loop)
 {
 	struct weft__node_list last = loop->last;
+	uint32_t calls;
 
 	if (!last.first)
 		return;
 	loop->last = (struct weft__node_list){ 0 };
 	*last.end = NULL;
-	run_list(loop, &last, UINT32_MAX);
+	calls = run_list(loop, &last, UINT32_MAX);
+	weft__count(&loop->counts.taken, calls);
+	weft__loop_called(loop, WEFT_PHASE_INBOX, calls);
 }
 
 /* What is most often there comes first. */
@@ -122,8 +153,7 @@ weft__loop_is_runnable(const weft_loop *loop)
 bool
 weft__loop_is_alive(const weft_loop *loop)
 {
-	return loop->alive > 0 || loop->wheel.foreground > 0
-	       || weft__loop_is_runnable(loop);
+	return weft__loop_alive(loop) > 0 || weft__loop_is_runnable(loop);
 }
 
 /* How long the wait may last at most; WEFT_NOW: not at all. */
@@ -139,7 +169,7 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 		return WEFT_NOW;
 	if (weft__loop_is_stopping(loop))
 		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
-	if (loop->alive == 0 && loop->wheel.foreground == 0 && !loop->keep)
+	if (weft__loop_alive(loop) == 0 && !loop->keep)
 		return WEFT_NOW;
 	bound_ns = weft__wheel_bound(&loop->wheel);
 	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
@@ -177,11 +207,11 @@ static void
 run_done(weft_loop *loop)
 {
 	struct weft__ready ready;
+	uint32_t calls = 0;
 
-	unsigned left = WEFT__CALLS_MAX;
-
-	while (loop->backend.ops && left-- > 0
-	       && loop->backend.ops->next(&loop->backend, &ready)) {
+	for (; loop->backend.ops && calls < WEFT__CALLS_MAX
+	       && loop->backend.ops->next(&loop->backend, &ready);
+	     calls++) {
 		if (ready.watch)
 			ready.watch->fn(ready.watch, (int)ready.ready,
 			                ready.watch->arg);
@@ -189,6 +219,7 @@ run_done(weft_loop *loop)
 			weft__op_deliver(loop, ready.op);
 		weft__checkpoint(loop);
 	}
+	weft__loop_called(loop, WEFT_PHASE_DONE, calls);
 	if (loop->backend.done.first)
 		weft__ops_run_done(loop);
 	plan_resume(loop);
@@ -201,14 +232,15 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 
 	loop->now_ns = 0;
 	loop->in_turn = true;
+	if (weft__count(&loop->counts.turns, 1) == loop->timed_turn)
+		weft__meter_begin(loop);
 	run_timers(loop);
-	taken = weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
-	run_list(loop, &loop->first, WEFT__CALLS_MAX);
-	taken += run_lanes(loop, 1, WEFT__CALLS_MAX);
-	if (!loop->first.first && !weft__lanes_have(&loop->inbox, 1)) {
-		run_list(loop, &loop->posts, loop->budget);
-		taken += run_lanes(loop, 0, loop->budget);
-	}
+	taken = weft__loop_take(loop);
+	taken += run_posts(loop, WEFT_PHASE_FIRST, &loop->first,
+	                   WEFT__CALLS_MAX);
+	if (!loop->first.first && !weft__lanes_have(&loop->inbox, 1))
+		taken += run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
+		                   loop->budget);
 	run_last(loop);
 	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);
@@ -217,5 +249,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		weft__numbers_run_due(loop);
 	if (loop->ended)
 		weft__watches_run_ended(loop);
+	if (loop->timed)
+		weft__meter_end(loop);
 	loop->in_turn = false;
 }

@@ -57,7 +57,9 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	if (rc < 0)
 		return rc;
 	/* Muting needs no word of the kernel's. */
-	if (fd < 0 || ((events & EVENTS) && weft__kernel(&loop->backend)->kind(fd) < 0))
+	if (fd < 0
+	    || ((events & EVENTS)
+	        && weft__kernel(&loop->backend)->kind(fd) < 0))
 		return weft__fail(WEFT_EBADF,
 		                  "weft_watch_start: bad descriptor");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED)))
@@ -73,7 +75,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	watch->loop = loop;
 	watch->id = fd;
 	watch->token = STARTED;
-	loop->alive += (uint64_t)is_counted(watch) - was_counted;
+	weft__count(&loop->alive, (uint64_t)is_counted(watch) - was_counted);
 	return 0;
 }
 
@@ -104,7 +106,7 @@ weft_watch_stop(weft_watch *watch)
 		unend(loop, watch);
 	else
 		weft__ready_unwatch(&loop->backend, watch);
-	loop->alive -= is_counted(watch);
+	weft__count(&loop->alive, -(uint64_t)is_counted(watch));
 	watch->token = 0;
 	return 1;
 }
@@ -122,7 +124,8 @@ weft_watch_set_background(weft_watch *watch, bool on)
 	was_counted = is_counted(watch);
 	watch->flags = (watch->flags & ~BACKGROUND) | (on ? BACKGROUND : 0);
 	if (watch->token)
-		watch->loop->alive += (uint64_t)is_counted(watch) - was_counted;
+		weft__count(&watch->loop->alive,
+		            (uint64_t)is_counted(watch) - was_counted);
 }
 
 void
@@ -137,11 +140,15 @@ weft__watch_end(weft_loop *loop, weft_watch *watch)
 void
 weft__watches_run_ended(weft_loop *loop)
 {
+	uint32_t calls = 0;
+
 	while (loop->ended) {
 		weft_watch *watch = loop->ended;
 
 		(void)weft_watch_stop(watch);
 		watch->fn(watch, WEFT_ESHUTDOWN, watch->arg);
 		weft__checkpoint(loop);
+		calls++;
 	}
+	weft__loop_called(loop, WEFT_PHASE_CLOSING, calls);
 }

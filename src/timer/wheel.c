@@ -362,7 +362,7 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-static inline size_t
+static inline uint64_t
 is_foreground(const place *p)
 {
 	return !(p->tag & WEFT__PLACE_BACKGROUND);
@@ -372,7 +372,7 @@ static inline void
 count_out(struct weft_wheel *wheel, const place *p)
 {
 	wheel->count--;
-	wheel->foreground -= is_foreground(p);
+	weft__count(&wheel->foreground, -is_foreground(p));
 }
 
 struct weft__place *
@@ -411,7 +411,7 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 	if (rare(wheel->count >= wheel->limit))
 		return add_slowly(wheel, p, due_ns);
 	wheel->count++;
-	wheel->foreground += is_foreground(p);
+	weft__count(&wheel->foreground, is_foreground(p));
 	if (due_ns < wheel->bound_ns)
 		wheel->bound_ns = due_ns;
 	p->due_ns = due_ns;
@@ -564,7 +564,8 @@ weft__wheel_fini(struct weft_wheel *wheel)
 		for (block *b = detach(wheel, slot); b; b = b->next)
 			for (uint64_t i = 0; i < b->count; i++)
 				b->places[i]->block = NULL;
-	wheel->count = wheel->foreground = 0;
+	wheel->count = 0;
+	weft__count_set(&wheel->foreground, 0);
 	release_all(wheel);
 }
 

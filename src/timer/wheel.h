@@ -45,7 +45,7 @@ struct weft_wheel {
 	bool     bound_exact; /* ... and there is something then */
 	uint64_t seq;         /* of the next start */
 	size_t   count;       /* armed, the run included, */
-	size_t   foreground;  /* and those of them without WEFT__PLACE_BACKGROUND */
+	weft__a64 foreground; /* and those of them without WEFT__PLACE_BACKGROUND */
 	size_t   limit;       /* so many can be armed without allocating */
 	size_t   blocks;      /* in all slabs */
 	uint64_t occupied[WEFT__WHEEL_LEVELS];

@@ -483,6 +483,7 @@ use_forked(weft_loop *loop, int what)
 {
 	static weft_node node = { .fn = note };
 	static weft_timer timer;
+	weft_loop_stats stats;
 
 	/* clang-format off */
 	switch (what) {
@@ -501,7 +502,8 @@ use_forked(weft_loop *loop, int what)
 	case 12: return weft_schedule_clear(loop, 1, NULL);
 	case 13: return weft_schedule_set_background(loop, 1, true);
 	case 14: return weft_schedule_microtask(loop, note, NULL);
-	default: return weft_schedule_tick(loop, note, NULL);
+	case 15: return weft_schedule_tick(loop, note, NULL);
+	default: return weft_loop_metrics(loop, &stats);
 	}
 	/* clang-format on */
 }
@@ -521,7 +523,7 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 	weft_loop *loops[2] = { make(0), make_started() };
 	int wrong = 0;
 
-	for (int i = 0; i < 32; i++) {
+	for (int i = 0; i < 34; i++) {
 		int child = test_fork();
 
 		if (child == 0)

@@ -1,0 +1,325 @@
+/* meter.c - where a loop's time goes: what the loop's thread writes down.
+ *
+ * A timed turn reads the clock at its begin and at the end of each phase in which
+ * something was called.  A turn that follows a blocking wait is always timed, which is
+ * little beside the wait; of a loop that turns without blocking, so many that timing
+ * takes about 1 % of its time, each standing for those since the one before.
+ *
+ * What has a window is kept in slices of a second, one more than the window is long.
+ * The slice of a second that comes is cleared and used again; who reads meanwhile finds
+ * out by the number of the second:
+ *
+ *   1. Only the runner writes, but for `posted`.  All that others read is atomic.
+ *   2. A slice's second is 0 while it is cleared (X, acquire, to Y, release), and no
+ *      number comes twice.
+ *   3. A reader loads the second (S, acquire) and so, if it sees Y, nothing from before
+ *      the clearing.  It sums up, and looks again by adding 0 (A, release).  If that
+ *      finds the same number, A comes before X in the order of that word, X reads
+ *      what A wrote (or another reader's addition, which continues A's release
+ *      sequence), and so all that it has read comes before the clearing.
+ *   4. Else it begins anew, which takes a reader that was held up for a second: a slice
+ *      is used again one second after it has left the window.
+ *
+ * A post's lag is measured where a thread has to wake the loop: it writes down when
+ * (`posted`) before it does.  Where the loop found its posts awake they are no older
+ * than its last look, and that is what is counted.
+ */
+#include "loop/loop.h"
+
+#define STRIDE_FIRST 64u
+#define STRIDE_MAX   1024u
+#define STRIDE_NS    16384u /* between two timed turns, of a busy loop */
+#define LOOKS        32     /* that a moving average is of */
+#define MANY         16u    /* turns, of which one may have stalled */
+
+struct weft__meter *
+weft__meter_new(void)
+{
+	struct weft__meter *meter = weft__alloc_zero(sizeof(*meter));
+
+	if (!meter)
+		return NULL;
+	meter->born_ns = weft__sys->now();
+	meter->stride = STRIDE_FIRST;
+	return meter;
+}
+
+/* --- slices ------------------------------------------------------------- */
+
+static void
+clear(struct weft__slice *slice)
+{
+	(void)weft__exchange(&slice->second, 0, WEFT__ACQUIRE); /* X */
+	weft__count_set(&slice->turns, 0);
+	weft__count_set(&slice->calls, 0);
+	weft__count_set(&slice->inbox_max, 0);
+	weft__count_set(&slice->tasks_max, 0);
+	weft__histogram_clear(&slice->turn);
+	weft__histogram_clear(&slice->lag);
+}
+
+/* The slice of the last reading. */
+static struct weft__slice *
+slice_now(struct weft__meter *meter)
+{
+	uint64_t second = meter->at_ns / WEFT_S;
+
+	if (meter->slice && meter->at_ns < meter->slice_end_ns)
+		return meter->slice;
+	meter->slice = &meter->slices[second % WEFT__SLICES];
+	meter->slice_end_ns = (second + 1) * WEFT_S;
+	clear(meter->slice);
+	weft__store(&meter->slice->second, second + 1, WEFT__RELEASE); /* Y */
+	return meter->slice;
+}
+
+static uint64_t
+calls_of(const struct weft__counts *counts)
+{
+	uint64_t calls = 0;
+
+	for (int i = 0; i < WEFT_PHASES; i++)
+		calls += weft__count_get(&counts->calls[i]);
+	return calls;
+}
+
+/* What has been counted since is of the second of the last reading. */
+static void
+flush(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+	struct weft__slice *slice = slice_now(meter);
+	uint64_t turns = weft__count_get(&loop->counts.turns);
+	uint64_t calls = calls_of(&loop->counts);
+
+	(void)weft__count(&slice->turns, turns - meter->turns);
+	(void)weft__count(&slice->calls, calls - meter->calls);
+	meter->turns = turns;
+	meter->calls = calls;
+}
+
+static void
+look(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
+{
+	int64_t step = ((int64_t)(depth << 16)
+	                - (int64_t)weft__count_get(&gauge->average))
+	               / LOOKS;
+
+	weft__count_set(&gauge->now, depth);
+	(void)weft__count(&gauge->average, step);
+	if (depth > weft__count_get(max))
+		weft__count_set(max, depth);
+}
+
+/* --- a timed turn ------------------------------------------------------- */
+
+/* Turns since the last one that is in the histogram, where they are to be put now. */
+static uint32_t
+turns_since(weft_loop *loop)
+{
+	uint64_t turns = weft__count_get(&loop->counts.turns);
+	uint64_t since = turns - loop->meter->turns_timed;
+
+	loop->meter->turns_timed = turns;
+	return since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
+}
+
+/* The loop has turned without blocking since the last timed turn. */
+static void
+pace(struct weft__meter *meter, uint64_t now_ns)
+{
+	meter->gap_ns = now_ns - meter->at_ns;
+	meter->period_ns = (now_ns - meter->begin_ns) / meter->weight;
+	if (meter->period_ns * STRIDE_MAX <= STRIDE_NS)
+		meter->stride = STRIDE_MAX;
+	else
+		meter->stride = meter->period_ns < STRIDE_NS
+		                        ? STRIDE_NS / (uint32_t)meter->period_ns
+		                        : 1;
+}
+
+void
+weft__meter_begin(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+	uint64_t now_ns = meter->at_ns;
+
+	meter->weight = meter->scale = turns_since(loop);
+	meter->gap_ns = meter->period_ns = 0;
+	/* Right after a timed turn, its last reading is this one's first. */
+	if (!now_ns || meter->weight > 1)
+		loop->now_ns = now_ns = weft__sys->now();
+	if (meter->at_ns && !meter->woke_ns)
+		pace(meter, now_ns);
+	meter->at_ns = meter->begin_ns = now_ns;
+	meter->busy_ns = meter->tasks_ns = 0;
+	meter->drains = 0;
+	meter->whole = true;
+	flush(loop);
+	loop->timed = meter;
+	loop->timed_turn = weft__count_get(&loop->counts.turns) + meter->stride;
+}
+
+void
+weft__meter_mark(weft_loop *loop, int phase)
+{
+	struct weft__meter *meter = loop->timed;
+	uint64_t now_ns = weft__sys->now(), ns = now_ns - meter->at_ns;
+	uint64_t tasks_ns = meter->tasks_ns < ns ? meter->tasks_ns : ns;
+
+	(void)weft__count(&meter->phase_ns[phase],
+	                  (ns - tasks_ns) * meter->scale);
+	(void)weft__count(&meter->phase_ns[WEFT_PHASE_MICROTASKS],
+	                  tasks_ns * meter->scale);
+	meter->busy_ns += phase == WEFT_PHASE_WAIT ? 0 : ns;
+	meter->tasks_ns = 0;
+	meter->at_ns = now_ns;
+}
+
+void
+weft__meter_took(weft_loop *loop, bool some)
+{
+	struct weft__meter *meter = loop->timed;
+	struct weft__slice *slice = slice_now(meter);
+	const struct weft__counts *counts = &loop->counts;
+	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
+	               + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
+	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns
+	                                     : meter->woke_ns;
+	uint64_t lag_ns = meter->period_ns; /* a look at the inbox each turn */
+
+	look(&meter->inbox, &slice->inbox_max,
+	     weft__count_get(&counts->taken) - run
+	             + weft__lanes_depth(&loop->inbox));
+	if (meter->woke_ns)
+		lag_ns = meter->at_ns > begin_ns ? meter->at_ns - begin_ns : 0;
+	if (some && (lag_ns > 0 || meter->woke_ns))
+		weft__histogram_add(&slice->lag, lag_ns, meter->weight);
+	meter->woke_ns = meter->posted_ns = 0;
+}
+
+/* One that was due when the wheel was last looked at has been started since, too late
+ * already: that is not the loop's lag. */
+void
+weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns)
+{
+	struct weft__meter *meter = loop->timed;
+
+	if (due_ns > before_ns)
+		weft__histogram_add(&slice_now(meter)->lag,
+		                    loop->now_ns - due_ns, meter->weight);
+}
+
+/* In a turn of many small callbacks two readings for each drain would be too many.  So
+ * the first, second, fourth, eighth is timed, each standing for those in between. */
+uint64_t
+weft__meter_drain(weft_loop *loop, size_t depth)
+{
+	struct weft__meter *meter = loop->timed;
+
+	meter->drains++;
+	if (meter->drains & (meter->drains - 1))
+		return 0;
+	look(&meter->tasks, &slice_now(meter)->tasks_max, depth);
+	return weft__sys->now();
+}
+
+void
+weft__meter_drained(weft_loop *loop, uint64_t begin_ns)
+{
+	struct weft__meter *meter = loop->timed;
+	uint32_t times = meter->drains > 1 ? meter->drains / 2 : 1;
+
+	weft__count_set(&meter->tasks.now, 0);
+	meter->tasks_ns += (weft__sys->now() - begin_ns) * times;
+}
+
+/* Turns of which one, that took each_ns, stands for all.  Together they took all_ns:
+ * what is far too much for that was one that stalled. */
+static void
+add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns,
+          uint64_t all_ns)
+{
+	struct weft__histogram *h = &slice_now(meter)->turn;
+
+	if (turns > 1 && all_ns > 2 * turns * each_ns) {
+		weft__histogram_add(h, all_ns - turns * each_ns, 1);
+		turns--;
+	}
+	weft__histogram_add(h, each_ns, turns);
+}
+
+void
+weft__meter_end(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->timed;
+
+	loop->timed = NULL;
+	if (meter->whole)
+		add_turns(meter, meter->weight, meter->busy_ns, meter->gap_ns);
+}
+
+/* --- between turns ------------------------------------------------------ */
+
+/* Turns of which none was timed end here: a few were as long as their mean, many as the
+ * one before. */
+static void
+end_stretch(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+	uint64_t before_ns = meter->at_ns, each_ns;
+	uint32_t turns = turns_since(loop);
+
+	meter->at_ns = weft__sys->now();
+	if (!before_ns || turns == 0)
+		return;
+	each_ns = (meter->at_ns - before_ns) / turns;
+	if (turns >= MANY && meter->busy_ns < each_ns)
+		each_ns = meter->busy_ns;
+	add_turns(meter, turns, each_ns, meter->at_ns - before_ns);
+}
+
+void
+weft__meter_sleep(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+
+	if (!loop->timed) {
+		end_stretch(loop);
+		meter->whole = false;
+		meter->busy_ns = meter->tasks_ns = 0;
+		meter->drains = 0;
+	}
+	flush(loop);
+	meter->slept_ns = meter->at_ns;
+	/* A thread that woke us for the last wait may write it late; see woke(). */
+	weft__store(&meter->posted, 0, WEFT__RELAXED);
+}
+
+void
+weft__meter_woke(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+	uint64_t posted_ns = weft__load(&meter->posted, WEFT__RELAXED);
+
+	meter->woke_ns = weft__sys->now();
+	(void)weft__count(&meter->phase_ns[WEFT_PHASE_WAIT],
+	                  meter->woke_ns - meter->at_ns);
+	/* From before this wait, it is of an earlier one. */
+	meter->posted_ns = posted_ns >= meter->slept_ns ? posted_ns : 0;
+	meter->at_ns = meter->woke_ns;
+	meter->scale = 1;
+	loop->timed = meter;
+	loop->timed_turn = weft__count_get(&loop->counts.turns) + 1;
+}
+
+void
+weft__meter_pause(weft_loop *loop)
+{
+	struct weft__meter *meter = loop->meter;
+
+	end_stretch(loop);
+	flush(loop);
+	/* What comes before the next run is not the loop's delay. */
+	meter->woke_ns = meter->posted_ns = 0;
+}

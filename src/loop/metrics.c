@@ -1,0 +1,179 @@
+/* metrics.c - reading what a loop has counted and timed, from any thread.
+ *
+ * The loop goes on meanwhile.  Counters are read one by one, each untorn and never less
+ * than at the last reading by the same thread.  What the window has is read as meter.c
+ * tells.
+ */
+#include <weft/metrics.h>
+#include "loop/loop.h"
+
+/* What the window has. */
+struct window {
+	uint64_t turns, calls;
+	uint64_t inbox_max, tasks_max;
+	struct weft__histogram_sum values; /* of one histogram */
+};
+
+static uint64_t
+greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Add the slices of the seconds up to `last`, with the histogram that lies at `offset`
+ * in each; false if one was used again meanwhile. */
+static bool
+sum_up(struct weft__meter *meter, uint64_t last, size_t offset,
+       struct window *out)
+{
+	__builtin_memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < WEFT__SLICES; i++) {
+		struct weft__slice *slice = &meter->slices[i];
+		uint64_t mark = weft__load(&slice->second,
+		                           WEFT__ACQUIRE); /* S */
+
+		if (mark == 0 || mark - 1 > last
+		    || last - (mark - 1) >= WEFT__WINDOW)
+			continue;
+		out->turns += weft__count_get(&slice->turns);
+		out->calls += weft__count_get(&slice->calls);
+		out->inbox_max = greater(out->inbox_max,
+		                         weft__count_get(&slice->inbox_max));
+		out->tasks_max = greater(out->tasks_max,
+		                         weft__count_get(&slice->tasks_max));
+		weft__histogram_sum(
+			(const struct weft__histogram
+		                 *)(const void *)((const char *)slice + offset),
+			&out->values);
+		if (weft__add(&slice->second, 0, WEFT__RELEASE) != mark) /* A */
+			return false;
+	}
+	return true;
+}
+
+/* Fill `out`; returns the time up to which. */
+static uint64_t
+read_window(struct weft__meter *meter, size_t offset, struct window *out)
+{
+	uint64_t now_ns;
+
+	do {
+		now_ns = weft__sys->now();
+	} while (!sum_up(meter, now_ns / WEFT_S, offset, out));
+	return now_ns;
+}
+
+static weft_quantiles
+quantiles_of(const struct weft__histogram_sum *sum)
+{
+	return (weft_quantiles){
+		.count = sum->count,
+		.mean = sum->count ? sum->sum / sum->count : 0,
+		.p50 = weft__histogram_quantile(sum, 50),
+		.p90 = weft__histogram_quantile(sum, 90),
+		.p95 = weft__histogram_quantile(sum, 95),
+		.p99 = weft__histogram_quantile(sum, 99),
+		.max = sum->max,
+	};
+}
+
+/* Events a second; the window is as long as the loop has lived, at first. */
+static double
+rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
+{
+	uint64_t second = now_ns / WEFT_S;
+	uint64_t begin_ns = second < WEFT__WINDOW
+	                            ? 0
+	                            : (second - (WEFT__WINDOW - 1)) * WEFT_S;
+
+	begin_ns = greater(begin_ns, meter->born_ns);
+	return now_ns > begin_ns ? (double)count * (double)WEFT_S
+	                                   / (double)(now_ns - begin_ns)
+	                         : 0;
+}
+
+static weft_depth
+depth_of(const struct weft__gauge *gauge, uint64_t now, uint64_t max)
+{
+	return (weft_depth){
+		.now = now,
+		.max = greater(now, max),
+		.average = (double)weft__count_get(&gauge->average) / 65536,
+	};
+}
+
+static void
+read_meter(struct weft__meter *meter, uint64_t queued, weft_loop_stats *out)
+{
+	struct window window;
+	uint64_t now_ns;
+
+	now_ns = read_window(meter, offsetof(struct weft__slice, turn),
+	                     &window);
+	out->turn = quantiles_of(&window.values);
+	out->turns_per_s = rate_of(meter, window.turns, now_ns);
+	out->callbacks_per_s = rate_of(meter, window.calls, now_ns);
+	(void)read_window(meter, offsetof(struct weft__slice, lag), &window);
+	out->lag = quantiles_of(&window.values);
+	out->inbox = depth_of(&meter->inbox, queued, window.inbox_max);
+	out->microtasks = depth_of(&meter->tasks,
+	                           weft__count_get(&meter->tasks.now),
+	                           window.tasks_max);
+	for (int i = 0; i < WEFT_PHASES; i++)
+		out->phase_ns[i] = weft__count_get(&meter->phase_ns[i]);
+}
+
+static void
+read_backend(const struct weft__tally *tally, weft_loop_stats *out)
+{
+	const char *name = (const char *)weft__load(&tally->name,
+	                                            WEFT__ACQUIRE); /* B */
+
+	out->backend = name ? name : "";
+	out->backend_reason = name ? tally->reason : "not opened yet";
+	out->syscalls = weft__count_get(&tally->syscalls);
+	out->fds = weft__count_get(&tally->fds);
+}
+
+static void
+read_counts(const weft_loop *loop, weft_loop_stats *out)
+{
+	const struct weft__counts *counts = &loop->counts;
+
+	out->turns = weft__count_get(&counts->turns);
+	out->wakes = weft__count_get(&loop->inbox.wakes_owed);
+	out->polls_skipped = weft__count_get(&counts->polls_skipped);
+	out->posts_refused = weft__load(&counts->refused, WEFT__RELAXED);
+	out->ops_finished = weft__count_get(&counts->ops_finished);
+	out->ops_started = weft__count_get(&counts->ops_started);
+	out->timers_fired = weft__count_get(&counts->timers_fired);
+	out->alive = weft__loop_alive(loop);
+}
+
+int
+weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
+{
+	const struct weft__counts *counts;
+	uint64_t run, taken;
+
+	loop = weft__loop_or_current(loop);
+	if (!loop || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_metrics: NULL");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_loop_metrics: after fork");
+	counts = &loop->counts;
+	run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
+	      + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
+	taken = weft__count_get(&counts->taken);
+	if (run > taken) /* read in another order than written */
+		run = taken;
+	*out = (weft_loop_stats){ .posts_accepted = taken,
+		                  .posts_executed = run };
+	read_counts(loop, out);
+	read_backend(&loop->tally, out);
+	if (loop->meter)
+		read_meter(loop->meter,
+		           taken - run + weft__lanes_depth(&loop->inbox), out);
+	return 0;
+}
