@@ -30,6 +30,7 @@ ROWS = (
     Row("wake.roundtrip.park", "ns", "wake_weft", (Peer("futex", "wake_futex", 0.9),)),
 
     Row("turn.empty", "ns", "turn_weft", (uv("turn", 7), ev("turn", 7))),
+    Row("turn.metrics", "ns", "turn_metrics", (Peer("without", "turn_weft", 0.97),)),
 
     Row("echo.callback.cpu.512", "ns", "echo_weft", (uv("echo", 1.15),)),
     Row("echo.callback.cpu.512.epoll", "ns", "echo_weft", (uv("echo", 0.95),)),

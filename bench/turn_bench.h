@@ -46,6 +46,7 @@ turn_empty(void)
 
 static const struct bench_row turn_rows[] = {
 	{ "turn.empty", turn_empty },
+	{ "turn.metrics", turn_empty }, /* weft with metrics, and without */
 };
 
 BENCH_MAIN(turn_rows)

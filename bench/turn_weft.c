@@ -1,6 +1,13 @@
-/* turn_weft.c - a callback that posts itself again by weft_loop_post_node(). */
+/* turn_weft.c - a callback that posts itself again by weft_loop_post_node().
+ *
+ * With the flags of turn_metrics.c, which includes it, if that is what is built.
+ */
 #include "bench.h"
 #include <weft/loop.h>
+
+#ifndef TURN_FLAGS
+#define TURN_FLAGS 0
+#endif
 
 static bool turns_more(void);
 static void turn_seen(void);
@@ -20,7 +27,9 @@ on_node(void *arg)
 static void
 turns_open(void)
 {
-	loop = weft_loop_new(NULL);
+	weft_loop_opts opts = { .flags = TURN_FLAGS };
+
+	loop = weft_loop_new(&opts);
 	BENCH_CHECK(loop);
 	node.fn = on_node;
 }

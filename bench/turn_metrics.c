@@ -1,0 +1,3 @@
+/* turn_metrics.c - the same turns with metrics; its peer is turn_weft, without. */
+#define TURN_FLAGS WEFT_LOOP_METRICS
+#include "turn_weft.c"
