@@ -53,7 +53,7 @@ typedef struct weft_loop_stats {
 	/* 0 without WEFT_LOOP_METRICS. */
 	uint64_t       phase_ns[WEFT_PHASES]; /* only grow */
 	double         turns_per_s, callbacks_per_s;
-	weft_depth     inbox;           /* taken and not run */
+	weft_depth     inbox;           /* posts that wait */
 	weft_depth     microtasks;      /* and ticks, as a drain of them began */
 	weft_quantiles turn;            /* how long a turn lasts, without its wait */
 	weft_quantiles lag;             /* how late timers and posts ran, of each batch
