@@ -34,8 +34,9 @@ epoll_close(struct weft__backend *backend)
 int
 weft__epoll_make(struct weft__backend *backend)
 {
-	backend->fetched = weft__sys->alloc(WEFT__EVENTS_MAX
-	                                    * sizeof(struct epoll_event));
+	if (!backend->fetched) /* it may be there from an earlier try */
+		backend->fetched = weft__sys->alloc(
+			WEFT__EVENTS_MAX * sizeof(struct epoll_event));
 	if (!backend->fetched)
 		return -ENOMEM;
 	backend->at = "epoll_create";
