@@ -14,7 +14,8 @@
  *      cancelled by a deadline is tried once more, so that what has arrived is not
  *      told as a timeout.
  *   3. An op that finds no room in the ring, or is cancelled without room, is UNSENT or
- *      stands in `unsent`, and goes in before the next wait.
+ *      stands in `unsent`, and goes in before the next wait.  One that ends before its
+ *      cancellation could be sent leaves the list.
  *   4. A buffer is the op's while its callback runs, and goes back at the next look.
  *   5. Owned connections are made blocking at their first op, once.
  */
@@ -318,8 +319,11 @@ is_receive(const struct weft__op *op)
 static bool
 complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 {
+	struct uring *u = uring_of(backend);
 	bool asked = op->state == WEFT__OP_CANCELING;
 
+	if (asked && u->unsent.first)
+		unsend(u, op); /* it needs no cancelling any more */
 	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
 		weft__ready_pause(backend, op);
