@@ -18,6 +18,8 @@
  *      cancellation could be sent leaves the list.
  *   4. A buffer is the op's while its callback runs, and goes back at the next look.
  *   5. Owned connections are made blocking at their first op, once.
+ *   6. Nobody sleeps while the eventfd or the epoll is not polled for want of room: a
+ *      wake or a watch would not end the wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -433,6 +435,15 @@ prepare(struct weft__backend *backend)
 		poll_forever(u, backend->fd, TELL_EPOLL, 0);
 }
 
+/* The polls that end a wait are with the kernel, or will be as it begins. */
+static bool
+can_be_woken(const struct weft__backend *backend)
+{
+	const struct uring *u = backend->state;
+
+	return u->waker && (u->poller || backend->fd < 0);
+}
+
 static int
 uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
@@ -448,6 +459,8 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 			return rc;
 		push_unsent(backend);
 	}
+	if (!can_be_woken(backend))
+		timeout_ns = 0; /* 6 */
 	if (timeout_ns == 0 && !weft__uring_has_work(&u->ring))
 		return 0;
 	return weft__uring_enter(&u->ring, timeout_ns);
