@@ -317,6 +317,37 @@ is_receive(const struct weft__op *op)
 	return op->kind == WEFT__OP_RECV || op->kind == WEFT__OP_RECVMSG;
 }
 
+/* An error that says no more than: ask again.  The same as in ready.c, and a receive
+ * that found no buffer. */
+static bool
+is_passing(const struct weft__op *op, int64_t result)
+{
+	switch (result) {
+	case -EINTR:
+		return op->kind != WEFT__OP_CONNECT; /* which goes on */
+	case -ENOBUFS:
+		return op->kind == WEFT__OP_RECV_MULTI;
+	case -ECONNABORTED:
+	case -EPROTO:
+		return op->kind == WEFT__OP_ACCEPT;
+	default:
+		return false;
+	}
+}
+
+/* What an op ends with that was asked to and brings nothing. */
+static int64_t
+result_asked(struct weft__backend *backend, struct weft__op *op, int64_t result)
+{
+	if (result != -ECANCELED && result != -EINTR && result != -EAGAIN
+	    && !is_passing(op, result))
+		return result;
+	result = op->why;
+	if (op->why == WEFT_ETIMEDOUT && is_receive(op))
+		result = weft__ready_attempt(backend, op); /* 2 */
+	return result == -EAGAIN ? op->why : result;
+}
+
 /* The last completion of `op`: true if there is a result to deliver. */
 static bool
 complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
@@ -331,19 +362,15 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		weft__ready_pause(backend, op);
 		return false;
 	}
-	if (asked && (result == -ECANCELED || result == -EINTR)) {
-		if (op->why == WEFT_ETIMEDOUT && is_receive(op))
-			result = weft__ready_attempt(backend, op); /* 2 */
-		if (result == -ECANCELED || result == -EINTR
-		    || result == -EAGAIN)
-			result = op->why;
-	} else if (result == -ENOBUFS && op->kind == WEFT__OP_RECV_MULTI
-	           && !asked) {
+	if (asked) {
+		result = result_asked(backend, op, result);
+	} else if (is_passing(op, result)) {
 		push(backend, op);
 		return false;
 	}
 	weft__ready_leave(backend, op);
-	if (result == -EAGAIN && !asked) { /* it is non-blocking */
+	if (!asked && (result == -EAGAIN || result == -EINTR)) {
+		/* It is non-blocking, or a connect that was interrupted. */
 		weft__ready_submit(backend, op);
 		return false;
 	}
