@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include "base/sys.h"
 #include "fault.h"
+#include "strike.h"
 
 #define real weft__sys_real
 
@@ -25,6 +26,9 @@ const struct fault_errno fault_errnos[] = {
 #define WEFT_ERRNO(call, error, recoverable) \
 	{ #call, #error, error, recoverable },
 #include "errnos.def"
+#define WEFT_ERRNO(call, error, recoverable) \
+	{ #call, #error, error, recoverable },
+#include "uring.def"
 };
 const size_t fault_errno_count = sizeof(fault_errnos) / sizeof(fault_errnos[0]);
 
@@ -46,12 +50,37 @@ fault_member_find(const char *name)
 	return -1;
 }
 
-bool
-fault_can_be_short(int member)
+/* Of what moves bytes, or requests. */
+static bool
+can_be_short(int member)
 {
 	return member == FAULT_read || member == FAULT_write
 	       || member == FAULT_recv || member == FAULT_send
-	       || member == FAULT_recvmsg || member == FAULT_sendmsg;
+	       || member == FAULT_recvmsg || member == FAULT_sendmsg
+	       || member == FAULT_uring_enter || member == FAULT_sq_recv
+	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send;
+}
+
+bool
+fault_can_be(int member, enum fault_kind kind)
+{
+	switch (kind) {
+	case FAULT_SHORT:
+		return can_be_short(member);
+	case FAULT_MEMORY_ONE:
+	case FAULT_MEMORY_FROM:
+		return member == FAULT_memory;
+	case FAULT_ONCE:
+		return member == FAULT_sq_recv_multi
+		       || member == FAULT_sq_accept_multi
+		       || member == FAULT_sq_poll;
+	case FAULT_ENDED:
+		return member == FAULT_cq_recv_multi
+		       || member == FAULT_cq_accept_multi
+		       || member == FAULT_cq_poll;
+	default:
+		return false;
+	}
 }
 
 /* --- one run ------------------------------------------------------------ */
@@ -89,6 +118,21 @@ bool
 fault_is_honest(void)
 {
 	return plan.kind != FAULT_ERRNO || plan.honest;
+}
+
+bool
+fault_is_of(int member)
+{
+	return plan.kind != FAULT_NONE && (int)plan.member == member;
+}
+
+bool
+fault_is_painless(void)
+{
+	return plan.kind != FAULT_NONE
+	       && (plan.member == FAULT_uring_enter
+	           || plan.member >= FAULT_sq_recv)
+	       && (plan.kind != FAULT_ERRNO || plan.honest);
 }
 
 bool
@@ -135,27 +179,55 @@ fault_problem_text(void)
 
 /* --- whether a call is struck ------------------------------------------- */
 
+bool
+fault_is_aimed(int member, enum fault_kind kind, uint64_t n)
+{
+	return plan.kind == kind && (int)plan.member == member && plan.n == n
+	       && !weft__load(&healed, WEFT__RELAXED);
+}
+
+void
+fault_hit(void)
+{
+	(void)weft__add(&hits, 1, WEFT__RELAXED);
+}
+
+int
+fault_error(void)
+{
+	return plan.error;
+}
+
 static bool
 is_struck(int member, enum fault_kind kind, uint64_t n)
 {
-	if (plan.kind != kind || (int)plan.member != member || plan.n != n
-	    || weft__load(&healed, WEFT__RELAXED))
-		return false;
-	(void)weft__add(&hits, 1, WEFT__RELAXED);
-	return true;
+	bool aimed = fault_is_aimed(member, kind, n);
+
+	if (aimed)
+		fault_hit();
+	return aimed;
 }
 
-static uint64_t
-count(int member)
+uint64_t
+fault_count_one(int member)
 {
 	return weft__add(&counts[member], 1, WEFT__RELAXED) + 1;
 }
 
-/* Count the call: 0, or the error that it is to give. */
-static int
-strike(int member)
+#define count fault_count_one
+
+int
+fault_strike(int member)
 {
 	return is_struck(member, FAULT_ERRNO, count(member)) ? -plan.error : 0;
+}
+
+#define strike fault_strike
+
+void
+fault_hold(int by)
+{
+	(void)weft__add(&live, (uint64_t)(int64_t)by, WEFT__RELAXED);
 }
 
 /* The same for calls that move bytes, of which there may be fewer. */
@@ -322,6 +394,14 @@ on_set_nonblock(int fd)
 	int rc = strike(FAULT_set_nonblock);
 
 	return rc ? rc : real.set_nonblock(fd);
+}
+
+static int
+on_set_block(int fd)
+{
+	int rc = strike(FAULT_set_block);
+
+	return rc ? rc : real.set_block(fd);
 }
 
 static int
@@ -545,6 +625,7 @@ fault_install(void)
 	table.write = on_write;
 	table.pipe = on_pipe;
 	table.set_nonblock = on_set_nonblock;
+	table.set_block = on_set_block;
 	table.kind = on_kind;
 	table.poll = on_poll;
 	table.epoll_create = on_epoll_create;
@@ -552,5 +633,6 @@ fault_install(void)
 	table.epoll_wait = on_epoll_wait;
 	table.eventfd = on_eventfd;
 	wrap_sockets();
+	fault_wrap_uring(&table);
 	weft__sys = &table;
 }

@@ -8,7 +8,8 @@
  *      program could live with: whatever close, thread_join and EPOLL_CTL_DEL give,
  *      what they end has ended; a connect that is interrupted goes on.
  *   2. ENOMEM and ENOSPC of epoll_ctl are for EPOLL_CTL_ADD only (errnos.def).
- *   3. A plan strikes at most once, but for FAULT_MEMORY_FROM; healed, never again.
+ *   3. An error of uring_enter comes before anything is taken from the ring.
+ *   4. A plan strikes at most once, but for FAULT_MEMORY_FROM; healed, never again.
  */
 #ifndef WEFT_FAULT_H
 #define WEFT_FAULT_H
@@ -17,13 +18,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The members that are wrapped; `memory` is alloc and resize together. */
+/* The members that are wrapped; `memory` is alloc and resize together.  Requests of
+ * io_uring (sq_) and their completions (cq_), in the same order, are like calls: they
+ * are counted by their kind, and one of them may fail (request.c). */
 #define FAULT_MEMBERS(X)                                                       \
 	X(memory) X(random) X(park) X(thread_start) X(thread_join) X(at_fork)  \
 	X(close) X(read) X(write) X(pipe) X(set_nonblock) X(kind)              \
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(recv) X(send) X(recvmsg) X(sendmsg)          \
-	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)
+	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)          \
+	X(set_block) X(uring_setup) X(uring_enter) X(uring_register) X(map)    \
+	X(sq_recv) X(sq_recv_multi) X(sq_send) X(sq_accept) X(sq_accept_multi) \
+	X(sq_connect) X(sq_poll) X(sq_cancel)                                  \
+	X(cq_recv) X(cq_recv_multi) X(cq_send) X(cq_accept) X(cq_accept_multi) \
+	X(cq_connect) X(cq_poll) X(cq_cancel)
 
 #define FAULT_NAME_(name) FAULT_##name,
 enum fault_member { FAULT_MEMBERS(FAULT_NAME_) FAULT_MEMBER_COUNT };
@@ -34,6 +42,8 @@ enum fault_kind {
 	FAULT_SHORT,       /* the n-th call of `member` moves one byte */
 	FAULT_MEMORY_ONE,  /* the n-th allocation fails, */
 	FAULT_MEMORY_FROM, /* and all later ones */
+	FAULT_ONCE,        /* the n-th request for many results brings one */
+	FAULT_ENDED,       /* the n-th result of such requests is the last */
 };
 
 struct fault_plan {
@@ -56,7 +66,7 @@ extern const size_t             fault_errno_count;
 
 const char *fault_member_name(int member);
 int         fault_member_find(const char *name); /* or -1 */
-bool        fault_can_be_short(int member);
+bool        fault_can_be(int member, enum fault_kind kind); /* but for errors */
 
 /* Put the table in place, once and for all. */
 void fault_install(void);
@@ -70,8 +80,10 @@ void fault_heal(void);
 uint64_t fault_count(int member); /* calls in this run */
 uint64_t fault_hits(void);        /* of the plan */
 bool     fault_is_honest(void);   /* of the plan */
+bool     fault_is_of(int member); /* the plan is */
+bool     fault_is_painless(void); /* of io_uring, and nothing is lost by it */
 bool     fault_is_lasting(void);  /* the plan is, and still on */
-int64_t  fault_live(void);        /* allocations held, ever since install */
+int64_t  fault_live(void);        /* allocations and maps held, since install */
 
 /* Close a descriptor of the scenario's own.  Whoever closes one that is not open has
  * found a problem, here and in the library. */

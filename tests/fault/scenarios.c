@@ -7,12 +7,15 @@
  *   2. Once no more faults come, the loop does its work: posts and descriptors.
  *   3. At the end the loop stops and is freed, whatever happened before.
  *   4. What was read is what was sent.
+ *   5. That a call must be made again is nobody's concern but the library's.
+ *   6. What io_uring does not do, but could at once, makes nothing late.
  *
  * No wait lasts longer than WAIT_NS, after which a message counts as lost and its op
  * is cancelled.  Faults of stopping and freeing are reached, too: the heal comes in
  * the middle only if the fault was there by then.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -57,6 +60,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	struct job *job = arg;
 
 	EXPECT(job->left == 1);
+	EXPECT(result != WEFT_EAGAIN && result != -EINTR); /* invariant 5 */
 	job->result = result;
 	if (result > 0)
 		job->bytes += (size_t)result;
@@ -85,6 +89,7 @@ await(struct world *world, struct job *job)
 {
 	drive(world->loop, &job->left);
 	if (job->left > 0) {
+		EXPECT(!fault_is_painless()); /* invariant 6 */
 		weft_op_cancel(&job->op);
 		drive(world->loop, &job->left);
 	}
