@@ -352,13 +352,17 @@ run_loop(const char *backend)
 
 /* --- thread: a loop with one of its own, and two others ----------------- */
 
+enum awaited { NOTHING, WATCH, OP };
+
 struct crowd {
 	struct world world;
-	int fds[2]; /* watched, to have the loop wait in its backend; or -1 */
+	int fds[2]; /* awaited, to have the loop wait in its backend; or -1 */
 	weft__a64 called;
 	weft__a64 posted;
 	weft__a64 lost;
 	weft_watch watch;
+	weft_op op;
+	char byte;
 };
 
 static void
@@ -394,6 +398,32 @@ on_crowd_watch(weft_watch *watch, int what, void *arg)
 	(void)arg;
 	if (what > 0)
 		(void)!read(watch->id, bytes, sizeof(bytes));
+}
+
+static void
+on_crowd_byte(weft_op *op, int64_t result, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	if (result > 0)
+		(void)weft_op_recv(op, crowd->fds[0], &crowd->byte, 1, 0,
+		                   WEFT_NEVER);
+}
+
+/* Have the loop wait for something. */
+static void
+occupy(struct crowd *crowd, enum awaited what)
+{
+	weft_loop *loop = crowd->world.loop;
+
+	if (what == WATCH && make_pipe(crowd->fds))
+		(void)weft_watch_start(loop, &crowd->watch, crowd->fds[0],
+		                       WEFT_READABLE, on_crowd_watch, NULL);
+	if (what != OP || !make_blocking_pair(crowd->fds))
+		return;
+	EXPECT(weft_op_init(&crowd->op, loop, on_crowd_byte, crowd) == 0);
+	(void)weft_op_recv(&crowd->op, crowd->fds[0], &crowd->byte, 1, 0,
+	                   WEFT_NEVER);
 }
 
 /* Post, and see it called.  A wake that was lost to a lie of the kernel's is made up
@@ -460,16 +490,13 @@ stop_crowd(struct crowd *crowd)
 }
 
 static void
-run_crowd(const char *backend, bool watched)
+run_crowd(const char *backend, enum awaited what)
 {
 	struct crowd crowd = { .fds = { -1, -1 } };
 
 	if (!make_world(&crowd.world, backend, WEFT_LOOP_KEEP))
 		return;
-	if (watched && make_pipe(crowd.fds))
-		(void)weft_watch_start(crowd.world.loop, &crowd.watch,
-		                       crowd.fds[0], WEFT_READABLE,
-		                       on_crowd_watch, NULL);
+	occupy(&crowd, what);
 	if (weft_loop_start(crowd.world.loop) == 0) {
 		run_posters(&crowd);
 		if (fault_hits() > 0)
@@ -479,6 +506,7 @@ run_crowd(const char *backend, bool watched)
 	} else {
 		EXPECT(fault_hits() > 0);
 		(void)weft_watch_stop(&crowd.watch);
+		weft_op_cancel(&crowd.op);
 		check_works(&crowd.world);
 		end_world(&crowd.world);
 	}
@@ -488,13 +516,19 @@ run_crowd(const char *backend, bool watched)
 static void
 run_thread(const char *backend)
 {
-	run_crowd(backend, false);
+	run_crowd(backend, NOTHING);
 }
 
 static void
 run_thread_fd(const char *backend)
 {
-	run_crowd(backend, true);
+	run_crowd(backend, WATCH);
+}
+
+static void
+run_thread_op(const char *backend)
+{
+	run_crowd(backend, OP);
 }
 
 /* --- wheel -------------------------------------------------------------- */
@@ -549,6 +583,7 @@ const struct scenario scenarios[] = {
 	{ "loop", run_loop },
 	{ "thread", run_thread },
 	{ "thread_fd", run_thread_fd },
+	{ "thread_op", run_thread_op },
 	{ "echo", run_echo },
 	{ "tcp", run_tcp },
 	{ "full", run_full },
@@ -559,6 +594,13 @@ const struct scenario scenarios[] = {
 	{ "stop", run_stop },
 	{ "stop_both", run_stop_both },
 	{ "stop_ask", run_stop_ask },
+	{ "choice", run_choice },
+	{ "flood", run_flood },
+	{ "late", run_late },
+	{ "prompt", run_prompt },
+	{ "early", run_early },
+	{ "stream", run_stream },
+	{ "guests", run_guests },
 	{ "wheel", run_wheel },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -26,6 +26,13 @@ void run_ops(const char *backend);
 void run_stop(const char *backend);
 void run_stop_both(const char *backend);
 void run_stop_ask(const char *backend);
+void run_choice(const char *backend);
+void run_flood(const char *backend);
+void run_late(const char *backend);
+void run_prompt(const char *backend);
+void run_early(const char *backend);
+void run_stream(const char *backend);
+void run_guests(const char *backend);
 
 /* --- shared by them ----------------------------------------------------- */
 
@@ -75,6 +82,7 @@ void close_by_op(struct world *world, int fd);
 
 /* Descriptors of the scenario's own. */
 bool make_pair(int fds[2]);
+bool make_blocking_pair(int fds[2]);
 bool make_pipe(int fds[2]);
 void close_both(int fds[2]);
 void put_byte(int fd);

@@ -1,0 +1,427 @@
+/* uring_scenarios.c - what only a backend of requests has: choice, floods, late ends.
+ *
+ * Sockets are blocking here, so that requests of io_uring stay with the kernel.  The
+ * programs know nothing of that, and run on each backend.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <weft/weft.h>
+#include "fault.h"
+#include "loop/loop.h"
+#include "scenarios.h"
+#include "uring.h"
+
+bool
+make_blocking_pair(int fds[2])
+{
+	fds[0] = fds[1] = -1;
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0;
+}
+
+/* --- choice: what io_uring refuses, another backend does ---------------- */
+
+/* Is the fault one that a program which asked for no backend does not notice? */
+static bool
+is_unnoticed(void)
+{
+	return fault_is_of(FAULT_uring_setup) || fault_is_of(FAULT_map)
+	       || (fault_is_of(FAULT_uring_register) && fault_is_honest())
+	       || (fault_is_of(FAULT_uring_enter) && fault_is_honest());
+}
+
+static void
+pass_byte(struct world *world, const int fds[2])
+{
+	struct job in, out;
+	char byte = 0;
+
+	init(world, &in);
+	init(world, &out);
+	begin(&in, weft_op_recv(&in.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
+	begin(&out, weft_op_send(&out.op, fds[1], "x", 1, 0, weft_in(WAIT_NS)));
+	EXPECT(await(world, &out) == 1
+	       || (fault_hits() > 0 && !is_unnoticed()));
+	EXPECT((await(world, &in) == 1 && byte == 'x')
+	       || (fault_hits() > 0 && !is_unnoticed()));
+}
+
+/* The backend is the best that opens. */
+static void
+check_choice(const struct world *world)
+{
+	const struct weft__backend_ops *ops = world->loop->backend.ops;
+	bool refused = fault_hits() > 0
+	               && (fault_is_of(FAULT_uring_setup)
+	                   || fault_is_of(FAULT_map));
+
+	if (fault_hits() == 0 || is_unnoticed())
+		EXPECT(ops
+		       && strcmp(ops->name, refused ? "epoll" : "uring") == 0);
+}
+
+void
+run_choice(const char *backend)
+{
+	struct world world;
+	int fds[2];
+
+	(void)backend; /* none is asked for */
+	if (!make_world(&world, NULL, 0))
+		return;
+	if (make_blocking_pair(fds)) {
+		pass_byte(&world, fds);
+		check_choice(&world);
+		pass_byte(&world, fds);
+	}
+	check_works(&world);
+	close_both(fds);
+	end_world(&world);
+}
+
+/* --- flood: many results at once, and who is first cancels the others --- */
+
+#define RIVALS 12 /* more than a small completion ring holds */
+
+struct flood {
+	struct world world;
+	int fds[RIVALS][2];
+	struct rival *rivals[RIVALS]; /* NULL: has finished */
+	struct rival *graves[2 * RIVALS];
+	int grave_count;
+	int left;
+	int cancelled; /* by the first */
+	size_t bytes;
+	bool rush; /* nobody cancels */
+};
+
+struct rival {
+	weft_op op;
+	struct flood *flood;
+	int number;
+	char byte;
+};
+
+/* Nobody may look at an op that has finished. */
+static void
+bury(struct flood *flood, struct rival *rival)
+{
+	flood->rivals[rival->number] = NULL;
+	memset(rival, 0xa5, sizeof(*rival));
+	flood->graves[flood->grave_count++] = rival;
+}
+
+static void
+on_rival(weft_op *op, int64_t result, void *arg)
+{
+	struct rival *rival = arg;
+	struct flood *flood = rival->flood;
+
+	EXPECT(!op->more && flood->rivals[rival->number] == rival);
+	EXPECT(result == 1 || result == WEFT_ECANCELED || fault_hits() > 0);
+	EXPECT(result != WEFT_EAGAIN && result != -EINTR);
+	flood->bytes += result == 1;
+	flood->left--;
+	bury(flood, rival);
+	if (flood->rush || flood->cancelled++ > 0)
+		return;
+	for (int i = 0; i < RIVALS; i++)
+		if (flood->rivals[i])
+			weft_op_cancel(&flood->rivals[i]->op);
+}
+
+static void
+start_rival(struct flood *flood, int number)
+{
+	struct rival *rival = calloc(1, sizeof(*rival));
+
+	if (!rival)
+		return;
+	rival->flood = flood;
+	rival->number = number;
+	EXPECT(weft_op_init(&rival->op, flood->world.loop, on_rival, rival)
+	       == 0);
+	if (weft_op_recv(&rival->op, flood->fds[number][0], &rival->byte, 1, 0,
+	                 WEFT_NEVER)
+	    < 0) {
+		free(rival);
+		return;
+	}
+	flood->rivals[number] = rival;
+	flood->left++;
+}
+
+/* Late ones are cancelled. */
+static void
+await_rivals(struct flood *flood)
+{
+	drive(flood->world.loop, &flood->left);
+	EXPECT(flood->left == 0 || fault_hits() > 0);
+	for (int i = 0; i < RIVALS; i++)
+		if (flood->rivals[i])
+			weft_op_cancel(&flood->rivals[i]->op);
+	drive(flood->world.loop, &flood->left);
+	EXPECT(flood->left == 0);
+}
+
+static void
+run_rivals(struct flood *flood)
+{
+	uint64_t overflows = fault_overflows();
+
+	for (int i = 0; i < RIVALS; i++)
+		start_rival(flood, i);
+	turn(flood->world.loop); /* the kernel has them all */
+	for (int i = 0; i < RIVALS; i++)
+		put_byte(flood->fds[i][1]);
+	await_rivals(flood);
+	flood->rush = true; /* what the others left is still there */
+	for (int i = 0; i < RIVALS; i++)
+		start_rival(flood, i);
+	for (int i = 0; i < RIVALS; i++)
+		put_byte(flood->fds[i][1]);
+	await_rivals(flood);
+	EXPECT(flood->bytes > RIVALS || fault_hits() > 0);
+	EXPECT(fault_overflows() > overflows || !fault_has_small_rings()
+	       || fault_hits() > 0);
+}
+
+void
+run_flood(const char *backend)
+{
+	struct flood flood;
+	bool made = true;
+
+	memset(&flood, 0, sizeof(flood));
+	if (!make_world(&flood.world, backend, 0))
+		return;
+	for (int i = 0; i < RIVALS; i++)
+		made = make_blocking_pair(flood.fds[i]) && made;
+	if (made)
+		run_rivals(&flood);
+	check_works(&flood.world);
+	for (int i = 0; i < RIVALS; i++)
+		close_both(flood.fds[i]);
+	end_world(&flood.world);
+	while (flood.grave_count > 0)
+		free(flood.graves[--flood.grave_count]);
+}
+
+/* --- late: requests with the kernel that end early, in every way -------- */
+
+struct late {
+	struct world world;
+	int fds[2], full[2], listener;
+	struct job jobs[5];
+	struct msghdr msg;
+	struct iovec iov;
+	char byte;
+};
+
+/* A socket that takes no more. */
+static void
+fill_up(int fd)
+{
+	char bytes[4096];
+
+	memset(bytes, 0, sizeof(bytes));
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+}
+
+static int
+make_quiet_listener(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0
+	    || listen(fd, 1) < 0)
+		return -1;
+	return fd;
+}
+
+static void
+start_late(struct late *late, uint64_t deadline_ns)
+{
+	struct job *jobs = late->jobs;
+
+	for (int i = 0; i < 5; i++)
+		init(&late->world, &jobs[i]);
+	begin(&jobs[0], weft_op_recv(&jobs[0].op, late->fds[0], &late->byte, 1,
+	                             0, deadline_ns));
+	begin(&jobs[1],
+	      weft_op_recv_multi(&jobs[1].op, late->fds[1], deadline_ns));
+	begin(&jobs[2], weft_op_recvmsg(&jobs[2].op, late->full[0], &late->msg,
+	                                0, deadline_ns));
+	begin(&jobs[3],
+	      weft_op_send(&jobs[3].op, late->full[0], "x", 1, 0, deadline_ns));
+	begin(&jobs[4],
+	      weft_op_accept(&jobs[4].op, late->listener,
+	                     deadline_ns == WEFT_NEVER ? WEFT_MULTI : 0,
+	                     deadline_ns));
+}
+
+/* All end, and with that error; or one of a pair with the end of the other. */
+static void
+expect_late(struct late *late, int64_t why)
+{
+	for (int i = 0; i < 5; i++) {
+		int64_t result = await(&late->world, &late->jobs[i]);
+
+		EXPECT(result == why || fault_hits() > 0
+		       || (result == 0 && why == WEFT_ESHUTDOWN));
+		EXPECT(late->jobs[i].result != -ENOBUFS
+		       || !(fault_is_of(FAULT_sq_recv_multi)
+		            || fault_is_of(FAULT_cq_recv_multi)));
+	}
+}
+
+static void
+cancel_late(struct late *late)
+{
+	for (int i = 0; i < 5; i++)
+		weft_op_cancel(&late->jobs[i].op);
+	expect_late(late, WEFT_ECANCELED);
+}
+
+/* The descriptors are closed under them. */
+static void
+close_late(struct late *late)
+{
+	struct world *world = &late->world;
+
+	close_by_op(world, late->fds[0]);
+	close_by_op(world, late->fds[1]);
+	close_by_op(world, late->full[0]);
+	close_by_op(world, late->listener);
+	expect_late(late, WEFT_ESHUTDOWN);
+	late->fds[0] = late->fds[1] = late->full[0] = late->listener = -1;
+}
+
+static void
+run_late_ones(struct late *late)
+{
+	weft_loop *loop = late->world.loop;
+
+	fill_up(late->full[0]);
+	start_late(late, WEFT_NEVER);
+	cancel_late(late); /* before the kernel has seen them, */
+	start_late(late, WEFT_NEVER);
+	turn(loop);
+	cancel_late(late); /* and after */
+	start_late(late, weft_in(300 * WEFT_US));
+	turn(loop);
+	expect_late(late, WEFT_ETIMEDOUT);
+	start_late(late, WEFT_NEVER);
+	turn(loop);
+	close_late(late);
+}
+
+void
+run_late(const char *backend)
+{
+	struct late late;
+
+	memset(&late, 0, sizeof(late));
+	late.iov = (struct iovec){ &late.byte, 1 };
+	late.msg = (struct msghdr){ .msg_iov = &late.iov, .msg_iovlen = 1 };
+	if (!make_world(&late.world, backend, 0))
+		return;
+	late.listener = make_quiet_listener();
+	if (make_blocking_pair(late.fds) && make_blocking_pair(late.full)
+	    && late.listener >= 0)
+		run_late_ones(&late);
+	check_works(&late.world);
+	close_both(late.fds);
+	close_both(late.full);
+	fault_close(late.listener);
+	end_world(&late.world);
+}
+
+/* --- prompt: what is there is told at once ------------------------------ */
+
+struct bell {
+	weft_watch watch;
+	int left; /* 1: has not rung */
+};
+
+static void
+on_bell(weft_watch *watch, int what, void *arg)
+{
+	struct bell *bell = arg;
+
+	(void)what;
+	bell->left = 0;
+	(void)weft_watch_stop(watch);
+}
+
+/* A fault that may come at any time may cost a turn, but no wait. */
+void
+run_prompt(const char *backend)
+{
+	struct bell bell = { .left = 1 };
+	struct world world;
+	uint64_t begin_ns = weft__sys_real.now();
+	int fds[2];
+
+	if (!make_world(&world, backend, 0))
+		return;
+	if (make_pipe(fds)
+	    && weft_watch_start(world.loop, &bell.watch, fds[0], WEFT_READABLE,
+	                        on_bell, &bell)
+	               == 0) {
+		put_byte(fds[1]);
+		for (int i = 0; i < STEPS_MIN && bell.left > 0; i++)
+			(void)weft_loop_run_once(world.loop,
+			                         weft_in(4 * WEFT_S));
+		EXPECT(bell.left == 0 || fault_hits() > 0);
+		EXPECT(weft__sys_real.now() - begin_ns < 2 * WEFT_S
+		       || !fault_is_honest());
+	}
+	check_works(&world);
+	(void)weft_watch_stop(&bell.watch);
+	close_both(fds);
+	end_world(&world);
+}
+
+/* --- early: asked to end while a non-blocking socket says EAGAIN -------- */
+
+static void
+run_early_one(struct world *world, int fd, bool multi, uint64_t deadline_ns)
+{
+	int64_t why = deadline_ns == WEFT_NEVER ? WEFT_ECANCELED
+	                                        : WEFT_ETIMEDOUT;
+	struct job job;
+	char byte;
+
+	init(world, &job);
+	begin(&job,
+	      multi ? weft_op_recv_multi(&job.op, fd, deadline_ns)
+	            : weft_op_recv(&job.op, fd, &byte, 1, 0, deadline_ns));
+	if (deadline_ns == WEFT_NEVER)
+		weft_op_cancel(&job.op);
+	EXPECT(await(world, &job) == why || fault_hits() > 0);
+}
+
+void
+run_early(const char *backend)
+{
+	struct world world;
+	int fds[2];
+
+	if (!make_world(&world, backend, 0))
+		return;
+	if (make_pair(fds))
+		for (int i = 0; i < 4; i++)
+			run_early_one(&world, fds[i % 2], i % 2,
+			              i < 2 ? WEFT_NEVER : weft_now());
+	check_works(&world);
+	close_both(fds);
+	end_world(&world);
+}
