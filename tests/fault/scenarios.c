@@ -601,6 +601,7 @@ const struct scenario scenarios[] = {
 	{ "early", run_early },
 	{ "stream", run_stream },
 	{ "guests", run_guests },
+	{ "line", run_line },
 	{ "wheel", run_wheel },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

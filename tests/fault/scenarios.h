@@ -33,6 +33,11 @@ void run_prompt(const char *backend);
 void run_early(const char *backend);
 void run_stream(const char *backend);
 void run_guests(const char *backend);
+void run_line(const char *backend);
+
+/* Programs on a bare ring that the sweep must find wrong. */
+extern const struct scenario mistaken[];
+extern const size_t          mistaken_count;
 
 /* --- shared by them ----------------------------------------------------- */
 
