@@ -597,6 +597,7 @@ const struct scenario scenarios[] = {
 	{ "choice", run_choice },
 	{ "flood", run_flood },
 	{ "late", run_late },
+	{ "caller", run_caller },
 	{ "prompt", run_prompt },
 	{ "early", run_early },
 	{ "stream", run_stream },

@@ -29,6 +29,7 @@ void run_stop_ask(const char *backend);
 void run_choice(const char *backend);
 void run_flood(const char *backend);
 void run_late(const char *backend);
+void run_caller(const char *backend);
 void run_prompt(const char *backend);
 void run_early(const char *backend);
 void run_stream(const char *backend);

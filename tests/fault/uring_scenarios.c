@@ -344,6 +344,80 @@ run_late(const char *backend)
 	end_world(&late.world);
 }
 
+/* --- caller: connects that nobody answers ------------------------------- */
+
+struct caller {
+	struct world world;
+	struct sockaddr_in addr;
+	int listener;
+	int before[2]; /* those who fill its queue */
+};
+
+static bool
+find_busy_one(struct caller *caller)
+{
+	struct sockaddr *addr = (struct sockaddr *)&caller->addr;
+	socklen_t size = sizeof(caller->addr);
+
+	caller->addr = (struct sockaddr_in){ .sin_family = AF_INET };
+	caller->addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	caller->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(caller->listener, addr, size) < 0
+	    || listen(caller->listener, 0) < 0
+	    || getsockname(caller->listener, addr, &size) < 0)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		caller->before[i] = socket(
+			AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)connect(caller->before[i], addr, size);
+	}
+	return true;
+}
+
+/* Call, and have it end early with `why`; `seen`: when the kernel has it. */
+static void
+call_in_vain(struct caller *caller, int64_t why, bool seen)
+{
+	struct world *world = &caller->world;
+	struct job job;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	init(world, &job);
+	begin(&job,
+	      weft_op_connect(&job.op, fd, (struct sockaddr *)&caller->addr,
+	                      sizeof(caller->addr),
+	                      why == WEFT_ETIMEDOUT ? weft_in(200 * WEFT_US)
+	                                            : WEFT_NEVER));
+	if (seen)
+		turn(world->loop);
+	if (why == WEFT_ECANCELED)
+		weft_op_cancel(&job.op);
+	if (why == WEFT_ESHUTDOWN)
+		close_by_op(world, fd);
+	EXPECT(await(world, &job) == why || fault_hits() > 0);
+	if (why != WEFT_ESHUTDOWN)
+		close_by_op(world, fd);
+}
+
+void
+run_caller(const char *backend)
+{
+	struct caller caller = { .listener = -1, .before = { -1, -1 } };
+
+	if (!make_world(&caller.world, backend, 0))
+		return;
+	if (find_busy_one(&caller)) {
+		call_in_vain(&caller, WEFT_ECANCELED, false);
+		call_in_vain(&caller, WEFT_ECANCELED, true);
+		call_in_vain(&caller, WEFT_ETIMEDOUT, true);
+		call_in_vain(&caller, WEFT_ESHUTDOWN, true);
+	}
+	check_works(&caller.world);
+	close_both(caller.before);
+	fault_close(caller.listener);
+	end_world(&caller.world);
+}
+
 /* --- prompt: what is there is told at once ------------------------------ */
 
 struct bell {
