@@ -88,6 +88,31 @@ map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 	return 0;
 }
 
+static bool
+is_denial(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
+}
+
+/* A filter of system calls may let a ring be made and not be used, of which the first
+ * wait would learn too late: by then there are ops in it.  So ask for nothing by each
+ * call; what they say to that does not matter, while they say it. */
+static int
+check_calls(struct weft__uring *ring)
+{
+	struct io_uring_probe none = { .last_op = 0 };
+	int rc;
+
+	ring->failed = "io_uring_register";
+	rc = kernel(ring)->uring_register(ring->fd, IORING_REGISTER_PROBE,
+	                                  &none, 0);
+	if (is_denial(rc))
+		return rc;
+	ring->failed = "io_uring_enter";
+	rc = kernel(ring)->uring_enter(ring->fd, 0, 0, 0, NULL);
+	return is_denial(rc) ? rc : 0;
+}
+
 int
 weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 {
@@ -109,9 +134,12 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 	ring->fd = rc;
 	ring->features = p.features;
 	ring->flags = p.flags;
-	ring->failed = (p.features & needed) == needed ? "mmap"
-	                                               : "io_uring features";
-	rc = (p.features & needed) == needed ? map_rings(ring, &p) : -ENOSYS;
+	ring->failed = "io_uring features";
+	rc = (p.features & needed) == needed ? check_calls(ring) : -ENOSYS;
+	if (rc == 0) {
+		ring->failed = "mmap";
+		rc = map_rings(ring, &p);
+	}
 	if (rc < 0)
 		weft__uring_close(ring);
 	return rc;

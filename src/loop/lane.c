@@ -165,13 +165,14 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 
 	while (lane) {
 		uint64_t waiting = weft__load(&lane->made, WEFT__RELAXED)
-		                   - weft__load(&lane->done, WEFT__ACQUIRE);
+		                   - weft__load(&lane->done, WEFT__RELAXED);
+		uint32_t share = weft__get(lane->share);
 
-		if (waiting < lane->share) {
+		if (waiting < share) {
 			(void)weft__add(slots_left(inbox, kind),
-			                lane->share - (uint32_t)waiting,
+			                share - (uint32_t)waiting,
 			                WEFT__RELAXED);
-			lane->share = (uint32_t)waiting;
+			weft__put(lane->share, (uint32_t)waiting);
 		}
 		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
 		lane = take_over(weft__get(lane->next_of_inbox), kind);
@@ -236,7 +237,7 @@ static bool
 has_room(struct weft__lane *lane)
 {
 	lane->full_at = weft__load(&lane->done, WEFT__ACQUIRE) /* A */
-	                + lane->share;
+	                + weft__get(lane->share);
 	return weft__load(&lane->made, WEFT__RELAXED) != lane->full_at;
 }
 
