@@ -78,6 +78,10 @@ fault_can_be(int member, enum fault_kind kind)
 		return member == FAULT_cq_recv_multi
 		       || member == FAULT_cq_accept_multi
 		       || member == FAULT_cq_poll;
+	case FAULT_DENIED:
+		return member == FAULT_uring_setup
+		       || member == FAULT_uring_enter
+		       || member == FAULT_uring_register;
 	default:
 		return false;
 	}
@@ -129,7 +133,7 @@ fault_is_of(int member)
 bool
 fault_is_painless(void)
 {
-	return plan.kind != FAULT_NONE
+	return plan.kind != FAULT_NONE && plan.kind != FAULT_DENIED
 	       && (plan.member == FAULT_uring_enter
 	           || plan.member >= FAULT_sq_recv)
 	       && (plan.kind != FAULT_ERRNO || plan.honest);
@@ -138,7 +142,7 @@ fault_is_painless(void)
 bool
 fault_is_lasting(void)
 {
-	return plan.kind == FAULT_MEMORY_FROM
+	return (plan.kind == FAULT_MEMORY_FROM || plan.kind == FAULT_DENIED)
 	       && !weft__load(&healed, WEFT__RELAXED);
 }
 
@@ -219,7 +223,14 @@ fault_count_one(int member)
 int
 fault_strike(int member)
 {
-	return is_struck(member, FAULT_ERRNO, count(member)) ? -plan.error : 0;
+	uint64_t n = count(member);
+
+	if (plan.kind == FAULT_DENIED && fault_is_of(member)
+	    && fault_is_lasting()) {
+		fault_hit();
+		return -EPERM;
+	}
+	return is_struck(member, FAULT_ERRNO, n) ? -plan.error : 0;
 }
 
 #define strike fault_strike

@@ -9,7 +9,8 @@
  *      what they end has ended; a connect that is interrupted goes on.
  *   2. ENOMEM and ENOSPC of epoll_ctl are for EPOLL_CTL_ADD only (errnos.def).
  *   3. An error of uring_enter comes before anything is taken from the ring.
- *   4. A plan strikes at most once, but for FAULT_MEMORY_FROM; healed, never again.
+ *   4. A plan strikes at most once, but for FAULT_MEMORY_FROM and FAULT_DENIED; healed, never
+ *      again.
  */
 #ifndef WEFT_FAULT_H
 #define WEFT_FAULT_H
@@ -44,6 +45,7 @@ enum fault_kind {
 	FAULT_MEMORY_FROM, /* and all later ones */
 	FAULT_ONCE,        /* the n-th request for many results brings one */
 	FAULT_ENDED,       /* the n-th result of such requests is the last */
+	FAULT_DENIED,      /* every call of `member` gives EPERM, as by a filter */
 };
 
 struct fault_plan {

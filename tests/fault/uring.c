@@ -128,14 +128,12 @@ static int
 on_uring_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags,
                const void *arg)
 {
-	uint64_t n = fault_count_one(FAULT_uring_enter);
+	int rc = fault_strike(FAULT_uring_enter);
+	uint64_t n = fault_count(FAULT_uring_enter);
 	bool known = fd == ring.fd && ring.mem && ring.sqes;
-	int rc;
 
-	if (fault_is_aimed(FAULT_uring_enter, FAULT_ERRNO, n)) {
-		fault_hit();
-		return -fault_error(); /* 1 */
-	}
+	if (rc)
+		return rc; /* 1 */
 	if (submit > 1 && fault_is_aimed(FAULT_uring_enter, FAULT_SHORT, n)) {
 		fault_hit();
 		submit = 1; /* 2 */
