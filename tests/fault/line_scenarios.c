@@ -137,7 +137,9 @@ cancel_one(struct line *line)
 static void
 run_mistaken(enum mistake mistake)
 {
-	struct line line = { .mistake = mistake };
+	weft__a64 calls = { 0 };
+	struct line line = { .mistake = mistake,
+		             .ring = { .syscalls = &calls } };
 
 	if (weft__uring_open(&line.ring, 4, true) < 0) {
 		EXPECT(fault_hits() > 0);
