@@ -9,6 +9,7 @@
 #include <weft/poller.h>
 #include <weft/schedule.h>
 #include <weft/timer.h>
+#include <weft/value.h>
 #include <weft/watch.h>
 #include <weft/wheel.h>
 

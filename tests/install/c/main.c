@@ -5,6 +5,11 @@
 int
 main(void)
 {
+	weft_value value = weft_value_integer(1);
+
 	printf("weft %s from C\n", weft_version());
+	if (value.type
+	    != &weft_type_integer) /* one address, inside and outside */
+		return 2;
 	return weft_in(0) == WEFT_NEVER;
 }

@@ -1,0 +1,273 @@
+/* value.c - values: what each type does to make an owner more or less.
+ *
+ * Text, bytes and lists are one block each: a head with the number of owners, then
+ * what as.ptr points to, then the contents.
+ *
+ *   1. head.owners is the number of values that point here.  Whoever makes it 0 has
+ *      been the last, and gives the block back.
+ *   2. While there is more than one owner nobody writes to the contents.
+ *   3. A list is never the item of itself, so every walk ends.
+ *
+ * Lists that stand in each other are ended by a queue instead of by recursion: a drop
+ * cannot fail, so it cannot be refused for its depth either.
+ */
+#include <string.h>
+#include <sys/uio.h>
+#include "base/thread.h"
+#include "base/value.h"
+
+#define DEPTH_MAX 64 /* of lists in lists, for sharing */
+
+_Static_assert(sizeof(weft_span) == sizeof(struct iovec)
+                       && offsetof(weft_span, size)
+                                  == offsetof(struct iovec, iov_len),
+               "weft_span is laid out as struct iovec");
+
+struct head {
+	struct head *next; /* of lists that end; else unused */
+	weft__a64 owners;
+};
+
+static struct head *
+head_of(void *ptr)
+{
+	return (struct head *)ptr - 1;
+}
+
+/* A block with one owner and `size` bytes behind its head, or NULL. */
+static void *
+block_new(size_t size)
+{
+	struct head *head;
+
+	if (size > SIZE_MAX - sizeof(*head))
+		return NULL;
+	head = weft__sys->alloc(sizeof(*head) + size);
+	if (!head)
+		return NULL;
+	head->next = NULL;
+	weft__store(&head->owners, 1, WEFT__RELAXED);
+	return head + 1;
+}
+
+/* Whoever shares is an owner itself, so the block is there: relaxed is enough. */
+static void
+block_share(void *ptr)
+{
+	uint64_t before = weft__add(&head_of(ptr)->owners, 1, WEFT__RELAXED);
+
+	weft__assert(before > 0);
+}
+
+/* One owner less; true if it was the last.  Released by each, acquired by the last
+ * (the same call): what any owner read or wrote comes before the end. */
+static bool
+block_unshare(void *ptr)
+{
+	uint64_t before = weft__add(&head_of(ptr)->owners, UINT64_MAX,
+	                            WEFT__ACQ_REL);
+
+	weft__assert(before > 0);
+	return before == 1;
+}
+
+static void
+block_drop(void *ptr)
+{
+	if (block_unshare(ptr))
+		weft__sys->release(head_of(ptr));
+}
+
+/* End the items of a list; inner lists that have no other owner join `queue`. */
+static void
+drop_items(weft_list *list, struct head **queue)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		weft_value item = list->items[i];
+
+		if (item.type != &weft_type_list) {
+			weft_value_drop(&item);
+		} else if (block_unshare(item.as.ptr)) {
+			head_of(item.as.ptr)->next = *queue;
+			*queue = head_of(item.as.ptr);
+		}
+	}
+}
+
+static void
+list_drop(void *ptr)
+{
+	struct head *queue = NULL, *head;
+
+	if (!block_unshare(ptr))
+		return;
+	for (head = head_of(ptr); head; head = queue) {
+		queue = head->next;
+		drop_items((weft_list *)(head + 1), &queue);
+		weft__sys->release(head);
+	}
+}
+
+/* For what is in the value itself. */
+static void
+share_nothing(void *ptr)
+{
+	(void)ptr;
+}
+
+const weft_type weft_type_integer = { .name = "integer",
+	                              .share = share_nothing };
+const weft_type weft_type_number = { .name = "number", .share = share_nothing };
+const weft_type weft_type_error = { .name = "error", .share = share_nothing };
+const weft_type weft_type_text = { .name = "text",
+	                           .drop = block_drop,
+	                           .share = block_share };
+const weft_type weft_type_bytes = { .name = "bytes",
+	                            .drop = block_drop,
+	                            .share = block_share };
+const weft_type weft_type_list = { .name = "list",
+	                           .drop = list_drop,
+	                           .share = block_share };
+
+static bool
+is_ours(const weft_type *type)
+{
+	return type == &weft_type_integer || type == &weft_type_number
+	       || type == &weft_type_error || type == &weft_type_text
+	       || type == &weft_type_bytes || type == &weft_type_list;
+}
+
+static weft_value
+error_value(int error)
+{
+	return (weft_value){ &weft_type_error, { .integer = error } };
+}
+
+weft_span
+weft_text(const char *text)
+{
+	return (weft_span){ text, text ? strlen(text) : 0 };
+}
+
+weft_value
+weft_value_integer(int64_t integer)
+{
+	return (weft_value){ &weft_type_integer, { .integer = integer } };
+}
+
+weft_value
+weft_value_error(int error)
+{
+	if (error >= 0)
+		error = weft__misuse(WEFT_EINVAL,
+		                     "weft_value_error: not an error");
+	return error_value(error);
+}
+
+weft_value
+weft_value_ptr(const weft_type *type, void *ptr)
+{
+	if (!type)
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_ptr: type is NULL"));
+	if (is_ours(type))
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_ptr: type is the library's"));
+	return (weft_value){ type, { .ptr = ptr } };
+}
+
+weft_value
+weft_value_text(const char *text)
+{
+	size_t size;
+	char *copy;
+
+	if (!text)
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_text: text is NULL"));
+	size = strlen(text) + 1;
+	copy = block_new(size);
+	if (!copy)
+		return error_value(WEFT_ENOMEM);
+	memcpy(copy, text, size);
+	return (weft_value){ &weft_type_text, { .ptr = copy } };
+}
+
+weft_value
+weft_value_bytes(weft_span bytes)
+{
+	weft_span *copy = NULL;
+
+	if (!bytes.data && bytes.size > 0)
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_bytes: bytes at NULL"));
+	if (bytes.size <= SIZE_MAX - sizeof(*copy))
+		copy = block_new(sizeof(*copy) + bytes.size);
+	if (!copy)
+		return error_value(WEFT_ENOMEM);
+	*copy = (weft_span){ copy + 1, bytes.size };
+	if (bytes.size > 0)
+		memcpy(copy + 1, bytes.data, bytes.size);
+	return (weft_value){ &weft_type_bytes, { .ptr = copy } };
+}
+
+weft_value
+weft__value_list(size_t count)
+{
+	weft_list *list = NULL;
+
+	if (count <= (SIZE_MAX - sizeof(*list)) / sizeof(weft_value))
+		list = block_new(sizeof(*list) + count * sizeof(weft_value));
+	if (!list)
+		return error_value(WEFT_ENOMEM);
+	*list = (weft_list){ count, (weft_value *)(list + 1) };
+	memset(list->items, 0, count * sizeof(weft_value));
+	return (weft_value){ &weft_type_list, { .ptr = list } };
+}
+
+/* Whether `value` can have another owner; it stands in `depth` lists. */
+static bool
+is_shareable(const weft_value *value, int depth)
+{
+	const weft_list *list = value->as.ptr;
+
+	if (!value->type)
+		return true;
+	if (value->type != &weft_type_list)
+		return value->type->share != NULL;
+	for (size_t i = 0; i < list->count; i++)
+		if (depth >= DEPTH_MAX
+		    || !is_shareable(&list->items[i], depth + 1))
+			return false;
+	return true;
+}
+
+int
+weft_value_share(const weft_value *value, weft_value *out)
+{
+	if (!value || !out || value == out)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_value_share: needs two values");
+	if (!is_shareable(value, 0))
+		return weft__fail(
+			WEFT_EPERM,
+			"weft_value_share: its type cannot be shared");
+	if (value->type)
+		value->type->share(value->as.ptr);
+	*out = *value;
+	return 0;
+}
+
+/* It is "no value" first, so that a drop which comes back here finds nothing. */
+void
+weft_value_drop(weft_value *value)
+{
+	weft_value ended;
+
+	if (!value || !value->type)
+		return;
+	ended = *value;
+	*value = (weft_value){ 0 };
+	if (ended.type->drop)
+		ended.type->drop(ended.as.ptr);
+}
