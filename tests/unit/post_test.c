@@ -415,48 +415,6 @@ TEST(whatever_was_accepted_while_others_stop_the_loop_runs_exactly_once)
 
 /* --- many threads ------------------------------------------------------- */
 
-#define PRODUCERS 4
-#define POSTS     250000
-
-static weft_loop *common;
-static int64_t nexts[PRODUCERS]; /* to run, by producer */
-static int disorder;
-
-static void
-check_order(void *arg)
-{
-	int64_t number = (intptr_t)arg;
-
-	disorder += nexts[number / POSTS]++ != number % POSTS;
-}
-
-static void *
-produce(void *arg)
-{
-	intptr_t from = (intptr_t)arg * POSTS;
-
-	for (intptr_t i = from; i < from + POSTS; i++)
-		while (weft_loop_post(common, check_order, MARK(i)) != 0)
-			sched_yield();
-	return NULL;
-}
-
-TEST(of_a_million_posts_by_four_threads_each_runs_once_in_its_threads_order)
-{
-	pthread_t threads[PRODUCERS];
-
-	common = make(0, 0);
-	OK(weft_loop_start(common));
-	for (int i = 0; i < PRODUCERS; i++)
-		threads[i] = thread(produce, MARK(i));
-	for (int i = 0; i < PRODUCERS; i++)
-		OK(pthread_join(threads[i], NULL));
-	end(common);
-	for (int i = 0; i < PRODUCERS; i++)
-		CHECK_EQ(nexts[i], POSTS);
-	CHECK_EQ(disorder, 0);
-}
-
 static weft_loop *sides[2];
 static int hits_left;
 
