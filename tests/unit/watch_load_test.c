@@ -4,7 +4,6 @@
  * turns stand for "never", and where something must happen soon, for "soon".
  */
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/sys.h"
@@ -252,39 +251,5 @@ TEST(however_many_stay_ready_each_is_called_soon)
 		close_pair(pairs[i]);
 	}
 	CHECK_EQ(called, COUNT);
-	OK(weft_loop_free(loop));
-}
-
-TEST(ten_thousand_descriptors_are_all_told)
-{
-	enum { COUNT = 5000 };
-	static struct probe probes[COUNT][2];
-	static struct pair pairs[COUNT];
-	struct rlimit limit;
-	weft_loop *loop;
-	int told = 0;
-
-	OK(getrlimit(RLIMIT_NOFILE, &limit));
-	if (limit.rlim_cur < 2 * COUNT + 100) {
-		printf("skipped: needs a limit of 10,100 descriptors\n");
-		return;
-	}
-	loop = make();
-	for (int i = 0; i < COUNT; i++) {
-		pairs[i] = make_pair();
-		watch(loop, &probes[i][0], pairs[i].fd, WEFT_READABLE);
-		watch(loop, &probes[i][1], pairs[i].peer, WEFT_READABLE);
-		put(pairs[i].fd);
-		put(pairs[i].peer);
-	}
-	for (int turn = 0; turn < 2 * COUNT / 100; turn++)
-		turns(loop, 1);
-	for (int i = 0; i < 2 * COUNT; i++) {
-		told += probes[i / 2][i % 2].calls > 0;
-		CHECK_EQ(weft_watch_stop(&probes[i / 2][i % 2].watch), 1);
-	}
-	for (int i = 0; i < COUNT; i++)
-		close_pair(pairs[i]);
-	CHECK_EQ(told, 2 * COUNT);
 	OK(weft_loop_free(loop));
 }
