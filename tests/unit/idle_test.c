@@ -1,0 +1,180 @@
+/* idle_test.c - a loop with nothing to do does nothing at all.
+ *
+ * The loop under test sleeps on a thread of its own; this thread meanwhile runs
+ * another loop up to a deadline, which is the clock of the test.  How often the first
+ * has gone to wait is counted at the door, so a single wakeup shows.
+ */
+#include "unit/probe.h"
+
+#define WHILE_NS (200 * WEFT_MS)
+
+/* Of what a loop can have and still have nothing to do. */
+enum {
+	A_TIMER = 1,
+	A_NUMBER = 2,
+	A_WATCH = 4,
+	AN_EDGE = 8,
+	A_MUTED = 16,
+	AN_OP = 32,
+	ALL = 63
+};
+
+struct idle {
+	weft_timer timer;
+	struct watcher watch, edge, muted;
+	struct probe op;
+	struct pair pairs[4];
+};
+
+static weft_loop *
+make_idle(struct idle *idle, int has)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP };
+	weft_loop *loop = make_with(&opts);
+
+	*idle = (struct idle){ .watch.calls = 0 };
+	for (int i = 0; i < 4; i++)
+		idle->pairs[i] = make_pair();
+	if (has & A_TIMER)
+		OK(weft_timer_start(loop, &idle->timer, weft_in(HOUR), 0,
+		                    note_timer, MARK('t')));
+	if (has & A_NUMBER)
+		CHECK(weft_schedule_interval(loop, HOUR, note, MARK('n')) > 0);
+	if (has & A_WATCH)
+		watch(loop, &idle->watch, idle->pairs[0].fd, WEFT_READABLE);
+	if (has & AN_EDGE)
+		watch(loop, &idle->edge, idle->pairs[1].fd,
+		      WEFT_READABLE | WEFT_EDGE);
+	if (has & A_MUTED) {
+		put(idle->pairs[2].peer, "x");
+		watch(loop, &idle->muted, idle->pairs[2].fd, 0);
+	}
+	if (has & AN_OP) {
+		init(loop, &idle->op);
+		OK(try_start(&idle->op, RECV, idle->pairs[3].fd,
+		             weft_in(HOUR)));
+	}
+	return loop;
+}
+
+/* Let time go by on this thread. */
+static void
+pass(uint64_t delay_ns)
+{
+	weft_loop *clock = make();
+	weft_timer timer = WEFT_INIT;
+
+	OK(weft_timer_start(clock, &timer, weft_in(delay_ns), 0, note_timer,
+	                    MARK('.')));
+	OK(weft_loop_run(clock));
+	CHECK_STR(trace, ".");
+	OK(weft_loop_free(clock));
+}
+
+/* How often a loop that has all this has gone to wait, in a while of sleep. */
+static int64_t
+waits_of(int has)
+{
+	struct idle idle;
+	weft_loop *loop;
+	int64_t before, waits;
+
+	count_calls();
+	loop = make_idle(&idle, has);
+	calls.only = loop;
+	OK(weft_loop_start(loop));
+	/* It is asleep for good when it has said so and stayed so. */
+	pass(5 * WEFT_MS);
+	watch_for(loop, WEFT_SLEEPING);
+	before = counted(&calls.waits);
+	CHECK(before > 0);
+	pass(WHILE_NS);
+	waits = counted(&calls.waits) - before;
+	CHECK_EQ(weft_loop_state(loop), WEFT_SLEEPING);
+	stop_and_free(loop);
+	count_no_more();
+	for (int i = 0; i < 4; i++)
+		close_pair(idle.pairs[i]);
+	return waits;
+}
+
+TEST(a_loop_with_nothing_at_all_sleeps_without_a_wakeup)
+{
+	CHECK_EQ(waits_of(0), 0);
+}
+
+TEST(a_loop_that_waits_for_far_deadlines_only_sleeps_without_a_wakeup)
+{
+	CHECK_EQ(waits_of(A_TIMER | A_NUMBER), 0);
+}
+
+TEST(a_loop_with_quiet_descriptors_sleeps_without_a_wakeup)
+{
+	CHECK_EQ(waits_of(A_WATCH), 0);
+	CHECK_EQ(waits_of(A_TIMER | A_WATCH), 0);
+	CHECK_EQ(waits_of(AN_OP), 0);
+	CHECK_EQ(waits_of(ALL), 0);
+}
+
+/* --- waiting for one deadline ------------------------------------------- */
+
+/* The turn in which a timer fires need not wait any more. */
+static void
+note_and_wake(weft_timer *timer, void *arg)
+{
+	note_timer(timer, arg);
+	weft_loop_wake(NULL);
+}
+
+TEST(up_to_the_next_deadline_a_loop_takes_two_turns_at_most)
+{
+	struct idle idle;
+	weft_timer timer = WEFT_INIT;
+	weft_loop *loop = make_idle(&idle, ALL);
+	int count = 0;
+
+	turns(loop, 3);
+	OK(weft_timer_start(loop, &timer, weft_in(WHILE_NS), 0, note_and_wake,
+	                    MARK('.')));
+	while (trace[0] == '\0') {
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+		count++;
+	}
+	CHECK_STR(trace, ".");
+	printf("%d turns, of which the last has fired\n", count);
+	CHECK(count <= 3);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop)); /* tells watches and op of the end */
+	OK(weft_loop_free(loop));
+	for (int i = 0; i < 4; i++)
+		close_pair(idle.pairs[i]);
+}
+
+/* Timers that were stopped or put off cost a turn each at most. */
+TEST(timers_stopped_or_put_off_cost_a_turn_each_at_most)
+{
+	enum { COUNT = 40 };
+	weft_timer timers[COUNT] = { WEFT_INIT }, last = WEFT_INIT;
+	weft_loop *loop = make();
+	int count = 0;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		OK(weft_timer_start(loop, &timers[i],
+		                    weft_in((1 + i) * WEFT_MS), 0, note_timer,
+		                    MARK('x')));
+	OK(weft_timer_start(loop, &last, weft_in(60 * WEFT_MS), 0,
+	                    note_and_wake, MARK('.')));
+	for (int i = 0; i < COUNT; i += 2) {
+		CHECK_EQ(weft_timer_stop(&timers[i]), 1);
+		OK(weft_timer_start(loop, &timers[i + 1], weft_in(HOUR), 0,
+		                    note_timer, MARK('x')));
+	}
+	while (trace[0] == '\0') {
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+		count++;
+	}
+	CHECK_STR(trace, ".");
+	printf("%d turns, %d timers stopped or put off\n", count, COUNT);
+	CHECK(count <= COUNT + 3);
+	stop_and_free(loop);
+}
