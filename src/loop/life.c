@@ -333,7 +333,8 @@ run_to_end(weft_loop *loop)
 	end(loop);
 }
 
-/* Nobody runs it: stop it here, if nothing was accepted that must run. */
+/* Nobody runs it: stop it here, if nothing was accepted that must run, and no watch
+ * has to be told: that is for the loop's thread, and this may be any. */
 static void
 stop_idle(weft_loop *loop)
 {
@@ -343,7 +344,7 @@ stop_idle(weft_loop *loop)
 		weft__sys->yield();
 	if (runner != 0)
 		return; /* whoever has it finds it stopping */
-	if (!has_accepted(loop))
+	if (!has_accepted(loop) && loop->backend.fds.in_use == 0)
 		run_to_end(loop);
 	give_back(loop);
 }

@@ -461,6 +461,26 @@ TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
 	}
 }
 
+TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
+{
+	for (int muted = 0; muted < 2; muted++) {
+		weft_loop *loop = make();
+		struct pair pair = make_pair();
+		struct probe p = { .calls = 0 };
+
+		watch(loop, &p, pair.fd, muted ? 0 : WEFT_READABLE);
+		weft_loop_stop(loop);
+		CHECK_EQ(p.ends, 0); /* nobody is called from inside a call */
+		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
+		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(p.ends, 1);
+		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+		OK(weft_loop_free(loop));
+		close_pair(pair);
+	}
+}
+
 TEST(closing_with_an_op_tells_the_watches_there_once)
 {
 	for (int muted = 0; muted < 2; muted++) {
