@@ -143,9 +143,7 @@ TEST(up_to_the_next_deadline_a_loop_takes_two_turns_at_most)
 	CHECK_STR(trace, ".");
 	printf("%d turns, of which the last has fired\n", count);
 	CHECK(count <= 3);
-	weft_loop_stop(loop);
-	OK(weft_loop_run(loop)); /* tells watches and op of the end */
-	OK(weft_loop_free(loop));
+	stop_idle(loop);
 	for (int i = 0; i < 4; i++)
 		close_pair(idle.pairs[i]);
 }
@@ -176,5 +174,5 @@ TEST(timers_stopped_or_put_off_cost_a_turn_each_at_most)
 	CHECK_STR(trace, ".");
 	printf("%d turns, %d timers stopped or put off\n", count, COUNT);
 	CHECK(count <= COUNT + 3);
-	stop_and_free(loop);
+	stop_idle(loop);
 }

@@ -58,6 +58,15 @@ stop_and_free(weft_loop *loop)
 }
 
 void
+stop_idle(weft_loop *loop)
+{
+	weft_loop_stop(loop);
+	if (weft_loop_state(loop) != WEFT_STOPPED)
+		OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+void
 turn(weft_loop *loop)
 {
 	(void)weft_loop_run_once(loop, WEFT_NOW);

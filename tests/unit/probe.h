@@ -30,7 +30,10 @@ void note_timer(weft_timer *timer, void *arg);
 weft_loop *make(void);
 weft_loop *make_with(const weft_loop_opts *opts);
 weft_loop *make_started(void);
-void       stop_and_free(weft_loop *loop);
+
+/* Of one that has a thread; of one that is idle, which is run to its end. */
+void stop_and_free(weft_loop *loop);
+void stop_idle(weft_loop *loop);
 
 /* Turns that do not wait; each looks at descriptors once. */
 void turn(weft_loop *loop);

@@ -1,0 +1,319 @@
+/* fair_test.c - how long what is ready waits on a loop that others flood.
+ *
+ * The bound: no source that is ready waits longer than one turn of budgets, and for
+ * descriptors the poll interval.  Sources of each kind flood the loop, alone and all
+ * together, and it is never without work; at random moments one more source becomes
+ * ready.  Waiting is measured in turns, which a call that is made last in each turn
+ * counts, and in callbacks; so the speed of the machine does not matter.
+ */
+#include "unit/probe.h"
+
+#define BUDGET     1024 /* callbacks of a kind in a turn */
+#define POLL_TURNS 61   /* of a busy loop, between two looks at descriptors */
+#define EVENTS     256  /* descriptors told by one look */
+#define WIDEST     3000
+#define PAIRS      300
+#define TRIALS     40
+#define WARM_TURNS 16 /* what was set on the idle loop has to come in first */
+
+enum source {
+	POST,
+	TIMER,
+	IMMEDIATE,
+	WATCH,
+	FLOODS,
+	FIRST = FLOODS,
+	OP,
+	SOURCES
+};
+
+static const char *const names[SOURCES] = {
+	"post", "timer", "immediate", "watch", "first post", "op",
+};
+
+struct flooder {
+	enum source kind;
+	weft_timer timer;
+	struct watcher watcher;
+	struct pair pair;
+};
+
+/* The one that waits its turn among the others. */
+struct quiet {
+	enum source kind;
+	bool waits;
+	int64_t delay; /* callbacks until it becomes ready */
+	int64_t turn, call;
+	int64_t turns_max, calls_max;
+	int left; /* trials */
+	weft_timer timer;
+	struct watcher watcher;
+	struct probe op;
+	struct pair pair;
+};
+
+static struct flooder floods[FLOODS][WIDEST];
+static struct quiet quiet;
+static weft_loop *loop;
+static weft_node last;
+static int64_t turn_count, call_count;
+static uint64_t seed;
+static bool over;
+
+/* --- the quiet one ------------------------------------------------------ */
+
+static void
+be_run(void *arg)
+{
+	int64_t turns_taken = turn_count - quiet.turn;
+	int64_t calls_taken = call_count - quiet.call;
+
+	(void)arg;
+	if (over)
+		return;
+	CHECK(quiet.waits);
+	quiet.waits = false;
+	quiet.delay = (int64_t)(test_random(&seed) % WIDEST);
+	if (turns_taken > quiet.turns_max)
+		quiet.turns_max = turns_taken;
+	if (calls_taken > quiet.calls_max)
+		quiet.calls_max = calls_taken;
+	if (--quiet.left == 0) {
+		over = true;
+		weft_loop_leave(loop);
+	}
+}
+
+static void
+be_fired(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	be_run(arg);
+}
+
+static void
+be_told(struct watcher *w)
+{
+	if (w->ends)
+		return;
+	take(w->fd);
+	be_run(NULL);
+}
+
+static void
+be_done(struct probe *p)
+{
+	if (p->result < 0)
+		return;
+	be_run(NULL);
+	OK(try_start(p, RECV, p->fd, WEFT_NEVER));
+}
+
+static void
+become_ready(void)
+{
+	quiet.waits = true;
+	quiet.turn = turn_count;
+	quiet.call = call_count;
+	if (quiet.kind == POST)
+		OK(weft_loop_post(loop, be_run, NULL));
+	else if (quiet.kind == FIRST)
+		OK(weft_loop_post_first(loop, be_run, NULL));
+	else if (quiet.kind == TIMER)
+		OK(weft_timer_start(loop, &quiet.timer, weft_loop_now(loop), 0,
+		                    be_fired, NULL));
+	else if (quiet.kind == IMMEDIATE)
+		CHECK(weft_schedule_immediate(loop, be_run, NULL) > 0);
+	else
+		put(quiet.pair.peer, "x");
+}
+
+/* --- the flood ---------------------------------------------------------- */
+
+/* A callback of the flood; true while it goes on. */
+static bool
+is_called(void)
+{
+	call_count++;
+	if (!over && !quiet.waits && turn_count >= WARM_TURNS
+	    && quiet.delay-- <= 0)
+		become_ready();
+	return !over;
+}
+
+static void
+post_again(void *arg)
+{
+	if (is_called())
+		OK(weft_loop_post(loop, post_again, arg));
+}
+
+static void
+set_again(void *arg)
+{
+	if (is_called())
+		CHECK(weft_schedule_immediate(loop, set_again, arg) > 0);
+}
+
+static void
+arm_again(weft_timer *timer, void *arg)
+{
+	if (is_called())
+		OK(weft_timer_start(loop, timer, WEFT_NOW, 0, arm_again, arg));
+}
+
+static void
+stay_ready(struct watcher *w)
+{
+	(void)w;
+	(void)is_called();
+}
+
+static void
+count_turn(void *arg)
+{
+	turn_count++;
+	if (!over)
+		OK(weft_loop_post_last(loop, arg));
+}
+
+static int
+width_of(enum source kind, int width)
+{
+	return kind == WATCH && width > PAIRS ? PAIRS : width;
+}
+
+static void
+flood(enum source kind, int width)
+{
+	for (int i = 0; i < width_of(kind, width); i++) {
+		struct flooder *f = &floods[kind][i];
+
+		*f = (struct flooder){ .kind = kind };
+		if (kind == POST)
+			OK(weft_loop_post(loop, post_again, f));
+		if (kind == IMMEDIATE)
+			CHECK(weft_schedule_immediate(loop, set_again, f) > 0);
+		if (kind == TIMER)
+			OK(weft_timer_start(loop, &f->timer, WEFT_NOW, 0,
+			                    arm_again, f));
+		if (kind == WATCH) {
+			f->pair = make_pair();
+			f->watcher.act = stay_ready;
+			put(f->pair.peer, "x");
+			watch(loop, &f->watcher, f->pair.fd, WEFT_READABLE);
+		}
+	}
+}
+
+/* --- measuring ---------------------------------------------------------- */
+
+static int64_t
+times(int64_t all, int64_t each)
+{
+	return (all + each - 1) / each;
+}
+
+/* In how many turns `kind` must be run, among `width` others of each kind in the
+ * set `kinds`; of its own kind too, which go first if they were ready first. */
+static int64_t
+bound_of(enum source kind, int kinds, int width)
+{
+	bool among = kind < FLOODS && (kinds & 1 << kind);
+	int64_t all = 1 + (among ? width_of(kind, width) : 0);
+
+	switch (kind) {
+	case TIMER: /* those due when the last ones were collected, then these */
+		return all <= BUDGET ? 1 : 2 * times(all, BUDGET);
+	case POST:
+	case IMMEDIATE:
+	case FIRST:
+		return times(all, BUDGET) + (all > BUDGET);
+	default: /* of a flood of descriptors, each look tells some */
+		all = 1 + (kinds & 1 << WATCH ? width_of(WATCH, width) : 0);
+		return (times(all, EVENTS) + (all > EVENTS)) * POLL_TURNS + 1;
+	}
+}
+
+static void
+begin_quiet(enum source kind)
+{
+	quiet = (struct quiet){ .kind = kind, .left = TRIALS };
+	quiet.pair = make_pair();
+	quiet.watcher.act = be_told;
+	quiet.op.act = be_done;
+	if (kind == WATCH)
+		watch(loop, &quiet.watcher, quiet.pair.fd, WEFT_READABLE);
+	if (kind == OP)
+		start(loop, &quiet.op, RECV, quiet.pair.fd);
+}
+
+/* Returns how many turns `kind` has waited at most. */
+static int64_t
+measure(enum source kind, int kinds, int width)
+{
+	int64_t bound = bound_of(kind, kinds, width), per_turn = 1;
+
+	over = false;
+	turn_count = call_count = 0;
+	loop = make();
+	begin_quiet(kind);
+	for (int i = 0; i < FLOODS; i++)
+		if (kinds & 1 << i) {
+			flood((enum source)i, width);
+			per_turn += width < BUDGET ? width : BUDGET;
+		}
+	last = (weft_node){ .fn = count_turn, .arg = &last };
+	OK(weft_loop_post_last(loop, &last));
+	OK(weft_loop_run(loop));
+	if (quiet.turns_max > bound || quiet.calls_max > (bound + 1) * per_turn)
+		printf("%s, flood %#x of %d: %lld turns, %lld callbacks\n",
+		       names[kind], (unsigned)kinds, width,
+		       (long long)quiet.turns_max, (long long)quiet.calls_max);
+	CHECK(quiet.turns_max <= bound);
+	CHECK(quiet.calls_max <= (bound + 1) * per_turn);
+	stop_idle(loop);
+	close_pair(quiet.pair);
+	for (int i = 0; (kinds & 1 << WATCH) && i < width_of(WATCH, width); i++)
+		close_pair(floods[WATCH][i].pair);
+	return quiet.turns_max;
+}
+
+/* Every kind among a flood of each kind, and of all. */
+static void
+measure_all(int width)
+{
+	for (int kind = 0; kind < SOURCES; kind++) {
+		int64_t worst = 0, bound = 0;
+
+		for (int set = 0; set <= FLOODS; set++) {
+			int kinds = set < FLOODS ? 1 << set : (1 << FLOODS) - 1;
+			int64_t most = measure((enum source)kind, kinds, width);
+			int64_t allowed = bound_of((enum source)kind, kinds,
+			                           width);
+
+			worst = most > worst ? most : worst;
+			bound = allowed > bound ? allowed : bound;
+		}
+		printf("flood of %4d: %-10s waits %3lld turns, bound %lld\n",
+		       width, names[kind], (long long)worst, (long long)bound);
+	}
+}
+
+TEST(on_a_loop_with_a_little_work_all_the_time_nothing_ready_waits_long)
+{
+	seed = test_seed();
+	measure_all(1);
+}
+
+TEST(a_flood_within_the_budgets_holds_up_nothing_longer_than_the_bound)
+{
+	seed = test_seed();
+	measure_all(200);
+}
+
+TEST(a_flood_beyond_the_budgets_holds_up_others_no_longer_and_its_own_in_turn)
+{
+	seed = test_seed();
+	measure_all(WIDEST);
+}
