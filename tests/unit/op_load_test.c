@@ -1,4 +1,4 @@
-/* op_load_test.c - ops under load: many, hot ones, a full process, steady state.
+/* op_load_test.c - ops under load: many, hot ones, a full process.
  *
  * All of it is between sockets of this process, so what is ready when is chosen by
  * the tests.  A turn with WEFT_NOW looks at descriptors once; where turns are counted
@@ -11,7 +11,6 @@
 #include "base/sys.h"
 #include "test.h"
 
-#define HOUR     (3600 * WEFT_S)
 #define OK(call) CHECK_EQ(call, 0)
 
 enum kind { RECV, RECV_MULTI, SEND, ACCEPT_MULTI };
@@ -19,7 +18,6 @@ enum kind { RECV, RECV_MULTI, SEND, ACCEPT_MULTI };
 /* An op that counts, notes its name and then does what it is told. */
 struct probe {
 	weft_op op;
-	bool sends;
 	int fd, results, ends;
 	int64_t result;
 	void (*act)(struct probe *probe);
@@ -317,67 +315,4 @@ TEST(an_accept_without_free_descriptors_neither_spins_nor_gives_up)
 	OK(close(listener));
 	OK(weft_loop_free(loop));
 	weft__sys = before;
-}
-
-static int64_t allocated;
-static const struct weft__sys *plain;
-
-static void *
-count_alloc(size_t size)
-{
-	allocated++;
-	return plain->alloc(size);
-}
-
-static void *
-count_resize(void *mem, size_t size)
-{
-	allocated++;
-	return plain->resize(mem, size);
-}
-
-static int trips;
-
-/* Send back what came, or receive what was sent back. */
-static void
-bounce(struct probe *p)
-{
-	bool came = !p->sends;
-
-	p->sends = came;
-	CHECK_EQ(p->result, sizeof(p->buf));
-	trips += came;
-	OK(try_start(p, came ? SEND : RECV, p->fd, weft_in(HOUR)));
-}
-
-TEST(a_thousand_round_trips_allocate_nothing)
-{
-	static struct weft__sys counting;
-	struct pair pair = make_pair();
-	struct probe a = { .act = bounce };
-	struct probe b = { .act = bounce, .sends = true };
-	weft_loop *loop;
-
-	plain = weft__sys;
-	counting = *plain;
-	counting.alloc = count_alloc;
-	counting.resize = count_resize;
-	weft__sys = &counting;
-	loop = make();
-	trips = 0;
-	start(loop, &a, RECV, pair.fd);
-	start(loop, &b, SEND, pair.peer);
-	while (trips < 100)
-		turn(loop);
-	allocated = 0;
-	while (trips < 2100)
-		(void)weft_loop_run_once(loop, WEFT_NEVER);
-	CHECK_EQ(allocated, 0);
-	a.act = b.act = NULL;
-	weft_op_cancel(&a.op);
-	weft_op_cancel(&b.op);
-	OK(weft_loop_run(loop));
-	close_pair(pair);
-	OK(weft_loop_free(loop));
-	weft__sys = plain;
 }
