@@ -3,85 +3,16 @@
  * Threads that wait for a loop to get somewhere watch its state and yield.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "test.h"
-
-#define HOUR     (3600 * WEFT_S)
-#define OK(call) CHECK_EQ(call, 0)
-#define MARK(c)  ((void *)(intptr_t)(c))
-
-static char trace[64];
-
-/* Add the character that `arg` is. */
-static void
-note(void *arg)
-{
-	size_t used = strlen(trace);
-
-	CHECK(used + 1 < sizeof(trace));
-	trace[used] = (char)(intptr_t)arg;
-	trace[used + 1] = '\0';
-}
-
-static void
-note_timer(weft_timer *timer, void *arg)
-{
-	(void)timer;
-	note(arg);
-}
+#include "unit/probe.h"
 
 static void
 arm(weft_loop *loop, weft_timer *timer, uint64_t delay)
 {
 	OK(weft_timer_start(loop, timer, weft_in(delay), 0, note_timer,
 	                    MARK('t')));
-}
-
-static weft_loop *
-make(uint32_t flags)
-{
-	weft_loop_opts opts = { .flags = flags };
-	weft_loop *loop = weft_loop_new(&opts);
-
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static weft_loop *
-make_started(void)
-{
-	weft_loop *loop = make(0);
-
-	OK(weft_loop_start(loop));
-	return loop;
-}
-
-static void
-end(weft_loop *loop)
-{
-	weft_loop_stop(loop);
-	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-	OK(weft_loop_free(loop));
-}
-
-static void
-watch_for(const weft_loop *loop, weft_state state)
-{
-	while (weft_loop_state(loop) != state)
-		sched_yield();
-}
-
-static pthread_t
-thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t made;
-
-	OK(pthread_create(&made, NULL, fn, arg));
-	return made;
 }
 
 /* --- making and freeing ------------------------------------------------- */
@@ -107,7 +38,7 @@ TEST(unknown_options_are_refused_with_a_text)
 
 TEST(a_referenced_loop_is_not_freed)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	CHECK(weft_loop_ref(loop) == loop);
 	CHECK(weft_loop_ref(loop) == loop);
@@ -121,7 +52,7 @@ TEST(a_referenced_loop_is_not_freed)
 
 TEST(an_idle_loop_with_armed_timers_and_numbers_is_freed)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	arm(loop, &timer, HOUR);
@@ -133,7 +64,7 @@ TEST(an_idle_loop_with_armed_timers_and_numbers_is_freed)
 
 TEST(a_turn_says_whether_anything_is_alive_and_a_run_ends_when_nothing_is)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	arm(loop, &timer, HOUR);
@@ -164,7 +95,7 @@ look(void *arg)
 
 TEST(in_a_callback_its_loop_runs_and_is_the_current_one_also_when_nested)
 {
-	struct seen outer = { .loop = make(0) }, inner = { .loop = make(0) };
+	struct seen outer = { .loop = make() }, inner = { .loop = make() };
 
 	outer.other = inner.loop;
 	OK(weft_loop_post(inner.loop, look, &inner));
@@ -193,7 +124,7 @@ try_from_inside(void *arg)
 
 TEST(a_loop_cannot_be_run_awaited_started_or_freed_from_inside)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, try_from_inside, loop));
 	OK(weft_loop_run(loop));
@@ -220,7 +151,7 @@ stop_null(void *arg)
 
 TEST(no_loop_means_the_one_that_runs_here)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, use_null, loop));
 	OK(weft_loop_run(loop));
@@ -252,7 +183,7 @@ use_idle(void *arg)
 
 TEST(an_idle_loop_belongs_to_one_thread_after_the_other)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	OK(pthread_join(thread(use_idle, loop), NULL));
 	OK(weft_loop_run(loop));
@@ -271,7 +202,7 @@ leave_and_post(void *arg)
 
 TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	arm(loop, &timer, HOUR);
@@ -289,7 +220,7 @@ TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
 
 TEST(an_idle_loop_told_to_leave_does_so_in_its_next_run_and_only_there)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 	weft_timer late = WEFT_INIT, soon = WEFT_INIT;
 
 	arm(loop, &late, HOUR);
@@ -312,7 +243,8 @@ leave_sleeper(void *arg)
 
 TEST(a_kept_loop_sleeps_without_work_until_another_thread_makes_it_leave)
 {
-	weft_loop *loop = make(WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN);
+	weft_loop *loop = make_with(&(weft_loop_opts){
+		.flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN });
 	pthread_t other = thread(leave_sleeper, loop);
 
 	OK(weft_loop_run(loop));
@@ -345,7 +277,7 @@ TEST(a_started_loop_has_its_own_thread_which_has_15_bytes_of_its_name)
 
 	OK(weft_loop_start(seen.loop));
 	OK(weft_loop_post(seen.loop, look, &seen));
-	end(seen.loop);
+	stop_and_free(seen.loop);
 	CHECK(seen.current == seen.loop);
 	CHECK_STR(seen.name, "a name of more ");
 }
@@ -359,7 +291,7 @@ TEST(a_started_loop_is_no_other_threads_to_run_start_or_free)
 		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EBUSY);
 		CHECK_EQ(weft_loop_start(loop), WEFT_EBUSY);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
-		end(loop);
+		stop_and_free(loop);
 	}
 }
 
@@ -367,7 +299,7 @@ TEST(a_started_loop_is_no_other_threads_to_run_start_or_free)
 
 TEST(stopping_an_idle_loop_without_accepted_posts_stops_it_at_once)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	arm(loop, &timer, 0);
@@ -382,7 +314,7 @@ TEST(stopping_an_idle_loop_without_accepted_posts_stops_it_at_once)
 
 TEST(a_stopped_loop_never_runs_again)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	weft_loop_stop(loop);
 	CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
@@ -398,7 +330,7 @@ TEST(a_stopped_loop_never_runs_again)
 TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
 {
 	for (int once = 0; once < 2; once++) {
-		weft_loop *loop = make(0);
+		weft_loop *loop = make();
 		weft_timer timer = WEFT_INIT;
 
 		OK(weft_loop_post(loop, note, MARK('a')));
@@ -426,7 +358,7 @@ wait_for_other(void *arg)
 
 TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
 {
-	struct seen seen = { .loop = make(0), .other = make_started() };
+	struct seen seen = { .loop = make(), .other = make_started() };
 	uint64_t deadline = weft_in(WEFT_MS);
 
 	CHECK_EQ(weft_loop_wait_stopped(seen.other, deadline), WEFT_ETIMEDOUT);
@@ -435,23 +367,23 @@ TEST(waiting_for_the_stop_ends_at_the_deadline_but_not_in_a_callback)
 	OK(weft_loop_run(seen.loop));
 	CHECK_EQ(seen.rc, WEFT_EDEADLK); /* it has nothing to suspend */
 	OK(weft_loop_free(seen.loop));
-	end(seen.other);
+	stop_and_free(seen.other);
 }
 
-static int calls;
+static int called;
 
 static void
 count_call(void *arg)
 {
 	(void)arg;
-	calls++;
+	called++;
 }
 
 static void *
 stop_and_wait(void *arg)
 {
 	weft_loop_stop(arg);
-	return MARK(weft_loop_wait_stopped(arg, WEFT_NEVER) ? 0 : calls);
+	return MARK(weft_loop_wait_stopped(arg, WEFT_NEVER) ? 0 : called);
 }
 
 TEST(everyone_may_stop_and_wait_and_nothing_runs_after_anyones_wait)
@@ -462,7 +394,7 @@ TEST(everyone_may_stop_and_wait_and_nothing_runs_after_anyones_wait)
 	for (int round = 0; round < 200; round++) {
 		weft_loop *loop = make_started();
 
-		calls = 0;
+		called = 0;
 		for (int i = 0; i < 100; i++)
 			OK(weft_loop_post(loop, count_call, NULL));
 		for (int i = 0; i < 4; i++)
@@ -520,7 +452,7 @@ is_well(int child, bool may_abort)
 
 TEST(a_forked_child_cannot_use_its_parents_loop)
 {
-	weft_loop *loops[2] = { make(0), make_started() };
+	weft_loop *loops[2] = { make(), make_started() };
 	int wrong = 0;
 
 	for (int i = 0; i < 34; i++) {
@@ -534,15 +466,15 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 		wrong++;
 	}
 	CHECK_EQ(wrong, 0);
-	end(loops[0]);
-	end(loops[1]);
+	stop_and_free(loops[0]);
+	stop_and_free(loops[1]);
 }
 
 /* In a child; `held` were held before the parent made its loop. */
 static int
 free_and_make_own(weft_loop *parents, int64_t held)
 {
-	weft_loop *own = make(0);
+	weft_loop *own = make();
 	weft_timer timer = WEFT_INIT;
 
 	arm(own, &timer, WEFT_US);
@@ -557,7 +489,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 {
 	for (int state = 0; state < 3; state++) {
 		int64_t held = test_live_allocations();
-		weft_loop *loop = make(0);
+		weft_loop *loop = make();
 		weft_timer timer = WEFT_INIT;
 		int child;
 
@@ -574,7 +506,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 		CHECK(is_well(child, false));
 		if (state == 0)
 			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
-		end(loop); /* the parent's is as it was */
+		stop_and_free(loop); /* the parent's is as it was */
 		CHECK_STR(trace, "m");
 	}
 }
@@ -592,7 +524,7 @@ fork_inside(void *arg)
 
 TEST(a_child_forked_in_a_callback_frees_the_loop_under_it)
 {
-	weft_loop *loop = make(0);
+	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, fork_inside, loop));
 	OK(weft_loop_run(loop));

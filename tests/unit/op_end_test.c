@@ -5,219 +5,11 @@
  * they stand for time.
  */
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "test.h"
-
-#define OK(call) CHECK_EQ(call, 0)
-
-enum kind {
-	SLEEP,
-	OWN,
-	POLL_IN,
-	POLL_OUT,
-	POLL_MULTI,
-	RECV,
-	RECV_MULTI,
-	RECVMSG,
-	ACCEPT,
-	ACCEPT_MULTI,
-	SEND,
-	SENDMSG,
-	CONNECT,
-	KINDS
-};
-
-/* An op that counts, notes its name and then does what it is told. */
-struct probe {
-	weft_op op;
-	int fd, results, ends;
-	int64_t result;
-	void (*act)(struct probe *probe);
-	struct probe *other;
-	char buf[16];
-	struct iovec iov;
-	struct msghdr msg;
-	struct sockaddr_in addr;
-};
-
-static void
-on_done(weft_op *op, int64_t result, void *arg)
-{
-	struct probe *p = arg;
-
-	CHECK(op == &p->op);
-	CHECK_EQ(op->result, result);
-	CHECK_EQ(op->pending, op->more);
-	p->results++;
-	p->ends += !op->more;
-	p->result = result;
-	if (p->act)
-		p->act(p);
-}
-
-static void
-on_cancel(weft_op *op, int why, void *arg)
-{
-	(void)arg;
-	OK(weft_op_finish(op, why));
-}
-
-static int
-start_msg(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
-{
-	p->iov = (struct iovec){ p->buf, sizeof(p->buf) };
-	p->msg = (struct msghdr){ .msg_iov = &p->iov, .msg_iovlen = 1 };
-	if (kind == RECVMSG)
-		return weft_op_recvmsg(&p->op, fd, &p->msg, 0, deadline_ns);
-	return weft_op_sendmsg(&p->op, fd, &p->msg, 0, deadline_ns);
-}
-
-static int
-try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
-{
-	weft_op *op = &p->op;
-
-	switch (kind) {
-	case SLEEP:
-		return weft_op_sleep(op, deadline_ns);
-	case OWN:
-		return weft_op_begin(op, on_cancel, p, deadline_ns);
-	case POLL_IN:
-		return weft_op_poll(op, fd, WEFT_READABLE, deadline_ns);
-	case POLL_OUT:
-		return weft_op_poll(op, fd, WEFT_WRITABLE, deadline_ns);
-	case POLL_MULTI:
-		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI,
-		                    deadline_ns);
-	case RECV:
-		return weft_op_recv(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
-	case RECV_MULTI:
-		return weft_op_recv_multi(op, fd, deadline_ns);
-	case ACCEPT:
-	case ACCEPT_MULTI:
-		return weft_op_accept(op, fd, kind == ACCEPT ? 0 : WEFT_MULTI,
-		                      deadline_ns);
-	case SEND:
-		return weft_op_send(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
-	case CONNECT:
-		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr,
-		                       sizeof(p->addr), deadline_ns);
-	default:
-		return start_msg(p, kind, fd, deadline_ns);
-	}
-}
-
-static void
-start(weft_loop *loop, struct probe *p, enum kind kind, int fd)
-{
-	OK(weft_op_init(&p->op, loop, on_done, p));
-	p->fd = fd;
-	OK(try_start(p, kind, fd, WEFT_NEVER));
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	return loop;
-}
-
-static void
-turn(weft_loop *loop)
-{
-	(void)weft_loop_run_once(loop, WEFT_NOW);
-}
-
-/* It has had its last result, and that was `result`. */
-#define CHECK_ENDED(p, want)                 \
-	do {                                 \
-		CHECK(!(p)->op.pending);     \
-		CHECK_EQ((p)->ends, 1);      \
-		CHECK_EQ((p)->result, want); \
-	} while (0)
+#include "unit/probe.h"
 
 /* --- sockets ------------------------------------------------------------ */
-
-struct pair {
-	int fd, peer;
-};
-
-static struct pair
-make_pair(void)
-{
-	int fds[2];
-
-	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-	return (struct pair){ fds[0], fds[1] };
-}
-
-static void
-close_pair(struct pair pair)
-{
-	OK(close(pair.fd));
-	OK(close(pair.peer));
-}
-
-static void
-put(int fd, const char *text)
-{
-	size_t size = strlen(text);
-
-	CHECK_EQ(send(fd, text, size, MSG_DONTWAIT), size);
-}
-
-/* Send until no more fits. */
-static void
-fill(int fd)
-{
-	static const char zeros[4096];
-
-	while (send(fd, zeros, sizeof(zeros), MSG_DONTWAIT) > 0)
-		;
-}
-
-static int64_t
-drain(int fd)
-{
-	char buf[4096];
-	ssize_t size;
-	int64_t all = 0;
-
-	while ((size = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		all += size;
-	return all;
-}
-
-static int
-make_listener(int backlog, struct sockaddr_in *addr)
-{
-	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(*addr);
-
-	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
-	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	OK(bind(fd, (struct sockaddr *)addr, size));
-	OK(listen(fd, backlog));
-	OK(getsockname(fd, (struct sockaddr *)addr, &size));
-	return fd;
-}
-
-static int
-make_client(const struct sockaddr_in *addr)
-{
-	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	(void)connect(fd, (const struct sockaddr *)addr, sizeof(*addr));
-	return fd;
-}
 
 /* A listener that answers nobody any more, and who has filled its queue. */
 struct mute {
@@ -262,7 +54,7 @@ replace_other(struct probe *p)
 		OK(weft_op_close(&closer.op, other->fd));
 	}
 	fresh = make_pair();
-	start(NULL, &heir, POLL_IN, fresh.fd);
+	start(NULL, &heir, POLL_READ, fresh.fd);
 }
 
 TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
@@ -277,8 +69,8 @@ TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
 		q.other = &p;
 		p.act = q.act = replace_other;
 		closer = heir = (struct probe){ 0 };
-		start(loop, &p, round > 0 ? POLL_IN : RECV, a.fd);
-		start(loop, &q, round > 0 ? POLL_IN : RECV, b.fd);
+		start(loop, &p, round > 0 ? POLL_READ : RECV, a.fd);
+		start(loop, &q, round > 0 ? POLL_READ : RECV, b.fd);
 		turn(loop);
 		put(a.peer, "x");
 		put(b.peer, "x");
@@ -329,24 +121,10 @@ TEST(a_receive_cancelled_while_ready_tells_its_bytes_or_leaves_them)
 
 /* --- deadlines ---------------------------------------------------------- */
 
-static char gathered[64];
-static size_t gathered_size;
-
-static void
-gather(struct probe *p)
-{
-	if (p->result <= 0)
-		return;
-	CHECK(gathered_size + (size_t)p->result <= sizeof(gathered));
-	memcpy(gathered + gathered_size, weft_op_data(&p->op),
-	       (size_t)p->result);
-	gathered_size += (size_t)p->result;
-}
-
 TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
 {
-	static const int kinds[] = { POLL_IN, POLL_OUT, RECV,
-		                     RECVMSG, SEND,     SENDMSG };
+	static const int kinds[] = { POLL_READ, POLL_WRITE, RECV,
+		                     RECVMSG,   SEND,       SENDMSG };
 	weft_loop *loop = make();
 
 	for (int i = 0; i < 12; i++) {
@@ -401,7 +179,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 
 	make_mute(&mute);
 	fill(pair.fd);
-	for (int kind = POLL_IN; kind < KINDS; kind++) {
+	for (int kind = POLL_READ; kind < KINDS; kind++) {
 		int fd = kind == CONNECT
 		                 ? weft__sys->socket(AF_INET, SOCK_STREAM, 0)
 		                 : pair.fd;

@@ -4,213 +4,9 @@
  * the tests.  A turn with WEFT_NOW looks at descriptors once.
  */
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "test.h"
-
-#define OK(call) CHECK_EQ(call, 0)
-
-static char trace[64];
-
-enum kind {
-	POLL_IN,
-	POLL_OUT,
-	POLL_MULTI,
-	RECV,
-	RECV_MULTI,
-	RECVMSG,
-	ACCEPT,
-	ACCEPT_MULTI,
-	SEND,
-	SENDMSG,
-	CONNECT
-};
-
-/* An op that counts, notes its name and then does what it is told. */
-struct probe {
-	weft_op op;
-	char name;
-	int fd, results, ends;
-	int64_t result;
-	void (*act)(struct probe *probe);
-	char buf[16];
-	struct iovec iov;
-	struct msghdr msg;
-	struct sockaddr_in addr;
-};
-
-static void
-on_done(weft_op *op, int64_t result, void *arg)
-{
-	struct probe *p = arg;
-	size_t used = strlen(trace);
-
-	CHECK(op == &p->op);
-	CHECK_EQ(op->result, result);
-	CHECK_EQ(op->pending, op->more);
-	p->results++;
-	p->ends += !op->more;
-	p->result = result;
-	if (p->name) {
-		CHECK(used + 1 < sizeof(trace));
-		trace[used] = p->name;
-		trace[used + 1] = '\0';
-	}
-	if (p->act)
-		p->act(p);
-}
-
-static int
-start_msg(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
-{
-	p->iov = (struct iovec){ p->buf, sizeof(p->buf) };
-	p->msg = (struct msghdr){ .msg_iov = &p->iov, .msg_iovlen = 1 };
-	if (kind == RECVMSG)
-		return weft_op_recvmsg(&p->op, fd, &p->msg, 0, deadline_ns);
-	return weft_op_sendmsg(&p->op, fd, &p->msg, 0, deadline_ns);
-}
-
-static int
-try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
-{
-	weft_op *op = &p->op;
-
-	switch (kind) {
-	case POLL_IN:
-		return weft_op_poll(op, fd, WEFT_READABLE, deadline_ns);
-	case POLL_OUT:
-		return weft_op_poll(op, fd, WEFT_WRITABLE, deadline_ns);
-	case POLL_MULTI:
-		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI,
-		                    deadline_ns);
-	case RECV:
-		return weft_op_recv(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
-	case RECV_MULTI:
-		return weft_op_recv_multi(op, fd, deadline_ns);
-	case ACCEPT:
-	case ACCEPT_MULTI:
-		return weft_op_accept(op, fd, kind == ACCEPT ? 0 : WEFT_MULTI,
-		                      deadline_ns);
-	case SEND:
-		return weft_op_send(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
-	case CONNECT:
-		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr,
-		                       sizeof(p->addr), deadline_ns);
-	default:
-		return start_msg(p, kind, fd, deadline_ns);
-	}
-}
-
-static void
-start(weft_loop *loop, struct probe *p, enum kind kind, int fd)
-{
-	OK(weft_op_init(&p->op, loop, on_done, p));
-	p->fd = fd;
-	OK(try_start(p, kind, fd, WEFT_NEVER));
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static void
-turn(weft_loop *loop)
-{
-	(void)weft_loop_run_once(loop, WEFT_NOW);
-}
-
-/* It has had its last result, and that was `result`. */
-#define CHECK_ENDED(p, want)                 \
-	do {                                 \
-		CHECK(!(p)->op.pending);     \
-		CHECK_EQ((p)->ends, 1);      \
-		CHECK_EQ((p)->result, want); \
-	} while (0)
-
-/* --- sockets ------------------------------------------------------------ */
-
-struct pair {
-	int fd, peer;
-};
-
-static struct pair
-make_pair(void)
-{
-	int fds[2];
-
-	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-	return (struct pair){ fds[0], fds[1] };
-}
-
-static void
-close_pair(struct pair pair)
-{
-	OK(close(pair.fd));
-	OK(close(pair.peer));
-}
-
-static void
-put(int fd, const char *text)
-{
-	size_t size = strlen(text);
-
-	CHECK_EQ(send(fd, text, size, MSG_DONTWAIT), size);
-}
-
-/* Send until no more fits. */
-static void
-fill(int fd)
-{
-	static const char zeros[4096];
-
-	while (send(fd, zeros, sizeof(zeros), MSG_DONTWAIT) > 0)
-		;
-}
-
-static int64_t
-drain(int fd)
-{
-	char buf[4096];
-	ssize_t size;
-	int64_t all = 0;
-
-	while ((size = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		all += size;
-	return all;
-}
-
-static int
-make_listener(int backlog, struct sockaddr_in *addr)
-{
-	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(*addr);
-
-	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
-	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	OK(bind(fd, (struct sockaddr *)addr, size));
-	OK(listen(fd, backlog));
-	OK(getsockname(fd, (struct sockaddr *)addr, &size));
-	return fd;
-}
-
-static int
-make_client(const struct sockaddr_in *addr)
-{
-	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	(void)connect(fd, (const struct sockaddr *)addr, sizeof(*addr));
-	return fd;
-}
+#include "unit/probe.h"
 
 /* --- receiving and sending ---------------------------------------------- */
 
@@ -306,20 +102,6 @@ TEST(messages_are_gathered_from_and_scattered_over_several_buffers)
 	OK(weft_loop_free(loop));
 }
 
-static char gathered[64];
-static size_t gathered_size;
-
-static void
-gather(struct probe *p)
-{
-	if (p->result <= 0)
-		return;
-	CHECK(gathered_size + (size_t)p->result <= sizeof(gathered));
-	memcpy(gathered + gathered_size, weft_op_data(&p->op),
-	       (size_t)p->result);
-	gathered_size += (size_t)p->result;
-}
-
 TEST(receiving_again_and_again_gives_all_bytes_in_order_and_then_the_end)
 {
 	weft_loop *loop = make();
@@ -354,7 +136,7 @@ TEST(many_results_come_also_if_the_first_is_there_at_the_start)
 	struct probe p = { 0 }, q = { .act = gather };
 
 	gathered_size = 0;
-	start(loop, &p, POLL_IN, pair.fd);
+	start(loop, &p, POLL_READ, pair.fd);
 	put(pair.peer, "a");
 	OK(weft_loop_run(loop)); /* the loop knows that there is something */
 	start(loop, &q, RECV_MULTI, pair.fd);
@@ -459,10 +241,10 @@ TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
 	struct pair pair = make_pair();
 	struct probe p = { 0 };
 
-	start(loop, &p, POLL_OUT, pair.fd);
+	start(loop, &p, POLL_WRITE, pair.fd);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_WRITABLE);
-	OK(try_start(&p, POLL_IN, pair.fd, WEFT_NEVER));
+	OK(try_start(&p, POLL_READ, pair.fd, WEFT_NEVER));
 	turn(loop);
 	CHECK_EQ(p.results, 1);
 	put(pair.peer, "x");
@@ -474,7 +256,7 @@ TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
 	CHECK_EQ(p.result, WEFT_READABLE | WEFT_WRITABLE);
 	CHECK_EQ(drain(pair.fd), 1);
 	OK(close(pair.peer));
-	OK(try_start(&p, POLL_IN, pair.fd, WEFT_NEVER));
+	OK(try_start(&p, POLL_READ, pair.fd, WEFT_NEVER));
 	OK(weft_loop_run(loop));
 	CHECK(p.result & WEFT_HUP);
 	OK(close(pair.fd));
@@ -519,7 +301,7 @@ TEST(one_may_wait_to_read_and_one_to_write_and_another_is_refused)
 	start(loop, &r, RECV, pair.fd);
 	start(loop, &w, SEND, pair.fd);
 	OK(weft_op_init(&x.op, loop, on_done, &x));
-	for (int kind = POLL_IN; kind < CONNECT; kind++)
+	for (int kind = POLL_READ; kind < CONNECT; kind++)
 		CHECK_EQ(try_start(&x, kind, pair.fd, WEFT_NOW), WEFT_EBUSY);
 	OK(weft_op_init(&c.op, loop, on_done, &c));
 	OK(weft_op_close(&c.op, pair.fd)); /* is nobody's second */
@@ -538,7 +320,7 @@ TEST(a_close_ends_who_waits_there_and_then_itself)
 
 	fill(pair.fd);
 	start(loop, &r, RECV_MULTI, pair.fd);
-	start(loop, &w, POLL_OUT, pair.fd);
+	start(loop, &w, POLL_WRITE, pair.fd);
 	turn(loop);
 	OK(weft_op_init(&c.op, loop, on_done, &c));
 	OK(weft_op_close(&c.op, pair.fd));
@@ -558,7 +340,7 @@ TEST(a_close_ends_who_waits_there_and_then_itself)
 TEST(what_waits_for_a_bad_descriptor_starts_well_and_ends_so)
 {
 	weft_loop *loop = make();
-	int kinds[] = { POLL_IN, RECV, RECV_MULTI, ACCEPT, SEND };
+	int kinds[] = { POLL_READ, RECV, RECV_MULTI, ACCEPT, SEND };
 	int fd = fcntl(0, F_DUPFD, 200);
 
 	OK(close(fd));

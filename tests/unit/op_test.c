@@ -4,89 +4,8 @@
  * result too many fails a test, and one too few makes it hang or miss a count.  What
  * ops do with descriptors is in op_fd_test.c.
  */
-#include <pthread.h>
 #include <sched.h>
-#include "base/atomic.h"
-#include "test.h"
-
-#define HOUR     (3600 * WEFT_S)
-#define OK(call) CHECK_EQ(call, 0)
-
-static char trace[64];
-
-static void
-note(char name)
-{
-	size_t used = strlen(trace);
-
-	if (!name)
-		return;
-	CHECK(used + 1 < sizeof(trace));
-	trace[used] = name;
-	trace[used + 1] = '\0';
-}
-
-/* An op that counts, notes its name and then does what it is told. */
-struct probe {
-	weft_op op;
-	char name;
-	int results, ends, asked, why;
-	int64_t result;
-	uint64_t not_before_ns;
-	void (*act)(struct probe *probe);
-	struct probe *other;
-	bool lazy; /* leaves it to others to finish, when asked to */
-};
-
-static void
-on_done(weft_op *op, int64_t result, void *arg)
-{
-	struct probe *p = arg;
-
-	CHECK(op == &p->op);
-	CHECK(weft_loop_current() == op->loop);
-	CHECK_EQ(op->result, result);
-	CHECK_EQ(op->pending, op->more);
-	CHECK(weft_now() >= p->not_before_ns);
-	p->results++;
-	p->ends += !op->more;
-	p->result = result;
-	note(p->name);
-	if (p->act)
-		p->act(p);
-}
-
-/* For own kinds: who is asked notes that in capitals, and does as asked. */
-static void
-on_cancel(weft_op *op, int why, void *arg)
-{
-	struct probe *p = arg;
-
-	CHECK(op == &p->op);
-	CHECK(op->pending);
-	p->asked++;
-	p->why = why;
-	note(p->name ? (char)(p->name - 'a' + 'A') : 0);
-	if (!p->lazy)
-		OK(weft_op_finish(op, why));
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static void
-init(weft_loop *loop, struct probe *p)
-{
-	OK(weft_op_init(&p->op, loop, on_done, p));
-	CHECK(!p->op.pending);
-}
+#include "unit/probe.h"
 
 static void
 start_sleep(weft_loop *loop, struct probe *p, uint64_t deadline_ns)
@@ -103,20 +22,6 @@ begin(weft_loop *loop, struct probe *p, uint64_t deadline_ns)
 	OK(weft_op_begin(&p->op, on_cancel, p, deadline_ns));
 	CHECK(p->op.pending);
 }
-
-static void
-turn(weft_loop *loop)
-{
-	(void)weft_loop_run_once(loop, WEFT_NOW);
-}
-
-/* It has had its one result, and that was `result`. */
-#define CHECK_ENDED(p, want)                 \
-	do {                                 \
-		CHECK(!(p)->op.pending);     \
-		CHECK_EQ((p)->ends, 1);      \
-		CHECK_EQ((p)->result, want); \
-	} while (0)
 
 /* --- sleeping ----------------------------------------------------------- */
 

@@ -3,61 +3,15 @@
  * Work that was accepted runs exactly once, and work that was refused never does: so
  * most tests here count both, and compare.
  */
-#include <pthread.h>
 #include <sched.h>
-#include "base/atomic.h"
-#include "test.h"
-
-#define HOUR     (3600 * WEFT_S)
-#define OK(call) CHECK_EQ(call, 0)
-#define MARK(c)  ((void *)(intptr_t)(c))
-
-static char trace[64];
-
-/* Add the character that `arg` is. */
-static void
-note(void *arg)
-{
-	size_t used = strlen(trace);
-
-	CHECK(used + 1 < sizeof(trace));
-	trace[used] = (char)(intptr_t)arg;
-	trace[used + 1] = '\0';
-}
-
-static void
-note_timer(weft_timer *timer, void *arg)
-{
-	(void)timer;
-	note(arg);
-}
+#include "unit/probe.h"
 
 static weft_loop *
-make(uint32_t budget, uint32_t inbox_max)
+make_sized(uint32_t budget, uint32_t inbox_max)
 {
 	weft_loop_opts opts = { .budget = budget, .inbox_max = inbox_max };
-	weft_loop *loop = weft_loop_new(&opts);
 
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static void
-end(weft_loop *loop)
-{
-	weft_loop_stop(loop);
-	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-	OK(weft_loop_free(loop));
-}
-
-static pthread_t
-thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t made;
-
-	OK(pthread_create(&made, NULL, fn, arg));
-	return made;
+	return make_with(&opts);
 }
 
 static void
@@ -70,7 +24,7 @@ count(void *arg)
 
 TEST(posts_run_in_their_order_nodes_among_them_and_first_ones_ahead)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_node b = { .fn = note, .arg = MARK('b') };
 	weft_node d = { .fn = note, .arg = MARK('d') };
 
@@ -97,7 +51,7 @@ look_at_firsts(void *arg)
 
 TEST(however_many_posts_are_made_first_they_run_ahead_of_all_others)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 
 	OK(weft_loop_post(loop, look_at_firsts, NULL));
 	for (int i = 0; i < 5000; i++)
@@ -117,7 +71,7 @@ post_first_and_last(void *arg)
 
 TEST(a_callback_may_post_to_its_loop_in_front_and_behind)
 {
-	weft_loop *loop = make(2, 0);
+	weft_loop *loop = make_sized(2, 0);
 
 	OK(weft_loop_post(loop, post_first_and_last, loop));
 	for (const char *c = "bcde"; *c; c++)
@@ -134,7 +88,7 @@ TEST(one_turn_runs_as_many_posts_as_its_budget)
 	uint64_t ran = 0;
 
 	for (uint64_t budget = 8; budget <= 1024; budget += 1016) {
-		weft_loop *loop = make(budget == 1024 ? 0 : 8, 0);
+		weft_loop *loop = make_sized(budget == 1024 ? 0 : 8, 0);
 
 		for (uint64_t i = 0; i < 2 * budget + 4; i++)
 			OK(weft_loop_post(loop, count, &ran));
@@ -160,7 +114,7 @@ post_again(void *arg)
 
 TEST(a_post_that_posts_itself_again_holds_up_neither_timers_nor_immediates)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	chain = 100000;
@@ -195,7 +149,7 @@ post_node_again(void *arg)
 
 TEST(a_node_may_be_posted_again_or_freed_by_its_own_call)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	struct again *again = calloc(1, sizeof(*again));
 
 	*again = (struct again){ { .fn = post_node_again, .arg = again },
@@ -217,7 +171,7 @@ note_and_flush(void *arg)
 
 TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
@@ -242,7 +196,7 @@ TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
 
 TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
 {
-	weft_loop *loop = make(4, 100);
+	weft_loop *loop = make_sized(4, 100);
 	weft_node node = { .fn = note, .arg = MARK('n') };
 	uint64_t ran = 0;
 
@@ -263,7 +217,7 @@ TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
 TEST(the_inbox_is_full_exactly_when_so_many_posts_wait)
 {
 	uint64_t seed = test_seed(), ran = 0, accepted = 0;
-	weft_loop *loop = make(3, 70);
+	weft_loop *loop = make_sized(3, 70);
 
 	for (int i = 0; i < 20000; i++) {
 		unsigned what = (unsigned)test_random(&seed) % 8;
@@ -296,7 +250,7 @@ post_100(void *arg)
 
 TEST(the_room_that_a_thread_which_has_ended_has_left_is_anothers)
 {
-	weft_loop *loop = make(0, 100);
+	weft_loop *loop = make_sized(0, 100);
 	void *accepted;
 
 	OK(pthread_join(thread(post_100, loop), &accepted));
@@ -314,7 +268,7 @@ static void
 stop_and_try(void *arg)
 {
 	static weft_node node = { .fn = note, .arg = MARK('x') };
-	weft_loop *loop = arg, *other = make(0, 0);
+	weft_loop *loop = arg, *other = make();
 
 	note(MARK('s'));
 	weft_loop_stop(loop);
@@ -331,7 +285,7 @@ stop_and_try(void *arg)
 
 TEST(a_stopping_loop_refuses_posts_and_runs_what_it_has_accepted)
 {
-	weft_loop *loop = make(2, 0);
+	weft_loop *loop = make_sized(2, 0);
 
 	OK(weft_loop_post(loop, stop_and_try, loop));
 	for (const char *c = "abcd"; *c; c++)
@@ -378,7 +332,7 @@ post_until_refused(void *arg)
 static void
 stop_among_posts(struct race *race, bool started, uint64_t pause)
 {
-	race->loop = make(0, 0);
+	race->loop = make();
 	race->ran = 0;
 	weft__store(&race->accepted, 0, WEFT__RELAXED);
 	if (started)
@@ -450,7 +404,7 @@ TEST(two_loops_that_sleep_between_posts_wake_each_other_every_time)
 
 TEST(threads_that_post_and_end_leave_their_posts_and_their_room_behind)
 {
-	weft_loop *loop = make(0, 100);
+	weft_loop *loop = make_sized(0, 100);
 	void *accepted;
 
 	for (int i = 0; i < 20; i++) {
@@ -490,13 +444,13 @@ TEST(one_thread_feeds_many_loops_and_outlives_them)
 
 	OK(pthread_barrier_init(&feed.barrier, NULL, 2));
 	for (int i = 0; i < 50; i++) {
-		feed.loops[i] = make(0, 0);
+		feed.loops[i] = make();
 		OK(weft_loop_start(feed.loops[i]));
 	}
 	feeder = thread(feed_all, &feed);
 	(void)pthread_barrier_wait(&feed.barrier);
 	for (int i = 0; i < 50; i++)
-		end(feed.loops[i]);
+		stop_and_free(feed.loops[i]);
 	(void)pthread_barrier_wait(&feed.barrier);
 	OK(pthread_join(feeder, &refused));
 	CHECK(refused == NULL);
@@ -518,7 +472,7 @@ wake_sleeper(void *arg)
 
 TEST(a_wake_ends_the_present_or_else_the_next_wait)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 	pthread_t waker;
 
@@ -537,7 +491,7 @@ TEST(a_wake_ends_the_present_or_else_the_next_wait)
 
 TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_node empty = WEFT_INIT, node = { .fn = note };
 
 	CHECK_MISUSE(weft_loop_post(loop, NULL, NULL), WEFT_EINVAL);
@@ -552,5 +506,5 @@ TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
 	CHECK_MISUSE(weft_loop_post_last(NULL, &node), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
 	CHECK_MISUSE(weft_loop_post_last(loop, &node), WEFT_EXDEV);
-	end(loop);
+	stop_and_free(loop);
 }

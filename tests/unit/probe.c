@@ -231,9 +231,9 @@ try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
 		return weft_op_sleep(op, deadline_ns);
 	case OWN:
 		return weft_op_begin(op, on_cancel, p, deadline_ns);
-	case POLL_IN:
+	case POLL_READ:
 		return weft_op_poll(op, fd, WEFT_READABLE, deadline_ns);
-	case POLL_OUT:
+	case POLL_WRITE:
 		return weft_op_poll(op, fd, WEFT_WRITABLE, deadline_ns);
 	case POLL_MULTI:
 		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI,
@@ -271,6 +271,20 @@ start(weft_loop *loop, struct probe *p, enum kind kind, int fd)
 	init(loop, p);
 	p->fd = fd;
 	OK(try_start(p, kind, fd, WEFT_NEVER));
+}
+
+char gathered[64];
+size_t gathered_size;
+
+void
+gather(struct probe *p)
+{
+	if (p->result <= 0)
+		return;
+	CHECK(gathered_size + (size_t)p->result <= sizeof(gathered));
+	memcpy(gathered + gathered_size, weft_op_data(&p->op),
+	       (size_t)p->result);
+	gathered_size += (size_t)p->result;
 }
 
 /* --- watches ------------------------------------------------------------ */

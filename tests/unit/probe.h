@@ -67,8 +67,8 @@ int make_client(const struct sockaddr_in *addr);
 enum kind {
 	SLEEP,
 	OWN,
-	POLL_IN,
-	POLL_OUT,
+	POLL_READ,
+	POLL_WRITE,
 	POLL_MULTI,
 	RECV,
 	RECV_MULTI,
@@ -107,6 +107,11 @@ void on_cancel(weft_op *op, int why, void *arg);
 void init(weft_loop *loop, struct probe *p);
 void start(weft_loop *loop, struct probe *p, enum kind kind, int fd);
 int  try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns);
+
+/* As `act` of RECV_MULTI: put its bytes behind those that came before. */
+extern char   gathered[64];
+extern size_t gathered_size;
+void gather(struct probe *p);
 
 /* It has had its last result, and that was `want`. */
 #define CHECK_ENDED(p, want)                 \

@@ -3,63 +3,8 @@
  * The races here are decided by chance, but not judged by it: whatever the order,
  * each number either runs or is cleared, and the clear tells which.
  */
-#include <pthread.h>
 #include <sched.h>
-#include "base/atomic.h"
-#include "test.h"
-
-#define HOUR     (3600 * WEFT_S)
-#define OK(call) CHECK_EQ(call, 0)
-#define MARK(c)  ((void *)(intptr_t)(c))
-
-static char trace[64];
-
-/* Add the character that `arg` is. */
-static void
-note(void *arg)
-{
-	size_t used = strlen(trace);
-
-	CHECK(used + 1 < sizeof(trace));
-	trace[used] = (char)(intptr_t)arg;
-	trace[used + 1] = '\0';
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static weft_loop *
-make_started(void)
-{
-	weft_loop *loop = make();
-
-	OK(weft_loop_start(loop));
-	return loop;
-}
-
-static void
-end(weft_loop *loop)
-{
-	weft_loop_stop(loop);
-	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-	OK(weft_loop_free(loop));
-}
-
-static pthread_t
-thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t made;
-
-	OK(pthread_create(&made, NULL, fn, arg));
-	return made;
-}
+#include "unit/probe.h"
 
 /* --- running ------------------------------------------------------------ */
 
@@ -268,7 +213,7 @@ TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
 		CHECK(rc != 0 || out == &ran[i]);
 		cleared[i] = rc == 0;
 	}
-	end(loop);
+	stop_and_free(loop);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_EQ(ran[i] + cleared[i], 1);
 }
@@ -300,7 +245,7 @@ TEST(an_interval_cleared_by_another_thread_does_not_begin_again)
 		OK(weft_schedule_clear(loop, id, NULL));
 		weft__store(&tickers[i].cleared, 1, WEFT__RELEASE);
 	}
-	end(loop);
+	stop_and_free(loop);
 	for (int i = 0; i < COUNT; i++) /* one may have been under way */
 		CHECK(tickers[i].after <= 1);
 }
@@ -369,7 +314,7 @@ TEST(of_two_threads_that_clear_a_number_one_has_cleared_it)
 	own = clear_many(loop);
 	OK(pthread_join(clearer, &other));
 	CHECK_EQ((intptr_t)own + (intptr_t)other, SETS);
-	end(loop);
+	stop_and_free(loop);
 }
 
 /* --- background --------------------------------------------------------- */
@@ -595,5 +540,5 @@ TEST(a_number_or_microtask_without_function_or_loop_is_misuse)
 	OK(weft_loop_start(loop));
 	CHECK_MISUSE(weft_schedule_microtask(loop, note, NULL), WEFT_EXDEV);
 	CHECK_MISUSE(weft_schedule_tick(loop, note, NULL), WEFT_EXDEV);
-	end(loop);
+	stop_and_free(loop);
 }

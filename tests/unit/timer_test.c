@@ -3,58 +3,24 @@
  * Which of two deadlines comes first is chosen by the tests; how long anything takes
  * is not, so the only thing said about real time is that nothing fires early.
  */
-#include <pthread.h>
-#include "test.h"
-
-#define HOUR     (3600 * WEFT_S)
-#define OK(call) CHECK_EQ(call, 0)
-#define MARK(c)  ((void *)(intptr_t)(c))
-
-static char trace[64];
-
-/* Add the character that `arg` is. */
-static void
-note(void *arg)
-{
-	size_t used = strlen(trace);
-
-	CHECK(used + 1 < sizeof(trace));
-	trace[used] = (char)(intptr_t)arg;
-	trace[used + 1] = '\0';
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	trace[0] = '\0';
-	return loop;
-}
-
-static void
-turn(weft_loop *loop)
-{
-	(void)weft_loop_run_once(loop, WEFT_NOW);
-}
+#include "unit/probe.h"
 
 /* A timer that notes its name and then does what it is told. */
-struct probe {
+struct alarm {
 	weft_timer timer;
 	weft_loop *loop;
 	char name;
 	bool early; /* it fired before its deadline, or off its grid */
 	int fired;
-	void (*act)(struct probe *probe);
-	struct probe *other;
+	void (*act)(struct alarm *alarm);
+	struct alarm *other;
 	uint64_t due_ns, last_ns;
 };
 
 static void
 on_fire(weft_timer *timer, void *arg)
 {
-	struct probe *p = arg;
+	struct alarm *p = arg;
 
 	p->early |= timer != &p->timer || weft_now() < p->due_ns
 	            || weft_loop_now(p->loop) < p->due_ns;
@@ -66,7 +32,7 @@ on_fire(weft_timer *timer, void *arg)
 }
 
 static void
-start(weft_loop *loop, struct probe *p, uint64_t due_ns, uint64_t every_ns)
+arm(weft_loop *loop, struct alarm *p, uint64_t due_ns, uint64_t every_ns)
 {
 	p->loop = loop;
 	p->due_ns = due_ns;
@@ -78,9 +44,9 @@ start(weft_loop *loop, struct probe *p, uint64_t due_ns, uint64_t every_ns)
 TEST(a_timer_fires_once_and_not_before_its_deadline)
 {
 	weft_loop *loop = make();
-	struct probe p = { .name = 'a' };
+	struct alarm p = { .name = 'a' };
 
-	start(loop, &p, weft_in(WEFT_MS), 0);
+	arm(loop, &p, weft_in(WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a");
 	CHECK(!p.early);
@@ -93,18 +59,18 @@ TEST(a_timer_fires_once_and_not_before_its_deadline)
 TEST(timers_fire_in_order_of_deadline_then_of_start)
 {
 	weft_loop *loop = make();
-	struct probe p[6] = {
+	struct alarm p[6] = {
 		{ .name = 'a' }, { .name = 'b' }, { .name = 'c' },
 		{ .name = 'd' }, { .name = 'e' }, { .name = 'f' }
 	};
 	uint64_t now = weft_now();
 
-	start(loop, &p[4], now + 2 * WEFT_MS, 0);
-	start(loop, &p[1], now - 20, 0);
-	start(loop, &p[3], now + WEFT_MS, 0);
-	start(loop, &p[2], now - 20, 0);
-	start(loop, &p[0], WEFT_NOW, 0);
-	start(loop, &p[5], now + 2 * WEFT_MS, 0);
+	arm(loop, &p[4], now + 2 * WEFT_MS, 0);
+	arm(loop, &p[1], now - 20, 0);
+	arm(loop, &p[3], now + WEFT_MS, 0);
+	arm(loop, &p[2], now - 20, 0);
+	arm(loop, &p[0], WEFT_NOW, 0);
+	arm(loop, &p[5], now + 2 * WEFT_MS, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "abcdef");
 	OK(weft_loop_free(loop));
@@ -147,9 +113,9 @@ TEST(however_many_timers_are_due_all_fire_in_order_and_none_early)
 TEST(a_time_gone_by_means_the_next_turn)
 {
 	weft_loop *loop = make();
-	struct probe p = { .name = 'a' };
+	struct alarm p = { .name = 'a' };
 
-	start(loop, &p, 1, 0);
+	arm(loop, &p, 1, 0);
 	CHECK_STR(trace, "");
 	turn(loop);
 	CHECK_STR(trace, "a");
@@ -157,19 +123,19 @@ TEST(a_time_gone_by_means_the_next_turn)
 }
 
 static void
-start_other(struct probe *p)
+start_other(struct alarm *p)
 {
-	start(p->loop, p->other, WEFT_NOW, 0);
+	arm(p->loop, p->other, WEFT_NOW, 0);
 }
 
 TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
 {
 	weft_loop *loop = make();
-	struct probe b = { .name = 'b', .act = start_other };
-	struct probe a = { .name = 'a', .act = start_other, .other = &b };
+	struct alarm b = { .name = 'b', .act = start_other };
+	struct alarm a = { .name = 'a', .act = start_other, .other = &b };
 
 	b.other = &b; /* for ever */
-	start(loop, &a, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOW, 0);
 	turn(loop);
 	CHECK_STR(trace, "a");
 	turn(loop);
@@ -180,7 +146,7 @@ TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
 }
 
 static void
-queue_both(struct probe *p)
+queue_both(struct alarm *p)
 {
 	OK(weft_schedule_microtask(p->loop, note, MARK('m')));
 	OK(weft_schedule_tick(p->loop, note, MARK('t')));
@@ -189,11 +155,11 @@ queue_both(struct probe *p)
 TEST(a_microtask_checkpoint_follows_every_timer)
 {
 	weft_loop *loop = make();
-	struct probe a = { .name = 'a', .act = queue_both };
-	struct probe b = { .name = 'b', .act = queue_both };
+	struct alarm a = { .name = 'a', .act = queue_both };
+	struct alarm b = { .name = 'b', .act = queue_both };
 
-	start(loop, &a, WEFT_NOW, 0);
-	start(loop, &b, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOW, 0);
+	arm(loop, &b, WEFT_NOW, 0);
 	turn(loop);
 	CHECK_STR(trace, "atmbtm");
 	OK(weft_loop_free(loop));
@@ -254,7 +220,7 @@ TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
 /* The timer's own due_ns is the next deadline already; take as long as `last_ns`
  * says, so that some are missed. */
 static void
-follow_grid(struct probe *p)
+follow_grid(struct alarm *p)
 {
 	uint64_t until = weft_now() + p->last_ns, before = p->due_ns;
 
@@ -275,9 +241,9 @@ TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
 
 	for (int i = 0; i < 4; i++) {
 		weft_loop *loop = make();
-		struct probe p = { .act = follow_grid, .last_ns = work[i] };
+		struct alarm p = { .act = follow_grid, .last_ns = work[i] };
 
-		start(loop, &p, weft_in(50 * WEFT_US), 100 * WEFT_US);
+		arm(loop, &p, weft_in(50 * WEFT_US), 100 * WEFT_US);
 		OK(weft_loop_run(loop));
 		CHECK_EQ(p.fired, 20);
 		CHECK(!p.early);
@@ -286,18 +252,18 @@ TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
 }
 
 static void
-become_one_shot(struct probe *p)
+become_one_shot(struct alarm *p)
 {
 	if (p->fired == 3)
-		start(p->loop, p, weft_in(WEFT_US), 0);
+		arm(p->loop, p, weft_in(WEFT_US), 0);
 }
 
 TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
 {
 	weft_loop *loop = make();
-	struct probe p = { .act = become_one_shot };
+	struct alarm p = { .act = become_one_shot };
 
-	start(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOW, WEFT_US);
 	p.due_ns = 0;
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.fired, 4);
@@ -310,12 +276,12 @@ TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
 TEST(starting_an_armed_timer_moves_it)
 {
 	weft_loop *loop = make();
-	struct probe a = { .name = 'a' }, b = { .name = 'b' };
+	struct alarm a = { .name = 'a' }, b = { .name = 'b' };
 
-	start(loop, &a, weft_in(HOUR), WEFT_US);
-	start(loop, &b, weft_in(WEFT_MS), 0);
-	start(loop, &a, WEFT_NOW, 0); /* sooner, and once */
-	start(loop, &b, weft_in(2 * WEFT_MS), 0);
+	arm(loop, &a, weft_in(HOUR), WEFT_US);
+	arm(loop, &b, weft_in(WEFT_MS), 0);
+	arm(loop, &a, WEFT_NOW, 0); /* sooner, and once */
+	arm(loop, &b, weft_in(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
 	CHECK(!b.early);
@@ -325,10 +291,10 @@ TEST(starting_an_armed_timer_moves_it)
 TEST(a_stopped_timer_does_not_fire_and_does_not_keep_the_loop)
 {
 	weft_loop *loop = make();
-	struct probe p = { .name = 'a' };
+	struct alarm p = { .name = 'a' };
 
 	CHECK_EQ(weft_timer_stop(&p.timer), 0); /* never started */
-	start(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOW, WEFT_US);
 	CHECK_EQ(weft_timer_stop(&p.timer), 1);
 	CHECK_EQ(weft_timer_stop(&p.timer), 0);
 	memset(&p.timer, 0xee, sizeof(p.timer));
@@ -338,30 +304,30 @@ TEST(a_stopped_timer_does_not_fire_and_does_not_keep_the_loop)
 }
 
 static void
-stop_other(struct probe *p)
+stop_other(struct alarm *p)
 {
 	note(MARK(weft_timer_stop(&p->other->timer) ? '+' : '-'));
 }
 
 static void
-move_other(struct probe *p)
+move_other(struct alarm *p)
 {
-	start(p->loop, p->other, weft_in(WEFT_MS), 0);
+	arm(p->loop, p->other, weft_in(WEFT_MS), 0);
 }
 
 TEST(a_timer_may_stop_or_move_another_that_is_due_with_it)
 {
 	weft_loop *loop = make();
-	struct probe b = { .name = 'b' }, d = { .name = 'd' };
-	struct probe a = { .name = 'a', .act = stop_other, .other = &b };
-	struct probe c = { .name = 'c', .act = move_other, .other = &d };
-	struct probe e = { .name = 'e', .act = stop_other, .other = &e };
+	struct alarm b = { .name = 'b' }, d = { .name = 'd' };
+	struct alarm a = { .name = 'a', .act = stop_other, .other = &b };
+	struct alarm c = { .name = 'c', .act = move_other, .other = &d };
+	struct alarm e = { .name = 'e', .act = stop_other, .other = &e };
 
-	start(loop, &a, 10, 0);
-	start(loop, &b, 10, 0);
-	start(loop, &c, 10, 0);
-	start(loop, &d, 10, 0);
-	start(loop, &e, 10, 0);
+	arm(loop, &a, 10, 0);
+	arm(loop, &b, 10, 0);
+	arm(loop, &c, 10, 0);
+	arm(loop, &d, 10, 0);
+	arm(loop, &e, 10, 0);
 	turn(loop);
 	CHECK_STR(trace, "a+ce-");
 	OK(weft_loop_run(loop));
@@ -400,22 +366,22 @@ TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
 TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
 {
 	weft_loop *loop = make();
-	struct probe back = { .name = 'b' }, late = { .name = 'l' };
+	struct alarm back = { .name = 'b' }, late = { .name = 'l' };
 
 	weft_timer_set_background(&back.timer, true);
-	start(loop, &back, weft_in(HOUR), 0);
+	arm(loop, &back, weft_in(HOUR), 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&back.timer), 1);
-	start(loop, &back, weft_in(WEFT_MS), 0); /* still background */
+	arm(loop, &back, weft_in(WEFT_MS), 0); /* still background */
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
-	start(loop, &late, weft_in(2 * WEFT_MS), 0);
+	arm(loop, &late, weft_in(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "bl");
 	OK(weft_loop_free(loop));
 }
 
 static void
-to_background(struct probe *p)
+to_background(struct alarm *p)
 {
 	if (p->fired == 3)
 		weft_timer_set_background(&p->timer, true);
@@ -424,9 +390,9 @@ to_background(struct probe *p)
 TEST(a_timer_may_become_background_and_come_back_at_any_time)
 {
 	weft_loop *loop = make();
-	struct probe p = { .act = to_background };
+	struct alarm p = { .act = to_background };
 
-	start(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOW, WEFT_US);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.fired, 3);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
@@ -445,7 +411,7 @@ TEST(a_timer_may_become_background_and_come_back_at_any_time)
 /* --- as the loop stops -------------------------------------------------- */
 
 static void
-stop_loop(struct probe *p)
+stop_loop(struct alarm *p)
 {
 	weft_loop_stop(p->loop);
 	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOW, 0, on_fire, p),
@@ -456,12 +422,12 @@ stop_loop(struct probe *p)
 TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 {
 	weft_loop *loop = make();
-	struct probe late = { .name = 'l' }, late_too = { .name = 'm' };
-	struct probe a = { .name = 'a', .act = stop_loop };
+	struct alarm late = { .name = 'l' }, late_too = { .name = 'm' };
+	struct alarm a = { .name = 'a', .act = stop_loop };
 
-	start(loop, &late, weft_in(HOUR), 0);
-	start(loop, &late_too, weft_in(HOUR), HOUR);
-	start(loop, &a, WEFT_NOW, 0);
+	arm(loop, &late, weft_in(HOUR), 0);
+	arm(loop, &late_too, weft_in(HOUR), HOUR);
+	arm(loop, &a, WEFT_NOW, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -475,11 +441,11 @@ TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 TEST(a_timer_that_is_due_when_another_stops_the_loop_does_not_fire)
 {
 	weft_loop *loop = make();
-	struct probe a = { .name = 'a', .act = stop_loop };
-	struct probe b = { .name = 'b' };
+	struct alarm a = { .name = 'a', .act = stop_loop };
+	struct alarm b = { .name = 'b' };
 
-	start(loop, &a, WEFT_NOW, 0);
-	start(loop, &b, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOW, 0);
+	arm(loop, &b, WEFT_NOW, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
 	OK(weft_loop_free(loop));
@@ -519,7 +485,7 @@ TEST(the_clock_of_a_turn_stands_still_and_is_never_ahead)
 TEST(a_timer_without_function_deadline_or_loop_is_misuse)
 {
 	weft_loop *loop = make(), *other = make();
-	struct probe p = { .name = 'a' };
+	struct alarm p = { .name = 'a' };
 	weft_timer *t = &p.timer;
 
 	CHECK_MISUSE(weft_timer_start(loop, NULL, 1, 0, on_fire, &p),
@@ -528,7 +494,7 @@ TEST(a_timer_without_function_deadline_or_loop_is_misuse)
 	CHECK_MISUSE(weft_timer_start(loop, t, WEFT_NEVER, 0, on_fire, &p),
 	             WEFT_EINVAL);
 	CHECK_MISUSE(weft_timer_start(NULL, t, 1, 0, on_fire, &p), WEFT_EINVAL);
-	start(loop, &p, WEFT_NOW, 0);
+	arm(loop, &p, WEFT_NOW, 0);
 	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p),
 	             WEFT_EINVAL);
 	OK(weft_loop_run(loop)); /* it stayed as it was */

@@ -89,7 +89,7 @@ an_error_whose_watch_has_stopped(struct scene *s)
 static void
 a_hangup_that_has_ended_a_poll_op(struct scene *s)
 {
-	start(s->loop, &s->p, POLL_IN, broken_pipe(s, 1));
+	start(s->loop, &s->p, POLL_READ, broken_pipe(s, 1));
 	turns(s->loop, 3);
 	CHECK_ENDED(&s->p, WEFT_HUP);
 }

@@ -4,101 +4,8 @@
  * turns stand for "never", and where something must happen soon, for "soon".
  */
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#include "test.h"
-
-#define OK(call) CHECK_EQ(call, 0)
-#define BOTH     (WEFT_READABLE | WEFT_WRITABLE)
-
-/* A watch that counts, and then does what it is told. */
-struct probe {
-	weft_watch watch;
-	int calls, ends;
-	int what; /* the last readiness */
-	void (*act)(struct probe *probe);
-	struct probe *other;
-	int fd;
-};
-
-static void
-on_ready(weft_watch *watch, int what, void *arg)
-{
-	struct probe *p = arg;
-
-	CHECK(watch == &p->watch);
-	CHECK(weft_loop_current() == watch->loop);
-	CHECK_EQ(watch->id, p->fd);
-	if (what < 0) {
-		CHECK_EQ(what, WEFT_ESHUTDOWN);
-		CHECK_EQ(weft_watch_stop(watch), 0);
-		p->ends++;
-	} else {
-		CHECK(what > 0);
-		CHECK_EQ(p->ends, 0);
-		p->calls++;
-		p->what = what;
-	}
-	if (p->act)
-		p->act(p);
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-
-	CHECK(loop != NULL);
-	return loop;
-}
-
-static void
-watch(weft_loop *loop, struct probe *p, int fd, uint32_t events)
-{
-	p->fd = fd;
-	OK(weft_watch_start(loop, &p->watch, fd, events, on_ready, p));
-}
-
-static void
-turns(weft_loop *loop, int count)
-{
-	while (count-- > 0)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
-}
-
-struct pair {
-	int fd, peer;
-};
-
-static struct pair
-make_pair(void)
-{
-	int fds[2];
-
-	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-	return (struct pair){ fds[0], fds[1] };
-}
-
-static void
-close_pair(struct pair pair)
-{
-	OK(close(pair.fd));
-	OK(close(pair.peer));
-}
-
-static void
-put(int fd)
-{
-	CHECK_EQ(send(fd, "x", 1, MSG_DONTWAIT), 1);
-}
-
-static void
-take(int fd)
-{
-	char byte;
-
-	CHECK_EQ(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
-}
+#include "unit/probe.h"
 
 /* --- readiness ---------------------------------------------------------- */
 
@@ -106,12 +13,12 @@ TEST(a_watch_is_called_again_and_again_while_it_is_ready)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	turns(loop, 2);
 	CHECK_EQ(p.calls, 0);
-	put(pair.peer);
+	put(pair.peer, "x");
 	for (int i = 0; i < 4; i++) {
 		int before = p.calls;
 
@@ -125,7 +32,7 @@ TEST(a_watch_is_called_again_and_again_while_it_is_ready)
 	CHECK_EQ(p.calls, 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	CHECK_EQ(weft_watch_stop(&p.watch), 0);
-	put(pair.peer);
+	put(pair.peer, "x");
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.calls, 0);
 	close_pair(pair);
@@ -136,12 +43,12 @@ TEST(an_edge_is_told_at_every_change)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 
 	watch(loop, &p, pair.fd, WEFT_READABLE | WEFT_EDGE);
 	for (int i = 0; i < 5; i++) {
 		p.calls = 0;
-		put(pair.peer);
+		put(pair.peer, "x");
 		while (p.calls == 0)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
 		CHECK_EQ(p.what, WEFT_READABLE);
@@ -157,12 +64,12 @@ TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 
 	watch(loop, &p, pair.fd, BOTH);
 	turns(loop, 1);
 	CHECK_EQ(p.what, WEFT_WRITABLE);
-	put(pair.peer);
+	put(pair.peer, "x");
 	turns(loop, 1);
 	CHECK_EQ(p.what, BOTH);
 	watch(loop, &p, pair.fd, WEFT_READABLE); /* fewer */
@@ -189,7 +96,7 @@ count_elsewhere(weft_watch *changed, int what, void *arg)
 TEST(a_regular_file_is_always_ready)
 {
 	weft_loop *loop = make();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 	int fd = open("/proc/self/exe", O_RDONLY), elsewhere = 0;
 
 	CHECK(fd >= 0);
@@ -217,11 +124,11 @@ TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	turns(loop, 1);
-	put(pair.peer);
+	put(pair.peer, "x");
 	watch(loop, &p, pair.fd, 0);
 	turns(loop, 3);
 	OK(weft_loop_run(loop)); /* nothing is alive for it */
@@ -247,7 +154,7 @@ TEST(a_muted_watch_is_told_nothing_until_it_is_unmuted)
 /* --- one batch ---------------------------------------------------------- */
 
 static void
-stop_self(struct probe *p)
+stop_self(struct watcher *p)
 {
 	CHECK_EQ(weft_watch_stop(&p->watch), 1);
 	free(p);
@@ -257,20 +164,20 @@ TEST(a_watch_may_be_stopped_and_freed_by_its_own_callback)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe *p = calloc(1, sizeof(*p));
+	struct watcher *p = calloc(1, sizeof(*p));
 
 	p->act = stop_self;
-	put(pair.peer);
+	put(pair.peer, "x");
 	watch(loop, p, pair.fd, BOTH);
 	OK(weft_loop_run(loop));
 	close_pair(pair);
 	OK(weft_loop_free(loop));
 }
 
-static struct probe *freed;
+static struct watcher *freed;
 
 static void
-free_other(struct probe *p)
+free_other(struct watcher *p)
 {
 	CHECK_EQ(weft_watch_stop(&p->other->watch), 1);
 	freed = p->other;
@@ -284,13 +191,13 @@ TEST(of_two_that_are_ready_the_first_may_stop_and_free_the_other)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
-	struct probe *p = calloc(1, sizeof(*p)), *q = calloc(1, sizeof(*q));
+	struct watcher *p = calloc(1, sizeof(*p)), *q = calloc(1, sizeof(*q));
 
 	p->act = q->act = free_other;
 	p->other = q;
 	q->other = p;
-	put(a.peer);
-	put(b.peer);
+	put(a.peer, "x");
+	put(b.peer, "x");
 	watch(loop, p, a.fd, WEFT_READABLE);
 	watch(loop, q, b.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
@@ -302,10 +209,10 @@ TEST(of_two_that_are_ready_the_first_may_stop_and_free_the_other)
 }
 
 static struct pair fresh;
-static struct probe heir;
+static struct watcher heir;
 
 static void
-replace_other(struct probe *p)
+replace_other(struct watcher *p)
 {
 	p->act = p->other->act = NULL;
 	CHECK_EQ(weft_watch_stop(&p->other->watch), 1);
@@ -319,17 +226,18 @@ TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
-	struct probe p = { .act = replace_other }, q = { .act = replace_other };
+	struct watcher p = { .act = replace_other },
+		       q = { .act = replace_other };
 
 	p.other = &q;
 	q.other = &p;
 	watch(loop, &p, a.fd, WEFT_READABLE);
 	watch(loop, &q, b.fd, WEFT_READABLE);
-	put(a.peer);
-	put(b.peer);
+	put(a.peer, "x");
+	put(b.peer, "x");
 	turns(loop, 3);
 	CHECK_EQ(heir.calls, 0);
-	put(heir.fd == fresh.fd ? fresh.peer : fresh.fd);
+	put(heir.fd == fresh.fd ? fresh.peer : fresh.fd, "x");
 	turns(loop, 1);
 	CHECK(heir.calls > 0);
 	CHECK_EQ(weft_watch_stop(&heir.watch), 1);
@@ -344,7 +252,7 @@ TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
 /* --- others at the same descriptor -------------------------------------- */
 
 static void
-on_done(weft_op *op, int64_t result, void *arg)
+keep_result(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
 	*(int64_t *)arg = result;
@@ -354,11 +262,12 @@ TEST(one_may_wait_in_each_direction_watch_or_op)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe r = { .calls = 0 }, w = { .calls = 0 }, x = { .calls = 0 };
+	struct watcher r = { .calls = 0 }, w = { .calls = 0 },
+		       x = { .calls = 0 };
 	int64_t result = 1;
 	weft_op op = WEFT_INIT;
 
-	OK(weft_op_init(&op, loop, on_done, &result));
+	OK(weft_op_init(&op, loop, keep_result, &result));
 	watch(loop, &r, pair.fd, WEFT_READABLE);
 	CHECK_EQ(weft_watch_start(loop, &x.watch, pair.fd, BOTH, on_ready, &x),
 	         WEFT_EBUSY);
@@ -366,7 +275,7 @@ TEST(one_may_wait_in_each_direction_watch_or_op)
 	CHECK_EQ(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER),
 	         WEFT_EBUSY);
 	watch(loop, &w, pair.fd, WEFT_WRITABLE);
-	put(pair.peer);
+	put(pair.peer, "x");
 	turns(loop, 1);
 	CHECK_EQ(r.what, WEFT_READABLE);
 	CHECK_EQ(w.what, WEFT_WRITABLE);
@@ -390,7 +299,7 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), next;
-	struct probe p = { .calls = 0 }, q = { .calls = 0 };
+	struct watcher p = { .calls = 0 }, q = { .calls = 0 };
 
 	watch(loop, &p, a.fd, WEFT_READABLE);
 	turns(loop, 1);
@@ -401,7 +310,7 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 	CHECK_EQ(next.fd, a.fd);
 	watch(loop, &p, next.fd, WEFT_READABLE); /* verifies */
 	p.calls = 0;
-	put(next.peer);
+	put(next.peer, "x");
 	turns(loop, 1);
 	CHECK(p.calls > 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
@@ -410,7 +319,7 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 	next = make_pair();
 	CHECK_EQ(next.fd, a.fd);
 	watch(loop, &q, next.fd, WEFT_READABLE);
-	put(next.peer);
+	put(next.peer, "x");
 	turns(loop, 1);
 	CHECK(q.calls > 0);
 	CHECK_EQ(weft_watch_stop(&q.watch), 1);
@@ -426,7 +335,7 @@ stop_loop(void *arg)
 }
 
 static void
-check_last(struct probe *p)
+check_last(struct watcher *p)
 {
 	if (p->ends)
 		CHECK_EQ(weft_watch_start(NULL, &p->watch, p->fd, WEFT_READABLE,
@@ -437,7 +346,7 @@ check_last(struct probe *p)
 TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
 {
 	for (int muted = 0; muted < 2; muted++) {
-		struct probe p[4] = { { .act = check_last } };
+		struct watcher p[4] = { { .act = check_last } };
 		struct pair pairs[4];
 		weft_loop *loop = make();
 
@@ -466,7 +375,7 @@ TEST(an_idle_loop_that_is_stopped_tells_its_watches_when_it_is_run)
 	for (int muted = 0; muted < 2; muted++) {
 		weft_loop *loop = make();
 		struct pair pair = make_pair();
-		struct probe p = { .calls = 0 };
+		struct watcher p = { .calls = 0 };
 
 		watch(loop, &p, pair.fd, muted ? 0 : WEFT_READABLE);
 		weft_loop_stop(loop);
@@ -486,7 +395,7 @@ TEST(closing_with_an_op_tells_the_watches_there_once)
 	for (int muted = 0; muted < 2; muted++) {
 		weft_loop *loop = make();
 		struct pair pair = make_pair();
-		struct probe r = { .calls = 0 }, w = { .calls = 0 };
+		struct watcher r = { .calls = 0 }, w = { .calls = 0 };
 		int64_t result = 1;
 		weft_op op = WEFT_INIT;
 
@@ -495,7 +404,7 @@ TEST(closing_with_an_op_tells_the_watches_there_once)
 		if (muted)
 			watch(loop, &w, pair.fd, 0);
 		turns(loop, 1);
-		OK(weft_op_init(&op, loop, on_done, &result));
+		OK(weft_op_init(&op, loop, keep_result, &result));
 		OK(weft_op_close(&op, pair.fd));
 		OK(weft_loop_run(loop));
 		CHECK_EQ(result, 0);
@@ -507,7 +416,7 @@ TEST(closing_with_an_op_tells_the_watches_there_once)
 }
 
 static void
-free_self(struct probe *p)
+free_self(struct watcher *p)
 {
 	if (p->ends)
 		free(p);
@@ -517,7 +426,7 @@ TEST(a_watch_that_is_told_of_the_end_may_be_freed_by_its_callback)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe *p = calloc(1, sizeof(*p));
+	struct watcher *p = calloc(1, sizeof(*p));
 
 	p->act = free_self;
 	watch(loop, p, pair.fd, WEFT_READABLE);
@@ -532,12 +441,12 @@ TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 
 	weft_watch_set_background(&p.watch, true); /* any time */
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
-	put(pair.peer);
+	put(pair.peer, "x");
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
 	CHECK(p.calls > 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
@@ -556,7 +465,7 @@ TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
 TEST(watches_that_make_no_sense_are_refused)
 {
 	weft_loop *loop = make();
-	struct probe p = { .calls = 0 };
+	struct watcher p = { .calls = 0 };
 	int fd = fcntl(0, F_DUPFD, 300);
 
 	OK(close(fd));
