@@ -1,0 +1,425 @@
+/* table.c - the sys table of the simulated world.
+ *
+ * Every call begins with enter(): a scheduling point that takes some time and
+ * may end the call there, with an error from errnos.def; and it ends with a
+ * line of the trace.  What lies between is in the other files.
+ *
+ *   1. Between enter() and the trace no other thread runs, unless the call
+ *      sleeps.
+ *   2. close closes, whatever it returns.
+ *   3. Failing calls change nothing.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include "sim/kernel/clock.h"
+#include "sim/run/fault.h"
+#include "sim/kernel/kernel.h"
+#include "sim/kernel/heap.h"
+#include "sim/run/rng.h"
+#include "sim/run/schedule.h"
+#include "sim/run/sim.h"
+#include "sim/kernel/socket.h"
+#include "sim/run/trace.h"
+
+/* A suspended machine: for its threads no time has passed. */
+static void
+jump(enum sim_call call)
+{
+	struct sim_fault *hit = sim_fault(SIM_CLOCK, call);
+
+	if (hit)
+		sim_clock_pass(sim_fault_delay_ns(hit, 86400 * WEFT_S));
+}
+
+static int
+enter(enum sim_call call)
+{
+	int rc;
+
+	sim_point(SIM_CALL_WEIGHT);
+	rc = sim_fault_eintr(call);
+	return rc < 0 ? rc : sim_fault_errno(call);
+}
+
+static int64_t
+leave(enum sim_call call, int64_t a, int64_t b, int64_t rc)
+{
+	sim_trace(call, a, b, rc);
+	return rc;
+}
+
+/* --- clock, chance, process ------------------------------------------- */
+
+static uint64_t
+sys_now(void)
+{
+	sim_point(1);
+	jump(SIM_CALL_now);
+	sim_clock_pass(sim_clock.read_ns);
+	(void)leave(SIM_CALL_now, 0, 0, 0);
+	return sim_clock.now_ns;
+}
+
+static int
+sys_random(void *buf, size_t size)
+{
+	int rc = enter(SIM_CALL_random);
+
+	for (size_t i = 0; rc == 0 && i < size; i++)
+		((unsigned char *)buf)[i] = (unsigned char)sim_draw(
+			SIM_DRAW_BYTES);
+	return (int)leave(SIM_CALL_random, (int64_t)size, 0, rc);
+}
+
+/* Not in the trace and without faults: a library that registers itself once for
+ * each process would give a different run only in the first seed. */
+static int
+sys_at_fork(void (*fn)(void))
+{
+	(void)fn;
+	return 0;
+}
+
+/* Scenarios name the backend they want. */
+static const char *
+sys_env(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static int
+sys_cpus(void)
+{
+	static const int counts[] = { 0, 1, 1, 2, 2, 4, 8, 64 };
+
+	sim_point(1);
+	return (int)leave(SIM_CALL_cpus, 0, 0,
+	                  counts[sim_draw_at(SIM_CALL_cpus, 0) % 8]);
+}
+
+/* --- descriptors ------------------------------------------------------ */
+
+static int
+sys_close(int fd)
+{
+	int rc;
+
+	sim_point(SIM_CALL_WEIGHT);
+	(void)sim_fd_close(fd);
+	rc = sim_fault_errno(SIM_CALL_close);
+	return (int)leave(SIM_CALL_close, fd, 0, rc);
+}
+
+static int64_t
+socket_read(int fd, void *buf, size_t size)
+{
+	struct iovec part = { .iov_base = buf, .iov_len = size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	return sim_sock_recv(SIM_CALL_read, fd, &msg, 0);
+}
+
+static int64_t
+socket_write(int fd, const void *buf, size_t size)
+{
+	struct iovec part = { .iov_base = (void *)(uintptr_t)buf,
+		              .iov_len = size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	return sim_sock_send(SIM_CALL_write, fd, &msg, 0);
+}
+
+static int64_t
+sys_read(int fd, void *buf, size_t size)
+{
+	int64_t rc = enter(SIM_CALL_read);
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (rc == 0 && !file)
+		rc = -EBADF;
+	else if (rc == 0 && file->ops == &sim_socket_ops)
+		rc = socket_read(fd, buf, size);
+	else if (rc == 0)
+		rc = file->ops->read(file, buf, size);
+	return leave(SIM_CALL_read, fd, (int64_t)size, rc);
+}
+
+static int64_t
+sys_write(int fd, const void *buf, size_t size)
+{
+	int64_t rc = enter(SIM_CALL_write);
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (rc == 0 && !file)
+		rc = -EBADF;
+	else if (rc == 0 && file->ops == &sim_socket_ops)
+		rc = socket_write(fd, buf, size);
+	else if (rc == 0)
+		rc = file->ops->write(file, buf, size);
+	return leave(SIM_CALL_write, fd, (int64_t)size, rc);
+}
+
+static int
+sys_pipe(int out[2])
+{
+	int fds[2] = { -1, -1 };
+	int rc = enter(SIM_CALL_pipe);
+
+	if (rc == 0)
+		rc = sim_pipe_new(fds);
+	if (rc == 0)
+		memcpy(out, fds, sizeof(fds));
+	return (int)leave(SIM_CALL_pipe, fds[0], fds[1], rc);
+}
+
+static int
+sys_set_nonblock(int fd)
+{
+	int rc = enter(SIM_CALL_set_nonblock);
+
+	if (rc == 0 && !sim_fd_file(fd))
+		rc = -EBADF;
+	return (int)leave(SIM_CALL_set_nonblock, fd, 0, rc);
+}
+
+static int
+sys_kind(int fd)
+{
+	int rc = enter(SIM_CALL_kind);
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (rc == 0)
+		rc = file ? file->ops->kind : -EBADF;
+	return (int)leave(SIM_CALL_kind, fd, 0, rc);
+}
+
+/* --- sockets ---------------------------------------------------------- */
+
+static int
+sys_socket(int domain, int type, int protocol)
+{
+	int rc = enter(SIM_CALL_socket);
+
+	if (rc == 0)
+		rc = sim_sock_new(domain, type, protocol);
+	return (int)leave(SIM_CALL_socket, domain, type, rc);
+}
+
+static int
+sys_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	int rc = enter(SIM_CALL_bind);
+
+	if (rc == 0)
+		rc = sim_sock_bind(fd, addr, size);
+	return (int)leave(SIM_CALL_bind, fd, addr->sa_family, rc);
+}
+
+static int
+sys_listen(int fd, int backlog)
+{
+	int rc = enter(SIM_CALL_listen);
+
+	if (rc == 0)
+		rc = sim_sock_listen(fd, backlog);
+	return (int)leave(SIM_CALL_listen, fd, backlog, rc);
+}
+
+static int
+sys_accept(int fd)
+{
+	int rc = enter(SIM_CALL_accept);
+
+	if (rc == 0)
+		rc = sim_sock_accept(fd);
+	return (int)leave(SIM_CALL_accept, fd, 0, rc);
+}
+
+static int
+sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	int rc = enter(SIM_CALL_connect);
+
+	if (rc == 0)
+		rc = sim_sock_connect(fd, addr, size);
+	return (int)leave(SIM_CALL_connect, fd, addr->sa_family, rc);
+}
+
+static int
+sys_so_error(int fd, int *out)
+{
+	int rc = enter(SIM_CALL_so_error), error = 0;
+
+	if (rc == 0)
+		rc = sim_sock_error(fd, &error);
+	if (rc == 0)
+		*out = error;
+	return (int)leave(SIM_CALL_so_error, fd, error, rc);
+}
+
+static int
+sys_shutdown(int fd, int how)
+{
+	int rc = enter(SIM_CALL_shutdown);
+
+	if (rc == 0)
+		rc = sim_sock_shutdown(fd, how);
+	return (int)leave(SIM_CALL_shutdown, fd, how, rc);
+}
+
+static int
+sys_sockname(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	int rc = enter(SIM_CALL_sockname);
+
+	if (rc == 0)
+		rc = sim_sock_name(fd, addr, size);
+	return (int)leave(SIM_CALL_sockname, fd, 0, rc);
+}
+
+static int64_t
+sys_recv(int fd, void *buf, size_t size, int flags)
+{
+	struct iovec part = { .iov_base = buf, .iov_len = size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t rc = enter(SIM_CALL_recv);
+
+	if (rc == 0)
+		rc = sim_sock_recv(SIM_CALL_recv, fd, &msg, flags);
+	return leave(SIM_CALL_recv, fd, (int64_t)size, rc);
+}
+
+static int64_t
+sys_send(int fd, const void *buf, size_t size, int flags)
+{
+	struct iovec part = { .iov_base = (void *)(uintptr_t)buf,
+		              .iov_len = size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t rc = enter(SIM_CALL_send);
+
+	if (rc == 0)
+		rc = sim_sock_send(SIM_CALL_send, fd, &msg, flags);
+	return leave(SIM_CALL_send, fd, (int64_t)size, rc);
+}
+
+static int64_t
+sys_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	int64_t rc = enter(SIM_CALL_recvmsg);
+
+	if (rc == 0)
+		rc = sim_sock_recv(SIM_CALL_recvmsg, fd, msg, flags);
+	return leave(SIM_CALL_recvmsg, fd, (int64_t)msg->msg_iovlen, rc);
+}
+
+static int64_t
+sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	int64_t rc = enter(SIM_CALL_sendmsg);
+
+	if (rc == 0)
+		rc = sim_sock_send(SIM_CALL_sendmsg, fd, msg, flags);
+	return leave(SIM_CALL_sendmsg, fd, (int64_t)msg->msg_iovlen, rc);
+}
+
+/* --- readiness -------------------------------------------------------- */
+
+static int
+sys_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
+{
+	int rc;
+
+	sim_point(SIM_CALL_WEIGHT);
+	rc = sim_fault_errno(SIM_CALL_poll);
+	if (rc == 0)
+		rc = sim_poll_sleep(fds, count, timeout_ns);
+	jump(SIM_CALL_poll);
+	return (int)leave(SIM_CALL_poll, (int64_t)count, timeout_ns, rc);
+}
+
+static int
+sys_epoll_create(void)
+{
+	int rc = enter(SIM_CALL_epoll_create);
+
+	if (rc == 0)
+		rc = sim_epoll_new();
+	return (int)leave(SIM_CALL_epoll_create, 0, 0, rc);
+}
+
+/* Only an added item takes memory, so the faults are in there. */
+static int
+sys_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
+{
+	int rc;
+
+	sim_point(SIM_CALL_WEIGHT);
+	rc = sim_epoll_change(ep, op, fd, event);
+	return (int)leave(SIM_CALL_epoll_ctl, fd,
+	                  op == EPOLL_CTL_DEL ? -op : (int64_t)event->events,
+	                  rc);
+}
+
+static int
+sys_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
+{
+	int rc;
+
+	sim_point(SIM_CALL_WEIGHT);
+	rc = sim_epoll_sleep(ep, events, max, timeout_ns);
+	jump(SIM_CALL_epoll_wait);
+	return (int)leave(SIM_CALL_epoll_wait, ep, timeout_ns, rc);
+}
+
+static int
+sys_eventfd(void)
+{
+	int rc = enter(SIM_CALL_eventfd);
+
+	if (rc == 0)
+		rc = sim_eventfd_new();
+	return (int)leave(SIM_CALL_eventfd, 0, 0, rc);
+}
+
+const struct weft__sys sim_sys = {
+	.alloc = sim_alloc,
+	.resize = sim_resize,
+	.release = sim_release,
+	.now = sys_now,
+	.random = sys_random,
+	.park = sim_park,
+	.unpark = sim_unpark,
+	.yield = sim_yield,
+	.barrier = sim_barrier,
+	.thread_start = sim_thread_start,
+	.thread_join = sim_thread_join,
+	.thread_self = sim_thread_self,
+	.at_fork = sys_at_fork,
+	.cpus = sys_cpus,
+	.env = sys_env,
+	.close = sys_close,
+	.read = sys_read,
+	.write = sys_write,
+	.pipe = sys_pipe,
+	.set_nonblock = sys_set_nonblock,
+	.kind = sys_kind,
+	.socket = sys_socket,
+	.bind = sys_bind,
+	.listen = sys_listen,
+	.accept = sys_accept,
+	.connect = sys_connect,
+	.so_error = sys_so_error,
+	.shutdown = sys_shutdown,
+	.sockname = sys_sockname,
+	.recv = sys_recv,
+	.send = sys_send,
+	.recvmsg = sys_recvmsg,
+	.sendmsg = sys_sendmsg,
+	.poll = sys_poll,
+	.epoll_create = sys_epoll_create,
+	.epoll_ctl = sys_epoll_ctl,
+	.epoll_wait = sys_epoll_wait,
+	.eventfd = sys_eventfd,
+};

@@ -1,0 +1,64 @@
+/* thread.h - a simulated thread; what schedule.c and thread.c share.
+ *
+ * schedule.c chooses who runs; thread.c makes, joins, parks and wakes.
+ *
+ * Needs: schedule.h, threadlet/switch.
+ */
+#ifndef WEFT_SIM_THREAD_H
+#define WEFT_SIM_THREAD_H
+
+#include "base/thread.h"
+#include "sim/run/schedule.h"
+#include "threadlet/switch/switch.h"
+
+enum sim_thread_state {
+	SIM_THREAD_FREE,
+	SIM_THREAD_READY,
+	SIM_THREAD_ASLEEP,
+	SIM_THREAD_ENDED,
+};
+
+struct sim_thread {
+	struct weft__context  context; /* of its own stack */
+	struct weft__context *resume;  /* where it goes on, while not current */
+	struct weft__thread   self;
+	struct weft__thread_opts opts;
+	struct sim_wait       wait;    /* while asleep */
+	char       name[16];
+	enum sim_thread_state state;
+	uint32_t   id;        /* from 0, never reused in a run */
+	uint32_t   slot;      /* in the table of threads; has the stack */
+	uint32_t   weight;    /* how likely it is chosen, against others */
+	uint32_t   masked;    /* fault classes */
+	uint32_t   ready_at;  /* index among the ready ones */
+	uint64_t   version;   /* changes with each sleep and each wake */
+	int        result;    /* of its sleep */
+	bool       has_self;
+};
+
+/* The running thread, or NULL outside of a run. */
+struct sim_thread *sim_thread_current(void);
+
+/* A free thread of the table, zeroed but for its slot, id, weight and version;
+ * or NULL.  And the one that is called `id`, or NULL. */
+struct sim_thread *sim_thread_take(void);
+struct sim_thread *sim_thread_find(uint64_t id);
+
+/* One that sleeps on `channel`, chosen by the seed; or NULL. */
+struct sim_thread *sim_thread_asleep(const void *channel);
+
+/* It can run from now on: a new one, or one that sleeps. */
+void sim_thread_ready(struct sim_thread *thread);
+void sim_thread_wake(struct sim_thread *thread, int result);
+
+/* It will wake at `at_ns` with -error, unless something else wakes it first. */
+void sim_thread_wake_at(struct sim_thread *thread, uint64_t at_ns, int error);
+
+/* The running thread lets another go on, if there is one; or ends. */
+void sim_thread_pass(void);
+_Noreturn void sim_thread_end(struct sim_thread *thread);
+
+/* Make the first thread of a run. */
+struct sim_thread *sim_thread_make(const struct weft__thread_opts *opts);
+
+#endif

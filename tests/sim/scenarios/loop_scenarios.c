@@ -1,0 +1,378 @@
+/* loop_scenarios.c - a loop and the threads around it: posts, life, numbers.
+ *
+ *   1. What was accepted runs exactly once, in order per thread; what was
+ *      refused never runs.
+ *   2. Nothing runs after a wait for the end has returned.
+ */
+#include <string.h>
+#include "sim/scenarios/oracle.h"
+#include "sim/scenarios/scenarios.h"
+
+enum { THREADS = 3, POSTS = 80 };
+
+/* --- posts against a stop --------------------------------------------- */
+
+struct poster {
+	struct host *host;
+	uint32_t source;
+	struct parcel {
+		weft_node node;
+		struct poster *poster;
+		uint64_t number;
+		bool first;
+	} parcels[POSTS];
+	uint32_t refused;
+};
+
+static struct {
+	struct host host;
+	struct order order;
+	struct poster posters[THREADS];
+	bool ended; /* by a wait for the end */
+	bool others_ran;
+	weft__a32 executed;
+} mail;
+
+/* First posts are of the sources above the threads. */
+static void
+take_parcel(void *arg)
+{
+	const struct parcel *parcel = arg;
+	uint32_t source = parcel->poster->source;
+
+	if (mail.ended)
+		sim_fail("runs after the end");
+	order_take(&mail.order, source + (parcel->first ? THREADS : 0),
+	           parcel->number);
+	mail.others_ran |= !parcel->first;
+	count_up(&mail.executed);
+}
+
+/* Post it in one of three ways; the result. */
+static int
+post(struct poster *poster, struct parcel *parcel, uint32_t how)
+{
+	uint32_t source = poster->source + (how == 2 ? THREADS : 0);
+	uint64_t *given = &mail.order.given[source];
+	int rc;
+
+	*parcel = (struct parcel){ .poster = poster,
+		                   .number = *given,
+		                   .first = how == 2 };
+	parcel->node.fn = take_parcel;
+	parcel->node.arg = parcel;
+	if (how == 0)
+		rc = weft_loop_post(poster->host->loop, take_parcel, parcel);
+	else if (how == 1)
+		rc = weft_loop_post_node(poster->host->loop, &parcel->node);
+	else
+		rc = weft_loop_post_first(poster->host->loop, take_parcel,
+		                          parcel);
+	*given += rc == 0;
+	return rc;
+}
+
+static void
+post_all(void *arg)
+{
+	struct poster *poster = arg;
+
+	for (int i = 0; i < POSTS; i++) {
+		int rc = post(poster, &poster->parcels[i],
+		              (uint32_t)sim_random_below(3));
+
+		sim_check(rc == 0 || rc == WEFT_EAGAIN || rc == WEFT_ESHUTDOWN);
+		if (poster->refused)
+			sim_check(rc == WEFT_ESHUTDOWN);
+		poster->refused += rc == WEFT_ESHUTDOWN;
+		if (sim_random_below(4) == 0)
+			pause_briefly();
+	}
+}
+
+static void
+stop_soon(void *arg)
+{
+	struct host *host = arg;
+
+	pause_ns(sim_random_below(200) * WEFT_US);
+	weft_loop_stop(host->loop);
+}
+
+static void
+reset_mail(void)
+{
+	memset(&mail, 0, sizeof(mail));
+	for (uint32_t i = 0; i < THREADS; i++)
+		mail.posters[i] = (struct poster){ .host = &mail.host,
+			                           .source = i };
+}
+
+static void
+run_posts(void *arg)
+{
+	uint64_t threads[THREADS + 1];
+
+	(void)arg;
+	reset_mail();
+	host_make(&mail.host);
+	if (sim_random_below(2))
+		host_run(&mail.host);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = thread_start("poster", post_all, &mail.posters[i]);
+	threads[THREADS] = thread_start("stopper", stop_soon, &mail.host);
+	if (sim_random_below(2))
+		pause_ns(sim_random_below(100) * WEFT_US);
+	/* If it was stopped first and had nothing accepted, it is the end. */
+	if (weft_loop_state(mail.host.loop) == WEFT_IDLE
+	    || weft_loop_state(mail.host.loop) == WEFT_STOPPING)
+		(void)weft_loop_run(mail.host.loop);
+	host_stop(&mail.host);
+	mail.ended = true;
+	for (int i = 0; i <= THREADS; i++)
+		thread_join(threads[i]);
+	order_check(&mail.order);
+	sim_heal();
+	host_free(&mail.host);
+}
+
+const struct sim_scenario sim_scenario_posts = { .name = "loop_posts",
+	                                         .run = run_posts };
+
+/* --- a small inbox ---------------------------------------------------- */
+
+static void
+insist(void *arg)
+{
+	struct poster *poster = arg;
+
+	for (int i = 0; i < POSTS; i++) {
+		uint32_t how = (uint32_t)sim_random_below(3);
+		uint64_t pause = WEFT_US;
+		int rc;
+
+		while ((rc = post(poster, &poster->parcels[i], how))
+		       == WEFT_EAGAIN) {
+			pause_ns(sim_random_below(pause));
+			pause *= 2;
+		}
+		sim_check(rc == 0);
+	}
+}
+
+static void
+check_none_ran(void *arg)
+{
+	(void)arg;
+	sim_check(!mail.others_ran);
+}
+
+/* Fill an idle loop: it takes no more than it has room for; first posts run
+ * first. */
+static void
+fill_idle(void *arg)
+{
+	struct poster *poster = &mail.posters[0];
+	uint32_t given[2] = { 0, 0 }, inbox_max = *(uint32_t *)arg;
+	int next = 0;
+
+	while (next < POSTS - 1) {
+		bool first = sim_random_below(2);
+		int rc = post(poster, &poster->parcels[next], first ? 2 : 0);
+
+		sim_check(rc == 0 || rc == WEFT_EAGAIN);
+		if (rc == WEFT_EAGAIN)
+			break;
+		given[first]++;
+		next++;
+	}
+	sim_check(given[0] <= inbox_max && given[1] <= inbox_max);
+	if (given[1] < inbox_max)
+		while (weft_loop_post_first(poster->host->loop, check_none_ran,
+		                            NULL)
+		       == WEFT_EAGAIN)
+			continue;
+}
+
+static void
+run_full(void *arg)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP };
+	uint64_t threads[THREADS];
+	uint32_t all = 0;
+
+	(void)arg;
+	reset_mail();
+	opts.inbox_max = 2 + (uint32_t)sim_random_below(30);
+	opts.budget = 1 + (uint32_t)sim_random_below(8);
+	mail.host = (struct host){ .loop = loop_make(&opts) };
+	/* A thread of its own: it keeps what room it has taken until it ends. */
+	thread_join(thread_start("filler", fill_idle, &opts.inbox_max));
+	host_run(&mail.host);
+	while (count_of(&mail.executed)
+	       < mail.order.given[0] + mail.order.given[THREADS])
+		pause_ns(WEFT_US);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = thread_start("poster", insist, &mail.posters[i]);
+	pause_ns(sim_random_below(2000) * WEFT_US);
+	sim_heal();
+	for (int i = 0; i < THREADS; i++)
+		thread_join(threads[i]);
+	for (int i = 0; i < ORDER_SOURCES; i++)
+		all += (uint32_t)mail.order.given[i];
+	await_count(&mail.executed, all);
+	order_check(&mail.order);
+	host_end(&mail.host);
+}
+
+const struct sim_scenario sim_scenario_full = { .name = "loop_full",
+	                                        .run = run_full };
+
+/* --- start, leave, run, stop, free ------------------------------------ */
+
+static struct {
+	weft_loop *loop;
+	weft__a32 accepted, executed;
+	bool all_stop; /* or only one does */
+	bool ended;
+} life;
+
+static void
+live(void *arg)
+{
+	(void)arg;
+	if (life.ended)
+		sim_fail("runs after the end");
+	count_up(&life.executed);
+}
+
+static void
+live_and_leave(void *arg)
+{
+	live(arg);
+	weft_loop_leave(NULL);
+}
+
+static void
+post_to_life(weft_fn fn)
+{
+	int rc = weft_loop_post(life.loop, fn, NULL);
+
+	sim_check(rc == 0 || rc == WEFT_EAGAIN || rc == WEFT_ESHUTDOWN);
+	if (rc == 0)
+		count_up(&life.accepted);
+}
+
+static void
+act_on_life(uint64_t what)
+{
+	int rc;
+
+	switch (what) {
+	case 0:
+	case 1:
+		rc = weft_loop_start(life.loop);
+		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY
+		          || rc == WEFT_EAGAIN);
+		break;
+	case 2:
+		rc = weft_loop_run(life.loop);
+		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY);
+		break;
+	case 3:
+		rc = weft_loop_run_once(life.loop, WEFT_NOW);
+		sim_check((rc >= 0 && rc <= 1) || rc == WEFT_EBUSY
+		          || rc == WEFT_EALREADY);
+		break;
+	case 4:
+	case 5:
+		weft_loop_leave(life.loop);
+		break;
+	case 6:
+		weft_loop_wake(life.loop);
+		break;
+	case 7:
+		rc = weft_loop_wait_stopped(life.loop, weft_in(20 * WEFT_US));
+		sim_check(rc == 0 || rc == WEFT_ETIMEDOUT);
+		break;
+	case 8:
+		sim_check(weft_loop_free(life.loop) == WEFT_EBUSY);
+		break;
+	case 9:
+		(void)weft_loop_unref(weft_loop_ref(life.loop));
+		break;
+	default:
+		post_to_life(what % 2 ? live : live_and_leave);
+		break;
+	}
+}
+
+static void
+lead_life(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 60; i++)
+		act_on_life(sim_random_below(16));
+	if (life.all_stop && sim_random_below(2))
+		weft_loop_stop(life.loop);
+}
+
+/* Whoever alone stops it may still be inside when it is freed. */
+static void
+stop_life(void *arg)
+{
+	(void)arg;
+	weft_loop_stop(life.loop);
+}
+
+/* An idle loop that has accepted posts stops when it is run. */
+static void
+end_life(void)
+{
+	uint64_t since_ns = sim_time();
+
+	while (weft_loop_wait_stopped(life.loop, weft_in(WEFT_MS)) != 0) {
+		int rc = weft_loop_run(life.loop);
+
+		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY);
+		if (sim_time() - since_ns > LIVE_NS)
+			sim_fail("not live: it has not stopped");
+	}
+	life.ended = true;
+	sim_check(count_of(&life.executed) == count_of(&life.accepted));
+}
+
+static void
+run_life(void *arg)
+{
+	weft_loop_opts opts = WEFT_INIT;
+	uint64_t threads[THREADS], stopper;
+
+	(void)arg;
+	memset(&life, 0, sizeof(life));
+	life.loop = weft_loop_ref(loop_make(&opts));
+	life.all_stop = sim_random_below(2);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = thread_start("life", lead_life, NULL);
+	pause_ns(sim_random_below(300) * WEFT_US);
+	for (int i = 0; i < 60; i++) {
+		weft_loop_leave(life.loop); /* who runs it may wait for it */
+		pause_ns(20 * WEFT_US);
+	}
+	sim_heal();
+	stopper = thread_start("stopper", stop_life, NULL);
+	while (weft_loop_state(life.loop) < WEFT_STOPPING)
+		pause_briefly();
+	for (int i = 0; i < THREADS; i++)
+		thread_join(threads[i]);
+	end_life();
+	(void)weft_loop_unref(life.loop);
+	if (life.all_stop)
+		thread_join(stopper);
+	sim_check(weft_loop_free(life.loop) == 0);
+	if (!life.all_stop)
+		thread_join(stopper);
+}
+
+const struct sim_scenario sim_scenario_life = { .name = "loop_life",
+	                                        .run = run_life };

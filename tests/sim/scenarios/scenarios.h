@@ -1,0 +1,45 @@
+/* scenarios.h - what is simulated.
+ *
+ * A scenario runs as the first simulated thread, with the sys table of the
+ * simulated kernel in place.  It must come to its end whatever fails, give
+ * everything back, and call sim_fail() or sim_check() for what must not be.
+ *
+ * Needs: sim.h.
+ */
+#ifndef WEFT_SIM_SCENARIOS_H
+#define WEFT_SIM_SCENARIOS_H
+
+#include "sim/run/sim.h"
+
+extern const struct sim_scenario *const sim_scenarios[]; /* ended by NULL */
+
+/* On the table alone, without the library. */
+extern const struct sim_scenario sim_scenario_relay;
+extern const struct sim_scenario sim_scenario_echo;
+
+/* A loop and the threads around it. */
+extern const struct sim_scenario sim_scenario_posts;
+extern const struct sim_scenario sim_scenario_full;
+extern const struct sim_scenario sim_scenario_life;
+extern const struct sim_scenario sim_scenario_timers;
+extern const struct sim_scenario sim_scenario_numbers;
+extern const struct sim_scenario sim_scenario_tasks;
+
+/* Ops. */
+extern const struct sim_scenario sim_scenario_own;
+extern const struct sim_scenario sim_scenario_cancel;
+
+/* Descriptors. */
+extern const struct sim_scenario sim_scenario_fd_echo;
+extern const struct sim_scenario sim_scenario_fd_multi;
+extern const struct sim_scenario sim_scenario_fd_stop;
+extern const struct sim_scenario sim_scenario_fd_full;
+extern const struct sim_scenario sim_scenario_connect;
+extern const struct sim_scenario sim_scenario_reuse;
+extern const struct sim_scenario sim_scenario_watches;
+extern const struct sim_scenario sim_scenario_memory;
+
+/* Judges that fail on purpose; prints each, returns how many were not found. */
+int scenario_plants(void);
+
+#endif

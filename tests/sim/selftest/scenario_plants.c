@@ -1,0 +1,323 @@
+/* scenario_plants.c - the judges of oracle.h put to the test.
+ *
+ * Each plant is a small scenario in which the scenario itself does what the
+ * library must not: it drops a byte, tells a result twice, and so on.  A judge
+ * that lets it pass would let the library pass, too.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include "sim/scenarios/oracle.h"
+#include "sim/scenarios/scenarios.h"
+
+enum { SEEDS = 20 };
+
+/* --- once ------------------------------------------------------------- */
+
+static struct once once;
+static uint32_t tells; /* how often a result is told */
+
+static void
+on_slept(weft_op *op, int64_t result, void *arg)
+{
+	(void)op, (void)arg;
+	result_check(OP_SLEEP, result, 0);
+	for (uint32_t i = 0; i < tells; i++)
+		once_end(&once);
+}
+
+/* Sleep once on a loop, and tell the end so often. */
+static void
+sleep_once(uint32_t times)
+{
+	weft_loop_opts opts = WEFT_INIT;
+	weft_loop *loop = loop_make(&opts);
+	weft_op op;
+
+	once = (struct once){ 0 };
+	tells = times;
+	sim_check(weft_op_init(&op, loop, on_slept, NULL) == 0);
+	while (weft_op_sleep(&op, weft_in(WEFT_US)) == WEFT_ENOMEM)
+		continue;
+	once_begin(&once);
+	sim_check(weft_loop_run(loop) == 0);
+	sim_check(weft_loop_free(loop) == 0);
+	once_check(&once);
+}
+
+static void
+tell_twice(void *arg)
+{
+	(void)arg;
+	sleep_once(2);
+}
+
+static void
+tell_never(void *arg)
+{
+	(void)arg;
+	sleep_once(0);
+}
+
+static void
+begin_twice(void *arg)
+{
+	struct once twice = { 0 };
+
+	(void)arg;
+	once_begin(&twice);
+	once_begin(&twice);
+}
+
+/* --- stream ----------------------------------------------------------- */
+
+/* Send some bytes through a pair, and take them after `spoil` had them. */
+static void
+pass_bytes(size_t (*spoil)(unsigned char *buf, size_t size))
+{
+	struct stream stream = { .key = sim_random() };
+	unsigned char buf[64];
+	size_t size = 0;
+	int ends[2];
+	int64_t rc;
+
+	while (sim_socketpair(ends) < 0)
+		continue;
+	stream_fill(&stream, buf, 40);
+	while ((rc = weft__sys->send(ends[0], buf, 40, 0)) < 0)
+		continue;
+	stream_sent(&stream, (size_t)rc);
+	while (size < stream.made) {
+		(void)peer_wait(ends[1], POLLIN, WEFT_S);
+		rc = weft__sys->recv(ends[1], buf + size, sizeof(buf) - size,
+		                     0);
+		size += rc > 0 ? (size_t)rc : 0;
+	}
+	(void)weft__sys->close(ends[0]);
+	(void)weft__sys->close(ends[1]);
+	size = spoil(buf, size);
+	stream_take(&stream, buf, size);
+}
+
+static size_t
+drop_first(unsigned char *buf, size_t size)
+{
+	memmove(buf, buf + 1, size - 1);
+	return size - 1;
+}
+
+static size_t
+repeat_first(unsigned char *buf, size_t size)
+{
+	memmove(buf + 1, buf, size);
+	return size + 1;
+}
+
+static size_t
+append_one(unsigned char *buf, size_t size)
+{
+	for (; size < 41; size++)
+		buf[size] = 0;
+	return 41;
+}
+
+static size_t
+change_one(unsigned char *buf, size_t size)
+{
+	buf[sim_random_below(size)] ^= 1;
+	return size;
+}
+
+static void
+lose_a_byte(void *arg)
+{
+	(void)arg;
+	pass_bytes(drop_first);
+}
+
+static void
+double_a_byte(void *arg)
+{
+	(void)arg;
+	pass_bytes(repeat_first);
+}
+
+static void
+invent_a_byte(void *arg)
+{
+	(void)arg;
+	pass_bytes(append_one);
+}
+
+static void
+change_a_byte(void *arg)
+{
+	(void)arg;
+	pass_bytes(change_one);
+}
+
+/* --- order ------------------------------------------------------------ */
+
+static struct order order;
+
+static void
+take_number(void *arg)
+{
+	order_take(&order, 0, (uint64_t)(uintptr_t)arg);
+}
+
+/* Post these numbers, and say that two were given. */
+static void
+post_numbers(const uintptr_t *numbers, size_t count)
+{
+	weft_loop_opts opts = WEFT_INIT;
+	weft_loop *loop = loop_make(&opts);
+
+	order = (struct order){ .given = { 2 } };
+	for (size_t i = 0; i < count; i++)
+		while (weft_loop_post(loop, take_number, (void *)numbers[i])
+		       == WEFT_EAGAIN)
+			continue;
+	sim_check(weft_loop_run(loop) == 0);
+	sim_check(weft_loop_free(loop) == 0);
+	order_check(&order);
+}
+
+static void
+swap_posts(void *arg)
+{
+	(void)arg;
+	post_numbers((const uintptr_t[]){ 1, 0 }, 2);
+}
+
+static void
+repeat_a_post(void *arg)
+{
+	(void)arg;
+	post_numbers((const uintptr_t[]){ 0, 0, 1 }, 3);
+}
+
+static void
+lose_a_post(void *arg)
+{
+	(void)arg;
+	post_numbers((const uintptr_t[]){ 0 }, 1);
+}
+
+/* --- time, owner, result, liveness ------------------------------------ */
+
+static void
+on_early(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	time_check(*(uint64_t *)arg);
+}
+
+static void
+fire_early(void *arg)
+{
+	weft_loop_opts opts = WEFT_INIT;
+	weft_loop *loop = loop_make(&opts);
+	uint64_t due_ns = weft_in(WEFT_MS);
+	weft_timer timer = { 0 };
+
+	(void)arg;
+	while (weft_timer_start(loop, &timer, due_ns / 2, 0, on_early, &due_ns)
+	       == WEFT_ENOMEM)
+		continue;
+	sim_check(weft_loop_run(loop) == 0);
+	sim_check(weft_loop_free(loop) == 0);
+}
+
+static void
+reach_another(void *arg)
+{
+	(void)arg;
+	owner_check(1, 2);
+}
+
+static void
+tell_would_block(void *arg)
+{
+	(void)arg;
+	result_check(OP_RECV, -EAGAIN, 10);
+}
+
+static void
+tell_too_much(void *arg)
+{
+	(void)arg;
+	result_check(OP_SEND, 11, 10);
+}
+
+static void
+wait_for_nothing(void *arg)
+{
+	weft__a32 word = { 0 };
+
+	(void)arg;
+	sim_heal();
+	await_count(&word, 1);
+}
+
+/* An fd, a thread or memory that is left is found by the simulator itself. */
+static void
+leave_a_loop(void *arg)
+{
+	weft_loop_opts opts = WEFT_INIT;
+
+	(void)arg;
+	(void)loop_make(&opts);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void *arg);
+	const char *found_as; /* what the text of the failure has in it */
+} plants[] = {
+	{ "tell_twice", tell_twice, "finished more often" },
+	{ "tell_never", tell_never, "was started and has not" },
+	{ "begin_twice", begin_twice, "begun while in flight" },
+	{ "lose_a_byte", lose_a_byte, "a wrong byte at 0" },
+	{ "double_a_byte", double_a_byte, "a wrong byte at 1" },
+	{ "invent_a_byte", invent_a_byte, "bytes that nobody sent" },
+	{ "change_a_byte", change_a_byte, "a wrong byte at" },
+	{ "swap_posts", swap_posts, "number 1 of source 0 arrives as 0" },
+	{ "repeat_a_post", repeat_a_post, "number 0 of source 0 arrives as 1" },
+	{ "lose_a_post", lose_a_post, "source 0 gave 2, and 1" },
+	{ "fire_early", fire_early, "ns early" },
+	{ "reach_another", reach_another, "a callback of 1 reached 2" },
+	{ "tell_would_block", tell_would_block, "kind 2 has result -11" },
+	{ "tell_too_much", tell_too_much, "kind 3 has result 11" },
+	{ "wait_for_nothing", wait_for_nothing, "not live" },
+	{ "leave_a_loop", leave_a_loop, "leaves memory" },
+};
+
+int
+scenario_plants(void)
+{
+	int missed = 0;
+
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+		struct sim_scenario scenario = {
+			.name = plants[i].name,
+			.run = plants[i].run,
+			.masked_faults = SIM_MASK(SIM_CLOCK)
+			                 | SIM_MASK(SIM_SHORT)
+		};
+		bool found = false;
+
+		for (uint64_t seed = 1; seed <= SEEDS && !found; seed++) {
+			struct sim_result result;
+
+			sim_run(&scenario, seed, NULL, &result);
+			found = result.failed
+			        && strstr(result.text, plants[i].found_as);
+		}
+		missed += !found;
+		(void)printf("%s  %s\n", found ? "ok" : "NOT FOUND",
+		             plants[i].name);
+	}
+	return missed;
+}
