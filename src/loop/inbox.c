@@ -55,7 +55,7 @@ weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
 		weft__put(node->next, node_of(head));
 	} while (!weft__cas(&inbox->head, &head,
 	                    (uintptr_t)node | (head & CLOSED),
-	                    WEFT__RELEASE)); /* P */
+	                    WEFT__ACQ_REL)); /* P */
 	return (int)(head & MODE);
 }
 
@@ -130,8 +130,9 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 
 /* --- sleep and wake ----------------------------------------------------- */
 
-/* Nothing is published by the mark, so no order: once it is in place, every push
- * comes after it and finds it. */
+/* Once the mark is in place, every push comes after it and finds it.  It releases (M)
+ * what a producer needs to wake the loop there, the opened backend; the push that
+ * takes the mark acquires that (P). */
 bool
 weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 {
@@ -144,7 +145,7 @@ weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 		if (node_of(head))
 			return false;
 	} while (!weft__cas(&inbox->head, &head, (head & CLOSED) | mode,
-	                    WEFT__RELAXED));
+	                    WEFT__RELEASE)); /* M */
 	return true;
 }
 

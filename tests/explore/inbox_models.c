@@ -33,6 +33,7 @@ struct world {
 	uint32_t got, last[2];
 	struct weft__node_list first, rest;
 	int shared;
+	int opened; /* the backend: written before the loop first waits there */
 	struct weft__lock lock;
 };
 
@@ -63,10 +64,12 @@ wake(struct world *w, struct weft__inbox *inbox, int mode)
 
 	if (mode <= 0 || w->bug == NO_RING)
 		return;
-	if (mode == WEFT__IN_PARK)
+	if (mode == WEFT__IN_PARK) {
 		weft__inbox_ring(inbox);
-	else
+	} else {
+		EXPLORE_CHECK(weft__get(w->opened) == 1);
 		(void)weft__sys->write(EXPLORE_FD, &one, sizeof(one));
+	}
 	weft__inbox_woken(inbox);
 }
 
@@ -160,6 +163,8 @@ static void
 sleep_once(struct world *w, bool by_fd)
 {
 	if (by_fd) {
+		if (!w->opened)
+			weft__put(w->opened, 1);
 		if (!weft__inbox_doze(w->inbox, WEFT__IN_BACKEND))
 			return;
 		(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
