@@ -127,6 +127,24 @@ produce(void *arg)
 	return NULL;
 }
 
+static void
+run_toggle(void *arg)
+{
+	(void)arg;
+	toggle();
+}
+
+/* However busy the machine was, it has slept in both ways in the end. */
+static void
+let_sleep_in_both_ways(void)
+{
+	while (counted(&calls.parks) == 0
+	       || counted(&calls.waits) == counted(&calls.parks)) {
+		watch_for(feed.loop, WEFT_SLEEPING);
+		OK(weft_loop_post(feed.loop, run_toggle, NULL));
+	}
+}
+
 TEST(of_all_posts_by_four_threads_each_runs_once_in_its_threads_order)
 {
 	pthread_t threads[PRODUCERS];
@@ -140,6 +158,7 @@ TEST(of_all_posts_by_four_threads_each_runs_once_in_its_threads_order)
 		threads[i] = thread(produce, MARK(i));
 	for (int i = 0; i < PRODUCERS; i++)
 		OK(pthread_join(threads[i], NULL));
+	let_sleep_in_both_ways();
 	stop_and_free(feed.loop);
 	count_no_more();
 	check_all_ran();
