@@ -9,4 +9,12 @@
 #define WEFT__DEBUG 0
 #endif
 
+/* Memory is made hostile: filled when it is new and when it is gone, moved whenever it
+ * is resized. */
+#ifdef WEFT_STRESS
+#define WEFT__STRESS 1
+#else
+#define WEFT__STRESS 0
+#endif
+
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/build.h"
 #include "base/os.h"
 #include "base/thread.h"
 
@@ -53,13 +55,49 @@ note_use(void)
 		weft__store(&weft__hooks_used, 1, WEFT__RELAXED);
 }
 
+/* Of a stress build: who reads what was never written, was given back or has moved
+ * does not get by with what happens to be there. */
+enum { FRESH = 0xa5, GONE = 0xdd };
+
+static void *
+stress_alloc(size_t size)
+{
+	void *mem = malloc(size);
+
+	return mem ? memset(mem, FRESH, size) : NULL;
+}
+
+/* The compiler must not know that nobody may read what is written here. */
+static void
+stress_release(void *mem)
+{
+	if (mem)
+		memset(mem, GONE, malloc_usable_size(mem));
+	__asm__ volatile("" : : "r"(mem) : "memory");
+	free(mem);
+}
+
+static void *
+stress_resize(void *mem, size_t size)
+{
+	size_t had = mem ? malloc_usable_size(mem) : 0;
+	void *moved = stress_alloc(size);
+
+	if (!moved)
+		return NULL;
+	if (had > 0)
+		memcpy(moved, mem, had < size ? had : size);
+	stress_release(mem);
+	return moved;
+}
+
 void *
 weft__os_alloc(size_t size)
 {
 	note_use();
 	if (weft__hooks.alloc)
 		return weft__hooks.alloc(weft__hooks.arg, size);
-	return malloc(size);
+	return WEFT__STRESS ? stress_alloc(size) : malloc(size);
 }
 
 void *
@@ -68,7 +106,7 @@ weft__os_resize(void *mem, size_t size)
 	note_use();
 	if (weft__hooks.resize)
 		return weft__hooks.resize(weft__hooks.arg, mem, size);
-	return realloc(mem, size);
+	return WEFT__STRESS ? stress_resize(mem, size) : realloc(mem, size);
 }
 
 void
@@ -76,6 +114,8 @@ weft__os_release(void *mem)
 {
 	if (weft__hooks.release)
 		weft__hooks.release(weft__hooks.arg, mem);
+	else if (WEFT__STRESS)
+		stress_release(mem);
 	else
 		free(mem);
 }

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/build.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "test.h"
@@ -191,4 +192,27 @@ TEST(polling_nothing_waits_for_its_timeout_and_not_less)
 	CHECK_EQ(SYS->poll(NULL, 0, 1500000), 0);
 	CHECK(weft_now() - before >= 1500000);
 	CHECK_EQ(SYS->poll(NULL, 0, 0), 0);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+TEST(what_is_resized_keeps_its_bytes_and_under_stress_always_moves)
+{
+	unsigned char *mem = weft__sys->alloc(100), *moved;
+	uintptr_t before = (uintptr_t)mem;
+
+	CHECK(!WEFT__STRESS || (mem[0] == 0xa5 && mem[99] == 0xa5));
+	memset(mem, 7, 100);
+	moved = weft__sys->resize(mem, 50);
+	CHECK(!WEFT__STRESS || (uintptr_t)moved != before);
+	before = (uintptr_t)moved;
+	moved = weft__sys->resize(moved, 5000);
+	CHECK(!WEFT__STRESS || (uintptr_t)moved != before);
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(moved[i], 7);
+	weft__sys->release(moved);
+	moved = weft__sys->resize(NULL, 10);
+	CHECK(moved != NULL);
+	weft__sys->release(moved);
+	weft__sys->release(NULL);
 }
