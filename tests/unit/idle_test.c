@@ -77,19 +77,20 @@ waits_of(int has)
 {
 	struct idle idle;
 	weft_loop *loop;
-	int64_t before, waits;
+	int64_t before, waits = 1;
 
 	count_calls();
 	loop = make_idle(&idle, has);
 	calls.only = loop;
 	OK(weft_loop_start(loop));
-	/* It is asleep for good when it has said so and stayed so. */
-	pass(5 * WEFT_MS);
-	watch_for(loop, WEFT_SLEEPING);
-	before = counted(&calls.waits);
-	CHECK(before > 0);
-	pass(WHILE_NS);
-	waits = counted(&calls.waits) - before;
+	/* On a busy machine it may yet have to go to sleep in the first of them. */
+	for (int i = 0; waits > 0 && i < 3; i++) {
+		watch_for(loop, WEFT_SLEEPING);
+		before = counted(&calls.waits);
+		pass(WHILE_NS);
+		waits = counted(&calls.waits) - before;
+	}
+	CHECK(counted(&calls.waits) > 0);
 	CHECK_EQ(weft_loop_state(loop), WEFT_SLEEPING);
 	stop_and_free(loop);
 	count_no_more();
