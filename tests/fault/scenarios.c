@@ -25,6 +25,8 @@
 #include "fault.h"
 #include "scenarios.h"
 
+uint64_t scenario_wait_ns;
+
 #define STEPS_MAX  5000 /* turns by which a wait has become a spin */
 #define POSTS_MANY 150  /* more than a thread's first two rings have room for */
 

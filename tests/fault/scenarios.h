@@ -42,7 +42,8 @@ extern const size_t          mistaken_count;
 
 /* --- shared by them ----------------------------------------------------- */
 
-#define WAIT_NS   (20 * WEFT_MS) /* of every wait, at most */
+extern uint64_t scenario_wait_ns; /* of every wait, at most */
+#define WAIT_NS   scenario_wait_ns
 #define STEPS_MIN 10 /* turns that a wait has, however late it is */
 
 struct world {
