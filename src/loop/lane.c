@@ -33,6 +33,8 @@
  *      the thread was first, the lane is `due`: its node comes, or QUIET does.
  *   6. The thread's members belong to who has `owned` set; one that ends clears it (O,
  *      release), and another may take the lane over (acquire).
+ *      Only one that rests is taken over: in one that the loop looks into, a call would
+ *      overtake nodes that the thread has pushed while it had no lane.
  *   7. A lane is held by its inbox and by its thread; the last one to let go frees it.
  *      So a thread may end before or after the loop.
  *   8. A lane has at most `share` calls waiting; slots_left of the inbox plus the shares
@@ -259,12 +261,19 @@ make_room(struct weft__inbox *inbox, struct weft__lane *lane)
 	return has_room(lane) || grow(inbox, lane, want);
 }
 
-/* One that no thread owns. */
+/* One that no thread owns, and that will call before the loop looks: so nodes that this
+ * thread has pushed before it had a lane come first. */
 static struct weft__lane *
 adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 {
 	struct weft__lane *lane = take_over(first_of(inbox), kind);
 
+	while (lane
+	       && (!weft__load(&lane->rests, WEFT__ACQUIRE) /* T */
+	           || weft__load(&lane->called, WEFT__RELAXED))) {
+		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
+		lane = take_over(weft__get(lane->next_of_inbox), kind);
+	}
 	if (lane) {
 		(void)weft__add(&lane->refs, 1, WEFT__RELAXED);
 		(void)has_room(lane); /* refreshes what it knows of that */
@@ -296,6 +305,7 @@ make_lane(struct weft__inbox *inbox, uint32_t kind)
 	}
 	weft__store(&lane->refs, 2, WEFT__RELAXED);
 	weft__store(&lane->owned, 1, WEFT__RELAXED);
+	weft__store(&lane->rests, 1, WEFT__RELAXED);
 	lane->inbox = inbox;
 	lane->inbox_id = inbox->id;
 	lane->drain = lane->fill;
@@ -529,6 +539,7 @@ weft__lane_heard(struct weft__node *node)
 	struct weft__lane *lane = weft__node_lane(node);
 
 	lane->heat = lane->idle = 0;
+	weft__store(&lane->rests, 0, WEFT__RELAXED);
 	if (!lane->due)
 		list(lane);
 	lane->due = false;
@@ -562,8 +573,10 @@ static void
 look_again(struct weft__lane *lane)
 {
 	lane->hot = false;
-	if (!has_more(lane))
+	if (!has_more(lane)) {
+		weft__store(&lane->rests, 1, WEFT__RELEASE); /* T */
 		return;
+	}
 	promise(lane);
 	list(lane);
 }

@@ -44,6 +44,7 @@ struct weft__lane {
 	weft__a64 made;    /* calls put in; written by the thread */
 	char      pad_called[64];
 	weft__a32 called;  /* WEFT__LANE_* */
+	weft__a32 rests;   /* 1: the loop is done with it until it hears from it */
 	weft__aptr extra;  /* callers' nodes, newest first */
 	struct weft__node node; /* by which it calls */
 

@@ -35,6 +35,7 @@ struct world {
 	int shared;
 	int opened; /* the backend: written before the loop first waits there */
 	struct weft__lock lock;
+	struct weft__thread maker; /* of lanes, in setup */
 };
 
 static enum bug planted;
@@ -250,6 +251,20 @@ check_gone(void *state)
 
 /* --- lanes -------------------------------------------------------------- */
 
+/* Hand the lanes that setup has made over to the first thread, which takes them. */
+static void
+leave_lanes(struct world *w)
+{
+	w->maker = *weft__thread_self();
+	*weft__thread_self() = (struct weft__thread){ 0 };
+}
+
+static void
+take_lanes(struct world *w)
+{
+	*weft__thread_self() = w->maker;
+}
+
 /* As weft_loop_post() does it; false if the door was closed. */
 static bool
 post(struct world *w, uintptr_t what)
@@ -315,6 +330,7 @@ post_more(void *state)
 {
 	struct world *w = state;
 
+	take_lanes(w);
 	if (post(w, 2))
 		(void)post(w, 3);
 }
@@ -322,6 +338,7 @@ post_more(void *state)
 static void
 post_second(void *state)
 {
+	take_lanes(state);
 	(void)post(state, 2);
 }
 
@@ -329,6 +346,7 @@ post_second(void *state)
 static void
 post_second_node(void *state)
 {
+	take_lanes(state);
 	if (post(state, 2))
 		(void)post_node(state, 3);
 }
@@ -336,13 +354,14 @@ post_second_node(void *state)
 static void
 post_three(void *state)
 {
-	post_one(state, 1);
-	post_more(state);
+	for (uintptr_t i = 1; i <= 3; i++)
+		post_one(state, i);
 }
 
 static void
 post_node_more(void *state)
 {
+	take_lanes(state);
 	(void)post_node(state, 2);
 }
 
@@ -369,7 +388,7 @@ without_barrier(void)
 	weft__sys = &table;
 }
 
-/* A lane that the loop looks into at every turn, and its thread has ended. */
+/* A lane that the loop looks into at every turn. */
 static void
 setup_hot(void *state)
 {
@@ -383,11 +402,11 @@ setup_hot(void *state)
 	w->inbox->hot_after = 1;
 	post_one(w, 1);
 	take_all(w);
-	weft__thread_end(weft__thread_self());
+	leave_lanes(w);
 	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
 }
 
-/* ... and is not; the door is in use. */
+/* ... and one that it does not. */
 static void
 setup_cool(void *state)
 {

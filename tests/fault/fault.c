@@ -335,6 +335,14 @@ on_thread_join(uint64_t thread)
 }
 
 static int
+on_barrier(void)
+{
+	int rc = strike(FAULT_barrier);
+
+	return rc ? rc : real.barrier();
+}
+
+static int
 on_at_fork(void (*fn)(void))
 {
 	int rc = strike(FAULT_at_fork);
@@ -631,6 +639,7 @@ fault_install(void)
 	table.thread_start = on_thread_start;
 	table.thread_join = on_thread_join;
 	table.at_fork = on_at_fork;
+	table.barrier = on_barrier;
 	table.close = on_close;
 	table.read = on_read;
 	table.write = on_write;

@@ -28,7 +28,7 @@
 uint64_t scenario_wait_ns;
 
 #define STEPS_MAX  5000 /* turns by which a wait has become a spin */
-#define POSTS_MANY 150  /* more than a thread's first two rings have room for */
+#define POSTS_MANY 600  /* a lane grows by that, and becomes hot */
 
 /* --- waiting ------------------------------------------------------------ */
 

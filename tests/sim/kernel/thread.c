@@ -88,9 +88,12 @@ sim_unpark(weft__a32 *word)
 int
 sim_barrier(void)
 {
+	int rc;
+
 	sim_point(SIM_CALL_WEIGHT);
-	sim_trace(SIM_CALL_barrier, 0, 0, 0);
-	return 0;
+	rc = sim_fault_errno(SIM_CALL_barrier);
+	sim_trace(SIM_CALL_barrier, 0, 0, rc);
+	return rc;
 }
 
 void

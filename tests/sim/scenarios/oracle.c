@@ -4,6 +4,7 @@
 #include <string.h>
 #include "backend/backend.h"
 #include "sim/scenarios/oracle.h"
+#include "loop/loop.h"
 
 /* --- judges ----------------------------------------------------------- */
 
@@ -252,8 +253,11 @@ loop_make(weft_loop_opts *opts)
 	opts->backend = there[sim_random_below(count)];
 	opts->name = "simulated";
 	opts->flags |= WEFT_LOOP_NO_SPIN;
+	opts->flags |= sim_random_below(2) ? WEFT_LOOP_METRICS : 0;
 	while (!(loop = weft_loop_new(opts)))
 		continue;
+	/* Lanes become hot sooner than they would, so that they do at all. */
+	loop->inbox.hot_after = 1u << sim_random_below(10);
 	return loop;
 }
 
