@@ -22,6 +22,7 @@ WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout")
 
 enum {
 	WEFT__NODE_QUEUED = 1, /* state */
+	WEFT__NODE_SPENT = 2,  /* state of a wake that is queued and has ended a wait */
 
 	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
 	WEFT__NODE_LANE = 2,   /* kind: calls for a lane, and not a caller's */

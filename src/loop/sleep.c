@@ -75,9 +75,21 @@ weft__loop_wake(weft_loop *loop)
 void
 weft__loop_woken(weft_loop *loop)
 {
-	(void)weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL); /* X */
-	loop->woken = true;
+	if (weft__exchange(&loop->wake.state, 0, WEFT__ACQ_REL) /* X */
+	    == WEFT__NODE_QUEUED)
+		loop->woken = true;
 	loop->own_run++;
+}
+
+/* A wake that came by now has ended this wait; its node, still to be taken, is not to
+ * end the next one too.  One that comes later finds the node queued and makes it count
+ * again.  An exchange, for the reason told above. */
+static void
+spend_wake(weft_loop *loop)
+{
+	if (weft__load(&loop->wake.state, WEFT__RELAXED) == WEFT__NODE_QUEUED)
+		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT,
+		                     WEFT__ACQ_REL);
 }
 
 static void
@@ -165,8 +177,9 @@ weft__loop_poll(weft_loop *loop)
 		weft__meter_mark(loop, WEFT_PHASE_WAIT);
 }
 
-void
-weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
+/* Spin, then sleep. */
+static void
+sleep_until(weft_loop *loop, uint64_t deadline_ns)
 {
 	struct weft__spin *spin = &loop->spin;
 	uint32_t state = WEFT_RUNNING;
@@ -202,4 +215,11 @@ weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
 	if (begin_ns && weft__inbox_has(&loop->inbox)
 	    && weft__sys->now() - begin_ns < SHORT_NS)
 		spin_would_pay(spin);
+}
+
+void
+weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns)
+{
+	sleep_until(loop, deadline_ns);
+	spend_wake(loop);
 }

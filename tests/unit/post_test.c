@@ -487,6 +487,49 @@ TEST(a_wake_ends_the_present_or_else_the_next_wait)
 	OK(weft_loop_free(loop));
 }
 
+/* Wait once, and be woken. */
+static void
+wait_until_woken(weft_loop *loop)
+{
+	pthread_t waker = thread(wake_sleeper, loop);
+
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);
+	OK(pthread_join(waker, NULL));
+}
+
+static void
+check_waits(weft_loop *loop)
+{
+	uint64_t deadline_ns = weft_in(2 * WEFT_MS);
+
+	CHECK_EQ(weft_loop_run_once(loop, deadline_ns), 1);
+	CHECK(weft_now() >= deadline_ns);
+}
+
+TEST(a_wake_ends_one_wait_only)
+{
+	weft_loop *loop = make(0, 0);
+	weft_timer timer = WEFT_INIT;
+
+	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	wait_until_woken(loop);
+	check_waits(loop);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_wake_after_the_wait_that_another_ended_ends_the_next)
+{
+	weft_loop *loop = make(0, 0);
+	weft_timer timer = WEFT_INIT;
+
+	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
+	wait_until_woken(loop);
+	weft_loop_wake(loop);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 1);
+	check_waits(loop);
+	OK(weft_loop_free(loop));
+}
+
 /* --- misuse ------------------------------------------------------------- */
 
 TEST(a_post_of_nothing_or_to_no_loop_is_misuse)
