@@ -8,7 +8,8 @@
  *      runs exactly once.
  *   2. An idle loop belongs to whichever one thread uses it; running takes it.
  *   3. The backend opens with the first op or watch.  One on io_uring binds the loop to
- *      the thread that runs it then: elsewhere it is WEFT_EXDEV.
+ *      the thread that runs it then: elsewhere it is WEFT_EXDEV, unless it was made
+ *      with WEFT_LOOP_MOVABLE.
  *   4. A microtask checkpoint begins each run and follows every callback.
  *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
  *      back, whatever its state, and touches nothing the parent shares; all else
@@ -25,6 +26,7 @@ enum {
 	WEFT_LOOP_METRICS = 1 << 0, /* times, rates and depths, in 90 kB: weft/metrics.h */
 	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before parking */
 	WEFT_LOOP_KEEP    = 1 << 3, /* running does not end for lack of work */
+	WEFT_LOOP_MOVABLE = 1 << 4, /* any thread may run it; io_uring unbound, slower */
 };
 
 typedef struct weft_loop_opts {

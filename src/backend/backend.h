@@ -52,7 +52,6 @@ struct weft__ready {
 
 struct weft__backend_ops {
 	const char *name;
-	bool        binds; /* the thread that first waits is the only one that may */
 	bool        edge; /* arms once and tells changes, for what is not a watch */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
@@ -95,6 +94,8 @@ struct weft__backend {
 	int                    fd;     /* of epoll, or -1 */
 	int                    wake_fd[2]; /* read and write end */
 	void                  *state;  /* the backend's own */
+	bool                   movable; /* asked for: any thread may wait, one at a time */
+	bool                   binds;  /* the thread that first waits is the only one that may */
 	uint32_t               always; /* watches on files, which are always ready */
 	struct weft__node_list paused; /* accepts without a descriptor to be had */
 	uint64_t               sheds;  /* how often that happened */
@@ -110,7 +111,7 @@ weft__kernel(const struct weft__backend *backend)
 }
 
 /* Open the backend of that name, or the best that opens here. */
-int  weft__backend_open(struct weft__backend *backend, const char *name);
+int  weft__backend_open(struct weft__backend *backend, const char *name, bool movable);
 void weft__backend_close(struct weft__backend *backend);
 
 /* Is there one of that name in this build? */

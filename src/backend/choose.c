@@ -55,13 +55,15 @@ say_refused(const struct weft__backend *backend, int error)
 }
 
 static int
-open_one(struct weft__backend *backend, const struct weft__backend_ops *ops)
+open_one(struct weft__backend *backend, const struct weft__backend_ops *ops,
+         bool movable)
 {
 	int rc;
 
 	clear(backend);
 	backend->ops = ops;
 	backend->at = "memory";
+	backend->movable = movable;
 	backend->events_max = WEFT__EVENTS_MAX;
 	backend->fd = backend->wake_fd[0] = backend->wake_fd[1] = -1;
 	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX
@@ -75,7 +77,8 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops)
 }
 
 int
-weft__backend_open(struct weft__backend *backend, const char *name)
+weft__backend_open(struct weft__backend *backend, const char *name,
+                   bool movable)
 {
 	struct weft__tally *tally = backend->tally;
 	int rc = WEFT_ENOSYS;
@@ -83,7 +86,7 @@ weft__backend_open(struct weft__backend *backend, const char *name)
 	memset(tally->reason, 0, sizeof(tally->reason));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
 		if (!name || strcmp(backends[i]->name, name) == 0)
-			rc = open_one(backend, backends[i]);
+			rc = open_one(backend, backends[i], movable);
 	if (rc < 0)
 		return rc;
 	if (name) {

@@ -44,7 +44,7 @@ weft_poller_open(const char *backend, weft_poller **out)
 		return weft__fail(WEFT_ENOMEM,
 		                  "weft_poller_open: out of memory");
 	poller->backend.tally = &poller->tally;
-	rc = weft__backend_open(&poller->backend, backend);
+	rc = weft__backend_open(&poller->backend, backend, true);
 	if (rc < 0) {
 		weft__sys->release(poller);
 		return weft__fail(rc, "weft_poller_open: does not work here");

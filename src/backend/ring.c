@@ -11,6 +11,9 @@
  *      submit and wait without losing it.
  *   3. The ring is made disabled and enabled by the thread that first enters it, which
  *      is the one that runs the loop; from then on the kernel takes it from no other.
+ *      One that is not bound has its requests completed by the threads that made
+ *      them, which the kernel interrupts for that: they may be busy elsewhere, so
+ *      nothing is left until they enter it on their own (no COOP_TASKRUN).
  *   4. A full completion ring loses nothing: the kernel keeps the rest (NODROP) and
  *      hands it over when entered.
  */
@@ -121,8 +124,7 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 	struct io_uring_params p = {
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP
 		         | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_R_DISABLED
-		         | (bound ? BOUND | IORING_SETUP_TASKRUN_FLAG
-		                  : IORING_SETUP_COOP_TASKRUN),
+		         | (bound ? BOUND | IORING_SETUP_TASKRUN_FLAG : 0),
 		.cq_entries = 4 * entries,
 	};
 	int rc;
@@ -133,7 +135,6 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 		return rc;
 	ring->fd = rc;
 	ring->features = p.features;
-	ring->flags = p.flags;
 	ring->failed = "io_uring features";
 	rc = (p.features & needed) == needed ? check_calls(ring) : -ENOSYS;
 	if (rc == 0) {
@@ -216,8 +217,7 @@ weft__uring_has_work(const struct weft__uring *ring)
 	return load_acquire(ring->cq_tail) != ring->cq_head
 	       || ring->sq_tail != load_relaxed(ring->sq_head)
 	       || (load_relaxed(ring->sq_flags)
-	           & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW))
-	       || !(ring->flags & IORING_SETUP_TASKRUN_FLAG);
+	           & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW));
 }
 
 bool

@@ -11,7 +11,6 @@
 struct weft__uring {
 	int      fd;
 	uint32_t features;
-	uint32_t flags;      /* of setup */
 	bool     enabled;    /* by the thread that submits from then on */
 
 	/* Submission: entries from sq_done to sq_tail are ours to hand over. */

@@ -20,6 +20,8 @@
  *   5. Owned connections are made blocking at their first op, once.
  *   6. Nobody sleeps while the eventfd or the epoll is not polled for want of room: a
  *      wake or a watch would not end the wait.
+ *   7. On a ring that is not bound the kernel cancels, unasked, what a thread has sent
+ *      as that thread ends; it has done nothing by then, and is sent again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -133,7 +135,8 @@ uring_open(struct weft__backend *backend)
 		return -ENOMEM;
 	u->held = u->ring.fd = -1;
 	u->ring.syscalls = &backend->tally->syscalls;
-	rc = weft__uring_open(&u->ring, ENTRIES, true);
+	backend->binds = !backend->movable;
+	rc = weft__uring_open(&u->ring, ENTRIES, backend->binds);
 	backend->at = rc < 0 ? u->ring.failed : "eventfd";
 	if (rc < 0)
 		return rc;
@@ -348,6 +351,19 @@ result_asked(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	return result == -EAGAIN ? op->why : result;
 }
 
+/* The thread that sent `op` has ended, and its requests with it; invariant 7.  A
+ * connection that was begun can only be waited for. */
+static void
+send_again(struct weft__backend *backend, struct weft__op *op)
+{
+	if (op->kind == WEFT__OP_CONNECT) {
+		weft__ready_leave(backend, op);
+		weft__ready_submit(backend, op);
+	} else {
+		push(backend, op);
+	}
+}
+
 /* The last completion of `op`: true if there is a result to deliver. */
 static bool
 complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
@@ -360,6 +376,10 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
 		weft__ready_pause(backend, op);
+		return false;
+	}
+	if (!asked && result == -ECANCELED && !backend->binds) {
+		send_again(backend, op);
 		return false;
 	}
 	if (asked) {
@@ -521,7 +541,6 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 
 const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
-	.binds = true,
 	.edge = true,
 	.open = uring_open,
 	.close = uring_close,

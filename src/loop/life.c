@@ -23,6 +23,9 @@
 
 #define BUDGET_DEFAULT 1024u
 #define INBOX_DEFAULT  65536u
+#define KNOWN_FLAGS                                             \
+	(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP \
+	 | WEFT_LOOP_MOVABLE)
 
 weft__a32 weft__forks;
 
@@ -121,9 +124,7 @@ check_opts(const weft_loop_opts *opts)
 {
 	const char *backend = backend_wanted(opts);
 
-	if (opts->flags
-	    & ~(uint32_t)(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN
-	                  | WEFT_LOOP_KEEP))
+	if (opts->flags & ~(uint32_t)KNOWN_FLAGS)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_loop_new: unknown flags");
 	if (backend && !weft__backend_exists(backend))
@@ -480,7 +481,7 @@ become_idle(weft_loop *loop)
 static void
 end_run(weft_loop *loop, weft_loop *before)
 {
-	if (loop->backend.ops && loop->backend.ops->binds)
+	if (loop->backend.binds)
 		loop->bound = (uintptr_t)weft__thread_self();
 	if (loop->meter)
 		loop->meter->at_ns = 0;

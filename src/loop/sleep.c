@@ -133,9 +133,10 @@ weft__loop_open_backend(weft_loop *loop)
 {
 	if (loop->backend.ops)
 		return 0;
-	return weft__backend_open(&loop->backend, loop->backend_name[0]
-	                                                  ? loop->backend_name
-	                                                  : NULL);
+	return weft__backend_open(&loop->backend,
+	                          loop->backend_name[0] ? loop->backend_name
+	                                                : NULL,
+	                          loop->flags & WEFT_LOOP_MOVABLE);
 }
 
 static void
