@@ -195,11 +195,12 @@ destroy(weft_loop *loop, bool alone)
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
 	weft__wheel_fini(&loop->wheel);
+	/* Who still owes a wake may use the backend for it. */
+	weft__inbox_fini(&loop->inbox, alone);
 	weft__backend_close(&loop->backend);
 	weft__numbers_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
-	weft__inbox_fini(&loop->inbox, alone);
 	weft__sys->release(loop->meter);
 	weft__sys->release(loop);
 }
