@@ -7,9 +7,9 @@
  *   1. Posting is accepted from creation until stopping, and what was accepted
  *      runs exactly once.
  *   2. An idle loop belongs to whichever one thread uses it; running takes it.
- *   3. The backend opens with the first op or watch.  One on io_uring binds the loop to
- *      the thread that runs it then: elsewhere it is WEFT_EXDEV, unless it was made
- *      with WEFT_LOOP_MOVABLE.
+ *   3. The backend opens with the first op or watch, or weft_loop_fd().  One on io_uring
+ *      binds the loop to the thread that runs it then: elsewhere it is WEFT_EXDEV,
+ *      unless it was made with WEFT_LOOP_MOVABLE.
  *   4. A microtask checkpoint begins each run and follows every callback.
  *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
  *      back, whatever its state, and touches nothing the parent shares; all else
@@ -135,6 +135,53 @@ WEFT_API void weft_loop_wake(weft_loop *loop);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_loop *weft_loop_ref(weft_loop *loop);
 WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
+
+/* --- for bindings, and for life inside another loop --------------------- */
+
+/* Calls at points of each turn; those that are NULL are not made.  Zeroed at first; must
+ * stay put and unchanged while pushed.  What is called may push and drop any hook: one
+ * that was pushed meanwhile takes part from the next point on. */
+typedef struct weft_loop_hook {
+	/* Once a turn, before the wait is decided and before weft_loop_post_last():
+	 * run a queue of one's own, return > 0 if more is left: do not block or end. */
+	int  (*ready)(weft_loop *loop, void *arg);
+	/* Around each wait and each look at descriptors, spinning included; `may_block`
+	 * tells whether it can take time (a GIL).  No microtasks run between the two.  A
+	 * signal (EINTR) ends a wait: after_wait can see to it. */
+	void (*before_wait)(weft_loop *loop, bool may_block, void *arg);
+	void (*after_wait)(weft_loop *loop, bool may_block, void *arg);
+	/* Part of each microtask checkpoint: run some jobs, return how many.
+	 * Called until it returns 0 and the microtask queue is empty. */
+	int  (*checkpoint)(weft_loop *loop, void *arg);
+	/* weft_loop_next() has changed; outside of turns only, and not for what goes
+	 * through the inbox (posts, numbers), which the descriptor tells. */
+	void (*next_changed)(weft_loop *loop, void *arg);
+	void    *arg;       /* caller's */
+	uint64_t opaque[4]; /* private */
+	uint64_t spare[1];
+} weft_loop_hook;
+
+/* Add a hook, any number of them, called in order, after_wait last to first; and
+ * take it off: afterwards it is not called and its memory is the caller's.  A loop that
+ * has stopped, or is freed, has dropped them all.
+ * push returns 0, WEFT_EBUSY if it is on a loop.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int  weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook);
+WEFT_API void weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook);
+
+/* A descriptor that becomes readable when weft_loop_run_once() has something to do; for
+ * no more than that: it is never read, and may be readable for nothing.  The loop is the
+ * calling thread's from then on, also between turns: if another thread stops it, it
+ * stops when it is next run.
+ * Returns it, borrowed until the loop is freed, or WEFT_ENOSYS (poll backend).
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_fd(weft_loop *loop);
+
+/* When weft_loop_run_once() must be called even if the descriptor stays quiet:
+ * WEFT_NOW if work is runnable, WEFT_NEVER if nothing is planned.  To be asked after
+ * each turn; and before each wait of the host's, unless next_changed is called.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API uint64_t weft_loop_next(weft_loop *loop);
 
 WEFT_END
 #endif

@@ -72,6 +72,14 @@ struct weft__backend_ops {
 	/* Hand what is queued to the kernel; or NULL. */
 	void (*flush)(struct weft__backend *backend);
 
+	/* A descriptor that is readable while wait() would find something, or was woken
+	 * since; it stays the same.  It, or -errno; or NULL: there is none. */
+	int  (*fd)(struct weft__backend *backend);
+
+	/* Something is queued that the kernel has not got, or fetched that next() has
+	 * not given; or NULL: never. */
+	bool (*has_work)(struct weft__backend *backend);
+
 	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
 	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files. */
 	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
@@ -92,6 +100,7 @@ struct weft__backend {
 	struct weft__node_list closing; /* close ops that wait for others to end */
 	void                  *fetched; /* room for what epoll_wait(2) fills */
 	int                    fd;     /* of epoll, or -1 */
+	int                    outer_fd; /* of an epoll that holds `fd`, or -1 */
 	int                    wake_fd[2]; /* read and write end */
 	void                  *state;  /* the backend's own */
 	bool                   movable; /* asked for: any thread may wait, one at a time */

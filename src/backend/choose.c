@@ -65,7 +65,8 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops,
 	backend->at = "memory";
 	backend->movable = movable;
 	backend->events_max = WEFT__EVENTS_MAX;
-	backend->fd = backend->wake_fd[0] = backend->wake_fd[1] = -1;
+	backend->fd = backend->outer_fd = -1;
+	backend->wake_fd[0] = backend->wake_fd[1] = -1;
 	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX
 	                                   * sizeof(*backend->events));
 	rc = backend->events ? ops->open(backend) : WEFT_ENOMEM;

@@ -7,7 +7,9 @@
  *   1. What the kernel has for a number is entry->armed, unless the file was closed
  *      behind our back; so a change that finds it missing adds it, and an addition
  *      that finds it there changes it.
- *   2. Files, which epoll refuses with EPERM, are ready.c's business: they never make
+ *   2. The epoll may have to be made anew.  Whoever polls us from outside gets another
+ *      one, which holds it, stays, and is readable when it is.
+ *   3. Files, which epoll refuses with EPERM, are ready.c's business: they never make
  *      anybody wait.
  */
 #include <errno.h>
@@ -27,6 +29,8 @@ epoll_close(struct weft__backend *backend)
 {
 	if (backend->wake_fd[0] >= 0)
 		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
+	if (backend->outer_fd >= 0)
+		(void)weft__kernel(backend)->close(backend->outer_fd);
 	if (backend->fd >= 0)
 		(void)weft__kernel(backend)->close(backend->fd);
 }
@@ -113,6 +117,34 @@ ready_of(uint32_t events)
 	       | (events & EPOLLHUP ? WEFT_HUP : 0);
 }
 
+static int
+hold(struct weft__backend *backend, int outer, int inner)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return weft__kernel(backend)->epoll_ctl(outer, EPOLL_CTL_ADD, inner,
+	                                        &event);
+}
+
+static int
+epoll_fd(struct weft__backend *backend)
+{
+	int outer = backend->outer_fd, rc;
+
+	if (outer >= 0)
+		return outer;
+	outer = weft__kernel(backend)->epoll_create();
+	if (outer < 0)
+		return outer;
+	rc = hold(backend, outer, backend->fd);
+	if (rc < 0) {
+		(void)weft__kernel(backend)->close(outer);
+		return rc;
+	}
+	backend->outer_fd = outer;
+	return outer;
+}
+
 /* Register all that is armed, as in a set that is new; 0 or -errno. */
 static int
 arm_all(struct weft__backend *backend)
@@ -129,6 +161,8 @@ arm_all(struct weft__backend *backend)
 		if (rc == -EBADF) /* closed behind our back */
 			rc = 0;
 	}
+	if (rc == 0 && backend->outer_fd >= 0)
+		rc = hold(backend, backend->outer_fd, backend->fd);
 	return rc;
 }
 
@@ -207,5 +241,6 @@ const struct weft__backend_ops weft__backend_epoll = {
 	.wait = weft__epoll_fetch,
 	.wake = epoll_wake,
 	.next = weft__ready_next,
+	.fd = epoll_fd,
 	.arm = weft__epoll_arm,
 };

@@ -519,6 +519,26 @@ uring_flush(struct weft__backend *backend)
 	(void)uring_wait(backend, 0);
 }
 
+static int
+uring_fd(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+	int rc = uring_wait(backend, 0);
+
+	if (rc < 0)
+		return rc;
+	return u->waker ? u->ring.fd : -EAGAIN;
+}
+
+static bool
+uring_has_work(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+
+	return u->unsent.first || !u->waker || (!u->poller && backend->fd >= 0)
+	       || weft__uring_has_work(&u->ring);
+}
+
 static void
 uring_wake(struct weft__backend *backend)
 {
@@ -550,5 +570,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.wake = uring_wake,
 	.next = uring_next,
 	.flush = uring_flush,
+	.fd = uring_fd,
+	.has_work = uring_has_work,
 	.arm = uring_arm,
 };

@@ -182,7 +182,7 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
-	loop->forks = weft__load(&weft__forks, WEFT__RELAXED);
+	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
 	                     && weft__sys->cpus() > 1;
 	return loop;
@@ -194,6 +194,8 @@ destroy(weft_loop *loop, bool alone)
 {
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
+	weft__loop_rouse(loop);
+	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
 	/* Who still owes a wake may use the backend for it. */
 	weft__inbox_fini(&loop->inbox, alone);
@@ -221,7 +223,7 @@ has_accepted(weft_loop *loop)
 			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
-	       || loop->ops > 0 || loop->ended;
+	       || loop->ops > 0 || loop->ended || loop->hooks.more > 0;
 }
 
 int
@@ -332,6 +334,7 @@ run_to_end(weft_loop *loop)
 	       || weft__inbox_has(&loop->inbox));
 	/* Timers were disarmed without being counted out. */
 	weft__count_set(&loop->alive, 0);
+	weft__hooks_fini(loop);
 	end(loop);
 }
 
@@ -346,8 +349,10 @@ stop_idle(weft_loop *loop)
 		weft__sys->yield();
 	if (runner != 0)
 		return; /* whoever has it finds it stopping */
+	weft__loop_rouse(loop);
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0)
 		run_to_end(loop);
+	weft__loop_settle(loop);
 	give_back(loop);
 }
 
@@ -367,7 +372,7 @@ weft_loop_stop(weft_loop *loop)
 	} while (
 		!weft__cas(&loop->state, &state, WEFT_STOPPING, WEFT__RELAXED));
 	weft__inbox_close(&loop->inbox);
-	if (state == WEFT_IDLE)
+	if (state == WEFT_IDLE && !weft__loop_is_hosted_elsewhere(loop))
 		stop_idle(loop);
 	else
 		weft__loop_wake(loop);
@@ -433,6 +438,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 		return weft__fail(WEFT_EALREADY,
 		                  "weft_loop_run: it has stopped");
 	}
+	weft__loop_adopt(loop);
 	*before = self->loop;
 	self->loop = loop;
 	weft__checkpoint(loop);
@@ -487,6 +493,7 @@ end_run(weft_loop *loop, weft_loop *before)
 	if (loop->meter)
 		loop->meter->at_ns = 0;
 	weft__thread_self()->loop = before;
+	weft__loop_settle(loop);
 	give_back(loop);
 }
 

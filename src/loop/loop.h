@@ -3,8 +3,9 @@
  * Needs: timer, base.  Thread: members say which.
  *
  * The files: life.c (new, run, start, stop, free), turn.c (what one turn does),
- * sleep.c (how it waits and is woken), post.c, timer.c, schedule.c,
- * microtask.c; meter.c (what it writes down of itself) and metrics.c (who reads that).
+ * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
+ * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
+ * that), local.c, trim.c, post.c, timer.c, schedule.c, microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -50,6 +51,20 @@ struct weft__spin {
 	bool     own;   /* the loop's thread has posted to itself in this turn */
 };
 
+/* What bindings have called at points of a turn; hook.c. */
+struct weft__hooks {
+	weft_loop_hook *first, *last;
+	struct weft__hook_cursor *cursors; /* of the series under way, innermost first */
+	weft_loop_hook *called;      /* whose `ready` is on the stack, unless dropped */
+	uint64_t        pushes;      /* so many */
+	uint64_t        waiting;     /* pushes when before_wait was last called */
+	uint64_t        told_ns;     /* the host's knowledge of weft_loop_next() */
+	uint32_t        checkpoints; /* hooks that have one, */
+	uint32_t        changes;     /* that have next_changed, */
+	uint32_t        more;        /* whose last `ready` left something */
+	bool            telling;     /* next_changed is on the stack */
+};
+
 struct weft_loop {
 	struct weft__inbox inbox;
 	weft__a32  state;       /* weft_state; waiters of stopped park here */
@@ -57,6 +72,7 @@ struct weft_loop {
 	weft__a32  refs;        /* of weft_loop_ref() */
 	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped */
 	weft__aptr runner;      /* the weft__thread that uses it exclusively, or 0 */
+	weft__aptr host;        /* the weft__thread in whose loop it lives, or 0 */
 	struct weft__node wake; /* pushed to wake the loop for no post */
 	struct weft__numbers numbers;
 
@@ -65,10 +81,12 @@ struct weft_loop {
 	uint32_t   flags;       /* WEFT_LOOP_* */
 	uint32_t   budget;
 	uint32_t   forks;       /* weft__forks at its making */
+	uint32_t   quick;       /* the same, or other while a host must be told of changes */
 	char       backend_name[8]; /* asked for; "": the best here */
 	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
 
 	/* The runner's. */
+	struct weft__hooks hooks;
 	struct weft_wheel wheel;
 	struct weft__node_list first, posts, last;
 	struct weft__ring ticks, microtasks;
@@ -94,6 +112,7 @@ struct weft_loop {
 	bool       keep;        /* this run does not end for lack of work */
 	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
 	bool       must_poll;   /* this turn asks the kernel: run_once(WEFT_NOW) */
+	bool       foreign;     /* dozes IN_FOREIGN, between the turns of an embedded one */
 	bool       ending;      /* past the point where stop disarmed everything */
 };
 
@@ -110,14 +129,14 @@ weft__loop_is_forked(const weft_loop *loop)
 int weft__loop_check(const weft_loop *loop, const char *call);
 
 /* The short way through that check, for calls that are made very often: false means
- * that the long way has to tell why. */
+ * that the long way has to be taken, for whatever reason. */
 static inline bool
 weft__loop_is_usable(const weft_loop *loop)
 {
 	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED);
 
 	return (!runner || runner == (uintptr_t)weft__thread_ptr)
-	       && !weft__loop_is_forked(loop)
+	       && loop->quick == weft__load(&weft__forks, WEFT__RELAXED)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
 
@@ -200,9 +219,51 @@ void weft__checkpoint_slow(weft_loop *loop);
 static inline void
 weft__checkpoint(weft_loop *loop)
 {
-	if (loop->ticks.count | loop->microtasks.count)
+	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints)
 		weft__checkpoint_slow(loop);
 }
+
+/* --- hook.c ------------------------------------------------------------- */
+
+/* Call that member of each hook; not needed while hooks.first is NULL. */
+void weft__hooks_ready(weft_loop *loop);
+void weft__hooks_before_wait(weft_loop *loop, bool may_block);
+void weft__hooks_after_wait(weft_loop *loop, bool may_block);
+uint64_t weft__hooks_checkpoint(weft_loop *loop); /* returns how many jobs ran */
+
+/* Drop all of them. */
+void weft__hooks_fini(weft_loop *loop);
+
+/* See whether weft_loop_next() has changed between turns, and tell. */
+void weft__hooks_tell(weft_loop *loop);
+
+/* After whatever can have changed it. */
+static inline void
+weft__loop_changed(weft_loop *loop)
+{
+	if (__builtin_expect(loop->hooks.changes > 0, 0))
+		weft__hooks_tell(loop);
+}
+
+/* --- embed.c ------------------------------------------------------------ */
+
+static inline bool
+weft__loop_is_embedded(const weft_loop *loop)
+{
+	return weft__load(&loop->host, WEFT__RELAXED) != 0;
+}
+
+/* ... in the loop of another thread than this. */
+bool weft__loop_is_hosted_elsewhere(const weft_loop *loop);
+
+/* A run ends: an embedded loop dozes from now on.  And the end of that: for a run by
+ * this thread, which is then its host, or for whatever has claimed it. */
+void weft__loop_settle(weft_loop *loop);
+void weft__loop_adopt(weft_loop *loop);
+void weft__loop_rouse(weft_loop *loop);
+
+/* When a turn is needed without a word of the kernel's; not of a stopped loop. */
+uint64_t weft__loop_next(weft_loop *loop);
 
 /* --- sleep.c ------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* microtask.c - ticks and microtasks: what runs between two callbacks.
  *
- * A checkpoint runs all ticks, then all microtasks, and again until both are empty.
+ * A checkpoint runs all ticks, then all microtasks, and again until both are empty;
+ * then it asks the hooks that have jobs of their own, and starts over if any ran.
  * It does not nest: a checkpoint inside one of its own calls would run what the
  * outer one is about to run.  It is exhaustive, as every engine's is; a drain that
  * does not come to an end is reported once.
@@ -23,14 +24,22 @@ report_flood(weft_loop *loop)
 	});
 }
 
+/* Count `jobs` more; a drain is reported once, as it passes the bound. */
+static void
+add(weft_loop *loop, uint64_t *count, uint64_t jobs)
+{
+	if (*count < FLOOD && *count + jobs >= FLOOD)
+		report_flood(loop);
+	*count += jobs;
+}
+
 static void
 run_ring(weft_loop *loop, struct weft__ring *ring, uint64_t *count)
 {
 	while (ring->count > 0) {
 		struct weft__call call = weft__ring_pop(ring);
 
-		if (++*count == FLOOD)
-			report_flood(loop);
+		add(loop, count, 1);
 		call.fn(call.arg);
 	}
 }
@@ -38,7 +47,7 @@ run_ring(weft_loop *loop, struct weft__ring *ring, uint64_t *count)
 void
 weft__checkpoint_slow(weft_loop *loop)
 {
-	uint64_t count = 0, begin_ns = 0;
+	uint64_t count = 0, begin_ns = 0, jobs;
 
 	if (loop->in_checkpoint)
 		return;
@@ -46,10 +55,15 @@ weft__checkpoint_slow(weft_loop *loop)
 	if (loop->timed)
 		begin_ns = weft__meter_drain(
 			loop, loop->ticks.count + loop->microtasks.count);
-	while (loop->ticks.count | loop->microtasks.count) {
-		run_ring(loop, &loop->ticks, &count);
-		run_ring(loop, &loop->microtasks, &count);
-	}
+	do {
+		while (loop->ticks.count | loop->microtasks.count) {
+			run_ring(loop, &loop->ticks, &count);
+			run_ring(loop, &loop->microtasks, &count);
+		}
+		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop)
+		                               : 0;
+		add(loop, &count, jobs);
+	} while (jobs | loop->ticks.count | loop->microtasks.count);
 	loop->in_checkpoint = false;
 	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);
 	if (begin_ns)
@@ -57,12 +71,13 @@ weft__checkpoint_slow(weft_loop *loop)
 }
 
 static int
-queue(struct weft__ring *ring, weft_fn fn, void *arg)
+queue(weft_loop *loop, struct weft__ring *ring, weft_fn fn, void *arg)
 {
 	if (!fn)
 		return weft__misuse(WEFT_EINVAL, "microtask: no function");
 	if (weft__ring_push(ring, fn, arg) < 0)
 		return weft__fail(WEFT_ENOMEM, "microtask: out of memory");
+	weft__loop_changed(loop);
 	return 0;
 }
 
@@ -73,7 +88,7 @@ weft_schedule_microtask(weft_loop *loop, weft_fn fn, void *arg)
 
 	loop = weft__loop_or_current(loop);
 	rc = weft__loop_check(loop, "weft_schedule_microtask");
-	return rc < 0 ? rc : queue(&loop->microtasks, fn, arg);
+	return rc < 0 ? rc : queue(loop, &loop->microtasks, fn, arg);
 }
 
 int
@@ -83,5 +98,5 @@ weft_schedule_tick(weft_loop *loop, weft_fn fn, void *arg)
 
 	loop = weft__loop_or_current(loop);
 	rc = weft__loop_check(loop, "weft_schedule_tick");
-	return rc < 0 ? rc : queue(&loop->ticks, fn, arg);
+	return rc < 0 ? rc : queue(loop, &loop->ticks, fn, arg);
 }

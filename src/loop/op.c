@@ -198,6 +198,7 @@ weft_op_cancel(weft_op *public)
 	    || weft__loop_check(op->loop, "weft_op_cancel") < 0)
 		return;
 	weft__op_ask(op, WEFT_ECANCELED);
+	weft__loop_changed(op->loop);
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -268,7 +269,7 @@ submit(struct weft__op *op)
 }
 
 static int
-start(struct weft__op *op, uint64_t deadline_ns)
+start_quietly(struct weft__op *op, uint64_t deadline_ns)
 {
 	weft_loop *loop = op->loop;
 
@@ -292,6 +293,16 @@ start(struct weft__op *op, uint64_t deadline_ns)
 	if (op->kind >= WEFT__OP_POLL)
 		submit(op);
 	return 0;
+}
+
+static int
+start(struct weft__op *op, uint64_t deadline_ns)
+{
+	weft_loop *loop = op->loop;
+	int rc = start_quietly(op, deadline_ns);
+
+	weft__loop_changed(loop);
+	return rc;
 }
 
 /* --- the calls ---------------------------------------------------------- */
@@ -464,11 +475,12 @@ weft_op_close(weft_op *public, int fd)
 		(void)weft__kernel(&op->loop->backend)->close(fd);
 	if (rc < 0)
 		return rc;
-	rc = start(op, WEFT_NEVER);
+	rc = start_quietly(op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
 	weft__fd_evict(op->loop, fd); /* they come before us in the list */
 	weft__ready_close(&op->loop->backend, op);
+	weft__loop_changed(op->loop);
 	return 0;
 }
 

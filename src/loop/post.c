@@ -96,6 +96,7 @@ weft_loop_post_last(weft_loop *loop, weft_node *public)
 		return 0; /* stays queued */
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__node_append(&loop->last, node);
+	weft__loop_changed(loop);
 	return 0;
 }
 

@@ -139,6 +139,13 @@ weft__loop_open_backend(weft_loop *loop)
 	                          loop->flags & WEFT_LOOP_MOVABLE);
 }
 
+/* An embedded loop asks the kernel in any case; see embed.c. */
+static bool
+uses_backend(const weft_loop *loop)
+{
+	return loop->backend.fds.in_use > 0 || weft__loop_is_embedded(loop);
+}
+
 static void
 ask_kernel(weft_loop *loop, int64_t timeout_ns)
 {
@@ -164,7 +171,7 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 void
 weft__loop_poll(weft_loop *loop)
 {
-	if (loop->backend.fds.in_use == 0 || loop->backend.events_count > 0)
+	if (!uses_backend(loop) || loop->backend.events_count > 0)
 		return;
 	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
 	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {
@@ -173,9 +180,13 @@ weft__loop_poll(weft_loop *loop)
 	}
 	loop->unpolled = 0;
 	loop->polled_ns = weft__loop_time(loop);
+	if (loop->hooks.first)
+		weft__hooks_before_wait(loop, false);
 	ask_kernel(loop, 0);
 	if (loop->timed)
 		weft__meter_mark(loop, WEFT_PHASE_WAIT);
+	if (loop->hooks.first)
+		weft__hooks_after_wait(loop, false);
 }
 
 /* Spin, then sleep. */
@@ -205,7 +216,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 		return;
 	if (loop->meter)
 		weft__meter_sleep(loop);
-	if (loop->backend.fds.in_use > 0)
+	if (uses_backend(loop))
 		wait_in_backend(loop, deadline_ns);
 	else if (weft__inbox_park(&loop->inbox, deadline_ns))
 		weft__count(&loop->tally.syscalls, 1);

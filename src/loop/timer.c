@@ -9,13 +9,12 @@ loop_of(const weft_timer *timer)
 }
 
 static bool
-can_start(const weft_loop *loop, const weft_timer *timer)
+is_free_for(const weft_loop *loop, const weft_timer *timer)
 {
-	return loop && timer && weft__loop_is_usable(loop)
-	       && (!timer->block || timer->owner == loop);
+	return !timer->block || timer->owner == loop;
 }
 
-/* The caller's loop was meant, or it cannot be started: tell why. */
+/* The caller's loop was meant, a host wants to be told, or it cannot be started. */
 static __attribute__((noinline, cold)) int
 start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
              uint64_t every_ns, weft_timer_fn fn, void *arg)
@@ -23,15 +22,19 @@ start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	if (can_start(loop, timer))
-		return weft_timer_start(loop, timer, due_ns, every_ns, fn, arg);
 	rc = weft__loop_check(loop, "weft_timer_start");
 	if (rc < 0)
 		return rc;
 	if (weft__loop_is_stopping(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: stopping");
-	return weft__misuse(WEFT_EINVAL,
-	                    "weft_timer_start: NULL, or armed elsewhere");
+	if (!timer || !is_free_for(loop, timer))
+		return weft__misuse(
+			WEFT_EINVAL,
+			"weft_timer_start: NULL, or armed elsewhere");
+	timer->owner = loop;
+	rc = weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
+	weft__loop_changed(loop);
+	return rc;
 }
 
 /* What is rare is a tail call, so that the short way saves no registers. */
@@ -39,7 +42,9 @@ int
 weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
                  uint64_t every_ns, weft_timer_fn fn, void *arg)
 {
-	if (__builtin_expect(!can_start(loop, timer), 0))
+	if (__builtin_expect(!loop || !timer || !weft__loop_is_usable(loop)
+	                             || !is_free_for(loop, timer),
+	                     0))
 		return start_slowly(loop, timer, due_ns, every_ns, fn, arg);
 	timer->owner = loop;
 	return weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
@@ -48,11 +53,14 @@ weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
 static __attribute__((noinline, cold)) int
 stop_slowly(weft_timer *timer)
 {
-	int rc = weft__loop_check(loop_of(timer), "weft_timer_stop");
+	weft_loop *loop = loop_of(timer);
+	int rc = weft__loop_check(loop, "weft_timer_stop");
 
-	return rc < 0 ? rc
-	              : weft__wheel_drop(&loop_of(timer)->wheel,
-	                                 weft__timer_place(timer));
+	if (rc < 0)
+		return rc;
+	(void)weft__wheel_drop(&loop->wheel, weft__timer_place(timer));
+	weft__loop_changed(loop);
+	return 1;
 }
 
 int

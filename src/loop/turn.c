@@ -146,7 +146,7 @@ weft__loop_is_runnable(const weft_loop *loop)
 	       || loop->first.first || loop->backend.done.first
 	       || loop->backend.events_count > 0 || loop->last.first
 	       || loop->numbers.due || loop->ticks.count > 0
-	       || loop->microtasks.count > 0
+	       || loop->microtasks.count > 0 || loop->hooks.more > 0
 	       || weft__wheel_has_run(&loop->wheel) || loop->ended;
 }
 
@@ -184,8 +184,15 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__loop_poll(loop);
 		return;
 	}
-	weft__loop_sleep(loop, until_ns);
+	if (loop->hooks.first) {
+		weft__hooks_before_wait(loop, true);
+		until_ns = wait_until(loop, deadline_ns); /* they add to it */
+	}
+	if (until_ns != WEFT_NOW)
+		weft__loop_sleep(loop, until_ns);
 	loop->now_ns = 0;
+	if (loop->hooks.first)
+		weft__hooks_after_wait(loop, true);
 }
 
 /* Accepts without a free descriptor are tried again a little later. */
@@ -241,6 +248,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	if (!loop->first.first && !weft__lanes_have(&loop->inbox, 1))
 		taken += run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
 		                   loop->budget);
+	if (loop->hooks.first)
+		weft__hooks_ready(loop);
 	run_last(loop);
 	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);

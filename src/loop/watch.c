@@ -45,6 +45,28 @@ check(weft_loop *loop, const weft_watch *watch, uint32_t events,
 	return 0;
 }
 
+/* Take it out of the list of those to be told. */
+static void
+unend(weft_loop *loop, weft_watch *watch)
+{
+	weft_watch **link = &loop->ended;
+
+	while (*link != watch)
+		link = (weft_watch **)(void *)&(*link)->spare;
+	*link = (weft_watch *)(uintptr_t)watch->spare;
+}
+
+static void
+stop(weft_loop *loop, weft_watch *watch)
+{
+	if (watch->token & ENDED)
+		unend(loop, watch);
+	else
+		weft__ready_unwatch(&loop->backend, watch);
+	weft__count(&loop->alive, -(uint64_t)is_counted(watch));
+	watch->token = 0;
+}
+
 int
 weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
                  weft_watch_fn fn, void *arg)
@@ -63,7 +85,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 		return weft__fail(WEFT_EBADF,
 		                  "weft_watch_start: bad descriptor");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED)))
-		(void)weft_watch_stop(watch);
+		stop(loop, watch);
 	rc = weft__loop_open_backend(loop);
 	was_counted = is_counted(watch);
 	if (rc == 0)
@@ -76,18 +98,8 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	watch->id = fd;
 	watch->token = STARTED;
 	weft__count(&loop->alive, (uint64_t)is_counted(watch) - was_counted);
+	weft__loop_changed(loop);
 	return 0;
-}
-
-/* Take it out of the list of those to be told. */
-static void
-unend(weft_loop *loop, weft_watch *watch)
-{
-	weft_watch **link = &loop->ended;
-
-	while (*link != watch)
-		link = (weft_watch **)(void *)&(*link)->spare;
-	*link = (weft_watch *)(uintptr_t)watch->spare;
 }
 
 int
@@ -102,12 +114,8 @@ weft_watch_stop(weft_watch *watch)
 	rc = weft__loop_check(loop, "weft_watch_stop");
 	if (rc < 0)
 		return rc;
-	if (watch->token & ENDED)
-		unend(loop, watch);
-	else
-		weft__ready_unwatch(&loop->backend, watch);
-	weft__count(&loop->alive, -(uint64_t)is_counted(watch));
-	watch->token = 0;
+	stop(loop, watch);
+	weft__loop_changed(loop);
 	return 1;
 }
 
@@ -145,7 +153,7 @@ weft__watches_run_ended(weft_loop *loop)
 	while (loop->ended) {
 		weft_watch *watch = loop->ended;
 
-		(void)weft_watch_stop(watch);
+		stop(loop, watch);
 		watch->fn(watch, WEFT_ESHUTDOWN, watch->arg);
 		weft__checkpoint(loop);
 		calls++;

@@ -508,7 +508,7 @@ check_waits(weft_loop *loop)
 
 TEST(a_wake_ends_one_wait_only)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));
@@ -519,7 +519,7 @@ TEST(a_wake_ends_one_wait_only)
 
 TEST(a_wake_after_the_wait_that_another_ended_ends_the_next)
 {
-	weft_loop *loop = make(0, 0);
+	weft_loop *loop = make();
 	weft_timer timer = WEFT_INIT;
 
 	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, note_timer, NULL));

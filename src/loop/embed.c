@@ -1,0 +1,127 @@
+/* embed.c - a loop inside another's loop: a descriptor, and when to look without it.
+ *
+ * The host waits until the descriptor is readable or the time of weft_loop_next() has
+ * come, and then has one turn run.  Between turns the loop sleeps IN_FOREIGN: the mark
+ * in the wake word by which every push knows that the backend's wake() is needed.
+ *
+ *   1. `host` is the thread that asked for the descriptor, or ran the loop last since;
+ *      0: nobody asked.  The loop is its also between turns: no other stops it.
+ *   2. `foreign` is true from a doze IN_FOREIGN to the rouse that belongs to it.
+ *   3. No push is missed.  The loop dozes before the run gives it back, so before the
+ *      host can ask for the next time.  A push before that makes the doze fail and is in
+ *      the inbox: weft_loop_next() says WEFT_NOW.  The first push after it takes the
+ *      mark, and whoever has taken that makes the descriptor readable, which it stays
+ *      until a turn has asked the kernel.  Later pushes are found by that turn.
+ *   4. Every turn of an embedded loop asks the kernel, even if no descriptor is in use:
+ *      it is how the wake is taken out of it, or the host would turn for ever.
+ *   5. The descriptor tells what the kernel knows and we do not.  What we know and the
+ *      kernel does not, weft_loop_next() tells: requests that were not handed over,
+ *      results that were fetched, watched files.
+ */
+#include "loop/loop.h"
+
+void
+weft__loop_settle(weft_loop *loop)
+{
+	struct weft__backend *backend = &loop->backend;
+
+	if (!weft__loop_is_embedded(loop) || loop->foreign
+	    || weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
+		return;
+	if (backend->ops->flush)
+		backend->ops->flush(backend);
+	loop->foreign = weft__inbox_doze(&loop->inbox, WEFT__IN_FOREIGN);
+}
+
+void
+weft__loop_rouse(weft_loop *loop)
+{
+	if (!loop->foreign)
+		return;
+	loop->foreign = false;
+	weft__inbox_rouse(&loop->inbox, WEFT__IN_FOREIGN);
+}
+
+void
+weft__loop_adopt(weft_loop *loop)
+{
+	if (weft__loop_is_embedded(loop))
+		weft__store(&loop->host, (uintptr_t)weft__thread_self(),
+		            WEFT__RELAXED);
+	weft__loop_rouse(loop);
+}
+
+bool
+weft__loop_is_hosted_elsewhere(const weft_loop *loop)
+{
+	uintptr_t host = weft__load(&loop->host, WEFT__RELAXED);
+
+	return host && host != (uintptr_t)weft__thread_self();
+}
+
+static bool
+backend_has_work(weft_loop *loop)
+{
+	struct weft__backend *backend = &loop->backend;
+
+	return backend->ops
+	       && (backend->always > 0
+	           || (backend->ops->has_work
+	               && backend->ops->has_work(backend)));
+}
+
+uint64_t
+weft__loop_next(weft_loop *loop)
+{
+	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop)
+	    || loop->woken || backend_has_work(loop))
+		return WEFT_NOW;
+	return weft__wheel_bound(&loop->wheel);
+}
+
+uint64_t
+weft_loop_next(weft_loop *loop)
+{
+	loop = weft__loop_or_current(loop);
+	if (weft__loop_check(loop, "weft_loop_next") < 0)
+		return WEFT_NEVER;
+	loop->hooks.told_ns = weft__loop_next(loop);
+	return loop->hooks.told_ns;
+}
+
+/* Open what there is to be polled.  It, or an error. */
+static int
+open_fd(weft_loop *loop)
+{
+	int rc = weft__loop_open_backend(loop);
+
+	if (rc == 0 && !loop->backend.ops->fd)
+		rc = WEFT_ENOSYS;
+	return rc < 0 ? rc : loop->backend.ops->fd(&loop->backend);
+}
+
+int
+weft_loop_fd(weft_loop *loop)
+{
+	uintptr_t self = (uintptr_t)weft__thread_self();
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_loop_fd");
+	if (rc < 0)
+		return rc;
+	if (loop->bound && loop->bound != self)
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_loop_fd: bound to another thread");
+	if (weft__loop_is_stopping(loop))
+		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
+	rc = open_fd(loop);
+	if (rc < 0)
+		return weft__fail(rc, "weft_loop_fd: nothing to be polled");
+	if (loop->backend.binds)
+		loop->bound = self;
+	weft__store(&loop->host, self, WEFT__RELAXED);
+	if (!weft__load(&loop->runner, WEFT__RELAXED))
+		weft__loop_settle(loop);
+	return rc;
+}

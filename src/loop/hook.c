@@ -1,0 +1,254 @@
+/* hook.c - calls that bindings have made at points of each turn.
+ *
+ * A loop's hooks are one list, in the order of their pushes.  A series calls one member
+ * of each; whatever it calls may push and drop any hook, so:
+ *
+ *   1. A series holds no hook but by its cursor, which stands in the loop's list of
+ *      cursors.  Dropping a hook moves every cursor that is about to visit it.
+ *   2. A series calls those that were there when it began: each push gets a number, and
+ *      later ones are passed over.  after_wait is called for those that were there when
+ *      before_wait began, so the two are paired.
+ *   3. The counts (checkpoints, changes, more) are of the hooks in the list; so a loop
+ *      without such hooks has nothing but them to look at.
+ *   4. `told_ns` is what the host knows: the last answer of weft_loop_next(), or what it
+ *      was when next_changed was last called.
+ */
+#include "loop/loop.h"
+
+/* What lies in the opaque part of a weft_loop_hook. */
+struct links {
+	weft_loop_hook *next, *before;
+	weft_loop *loop;   /* NULL: not pushed */
+	uint64_t more : 1; /* its last `ready` said so */
+	uint64_t number : 63;
+};
+WEFT_STATIC_ASSERT(sizeof(struct links)
+                           == sizeof(((weft_loop_hook *)0)->opaque),
+                   "one layout");
+
+struct weft__hook_cursor {
+	weft_loop_hook *next;
+	bool backward;
+	uint64_t last; /* number of the last hook that takes part */
+	struct weft__hook_cursor *outer;
+};
+
+static struct links *
+links_of(weft_loop_hook *hook)
+{
+	return (struct links *)(void *)hook->opaque;
+}
+
+/* --- series ------------------------------------------------------------- */
+
+static void
+begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
+{
+	struct weft__hooks *hooks = &loop->hooks;
+
+	*cursor = (struct weft__hook_cursor){
+		.next = backward ? hooks->last : hooks->first,
+		.backward = backward,
+		.last = hooks->pushes,
+		.outer = hooks->cursors,
+	};
+	hooks->cursors = cursor;
+}
+
+/* The next one of the series, or NULL; then it has ended. */
+static weft_loop_hook *
+visit(weft_loop *loop, struct weft__hook_cursor *cursor)
+{
+	weft_loop_hook *hook;
+
+	while ((hook = cursor->next)) {
+		struct links *links = links_of(hook);
+
+		cursor->next = cursor->backward ? links->before : links->next;
+		if (links->number <= cursor->last)
+			return hook;
+	}
+	loop->hooks.cursors = cursor->outer;
+	return NULL;
+}
+
+static void
+set_more(weft_loop *loop, weft_loop_hook *hook, bool more)
+{
+	struct links *links = links_of(hook);
+
+	loop->hooks.more += (uint32_t)more - links->more;
+	links->more = more;
+}
+
+void
+weft__hooks_ready(weft_loop *loop)
+{
+	struct weft__hook_cursor cursor;
+	weft_loop_hook *hook;
+
+	begin(loop, &cursor, false);
+	while ((hook = visit(loop, &cursor))) {
+		if (!hook->ready)
+			continue;
+		set_more(loop, hook, false);
+		loop->hooks.called = hook;
+		if (hook->ready(loop, hook->arg) > 0 && loop->hooks.called)
+			set_more(loop, hook, true);
+		weft__checkpoint(loop);
+	}
+}
+
+void
+weft__hooks_before_wait(weft_loop *loop, bool may_block)
+{
+	struct weft__hook_cursor cursor;
+	weft_loop_hook *hook;
+
+	begin(loop, &cursor, false);
+	loop->hooks.waiting = cursor.last;
+	while ((hook = visit(loop, &cursor)))
+		if (hook->before_wait)
+			hook->before_wait(loop, may_block, hook->arg);
+}
+
+/* No checkpoint stands between the two: who runs jobs may have let go of its lock. */
+void
+weft__hooks_after_wait(weft_loop *loop, bool may_block)
+{
+	struct weft__hook_cursor cursor;
+	weft_loop_hook *hook;
+
+	begin(loop, &cursor, true);
+	cursor.last = loop->hooks.waiting; /* invariant 2 */
+	while ((hook = visit(loop, &cursor)))
+		if (hook->after_wait)
+			hook->after_wait(loop, may_block, hook->arg);
+	weft__checkpoint(loop);
+}
+
+uint64_t
+weft__hooks_checkpoint(weft_loop *loop)
+{
+	struct weft__hook_cursor cursor;
+	weft_loop_hook *hook;
+	uint64_t count = 0;
+
+	begin(loop, &cursor, false);
+	while ((hook = visit(loop, &cursor)))
+		if (hook->checkpoint) {
+			int jobs = hook->checkpoint(loop, hook->arg);
+
+			count += jobs > 0 ? (uint64_t)jobs : 0;
+		}
+	return count;
+}
+
+static void
+tell_all(weft_loop *loop)
+{
+	struct weft__hook_cursor cursor;
+	weft_loop_hook *hook;
+
+	begin(loop, &cursor, false);
+	while ((hook = visit(loop, &cursor)))
+		if (hook->next_changed)
+			hook->next_changed(loop, hook->arg);
+}
+
+/* What a hook changes while it is told is told when all have been. */
+void
+weft__hooks_tell(weft_loop *loop)
+{
+	uint64_t next_ns;
+
+	if (weft__load(&loop->runner, WEFT__RELAXED) || loop->hooks.telling)
+		return;
+	loop->hooks.telling = true;
+	while ((next_ns = weft__loop_next(loop)) != loop->hooks.told_ns) {
+		loop->hooks.told_ns = next_ns;
+		tell_all(loop);
+	}
+	loop->hooks.telling = false;
+}
+
+/* --- the list ----------------------------------------------------------- */
+
+static void
+count(weft_loop *loop, const weft_loop_hook *hook, uint32_t by)
+{
+	loop->hooks.checkpoints += hook->checkpoint ? by : 0;
+	loop->hooks.changes += hook->next_changed ? by : 0;
+	loop->quick = loop->hooks.changes ? ~loop->forks : loop->forks;
+}
+
+int
+weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook)
+{
+	struct weft__hooks *hooks;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_loop_push_hook");
+	if (rc < 0)
+		return rc;
+	if (!hook)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_push_hook: NULL");
+	if (links_of(hook)->loop)
+		return weft__misuse(WEFT_EBUSY,
+		                    "weft_loop_push_hook: is on a loop");
+	hooks = &loop->hooks;
+	*links_of(hook) = (struct links){ .before = hooks->last,
+		                          .loop = loop,
+		                          .number = ++hooks->pushes };
+	*(hooks->last ? &links_of(hooks->last)->next : &hooks->first) = hook;
+	hooks->last = hook;
+	count(loop, hook, 1);
+	return 0;
+}
+
+/* Invariant 1. */
+static void
+move_cursors(weft_loop *loop, const weft_loop_hook *hook)
+{
+	struct links *links = links_of((weft_loop_hook *)(uintptr_t)hook);
+
+	for (struct weft__hook_cursor *c = loop->hooks.cursors; c; c = c->outer)
+		if (c->next == hook)
+			c->next = c->backward ? links->before : links->next;
+	if (loop->hooks.called == hook)
+		loop->hooks.called = NULL;
+}
+
+static void
+drop(weft_loop *loop, weft_loop_hook *hook)
+{
+	struct weft__hooks *hooks = &loop->hooks;
+	struct links *links = links_of(hook);
+
+	move_cursors(loop, hook);
+	set_more(loop, hook, false);
+	count(loop, hook, UINT32_MAX);
+	*(links->before ? &links_of(links->before)->next
+	                : &hooks->first) = links->next;
+	*(links->next ? &links_of(links->next)->before
+	              : &hooks->last) = links->before;
+	*links = (struct links){ .loop = NULL };
+}
+
+void
+weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook)
+{
+	loop = weft__loop_or_current(loop);
+	if (!hook || !loop || links_of(hook)->loop != loop)
+		return;
+	if (weft__loop_check(loop, "weft_loop_drop_hook") == 0)
+		drop(loop, hook);
+}
+
+void
+weft__hooks_fini(weft_loop *loop)
+{
+	while (loop->hooks.first)
+		drop(loop, loop->hooks.first);
+}
