@@ -113,7 +113,7 @@ weft_loop_fd(weft_loop *loop)
 	if (loop->bound && loop->bound != self)
 		return weft__misuse(WEFT_EXDEV,
 		                    "weft_loop_fd: bound to another thread");
-	if (weft__loop_is_stopping(loop))
+	if (weft__loop_is_stopping(loop) && !weft__loop_is_embedded(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
 	rc = open_fd(loop);
 	if (rc < 0)
