@@ -23,6 +23,7 @@
 
 #define BUDGET_DEFAULT 1024u
 #define INBOX_DEFAULT  65536u
+#define BRIEFLY        ((uintptr_t)1) /* a mark of `runner`: about to give it back */
 #define KNOWN_FLAGS                                             \
 	(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP \
 	 | WEFT_LOOP_MOVABLE)
@@ -59,7 +60,8 @@ weft__loop_check(const weft_loop *loop, const char *call)
 
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, call);
-	runner = weft__load(&loop->runner, WEFT__RELAXED);
+	/* BRIEFLY or not: what is called as an idle loop ends may look at it. */
+	runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
 	if ((runner && runner != (uintptr_t)weft__thread_self())
 	    || weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, call);
@@ -69,8 +71,6 @@ weft__loop_check(const weft_loop *loop, const char *call)
 }
 
 /* --- who has it --------------------------------------------------------- */
-
-#define BRIEFLY ((uintptr_t)1) /* a mark of `runner`: about to give it back */
 
 /* What `runner` is while a thread is being started for the loop. */
 static uintptr_t
@@ -194,6 +194,10 @@ destroy(weft_loop *loop, bool alone)
 {
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
+	if (alone) /* user code is for the parent to run */
+		weft__sys->release(loop->locals);
+	else
+		(void)weft__locals_end(loop);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
@@ -327,11 +331,11 @@ run_to_end(weft_loop *loop)
 		weft__numbers_clear(loop);
 		weft__ops_end(loop);
 	}
-	do
+	do /* drops may leave something to run */
 		while (loop->ops > 0 || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
-	while (!weft__lanes_rest(&loop->inbox)
-	       || weft__inbox_has(&loop->inbox));
+	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
+	       || weft__locals_end(loop));
 	/* Timers were disarmed without being counted out. */
 	weft__count_set(&loop->alive, 0);
 	weft__hooks_fini(loop);

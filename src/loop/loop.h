@@ -102,6 +102,7 @@ struct weft_loop {
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
+	struct weft__locals *locals;  /* of local.c; NULL: none was set */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
 	weft__a64  alive;       /* what keeps a run going, queues and timers aside */
 	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
@@ -113,6 +114,7 @@ struct weft_loop {
 	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
 	bool       must_poll;   /* this turn asks the kernel: run_once(WEFT_NOW) */
 	bool       foreign;     /* dozes IN_FOREIGN, between the turns of an embedded one */
+	bool       locals_ended; /* their drops have been called; none can be set */
 	bool       ending;      /* past the point where stop disarmed everything */
 };
 
@@ -308,6 +310,11 @@ void weft__fd_evict(weft_loop *loop, int fd);
 /* End a watch: it is told in the closing phase. */
 void weft__watch_end(weft_loop *loop, weft_watch *watch);
 void weft__watches_run_ended(weft_loop *loop);
+
+/* --- local.c ------------------------------------------------------------ */
+
+/* Drop all values; true if there was any. */
+bool weft__locals_end(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
 

@@ -1,0 +1,119 @@
+/* local.c - values that a loop has of its own, by keys of the whole program.
+ *
+ *   1. Keys are 1 to COUNT, and for ever.  Whoever has seen the count (K, acquire) sees
+ *      the functions of all keys up to it.
+ *   2. A value leaves its place before its drop is called, which so finds the place
+ *      empty, or whatever has replaced it.
+ *   3. The end of the values begins once: from then on none can be set.  So it comes to
+ *      its end, whatever drops do.
+ */
+#include "base/lock.h"
+#include "loop/loop.h"
+
+#define COUNT 64
+
+static struct {
+	struct weft__lock lock; /* of making one */
+	weft__a32 count;
+	weft_fn drop[COUNT];
+} keys;
+
+struct weft__locals {
+	void *values[COUNT];
+};
+
+int
+weft_local_new(weft_fn drop)
+{
+	uint32_t count;
+
+	weft__lock_take(&keys.lock);
+	count = weft__load(&keys.count, WEFT__RELAXED);
+	if (count < COUNT) {
+		keys.drop[count] = drop;
+		weft__store(&keys.count, ++count, WEFT__RELEASE); /* K */
+	} else {
+		count = 0;
+	}
+	weft__lock_give(&keys.lock);
+	return count ? (int)count
+	             : weft__fail(WEFT_EAGAIN, "weft_local_new: 64 are made");
+}
+
+static bool
+is_key(int key)
+{
+	return key > 0
+	       && (uint32_t)key
+	                  <= weft__load(&keys.count, WEFT__ACQUIRE); /* K */
+}
+
+void *
+weft_loop_get(const weft_loop *loop, int key)
+{
+	if (!loop)
+		loop = weft__thread_self()->loop;
+	if (!is_key(key)) {
+		(void)weft__misuse(WEFT_EINVAL, "weft_loop_get: no such key");
+		return NULL;
+	}
+	if (weft__loop_check(loop, "weft_loop_get") < 0 || !loop->locals)
+		return NULL;
+	return loop->locals->values[key - 1];
+}
+
+static void
+end_value(void *value, int key)
+{
+	if (value && keys.drop[key - 1])
+		keys.drop[key - 1](value);
+}
+
+int
+weft_loop_set(weft_loop *loop, int key, void *value)
+{
+	void *old;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	if (!is_key(key))
+		return weft__misuse(WEFT_EINVAL, "weft_loop_set: no such key");
+	rc = weft__loop_check(loop, "weft_loop_set");
+	if (rc < 0)
+		return rc;
+	if (loop->locals_ended)
+		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_set: it ends");
+	if (!loop->locals)
+		loop->locals = weft__alloc_zero(sizeof(*loop->locals));
+	if (!loop->locals)
+		return weft__fail(WEFT_ENOMEM, "weft_loop_set: out of memory");
+	old = loop->locals->values[key - 1];
+	if (old == value)
+		return 0;
+	loop->locals->values[key - 1] = value;
+	end_value(old, key);
+	return 0;
+}
+
+bool
+weft__locals_end(weft_loop *loop)
+{
+	bool any = false;
+
+	loop->locals_ended = true;
+	if (!loop->locals)
+		return false;
+	for (int key = COUNT; key > 0; key--) {
+		void *value = loop->locals->values[key - 1];
+
+		if (!value)
+			continue;
+		any = true;
+		loop->locals->values[key - 1] = NULL;
+		end_value(value, key);
+		weft__checkpoint(loop);
+	}
+	weft__sys->release(loop->locals);
+	loop->locals = NULL;
+	return any;
+}

@@ -1,0 +1,251 @@
+/* local_test.c - values that loops have of their own. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test.h"
+
+#define OK(call) CHECK_EQ(call, 0)
+#define MARK(c)  ((void *)(intptr_t)(c))
+
+static char trace[64];
+static weft_loop *dropping; /* whose values end */
+static int key_a, key_b, key_plain, key_again;
+static int again_rc, again_times;
+static void *seen;
+
+/* Values are letters, which drops note. */
+static void
+note(void *value)
+{
+	size_t used = strlen(trace);
+
+	CHECK(used + 1 < sizeof(trace));
+	trace[used] = (char)(intptr_t)value;
+	trace[used + 1] = '\0';
+}
+
+/* Read another value and set its own anew, as long as that is let. */
+static void
+drop_again(void *value)
+{
+	note(value);
+	if (++again_times > 100)
+		return;
+	seen = weft_loop_get(dropping, key_a);
+	again_rc = weft_loop_set(dropping, key_again, MARK('z'));
+}
+
+static weft_loop *
+make(void)
+{
+	if (!key_a) {
+		key_a = weft_local_new(note);
+		key_b = weft_local_new(note);
+		key_plain = weft_local_new(NULL);
+		key_again = weft_local_new(drop_again);
+	}
+	trace[0] = '\0';
+	again_times = again_rc = 0;
+	seen = NULL;
+	dropping = weft_loop_new(NULL);
+	CHECK(dropping != NULL);
+	return dropping;
+}
+
+TEST(loops_have_values_of_their_own)
+{
+	weft_loop *loop = make(), *other = make();
+
+	CHECK(weft_loop_get(loop, key_a) == NULL);
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_set(other, key_a, MARK('A')));
+	OK(weft_loop_set(loop, key_b, MARK('b')));
+	CHECK(weft_loop_get(loop, key_a) == MARK('a'));
+	CHECK(weft_loop_get(other, key_a) == MARK('A'));
+	CHECK(weft_loop_get(loop, key_b) == MARK('b'));
+	CHECK(weft_loop_get(other, key_b) == NULL);
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "ba");
+	OK(weft_loop_free(other));
+	CHECK_STR(trace, "baA");
+}
+
+TEST(a_value_that_is_replaced_or_unset_is_dropped_at_once)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_set(loop, key_a, MARK('a'))); /* the same stays */
+	CHECK_STR(trace, "");
+	OK(weft_loop_set(loop, key_a, MARK('b')));
+	CHECK_STR(trace, "a");
+	OK(weft_loop_set(loop, key_a, NULL));
+	CHECK_STR(trace, "ab");
+	OK(weft_loop_set(loop, key_a, NULL));
+	OK(weft_loop_set(loop, key_plain, MARK('p')));
+	OK(weft_loop_set(loop, key_plain, NULL));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "ab");
+}
+
+TEST(values_end_as_the_loop_stops_and_not_again_as_it_is_freed)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_set(loop, key_plain, MARK('p')));
+	weft_loop_stop(loop);
+	CHECK_STR(trace, "a");
+	CHECK(weft_loop_get(loop, key_a) == NULL);
+	CHECK_EQ(weft_loop_set(loop, key_a, MARK('b')), WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "a");
+}
+
+TEST(values_outlive_what_was_accepted_before_the_stop)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_post(loop, note, MARK('p')));
+	weft_loop_stop(loop);
+	CHECK_STR(trace, "");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "pa");
+	OK(weft_loop_free(loop));
+}
+
+static void
+drop_late(void *value)
+{
+	note(value);
+	OK(weft_schedule_microtask(dropping, note, MARK('m')));
+}
+
+TEST(what_a_drop_queues_still_runs)
+{
+	weft_loop *loop = make();
+	int key = weft_local_new(drop_late);
+
+	OK(weft_loop_set(loop, key, MARK('d')));
+	weft_loop_stop(loop);
+	CHECK_STR(trace, "dm");
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_drop_that_sets_anew_is_refused_as_the_loop_stops_or_is_freed)
+{
+	for (int i = 0; i < 2; i++) {
+		weft_loop *loop = make();
+
+		OK(weft_loop_set(loop, key_again, MARK('x')));
+		OK(weft_loop_set(loop, key_a, MARK('a')));
+		if (i == 0)
+			weft_loop_stop(loop);
+		OK(weft_loop_free(loop));
+		CHECK_STR(trace, "xa");
+		CHECK_EQ(again_rc, WEFT_ESHUTDOWN);
+		CHECK(seen != NULL);
+	}
+}
+
+TEST(a_drop_that_sets_anew_as_its_value_is_replaced_drops_what_replaced_it)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_set(loop, key_again, MARK('x')));
+	OK(weft_loop_set(loop, key_again, MARK('y')));
+	CHECK_STR(trace, "xy"); /* z replaced y, and z is as z was */
+	CHECK(weft_loop_get(loop, key_again) == MARK('z'));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "xyz");
+}
+
+static void
+use_current(void *arg)
+{
+	(void)arg;
+	OK(weft_loop_set(NULL, key_b, MARK('b')));
+	CHECK(weft_loop_get(NULL, key_b) == MARK('b'));
+}
+
+TEST(no_loop_means_the_one_that_runs_here)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_post(loop, use_current, NULL));
+	OK(weft_loop_run(loop));
+	CHECK(weft_loop_get(loop, key_b) == MARK('b'));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_forked_child_frees_a_loop_without_a_drop)
+{
+	weft_loop *loop = make();
+	int status = 0;
+	pid_t child;
+
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	child = fork();
+	if (child == 0) {
+		int rc = weft_loop_free(loop);
+
+		_exit(rc != 0 || trace[0] != '\0');
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "a");
+}
+
+/* --- misuse ------------------------------------------------------------- */
+
+static void *
+use_elsewhere(void *arg)
+{
+	CHECK_MISUSE(weft_loop_set(arg, key_a, MARK('a')), WEFT_EXDEV);
+	CHECK_MISUSE(weft_loop_get(arg, key_a) == NULL, true);
+	return NULL;
+}
+
+static void
+try_elsewhere(void *arg)
+{
+	pthread_t thread;
+
+	OK(pthread_create(&thread, NULL, use_elsewhere, arg));
+	OK(pthread_join(thread, NULL));
+}
+
+TEST(values_are_misused)
+{
+	weft_loop *loop = make();
+
+	CHECK_MISUSE(weft_loop_set(loop, 0, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_set(loop, 65, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_set(loop, -1, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_get(loop, 0) == NULL, true);
+	CHECK_MISUSE(weft_loop_set(NULL, key_a, MARK('a')), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_get(NULL, key_a) == NULL, true);
+	OK(weft_loop_post(loop, try_elsewhere, loop));
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "");
+}
+
+/* The last test: keys are for ever. */
+TEST(there_are_64_keys_and_all_can_be_used)
+{
+	weft_loop *loop = make();
+	int last = 0, key;
+
+	while ((key = weft_local_new(note)) > 0)
+		last = key;
+	CHECK_EQ(key, WEFT_EAGAIN);
+	CHECK_EQ(last, 64);
+	OK(weft_loop_set(loop, 64, MARK('l')));
+	OK(weft_loop_set(loop, key_a, MARK('a')));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "la");
+}
