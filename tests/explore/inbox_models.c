@@ -21,6 +21,8 @@ enum bug {
 	LIFO,       /* the chain is not turned around */
 	NO_BARRIER, /* a hot lane is left without one */
 	NO_REST,    /* the loop ends while lanes are hot */
+	NO_DOZE, /* an embedded loop goes back to its host without the mark */
+	NO_LOOK, /* its host does not ask whether the doze has failed */
 };
 
 #define UNORDERED ((uintptr_t)32) /* an argument */
@@ -203,6 +205,46 @@ static void
 consume_two_by_both(void *state)
 {
 	consume(state, 2, true);
+}
+
+/* As a host does with a loop that lives in it: a turn, a doze IN_FOREIGN as that ends,
+ * a look at weft_loop_next(), and a wait for the descriptor. */
+static void
+host(struct world *w, uint32_t want)
+{
+	bool foreign = false;
+
+	for (;;) {
+		if (foreign)
+			weft__inbox_rouse(w->inbox, WEFT__IN_FOREIGN);
+		take_all(w);
+		if (w->got >= want)
+			return;
+		foreign = w->bug != NO_DOZE
+		          && weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN);
+		if (w->bug == NO_LOOK || !weft__inbox_has(w->inbox))
+			(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
+	}
+}
+
+static void
+host_two(void *state)
+{
+	host(state, 2);
+}
+
+/* Freed between turns, while a wake may be under way. */
+static void
+host_and_free(void *state)
+{
+	struct world *w = state;
+
+	host(w, 1);
+	if (weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN))
+		weft__inbox_rouse(w->inbox, WEFT__IN_FOREIGN);
+	weft__inbox_fini(w->inbox, w->bug == NO_DEBT);
+	weft__sys->release(w->inbox);
+	w->inbox = NULL;
 }
 
 /* Take what comes and give up the inbox at once. */
@@ -638,9 +680,17 @@ static const struct explore_model models[] = {
 	MODEL("two producers and a loop", .threads = 3,
 	      .thread = { produce_one, produce_other, consume_two },
 	      .check = check_accepted, .preemptions = 3),
+	MODEL("a loop that lives in another misses no push", .threads = 2,
+	      .thread = { produce_two, host_two }, .check = check_accepted),
+	MODEL("two producers and a loop that lives in another", .threads = 3,
+	      .thread = { produce_one, produce_other, host_two },
+	      .check = check_accepted, .preemptions = 3),
+	MODEL("a wake never reaches a loop that was freed in its host",
+	      .threads = 2, .thread = { produce_one, host_and_free },
+	      .check = check_gone),
 };
 
-enum { HOT_MODEL = 11 }; /* its number */
+enum { HOT_MODEL = 11, HOST_MODEL = 24 }; /* their numbers */
 
 static const struct {
 	enum bug bug;
@@ -654,6 +704,13 @@ static const struct {
 	{ LIFO, 0, "does not turn the chain around" },
 	{ NO_BARRIER, HOT_MODEL, "leaves a hot lane without a barrier" },
 	{ NO_REST, HOT_MODEL + 4, "ends while a lane is hot" },
+	{ NO_DOZE, HOST_MODEL, "goes back to its host without the mark" },
+	{ NO_LOOK, HOST_MODEL,
+	  "waits for the descriptor though the doze has failed" },
+	{ NO_RING, HOST_MODEL + 1,
+	  "takes the mark IN_FOREIGN and does not wake" },
+	{ NO_DEBT, HOST_MODEL + 2,
+	  "is freed in its host while a wake is owed" },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
