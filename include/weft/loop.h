@@ -152,6 +152,11 @@ WEFT_API void weft_loop_wake(weft_loop *loop);
 WEFT_API weft_loop *weft_loop_ref(weft_loop *loop);
 WEFT_API weft_loop *weft_loop_unref(weft_loop *loop);
 
+/* Give back memory that is kept for reuse and in use by nothing now.
+ * Returns the bytes given back.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int64_t weft_loop_trim(weft_loop *loop);
+
 /* --- for bindings, and for life inside another loop --------------------- */
 
 /* Calls at points of each turn; those that are NULL are not made.  Zeroed at first; must

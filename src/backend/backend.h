@@ -80,6 +80,10 @@ struct weft__backend_ops {
 	 * not given; or NULL: never. */
 	bool (*has_work)(struct weft__backend *backend);
 
+	/* Give back memory that nothing uses, outside of turns; returns the bytes; or
+	 * NULL. */
+	size_t (*trim)(struct weft__backend *backend);
+
 	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
 	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files. */
 	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
@@ -192,6 +196,9 @@ int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *o
 /* The peer of `fd` has sent its last: a short read does not mean that nothing is
  * left to be found. */
 void weft__ready_ending(struct weft__backend *backend, int fd);
+
+/* Give back the buffer for receive_multi; returns the bytes. */
+size_t weft__ready_trim(struct weft__backend *backend);
 
 extern const struct weft__backend_ops weft__backend_poll;
 extern const struct weft__backend_ops weft__backend_epoll;

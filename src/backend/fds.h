@@ -1,7 +1,9 @@
 /* fds.h - what a loop knows of each descriptor, by its number.
  *
  * Pages of entries, made at first need and kept, so that an entry stays put and
- * high numbers cost little.
+ * high numbers cost little.  A page that is made again begins with generations that
+ * were never used, so that what the kernel still tells of an old one is not taken for
+ * the new.
  *
  * Needs: base.  Owned by: one backend.  Thread: the loop's.
  */
@@ -38,6 +40,7 @@ struct weft__fds {
 	struct weft__fd **pages;
 	uint32_t          count; /* of pages */
 	uint32_t          in_use; /* entries with somebody waiting */
+	uint32_t          generation; /* entries of new pages begin with it */
 };
 
 #define WEFT__FDS_PAGE 128u
@@ -55,6 +58,9 @@ weft__fds_get(const struct weft__fds *fds, int fd)
 
 /* The entry of `fd`, made if need be; NULL without memory. */
 struct weft__fd *weft__fds_make(struct weft__fds *fds, int fd);
+
+/* Give back pages that hold nothing; returns the bytes. */
+size_t weft__fds_trim(struct weft__fds *fds);
 
 void weft__fds_fini(struct weft__fds *fds);
 

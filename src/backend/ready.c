@@ -323,6 +323,17 @@ weft__ready_attempt(struct weft__backend *backend, struct weft__op *op)
 	return attempt(backend, weft__fds_get(&backend->fds, op->fd), op);
 }
 
+size_t
+weft__ready_trim(struct weft__backend *backend)
+{
+	size_t bytes = backend->buffer ? BUFFER_SIZE : 0;
+
+	weft__sys->release(backend->buffer);
+	backend->buffer = NULL;
+	backend->data = NULL;
+	return bytes;
+}
+
 /* --- closing ------------------------------------------------------------ */
 
 static void

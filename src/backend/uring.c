@@ -73,6 +73,16 @@ give_buffer(struct uring *u, unsigned id)
 	__builtin_memcpy(&u->free->tail, &u->tail, sizeof(u->tail));
 }
 
+static void
+drop_buffers(struct uring *u)
+{
+	weft__sys->unmap(u->free, BUFFERS * sizeof(struct io_uring_buf));
+	weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
+	u->free = NULL;
+	u->memory = NULL;
+	u->tail = 0;
+}
+
 static int
 make_buffers(struct weft__backend *backend)
 {
@@ -92,16 +102,43 @@ make_buffers(struct weft__backend *backend)
 		     u->ring.fd, IORING_REGISTER_PBUF_RING, &reg, 1)
 	                          : -ENOMEM;
 	if (rc < 0) {
-		weft__sys->unmap(u->free,
-		                 BUFFERS * sizeof(struct io_uring_buf));
-		weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
-		u->free = NULL;
-		u->memory = NULL;
+		drop_buffers(u);
 		return rc;
 	}
 	for (unsigned i = 0; i < BUFFERS; i++)
 		give_buffer(u, i);
 	return 0;
+}
+
+/* An op that may be given a buffer has its side; invariant 1. */
+static bool
+is_receiving(struct weft__backend *backend)
+{
+	uint32_t count = backend->fds.count * WEFT__FDS_PAGE;
+
+	for (uint32_t fd = 0; fd < count; fd++) {
+		const struct weft__op *op = weft__ready_op_at(backend, (int)fd,
+		                                              WEFT__READ_SIDE);
+
+		if (op && op->kind == WEFT__OP_RECV_MULTI)
+			return true;
+	}
+	return false;
+}
+
+static size_t
+uring_trim(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+	struct io_uring_buf_reg reg = { .bgid = BUFFER_GROUP };
+
+	if (!u->memory || u->held >= 0 || is_receiving(backend)
+	    || weft__sys->uring_register(u->ring.fd,
+	                                 IORING_UNREGISTER_PBUF_RING, &reg, 1)
+	               < 0)
+		return 0;
+	drop_buffers(u);
+	return (size_t)BUFFERS * (BUFFER_SIZE + sizeof(struct io_uring_buf));
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -113,9 +150,7 @@ uring_close(struct weft__backend *backend)
 
 	if (u) {
 		weft__uring_close(&u->ring);
-		weft__sys->unmap(u->free,
-		                 BUFFERS * sizeof(struct io_uring_buf));
-		weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
+		drop_buffers(u);
 	}
 	if (backend->wake_fd[0] >= 0)
 		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
@@ -571,6 +606,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.next = uring_next,
 	.flush = uring_flush,
 	.fd = uring_fd,
+	.trim = uring_trim,
 	.has_work = uring_has_work,
 	.arm = uring_arm,
 };

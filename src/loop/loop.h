@@ -324,6 +324,9 @@ bool weft__number_expire(weft_loop *loop, struct weft__place *place);
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);
 
+/* Give memory back if no number is in use; returns the bytes. */
+size_t weft__numbers_trim(weft_loop *loop);
+
 /* Clear all numbers; give their memory back. */
 void weft__numbers_clear(weft_loop *loop);
 void weft__numbers_fini(weft_loop *loop);

@@ -318,11 +318,9 @@ weft__numbers_clear(weft_loop *loop)
 	weft__lock_give(&all->lock);
 }
 
-void
-weft__numbers_fini(weft_loop *loop)
+static void
+release_all(struct weft__numbers *all)
 {
-	struct weft__numbers *all = &loop->numbers;
-
 	while (all->slabs) {
 		struct weft__numbers_slab *slab = all->slabs;
 
@@ -330,6 +328,38 @@ weft__numbers_fini(weft_loop *loop)
 		weft__sys->release(slab);
 	}
 	weft__sys->release(all->buckets);
+}
+
+/* One that is not spare may be on its way through the inbox, or in the list of
+ * immediates. */
+size_t
+weft__numbers_trim(weft_loop *loop)
+{
+	struct weft__numbers *all = &loop->numbers;
+	size_t used = 0, bytes = 0;
+
+	weft__lock_take(&all->lock);
+	for (struct weft__numbers_slab *s = all->slabs; s; s = s->next) {
+		used += SLAB_NUMBERS;
+		bytes += sizeof(*s);
+	}
+	for (struct weft__number *n = all->spare; n; n = n->next)
+		used--;
+	if (used == 0) {
+		bytes += all->room * sizeof(struct weft__number *);
+		release_all(all);
+		all->buckets = NULL;
+		all->spare = NULL;
+		all->room = 0;
+	}
+	weft__lock_give(&all->lock);
+	return used == 0 ? bytes : 0;
+}
+
+void
+weft__numbers_fini(weft_loop *loop)
+{
+	release_all(&loop->numbers);
 }
 
 /* --- the calls ---------------------------------------------------------- */

@@ -553,6 +553,18 @@ release_all(struct weft_wheel *wheel)
 	wheel->run_at = wheel->run_end = wheel->limit = wheel->blocks = 0;
 }
 
+size_t
+weft__wheel_trim(struct weft_wheel *wheel)
+{
+	size_t bytes = wheel->blocks * sizeof(block)
+	               + wheel->limit * sizeof(*wheel->run);
+
+	if (wheel->count > 0)
+		return 0;
+	release_all(wheel);
+	return bytes;
+}
+
 void
 weft__wheel_fini(struct weft_wheel *wheel)
 {

@@ -62,6 +62,9 @@ struct weft_wheel {
 void weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns);
 void weft__wheel_fini(struct weft_wheel *wheel);
 
+/* Give memory back if nothing is armed; returns the bytes. */
+size_t weft__wheel_trim(struct weft_wheel *wheel);
+
 /* Arm `place`, which is not armed.  0, or WEFT_ENOMEM. */
 int weft__wheel_add(struct weft_wheel *wheel, struct weft__place *place,
                     uint64_t due_ns);
