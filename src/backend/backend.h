@@ -73,8 +73,10 @@ struct weft__backend_ops {
 	void (*flush)(struct weft__backend *backend);
 
 	/* A descriptor that is readable while wait() would find something, or was woken
-	 * since; it stays the same.  It, or -errno; or NULL: there is none. */
+	 * since; it stays the same.  It, or -errno; or NULL: there is none.  And make
+	 * it readable until the next wait(), from any thread. */
 	int  (*fd)(struct weft__backend *backend);
+	void (*show)(struct weft__backend *backend);
 
 	/* Something is queued that the kernel has not got, or fetched that next() has
 	 * not given; or NULL: never. */
@@ -104,7 +106,7 @@ struct weft__backend {
 	struct weft__node_list closing; /* close ops that wait for others to end */
 	void                  *fetched; /* room for what epoll_wait(2) fills */
 	int                    fd;     /* of epoll, or -1 */
-	int                    outer_fd; /* of an epoll that holds `fd`, or -1 */
+	int                    outer_fd; /* what fd() has made, or -1 */
 	int                    wake_fd[2]; /* read and write end */
 	void                  *state;  /* the backend's own */
 	bool                   movable; /* asked for: any thread may wait, one at a time */

@@ -149,7 +149,8 @@ epoll_fd(struct weft__backend *backend)
 static int
 arm_all(struct weft__backend *backend)
 {
-	int rc = backend->ops == &weft__backend_epoll ? add_wake(backend) : 0;
+	bool alone = backend->ops == &weft__backend_epoll; /* not uring's */
+	int rc = alone ? add_wake(backend) : 0;
 
 	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE;
 	     i++) {
@@ -161,7 +162,7 @@ arm_all(struct weft__backend *backend)
 		if (rc == -EBADF) /* closed behind our back */
 			rc = 0;
 	}
-	if (rc == 0 && backend->outer_fd >= 0)
+	if (rc == 0 && alone && backend->outer_fd >= 0)
 		rc = hold(backend, backend->outer_fd, backend->fd);
 	return rc;
 }
@@ -242,5 +243,6 @@ const struct weft__backend_ops weft__backend_epoll = {
 	.wake = epoll_wake,
 	.next = weft__ready_next,
 	.fd = epoll_fd,
+	.show = epoll_wake,
 	.arm = weft__epoll_arm,
 };

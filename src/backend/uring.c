@@ -22,6 +22,10 @@
  *      wake or a watch would not end the wait.
  *   7. On a ring that is not bound the kernel cancels, unasked, what a thread has sent
  *      as that thread ends; it has done nothing by then, and is sent again.
+ *   8. Who polls us from outside gets an eventfd that the ring signals, since a ring that
+ *      leaves its work to its thread (DEFER_TASKRUN) wakes nobody who polls it.  It is
+ *      reset before each look: what comes later signals again, and what came before is
+ *      found by the look, or told by has_work().
  */
 #include <errno.h>
 #include <poll.h>
@@ -133,8 +137,8 @@ uring_trim(struct weft__backend *backend)
 	struct io_uring_buf_reg reg = { .bgid = BUFFER_GROUP };
 
 	if (!u->memory || u->held >= 0 || is_receiving(backend)
-	    || weft__sys->uring_register(u->ring.fd,
-	                                 IORING_UNREGISTER_PBUF_RING, &reg, 1)
+	    || weft__kernel(backend)->uring_register(
+		       u->ring.fd, IORING_UNREGISTER_PBUF_RING, &reg, 1)
 	               < 0)
 		return 0;
 	drop_buffers(u);
@@ -154,6 +158,8 @@ uring_close(struct weft__backend *backend)
 	}
 	if (backend->wake_fd[0] >= 0)
 		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
+	if (backend->outer_fd >= 0)
+		(void)weft__kernel(backend)->close(backend->outer_fd);
 	if (backend->fd >= 0)
 		(void)weft__kernel(backend)->close(backend->fd);
 	weft__sys->release(u);
@@ -526,6 +532,23 @@ can_be_woken(const struct weft__backend *backend)
 	return u->waker && (u->poller || backend->fd < 0);
 }
 
+static void
+write_one(int event_fd)
+{
+	uint64_t one = 1;
+
+	while (weft__sys->write(event_fd, &one, sizeof(one)) == -EINTR)
+		;
+}
+
+static void
+reset(struct weft__backend *backend, int event_fd)
+{
+	uint64_t count;
+
+	(void)weft__kernel(backend)->read(event_fd, &count, sizeof(count));
+}
+
 static int
 uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
@@ -534,6 +557,8 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 
 	if (rc < 0)
 		return rc;
+	if (backend->outer_fd >= 0)
+		reset(backend, backend->outer_fd); /* invariant 8 */
 	prepare(backend);
 	while (u->unsent.first) { /* more than the ring takes at a time */
 		rc = weft__uring_enter(&u->ring, 0);
@@ -558,11 +583,29 @@ static int
 uring_fd(struct weft__backend *backend)
 {
 	struct uring *u = uring_of(backend);
-	int rc = uring_wait(backend, 0);
+	int rc, fd = backend->outer_fd;
 
-	if (rc < 0)
+	if (fd >= 0)
+		return fd;
+	fd = weft__kernel(backend)->eventfd();
+	if (fd < 0)
+		return fd;
+	rc = uring_wait(backend, 0);
+	if (rc == 0)
+		rc = weft__kernel(backend)->uring_register(
+			u->ring.fd, IORING_REGISTER_EVENTFD, &fd, 1);
+	if (rc < 0) {
+		(void)weft__kernel(backend)->close(fd);
 		return rc;
-	return u->waker ? u->ring.fd : -EAGAIN;
+	}
+	backend->outer_fd = fd;
+	return fd;
+}
+
+static void
+uring_show(struct weft__backend *backend)
+{
+	write_one(backend->outer_fd);
 }
 
 static bool
@@ -577,11 +620,7 @@ uring_has_work(struct weft__backend *backend)
 static void
 uring_wake(struct weft__backend *backend)
 {
-	uint64_t one = 1;
-
-	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one))
-	       == -EINTR)
-		;
+	write_one(backend->wake_fd[0]);
 }
 
 /* The epoll for watches and poll ops is made when the first of them comes. */
@@ -606,6 +645,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.next = uring_next,
 	.flush = uring_flush,
 	.fd = uring_fd,
+	.show = uring_show,
 	.trim = uring_trim,
 	.has_work = uring_has_work,
 	.arm = uring_arm,

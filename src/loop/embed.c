@@ -2,7 +2,7 @@
  *
  * The host waits until the descriptor is readable or the time of weft_loop_next() has
  * come, and then has one turn run.  Between turns the loop sleeps IN_FOREIGN: the mark
- * in the wake word by which every push knows that the backend's wake() is needed.
+ * in the wake word by which every push knows that the backend's show() is needed.
  *
  *   1. `host` is the thread that asked for the descriptor, or ran the loop last since;
  *      0: nobody asked.  The loop is its also between turns: no other stops it.
@@ -28,7 +28,7 @@ weft__loop_settle(weft_loop *loop)
 	if (!weft__loop_is_embedded(loop) || loop->foreign
 	    || weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return;
-	if (backend->ops->flush)
+	if (backend->ops->has_work && backend->ops->has_work(backend))
 		backend->ops->flush(backend);
 	loop->foreign = weft__inbox_doze(&loop->inbox, WEFT__IN_FOREIGN);
 }

@@ -53,6 +53,8 @@ weft__loop_kick(weft_loop *loop, int mode)
 		            WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
 		weft__inbox_ring(&loop->inbox);
+	else if (mode == WEFT__IN_FOREIGN)
+		loop->backend.ops->show(&loop->backend);
 	else
 		loop->backend.ops->wake(&loop->backend);
 	weft__inbox_woken(&loop->inbox);

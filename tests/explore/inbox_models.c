@@ -163,11 +163,17 @@ take_all(struct world *w)
 }
 
 static void
+open_backend(struct world *w)
+{
+	if (!w->opened)
+		weft__put(w->opened, 1);
+}
+
+static void
 sleep_once(struct world *w, bool by_fd)
 {
 	if (by_fd) {
-		if (!w->opened)
-			weft__put(w->opened, 1);
+		open_backend(w);
 		if (!weft__inbox_doze(w->inbox, WEFT__IN_BACKEND))
 			return;
 		(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
@@ -220,6 +226,7 @@ host(struct world *w, uint32_t want)
 		take_all(w);
 		if (w->got >= want)
 			return;
+		open_backend(w);
 		foreign = w->bug != NO_DOZE
 		          && weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN);
 		if (w->bug == NO_LOOK || !weft__inbox_has(w->inbox))
@@ -240,6 +247,7 @@ host_and_free(void *state)
 	struct world *w = state;
 
 	host(w, 1);
+	open_backend(w);
 	if (weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN))
 		weft__inbox_rouse(w->inbox, WEFT__IN_FOREIGN);
 	weft__inbox_fini(w->inbox, w->bug == NO_DEBT);

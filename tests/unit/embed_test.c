@@ -5,93 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include "test.h"
-
-#define OK(call) CHECK_EQ(call, 0)
-#define HOUR     (3600 * WEFT_S)
-
-/* The poll backend has no descriptor, and one test. */
-static bool
-has_fd(void)
-{
-	weft_loop *loop = weft_loop_new(NULL);
-	int fd = weft_loop_fd(loop);
-
-	OK(weft_loop_free(loop));
-	CHECK(fd >= 0 || fd == WEFT_ENOSYS);
-	return fd >= 0;
-}
-
-static weft_loop *
-make(void)
-{
-	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN };
-	weft_loop *loop = weft_loop_new(&opts);
-
-	CHECK(loop != NULL);
-	return loop;
-}
-
-/* Wait until the descriptor is readable, for `ms` at most. */
-static bool
-readable(weft_loop *loop, int ms)
-{
-	struct pollfd p = { .fd = weft_loop_fd(loop), .events = POLLIN };
-
-	CHECK(p.fd >= 0);
-	return poll(&p, 1, ms) == 1;
-}
-
-/* A few turns at most, and nothing is left to be done. */
-static void
-check_quiet(weft_loop *loop)
-{
-	for (int i = 0; i < 3; i++)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
-	CHECK(!readable(loop, 0));
-	CHECK(weft_loop_next(loop) != WEFT_NOW);
-}
-
-/* Milliseconds for poll(2), rounded up; -1: no limit. */
-static int
-until(uint64_t next_ns)
-{
-	uint64_t now_ns = weft_now();
-
-	if (next_ns == WEFT_NEVER)
-		return -1;
-	return next_ns <= now_ns
-	               ? 0
-	               : (int)((next_ns - now_ns + WEFT_MS - 1) / WEFT_MS);
-}
-
-/* One round of a foreign loop. */
-static int
-host_once(weft_loop *loop)
-{
-	(void)readable(loop, until(weft_loop_next(loop)));
-	return weft_loop_run_once(loop, WEFT_NOW);
-}
-
-static void
-count(void *arg)
-{
-	++*(int *)arg;
-}
-
-static void
-elsewhere(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	OK(pthread_create(&thread, NULL, fn, arg));
-	OK(pthread_join(thread, NULL));
-}
+#include "embed_host.h"
 
 /* --- the descriptor ----------------------------------------------------- */
 
@@ -123,23 +38,6 @@ TEST(a_quiet_loop_is_not_readable_and_plans_nothing)
 		CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	}
 	OK(weft_loop_free(loop));
-}
-
-struct deed {
-	weft_loop *loop;
-	weft_op op;
-	int ran;
-	int what;
-};
-
-static void
-on_op(weft_op *op, int64_t result, void *arg)
-{
-	struct deed *deed = arg;
-
-	(void)op;
-	CHECK(result == 7 || result == 1);
-	deed->ran++;
 }
 
 static void
@@ -242,25 +140,6 @@ TEST(a_post_made_before_the_descriptor_was_asked_for_is_not_missed)
 }
 
 /* --- descriptors -------------------------------------------------------- */
-
-static void
-make_pair(int fds[2])
-{
-	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-}
-
-static void
-close_pair(const int fds[2])
-{
-	OK(close(fds[0]));
-	OK(close(fds[1]));
-}
-
-static void
-put(int fd)
-{
-	CHECK_EQ(send(fd, "x", 1, MSG_DONTWAIT), 1);
-}
 
 TEST(an_op_started_between_turns_is_heard_of)
 {
@@ -398,13 +277,6 @@ TEST(the_descriptor_stays_the_same_for_whoever_holds_it)
 
 /* --- inside a foreign loop ---------------------------------------------- */
 
-static void
-on_timer(weft_timer *timer, void *arg)
-{
-	(void)timer;
-	++*(int *)arg;
-}
-
 TEST(timers_fire_in_time_inside_a_foreign_loop)
 {
 	weft_loop *loop = make();
@@ -463,137 +335,6 @@ TEST(threads_that_post_to_an_embedded_loop_are_all_heard)
 		check_quiet(deed.loop);
 	}
 	OK(weft_loop_free(deed.loop));
-}
-
-/* --- inside another weft loop ------------------------------------------- */
-
-struct nest {
-	weft_loop *outer, *inner;
-	weft_watch watch;
-	weft_timer timer;
-	weft_loop_hook hook;
-	int turns;
-};
-
-static void on_inner_due(weft_timer *timer, void *arg);
-
-static void
-plan(struct nest *nest)
-{
-	uint64_t next_ns = weft_loop_next(nest->inner);
-
-	if (next_ns == WEFT_NEVER)
-		(void)weft_timer_stop(&nest->timer);
-	else
-		OK(weft_timer_start(nest->outer, &nest->timer, next_ns, 0,
-		                    on_inner_due, nest));
-}
-
-static void
-turn_inner(struct nest *nest)
-{
-	CHECK(weft_loop_run_once(nest->inner, WEFT_NOW) >= 0);
-	nest->turns++;
-	weft_loop_leave(nest->outer); /* before it waits: let the test look */
-	plan(nest);
-}
-
-static void
-on_inner_due(weft_timer *timer, void *arg)
-{
-	(void)timer;
-	turn_inner(arg);
-}
-
-static void
-on_inner_ready(weft_watch *watch, int what, void *arg)
-{
-	(void)watch;
-	CHECK(what & WEFT_READABLE);
-	turn_inner(arg);
-}
-
-static void
-on_changed(weft_loop *loop, void *arg)
-{
-	struct nest *nest = arg;
-
-	CHECK(loop == nest->inner);
-	plan(nest);
-}
-
-static void
-make_nest(struct nest *nest)
-{
-	*nest = (struct nest){ .outer = make(), .inner = make() };
-	nest->hook = (weft_loop_hook){ .next_changed = on_changed,
-		                       .arg = nest };
-	OK(weft_loop_push_hook(nest->inner, &nest->hook));
-	OK(weft_watch_start(nest->outer, &nest->watch,
-	                    weft_loop_fd(nest->inner), WEFT_READABLE,
-	                    on_inner_ready, nest));
-	plan(nest);
-}
-
-static void
-end_nest(struct nest *nest)
-{
-	CHECK_EQ(weft_watch_stop(&nest->watch), 1);
-	(void)weft_timer_stop(&nest->timer);
-	OK(weft_loop_free(nest->inner));
-	OK(weft_loop_free(nest->outer));
-}
-
-static void *
-post_later(void *arg)
-{
-	struct deed *deed = arg;
-
-	for (int i = 0; i < 200; i++)
-		OK(weft_loop_post(deed->loop, count, &deed->ran));
-	return NULL;
-}
-
-TEST(a_loop_lives_inside_another_by_its_descriptor_and_its_hook)
-{
-	struct nest nest;
-	struct deed deed = { 0 };
-	weft_timer timer = WEFT_INIT;
-	pthread_t thread;
-	int ticks = 0;
-
-	if (!has_fd())
-		return;
-	make_nest(&nest);
-	deed.loop = nest.inner;
-	OK(pthread_create(&thread, NULL, post_later, &deed));
-	OK(weft_timer_start(nest.inner, &timer, weft_in(WEFT_MS), 0, on_timer,
-	                    &ticks));
-	while (deed.ran < 200 || ticks < 1)
-		CHECK_EQ(weft_loop_run_once(nest.outer, WEFT_NEVER), 1);
-	OK(pthread_join(thread, NULL));
-	OK(weft_schedule_microtask(nest.inner, count, &ticks));
-	while (ticks < 2)
-		CHECK_EQ(weft_loop_run_once(nest.outer, WEFT_NEVER), 1);
-	CHECK_EQ(deed.ran, 200);
-	end_nest(&nest);
-}
-
-TEST(an_idle_loop_inside_another_makes_no_turns)
-{
-	struct nest nest;
-	int turns;
-
-	if (!has_fd())
-		return;
-	make_nest(&nest);
-	for (int i = 0; i < 5; i++)
-		(void)weft_loop_run_once(nest.outer, WEFT_NOW);
-	turns = nest.turns;
-	for (int i = 0; i < 20; i++)
-		(void)weft_loop_run_once(nest.outer, WEFT_NOW);
-	CHECK_EQ(nest.turns, turns);
-	end_nest(&nest);
 }
 
 /* --- the end ------------------------------------------------------------ */
