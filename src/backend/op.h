@@ -36,16 +36,6 @@ enum {
 	WEFT__OP_DONE,    /* has its result and is in the list of finished ops */
 };
 
-/* The first 32 bytes of a node, by which an op stands in lists and, finished by
- * another thread, in the inbox. */
-struct weft__op_node {
-	weft_fn            fn;
-	void              *arg;
-	struct weft__node *next;
-	weft__a32          state;
-	uint32_t           kind;
-};
-
 /* Laid out as weft_op. */
 struct weft__op {
 	weft_op_fn on_done;
@@ -60,7 +50,8 @@ struct weft__op {
 	bool       background;
 	bool       connecting; /* connect(2) has been called */
 	struct weft__place   place; /* of its deadline */
-	struct weft__op_node node;
+	struct weft__node_head node; /* by which it stands in lists, and in the inbox if
+	                                another thread has finished it */
 	union {
 		struct {
 			int32_t fd;

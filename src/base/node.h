@@ -20,6 +20,17 @@ struct weft__node {
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
 
+/* The part of a node that the inbox needs; for those that are part of something. */
+struct weft__node_head {
+	weft_fn            fn;
+	void              *arg;
+	struct weft__node *next;
+	weft__a32          state;
+	uint32_t           kind;
+};
+WEFT_STATIC_ASSERT(sizeof(struct weft__node_head) == offsetof(struct weft__node, before),
+                   "a head is the beginning of a node");
+
 enum {
 	WEFT__NODE_QUEUED = 1, /* state */
 	WEFT__NODE_SPENT = 2,  /* state of a wake that is queued and has ended a wait */
@@ -30,10 +41,37 @@ enum {
 	WEFT__NODE_KEEP = 4,   /* kind: its state is changed by its users only */
 };
 
+/* Turn a chain around: from newest first to oldest first. */
+static inline struct weft__node *
+weft__node_turn(struct weft__node *node)
+{
+	struct weft__node *turned = NULL;
+
+	while (node) {
+		struct weft__node *older = weft__get(node->next);
+
+		weft__put(node->next, turned);
+		turned = node;
+		node = older;
+	}
+	return turned;
+}
+
 /* Nodes taken, in order. */
 struct weft__node_list {
 	struct weft__node *first, **end; /* end: NULL stands for &first */
 };
+
+/* Move all nodes of a list, which has some, to the end of another. */
+static inline void
+weft__node_move(struct weft__node_list *from, struct weft__node_list *to)
+{
+	if (!to->end)
+		to->end = &to->first;
+	*to->end = from->first;
+	to->end = from->end;
+	*from = (struct weft__node_list){ 0 };
+}
 
 /* Add a node to the end of a list. */
 static inline void

@@ -76,7 +76,7 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
                  struct weft__node_list *rest)
 {
 	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
-	struct weft__node *node, *turned = NULL;
+	struct weft__node *node, *turned;
 	uint32_t count = 0;
 
 	if (!node_of(head))
@@ -84,14 +84,7 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 	while (!weft__cas(&inbox->head, &head, head & CLOSED,
 	                  WEFT__ACQUIRE)) /* T */
 		;
-	node = node_of(head);
-	while (node) {
-		struct weft__node *older = weft__get(node->next);
-
-		weft__put(node->next, turned);
-		turned = node;
-		node = older;
-	}
+	turned = weft__node_turn(node_of(head));
 	while (turned) {
 		uint32_t kind;
 
@@ -102,30 +95,6 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 		weft__node_append(kind & WEFT__NODE_FIRST ? first : rest, node);
 	}
 	return count;
-}
-
-bool
-weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
-{
-	struct weft__node *node;
-	uint32_t kind;
-
-	do {
-		node = list->first;
-		if (!node)
-			return false;
-		list->first = node->next;
-		if (!list->first)
-			list->end = &list->first;
-		kind = weft__get(node->kind);
-		if (kind & WEFT__NODE_LANE)
-			weft__lane_heard(node);
-	} while (kind & WEFT__NODE_LANE);
-	*fn = weft__get(node->fn);
-	*arg = weft__get(node->arg);
-	if (!(kind & WEFT__NODE_KEEP))
-		weft__store(&node->state, 0, WEFT__RELEASE); /* N */
-	return true;
 }
 
 /* --- sleep and wake ----------------------------------------------------- */
@@ -146,6 +115,7 @@ weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 			return false;
 	} while (!weft__cas(&inbox->head, &head, (head & CLOSED) | mode,
 	                    WEFT__RELEASE)); /* M */
+	inbox->sleeps++;
 	return true;
 }
 

@@ -38,6 +38,7 @@ struct weft__inbox {
 	struct weft__lane_list listed[2]; /* the loop's: lanes to be looked into */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
 	uint32_t   hot_after;   /* calls in a row; lane.c */
+	uint64_t   sleeps;      /* so many */
 	uint32_t   slots_max;   /* set once, as the next */
 	uint64_t   id;          /* of this inbox, never reused */
 };
@@ -66,15 +67,20 @@ weft__inbox_has_lanes(const struct weft__inbox *inbox)
 {
 	return inbox->listed[0].count | inbox->listed[1].count;
 }
-bool weft__lanes_have(const struct weft__inbox *inbox, int which);
+bool weft__lanes_look(const struct weft__inbox *inbox, int which);
+
+static inline bool
+weft__lanes_have(const struct weft__inbox *inbox, int which)
+{
+	return inbox->listed[which].count > 0 && weft__lanes_look(inbox, which);
+}
 
 /* Something is there to take: the head word has more than marks, or a lane has. */
 static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
 	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS
-	       || (weft__inbox_has_lanes(inbox)
-	           && (weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1)));
+	       || weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1);
 }
 
 /* Calls that wait in lanes; any thread. */
@@ -90,9 +96,34 @@ uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *first,
                           struct weft__node_list *rest);
 
+/* A lane has called, by its node. */
+void weft__lane_heard(struct weft__node *node);
+
 /* Take a node off a list, ready to be pushed again, and give what it calls; false
  * at its end.  A lane's node calls nothing: it is listed. */
-bool weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg);
+static inline bool
+weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
+{
+	struct weft__node *node;
+
+	while ((node = list->first)) {
+		uint32_t kind = weft__get(node->kind);
+
+		list->first = node->next;
+		if (!list->first)
+			list->end = &list->first;
+		if (__builtin_expect(kind & WEFT__NODE_LANE, 0)) {
+			weft__lane_heard(node);
+			continue;
+		}
+		*fn = weft__get(node->fn);
+		*arg = weft__get(node->arg);
+		if (!(kind & WEFT__NODE_KEEP))
+			weft__store(&node->state, 0, WEFT__RELEASE); /* N */
+		return true;
+	}
+	return false;
+}
 
 /* Write down that the loop goes to sleep in `mode`; false if there is something to
  * take.  Then sleep, and tell when that is over. */

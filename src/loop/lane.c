@@ -47,6 +47,7 @@
 
 #define SIZE_FIRST 64u     /* a lane's first share, */
 #define PART_FIRST 64u     /* or this part of the limit, if that is less */
+#define LINE       64u     /* bytes, of the cache */
 #define COOL_AFTER 61u     /* looks in a row that found nothing */
 #define GRACE_NS   WEFT_MS /* by then every store is seen, if all else fails */
 
@@ -70,7 +71,7 @@ release_lane(struct weft__lane *lane)
 		next = weft__get(piece->next);
 		weft__sys->release(piece);
 	}
-	weft__sys->release(lane);
+	weft__sys->release(lane->memory);
 }
 
 /* Take the lane at `link` from its thread. */
@@ -166,7 +167,7 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 	struct weft__lane *lane = take_over(first_of(inbox), kind);
 
 	while (lane) {
-		uint64_t waiting = weft__load(&lane->made, WEFT__RELAXED)
+		uint64_t waiting = weft__load(&lane->call.made, WEFT__RELAXED)
 		                   - weft__load(&lane->done, WEFT__RELAXED);
 		uint32_t share = weft__get(lane->share);
 
@@ -199,7 +200,7 @@ stretch(struct weft__lane *lane, uint32_t share)
 	if (lane->fill) {
 		weft__put(lane->fill->next, piece);
 		weft__store(&lane->fill->end,
-		            weft__load(&lane->made, WEFT__RELAXED),
+		            weft__load(&lane->call.made, WEFT__RELAXED),
 		            WEFT__RELAXED);
 	}
 	lane->fill = piece;
@@ -240,7 +241,7 @@ has_room(struct weft__lane *lane)
 {
 	lane->full_at = weft__load(&lane->done, WEFT__ACQUIRE) /* A */
 	                + weft__get(lane->share);
-	return weft__load(&lane->made, WEFT__RELAXED) != lane->full_at;
+	return weft__load(&lane->call.made, WEFT__RELAXED) != lane->full_at;
 }
 
 static uint32_t
@@ -269,8 +270,8 @@ adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 	struct weft__lane *lane = take_over(first_of(inbox), kind);
 
 	while (lane
-	       && (!weft__load(&lane->rests, WEFT__ACQUIRE) /* T */
-	           || weft__load(&lane->called, WEFT__RELAXED))) {
+	       && (!weft__load(&lane->call.rests, WEFT__ACQUIRE) /* T */
+	           || weft__load(&lane->call.called, WEFT__RELAXED))) {
 		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
 		lane = take_over(weft__get(lane->next_of_inbox), kind);
 	}
@@ -295,21 +296,26 @@ publish(struct weft__inbox *inbox, struct weft__lane *lane)
 static struct weft__lane *
 make_lane(struct weft__inbox *inbox, uint32_t kind)
 {
-	struct weft__lane *lane = weft__alloc_zero(sizeof(*lane));
+	char *memory = weft__alloc_zero(sizeof(struct weft__lane) + LINE - 1);
+	struct weft__lane *lane =
+		(struct weft__lane *)(void *)(memory
+	                                      + -(uintptr_t)memory % LINE);
 
-	if (lane)
-		weft__put(lane->kind, kind);
-	if (!lane || !grow(inbox, lane, first_share(inbox))) {
-		weft__sys->release(lane);
+	if (!memory)
+		return NULL;
+	lane->memory = memory;
+	weft__put(lane->kind, kind);
+	if (!grow(inbox, lane, first_share(inbox))) {
+		weft__sys->release(memory);
 		return NULL;
 	}
 	weft__store(&lane->refs, 2, WEFT__RELAXED);
 	weft__store(&lane->owned, 1, WEFT__RELAXED);
-	weft__store(&lane->rests, 1, WEFT__RELAXED);
+	weft__store(&lane->call.rests, 1, WEFT__RELAXED);
 	lane->inbox = inbox;
 	lane->inbox_id = inbox->id;
 	lane->drain = lane->fill;
-	lane->node.kind = WEFT__NODE_LANE | kind;
+	lane->call.node.kind = WEFT__NODE_LANE | kind;
 	publish(inbox, lane);
 	return lane;
 }
@@ -357,47 +363,41 @@ find_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 static __attribute__((noinline)) int
 call(struct weft__inbox *inbox, struct weft__lane *lane)
 {
-	if (weft__or(&lane->called, WEFT__LANE_CALLED, WEFT__ACQ_REL)) /* K */
+	if (weft__or(&lane->call.called, WEFT__LANE_CALLED,
+	             WEFT__ACQ_REL)) /* K */
 		return WEFT__AWAKE;
-	return weft__inbox_push(inbox, &lane->node, false);
+	return weft__inbox_push(
+		inbox, (struct weft__node *)(void *)&lane->call.node, false);
 }
 
 int
-weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
+weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane)
 {
-	struct weft__thread *self = weft__thread_self();
-	struct weft__lane *lane = self->post_lane;
-	struct weft__call *place;
-	uint64_t number;
-	int rc;
+	uint64_t number = weft__load(&lane->call.made, WEFT__RELAXED) - 1;
+	int rc = call(inbox, lane);
 
-	if (self->post_id != inbox->id || kind != 0) {
-		lane = find_lane(inbox, self, kind);
-		if (!lane)
-			return WEFT_EAGAIN;
-	}
-	number = weft__load(&lane->made, WEFT__RELAXED);
-	if (number == lane->full_at && !make_room(inbox, lane))
-		return WEFT_EAGAIN;
-	place = &lane->fill->calls[lane->at];
-	weft__put(place->fn, fn);
-	weft__put(place->arg, arg);
-	lane->at = lane->at + 1 == lane->fill->size ? 0 : lane->at + 1;
-	weft__store(&lane->made, number + 1, WEFT__RELEASE); /* M */
-	weft__compiler_fence();                              /* L */
-	if (weft__load(&lane->called, WEFT__RELAXED) == WEFT__LANE_HOT)
-		return WEFT__AWAKE;
-	rc = call(inbox, lane);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
 	if (weft__load(&lane->done, WEFT__RELAXED) > number) {
 		rc = WEFT__AWAKE; /* invariant 5 */
 	} else {
-		weft__store(&lane->made, number, WEFT__RELAXED);
+		weft__store(&lane->call.made, number, WEFT__RELAXED);
 		lane->at = (lane->at ? lane->at : lane->fill->size) - 1;
 	}
-	weft__store(&lane->called, WEFT__LANE_QUIET, WEFT__RELEASE); /* R */
+	weft__store(&lane->call.called, WEFT__LANE_QUIET,
+	            WEFT__RELEASE); /* R */
 	return rc;
+}
+
+int
+weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
+{
+	struct weft__lane *lane = find_lane(inbox, weft__thread_self(), kind);
+
+	if (!lane || (weft__lane_is_full(lane) && !make_room(inbox, lane)))
+		return WEFT_EAGAIN;
+	return weft__lane_put(lane, fn, arg) ? WEFT__AWAKE
+	                                     : weft__lane_tell(inbox, lane);
 }
 
 int
@@ -409,20 +409,21 @@ weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
 
 	if (!lane)
 		return weft__inbox_push(inbox, node, false);
-	top = weft__load(&lane->extra, WEFT__RELAXED);
-	weft__put(node->before, weft__load(&lane->made, WEFT__RELAXED));
+	top = weft__load(&lane->call.extra, WEFT__RELAXED);
+	weft__put(node->before, weft__load(&lane->call.made, WEFT__RELAXED));
 	do
 		weft__put(node->next, (struct weft__node *)top);
-	while (!weft__cas(&lane->extra, &top, (uintptr_t)node,
+	while (!weft__cas(&lane->call.extra, &top, (uintptr_t)node,
 	                  WEFT__RELEASE)); /* E */
 	rc = call(inbox, lane);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
-	if (weft__load(&lane->extra, WEFT__RELAXED) != (uintptr_t)node)
+	if (weft__load(&lane->call.extra, WEFT__RELAXED) != (uintptr_t)node)
 		rc = WEFT__AWAKE; /* invariant 5 */
 	else
-		weft__store(&lane->extra, top, WEFT__RELAXED);
-	weft__store(&lane->called, WEFT__LANE_QUIET, WEFT__RELEASE); /* R */
+		weft__store(&lane->call.extra, top, WEFT__RELAXED);
+	weft__store(&lane->call.called, WEFT__LANE_QUIET,
+	            WEFT__RELEASE); /* R */
 	return rc;
 }
 
@@ -439,9 +440,10 @@ is_empty(const struct weft__lane *lane)
 static bool
 has_more(const struct weft__lane *lane)
 {
-	return weft__load(&lane->made, WEFT__RELAXED)
+	return weft__load(&lane->call.made, WEFT__RELAXED)
 	               != weft__load(&lane->done, WEFT__RELAXED)
-	       || lane->nodes.first || weft__load(&lane->extra, WEFT__RELAXED);
+	       || lane->nodes.first
+	       || weft__load(&lane->call.extra, WEFT__RELAXED);
 }
 
 static void
@@ -458,20 +460,14 @@ static void
 take_extra(struct weft__lane *lane)
 {
 	struct weft__node *node = (struct weft__node *)weft__exchange(
-		&lane->extra, 0, WEFT__ACQUIRE); /* E */
-	struct weft__node *turned = NULL;
+		&lane->call.extra, 0, WEFT__ACQUIRE); /* E */
 
+	node = weft__node_turn(node);
 	while (node) {
-		struct weft__node *older = weft__get(node->next);
+		struct weft__node *next = node->next;
 
-		weft__put(node->next, turned);
-		turned = node;
-		node = older;
-	}
-	while (turned) {
-		node = turned;
-		turned = node->next;
 		weft__node_append(&lane->nodes, node);
+		node = next;
 	}
 }
 
@@ -479,8 +475,8 @@ take_extra(struct weft__lane *lane)
 static void
 look(struct weft__lane *lane)
 {
-	lane->limit = weft__load(&lane->made, WEFT__ACQUIRE); /* M */
-	if (weft__load(&lane->extra, WEFT__RELAXED))
+	lane->limit = weft__load(&lane->call.made, WEFT__ACQUIRE); /* M */
+	if (weft__load(&lane->call.extra, WEFT__RELAXED))
 		take_extra(lane);
 	set_stop(lane);
 }
@@ -538,8 +534,12 @@ weft__lane_heard(struct weft__node *node)
 {
 	struct weft__lane *lane = weft__node_lane(node);
 
-	lane->heat = lane->idle = 0;
-	weft__store(&lane->rests, 0, WEFT__RELAXED);
+	if (lane->slept != lane->inbox->sleeps) {
+		lane->slept = lane->inbox->sleeps;
+		lane->heat = 0;
+	}
+	lane->idle = 0;
+	weft__store(&lane->call.rests, 0, WEFT__RELAXED);
 	if (!lane->due)
 		list(lane);
 	lane->due = false;
@@ -551,7 +551,7 @@ promise(struct weft__lane *lane)
 {
 	uint32_t called = WEFT__LANE_QUIET;
 
-	lane->due = !weft__cas(&lane->called, &called, WEFT__LANE_CALLED,
+	lane->due = !weft__cas(&lane->call.called, &called, WEFT__LANE_CALLED,
 	                       WEFT__ACQUIRE); /* R */
 }
 
@@ -574,7 +574,7 @@ look_again(struct weft__lane *lane)
 {
 	lane->hot = false;
 	if (!has_more(lane)) {
-		weft__store(&lane->rests, 1, WEFT__RELEASE); /* T */
+		weft__store(&lane->call.rests, 1, WEFT__RELEASE); /* T */
 		return;
 	}
 	promise(lane);
@@ -611,7 +611,8 @@ has_barriers(struct weft__inbox *inbox)
 static void
 cool(struct weft__lane *lane)
 {
-	weft__store(&lane->called, WEFT__LANE_QUIET, WEFT__RELEASE); /* B */
+	weft__store(&lane->call.called, WEFT__LANE_QUIET,
+	            WEFT__RELEASE); /* B */
 	barrier(lane->inbox);
 	look_again(lane);
 }
@@ -631,22 +632,25 @@ weft__lane_end(struct weft__lane *lane, uint32_t ran)
 	} else if (lane->heat >= lane->inbox->hot_after
 	           && has_barriers(lane->inbox)) {
 		lane->hot = true;
-		weft__store(&lane->called, WEFT__LANE_HOT, WEFT__RELAXED);
+		weft__store(&lane->call.called, WEFT__LANE_HOT, WEFT__RELAXED);
 		list(lane);
 	} else {
-		(void)weft__exchange(&lane->called, WEFT__LANE_QUIET,
+		(void)weft__exchange(&lane->call.called, WEFT__LANE_QUIET,
 		                     WEFT__ACQ_REL); /* Q */
 		look_again(lane);
 	}
 }
 
-bool
-weft__lanes_have(const struct weft__inbox *inbox, int which)
+/* To look at `made` takes its line from the thread just when that needs it.  So a hot
+ * lane that had something in this turn is taken to have more, and the next turn looks;
+ * `surely` looks now. */
+static bool
+have(const struct weft__inbox *inbox, int which, bool surely)
 {
 	const struct weft__lane *lane = inbox->listed[which].first;
 
 	for (uint32_t left = inbox->listed[which].count; left > 0; left--) {
-		if (has_more(lane))
+		if ((!surely && lane->hot && lane->idle == 0) || has_more(lane))
 			return true;
 		lane = lane->next_listed;
 	}
@@ -654,11 +658,17 @@ weft__lanes_have(const struct weft__inbox *inbox, int which)
 }
 
 bool
+weft__lanes_look(const struct weft__inbox *inbox, int which)
+{
+	return have(inbox, which, false);
+}
+
+bool
 weft__lanes_rest(struct weft__inbox *inbox)
 {
 	if (!weft__inbox_has_lanes(inbox))
 		return true;
-	if (weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1)) {
+	if (have(inbox, 0, true) || have(inbox, 1, true)) {
 		weft__sys->yield(); /* perhaps to those whose lanes are due */
 		return false;
 	}
@@ -666,7 +676,7 @@ weft__lanes_rest(struct weft__inbox *inbox)
 		struct weft__lane *lane = inbox->listed[i].first;
 
 		for (uint32_t left = inbox->listed[i].count; left > 0; left--) {
-			weft__store(&lane->called, WEFT__LANE_QUIET,
+			weft__store(&lane->call.called, WEFT__LANE_QUIET,
 			            WEFT__RELEASE); /* B */
 			lane = lane->next_listed;
 		}
@@ -686,9 +696,32 @@ weft__lanes_depth(struct weft__inbox *inbox)
 	for (struct weft__lane *lane = first_of(inbox); lane;
 	     lane = weft__get(lane->next_of_inbox)) {
 		uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
-		uint64_t made = weft__load(&lane->made, WEFT__RELAXED);
+		uint64_t made = weft__load(&lane->call.made, WEFT__RELAXED);
 
 		depth += made > done ? made - done : 0;
 	}
 	return depth;
+}
+
+bool
+weft__lanes_own(const struct weft__inbox *inbox)
+{
+	const struct weft__lane *lane = weft__thread_self()->lanes;
+
+	while (lane && (lane->inbox_id != inbox->id || !has_more(lane)))
+		lane = lane->next_of_thread;
+	return lane;
+}
+
+void
+weft__lanes_check(struct weft__inbox *inbox)
+{
+	for (int i = 0; i < 2; i++) {
+		struct weft__lane *lane = inbox->listed[i].first;
+
+		for (uint32_t left = inbox->listed[i].count; left > 0; left--) {
+			lane->idle += lane->idle == 0 && !has_more(lane);
+			lane = lane->next_listed;
+		}
+	}
 }

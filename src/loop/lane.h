@@ -25,8 +25,11 @@ struct weft__lane_piece {
 	struct weft__call calls[];
 };
 
+#define WEFT__LINE __attribute__((aligned(64)))
+
 struct weft__lane {
 	/* The thread's that has `owned` set. */
+	void     *memory; /* where the allocation begins */
 	weft__a32 refs;
 	weft__a32 owned;
 	weft__a32 gone;  /* the inbox is */
@@ -40,16 +43,16 @@ struct weft__lane {
 	uint32_t  share;   /* calls that may wait */
 	uint64_t  full_at; /* number of the first call that has no room, as last seen */
 
-	char      pad_made[64];
-	weft__a64 made;    /* calls put in; written by the thread */
-	char      pad_called[64];
-	weft__a32 called;  /* WEFT__LANE_* */
-	weft__a32 rests;   /* 1: the loop is done with it until it hears from it */
-	weft__aptr extra;  /* callers' nodes, newest first */
-	struct weft__node node; /* by which it calls */
+	/* What both sides need for a call that comes alone, in one line. */
+	struct {
+		weft__a64 made;    /* calls put in; written by the thread */
+		weft__a32 called;  /* WEFT__LANE_* */
+		weft__a32 rests;   /* 1: the loop is done with it until it hears from it */
+		weft__aptr extra;  /* callers' nodes, newest first */
+		struct weft__node_head node; /* by which it calls */
+	} call WEFT__LINE;
 
-	char      pad_done[64];
-	weft__a64 done;    /* calls read; written by the loop */
+	weft__a64 done WEFT__LINE; /* calls read; written by the loop */
 	/* The loop's. */
 	uint64_t  limit;   /* calls that are known to be there */
 	uint64_t  stop;    /* the first of them that is not simply the next in `drain` */
@@ -57,11 +60,11 @@ struct weft__lane {
 	uint32_t  drain_at;
 	struct weft__node_list nodes; /* taken from `extra`, in order */
 	struct weft__lane *next_listed;
-	uint64_t  heat;    /* calls run since it was listed */
+	uint64_t  heat;    /* calls run since the loop has slept */
+	uint64_t  slept;   /* the inbox's sleeps then */
 	uint32_t  idle;    /* looks in a row that found nothing */
 	bool      hot;
 	bool      due;     /* its node is on the way, or the thread takes back */
-	char      pad_after[64];
 };
 
 /* --- the thread --------------------------------------------------------- */
@@ -71,10 +74,32 @@ struct weft__lane {
 int weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
 int weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node);
 
-/* --- the loop ----------------------------------------------------------- */
+/* There seems to be no room in it; a second look may find some. */
+static inline bool
+weft__lane_is_full(const struct weft__lane *lane)
+{
+	return weft__load(&lane->call.made, WEFT__RELAXED) == lane->full_at;
+}
 
-/* A lane has called. */
-void weft__lane_heard(struct weft__node *node);
+/* Put fn(arg) in; false if the loop must be told, which returns as above. */
+static inline bool
+weft__lane_put(struct weft__lane *lane, weft_fn fn, void *arg)
+{
+	struct weft__lane_piece *piece = lane->fill;
+	uint32_t at = lane->at;
+
+	weft__put(piece->calls[at].fn, fn);
+	weft__put(piece->calls[at].arg, arg);
+	lane->at = at + 1 == piece->size ? 0 : at + 1;
+	weft__store(&lane->call.made,
+	            weft__load(&lane->call.made, WEFT__RELAXED) + 1,
+	            WEFT__RELEASE);  /* M */
+	weft__compiler_fence();  /* L */
+	return weft__load(&lane->call.called, WEFT__RELAXED) == WEFT__LANE_HOT;
+}
+int weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane);
+
+/* --- the loop ----------------------------------------------------------- */
 
 /* Take the next lane of a list and look into it; and put it back, or to rest, when
  * `ran` calls of it have been run. */
@@ -100,9 +125,15 @@ weft__lane_next(struct weft__lane *lane, weft_fn *fn, void **arg)
 	return true;
 }
 
+/* Forget what a turn has left as likely: a lane has something, or has not. */
+void weft__lanes_check(struct weft__inbox *inbox);
+
+/* This thread, which is the loop's, has put something in itself. */
+bool weft__lanes_own(const struct weft__inbox *inbox);
+
 #define weft__node_lane(n)                                   \
 	((struct weft__lane *)(void *)((char *)(n)                \
-	                               - offsetof(struct weft__lane, node)))
+	                               - offsetof(struct weft__lane, call.node)))
 
 /* The inbox ends: its lanes go now, or with the threads that still know them. */
 void weft__lanes_give_up(struct weft__inbox *inbox);

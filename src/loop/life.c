@@ -19,6 +19,7 @@
  *   5. After fork() the child's copy has forks != weft__forks: it is memory only.
  */
 #include "base/report.h"
+#include "loop/lane.h"
 #include "loop/loop.h"
 
 #define BUDGET_DEFAULT 1024u

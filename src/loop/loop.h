@@ -89,6 +89,8 @@ struct weft_loop {
 	struct weft__hooks hooks;
 	struct weft_wheel wheel;
 	struct weft__node_list first, posts, last;
+	struct weft__node_list own;   /* posted by the runner, for the next turn */
+	uint32_t   own_count;
 	struct weft__ring ticks, microtasks;
 	struct weft__spin spin;
 	struct weft__backend backend;
@@ -191,9 +193,13 @@ weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
 static inline uint32_t
 weft__loop_take(weft_loop *loop)
 {
-	uint32_t taken =
-		weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
+	uint32_t taken = loop->own_count;
 
+	if (taken > 0) { /* they were there before what is in the inbox */
+		weft__node_move(&loop->own, &loop->posts);
+		loop->own_count = 0;
+	}
+	taken += weft__inbox_take(&loop->inbox, &loop->first, &loop->posts);
 	if (taken > 0)
 		weft__count(&loop->counts.taken, taken);
 	if (loop->timed)
@@ -211,7 +217,7 @@ void weft__turn(weft_loop *loop, uint64_t deadline_ns);
 bool weft__loop_is_runnable(const weft_loop *loop);
 
 /* Something keeps a run going. */
-bool weft__loop_is_alive(const weft_loop *loop);
+bool weft__loop_is_alive(weft_loop *loop);
 
 /* --- microtask.c -------------------------------------------------------- */
 

@@ -11,6 +11,71 @@ refused(weft_loop *loop, int error)
 	                                 : "post: the loop is stopping");
 }
 
+/* Any post by a lane: how the loop must be woken, or an error. */
+static __attribute__((noinline)) int
+post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+{
+	int rc;
+
+	if (!loop || !fn)
+		return weft__misuse(WEFT_EINVAL,
+		                    "post: no loop, or no function");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, "post: after fork");
+	rc = weft__inbox_is_closed(&loop->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post(&loop->inbox, fn, arg, kind);
+	if (rc > 0)
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(loop, rc) : 0;
+}
+
+/* A call has been put in, and the loop must be told. */
+static __attribute__((noinline)) int
+tell(weft_loop *loop, struct weft__lane *lane)
+{
+	int rc = weft__lane_tell(&loop->inbox, lane);
+
+	if (rc > 0)
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(loop, rc) : 0;
+}
+
+/* This thread's lane into the loop, if it is the one last used, has room, and nothing
+ * speaks against using it. */
+static inline struct weft__lane *
+lane_at_hand(const weft_loop *loop)
+{
+	const struct weft__thread *self = weft__thread_ptr;
+	struct weft__lane *lane;
+
+	if (!loop || !self || self->post_id != loop->inbox.id
+	    || weft__loop_is_forked(loop)
+	    || weft__inbox_is_closed(&loop->inbox))
+		return NULL;
+	lane = self->post_lane;
+	return weft__lane_is_full(lane) ? NULL : lane;
+}
+
+/* What is rare is a tail call, so that the short way saves no registers. */
+int
+weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
+{
+	struct weft__lane *lane = lane_at_hand(loop);
+
+	if (__builtin_expect(!lane || !fn, 0))
+		return post(weft__loop_or_current(loop), fn, arg, 0);
+	if (__builtin_expect(!weft__lane_put(lane, fn, arg), 0))
+		return tell(loop, lane);
+	return 0;
+}
+
+int
+weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
+{
+	return post(weft__loop_or_current(loop), fn, arg, WEFT__NODE_FIRST);
+}
+
 /* A loop that posts to itself waits for no batch. */
 static inline void
 note_own(weft_loop *loop)
@@ -21,35 +86,19 @@ note_own(weft_loop *loop)
 		loop->spin.own = true;
 }
 
-static inline int
-post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+/* A loop's own thread needs no door, unless something of its own may stand in there: a
+ * node before this one, or calls in a lane. */
+static inline bool
+post_here(weft_loop *loop, struct weft__node *node)
 {
-	int rc;
+	const struct weft__thread *self = weft__thread_ptr;
 
-	if (!loop || !fn)
-		return weft__misuse(WEFT_EINVAL,
-		                    "post: no loop, or no function");
-	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV, "post: after fork");
-	note_own(loop);
-	rc = weft__inbox_is_closed(&loop->inbox)
-	             ? WEFT_ESHUTDOWN
-	             : weft__lane_post(&loop->inbox, fn, arg, kind);
-	if (rc > 0)
-		weft__loop_kick(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
-}
-
-int
-weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
-{
-	return post(weft__loop_or_current(loop), fn, arg, 0);
-}
-
-int
-weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
-{
-	return post(weft__loop_or_current(loop), fn, arg, WEFT__NODE_FIRST);
+	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self
+	    || self->lanes || weft__load(&loop->inbox.head, WEFT__RELAXED))
+		return false;
+	weft__node_append(&loop->own, node);
+	loop->own_count++;
+	return true;
 }
 
 int
@@ -69,6 +118,8 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 		                    "weft_loop_post_node: queued already");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
+	if (post_here(loop, node))
+		return 0;
 	note_own(loop);
 	rc = weft__inbox_is_closed(&loop->inbox)
 	             ? WEFT_ESHUTDOWN

@@ -14,6 +14,7 @@
  *      needs it.  So after some small batches in a row it looks away for a moment; a
  *      batch comes together meanwhile, at a fraction of the cost for each.
  */
+#include "loop/lane.h"
 #include "loop/loop.h"
 
 #define POLL_TURNS    61 /* of a busy loop, between two looks at descriptors, */
@@ -37,7 +38,7 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 		spin->own = false;
 		return;
 	}
-	if (++spin->small < SMALL_ROW)
+	if (++spin->small < SMALL_ROW || weft__lanes_own(&loop->inbox))
 		return;
 	for (int i = 0; i < GATHER_PAUSES; i++)
 		weft__pause();

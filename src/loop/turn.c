@@ -10,6 +10,10 @@
 #include "loop/lane.h"
 #include "loop/loop.h"
 
+/* A phase that many turns do not have is not part of the turn's own code, which so
+ * stays small. */
+#define SELDOM    __attribute__((noinline))
+
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
 
 /* How many timers, of both kinds, that were: 1 or 0. */
@@ -31,7 +35,7 @@ expire(weft_loop *loop, struct weft__place *place)
 	}
 }
 
-static void
+static SELDOM void
 run_timers(weft_loop *loop)
 {
 	struct weft_wheel *wheel = &loop->wheel;
@@ -39,7 +43,7 @@ run_timers(weft_loop *loop)
 	uint64_t before_ns = wheel->now_ns;
 	unsigned left = WEFT__CALLS_MAX, fired = 0;
 
-	if (wheel->count == 0 || loop->ending)
+	if (loop->ending)
 		return;
 	if (!weft__wheel_has_run(wheel)) {
 		if (weft__loop_time(loop) < wheel->bound_ns)
@@ -80,7 +84,7 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 }
 
 /* Run at most `budget` calls of lanes that have called; returns how many. */
-static uint32_t
+static SELDOM uint32_t
 run_lanes(weft_loop *loop, int which, uint32_t budget)
 {
 	uint32_t all = 0;
@@ -123,14 +127,12 @@ run_posts(weft_loop *loop, int phase, struct weft__node_list *list,
 }
 
 /* What was asked to run last before the wait; once each, whatever it adds. */
-static void
+static SELDOM void
 run_last(weft_loop *loop)
 {
 	struct weft__node_list last = loop->last;
 	uint32_t calls;
 
-	if (!last.first)
-		return;
 	loop->last = (struct weft__node_list){ 0 };
 	*last.end = NULL;
 	calls = run_list(loop, &last, UINT32_MAX);
@@ -142,18 +144,21 @@ run_last(weft_loop *loop)
 bool
 weft__loop_is_runnable(const weft_loop *loop)
 {
-	return weft__inbox_has(&loop->inbox) || loop->posts.first
-	       || loop->first.first || loop->backend.done.first
-	       || loop->backend.events_count > 0 || loop->last.first
-	       || loop->numbers.due || loop->ticks.count > 0
+	return loop->own.first || weft__inbox_has(&loop->inbox)
+	       || loop->posts.first || loop->first.first
+	       || loop->backend.done.first || loop->backend.events_count > 0
+	       || loop->last.first || loop->numbers.due || loop->ticks.count > 0
 	       || loop->microtasks.count > 0 || loop->hooks.more > 0
 	       || weft__wheel_has_run(&loop->wheel) || loop->ended;
 }
 
 bool
-weft__loop_is_alive(const weft_loop *loop)
+weft__loop_is_alive(weft_loop *loop)
 {
-	return weft__loop_alive(loop) > 0 || weft__loop_is_runnable(loop);
+	if (weft__loop_alive(loop) > 0)
+		return true;
+	weft__lanes_check(&loop->inbox);
+	return weft__loop_is_runnable(loop);
 }
 
 /* How long the wait may last at most; WEFT_NOW: not at all. */
@@ -210,7 +215,7 @@ plan_resume(weft_loop *loop)
 }
 
 /* What the kernel reported, and what was finished otherwise. */
-static void
+static SELDOM void
 run_done(weft_loop *loop)
 {
 	struct weft__ready ready;
@@ -241,7 +246,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	loop->in_turn = true;
 	if (weft__count(&loop->counts.turns, 1) == loop->timed_turn)
 		weft__meter_begin(loop);
-	run_timers(loop);
+	if (loop->wheel.count > 0)
+		run_timers(loop);
 	taken = weft__loop_take(loop);
 	taken += run_posts(loop, WEFT_PHASE_FIRST, &loop->first,
 	                   WEFT__CALLS_MAX);
@@ -250,10 +256,12 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		                   loop->budget);
 	if (loop->hooks.first)
 		weft__hooks_ready(loop);
-	run_last(loop);
+	if (loop->last.first)
+		run_last(loop);
 	weft__loop_gather(loop, taken);
 	wait(loop, deadline_ns);
-	run_done(loop);
+	if (loop->backend.ops || loop->backend.done.first)
+		run_done(loop);
 	if (loop->numbers.due)
 		weft__numbers_run_due(loop);
 	if (loop->ended)
