@@ -175,7 +175,8 @@ static inline uint64_t
 weft__loop_alive(const weft_loop *loop)
 {
 	return weft__count_get(&loop->alive)
-	       + weft__count_get(&loop->wheel.foreground);
+	       + weft__count_get(&loop->wheel.count)
+	       - weft__count_get(&loop->wheel.background);
 }
 
 /* So many calls were made in a phase, which has ended. */

@@ -77,17 +77,16 @@ weft_timer_stop(weft_timer *timer)
 void
 weft_timer_set_background(weft_timer *timer, bool on)
 {
-	size_t before;
+	uint64_t before;
 
 	if (!timer
 	    || (timer->block
 	        && weft__loop_check(loop_of(timer), "weft_timer_set_background")
 	                   < 0))
 		return;
-	before = !(timer->tag & WEFT__PLACE_BACKGROUND);
+	before = !!(timer->tag & WEFT__PLACE_BACKGROUND);
 	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND
 	                : WEFT__TAG_TIMER;
 	if (timer->block)
-		weft__count(&loop_of(timer)->wheel.foreground,
-		            (size_t)!on - before);
+		weft__count(&loop_of(timer)->wheel.background, on - before);
 }

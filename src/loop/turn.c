@@ -246,7 +246,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	loop->in_turn = true;
 	if (weft__count(&loop->counts.turns, 1) == loop->timed_turn)
 		weft__meter_begin(loop);
-	if (loop->wheel.count > 0)
+	if (weft__count_get(&loop->wheel.count) > 0)
 		run_timers(loop);
 	taken = weft__loop_take(loop);
 	taken += run_posts(loop, WEFT_PHASE_FIRST, &loop->first,

@@ -362,17 +362,13 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-static inline uint64_t
-is_foreground(const place *p)
-{
-	return !(p->tag & WEFT__PLACE_BACKGROUND);
-}
-
+/* Few are in the background, so those are counted. */
 static inline void
-count_out(struct weft_wheel *wheel, const place *p)
+count(struct weft_wheel *wheel, const place *p, int by)
 {
-	wheel->count--;
-	weft__count(&wheel->foreground, -is_foreground(p));
+	weft__count(&wheel->count, by);
+	if (rare(p->tag & WEFT__PLACE_BACKGROUND))
+		weft__count(&wheel->background, by);
 }
 
 struct weft__place *
@@ -385,7 +381,7 @@ weft__wheel_pop(struct weft_wheel *wheel)
 			__builtin_prefetch(e[AHEAD].place, 1);
 		if (e->place) {
 			e->place->block = NULL;
-			count_out(wheel, e->place);
+			count(wheel, e->place, -1);
 			return e->place;
 		}
 	}
@@ -408,10 +404,9 @@ FLAT int
 weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
                 uint64_t due_ns)
 {
-	if (rare(wheel->count >= wheel->limit))
+	if (rare(weft__count_get(&wheel->count) >= wheel->limit))
 		return add_slowly(wheel, p, due_ns);
-	wheel->count++;
-	weft__count(&wheel->foreground, is_foreground(p));
+	count(wheel, p, 1);
 	if (due_ns < wheel->bound_ns)
 		wheel->bound_ns = due_ns;
 	p->due_ns = due_ns;
@@ -422,7 +417,7 @@ weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
 FLAT int
 weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
 {
-	count_out(wheel, p);
+	count(wheel, p, -1);
 	if (!rare(p->slot == IN_RUN))
 		return remove_from_slot(wheel, p);
 	wheel->run[p->index].place = NULL;
@@ -514,7 +509,7 @@ weft__wheel_bound(struct weft_wheel *wheel)
 {
 	unsigned slot = first_slot(wheel);
 
-	if (wheel->count == 0) {
+	if (weft__count_get(&wheel->count) == 0) {
 		wheel->bound_ns = WEFT_NEVER;
 		wheel->bound_exact = true;
 	}
@@ -559,7 +554,7 @@ weft__wheel_trim(struct weft_wheel *wheel)
 	size_t bytes = wheel->blocks * sizeof(block)
 	               + wheel->limit * sizeof(*wheel->run);
 
-	if (wheel->count > 0)
+	if (weft__count_get(&wheel->count) > 0)
 		return 0;
 	release_all(wheel);
 	return bytes;
@@ -576,8 +571,8 @@ weft__wheel_fini(struct weft_wheel *wheel)
 		for (block *b = detach(wheel, slot); b; b = b->next)
 			for (uint64_t i = 0; i < b->count; i++)
 				b->places[i]->block = NULL;
-	wheel->count = 0;
-	weft__count_set(&wheel->foreground, 0);
+	weft__count_set(&wheel->count, 0);
+	weft__count_set(&wheel->background, 0);
 	release_all(wheel);
 }
 
@@ -709,5 +704,5 @@ weft_wheel_next(const weft_wheel *wheel)
 size_t
 weft_wheel_count(const weft_wheel *wheel)
 {
-	return wheel ? wheel->count : 0;
+	return wheel ? weft__count_get(&wheel->count) : 0;
 }

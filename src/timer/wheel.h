@@ -27,7 +27,7 @@ struct weft__place {
 	uint32_t index;
 };
 
-#define WEFT__PLACE_BACKGROUND 0x100u /* of tag: does not count as foreground */
+#define WEFT__PLACE_BACKGROUND 0x100u /* of tag: does not keep a loop running */
 
 struct weft__wheel_block;
 struct weft__wheel_slab;
@@ -44,8 +44,8 @@ struct weft_wheel {
 	uint64_t bound_ns;    /* nothing to collect before this time */
 	bool     bound_exact; /* ... and there is something then */
 	uint64_t seq;         /* of the next start */
-	size_t   count;       /* armed, the run included, */
-	weft__a64 foreground; /* and those of them without WEFT__PLACE_BACKGROUND */
+	weft__a64 count;      /* armed, the run included, */
+	weft__a64 background; /* and those of them with WEFT__PLACE_BACKGROUND */
 	size_t   limit;       /* so many can be armed without allocating */
 	size_t   blocks;      /* in all slabs */
 	uint64_t occupied[WEFT__WHEEL_LEVELS];
