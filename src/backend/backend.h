@@ -11,7 +11,7 @@
  *      for no reason.
  *   4. wake() may be called by any thread, from open to close.
  *
- * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, but wake().
+ * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, but wake() and show().
  */
 #ifndef WEFT_BACKEND_BACKEND_H
 #define WEFT_BACKEND_BACKEND_H

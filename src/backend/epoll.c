@@ -182,6 +182,10 @@ rebuild(struct weft__backend *backend)
 		backend->fd = old;
 		old = fresh;
 	}
+	/* A forked child may keep it open, and so in there. */
+	if (backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
+		(void)weft__kernel(backend)->epoll_ctl(
+			backend->outer_fd, EPOLL_CTL_DEL, old, NULL);
 	(void)weft__kernel(backend)->close(old);
 }
 

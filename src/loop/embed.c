@@ -116,12 +116,18 @@ weft_loop_fd(weft_loop *loop)
 	if (weft__loop_is_stopping(loop) && !weft__loop_is_embedded(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
 	rc = open_fd(loop);
+	if (loop->backend.ops && loop->backend.binds)
+		loop->bound = self;
 	if (rc < 0)
 		return weft__fail(rc, "weft_loop_fd: nothing to be polled");
-	if (loop->backend.binds)
-		loop->bound = self;
 	weft__store(&loop->host, self, WEFT__RELAXED);
-	if (!weft__load(&loop->runner, WEFT__RELAXED))
-		weft__loop_settle(loop);
+	/* Another thread may be stopping it; one that runs settles when it is done. */
+	if (weft__load(&loop->runner, WEFT__RELAXED) != self
+	    && weft__loop_claim(loop)) {
+		weft__loop_rouse(loop);
+		if (weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
+			weft__loop_settle(loop);
+		weft__loop_give_back(loop);
+	}
 	return rc;
 }

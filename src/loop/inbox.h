@@ -69,18 +69,20 @@ weft__inbox_has_lanes(const struct weft__inbox *inbox)
 }
 bool weft__lanes_look(const struct weft__inbox *inbox, int which);
 
+/* Most likely so: one that is very busy is not looked at. */
 static inline bool
-weft__lanes_have(const struct weft__inbox *inbox, int which)
+weft__lanes_may_have(const struct weft__inbox *inbox, int which)
 {
-	return inbox->listed[which].count > 0 && weft__lanes_look(inbox, which);
+	return inbox->listed[which].count > 0
+	       && weft__lanes_look(inbox, which);
 }
 
-/* Something is there to take: the head word has more than marks, or a lane has. */
+/* Something is there to take: the head word has more than marks, or a lane may have. */
 static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
 	return weft__load(&inbox->head, WEFT__RELAXED) > WEFT__INBOX_MARKS
-	       || weft__lanes_have(inbox, 0) || weft__lanes_have(inbox, 1);
+	       || weft__lanes_may_have(inbox, 0) || weft__lanes_may_have(inbox, 1);
 }
 
 /* Calls that wait in lanes; any thread. */

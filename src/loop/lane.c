@@ -31,13 +31,15 @@
  *      thread takes back, and says QUIET again.  The loop does not look meanwhile: it
  *      sees only that something is there, and a compare-exchange from QUIET decides.  If
  *      the thread was first, the lane is `due`: its node comes, or QUIET does.
- *   6. The thread's members belong to who has `owned` set; one that ends clears it (O,
+ *   6. Once a call has been read, the loop may be freed: so a thread that finds it QUIET
+ *      first looks whether that is so, and then touches the lane only, which is its own.
+ *   7. The thread's members belong to who has `owned` set; one that ends clears it (O,
  *      release), and another may take the lane over (acquire).
  *      Only one that rests is taken over: in one that the loop looks into, a call would
  *      overtake nodes that the thread has pushed while it had no lane.
- *   7. A lane is held by its inbox and by its thread; the last one to let go frees it.
+ *   8. A lane is held by its inbox and by its thread; the last one to let go frees it.
  *      So a thread may end before or after the loop.
- *   8. A lane has at most `share` calls waiting; slots_left of the inbox plus the shares
+ *   9. A lane has at most `share` calls waiting; slots_left of the inbox plus the shares
  *      of all its lanes is the limit, for each of the two kinds of post, and one more for
  *      each lane that found nothing left.  The newest
  *      piece has room for the share; older ones go when they are empty.
@@ -172,10 +174,13 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 		uint32_t share = weft__get(lane->share);
 
 		if (waiting < share) {
+			uint32_t lent = waiting == 0 && lane->lent;
+
 			(void)weft__add(slots_left(inbox, kind),
-			                share - (uint32_t)waiting,
+			                share - (uint32_t)waiting - lent,
 			                WEFT__RELAXED);
 			weft__put(lane->share, (uint32_t)waiting);
+			lane->lent &= !lent;
 		}
 		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
 		lane = take_over(weft__get(lane->next_of_inbox), kind);
@@ -189,13 +194,17 @@ stretch(struct weft__lane *lane, uint32_t share)
 {
 	struct weft__lane_piece *piece;
 
+	uint32_t size = share;
+
 	if (lane->fill && lane->fill->size >= share)
 		return true;
+	if (lane->fill && 2 * lane->fill->size > share)
+		size = 2 * lane->fill->size; /* so that little steps are few */
 	piece = weft__alloc_zero(sizeof(*piece)
-	                         + share * sizeof(piece->calls[0]));
+	                         + size * sizeof(piece->calls[0]));
 	if (!piece)
 		return false;
-	piece->size = share;
+	piece->size = size;
 	weft__store(&piece->end, UINT64_MAX, WEFT__RELAXED);
 	if (lane->fill) {
 		weft__put(lane->fill->next, piece);
@@ -222,8 +231,8 @@ grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
 		more = reserve(left, want);
 	}
 	counted = more;
-	if (lane->share == 0 && more == 0)
-		more = 1;
+	lane->lent |= lane->share == 0 && more == 0;
+	more += lane->share == 0 && more == 0;
 	if (more == 0 || !stretch(lane, lane->share + more)) {
 		(void)weft__add(left, counted, WEFT__RELAXED);
 		return false;
@@ -269,10 +278,11 @@ adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 {
 	struct weft__lane *lane = take_over(first_of(inbox), kind);
 
+	/* QUIET as the loop last said it, and then whether it was done by then. */
 	while (lane
-	       && (!weft__load(&lane->call.rests, WEFT__ACQUIRE) /* T */
-	           || weft__load(&lane->call.called, WEFT__RELAXED))) {
-		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
+	       && (weft__load(&lane->call.called, WEFT__ACQUIRE) /* Q, B */
+	           || !weft__load(&lane->call.rests, WEFT__ACQUIRE))) { /* T */
+		weft__store(&lane->owned, 0, WEFT__RELEASE);            /* O */
 		lane = take_over(weft__get(lane->next_of_inbox), kind);
 	}
 	if (lane) {
@@ -358,35 +368,48 @@ find_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 
 /* --- posting ------------------------------------------------------------ */
 
-/* What the loop is to be told of something just put in: how it must be woken, or
- * WEFT_ESHUTDOWN. */
-static __attribute__((noinline)) int
+/* The loop was QUIET and goes on so; what was put in last is read, or taken back. */
+static int
+stay_quiet(struct weft__lane *lane, int rc)
+{
+	weft__store(&lane->call.called, WEFT__LANE_QUIET,
+	            WEFT__RELEASE); /* R */
+	return rc;
+}
+
+/* Push the lane's node. */
+static int
 call(struct weft__inbox *inbox, struct weft__lane *lane)
 {
-	if (weft__or(&lane->call.called, WEFT__LANE_CALLED,
-	             WEFT__ACQ_REL)) /* K */
-		return WEFT__AWAKE;
 	return weft__inbox_push(
 		inbox, (struct weft__node *)(void *)&lane->call.node, false);
 }
 
-int
+/* True if the loop has promised to look, and need not be called. */
+static bool
+is_promised(struct weft__lane *lane)
+{
+	return weft__or(&lane->call.called, WEFT__LANE_CALLED,
+	                WEFT__ACQ_REL); /* K */
+}
+
+/* Invariants 5 and 6: a call that has been read must not touch the inbox any more. */
+__attribute__((noinline)) int
 weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane)
 {
 	uint64_t number = weft__load(&lane->call.made, WEFT__RELAXED) - 1;
-	int rc = call(inbox, lane);
+	int rc;
 
+	if (is_promised(lane))
+		return WEFT__AWAKE;
+	if (weft__load(&lane->done, WEFT__RELAXED) > number)
+		return stay_quiet(lane, WEFT__AWAKE);
+	rc = call(inbox, lane);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
-	if (weft__load(&lane->done, WEFT__RELAXED) > number) {
-		rc = WEFT__AWAKE; /* invariant 5 */
-	} else {
-		weft__store(&lane->call.made, number, WEFT__RELAXED);
-		lane->at = (lane->at ? lane->at : lane->fill->size) - 1;
-	}
-	weft__store(&lane->call.called, WEFT__LANE_QUIET,
-	            WEFT__RELEASE); /* R */
-	return rc;
+	weft__store(&lane->call.made, number, WEFT__RELAXED);
+	lane->at = (lane->at ? lane->at : lane->fill->size) - 1;
+	return stay_quiet(lane, rc);
 }
 
 int
@@ -415,16 +438,15 @@ weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
 		weft__put(node->next, (struct weft__node *)top);
 	while (!weft__cas(&lane->call.extra, &top, (uintptr_t)node,
 	                  WEFT__RELEASE)); /* E */
+	if (is_promised(lane))
+		return WEFT__AWAKE;
+	if (weft__load(&lane->call.extra, WEFT__RELAXED) != (uintptr_t)node)
+		return stay_quiet(lane, WEFT__AWAKE);
 	rc = call(inbox, lane);
 	if (rc != WEFT_ESHUTDOWN)
 		return rc;
-	if (weft__load(&lane->call.extra, WEFT__RELAXED) != (uintptr_t)node)
-		rc = WEFT__AWAKE; /* invariant 5 */
-	else
-		weft__store(&lane->call.extra, top, WEFT__RELAXED);
-	weft__store(&lane->call.called, WEFT__LANE_QUIET,
-	            WEFT__RELEASE); /* R */
-	return rc;
+	weft__store(&lane->call.extra, top, WEFT__RELAXED);
+	return stay_quiet(lane, rc);
 }
 
 /* --- the loop's side ---------------------------------------------------- */
@@ -562,7 +584,9 @@ weft__lane_begin(struct weft__inbox *inbox, int which)
 
 	if (lane->due)
 		promise(lane);
-	if (!lane->due)
+	if (lane->due)
+		weft__sys->yield(); /* to the thread that is on its way */
+	else
 		look(lane);
 	return lane;
 }

@@ -41,6 +41,7 @@ struct weft__lane {
 	struct weft__lane_piece *fill;
 	uint32_t  at;      /* in that */
 	uint32_t  share;   /* calls that may wait */
+	bool      lent;    /* one of that is beyond the limit */
 	uint64_t  full_at; /* number of the first call that has no room, as last seen */
 
 	/* What both sides need for a call that comes alone, in one line. */

@@ -183,10 +183,36 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
+	loop->hooks.told_ns = WEFT_NEVER;
 	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
 	                     && weft__sys->cpus() > 1;
 	return loop;
+}
+
+/* It is claimed for a moment, but calls of users are to come: they must find that it is
+ * this thread's, and not wait for its end. */
+static void
+claim_on(weft_loop *loop)
+{
+	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
+	            WEFT__RELAXED);
+}
+
+bool
+weft__loop_claim(weft_loop *loop)
+{
+	uintptr_t runner;
+
+	while ((runner = claim(loop, BRIEFLY)) & BRIEFLY)
+		weft__sys->yield();
+	return runner == 0;
+}
+
+void
+weft__loop_give_back(weft_loop *loop)
+{
+	give_back(loop);
 }
 
 /* Nobody else can reach it any more: hand the memory back. */
@@ -197,8 +223,6 @@ destroy(weft_loop *loop, bool alone)
 		(void)weft__sys->thread_join(loop->thread);
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
-	else
-		(void)weft__locals_end(loop);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
@@ -231,6 +255,21 @@ has_accepted(weft_loop *loop)
 	       || loop->ops > 0 || loop->ended || loop->hooks.more > 0;
 }
 
+/* An idle loop is freed that has values: nothing is accepted from their drops, but for
+ * what a stopping loop accepts, which runs. */
+static void
+end_locals(weft_loop *loop)
+{
+	claim_on(loop);
+	weft__store(&loop->state, WEFT_STOPPING, WEFT__RELAXED);
+	weft__inbox_close(&loop->inbox);
+	loop->ending = true;
+	weft__wheel_fini(&loop->wheel);
+	while (weft__locals_end(loop))
+		while (loop->ops > 0 || weft__loop_is_runnable(loop))
+			weft__turn(loop, WEFT_NOW);
+}
+
 int
 weft_loop_free(weft_loop *loop)
 {
@@ -261,6 +300,8 @@ weft_loop_free(weft_loop *loop)
 	}
 	while (weft__load(&loop->visitors, WEFT__ACQUIRE) > 0)
 		weft__sys->yield();
+	if (loop->locals)
+		end_locals(loop);
 	destroy(loop, false);
 	return 0;
 }
@@ -348,17 +389,18 @@ run_to_end(weft_loop *loop)
 static void
 stop_idle(weft_loop *loop)
 {
-	uintptr_t runner;
-
-	while ((runner = claim(loop, BRIEFLY)) & BRIEFLY)
-		weft__sys->yield();
-	if (runner != 0)
+	if (!weft__loop_claim(loop))
 		return; /* whoever has it finds it stopping */
 	weft__loop_rouse(loop);
-	if (!has_accepted(loop) && loop->backend.fds.in_use == 0)
+	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
+		claim_on(loop);
 		run_to_end(loop);
+	}
 	weft__loop_settle(loop);
 	give_back(loop);
+	if (weft__loop_is_embedded(loop)
+	    && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
+		weft__loop_wake(loop); /* its host has to run it */
 }
 
 void
@@ -411,6 +453,9 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
 	if (loop == weft__thread_self()->loop
+	    || (deadline_ns != WEFT_NOW
+	        && weft__load(&loop->host, WEFT__RELAXED)
+	                   == (uintptr_t)weft__thread_self())
 	    || (weft__thread_self()->loop && deadline_ns != WEFT_NOW))
 		return weft__fail(WEFT_EDEADLK,
 		                  "weft_loop_wait_stopped: in a callback");
@@ -568,6 +613,8 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	if (weft__loop_is_stopping(loop) || !become_idle(loop))
 		run_to_end(loop);
 	rc = weft__loop_is_alive(loop);
+	if (loop->meter)
+		weft__meter_pause(loop);
 	end_run(loop, before);
 	return rc;
 }

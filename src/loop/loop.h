@@ -81,11 +81,11 @@ struct weft_loop {
 	uint32_t   flags;       /* WEFT_LOOP_* */
 	uint32_t   budget;
 	uint32_t   forks;       /* weft__forks at its making */
-	uint32_t   quick;       /* the same, or other while a host must be told of changes */
 	char       backend_name[8]; /* asked for; "": the best here */
 	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
 
 	/* The runner's. */
+	uint32_t   quick;       /* forks, or other while a host must be told of changes */
 	struct weft__hooks hooks;
 	struct weft_wheel wheel;
 	struct weft__node_list first, posts, last;
@@ -143,6 +143,10 @@ weft__loop_is_usable(const weft_loop *loop)
 	       && loop->quick == weft__load(&weft__forks, WEFT__RELAXED)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
+
+/* Have it for a moment; false if it runs.  And give it back. */
+bool weft__loop_claim(weft_loop *loop);
+void weft__loop_give_back(weft_loop *loop);
 
 /* Count this thread in and out as a visitor: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
@@ -292,8 +296,10 @@ void weft__loop_woken(weft_loop *loop);
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);
 
-/* Ask the kernel what is ready, without waiting. */
+/* Ask the kernel what is ready, without waiting, if it is time to.  poll tells hooks;
+ * for ask that has been done. */
 void weft__loop_poll(weft_loop *loop);
+void weft__loop_ask(weft_loop *loop);
 
 /* --- op.c, watch.c ------------------------------------------------------ */
 

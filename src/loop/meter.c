@@ -320,6 +320,8 @@ weft__meter_pause(weft_loop *loop)
 
 	end_stretch(loop);
 	flush(loop);
+	/* A loop that is turned one by one has each turn timed. */
+	loop->timed_turn = weft__count_get(&loop->counts.turns) + 1;
 	/* What comes before the next run is not the loop's delay. */
 	meter->woke_ns = meter->posted_ns = 0;
 }

@@ -148,6 +148,8 @@ read_counts(const weft_loop *loop, weft_loop_stats *out)
 	out->ops_started = weft__count_get(&counts->ops_started);
 	out->timers_fired = weft__count_get(&counts->timers_fired);
 	out->alive = weft__loop_alive(loop);
+	if (out->alive > INT64_MAX) /* its parts were read at different times */
+		out->alive = 0;
 }
 
 int

@@ -32,8 +32,8 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 {
 	struct weft__spin *spin = &loop->spin;
 
-	if (taken == 0 || taken >= SMALL_BATCH || spin->own || !spin->allowed
-	    || !weft__inbox_has(&loop->inbox)) {
+	if (taken == 0 || taken >= SMALL_BATCH || spin->own || loop->own.first
+	    || !spin->allowed || !weft__inbox_has(&loop->inbox)) {
 		spin->small = 0;
 		spin->own = false;
 		return;
@@ -171,18 +171,33 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 }
 
 /* While work is runnable the kernel is asked only now and then. */
-void
-weft__loop_poll(weft_loop *loop)
+static bool
+is_poll_due(weft_loop *loop)
 {
 	if (!uses_backend(loop) || loop->backend.events_count > 0)
-		return;
+		return false;
 	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
 	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {
 		weft__count(&loop->counts.polls_skipped, 1);
-		return;
+		return false;
 	}
 	loop->unpolled = 0;
 	loop->polled_ns = weft__loop_time(loop);
+	return true;
+}
+
+void
+weft__loop_ask(weft_loop *loop)
+{
+	if (is_poll_due(loop))
+		ask_kernel(loop, 0);
+}
+
+void
+weft__loop_poll(weft_loop *loop)
+{
+	if (!is_poll_due(loop))
+		return;
 	if (loop->hooks.first)
 		weft__hooks_before_wait(loop, false);
 	ask_kernel(loop, 0);

@@ -108,11 +108,11 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 	return all;
 }
 
-/* A list and its lanes, as a phase; most turns have nothing in one or the other.
- * Returns how many calls came by lanes. */
-static inline uint32_t
+/* A list and its lanes, as a phase; most turns have nothing in one or the other.  Adds
+ * to `taken` what came by lanes.  False if the budget was used up. */
+static inline bool
 run_posts(weft_loop *loop, int phase, struct weft__node_list *list,
-          uint32_t max)
+          uint32_t max, uint32_t *taken)
 {
 	int which = phase == WEFT_PHASE_FIRST;
 	uint32_t calls = 0, by_lanes = 0;
@@ -123,7 +123,17 @@ run_posts(weft_loop *loop, int phase, struct weft__node_list *list,
 		by_lanes = run_lanes(loop, which, max);
 	if (calls | by_lanes)
 		weft__loop_called(loop, phase, calls + by_lanes);
-	return by_lanes;
+	*taken += by_lanes;
+	return calls < max && by_lanes < max;
+}
+
+/* The queues of bindings; their time is told as the inbox's. */
+static SELDOM void
+run_ready(weft_loop *loop)
+{
+	weft__hooks_ready(loop);
+	if (loop->timed)
+		weft__meter_mark(loop, WEFT_PHASE_INBOX);
 }
 
 /* What was asked to run last before the wait; once each, whatever it adds. */
@@ -195,6 +205,8 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 	}
 	if (until_ns != WEFT_NOW)
 		weft__loop_sleep(loop, until_ns);
+	else
+		weft__loop_ask(loop);
 	loop->now_ns = 0;
 	if (loop->hooks.first)
 		weft__hooks_after_wait(loop, true);
@@ -249,13 +261,12 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	if (weft__count_get(&loop->wheel.count) > 0)
 		run_timers(loop);
 	taken = weft__loop_take(loop);
-	taken += run_posts(loop, WEFT_PHASE_FIRST, &loop->first,
-	                   WEFT__CALLS_MAX);
-	if (!loop->first.first && !weft__lanes_have(&loop->inbox, 1))
-		taken += run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
-		                   loop->budget);
+	if (run_posts(loop, WEFT_PHASE_FIRST, &loop->first, WEFT__CALLS_MAX,
+	              &taken))
+		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
+		                loop->budget, &taken);
 	if (loop->hooks.first)
-		weft__hooks_ready(loop);
+		run_ready(loop);
 	if (loop->last.first)
 		run_last(loop);
 	weft__loop_gather(loop, taken);

@@ -362,7 +362,7 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-/* Few are in the background, so those are counted. */
+/* Timers are seldom in the background, and what is so has other costs. */
 static inline void
 count(struct weft_wheel *wheel, const place *p, int by)
 {

@@ -383,7 +383,11 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		OK(weft_loop_post(busy, count, &ran));
 		weft_loop_stop(busy);
 		CHECK_EQ(weft_loop_state(busy), WEFT_STOPPING);
+		CHECK(readable(busy,
+		               -1)); /* a host that does not ask is told */
 		CHECK_EQ(weft_loop_next(busy), WEFT_NOW);
+		CHECK_EQ(weft_loop_wait_stopped(busy, WEFT_NEVER),
+		         WEFT_EDEADLK);
 		OK(weft_loop_run_once(busy, WEFT_NOW));
 		CHECK_EQ(ran, 1);
 	}

@@ -234,6 +234,62 @@ TEST(values_are_misused)
 	CHECK_STR(trace, "");
 }
 
+static int post_rc, stop_rc, last_ran;
+
+static void
+ran(void *arg)
+{
+	(void)arg;
+	last_ran++;
+}
+
+/* All that a drop might try with its loop. */
+static void
+drop_busy(void *value)
+{
+	static weft_node node;
+
+	note(value);
+	post_rc = weft_loop_post(dropping, ran, NULL);
+	node = (weft_node){ .fn = ran };
+	OK(weft_loop_post_last(dropping, &node));
+	weft_loop_stop(dropping);
+	stop_rc = weft_loop_free(dropping);
+}
+
+TEST(what_a_drop_does_as_an_idle_loop_is_freed_is_refused_or_run)
+{
+	static int key;
+	weft_loop *loop = make();
+
+	if (!key)
+		key = weft_local_new(drop_busy);
+	last_ran = 0;
+	OK(weft_loop_set(loop, key, MARK('d')));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "d");
+	CHECK_EQ(post_rc, WEFT_ESHUTDOWN);
+	CHECK_EQ(stop_rc, WEFT_EBUSY);
+	CHECK_EQ(last_ran, 1);
+}
+
+TEST(what_a_drop_does_as_an_idle_loop_is_stopped_is_refused_or_run)
+{
+	static int key;
+	weft_loop *loop = make();
+
+	if (!key)
+		key = weft_local_new(drop_busy);
+	last_ran = 0;
+	OK(weft_loop_set(loop, key, MARK('d')));
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	CHECK_EQ(post_rc, WEFT_ESHUTDOWN);
+	CHECK_EQ(stop_rc, WEFT_EBUSY);
+	CHECK_EQ(last_ran, 1);
+	OK(weft_loop_free(loop));
+}
+
 /* The last test: keys are for ever. */
 TEST(there_are_64_keys_and_all_can_be_used)
 {

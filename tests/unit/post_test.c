@@ -506,6 +506,40 @@ check_waits(weft_loop *loop)
 	CHECK(weft_now() >= deadline_ns);
 }
 
+struct first {
+	weft_loop *loop;
+	int left;
+	bool other;
+};
+
+static void
+post_first_again(void *arg)
+{
+	struct first *w = arg;
+
+	if (w->left-- > 0)
+		OK(weft_loop_post_first(w->loop, post_first_again, w));
+	else
+		CHECK(w->other);
+}
+
+static void
+note_other(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+TEST(first_posts_that_keep_coming_do_not_hold_up_the_others)
+{
+	struct first w = { make(), 5000, false };
+
+	OK(weft_loop_post_first(w.loop, post_first_again, &w));
+	OK(weft_loop_post(w.loop, note_other, &w.other));
+	OK(weft_loop_run(w.loop));
+	CHECK_EQ(w.left, -1);
+	OK(weft_loop_free(w.loop));
+}
+
 TEST(a_wake_ends_one_wait_only)
 {
 	weft_loop *loop = make();
