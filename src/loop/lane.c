@@ -278,11 +278,12 @@ adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 {
 	struct weft__lane *lane = take_over(first_of(inbox), kind);
 
-	/* QUIET as the loop last said it, and then whether it was done by then. */
+	/* QUIET as the loop last said it, and then whether it was done by then.  The
+	 * latter needs no order: each side's store depends on what it has loaded. */
 	while (lane
 	       && (weft__load(&lane->call.called, WEFT__ACQUIRE) /* Q, B */
-	           || !weft__load(&lane->call.rests, WEFT__ACQUIRE))) { /* T */
-		weft__store(&lane->owned, 0, WEFT__RELEASE);            /* O */
+	           || !weft__load(&lane->call.rests, WEFT__RELAXED))) {
+		weft__store(&lane->owned, 0, WEFT__RELEASE); /* O */
 		lane = take_over(weft__get(lane->next_of_inbox), kind);
 	}
 	if (lane) {
@@ -598,7 +599,7 @@ look_again(struct weft__lane *lane)
 {
 	lane->hot = false;
 	if (!has_more(lane)) {
-		weft__store(&lane->call.rests, 1, WEFT__RELEASE); /* T */
+		weft__store(&lane->call.rests, 1, WEFT__RELAXED);
 		return;
 	}
 	promise(lane);
