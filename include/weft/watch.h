@@ -31,7 +31,8 @@ struct weft_watch {
 WEFT_STATIC_ASSERT(sizeof(struct weft_watch) <= 48, "weft_watch is part of the ABI");
 
 /* Call `fn` whenever `fd` is ready for one of `events`, level-triggered unless
- * WEFT_EDGE.  A regular file is always ready.  Starting again changes events and
+ * WEFT_EDGE, which the poll backend takes for the level: who reads until EAGAIN cannot
+ * tell.  A regular file is always ready.  Starting again changes events and
  * callback and verifies that the number is still the same file, else watches the
  * new one.  Events 0 mute it, HUP and ERROR included: the registration is kept,
  * no system call is made, and nothing is alive for it.
