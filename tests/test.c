@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/build.h"
@@ -65,10 +66,18 @@ test_fork(void)
 	return child;
 }
 
+/* Past the sanitizer: to it, threads that only the parent has are leaked here. */
+void
+test_child_exit(int code)
+{
+	(void)syscall(SYS_exit_group, code);
+	_exit(code);
+}
+
 void
 test_child_lived(void)
 {
-	_exit(0);
+	test_child_exit(0);
 }
 
 void

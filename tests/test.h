@@ -67,6 +67,7 @@ void test_equal_text(const char *got, const char *want, const char *text,
 
 /* For CHECK_MISUSE. */
 int            test_fork(void);
+_Noreturn void test_child_exit(int code);
 _Noreturn void test_child_lived(void);
 void           test_child_aborted(const char *text, const char *file, int line);
 

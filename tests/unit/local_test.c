@@ -191,7 +191,7 @@ TEST(a_forked_child_frees_a_loop_without_a_drop)
 	if (child == 0) {
 		int rc = weft_loop_free(loop);
 
-		_exit(rc != 0 || trace[0] != '\0');
+		test_child_exit(rc != 0 || trace[0] != '\0');
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 0);

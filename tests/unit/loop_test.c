@@ -459,7 +459,8 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 		int child = test_fork();
 
 		if (child == 0)
-			_exit(use_forked(loops[i % 2], i / 2) != WEFT_EXDEV);
+			test_child_exit(use_forked(loops[i % 2], i / 2)
+			                != WEFT_EXDEV);
 		if (is_well(child, test_misuse_aborts))
 			continue;
 		printf("loop %d, call %d\n", i % 2, i / 2);
@@ -502,7 +503,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 			weft_loop_stop(loop);
 		child = test_fork();
 		if (child == 0)
-			_exit(free_and_make_own(loop, held));
+			test_child_exit(free_and_make_own(loop, held));
 		CHECK(is_well(child, false));
 		if (state == 0)
 			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
@@ -517,7 +518,7 @@ fork_inside(void *arg)
 	int child = test_fork();
 
 	if (child == 0)
-		_exit(weft_loop_free(arg));
+		test_child_exit(weft_loop_free(arg));
 	if (is_well(child, false))
 		note(MARK('.'));
 }
