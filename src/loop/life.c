@@ -393,7 +393,8 @@ stop_idle(weft_loop *loop)
 		return; /* whoever has it finds it stopping */
 	weft__loop_rouse(loop);
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
-		claim_on(loop);
+		if (loop->locals) /* else whoever wants to run it waits */
+			claim_on(loop);
 		run_to_end(loop);
 	}
 	weft__loop_settle(loop);
