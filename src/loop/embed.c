@@ -124,9 +124,7 @@ weft_loop_fd(weft_loop *loop)
 	/* Another thread may be stopping it; one that runs settles when it is done. */
 	if (weft__load(&loop->runner, WEFT__RELAXED) != self
 	    && weft__loop_claim(loop)) {
-		weft__loop_rouse(loop);
-		if (weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
-			weft__loop_settle(loop);
+		weft__loop_settle(loop);
 		weft__loop_give_back(loop);
 	}
 	return rc;
