@@ -209,9 +209,9 @@ weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook)
 
 /* Invariant 1. */
 static void
-move_cursors(weft_loop *loop, const weft_loop_hook *hook)
+move_cursors(weft_loop *loop, weft_loop_hook *hook)
 {
-	struct links *links = links_of((weft_loop_hook *)(uintptr_t)hook);
+	struct links *links = links_of(hook);
 
 	for (struct weft__hook_cursor *c = loop->hooks.cursors; c; c = c->outer)
 		if (c->next == hook)

@@ -4,7 +4,7 @@
  * are made where no pointer into these parts is held, but for the data of an op that
  * receives again and again, which lies in a buffer; so that stays during a turn.
  *
- * Slots of posts are not given back: they belong to the threads that post.
+ * Lanes are not given back: they belong to the threads that post.
  */
 #include "loop/loop.h"
 
