@@ -55,7 +55,7 @@ struct weft__backend_ops {
 	bool        edge; /* arms once and tells changes, for what is not a watch */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
-	void (*close)(struct weft__backend *backend);
+	void (*close)(struct weft__backend *backend); /* its state; or NULL */
 
 	void (*submit)(struct weft__backend *backend, struct weft__op *op);
 	void (*cancel)(struct weft__backend *backend, struct weft__op *op, int why);

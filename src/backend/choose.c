@@ -106,9 +106,16 @@ weft__backend_open(struct weft__backend *backend, const char *name,
 void
 weft__backend_close(struct weft__backend *backend)
 {
+	const int fds[] = { backend->wake_fd[0], backend->wake_fd[1],
+		            backend->outer_fd, backend->fd };
+
 	if (!backend->ops)
 		return;
-	backend->ops->close(backend);
+	if (backend->ops->close)
+		backend->ops->close(backend);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			(void)weft__kernel(backend)->close(fds[i]);
 	weft__sys->release(backend->events);
 	weft__sys->release(backend->buffer);
 	weft__sys->release(backend->fetched);

@@ -24,17 +24,6 @@ data_of(int fd, const struct weft__fd *entry)
 	return (uint64_t)entry->generation << 32 | (uint32_t)fd;
 }
 
-static void
-epoll_close(struct weft__backend *backend)
-{
-	if (backend->wake_fd[0] >= 0)
-		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
-	if (backend->outer_fd >= 0)
-		(void)weft__kernel(backend)->close(backend->outer_fd);
-	if (backend->fd >= 0)
-		(void)weft__kernel(backend)->close(backend->fd);
-}
-
 int
 weft__epoll_make(struct weft__backend *backend)
 {
@@ -240,7 +229,6 @@ const struct weft__backend_ops weft__backend_epoll = {
 	.name = "epoll",
 	.edge = true,
 	.open = epoll_open,
-	.close = epoll_close,
 	.submit = weft__ready_submit,
 	.cancel = weft__ready_cancel,
 	.wait = weft__epoll_fetch,

@@ -87,6 +87,12 @@ weft__op_is_multi(const struct weft__op *op)
 	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
 }
 
+static inline struct weft__node *
+weft__op_node(struct weft__op *op)
+{
+	return (struct weft__node *)(void *)&op->node;
+}
+
 #define weft__node_op(n) \
 	((struct weft__op *)(void *)((char *)(n) - offsetof(struct weft__op, node)))
 #define weft__place_op(p) \

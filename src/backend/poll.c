@@ -46,9 +46,6 @@ poll_close(struct weft__backend *backend)
 {
 	struct polls *polls = polls_of(backend);
 
-	for (int i = 0; i < 2; i++)
-		if (backend->wake_fd[i] >= 0)
-			(void)weft__kernel(backend)->close(backend->wake_fd[i]);
 	if (polls)
 		weft__sys->release(polls->fds);
 	weft__sys->release(polls);

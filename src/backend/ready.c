@@ -39,8 +39,7 @@ weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
 	op->result = result;
 	op->more = false;
 	op->state = WEFT__OP_DONE;
-	weft__node_append(&backend->done,
-	                  (struct weft__node *)(void *)&op->node);
+	weft__node_append(&backend->done, weft__op_node(op));
 }
 
 /* --- sides -------------------------------------------------------------- */
@@ -359,8 +358,7 @@ weft__ready_close(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_CLOSING;
-	weft__node_append(&backend->closing,
-	                  (struct weft__node *)(void *)&op->node);
+	weft__node_append(&backend->closing, weft__op_node(op));
 }
 
 /* Somebody has left a side: perhaps that is what a close waits for. */
@@ -452,22 +450,6 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	                             : rc);
 }
 
-/* Take a paused accept out of its list. */
-static void
-unpause(struct weft__backend *backend, struct weft__op *op)
-{
-	struct weft__node *node = backend->paused.first;
-
-	backend->paused = (struct weft__node_list){ 0 };
-	while (node) {
-		struct weft__node *next = node->next;
-
-		if (weft__node_op(node) != op)
-			weft__node_append(&backend->paused, node);
-		node = next;
-	}
-}
-
 struct weft__fd *
 weft__ready_take(struct weft__backend *backend, struct weft__op *op)
 {
@@ -497,7 +479,7 @@ leave(struct weft__backend *backend, struct weft__op *op)
 	if (!backend->ops->edge)
 		(void)rearm(backend, op->fd, entry, false);
 	if (op->kind == WEFT__OP_ACCEPT && backend->paused.first)
-		unpause(backend, op);
+		weft__node_remove(&backend->paused, weft__op_node(op));
 }
 
 void
@@ -549,8 +531,7 @@ weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 	op->state = WEFT__OP_PAUSED;
-	weft__node_append(&backend->paused,
-	                  (struct weft__node *)(void *)&op->node);
+	weft__node_append(&backend->paused, weft__op_node(op));
 	backend->sheds++;
 	(void)rearm(backend, op->fd, entry, false);
 }

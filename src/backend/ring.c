@@ -41,14 +41,6 @@ store_release(uint32_t *word, uint32_t value)
 	weft__store((weft__a32 *)(void *)word, value, WEFT__RELEASE);
 }
 
-/* The sys table, for one call that enters the kernel. */
-static const struct weft__sys *
-kernel(const struct weft__uring *ring)
-{
-	weft__count(ring->syscalls, 1);
-	return weft__sys;
-}
-
 static void
 clear(struct weft__uring *ring, const char *failed)
 {
@@ -67,10 +59,10 @@ map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 
 	ring->ring_size = sq > cq ? sq : cq;
 	ring->sqe_size = p->sq_entries * sizeof(struct io_uring_sqe);
-	ring->ring_mem = kernel(ring)->map(ring->ring_size, ring->fd,
-	                                   IORING_OFF_SQ_RING);
-	ring->sqe_mem = kernel(ring)->map(ring->sqe_size, ring->fd,
-	                                  IORING_OFF_SQES);
+	ring->ring_mem = weft__uring_kernel(ring)->map(
+		ring->ring_size, ring->fd, IORING_OFF_SQ_RING);
+	ring->sqe_mem = weft__uring_kernel(ring)->map(ring->sqe_size, ring->fd,
+	                                              IORING_OFF_SQES);
 	if (!ring->ring_mem || !ring->sqe_mem)
 		return -ENOMEM;
 	mem = ring->ring_mem;
@@ -107,12 +99,12 @@ check_calls(struct weft__uring *ring)
 	int rc;
 
 	ring->failed = "io_uring_register";
-	rc = kernel(ring)->uring_register(ring->fd, IORING_REGISTER_PROBE,
-	                                  &none, 0);
+	rc = weft__uring_kernel(ring)->uring_register(
+		ring->fd, IORING_REGISTER_PROBE, &none, 0);
 	if (is_denial(rc))
 		return rc;
 	ring->failed = "io_uring_enter";
-	rc = kernel(ring)->uring_enter(ring->fd, 0, 0, 0, NULL);
+	rc = weft__uring_kernel(ring)->uring_enter(ring->fd, 0, 0, 0, NULL);
 	return is_denial(rc) ? rc : 0;
 }
 
@@ -130,7 +122,7 @@ weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 	int rc;
 
 	clear(ring, "io_uring_setup");
-	rc = kernel(ring)->uring_setup(entries, &p);
+	rc = weft__uring_kernel(ring)->uring_setup(entries, &p);
 	if (rc < 0)
 		return rc;
 	ring->fd = rc;
@@ -152,7 +144,7 @@ weft__uring_close(struct weft__uring *ring)
 	weft__sys->unmap(ring->ring_mem, ring->ring_size);
 	weft__sys->unmap(ring->sqe_mem, ring->sqe_size);
 	if (ring->fd >= 0)
-		(void)kernel(ring)->close(ring->fd);
+		(void)weft__uring_kernel(ring)->close(ring->fd);
 	clear(ring, ring->failed);
 }
 
@@ -170,7 +162,7 @@ weft__uring_enable(struct weft__uring *ring)
 
 	if (ring->enabled)
 		return 0;
-	rc = kernel(ring)->uring_register(
+	rc = weft__uring_kernel(ring)->uring_register(
 		ring->fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	ring->enabled = rc == 0;
 	return rc;
@@ -204,7 +196,7 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 		return rc;
 	store_release(ring->sq_tail_shared, ring->sq_tail); /* S */
 	timed = wait && timeout_ns > 0;
-	rc = kernel(ring)->uring_enter(
+	rc = weft__uring_kernel(ring)->uring_enter(
 		ring->fd, unsubmitted(ring), wait,
 		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0),
 		timed ? &arg : NULL);

@@ -30,6 +30,14 @@ struct weft__uring {
 	const char *failed;   /* what open() failed at */
 };
 
+/* The sys table, for one call that enters the kernel. */
+static inline const struct weft__sys *
+weft__uring_kernel(const struct weft__uring *ring)
+{
+	weft__count(ring->syscalls, 1);
+	return weft__sys;
+}
+
 /* Make a ring of `entries`; bound to the thread that first enters it if `bound`.
  * 0 or -errno. */
 int  weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound);

@@ -31,12 +31,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include "backend/backend.h"
-#include "backend/ring.h"
+#include "backend/buffers.h"
 
-#define ENTRIES      256u
-#define BUFFERS      256u /* a power of two */
-#define BUFFER_SIZE  4096u
-#define BUFFER_GROUP 0
+#define ENTRIES 256u
 
 enum {
 	TELL_NOBODY,
@@ -47,10 +44,7 @@ enum {
 
 struct uring {
 	struct weft__uring ring;
-	struct io_uring_buf_ring *free; /* buffers that the kernel may fill */
-	char *memory;                   /* of the buffers */
-	uint16_t tail;
-	int held;    /* buffer of the present result, or -1 */
+	struct weft__buffers buffers;
 	bool waker;  /* the eventfd is polled */
 	bool poller; /* the epoll is polled */
 	struct weft__node_list unsent;
@@ -62,57 +56,7 @@ uring_of(struct weft__backend *backend)
 	return backend->state;
 }
 
-/* --- buffers ------------------------------------------------------------ */
-
-static void
-give_buffer(struct uring *u, unsigned id)
-{
-	struct io_uring_buf *buf = &u->free->bufs[u->tail & (BUFFERS - 1)];
-
-	buf->addr = (uint64_t)(uintptr_t)(u->memory + (size_t)id * BUFFER_SIZE);
-	buf->len = BUFFER_SIZE;
-	buf->bid = (uint16_t)id;
-	u->tail++;
-	/* The kernel reads entries below the tail. */
-	__builtin_memcpy(&u->free->tail, &u->tail, sizeof(u->tail));
-}
-
-static void
-drop_buffers(struct uring *u)
-{
-	weft__sys->unmap(u->free, BUFFERS * sizeof(struct io_uring_buf));
-	weft__sys->unmap(u->memory, (size_t)BUFFERS * BUFFER_SIZE);
-	u->free = NULL;
-	u->memory = NULL;
-	u->tail = 0;
-}
-
-static int
-make_buffers(struct weft__backend *backend)
-{
-	struct uring *u = uring_of(backend);
-	struct io_uring_buf_reg reg = { .ring_entries = BUFFERS,
-		                        .bgid = BUFFER_GROUP };
-	int rc;
-
-	if (u->memory)
-		return 0;
-	u->free = weft__kernel(backend)->map(
-		BUFFERS * sizeof(struct io_uring_buf), -1, 0);
-	u->memory = weft__kernel(backend)->map((size_t)BUFFERS * BUFFER_SIZE,
-	                                       -1, 0);
-	reg.ring_addr = (uint64_t)(uintptr_t)u->free;
-	rc = u->free && u->memory ? weft__kernel(backend)->uring_register(
-		     u->ring.fd, IORING_REGISTER_PBUF_RING, &reg, 1)
-	                          : -ENOMEM;
-	if (rc < 0) {
-		drop_buffers(u);
-		return rc;
-	}
-	for (unsigned i = 0; i < BUFFERS; i++)
-		give_buffer(u, i);
-	return 0;
-}
+/* --- life --------------------------------------------------------------- */
 
 /* An op that may be given a buffer has its side; invariant 1. */
 static bool
@@ -134,18 +78,11 @@ static size_t
 uring_trim(struct weft__backend *backend)
 {
 	struct uring *u = uring_of(backend);
-	struct io_uring_buf_reg reg = { .bgid = BUFFER_GROUP };
 
-	if (!u->memory || u->held >= 0 || is_receiving(backend)
-	    || weft__kernel(backend)->uring_register(
-		       u->ring.fd, IORING_UNREGISTER_PBUF_RING, &reg, 1)
-	               < 0)
-		return 0;
-	drop_buffers(u);
-	return (size_t)BUFFERS * (BUFFER_SIZE + sizeof(struct io_uring_buf));
+	return is_receiving(backend)
+	               ? 0
+	               : weft__buffers_trim(&u->buffers, &u->ring);
 }
-
-/* --- life --------------------------------------------------------------- */
 
 static void
 uring_close(struct weft__backend *backend)
@@ -154,14 +91,8 @@ uring_close(struct weft__backend *backend)
 
 	if (u) {
 		weft__uring_close(&u->ring);
-		drop_buffers(u);
+		weft__buffers_drop(&u->buffers);
 	}
-	if (backend->wake_fd[0] >= 0)
-		(void)weft__kernel(backend)->close(backend->wake_fd[0]);
-	if (backend->outer_fd >= 0)
-		(void)weft__kernel(backend)->close(backend->outer_fd);
-	if (backend->fd >= 0)
-		(void)weft__kernel(backend)->close(backend->fd);
 	weft__sys->release(u);
 }
 
@@ -174,7 +105,7 @@ uring_open(struct weft__backend *backend)
 	backend->state = u;
 	if (!u)
 		return -ENOMEM;
-	u->held = u->ring.fd = -1;
+	u->buffers.held = u->ring.fd = -1;
 	u->ring.syscalls = &backend->tally->syscalls;
 	backend->binds = !backend->movable;
 	rc = weft__uring_open(&u->ring, ENTRIES, backend->binds);
@@ -203,7 +134,7 @@ fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 		sqe->opcode = IORING_OP_RECV;
 		sqe->ioprio = IORING_RECV_MULTISHOT;
 		sqe->flags = IOSQE_BUFFER_SELECT;
-		sqe->buf_group = BUFFER_GROUP;
+		sqe->buf_group = WEFT__BUFFER_GROUP;
 		sqe->addr = 0;
 		sqe->len = 0;
 		break;
@@ -254,8 +185,7 @@ push(struct weft__backend *backend, struct weft__op *op)
 	if (!sqe) { /* invariant 3 */
 		if (op->state != WEFT__OP_CANCELING)
 			op->state = WEFT__OP_UNSENT;
-		weft__node_append(&u->unsent,
-		                  (struct weft__node *)(void *)&op->node);
+		weft__node_append(&u->unsent, weft__op_node(op));
 	} else if (op->state == WEFT__OP_CANCELING) {
 		send_cancel(sqe, op);
 	} else {
@@ -303,7 +233,8 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	if (op->kind == WEFT__OP_RECV_MULTI)
-		rc = make_buffers(backend);
+		rc = weft__buffers_make(&uring_of(backend)->buffers,
+		                        &uring_of(backend)->ring);
 	entry = rc < 0 ? NULL : weft__ready_take(backend, op);
 	if (!entry) {
 		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
@@ -314,21 +245,6 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 }
 
 static void
-unsend(struct uring *u, struct weft__op *op)
-{
-	struct weft__node *node = u->unsent.first;
-
-	u->unsent = (struct weft__node_list){ 0 };
-	while (node) {
-		struct weft__node *next = node->next;
-
-		if (weft__node_op(node) != op)
-			weft__node_append(&u->unsent, node);
-		node = next;
-	}
-}
-
-static void
 uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 {
 	if (op->state == WEFT__OP_SENT) {
@@ -336,7 +252,8 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 		op->state = WEFT__OP_CANCELING;
 		push(backend, op);
 	} else if (op->state == WEFT__OP_UNSENT) {
-		unsend(uring_of(backend), op);
+		weft__node_remove(&uring_of(backend)->unsent,
+		                  weft__op_node(op));
 		weft__ready_leave(backend, op);
 		weft__backend_finish(backend, op, why);
 	} else {
@@ -412,8 +329,8 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	struct uring *u = uring_of(backend);
 	bool asked = op->state == WEFT__OP_CANCELING;
 
-	if (asked && u->unsent.first)
-		unsend(u, op); /* it needs no cancelling any more */
+	if (asked) /* it needs no cancelling any more */
+		weft__node_remove(&u->unsent, weft__op_node(op));
 	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
 		weft__ready_pause(backend, op);
@@ -449,10 +366,8 @@ take(struct weft__backend *backend, struct weft__op *op,
 	struct uring *u = uring_of(backend);
 
 	weft__ready_learn(backend, op, cqe->res);
-	if (cqe->flags & IORING_CQE_F_BUFFER) {
-		u->held = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
-		backend->data = u->memory + (size_t)u->held * BUFFER_SIZE;
-	}
+	if (cqe->flags & IORING_CQE_F_BUFFER)
+		backend->data = weft__buffers_hold(&u->buffers, cqe);
 	if (!(cqe->flags & IORING_CQE_F_MORE) && !goes_on(op, cqe->res))
 		return complete(backend, op, cqe->res);
 	if (!(cqe->flags & IORING_CQE_F_MORE))
@@ -486,10 +401,7 @@ uring_next(struct weft__backend *backend, struct weft__ready *out)
 	struct uring *u = uring_of(backend);
 	struct io_uring_cqe cqe;
 
-	if (u->held >= 0) { /* invariant 4 */
-		give_buffer(u, (unsigned)u->held);
-		u->held = -1;
-	}
+	weft__buffers_give_back(&u->buffers); /* invariant 4 */
 	while (weft__uring_next(&u->ring, &cqe)) {
 		struct weft__op *op =
 			(struct weft__op *)(uintptr_t)cqe.user_data;

@@ -12,6 +12,8 @@ weft__atomic_fn weft__atomic_hook = weft__atomic_do;
 static uint64_t
 read_place(const struct weft__atomic_call *call)
 {
+	if (call->size == 2)
+		return *(volatile uint16_t *)call->addr;
 	return call->size == 4 ? *(volatile uint32_t *)call->addr
 	                       : *(volatile uint64_t *)call->addr;
 }
@@ -19,7 +21,9 @@ read_place(const struct weft__atomic_call *call)
 static void
 write_place(const struct weft__atomic_call *call, uint64_t value)
 {
-	if (call->size == 4)
+	if (call->size == 2)
+		*(volatile uint16_t *)call->addr = (uint16_t)value;
+	else if (call->size == 4)
 		*(volatile uint32_t *)call->addr = (uint32_t)value;
 	else
 		*(volatile uint64_t *)call->addr = value;

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct { uint16_t raw; } weft__a16; /* shared with the kernel only */
 typedef struct { uint32_t raw; } weft__a32;
 typedef struct { uint64_t raw; } weft__a64;
 typedef struct { uintptr_t raw; } weft__aptr; /* a pointer, with tags if wanted */
@@ -39,7 +40,7 @@ struct weft__atomic_call {
 	enum weft__atomic_kind kind;
 	int         order;
 	void       *addr;
-	uint32_t    size;     /* 4 or 8 bytes */
+	uint32_t    size;     /* bytes: 4 or 8; 2 where no test looks */
 	uint64_t    value;    /* stored, added or exchanged in */
 	uint64_t    expected; /* of WEFT__CAS */
 	const char *file;     /* where the call stands; with `line` its name */

@@ -73,6 +73,21 @@ weft__node_move(struct weft__node_list *from, struct weft__node_list *to)
 	*from = (struct weft__node_list){ 0 };
 }
 
+/* Take a node out of a list, wherever it stands. */
+static inline void
+weft__node_remove(struct weft__node_list *list, const struct weft__node *node)
+{
+	struct weft__node **link = &list->first;
+
+	while (*link && *link != node)
+		link = &(*link)->next;
+	if (!*link)
+		return;
+	*link = node->next;
+	if (!*link)
+		list->end = link;
+}
+
 /* Add a node to the end of a list. */
 static inline void
 weft__node_append(struct weft__node_list *list, struct weft__node *node)

@@ -30,12 +30,6 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 	op->on_done((weft_op *)(void *)op, op->result, op->arg);
 }
 
-static struct weft__node *
-op_node(struct weft__op *op)
-{
-	return (struct weft__node *)(void *)&op->node;
-}
-
 static void
 finish(struct weft__op *op, int64_t result)
 {
@@ -537,7 +531,7 @@ weft_op_finish(weft_op *public, int64_t result)
 		on_told(op);
 		return 0;
 	}
-	node = op_node(op);
+	node = weft__op_node(op);
 	weft__put(node->fn, on_told_by_node);
 	weft__put(node->arg, op);
 	weft__put(node->kind,
