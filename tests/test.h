@@ -18,6 +18,13 @@
 #include <string.h>
 #include <weft/weft.h>
 
+/* Whether ThreadSanitizer looks on. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#else
+#define TEST_TSAN 0
+#endif
+
 struct test {
 	const char  *name;
 	void       (*run)(void);

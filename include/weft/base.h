@@ -53,7 +53,11 @@
 
 WEFT_BEGIN
 
-typedef struct weft_loop weft_loop;
+typedef struct weft_loop  weft_loop;
+typedef struct weft_scope weft_scope;
+
+/* A threadlet, by number: > 0, never reused, so a stale one is WEFT_ESRCH. */
+typedef int64_t weft_threadlet;
 
 /* A call to be made later. */
 typedef void (*weft_fn)(void *arg);
@@ -157,6 +161,7 @@ WEFT_API const char *weft_version(void);
 /* Everything the library has to tell that no caller is there to be told. */
 typedef enum weft_report_kind {
 	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
+	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
 	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
 	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline of wait_stopped */
@@ -167,9 +172,10 @@ typedef struct weft_report {
 	int              level; /* 0 error, 1 warning, 2 notice, 3 debug */
 	int              error; /* WEFT_E*, or 0 */
 	weft_loop       *loop;  /* or NULL */
-	const char      *name;  /* of the loop, or NULL */
+	const char      *name;  /* of the threadlet or loop, or NULL */
 	const char      *text;  /* one line */
-	uint64_t         spare[4];
+	weft_threadlet   threadlet; /* or 0 */
+	uint64_t         spare[3];
 } weft_report;
 
 typedef struct weft_hooks {

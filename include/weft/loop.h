@@ -35,6 +35,8 @@ typedef struct weft_loop_opts {
 	uint32_t    flags;     /* WEFT_LOOP_* */
 	uint32_t    budget;    /* posts run per turn; default 1024 */
 	uint32_t    inbox_max; /* posts queued at most, and first posts; 65,536 */
+	uint32_t    threadlet_max; /* alive at most; default 4,194,304 */
+	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
 	uint64_t    spare[4];
 } weft_loop_opts;
 

@@ -47,7 +47,8 @@ struct weft_op {
 WEFT_STATIC_ASSERT(sizeof(struct weft_op) <= 136, "weft_op is part of the ABI");
 
 /* Prepare `op` for `loop` (NULL: the caller's), whatever was in its memory; not
- * while it is in flight.  Once; then start it as often as wanted.
+ * while it is in flight.  Once; then start it as often as wanted.  Without on_done its
+ * end is learned by weft_op_wait(), or by looking at `pending`.
  * Returns 0, WEFT_EINVAL.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
@@ -56,6 +57,13 @@ WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
 /* Ask `op` to finish with WEFT_ECANCELED.  A no-op if it is not pending.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_op_cancel(weft_op *op);
+
+/* Wait until `op`, which has no on_done, has finished; at the deadline, on cancellation
+ * and on interrupt ask it to finish early, and still wait until it has.  With WEFT_NOW it
+ * is left alone, and WEFT_ETIMEDOUT means that it is pending.
+ * Returns its result; WEFT_EINVAL if it was never started.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int64_t weft_op_wait(weft_op *op, uint64_t deadline_ns);
 
 /* Say whether `op` is background work, which does not keep weft_loop_run()
  * from returning.  Off at init; any time.

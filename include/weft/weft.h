@@ -8,6 +8,8 @@
 #include <weft/op.h>
 #include <weft/poller.h>
 #include <weft/schedule.h>
+#include <weft/scope.h>
+#include <weft/threadlet.h>
 #include <weft/timer.h>
 #include <weft/value.h>
 #include <weft/watch.h>

@@ -39,6 +39,11 @@ int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
 int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
 int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
 
+void    *weft__os_stack_map(size_t size);
+void     weft__os_stack_unmap(void *mem, size_t size);
+int      weft__os_stack_guard(void *mem, size_t size);
+void     weft__os_stack_discard(void *mem, size_t size);
+
 /* The members of the table that os_posix.c has. */
 #define WEFT__OS_POSIX \
 	.alloc = weft__os_alloc, \
@@ -66,7 +71,10 @@ int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
 	.recv = weft__os_recv, \
 	.send = weft__os_send, \
 	.recvmsg = weft__os_recvmsg, \
-	.sendmsg = weft__os_sendmsg
+	.sendmsg = weft__os_sendmsg, \
+	.stack_map = weft__os_stack_map, \
+	.stack_unmap = weft__os_stack_unmap, \
+	.stack_discard = weft__os_stack_discard
 
 /* A result of a system call as >= 0 or -errno. */
 int64_t  weft__os_result(int64_t rc);

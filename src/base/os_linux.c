@@ -271,6 +271,18 @@ os_unmap(void *mem, size_t size)
 		(void)munmap(mem, size);
 }
 
+/* A guard that is a mark in the page table (Linux 6.13) does not split the mapping, of
+ * which a process may have 65,530 by default; protection does, twice for each stack. */
+static int
+os_stack_guard(void *mem, size_t size)
+{
+	const int guard_install = 102; /* MADV_GUARD_INSTALL */
+
+	if (madvise(mem, size, guard_install) == 0)
+		return 0;
+	return weft__os_stack_guard(mem, size);
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -292,6 +304,7 @@ const struct weft__sys weft__sys_real = {
 	.uring_register = os_uring_register,
 	.map = os_map,
 	.unmap = os_unmap,
+	.stack_guard = os_stack_guard,
 };
 
 const struct weft__sys *weft__sys = &weft__sys_real;

@@ -180,6 +180,7 @@ const struct weft__sys weft__sys_real = {
 	.unpark = os_unpark, .barrier = os_barrier,
 	.cpus = os_cpus,     .pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
+	.stack_guard = weft__os_stack_guard,
 };
 
 const struct weft__sys *weft__sys = &weft__sys_real;

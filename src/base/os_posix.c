@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -25,6 +26,12 @@ int64_t
 weft__os_result(int64_t rc)
 {
 	return rc < 0 ? -errno : rc;
+}
+
+int *
+weft__errno(void)
+{
+	return &errno;
 }
 
 int
@@ -359,4 +366,39 @@ weft__os_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return weft__os_result(
 		sendmsg(fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+/* Not reserved: of most stacks only the first page is ever touched.  Huge pages would
+ * take room for all of it at once. */
+void *
+weft__os_stack_map(size_t size)
+{
+	void *mem = mmap(
+		NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	(void)madvise(mem, size, MADV_NOHUGEPAGE);
+	return mem;
+}
+
+void
+weft__os_stack_unmap(void *mem, size_t size)
+{
+	(void)munmap(mem, size);
+}
+
+int
+weft__os_stack_guard(void *mem, size_t size)
+{
+	return (int)weft__os_result(mprotect(mem, size, PROT_NONE));
+}
+
+void
+weft__os_stack_discard(void *mem, size_t size)
+{
+	(void)madvise(mem, size, MADV_DONTNEED);
 }

@@ -121,6 +121,17 @@ struct weft__sys {
 	 * it is not to be had.  A forked child does not inherit it. */
 	void *(*map)(size_t size, int fd, uint64_t offset);
 	void  (*unmap)(void *mem, size_t size);
+
+	/* Memory for stacks: zeroed pages that take room when first touched, and that a
+	 * forked child inherits.  NULL if it is not to be had. */
+	void *(*stack_map)(size_t size);
+	void  (*stack_unmap)(void *mem, size_t size);
+
+	/* Make pages of it a guard, whose use ends the process.  0 or -errno. */
+	int  (*stack_guard)(void *mem, size_t size);
+
+	/* Give the room of pages back: they are zeroes again; guards stay. */
+	void (*stack_discard)(void *mem, size_t size);
 };
 
 extern const struct weft__sys *weft__sys;

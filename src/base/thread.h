@@ -13,8 +13,11 @@
 
 #define WEFT__TEXT_BYTES 1024 /* of a detail, with its NUL */
 
+struct weft__threadlet;
+
 struct weft__thread {
 	weft_loop  *loop;   /* that runs here, or NULL */
+	struct weft__threadlet *threadlet; /* the same */
 	const char *text;   /* of the last failure: static, or `buffer`; or NULL */
 	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
 	void      (*end)(struct weft__thread *thread); /* of upper layers, or NULL */
@@ -34,6 +37,9 @@ weft__thread_self(void)
 
 	return __builtin_expect(self != NULL, 1) ? self : weft__sys->thread_self();
 }
+
+/* Where the calling thread's errno is. */
+int *weft__errno(void);
 
 /* Give up what `thread` holds; for the sys table, as the thread ends. */
 void weft__thread_end(struct weft__thread *thread);

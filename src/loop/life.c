@@ -24,6 +24,9 @@
 
 #define BUDGET_DEFAULT 1024u
 #define INBOX_DEFAULT  65536u
+#define CREW_DEFAULT   (UINT32_C(1) << 22)
+#define STACK_DEFAULT  ((size_t)64 << 10)
+#define STACK_MAX      ((size_t)1 << 30)
 #define BRIEFLY        ((uintptr_t)1) /* a mark of `runner`: about to give it back */
 #define KNOWN_FLAGS                                             \
 	(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP \
@@ -128,6 +131,9 @@ check_opts(const weft_loop_opts *opts)
 	if (opts->flags & ~(uint32_t)KNOWN_FLAGS)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_loop_new: unknown flags");
+	if (opts->stack_bytes > STACK_MAX)
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_loop_new: stacks larger than 1 GiB");
 	if (backend && !weft__backend_exists(backend))
 		return weft__fail(WEFT_EINVAL,
 		                  "weft_loop_new: unknown backend");
@@ -183,6 +189,10 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
+	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max
+	                                          : CREW_DEFAULT;
+	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes
+	                                      : STACK_DEFAULT;
 	loop->hooks.told_ns = WEFT_NEVER;
 	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
@@ -223,6 +233,8 @@ destroy(weft_loop *loop, bool alone)
 		(void)weft__sys->thread_join(loop->thread);
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
+	if (weft__load(&loop->crew, WEFT__RELAXED))
+		loop->crew_ops->fini(loop, alone);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
@@ -252,7 +264,8 @@ has_accepted(weft_loop *loop)
 			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
-	       || loop->ops > 0 || loop->ended || loop->hooks.more > 0;
+	       || loop->threadlets > 0 || loop->ops > 0 || loop->ended
+	       || loop->hooks.more > 0;
 }
 
 /* An idle loop is freed that has values: nothing is accepted from their drops, but for
@@ -266,7 +279,8 @@ end_locals(weft_loop *loop)
 	loop->ending = true;
 	weft__wheel_fini(&loop->wheel);
 	while (weft__locals_end(loop))
-		while (loop->ops > 0 || weft__loop_is_runnable(loop))
+		while (loop->ops > 0 || loop->threadlets > 0
+		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NOW);
 }
 
@@ -367,6 +381,14 @@ end(weft_loop *loop)
 static void
 run_to_end(weft_loop *loop)
 {
+	if (loop->threadlets > 0 && !loop->draining) {
+		loop->draining = true;
+		weft__inbox_close(&loop->inbox);
+		weft__numbers_clear(loop);
+		loop->crew_ops->cancel(loop);
+	}
+	while (loop->threadlets > 0)
+		weft__turn(loop, WEFT_NEVER);
 	if (!loop->ending) {
 		loop->ending = true;
 		weft__inbox_close(&loop->inbox);
@@ -374,7 +396,8 @@ run_to_end(weft_loop *loop)
 		weft__ops_end(loop);
 	}
 	do /* drops may leave something to run */
-		while (loop->ops > 0 || weft__loop_is_runnable(loop))
+		while (loop->ops > 0 || loop->threadlets > 0
+		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
 	       || weft__locals_end(loop));
@@ -510,6 +533,11 @@ begin_run(weft_loop *loop, weft_loop **before)
 	if (runner == (uintptr_t)weft__thread_self())
 		return weft__misuse(WEFT_EDEADLK,
 		                    "weft_loop_run: inside itself");
+	if (runner == 0 && weft__thread_self()->threadlet) {
+		give_back(loop);
+		return weft__misuse(WEFT_EDEADLK,
+		                    "weft_loop_run: in a threadlet");
+	}
 	if (runner != 0)
 		return weft__fail(WEFT_EBUSY,
 		                  "weft_loop_run: it runs elsewhere");
@@ -539,8 +567,9 @@ become_idle(weft_loop *loop)
 static void
 end_run(weft_loop *loop, weft_loop *before)
 {
-	if (loop->backend.binds)
-		loop->bound = (uintptr_t)weft__thread_self();
+	loop->bound = loop->backend.binds || loop->threadlets > 0
+	                      ? (uintptr_t)weft__thread_self()
+	                      : 0;
 	if (loop->meter)
 		loop->meter->at_ns = 0;
 	weft__thread_self()->loop = before;

@@ -10,17 +10,13 @@
 #include "base/lock.h"
 #include "loop/loop.h"
 
-#define COUNT 64
+#define COUNT WEFT__LOCALS
 
 static struct {
 	struct weft__lock lock; /* of making one */
 	weft__a32 count;
 	weft_fn drop[COUNT];
 } keys;
-
-struct weft__locals {
-	void *values[COUNT];
-};
 
 int
 weft_local_new(weft_fn drop)
@@ -40,8 +36,8 @@ weft_local_new(weft_fn drop)
 	             : weft__fail(WEFT_EAGAIN, "weft_local_new: 64 are made");
 }
 
-static bool
-is_key(int key)
+bool
+weft__local_is_key(int key)
 {
 	return key > 0
 	       && (uint32_t)key
@@ -53,7 +49,7 @@ weft_loop_get(const weft_loop *loop, int key)
 {
 	if (!loop)
 		loop = weft__thread_self()->loop;
-	if (!is_key(key)) {
+	if (!weft__local_is_key(key)) {
 		(void)weft__misuse(WEFT_EINVAL, "weft_loop_get: no such key");
 		return NULL;
 	}
@@ -62,8 +58,8 @@ weft_loop_get(const weft_loop *loop, int key)
 	return loop->locals->values[key - 1];
 }
 
-static void
-end_value(void *value, int key)
+void
+weft__local_drop(int key, void *value)
 {
 	if (value && keys.drop[key - 1])
 		keys.drop[key - 1](value);
@@ -76,7 +72,7 @@ weft_loop_set(weft_loop *loop, int key, void *value)
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	if (!is_key(key))
+	if (!weft__local_is_key(key))
 		return weft__misuse(WEFT_EINVAL, "weft_loop_set: no such key");
 	rc = weft__loop_check(loop, "weft_loop_set");
 	if (rc < 0)
@@ -91,7 +87,7 @@ weft_loop_set(weft_loop *loop, int key, void *value)
 	if (old == value)
 		return 0;
 	loop->locals->values[key - 1] = value;
-	end_value(old, key);
+	weft__local_drop(key, old);
 	return 0;
 }
 
@@ -110,7 +106,7 @@ weft__locals_end(weft_loop *loop)
 			continue;
 		any = true;
 		loop->locals->values[key - 1] = NULL;
-		end_value(value, key);
+		weft__local_drop(key, value);
 		weft__checkpoint(loop);
 	}
 	weft__sys->release(loop->locals);

@@ -27,6 +27,8 @@ enum {
 	WEFT__TAG_NUMBER,
 	WEFT__TAG_OP,
 	WEFT__TAG_RESUME, /* of accepts that found no free descriptor */
+	WEFT__TAG_THREADLET, /* the wait of one */
+	WEFT__TAG_SCOPE,
 	WEFT__TAG_KIND = 0xff,
 };
 
@@ -65,6 +67,20 @@ struct weft__hooks {
 	bool            telling;     /* next_changed is on the stack */
 };
 
+/* Threadlets are of the layer above, which sets this table as it makes a loop's crew. */
+struct weft__crew_ops {
+	void (*run)(weft_loop *loop);    /* those that are ready, within bounds */
+	void (*cancel)(weft_loop *loop); /* all: the loop stops */
+	void (*expire)(weft_loop *loop, struct weft__place *place);
+	size_t (*trim)(weft_loop *loop);
+	void (*fini)(weft_loop *loop, bool alone);
+};
+
+/* Threadlets that are ready to run. */
+struct weft__run_queue {
+	struct weft__threadlet *first, *last;
+};
+
 struct weft_loop {
 	struct weft__inbox inbox;
 	weft__a32  state;       /* weft_state; waiters of stopped park here */
@@ -84,7 +100,16 @@ struct weft_loop {
 	char       backend_name[8]; /* asked for; "": the best here */
 	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
 
+	/* Of threadlets, if there have been any. */
+	weft__aptr crew;        /* struct weft__crew; made by any thread */
+	const struct weft__crew_ops *crew_ops; /* set before it */
+	uint32_t   threadlet_max;
+	size_t     stack_bytes;
+
 	/* The runner's. */
+	struct weft__run_queue ready;
+	uint64_t   threadlets;  /* alive */
+	bool       draining;    /* it stops, and waits for them to end */
 	uint32_t   quick;       /* forks, or other while a host must be told of changes */
 	struct weft__hooks hooks;
 	struct weft_wheel wheel;
@@ -314,6 +339,9 @@ void weft__op_ask(struct weft__op *op, int why);
 
 void weft__op_expire(weft_loop *loop, struct weft__place *place);
 
+/* Ask it because whoever waits for it has no more time: what has come is looked for. */
+void weft__op_time_out(struct weft__op *op);
+
 /* The loop stops: ask everything pending, and tell the owners of own kinds. */
 void weft__ops_end(weft_loop *loop);
 
@@ -325,6 +353,16 @@ void weft__watch_end(weft_loop *loop, weft_watch *watch);
 void weft__watches_run_ended(weft_loop *loop);
 
 /* --- local.c ------------------------------------------------------------ */
+
+#define WEFT__LOCALS 64
+
+struct weft__locals {
+	void *values[WEFT__LOCALS]; /* by key, less 1 */
+};
+
+/* Whether there is such a key; and the end of a value, which may be NULL. */
+bool weft__local_is_key(int key);
+void weft__local_drop(int key, void *value);
 
 /* Drop all values; true if there was any. */
 bool weft__locals_end(weft_loop *loop);

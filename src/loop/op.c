@@ -27,7 +27,8 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
 	}
-	op->on_done((weft_op *)(void *)op, op->result, op->arg);
+	if (op->on_done)
+		op->on_done((weft_op *)(void *)op, op->result, op->arg);
 }
 
 static void
@@ -114,6 +115,22 @@ expire_multi(weft_loop *loop, struct weft__op *op)
 		weft__assert(weft__wheel_add(&loop->wheel, &op->place, 0) == 0);
 }
 
+void
+weft__op_time_out(struct weft__op *op)
+{
+	weft_loop *loop = op->loop;
+
+	if (op->kind >= WEFT__OP_POLL && op->state == WEFT__OP_WAITING
+	    && op->kind != WEFT__OP_RECV_MULTI
+	    && weft__ready_look(&loop->backend, op))
+		return;
+	if (op->state == WEFT__OP_SENT)
+		/* What the kernel has finished by now is found before it is asked
+		 * to give up. */
+		(void)loop->backend.ops->wait(&loop->backend, 0);
+	weft__op_ask(op, WEFT_ETIMEDOUT);
+}
+
 /* A deadline is there.  What has come by then is looked for once more. */
 void
 weft__op_expire(weft_loop *loop, struct weft__place *place)
@@ -131,17 +148,11 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 			tell_owner(loop, op, WEFT_ETIMEDOUT);
 		else if (op->kind == WEFT__OP_RECV_MULTI)
 			expire_multi(loop, op);
-		else if (!weft__ready_look(&loop->backend, op))
-			weft__op_ask(op, WEFT_ETIMEDOUT);
-		break;
-	case WEFT__OP_SENT:
-		/* What the kernel has finished by now is found before it is asked
-		 * to give up. */
-		(void)loop->backend.ops->wait(&loop->backend, 0);
-		weft__op_ask(op, WEFT_ETIMEDOUT);
+		else
+			weft__op_time_out(op);
 		break;
 	default:
-		weft__op_ask(op, WEFT_ETIMEDOUT);
+		weft__op_time_out(op);
 		break;
 	}
 }
@@ -203,7 +214,7 @@ weft_op_init(weft_op *public, weft_loop *loop, weft_op_fn on_done, void *arg)
 	struct weft__op *op = weft__op_of(public);
 
 	loop = weft__loop_or_current(loop);
-	if (!op || !loop || !on_done)
+	if (!op || !loop)
 		return weft__misuse(WEFT_EINVAL, "weft_op_init: NULL");
 	*op = (struct weft__op){ .on_done = on_done, .arg = arg, .loop = loop };
 	return 0;
@@ -228,7 +239,7 @@ prepare(struct weft__op *op, int kind, int fd)
 {
 	int rc;
 
-	if (!op || !op->on_done || (kind >= WEFT__OP_CLOSE && fd < 0))
+	if (!op || !op->loop || (kind >= WEFT__OP_CLOSE && fd < 0))
 		return weft__misuse(
 			WEFT_EINVAL,
 			"op start: not initialised, or a bad descriptor");
@@ -237,7 +248,8 @@ prepare(struct weft__op *op, int kind, int fd)
 		return rc;
 	if (op->pending)
 		return weft__misuse(WEFT_EBUSY, "op start: in flight");
-	if (weft__loop_is_stopping(op->loop) && kind != WEFT__OP_CLOSE)
+	if (weft__loop_is_stopping(op->loop) && kind != WEFT__OP_CLOSE
+	    && (op->loop->ending || !weft__thread_self()->threadlet))
 		return weft__fail(WEFT_ESHUTDOWN,
 		                  "op start: the loop is stopping");
 	op->kind = (uint8_t)kind;

@@ -230,7 +230,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	/* Fails once stopping; whoever stops also wakes.  At the end it waits for
 	 * those who finish late. */
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED)
-	    && !loop->ending)
+	    && !loop->ending && !loop->draining)
 		return;
 	if (loop->meter)
 		weft__meter_sleep(loop);

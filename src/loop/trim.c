@@ -20,6 +20,14 @@ trim_ring(struct weft__ring *ring)
 }
 
 static size_t
+trim_crew(weft_loop *loop)
+{
+	return weft__load(&loop->crew, WEFT__ACQUIRE)
+	               ? loop->crew_ops->trim(loop)
+	               : 0;
+}
+
+static size_t
 trim_backend(weft_loop *loop)
 {
 	struct weft__backend *backend = &loop->backend;
@@ -45,7 +53,8 @@ weft_loop_trim(weft_loop *loop)
 	rc = weft__loop_check(loop, "weft_loop_trim");
 	if (rc < 0)
 		return rc;
-	return (int64_t)(trim_ring(&loop->ticks) + trim_ring(&loop->microtasks)
+	return (int64_t)(trim_crew(loop) + trim_ring(&loop->ticks)
+	                 + trim_ring(&loop->microtasks)
 	                 + weft__numbers_trim(loop)
 	                 + weft__wheel_trim(&loop->wheel) + trim_backend(loop));
 }

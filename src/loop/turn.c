@@ -22,12 +22,18 @@ expire(weft_loop *loop, struct weft__place *place)
 {
 	switch (place->tag & WEFT__TAG_KIND) {
 	case WEFT__TAG_TIMER:
+		if (weft__loop_is_stopping(loop))
+			return 0; /* disarmed without a call */
 		weft__timer_fire(&loop->wheel, weft__place_timer(place));
 		return 1;
 	case WEFT__TAG_NUMBER:
 		return weft__number_expire(loop, place);
 	case WEFT__TAG_OP:
 		weft__op_expire(loop, place);
+		return 0;
+	case WEFT__TAG_THREADLET:
+	case WEFT__TAG_SCOPE:
+		loop->crew_ops->expire(loop, place);
 		return 0;
 	default:
 		weft__ready_resume(&loop->backend);
@@ -50,7 +56,7 @@ run_timers(weft_loop *loop)
 			return;
 		weft__wheel_collect(wheel, loop->now_ns);
 	}
-	while (left-- > 0 && !weft__loop_is_stopping(loop)
+	while (left-- > 0 && (loop->draining || !weft__loop_is_stopping(loop))
 	       && (place = weft__wheel_pop(wheel))) {
 		if (loop->timed && left == WEFT__CALLS_MAX - 1)
 			weft__meter_late(loop, place->due_ns, before_ns);
@@ -154,10 +160,11 @@ run_last(weft_loop *loop)
 bool
 weft__loop_is_runnable(const weft_loop *loop)
 {
-	return loop->own.first || weft__inbox_has(&loop->inbox)
-	       || loop->posts.first || loop->first.first
-	       || loop->backend.done.first || loop->backend.events_count > 0
-	       || loop->last.first || loop->numbers.due || loop->ticks.count > 0
+	return loop->own.first || loop->ready.first
+	       || weft__inbox_has(&loop->inbox) || loop->posts.first
+	       || loop->first.first || loop->backend.done.first
+	       || loop->backend.events_count > 0 || loop->last.first
+	       || loop->numbers.due || loop->ticks.count > 0
 	       || loop->microtasks.count > 0 || loop->hooks.more > 0
 	       || weft__wheel_has_run(&loop->wheel) || loop->ended;
 }
@@ -182,9 +189,11 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 	if (woken || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
 	    || weft__load(&loop->leave, WEFT__RELAXED))
 		return WEFT_NOW;
-	if (weft__loop_is_stopping(loop))
+	if (loop->ending
+	    || (weft__loop_is_stopping(loop)
+	        && (!loop->draining || loop->threadlets == 0)))
 		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
-	if (weft__loop_alive(loop) == 0 && !loop->keep)
+	if (weft__loop_alive(loop) == 0 && !loop->keep && !loop->draining)
 		return WEFT_NOW;
 	bound_ns = weft__wheel_bound(&loop->wheel);
 	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
@@ -265,6 +274,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	              &taken))
 		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
 		                loop->budget, &taken);
+	if (loop->ready.first)
+		loop->crew_ops->run(loop);
 	if (loop->hooks.first)
 		run_ready(loop);
 	if (loop->last.first)

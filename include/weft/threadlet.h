@@ -1,0 +1,110 @@
+/* weft/threadlet.h - green threads: start, wait, end.
+ *
+ * A threadlet is a function on its own stack, for life on the loop it first runs
+ * on.  It returns >= 0, or a negative error to say that it failed.  It is started
+ * alone (weft_go: nobody joins it, a failure goes to the report hook) or in a
+ * scope (weft/scope.h: joined there).  Cancellation is sticky: every suspending
+ * call returns WEFT_ECANCELED until the threadlet ends, except inside a shielded
+ * scope.  Nothing is ever unwound behind the program's back.
+ *
+ * A loop with threadlets alive is bound to the thread that runs it.  As it stops, its
+ * threadlets are cancelled and run to their end; those that are started meanwhile are
+ * cancelled from birth.
+ */
+#ifndef WEFT_THREADLET_H
+#define WEFT_THREADLET_H
+
+#include <weft/base.h>
+
+WEFT_BEGIN
+
+typedef int (*weft_threadlet_fn)(void *arg);
+
+typedef struct weft_go_opts {
+	const char *name;        /* copied, 31 bytes kept */
+	size_t      stack_bytes; /* rounded up; default: the loop's */
+	weft_loop  *loop;        /* default: the caller's */
+	weft_scope *scope;       /* where it is joined; default: nowhere */
+	bool        background;  /* does not keep weft_loop_run() from returning */
+	uint64_t    spare[4];
+} weft_go_opts;
+
+/* Start a threadlet on the caller's loop, to run when the caller next suspends.
+ * Returns its handle, WEFT_EINVAL without a loop, WEFT_ENOMEM, WEFT_EAGAIN at a limit,
+ * WEFT_ESHUTDOWN.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_threadlet weft_go(weft_threadlet_fn fn, void *arg);
+
+/* The same with a name, a stack size, a loop or a scope.  A stack is at least 16 KiB
+ * and at most 1 GiB.
+ * Returns as weft_go(); WEFT_EXDEV for the scope of another loop, WEFT_ECANCELED once
+ * the scope is cancelled.
+ * Thread: any; with a scope, that of its loop.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
+                                     weft_threadlet_fn fn, void *arg);
+
+/* Wait until a threadlet of an open scope has ended; fills `out` (may be NULL)
+ * with what it returned.
+ * Returns 0, WEFT_ESRCH if it is not, or no longer, there, WEFT_EDEADLK for
+ * oneself, WEFT_EXDEV for one in a scope of another loop.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_join(weft_threadlet threadlet, int *out, uint64_t deadline_ns);
+
+/* Cancel: the present and every later suspending call of that threadlet returns
+ * WEFT_ECANCELED, and of the threadlets in its scopes.
+ * Returns 0, WEFT_ESRCH.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_cancel(weft_threadlet threadlet);
+
+/* Interrupt: the present, else the next, suspending call of that threadlet
+ * returns WEFT_EINTR.  Once, however often called before that.
+ * Returns 0, WEFT_ESRCH.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_interrupt(weft_threadlet threadlet);
+
+/* --- the calling threadlet ---------------------------------------------- */
+
+/* The calling threadlet, 0 outside of one.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_threadlet weft_self(void);
+
+/* Whether the caller has been asked to end: a cancelled threadlet or scope.  For long
+ * computations.
+ * Returns 0, WEFT_ECANCELED, WEFT_ETIMEDOUT (the scope's deadline).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_canceled(void);
+
+/* Let others run, and I/O.
+ * Returns 0.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_yield(void);
+
+/* Sleep until the deadline.
+ * Returns 0 then; never WEFT_ETIMEDOUT but for the scope's deadline.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_sleep_until(uint64_t deadline_ns);
+
+/* Wait until `fd`, borrowed, is ready for one of `events`.
+ * Returns the mask, WEFT_EBUSY if another waits in that direction, WEFT_EBADF.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns);
+
+/* Read and set the calling threadlet's value for a key of weft_local_new(); NULL if
+ * unset.  The key's drop ends a value that is replaced, at once, and what is left when
+ * the threadlet's cleanups have run: last key first, on its stack, shielded.
+ * set takes `value` on success and returns 0, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EDEADLK
+ * outside of a threadlet, WEFT_ESHUTDOWN from a drop.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API void *weft_local_get(int key);
+WEFT_API int   weft_local_set(int key, void *value);
+
+/* Register a cleanup for the end of the threadlet, however it ends; unregister it
+ * without running it.  What is left runs last to first once the threadlet's function
+ * has returned, shielded; so the node is part of what it cleans up, not on the stack.
+ * Outside of a threadlet they do nothing.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_cleanup_push(weft_node *node);
+WEFT_API void weft_cleanup_drop(weft_node *node);
+
+WEFT_END
+#endif

@@ -1,0 +1,166 @@
+/* call.c - what a threadlet can wait for by itself: others, time, descriptors, ops. */
+#include "threadlet/threadlet.h"
+
+weft_threadlet
+weft_self(void)
+{
+	const struct weft__threadlet *self = weft__self();
+
+	return self ? (int64_t)weft__load(&self->handle->id, WEFT__RELAXED) : 0;
+}
+
+int
+weft_canceled(void)
+{
+	const struct weft__threadlet *self = weft__self();
+
+	return self ? self->why : 0;
+}
+
+int
+weft_yield(void)
+{
+	struct weft__threadlet *self = weft__self();
+	int rc = weft__may_wait(WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	weft__make_ready(self);
+	weft__leave(self);
+	return self->why;
+}
+
+int
+weft_sleep_until(uint64_t deadline_ns)
+{
+	struct weft__waiter waiter = { .what = "sleep", .sleeps = true };
+	int rc = deadline_ns == WEFT_NOW ? weft_yield()
+	                                 : weft__may_wait(deadline_ns);
+
+	if (rc < 0 || deadline_ns == WEFT_NOW)
+		return rc;
+	return (int)weft__wait(&waiter, deadline_ns);
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+/* The waiter of an op, which alone ends the wait. */
+struct op_waiter {
+	struct weft__waiter waiter;
+	struct weft__op *op;
+};
+
+static void
+ask_op(struct weft__waiter *waiter, int why)
+{
+	struct weft__op *op = ((struct op_waiter *)(void *)waiter)->op;
+
+	if (why == WEFT_ETIMEDOUT)
+		weft__op_time_out(op);
+	else
+		weft__op_ask(op, why);
+}
+
+int
+weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
+{
+	struct op_waiter w = {
+		.waiter = { .what = "fd", .on = fd, .ask = ask_op }
+	};
+	weft_op op;
+	int rc = weft__may_wait(WEFT_NEVER);
+
+	w.op = (struct weft__op *)(void *)&op;
+	if (rc < 0)
+		return rc;
+	(void)weft_op_init(&op, NULL, weft__op_waited, &w);
+	rc = weft_op_poll(&op, fd, events & ~(uint32_t)WEFT_MULTI, deadline_ns);
+	return rc < 0 ? rc : (int)weft__wait(&w.waiter, WEFT_NEVER);
+}
+
+/* The op is the threadlet's to wait for, whatever happens: it may lie on its stack. */
+static int64_t
+wait_op(struct weft__op *op, uint64_t deadline_ns, bool deaf)
+{
+	struct op_waiter w = { .waiter = { .what = "op",
+		                           .on = (intptr_t)op,
+		                           .deaf = deaf,
+		                           .ask = ask_op },
+		               .op = op };
+
+	op->on_done = weft__op_waited;
+	op->arg = &w;
+	(void)weft__wait(&w.waiter, deadline_ns);
+	op->on_done = NULL;
+	op->arg = NULL;
+	return op->result;
+}
+
+static int
+check_op(const struct weft__op *op)
+{
+	if (!op || op->kind == WEFT__OP_NONE || (op->pending && op->on_done))
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_op_wait: never started, or it has an "
+		                    "on_done");
+	if (!weft__self())
+		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a "
+		                                "threadlet");
+	return weft__loop_check(op->loop, "weft_op_wait");
+}
+
+int64_t
+weft_op_wait(weft_op *public, uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = check_op(op);
+
+	if (op && !op->pending && op->kind != WEFT__OP_NONE)
+		return op->result;
+	if (rc < 0)
+		return rc;
+	rc = weft__may_wait(deadline_ns);
+	if (deadline_ns == WEFT_NOW || rc == WEFT_EXDEV)
+		return rc;
+	if (rc < 0)
+		weft__op_ask(op, rc);
+	return wait_op(op, deadline_ns, rc < 0);
+}
+
+int64_t
+weft__op_wait_shielded(weft_op *public)
+{
+	struct weft__op *op = weft__op_of(public);
+
+	return op->pending ? wait_op(op, WEFT_NEVER, true) : op->result;
+}
+
+/* --- cleanups ----------------------------------------------------------- */
+
+void
+weft_cleanup_push(weft_node *public)
+{
+	struct weft__threadlet *self = weft__self();
+	struct weft__node *node = (struct weft__node *)(void *)public;
+
+	if (!self || !node || !node->fn) {
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_cleanup_push: NULL, or not in a "
+		                   "threadlet");
+		return;
+	}
+	node->next = self->cleanups;
+	self->cleanups = node;
+}
+
+void
+weft_cleanup_drop(weft_node *public)
+{
+	struct weft__threadlet *self = weft__self();
+	struct weft__node **link = self ? &self->cleanups : NULL;
+
+	while (link && *link && *link != (struct weft__node *)(void *)public)
+		link = &(*link)->next;
+	if (link && *link)
+		*link = (*link)->next;
+}

@@ -1,0 +1,269 @@
+/* crew.c - the threadlets of a loop: who runs next, and on which stack.
+ *
+ * In its phase of the turn the loop changes to the first ready threadlet; from there
+ * each changes to the next directly, as it suspends, and the last one back to the loop.
+ *
+ *   1. At most LEFT_MAX changes are made in a phase, so threadlets that yield all the
+ *      time hold up nothing else.  Who becomes ready goes to the end of the queue.
+ *   2. Microtasks and callbacks run on the thread's own stack: as soon as there are
+ *      some, the loop goes on.
+ *   3. A dead threadlet cannot give its own stack back: whoever runs next does it.
+ *   4. What a thread has of its own (errno, C++ exceptions, the text of the last failure)
+ *      belongs to the threadlet that runs, and changes with it.
+ */
+#include "threadlet/threadlet.h"
+
+#define LEFT_MAX 64
+
+/* Of the C++ runtime, if the program has one. */
+extern void *__cxa_get_globals(void) __attribute__((weak));
+
+static inline struct weft__threadlet *
+pop(struct weft__crew *crew)
+{
+	struct weft__run_queue *ready = &crew->loop->ready;
+	struct weft__threadlet *next = ready->first;
+
+	if (!next || crew->left == 0)
+		return NULL;
+	crew->left--;
+	ready->first = next->next;
+	return next;
+}
+
+/* Who runs next; NULL: the loop. */
+static inline struct weft__threadlet *
+pick(struct weft__crew *crew)
+{
+	const weft_loop *loop = crew->loop;
+
+	if (loop->ticks.count | loop->microtasks.count
+	    | loop->hooks.checkpoints) /* invariant 2 */
+		return NULL;
+	return pop(crew);
+}
+
+static inline void
+bury(struct weft__crew *crew) /* invariant 3 */
+{
+	struct weft__threadlet *dead = crew->dead;
+
+	if (!dead)
+		return;
+	crew->dead = NULL;
+	weft__threadlet_bury(crew, dead);
+}
+
+/* Invariant 4: after a change to `self`, what is its own. */
+static inline void
+restore(struct weft__crew *crew, const struct weft__threadlet *self)
+{
+	crew->thread->text = self->text;
+	crew->thread->buffer = self->buffer;
+	*crew->error = self->saved_errno;
+	if (crew->exceptions) {
+		crew->exceptions[0] = self->exceptions[0];
+		crew->exceptions[1] = self->exceptions[1];
+	}
+}
+
+static inline void
+save(struct weft__crew *crew, struct weft__threadlet *self)
+{
+	self->text = crew->thread->text;
+	self->buffer = crew->thread->buffer;
+	self->saved_errno = *crew->error;
+	if (crew->exceptions) {
+		self->exceptions[0] = crew->exceptions[0];
+		self->exceptions[1] = crew->exceptions[1];
+	}
+}
+
+void
+weft__arrive(struct weft__threadlet *self)
+{
+	struct weft__crew *crew = self->crew;
+
+	restore(crew, self);
+	crew->streak = 0;
+	bury(crew);
+}
+
+void
+weft__leave(struct weft__threadlet *self)
+{
+	struct weft__crew *crew = self->crew;
+	struct weft__threadlet *next = pick(crew);
+
+	if (next == self)
+		return;
+	save(crew, self);
+	self->since_ns = crew->loop->now_ns;
+	crew->thread->threadlet = next;
+	weft__switch(&self->context, next ? &next->context : &crew->context);
+	weft__arrive(self);
+}
+
+_Noreturn void
+weft__leave_for_ever(struct weft__threadlet *self)
+{
+	struct weft__crew *crew = self->crew;
+	struct weft__threadlet *next = pick(crew);
+
+	crew->dead = self;
+	self->context.dead = 1;
+	crew->thread->threadlet = next;
+	weft__switch(&self->context, next ? &next->context : &crew->context);
+	__builtin_unreachable();
+}
+
+/* --- the loop's side ---------------------------------------------------- */
+
+/* This thread runs the loop from now on. */
+static void
+board(struct weft__crew *crew, struct weft__thread *thread)
+{
+	weft__context_init(&crew->context);
+	crew->thread = thread;
+	crew->error = weft__errno();
+	crew->exceptions = __cxa_get_globals ? __cxa_get_globals() : NULL;
+}
+
+static struct weft__crew *
+crew_at(weft_loop *loop)
+{
+	return (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
+}
+
+static void
+change_to(struct weft__crew *crew, struct weft__threadlet *next)
+{
+	struct weft__thread *thread = crew->thread;
+	const char *text = thread->text;
+	char *buffer = thread->buffer;
+	void *exceptions[2] = { NULL, NULL };
+
+	if (crew->exceptions)
+		__builtin_memcpy(exceptions, crew->exceptions,
+		                 sizeof(exceptions));
+	thread->threadlet = next;
+	weft__switch(&crew->context, &next->context);
+	thread->threadlet = NULL;
+	thread->text = text;
+	thread->buffer = buffer;
+	if (crew->exceptions)
+		__builtin_memcpy(crew->exceptions, exceptions,
+		                 sizeof(exceptions));
+	bury(crew);
+}
+
+static void
+crew_run(weft_loop *loop)
+{
+	struct weft__crew *crew = crew_at(loop);
+	struct weft__thread *thread = weft__thread_self();
+	struct weft__threadlet *next;
+
+	if (crew->thread != thread)
+		board(crew, thread);
+	(void)weft__loop_time(loop);
+	crew->left = LEFT_MAX;
+	while ((next = pop(crew))) {
+		change_to(crew, next);
+		weft__checkpoint(loop);
+	}
+	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - crew->left);
+}
+
+static void
+crew_cancel(weft_loop *loop)
+{
+	struct weft__threadlet *t = crew_at(loop)->newest;
+
+	while (t && t->older)
+		t = t->older;
+	for (; t; t = t->newer)
+		weft__threadlet_end(t, WEFT_ECANCELED);
+}
+
+static size_t
+crew_trim(weft_loop *loop)
+{
+	struct weft__crew *crew = crew_at(loop);
+	size_t bytes = weft__stack_trim(&crew->stacks);
+
+	while (crew->scopes) {
+		struct weft__scope *scope = crew->scopes;
+
+		crew->scopes = scope->outer;
+		bytes += sizeof(*scope);
+		weft__sys->release(scope);
+	}
+	return bytes;
+}
+
+/* In a forked child the stacks of those that were alive are lost with the loop: no
+ * thread of the parent's is there to run them. */
+static void
+crew_fini(weft_loop *loop, bool alone)
+{
+	struct weft__crew *crew = crew_at(loop);
+
+	if (!alone) {
+		weft__assert(!crew->newest && !crew->dead);
+		(void)crew_trim(loop);
+		weft__handles_fini(&crew->handles);
+	}
+	weft__sys->release(crew);
+}
+
+static const struct weft__crew_ops crew_ops = {
+	.run = crew_run,
+	.cancel = crew_cancel,
+	.expire = weft__crew_expire,
+	.trim = crew_trim,
+	.fini = crew_fini,
+};
+
+struct weft__crew *
+weft__crew_of(weft_loop *loop)
+{
+	struct weft__crew *crew = crew_at(loop);
+	uintptr_t other = 0;
+
+	if (crew)
+		return crew;
+	crew = weft__alloc_zero(sizeof(*crew));
+	if (!crew)
+		return NULL;
+	crew->loop = loop;
+	crew->max = loop->threadlet_max;
+	crew->class = weft__stack_class(loop->stack_bytes);
+	weft__handles_init();
+	loop->crew_ops = &crew_ops; /* whoever sets it sets the same */
+	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL))
+		return crew;
+	weft__handles_fini(&crew->handles);
+	weft__sys->release(crew);
+	return (struct weft__crew *)other;
+}
+
+void
+weft__loop_tell(weft_loop *loop, struct weft__node_head *head, weft_fn fn,
+                void *arg)
+{
+	struct weft__node *node = (struct weft__node *)(void *)head;
+
+	weft__put(node->fn, fn);
+	weft__put(node->arg, arg);
+	weft__put(node->kind,
+	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
+}
+
+void
+weft__crew_tell(struct weft__crew *crew, struct weft__node_head *node,
+                struct weft__handle *handle)
+{
+	weft__loop_tell(crew->loop, node, weft__on_asked, handle);
+}

@@ -1,0 +1,58 @@
+/* local.c - values that a threadlet has of its own, by the keys of loops (loop/local.c).
+ *
+ *   1. A value leaves its place before its drop is called.
+ *   2. The end of the values begins once: from then on none can be set.
+ */
+#include "threadlet/threadlet.h"
+
+void *
+weft_local_get(int key)
+{
+	const struct weft__threadlet *self = weft__self();
+
+	if (!weft__local_is_key(key)) {
+		(void)weft__misuse(WEFT_EINVAL, "weft_local_get: no such key");
+		return NULL;
+	}
+	return self && self->locals ? self->locals->values[key - 1] : NULL;
+}
+
+int
+weft_local_set(int key, void *value)
+{
+	struct weft__threadlet *self = weft__self();
+	void *old;
+
+	if (!weft__local_is_key(key))
+		return weft__misuse(WEFT_EINVAL, "weft_local_set: no such key");
+	if (!self)
+		return weft__fail(WEFT_EDEADLK,
+		                  "weft_local_set: not in a threadlet");
+	if (self->locals_ended)
+		return weft__fail(WEFT_ESHUTDOWN, "weft_local_set: it ends");
+	if (!self->locals)
+		self->locals = weft__alloc_zero(sizeof(*self->locals));
+	if (!self->locals)
+		return weft__fail(WEFT_ENOMEM, "weft_local_set: no memory");
+	old = self->locals->values[key - 1];
+	self->locals->values[key - 1] = value;
+	if (old != value)
+		weft__local_drop(key, old);
+	return 0;
+}
+
+void
+weft__threadlet_end_locals(struct weft__threadlet *self)
+{
+	if (!self->locals)
+		return;
+	self->locals_ended = true;
+	for (int key = WEFT__LOCALS; key > 0; key--) {
+		void *value = self->locals->values[key - 1];
+
+		self->locals->values[key - 1] = NULL;
+		weft__local_drop(key, value);
+	}
+	weft__sys->release(self->locals);
+	self->locals = NULL;
+}

@@ -1,0 +1,311 @@
+/* scope.c - scopes: threadlets that are joined, and what bounds them.
+ *
+ *   1. A child stands in `live` until it has ended, then in `ended`, where its result can
+ *      be joined, until the scope is closed or ENDED_MAX later ones have ended.
+ *   2. Children may run on other loops; their handles, but for the threadlet itself, are
+ *      the business of the scope's loop.
+ *   3. The owner leaves when nobody lives; so the scope outlives all that points to it.
+ */
+#include "threadlet/threadlet.h"
+
+#define ENDED_MAX 65536u
+#define KNOWN     (uint32_t)(WEFT_FAIL_FAST | WEFT_SHIELD)
+
+struct weft__scope *
+weft__scope_of(const weft_scope *public)
+{
+	struct weft__scope *scope =
+		public ? (struct weft__scope *)(uintptr_t) public->opaque[0]
+		       : NULL;
+
+	return scope && scope->public == public ? scope : NULL;
+}
+
+static struct weft__scope *
+take(struct weft__crew *crew)
+{
+	struct weft__scope *scope = crew->scopes;
+
+	if (!scope)
+		return weft__alloc_zero(sizeof(*scope));
+	crew->scopes = scope->outer;
+	*scope = (struct weft__scope){ 0 };
+	return scope;
+}
+
+static void
+give(struct weft__crew *crew, struct weft__scope *scope)
+{
+	scope->public = NULL;
+	scope->outer = crew->scopes;
+	crew->scopes = scope;
+}
+
+/* Arm the deadline, or move it.  0, or WEFT_ENOMEM. */
+static int
+arm(struct weft__scope *scope, uint64_t deadline_ns)
+{
+	struct weft_wheel *wheel = &scope->owner->crew->loop->wheel;
+
+	if (scope->place.block)
+		(void)weft__wheel_drop(wheel, &scope->place);
+	if (deadline_ns == WEFT_NEVER)
+		return 0;
+	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND;
+	return weft__wheel_add(wheel, &scope->place, deadline_ns);
+}
+
+int
+weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+	struct weft__scope *scope;
+
+	if (!public || (flags & ~KNOWN))
+		return weft__misuse(WEFT_EINVAL, "weft_scope_open: bad flags");
+	if (!self)
+		return weft__fail(WEFT_EDEADLK,
+		                  "weft_scope_open: not in a threadlet");
+	scope = take(self->crew);
+	if (!scope)
+		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
+	scope->owner = self;
+	if (arm(scope, deadline_ns) < 0) {
+		give(self->crew, scope);
+		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
+	}
+	scope->outer = self->scope;
+	scope->public = public;
+	scope->flags = flags;
+	scope->why = flags & WEFT_SHIELD ? 0 : self->why;
+	if (!scope->why && deadline_ns == WEFT_NOW)
+		scope->why = WEFT_ETIMEDOUT;
+	*public = (weft_scope){ .flags = flags,
+		                .deadline_ns = deadline_ns,
+		                .opaque = { (uintptr_t)scope } };
+	self->scope = scope;
+	self->why = scope->why;
+	return 0;
+}
+
+/* The open scope of the calling threadlet's loop; NULL: none such. */
+static struct weft__scope *
+mine(const weft_scope *public)
+{
+	struct weft__scope *scope = weft__scope_of(public);
+
+	return scope && scope->owner->crew->loop == weft__thread_self()->loop
+	               ? scope
+	               : NULL;
+}
+
+int
+weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
+{
+	struct weft__scope *scope = mine(public);
+	int rc;
+
+	if (!scope)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_scope_set_deadline: not open here");
+	if (scope->why)
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_scope_set_deadline: it has ended");
+	rc = arm(scope, deadline_ns);
+	if (rc < 0) /* it can only be put off; the old one is gone */
+		return weft__fail(rc, "weft_scope_set_deadline: no memory");
+	public->deadline_ns = deadline_ns;
+	return 0;
+}
+
+void
+weft_scope_cancel(weft_scope *public)
+{
+	struct weft__scope *scope = mine(public);
+
+	if (scope)
+		weft__scope_end(scope, WEFT_ECANCELED);
+	else
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_scope_cancel: not open here");
+}
+
+/* --- children ----------------------------------------------------------- */
+
+void
+weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
+{
+	handle->scope = scope;
+	weft__store(&handle->home, (uintptr_t)scope->owner->crew,
+	            WEFT__RELAXED);
+	handle->prev = NULL;
+	handle->next = scope->live;
+	if (scope->live)
+		scope->live->prev = handle;
+	scope->live = handle;
+	scope->live_count++;
+}
+
+void
+weft__scope_remove(struct weft__handle *handle)
+{
+	struct weft__scope *scope = handle->scope;
+
+	if (handle->prev)
+		handle->prev->next = handle->next;
+	else
+		scope->live = handle->next;
+	if (handle->next)
+		handle->next->prev = handle->prev;
+	scope->live_count--;
+}
+
+static void
+forget_oldest(struct weft__scope *scope)
+{
+	struct weft__handle *handle = scope->ended;
+
+	scope->ended = handle->next;
+	scope->ended_count--;
+	weft__handle_give(&scope->owner->crew->handles, handle);
+}
+
+static void
+fail(struct weft__scope *scope, int error)
+{
+	if (scope->error)
+		return;
+	scope->error = error;
+	if (scope->public)
+		scope->public->error = error;
+	if (scope->flags & WEFT_FAIL_FAST)
+		weft__scope_end(scope, WEFT_ECANCELED);
+}
+
+void
+weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
+{
+	struct weft__scope *scope = handle->scope;
+	struct weft__wait *joiner;
+
+	handle->ended = true;
+	handle->result = result;
+	weft__scope_remove(handle);
+	while ((joiner = weft__wait_claim(&handle->joiners))) {
+		*(int *)joiner->value = result;
+		weft__wake(joiner->waiter, 0);
+	}
+	handle->next = NULL;
+	if (scope->ended)
+		scope->ended_last->next = handle;
+	else
+		scope->ended = handle;
+	scope->ended_last = handle;
+	if (++scope->ended_count > ENDED_MAX)
+		forget_oldest(scope);
+	if (result < 0 && !told)
+		fail(scope, result);
+	if (scope->live_count == 0 && scope->closer
+	    && weft__claim(scope->closer))
+		weft__wake(scope->closer, 0);
+}
+
+/* Invariant 3. */
+static int
+finish(struct weft__threadlet *self, struct weft__scope *scope)
+{
+	struct weft__waiter waiter = { .what = "scope", .deaf = true };
+	int error;
+
+	if (scope->live_count > 0) {
+		scope->closer = &waiter;
+		(void)weft__wait(&waiter, WEFT_NEVER);
+	}
+	if (scope->place.block)
+		(void)weft__wheel_drop(&self->crew->loop->wheel, &scope->place);
+	while (scope->ended)
+		forget_oldest(scope);
+	error = scope->error;
+	self->scope = scope->outer;
+	self->why = scope->outer    ? scope->outer->why
+	            : self->closing ? 0
+	                            : self->base_why;
+	give(self->crew, scope);
+	return error;
+}
+
+int
+weft_scope_close(weft_scope *public)
+{
+	struct weft__threadlet *self = weft__self();
+	struct weft__scope *scope = weft__scope_of(public);
+	int rc;
+
+	if (!self || !scope || self->scope != scope)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_scope_close: not the last opened");
+	rc = finish(self, scope);
+	public->opaque[0] = 0;
+	return rc;
+}
+
+/* The frames with the public structs are gone. */
+void
+weft__scopes_close(struct weft__threadlet *self)
+{
+	for (struct weft__scope *s = self->scope; s; s = s->outer)
+		s->public = NULL;
+	while (self->scope)
+		(void)finish(self, self->scope);
+}
+
+/* --- joining ------------------------------------------------------------ */
+
+/* The handle of a threadlet that was started in a scope of this loop.  Invariant 2: its
+ * number does not change under the loop that has its scope. */
+static int
+find(int64_t id, struct weft__handle **out)
+{
+	weft_loop *loop = weft__thread_self()->loop;
+	struct weft__handle *handle = weft__handle_find_any(id);
+	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
+
+	if (!home)
+		return weft__fail(WEFT_ESRCH,
+		                  "weft_join: not a threadlet of an open "
+		                  "scope");
+	if (!loop || home != weft__load(&loop->crew, WEFT__RELAXED))
+		return weft__fail(WEFT_EXDEV,
+		                  "weft_join: in a scope of another loop");
+	*out = handle;
+	return 0;
+}
+
+int
+weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
+{
+	int value = 0;
+	struct weft__waiter waiter = { .what = "join", .on = id };
+	struct weft__wait wait = { .waiter = &waiter, .value = &value };
+	struct weft__handle *handle = NULL;
+	int rc = find(id, &handle);
+
+	if (rc < 0)
+		return rc;
+	if (handle->ended) {
+		if (out)
+			*out = handle->result;
+		return 0;
+	}
+	if (id == weft_self())
+		return weft__fail(WEFT_EDEADLK, "weft_join: oneself");
+	rc = weft__may_wait(deadline_ns);
+	if (rc < 0)
+		return rc;
+	weft__wait_push(&handle->joiners, &wait);
+	rc = (int)weft__wait(&waiter, deadline_ns);
+	weft__wait_drop(&wait);
+	if (rc == 0 && out)
+		*out = value;
+	return rc;
+}

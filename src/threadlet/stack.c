@@ -1,0 +1,333 @@
+/* stack.c - memory for threadlets.
+ *
+ * Stacks come in slabs, each one mapping.  Every stack has a guard page below it, so
+ * that one which overflows ends the process instead of writing into its neighbour.  A
+ * loop keeps free stacks in a cache, last in, first out, so that the next threadlet
+ * finds warm memory; what is too much goes to the depot, where all loops find it.
+ *
+ *   1. A stack is in use, in one cache, or in the depot.
+ *   2. Those in the depot are cold: their pages have been given back.
+ *   3. A slab whose stacks are all in the depot may be unmapped; that is done by a trim,
+ *      under the lock.
+ *
+ * The stride is a page more than a power of two; so the tops of neighbours, where
+ * threadlets have what is used at every switch, do not all fall into the same few lines
+ * of the CPU's caches.
+ */
+#include "base/lock.h"
+#include "threadlet/stack.h"
+
+#define SLAB_BYTES ((size_t)4 << 20)
+#define SLAB_MAX   64u
+#define KEEP_BYTES ((size_t)64 << 20) /* of a class, in a cache, */
+#define KEEP_MAX   1024u              /* or so many */
+#define KEEP_MIN   4u
+#define REFILL     32u /* stacks that a cache takes from the depot at a time */
+
+struct weft__stack_slab {
+	struct weft__stack_slab *next;
+	char *memory;
+	int class;
+	uint32_t count;
+	uint32_t idle; /* of them in the depot */
+	struct weft__stack stacks[];
+};
+
+static struct {
+	struct weft__lock lock;
+	struct weft__stack *free[WEFT__STACK_CLASSES];
+	struct weft__stack_slab *slabs;
+} depot;
+
+int
+weft__stack_class(size_t bytes)
+{
+	int class = 0;
+
+	while (class < WEFT__STACK_CLASSES && weft__stack_bytes(class) < bytes)
+		class ++;
+	return class < WEFT__STACK_CLASSES ? class : -1;
+}
+
+int
+weft__stack_class_of(const struct weft__stack *stack)
+{
+	return stack->slab->class;
+}
+
+static size_t
+stride(int class)
+{
+	return weft__stack_bytes(class) + WEFT__STACK_PAGE;
+}
+
+/* --- slabs -------------------------------------------------------------- */
+
+/* Guard every stack; false if the kernel refuses one. */
+static bool
+lay_out(struct weft__stack_slab *slab)
+{
+	for (uint32_t i = 0; i < slab->count; i++) {
+		char *guard = slab->memory + i * stride(slab->class);
+
+		if (weft__sys->stack_guard(guard, WEFT__STACK_PAGE) < 0)
+			return false;
+		slab->stacks[i] = (struct weft__stack){
+			.slab = slab,
+			.base = guard + WEFT__STACK_PAGE,
+			.number = i,
+			.cold = true,
+		};
+	}
+	return true;
+}
+
+static struct weft__stack_slab *
+make_slab(int class)
+{
+	size_t count = SLAB_BYTES / stride(class);
+	struct weft__stack_slab *slab;
+
+	count = count < 1 ? 1 : count > SLAB_MAX ? SLAB_MAX : count;
+	slab = weft__alloc_zero(sizeof(*slab)
+	                        + count * sizeof(slab->stacks[0]));
+	if (!slab)
+		return NULL;
+	slab->class = class;
+	slab->count = (uint32_t)count;
+	slab->memory = weft__sys->stack_map(count * stride(class));
+	if (slab->memory && lay_out(slab))
+		return slab;
+	if (slab->memory)
+		weft__sys->stack_unmap(slab->memory, count * stride(class));
+	weft__sys->release(slab);
+	return NULL;
+}
+
+/* --- the depot ---------------------------------------------------------- */
+
+/* The caller has the lock. */
+static void
+depot_put(struct weft__stack *stack)
+{
+	int class = stack->slab->class;
+
+	stack->next = depot.free[class];
+	depot.free[class] = stack;
+	stack->slab->idle++;
+}
+
+static struct weft__stack *
+depot_get(int class)
+{
+	struct weft__stack *stack = depot.free[class];
+
+	if (!stack)
+		return NULL;
+	depot.free[class] = stack->next;
+	stack->slab->idle--;
+	return stack;
+}
+
+/* Invariant 2. */
+static size_t
+chill(struct weft__stack *stack)
+{
+	if (stack->cold)
+		return 0;
+	weft__sys->stack_discard(stack->base,
+	                         weft__stack_bytes(stack->slab->class));
+	stack->cold = true;
+	return WEFT__STACK_PAGE; /* at least */
+}
+
+/* Map a slab; its stacks go to the depot, but for one. */
+static struct weft__stack *
+enlarge(int class)
+{
+	struct weft__stack_slab *slab = make_slab(class);
+
+	if (!slab)
+		return NULL;
+	weft__lock_take(&depot.lock);
+	slab->next = depot.slabs;
+	depot.slabs = slab;
+	for (uint32_t i = slab->count - 1; i > 0; i--)
+		depot_put(&slab->stacks[i]);
+	weft__lock_give(&depot.lock);
+	return &slab->stacks[0];
+}
+
+/* --- caches ------------------------------------------------------------- */
+
+static void
+cache_put(struct weft__stacks *cache, struct weft__stack *stack)
+{
+	int class = stack->slab->class;
+
+	stack->next = cache->free[class];
+	cache->free[class] = stack;
+	cache->count[class]++;
+}
+
+static struct weft__stack *
+cache_get(struct weft__stacks *cache, int class)
+{
+	struct weft__stack *stack = cache->free[class];
+
+	cache->free[class] = stack->next;
+	cache->count[class]--;
+	return stack;
+}
+
+/* One stack, and some more for the cache if there is one. */
+static struct weft__stack *
+fetch(struct weft__stacks *cache, int class)
+{
+	struct weft__stack *stack, *more;
+
+	weft__lock_take(&depot.lock);
+	stack = depot_get(class);
+	for (uint32_t i = 1; cache && i < REFILL; i++) {
+		more = depot_get(class);
+		if (!more)
+			break;
+		cache_put(cache, more);
+	}
+	weft__lock_give(&depot.lock);
+	return stack ? stack : enlarge(class);
+}
+
+struct weft__stack *
+weft__stack_take(struct weft__stacks *cache, int class)
+{
+	struct weft__stack *stack = cache && cache->free[class]
+	                                    ? cache_get(cache, class)
+	                                    : fetch(cache, class);
+
+	if (stack)
+		stack->cold = false;
+	return stack;
+}
+
+/* Take so many from a cache to the depot. */
+static size_t
+unload(struct weft__stacks *cache, int class, uint32_t count)
+{
+	struct weft__stack *list = NULL, *stack;
+	size_t bytes = 0;
+
+	for (; count > 0; count--) {
+		stack = cache_get(cache, class);
+		bytes += chill(stack);
+		stack->next = list;
+		list = stack;
+	}
+	weft__lock_take(&depot.lock);
+	while ((stack = list)) {
+		list = stack->next;
+		depot_put(stack);
+	}
+	weft__lock_give(&depot.lock);
+	return bytes;
+}
+
+static uint32_t
+keep_max(int class)
+{
+	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> class;
+
+	return count > KEEP_MAX   ? KEEP_MAX
+	       : count < KEEP_MIN ? KEEP_MIN
+	                          : (uint32_t)count;
+}
+
+static void
+give_to_depot(struct weft__stack *stack)
+{
+	(void)chill(stack);
+	weft__lock_take(&depot.lock);
+	depot_put(stack);
+	weft__lock_give(&depot.lock);
+}
+
+void
+weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
+{
+	int class = stack->slab->class;
+
+	if (!cache) {
+		give_to_depot(stack);
+		return;
+	}
+	cache_put(cache, stack);
+	if (cache->count[class] > KEEP_MIN
+	    && cache->count[class] > keep_max(class))
+		(void)unload(cache, class, cache->count[class] / 2);
+}
+
+/* --- trimming ----------------------------------------------------------- */
+
+/* Take the stacks of idle slabs out of a list. */
+static void
+sift(struct weft__stack **list)
+{
+	while (*list) {
+		struct weft__stack_slab *slab = (*list)->slab;
+
+		if (slab->idle == slab->count)
+			*list = (*list)->next;
+		else
+			list = &(*list)->next;
+	}
+}
+
+/* Invariant 3; the caller has the lock. */
+static size_t
+unmap_idle(void)
+{
+	struct weft__stack_slab **link = &depot.slabs, *slab;
+	size_t bytes = 0;
+
+	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
+		sift(&depot.free[class]);
+	while ((slab = *link)) {
+		if (slab->idle < slab->count) {
+			link = &slab->next;
+			continue;
+		}
+		*link = slab->next;
+		weft__sys->stack_unmap(slab->memory,
+		                       slab->count * stride(slab->class));
+		bytes += sizeof(*slab) + slab->count * sizeof(slab->stacks[0]);
+		weft__sys->release(slab);
+	}
+	return bytes;
+}
+
+size_t
+weft__stack_trim(struct weft__stacks *cache)
+{
+	size_t bytes = 0;
+
+	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
+		bytes += unload(cache, class, cache->count[class]);
+	weft__lock_take(&depot.lock);
+	bytes += unmap_idle();
+	weft__lock_give(&depot.lock);
+	return bytes;
+}
+
+struct weft__stack *
+weft__stack_find(const void *addr)
+{
+	const char *at = addr;
+
+	for (struct weft__stack_slab *s = depot.slabs; s; s = s->next) {
+		size_t size = stride(s->class);
+
+		if (at >= s->memory && at < s->memory + s->count * size)
+			return &s->stacks[(size_t)(at - s->memory) / size];
+	}
+	return NULL;
+}

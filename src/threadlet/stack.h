@@ -1,0 +1,59 @@
+/* stack.h - memory for threadlets: slabs of guarded stacks, kept for reuse.
+ *
+ * Needs: base.  Thread: a cache has one; the depot behind it is for all.
+ */
+#ifndef WEFT_THREADLET_STACK_H
+#define WEFT_THREADLET_STACK_H
+
+#include "base/sys.h"
+
+#define WEFT__STACK_MIN     ((size_t)16384)
+#define WEFT__STACK_CLASSES 17 /* powers of two: 16 KiB to 1 GiB */
+
+/* Guards are whole pages, which on arm64 may be this large. */
+#if defined(__x86_64__)
+#define WEFT__STACK_PAGE ((size_t)4096)
+#else
+#define WEFT__STACK_PAGE ((size_t)65536)
+#endif
+
+struct weft__stack_slab;
+
+struct weft__stack {
+	struct weft__stack      *next; /* while it is free */
+	struct weft__stack_slab *slab;
+	char                    *base; /* the lowest address; below it is the guard */
+	uint32_t                 number; /* in its slab */
+	bool                     cold; /* its pages have been given back */
+};
+
+/* Free stacks of a loop, by class. */
+struct weft__stacks {
+	struct weft__stack *free[WEFT__STACK_CLASSES];
+	uint32_t            count[WEFT__STACK_CLASSES];
+};
+
+/* The class for so many bytes, or -1: too many. */
+int weft__stack_class(size_t bytes);
+
+static inline size_t
+weft__stack_bytes(int class)
+{
+	return WEFT__STACK_MIN << class;
+}
+
+int weft__stack_class_of(const struct weft__stack *stack);
+
+/* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL
+ * stands for the depot, from any thread. */
+struct weft__stack *weft__stack_take(struct weft__stacks *cache, int class);
+void weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack);
+
+/* Give back what a cache and the depot have; returns about the bytes. */
+size_t weft__stack_trim(struct weft__stacks *cache);
+
+/* Which threadlet's guard is at `addr`?  NULL: none.  For a signal handler: it looks
+ * without the lock. */
+struct weft__stack *weft__stack_find(const void *addr);
+
+#endif

@@ -1,0 +1,265 @@
+/* threadlet.h - threadlets, as the files of this layer share them.  Private.
+ *
+ * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
+ * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
+ * scope.c, cancel.c, call.c (what a threadlet can wait for by itself).
+ *
+ * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
+ */
+#ifndef WEFT_THREADLET_THREADLET_H
+#define WEFT_THREADLET_THREADLET_H
+
+#include <weft/scope.h>
+#include <weft/threadlet.h>
+#include "loop/loop.h"
+#include "threadlet/handle.h"
+#include "threadlet/stack.h"
+#include "threadlet/switch/switch.h"
+
+struct weft__waiter;
+
+/* One wait: on the stack of whoever waits, for as long as it lasts.
+ *
+ *   1. A wait is ended by whoever claims its waiter first: a value, a deadline, a
+ *      cancellation.  Nobody else touches it then.
+ *   2. The claim is a plain word while only the loop's own thread can make it, and a
+ *      compare-exchange where others can (`shared`).
+ *   3. Who has claimed it may write into the waiter's memory until it wakes it. */
+struct weft__waiter {
+	struct weft__threadlet *threadlet; /* NULL: a plain thread */
+	const char *what;      /* for the dump: "chan", "mutex", ... */
+	int64_t     on;        /* the fd, threadlet or address */
+	/* Asked to end early: see that a wake follows.  NULL: it can end at once. */
+	void      (*ask)(struct weft__waiter *waiter, int why);
+	int64_t     result;
+	struct weft__wait *chosen; /* the one that ended it, or NULL */
+	weft__a32   claim;     /* 1: claimed */
+	bool        sleeps;    /* the deadline is what it waits for */
+	bool        deaf;      /* cannot be asked: not cancellable */
+	bool        shared;
+};
+
+/* A place in the queue of what is waited for. */
+struct weft__wait {
+	struct weft__wait   *next, *prev;
+	struct weft__waits  *queue; /* NULL: in none */
+	struct weft__waiter *waiter;
+	void                *value; /* to copy from or into */
+};
+
+/* What a scope is; the public struct only points here, since it may lie in a frame that
+ * is gone while threadlets of the scope still run. */
+struct weft__scope {
+	struct weft__scope     *outer;  /* of the same threadlet; next: while free */
+	struct weft__threadlet *owner;
+	weft_scope             *public; /* NULL: its frame is gone */
+	struct weft__handle    *live;
+	struct weft__handle    *ended, *ended_last; /* oldest first */
+	uint32_t live_count, ended_count;
+	uint32_t flags;
+	int      why;                   /* what every wait inside returns, or 0 */
+	int      error;
+	struct weft__waiter    *closer; /* the owner, as it waits for the last */
+	struct weft__place      place;  /* of its deadline */
+};
+
+/* At the top of its stack. */
+struct weft__threadlet {
+	struct weft__context    context;
+	struct weft__threadlet *next; /* ready to run */
+	struct weft__crew      *crew;
+	struct weft__handle    *handle;
+	struct weft__stack     *stack;
+	weft_threadlet_fn       fn;
+	void                   *arg;
+	union {
+		struct {
+			struct weft__waiter *waiter; /* of the present wait, or NULL */
+			struct weft__scope  *scope;  /* innermost of its own, or NULL */
+			int    why;         /* what every wait returns now, or 0 */
+			int    base_why;    /* the same outside of its scopes */
+			bool   interrupted;
+			bool   closing;     /* its function has returned: shielded */
+			bool   was_told;    /* to end, before its function returned */
+			bool   locals_ended;
+			int    saved_errno;
+			const char *text;   /* of the last failure, as in weft__thread */
+			char       *buffer;
+			void       *exceptions[2]; /* of C++: caught now, and flying */
+		};
+		char zero[64]; /* at the start */
+	};
+	union {
+		struct {
+			struct weft__threadlet *older, *newer; /* of the crew */
+			struct weft__node      *cleanups;      /* last first */
+			struct weft__locals    *locals;
+		};
+		char zero_too[32];
+	};
+	int         result;
+	bool        background;
+	uint64_t    since_ns;  /* of the present wait, or of being ready */
+	struct weft__place place; /* of the deadline of the present wait */
+	struct weft__threadlet *told; /* next to be told of a cancellation */
+	struct weft__node node; /* by which it goes to another loop */
+	const void *spawned_at;
+	char        name[32];
+};
+
+#define weft__place_threadlet(p) \
+	((struct weft__threadlet *)(void *)((char *)(p) - offsetof(struct weft__threadlet, place)))
+#define weft__place_scope(p) \
+	((struct weft__scope *)(void *)((char *)(p) - offsetof(struct weft__scope, place)))
+
+/* The threadlets of a loop. */
+struct weft__crew {
+	weft_loop              *loop;
+	uint32_t                left;    /* switches in this phase */
+	uint32_t                streak;  /* calls in a row that did not suspend */
+	struct weft__threadlet *dead;    /* its stack is still to be given back */
+	struct weft__context    context; /* of the thread that runs the loop */
+	struct weft__thread    *thread;  /* that it is of, or NULL */
+	int                    *error;   /* its errno, */
+	void                  **exceptions; /* and its exceptions, or NULL */
+	weft__a64               count;   /* alive; read by any */
+	weft__a64               coming;  /* started by others, and not here yet */
+	struct weft__threadlet *newest;
+	struct weft__stacks     stacks;
+	struct weft__handles    handles;
+	struct weft__scope     *scopes;  /* free ones */
+	uint32_t                max;
+	int                     class;   /* of its stacks, by default */
+};
+
+/* The calling threadlet, or NULL. */
+static inline struct weft__threadlet *
+weft__self(void)
+{
+	const struct weft__thread *thread = weft__thread_ptr;
+
+	return thread ? thread->threadlet : NULL;
+}
+
+/* --- crew.c ------------------------------------------------------------- */
+
+/* The crew of a loop, made at first need; NULL without memory.  Thread: any. */
+struct weft__crew *weft__crew_of(weft_loop *loop);
+
+/* Have on_asked() called on the crew's loop.  Thread: any that knows it exists. */
+void weft__crew_tell(struct weft__crew *crew, struct weft__node_head *node,
+                     struct weft__handle *handle);
+
+/* Send an internal node to a loop that exists; it runs fn(arg), which has to count
+ * itself in own_run.  Thread: any. */
+void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
+                     void *arg);
+
+/* It can run, after all that can. */
+static inline void
+weft__make_ready(struct weft__threadlet *threadlet)
+{
+	struct weft__run_queue *ready = &threadlet->crew->loop->ready;
+
+	threadlet->next = NULL;
+	if (ready->first)
+		ready->last->next = threadlet;
+	else
+		ready->first = threadlet;
+	ready->last = threadlet;
+}
+
+/* Go on with whoever is next, until this one is made ready and its turn has come. */
+void weft__leave(struct weft__threadlet *self);
+
+/* Go on with whoever is next, for ever. */
+_Noreturn void weft__leave_for_ever(struct weft__threadlet *self);
+
+/* Where a threadlet begins; what it finds there is in place. */
+void weft__arrive(struct weft__threadlet *self);
+
+/* --- wait.c ------------------------------------------------------------- */
+
+/* May the caller suspend?  0, or the error that its call returns. */
+int weft__may_wait(uint64_t deadline_ns);
+
+/* Suspend until woken; the deadline wakes, too. */
+int64_t weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns);
+
+/* A call has not suspended: it does when too many in a row have not. */
+void weft__stayed_slow(struct weft__threadlet *self);
+
+static inline void
+weft__stayed(struct weft__threadlet *self)
+{
+	if (self && ++self->crew->streak >= 64)
+		weft__stayed_slow(self);
+}
+
+static inline bool
+weft__claim(struct weft__waiter *waiter)
+{
+	uint32_t none = 0;
+
+	if (waiter->shared)
+		return weft__cas(&waiter->claim, &none, 1, WEFT__ACQ_REL);
+	if (weft__load(&waiter->claim, WEFT__RELAXED))
+		return false;
+	weft__store(&waiter->claim, 1, WEFT__RELAXED);
+	return true;
+}
+
+/* End the wait of a waiter that the caller has claimed, on its loop's thread. */
+void weft__wake(struct weft__waiter *waiter, int64_t result);
+
+/* Ask the present wait of a threadlet, if there is one, to end early. */
+void weft__ask(struct weft__threadlet *threadlet, int why);
+
+/* Queues of waits. */
+void weft__wait_push(struct weft__waits *queue, struct weft__wait *wait);
+void weft__wait_drop(struct weft__wait *wait); /* if it is in a queue */
+
+/* Take the first whose waiter can be claimed, and claim it; or NULL. */
+struct weft__wait *weft__wait_claim(struct weft__waits *queue);
+
+/* A deadline of a threadlet or of a scope has come. */
+void weft__crew_expire(weft_loop *loop, struct weft__place *place);
+
+/* Wait for a started op of the caller's loop, whose on_done is weft__op_waited and arg
+ * the waiter. */
+void weft__op_waited(weft_op *op, int64_t result, void *arg);
+
+/* --- go.c --------------------------------------------------------------- */
+
+/* A dead one: give its stack back, or send word of it to the loop of its scope. */
+void weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead);
+
+/* --- cancel.c ----------------------------------------------------------- */
+
+/* Every wait of a threadlet, or of a scope and all inside, returns `why` from now on. */
+void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
+void weft__scope_end(struct weft__scope *scope, int why);
+void weft__on_asked(void *handle);
+
+/* --- scope.c ------------------------------------------------------------ */
+
+/* Add a child, whose handle is not shown yet; take it back; and its end, which takes the
+ * handle. */
+void weft__scope_add(struct weft__scope *scope, struct weft__handle *handle);
+void weft__scope_remove(struct weft__handle *handle);
+void weft__scope_child_ended(struct weft__handle *handle, int result, bool told);
+
+/* The scope that a public one stands for, or NULL: not open. */
+struct weft__scope *weft__scope_of(const weft_scope *scope);
+
+/* Close what its function has left open. */
+void weft__scopes_close(struct weft__threadlet *self);
+
+/* --- call.c, local.c ---------------------------------------------------- */
+
+/* Wait for a started op without on_done, whatever happens. */
+int64_t weft__op_wait_shielded(weft_op *op);
+
+void weft__threadlet_end_locals(struct weft__threadlet *self);
+
+#endif

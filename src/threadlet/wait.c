@@ -1,0 +1,162 @@
+/* wait.c - how a threadlet waits, and how that ends.
+ *
+ * A waiter says what is waited for and carries the result.  Whoever ends the wait claims
+ * it first; see threadlet.h.  Deadlines, cancellation and interruption only ask: a wait
+ * for an op asks the op, which ends it when it has finished; all others end at once.
+ */
+#include "threadlet/threadlet.h"
+
+int
+weft__may_wait(uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+
+	if (deadline_ns == WEFT_NOW)
+		return WEFT_ETIMEDOUT;
+	if (!self)
+		return weft__fail(WEFT_EDEADLK,
+		                  "outside of threadlets there is nothing to "
+		                  "suspend");
+	if (weft__loop_is_forked(self->crew->loop))
+		return weft__misuse(WEFT_EXDEV, "a forked child cannot go on "
+		                                "with its parent's loop");
+	if (self->crew->loop->ending)
+		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
+	if (self->why)
+		return self->why;
+	if (self->interrupted) {
+		self->interrupted = false;
+		return WEFT_EINTR;
+	}
+	return 0;
+}
+
+void
+weft__ask(struct weft__threadlet *threadlet, int why)
+{
+	struct weft__waiter *waiter = threadlet->waiter;
+
+	if (!waiter || waiter->deaf)
+		return;
+	if (waiter->ask)
+		waiter->ask(waiter, why);
+	else if (weft__claim(waiter))
+		weft__wake(waiter, why);
+}
+
+int64_t
+weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+
+	waiter->threadlet = self;
+	self->waiter = waiter;
+	if (deadline_ns != WEFT_NEVER) {
+		self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;
+		if (weft__wheel_add(&self->crew->loop->wheel, &self->place,
+		                    deadline_ns)
+		    < 0)
+			weft__ask(self, WEFT_ENOMEM);
+	}
+	weft__leave(self);
+	return waiter->result;
+}
+
+void
+weft__wake(struct weft__waiter *waiter, int64_t result)
+{
+	struct weft__threadlet *threadlet = waiter->threadlet;
+
+	waiter->result = result;
+	threadlet->waiter = NULL;
+	if (threadlet->place.block)
+		(void)weft__wheel_drop(&threadlet->crew->loop->wheel,
+		                       &threadlet->place);
+	weft__make_ready(threadlet);
+}
+
+void
+weft__stayed_slow(struct weft__threadlet *self)
+{
+	self->crew->streak = 0;
+	weft__make_ready(self);
+	weft__leave(self);
+}
+
+/* --- queues ------------------------------------------------------------- */
+
+void
+weft__wait_push(struct weft__waits *queue, struct weft__wait *wait)
+{
+	wait->next = NULL;
+	wait->prev = queue->last;
+	wait->queue = queue;
+	if (queue->last)
+		queue->last->next = wait;
+	else
+		queue->first = wait;
+	queue->last = wait;
+}
+
+void
+weft__wait_drop(struct weft__wait *wait)
+{
+	struct weft__waits *queue = wait->queue;
+
+	if (!queue)
+		return;
+	if (wait->prev)
+		wait->prev->next = wait->next;
+	else
+		queue->first = wait->next;
+	if (wait->next)
+		wait->next->prev = wait->prev;
+	else
+		queue->last = wait->prev;
+	wait->queue = NULL;
+}
+
+struct weft__wait *
+weft__wait_claim(struct weft__waits *queue)
+{
+	struct weft__wait *wait;
+
+	while ((wait = queue->first)) {
+		weft__wait_drop(wait);
+		if (weft__claim(wait->waiter)) {
+			wait->waiter->chosen = wait;
+			return wait;
+		}
+	}
+	return NULL;
+}
+
+/* --- deadlines ---------------------------------------------------------- */
+
+void
+weft__crew_expire(weft_loop *loop, struct weft__place *place)
+{
+	struct weft__threadlet *t;
+
+	(void)loop;
+	if ((place->tag & WEFT__TAG_KIND) == WEFT__TAG_SCOPE) {
+		weft__scope_end(weft__place_scope(place), WEFT_ETIMEDOUT);
+		return;
+	}
+	t = weft__place_threadlet(place);
+	if (t->waiter && t->waiter->sleeps)
+		weft__ask(t, 0);
+	else
+		weft__ask(t, WEFT_ETIMEDOUT);
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+void
+weft__op_waited(weft_op *op, int64_t result, void *arg)
+{
+	struct weft__waiter *waiter = arg;
+
+	if (!op->more && weft__claim(waiter))
+		weft__wake(waiter, result);
+}

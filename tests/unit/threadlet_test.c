@@ -1,0 +1,506 @@
+/* threadlet_test.c - threadlets: start, switch, wait, end. */
+#include <errno.h>
+#include <fenv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "crew.h"
+
+static int
+note_twice(void *arg)
+{
+	note(arg);
+	OK(weft_yield());
+	note(arg);
+	return 0;
+}
+
+TEST(threadlets_run_in_the_order_of_their_start_and_take_turns)
+{
+	weft_loop *loop = make();
+
+	go_on(loop, note_twice, MARK('a'));
+	go_on(loop, note_twice, MARK('b'));
+	go_on(loop, note_twice, MARK('c'));
+	CHECK_STR(trace, "");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "abcabc");
+	OK(weft_loop_free(loop));
+}
+
+static int
+go_and_note(void *arg)
+{
+	(void)arg;
+	note(MARK('1'));
+	CHECK(weft_go(note_twice, MARK('x')) > 0);
+	note(MARK('2'));
+	OK(weft_yield());
+	note(MARK('3'));
+	return 0;
+}
+
+TEST(one_that_starts_another_goes_on_until_it_suspends)
+{
+	run_threadlet(go_and_note, NULL);
+	CHECK_STR(trace, "12x3x");
+}
+
+static int
+see_self(void *arg)
+{
+	weft_threadlet *out = arg;
+
+	*out = weft_self();
+	OK(weft_canceled());
+	CHECK(weft_loop_current() != NULL);
+	return 0;
+}
+
+TEST(a_threadlet_knows_its_number_and_numbers_are_not_used_again)
+{
+	weft_threadlet seen[100], given[100];
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 100; i++) {
+		given[i] = go_on(loop, see_self, &seen[i]);
+		if (i % 3 == 0)
+			OK(weft_loop_run(loop));
+	}
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(seen[i], given[i]);
+		CHECK_EQ(weft_cancel(given[i]), WEFT_ESRCH);
+		CHECK_EQ(weft_interrupt(given[i]), WEFT_ESRCH);
+		for (int k = 0; k < i; k++)
+			CHECK(given[i] != given[k]);
+	}
+	CHECK_EQ(weft_self(), 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- sleeping ----------------------------------------------------------- */
+
+static int
+sleep_a_little(void *arg)
+{
+	uint64_t until_ns = weft_in((uint64_t)(intptr_t)arg * WEFT_MS);
+
+	OK(weft_sleep_until(until_ns));
+	CHECK(weft_now() >= until_ns);
+	note(MARK('0' + (intptr_t)arg));
+	return 0;
+}
+
+TEST(sleepers_wake_in_the_order_of_their_deadlines_and_not_early)
+{
+	weft_loop *loop = make();
+
+	go_on(loop, sleep_a_little, MARK(7));
+	go_on(loop, sleep_a_little, MARK(1));
+	go_on(loop, sleep_a_little, MARK(4));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "147");
+	OK(weft_loop_free(loop));
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+static int
+await_readable(void *arg)
+{
+	const struct pair *pair = arg;
+
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_READABLE);
+	note(MARK('r'));
+	return 0;
+}
+
+static int
+await_writable(void *arg)
+{
+	const struct pair *pair = arg;
+
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_WRITABLE, WEFT_NEVER),
+	         WEFT_WRITABLE);
+	note(MARK('w'));
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_EBUSY);
+	put(pair->peer, "x");
+	return 0;
+}
+
+TEST(a_reader_and_a_writer_of_one_descriptor_do_not_disturb_each_other)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+
+	go_on(loop, await_readable, &pair);
+	go_on(loop, await_writable, &pair);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "wr");
+	OK(weft_loop_free(loop));
+	close_pair(pair);
+}
+
+static int
+time_out(void *arg)
+{
+	const struct pair *pair = arg;
+
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	put(pair->peer, "x");
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW),
+	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_now() - 1),
+	         WEFT_READABLE);
+	return 0;
+}
+
+TEST(what_has_arrived_beats_a_deadline_that_has_passed)
+{
+	struct pair pair = make_pair();
+
+	run_threadlet(time_out, &pair);
+	close_pair(pair);
+}
+
+/* --- outside ------------------------------------------------------------ */
+
+static void
+try_to_suspend(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
+	CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), WEFT_EDEADLK);
+	CHECK_EQ(weft_wait_fd(0, WEFT_READABLE, WEFT_NEVER), WEFT_EDEADLK);
+	note(MARK('k'));
+}
+
+TEST(a_callback_has_nothing_to_suspend)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_post(loop, try_to_suspend, NULL));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "k");
+	try_to_suspend(NULL);
+	OK(weft_loop_free(loop));
+}
+
+static int
+run_inside(void *arg)
+{
+	CHECK_MISUSE(weft_loop_run(arg), WEFT_EDEADLK);
+	return 0;
+}
+
+TEST(a_loop_cannot_be_run_by_a_threadlet)
+{
+	weft_loop *other = weft_loop_new(NULL);
+
+	run_threadlet(run_inside, other);
+	OK(weft_loop_free(other));
+}
+
+TEST(a_start_needs_a_function_and_a_loop)
+{
+	weft_loop *loop = make();
+	weft_go_opts opts = { .loop = loop };
+	weft_go_opts large = { .loop = loop, .stack_bytes = (size_t)2 << 30 };
+
+	CHECK_MISUSE(weft_go(note_twice, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_go_with(&opts, NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_go_with(&large, note_twice, NULL), WEFT_EINVAL);
+	OK(weft_loop_free(loop));
+}
+
+/* --- what a thread has of its own --------------------------------------- */
+
+static int
+keep_own(void *arg)
+{
+	int mine = (int)(intptr_t)arg;
+
+	errno = mine;
+	(void)weft_fail(WEFT_EPROTO, "text %d", mine);
+	(void)fesetround(mine % 2 ? FE_UPWARD : FE_DOWNWARD);
+	for (int i = 0; i < 50; i++) {
+		char text[16];
+
+		OK(i % 10 ? weft_yield() : weft_sleep_until(weft_in(1)));
+		CHECK_EQ(errno, mine);
+		CHECK_EQ(fegetround(), mine % 2 ? FE_UPWARD : FE_DOWNWARD);
+		(void)snprintf(text, sizeof(text), "text %d", mine);
+		CHECK_STR(weft_detail(), text);
+	}
+	return 0;
+}
+
+TEST(errno_rounding_and_the_text_of_an_error_stay_with_their_threadlet)
+{
+	weft_loop *loop = make();
+
+	errno = 77;
+	for (int i = 0; i < 8; i++)
+		go_on(loop, keep_own, MARK(100 + i));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(fegetround(), FE_TONEAREST);
+	OK(weft_loop_free(loop));
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+static size_t
+dig(size_t depth)
+{
+	volatile char room[1024];
+
+	room[0] = (char)depth;
+	return depth == 0 ? 0 : dig(depth - 1) + (size_t)(room[0] != 0);
+}
+
+static int
+dig_deep(void *arg)
+{
+	OK(weft_yield());
+	(void)dig((size_t)(intptr_t)arg);
+	note(MARK('d'));
+	return 0;
+}
+
+TEST(a_stack_can_be_as_large_as_asked_for)
+{
+	static const size_t sizes[] = { 1, 64 << 10, 1 << 20, 64 << 20 };
+	static const intptr_t depths[] = { 4, 40, 600, 40000 };
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 4; i++) {
+		weft_go_opts opts = { .loop = loop, .stack_bytes = sizes[i] };
+
+		CHECK(weft_go_with(&opts, dig_deep, MARK(depths[i])) > 0);
+	}
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "dddd");
+	CHECK(weft_loop_trim(loop) > 0);
+	OK(weft_loop_free(loop));
+}
+
+static int
+overflow(void *arg)
+{
+	(void)arg;
+	(void)dig(100);
+	return 0;
+}
+
+TEST(a_stack_that_overflows_ends_the_process_and_harms_no_neighbour)
+{
+	int status;
+
+	if (test_fork() == 0) {
+		run_threadlet(overflow, NULL);
+		_exit(0);
+	}
+	CHECK(wait(&status) > 0);
+	CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
+}
+
+/* --- limits ------------------------------------------------------------- */
+
+TEST(a_loop_has_no_more_threadlets_than_it_may)
+{
+	weft_loop *loop = make_with(&(weft_loop_opts){ .threadlet_max = 2 });
+	weft_go_opts opts = { .loop = loop };
+
+	go_on(loop, note_twice, MARK('a'));
+	go_on(loop, note_twice, MARK('b'));
+	CHECK_EQ(weft_go_with(&opts, note_twice, MARK('c')), WEFT_EAGAIN);
+	OK(weft_loop_run(loop));
+	go_on(loop, note_twice, MARK('d'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ababdd");
+	OK(weft_loop_free(loop));
+}
+
+/* --- values and cleanups ------------------------------------------------ */
+
+static int key;
+
+static int
+set_values(void *arg)
+{
+	OK(weft_local_set(key, arg));
+	OK(weft_yield());
+	CHECK(weft_local_get(key) == arg);
+	return 0;
+}
+
+TEST(threadlets_have_values_of_their_own_that_end_with_them)
+{
+	weft_loop *loop = make();
+
+	if (!key)
+		key = weft_local_new(note);
+	go_on(loop, set_values, MARK('a'));
+	go_on(loop, set_values, MARK('b'));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ab");
+	CHECK_EQ(weft_local_set(key, NULL), WEFT_EDEADLK);
+	CHECK(weft_local_get(key) == NULL);
+	OK(weft_loop_free(loop));
+}
+
+static weft_node nodes[3];
+
+static void
+sleep_and_note(void *arg)
+{
+	OK(weft_sleep_until(weft_in(1))); /* shielded */
+	note(arg);
+}
+
+static int
+clean_up(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		nodes[i] = (weft_node){ .fn = sleep_and_note,
+			                .arg = MARK('a' + i) };
+		weft_cleanup_push(&nodes[i]);
+	}
+	weft_cleanup_drop(&nodes[1]);
+	OK(weft_cancel(weft_self()));
+	return weft_yield();
+}
+
+TEST(cleanups_run_last_to_first_however_the_threadlet_ends)
+{
+	run_threadlet(clean_up, NULL);
+	CHECK_STR(trace, "ca");
+}
+
+/* --- failures ----------------------------------------------------------- */
+
+static int
+fail(void *arg)
+{
+	return weft_fail((int)(intptr_t)arg, "it went wrong");
+}
+
+static weft_report reported;
+static char reported_text[64];
+
+static void
+on_report(void *arg, const weft_report *report)
+{
+	(void)arg;
+	if (report->kind != WEFT_REPORT_FAILED)
+		return;
+	reported = *report;
+	(void)snprintf(reported_text, sizeof(reported_text), "%s: %s",
+	               report->name, report->text);
+}
+
+static int
+fail_in_child(void)
+{
+	weft_hooks hooks = { .on_report = on_report };
+	weft_loop *loop;
+	weft_go_opts opts = { .name = "worker" };
+	weft_threadlet id;
+
+	if (weft_set_hooks(&hooks) < 0)
+		return 2;
+	loop = weft_loop_new(NULL);
+	opts.loop = loop;
+	id = weft_go_with(&opts, fail, MARK(WEFT_EPROTO));
+	if (weft_loop_run(loop) < 0 || reported.error != WEFT_EPROTO
+	    || reported.threadlet != id || reported.loop != loop
+	    || strcmp(reported_text, "worker: it went wrong") != 0)
+		return 1;
+	return weft_loop_free(loop);
+}
+
+TEST(a_failure_that_nobody_joins_is_reported)
+{
+	int status;
+
+	if (test_fork() == 0)
+		test_child_exit(execl("/proc/self/exe", "threadlet_test",
+		                      "--report", NULL));
+	CHECK(wait(&status) > 0);
+	CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+__attribute__((constructor)) static void
+report_and_exit(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--report") == 0)
+		_exit(fail_in_child());
+}
+
+/* --- op waits ----------------------------------------------------------- */
+
+static int
+wait_for_ops(void *arg)
+{
+	const struct pair *pair = arg;
+	char byte;
+	weft_op op;
+
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EINVAL);
+	OK(weft_op_recv(&op, pair->fd, &byte, 1, 0, WEFT_NEVER));
+	CHECK_EQ(weft_op_wait(&op, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK(op.pending);
+	CHECK_EQ(weft_op_wait(&op, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK(!op.pending);
+	OK(weft_op_recv(&op, pair->fd, &byte, 1, 0, WEFT_NEVER));
+	put(pair->peer, "y");
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 1);
+	CHECK_EQ(byte, 'y');
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 1);
+	return 0;
+}
+
+TEST(a_threadlet_waits_for_an_op_until_it_has_finished)
+{
+	struct pair pair = make_pair();
+
+	run_threadlet(wait_for_ops, &pair);
+	close_pair(pair);
+}
+
+/* --- many --------------------------------------------------------------- */
+
+/* TSan has room for 8,128 threads and threadlets. */
+enum { MANY = TEST_TSAN ? 2000 : 20000 };
+static int ended;
+
+static int
+sleep_then_end(void *arg)
+{
+	(void)arg;
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	ended++;
+	return 0;
+}
+
+static int
+start_many(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < MANY; i++)
+		CHECK(weft_go(sleep_then_end, NULL) > 0);
+	return 0;
+}
+
+TEST(many_threadlets_sleep_at_once)
+{
+	ended = 0;
+	run_threadlet(start_many, NULL);
+	CHECK_EQ(ended, MANY);
+}
