@@ -34,17 +34,16 @@
  *   6. Once a call has been read, the loop may be freed: so a thread that finds it QUIET
  *      first looks whether that is so, and then touches the lane only, which is its own.
  *   7. The thread's members belong to who has `owned` set; one that ends clears it (O,
- *      release), and another may take the lane over (acquire).
- *      Only one that rests is taken over: in one that the loop looks into, a call would
- *      overtake nodes that the thread has pushed while it had no lane.
+ *      release), and another may take the lane over (acquire).  Only one that rests is
+ *      taken over: in one that the loop looks into, a call would overtake nodes that the
+ *      thread has pushed while it had no lane.
  *   8. A lane is held by its inbox and by its thread; the last one to let go frees it.
  *      So a thread may end before or after the loop.
  *   9. A lane has at most `share` calls waiting; slots_left of the inbox plus the shares
  *      of all its lanes is the limit, for each of the two kinds of post, and one more for
- *      each lane that found nothing left.  The newest
- *      piece has room for the share; older ones go when they are empty.
+ *      each lane that found nothing left.  The newest piece has room for the share;
+ *      older ones go when they are empty.
  */
-#include <errno.h>
 #include "loop/lane.h"
 
 #define SIZE_FIRST 64u     /* a lane's first share, */
@@ -193,7 +192,6 @@ static bool
 stretch(struct weft__lane *lane, uint32_t share)
 {
 	struct weft__lane_piece *piece;
-
 	uint32_t size = share;
 
 	if (lane->fill && lane->fill->size >= share)
