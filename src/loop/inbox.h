@@ -37,7 +37,7 @@ struct weft__inbox {
 	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that others took */
 	struct weft__lane_list listed[2]; /* the loop's: lanes to be looked into */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
-	uint32_t   hot_after;   /* calls in a row; lane.c */
+	uint32_t   hot_after;   /* calls in a row; lanes.c */
 	uint64_t   sleeps;      /* so many */
 	uint32_t   slots_max;   /* set once, as the next */
 	uint64_t   id;          /* of this inbox, never reused */

@@ -1,7 +1,7 @@
 /* lane.h - a thread's own way into an inbox, for calls that need memory of ours.
  *
  * Needs: inbox.h.  Owned by: the inbox and the thread, together.  Thread: members and
- * functions say which; lane.c has the rules.
+ * functions say which.  lane.c has the rules and the thread's side, lanes.c the loop's.
  */
 #ifndef WEFT_LOOP_LANE_H
 #define WEFT_LOOP_LANE_H
@@ -67,6 +67,21 @@ struct weft__lane {
 	bool      hot;
 	bool      due;     /* its node is on the way, or the thread takes back */
 };
+
+/* --- both --------------------------------------------------------------- */
+
+/* Let go of a lane; the last one to do so frees it. */
+void weft__lane_unref(struct weft__lane *lane);
+
+/* Take its lanes from `thread`: all, or only those whose inbox is gone. */
+void weft__lanes_forget(struct weft__thread *thread, bool all);
+
+/* The newest lane of an inbox, or NULL; the others follow by next_of_inbox. */
+static inline struct weft__lane *
+weft__lanes_first(const struct weft__inbox *inbox)
+{
+	return (struct weft__lane *)weft__load(&inbox->lanes, WEFT__ACQUIRE);
+}
 
 /* --- the thread --------------------------------------------------------- */
 
