@@ -197,18 +197,20 @@ grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
 {
 	weft__a32 *left = slots_left(inbox, lane->kind);
 	uint32_t more = reserve(left, want), counted;
+	bool lent;
 
 	if (more == 0) {
 		reclaim(inbox, lane->kind);
 		more = reserve(left, want);
 	}
 	counted = more;
-	lane->lent |= lane->share == 0 && more == 0;
-	more += lane->share == 0 && more == 0;
+	lent = lane->share == 0 && more == 0;
+	more += lent;
 	if (more == 0 || !stretch(lane, lane->share + more)) {
 		(void)weft__add(left, counted, WEFT__RELAXED);
 		return false;
 	}
+	lane->lent |= lent;
 	lane->share += more;
 	lane->full_at += more;
 	return true;
