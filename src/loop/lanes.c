@@ -163,6 +163,7 @@ look_again(struct weft__lane *lane)
 {
 	lane->hot = false;
 	if (!has_more(lane)) {
+		lane->due = false; /* invariant 5: all is taken back */
 		weft__store(&lane->call.rests, 1, WEFT__RELAXED);
 		return;
 	}
