@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/build.h"
 #include "base/sys.h"
+#include "open_fds.h"
 #include "test.h"
 
 const bool test_misuse_aborts = WEFT__DEBUG;
@@ -161,20 +161,6 @@ int64_t
 test_live_allocations(void)
 {
 	return (int64_t)weft__load(&live, WEFT__RELAXED);
-}
-
-int
-test_open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	if (!dir)
-		return -1;
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* --- the run ------------------------------------------------------------ */

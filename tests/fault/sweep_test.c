@@ -20,7 +20,6 @@
  *   3. Whatever ends or hangs the process, the run in which it did is printed.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +30,7 @@
 #include "backend/backend.h"
 #include "base/sys.h"
 #include "fault.h"
+#include "open_fds.h"
 #include "scenarios.h"
 #include "uring.h"
 
@@ -166,20 +166,6 @@ struct sweep {
 	bool quiet;
 };
 
-static int
-open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	if (!dir)
-		return -1;
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* The name by which the library knows it. */
 static const char *
 name_of(const char *backend)
@@ -196,14 +182,14 @@ try_one(const struct sweep *sweep, const struct fault_plan *plan,
         uint64_t wait_ns)
 {
 	int64_t held = fault_live();
-	int fds = open_fds();
+	int fds = test_open_fds();
 
 	scenario_wait_ns = wait_ns;
 	note_plan(plan);
 	fault_begin(plan);
 	sweep->scenario->run(name_of(sweep->backend));
 	EXPECT(fault_live() == held);
-	EXPECT(open_fds() == fds);
+	EXPECT(test_open_fds() == fds);
 	return fault_problems() == 0;
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "open_fds.h"
 #include "unit/probe.h"
 
 static void
