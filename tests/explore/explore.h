@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #define EXPLORE_THREADS_MAX 4
+#define EXPLORE_MODELS_MAX  32 /* that are weakened together */
 
 struct explore_model {
 	const char *name;
@@ -73,7 +74,7 @@ int explore_report(const struct explore_model *model, bool expected,
  * how many it does not find, or -1 if it fails as it is. */
 int explore_weaken(const struct explore_model *model);
 
-/* The same over several models, at most 32: found is what one of them finds. */
+/* The same over several models: found is what one of them finds. */
 int explore_weaken_all(const struct explore_model *models, int count);
 
 /* The execution has failed.  From threads, setup and check. */

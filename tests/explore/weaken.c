@@ -14,7 +14,7 @@
 #include <string.h>
 #include "internal.h"
 
-enum { SITES_MAX = 256, WEAKER_MAX = 2, MODELS_MAX = 32 };
+enum { SITES_MAX = 256, WEAKER_MAX = 2 };
 
 struct site {
 	struct explore__place place;
@@ -155,7 +155,7 @@ explore_weaken_all(const struct explore_model *models, int count)
 	int orders[WEAKER_MAX], tried = 0, missed = 0;
 
 	weaken.count = 0;
-	for (int i = 0; i < count && i < MODELS_MAX; i++)
+	for (int i = 0; i < count && i < EXPLORE_MODELS_MAX; i++)
 		if (!sites_list(&models[i], i))
 			return -1;
 	printf("%s%s, weakened: %d places\n", models[0].name,

@@ -1,0 +1,436 @@
+/* lane_models.c - the lanes of an inbox, over all schedules.
+ *
+ * inbox_models.c runs these with its own.
+ */
+#include "inbox_world.h"
+
+/* --- posting ------------------------------------------------------------ */
+
+/* As weft_loop_post() does it; false if the door was closed. */
+static bool
+post(struct world *w, uintptr_t what)
+{
+	struct weft__inbox *inbox = w->inbox;
+	int rc;
+
+	do
+		rc = weft__inbox_is_closed(inbox)
+		             ? WEFT_ESHUTDOWN
+		             : weft__lane_post(inbox, mark, (void *)what, 0);
+	while (rc == WEFT_EAGAIN && (weft__sys->yield(), true));
+	if (rc >= 0)
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+	wake(w, inbox, rc);
+	return rc >= 0;
+}
+
+static bool
+post_node(struct world *w, uintptr_t what)
+{
+	struct weft__node *node = &w->node[0][what % 2];
+	int rc;
+
+	fill(node, what);
+	rc = weft__inbox_is_closed(w->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post_node(w->inbox, node);
+	if (rc >= 0)
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+	wake(w, w->inbox, rc);
+	return rc >= 0;
+}
+
+static void
+post_one(struct world *w, uintptr_t what)
+{
+	EXPLORE_CHECK(post(w, what));
+}
+
+/* --- setups ------------------------------------------------------------- */
+
+/* Hand the lanes that setup has made over to the first thread, which takes them. */
+static void
+leave_lanes(struct world *w)
+{
+	w->maker = *weft__thread_self();
+	*weft__thread_self() = (struct weft__thread){ 0 };
+}
+
+static void
+take_lanes(struct world *w)
+{
+	*weft__thread_self() = w->maker;
+}
+
+static int
+no_barrier(void)
+{
+	return 0;
+}
+
+/* Planted: the sys table has a barrier that is none. */
+static void
+without_barrier(void)
+{
+	static struct weft__sys table;
+
+	table = *weft__sys;
+	table.barrier = no_barrier;
+	weft__sys = &table;
+}
+
+/* A lane that the loop looks into at every turn. */
+static void
+setup_hot(void *state)
+{
+	struct world *w = state;
+
+	open_world(w, 256);
+	if (w->bug == NO_BARRIER)
+		without_barrier();
+	w->inbox->hot_after = 1;
+	post_one(w, 1);
+	take_all(w);
+	leave_lanes(w);
+	EXPLORE_CHECK(w->inbox->listed[0].first->hot);
+}
+
+/* ... and one that it does not. */
+static void
+setup_cool(void *state)
+{
+	struct world *w = state;
+
+	setup_hot(w);
+	EXPLORE_CHECK(weft__lanes_rest(w->inbox));
+	w->inbox->hot_after = 512;
+}
+
+static void
+setup_narrow(void *state)
+{
+	open_world(state, 1);
+}
+
+static void
+setup_four(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft__store(&w->inbox->slots_left[0], 4, WEFT__RELAXED);
+	w->inbox->slots_max = 128; /* lanes begin with two */
+}
+
+/* A lane that another thread has left, with its node in the queue, and behind it. */
+static void
+setup_left(void *state)
+{
+	struct world *w = state;
+
+	setup_four(w);
+	post_one(w, UNORDERED);
+	weft__thread_end(weft__thread_self());
+}
+
+/* A thread that has ended left a lane that is full: both look at it. */
+static void
+setup_full(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft__store(&w->inbox->slots_left[0], 1, WEFT__RELAXED);
+	post_one(w, 1);
+	weft__thread_end(weft__thread_self());
+}
+
+/* Two lanes of nobody: first one that is full, then one with room.  Who takes over the
+ * full one takes that room away, and the other may be about to take over the lane. */
+static void
+setup_two_lanes(void *state)
+{
+	struct world *w = state;
+	struct weft__lane *roomy;
+
+	setup(w);
+	weft__store(&w->inbox->slots_left[0], 3, WEFT__RELAXED);
+	w->inbox->slots_max = 128; /* lanes begin with two */
+	post_one(w, UNORDERED);
+	take_all(w);
+	roomy = weft__thread_self()->lanes;
+	*weft__thread_self() = (struct weft__thread){ 0 };
+	post_one(w, UNORDERED);
+	take_all(w);
+	weft__store(&roomy->owned, 0, WEFT__RELAXED);
+	(void)weft__add(&roomy->refs, UINT32_MAX, WEFT__RELAXED);
+	weft__thread_end(weft__thread_self());
+}
+
+/* --- threads that post -------------------------------------------------- */
+
+/* Two posts: with room for one, the second waits until the first was read. */
+static void
+post_two(void *state)
+{
+	post_one(state, 1);
+	post_one(state, 2);
+}
+
+static void
+post_three(void *state)
+{
+	for (uintptr_t i = 1; i <= 3; i++)
+		post_one(state, i);
+}
+
+/* The order of calls and nodes of one thread. */
+static void
+post_mixed(void *state)
+{
+	struct world *w = state;
+
+	if (post(w, 1) && post_node(w, 2))
+		(void)post(w, 3);
+}
+
+static void
+post_second(void *state)
+{
+	take_lanes(state);
+	(void)post(state, 2);
+}
+
+static void
+post_more(void *state)
+{
+	struct world *w = state;
+
+	take_lanes(w);
+	if (post(w, 2))
+		(void)post(w, 3);
+}
+
+/* As it has a lane already: a node after a call. */
+static void
+post_second_node(void *state)
+{
+	take_lanes(state);
+	if (post(state, 2))
+		(void)post_node(state, 3);
+}
+
+static void
+post_node_more(void *state)
+{
+	take_lanes(state);
+	(void)post_node(state, 2);
+}
+
+/* A thread posts and ends; the other reads that and posts in the same place. */
+static void
+post_and_end(void *state)
+{
+	post_one(state, 1);
+	weft__thread_end(weft__thread_self());
+}
+
+/* The loop runs the call, goes and is freed, while the thread has not come back. */
+static void
+post_second_and_end(void *state)
+{
+	take_lanes(state);
+	(void)post(state, 2);
+	weft__thread_end(weft__thread_self());
+}
+
+static void
+post_node_and_end(void *state)
+{
+	take_lanes(state);
+	(void)post_node(state, 2);
+	weft__thread_end(weft__thread_self());
+}
+
+/* A node goes in by the door, as there is no lane; then a lane is taken over. */
+static void
+post_node_then_call(void *state)
+{
+	struct world *w = state;
+
+	(void)post_node(w, 1);
+	(void)post(w, 2);
+}
+
+/* Two threads make and take over lanes of one inbox; the loop reads at the end.  One
+ * that has ended is another when it comes again: no order binds the two. */
+static void
+post_twice_and_end(void *state)
+{
+	for (int i = 0; i < 2; i++) {
+		post_one(state, UNORDERED);
+		weft__thread_end(weft__thread_self());
+	}
+}
+
+static void
+post_once_and_end(void *state)
+{
+	post_one(state, UNORDERED);
+	weft__thread_end(weft__thread_self());
+}
+
+static void
+find_full(void *state)
+{
+	struct world *w = state;
+	int rc = weft__lane_post(w->inbox, mark, (void *)UNORDERED, 0);
+
+	/* Who gets the lane finds it full; the other makes one for one call. */
+	EXPLORE_CHECK(rc == WEFT_EAGAIN || rc == WEFT__AWAKE);
+	if (rc >= 0)
+		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
+}
+
+static void
+post_two_unordered(void *state)
+{
+	post_one(state, UNORDERED);
+	post_one(state, UNORDERED);
+}
+
+static void
+post_one_unordered(void *state)
+{
+	post_one(state, UNORDERED);
+}
+
+/* --- the loop's side ---------------------------------------------------- */
+
+static void
+consume_three(void *state)
+{
+	consume(state, 3, false);
+}
+
+static void
+consume_and_post(void *state)
+{
+	consume(state, 1, false);
+	post_one(state, 2);
+	consume(state, 2, false);
+	weft__thread_end(weft__thread_self());
+}
+
+/* The thread that posted ends while the inbox is given up. */
+static void
+consume_free_end(void *state)
+{
+	consume_and_free(state);
+	weft__thread_end(weft__thread_self());
+}
+
+static void
+consume_two_and_free(void *state)
+{
+	struct world *w = state;
+
+	consume(w, 2, false);
+	while (!weft__lanes_rest(w->inbox))
+		take_all(w);
+	end_world(w, false);
+}
+
+/* A budget of one: a node of the list in each turn, then all lanes. */
+static void
+consume_in_steps(void *state)
+{
+	struct world *w = state;
+
+	while (w->got < 3) {
+		weft_fn fn;
+		void *arg;
+
+		(void)weft__inbox_take(w->inbox, &w->first, &w->rest);
+		if (weft__node_pop(&w->rest, &fn, &arg))
+			note(w, arg);
+		run_lanes(w);
+		if (w->got < 3 && !w->rest.first)
+			sleep_once(w, false);
+	}
+}
+
+static void
+take_and_check(void *state)
+{
+	take_all(state);
+	check_accepted(state);
+}
+
+/* --- the models --------------------------------------------------------- */
+
+#define LANES(name_, setup_, post_, loop_, bound_) \
+	LANES_(name_, setup_, post_, loop_, bound_, check_accepted)
+#define LANES_(name_, setup_, one_, other_, bound_, check_)                \
+	{                                                                  \
+		.name = name_, .state_size = sizeof(struct world),         \
+		.setup = setup_, .threads = 2, .thread = { one_, other_ }, \
+		.check = check_, .preemptions = bound_                     \
+	}
+
+enum { HOT_MODEL = 5 }; /* its number; 4 later the same with a door */
+
+static const struct explore_model models[] = {
+	LANES_("a thread ends while the loop it posted to is freed", setup,
+	       post_and_end, consume_free_end, 3, check_gone),
+	LANES_("two threads find a full lane", setup_full, find_full, find_full,
+	       1, take_and_check),
+	LANES("a slot is not used again before it was read", setup_narrow,
+	      post_two, consume_two, 1),
+	LANES_("two threads share the lanes that others left", setup_four,
+	       post_twice_and_end, post_once_and_end, 1, take_and_check),
+	LANES("a lane passes from one thread to another", setup_narrow,
+	      post_and_end, consume_and_post, 2),
+	[HOT_MODEL] = LANES("a loop that leaves a hot lane misses no call",
+	                    setup_hot, post_second, consume_two, 0),
+	LANES("... nor one of two", setup_hot, post_more, consume_three, 2),
+	LANES("a loop that goes quiet on a lane misses no call", setup_cool,
+	      post_second, consume_two, 0),
+	LANES("... nor one of two", setup_cool, post_more, consume_three, 2),
+	LANES("what a hot lane accepts while the door closes is found",
+	      setup_hot, post_second, close_and_take, 0),
+	LANES("... also of two", setup_hot, post_more, close_and_take, 3),
+	LANES("what a quiet lane accepts while the door closes is found",
+	      setup_cool, post_second, close_and_take, 0),
+	LANES("... also of two", setup_cool, post_more, close_and_take, 3),
+	LANES("a node that a lane accepts while the door closes is found",
+	      setup_cool, post_node_more, close_and_take, 0),
+	LANES("... also of a hot one", setup_hot, post_second_node,
+	      close_and_take, 3),
+	LANES("calls and nodes of a thread keep their order", setup_four,
+	      post_mixed, consume_three, 2),
+	LANES("a lane goes on in pieces that the loop gives back", setup,
+	      post_three, consume_three, 1),
+	LANES_("a call that has run touches no inbox that is gone", setup_hot,
+	       post_second_and_end, consume_two_and_free, 3, check_gone),
+	LANES_("nor does one of a quiet lane", setup_cool, post_second_and_end,
+	       consume_two_and_free, 3, check_gone),
+	LANES_("nor does a node", setup_hot, post_node_and_end,
+	       consume_two_and_free, 3, check_gone),
+	LANES("a lane that is taken over does not overtake a node", setup_left,
+	      post_node_then_call, consume_in_steps, 2),
+	LANES_("room that a lane does not use goes to another", setup_two_lanes,
+	       post_two_unordered, post_one_unordered, 2, take_and_check),
+};
+
+static const struct plant plants[] = {
+	{ NO_BARRIER, HOT_MODEL, "leaves a hot lane without a barrier" },
+	{ NO_REST, HOT_MODEL + 4, "ends while a lane is hot" },
+};
+
+const struct model_set lane_models = {
+	.models = models,
+	.plants = plants,
+	.model_count = COUNT(models),
+	.plant_count = COUNT(plants),
+};
