@@ -1,9 +1,4 @@
-/* test.c - the runner behind test.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* test.c - what stands behind test.h, but for the runner. */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +6,7 @@
 #include "base/build.h"
 #include "base/sys.h"
 #include "open_fds.h"
+#include "runner.h"
 #include "test.h"
 
 const bool test_misuse_aborts = WEFT__DEBUG;
@@ -31,11 +27,7 @@ test_fail(const char *file, int line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vprint_error(format, args);
-	va_end(args);
-	print_error("\n");
-	_fail(file, line);
-	abort();
+	runner_fail(file, line, format, args);
 }
 
 void
@@ -165,10 +157,9 @@ test_live_allocations(void)
 
 /* --- the run ------------------------------------------------------------ */
 
-static void
-run_one(void **state)
+void
+test_run(struct test *test)
 {
-	struct test *test = *state;
 	int64_t held = test_live_allocations();
 	int fds = test_open_fds();
 
@@ -182,7 +173,7 @@ run_one(void **state)
 int
 main(int argc, char **argv)
 {
-	static struct CMUnitTest units[512];
+	static struct test *chosen[TESTS_MAX];
 	const char *name = strrchr(argv[0], '/');
 	size_t count = 0;
 
@@ -193,10 +184,8 @@ main(int argc, char **argv)
 	counting.release = count_release;
 	weft__sys = &counting;
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
-	for (struct test *t = tests; t && count < 512; t = t->next)
+	for (struct test *t = tests; t && count < TESTS_MAX; t = t->next)
 		if (argc < 2 || strstr(t->name, argv[1]))
-			units[count++] = (struct CMUnitTest){ t->name, run_one,
-				                              NULL, NULL, t };
-	return _cmocka_run_group_tests(name ? name + 1 : argv[0], units, count,
-	                               NULL, NULL);
+			chosen[count++] = t;
+	return runner_run(name ? name + 1 : argv[0], chosen, count);
 }

@@ -1,9 +1,9 @@
 /* test.h - how tests are written: TEST(sentence_about_behaviour) and CHECK.
  *
  * Each file is one program under CTest; its tests register themselves and run in
- * order, with cmocka.  After each test the descriptors and the library's
- * allocations must be as many as before it.  `PROGRAM WORD` runs the tests whose
- * names contain WORD.
+ * order, with cmocka or without (runner.h).  After each test the descriptors and
+ * the library's allocations must be as many as before it.  `PROGRAM WORD` runs the
+ * tests whose names contain WORD.
  */
 #ifndef WEFT_TEST_H
 #define WEFT_TEST_H
