@@ -1,8 +1,8 @@
 /* switch_test.c - the switch keeps what a call keeps, and the tools follow it.
  *
  * The same tests run plain, under ASan, UBSan and TSan, under valgrind, and on
- * 64-bit ARM under qemu.  Registers are tested by loading patterns in assembly on
- * both sides of a switch, as a compiler would not use all of them at once.
+ * 64-bit ARM under qemu.  Registers and control words, one by one, are in
+ * switch_words_test.c.
  */
 #include <execinfo.h>
 #include <fenv.h>
@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "threadlet/switch/switch.h"
-#include "switch_patterns.h"
 #include "test.h"
 
 #define STACK_BYTES ((size_t)256 * 1024)
@@ -169,35 +168,6 @@ TEST(switch_new_context_rounds_as_its_maker_did)
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	flow_resume(&flow);
 	flow_fini(&flow);
-}
-
-static void *pattern_home;
-static void *pattern_away;
-static uint64_t pattern_wrong;
-
-/* Not by weft__switch(): no tool may see what runs on this stack. */
-static __attribute__((no_sanitize_address, no_sanitize_thread)) void
-pattern_main(void *arg)
-{
-	uint64_t seed = (uint64_t)(uintptr_t)arg;
-
-	for (;;)
-		pattern_wrong |= switch_test_patterns(&pattern_away,
-		                                      &pattern_home, seed++);
-}
-
-TEST(switch_keeps_all_callee_saved_registers)
-{
-	static _Alignas(16) char stack[65536];
-	uint64_t wrong = 0;
-
-	pattern_away = weft__stack_make(stack + sizeof stack, pattern_main,
-	                                (void *)0x1122334455667788);
-	for (uint64_t i = 0; i < 1000; i++)
-		wrong |= switch_test_patterns(&pattern_home, &pattern_away,
-		                              0xfedcba9876543210 - 77 * i);
-	CHECK_EQ(wrong, 0);
-	CHECK_EQ(pattern_wrong, 0);
 }
 
 /* The stack pointer at the call is a multiple of 16, so the frame address is one

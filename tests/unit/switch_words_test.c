@@ -1,0 +1,187 @@
+/* switch_words_test.c - a switch keeps every word that a call keeps.
+ *
+ * Flows on stacks of their own switch to each other in random order, each with
+ * random words in the callee-saved registers and the control words, and look at
+ * them when they are resumed.  Now and then a flow is forgotten and begins anew, on
+ * a stack that ends anywhere and with the control words of who made it.  Then the
+ * same with planted bugs, a switch for each word that forgets it: the test must
+ * find each of them, and nothing else.  A seed is one run.
+ *
+ *   1. Flow 0 is the test's own stack; it is resumed last, and only there is
+ *      anything reported.
+ *   2. Between switches the control words are those of the program.
+ */
+#include "threadlet/switch/annotate.h"
+#include "test.h"
+#include "unit/switch/words.h"
+
+#define FLOWS       8
+#define STACK_BYTES 16384
+#define STEPS       100000
+#define NONE        SIZE_MAX
+
+/* Stacks change without the sanitizers' knowledge. */
+#define UNSEEN __attribute__((no_sanitize_address, no_sanitize_thread))
+
+struct flow {
+	void *sp;                    /* while suspended */
+	uint64_t controls[CONTROLS]; /* of who made it */
+	uint32_t valgrind_id;
+	_Alignas(64) char stack[STACK_BYTES];
+};
+
+static struct flow flows[FLOWS];
+static switch_fn *change;
+static uint64_t chance;
+static int steps, entries;
+static uint64_t own[CONTROLS];
+
+/* What was wrong first. */
+static struct {
+	size_t word; /* NONE: nothing yet */
+	uint64_t got, want;
+	int entered_badly; /* off the alignment, or with other control words */
+} found;
+
+UNSEEN static size_t
+draw(size_t below)
+{
+	return (size_t)(test_random(&chance) % below);
+}
+
+UNSEEN static void
+draw_words(uint64_t *out)
+{
+	uint64_t *controls = out + WORDS - CONTROLS;
+
+	for (size_t i = 0; i < WORDS; i++)
+		out[i] = (test_random(&chance) & words[i].any) | words[i].ones;
+	switch_words_set(controls);
+	switch_words_get(controls); /* as far as the CPU has these bits */
+	switch_words_set(own);
+}
+
+UNSEEN static void
+make(struct flow *flow)
+{
+	uint64_t drawn[WORDS];
+
+	draw_words(drawn);
+	for (size_t i = 0; i < CONTROLS; i++)
+		flow->controls[i] = drawn[WORDS - CONTROLS + i];
+	switch_words_set(flow->controls);
+	flow->sp = weft__stack_make(flow->stack + STACK_BYTES - draw(64),
+	                            switch_words_entry, flow);
+	switch_words_set(own);
+}
+
+UNSEEN static void
+compare(const uint64_t *got, const uint64_t *want)
+{
+	for (size_t i = 0; i < WORDS && found.word == NONE; i++) {
+		if (got[i] == want[i])
+			continue;
+		found.word = i;
+		found.got = got[i];
+		found.want = want[i];
+	}
+}
+
+UNSEEN static bool
+is_over(void)
+{
+	return steps == 0 || found.word != NONE || found.entered_badly;
+}
+
+/* Any other flow, or home when it is over. */
+UNSEEN static struct flow *
+choose(const struct flow *self)
+{
+	size_t mine = (size_t)(self - flows);
+
+	if (is_over())
+		return flows;
+	steps--;
+	return &flows[(mine + 1 + draw(FLOWS - 1)) % FLOWS];
+}
+
+UNSEEN static void
+step(struct flow *self)
+{
+	struct flow *next = choose(self);
+	uint64_t want[WORDS], got[WORDS];
+
+	if (next != flows && draw(32) == 0)
+		make(next);
+	draw_words(want);
+	for (size_t i = 0; i < WORDS; i++)
+		got[i] = want[i];
+	switch_words_call(change, &self->sp, next->sp, got);
+	compare(got, want);
+}
+
+UNSEEN void
+switch_words_begin(void *arg, uintptr_t sp)
+{
+	struct flow *self = arg;
+	uint64_t now[CONTROLS];
+
+	switch_words_get(now);
+	switch_words_set(own);
+	entries++;
+	if (sp % 16 != 0)
+		found.entered_badly++;
+	for (size_t i = 0; i < CONTROLS; i++)
+		if (now[i] != self->controls[i])
+			found.entered_badly++;
+	for (;;)
+		step(self);
+}
+
+UNSEEN static void
+run(switch_fn *fn, int most)
+{
+	change = fn;
+	steps = most;
+	entries = 0;
+	memset(&found, 0, sizeof found);
+	found.word = NONE;
+	switch_words_get(own);
+	for (size_t i = 1; i < FLOWS; i++) {
+		flows[i].valgrind_id = weft__valgrind_make(flows[i].stack,
+		                                           STACK_BYTES);
+		make(&flows[i]);
+	}
+	while (!is_over())
+		step(flows);
+	for (size_t i = 1; i < FLOWS; i++)
+		weft__valgrind_fini(flows[i].valgrind_id);
+}
+
+TEST(switch_keeps_all_words_of_flows_in_random_order)
+{
+	chance = test_seed();
+	run(weft__stack_switch, STEPS);
+	if (found.word != NONE)
+		test_fail(__FILE__, __LINE__, "%s is %#llx, not %#llx",
+		          words[found.word].name, (unsigned long long)found.got,
+		          (unsigned long long)found.want);
+	CHECK_EQ(found.entered_badly, 0);
+	CHECK(entries > STEPS / 100);
+	CHECK_EQ(steps, 0);
+}
+
+TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
+{
+	chance = test_seed();
+	for (size_t i = 0; i < WORDS; i++) {
+		run(switch_words_forget[i], STEPS / 100);
+		if (found.word != i)
+			test_fail(__FILE__, __LINE__, "%s forgotten, found %s",
+			          words[i].name,
+			          found.word == NONE ? "nothing"
+			                             : words[found.word].name);
+		CHECK_EQ(found.entered_badly, 0);
+	}
+	printf("%zu planted bugs, all found\n", WORDS);
+}
