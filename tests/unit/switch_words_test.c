@@ -4,8 +4,8 @@
  * random words in the callee-saved registers and the control words, and look at
  * them when they are resumed.  Now and then a flow is forgotten and begins anew, on
  * a stack that ends anywhere and with the control words of who made it.  Then the
- * same with planted bugs, a switch for each word that forgets it: the test must
- * find each of them, and nothing else.  A seed is one run.
+ * same with planted bugs, a switch for each word that forgets it, and flows that
+ * begin badly: the test must find each of them, and nothing else.
  *
  *   1. Flow 0 is the test's own stack; it is resumed last, and only there is
  *      anything reported.
@@ -31,7 +31,11 @@ struct flow {
 };
 
 static struct flow flows[FLOWS];
-static switch_fn *change;
+static struct plan {
+	switch_fn *change;
+	void (*entry)(void *arg);
+	bool maker_forgotten; /* planted: flows begin as the program is */
+} plan;
 static uint64_t chance;
 static int steps, entries;
 static uint64_t own[CONTROLS];
@@ -69,9 +73,10 @@ make(struct flow *flow)
 	draw_words(drawn);
 	for (size_t i = 0; i < CONTROLS; i++)
 		flow->controls[i] = drawn[WORDS - CONTROLS + i];
-	switch_words_set(flow->controls);
+	if (!plan.maker_forgotten)
+		switch_words_set(flow->controls);
 	flow->sp = weft__stack_make(flow->stack + STACK_BYTES - draw(64),
-	                            switch_words_entry, flow);
+	                            plan.entry, flow);
 	switch_words_set(own);
 }
 
@@ -116,7 +121,7 @@ step(struct flow *self)
 	draw_words(want);
 	for (size_t i = 0; i < WORDS; i++)
 		got[i] = want[i];
-	switch_words_call(change, &self->sp, next->sp, got);
+	switch_words_call(plan.change, &self->sp, next->sp, got);
 	compare(got, want);
 }
 
@@ -139,9 +144,9 @@ switch_words_begin(void *arg, uintptr_t sp)
 }
 
 UNSEEN static void
-run(switch_fn *fn, int most)
+run(struct plan planned, int most)
 {
-	change = fn;
+	plan = planned;
 	steps = most;
 	entries = 0;
 	memset(&found, 0, sizeof found);
@@ -161,7 +166,8 @@ run(switch_fn *fn, int most)
 TEST(switch_keeps_all_words_of_flows_in_random_order)
 {
 	chance = test_seed();
-	run(weft__stack_switch, STEPS);
+	run((struct plan){ weft__stack_switch, switch_words_entry, false },
+	    STEPS);
 	if (found.word != NONE)
 		test_fail(__FILE__, __LINE__, "%s is %#llx, not %#llx",
 		          words[found.word].name, (unsigned long long)found.got,
@@ -175,7 +181,9 @@ TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
 {
 	chance = test_seed();
 	for (size_t i = 0; i < WORDS; i++) {
-		run(switch_words_forget[i], STEPS / 100);
+		run((struct plan){ switch_words_forget[i], switch_words_entry,
+		                   false },
+		    STEPS / 100);
 		if (found.word != i)
 			test_fail(__FILE__, __LINE__, "%s forgotten, found %s",
 			          words[i].name,
@@ -184,4 +192,17 @@ TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
 		CHECK_EQ(found.entered_badly, 0);
 	}
 	printf("%zu planted bugs, all found\n", WORDS);
+}
+
+TEST(switch_to_a_new_flow_that_begins_badly_is_found)
+{
+	chance = test_seed();
+	run((struct plan){ weft__stack_switch, switch_words_entry_off, false },
+	    STEPS / 100);
+	CHECK_EQ(found.entered_badly, 1);
+	CHECK_EQ(found.word, NONE);
+	run((struct plan){ weft__stack_switch, switch_words_entry, true },
+	    STEPS / 100);
+	CHECK(found.entered_badly > 0);
+	CHECK_EQ(found.word, NONE);
 }

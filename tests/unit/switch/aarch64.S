@@ -84,6 +84,13 @@ switch_words_entry:
 	b	switch_words_begin
 	.size	switch_words_entry, . - switch_words_entry
 
+	.globl	switch_words_entry_off
+	.type	switch_words_entry_off, %function
+switch_words_entry_off:
+	sub	x1, sp, #8
+	b	switch_words_begin
+	.size	switch_words_entry_off, . - switch_words_entry_off
+
 	.local	left
 	.comm	left, 8, 8
 

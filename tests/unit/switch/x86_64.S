@@ -74,6 +74,13 @@ switch_words_entry:
 	jmp	switch_words_begin
 	.size	switch_words_entry, . - switch_words_entry
 
+	.globl	switch_words_entry_off
+	.type	switch_words_entry_off, @function
+switch_words_entry_off:
+	movq	%rsp, %rsi
+	jmp	switch_words_begin
+	.size	switch_words_entry_off, . - switch_words_entry_off
+
 	.local	left
 	.comm	left, 8, 8
 
