@@ -10,34 +10,11 @@
  *
  * The time is wall time per round trip, after a while to settle.
  */
-#define WAKE_SETTLE  (100 * BENCH_MS)
-#define WAKE_MEASURE (500 * BENCH_MS)
-#define WAKE_LOOK    64 /* the clock is read once in so many trips */
+#include "span.h"
 
 static struct side wake_near, wake_far;
-static uint64_t wake_trips, wake_begin_trips;
-static uint64_t wake_begin, wake_end; /* measured from, until; 0 at first */
-static bool wake_done;                /* written before the last kick */
-
-/* Count a trip.  Returns whether it was the last. */
-static bool
-wake_arrived(void)
-{
-	uint64_t now;
-
-	if (++wake_trips % WAKE_LOOK != 0)
-		return false;
-	now = bench_wall_ns();
-	if (wake_begin_trips) {
-		wake_end = now;
-		return now - wake_begin >= WAKE_MEASURE;
-	}
-	if (now - wake_begin >= WAKE_SETTLE) {
-		wake_begin = now;
-		wake_begin_trips = wake_trips;
-	}
-	return false;
-}
+static struct span wake_span; /* of the near side */
+static bool wake_done;        /* written before the last kick */
 
 static void
 on_kick(struct side *side)
@@ -49,7 +26,7 @@ on_kick(struct side *side)
 			side_kick(&wake_near);
 		return;
 	}
-	if (wake_arrived()) {
+	if (span_count(&wake_span)) {
 		wake_done = true;
 		side_leave(side);
 	}
@@ -72,12 +49,11 @@ wake_measure(bool may_spin)
 	side_open(&wake_near, may_spin);
 	side_open(&wake_far, may_spin);
 	BENCH_CHECK(!pthread_create(&thread, NULL, run_far, &wake_far));
-	wake_begin = bench_wall_ns();
+	span_start(&wake_span);
 	side_kick(&wake_far);
 	side_run(&wake_near);
 	(void)pthread_join(thread, NULL);
-	return (double)(wake_end - wake_begin)
-	       / (double)(wake_trips - wake_begin_trips);
+	return span_each_ns(&wake_span);
 }
 
 static double
