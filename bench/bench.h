@@ -67,6 +67,14 @@ bench_cpu_ns(void)
 	return bench_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* CPU time of all threads: for a peer that moves its work between threads, or has
+ * some of its own, and for weft beside it. */
+static inline uint64_t
+bench_process_ns(void)
+{
+	return bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static inline uint64_t
 bench_wall_ns(void)
 {

@@ -18,6 +18,14 @@ def ev(group, bar):
     return Peer("libev", f"{group}_ev", bar)
 
 
+def boost(group, bar):
+    return Peer("boost.fiber", f"{group}_boost", bar)
+
+
+def go(bar):
+    return Peer("go", "rows_go", bar)
+
+
 ROWS = (
     Row("timer.start_stop.1e5", "ns", "timer_weft", (uv("timer", 10), ev("timer", 1.5))),
     Row("timer.rearm.1e6", "ns", "timer_weft", (uv("timer", 8), ev("timer", None))),
@@ -39,4 +47,8 @@ ROWS = (
     Row("loop.new_turn_free", "ns", "loop_weft", (uv("loop", None),)),
     Row("loop.memory", "bytes", "loop_weft", bar=65536),
     Row("watch.memory", "bytes", "watch_weft", bar=100),
+
+    Row("threadlet.switch", "ns", "switch_weft", (go(3), boost("switch", 4))),
+    Row("threadlet.spawn_join", "ns", "spawn_weft",
+        (go(7), Peer("st", "spawn_st", 2), boost("spawn", 7))),
 )
