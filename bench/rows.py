@@ -51,4 +51,9 @@ ROWS = (
     Row("threadlet.switch", "ns", "switch_weft", (go(3), boost("switch", 4))),
     Row("threadlet.spawn_join", "ns", "spawn_weft",
         (go(7), Peer("st", "spawn_st", 2), boost("spawn", 7))),
+
+    Row("chan.unbuffered", "ns", "chan_weft", (go(4), boost("chan", 8))),
+    Row("chan.buffered", "ns", "chan_weft", (go(3),)),
+    Row("chan.cross_loop.64", "ns", "cross_weft", (go(1),)),
+    Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),
 )
