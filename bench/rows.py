@@ -56,4 +56,6 @@ ROWS = (
     Row("chan.buffered", "ns", "chan_weft", (go(3),)),
     Row("chan.cross_loop.64", "ns", "cross_weft", (go(1),)),
     Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),
+
+    Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
 )
