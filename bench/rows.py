@@ -51,6 +51,7 @@ ROWS = (
     Row("threadlet.switch", "ns", "switch_weft", (go(3), boost("switch", 4))),
     Row("threadlet.spawn_join", "ns", "spawn_weft",
         (go(7), Peer("st", "spawn_st", 2), boost("spawn", 7))),
+    Row("threadlet.memory.1e6", "bytes", "parked_weft", bar=4400),
 
     Row("chan.unbuffered", "ns", "chan_weft", (go(4), boost("chan", 8))),
     Row("chan.buffered", "ns", "chan_weft", (go(3),)),
@@ -58,4 +59,5 @@ ROWS = (
     Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),
 
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
+    Row("sleep.10k", "times", "sleep_weft", (go(1),)),
 )

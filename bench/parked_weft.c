@@ -1,0 +1,66 @@
+/* parked_weft.c - the memory of a million threadlets that wait.
+ *
+ * threadlet.memory.1e6 is the growth of the process's resident memory while they
+ * are there, for each: its stack with a guard, its control block, its share of all
+ * tables of the library.  Page tables, which are the kernel's, are not in it.
+ */
+#include "bench.h"
+#include "root.h"
+#include <unistd.h>
+#include <weft/scope.h>
+#include <weft/sync.h>
+
+#define PARKED_COUNT 1000000
+
+static weft_event over = WEFT_INIT;
+static uint64_t parked;
+
+static int
+park(void *arg)
+{
+	(void)arg;
+	parked++;
+	BENCH_CHECK(weft_event_wait(&over, WEFT_NEVER) == 0);
+	return 0;
+}
+
+static uint64_t
+resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long all, resident;
+
+	BENCH_CHECK(file);
+	BENCH_CHECK(fscanf(file, "%lu %lu", &all, &resident) == 2);
+	(void)fclose(file);
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double
+parked_measure(void)
+{
+	uint64_t before = resident_bytes(), bytes;
+	weft_scope scope;
+
+	BENCH_CHECK(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	for (int i = 0; i < PARKED_COUNT; i++)
+		BENCH_CHECK(weft_scope_go(&scope, park, NULL) > 0);
+	while (parked < PARKED_COUNT)
+		BENCH_CHECK(weft_yield() == 0);
+	bytes = resident_bytes() - before;
+	BENCH_CHECK(weft_event_set(&over) == 0);
+	BENCH_CHECK(weft_scope_close(&scope) == 0);
+	return (double)bytes / PARKED_COUNT;
+}
+
+static double
+threadlet_memory_1e6(void)
+{
+	return sched_run(parked_measure);
+}
+
+static const struct bench_row parked_rows[] = {
+	{ "threadlet.memory.1e6", threadlet_memory_1e6 },
+};
+
+BENCH_MAIN(parked_rows)
