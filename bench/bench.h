@@ -23,7 +23,8 @@
 #define BENCH_MS UINT64_C(1000000)
 #define BENCH_S  UINT64_C(1000000000)
 
-/* The measured thread runs on the first, those that feed it on the second. */
+/* The measured thread runs on the first, those that feed it on the second.  What
+ * shall have both is set free of that by bench_pin_both(). */
 #define BENCH_CORE       0
 #define BENCH_OTHER_CORE 1
 
@@ -90,6 +91,18 @@ bench_pin(int core)
 	CPU_SET(core, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) != 0)
 		bench_die("cannot run on core %d: two cores are needed", core);
+}
+
+/* Also for the threads that this one starts from now on. */
+static inline void
+bench_pin_both(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(BENCH_CORE, &set);
+	CPU_SET(BENCH_OTHER_CORE, &set);
+	BENCH_CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
 static inline void

@@ -60,4 +60,5 @@ ROWS = (
 
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
+    Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
 )
