@@ -1,0 +1,41 @@
+// The rows of Go, all in one program: called as `rows_go ROW`, it measures that row
+// once and prints one number.  What each row measures stands in the header of the
+// same group, ../*_bench.h, or in ../*_weft.c where Go is the only peer.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+var rows = map[string]func() float64{
+	"threadlet.switch":     threadletSwitch,
+	"threadlet.spawn_join": threadletSpawnJoin,
+	"chan.unbuffered":      chanUnbuffered,
+	"chan.buffered":        chanBuffered,
+	"chan.cross_loop.64":   func() float64 { return crossLoop(64) },
+	"chan.cross_loop.0":    func() float64 { return crossLoop(0) },
+	"sleep.10k":            sleep10k,
+}
+
+func die(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	os.Exit(1)
+}
+
+func check(ok bool, what string) {
+	if !ok {
+		die("not so: %s", what)
+	}
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		die("usage: %s ROW", os.Args[0])
+	}
+	measure := rows[os.Args[1]]
+	if measure == nil {
+		die("%s: no row %s", os.Args[0], os.Args[1])
+	}
+	fmt.Printf("%.3f\n", measure())
+}
