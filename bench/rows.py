@@ -48,16 +48,19 @@ ROWS = (
     Row("loop.memory", "bytes", "loop_weft", bar=65536),
     Row("watch.memory", "bytes", "watch_weft", bar=100),
 
+    # CPU time of the process; memory is resident.
     Row("threadlet.switch", "ns", "switch_weft", (go(3), boost("switch", 4))),
     Row("threadlet.spawn_join", "ns", "spawn_weft",
         (go(7), Peer("st", "spawn_st", 2), boost("spawn", 7))),
     Row("threadlet.memory.1e6", "bytes", "parked_weft", bar=4400),
 
+    # CPU time on one loop, wall time between two (Go: with two cores).
     Row("chan.unbuffered", "ns", "chan_weft", (go(4), boost("chan", 8))),
     Row("chan.buffered", "ns", "chan_weft", (go(3),)),
     Row("chan.cross_loop.64", "ns", "cross_weft", (go(1),)),
     Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),
 
+    # CPU time of a lock and an unlock; wall time over the ideal; wall time.
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
     Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
