@@ -26,7 +26,7 @@ COLUMNS_MAX, NESTING_MAX, PARAMETERS_MAX = 100, 4, 6
 FUNCTION_MAX, RATCHET_MAX, FILE_MAX, FILE_HARD_MAX = 70, 72, 800, 1200
 SUBJECT_MAX, SUBJECTS = 72, 50
 
-CODE_SUFFIXES = {".c", ".h", ".S", ".py", ".sh", ".js", ".cmake"}
+CODE_SUFFIXES = {".c", ".h", ".cc", ".go", ".S", ".py", ".sh", ".js", ".cmake"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".yml", ".yaml", ".toml", ".map"}
 CODE_NAMES = {"CMakeLists.txt", "Makefile", "dev"}
 
