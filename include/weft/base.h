@@ -53,6 +53,7 @@
 
 WEFT_BEGIN
 
+typedef struct weft_chan  weft_chan;
 typedef struct weft_loop  weft_loop;
 typedef struct weft_scope weft_scope;
 
@@ -106,6 +107,15 @@ enum weft_error {
 	WEFT_EREPLY       = -10005,        /* Redis answered with an error */
 	WEFT_ESCRIPT      = -10006,        /* a script threw */
 };
+
+/* Of what is waited for by threadlets: for all loops and plain threads, not for one
+ * loop. */
+#define WEFT_SHARED 1u
+#ifdef __cplusplus
+#define WEFT_SHARED_INIT { WEFT_SHARED, 0, {} }
+#else
+#define WEFT_SHARED_INIT { .flags = WEFT_SHARED }
+#endif
 
 /* Readiness, the same bits everywhere. */
 enum {

@@ -3,12 +3,15 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/chan.h>
 #include <weft/loop.h>
 #include <weft/metrics.h>
 #include <weft/op.h>
 #include <weft/poller.h>
 #include <weft/schedule.h>
 #include <weft/scope.h>
+#include <weft/select.h>
+#include <weft/sync.h>
 #include <weft/threadlet.h>
 #include <weft/timer.h>
 #include <weft/value.h>

@@ -15,6 +15,22 @@ weft__thread_end(struct weft__thread *thread)
 	*thread = (struct weft__thread){ 0 };
 }
 
+/* Of a sequence that goes through all numbers but 0. */
+uint32_t
+weft__chance(void)
+{
+	struct weft__thread *self = weft__thread_self();
+	uint32_t x = self->chance;
+
+	if (x == 0 && weft__sys->random(&x, sizeof(x)) < 0)
+		x = 1;
+	x = x ? x : 1;
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return self->chance = x;
+}
+
 int
 weft__fail(int error, const char *text)
 {

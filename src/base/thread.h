@@ -24,6 +24,7 @@ struct weft__thread {
 	uint64_t    post_id; /* the inbox last posted to, and this thread's lane */
 	void       *post_lane;
 	void       *lanes;  /* all of them; the three are of loop/lane.c */
+	uint32_t    chance; /* of weft__chance() */
 };
 
 /* initial-exec: one instruction instead of a call, also in the shared library. */
@@ -37,6 +38,9 @@ weft__thread_self(void)
 
 	return __builtin_expect(self != NULL, 1) ? self : weft__sys->thread_self();
 }
+
+/* A number by chance: not for secrets. */
+uint32_t weft__chance(void);
 
 /* Where the calling thread's errno is. */
 int *weft__errno(void);

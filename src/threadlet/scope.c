@@ -192,7 +192,7 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	handle->result = result;
 	weft__scope_remove(handle);
 	while ((joiner = weft__wait_claim(&handle->joiners))) {
-		*(int *)joiner->value = result;
+		*(int64_t *)joiner->value = result;
 		weft__wake(joiner->waiter, 0);
 	}
 	handle->next = NULL;
@@ -284,7 +284,7 @@ find(int64_t id, struct weft__handle **out)
 int
 weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 {
-	int value = 0;
+	int64_t value = 0;
 	struct weft__waiter waiter = { .what = "join", .on = id };
 	struct weft__wait wait = { .waiter = &waiter, .value = &value };
 	struct weft__handle *handle = NULL;
@@ -306,6 +306,15 @@ weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 	rc = (int)weft__wait(&waiter, deadline_ns);
 	weft__wait_drop(&wait);
 	if (rc == 0 && out)
-		*out = value;
+		*out = (int)value;
 	return rc;
+}
+
+void
+weft__join_push(weft_threadlet id, struct weft__wait *wait)
+{
+	struct weft__handle *handle = NULL;
+
+	if (find(id, &handle) == 0)
+		weft__wait_push(&handle->joiners, wait);
 }

@@ -252,6 +252,9 @@ void weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 /* The scope that a public one stands for, or NULL: not open. */
 struct weft__scope *weft__scope_of(const weft_scope *scope);
 
+/* Wait for the end of a threadlet of this loop that has not ended; for select. */
+void weft__join_push(weft_threadlet id, struct weft__wait *wait);
+
 /* Close what its function has left open. */
 void weft__scopes_close(struct weft__threadlet *self);
 

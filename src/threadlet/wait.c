@@ -49,7 +49,8 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 
-	waiter->threadlet = self;
+	if (!waiter->shared) /* else others may look at it already */
+		waiter->threadlet = self;
 	self->waiter = waiter;
 	if (deadline_ns != WEFT_NEVER) {
 		self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;

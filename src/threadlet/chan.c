@@ -1,0 +1,200 @@
+/* chan.c - channels.
+ *
+ *   1. Receivers wait only while nothing is buffered, senders only while the buffer is
+ *      full.  So a value goes straight to a waiting receiver, and the room that a
+ *      receiver makes straight to a waiting sender.
+ *   2. Values leave in the order in which they, or their senders, came.
+ *   3. Closing wakes all: senders have not sent, receivers find nothing.
+ */
+#include "threadlet/chan.h"
+
+#define BYTES_MAX ((size_t)1 << 40) /* of a whole channel */
+
+static inline void
+copy(void *to, const void *from, size_t size)
+{
+	if (__builtin_expect(size == 8, 1))
+		__builtin_memcpy(to, from, 8); /* one load and one store */
+	else
+		__builtin_memcpy(to, from, size);
+}
+
+static inline size_t
+count_of(const weft_chan *chan)
+{
+	return (size_t)weft__count_get(&chan->count);
+}
+
+static void
+put(weft_chan *chan, const void *value)
+{
+	size_t at = chan->head + count_of(chan);
+
+	at = at < chan->capacity ? at : at - chan->capacity;
+	copy(chan->values + at * chan->value_bytes, value, chan->value_bytes);
+	weft__count(&chan->count, 1);
+}
+
+static void
+take(weft_chan *chan, void *out)
+{
+	copy(out, chan->values + chan->head * chan->value_bytes,
+	     chan->value_bytes);
+	chan->head = chan->head + 1 < chan->capacity ? chan->head + 1 : 0;
+	weft__count(&chan->count, (uint64_t)-1);
+}
+
+int
+weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
+{
+	*wake = NULL;
+	if (chan->closed)
+		return WEFT_EPIPE;
+	if (chan->receivers.first
+	    && (*wake = weft__wait_claim(&chan->receivers))) {
+		copy((*wake)->value, value, chan->value_bytes);
+		return 0;
+	}
+	if (count_of(chan) == chan->capacity)
+		return WEFT_EAGAIN;
+	put(chan, value);
+	return 0;
+}
+
+int
+weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
+{
+	*wake = chan->senders.first ? weft__wait_claim(&chan->senders) : NULL;
+	if (count_of(chan) > 0) {
+		take(chan, out);
+		if (*wake)
+			put(chan, (*wake)->value);
+		return 0;
+	}
+	if (*wake) {
+		copy(out, (*wake)->value, chan->value_bytes);
+		return 0;
+	}
+	return chan->closed ? WEFT_EPIPE : WEFT_EAGAIN;
+}
+
+/* Outside of the gate. */
+static inline int
+finish(int rc, struct weft__wait *wake)
+{
+	if (wake)
+		weft__gate_wake(wake->waiter, 0);
+	weft__stayed(weft__self());
+	return rc;
+}
+
+static inline int
+enter(weft_chan *chan, uint64_t deadline_ns)
+{
+	int rc = weft__told(deadline_ns);
+
+	return rc < 0 ? rc : weft__gate_enter(&chan->gate);
+}
+
+int
+weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
+{
+	struct weft__wait *wake;
+	int rc = enter(chan, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	rc = weft__chan_send(chan, value, &wake);
+	if (rc == WEFT_EAGAIN)
+		return weft__gate_wait(
+			&chan->gate,
+			&(struct weft__gate_wait){ "chan send", &chan->senders,
+		                                   (void *)(uintptr_t)value,
+		                                   false },
+			deadline_ns);
+	weft__gate_leave(&chan->gate);
+	return finish(rc, wake);
+}
+
+int
+weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
+{
+	struct weft__wait *wake;
+	int rc = enter(chan, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	rc = weft__chan_recv(chan, out, &wake);
+	if (rc == WEFT_EAGAIN)
+		return weft__gate_wait(
+			&chan->gate,
+			&(struct weft__gate_wait){
+				"chan recv", &chan->receivers, out, false },
+			deadline_ns);
+	weft__gate_leave(&chan->gate);
+	return finish(rc, wake);
+}
+
+size_t
+weft_chan_count(const weft_chan *chan)
+{
+	return count_of(chan);
+}
+
+/* --- life --------------------------------------------------------------- */
+
+weft_chan *
+weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
+{
+	weft_chan *chan = NULL;
+
+	if ((flags & ~WEFT_SHARED) || value_bytes > BYTES_MAX
+	    || (value_bytes > 0 && capacity > BYTES_MAX / value_bytes)) {
+		(void)weft__fail(WEFT_EINVAL,
+		                 "weft_chan_new: too large, or unknown flags");
+		return NULL;
+	}
+	chan = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity);
+	if (!chan) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_chan_new: out of memory");
+		return NULL;
+	}
+	chan->gate.flags = flags;
+	chan->value_bytes = value_bytes;
+	chan->capacity = capacity;
+	weft__store(&chan->refs, 1, WEFT__RELAXED);
+	return chan;
+}
+
+void
+weft_chan_close(weft_chan *chan)
+{
+	struct weft__wait *receivers, *senders;
+
+	if (weft__gate_enter(&chan->gate) < 0)
+		return;
+	chan->closed = true;
+	receivers = weft__gate_claim_all(&chan->receivers);
+	senders = weft__gate_claim_all(&chan->senders);
+	weft__gate_leave(&chan->gate);
+	(void)weft__gate_wake_all(receivers, WEFT_EPIPE);
+	(void)weft__gate_wake_all(senders, WEFT_EPIPE);
+}
+
+weft_chan *
+weft_chan_ref(weft_chan *chan)
+{
+	(void)weft__add(&chan->refs, 1, WEFT__RELAXED);
+	return chan;
+}
+
+/* Those who wait hold references, or their callers do: the last one finds nobody. */
+weft_chan *
+weft_chan_unref(weft_chan *chan)
+{
+	if (chan && weft__add(&chan->refs, UINT32_MAX, WEFT__ACQ_REL) == 1) {
+		weft__assert(!chan->senders.first && !chan->receivers.first);
+		weft__sys->release(chan);
+	}
+	return NULL;
+}

@@ -1,0 +1,210 @@
+/* gate.c - what locks, channels and the like have in common.
+ *
+ *   1. Queues are changed, and their waiters claimed, inside of the gate.  So one that
+ *      is in a queue is there: its owner takes it out, inside, before it returns, unless
+ *      whoever claimed it has done that.
+ *   2. A claimed waiter is woken outside of the gate, so that nobody is held up by that.
+ *      From then on its memory, and perhaps the gate's, is gone.
+ *   3. Whoever wakes a waiter has written its result, and what it waited for, before: to
+ *      a loop that is ordered by its inbox, to a plain thread by W (release, acquire).
+ */
+#include "threadlet/gate.h"
+
+#define SPINS 64 /* until the lock of a shared gate is waited for */
+
+static int
+bind_home(struct weft__gate *gate)
+{
+	weft_loop *loop = weft__thread_self()->loop;
+	uint64_t none = 0;
+
+	if (!loop)
+		return weft__misuse(WEFT_EXDEV,
+		                    "not shared, and no loop runs here");
+	if (weft__cas(&gate->home, &none, loop->inbox.id, WEFT__RELAXED))
+		return 0;
+	return weft__misuse(WEFT_EXDEV, "not shared, and of another loop");
+}
+
+int
+weft__gate_enter_slow(struct weft__gate *gate)
+{
+	uint32_t free = 0;
+
+	if (!(gate->flags & WEFT_SHARED))
+		return gate->flags == 0
+		               ? bind_home(gate)
+		               : weft__misuse(WEFT_EINVAL, "not initialised");
+	for (int i = 0; i < SPINS; i++, free = 0) {
+		if (weft__cas(&gate->lock.word, &free, 1, WEFT__ACQUIRE))
+			return 0;
+		weft__pause();
+	}
+	weft__lock_take(&gate->lock);
+	return 0;
+}
+
+int
+weft__gate_may_wait(bool shared, uint64_t deadline_ns)
+{
+	const struct weft__thread *thread = weft__thread_self();
+
+	if (shared && !thread->loop && deadline_ns != WEFT_NOW)
+		return 0;
+	return weft__may_wait(deadline_ns);
+}
+
+void
+weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
+                         const void *on)
+{
+	*w = (struct weft__shared_waiter){ .waiter = {
+						   .threadlet = weft__self(),
+						   .what = what,
+						   .on = (intptr_t)on,
+						   .shared = true,
+					   } };
+}
+
+/* A plain thread: parks. */
+static int64_t
+park(struct weft__shared_waiter *w, uint64_t deadline_ns)
+{
+	while (!weft__load(&w->woken, WEFT__ACQUIRE)) { /* W */
+		int rc = weft__sys->park(&w->woken, 0, deadline_ns);
+
+		if (rc != -ETIMEDOUT)
+			continue;
+		if (weft__claim(&w->waiter))
+			return WEFT_ETIMEDOUT;
+		deadline_ns = WEFT_NEVER; /* the wake is on its way */
+	}
+	return w->waiter.result;
+}
+
+int64_t
+weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
+{
+	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns)
+	                           : park(w, deadline_ns);
+}
+
+static void
+on_woken(void *arg)
+{
+	struct weft__waiter *waiter = arg;
+
+	waiter->threadlet->crew->loop->own_run++;
+	weft__wake(waiter, waiter->result);
+}
+
+/* Invariant 3. */
+static void
+wake_shared(struct weft__shared_waiter *w, int64_t result)
+{
+	struct weft__threadlet *threadlet = w->waiter.threadlet;
+
+	if (threadlet && threadlet->crew->loop == weft__thread_self()->loop) {
+		weft__wake(&w->waiter, result);
+		return;
+	}
+	weft__put(w->waiter.result, result);
+	if (threadlet) {
+		weft__loop_tell(threadlet->crew->loop, &w->node, on_woken,
+		                &w->waiter);
+		return;
+	}
+	weft__store(&w->woken, 1, WEFT__RELEASE); /* W */
+	weft__sys->unpark(&w->woken);
+}
+
+void
+weft__gate_wake(struct weft__waiter *waiter, int64_t result)
+{
+	if (waiter->shared)
+		wake_shared((struct weft__shared_waiter *)(void *)waiter,
+		            result);
+	else
+		weft__wake(waiter, result);
+}
+
+struct weft__wait *
+weft__gate_claim_all(struct weft__waits *queue)
+{
+	struct weft__wait *first = NULL, **end = &first, *wait;
+
+	while ((wait = weft__wait_claim(queue))) {
+		*end = wait;
+		end = &wait->next;
+	}
+	*end = NULL;
+	return first;
+}
+
+int
+weft__gate_wake_all(struct weft__wait *list, int64_t result)
+{
+	int count = 0;
+
+	while (list) {
+		struct weft__wait *wait = list;
+
+		list = wait->next; /* it is gone when woken */
+		weft__gate_wake(wait->waiter, result);
+		count++;
+	}
+	return count;
+}
+
+/* --- waiting in a queue ------------------------------------------------- */
+
+static int
+wait_local(const struct weft__gate_wait *how, uint64_t deadline_ns)
+{
+	struct weft__waiter waiter = { .what = how->what,
+		                       .on = (intptr_t)how->queue,
+		                       .deaf = how->deaf };
+	struct weft__wait wait = { .waiter = &waiter, .value = how->value };
+	int rc;
+
+	weft__wait_push(how->queue, &wait);
+	rc = (int)weft__wait(&waiter, deadline_ns);
+	weft__wait_drop(&wait);
+	return rc;
+}
+
+static int
+wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
+            uint64_t deadline_ns)
+{
+	struct weft__shared_waiter w;
+	struct weft__wait wait = { .waiter = &w.waiter, .value = how->value };
+	int rc;
+
+	weft__shared_waiter_init(&w, how->what, how->queue);
+	w.waiter.deaf = how->deaf;
+	weft__wait_push(how->queue, &wait);
+	weft__gate_leave(gate);
+	rc = (int)weft__shared_wait(&w, deadline_ns);
+	if (w.waiter.chosen) /* and the gate may be gone */
+		return rc;
+	(void)weft__gate_enter(gate); /* invariant 1 */
+	weft__wait_drop(&wait);
+	weft__gate_leave(gate);
+	return rc;
+}
+
+int
+weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
+                uint64_t deadline_ns)
+{
+	bool shared = gate->flags & WEFT_SHARED;
+	int rc = how->deaf ? 0 : weft__gate_may_wait(shared, deadline_ns);
+
+	if (rc < 0) {
+		weft__gate_leave(gate);
+		return rc;
+	}
+	return shared ? wait_shared(gate, how, deadline_ns)
+	              : wait_local(how, deadline_ns);
+}

@@ -1,0 +1,106 @@
+/* gate.h - what locks, channels and the like have in common.
+ *
+ * Each begins with a gate.  It lets in one at a time: of a local one that is whoever
+ * runs on its loop, of a shared one whoever has its lock.
+ *
+ * Needs: threadlet.h.  Thread: of a local gate its loop's, of a shared one any.
+ */
+#ifndef WEFT_THREADLET_GATE_H
+#define WEFT_THREADLET_GATE_H
+
+#include <weft/sync.h>
+#include "base/lock.h"
+#include "threadlet/threadlet.h"
+
+/* The first words of each public struct. */
+struct weft__gate {
+	uint32_t          flags; /* WEFT_SHARED or 0 */
+	struct weft__lock lock;  /* of a shared one */
+	weft__a64         home;  /* the number of a local one's loop, from first use on */
+};
+
+/* The slow part: 0, or why it cannot be entered. */
+int weft__gate_enter_slow(struct weft__gate *gate);
+
+/* Go in, and out.  0, or WEFT_EXDEV (it is of another loop), WEFT_EINVAL. */
+static inline int
+weft__gate_enter(struct weft__gate *gate)
+{
+	const struct weft__thread *thread = weft__thread_ptr;
+
+	if (thread && thread->loop && !(gate->flags & WEFT_SHARED)
+	    && weft__load(&gate->home, WEFT__RELAXED) == thread->loop->inbox.id)
+		return 0;
+	return weft__gate_enter_slow(gate);
+}
+
+static inline void
+weft__gate_leave(struct weft__gate *gate)
+{
+	if (gate->flags & WEFT_SHARED)
+		weft__lock_give(&gate->lock);
+}
+
+/* Cancelled or interrupted: then not even what could be done at once is done, but for
+ * WEFT_NOW, which does not wait. */
+static inline int
+weft__told(uint64_t deadline_ns)
+{
+	const struct weft__threadlet *self = weft__self();
+
+	return self && __builtin_expect(self->why | self->interrupted, 0)
+	                       && deadline_ns != WEFT_NOW
+	               ? weft__may_wait(deadline_ns)
+	               : 0;
+}
+
+/* Who the caller is, as the owner of a lock. */
+static inline void *
+weft__gate_caller(void)
+{
+	struct weft__thread *thread = weft__thread_self();
+
+	return thread->threadlet ? (void *)thread->threadlet : (void *)thread;
+}
+
+/* A waiter that another thread can wake, and that may be a plain thread. */
+struct weft__shared_waiter {
+	struct weft__waiter    waiter;
+	struct weft__node_head node;  /* carries the wake to the loop */
+	weft__a32              woken; /* a plain thread parks here */
+};
+
+/* Set up a waiter for the caller, before it is put in a queue. */
+void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
+                              const void *on);
+
+/* As weft__may_wait(); a plain thread may, too, if `shared`. */
+int weft__gate_may_wait(bool shared, uint64_t deadline_ns);
+
+/* Wait until it is woken. */
+int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
+
+/* Wake a claimed waiter, shared or not, wherever it waits.  Outside of gates. */
+void weft__gate_wake(struct weft__waiter *waiter, int64_t result);
+
+/* Inside of a gate: leave it and wait in `queue` for `value`.  0 or what ended it; the
+ * gate is left in any case. */
+struct weft__gate_wait {
+	const char         *what;
+	struct weft__waits *queue;
+	void               *value;
+	bool                deaf; /* cannot be cancelled */
+};
+int weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
+                    uint64_t deadline_ns);
+
+/* Inside of the gate of an event: whether it is set, and who waits. */
+bool weft__event_is_set(weft_event *event);
+struct weft__waits *weft__event_waits(weft_event *event);
+
+/* Claim all in a queue, as a list by `next`; and wake such a list, which may be NULL, with
+ * one result.  Returns how many. */
+struct weft__wait *weft__gate_claim_all(struct weft__waits *queue);
+int weft__gate_wake_all(struct weft__wait *list, int64_t result);
+
+#endif

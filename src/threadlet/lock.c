@@ -1,0 +1,277 @@
+/* lock.c - mutex, read-write lock, condition.
+ *
+ * A lock is handed over: whoever gives it back makes the longest waiting its owner, and
+ * wakes it.  So it is never free while somebody waits, and nobody overtakes.
+ */
+#include <weft/sync.h>
+#include "threadlet/gate.h"
+
+struct mutex {
+	struct weft__gate gate;
+	struct weft__waits waits;
+	void *owner; /* or NULL; a waiter's is its value */
+};
+WEFT_STATIC_ASSERT(sizeof(struct mutex) == sizeof(weft_mutex), "one layout");
+
+struct rwlock {
+	struct weft__gate gate;
+	struct weft__waits readers, writers;
+	void *owner;    /* that writes, or NULL */
+	uint64_t count; /* of those that read */
+};
+WEFT_STATIC_ASSERT(sizeof(struct rwlock) == sizeof(weft_rwlock), "one layout");
+
+struct cond {
+	struct weft__gate gate;
+	struct weft__waits waits;
+};
+WEFT_STATIC_ASSERT(sizeof(struct cond) == sizeof(weft_cond), "one layout");
+
+/* --- mutex -------------------------------------------------------------- */
+
+/* Inside of the gate, which is left. */
+static int
+take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
+{
+	void *caller = weft__gate_caller();
+
+	if (!mutex->owner) {
+		mutex->owner = caller;
+		weft__gate_leave(&mutex->gate);
+		return 0;
+	}
+	if (mutex->owner == caller) {
+		weft__gate_leave(&mutex->gate);
+		return weft__misuse(WEFT_EDEADLK,
+		                    "weft_mutex_lock: the caller has it");
+	}
+	return weft__gate_wait(&mutex->gate,
+	                       &(struct weft__gate_wait){
+				       "mutex", &mutex->waits, caller, deaf },
+	                       deadline_ns);
+}
+
+/* Inside of the gate, which is left. */
+static void
+hand_over(struct mutex *mutex)
+{
+	struct weft__wait *next = weft__wait_claim(&mutex->waits);
+
+	mutex->owner = next ? next->value : NULL;
+	weft__gate_leave(&mutex->gate);
+	if (next)
+		weft__gate_wake(next->waiter, 0);
+}
+
+int
+weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
+{
+	struct mutex *mutex = (struct mutex *)(void *)public;
+	int rc = weft__told(deadline_ns);
+
+	if (rc == 0)
+		rc = weft__gate_enter(&mutex->gate);
+	return rc < 0 ? rc : take(mutex, false, deadline_ns);
+}
+
+int
+weft_mutex_unlock(weft_mutex *public)
+{
+	struct mutex *mutex = (struct mutex *)(void *)public;
+	int rc = weft__gate_enter(&mutex->gate);
+
+	if (rc < 0)
+		return rc;
+	if (mutex->owner != weft__gate_caller()) {
+		weft__gate_leave(&mutex->gate);
+		return weft__misuse(WEFT_EPERM,
+		                    "weft_mutex_unlock: not the caller's");
+	}
+	hand_over(mutex);
+	return 0;
+}
+
+/* --- condition ---------------------------------------------------------- */
+
+/* Inside of the gate of the condition, which is left: give the mutex back once nobody
+ * can wake us without finding us. */
+static int
+unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
+{
+	struct weft__shared_waiter w;
+	struct weft__wait wait = { .waiter = &w.waiter };
+	int rc;
+
+	weft__shared_waiter_init(&w, "cond", cond);
+	w.waiter.shared = cond->gate.flags & WEFT_SHARED;
+	weft__wait_push(&cond->waits, &wait);
+	weft__gate_leave(&cond->gate);
+	hand_over(mutex);
+	rc = (int)weft__shared_wait(&w, deadline_ns);
+	if (!w.waiter.chosen) {
+		(void)weft__gate_enter(&cond->gate);
+		weft__wait_drop(&wait);
+		weft__gate_leave(&cond->gate);
+	}
+	return rc;
+}
+
+int
+weft_cond_wait(weft_cond *public, weft_mutex *public_mutex,
+               uint64_t deadline_ns)
+{
+	struct cond *cond = (struct cond *)(void *)public;
+	struct mutex *mutex = (struct mutex *)(void *)public_mutex;
+	int rc = weft__gate_enter(&mutex->gate), again;
+
+	if (rc < 0)
+		return rc;
+	rc = mutex->owner == weft__gate_caller() ? 0 : WEFT_EPERM;
+	weft__gate_leave(&mutex->gate);
+	if (rc < 0)
+		return weft__misuse(rc, "weft_cond_wait: not the caller's");
+	rc = weft__gate_may_wait(cond->gate.flags & WEFT_SHARED, deadline_ns);
+	if (rc == 0)
+		rc = weft__gate_enter(&cond->gate);
+	if (rc < 0)
+		return rc;
+	/* Both gates are entered; nobody enters them the other way round. */
+	(void)weft__gate_enter(&mutex->gate);
+	rc = unlock_and_wait(cond, mutex, deadline_ns);
+	(void)weft__gate_enter(&mutex->gate);
+	again = take(mutex, true, WEFT_NEVER);
+	weft__assert(again == 0);
+	return rc;
+}
+
+int
+weft_cond_wake(weft_cond *public)
+{
+	struct cond *cond = (struct cond *)(void *)public;
+	struct weft__wait *wait;
+	int rc = weft__gate_enter(&cond->gate);
+
+	if (rc < 0)
+		return rc;
+	wait = weft__wait_claim(&cond->waits);
+	weft__gate_leave(&cond->gate);
+	if (wait)
+		weft__gate_wake(wait->waiter, 0);
+	return wait != NULL;
+}
+
+int
+weft_cond_wake_all(weft_cond *public)
+{
+	struct cond *cond = (struct cond *)(void *)public;
+	struct weft__wait *all;
+	int rc = weft__gate_enter(&cond->gate);
+
+	if (rc < 0)
+		return rc;
+	all = weft__gate_claim_all(&cond->waits);
+	weft__gate_leave(&cond->gate);
+	return weft__gate_wake_all(all, 0);
+}
+
+/* --- read-write lock ---------------------------------------------------- */
+
+/* Inside of the gate, which is left: let in who can go in now. */
+static void
+let_in(struct rwlock *lock)
+{
+	struct weft__wait *list = NULL;
+
+	if (!lock->owner && lock->count == 0
+	    && (list = weft__wait_claim(&lock->writers))) {
+		lock->owner = list->value;
+		list->next = NULL;
+	} else if (!lock->owner && !lock->writers.first) {
+		list = weft__gate_claim_all(&lock->readers);
+		for (struct weft__wait *w = list; w; w = w->next)
+			lock->count++;
+	}
+	weft__gate_leave(&lock->gate);
+	(void)weft__gate_wake_all(list, 0);
+}
+
+static int
+enter_rwlock(struct rwlock *lock, uint64_t deadline_ns)
+{
+	int rc = weft__told(deadline_ns);
+
+	if (rc == 0)
+		rc = weft__gate_enter(&lock->gate);
+	if (rc < 0)
+		return rc;
+	if (lock->owner != weft__gate_caller())
+		return 0;
+	weft__gate_leave(&lock->gate);
+	return weft__misuse(WEFT_EDEADLK, "weft_rwlock: the caller writes");
+}
+
+int
+weft_rwlock_read(weft_rwlock *public, uint64_t deadline_ns)
+{
+	struct rwlock *lock = (struct rwlock *)(void *)public;
+	int rc = enter_rwlock(lock, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (lock->owner || lock->writers.first)
+		return weft__gate_wait(
+			&lock->gate,
+			&(struct weft__gate_wait){
+				"rwlock read", &lock->readers, NULL, false },
+			deadline_ns);
+	lock->count++;
+	weft__gate_leave(&lock->gate);
+	return 0;
+}
+
+int
+weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
+{
+	struct rwlock *lock = (struct rwlock *)(void *)public;
+	void *caller = weft__gate_caller();
+	int rc = enter_rwlock(lock, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (!lock->owner && lock->count == 0) {
+		lock->owner = caller;
+		weft__gate_leave(&lock->gate);
+		return 0;
+	}
+	rc = weft__gate_wait(&lock->gate,
+	                     &(struct weft__gate_wait){ "rwlock write",
+	                                                &lock->writers, caller,
+	                                                false },
+	                     deadline_ns);
+	/* Those who read may have waited for us alone. */
+	if (rc < 0 && weft__gate_enter(&lock->gate) == 0)
+		let_in(lock);
+	return rc;
+}
+
+int
+weft_rwlock_unlock(weft_rwlock *public)
+{
+	struct rwlock *lock = (struct rwlock *)(void *)public;
+	int rc = weft__gate_enter(&lock->gate);
+
+	if (rc < 0)
+		return rc;
+	if (lock->owner == weft__gate_caller())
+		lock->owner = NULL;
+	else if (!lock->owner && lock->count > 0)
+		lock->count--;
+	else
+		rc = WEFT_EPERM;
+	if (rc == 0) {
+		let_in(lock);
+		return 0;
+	}
+	weft__gate_leave(&lock->gate);
+	return weft__misuse(rc, "weft_rwlock_unlock: not the caller's");
+}

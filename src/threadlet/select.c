@@ -1,0 +1,321 @@
+/* select.c - wait for the first of several things.
+ *
+ *   1. All gates are entered, in the order of their addresses, before the first case is
+ *      tried, and left when one was done or all have been queued.  So between looking
+ *      and queueing nothing can come, and of two selects that meet neither takes back
+ *      what it has claimed.
+ *   2. One waiter stands in all queues: who claims it has chosen the case.
+ *   3. Before return it is out of every queue: whoever claims a waiter is inside of the
+ *      gate, and so are we as we take it out.
+ */
+#include <weft/select.h>
+#include "threadlet/chan.h"
+
+#define FEW       8u
+#define CASES_MAX 1024u
+
+struct entry {
+	struct weft__wait wait;
+	struct weft__gate *gate; /* NULL: an op, a join or a time */
+};
+
+struct choice {
+	struct weft__shared_waiter w;
+	weft_case *cases;
+	size_t count;
+	struct entry *entries;
+	struct weft__gate **gates; /* in order, each once */
+	size_t gates_count;
+	bool shared; /* all sources are */
+	struct weft__wait
+		*wake; /* somebody to be woken when out of the gates */
+};
+
+/* --- gates -------------------------------------------------------------- */
+
+static struct weft__gate *
+gate_of(const weft_case *c)
+{
+	if (c->recv)
+		return &c->recv->gate;
+	if (c->send)
+		return &c->send->gate;
+	return (struct weft__gate *)(void *)c->event;
+}
+
+/* Put a gate in its place among those before it, unless it is there. */
+static void
+add_gate(struct choice *choice, struct weft__gate *gate)
+{
+	size_t at = choice->gates_count;
+
+	for (size_t i = 0; i < choice->gates_count; i++)
+		if (choice->gates[i] == gate)
+			return;
+	for (; at > 0 && choice->gates[at - 1] > gate; at--)
+		choice->gates[at] = choice->gates[at - 1];
+	choice->gates[at] = gate;
+	choice->gates_count++;
+}
+
+static void
+leave_gates(struct choice *choice, size_t count)
+{
+	while (count-- > 0)
+		weft__gate_leave(choice->gates[count]);
+}
+
+static int
+enter_gates(struct choice *choice) /* invariant 1 */
+{
+	for (size_t i = 0; i < choice->gates_count; i++) {
+		int rc = weft__gate_enter(choice->gates[i]);
+
+		if (rc < 0) {
+			leave_gates(choice, i);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* --- trying ------------------------------------------------------------- */
+
+static int
+try_op(weft_case *c)
+{
+	const struct weft__op *op = weft__op_of(c->op);
+
+	if (op->pending)
+		return op->on_done ? WEFT_EBUSY : WEFT_EAGAIN;
+	c->result = op->kind == WEFT__OP_NONE ? WEFT_EINVAL : op->result;
+	return 0;
+}
+
+static int
+try_join(weft_case *c)
+{
+	int out;
+	int rc = weft_join(c->joined, &out, WEFT_NOW);
+
+	c->result = rc < 0 ? rc : out;
+	return rc == WEFT_ETIMEDOUT ? WEFT_EAGAIN : 0;
+}
+
+/* 0: done; WEFT_EAGAIN: it cannot be done now. */
+static int
+try_case(struct choice *choice, weft_case *c)
+{
+	int rc = WEFT_EAGAIN;
+
+	if (c->recv)
+		rc = weft__chan_recv(c->recv, c->value, &choice->wake);
+	else if (c->send)
+		rc = weft__chan_send(c->send, c->value, &choice->wake);
+	else if (c->event)
+		rc = weft__event_is_set(c->event) ? 0 : WEFT_EAGAIN;
+	else if (c->op)
+		return try_op(c);
+	else if (c->joined)
+		return try_join(c);
+	else if (c->until_ns && weft_now() >= c->until_ns)
+		rc = 0;
+	if (rc == WEFT_EAGAIN)
+		return rc;
+	c->result = rc;
+	return 0;
+}
+
+/* The index of a case that was done, an error, or WEFT_EAGAIN. */
+static int
+try_all(struct choice *choice)
+{
+	uint32_t chance = weft__chance();
+	size_t first = choice->count ? chance % choice->count : 0;
+
+	for (size_t i = 0; i < choice->count; i++) {
+		size_t at = first + i < choice->count
+		                    ? first + i
+		                    : first + i - choice->count;
+		int rc = try_case(choice, &choice->cases[at]);
+
+		if (rc != WEFT_EAGAIN)
+			return rc < 0 ? rc : (int)at;
+	}
+	return WEFT_EAGAIN;
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+static void
+on_op_done(weft_op *op, int64_t result, void *arg)
+{
+	struct entry *entry = arg;
+
+	if (op->more || !weft__claim(entry->wait.waiter))
+		return;
+	entry->wait.waiter->chosen = &entry->wait;
+	weft__gate_wake(entry->wait.waiter, result);
+}
+
+/* Inside of the gates. */
+static void
+queue_case(struct choice *choice, size_t i)
+{
+	weft_case *c = &choice->cases[i];
+	struct entry *entry = &choice->entries[i];
+
+	entry->wait = (struct weft__wait){ .waiter = &choice->w.waiter,
+		                           .value = c->value };
+	if (c->recv) {
+		weft__wait_push(&c->recv->receivers, &entry->wait);
+	} else if (c->send) {
+		weft__wait_push(&c->send->senders, &entry->wait);
+	} else if (c->event) {
+		weft__wait_push(weft__event_waits(c->event), &entry->wait);
+	} else if (c->op) {
+		c->op->on_done = on_op_done;
+		c->op->arg = entry;
+	} else if (c->joined) {
+		entry->wait.value = &c->result;
+		weft__join_push(c->joined, &entry->wait);
+	}
+}
+
+/* Inside of the gates; invariant 3. */
+static void
+unqueue(struct choice *choice)
+{
+	for (size_t i = 0; i < choice->count; i++) {
+		weft_case *c = &choice->cases[i];
+
+		weft__wait_drop(&choice->entries[i].wait);
+		if (c->op && c->op->on_done == on_op_done) {
+			c->op->on_done = NULL;
+			c->op->arg = NULL;
+		}
+	}
+}
+
+/* The nearest `until_ns`, or count. */
+static size_t
+first_time(const struct choice *choice)
+{
+	size_t first = choice->count;
+
+	for (size_t i = 0; i < choice->count; i++)
+		if (choice->cases[i].until_ns && !choice->entries[i].gate
+		    && !choice->cases[i].op && !choice->cases[i].joined
+		    && (first == choice->count
+		        || choice->cases[i].until_ns
+		                   < choice->cases[first].until_ns))
+			first = i;
+	return first;
+}
+
+/* All are queued: wait for the first. */
+static int
+wait_for_first(struct choice *choice, uint64_t deadline_ns)
+{
+	size_t time = first_time(choice);
+	struct weft__wait *chosen;
+	uint64_t until_ns = time < choice->count ? choice->cases[time].until_ns
+	                                         : WEFT_NEVER;
+	int64_t result;
+	int rc;
+
+	result = weft__shared_wait(
+		&choice->w, until_ns < deadline_ns ? until_ns : deadline_ns);
+	rc = enter_gates(choice);
+	weft__assert(rc == 0);
+	unqueue(choice);
+	leave_gates(choice, choice->gates_count);
+	chosen = choice->w.waiter.chosen;
+	if (!chosen && result == WEFT_ETIMEDOUT && until_ns <= deadline_ns
+	    && time < choice->count && weft_now() >= until_ns) {
+		choice->cases[time].result = 0;
+		return (int)time;
+	}
+	if (!chosen)
+		return (int)result;
+	time = (size_t)((struct entry *)(void *)chosen - choice->entries);
+	if (!choice->cases[time].joined)
+		choice->cases[time].result = result;
+	return (int)time;
+}
+
+/* --- the call ----------------------------------------------------------- */
+
+static int
+choose(struct choice *choice, uint64_t deadline_ns)
+{
+	int rc = enter_gates(choice);
+
+	if (rc < 0)
+		return rc;
+	rc = try_all(choice);
+	if (rc == WEFT_EAGAIN) {
+		rc = weft__gate_may_wait(choice->shared, deadline_ns);
+		if (rc == 0) {
+			for (size_t i = 0; i < choice->count; i++)
+				queue_case(choice, i);
+			leave_gates(choice, choice->gates_count);
+			return wait_for_first(choice, deadline_ns);
+		}
+	}
+	leave_gates(choice, choice->gates_count);
+	if (choice->wake)
+		weft__gate_wake(choice->wake->waiter, 0);
+	weft__stayed(weft__self());
+	return rc;
+}
+
+static void
+note_gates(struct choice *choice)
+{
+	choice->shared = true;
+	for (size_t i = 0; i < choice->count; i++) {
+		const weft_case *c = &choice->cases[i];
+		struct weft__gate *gate = gate_of(c);
+
+		choice->entries[i] = (struct entry){ .gate = gate };
+		if (gate)
+			add_gate(choice, gate);
+		if (c->op || c->joined
+		    || (gate && !(gate->flags & WEFT_SHARED)))
+			choice->shared = false;
+	}
+}
+
+int
+weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
+{
+	struct entry few[FEW];
+	struct weft__gate *few_gates[FEW];
+	struct choice choice = { .cases = cases,
+		                 .count = count,
+		                 .entries = few,
+		                 .gates = few_gates };
+	int rc;
+
+	if ((!cases && count > 0) || count > CASES_MAX)
+		return weft__misuse(WEFT_EINVAL, "weft_select: bad cases");
+	rc = weft__told(deadline_ns);
+	if (rc < 0)
+		return rc;
+	if (count > FEW) {
+		choice.entries = weft__sys->alloc(
+			count * (sizeof(few[0]) + sizeof(few_gates[0])));
+		if (!choice.entries)
+			return weft__fail(WEFT_ENOMEM,
+			                  "weft_select: no memory");
+		choice.gates = (struct weft__gate **)(void *)(choice.entries
+		                                              + count);
+	}
+	weft__shared_waiter_init(&choice.w, "select", cases);
+	note_gates(&choice);
+	rc = choose(&choice, deadline_ns);
+	if (count > FEW)
+		weft__sys->release(choice.entries);
+	return rc;
+}

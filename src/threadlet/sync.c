@@ -1,0 +1,237 @@
+/* sync.c - semaphore, group, once, event: a number, and those who wait for it. */
+#include <weft/sync.h>
+#include "threadlet/gate.h"
+
+struct counter {
+	struct weft__gate gate;
+	struct weft__waits waits;
+	uint64_t
+		count; /* units, work left, the state of a once, whether it is set */
+};
+WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
+                           && sizeof(struct counter) == sizeof(weft_group)
+                           && sizeof(struct counter) == sizeof(weft_once)
+                           && sizeof(struct counter) == sizeof(weft_event),
+                   "one layout");
+
+#define COUNT_MAX          UINT32_MAX
+#define counter_of(public) ((struct counter *)(void *)(public))
+
+/* Inside of the gate, which is left: wake all who wait. */
+static void
+wake_all(struct counter *c, int64_t result)
+{
+	struct weft__wait *all = weft__gate_claim_all(&c->waits);
+
+	weft__gate_leave(&c->gate);
+	(void)weft__gate_wake_all(all, result);
+}
+
+/* Inside of the gate, which is left. */
+static int
+wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
+{
+	return weft__gate_wait(
+		&c->gate,
+		&(struct weft__gate_wait){ what, &c->waits, NULL, false },
+		deadline_ns);
+}
+
+static int
+enter_to_wait(struct counter *c, uint64_t deadline_ns)
+{
+	int rc = weft__told(deadline_ns);
+
+	return rc < 0 ? rc : weft__gate_enter(&c->gate);
+}
+
+/* --- semaphore ---------------------------------------------------------- */
+
+int
+weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
+{
+	struct counter *c = counter_of(sem);
+	int rc = enter_to_wait(c, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (c->count == 0)
+		return wait_for(c, "sem", deadline_ns);
+	c->count--;
+	weft__gate_leave(&c->gate);
+	weft__stayed(weft__self());
+	return 0;
+}
+
+/* Units go to those who wait first, so there are none while somebody does. */
+int
+weft_sem_release(weft_sem *sem, uint32_t count)
+{
+	struct counter *c = counter_of(sem);
+	struct weft__wait *list = NULL, **end = &list;
+	int rc = weft__gate_enter(&c->gate);
+
+	if (rc < 0)
+		return rc;
+	if (c->count + count > COUNT_MAX) {
+		weft__gate_leave(&c->gate);
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_sem_release: too many units");
+	}
+	while (count > 0 && (*end = weft__wait_claim(&c->waits))) {
+		end = &(*end)->next;
+		count--;
+	}
+	*end = NULL;
+	c->count += count;
+	weft__gate_leave(&c->gate);
+	(void)weft__gate_wake_all(list, 0);
+	return 0;
+}
+
+/* --- group -------------------------------------------------------------- */
+
+int
+weft_group_add(weft_group *group, uint32_t count)
+{
+	struct counter *c = counter_of(group);
+	int rc = weft__gate_enter(&c->gate);
+
+	if (rc < 0)
+		return rc;
+	if (c->count + count > COUNT_MAX)
+		rc = WEFT_EINVAL;
+	else
+		c->count += count;
+	weft__gate_leave(&c->gate);
+	return rc < 0 ? weft__misuse(rc, "weft_group_add: too much") : 0;
+}
+
+int
+weft_group_done(weft_group *group)
+{
+	struct counter *c = counter_of(group);
+	int rc = weft__gate_enter(&c->gate);
+
+	if (rc < 0)
+		return rc;
+	if (c->count > 0 && --c->count == 0) {
+		wake_all(c, 0);
+		return 0;
+	}
+	rc = c->count == 0 ? WEFT_EINVAL : 0;
+	weft__gate_leave(&c->gate);
+	return rc < 0 ? weft__misuse(rc, "weft_group_done: nothing is left")
+	              : 0;
+}
+
+int
+weft_group_wait(weft_group *group, uint64_t deadline_ns)
+{
+	struct counter *c = counter_of(group);
+	int rc = enter_to_wait(c, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (c->count > 0)
+		return wait_for(c, "group", deadline_ns);
+	weft__gate_leave(&c->gate);
+	return 0;
+}
+
+/* --- once --------------------------------------------------------------- */
+
+enum { ONCE_FRESH, ONCE_DONE }; /* else the caller that is at it */
+
+static void
+end_once(struct counter *c, bool done)
+{
+	(void)weft__gate_enter(&c->gate);
+	c->count = done ? ONCE_DONE : ONCE_FRESH;
+	wake_all(c, 0);
+}
+
+int
+weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg,
+              uint64_t deadline_ns)
+{
+	struct counter *c = counter_of(once);
+	uintptr_t caller = (uintptr_t)weft__gate_caller();
+	int rc;
+
+	for (;;) { /* whoever is woken looks again */
+		rc = enter_to_wait(c, deadline_ns);
+		if (rc < 0)
+			return rc;
+		if (c->count == ONCE_FRESH)
+			break;
+		if (c->count == ONCE_DONE || c->count == caller) {
+			rc = c->count == caller ? WEFT_EDEADLK : 0;
+			weft__gate_leave(&c->gate);
+			return rc;
+		}
+		rc = wait_for(c, "once", deadline_ns);
+		if (rc < 0)
+			return rc;
+	}
+	c->count = caller;
+	weft__gate_leave(&c->gate);
+	rc = fn(arg);
+	end_once(c, rc >= 0);
+	return rc < 0 ? rc : 0;
+}
+
+/* --- event -------------------------------------------------------------- */
+
+int
+weft_event_set(weft_event *event)
+{
+	struct counter *c = counter_of(event);
+	int rc = weft__gate_enter(&c->gate);
+
+	if (rc < 0)
+		return rc;
+	c->count = 1;
+	wake_all(c, 0);
+	return 0;
+}
+
+int
+weft_event_reset(weft_event *event)
+{
+	struct counter *c = counter_of(event);
+	int rc = weft__gate_enter(&c->gate);
+
+	if (rc < 0)
+		return rc;
+	c->count = 0;
+	weft__gate_leave(&c->gate);
+	return 0;
+}
+
+int
+weft_event_wait(weft_event *event, uint64_t deadline_ns)
+{
+	struct counter *c = counter_of(event);
+	int rc = enter_to_wait(c, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	if (c->count == 0)
+		return wait_for(c, "event", deadline_ns);
+	weft__gate_leave(&c->gate);
+	return 0;
+}
+
+/* For select. */
+bool
+weft__event_is_set(weft_event *event)
+{
+	return counter_of(event)->count > 0;
+}
+
+struct weft__waits *
+weft__event_waits(weft_event *event)
+{
+	return &counter_of(event)->waits;
+}

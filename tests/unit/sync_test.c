@@ -1,0 +1,481 @@
+/* sync_test.c - locks, conditions, semaphores, groups, once, events. */
+#include "crew.h"
+
+/* --- mutex -------------------------------------------------------------- */
+
+struct shop {
+	weft_mutex mutex;
+	weft_cond cond;
+	weft_rwlock rwlock;
+	weft_group group;
+	int inside, count;
+};
+
+static int
+work_alone(void *arg)
+{
+	struct shop *shop = arg;
+
+	for (int i = 0; i < 100; i++) {
+		OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+		CHECK_EQ(shop->inside++, 0);
+		OK(weft_yield());
+		CHECK_EQ(--shop->inside, 0);
+		shop->count++;
+		OK(weft_mutex_unlock(&shop->mutex));
+	}
+	return 0;
+}
+
+TEST(a_mutex_lets_one_in_at_a_time)
+{
+	struct shop local = WEFT_INIT, shared = { .mutex = WEFT_SHARED_INIT };
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 5; i++) {
+		go_on(loop, work_alone, &local);
+		go_on(loop, work_alone, &shared);
+	}
+	OK(weft_loop_run(loop));
+	CHECK_EQ(local.count, 500);
+	CHECK_EQ(shared.count, 500);
+	OK(weft_loop_free(loop));
+}
+
+static int
+hold_and_note(void *arg)
+{
+	struct shop *shop = arg;
+
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+	note(MARK('a' + shop->count++));
+	OK(weft_yield());
+	OK(weft_mutex_unlock(&shop->mutex));
+	return 0;
+}
+
+static int
+misuse_mutex(void *arg)
+{
+	struct shop *shop = arg;
+
+	CHECK_MISUSE(weft_mutex_unlock(&shop->mutex), WEFT_EPERM);
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+	CHECK_MISUSE(weft_mutex_lock(&shop->mutex, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK(weft_go(hold_and_note, shop) > 0);
+	OK(weft_yield());
+	OK(weft_mutex_unlock(&shop->mutex)); /* handed over */
+	CHECK_MISUSE(weft_mutex_unlock(&shop->mutex), WEFT_EPERM);
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
+	OK(weft_mutex_unlock(&shop->mutex));
+	return 0;
+}
+
+TEST(a_mutex_knows_its_owner_and_is_handed_to_the_longest_waiting)
+{
+	struct shop shop = WEFT_INIT;
+
+	run_threadlet(misuse_mutex, &shop);
+}
+
+static int
+wait_for_lock(void *arg)
+{
+	struct shop *shop = arg;
+
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NEVER), WEFT_ECANCELED);
+	note(MARK('x'));
+	return 0;
+}
+
+static int
+cancel_waiter(void *arg)
+{
+	struct shop *shop = arg;
+	weft_threadlet first, second;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+	first = weft_scope_go(&scope, wait_for_lock, shop);
+	second = weft_scope_go(&scope, hold_and_note, shop);
+	OK(weft_yield());
+	OK(weft_cancel(first));
+	OK(weft_mutex_unlock(&shop->mutex)); /* not to the cancelled */
+	OK(weft_join(second, NULL, WEFT_NEVER));
+	OK(weft_scope_close(&scope));
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NOW));
+	OK(weft_mutex_unlock(&shop->mutex));
+	return 0;
+}
+
+TEST(a_lock_is_not_lost_to_a_waiter_that_was_cancelled)
+{
+	struct shop shop = WEFT_INIT;
+
+	run_threadlet(cancel_waiter, &shop);
+	CHECK_STR(trace, "xa");
+}
+
+/* --- between threads ---------------------------------------------------- */
+
+enum { ROUNDS = TEST_TSAN ? 2000 : 20000 };
+
+static int
+count_shared(void *arg)
+{
+	struct shop *shop = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+		shop->count++;
+		OK(weft_mutex_unlock(&shop->mutex));
+		if (i % 16 == 0 && weft_self())
+			OK(weft_yield());
+	}
+	OK(weft_group_done(&shop->group));
+	return 0;
+}
+
+static void *
+count_in_thread(void *arg)
+{
+	(void)count_shared(arg);
+	return NULL;
+}
+
+TEST(a_shared_mutex_keeps_loops_and_threads_apart)
+{
+	struct shop shop = { .mutex = WEFT_SHARED_INIT,
+		             .group = WEFT_SHARED_INIT };
+	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
+	pthread_t plain;
+
+	OK(weft_group_add(&shop.group, 5));
+	plain = thread(count_in_thread, &shop);
+	for (int i = 0; i < 2; i++) {
+		go_on(other, count_shared, &shop);
+		go_on(here, count_shared, &shop);
+	}
+	OK(weft_loop_run(here));
+	OK(pthread_join(plain, NULL));
+	OK(weft_group_wait(&shop.group, WEFT_NEVER));
+	stop_and_free(other);
+	OK(weft_loop_free(here));
+	CHECK_EQ(shop.count, 5 * ROUNDS);
+}
+
+/* --- condition ---------------------------------------------------------- */
+
+static int
+consume(void *arg)
+{
+	struct shop *shop = arg;
+
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+	while (shop->count == 0)
+		OK(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NEVER));
+	shop->count--;
+	OK(weft_mutex_unlock(&shop->mutex));
+	note(MARK('c'));
+	return 0;
+}
+
+static int
+produce(void *arg)
+{
+	struct shop *shop = arg;
+
+	OK(weft_yield());
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NEVER),
+	         WEFT_EPERM);
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	shop->count = 3;
+	CHECK_EQ(weft_cond_wake(&shop->cond), 1);
+	CHECK_EQ(weft_cond_wake_all(&shop->cond), 2);
+	CHECK_EQ(weft_cond_wake(&shop->cond), 0);
+	note(MARK('p'));
+	OK(weft_mutex_unlock(&shop->mutex));
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	OK(weft_mutex_unlock(&shop->mutex)); /* held on return */
+	return 0;
+}
+
+TEST(a_condition_wakes_one_or_all_with_the_lock_held)
+{
+	struct shop local = WEFT_INIT;
+	struct shop shared = { .mutex = WEFT_SHARED_INIT,
+		               .cond = WEFT_SHARED_INIT };
+
+	for (int i = 0; i < (test_misuse_aborts ? 0 : 2); i++) {
+		struct shop *shop = i ? &shared : &local;
+		weft_loop *loop = make();
+
+		for (int k = 0; k < 3; k++)
+			go_on(loop, consume, shop);
+		go_on(loop, produce, shop);
+		OK(weft_loop_run(loop));
+		CHECK_STR(trace, "pccc");
+		OK(weft_loop_free(loop));
+	}
+}
+
+/* --- read-write lock ---------------------------------------------------- */
+
+static int
+read_it(void *arg)
+{
+	struct shop *shop = arg;
+
+	OK(weft_rwlock_read(&shop->rwlock, WEFT_NEVER));
+	note(MARK('r'));
+	OK(weft_yield());
+	OK(weft_yield());
+	note(MARK('R'));
+	OK(weft_rwlock_unlock(&shop->rwlock));
+	return 0;
+}
+
+static int
+write_it(void *arg)
+{
+	struct shop *shop = arg;
+
+	OK(weft_rwlock_write(&shop->rwlock, WEFT_NEVER));
+	CHECK_MISUSE(weft_rwlock_read(&shop->rwlock, WEFT_NOW), WEFT_EDEADLK);
+	note(MARK('w'));
+	OK(weft_yield());
+	note(MARK('W'));
+	OK(weft_rwlock_unlock(&shop->rwlock));
+	return 0;
+}
+
+TEST(readers_share_and_writers_go_first_and_alone)
+{
+	struct shop shop = WEFT_INIT;
+	weft_loop *loop = make();
+
+	go_on(loop, read_it, &shop);
+	go_on(loop, read_it, &shop);
+	go_on(loop, write_it, &shop);
+	go_on(loop, read_it, &shop);
+	go_on(loop, write_it, &shop);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "rrRRwWwWrR");
+	OK(weft_loop_free(loop));
+}
+
+static int
+give_up_writing(void *arg)
+{
+	struct shop *shop = arg;
+
+	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	note(MARK('t'));
+	return 0;
+}
+
+static int
+hold_reading(void *arg)
+{
+	struct shop *shop = arg;
+
+	CHECK_MISUSE(weft_rwlock_unlock(&shop->rwlock), WEFT_EPERM);
+	OK(weft_rwlock_read(&shop->rwlock, WEFT_NEVER));
+	CHECK(weft_go(give_up_writing, shop) > 0);
+	CHECK(weft_go(read_it, shop) > 0);
+	while (strcmp(trace, "trR") != 0)
+		OK(weft_sleep_until(weft_in(WEFT_US)));
+	OK(weft_rwlock_unlock(&shop->rwlock));
+	return 0;
+}
+
+TEST(readers_behind_a_writer_that_gave_up_go_on)
+{
+	struct shop shop = WEFT_INIT;
+
+	run_threadlet(hold_reading, &shop);
+}
+
+/* --- semaphore, group --------------------------------------------------- */
+
+struct counters {
+	weft_sem sem;
+	weft_group group;
+	weft_once once;
+	weft_event event;
+	int inside, most, runs, rc;
+};
+
+static int
+be_one_of_two(void *arg)
+{
+	struct counters *c = arg;
+
+	OK(weft_sem_acquire(&c->sem, WEFT_NEVER));
+	c->inside++;
+	c->most = c->inside > c->most ? c->inside : c->most;
+	OK(weft_yield());
+	c->inside--;
+	OK(weft_sem_release(&c->sem, 1));
+	OK(weft_group_done(&c->group));
+	return 0;
+}
+
+static int
+count_units(void *arg)
+{
+	struct counters *c = arg;
+
+	CHECK_EQ(weft_sem_acquire(&c->sem, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_sem_acquire(&c->sem, weft_in(1)), WEFT_ETIMEDOUT);
+	OK(weft_sem_release(&c->sem, 2));
+	CHECK_MISUSE(weft_sem_release(&c->sem, UINT32_MAX), WEFT_EINVAL);
+	OK(weft_group_wait(&c->group, WEFT_NOW));
+	CHECK_MISUSE(weft_group_done(&c->group), WEFT_EINVAL);
+	OK(weft_group_add(&c->group, 10));
+	CHECK_MISUSE(weft_group_add(&c->group, UINT32_MAX), WEFT_EINVAL);
+	CHECK_EQ(weft_group_wait(&c->group, WEFT_NOW), WEFT_ETIMEDOUT);
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_go(be_one_of_two, c) > 0);
+	OK(weft_group_wait(&c->group, WEFT_NEVER));
+	CHECK_EQ(c->most, 2);
+	return 0;
+}
+
+TEST(a_semaphore_counts_units_and_a_group_work)
+{
+	struct counters local = WEFT_INIT;
+	struct counters shared = { .sem = WEFT_SHARED_INIT,
+		                   .group = WEFT_SHARED_INIT };
+
+	run_threadlet(count_units, &local);
+	run_threadlet(count_units, &shared);
+}
+
+/* --- once, event -------------------------------------------------------- */
+
+static int
+set_up(void *arg)
+{
+	struct counters *c = arg;
+
+	CHECK_EQ(weft_once_run(&c->once, set_up, c, WEFT_NEVER), WEFT_EDEADLK);
+	OK(weft_yield());
+	c->runs++;
+	return c->runs < 3 ? WEFT_EPROTO : 7;
+}
+
+static int
+run_once(void *arg)
+{
+	struct counters *c = arg;
+	int rc = weft_once_run(&c->once, set_up, c, WEFT_NEVER);
+
+	note(MARK(rc == 0 ? 'k' : 'f'));
+	return 0;
+}
+
+TEST(once_runs_until_it_has_succeeded_and_then_no_more)
+{
+	struct counters c = WEFT_INIT;
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 6; i++)
+		go_on(loop, run_once, &c);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(c.runs, 3);
+	CHECK_STR(trace, "ffkkkk");
+	OK(weft_loop_free(loop));
+}
+
+static int
+wait_for_event(void *arg)
+{
+	struct counters *c = arg;
+
+	OK(weft_event_wait(&c->event, WEFT_NEVER));
+	note(MARK('e'));
+	return 0;
+}
+
+static int
+set_it(void *arg)
+{
+	struct counters *c = arg;
+
+	OK(weft_yield());
+	CHECK_EQ(weft_event_wait(&c->event, WEFT_NOW), WEFT_ETIMEDOUT);
+	OK(weft_event_set(&c->event));
+	OK(weft_event_wait(&c->event, WEFT_NEVER));
+	OK(weft_event_reset(&c->event));
+	CHECK_EQ(weft_event_wait(&c->event, weft_in(1)), WEFT_ETIMEDOUT);
+	return 0;
+}
+
+TEST(an_event_lets_all_go_on_until_it_is_reset)
+{
+	struct counters c = WEFT_INIT;
+	weft_loop *loop = make();
+
+	go_on(loop, wait_for_event, &c);
+	go_on(loop, wait_for_event, &c);
+	go_on(loop, set_it, &c);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ee");
+	OK(weft_loop_free(loop));
+}
+
+/* A waiter frees what it has waited for at once. */
+static void *
+wait_and_free(void *arg)
+{
+	weft_event *event = arg;
+
+	OK(weft_event_wait(event, WEFT_NEVER));
+	free(event);
+	return NULL;
+}
+
+TEST(a_waiter_may_free_the_event_at_once)
+{
+	for (int i = 0; i < 200; i++) {
+		weft_event *event = calloc(1, sizeof(*event));
+		pthread_t t;
+
+		event->flags = WEFT_SHARED;
+		t = thread(wait_and_free, event);
+		OK(weft_event_set(event));
+		OK(pthread_join(t, NULL));
+	}
+}
+
+static int
+lock_foreign(void *arg)
+{
+	CHECK_MISUSE(weft_mutex_lock(arg, WEFT_NOW), WEFT_EXDEV);
+	return 0;
+}
+
+static int
+lock_own(void *arg)
+{
+	OK(weft_mutex_lock(arg, WEFT_NOW));
+	OK(weft_mutex_unlock(arg));
+	return 0;
+}
+
+TEST(a_local_mutex_belongs_to_the_loop_that_first_uses_it)
+{
+	weft_mutex mutex = WEFT_INIT;
+
+	CHECK_MISUSE(weft_mutex_lock(&mutex, WEFT_NOW), WEFT_EXDEV);
+	run_threadlet(lock_own, &mutex);
+	run_threadlet(lock_foreign, &mutex);
+}
