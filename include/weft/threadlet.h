@@ -20,16 +20,20 @@ WEFT_BEGIN
 
 typedef int (*weft_threadlet_fn)(void *arg);
 
+/* For weft_go_opts.loop: the loop of the runtime (weft/runtime.h) with the least to do. */
+#define WEFT_LEAST_LOADED ((weft_loop *)1)
+
 typedef struct weft_go_opts {
 	const char *name;        /* copied, 31 bytes kept */
 	size_t      stack_bytes; /* rounded up; default: the loop's */
-	weft_loop  *loop;        /* default: the caller's */
+	weft_loop  *loop;        /* default: the caller's; in a plain thread least loaded */
 	weft_scope *scope;       /* where it is joined; default: nowhere */
 	bool        background;  /* does not keep weft_loop_run() from returning */
 	uint64_t    spare[4];
 } weft_go_opts;
 
-/* Start a threadlet on the caller's loop, to run when the caller next suspends.
+/* Start a threadlet on the caller's loop, to run when the caller next suspends; from a
+ * plain thread on the least loaded loop of the runtime.
  * Returns its handle, WEFT_EINVAL without a loop, WEFT_ENOMEM, WEFT_EAGAIN at a limit,
  * WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */

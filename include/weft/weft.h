@@ -8,6 +8,7 @@
 #include <weft/metrics.h>
 #include <weft/op.h>
 #include <weft/poller.h>
+#include <weft/runtime.h>
 #include <weft/schedule.h>
 #include <weft/scope.h>
 #include <weft/select.h>

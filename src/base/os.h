@@ -22,6 +22,7 @@ const char *weft__os_env(const char *name);
 
 int      weft__os_close(int fd);
 int64_t  weft__os_read(int fd, void *buf, size_t size);
+void     weft__os_ignore_pipe(void);
 int64_t  weft__os_write(int fd, const void *buf, size_t size);
 int      weft__os_set_nonblock(int fd);
 int      weft__os_set_block(int fd);
@@ -56,6 +57,7 @@ void     weft__os_stack_discard(void *mem, size_t size);
 	.thread_self = weft__os_thread_self, \
 	.at_fork = weft__os_at_fork, \
 	.env = weft__os_env, \
+	.ignore_pipe = weft__os_ignore_pipe, \
 	.close = weft__os_close, \
 	.read = weft__os_read, \
 	.write = weft__os_write, \

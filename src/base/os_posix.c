@@ -227,6 +227,12 @@ weft__os_env(const char *name)
 	return getenv(name);
 }
 
+void
+weft__os_ignore_pipe(void)
+{
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
 int
 weft__os_at_fork(void (*fn)(void))
 {

@@ -77,6 +77,9 @@ struct weft__sys {
 	/* A variable of the environment, or NULL. */
 	const char *(*env)(const char *name);
 
+	/* Ignore SIGPIPE: writing to a pipe that nobody reads is an error, no death. */
+	void (*ignore_pipe)(void);
+
 	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
 	int (*cpus)(void);
 

@@ -105,6 +105,7 @@ struct weft_loop {
 	const struct weft__crew_ops *crew_ops; /* set before it */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
+	struct weft_runtime *runtime; /* that it is of, or NULL */
 
 	/* The runner's. */
 	struct weft__run_queue ready;

@@ -13,13 +13,6 @@
 	((size_t)128) /* tops differ by this, modulo COLORS; see stack.c */
 #define COLORS 12u
 
-struct start {
-	const weft_go_opts *opts;
-	weft_threadlet_fn fn;
-	void *arg;
-	const void *from; /* where it was called */
-};
-
 /* --- the end ------------------------------------------------------------ */
 
 static void
@@ -147,7 +140,7 @@ copy_name(char *out, size_t room, const char *name)
 
 /* Lay a threadlet at the top of its stack. */
 static struct weft__threadlet *
-lay(struct weft__stack *stack, const struct start *start)
+lay(struct weft__stack *stack, const struct weft__start *start)
 {
 	size_t bytes = weft__stack_bytes(weft__stack_class_of(stack));
 	size_t color = stack->number % COLORS * COLOR_BYTES;
@@ -203,7 +196,7 @@ on_arrival(void *arg)
 
 /* A stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-make(struct weft__crew *crew, const struct start *start, int class, bool here)
+make(struct weft__crew *crew, const struct weft__start *start, int class, bool here)
 {
 	struct weft__stack *stack = weft__stack_take(
 		here ? &crew->stacks : NULL, class);
@@ -260,7 +253,7 @@ ship(struct weft__crew *crew, struct weft__threadlet *t)
 
 /* May a threadlet be started here, in that scope?  0, or an error. */
 static int
-check(const struct start *start, weft_loop *loop, struct weft__scope **scope)
+check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
 {
 	*scope = NULL;
 	if (!start->fn || !loop)
@@ -287,8 +280,8 @@ is_full(const struct weft__crew *crew)
 	       >= crew->max;
 }
 
-static weft_threadlet
-go(weft_loop *loop, const struct start *start)
+weft_threadlet
+weft__go_on(weft_loop *loop, const struct weft__start *start)
 {
 	struct weft__scope *scope;
 	struct weft__crew *crew;
@@ -325,11 +318,19 @@ go(weft_loop *loop, const struct start *start)
 	return weft__handle_show(t->handle, crew);
 }
 
+/* On a loop that was named, else the caller's, else where there is least to do. */
+static weft_threadlet
+go(weft_loop *loop, const struct weft__start *start)
+{
+	return !loop || loop == WEFT_LEAST_LOADED ? weft__go_place(start)
+	                                          : weft__go_on(loop, start);
+}
+
 weft_threadlet
 weft_go(weft_threadlet_fn fn, void *arg)
 {
 	static const weft_go_opts defaults;
-	struct start how = { &defaults, fn, arg, __builtin_return_address(0) };
+	struct weft__start how = { &defaults, fn, arg, __builtin_return_address(0) };
 
 	return go(weft__thread_self()->loop, &how);
 }
@@ -338,7 +339,7 @@ weft_threadlet
 weft_go_with(const weft_go_opts *opts, weft_threadlet_fn fn, void *arg)
 {
 	static const weft_go_opts defaults;
-	struct start how = { opts ? opts : &defaults, fn, arg,
+	struct weft__start how = { opts ? opts : &defaults, fn, arg,
 		             __builtin_return_address(0) };
 
 	return go(weft__loop_or_current(how.opts->loop), &how);
@@ -348,7 +349,7 @@ weft_threadlet
 weft_scope_go(weft_scope *scope, weft_threadlet_fn fn, void *arg)
 {
 	weft_go_opts opts = { .scope = scope };
-	struct start how = { &opts, fn, arg, __builtin_return_address(0) };
+	struct weft__start how = { &opts, fn, arg, __builtin_return_address(0) };
 
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_go: NULL");

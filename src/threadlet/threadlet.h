@@ -231,6 +231,20 @@ void weft__op_waited(weft_op *op, int64_t result, void *arg);
 
 /* --- go.c --------------------------------------------------------------- */
 
+/* What is to be started. */
+struct weft__start {
+	const weft_go_opts *opts;
+	weft_threadlet_fn   fn;
+	void               *arg;
+	const void         *from; /* where it was called */
+};
+
+/* Start it on that loop. */
+weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
+
+/* Start it where there is least to do: in runtime/, which knows of more than one loop. */
+weft_threadlet weft__go_place(const struct weft__start *start);
+
 /* A dead one: give its stack back, or send word of it to the loop of its scope. */
 void weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead);
 

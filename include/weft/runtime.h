@@ -1,0 +1,66 @@
+/* weft/runtime.h - whole programs: several loops, each on a thread of its own.
+ *
+ * weft_main() is all that most programs need.  A runtime is the same in parts, for
+ * programs that have a main of their own.  Threadlets stay on the loop they were started
+ * on; WEFT_LEAST_LOADED, and a start from a plain thread, choose the loop of the runtime
+ * with the fewest threadlets.
+ */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include <weft/base.h>
+#include <weft/loop.h>
+#include <weft/threadlet.h>
+
+WEFT_BEGIN
+
+typedef struct weft_runtime weft_runtime;
+
+typedef struct weft_runtime_opts {
+	uint32_t       loops;    /* default: the cores allowed, cgroup quota included */
+	uint64_t       grace_ns; /* of weft_main(): to end after cancellation; 10 s */
+	weft_loop_opts loop;     /* of each loop; default name: "weft-0" and so on */
+	uint64_t       spare[4];
+} weft_runtime_opts;
+
+/* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all.  SIGPIPE is
+ * ignored.  What has not ended after the grace is reported (WEFT_REPORT_LATE_STOP) and
+ * left behind.
+ * Returns an exit status: 0, or 1 if `fn` failed (said in a report), or there was no
+ * memory for all that (weft_detail()).
+ * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
+WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
+                       void *arg);
+
+/* Make a runtime whose loops run on threads of their own once started.
+ * Returns it, or NULL: out of memory, or an option is wrong (weft_detail()).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_runtime *weft_runtime_new(const weft_runtime_opts *opts);
+
+/* Free a runtime that was not started, or has stopped.  Takes it on success; accepts
+ * NULL.
+ * Returns 0, WEFT_EBUSY.
+ * Thread: any but its own.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_runtime_free(weft_runtime *runtime);
+
+/* Start all its loops.  While it runs, plain threads start threadlets on the runtime
+ * that was started first.
+ * Returns 0, WEFT_EALREADY, WEFT_EAGAIN (no threads: then it has stopped).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_runtime_start(weft_runtime *runtime);
+
+/* Begin to stop all its loops, as weft_loop_stop(); wait until all are stopped.
+ * wait returns as weft_loop_wait_stopped().
+ * Thread: any.  Blocks: no; waits.  Since: 0.1. */
+WEFT_API void weft_runtime_stop(weft_runtime *runtime);
+WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
+                                        uint64_t deadline_ns);
+
+/* The runtime of the caller's loop, or NULL; one of its loops, NULL past the
+ * last.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_runtime *weft_runtime_current(void);
+WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
+
+WEFT_END
+#endif

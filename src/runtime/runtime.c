@@ -1,0 +1,333 @@
+/* runtime.c - several loops, and on which of them a threadlet starts.
+ *
+ *   1. A runtime is listed from its start until it is freed; the one started first and
+ *      not told to stop takes what plain threads start.
+ *   2. Its loops are not freed while the list's lock is held: so a loop chosen from there
+ *      can be posted to before the lock is given back.
+ */
+#include <stdio.h>
+#include <weft/runtime.h>
+#include <weft/sync.h>
+#include "base/lock.h"
+#include "loop/loop.h"
+#include "threadlet/threadlet.h"
+
+#define LOOPS_MAX     1024u
+#define GRACE_DEFAULT (10 * WEFT_S)
+
+struct weft_runtime {
+	struct weft_runtime *next; /* of the list */
+	uint32_t count;
+	weft__a32 turn; /* where the search for the least loaded begins */
+	weft__a32 stopping;
+	bool started;
+	weft_loop *loops[];
+};
+
+static struct {
+	struct weft__lock lock;
+	weft_runtime *first;
+} list;
+
+/* --- placement ---------------------------------------------------------- */
+
+static uint64_t
+load_of(weft_loop *loop)
+{
+	const struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&loop->crew, WEFT__ACQUIRE);
+
+	return crew ? weft__count_get(&crew->count)
+	                       + weft__load(&crew->coming, WEFT__RELAXED)
+	            : 0;
+}
+
+/* Of several with as few, one after the other. */
+static weft_loop *
+least_loaded_of(weft_runtime *runtime)
+{
+	uint32_t at = weft__add(&runtime->turn, 1, WEFT__RELAXED);
+	weft_loop *best = NULL;
+	uint64_t least = 0;
+
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		weft_loop *loop = runtime->loops[(at + i) % runtime->count];
+		uint64_t load = load_of(loop);
+
+		if (best && load >= least)
+			continue;
+		best = loop;
+		least = load;
+	}
+	return best;
+}
+
+static weft_threadlet
+go_listed(weft_loop *(*choose)(weft_runtime *), const struct weft__start *how)
+{
+	weft_runtime *runtime;
+	weft_threadlet id;
+
+	weft__lock_take(&list.lock); /* invariant 2 */
+	for (runtime = list.first; runtime; runtime = runtime->next)
+		if (!weft__load(&runtime->stopping, WEFT__RELAXED))
+			break;
+	id = runtime ? weft__go_on(choose(runtime), how)
+	             : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs here, "
+	                                         "and no runtime");
+	weft__lock_give(&list.lock);
+	return id;
+}
+
+weft_threadlet
+weft__go_place(const struct weft__start *how)
+{
+	weft_loop *loop = weft__thread_self()->loop;
+
+	if (loop && loop->runtime)
+		return weft__go_on(least_loaded_of(loop->runtime), how);
+	return loop ? weft__go_on(loop, how) : go_listed(least_loaded_of, how);
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+free_loops(weft_runtime *runtime)
+{
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		weft_loop *loop = runtime->loops[i];
+
+		if (loop)
+			loop->runtime = NULL;
+		(void)weft_loop_free(loop);
+	}
+	weft__sys->release(runtime);
+}
+
+static bool
+make_loops(weft_runtime *runtime, const weft_loop_opts *given)
+{
+	weft_loop_opts opts = *given;
+	char name[24]; /* of which a loop keeps 15 */
+
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		(void)snprintf(name, sizeof(name), "%.9s-%u",
+		               given->name ? given->name : "weft", i);
+		opts.name = name;
+		runtime->loops[i] = weft_loop_new(&opts);
+		if (!runtime->loops[i])
+			return false;
+		runtime->loops[i]->runtime = runtime;
+	}
+	return true;
+}
+
+static uint32_t
+loops_wanted(const weft_runtime_opts *opts)
+{
+	int cpus = weft__sys->cpus();
+
+	if (opts->loops)
+		return opts->loops;
+	return cpus < 1 ? 1 : (uint32_t)cpus;
+}
+
+weft_runtime *
+weft_runtime_new(const weft_runtime_opts *opts)
+{
+	static const weft_runtime_opts defaults;
+	weft_runtime *runtime;
+	uint32_t count;
+
+	opts = opts ? opts : &defaults;
+	count = loops_wanted(opts);
+	if (count > LOOPS_MAX) {
+		(void)weft__fail(WEFT_EINVAL,
+		                 "weft_runtime_new: more than 1,024 loops");
+		return NULL;
+	}
+	runtime = weft__alloc_zero(sizeof(*runtime)
+	                           + count * sizeof(runtime->loops[0]));
+	if (!runtime) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_runtime_new: no memory");
+		return NULL;
+	}
+	runtime->count = count;
+	if (make_loops(runtime, &opts->loop))
+		return runtime;
+	free_loops(runtime);
+	return NULL;
+}
+
+static void
+enlist(weft_runtime *runtime)
+{
+	weft_runtime **end = &list.first;
+
+	weft__lock_take(&list.lock);
+	while (*end)
+		end = &(*end)->next;
+	*end = runtime;
+	weft__lock_give(&list.lock);
+}
+
+static void
+unlist(weft_runtime *runtime)
+{
+	weft_runtime **link = &list.first;
+
+	weft__lock_take(&list.lock);
+	while (*link && *link != runtime)
+		link = &(*link)->next;
+	if (*link)
+		*link = runtime->next;
+	weft__lock_give(&list.lock);
+}
+
+int
+weft_runtime_start(weft_runtime *runtime)
+{
+	int rc = 0;
+
+	if (!runtime)
+		return weft__misuse(WEFT_EINVAL, "weft_runtime_start: NULL");
+	if (runtime->started || weft__load(&runtime->stopping, WEFT__RELAXED))
+		return weft__fail(WEFT_EALREADY, "weft_runtime_start: again");
+	runtime->started = true;
+	for (uint32_t i = 0; i < runtime->count && rc == 0; i++)
+		rc = weft_loop_start(runtime->loops[i]);
+	if (rc == 0)
+		enlist(runtime);
+	else
+		weft_runtime_stop(runtime);
+	return rc;
+}
+
+void
+weft_runtime_stop(weft_runtime *runtime)
+{
+	if (!runtime)
+		return;
+	weft__store(&runtime->stopping, 1, WEFT__RELAXED);
+	for (uint32_t i = 0; i < runtime->count; i++)
+		weft_loop_stop(runtime->loops[i]);
+}
+
+int
+weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	if (!runtime)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_runtime_wait_stopped: NULL");
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		int one = weft_loop_wait_stopped(runtime->loops[i],
+		                                 deadline_ns);
+
+		rc = one < 0 ? one : rc;
+	}
+	return rc;
+}
+
+int
+weft_runtime_free(weft_runtime *runtime)
+{
+	if (!runtime)
+		return 0;
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		weft_state state = weft_loop_state(runtime->loops[i]);
+
+		if (state != WEFT_STOPPED
+		    && (state != WEFT_IDLE || runtime->started))
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_runtime_free: it runs");
+	}
+	unlist(runtime);
+	free_loops(runtime);
+	return 0;
+}
+
+weft_runtime *
+weft_runtime_current(void)
+{
+	const weft_loop *loop = weft__thread_self()->loop;
+
+	return loop ? loop->runtime : NULL;
+}
+
+weft_loop *
+weft_runtime_loop(weft_runtime *runtime, uint32_t index)
+{
+	return runtime && index < runtime->count ? runtime->loops[index] : NULL;
+}
+
+/* --- a whole program ---------------------------------------------------- */
+
+struct program {
+	weft_threadlet_fn fn;
+	void *arg;
+	int result;
+	weft_event ended;
+	weft_node cleanup;
+};
+
+static void
+tell_end(void *arg)
+{
+	struct program *program = arg;
+
+	(void)weft_event_set(&program->ended);
+}
+
+/* Its end is told by the cleanup that was pushed first, and so runs last. */
+static int
+main_threadlet(void *arg)
+{
+	struct program *program = arg;
+
+	program->cleanup = (weft_node){ .fn = tell_end, .arg = program };
+	weft_cleanup_push(&program->cleanup);
+	program->result = program->fn(program->arg);
+	return program->result;
+}
+
+static int
+run_program(weft_runtime *runtime, struct program *program)
+{
+	weft_go_opts opts = { .name = "main", .loop = runtime->loops[0] };
+	weft_threadlet id = weft_go_with(&opts, main_threadlet, program);
+
+	if (id < 0)
+		return 1;
+	(void)weft_event_wait(&program->ended, WEFT_NEVER);
+	return program->result < 0;
+}
+
+int
+weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
+{
+	struct program program = { .fn = fn,
+		                   .arg = arg,
+		                   .ended = WEFT_SHARED_INIT };
+	uint64_t grace_ns = opts && opts->grace_ns ? opts->grace_ns
+	                                           : GRACE_DEFAULT;
+	weft_runtime *runtime;
+	int status = 1;
+
+	if (!fn || weft__thread_self()->loop) {
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_main: no function, or inside a loop");
+		return 1;
+	}
+	weft__sys->ignore_pipe();
+	runtime = weft_runtime_new(opts);
+	if (!runtime)
+		return 1;
+	if (weft_runtime_start(runtime) == 0)
+		status = run_program(runtime, &program);
+	weft_runtime_stop(runtime);
+	if (weft_runtime_wait_stopped(runtime, weft_in(grace_ns)) == 0)
+		(void)weft_runtime_free(runtime);
+	return status;
+}

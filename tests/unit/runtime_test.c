@@ -1,0 +1,276 @@
+/* runtime_test.c - several loops, placement, and whole programs. */
+#include "crew.h"
+
+enum { LOOPS = 4 };
+
+static weft_runtime *
+make_runtime(uint32_t loops)
+{
+	weft_runtime *runtime = weft_runtime_new(
+		&(weft_runtime_opts){ .loops = loops });
+
+	CHECK(runtime != NULL);
+	OK(weft_runtime_start(runtime));
+	return runtime;
+}
+
+static void
+end_runtime(weft_runtime *runtime)
+{
+	weft_runtime_stop(runtime);
+	OK(weft_runtime_wait_stopped(runtime, WEFT_NEVER));
+	OK(weft_runtime_free(runtime));
+}
+
+static struct {
+	weft_runtime *runtime;
+	weft_group started;
+	weft_event go_on;
+	weft__a32 per_loop[LOOPS];
+	weft__a32 ended;
+} spread;
+
+static int
+count_here(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < LOOPS; i++)
+		if (weft_runtime_loop(spread.runtime, i) == weft_loop_current())
+			(void)weft__add(&spread.per_loop[i], 1, WEFT__RELAXED);
+	CHECK(weft_runtime_current() == spread.runtime);
+	OK(weft_group_done(&spread.started));
+	(void)weft_event_wait(&spread.go_on, WEFT_NEVER);
+	(void)weft__add(&spread.ended, 1, WEFT__RELAXED);
+	return 0;
+}
+
+static int
+start_storm(void *arg)
+{
+	weft_go_opts opts = { .loop = WEFT_LEAST_LOADED };
+
+	for (int i = 0; i < (int)(intptr_t)arg; i++)
+		CHECK(weft_go_with(&opts, count_here, NULL) > 0);
+	return 0;
+}
+
+static void
+check_spread(int each)
+{
+	OK(weft_group_wait(&spread.started, WEFT_NEVER));
+	for (int i = 0; i < LOOPS; i++) {
+		int got = (int)weft__load(&spread.per_loop[i], WEFT__RELAXED);
+
+		CHECK(got >= each - 2 && got <= each + 2);
+	}
+	OK(weft_event_set(&spread.go_on));
+	end_runtime(spread.runtime);
+	CHECK_EQ(weft__load(&spread.ended, WEFT__RELAXED), LOOPS * each);
+}
+
+static void
+begin_spread(int each)
+{
+	memset(&spread, 0, sizeof(spread));
+	spread.runtime = make_runtime(LOOPS);
+	spread.started.flags = spread.go_on.flags = WEFT_SHARED;
+	OK(weft_group_add(&spread.started, (uint32_t)(LOOPS * each)));
+}
+
+TEST(a_storm_of_starts_from_a_plain_thread_spreads_evenly)
+{
+	begin_spread(100);
+	for (int i = 0; i < LOOPS * 100; i++)
+		CHECK(weft_go(count_here, NULL) > 0);
+	check_spread(100);
+}
+
+TEST(a_storm_of_starts_from_a_threadlet_spreads_evenly)
+{
+	begin_spread(100);
+	CHECK(weft_go(start_storm, MARK(LOOPS * 100)) > 0);
+	check_spread(100);
+}
+
+/* --- scopes over loops -------------------------------------------------- */
+
+static int
+return_where(void *arg)
+{
+	uint32_t index = (uint32_t)(intptr_t)arg;
+
+	CHECK(weft_loop_current()
+	      == weft_runtime_loop(weft_runtime_current(), index));
+	OK(weft_yield());
+	return (int)index + 10;
+}
+
+static int
+sleep_long(void *arg)
+{
+	int rc = weft_sleep_until(weft_in(HOUR));
+
+	(void)arg;
+	CHECK_EQ(rc, WEFT_ECANCELED);
+	return rc;
+}
+
+static int
+join_over_loops(void *arg)
+{
+	weft_threadlet ids[LOOPS];
+	weft_scope scope;
+	int out;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < LOOPS; i++) {
+		weft_go_opts opts = {
+			.scope = &scope,
+			.loop = weft_runtime_loop(weft_runtime_current(),
+			                          (uint32_t)i),
+		};
+
+		ids[i] = weft_go_with(&opts, return_where, MARK(i));
+		CHECK(ids[i] > 0);
+		CHECK(weft_go_with(&opts, sleep_long, NULL) > 0);
+	}
+	for (int i = 0; i < LOOPS; i++) {
+		OK(weft_join(ids[i], &out, WEFT_NEVER));
+		CHECK_EQ(out, i + 10);
+	}
+	weft_scope_cancel(&scope);
+	OK(weft_scope_close(&scope));
+	return 0;
+}
+
+TEST(a_scope_joins_and_cancels_threadlets_on_other_loops)
+{
+	weft_runtime_opts opts = { .loops = LOOPS };
+
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(weft_main(&opts, join_over_loops, NULL), 0);
+}
+
+static int
+fail_elsewhere(void *arg)
+{
+	(void)arg;
+	return WEFT_EPROTO;
+}
+
+static int
+see_failure(void *arg)
+{
+	weft_go_opts opts = { .loop = WEFT_LEAST_LOADED };
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, WEFT_FAIL_FAST, WEFT_NEVER));
+	opts.scope = &scope;
+	CHECK(weft_go_with(&opts, sleep_long, NULL) > 0);
+	CHECK(weft_go_with(&opts, fail_elsewhere, NULL) > 0);
+	CHECK_EQ(weft_scope_close(&scope), WEFT_EPROTO);
+	return 0;
+}
+
+TEST(a_failure_on_another_loop_ends_the_scope_too)
+{
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(weft_main(&(weft_runtime_opts){ .loops = 3 },
+		                   see_failure, NULL),
+		         0);
+}
+
+/* --- from other threads ------------------------------------------------- */
+
+static weft__a32 asleep;
+
+static int
+sleep_until_told(void *arg)
+{
+	int rc;
+
+	weft__store(&asleep, 1, WEFT__RELEASE);
+	rc = weft_sleep_until(WEFT_NEVER);
+	CHECK_EQ(rc, (int)(intptr_t)arg);
+	weft__store(&asleep, 2, WEFT__RELEASE);
+	return 0;
+}
+
+TEST(any_thread_can_cancel_and_interrupt_a_threadlet)
+{
+	weft_runtime *runtime = make_runtime(2);
+
+	for (int i = 0; i < 200; i++) {
+		int why = i % 2 ? WEFT_ECANCELED : WEFT_EINTR;
+		weft_threadlet id = weft_go(sleep_until_told, MARK(why));
+
+		CHECK(id > 0);
+		if (i % 4 < 2) /* else perhaps before it has begun */
+			while (weft__load(&asleep, WEFT__ACQUIRE) < 1)
+				;
+		OK(i % 2 ? weft_cancel(id) : weft_interrupt(id));
+		while (weft__load(&asleep, WEFT__ACQUIRE) < 2)
+			;
+		weft__store(&asleep, 0, WEFT__RELAXED);
+	}
+	end_runtime(runtime);
+}
+
+/* --- programs ----------------------------------------------------------- */
+
+static int
+return_arg(void *arg)
+{
+	return (int)(intptr_t)arg;
+}
+
+static int
+leave_others(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_go_with(&(weft_go_opts){ .loop = WEFT_LEAST_LOADED },
+		                   sleep_long, NULL)
+		      > 0);
+	return (int)(intptr_t)arg;
+}
+
+TEST(a_program_ends_with_its_main_threadlet_and_cancels_the_rest)
+{
+	CHECK_EQ(weft_main(NULL, return_arg, MARK(5)), 0);
+	CHECK_EQ(weft_main(NULL, return_arg, MARK(WEFT_EPROTO)), 1);
+	CHECK_EQ(weft_main(NULL, leave_others, NULL), 0);
+	CHECK_MISUSE(weft_main(NULL, NULL, NULL), 1);
+}
+
+static int
+main_inside(void *arg)
+{
+	(void)arg;
+	CHECK_MISUSE(weft_main(NULL, return_arg, NULL), 1);
+	return 0;
+}
+
+TEST(a_program_is_not_run_inside_another)
+{
+	CHECK_EQ(weft_main(NULL, main_inside, NULL), 0);
+}
+
+TEST(a_runtime_is_started_once_and_freed_when_it_has_stopped)
+{
+	weft_runtime *runtime = weft_runtime_new(NULL);
+
+	CHECK(weft_runtime_loop(runtime, 0) != NULL);
+	CHECK(weft_runtime_loop(runtime, 5000) == NULL);
+	CHECK(weft_runtime_current() == NULL);
+	OK(weft_runtime_free(runtime));
+	OK(weft_runtime_free(NULL));
+	runtime = make_runtime(1);
+	CHECK_EQ(weft_runtime_start(runtime), WEFT_EALREADY);
+	CHECK_EQ(weft_runtime_free(runtime), WEFT_EBUSY);
+	end_runtime(runtime);
+	CHECK(weft_runtime_new(&(weft_runtime_opts){ .loops = 5000 }) == NULL);
+	CHECK_MISUSE(weft_runtime_start(NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_runtime_wait_stopped(NULL, WEFT_NOW), WEFT_EINVAL);
+}
