@@ -230,7 +230,9 @@ weft__os_env(const char *name)
 void
 weft__os_ignore_pipe(void)
 {
-	(void)signal(SIGPIPE, SIG_IGN);
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	(void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
 int

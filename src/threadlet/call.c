@@ -21,10 +21,14 @@ int
 weft_yield(void)
 {
 	struct weft__threadlet *self = weft__self();
-	int rc = weft__may_wait(WEFT_NEVER);
 
-	if (rc < 0)
-		return rc;
+	if (!self || self->why | self->interrupted
+	    || weft__loop_is_forked(self->crew->loop)) {
+		int rc = weft__may_wait(WEFT_NEVER);
+
+		if (rc < 0)
+			return rc;
+	}
 	weft__make_ready(self);
 	weft__leave(self);
 	return self->why;

@@ -104,17 +104,15 @@ weft__leave(struct weft__threadlet *self)
 	weft__arrive(self);
 }
 
-_Noreturn void
+struct weft__context *
 weft__leave_for_ever(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
 	struct weft__threadlet *next = pick(crew);
 
 	crew->dead = self;
-	self->context.dead = 1;
 	crew->thread->threadlet = next;
-	weft__switch(&self->context, next ? &next->context : &crew->context);
-	__builtin_unreachable();
+	return next ? &next->context : &crew->context;
 }
 
 /* --- the loop's side ---------------------------------------------------- */

@@ -104,7 +104,7 @@ unlink_from_crew(struct weft__threadlet *self)
 	weft__count(&crew->loop->alive, -(uint64_t)!self->background);
 }
 
-static void
+static struct weft__context *
 threadlet_main(void *arg)
 {
 	struct weft__threadlet *self = arg;
@@ -119,11 +119,12 @@ threadlet_main(void *arg)
 	weft__threadlet_end_locals(self);
 	if (self->result < 0 && !self->was_told && !self->handle->scope)
 		report_failure(self);
-	weft__sys->release(self->crew->thread->buffer);
+	if (self->crew->thread->buffer)
+		weft__sys->release(self->crew->thread->buffer);
 	self->crew->thread->buffer = NULL;
 	unlink_from_crew(self);
 	tell_end(self);
-	weft__leave_for_ever(self);
+	return weft__leave_for_ever(self);
 }
 
 /* --- the start ---------------------------------------------------------- */
@@ -149,8 +150,8 @@ lay(struct weft__stack *stack, const struct weft__start *start)
 		- 1;
 
 	/* Not all of it at once: that takes longer than a switch. */
-	__builtin_memset(&t->zero, 0, sizeof(t->zero));
-	__builtin_memset(&t->zero_too, 0, sizeof(t->zero_too));
+	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
+		t->zero[i] = 0;
 	t->place.block = NULL;
 	t->fn = start->fn;
 	t->arg = start->arg;
@@ -196,7 +197,8 @@ on_arrival(void *arg)
 
 /* A stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-make(struct weft__crew *crew, const struct weft__start *start, int class, bool here)
+make(struct weft__crew *crew, const struct weft__start *start, int class,
+     bool here)
 {
 	struct weft__stack *stack = weft__stack_take(
 		here ? &crew->stacks : NULL, class);
@@ -253,7 +255,8 @@ ship(struct weft__crew *crew, struct weft__threadlet *t)
 
 /* May a threadlet be started here, in that scope?  0, or an error. */
 static int
-check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
+check(const struct weft__start *start, weft_loop *loop,
+      struct weft__scope **scope)
 {
 	*scope = NULL;
 	if (!start->fn || !loop)
@@ -261,9 +264,9 @@ check(const struct weft__start *start, weft_loop *loop, struct weft__scope **sco
 		                    "weft_go: no function, or no loop");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "weft_go: after fork");
-	if (!start->opts->scope)
+	if (!start->scope)
 		return 0;
-	*scope = weft__scope_of(start->opts->scope);
+	*scope = weft__scope_of(start->scope);
 	if (!*scope)
 		return weft__misuse(WEFT_EINVAL, "weft_go: no open scope");
 	if ((*scope)->owner->crew->loop != weft__thread_self()->loop)
@@ -326,11 +329,13 @@ go(weft_loop *loop, const struct weft__start *start)
 	                                          : weft__go_on(loop, start);
 }
 
+static const weft_go_opts defaults;
+
 weft_threadlet
 weft_go(weft_threadlet_fn fn, void *arg)
 {
-	static const weft_go_opts defaults;
-	struct weft__start how = { &defaults, fn, arg, __builtin_return_address(0) };
+	struct weft__start how = { &defaults, NULL, fn, arg,
+		                   __builtin_return_address(0) };
 
 	return go(weft__thread_self()->loop, &how);
 }
@@ -338,9 +343,9 @@ weft_go(weft_threadlet_fn fn, void *arg)
 weft_threadlet
 weft_go_with(const weft_go_opts *opts, weft_threadlet_fn fn, void *arg)
 {
-	static const weft_go_opts defaults;
-	struct weft__start how = { opts ? opts : &defaults, fn, arg,
-		             __builtin_return_address(0) };
+	struct weft__start how = { opts ? opts : &defaults,
+		                   opts ? opts->scope : NULL, fn, arg,
+		                   __builtin_return_address(0) };
 
 	return go(weft__loop_or_current(how.opts->loop), &how);
 }
@@ -348,8 +353,8 @@ weft_go_with(const weft_go_opts *opts, weft_threadlet_fn fn, void *arg)
 weft_threadlet
 weft_scope_go(weft_scope *scope, weft_threadlet_fn fn, void *arg)
 {
-	weft_go_opts opts = { .scope = scope };
-	struct weft__start how = { &opts, fn, arg, __builtin_return_address(0) };
+	struct weft__start how = { &defaults, scope, fn, arg,
+		                   __builtin_return_address(0) };
 
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_go: NULL");

@@ -29,14 +29,16 @@ take(struct weft__crew *crew)
 	if (!scope)
 		return weft__alloc_zero(sizeof(*scope));
 	crew->scopes = scope->outer;
-	*scope = (struct weft__scope){ 0 };
 	return scope;
 }
 
 static void
 give(struct weft__crew *crew, struct weft__scope *scope)
 {
+	weft__assert(!scope->live && !scope->ended && !scope->place.block);
 	scope->public = NULL;
+	scope->closer = NULL;
+	scope->error = 0;
 	scope->outer = crew->scopes;
 	crew->scopes = scope;
 }
@@ -80,9 +82,10 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	scope->why = flags & WEFT_SHIELD ? 0 : self->why;
 	if (!scope->why && deadline_ns == WEFT_NOW)
 		scope->why = WEFT_ETIMEDOUT;
-	*public = (weft_scope){ .flags = flags,
-		                .deadline_ns = deadline_ns,
-		                .opaque = { (uintptr_t)scope } };
+	public->flags = flags;
+	public->error = 0;
+	public->deadline_ns = deadline_ns;
+	public->opaque[0] = (uintptr_t)scope;
 	self->scope = scope;
 	self->why = scope->why;
 	return 0;
@@ -191,7 +194,8 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	handle->ended = true;
 	handle->result = result;
 	weft__scope_remove(handle);
-	while ((joiner = weft__wait_claim(&handle->joiners))) {
+	while (handle->joiners.first
+	       && (joiner = weft__wait_claim(&handle->joiners))) {
 		*(int64_t *)joiner->value = result;
 		weft__wake(joiner->waiter, 0);
 	}

@@ -86,16 +86,11 @@ struct weft__threadlet {
 			const char *text;   /* of the last failure, as in weft__thread */
 			char       *buffer;
 			void       *exceptions[2]; /* of C++: caught now, and flying */
-		};
-		char zero[64]; /* at the start */
-	};
-	union {
-		struct {
 			struct weft__threadlet *older, *newer; /* of the crew */
 			struct weft__node      *cleanups;      /* last first */
 			struct weft__locals    *locals;
 		};
-		char zero_too[32];
+		uint64_t zero[12]; /* all of it, at the start */
 	};
 	int         result;
 	bool        background;
@@ -172,8 +167,8 @@ weft__make_ready(struct weft__threadlet *threadlet)
 /* Go on with whoever is next, until this one is made ready and its turn has come. */
 void weft__leave(struct weft__threadlet *self);
 
-/* Go on with whoever is next, for ever. */
-_Noreturn void weft__leave_for_ever(struct weft__threadlet *self);
+/* It is dead: who is to go on. */
+struct weft__context *weft__leave_for_ever(struct weft__threadlet *self);
 
 /* Where a threadlet begins; what it finds there is in place. */
 void weft__arrive(struct weft__threadlet *self);
@@ -234,6 +229,7 @@ void weft__op_waited(weft_op *op, int64_t result, void *arg);
 /* What is to be started. */
 struct weft__start {
 	const weft_go_opts *opts;
+	weft_scope         *scope; /* where it is joined, or NULL */
 	weft_threadlet_fn   fn;
 	void               *arg;
 	const void         *from; /* where it was called */

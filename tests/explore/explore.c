@@ -187,7 +187,7 @@ run_main(void)
 	go_home(EXPLORE__DONE);
 }
 
-static void
+static struct weft__context *
 slot_main(void *arg)
 {
 	int index = (int)(intptr_t)arg;
@@ -197,6 +197,7 @@ slot_main(void *arg)
 			run_main();
 		else
 			run_thread(index);
+	return NULL;
 }
 
 static void

@@ -33,7 +33,7 @@ struct flow {
 static struct flow flows[FLOWS];
 static struct plan {
 	switch_fn *change;
-	void (*entry)(void *arg);
+	void *(*entry)(void *arg);
 	bool maker_forgotten; /* planted: flows begin as the program is */
 } plan;
 static uint64_t chance;

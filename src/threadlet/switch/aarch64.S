@@ -22,12 +22,8 @@
 
 	.text
 
-	.globl	weft__stack_switch
-	.hidden	weft__stack_switch
-	.type	weft__stack_switch, %function
-	.p2align 4
-weft__stack_switch:
-	.cfi_startproc
+/* Save the caller below its stack pointer and that in *x0; then fpcr is in x9. */
+	.macro	SAVE
 	hint	#25
 	.cfi_negate_ra_state
 	stp	x29, x30, [sp, #-176]!
@@ -55,11 +51,13 @@ weft__stack_switch:
 	stp	d14, d15, [sp, #144]
 	mrs	x9, fpcr
 	str	x9, [sp, #160]
-
 	mov	x10, sp
 	str	x10, [x0]
-	mov	sp, x1
+	.endm
 
+/* Load what x1 points to; x30 is then the address at which to go on. */
+	.macro	LOAD
+	mov	sp, x1
 	ldr	x10, [sp, #160]
 	cmp	x9, x10
 	b.eq	1f
@@ -89,11 +87,36 @@ weft__stack_switch:
 	.cfi_def_cfa_offset 0
 	hint	#29
 	.cfi_negate_ra_state
+	.endm
+
+	.globl	weft__stack_switch
+	.hidden	weft__stack_switch
+	.type	weft__stack_switch, %function
+	.p2align 4
+weft__stack_switch:
+	.cfi_startproc
+	SAVE
+.Lresume:
+	LOAD
 	ret
 	.cfi_endproc
 	.size	weft__stack_switch, . - weft__stack_switch
 
-/* x19 holds the function and x20 its argument; x29 is 0. */
+	.globl	weft__stack_start
+	.hidden	weft__stack_start
+	.type	weft__stack_start, %function
+	.p2align 4
+weft__stack_start:
+	.cfi_startproc
+	SAVE
+	LOAD
+	mov	x16, x30		/* by x16 it may land on bti c */
+	.cfi_undefined x30
+	br	x16
+	.cfi_endproc
+	.size	weft__stack_start, . - weft__stack_start
+
+/* x19 holds the function and x20 its argument; x29 is 0.  It returns where to go on. */
 	.globl	weft__stack_entry
 	.hidden	weft__stack_entry
 	.type	weft__stack_entry, %function
@@ -106,7 +129,9 @@ weft__stack_entry:
 	mov	x30, xzr
 	mov	x0, x20
 	blr	x19
-	brk	#1
+	mov	x1, x0
+	mrs	x9, fpcr
+	b	.Lresume
 	.cfi_endproc
 	.size	weft__stack_entry, . - weft__stack_entry
 

@@ -6,8 +6,8 @@
  * sanitizers and valgrind about it, and costs nothing without them.
  *
  *   1. A context is resumed at most once for each time it was suspended.
- *   2. The first function of a context never returns; it switches away for
- *      good.
+ *   2. The first function of a context ends by returning the context to go on with;
+ *      or it never returns, and switches away for good.
  *   3. A stack outlives its context; weft__context_fini() before it is reused.
  *   4. A context is finished only while suspended, and by another one.
  *
@@ -16,6 +16,7 @@
 #ifndef WEFT_THREADLET_SWITCH_H
 #define WEFT_THREADLET_SWITCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,12 +24,13 @@ struct weft__context {
 	void       *sp;          /* while suspended */
 	const void *stack;       /* lowest address; NULL: a thread's own stack */
 	size_t      stack_bytes;
-	void      (*fn)(void *arg);
+	struct weft__context *(*fn)(void *arg);
 	void       *arg;
 	void       *asan_fake;   /* ASan's fake stack while suspended */
 	void       *tsan_fiber;
 	uint32_t    valgrind_id;
-	uint32_t    dead;        /* caller's: set it before switching away for good,
+	bool        fresh;       /* it has not begun */
+	bool        dead;        /* caller's: set it before switching away for good,
 	                          * so that ASan releases the fake stack */
 };
 
@@ -40,7 +42,8 @@ void weft__context_init(struct weft__context *context);
  * The function begins with the rounding and exception modes of the caller.  The
  * struct must stay where it is until weft__context_fini(). */
 void weft__context_make(struct weft__context *context, void *stack,
-                        size_t stack_bytes, void (*fn)(void *arg), void *arg);
+                        size_t stack_bytes,
+                        struct weft__context *(*fn)(void *arg), void *arg);
 
 /* Forget a context made with weft__context_make(), ended or not.  What its
  * frames held is not given back. */
@@ -50,12 +53,13 @@ void weft__context_fini(struct weft__context *context);
 void weft__switch(struct weft__context *from, struct weft__context *to);
 
 /* The assembly half.  weft__stack_switch() suspends the caller, writes its
- * stack pointer to *save and goes on where `load` was saved.
- * weft__stack_make() lays below `top` what switching to the returned stack
- * pointer needs to call fn(arg). Such a call returns to weft__stack_entry,
- * where unwinding ends. */
+ * stack pointer to *save and goes on where `load` was saved.  weft__stack_start() does
+ * the same for a stack that has not begun.  weft__stack_make() lays below `top` what
+ * either needs to call fn(arg), which is called by weft__stack_entry, where unwinding
+ * ends, and returns the stack pointer to go on with. */
 void  weft__stack_switch(void **save, void *load);
-void *weft__stack_make(void *top, void (*fn)(void *arg), void *arg);
+void  weft__stack_start(void **save, void *load);
+void *weft__stack_make(void *top, void *(*fn)(void *arg), void *arg);
 void  weft__stack_entry(void);
 
 #endif

@@ -7,7 +7,9 @@
  *   7    the address at which to go on
  *
  *   1. Each resume is a `ret` for the `call` that suspended, so the CPU's stack
- *      of return addresses keeps its depth.
+ *      of return addresses keeps its depth.  A new stack is entered by a jump, and
+ *      its function returns to weft__stack_entry, which then goes on elsewhere with
+ *      the `ret` for the `call` that entered it.
  *   2. The control words are loaded only if they differ: loading waits for all
  *      floating-point work in flight.
  *   3. A new stack goes on at weft__stack_entry with the stack pointer at a
@@ -20,13 +22,9 @@
 
 	.text
 
-	.globl	weft__stack_switch
-	.hidden	weft__stack_switch
-	.type	weft__stack_switch, @function
-	.p2align 4
-weft__stack_switch:
-	.cfi_startproc
-	endbr64
+/* Save the caller below its stack pointer and that in *rdi; then the control words are
+ * in eax and edx. */
+	.macro	SAVE
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset rbp, 0
@@ -51,10 +49,12 @@ weft__stack_switch:
 	fnstcw	4(%rsp)
 	movl	(%rsp), %eax
 	movzwl	4(%rsp), %edx
-
 	movq	%rsp, (%rdi)
-	movq	%rsi, %rsp
+	.endm
 
+/* Load what rsi points to, but for the address at which to go on. */
+	.macro	LOAD
+	movq	%rsi, %rsp
 	cmpl	%eax, (%rsp)
 	je	1f
 	ldmxcsr	(%rsp)
@@ -81,11 +81,39 @@ weft__stack_switch:
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore rbp
+	.endm
+
+	.globl	weft__stack_switch
+	.hidden	weft__stack_switch
+	.type	weft__stack_switch, @function
+	.p2align 4
+weft__stack_switch:
+	.cfi_startproc
+	endbr64
+	SAVE
+.Lresume:
+	LOAD
 	ret
 	.cfi_endproc
 	.size	weft__stack_switch, . - weft__stack_switch
 
-/* r12 holds the function and r13 its argument. */
+	.globl	weft__stack_start
+	.hidden	weft__stack_start
+	.type	weft__stack_start, @function
+	.p2align 4
+weft__stack_start:
+	.cfi_startproc
+	endbr64
+	SAVE
+	LOAD
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_undefined rip
+	jmp	*%rcx
+	.cfi_endproc
+	.size	weft__stack_start, . - weft__stack_start
+
+/* r12 holds the function and r13 its argument.  It returns where to go on. */
 	.globl	weft__stack_entry
 	.hidden	weft__stack_entry
 	.type	weft__stack_entry, @function
@@ -97,7 +125,13 @@ weft__stack_entry:
 	endbr64
 	movq	%r13, %rdi
 	call	*%r12
-	ud2
+	movq	%rax, %rsi
+	subq	$16, %rsp
+	stmxcsr	(%rsp)
+	fnstcw	4(%rsp)
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %edx
+	jmp	.Lresume
 	.cfi_endproc
 	.size	weft__stack_entry, . - weft__stack_entry
 

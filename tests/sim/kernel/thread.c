@@ -104,7 +104,7 @@ sim_yield(void)
 	sim_thread_pass();
 }
 
-static void
+static struct weft__context *
 thread_main(void *arg)
 {
 	struct sim_thread *thread = arg;
@@ -112,7 +112,8 @@ thread_main(void *arg)
 	thread->opts.fn(thread->opts.arg);
 	if (thread->has_self)
 		weft__thread_end(&thread->self);
-	sim_thread_end(thread);
+	sim_thread_end(thread); /* switches away */
+	return NULL;
 }
 
 static char *

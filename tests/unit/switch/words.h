@@ -65,8 +65,8 @@ void switch_words_set(const uint64_t *in);
 
 /* The first function of a flow: tells switch_words_begin(), of the test, which
  * stack pointer its caller had. */
-void switch_words_entry(void *arg);
-void switch_words_entry_off(void *arg); /* planted: tells one word less */
+void *switch_words_entry(void *arg);
+void *switch_words_entry_off(void *arg); /* planted: tells one word less */
 _Noreturn void switch_words_begin(void *arg, uintptr_t sp);
 
 #endif
