@@ -525,11 +525,26 @@ on_told_by_node(void *arg)
 	on_told(arg);
 }
 
+/* Send the result to the loop, which is then the only one to know the op: it may be
+ * gone, and is not asked for its loop any more. */
+static void
+send_result(struct weft__op *op, int64_t result, weft_fn fn)
+{
+	struct weft__node *node = weft__op_node(op);
+	weft_loop *loop = op->loop;
+
+	weft__put(op->told, result);
+	weft__put(node->fn, fn);
+	weft__put(node->arg, op);
+	weft__put(node->kind,
+	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
+}
+
 int
 weft_op_finish(weft_op *public, int64_t result)
 {
 	struct weft__op *op = weft__op_of(public);
-	struct weft__node *node;
 
 	if (!op || !op->loop)
 		return weft__misuse(WEFT_EINVAL, "weft_op_finish: no op");
@@ -537,18 +552,12 @@ weft_op_finish(weft_op *public, int64_t result)
 	                   WEFT__ACQ_REL)) /* F */
 		return weft__fail(WEFT_EALREADY,
 		                  "weft_op_finish: has finished");
-	weft__put(op->told, result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED)
 	    == (uintptr_t)weft__thread_self()) {
+		weft__put(op->told, result);
 		on_told(op);
-		return 0;
+	} else {
+		send_result(op, result, on_told_by_node);
 	}
-	node = weft__op_node(op);
-	weft__put(node->fn, on_told_by_node);
-	weft__put(node->arg, op);
-	weft__put(node->kind,
-	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
-	weft__loop_kick(op->loop,
-	                weft__inbox_push(&op->loop->inbox, node, true));
 	return 0;
 }

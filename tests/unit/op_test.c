@@ -228,6 +228,55 @@ TEST(of_many_threads_that_finish_an_op_one_does_and_its_loop_wakes)
 	OK(weft_loop_free(loop));
 }
 
+#define FREED 30000
+
+static weft__aptr mail; /* the op to be finished next, or 0 */
+static int freed;
+
+static void *
+finish_mail(void *arg)
+{
+	for (int left = FREED; left > 0;) {
+		uintptr_t op = weft__exchange(&mail, 0, WEFT__ACQUIRE);
+
+		if (!op)
+			continue;
+		OK(weft_op_finish((weft_op *)op, left--));
+	}
+	return arg;
+}
+
+/* Free the op at once, and have another finished. */
+static void
+free_and_go_on(weft_op *op, int64_t result, void *arg)
+{
+	CHECK_EQ(result, FREED - freed);
+	free(op);
+	if (++freed == FREED)
+		return;
+	op = malloc(sizeof(*op));
+	OK(weft_op_init(op, NULL, free_and_go_on, arg));
+	OK(weft_op_begin(op, on_cancel, NULL, WEFT_NEVER));
+	weft__store(&mail, (uintptr_t)op, WEFT__RELEASE);
+}
+
+TEST(an_op_that_another_thread_finishes_may_be_freed_by_its_callback)
+{
+	weft_loop *loop = make();
+	weft_op *op = malloc(sizeof(*op));
+	pthread_t finisher;
+
+	freed = 0;
+	OK(weft_op_init(op, loop, free_and_go_on, NULL));
+	OK(weft_op_begin(op, on_cancel, NULL, WEFT_NEVER));
+	weft__store(&mail, (uintptr_t)op, WEFT__RELEASE);
+	finisher = thread(finish_mail, NULL);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(freed, FREED);
+	OK(pthread_join(finisher, NULL));
+	OK(weft_loop_free(loop));
+}
+
 TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
 {
 	weft_loop *loop = make();
