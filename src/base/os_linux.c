@@ -6,6 +6,7 @@
 #include <linux/membarrier.h>
 #include <linux/io_uring.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,6 +156,20 @@ os_cpus(void)
 	return (int)count;
 }
 
+static int
+os_set_cpus(const struct weft__cpus *cpus)
+{
+	cpu_set_t set;
+
+	if (!cpus)
+		return 0;
+	CPU_ZERO(&set);
+	for (size_t i = 0; i < WEFT__CPUS_MAX; i++)
+		if (cpus->words[i / 64] >> (i % 64) & 1)
+			CPU_SET(i, &set);
+	return (int)weft__os_result(sched_setaffinity(0, sizeof(set), &set));
+}
+
 /* --- descriptors -------------------------------------------------------- */
 
 static int
@@ -291,6 +306,7 @@ const struct weft__sys weft__sys_real = {
 	.unpark = os_unpark,
 	.barrier = os_barrier,
 	.cpus = os_cpus,
+	.set_cpus = os_set_cpus,
 	.pipe = os_pipe,
 	.socket = os_socket,
 	.accept = os_accept,

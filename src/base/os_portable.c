@@ -115,6 +115,13 @@ os_cpus(void)
 	return count < 1 ? 1 : (int)count;
 }
 
+static int
+os_set_cpus(const struct weft__cpus *cpus)
+{
+	(void)cpus;
+	return -ENOSYS;
+}
+
 /* Between the call and the flags a forked child could inherit the descriptor;
  * systems of this kind have nothing better. */
 static int
@@ -178,7 +185,8 @@ os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
 	.unpark = os_unpark, .barrier = os_barrier,
-	.cpus = os_cpus,     .pipe = os_pipe,
+	.cpus = os_cpus,     .set_cpus = os_set_cpus,
+	.pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard,
 };

@@ -162,11 +162,47 @@ thread_main(void *arg)
 	return NULL;
 }
 
+/* Not less than the system lets a thread have, and whole pages.  An errno, or 0. */
+static int
+set_stack(pthread_attr_t *attr, size_t bytes)
+{
+	size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (bytes == 0)
+		return 0;
+	if (bytes > SIZE_MAX - page)
+		return EINVAL;
+	bytes = bytes < least ? least : bytes;
+	return pthread_attr_setstacksize(attr,
+	                                 (bytes + page - 1) & ~(page - 1));
+}
+
+/* An errno, or 0. */
+static int
+create(struct start *start, pthread_t *out)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0)
+		return rc;
+	/* The new thread inherits the mask; signals stay with the program's own. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = set_stack(&attr, start->opts.stack_bytes);
+	if (rc == 0)
+		rc = pthread_create(out, &attr, thread_main, start);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	return rc;
+}
+
 int
 weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 {
 	struct start *start = calloc(1, sizeof(*start));
-	sigset_t all, before;
 	pthread_t thread;
 	int rc;
 
@@ -175,11 +211,7 @@ weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 	start->opts = *opts;
 	if (opts->name)
 		memcpy(start->name, opts->name, strnlen(opts->name, 15));
-	/* The new thread inherits the mask; signals stay with the program's own. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, thread_main, start);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = create(start, &thread);
 	if (rc != 0) {
 		free(start);
 		return -rc;

@@ -36,6 +36,14 @@ struct weft__thread_opts {
 	const char *name; /* at most 15 bytes are kept; or NULL */
 	void      (*fn)(void *arg);
 	void       *arg;
+	size_t      stack_bytes; /* at least; 0: the system's default */
+};
+
+#define WEFT__CPUS_MAX 1024 /* numbers of CPUs are below; a multiple of 64 */
+
+/* A set of CPUs: number n is bit n % 64 of word n / 64. */
+struct weft__cpus {
+	uint64_t words[WEFT__CPUS_MAX / 64];
 };
 
 struct weft__sys {
@@ -82,6 +90,10 @@ struct weft__sys {
 
 	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
 	int (*cpus)(void);
+
+	/* Have the calling thread run on these CPUs only; NULL: just say whether that
+	 * can be asked for.  0, -EINVAL if there is none of them, -ENOSYS, -EPERM. */
+	int (*set_cpus)(const struct weft__cpus *cpus);
 
 	/* Descriptors.  All that are made here are close-on-exec and non-blocking. */
 	int (*close)(int fd);

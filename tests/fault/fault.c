@@ -343,6 +343,14 @@ on_barrier(void)
 }
 
 static int
+on_set_cpus(const struct weft__cpus *cpus)
+{
+	int rc = strike(FAULT_set_cpus);
+
+	return rc ? rc : real.set_cpus(cpus);
+}
+
+static int
 on_at_fork(void (*fn)(void))
 {
 	int rc = strike(FAULT_at_fork);
@@ -640,6 +648,7 @@ fault_install(void)
 	table.thread_join = on_thread_join;
 	table.at_fork = on_at_fork;
 	table.barrier = on_barrier;
+	table.set_cpus = on_set_cpus;
 	table.close = on_close;
 	table.read = on_read;
 	table.write = on_write;

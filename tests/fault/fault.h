@@ -24,7 +24,7 @@
  * are counted by their kind, and one of them may fail (request.c). */
 #define FAULT_MEMBERS(X)                                                       \
 	X(memory) X(random) X(park) X(thread_start) X(thread_join) X(at_fork)  \
-	X(barrier)                                                             \
+	X(barrier) X(set_cpus)                                                 \
 	X(close) X(read) X(write) X(pipe) X(set_nonblock) X(kind)              \
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(recv) X(send) X(recvmsg) X(sendmsg)          \

@@ -1,6 +1,9 @@
 /* sys_test.c - what the real sys table promises to the layers above. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -80,6 +83,66 @@ TEST(there_is_at_least_one_cpu_or_a_quota_below_one)
 {
 	CHECK(SYS->cpus() >= 0);
 	CHECK(SYS->cpus() <= 4096);
+}
+
+struct bound {
+	weft__a32 rc; /* of set_cpus, positive */
+	size_t stack_bytes;
+	uint32_t cpus; /* that the thread may run on then */
+};
+
+/* Be bound to the first CPU that this thread may use. */
+static void
+bind_self(void *arg)
+{
+	struct bound *bound = arg;
+	struct weft__cpus cpus = { { 0 } };
+	cpu_set_t set;
+	pthread_attr_t attr;
+	int cpu = 0;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	cpus.words[cpu / 64] = UINT64_C(1) << (cpu % 64);
+	weft__store(&bound->rc, (uint32_t)-SYS->set_cpus(&cpus), WEFT__RELAXED);
+	CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+	bound->cpus = (uint32_t)CPU_COUNT(&set);
+	CHECK_EQ(pthread_getattr_np(pthread_self(), &attr), 0);
+	CHECK_EQ(pthread_attr_getstacksize(&attr, &bound->stack_bytes), 0);
+	CHECK_EQ(pthread_attr_destroy(&attr), 0);
+}
+
+static struct bound
+started_with(size_t stack_bytes)
+{
+	struct bound bound = { { 0 }, 0, 0 };
+	struct weft__thread_opts opts = { .fn = bind_self,
+		                          .arg = &bound,
+		                          .stack_bytes = stack_bytes };
+	uint64_t thread;
+
+	CHECK_EQ(SYS->thread_start(&opts, &thread), 0);
+	CHECK_EQ(SYS->thread_join(thread), 0);
+	return bound;
+}
+
+TEST(a_thread_gets_the_stack_that_is_asked_for_or_the_least_there_can_be)
+{
+	CHECK(started_with(30000001).stack_bytes
+	      >= 30000001); /* not the default */
+	CHECK(started_with(1).stack_bytes >= 4096);
+}
+
+TEST(a_thread_is_bound_to_cpus_where_that_can_be_done)
+{
+	int rc = SYS->set_cpus(NULL);
+	struct bound bound = started_with(0);
+
+	CHECK(rc == 0 || rc == -ENOSYS);
+	CHECK_EQ(weft__load(&bound.rc, WEFT__RELAXED), -rc);
+	CHECK(rc < 0 || bound.cpus == 1);
+	CHECK(SYS->set_cpus(&(struct weft__cpus){ { 0 } }) < 0);
 }
 
 static int

@@ -99,6 +99,14 @@ sys_cpus(void)
 	                  counts[sim_draw_at(SIM_CALL_cpus, 0) % 8]);
 }
 
+/* Where a thread runs makes no difference here. */
+static int
+sys_set_cpus(const struct weft__cpus *cpus)
+{
+	sim_point(1);
+	return (int)leave(SIM_CALL_set_cpus, cpus != NULL, 0, 0);
+}
+
 /* --- descriptors ------------------------------------------------------ */
 
 static int
@@ -398,6 +406,7 @@ const struct weft__sys sim_sys = {
 	.thread_self = sim_thread_self,
 	.at_fork = sys_at_fork,
 	.cpus = sys_cpus,
+	.set_cpus = sys_set_cpus,
 	.env = sys_env,
 	.close = sys_close,
 	.read = sys_read,

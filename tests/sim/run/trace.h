@@ -15,7 +15,8 @@
  * happens. */
 #define SIM_CALLS(X)                                                           \
 	X(alloc) X(resize) X(release) X(now) X(random) X(park) X(unpark)       \
-	X(yield) X(barrier) X(thread_start) X(thread_join) X(at_fork) X(cpus) X(close)    \
+	X(yield) X(barrier) X(thread_start) X(thread_join) X(at_fork) X(cpus)    \
+	X(set_cpus) X(close)                                                   \
 	X(read) X(write) X(pipe) X(set_nonblock) X(kind) X(socket) X(bind)     \
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
