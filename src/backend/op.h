@@ -48,16 +48,21 @@ struct weft__op {
 	uint8_t    state;     /* WEFT__OP_* */
 	uint16_t   events;    /* of poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
 	bool       background;
-	bool       connecting; /* connect(2) has been called */
+	union {
+		bool connecting;  /* connect(2) has been called */
+		bool queued;      /* an own kind: in the queue of a pool, under its lock */
+	};
 	struct weft__place   place; /* of its deadline */
 	struct weft__node_head node; /* by which it stands in lists, and in the inbox if
-	                                another thread has finished it */
+	                                another thread has finished it; of an own kind
+	                                that waits it is free for the owner's use */
 	union {
 		struct {
 			int32_t fd;
 			int32_t flags; /* of recv(2) and send(2) */
 		};
 		int64_t told;          /* an own kind's result, by another thread */
+		struct weft__op *before; /* until then: in the queue of a pool */
 	};
 	union {
 		void                    *buf;

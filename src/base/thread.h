@@ -14,6 +14,7 @@
 #define WEFT__TEXT_BYTES 1024 /* of a detail, with its NUL */
 
 struct weft__threadlet;
+struct weft__worker;
 
 struct weft__thread {
 	weft_loop  *loop;   /* that runs here, or NULL */
@@ -25,6 +26,7 @@ struct weft__thread {
 	void       *post_lane;
 	void       *lanes;  /* all of them; the three are of loop/lane.c */
 	uint32_t    chance; /* of weft__chance() */
+	struct weft__worker *worker; /* of work/pool.c, if this is a pool's; or NULL */
 };
 
 /* initial-exec: one instruction instead of a call, also in the shared library. */

@@ -40,9 +40,9 @@ count_fork(void)
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
 }
 
-/* Ask for that once in a process.  0, or -errno. */
-static int
-watch_forks(void)
+/* Ask for that once in a process. */
+int
+weft__watch_forks(void)
 {
 	static struct weft__lock lock;
 	static bool ready;
@@ -174,7 +174,7 @@ weft_loop_new(const weft_loop_opts *opts)
 		opts = &defaults;
 	if (check_opts(opts) < 0)
 		return NULL;
-	loop = watch_forks() < 0 ? NULL : alloc_loop(opts->flags);
+	loop = weft__watch_forks() < 0 ? NULL : alloc_loop(opts->flags);
 	if (!loop) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
 		return NULL;
@@ -231,6 +231,8 @@ destroy(weft_loop *loop, bool alone)
 {
 	if (loop->has_thread && !alone)
 		(void)weft__sys->thread_join(loop->thread);
+	if (loop->pools)
+		loop->pools_end(loop->pools);
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))

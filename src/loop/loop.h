@@ -131,6 +131,8 @@ struct weft_loop {
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
 	struct weft__locals *locals;  /* of local.c; NULL: none was set */
+	void      *pools;             /* of the work layer, or NULL, */
+	weft_fn    pools_end;         /* which knows how to end them */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
 	weft__a64  alive;       /* what keeps a run going, queues and timers aside */
 	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
@@ -146,7 +148,10 @@ struct weft_loop {
 	bool       ending;      /* past the point where stop disarmed everything */
 };
 
-extern weft__a32 weft__forks; /* counted in each forked child */
+extern weft__a32 weft__forks; /* counted in each forked child, once that is watched */
+
+/* See that forks are counted from now on.  0, or -errno. */
+int weft__watch_forks(void);
 
 /* The loop is a parent process's. */
 static inline bool
@@ -342,6 +347,10 @@ void weft__op_expire(weft_loop *loop, struct weft__place *place);
 
 /* Ask it because whoever waits for it has no more time: what has come is looked for. */
 void weft__op_time_out(struct weft__op *op);
+/* Finish an own kind, as its one finisher and not on its loop's thread: there `fn(op)`
+ * is called, which ends with weft__op_told(op). */
+void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
+void weft__op_told(void *op);
 
 /* The loop stops: ask everything pending, and tell the owners of own kinds. */
 void weft__ops_end(weft_loop *loop);

@@ -517,9 +517,8 @@ on_told(void *arg)
 	finish(op, weft__get(op->told));
 }
 
-/* ... from another thread. */
-static void
-on_told_by_node(void *arg)
+void
+weft__op_told(void *arg)
 {
 	((struct weft__op *)arg)->loop->own_run++;
 	on_told(arg);
@@ -557,7 +556,16 @@ weft_op_finish(weft_op *public, int64_t result)
 		weft__put(op->told, result);
 		on_told(op);
 	} else {
-		send_result(op, result, on_told_by_node);
+		send_result(op, result, weft__op_told);
 	}
 	return 0;
+}
+
+void
+weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
+{
+	weft__assert(weft__exchange(&op->node.state, WEFT__NODE_QUEUED,
+	                            WEFT__ACQ_REL)
+	             == 0); /* F */
+	send_result(op, result, fn);
 }
