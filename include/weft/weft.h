@@ -18,5 +18,6 @@
 #include <weft/value.h>
 #include <weft/watch.h>
 #include <weft/wheel.h>
+#include <weft/work.h>
 
 #endif

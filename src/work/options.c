@@ -1,0 +1,99 @@
+/* options.c - what a pool is to be made of.
+ *
+ * Options come from programs and, as `cpus`, from people: whatever is wrong is told
+ * with a text and never ends the program, in no build.
+ */
+#include "loop/loop.h"
+#include "work/pool.h"
+
+#define QUEUE_DEFAULT 65536u
+#define IDLE_DEFAULT  (10 * WEFT_S)
+#define THREADS_MOST  65536u /* more is a mistake */
+
+/* Read a number below `max` at *at, and go behind it; -1 if there is none. */
+static int
+read_number(const char **at, int max)
+{
+	int number = 0;
+	const char *from = *at;
+
+	for (; **at >= '0' && **at <= '9'; (*at)++) {
+		number = 10 * number + (**at - '0');
+		if (number >= max)
+			return -1;
+	}
+	return *at == from ? -1 : number;
+}
+
+/* "0-3,6": numbers and spans of them, with commas between. */
+static bool
+read_cpus(struct weft__cpus *out, const char *text)
+{
+	for (;; text++) {
+		int from = read_number(&text, WEFT__CPUS_MAX), to = from;
+
+		if (*text == '-') {
+			text++;
+			to = read_number(&text, WEFT__CPUS_MAX);
+		}
+		if (from < 0 || to < from)
+			return false;
+		for (int i = from; i <= to; i++)
+			out->words[i / 64] |= UINT64_C(1) << (i % 64);
+		if (*text != ',')
+			return *text == '\0';
+	}
+}
+
+static int
+set_cpus(struct weft__pool_setup *out, const char *text)
+{
+	if (!text)
+		return 0;
+	if (!read_cpus(&out->cpus, text))
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_pool_new: cpus are not like \"0-3,6\"");
+	if (weft__sys->set_cpus(NULL) < 0)
+		return weft__fail(WEFT_ENOSYS, "weft_pool_new: threads cannot "
+		                               "be bound to cpus here");
+	out->has_cpus = true;
+	return 0;
+}
+
+static uint32_t
+threads_default(void)
+{
+	int cpus = weft__sys->cpus();
+
+	return cpus < 1 ? 1 : (uint32_t)cpus;
+}
+
+int
+weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts)
+{
+	const char *name = opts->name ? opts->name : "weft-pool";
+	size_t size = __builtin_strlen(name);
+
+	*out = (struct weft__pool_setup){
+		.threads_min = opts->threads_min,
+		.threads_max = opts->threads_max,
+		.queue_max = opts->queue_max ? opts->queue_max : QUEUE_DEFAULT,
+		.idle_ns = opts->idle_ns ? opts->idle_ns : IDLE_DEFAULT,
+		.stack_bytes = opts->stack_bytes,
+		.forks = weft__load(&weft__forks, WEFT__RELAXED),
+	};
+	__builtin_memcpy(out->name, name,
+	                 size < sizeof(out->name) ? size
+	                                          : sizeof(out->name) - 1);
+	if (out->threads_max == 0) {
+		out->threads_max = threads_default();
+		if (out->threads_max < out->threads_min)
+			out->threads_max = out->threads_min;
+	}
+	if (out->threads_min > out->threads_max
+	    || out->threads_max > THREADS_MOST)
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_pool_new: threads_min is above "
+		                  "threads_max, or that above 65,536");
+	return set_cpus(out, opts->cpus);
+}

@@ -1,0 +1,412 @@
+/* pool.c - the queue of a pool, and the threads that empty it.
+ *
+ * One lock, held for a few instructions but where a thread is started.  Threads that
+ * find nothing sleep, each on a bell of its own, and stand in a list of which the
+ * latest is called first: so the others stay idle, and end.
+ *
+ *   1. A thread enters the list of idle ones under the lock and with the queue empty.
+ *      Whoever puts something into the queue takes one thread out of that list, if
+ *      there is any, and rings its bell; else there is a thread that is awake, and
+ *      each of those looks into the queue before it may sleep; or one is started.  So
+ *      no work waits for a thread that sleeps.
+ *   2. Only the thread itself takes itself out of the list otherwise, when its time is
+ *      up.  One that was called is not in the list any more and so does not end: work
+ *      that counts on it finds it awake.  One that has retired looks at nothing more:
+ *      its place may be another thread's.
+ *   3. An op is in the queue exactly if op->queued, under the lock.  Whoever takes it
+ *      out, a thread or revoke(), has it, and nobody else.
+ *   4. worker->op is what it took last, and is compared but not looked into: the op may
+ *      have ended long ago.  If it was started again, it is in the queue, or some worker
+ *      has taken it after that; the stale one is then told to end nothing, since it
+ *      forgets that (`why`) as it takes the next.
+ *   5. Every work and every call is a user, from before it knows the pool until it is
+ *      through with it: an op until its loop's thread has got the result (or has revoked
+ *      it), so that on_cancel and the end of a push, which are on that thread, find the
+ *      pool there.  Only who sees no user (U, acquire; pairs with leave, release) frees,
+ *      and joins all threads first.  So a bell is rung, the lock given back and a result
+ *      sent while the pool is there.
+ *   6. Places of the queue are counted apart from the lock: at most queue_max, taken
+ *      before the op is started, which can then not fail any more for lack of one.
+ */
+#include "base/report.h"
+#include "loop/loop.h"
+#include "work/pool.h"
+
+/* --- the queue ---------------------------------------------------------- */
+
+/* The node of the next one is what the link is for. */
+static struct weft__op *
+next_of(struct weft__op *op)
+{
+	struct weft__node *next = weft__get(op->node.next);
+
+	return next ? weft__node_op(next) : NULL;
+}
+
+static void
+append(weft_pool *pool, struct weft__op *op)
+{
+	struct weft__op *last = weft__get(pool->last);
+
+	weft__put(op->node.next, NULL);
+	weft__put(op->before, last);
+	weft__put(op->queued, true);
+	weft__put(pool->last, op);
+	if (last)
+		weft__put(last->node.next, weft__op_node(op));
+	else
+		weft__put(pool->first, op);
+}
+
+static void
+take_out(weft_pool *pool, struct weft__op *op)
+{
+	struct weft__op *next = next_of(op), *before = weft__get(op->before);
+
+	weft__assert(op->queued);
+	weft__put(op->queued, false);
+	if (next)
+		weft__put(next->before, before);
+	else
+		weft__put(pool->last, before);
+	if (before)
+		weft__put(before->node.next, op->node.next);
+	else
+		weft__put(pool->first, next);
+	weft__pool_give_back(pool);
+}
+
+bool
+weft__pool_reserve(weft_pool *pool)
+{
+	uint32_t places = weft__load(&pool->places, WEFT__RELAXED);
+
+	do
+		if (places >= pool->set.queue_max)
+			return false;
+	while (!weft__cas(&pool->places, &places, places + 1, WEFT__RELAXED));
+	return true;
+}
+
+void
+weft__pool_give_back(weft_pool *pool)
+{
+	(void)weft__add(&pool->places, UINT32_MAX, WEFT__RELAXED);
+}
+
+/* --- the threads -------------------------------------------------------- */
+
+/* Take a worker off the idle list for the work, or the end, that it is to find. */
+static struct weft__worker *
+call_idle(weft_pool *pool)
+{
+	struct weft__worker *worker = weft__get(pool->idle);
+
+	if (!worker)
+		return NULL;
+	weft__put(pool->idle, weft__get(worker->below));
+	weft__store(&worker->bell, 1, WEFT__RELAXED);
+	return worker;
+}
+
+/* Take this one off; false if it was called (invariant 2). */
+static bool
+leave_idle(struct weft__worker *worker)
+{
+	struct weft__worker **link = &worker->pool->idle;
+
+	while (weft__get(*link) && *link != worker)
+		link = &(*link)->below;
+	if (!*link)
+		return false;
+	weft__put(*link, weft__get(worker->below));
+	return true;
+}
+
+/* Its thread is about to end. */
+static void
+retire(struct weft__worker *worker)
+{
+	weft_pool *pool = worker->pool;
+
+	weft__put(worker->below, weft__get(pool->spare));
+	weft__put(pool->spare, worker);
+	weft__put(pool->threads, weft__get(pool->threads) - 1);
+}
+
+/* When it may end if nobody calls it. */
+static uint64_t
+end_of_idling(const weft_pool *pool)
+{
+	return weft__get(pool->threads) > pool->set.threads_min
+	               ? weft_in(pool->set.idle_ns)
+	               : WEFT_NEVER;
+}
+
+/* There is nothing to do: sleep, with the lock given back meanwhile.  False if the
+ * thread has retired. */
+static bool
+idle(struct weft__worker *worker)
+{
+	weft_pool *pool = worker->pool;
+	uint64_t deadline_ns = end_of_idling(pool);
+	int rc = 0;
+
+	if (weft__get(pool->ending)) {
+		retire(worker);
+		return false;
+	}
+	weft__put(worker->below, weft__get(pool->idle));
+	weft__put(pool->idle, worker); /* invariant 1 */
+	weft__store(&worker->bell, 0, WEFT__RELAXED);
+	weft__lock_give(&pool->lock);
+	while (weft__load(&worker->bell, WEFT__RELAXED) == 0
+	       && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->bell, 0, deadline_ns);
+	weft__lock_take(&pool->lock);
+	/* Whatever ended the sleep, the list says whether it was called. */
+	if (!leave_idle(worker))
+		return true;
+	if (weft__get(pool->threads) <= pool->set.threads_min
+	    || weft__get(
+		    pool->first)) /* another was called, but this one is here */
+		return true;
+	retire(worker);
+	return false;
+}
+
+/* The next work of this thread, waited for; NULL: it is to end. */
+static struct weft__op *
+next_work(struct weft__worker *worker)
+{
+	weft_pool *pool = worker->pool;
+	struct weft__op *op;
+
+	weft__lock_take(&pool->lock);
+	while (!(op = weft__get(pool->first)) && idle(worker))
+		;
+	if (op) {
+		take_out(pool, op);
+		weft__put(worker->op, op);
+		weft__store(&worker->why, 0, WEFT__RELAXED);
+	}
+	weft__lock_give(&pool->lock);
+	return op;
+}
+
+/* A thread that cannot be where it should is better than none. */
+static void
+bind_to_cpus(const weft_pool *pool)
+{
+	int rc = weft__sys->set_cpus(&pool->set.cpus);
+
+	if (rc < 0)
+		weft__report(&(weft_report){
+			.kind = WEFT_REPORT_LOG,
+			.level = 1,
+			.error = rc,
+			.name = pool->set.name,
+			.text = "a thread of the pool is not bound to its "
+				"cpus" });
+}
+
+static void
+worker_main(void *arg)
+{
+	struct weft__worker *worker = arg;
+	struct weft__op *op;
+
+	weft__thread_self()->worker = worker;
+	if (worker->pool->set.has_cpus)
+		bind_to_cpus(worker->pool);
+	while ((op = next_work(worker)))
+		weft__work_finish(worker->pool, op, weft__op_do_work(op));
+}
+
+/* A worker without a thread, or NULL without memory. */
+static struct weft__worker *
+get_spare(weft_pool *pool)
+{
+	struct weft__worker *worker = weft__get(pool->spare);
+
+	if (worker) {
+		weft__put(pool->spare, weft__get(worker->below));
+		if (worker->has_thread) /* it needs nothing any more to end */
+			(void)weft__sys->thread_join(worker->thread);
+		worker->has_thread = false;
+		return worker;
+	}
+	worker = weft__alloc_zero(sizeof(*worker));
+	if (!worker)
+		return NULL;
+	worker->pool = pool;
+	worker->other = pool->workers;
+	pool->workers = worker;
+	return worker;
+}
+
+/* One more thread; under the lock, so that it finds what it is started for. */
+static int
+start_thread(weft_pool *pool)
+{
+	struct weft__thread_opts opts = {
+		.name = pool->set.name,
+		.fn = worker_main,
+		.stack_bytes = pool->set.stack_bytes,
+	};
+	struct weft__worker *worker = get_spare(pool);
+	int rc;
+
+	if (!worker)
+		return WEFT_ENOMEM;
+	opts.arg = worker;
+	rc = weft__sys->thread_start(&opts, &worker->thread);
+	weft__put(pool->threads, weft__get(pool->threads) + 1);
+	worker->has_thread = rc == 0;
+	if (rc < 0)
+		retire(worker);
+	return rc;
+}
+
+/* --- putting in, taking out --------------------------------------------- */
+
+int
+weft__pool_push(weft_pool *pool, struct weft__op *op)
+{
+	struct weft__worker *called;
+	int rc = 0;
+
+	weft__lock_take(&pool->lock);
+	called = call_idle(pool);
+	if (!called && weft__get(pool->threads) < pool->set.threads_max)
+		rc = start_thread(pool);
+	/* That there are no more threads matters only if there is none. */
+	if (weft__get(pool->threads) > 0) {
+		append(pool, op);
+		rc = 0;
+	}
+	weft__lock_give(&pool->lock);
+	if (called)
+		weft__sys->unpark(&called->bell); /* invariant 5 */
+	return rc;
+}
+
+bool
+weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
+{
+	bool queued;
+
+	weft__lock_take(&pool->lock);
+	queued = weft__get(op->queued);
+	if (queued)
+		take_out(pool, op); /* invariant 3 */
+	for (struct weft__worker *w = pool->workers; w && !queued; w = w->other)
+		if (weft__get(w->op) == op) /* invariant 4 */
+			weft__store(&w->why, (uint32_t)why, WEFT__RELAXED);
+	weft__lock_give(&pool->lock);
+	return queued;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+bool
+weft__pool_is_forked(const weft_pool *pool)
+{
+	return pool->set.forks != weft__load(&weft__forks, WEFT__RELAXED);
+}
+
+void
+weft__pool_enter(weft_pool *pool)
+{
+	(void)weft__add(&pool->users, 1, WEFT__RELAXED);
+}
+
+void
+weft__pool_leave(weft_pool *pool)
+{
+	(void)weft__add(&pool->users, UINT32_MAX, WEFT__RELEASE); /* U */
+}
+
+weft_pool *
+weft__pool_make(const struct weft__pool_setup *set)
+{
+	weft_pool *pool = weft__alloc_zero(sizeof(*pool));
+
+	if (pool)
+		pool->set = *set;
+	return pool;
+}
+
+/* Call all threads to their end, and wait for it. */
+static void
+end_threads(weft_pool *pool)
+{
+	struct weft__worker *called;
+
+	weft__lock_take(&pool->lock);
+	weft__put(pool->ending, true);
+	while ((called = call_idle(pool)))
+		weft__sys->unpark(&called->bell);
+	weft__lock_give(&pool->lock);
+	for (struct weft__worker *w = pool->workers; w; w = w->other)
+		if (w->has_thread)
+			(void)weft__sys->thread_join(w->thread);
+}
+
+void
+weft__pool_end(weft_pool *pool)
+{
+	struct weft__worker *worker;
+
+	if (!weft__pool_is_forked(pool)) /* else they are the parent's */
+		end_threads(pool);
+	while ((worker = pool->workers)) {
+		pool->workers = worker->other;
+		weft__sys->release(worker);
+	}
+	weft__sys->release(pool);
+}
+
+weft_pool *
+weft_pool_new(const weft_pool_opts *opts)
+{
+	static const weft_pool_opts defaults;
+	struct weft__pool_setup set;
+	weft_pool *pool;
+
+	if (weft__watch_forks() < 0) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_pool_new: out of memory");
+		return NULL;
+	}
+	if (weft__pool_setup(&set, opts ? opts : &defaults) < 0)
+		return NULL;
+	pool = weft__pool_make(&set);
+	if (!pool)
+		(void)weft__fail(WEFT_ENOMEM, "weft_pool_new: out of memory");
+	return pool;
+}
+
+int
+weft_pool_free(weft_pool *pool)
+{
+	const struct weft__worker *self = weft__thread_self()->worker;
+
+	if (!pool)
+		return 0;
+	if (pool == WEFT_CPU || pool == WEFT_BLOCKING)
+		return weft__fail(WEFT_EBUSY, "weft_pool_free: it is freed "
+		                              "with its loop");
+	if (!weft__pool_is_forked(pool)) {
+		if (self && self->pool == pool)
+			return weft__fail(WEFT_EDEADLK,
+			                  "weft_pool_free: in a thread of the "
+			                  "pool");
+		if (weft__load(&pool->users, WEFT__ACQUIRE) > 0 /* U */
+		    || weft__load(&pool->owners, WEFT__ACQUIRE) > 0)
+			return weft__fail(WEFT_EBUSY,
+			                  "weft_pool_free: it has work, or "
+			                  "belongs to a loop");
+	}
+	weft__pool_end(pool);
+	return 0;
+}

@@ -1,0 +1,279 @@
+/* work.c - who gives work to pools, and the pools that loops have.
+ *
+ * An op of one's own kind, whose node lies in the pool's queue while it waits (pool.h).
+ * The worker sends the result to the loop's thread, where the op leaves the pool before
+ * it is finished; so whoever frees the pool in its callback finds it free.
+ *
+ *   1. The pool is left once for each time it was entered: by whoever revokes the work,
+ *      or in on_worked(), or where it could not be queued; the lock decides between the
+ *      first two (pool.c, invariant 3).
+ *   2. While an op is pending its loop is not freed and does not stop.  Starting one is
+ *      refused once the loop stops.  So when the count of pending ops is zero there, no
+ *      work of the loop is anywhere, and none comes: the drain has no second side.
+ *   3. A caller that waits is told under the pool's lock, and takes that lock before it
+ *      returns: its stack is not touched any more after that.
+ */
+#include "loop/loop.h"
+#include "work/pool.h"
+
+#define BLOCKING_MAX 64u
+
+/* --- the pools of a loop ------------------------------------------------ */
+
+/* By the number of WEFT_CPU and WEFT_BLOCKING less one. */
+struct pools {
+	weft_pool *pool[2];
+	bool borrowed;
+};
+
+static void
+end_pools(void *arg)
+{
+	struct pools *pools = arg;
+
+	for (int i = 0; i < 2; i++) {
+		weft_pool *pool = pools->pool[i];
+
+		if (!pool)
+			continue;
+		if (pools->borrowed)
+			(void)weft__add(&pool->owners, UINT32_MAX,
+			                WEFT__RELEASE);
+		else
+			weft__pool_end(pool);
+	}
+	weft__sys->release(pools);
+}
+
+static struct pools *
+get_pools(weft_loop *loop)
+{
+	if (!loop->pools) {
+		loop->pools = weft__alloc_zero(sizeof(struct pools));
+		loop->pools_end = end_pools;
+	}
+	return loop->pools;
+}
+
+static weft_pool *
+own_pool(weft_loop *loop, const weft_pool *which)
+{
+	bool cpu = which == WEFT_CPU;
+	const weft_pool_opts opts = {
+		.name = cpu ? "weft-cpu" : "weft-blocking",
+		.threads_max = cpu ? 0 : BLOCKING_MAX,
+	};
+	struct weft__pool_setup set;
+	struct pools *pools = get_pools(loop);
+	weft_pool **place = pools ? &pools->pool[!cpu] : NULL;
+
+	if (!place || *place)
+		return place ? *place : NULL;
+	if (weft__pool_setup(&set, &opts) == 0)
+		*place = weft__pool_make(&set);
+	return *place;
+}
+
+int
+weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
+{
+	struct pools *pools;
+
+	if (loop->pools)
+		return WEFT_EBUSY;
+	pools = get_pools(loop);
+	if (!pools)
+		return WEFT_ENOMEM;
+	*pools = (struct pools){ { cpu, blocking }, true };
+	(void)weft__add(&cpu->owners, 1, WEFT__RELAXED);
+	(void)weft__add(&blocking->owners, 1, WEFT__RELAXED);
+	return 0;
+}
+
+/* The pool meant by `pool`, for work of `loop`, and a place in its queue; entered. */
+static int
+enter(weft_pool **pool, weft_loop *loop)
+{
+	if (*pool == WEFT_CPU || *pool == WEFT_BLOCKING) {
+		if (!loop)
+			return weft__misuse(WEFT_EINVAL,
+			                    "work: this thread has no loop "
+			                    "with pools");
+		*pool = own_pool(loop, *pool);
+		if (!*pool)
+			return weft__fail(WEFT_ENOMEM, "work: out of memory");
+	}
+	if (weft__pool_is_forked(*pool))
+		return weft__misuse(WEFT_EXDEV,
+		                    "work: a pool of another process");
+	weft__pool_enter(*pool);
+	if (weft__pool_reserve(*pool))
+		return 0;
+	weft__pool_leave(*pool);
+	return weft__fail(WEFT_EAGAIN, "work: the queue of the pool is full");
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+/* Asked to end early; on the loop's thread. */
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	weft_pool *pool = arg;
+
+	if (!weft__pool_revoke(pool, weft__op_of(op), why))
+		return; /* its result comes, if it is not on its way */
+	weft__pool_leave(pool);
+	(void)weft_op_finish(op, why); /* invariant 1: nobody else does */
+}
+
+/* The result has come to the loop's thread. */
+static void
+on_worked(void *arg)
+{
+	struct weft__op *op = arg;
+
+	weft__pool_leave(op->cancel_arg);
+	weft__op_told(op);
+}
+
+int
+weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public,
+             uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc;
+
+	if (!pool || !fn || !op || !op->loop)
+		return weft__misuse(WEFT_EINVAL, "weft_work_op: NULL");
+	rc = weft__loop_check(op->loop, "weft_work_op");
+	if (rc == 0)
+		rc = enter(&pool, op->loop);
+	if (rc < 0)
+		return rc;
+	rc = weft_op_begin(public, on_cancel, pool, deadline_ns);
+	if (rc < 0) {
+		weft__pool_give_back(pool);
+		weft__pool_leave(pool);
+		return rc;
+	}
+	weft__op_set_work(op, fn, arg);
+	rc = weft__pool_push(pool, op);
+	if (rc < 0) {
+		weft__pool_give_back(pool);
+		weft__pool_leave(pool);
+		(void)weft_op_finish(public, rc); /* it has begun */
+	}
+	return 0;
+}
+
+/* --- calls that wait ---------------------------------------------------- */
+
+/* A thread that waits for its work. */
+struct call {
+	struct weft__op op; /* first, and without a loop */
+	weft__a32 done;     /* 1: `result` is there; the caller parks here */
+	int result;         /* under the pool's lock */
+};
+
+/* A caller's work is done; invariant 3. */
+static void
+finish_call(weft_pool *pool, struct call *call, int result)
+{
+	weft__lock_take(&pool->lock);
+	weft__put(call->result, result);
+	weft__store(&call->done, 1, WEFT__RELAXED);
+	weft__sys->unpark(&call->done);
+	weft__lock_give(&pool->lock);
+}
+
+void
+weft__work_finish(weft_pool *pool, struct weft__op *op, int result)
+{
+	if (op->loop)
+		weft__op_tell(op, result, on_worked);
+	else
+		finish_call(pool, (struct call *)(void *)op, result);
+}
+
+/* Park until the call is done; false if the deadline came first. */
+static bool
+await(struct call *call, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	while (weft__load(&call->done, WEFT__RELAXED) == 0) {
+		if (rc == -ETIMEDOUT)
+			return false;
+		rc = weft__sys->park(&call->done, 0, deadline_ns);
+	}
+	return true;
+}
+
+static int
+work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
+               uint64_t deadline_ns)
+{
+	struct call call = { .done = { 0 } };
+	int rc = enter(&pool, NULL);
+
+	if (rc < 0)
+		return rc;
+	weft__op_set_work(&call.op, fn, arg);
+	rc = weft__pool_push(pool, &call.op);
+	if (rc < 0) {
+		weft__pool_give_back(pool);
+	} else if (!await(&call, deadline_ns)
+	           && weft__pool_revoke(pool, &call.op, WEFT_ETIMEDOUT)) {
+		rc = WEFT_ETIMEDOUT;
+	} else {
+		(void)await(&call, WEFT_NEVER);
+		weft__lock_take(&pool->lock); /* invariant 3 */
+		rc = weft__get(call.result);
+		weft__lock_give(&pool->lock);
+	}
+	weft__pool_leave(pool);
+	return rc;
+}
+
+/* Where threadlets are: suspend the one that calls, by an op on its stack. */
+static inline bool
+weft__in_threadlet(void)
+{
+	return false;
+}
+
+static int
+work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg,
+                  uint64_t deadline_ns)
+{
+	(void)pool, (void)fn, (void)arg, (void)deadline_ns;
+	return WEFT_ENOSYS;
+}
+
+int
+weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
+{
+	const struct weft__thread *self = weft__thread_self();
+
+	if (!pool || !fn)
+		return weft__misuse(WEFT_EINVAL, "weft_work: NULL");
+	if (deadline_ns == WEFT_NOW) /* another thread would have to do it */
+		return weft__fail(WEFT_ETIMEDOUT, "weft_work: not at once");
+	if (self->worker && self->worker->pool == pool)
+		return weft__fail(WEFT_EDEADLK,
+		                  "weft_work: in a thread of the pool");
+	if (weft__in_threadlet())
+		return work_in_threadlet(pool, fn, arg, deadline_ns);
+	if (self->loop)
+		return weft__fail(WEFT_EDEADLK, "weft_work: in a callback");
+	return work_in_thread(pool, fn, arg, deadline_ns);
+}
+
+int
+weft__work_canceled(void)
+{
+	const struct weft__worker *worker = weft__thread_self()->worker;
+
+	return worker ? (int)weft__load(&worker->why, WEFT__RELAXED) : 0;
+}
