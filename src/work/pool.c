@@ -129,6 +129,7 @@ retire(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 
+	weft__assert(weft__get(pool->threads) > 0);
 	weft__put(worker->below, weft__get(pool->spare));
 	weft__put(pool->spare, worker);
 	weft__put(pool->threads, weft__get(pool->threads) - 1);

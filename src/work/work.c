@@ -227,7 +227,8 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 	           && weft__pool_revoke(pool, &call.op, WEFT_ETIMEDOUT)) {
 		rc = WEFT_ETIMEDOUT;
 	} else {
-		(void)await(&call, WEFT_NEVER);
+		while (!await(&call, WEFT_NEVER)) /* whatever park says */
+			;
 		weft__lock_take(&pool->lock); /* invariant 3 */
 		rc = weft__get(call.result);
 		weft__lock_give(&pool->lock);

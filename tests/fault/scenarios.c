@@ -605,6 +605,7 @@ const struct scenario scenarios[] = {
 	{ "stream", run_stream },
 	{ "guests", run_guests },
 	{ "line", run_line },
+	{ "work", run_work },
 	{ "wheel", run_wheel },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -35,6 +35,7 @@ void run_early(const char *backend);
 void run_stream(const char *backend);
 void run_guests(const char *backend);
 void run_line(const char *backend);
+void run_work(const char *backend);
 
 /* Programs on a bare ring that the sweep must find wrong. */
 extern const struct scenario mistaken[];
