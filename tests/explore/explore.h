@@ -98,4 +98,10 @@ int explore_thread(void);
 
 bool explore_fd_wait(int fd, uint64_t deadline_ns);
 
+/* A thread of the model that is started by weft__sys->thread_start(), which finds one
+ * that has not been started or was joined, or says EAGAIN.  It comes to its end when it
+ * is not needed any more: explore_dismiss(), which the model has to call. */
+void explore_started(void *state);
+void explore_dismiss(void);
+
 #endif

@@ -12,9 +12,11 @@
  *      reach what is gone.
  *   2. A member that is not set here fails the model when it is called.
  *
- * Not modelled: sockets, pipes, poll and epoll, threads started by the model,
- * fork. The wake of a loop is modelled by the event descriptor that it waits
- * for.
+ *   3. A thread that can be started waits for an event, and whoever joins it for
+ *      another.  What it does is the model's, and it ends as a thread does.
+ *
+ * Not modelled: sockets, pipes, poll and epoll, fork. The wake of a loop is
+ * modelled by the event descriptor that it waits for.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,8 +30,17 @@ struct event {
 	struct explore__view *view; /* released by those who set it, or NULL */
 };
 
+/* A thread of the model that is explore_started(). */
+struct starter {
+	struct event begun, ended;
+	struct weft__thread_opts opts;
+	bool busy; /* started, and not joined */
+};
+
 static struct {
 	struct event events[EVENTS_MAX];
+	struct starter starters[EXPLORE_THREADS_MAX];
+	bool dismissed;
 	uint64_t random;
 } world;
 
@@ -38,6 +49,10 @@ explore__world_begin(void)
 {
 	memset(&world, 0, sizeof world);
 	world.events[0].open = true;
+	for (int i = 0; i < EXPLORE_THREADS_MAX; i++) {
+		world.starters[i].begun.open = true;
+		world.starters[i].ended.open = true;
+	}
 	explore__run.now_ns = 1000000000;
 	explore__run.spurious = explore__run.model->spurious;
 }
@@ -222,20 +237,25 @@ sys_close(int fd)
 	return 0;
 }
 
-static int64_t
-sys_write(int fd, const void *buf, size_t size)
+static void
+event_set(struct event *event, const char *text)
 {
-	struct event *event = event_get(fd);
 	struct explore__view *view;
 
-	(void)buf;
-	explore__enter();
-	event_point(EXPLORE__SIGNAL, event, "signal");
+	event_point(EXPLORE__SIGNAL, event, text);
 	view = explore__view_publish();
 	if (event->view)
 		explore__view_join(view, event->view);
 	event->view = view;
 	event->set = true;
+}
+
+static int64_t
+sys_write(int fd, const void *buf, size_t size)
+{
+	(void)buf;
+	explore__enter();
+	event_set(event_get(fd), "signal");
 	return (int64_t)size;
 }
 
@@ -255,18 +275,16 @@ sys_read(int fd, void *buf, size_t size)
 	return sizeof one;
 }
 
-bool
-explore_fd_wait(int fd, uint64_t deadline_ns)
+static bool
+event_wait(struct event *event, uint64_t deadline_ns, const char *text)
 {
-	struct event *event = event_get(fd);
 	struct explore__slot *self = explore__self();
 
-	explore__enter();
 	if (explore__run.current == EXPLORE__MAIN)
 		explore_fail("wait in setup or check");
 	self->deadline_ns = deadline_ns;
 	self->expired = false;
-	event_point(EXPLORE__WAIT, event, "wait ends");
+	event_point(EXPLORE__WAIT, event, text);
 	self->deadline_ns = WEFT_NEVER;
 	self->spin_count = 0;
 	if (!event->set) {
@@ -277,6 +295,87 @@ explore_fd_wait(int fd, uint64_t deadline_ns)
 	event->set = false;
 	explore__view_join(&self->view, event->view);
 	return true;
+}
+
+bool
+explore_fd_wait(int fd, uint64_t deadline_ns)
+{
+	explore__enter();
+	return event_wait(event_get(fd), deadline_ns, "wait ends");
+}
+
+/* --- threads ------------------------------------------------------------ */
+
+static int
+sys_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
+{
+	explore__enter();
+	for (int i = 0; i < explore__run.model->threads; i++) {
+		struct starter *starter = &world.starters[i];
+
+		if (explore__run.model->thread[i] != explore_started
+		    || starter->busy)
+			continue;
+		starter->busy = true;
+		starter->opts = *opts;
+		*out = (uint64_t)i;
+		event_set(&starter->begun, "thread_start");
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+static int
+sys_thread_join(uint64_t thread)
+{
+	struct starter *starter = &world.starters[thread];
+
+	explore__enter();
+	if (thread >= EXPLORE_THREADS_MAX || !starter->busy)
+		explore_fail("thread_join of no thread");
+	(void)event_wait(&starter->ended, WEFT_NEVER, "thread_join");
+	starter->busy = false;
+	return 0;
+}
+
+/* Wait to be started; NULL: that will not be. */
+static __attribute__((noinline)) const struct weft__thread_opts *
+starter_wait(struct starter *starter)
+{
+	explore__enter();
+	(void)event_wait(&starter->begun, WEFT_NEVER, "begins");
+	return world.dismissed ? NULL : &starter->opts;
+}
+
+static __attribute__((noinline)) void
+starter_end(struct starter *starter)
+{
+	explore__enter();
+	event_set(&starter->ended, "ends");
+}
+
+void
+explore_started(void *state)
+{
+	struct starter *starter = &world.starters[explore__run.current];
+	const struct weft__thread_opts *opts;
+
+	(void)state;
+	while ((opts = starter_wait(starter))) {
+		opts->fn(opts->arg);
+		weft__thread_end(weft__thread_self());
+		starter_end(starter);
+	}
+}
+
+void
+explore_dismiss(void)
+{
+	explore__enter();
+	world.dismissed = true;
+	for (int i = 0; i < explore__run.model->threads; i++)
+		if (explore__run.model->thread[i] == explore_started)
+			event_set(&world.starters[i].begun, "dismissed");
 }
 
 /* --- the rest ----------------------------------------------------------- */
@@ -365,6 +464,8 @@ explore__sys(void)
 			  .unpark = sys_unpark,
 			  .yield = sys_yield,
 			  .barrier = sys_barrier,
+			  .thread_start = sys_thread_start,
+			  .thread_join = sys_thread_join,
 			  .thread_self = sys_thread_self,
 			  .at_fork = sys_at_fork,
 			  .cpus = sys_cpus,
