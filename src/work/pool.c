@@ -165,12 +165,10 @@ idle(struct weft__worker *worker)
 	       && rc != -ETIMEDOUT)
 		rc = weft__sys->park(&worker->bell, 0, deadline_ns);
 	weft__lock_take(&pool->lock);
-	/* Whatever ended the sleep, the list says whether it was called. */
-	if (!leave_idle(worker))
-		return true;
-	if (weft__get(pool->threads) <= pool->set.threads_min
-	    || weft__get(
-		    pool->first)) /* another was called, but this one is here */
+	/* Whatever ended the sleep, the list says whether it was called.  Another may
+	 * have been, for work that is still there. */
+	if (!leave_idle(worker) || weft__get(pool->first)
+	    || weft__get(pool->threads) <= pool->set.threads_min)
 		return true;
 	retire(worker);
 	return false;
@@ -357,10 +355,14 @@ end_threads(weft_pool *pool)
 void
 weft__pool_end(weft_pool *pool)
 {
+	struct weft__thread *self = weft__thread_self();
 	struct weft__worker *worker;
 
-	if (!weft__pool_is_forked(pool)) /* else they are the parent's */
+	if (!weft__pool_is_forked(pool))
 		end_threads(pool);
+	else if (self->worker && self->worker->pool == pool)
+		self->worker =
+			NULL; /* one of its threads has forked, and is alone */
 	while ((worker = pool->workers)) {
 		pool->workers = worker->other;
 		weft__sys->release(worker);

@@ -697,3 +697,24 @@ TEST(a_forked_child_can_only_give_back_the_memory_of_a_pool)
 	OK(weft_pool_free(pool));
 	OK(weft_loop_free(loop));
 }
+
+static int
+fork_in_work(void *arg)
+{
+	int status;
+	pid_t pid = test_fork();
+
+	(void)arg;
+	if (pid == 0)
+		test_child_exit(weft_pool_free(inner) != 0
+		                || weft__work_canceled() != 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+TEST(a_child_forked_by_work_is_of_no_pool_once_that_is_freed)
+{
+	inner = make_pool(1, 0);
+	CHECK_EQ(weft_work(inner, fork_in_work, NULL, WEFT_NEVER), 1);
+	OK(weft_pool_free(inner));
+}
