@@ -29,6 +29,9 @@ extern const struct sim_scenario sim_scenario_tasks;
 extern const struct sim_scenario sim_scenario_own;
 extern const struct sim_scenario sim_scenario_cancel;
 
+/* Pools of threads. */
+extern const struct sim_scenario sim_scenario_work;
+
 /* Descriptors. */
 extern const struct sim_scenario sim_scenario_fd_echo;
 extern const struct sim_scenario sim_scenario_fd_multi;
