@@ -237,13 +237,15 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 	return rc;
 }
 
-/* Where threadlets are: suspend the one that calls, by an op on its stack. */
+/* The caller is a threadlet, and not a callback or a plain thread.  There are none in
+ * this layer's reach yet. */
 static inline bool
 weft__in_threadlet(void)
 {
 	return false;
 }
 
+/* To be: an op on the threadlet's stack, weft_work_op(), and to wait for it. */
 static int
 work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg,
                   uint64_t deadline_ns)
