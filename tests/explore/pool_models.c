@@ -571,11 +571,12 @@ static const struct {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct explore_result result;
 	unsigned failed = 0, passed = 0;
 
+	(void)argv;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COUNT(models); i++) {
 		int rc = explore_report(&models[i], false, &result);
@@ -584,7 +585,9 @@ main(void)
 		failed += rc != 0;
 		passed += rc == 0;
 	}
-	for (size_t i = 0; i < COUNT(plants); i++) {
+	if (argc > 1) /* the same source in another build: once is enough */
+		printf("nothing planted in this build\n");
+	for (size_t i = 0; i < COUNT(plants) && argc == 1; i++) {
 		struct explore_model model = models[plants[i].model];
 
 		planted = plants[i].bug;
