@@ -14,7 +14,7 @@ weft_canceled(void)
 {
 	const struct weft__threadlet *self = weft__self();
 
-	return self ? self->why : 0;
+	return self ? self->why : weft__work_canceled();
 }
 
 int
@@ -84,9 +84,9 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 
 /* The op is the threadlet's to wait for, whatever happens: it may lie on its stack. */
 static int64_t
-wait_op(struct weft__op *op, uint64_t deadline_ns, bool deaf)
+wait_op(struct weft__op *op, const char *what, uint64_t deadline_ns, bool deaf)
 {
-	struct op_waiter w = { .waiter = { .what = "op",
+	struct op_waiter w = { .waiter = { .what = what,
 		                           .on = (intptr_t)op,
 		                           .deaf = deaf,
 		                           .ask = ask_op },
@@ -128,15 +128,21 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 		return rc;
 	if (rc < 0)
 		weft__op_ask(op, rc);
-	return wait_op(op, deadline_ns, rc < 0);
+	return wait_op(op, "op", deadline_ns, rc < 0);
 }
 
 int64_t
-weft__op_wait_shielded(weft_op *public)
+weft__op_wait(weft_op *public, const char *what)
+{
+	return wait_op(weft__op_of(public), what, WEFT_NEVER, false);
+}
+
+int64_t
+weft__op_wait_shielded(weft_op *public, const char *what)
 {
 	struct weft__op *op = weft__op_of(public);
 
-	return op->pending ? wait_op(op, WEFT_NEVER, true) : op->result;
+	return op->pending ? wait_op(op, what, WEFT_NEVER, true) : op->result;
 }
 
 /* --- cleanups ----------------------------------------------------------- */

@@ -270,8 +270,13 @@ void weft__scopes_close(struct weft__threadlet *self);
 
 /* --- call.c, local.c ---------------------------------------------------- */
 
-/* Wait for a started op without on_done, whatever happens. */
-int64_t weft__op_wait_shielded(weft_op *op);
+/* Wait for an op without on_done that has just been started, by a threadlet that may wait;
+ * and for one that may not, whatever happens. */
+int64_t weft__op_wait(weft_op *op, const char *what);
+int64_t weft__op_wait_shielded(weft_op *op, const char *what);
+
+/* What pool work that runs on this thread was asked to end with, or 0; in work/. */
+int weft__work_canceled(void);
 
 void weft__threadlet_end_locals(struct weft__threadlet *self);
 

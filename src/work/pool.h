@@ -113,10 +113,6 @@ bool weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why);
 /* The function of `op` has returned `result`; on the worker's thread. */
 void weft__work_finish(weft_pool *pool, struct weft__op *op, int result);
 
-/* Why the work that runs on this thread was asked to end: WEFT_ECANCELED,
- * WEFT_ETIMEDOUT or WEFT_ESHUTDOWN.  0 if it was not, and on any other thread. */
-int weft__work_canceled(void);
-
 /* Have `loop` use pools of others, which it borrows until it is freed, instead of some
  * of its own.  By its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */
 int weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking);

@@ -13,7 +13,7 @@
  *   3. A caller that waits is told under the pool's lock, and takes that lock before it
  *      returns: its stack is not touched any more after that.
  */
-#include "loop/loop.h"
+#include "threadlet/threadlet.h"
 #include "work/pool.h"
 
 #define BLOCKING_MAX 64u
@@ -237,21 +237,20 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 	return rc;
 }
 
-/* The caller is a threadlet, and not a callback or a plain thread.  There are none in
- * this layer's reach yet. */
-static inline bool
-weft__in_threadlet(void)
-{
-	return false;
-}
-
-/* To be: an op on the threadlet's stack, weft_work_op(), and to wait for it. */
+/* The op on the threadlet's stack is waited for whatever happens, since so is work that
+ * runs; cancelling only asks it. */
 static int
 work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg,
                   uint64_t deadline_ns)
 {
-	(void)pool, (void)fn, (void)arg, (void)deadline_ns;
-	return WEFT_ENOSYS;
+	weft_op op;
+	int rc = weft__may_wait(deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	(void)weft_op_init(&op, NULL, NULL, NULL);
+	rc = weft_work_op(pool, fn, arg, &op, deadline_ns);
+	return rc < 0 ? rc : (int)weft__op_wait(&op, "work");
 }
 
 int
@@ -266,7 +265,7 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 	if (self->worker && self->worker->pool == pool)
 		return weft__fail(WEFT_EDEADLK,
 		                  "weft_work: in a thread of the pool");
-	if (weft__in_threadlet())
+	if (self->threadlet)
 		return work_in_threadlet(pool, fn, arg, deadline_ns);
 	if (self->loop)
 		return weft__fail(WEFT_EDEADLK, "weft_work: in a callback");
