@@ -73,7 +73,8 @@ WEFT_API int weft_interrupt(weft_threadlet threadlet);
 WEFT_API weft_threadlet weft_self(void);
 
 /* Whether the caller has been asked to end: a cancelled threadlet or scope, or pool work
- * (weft/work.h) whose op was asked.  For long computations.
+ * (weft/work.h) whose op was asked.  For long computations: deadlines of scopes are
+ * compared with the clock.
  * Returns 0, WEFT_ECANCELED, WEFT_ETIMEDOUT (the scope's deadline).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_canceled(void);

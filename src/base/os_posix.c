@@ -34,6 +34,14 @@ weft__errno(void)
 	return &errno;
 }
 
+extern void *__cxa_get_globals(void) __attribute__((weak));
+
+void **
+weft__exceptions(void)
+{
+	return __cxa_get_globals ? __cxa_get_globals() : NULL;
+}
+
 int
 weft__os_ms(int64_t timeout_ns)
 {

@@ -44,8 +44,10 @@ weft__thread_self(void)
 /* A number by chance: not for secrets. */
 uint32_t weft__chance(void);
 
-/* Where the calling thread's errno is. */
-int *weft__errno(void);
+/* Where the calling thread's errno is; and two words of the C++ runtime, those caught
+ * and how many fly, or NULL if the program has none. */
+int   *weft__errno(void);
+void **weft__exceptions(void);
 
 /* Give up what `thread` holds; for the sys table, as the thread ends. */
 void weft__thread_end(struct weft__thread *thread);

@@ -38,6 +38,7 @@ static void
 count_fork(void)
 {
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
+	weft__threadlets_forked();
 }
 
 /* Ask for that once in a process. */
@@ -236,7 +237,7 @@ destroy(weft_loop *loop, bool alone)
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))
-		loop->crew_ops->fini(loop, alone);
+		weft__crew_ops.fini(loop, alone);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
@@ -270,11 +271,22 @@ has_accepted(weft_loop *loop)
 	       || loop->hooks.more > 0;
 }
 
+/* What this thread runs; for turns that are not part of a run. */
+static void
+be_in(weft_loop *loop, struct weft__threadlet *threadlet)
+{
+	weft__thread_self()->loop = loop;
+	weft__thread_self()->threadlet = threadlet;
+}
+
 /* An idle loop is freed that has values: nothing is accepted from their drops, but for
  * what a stopping loop accepts, which runs. */
 static void
 end_locals(weft_loop *loop)
 {
+	struct weft__thread before = *weft__thread_self();
+
+	be_in(loop, NULL);
 	claim_on(loop);
 	weft__store(&loop->state, WEFT_STOPPING, WEFT__RELAXED);
 	weft__inbox_close(&loop->inbox);
@@ -284,6 +296,7 @@ end_locals(weft_loop *loop)
 		while (loop->ops > 0 || loop->threadlets > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NOW);
+	be_in(before.loop, before.threadlet);
 }
 
 int
@@ -381,19 +394,34 @@ end(weft_loop *loop)
 /* Disarm once; then turn until what was accepted has run.  Closing the door here
  * too makes sure that this thread sees all that came in before it was closed. */
 static void
+begin_to_end(weft_loop *loop)
+{
+	if (loop->draining)
+		return;
+	loop->draining = true;
+	weft__inbox_close(&loop->inbox);
+	weft__numbers_clear(loop);
+	if (weft__load(&loop->crew, WEFT__ACQUIRE))
+		weft__crew_ops.cancel(loop);
+}
+
+/* Threadlets run, or posts that may start some. */
+static bool
+has_to_drain(weft_loop *loop)
+{
+	return loop->threadlets > 0 || loop->own.first || loop->first.first
+	       || loop->posts.first || !weft__lanes_rest(&loop->inbox)
+	       || weft__inbox_has(&loop->inbox);
+}
+
+static void
 run_to_end(weft_loop *loop)
 {
-	if (loop->threadlets > 0 && !loop->draining) {
-		loop->draining = true;
-		weft__inbox_close(&loop->inbox);
-		weft__numbers_clear(loop);
-		loop->crew_ops->cancel(loop);
-	}
-	while (loop->threadlets > 0)
+	begin_to_end(loop);
+	while (has_to_drain(loop))
 		weft__turn(loop, WEFT_NEVER);
 	if (!loop->ending) {
 		loop->ending = true;
-		weft__inbox_close(&loop->inbox);
 		weft__numbers_clear(loop);
 		weft__ops_end(loop);
 	}
@@ -418,9 +446,13 @@ stop_idle(weft_loop *loop)
 		return; /* whoever has it finds it stopping */
 	weft__loop_rouse(loop);
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
+		struct weft__thread before = *weft__thread_self();
+
 		if (loop->locals) /* else whoever wants to run it waits */
 			claim_on(loop);
+		be_in(loop, NULL);
 		run_to_end(loop);
+		be_in(before.loop, before.threadlet);
 	}
 	weft__loop_settle(loop);
 	give_back(loop);
@@ -517,6 +549,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 	weft__loop_adopt(loop);
 	*before = self->loop;
 	self->loop = loop;
+	self->threadlet = NULL; /* of a parent process, if any */
 	weft__checkpoint(loop);
 	return 0;
 }
@@ -535,7 +568,8 @@ begin_run(weft_loop *loop, weft_loop **before)
 	if (runner == (uintptr_t)weft__thread_self())
 		return weft__misuse(WEFT_EDEADLK,
 		                    "weft_loop_run: inside itself");
-	if (runner == 0 && weft__thread_self()->threadlet) {
+	if (runner == 0 && weft__thread_self()->threadlet
+	    && !weft__loop_is_forked(weft__thread_self()->loop)) {
 		give_back(loop);
 		return weft__misuse(WEFT_EDEADLK,
 		                    "weft_loop_run: in a threadlet");
@@ -569,7 +603,10 @@ become_idle(weft_loop *loop)
 static void
 end_run(weft_loop *loop, weft_loop *before)
 {
-	loop->bound = loop->backend.binds || loop->threadlets > 0
+	/* The thread of weft_loop_start() ends with the run: others may have it then. */
+	loop->bound = loop->backend.binds
+	                              || (loop->threadlets > 0
+	                                  && !loop->own_thread)
 	                      ? (uintptr_t)weft__thread_self()
 	                      : 0;
 	if (loop->meter)
@@ -637,14 +674,19 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 		return rc;
 	loop->keep = loop->flags & WEFT_LOOP_KEEP;
 	loop->must_poll = true;
+	if (weft__loop_is_stopping(loop))
+		begin_to_end(loop);
 	weft__turn(loop, deadline_ns);
 	loop->must_poll = false;
 	if (loop->backend.ops && loop->backend.ops->flush)
 		loop->backend.ops->flush(&loop->backend);
 	(void)is_told_to_leave(loop);
-	if (weft__loop_is_stopping(loop) || !become_idle(loop))
-		run_to_end(loop);
-	rc = weft__loop_is_alive(loop);
+	if (weft__loop_is_stopping(loop) || !become_idle(loop)) {
+		begin_to_end(loop);
+		if (loop->threadlets == 0)
+			run_to_end(loop);
+	}
+	rc = loop->threadlets > 0 || weft__loop_is_alive(loop);
 	if (loop->meter)
 		weft__meter_pause(loop);
 	end_run(loop, before);
@@ -671,6 +713,7 @@ thread_main(void *arg)
 	/* Taken over from the starter, who wrote all before this thread began. */
 	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
 	            WEFT__RELAXED);
+	loop->own_thread = true;
 	if (enter_run(loop, &before) == 0)
 		run(loop, before, true);
 }

@@ -67,7 +67,7 @@ struct weft__hooks {
 	bool            telling;     /* next_changed is on the stack */
 };
 
-/* Threadlets are of the layer above, which sets this table as it makes a loop's crew. */
+/* Threadlets are of the layer above, which has this table; for loops with a crew. */
 struct weft__crew_ops {
 	void (*run)(weft_loop *loop);    /* those that are ready, within bounds */
 	void (*cancel)(weft_loop *loop); /* all: the loop stops */
@@ -75,6 +75,11 @@ struct weft__crew_ops {
 	size_t (*trim)(weft_loop *loop);
 	void (*fini)(weft_loop *loop, bool alone);
 };
+
+extern const struct weft__crew_ops weft__crew_ops;
+
+/* What layers above forget in a forked child. */
+void weft__threadlets_forked(void);
 
 /* Threadlets that are ready to run. */
 struct weft__run_queue {
@@ -102,7 +107,6 @@ struct weft_loop {
 
 	/* Of threadlets, if there have been any. */
 	weft__aptr crew;        /* struct weft__crew; made by any thread */
-	const struct weft__crew_ops *crew_ops; /* set before it */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
 	struct weft_runtime *runtime; /* that it is of, or NULL */
@@ -111,6 +115,7 @@ struct weft_loop {
 	struct weft__run_queue ready;
 	uint64_t   threadlets;  /* alive */
 	bool       draining;    /* it stops, and waits for them to end */
+	bool       own_thread;  /* it runs on the thread of weft_loop_start() */
 	uint32_t   quick;       /* forks, or other while a host must be told of changes */
 	struct weft__hooks hooks;
 	struct weft_wheel wheel;

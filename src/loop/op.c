@@ -76,8 +76,8 @@ weft__op_ask(struct weft__op *op, int why)
 	struct weft__backend *backend = &op->loop->backend;
 
 	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_PAUSED
-	    || op->state == WEFT__OP_CANCELING)
-		return; /* invariant 3 */
+	    || op->state == WEFT__OP_CANCELING || op->kind == WEFT__OP_CLOSE)
+		return; /* invariant 3; a close is not cancellable */
 	if (op->kind >= WEFT__OP_POLL) {
 		backend->ops->cancel(backend, op, why);
 	} else if (op->kind == WEFT__OP_OWN) {

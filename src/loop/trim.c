@@ -23,7 +23,7 @@ static size_t
 trim_crew(weft_loop *loop)
 {
 	return weft__load(&loop->crew, WEFT__ACQUIRE)
-	               ? loop->crew_ops->trim(loop)
+	               ? weft__crew_ops.trim(loop)
 	               : 0;
 }
 

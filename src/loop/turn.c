@@ -33,7 +33,7 @@ expire(weft_loop *loop, struct weft__place *place)
 		return 0;
 	case WEFT__TAG_THREADLET:
 	case WEFT__TAG_SCOPE:
-		loop->crew_ops->expire(loop, place);
+		weft__crew_ops.expire(loop, place);
 		return 0;
 	default:
 		weft__ready_resume(&loop->backend);
@@ -187,7 +187,8 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 
 	loop->woken = false;
 	if (woken || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
-	    || weft__load(&loop->leave, WEFT__RELAXED))
+	    || (weft__load(&loop->leave, WEFT__RELAXED)
+	        && !weft__loop_is_stopping(loop)))
 		return WEFT_NOW;
 	if (loop->ending
 	    || (weft__loop_is_stopping(loop)
@@ -275,7 +276,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
 		                loop->budget, &taken);
 	if (loop->ready.first)
-		loop->crew_ops->run(loop);
+		weft__crew_ops.run(loop);
 	if (loop->hooks.first)
 		run_ready(loop);
 	if (loop->last.first)

@@ -248,6 +248,13 @@ weft_runtime_free(weft_runtime *runtime)
 	return 0;
 }
 
+void
+weft__runtimes_forked(void)
+{
+	weft__store(&list.lock.word, 0, WEFT__RELAXED);
+	list.first = NULL;
+}
+
 weft_runtime *
 weft_runtime_current(void)
 {

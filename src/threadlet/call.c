@@ -12,9 +12,11 @@ weft_self(void)
 int
 weft_canceled(void)
 {
-	const struct weft__threadlet *self = weft__self();
+	struct weft__threadlet *self = weft__self();
 
-	return self ? self->why : weft__work_canceled();
+	if (!self)
+		return weft__work_canceled();
+	return self->why ? self->why : weft__threadlet_overdue(self);
 }
 
 int
@@ -78,6 +80,7 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	(void)weft_op_init(&op, NULL, weft__op_waited, &w);
+	weft_op_set_background(&op, weft__self()->background);
 	rc = weft_op_poll(&op, fd, events & ~(uint32_t)WEFT_MULTI, deadline_ns);
 	return rc < 0 ? rc : (int)weft__wait(&w.waiter, WEFT_NEVER);
 }
@@ -91,12 +94,13 @@ wait_op(struct weft__op *op, const char *what, uint64_t deadline_ns, bool deaf)
 		                           .deaf = deaf,
 		                           .ask = ask_op },
 		               .op = op };
+	void *arg = op->arg;
 
 	op->on_done = weft__op_waited;
 	op->arg = &w;
 	(void)weft__wait(&w.waiter, deadline_ns);
 	op->on_done = NULL;
-	op->arg = NULL;
+	op->arg = arg;
 	return op->result;
 }
 
@@ -110,13 +114,17 @@ check_op(const struct weft__op *op)
 	if (!weft__self())
 		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a "
 		                                "threadlet");
-	return weft__loop_check(op->loop, "weft_op_wait");
+	if (op->loop != weft__self()->crew->loop)
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_op_wait: of another loop");
+	return 0;
 }
 
 int64_t
 weft_op_wait(weft_op *public, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
+	int64_t result;
 	int rc = check_op(op);
 
 	if (op && !op->pending && op->kind != WEFT__OP_NONE)
@@ -128,7 +136,10 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 		return rc;
 	if (rc < 0)
 		weft__op_ask(op, rc);
-	return wait_op(op, "op", deadline_ns, rc < 0);
+	result = wait_op(op, "op", deadline_ns, rc < 0);
+	if (rc == WEFT_EINTR && result != WEFT_EINTR)
+		weft__self()->interrupted = true; /* for the next call */
+	return result;
 }
 
 int64_t

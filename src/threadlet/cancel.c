@@ -35,14 +35,14 @@ end_level(struct round *round, const struct weft__crew *crew,
 		return;
 	scope->why = round->why;
 	for (struct weft__handle *h = scope->live; h; h = h->next) {
-		if (weft__load(&h->crew, WEFT__RELAXED) == (uintptr_t)crew)
-			add(round, h->threadlet);
-		else
+		if (weft__load(&h->crew, WEFT__ACQUIRE) != (uintptr_t)crew)
 			(void)weft__handle_ask(
 				(int64_t)weft__load(&h->id, WEFT__RELAXED),
 				round->why == WEFT_ETIMEDOUT
 					? WEFT__REQUEST_TIMEOUT
 					: WEFT__REQUEST_CANCEL);
+		else if (h->threadlet) /* else it is on its way home */
+			add(round, h->threadlet);
 	}
 }
 
@@ -98,35 +98,36 @@ weft__scope_end(struct weft__scope *scope, int why)
 	tell_all(&round);
 }
 
+/* The mark is taken away when a call returns WEFT_EINTR: if the present one has its result
+ * already, the next. */
 static void
 interrupt(struct weft__threadlet *t)
 {
-	if (t->waiter && !t->waiter->deaf)
-		weft__ask(t, WEFT_EINTR);
-	else
-		t->interrupted = true;
+	t->interrupted = true;
+	weft__ask(t, WEFT_EINTR);
 }
 
-/* Asked by another thread. */
+/* Other threads have asked. */
 void
 weft__on_asked(void *arg)
 {
-	struct weft__handle *handle = arg;
-	struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&handle->crew, WEFT__RELAXED);
-	int64_t wanted;
-	unsigned requests = weft__handle_take_requests(handle, &wanted);
+	struct weft__crew *crew = arg;
+	struct weft__handle *handle;
+	unsigned requests;
 
-	weft__thread_self()->loop->own_run++;
-	if (!weft__handle_find(crew, wanted)
-	    || crew->loop != weft__thread_self()->loop || !handle->threadlet)
-		return; /* it has ended */
-	if (requests & WEFT__REQUEST_CANCEL)
-		weft__threadlet_end(handle->threadlet, WEFT_ECANCELED);
-	if (requests & WEFT__REQUEST_TIMEOUT)
-		weft__threadlet_end(handle->threadlet, WEFT_ETIMEDOUT);
-	if (requests & WEFT__REQUEST_INTERRUPT)
-		interrupt(handle->threadlet);
+	crew->loop->own_run++;
+	while ((handle = weft__handle_next_asked(crew, &requests))) {
+		struct weft__threadlet *t = handle->threadlet;
+
+		if (!t)
+			continue; /* it has ended */
+		if (requests & WEFT__REQUEST_CANCEL)
+			weft__threadlet_end(t, WEFT_ECANCELED);
+		if (requests & WEFT__REQUEST_TIMEOUT)
+			weft__threadlet_end(t, WEFT_ETIMEDOUT);
+		if (requests & WEFT__REQUEST_INTERRUPT)
+			interrupt(t);
+	}
 }
 
 /* The handle, if its threadlet runs on the calling thread's loop. */
@@ -167,4 +168,46 @@ int
 weft_interrupt(weft_threadlet id)
 {
 	return ask(id, WEFT__REQUEST_INTERRUPT);
+}
+
+/* Whether the deadline of a scope around it has passed, up to a shield.  Those of the
+ * threadlet in whose scope this one lives count, too, as far as they are on the same
+ * loop. */
+static bool
+has_passed(const struct weft__threadlet *t, uint64_t now_ns)
+{
+	const struct weft__scope *scope = t->scope;
+
+	while (t) {
+		for (; scope; scope = scope->outer) {
+			if (scope->place.block && scope->place.due_ns <= now_ns)
+				return true;
+			if (scope->flags & WEFT_SHIELD)
+				return false;
+		}
+		scope = t->handle->scope;
+		if (!scope || scope->owner->crew != t->crew)
+			return false;
+		t = scope->owner;
+	}
+	return false;
+}
+
+int
+weft__threadlet_overdue(struct weft__threadlet *self)
+{
+	unsigned requests;
+
+	if (self->closing)
+		return 0;
+	requests = weft__handle_asked(self->handle);
+	for (const struct weft__scope *s = self->scope; s; s = s->outer)
+		if (s->flags & WEFT_SHIELD)
+			requests = 0;
+	if (requests & WEFT__REQUEST_CANCEL)
+		return WEFT_ECANCELED;
+	return requests & WEFT__REQUEST_TIMEOUT
+	                       || has_passed(self, weft__sys->now())
+	               ? WEFT_ETIMEDOUT
+	               : 0;
 }

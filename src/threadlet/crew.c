@@ -15,9 +15,6 @@
 
 #define LEFT_MAX 64
 
-/* Of the C++ runtime, if the program has one. */
-extern void *__cxa_get_globals(void) __attribute__((weak));
-
 static inline struct weft__threadlet *
 pop(struct weft__crew *crew)
 {
@@ -84,9 +81,9 @@ weft__arrive(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
 
+	bury(crew);
 	restore(crew, self);
 	crew->streak = 0;
-	bury(crew);
 }
 
 void
@@ -124,7 +121,7 @@ board(struct weft__crew *crew, struct weft__thread *thread)
 	weft__context_init(&crew->context);
 	crew->thread = thread;
 	crew->error = weft__errno();
-	crew->exceptions = __cxa_get_globals ? __cxa_get_globals() : NULL;
+	crew->exceptions = weft__exceptions();
 }
 
 static struct weft__crew *
@@ -188,16 +185,20 @@ static size_t
 crew_trim(weft_loop *loop)
 {
 	struct weft__crew *crew = crew_at(loop);
-	size_t bytes = weft__stack_trim(&crew->stacks);
 
+	return weft__stack_trim(&crew->stacks);
+}
+
+/* Not before the crew ends: a scope that was left open may still point to its record. */
+static void
+free_scopes(struct weft__crew *crew)
+{
 	while (crew->scopes) {
 		struct weft__scope *scope = crew->scopes;
 
 		crew->scopes = scope->outer;
-		bytes += sizeof(*scope);
 		weft__sys->release(scope);
 	}
-	return bytes;
 }
 
 /* In a forked child the stacks of those that were alive are lost with the loop: no
@@ -210,12 +211,13 @@ crew_fini(weft_loop *loop, bool alone)
 	if (!alone) {
 		weft__assert(!crew->newest && !crew->dead);
 		(void)crew_trim(loop);
-		weft__handles_fini(&crew->handles);
+		free_scopes(crew);
+		weft__handles_fini(crew);
 	}
 	weft__sys->release(crew);
 }
 
-static const struct weft__crew_ops crew_ops = {
+const struct weft__crew_ops weft__crew_ops = {
 	.run = crew_run,
 	.cancel = crew_cancel,
 	.expire = weft__crew_expire,
@@ -238,10 +240,9 @@ weft__crew_of(weft_loop *loop)
 	crew->max = loop->threadlet_max;
 	crew->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();
-	loop->crew_ops = &crew_ops; /* whoever sets it sets the same */
 	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL))
 		return crew;
-	weft__handles_fini(&crew->handles);
+	weft__handles_fini(crew);
 	weft__sys->release(crew);
 	return (struct weft__crew *)other;
 }
@@ -260,8 +261,9 @@ weft__loop_tell(weft_loop *loop, struct weft__node_head *head, weft_fn fn,
 }
 
 void
-weft__crew_tell(struct weft__crew *crew, struct weft__node_head *node,
-                struct weft__handle *handle)
+weft__threadlets_forked(void)
 {
-	weft__loop_tell(crew->loop, node, weft__on_asked, handle);
+	weft__handles_forked();
+	weft__stacks_forked();
+	weft__runtimes_forked();
 }

@@ -78,8 +78,10 @@ tell_end(struct weft__threadlet *self)
 	struct weft__crew *crew = self->crew;
 
 	handle->threadlet = NULL;
-	if (handle->scope && handle->scope->owner->crew != crew)
+	if (handle->scope && handle->scope->owner->crew != crew) {
+		weft__handle_move(handle, handle->scope->owner->crew);
 		return; /* invariant 3 */
+	}
 	self->handle = NULL;
 	if (handle->scope) {
 		weft__scope_child_ended(handle, self->result, self->was_told);
@@ -108,15 +110,20 @@ static struct weft__context *
 threadlet_main(void *arg)
 {
 	struct weft__threadlet *self = arg;
+	int error;
 
 	weft__arrive(self);
 	self->result = self->fn(self->arg);
-	weft__scopes_close(self);
 	self->was_told = self->base_why != 0;
+	error = weft__scopes_close(self);
+	if (self->result >= 0 && error < 0)
+		self->result = error;
 	self->closing = true;
+	self->interrupted = false;
 	self->why = 0;
 	run_cleanups(self);
 	weft__threadlet_end_locals(self);
+	(void)weft__scopes_close(self); /* of cleanups */
 	if (self->result < 0 && !self->was_told && !self->handle->scope)
 		report_failure(self);
 	if (self->crew->thread->buffer)

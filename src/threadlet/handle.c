@@ -7,9 +7,13 @@
  *
  *   1. `id` and `crew` are written by whoever owns the handle, read by anybody: of use
  *      is only the answer "it is a threadlet of my own crew", which nobody else changes.
- *   2. What comes from other threads goes through requests, under the lock, and by the
- *      node to the crew, which compares the number once more.  While the lock is held,
- *      and the number is there, the crew is, too: it ends its part here under the lock.
+ *      The crew is the one where the threadlet runs; when it has ended, the one that
+ *      joins it, if another (M, release; acquired as it is found).
+ *   2. What comes from other threads is a request, under the lock.  The handle then
+ *      stands in the list of a crew, whose loop is told; it compares the number once
+ *      more, and passes on what is not for one of its own any more.  While the lock is
+ *      held and the number is there, the crew is, too: it ends its part here under the
+ *      lock, with no handle left in its list.
  *   3. With the last crew the chunks are freed.  Numbers go on where they were.
  */
 #include "base/lock.h"
@@ -20,6 +24,7 @@
 #define CHUNK      (1u << CHUNK_BITS)
 #define CHUNKS_MAX (1u << (INDEX_BITS - CHUNK_BITS))
 #define STEP       (INT64_C(1) << INDEX_BITS) /* between two numbers of a handle */
+#define KEEP_MAX   (4 * CHUNK)                /* free ones in a cache */
 
 static struct {
 	struct weft__lock lock;
@@ -73,36 +78,67 @@ weft__handles_init(void)
 	weft__lock_give(&all.lock);
 }
 
+/* Numbers of handles that are made later come after those of a chunk. */
+static void
+pass_over(const struct weft__handle *chunk)
+{
+	for (uint32_t k = 0; k < CHUNK; k++)
+		if ((chunk[k].next_id & -STEP) >= all.first_id)
+			all.first_id = (chunk[k].next_id & -STEP) + STEP;
+}
+
+static struct weft__handle *
+take_chunk(uint32_t i)
+{
+	uintptr_t chunk = weft__load(&all.directory[i], WEFT__RELAXED);
+
+	weft__store(&all.directory[i], 0, WEFT__RELAXED);
+	pass_over((struct weft__handle *)chunk);
+	return (struct weft__handle *)chunk;
+}
+
 /* Invariant 3; the caller has the lock. */
 static void
 free_chunks(void)
 {
-	for (uint32_t i = 0; i < all.chunks; i++) {
-		struct weft__handle *chunk = (struct weft__handle *)weft__load(
-			&all.directory[i], WEFT__RELAXED);
-
-		for (uint32_t k = 0; k < CHUNK; k++)
-			if ((chunk[k].next_id & -STEP) > all.first_id)
-				all.first_id = chunk[k].next_id & -STEP;
-		weft__store(&all.directory[i], 0, WEFT__RELAXED);
-		weft__sys->release(chunk);
-	}
+	for (uint32_t i = 0; i < all.chunks; i++)
+		weft__sys->release(take_chunk(i));
 	all.chunks = 0;
 	all.free = NULL;
 }
 
+/* The chunks themselves are the parent's loops', and lost. */
 void
-weft__handles_fini(struct weft__handles *cache)
+weft__handles_forked(void)
 {
-	weft__lock_take(&all.lock);
-	while (cache->free) {
+	weft__store(&all.lock.word, 0, WEFT__RELAXED);
+	for (uint32_t i = 0; i < all.chunks; i++)
+		(void)take_chunk(i);
+	all.chunks = all.crews = 0;
+	all.free = NULL;
+}
+
+/* The caller has the lock. */
+static void
+unload(struct weft__handles *cache, uint32_t keep)
+{
+	for (; cache->count > keep; cache->count--) {
 		struct weft__handle *handle = cache->free;
 
 		cache->free = handle->next;
-		handle->asked = false; /* its node came too late for the loop */
 		handle->next = all.free;
 		all.free = handle;
 	}
+}
+
+static void pass_on(struct weft__crew *crew);
+
+void
+weft__handles_fini(struct weft__crew *crew)
+{
+	weft__lock_take(&all.lock);
+	pass_on(crew);
+	unload(&crew->handles, 0);
 	if (--all.crews == 0)
 		free_chunks();
 	weft__lock_give(&all.lock);
@@ -126,6 +162,7 @@ fetch(struct weft__handles *cache)
 		all.free = more->next;
 		more->next = cache->free;
 		cache->free = more;
+		cache->count++;
 	}
 	weft__lock_give(&all.lock);
 	return handle;
@@ -139,6 +176,7 @@ weft__handle_take(struct weft__handles *cache)
 	if (!handle)
 		return fetch(cache);
 	cache->free = handle->next;
+	cache->count--;
 	return handle;
 }
 
@@ -165,11 +203,24 @@ weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 	if (cache) {
 		handle->next = cache->free;
 		cache->free = handle;
-		return;
+		if (++cache->count <= KEEP_MAX)
+			return;
 	}
 	weft__lock_take(&all.lock);
-	handle->next = all.free;
-	all.free = handle;
+	if (cache) {
+		unload(cache, KEEP_MAX / 2);
+	} else {
+		handle->next = all.free;
+		all.free = handle;
+	}
+	weft__lock_give(&all.lock);
+}
+
+void
+weft__handle_move(struct weft__handle *handle, struct weft__crew *home)
+{
+	weft__lock_take(&all.lock);
+	weft__store(&handle->crew, (uintptr_t)home, WEFT__RELEASE); /* M */
 	weft__lock_give(&all.lock);
 }
 
@@ -189,53 +240,121 @@ weft__handle_find(const struct weft__crew *crew, int64_t id)
 	struct weft__handle *handle = weft__handle_find_any(id);
 
 	return handle
-	                       && weft__load(&handle->crew, WEFT__RELAXED)
-	                                  == (uintptr_t)crew
+	                       && weft__load(&handle->crew, WEFT__ACQUIRE)
+	                                  == (uintptr_t)crew /* M */
 	               ? handle
 	               : NULL;
 }
 
 /* --- requests ----------------------------------------------------------- */
 
-/* Invariant 2.  What an older threadlet was asked is of no use any more. */
+/* The caller has the lock: put the handle in the list of the crew that it is of. */
+static void
+list_asked(struct weft__handle *handle)
+{
+	struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&handle->crew, WEFT__RELAXED);
+	struct weft__requests *asked = &crew->asked;
+
+	handle->asked = true;
+	handle->next_asked = asked->first;
+	asked->first = handle;
+	if (asked->queued)
+		return;
+	asked->queued = true;
+	weft__loop_tell(crew->loop, &asked->node, weft__on_asked, crew);
+}
+
+/* What an older threadlet was asked is of no use any more. */
 int
 weft__handle_ask(int64_t id, unsigned requests)
 {
 	struct weft__handle *handle;
-	int rc = WEFT_ESRCH;
 
 	weft__lock_take(&all.lock);
 	handle = weft__handle_find_any(id);
 	if (handle) {
-		struct weft__crew *crew = (struct weft__crew *)weft__load(
-			&handle->crew, WEFT__RELAXED);
-
-		handle->requests = (uint8_t)(requests
-		                             | (handle->wanted == id
-		                                        ? handle->requests
-		                                        : 0));
+		if (handle->wanted == id)
+			requests |= weft__load(&handle->requests,
+			                       WEFT__RELAXED);
+		weft__store(&handle->requests, requests, WEFT__RELAXED);
 		handle->wanted = id;
-		if (!handle->asked) {
-			handle->asked = true;
-			weft__crew_tell(crew, &handle->node, handle);
-		}
-		rc = 0;
+		if (!handle->asked)
+			list_asked(handle);
 	}
 	weft__lock_give(&all.lock);
-	return rc == 0 ? 0 : weft__fail(rc, "no such threadlet any more");
+	return handle ? 0
+	              : weft__fail(WEFT_ESRCH, "no such threadlet any more");
+}
+
+static bool
+is_wanted(const struct weft__handle *handle)
+{
+	return handle->wanted != 0
+	       && (int64_t)weft__load(&handle->id, WEFT__RELAXED)
+	                  == handle->wanted;
+}
+
+/* The caller has the lock. */
+static struct weft__handle *
+pop_asked(struct weft__crew *crew)
+{
+	struct weft__handle *handle = crew->asked.first;
+
+	crew->asked.first = handle->next_asked;
+	handle->asked = false;
+	return handle;
+}
+
+/* The crew ends: what is not for it goes where it belongs. */
+static void
+pass_on(struct weft__crew *crew)
+{
+	while (crew->asked.first) {
+		struct weft__handle *handle = pop_asked(crew);
+
+		if (is_wanted(handle))
+			list_asked(handle);
+	}
+}
+
+struct weft__handle *
+weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
+{
+	struct weft__handle *handle = NULL;
+
+	weft__lock_take(&all.lock);
+	crew->asked.queued = false;
+	while (!handle && crew->asked.first) {
+		handle = pop_asked(crew);
+		if (is_wanted(handle)
+		    && weft__load(&handle->crew, WEFT__RELAXED)
+		               == (uintptr_t)crew) {
+			*requests = weft__load(&handle->requests,
+			                       WEFT__RELAXED);
+			weft__store(&handle->requests, 0, WEFT__RELAXED);
+			handle->wanted = 0;
+			break;
+		}
+		if (is_wanted(handle))
+			list_asked(handle);
+		handle = NULL;
+	}
+	weft__lock_give(&all.lock);
+	return handle;
 }
 
 unsigned
-weft__handle_take_requests(struct weft__handle *handle, int64_t *wanted)
+weft__handle_asked(struct weft__handle *handle)
 {
-	unsigned requests;
+	unsigned requests = weft__load(&handle->requests, WEFT__RELAXED);
 
+	if (requests == 0)
+		return 0;
 	weft__lock_take(&all.lock);
-	requests = handle->requests;
-	*wanted = handle->wanted;
-	handle->requests = 0;
-	handle->wanted = 0;
-	handle->asked = false;
+	requests = is_wanted(handle)
+	                   ? weft__load(&handle->requests, WEFT__RELAXED)
+	                   : 0;
 	weft__lock_give(&all.lock);
 	return requests;
 }

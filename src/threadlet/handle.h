@@ -35,12 +35,13 @@ struct weft__handle {
 	int                  result;
 	bool                 ended;
 
-	/* Under the lock of handle.c. */
-	uint8_t    requests; /* for the threadlet `wanted` */
-	bool       asked;    /* the node is on its way to the crew */
-	int64_t    wanted;
-	int64_t    next_id;
-	struct weft__node_head node;
+	int64_t              next_id; /* its owner's */
+
+	/* Under the lock of handle.c, but that whether there are any is read by all. */
+	weft__a32            requests; /* for the threadlet `wanted` */
+	bool                 asked;    /* it stands in the list of a crew */
+	int64_t              wanted;
+	struct weft__handle *next_asked;
 };
 
 enum {
@@ -52,11 +53,19 @@ enum {
 /* Free handles of a loop. */
 struct weft__handles {
 	struct weft__handle *free;
+	uint32_t             count;
+};
+
+/* What others ask of a crew's threadlets; under the lock of handle.c. */
+struct weft__requests {
+	struct weft__handle   *first;
+	struct weft__node_head node;   /* by which the loop is told, */
+	bool                   queued; /* and which is on its way */
 };
 
 /* A crew begins and ends; with the last one all handles are given back. */
 void weft__handles_init(void);
-void weft__handles_fini(struct weft__handles *cache);
+void weft__handles_fini(struct weft__crew *crew);
 
 /* Take a handle, with its number in next_id still to be shown; NULL: no memory, or no
  * numbers.  A cache of NULL stands for any thread. */
@@ -65,6 +74,9 @@ void weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 
 /* From now on it can be found. */
 int64_t weft__handle_show(struct weft__handle *handle, struct weft__crew *crew);
+
+/* Its threadlet has ended: what is left is of the crew that joins it. */
+void weft__handle_move(struct weft__handle *handle, struct weft__crew *home);
 
 /* The handle of a threadlet that runs in `crew`, by whose thread this is called, or has
  * ended there; NULL: there is none. */
@@ -76,7 +88,15 @@ struct weft__handle *weft__handle_find_any(int64_t id);
 /* Ask a threadlet in another crew.  0, or WEFT_ESRCH. */
 int weft__handle_ask(int64_t id, unsigned requests);
 
-/* The loop's side of that: what is asked of `wanted`. */
-unsigned weft__handle_take_requests(struct weft__handle *handle, int64_t *wanted);
+/* The crew's side of that: take what is asked of one of its threadlets.  NULL: nothing
+ * more. */
+struct weft__handle *weft__handle_next_asked(struct weft__crew *crew,
+                                             unsigned *requests);
+
+/* What is asked of the threadlet now, and has not been taken. */
+unsigned weft__handle_asked(struct weft__handle *handle);
+
+/* In a forked child: begin anew. */
+void weft__handles_forked(void);
 
 #endif

@@ -218,12 +218,14 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 static int
 finish(struct weft__threadlet *self, struct weft__scope *scope)
 {
-	struct weft__waiter waiter = { .what = "scope", .deaf = true };
 	int error;
 
-	if (scope->live_count > 0) {
+	while (scope->live_count > 0) { /* others may have started more */
+		struct weft__waiter waiter = { .what = "scope", .deaf = true };
+
 		scope->closer = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
+		scope->closer = NULL;
 	}
 	if (scope->place.block)
 		(void)weft__wheel_drop(&self->crew->loop->wheel, &scope->place);
@@ -254,13 +256,19 @@ weft_scope_close(weft_scope *public)
 }
 
 /* The frames with the public structs are gone. */
-void
+int
 weft__scopes_close(struct weft__threadlet *self)
 {
+	int error = 0;
+
 	for (struct weft__scope *s = self->scope; s; s = s->outer)
 		s->public = NULL;
-	while (self->scope)
-		(void)finish(self, self->scope);
+	while (self->scope) {
+		int rc = finish(self, self->scope);
+
+		error = error ? error : rc;
+	}
+	return error;
 }
 
 /* --- joining ------------------------------------------------------------ */
@@ -271,14 +279,16 @@ static int
 find(int64_t id, struct weft__handle **out)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	struct weft__handle *handle = weft__handle_find_any(id);
+	uintptr_t here = loop ? weft__load(&loop->crew, WEFT__RELAXED) : 0;
+	/* Without a crew there may be no handles at all. */
+	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
 
 	if (!home)
 		return weft__fail(WEFT_ESRCH,
 		                  "weft_join: not a threadlet of an open "
 		                  "scope");
-	if (!loop || home != weft__load(&loop->crew, WEFT__RELAXED))
+	if (home != here)
 		return weft__fail(WEFT_EXDEV,
 		                  "weft_join: in a scope of another loop");
 	*out = handle;

@@ -318,16 +318,12 @@ weft__stack_trim(struct weft__stacks *cache)
 	return bytes;
 }
 
-struct weft__stack *
-weft__stack_find(const void *addr)
+/* The one on which the child runs may be among those of the parent: all are left alone. */
+void
+weft__stacks_forked(void)
 {
-	const char *at = addr;
-
-	for (struct weft__stack_slab *s = depot.slabs; s; s = s->next) {
-		size_t size = stride(s->class);
-
-		if (at >= s->memory && at < s->memory + s->count * size)
-			return &s->stacks[(size_t)(at - s->memory) / size];
-	}
-	return NULL;
+	weft__store(&depot.lock.word, 0, WEFT__RELAXED);
+	for (int class = 0; class < WEFT__STACK_CLASSES; class ++)
+		depot.free[class] = NULL;
+	depot.slabs = NULL;
 }

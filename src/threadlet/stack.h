@@ -52,8 +52,7 @@ void weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack);
 /* Give back what a cache and the depot have; returns about the bytes. */
 size_t weft__stack_trim(struct weft__stacks *cache);
 
-/* Which threadlet's guard is at `addr`?  NULL: none.  For a signal handler: it looks
- * without the lock. */
-struct weft__stack *weft__stack_find(const void *addr);
+/* In a forked child: begin anew. */
+void weft__stacks_forked(void);
 
 #endif

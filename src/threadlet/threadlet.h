@@ -122,6 +122,7 @@ struct weft__crew {
 	struct weft__threadlet *newest;
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
+	struct weft__requests   asked;   /* by other threads */
 	struct weft__scope     *scopes;  /* free ones */
 	uint32_t                max;
 	int                     class;   /* of its stacks, by default */
@@ -140,10 +141,6 @@ weft__self(void)
 
 /* The crew of a loop, made at first need; NULL without memory.  Thread: any. */
 struct weft__crew *weft__crew_of(weft_loop *loop);
-
-/* Have on_asked() called on the crew's loop.  Thread: any that knows it exists. */
-void weft__crew_tell(struct weft__crew *crew, struct weft__node_head *node,
-                     struct weft__handle *handle);
 
 /* Send an internal node to a loop that exists; it runs fn(arg), which has to count
  * itself in own_run.  Thread: any. */
@@ -238,6 +235,9 @@ struct weft__start {
 /* Start it on that loop. */
 weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
 
+/* What a forked child forgets of its parent's runtimes; in runtime/. */
+void weft__runtimes_forked(void);
+
 /* Start it where there is least to do: in runtime/, which knows of more than one loop. */
 weft_threadlet weft__go_place(const struct weft__start *start);
 
@@ -249,7 +249,10 @@ void weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 /* Every wait of a threadlet, or of a scope and all inside, returns `why` from now on. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
-void weft__on_asked(void *handle);
+void weft__on_asked(void *crew);
+
+/* What it would be told if the loop could turn now: 0, or what its waits will return. */
+int weft__threadlet_overdue(struct weft__threadlet *self);
 
 /* --- scope.c ------------------------------------------------------------ */
 
@@ -265,8 +268,8 @@ struct weft__scope *weft__scope_of(const weft_scope *scope);
 /* Wait for the end of a threadlet of this loop that has not ended; for select. */
 void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 
-/* Close what its function has left open. */
-void weft__scopes_close(struct weft__threadlet *self);
+/* Close what its function has left open.  0, or the first failure there. */
+int weft__scopes_close(struct weft__threadlet *self);
 
 /* --- call.c, local.c ---------------------------------------------------- */
 

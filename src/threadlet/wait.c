@@ -60,6 +60,8 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 			weft__ask(self, WEFT_ENOMEM);
 	}
 	weft__leave(self);
+	if (waiter->result == WEFT_EINTR)
+		self->interrupted = false;
 	return waiter->result;
 }
 
