@@ -44,6 +44,15 @@ void    *weft__os_stack_map(size_t size);
 void     weft__os_stack_unmap(void *mem, size_t size);
 int      weft__os_stack_guard(void *mem, size_t size);
 void     weft__os_stack_discard(void *mem, size_t size);
+int      weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before);
+int      weft__os_signal_give(int signo, const struct sigaction *before);
+int      weft__os_spawn(const struct weft__spawn *spawn);
+
+/* As reap() of the table; `type` and `id` are as in waitid(2). */
+int      weft__os_waitid(int type, int id, uint32_t how, int *out);
+
+/* Signal a child by its number, or the group that it leads. */
+int      weft__os_kill(int pid, int signo, bool group);
 
 /* The members of the table that os_posix.c has. */
 #define WEFT__OS_POSIX \
@@ -76,7 +85,10 @@ void     weft__os_stack_discard(void *mem, size_t size);
 	.sendmsg = weft__os_sendmsg, \
 	.stack_map = weft__os_stack_map, \
 	.stack_unmap = weft__os_stack_unmap, \
-	.stack_discard = weft__os_stack_discard
+	.stack_discard = weft__os_stack_discard, \
+	.signal_take = weft__os_signal_take, \
+	.signal_give = weft__os_signal_give, \
+	.spawn = weft__os_spawn
 
 /* A result of a system call as >= 0 or -errno. */
 int64_t  weft__os_result(int64_t rc);

@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/os.h"
@@ -298,6 +299,35 @@ os_stack_guard(void *mem, size_t size)
 	return weft__os_stack_guard(mem, size);
 }
 
+/* --- processes ---------------------------------------------------------- */
+
+static int
+os_pid_open(int pid)
+{
+	return (int)weft__os_result(syscall(SYS_pidfd_open, pid, 0));
+}
+
+static int
+os_reap(const struct weft__pid *pid, uint32_t how, int *out)
+{
+	int rc = -EINVAL;
+
+	if (pid->fd >= 0)
+		rc = weft__os_waitid(P_PIDFD, pid->fd, how, out);
+	if (rc == -EINVAL) /* before 5.4 by its number only */
+		rc = weft__os_waitid(P_PID, pid->pid, how, out);
+	return rc;
+}
+
+static int
+os_kill(const struct weft__pid *pid, int signo, bool group)
+{
+	if (group || pid->fd < 0)
+		return weft__os_kill(pid->pid, signo, group);
+	return (int)weft__os_result(
+		syscall(SYS_pidfd_send_signal, pid->fd, signo, NULL, 0));
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -315,6 +345,9 @@ const struct weft__sys weft__sys_real = {
 	.epoll_ctl = os_epoll_ctl,
 	.epoll_wait = os_epoll_wait,
 	.eventfd = os_eventfd,
+	.pid_open = os_pid_open,
+	.reap = os_reap,
+	.kill = os_kill,
 	.uring_setup = os_uring_setup,
 	.uring_enter = os_uring_enter,
 	.uring_register = os_uring_register,

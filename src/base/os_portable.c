@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/os.h"
@@ -181,6 +182,26 @@ os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 		poll(fds, (nfds_t)count, weft__os_ms(timeout_ns)));
 }
 
+/* A process is known by its number, which stays its own until it is reaped. */
+static int
+os_pid_open(int pid)
+{
+	(void)pid;
+	return -ENOSYS;
+}
+
+static int
+os_reap(const struct weft__pid *pid, uint32_t how, int *out)
+{
+	return weft__os_waitid(P_PID, pid->pid, how, out);
+}
+
+static int
+os_kill(const struct weft__pid *pid, int signo, bool group)
+{
+	return weft__os_kill(pid->pid, signo, group);
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
@@ -189,6 +210,7 @@ const struct weft__sys weft__sys_real = {
 	.pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard,
+	.pid_open = os_pid_open, .reap = os_reap, .kill = os_kill,
 };
 
 const struct weft__sys *weft__sys = &weft__sys_real;

@@ -22,6 +22,7 @@ struct epoll_event;
 struct io_uring_params;
 struct msghdr;
 struct pollfd;
+struct sigaction;
 struct sockaddr;
 struct weft__thread;
 
@@ -44,6 +45,32 @@ struct weft__thread_opts {
 /* A set of CPUs: number n is bit n % 64 of word n / 64. */
 struct weft__cpus {
 	uint64_t words[WEFT__CPUS_MAX / 64];
+};
+
+/* A child process, until it is reaped. */
+struct weft__pid {
+	int32_t pid;
+	int32_t fd; /* that stands for it, or -1 */
+};
+
+/* How to look for a child's end. */
+enum {
+	WEFT__REAP_WAIT = 1 << 0, /* until it has come */
+	WEFT__REAP_KEEP = 1 << 1, /* and leave it to be reaped */
+};
+
+/* What a new process has as a descriptor, besides one that is open here. */
+enum {
+	WEFT__SPAWN_KEEP = -1, /* what we have */
+	WEFT__SPAWN_NULL = -2, /* /dev/null */
+};
+
+struct weft__spawn {
+	const char *const *argv; /* argv[0] is found by PATH */
+	const char *const *env;  /* or NULL: ours */
+	const char        *cwd;  /* or NULL: ours */
+	int                fds[3];
+	bool               group; /* it leads a process group of its own */
 };
 
 struct weft__sys {
@@ -131,6 +158,28 @@ struct weft__sys {
 	int (*uring_enter)(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
 	                   const void *arg);
 	int (*uring_register)(int ring, uint32_t what, void *arg, uint32_t count);
+
+	/* Have `fn` called at each delivery of `signo`, on whichever thread gets it, with
+	 * all signals blocked and errno kept; calls of the program go on after it.  Fills
+	 * `before` with what was done until now, and give puts that back, unless somebody
+	 * else has taken the signal since.  0 or -errno. */
+	int (*signal_take)(int signo, void (*fn)(int signo), struct sigaction *before);
+	int (*signal_give)(int signo, const struct sigaction *before);
+
+	/* Start a process with no signal blocked and SIGPIPE as by default: its pid, or
+	 * -errno, also of exec; then there is none. */
+	int (*spawn)(const struct weft__spawn *spawn);
+
+	/* A descriptor that stands for a process and is readable once that has ended; or
+	 * -errno, -ENOSYS where there is no such thing. */
+	int (*pid_open)(int pid);
+
+	/* Has a child ended?  1, and fills `out` with its wait status; 0; or -errno,
+	 * -ECHILD if it is not ours to reap.  `how` is of WEFT__REAP_*. */
+	int (*reap)(const struct weft__pid *pid, uint32_t how, int *out);
+
+	/* Send a signal to a child that is not reaped, or to the group it leads. */
+	int (*kill)(const struct weft__pid *pid, int signo, bool group);
 
 	/* Memory shared with the kernel: of `fd`, or anonymous if that is -1.  NULL if
 	 * it is not to be had.  A forked child does not inherit it. */

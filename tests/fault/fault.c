@@ -79,7 +79,7 @@ fault_can_be(int member, enum fault_kind kind)
 		       || member == FAULT_cq_accept_multi
 		       || member == FAULT_cq_poll;
 	case FAULT_DENIED:
-		return member == FAULT_uring_setup
+		return member == FAULT_pid_open || member == FAULT_uring_setup
 		       || member == FAULT_uring_enter
 		       || member == FAULT_uring_register;
 	default:
@@ -663,5 +663,6 @@ fault_install(void)
 	table.eventfd = on_eventfd;
 	wrap_sockets();
 	fault_wrap_uring(&table);
+	fault_wrap_processes(&table);
 	weft__sys = &table;
 }

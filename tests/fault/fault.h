@@ -6,7 +6,8 @@
  *
  *   1. Errors are told without the call being made, unless it would be a lie that no
  *      program could live with: whatever close, thread_join and EPOLL_CTL_DEL give,
- *      what they end has ended; a connect that is interrupted goes on.
+ *      what they end has ended; a connect that is interrupted goes on; a process that
+ *      is said to be gone is.
  *   2. ENOMEM and ENOSPC of epoll_ctl are for EPOLL_CTL_ADD only (errnos.def).
  *   3. An error of uring_enter comes before anything is taken from the ring.
  *   4. A plan strikes at most once, but for FAULT_MEMORY_FROM and FAULT_DENIED; healed, never
@@ -29,6 +30,7 @@
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(recv) X(send) X(recvmsg) X(sendmsg)          \
 	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)          \
+	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \
 	X(set_block) X(uring_setup) X(uring_enter) X(uring_register) X(map)    \
 	X(sq_recv) X(sq_recv_multi) X(sq_send) X(sq_accept) X(sq_accept_multi) \
 	X(sq_connect) X(sq_poll) X(sq_cancel)                                  \

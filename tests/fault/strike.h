@@ -46,6 +46,7 @@ struct fault_ring {
 };
 
 void fault_wrap_uring(struct weft__sys *table);
+void fault_wrap_processes(struct weft__sys *table);
 
 /* Look at `submit` requests before they are taken, and at what completed since. */
 void fault_look_at_requests(struct fault_ring *ring, uint32_t submit);

@@ -16,6 +16,7 @@
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
+#include "sim/kernel/signal.h"
 #include "sim/run/rng.h"
 #include "sim/run/schedule.h"
 #include "sim/run/sim.h"
@@ -431,4 +432,10 @@ const struct weft__sys sim_sys = {
 	.epoll_ctl = sys_epoll_ctl,
 	.epoll_wait = sys_epoll_wait,
 	.eventfd = sys_eventfd,
+	.signal_take = sim_signal_take,
+	.signal_give = sim_signal_give,
+	.spawn = sim_spawn,
+	.pid_open = sim_pid_open,
+	.reap = sim_reap,
+	.kill = sim_process_kill,
 };

@@ -34,6 +34,7 @@ struct sim_thread {
 	uint64_t   version;   /* changes with each sleep and each wake */
 	int        result;    /* of its sleep */
 	bool       has_self;
+	bool       in_handler; /* of a signal */
 };
 
 /* The running thread, or NULL outside of a run. */

@@ -22,6 +22,7 @@
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
+#include "sim/kernel/signal.h"
 #include "sim/run/rng.h"
 #include "sim/run/schedule.h"
 #include "sim/run/sim.h"
@@ -132,6 +133,7 @@ make_world(const struct sim_opts *opts)
 	                opts);
 	sim_memory_reset();
 	sim_kernel_reset();
+	sim_signals_reset();
 	sim_pipe_reset(opts->calm);
 	sim_epoll_reset();
 	sim_socket_reset();

@@ -26,6 +26,7 @@
 #include "sim/kernel/clock.h"
 #include "sim/run/fault.h"
 #include "sim/run/rng.h"
+#include "sim/kernel/signal.h"
 #include "sim/kernel/thread.h"
 #include "sim/run/trace.h"
 
@@ -183,6 +184,8 @@ sim_point(uint32_t weight)
 	sched.patience = draw_patience();
 	if (sched.ready_count > 1)
 		go_to(choose());
+	if (sim_signals_pending)
+		sim_signals_deliver();
 }
 
 /* --- sleeping and waking ---------------------------------------------- */

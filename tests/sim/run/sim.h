@@ -122,6 +122,9 @@ int sim_socketpair(int out[2]);
 /* Break the connection of a stream socket, as a router or a crash would. */
 void sim_break(int fd);
 
+/* Send a signal to the process: a thread gets it, in the middle of what it does. */
+void sim_kill(int signo);
+
 /* How many descriptors the process may have; 1024 at first. */
 void sim_limit_fds(int count);
 

@@ -21,6 +21,7 @@
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
 	X(epoll_ctl) X(epoll_wait) X(eventfd)                                  \
+	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \
 	X(packet) X(turn) X(event) X(fault) X(end)
 
 #define SIM_CALL_ENUM(name) SIM_CALL_##name,
