@@ -1,4 +1,4 @@
-/* weft/watch.h - standing interest in a descriptor.
+/* weft/watch.h - standing interest: a descriptor, a signal, a child.
  *
  * A watch calls back any number of times until it is stopped.  It is embedded
  * in the caller's struct, zeroed at first, and must stay put while started.  It
@@ -14,16 +14,16 @@ WEFT_BEGIN
 
 typedef struct weft_watch weft_watch;
 
-/* Runs on the loop's thread with what happened: readiness; or WEFT_ESHUTDOWN, once,
- * as the loop stops or weft_op_close() closes the descriptor: then the watch is
- * stopped.  May stop and free its watch. */
+/* Runs on the loop's thread with what happened: readiness, the signal's number, or a
+ * child's wait status; or WEFT_ESHUTDOWN, once, as the loop stops or weft_op_close()
+ * closes the descriptor: then the watch is stopped.  May stop and free its watch. */
 typedef void (*weft_watch_fn)(weft_watch *watch, int what, void *arg);
 
 struct weft_watch {
 	weft_watch_fn fn;     /* read-only after start */
 	void         *arg;    /* caller's */
 	weft_loop    *loop;   /* read-only */
-	int32_t       id;     /* read-only: the fd */
+	int32_t       id;     /* read-only: the fd, signal or pid */
 	uint32_t      flags;  /* private from here on */
 	uint64_t      token;  /* 0: not started */
 	uint64_t      spare;
@@ -43,13 +43,33 @@ WEFT_STATIC_ASSERT(sizeof(struct weft_watch) <= 48, "weft_watch is part of the A
 WEFT_API int weft_watch_start(weft_loop *loop, weft_watch *watch, int fd,
                               uint32_t events, weft_watch_fn fn, void *arg);
 
+/* Call `fn` for each delivery of `signo` (1 to 63), which the process takes over until
+ * the last watch on it stops: then what was done before is done again.  Every watch on a
+ * signal sees it, on any loop; deliveries that come before a loop gets to them are told
+ * as one.  Threads of the program need not block it, and one of them must not.
+ * Returns as weft_watch_start(); WEFT_EINVAL also if it cannot be caught.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_watch_start_signal(weft_loop *loop, weft_watch *watch,
+                                     int signo, weft_watch_fn fn, void *arg);
+
+/* Call `fn` once, when the child `pid` has ended and been reaped; then the watch
+ * is stopped.  With -ECHILD instead of its wait status if somebody else reaped it, as
+ * where SIGCHLD is ignored.  Where the kernel has no descriptors for processes it takes
+ * SIGCHLD over.  Until it is stopped the loop cannot be freed.  Children opened with
+ * weft_child_open() need none.
+ * Returns as weft_watch_start(), or WEFT_ESRCH.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_watch_start_pid(weft_loop *loop, weft_watch *watch,
+                                  pid_t pid, weft_watch_fn fn, void *arg);
+
 /* Stop; afterwards `fn` will not run and the memory is the caller's.
  * Returns 1 if it was started, else 0.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_watch_stop(weft_watch *watch);
 
 /* Say whether the watch is background work, which does not keep weft_loop_run()
- * from returning.  Any time; stays over stop and start.  At first off.
+ * from returning.  Any time; stays over stop and start.  At first on for signals,
+ * else off.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_watch_set_background(weft_watch *watch, bool on);
 

@@ -39,6 +39,7 @@ count_fork(void)
 {
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
 	weft__threadlets_forked();
+	weft__signals_forked();
 }
 
 /* Ask for that once in a process. */
@@ -238,6 +239,7 @@ destroy(weft_loop *loop, bool alone)
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))
 		weft__crew_ops.fini(loop, alone);
+	weft__signals_fini(loop, alone);
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);

@@ -5,7 +5,8 @@
  * The files: life.c (new, run, start, stop, free), turn.c (what one turn does),
  * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
  * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
- * that), local.c, trim.c, post.c, timer.c, schedule.c, microtask.c.
+ * that), signal.c and process.c (what watches wait for besides descriptors), local.c,
+ * trim.c, post.c, timer.c, schedule.c, microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -131,6 +132,7 @@ struct weft_loop {
 	struct weft__meter *timed;    /* the meter while it times a turn */
 	uint64_t   timed_turn;        /* the next that it times; 0: none */
 	struct weft__place resume;    /* when paused accepts are tried again */
+	struct weft__signals *signals; /* of signal.c; NULL: no interest */
 	weft_watch *ended;            /* watches to be told that they have ended */
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
@@ -366,6 +368,12 @@ void weft__fd_evict(weft_loop *loop, int fd);
 /* End a watch: it is told in the closing phase. */
 void weft__watch_end(weft_loop *loop, weft_watch *watch);
 void weft__watches_run_ended(weft_loop *loop);
+
+/* --- signal.c ----------------------------------------------------------- */
+
+/* The loop is freed; `alone`: in a forked child.  And: this is a forked child. */
+void weft__signals_fini(weft_loop *loop, bool alone);
+void weft__signals_forked(void);
 
 /* --- local.c ------------------------------------------------------------ */
 

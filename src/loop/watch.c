@@ -1,42 +1,48 @@
-/* watch.c - standing interest in a descriptor.
+/* watch.c - standing interest in a descriptor, a signal, a child.
  *
- * The backend keeps the watch at its sides of the descriptor's entry; here is who may
- * start and stop one, whether it keeps a run going, and how it learns of the end.
+ * The backend keeps the watch at its sides of the descriptor's entry, signal.c in a
+ * list, process.c has a struct for it; here is who may start and stop one, whether it
+ * keeps a run going, and how it learns of the end.
  *
  *   1. token is not 0 exactly while the watch is started; then it has its sides in
- *      the backend, or is muted, or (ENDED) stands in the loop's list of those to be
- *      told of the end.
+ *      the backend, or is muted, or is one of SIGNAL or CHILD and kept there, or
+ *      (ENDED) stands in the loop's list of those to be told of the end.
  *   2. A watch counts as alive while it is started, wants something and is not in the
  *      background.
+ *   3. spare is the link of a list (signals, ended), or of CHILD what it is made of.
  */
 #include <weft/watch.h>
-#include "loop/loop.h"
+#include "loop/process.h"
+#include "loop/signal.h"
 
 #define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
 #define KNOWN      (EVENTS | WEFT_ERROR | WEFT_HUP | WEFT_EDGE)
-#define BACKGROUND 0x10000u /* of flags */
-#define STARTED    1u       /* of token */
+#define BACKGROUND 0x10000u /* of flags, */
+#define CHOSEN     0x20000u /* by weft_watch_set_background(), */
+#define SIGNAL     0x40000u /* what it is a watch on, if not a descriptor */
+#define CHILD      0x80000u
+#define KIND       (SIGNAL | CHILD)
+#define STARTED    1u /* of token */
 #define ENDED      2u
 
 static bool
 is_counted(const weft_watch *watch)
 {
-	return watch->token && (watch->flags & EVENTS)
+	return watch->token && (watch->flags & (EVENTS | KIND))
 	       && !(watch->flags & BACKGROUND);
 }
 
 static int
-check(weft_loop *loop, const weft_watch *watch, uint32_t events,
-      weft_watch_fn fn)
+check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
 {
 	int rc = weft__loop_check(loop, "weft_watch_start");
 
 	if (rc < 0)
 		return rc;
-	if (!watch || !fn || (events & ~KNOWN))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_watch_start: NULL, or unknown events");
+	if (!watch || !fn || !valid)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_watch_start: NULL, unknown events, "
+		                    "or a bad number");
 	if (watch->token && watch->loop != loop)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_watch_start: on another loop");
@@ -56,15 +62,40 @@ unend(weft_loop *loop, weft_watch *watch)
 	*link = (weft_watch *)(uintptr_t)watch->spare;
 }
 
+/* Take it from where it is kept. */
+static void
+detach(weft_loop *loop, weft_watch *watch)
+{
+	if (watch->flags & SIGNAL)
+		weft__signal_unlink(watch);
+	else if (watch->flags & CHILD)
+		weft__pid_close((void *)(uintptr_t)watch->spare);
+	else
+		weft__ready_unwatch(&loop->backend, watch);
+}
+
 static void
 stop(weft_loop *loop, weft_watch *watch)
 {
 	if (watch->token & ENDED)
 		unend(loop, watch);
 	else
-		weft__ready_unwatch(&loop->backend, watch);
+		detach(loop, watch);
 	weft__count(&loop->alive, -(uint64_t)is_counted(watch));
 	watch->token = 0;
+}
+
+/* Make a watch that is not started one on something else.  Unless that was chosen,
+ * signals are background work. */
+static void
+set_kind(weft_watch *watch, uint32_t kind)
+{
+	watch->flags &= ~(EVENTS | WEFT_EDGE | KIND);
+	watch->flags |= kind;
+	if (watch->flags & CHOSEN)
+		return;
+	watch->flags &= ~BACKGROUND;
+	watch->flags |= kind == SIGNAL ? BACKGROUND : 0;
 }
 
 int
@@ -75,7 +106,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	int rc;
 
 	loop = weft__loop_or_current(loop);
-	rc = check(loop, watch, events, fn);
+	rc = check(loop, watch, !(events & ~KNOWN), fn);
 	if (rc < 0)
 		return rc;
 	/* Muting needs no word of the kernel's. */
@@ -84,8 +115,12 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	        && weft__kernel(&loop->backend)->kind(fd) < 0))
 		return weft__fail(WEFT_EBADF,
 		                  "weft_watch_start: bad descriptor");
-	if (watch->token && (watch->id != fd || (watch->token & ENDED)))
+	if (watch->token
+	    && (watch->id != fd || (watch->token & ENDED)
+	        || (watch->flags & KIND)))
 		stop(loop, watch);
+	if (!watch->token)
+		set_kind(watch, 0);
 	rc = weft__loop_open_backend(loop);
 	was_counted = is_counted(watch);
 	if (rc == 0)
@@ -98,6 +133,72 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	watch->id = fd;
 	watch->token = STARTED;
 	weft__count(&loop->alive, (uint64_t)is_counted(watch) - was_counted);
+	weft__loop_changed(loop);
+	return 0;
+}
+
+/* Begin it as a watch of that kind on `id`; what it was before has ended. */
+static void
+begin(weft_loop *loop, weft_watch *watch, uint32_t kind, int id)
+{
+	set_kind(watch, kind);
+	watch->loop = loop;
+	watch->id = id;
+	watch->token = STARTED;
+	weft__count(&loop->alive, is_counted(watch));
+}
+
+int
+weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo,
+                        weft_watch_fn fn, void *arg)
+{
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn);
+	if (rc < 0)
+		return rc;
+	if (watch->token != STARTED || !(watch->flags & SIGNAL)
+	    || watch->id != signo) {
+		rc = weft__signal_use(loop, signo);
+		if (rc < 0)
+			return weft__fail(rc, "weft_watch_start_signal: cannot "
+			                      "be taken over");
+		if (watch->token)
+			stop(loop, watch);
+		begin(loop, watch, SIGNAL, signo);
+		weft__signal_link(watch);
+	}
+	watch->fn = fn;
+	watch->arg = arg;
+	weft__loop_changed(loop);
+	return 0;
+}
+
+int
+weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid,
+                     weft_watch_fn fn, void *arg)
+{
+	void *made;
+	int rc;
+
+	loop = weft__loop_or_current(loop);
+	rc = check(loop, watch, pid > 0, fn);
+	if (rc < 0)
+		return rc;
+	if (watch->token != STARTED || !(watch->flags & CHILD)
+	    || watch->id != pid) {
+		made = weft__pid_open(loop, watch, (int)pid, &rc);
+		if (!made)
+			return weft__fail(rc, "weft_watch_start_pid: no such "
+			                      "child, or cannot be watched");
+		if (watch->token)
+			stop(loop, watch);
+		begin(loop, watch, CHILD, (int)pid);
+		watch->spare = (uint64_t)(uintptr_t)made;
+	}
+	watch->fn = fn;
+	watch->arg = arg;
 	weft__loop_changed(loop);
 	return 0;
 }
@@ -130,7 +231,8 @@ weft_watch_set_background(weft_watch *watch, bool on)
 	                   < 0))
 		return;
 	was_counted = is_counted(watch);
-	watch->flags = (watch->flags & ~BACKGROUND) | (on ? BACKGROUND : 0);
+	watch->flags = (watch->flags & ~BACKGROUND) | CHOSEN
+	               | (on ? BACKGROUND : 0);
 	if (watch->token)
 		weft__count(&watch->loop->alive,
 		            (uint64_t)is_counted(watch) - was_counted);
@@ -139,7 +241,7 @@ weft_watch_set_background(weft_watch *watch, bool on)
 void
 weft__watch_end(weft_loop *loop, weft_watch *watch)
 {
-	weft__ready_unwatch(&loop->backend, watch);
+	detach(loop, watch);
 	watch->token |= ENDED;
 	watch->spare = (uint64_t)(uintptr_t)loop->ended;
 	loop->ended = watch;

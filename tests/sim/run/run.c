@@ -22,6 +22,7 @@
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
+#include "loop/loop.h"
 #include "sim/kernel/signal.h"
 #include "sim/run/rng.h"
 #include "sim/run/schedule.h"
@@ -134,6 +135,7 @@ make_world(const struct sim_opts *opts)
 	sim_memory_reset();
 	sim_kernel_reset();
 	sim_signals_reset();
+	weft__signals_forked(); /* what a run that failed has left of its own */
 	sim_pipe_reset(opts->calm);
 	sim_epoll_reset();
 	sim_socket_reset();

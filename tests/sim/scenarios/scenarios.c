@@ -12,5 +12,6 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_fd_stop, &sim_scenario_fd_full,
 	&sim_scenario_connect, &sim_scenario_reuse,
 	&sim_scenario_watches, &sim_scenario_memory,
-	&sim_scenario_work,    NULL,
+	&sim_scenario_work,    &sim_scenario_signals,
+	NULL,
 };

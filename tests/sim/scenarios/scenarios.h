@@ -42,6 +42,9 @@ extern const struct sim_scenario sim_scenario_reuse;
 extern const struct sim_scenario sim_scenario_watches;
 extern const struct sim_scenario sim_scenario_memory;
 
+/* Signals. */
+extern const struct sim_scenario sim_scenario_signals;
+
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
 

@@ -1,0 +1,208 @@
+/* process.c - the end of child processes: told by a descriptor, else by SIGCHLD.
+ *
+ * Where the kernel has descriptors that stand for processes, one is watched, which is
+ * readable once the process has ended.  Elsewhere a loop that waits for processes uses
+ * SIGCHLD, and at each looks at all of them: signals are not counted.
+ *
+ *   1. A process that is waited for has a watch on pid.fd, or is listed, or has ended.
+ *   2. It is reaped here only, and right before on_end is called.
+ */
+#include <errno.h>
+#include <signal.h>
+#include "loop/process.h"
+#include "loop/signal.h"
+
+#define TRIES_MAX 16
+
+static const struct weft__sys *
+kernel(const struct weft__process *process)
+{
+	return weft__kernel(&process->loop->backend);
+}
+
+int
+weft__process_reap(const struct weft__process *process, uint32_t how,
+                   int *status)
+{
+	int rc = -EINTR;
+
+	for (int i = 0; rc < 0 && rc != -ECHILD && i < TRIES_MAX;
+	     i += rc != -EINTR)
+		rc = kernel(process)->reap(&process->pid, how, status);
+	return rc;
+}
+
+/* Wait no more, but keep what stands for it. */
+static void
+unwatch(struct weft__process *process)
+{
+	struct weft__signals *s = process->loop->signals;
+	struct weft__process **link;
+
+	(void)weft_watch_stop(&process->watch);
+	if (!process->listed)
+		return;
+	process->listed = false;
+	link = &s->processes;
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+	if (s->process_cursor == process)
+		s->process_cursor = process->next;
+	weft__signal_unuse(process->loop, SIGCHLD);
+}
+
+static void
+end(struct weft__process *process, int status)
+{
+	unwatch(process);
+	process->on_end(process, status);
+}
+
+bool
+weft__process_look(struct weft__process *process)
+{
+	int status = 0, rc;
+
+	/* Its number is still its own, and so is that of its group. */
+	if (process->sweep
+	    && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
+		(void)kernel(process)->kill(&process->pid, SIGKILL, true);
+	rc = weft__process_reap(process, 0, &status);
+	if (rc != 0)
+		end(process, rc < 0 ? rc : status);
+	return rc != 0;
+}
+
+static void
+on_readable(weft_watch *watch, int what, void *arg)
+{
+	(void)watch;
+	if (what < 0)
+		end(arg, WEFT_ESHUTDOWN);
+	else
+		(void)weft__process_look(arg);
+}
+
+void
+weft__processes_look(struct weft__signals *s)
+{
+	struct weft__process *process;
+
+	s->process_cursor = s->processes;
+	while ((process = s->process_cursor)) {
+		s->process_cursor = process->next;
+		if (weft__process_look(process))
+			weft__checkpoint(s->loop);
+	}
+}
+
+void
+weft__processes_end(struct weft__signals *s)
+{
+	while (s->processes) {
+		end(s->processes, WEFT_ESHUTDOWN);
+		weft__checkpoint(s->loop);
+	}
+}
+
+/* One that ended before SIGCHLD was ours is found because the loop looks once. */
+static int
+enlist(struct weft__process *process)
+{
+	int rc = weft__signal_use(process->loop, SIGCHLD);
+
+	if (rc < 0)
+		return rc;
+	process->next = process->loop->signals->processes;
+	process->loop->signals->processes = process;
+	process->listed = true;
+	weft__signal_pretend(process->loop, SIGCHLD);
+	return 0;
+}
+
+int
+weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
+                    weft__process_fn on_end)
+{
+	int fd = weft__kernel(&loop->backend)->pid_open(pid), rc;
+
+	*process = (struct weft__process){ .pid = { .pid = pid, .fd = fd },
+		                           .loop = loop,
+		                           .on_end = on_end };
+	if (fd == -ENOSYS || fd == -EPERM) { /* not there, or forbidden */
+		process->pid.fd = -1;
+		return enlist(process);
+	}
+	if (fd < 0)
+		return fd;
+	weft_watch_set_background(&process->watch, true);
+	rc = weft_watch_start(loop, &process->watch, fd, WEFT_READABLE,
+	                      on_readable, process);
+	if (rc < 0)
+		weft__process_forget(process);
+	return rc;
+}
+
+void
+weft__process_forget(struct weft__process *process)
+{
+	unwatch(process);
+	if (process->pid.fd < 0)
+		return;
+	if (process->loop->backend.ops)
+		weft__ready_forget(&process->loop->backend, process->pid.fd);
+	(void)kernel(process)->close(process->pid.fd);
+	process->pid.fd = -1;
+}
+
+/* --- watches ------------------------------------------------------------ */
+
+struct pid_watch {
+	struct weft__process process;
+	weft_watch *watch;
+};
+
+static void
+on_end(struct weft__process *process, int status)
+{
+	weft_watch *watch = ((struct pid_watch *)(void *)process)->watch;
+
+	(void)weft_watch_stop(watch); /* which gives the process back */
+	watch->fn(watch, status, watch->arg);
+}
+
+void *
+weft__pid_open(weft_loop *loop, weft_watch *watch, int pid, int *error)
+{
+	struct pid_watch *made = weft__alloc_zero(sizeof(*made));
+	int status;
+
+	*error = WEFT_ENOMEM;
+	if (!made)
+		return NULL;
+	made->watch = watch;
+	made->process.loop = loop;
+	made->process.pid = (struct weft__pid){ .pid = pid, .fd = -1 };
+	*error = weft__process_reap(&made->process, WEFT__REAP_KEEP, &status);
+	if (*error >= 0)
+		*error = weft__process_watch(loop, &made->process, pid, on_end);
+	if (*error == 0) {
+		(void)weft_loop_ref(loop); /* which knows nothing of it */
+		return made;
+	}
+	if (*error == -ECHILD)
+		*error = WEFT_ESRCH;
+	weft__sys->release(made);
+	return NULL;
+}
+
+void
+weft__pid_close(void *made)
+{
+	struct pid_watch *own = made;
+
+	weft__process_forget(&own->process);
+	(void)weft_loop_unref(own->process.loop);
+	weft__sys->release(own);
+}
