@@ -1,0 +1,440 @@
+/* child.c - child processes: started, waited for, signalled, closed; as ops.
+ *
+ * The process is made by posix_spawn(3) through the sys table, which tells what exec
+ * said, and its end by loop/process.c.
+ *
+ *   1. A child that has not ended is watched by its loop, and so not reaped by anybody
+ *      else's doing here: until then its number is its own and may be signalled.
+ *   2. `waiting` is empty once it has ended.
+ *   3. Closing goes on in steps: the process ends, the descriptors are closed by ops,
+ *      whoever closed it is told, and the memory is given back.  `left` counts the
+ *      descriptors, and one for the step before them.
+ *   4. Where there is no loop to wait with, because it stops, or no memory, the process
+ *      is killed and waited for at once: SIGKILL leaves nothing to wait long for.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <weft/timer.h>
+#include "loop/process.h"
+#include "runtime/child.h"
+
+#define GRACE_NS  (2 * WEFT_S)
+#define AGAIN_NS  (100 * WEFT_MS) /* between one SIGKILL and the next */
+#define KILLS_MAX 3
+
+struct weft_child {
+	struct weft__process process; /* first: it is found by it */
+	bool ended;
+	bool group;
+	bool closing;
+	int status; /* once ended: as on_end of a process */
+	int fds[3]; /* our ends of pipes, or -1 */
+	uint64_t grace_ns;
+	struct weft__node_list waiting; /* ops */
+	weft_timer timer;               /* of the grace */
+	weft_op *closer;                /* to be told of the end, or NULL */
+	weft_op closers[3];             /* of the descriptors */
+	int left;
+};
+
+static const struct weft__sys *
+kernel(const weft_child *child)
+{
+	return weft__kernel(&child->process.loop->backend);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* 0, or an error if it has ended or must not be killed. */
+static int
+kill_now(const weft_child *child)
+{
+	int rc = -EPERM;
+
+	for (int i = 0; i < KILLS_MAX && rc < 0 && rc != -ESRCH; i++)
+		rc = kernel(child)->kill(&child->process.pid, SIGKILL,
+		                         child->group);
+	return rc;
+}
+
+/* Kill and reap it; returns its status.  One that must not be killed is left alone. */
+static int
+end_now(const weft_child *child)
+{
+	int killed = kill_now(child), status = 0;
+	uint32_t how = killed == 0 || killed == -ESRCH ? WEFT__REAP_WAIT : 0;
+	int rc = weft__process_reap(&child->process, how, &status);
+
+	return rc < 0 ? rc : status;
+}
+
+static void
+free_if_closed(weft_child *child)
+{
+	weft_loop *loop = child->process.loop;
+
+	if (--child->left > 0)
+		return;
+	if (child->closer)
+		(void)weft_op_finish(child->closer, 0);
+	weft__sys->release(child);
+	(void)weft_loop_unref(loop);
+}
+
+static void
+on_fd_closed(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	(void)result;
+	free_if_closed(arg);
+}
+
+/* It has ended: close what is left of it. */
+static void
+close_fds(weft_child *child)
+{
+	child->left = 1;
+	for (int i = 0; i < 3; i++) {
+		int fd = child->fds[i];
+
+		if (fd < 0)
+			continue;
+		child->fds[i] = -1;
+		weft__assert(weft_op_init(&child->closers[i],
+		                          child->process.loop, on_fd_closed,
+		                          child)
+		             == 0);
+		/* Refused once the loop has stopped, and then closed. */
+		if (weft_op_close(&child->closers[i], fd) == 0)
+			child->left++;
+	}
+	free_if_closed(child);
+}
+
+static void
+set_ended(weft_child *child, int status)
+{
+	struct weft__node *node = child->waiting.first;
+
+	child->ended = true;
+	child->status = status;
+	weft__process_forget(&child->process);
+	(void)weft_timer_stop(&child->timer);
+	child->waiting = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+
+		node = node->next;
+		(void)weft_op_finish((weft_op *)(void *)op, status);
+	}
+}
+
+static void
+on_end(struct weft__process *process, int status)
+{
+	weft_child *child = (weft_child *)(void *)process;
+
+	set_ended(child, status == WEFT_ESHUTDOWN ? end_now(child) : status);
+	if (child->closing)
+		close_fds(child);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static int
+check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
+{
+	if (!argv || !argv[0] || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_child_open: NULL");
+	for (int i = 0; i < 3; i++)
+		if (opts->std[i] < WEFT_CHILD_INHERIT
+		    || opts->std[i] > WEFT_CHILD_FD
+		    || (opts->std[i] == WEFT_CHILD_FD && opts->fd[i] < 0))
+			return weft__misuse(WEFT_EINVAL,
+			                    "weft_child_open: bad std or fd");
+	return 0;
+}
+
+/* Make a pipe for descriptor `index`; returns the child's end, which blocks. */
+static int
+make_pipe(weft_child *child, int index)
+{
+	int fds[2], theirs = index == 0 ? 0 : 1;
+	int rc = kernel(child)->pipe(fds);
+
+	if (rc < 0)
+		return rc;
+	child->fds[index] = fds[1 - theirs];
+	rc = kernel(child)->set_block(fds[theirs]);
+	if (rc == 0)
+		return fds[theirs];
+	(void)kernel(child)->close(fds[theirs]);
+	return rc;
+}
+
+/* What the child's three descriptors are made of.  0 or an error. */
+static int
+make_fds(weft_child *child, const weft_child_opts *opts,
+         struct weft__spawn *spawn)
+{
+	static const int others[] = { [WEFT_CHILD_INHERIT] = WEFT__SPAWN_KEEP,
+		                      [WEFT_CHILD_NULL] = WEFT__SPAWN_NULL };
+
+	for (int i = 0; i < 3; i++) {
+		if (opts->std[i] == WEFT_CHILD_PIPE)
+			spawn->fds[i] = make_pipe(child, i);
+		else
+			spawn->fds[i] = opts->std[i] == WEFT_CHILD_FD
+			                        ? opts->fd[i]
+			                        : others[opts->std[i]];
+		if (opts->std[i] == WEFT_CHILD_PIPE && spawn->fds[i] < 0)
+			return spawn->fds[i];
+	}
+	return 0;
+}
+
+/* Start it and wait for its end from now on.  0 or an error, and it is no more. */
+static int
+launch(weft_child *child, const struct weft__spawn *spawn)
+{
+	weft_loop *loop = child->process.loop;
+	int pid = kernel(child)->spawn(spawn), rc;
+
+	if (pid < 0)
+		return pid;
+	rc = weft__process_watch(loop, &child->process, pid, on_end);
+	if (rc == -ESRCH) { /* has ended, where nobody may reap */
+		child->ended = true;
+		child->status = -ECHILD;
+	}
+	if (rc == 0 || child->ended)
+		return 0;
+	child->process.pid = (struct weft__pid){ .pid = pid, .fd = -1 };
+	(void)end_now(child);
+	return rc;
+}
+
+static int
+open_child(weft_child *child, const weft_child_opts *opts,
+           struct weft__spawn *spawn)
+{
+	int rc = make_fds(child, opts, spawn);
+
+	if (rc == 0)
+		rc = launch(child, spawn);
+	for (int i = 0; i < 3; i++) /* it has its own of them now */
+		if (opts->std[i] == WEFT_CHILD_PIPE && spawn->fds[i] >= 0)
+			(void)kernel(child)->close(spawn->fds[i]);
+	for (int i = 0; rc < 0 && i < 3; i++)
+		if (child->fds[i] >= 0)
+			(void)kernel(child)->close(child->fds[i]);
+	return rc;
+}
+
+int
+weft__child_open(weft_loop *loop, const char *const *argv,
+                 const weft_child_opts *opts, weft_child **out)
+{
+	static const weft_child_opts defaults;
+	struct weft__spawn spawn = { .argv = argv, .fds = { -1, -1, -1 } };
+	weft_child *child;
+	int rc;
+
+	if (!opts)
+		opts = &defaults;
+	loop = weft__loop_or_current(loop);
+	rc = weft__loop_check(loop, "weft_child_open");
+	if (rc == 0)
+		rc = check(argv, opts, out);
+	if (rc < 0)
+		return rc;
+	if (weft__loop_is_stopping(loop))
+		return weft__fail(WEFT_ESHUTDOWN, "weft_child_open: stopping");
+	child = weft__alloc_zero(sizeof(*child));
+	if (!child)
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_child_open: out of memory");
+	child->process.loop = loop;
+	child->fds[0] = child->fds[1] = child->fds[2] = -1;
+	child->group = spawn.group = opts->group;
+	child->grace_ns = opts->grace_ns ? opts->grace_ns : GRACE_NS;
+	spawn.env = opts->env;
+	spawn.cwd = opts->cwd;
+	rc = open_child(child, opts, &spawn);
+	if (rc < 0) {
+		weft__sys->release(child);
+		return weft__fail(rc, "weft_child_open: cannot be started");
+	}
+	(void)weft_loop_ref(loop);
+	*out = child;
+	return 0;
+}
+
+/* --- while it runs ------------------------------------------------------ */
+
+static void
+on_wait_cancel(weft_op *op, int why, void *arg)
+{
+	weft_child *child = arg;
+
+	/* If it has ended by now, that beats the deadline. */
+	if (why == WEFT_ETIMEDOUT && weft__process_look(&child->process))
+		return;
+	weft__node_remove(&child->waiting, weft__op_node(weft__op_of(op)));
+	(void)weft_op_finish(op, why);
+}
+
+int
+weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns)
+{
+	int rc;
+
+	if (!child || (op && op->loop != child->process.loop))
+		return weft__misuse(child ? WEFT_EXDEV : WEFT_EINVAL,
+		                    "weft_child_wait: no child of this loop");
+	rc = weft_op_begin(op, on_wait_cancel, child, deadline_ns);
+	if (rc < 0)
+		return rc;
+	if (child->ended)
+		(void)weft_op_finish(op, child->status);
+	else
+		weft__node_append(&child->waiting,
+		                  weft__op_node(weft__op_of(op)));
+	return 0;
+}
+
+int
+weft__child_look(weft_child *child, int *out)
+{
+	int rc;
+
+	if (!child)
+		return weft__misuse(WEFT_EINVAL, "weft_child_wait: no child");
+	rc = child->ended
+	             ? 0
+	             : weft__loop_check(child->process.loop, "weft_child_wait");
+	if (rc < 0)
+		return rc;
+	if (!child->ended && !weft__process_look(&child->process))
+		return WEFT_ETIMEDOUT;
+	if (child->status < 0)
+		return child->status;
+	*out = child->status;
+	return 0;
+}
+
+int
+weft_child_kill(weft_child *child, int signo)
+{
+	int rc;
+
+	if (!child || signo < 0)
+		return weft__misuse(WEFT_EINVAL, "weft_child_kill: no child");
+	rc = weft__loop_check(child->process.loop, "weft_child_kill");
+	if (rc < 0)
+		return rc;
+	rc = child->ended ? WEFT_ESRCH
+	                  : kernel(child)->kill(&child->process.pid, signo,
+	                                        child->group);
+	return rc < 0 ? weft__fail(rc, "weft_child_kill") : 0;
+}
+
+int
+weft_child_fd(const weft_child *child, int index)
+{
+	if (!child || index < 0 || index > 2)
+		return weft__misuse(WEFT_EINVAL, "weft_child_fd: no such one");
+	return child->fds[index] >= 0
+	               ? child->fds[index]
+	               : weft__fail(WEFT_EINVAL, "weft_child_fd: not a pipe");
+}
+
+/* --- closing ------------------------------------------------------------ */
+
+static void
+on_grace(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	(void)kill_now(arg); /* else once more, a little later */
+}
+
+/* Ask it to end; see that it does.  The timer keeps a run going if there is no op to do
+ * that.  It is armed past weft_timer_start(), which a stopping loop refuses, though it
+ * may still have threadlets that clean up. */
+static void
+terminate(weft_child *child)
+{
+	weft_loop *loop = child->process.loop;
+
+	(void)kernel(child)->kill(&child->process.pid, SIGTERM, child->group);
+	child->process.sweep = child->group;
+	weft_timer_set_background(&child->timer, child->closer != NULL);
+	child->timer.owner = loop;
+	if (weft__timer_arm(&loop->wheel, &child->timer,
+	                    weft_in(child->grace_ns), AGAIN_NS, on_grace, child)
+	    < 0)
+		(void)kill_now(child); /* no memory to wait with */
+	weft__loop_changed(loop);
+}
+
+/* The loop stops; that is told to the process, too, which ends it. */
+static void
+on_close_cancel(weft_op *op, int why, void *arg)
+{
+	(void)op;
+	(void)why;
+	(void)arg;
+}
+
+static bool
+is_misuse(int rc)
+{
+	return rc == WEFT_EINVAL || rc == WEFT_EBUSY || rc == WEFT_EXDEV;
+}
+
+/* `rc` is 0 if there is a loop to wait with, and `closer` is told by it, if not NULL. */
+static void
+close_child(weft_child *child, int rc, weft_op *closer)
+{
+	child->closing = true;
+	child->closer = closer;
+	if (rc < 0 && !child->ended) /* invariant 4 */
+		set_ended(child, end_now(child));
+	if (child->ended)
+		close_fds(child);
+	else
+		terminate(child);
+}
+
+int
+weft__child_close_op(weft_child *child, weft_op *op)
+{
+	int rc;
+
+	if (!child || (op && op->loop != child->process.loop))
+		return weft__misuse(child ? WEFT_EXDEV : WEFT_EINVAL,
+		                    "weft_child_close: no child of this loop");
+	if (child->closing)
+		return weft__misuse(WEFT_EBUSY, "weft_child_close: closed");
+	rc = weft_op_begin(op, on_close_cancel, child, WEFT_NEVER);
+	if (!is_misuse(rc))
+		close_child(child, rc, rc == 0 ? op : NULL);
+	return rc;
+}
+
+int
+weft__child_close_later(weft_child *child)
+{
+	weft_loop *loop;
+	int rc;
+
+	if (!child || child->closing)
+		return weft__misuse(WEFT_EINVAL, "weft_child_close: closed");
+	loop = child->process.loop;
+	rc = weft__loop_check(loop, "weft_child_close");
+	if (is_misuse(rc))
+		return rc;
+	close_child(child, weft__loop_is_stopping(loop) ? WEFT_ESHUTDOWN : 0,
+	            NULL);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* child_wait.c - the calls of weft/child.h that suspend a threadlet.
+ *
+ * Each starts an op in its own frame and waits for it; what the ops do stands in
+ * child.c.  With WEFT_NOW nothing is started that could be left behind.
+ */
+#include "runtime/child.h"
+#include "threadlet/threadlet.h"
+
+int
+weft_child_open(const char *const *argv, const weft_child_opts *opts,
+                weft_child **out, uint64_t deadline_ns)
+{
+	/* It is done at once; but a threadlet that is cancelled starts nothing. */
+	int rc = deadline_ns == WEFT_NOW ? 0 : weft__may_wait(deadline_ns);
+
+	return rc < 0 ? rc : weft__child_open(NULL, argv, opts, out);
+}
+
+int
+weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
+{
+	weft_op op;
+	int64_t status = 0;
+	int rc, now = 0;
+
+	if (deadline_ns == WEFT_NOW) {
+		rc = weft__child_look(child, &now);
+		status = now;
+	} else {
+		rc = weft__may_wait(deadline_ns);
+		if (rc == 0)
+			rc = weft_op_init(&op, NULL, NULL, NULL);
+		if (rc == 0)
+			rc = weft__child_wait_op(child, &op, deadline_ns);
+		if (rc == 0)
+			status = weft_op_wait(&op, WEFT_NEVER);
+	}
+	if (rc < 0 || status < 0)
+		return rc < 0 ? rc : (int)status;
+	if (out)
+		*out = (int)status;
+	return 0;
+}
+
+void
+weft_child_close(weft_child *child)
+{
+	weft_op op;
+
+	if (!child)
+		return;
+	if (!weft__self() || weft_op_init(&op, NULL, NULL, NULL) < 0)
+		(void)weft__child_close_later(child); /* nothing to suspend */
+	else if (weft__child_close_op(child, &op) == 0)
+		(void)weft__op_wait_shielded(&op);
+}

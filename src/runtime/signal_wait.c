@@ -1,0 +1,20 @@
+/* signal_wait.c - weft_signal_wait(), which suspends a threadlet. */
+#include <weft/runtime.h>
+#include "loop/signal.h"
+#include "threadlet/threadlet.h"
+
+int
+weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
+{
+	weft_op op;
+	int rc;
+
+	if (deadline_ns == WEFT_NOW)
+		return weft__signal_look(NULL, signals);
+	rc = weft__may_wait(deadline_ns);
+	if (rc == 0)
+		rc = weft_op_init(&op, NULL, NULL, NULL);
+	if (rc == 0)
+		rc = weft__signal_op(&op, signals, deadline_ns);
+	return rc < 0 ? rc : (int)weft_op_wait(&op, WEFT_NEVER);
+}

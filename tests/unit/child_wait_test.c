@@ -1,0 +1,141 @@
+/* child_wait_test.c - children as threadlets use them. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <weft/child.h>
+#include <weft/threadlet.h>
+#include "unit/probe.h"
+
+static const char *const cat[] = { "cat", NULL };
+static const char *const quick[] = { "sh", "-c", "exit 7", NULL };
+
+static void
+check_no_child(void)
+{
+	int status;
+
+	CHECK_EQ(waitpid(-1, &status, WNOHANG), -1);
+	CHECK_EQ(errno, ECHILD);
+}
+
+/* Run `fn` as a threadlet on a loop of its own. */
+static void
+run(weft_threadlet_fn fn)
+{
+	weft_loop *loop = make();
+	weft_go_opts opts = { .loop = loop };
+
+	CHECK(weft_go_with(&opts, fn, loop) > 0);
+	OK(weft_loop_run(loop));
+	check_no_child();
+	OK(weft_loop_free(loop));
+}
+
+static weft_child *
+open_cat(void)
+{
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE } };
+	weft_child *child = NULL;
+
+	OK(weft_child_open(cat, &opts, &child, WEFT_NEVER));
+	return child;
+}
+
+static int
+wait_and_close(void *arg)
+{
+	weft_child *child = NULL;
+	int status = 0;
+
+	(void)arg;
+	OK(weft_child_open(quick, NULL, &child, WEFT_NEVER));
+	OK(weft_child_wait(child, &status, WEFT_NEVER));
+	CHECK_EQ(WEXITSTATUS(status), 7);
+	OK(weft_child_wait(child, &status, WEFT_NOW));
+	OK(weft_child_wait(child, NULL, WEFT_NEVER));
+	weft_child_close(child);
+	weft_child_close(NULL);
+	return 0;
+}
+
+TEST(a_threadlet_opens_waits_for_and_closes_a_child)
+{
+	run(wait_and_close);
+}
+
+static int
+wait_in_vain(void *arg)
+{
+	weft_child *child = open_cat();
+	int status = -1;
+
+	(void)arg;
+	CHECK_EQ(weft_child_wait(child, &status, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_child_wait(child, &status, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(status, -1);
+	weft_child_close(child);
+	check_no_child();
+	return 0;
+}
+
+TEST(a_wait_ends_at_its_deadline_and_the_child_lives_until_it_is_closed)
+{
+	run(wait_in_vain);
+}
+
+static int
+wait_until_canceled(void *arg)
+{
+	weft_child *child = open_cat(), *other = NULL;
+	int status;
+
+	(void)arg;
+	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
+	CHECK_EQ(weft_child_open(cat, NULL, &other, WEFT_NEVER),
+	         WEFT_ECANCELED);
+	CHECK(!other);
+	weft_child_close(child); /* not cancellable */
+	check_no_child();
+	return 0;
+}
+
+static int
+cancel_other(void *arg)
+{
+	weft_go_opts opts = { .name = "waits" };
+	weft_threadlet other = weft_go_with(&opts, wait_until_canceled, arg);
+
+	OK(weft_yield());
+	OK(weft_cancel(other));
+	return 0;
+}
+
+TEST(a_threadlet_that_is_cancelled_can_close_its_child)
+{
+	run(cancel_other);
+}
+
+static void
+use_in_a_callback(void *arg)
+{
+	weft_child *child = NULL;
+	int status;
+
+	(void)arg;
+	CHECK_EQ(weft_child_open(cat, NULL, &child, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK(!child);
+	OK(weft_child_open(quick, NULL, &child, WEFT_NOW));
+	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_EDEADLK);
+	weft_child_close(child);
+}
+
+TEST(a_callback_may_open_a_child_and_close_it_without_waiting)
+{
+	weft_loop *loop = make();
+
+	OK(weft_loop_post(loop, use_in_a_callback, NULL));
+	OK(weft_loop_run(loop));
+	check_no_child();
+	OK(weft_loop_free(loop));
+}
