@@ -606,6 +606,10 @@ const struct scenario scenarios[] = {
 	{ "guests", run_guests },
 	{ "line", run_line },
 	{ "work", run_work },
+	{ "signal", run_signal },
+	{ "child", run_child },
+	{ "child_stop", run_child_stop },
+	{ "pid", run_pid },
 	{ "wheel", run_wheel },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

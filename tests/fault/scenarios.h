@@ -36,6 +36,10 @@ void run_stream(const char *backend);
 void run_guests(const char *backend);
 void run_line(const char *backend);
 void run_work(const char *backend);
+void run_signal(const char *backend);
+void run_child(const char *backend);
+void run_child_stop(const char *backend);
+void run_pid(const char *backend);
 
 /* Programs on a bare ring that the sweep must find wrong. */
 extern const struct scenario mistaken[];

@@ -8,11 +8,11 @@
  * n-th call is given each of its errors (errnos.def, uring.def), each allocation fails
  * alone and with all later ones, and each call that moves bytes moves one.  Requests of
  * io_uring and their completions are struck like calls (request.c).  After each run no
- * allocation and no descriptor may be held that was not before, and the scenario must
- * have seen nothing wrong.  In place of ERRNO, `short` is a short count, `one` and
- * `from` are for the member `memory`, `once` and `ended` for requests that have many
- * results, `denied` for calls that a filter forbids.  The backend `small` is uring with
- * the smallest rings.
+ * allocation and no descriptor may be held that was not before, there may be no child,
+ * and the scenario must have seen nothing wrong.  In place of ERRNO, `short` is a short
+ * count, `one` and `from` are for the member `memory`, `once` and `ended` for requests
+ * that have many results, `denied` for calls that a filter forbids.  The backend `small`
+ * is uring with the smallest rings.
  *
  *   1. A point is a fault that did strike.  Fewer than the stored number fail: a sweep
  *      that visits nothing finds nothing.
@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <weft/weft.h>
 #include "backend/backend.h"
@@ -75,6 +76,10 @@ static const struct {
 	{ "guests", { 190, 175, 130, 170 } },
 	{ "line", { 0, 0, 170, 0 } },
 	{ "work", { 70, 70, 0, 0 } },
+	{ "signal", { 340, 285, 560, 580 } },
+	{ "child", { 190, 160, 300, 310 } },
+	{ "child_stop", { 300, 260, 320, 330 } },
+	{ "pid", { 75, 55, 155, 165 } },
 	{ "wheel", { 22, 0, 0, 0 } },
 };
 
@@ -167,6 +172,19 @@ struct sweep {
 	bool quiet;
 };
 
+/* Is there a child, alive or dead?  No more, after this. */
+static bool
+has_child(void)
+{
+	bool any = false;
+
+	while (waitpid(-1, NULL, WNOHANG) >= 0) {
+		any = true;
+		(void)waitpid(-1, NULL, 0);
+	}
+	return any;
+}
+
 /* The name by which the library knows it. */
 static const char *
 name_of(const char *backend)
@@ -191,6 +209,7 @@ try_one(const struct sweep *sweep, const struct fault_plan *plan,
 	sweep->scenario->run(name_of(sweep->backend));
 	EXPECT(fault_live() == held);
 	EXPECT(test_open_fds() == fds);
+	EXPECT(!has_child());
 	return fault_problems() == 0;
 }
 
@@ -364,10 +383,26 @@ run_forget(const char *backend)
 	(void)weft__sys->close(fds[1]);
 }
 
+/* Leaves a child that has ended when the first attempt to reap it fails. */
+static void
+run_zombie(const char *backend)
+{
+	const char *const argv[] = { "true", NULL };
+	struct weft__spawn spawn = { .argv = argv, .fds = { -1, -1, -1 } };
+	struct weft__pid pid = { .fd = -1 };
+	int status;
+
+	(void)backend;
+	pid.pid = weft__sys->spawn(&spawn);
+	if (pid.pid > 0)
+		(void)weft__sys->reap(&pid, WEFT__REAP_WAIT, &status);
+}
+
 static const struct scenario planted[] = {
 	{ "leak", run_leak },
 	{ "twice", run_twice },
 	{ "forget", run_forget },
+	{ "zombie", run_zombie },
 };
 
 static int
