@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <weft/child.h>
 #include <weft/threadlet.h>
 #include "unit/probe.h"
@@ -137,5 +138,66 @@ TEST(a_callback_may_open_a_child_and_close_it_without_waiting)
 	OK(weft_loop_post(loop, use_in_a_callback, NULL));
 	OK(weft_loop_run(loop));
 	check_no_child();
+	OK(weft_loop_free(loop));
+}
+
+static int last_words;
+
+static int
+close_as_the_loop_stops(void *arg)
+{
+	static const char *const argv[] = {
+		"sh", "-c", "trap 'echo bye; exit' TERM; echo; read word", NULL
+	};
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
+		                 .grace_ns = HOUR };
+	weft_child *child = NULL;
+	int status;
+
+	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
+	last_words = dup(weft_child_fd(child, 1));
+	CHECK_EQ(weft_wait_fd(last_words, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_READABLE);
+	weft_loop_stop(arg);
+	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
+	weft_child_close(child);
+	check_no_child();
+	return 0;
+}
+
+TEST(a_threadlet_of_a_loop_that_stops_gives_its_child_the_grace)
+{
+	weft_loop *loop = make();
+	weft_go_opts opts = { .loop = loop };
+	char text[16] = "";
+
+	CHECK(weft_go_with(&opts, close_as_the_loop_stops, loop) > 0);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+	CHECK_EQ(read(last_words, text, sizeof(text) - 1), 5);
+	CHECK_STR(text, "\nbye\n");
+	OK(close(last_words));
+}
+
+static int
+leave_it_open(void *arg)
+{
+	*(weft_child **)arg = open_cat();
+	return 0;
+}
+
+TEST(a_child_that_its_threadlet_left_open_ends_with_the_loop)
+{
+	weft_loop *loop = make();
+	weft_child *child = NULL;
+	weft_go_opts opts = { .loop = loop };
+
+	CHECK(weft_go_with(&opts, leave_it_open, &child) > 0);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(waitpid(-1, NULL, WNOHANG), 0); /* it lives */
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	check_no_child();
+	weft_child_close(child);
 	OK(weft_loop_free(loop));
 }
