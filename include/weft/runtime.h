@@ -1,4 +1,4 @@
-/* weft/runtime.h - whole programs: several loops, each on a thread of its own.
+/* weft/runtime.h - whole programs: several loops, each on a thread of its own; signals.
  *
  * weft_main() is all that most programs need.  A runtime is the same in parts, for
  * programs that have a main of their own.  Threadlets stay on the loop they were started
@@ -9,6 +9,7 @@
 #define WEFT_RUNTIME_H
 
 #include <weft/base.h>
+#include <weft/child.h>
 #include <weft/loop.h>
 #include <weft/threadlet.h>
 
@@ -61,6 +62,19 @@ WEFT_API int  weft_runtime_wait_stopped(weft_runtime *runtime,
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_runtime *weft_runtime_current(void);
 WEFT_API weft_loop    *weft_runtime_loop(weft_runtime *runtime, uint32_t index);
+
+/* --- signals ------------------------------------------------------------- */
+
+/* A set of signals is an OR of these. */
+#define WEFT_SIG(signo) (UINT64_C(1) << (signo))
+
+/* Wait for one of `signals`.  The first call takes them over for the process,
+ * until its loop is freed: one that comes between two calls is kept for the next.
+ * All threadlets of a loop that wait for a signal get it.
+ * Callbacks use weft_watch_start_signal().
+ * Returns the signal's number, WEFT_EINVAL.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_signal_wait(uint64_t signals, uint64_t deadline_ns);
 
 WEFT_END
 #endif
