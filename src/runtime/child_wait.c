@@ -33,7 +33,7 @@ weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
 		if (rc == 0)
 			rc = weft__child_wait_op(child, &op, deadline_ns);
 		if (rc == 0)
-			status = weft_op_wait(&op, WEFT_NEVER);
+			status = weft__op_wait(&op, "child");
 	}
 	if (rc < 0 || status < 0)
 		return rc < 0 ? rc : (int)status;
@@ -52,5 +52,5 @@ weft_child_close(weft_child *child)
 	if (!weft__self() || weft_op_init(&op, NULL, NULL, NULL) < 0)
 		(void)weft__child_close_later(child); /* nothing to suspend */
 	else if (weft__child_close_op(child, &op) == 0)
-		(void)weft__op_wait_shielded(&op);
+		(void)weft__op_wait_shielded(&op, "child");
 }

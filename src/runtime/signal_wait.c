@@ -16,5 +16,5 @@ weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
 		rc = weft_op_init(&op, NULL, NULL, NULL);
 	if (rc == 0)
 		rc = weft__signal_op(&op, signals, deadline_ns);
-	return rc < 0 ? rc : (int)weft_op_wait(&op, WEFT_NEVER);
+	return rc < 0 ? rc : (int)weft__op_wait(&op, "signal");
 }
