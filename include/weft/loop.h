@@ -37,6 +37,7 @@ typedef struct weft_loop_opts {
 	uint32_t    inbox_max; /* posts queued at most, and first posts; 65,536 */
 	uint32_t    threadlet_max; /* alive at most; default 4,194,304 */
 	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
+	const char *cpus;      /* "0-3,6": where weft_loop_start()'s thread runs */
 	uint64_t    spare[4];
 } weft_loop_opts;
 

@@ -5,6 +5,7 @@
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/child.h>
+#include <weft/file.h>
 #include <weft/loop.h>
 #include <weft/metrics.h>
 #include <weft/op.h>

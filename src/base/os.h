@@ -24,6 +24,10 @@ int      weft__os_close(int fd);
 int64_t  weft__os_read(int fd, void *buf, size_t size);
 void     weft__os_ignore_pipe(void);
 int64_t  weft__os_write(int fd, const void *buf, size_t size);
+int      weft__os_file_open(const char *path, int flags, mode_t mode);
+int64_t  weft__os_file_read(int fd, void *buf, size_t size, uint64_t offset);
+int64_t  weft__os_file_write(int fd, const void *buf, size_t size, uint64_t offset);
+int      weft__os_file_sync(int fd);
 int      weft__os_set_nonblock(int fd);
 int      weft__os_set_block(int fd);
 int      weft__os_set_cloexec(int fd);
@@ -70,6 +74,10 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.close = weft__os_close, \
 	.read = weft__os_read, \
 	.write = weft__os_write, \
+	.file_open = weft__os_file_open, \
+	.file_read = weft__os_file_read, \
+	.file_write = weft__os_file_write, \
+	.file_sync = weft__os_file_sync, \
 	.set_nonblock = weft__os_set_nonblock, \
 	.set_block = weft__os_set_block, \
 	.kind = weft__os_kind, \

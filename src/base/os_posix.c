@@ -351,6 +351,32 @@ weft__os_kind(int fd)
 	return S_ISSOCK(st.st_mode) ? WEFT__FD_SOCKET : WEFT__FD_OTHER;
 }
 
+/* --- files -------------------------------------------------------------- */
+
+int
+weft__os_file_open(const char *path, int flags, mode_t mode)
+{
+	return (int)weft__os_result(open(path, flags | O_CLOEXEC, mode));
+}
+
+int64_t
+weft__os_file_read(int fd, void *buf, size_t size, uint64_t offset)
+{
+	return weft__os_result(pread(fd, buf, size, (off_t)offset));
+}
+
+int64_t
+weft__os_file_write(int fd, const void *buf, size_t size, uint64_t offset)
+{
+	return weft__os_result(pwrite(fd, buf, size, (off_t)offset));
+}
+
+int
+weft__os_file_sync(int fd)
+{
+	return (int)weft__os_result(fsync(fd));
+}
+
 /* --- sockets ------------------------------------------------------------ */
 
 int

@@ -131,6 +131,12 @@ struct weft__sys {
 	int (*set_block)(int fd);
 	int (*kind)(int fd); /* WEFT__FD_*, or -EBADF */
 
+	/* Files; these may block.  open adds close-on-exec. */
+	int (*file_open)(const char *path, int flags, mode_t mode);
+	int64_t (*file_read)(int fd, void *buf, size_t size, uint64_t offset);
+	int64_t (*file_write)(int fd, const void *buf, size_t size, uint64_t offset);
+	int (*file_sync)(int fd);
+
 	/* Sockets, as their namesakes; a call never blocks and never signals. */
 	int (*socket)(int domain, int type, int protocol);
 	int (*bind)(int fd, const struct sockaddr *addr, socklen_t size);
@@ -203,6 +209,9 @@ extern const struct weft__sys weft__sys_real;
 
 /* A deadline as the table's calls want it: nanoseconds from now, -1 for never. */
 int64_t weft__timeout_of(uint64_t deadline_ns);
+
+/* Read "0-3,6" into a set, which is empty; false if it is not like that. */
+bool weft__cpus_read(struct weft__cpus *out, const char *text);
 
 /* `size` bytes, zeroed, or NULL. */
 void *weft__alloc_zero(size_t size);

@@ -22,15 +22,7 @@
 #include "loop/lane.h"
 #include "loop/loop.h"
 
-#define BUDGET_DEFAULT 1024u
-#define INBOX_DEFAULT  65536u
-#define CREW_DEFAULT   (UINT32_C(1) << 22)
-#define STACK_DEFAULT  ((size_t)64 << 10)
-#define STACK_MAX      ((size_t)1 << 30)
-#define BRIEFLY        ((uintptr_t)1) /* a mark of `runner`: about to give it back */
-#define KNOWN_FLAGS                                             \
-	(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP \
-	 | WEFT_LOOP_MOVABLE)
+#define BRIEFLY ((uintptr_t)1) /* a mark of `runner`: about to give it back */
 
 weft__a32 weft__forks;
 
@@ -116,91 +108,7 @@ weft__loop_exit(weft_loop *loop)
 	(void)weft__add(&loop->visitors, UINT32_MAX, WEFT__RELEASE);
 }
 
-/* --- making and freeing ------------------------------------------------- */
-
-/* By option, else by the environment, else NULL. */
-static const char *
-backend_wanted(const weft_loop_opts *opts)
-{
-	return opts->backend ? opts->backend : weft__sys->env("WEFT_BACKEND");
-}
-
-static int
-check_opts(const weft_loop_opts *opts)
-{
-	const char *backend = backend_wanted(opts);
-
-	if (opts->flags & ~(uint32_t)KNOWN_FLAGS)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_loop_new: unknown flags");
-	if (opts->stack_bytes > STACK_MAX)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_loop_new: stacks larger than 1 GiB");
-	if (backend && !weft__backend_exists(backend))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_loop_new: unknown backend");
-	return 0;
-}
-
-static void
-copy_name(char *out, size_t room, const char *name)
-{
-	size_t size = name ? __builtin_strlen(name) : 0;
-
-	__builtin_memcpy(out, name ? name : "", size < room ? size : room - 1);
-}
-
-/* With its meter, if that is asked for; NULL without memory. */
-static weft_loop *
-alloc_loop(uint32_t flags)
-{
-	weft_loop *loop = weft__alloc_zero(sizeof(*loop));
-
-	if (!loop || !(flags & WEFT_LOOP_METRICS))
-		return loop;
-	loop->meter = weft__meter_new();
-	loop->timed_turn = 1;
-	if (loop->meter)
-		return loop;
-	weft__sys->release(loop);
-	return NULL;
-}
-
-weft_loop *
-weft_loop_new(const weft_loop_opts *opts)
-{
-	static const weft_loop_opts defaults;
-	weft_loop *loop;
-
-	if (!opts)
-		opts = &defaults;
-	if (check_opts(opts) < 0)
-		return NULL;
-	loop = weft__watch_forks() < 0 ? NULL : alloc_loop(opts->flags);
-	if (!loop) {
-		(void)weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
-		return NULL;
-	}
-	weft__inbox_init(&loop->inbox,
-	                 opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
-	weft__wheel_init(&loop->wheel, weft__sys->now());
-	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
-	copy_name(loop->name, sizeof(loop->name), opts->name);
-	copy_name(loop->backend_name, sizeof(loop->backend_name),
-	          backend_wanted(opts));
-	loop->backend.tally = &loop->tally;
-	loop->flags = opts->flags;
-	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
-	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max
-	                                          : CREW_DEFAULT;
-	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes
-	                                      : STACK_DEFAULT;
-	loop->hooks.told_ns = WEFT_NEVER;
-	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
-	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
-	                     && weft__sys->cpus() > 1;
-	return loop;
-}
+/* --- freeing ------------------------------------------------------------- */
 
 /* It is claimed for a moment, but calls of users are to come: they must find that it is
  * this thread's, and not wait for its end. */
@@ -250,6 +158,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
 	weft__sys->release(loop->meter);
+	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);
 }
 
@@ -716,6 +625,8 @@ thread_main(void *arg)
 	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
 	            WEFT__RELAXED);
 	loop->own_thread = true;
+	if (loop->cpus) /* if none of them is there, it runs where it can */
+		(void)weft__sys->set_cpus(loop->cpus);
 	if (enter_run(loop, &before) == 0)
 		run(loop, before, true);
 }

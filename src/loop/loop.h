@@ -2,7 +2,7 @@
  *
  * Needs: timer, base.  Thread: members say which.
  *
- * The files: life.c (new, run, start, stop, free), turn.c (what one turn does),
+ * The files: new.c, life.c (run, start, stop, free), turn.c (what one turn does),
  * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
  * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
  * that), signal.c and process.c (what watches wait for besides descriptors), local.c,
@@ -110,6 +110,7 @@ struct weft_loop {
 	weft__aptr crew;        /* struct weft__crew; made by any thread */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
+	struct weft__cpus *cpus; /* of the thread of weft_loop_start(), or NULL */
 	struct weft_runtime *runtime; /* that it is of, or NULL */
 
 	/* The runner's. */

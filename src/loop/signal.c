@@ -509,3 +509,15 @@ on_pipe(weft_watch *watch, int what, void *arg)
 	s->busy = false;
 	close_if_unused(s);
 }
+
+bool
+weft__signal_has_others(weft_loop *loop, int signo)
+{
+	const struct weft__signals *s = loop->signals;
+	bool others;
+
+	weft__lock_take(&all.lock);
+	others = all.taken[signo].loops > 1;
+	weft__lock_give(&all.lock);
+	return others || (s && (s->uses[signo] > 1 || (s->keep >> signo & 1)));
+}

@@ -38,6 +38,9 @@ struct weft__signals {
 int  weft__signal_use(weft_loop *loop, int signo);
 void weft__signal_unuse(weft_loop *loop, int signo);
 
+/* Somebody besides one watch of this loop has an interest in it. */
+bool weft__signal_has_others(weft_loop *loop, int signo);
+
 /* Act as if the signal had come: the loop looks soon. */
 void weft__signal_pretend(weft_loop *loop, int signo);
 

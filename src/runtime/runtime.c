@@ -7,13 +7,13 @@
  */
 #include <stdio.h>
 #include <weft/runtime.h>
-#include <weft/sync.h>
 #include "base/lock.h"
 #include "loop/loop.h"
 #include "threadlet/threadlet.h"
+#include "work/pool.h"
 
-#define LOOPS_MAX     1024u
-#define GRACE_DEFAULT (10 * WEFT_S)
+#define LOOPS_MAX    1024u
+#define BLOCKING_MAX 64u
 
 struct weft_runtime {
 	struct weft_runtime *next; /* of the list */
@@ -21,6 +21,7 @@ struct weft_runtime {
 	weft__a32 turn; /* where the search for the least loaded begins */
 	weft__a32 stopping;
 	bool started;
+	weft_pool *cpu, *blocking; /* of all its loops */
 	weft_loop *loops[];
 };
 
@@ -101,6 +102,8 @@ free_loops(weft_runtime *runtime)
 			loop->runtime = NULL;
 		(void)weft_loop_free(loop);
 	}
+	(void)weft_pool_free(runtime->cpu);
+	(void)weft_pool_free(runtime->blocking);
 	weft__sys->release(runtime);
 }
 
@@ -118,8 +121,21 @@ make_loops(weft_runtime *runtime, const weft_loop_opts *given)
 		if (!runtime->loops[i])
 			return false;
 		runtime->loops[i]->runtime = runtime;
+		if (weft__loop_set_pools(runtime->loops[i], runtime->cpu,
+		                         runtime->blocking)
+		    < 0)
+			return false;
 	}
 	return true;
+}
+
+static bool
+make_pools(weft_runtime *runtime)
+{
+	runtime->cpu = weft_pool_new(&(weft_pool_opts){ .name = "cpu" });
+	runtime->blocking = weft_pool_new(&(weft_pool_opts){
+		.name = "blocking", .threads_max = BLOCKING_MAX });
+	return runtime->cpu && runtime->blocking;
 }
 
 static uint32_t
@@ -153,7 +169,7 @@ weft_runtime_new(const weft_runtime_opts *opts)
 		return NULL;
 	}
 	runtime->count = count;
-	if (make_loops(runtime, &opts->loop))
+	if (make_pools(runtime) && make_loops(runtime, &opts->loop))
 		return runtime;
 	free_loops(runtime);
 	return NULL;
@@ -267,74 +283,4 @@ weft_loop *
 weft_runtime_loop(weft_runtime *runtime, uint32_t index)
 {
 	return runtime && index < runtime->count ? runtime->loops[index] : NULL;
-}
-
-/* --- a whole program ---------------------------------------------------- */
-
-struct program {
-	weft_threadlet_fn fn;
-	void *arg;
-	int result;
-	weft_event ended;
-	weft_node cleanup;
-};
-
-static void
-tell_end(void *arg)
-{
-	struct program *program = arg;
-
-	(void)weft_event_set(&program->ended);
-}
-
-/* Its end is told by the cleanup that was pushed first, and so runs last. */
-static int
-main_threadlet(void *arg)
-{
-	struct program *program = arg;
-
-	program->cleanup = (weft_node){ .fn = tell_end, .arg = program };
-	weft_cleanup_push(&program->cleanup);
-	program->result = program->fn(program->arg);
-	return program->result;
-}
-
-static int
-run_program(weft_runtime *runtime, struct program *program)
-{
-	weft_go_opts opts = { .name = "main", .loop = runtime->loops[0] };
-	weft_threadlet id = weft_go_with(&opts, main_threadlet, program);
-
-	if (id < 0)
-		return 1;
-	(void)weft_event_wait(&program->ended, WEFT_NEVER);
-	return program->result < 0;
-}
-
-int
-weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
-{
-	struct program program = { .fn = fn,
-		                   .arg = arg,
-		                   .ended = WEFT_SHARED_INIT };
-	uint64_t grace_ns = opts && opts->grace_ns ? opts->grace_ns
-	                                           : GRACE_DEFAULT;
-	weft_runtime *runtime;
-	int status = 1;
-
-	if (!fn || weft__thread_self()->loop) {
-		(void)weft__misuse(WEFT_EINVAL,
-		                   "weft_main: no function, or inside a loop");
-		return 1;
-	}
-	weft__sys->ignore_pipe();
-	runtime = weft_runtime_new(opts);
-	if (!runtime)
-		return 1;
-	if (weft_runtime_start(runtime) == 0)
-		status = run_program(runtime, &program);
-	weft_runtime_stop(runtime);
-	if (weft_runtime_wait_stopped(runtime, weft_in(grace_ns)) == 0)
-		(void)weft_runtime_free(runtime);
-	return status;
 }

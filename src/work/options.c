@@ -10,47 +10,12 @@
 #define IDLE_DEFAULT  (10 * WEFT_S)
 #define THREADS_MOST  65536u /* more is a mistake */
 
-/* Read a number below `max` at *at, and go behind it; -1 if there is none. */
-static int
-read_number(const char **at, int max)
-{
-	int number = 0;
-	const char *from = *at;
-
-	for (; **at >= '0' && **at <= '9'; (*at)++) {
-		number = 10 * number + (**at - '0');
-		if (number >= max)
-			return -1;
-	}
-	return *at == from ? -1 : number;
-}
-
-/* "0-3,6": numbers and spans of them, with commas between. */
-static bool
-read_cpus(struct weft__cpus *out, const char *text)
-{
-	for (;; text++) {
-		int from = read_number(&text, WEFT__CPUS_MAX), to = from;
-
-		if (*text == '-') {
-			text++;
-			to = read_number(&text, WEFT__CPUS_MAX);
-		}
-		if (from < 0 || to < from)
-			return false;
-		for (int i = from; i <= to; i++)
-			out->words[i / 64] |= UINT64_C(1) << (i % 64);
-		if (*text != ',')
-			return *text == '\0';
-	}
-}
-
 static int
 set_cpus(struct weft__pool_setup *out, const char *text)
 {
 	if (!text)
 		return 0;
-	if (!read_cpus(&out->cpus, text))
+	if (!weft__cpus_read(&out->cpus, text))
 		return weft__fail(WEFT_EINVAL,
 		                  "weft_pool_new: cpus are not like \"0-3,6\"");
 	if (weft__sys->set_cpus(NULL) < 0)

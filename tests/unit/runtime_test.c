@@ -1,4 +1,6 @@
 /* runtime_test.c - several loops, placement, and whole programs. */
+#include <signal.h>
+#include <unistd.h>
 #include "crew.h"
 
 enum { LOOPS = 4 };
@@ -273,4 +275,55 @@ TEST(a_runtime_is_started_once_and_freed_when_it_has_stopped)
 	CHECK(weft_runtime_new(&(weft_runtime_opts){ .loops = 5000 }) == NULL);
 	CHECK_MISUSE(weft_runtime_start(NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_runtime_wait_stopped(NULL, WEFT_NOW), WEFT_EINVAL);
+}
+
+/* --- signals ------------------------------------------------------------ */
+
+static int
+be_terminated(void *arg)
+{
+	OK(kill(getpid(), (int)(intptr_t)arg));
+	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
+	return 0;
+}
+
+/* TSan runs a handler when its thread next calls a function that it knows, and the main
+ * thread waits in a bare system call. */
+TEST(a_program_is_cancelled_by_sigterm_and_sigint)
+{
+	if (TEST_TSAN)
+		return;
+	CHECK_EQ(weft_main(NULL, be_terminated, MARK(SIGTERM)), 0);
+	CHECK_EQ(weft_main(NULL, be_terminated, MARK(SIGINT)), 0);
+}
+
+static int
+see_to_it(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NOW), WEFT_ETIMEDOUT);
+	OK(kill(getpid(), SIGTERM));
+	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NEVER), SIGTERM);
+	OK(weft_yield());
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	return 0;
+}
+
+TEST(a_program_that_waits_for_a_signal_is_not_cancelled_by_it)
+{
+	if (TEST_TSAN)
+		return;
+	CHECK_EQ(weft_main(NULL, see_to_it, NULL), 0);
+}
+
+TEST(the_threads_of_a_runtime_can_be_bound_to_cpus)
+{
+	weft_runtime_opts opts = { .loops = 1 };
+
+	opts.loop.cpus = "0-";
+	CHECK(weft_runtime_new(&opts) == NULL);
+	opts.loop.cpus = "0";
+	if (weft_main(&opts, return_arg, NULL) != 0)
+		CHECK_STR(weft_detail(), "weft_loop_new: threads cannot be "
+		                         "bound to cpus here");
 }

@@ -1,0 +1,37 @@
+/* cpus.c - sets of CPUs, as people write them. */
+#include "base/sys.h"
+
+/* Read a number below `max` at *at, and go behind it; -1 if there is none. */
+static int
+read_number(const char **at, int max)
+{
+	int number = 0;
+	const char *from = *at;
+
+	for (; **at >= '0' && **at <= '9'; (*at)++) {
+		number = 10 * number + (**at - '0');
+		if (number >= max)
+			return -1;
+	}
+	return *at == from ? -1 : number;
+}
+
+/* "0-3,6": numbers and spans of them, with commas between. */
+bool
+weft__cpus_read(struct weft__cpus *out, const char *text)
+{
+	for (;; text++) {
+		int from = read_number(&text, WEFT__CPUS_MAX), to = from;
+
+		if (*text == '-') {
+			text++;
+			to = read_number(&text, WEFT__CPUS_MAX);
+		}
+		if (from < 0 || to < from)
+			return false;
+		for (int i = from; i <= to; i++)
+			out->words[i / 64] |= UINT64_C(1) << (i % 64);
+		if (*text != ',')
+			return *text == '\0';
+	}
+}
