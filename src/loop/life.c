@@ -210,6 +210,15 @@ end_locals(weft_loop *loop)
 	be_in(before.loop, before.threadlet);
 }
 
+/* In a forked child: it may have run here, and even this stack may be one of its. */
+static void
+free_forked(weft_loop *loop)
+{
+	if (weft__thread_self()->loop == loop)
+		be_in(NULL, NULL);
+	destroy(loop, true);
+}
+
 int
 weft_loop_free(weft_loop *loop)
 {
@@ -219,7 +228,7 @@ weft_loop_free(weft_loop *loop)
 	if (!loop)
 		return 0;
 	if (weft__loop_is_forked(loop)) {
-		destroy(loop, true);
+		free_forked(loop);
 		return 0;
 	}
 	state = weft__load(&loop->state, WEFT__ACQUIRE);

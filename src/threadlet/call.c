@@ -16,7 +16,9 @@ weft_canceled(void)
 
 	if (!self)
 		return weft__work_canceled();
-	return self->why ? self->why : weft__threadlet_overdue(self);
+	if (self->why || weft__loop_is_forked(self->crew->loop))
+		return self->why;
+	return weft__threadlet_look(self);
 }
 
 int

@@ -107,15 +107,13 @@ interrupt(struct weft__threadlet *t)
 	weft__ask(t, WEFT_EINTR);
 }
 
-/* Other threads have asked. */
-void
-weft__on_asked(void *arg)
+/* Do what other threads have asked. */
+static void
+do_asked(struct weft__crew *crew)
 {
-	struct weft__crew *crew = arg;
 	struct weft__handle *handle;
 	unsigned requests;
 
-	crew->loop->own_run++;
 	while ((handle = weft__handle_next_asked(crew, &requests))) {
 		struct weft__threadlet *t = handle->threadlet;
 
@@ -128,6 +126,16 @@ weft__on_asked(void *arg)
 		if (requests & WEFT__REQUEST_INTERRUPT)
 			interrupt(t);
 	}
+}
+
+void
+weft__on_asked(void *arg)
+{
+	struct weft__crew *crew = arg;
+
+	crew->loop->own_run++;
+	weft__handle_begin_asked(crew);
+	do_asked(crew);
 }
 
 /* The handle, if its threadlet runs on the calling thread's loop. */
@@ -145,8 +153,12 @@ find_here(weft_threadlet id)
 static int
 ask(weft_threadlet id, unsigned request)
 {
-	struct weft__handle *handle = find_here(id);
+	const weft_loop *loop = weft__thread_self()->loop;
+	struct weft__handle *handle;
 
+	if (loop && weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, "weft_cancel: after fork");
+	handle = find_here(id);
 	if (!handle)
 		return weft__handle_ask(id, request);
 	if (!handle->threadlet)
@@ -170,44 +182,41 @@ weft_interrupt(weft_threadlet id)
 	return ask(id, WEFT__REQUEST_INTERRUPT);
 }
 
-/* Whether the deadline of a scope around it has passed, up to a shield.  Those of the
- * threadlet in whose scope this one lives count, too, as far as they are on the same
- * loop. */
-static bool
-has_passed(const struct weft__threadlet *t, uint64_t now_ns)
+/* A scope around it, up to a shield, whose deadline has passed.  Those of the threadlet in
+ * whose scope this one lives count, too, as far as they are on the same loop. */
+static struct weft__scope *
+find_passed(const struct weft__threadlet *t, uint64_t now_ns)
 {
-	const struct weft__scope *scope = t->scope;
+	struct weft__scope *scope = t->scope;
 
-	while (t) {
+	for (;;) {
 		for (; scope; scope = scope->outer) {
 			if (scope->place.block && scope->place.due_ns <= now_ns)
-				return true;
+				return scope;
 			if (scope->flags & WEFT_SHIELD)
-				return false;
+				return NULL;
 		}
 		scope = t->handle->scope;
 		if (!scope || scope->owner->crew != t->crew)
-			return false;
+			return NULL;
 		t = scope->owner;
 	}
-	return false;
 }
 
+/* What the loop will find when it turns: do it now, so that what is told stays told. */
 int
-weft__threadlet_overdue(struct weft__threadlet *self)
+weft__threadlet_look(struct weft__threadlet *self)
 {
-	unsigned requests;
+	struct weft__scope *passed;
 
 	if (self->closing)
-		return 0;
-	requests = weft__handle_asked(self->handle);
-	for (const struct weft__scope *s = self->scope; s; s = s->outer)
-		if (s->flags & WEFT_SHIELD)
-			requests = 0;
-	if (requests & WEFT__REQUEST_CANCEL)
-		return WEFT_ECANCELED;
-	return requests & WEFT__REQUEST_TIMEOUT
-	                       || has_passed(self, weft__sys->now())
-	               ? WEFT_ETIMEDOUT
-	               : 0;
+		return self->why;
+	if (weft__handle_is_asked(self->handle))
+		do_asked(self->crew);
+	while (!self->why && (passed = find_passed(self, weft__sys->now()))) {
+		(void)weft__wheel_drop(&self->crew->loop->wheel,
+		                       &passed->place);
+		weft__scope_end(passed, WEFT_ETIMEDOUT);
+	}
+	return self->why;
 }

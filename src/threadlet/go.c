@@ -56,17 +56,16 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 }
 
 static void
-report_failure(const struct weft__threadlet *self)
+report_failure(const struct weft__threadlet *self, int error)
 {
 	weft__report(&(weft_report){
 		.kind = WEFT_REPORT_FAILED,
-		.error = self->result,
+		.error = error,
 		.loop = self->crew->loop,
 		.threadlet = (int64_t)weft__load(&self->handle->id,
 	                                         WEFT__RELAXED),
 		.name = self->name,
-		.text = weft_detail()[0] ? weft_detail()
-	                                 : weft_strerror(self->result),
+		.text = weft_detail()[0] ? weft_detail() : weft_strerror(error),
 	});
 }
 
@@ -116,8 +115,8 @@ threadlet_main(void *arg)
 	self->result = self->fn(self->arg);
 	self->was_told = self->base_why != 0;
 	error = weft__scopes_close(self);
-	if (self->result >= 0 && error < 0)
-		self->result = error;
+	if (error < 0)
+		report_failure(self, error);
 	self->closing = true;
 	self->interrupted = false;
 	self->why = 0;
@@ -125,7 +124,7 @@ threadlet_main(void *arg)
 	weft__threadlet_end_locals(self);
 	(void)weft__scopes_close(self); /* of cleanups */
 	if (self->result < 0 && !self->was_told && !self->handle->scope)
-		report_failure(self);
+		report_failure(self, self->result);
 	if (self->crew->thread->buffer)
 		weft__sys->release(self->crew->thread->buffer);
 	self->crew->thread->buffer = NULL;

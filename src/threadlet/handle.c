@@ -318,13 +318,21 @@ pass_on(struct weft__crew *crew)
 	}
 }
 
+/* Once for each time that the node has come: it may be on its way again at once. */
+void
+weft__handle_begin_asked(struct weft__crew *crew)
+{
+	weft__lock_take(&all.lock);
+	crew->asked.queued = false;
+	weft__lock_give(&all.lock);
+}
+
 struct weft__handle *
 weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
 {
 	struct weft__handle *handle = NULL;
 
 	weft__lock_take(&all.lock);
-	crew->asked.queued = false;
 	while (!handle && crew->asked.first) {
 		handle = pop_asked(crew);
 		if (is_wanted(handle)
@@ -342,19 +350,4 @@ weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
 	}
 	weft__lock_give(&all.lock);
 	return handle;
-}
-
-unsigned
-weft__handle_asked(struct weft__handle *handle)
-{
-	unsigned requests = weft__load(&handle->requests, WEFT__RELAXED);
-
-	if (requests == 0)
-		return 0;
-	weft__lock_take(&all.lock);
-	requests = is_wanted(handle)
-	                   ? weft__load(&handle->requests, WEFT__RELAXED)
-	                   : 0;
-	weft__lock_give(&all.lock);
-	return requests;
 }

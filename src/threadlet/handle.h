@@ -88,13 +88,18 @@ struct weft__handle *weft__handle_find_any(int64_t id);
 /* Ask a threadlet in another crew.  0, or WEFT_ESRCH. */
 int weft__handle_ask(int64_t id, unsigned requests);
 
-/* The crew's side of that: take what is asked of one of its threadlets.  NULL: nothing
- * more. */
+/* The crew's side of that: its node has come; take what is asked of one of its
+ * threadlets.  NULL: nothing more. */
+void weft__handle_begin_asked(struct weft__crew *crew);
 struct weft__handle *weft__handle_next_asked(struct weft__crew *crew,
                                              unsigned *requests);
 
-/* What is asked of the threadlet now, and has not been taken. */
-unsigned weft__handle_asked(struct weft__handle *handle);
+/* Something has been asked of the threadlet, perhaps of one before it. */
+static inline bool
+weft__handle_is_asked(const struct weft__handle *handle)
+{
+	return weft__load(&handle->requests, WEFT__RELAXED) != 0;
+}
 
 /* In a forked child: begin anew. */
 void weft__handles_forked(void);

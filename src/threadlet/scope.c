@@ -68,6 +68,8 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	if (!self)
 		return weft__fail(WEFT_EDEADLK,
 		                  "weft_scope_open: not in a threadlet");
+	if (weft__loop_is_forked(self->crew->loop))
+		return weft__misuse(WEFT_EXDEV, "weft_scope_open: after fork");
 	scope = take(self->crew);
 	if (!scope)
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
@@ -111,6 +113,9 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_scope_set_deadline: not open here");
+	if (weft__loop_is_forked(scope->owner->crew->loop))
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_scope_set_deadline: after fork");
 	if (scope->why)
 		return weft__fail(WEFT_EALREADY,
 		                  "weft_scope_set_deadline: it has ended");
@@ -126,7 +131,7 @@ weft_scope_cancel(weft_scope *public)
 {
 	struct weft__scope *scope = mine(public);
 
-	if (scope)
+	if (scope && !weft__loop_is_forked(scope->owner->crew->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
 	else
 		(void)weft__misuse(WEFT_EINVAL,
@@ -168,6 +173,7 @@ forget_oldest(struct weft__scope *scope)
 {
 	struct weft__handle *handle = scope->ended;
 
+	weft__assert(handle->scope == scope && scope->ended_count > 0);
 	scope->ended = handle->next;
 	scope->ended_count--;
 	weft__handle_give(&scope->owner->crew->handles, handle);
@@ -191,6 +197,7 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	struct weft__scope *scope = handle->scope;
 	struct weft__wait *joiner;
 
+	weft__assert(!handle->ended && scope->live_count > 0);
 	handle->ended = true;
 	handle->result = result;
 	weft__scope_remove(handle);
@@ -250,6 +257,8 @@ weft_scope_close(weft_scope *public)
 	if (!self || !scope || self->scope != scope)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_scope_close: not the last opened");
+	if (weft__loop_is_forked(self->crew->loop))
+		return weft__misuse(WEFT_EXDEV, "weft_scope_close: after fork");
 	rc = finish(self, scope);
 	public->opaque[0] = 0;
 	return rc;
@@ -284,6 +293,8 @@ find(int64_t id, struct weft__handle **out)
 	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
 
+	if (loop && weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV, "weft_join: after fork");
 	if (!home)
 		return weft__fail(WEFT_ESRCH,
 		                  "weft_join: not a threadlet of an open "

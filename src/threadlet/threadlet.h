@@ -251,8 +251,8 @@ void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
 void weft__on_asked(void *crew);
 
-/* What it would be told if the loop could turn now: 0, or what its waits will return. */
-int weft__threadlet_overdue(struct weft__threadlet *self);
+/* Look whether it has to end, as the loop would in a turn: 0, or what its waits return. */
+int weft__threadlet_look(struct weft__threadlet *self);
 
 /* --- scope.c ------------------------------------------------------------ */
 

@@ -292,6 +292,31 @@ on_release(void *mem)
 	real.release(mem);
 }
 
+static void *
+on_stack_map(size_t size)
+{
+	void *mem = strike(FAULT_stack_map) ? NULL : real.stack_map(size);
+
+	if (mem)
+		fault_hold(1);
+	return mem;
+}
+
+static void
+on_stack_unmap(void *mem, size_t size)
+{
+	fault_hold(-1);
+	real.stack_unmap(mem, size);
+}
+
+static int
+on_stack_guard(void *mem, size_t size)
+{
+	int rc = strike(FAULT_stack_guard);
+
+	return rc ? rc : real.stack_guard(mem, size);
+}
+
 static uint64_t
 on_now(void)
 {
@@ -641,6 +666,9 @@ fault_install(void)
 	table.alloc = on_alloc;
 	table.resize = on_resize;
 	table.release = on_release;
+	table.stack_map = on_stack_map;
+	table.stack_unmap = on_stack_unmap;
+	table.stack_guard = on_stack_guard;
 	table.now = on_now;
 	table.random = on_random;
 	table.park = on_park;

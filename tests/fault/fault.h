@@ -31,6 +31,7 @@
 	X(shutdown) X(sockname) X(recv) X(send) X(recvmsg) X(sendmsg)          \
 	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)          \
 	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \
+	X(stack_map) X(stack_guard)                                            \
 	X(set_block) X(uring_setup) X(uring_enter) X(uring_register) X(map)    \
 	X(sq_recv) X(sq_recv_multi) X(sq_send) X(sq_accept) X(sq_accept_multi) \
 	X(sq_connect) X(sq_poll) X(sq_cancel)                                  \

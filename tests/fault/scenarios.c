@@ -611,5 +611,7 @@ const struct scenario scenarios[] = {
 	{ "child_stop", run_child_stop },
 	{ "pid", run_pid },
 	{ "wheel", run_wheel },
+	{ "spawn", run_spawn },
+	{ "spawn_there", run_spawn_there },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -40,6 +40,8 @@ void run_signal(const char *backend);
 void run_child(const char *backend);
 void run_child_stop(const char *backend);
 void run_pid(const char *backend);
+void run_spawn(const char *backend);
+void run_spawn_there(const char *backend);
 
 /* Programs on a bare ring that the sweep must find wrong. */
 extern const struct scenario mistaken[];

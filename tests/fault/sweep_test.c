@@ -81,6 +81,8 @@ static const struct {
 	{ "child_stop", { 300, 260, 320, 330 } },
 	{ "pid", { 75, 55, 155, 165 } },
 	{ "wheel", { 22, 0, 0, 0 } },
+	{ "spawn", { 170, 170, 170, 170 } },
+	{ "spawn_there", { 360, 360, 360, 360 } },
 };
 
 /* --- what is run now, for those who must tell it ------------------------ */
@@ -329,9 +331,9 @@ sweep_scenario(const struct scenario *scenario, size_t backend)
 
 /* --- planted ------------------------------------------------------------ */
 
-/* What run_leak() forgets, so that it is given back after the sweep. */
-static void *lost[4];
-static unsigned lost_count;
+/* What is forgotten on purpose, so that it is given back after the sweep. */
+static void *lost[4], *lost_stacks[4];
+static unsigned lost_count, lost_stack_count;
 
 /* Forgets the first of two allocations when the second fails. */
 static void
@@ -398,11 +400,29 @@ run_zombie(const char *backend)
 		(void)weft__sys->reap(&pid, WEFT__REAP_WAIT, &status);
 }
 
+#define STACK_BYTES ((size_t)65536)
+
+/* Forgets a stack that has got no guard. */
+static void
+run_unguarded(const char *backend)
+{
+	void *stack = weft__sys->stack_map(2 * STACK_BYTES);
+
+	(void)backend;
+	if (stack && weft__sys->stack_guard(stack, STACK_BYTES) < 0) {
+		lost_stacks[lost_stack_count++] = stack;
+		return;
+	}
+	if (stack)
+		weft__sys->stack_unmap(stack, 2 * STACK_BYTES);
+}
+
 static const struct scenario planted[] = {
 	{ "leak", run_leak },
 	{ "twice", run_twice },
 	{ "forget", run_forget },
 	{ "zombie", run_zombie },
+	{ "unguarded", run_unguarded },
 };
 
 static int
@@ -415,6 +435,9 @@ sweep_planted(const struct scenario *scenario, const char *backend)
 	sweep_all(&sweep);
 	while (lost_count > 0)
 		weft__sys->release(lost[--lost_count]);
+	while (lost_stack_count > 0)
+		weft__sys->stack_unmap(lost_stacks[--lost_stack_count],
+		                       2 * STACK_BYTES);
 	printf("%-12s %-6s %6llu points, planted: %s\n", scenario->name,
 	       backend, (unsigned long long)sweep.points,
 	       sweep.problems ? "found" : "NOT FOUND");

@@ -325,6 +325,52 @@ TEST(an_interrupt_ends_the_present_wait_or_the_next_and_once)
 	CHECK_STR(trace, "12");
 }
 
+/* Its op has finished, and that is not told yet. */
+static int
+wait_for_finished(void *arg)
+{
+	const struct pair *pair = arg;
+	weft_op op;
+
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_send(&op, pair->fd, "x", 1, 0, WEFT_NEVER));
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_yield(), WEFT_EINTR);
+	OK(weft_yield());
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_EINTR);
+	OK(weft_yield());
+	note(MARK('o'));
+	return 0;
+}
+
+static int
+interrupt_an_op(void *arg)
+{
+	weft_threadlet child;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	child = weft_scope_go(&scope, wait_for_finished, arg);
+	OK(weft_yield());
+	OK(weft_interrupt(child));
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_interrupt(child));
+	return weft_scope_close(&scope);
+}
+
+/* On io_uring a send is made when the loop waits. */
+TEST(an_interrupt_that_finds_an_op_finished_is_for_the_next_call)
+{
+	weft_loop *loop = make_with(&(weft_loop_opts){ .backend = "poll" });
+	struct pair pair = make_pair();
+
+	go_on(loop, interrupt_an_op, &pair);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "o");
+	OK(weft_loop_free(loop));
+	close_pair(pair);
+}
+
 /* --- what is left open -------------------------------------------------- */
 
 static int
@@ -497,4 +543,125 @@ TEST(what_accepted_work_starts_on_a_stopping_loop_is_cancelled_from_birth)
 	                      see_whether_cancelled, NULL),
 	         WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
+}
+
+/* --- on another loop ---------------------------------------------------- */
+
+static struct {
+	weft_loop *here, *there;
+	weft_threadlet child;
+	bool joined, gone;
+} far;
+
+static int
+join_far(void *arg)
+{
+	weft_scope scope;
+	int out = 0;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	far.child = weft_go_with(
+		&(weft_go_opts){ .loop = far.there, .scope = &scope },
+		note_and_return, MARK('f'));
+	CHECK(far.child > 0);
+	OK(weft_join(far.child, &out, WEFT_NEVER));
+	CHECK_EQ(out, 'f');
+	far.joined = true;
+	while (!far.gone)
+		OK(weft_yield());
+	CHECK_EQ(weft_cancel(far.child), WEFT_ESRCH);
+	CHECK_EQ(weft_interrupt(far.child), WEFT_ESRCH);
+	return weft_scope_close(&scope);
+}
+
+TEST(one_that_has_ended_can_be_cancelled_when_its_loop_is_gone)
+{
+	weft_loop *here = make(), *there = weft_loop_new(NULL);
+
+	far = (typeof(far)){ .here = here, .there = there };
+	go_on(here, join_far, NULL);
+	while (!far.joined) {
+		turn(here);
+		turn(there);
+	}
+	OK(weft_loop_free(there));
+	OK(weft_cancel(far.child)); /* it can still be found */
+	far.gone = true;
+	OK(weft_loop_run(here));
+	OK(weft_loop_free(here));
+}
+
+static int
+start_far_then_sleep(void *arg)
+{
+	weft_threadlet *last = arg;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	far.child = weft_go_with(
+		&(weft_go_opts){ .loop = far.there, .scope = &scope },
+		note_and_return, MARK('f'));
+	CHECK(far.child > 0);
+	OK(weft_scope_close(&scope));
+	*last = weft_go(sleep_for_ever, MARK('s')); /* by the same handle */
+	CHECK(*last > 0);
+	return 0;
+}
+
+/* Whoever asks the first when it has just ended there leaves a word that is still on
+ * its way there as the second is asked here. */
+TEST(a_cancel_is_not_lost_behind_one_that_came_too_late)
+{
+	for (int free_it = 0; free_it < 2; free_it++) {
+		weft_loop *here = make(), *there = weft_loop_new(NULL);
+		weft_threadlet last = 0;
+
+		far = (typeof(far)){ .here = here, .there = there };
+		go_on(here, start_far_then_sleep, &last);
+		turn(here);
+		while (strcmp(trace, "f") != 0)
+			turn(there);
+		OK(weft_cancel(far.child));
+		if (free_it)
+			OK(weft_loop_free(there));
+		while (!last)
+			turn(here);
+		OK(weft_cancel(last));
+		if (!free_it) {
+			turn(there);
+			OK(weft_loop_free(there));
+		}
+		OK(weft_loop_run(here));
+		CHECK_STR(trace, "fs");
+		OK(weft_loop_free(here));
+	}
+}
+
+static int
+start_bounded(void *arg)
+{
+	weft_scope shield;
+
+	(void)arg;
+	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	OK(weft_scope_open(&shield, WEFT_SHIELD, weft_in(WEFT_MS)));
+	CHECK(weft_go_with(
+		      &(weft_go_opts){ .loop = far.there, .scope = &shield },
+		      sleep_until_told, MARK('d'))
+	      > 0);
+	return weft_scope_close(&shield);
+}
+
+TEST(the_deadline_of_a_scope_counts_on_a_loop_that_was_stopped_before_it_ran)
+{
+	weft_loop *here = make(), *there = make_started();
+
+	far = (typeof(far)){ .here = here, .there = there };
+	go_on(here, start_bounded, NULL);
+	weft_loop_stop(here);
+	OK(weft_loop_run(here));
+	CHECK_STR(trace, "d");
+	OK(weft_loop_free(here));
+	stop_and_free(there);
 }

@@ -21,6 +21,7 @@
 #include "sim/run/schedule.h"
 #include "sim/run/sim.h"
 #include "sim/kernel/socket.h"
+#include "sim/kernel/stack.h"
 #include "sim/run/trace.h"
 
 /* A suspended machine: for its threads no time has passed. */
@@ -438,4 +439,8 @@ const struct weft__sys sim_sys = {
 	.pid_open = sim_pid_open,
 	.reap = sim_reap,
 	.kill = sim_process_kill,
+	.stack_map = sim_stack_map,
+	.stack_unmap = sim_stack_unmap,
+	.stack_guard = sim_stack_guard,
+	.stack_discard = sim_stack_discard,
 };

@@ -28,7 +28,9 @@
 #include "sim/run/schedule.h"
 #include "sim/run/sim.h"
 #include "sim/kernel/socket.h"
+#include "sim/kernel/stack.h"
 #include "sim/run/trace.h"
+#include "threadlet/threadlet.h"
 
 #define STEPS_MAX UINT64_C(5000000)
 
@@ -133,6 +135,7 @@ make_world(const struct sim_opts *opts)
 	sim_fault_reset(opts->masked_faults | run.scenario->masked_faults,
 	                opts);
 	sim_memory_reset();
+	sim_stack_reset();
 	sim_kernel_reset();
 	sim_signals_reset();
 	weft__signals_forked(); /* what a run that failed has left of its own */
@@ -162,6 +165,8 @@ look_for_leaks(void)
 	if (blocks > 0)
 		note_left("leaves memory: %zu blocks, %zu bytes\n%s", blocks,
 		          sim_count_bytes(), text);
+	if (sim_stack_count() > 0)
+		note_left("leaves stacks: %zu mappings", sim_stack_count());
 }
 
 static void
@@ -199,7 +204,9 @@ sim_run(const struct sim_scenario *scenario, uint64_t seed,
 
 	look_for_leaks();
 	fill_result(out);
+	weft__threadlets_forked(); /* a run that failed has left some */
 	sim_memory_reset();
+	sim_stack_reset();
 	weft__sys = sys_before;
 	weft__atomic_hook = hook_before;
 	weft__thread_ptr = thread_before;

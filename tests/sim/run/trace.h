@@ -22,6 +22,7 @@
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
 	X(epoll_ctl) X(epoll_wait) X(eventfd)                                  \
 	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \
+	X(stack_map) X(stack_unmap) X(stack_guard) X(stack_discard)            \
 	X(packet) X(turn) X(event) X(fault) X(end)
 
 #define SIM_CALL_ENUM(name) SIM_CALL_##name,

@@ -45,7 +45,17 @@ extern const struct sim_scenario sim_scenario_memory;
 /* Signals. */
 extern const struct sim_scenario sim_scenario_signals;
 
+/* Threadlets. */
+extern const struct sim_scenario sim_scenario_crews;
+extern const struct sim_scenario sim_scenario_bounded;
+extern const struct sim_scenario sim_scenario_orphans;
+extern const struct sim_scenario sim_scenario_asks;
+
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
+int threadlet_plants(void);
+
+/* Run it with some seeds until it fails with that text, and print whether it did. */
+bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);
 
 #endif

@@ -105,6 +105,37 @@ leak_memory(void *arg)
 	}
 }
 
+/* Wrong: a stack without a guard is refused, and forgotten. */
+static void
+leak_a_stack(void *arg)
+{
+	enum { BYTES = 65536 };
+
+	(void)arg;
+	for (int i = 0; i < 20; i++) {
+		char *stack = weft__sys->stack_map(2 * BYTES);
+
+		if (!stack)
+			continue;
+		if (weft__sys->stack_guard(stack, BYTES) < 0)
+			return;
+		weft__sys->stack_discard(stack + BYTES, BYTES);
+		weft__sys->stack_unmap(stack, 2 * BYTES);
+	}
+}
+
+/* Wrong: only the part above the guard is given back. */
+static void
+unmap_a_part(void *arg)
+{
+	enum { BYTES = 65536 };
+	char *stack = weft__sys->stack_map(2 * BYTES);
+
+	(void)arg;
+	if (stack)
+		weft__sys->stack_unmap(stack + BYTES, BYTES);
+}
+
 /* Wrong: writes one byte behind the block. */
 static void
 write_behind(void *arg)
@@ -293,6 +324,14 @@ const struct planted planted[] = {
 	  .found_as = "leaves memory",
 	  .seeds = 200,
 	  .faults = 1 },
+	{ .scenario = { .name = "leak_a_stack", .run = leak_a_stack },
+	  .found_as = "leaves stacks",
+	  .seeds = 200,
+	  .faults = 1 },
+	{ .scenario = { .name = "unmap_a_part", .run = unmap_a_part },
+	  .found_as = "unmaps 65536 of 131072",
+	  .seeds = 20,
+	  .faults = SIZE_MAX },
 	{ .scenario = { .name = "write_to_freed", .run = write_to_freed },
 	  .found_as = "writes to memory after freeing it",
 	  .seeds = 50,

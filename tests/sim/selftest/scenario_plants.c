@@ -294,6 +294,21 @@ static const struct {
 	{ "leave_a_loop", leave_a_loop, "leaves memory" },
 };
 
+bool
+scenario_plant(const struct sim_scenario *scenario, const char *found_as)
+{
+	bool found = false;
+
+	for (uint64_t seed = 1; seed <= SEEDS && !found; seed++) {
+		struct sim_result result;
+
+		sim_run(scenario, seed, NULL, &result);
+		found = result.failed && strstr(result.text, found_as);
+	}
+	(void)printf("%s  %s\n", found ? "ok" : "NOT FOUND", scenario->name);
+	return found;
+}
+
 int
 scenario_plants(void)
 {
@@ -306,18 +321,8 @@ scenario_plants(void)
 			.masked_faults = SIM_MASK(SIM_CLOCK)
 			                 | SIM_MASK(SIM_SHORT)
 		};
-		bool found = false;
 
-		for (uint64_t seed = 1; seed <= SEEDS && !found; seed++) {
-			struct sim_result result;
-
-			sim_run(&scenario, seed, NULL, &result);
-			found = result.failed
-			        && strstr(result.text, plants[i].found_as);
-		}
-		missed += !found;
-		(void)printf("%s  %s\n", found ? "ok" : "NOT FOUND",
-		             plants[i].name);
+		missed += !scenario_plant(&scenario, plants[i].found_as);
 	}
 	return missed;
 }

@@ -412,6 +412,8 @@ main(int argc, char **argv)
 	crash_tells_its_seed();
 	must(scenario_plants() == 0);
 	pass("judges_of_scenarios_find_what_is_planted");
+	must(threadlet_plants() == 0);
+	pass("the_judge_of_threadlets_finds_what_is_planted");
 	(void)printf("%d passed, 0 failed\n", passed);
 	return 0;
 }

@@ -1,0 +1,570 @@
+/* suspend_scenarios.c - what is disturbed at each suspension.
+ *
+ * Whoever is interrupted tries again, once more undisturbed; whoever is told to end sees
+ * that every later call says so, gives back what it has, and returns.  Nobody may be
+ * left waiting by that: whoever ends makes its end of a connection known.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/sys.h"
+#include "fault.h"
+#include "suspend.h"
+
+#define SHORT_NS (20 * WEFT_US)
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* How a call went: it can go on, must be tried again, or the threadlet is to end. */
+enum went { WELL, AGAIN, TOLD };
+
+static enum went
+how(int64_t rc, int64_t want)
+{
+	if (went_well(rc, want))
+		return WELL;
+	if (rc == WEFT_EINTR)
+		return AGAIN;
+	EXPECT(weft_yield() == rc);
+	EXPECT(weft_sleep_until(weft_in(SHORT_NS)) == rc);
+	return TOLD;
+}
+
+/* Sleep so often; the error if it is told to end. */
+static int
+nap(int times)
+{
+	enum went went = WELL;
+
+	while (times > 0 && went != TOLD) {
+		went = how(weft_sleep_until(weft_in(SHORT_NS)), 0);
+		times -= went == WELL;
+	}
+	return went == TOLD ? weft_canceled() : 0;
+}
+
+static int
+run_sleep(void *arg)
+{
+	(void)arg;
+	if (nap(3) < 0)
+		return WEFT_ECANCELED;
+	for (int i = 0; i < 3; i++)
+		if (how(weft_yield(), 0) == TOLD)
+			break;
+	return 0;
+}
+
+/* --- descriptors -------------------------------------------------------- */
+
+struct player {
+	int fd;
+	bool begins;
+};
+
+/* Wait for the direction; true if there is something. */
+static bool
+await(int fd, uint32_t events)
+{
+	enum went went;
+	int rc;
+
+	do {
+		rc = weft_wait_fd(fd, events, WEFT_NEVER);
+		went = how(rc > 0 ? 1 : rc, 1);
+	} while (went == AGAIN);
+	return went == WELL;
+}
+
+static int
+play(void *arg)
+{
+	const struct player *player = arg;
+	char byte = 'b';
+
+	if (player->begins)
+		EXPECT(write(player->fd, &byte, 1) == 1);
+	for (int i = 0; i < 3; i++) {
+		if (!await(player->fd, WEFT_READABLE)
+		    || read(player->fd, &byte, 1) <= 0)
+			break;
+		if (!await(player->fd, WEFT_WRITABLE)
+		    || send(player->fd, &byte, 1, MSG_NOSIGNAL) < 0)
+			break;
+	}
+	(void)shutdown(player->fd, SHUT_RDWR);
+	return 0;
+}
+
+static int
+run_fd(void *arg)
+{
+	struct stage *stage = arg;
+	struct player players[2] = { { stage->fds[0], true },
+		                     { stage->fds[1], false } };
+	weft_scope scope;
+
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	for (int i = 0; i < 2; i++)
+		(void)start_in(&scope, NULL, play, &players[i]);
+	EXPECT(weft_scope_close(&scope) == 0);
+	return 0;
+}
+
+/* A wait that its own deadline ends. */
+static int
+run_fd_late(void *arg)
+{
+	struct stage *stage = arg;
+	int rc;
+
+	for (int i = 0; i < 2; i++) {
+		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE,
+		                  weft_in(SHORT_NS));
+		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
+			return rc;
+	}
+	return 0;
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+static int
+send_soon(void *arg)
+{
+	struct stage *stage = arg;
+	enum went went = TOLD;
+	weft_op op;
+
+	if (nap(1) == 0)
+		do {
+			EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
+			EXPECT(weft_op_send(&op, stage->fds[1], "s", 1, 0,
+			                    WEFT_NEVER)
+			       == 0);
+			went = how(weft_op_wait(&op, WEFT_NEVER), 1);
+			EXPECT(!op.pending);
+		} while (went == AGAIN);
+	(void)shutdown(stage->fds[1], SHUT_WR);
+	return 0;
+}
+
+/* The buffer and the op are on the stack: they must not be written to later. */
+static int
+receive(const struct stage *stage, char *byte)
+{
+	int64_t rc;
+	weft_op op;
+
+	do {
+		EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
+		EXPECT(weft_op_recv(&op, stage->fds[0], byte, 1, 0, WEFT_NEVER)
+		       == 0);
+		rc = weft_op_wait(&op, WEFT_NEVER);
+		EXPECT(!op.pending);
+	} while (how(rc < 0 ? rc : 1, 1) == AGAIN);
+	return (int)rc;
+}
+
+static int
+run_op(void *arg)
+{
+	struct stage *stage = arg;
+	weft_scope scope;
+	char byte = 0;
+
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, send_soon, stage);
+	if (receive(stage, &byte) == 1) {
+		EXPECT(byte == 's');
+		(void)receive(stage, &byte); /* the end */
+	}
+	EXPECT(weft_scope_close(&scope) == 0);
+	return 0;
+}
+
+/* --- joining ------------------------------------------------------------ */
+
+struct worker {
+	weft_threadlet id;
+	int number, returned;
+	bool ended;
+};
+
+static int
+work(void *arg)
+{
+	struct worker *worker = arg;
+	int rc = nap(1 + worker->number % 2);
+
+	worker->returned = rc < 0 ? rc : 100 + worker->number;
+	worker->ended = true;
+	return worker->returned;
+}
+
+/* Join it; false if told to end. */
+static bool
+join(const struct worker *worker)
+{
+	enum went went = WELL;
+	int out = 0;
+
+	if (worker->id <= 0)
+		return true;
+	do {
+		went = how(weft_join(worker->id, &out, WEFT_NEVER), 0);
+		if (went == WELL)
+			EXPECT(worker->ended && out == worker->returned);
+		else
+			EXPECT(out == 0);
+	} while (went == AGAIN);
+	return went == WELL;
+}
+
+static int
+join_too(void *arg)
+{
+	(void)join(arg);
+	return 0;
+}
+
+static int
+join_on(void *arg, weft_loop *loop)
+{
+	struct worker workers[3];
+	weft_scope scope;
+
+	(void)arg;
+	memset(workers, 0, sizeof(workers));
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	for (int i = 0; i < 3; i++) {
+		workers[i].number = i;
+		workers[i].id = start_in(&scope, loop, work, &workers[i]);
+	}
+	(void)start_in(&scope, NULL, join_too, &workers[1]);
+	for (int i = 0; i < 3 && join(&workers[i]); i++)
+		continue;
+	EXPECT(weft_scope_close(&scope) == 0);
+	for (int i = 0; i < 3; i++)
+		EXPECT(workers[i].ended == (workers[i].id > 0));
+	return 0;
+}
+
+static int
+run_join(void *arg)
+{
+	return join_on(arg, NULL);
+}
+
+/* Their threadlets run on another loop; the words about their ends travel. */
+static int
+run_there(void *arg)
+{
+	return join_on(arg, ((struct stage *)arg)->other);
+}
+
+/* --- scopes ------------------------------------------------------------- */
+
+static int
+fail_late(void *arg)
+{
+	(void)arg;
+	return nap(2) < 0 ? weft_canceled() : WEFT_EPROTO;
+}
+
+static int
+sleep_long(void *arg)
+{
+	int rc, *ended = arg;
+
+	do
+		rc = weft_sleep_until(WEFT_NEVER);
+	while (rc == WEFT_EINTR);
+	EXPECT(rc == WEFT_ECANCELED || rc == WEFT_ETIMEDOUT);
+	EXPECT(weft_canceled() == rc && weft_yield() == rc);
+	++*ended;
+	return rc;
+}
+
+/* Wait for the one that fails; if it was told to end before it could, nobody has. */
+static void
+await_failure(weft_scope *scope, weft_threadlet id)
+{
+	enum went went;
+	int out = 0;
+
+	do
+		went = id > 0 ? how(weft_join(id, &out, WEFT_NEVER), 0) : TOLD;
+	while (went == AGAIN);
+	if (out != WEFT_EPROTO)
+		weft_scope_cancel(scope);
+}
+
+/* The first failure ends the other, in a scope inside of one whose children nap. */
+static int
+run_nested(void *arg)
+{
+	weft_scope outer, inner;
+	int ended = 0, started, rc;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&outer, 0, WEFT_NEVER) == 0);
+	(void)start_in(&outer, NULL, run_sleep, NULL);
+	EXPECT(weft_scope_open(&inner, WEFT_FAIL_FAST, WEFT_NEVER) == 0);
+	started = start_in(&inner, NULL, sleep_long, &ended) > 0;
+	await_failure(&inner, start_in(&inner, NULL, fail_late, NULL));
+	rc = weft_scope_close(&inner);
+	EXPECT(rc == WEFT_EPROTO || rc == 0);
+	EXPECT(rc == inner.error);
+	if (rc == 0)
+		(void)how(weft_yield(), 0); /* somebody has been told */
+	EXPECT(ended == started);
+	EXPECT(weft_scope_close(&outer) == 0);
+	return 0;
+}
+
+static int
+run_deadline(void *arg)
+{
+	weft_scope scope;
+	int ended = 0, started, rc;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&scope, 0, weft_in(3600 * WEFT_S)) == 0);
+	started = start_in(&scope, NULL, sleep_long, &ended) > 0;
+	rc = weft_scope_set_deadline(&scope, weft_in(2 * SHORT_NS));
+	EXPECT(rc == 0 || rc == WEFT_EALREADY);
+	do
+		rc = weft_sleep_until(WEFT_NEVER);
+	while (rc == WEFT_EINTR);
+	EXPECT(rc == WEFT_ETIMEDOUT || rc == WEFT_ECANCELED);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(ended == started);
+	rc = weft_yield();
+	(void)how(rc, 0);
+	return 0;
+}
+
+static int
+nap_shielded(void *arg)
+{
+	int rc;
+
+	(void)arg;
+	do
+		rc = weft_sleep_until(weft_in(SHORT_NS));
+	while (!went_well_shielded(rc, 0));
+	return 0;
+}
+
+/* As a threadlet: what is told to its owner stays outside. */
+static int
+nap_inside(void *arg)
+{
+	(void)arg;
+	if (nap(1) < 0)
+		EXPECT(is_target());
+	return 0;
+}
+
+static int
+run_shield(void *arg)
+{
+	weft_scope shield;
+	int told = nap(1);
+
+	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
+	EXPECT(weft_canceled() == 0);
+	(void)start_in(&shield, NULL, nap_inside, NULL);
+	(void)nap_shielded(arg);
+	EXPECT(weft_scope_close(&shield) == 0);
+	if (told < 0)
+		EXPECT(weft_yield() == told);
+	else
+		(void)nap(1);
+	return 0;
+}
+
+/* Scopes and children are left to the end of the threadlet. */
+static int
+leave_open(void *arg)
+{
+	weft_scope scope, inner;
+
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	EXPECT(weft_scope_open(&inner, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, work, arg);
+	(void)start_in(&inner, NULL, run_sleep, NULL);
+	(void)nap(1);
+	return 0;
+}
+
+static int
+run_left(void *arg)
+{
+	struct worker worker = { .number = 1 };
+	weft_scope scope;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, leave_open, &worker);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(worker.ended || worker.returned == 0);
+	return 0;
+}
+
+/* --- cleanups and values ------------------------------------------------ */
+
+struct block {
+	weft_node node;
+	int *freed;
+};
+
+static void
+free_block(void *arg)
+{
+	struct block *block = arg;
+
+	(void)nap_shielded(NULL);
+	++*block->freed;
+	weft__sys->release(block);
+}
+
+static void
+free_value(void *arg)
+{
+	(void)nap_shielded(NULL);
+	weft__sys->release(arg);
+}
+
+static int
+hold_blocks(void *arg)
+{
+	static int key;
+
+	if (!key)
+		key = weft_local_new(free_value);
+	EXPECT(weft_local_set(key, weft__sys->alloc(10)) == 0);
+	for (int i = 0; i < 3; i++) {
+		struct block *block = weft__sys->alloc(sizeof(*block));
+
+		*block = (struct block){ { .fn = free_block, .arg = block },
+			                 arg };
+		weft_cleanup_push(&block->node);
+		if (nap(1) < 0)
+			break;
+	}
+	return 0;
+}
+
+static int
+run_cleanup(void *arg)
+{
+	weft_scope scope;
+	int freed = 0;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	if (start_in(&scope, NULL, hold_blocks, &freed) < 0)
+		freed = 1;
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(freed >= 1 && freed <= 3);
+	return 0;
+}
+
+/* --- the loop stops ----------------------------------------------------- */
+
+static int
+run_stop(void *arg)
+{
+	weft_scope scope, shield;
+	int ended = 0, started, rc;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	started = start_in(&scope, NULL, sleep_long, &ended) > 0;
+	(void)nap(1);
+	weft_loop_stop(NULL);
+	do
+		rc = weft_sleep_until(WEFT_NEVER);
+	while (rc == WEFT_EINTR);
+	EXPECT(rc == WEFT_ECANCELED || rc == WEFT_ETIMEDOUT);
+	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
+	(void)nap_shielded(NULL);
+	EXPECT(weft_scope_close(&shield) == 0);
+	EXPECT(weft_yield() == rc);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(ended == started);
+	return 0;
+}
+
+const struct suspend_scenario suspend_scenarios[] = {
+	{ "sleep", run_sleep, 6 },     { "fd", run_fd, 8 },
+	{ "fd_late", run_fd_late, 2 }, { "op", run_op, 4 },
+	{ "join", run_join, 8 },       { "there", run_there, 8 },
+	{ "nested", run_nested, 8 },   { "deadline", run_deadline, 4 },
+	{ "shield", run_shield, 4 },   { "left", run_left, 6 },
+	{ "cleanup", run_cleanup, 7 }, { "stop", run_stop, 5 },
+};
+const size_t suspend_scenario_count = COUNT(suspend_scenarios);
+
+/* --- planted ------------------------------------------------------------ */
+
+/* Forgets its memory when it is told to end; a sanitizer still finds it here. */
+static int
+plant_leak(void *arg)
+{
+	static void *lost[32];
+	static unsigned count;
+	void *mem = weft__sys->alloc(10);
+
+	(void)arg;
+	lost[count++ % COUNT(lost)] = mem;
+	if (nap(1) < 0)
+		return 0;
+	weft__sys->release(mem);
+	return 0;
+}
+
+/* Forgets a descriptor then. */
+static int
+plant_fd(void *arg)
+{
+	int fd = dup(((struct stage *)arg)->fds[0]);
+
+	if (nap(1) < 0)
+		return 0;
+	fault_close(fd);
+	return 0;
+}
+
+/* Tells what a call returned otherwise than it did. */
+static int
+plant_outcome(void *arg)
+{
+	int rc = weft_sleep_until(weft_in(SHORT_NS));
+
+	(void)arg;
+	(void)went_well(rc < 0 ? WEFT_EPROTO : rc, 0);
+	return 0;
+}
+
+/* Is told to end, and goes on as if that had happened once. */
+static int
+plant_deaf(void *arg)
+{
+	int rc = weft_sleep_until(weft_in(SHORT_NS));
+
+	(void)arg;
+	if (!went_well(rc, 0))
+		EXPECT(weft_yield() == 0);
+	return 0;
+}
+
+const struct suspend_scenario suspend_plants[] = {
+	{ "leak", plant_leak, 1 },
+	{ "forgets_fd", plant_fd, 1 },
+	{ "outcome", plant_outcome, 1 },
+	{ "deaf", plant_deaf, 1 },
+};
+const size_t suspend_plant_count = COUNT(suspend_plants);

@@ -1,0 +1,464 @@
+/* suspend_sweep_test.c - every suspension of every scenario, disturbed once.
+ *
+ *     suspend_sweep_test                        all of them
+ *     suspend_sweep_test SCENARIO               one
+ *     suspend_sweep_test SCENARIO BACKEND N HOW one run; HOW as it is printed
+ *
+ * All suspensions go through weft__leave(), which the linker has wrapped here: there
+ * they are counted, and the n-th is disturbed.
+ *
+ *   1. A call has one outcome: what it is for, or the disturbance.  A wait is ended by
+ *      one, who has claimed it; one that can end at once and is disturbed has the
+ *      disturbance's outcome.
+ *   2. An interrupt ends at most one call.
+ *   3. Afterwards all threadlets have ended, the loops are freed, and no memory, stack
+ *      or descriptor is held that was not before.
+ *   4. Planted scenarios are wrong; the sweep fails if it does not find that.
+ *   5. Whatever ends or hangs the process, the run in which it did is printed.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include "backend/backend.h"
+#include "fault.h"
+#include "open_fds.h"
+#include "suspend.h"
+#include "threadlet/threadlet.h"
+#include "uring.h"
+
+#define HANG_S    20u
+#define PRINT_MAX 8
+#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
+
+enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, WHATS };
+static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT };
+static const char *const hows[WHATS][2] = {
+	{ "-", "-" },
+	{ "cancel", "cancel-parked" },
+	{ "interrupt", "interrupt-parked" },
+	{ "deadline", "deadline-parked" },
+};
+
+/* The run, and its disturbance. */
+static struct {
+	const char *scenario, *backend;
+	enum what what;
+	bool parked;    /* disturb it from the loop, once it has suspended */
+	uint64_t n;     /* which suspension; 0: none */
+	uint64_t count; /* of suspensions so far */
+	uint64_t told;  /* calls that had the disturbance's outcome */
+	bool struck;    /* it has been disturbed */
+	bool missed;    /* ... when its wait had ended by itself */
+	bool exact;     /* its wait ended at once by that */
+	bool in_wait;   /* the target has not gone on yet */
+	struct weft__threadlet *target;
+	weft_threadlet id;
+	weft_loop *loop;  /* of the scope */
+	weft_scope scope; /* around the scenario */
+	weft_node node;
+	int alive; /* threadlets */
+} run;
+
+/* --- the disturbance ---------------------------------------------------- */
+
+static void
+disturb(void)
+{
+	if (run.what == CANCEL)
+		(void)weft_cancel(run.id);
+	else if (run.what == INTERRUPT)
+		(void)weft_interrupt(run.id);
+	else if (run.parked && weft__scope_of(&run.scope))
+		(void)weft_scope_set_deadline(&run.scope, 1);
+	else if (!run.parked)
+		weft__scope_end(weft__scope_of(&run.scope), WEFT_ETIMEDOUT);
+	run.struck = true;
+}
+
+/* The target waits, or is about to. */
+static void
+disturb_target(void)
+{
+	const struct weft__waiter *waiter = run.target->waiter;
+	bool direct = waiter && !waiter->ask && !waiter->deaf;
+
+	disturb();
+	run.exact = direct && !run.target->waiter;
+}
+
+static void
+on_parked(void *arg)
+{
+	(void)arg;
+	if (run.in_wait && run.target->waiter) {
+		disturb_target();
+		return;
+	}
+	run.missed = true;
+	if (run.alive > 0)
+		disturb();
+}
+
+static void
+aim(struct weft__threadlet *self)
+{
+	run.target = self;
+	run.id = weft_self();
+	run.in_wait = true;
+	if (run.what == DEADLINE && weft_loop_current() != run.loop)
+		run.parked = true; /* that is for the scope's loop to say */
+	run.node = (weft_node){ .fn = on_parked };
+	if (!run.parked || weft_loop_post_node(run.loop, &run.node) < 0)
+		disturb_target();
+}
+
+void __real_weft__leave(struct weft__threadlet *self);
+void __wrap_weft__leave(struct weft__threadlet *self);
+
+void
+__wrap_weft__leave(struct weft__threadlet *self)
+{
+	const struct weft__waiter *waiter = self->waiter;
+	bool aimed = ++run.count == run.n;
+
+	if (aimed)
+		aim(self);
+	__real_weft__leave(self);
+	EXPECT(!self->waiter);
+	if (waiter)
+		EXPECT(weft__load(&waiter->claim, WEFT__RELAXED) == 1);
+	if (!aimed)
+		return;
+	if (run.exact && waiter)
+		EXPECT(waiter->result == reasons[run.what]);
+	run.in_wait = false;
+}
+
+/* --- for scenarios ------------------------------------------------------ */
+
+bool
+went_well(int64_t rc, int64_t want)
+{
+	if (rc == want)
+		return true;
+	EXPECT(run.struck && rc == reasons[run.what]);
+	run.told++;
+	if (run.what == INTERRUPT)
+		EXPECT(run.told == 1);
+	else
+		EXPECT(weft_canceled() == rc);
+	return false;
+}
+
+bool
+went_well_shielded(int64_t rc, int64_t want)
+{
+	if (run.what == INTERRUPT)
+		return went_well(rc, want);
+	EXPECT(rc == want);
+	return rc == want;
+}
+
+bool
+is_target(void)
+{
+	return run.struck && weft_self() == run.id;
+}
+
+struct started {
+	weft_threadlet_fn fn;
+	void *arg;
+};
+
+static int
+run_started(void *arg)
+{
+	struct started started = *(struct started *)arg;
+	int rc;
+
+	free(arg);
+	rc = started.fn(started.arg);
+	run.alive--;
+	return rc;
+}
+
+weft_threadlet
+start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn, void *arg)
+{
+	struct started *started = malloc(sizeof(*started));
+	weft_go_opts opts = { .loop = loop, .scope = scope };
+	weft_threadlet id;
+
+	if (!started)
+		abort();
+	*started = (struct started){ fn, arg };
+	id = weft_go_with(&opts, run_started, started);
+	if (id > 0) {
+		run.alive++;
+		return id;
+	}
+	free(started);
+	EXPECT(run.struck && id == reasons[run.what]);
+	return id;
+}
+
+/* --- one run ------------------------------------------------------------ */
+
+static struct stage stage;
+static const struct suspend_scenario *now;
+
+static int
+run_root(void *arg)
+{
+	int rc = weft_scope_open(&run.scope, 0, WEFT_NEVER);
+
+	(void)arg;
+	EXPECT(rc == 0);
+	if (rc == 0) {
+		(void)start_in(&run.scope, NULL, now->run, &stage);
+		EXPECT(weft_scope_close(&run.scope) == 0);
+	}
+	run.alive--;
+	return 0;
+}
+
+/* Turn both loops until all have ended. */
+static void
+drive(weft_loop *loop)
+{
+	while (run.alive > 0) {
+		EXPECT(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+		EXPECT(weft_loop_run_once(stage.other, WEFT_NOW) >= 0);
+	}
+	EXPECT(weft_loop_run(loop) == 0
+	       || weft_loop_state(loop) == WEFT_STOPPED);
+	EXPECT(weft_loop_run(stage.other) == 0
+	       || weft_loop_state(stage.other) == WEFT_STOPPED);
+}
+
+static weft_loop *
+make_loop(void)
+{
+	weft_loop_opts opts = { .backend = run.backend,
+		                .flags = WEFT_LOOP_NO_SPIN };
+	weft_loop *loop = weft_loop_new(&opts);
+
+	if (!loop)
+		abort();
+	return loop;
+}
+
+static void
+run_scenario(void)
+{
+	weft_loop *loop = make_loop();
+	weft_go_opts opts = { .loop = loop };
+
+	stage = (struct stage){ .other = make_loop(), .backend = run.backend };
+	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+	                  0, stage.fds)
+	       == 0);
+	run.loop = loop;
+	run.alive = 1;
+	EXPECT(weft_go_with(&opts, run_root, NULL) > 0);
+	drive(loop);
+	EXPECT(run.alive == 0); /* invariant 3 */
+	EXPECT(weft_loop_free(stage.other) == 0);
+	EXPECT(weft_loop_free(loop) == 0);
+	fault_close(stage.fds[0]);
+	fault_close(stage.fds[1]);
+}
+
+/* Run it with one disturbance; false if it went wrong. */
+static bool
+run_one(uint64_t n, enum what what, bool parked)
+{
+	int64_t held = fault_live();
+	int fds = test_open_fds();
+	const char *scenario = run.scenario, *backend = run.backend;
+
+	memset(&run, 0, sizeof(run));
+	run.scenario = scenario;
+	run.backend = backend;
+	run.n = n;
+	run.what = what;
+	run.parked = parked;
+	fault_begin(&(struct fault_plan){ .kind = FAULT_NONE });
+	run_scenario();
+	EXPECT(fault_live() == held);
+	EXPECT(test_open_fds() == fds);
+	return fault_problems() == 0;
+}
+
+/* --- what is run now, for those who must tell it ------------------------ */
+
+static void
+tell_where(const char *what)
+{
+	char text[160];
+	int size = snprintf(
+		text, sizeof(text), "%s: suspend_sweep_test %s %s %llu %s\n",
+		what, run.scenario ? run.scenario : "-",
+		run.backend ? run.backend : "-", (unsigned long long)run.n,
+		hows[run.what][run.parked]);
+
+	(void)!write(STDERR_FILENO, text, (size_t)size);
+}
+
+static void
+on_signal(int number)
+{
+	tell_where(number == SIGALRM ? "hangs" : "dies");
+	_exit(1);
+}
+
+static void
+on_sanitizer(void)
+{
+	tell_where("dies");
+}
+
+__attribute__((weak)) void
+__sanitizer_set_death_callback(void (*callback)(void));
+
+static void
+catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal,
+		                    .sa_flags = SA_ONSTACK };
+	static char room[65536];
+	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) };
+
+	(void)sigaltstack(&stack, NULL);
+	(void)sigaction(SIGALRM, &action, NULL);
+	(void)sigaction(SIGABRT, &action, NULL);
+	if (__sanitizer_set_death_callback) {
+		__sanitizer_set_death_callback(on_sanitizer);
+		return;
+	}
+	(void)sigaction(SIGSEGV, &action, NULL);
+	(void)sigaction(SIGBUS, &action, NULL);
+}
+
+/* --- the sweep ---------------------------------------------------------- */
+
+struct sweep {
+	uint64_t points;   /* suspensions that were disturbed as they waited */
+	uint64_t problems; /* runs that were wrong */
+	bool quiet;
+};
+
+static void
+try_one(struct sweep *sweep, uint64_t n, enum what what, bool parked)
+{
+	bool good;
+
+	(void)alarm(HANG_S);
+	good = run_one(n, what, parked);
+	sweep->points += run.struck && !run.missed;
+	if (good)
+		return;
+	if (sweep->problems++ < PRINT_MAX && !sweep->quiet)
+		printf("suspend_sweep_test %s %s %llu %s: %s\n", run.scenario,
+		       run.backend, (unsigned long long)n, hows[what][parked],
+		       fault_problem_text());
+}
+
+/* 1 if it went wrong, or if it is planted and did not. */
+static int
+sweep_one(const struct suspend_scenario *scenario, const char *backend,
+          bool planted)
+{
+	struct sweep sweep = { .quiet = planted };
+	uint64_t count;
+
+	now = scenario;
+	run.scenario = scenario->name;
+	run.backend = backend;
+	try_one(&sweep, 0, NOTHING, false);
+	count = run.count;
+	for (uint64_t n = 1; n <= count; n++)
+		for (int what = CANCEL; what < WHATS; what++)
+			for (int parked = 0; parked < 2; parked++)
+				try_one(&sweep, n, (enum what)what, parked);
+	printf("%-12s %-6s %4llu suspensions, %5llu points, ", scenario->name,
+	       backend, (unsigned long long)count,
+	       (unsigned long long)sweep.points);
+	if (planted) {
+		printf("planted: %s\n", sweep.problems ? "found" : "NOT FOUND");
+		return sweep.problems == 0;
+	}
+	printf("%llu problems\n", (unsigned long long)sweep.problems);
+	if (count < scenario->at_least)
+		printf("  fewer than the %u that it has\n", scenario->at_least);
+	return sweep.problems > 0 || count < scenario->at_least;
+}
+
+static bool
+works_here(const char *backend)
+{
+	return weft__backend_exists(backend)
+	       && (strcmp(backend, "uring") != 0 || fault_has_rings());
+}
+
+static int
+sweep_named(const char *name)
+{
+	static const char *const backends[] = { "poll", "epoll", "uring" };
+	int failed = 0, found = 0;
+
+	for (size_t i = 0; i < suspend_scenario_count; i++) {
+		if (name && strcmp(name, suspend_scenarios[i].name) != 0)
+			continue;
+		found++;
+		for (size_t k = 0; k < COUNT(backends); k++)
+			if (works_here(backends[k]))
+				failed |= sweep_one(&suspend_scenarios[i],
+				                    backends[k], false);
+	}
+	for (size_t i = 0; !name && i < suspend_plant_count; i++)
+		failed |= sweep_one(&suspend_plants[i], "poll", true);
+	if (found == 0)
+		printf("no scenario %s\n", name);
+	return failed || found == 0;
+}
+
+static int
+replay(char **args)
+{
+	struct sweep sweep = { 0 };
+
+	for (size_t i = 0; i < suspend_scenario_count; i++)
+		if (strcmp(suspend_scenarios[i].name, args[0]) == 0)
+			now = &suspend_scenarios[i];
+	for (size_t i = 0; now && i < COUNT(hows) * 2; i++) {
+		if (strcmp(hows[i / 2][i % 2], args[3]) != 0)
+			continue;
+		run.scenario = now->name;
+		run.backend = args[1];
+		try_one(&sweep, strtoull(args[2], NULL, 10), (enum what)(i / 2),
+		        i % 2);
+		printf("%llu suspensions, %s\n", (unsigned long long)run.count,
+		       sweep.problems ? "a problem" : "no problem");
+		return sweep.problems > 0;
+	}
+	printf("no such run\n");
+	return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	(void)unsetenv("WEFT_BACKEND"); /* the sweep chooses */
+	fault_install();
+	catch_signals();
+	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
+	if (argc == 5)
+		return replay(argv + 1);
+	return sweep_named(argc > 1 ? argv[1] : NULL);
+}
