@@ -12,7 +12,7 @@
 #include <string.h>
 #include "sim/scenarios/threadlet_play.h"
 
-enum { STEPS = 9 };
+enum { STEPS = 16 };
 
 struct play play;
 

@@ -8,7 +8,7 @@
 
 #include "sim/scenarios/threadlet_oracle.h"
 
-enum { ACTORS = 48, PAIRS = 2 };
+enum { ACTORS = 96, PAIRS = 2 };
 
 extern struct play {
 	struct host  hosts[LOOPS];
