@@ -9,7 +9,7 @@
  *      some, the loop goes on.
  *   3. A dead threadlet cannot give its own stack back: whoever runs next does it.
  *   4. What a thread has of its own (errno, C++ exceptions, the text of the last failure)
- *      belongs to the threadlet that runs, and changes with it.
+ *      belongs to the threadlet that runs, or to the loop, and changes with it.
  */
 #include "threadlet/threadlet.h"
 
@@ -136,6 +136,7 @@ change_to(struct weft__crew *crew, struct weft__threadlet *next)
 	struct weft__thread *thread = crew->thread;
 	const char *text = thread->text;
 	char *buffer = thread->buffer;
+	int error = *crew->error;
 	void *exceptions[2] = { NULL, NULL };
 
 	if (crew->exceptions)
@@ -150,6 +151,7 @@ change_to(struct weft__crew *crew, struct weft__threadlet *next)
 		__builtin_memcpy(crew->exceptions, exceptions,
 		                 sizeof(exceptions));
 	bury(crew);
+	*crew->error = error;
 }
 
 static void
