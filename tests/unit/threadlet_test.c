@@ -1,6 +1,7 @@
 /* threadlet_test.c - threadlets: start, switch, wait, end. */
 #include <errno.h>
 #include <fenv.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "crew.h"
@@ -247,6 +248,7 @@ TEST(errno_rounding_and_the_text_of_an_error_stay_with_their_threadlet)
 	for (int i = 0; i < 8; i++)
 		go_on(loop, keep_own, MARK(100 + i));
 	OK(weft_loop_run(loop));
+	CHECK(errno < 100 || errno >= 108); /* nor does the loop have theirs */
 	CHECK_EQ(fegetround(), FE_TONEAREST);
 	OK(weft_loop_free(loop));
 }
@@ -288,24 +290,72 @@ TEST(a_stack_can_be_as_large_as_asked_for)
 	OK(weft_loop_free(loop));
 }
 
+/* Those that lie on either side of the one that overflows. */
+enum { NEIGHBOURS = 6, WHOLE = 42, HARMED = 43 };
+static volatile unsigned char *patterns[NEIGHBOURS];
+
+static int
+keep_pattern(void *arg)
+{
+	volatile unsigned char mine[4096];
+
+	for (size_t i = 0; i < sizeof(mine); i++)
+		mine[i] = (unsigned char)(i * 7);
+	patterns[(intptr_t)arg] = mine;
+	return weft_sleep_until(WEFT_NEVER);
+}
+
+static void
+on_fault(int signo)
+{
+	(void)signo;
+	for (int k = 0; k < NEIGHBOURS; k++)
+		for (size_t i = 0; i < 4096; i++)
+			if (patterns[k][i] != (unsigned char)(i * 7))
+				test_child_exit(HARMED);
+	test_child_exit(WHOLE);
+}
+
 static int
 overflow(void *arg)
 {
 	(void)arg;
+	OK(weft_yield()); /* its neighbours fill theirs */
 	(void)dig(100);
 	return 0;
 }
 
-TEST(a_stack_that_overflows_ends_the_process_and_harms_no_neighbour)
+static void
+overflow_among_neighbours(void)
+{
+	static char room[64 << 10];
+	stack_t other = { .ss_sp = room, .ss_size = sizeof(room) };
+	struct sigaction action = { .sa_flags = SA_ONSTACK };
+	weft_loop *loop = make();
+
+	action.sa_handler = on_fault;
+	OK(sigaltstack(&other, NULL));
+	OK(sigaction(SIGSEGV, &action, NULL));
+	OK(sigaction(SIGBUS, &action, NULL));
+	for (int i = 0; i < NEIGHBOURS; i++) {
+		go_on(loop, keep_pattern, MARK(i));
+		if (i == NEIGHBOURS / 2)
+			go_on(loop, overflow, NULL);
+	}
+	(void)weft_loop_run(loop);
+}
+
+TEST(a_stack_that_overflows_faults_and_harms_no_neighbour)
 {
 	int status;
 
 	if (test_fork() == 0) {
-		run_threadlet(overflow, NULL);
-		_exit(0);
+		overflow_among_neighbours();
+		test_child_exit(0);
 	}
 	CHECK(wait(&status) > 0);
-	CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), WHOLE);
 }
 
 /* --- limits ------------------------------------------------------------- */
@@ -432,6 +482,7 @@ TEST(a_failure_that_nobody_joins_is_reported)
 		test_child_exit(execl("/proc/self/exe", "threadlet_test",
 		                      "--report", NULL));
 	CHECK(wait(&status) > 0);
+	CHECK(WIFEXITED(status));
 	CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
