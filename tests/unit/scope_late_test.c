@@ -1,0 +1,357 @@
+/* scope_late_test.c - scopes: what comes late, what is left open, what is told then. */
+#include "crew.h"
+
+static int
+nap(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++)
+		OK(weft_sleep_until(weft_in(1)));
+	note(arg);
+	return 0;
+}
+
+static int
+fail(void *arg)
+{
+	return (int)(intptr_t)arg;
+}
+
+/* --- children that come late -------------------------------------------- */
+
+static weft_scope *open_scope;
+static bool last_has_ended;
+
+static int
+end_as_the_last(void *arg)
+{
+	(void)arg;
+	OK(weft_yield());
+	last_has_ended = true;
+	return 0;
+}
+
+/* Runs between the end of the last child and the owner, whom that has woken. */
+static int
+add_one_more(void *arg)
+{
+	(void)arg;
+	while (!last_has_ended)
+		OK(weft_yield());
+	note(MARK('+'));
+	CHECK(weft_scope_go(open_scope, nap, MARK('n')) > 0);
+	return 0;
+}
+
+static int
+close_around_a_late_child(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	last_has_ended = false;
+	open_scope = &scope;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, end_as_the_last, NULL) > 0);
+	CHECK(weft_go(add_one_more, NULL) > 0);
+	OK(weft_scope_close(&scope));
+	note(MARK('c'));
+	return 0;
+}
+
+TEST(a_child_that_comes_after_the_last_has_ended_is_waited_for)
+{
+	run_threadlet(close_around_a_late_child, NULL);
+	CHECK_STR(trace, "+nc");
+}
+
+static int
+fail_late(void *arg)
+{
+	(void)arg;
+	while (!last_has_ended)
+		OK(weft_yield());
+	CHECK(weft_scope_go(open_scope, fail, MARK(WEFT_EPROTO)) > 0);
+	return 0;
+}
+
+static int
+close_around_a_late_failure(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	last_has_ended = false;
+	open_scope = &scope;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, end_as_the_last, NULL) > 0);
+	CHECK(weft_go(fail_late, NULL) > 0);
+	CHECK_EQ(weft_scope_close(&scope), WEFT_EPROTO);
+	return 0;
+}
+
+TEST(the_failure_of_a_child_that_comes_late_is_told)
+{
+	run_threadlet(close_around_a_late_failure, NULL);
+}
+
+/* --- what cleanups leave open ------------------------------------------- */
+
+static weft_scope left_open;
+static weft_node node;
+
+static void
+open_in_cleanup(void *arg)
+{
+	OK(weft_scope_open(&left_open, 0, weft_in(WEFT_MS)));
+	if (arg)
+		CHECK(weft_scope_go(&left_open, nap, arg) > 0);
+	note(MARK('o'));
+}
+
+static int
+leave_cleanup_open(void *arg)
+{
+	node = (weft_node){ .fn = open_in_cleanup, .arg = arg };
+	weft_cleanup_push(&node);
+	return 0;
+}
+
+/* Its stack is that of the one before, whose deadline must not find it. */
+static int
+sleep_undisturbed(void *arg)
+{
+	OK(weft_sleep_until(weft_in(3 * WEFT_MS)));
+	OK(weft_canceled());
+	note(arg);
+	return 0;
+}
+
+static int
+join_then_go_on(void *arg)
+{
+	weft_threadlet child;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	child = weft_scope_go(&scope, leave_cleanup_open, arg);
+	OK(weft_join(child, NULL, WEFT_NEVER));
+	note(MARK('j'));
+	CHECK(weft_scope_go(&scope, sleep_undisturbed, MARK('s')) > 0);
+	OK(weft_scope_close(&scope));
+	CHECK_MISUSE(weft_scope_set_deadline(&left_open, 1), WEFT_EINVAL);
+	return 0;
+}
+
+TEST(a_scope_that_a_cleanup_leaves_open_is_closed)
+{
+	run_threadlet(join_then_go_on, NULL);
+	CHECK_STR(trace, "ojs");
+}
+
+static int
+sleep_until_told(void *arg)
+{
+	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ETIMEDOUT);
+	note(arg);
+	return 0;
+}
+
+static void
+open_with_a_sleeper(void *arg)
+{
+	OK(weft_scope_open(&left_open, 0, weft_in(WEFT_MS)));
+	CHECK(weft_scope_go(&left_open, sleep_until_told, arg) > 0);
+}
+
+static int
+leave_a_sleeper(void *arg)
+{
+	node = (weft_node){ .fn = open_with_a_sleeper, .arg = arg };
+	weft_cleanup_push(&node);
+	return 0;
+}
+
+static int
+join_it(void *arg)
+{
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	OK(weft_join(weft_scope_go(&scope, leave_a_sleeper, arg), NULL,
+	             WEFT_NEVER));
+	note(MARK('j'));
+	return weft_scope_close(&scope);
+}
+
+TEST(whom_a_cleanup_leaves_in_a_scope_is_waited_for_and_has_its_deadline)
+{
+	run_threadlet(join_then_go_on, MARK('n'));
+	CHECK_STR(trace, "onjs");
+	run_threadlet(join_it, MARK('t'));
+	CHECK_STR(trace, "tj");
+}
+
+/* --- what is told -------------------------------------------------------- */
+
+/* Has failed, and waits for whom it has left behind. */
+static int
+fail_with_a_scope_open(void *arg)
+{
+	OK(weft_scope_open(&left_open, WEFT_SHIELD, WEFT_NEVER));
+	CHECK(weft_scope_go(&left_open, nap, MARK('n')) > 0);
+	note(MARK('f'));
+	return (int)(intptr_t)arg;
+}
+
+static int
+cancel_after_the_failure(void *arg)
+{
+	weft_threadlet child;
+	weft_scope scope;
+	int out = 0;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	child = weft_scope_go(&scope, fail_with_a_scope_open, arg);
+	OK(weft_yield());
+	CHECK_STR(trace, "f");
+	weft_scope_cancel(&scope);
+	CHECK_EQ(weft_scope_close(&scope), arg ? WEFT_EPROTO : 0);
+	CHECK_EQ(weft_join(child, &out, WEFT_NOW), WEFT_ESRCH);
+	return 0;
+}
+
+TEST(a_failure_is_told_though_the_scope_was_cancelled_after_it)
+{
+	run_threadlet(cancel_after_the_failure, MARK(WEFT_EPROTO));
+	CHECK_STR(trace, "fn");
+	run_threadlet(cancel_after_the_failure, NULL);
+	CHECK_STR(trace, "fn");
+}
+
+static int
+leave_failures_behind(void *arg)
+{
+	static weft_scope inner;
+
+	OK(weft_scope_open(&left_open, 0, WEFT_NEVER));
+	OK(weft_scope_open(&inner, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&left_open, fail, MARK(WEFT_EPIPE)) > 0);
+	CHECK(weft_scope_go(&inner, fail, MARK(WEFT_EPROTO)) > 0);
+	return (int)(intptr_t)arg;
+}
+
+static int
+learn_of_failures(void *arg)
+{
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, leave_failures_behind, arg) > 0);
+	CHECK_EQ(weft_scope_close(&scope),
+	         (intptr_t)arg < 0 ? (intptr_t)arg : WEFT_EPROTO);
+	return 0;
+}
+
+TEST(failures_in_scopes_that_are_left_open_are_those_of_their_owner)
+{
+	run_threadlet(learn_of_failures, NULL);
+	run_threadlet(learn_of_failures, MARK('r'));
+	run_threadlet(learn_of_failures, MARK(WEFT_EBADF));
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static int
+leave_on_the_heap(void *arg)
+{
+	return weft_scope_open(arg, 0, WEFT_NEVER);
+}
+
+static int
+use_what_was_left(void *arg)
+{
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, leave_on_the_heap, arg) > 0);
+	OK(weft_scope_close(&scope));
+	CHECK(weft_loop_trim(NULL) >= 0);
+	CHECK_MISUSE(weft_scope_set_deadline(arg, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE((int)weft_scope_go(arg, nap, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_scope_close(arg), WEFT_EINVAL);
+	return 0;
+}
+
+TEST(a_scope_left_open_on_the_heap_is_known_to_be_closed_after_a_trim)
+{
+	weft_scope *scope = calloc(1, sizeof(*scope));
+
+	run_threadlet(use_what_was_left, scope);
+	free(scope);
+}
+
+/* --- cleanups and interrupts ---------------------------------------------- */
+
+static void
+sleep_in_cleanup(void *arg)
+{
+	OK(weft_sleep_until(weft_in(1)));
+	OK(weft_yield());
+	note(arg);
+}
+
+static int
+interrupt_oneself(void *arg)
+{
+	node = (weft_node){ .fn = sleep_in_cleanup, .arg = arg };
+	weft_cleanup_push(&node);
+	OK(weft_interrupt(weft_self()));
+	return 0;
+}
+
+TEST(an_interrupt_that_no_call_was_told_does_not_reach_cleanups)
+{
+	run_threadlet(interrupt_oneself, MARK('s'));
+	CHECK_STR(trace, "s");
+}
+
+static weft_threadlet in_cleanup;
+
+static void
+sleep_while_interrupted(void *arg)
+{
+	in_cleanup = weft_self();
+	note(MARK('('));
+	(void)weft_sleep_until(weft_in(2 * WEFT_MS));
+	OK(weft_canceled());
+	note(arg);
+}
+
+static int
+end_slowly(void *arg)
+{
+	node = (weft_node){ .fn = sleep_while_interrupted, .arg = arg };
+	weft_cleanup_push(&node);
+	return 0;
+}
+
+static int
+cancel_in_cleanup(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, end_slowly, MARK(')')) > 0);
+	OK(weft_yield());
+	CHECK_STR(trace, "(");
+	OK(weft_cancel(in_cleanup));
+	return weft_scope_close(&scope);
+}
+
+TEST(a_cancellation_does_not_reach_cleanups)
+{
+	run_threadlet(cancel_in_cleanup, NULL);
+	CHECK_STR(trace, "()");
+}
