@@ -1,0 +1,376 @@
+/* threadlet_stop_test.c - threadlets and the life of their loop: stopping, leaving,
+ * running it again. */
+#include <sched.h>
+#include <semaphore.h>
+#include <unistd.h>
+#include "crew.h"
+
+static uint64_t
+turns_of(weft_loop *loop)
+{
+	weft_loop_stats stats;
+
+	OK(weft_loop_metrics(loop, &stats));
+	return stats.turns;
+}
+
+/* --- idle loops -------------------------------------------------------------- */
+
+static weft_loop *idle;
+static int key;
+
+/* Runs as the idle loop ends, called by a threadlet of another. */
+static void
+drop(void *arg)
+{
+	CHECK_EQ(weft_self(), 0);
+	CHECK(weft_loop_current() == idle);
+	CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), WEFT_EDEADLK);
+	CHECK_EQ(weft_yield(), WEFT_EDEADLK);
+	note(arg);
+}
+
+static int
+end_idle_loop(void *arg)
+{
+	weft_threadlet self = weft_self();
+	weft_loop *mine = weft_loop_current();
+
+	if (arg) {
+		weft_loop_stop(idle);
+		CHECK_EQ(weft_loop_state(idle), WEFT_STOPPED);
+	}
+	OK(weft_loop_free(idle));
+	CHECK_EQ(weft_self(), self);
+	CHECK(weft_loop_current() == mine);
+	OK(weft_sleep_until(weft_in(1)));
+	note(MARK('e'));
+	return 0;
+}
+
+TEST(what_runs_as_an_idle_loop_ends_is_not_part_of_the_threadlet_that_ends_it)
+{
+	if (!key)
+		key = weft_local_new(drop);
+	for (int stop = 0; stop < 2; stop++) {
+		idle = weft_loop_new(NULL);
+		OK(weft_loop_set(idle, key, MARK('d')));
+		run_threadlet(end_idle_loop, stop ? MARK(1) : NULL);
+		CHECK_STR(trace, "de");
+	}
+}
+
+static weft_threadlet asked;
+static sem_t ready, done;
+
+static void *
+ask(void *arg)
+{
+	OK(sem_wait(&ready));
+	OK(weft_cancel(asked));
+	OK(weft_interrupt(asked));
+	OK(sem_post(&done));
+	return arg;
+}
+
+/* Ends after it was asked, in a turn that does not look at that any more. */
+static int
+end_asked(void *arg)
+{
+	(void)arg;
+	OK(sem_post(&ready));
+	OK(sem_wait(&done));
+	return 0;
+}
+
+TEST(a_request_that_waits_in_an_idle_loop_goes_with_it)
+{
+	OK(sem_init(&ready, 0, 0));
+	OK(sem_init(&done, 0, 0));
+	for (int stop = 0; stop < 2; stop++) {
+		pthread_t asking;
+
+		idle = weft_loop_new(NULL);
+		asked = go_on(idle, end_asked, NULL);
+		asking = thread(ask, NULL);
+		CHECK(weft_loop_run_once(idle, WEFT_NOW) >= 0);
+		OK(pthread_join(asking, NULL));
+		CHECK_EQ(weft_loop_state(idle), WEFT_IDLE);
+		run_threadlet(end_idle_loop, stop ? MARK(1) : NULL);
+		CHECK_STR(trace, "e");
+	}
+	OK(sem_destroy(&ready));
+	OK(sem_destroy(&done));
+}
+
+/* --- late starts -------------------------------------------------------------- */
+
+static struct pair line;
+
+static void
+try_every_wait(void)
+{
+	weft_op op;
+	char byte;
+
+	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
+	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_ECANCELED);
+	CHECK_EQ(weft_sleep_until(WEFT_NOW), WEFT_ECANCELED);
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_ECANCELED);
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_sleep(&op, weft_in(HOUR)));
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_ECANCELED);
+	OK(weft_op_recv(&op, line.fd, &byte, 1, 0, WEFT_NEVER));
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_ECANCELED);
+}
+
+static int
+nap(void *arg)
+{
+	OK(weft_sleep_until(weft_in(1)));
+	note(arg);
+	return 0;
+}
+
+static int
+come_late(void *arg)
+{
+	weft_scope scope, shield;
+
+	try_every_wait();
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK_EQ(weft_scope_go(&scope, nap, NULL), WEFT_ECANCELED);
+	OK(weft_scope_close(&scope));
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	put(line.peer, "y");
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_READABLE);
+	take(line.fd);
+	OK(weft_scope_close(&shield));
+	try_every_wait();
+	note(arg);
+	return 0;
+}
+
+static void
+go_late(void *arg)
+{
+	CHECK(weft_go(come_late, arg) > 0);
+}
+
+static void
+come_late_to(weft_loop *loop)
+{
+	line = make_pair();
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "l");
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+	close_pair(line);
+}
+
+TEST(one_that_comes_to_a_stopping_loop_is_cancelled_in_every_wait_but_shielded_ones)
+{
+	weft_loop *loop = make();
+
+	go_on(loop, come_late, MARK('l'));
+	come_late_to(loop);
+	loop = make();
+	OK(weft_loop_post(loop, go_late, MARK('l')));
+	come_late_to(loop);
+}
+
+static weft_loop *far;
+
+static int
+nap_shielded(void *arg)
+{
+	weft_scope shield;
+
+	(void)arg;
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	OK(weft_sleep_until(weft_in(30 * WEFT_MS)));
+	return weft_scope_close(&shield);
+}
+
+/* Is late, and waits for one on a loop that goes on. */
+static int
+wait_for_far(void *arg)
+{
+	weft_scope shield;
+	weft_go_opts opts = { .loop = far, .scope = &shield };
+
+	note(arg);
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	CHECK(weft_go_with(&opts, nap_shielded, NULL) > 0);
+	return weft_scope_close(&shield);
+}
+
+TEST(a_stopping_loop_that_waits_for_another_does_not_spin)
+{
+	weft_loop *loop = make();
+
+	far = make_started();
+	go_on(loop, wait_for_far, MARK('w'));
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "w");
+	CHECK(turns_of(loop) <= 16);
+	stop_and_free(far);
+	OK(weft_loop_free(loop));
+}
+
+/* --- leaving ------------------------------------------------------------------- */
+
+static int
+leave_while_stopping(void *arg)
+{
+	weft_scope shield;
+
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	weft_loop_stop(NULL);
+	if (arg) /* it is on its way to the end already */
+		OK(weft_sleep_until(weft_in(1)));
+	weft_loop_leave(NULL);
+	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	note(MARK('l'));
+	return weft_scope_close(&shield);
+}
+
+TEST(a_leave_of_a_stopping_loop_does_not_make_it_spin)
+{
+	for (int later = 0; later < 2; later++) {
+		weft_loop *loop = make();
+
+		go_on(loop, leave_while_stopping, later ? MARK(1) : NULL);
+		while (weft_loop_state(loop) != WEFT_STOPPED)
+			OK(weft_loop_run(loop));
+		CHECK_STR(trace, "l");
+		CHECK(turns_of(loop) <= 16);
+		OK(weft_loop_free(loop));
+	}
+}
+
+static int
+sleep_for_ever(void *arg)
+{
+	OK(sem_post(&ready));
+	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
+	note(arg);
+	OK(sem_post(&done));
+	return 0;
+}
+
+TEST(a_loop_that_has_left_its_thread_goes_on_with_its_threadlets_on_another)
+{
+	weft_loop *loop = make_started();
+	weft_threadlet id;
+
+	OK(sem_init(&ready, 0, 0));
+	OK(sem_init(&done, 0, 0));
+	id = go_on(loop, sleep_for_ever, MARK('1'));
+	go_on(loop, sleep_for_ever, MARK('2'));
+	OK(sem_wait(&ready));
+	OK(sem_wait(&ready));
+	for (int i = 0; i < 3; i++) {
+		weft_loop_leave(loop);
+		watch_for(loop, WEFT_IDLE);
+		OK(weft_loop_start(loop));
+	}
+	OK(weft_cancel(id));
+	OK(sem_wait(&done));
+	weft_loop_leave(loop);
+	watch_for(loop, WEFT_IDLE);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
+	OK(weft_loop_run(loop)); /* and here */
+	CHECK_STR(trace, "12");
+	OK(weft_loop_free(loop));
+	OK(sem_destroy(&ready));
+	OK(sem_destroy(&done));
+}
+
+static int
+nap_twice(void *arg)
+{
+	(void)nap(arg);
+	return nap(arg);
+}
+
+static void *
+run_with_threadlets(void *arg)
+{
+	go_on(arg, nap_twice, MARK('n'));
+	OK(weft_loop_run(arg));
+	return NULL;
+}
+
+TEST(threads_run_a_loop_in_turn_each_with_threadlets)
+{
+	weft_loop *loop = make();
+
+	for (int i = 0; i < 3; i++)
+		OK(pthread_join(thread(run_with_threadlets, loop), NULL));
+	CHECK_STR(trace, "nnnnnn");
+	OK(weft_loop_free(loop));
+}
+
+/* --- run_once ------------------------------------------------------------------- */
+
+static int
+stop_and_await_line(void *arg)
+{
+	weft_scope shield;
+
+	weft_loop_stop(NULL);
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
+	         WEFT_READABLE);
+	note(arg);
+	return weft_scope_close(&shield);
+}
+
+TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
+{
+	weft_loop *loop = make();
+
+	line = make_pair();
+	go_on(loop, stop_and_await_line, MARK('s'));
+	for (int i = 0; i < 5; i++) {
+		uint64_t until_ns = weft_in(2 * WEFT_MS);
+
+		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOW : until_ns),
+		         1);
+		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
+		if (i == 4) /* nothing but the deadline ends the wait */
+			CHECK(weft_now() >= until_ns);
+	}
+	CHECK_STR(trace, "");
+	put(line.peer, "y");
+	while (weft_loop_run_once(loop, weft_in(HOUR)) == 1)
+		;
+	CHECK_STR(trace, "s");
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	OK(weft_loop_free(loop));
+	close_pair(line);
+}
+
+TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
+{
+	weft_loop *loop = make();
+
+	line = make_pair();
+	go_on(loop, stop_and_await_line, MARK('s'));
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
+	put(line.peer, "y");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "s");
+	OK(weft_loop_free(loop));
+	close_pair(line);
+}
