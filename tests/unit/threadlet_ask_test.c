@@ -347,13 +347,15 @@ start_and_ask(void *arg)
 {
 	weft_go_opts opts = { .loop = arg };
 
-	for (int left = TEST_TSAN ? 2000 : 50000; left > 0; left--) {
+	for (int left = TEST_TSAN ? 3000 : 60000; left > 0;) {
 		weft_threadlet id = weft_go_with(&opts, end_at_once, NULL);
 
-		if (id > 0)
+		if (id > 0) {
 			(void)weft_cancel(id);
-		else
+			left--;
+		} else {
 			(void)sched_yield(); /* there are enough of them */
+		}
 	}
 	return NULL;
 }
