@@ -103,7 +103,7 @@ static weft_node node;
 static void
 open_in_cleanup(void *arg)
 {
-	OK(weft_scope_open(&left_open, 0, weft_in(WEFT_MS)));
+	OK(weft_scope_open(&left_open, 0, weft_in(arg ? HOUR : WEFT_MS)));
 	if (arg)
 		CHECK(weft_scope_go(&left_open, nap, arg) > 0);
 	note(MARK('o'));
