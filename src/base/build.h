@@ -17,4 +17,13 @@
 #define WEFT__STRESS 0
 #endif
 
+/* ThreadSanitizer watches. */
+#ifdef __has_feature
+#define WEFT__TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define WEFT__TSAN 1
+#else
+#define WEFT__TSAN 0
+#endif
+
 #endif

@@ -19,7 +19,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/build.h"
 #include "base/os.h"
+
+#define SLICE_NS (20 * WEFT_MS)
 
 static struct timespec
 to_timespec(uint64_t ns)
@@ -47,7 +50,7 @@ os_random(void *buf, size_t size)
 }
 
 static int
-os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+sleep_on(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 {
 	struct timespec until = to_timespec(deadline_ns);
 
@@ -56,6 +59,25 @@ os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 		SYS_futex, &word->raw, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 		value, deadline_ns == WEFT_NEVER ? NULL : &until, NULL,
 		FUTEX_BITSET_MATCH_ANY));
+}
+
+/* ThreadSanitizer holds a signal back until its thread calls something that it knows,
+ * which a futex is not: so there one sleeps in slices, with such a call after each. */
+static int
+os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+{
+	uint64_t slice_ns;
+	int rc;
+
+	if (!WEFT__TSAN)
+		return sleep_on(word, value, deadline_ns);
+	do {
+		slice_ns = weft__os_now() + SLICE_NS;
+		slice_ns = slice_ns < deadline_ns ? slice_ns : deadline_ns;
+		rc = sleep_on(word, value, slice_ns);
+		(void)usleep(0);
+	} while (rc == -ETIMEDOUT && slice_ns < deadline_ns);
+	return rc;
 }
 
 static void
