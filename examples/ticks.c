@@ -1,4 +1,4 @@
-/* ticks.c - the README's program: a timer that stops itself. */
+/* ticks.c - a loop, and a timer that stops itself. */
 #include <stdio.h>
 #include <weft/weft.h>
 
