@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Check that the guide shows what the examples do.
+
+    scripts/guide.py [--root DIR]   print `path:line: message`; exit 1 if any
+    scripts/guide.py --self-test    plant each mistake and find it
+
+Looked at are docs/guide/*.md and README.md:
+
+  1. Every block of C is a run of whole lines of the example that the line above it names.
+  2. An example shown there has fewer than 60 lines, a chapter shows at least one, and
+     README.md of the guide leads to every chapter.
+  3. A name that begins with weft_ or WEFT_ is in a public header.
+  4. A link to a file leads to one.
+"""
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+LINES_MAX = 59
+EXAMPLE = re.compile(r"examples/\w+\.c")
+NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def blocks(lines):
+    """Yield (number of the fence's line, language, lines inside, line above)."""
+    start = None
+    for i, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start = i
+            continue
+        above = next((text for text in reversed(lines[:start]) if text.strip()), "")
+        yield start + 1, lines[start][3:].strip(), lines[start + 1:i], above
+        start = None
+    if start is not None:
+        yield start + 1, "unclosed", [], ""
+
+
+def is_run_of(part, whole):
+    size = len(part)
+    return size > 0 and any(whole[i:i + size] == part
+                            for i in range(len(whole) - size + 1))
+
+
+def check_block(root, block):
+    """Yield a message for each mistake in one block of C."""
+    _, _, inside, above = block
+    named = EXAMPLE.search(above)
+    if not named:
+        yield "the line above the block names no example"
+        return
+    path = root / named.group()
+    if not path.is_file():
+        yield f"there is no {named.group()}"
+        return
+    whole = path.read_text().splitlines()
+    if not is_run_of(inside, whole):
+        yield f"this is not in {named.group()}"
+    if len(whole) > LINES_MAX:
+        yield f"{named.group()} has more than {LINES_MAX} lines"
+
+
+def check_text(root, path, names):
+    """Yield (line, message) for one document."""
+    text = path.read_text()
+    shown = list(blocks(text.splitlines()))
+    for block in shown:
+        if block[1] == "unclosed":
+            yield block[0], "the block has no end"
+        elif block[1] == "c":
+            for message in check_block(root, block):
+                yield block[0], message
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in NAME.findall(line):
+            if name not in names:
+                yield number, f"{name} is in no public header"
+        for target in LINK.findall(line):
+            if not (path.parent / target).exists():
+                yield number, f"{target} is not there"
+
+
+def check_guide(guide):
+    """Yield (path, line, message): what the guide as a whole lacks."""
+    index = guide / "README.md"
+    text = index.read_text() if index.is_file() else ""
+    for path in sorted(guide.glob("*.md")):
+        if path == index:
+            continue
+        if f"({path.name})" not in text:
+            yield index, 1, f"no link to {path.name}"
+        if not any(b[1] == "c" for b in blocks(path.read_text().splitlines())):
+            yield path, 1, "no example is shown"
+
+
+def findings(root):
+    guide = root / "docs" / "guide"
+    headers = "\n".join(p.read_text() for p in sorted((root / "include").rglob("*.h")))
+    names = set(NAME.findall(headers))
+    found = []
+    for path in [root / "README.md", *sorted(guide.glob("*.md"))]:
+        found += [(path, line, message) for line, message in check_text(root, path, names)]
+    found += check_guide(guide)
+    return [f"{path.relative_to(root)}:{line}: {message}" for path, line, message in found]
+
+
+# --- self-test ---------------------------------------------------------------
+
+CHAPTER = "docs/guide/a.md"
+CLEAN = {
+    "include/weft/base.h": "int weft_go(void);\n",
+    "examples/a.c": "int a;\nint b;\n\nint c;\n",
+    "examples/long.c": "int a;\n" * 60,
+    "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n",
+    "docs/guide/README.md": "[a](a.md)\n",
+    CHAPTER: "`weft_go` in `examples/a.c`:\n\n```c\nint b;\n\nint c;\n```\n\n```\nnot C\n```\n",
+}
+PLANTED = [
+    (CHAPTER, "int b;\n", "int b ;\n", "this is not in"),
+    (CHAPTER, "int b;\n\n", "int b;\n", "this is not in"),
+    (CHAPTER, "int b;\n\nint c;\n", "nt b;\n", "this is not in"),
+    (CHAPTER, "int b;\n\nint c;\n", "", "this is not in"),
+    (CHAPTER, "examples/a.c", "examples/z.c", "there is no"),
+    (CHAPTER, "examples/a.c", "a.c", "names no example"),
+    (CHAPTER, "examples/a.c`:\n\n```c\nint b;\n\nint c;\n", "examples/long.c`:\n\n```c\nint a;\n",
+     "more than 59 lines"),
+    (CHAPTER, "weft_go", "weft_gone", "is in no public header"),
+    (CHAPTER, "```\nnot C\n```", "```\nnot C", "has no end"),
+    (CHAPTER, "```c\n", "```\n", "no example is shown"),
+    ("examples/a.c", "int c;", "int d;", "this is not in"),
+    ("docs/guide/README.md", "(a.md)", "(b.md)", "no link to a.md"),
+    ("README.md", "guide/README.md", "guide/index.md", "is not there"),
+]
+
+
+def findings_of(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return findings(Path(folder))
+
+
+def self_test():
+    bad = [f"found in a clean tree: {text}" for text in findings_of(CLEAN)]
+    for name, old, new, message in PLANTED:
+        assert old in CLEAN[name]
+        found = findings_of({**CLEAN, name: CLEAN[name].replace(old, new)})
+        if not any(message in text for text in found):
+            bad.append(f"not found: {message}, by {new!r} for {old!r} in {name}")
+    print("\n".join(bad + [f"guide self-test: {len(PLANTED)} planted, {len(bad)} wrong"]))
+    return 1 if bad else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--self-test", action="store_true")
+    args = parser.parse_args()
+    if args.self_test:
+        return self_test()
+    found = findings(args.root)
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
