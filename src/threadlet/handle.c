@@ -348,8 +348,6 @@ weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
 			list_asked(handle);
 		handle = NULL;
 	}
-	if (!handle) /* not before: what is asked meanwhile is found here */
-		crew->asked.queued = false;
 	weft__lock_give(&all.lock);
 	return handle;
 }
