@@ -83,7 +83,7 @@ os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 static void
 os_unpark(weft__a32 *word)
 {
-	/* Cannot fail on an address that is ours; waking nobody is no error. */
+	/* Of a private futex the address alone counts; waking nobody is no error. */
 	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
 	              1);
 }

@@ -88,7 +88,8 @@ struct weft__sys {
 	/* Sleep while *word == value, until unpark(word), the deadline, a signal or
 	 * no reason at all: 0, -EAGAIN if it was different, -ETIMEDOUT, -EINTR. */
 	int  (*park)(weft__a32 *word, uint32_t value, uint64_t deadline_ns);
-	void (*unpark)(weft__a32 *word); /* one of those that sleep there */
+	void (*unpark)(weft__a32 *word); /* one of those that sleep there; the word may be
+	                                  * gone: only its address is used */
 
 	/* A full memory barrier in every thread of the process, between two of its
 	 * instructions: 0, or -ENOSYS, -EPERM. */

@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #define EXPLORE_THREADS_MAX 4
-#define EXPLORE_MODELS_MAX  32 /* that are weakened together */
+#define EXPLORE_MODELS_MAX  64 /* that are weakened together */
 
 struct explore_model {
 	const char *name;
@@ -46,6 +46,7 @@ struct explore_model {
 	int      spurious;    /* at most so many parks return for no reason */
 	bool     timeouts;    /* a deadline may pass while others can run */
 	bool     reuse;       /* released memory is given out again (ABA) */
+	bool     late_unpark; /* an unpark may reach a word that is gone */
 	int      steps_max;   /* of one execution; 0: 1,000 */
 	uint64_t executions_max; /* then stop, incomplete; 0: no limit */
 };

@@ -1,14 +1,10 @@
 /* inbox_models.c - the inbox of a loop and its lock, over all schedules.
  *
- * The models call the real source.  Each says what must hold in every execution;
- * then every memory order in it is weakened by a step, one at a time, which some
- * model must notice, or the order is not needed.  Planted bugs are the protocol with
- * one step left out; the explorer must find each of them.
+ * The models call the real source.  Planted bugs are the protocol with one step left
+ * out.
  *
  * The run at the end is also that of lane_models.c.
  */
-#include <stdio.h>
-#include <string.h>
 #include "inbox_world.h"
 
 /* --- producers ---------------------------------------------------------- */
@@ -178,17 +174,19 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_COMPARE, 0, "looks, then parks elsewhere than on the mark" },
-	{ NO_RING, 0, "takes the mark and does not wake" },
-	{ NO_DEBT, 2, "does not wait for who owes a wake" },
-	{ LATE_CLOSE, 3, "closes the door after its last look" },
-	{ LIFO, 0, "does not turn the chain around" },
-	{ NO_DOZE, HOST_MODEL, "goes back to its host without the mark" },
-	{ NO_LOOK, HOST_MODEL,
+	{ NO_COMPARE, &models[0],
+	  "looks, then parks elsewhere than on the mark" },
+	{ NO_RING, &models[0], "takes the mark and does not wake" },
+	{ NO_DEBT, &models[2], "does not wait for who owes a wake" },
+	{ LATE_CLOSE, &models[3], "closes the door after its last look" },
+	{ LIFO, &models[0], "does not turn the chain around" },
+	{ NO_DOZE, &models[HOST_MODEL],
+	  "goes back to its host without the mark" },
+	{ NO_LOOK, &models[HOST_MODEL],
 	  "waits for the descriptor though the doze has failed" },
-	{ NO_RING, HOST_MODEL + 1,
+	{ NO_RING, &models[HOST_MODEL + 1],
 	  "takes the mark IN_FOREIGN and does not wake" },
-	{ NO_DEBT, HOST_MODEL + 2,
+	{ NO_DEBT, &models[HOST_MODEL + 2],
 	  "is freed in its host while a wake is owed" },
 };
 
@@ -201,76 +199,12 @@ static const struct model_set inbox_models = {
 
 /* --- the run ------------------------------------------------------------ */
 
-static const struct model_set *const sets[] = { &inbox_models, &lane_models };
-
-static unsigned passed, failed;
-
-static void
-count(bool good)
-{
-	passed += good;
-	failed += !good;
-}
-
-static void
-run_models(const struct model_set *set)
-{
-	for (size_t i = 0; i < set->model_count; i++) {
-		struct explore_result result;
-		int rc = explore_report(&set->models[i], false, &result);
-
-		count(rc == 0 && result.complete && result.executions >= 2);
-	}
-}
-
-static void
-run_plants(const struct model_set *set)
-{
-	for (size_t i = 0; i < set->plant_count; i++) {
-		const struct plant *plant = &set->plants[i];
-		struct explore_result result;
-
-		planted = plant->bug;
-		printf("planted: %s\n", plant->what);
-		count(explore_report(&set->models[plant->model], true, &result)
-		      != 0);
-	}
-	planted = NO_BUG;
-}
-
-/* The models of all sets together. */
-static bool
-weaken(void)
-{
-	static struct explore_model all[EXPLORE_MODELS_MAX];
-	size_t made = 0;
-
-	for (size_t i = 0; i < COUNT(sets); i++) {
-		if (made + sets[i]->model_count > COUNT(all)) {
-			printf("more than %zu models\n", COUNT(all));
-			return false;
-		}
-		memcpy(&all[made], sets[i]->models,
-		       sets[i]->model_count * sizeof(all[0]));
-		made += sets[i]->model_count;
-	}
-	return explore_weaken_all(all, (int)made) == 0;
-}
-
 int
 main(int argc, char **argv)
 {
-	(void)argv;
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	static const struct model_set *const sets[] = { &inbox_models,
+		                                        &lane_models };
 
-	for (size_t i = 0; i < COUNT(sets); i++)
-		run_models(sets[i]);
-	for (size_t i = 0; i < COUNT(sets); i++)
-		run_plants(sets[i]);
-	if (argc > 1) /* the same source in another build: once is enough */
-		printf("not weakened in this build\n");
-	else
-		count(weaken());
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	(void)argv;
+	return models_run(sets, COUNT(sets), argc);
 }

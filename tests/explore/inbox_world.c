@@ -1,14 +1,12 @@
 /* inbox_world.c - the world of the models of an inbox: its loop's side, and checks. */
 #include "inbox_world.h"
 
-enum bug planted;
-
 /* --- life --------------------------------------------------------------- */
 
 void
 open_world(struct world *w, uint32_t slots_max)
 {
-	w->bug = planted;
+	w->bug = (enum bug)planted;
 	w->inbox = weft__sys->alloc(sizeof(*w->inbox));
 	weft__inbox_init(w->inbox, slots_max);
 }

@@ -10,8 +10,7 @@
 #include "base/thread.h"
 #include "explore.h"
 #include "loop/lane.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "models.h"
 
 enum bug {
 	NO_BUG,
@@ -24,19 +23,6 @@ enum bug {
 	NO_REST,    /* the loop ends while lanes are hot */
 	NO_DOZE,    /* an embedded loop goes back to its host without the mark */
 	NO_LOOK,    /* its host does not ask whether the doze has failed */
-};
-
-struct plant {
-	enum bug    bug;
-	int         model; /* of its set: the number of the one that finds it */
-	const char *what;
-};
-
-struct model_set {
-	const struct explore_model *models;
-	const struct plant         *plants;
-	size_t                      model_count;
-	size_t                      plant_count;
 };
 
 extern const struct model_set lane_models;
@@ -55,8 +41,6 @@ struct world {
 };
 
 /* --- its life ----------------------------------------------------------- */
-
-extern enum bug planted; /* in the worlds that are opened now */
 
 /* Make the inbox; give it up, `alone` without those who owe a wake. */
 void open_world(struct world *w, uint32_t slots_max);

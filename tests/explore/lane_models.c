@@ -424,8 +424,9 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, HOT_MODEL, "leaves a hot lane without a barrier" },
-	{ NO_REST, HOT_MODEL + 4, "ends while a lane is hot" },
+	{ NO_BARRIER, &models[HOT_MODEL],
+	  "leaves a hot lane without a barrier" },
+	{ NO_REST, &models[HOT_MODEL + 4], "ends while a lane is hot" },
 };
 
 const struct model_set lane_models = {

@@ -20,14 +20,14 @@ struct site {
 	struct explore__place place;
 	enum weft__atomic_kind kind;
 	int order;
-	uint32_t models; /* mask of those that come here */
+	uint64_t models; /* mask of those that come here */
 };
 
 static struct {
 	struct site sites[SITES_MAX];
 	int count;
 	bool listing;
-	uint32_t model; /* mask: the one that is listed */
+	uint64_t model; /* mask: the one that is listed */
 	bool weak;      /* `target` is done with `order` instead */
 	struct site target;
 	int order;
@@ -111,9 +111,9 @@ site_try(const struct explore_model *models, const struct site *site, int order)
 	weaken.target = *site;
 	weaken.order = order;
 	site_print(site, order);
-	for (uint32_t left = site->models; left; left &= left - 1) {
+	for (uint64_t left = site->models; left; left &= left - 1) {
 		const struct explore_model *model =
-			&models[__builtin_ctz(left)];
+			&models[__builtin_ctzll(left)];
 
 		weaken.weak = true;
 		(void)explore_run(model, &result);
@@ -139,7 +139,7 @@ sites_list(const struct explore_model *model, int index)
 {
 	struct explore_result result;
 
-	weaken.model = 1u << index;
+	weaken.model = UINT64_C(1) << index;
 	weaken.listing = true;
 	(void)explore_run(model, &result);
 	weaken.listing = false;

@@ -8,8 +8,8 @@
  * later is the same.  So it is with `spurious` returns.
  *
  *   1. Each call by which threads can wait for each other is a point of choice
- *      and a seq_cst fence.  unpark() of a released word fails: a wake must not
- *      reach what is gone.
+ *      and a seq_cst fence.  unpark() of a released word fails, unless the model
+ *      allows it (`late_unpark`): the real one uses the address only.
  *   2. A member that is not set here fails the model when it is called.
  *
  *   3. A thread that can be started waits for an event, and whoever joins it for
@@ -150,7 +150,8 @@ sys_unpark(weft__a32 *word)
 
 	explore__enter();
 	point(EXPLORE__UNPARK, addr);
-	explore__heap_check(addr, 4, explore__self()->last);
+	if (!explore__run.model->late_unpark)
+		explore__heap_check(addr, 4, explore__self()->last);
 	for (int i = 0; i < explore__run.model->threads; i++)
 		if (explore__run.slots[i].state == EXPLORE__PARKED
 		    && explore__run.slots[i].op.addr == addr)

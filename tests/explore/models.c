@@ -1,0 +1,77 @@
+/* models.c - the run of a program of models. */
+#include <stdio.h>
+#include <string.h>
+#include "models.h"
+
+int planted;
+
+static unsigned passed, failed;
+
+static void
+count(bool good)
+{
+	passed += good;
+	failed += !good;
+}
+
+static void
+run_models(const struct model_set *set)
+{
+	for (size_t i = 0; i < set->model_count; i++) {
+		struct explore_result result;
+		int rc = explore_report(&set->models[i], false, &result);
+
+		count(rc == 0 && result.complete && result.executions >= 2);
+	}
+}
+
+static void
+run_plants(const struct model_set *set)
+{
+	for (size_t i = 0; i < set->plant_count; i++) {
+		const struct plant *plant = &set->plants[i];
+		struct explore_result result;
+
+		planted = plant->bug;
+		printf("planted: %s\n", plant->what);
+		count(explore_report(plant->model, true, &result) != 0);
+	}
+	planted = 0;
+}
+
+/* The models of all sets together. */
+static bool
+weaken(const struct model_set *const *sets, size_t set_count)
+{
+	static struct explore_model all[EXPLORE_MODELS_MAX];
+	size_t made = 0;
+
+	for (size_t i = 0; i < set_count; i++) {
+		if (sets[i]->as_it_is)
+			continue;
+		if (made + sets[i]->model_count > COUNT(all)) {
+			printf("more than %zu models\n", COUNT(all));
+			return false;
+		}
+		memcpy(&all[made], sets[i]->models,
+		       sets[i]->model_count * sizeof(all[0]));
+		made += sets[i]->model_count;
+	}
+	return explore_weaken_all(all, (int)made) == 0;
+}
+
+int
+models_run(const struct model_set *const *sets, size_t set_count, int argc)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < set_count; i++)
+		run_models(sets[i]);
+	for (size_t i = 0; i < set_count; i++)
+		run_plants(sets[i]);
+	if (argc > 1) /* the same source in another build: once is enough */
+		printf("not weakened in this build\n");
+	else
+		count(weaken(sets, set_count));
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}

@@ -1,0 +1,33 @@
+/* models.h - a program of models: each is run, with planted bugs, and weakened.
+ *
+ * Every model must hold in all its executions; every planted bug must be found by its
+ * model; and of every memory order that the models come to, made one step weaker, one of
+ * them must notice.
+ */
+#ifndef WEFT_TESTS_EXPLORE_MODELS_H
+#define WEFT_TESTS_EXPLORE_MODELS_H
+
+#include "explore.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+struct plant {
+	int                         bug;   /* what `planted` is meanwhile */
+	const struct explore_model *model; /* that finds it */
+	const char                 *what;
+};
+
+struct model_set {
+	const struct explore_model *models;
+	const struct plant         *plants;
+	size_t                      model_count;
+	size_t                      plant_count;
+	bool                        as_it_is; /* not weakened: another program does that */
+};
+
+extern int planted; /* in the worlds that are opened now; 0: none */
+
+/* All sets in one run, that weakens unless there is an argument.  For main() to return. */
+int models_run(const struct model_set *const *sets, size_t count, int argc);
+
+#endif
