@@ -94,6 +94,14 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__put(place, value) \
 	((void)(weft__plain(WEFT__WRITE, place), ((place) = (value))))
 
+#define weft__plain_bytes(kind_, at_, size_)                                   \
+	((void)weft__atomic_hook(&(const struct weft__atomic_call){            \
+		.kind = (kind_), .addr = (void *)(uintptr_t)(at_),             \
+		.size = (uint32_t)(size_), .file = __FILE__,                   \
+		.line = __LINE__ }))
+#define weft__will_get(at, size) weft__plain_bytes(WEFT__READ, at, size)
+#define weft__will_put(at, size) weft__plain_bytes(WEFT__WRITE, at, size)
+
 #else
 
 /* The value; and what was there before exchange, add and or. */
@@ -111,6 +119,10 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
 #define weft__get(place)        (place)
 #define weft__put(place, value) ((void)((place) = (value)))
+
+/* Tell of bytes that are about to be read or written otherwise. */
+#define weft__will_get(at, size) ((void)0)
+#define weft__will_put(at, size) ((void)0)
 
 #endif
 

@@ -13,6 +13,8 @@
 static inline void
 copy(void *to, const void *from, size_t size)
 {
+	weft__will_get(from, size);
+	weft__will_put(to, size);
 	if (__builtin_expect(size == 8, 1))
 		__builtin_memcpy(to, from, 8); /* one load and one store */
 	else
@@ -28,7 +30,7 @@ count_of(const weft_chan *chan)
 static void
 put(weft_chan *chan, const void *value)
 {
-	size_t at = chan->head + count_of(chan);
+	size_t at = weft__get(chan->head) + count_of(chan);
 
 	at = at < chan->capacity ? at : at - chan->capacity;
 	copy(chan->values + at * chan->value_bytes, value, chan->value_bytes);
@@ -38,9 +40,10 @@ put(weft_chan *chan, const void *value)
 static void
 take(weft_chan *chan, void *out)
 {
-	copy(out, chan->values + chan->head * chan->value_bytes,
-	     chan->value_bytes);
-	chan->head = chan->head + 1 < chan->capacity ? chan->head + 1 : 0;
+	size_t head = weft__get(chan->head);
+
+	copy(out, chan->values + head * chan->value_bytes, chan->value_bytes);
+	weft__put(chan->head, head + 1 < chan->capacity ? head + 1 : 0);
 	weft__count(&chan->count, (uint64_t)-1);
 }
 
@@ -48,9 +51,9 @@ int
 weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
 {
 	*wake = NULL;
-	if (chan->closed)
+	if (weft__get(chan->closed))
 		return WEFT_EPIPE;
-	if (chan->receivers.first
+	if (weft__get(chan->receivers.first)
 	    && (*wake = weft__wait_claim(&chan->receivers))) {
 		copy((*wake)->value, value, chan->value_bytes);
 		return 0;
@@ -64,7 +67,9 @@ weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
 int
 weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 {
-	*wake = chan->senders.first ? weft__wait_claim(&chan->senders) : NULL;
+	*wake = weft__get(chan->senders.first)
+	                ? weft__wait_claim(&chan->senders)
+	                : NULL;
 	if (count_of(chan) > 0) {
 		take(chan, out);
 		if (*wake)
@@ -75,7 +80,7 @@ weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 		copy(out, (*wake)->value, chan->value_bytes);
 		return 0;
 	}
-	return chan->closed ? WEFT_EPIPE : WEFT_EAGAIN;
+	return weft__get(chan->closed) ? WEFT_EPIPE : WEFT_EAGAIN;
 }
 
 /* Outside of the gate. */
@@ -173,7 +178,7 @@ weft_chan_close(weft_chan *chan)
 
 	if (weft__gate_enter(&chan->gate) < 0)
 		return;
-	chan->closed = true;
+	weft__put(chan->closed, true);
 	receivers = weft__gate_claim_all(&chan->receivers);
 	senders = weft__gate_claim_all(&chan->senders);
 	weft__gate_leave(&chan->gate);

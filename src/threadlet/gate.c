@@ -10,8 +10,6 @@
  */
 #include "threadlet/gate.h"
 
-#define SPINS 64 /* until the lock of a shared gate is waited for */
-
 static int
 bind_home(struct weft__gate *gate)
 {
@@ -35,7 +33,7 @@ weft__gate_enter_slow(struct weft__gate *gate)
 		return gate->flags == 0
 		               ? bind_home(gate)
 		               : weft__misuse(WEFT_EINVAL, "not initialised");
-	for (int i = 0; i < SPINS; i++, free = 0) {
+	for (int i = 0; i < WEFT__GATE_SPINS; i++, free = 0) {
 		if (weft__cas(&gate->lock.word, &free, 1, WEFT__ACQUIRE))
 			return 0;
 		weft__pause();
@@ -79,7 +77,7 @@ park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 			return WEFT_ETIMEDOUT;
 		deadline_ns = WEFT_NEVER; /* the wake is on its way */
 	}
-	return w->waiter.result;
+	return weft__get(w->waiter.result);
 }
 
 int64_t
@@ -95,7 +93,7 @@ on_woken(void *arg)
 	struct weft__waiter *waiter = arg;
 
 	waiter->threadlet->crew->loop->own_run++;
-	weft__wake(waiter, waiter->result);
+	weft__wake(waiter, weft__get(waiter->result));
 }
 
 /* Invariant 3. */
@@ -134,10 +132,10 @@ weft__gate_claim_all(struct weft__waits *queue)
 	struct weft__wait *first = NULL, **end = &first, *wait;
 
 	while ((wait = weft__wait_claim(queue))) {
-		*end = wait;
+		weft__put(*end, wait);
 		end = &wait->next;
 	}
-	*end = NULL;
+	weft__put(*end, NULL);
 	return first;
 }
 
@@ -149,7 +147,7 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 	while (list) {
 		struct weft__wait *wait = list;
 
-		list = wait->next; /* it is gone when woken */
+		list = weft__get(wait->next); /* it is gone when woken */
 		weft__gate_wake(wait->waiter, result);
 		count++;
 	}
@@ -186,7 +184,7 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
 	weft__wait_push(how->queue, &wait);
 	weft__gate_leave(gate);
 	rc = (int)weft__shared_wait(&w, deadline_ns);
-	if (w.waiter.chosen) /* and the gate may be gone */
+	if (weft__get(w.waiter.chosen)) /* and the gate may be gone */
 		return rc;
 	(void)weft__gate_enter(gate); /* invariant 1 */
 	weft__wait_drop(&wait);

@@ -19,6 +19,14 @@ struct weft__gate {
 	weft__a64         home;  /* the number of a local one's loop, from first use on */
 };
 
+/* How often the lock of a shared gate is tried until it is waited for.  Where each try is
+ * a step of the hook, one shows all that can happen. */
+#ifdef WEFT__HOOK_ATOMICS
+#define WEFT__GATE_SPINS 1
+#else
+#define WEFT__GATE_SPINS 64
+#endif
+
 /* The slow part: 0, or why it cannot be entered. */
 int weft__gate_enter_slow(struct weft__gate *gate);
 

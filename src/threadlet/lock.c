@@ -35,12 +35,12 @@ take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 {
 	void *caller = weft__gate_caller();
 
-	if (!mutex->owner) {
-		mutex->owner = caller;
+	if (!weft__get(mutex->owner)) {
+		weft__put(mutex->owner, caller);
 		weft__gate_leave(&mutex->gate);
 		return 0;
 	}
-	if (mutex->owner == caller) {
+	if (weft__get(mutex->owner) == caller) {
 		weft__gate_leave(&mutex->gate);
 		return weft__misuse(WEFT_EDEADLK,
 		                    "weft_mutex_lock: the caller has it");
@@ -57,7 +57,7 @@ hand_over(struct mutex *mutex)
 {
 	struct weft__wait *next = weft__wait_claim(&mutex->waits);
 
-	mutex->owner = next ? next->value : NULL;
+	weft__put(mutex->owner, next ? next->value : NULL);
 	weft__gate_leave(&mutex->gate);
 	if (next)
 		weft__gate_wake(next->waiter, 0);
@@ -82,7 +82,7 @@ weft_mutex_unlock(weft_mutex *public)
 
 	if (rc < 0)
 		return rc;
-	if (mutex->owner != weft__gate_caller()) {
+	if (weft__get(mutex->owner) != weft__gate_caller()) {
 		weft__gate_leave(&mutex->gate);
 		return weft__misuse(WEFT_EPERM,
 		                    "weft_mutex_unlock: not the caller's");
@@ -108,7 +108,7 @@ unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 	weft__gate_leave(&cond->gate);
 	hand_over(mutex);
 	rc = (int)weft__shared_wait(&w, deadline_ns);
-	if (!w.waiter.chosen) {
+	if (!weft__get(w.waiter.chosen)) {
 		(void)weft__gate_enter(&cond->gate);
 		weft__wait_drop(&wait);
 		weft__gate_leave(&cond->gate);
@@ -126,7 +126,7 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex,
 
 	if (rc < 0)
 		return rc;
-	rc = mutex->owner == weft__gate_caller() ? 0 : WEFT_EPERM;
+	rc = weft__get(mutex->owner) == weft__gate_caller() ? 0 : WEFT_EPERM;
 	weft__gate_leave(&mutex->gate);
 	if (rc < 0)
 		return weft__misuse(rc, "weft_cond_wait: not the caller's");
@@ -181,15 +181,18 @@ static void
 let_in(struct rwlock *lock)
 {
 	struct weft__wait *list = NULL;
+	bool writes = weft__get(lock->owner) != NULL;
+	uint64_t count = weft__get(lock->count);
 
-	if (!lock->owner && lock->count == 0
+	if (!writes && count == 0
 	    && (list = weft__wait_claim(&lock->writers))) {
-		lock->owner = list->value;
-		list->next = NULL;
-	} else if (!lock->owner && !lock->writers.first) {
+		weft__put(lock->owner, list->value);
+		weft__put(list->next, NULL);
+	} else if (!writes && !weft__get(lock->writers.first)) {
 		list = weft__gate_claim_all(&lock->readers);
-		for (struct weft__wait *w = list; w; w = w->next)
-			lock->count++;
+		for (struct weft__wait *w = list; w; w = weft__get(w->next))
+			count++;
+		weft__put(lock->count, count);
 	}
 	weft__gate_leave(&lock->gate);
 	(void)weft__gate_wake_all(list, 0);
@@ -204,7 +207,7 @@ enter_rwlock(struct rwlock *lock, uint64_t deadline_ns)
 		rc = weft__gate_enter(&lock->gate);
 	if (rc < 0)
 		return rc;
-	if (lock->owner != weft__gate_caller())
+	if (weft__get(lock->owner) != weft__gate_caller())
 		return 0;
 	weft__gate_leave(&lock->gate);
 	return weft__misuse(WEFT_EDEADLK, "weft_rwlock: the caller writes");
@@ -218,13 +221,13 @@ weft_rwlock_read(weft_rwlock *public, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (lock->owner || lock->writers.first)
+	if (weft__get(lock->owner) || weft__get(lock->writers.first))
 		return weft__gate_wait(
 			&lock->gate,
 			&(struct weft__gate_wait){
 				"rwlock read", &lock->readers, NULL, false },
 			deadline_ns);
-	lock->count++;
+	weft__put(lock->count, weft__get(lock->count) + 1);
 	weft__gate_leave(&lock->gate);
 	return 0;
 }
@@ -238,8 +241,8 @@ weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (!lock->owner && lock->count == 0) {
-		lock->owner = caller;
+	if (!weft__get(lock->owner) && weft__get(lock->count) == 0) {
+		weft__put(lock->owner, caller);
 		weft__gate_leave(&lock->gate);
 		return 0;
 	}
@@ -262,10 +265,10 @@ weft_rwlock_unlock(weft_rwlock *public)
 
 	if (rc < 0)
 		return rc;
-	if (lock->owner == weft__gate_caller())
-		lock->owner = NULL;
-	else if (!lock->owner && lock->count > 0)
-		lock->count--;
+	if (weft__get(lock->owner) == weft__gate_caller())
+		weft__put(lock->owner, NULL);
+	else if (!weft__get(lock->owner) && weft__get(lock->count) > 0)
+		weft__put(lock->count, weft__get(lock->count) - 1);
 	else
 		rc = WEFT_EPERM;
 	if (rc == 0) {

@@ -230,7 +230,7 @@ wait_for_first(struct choice *choice, uint64_t deadline_ns)
 	weft__assert(rc == 0);
 	unqueue(choice);
 	leave_gates(choice, choice->gates_count);
-	chosen = choice->w.waiter.chosen;
+	chosen = weft__get(choice->w.waiter.chosen);
 	if (!chosen && result == WEFT_ETIMEDOUT && until_ns <= deadline_ns
 	    && time < choice->count && weft_now() >= until_ns) {
 		choice->cases[time].result = 0;

@@ -55,9 +55,9 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (c->count == 0)
+	if (weft__get(c->count) == 0)
 		return wait_for(c, "sem", deadline_ns);
-	c->count--;
+	weft__put(c->count, weft__get(c->count) - 1);
 	weft__gate_leave(&c->gate);
 	weft__stayed(weft__self());
 	return 0;
@@ -68,22 +68,23 @@ int
 weft_sem_release(weft_sem *sem, uint32_t count)
 {
 	struct counter *c = counter_of(sem);
-	struct weft__wait *list = NULL, **end = &list;
+	struct weft__wait *list = NULL, **end = &list, *wait;
 	int rc = weft__gate_enter(&c->gate);
 
 	if (rc < 0)
 		return rc;
-	if (c->count + count > COUNT_MAX) {
+	if (weft__get(c->count) + count > COUNT_MAX) {
 		weft__gate_leave(&c->gate);
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_sem_release: too many units");
 	}
-	while (count > 0 && (*end = weft__wait_claim(&c->waits))) {
-		end = &(*end)->next;
+	while (count > 0 && (wait = weft__wait_claim(&c->waits))) {
+		weft__put(*end, wait);
+		end = &wait->next;
 		count--;
 	}
-	*end = NULL;
-	c->count += count;
+	weft__put(*end, NULL);
+	weft__put(c->count, weft__get(c->count) + count);
 	weft__gate_leave(&c->gate);
 	(void)weft__gate_wake_all(list, 0);
 	return 0;
@@ -99,10 +100,10 @@ weft_group_add(weft_group *group, uint32_t count)
 
 	if (rc < 0)
 		return rc;
-	if (c->count + count > COUNT_MAX)
+	if (weft__get(c->count) + count > COUNT_MAX)
 		rc = WEFT_EINVAL;
 	else
-		c->count += count;
+		weft__put(c->count, weft__get(c->count) + count);
 	weft__gate_leave(&c->gate);
 	return rc < 0 ? weft__misuse(rc, "weft_group_add: too much") : 0;
 }
@@ -112,17 +113,21 @@ weft_group_done(weft_group *group)
 {
 	struct counter *c = counter_of(group);
 	int rc = weft__gate_enter(&c->gate);
+	uint64_t left;
 
 	if (rc < 0)
 		return rc;
-	if (c->count > 0 && --c->count == 0) {
+	left = weft__get(c->count);
+	if (left > 0)
+		weft__put(c->count, left - 1);
+	if (left == 1) {
 		wake_all(c, 0);
 		return 0;
 	}
-	rc = c->count == 0 ? WEFT_EINVAL : 0;
 	weft__gate_leave(&c->gate);
-	return rc < 0 ? weft__misuse(rc, "weft_group_done: nothing is left")
-	              : 0;
+	return left == 0 ? weft__misuse(WEFT_EINVAL,
+	                                "weft_group_done: nothing is left")
+	                 : 0;
 }
 
 int
@@ -133,7 +138,7 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (c->count > 0)
+	if (weft__get(c->count) > 0)
 		return wait_for(c, "group", deadline_ns);
 	weft__gate_leave(&c->gate);
 	return 0;
@@ -147,7 +152,7 @@ static void
 end_once(struct counter *c, bool done)
 {
 	(void)weft__gate_enter(&c->gate);
-	c->count = done ? ONCE_DONE : ONCE_FRESH;
+	weft__put(c->count, done ? ONCE_DONE : ONCE_FRESH);
 	wake_all(c, 0);
 }
 
@@ -157,16 +162,18 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg,
 {
 	struct counter *c = counter_of(once);
 	uintptr_t caller = (uintptr_t)weft__gate_caller();
+	uint64_t at_it;
 	int rc;
 
 	for (;;) { /* whoever is woken looks again */
 		rc = enter_to_wait(c, deadline_ns);
 		if (rc < 0)
 			return rc;
-		if (c->count == ONCE_FRESH)
+		at_it = weft__get(c->count);
+		if (at_it == ONCE_FRESH)
 			break;
-		if (c->count == ONCE_DONE || c->count == caller) {
-			rc = c->count == caller ? WEFT_EDEADLK : 0;
+		if (at_it == ONCE_DONE || at_it == caller) {
+			rc = at_it == caller ? WEFT_EDEADLK : 0;
 			weft__gate_leave(&c->gate);
 			return rc;
 		}
@@ -174,7 +181,7 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg,
 		if (rc < 0)
 			return rc;
 	}
-	c->count = caller;
+	weft__put(c->count, caller);
 	weft__gate_leave(&c->gate);
 	rc = fn(arg);
 	end_once(c, rc >= 0);
@@ -191,7 +198,7 @@ weft_event_set(weft_event *event)
 
 	if (rc < 0)
 		return rc;
-	c->count = 1;
+	weft__put(c->count, 1);
 	wake_all(c, 0);
 	return 0;
 }
@@ -204,7 +211,7 @@ weft_event_reset(weft_event *event)
 
 	if (rc < 0)
 		return rc;
-	c->count = 0;
+	weft__put(c->count, 0);
 	weft__gate_leave(&c->gate);
 	return 0;
 }
@@ -217,7 +224,7 @@ weft_event_wait(weft_event *event, uint64_t deadline_ns)
 
 	if (rc < 0)
 		return rc;
-	if (c->count == 0)
+	if (weft__get(c->count) == 0)
 		return wait_for(c, "event", deadline_ns);
 	weft__gate_leave(&c->gate);
 	return 0;
@@ -227,7 +234,7 @@ weft_event_wait(weft_event *event, uint64_t deadline_ns)
 bool
 weft__event_is_set(weft_event *event)
 {
-	return counter_of(event)->count > 0;
+	return weft__get(counter_of(event)->count) > 0;
 }
 
 struct weft__waits *

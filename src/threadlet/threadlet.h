@@ -23,7 +23,8 @@ struct weft__waiter;
  *   1. A wait is ended by whoever claims its waiter first: a value, a deadline, a
  *      cancellation.  Nobody else touches it then.
  *   2. The claim is a plain word while only the loop's own thread can make it, and a
- *      compare-exchange where others can (`shared`).
+ *      compare-exchange where others can (`shared`).  It orders nothing: what is in the
+ *      waiter is ordered by the gate in whose queue it stands, and by the wake.
  *   3. Who has claimed it may write into the waiter's memory until it wakes it. */
 struct weft__waiter {
 	struct weft__threadlet *threadlet; /* NULL: a plain thread */
@@ -194,7 +195,7 @@ weft__claim(struct weft__waiter *waiter)
 	uint32_t none = 0;
 
 	if (waiter->shared)
-		return weft__cas(&waiter->claim, &none, 1, WEFT__ACQ_REL);
+		return weft__cas(&waiter->claim, &none, 1, WEFT__RELAXED);
 	if (weft__load(&waiter->claim, WEFT__RELAXED))
 		return false;
 	weft__store(&waiter->claim, 1, WEFT__RELAXED);

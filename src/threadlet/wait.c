@@ -91,32 +91,37 @@ weft__stayed_slow(struct weft__threadlet *self)
 void
 weft__wait_push(struct weft__waits *queue, struct weft__wait *wait)
 {
-	wait->next = NULL;
-	wait->prev = queue->last;
-	wait->queue = queue;
-	if (queue->last)
-		queue->last->next = wait;
+	struct weft__wait *last = weft__get(queue->last);
+
+	weft__put(wait->next, NULL);
+	weft__put(wait->prev, last);
+	weft__put(wait->queue, queue);
+	if (last)
+		weft__put(last->next, wait);
 	else
-		queue->first = wait;
-	queue->last = wait;
+		weft__put(queue->first, wait);
+	weft__put(queue->last, wait);
 }
 
 void
 weft__wait_drop(struct weft__wait *wait)
 {
-	struct weft__waits *queue = wait->queue;
+	struct weft__waits *queue = weft__get(wait->queue);
+	struct weft__wait *next, *prev;
 
 	if (!queue)
 		return;
-	if (wait->prev)
-		wait->prev->next = wait->next;
+	next = weft__get(wait->next);
+	prev = weft__get(wait->prev);
+	if (prev)
+		weft__put(prev->next, next);
 	else
-		queue->first = wait->next;
-	if (wait->next)
-		wait->next->prev = wait->prev;
+		weft__put(queue->first, next);
+	if (next)
+		weft__put(next->prev, prev);
 	else
-		queue->last = wait->prev;
-	wait->queue = NULL;
+		weft__put(queue->last, prev);
+	weft__put(wait->queue, NULL);
 }
 
 struct weft__wait *
@@ -124,10 +129,10 @@ weft__wait_claim(struct weft__waits *queue)
 {
 	struct weft__wait *wait;
 
-	while ((wait = queue->first)) {
+	while ((wait = weft__get(queue->first))) {
 		weft__wait_drop(wait);
 		if (weft__claim(wait->waiter)) {
-			wait->waiter->chosen = wait;
+			weft__put(wait->waiter->chosen, wait);
 			return wait;
 		}
 	}
