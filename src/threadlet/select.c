@@ -86,6 +86,9 @@ try_op(weft_case *c)
 {
 	const struct weft__op *op = weft__op_of(c->op);
 
+	if (op->pending && op->loop != weft__thread_self()->loop)
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_select: an op of another loop");
 	if (op->pending)
 		return op->on_done ? WEFT_EBUSY : WEFT_EAGAIN;
 	c->result = op->kind == WEFT__OP_NONE ? WEFT_EINVAL : op->result;
@@ -270,7 +273,16 @@ choose(struct choice *choice, uint64_t deadline_ns)
 	return rc;
 }
 
-static void
+static bool
+has_one_source(const weft_case *c)
+{
+	return (c->recv != NULL) + (c->send != NULL) + (c->event != NULL)
+	               + (c->op != NULL) + (c->joined != 0) + (c->until_ns != 0)
+	       <= 1;
+}
+
+/* 0, or WEFT_EINVAL. */
+static int
 note_gates(struct choice *choice)
 {
 	choice->shared = true;
@@ -278,6 +290,10 @@ note_gates(struct choice *choice)
 		const weft_case *c = &choice->cases[i];
 		struct weft__gate *gate = gate_of(c);
 
+		if (!has_one_source(c))
+			return weft__misuse(WEFT_EINVAL,
+			                    "weft_select: a case with two "
+			                    "sources");
 		choice->entries[i] = (struct entry){ .gate = gate };
 		if (gate)
 			add_gate(choice, gate);
@@ -285,6 +301,7 @@ note_gates(struct choice *choice)
 		    || (gate && !(gate->flags & WEFT_SHARED)))
 			choice->shared = false;
 	}
+	return 0;
 }
 
 int
@@ -313,8 +330,9 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 		                                              + count);
 	}
 	weft__shared_waiter_init(&choice.w, "select", cases);
-	note_gates(&choice);
-	rc = choose(&choice, deadline_ns);
+	rc = note_gates(&choice);
+	if (rc == 0)
+		rc = choose(&choice, deadline_ns);
 	if (count > FEW)
 		weft__sys->release(choice.entries);
 	return rc;

@@ -378,6 +378,70 @@ TEST(select_waits_for_channels_events_ops_threadlets_and_time)
 	close_pair(pair);
 }
 
+static int
+select_badly(void *arg)
+{
+	weft_chan *chan = weft_chan_new(sizeof(int), 1, 0);
+	weft_event event = WEFT_INIT;
+	int value = 1;
+	weft_case one = { .send = chan, .value = &value };
+
+	(void)arg;
+	one.event = &event;
+	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_EQ(weft_chan_count(chan), 0);
+	weft_chan_unref(chan);
+	return 0;
+}
+
+TEST(a_case_with_two_sources_is_refused)
+{
+	run_threadlet(select_badly, NULL);
+}
+
+struct foreign {
+	struct pair pair;
+	weft_loop *other;
+	weft_event done; /* shared */
+	weft_op op;
+};
+
+static int
+select_foreign(void *arg)
+{
+	struct foreign *f = arg;
+	weft_case one = { .op = &f->op };
+
+	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOW), WEFT_EXDEV);
+	return weft_event_set(&f->done);
+}
+
+static int
+select_own(void *arg)
+{
+	struct foreign *f = arg;
+	weft_case one = { .op = &f->op };
+
+	OK(weft_op_init(&f->op, NULL, NULL, NULL));
+	OK(weft_op_poll(&f->op, f->pair.fd, WEFT_READABLE, WEFT_NEVER));
+	go_on(f->other, select_foreign, f);
+	OK(weft_event_wait(&f->done, WEFT_NEVER));
+	put(f->pair.peer, "x");
+	CHECK_EQ(weft_select(&one, 1, WEFT_NEVER), 0);
+	return 0;
+}
+
+TEST(an_op_of_another_loop_is_not_selected)
+{
+	struct foreign f = { .pair = make_pair(),
+		             .other = make_started(),
+		             .done = WEFT_SHARED_INIT };
+
+	run_threadlet(select_own, &f);
+	stop_and_free(f.other);
+	close_pair(f.pair);
+}
+
 /* --- selects that meet -------------------------------------------------- */
 
 struct meeting {
