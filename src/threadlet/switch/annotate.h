@@ -27,6 +27,11 @@
 
 #define WEFT__ANNOTATE static inline __attribute__((always_inline)) void
 
+/* Reads stacks word by word, whatever ASan thinks of a word; and, where the stack has
+ * come to rest by other means than those that TSan knows. */
+#define WEFT__LOOKS_AT_STACKS \
+	__attribute__((no_sanitize("address", "thread"), noinline))
+
 #if defined(__SANITIZE_ADDRESS__) || WEFT__HAS_FEATURE(address_sanitizer)
 
 #include <sanitizer/asan_interface.h>

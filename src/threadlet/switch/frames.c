@@ -1,0 +1,61 @@
+/* frames.c - who called whom, by the frame pointers on a stack.
+ *
+ *   1. Each frame lies above the one it called, inside the bounds: a walk ends, and reads
+ *      only what is there.
+ */
+#include "threadlet/switch/annotate.h"
+#include "threadlet/switch/frames.h"
+
+/* Where a stack begins; see the assembly. */
+static int
+is_root(const void *pc)
+{
+	uintptr_t at = (uintptr_t)pc, root = (uintptr_t)weft__stack_entry;
+
+	return at >= root && at < root + 32;
+}
+
+WEFT__LOOKS_AT_STACKS struct weft__frame
+weft__frame_of(const struct weft__context *context)
+{
+	const void *const *saved = context->sp;
+
+	return (struct weft__frame){
+		.pc = weft__code_at(saved[WEFT__SAVED_PC]),
+		.fp = saved[WEFT__SAVED_FP],
+		.low = context->sp,
+		.high = (const char *)context->stack + context->stack_bytes,
+	};
+}
+
+/* Go to the caller of a frame; 0 if there is none. */
+WEFT__LOOKS_AT_STACKS static int
+go_out(struct weft__frame *frame)
+{
+	const char *at = frame->fp;
+
+	if (at < frame->low || at > frame->high - 2 * sizeof(void *)
+	    || (uintptr_t)at % sizeof(void *) != 0)
+		return 0;
+	frame->pc = weft__code_at(((const void *const *)(const void *)at)[1]);
+	frame->fp = *(const void *const *)(const void *)at;
+	frame->low = at + 2 * sizeof(void *); /* invariant 1 */
+	return frame->pc != NULL;
+}
+
+size_t
+weft__frames_walk(struct weft__frame frame, const void **out, size_t max)
+{
+	size_t count = 0;
+	int more = frame.pc ? 1 : go_out(&frame);
+
+	while (more && !is_root(frame.pc)) {
+		if (count < max)
+			out[count] = frame.pc;
+		count++;
+		more = go_out(&frame);
+	}
+	for (size_t i = count; i < max; i++)
+		out[i] = NULL;
+	return count;
+}

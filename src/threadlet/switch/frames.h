@@ -1,0 +1,57 @@
+/* frames.h - who called whom, by the frame pointers on a stack.
+ *
+ * Code that keeps no frame pointer ends the chain early, or leaves callers out; what is
+ * found is checked against the bounds of the stack, so nothing else is ever read.  All
+ * of it may be called in a signal handler.
+ *
+ * Needs: switch.h.  Thread: any that keeps the stack from running.
+ */
+#ifndef WEFT_THREADLET_SWITCH_FRAMES_H
+#define WEFT_THREADLET_SWITCH_FRAMES_H
+
+#include "threadlet/switch/switch.h"
+
+struct weft__frame {
+	const void *pc; /* where it goes on */
+	const void *fp; /* its frame pointer, */
+	const char *low, *high; /* and the bounds of the stack it is on */
+};
+
+/* Where in the saved registers of a suspended stack the two are, in words. */
+#if defined(__x86_64__)
+#define WEFT__SAVED_FP 6
+#define WEFT__SAVED_PC 7
+#else
+#define WEFT__SAVED_FP 0
+#define WEFT__SAVED_PC 1
+#endif
+
+/* A return address without its signature (arm64). */
+static inline const void *
+weft__code_at(const void *pc)
+{
+#if defined(__aarch64__)
+	register const void *link __asm__("x30") = pc;
+
+	__asm__("hint #7" : "+r"(link)); /* xpaclri */
+	return link;
+#else
+	return pc;
+#endif
+}
+
+/* The innermost frame of a suspended context, which has a stack of its own. */
+struct weft__frame weft__frame_of(const struct weft__context *context);
+
+/* The caller's; for the stack that runs, with its upper bound. */
+#define weft__frame_here(high_)                                                \
+	((struct weft__frame){ .fp = __builtin_frame_address(0),               \
+	                       .pc = NULL,                                     \
+	                       .low = (const char *)__builtin_frame_address(0),\
+	                       .high = (const char *)(high_) })
+
+/* Write the addresses from `frame` outwards, at most `max` of them, NULLs after the last;
+ * the root of a stack is left out.  Returns how many there are, also beyond `max`. */
+size_t weft__frames_walk(struct weft__frame frame, const void **out, size_t max);
+
+#endif
