@@ -25,6 +25,13 @@
 #define TEST_TSAN 0
 #endif
 
+/* Whether the system below is POSIX alone. */
+#if defined(WEFT_PORTABLE)
+#define TEST_PORTABLE 1
+#else
+#define TEST_PORTABLE 0
+#endif
+
 struct test {
 	const char  *name;
 	void       (*run)(void);

@@ -1,4 +1,4 @@
-/* weft/threadlet.h - green threads: start, wait, end.
+/* weft/threadlet.h - green threads: start, wait, end, look.
  *
  * A threadlet is a function on its own stack, for life on the loop it first runs
  * on.  It returns >= 0, or a negative error to say that it failed.  It is started
@@ -110,6 +110,44 @@ WEFT_API int   weft_local_set(int key, void *value);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_cleanup_push(weft_node *node);
 WEFT_API void weft_cleanup_drop(weft_node *node);
+
+/* --- looking ------------------------------------------------------------ */
+
+typedef struct weft_threadlet_info {
+	weft_threadlet id;
+	char           name[32];
+	const char    *state;       /* "running", "ready", "waiting" */
+	const char    *waits_for;   /* "fd", "join", "scope", "sleep", ...; "" if nothing */
+	int64_t        waits_on;    /* the fd, threadlet or address; or 0 */
+	uint64_t       since_ns;    /* when it last suspended, or came */
+	uint64_t       deadline_ns; /* of the wait, or WEFT_NEVER */
+	const void    *spawned_at;  /* return address of weft_go() */
+	size_t         stack_bytes; /* of its stack, */
+	size_t         stack_used;  /* in use, and */
+	size_t         stack_high;  /* ever used, in whole pages; by earlier ones, too */
+	const void    *frames[16];  /* innermost first, NULLs after the last */
+	const void    *fn;          /* that it was started with */
+	uint64_t       spare[3];
+} weft_threadlet_info;
+
+/* Read up to `max` threadlets of `loop`, at most 64, newest first, continuing at
+ * `*cursor` (begin with 0).  Those that are there from the first call to the last are
+ * read once each; those that come meanwhile, or are still on their way from another
+ * thread, not at all.  One slice holds the loop no longer than it takes to copy it; a
+ * loop that runs copies it itself, between two callbacks.
+ * The frames are found by frame pointers: callers whose code has none may be missing.
+ * Returns the count, 0 at the end.
+ * Thread: any.  Blocks: waits.  Since: 0.1. */
+WEFT_API int weft_threadlet_list(weft_loop *loop, uint64_t *cursor,
+                                 weft_threadlet_info *out, size_t max,
+                                 uint64_t deadline_ns);
+
+/* Write all threadlets of all loops as text to the descriptor `fd`.  A loop that does
+ * not answer within a second, because something holds it, is named and left out; so are
+ * all others, when a callback asks.
+ * Returns the number of threadlets, or a write error.
+ * Thread: any.  Blocks: waits; and the thread, on `fd`.  Since: 0.1. */
+WEFT_API int weft_dump(int fd);
 
 WEFT_END
 #endif

@@ -8,6 +8,7 @@
 #define WEFT_BASE_OS_H
 
 #include "base/sys.h"
+#include "base/text.h"
 
 void    *weft__os_alloc(size_t size);
 void    *weft__os_resize(void *mem, size_t size);
@@ -100,6 +101,9 @@ int      weft__os_kill(int pid, int signo, bool group);
 
 /* A result of a system call as >= 0 or -errno. */
 int64_t  weft__os_result(int64_t rc);
+
+/* Add what is at the code address `pc` to a text: a function, or a file and an offset. */
+void     weft__os_add_symbol(struct weft__text *text, const void *pc);
 
 /* Print `message`, if there is one, and die. */
 _Noreturn void weft__os_abort(const char *message);

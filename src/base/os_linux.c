@@ -350,6 +350,26 @@ os_kill(const struct weft__pid *pid, int signo, bool group)
 		syscall(SYS_pidfd_send_signal, pid->fd, signo, NULL, 0));
 }
 
+/* A page that is swapped out counts as not in use, here. */
+static size_t
+os_stack_touched(void *mem, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages;
+	unsigned char in_use[256];
+
+	for (size_t at = 0; at < size; at += pages * page) {
+		pages = (size - at) / page;
+		pages = pages < sizeof(in_use) ? pages : sizeof(in_use);
+		if (pages == 0
+		    || mincore((char *)mem + at, pages * page, in_use) < 0)
+			return 0;
+		for (size_t i = 0; i < pages; i++)
+			if (in_use[i] & 1)
+				return size - at - i * page;
+	}
+	return 0;
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -376,6 +396,7 @@ const struct weft__sys weft__sys_real = {
 	.map = os_map,
 	.unmap = os_unmap,
 	.stack_guard = os_stack_guard,
+	.stack_touched = os_stack_touched,
 };
 
 const struct weft__sys *weft__sys = &weft__sys_real;

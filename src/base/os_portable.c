@@ -202,6 +202,14 @@ os_kill(const struct weft__pid *pid, int signo, bool group)
 	return weft__os_kill(pid->pid, signo, group);
 }
 
+static size_t
+os_stack_touched(void *mem, size_t size)
+{
+	(void)mem;
+	(void)size;
+	return 0;
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
@@ -209,7 +217,7 @@ const struct weft__sys weft__sys_real = {
 	.cpus = os_cpus,     .set_cpus = os_set_cpus,
 	.pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
-	.stack_guard = weft__os_stack_guard,
+	.stack_guard = weft__os_stack_guard, .stack_touched = os_stack_touched,
 	.pid_open = os_pid_open, .reap = os_reap, .kill = os_kill,
 };
 

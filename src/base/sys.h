@@ -203,6 +203,10 @@ struct weft__sys {
 
 	/* Give the room of pages back: they are zeroes again; guards stay. */
 	void (*stack_discard)(void *mem, size_t size);
+
+	/* How many bytes at its end reach down to the lowest page in use; 0 if that
+	 * cannot be told. */
+	size_t (*stack_touched)(void *mem, size_t size);
 };
 
 extern const struct weft__sys *weft__sys;

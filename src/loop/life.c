@@ -32,6 +32,7 @@ count_fork(void)
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
 	weft__threadlets_forked();
 	weft__signals_forked();
+	weft__registry_forget();
 }
 
 /* Ask for that once in a process. */
@@ -129,6 +130,16 @@ weft__loop_claim(weft_loop *loop)
 	return runner == 0;
 }
 
+/* No thread's mark: weft__loop_check() so goes on to let the loop's own thread pass. */
+bool
+weft__loop_hold(weft_loop *loop)
+{
+	uintptr_t runner = 0;
+
+	return weft__cas(&loop->runner, &runner, BRIEFLY,
+	                 WEFT__ACQUIRE); /* R */
+}
+
 void
 weft__loop_give_back(weft_loop *loop)
 {
@@ -143,6 +154,7 @@ destroy(weft_loop *loop, bool alone)
 		(void)weft__sys->thread_join(loop->thread);
 	if (loop->pools)
 		loop->pools_end(loop->pools);
+	weft__registry_remove(loop);
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))
@@ -247,7 +259,8 @@ weft_loop_free(weft_loop *loop)
 		                  "weft_loop_free: it is referenced, "
 		                  "or has accepted posts to run");
 	}
-	while (weft__load(&loop->visitors, WEFT__ACQUIRE) > 0)
+	weft__store(&loop->going, 1, WEFT__SEQ_CST); /* E, in registry.c */
+	while (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0)
 		weft__sys->yield();
 	if (loop->locals)
 		end_locals(loop);

@@ -6,7 +6,7 @@
  * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
  * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
  * that), signal.c and process.c (what watches wait for besides descriptors), local.c,
- * trim.c, post.c, timer.c, schedule.c, microtask.c.
+ * trim.c, registry.c, post.c, timer.c, schedule.c, microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -74,6 +74,7 @@ struct weft__crew_ops {
 	void (*cancel)(weft_loop *loop); /* all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
 	size_t (*trim)(weft_loop *loop);
+	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
 	void (*fini)(weft_loop *loop, bool alone);
 };
 
@@ -92,7 +93,9 @@ struct weft_loop {
 	weft__a32  state;       /* weft_state; waiters of stopped park here */
 	weft__a32  leave;       /* 1: return from the run */
 	weft__a32  refs;        /* of weft_loop_ref() */
-	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped */
+	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped, looks */
+	weft__a32  going;       /* 1: it is being freed */
+	weft__a32  looks;       /* asked for, and not answered */
 	weft__aptr runner;      /* the weft__thread that uses it exclusively, or 0 */
 	weft__aptr host;        /* the weft__thread in whose loop it lives, or 0 */
 	struct weft__node wake; /* pushed to wake the loop for no post */
@@ -105,6 +108,10 @@ struct weft_loop {
 	uint32_t   forks;       /* weft__forks at its making */
 	char       backend_name[8]; /* asked for; "": the best here */
 	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
+
+	/* Of registry.c, under its lock. */
+	weft_loop *next_listed;
+	bool       listed;
 
 	/* Of threadlets, if there have been any. */
 	weft__aptr crew;        /* struct weft__crew; made by any thread */
@@ -186,6 +193,10 @@ weft__loop_is_usable(const weft_loop *loop)
 /* Have it for a moment; false if it runs.  And give it back. */
 bool weft__loop_claim(weft_loop *loop);
 void weft__loop_give_back(weft_loop *loop);
+
+/* Have it for a look, as nobody in particular, if nobody has it: it cannot run until it
+ * is given back, but its thread may still use it as an idle loop. */
+bool weft__loop_hold(weft_loop *loop);
 
 /* Count this thread in and out as a visitor: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
@@ -375,6 +386,36 @@ void weft__watches_run_ended(weft_loop *loop);
 /* The loop is freed; `alone`: in a forked child.  And: this is a forked child. */
 void weft__signals_fini(weft_loop *loop, bool alone);
 void weft__signals_forked(void);
+
+/* --- registry.c --------------------------------------------------------- */
+
+struct weft__look;
+
+struct weft__registry {
+	struct weft__lock lock;
+	weft_loop        *first;
+	struct weft__look *asked; /* of threadlet/look.c */
+};
+
+extern struct weft__registry weft__registry;
+
+/* Add a loop, unless it is there; take it out. */
+void weft__registry_add(weft_loop *loop);
+void weft__registry_remove(weft_loop *loop);
+
+/* The loop that was made next after number `*after` (begin with 0), which is set to its
+ * number; with this thread as its visitor.  NULL: there is none. */
+weft_loop *weft__registry_next(uint64_t *after);
+
+/* In a forked child. */
+void weft__registry_forget(void);
+
+/* Being freed: nothing is alive there, and it will not be given back. */
+static inline bool
+weft__loop_is_going(const weft_loop *loop)
+{
+	return weft__load(&loop->going, WEFT__SEQ_CST) != 0; /* F, in registry.c */
+}
 
 /* --- local.c ------------------------------------------------------------ */
 

@@ -82,6 +82,8 @@ weft__loop_woken(weft_loop *loop)
 	    == WEFT__NODE_QUEUED)
 		loop->woken = true;
 	loop->own_run++;
+	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
+		loop->crew_ops->look(loop);
 }
 
 /* A wake that came by now has ended this wait; its node, still to be taken, is not to

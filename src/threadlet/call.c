@@ -69,6 +69,14 @@ ask_op(struct weft__waiter *waiter, int why)
 		weft__op_ask(op, why);
 }
 
+const struct weft__op *
+weft__waiter_op(const struct weft__waiter *waiter)
+{
+	return waiter->ask == ask_op
+	               ? ((const struct op_waiter *)(const void *)waiter)->op
+	               : NULL;
+}
+
 int
 weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 {

@@ -224,6 +224,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.cancel = crew_cancel,
 	.expire = weft__crew_expire,
 	.trim = crew_trim,
+	.look = weft__crew_look,
 	.fini = crew_fini,
 };
 
@@ -242,8 +243,10 @@ weft__crew_of(weft_loop *loop)
 	crew->max = loop->threadlet_max;
 	crew->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();
-	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL))
+	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL)) {
+		weft__registry_add(loop);
 		return crew;
+	}
 	weft__handles_fini(crew);
 	weft__sys->release(crew);
 	return (struct weft__crew *)other;

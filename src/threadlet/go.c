@@ -94,6 +94,8 @@ unlink_from_crew(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
 
+	if (crew->mark == self)
+		crew->mark = self->older;
 	if (self->newer)
 		self->newer->older = self->older;
 	else
@@ -183,12 +185,13 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 	if (crew->newest)
 		crew->newest->newer = t;
 	crew->newest = t;
+	t->seq = ++crew->seq;
 	weft__count(&crew->count, 1);
 	loop->threadlets++;
 	weft__count(&loop->alive, !t->background);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
-	t->since_ns = loop->now_ns;
+	t->since_ns = weft__loop_time(loop);
 	weft__make_ready(t);
 }
 

@@ -228,7 +228,9 @@ finish(struct weft__threadlet *self, struct weft__scope *scope)
 	int error;
 
 	while (scope->live_count > 0) { /* others may have started more */
-		struct weft__waiter waiter = { .what = "scope", .deaf = true };
+		struct weft__waiter waiter = { .what = "scope",
+			                       .on = (intptr_t)scope->public,
+			                       .deaf = true };
 
 		scope->closer = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);

@@ -2,7 +2,8 @@
  *
  * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
  * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
- * scope.c, cancel.c, call.c (what a threadlet can wait for by itself).
+ * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
+ * others can see of it) and dump.c (the same as text).
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -11,6 +12,7 @@
 
 #include <weft/scope.h>
 #include <weft/threadlet.h>
+#include "base/text.h"
 #include "loop/loop.h"
 #include "threadlet/handle.h"
 #include "threadlet/stack.h"
@@ -99,6 +101,7 @@ struct weft__threadlet {
 	struct weft__place place; /* of the deadline of the present wait */
 	struct weft__threadlet *told; /* next to be told of a cancellation */
 	struct weft__node node; /* by which it goes to another loop */
+	uint64_t    seq;       /* of its arrival in the crew, from 1 */
 	const void *spawned_at;
 	char        name[32];
 };
@@ -121,6 +124,8 @@ struct weft__crew {
 	weft__a64               count;   /* alive; read by any */
 	weft__a64               coming;  /* started by others, and not here yet */
 	struct weft__threadlet *newest;
+	struct weft__threadlet *mark;    /* where the last look goes on, or NULL */
+	uint64_t                seq;     /* of the newest */
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
 	struct weft__requests   asked;   /* by other threads */
@@ -272,7 +277,26 @@ void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 /* Close what its function has left open.  0, or the first failure there. */
 int weft__scopes_close(struct weft__threadlet *self);
 
+/* --- look.c, dump.c ----------------------------------------------------- */
+
+/* Answer those who have asked to see the threadlets of this loop. */
+void weft__crew_look(weft_loop *loop);
+
+/* Fill in what is to be seen of one, which is suspended or calls this itself. */
+void weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out);
+
+/* Its name; else that of its function. */
+void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
+
+/* One block of text about a threadlet; about all that fit. */
+void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
+                         uint64_t now_ns);
+void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+
 /* --- call.c, local.c ---------------------------------------------------- */
+
+/* The op that a waiter is for, or NULL. */
+const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 
 /* Wait for an op without on_done that has just been started, by a threadlet that may wait;
  * and for one that may not, whatever happens. */

@@ -1,0 +1,76 @@
+/* registry.c - the loops of the process that can be looked at from outside.
+ *
+ *   1. A loop is in the list from when it is added until it is destroyed; it is removed
+ *      under the lock, so whoever holds that finds memory there.
+ *   2. Who takes a loop from the list becomes its visitor and then looks whether it is
+ *      being freed (F); weft_loop_free() says so first and then looks for visitors (E);
+ *      both sequentially consistent, so one of them sees the other.
+ *   3. A forked child begins with an empty list: its parent's loops are memory only.
+ */
+#include "loop/loop.h"
+
+/* Read by scripts/gdb/weft-gdb.py, too. */
+struct weft__registry weft__registry;
+
+void
+weft__registry_add(weft_loop *loop)
+{
+	weft__lock_take(&weft__registry.lock);
+	if (!loop->listed) {
+		loop->listed = true;
+		loop->next_listed = weft__registry.first;
+		weft__registry.first = loop;
+	}
+	weft__lock_give(&weft__registry.lock);
+}
+
+void
+weft__registry_remove(weft_loop *loop)
+{
+	weft_loop **link = &weft__registry.first;
+
+	if (!loop->listed)
+		return;
+	weft__lock_take(&weft__registry.lock);
+	while (*link && *link != loop)
+		link = &(*link)->next_listed;
+	if (*link)
+		*link = loop->next_listed;
+	weft__lock_give(&weft__registry.lock);
+}
+
+/* The caller has the lock. */
+static weft_loop *
+find_after(uint64_t number)
+{
+	weft_loop *next = NULL;
+
+	for (weft_loop *l = weft__registry.first; l; l = l->next_listed)
+		if (l->inbox.id > number
+		    && (!next || l->inbox.id < next->inbox.id))
+			next = l;
+	return next;
+}
+
+weft_loop *
+weft__registry_next(uint64_t *after)
+{
+	weft_loop *next;
+
+	weft__lock_take(&weft__registry.lock);
+	while ((next = find_after(*after))) {
+		*after = next->inbox.id;
+		weft__loop_enter(next);
+		if (!weft__loop_is_going(next))
+			break;
+		weft__loop_exit(next); /* it has nothing to show */
+	}
+	weft__lock_give(&weft__registry.lock);
+	return next;
+}
+
+void
+weft__registry_forget(void)
+{
+	weft__registry = (struct weft__registry){ 0 };
+}

@@ -1,0 +1,309 @@
+/* look.c - what others can see of threadlets.
+ *
+ * Only its own thread may look at a loop's threadlets while the loop runs; so a look from
+ * elsewhere is asked for, and the loop answers it when the wake that follows has it take
+ * its inbox.  A loop that nobody runs is held for a moment, and looked at from here.
+ *
+ *   1. A look is asked for (in the registry), or being answered, or neither; under its lock.
+ *      Who has asked may take the first back, and waits for the second.
+ *   2. Only a loop that runs answers.  It may end its run without having seen what was
+ *      asked; therefore each wait is short, and then the loop is looked at anew.
+ *   3. A crew's list is in order of arrival, and a cursor the number of the last that was
+ *      read.  The mark says where the list goes on, and moves if that threadlet ends; with
+ *      several readers it is another's, and the place is searched for.
+ */
+#include "threadlet/switch/frames.h"
+#include "threadlet/threadlet.h"
+
+#define SLICE_MAX 64u
+#define WAIT_NS   (10 * WEFT_MS) /* invariant 2 */
+
+struct weft__look {
+	struct weft__look *next;
+	weft_loop *loop;
+	uint64_t cursor;
+	weft_threadlet_info *out;
+	size_t max;
+	int count;
+	bool asked; /* under the lock, as `next` */
+	weft__a32 answered;
+	weft_loop *home; /* of the threadlet that waits, or NULL */
+	struct weft__waiter waiter;
+	struct weft__node_head node;
+};
+
+/* --- one threadlet ------------------------------------------------------ */
+
+static void
+describe_wait(const struct weft__threadlet *t, weft_threadlet_info *out)
+{
+	const struct weft__waiter *waiter = t->waiter;
+	const struct weft__op *op = waiter ? weft__waiter_op(waiter) : NULL;
+
+	out->state = waiter ? "waiting" : "ready";
+	out->waits_for = waiter ? waiter->what : "";
+	out->waits_on = waiter ? waiter->on : 0;
+	out->deadline_ns = t->place.block          ? t->place.due_ns
+	                   : op && op->place.block ? op->place.due_ns
+	                                           : WEFT_NEVER;
+}
+
+static void
+describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
+{
+	struct weft__stack *stack = t->stack;
+	const char *end;
+
+	out->stack_bytes = weft__stack_bytes(weft__stack_class_of(stack));
+	end = stack->base + out->stack_bytes;
+	out->stack_high = weft__sys->stack_touched(stack->base,
+	                                           out->stack_bytes);
+	if (weft__self() == t) {
+		out->state = "running";
+		out->stack_used =
+			(size_t)(end
+		                 - (const char *)__builtin_frame_address(0));
+		(void)weft__frames_walk(weft__frame_here(t), out->frames, 16);
+	} else {
+		out->stack_used = (size_t)(end - (const char *)t->context.sp);
+		(void)weft__frames_walk(weft__frame_of(&t->context),
+		                        out->frames, 16);
+	}
+	if (out->stack_high < out->stack_used)
+		out->stack_high = out->stack_used;
+	if (!out->frames[0]) /* it has not begun */
+		out->frames[0] = out->fn;
+}
+
+void
+weft__threadlet_describe(const struct weft__threadlet *t,
+                         weft_threadlet_info *out)
+{
+	*out = (weft_threadlet_info){
+		.id = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED),
+		.since_ns = t->since_ns,
+		.spawned_at = t->spawned_at,
+		.fn = (const void *)(uintptr_t)t->fn,
+	};
+	__builtin_memcpy(out->name, t->name, sizeof(out->name));
+	describe_wait(t, out);
+	describe_stack(t, out);
+}
+
+/* --- a slice ------------------------------------------------------------ */
+
+/* Invariant 3. */
+static struct weft__threadlet *
+find_place(const struct weft__crew *crew, uint64_t cursor)
+{
+	struct weft__threadlet *t = crew->newest;
+
+	if (cursor == 0)
+		return t;
+	if (crew->mark && crew->mark->seq < cursor
+	    && (!crew->mark->newer || crew->mark->newer->seq >= cursor))
+		return crew->mark;
+	while (t && t->seq >= cursor)
+		t = t->older;
+	return t;
+}
+
+/* On the loop's thread, or with the loop held. */
+static void
+copy(struct weft__look *look)
+{
+	struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&look->loop->crew, WEFT__RELAXED);
+	struct weft__threadlet *t = find_place(crew, look->cursor);
+
+	for (; t && (size_t)look->count < look->max; t = t->older) {
+		weft__threadlet_describe(t, &look->out[look->count++]);
+		look->cursor = t->seq;
+	}
+	crew->mark = t;
+}
+
+/* --- asking a loop that runs -------------------------------------------- */
+
+static void
+on_answer(void *arg)
+{
+	struct weft__look *look = arg;
+
+	look->home->own_run++;
+	if (weft__claim(&look->waiter))
+		weft__wake(&look->waiter, 0);
+}
+
+void
+weft__crew_look(weft_loop *loop)
+{
+	struct weft__look **link, *look;
+
+	for (;;) {
+		weft__lock_take(&weft__registry.lock);
+		link = &weft__registry.asked;
+		while (*link && (*link)->loop != loop)
+			link = &(*link)->next;
+		look = *link;
+		if (look) {
+			*link = look->next;
+			look->asked = false;
+			(void)weft__add(&loop->looks, UINT32_MAX,
+			                WEFT__RELAXED);
+		}
+		weft__lock_give(&weft__registry.lock);
+		if (!look)
+			return;
+		copy(look);
+		if (look->home) {
+			weft__loop_tell(look->home, &look->node, on_answer,
+			                look);
+			continue;
+		}
+		weft__store(&look->answered, 1, WEFT__RELEASE);
+		weft__sys->unpark(&look->answered); /* maybe gone; no harm */
+	}
+}
+
+static void
+ask(struct weft__look *look)
+{
+	weft__lock_take(&weft__registry.lock);
+	look->asked = true;
+	look->next = weft__registry.asked;
+	weft__registry.asked = look;
+	(void)weft__add(&look->loop->looks, 1, WEFT__RELAXED);
+	weft__lock_give(&weft__registry.lock);
+	weft__loop_wake(look->loop);
+}
+
+/* True if it is nobody's business any more; false: the answer comes. */
+static bool
+take_back(struct weft__look *look)
+{
+	struct weft__look **link = &weft__registry.asked;
+	bool asked;
+
+	weft__lock_take(&weft__registry.lock);
+	asked = look->asked;
+	if (asked) {
+		while (*link != look)
+			link = &(*link)->next;
+		*link = look->next;
+		look->asked = false;
+		(void)weft__add(&look->loop->looks, UINT32_MAX, WEFT__RELAXED);
+	}
+	weft__lock_give(&weft__registry.lock);
+	return asked;
+}
+
+static void
+ask_to_end(struct weft__waiter *waiter, int why)
+{
+	struct weft__look *look =
+		(struct weft__look *)(void *)((char *)waiter
+	                                      - offsetof(struct weft__look,
+	                                                 waiter));
+
+	if (take_back(look) && weft__claim(waiter))
+		weft__wake(waiter, why);
+}
+
+static int
+wait_as_threadlet(struct weft__look *look, uint64_t until_ns)
+{
+	look->waiter = (struct weft__waiter){ .what = "look",
+		                              .on = (intptr_t)look->loop,
+		                              .ask = ask_to_end };
+	look->home = weft__self()->crew->loop;
+	ask(look);
+	return (int)weft__wait(&look->waiter, until_ns);
+}
+
+static int
+wait_as_thread(struct weft__look *look, uint64_t until_ns)
+{
+	int rc = 0;
+
+	ask(look);
+	while (!weft__load(&look->answered, WEFT__ACQUIRE)) {
+		if (rc == -ETIMEDOUT && take_back(look))
+			return WEFT_ETIMEDOUT;
+		if (rc == -ETIMEDOUT)
+			until_ns = WEFT_NEVER;
+		rc = weft__sys->park(&look->answered, 0, until_ns);
+	}
+	return 0;
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+/* May the caller wait for another loop?  0, or an error. */
+static int
+check_wait(uint64_t deadline_ns)
+{
+	if (weft__self() || deadline_ns == WEFT_NOW)
+		return weft__may_wait(deadline_ns);
+	return weft__thread_self()->loop ? weft__fail(
+		       WEFT_EDEADLK, "weft_threadlet_list: in a callback")
+	                                 : 0;
+}
+
+/* Invariant 2. */
+static int
+look_from_outside(struct weft__look *look, uint64_t deadline_ns)
+{
+	uint64_t until_ns;
+	int rc;
+
+	while (!weft__loop_is_going(look->loop)) {
+		if (weft__loop_hold(look->loop)) {
+			copy(look);
+			weft__loop_give_back(look->loop);
+			return 0;
+		}
+		rc = check_wait(deadline_ns);
+		if (rc < 0)
+			return rc;
+		until_ns = weft_in(WAIT_NS);
+		until_ns = until_ns < deadline_ns ? until_ns : deadline_ns;
+		rc = weft__self() ? wait_as_threadlet(look, until_ns)
+		                  : wait_as_thread(look, until_ns);
+		if (rc != WEFT_ETIMEDOUT || weft__sys->now() >= deadline_ns)
+			return rc;
+	}
+	return 0;
+}
+
+int
+weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
+                    size_t max, uint64_t deadline_ns)
+{
+	struct weft__look look = { .out = out,
+		                   .max = max < SLICE_MAX ? max : SLICE_MAX };
+	int rc = 0;
+
+	look.loop = weft__loop_or_current(loop);
+	if (!look.loop || !cursor || !out || max == 0)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_threadlet_list: no loop, "
+		                    "or no room");
+	if (weft__loop_is_forked(look.loop))
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_threadlet_list: after fork");
+	if (!weft__load(&look.loop->crew, WEFT__ACQUIRE))
+		return 0;
+	look.cursor = *cursor;
+	if (look.loop == weft__thread_self()->loop) {
+		copy(&look);
+	} else {
+		weft__loop_enter(look.loop);
+		rc = look_from_outside(&look, deadline_ns);
+		weft__loop_exit(look.loop);
+	}
+	if (rc < 0)
+		return rc;
+	*cursor = look.cursor;
+	return look.count;
+}

@@ -1,0 +1,580 @@
+/* look_test.c - what can be seen of threadlets: lists, frames, dumps. */
+#include <sched.h>
+#include <unistd.h>
+#include "base/text.h"
+#include "crew.h"
+
+#define SEEN_MAX 200
+
+static weft_threadlet_info seen[SEEN_MAX];
+
+/* All threadlets of a loop, by slices of `slice`. */
+static int
+look_at(weft_loop *loop, size_t slice)
+{
+	uint64_t cursor = 0;
+	int all = 0, count;
+
+	while ((count = weft_threadlet_list(loop, &cursor, &seen[all], slice,
+	                                    WEFT_NEVER))
+	       > 0)
+		all += count;
+	OK(count);
+	return all;
+}
+
+static const weft_threadlet_info *
+see(const char *name, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(seen[i].name, name) == 0)
+			return &seen[i];
+	test_fail(__FILE__, __LINE__, "%s is not seen", name);
+}
+
+static weft_threadlet
+go_named(weft_loop *loop, const char *name, weft_threadlet_fn fn, void *arg)
+{
+	weft_go_opts opts = { .loop = loop, .name = name };
+	weft_threadlet id = weft_go_with(&opts, fn, arg);
+
+	CHECK(id > 0);
+	return id;
+}
+
+/* Yield until all that are seen wait; returns how many. */
+static int
+watch_for_waits(weft_loop *loop)
+{
+	for (;; sched_yield()) {
+		int count = look_at(loop, 64), waits = 0;
+
+		for (int i = 0; i < count; i++)
+			waits += strcmp(seen[i].state, "waiting") == 0;
+		if (count > 0 && waits == count)
+			return count;
+	}
+}
+
+/* --- what is seen ------------------------------------------------------- */
+
+static int
+sleep_for_ever(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(WEFT_NEVER) == WEFT_ECANCELED ? 0 : -1;
+}
+
+static int
+wait_for_byte(void *arg)
+{
+	const struct pair *pair = arg;
+
+	(void)weft_wait_fd(pair->fd, WEFT_READABLE, weft_now() + HOUR);
+	return 0;
+}
+
+static weft_threadlet child;
+
+static int
+join_child(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	child = weft_scope_go(&scope, sleep_for_ever, NULL);
+	(void)weft_join(child, NULL, WEFT_NEVER);
+	weft_scope_cancel(&scope);
+	return weft_scope_close(&scope);
+}
+
+static void
+check_waits(int count, const struct pair *pair)
+{
+	const weft_threadlet_info *info = see("reader", count);
+
+	CHECK_STR(info->state, "waiting");
+	CHECK_STR(info->waits_for, "fd");
+	CHECK_EQ(info->waits_on, pair->fd);
+	CHECK(info->deadline_ns > weft_now() && info->deadline_ns < WEFT_NEVER);
+	CHECK(info->since_ns <= weft_now() && info->since_ns > 0);
+	CHECK(info->fn == (const void *)(uintptr_t)wait_for_byte);
+	info = see("joiner", count);
+	CHECK_STR(info->waits_for, "join");
+	CHECK_EQ(info->waits_on, child);
+	CHECK_EQ(info->deadline_ns, WEFT_NEVER);
+	info = see("sleeper", count);
+	CHECK_STR(info->waits_for, "sleep");
+	CHECK(info->stack_bytes == 64 << 10);
+	CHECK(info->stack_used > 0 && info->stack_used < info->stack_high + 1);
+	CHECK(info->stack_high <= info->stack_bytes);
+}
+
+TEST(one_sees_who_waits_and_for_what)
+{
+	struct pair pair = make_pair();
+	weft_loop *loop = make();
+	weft_threadlet id = go_named(loop, "sleeper", sleep_for_ever, NULL);
+	int count;
+
+	go_named(loop, "joiner", join_child, NULL);
+	go_named(loop, "reader", wait_for_byte, &pair);
+	turns(loop, 3);
+	count = look_at(loop, 64);
+	CHECK_EQ(count, 4);
+	CHECK_EQ(see("sleeper", count)->id, id);
+	check_waits(count, &pair);
+	stop_idle(loop);
+	close_pair(pair);
+}
+
+static int
+look_at_oneself(void *arg)
+{
+	int count = look_at(arg, 64);
+
+	CHECK_EQ(count, 2);
+	CHECK_STR(see("self", count)->state, "running");
+	CHECK_EQ(see("self", count)->id, weft_self());
+	CHECK(see("self", count)->stack_used > 0);
+	CHECK(see("self", count)->frames[0] != NULL);
+	CHECK_STR(see("later", count)->state, "ready");
+	CHECK_STR(see("later", count)->waits_for, "");
+	CHECK(see("later", count)->frames[0] == see("later", count)->fn);
+	return 0;
+}
+
+static int
+do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+TEST(a_threadlet_sees_itself_run_and_others_ready)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "self", look_at_oneself, loop);
+	go_named(loop, "later", do_nothing, NULL);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(look_at(loop, 1), 0);
+	OK(weft_loop_free(loop));
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+static __attribute__((noinline)) int
+park_deep(int depth)
+{
+	volatile char room[2000];
+
+	memset((char *)room, depth, sizeof(room));
+	if (depth > 0)
+		return park_deep(depth - 1) + (room[0] != depth);
+	return weft_sleep_until(WEFT_NEVER) + (room[1] != 0);
+}
+
+static __attribute__((noinline)) int
+park_far_down(void *arg)
+{
+	int rc = park_deep((int)(intptr_t)arg);
+
+	note(MARK('p'));
+	return rc == WEFT_ECANCELED ? 0 : rc;
+}
+
+static bool
+is_in(const void *pc, const void *fn)
+{
+	return (const char *)pc > (const char *)fn
+	       && (const char *)pc < (const char *)fn + 1024;
+}
+
+TEST(the_frames_of_one_that_waits_lead_to_its_function)
+{
+	weft_loop *loop = make();
+	int count, last = 0;
+
+	go_named(loop, "deep", park_far_down, MARK(3));
+	turns(loop, 2);
+	count = look_at(loop, 64);
+	CHECK_EQ(count, 1);
+	for (int i = 0; i < 16; i++)
+		if (is_in(seen[0].frames[i], (void *)(uintptr_t)park_far_down))
+			last = i;
+	CHECK(last > 3);
+	CHECK(is_in(seen[0].frames[last - 1], (void *)(uintptr_t)park_deep));
+	CHECK(is_in(seen[0].frames[last - 4], (void *)(uintptr_t)park_deep));
+	stop_idle(loop);
+	CHECK_STR(trace, "p");
+}
+
+static int
+dig_and_park(void *arg)
+{
+	volatile char room[30000];
+
+	memset((char *)room, 1, sizeof(room));
+	(void)arg;
+	return room[5];
+}
+
+static int
+dig_then_sleep(void *arg)
+{
+	(void)dig_and_park(arg);
+	return sleep_for_ever(arg);
+}
+
+TEST(the_high_mark_of_a_stack_stays_when_it_is_used_less)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "dug", dig_then_sleep, NULL);
+	turns(loop, 2);
+	CHECK_EQ(look_at(loop, 64), 1);
+	CHECK(seen[0].stack_used < 8000);
+	CHECK(TEST_PORTABLE || seen[0].stack_high > 30000);
+	CHECK(TEST_PORTABLE || seen[0].stack_high < 48000);
+	stop_idle(loop);
+}
+
+/* --- slices ------------------------------------------------------------- */
+
+TEST(slices_show_everyone_once_whoever_ends_in_between)
+{
+	weft_loop *loop = make();
+	weft_threadlet ids[100];
+	uint64_t cursor = 0;
+	int count, all = 0;
+
+	for (int i = 0; i < 100; i++)
+		ids[i] = go_on(loop, sleep_for_ever, NULL);
+	turns(loop, 3);
+	CHECK_EQ(look_at(loop, 7), 100);
+	for (int i = 0; i < 100; i++) /* newest first */
+		CHECK_EQ(seen[i].id, ids[99 - i]);
+	while ((count = weft_threadlet_list(loop, &cursor, seen, 10,
+	                                    WEFT_NEVER))
+	       > 0) {
+		all += count;
+		/* The last that was seen, and the next that would be. */
+		OK(weft_cancel(ids[100 - all]));
+		if (all < 100)
+			OK(weft_cancel(ids[99 - all]));
+		go_on(loop, sleep_for_ever, NULL);
+		turns(loop, 3);
+		if (all % 3 == 0) /* somebody else takes the mark */
+			(void)weft_threadlet_list(loop, &(uint64_t){ 0 },
+			                          &seen[100], 3, WEFT_NEVER);
+		all++;
+	}
+	CHECK_EQ(count, 0);
+	CHECK(all >= 100 && all <= 101);
+	stop_idle(loop);
+}
+
+/* --- from where --------------------------------------------------------- */
+
+TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	go_named(loop, "b", sleep_for_ever, NULL);
+	CHECK_EQ(look_at(loop, 64), 0); /* on their way */
+	OK(weft_loop_start(loop));
+	while (watch_for_waits(loop) < 2)
+		sched_yield();
+	watch_for(loop, WEFT_SLEEPING);
+	CHECK_EQ(look_at(loop, 1), 2);
+	CHECK_STR(seen[0].name, "b");
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	CHECK_EQ(look_at(loop, 1), 0);
+	OK(weft_loop_free(loop));
+}
+
+static weft__a32 held, let_go;
+
+static void
+hold(void *arg)
+{
+	(void)arg;
+	weft__store(&held, 1, WEFT__RELEASE);
+	while (!weft__load(&let_go, WEFT__ACQUIRE))
+		sched_yield();
+}
+
+TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
+{
+	uint64_t cursor = 0;
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	OK(weft_loop_start(loop));
+	(void)watch_for_waits(loop);
+	weft__store(&held, 0, WEFT__RELAXED);
+	weft__store(&let_go, 0, WEFT__RELAXED);
+	OK(weft_loop_post(loop, hold, NULL));
+	while (!weft__load(&held, WEFT__ACQUIRE))
+		sched_yield();
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(cursor, 0);
+	weft__store(&let_go, 1, WEFT__RELEASE);
+	CHECK_EQ(look_at(loop, 1), 1);
+	stop_and_free(loop);
+}
+
+static int
+look_at_other(void *arg)
+{
+	while (watch_for_waits(arg) < 1)
+		OK(weft_yield());
+	CHECK_STR(see("a", 1)->waits_for, "sleep");
+	note(MARK('s'));
+	return 0;
+}
+
+TEST(a_threadlet_of_another_loop_waits_for_the_answer)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	OK(weft_loop_start(loop));
+	(void)watch_for_waits(loop);
+	run_threadlet(look_at_other, loop);
+	CHECK_STR(trace, "s");
+	stop_and_free(loop);
+}
+
+static weft_threadlet looker;
+
+static void
+cancel_looker(void *arg)
+{
+	(void)arg;
+	OK(weft_cancel(looker));
+}
+
+static int
+look_in_vain(void *arg)
+{
+	uint64_t cursor = 0;
+
+	looker = weft_self();
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	OK(weft_loop_post(NULL, cancel_looker, NULL));
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER),
+	         WEFT_ECANCELED);
+	note(MARK('v'));
+	return 0;
+}
+
+TEST(a_look_at_a_held_loop_can_be_cancelled)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	OK(weft_loop_start(loop));
+	(void)watch_for_waits(loop);
+	weft__store(&held, 0, WEFT__RELAXED);
+	weft__store(&let_go, 0, WEFT__RELAXED);
+	OK(weft_loop_post(loop, hold, NULL));
+	while (!weft__load(&held, WEFT__ACQUIRE))
+		sched_yield();
+	run_threadlet(look_in_vain, loop);
+	CHECK_STR(trace, "v");
+	weft__store(&let_go, 1, WEFT__RELEASE);
+	stop_and_free(loop);
+}
+
+static void
+look_from_callback(void *arg)
+{
+	uint64_t cursor = 0;
+
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER),
+	         WEFT_EDEADLK);
+	note(MARK('c'));
+}
+
+TEST(a_callback_cannot_wait_for_another_loop)
+{
+	weft_loop *loop = make(), *mine;
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	OK(weft_loop_start(loop));
+	(void)watch_for_waits(loop);
+	mine = make();
+	OK(weft_loop_post(mine, look_from_callback, loop));
+	OK(weft_loop_run(mine));
+	CHECK_STR(trace, "c");
+	OK(weft_loop_free(mine));
+	stop_and_free(loop);
+}
+
+static void *
+look_all_the_time(void *arg)
+{
+	uint64_t cursor = 0;
+	weft_threadlet_info info[8];
+
+	while (!weft__load(&let_go, WEFT__ACQUIRE))
+		if (weft_threadlet_list(arg, &cursor, info, 8, WEFT_NEVER) <= 0)
+			cursor = 0;
+	return NULL;
+}
+
+static int
+yield_often(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 200; i++)
+		OK(weft_yield());
+	return 0;
+}
+
+TEST(a_loop_can_be_looked_at_while_it_is_run_again_and_again)
+{
+	weft_loop *loop = make();
+	pthread_t watcher;
+
+	weft__store(&let_go, 0, WEFT__RELAXED);
+	go_on(loop, yield_often, NULL);
+	watcher = thread(look_all_the_time, loop);
+	for (int i = 0; i < 200; i++) {
+		go_on(loop, yield_often, NULL);
+		turns(loop, 3);
+	}
+	OK(weft_loop_run(loop));
+	weft__store(&let_go, 1, WEFT__RELEASE);
+	OK(pthread_join(watcher, NULL));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_list_needs_a_loop_a_cursor_and_room)
+{
+	weft_loop *loop = make();
+	uint64_t cursor = 0;
+
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW), 0);
+	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOW),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOW),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOW),
+	             WEFT_EINVAL);
+	OK(weft_loop_free(loop));
+}
+
+/* --- dumps -------------------------------------------------------------- */
+
+static char dumped[65536];
+
+static void
+read_dump(FILE *file)
+{
+	size_t size;
+
+	rewind(file);
+	size = fread(dumped, 1, sizeof(dumped) - 1, file);
+	dumped[size] = '\0';
+	OK(fclose(file));
+}
+
+TEST(a_dump_tells_of_all_loops_in_words)
+{
+	weft_loop *one = make_with(&(weft_loop_opts){ .name = "one" });
+	weft_loop *two = make_with(&(weft_loop_opts){ .name = "two" });
+	FILE *file = tmpfile();
+
+	CHECK(file != NULL);
+	go_named(one, "first", sleep_for_ever, NULL);
+	go_named(two, "second", sleep_for_ever, NULL);
+	turns(one, 2);
+	OK(weft_loop_start(two));
+	(void)watch_for_waits(two);
+	CHECK_EQ(weft_dump(fileno(file)), 2);
+	read_dump(file);
+	CHECK(strstr(dumped, "(one) was idle\n"));
+	CHECK(strstr(dumped, "(two) was "));
+	CHECK(strstr(dumped, "(first) is waiting for sleep, since 0."));
+	CHECK(strstr(dumped, "(second) is waiting for sleep"));
+	CHECK(strstr(dumped, "started at "));
+	CHECK(strstr(dumped, "look_test+0x"));
+	CHECK(strstr(dumped, " bytes in use, "));
+	stop_idle(one);
+	stop_and_free(two);
+	CHECK_EQ(weft_dump(1), 0);
+}
+
+TEST(a_dump_that_cannot_be_written_says_so)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	turns(loop, 2);
+	CHECK_EQ(weft_dump(-1), WEFT_EBADF);
+	stop_idle(loop);
+}
+
+static int
+fill_then_dump(void *arg)
+{
+	const struct pair *pair = arg;
+
+	CHECK_EQ(weft_dump(pair->fd), 1);
+	return 0;
+}
+
+static void *
+empty_slowly(void *arg)
+{
+	const struct pair *pair = arg;
+	char byte;
+
+	while (read(pair->peer, &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+TEST(a_dump_waits_for_a_descriptor_that_is_full)
+{
+	struct pair pair = make_pair();
+	pthread_t reader;
+
+	fill(pair.fd);
+	reader = thread(empty_slowly, &pair);
+	run_threadlet(fill_then_dump, &pair);
+	OK(close(pair.fd));
+	OK(pthread_join(reader, NULL));
+	OK(close(pair.peer));
+}
+
+/* --- text --------------------------------------------------------------- */
+
+TEST(text_is_cut_where_the_room_ends)
+{
+	char buf[12];
+	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+
+	weft__text_number(&text, -120);
+	weft__text_add(&text, " ");
+	weft__text_hex(&text, 0xbeef);
+	CHECK_STR(buf, "-120 0xbeef");
+	weft__text_add(&text, "more");
+	CHECK_STR(buf, "-120 0xbeef");
+	text = weft__text_begin(buf, sizeof(buf));
+	weft__text_seconds(&text, 12034 * WEFT_MS);
+	CHECK_STR(buf, "12.034 s");
+	text = weft__text_begin(buf, sizeof(buf));
+	weft__text_number(&text, INT64_MIN);
+	CHECK_STR(buf, "-9223372036");
+}
