@@ -215,6 +215,9 @@ static int
 create(struct start *start, pthread_t *out)
 {
 	pthread_attr_t attr;
+	/* One that is blocked kills without a handler. */
+	static const int faults[] = { SIGSEGV, SIGBUS,  SIGFPE,
+		                      SIGILL,  SIGTRAP, SIGABRT };
 	sigset_t all, before;
 	int rc = pthread_attr_init(&attr);
 
@@ -222,6 +225,8 @@ create(struct start *start, pthread_t *out)
 		return rc;
 	/* The new thread inherits the mask; signals stay with the program's own. */
 	(void)sigfillset(&all);
+	for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++)
+		(void)sigdelset(&all, faults[k]);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = set_stack(&attr, start->opts.stack_bytes);
 	if (rc == 0)

@@ -98,8 +98,8 @@ struct weft__sys {
 	/* Let another thread run first. */
 	void (*yield)(void);
 
-	/* Start a thread with all signals blocked; fills `out` for join, which
-	 * waits for its end.  0 or -errno. */
+	/* Start a thread with all signals blocked, but for those of its own faults;
+	 * fills `out` for join, which waits for its end.  0 or -errno. */
 	int (*thread_start)(const struct weft__thread_opts *opts, uint64_t *out);
 	int (*thread_join)(uint64_t thread);
 
