@@ -174,6 +174,7 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
 	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
+	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; signal context, dies after */
 	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline of wait_stopped */
 } weft_report_kind;
 

@@ -149,5 +149,14 @@ WEFT_API int weft_threadlet_list(weft_loop *loop, uint64_t *cursor,
  * Thread: any.  Blocks: waits; and the thread, on `fd`.  Since: 0.1. */
 WEFT_API int weft_dump(int fd);
 
+/* Take over SIGSEGV and SIGBUS to report a stack overflow (WEFT_REPORT_OVERFLOW; without
+ * a report hook, on standard error) by threadlet and spawn place before the process dies.
+ * Then the fault happens again, and is the program's: a handler that was there before
+ * gets it, and all faults that are something else.  Threads that run threadlets are
+ * given a signal stack, unless they have one.  Any number of times.
+ * Returns 0, or an error of sigaltstack(2).
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_catch_overflow(void);
+
 WEFT_END
 #endif

@@ -42,6 +42,19 @@ weft__report(const weft_report *report)
 		weft__hooks.on_report(weft__hooks.arg, report);
 }
 
+void
+weft__report_or_print(const weft_report *report)
+{
+	const char *parts[3] = { "weft: ", report->text, "\n" };
+
+	if (weft__hooks.on_report) {
+		weft__report(report);
+		return;
+	}
+	for (int i = 0; i < 3; i++) /* if it fails there is nobody to tell */
+		(void)weft__sys->write(2, parts[i], __builtin_strlen(parts[i]));
+}
+
 /* The buffer is the stack's: there may be no memory, and no way back. */
 void
 weft__panic(const char *file, int line, const char *text)

@@ -105,6 +105,21 @@ int64_t  weft__os_result(int64_t rc);
 /* Add what is at the code address `pc` to a text: a function, or a file and an offset. */
 void     weft__os_add_symbol(struct weft__text *text, const void *pc);
 
+/* The CPU as it was when a signal came. */
+struct weft__moment {
+	const void *addr; /* that a fault is about, or NULL */
+	const char *pc, *fp, *sp;
+};
+
+/* Have `look` called for every fault (SIGSEGV, SIGBUS), in a signal handler.  If it
+ * returns true, the fault happens again, and is whoever's it was before this call; else
+ * it is passed on to them.  0 or -errno. */
+int      weft__os_catch_faults(bool (*look)(const struct weft__moment *moment));
+
+/* See that signal handlers of the calling thread have a stack of their own, until it
+ * ends.  0 or -errno. */
+int      weft__os_signal_stack(struct weft__thread *self);
+
 /* Print `message`, if there is one, and die. */
 _Noreturn void weft__os_abort(const char *message);
 

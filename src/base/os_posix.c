@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include "base/build.h"
 #include "base/os.h"
@@ -263,6 +264,128 @@ weft__os_thread_join(uint64_t thread)
 	return -pthread_join((pthread_t)thread, NULL);
 }
 
+/* --- signals ------------------------------------------------------------ */
+
+#define SIGNAL_STACK \
+	((size_t)65536) /* for a report hook, and large registers */
+
+int
+weft__os_signal_stack(struct weft__thread *self)
+{
+	stack_t before, mine = { .ss_size = SIGNAL_STACK };
+	int rc = (int)weft__os_result(sigaltstack(NULL, &before));
+
+	if (rc < 0 || !(before.ss_flags & SS_DISABLE)) {
+		self->has_signal_stack = rc == 0;
+		return rc;
+	}
+	mine.ss_sp = weft__os_stack_map(SIGNAL_STACK);
+	if (!mine.ss_sp)
+		return -ENOMEM;
+	rc = (int)weft__os_result(sigaltstack(&mine, NULL));
+	if (rc < 0) {
+		weft__os_stack_unmap(mine.ss_sp, SIGNAL_STACK);
+		return rc;
+	}
+	self->signal_stack = mine.ss_sp;
+	self->has_signal_stack = true;
+	return 0;
+}
+
+static void
+drop_signal_stack(struct weft__thread *self)
+{
+	stack_t none = { .ss_flags = SS_DISABLE }, now;
+
+	if (!self->signal_stack)
+		return;
+	if (sigaltstack(NULL, &now) == 0 && now.ss_sp == self->signal_stack)
+		(void)sigaltstack(&none, NULL);
+	weft__os_stack_unmap(self->signal_stack, SIGNAL_STACK);
+}
+
+static struct weft__moment
+moment_of(const void *context)
+{
+	const mcontext_t *cpu = &((const ucontext_t *)context)->uc_mcontext;
+
+	return (struct weft__moment)
+	{
+#if defined(__x86_64__)
+		.pc = (const char *)cpu->gregs[REG_RIP],
+		.fp = (const char *)cpu->gregs[REG_RBP],
+		.sp = (const char *)cpu->gregs[REG_RSP],
+#else
+		.pc = (const char *)cpu->pc, .fp = (const char *)cpu->regs[29],
+		.sp = (const char *)cpu->sp,
+#endif
+	};
+}
+
+static const int fault_signals[2] = { SIGSEGV, SIGBUS };
+static struct sigaction faults_before[2];
+static bool (*look_at_fault)(const struct weft__moment *moment);
+
+/* Not ours.  Who ignores a signal, or leaves it at its default, has no handler: then a
+ * fault happens again, and what was sent is sent again. */
+static void
+pass_on(int number, siginfo_t *info, void *context,
+        const struct sigaction *before)
+{
+	bool is_sent = info->si_code <= 0;
+
+	if (before->sa_flags & SA_SIGINFO) {
+		before->sa_sigaction(number, info, context);
+	} else if (before->sa_handler == SIG_IGN && is_sent) {
+		return;
+	} else if (before->sa_handler == SIG_DFL
+	           || before->sa_handler == SIG_IGN) {
+		(void)sigaction(number, before, NULL);
+		if (is_sent)
+			(void)raise(number);
+	} else {
+		before->sa_handler(number);
+	}
+}
+
+static void
+on_fault(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *before =
+		&faults_before[number == fault_signals[1]];
+	struct weft__moment moment = moment_of(context);
+	int saved = errno;
+
+	moment.addr = info->si_addr;
+	if (info->si_code > 0 && look_at_fault(&moment))
+		(void)sigaction(number, before, NULL);
+	else
+		pass_on(number, info, context, before);
+	errno = saved;
+}
+
+int
+weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
+{
+	struct sigaction mine = { .sa_sigaction = on_fault,
+		                  .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	int rc = 0;
+
+	look_at_fault = look;
+	(void)sigemptyset(&mine.sa_mask);
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		/* Before the handler can be called. */
+		rc = (int)weft__os_result(
+			sigaction(fault_signals[i], NULL, &faults_before[i]));
+		if (rc == 0)
+			rc = (int)weft__os_result(
+				sigaction(fault_signals[i], &mine, NULL));
+	}
+	return rc;
+}
+
+/* --- the struct of a thread --------------------------------------------- */
+
 static _Thread_local struct weft__thread storage;
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
@@ -270,6 +393,7 @@ static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static void
 on_thread_exit(void *arg)
 {
+	drop_signal_stack(arg);
 	weft__thread_end(arg);
 	weft__thread_ptr = NULL;
 }

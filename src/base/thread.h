@@ -27,6 +27,8 @@ struct weft__thread {
 	void       *lanes;  /* all of them; the three are of loop/lane.c */
 	uint32_t    chance; /* of weft__chance() */
 	struct weft__worker *worker; /* of work/pool.c, if this is a pool's; or NULL */
+	void       *signal_stack; /* for signal handlers; NULL: it is not ours */
+	bool        has_signal_stack;
 };
 
 /* initial-exec: one instruction instead of a call, also in the shared library. */

@@ -163,6 +163,9 @@ crew_run(weft_loop *loop)
 
 	if (crew->thread != thread)
 		board(crew, thread);
+	if (weft__load(&weft__overflow_is_caught, WEFT__RELAXED)
+	    && !thread->has_signal_stack)
+		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
 	crew->left = LEFT_MAX;
 	while ((next = pop(crew))) {

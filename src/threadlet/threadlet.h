@@ -3,7 +3,7 @@
  * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
  * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
  * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
- * others can see of it) and dump.c (the same as text).
+ * others can see of it), dump.c (the same as text) and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -292,6 +292,13 @@ void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+
+/* --- overflow.c --------------------------------------------------------- */
+
+extern weft__a32 weft__overflow_is_caught; /* 1: by weft_catch_overflow() */
+
+/* This thread is to run threadlets: be ready for an overflow. */
+void weft__overflow_prepare(struct weft__thread *self);
 
 /* --- call.c, local.c ---------------------------------------------------- */
 

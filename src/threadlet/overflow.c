@@ -1,0 +1,109 @@
+/* overflow.c - which threadlet has used up its stack.
+ *
+ * The stack that overflows is the one that runs, so nothing is searched for: the calling
+ * thread's own struct says which threadlet that is, and its guard is below its stack.
+ * All of it happens in a signal handler, on a stack of its own, with no allocation, no
+ * lock and no call that needs one; therefore addresses are not told by name.
+ *
+ *   1. A fault is an overflow if the stack pointer is at the end of the stack and the
+ *      address in the guard; or if the stack pointer is below the stack, where a frame
+ *      larger than the guard puts it.  A stray pointer into a guard is none.
+ */
+#include "base/lock.h"
+#include "base/os.h"
+#include "base/report.h"
+#include "threadlet/switch/frames.h"
+#include "threadlet/threadlet.h"
+
+#define NEAR 4096 /* to the end of a stack: what a call may touch at once */
+
+weft__a32 weft__overflow_is_caught;
+
+static bool
+is_overflow(const char *base, const struct weft__moment *moment)
+{
+	const char *addr = moment->addr;
+
+	if (moment->sp < base)
+		return true;
+	return moment->sp < base + NEAR && addr < base
+	       && addr >= base - WEFT__STACK_PAGE;
+}
+
+static void
+add_depth(struct weft__text *text, const struct weft__threadlet *t,
+          const struct weft__moment *moment)
+{
+	struct weft__frame frame = { .pc = moment->pc,
+		                     .fp = moment->fp,
+		                     .low = t->stack->base,
+		                     .high = (const char *)t };
+
+	weft__text_number(text, (int64_t)weft__stack_bytes(
+					weft__stack_class_of(t->stack)));
+	weft__text_add(text, " bytes, about ");
+	weft__text_number(text, (int64_t)weft__frames_walk(frame, NULL, 0));
+	weft__text_add(text, " calls deep, in the code at ");
+	weft__text_hex(text, (uintptr_t)moment->pc);
+}
+
+static void
+report(const struct weft__threadlet *t, const struct weft__moment *moment)
+{
+	char buf[400];
+	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+	weft_report about = {
+		.kind = WEFT_REPORT_OVERFLOW,
+		.loop = t->crew->loop,
+		.threadlet = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED),
+		.name = t->name,
+		.text = buf,
+	};
+
+	weft__text_add(&text, "stack overflow in threadlet ");
+	weft__text_number(&text, about.threadlet);
+	weft__text_add(&text, t->name[0] ? " (" : "");
+	weft__text_add(&text, t->name);
+	weft__text_add(&text, t->name[0] ? ")" : "");
+	weft__text_add(&text, ", started at ");
+	weft__text_hex(&text, (uintptr_t)t->spawned_at);
+	weft__text_add(&text, " with the function ");
+	weft__text_hex(&text, (uintptr_t)t->fn);
+	weft__text_add(&text, ": ");
+	add_depth(&text, t, moment);
+	weft__report_or_print(&about);
+}
+
+static bool
+look(const struct weft__moment *moment)
+{
+	const struct weft__threadlet *self = weft__self();
+
+	if (!self || !is_overflow(self->stack->base, moment))
+		return false;
+	report(self, moment);
+	return true;
+}
+
+void
+weft__overflow_prepare(struct weft__thread *self)
+{
+	/* Without memory for it the fault is a fault, and no more. */
+	(void)weft__os_signal_stack(self);
+}
+
+int
+weft_catch_overflow(void)
+{
+	static struct weft__lock lock;
+	int rc = weft__os_signal_stack(weft__thread_self());
+
+	weft__lock_take(&lock);
+	if (rc == 0 && !weft__load(&weft__overflow_is_caught, WEFT__RELAXED))
+		rc = weft__os_catch_faults(look);
+	if (rc == 0)
+		weft__store(&weft__overflow_is_caught, 1, WEFT__RELAXED);
+	weft__lock_give(&lock);
+	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack")
+	              : 0;
+}
