@@ -10,6 +10,11 @@
  * A loop with threadlets alive is bound to the thread that runs it.  As it stops, its
  * threadlets are cancelled and run to their end; those that are started meanwhile are
  * cancelled from birth.
+ *
+ * A loop that is about to sleep with nothing to wait for but threadlets, each of which
+ * waits for another one of the same loop, reports a deadlock (WEFT_REPORT_DEADLOCK) with
+ * all of them, once, and sleeps: a post could still come, or a cancellation.  Who sleeps
+ * until WEFT_NEVER, and a loop with WEFT_LOOP_KEEP, is thought to wait for just that.
  */
 #ifndef WEFT_THREADLET_H
 #define WEFT_THREADLET_H

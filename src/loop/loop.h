@@ -74,6 +74,7 @@ struct weft__crew_ops {
 	void (*cancel)(weft_loop *loop); /* all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
 	size_t (*trim)(weft_loop *loop);
+	void (*check)(weft_loop *loop);  /* whether they can ever go on: it sleeps */
 	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
 	void (*fini)(weft_loop *loop, bool alone);
 };

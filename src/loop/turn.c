@@ -200,6 +200,16 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
 }
 
+/* As far as the loop knows, nothing from outside is awaited but posts. */
+static bool
+is_alone(const weft_loop *loop)
+{
+	return loop->threadlets > 0 && loop->ops == 0
+	       && loop->backend.fds.in_use == 0 && !loop->hooks.first
+	       && (!loop->keep || loop->draining)
+	       && !weft__loop_is_embedded(loop);
+}
+
 static void
 wait(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -212,6 +222,9 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 	if (loop->hooks.first) {
 		weft__hooks_before_wait(loop, true);
 		until_ns = wait_until(loop, deadline_ns); /* they add to it */
+	} else if (until_ns == WEFT_NEVER && is_alone(loop)) {
+		loop->crew_ops->check(loop);
+		until_ns = wait_until(loop, deadline_ns); /* so may a report */
 	}
 	if (until_ns != WEFT_NOW)
 		weft__loop_sleep(loop, until_ns);

@@ -227,6 +227,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.cancel = crew_cancel,
 	.expire = weft__crew_expire,
 	.trim = crew_trim,
+	.check = weft__crew_check,
 	.look = weft__crew_look,
 	.fini = crew_fini,
 };

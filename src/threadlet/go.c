@@ -96,6 +96,8 @@ unlink_from_crew(struct weft__threadlet *self)
 
 	if (crew->mark == self)
 		crew->mark = self->older;
+	if (crew->witness == self)
+		crew->witness = NULL;
 	if (self->newer)
 		self->newer->older = self->older;
 	else

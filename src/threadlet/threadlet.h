@@ -3,7 +3,7 @@
  * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
  * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
  * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
- * others can see of it), dump.c (the same as text) and overflow.c.
+ * others can see of it), dump.c (the same as text), deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -39,7 +39,7 @@ struct weft__waiter {
 	weft__a32   claim;     /* 1: claimed */
 	bool        sleeps;    /* the deadline is what it waits for */
 	bool        deaf;      /* cannot be asked: not cancellable */
-	bool        shared;
+	bool        shared;    /* others than the loop's thread can end it */
 };
 
 /* A place in the queue of what is waited for. */
@@ -125,6 +125,9 @@ struct weft__crew {
 	weft__a64               coming;  /* started by others, and not here yet */
 	struct weft__threadlet *newest;
 	struct weft__threadlet *mark;    /* where the last look goes on, or NULL */
+	struct weft__threadlet *witness; /* of deadlock.c, or NULL */
+	uint64_t                stuck_at; /* calls made when that was reported, plus 1 */
+	bool                    fed;     /* it has gone on after that */
 	uint64_t                seq;     /* of the newest */
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
@@ -292,6 +295,11 @@ void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+
+/* --- deadlock.c --------------------------------------------------------- */
+
+/* The loop is about to sleep for ever: report it if nobody can end that. */
+void weft__crew_check(weft_loop *loop);
 
 /* --- overflow.c --------------------------------------------------------- */
 

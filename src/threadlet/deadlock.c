@@ -1,0 +1,107 @@
+/* deadlock.c - threadlets that wait for each other, and nobody else.
+ *
+ * Asked when a loop is about to sleep without a deadline, while no op, no watch and no
+ * timer is there to end that.  A post is always possible, so it is never certain that
+ * nothing will happen; but if all that keeps a run from ending are threadlets that wait
+ * for what only their own loop's thread can bring, something is most likely wrong.
+ *
+ *   1. A witness is a threadlet that something else can wake.  While there is one, there
+ *      is no deadlock; so the last that was found is asked first.
+ *   2. What was reported is not reported again before a threadlet has run.
+ *   3. If one has run after a report, and the hook has not seen to it, then posts wake
+ *      them: that is how this loop works, and it is not asked any more.
+ */
+#include "base/report.h"
+#include "threadlet/threadlet.h"
+
+#define TEXT_BYTES ((size_t)16384)
+
+/* A child runs on another loop. */
+static bool
+has_distant_child(const struct weft__crew *crew,
+                  const struct weft__scope *scope)
+{
+	for (const struct weft__handle *h = scope->live; h; h = h->next)
+		if (weft__load(&h->crew, WEFT__RELAXED) != (uintptr_t)crew)
+			return true;
+	return false;
+}
+
+static bool
+is_witness(const struct weft__crew *crew, const struct weft__threadlet *t)
+{
+	const struct weft__waiter *waiter = t->waiter;
+	const struct weft__scope *home = t->handle->scope;
+
+	if (!waiter || waiter->shared || waiter->ask || waiter->sleeps)
+		return true;
+	if (home && home->owner->crew != crew)
+		return true; /* its scope can be cancelled there */
+	if (t->scope && t->scope->closer == waiter)
+		return has_distant_child(crew, t->scope);
+	return __builtin_strcmp(waiter->what, "join") == 0
+	       && !weft__handle_find(crew, waiter->on);
+}
+
+static bool
+is_stuck(struct weft__crew *crew)
+{
+	uint64_t alive = 0;
+
+	if (weft__load(&crew->coming, WEFT__RELAXED) > 0
+	    || (crew->witness && is_witness(crew, crew->witness)))
+		return false; /* invariant 1 */
+	for (struct weft__threadlet *t = crew->newest; t; t = t->older) {
+		crew->witness = is_witness(crew, t) ? t : NULL;
+		if (crew->witness)
+			return false;
+		alive += !t->background;
+	}
+	return alive > 0 && alive == weft__loop_alive(crew->loop);
+}
+
+static void
+report(struct weft__crew *crew)
+{
+	char *buf = weft__sys->alloc(TEXT_BYTES);
+	weft_report about = {
+		.kind = WEFT_REPORT_DEADLOCK,
+		.error = WEFT_EDEADLK,
+		.loop = crew->loop,
+		.name = crew->loop->name,
+		.text = "threadlets wait for each other only",
+	};
+
+	if (buf) {
+		struct weft__text text = weft__text_begin(buf, TEXT_BYTES);
+
+		weft__text_add(&text, about.text);
+		weft__text_add(&text, ":\n");
+		weft__add_crew(&text, crew);
+		about.text = buf;
+	}
+	weft__report(&about);
+	weft__sys->release(buf);
+}
+
+void
+weft__crew_check(weft_loop *loop)
+{
+	struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&loop->crew, WEFT__RELAXED);
+	uint64_t ran = weft__count_get(
+		&loop->counts.calls[WEFT_PHASE_THREADLETS]);
+
+	if (crew->fed || crew->stuck_at == ran + 1)
+		return; /* invariant 2 */
+	if (crew->stuck_at) {
+		crew->fed = true; /* invariant 3 */
+		return;
+	}
+	if (!is_stuck(crew))
+		return;
+	crew->stuck_at = ran + 1;
+	report(crew);
+	if (weft__loop_is_runnable(loop) || weft__loop_is_stopping(loop))
+		crew->stuck_at = 0;
+}
