@@ -174,6 +174,7 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
 	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
+	WEFT_REPORT_BLOCKED,         /* the watchdog: a loop is held too long */
 	WEFT_REPORT_DEADLOCK,        /* threadlets parked, nothing can wake them */
 	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; signal context, dies after */
 	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline of wait_stopped */
@@ -185,7 +186,7 @@ typedef struct weft_report {
 	int              error; /* WEFT_E*, or 0 */
 	weft_loop       *loop;  /* or NULL */
 	const char      *name;  /* of the threadlet or loop, or NULL */
-	const char      *text;  /* one line; a dump for DEADLOCK */
+	const char      *text;  /* one line; more for BLOCKED and DEADLOCK */
 	weft_threadlet   threadlet; /* or 0 */
 	uint64_t         spare[3];
 } weft_report;

@@ -14,6 +14,13 @@
  *   5. After fork() a loop is only memory in the child: weft_loop_free() gives it
  *      back, whatever its state, and touches nothing the parent shares; all else
  *      is WEFT_EXDEV.  The child makes loops of its own.
+ *
+ * With watchdog_ns a thread of the library looks, twice in that time, whether the loop
+ * has come to another turn or threadlet; if it has not, and does not sleep, it tells the
+ * report hook (WEFT_REPORT_BLOCKED) once which threadlet, or that a callback, holds it,
+ * and by which calls.  For that it sends SIGURG to the loop's thread, where the signal is
+ * not blocked from then on: a system call under way there may end with EINTR.  The hook
+ * is called by that thread of the library, and must not free loops.
  */
 #ifndef WEFT_LOOP_H
 #define WEFT_LOOP_H
@@ -38,7 +45,8 @@ typedef struct weft_loop_opts {
 	uint32_t    threadlet_max; /* alive at most; default 4,194,304 */
 	size_t      stack_bytes;   /* of a threadlet; default 64 KiB */
 	const char *cpus;      /* "0-3,6": where weft_loop_start()'s thread runs */
-	uint64_t    spare[4];
+	uint64_t    watchdog_ns;   /* report a loop held longer, see below; default off */
+	uint64_t    spare[3];
 } weft_loop_opts;
 
 typedef enum weft_state {

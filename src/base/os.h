@@ -116,6 +116,20 @@ struct weft__moment {
  * it is passed on to them.  0 or -errno. */
 int      weft__os_catch_faults(bool (*look)(const struct weft__moment *moment));
 
+/* Have `look` called in a signal handler of each thread that weft__os_poke() is called
+ * for; it returns false if it was not meant.  0 or -errno. */
+int      weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment));
+
+/* Let the calling thread be poked; its number for that. */
+uint64_t weft__os_allow_pokes(void);
+
+/* Poke the thread of that number, unless it is 0, which it becomes before the thread
+ * ends.  0 or -errno. */
+int      weft__os_poke(const weft__a64 *thread);
+
+/* In a forked child. */
+void     weft__os_forget_pokes(void);
+
 /* See that signal handlers of the calling thread have a stack of their own, until it
  * ends.  0 or -errno. */
 int      weft__os_signal_stack(struct weft__thread *self);

@@ -384,6 +384,74 @@ weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
 	return rc;
 }
 
+/* SIGURG: it is ignored by default, and hardly ever used. */
+static struct sigaction pokes_before;
+static bool (*look_at_poke)(const struct weft__moment *moment);
+static pthread_mutex_t pokes_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+on_poke(int number, siginfo_t *info, void *context)
+{
+	struct weft__moment moment = moment_of(context);
+	int saved = errno;
+
+	if (look_at_poke(&moment))
+		;
+	else if (pokes_before.sa_flags & SA_SIGINFO)
+		pokes_before.sa_sigaction(number, info, context);
+	else if (pokes_before.sa_handler != SIG_DFL
+	         && pokes_before.sa_handler != SIG_IGN)
+		pokes_before.sa_handler(number);
+	errno = saved;
+}
+
+int
+weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment))
+{
+	struct sigaction mine = { .sa_sigaction = on_poke,
+		                  .sa_flags = SA_SIGINFO | SA_ONSTACK
+		                              | SA_RESTART };
+	int rc;
+
+	look_at_poke = look;
+	(void)sigemptyset(&mine.sa_mask);
+	rc = (int)weft__os_result(sigaction(SIGURG, NULL, &pokes_before));
+	return rc < 0 ? rc
+	              : (int)weft__os_result(sigaction(SIGURG, &mine, NULL));
+}
+
+uint64_t
+weft__os_allow_pokes(void)
+{
+	sigset_t pokes;
+
+	(void)sigemptyset(&pokes);
+	(void)sigaddset(&pokes, SIGURG);
+	(void)pthread_sigmask(SIG_UNBLOCK, &pokes, NULL);
+	return (uint64_t)pthread_self();
+}
+
+/* A thread that ends takes the lock on its way: until then its handle is good. */
+int
+weft__os_poke(const weft__a64 *thread)
+{
+	uint64_t number;
+	int rc = -ESRCH;
+
+	(void)pthread_mutex_lock(&pokes_lock);
+	number = weft__load(thread, WEFT__ACQUIRE);
+	if (number)
+		rc = -pthread_kill((pthread_t)number, SIGURG);
+	(void)pthread_mutex_unlock(&pokes_lock);
+	return rc;
+}
+
+void
+weft__os_forget_pokes(void)
+{
+	pokes_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 /* --- the struct of a thread --------------------------------------------- */
 
 static _Thread_local struct weft__thread storage;
@@ -393,6 +461,8 @@ static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static void
 on_thread_exit(void *arg)
 {
+	(void)pthread_mutex_lock(&pokes_lock);
+	(void)pthread_mutex_unlock(&pokes_lock);
 	drop_signal_stack(arg);
 	weft__thread_end(arg);
 	weft__thread_ptr = NULL;

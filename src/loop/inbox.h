@@ -85,6 +85,15 @@ weft__inbox_has(const struct weft__inbox *inbox)
 	       || weft__lanes_may_have(inbox, 0) || weft__lanes_may_have(inbox, 1);
 }
 
+/* The loop sleeps, or its host does; any thread. */
+static inline bool
+weft__inbox_is_asleep(const struct weft__inbox *inbox)
+{
+	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
+
+	return head <= WEFT__INBOX_MARKS && (head & WEFT__IN_FOREIGN) != WEFT__AWAKE;
+}
+
 /* Calls that wait in lanes; any thread. */
 uint64_t weft__lanes_depth(struct weft__inbox *inbox);
 

@@ -33,6 +33,7 @@ count_fork(void)
 	weft__threadlets_forked();
 	weft__signals_forked();
 	weft__registry_forget();
+	weft__watchdog_forget();
 }
 
 /* Ask for that once in a process. */
@@ -155,6 +156,8 @@ destroy(weft_loop *loop, bool alone)
 	if (loop->pools)
 		loop->pools_end(loop->pools);
 	weft__registry_remove(loop);
+	if (loop->watchdog_ns && !alone)
+		weft__watchdog_remove(loop);
 	if (alone) /* user code is for the parent to run */
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))
@@ -480,6 +483,9 @@ enter_run(weft_loop *loop, weft_loop **before)
 		                  "weft_loop_run: it has stopped");
 	}
 	weft__loop_adopt(loop);
+	loop->stack_end = before;
+	if (loop->watchdog_ns)
+		weft__watchdog_begin(loop);
 	*before = self->loop;
 	self->loop = loop;
 	self->threadlet = NULL; /* of a parent process, if any */
@@ -544,6 +550,8 @@ end_run(weft_loop *loop, weft_loop *before)
 	                      : 0;
 	if (loop->meter)
 		loop->meter->at_ns = 0;
+	if (loop->watchdog_ns)
+		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
 	weft__loop_settle(loop);
 	give_back(loop);

@@ -6,7 +6,7 @@
  * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
  * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
  * that), signal.c and process.c (what watches wait for besides descriptors), local.c,
- * trim.c, registry.c, post.c, timer.c, schedule.c, microtask.c.
+ * trim.c, registry.c, watchdog.c, post.c, timer.c, schedule.c, microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -68,6 +68,23 @@ struct weft__hooks {
 	bool            telling;     /* next_changed is on the stack */
 };
 
+/* Who runs on a loop's thread, as the watchdog wants to know it. */
+struct weft__holder {
+	weft_threadlet id; /* 0: a callback */
+	char           name[32];
+	const void    *spawned_at, *fn;
+	const char    *low, *high; /* its stack */
+	const void    *frames[16];
+};
+
+/* What the watchdog keeps of a loop; its thread's. */
+struct weft__watched {
+	uint64_t turns;    /* as last seen, */
+	uint32_t left;     /* and this */
+	uint64_t since_ns; /* seen so first; 0: it was not held then */
+	bool     told;
+};
+
 /* Threadlets are of the layer above, which has this table; for loops with a crew. */
 struct weft__crew_ops {
 	void (*run)(weft_loop *loop);    /* those that are ready, within bounds */
@@ -76,6 +93,7 @@ struct weft__crew_ops {
 	size_t (*trim)(weft_loop *loop);
 	void (*check)(weft_loop *loop);  /* whether they can ever go on: it sleeps */
 	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
+	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*fini)(weft_loop *loop, bool alone);
 };
 
@@ -109,6 +127,9 @@ struct weft_loop {
 	uint32_t   forks;       /* weft__forks at its making */
 	char       backend_name[8]; /* asked for; "": the best here */
 	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
+	uint64_t   watchdog_ns; /* 0: not watched */
+	struct weft__watched watched;
+	weft__a64  pokes_to;    /* the thread that runs it, if it is watched; or 0 */
 
 	/* Of registry.c, under its lock. */
 	weft_loop *next_listed;
@@ -123,7 +144,9 @@ struct weft_loop {
 
 	/* The runner's. */
 	struct weft__run_queue ready;
+	weft__a32  left;        /* switches, in this phase of threadlets */
 	uint64_t   threadlets;  /* alive */
+	const void *stack_end;  /* above all frames of this run */
 	bool       draining;    /* it stops, and waits for them to end */
 	bool       own_thread;  /* it runs on the thread of weft_loop_start() */
 	uint32_t   quick;       /* forks, or other while a host must be told of changes */
@@ -417,6 +440,22 @@ weft__loop_is_going(const weft_loop *loop)
 {
 	return weft__load(&loop->going, WEFT__SEQ_CST) != 0; /* F, in registry.c */
 }
+
+/* --- watchdog.c --------------------------------------------------------- */
+
+/* Watch a loop, until it is destroyed.  0, or an error. */
+int  weft__watchdog_add(weft_loop *loop);
+void weft__watchdog_remove(weft_loop *loop);
+
+/* This thread begins, and ends, a run of a loop that is watched. */
+void weft__watchdog_begin(weft_loop *loop);
+void weft__watchdog_end(weft_loop *loop);
+
+/* Look at a loop: has it been held for longer than it may, and not been told of? */
+bool weft__watchdog_look(weft_loop *loop, uint64_t now_ns);
+
+/* In a forked child. */
+void weft__watchdog_forget(void);
 
 /* --- local.c ------------------------------------------------------------ */
 

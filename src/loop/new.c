@@ -76,6 +76,18 @@ set_cpus(weft_loop *loop, const char *cpus)
 	                  "weft_loop_new: cpus are not like \"0-3,6\"");
 }
 
+static int
+watch(weft_loop *loop, uint64_t limit_ns)
+{
+	int rc;
+
+	loop->watchdog_ns = limit_ns;
+	rc = weft__watchdog_add(loop);
+	if (rc < 0)
+		loop->watchdog_ns = 0;
+	return rc < 0 ? weft__fail(rc, "weft_loop_new: no watchdog") : 0;
+}
+
 weft_loop *
 weft_loop_new(const weft_loop_opts *opts)
 {
@@ -115,5 +127,9 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
 	                     && weft__sys->cpus() > 1;
+	if (opts->watchdog_ns && watch(loop, opts->watchdog_ns) < 0) {
+		(void)weft_loop_free(loop);
+		return NULL;
+	}
 	return loop;
 }

@@ -18,13 +18,14 @@
 static inline struct weft__threadlet *
 pop(struct weft__crew *crew)
 {
-	struct weft__run_queue *ready = &crew->loop->ready;
-	struct weft__threadlet *next = ready->first;
+	weft_loop *loop = crew->loop;
+	struct weft__threadlet *next = loop->ready.first;
+	uint32_t left = weft__count_get(&loop->left);
 
-	if (!next || crew->left == 0)
+	if (!next || left == 0)
 		return NULL;
-	crew->left--;
-	ready->first = next->next;
+	weft__count_set(&loop->left, left - 1);
+	loop->ready.first = next->next;
 	return next;
 }
 
@@ -167,12 +168,29 @@ crew_run(weft_loop *loop)
 	    && !thread->has_signal_stack)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
-	crew->left = LEFT_MAX;
+	weft__count_set(&loop->left, LEFT_MAX);
 	while ((next = pop(crew))) {
 		change_to(crew, next);
 		weft__checkpoint(loop);
 	}
-	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - crew->left);
+	weft__loop_called(loop, WEFT_PHASE_THREADLETS,
+	                  LEFT_MAX - weft__count_get(&loop->left));
+}
+
+/* In a signal handler of the loop's thread. */
+static void
+crew_tell_holder(weft_loop *loop, struct weft__holder *out)
+{
+	const struct weft__threadlet *t = weft__self();
+
+	if (!t || t->crew->loop != loop)
+		return;
+	out->id = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED);
+	__builtin_memcpy(out->name, t->name, sizeof(out->name));
+	out->spawned_at = t->spawned_at;
+	out->fn = (const void *)(uintptr_t)t->fn;
+	out->low = t->stack->base;
+	out->high = (const char *)t;
 }
 
 static void
@@ -229,6 +247,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.trim = crew_trim,
 	.check = weft__crew_check,
 	.look = weft__crew_look,
+	.tell_holder = crew_tell_holder,
 	.fini = crew_fini,
 };
 

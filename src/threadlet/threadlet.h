@@ -114,7 +114,6 @@ struct weft__threadlet {
 /* The threadlets of a loop. */
 struct weft__crew {
 	weft_loop              *loop;
-	uint32_t                left;    /* switches in this phase */
 	uint32_t                streak;  /* calls in a row that did not suspend */
 	struct weft__threadlet *dead;    /* its stack is still to be given back */
 	struct weft__context    context; /* of the thread that runs the loop */

@@ -1,0 +1,284 @@
+/* watchdog.c - a thread that finds loops which are held by something.
+ *
+ * A loop counts its turns, and in each the threadlets it may still change to; both with
+ * plain stores, which it makes anyway.  The watchdog reads them now and then: if nothing
+ * has moved for the loop's limit, while the loop runs and does not sleep, then a callback
+ * or a threadlet holds it.  Who that is only the loop's thread can tell, so it is poked:
+ * a signal handler there writes down the running threadlet and its frames.
+ *
+ *   1. There is one such thread in the process while there are loops to be watched: it
+ *      is started with the first and ended with the last, under the lock.
+ *   2. Whatever it looks at it visits (registry.c), so no loop is freed meanwhile.
+ *   3. There is one answer, and it is free, asked for, being written, or there.  Only the
+ *      watchdog asks; the handler of the thread that runs the loop takes it on itself to
+ *      write (W); what comes too late finds that it is not asked for.
+ *   4. What is told once is not told again before the loop has moved.
+ */
+#include "base/os.h"
+#include "base/report.h"
+#include "loop/loop.h"
+#include "threadlet/switch/frames.h"
+
+#define PERIOD_MIN (WEFT_MS / 2)
+#define ANSWER_NS  (100 * WEFT_MS)
+#define TEXT_BYTES 4096
+
+enum { FREE, ASKED, WRITING, THERE };
+
+static struct {
+	struct weft__lock lock;
+	uint32_t loops;
+	uint64_t thread;
+	weft__a32 ends; /* 1: the thread is to end; it parks here */
+	bool catches;   /* pokes; for ever */
+} dog;
+
+static struct {
+	weft__a32 state;
+	weft_loop *loop;
+	struct weft__holder holder;
+} answer;
+
+/* --- on the loop's thread ----------------------------------------------- */
+
+static void
+write_down(const struct weft__moment *moment)
+{
+	weft_loop *loop = answer.loop;
+	struct weft__holder *holder = &answer.holder;
+	struct weft__frame frame = { .pc = moment->pc,
+		                     .fp = moment->fp,
+		                     .low = moment->sp,
+		                     .high = loop->stack_end };
+
+	*holder = (struct weft__holder){ 0 };
+	if (weft__load(&loop->crew, WEFT__RELAXED))
+		loop->crew_ops->tell_holder(loop, holder);
+	if (holder->id)
+		frame.high = holder->high;
+	if (moment->sp < holder->low || moment->sp > frame.high)
+		frame.high = frame.low = NULL; /* between two stacks */
+	(void)weft__frames_walk(frame, holder->frames, 16);
+}
+
+static bool
+on_poke(const struct weft__moment *moment)
+{
+	uint32_t asked = ASKED;
+
+	if (weft__load(&answer.state, WEFT__ACQUIRE) != ASKED
+	    || weft__load(&answer.loop->runner, WEFT__RELAXED)
+	               != (uintptr_t)weft__thread_ptr
+	    || !weft__cas(&answer.state, &asked, WRITING,
+	                  WEFT__ACQ_REL)) /* W */
+		return false;
+	write_down(moment);
+	weft__store(&answer.state, THERE, WEFT__RELEASE);
+	weft__sys->unpark(&answer.state);
+	return true;
+}
+
+void
+weft__watchdog_begin(weft_loop *loop)
+{
+	weft__store(&loop->pokes_to, weft__os_allow_pokes(), WEFT__RELEASE);
+}
+
+void
+weft__watchdog_end(weft_loop *loop)
+{
+	weft__store(&loop->pokes_to, 0, WEFT__RELEASE);
+}
+
+/* --- on the watchdog's -------------------------------------------------- */
+
+/* True if the holder is known now. */
+static bool
+ask(weft_loop *loop)
+{
+	uint64_t until_ns = weft_in(ANSWER_NS);
+	uint32_t state = ASKED;
+	int rc;
+
+	answer.loop = loop;
+	weft__store(&answer.state, ASKED, WEFT__RELEASE);
+	rc = weft__os_poke(&loop->pokes_to);
+	while (rc == 0 && state != THERE && weft__sys->now() < until_ns) {
+		(void)weft__sys->park(&answer.state, state, until_ns);
+		state = weft__load(&answer.state, WEFT__ACQUIRE);
+	}
+	state = ASKED;
+	if (weft__cas(&answer.state, &state, FREE, WEFT__ACQUIRE))
+		return false;
+	while (weft__load(&answer.state, WEFT__ACQUIRE) != THERE)
+		weft__sys->yield();
+	weft__store(&answer.state, FREE, WEFT__RELAXED);
+	return true;
+}
+
+static void
+add_holder(struct weft__text *text, const struct weft__holder *holder)
+{
+	if (holder->id) {
+		weft__text_add(text, " by threadlet ");
+		weft__text_number(text, holder->id);
+		weft__text_add(text, " (");
+		if (holder->name[0])
+			weft__text_add(text, holder->name);
+		else
+			weft__os_add_symbol(text, holder->fn);
+		weft__text_add(text, "), started at ");
+		weft__os_add_symbol(text, holder->spawned_at);
+	} else {
+		weft__text_add(text, " by a callback");
+	}
+	weft__text_add(text, "\n");
+	for (int i = 0; i < 16 && holder->frames[i]; i++) {
+		weft__text_add(text, "    #");
+		weft__text_number(text, i);
+		weft__text_add(text, " ");
+		weft__os_add_symbol(text, holder->frames[i]);
+		weft__text_add(text, "\n");
+	}
+}
+
+static void
+report(weft_loop *loop, uint64_t held_ns)
+{
+	char buf[TEXT_BYTES];
+	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+	weft_report about = {
+		.kind = WEFT_REPORT_BLOCKED,
+		.level = 1,
+		.loop = loop,
+		.name = loop->name,
+		.text = buf,
+	};
+
+	weft__text_add(&text, "the loop has been held for ");
+	weft__text_seconds(&text, held_ns);
+	if (ask(loop)) {
+		add_holder(&text, &answer.holder);
+		about.threadlet = answer.holder.id;
+		if (about.threadlet)
+			about.name = answer.holder.name;
+	} else {
+		weft__text_add(&text, "; its thread does not tell by whom");
+	}
+	weft__report(&about);
+}
+
+/* It is run by a thread, which does not sleep.  Marks of `runner` are those of one who
+ * is about to give it back; the loop itself stands there while a thread is made. */
+static bool
+is_held(const weft_loop *loop)
+{
+	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED);
+
+	return runner && !(runner & 1) && runner != (uintptr_t)loop
+	       && !weft__inbox_is_asleep(&loop->inbox);
+}
+
+bool
+weft__watchdog_look(weft_loop *loop, uint64_t now_ns)
+{
+	struct weft__watched *watched = &loop->watched;
+	uint64_t turns = weft__count_get(&loop->counts.turns);
+	uint32_t left = weft__count_get(&loop->left);
+
+	if (!is_held(loop) || !watched->since_ns || turns != watched->turns
+	    || left != watched->left) {
+		*watched = (struct weft__watched){
+			.turns = turns,
+			.left = left,
+			.since_ns = is_held(loop) ? now_ns : 0,
+		};
+		return false;
+	}
+	if (watched->told || now_ns - watched->since_ns < loop->watchdog_ns)
+		return false;
+	watched->told = true; /* invariant 4 */
+	return true;
+}
+
+/* Look at all; returns when to do it again. */
+static uint64_t
+look_at_all(void)
+{
+	uint64_t after = 0, period_ns = WEFT_S;
+	weft_loop *loop;
+
+	while ((loop = weft__registry_next(&after))) {
+		uint64_t now_ns = weft__sys->now();
+
+		if (loop->watchdog_ns && weft__watchdog_look(loop, now_ns))
+			report(loop, now_ns - loop->watched.since_ns);
+		if (loop->watchdog_ns && loop->watchdog_ns / 2 < period_ns)
+			period_ns = loop->watchdog_ns / 2;
+		weft__loop_exit(loop);
+	}
+	return weft_in(period_ns < PERIOD_MIN ? PERIOD_MIN : period_ns);
+}
+
+static void
+dog_main(void *arg)
+{
+	(void)arg;
+	while (!weft__load(&dog.ends, WEFT__ACQUIRE))
+		(void)weft__sys->park(&dog.ends, 0, look_at_all());
+}
+
+/* --- its life ----------------------------------------------------------- */
+
+/* Invariant 1; the caller has the lock. */
+static int
+start(void)
+{
+	struct weft__thread_opts opts = { .name = "weft watchdog",
+		                          .fn = dog_main };
+	int rc = dog.catches ? 0 : weft__os_catch_pokes(on_poke);
+
+	if (rc < 0)
+		return rc;
+	dog.catches = true;
+	weft__store(&dog.ends, 0, WEFT__RELAXED);
+	return weft__sys->thread_start(&opts, &dog.thread);
+}
+
+int
+weft__watchdog_add(weft_loop *loop)
+{
+	int rc = 0;
+
+	weft__lock_take(&dog.lock);
+	if (dog.loops == 0)
+		rc = start();
+	if (rc == 0)
+		dog.loops++;
+	weft__lock_give(&dog.lock);
+	if (rc == 0)
+		weft__registry_add(loop);
+	return rc;
+}
+
+void
+weft__watchdog_remove(weft_loop *loop)
+{
+	(void)loop;
+	weft__lock_take(&dog.lock);
+	if (--dog.loops == 0) {
+		weft__store(&dog.ends, 1, WEFT__RELEASE);
+		weft__sys->unpark(&dog.ends);
+		(void)weft__sys->thread_join(dog.thread);
+	}
+	weft__lock_give(&dog.lock);
+}
+
+void
+weft__watchdog_forget(void)
+{
+	dog.lock = (struct weft__lock){ 0 };
+	dog.loops = 0;
+	weft__os_forget_pokes();
+	weft__store(&answer.state, FREE, WEFT__RELAXED);
+}

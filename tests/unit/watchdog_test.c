@@ -1,0 +1,213 @@
+/* watchdog_test.c - a loop that something holds is reported, with what holds it. */
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/os.h"
+#include "loop/loop.h"
+#include "crew.h"
+
+#define LIMIT (2 * WEFT_MS)
+
+static weft__a32 reports;
+static char text[4096], name[32];
+static weft_report last;
+
+static void
+on_report(void *arg, const weft_report *report)
+{
+	(void)arg;
+	if (report->kind != WEFT_REPORT_BLOCKED)
+		return;
+	last = *report;
+	(void)snprintf(text, sizeof(text), "%s", report->text);
+	(void)snprintf(name, sizeof(name), "%s", report->name);
+	(void)weft__add(&reports, 1, WEFT__RELEASE);
+}
+
+static weft_loop *
+make_watched(uint64_t limit_ns)
+{
+	weft_loop_opts opts = { .name = "held", .watchdog_ns = limit_ns };
+
+	weft__store(&reports, 0, WEFT__RELAXED);
+	weft__hooks.on_report = on_report;
+	return make_with(&opts);
+}
+
+static void
+free_watched(weft_loop *loop)
+{
+	OK(weft_loop_free(loop));
+	weft__hooks.on_report = NULL;
+}
+
+static __attribute__((noinline)) void
+hold_until_told(void)
+{
+	while (!weft__load(&reports, WEFT__ACQUIRE))
+		sched_yield();
+}
+
+static int
+spin(void *arg)
+{
+	(void)arg;
+	OK(weft_yield());
+	hold_until_told();
+	note(MARK('s'));
+	return 0;
+}
+
+static bool
+has_function(const char *what)
+{
+	/* TSan keeps a signal back until the thread next calls it. */
+	return TEST_TSAN || strstr(text, what);
+}
+
+TEST(a_threadlet_that_spins_is_named_with_its_calls)
+{
+	weft_loop *loop = make_watched(LIMIT);
+	weft_go_opts opts = { .loop = loop, .name = "spinner" };
+	weft_threadlet id = weft_go_with(&opts, spin, NULL);
+
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "s");
+	CHECK(last.loop == loop);
+	CHECK(strstr(text, "has been held for 0."));
+	CHECK(has_function("(spinner), started at watchdog_test+0x"));
+	CHECK(has_function("    #1 "));
+	if (last.threadlet || !TEST_TSAN) {
+		CHECK_EQ(last.threadlet, id);
+		CHECK_STR(name, "spinner");
+	}
+	free_watched(loop);
+}
+
+static void
+spin_in_callback(void *arg)
+{
+	hold_until_told();
+	note(arg);
+}
+
+TEST(a_callback_that_spins_is_told_as_such)
+{
+	weft_loop *loop = make_watched(LIMIT);
+
+	OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "c");
+	CHECK_EQ(last.threadlet, 0);
+	CHECK(has_function(" by a callback\n    #0 "));
+	free_watched(loop);
+}
+
+TEST(a_loop_with_a_thread_of_its_own_is_watched_too)
+{
+	weft_loop *loop = make_watched(LIMIT);
+
+	OK(weft_loop_start(loop));
+	OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	CHECK_STR(trace, "c");
+	CHECK(has_function(" by a callback\n    #0 "));
+	free_watched(loop);
+}
+
+TEST(several_loops_have_one_watchdog)
+{
+	weft_loop *idle = make_watched(HOUR), *loop = make_watched(LIMIT);
+
+	for (int i = 0; i < 3; i++) {
+		weft__store(&reports, 0, WEFT__RELAXED);
+		OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
+		OK(weft_loop_run(loop));
+	}
+	CHECK_STR(trace, "ccc");
+	OK(weft_loop_free(idle));
+	free_watched(loop);
+}
+
+/* --- with a clock of our own -------------------------------------------- */
+
+static weft_loop *watched;
+
+static int
+yield_and_look(void *arg)
+{
+	uint64_t now_ns = HOUR;
+
+	(void)arg;
+	CHECK(!weft__watchdog_look(watched, now_ns));
+	CHECK(!weft__watchdog_look(watched, now_ns + HOUR - 1));
+	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
+	CHECK(!weft__watchdog_look(watched, now_ns + 3 * HOUR)); /* once */
+	OK(weft_yield());
+	now_ns += 4 * HOUR;
+	CHECK(!weft__watchdog_look(watched, now_ns)); /* it has moved */
+	CHECK(weft__watchdog_look(watched, now_ns + HOUR));
+	note(MARK('y'));
+	return 0;
+}
+
+static int
+yield_twice(void *arg)
+{
+	OK(weft_yield());
+	OK(weft_yield());
+	note(arg);
+	return 0;
+}
+
+TEST(what_counts_is_whether_anything_moves)
+{
+	/* As if watched, but by nobody else. */
+	watched = make();
+	watched->watchdog_ns = HOUR;
+	go_on(watched, yield_and_look, NULL);
+	go_on(watched, yield_twice, MARK('z'));
+	OK(weft_loop_run(watched));
+	CHECK_STR(trace, "yz");
+	CHECK(!weft__watchdog_look(watched, 20 * HOUR));
+	CHECK(!weft__watchdog_look(watched, 30 * HOUR)); /* it is idle */
+	watched->watchdog_ns = 0;
+	OK(weft_loop_free(watched));
+}
+
+TEST(a_loop_that_sleeps_is_not_held)
+{
+	weft_loop *loop = make_started(); /* with a limit of 0 */
+
+	watch_for(loop, WEFT_SLEEPING);
+	while (!weft__inbox_is_asleep(&loop->inbox))
+		sched_yield();
+	CHECK(!weft__watchdog_look(loop, HOUR));
+	CHECK(!weft__watchdog_look(loop, 3 * HOUR));
+	stop_and_free(loop);
+}
+
+/* --- fork --------------------------------------------------------------- */
+
+TEST(a_forked_child_can_free_a_watched_loop_and_have_its_own)
+{
+	weft_loop *loop = make_watched(HOUR);
+	int status;
+
+	if (test_fork() == 0) {
+		weft_loop *mine;
+
+		OK(weft_loop_free(loop));
+		if (TEST_TSAN) /* after a fork it allows no threads */
+			test_child_exit(0);
+		mine = make_watched(LIMIT);
+		OK(weft_loop_post(mine, spin_in_callback, MARK('c')));
+		OK(weft_loop_run(mine));
+		free_watched(mine);
+		test_child_exit(strcmp(trace, "c"));
+	}
+	CHECK(wait(&status) > 0);
+	CHECK_EQ(status, 0);
+	free_watched(loop);
+}
