@@ -95,6 +95,7 @@ struct weft__crew_ops {
 	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*fini)(weft_loop *loop, bool alone);
+	const void *layout;              /* for debuggers, who find it by name */
 };
 
 extern const struct weft__crew_ops weft__crew_ops;

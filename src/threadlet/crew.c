@@ -249,6 +249,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.look = weft__crew_look,
 	.tell_holder = crew_tell_holder,
 	.fini = crew_fini,
+	.layout = weft_gdb_layout,
 };
 
 struct weft__crew *

@@ -307,6 +307,15 @@ extern weft__a32 weft__overflow_is_caught; /* 1: by weft_catch_overflow() */
 /* This thread is to run threadlets: be ready for an overflow. */
 void weft__overflow_prepare(struct weft__thread *self);
 
+/* --- layout.c ----------------------------------------------------------- */
+
+struct weft__gdb_place {
+	char      name[24];
+	uintptr_t value;
+};
+
+extern const struct weft__gdb_place weft_gdb_layout[];
+
 /* --- call.c, local.c ---------------------------------------------------- */
 
 /* The op that a waiter is for, or NULL. */

@@ -1,0 +1,39 @@
+/* layout.c - where debuggers find threadlets.
+ *
+ * scripts/gdb/weft-gdb.py reads memory, of a process or of a core file, by the offsets
+ * listed here, so it needs no debug information of the library and fits whatever build
+ * it looks at.  The names are those of the script; a change of their meaning changes
+ * VERSION.
+ */
+#include "threadlet/threadlet.h"
+
+#define VERSION 1
+
+#define OF(name_, type, member)                                \
+	{                                                      \
+		.name = name_, .value = offsetof(type, member) \
+	}
+
+WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
+	{ "version", VERSION },
+	{ "registry", (uintptr_t)&weft__registry },
+	OF("registry.first", struct weft__registry, first),
+	OF("loop.next", weft_loop, next_listed),
+	OF("loop.name", weft_loop, name),
+	OF("loop.number", weft_loop, inbox.id),
+	OF("loop.crew", weft_loop, crew),
+	OF("crew.newest", struct weft__crew, newest),
+	OF("crew.thread", struct weft__crew, thread),
+	OF("thread.threadlet", struct weft__thread, threadlet),
+	OF("threadlet.sp", struct weft__threadlet, context.sp),
+	OF("threadlet.older", struct weft__threadlet, older),
+	OF("threadlet.handle", struct weft__threadlet, handle),
+	OF("threadlet.waiter", struct weft__threadlet, waiter),
+	OF("threadlet.name", struct weft__threadlet, name),
+	OF("threadlet.fn", struct weft__threadlet, fn),
+	OF("threadlet.spawned_at", struct weft__threadlet, spawned_at),
+	OF("handle.id", struct weft__handle, id),
+	OF("waiter.what", struct weft__waiter, what),
+	OF("waiter.on", struct weft__waiter, on),
+	{ "", 0 },
+};
