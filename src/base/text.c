@@ -54,3 +54,10 @@ weft__text_seconds(struct weft__text *text, uint64_t ns)
 	add_digits(text, ns / 1000000 % 1000, 10, 3);
 	weft__text_add(text, " s");
 }
+
+void
+weft__text_end_line(struct weft__text *text)
+{
+	if (text->size > 0 && text->buf[text->size - 1] == '\n')
+		text->buf[--text->size] = '\0';
+}

@@ -24,6 +24,9 @@ void weft__text_add(struct weft__text *text, const char *what);
 void weft__text_number(struct weft__text *text, int64_t number);
 void weft__text_hex(struct weft__text *text, uint64_t number); /* with its 0x */
 
+/* Without the end of its last line, which whoever prints it adds. */
+void weft__text_end_line(struct weft__text *text);
+
 /* A time in seconds, with milliseconds. */
 void weft__text_seconds(struct weft__text *text, uint64_t ns);
 

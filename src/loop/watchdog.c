@@ -29,7 +29,7 @@ static struct {
 	struct weft__lock lock;
 	uint32_t loops;
 	uint64_t thread;
-	weft__a32 ends; /* 1: the thread is to end; it parks here */
+	weft__a32 ring; /* where it parks; odd: it is to end */
 	bool catches;   /* pokes; for ever */
 } dog;
 
@@ -165,6 +165,7 @@ report(weft_loop *loop, uint64_t held_ns)
 	} else {
 		weft__text_add(&text, "; its thread does not tell by whom");
 	}
+	weft__text_end_line(&text);
 	weft__report(&about);
 }
 
@@ -223,9 +224,19 @@ look_at_all(void)
 static void
 dog_main(void *arg)
 {
+	uint32_t ring;
+
 	(void)arg;
-	while (!weft__load(&dog.ends, WEFT__ACQUIRE))
-		(void)weft__sys->park(&dog.ends, 0, look_at_all());
+	while (!((ring = weft__load(&dog.ring, WEFT__ACQUIRE)) & 1))
+		(void)weft__sys->park(&dog.ring, ring, look_at_all());
+}
+
+/* Make it look now, by 2; or end, by 1. */
+static void
+wake_up(uint32_t by)
+{
+	(void)weft__add(&dog.ring, by, WEFT__RELEASE);
+	weft__sys->unpark(&dog.ring);
 }
 
 /* --- its life ----------------------------------------------------------- */
@@ -241,7 +252,7 @@ start(void)
 	if (rc < 0)
 		return rc;
 	dog.catches = true;
-	weft__store(&dog.ends, 0, WEFT__RELAXED);
+	weft__store(&dog.ring, 0, WEFT__RELAXED);
 	return weft__sys->thread_start(&opts, &dog.thread);
 }
 
@@ -253,11 +264,12 @@ weft__watchdog_add(weft_loop *loop)
 	weft__lock_take(&dog.lock);
 	if (dog.loops == 0)
 		rc = start();
-	if (rc == 0)
+	if (rc == 0) {
 		dog.loops++;
-	weft__lock_give(&dog.lock);
-	if (rc == 0)
 		weft__registry_add(loop);
+		wake_up(2); /* its limit may be shorter than the others' */
+	}
+	weft__lock_give(&dog.lock);
 	return rc;
 }
 
@@ -267,8 +279,7 @@ weft__watchdog_remove(weft_loop *loop)
 	(void)loop;
 	weft__lock_take(&dog.lock);
 	if (--dog.loops == 0) {
-		weft__store(&dog.ends, 1, WEFT__RELEASE);
-		weft__sys->unpark(&dog.ends);
+		wake_up(1);
 		(void)weft__sys->thread_join(dog.thread);
 	}
 	weft__lock_give(&dog.lock);

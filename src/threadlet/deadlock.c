@@ -78,6 +78,7 @@ report(struct weft__crew *crew)
 		weft__text_add(&text, about.text);
 		weft__text_add(&text, ":\n");
 		weft__add_crew(&text, crew);
+		weft__text_end_line(&text);
 		about.text = buf;
 	}
 	weft__report(&about);
