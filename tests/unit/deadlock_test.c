@@ -108,6 +108,42 @@ TEST(a_second_deadlock_is_reported_if_the_hook_has_ended_the_first)
 	listen_no_more();
 }
 
+static void *
+alloc_nothing(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+static struct weft__sys poor;
+
+static int
+starve_in_a_circle(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	ids[0] = weft_scope_go(&scope, join_other, MARK(0));
+	ids[1] = weft_scope_go(&scope, join_other, MARK(1));
+	weft__sys = &poor; /* while nothing else runs */
+	return weft_scope_close(&scope);
+}
+
+TEST(without_memory_for_the_text_a_deadlock_is_told_in_short)
+{
+	const struct weft__sys *before = weft__sys;
+
+	listen_for(true);
+	poor = *before;
+	poor.alloc = alloc_nothing;
+	run_threadlet(starve_in_a_circle, NULL);
+	weft__sys = before;
+	CHECK_EQ(reported(), 1);
+	CHECK_STR(text, "threadlets wait for each other only");
+	listen_no_more();
+}
+
 static void
 cancel_first(void *arg)
 {

@@ -1,6 +1,7 @@
 /* look_test.c - what can be seen of threadlets: lists, frames, dumps. */
 #include <sched.h>
 #include <unistd.h>
+#include "base/sys.h"
 #include "base/text.h"
 #include "crew.h"
 
@@ -523,6 +524,24 @@ TEST(a_dump_that_cannot_be_written_says_so)
 	turns(loop, 2);
 	CHECK_EQ(weft_dump(-1), WEFT_EBADF);
 	stop_idle(loop);
+}
+
+static void *
+alloc_nothing(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+TEST(a_dump_without_memory_says_so)
+{
+	const struct weft__sys *before = weft__sys;
+	struct weft__sys poor = *before;
+
+	poor.alloc = alloc_nothing;
+	weft__sys = &poor;
+	CHECK_EQ(weft_dump(1), WEFT_ENOMEM);
+	weft__sys = before;
 }
 
 static int

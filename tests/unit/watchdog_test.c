@@ -130,6 +130,28 @@ TEST(several_loops_have_one_watchdog)
 	free_watched(loop);
 }
 
+static int
+start_nothing(const struct weft__thread_opts *opts, uint64_t *out)
+{
+	(void)opts;
+	(void)out;
+	return -EAGAIN;
+}
+
+TEST(a_loop_that_cannot_be_watched_is_not_made)
+{
+	const struct weft__sys *before = weft__sys;
+	struct weft__sys poor = *before;
+	weft_loop_opts opts = { .watchdog_ns = HOUR };
+
+	poor.thread_start = start_nothing;
+	weft__sys = &poor;
+	CHECK(weft_loop_new(&opts) == NULL);
+	CHECK_STR(weft_detail(), "weft_loop_new: no watchdog");
+	weft__sys = before;
+	OK(weft_loop_free(make_with(&opts)));
+}
+
 /* --- with a clock of our own -------------------------------------------- */
 
 static weft_loop *watched;
