@@ -122,7 +122,7 @@ typedef struct weft_threadlet_info {
 	weft_threadlet id;
 	char           name[32];
 	const char    *state;       /* "running", "ready", "waiting" */
-	const char    *waits_for;   /* "fd", "join", "scope", "sleep", ...; "" if nothing */
+	const char    *waits_for;   /* "fd", "recv", "join", "scope", ...; "" if nothing */
 	int64_t        waits_on;    /* the fd, threadlet or address; or 0 */
 	uint64_t       since_ns;    /* when it last suspended, or came */
 	uint64_t       deadline_ns; /* of the wait, or WEFT_NEVER */

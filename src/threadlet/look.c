@@ -34,6 +34,25 @@ struct weft__look {
 
 /* --- one threadlet ------------------------------------------------------ */
 
+/* An op that waits for a descriptor says for what, and for which. */
+static void
+describe_op(const struct weft__op *op, weft_threadlet_info *out)
+{
+	static const char *const names[] = {
+		[WEFT__OP_POLL] = "fd",         [WEFT__OP_RECV] = "recv",
+		[WEFT__OP_RECV_MULTI] = "recv", [WEFT__OP_RECVMSG] = "recv",
+		[WEFT__OP_ACCEPT] = "accept",   [WEFT__OP_SEND] = "send",
+		[WEFT__OP_SENDMSG] = "send",    [WEFT__OP_CONNECT] = "connect",
+	};
+
+	if (op->place.block && out->deadline_ns == WEFT_NEVER)
+		out->deadline_ns = op->place.due_ns;
+	if (op->kind < WEFT__OP_POLL)
+		return;
+	out->waits_for = names[op->kind];
+	out->waits_on = op->fd;
+}
+
 static void
 describe_wait(const struct weft__threadlet *t, weft_threadlet_info *out)
 {
@@ -43,9 +62,9 @@ describe_wait(const struct weft__threadlet *t, weft_threadlet_info *out)
 	out->state = waiter ? "waiting" : "ready";
 	out->waits_for = waiter ? waiter->what : "";
 	out->waits_on = waiter ? waiter->on : 0;
-	out->deadline_ns = t->place.block          ? t->place.due_ns
-	                   : op && op->place.block ? op->place.due_ns
-	                                           : WEFT_NEVER;
+	out->deadline_ns = t->place.block ? t->place.due_ns : WEFT_NEVER;
+	if (op)
+		describe_op(op, out);
 }
 
 static void

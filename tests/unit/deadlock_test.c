@@ -311,6 +311,17 @@ join_far_child(void *arg)
 	return weft_scope_close(&scope);
 }
 
+static int
+close_with_far_child(void *arg)
+{
+	weft_scope scope;
+	weft_go_opts opts = { .loop = arg, .scope = &scope };
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_go_with(&opts, sleep_for_ever, NULL) > 0);
+	return weft_scope_close(&scope);
+}
+
 static void *
 cancel_when_asleep(void *arg)
 {
@@ -323,7 +334,8 @@ cancel_when_asleep(void *arg)
 	return NULL;
 }
 
-TEST(a_child_on_another_loop_may_still_end)
+static void
+run_with_far_child(weft_threadlet_fn fn)
 {
 	weft_loop *both[2];
 	pthread_t other;
@@ -331,7 +343,7 @@ TEST(a_child_on_another_loop_may_still_end)
 	listen_for(false);
 	both[0] = make();
 	both[1] = make_started();
-	go_on(both[0], join_far_child, both[1]);
+	go_on(both[0], fn, both[1]);
 	other = thread(cancel_when_asleep, both);
 	OK(weft_loop_run(both[0]));
 	OK(pthread_join(other, NULL));
@@ -339,4 +351,10 @@ TEST(a_child_on_another_loop_may_still_end)
 	OK(weft_loop_free(both[0]));
 	stop_and_free(both[1]);
 	listen_no_more();
+}
+
+TEST(a_child_on_another_loop_may_still_end)
+{
+	run_with_far_child(join_far_child);
+	run_with_far_child(close_with_far_child);
 }

@@ -75,6 +75,19 @@ wait_for_byte(void *arg)
 	return 0;
 }
 
+static int
+receive(void *arg)
+{
+	const struct pair *pair = arg;
+	char byte;
+	weft_op op;
+
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_recv(&op, pair->peer, &byte, 1, 0, WEFT_NEVER));
+	(void)weft_op_wait(&op, WEFT_NEVER);
+	return 0;
+}
+
 static weft_threadlet child;
 
 static int
@@ -101,6 +114,10 @@ check_waits(int count, const struct pair *pair)
 	CHECK(info->deadline_ns > weft_now() && info->deadline_ns < WEFT_NEVER);
 	CHECK(info->since_ns <= weft_now() && info->since_ns > 0);
 	CHECK(info->fn == (const void *)(uintptr_t)wait_for_byte);
+	info = see("receiver", count);
+	CHECK_STR(info->waits_for, "recv");
+	CHECK_EQ(info->waits_on, pair->peer);
+	CHECK_EQ(info->deadline_ns, WEFT_NEVER);
 	info = see("joiner", count);
 	CHECK_STR(info->waits_for, "join");
 	CHECK_EQ(info->waits_on, child);
@@ -121,9 +138,10 @@ TEST(one_sees_who_waits_and_for_what)
 
 	go_named(loop, "joiner", join_child, NULL);
 	go_named(loop, "reader", wait_for_byte, &pair);
+	go_named(loop, "receiver", receive, &pair);
 	turns(loop, 3);
 	count = look_at(loop, 64);
-	CHECK_EQ(count, 4);
+	CHECK_EQ(count, 5);
 	CHECK_EQ(see("sleeper", count)->id, id);
 	check_waits(count, &pair);
 	stop_idle(loop);
