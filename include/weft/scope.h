@@ -3,7 +3,10 @@
  * A scope is opened and closed by one threadlet, like a brace.  It holds the
  * threadlets started in it, and it bounds every suspending call made inside it,
  * theirs and the opener's: by its deadline and by its cancellation.  Scopes nest; the
- * nearest end counts.  A threadlet that ends with scopes open closes them.
+ * nearest end counts.
+ *
+ * A threadlet that ends with scopes open closes them, and a failure there is reported.  By
+ * then its frames are gone: what is still in such a scope must not point into them.
  */
 #ifndef WEFT_SCOPE_H
 #define WEFT_SCOPE_H

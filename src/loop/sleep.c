@@ -83,7 +83,7 @@ weft__loop_woken(weft_loop *loop)
 		loop->woken = true;
 	loop->own_run++;
 	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
-		loop->crew_ops->look(loop);
+		weft__crew_ops.look(loop);
 }
 
 /* A wake that came by now has ended this wait; its node, still to be taken, is not to

@@ -223,7 +223,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__hooks_before_wait(loop, true);
 		until_ns = wait_until(loop, deadline_ns); /* they add to it */
 	} else if (until_ns == WEFT_NEVER && is_alone(loop)) {
-		loop->crew_ops->check(loop);
+		weft__crew_ops.check(loop);
 		until_ns = wait_until(loop, deadline_ns); /* so may a report */
 	}
 	if (until_ns != WEFT_NOW)

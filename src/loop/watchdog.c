@@ -53,7 +53,7 @@ write_down(const struct weft__moment *moment)
 
 	*holder = (struct weft__holder){ 0 };
 	if (weft__load(&loop->crew, WEFT__RELAXED))
-		loop->crew_ops->tell_holder(loop, holder);
+		weft__crew_ops.tell_holder(loop, holder);
 	if (holder->id)
 		frame.high = holder->high;
 	if (moment->sp < holder->low || moment->sp > frame.high)

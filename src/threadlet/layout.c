@@ -14,6 +14,8 @@
 		.name = name_, .value = offsetof(type, member) \
 	}
 
+/* Read by nobody in the program: kept all the same. */
+__attribute__((used))
 WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
 	{ "version", VERSION },
 	{ "registry", (uintptr_t)&weft__registry },
