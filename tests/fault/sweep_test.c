@@ -418,10 +418,8 @@ run_unguarded(const char *backend)
 }
 
 static const struct scenario planted[] = {
-	{ "leak", run_leak },
-	{ "twice", run_twice },
-	{ "forget", run_forget },
-	{ "zombie", run_zombie },
+	{ "leak", run_leak },           { "twice", run_twice },
+	{ "forget", run_forget },       { "zombie", run_zombie },
 	{ "unguarded", run_unguarded },
 };
 
