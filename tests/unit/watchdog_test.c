@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "base/os.h"
 #include "loop/loop.h"
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 #define LIMIT (2 * WEFT_MS)
 

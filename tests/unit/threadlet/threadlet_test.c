@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static int
 note_twice(void *arg)

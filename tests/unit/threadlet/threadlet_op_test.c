@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 /* --- closing -------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static char path[64];
 

@@ -1,5 +1,5 @@
 /* scope_test.c - scopes: joining, cancelling, deadlines, shields. */
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static int
 note_and_return(void *arg)

@@ -1,7 +1,7 @@
 /* deadlock_test.c - threadlets that wait for each other are reported, others not. */
 #include <sched.h>
 #include "base/os.h"
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static weft__a32 reports;
 static char text[16384];

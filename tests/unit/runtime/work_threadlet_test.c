@@ -1,5 +1,5 @@
 /* work_threadlet_test.c - pool work as threadlets see it. */
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static weft_event running = WEFT_SHARED_INIT, release = WEFT_SHARED_INIT;
 

@@ -4,7 +4,7 @@
  * freed by whoever has seen its last result.  The tests under load stop at moments that
  * are drawn, many times; what they count has to add up each time.
  */
-#include "unit/job.h"
+#include "unit/runtime/job.h"
 
 /* --- stopping ----------------------------------------------------------- */
 

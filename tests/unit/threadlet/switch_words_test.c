@@ -13,7 +13,7 @@
  */
 #include "threadlet/switch/annotate.h"
 #include "test.h"
-#include "unit/switch/words.h"
+#include "unit/threadlet/switch/words.h"
 
 #define FLOWS       8
 #define STACK_BYTES 16384

@@ -1,5 +1,5 @@
 /* scope_late_test.c - scopes: what comes late, what is left open, what is told then. */
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static int
 nap(void *arg)

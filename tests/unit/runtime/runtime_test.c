@@ -1,7 +1,7 @@
 /* runtime_test.c - several loops, placement, and whole programs. */
 #include <signal.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 enum { LOOPS = 4 };
 

@@ -1,6 +1,6 @@
 /* threadlet_fair_test.c - threadlets that yield all the time hold up nobody: neither
  * descriptors nor timers.  Measured in turns of the loop, so that no clock decides. */
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 /* A turn changes to 64 threadlets (crew.c), so it takes QUEUE turns until whoever is ready
  * runs; and a busy loop looks at descriptors every LOOK turns at least (sleep.c). */

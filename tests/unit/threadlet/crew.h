@@ -2,7 +2,7 @@
 #ifndef WEFT_TEST_CREW_H
 #define WEFT_TEST_CREW_H
 
-#include "probe.h"
+#include "unit/probe.h"
 
 /* Start `fn(arg)` on a loop that is not running yet. */
 static inline weft_threadlet

@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 /* TSan follows no child of a program with threads. */
 enum { FORKS = TEST_TSAN ? 10 : 200 };

@@ -1,5 +1,5 @@
 /* sync_test.c - locks, conditions, semaphores, groups, once, events. */
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 /* --- mutex -------------------------------------------------------------- */
 

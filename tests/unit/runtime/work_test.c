@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "unit/job.h"
+#include "unit/runtime/job.h"
 
 /* --- running ------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
  * live longer than their threadlets, requests that follow them. */
 #include <sched.h>
 #include <semaphore.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 enum { INDEX = (1 << 24) - 1 }; /* of a handle, in its number */
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static uint64_t
 turns_of(weft_loop *loop)

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/sys.h"
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static int
 add_one(void *arg)

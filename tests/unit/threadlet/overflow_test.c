@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "crew.h"
+#include "unit/threadlet/crew.h"
 
 static char output[16384];
 
