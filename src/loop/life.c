@@ -193,8 +193,8 @@ has_accepted(weft_loop *loop)
 			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
-	       || loop->threadlets > 0 || loop->ops > 0 || loop->ended
-	       || loop->hooks.more > 0;
+	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0
+	       || loop->ended || loop->hooks.more > 0;
 }
 
 /* What this thread runs; for turns that are not part of a run. */
@@ -219,7 +219,7 @@ end_locals(weft_loop *loop)
 	loop->ending = true;
 	weft__wheel_fini(&loop->wheel);
 	while (weft__locals_end(loop))
-		while (loop->ops > 0 || loop->threadlets > 0
+		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NOW);
 	be_in(before.loop, before.threadlet);
@@ -345,8 +345,9 @@ begin_to_end(weft_loop *loop)
 static bool
 has_to_drain(weft_loop *loop)
 {
-	return loop->threadlets > 0 || loop->own.first || loop->first.first
-	       || loop->posts.first || !weft__lanes_rest(&loop->inbox)
+	return weft__count_get(&loop->threadlets) > 0 || loop->own.first
+	       || loop->first.first || loop->posts.first
+	       || !weft__lanes_rest(&loop->inbox)
 	       || weft__inbox_has(&loop->inbox);
 }
 
@@ -362,7 +363,7 @@ run_to_end(weft_loop *loop)
 		weft__ops_end(loop);
 	}
 	do /* drops may leave something to run */
-		while (loop->ops > 0 || loop->threadlets > 0
+		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
@@ -544,7 +545,7 @@ end_run(weft_loop *loop, weft_loop *before)
 {
 	/* The thread of weft_loop_start() ends with the run: others may have it then. */
 	loop->bound = loop->backend.binds
-	                              || (loop->threadlets > 0
+	                              || (weft__count_get(&loop->threadlets) > 0
 	                                  && !loop->own_thread)
 	                      ? (uintptr_t)weft__thread_self()
 	                      : 0;
@@ -624,10 +625,11 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	(void)is_told_to_leave(loop);
 	if (weft__loop_is_stopping(loop) || !become_idle(loop)) {
 		begin_to_end(loop);
-		if (loop->threadlets == 0)
+		if (weft__count_get(&loop->threadlets) == 0)
 			run_to_end(loop);
 	}
-	rc = loop->threadlets > 0 || weft__loop_is_alive(loop);
+	rc = weft__count_get(&loop->threadlets) > 0
+	     || weft__loop_is_alive(loop);
 	if (loop->meter)
 		weft__meter_pause(loop);
 	end_run(loop, before);

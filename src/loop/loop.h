@@ -146,7 +146,7 @@ struct weft_loop {
 	/* The runner's. */
 	struct weft__run_queue ready;
 	weft__a32  left;        /* switches, in this phase of threadlets */
-	uint64_t   threadlets;  /* alive */
+	weft__a64  threadlets;  /* alive; read by any */
 	const void *stack_end;  /* above all frames of this run */
 	bool       draining;    /* it stops, and waits for them to end */
 	bool       own_thread;  /* it runs on the thread of weft_loop_start() */

@@ -1,4 +1,5 @@
 /* new.c - a loop, as its options say. */
+#include "base/text.h"
 #include "loop/loop.h"
 
 #define BUDGET_DEFAULT 1024u
@@ -40,9 +41,9 @@ check_opts(const weft_loop_opts *opts)
 static void
 copy_name(char *out, size_t room, const char *name)
 {
-	size_t size = name ? __builtin_strlen(name) : 0;
+	struct weft__text text = weft__text_begin(out, room);
 
-	__builtin_memcpy(out, name ? name : "", size < room ? size : room - 1);
+	weft__text_add(&text, name ? name : "");
 }
 
 /* With its meter, if that is asked for; NULL without memory. */

@@ -192,7 +192,8 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 		return WEFT_NOW;
 	if (loop->ending
 	    || (weft__loop_is_stopping(loop)
-	        && (!loop->draining || loop->threadlets == 0)))
+	        && (!loop->draining
+	            || weft__count_get(&loop->threadlets) == 0)))
 		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
 	if (weft__loop_alive(loop) == 0 && !loop->keep && !loop->draining)
 		return WEFT_NOW;
@@ -204,7 +205,7 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 static bool
 is_alone(const weft_loop *loop)
 {
-	return loop->threadlets > 0 && loop->ops == 0
+	return weft__count_get(&loop->threadlets) > 0 && loop->ops == 0
 	       && loop->backend.fds.in_use == 0 && !loop->hooks.first
 	       && (!loop->keep || loop->draining)
 	       && !weft__loop_is_embedded(loop);

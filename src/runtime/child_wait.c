@@ -28,10 +28,10 @@ weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
 		status = now;
 	} else {
 		rc = weft__may_wait(deadline_ns);
-		if (rc == 0)
-			rc = weft_op_init(&op, NULL, NULL, NULL);
-		if (rc == 0)
+		if (rc == 0) {
+			weft__op_init_waited(&op);
 			rc = weft__child_wait_op(child, &op, deadline_ns);
+		}
 		if (rc == 0)
 			status = weft__op_wait(&op, "child");
 	}
@@ -49,8 +49,11 @@ weft_child_close(weft_child *child)
 
 	if (!child)
 		return;
-	if (!weft__self() || weft_op_init(&op, NULL, NULL, NULL) < 0)
+	if (!weft__self()) {
 		(void)weft__child_close_later(child); /* nothing to suspend */
-	else if (weft__child_close_op(child, &op) == 0)
+		return;
+	}
+	weft__op_init_waited(&op);
+	if (weft__child_close_op(child, &op) == 0)
 		(void)weft__op_wait_shielded(&op, "child");
 }

@@ -38,7 +38,7 @@ load_of(weft_loop *loop)
 	const struct weft__crew *crew = (struct weft__crew *)weft__load(
 		&loop->crew, WEFT__ACQUIRE);
 
-	return crew ? weft__count_get(&crew->count)
+	return crew ? weft__count_get(&loop->threadlets)
 	                       + weft__load(&crew->coming, WEFT__RELAXED)
 	            : 0;
 }
@@ -64,7 +64,7 @@ least_loaded_of(weft_runtime *runtime)
 }
 
 static weft_threadlet
-go_listed(weft_loop *(*choose)(weft_runtime *), const struct weft__start *how)
+go_listed(const struct weft__start *how)
 {
 	weft_runtime *runtime;
 	weft_threadlet id;
@@ -73,7 +73,7 @@ go_listed(weft_loop *(*choose)(weft_runtime *), const struct weft__start *how)
 	for (runtime = list.first; runtime; runtime = runtime->next)
 		if (!weft__load(&runtime->stopping, WEFT__RELAXED))
 			break;
-	id = runtime ? weft__go_on(choose(runtime), how)
+	id = runtime ? weft__go_on(least_loaded_of(runtime), how)
 	             : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs here, "
 	                                         "and no runtime");
 	weft__lock_give(&list.lock);
@@ -87,7 +87,7 @@ weft__go_place(const struct weft__start *how)
 
 	if (loop && loop->runtime)
 		return weft__go_on(least_loaded_of(loop->runtime), how);
-	return loop ? weft__go_on(loop, how) : go_listed(least_loaded_of, how);
+	return loop ? weft__go_on(loop, how) : go_listed(how);
 }
 
 /* --- life --------------------------------------------------------------- */

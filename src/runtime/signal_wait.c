@@ -12,9 +12,9 @@ weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
 	if (deadline_ns == WEFT_NOW)
 		return weft__signal_look(NULL, signals);
 	rc = weft__may_wait(deadline_ns);
-	if (rc == 0)
-		rc = weft_op_init(&op, NULL, NULL, NULL);
-	if (rc == 0)
-		rc = weft__signal_op(&op, signals, deadline_ns);
+	if (rc < 0)
+		return rc;
+	weft__op_init_waited(&op);
+	rc = weft__signal_op(&op, signals, deadline_ns);
 	return rc < 0 ? rc : (int)weft__op_wait(&op, "signal");
 }

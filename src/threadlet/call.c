@@ -52,6 +52,20 @@ weft_sleep_until(uint64_t deadline_ns)
 
 /* --- ops ---------------------------------------------------------------- */
 
+/* What a background threadlet waits for does not keep a run going either. */
+static void
+init_op(weft_op *op, weft_op_fn on_done, void *arg)
+{
+	(void)weft_op_init(op, NULL, on_done, arg);
+	weft_op_set_background(op, weft__self()->background);
+}
+
+void
+weft__op_init_waited(weft_op *op)
+{
+	init_op(op, NULL, NULL);
+}
+
 /* The waiter of an op, which alone ends the wait. */
 struct op_waiter {
 	struct weft__waiter waiter;
@@ -89,8 +103,7 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 	w.op = (struct weft__op *)(void *)&op;
 	if (rc < 0)
 		return rc;
-	(void)weft_op_init(&op, NULL, weft__op_waited, &w);
-	weft_op_set_background(&op, weft__self()->background);
+	init_op(&op, weft__op_waited, &w);
 	rc = weft_op_poll(&op, fd, events & ~(uint32_t)WEFT_MULTI, deadline_ns);
 	return rc < 0 ? rc : (int)weft__wait(&w.waiter, WEFT_NEVER);
 }

@@ -104,8 +104,7 @@ unlink_from_crew(struct weft__threadlet *self)
 		crew->newest = self->older;
 	if (self->older)
 		self->older->newer = self->newer;
-	weft__count(&crew->count, (uint64_t)-1);
-	crew->loop->threadlets--;
+	weft__count(&crew->loop->threadlets, (uint64_t)-1);
 	weft__count(&crew->loop->alive, -(uint64_t)!self->background);
 }
 
@@ -139,22 +138,13 @@ threadlet_main(void *arg)
 
 /* --- the start ---------------------------------------------------------- */
 
-static void
-copy_name(char *out, size_t room, const char *name)
-{
-	size_t size = __builtin_strlen(name);
-
-	size = size < room ? size : room - 1;
-	__builtin_memcpy(out, name, size);
-	out[size] = '\0';
-}
-
 /* Lay a threadlet at the top of its stack. */
 static struct weft__threadlet *
 lay(struct weft__stack *stack, const struct weft__start *start)
 {
 	size_t bytes = weft__stack_bytes(weft__stack_class_of(stack));
 	size_t color = stack->number % COLORS * COLOR_BYTES;
+	struct weft__text name;
 	struct weft__threadlet *t =
 		(struct weft__threadlet *)(void *)(stack->base + bytes - color)
 		- 1;
@@ -168,9 +158,9 @@ lay(struct weft__stack *stack, const struct weft__start *start)
 	t->stack = stack;
 	t->spawned_at = start->from;
 	t->background = start->opts->background;
-	t->name[0] = '\0';
+	name = weft__text_begin(t->name, sizeof(t->name));
 	if (start->opts->name)
-		copy_name(t->name, sizeof(t->name), start->opts->name);
+		weft__text_add(&name, start->opts->name);
 	weft__context_make(&t->context, stack->base,
 	                   (size_t)((char *)t - stack->base), threadlet_main,
 	                   t);
@@ -188,8 +178,7 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 		crew->newest->newer = t;
 	crew->newest = t;
 	t->seq = ++crew->seq;
-	weft__count(&crew->count, 1);
-	loop->threadlets++;
+	weft__count(&loop->threadlets, 1);
 	weft__count(&loop->alive, !t->background);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
@@ -289,7 +278,7 @@ check(const struct weft__start *start, weft_loop *loop,
 static bool
 is_full(const struct weft__crew *crew)
 {
-	return weft__count_get(&crew->count)
+	return weft__count_get(&crew->loop->threadlets)
 	               + weft__load(&crew->coming, WEFT__RELAXED)
 	       >= crew->max;
 }

@@ -120,7 +120,6 @@ struct weft__crew {
 	struct weft__thread    *thread;  /* that it is of, or NULL */
 	int                    *error;   /* its errno, */
 	void                  **exceptions; /* and its exceptions, or NULL */
-	weft__a64               count;   /* alive; read by any */
 	weft__a64               coming;  /* started by others, and not here yet */
 	struct weft__threadlet *newest;
 	struct weft__threadlet *mark;    /* where the last look goes on, or NULL */
@@ -321,8 +320,9 @@ extern const struct weft__gdb_place weft_gdb_layout[];
 /* The op that a waiter is for, or NULL. */
 const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 
-/* Wait for an op without on_done that has just been started, by a threadlet that may wait;
- * and for one that may not, whatever happens. */
+/* Prepare an op that the calling threadlet will wait for.  Wait for it, just started, by a
+ * threadlet that may wait; and by one that may not, whatever happens. */
+void    weft__op_init_waited(weft_op *op);
 int64_t weft__op_wait(weft_op *op, const char *what);
 int64_t weft__op_wait_shielded(weft_op *op, const char *what);
 

@@ -248,8 +248,7 @@ work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg,
 
 	if (rc < 0)
 		return rc;
-	(void)weft_op_init(&op, NULL, NULL, NULL);
-	weft_op_set_background(&op, weft__self()->background);
+	weft__op_init_waited(&op);
 	rc = weft_work_op(pool, fn, arg, &op, deadline_ns);
 	return rc < 0 ? rc : (int)weft__op_wait(&op, "work");
 }
