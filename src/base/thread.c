@@ -11,7 +11,7 @@ weft__thread_end(struct weft__thread *thread)
 {
 	if (thread->end)
 		thread->end(thread);
-	weft__sys->release(thread->buffer);
+	weft__sys->release(thread->failure.buffer);
 	*thread = (struct weft__thread){ 0 };
 }
 
@@ -34,7 +34,7 @@ weft__chance(void)
 int
 weft__fail(int error, const char *text)
 {
-	weft__thread_self()->text = text;
+	weft__failure_of(weft__thread_self())->text = text;
 	return error;
 }
 
@@ -49,7 +49,7 @@ weft__misuse(int error, const char *text)
 const char *
 weft_detail(void)
 {
-	const char *text = weft__thread_self()->text;
+	const char *text = weft__failure_of(weft__thread_self())->text;
 
 	return text ? text : "";
 }
@@ -57,16 +57,16 @@ weft_detail(void)
 int
 weft_fail(int error, const char *format, ...)
 {
-	struct weft__thread *self = weft__thread_self();
+	struct weft__failure *last = weft__failure_of(weft__thread_self());
 	va_list args;
 
-	if (!self->buffer)
-		self->buffer = weft__sys->alloc(WEFT__TEXT_BYTES);
-	if (!self->buffer || !format)
+	if (!last->buffer)
+		last->buffer = weft__sys->alloc(WEFT__TEXT_BYTES);
+	if (!last->buffer || !format)
 		return weft__fail(error, weft_strerror(error));
 	va_start(args, format);
 	/* Cut to what fits, as promised. */
-	(void)vsnprintf(self->buffer, WEFT__TEXT_BYTES, format, args);
+	(void)vsnprintf(last->buffer, WEFT__TEXT_BYTES, format, args);
 	va_end(args);
-	return weft__fail(error, self->buffer);
+	return weft__fail(error, last->buffer);
 }

@@ -16,11 +16,16 @@
 struct weft__threadlet;
 struct weft__worker;
 
+/* The last failure: a threadlet begins with its own, so that it changes with it. */
+struct weft__failure {
+	const char *text;   /* static, or `buffer`; or NULL */
+	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
+};
+
 struct weft__thread {
 	weft_loop  *loop;   /* that runs here, or NULL */
 	struct weft__threadlet *threadlet; /* the same */
-	const char *text;   /* of the last failure: static, or `buffer`; or NULL */
-	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
+	struct weft__failure    failure;   /* outside of threadlets */
 	void      (*end)(struct weft__thread *thread); /* of upper layers, or NULL */
 	uint64_t    post_id; /* the inbox last posted to, and this thread's lane */
 	void       *post_lane;
@@ -43,6 +48,14 @@ weft__thread_self(void)
 	return __builtin_expect(self != NULL, 1) ? self : weft__sys->thread_self();
 }
 
+static inline struct weft__failure *
+weft__failure_of(struct weft__thread *thread)
+{
+	return thread->threadlet
+	               ? (struct weft__failure *)(void *)thread->threadlet
+	               : &thread->failure;
+}
+
 /* A number by chance: not for secrets. */
 uint32_t weft__chance(void);
 
@@ -54,10 +67,13 @@ void **weft__exceptions(void);
 /* Give up what `thread` holds; for the sys table, as the thread ends. */
 void weft__thread_end(struct weft__thread *thread);
 
+/* Out of the way of what is done often. */
+#define WEFT__SELDOM __attribute__((cold, noinline))
+
 /* Fail with a text that is static: sets weft_detail() and returns `error`. */
-int weft__fail(int error, const char *text);
+WEFT__SELDOM int weft__fail(int error, const char *text);
 
 /* The same for misuse of the API; a debug build aborts with the text. */
-int weft__misuse(int error, const char *text);
+WEFT__SELDOM int weft__misuse(int error, const char *text);
 
 #endif

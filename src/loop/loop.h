@@ -146,7 +146,7 @@ struct weft_loop {
 	/* The runner's. */
 	struct weft__run_queue ready;
 	weft__a32  left;        /* switches, in this phase of threadlets */
-	weft__a64  threadlets;  /* alive; read by any */
+	weft__a64  threadlets;  /* that have not ended; read by any */
 	const void *stack_end;  /* above all frames of this run */
 	bool       draining;    /* it stops, and waits for them to end */
 	bool       own_thread;  /* it runs on the thread of weft_loop_start() */
@@ -174,7 +174,9 @@ struct weft_loop {
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
-	weft__a64  alive;       /* what keeps a run going, queues and timers aside */
+	/* What keeps a run going, queues, timers and threadlets aside; less those of them
+	 * that do not, so it may be below zero. */
+	weft__a64  alive;
 	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
 	bool       has_thread;
@@ -254,6 +256,7 @@ static inline uint64_t
 weft__loop_alive(const weft_loop *loop)
 {
 	return weft__count_get(&loop->alive)
+	       + weft__count_get(&loop->threadlets)
 	       + weft__count_get(&loop->wheel.count)
 	       - weft__count_get(&loop->wheel.background);
 }

@@ -27,28 +27,36 @@ count_of(const weft_chan *chan)
 	return (size_t)weft__count_get(&chan->count);
 }
 
-static void
+/* The place after one. */
+static inline char *
+after(weft_chan *chan, char *place)
+{
+	place += chan->value_bytes;
+	return place == chan->end ? chan->values : place;
+}
+
+static inline void
 put(weft_chan *chan, const void *value)
 {
-	size_t at = weft__get(chan->head) + count_of(chan);
+	char *tail = weft__get(chan->tail);
 
-	at = at < chan->capacity ? at : at - chan->capacity;
-	copy(chan->values + at * chan->value_bytes, value, chan->value_bytes);
+	copy(tail, value, chan->value_bytes);
+	weft__put(chan->tail, after(chan, tail));
 	weft__count(&chan->count, 1);
 }
 
-static void
+static inline void
 take(weft_chan *chan, void *out)
 {
-	size_t head = weft__get(chan->head);
+	char *head = weft__get(chan->head);
 
-	copy(out, chan->values + head * chan->value_bytes, chan->value_bytes);
-	weft__put(chan->head, head + 1 < chan->capacity ? head + 1 : 0);
+	copy(out, head, chan->value_bytes);
+	weft__put(chan->head, after(chan, head));
 	weft__count(&chan->count, (uint64_t)-1);
 }
 
-int
-weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
+static inline __attribute__((always_inline)) int
+send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 {
 	*wake = NULL;
 	if (weft__get(chan->closed))
@@ -64,8 +72,8 @@ weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
 	return 0;
 }
 
-int
-weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
+static inline __attribute__((always_inline)) int
+recv_now(weft_chan *chan, void *out, struct weft__wait **wake)
 {
 	*wake = weft__get(chan->senders.first)
 	                ? weft__wait_claim(&chan->senders)
@@ -81,6 +89,18 @@ weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 		return 0;
 	}
 	return weft__get(chan->closed) ? WEFT_EPIPE : WEFT_EAGAIN;
+}
+
+int
+weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake)
+{
+	return send_now(chan, value, wake);
+}
+
+int
+weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
+{
+	return recv_now(chan, out, wake);
 }
 
 /* Outside of the gate. */
@@ -101,15 +121,15 @@ enter(weft_chan *chan, uint64_t deadline_ns)
 	return rc < 0 ? rc : weft__gate_enter(&chan->gate);
 }
 
-int
-weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
+__attribute__((noinline)) static int
+send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
 	int rc = enter(chan, deadline_ns);
 
 	if (rc < 0)
 		return rc;
-	rc = weft__chan_send(chan, value, &wake);
+	rc = send_now(chan, value, &wake);
 	if (rc == WEFT_EAGAIN)
 		return weft__gate_wait(
 			&chan->gate,
@@ -121,15 +141,15 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	return finish(rc, wake);
 }
 
-int
-weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
+__attribute__((noinline)) static int
+recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
 	int rc = enter(chan, deadline_ns);
 
 	if (rc < 0)
 		return rc;
-	rc = weft__chan_recv(chan, out, &wake);
+	rc = recv_now(chan, out, &wake);
 	if (rc == WEFT_EAGAIN)
 		return weft__gate_wait(
 			&chan->gate,
@@ -138,6 +158,60 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 			deadline_ns);
 	weft__gate_leave(&chan->gate);
 	return finish(rc, wake);
+}
+
+/* A local channel: somebody waits, or the caller has to. */
+__attribute__((noinline)) static int
+send_here(weft_chan *chan, const void *value, uint64_t deadline_ns)
+{
+	struct weft__wait *wake;
+	int rc = send_now(chan, value, &wake);
+
+	if (rc != WEFT_EAGAIN)
+		return finish(rc, wake);
+	return weft__gate_wait_here(&chan->senders, "chan send",
+	                            (void *)(uintptr_t)value, deadline_ns);
+}
+
+__attribute__((noinline)) static int
+recv_here(weft_chan *chan, void *out, uint64_t deadline_ns)
+{
+	struct weft__wait *wake;
+	int rc = recv_now(chan, out, &wake);
+
+	if (rc != WEFT_EAGAIN)
+		return finish(rc, wake);
+	return weft__gate_wait_here(&chan->receivers, "chan recv", out,
+	                            deadline_ns);
+}
+
+int
+weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__gate_is_open(&chan->gate);
+
+	if (!self)
+		return send_shared(chan, value, deadline_ns);
+	if (chan->closed || chan->receivers.first
+	    || count_of(chan) == chan->capacity)
+		return send_here(chan, value, deadline_ns);
+	put(chan, value);
+	weft__stayed(self);
+	return 0;
+}
+
+int
+weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__gate_is_open(&chan->gate);
+
+	if (!self)
+		return recv_shared(chan, out, deadline_ns);
+	if (chan->senders.first || count_of(chan) == 0)
+		return recv_here(chan, out, deadline_ns);
+	take(chan, out);
+	weft__stayed(self);
+	return 0;
 }
 
 size_t
@@ -167,6 +241,8 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 	chan->gate.flags = flags;
 	chan->value_bytes = value_bytes;
 	chan->capacity = capacity;
+	chan->head = chan->tail = chan->values;
+	chan->end = chan->values + value_bytes * capacity;
 	weft__store(&chan->refs, 1, WEFT__RELAXED);
 	return chan;
 }

@@ -13,7 +13,9 @@ struct weft_chan {
 	struct weft__waits senders, receivers; /* at most one has any */
 	size_t    value_bytes; /* set once, as the next */
 	size_t    capacity;
-	size_t    head;        /* where the oldest value is */
+	char     *end;         /* of the values; set once, too */
+	char     *head;        /* where the oldest value is, */
+	char     *tail;        /* and where the next one goes */
 	weft__a64 count;       /* buffered; read by any */
 	weft__a32 refs;
 	bool      closed;

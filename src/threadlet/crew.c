@@ -8,8 +8,8 @@
  *   2. Microtasks and callbacks run on the thread's own stack: as soon as there are
  *      some, the loop goes on.
  *   3. A dead threadlet cannot give its own stack back: whoever runs next does it.
- *   4. What a thread has of its own (errno, C++ exceptions, the text of the last failure)
- *      belongs to the threadlet that runs, or to the loop, and changes with it.
+ *   4. What a thread has of its own (errno, C++ exceptions) belongs to the threadlet that
+ *      runs, or to the loop, and changes with it.
  */
 #include "threadlet/threadlet.h"
 
@@ -41,25 +41,29 @@ pick(struct weft__crew *crew)
 	return pop(crew);
 }
 
-static inline void
-bury(struct weft__crew *crew) /* invariant 3 */
+/* Not inlined: switches are without it mostly. */
+__attribute__((noinline)) static void
+bury_dead(struct weft__crew *crew)
 {
 	struct weft__threadlet *dead = crew->dead;
 
-	if (!dead)
-		return;
 	crew->dead = NULL;
 	weft__threadlet_bury(crew, dead);
+}
+
+static inline void
+bury(struct weft__crew *crew) /* invariant 3 */
+{
+	if (crew->dead)
+		bury_dead(crew);
 }
 
 /* Invariant 4: after a change to `self`, what is its own. */
 static inline void
 restore(struct weft__crew *crew, const struct weft__threadlet *self)
 {
-	crew->thread->text = self->text;
-	crew->thread->buffer = self->buffer;
 	*crew->error = self->saved_errno;
-	if (crew->exceptions) {
+	if (__builtin_expect(crew->exceptions != NULL, 0)) {
 		crew->exceptions[0] = self->exceptions[0];
 		crew->exceptions[1] = self->exceptions[1];
 	}
@@ -68,23 +72,25 @@ restore(struct weft__crew *crew, const struct weft__threadlet *self)
 static inline void
 save(struct weft__crew *crew, struct weft__threadlet *self)
 {
-	self->text = crew->thread->text;
-	self->buffer = crew->thread->buffer;
 	self->saved_errno = *crew->error;
-	if (crew->exceptions) {
+	if (__builtin_expect(crew->exceptions != NULL, 0)) {
 		self->exceptions[0] = crew->exceptions[0];
 		self->exceptions[1] = crew->exceptions[1];
 	}
 }
 
-void
-weft__arrive(struct weft__threadlet *self)
+static inline void
+arrive(struct weft__crew *crew, const struct weft__threadlet *self)
 {
-	struct weft__crew *crew = self->crew;
-
 	bury(crew);
 	restore(crew, self);
 	crew->streak = 0;
+}
+
+void
+weft__arrive(struct weft__threadlet *self)
+{
+	arrive(self->crew, self);
 }
 
 void
@@ -99,7 +105,7 @@ weft__leave(struct weft__threadlet *self)
 	self->since_ns = crew->loop->now_ns;
 	crew->thread->threadlet = next;
 	weft__switch(&self->context, next ? &next->context : &crew->context);
-	weft__arrive(self);
+	arrive(crew, self);
 }
 
 struct weft__context *
@@ -120,6 +126,7 @@ static void
 board(struct weft__crew *crew, struct weft__thread *thread)
 {
 	weft__context_init(&crew->context);
+	crew->modes = weft__modes();
 	crew->thread = thread;
 	crew->error = weft__errno();
 	crew->exceptions = weft__exceptions();
@@ -135,8 +142,6 @@ static void
 change_to(struct weft__crew *crew, struct weft__threadlet *next)
 {
 	struct weft__thread *thread = crew->thread;
-	const char *text = thread->text;
-	char *buffer = thread->buffer;
 	int error = *crew->error;
 	void *exceptions[2] = { NULL, NULL };
 
@@ -145,9 +150,6 @@ change_to(struct weft__crew *crew, struct weft__threadlet *next)
 		                 sizeof(exceptions));
 	thread->threadlet = next;
 	weft__switch(&crew->context, &next->context);
-	thread->threadlet = NULL;
-	thread->text = text;
-	thread->buffer = buffer;
 	if (crew->exceptions)
 		__builtin_memcpy(crew->exceptions, exceptions,
 		                 sizeof(exceptions));
@@ -253,17 +255,15 @@ const struct weft__crew_ops weft__crew_ops = {
 };
 
 struct weft__crew *
-weft__crew_of(weft_loop *loop)
+weft__crew_make(weft_loop *loop)
 {
-	struct weft__crew *crew = crew_at(loop);
+	struct weft__crew *crew = weft__alloc_zero(sizeof(*crew));
 	uintptr_t other = 0;
 
-	if (crew)
-		return crew;
-	crew = weft__alloc_zero(sizeof(*crew));
 	if (!crew)
 		return NULL;
 	crew->loop = loop;
+	crew->modes = weft__modes();
 	crew->max = loop->threadlet_max;
 	crew->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();

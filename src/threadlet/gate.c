@@ -97,8 +97,8 @@ on_woken(void *arg)
 }
 
 /* Invariant 3. */
-static void
-wake_shared(struct weft__shared_waiter *w, int64_t result)
+void
+weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
 {
 	struct weft__threadlet *threadlet = w->waiter.threadlet;
 
@@ -114,16 +114,6 @@ wake_shared(struct weft__shared_waiter *w, int64_t result)
 	}
 	weft__store(&w->woken, 1, WEFT__RELEASE); /* W */
 	weft__sys->unpark(&w->woken);
-}
-
-void
-weft__gate_wake(struct weft__waiter *waiter, int64_t result)
-{
-	if (waiter->shared)
-		wake_shared((struct weft__shared_waiter *)(void *)waiter,
-		            result);
-	else
-		weft__wake(waiter, result);
 }
 
 struct weft__wait *
@@ -156,19 +146,33 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 
 /* --- waiting in a queue ------------------------------------------------- */
 
-static int
-wait_local(const struct weft__gate_wait *how, uint64_t deadline_ns)
+static inline int
+wait_local(struct weft__waits *queue, const char *what, void *value, bool deaf,
+           uint64_t deadline_ns)
 {
-	struct weft__waiter waiter = { .what = how->what,
-		                       .on = (intptr_t)how->queue,
-		                       .deaf = how->deaf };
-	struct weft__wait wait = { .waiter = &waiter, .value = how->value };
+	struct weft__waiter waiter = { .what = what,
+		                       .on = (intptr_t)queue,
+		                       .deaf = deaf };
+	struct weft__wait wait = { .waiter = &waiter, .value = value };
 	int rc;
 
-	weft__wait_push(how->queue, &wait);
+	weft__wait_push(queue, &wait);
 	rc = (int)weft__wait(&waiter, deadline_ns);
-	weft__wait_drop(&wait);
+	if (wait.queue)
+		weft__wait_drop(&wait);
 	return rc;
+}
+
+__attribute__((noinline)) int
+weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
+                     uint64_t deadline_ns)
+{
+	const weft_loop *loop = weft__thread_ptr->loop;
+
+	if (deadline_ns == WEFT_NOW || loop->ending
+	    || weft__loop_is_forked(loop))
+		return weft__may_wait(deadline_ns);
+	return wait_local(queue, what, value, false, deadline_ns);
 }
 
 static int
@@ -204,5 +208,6 @@ weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
 		return rc;
 	}
 	return shared ? wait_shared(gate, how, deadline_ns)
-	              : wait_local(how, deadline_ns);
+	              : wait_local(how->queue, how->what, how->value, how->deaf,
+	                           deadline_ns);
 }

@@ -30,6 +30,20 @@ struct weft__gate {
 /* The slow part: 0, or why it cannot be entered. */
 int weft__gate_enter_slow(struct weft__gate *gate);
 
+/* The calling threadlet, if the gate is of its loop alone and it was told nothing: then
+ * what can be done at once is done without more ado.  Else NULL. */
+static inline struct weft__threadlet *
+weft__gate_is_open(const struct weft__gate *gate)
+{
+	const struct weft__thread *thread = weft__thread_ptr;
+	struct weft__threadlet *self = thread ? thread->threadlet : NULL;
+
+	if (!self || self->why | self->interrupted
+	    || weft__load(&gate->home, WEFT__RELAXED) != thread->loop->inbox.id)
+		return NULL;
+	return self;
+}
+
 /* Go in, and out.  0, or WEFT_EXDEV (it is of another loop), WEFT_EINVAL. */
 static inline int
 weft__gate_enter(struct weft__gate *gate)
@@ -88,8 +102,17 @@ int weft__gate_may_wait(bool shared, uint64_t deadline_ns);
 /* Wait until it is woken. */
 int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
 
+void weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result);
+
 /* Wake a claimed waiter, shared or not, wherever it waits.  Outside of gates. */
-void weft__gate_wake(struct weft__waiter *waiter, int64_t result);
+static inline void
+weft__gate_wake(struct weft__waiter *waiter, int64_t result)
+{
+	if (waiter->shared)
+		weft__gate_wake_shared((struct weft__shared_waiter *)(void *)waiter, result);
+	else
+		weft__wake(waiter, result);
+}
 
 /* Inside of a gate: leave it and wait in `queue` for `value`.  0 or what ended it; the
  * gate is left in any case. */
@@ -101,6 +124,11 @@ struct weft__gate_wait {
 };
 int weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
                     uint64_t deadline_ns);
+
+/* The same in a gate that weft__gate_is_open() has found open.  To be called last: then
+ * all who wait return by the same frames, as the CPU's prediction of returns likes it. */
+int weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
+                         uint64_t deadline_ns);
 
 /* Inside of the gate of an event: whether it is set, and who waits. */
 bool weft__event_is_set(weft_event *event);

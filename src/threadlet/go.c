@@ -9,10 +9,6 @@
 #include "base/report.h"
 #include "threadlet/threadlet.h"
 
-#define COLOR_BYTES \
-	((size_t)128) /* tops differ by this, modulo COLORS; see stack.c */
-#define COLORS 12u
-
 /* --- the end ------------------------------------------------------------ */
 
 static void
@@ -46,7 +42,6 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 {
 	struct weft__handle *handle = dead->handle;
 
-	weft__context_fini(&dead->context);
 	if (handle)
 		weft__loop_tell(handle->scope->owner->crew->loop,
 		                (struct weft__node_head *)(void *)&dead->node,
@@ -74,50 +69,56 @@ static void
 tell_end(struct weft__threadlet *self)
 {
 	struct weft__handle *handle = self->handle;
+	struct weft__scope *scope = handle->scope;
 	struct weft__crew *crew = self->crew;
 
 	handle->threadlet = NULL;
-	if (handle->scope && handle->scope->owner->crew != crew) {
-		weft__handle_move(handle, handle->scope->owner->crew);
+	if (scope && scope->owner->crew != crew) {
+		weft__handle_move(handle, scope->owner->crew);
 		return; /* invariant 3 */
 	}
 	self->handle = NULL;
-	if (handle->scope) {
+	if (!scope)
+		weft__handle_give(&crew->handles, handle);
+	else if (!weft__scope_ends_with(scope, handle, self->result))
 		weft__scope_child_ended(handle, self->result, self->was_told);
-		return;
-	}
-	weft__handle_give(&crew->handles, handle);
 }
 
 static void
 unlink_from_crew(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
+	struct weft__threadlet *older = self->older, *newer = self->newer;
 
 	if (crew->mark == self)
-		crew->mark = self->older;
+		crew->mark = older;
 	if (crew->witness == self)
 		crew->witness = NULL;
-	if (self->newer)
-		self->newer->older = self->older;
+	if (newer)
+		newer->older = older;
 	else
-		crew->newest = self->older;
-	if (self->older)
-		self->older->newer = self->newer;
+		crew->newest = older;
+	if (older)
+		older->newer = newer;
 	weft__count(&crew->loop->threadlets, (uint64_t)-1);
-	weft__count(&crew->loop->alive, -(uint64_t)!self->background);
+	if (self->background)
+		weft__count(&crew->loop->alive, 1);
 }
 
-static struct weft__context *
-threadlet_main(void *arg)
+/* Its function has returned, and has left something open. */
+static bool
+has_left(const struct weft__threadlet *self)
 {
-	struct weft__threadlet *self = arg;
-	int error;
+	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups
+	        | (uintptr_t)self->locals)
+	       != 0;
+}
 
-	weft__arrive(self);
-	self->result = self->fn(self->arg);
-	self->was_told = self->base_why != 0;
-	error = weft__scopes_close(self);
+WEFT__SELDOM static void
+end_all(struct weft__threadlet *self)
+{
+	int error = weft__scopes_close(self);
+
 	if (error < 0)
 		report_failure(self, error);
 	self->closing = true;
@@ -128,9 +129,27 @@ threadlet_main(void *arg)
 	(void)weft__scopes_close(self); /* of cleanups */
 	if (self->result < 0 && !self->was_told && !self->handle->scope)
 		report_failure(self, self->result);
-	if (self->crew->thread->buffer)
-		weft__sys->release(self->crew->thread->buffer);
-	self->crew->thread->buffer = NULL;
+}
+
+WEFT__SELDOM static void
+end_text(struct weft__threadlet *self)
+{
+	weft__sys->release(self->failure.buffer);
+	self->failure.buffer = NULL;
+}
+
+static struct weft__context *
+threadlet_main(void *arg)
+{
+	struct weft__threadlet *self = arg;
+
+	weft__arrive(self);
+	self->result = self->fn(self->arg);
+	self->was_told = self->base_why != 0;
+	if (self->result < 0 || has_left(self))
+		end_all(self);
+	if (self->failure.buffer)
+		end_text(self);
 	unlink_from_crew(self);
 	tell_end(self);
 	return weft__leave_for_ever(self);
@@ -138,51 +157,81 @@ threadlet_main(void *arg)
 
 /* --- the start ---------------------------------------------------------- */
 
-/* Lay a threadlet at the top of its stack. */
-static struct weft__threadlet *
-lay(struct weft__stack *stack, const struct weft__start *start)
+WEFT__SELDOM static void
+set_name(struct weft__threadlet *t, const char *text)
 {
-	size_t bytes = weft__stack_bytes(weft__stack_class_of(stack));
-	size_t color = stack->number % COLORS * COLOR_BYTES;
-	struct weft__text name;
-	struct weft__threadlet *t =
-		(struct weft__threadlet *)(void *)(stack->base + bytes - color)
-		- 1;
+	struct weft__text name = weft__text_begin(t->name, sizeof(t->name));
 
-	/* Not all of it at once: that takes longer than a switch. */
-	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
-		t->zero[i] = 0;
-	t->place.block = NULL;
-	t->fn = start->fn;
-	t->arg = start->arg;
-	t->stack = stack;
-	t->spawned_at = start->from;
-	t->background = start->opts->background;
-	name = weft__text_begin(t->name, sizeof(t->name));
-	if (start->opts->name)
-		weft__text_add(&name, start->opts->name);
+	weft__text_add(&name, text);
+}
+
+static struct weft__threadlet *
+lies_at(const struct weft__stack *stack)
+{
+	return (struct weft__threadlet *)(void *)stack->top - 1;
+}
+
+/* Lay a threadlet at the top of its stack.  It stays there from function to function, as
+ * long as the stack has memory. */
+WEFT__SELDOM static void
+lay(struct weft__stack *stack, uint64_t modes)
+{
+	struct weft__threadlet *t = lies_at(stack);
+
+	*t = (struct weft__threadlet){ .stack = stack };
 	weft__context_make(&t->context, stack->base,
 	                   (size_t)((char *)t - stack->base), threadlet_main,
 	                   t);
-	return t;
+	weft__context_renew(&t->context, modes);
+	stack->laid = true;
+}
+
+void
+weft__threadlet_unlay(struct weft__stack *stack)
+{
+	weft__context_fini(&lies_at(stack)->context);
+	stack->laid = false;
+}
+
+/* What it is told, and what the function before may have left otherwise. */
+static inline void
+fill(struct weft__threadlet *t, const struct weft__start *start,
+     struct weft__crew *crew, struct weft__handle *handle)
+{
+	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
+		t->zero[i] = 0;
+	t->failure.text = NULL;
+	t->crew = crew;
+	t->handle = handle;
+	t->fn = start->fn;
+	t->arg = start->arg;
+	t->spawned_at = start->from;
+	t->background = start->opts->background;
+	t->name[0] = '\0';
+	if (start->opts->name)
+		set_name(t, start->opts->name);
+	handle->threadlet = t;
+	handle->ended = false;
 }
 
 /* It is here, on its loop's thread. */
-static void
+static inline void
 enlist(struct weft__crew *crew, struct weft__threadlet *t)
 {
 	weft_loop *loop = crew->loop;
+	struct weft__threadlet *older = crew->newest;
 
-	t->older = crew->newest;
-	if (crew->newest)
-		crew->newest->newer = t;
+	t->older = older;
+	t->newer = NULL;
+	if (older)
+		older->newer = t;
 	crew->newest = t;
 	t->seq = ++crew->seq;
 	weft__count(&loop->threadlets, 1);
-	weft__count(&loop->alive, !t->background);
+	if (t->background)
+		weft__count(&loop->alive, (uint64_t)-1);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
-	t->since_ns = weft__loop_time(loop);
 	weft__make_ready(t);
 }
 
@@ -192,6 +241,7 @@ on_arrival(void *arg)
 	struct weft__threadlet *t = arg;
 
 	weft__add(&t->crew->coming, (uint64_t)-1, WEFT__RELAXED);
+	t->since_ns = weft__loop_time(t->crew->loop);
 	enlist(t->crew, t);
 }
 
@@ -204,6 +254,7 @@ make(struct weft__crew *crew, const struct weft__start *start, int class,
 		here ? &crew->stacks : NULL, class);
 	struct weft__handle *handle =
 		stack ? weft__handle_take(here ? &crew->handles : NULL) : NULL;
+	uint64_t modes = here ? crew->modes : weft__modes();
 	struct weft__threadlet *t;
 
 	if (!handle) {
@@ -211,11 +262,12 @@ make(struct weft__crew *crew, const struct weft__start *start, int class,
 			weft__stack_give(here ? &crew->stacks : NULL, stack);
 		return NULL;
 	}
-	t = lay(stack, start);
-	t->crew = crew;
-	t->handle = handle;
-	handle->threadlet = t;
-	handle->ended = false;
+	t = lies_at(stack);
+	if (stack->laid)
+		weft__context_renew(&t->context, modes);
+	else
+		lay(stack, modes);
+	fill(t, start, crew, handle);
 	return t;
 }
 
@@ -226,14 +278,13 @@ unmake(struct weft__threadlet *t)
 	struct weft__handle *handle = t->handle;
 	struct weft__stack *stack = t->stack;
 
-	weft__context_fini(&t->context);
 	if (handle->scope)
 		weft__scope_remove(handle);
 	weft__handle_give(NULL, handle);
 	weft__stack_give(NULL, stack);
 }
 
-static weft_threadlet
+WEFT__SELDOM static weft_threadlet
 ship(struct weft__crew *crew, struct weft__threadlet *t)
 {
 	weft_node *node = (weft_node *)(void *)&t->node;
@@ -317,27 +368,68 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 		weft__scope_add(scope, t->handle);
 	if (!here)
 		return ship(crew, t);
+	t->since_ns = weft__loop_time(loop);
 	enlist(crew, t);
 	return weft__handle_show(t->handle, crew);
 }
 
+static const weft_go_opts defaults;
+
+/* The short way, by which a threadlet starts another on its loop with what is at hand.
+ * 0: the long way is to be gone, for whatever reason. */
+static inline __attribute__((always_inline)) weft_threadlet
+go_here(const struct weft__start *start)
+{
+	const struct weft__threadlet *self = weft__self();
+	struct weft__scope *scope = weft__scope_of(start->scope);
+	struct weft__crew *crew = self ? self->crew : NULL;
+	struct weft__stack *stack = crew ? crew->stacks.free[crew->class]
+	                                 : NULL;
+	struct weft__handle *handle = crew ? crew->handles.free : NULL;
+	struct weft__threadlet *t;
+
+	if (!start->fn || !stack || !stack->laid || !handle
+	    || weft__loop_is_forked(crew->loop)
+	    || weft__load(&crew->loop->state, WEFT__RELAXED) >= WEFT_STOPPING
+	    || is_full(crew))
+		return 0;
+	if (start->scope
+	    && (!scope || scope->owner->crew != crew || scope->why))
+		return 0;
+	t = lies_at(weft__stack_pop(&crew->stacks, crew->class));
+	weft__context_renew(&t->context, crew->modes);
+	fill(t, start, crew, weft__handle_pop(&crew->handles));
+	if (scope)
+		weft__scope_add(scope, handle);
+	t->since_ns = self->crew->loop->now_ns; /* read before it ran */
+	enlist(crew, t);
+	return weft__handle_show(handle, crew);
+}
+
 /* On a loop that was named, else the caller's, else where there is least to do. */
-static weft_threadlet
+WEFT__SELDOM static weft_threadlet
 go(weft_loop *loop, const struct weft__start *start)
 {
 	return !loop || loop == WEFT_LEAST_LOADED ? weft__go_place(start)
 	                                          : weft__go_on(loop, start);
 }
 
-static const weft_go_opts defaults;
+WEFT__SELDOM static weft_threadlet
+go_far(weft_scope *scope, weft_threadlet_fn fn, void *arg, const void *from)
+{
+	struct weft__start how = { &defaults, scope, fn, arg, from };
+
+	return go(weft__thread_self()->loop, &how);
+}
 
 weft_threadlet
 weft_go(weft_threadlet_fn fn, void *arg)
 {
-	struct weft__start how = { &defaults, NULL, fn, arg,
-		                   __builtin_return_address(0) };
+	const void *from = __builtin_return_address(0);
+	weft_threadlet id = go_here(
+		&(struct weft__start){ &defaults, NULL, fn, arg, from });
 
-	return go(weft__thread_self()->loop, &how);
+	return id ? id : go_far(NULL, fn, arg, from);
 }
 
 weft_threadlet
@@ -353,10 +445,11 @@ weft_go_with(const weft_go_opts *opts, weft_threadlet_fn fn, void *arg)
 weft_threadlet
 weft_scope_go(weft_scope *scope, weft_threadlet_fn fn, void *arg)
 {
-	struct weft__start how = { &defaults, scope, fn, arg,
-		                   __builtin_return_address(0) };
+	const void *from = __builtin_return_address(0);
+	weft_threadlet id;
 
 	if (!scope)
 		return weft__misuse(WEFT_EINVAL, "weft_scope_go: NULL");
-	return go(weft__thread_self()->loop, &how);
+	id = go_here(&(struct weft__start){ &defaults, scope, fn, arg, from });
+	return id ? id : go_far(scope, fn, arg, from);
 }

@@ -19,12 +19,10 @@
 #include "base/lock.h"
 #include "threadlet/threadlet.h"
 
-#define INDEX_BITS 24
 #define CHUNK_BITS 8
 #define CHUNK      (1u << CHUNK_BITS)
-#define CHUNKS_MAX (1u << (INDEX_BITS - CHUNK_BITS))
-#define STEP       (INT64_C(1) << INDEX_BITS) /* between two numbers of a handle */
-#define KEEP_MAX   (4 * CHUNK)                /* free ones in a cache */
+#define CHUNKS_MAX (1u << (WEFT__HANDLE_BITS - CHUNK_BITS))
+#define STEP       WEFT__HANDLE_STEP
 
 static struct {
 	struct weft__lock lock;
@@ -144,8 +142,8 @@ weft__handles_fini(struct weft__crew *crew)
 	weft__lock_give(&all.lock);
 }
 
-static struct weft__handle *
-fetch(struct weft__handles *cache)
+struct weft__handle *
+weft__handle_fetch(struct weft__handles *cache)
 {
 	struct weft__handle *handle;
 
@@ -168,51 +166,20 @@ fetch(struct weft__handles *cache)
 	return handle;
 }
 
-struct weft__handle *
-weft__handle_take(struct weft__handles *cache)
+void
+weft__handle_unload(struct weft__handles *cache)
 {
-	struct weft__handle *handle = cache ? cache->free : NULL;
-
-	if (!handle)
-		return fetch(cache);
-	cache->free = handle->next;
-	cache->count--;
-	return handle;
-}
-
-int64_t
-weft__handle_show(struct weft__handle *handle, struct weft__crew *crew)
-{
-	int64_t id = handle->next_id;
-
-	weft__store(&handle->crew, (uintptr_t)crew, WEFT__RELAXED);
-	weft__store(&handle->id, (uint64_t)id, WEFT__RELEASE);
-	return id;
+	weft__lock_take(&all.lock);
+	unload(cache, WEFT__HANDLE_KEEP / 2);
+	weft__lock_give(&all.lock);
 }
 
 void
-weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
+weft__handle_give_to_all(struct weft__handle *handle)
 {
-	weft__store(&handle->id, 0, WEFT__RELAXED);
-	if (handle->next_id > INT64_MAX - STEP)
-		return; /* its numbers are used up */
-	handle->next_id += STEP;
-	weft__store(&handle->home, 0, WEFT__RELAXED);
-	handle->threadlet = NULL;
-	handle->scope = NULL;
-	if (cache) {
-		handle->next = cache->free;
-		cache->free = handle;
-		if (++cache->count <= KEEP_MAX)
-			return;
-	}
 	weft__lock_take(&all.lock);
-	if (cache) {
-		unload(cache, KEEP_MAX / 2);
-	} else {
-		handle->next = all.free;
-		all.free = handle;
-	}
+	handle->next = all.free;
+	all.free = handle;
 	weft__lock_give(&all.lock);
 }
 

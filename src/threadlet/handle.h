@@ -7,6 +7,7 @@
 
 #include <weft/base.h>
 #include "base/node.h"
+#include "base/thread.h"
 
 struct weft__crew;
 struct weft__scope;
@@ -67,16 +68,67 @@ struct weft__requests {
 void weft__handles_init(void);
 void weft__handles_fini(struct weft__crew *crew);
 
+#define WEFT__HANDLE_BITS 24 /* of a number are the index of its handle */
+#define WEFT__HANDLE_STEP (INT64_C(1) << WEFT__HANDLE_BITS) /* between two of its numbers */
+#define WEFT__HANDLE_KEEP 1024u                       /* free ones in a cache */
+
+/* When a cache has none, or too many; without a cache. */
+WEFT__SELDOM struct weft__handle *weft__handle_fetch(struct weft__handles *cache);
+WEFT__SELDOM void weft__handle_unload(struct weft__handles *cache);
+WEFT__SELDOM void weft__handle_give_to_all(struct weft__handle *handle);
+
 /* Take a handle, with its number in next_id still to be shown; NULL: no memory, or no
  * numbers.  A cache of NULL stands for any thread. */
-struct weft__handle *weft__handle_take(struct weft__handles *cache);
-void weft__handle_give(struct weft__handles *cache, struct weft__handle *handle);
+static inline struct weft__handle *
+weft__handle_pop(struct weft__handles *cache)
+{
+	struct weft__handle *handle = cache->free;
+
+	cache->free = handle->next;
+	cache->count--;
+	return handle;
+}
+
+static inline struct weft__handle *
+weft__handle_take(struct weft__handles *cache)
+{
+	return cache && cache->free ? weft__handle_pop(cache) : weft__handle_fetch(cache);
+}
+
+/* Give it back: its number is nobody's from now on. */
+static inline void
+weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
+{
+	weft__store(&handle->id, 0, WEFT__RELAXED);
+	if (handle->next_id > INT64_MAX - WEFT__HANDLE_STEP)
+		return; /* its numbers are used up */
+	handle->next_id += WEFT__HANDLE_STEP;
+	weft__store(&handle->home, 0, WEFT__RELAXED);
+	handle->threadlet = NULL;
+	handle->scope = NULL;
+	if (!cache) {
+		weft__handle_give_to_all(handle);
+		return;
+	}
+	handle->next = cache->free;
+	cache->free = handle;
+	if (++cache->count > WEFT__HANDLE_KEEP)
+		weft__handle_unload(cache);
+}
 
 /* From now on it can be found. */
-int64_t weft__handle_show(struct weft__handle *handle, struct weft__crew *crew);
+static inline int64_t
+weft__handle_show(struct weft__handle *handle, struct weft__crew *crew)
+{
+	int64_t id = handle->next_id;
+
+	weft__store(&handle->crew, (uintptr_t)crew, WEFT__RELAXED);
+	weft__store(&handle->id, (uint64_t)id, WEFT__RELEASE);
+	return id;
+}
 
 /* Its threadlet has ended: what is left is of the crew that joins it. */
-void weft__handle_move(struct weft__handle *handle, struct weft__crew *home);
+WEFT__SELDOM void weft__handle_move(struct weft__handle *handle, struct weft__crew *home);
 
 /* The handle of a threadlet that runs in `crew`, by whose thread this is called, or has
  * ended there; NULL: there is none. */

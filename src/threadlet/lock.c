@@ -63,10 +63,9 @@ hand_over(struct mutex *mutex)
 		weft__gate_wake(next->waiter, 0);
 }
 
-int
-weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
+__attribute__((noinline)) static int
+lock_slow(struct mutex *mutex, uint64_t deadline_ns)
 {
-	struct mutex *mutex = (struct mutex *)(void *)public;
 	int rc = weft__told(deadline_ns);
 
 	if (rc == 0)
@@ -75,9 +74,20 @@ weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
 }
 
 int
-weft_mutex_unlock(weft_mutex *public)
+weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
 {
 	struct mutex *mutex = (struct mutex *)(void *)public;
+	struct weft__threadlet *self = weft__gate_is_open(&mutex->gate);
+
+	if (!self || mutex->owner)
+		return lock_slow(mutex, deadline_ns);
+	mutex->owner = self;
+	return 0;
+}
+
+__attribute__((noinline)) static int
+unlock_slow(struct mutex *mutex)
+{
 	int rc = weft__gate_enter(&mutex->gate);
 
 	if (rc < 0)
@@ -88,6 +98,18 @@ weft_mutex_unlock(weft_mutex *public)
 		                    "weft_mutex_unlock: not the caller's");
 	}
 	hand_over(mutex);
+	return 0;
+}
+
+int
+weft_mutex_unlock(weft_mutex *public)
+{
+	struct mutex *mutex = (struct mutex *)(void *)public;
+	const struct weft__threadlet *self = weft__gate_is_open(&mutex->gate);
+
+	if (!self || mutex->owner != self || mutex->waits.first)
+		return unlock_slow(mutex);
+	mutex->owner = NULL;
 	return 0;
 }
 

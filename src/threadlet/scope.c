@@ -1,7 +1,8 @@
 /* scope.c - scopes: threadlets that are joined, and what bounds them.
  *
  *   1. A child stands in `live` until it has ended, then in `ended`, where its result can
- *      be joined, until the scope is closed or ENDED_MAX later ones have ended.
+ *      be joined, until the scope is closed or ENDED_MAX later ones have ended.  The last
+ *      one of a scope that closes is closed with it.
  *   2. Children may run on other loops; their handles, but for the threadlet itself, are
  *      the business of the scope's loop.
  *   3. The owner leaves when nobody lives; so the scope outlives all that points to it.
@@ -11,33 +12,11 @@
 #define ENDED_MAX 65536u
 #define KNOWN     (uint32_t)(WEFT_FAIL_FAST | WEFT_SHIELD)
 
-struct weft__scope *
-weft__scope_of(const weft_scope *public)
-{
-	struct weft__scope *scope =
-		public ? (struct weft__scope *)(uintptr_t) public->opaque[0]
-		       : NULL;
-
-	return scope && scope->public == public ? scope : NULL;
-}
-
-static struct weft__scope *
-take(struct weft__crew *crew)
-{
-	struct weft__scope *scope = crew->scopes;
-
-	if (!scope)
-		return weft__alloc_zero(sizeof(*scope));
-	crew->scopes = scope->outer;
-	return scope;
-}
-
 static void
 give(struct weft__crew *crew, struct weft__scope *scope)
 {
-	weft__assert(!scope->live && !scope->ended && !scope->place.block);
+	weft__assert(!scope->live);
 	scope->public = NULL;
-	scope->closer = NULL;
 	scope->error = 0;
 	scope->outer = crew->scopes;
 	crew->scopes = scope;
@@ -57,8 +36,38 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 	return weft__wheel_add(wheel, &scope->place, deadline_ns);
 }
 
-int
-weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+static struct weft__scope *
+take(struct weft__crew *crew)
+{
+	struct weft__scope *scope = crew->scopes;
+
+	if (scope)
+		crew->scopes = scope->outer;
+	return scope;
+}
+
+static inline void
+open_in(struct weft__threadlet *self, struct weft__scope *scope,
+        weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+{
+	int why = flags & WEFT_SHIELD ? 0 : self->why;
+
+	if (!why && deadline_ns == WEFT_NOW)
+		why = WEFT_ETIMEDOUT;
+	scope->owner = self;
+	scope->outer = self->scope;
+	scope->public = public;
+	scope->flags = flags;
+	self->scope = scope;
+	self->why = scope->why = why;
+	public->flags = flags;
+	public->error = 0;
+	public->deadline_ns = deadline_ns;
+	public->opaque[0] = (uintptr_t)scope;
+}
+
+__attribute__((noinline)) static int
+open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope;
@@ -72,24 +81,27 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 		return weft__misuse(WEFT_EXDEV, "weft_scope_open: after fork");
 	scope = take(self->crew);
 	if (!scope)
+		scope = weft__alloc_zero(sizeof(*scope));
+	if (!scope)
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	scope->owner = self;
 	if (arm(scope, deadline_ns) < 0) {
 		give(self->crew, scope);
 		return weft__fail(WEFT_ENOMEM, "weft_scope_open: no memory");
 	}
-	scope->outer = self->scope;
-	scope->public = public;
-	scope->flags = flags;
-	scope->why = flags & WEFT_SHIELD ? 0 : self->why;
-	if (!scope->why && deadline_ns == WEFT_NOW)
-		scope->why = WEFT_ETIMEDOUT;
-	public->flags = flags;
-	public->error = 0;
-	public->deadline_ns = deadline_ns;
-	public->opaque[0] = (uintptr_t)scope;
-	self->scope = scope;
-	self->why = scope->why;
+	open_in(self, scope, public, flags, deadline_ns);
+	return 0;
+}
+
+int
+weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+
+	if (!self || !public || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
+	    || weft__loop_is_forked(self->crew->loop) || !self->crew->scopes)
+		return open_slow(public, flags, deadline_ns);
+	open_in(self, take(self->crew), public, flags, deadline_ns);
 	return 0;
 }
 
@@ -141,30 +153,17 @@ weft_scope_cancel(weft_scope *public)
 /* --- children ----------------------------------------------------------- */
 
 void
-weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
-{
-	handle->scope = scope;
-	weft__store(&handle->home, (uintptr_t)scope->owner->crew,
-	            WEFT__RELAXED);
-	handle->prev = NULL;
-	handle->next = scope->live;
-	if (scope->live)
-		scope->live->prev = handle;
-	scope->live = handle;
-	scope->live_count++;
-}
-
-void
 weft__scope_remove(struct weft__handle *handle)
 {
 	struct weft__scope *scope = handle->scope;
+	struct weft__handle *next = handle->next, *prev = handle->prev;
 
-	if (handle->prev)
-		handle->prev->next = handle->next;
+	if (prev)
+		prev->next = next;
 	else
-		scope->live = handle->next;
-	if (handle->next)
-		handle->next->prev = handle->prev;
+		scope->live = next;
+	if (next)
+		next->prev = prev;
 	scope->live_count--;
 }
 
@@ -179,7 +178,7 @@ forget_oldest(struct weft__scope *scope)
 	weft__handle_give(&scope->owner->crew->handles, handle);
 }
 
-static void
+WEFT__SELDOM static void
 fail(struct weft__scope *scope, int error)
 {
 	if (scope->error)
@@ -191,21 +190,21 @@ fail(struct weft__scope *scope, int error)
 		weft__scope_end(scope, WEFT_ECANCELED);
 }
 
-void
-weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
+static void
+tell_joiners(struct weft__handle *handle, int result)
 {
-	struct weft__scope *scope = handle->scope;
 	struct weft__wait *joiner;
 
-	weft__assert(!handle->ended && scope->live_count > 0);
-	handle->ended = true;
-	handle->result = result;
-	weft__scope_remove(handle);
-	while (handle->joiners.first
-	       && (joiner = weft__wait_claim(&handle->joiners))) {
+	while ((joiner = weft__wait_claim(&handle->joiners))) {
 		*(int64_t *)joiner->value = result;
 		weft__wake(joiner->waiter, 0);
 	}
+}
+
+/* Invariant 1. */
+static void
+remember(struct weft__scope *scope, struct weft__handle *handle)
+{
 	handle->next = NULL;
 	if (scope->ended)
 		scope->ended_last->next = handle;
@@ -214,6 +213,20 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	scope->ended_last = handle;
 	if (++scope->ended_count > ENDED_MAX)
 		forget_oldest(scope);
+}
+
+void
+weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
+{
+	struct weft__scope *scope = handle->scope;
+
+	weft__assert(!handle->ended && scope->live_count > 0);
+	handle->ended = true;
+	handle->result = result;
+	weft__scope_remove(handle);
+	if (handle->joiners.first)
+		tell_joiners(handle, result);
+	remember(scope, handle);
 	if (result < 0 && !told)
 		fail(scope, result);
 	if (scope->live_count == 0 && scope->closer
@@ -222,45 +235,67 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 }
 
 /* Invariant 3. */
-static int
-finish(struct weft__threadlet *self, struct weft__scope *scope)
+__attribute__((noinline)) static void
+await_children(struct weft__scope *scope)
 {
-	int error;
+	struct weft__waiter waiter;
 
-	while (scope->live_count > 0) { /* others may have started more */
-		struct weft__waiter waiter = { .what = "scope",
-			                       .on = (intptr_t)scope->public,
-			                       .deaf = true };
-
+	do {
+		waiter = (struct weft__waiter){ .what = "scope",
+			                        .on = (intptr_t)scope->public,
+			                        .deaf = true };
 		scope->closer = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
 		scope->closer = NULL;
-	}
+	} while (scope->live_count > 0); /* others may have started more */
+}
+
+/* What its deadline and its results need. */
+__attribute__((noinline)) static void
+clear(struct weft__scope *scope)
+{
 	if (scope->place.block)
-		(void)weft__wheel_drop(&self->crew->loop->wheel, &scope->place);
+		(void)weft__wheel_drop(&scope->owner->crew->loop->wheel,
+		                       &scope->place);
 	while (scope->ended)
 		forget_oldest(scope);
+}
+
+static inline int
+finish(struct weft__threadlet *self, struct weft__scope *scope)
+{
+	struct weft__scope *outer = scope->outer;
+	int error;
+
+	if (scope->live_count > 0)
+		await_children(scope);
+	if (scope->place.block || scope->ended)
+		clear(scope);
 	error = scope->error;
-	self->scope = scope->outer;
-	self->why = scope->outer    ? scope->outer->why
-	            : self->closing ? 0
-	                            : self->base_why;
+	self->scope = outer;
+	self->why = outer ? outer->why : self->closing ? 0 : self->base_why;
 	give(self->crew, scope);
 	return error;
+}
+
+WEFT__SELDOM static int
+refuse_close(bool forked)
+{
+	return forked ? weft__misuse(WEFT_EXDEV, "weft_scope_close: after fork")
+	              : weft__misuse(WEFT_EINVAL,
+	                             "weft_scope_close: not the last opened");
 }
 
 int
 weft_scope_close(weft_scope *public)
 {
 	struct weft__threadlet *self = weft__self();
-	struct weft__scope *scope = weft__scope_of(public);
+	struct weft__scope *scope = self ? self->scope : NULL;
+	bool is_it = public && scope && scope->public == public;
 	int rc;
 
-	if (!self || !scope || self->scope != scope)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_scope_close: not the last opened");
-	if (weft__loop_is_forked(self->crew->loop))
-		return weft__misuse(WEFT_EXDEV, "weft_scope_close: after fork");
+	if (!is_it || weft__loop_is_forked(self->crew->loop))
+		return refuse_close(is_it);
 	rc = finish(self, scope);
 	public->opaque[0] = 0;
 	return rc;

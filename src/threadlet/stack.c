@@ -10,9 +10,9 @@
  *   3. A slab whose stacks are all in the depot may be unmapped; that is done by a trim,
  *      under the lock.
  *
- * The stride is a page more than a power of two; so the tops of neighbours, where
- * threadlets have what is used at every switch, do not all fall into the same few lines
- * of the CPU's caches.
+ * The stride is a page more than a power of two, and the tops of neighbours are at
+ * different distances from their ends: so what threadlets have there, and use at every
+ * switch, does not all fall into the same few lines of the CPU's caches.
  */
 #include "base/lock.h"
 #include "threadlet/stack.h"
@@ -22,6 +22,8 @@
 #define KEEP_BYTES ((size_t)64 << 20) /* of a class, in a cache, */
 #define KEEP_MAX   1024u              /* or so many */
 #define KEEP_MIN   4u
+#define COLOR      ((size_t)128) /* tops differ by this, */
+#define COLORS     12u           /* times less than that */
 #define REFILL     32u /* stacks that a cache takes from the depot at a time */
 
 struct weft__stack_slab {
@@ -49,16 +51,20 @@ weft__stack_class(size_t bytes)
 	return class < WEFT__STACK_CLASSES ? class : -1;
 }
 
-int
-weft__stack_class_of(const struct weft__stack *stack)
-{
-	return stack->slab->class;
-}
-
 static size_t
 stride(int class)
 {
 	return weft__stack_bytes(class) + WEFT__STACK_PAGE;
+}
+
+static uint32_t
+keep_max(int class)
+{
+	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> class;
+
+	return count > KEEP_MAX   ? KEEP_MAX
+	       : count < KEEP_MIN ? KEEP_MIN
+	                          : (uint32_t)count;
 }
 
 /* --- slabs -------------------------------------------------------------- */
@@ -69,14 +75,16 @@ lay_out(struct weft__stack_slab *slab)
 {
 	for (uint32_t i = 0; i < slab->count; i++) {
 		char *guard = slab->memory + i * stride(slab->class);
+		char *end = guard + stride(slab->class);
 
 		if (weft__sys->stack_guard(guard, WEFT__STACK_PAGE) < 0)
 			return false;
 		slab->stacks[i] = (struct weft__stack){
 			.slab = slab,
 			.base = guard + WEFT__STACK_PAGE,
-			.number = i,
-			.cold = true,
+			.top = end - i % COLORS * COLOR,
+			.class = slab->class,
+			.keep = keep_max(slab->class),
 		};
 	}
 	return true;
@@ -110,7 +118,7 @@ make_slab(int class)
 static void
 depot_put(struct weft__stack *stack)
 {
-	int class = stack->slab->class;
+	int class = stack->class;
 
 	stack->next = depot.free[class];
 	depot.free[class] = stack;
@@ -133,11 +141,10 @@ depot_get(int class)
 static size_t
 chill(struct weft__stack *stack)
 {
-	if (stack->cold)
+	if (!stack->laid)
 		return 0;
-	weft__sys->stack_discard(stack->base,
-	                         weft__stack_bytes(stack->slab->class));
-	stack->cold = true;
+	weft__threadlet_unlay(stack);
+	weft__sys->stack_discard(stack->base, weft__stack_bytes(stack->class));
 	return WEFT__STACK_PAGE; /* at least */
 }
 
@@ -163,26 +170,16 @@ enlarge(int class)
 static void
 cache_put(struct weft__stacks *cache, struct weft__stack *stack)
 {
-	int class = stack->slab->class;
+	int class = stack->class;
 
 	stack->next = cache->free[class];
 	cache->free[class] = stack;
 	cache->count[class]++;
 }
 
-static struct weft__stack *
-cache_get(struct weft__stacks *cache, int class)
-{
-	struct weft__stack *stack = cache->free[class];
-
-	cache->free[class] = stack->next;
-	cache->count[class]--;
-	return stack;
-}
-
 /* One stack, and some more for the cache if there is one. */
-static struct weft__stack *
-fetch(struct weft__stacks *cache, int class)
+struct weft__stack *
+weft__stack_fetch(struct weft__stacks *cache, int class)
 {
 	struct weft__stack *stack, *more;
 
@@ -198,18 +195,6 @@ fetch(struct weft__stacks *cache, int class)
 	return stack ? stack : enlarge(class);
 }
 
-struct weft__stack *
-weft__stack_take(struct weft__stacks *cache, int class)
-{
-	struct weft__stack *stack = cache && cache->free[class]
-	                                    ? cache_get(cache, class)
-	                                    : fetch(cache, class);
-
-	if (stack)
-		stack->cold = false;
-	return stack;
-}
-
 /* Take so many from a cache to the depot. */
 static size_t
 unload(struct weft__stacks *cache, int class, uint32_t count)
@@ -218,7 +203,7 @@ unload(struct weft__stacks *cache, int class, uint32_t count)
 	size_t bytes = 0;
 
 	for (; count > 0; count--) {
-		stack = cache_get(cache, class);
+		stack = weft__stack_pop(cache, class);
 		bytes += chill(stack);
 		stack->next = list;
 		list = stack;
@@ -232,18 +217,8 @@ unload(struct weft__stacks *cache, int class, uint32_t count)
 	return bytes;
 }
 
-static uint32_t
-keep_max(int class)
-{
-	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> class;
-
-	return count > KEEP_MAX   ? KEEP_MAX
-	       : count < KEEP_MIN ? KEEP_MIN
-	                          : (uint32_t)count;
-}
-
-static void
-give_to_depot(struct weft__stack *stack)
+void
+weft__stack_give_to_depot(struct weft__stack *stack)
 {
 	(void)chill(stack);
 	weft__lock_take(&depot.lock);
@@ -252,18 +227,9 @@ give_to_depot(struct weft__stack *stack)
 }
 
 void
-weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
+weft__stack_unload(struct weft__stacks *cache, int class)
 {
-	int class = stack->slab->class;
-
-	if (!cache) {
-		give_to_depot(stack);
-		return;
-	}
-	cache_put(cache, stack);
-	if (cache->count[class] > KEEP_MIN
-	    && cache->count[class] > keep_max(class))
-		(void)unload(cache, class, cache->count[class] / 2);
+	(void)unload(cache, class, cache->count[class] / 2);
 }
 
 /* --- trimming ----------------------------------------------------------- */

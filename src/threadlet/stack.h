@@ -5,7 +5,7 @@
 #ifndef WEFT_THREADLET_STACK_H
 #define WEFT_THREADLET_STACK_H
 
-#include "base/sys.h"
+#include "base/thread.h"
 
 #define WEFT__STACK_MIN     ((size_t)16384)
 #define WEFT__STACK_CLASSES 17 /* powers of two: 16 KiB to 1 GiB */
@@ -23,8 +23,10 @@ struct weft__stack {
 	struct weft__stack      *next; /* while it is free */
 	struct weft__stack_slab *slab;
 	char                    *base; /* the lowest address; below it is the guard */
-	uint32_t                 number; /* in its slab */
-	bool                     cold; /* its pages have been given back */
+	char                    *top;  /* the end of what is used of it */
+	int                      class;
+	uint32_t                 keep; /* a cache has so many of its class, at most */
+	bool                     laid; /* a threadlet lies there; else it has no pages */
 };
 
 /* Free stacks of a loop, by class. */
@@ -42,12 +44,47 @@ weft__stack_bytes(int class)
 	return WEFT__STACK_MIN << class;
 }
 
-int weft__stack_class_of(const struct weft__stack *stack);
+/* When a cache has none; when it has too many; without a cache. */
+WEFT__SELDOM struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
+WEFT__SELDOM void weft__stack_unload(struct weft__stacks *cache, int class);
+WEFT__SELDOM void weft__stack_give_to_depot(struct weft__stack *stack);
 
 /* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL
  * stands for the depot, from any thread. */
-struct weft__stack *weft__stack_take(struct weft__stacks *cache, int class);
-void weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack);
+static inline struct weft__stack *
+weft__stack_pop(struct weft__stacks *cache, int class)
+{
+	struct weft__stack *stack = cache->free[class];
+
+	cache->free[class] = stack->next;
+	cache->count[class]--;
+	return stack;
+}
+
+static inline struct weft__stack *
+weft__stack_take(struct weft__stacks *cache, int class)
+{
+	return cache && cache->free[class] ? weft__stack_pop(cache, class)
+	                                   : weft__stack_fetch(cache, class);
+}
+
+static inline void
+weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
+{
+	int class = stack->class;
+
+	if (!cache) {
+		weft__stack_give_to_depot(stack);
+		return;
+	}
+	stack->next = cache->free[class];
+	cache->free[class] = stack;
+	if (++cache->count[class] > stack->keep)
+		weft__stack_unload(cache, class);
+}
+
+/* Its memory goes: the threadlet that lies there does, too.  In go.c. */
+void weft__threadlet_unlay(struct weft__stack *stack);
 
 /* Give back what a cache and the depot have; returns about the bytes. */
 size_t weft__stack_trim(struct weft__stacks *cache);

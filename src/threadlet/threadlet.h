@@ -68,6 +68,7 @@ struct weft__scope {
 
 /* At the top of its stack. */
 struct weft__threadlet {
+	struct weft__failure    failure; /* the first; see thread.h */
 	struct weft__context    context;
 	struct weft__threadlet *next; /* ready to run */
 	struct weft__crew      *crew;
@@ -75,10 +76,13 @@ struct weft__threadlet {
 	struct weft__stack     *stack;
 	weft_threadlet_fn       fn;
 	void                   *arg;
+	struct weft__waiter    *waiter;   /* of the present wait, or NULL */
+	struct weft__scope     *scope;    /* innermost of its own, or NULL */
+	struct weft__node      *cleanups; /* last first */
+	struct weft__locals    *locals;
+	struct weft__threadlet *older, *newer; /* of the crew */
 	union {
 		struct {
-			struct weft__waiter *waiter; /* of the present wait, or NULL */
-			struct weft__scope  *scope;  /* innermost of its own, or NULL */
 			int    why;         /* what every wait returns now, or 0 */
 			int    base_why;    /* the same outside of its scopes */
 			bool   interrupted;
@@ -86,14 +90,9 @@ struct weft__threadlet {
 			bool   was_told;    /* to end, before its function returned */
 			bool   locals_ended;
 			int    saved_errno;
-			const char *text;   /* of the last failure, as in weft__thread */
-			char       *buffer;
-			void       *exceptions[2]; /* of C++: caught now, and flying */
-			struct weft__threadlet *older, *newer; /* of the crew */
-			struct weft__node      *cleanups;      /* last first */
-			struct weft__locals    *locals;
+			void  *exceptions[2]; /* of C++: caught now, and flying */
 		};
-		uint64_t zero[12]; /* all of it, at the start */
+		uint64_t zero[4]; /* all of it, at the start */
 	};
 	int         result;
 	bool        background;
@@ -116,7 +115,8 @@ struct weft__crew {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
 	struct weft__threadlet *dead;    /* its stack is still to be given back */
-	struct weft__context    context; /* of the thread that runs the loop */
+	struct weft__context    context; /* of the thread that runs the loop, */
+	uint64_t                modes;   /* and those of it with which functions begin */
 	struct weft__thread    *thread;  /* that it is of, or NULL */
 	int                    *error;   /* its errno, */
 	void                  **exceptions; /* and its exceptions, or NULL */
@@ -147,7 +147,15 @@ weft__self(void)
 /* --- crew.c ------------------------------------------------------------- */
 
 /* The crew of a loop, made at first need; NULL without memory.  Thread: any. */
-struct weft__crew *weft__crew_of(weft_loop *loop);
+WEFT__SELDOM struct weft__crew *weft__crew_make(weft_loop *loop);
+
+static inline struct weft__crew *
+weft__crew_of(weft_loop *loop)
+{
+	uintptr_t crew = weft__load(&loop->crew, WEFT__ACQUIRE);
+
+	return crew ? (struct weft__crew *)crew : weft__crew_make(loop);
+}
 
 /* Send an internal node to a loop that exists; it runs fn(arg), which has to count
  * itself in own_run.  Thread: any. */
@@ -182,8 +190,25 @@ void weft__arrive(struct weft__threadlet *self);
 /* May the caller suspend?  0, or the error that its call returns. */
 int weft__may_wait(uint64_t deadline_ns);
 
+/* Arm the deadline of the wait that has just begun. */
+void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);
+
 /* Suspend until woken; the deadline wakes, too. */
-int64_t weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns);
+static inline int64_t
+weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+
+	if (!waiter->shared) /* else others may look at it already */
+		waiter->threadlet = self;
+	self->waiter = waiter;
+	if (deadline_ns != WEFT_NEVER)
+		weft__wait_until(self, deadline_ns);
+	weft__leave(self);
+	if (waiter->result == WEFT_EINTR)
+		self->interrupted = false;
+	return waiter->result;
+}
 
 /* A call has not suspended: it does when too many in a row have not. */
 void weft__stayed_slow(struct weft__threadlet *self);
@@ -209,17 +234,68 @@ weft__claim(struct weft__waiter *waiter)
 }
 
 /* End the wait of a waiter that the caller has claimed, on its loop's thread. */
-void weft__wake(struct weft__waiter *waiter, int64_t result);
+static inline void
+weft__wake(struct weft__waiter *waiter, int64_t result)
+{
+	struct weft__threadlet *threadlet = waiter->threadlet;
+
+	waiter->result = result;
+	threadlet->waiter = NULL;
+	if (__builtin_expect(threadlet->place.block != NULL, 0))
+		(void)weft__wheel_drop(&threadlet->crew->loop->wheel, &threadlet->place);
+	weft__make_ready(threadlet);
+}
 
 /* Ask the present wait of a threadlet, if there is one, to end early. */
 void weft__ask(struct weft__threadlet *threadlet, int why);
 
 /* Queues of waits. */
-void weft__wait_push(struct weft__waits *queue, struct weft__wait *wait);
+static inline void
+weft__wait_push(struct weft__waits *queue, struct weft__wait *wait)
+{
+	struct weft__wait *last = weft__get(queue->last);
+
+	weft__put(wait->next, NULL);
+	weft__put(wait->prev, last);
+	weft__put(wait->queue, queue);
+	if (last)
+		weft__put(last->next, wait);
+	else
+		weft__put(queue->first, wait);
+	weft__put(queue->last, wait);
+}
+
 void weft__wait_drop(struct weft__wait *wait); /* if it is in a queue */
 
+/* The first of a queue that has one, taken out. */
+static inline struct weft__wait *
+weft__wait_pop(struct weft__waits *queue)
+{
+	struct weft__wait *wait = weft__get(queue->first), *next = weft__get(wait->next);
+
+	weft__put(queue->first, next);
+	if (next)
+		weft__put(next->prev, NULL);
+	else
+		weft__put(queue->last, NULL);
+	weft__put(wait->queue, NULL);
+	return wait;
+}
+
 /* Take the first whose waiter can be claimed, and claim it; or NULL. */
-struct weft__wait *weft__wait_claim(struct weft__waits *queue);
+static inline struct weft__wait *
+weft__wait_claim(struct weft__waits *queue)
+{
+	while (weft__get(queue->first)) {
+		struct weft__wait *wait = weft__wait_pop(queue);
+
+		if (weft__claim(wait->waiter)) {
+			weft__put(wait->waiter->chosen, wait);
+			return wait;
+		}
+	}
+	return NULL;
+}
 
 /* A deadline of a threadlet or of a scope has come. */
 void weft__crew_expire(weft_loop *loop, struct weft__place *place);
@@ -265,12 +341,49 @@ int weft__threadlet_look(struct weft__threadlet *self);
 
 /* Add a child, whose handle is not shown yet; take it back; and its end, which takes the
  * handle. */
-void weft__scope_add(struct weft__scope *scope, struct weft__handle *handle);
+static inline void
+weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
+{
+	struct weft__handle *next = scope->live;
+
+	handle->scope = scope;
+	weft__store(&handle->home, (uintptr_t)scope->owner->crew, WEFT__RELAXED);
+	handle->prev = NULL;
+	handle->next = next;
+	if (next)
+		next->prev = handle;
+	scope->live = handle;
+	scope->live_count++;
+}
 void weft__scope_remove(struct weft__handle *handle);
 void weft__scope_child_ended(struct weft__handle *handle, int result, bool told);
 
+/* The same for the last child of a scope that closes, as most do: nobody is left to join
+ * it, and it takes its handle along.  false: that is not so. */
+static inline bool
+weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, int result)
+{
+	struct weft__waiter *closer = scope->closer;
+
+	if (result < 0 || !closer || scope->live_count != 1 || handle->joiners.first)
+		return false;
+	scope->live = NULL;
+	scope->live_count = 0;
+	weft__handle_give(&scope->owner->crew->handles, handle);
+	if (weft__claim(closer))
+		weft__wake(closer, 0);
+	return true;
+}
+
 /* The scope that a public one stands for, or NULL: not open. */
-struct weft__scope *weft__scope_of(const weft_scope *scope);
+static inline struct weft__scope *
+weft__scope_of(const weft_scope *public)
+{
+	struct weft__scope *scope =
+		public ? (struct weft__scope *)(uintptr_t)public->opaque[0] : NULL;
+
+	return scope && scope->public == public ? scope : NULL;
+}
 
 /* Wait for the end of a threadlet of this loop that has not ended; for select. */
 void weft__join_push(weft_threadlet id, struct weft__wait *wait);

@@ -44,38 +44,13 @@ weft__ask(struct weft__threadlet *threadlet, int why)
 		weft__wake(waiter, why);
 }
 
-int64_t
-weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
-{
-	struct weft__threadlet *self = weft__self();
-
-	if (!waiter->shared) /* else others may look at it already */
-		waiter->threadlet = self;
-	self->waiter = waiter;
-	if (deadline_ns != WEFT_NEVER) {
-		self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;
-		if (weft__wheel_add(&self->crew->loop->wheel, &self->place,
-		                    deadline_ns)
-		    < 0)
-			weft__ask(self, WEFT_ENOMEM);
-	}
-	weft__leave(self);
-	if (waiter->result == WEFT_EINTR)
-		self->interrupted = false;
-	return waiter->result;
-}
-
 void
-weft__wake(struct weft__waiter *waiter, int64_t result)
+weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 {
-	struct weft__threadlet *threadlet = waiter->threadlet;
-
-	waiter->result = result;
-	threadlet->waiter = NULL;
-	if (threadlet->place.block)
-		(void)weft__wheel_drop(&threadlet->crew->loop->wheel,
-		                       &threadlet->place);
-	weft__make_ready(threadlet);
+	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;
+	if (weft__wheel_add(&self->crew->loop->wheel, &self->place, deadline_ns)
+	    < 0)
+		weft__ask(self, WEFT_ENOMEM);
 }
 
 void
@@ -87,21 +62,6 @@ weft__stayed_slow(struct weft__threadlet *self)
 }
 
 /* --- queues ------------------------------------------------------------- */
-
-void
-weft__wait_push(struct weft__waits *queue, struct weft__wait *wait)
-{
-	struct weft__wait *last = weft__get(queue->last);
-
-	weft__put(wait->next, NULL);
-	weft__put(wait->prev, last);
-	weft__put(wait->queue, queue);
-	if (last)
-		weft__put(last->next, wait);
-	else
-		weft__put(queue->first, wait);
-	weft__put(queue->last, wait);
-}
 
 void
 weft__wait_drop(struct weft__wait *wait)
@@ -122,21 +82,6 @@ weft__wait_drop(struct weft__wait *wait)
 	else
 		weft__put(queue->last, prev);
 	weft__put(wait->queue, NULL);
-}
-
-struct weft__wait *
-weft__wait_claim(struct weft__waits *queue)
-{
-	struct weft__wait *wait;
-
-	while ((wait = weft__get(queue->first))) {
-		weft__wait_drop(wait);
-		if (weft__claim(wait->waiter)) {
-			weft__put(wait->waiter->chosen, wait);
-			return wait;
-		}
-	}
-	return NULL;
 }
 
 /* --- deadlines ---------------------------------------------------------- */

@@ -157,8 +157,7 @@ weft__stack_make:
 	stp	xzr, xzr, [x0, #112]
 	stp	xzr, xzr, [x0, #128]
 	stp	xzr, xzr, [x0, #144]
-	mrs	x9, fpcr
-	stp	x9, xzr, [x0, #160]
+	stp	x3, xzr, [x0, #160]
 	ret
 	.cfi_endproc
 	.size	weft__stack_make, . - weft__stack_make

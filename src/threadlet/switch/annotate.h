@@ -135,15 +135,30 @@ weft__asan_fini(struct weft__context *context)
 #endif
 #endif
 
+extern bool weft__on_valgrind; /* asking each time costs as much as a switch */
+
 #ifdef VALGRIND_STACK_REGISTER
 
-/* The second address is the last byte that belongs to the stack. */
-#define weft__valgrind_make(stack, bytes) \
-	VALGRIND_STACK_REGISTER((stack), (const char *)(stack) + (bytes) - 1)
-#define weft__valgrind_fini(id) VALGRIND_STACK_DEREGISTER(id)
+#define weft__valgrind_runs() (RUNNING_ON_VALGRIND != 0)
+
+static inline uint32_t
+weft__valgrind_make(const void *stack, size_t bytes)
+{
+	const char *last = (const char *)stack + bytes - 1; /* that belongs to it */
+
+	return weft__on_valgrind ? (uint32_t)VALGRIND_STACK_REGISTER(stack, last) : 0;
+}
+
+WEFT__ANNOTATE
+weft__valgrind_fini(uint32_t id)
+{
+	if (weft__on_valgrind)
+		VALGRIND_STACK_DEREGISTER(id);
+}
 
 #else
 
+#define weft__valgrind_runs()             false
 #define weft__valgrind_make(stack, bytes) 0
 #define weft__valgrind_fini(id)           ((void)(id))
 

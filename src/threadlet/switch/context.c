@@ -6,7 +6,7 @@
  *
  *   1. What weft__switch() does after the switch is for the context that it was
  *      called in, now resumed; who resumed it is not known and not needed.
- *   2. A new context does the same in context_main().
+ *   2. A new context does the same in weft__context_main().
  *
  * It does not allocate stacks, does not grow them and has no list of contexts.
  */
@@ -14,9 +14,17 @@
 
 #include <stddef.h>
 
+bool weft__on_valgrind;
+
+__attribute__((constructor)) static void
+look_for_valgrind(void)
+{
+	weft__on_valgrind = weft__valgrind_runs();
+}
+
 /* Not instrumented: it is left after the tools were told that another runs. */
-__attribute__((no_sanitize("address"), no_sanitize("thread"))) static void *
-context_main(void *arg)
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) void *
+weft__context_main(void *arg)
 {
 	struct weft__context *self = arg, *next;
 
@@ -43,7 +51,8 @@ weft__context_make(struct weft__context *context, void *stack,
 {
 	*context = (struct weft__context){
 		.sp = weft__stack_make((char *)stack + stack_bytes,
-		                       context_main, context),
+		                       weft__context_main, context,
+		                       weft__modes()),
 		.stack = stack,
 		.stack_bytes = stack_bytes,
 		.fn = fn,

@@ -56,10 +56,61 @@ void weft__switch(struct weft__context *from, struct weft__context *to);
  * stack pointer to *save and goes on where `load` was saved.  weft__stack_start() does
  * the same for a stack that has not begun.  weft__stack_make() lays below `top` what
  * either needs to call fn(arg), which is called by weft__stack_entry, where unwinding
- * ends, and returns the stack pointer to go on with. */
+ * ends, and returns the stack pointer to go on with.  The modes are those of floating-point
+ * numbers (rounding, exceptions), as the caller has them by weft__modes(). */
 void  weft__stack_switch(void **save, void *load);
 void  weft__stack_start(void **save, void *load);
-void *weft__stack_make(void *top, void *(*fn)(void *arg), void *arg);
 void  weft__stack_entry(void);
+
+#if defined(__x86_64__)
+static inline uint64_t
+weft__modes(void)
+{
+	uint32_t words[2] = { 0, 0 };
+
+	__asm__ volatile("stmxcsr %0" : "=m"(words[0]));
+	__asm__ volatile("fnstcw %0" : "+m"(words[1]));
+	return (uint64_t)words[1] << 32 | words[0];
+}
+
+static inline void *
+weft__stack_make(void *top, void *(*fn)(void *arg), void *arg, uint64_t modes)
+{
+	uintptr_t *words = (uintptr_t *)(((uintptr_t)top - 64) & -(uintptr_t)16);
+
+	words[0] = modes;
+	words[3] = (uintptr_t)arg; /* r13 */
+	words[4] = (uintptr_t)fn;  /* r12 */
+	words[6] = 0;              /* rbp: ends the chain of frames */
+	words[7] = (uintptr_t)weft__stack_entry;
+	return words;
+}
+#else
+static inline uint64_t
+weft__modes(void)
+{
+	uint64_t modes;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(modes));
+	return modes;
+}
+
+void *weft__stack_make(void *top, void *(*fn)(void *arg), void *arg, uint64_t modes);
+#endif
+
+/* The function of every context, which calls its own. */
+void *weft__context_main(void *context);
+
+/* Its function has returned, or it has not begun: let it begin once more, with those
+ * modes of weft__modes(). */
+static inline void
+weft__context_renew(struct weft__context *context, uint64_t modes)
+{
+	char *top = (char *)(uintptr_t)context->stack + context->stack_bytes;
+
+	context->sp = weft__stack_make(top, weft__context_main, context, modes);
+	context->fresh = true;
+	context->dead = false;
+}
 
 #endif

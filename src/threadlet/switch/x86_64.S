@@ -11,7 +11,8 @@
  *      its function returns to weft__stack_entry, which then goes on elsewhere with
  *      the `ret` for the `call` that entered it.
  *   2. The control words are loaded only if they differ: loading waits for all
- *      floating-point work in flight.
+ *      floating-point work in flight.  They are not read at the end of a function, for
+ *      reading waits for everything.
  *   3. A new stack goes on at weft__stack_entry with the stack pointer at a
  *      multiple of 16, as the call there needs it.
  *
@@ -52,17 +53,8 @@
 	movq	%rsp, (%rdi)
 	.endm
 
-/* Load what rsi points to, but for the address at which to go on. */
-	.macro	LOAD
-	movq	%rsi, %rsp
-	cmpl	%eax, (%rsp)
-	je	1f
-	ldmxcsr	(%rsp)
-1:	cmpw	%dx, 4(%rsp)
-	je	2f
-	fldcw	4(%rsp)
-2:	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
+/* Load the words above the control words, but for the address at which to go on. */
+	.macro	RESTORE
 	popq	%r15
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore r15
@@ -83,6 +75,20 @@
 	.cfi_restore rbp
 	.endm
 
+/* Load what rsi points to, but for the address at which to go on. */
+	.macro	LOAD
+	movq	%rsi, %rsp
+	cmpl	%eax, (%rsp)
+	je	1f
+	ldmxcsr	(%rsp)
+1:	cmpw	%dx, 4(%rsp)
+	je	2f
+	fldcw	4(%rsp)
+2:	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	RESTORE
+	.endm
+
 	.globl	weft__stack_switch
 	.hidden	weft__stack_switch
 	.type	weft__stack_switch, @function
@@ -91,7 +97,6 @@ weft__stack_switch:
 	.cfi_startproc
 	endbr64
 	SAVE
-.Lresume:
 	LOAD
 	ret
 	.cfi_endproc
@@ -125,40 +130,14 @@ weft__stack_entry:
 	endbr64
 	movq	%r13, %rdi
 	call	*%r12
-	movq	%rax, %rsi
-	subq	$16, %rsp
-	stmxcsr	(%rsp)
-	fnstcw	4(%rsp)
-	movl	(%rsp), %eax
-	movzwl	4(%rsp), %edx
-	jmp	.Lresume
-	.cfi_endproc
-	.size	weft__stack_entry, . - weft__stack_entry
-
-	.globl	weft__stack_make
-	.hidden	weft__stack_make
-	.type	weft__stack_make, @function
-	.p2align 4
-weft__stack_make:
-	.cfi_startproc
-	endbr64
-	leaq	-64(%rdi), %rax
-	andq	$-16, %rax
-	stmxcsr	(%rax)
-	fnstcw	4(%rax)
-	movw	$0, 6(%rax)
-	xorl	%ecx, %ecx
-	movq	%rcx, 8(%rax)
-	movq	%rcx, 16(%rax)
-	movq	%rdx, 24(%rax)		/* r13 */
-	movq	%rsi, 32(%rax)		/* r12 */
-	movq	%rcx, 40(%rax)
-	movq	%rcx, 48(%rax)		/* rbp: ends the chain of frames */
-	leaq	weft__stack_entry(%rip), %rdx
-	movq	%rdx, 56(%rax)
+	movq	%rax, %rsp
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	addq	$8, %rsp
+	RESTORE
 	ret
 	.cfi_endproc
-	.size	weft__stack_make, . - weft__stack_make
+	.size	weft__stack_entry, . - weft__stack_entry
 
 	.section .note.gnu.property, "a"
 	.p2align 3

@@ -76,7 +76,7 @@ make(struct flow *flow)
 	if (!plan.maker_forgotten)
 		switch_words_set(flow->controls);
 	flow->sp = weft__stack_make(flow->stack + STACK_BYTES - draw(64),
-	                            plan.entry, flow);
+	                            plan.entry, flow, weft__modes());
 	switch_words_set(own);
 }
 

@@ -253,6 +253,87 @@ TEST(errno_rounding_and_the_text_of_an_error_stay_with_their_threadlet)
 	OK(weft_loop_free(loop));
 }
 
+static void *where; /* the frame of the one before */
+
+/* Leave all that can be left behind. */
+static int
+leave_much(void *arg)
+{
+	errno = 5;
+	where = __builtin_frame_address(0);
+	(void)fesetround(FE_UPWARD);
+	OK(weft_interrupt(weft_self()));
+	(void)weft_fail(WEFT_EPROTO, "text %d", 1);
+	return arg ? weft_scope_open(arg, WEFT_SHIELD, weft_in(HOUR)) : 0;
+}
+
+static int
+find_nothing(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(errno, 0);
+	CHECK(where == __builtin_frame_address(0)); /* else it shows nothing */
+	CHECK_EQ(fegetround(), FE_TONEAREST);
+	CHECK_STR(weft_detail(), "");
+	OK(weft_canceled());
+	OK(weft_yield());
+	return 0;
+}
+
+static int
+begin_after_one_another(void *arg)
+{
+	weft_threadlet first = weft_go(leave_much, arg), second;
+
+	CHECK(first > 0);
+	OK(weft_cancel(first));
+	while (weft_interrupt(first) == 0)
+		OK(weft_yield());
+	second = weft_go(find_nothing, NULL);
+	CHECK(second > 0 && second != first);
+	OK(weft_yield());
+	return 0;
+}
+
+TEST(a_threadlet_finds_nothing_of_the_one_that_had_its_stack_before)
+{
+	weft_scope scope;
+
+	run_threadlet(begin_after_one_another, NULL);
+	run_threadlet(begin_after_one_another, &scope);
+}
+
+static int
+see_mode(void *arg)
+{
+	CHECK_EQ(fegetround(), (int)(intptr_t)arg);
+	return 0;
+}
+
+static int
+start_with_modes(void *arg)
+{
+	(void)fesetround(FE_DOWNWARD);
+	CHECK(weft_go(see_mode, arg) > 0);
+	OK(weft_yield());
+	(void)fesetround(FE_TONEAREST);
+	return 0;
+}
+
+TEST(a_threadlet_begins_with_the_modes_of_the_thread_that_runs_it_or_starts_it)
+{
+	weft_loop *loop = make();
+
+	go_on(loop, start_with_modes, MARK(FE_UPWARD));
+	(void)fesetround(FE_TOWARDZERO);
+	go_on(loop, see_mode, MARK(FE_TOWARDZERO));
+	(void)fesetround(FE_UPWARD);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(fegetround(), FE_UPWARD);
+	(void)fesetround(FE_TONEAREST);
+	OK(weft_loop_free(loop));
+}
+
 /* --- stacks ------------------------------------------------------------- */
 
 static size_t
