@@ -17,13 +17,13 @@
  *   5. Whatever ends or hangs the process, the run in which it did is printed.
  */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include "backend/backend.h"
+#include "deaths.h"
 #include "fault.h"
 #include "open_fds.h"
 #include "suspend.h"
@@ -45,7 +45,7 @@ static const char *const hows[WHATS][2] = {
 
 /* The run, and its disturbance. */
 static struct {
-	const char *scenario, *backend;
+	const char *backend;
 	enum what what;
 	bool parked;    /* disturb it from the loop, once it has suspended */
 	uint64_t n;     /* which suspension; 0: none */
@@ -211,6 +211,9 @@ start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn, void *arg)
 static struct stage stage;
 static const struct suspend_scenario *now;
 
+/* As it is run again, for those who must tell it. */
+static char now_text[160];
+
 static int
 run_root(void *arg)
 {
@@ -273,75 +276,34 @@ run_scenario(void)
 	fault_close(stage.fds[1]);
 }
 
+static void
+note_run(void)
+{
+	(void)snprintf(now_text, sizeof(now_text),
+	               "suspend_sweep_test %s %s %llu %s", now->name,
+	               run.backend, (unsigned long long)run.n,
+	               hows[run.what][run.parked]);
+}
+
 /* Run it with one disturbance; false if it went wrong. */
 static bool
 run_one(uint64_t n, enum what what, bool parked)
 {
 	int64_t held = fault_live();
 	int fds = test_open_fds();
-	const char *scenario = run.scenario, *backend = run.backend;
+	const char *backend = run.backend;
 
 	memset(&run, 0, sizeof(run));
-	run.scenario = scenario;
 	run.backend = backend;
 	run.n = n;
 	run.what = what;
 	run.parked = parked;
+	note_run();
 	fault_begin(&(struct fault_plan){ .kind = FAULT_NONE });
 	run_scenario();
 	EXPECT(fault_live() == held);
 	EXPECT(test_open_fds() == fds);
 	return fault_problems() == 0;
-}
-
-/* --- what is run now, for those who must tell it ------------------------ */
-
-static void
-tell_where(const char *what)
-{
-	char text[160];
-	int size = snprintf(
-		text, sizeof(text), "%s: suspend_sweep_test %s %s %llu %s\n",
-		what, run.scenario ? run.scenario : "-",
-		run.backend ? run.backend : "-", (unsigned long long)run.n,
-		hows[run.what][run.parked]);
-
-	(void)!write(STDERR_FILENO, text, (size_t)size);
-}
-
-static void
-on_signal(int number)
-{
-	tell_where(number == SIGALRM ? "hangs" : "dies");
-	_exit(1);
-}
-
-static void
-on_sanitizer(void)
-{
-	tell_where("dies");
-}
-
-__attribute__((weak)) void
-__sanitizer_set_death_callback(void (*callback)(void));
-
-static void
-catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal,
-		                    .sa_flags = SA_ONSTACK };
-	static char room[65536];
-	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) };
-
-	(void)sigaltstack(&stack, NULL);
-	(void)sigaction(SIGALRM, &action, NULL);
-	(void)sigaction(SIGABRT, &action, NULL);
-	if (__sanitizer_set_death_callback) {
-		__sanitizer_set_death_callback(on_sanitizer);
-		return;
-	}
-	(void)sigaction(SIGSEGV, &action, NULL);
-	(void)sigaction(SIGBUS, &action, NULL);
 }
 
 /* --- the sweep ---------------------------------------------------------- */
@@ -363,9 +325,7 @@ try_one(struct sweep *sweep, uint64_t n, enum what what, bool parked)
 	if (good)
 		return;
 	if (sweep->problems++ < PRINT_MAX && !sweep->quiet)
-		printf("suspend_sweep_test %s %s %llu %s: %s\n", run.scenario,
-		       run.backend, (unsigned long long)n, hows[what][parked],
-		       fault_problem_text());
+		printf("%s: %s\n", now_text, fault_problem_text());
 }
 
 /* 1 if it went wrong, or if it is planted and did not. */
@@ -377,7 +337,6 @@ sweep_one(const struct suspend_scenario *scenario, const char *backend,
 	uint64_t count;
 
 	now = scenario;
-	run.scenario = scenario->name;
 	run.backend = backend;
 	try_one(&sweep, 0, NOTHING, false);
 	count = run.count;
@@ -438,7 +397,6 @@ replay(char **args)
 	for (size_t i = 0; now && i < COUNT(hows) * 2; i++) {
 		if (strcmp(hows[i / 2][i % 2], args[3]) != 0)
 			continue;
-		run.scenario = now->name;
 		run.backend = args[1];
 		try_one(&sweep, strtoull(args[2], NULL, 10), (enum what)(i / 2),
 		        i % 2);
@@ -456,7 +414,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)unsetenv("WEFT_BACKEND"); /* the sweep chooses */
 	fault_install();
-	catch_signals();
+	deaths_catch(now_text);
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 5)
 		return replay(argv + 1);

@@ -21,7 +21,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +29,7 @@
 #include <weft/weft.h>
 #include "backend/backend.h"
 #include "base/sys.h"
+#include "deaths.h"
 #include "fault.h"
 #include "open_fds.h"
 #include "scenarios.h"
@@ -85,13 +85,10 @@ static const struct {
 	{ "spawn_there", { 360, 360, 360, 360 } },
 };
 
-/* --- what is run now, for those who must tell it ------------------------ */
+/* --- what is run now ---------------------------------------------------- */
 
-static struct {
-	const char *scenario;
-	const char *backend;
-	char plan[64]; /* "MEMBER N ERRNO" */
-} now;
+/* As it is run again, for those who must tell it. */
+static char now[160];
 
 static const char *
 name_of_error(const struct fault_plan *plan)
@@ -108,60 +105,15 @@ name_of_error(const struct fault_plan *plan)
 }
 
 static void
-note_plan(const struct fault_plan *plan)
+note_run(const char *scenario, const char *backend,
+         const struct fault_plan *plan)
 {
-	(void)snprintf(now.plan, sizeof(now.plan), "%s %llu %s",
+	(void)snprintf(now, sizeof(now), "sweep_test %s %s %s %llu %s",
+	               scenario, backend,
 	               plan->kind == FAULT_NONE
 	                       ? "-"
 	                       : fault_member_name(plan->member),
 	               (unsigned long long)plan->n, name_of_error(plan));
-}
-
-/* Only what a signal handler may do. */
-static void
-tell_where(const char *what)
-{
-	const char *parts[] = { what,         ": sweep_test ",
-		                now.scenario, " ",
-		                now.backend,  " ",
-		                now.plan,     "\n" };
-
-	for (size_t i = 0; i < COUNT(parts); i++)
-		if (parts[i])
-			(void)!write(STDERR_FILENO, parts[i], strlen(parts[i]));
-}
-
-static void
-on_signal(int number)
-{
-	tell_where(number == SIGALRM ? "hangs" : "dies");
-	_exit(1);
-}
-
-static void
-on_sanitizer(void)
-{
-	tell_where("dies");
-}
-
-/* There in programs built with a sanitizer, whose own reports are better. */
-__attribute__((weak)) void
-__sanitizer_set_death_callback(void (*callback)(void));
-
-static void
-catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	(void)sigaction(SIGALRM, &action, NULL);
-	(void)sigaction(SIGABRT, &action, NULL);
-	if (__sanitizer_set_death_callback) {
-		__sanitizer_set_death_callback(on_sanitizer);
-		return;
-	}
-	(void)sigaction(SIGSEGV, &action, NULL);
-	(void)sigaction(SIGBUS, &action, NULL);
-	(void)sigaction(SIGFPE, &action, NULL);
 }
 
 /* --- one run ------------------------------------------------------------ */
@@ -206,7 +158,7 @@ try_one(const struct sweep *sweep, const struct fault_plan *plan,
 	int fds = test_open_fds();
 
 	scenario_wait_ns = wait_ns;
-	note_plan(plan);
+	note_run(sweep->scenario->name, sweep->backend, plan);
 	fault_begin(plan);
 	sweep->scenario->run(name_of(sweep->backend));
 	EXPECT(fault_live() == held);
@@ -228,8 +180,7 @@ run_one(struct sweep *sweep, const struct fault_plan *plan)
 	if (good)
 		return;
 	if (sweep->problems++ < PRINT_MAX && !sweep->quiet)
-		printf("sweep_test %s %s %s: %s\n", now.scenario, now.backend,
-		       now.plan, fault_problem_text());
+		printf("%s: %s\n", now, fault_problem_text());
 }
 
 /* --- one scenario ------------------------------------------------------- */
@@ -273,8 +224,6 @@ sweep_all(struct sweep *sweep)
 	struct fault_plan none = { .kind = FAULT_NONE };
 	uint64_t counts[FAULT_MEMBER_COUNT];
 
-	now.scenario = sweep->scenario->name;
-	now.backend = sweep->backend;
 	(void)alarm(HANG_S);
 	run_one(sweep, &none);
 	for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
@@ -467,7 +416,7 @@ sweep_first_loop(void)
 		                   .error = ENOMEM };
 	weft_loop *loop;
 
-	note_plan(&plan);
+	note_run("-", "-", &plan);
 	fault_begin(&plan);
 	EXPECT(!weft_loop_new(NULL));
 	EXPECT(fault_hits() == 1);
@@ -541,8 +490,6 @@ replay(char **args)
 		printf("no such run\n");
 		return 2;
 	}
-	now.scenario = sweep.scenario->name;
-	now.backend = sweep.backend;
 	(void)alarm(HANG_S);
 	run_one(&sweep, &(struct fault_plan){ .kind = FAULT_NONE });
 	run_one(&sweep, &plan);
@@ -560,7 +507,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)unsetenv("WEFT_BACKEND"); /* scenarios choose */
 	fault_install();
-	catch_signals();
+	deaths_catch(now);
 	failed = sweep_first_loop();
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 6)
