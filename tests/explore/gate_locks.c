@@ -383,12 +383,12 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_OWNER, &models[MUTEX_OF_THREE],
+	{ NO_OWNER, &models[MUTEX_OF_THREE], 0,
 	  "tells the next owner, who then has no lock" },
-	{ LATE_LEAVE, &models[EVENT],
+	{ LATE_LEAVE, &models[EVENT], 0,
 	  "wakes inside of the gate it then leaves" },
-	{ NO_LET_IN, &models[GIVES_UP], "gives up and lets no reader in" },
-	{ EARLY_UNLOCK, &models[CONDITION], "unlocks, and then queues" },
+	{ NO_LET_IN, &models[GIVES_UP], 0, "gives up and lets no reader in" },
+	{ EARLY_UNLOCK, &models[CONDITION], 0, "unlocks, and then queues" },
 };
 
 const struct model_set lock_models = {

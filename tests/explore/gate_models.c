@@ -450,14 +450,15 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_CLAIM, &models[SOONER], "ends a wait without claiming it" },
-	{ NO_DROP, &models[SOONER], "leaves a wait that has ended queued" },
-	{ LATE_PUSH, &models[HANDS], "looks, leaves the gate, and queues" },
-	{ EARLY_WAKE, &models[HANDS], "wakes, and then copies the value" },
-	{ NO_UNPARK, &models[HANDS], "tells a waiter, and does not wake it" },
-	{ LATE_READ, &models[CLOSED_UPON],
+	{ NO_CLAIM, &models[SOONER], 0, "ends a wait without claiming it" },
+	{ NO_DROP, &models[SOONER], 0, "leaves a wait that has ended queued" },
+	{ LATE_PUSH, &models[HANDS], 0, "looks, leaves the gate, and queues" },
+	{ EARLY_WAKE, &models[HANDS], 0, "wakes, and then copies the value" },
+	{ NO_UNPARK, &models[HANDS], 0,
+	  "tells a waiter, and does not wake it" },
+	{ LATE_READ, &models[CLOSED_UPON], 0,
 	  "reads what comes after one it woke" },
-	{ ONE_GATE, &models[SELECTS], "selects gate by gate" },
+	{ ONE_GATE, &models[SELECTS], 0, "selects gate by gate" },
 };
 
 static const struct model_set chan_models = {

@@ -174,19 +174,19 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_COMPARE, &models[0],
+	{ NO_COMPARE, &models[0], 0,
 	  "looks, then parks elsewhere than on the mark" },
-	{ NO_RING, &models[0], "takes the mark and does not wake" },
-	{ NO_DEBT, &models[2], "does not wait for who owes a wake" },
-	{ LATE_CLOSE, &models[3], "closes the door after its last look" },
-	{ LIFO, &models[0], "does not turn the chain around" },
-	{ NO_DOZE, &models[HOST_MODEL],
+	{ NO_RING, &models[0], 0, "takes the mark and does not wake" },
+	{ NO_DEBT, &models[2], 0, "does not wait for who owes a wake" },
+	{ LATE_CLOSE, &models[3], 0, "closes the door after its last look" },
+	{ LIFO, &models[0], 0, "does not turn the chain around" },
+	{ NO_DOZE, &models[HOST_MODEL], 0,
 	  "goes back to its host without the mark" },
-	{ NO_LOOK, &models[HOST_MODEL],
+	{ NO_LOOK, &models[HOST_MODEL], 0,
 	  "waits for the descriptor though the doze has failed" },
-	{ NO_RING, &models[HOST_MODEL + 1],
+	{ NO_RING, &models[HOST_MODEL + 1], 0,
 	  "takes the mark IN_FOREIGN and does not wake" },
-	{ NO_DEBT, &models[HOST_MODEL + 2],
+	{ NO_DEBT, &models[HOST_MODEL + 2], 0,
 	  "is freed in its host while a wake is owed" },
 };
 

@@ -424,9 +424,9 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, &models[HOT_MODEL],
+	{ NO_BARRIER, &models[HOT_MODEL], 0,
 	  "leaves a hot lane without a barrier" },
-	{ NO_REST, &models[HOT_MODEL + 4], "ends while a lane is hot" },
+	{ NO_REST, &models[HOT_MODEL + 4], 0, "ends while a lane is hot" },
 };
 
 const struct model_set lane_models = {

@@ -3,10 +3,9 @@
  * The whole of src/loop runs here, on model threads.  A loop is made without
  * spinning; what is posted are nodes, so that the models stay small.
  */
-#include <stdio.h>
 #include "base/thread.h"
-#include "explore.h"
 #include "loop/loop.h"
+#include "models.h"
 
 struct world {
 	weft_loop *loop;
@@ -175,31 +174,27 @@ static const struct explore_model models[] = {
 	      .preemptions = 1),
 };
 
-static const struct explore_model planted = MODEL(
+static const struct explore_model mistaken = MODEL(
 	"a loop is stopped", .threads = 2, .thread = { run, stop_without_wake },
 	.check = free_loop);
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+static const struct plant plants[] = {
+	{ 0, &mistaken, 0, "a stop that forgets to wake" },
+};
+
+static const struct model_set life_models = {
+	.models = models,
+	.plants = plants,
+	.model_count = COUNT(models),
+	.plant_count = COUNT(plants),
+	.as_it_is = true,
+};
 
 int
-main(void)
+main(int argc, char **argv)
 {
-	struct explore_result result;
-	unsigned failed = 0, passed = 0;
+	static const struct model_set *const sets[] = { &life_models };
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < COUNT(models); i++) {
-		int rc = explore_report(&models[i], false, &result);
-
-		rc |= !result.complete || result.executions < 2;
-		failed += rc != 0;
-		passed += rc == 0;
-	}
-	printf("planted: a stop that forgets to wake\n");
-	if (explore_report(&planted, true, &result) == 0)
-		failed++;
-	else
-		passed++;
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	(void)argv;
+	return models_run(sets, COUNT(sets), argc);
 }

@@ -12,8 +12,10 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct plant {
-	int                         bug;   /* what `planted` is meanwhile */
+	int                         bug;   /* what `planted` is meanwhile; 0: the model
+	                                    * is wrong by itself */
 	const struct explore_model *model; /* that finds it */
+	int                         more;  /* preemptions than the model has */
 	const char                 *what;
 };
 
@@ -22,12 +24,14 @@ struct model_set {
 	const struct plant         *plants;
 	size_t                      model_count;
 	size_t                      plant_count;
-	bool                        as_it_is; /* not weakened: another program does that */
+	bool                        as_it_is; /* its orders are not weakened */
+	bool                        once;     /* its plants are run in one build only */
 };
 
 extern int planted; /* in the worlds that are opened now; 0: none */
 
-/* All sets in one run, that weakens unless there is an argument.  For main() to return. */
+/* All sets in one run.  With an argument it leaves out what is needed in one build only.
+ * For main() to return. */
 int models_run(const struct model_set *const *sets, size_t count, int argc);
 
 #endif

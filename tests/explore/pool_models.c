@@ -5,9 +5,8 @@
  * pool are model threads that wait to be started.  Small models call and wait without a
  * loop; larger ones run a loop and ops, with a bound on preemptions.
  */
-#include <stdio.h>
-#include "explore.h"
 #include "loop/loop.h"
+#include "models.h"
 #include "work/pool.h"
 
 int push_as_it_is(weft_pool *pool, struct weft__op *op);
@@ -51,7 +50,6 @@ struct world {
 	bool stops; /* the work does, and not the loop's thread */
 };
 
-static enum bug planted;
 static int left_early; /* works that have left, though their end is to come */
 
 /* --- planted bugs ------------------------------------------------------- */
@@ -548,56 +546,38 @@ static const struct explore_model models[] = {
 	                  .thread = { work_that_stops, explore_started }),
 };
 
-static const struct {
-	enum bug bug;
-	int model;
-	int more; /* preemptions than the model has */
-	const char *what;
-} plants[] = {
-	{ NO_RING, SLEEP, 0,
+static const struct plant plants[] = {
+	{ NO_RING, &models[SLEEP], 0,
 	  "takes a worker off the list and does not wake it" },
-	{ NO_CALL, SLEEP, 0, "queues work and calls nobody" },
-	{ EARLY_LOOK, SLEEP, 0, "looks for an idle worker without the lock" },
-	{ LATE_IDLE, SLEEP, 0,
+	{ NO_CALL, &models[SLEEP], 0, "queues work and calls nobody" },
+	{ EARLY_LOOK, &models[SLEEP], 0,
+	  "looks for an idle worker without the lock" },
+	{ LATE_IDLE, &models[SLEEP], 0,
 	  "goes to sleep without a last look at the queue" },
-	{ DEAF, SHRINK, 0, "ends though it was called" },
-	{ UNDEAD, TWO_THREADS, 1, "takes work after it has retired" },
-	{ NO_OWNER, GIVE_UP, 0, "takes back what a thread has taken" },
-	{ NO_LOCK, GIVE_UP, 0, "takes back without the lock" },
-	{ EARLY_LEAVE, CANCEL_FREE, 0, "leaves the pool before it is told" },
-	{ NO_JOIN, LOOP, 0, "gives the pool back while a thread ends" },
+	{ DEAF, &models[SHRINK], 0, "ends though it was called" },
+	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
+	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },
+	{ NO_LOCK, &models[GIVE_UP], 0, "takes back without the lock" },
+	{ EARLY_LEAVE, &models[CANCEL_FREE], 0,
+	  "leaves the pool before it is told" },
+	{ NO_JOIN, &models[LOOP], 0,
+	  "gives the pool back while a thread ends" },
 };
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+static const struct model_set pool_models = {
+	.models = models,
+	.plants = plants,
+	.model_count = COUNT(models),
+	.plant_count = COUNT(plants),
+	.as_it_is = true,
+	.once = true,
+};
 
 int
 main(int argc, char **argv)
 {
-	struct explore_result result;
-	unsigned failed = 0, passed = 0;
+	static const struct model_set *const sets[] = { &pool_models };
 
 	(void)argv;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < COUNT(models); i++) {
-		int rc = explore_report(&models[i], false, &result);
-
-		rc |= !result.complete || result.executions < 2;
-		failed += rc != 0;
-		passed += rc == 0;
-	}
-	if (argc > 1) /* the same source in another build: once is enough */
-		printf("nothing planted in this build\n");
-	for (size_t i = 0; i < COUNT(plants) && argc == 1; i++) {
-		struct explore_model model = models[plants[i].model];
-
-		planted = plants[i].bug;
-		model.preemptions += plants[i].more;
-		printf("planted: %s\n", plants[i].what);
-		if (explore_report(&model, true, &result) == 0)
-			failed++;
-		else
-			passed++;
-	}
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return models_run(sets, COUNT(sets), argc);
 }
