@@ -43,7 +43,8 @@ run(void *port)
 	addr.sin_port = htons(port ? (uint16_t)strtoul(port, NULL, 10) : 7000);
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, (void *)&addr, sizeof addr) < 0 || listen(fd, 512) < 0)
+	if (bind(fd, (void *)&addr, sizeof addr) < 0 || listen(fd, 512) < 0
+	    || write(STDOUT_FILENO, "listening\n", 10) < 0)
 		return -errno;
 	if (weft_go(accept_all, (void *)(intptr_t)fd) < 0)
 		return WEFT_ENOMEM;

@@ -150,7 +150,7 @@ main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	weft_op_init(&accepting, loop, on_accepted, NULL);
 	weft_op_accept(&accepting, fd, WEFT_MULTI, WEFT_NEVER);
-	printf("echo on port %d of 127.0.0.1; try: nc 127.0.0.1 %d\n"
+	printf("listening on port %d; try: nc 127.0.0.1 %d\n"
 	       "Ctrl-C ends it\n",
 	       port, port);
 	fflush(stdout);

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 PATIENCE = 30  # seconds until something that must happen has happened
@@ -49,17 +48,6 @@ def finish(process):
     return out
 
 
-def connect(port):
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), PATIENCE)
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
-
-
 def receive(peer, size):
     data = b""
     while len(data) < size and (more := peer.recv(size - len(data))):
@@ -74,7 +62,8 @@ def echo(program):
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         process = start(program, str(port))
-        peers = [connect(port) for _ in range(3)]
+        check("that it listens", process.stdout.readline().startswith("listening"))
+        peers = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(3)]
         for i, peer in enumerate(peers):
             peer.sendall(bytes([i]) * 10000)
         for i, peer in enumerate(peers):
