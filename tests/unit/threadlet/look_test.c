@@ -316,6 +316,18 @@ TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
 	OK(weft_loop_free(loop));
 }
 
+/* A loop in a thread of its own, on which one sleeps by now. */
+static weft_loop *
+start_with_sleeper(void)
+{
+	weft_loop *loop = make();
+
+	go_named(loop, "a", sleep_for_ever, NULL);
+	OK(weft_loop_start(loop));
+	(void)watch_for_waits(loop);
+	return loop;
+}
+
 static weft__a32 held, let_go;
 
 static void
@@ -327,19 +339,23 @@ hold(void *arg)
 		sched_yield();
 }
 
-TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
+/* Until `let_go` is set. */
+static void
+hold_loop(weft_loop *loop)
 {
-	uint64_t cursor = 0;
-	weft_loop *loop = make();
-
-	go_named(loop, "a", sleep_for_ever, NULL);
-	OK(weft_loop_start(loop));
-	(void)watch_for_waits(loop);
 	weft__store(&held, 0, WEFT__RELAXED);
 	weft__store(&let_go, 0, WEFT__RELAXED);
 	OK(weft_loop_post(loop, hold, NULL));
 	while (!weft__load(&held, WEFT__ACQUIRE))
 		sched_yield();
+}
+
+TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
+{
+	weft_loop *loop = start_with_sleeper();
+	uint64_t cursor = 0;
+
+	hold_loop(loop);
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW),
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)),
@@ -362,11 +378,8 @@ look_at_other(void *arg)
 
 TEST(a_threadlet_of_another_loop_waits_for_the_answer)
 {
-	weft_loop *loop = make();
+	weft_loop *loop = start_with_sleeper();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
-	OK(weft_loop_start(loop));
-	(void)watch_for_waits(loop);
 	run_threadlet(look_at_other, loop);
 	CHECK_STR(trace, "s");
 	stop_and_free(loop);
@@ -398,16 +411,9 @@ look_in_vain(void *arg)
 
 TEST(a_look_at_a_held_loop_can_be_cancelled)
 {
-	weft_loop *loop = make();
+	weft_loop *loop = start_with_sleeper();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
-	OK(weft_loop_start(loop));
-	(void)watch_for_waits(loop);
-	weft__store(&held, 0, WEFT__RELAXED);
-	weft__store(&let_go, 0, WEFT__RELAXED);
-	OK(weft_loop_post(loop, hold, NULL));
-	while (!weft__load(&held, WEFT__ACQUIRE))
-		sched_yield();
+	hold_loop(loop);
 	run_threadlet(look_in_vain, loop);
 	CHECK_STR(trace, "v");
 	weft__store(&let_go, 1, WEFT__RELEASE);
@@ -426,12 +432,8 @@ look_from_callback(void *arg)
 
 TEST(a_callback_cannot_wait_for_another_loop)
 {
-	weft_loop *loop = make(), *mine;
+	weft_loop *loop = start_with_sleeper(), *mine = make();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
-	OK(weft_loop_start(loop));
-	(void)watch_for_waits(loop);
-	mine = make();
 	OK(weft_loop_post(mine, look_from_callback, loop));
 	OK(weft_loop_run(mine));
 	CHECK_STR(trace, "c");
