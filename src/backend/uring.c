@@ -29,9 +29,9 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include "backend/backend.h"
 #include "backend/buffers.h"
+#include "backend/request.h"
 
 #define ENTRIES 256u
 
@@ -118,63 +118,6 @@ uring_open(struct weft__backend *backend)
 
 /* --- requests ----------------------------------------------------------- */
 
-static void
-fill(struct io_uring_sqe *sqe, const struct weft__op *op)
-{
-	sqe->fd = op->fd;
-	sqe->user_data = (uint64_t)(uintptr_t)op;
-	sqe->addr = (uint64_t)(uintptr_t)op->buf;
-	sqe->len = op->size > INT32_MAX ? INT32_MAX : (uint32_t)op->size;
-	sqe->msg_flags = (uint32_t)op->flags;
-	switch (op->kind) {
-	case WEFT__OP_RECV:
-		sqe->opcode = IORING_OP_RECV;
-		break;
-	case WEFT__OP_RECV_MULTI:
-		sqe->opcode = IORING_OP_RECV;
-		sqe->ioprio = IORING_RECV_MULTISHOT;
-		sqe->flags = IOSQE_BUFFER_SELECT;
-		sqe->buf_group = WEFT__BUFFER_GROUP;
-		sqe->addr = 0;
-		sqe->len = 0;
-		break;
-	case WEFT__OP_SEND:
-		sqe->opcode = IORING_OP_SEND;
-		sqe->msg_flags |= MSG_NOSIGNAL;
-		break;
-	case WEFT__OP_RECVMSG:
-		sqe->opcode = IORING_OP_RECVMSG;
-		sqe->len = 1;
-		break;
-	case WEFT__OP_SENDMSG:
-		sqe->opcode = IORING_OP_SENDMSG;
-		sqe->len = 1;
-		sqe->msg_flags |= MSG_NOSIGNAL;
-		break;
-	case WEFT__OP_ACCEPT:
-		sqe->opcode = IORING_OP_ACCEPT;
-		sqe->addr = 0;
-		sqe->len = 0;
-		sqe->accept_flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
-		sqe->ioprio = op->events & WEFT_MULTI ? IORING_ACCEPT_MULTISHOT
-		                                      : 0;
-		break;
-	default:
-		sqe->opcode = IORING_OP_CONNECT;
-		sqe->len = 0;
-		sqe->off = op->size;
-		break;
-	}
-}
-
-static void
-send_cancel(struct io_uring_sqe *sqe, const struct weft__op *op)
-{
-	sqe->opcode = IORING_OP_ASYNC_CANCEL;
-	sqe->addr = (uint64_t)(uintptr_t)op;
-	sqe->user_data = TELL_NOBODY;
-}
-
 /* Put a request for `op` into the ring: its call, or its cancellation. */
 static void
 push(struct weft__backend *backend, struct weft__op *op)
@@ -187,9 +130,9 @@ push(struct weft__backend *backend, struct weft__op *op)
 			op->state = WEFT__OP_UNSENT;
 		weft__node_append(&u->unsent, weft__op_node(op));
 	} else if (op->state == WEFT__OP_CANCELING) {
-		send_cancel(sqe, op);
+		weft__request_cancel(sqe, op, TELL_NOBODY);
 	} else {
-		fill(sqe, op);
+		weft__request_fill(sqe, op);
 		op->state = WEFT__OP_SENT;
 	}
 }
