@@ -1,13 +1,16 @@
 /* weft/file.h - files by descriptor and offset, without blocking the loop.
  *
- * The calls are made by the loop's pool for what blocks (weft/work.h).  A read or write
- * in flight cannot be taken back: at a deadline the call returns, and the bytes land in
- * library memory, never in the caller's.
+ * On io_uring, else by the loop's pool for what blocks (weft/work.h).  A read or write in
+ * flight can seldom be taken back: at a deadline the call returns, and the bytes land in
+ * library memory, never in the caller's.  Any number of calls may be under way on one
+ * descriptor; it is closed after them.  What has no offsets, such as a pipe, is for
+ * weft/op.h: here it is -ESPIPE, or on io_uring read and written all the same.
  */
 #ifndef WEFT_FILE_H
 #define WEFT_FILE_H
 
 #include <weft/base.h>
+#include <weft/op.h>
 
 WEFT_BEGIN
 
@@ -25,6 +28,16 @@ WEFT_API ssize_t weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
                                 uint64_t deadline_ns);
 WEFT_API ssize_t weft_file_write(int fd, const void *buf, size_t size,
                                  uint64_t offset, uint64_t deadline_ns);
+
+/* The same as ops, up to 2 GiB at a time; `buf` belongs to the op until it has finished,
+ * which is not before the kernel or the pool is through with it.
+ * Return as every start (weft/op.h), WEFT_ENOMEM without io_uring.
+ * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset,
+                               weft_op *op, uint64_t deadline_ns);
+WEFT_API int weft_file_write_op(int fd, const void *buf, size_t size,
+                                uint64_t offset, weft_op *op,
+                                uint64_t deadline_ns);
 
 /* Bring what was written to the disk.
  * Returns 0, or -errno.

@@ -53,6 +53,7 @@ struct weft__ready {
 struct weft__backend_ops {
 	const char *name;
 	bool        edge; /* arms once and tells changes, for what is not a watch */
+	bool        files; /* takes ops on files, which it need not wait for */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
 	void (*close)(struct weft__backend *backend); /* its state; or NULL */
@@ -112,6 +113,7 @@ struct weft__backend {
 	bool                   movable; /* asked for: any thread may wait, one at a time */
 	bool                   binds;  /* the thread that first waits is the only one that may */
 	uint32_t               always; /* watches on files, which are always ready */
+	uint32_t               requests; /* ops on files, which stand at no descriptor */
 	struct weft__node_list paused; /* accepts without a descriptor to be had */
 	uint64_t               sheds;  /* how often that happened */
 };
@@ -123,6 +125,13 @@ weft__kernel(const struct weft__backend *backend)
 {
 	weft__count(&backend->tally->syscalls, 1);
 	return weft__sys;
+}
+
+/* Something has to be learned from the kernel. */
+static inline bool
+weft__backend_is_used(const struct weft__backend *backend)
+{
+	return backend->fds.in_use > 0 || backend->requests > 0;
 }
 
 /* Open the backend of that name, or the best that opens here. */

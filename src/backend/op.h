@@ -14,6 +14,11 @@ enum {
 	WEFT__OP_SLEEP,
 	WEFT__OP_OWN,     /* weft_op_begin() */
 	WEFT__OP_CLOSE,
+	WEFT__OP_FILE_OPEN, /* from here on they are with the backend, */
+	WEFT__OP_FILE_READ, /* these if it has files */
+	WEFT__OP_FILE_WRITE,
+	WEFT__OP_FILE_SYNC,
+	WEFT__OP_FILE_CLOSE,
 	WEFT__OP_POLL,    /* from here on they wait for a descriptor */
 	WEFT__OP_RECV,
 	WEFT__OP_RECV_MULTI,
@@ -59,7 +64,10 @@ struct weft__op {
 	union {
 		struct {
 			int32_t fd;
-			int32_t flags; /* of recv(2) and send(2) */
+			union {
+				int32_t  flags;  /* of recv(2), send(2), open(2) */
+				uint32_t length; /* of what is read or written */
+			};
 		};
 		int64_t told;          /* an own kind's result, by another thread */
 		struct weft__op *before; /* until then: in the queue of a pool */
@@ -72,8 +80,9 @@ struct weft__op {
 		weft_op_cancel_fn        on_cancel;
 	};
 	union {
-		size_t size;
-		void  *cancel_arg;
+		size_t   size;
+		void    *cancel_arg;
+		uint64_t offset; /* in a file; the mode of one to open */
 	};
 	int64_t    why;       /* the error it was asked to finish with */
 };
@@ -90,6 +99,24 @@ static inline bool
 weft__op_is_multi(const struct weft__op *op)
 {
 	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
+}
+
+/* A call about a file: what a backend makes a request of, or a pool a system call. */
+struct weft__file_call {
+	uint8_t  kind; /* WEFT__OP_FILE_* */
+	int32_t  fd;
+	union {
+		int32_t  flags;
+		uint32_t length;
+	};
+	void    *buf;    /* bytes, or a path */
+	uint64_t offset; /* or the mode */
+};
+
+static inline bool
+weft__op_is_file(const struct weft__op *op)
+{
+	return op->kind >= WEFT__OP_FILE_OPEN && op->kind < WEFT__OP_POLL;
 }
 
 static inline struct weft__node *

@@ -1,6 +1,40 @@
 /* request.c - what the kernel is asked, on a ring, for an op. */
+#include <fcntl.h>
 #include "backend/request.h"
 #include "backend/buffers.h"
+
+/* A request is first tried on the loop's thread as if it was non-blocking.  That is not
+ * how a FIFO is to be opened, and the end of a file can take long: so both are left to
+ * the kernel's own threads. */
+static void
+fill_file(struct io_uring_sqe *sqe, const struct weft__op *op)
+{
+	switch (op->kind) {
+	case WEFT__OP_FILE_OPEN:
+		sqe->opcode = IORING_OP_OPENAT;
+		sqe->flags = IOSQE_ASYNC;
+		sqe->fd = AT_FDCWD;
+		sqe->open_flags = (uint32_t)op->flags | O_CLOEXEC;
+		sqe->len = (uint32_t)op->offset;
+		break;
+	case WEFT__OP_FILE_READ:
+	case WEFT__OP_FILE_WRITE:
+		sqe->opcode = op->kind == WEFT__OP_FILE_READ ? IORING_OP_READ
+		                                             : IORING_OP_WRITE;
+		sqe->len = op->length;
+		sqe->off = op->offset;
+		break;
+	case WEFT__OP_FILE_SYNC:
+		sqe->opcode = IORING_OP_FSYNC;
+		sqe->addr = 0;
+		break;
+	default:
+		sqe->opcode = IORING_OP_CLOSE;
+		sqe->flags = IOSQE_ASYNC;
+		sqe->addr = 0;
+		break;
+	}
+}
 
 void
 weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
@@ -8,6 +42,10 @@ weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 	sqe->fd = op->fd;
 	sqe->user_data = (uint64_t)(uintptr_t)op;
 	sqe->addr = (uint64_t)(uintptr_t)op->buf;
+	if (weft__op_is_file(op)) {
+		fill_file(sqe, op);
+		return;
+	}
 	sqe->len = op->size > INT32_MAX ? INT32_MAX : (uint32_t)op->size;
 	sqe->msg_flags = (uint32_t)op->flags;
 	switch (op->kind) {

@@ -1,6 +1,6 @@
 /* uring.c - ops as io_uring requests; watches through an epoll that the ring polls.
  *
- * An op on a descriptor becomes a request whose user data is the op; its completion
+ * An op on a descriptor or a file becomes a request whose user data is the op; its completion
  * is the result.  Requests are queued during the turn and handed over with the one
  * call that also waits.  Receiving again and again takes buffers from a ring that the
  * kernel fills.  What a readiness backend does better (watches and poll ops, which
@@ -9,7 +9,8 @@
  * descriptor.
  *
  *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion:
- *      it keeps its side, so that a close waits for it.
+ *      it keeps its side, so that a close waits for it.  An op on a file has none, since
+ *      any number may be under way on one: it is counted in `requests`.
  *   2. Cancelling asks the kernel; the op ends with its own completion.  One that was
  *      cancelled by a deadline is tried once more, so that what has arrived is not
  *      told as a timeout.
@@ -152,6 +153,16 @@ push_unsent(struct weft__backend *backend)
 	}
 }
 
+/* The kernel has no more to do with it; invariant 1. */
+static void
+leave(struct weft__backend *backend, struct weft__op *op)
+{
+	if (weft__op_is_file(op))
+		backend->requests--;
+	else
+		weft__ready_leave(backend, op);
+}
+
 /* Requests wait on blocking descriptors only; invariant 5. */
 static void
 make_blocking(struct weft__backend *backend, struct weft__fd *entry,
@@ -173,6 +184,11 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 
 	if (op->kind == WEFT__OP_POLL) {
 		weft__ready_submit(backend, op);
+		return;
+	}
+	if (weft__op_is_file(op)) {
+		backend->requests++;
+		push(backend, op);
 		return;
 	}
 	if (op->kind == WEFT__OP_RECV_MULTI)
@@ -197,7 +213,7 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	} else if (op->state == WEFT__OP_UNSENT) {
 		weft__node_remove(&uring_of(backend)->unsent,
 		                  weft__op_node(op));
-		weft__ready_leave(backend, op);
+		leave(backend, op);
 		weft__backend_finish(backend, op, why);
 	} else {
 		weft__ready_cancel(backend, op, why);
@@ -228,7 +244,8 @@ is_passing(const struct weft__op *op, int64_t result)
 {
 	switch (result) {
 	case -EINTR:
-		return op->kind != WEFT__OP_CONNECT; /* which goes on */
+		return op->kind != WEFT__OP_CONNECT        /* which goes on */
+		       && op->kind != WEFT__OP_FILE_CLOSE; /* which is done */
 	case -ENOBUFS:
 		return op->kind == WEFT__OP_RECV_MULTI;
 	case -ECONNABORTED:
@@ -289,8 +306,9 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		push(backend, op);
 		return false;
 	}
-	weft__ready_leave(backend, op);
-	if (!asked && (result == -EAGAIN || result == -EINTR)) {
+	leave(backend, op);
+	if (!asked && !weft__op_is_file(op)
+	    && (result == -EAGAIN || result == -EINTR)) {
 		/* It is non-blocking, or a connect that was interrupted. */
 		weft__ready_submit(backend, op);
 		return false;
@@ -491,6 +509,7 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
 	.edge = true,
+	.files = true,
 	.open = uring_open,
 	.close = uring_close,
 	.submit = uring_submit,

@@ -394,6 +394,12 @@ void weft__op_expire(weft_loop *loop, struct weft__place *place);
 
 /* Ask it because whoever waits for it has no more time: what has come is looked for. */
 void weft__op_time_out(struct weft__op *op);
+
+/* Does the backend of `loop`, opened for that, take ops on files?  And start one. */
+bool weft__loop_has_files(weft_loop *loop);
+int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
+                         uint64_t deadline_ns);
+
 /* Finish an own kind, as its one finisher and not on its loop's thread: there `fn(op)`
  * is called, which ends with weft__op_told(op). */
 void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);

@@ -1,8 +1,8 @@
 /* op.c - ops: starting, asking to finish early, and the one place where they end.
  *
  *   1. A pending op is waiting (with the backend, or in the wheel), or in the list of
- *      finished ops.  Sleeping ops and own kinds always stand in the wheel, at worst
- *      at the end of time; so every pending op can be found.
+ *      finished ops.  Sleeping ops, own kinds and ops on files always stand in the wheel,
+ *      at worst at the end of time; so every pending op can be found.
  *   2. weft__op_deliver() is where every result leaves to its owner.  Before on_done
  *      is called the op is the caller's again, unless more results follow.
  *   3. Asking twice is asking once: only a waiting op can be asked.  The owner of an
@@ -76,9 +76,10 @@ weft__op_ask(struct weft__op *op, int why)
 	struct weft__backend *backend = &op->loop->backend;
 
 	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_PAUSED
-	    || op->state == WEFT__OP_CANCELING || op->kind == WEFT__OP_CLOSE)
+	    || op->state == WEFT__OP_CANCELING || op->kind == WEFT__OP_CLOSE
+	    || op->kind == WEFT__OP_FILE_CLOSE)
 		return; /* invariant 3; a close is not cancellable */
-	if (op->kind >= WEFT__OP_POLL) {
+	if (op->kind >= WEFT__OP_FILE_OPEN) {
 		backend->ops->cancel(backend, op, why);
 	} else if (op->kind == WEFT__OP_OWN) {
 		if (is_told(op))
@@ -190,6 +191,8 @@ weft__ops_end(weft_loop *loop)
 			finish(op, WEFT_ESHUTDOWN);
 		else if (op->kind == WEFT__OP_OWN)
 			tell_end(loop, op);
+		else if (weft__op_is_file(op))
+			weft__op_ask(op, WEFT_ESHUTDOWN);
 	}
 	weft__wheel_fini(&loop->wheel);
 }
@@ -233,13 +236,15 @@ weft_op_set_background(weft_op *public, bool on)
 	op->background = on;
 }
 
-/* May `op` be started as `kind`?  If so, begin to fill it. */
+/* May `op` be started as `kind`?  If so, begin to fill it.  Of a file the kernel says
+ * whether there is one. */
 static int
 prepare(struct weft__op *op, int kind, int fd)
 {
+	bool has_fd = kind == WEFT__OP_CLOSE || kind >= WEFT__OP_POLL;
 	int rc;
 
-	if (!op || !op->loop || (kind >= WEFT__OP_CLOSE && fd < 0))
+	if (!op || !op->loop || (has_fd && fd < 0))
 		return weft__misuse(
 			WEFT_EINVAL,
 			"op start: not initialised, or a bad descriptor");
@@ -283,7 +288,8 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	    && weft__ready_is_free(&loop->backend, op) < 0)
 		return weft__fail(WEFT_EBUSY,
 		                  "op start: another waits on this descriptor");
-	if (op->kind < WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
+	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE
+	    && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
 		op->place.tag = WEFT__TAG_OP | WEFT__PLACE_BACKGROUND;
@@ -296,7 +302,7 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	weft__count(&loop->alive, !op->background);
 	weft__count(&loop->counts.ops_started, 1);
 	loop->ops++;
-	if (op->kind >= WEFT__OP_POLL)
+	if (op->kind >= WEFT__OP_FILE_OPEN)
 		submit(op);
 	return 0;
 }
@@ -450,6 +456,27 @@ weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr,
 		return weft__misuse(WEFT_EINVAL, "weft_op_connect: no address");
 	op->addr = addr;
 	op->size = size;
+	return start(op, deadline_ns);
+}
+
+bool
+weft__loop_has_files(weft_loop *loop)
+{
+	return weft__loop_open_backend(loop) == 0 && loop->backend.ops->files;
+}
+
+int
+weft__op_start_file(weft_op *public, const struct weft__file_call *call,
+                    uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, call->kind, call->fd);
+
+	if (rc < 0)
+		return rc;
+	op->length = call->length;
+	op->buf = call->buf;
+	op->offset = call->offset;
 	return start(op, deadline_ns);
 }
 

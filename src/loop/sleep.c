@@ -148,7 +148,8 @@ weft__loop_open_backend(weft_loop *loop)
 static bool
 uses_backend(const weft_loop *loop)
 {
-	return loop->backend.fds.in_use > 0 || weft__loop_is_embedded(loop);
+	return weft__backend_is_used(&loop->backend)
+	       || weft__loop_is_embedded(loop);
 }
 
 static void
@@ -217,8 +218,8 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	uint32_t state = WEFT_RUNNING;
 	uint64_t begin_ns = 0;
 
-	/* A spin watches the inbox only, so not where descriptors are awaited. */
-	if (spin->allowed && loop->backend.fds.in_use == 0) {
+	/* A spin watches the inbox only, so not where the kernel is awaited. */
+	if (spin->allowed && !weft__backend_is_used(&loop->backend)) {
 		begin_ns = weft__sys->now();
 		if (spin->skip > 0) {
 			spin->skip--;

@@ -1,29 +1,27 @@
-/* file.c - files, by the pool for what blocks.
+/* file.c - files, by the backend if it takes them, else by the pool for what blocks.
  *
  *   1. A job is in library memory, with what it reads or writes, and belongs to its op
  *      until that has finished.  Then it is the caller's, who waits for it; or it is
  *      freed, if the caller has gone, and a file that it opened is closed.
  *   2. The caller leaves when it is told to end: the job goes on without it.
+ *   3. An op of a user's is the backend's own; or it stands for the op of a job, ends
+ *      with it, and is asked by asking it.
  */
 #include <weft/file.h>
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
-#define BYTES_MAX ((size_t)1 << 20)
-
-enum { OPEN, READ, WRITE, SYNC, CLOSE };
+#define COPY_MAX   ((size_t)1 << 20)
+#define LENGTH_MAX ((size_t)0x7ffff000) /* of one call, by Linux */
 
 struct job {
 	weft_op op;
-	struct weft__waiter *waiter; /* NULL: the caller has gone */
-	bool ran;
-	int kind;
-	int fd;
-	int flags;
-	mode_t mode;
-	size_t size;
-	uint64_t offset;
-	char data[]; /* a path, or bytes */
+	struct weft__file_call call;
+	struct weft__waiter
+		*waiter; /* the caller; NULL: has gone, or is an op */
+	weft_op *outer;  /* a user's, to be finished; or NULL */
+	bool ran;        /* the call was made, or will be */
+	char data[];     /* a path, or bytes */
 };
 
 /* What the caller waits by. */
@@ -37,21 +35,23 @@ static int
 run_job(void *arg)
 {
 	struct job *job = arg;
+	const struct weft__file_call *call = &job->call;
 
 	job->ran = true;
-	switch (job->kind) {
-	case OPEN:
-		return weft__sys->file_open(job->data, job->flags, job->mode);
-	case READ:
-		return (int)weft__sys->file_read(job->fd, job->data, job->size,
-		                                 job->offset);
-	case WRITE:
-		return (int)weft__sys->file_write(job->fd, job->data, job->size,
-		                                  job->offset);
-	case SYNC:
-		return weft__sys->file_sync(job->fd);
+	switch (call->kind) {
+	case WEFT__OP_FILE_OPEN:
+		return weft__sys->file_open(call->buf, call->flags,
+		                            (mode_t)call->offset);
+	case WEFT__OP_FILE_READ:
+		return (int)weft__sys->file_read(call->fd, call->buf,
+		                                 call->length, call->offset);
+	case WEFT__OP_FILE_WRITE:
+		return (int)weft__sys->file_write(call->fd, call->buf,
+		                                  call->length, call->offset);
+	case WEFT__OP_FILE_SYNC:
+		return weft__sys->file_sync(call->fd);
 	default:
-		return weft__sys->close(job->fd);
+		return weft__sys->close(call->fd);
 	}
 }
 
@@ -66,7 +66,9 @@ on_done(weft_op *op, int64_t result, void *arg)
 			weft__wake(job->waiter, result);
 		return;
 	}
-	if (job->kind == OPEN && result >= 0)
+	if (job->outer)
+		(void)weft_op_finish(job->outer, result);
+	else if (job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
 		(void)weft__sys->close((int)result);
 	weft__sys->release(job);
 }
@@ -82,35 +84,56 @@ leave_job(struct weft__waiter *waiter, int why)
 		return; /* it has its result */
 	w->job = NULL;
 	job->waiter = NULL;
-	weft__op_ask(weft__op_of(&job->op), why); /* if it is still queued */
+	weft__op_ask(weft__op_of(&job->op),
+	             why); /* if it can still be stopped */
 	weft__wake(waiter, why);
 }
 
+/* A job for that call on `loop`, with room for `size` bytes of its own; or NULL. */
 static struct job *
-make_job(int kind, int fd, size_t size)
+make_job(weft_loop *loop, const struct weft__file_call *call, size_t size)
 {
 	struct job *job = weft__sys->alloc(sizeof(*job) + size);
 
-	if (job)
-		*job = (struct job){ .kind = kind, .fd = fd, .size = size };
+	if (!job) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
+		return NULL;
+	}
+	*job = (struct job){ .call = *call };
+	(void)weft_op_init(&job->op, loop, on_done, job);
 	return job;
 }
+
+static int
+start_job(struct job *job)
+{
+	int rc;
+
+	if (!weft__loop_has_files(job->op.loop))
+		return weft_work_op(WEFT_BLOCKING, run_job, job, &job->op,
+		                    WEFT_NEVER);
+	rc = weft__op_start_file(&job->op, &job->call, WEFT_NEVER);
+	job->ran = rc == 0;
+	return rc;
+}
+
+/* --- calls that wait ---------------------------------------------------- */
 
 /* Have it done and wait for that.  The job is still the caller's if *done. */
 static int
 do_job(struct job *job, uint64_t deadline_ns, bool *done)
 {
 	struct job_waiter w = { .waiter = { .what = "file",
-		                            .on = job->fd,
+		                            .on = job->call.fd,
 		                            .ask = leave_job,
-		                            .deaf = job->kind == CLOSE },
+		                            .deaf = job->call.kind
+		                                    == WEFT__OP_FILE_CLOSE },
 		                .job = job };
 	int rc;
 
 	*done = true;
-	(void)weft_op_init(&job->op, NULL, on_done, job);
 	weft_op_set_background(&job->op, weft__self()->background);
-	rc = weft_work_op(WEFT_BLOCKING, run_job, job, &job->op, WEFT_NEVER);
+	rc = start_job(job);
 	if (rc < 0)
 		return rc;
 	job->waiter = &w.waiter;
@@ -119,97 +142,102 @@ do_job(struct job *job, uint64_t deadline_ns, bool *done)
 	return rc;
 }
 
-/* The same, and the end of the job. */
+/* Make the call in library memory: what is at `from` goes in, what was read comes out at
+ * `into`; or NULL. */
 static int
-finish_job(struct job *job, uint64_t deadline_ns)
+do_call(struct weft__file_call call, size_t size, const void *from, void *into,
+        uint64_t deadline_ns)
 {
+	struct job *job;
 	bool done;
-	int rc;
+	int rc = weft__may_wait(deadline_ns);
 
+	if (rc < 0)
+		return rc;
+	job = make_job(NULL, &call, size);
 	if (!job)
-		return weft__fail(WEFT_ENOMEM, "weft_file: out of memory");
+		return WEFT_ENOMEM;
+	job->call.buf = job->data;
+	if (from)
+		__builtin_memcpy(job->data, from, size);
 	rc = do_job(job, deadline_ns, &done);
+	if (into && rc > 0)
+		__builtin_memcpy(into, job->data, (size_t)rc);
 	if (done)
 		weft__sys->release(job);
 	return rc;
 }
 
+/* At the end of numbers an offset means: where the file stands.  Not here. */
+static int
+check(const void *buf, size_t size, uint64_t offset)
+{
+	if (!buf && size > 0)
+		return weft__misuse(WEFT_EINVAL, "weft_file: no buffer");
+	return offset > INT64_MAX
+	               ? weft__fail(WEFT_EINVAL, "weft_file: no such offset")
+	               : 0;
+}
+
 int
 weft_file_open(const char *path, int flags, mode_t mode, uint64_t deadline_ns)
 {
-	struct job *job;
-	size_t size;
-	int rc;
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_OPEN,
+		                        .fd = -1,
+		                        .flags = flags,
+		                        .offset = mode };
 
 	if (!path)
 		return weft__misuse(WEFT_EINVAL, "weft_file_open: no path");
-	rc = weft__may_wait(deadline_ns);
-	if (rc < 0)
-		return rc;
-	size = __builtin_strlen(path) + 1;
-	job = make_job(OPEN, -1, size);
-	if (job) {
-		__builtin_memcpy(job->data, path, size);
-		job->flags = flags;
-		job->mode = mode;
-	}
-	return finish_job(job, deadline_ns);
+	return do_call(call, __builtin_strlen(path) + 1, path, NULL,
+	               deadline_ns);
 }
 
 ssize_t
 weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
                uint64_t deadline_ns)
 {
-	struct job *job;
-	bool done;
-	int rc = weft__may_wait(deadline_ns);
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ,
+		                        .fd = fd,
+		                        .offset = offset };
+	int rc = check(buf, size, offset);
 
-	if (rc < 0)
-		return rc;
-	job = make_job(READ, fd, size < BYTES_MAX ? size : BYTES_MAX);
-	if (!job)
-		return weft__fail(WEFT_ENOMEM, "weft_file_read: no memory");
-	job->offset = offset;
-	rc = do_job(job, deadline_ns, &done);
-	if (rc > 0)
-		__builtin_memcpy(buf, job->data, (size_t)rc);
-	if (done)
-		weft__sys->release(job);
-	return rc;
+	size = size < COPY_MAX ? size : COPY_MAX;
+	call.length = (uint32_t)size;
+	return rc < 0 ? rc : do_call(call, size, NULL, buf, deadline_ns);
 }
 
 ssize_t
 weft_file_write(int fd, const void *buf, size_t size, uint64_t offset,
                 uint64_t deadline_ns)
 {
-	struct job *job;
-	int rc = weft__may_wait(deadline_ns);
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,
+		                        .fd = fd,
+		                        .offset = offset };
+	int rc = check(buf, size, offset);
 
-	if (rc < 0)
-		return rc;
-	size = size < BYTES_MAX ? size : BYTES_MAX;
-	job = make_job(WRITE, fd, size);
-	if (job) {
-		__builtin_memcpy(job->data, buf, size);
-		job->offset = offset;
-	}
-	return finish_job(job, deadline_ns);
+	size = size < COPY_MAX ? size : COPY_MAX;
+	call.length = (uint32_t)size;
+	return rc < 0 ? rc : do_call(call, size, buf, NULL, deadline_ns);
 }
 
 int
 weft_file_sync(int fd, uint64_t deadline_ns)
 {
-	int rc = weft__may_wait(deadline_ns);
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_SYNC, .fd = fd };
 
-	return rc < 0 ? rc : finish_job(make_job(SYNC, fd, 0), deadline_ns);
+	return do_call(call, 0, NULL, NULL, deadline_ns);
 }
 
-/* Where the pool cannot do it the loop does, since the descriptor is taken. */
+/* Where nobody else can do it the loop does, since the descriptor is taken: also if the
+ * kernel had no thread for the request.  What was interrupted is closed. */
 int
 weft_file_close(int fd)
 {
+	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE,
+		                              .fd = fd };
 	struct job *job = weft__self() && !weft__self()->crew->loop->ending
-	                          ? make_job(CLOSE, fd, 0)
+	                          ? make_job(NULL, &call, 0)
 	                          : NULL;
 	bool done;
 	int rc;
@@ -217,8 +245,85 @@ weft_file_close(int fd)
 	if (!job)
 		return weft__sys->close(fd);
 	rc = do_job(job, WEFT_NEVER, &done);
-	if (!job->ran)
+	if (!job->ran || rc == WEFT_ECANCELED)
 		rc = weft__sys->close(fd);
 	weft__sys->release(job);
-	return rc;
+	return rc == WEFT_EINTR ? 0 : rc;
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	struct job *job = arg;
+
+	(void)op;
+	weft__op_ask(weft__op_of(&job->op), why);
+}
+
+/* Invariant 3: have a job done for `op`, which alone keeps the loop running. */
+static int
+start_outer(const struct weft__file_call *call, weft_op *op,
+            uint64_t deadline_ns)
+{
+	struct job *job = make_job(op->loop, call, 0);
+	int rc = job ? weft_op_begin(op, on_cancel, job, deadline_ns)
+	             : WEFT_ENOMEM;
+
+	if (rc < 0) {
+		weft__sys->release(job);
+		return rc;
+	}
+	job->outer = op;
+	weft_op_set_background(&job->op, true);
+	rc = start_job(job);
+	if (rc < 0) {
+		(void)weft_op_finish(op, rc); /* it has begun */
+		weft__sys->release(job);
+	}
+	return 0;
+}
+
+static int
+start_op(struct weft__file_call call, size_t size, weft_op *op,
+         uint64_t deadline_ns)
+{
+	int rc = check(call.buf, size, call.offset);
+
+	if (rc == 0)
+		rc = op ? weft__loop_check(op->loop, "weft_file: no op of a "
+		                                     "loop here")
+		        : weft__misuse(WEFT_EINVAL, "weft_file: no op");
+	if (rc < 0)
+		return rc;
+	call.length = (uint32_t)(size < LENGTH_MAX ? size : LENGTH_MAX);
+	return weft__loop_has_files(op->loop)
+	               ? weft__op_start_file(op, &call, deadline_ns)
+	               : start_outer(&call, op, deadline_ns);
+}
+
+int
+weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset, weft_op *op,
+                  uint64_t deadline_ns)
+{
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ,
+		                        .fd = fd,
+		                        .buf = buf,
+		                        .offset = offset };
+
+	return start_op(call, size, op, deadline_ns);
+}
+
+int
+weft_file_write_op(int fd, const void *buf, size_t size, uint64_t offset,
+                   weft_op *op, uint64_t deadline_ns)
+{
+	/* Only read, though the member is shared with reads. */
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,
+		                        .fd = fd,
+		                        .buf = (void *)(uintptr_t)buf,
+		                        .offset = offset };
+
+	return start_op(call, size, op, deadline_ns);
 }

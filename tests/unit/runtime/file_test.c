@@ -1,10 +1,37 @@
 /* file_test.c - files, without blocking the loop. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/sys.h"
+#include "unit/runtime/job.h"
 #include "unit/threadlet/crew.h"
 
+#define MANY 40 /* more than a pool has threads at once */
+
 static char path[64];
+
+static bool
+is_uring(void)
+{
+	const char *backend = getenv("WEFT_BACKEND");
+
+	return backend && strcmp(backend, "uring") == 0;
+}
+
+/* A file that nobody else sees. */
+static int
+make_file(const char *text)
+{
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/tmp/weft-file-%d", (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	(void)unlink(path);
+	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
+	return fd;
+}
 
 static int
 write_and_read(void *arg)
@@ -17,6 +44,7 @@ write_and_read(void *arg)
 	(void)snprintf(path, sizeof(path), "/tmp/weft-file-%d", (int)getpid());
 	fd = weft_file_open(path, O_RDWR | O_CREAT | O_TRUNC, 0600, WEFT_NEVER);
 	CHECK(fd >= 0);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	CHECK_EQ(weft_file_write(fd, "hello", 5, 100, WEFT_NEVER), 5);
 	OK(weft_file_sync(fd, WEFT_NEVER));
 	CHECK_EQ(weft_file_read(fd, buf, sizeof(buf), 101, WEFT_NEVER), 4);
@@ -44,19 +72,48 @@ TEST(what_is_written_at_an_offset_is_read_there)
 	run_threadlet(write_and_read, NULL);
 }
 
-/* Opening one end of a FIFO blocks until there is the other. */
+/* The kernel takes an offset of -1 for: where the file stands. */
+static int
+ask_for_no_offset(void *arg)
+{
+	int fd = make_file("abc");
+	char byte;
+
+	(void)arg;
+	CHECK_EQ(weft_file_read(fd, &byte, 1, UINT64_MAX, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_file_write(fd, "x", 1, UINT64_MAX, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 3);
+	OK(close(fd));
+	return 0;
+}
+
+TEST(an_offset_that_no_file_has_is_an_error)
+{
+	run_threadlet(ask_for_no_offset, NULL);
+}
+
+/* --- FIFOs, whose opening waits for the other end ----------------------- */
+
+static void
+make_fifo(void)
+{
+	(void)snprintf(path, sizeof(path), "/tmp/weft-fifo-%d", (int)getpid());
+	OK(mkfifo(path, 0600));
+}
+
 static int
 give_up(void *arg)
 {
 	int fd;
 
 	(void)arg;
-	(void)snprintf(path, sizeof(path), "/tmp/weft-fifo-%d", (int)getpid());
-	OK(mkfifo(path, 0600));
+	make_fifo();
 	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_in(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	fd = open(path,
-	          O_WRONLY); /* the job goes on, and closes what it opened */
+	/* A job that goes on closes what it opened. */
+	fd = open(path, O_RDWR | O_NONBLOCK);
 	CHECK(fd >= 0);
 	OK(close(fd));
 	(void)unlink(path);
@@ -66,6 +123,39 @@ give_up(void *arg)
 TEST(a_call_that_gave_up_leaves_nothing_open)
 {
 	run_threadlet(give_up, NULL);
+}
+
+static int
+open_to_write(void *arg)
+{
+	*(int *)arg = weft_file_open(path, O_WRONLY, 0, WEFT_NEVER);
+	return 0;
+}
+
+static int
+open_both_ends(void *arg)
+{
+	int in, out = -1;
+	weft_scope scope;
+
+	(void)arg;
+	make_fifo();
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, open_to_write, &out) > 0);
+	OK(weft_yield());
+	in = weft_file_open(path, O_RDONLY, 0, WEFT_NEVER);
+	OK(weft_scope_close(&scope));
+	CHECK(in >= 0);
+	CHECK(out >= 0);
+	OK(weft_file_close(in));
+	OK(weft_file_close(out));
+	(void)unlink(path);
+	return 0;
+}
+
+TEST(opening_one_end_of_a_fifo_waits_for_the_other)
+{
+	run_threadlet(open_both_ends, NULL);
 }
 
 static void
@@ -83,4 +173,279 @@ in_callback(void *arg)
 TEST(files_are_for_threadlets)
 {
 	in_callback(NULL);
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+static void
+init_anew(weft_loop *loop, struct probe *p)
+{
+	*p = (struct probe){ 0 };
+	init(loop, p);
+}
+
+TEST(an_op_reads_what_an_op_has_written)
+{
+	weft_loop *loop = make();
+	struct probe p;
+	int fd = make_file("");
+
+	init_anew(loop, &p);
+	OK(weft_file_write_op(fd, "hello", 5, 7, &p.op, WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 5);
+	init_anew(loop, &p);
+	OK(weft_file_read_op(fd, p.buf, sizeof(p.buf), 8, &p.op, WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 4);
+	CHECK_STR(p.buf, "ello");
+	init_anew(loop, &p);
+	OK(weft_file_read_op(fd, p.buf, 1, 12, &p.op, WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, 0);
+	OK(weft_loop_free(loop));
+	OK(close(fd));
+}
+
+TEST(many_ops_read_one_file_at_once)
+{
+	static const char text[] = "0123456789";
+	weft_loop *loop = make();
+	static struct probe p[MANY];
+	int fd = make_file(text);
+
+	for (int i = 0; i < MANY; i++) {
+		init(loop, &p[i]);
+		OK(weft_file_read_op(fd, p[i].buf, 1, (uint64_t)i % 10,
+		                     &p[i].op, WEFT_NEVER));
+	}
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_ENDED(&p[i], 1);
+		CHECK_EQ(p[i].buf[0], text[i % 10]);
+	}
+	OK(weft_loop_free(loop));
+	OK(close(fd));
+}
+
+TEST(an_op_on_no_file_finishes_with_an_error)
+{
+	weft_loop *loop = make();
+	struct probe p = { 0 };
+
+	init(loop, &p);
+	OK(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER));
+	CHECK_MISUSE(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER),
+	             WEFT_EBUSY);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, WEFT_EBADF);
+	CHECK_EQ(weft_file_read_op(0, p.buf, 1, UINT64_MAX, &p.op, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_read_op(0, NULL, 1, 0, &p.op, WEFT_NEVER),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_read_op(0, p.buf, 1, 0, NULL, WEFT_NEVER),
+	             WEFT_EINVAL);
+	p.op.loop = NULL;
+	CHECK_MISUSE(weft_file_write_op(0, "x", 1, 0, &p.op, WEFT_NEVER),
+	             WEFT_EINVAL);
+	OK(weft_loop_free(loop));
+}
+
+/* It has ended once, with what was read or with `why`. */
+static void
+check_asked(const struct probe *p, int64_t why)
+{
+	CHECK_EQ(p->ends, 1);
+	CHECK(p->result == 1 || p->result == why);
+	CHECK(p->result != 1 || p->buf[0] == 'a');
+}
+
+TEST(an_op_that_is_asked_to_end_does_so_once)
+{
+	weft_loop *loop = make();
+	static struct probe p[MANY];
+	int fd = make_file("abc");
+
+	for (int i = 0; i < MANY; i++) {
+		init(loop, &p[i]);
+		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op,
+		                     i % 2 ? WEFT_NOW : WEFT_NEVER));
+		weft_op_cancel(i % 2 ? NULL : &p[i].op);
+	}
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < MANY; i++)
+		check_asked(&p[i], i % 2 ? WEFT_ETIMEDOUT : WEFT_ECANCELED);
+	OK(weft_loop_free(loop));
+	OK(close(fd));
+}
+
+TEST(a_loop_that_stops_ends_what_reads_files)
+{
+	weft_loop *loop = make();
+	static struct probe p[MANY];
+	int fd = make_file("abc");
+
+	for (int i = 0; i < MANY; i++) {
+		init(loop, &p[i]);
+		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op, WEFT_NEVER));
+	}
+	stop_idle(loop);
+	for (int i = 0; i < MANY; i++)
+		check_asked(&p[i], WEFT_ESHUTDOWN);
+	OK(close(fd));
+}
+
+TEST(without_io_uring_a_pipe_is_no_file)
+{
+	weft_loop *loop = make();
+	struct probe p;
+	int fds[2];
+
+	OK(pipe(fds));
+	CHECK_EQ(write(fds[1], "a", 1), 1);
+	init_anew(loop, &p);
+	OK(weft_file_read_op(fds[0], p.buf, 1, 0, &p.op, WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&p, is_uring() ? 1 : -ESPIPE);
+	OK(weft_loop_free(loop));
+	OK(close(fds[0]));
+	OK(close(fds[1]));
+}
+
+/* --- ops that cannot go on: their pool is busy, or io_uring reads a pipe -------- */
+
+struct stuck {
+	weft_loop *loop;
+	weft_pool *cpu, *pool; /* with one thread, which has a job */
+	struct job job;
+	int fds[2];
+};
+
+static void
+make_stuck(struct stuck *stuck)
+{
+	stuck->loop = make();
+	stuck->cpu = make_pool(1, 0);
+	stuck->pool = make_pool(1, 0);
+	OK(weft__loop_set_pools(stuck->loop, stuck->cpu, stuck->pool));
+	push_job(stuck->loop, stuck->pool, &stuck->job);
+	weft_op_set_background(&stuck->job.p.op, true);
+	await_running(&stuck->job);
+	OK(pipe(stuck->fds));
+}
+
+static void
+free_stuck(struct stuck *stuck)
+{
+	open_gate(&stuck->job);
+	stop_idle(stuck->loop);
+	OK(weft_pool_free(stuck->pool));
+	OK(weft_pool_free(stuck->cpu));
+	OK(close(stuck->fds[0]));
+	OK(close(stuck->fds[1]));
+}
+
+static void
+read_stuck(struct stuck *stuck, struct probe *p, uint64_t deadline_ns)
+{
+	init_anew(stuck->loop, p);
+	OK(weft_file_read_op(stuck->fds[0], p->buf, 1, 0, &p->op, deadline_ns));
+}
+
+TEST(an_op_that_cannot_go_on_is_taken_back)
+{
+	struct probe asked, late, left;
+	struct stuck stuck;
+
+	make_stuck(&stuck);
+	read_stuck(&stuck, &asked, WEFT_NEVER);
+	read_stuck(&stuck, &late, weft_in(WEFT_MS));
+	read_stuck(&stuck, &left, WEFT_NEVER);
+	while (late.op.pending)
+		(void)weft_loop_run_once(stuck.loop, weft_in(HOUR));
+	weft_op_cancel(&asked.op);
+	while (asked.op.pending)
+		(void)weft_loop_run_once(stuck.loop, weft_in(HOUR));
+	CHECK_ENDED(&asked, WEFT_ECANCELED);
+	CHECK_ENDED(&late, WEFT_ETIMEDOUT);
+	CHECK(left.op.pending);
+	free_stuck(&stuck);
+	/* The pool may have come to it as the loop stopped. */
+	CHECK_ENDED(&left, left.result == -ESPIPE ? -ESPIPE : WEFT_ESHUTDOWN);
+}
+
+TEST(a_background_op_does_not_keep_a_run_going)
+{
+	struct stuck stuck;
+	struct probe p;
+
+	make_stuck(&stuck);
+	read_stuck(&stuck, &p, WEFT_NEVER);
+	weft_op_set_background(&p.op, true);
+	OK(weft_loop_run(stuck.loop));
+	CHECK(p.op.pending);
+	free_stuck(&stuck);
+	CHECK_EQ(p.ends, 1);
+}
+
+/* --- who makes the calls ------------------------------------------------ */
+
+static struct weft__sys table;
+static pthread_t loop_thread;
+static weft__a32 reads;
+
+static int64_t
+read_elsewhere(int fd, void *buf, size_t size, uint64_t offset)
+{
+	CHECK(!pthread_equal(pthread_self(), loop_thread));
+	(void)weft__add(&reads, 1, WEFT__RELAXED);
+	return weft__sys_real.file_read(fd, buf, size, offset);
+}
+
+static int
+read_twice(void *arg)
+{
+	char byte;
+
+	CHECK_EQ(weft_file_read(*(int *)arg, &byte, 1, 0, WEFT_NEVER), 1);
+	CHECK_EQ(weft_file_read(*(int *)arg, &byte, 1, 1, WEFT_NEVER), 1);
+	return 0;
+}
+
+TEST(reads_are_made_by_the_kernel_or_by_other_threads)
+{
+	const struct weft__sys *before = weft__sys;
+	int fd = make_file("abc");
+
+	table = *before;
+	table.file_read = read_elsewhere;
+	weft__store(&reads, 0, WEFT__RELAXED);
+	loop_thread = pthread_self();
+	weft__sys = &table;
+	run_threadlet(read_twice, &fd);
+	weft__sys = before;
+	CHECK_EQ(weft__load(&reads, WEFT__RELAXED), is_uring() ? 0 : 2);
+	OK(close(fd));
+}
+
+TEST(a_read_op_on_io_uring_takes_no_memory)
+{
+	weft_loop *loop = make();
+	struct probe p;
+	int fd = make_file("abc");
+	int64_t allocs;
+
+	for (int i = 0; i < 100; i++) {
+		if (i == 10)
+			count_calls();
+		init_anew(loop, &p);
+		OK(weft_file_read_op(fd, p.buf, 1, 0, &p.op, WEFT_NEVER));
+		OK(weft_loop_run(loop));
+		CHECK_ENDED(&p, 1);
+	}
+	allocs = counted(&calls.allocs);
+	count_no_more();
+	CHECK_EQ(allocs > 0, !is_uring());
+	OK(weft_loop_free(loop));
+	OK(close(fd));
 }
