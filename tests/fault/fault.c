@@ -58,7 +58,8 @@ can_be_short(int member)
 	       || member == FAULT_recv || member == FAULT_send
 	       || member == FAULT_recvmsg || member == FAULT_sendmsg
 	       || member == FAULT_uring_enter || member == FAULT_sq_recv
-	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send;
+	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send
+	       || member == FAULT_sq_file;
 }
 
 bool

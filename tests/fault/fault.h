@@ -35,8 +35,10 @@
 	X(set_block) X(uring_setup) X(uring_enter) X(uring_register) X(map)    \
 	X(sq_recv) X(sq_recv_multi) X(sq_send) X(sq_accept) X(sq_accept_multi) \
 	X(sq_connect) X(sq_poll) X(sq_cancel)                                  \
+	X(sq_file) X(sq_file_open) X(sq_file_sync) X(sq_file_close)            \
 	X(cq_recv) X(cq_recv_multi) X(cq_send) X(cq_accept) X(cq_accept_multi) \
-	X(cq_connect) X(cq_poll) X(cq_cancel)
+	X(cq_connect) X(cq_poll) X(cq_cancel)                                  \
+	X(cq_file) X(cq_file_open) X(cq_file_sync) X(cq_file_close)
 
 #define FAULT_NAME_(name) FAULT_##name,
 enum fault_member { FAULT_MEMBERS(FAULT_NAME_) FAULT_MEMBER_COUNT };

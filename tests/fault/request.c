@@ -60,6 +60,15 @@ kind_of(const struct io_uring_sqe *sqe)
 		return FAULT_sq_poll;
 	case IORING_OP_ASYNC_CANCEL:
 		return FAULT_sq_cancel;
+	case IORING_OP_READ:
+	case IORING_OP_WRITE:
+		return FAULT_sq_file;
+	case IORING_OP_OPENAT:
+		return FAULT_sq_file_open;
+	case IORING_OP_FSYNC:
+		return FAULT_sq_file_sync;
+	case IORING_OP_CLOSE:
+		return FAULT_sq_file_close;
 	default:
 		return -1;
 	}

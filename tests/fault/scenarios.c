@@ -606,6 +606,7 @@ const struct scenario scenarios[] = {
 	{ "guests", run_guests },
 	{ "line", run_line },
 	{ "work", run_work },
+	{ "file", run_file },
 	{ "signal", run_signal },
 	{ "child", run_child },
 	{ "child_stop", run_child_stop },
