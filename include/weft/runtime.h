@@ -19,6 +19,9 @@ typedef struct weft_runtime weft_runtime;
 
 typedef struct weft_runtime_opts {
 	uint32_t       loops;    /* default: the cores allowed, cgroup quota included */
+	bool           pin;      /* each loop's thread to a CPU of its own, of those that the
+	                          * caller may use, and of `loop.cpus` if that is set; beyond
+	                          * the last they begin anew */
 	uint64_t       grace_ns; /* of weft_main(): to end after cancellation; 10 s */
 	weft_loop_opts loop;     /* of each loop; default name: "weft-0" and so on */
 	uint64_t       spare[4];

@@ -193,6 +193,21 @@ os_set_cpus(const struct weft__cpus *cpus)
 	return (int)weft__os_result(sched_setaffinity(0, sizeof(set), &set));
 }
 
+static int
+os_get_cpus(struct weft__cpus *out)
+{
+	cpu_set_t set;
+	int rc = (int)weft__os_result(sched_getaffinity(0, sizeof(set), &set));
+
+	if (rc < 0)
+		return rc;
+	*out = (struct weft__cpus){ { 0 } };
+	for (size_t i = 0; i < WEFT__CPUS_MAX; i++)
+		if (CPU_ISSET(i, &set))
+			out->words[i / 64] |= UINT64_C(1) << (i % 64);
+	return 0;
+}
+
 /* --- descriptors -------------------------------------------------------- */
 
 static int
@@ -379,6 +394,7 @@ const struct weft__sys weft__sys_real = {
 	.barrier = os_barrier,
 	.cpus = os_cpus,
 	.set_cpus = os_set_cpus,
+	.get_cpus = os_get_cpus,
 	.pipe = os_pipe,
 	.socket = os_socket,
 	.accept = os_accept,

@@ -123,6 +123,13 @@ os_set_cpus(const struct weft__cpus *cpus)
 	return -ENOSYS;
 }
 
+static int
+os_get_cpus(struct weft__cpus *out)
+{
+	(void)out;
+	return -ENOSYS;
+}
+
 /* Between the call and the flags a forked child could inherit the descriptor;
  * systems of this kind have nothing better. */
 static int
@@ -215,6 +222,7 @@ const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
 	.unpark = os_unpark, .barrier = os_barrier,
 	.cpus = os_cpus,     .set_cpus = os_set_cpus,
+	.get_cpus = os_get_cpus,
 	.pipe = os_pipe,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard, .stack_touched = os_stack_touched,

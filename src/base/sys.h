@@ -123,6 +123,9 @@ struct weft__sys {
 	 * can be asked for.  0, -EINVAL if there is none of them, -ENOSYS, -EPERM. */
 	int (*set_cpus)(const struct weft__cpus *cpus);
 
+	/* Fill `out` with those that it may run on.  0, -ENOSYS. */
+	int (*get_cpus)(struct weft__cpus *out);
+
 	/* Descriptors.  All that are made here are close-on-exec and non-blocking. */
 	int (*close)(int fd);
 	int64_t (*read)(int fd, void *buf, size_t size);

@@ -107,16 +107,58 @@ free_loops(weft_runtime *runtime)
 	weft__sys->release(runtime);
 }
 
-static bool
-make_loops(weft_runtime *runtime, const weft_loop_opts *given)
+/* The CPUs to pin loops to: those that this thread has, and of them those in the text, if
+ * there is one.  How many, or an error. */
+static int
+cpus_to_pin(struct weft__cpus *out, const char *text)
 {
-	weft_loop_opts opts = *given;
-	char name[24]; /* of which a loop keeps 15 */
+	struct weft__cpus asked = { { 0 } };
+	int rc = weft__sys->get_cpus(out), count = 0;
 
-	for (uint32_t i = 0; i < runtime->count; i++) {
+	if (rc < 0)
+		return weft__fail(rc, "weft_runtime_new: threads cannot be "
+		                      "bound to cpus here");
+	if (text && !weft__cpus_read(&asked, text))
+		return weft__fail(WEFT_EINVAL, "weft_runtime_new: cpus are not "
+		                               "like \"0-3,6\"");
+	for (int i = 0; i < WEFT__CPUS_MAX / 64; i++) {
+		out->words[i] &= text ? asked.words[i] : UINT64_MAX;
+		count += __builtin_popcountll(out->words[i]);
+	}
+	return count > 0 ? count
+	                 : weft__fail(WEFT_EINVAL,
+	                              "weft_runtime_new: none of the cpus is "
+	                              "allowed here");
+}
+
+/* The number of the n-th CPU of a set, from 0; there are more than n. */
+static unsigned
+cpu_at(const struct weft__cpus *cpus, uint32_t n)
+{
+	unsigned cpu = 0;
+
+	while (!(cpus->words[cpu / 64] >> cpu % 64 & 1) || n-- > 0)
+		cpu++;
+	return cpu;
+}
+
+static bool
+make_loops(weft_runtime *runtime, const weft_runtime_opts *given)
+{
+	weft_loop_opts opts = given->loop;
+	struct weft__cpus cpus;
+	int pins = given->pin ? cpus_to_pin(&cpus, opts.cpus) : 0;
+	char name[24], cpu[8]; /* of the name a loop keeps 15 */
+
+	for (uint32_t i = 0; pins >= 0 && i < runtime->count; i++) {
 		(void)snprintf(name, sizeof(name), "%.9s-%u",
-		               given->name ? given->name : "weft", i);
+		               given->loop.name ? given->loop.name : "weft", i);
 		opts.name = name;
+		if (pins > 0) {
+			(void)snprintf(cpu, sizeof(cpu), "%u",
+			               cpu_at(&cpus, i % (uint32_t)pins));
+			opts.cpus = cpu;
+		}
 		runtime->loops[i] = weft_loop_new(&opts);
 		if (!runtime->loops[i])
 			return false;
@@ -126,7 +168,7 @@ make_loops(weft_runtime *runtime, const weft_loop_opts *given)
 		    < 0)
 			return false;
 	}
-	return true;
+	return pins >= 0;
 }
 
 static bool
@@ -169,7 +211,7 @@ weft_runtime_new(const weft_runtime_opts *opts)
 		return NULL;
 	}
 	runtime->count = count;
-	if (make_pools(runtime) && make_loops(runtime, &opts->loop))
+	if (make_pools(runtime) && make_loops(runtime, opts))
 		return runtime;
 	free_loops(runtime);
 	return NULL;

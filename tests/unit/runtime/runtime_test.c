@@ -1,4 +1,6 @@
 /* runtime_test.c - several loops, placement, and whole programs. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
@@ -314,6 +316,75 @@ TEST(a_program_that_waits_for_a_signal_is_not_cancelled_by_it)
 	if (TEST_TSAN)
 		return;
 	CHECK_EQ(weft_main(NULL, see_to_it, NULL), 0);
+}
+
+/* --- CPUs --------------------------------------------------------------- */
+
+static cpu_set_t allowed;
+
+/* The number of the n-th CPU that is allowed here, from the first again after the last. */
+static int
+allowed_cpu(int n)
+{
+	int cpu = 0;
+
+	for (n %= CPU_COUNT(&allowed); !CPU_ISSET(cpu, &allowed) || n-- > 0;)
+		cpu++;
+	return cpu;
+}
+
+static int
+check_pinned(void *arg)
+{
+	cpu_set_t mine;
+
+	OK(sched_getaffinity(0, sizeof(mine), &mine));
+	CHECK_EQ(CPU_COUNT(&mine), 1);
+	CHECK(CPU_ISSET((int)(intptr_t)arg, &mine));
+	return 0;
+}
+
+/* Loop i is on the CPU number i of those allowed, or all are on `only`. */
+static int
+check_all_pinned(void *arg)
+{
+	const int *only = arg;
+	weft_scope scope;
+	weft_go_opts opts = { .scope = &scope };
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < LOOPS; i++) {
+		opts.loop = weft_runtime_loop(weft_runtime_current(),
+		                              (uint32_t)i);
+		CHECK(weft_go_with(&opts, check_pinned,
+		                   MARK(only ? *only : allowed_cpu(i)))
+		      > 0);
+	}
+	OK(weft_scope_close(&scope));
+	return 0;
+}
+
+TEST(each_loop_of_a_pinned_runtime_has_a_cpu_of_its_own)
+{
+	weft_runtime_opts opts = { .loops = LOOPS, .pin = true };
+	char text[8];
+	int only;
+
+	OK(sched_getaffinity(0, sizeof(allowed), &allowed));
+	if (weft_main(&opts, check_all_pinned, NULL) != 0) {
+		CHECK(TEST_PORTABLE);
+		CHECK_STR(weft_detail(), "weft_runtime_new: threads cannot be "
+		                         "bound to cpus here");
+		return;
+	}
+	only = allowed_cpu(CPU_COUNT(&allowed) - 1);
+	(void)snprintf(text, sizeof(text), "%d", only);
+	opts.loop.cpus = text;
+	CHECK_EQ(weft_main(&opts, check_all_pinned, &only), 0);
+	opts.loop.cpus = "1023";
+	CHECK(weft_runtime_new(&opts) == NULL);
+	opts.loop.cpus = "0-";
+	CHECK(weft_runtime_new(&opts) == NULL);
 }
 
 TEST(the_threads_of_a_runtime_can_be_bound_to_cpus)
