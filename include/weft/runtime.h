@@ -22,6 +22,9 @@ typedef struct weft_runtime_opts {
 	bool           pin;      /* each loop's thread to a CPU of its own, of those that the
 	                          * caller may use, and of `loop.cpus` if that is set; beyond
 	                          * the last they begin anew */
+	int            dump_signal; /* weft_dump(2) at this signal, by a thread of its own:
+	                             * also while the loops are held up, until they have
+	                             * stopped; default none */
 	uint64_t       grace_ns; /* of weft_main(): to end after cancellation; 10 s */
 	weft_loop_opts loop;     /* of each loop; default name: "weft-0" and so on */
 	uint64_t       spare[4];

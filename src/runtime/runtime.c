@@ -4,11 +4,14 @@
  *      not told to stop takes what plain threads start.
  *   2. Its loops are not freed while the list's lock is held: so a loop chosen from there
  *      can be posted to before the lock is given back.
+ *   3. The dumper works until all loops have stopped: they are of interest above all if
+ *      they do not.
  */
 #include <stdio.h>
 #include <weft/runtime.h>
 #include "base/lock.h"
 #include "loop/loop.h"
+#include "runtime/dumper.h"
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
@@ -22,6 +25,7 @@ struct weft_runtime {
 	weft__a32 stopping;
 	bool started;
 	weft_pool *cpu, *blocking; /* of all its loops */
+	struct weft__dumper dumper;
 	weft_loop *loops[];
 };
 
@@ -102,6 +106,7 @@ free_loops(weft_runtime *runtime)
 			loop->runtime = NULL;
 		(void)weft_loop_free(loop);
 	}
+	weft__dumper_free(&runtime->dumper);
 	(void)weft_pool_free(runtime->cpu);
 	(void)weft_pool_free(runtime->blocking);
 	weft__sys->release(runtime);
@@ -211,7 +216,8 @@ weft_runtime_new(const weft_runtime_opts *opts)
 		return NULL;
 	}
 	runtime->count = count;
-	if (make_pools(runtime) && make_loops(runtime, opts))
+	if (weft__dumper_make(&runtime->dumper, opts->dump_signal) == 0
+	    && make_pools(runtime) && make_loops(runtime, opts))
 		return runtime;
 	free_loops(runtime);
 	return NULL;
@@ -245,13 +251,14 @@ unlist(weft_runtime *runtime)
 int
 weft_runtime_start(weft_runtime *runtime)
 {
-	int rc = 0;
+	int rc;
 
 	if (!runtime)
 		return weft__misuse(WEFT_EINVAL, "weft_runtime_start: NULL");
 	if (runtime->started || weft__load(&runtime->stopping, WEFT__RELAXED))
 		return weft__fail(WEFT_EALREADY, "weft_runtime_start: again");
 	runtime->started = true;
+	rc = weft__dumper_start(&runtime->dumper);
 	for (uint32_t i = 0; i < runtime->count && rc == 0; i++)
 		rc = weft_loop_start(runtime->loops[i]);
 	if (rc == 0)
@@ -285,7 +292,9 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 
 		rc = one < 0 ? one : rc;
 	}
-	return rc;
+	return rc < 0 ? rc
+	              : weft__dumper_stop(&runtime->dumper,
+	                                  deadline_ns); /* 3 */
 }
 
 int
@@ -301,6 +310,10 @@ weft_runtime_free(weft_runtime *runtime)
 			return weft__fail(WEFT_EBUSY,
 			                  "weft_runtime_free: it runs");
 	}
+	if (weft__dumper_stop(&runtime->dumper, WEFT_NEVER) < 0)
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_runtime_free: its end was not waited "
+		                  "for");
 	unlist(runtime);
 	free_loops(runtime);
 	return 0;

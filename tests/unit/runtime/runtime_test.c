@@ -318,6 +318,139 @@ TEST(a_program_that_waits_for_a_signal_is_not_cancelled_by_it)
 	CHECK_EQ(weft_main(NULL, see_to_it, NULL), 0);
 }
 
+/* --- dumps -------------------------------------------------------------- */
+
+/* Standard error, for the time being. */
+struct errors {
+	int before, fd; /* what it was, and what can be read of it */
+};
+
+static struct errors
+take_errors(void)
+{
+	struct errors errors = { .before = dup(STDERR_FILENO) };
+	int fds[2];
+
+	OK(pipe(fds));
+	CHECK_EQ(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	OK(close(fds[1]));
+	errors.fd = fds[0];
+	return errors;
+}
+
+static void
+give_errors_back(struct errors errors)
+{
+	CHECK_EQ(dup2(errors.before, STDERR_FILENO), STDERR_FILENO);
+	OK(close(errors.before));
+	OK(close(errors.fd));
+}
+
+/* Read until that has come; returns all. */
+static const char *
+await_text(struct errors errors, const char *text)
+{
+	static char seen[65536];
+	size_t size = 0;
+
+	do {
+		ssize_t n = read(errors.fd, seen + size,
+		                 sizeof(seen) - 1 - size);
+
+		CHECK(n > 0);
+		size += (size_t)n;
+		seen[size] = '\0';
+	} while (!strstr(seen, text));
+	return seen;
+}
+
+static weft_runtime *
+make_dumping(void)
+{
+	weft_runtime_opts opts = { .loops = 2, .dump_signal = SIGUSR1 };
+	weft_runtime *runtime = weft_runtime_new(&opts);
+
+	CHECK(runtime != NULL);
+	OK(weft_runtime_start(runtime));
+	return runtime;
+}
+
+TEST(a_signal_makes_a_runtime_dump_its_threadlets)
+{
+	struct errors errors = take_errors();
+	weft_runtime *runtime = make_dumping();
+	weft_go_opts opts = { .name = "sleeper" };
+
+	opts.loop = weft_runtime_loop(runtime, 1);
+	CHECK(weft_go_with(&opts, sleep_long, NULL) > 0);
+	for (int i = 0; i < 2; i++) {
+		OK(raise(SIGUSR1));
+		(void)await_text(errors, "(sleeper)");
+	}
+	end_runtime(runtime);
+	give_errors_back(errors);
+}
+
+static weft__a32 held, let_go;
+
+static void
+hold_loop(void *arg)
+{
+	(void)arg;
+	(void)weft__add(&held, 1, WEFT__RELEASE);
+	while (!weft__load(&let_go, WEFT__ACQUIRE))
+		sched_yield();
+}
+
+/* Also while they are stopping, which is when it is wanted most. */
+TEST(a_dump_comes_while_every_loop_is_held_up)
+{
+	struct errors errors = take_errors();
+	weft_runtime *runtime = make_dumping();
+
+	for (uint32_t i = 0; i < 2; i++) {
+		weft_loop *loop = weft_runtime_loop(runtime, i);
+
+		CHECK(go_on(loop, sleep_long, NULL) > 0);
+		OK(weft_loop_post(loop, hold_loop, NULL));
+	}
+	while (weft__load(&held, WEFT__ACQUIRE) < 2)
+		sched_yield();
+	weft_runtime_stop(runtime);
+	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_in(10 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	OK(raise(SIGUSR1));
+	CHECK(strstr(await_text(errors, "(weft-1) does not answer"),
+	             "(weft-0) does not answer"));
+	weft__store(&let_go, 1, WEFT__RELEASE);
+	end_runtime(runtime);
+	give_errors_back(errors);
+}
+
+TEST(the_signal_for_dumps_is_given_back)
+{
+	weft_runtime_opts opts = { .dump_signal = SIGUSR1 };
+	struct sigaction before, now;
+	weft_runtime *runtime;
+
+	OK(sigaction(SIGUSR1, NULL, &before));
+	runtime = make_dumping();
+	OK(sigaction(SIGUSR1, NULL, &now));
+	CHECK(now.sa_handler != before.sa_handler);
+	end_runtime(runtime);
+	OK(sigaction(SIGUSR1, NULL, &now));
+	CHECK(now.sa_handler == before.sa_handler);
+	runtime = weft_runtime_new(&opts); /* never started */
+	OK(weft_runtime_free(runtime));
+	opts.dump_signal = SIGKILL;
+	runtime = weft_runtime_new(&opts);
+	CHECK_EQ(weft_runtime_start(runtime), WEFT_EINVAL);
+	OK(weft_runtime_wait_stopped(runtime, WEFT_NEVER));
+	OK(weft_runtime_free(runtime));
+	opts.dump_signal = 64;
+	CHECK(weft_runtime_new(&opts) == NULL);
+}
+
 /* --- CPUs --------------------------------------------------------------- */
 
 static cpu_set_t allowed;

@@ -1,0 +1,85 @@
+/* dumper.c - a dump of all threadlets at a signal.
+ *
+ * By a loop of its own, on a thread of its own: so it comes while all other loops are held
+ * up, which is when one wants to see them, and none of them waits for standard error.
+ */
+#include <weft/threadlet.h>
+#include "base/thread.h"
+#include "runtime/dumper.h"
+
+#define STANDARD_ERROR 2
+
+/* One dump after the other; how often one was asked for meanwhile does not matter. */
+static int
+dump(void *arg)
+{
+	struct weft__dumper *dumper = arg;
+
+	do {
+		dumper->again = false;
+		(void)weft_dump(STANDARD_ERROR); /* nobody else to be told */
+	} while (dumper->again);
+	dumper->busy = false;
+	return 0;
+}
+
+/* A callback must not wait for other loops, so that is left to a threadlet. */
+static void
+on_signal(weft_watch *watch, int what, void *arg)
+{
+	struct weft__dumper *dumper = arg;
+	weft_go_opts opts = { .name = "dump", .loop = watch->loop };
+
+	if (what < 0)
+		return;
+	dumper->again = dumper->busy;
+	if (!dumper->busy)
+		dumper->busy = weft_go_with(&opts, dump, dumper) > 0;
+}
+
+int
+weft__dumper_make(struct weft__dumper *dumper, int signo)
+{
+	weft_loop_opts opts = { .name = "weft-dump" };
+
+	dumper->signo = signo;
+	if (signo == 0)
+		return 0;
+	if (signo < 0 || signo > 63)
+		return weft__fail(WEFT_EINVAL,
+		                  "weft_runtime_new: no signal for dumps");
+	dumper->loop = weft_loop_new(&opts);
+	return dumper->loop ? 0 : WEFT_ENOMEM;
+}
+
+void
+weft__dumper_free(struct weft__dumper *dumper)
+{
+	(void)weft_loop_free(dumper->loop);
+}
+
+int
+weft__dumper_start(struct weft__dumper *dumper)
+{
+	int rc;
+
+	if (!dumper->loop)
+		return 0;
+	rc = weft_watch_start_signal(dumper->loop, &dumper->watch,
+	                             dumper->signo, on_signal, dumper);
+	if (rc < 0)
+		return rc;
+	rc = weft_loop_start(dumper->loop);
+	if (rc < 0)
+		(void)weft_watch_stop(&dumper->watch);
+	return rc;
+}
+
+int
+weft__dumper_stop(struct weft__dumper *dumper, uint64_t deadline_ns)
+{
+	if (!dumper->loop)
+		return 0;
+	weft_loop_stop(dumper->loop);
+	return weft_loop_wait_stopped(dumper->loop, deadline_ns);
+}
