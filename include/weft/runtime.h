@@ -31,9 +31,10 @@ typedef struct weft_runtime_opts {
 } weft_runtime_opts;
 
 /* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all.  SIGINT and
- * SIGTERM cancel it, unless the program waits for them itself; SIGPIPE is ignored.  What
- * has not ended after the grace is reported (WEFT_REPORT_LATE_STOP) and left
- * behind.
+ * SIGTERM cancel it, unless the program waits for them itself; SIGPIPE is ignored; stack
+ * overflows are reported (weft_catch_overflow()), unless the program has a handler for
+ * SIGSEGV.  What has not ended after the grace is reported (WEFT_REPORT_LATE_STOP) and
+ * left behind.
  * Returns an exit status: 0, or 1 if `fn` failed (said in a report), or there was no
  * memory for all that (weft_detail()).
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */

@@ -160,7 +160,7 @@ WEFT_API int weft_dump(int fd);
  * a report hook, on standard error) by threadlet and spawn place before the process dies.
  * Then the fault happens again, and is the program's: a handler that was there before
  * gets it, and all faults that are something else.  Threads that run threadlets are
- * given a signal stack, unless they have one.  Any number of times.
+ * given a signal stack, unless they have one.  Any number of times; weft_main() does it.
  * Returns 0, or an error of sigaltstack(2).
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_catch_overflow(void);

@@ -116,6 +116,9 @@ struct weft__moment {
  * it is passed on to them.  0 or -errno. */
 int      weft__os_catch_faults(bool (*look)(const struct weft__moment *moment));
 
+/* Somebody has taken SIGSEGV, or ignores it. */
+bool     weft__os_has_fault_handler(void);
+
 /* Have `look` called in a signal handler of each thread that weft__os_poke() is called
  * for; it returns false if it was not meant.  0 or -errno. */
 int      weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment));

@@ -382,6 +382,14 @@ weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
 	return rc;
 }
 
+bool
+weft__os_has_fault_handler(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler != SIG_DFL;
+}
+
 /* SIGURG: it is ignored by default, and hardly ever used. */
 static struct sigaction pokes_before;
 static bool (*look_at_poke)(const struct weft__moment *moment);

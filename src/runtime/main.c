@@ -97,6 +97,7 @@ weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
 		return 1;
 	}
 	weft__sys->ignore_pipe();
+	weft__overflow_catch_unasked();
 	runtime = weft_runtime_new(opts);
 	if (!runtime)
 		return 1;

@@ -106,3 +106,11 @@ weft_catch_overflow(void)
 	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack")
 	              : 0;
 }
+
+/* Who has a handler knows what to do, and may not expect to be called by ours. */
+void
+weft__overflow_catch_unasked(void)
+{
+	if (!weft__os_has_fault_handler())
+		(void)weft_catch_overflow(); /* else it is a fault, no more */
+}

@@ -416,6 +416,9 @@ void weft__crew_check(weft_loop *loop);
 
 extern weft__a32 weft__overflow_is_caught; /* 1: by weft_catch_overflow() */
 
+/* Catch overflows, unless the program has a handler for faults. */
+void weft__overflow_catch_unasked(void);
+
 /* This thread is to run threadlets: be ready for an overflow. */
 void weft__overflow_prepare(struct weft__thread *self);
 

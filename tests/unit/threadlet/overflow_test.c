@@ -119,7 +119,10 @@ child(const char *what)
 		_exit(2);
 	if (strstr(what, "handler"))
 		catch_oneself();
-	if (strstr(what, "sent")) {
+	if (strstr(what, "main")) {
+		(void)weft_main(NULL, strstr(what, "stray") ? stray : overflow,
+		                NULL);
+	} else if (strstr(what, "sent")) {
 		(void)weft_catch_overflow();
 		(void)raise(SIGSEGV);
 	} else if (strstr(what, "guard")) {
@@ -236,4 +239,22 @@ TEST(the_programs_own_handler_gets_what_is_not_ours_and_ours_after_the_report)
 	CHECK_EQ(WEXITSTATUS(run("overflow, handler")), 33);
 	check_told("weft: ");
 	CHECK(strstr(output, "own handler"));
+}
+
+/* Sanitizers have a handler, which is as good as the program's. */
+TEST(a_program_run_by_weft_main_has_its_overflows_told)
+{
+	int status = run("main");
+
+	check_died(status);
+	if (WIFSIGNALED(status))
+		CHECK(strstr(output, "stack overflow in threadlet "));
+}
+
+/* To the point that its threads have no signal stack for that handler. */
+TEST(a_program_with_a_handler_of_its_own_is_left_alone)
+{
+	check_died(run("main, handler"));
+	CHECK(!strstr(output, "stack overflow in threadlet "));
+	CHECK_EQ(WEXITSTATUS(run("main, handler, stray")), 33);
 }
