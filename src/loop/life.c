@@ -16,6 +16,7 @@
  *   4. Waiters of stopped park on the state word.  A waiter is counted first and then
  *      looks at the state (V), the runner writes STOPPED first and then looks at the
  *      count (S); both sequentially consistent, so one of them sees the other.
+ *      Threadlets of other loops are told (stop_wait.c).
  *   5. After fork() the child's copy has forks != weft__forks: it is memory only.
  */
 #include "base/report.h"
@@ -323,6 +324,8 @@ end(weft_loop *loop)
 
 	weft__store(&loop->state, WEFT_STOPPED, WEFT__SEQ_CST); /* S */
 	waiters = weft__load(&loop->visitors, WEFT__SEQ_CST);
+	if (waiters > 0 || weft__load(&loop->refs, WEFT__ACQUIRE) > 0)
+		weft__stop_waits_tell(loop);
 	while (waiters-- > 0)
 		weft__sys->unpark(&loop->state);
 }
@@ -422,8 +425,8 @@ out:
 	weft__loop_exit(loop);
 }
 
-static void
-report_late(weft_loop *loop)
+void
+weft__loop_report_late(weft_loop *loop)
 {
 	weft__report(
 		&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
@@ -432,6 +435,20 @@ report_late(weft_loop *loop)
 	                        .loop = loop,
 	                        .name = loop->name,
 	                        .text = "the loop has not stopped in time" });
+}
+
+/* Would the calling thread keep the loop, or the one that it runs, from going on? */
+static bool
+would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
+{
+	const struct weft__thread *self = weft__thread_self();
+
+	if (loop == self->loop)
+		return true;
+	return deadline_ns != WEFT_NOW
+	       && (self->loop
+	           || weft__load(&loop->host, WEFT__RELAXED)
+	                      == (uintptr_t)self);
 }
 
 int
@@ -447,11 +464,10 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 		                    "process");
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
-	if (loop == weft__thread_self()->loop
-	    || (deadline_ns != WEFT_NOW
-	        && weft__load(&loop->host, WEFT__RELAXED)
-	                   == (uintptr_t)weft__thread_self())
-	    || (weft__thread_self()->loop && deadline_ns != WEFT_NOW))
+	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOW
+	    && loop != weft__thread_self()->loop)
+		return weft__threadlet_wait_stopped(loop, deadline_ns);
+	if (would_wait_for_itself(loop, deadline_ns))
 		return weft__fail(WEFT_EDEADLK,
 		                  "weft_loop_wait_stopped: in a callback");
 	weft__loop_enter(loop);
@@ -459,7 +475,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	       && rc != -ETIMEDOUT)
 		rc = weft__sys->park(&loop->state, state, deadline_ns);
 	if (state != WEFT_STOPPED)
-		report_late(loop);
+		weft__loop_report_late(loop);
 	weft__loop_exit(loop);
 	return state == WEFT_STOPPED
 	               ? 0

@@ -135,6 +135,7 @@ struct weft_loop {
 	/* Of registry.c, under its lock. */
 	weft_loop *next_listed;
 	bool       listed;
+	struct weft__stop_wait *stop_waits; /* of stop_wait.c */
 
 	/* Of threadlets, if there have been any. */
 	weft__aptr crew;        /* struct weft__crew; made by any thread */
@@ -450,6 +451,30 @@ weft__loop_is_going(const weft_loop *loop)
 {
 	return weft__load(&loop->going, WEFT__SEQ_CST) != 0; /* F, in registry.c */
 }
+
+/* --- stop_wait.c -------------------------------------------------------- */
+
+/* A wait for the end of a loop that is told by a call, on the thread where that comes. */
+struct weft__stop_wait {
+	void (*told)(struct weft__stop_wait *wait); /* once, unless it is dropped */
+	struct weft__stop_wait *next; /* under the registry's lock, as the next */
+	weft_loop *loop;              /* NULL: told, or about to be, or dropped */
+};
+
+/* Begin to wait; false: it has stopped, and nothing is told. */
+bool weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait);
+
+/* End it early: the loop, whose reference is the caller's then; NULL: it is told. */
+weft_loop *weft__stop_wait_drop(struct weft__stop_wait *wait);
+
+/* The loop has stopped: tell all, by its runner. */
+void weft__stop_waits_tell(weft_loop *loop);
+
+/* Suspend the calling threadlet until another loop has stopped; in threadlet/. */
+int weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
+
+/* Report that the end of the loop was waited for in vain. */
+void weft__loop_report_late(weft_loop *loop);
 
 /* --- watchdog.c --------------------------------------------------------- */
 

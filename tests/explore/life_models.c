@@ -12,8 +12,12 @@ struct world {
 	weft_node node;
 	weft__a32 accepted, freed;
 	uint32_t ran;
-	int rc[4];
+	struct weft__stop_wait wait;
+	uint32_t waits, told; /* 1: begun and not taken back; and times told */
 };
+
+#define WORLD(wait_) \
+	((struct world *)(void *)((char *)(wait_)-offsetof(struct world, wait)))
 
 static void
 count(void *arg)
@@ -103,6 +107,42 @@ wait_only(void *state)
 }
 
 static void
+be_told(struct weft__stop_wait *wait)
+{
+	struct world *w = WORLD(wait);
+
+	weft__put(w->told, weft__get(w->told) + 1);
+}
+
+static void
+wait_to_be_told(void *state)
+{
+	struct world *w = state;
+
+	w->wait.told = be_told;
+	weft__put(w->waits, weft__stop_wait_add(w->loop, &w->wait));
+}
+
+static void
+wait_then_stop(void *state)
+{
+	wait_to_be_told(state);
+	stop(state);
+}
+
+static void
+wait_and_take_back(void *state)
+{
+	struct world *w = state;
+
+	wait_to_be_told(w);
+	if (!weft__get(w->waits) || !weft__stop_wait_drop(&w->wait))
+		return;
+	(void)weft_loop_unref(w->loop);
+	weft__put(w->waits, 0);
+}
+
+static void
 leave_then_stop(void *state)
 {
 	struct world *w = state;
@@ -129,6 +169,16 @@ free_loop(void *state)
 
 	if (w->loop)
 		EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
+}
+
+/* And nobody holds a reference any more. */
+static void
+check_told(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->told == w->waits);
+	free_loop(w);
 }
 
 static void
@@ -172,6 +222,15 @@ static const struct explore_model models[] = {
 	MODEL("every waiter of stopped returns", .threads = 3,
 	      .thread = { run, stop_and_wait, wait_only }, .check = free_loop,
 	      .preemptions = 1),
+	MODEL("who comes as a loop stops is told, or finds it stopped",
+	      .threads = 2, .thread = { stop, wait_to_be_told },
+	      .check = check_told),
+	MODEL("who waits before a loop stops is told", .threads = 2,
+	      .thread = { run, wait_then_stop }, .check = check_told,
+	      .preemptions = 2),
+	MODEL("who waits for the end of a run is told or takes that back",
+	      .threads = 3, .thread = { run, stop, wait_and_take_back },
+	      .check = check_told, .preemptions = 1),
 };
 
 static const struct explore_model mistaken = MODEL(

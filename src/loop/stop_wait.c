@@ -1,0 +1,73 @@
+/* stop_wait.c - who is told that a loop has stopped, without a thread that parks.
+ *
+ *   1. A wait is in the list of its loop, or has been told, or was dropped; under the
+ *      registry's lock.  Who is in a list holds a reference, which whoever takes it out
+ *      gives back: while somebody waits, the loop is not freed.
+ *   2. Who comes is a visitor of the loop (V in life.c), then looks at the state, and
+ *      enters the list before it leaves.  The runner writes STOPPED (S), then looks for
+ *      visitors and references: of somebody who has not seen it stopped it finds one.
+ *   3. Whoever is told does not look at the loop any more, which may be gone.
+ */
+#include "loop/loop.h"
+
+bool
+weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait)
+{
+	bool stopped;
+
+	weft__loop_enter(loop); /* V */
+	weft__lock_take(&weft__registry.lock);
+	stopped = weft__load(&loop->state, WEFT__SEQ_CST) == WEFT_STOPPED;
+	if (!stopped) {
+		(void)weft_loop_ref(loop);
+		wait->loop = loop;
+		wait->next = loop->stop_waits;
+		loop->stop_waits = wait;
+	}
+	weft__lock_give(&weft__registry.lock);
+	weft__loop_exit(loop);
+	return !stopped;
+}
+
+/* The caller has the lock. */
+static void
+take_out(struct weft__stop_wait *wait)
+{
+	struct weft__stop_wait **link = &wait->loop->stop_waits;
+
+	while (*link != wait)
+		link = &(*link)->next;
+	*link = wait->next;
+	wait->loop = NULL;
+}
+
+weft_loop *
+weft__stop_wait_drop(struct weft__stop_wait *wait)
+{
+	weft_loop *loop;
+
+	weft__lock_take(&weft__registry.lock);
+	loop = wait->loop;
+	if (loop)
+		take_out(wait);
+	weft__lock_give(&weft__registry.lock);
+	return loop;
+}
+
+void
+weft__stop_waits_tell(weft_loop *loop)
+{
+	struct weft__stop_wait *wait;
+
+	do {
+		weft__lock_take(&weft__registry.lock);
+		wait = loop->stop_waits;
+		if (wait)
+			take_out(wait);
+		weft__lock_give(&weft__registry.lock);
+		if (!wait)
+			break;
+		(void)weft_loop_unref(loop);
+		wait->told(wait);
+	} while (true);
+}

@@ -1,0 +1,233 @@
+/* stop_wait_test.c - threadlets that wait until another loop has stopped. */
+#include <signal.h>
+#include "unit/threadlet/crew.h"
+
+enum { WAITERS = 8, ROUNDS = TEST_TSAN ? 100 : 1000 };
+
+struct wait {
+	weft_loop *other;
+	uint64_t deadline_ns; /* 0: never */
+	int rc;               /* what came of it */
+	int turns;            /* of others, before it came */
+	weft_threadlet id;
+};
+
+static int
+wait_for_other(void *arg)
+{
+	struct wait *w = arg;
+
+	w->rc = WEFT_EAGAIN;
+	w->rc = weft_loop_wait_stopped(w->other, w->deadline_ns ? w->deadline_ns
+	                                                        : WEFT_NEVER);
+	return 0;
+}
+
+static int
+stop_other(void *arg)
+{
+	struct wait *w = arg;
+
+	for (; w->turns < 10; w->turns++)
+		OK(weft_yield());
+	CHECK_EQ(w->rc, WEFT_EAGAIN); /* it waits, and we run */
+	weft_loop_stop(w->other);
+	return 0;
+}
+
+TEST(a_threadlet_that_waits_for_another_loop_lets_others_run)
+{
+	struct wait w = { .other = make_started() };
+	weft_loop *loop = make();
+
+	(void)go_on(loop, wait_for_other, &w);
+	(void)go_on(loop, stop_other, &w);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(w.rc, 0);
+	CHECK_EQ(w.turns, 10);
+	CHECK_EQ(weft_loop_state(w.other), WEFT_STOPPED);
+	OK(weft_loop_free(w.other));
+	OK(weft_loop_free(loop));
+}
+
+/* Stopping it, its end and the word of that are all on one thread. */
+TEST(a_threadlet_waits_for_a_loop_that_nobody_runs)
+{
+	struct wait w = { .other = weft_loop_new(NULL) };
+	weft_loop *loop = make();
+
+	(void)go_on(loop, wait_for_other, &w);
+	(void)go_on(loop, stop_other, &w);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(w.rc, 0);
+	OK(weft_loop_free(w.other));
+	OK(weft_loop_free(loop));
+}
+
+static int
+wait_for_own(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_loop_wait_stopped(NULL, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_wait_stopped(weft_loop_current(), WEFT_NOW),
+	         WEFT_EDEADLK);
+	return 0;
+}
+
+TEST(a_threadlet_cannot_wait_for_its_own_loop)
+{
+	run_threadlet(wait_for_own, NULL);
+}
+
+static int
+give_up(void *arg)
+{
+	struct wait *w = arg;
+
+	CHECK_EQ(weft_loop_wait_stopped(w->other, WEFT_NOW), WEFT_ETIMEDOUT);
+	w->deadline_ns = weft_in(WEFT_MS);
+	OK(wait_for_other(w));
+	CHECK_EQ(w->rc, WEFT_ETIMEDOUT);
+	CHECK(weft_now() >= w->deadline_ns);
+	OK(weft_interrupt(weft_self()));
+	OK(wait_for_other(w));
+	CHECK_EQ(w->rc, WEFT_EINTR);
+	OK(weft_cancel(weft_self()));
+	OK(wait_for_other(w));
+	CHECK_EQ(w->rc, WEFT_ECANCELED);
+	return 0;
+}
+
+TEST(a_wait_for_a_loop_can_be_given_up)
+{
+	struct wait w = { .other = make_started() };
+
+	run_threadlet(give_up, &w);
+	stop_and_free(w.other); /* nothing is left behind there */
+}
+
+static int
+cancel_waiter(void *arg)
+{
+	struct wait *w = arg;
+
+	OK(weft_yield());
+	CHECK_EQ(w->rc, WEFT_EAGAIN);
+	CHECK_EQ(weft_loop_free(w->other), WEFT_EBUSY);
+	OK(weft_cancel(w->id));
+	return 0;
+}
+
+TEST(a_loop_that_a_threadlet_waits_for_is_not_freed)
+{
+	struct wait w = { .other = weft_loop_new(NULL) };
+	weft_loop *loop = make();
+
+	w.id = go_on(loop, wait_for_other, &w);
+	(void)go_on(loop, cancel_waiter, &w);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(w.rc, WEFT_ECANCELED);
+	OK(weft_loop_free(w.other));
+	OK(weft_loop_free(loop));
+}
+
+/* --- many --------------------------------------------------------------- */
+
+static weft__a32 returned;
+
+/* Cancelled are those whose own loop stops too soon. */
+static int
+wait_and_count(void *arg)
+{
+	struct wait *w = arg;
+	int rc = weft_loop_wait_stopped(
+		w->other, w->turns % 3 ? WEFT_NEVER : weft_in(10 * WEFT_US));
+
+	CHECK(rc == 0 || rc == WEFT_ETIMEDOUT || rc == WEFT_ECANCELED);
+	(void)weft__add(&returned, 1, WEFT__RELAXED);
+	return 0;
+}
+
+static void *
+wait_as_thread(void *loop)
+{
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	return NULL;
+}
+
+/* Of two loops, while one of them stops the third; with some who give up, and a plain
+ * thread.  Nobody looks at the loop after it has been freed. */
+TEST(all_threadlets_that_wait_for_a_loop_are_told_once)
+{
+	weft__store(&returned, 0, WEFT__RELAXED);
+	for (int round = 1; round <= ROUNDS; round++) {
+		struct wait waits[WAITERS];
+		weft_loop *other = make_started(), *home = make();
+		weft_loop *there = make_started();
+		pthread_t plain = thread(wait_as_thread, other);
+
+		for (int i = 0; i < WAITERS; i++) {
+			waits[i] = (struct wait){ .other = other, .turns = i };
+			(void)go_on(i % 2 ? home : there, wait_and_count,
+			            &waits[i]);
+		}
+		OK(weft_loop_post(home, (weft_fn)(void (*)(void))weft_loop_stop,
+		                  other));
+		OK(weft_loop_run(home));
+		weft_loop_stop(there);
+		OK(weft_loop_wait_stopped(there, WEFT_NEVER));
+		OK(pthread_join(plain, NULL));
+		CHECK_EQ(weft__load(&returned, WEFT__RELAXED), round * WAITERS);
+		OK(weft_loop_free(other));
+		OK(weft_loop_free(there));
+		OK(weft_loop_free(home));
+	}
+}
+
+static int
+wait_and_free(void *arg)
+{
+	struct wait *w = arg;
+
+	OK(wait_for_other(w));
+	OK(weft_loop_free(w->other));
+	return 0;
+}
+
+TEST(whoever_has_waited_for_a_loop_may_free_it)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct wait w = { .other = make_started() };
+		weft_loop *loop = make();
+
+		(void)go_on(loop, wait_and_free, &w);
+		if (round % 2)
+			weft_loop_stop(w.other);
+		else
+			(void)go_on(loop, stop_other, &w);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(w.rc, 0);
+		OK(weft_loop_free(loop));
+	}
+}
+
+static int
+end_runtime(void *arg)
+{
+	weft_runtime *runtime = arg;
+
+	OK(weft_runtime_start(runtime));
+	weft_runtime_stop(runtime);
+	OK(weft_runtime_wait_stopped(runtime, weft_in(HOUR)));
+	OK(weft_runtime_free(runtime));
+	return 0;
+}
+
+TEST(a_threadlet_waits_for_another_runtime)
+{
+	weft_runtime_opts opts = { .loops = 3, .dump_signal = SIGUSR1 };
+	weft_runtime *runtime = weft_runtime_new(&opts);
+
+	CHECK(runtime != NULL);
+	run_threadlet(end_runtime, runtime);
+}
