@@ -5,10 +5,18 @@
  *      receiver makes straight to a waiting sender.
  *   2. Values leave in the order in which they, or their senders, came.
  *   3. Closing wakes all: senders have not sent, receivers find nothing.
+ *   4. The gate of a shared channel with a buffer has a lock for each side.  Queues and
+ *      `closed` change inside of the gate only, so under one lock they stand still: while
+ *      nobody waits, a value goes into the buffer by the senders' lock alone, and out of it
+ *      by the receivers' alone.
+ *   5. Only the senders' lock lets values in, only the receivers' lock out.  A value is
+ *      there before it is counted in (I: release, acquired by who takes it out), and its
+ *      place is free before it is counted out (O: the same the other way round).
  */
 #include "threadlet/chan.h"
 
 #define BYTES_MAX ((size_t)1 << 40) /* of a whole channel */
+#define ALIGNMENT ((uintptr_t) _Alignof(weft_chan))
 
 static inline void
 copy(void *to, const void *from, size_t size)
@@ -21,38 +29,37 @@ copy(void *to, const void *from, size_t size)
 		__builtin_memcpy(to, from, size);
 }
 
+/* How many are buffered: inside of the gate that many, elsewhere about so many. */
 static inline size_t
 count_of(const weft_chan *chan)
 {
-	return (size_t)weft__count_get(&chan->count);
+	return (size_t)(weft__count_get(&chan->in.count)
+	                - weft__count_get(&chan->out.count));
 }
 
-/* The place after one. */
-static inline char *
-after(weft_chan *chan, char *place)
+/* Count one on this side: I, O. */
+static inline void
+pass(weft_chan *chan, struct weft__chan_side *side)
 {
-	place += chan->value_bytes;
-	return place == chan->end ? chan->values : place;
+	char *next = weft__get(side->place) + chan->value_bytes;
+
+	weft__put(side->place, next == chan->end ? chan->values : next);
+	weft__store(&side->count, weft__count_get(&side->count) + 1,
+	            WEFT__RELEASE);
 }
 
 static inline void
 put(weft_chan *chan, const void *value)
 {
-	char *tail = weft__get(chan->tail);
-
-	copy(tail, value, chan->value_bytes);
-	weft__put(chan->tail, after(chan, tail));
-	weft__count(&chan->count, 1);
+	copy(weft__get(chan->in.place), value, chan->value_bytes);
+	pass(chan, &chan->in);
 }
 
 static inline void
 take(weft_chan *chan, void *out)
 {
-	char *head = weft__get(chan->head);
-
-	copy(out, head, chan->value_bytes);
-	weft__put(chan->head, after(chan, head));
-	weft__count(&chan->count, (uint64_t)-1);
+	copy(out, weft__get(chan->out.place), chan->value_bytes);
+	pass(chan, &chan->out);
 }
 
 static inline __attribute__((always_inline)) int
@@ -113,31 +120,77 @@ finish(int rc, struct weft__wait *wake)
 	return rc;
 }
 
-static inline int
-enter(weft_chan *chan, uint64_t deadline_ns)
+/* Is this side's count ahead of the other's by so much?  That is looked at only when what
+ * was last seen of it does not say no; inside of the gate counts go on without that. */
+static bool
+is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other,
+         uint64_t by)
 {
-	int rc = weft__told(deadline_ns);
+	uint64_t count = weft__count_get(&side->count);
 
-	return rc < 0 ? rc : weft__gate_enter(&chan->gate);
+	if ((int64_t)(count - weft__get(side->other)) < (int64_t)by)
+		return false;
+	weft__put(side->other,
+	          weft__load(&other->count, WEFT__ACQUIRE)); /* I, O */
+	return count - weft__get(side->other) == by;
+}
+
+/* Invariant 4: by one lock.  false: it takes both. */
+static bool
+send_alone(weft_chan *chan, const void *value)
+{
+	bool can;
+
+	weft__gate_lock(&chan->in.lock);
+	can = !weft__get(chan->closed) && !weft__get(chan->receivers.first)
+	      && !is_ahead(&chan->in, &chan->out, chan->capacity);
+	if (can)
+		put(chan, value);
+	weft__lock_give(&chan->in.lock);
+	return can;
+}
+
+static bool
+recv_alone(weft_chan *chan, void *out)
+{
+	bool can;
+
+	weft__gate_lock(&chan->out.lock);
+	can = !weft__get(chan->senders.first)
+	      && !is_ahead(&chan->out, &chan->in, 0);
+	if (can)
+		take(chan, out);
+	weft__lock_give(&chan->out.lock);
+	return can;
+}
+
+static inline bool
+has_sides(const weft_chan *chan)
+{
+	return chan->pair.gate.flags & WEFT__GATE_PAIR;
 }
 
 __attribute__((noinline)) static int
 send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
-	int rc = enter(chan, deadline_ns);
+	int rc = weft__told(deadline_ns);
 
+	if (rc == 0 && has_sides(chan) && send_alone(chan, value))
+		return finish(0, NULL);
+	if (rc == 0)
+		rc = weft__gate_enter(weft__chan_gate(chan));
 	if (rc < 0)
 		return rc;
 	rc = send_now(chan, value, &wake);
 	if (rc == WEFT_EAGAIN)
 		return weft__gate_wait(
-			&chan->gate,
+			weft__chan_gate(chan),
 			&(struct weft__gate_wait){ "chan send", &chan->senders,
 		                                   (void *)(uintptr_t)value,
 		                                   false },
 			deadline_ns);
-	weft__gate_leave(&chan->gate);
+	weft__gate_leave(weft__chan_gate(chan));
 	return finish(rc, wake);
 }
 
@@ -145,18 +198,22 @@ __attribute__((noinline)) static int
 recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
-	int rc = enter(chan, deadline_ns);
+	int rc = weft__told(deadline_ns);
 
+	if (rc == 0 && has_sides(chan) && recv_alone(chan, out))
+		return finish(0, NULL);
+	if (rc == 0)
+		rc = weft__gate_enter(weft__chan_gate(chan));
 	if (rc < 0)
 		return rc;
 	rc = recv_now(chan, out, &wake);
 	if (rc == WEFT_EAGAIN)
 		return weft__gate_wait(
-			&chan->gate,
+			weft__chan_gate(chan),
 			&(struct weft__gate_wait){
 				"chan recv", &chan->receivers, out, false },
 			deadline_ns);
-	weft__gate_leave(&chan->gate);
+	weft__gate_leave(weft__chan_gate(chan));
 	return finish(rc, wake);
 }
 
@@ -188,7 +245,8 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns)
 int
 weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(&chan->gate);
+	struct weft__threadlet *self = weft__gate_is_open(
+		weft__chan_gate(chan));
 
 	if (!self)
 		return send_shared(chan, value, deadline_ns);
@@ -203,7 +261,8 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 int
 weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(&chan->gate);
+	struct weft__threadlet *self = weft__gate_is_open(
+		weft__chan_gate(chan));
 
 	if (!self)
 		return recv_shared(chan, out, deadline_ns);
@@ -225,7 +284,8 @@ weft_chan_count(const weft_chan *chan)
 weft_chan *
 weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 {
-	weft_chan *chan = NULL;
+	weft_chan *chan;
+	void *memory;
 
 	if ((flags & ~WEFT_SHARED) || value_bytes > BYTES_MAX
 	    || (value_bytes > 0 && capacity > BYTES_MAX / value_bytes)) {
@@ -233,15 +293,22 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 		                 "weft_chan_new: too large, or unknown flags");
 		return NULL;
 	}
-	chan = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity);
-	if (!chan) {
+	memory = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity
+	                          + ALIGNMENT);
+	if (!memory) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_chan_new: out of memory");
 		return NULL;
 	}
-	chan->gate.flags = flags;
+	chan = (weft_chan *)(((uintptr_t)memory + ALIGNMENT - 1) & -ALIGNMENT);
+	chan->memory = memory;
+	chan->pair = (struct weft__gate_pair){
+		.gate.flags = flags | (flags && capacity ? WEFT__GATE_PAIR : 0),
+		.first = &chan->in.lock,
+		.second = &chan->out.lock,
+	};
 	chan->value_bytes = value_bytes;
 	chan->capacity = capacity;
-	chan->head = chan->tail = chan->values;
+	chan->in.place = chan->out.place = chan->values;
 	chan->end = chan->values + value_bytes * capacity;
 	weft__store(&chan->refs, 1, WEFT__RELAXED);
 	return chan;
@@ -252,12 +319,12 @@ weft_chan_close(weft_chan *chan)
 {
 	struct weft__wait *receivers, *senders;
 
-	if (weft__gate_enter(&chan->gate) < 0)
+	if (weft__gate_enter(weft__chan_gate(chan)) < 0)
 		return;
 	weft__put(chan->closed, true);
 	receivers = weft__gate_claim_all(&chan->receivers);
 	senders = weft__gate_claim_all(&chan->senders);
-	weft__gate_leave(&chan->gate);
+	weft__gate_leave(weft__chan_gate(chan));
 	(void)weft__gate_wake_all(receivers, WEFT_EPIPE);
 	(void)weft__gate_wake_all(senders, WEFT_EPIPE);
 }
@@ -275,7 +342,7 @@ weft_chan_unref(weft_chan *chan)
 {
 	if (chan && weft__add(&chan->refs, UINT32_MAX, WEFT__ACQ_REL) == 1) {
 		weft__assert(!chan->senders.first && !chan->receivers.first);
-		weft__sys->release(chan);
+		weft__sys->release(chan->memory);
 	}
 	return NULL;
 }

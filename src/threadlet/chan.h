@@ -8,19 +8,32 @@
 #include <weft/chan.h>
 #include "threadlet/gate.h"
 
+/* What senders have, or receivers. */
+struct weft__chan_side {
+	weft__a64         count; /* of the values that have gone through, from the first on */
+	char             *place; /* where the next one is put, or taken from */
+	uint64_t          other; /* what the other side's count was at least */
+	struct weft__lock lock;  /* of a shared channel that has a buffer */
+} __attribute__((aligned(64))); /* each side works in its own line */
+
 struct weft_chan {
-	struct weft__gate  gate;
+	struct weft__gate_pair pair;
 	struct weft__waits senders, receivers; /* at most one has any */
-	size_t    value_bytes; /* set once, as the next */
+	size_t    value_bytes; /* set once, as the next three */
 	size_t    capacity;
-	char     *end;         /* of the values; set once, too */
-	char     *head;        /* where the oldest value is, */
-	char     *tail;        /* and where the next one goes */
-	weft__a64 count;       /* buffered; read by any */
+	char     *end;         /* of the values */
+	void     *memory;      /* the channel's */
 	weft__a32 refs;
 	bool      closed;
-	char      values[] __attribute__((aligned(16)));
+	struct weft__chan_side in, out;
+	char      values[];
 };
+
+static inline struct weft__gate *
+weft__chan_gate(weft_chan *chan)
+{
+	return &chan->pair.gate;
+}
 
 /* Inside of the gate: do it if it can be done now.  WEFT_EAGAIN if not; else 0 or
  * WEFT_EPIPE, and `*wake` is to be woken with 0 outside of the gate, if not NULL. */

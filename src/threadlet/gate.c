@@ -24,22 +24,44 @@ bind_home(struct weft__gate *gate)
 	return weft__misuse(WEFT_EXDEV, "not shared, and of another loop");
 }
 
+void
+weft__gate_lock_slow(struct weft__lock *lock)
+{
+	for (int i = 0; i < WEFT__GATE_TRIES; i++) {
+		uint32_t free = 0;
+
+		for (int k = 1 << i; k > 0; k--)
+			weft__pause();
+		if (weft__cas(&lock->word, &free, 1, WEFT__ACQUIRE))
+			return;
+	}
+	weft__lock_take(lock);
+}
+
 int
 weft__gate_enter_slow(struct weft__gate *gate)
 {
-	uint32_t free = 0;
+	const struct weft__gate_pair *pair =
+		(const struct weft__gate_pair *)(const void *)gate;
 
 	if (!(gate->flags & WEFT_SHARED))
 		return gate->flags == 0
 		               ? bind_home(gate)
 		               : weft__misuse(WEFT_EINVAL, "not initialised");
-	for (int i = 0; i < WEFT__GATE_SPINS; i++, free = 0) {
-		if (weft__cas(&gate->lock.word, &free, 1, WEFT__ACQUIRE))
-			return 0;
-		weft__pause();
+	if (!(gate->flags & WEFT__GATE_PAIR)) {
+		weft__gate_lock(&gate->lock);
+		return 0;
 	}
-	weft__lock_take(&gate->lock);
+	weft__gate_lock(pair->first);
+	weft__gate_lock(pair->second);
 	return 0;
+}
+
+void
+weft__gate_leave_pair(struct weft__gate_pair *pair)
+{
+	weft__lock_give(pair->second);
+	weft__lock_give(pair->first);
 }
 
 int

@@ -19,12 +19,22 @@ struct weft__gate {
 	weft__a64         home;  /* the number of a local one's loop, from first use on */
 };
 
-/* How often the lock of a shared gate is tried until it is waited for.  Where each try is
- * a step of the hook, one shows all that can happen. */
+/* A shared gate with two doors, for what has two sides: going in is to take both locks,
+ * the first one first.  Who takes one of them alone, which is his side's, keeps everybody
+ * out who goes in. */
+#define WEFT__GATE_PAIR (UINT32_C(1) << 31) /* in its flags */
+struct weft__gate_pair {
+	struct weft__gate  gate;
+	struct weft__lock *first, *second;
+};
+
+/* How often the lock of a shared gate is tried until it is waited for, after pauses each
+ * twice as long as the one before: whoever has it meanwhile gets on with its lines in its
+ * cache.  Where each try is a step of the hook, none shows all that can happen. */
 #ifdef WEFT__HOOK_ATOMICS
-#define WEFT__GATE_SPINS 1
+#define WEFT__GATE_TRIES 0
 #else
-#define WEFT__GATE_SPINS 64
+#define WEFT__GATE_TRIES 8
 #endif
 
 /* The slow part: 0, or why it cannot be entered. */
@@ -56,11 +66,27 @@ weft__gate_enter(struct weft__gate *gate)
 	return weft__gate_enter_slow(gate);
 }
 
+void weft__gate_leave_pair(struct weft__gate_pair *pair);
+
 static inline void
 weft__gate_leave(struct weft__gate *gate)
 {
-	if (gate->flags & WEFT_SHARED)
+	if (gate->flags & WEFT__GATE_PAIR)
+		weft__gate_leave_pair((struct weft__gate_pair *)(void *)gate);
+	else if (gate->flags & WEFT_SHARED)
 		weft__lock_give(&gate->lock);
+}
+
+/* Take one lock, as gates do. */
+void weft__gate_lock_slow(struct weft__lock *lock);
+
+static inline void
+weft__gate_lock(struct weft__lock *lock)
+{
+	uint32_t free = 0;
+
+	if (!weft__cas(&lock->word, &free, 1, WEFT__ACQUIRE))
+		weft__gate_lock_slow(lock);
 }
 
 /* Cancelled or interrupted: then not even what could be done at once is done, but for

@@ -37,9 +37,9 @@ static struct weft__gate *
 gate_of(const weft_case *c)
 {
 	if (c->recv)
-		return &c->recv->gate;
+		return weft__chan_gate(c->recv);
 	if (c->send)
-		return &c->send->gate;
+		return weft__chan_gate(c->send);
 	return (struct weft__gate *)(void *)c->event;
 }
 

@@ -405,7 +405,7 @@ setup_two_refs(void *state)
 	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, \
 	      .check = check_, .preemptions = bound_)
 
-enum { LAST, HANDS, SOONER, CLOSED_UPON, SELECTS };
+enum { LAST, HANDS, SOONER, CLOSED_UPON, SELECTS, PLACE };
 
 static const struct explore_model models[] = {
 	[LAST] = TWO("the last who lets go gives the memory back",
@@ -422,8 +422,8 @@ static const struct explore_model models[] = {
 	[SELECTS] = TWO("a select takes what comes in either channel", setup_0,
 	                select_two_values, send_to_both, check_nothing_left,
 	                .preemptions = 3),
-	TWO("values pass a channel with one place in order", setup_1, send_two,
-	    recv_two, check_nothing_left, .spurious = 1),
+	[PLACE] = TWO("values pass a channel with one place in order", setup_1,
+	              send_two, recv_two, check_nothing_left, .spurious = 1),
 	THREE("two send to one, hand to hand", setup_0, send_one, send_other,
 	      recv_two, check_nothing_left, 2),
 	THREE("two send to one by one place", setup_1, send_one, send_other,
@@ -458,6 +458,10 @@ static const struct plant plants[] = {
 	  "tells a waiter, and does not wake it" },
 	{ LATE_READ, &models[CLOSED_UPON], 0,
 	  "reads what comes after one it woke" },
+	{ NO_LOOK, &models[LAST], 0,
+	  "puts a value where it is, while one waits for it" },
+	{ EARLY_COUNT, &models[PLACE], 0,
+	  "counts a value in, and then puts it there" },
 	{ ONE_GATE, &models[SELECTS], 0, "selects gate by gate" },
 };
 

@@ -24,6 +24,8 @@ enum bug {
 	ONE_GATE,    /* a select looks and queues gate by gate */
 	NO_LET_IN,   /* a writer that gives up forgets the readers behind it */
 	EARLY_UNLOCK, /* the mutex is given back before the wait is queued */
+	NO_LOOK,     /* a sender puts a value by its lock alone while a receiver waits */
+	EARLY_COUNT, /* a value is counted in before it is there */
 	NO_OWNER,    /* a mutex is given back, and its next owner only told to try */
 };
 
