@@ -5,8 +5,9 @@
  * disturbance: the threadlet that suspends is cancelled, or interrupted, or the deadline
  * of the scope around the scenario passes; at once, or when it has been parked.
  *
- * To add one: write it below suspend_scenarios[], with what must hold said by EXPECT,
- * and every result of a suspending call passed to went_well().
+ * To add one: write it in the file of its topic, with what must hold said by EXPECT, and
+ * every result of a suspending call passed to how() or went_well(); declare it here, and
+ * give it a line of suspend_scenarios[].
  */
 #ifndef WEFT_FAULT_SUSPEND_H
 #define WEFT_FAULT_SUSPEND_H
@@ -15,15 +16,16 @@
 
 struct suspend_scenario {
 	const char       *name;
-	weft_threadlet_fn run;     /* its argument is the stage */
+	weft_threadlet_fn run;      /* its argument is the stage */
 	uint32_t          at_least; /* suspensions it has when undisturbed */
+	bool              apart;    /* some of its threadlets run on a second loop */
 };
 
 /* What a scenario finds. */
 struct stage {
-	weft_loop  *other;  /* a second loop, turned by the same thread */
-	const char *backend;
-	int         fds[2]; /* a connected pair, not blocking */
+	weft_loop *there;  /* where these run; NULL: on its own loop, as all */
+	uint32_t   flags;  /* of what all use: WEFT_SHARED, or 0 */
+	int        fds[2]; /* a connected pair, not blocking */
 };
 
 extern const struct suspend_scenario suspend_scenarios[];
@@ -33,6 +35,8 @@ extern const size_t                  suspend_scenario_count;
 extern const struct suspend_scenario suspend_plants[];
 extern const size_t                  suspend_plant_count;
 
+/* --- what they share ---------------------------------------------------- */
+
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other
  * result than that and the disturbance's. */
 bool went_well(int64_t rc, int64_t want);
@@ -40,8 +44,17 @@ bool went_well(int64_t rc, int64_t want);
 /* The same where the call is shielded: it cannot be disturbed but by an interrupt. */
 bool went_well_shielded(int64_t rc, int64_t want);
 
-/* The calling threadlet is the one that was disturbed. */
-bool is_target(void);
+/* How a call went: it can go on, must be tried again, or the threadlet is to end. */
+enum went { WELL, AGAIN, TOLD };
+enum went how(int64_t rc, int64_t want);
+
+#define SHORT_NS (20 * WEFT_US)
+
+/* Sleep so often for a short time; 0, or the error if it is told to end. */
+int nap(int times);
+
+/* The threadlet that was disturbed; 0: none yet. */
+weft_threadlet target(void);
 
 /* Start a threadlet in a scope, on `loop` or here, and count it until it has ended. */
 weft_threadlet start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn,

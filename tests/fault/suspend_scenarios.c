@@ -1,4 +1,5 @@
-/* suspend_scenarios.c - what is disturbed at each suspension.
+/* suspend_scenarios.c - what is disturbed at each suspension: time, descriptors, ops,
+ * other threadlets, scopes, the end.
  *
  * Whoever is interrupted tries again, once more undisturbed; whoever is told to end sees
  * that every later call says so, gives back what it has, and returns.  Nobody may be
@@ -12,13 +13,9 @@
 #include "fault.h"
 #include "suspend.h"
 
-#define SHORT_NS (20 * WEFT_US)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* How a call went: it can go on, must be tried again, or the threadlet is to end. */
-enum went { WELL, AGAIN, TOLD };
-
-static enum went
+enum went
 how(int64_t rc, int64_t want)
 {
 	if (went_well(rc, want))
@@ -30,8 +27,7 @@ how(int64_t rc, int64_t want)
 	return TOLD;
 }
 
-/* Sleep so often; the error if it is told to end. */
-static int
+int
 nap(int times)
 {
 	enum went went = WELL;
@@ -228,18 +224,20 @@ join_too(void *arg)
 	return 0;
 }
 
+/* From another loop, the words about their ends travel. */
 static int
-join_on(void *arg, weft_loop *loop)
+run_join(void *arg)
 {
+	const struct stage *stage = arg;
 	struct worker workers[3];
 	weft_scope scope;
 
-	(void)arg;
 	memset(workers, 0, sizeof(workers));
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	for (int i = 0; i < 3; i++) {
 		workers[i].number = i;
-		workers[i].id = start_in(&scope, loop, work, &workers[i]);
+		workers[i].id = start_in(&scope, stage->there, work,
+		                         &workers[i]);
 	}
 	(void)start_in(&scope, NULL, join_too, &workers[1]);
 	for (int i = 0; i < 3 && join(&workers[i]); i++)
@@ -248,19 +246,6 @@ join_on(void *arg, weft_loop *loop)
 	for (int i = 0; i < 3; i++)
 		EXPECT(workers[i].ended == (workers[i].id > 0));
 	return 0;
-}
-
-static int
-run_join(void *arg)
-{
-	return join_on(arg, NULL);
-}
-
-/* Their threadlets run on another loop; the words about their ends travel. */
-static int
-run_there(void *arg)
-{
-	return join_on(arg, ((struct stage *)arg)->other);
 }
 
 /* --- scopes ------------------------------------------------------------- */
@@ -363,7 +348,7 @@ nap_inside(void *arg)
 {
 	(void)arg;
 	if (nap(1) < 0)
-		EXPECT(is_target());
+		EXPECT(weft_self() == target());
 	return 0;
 }
 
@@ -498,16 +483,6 @@ run_stop(void *arg)
 	return 0;
 }
 
-const struct suspend_scenario suspend_scenarios[] = {
-	{ "sleep", run_sleep, 6 },     { "fd", run_fd, 8 },
-	{ "fd_late", run_fd_late, 2 }, { "op", run_op, 4 },
-	{ "join", run_join, 8 },       { "there", run_there, 8 },
-	{ "nested", run_nested, 8 },   { "deadline", run_deadline, 4 },
-	{ "shield", run_shield, 4 },   { "left", run_left, 6 },
-	{ "cleanup", run_cleanup, 7 }, { "stop", run_stop, 5 },
-};
-const size_t suspend_scenario_count = COUNT(suspend_scenarios);
-
 /* --- planted ------------------------------------------------------------ */
 
 /* Forgets its memory when it is told to end; a sanitizer still finds it here. */
@@ -561,10 +536,28 @@ plant_deaf(void *arg)
 	return 0;
 }
 
+/* --- all of them -------------------------------------------------------- */
+
+const struct suspend_scenario suspend_scenarios[] = {
+	{ "sleep", run_sleep, 6, false },
+	{ "fd", run_fd, 8, false },
+	{ "fd_late", run_fd_late, 2, false },
+	{ "op", run_op, 4, false },
+	{ "join", run_join, 8, false },
+	{ "join_there", run_join, 8, true },
+	{ "nested", run_nested, 8, false },
+	{ "deadline", run_deadline, 4, false },
+	{ "shield", run_shield, 4, false },
+	{ "left", run_left, 6, false },
+	{ "cleanup", run_cleanup, 7, false },
+	{ "stop", run_stop, 5, false },
+};
+const size_t suspend_scenario_count = COUNT(suspend_scenarios);
+
 const struct suspend_scenario suspend_plants[] = {
-	{ "leak", plant_leak, 1 },
-	{ "forgets_fd", plant_fd, 1 },
-	{ "outcome", plant_outcome, 1 },
-	{ "deaf", plant_deaf, 1 },
+	{ "leak", plant_leak, 1, false },
+	{ "forgets_fd", plant_fd, 1, false },
+	{ "outcome", plant_outcome, 1, false },
+	{ "deaf", plant_deaf, 1, false },
 };
 const size_t suspend_plant_count = COUNT(suspend_plants);

@@ -163,10 +163,10 @@ went_well_shielded(int64_t rc, int64_t want)
 	return rc == want;
 }
 
-bool
-is_target(void)
+weft_threadlet
+target(void)
 {
-	return run.struck && weft_self() == run.id;
+	return run.struck ? run.id : 0;
 }
 
 struct started {
@@ -209,6 +209,7 @@ start_in(weft_scope *scope, weft_loop *loop, weft_threadlet_fn fn, void *arg)
 /* --- one run ------------------------------------------------------------ */
 
 static struct stage stage;
+static weft_loop *other; /* turned by the same thread */
 static const struct suspend_scenario *now;
 
 /* As it is run again, for those who must tell it. */
@@ -235,12 +236,12 @@ drive(weft_loop *loop)
 {
 	while (run.alive > 0) {
 		EXPECT(weft_loop_run_once(loop, WEFT_NOW) >= 0);
-		EXPECT(weft_loop_run_once(stage.other, WEFT_NOW) >= 0);
+		EXPECT(weft_loop_run_once(other, WEFT_NOW) >= 0);
 	}
 	EXPECT(weft_loop_run(loop) == 0
 	       || weft_loop_state(loop) == WEFT_STOPPED);
-	EXPECT(weft_loop_run(stage.other) == 0
-	       || weft_loop_state(stage.other) == WEFT_STOPPED);
+	EXPECT(weft_loop_run(other) == 0
+	       || weft_loop_state(other) == WEFT_STOPPED);
 }
 
 static weft_loop *
@@ -261,7 +262,9 @@ run_scenario(void)
 	weft_loop *loop = make_loop();
 	weft_go_opts opts = { .loop = loop };
 
-	stage = (struct stage){ .other = make_loop(), .backend = run.backend };
+	other = make_loop();
+	stage = (struct stage){ .there = now->apart ? other : NULL,
+		                .flags = now->apart ? WEFT_SHARED : 0 };
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 	                  0, stage.fds)
 	       == 0);
@@ -270,7 +273,7 @@ run_scenario(void)
 	EXPECT(weft_go_with(&opts, run_root, NULL) > 0);
 	drive(loop);
 	EXPECT(run.alive == 0); /* invariant 3 */
-	EXPECT(weft_loop_free(stage.other) == 0);
+	EXPECT(weft_loop_free(other) == 0);
 	EXPECT(weft_loop_free(loop) == 0);
 	fault_close(stage.fds[0]);
 	fault_close(stage.fds[1]);
@@ -344,7 +347,7 @@ sweep_one(const struct suspend_scenario *scenario, const char *backend,
 		for (int what = CANCEL; what < WHATS; what++)
 			for (int parked = 0; parked < 2; parked++)
 				try_one(&sweep, n, (enum what)what, parked);
-	printf("%-12s %-6s %4llu suspensions, %5llu points, ", scenario->name,
+	printf("%-14s %-6s %4llu suspensions, %5llu points, ", scenario->name,
 	       backend, (unsigned long long)count,
 	       (unsigned long long)sweep.points);
 	if (planted) {
