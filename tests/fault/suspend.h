@@ -3,7 +3,8 @@
  * A scenario is the function of one threadlet, in a scope of its own; it may start more
  * there.  It is run once to count the suspensions, then once for each of them and each
  * disturbance: the threadlet that suspends is cancelled, or interrupted, or the deadline
- * of the scope around the scenario passes; at once, or when it has been parked.
+ * of the scope around the scenario passes; at once, or when it has been parked, or when
+ * it has been woken.
  *
  * To add one: write it in the file of its topic, with what must hold said by EXPECT, and
  * every result of a suspending call passed to how() or went_well(); declare it here, and

@@ -9,7 +9,7 @@
  *
  *   1. A call has one outcome: what it is for, or the disturbance.  A wait is ended by
  *      one, who has claimed it; one that can end at once and is disturbed has the
- *      disturbance's outcome.
+ *      disturbance's outcome, one that has been woken before has its own.
  *   2. An interrupt ends at most one call.
  *   3. Afterwards all threadlets have ended, the loops are freed, and no memory, stack
  *      or descriptor is held that was not before.
@@ -34,20 +34,23 @@
 #define PRINT_MAX 8
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 
+/* As it suspends; from the loop, once it has; when its wait has ended, and before it
+ * goes on. */
+enum when { AT_ONCE, PARKED, WOKEN, WHENS };
 enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, WHATS };
 static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT };
-static const char *const hows[WHATS][2] = {
-	{ "-", "-" },
-	{ "cancel", "cancel-parked" },
-	{ "interrupt", "interrupt-parked" },
-	{ "deadline", "deadline-parked" },
+static const char *const hows[WHATS][WHENS] = {
+	{ "-", "-", "-" },
+	{ "cancel", "cancel-parked", "cancel-woken" },
+	{ "interrupt", "interrupt-parked", "interrupt-woken" },
+	{ "deadline", "deadline-parked", "deadline-woken" },
 };
 
 /* The run, and its disturbance. */
 static struct {
 	const char *backend;
 	enum what what;
-	bool parked;    /* disturb it from the loop, once it has suspended */
+	enum when when;
 	uint64_t n;     /* which suspension; 0: none */
 	uint64_t count; /* of suspensions so far */
 	uint64_t told;  /* calls that had the disturbance's outcome */
@@ -72,10 +75,10 @@ disturb(void)
 		(void)weft_cancel(run.id);
 	else if (run.what == INTERRUPT)
 		(void)weft_interrupt(run.id);
-	else if (run.parked && weft__scope_of(&run.scope))
-		(void)weft_scope_set_deadline(&run.scope, 1);
-	else if (!run.parked)
+	else if (run.when != PARKED)
 		weft__scope_end(weft__scope_of(&run.scope), WEFT_ETIMEDOUT);
+	else if (weft__scope_of(&run.scope))
+		(void)weft_scope_set_deadline(&run.scope, 1);
 	run.struck = true;
 }
 
@@ -103,17 +106,40 @@ on_parked(void *arg)
 		disturb();
 }
 
+/* A deadline is for the scope's loop to tell. */
+static bool
+can_tell(void)
+{
+	return run.what != DEADLINE || weft_loop_current() == run.loop;
+}
+
+/* Whoever suspends, or turns a loop, looks whether it is time. */
+static void
+look_at_woken(void)
+{
+	const struct weft__waiter *waiter;
+
+	if (run.when != WOKEN || !run.in_wait || run.struck || !can_tell())
+		return;
+	waiter = run.target->waiter; /* to another loop a wake travels */
+	if (!waiter || weft__load(&waiter->claim, WEFT__RELAXED) == 1)
+		disturb();
+}
+
 static void
 aim(struct weft__threadlet *self)
 {
 	run.target = self;
 	run.id = weft_self();
 	run.in_wait = true;
-	if (run.what == DEADLINE && weft_loop_current() != run.loop)
-		run.parked = true; /* that is for the scope's loop to say */
+	if (run.when == AT_ONCE && !can_tell())
+		run.when = PARKED;
 	run.node = (weft_node){ .fn = on_parked };
-	if (!run.parked || weft_loop_post_node(run.loop, &run.node) < 0)
-		disturb_target();
+	if (run.when == WOKEN
+	    || (run.when == PARKED
+	        && weft_loop_post_node(run.loop, &run.node) == 0))
+		return;
+	disturb_target();
 }
 
 void __real_weft__leave(struct weft__threadlet *self);
@@ -125,6 +151,7 @@ __wrap_weft__leave(struct weft__threadlet *self)
 	const struct weft__waiter *waiter = self->waiter;
 	bool aimed = ++run.count == run.n;
 
+	look_at_woken();
 	if (aimed)
 		aim(self);
 	__real_weft__leave(self);
@@ -236,7 +263,9 @@ drive(weft_loop *loop)
 {
 	while (run.alive > 0) {
 		EXPECT(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+		look_at_woken();
 		EXPECT(weft_loop_run_once(other, WEFT_NOW) >= 0);
+		look_at_woken();
 	}
 	EXPECT(weft_loop_run(loop) == 0
 	       || weft_loop_state(loop) == WEFT_STOPPED);
@@ -285,12 +314,12 @@ note_run(void)
 	(void)snprintf(now_text, sizeof(now_text),
 	               "suspend_sweep_test %s %s %llu %s", now->name,
 	               run.backend, (unsigned long long)run.n,
-	               hows[run.what][run.parked]);
+	               hows[run.what][run.when]);
 }
 
 /* Run it with one disturbance; false if it went wrong. */
 static bool
-run_one(uint64_t n, enum what what, bool parked)
+run_one(uint64_t n, enum what what, enum when when)
 {
 	int64_t held = fault_live();
 	int fds = test_open_fds();
@@ -300,7 +329,7 @@ run_one(uint64_t n, enum what what, bool parked)
 	run.backend = backend;
 	run.n = n;
 	run.what = what;
-	run.parked = parked;
+	run.when = when;
 	note_run();
 	fault_begin(&(struct fault_plan){ .kind = FAULT_NONE });
 	run_scenario();
@@ -318,12 +347,12 @@ struct sweep {
 };
 
 static void
-try_one(struct sweep *sweep, uint64_t n, enum what what, bool parked)
+try_one(struct sweep *sweep, uint64_t n, enum what what, enum when when)
 {
 	bool good;
 
 	(void)alarm(HANG_S);
-	good = run_one(n, what, parked);
+	good = run_one(n, what, when);
 	sweep->points += run.struck && !run.missed;
 	if (good)
 		return;
@@ -341,12 +370,13 @@ sweep_one(const struct suspend_scenario *scenario, const char *backend,
 
 	now = scenario;
 	run.backend = backend;
-	try_one(&sweep, 0, NOTHING, false);
+	try_one(&sweep, 0, NOTHING, AT_ONCE);
 	count = run.count;
 	for (uint64_t n = 1; n <= count; n++)
 		for (int what = CANCEL; what < WHATS; what++)
-			for (int parked = 0; parked < 2; parked++)
-				try_one(&sweep, n, (enum what)what, parked);
+			for (int when = AT_ONCE; when < WHENS; when++)
+				try_one(&sweep, n, (enum what)what,
+				        (enum when)when);
 	printf("%-14s %-6s %4llu suspensions, %5llu points, ", scenario->name,
 	       backend, (unsigned long long)count,
 	       (unsigned long long)sweep.points);
@@ -397,12 +427,12 @@ replay(char **args)
 	for (size_t i = 0; i < suspend_scenario_count; i++)
 		if (strcmp(suspend_scenarios[i].name, args[0]) == 0)
 			now = &suspend_scenarios[i];
-	for (size_t i = 0; now && i < COUNT(hows) * 2; i++) {
-		if (strcmp(hows[i / 2][i % 2], args[3]) != 0)
+	for (size_t i = 0; now && i < COUNT(hows) * WHENS; i++) {
+		if (strcmp(hows[i / WHENS][i % WHENS], args[3]) != 0)
 			continue;
 		run.backend = args[1];
-		try_one(&sweep, strtoull(args[2], NULL, 10), (enum what)(i / 2),
-		        i % 2);
+		try_one(&sweep, strtoull(args[2], NULL, 10),
+		        (enum what)(i / WHENS), (enum when)(i % WHENS));
 		printf("%llu suspensions, %s\n", (unsigned long long)run.count,
 		       sweep.problems ? "a problem" : "no problem");
 		return sweep.problems > 0;
