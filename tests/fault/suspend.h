@@ -36,6 +36,17 @@ extern const size_t                  suspend_scenario_count;
 extern const struct suspend_scenario suspend_plants[];
 extern const size_t                  suspend_plant_count;
 
+/* suspend_sync_scenarios.c */
+int run_mutex(void *stage);
+int run_rwlock(void *stage);
+int run_rwlock_queue(void *stage);
+int run_cond(void *stage);
+int run_sem(void *stage);
+int run_group(void *stage);
+int run_event(void *stage);
+int run_once(void *stage);
+int plant_lock(void *stage);
+
 /* --- what they share ---------------------------------------------------- */
 
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other
@@ -48,6 +59,12 @@ bool went_well_shielded(int64_t rc, int64_t want);
 /* How a call went: it can go on, must be tried again, or the threadlet is to end. */
 enum went { WELL, AGAIN, TOLD };
 enum went how(int64_t rc, int64_t want);
+
+/* Try until it is WELL or TOLD. */
+#define RETRY(went, try)                   \
+	do                                 \
+		(went) = (try);            \
+	while ((went) == AGAIN)
 
 #define SHORT_NS (20 * WEFT_US)
 

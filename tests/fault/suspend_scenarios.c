@@ -555,6 +555,22 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "left", run_left, 6, false },
 	{ "cleanup", run_cleanup, 7, false },
 	{ "stop", run_stop, 5, false },
+	{ "mutex", run_mutex, 12, false },
+	{ "mutex_there", run_mutex, 12, true },
+	{ "rwlock", run_rwlock, 12, false },
+	{ "rwlock_there", run_rwlock, 12, true },
+	{ "rwlock_queue", run_rwlock_queue, 4, false },
+	{ "queue_there", run_rwlock_queue, 4, true },
+	{ "cond", run_cond, 14, false },
+	{ "cond_there", run_cond, 14, true },
+	{ "sem", run_sem, 12, false },
+	{ "sem_there", run_sem, 12, true },
+	{ "group", run_group, 6, false },
+	{ "group_there", run_group, 6, true },
+	{ "event", run_event, 6, false },
+	{ "event_there", run_event, 6, true },
+	{ "once", run_once, 6, false },
+	{ "once_there", run_once, 6, true },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 
@@ -563,5 +579,6 @@ const struct suspend_scenario suspend_plants[] = {
 	{ "forgets_fd", plant_fd, 1, false },
 	{ "outcome", plant_outcome, 1, false },
 	{ "deaf", plant_deaf, 1, false },
+	{ "keeps_lock", plant_lock, 1, false },
 };
 const size_t suspend_plant_count = COUNT(suspend_plants);

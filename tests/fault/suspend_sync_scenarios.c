@@ -1,0 +1,475 @@
+/* suspend_sync_scenarios.c - locks and the like, disturbed while they are waited for.
+ *
+ * Nothing is lost by that, and nothing is made: whoever has something gives it back, told
+ * to end or not; whoever still waits gets it; and afterwards it can be had at once.  What
+ * is lost shows there, or as a hang.
+ */
+#include "fault.h"
+#include "suspend.h"
+
+enum { CROWD = 4, ROUNDS = 2 };
+
+/* Several do `fn`, and their owner `meanwhile`, if not NULL. */
+static void
+crowd(const struct stage *stage, weft_threadlet_fn fn,
+      weft_threadlet_fn meanwhile, void *arg)
+{
+	weft_scope scope;
+
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	for (int i = 0; i < CROWD; i++)
+		(void)start_in(&scope, i % 2 ? stage->there : NULL, fn, arg);
+	if (meanwhile)
+		(void)meanwhile(arg);
+	EXPECT(weft_scope_close(&scope) == 0);
+}
+
+/* --- mutex -------------------------------------------------------------- */
+
+struct desk {
+	weft_mutex mutex;
+	int users;
+};
+
+static int
+use_mutex(void *arg)
+{
+	struct desk *desk = arg;
+	enum went went = WELL;
+
+	for (int i = 0; i < ROUNDS && went == WELL; i++) {
+		RETRY(went, how(weft_mutex_lock(&desk->mutex, WEFT_NEVER), 0));
+		if (went == TOLD)
+			break;
+		EXPECT(desk->users++ == 0);
+		(void)nap(1);
+		desk->users--;
+		EXPECT(weft_mutex_unlock(&desk->mutex) == 0);
+	}
+	return 0;
+}
+
+static void
+expect_free(weft_mutex *mutex)
+{
+	EXPECT(weft_mutex_lock(mutex, WEFT_NOW) == 0);
+	EXPECT(weft_mutex_unlock(mutex) == 0);
+}
+
+int
+run_mutex(void *arg)
+{
+	const struct stage *stage = arg;
+	struct desk desk = { .mutex = { .flags = stage->flags } };
+
+	crowd(stage, use_mutex, NULL, &desk);
+	expect_free(&desk.mutex);
+	return 0;
+}
+
+/* --- read-write lock ---------------------------------------------------- */
+
+struct board {
+	weft_rwlock lock;
+	int readers, writers;
+	int turns; /* of which every other one writes */
+};
+
+static enum went
+read_board(struct board *board)
+{
+	enum went went;
+
+	RETRY(went, how(weft_rwlock_read(&board->lock, WEFT_NEVER), 0));
+	if (went == TOLD)
+		return TOLD;
+	EXPECT(board->writers == 0);
+	board->readers++;
+	(void)nap(1);
+	board->readers--;
+	EXPECT(weft_rwlock_unlock(&board->lock) == 0);
+	return WELL;
+}
+
+static enum went
+write_board(struct board *board)
+{
+	enum went went;
+
+	RETRY(went, how(weft_rwlock_write(&board->lock, WEFT_NEVER), 0));
+	if (went == TOLD)
+		return TOLD;
+	EXPECT(board->readers == 0 && board->writers++ == 0);
+	(void)nap(1);
+	board->writers--;
+	EXPECT(weft_rwlock_unlock(&board->lock) == 0);
+	return WELL;
+}
+
+static int
+use_rwlock(void *arg)
+{
+	struct board *board = arg;
+	enum went went = WELL;
+
+	for (int i = 0; i < ROUNDS && went == WELL; i++)
+		went = board->turns++ % 2 ? write_board(board)
+		                          : read_board(board);
+	return 0;
+}
+
+int
+run_rwlock(void *arg)
+{
+	const struct stage *stage = arg;
+	struct board board = { .lock = { .flags = stage->flags } };
+
+	crowd(stage, use_rwlock, NULL, &board);
+	EXPECT(weft_rwlock_write(&board.lock, WEFT_NOW) == 0);
+	EXPECT(weft_rwlock_unlock(&board.lock) == 0);
+	return 0;
+}
+
+/* A writer that gives up lets in those who read: one reads until another does. */
+struct gallery {
+	weft_rwlock lock;
+	weft_event in; /* the second is */
+	weft_threadlet writer;
+};
+
+static int
+read_first(void *arg)
+{
+	struct gallery *gallery = arg;
+	enum went went;
+
+	RETRY(went, how(weft_rwlock_read(&gallery->lock, WEFT_NEVER), 0));
+	if (went == TOLD)
+		return 0;
+	if (nap(2) == 0 && gallery->writer == target())
+		RETRY(went, how(weft_event_wait(&gallery->in, WEFT_NEVER), 0));
+	EXPECT(weft_rwlock_unlock(&gallery->lock) == 0);
+	return 0;
+}
+
+static int
+write_between(void *arg)
+{
+	struct gallery *gallery = arg;
+	enum went went;
+
+	gallery->writer = weft_self();
+	RETRY(went, how(weft_rwlock_write(&gallery->lock, WEFT_NEVER), 0));
+	if (went == WELL)
+		EXPECT(weft_rwlock_unlock(&gallery->lock) == 0);
+	return 0;
+}
+
+static int
+read_second(void *arg)
+{
+	struct gallery *gallery = arg;
+	enum went went;
+
+	RETRY(went, how(weft_rwlock_read(&gallery->lock, WEFT_NEVER), 0));
+	EXPECT(weft_event_set(&gallery->in) == 0);
+	if (went == WELL)
+		EXPECT(weft_rwlock_unlock(&gallery->lock) == 0);
+	return 0;
+}
+
+int
+run_rwlock_queue(void *arg)
+{
+	const struct stage *stage = arg;
+	struct gallery gallery = { .lock = { .flags = stage->flags },
+		                   .in = { .flags = stage->flags } };
+	weft_scope scope;
+
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, read_first, &gallery);
+	(void)start_in(&scope, stage->there, write_between, &gallery);
+	(void)start_in(&scope, stage->there, read_second, &gallery);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(weft_rwlock_write(&gallery.lock, WEFT_NOW) == 0);
+	EXPECT(weft_rwlock_unlock(&gallery.lock) == 0);
+	return 0;
+}
+
+/* --- condition ---------------------------------------------------------- */
+
+/* One is woken for each item, and the next is made when that is taken: a wake that went
+ * to somebody who is told to end would be missed. */
+struct belt {
+	weft_mutex mutex;
+	weft_cond cond;
+	int made, items, taken;
+	bool over;
+};
+
+static int
+take_items(void *arg)
+{
+	struct belt *belt = arg;
+	enum went went;
+
+	RETRY(went, how(weft_mutex_lock(&belt->mutex, WEFT_NEVER), 0));
+	if (went == TOLD)
+		return 0;
+	while (went != TOLD && !belt->over) {
+		if (belt->items > 0) {
+			belt->items--;
+			belt->taken++;
+			continue;
+		}
+		went = how(
+			weft_cond_wait(&belt->cond, &belt->mutex, WEFT_NEVER),
+			0);
+	}
+	EXPECT(weft_mutex_unlock(&belt->mutex) == 0); /* held in any case */
+	return 0;
+}
+
+static enum went
+make_item(struct belt *belt)
+{
+	enum went went;
+
+	RETRY(went, how(weft_mutex_lock(&belt->mutex, WEFT_NEVER), 0));
+	if (went == TOLD)
+		return TOLD;
+	belt->made++;
+	belt->items++;
+	EXPECT(weft_cond_wake(&belt->cond) <= 1);
+	(void)nap(1); /* who is woken has to wait for the lock */
+	EXPECT(weft_mutex_unlock(&belt->mutex) == 0);
+	while (went == WELL && belt->items > 0)
+		went = nap(1) < 0 ? TOLD : WELL;
+	return went;
+}
+
+/* Told to end, it cannot lock any more; but nobody runs between this and that. */
+static int
+make_items(void *arg)
+{
+	struct belt *belt = arg;
+
+	if (nap(1) == 0)
+		for (int i = 0; i < CROWD && make_item(belt) == WELL; i++)
+			continue;
+	belt->over = true;
+	EXPECT(weft_cond_wake_all(&belt->cond) <= CROWD);
+	return 0;
+}
+
+int
+run_cond(void *arg)
+{
+	const struct stage *stage = arg;
+	struct belt belt = { .mutex = { .flags = stage->flags },
+		             .cond = { .flags = stage->flags } };
+
+	crowd(stage, take_items, make_items, &belt);
+	EXPECT(belt.made == belt.taken + belt.items);
+	expect_free(&belt.mutex);
+	EXPECT(weft_cond_wake_all(&belt.cond) == 0);
+	return 0;
+}
+
+/* --- semaphore ---------------------------------------------------------- */
+
+enum { UNITS = 2 };
+
+struct pot {
+	weft_sem sem;
+	int users;
+};
+
+static int
+use_sem(void *arg)
+{
+	struct pot *pot = arg;
+	enum went went = WELL;
+
+	for (int i = 0; i < ROUNDS && went == WELL; i++) {
+		RETRY(went, how(weft_sem_acquire(&pot->sem, WEFT_NEVER), 0));
+		if (went == TOLD)
+			break;
+		EXPECT(pot->users++ < UNITS);
+		(void)nap(1);
+		pot->users--;
+		EXPECT(weft_sem_release(&pot->sem, 1) == 0);
+	}
+	return 0;
+}
+
+int
+run_sem(void *arg)
+{
+	const struct stage *stage = arg;
+	struct pot pot = { .sem = { .flags = stage->flags } };
+
+	EXPECT(weft_sem_release(&pot.sem, UNITS) == 0);
+	crowd(stage, use_sem, NULL, &pot);
+	for (int i = 0; i < UNITS; i++)
+		EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOW) == 0);
+	EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOW) == WEFT_ETIMEDOUT);
+	return 0;
+}
+
+/* --- group and event ---------------------------------------------------- */
+
+struct start {
+	weft_group group;
+	weft_event event;
+	bool given; /* what is waited for has come */
+};
+
+static int
+await_group(void *arg)
+{
+	struct start *start = arg;
+	enum went went;
+
+	RETRY(went, how(weft_group_wait(&start->group, WEFT_NEVER), 0));
+	EXPECT(went == TOLD || start->given);
+	return 0;
+}
+
+static int
+end_group(void *arg)
+{
+	struct start *start = arg;
+
+	(void)nap(1);
+	EXPECT(weft_group_done(&start->group) == 0);
+	(void)nap(1);
+	start->given = true;
+	EXPECT(weft_group_done(&start->group) == 0);
+	return 0;
+}
+
+int
+run_group(void *arg)
+{
+	const struct stage *stage = arg;
+	struct start start = { .group = { .flags = stage->flags } };
+
+	EXPECT(weft_group_add(&start.group, 2) == 0);
+	crowd(stage, await_group, end_group, &start);
+	EXPECT(weft_group_wait(&start.group, WEFT_NOW) == 0);
+	return 0;
+}
+
+static int
+await_event(void *arg)
+{
+	struct start *start = arg;
+	enum went went;
+
+	RETRY(went, how(weft_event_wait(&start->event, WEFT_NEVER), 0));
+	EXPECT(went == TOLD || start->given);
+	return 0;
+}
+
+static int
+set_event(void *arg)
+{
+	struct start *start = arg;
+
+	(void)nap(2);
+	start->given = true;
+	EXPECT(weft_event_set(&start->event) == 0);
+	return 0;
+}
+
+int
+run_event(void *arg)
+{
+	const struct stage *stage = arg;
+	struct start start = { .event = { .flags = stage->flags } };
+
+	crowd(stage, await_event, set_event, &start);
+	EXPECT(weft_event_wait(&start.event, WEFT_NOW) == 0);
+	return 0;
+}
+
+/* --- once --------------------------------------------------------------- */
+
+struct first {
+	weft_once once;
+	int users, done;
+};
+
+static int
+be_first(void *arg)
+{
+	struct first *first = arg;
+	int rc;
+
+	EXPECT(first->users++ == 0);
+	rc = nap(2);
+	first->users--;
+	first->done += rc == 0;
+	return rc;
+}
+
+static int
+use_once(void *arg)
+{
+	struct first *first = arg;
+	enum went went;
+
+	RETRY(went,
+	      how(weft_once_run(&first->once, be_first, first, WEFT_NEVER), 0));
+	EXPECT(went == TOLD || first->done == 1);
+	return 0;
+}
+
+static int
+succeed(void *arg)
+{
+	((struct first *)arg)->done++;
+	return 0;
+}
+
+int
+run_once(void *arg)
+{
+	const struct stage *stage = arg;
+	struct first first = { .once = { .flags = stage->flags } };
+
+	crowd(stage, use_once, NULL, &first);
+	EXPECT(weft_once_run(&first.once, succeed, &first, WEFT_NOW) == 0);
+	EXPECT(first.done == 1);
+	return 0;
+}
+
+/* --- planted ------------------------------------------------------------ */
+
+/* Forgets to unlock when it is told to end. */
+static int
+keep_lock(void *arg)
+{
+	struct desk *desk = arg;
+	enum went went;
+
+	RETRY(went, how(weft_mutex_lock(&desk->mutex, WEFT_NEVER), 0));
+	if (went == WELL && nap(1) == 0)
+		EXPECT(weft_mutex_unlock(&desk->mutex) == 0);
+	return 0;
+}
+
+int
+plant_lock(void *arg)
+{
+	struct desk desk = { .users = 0 };
+	weft_scope scope;
+
+	(void)arg;
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, keep_lock, &desk);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(weft_mutex_lock(&desk.mutex, WEFT_NOW) == 0);
+	return 0;
+}
