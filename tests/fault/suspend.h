@@ -36,6 +36,14 @@ extern const size_t                  suspend_scenario_count;
 extern const struct suspend_scenario suspend_plants[];
 extern const size_t                  suspend_plant_count;
 
+/* suspend_chan_scenarios.c */
+int run_chan(void *stage);
+int run_chan_buffered(void *stage);
+int run_chan_close(void *stage);
+int run_select(void *stage);
+int run_select_late(void *stage);
+int plant_value(void *stage);
+
 /* suspend_sync_scenarios.c */
 int run_mutex(void *stage);
 int run_rwlock(void *stage);

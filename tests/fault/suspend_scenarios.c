@@ -555,6 +555,15 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "left", run_left, 6, false },
 	{ "cleanup", run_cleanup, 7, false },
 	{ "stop", run_stop, 5, false },
+	{ "chan", run_chan, 14, false },
+	{ "chan_there", run_chan, 14, true },
+	{ "buffered", run_chan_buffered, 10, false },
+	{ "buffered_there", run_chan_buffered, 10, true },
+	{ "close", run_chan_close, 7, false },
+	{ "close_there", run_chan_close, 7, true },
+	{ "select", run_select, 6, false },
+	{ "select_there", run_select, 6, true },
+	{ "select_late", run_select_late, 2, false },
 	{ "mutex", run_mutex, 12, false },
 	{ "mutex_there", run_mutex, 12, true },
 	{ "rwlock", run_rwlock, 12, false },
@@ -579,6 +588,7 @@ const struct suspend_scenario suspend_plants[] = {
 	{ "forgets_fd", plant_fd, 1, false },
 	{ "outcome", plant_outcome, 1, false },
 	{ "deaf", plant_deaf, 1, false },
+	{ "loses_value", plant_value, 1, false },
 	{ "keeps_lock", plant_lock, 1, false },
 };
 const size_t suspend_plant_count = COUNT(suspend_plants);
