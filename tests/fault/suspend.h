@@ -27,6 +27,7 @@ struct stage {
 	weft_loop *there;  /* where these run; NULL: on its own loop, as all */
 	uint32_t   flags;  /* of what all use: WEFT_SHARED, or 0 */
 	int        fds[2]; /* a connected pair, not blocking */
+	int        file;   /* an empty one; in use until the loops are freed */
 };
 
 extern const struct suspend_scenario suspend_scenarios[];
@@ -54,6 +55,11 @@ int run_group(void *stage);
 int run_event(void *stage);
 int run_once(void *stage);
 int plant_lock(void *stage);
+
+/* suspend_work_scenarios.c */
+int run_work(void *stage);
+int run_file(void *stage);
+int run_file_open(void *stage);
 
 /* --- what they share ---------------------------------------------------- */
 

@@ -580,6 +580,9 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "event_there", run_event, 6, true },
 	{ "once", run_once, 6, false },
 	{ "once_there", run_once, 6, true },
+	{ "work", run_work, 5, false },
+	{ "file", run_file, 4, false },
+	{ "file_open", run_file_open, 3, false },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 

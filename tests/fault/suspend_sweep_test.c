@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include "backend/backend.h"
 #include "deaths.h"
@@ -293,7 +294,8 @@ run_scenario(void)
 
 	other = make_loop();
 	stage = (struct stage){ .there = now->apart ? other : NULL,
-		                .flags = now->apart ? WEFT_SHARED : 0 };
+		                .flags = now->apart ? WEFT_SHARED : 0,
+		                .file = memfd_create("file", MFD_CLOEXEC) };
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 	                  0, stage.fds)
 	       == 0);
@@ -306,6 +308,7 @@ run_scenario(void)
 	EXPECT(weft_loop_free(loop) == 0);
 	fault_close(stage.fds[0]);
 	fault_close(stage.fds[1]);
+	fault_close(stage.file);
 }
 
 static void
