@@ -56,6 +56,7 @@ ROWS = (
 
     # CPU time on one loop, wall time between two (Go: with two cores).
     Row("chan.unbuffered", "ns", "chan_weft", (go(4), boost("chan", 8))),
+    Row("chan.unbuffered.deep", "ns", "chan_weft", (go(None), boost("chan", None))),
     Row("chan.buffered", "ns", "chan_weft", (go(3),)),
     Row("chan.cross_loop.64", "ns", "cross_weft", (go(1),)),
     Row("chan.cross_loop.0", "ns", "cross_weft", (go(0.5),)),

@@ -73,7 +73,9 @@ func chanMeasure(capacity int, send func(chan<- uint64, uint64),
 	return each(pass(chanValues), chanValues)
 }
 
-func chanUnbuffered() float64 { return chanMeasure(0, sendDeep, recvDeep) }
+func chanUnbuffered() float64 { return chanMeasure(0, sendPlain, recvPlain) }
+
+func chanUnbufferedDeep() float64 { return chanMeasure(0, sendDeep, recvDeep) }
 
 func chanBuffered() float64 { return chanMeasure(chanCapacity, sendPlain, recvPlain) }
 

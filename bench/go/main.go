@@ -12,6 +12,7 @@ var rows = map[string]func() float64{
 	"threadlet.switch":     threadletSwitch,
 	"threadlet.spawn_join": threadletSpawnJoin,
 	"chan.unbuffered":      chanUnbuffered,
+	"chan.unbuffered.deep": chanUnbufferedDeep,
 	"chan.buffered":        chanBuffered,
 	"chan.cross_loop.64":   func() float64 { return crossLoop(64) },
 	"chan.cross_loop.0":    func() float64 { return crossLoop(0) },
