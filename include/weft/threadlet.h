@@ -142,7 +142,9 @@ typedef struct weft_threadlet_info {
  * read once each; those that come meanwhile, or are still on their way from another
  * thread, not at all.  One slice holds the loop no longer than it takes to copy it; a
  * loop that runs copies it itself, between two callbacks.
- * The frames are found by frame pointers: callers whose code has none may be missing.
+ * Callers are found by unwind tables with glibc on x86-64, which takes a threadlet that
+ * lists its own loop some 10 KiB of stack; elsewhere by frame pointers, and those whose
+ * code has none may be missing.
  * Returns the count, 0 at the end.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_threadlet_list(weft_loop *loop, uint64_t *cursor,

@@ -85,8 +85,7 @@ describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
 		(void)weft__frames_walk(weft__frame_here(t), out->frames, 16);
 	} else {
 		out->stack_used = (size_t)(end - (const char *)t->context.sp);
-		(void)weft__frames_walk(weft__frame_of(&t->context),
-		                        out->frames, 16);
+		(void)weft__frames_of(&t->context, out->frames, 16);
 	}
 	if (out->stack_high < out->stack_used)
 		out->stack_high = out->stack_used;

@@ -1,4 +1,4 @@
-/* frames.c - who called whom, by the frame pointers on a stack.
+/* frames.c - who called whom on a stack, by its frame pointers.
  *
  *   1. Each frame lies above the one it called, inside the bounds: a walk ends, and reads
  *      only what is there.
@@ -7,8 +7,8 @@
 #include "threadlet/switch/frames.h"
 
 /* Where a stack begins; see the assembly. */
-static int
-is_root(const void *pc)
+bool
+weft__is_root(const void *pc)
 {
 	uintptr_t at = (uintptr_t)pc, root = (uintptr_t)weft__stack_entry;
 
@@ -49,12 +49,25 @@ weft__frames_walk(struct weft__frame frame, const void **out, size_t max)
 	size_t count = 0;
 	int more = frame.pc ? 1 : go_out(&frame);
 
-	while (more && !is_root(frame.pc)) {
+	while (more && !weft__is_root(frame.pc)) {
 		if (count < max)
 			out[count] = frame.pc;
 		count++;
 		more = go_out(&frame);
 	}
+	for (size_t i = count; i < max; i++)
+		out[i] = NULL;
+	return count;
+}
+
+size_t
+weft__frames_of(const struct weft__context *context, const void **out,
+                size_t max)
+{
+	size_t count = weft__os_unwind(context->sp, out, max);
+
+	if (count == 0)
+		return weft__frames_walk(weft__frame_of(context), out, max);
 	for (size_t i = count; i < max; i++)
 		out[i] = NULL;
 	return count;

@@ -1,8 +1,9 @@
-/* frames.h - who called whom, by the frame pointers on a stack.
+/* frames.h - who called whom on a stack.
  *
- * Code that keeps no frame pointer ends the chain early, or leaves callers out; what is
- * found is checked against the bounds of the stack, so nothing else is ever read.  All
- * of it may be called in a signal handler.
+ * By frame pointers: code that keeps none ends the chain early, or leaves callers out; what
+ * is found is checked against the bounds of the stack, so nothing else is ever read.  All
+ * of that may be called in a signal handler.  For suspended stacks there may also be
+ * somebody who reads the unwind tables of the code, which has all callers.
  *
  * Needs: switch.h.  Thread: any that keeps the stack from running.
  */
@@ -53,5 +54,19 @@ struct weft__frame weft__frame_of(const struct weft__context *context);
 /* Write the addresses from `frame` outwards, at most `max` of them, NULLs after the last;
  * the root of a stack is left out.  Returns how many there are, also beyond `max`. */
 size_t weft__frames_walk(struct weft__frame frame, const void **out, size_t max);
+
+/* The same for a suspended context, as well as it can be done here, and no more than
+ * `max`.  Not in a signal handler. */
+size_t weft__frames_of(const struct weft__context *context, const void **out,
+                       size_t max);
+
+/* Is that where a stack begins? */
+bool weft__is_root(const void *pc);
+
+/* --- os_unwind.c, or os_no_unwind.c ------------------------------------- */
+
+/* Write the addresses from a suspended stack outwards, by unwind tables; `saved` is its
+ * stack pointer.  Returns how many, at most `max`; 0 if they do not lead to the root. */
+size_t weft__os_unwind(const void *saved, const void **out, size_t max);
 
 #endif

@@ -139,6 +139,39 @@ weft__stack_entry:
 	.cfi_endproc
 	.size	weft__stack_entry, . - weft__stack_entry
 
+/* Calls rsi(rdx, ecx), as unwinders see it from the stack suspended at rdi. */
+	.globl	weft__stack_look
+	.hidden	weft__stack_look
+	.type	weft__stack_look, @function
+	.p2align 4
+weft__stack_look:
+	.cfi_startproc
+	endbr64
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbx, 0
+	movq	%rdi, %rbx
+	movq	%rsi, %rax
+	movq	%rdx, %rdi
+	movl	%ecx, %esi
+	.cfi_remember_state
+	.cfi_def_cfa rbx, 64
+	.cfi_offset r15, -56
+	.cfi_offset r14, -48
+	.cfi_offset r13, -40
+	.cfi_offset r12, -32
+	.cfi_offset rbx, -24
+	.cfi_offset rbp, -16
+	.cfi_offset rip, -8
+	call	*%rax
+	.cfi_restore_state
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbx
+	ret
+	.cfi_endproc
+	.size	weft__stack_look, . - weft__stack_look
+
 	.section .note.gnu.property, "a"
 	.p2align 3
 	.long	4, 16, 5		/* name, text, NT_GNU_PROPERTY_TYPE_0 */

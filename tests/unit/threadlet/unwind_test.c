@@ -1,0 +1,58 @@
+/* unwind_test.c - callers of a suspended threadlet, through code without frame pointers.
+ *
+ * Where the unwind tables are not read some are missing, which is told as a skip.
+ */
+#include "unit/threadlet/crew.h"
+#include "unit/threadlet/lean.h"
+
+enum { DEPTH = 3 };
+
+static int
+park(void)
+{
+	return weft_sleep_until(WEFT_NEVER);
+}
+
+static __attribute__((noinline)) int
+park_in_lean_code(void *arg)
+{
+	int rc = lean_outer(DEPTH, park);
+
+	note(arg);
+	return rc - DEPTH - 2;
+}
+
+static bool
+is_in(const void *pc, uintptr_t fn)
+{
+	return (uintptr_t)pc > fn && (uintptr_t)pc < fn + 256;
+}
+
+/* The number of the frames that are in that function. */
+static int
+count_in(const weft_threadlet_info *info, uintptr_t fn)
+{
+	int count = 0;
+
+	for (int i = 0; i < 16 && info->frames[i]; i++)
+		count += is_in(info->frames[i], fn);
+	return count;
+}
+
+TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
+{
+	weft_loop *loop = make();
+	weft_threadlet_info info;
+	uint64_t cursor = 0;
+
+	(void)go_on(loop, park_in_lean_code, MARK('p'));
+	turns(loop, 2);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, &info, 1, WEFT_NEVER), 1);
+	stop_idle(loop);
+	CHECK_STR(trace, "p");
+	if (!HAS_UNWIND)
+		test_skip("unwind tables are not read in this build");
+	CHECK(count_in(&info, (uintptr_t)lean_inner) >= DEPTH + 1);
+	CHECK(count_in(&info, (uintptr_t)lean_outer) >= 1);
+	CHECK(count_in(&info, (uintptr_t)park_in_lean_code) >= 1);
+}
