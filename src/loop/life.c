@@ -12,7 +12,8 @@
  *   3. A thread inside stop, leave, wake, wait_stopped or a call by number is counted
  *      in `visitors` before its first look at the state.  free() waits until there is
  *      none, and for those who owe the inbox a wake, and for the runner of a stopped
- *      loop: all of them are on their way out and need nothing from anybody.
+ *      loop: all of them are on their way out and need nothing from anybody.  But who
+ *      stops an idle loop needs to have it; so then free() refuses.
  *   4. Waiters of stopped park on the state word.  A waiter is counted first and then
  *      looks at the state (V), the runner writes STOPPED first and then looks at the
  *      count (S); both sequentially consistent, so one of them sees the other.
@@ -23,7 +24,8 @@
 #include "loop/lane.h"
 #include "loop/loop.h"
 
-#define BRIEFLY ((uintptr_t)1) /* a mark of `runner`: about to give it back */
+#define BRIEFLY \
+	((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
 
 weft__a32 weft__forks;
 
@@ -80,14 +82,14 @@ starter_of(const weft_loop *loop)
 	return (uintptr_t)loop;
 }
 
-/* Who has it already; 0: this thread has it now, for a run or BRIEFLY. */
+/* Who has it already; 0: this thread has it now, BRIEFLY. */
 static uintptr_t
-claim(weft_loop *loop, uintptr_t how)
+claim(weft_loop *loop)
 {
 	uintptr_t runner = 0;
 
 	(void)weft__cas(&loop->runner, &runner,
-	                (uintptr_t)weft__thread_self() | how,
+	                (uintptr_t)weft__thread_self() | BRIEFLY,
 	                WEFT__ACQUIRE); /* R */
 	return runner;
 }
@@ -113,8 +115,8 @@ weft__loop_exit(weft_loop *loop)
 
 /* --- freeing ------------------------------------------------------------- */
 
-/* It is claimed for a moment, but calls of users are to come: they must find that it is
- * this thread's, and not wait for its end. */
+/* It is claimed for a moment, and is kept: who wants it need not wait.  Before that
+ * nobody gives up on having it, above all not who has to stop it. */
 static void
 claim_on(weft_loop *loop)
 {
@@ -127,7 +129,7 @@ weft__loop_claim(weft_loop *loop)
 {
 	uintptr_t runner;
 
-	while ((runner = claim(loop, BRIEFLY)) & BRIEFLY)
+	while ((runner = claim(loop)) & BRIEFLY)
 		weft__sys->yield();
 	return runner == 0;
 }
@@ -235,6 +237,22 @@ free_forked(weft_loop *loop)
 	destroy(loop, true);
 }
 
+/* Nobody is inside of a call, and nobody comes; false: somebody inside stops it, and
+ * waits for us to give it back. */
+static bool
+wait_for_visitors(weft_loop *loop, uint32_t state)
+{
+	weft__store(&loop->going, 1, WEFT__SEQ_CST); /* E, in registry.c */
+	while (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0) {
+		if (weft__load(&loop->state, WEFT__RELAXED) != state) {
+			weft__store(&loop->going, 0, WEFT__SEQ_CST);
+			return false;
+		}
+		weft__sys->yield();
+	}
+	return true;
+}
+
 int
 weft_loop_free(weft_loop *loop)
 {
@@ -248,7 +266,7 @@ weft_loop_free(weft_loop *loop)
 		return 0;
 	}
 	state = weft__load(&loop->state, WEFT__ACQUIRE);
-	while ((runner = claim(loop, BRIEFLY)) != 0) { /* invariant 3 */
+	while ((runner = claim(loop)) != 0) { /* invariant 3 */
 		if (state != WEFT_STOPPED && !(runner & BRIEFLY))
 			return weft__fail(WEFT_EBUSY,
 			                  "weft_loop_free: it runs");
@@ -263,9 +281,11 @@ weft_loop_free(weft_loop *loop)
 		                  "weft_loop_free: it is referenced, "
 		                  "or has accepted posts to run");
 	}
-	weft__store(&loop->going, 1, WEFT__SEQ_CST); /* E, in registry.c */
-	while (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0)
-		weft__sys->yield();
+	if (!wait_for_visitors(loop, state)) {
+		give_back(loop);
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_loop_free: it is being stopped");
+	}
 	if (loop->locals)
 		end_locals(loop);
 	destroy(loop, false);
@@ -519,7 +539,7 @@ begin_run(weft_loop *loop, weft_loop **before)
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_run: no loop of this process");
-	while ((runner = claim(loop, 0)) & BRIEFLY)
+	while ((runner = claim(loop)) & BRIEFLY)
 		weft__sys->yield();
 	if (runner == (uintptr_t)weft__thread_self())
 		return weft__misuse(WEFT_EDEADLK,
@@ -538,6 +558,7 @@ begin_run(weft_loop *loop, weft_loop **before)
 		return weft__misuse(WEFT_EXDEV,
 		                    "weft_loop_run: bound to another thread");
 	}
+	claim_on(loop);
 	return enter_run(loop, before);
 }
 
@@ -722,7 +743,7 @@ weft_loop_start(weft_loop *loop)
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_start: no loop of this process");
-	while (!weft__cas(&loop->runner, &runner, starter_of(loop),
+	while (!weft__cas(&loop->runner, &runner, starter_of(loop) | BRIEFLY,
 	                  WEFT__ACQUIRE)) { /* R */
 		if (!(runner & BRIEFLY))
 			return weft__fail(WEFT_EBUSY,
@@ -735,5 +756,6 @@ weft_loop_start(weft_loop *loop)
 		return weft__misuse(WEFT_EXDEV, "weft_loop_start: io_uring has "
 		                                "bound it to a thread");
 	}
+	weft__store(&loop->runner, starter_of(loop), WEFT__RELAXED);
 	return start_thread(loop);
 }

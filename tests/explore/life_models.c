@@ -171,6 +171,78 @@ free_loop(void *state)
 		EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
 }
 
+static void
+setup_with_visitor(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft__loop_enter(w->loop);
+}
+
+/* By a thread that is inside of the call when others begin. */
+static void
+stop_from_inside(void *state)
+{
+	struct world *w = state;
+
+	weft_loop_stop(w->loop);
+	weft__loop_exit(w->loop);
+}
+
+static void
+try_to_free(void *state)
+{
+	struct world *w = state;
+	int rc = weft_loop_free(w->loop);
+
+	EXPLORE_CHECK(rc == 0 || rc == WEFT_EBUSY);
+	weft__store(&w->freed, rc == 0, WEFT__RELAXED);
+}
+
+static void
+free_if_left(void *state)
+{
+	struct world *w = state;
+
+	if (!weft__load(&w->freed, WEFT__RELAXED))
+		free_loop(w);
+}
+
+static void
+setup_bound(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	w->loop->bound = (uintptr_t)w; /* to no thread there is */
+}
+
+static void
+run_in_vain(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft_loop_run(w->loop) == WEFT_EXDEV);
+}
+
+static void
+start_in_vain(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft_loop_start(w->loop) == WEFT_EXDEV);
+}
+
+static void
+check_stopped(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPED);
+	free_loop(w);
+}
+
 /* And nobody holds a reference any more. */
 static void
 check_told(void *state)
@@ -202,11 +274,12 @@ stop_without_wake(void *state)
 	weft__inbox_close(&w->loop->inbox);
 }
 
-#define MODEL(name_, ...)                                          \
+#define MODEL_OF(name_, setup_, ...)                               \
 	{                                                          \
 		.name = name_, .state_size = sizeof(struct world), \
-		.setup = setup, .steps_max = 4000, __VA_ARGS__     \
+		.setup = setup_, .steps_max = 4000, __VA_ARGS__    \
 	}
+#define MODEL(name_, ...) MODEL_OF(name_, setup, __VA_ARGS__)
 
 static const struct explore_model models[] = {
 	MODEL("a loop is posted to, stopped, awaited and freed", .threads = 2,
@@ -222,6 +295,15 @@ static const struct explore_model models[] = {
 	MODEL("every waiter of stopped returns", .threads = 3,
 	      .thread = { run, stop_and_wait, wait_only }, .check = free_loop,
 	      .preemptions = 1),
+	MODEL_OF("stopping an idle loop meets its freeing", setup_with_visitor,
+	         .threads = 2, .thread = { try_to_free, stop_from_inside },
+	         .check = free_if_left),
+	MODEL_OF("stopping an idle loop meets a run that is refused",
+	         setup_bound, .threads = 2, .thread = { run_in_vain, stop },
+	         .check = check_stopped),
+	MODEL_OF("stopping an idle loop meets a start that is refused",
+	         setup_bound, .threads = 2, .thread = { start_in_vain, stop },
+	         .check = check_stopped),
 	MODEL("who comes as a loop stops is told, or finds it stopped",
 	      .threads = 2, .thread = { stop, wait_to_be_told },
 	      .check = check_told),
