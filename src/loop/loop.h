@@ -172,6 +172,7 @@ struct weft_loop {
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
 	struct weft__locals *locals;  /* of local.c; NULL: none was set */
+	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */

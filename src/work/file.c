@@ -3,7 +3,9 @@
  *   1. A job is in library memory, with what it reads or writes, and belongs to its op
  *      until that has finished.  Then it is the caller's, who waits for it; or it is
  *      freed, if the caller has gone, and a file that it opened is closed.
- *   2. The caller leaves when it is told to end: the job goes on without it.
+ *   2. The caller leaves when it is told to end: the job goes on without it, in the list
+ *      of its loop.  Who closes the descriptor waits for it there first, or the call might
+ *      be made on the next file that gets the number.
  *   3. An op of a user's is the backend's own; or it stands for the op of a job, ends
  *      with it, and is asked by asking it.
  */
@@ -18,10 +20,11 @@ struct job {
 	weft_op op;
 	struct weft__file_call call;
 	struct weft__waiter
-		*waiter; /* the caller; NULL: has gone, or is an op */
-	weft_op *outer;  /* a user's, to be finished; or NULL */
-	bool ran;        /* the call was made, or will be */
-	char data[];     /* a path, or bytes */
+		*waiter;       /* the caller; NULL: has gone, or is an op */
+	weft_op *outer;        /* a user's, to be finished; or NULL */
+	struct job *next_left; /* that was left, on this loop */
+	bool ran;              /* the call was made, or will be */
+	char data[];           /* a path, or bytes */
 };
 
 /* What the caller waits by. */
@@ -56,6 +59,16 @@ run_job(void *arg)
 }
 
 static void
+unlist(struct job *job)
+{
+	struct job **link = (struct job **)&job->op.loop->left_jobs;
+
+	while (*link != job)
+		link = &(*link)->next_left;
+	*link = job->next_left;
+}
+
+static void
 on_done(weft_op *op, int64_t result, void *arg)
 {
 	struct job *job = arg;
@@ -68,7 +81,9 @@ on_done(weft_op *op, int64_t result, void *arg)
 	}
 	if (job->outer)
 		(void)weft_op_finish(job->outer, result);
-	else if (job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
+	else
+		unlist(job);
+	if (!job->outer && job->call.kind == WEFT__OP_FILE_OPEN && result >= 0)
 		(void)weft__sys->close((int)result);
 	weft__sys->release(job);
 }
@@ -84,6 +99,8 @@ leave_job(struct weft__waiter *waiter, int why)
 		return; /* it has its result */
 	w->job = NULL;
 	job->waiter = NULL;
+	job->next_left = job->op.loop->left_jobs;
+	job->op.loop->left_jobs = job;
 	weft__op_ask(weft__op_of(&job->op),
 	             why); /* if it can still be stopped */
 	weft__wake(waiter, why);
@@ -229,6 +246,29 @@ weft_file_sync(int fd, uint64_t deadline_ns)
 	return do_call(call, 0, NULL, NULL, deadline_ns);
 }
 
+/* Invariant 2: wait for the jobs that were left on this descriptor. */
+static void
+await_left(weft_loop *loop, int fd)
+{
+	struct job *job = loop->left_jobs;
+
+	while (job) {
+		struct weft__waiter waiter = { .what = "file",
+			                       .on = fd,
+			                       .deaf = true };
+
+		if (job->call.fd != fd) {
+			job = job->next_left;
+			continue;
+		}
+		unlist(job);
+		job->waiter = &waiter;
+		(void)weft__wait(&waiter, WEFT_NEVER);
+		weft__sys->release(job);
+		job = loop->left_jobs;
+	}
+}
+
 /* Where nobody else can do it the loop does, since the descriptor is taken: also if the
  * kernel had no thread for the request.  What was interrupted is closed. */
 int
@@ -244,6 +284,7 @@ weft_file_close(int fd)
 
 	if (!job)
 		return weft__sys->close(fd);
+	await_left(job->op.loop, fd);
 	rc = do_job(job, WEFT_NEVER, &done);
 	if (!job->ran || rc == WEFT_ECANCELED)
 		rc = weft__sys->close(fd);
