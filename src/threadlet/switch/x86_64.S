@@ -10,9 +10,8 @@
  *      of return addresses keeps its depth.  A new stack is entered by a jump, and
  *      its function returns to weft__stack_entry, which then goes on elsewhere with
  *      the `ret` for the `call` that entered it.
- *   2. The control words are loaded only if they differ: loading waits for all
- *      floating-point work in flight.  They are not read at the end of a function, for
- *      reading waits for everything.
+ *   2. The control words are loaded whether they differ or not.  To look takes longer:
+ *      what reads them waits for all that is in flight, what loads them does not.
  *   3. A new stack goes on at weft__stack_entry with the stack pointer at a
  *      multiple of 16, as the call there needs it.
  *
@@ -23,8 +22,7 @@
 
 	.text
 
-/* Save the caller below its stack pointer and that in *rdi; then the control words are
- * in eax and edx. */
+/* Save the caller below its stack pointer, and that in *rdi. */
 	.macro	SAVE
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
@@ -48,13 +46,15 @@
 	.cfi_adjust_cfa_offset 8
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
-	movl	(%rsp), %eax
-	movzwl	4(%rsp), %edx
 	movq	%rsp, (%rdi)
 	.endm
 
-/* Load the words above the control words, but for the address at which to go on. */
-	.macro	RESTORE
+/* Load what rsp points to, but for the address at which to go on. */
+	.macro	LOAD
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	popq	%r15
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore r15
@@ -75,20 +75,6 @@
 	.cfi_restore rbp
 	.endm
 
-/* Load what rsi points to, but for the address at which to go on. */
-	.macro	LOAD
-	movq	%rsi, %rsp
-	cmpl	%eax, (%rsp)
-	je	1f
-	ldmxcsr	(%rsp)
-1:	cmpw	%dx, 4(%rsp)
-	je	2f
-	fldcw	4(%rsp)
-2:	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	RESTORE
-	.endm
-
 	.globl	weft__stack_switch
 	.hidden	weft__stack_switch
 	.type	weft__stack_switch, @function
@@ -97,6 +83,7 @@ weft__stack_switch:
 	.cfi_startproc
 	endbr64
 	SAVE
+	movq	%rsi, %rsp
 	LOAD
 	ret
 	.cfi_endproc
@@ -110,6 +97,7 @@ weft__stack_start:
 	.cfi_startproc
 	endbr64
 	SAVE
+	movq	%rsi, %rsp
 	LOAD
 	popq	%rcx
 	.cfi_adjust_cfa_offset -8
@@ -131,10 +119,7 @@ weft__stack_entry:
 	movq	%r13, %rdi
 	call	*%r12
 	movq	%rax, %rsp
-	ldmxcsr	(%rsp)
-	fldcw	4(%rsp)
-	addq	$8, %rsp
-	RESTORE
+	LOAD
 	ret
 	.cfi_endproc
 	.size	weft__stack_entry, . - weft__stack_entry
