@@ -78,12 +78,15 @@ void
 weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
                          const void *on)
 {
-	*w = (struct weft__shared_waiter){ .waiter = {
-						   .threadlet = weft__self(),
-						   .what = what,
-						   .on = (intptr_t)on,
-						   .shared = true,
-					   } };
+	struct weft__threadlet *self = weft__self();
+
+	*w = (struct weft__shared_waiter){
+		.waiter = { .threadlet = self,
+		            .what = what,
+		            .on = (intptr_t)on,
+		            .shared = true },
+		.loop = self ? self->crew->loop : NULL,
+	};
 }
 
 /* A plain thread: parks. */
@@ -122,16 +125,15 @@ on_woken(void *arg)
 void
 weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
 {
-	struct weft__threadlet *threadlet = w->waiter.threadlet;
+	weft_loop *loop = w->loop;
 
-	if (threadlet && threadlet->crew->loop == weft__thread_self()->loop) {
+	if (loop && loop == weft__thread_self()->loop) {
 		weft__wake(&w->waiter, result);
 		return;
 	}
 	weft__put(w->waiter.result, result);
-	if (threadlet) {
-		weft__loop_tell(threadlet->crew->loop, &w->node, on_woken,
-		                &w->waiter);
+	if (loop) {
+		weft__loop_tell(loop, &w->node, on_woken, &w->waiter);
 		return;
 	}
 	weft__store(&w->woken, 1, WEFT__RELEASE); /* W */
@@ -201,19 +203,23 @@ static int
 wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
             uint64_t deadline_ns)
 {
-	struct weft__shared_waiter w;
-	struct weft__wait wait = { .waiter = &w.waiter, .value = how->value };
+	struct {
+		struct weft__shared_waiter w;
+		struct weft__wait wait; /* beside it: see there */
+	} here;
 	int rc;
 
-	weft__shared_waiter_init(&w, how->what, how->queue);
-	w.waiter.deaf = how->deaf;
-	weft__wait_push(how->queue, &wait);
+	weft__shared_waiter_init(&here.w, how->what, how->queue);
+	here.w.waiter.deaf = how->deaf;
+	here.wait = (struct weft__wait){ .waiter = &here.w.waiter,
+		                         .value = how->value };
+	weft__wait_push(how->queue, &here.wait);
 	weft__gate_leave(gate);
-	rc = (int)weft__shared_wait(&w, deadline_ns);
-	if (weft__get(w.waiter.chosen)) /* and the gate may be gone */
+	rc = (int)weft__shared_wait(&here.w, deadline_ns);
+	if (weft__get(here.w.waiter.chosen)) /* and the gate may be gone */
 		return rc;
 	(void)weft__gate_enter(gate); /* invariant 1 */
-	weft__wait_drop(&wait);
+	weft__wait_drop(&here.wait);
 	weft__gate_leave(gate);
 	return rc;
 }
