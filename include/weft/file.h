@@ -45,7 +45,7 @@ WEFT_API int weft_file_write_op(int fd, const void *buf, size_t size,
 WEFT_API int weft_file_sync(int fd, uint64_t deadline_ns);
 
 /* Close; takes `fd`.  Not cancellable.  What goes on with it on this loop, though its
- * caller has given up, is waited for.
+ * caller has given up, is waited for, but in callbacks.
  * Returns 0, or -errno from the disk.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_file_close(int fd);

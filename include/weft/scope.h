@@ -44,8 +44,9 @@ WEFT_API int weft_scope_open(weft_scope *scope, uint32_t flags,
 WEFT_API int weft_scope_set_deadline(weft_scope *scope, uint64_t deadline_ns);
 
 /* Start a threadlet in the scope, on the caller's loop; weft_go_with() has the
- * options.  Its handle can be joined until the scope is closed; of those that have
- * ended the last 65,536 are remembered.
+ * options.  Its handle can be joined until the scope is closed, the last one that
+ * weft_scope_close() waits for until it has ended; of those that have ended the last
+ * 65,536 are remembered.
  * Returns as weft_go(), WEFT_ECANCELED or WEFT_ETIMEDOUT once the scope is cancelled.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_scope_go(weft_scope *scope, weft_threadlet_fn fn,

@@ -39,8 +39,8 @@ typedef struct weft_go_opts {
 
 /* Start a threadlet on the caller's loop, to run when the caller next suspends; from a
  * plain thread on the least loaded loop of the runtime.  It begins with errno 0 and the
- * floating-point modes that its loop's thread had when the run began, or those of the
- * thread that starts it from elsewhere.
+ * floating-point modes of the thread that runs its loop, outside of threadlets; started
+ * from elsewhere, with those of the caller.
  * Returns its handle, WEFT_EINVAL without a loop, WEFT_ENOMEM, WEFT_EAGAIN at a limit,
  * WEFT_ESHUTDOWN.
  * Thread: any.  Blocks: no.  Since: 0.1. */

@@ -238,19 +238,21 @@ free_forked(weft_loop *loop)
 }
 
 /* Nobody is inside of a call, and nobody comes; false: somebody inside stops it, and
- * waits for us to give it back. */
+ * waits for us to give it back, or has left a reference. */
 static bool
 wait_for_visitors(weft_loop *loop, uint32_t state)
 {
+	bool same = true;
+
 	weft__store(&loop->going, 1, WEFT__SEQ_CST); /* E, in registry.c */
-	while (weft__load(&loop->visitors, WEFT__SEQ_CST) > 0) {
-		if (weft__load(&loop->state, WEFT__RELAXED) != state) {
-			weft__store(&loop->going, 0, WEFT__SEQ_CST);
-			return false;
-		}
+	while (same && weft__load(&loop->visitors, WEFT__SEQ_CST) > 0) {
+		same = weft__load(&loop->state, WEFT__RELAXED) == state;
 		weft__sys->yield();
 	}
-	return true;
+	if (same && weft__load(&loop->refs, WEFT__ACQUIRE) == 0)
+		return true;
+	weft__store(&loop->going, 0, WEFT__SEQ_CST);
+	return false;
 }
 
 int
@@ -284,7 +286,8 @@ weft_loop_free(weft_loop *loop)
 	if (!wait_for_visitors(loop, state)) {
 		give_back(loop);
 		return weft__fail(WEFT_EBUSY,
-		                  "weft_loop_free: it is being stopped");
+		                  "weft_loop_free: it is being stopped, or "
+		                  "referenced");
 	}
 	if (loop->locals)
 		end_locals(loop);

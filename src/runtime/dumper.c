@@ -4,7 +4,7 @@
  * up, which is when one wants to see them, and none of them waits for standard error.
  */
 #include <weft/threadlet.h>
-#include "base/thread.h"
+#include "loop/loop.h"
 #include "runtime/dumper.h"
 
 #define STANDARD_ERROR 2
@@ -78,7 +78,7 @@ weft__dumper_start(struct weft__dumper *dumper)
 int
 weft__dumper_stop(struct weft__dumper *dumper, uint64_t deadline_ns)
 {
-	if (!dumper->loop)
+	if (!dumper->loop || weft__loop_is_forked(dumper->loop))
 		return 0;
 	weft_loop_stop(dumper->loop);
 	return weft_loop_wait_stopped(dumper->loop, deadline_ns);

@@ -29,7 +29,7 @@ copy(void *to, const void *from, size_t size)
 		__builtin_memcpy(to, from, size);
 }
 
-/* How many are buffered: inside of the gate that many, elsewhere about so many. */
+/* How many are buffered; inside of the gate. */
 static inline size_t
 count_of(const weft_chan *chan)
 {
@@ -273,10 +273,14 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 	return 0;
 }
 
+/* Out before in: so what comes and goes meanwhile makes it more, and not less than none. */
 size_t
 weft_chan_count(const weft_chan *chan)
 {
-	return count_of(chan);
+	uint64_t out = weft__load(&chan->out.count, WEFT__ACQUIRE);
+	uint64_t count = weft__load(&chan->in.count, WEFT__ACQUIRE) - out;
+
+	return count < chan->capacity ? (size_t)count : chan->capacity;
 }
 
 /* --- life --------------------------------------------------------------- */

@@ -126,7 +126,6 @@ static void
 board(struct weft__crew *crew, struct weft__thread *thread)
 {
 	weft__context_init(&crew->context);
-	crew->modes = weft__modes();
 	crew->thread = thread;
 	crew->error = weft__errno();
 	crew->exceptions = weft__exceptions();
@@ -170,6 +169,7 @@ crew_run(weft_loop *loop)
 	    && !thread->has_signal_stack)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
+	crew->modes = weft__modes();
 	weft__count_set(&loop->left, LEFT_MAX);
 	while ((next = pop(crew))) {
 		change_to(crew, next);
@@ -187,7 +187,7 @@ crew_tell_holder(weft_loop *loop, struct weft__holder *out)
 
 	if (!t || t->crew->loop != loop)
 		return;
-	out->id = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED);
+	out->id = weft__threadlet_id(t);
 	__builtin_memcpy(out->name, t->name, sizeof(out->name));
 	out->spawned_at = t->spawned_at;
 	out->fn = (const void *)(uintptr_t)t->fn;

@@ -124,11 +124,13 @@ end_all(struct weft__threadlet *self)
 	self->closing = true;
 	self->interrupted = false;
 	self->why = 0;
-	run_cleanups(self);
-	weft__threadlet_end_locals(self);
-	(void)weft__scopes_close(self); /* of cleanups */
 	if (self->result < 0 && !self->was_told && !self->handle->scope)
 		report_failure(self, self->result);
+	do { /* each may leave something of the others */
+		run_cleanups(self);
+		weft__threadlet_end_locals(self);
+		(void)weft__scopes_close(self);
+	} while (has_left(self));
 }
 
 WEFT__SELDOM static void

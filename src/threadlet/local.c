@@ -44,9 +44,9 @@ weft_local_set(int key, void *value)
 void
 weft__threadlet_end_locals(struct weft__threadlet *self)
 {
+	self->locals_ended = true;
 	if (!self->locals)
 		return;
-	self->locals_ended = true;
 	for (int key = WEFT__LOCALS; key > 0; key--) {
 		void *value = self->locals->values[key - 1];
 

@@ -105,11 +105,11 @@ int
 weft_mutex_unlock(weft_mutex *public)
 {
 	struct mutex *mutex = (struct mutex *)(void *)public;
-	const struct weft__threadlet *self = weft__self();
+	const struct weft__thread *thread = weft__thread_ptr;
 
-	/* A local one has a home, from when its owner found its gate open. */
-	if (!self || weft__load(&mutex->gate.home, WEFT__RELAXED) == 0
-	    || mutex->owner != self || mutex->waits.first)
+	if (!thread || !thread->threadlet
+	    || !weft__gate_is_of(&mutex->gate, thread)
+	    || mutex->owner != thread->threadlet || mutex->waits.first)
 		return unlock_slow(mutex);
 	mutex->owner = NULL;
 	return 0;

@@ -54,7 +54,7 @@ report(const struct weft__threadlet *t, const struct weft__moment *moment)
 	weft_report about = {
 		.kind = WEFT_REPORT_OVERFLOW,
 		.loop = t->crew->loop,
-		.threadlet = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED),
+		.threadlet = weft__threadlet_id(t),
 		.name = t->name,
 		.text = buf,
 	};

@@ -144,6 +144,15 @@ weft__self(void)
 	return thread ? thread->threadlet : NULL;
 }
 
+/* Its number; 0 while it ends.  Also for signal handlers. */
+static inline int64_t
+weft__threadlet_id(const struct weft__threadlet *t)
+{
+	const struct weft__handle *handle = t->handle;
+
+	return handle ? (int64_t)weft__load(&handle->id, WEFT__RELAXED) : 0;
+}
+
 /* --- crew.c ------------------------------------------------------------- */
 
 /* The crew of a loop, made at first need; NULL without memory.  Thread: any. */

@@ -257,7 +257,8 @@ await_left(weft_loop *loop, int fd)
 			                       .on = fd,
 			                       .deaf = true };
 
-		if (job->call.fd != fd) {
+		if (job->call.fd != fd
+		    || job->call.kind == WEFT__OP_FILE_OPEN) {
 			job = job->next_left;
 			continue;
 		}
@@ -276,15 +277,17 @@ weft_file_close(int fd)
 {
 	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE,
 		                              .fd = fd };
-	struct job *job = weft__self() && !weft__self()->crew->loop->ending
-	                          ? make_job(NULL, &call, 0)
-	                          : NULL;
+	weft_loop *loop = weft__self() ? weft__self()->crew->loop : NULL;
+	struct job *job;
 	bool done;
 	int rc;
 
+	if (!loop || loop->ending || weft__loop_is_forked(loop))
+		return weft__sys->close(fd);
+	await_left(loop, fd);
+	job = make_job(loop, &call, 0);
 	if (!job)
 		return weft__sys->close(fd);
-	await_left(job->op.loop, fd);
 	rc = do_job(job, WEFT_NEVER, &done);
 	if (!job->ran || rc == WEFT_ECANCELED)
 		rc = weft__sys->close(fd);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/os.h"
 #include "unit/threadlet/crew.h"
 
 static int
@@ -301,6 +302,89 @@ TEST(a_threadlet_finds_nothing_of_the_one_that_had_its_stack_before)
 
 	run_threadlet(begin_after_one_another, NULL);
 	run_threadlet(begin_after_one_another, &scope);
+}
+
+static weft_node late_node;
+static int late_key;
+
+static void
+clean_up_late(void *arg)
+{
+	note(arg);
+}
+
+static void
+push_late(void *value)
+{
+	late_node = (weft_node){ .fn = clean_up_late, .arg = value };
+	weft_cleanup_push(&late_node);
+}
+
+static int
+leave_a_value(void *arg)
+{
+	OK(weft_local_set(late_key, arg));
+	return 0;
+}
+
+static int
+find_no_value(void *arg)
+{
+	(void)arg;
+	CHECK(!weft_local_get(late_key));
+	note(MARK('n'));
+	return 0;
+}
+
+static int
+leave_late(void *arg)
+{
+	CHECK(weft_go(leave_a_value, arg) > 0);
+	OK(weft_yield());
+	CHECK(weft_go(find_no_value, NULL) > 0);
+	OK(weft_yield());
+	return 0;
+}
+
+TEST(what_a_drop_leaves_to_be_cleaned_up_is_cleaned_up_with_its_threadlet)
+{
+	late_key = weft_local_new(push_late);
+	run_threadlet(leave_late, MARK('c'));
+	CHECK_STR(trace, "cn");
+}
+
+static void
+set_in_report(void *arg, const weft_report *report)
+{
+	(void)arg;
+	if (report->kind == WEFT_REPORT_FAILED)
+		OK(weft_local_set(late_key, MARK('r')));
+}
+
+static int
+fail_once(void *arg)
+{
+	(void)arg;
+	return WEFT_EPROTO;
+}
+
+static int
+fail_then_look(void *arg)
+{
+	CHECK(weft_go(fail_once, arg) > 0);
+	OK(weft_yield());
+	CHECK(weft_go(find_no_value, NULL) > 0);
+	OK(weft_yield());
+	return 0;
+}
+
+TEST(a_value_set_as_a_failure_is_reported_ends_with_its_threadlet)
+{
+	late_key = weft_local_new(clean_up_late);
+	weft__hooks.on_report = set_in_report;
+	run_threadlet(fail_then_look, NULL);
+	weft__hooks.on_report = NULL;
+	CHECK_STR(trace, "rn");
 }
 
 static int
