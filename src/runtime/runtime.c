@@ -128,7 +128,8 @@ cpus_to_pin(struct weft__cpus *out, const char *text)
 		                               "like \"0-3,6\"");
 	for (int i = 0; i < WEFT__CPUS_MAX / 64; i++) {
 		out->words[i] &= text ? asked.words[i] : UINT64_MAX;
-		count += __builtin_popcountll(out->words[i]);
+		for (uint64_t left = out->words[i]; left; left &= left - 1)
+			count++;
 	}
 	return count > 0 ? count
 	                 : weft__fail(WEFT_EINVAL,
