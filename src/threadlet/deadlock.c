@@ -16,13 +16,21 @@
 
 #define TEXT_BYTES ((size_t)16384)
 
-/* A child runs on another loop. */
+/* It runs on another loop, or has ended there and is on its way home. */
+static bool
+is_distant(const struct weft__crew *crew, const struct weft__handle *handle)
+{
+	return weft__load(&handle->crew, WEFT__ACQUIRE)
+	               != (uintptr_t)crew /* M */
+	       || (!handle->threadlet && !handle->ended);
+}
+
 static bool
 has_distant_child(const struct weft__crew *crew,
                   const struct weft__scope *scope)
 {
 	for (const struct weft__handle *h = scope->live; h; h = h->next)
-		if (weft__load(&h->crew, WEFT__RELAXED) != (uintptr_t)crew)
+		if (is_distant(crew, h))
 			return true;
 	return false;
 }
@@ -32,6 +40,7 @@ is_witness(const struct weft__crew *crew, const struct weft__threadlet *t)
 {
 	const struct weft__waiter *waiter = t->waiter;
 	const struct weft__scope *home = t->handle->scope;
+	const struct weft__handle *joined;
 
 	if (!waiter || waiter->shared || waiter->ask || waiter->sleeps)
 		return true;
@@ -39,8 +48,10 @@ is_witness(const struct weft__crew *crew, const struct weft__threadlet *t)
 		return true; /* its scope can be cancelled there */
 	if (t->scope && t->scope->closer == waiter)
 		return has_distant_child(crew, t->scope);
-	return __builtin_strcmp(waiter->what, "join") == 0
-	       && !weft__handle_find(crew, waiter->on);
+	if (__builtin_strcmp(waiter->what, "join") != 0)
+		return false;
+	joined = weft__handle_find_any(waiter->on);
+	return !joined || is_distant(crew, joined);
 }
 
 static bool

@@ -86,6 +86,13 @@ sim_stack_discard(void *mem, size_t size)
 }
 
 size_t
+sim_stack_touched(void *mem, size_t size)
+{
+	(void)find(mem, size, "looks at");
+	return weft__sys_real.stack_touched(mem, size);
+}
+
+size_t
 sim_stack_count(void)
 {
 	return count;

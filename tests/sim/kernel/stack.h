@@ -12,6 +12,7 @@ void *sim_stack_map(size_t size);
 void  sim_stack_unmap(void *mem, size_t size);
 int   sim_stack_guard(void *mem, size_t size);
 void  sim_stack_discard(void *mem, size_t size);
+size_t sim_stack_touched(void *mem, size_t size);
 
 /* How many mappings there are; and give them back. */
 size_t sim_stack_count(void);

@@ -443,4 +443,5 @@ const struct weft__sys sim_sys = {
 	.stack_unmap = sim_stack_unmap,
 	.stack_guard = sim_stack_guard,
 	.stack_discard = sim_stack_discard,
+	.stack_touched = sim_stack_touched,
 };
