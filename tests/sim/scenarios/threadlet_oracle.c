@@ -1,8 +1,23 @@
 /* threadlet_oracle.c - the judge of threadlets and scopes. */
 #include <string.h>
+#include "base/os.h"
 #include "sim/scenarios/threadlet_oracle.h"
 
 bool crew_stopping[LOOPS];
+
+static void
+on_report(void *arg, const weft_report *report)
+{
+	(void)arg;
+	if (report->kind == WEFT_REPORT_DEADLOCK)
+		sim_fail("reported a deadlock: %s", report->text);
+}
+
+void
+oracle_listen(void)
+{
+	weft__hooks.on_report = on_report;
+}
 
 static uint64_t scopes; /* opened */
 

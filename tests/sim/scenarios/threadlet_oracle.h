@@ -57,6 +57,9 @@ struct actor {
 /* Which loops are being stopped: their actors may be told to end. */
 extern bool crew_stopping[LOOPS];
 
+/* Listen to reports: threadlets that can be told to end are in no deadlock. */
+void oracle_listen(void);
+
 /* A new actor, to be started on `where` in a scope, or NULL. */
 void actor_init(struct actor *actor, uint32_t where, struct level *home);
 

@@ -435,6 +435,7 @@ play_begin(bool bounded)
 {
 	memset(&play, 0, sizeof(play));
 	memset(crew_stopping, 0, sizeof(crew_stopping));
+	oracle_listen();
 	play.bounded = bounded;
 	for (int i = 0; i < LOOPS * PAIRS; i++)
 		peer_pair(play.pairs[i / PAIRS][i % PAIRS]);

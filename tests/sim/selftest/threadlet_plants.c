@@ -5,6 +5,7 @@
  * that there was not.
  */
 #include <string.h>
+#include <weft/sync.h>
 #include "sim/scenarios/scenarios.h"
 #include "sim/scenarios/threadlet_oracle.h"
 
@@ -297,6 +298,15 @@ clean_up_too_soon(void *arg)
 	return 0;
 }
 
+static int
+wait_for_nobody(void *arg)
+{
+	weft_event event = WEFT_INIT;
+
+	(void)arg;
+	return weft_event_wait(&event, WEFT_NEVER);
+}
+
 /* --- all of them -------------------------------------------------------- */
 
 static const struct plant {
@@ -325,6 +335,7 @@ static const struct plant {
 	{ "run_twice", run_twice, "runs that was not started" },
 	{ "run_refused", run_refused, "runs that was not started" },
 	{ "lose_a_threadlet", lose_a_threadlet, "that runs is not found" },
+	{ "wait_for_nobody", wait_for_nobody, "reported a deadlock" },
 	{ "clean_up_too_soon", clean_up_too_soon, "cleanups run before" },
 };
 
@@ -338,6 +349,7 @@ run_plant(void *arg)
 	weft_threadlet id;
 
 	memset(crew_stopping, 0, sizeof(crew_stopping));
+	oracle_listen();
 	actor_init(&self, 0, NULL);
 	while ((id = weft_go_with(&go, plant->fn, NULL)) < 0)
 		continue;
