@@ -26,4 +26,12 @@ run_threadlet(weft_threadlet_fn fn, void *arg)
 	OK(weft_loop_free(loop));
 }
 
+/* Until it is cancelled. */
+static inline int
+sleep_until_cancelled(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(WEFT_NEVER) == WEFT_ECANCELED ? 0 : -1;
+}
+
 #endif

@@ -207,13 +207,6 @@ TEST(a_deadlock_is_reported_once_and_not_where_posts_end_it)
 /* --- no deadlock -------------------------------------------------------- */
 
 static int
-sleep_for_ever(void *arg)
-{
-	(void)arg;
-	return weft_sleep_until(WEFT_NEVER) == WEFT_ECANCELED ? 0 : -1;
-}
-
-static int
 wait_for_byte(void *arg)
 {
 	const struct pair *pair = arg;
@@ -229,8 +222,8 @@ join_child(void *arg)
 	weft_threadlet child;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	child = weft_scope_go(&scope, arg ? wait_for_byte : sleep_for_ever,
-	                      arg);
+	child = weft_scope_go(&scope,
+	                      arg ? wait_for_byte : sleep_until_cancelled, arg);
 	(void)weft_join(child, NULL, WEFT_NEVER);
 	return weft_scope_close(&scope);
 }
@@ -305,7 +298,7 @@ join_far_child(void *arg)
 	weft_threadlet child;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	child = weft_go_with(&opts, sleep_for_ever, NULL);
+	child = weft_go_with(&opts, sleep_until_cancelled, NULL);
 	CHECK(child > 0);
 	(void)weft_join(child, NULL, WEFT_NEVER);
 	return weft_scope_close(&scope);
@@ -318,7 +311,7 @@ close_with_far_child(void *arg)
 	weft_go_opts opts = { .loop = arg, .scope = &scope };
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	CHECK(weft_go_with(&opts, sleep_for_ever, NULL) > 0);
+	CHECK(weft_go_with(&opts, sleep_until_cancelled, NULL) > 0);
 	return weft_scope_close(&scope);
 }
 

@@ -60,13 +60,6 @@ watch_for_waits(weft_loop *loop)
 /* --- what is seen ------------------------------------------------------- */
 
 static int
-sleep_for_ever(void *arg)
-{
-	(void)arg;
-	return weft_sleep_until(WEFT_NEVER) == WEFT_ECANCELED ? 0 : -1;
-}
-
-static int
 wait_for_byte(void *arg)
 {
 	const struct pair *pair = arg;
@@ -97,7 +90,7 @@ join_child(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	child = weft_scope_go(&scope, sleep_for_ever, NULL);
+	child = weft_scope_go(&scope, sleep_until_cancelled, NULL);
 	(void)weft_join(child, NULL, WEFT_NEVER);
 	weft_scope_cancel(&scope);
 	return weft_scope_close(&scope);
@@ -133,7 +126,8 @@ TEST(one_sees_who_waits_and_for_what)
 {
 	struct pair pair = make_pair();
 	weft_loop *loop = make();
-	weft_threadlet id = go_named(loop, "sleeper", sleep_for_ever, NULL);
+	weft_threadlet id = go_named(loop, "sleeper", sleep_until_cancelled,
+	                             NULL);
 	int count;
 
 	go_named(loop, "joiner", join_child, NULL);
@@ -244,7 +238,7 @@ static int
 dig_then_sleep(void *arg)
 {
 	(void)dig_and_park(arg);
-	return sleep_for_ever(arg);
+	return sleep_until_cancelled(arg);
 }
 
 TEST(the_high_mark_of_a_stack_stays_when_it_is_used_less)
@@ -270,7 +264,7 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 	int count, all = 0;
 
 	for (int i = 0; i < 100; i++)
-		ids[i] = go_on(loop, sleep_for_ever, NULL);
+		ids[i] = go_on(loop, sleep_until_cancelled, NULL);
 	turns(loop, 3);
 	CHECK_EQ(look_at(loop, 7), 100);
 	for (int i = 0; i < 100; i++) /* newest first */
@@ -283,7 +277,7 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 		OK(weft_cancel(ids[100 - all]));
 		if (all < 100)
 			OK(weft_cancel(ids[99 - all]));
-		go_on(loop, sleep_for_ever, NULL);
+		go_on(loop, sleep_until_cancelled, NULL);
 		turns(loop, 3);
 		if (all % 3 == 0) /* somebody else takes the mark */
 			(void)weft_threadlet_list(loop, &(uint64_t){ 0 },
@@ -301,8 +295,8 @@ TEST(a_plain_thread_sees_a_loop_that_sleeps_in_another)
 {
 	weft_loop *loop = make();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
-	go_named(loop, "b", sleep_for_ever, NULL);
+	go_named(loop, "a", sleep_until_cancelled, NULL);
+	go_named(loop, "b", sleep_until_cancelled, NULL);
 	CHECK_EQ(look_at(loop, 64), 0); /* on their way */
 	OK(weft_loop_start(loop));
 	while (watch_for_waits(loop) < 2)
@@ -322,7 +316,7 @@ start_with_sleeper(void)
 {
 	weft_loop *loop = make();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
+	go_named(loop, "a", sleep_until_cancelled, NULL);
 	OK(weft_loop_start(loop));
 	(void)watch_for_waits(loop);
 	return loop;
@@ -517,8 +511,8 @@ TEST(a_dump_tells_of_all_loops_in_words)
 	FILE *file = tmpfile();
 
 	CHECK(file != NULL);
-	go_named(one, "first", sleep_for_ever, NULL);
-	go_named(two, "second", sleep_for_ever, NULL);
+	go_named(one, "first", sleep_until_cancelled, NULL);
+	go_named(two, "second", sleep_until_cancelled, NULL);
 	turns(one, 2);
 	OK(weft_loop_start(two));
 	(void)watch_for_waits(two);
@@ -540,7 +534,7 @@ TEST(a_dump_that_cannot_be_written_says_so)
 {
 	weft_loop *loop = make();
 
-	go_named(loop, "a", sleep_for_ever, NULL);
+	go_named(loop, "a", sleep_until_cancelled, NULL);
 	turns(loop, 2);
 	CHECK_EQ(weft_dump(-1), WEFT_EBADF);
 	stop_idle(loop);

@@ -101,6 +101,13 @@ static weft_scope left_open;
 static weft_node node;
 
 static void
+clean_up_by(weft_fn fn, void *arg)
+{
+	node = (weft_node){ .fn = fn, .arg = arg };
+	weft_cleanup_push(&node);
+}
+
+static void
 open_in_cleanup(void *arg)
 {
 	OK(weft_scope_open(&left_open, 0, weft_in(arg ? HOUR : WEFT_MS)));
@@ -112,8 +119,7 @@ open_in_cleanup(void *arg)
 static int
 leave_cleanup_open(void *arg)
 {
-	node = (weft_node){ .fn = open_in_cleanup, .arg = arg };
-	weft_cleanup_push(&node);
+	clean_up_by(open_in_cleanup, arg);
 	return 0;
 }
 
@@ -167,8 +173,7 @@ open_with_a_sleeper(void *arg)
 static int
 leave_a_sleeper(void *arg)
 {
-	node = (weft_node){ .fn = open_with_a_sleeper, .arg = arg };
-	weft_cleanup_push(&node);
+	clean_up_by(open_with_a_sleeper, arg);
 	return 0;
 }
 
@@ -304,8 +309,7 @@ sleep_in_cleanup(void *arg)
 static int
 interrupt_oneself(void *arg)
 {
-	node = (weft_node){ .fn = sleep_in_cleanup, .arg = arg };
-	weft_cleanup_push(&node);
+	clean_up_by(sleep_in_cleanup, arg);
 	OK(weft_interrupt(weft_self()));
 	return 0;
 }
@@ -331,8 +335,7 @@ sleep_while_interrupted(void *arg)
 static int
 end_slowly(void *arg)
 {
-	node = (weft_node){ .fn = sleep_while_interrupted, .arg = arg };
-	weft_cleanup_push(&node);
+	clean_up_by(sleep_while_interrupted, arg);
 	return 0;
 }
 
