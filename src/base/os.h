@@ -40,6 +40,14 @@ int      weft__os_connect(int fd, const struct sockaddr *addr, socklen_t size);
 int      weft__os_so_error(int fd, int *out);
 int      weft__os_shutdown(int fd, int how);
 int      weft__os_sockname(int fd, struct sockaddr *addr, socklen_t *size);
+int      weft__os_peername(int fd, struct sockaddr *addr, socklen_t *size);
+int      weft__os_set_option(int fd, int level, int name, const void *value,
+                             socklen_t size);
+int      weft__os_get_option(int fd, int level, int name, void *value,
+                             socklen_t *size);
+int      weft__os_socket_pair(int out[2]);
+int      weft__os_path_mode(int fd, mode_t mode);
+int      weft__os_path_remove(const char *path);
 int64_t  weft__os_recv(int fd, void *buf, size_t size, int flags);
 int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
 int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
@@ -88,6 +96,12 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.so_error = weft__os_so_error, \
 	.shutdown = weft__os_shutdown, \
 	.sockname = weft__os_sockname, \
+	.peername = weft__os_peername, \
+	.set_option = weft__os_set_option, \
+	.get_option = weft__os_get_option, \
+	.socket_pair = weft__os_socket_pair, \
+	.path_mode = weft__os_path_mode, \
+	.path_remove = weft__os_path_remove, \
 	.recv = weft__os_recv, \
 	.send = weft__os_send, \
 	.recvmsg = weft__os_recvmsg, \

@@ -150,6 +150,16 @@ struct weft__sys {
 	int (*so_error)(int fd, int *out); /* reads and clears the pending one */
 	int (*shutdown)(int fd, int how);
 	int (*sockname)(int fd, struct sockaddr *addr, socklen_t *size);
+	int (*peername)(int fd, struct sockaddr *addr, socklen_t *size);
+	int (*set_option)(int fd, int level, int name, const void *value, socklen_t size);
+	int (*get_option)(int fd, int level, int name, void *value, socklen_t *size);
+	int (*socket_pair)(int out[2]); /* two Unix streams, connected */
+
+	/* The name of a Unix socket in the file system: who may connect to it, said
+	 * before it is bound; and its end. */
+	int (*path_mode)(int fd, mode_t mode);
+	int (*path_remove)(const char *path);
+
 	int64_t (*recv)(int fd, void *buf, size_t size, int flags);
 	int64_t (*send)(int fd, const void *buf, size_t size, int flags);
 	int64_t (*recvmsg)(int fd, struct msghdr *msg, int flags);

@@ -533,6 +533,54 @@ on_sockname(int fd, struct sockaddr *addr, socklen_t *size)
 	return rc ? rc : real.sockname(fd, addr, size);
 }
 
+static int
+on_peername(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	int rc = strike(FAULT_peername);
+
+	return rc ? rc : real.peername(fd, addr, size);
+}
+
+static int
+on_set_option(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int rc = strike(FAULT_set_option);
+
+	return rc ? rc : real.set_option(fd, level, name, value, size);
+}
+
+static int
+on_get_option(int fd, int level, int name, void *value, socklen_t *size)
+{
+	int rc = strike(FAULT_get_option);
+
+	return rc ? rc : real.get_option(fd, level, name, value, size);
+}
+
+static int
+on_socket_pair(int out[2])
+{
+	int rc = strike(FAULT_socket_pair);
+
+	return rc ? rc : real.socket_pair(out);
+}
+
+static int
+on_path_mode(int fd, mode_t mode)
+{
+	int rc = strike(FAULT_path_mode);
+
+	return rc ? rc : real.path_mode(fd, mode);
+}
+
+static int
+on_path_remove(const char *path)
+{
+	int rc = strike(FAULT_path_remove);
+
+	return rc ? rc : real.path_remove(path);
+}
+
 static int64_t
 on_recv(int fd, void *buf, size_t size, int flags)
 {
@@ -654,6 +702,12 @@ wrap_sockets(void)
 	table.so_error = on_so_error;
 	table.shutdown = on_shutdown;
 	table.sockname = on_sockname;
+	table.peername = on_peername;
+	table.set_option = on_set_option;
+	table.get_option = on_get_option;
+	table.socket_pair = on_socket_pair;
+	table.path_mode = on_path_mode;
+	table.path_remove = on_path_remove;
 	table.recv = on_recv;
 	table.send = on_send;
 	table.recvmsg = on_recvmsg;

@@ -115,22 +115,42 @@ size_of_names(int domain)
 	                            : sizeof(sa_family_t);
 }
 
+static void
+copy_name(const struct sim_socket *socket, struct sockaddr *addr,
+          socklen_t *size)
+{
+	struct sockaddr_storage name = socket->name;
+	socklen_t full = socket->name_size ? socket->name_size
+	                                   : size_of_names(socket->domain);
+
+	name.ss_family = (sa_family_t)socket->domain;
+	memcpy(addr, &name, full < *size ? full : *size);
+	*size = full;
+}
+
 int
 sim_sock_name(int fd, struct sockaddr *addr, socklen_t *size)
 {
 	struct sim_socket *socket;
-	struct sockaddr_storage name;
-	socklen_t full;
 	int rc = sim_sock_of(fd, &socket);
 
 	if (rc < 0)
 		return rc;
-	name = socket->name;
-	name.ss_family = (sa_family_t)socket->domain;
-	full = socket->name_size ? socket->name_size
-	                         : size_of_names(socket->domain);
-	memcpy(addr, &name, full < *size ? full : *size);
-	*size = full;
+	copy_name(socket, addr, size);
+	return 0;
+}
+
+int
+sim_sock_peer(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	struct sim_socket *socket;
+	int rc = sim_sock_of(fd, &socket);
+
+	if (rc < 0)
+		return rc;
+	if (socket->state != SIM_SOCK_CONNECTED || !socket->peer)
+		return -ENOTCONN;
+	copy_name(socket->peer, addr, size);
 	return 0;
 }
 

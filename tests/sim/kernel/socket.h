@@ -69,6 +69,7 @@ int sim_sock_connect(int fd, const struct sockaddr *addr, socklen_t size);
 int sim_sock_error(int fd, int *out);
 int sim_sock_shutdown(int fd, int how);
 int sim_sock_name(int fd, struct sockaddr *addr, socklen_t *size);
+int sim_sock_peer(int fd, struct sockaddr *addr, socklen_t *size);
 
 /* A transfer: what of `msg` was done, in bytes, or -errno. */
 int64_t sim_sock_recv(enum sim_call call, int fd, struct msghdr *msg,

@@ -289,6 +289,73 @@ sys_sockname(int fd, struct sockaddr *addr, socklen_t *size)
 	return (int)leave(SIM_CALL_sockname, fd, 0, rc);
 }
 
+static int
+sys_peername(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	int rc = enter(SIM_CALL_peername);
+
+	if (rc == 0)
+		rc = sim_sock_peer(fd, addr, size);
+	return (int)leave(SIM_CALL_peername, fd, 0, rc);
+}
+
+/* Options are taken and change nothing. */
+static int
+sys_set_option(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int rc = enter(SIM_CALL_set_option);
+	struct sim_socket *socket;
+
+	(void)level;
+	(void)value;
+	(void)size;
+	if (rc == 0)
+		rc = sim_sock_of(fd, &socket);
+	return (int)leave(SIM_CALL_set_option, fd, name, rc);
+}
+
+static int
+sys_get_option(int fd, int level, int name, void *value, socklen_t *size)
+{
+	int rc = enter(SIM_CALL_get_option);
+	struct sim_socket *socket;
+
+	(void)level;
+	if (rc == 0)
+		rc = sim_sock_of(fd, &socket);
+	if (rc == 0)
+		memset(value, 0, *size);
+	return (int)leave(SIM_CALL_get_option, fd, name, rc);
+}
+
+static int
+sys_socket_pair(int out[2])
+{
+	int rc = enter(SIM_CALL_socket_pair);
+
+	if (rc == 0)
+		rc = sim_socketpair(out);
+	return (int)leave(SIM_CALL_socket_pair, 0, 0, rc);
+}
+
+/* There is no file system: names are names only. */
+static int
+sys_path_mode(int fd, mode_t mode)
+{
+	int rc = enter(SIM_CALL_path_mode);
+
+	return (int)leave(SIM_CALL_path_mode, fd, mode, rc);
+}
+
+static int
+sys_path_remove(const char *path)
+{
+	int rc = enter(SIM_CALL_path_remove);
+
+	(void)path;
+	return (int)leave(SIM_CALL_path_remove, 0, 0, rc ? rc : -ENOENT);
+}
+
 static int64_t
 sys_recv(int fd, void *buf, size_t size, int flags)
 {
@@ -424,6 +491,12 @@ const struct weft__sys sim_sys = {
 	.so_error = sys_so_error,
 	.shutdown = sys_shutdown,
 	.sockname = sys_sockname,
+	.peername = sys_peername,
+	.set_option = sys_set_option,
+	.get_option = sys_get_option,
+	.socket_pair = sys_socket_pair,
+	.path_mode = sys_path_mode,
+	.path_remove = sys_path_remove,
 	.recv = sys_recv,
 	.send = sys_send,
 	.recvmsg = sys_recvmsg,
