@@ -2,6 +2,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/addr.h>
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/child.h>

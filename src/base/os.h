@@ -52,6 +52,8 @@ int64_t  weft__os_recv(int fd, void *buf, size_t size, int flags);
 int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
 int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
 int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
+int      weft__os_interfaces(struct weft_interface *out, size_t max);
+int      weft__os_interface_index(const char *name);
 
 void    *weft__os_stack_map(size_t size);
 void     weft__os_stack_unmap(void *mem, size_t size);
@@ -106,6 +108,8 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.send = weft__os_send, \
 	.recvmsg = weft__os_recvmsg, \
 	.sendmsg = weft__os_sendmsg, \
+	.interfaces = weft__os_interfaces, \
+	.interface_index = weft__os_interface_index, \
 	.stack_map = weft__os_stack_map, \
 	.stack_unmap = weft__os_stack_unmap, \
 	.stack_discard = weft__os_stack_discard, \

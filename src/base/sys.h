@@ -25,6 +25,7 @@ struct pollfd;
 struct sigaction;
 struct sockaddr;
 struct weft__thread;
+struct weft_interface;
 
 /* What a descriptor is, as far as waiting for it goes. */
 enum {
@@ -164,6 +165,11 @@ struct weft__sys {
 	int64_t (*send)(int fd, const void *buf, size_t size, int flags);
 	int64_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
 	int64_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
+
+	/* The machine's interfaces with their addresses: their number, of which the first
+	 * `max` are filled; and the number of the one with that name.  Or -errno. */
+	int (*interfaces)(struct weft_interface *out, size_t max);
+	int (*interface_index)(const char *name);
 
 	/* Readiness.  timeout_ns: -1 for none; it is never cut short by rounding. */
 	int (*poll)(struct pollfd *fds, size_t count, int64_t timeout_ns);

@@ -581,6 +581,22 @@ on_path_remove(const char *path)
 	return rc ? rc : real.path_remove(path);
 }
 
+static int
+on_interfaces(struct weft_interface *out, size_t max)
+{
+	int rc = strike(FAULT_interfaces);
+
+	return rc ? rc : real.interfaces(out, max);
+}
+
+static int
+on_interface_index(const char *name)
+{
+	int rc = strike(FAULT_interface_index);
+
+	return rc ? rc : real.interface_index(name);
+}
+
 static int64_t
 on_recv(int fd, void *buf, size_t size, int flags)
 {
@@ -710,6 +726,8 @@ wrap_sockets(void)
 	table.path_remove = on_path_remove;
 	table.recv = on_recv;
 	table.send = on_send;
+	table.interfaces = on_interfaces;
+	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;
 	table.sendmsg = on_sendmsg;
 }

@@ -10,8 +10,10 @@
  *   3. Failing calls change nothing.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <weft/addr.h>
 #include "sim/kernel/clock.h"
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
@@ -401,6 +403,36 @@ sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return leave(SIM_CALL_sendmsg, fd, (int64_t)msg->msg_iovlen, rc);
 }
 
+/* One interface, with one address. */
+static int
+sys_interfaces(struct weft_interface *out, size_t max)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	int rc = enter(SIM_CALL_interfaces);
+
+	if (rc == 0 && max > 0) {
+		*out = (weft_interface){ .name = "lo",
+			                 .index = 1,
+			                 .prefix_bits = 8 };
+		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		memcpy(out->addr.bytes, &in, sizeof(in));
+		out->addr.size = sizeof(in);
+		out->addr.kind = SOCK_STREAM;
+	}
+	return (int)leave(SIM_CALL_interfaces, (int64_t)max, 0,
+	                  rc == 0 ? 1 : rc);
+}
+
+static int
+sys_interface_index(const char *name)
+{
+	int rc = enter(SIM_CALL_interface_index);
+
+	if (rc == 0)
+		rc = strcmp(name, "lo") == 0 ? 1 : -ENODEV;
+	return (int)leave(SIM_CALL_interface_index, 0, 0, rc);
+}
+
 /* --- readiness -------------------------------------------------------- */
 
 static int
@@ -501,6 +533,8 @@ const struct weft__sys sim_sys = {
 	.send = sys_send,
 	.recvmsg = sys_recvmsg,
 	.sendmsg = sys_sendmsg,
+	.interfaces = sys_interfaces,
+	.interface_index = sys_interface_index,
 	.poll = sys_poll,
 	.epoll_create = sys_epoll_create,
 	.epoll_ctl = sys_epoll_ctl,

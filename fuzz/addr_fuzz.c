@@ -1,0 +1,42 @@
+/* addr_fuzz.c - whatever is read as an address is written and read back as the same. */
+#include <stdlib.h>
+#include <string.h>
+#include <weft/addr.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+expect(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void
+read_back(const weft_addr *addr)
+{
+	char text[WEFT_ADDR_TEXT_MAX], short_text[WEFT_ADDR_TEXT_MAX];
+	int size = weft_addr_format(addr, text, sizeof(text));
+	weft_addr again;
+
+	expect(size > 0 && (size_t)size == strlen(text));
+	expect(weft_addr_parse(text, &again) == 0);
+	expect(weft_addr_equal(addr, &again));
+	expect(weft_addr_format(addr, short_text, (size_t)size)
+	       == WEFT_EMSGSIZE);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	weft_addr addr;
+
+	expect(text);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (weft_addr_parse(text, &addr) == 0)
+		read_back(&addr);
+	free(text);
+	return 0;
+}

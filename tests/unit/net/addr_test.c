@@ -1,0 +1,469 @@
+/* addr_test.c - addresses, read, written and compared. */
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include "net/addr.h"
+#include "net/ip.h"
+#include "test.h"
+
+static weft_addr
+parse(const char *text)
+{
+	weft_addr addr;
+	int rc = weft_addr_parse(text, &addr);
+
+	if (rc < 0)
+		printf("%s\n", weft_detail());
+	CHECK_EQ(rc, 0);
+	return addr;
+}
+
+static const char *
+format(const weft_addr *addr)
+{
+	static char text[WEFT_ADDR_TEXT_MAX];
+	int size = weft_addr_format(addr, text, sizeof(text));
+
+	CHECK_EQ(size, strlen(text));
+	return text;
+}
+
+/* `text` is read, and written as `want`. */
+static void
+check_text(const char *text, const char *want)
+{
+	weft_addr addr = parse(text);
+
+	CHECK_STR(format(&addr), want);
+}
+
+TEST(texts_are_read_and_written)
+{
+	static const char *const same[] = {
+		"tcp://127.0.0.1:80",
+		"udp://255.255.255.255:65535",
+		"tcp://0.0.0.0:0",
+		"tcp://[::]:0",
+		"udp://[::1]:53",
+		"tcp://[2001:db8::1]:443",
+		"tcp://[fe80::1%7]:1",
+		"tcp://[2001:db8:0:1:1:1:1:1]:1",
+		"tcp://[1::1:0:0:1]:1",
+		"tcp://[1:0:0:1::]:1",
+		"tcp://[1:2:3:4:5:6:7:8]:1",
+		"tcp://[::ffff:10.0.0.1]:9",
+		"unix:/run/a.sock",
+		"unix:relative",
+		"unix:@abstract",
+		"unix:",
+		"unixdgram:/dev/log",
+		"unixdgram:@x",
+		"unixdgram:",
+	};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		check_text(same[i], same[i]);
+}
+
+TEST(texts_of_one_address_are_written_alike)
+{
+	check_text("tls://127.0.0.1:443", "tcp://127.0.0.1:443");
+	check_text("tcp://:7000", "tcp://[::]:7000");
+	check_text("udp://:0", "udp://[::]:0");
+	check_text("tcp://[0:0:0:0:0:0:0:1]:1", "tcp://[::1]:1");
+	check_text("tcp://[2001:DB8:0::0:1]:1", "tcp://[2001:db8::1]:1");
+	check_text("tcp://[1:0:0:0:1:0:0:1]:1", "tcp://[1::1:0:0:1]:1");
+	check_text("tcp://[1:2:3:4:5:6:7::]:1", "tcp://[1:2:3:4:5:6:7:0]:1");
+	check_text("tcp://[::ffff:a00:1]:9", "tcp://[::ffff:10.0.0.1]:9");
+	check_text("tcp://[64:ff9b::1.2.3.4]:9", "tcp://[64:ff9b::102:304]:9");
+	check_text("tcp://[1:2:3:4:5:6:1.2.3.4]:9",
+	           "tcp://[1:2:3:4:5:6:102:304]:9");
+}
+
+static void
+check_wrong(const char *text, const char *why)
+{
+	weft_addr addr = { .size = 77 };
+
+	if (weft_addr_parse(text, &addr) == 0)
+		test_fail(__FILE__, __LINE__, "%s was read", text);
+	CHECK_EQ(weft_addr_parse(text, &addr), WEFT_EINVAL);
+	CHECK_EQ(addr.size, 77); /* untouched */
+	if (!strstr(weft_detail(), why))
+		test_fail(__FILE__, __LINE__, "%s: \"%s\", not \"%s\"", text,
+		          weft_detail(), why);
+}
+
+TEST(a_wrong_text_is_refused_and_says_where)
+{
+	check_wrong("", "not tcp://");
+	check_wrong("127.0.0.1:80", "not tcp://");
+	check_wrong("TCP://127.0.0.1:80", "not tcp://, tls://, udp://, unix:, "
+	                                  "unixdgram: or fd:, at byte 0");
+	check_wrong(" tcp://127.0.0.1:80", "not tcp://");
+	check_wrong("tcp://", "no port, at byte 6");
+	check_wrong("tcp://127.0.0.1", "no port, at byte 15");
+	check_wrong("tcp://127.0.0.1:", "no port, which is 0 to 65535");
+	check_wrong("tcp://127.0.0.1:65536", "which is 0 to 65535, at byte 16");
+	check_wrong("tcp://127.0.0.1:99999999999", "which is");
+	check_wrong("tcp://127.0.0.1:080", "which is");
+	check_wrong("tcp://127.0.0.1:00", "which is");
+	check_wrong("tcp://127.0.0.1:+1", "which is");
+	check_wrong("tcp://127.0.0.1:-1", "which is");
+	check_wrong("tcp://127.0.0.1: 1", "which is");
+	check_wrong("tcp://127.0.0.1:80 ", "which is");
+	check_wrong("tcp://127.0.0.1:80/", "which is");
+	check_wrong("tcp://127.0.0.1:80:81", "IPv6 addresses need brackets");
+	check_wrong("tcp://::1:80", "IPv6 addresses need brackets");
+	check_wrong("tcp://1.2.3:80", "no IPv4 address, at byte 6");
+	check_wrong("tcp://1.2.3.4.5:80", "no IPv4 address");
+	check_wrong("tcp://1.2.3.256:80", "no IPv4 address");
+	check_wrong("tcp://1.2.3.04:80", "no IPv4 address");
+	check_wrong("tcp://12345:80", "no IPv4 address");
+	check_wrong("tcp://1.2.3.4.:80", "no IPv4 address");
+	check_wrong("tcp://name:80", "the host is a name");
+	check_wrong("tcp://user@host:80", "no character of a host name, at "
+	                                  "byte 10");
+	check_wrong("tcp://a..b:80", "a part of the host name is empty");
+	check_wrong("tcp://.b:80", "a part of the host name is empty");
+	check_wrong("tcp://[::1", "the bracket is not closed, at byte 6");
+	check_wrong("tcp://[::1]", "no port, at byte 11");
+	check_wrong("tcp://[::1]80", "no port");
+	check_wrong("tcp://[::1]x:80", "no port");
+	check_wrong("tcp://[]:80", "no IPv6 address");
+	check_wrong("tcp://[1.2.3.4]:80", "no IPv6 address");
+	check_wrong("tcp://[::1%]:80", "the scope is no interface");
+	check_wrong("tcp://[::1%no-such-one]:80", "there is no such interface");
+	check_wrong("tcp://[::1%longer-than-any-interface]:80", "the scope");
+	check_wrong("fd:3", "a descriptor has no address");
+	check_wrong("fd:", "no number of a descriptor");
+	check_wrong("fd:3x", "no number of a descriptor");
+	check_wrong("fd:2147483648", "no number of a descriptor");
+	check_wrong("unix:@", "the name is empty");
+}
+
+TEST(wrong_ipv6_is_refused)
+{
+	static const char *const wrong[] = {
+		":",
+		"1",
+		":1",
+		"1:",
+		"1:2",
+		":::",
+		"1::2::3",
+		"1:2:3:4:5:6:7:8:9",
+		"1:2:3:4:5:6:7:8::",
+		"::1:2:3:4:5:6:7:8",
+		"12345::",
+		"g::",
+		"1:2:3:4:5:6:7:1.2.3.4",
+		"::1.2.3",
+		"::1.2.3.4:5",
+		"1.2.3.4::",
+		"::1.2.3.400",
+		"1: :2",
+		"::1 ",
+		"1:2:3:4:5:6:7:",
+	};
+	uint8_t ip[16];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (weft__ip6_read(wrong[i], strlen(wrong[i]), ip))
+			test_fail(__FILE__, __LINE__, "%s was read", wrong[i]);
+}
+
+/* Text that is nearly IPv6, by chance. */
+static size_t
+draw_text(uint64_t *seed, char *out)
+{
+	static const char letters[] = ":::::0123af.";
+	size_t size = test_random(seed) % 24;
+
+	for (size_t i = 0; i < size; i++)
+		out[i] = letters[test_random(seed) % (sizeof(letters) - 1)];
+	out[size] = '\0';
+	return size;
+}
+
+TEST(ip_texts_are_read_as_the_c_library_reads_them)
+{
+	uint64_t seed = test_seed();
+	uint32_t read = 0;
+
+	for (int i = 0; i < 300000; i++) {
+		uint8_t ours[16], theirs[16];
+		char text[32], back[INET6_ADDRSTRLEN];
+		size_t size = draw_text(&seed, text);
+		bool ok = weft__ip6_read(text, size, ours);
+		struct weft__text out = weft__text_begin(back, sizeof(back));
+
+		CHECK_EQ(ok, inet_pton(AF_INET6, text, theirs) == 1);
+		if (!ok)
+			continue;
+		read++;
+		CHECK(memcmp(ours, theirs, 16) == 0);
+		weft__ip6_write(&out, ours);
+		CHECK_EQ(inet_pton(AF_INET6, back, theirs), 1);
+		CHECK(memcmp(ours, theirs, 16) == 0);
+	}
+	CHECK(read > 100);
+}
+
+static void
+draw_bytes(uint64_t *seed, void *out, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)out)[i] = (uint8_t)test_random(seed);
+}
+
+/* Many of its groups are zero, so that gaps are found in all places. */
+static void
+draw_inet6(uint64_t *seed, struct sockaddr_in6 *in6)
+{
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = (uint16_t)test_random(seed);
+	draw_bytes(seed, &in6->sin6_addr, 16);
+	for (int i = 0; i < 8; i++)
+		if (test_random(seed) % 2)
+			memset(in6->sin6_addr.s6_addr + 2 * i, 0, 2);
+	if (test_random(seed) % 4 == 0) {
+		memset(&in6->sin6_addr, 0, 10);
+		memset(in6->sin6_addr.s6_addr + 10, 0xff, 2);
+	}
+	if (test_random(seed) % 4 == 0)
+		in6->sin6_scope_id = (uint32_t)test_random(seed);
+}
+
+static socklen_t
+draw_unix(uint64_t *seed, struct sockaddr_un *un)
+{
+	size_t size = test_random(seed) % 108;
+
+	un->sun_family = AF_UNIX;
+	for (size_t i = 0; i < size; i++)
+		un->sun_path[i] = (char)(1 + test_random(seed) % 255);
+	if (size > 1 && test_random(seed) % 2) {
+		un->sun_path[0] = '\0'; /* abstract */
+		return (socklen_t)(offsetof(struct sockaddr_un, sun_path)
+		                   + size);
+	}
+	if (un->sun_path[0] == '@')
+		un->sun_path[0] = '/';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size
+	                   + (size > 0));
+}
+
+static weft_addr
+draw_addr(uint64_t *seed)
+{
+	weft_addr addr = { .kind = test_random(seed) % 2 ? SOCK_DGRAM
+		                                         : SOCK_STREAM };
+	void *bytes = addr.bytes;
+	struct sockaddr_in *in = bytes;
+
+	switch (test_random(seed) % 3) {
+	case 0:
+		in->sin_family = AF_INET;
+		in->sin_port = (uint16_t)test_random(seed);
+		draw_bytes(seed, &in->sin_addr, 4);
+		addr.size = sizeof(*in);
+		break;
+	case 1:
+		draw_inet6(seed, bytes);
+		addr.size = sizeof(struct sockaddr_in6);
+		break;
+	default:
+		addr.size = draw_unix(seed, bytes);
+	}
+	return addr;
+}
+
+TEST(what_is_written_is_read_back)
+{
+	uint64_t seed = test_seed();
+
+	for (int i = 0; i < 100000; i++) {
+		weft_addr addr = draw_addr(&seed), again = draw_addr(&seed);
+		char text[WEFT_ADDR_TEXT_MAX], room[WEFT_ADDR_TEXT_MAX];
+		int size = weft_addr_format(&addr, text, sizeof(text));
+
+		CHECK_EQ(size, strlen(text));
+		CHECK_EQ(weft_addr_format(&addr, room, (size_t)size + 1), size);
+		memset(room, 'x', sizeof(room));
+		CHECK_EQ(weft_addr_format(&addr, room, (size_t)size),
+		         WEFT_EMSGSIZE);
+		CHECK_EQ(room[0], 'x');
+		CHECK_EQ(weft_addr_parse(text, &again), 0);
+		CHECK(weft_addr_equal(&addr, &again));
+		CHECK_EQ(memcmp(&addr, &again, sizeof(addr)), 0);
+	}
+}
+
+/* A name of `size` bytes behind the scheme; whether it is read. */
+static bool
+is_path_read(const char *scheme, char first, size_t size)
+{
+	char text[300];
+	size_t start = strlen(scheme);
+	weft_addr addr;
+	int rc;
+
+	memcpy(text, scheme, start);
+	memset(text + start, 'p', size);
+	text[start] = first;
+	text[start + size] = '\0';
+	rc = weft_addr_parse(text, &addr);
+	if (rc == 0)
+		CHECK_STR(format(&addr), text);
+	else
+		CHECK(strstr(weft_detail(), "the path is too long"));
+	return rc == 0;
+}
+
+TEST(a_unix_path_has_a_bound)
+{
+	CHECK(is_path_read("unix:", '/', 107));
+	CHECK(!is_path_read("unix:", '/', 108));
+	CHECK(is_path_read("unixdgram:", '@', 108));
+	CHECK(!is_path_read("unixdgram:", '@', 109));
+	CHECK(!is_path_read("unixdgram:", '@', 200));
+}
+
+TEST(addresses_without_text_are_refused)
+{
+	weft_addr none = { 0 }, nul = parse("unix:@ab"), odd = { .size = 8 };
+	weft_addr path = parse("unix:/x");
+	char text[WEFT_ADDR_TEXT_MAX];
+
+	nul.bytes[offsetof(struct sockaddr_un, sun_path) + 1] = '\0';
+	odd.kind = SOCK_STREAM;
+	odd.bytes[0] = AF_PACKET;
+	path.bytes[offsetof(struct sockaddr_un, sun_path)] = '@';
+	CHECK_EQ(weft_addr_format(&none, text, sizeof(text)), WEFT_EINVAL);
+	CHECK_EQ(weft_addr_format(&nul, text, sizeof(text)), WEFT_EINVAL);
+	CHECK_EQ(weft_addr_format(&odd, text, sizeof(text)), WEFT_EINVAL);
+	CHECK_EQ(weft_addr_format(&path, text, sizeof(text)), WEFT_EINVAL);
+}
+
+static bool
+is_same(const char *a, const char *b)
+{
+	weft_addr one = parse(a), two = parse(b);
+
+	return weft_addr_equal(&one, &two);
+}
+
+TEST(addresses_are_the_same_or_not)
+{
+	weft_addr none = { 0 }, also_none = { 0 }, some = parse("udp://:1");
+
+	CHECK(is_same("tcp://1.2.3.4:5", "tls://1.2.3.4:5"));
+	CHECK(!is_same("tcp://1.2.3.4:5", "udp://1.2.3.4:5"));
+	CHECK(!is_same("tcp://1.2.3.4:5", "tcp://1.2.3.4:6"));
+	CHECK(!is_same("tcp://1.2.3.4:5", "tcp://1.2.3.5:5"));
+	CHECK(!is_same("tcp://1.2.3.4:5", "tcp://[::ffff:1.2.3.4]:5"));
+	CHECK(!is_same("tcp://[fe80::1%1]:5", "tcp://[fe80::1%2]:5"));
+	CHECK(!is_same("tcp://[fe80::1]:5", "tcp://[fe80::2]:5"));
+	CHECK(is_same("unix:/a", "unix:/a"));
+	CHECK(!is_same("unix:/a", "unix:/ab"));
+	CHECK(!is_same("unix:/a", "unix:@a"));
+	CHECK(!is_same("unix:/a", "unixdgram:/a"));
+	CHECK(!is_same("unix:", "unix:@a"));
+	CHECK(weft_addr_equal(&none, &also_none));
+	CHECK(!weft_addr_equal(&none, &some));
+}
+
+static weft_addr
+from(const void *bytes, size_t size)
+{
+	weft_addr addr;
+
+	weft__addr_from(bytes, (socklen_t)size, SOCK_DGRAM, &addr);
+	return addr;
+}
+
+TEST(what_the_kernel_gives_is_made_the_same)
+{
+	weft_addr mapped = parse("udp://[::ffff:1.2.3.4]:5");
+	weft_addr plain = from(mapped.bytes, mapped.size);
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "/a" };
+	weft_addr path = from(&un, sizeof(un)), want = parse("unixdgram:/a");
+	weft_addr nameless = from(&un, offsetof(struct sockaddr_un, sun_path));
+	weft_addr nothing = from(&un, 0);
+
+	CHECK_STR(format(&plain), "udp://1.2.3.4:5");
+	weft__addr_map(&plain);
+	CHECK_EQ(memcmp(&plain, &mapped, sizeof(plain)), 0);
+	CHECK_EQ(memcmp(&path, &want, sizeof(path)), 0);
+	CHECK_STR(format(&nameless), "unixdgram:");
+	CHECK_EQ(nothing.size, 0);
+	memset(un.sun_path, 'p', sizeof(un.sun_path)); /* without an end */
+	path = from(&un, sizeof(un) + 1);
+	CHECK_EQ(path.size, sizeof(un) + 1);
+}
+
+TEST(an_address_is_taken_apart)
+{
+	struct weft__addr_parts parts;
+
+	CHECK_EQ(weft__addr_split("tls://example.org.:443", &parts), 0);
+	CHECK_EQ(parts.scheme, WEFT__ADDR_TLS);
+	CHECK(!parts.is_literal);
+	CHECK_EQ(parts.host_size, strlen("example.org."));
+	CHECK_EQ(strncmp(parts.host, "example.org.", parts.host_size), 0);
+	CHECK_EQ(parts.port, 443);
+	CHECK_EQ(weft__addr_split("udp://[::1%1]:9", &parts), 0);
+	CHECK_EQ(parts.scheme, WEFT__ADDR_UDP);
+	CHECK(parts.is_literal);
+	CHECK_EQ(parts.host_size, 3);
+	CHECK_EQ(weft__addr_port(&parts.addr), 9);
+	CHECK_EQ(weft__addr_split("tcp://:9", &parts), 0);
+	CHECK_EQ(parts.host_size, 0);
+	CHECK(parts.is_literal);
+	CHECK_EQ(weft__addr_split("fd:0", &parts), 0);
+	CHECK_EQ(parts.scheme, WEFT__ADDR_FD);
+	CHECK_EQ(parts.fd, 0);
+	CHECK(!parts.is_literal);
+	CHECK_EQ(weft__addr_split("unixdgram:@a b", &parts), 0);
+	CHECK_EQ(parts.path_size, 4);
+	CHECK_STR(parts.path, "@a b");
+	CHECK_EQ(parts.fd, -1);
+}
+
+TEST(a_scope_is_the_name_of_an_interface)
+{
+	char text[64], want[64];
+
+	if (if_nametoindex("lo") == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "udp://[fe80::1%%lo]:1");
+	(void)snprintf(want, sizeof(want), "udp://[fe80::1%%%u]:1",
+	               if_nametoindex("lo"));
+	check_text(text, want);
+}
+
+TEST(interfaces_are_listed)
+{
+	weft_interface list[64];
+	int count = weft_addr_interfaces(list, 64);
+	bool found = false;
+
+	CHECK(count >= 0);
+	CHECK_EQ(weft_addr_interfaces(NULL, 0), count);
+	for (int i = 0; i < count && i < 64; i++) {
+		weft_addr loopback = parse("tcp://127.0.0.1:0");
+
+		CHECK_EQ(list[i].index, if_nametoindex(list[i].name));
+		CHECK(strlen(format(&list[i].addr)) > 0);
+		CHECK(list[i].prefix_bits <= 128);
+		if (weft_addr_equal(&list[i].addr, &loopback)) {
+			CHECK(list[i].flags & IFF_LOOPBACK);
+			CHECK_EQ(list[i].prefix_bits, 8);
+			found = true;
+		}
+	}
+	CHECK(found || count == 0);
+}
