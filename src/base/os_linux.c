@@ -385,6 +385,25 @@ os_stack_touched(void *mem, size_t size)
 	return 0;
 }
 
+WEFT_STATIC_ASSERT(sizeof(struct weft__mmsg) == sizeof(struct mmsghdr)
+                           && offsetof(struct weft__mmsg, size)
+                                      == offsetof(struct mmsghdr, msg_len),
+                   "one layout");
+
+static int
+os_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	return (int)weft__os_result(
+		recvmmsg(fd, (void *)msgs, count, flags | MSG_DONTWAIT, NULL));
+}
+
+static int
+os_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	return (int)weft__os_result(sendmmsg(
+		fd, (void *)msgs, count, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -398,6 +417,8 @@ const struct weft__sys weft__sys_real = {
 	.pipe = os_pipe,
 	.socket = os_socket,
 	.accept = os_accept,
+	.recvmmsg = os_recvmmsg,
+	.sendmmsg = os_sendmmsg,
 	.poll = os_poll,
 	.epoll_create = os_epoll_create,
 	.epoll_ctl = os_epoll_ctl,

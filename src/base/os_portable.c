@@ -217,6 +217,34 @@ os_stack_touched(void *mem, size_t size)
 	return 0;
 }
 
+static int
+os_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t rc = weft__os_recvmsg(fd, &msgs[i].hdr, flags);
+
+		msgs[i].error = rc < 0 ? (int32_t)rc : 0;
+		if (rc < 0)
+			return i > 0 ? (int)i : (int)rc;
+		msgs[i].size = (uint32_t)rc;
+	}
+	return (int)count;
+}
+
+static int
+os_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t rc = weft__os_sendmsg(fd, &msgs[i].hdr, flags);
+
+		msgs[i].error = rc < 0 ? (int32_t)rc : 0;
+		if (rc < 0)
+			return i > 0 ? (int)i : (int)rc;
+		msgs[i].size = (uint32_t)rc;
+	}
+	return (int)count;
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
@@ -224,6 +252,7 @@ const struct weft__sys weft__sys_real = {
 	.cpus = os_cpus,     .set_cpus = os_set_cpus,
 	.get_cpus = os_get_cpus,
 	.pipe = os_pipe,
+	.recvmmsg = os_recvmmsg, .sendmmsg = os_sendmmsg,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard, .stack_touched = os_stack_touched,
 	.pid_open = os_pid_open, .reap = os_reap, .kill = os_kill,

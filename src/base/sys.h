@@ -20,7 +20,6 @@
 
 struct epoll_event;
 struct io_uring_params;
-struct msghdr;
 struct pollfd;
 struct sigaction;
 struct sockaddr;
@@ -72,6 +71,14 @@ struct weft__spawn {
 	const char        *cwd;  /* or NULL: ours */
 	int                fds[3];
 	bool               group; /* it leads a process group of its own */
+};
+
+/* One of many messages; laid out as Linux has it, where `error` is padding. */
+struct weft__mmsg {
+	struct msghdr hdr;
+	uint32_t      size;  /* received, or sent */
+	int32_t       error; /* the caller's 0; of the first that was not: its -errno, if
+	                      * this system tells it; it may be gone then */
 };
 
 struct weft__sys {
@@ -165,6 +172,11 @@ struct weft__sys {
 	int64_t (*send)(int fd, const void *buf, size_t size, int flags);
 	int64_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
 	int64_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
+
+	/* The same for `count` messages at once: how many of them, at least one; or the
+	 * error of the first. */
+	int (*recvmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
+	int (*sendmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
 
 	/* The machine's interfaces with their addresses: their number, of which the first
 	 * `max` are filled; and the number of the one with that name.  Or -errno. */

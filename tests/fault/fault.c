@@ -57,6 +57,7 @@ can_be_short(int member)
 	return member == FAULT_read || member == FAULT_write
 	       || member == FAULT_recv || member == FAULT_send
 	       || member == FAULT_recvmsg || member == FAULT_sendmsg
+	       || member == FAULT_recvmmsg || member == FAULT_sendmmsg
 	       || member == FAULT_uring_enter || member == FAULT_sq_recv
 	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send
 	       || member == FAULT_sq_file;
@@ -658,6 +659,25 @@ on_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return real.sendmsg(fd, &shorter, flags);
 }
 
+/* Short is one message. */
+static int
+on_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t messages, int flags)
+{
+	size_t size = messages;
+	int rc = strike_bytes(FAULT_recvmmsg, &size);
+
+	return rc ? rc : real.recvmmsg(fd, msgs, (uint32_t)size, flags);
+}
+
+static int
+on_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t messages, int flags)
+{
+	size_t size = messages;
+	int rc = strike_bytes(FAULT_sendmmsg, &size);
+
+	return rc ? rc : real.sendmmsg(fd, msgs, (uint32_t)size, flags);
+}
+
 /* --- readiness ---------------------------------------------------------- */
 
 static int
@@ -726,6 +746,8 @@ wrap_sockets(void)
 	table.path_remove = on_path_remove;
 	table.recv = on_recv;
 	table.send = on_send;
+	table.recvmmsg = on_recvmmsg;
+	table.sendmmsg = on_sendmmsg;
 	table.interfaces = on_interfaces;
 	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;

@@ -248,6 +248,34 @@ TEST(sockets_never_block_and_never_raise_a_signal)
 	CHECK_EQ(SYS->close(p.listener), 0);
 }
 
+TEST(messages_go_and_come_many_at_once)
+{
+	char in[4][8], out[3][2] = { "a", "b", "c" };
+	struct weft__mmsg msgs[4] = { { .size = 0 } };
+	struct iovec iov[4];
+	int fds[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds), 0);
+	for (int i = 0; i < 4; i++) {
+		iov[i] = (struct iovec){ i < 3 ? out[i] : NULL, i < 3 };
+		msgs[i].hdr.msg_iov = &iov[i];
+		msgs[i].hdr.msg_iovlen = 1;
+	}
+	CHECK_EQ(SYS->recvmmsg(fds[0], msgs, 4, 0), -EAGAIN);
+	CHECK_EQ(SYS->sendmmsg(fds[1], msgs, 4, 0), 4); /* the last is empty */
+	for (int i = 0; i < 4; i++)
+		iov[i] = (struct iovec){ in[i], 8 };
+	CHECK_EQ(SYS->recvmmsg(fds[0], msgs, 2, 0), 2);
+	CHECK_EQ(SYS->recvmmsg(fds[0], msgs + 2, 2, 0), 2);
+	CHECK_EQ(in[0][0], 'a');
+	CHECK_EQ(in[2][0], 'c');
+	CHECK_EQ(msgs[2].size, 1);
+	CHECK_EQ(msgs[3].size, 0);
+	CHECK_EQ(SYS->close(fds[0]), 0);
+	CHECK_EQ(SYS->sendmmsg(fds[1], msgs, 4, 0), -ECONNREFUSED);
+	CHECK_EQ(SYS->close(fds[1]), 0);
+}
+
 TEST(polling_nothing_waits_for_its_timeout_and_not_less)
 {
 	uint64_t before = weft_now();

@@ -218,7 +218,7 @@ shorten(enum sim_call call, struct sim_socket *socket, size_t size)
 {
 	size_t less = sim_fault_short(call, size);
 	bool in = call == SIM_CALL_recv || call == SIM_CALL_recvmsg
-	          || call == SIM_CALL_read;
+	          || call == SIM_CALL_recvmmsg || call == SIM_CALL_read;
 	uint64_t at_ns;
 
 	if (less == size)

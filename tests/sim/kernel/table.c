@@ -403,6 +403,38 @@ sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return leave(SIM_CALL_sendmsg, fd, (int64_t)msg->msg_iovlen, rc);
 }
 
+static int
+sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	int64_t rc = enter(SIM_CALL_recvmmsg);
+	uint32_t done = 0;
+
+	for (; rc >= 0 && done < count; done++) {
+		rc = sim_sock_recv(SIM_CALL_recvmmsg, fd, &msgs[done].hdr,
+		                   flags);
+		if (rc < 0)
+			break;
+		msgs[done].size = (uint32_t)rc;
+	}
+	return (int)leave(SIM_CALL_recvmmsg, fd, count, done ? done : rc);
+}
+
+static int
+sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
+{
+	int64_t rc = enter(SIM_CALL_sendmmsg);
+	uint32_t done = 0;
+
+	for (; rc >= 0 && done < count; done++) {
+		rc = sim_sock_send(SIM_CALL_sendmmsg, fd, &msgs[done].hdr,
+		                   flags);
+		if (rc < 0)
+			break;
+		msgs[done].size = (uint32_t)rc;
+	}
+	return (int)leave(SIM_CALL_sendmmsg, fd, count, done ? done : rc);
+}
+
 /* One interface, with one address. */
 static int
 sys_interfaces(struct weft_interface *out, size_t max)
@@ -533,6 +565,8 @@ const struct weft__sys sim_sys = {
 	.send = sys_send,
 	.recvmsg = sys_recvmsg,
 	.sendmsg = sys_sendmsg,
+	.recvmmsg = sys_recvmmsg,
+	.sendmmsg = sys_sendmmsg,
 	.interfaces = sys_interfaces,
 	.interface_index = sys_interface_index,
 	.poll = sys_poll,
