@@ -11,6 +11,7 @@
 #include <weft/base.h>
 #include <weft/child.h>
 #include <weft/loop.h>
+#include <weft/stream.h>
 #include <weft/threadlet.h>
 
 WEFT_BEGIN
@@ -40,6 +41,12 @@ typedef struct weft_runtime_opts {
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
                        void *arg);
+
+/* The whole of a simple server: weft_main() with a listener at `address`, one threadlet for
+ * each peer, on every loop.  `fn` takes its peer and closes it.
+ * Returns an exit status as weft_main().
+ * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
+WEFT_API int weft_serve(const char *address, weft_peer_fn fn, void *arg);
 
 /* Make a runtime whose loops run on threads of their own once started.
  * Returns it, or NULL: out of memory, or an option is wrong (weft_detail()).

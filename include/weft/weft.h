@@ -7,6 +7,7 @@
 #include <weft/chan.h>
 #include <weft/child.h>
 #include <weft/file.h>
+#include <weft/listener.h>
 #include <weft/loop.h>
 #include <weft/metrics.h>
 #include <weft/op.h>
@@ -15,6 +16,7 @@
 #include <weft/schedule.h>
 #include <weft/scope.h>
 #include <weft/select.h>
+#include <weft/stream.h>
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 #include <weft/timer.h>

@@ -54,6 +54,7 @@ struct weft__backend_ops {
 	const char *name;
 	bool        edge; /* arms once and tells changes, for what is not a watch */
 	bool        files; /* takes ops on files, which it need not wait for */
+	bool        batches; /* many calls cost one: what is queued beats what is tried */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
 	void (*close)(struct weft__backend *backend); /* its state; or NULL */
@@ -207,6 +208,22 @@ int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *o
 /* The peer of `fd` has sent its last: a short read does not mean that nothing is
  * left to be found. */
 void weft__ready_ending(struct weft__backend *backend, int fd);
+
+/* `fd` is ours from now on, new to this loop, and `plain` if it is no socket.  0, or
+ * WEFT_ENOMEM, WEFT_EBUSY.  And: it goes elsewhere, and nobody has waited on it here. */
+int  weft__ready_own(struct weft__backend *backend, int fd, bool plain);
+void weft__ready_disown(struct weft__backend *backend, int fd);
+
+/* Make a receive that has many results take none for now, or go on; there may be some
+ * by now. */
+void weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
+
+/* Receive at once for such an op, or send on an owned descriptor, if that is worth a try
+ * or `must` be tried: the count, or -EAGAIN, also if somebody else does it. */
+int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
+                             void *buf, size_t size, bool must);
+int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
+                             bool must);
 
 /* Give back the buffer for receive_multi; returns the bytes. */
 size_t weft__ready_trim(struct weft__backend *backend);

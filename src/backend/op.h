@@ -94,6 +94,10 @@ weft__op_of(weft_op *op)
 	return (struct weft__op *)(void *)op;
 }
 
+/* Of the events of a receive that has many results: it takes none for now, where that
+ * can be told. */
+#define WEFT__HELD 0x8000u
+
 /* Any number of results may come before the last. */
 static inline bool
 weft__op_is_multi(const struct weft__op *op)

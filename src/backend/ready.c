@@ -128,7 +128,7 @@ want_of(const struct weft__fd *entry, int side, bool *level)
 		*level |= !(watch->flags & WEFT_EDGE);
 		return watch->flags & mask_of(side);
 	}
-	if (!op || op->state != WEFT__OP_WAITING)
+	if (!op || op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
 		return 0;
 	*level |= op->kind == WEFT__OP_POLL && !(op->events & WEFT_MULTI);
 	return mask_of(side);
@@ -221,7 +221,34 @@ try_accept(struct weft__backend *backend, const struct weft__op *op)
 }
 
 static int64_t
-try_receive(struct weft__backend *backend, const struct weft__op *op)
+receive(struct weft__backend *backend, const struct weft__fd *entry, int fd,
+        void *buf, size_t size)
+{
+	if (entry->flags & WEFT__FD_PLAIN)
+		return weft__kernel(backend)->read(fd, buf, size);
+	return weft__kernel(backend)->recv(fd, buf, size, 0);
+}
+
+/* Into the memory of whoever waits for it, or into the loop's. */
+static int64_t
+receive_multi(struct weft__backend *backend, const struct weft__fd *entry,
+              const struct weft__op *op)
+{
+	if (op->buf) {
+		backend->data = op->buf;
+		return receive(backend, entry, op->fd, op->buf, op->size);
+	}
+	if (!backend->buffer)
+		backend->buffer = weft__sys->alloc(BUFFER_SIZE);
+	if (!backend->buffer)
+		return -ENOMEM;
+	backend->data = backend->buffer;
+	return receive(backend, entry, op->fd, backend->buffer, BUFFER_SIZE);
+}
+
+static int64_t
+try_receive(struct weft__backend *backend, const struct weft__fd *entry,
+            const struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_RECV:
@@ -231,18 +258,29 @@ try_receive(struct weft__backend *backend, const struct weft__op *op)
 		return weft__kernel(backend)->recvmsg(op->fd, op->msg,
 		                                      op->flags);
 	default:
-		if (!backend->buffer)
-			backend->buffer = weft__sys->alloc(BUFFER_SIZE);
-		if (!backend->buffer)
-			return -ENOMEM;
-		backend->data = backend->buffer;
-		return weft__kernel(backend)->recv(op->fd, backend->buffer,
-		                                   BUFFER_SIZE, 0);
+		return receive_multi(backend, entry, op);
 	}
 }
 
+/* As much of it as one call takes; what is no socket is written by its first piece. */
 static int64_t
-try_once(struct weft__backend *backend, struct weft__op *op)
+send_message(struct weft__backend *backend, const struct weft__fd *entry,
+             int fd, const struct msghdr *msg, int flags)
+{
+	const struct iovec *part = msg->msg_iov;
+
+	if (entry && (entry->flags & WEFT__FD_PLAIN))
+		return weft__kernel(backend)->write(fd, part->iov_base,
+		                                    part->iov_len);
+	if (msg->msg_iovlen == 1 && !msg->msg_control && !msg->msg_name)
+		return weft__kernel(backend)->send(fd, part->iov_base,
+		                                   part->iov_len, flags);
+	return weft__kernel(backend)->sendmsg(fd, msg, flags);
+}
+
+static int64_t
+try_once(struct weft__backend *backend, const struct weft__fd *entry,
+         struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_ACCEPT:
@@ -253,10 +291,9 @@ try_once(struct weft__backend *backend, struct weft__op *op)
 		return weft__kernel(backend)->send(op->fd, op->data, op->size,
 		                                   op->flags);
 	case WEFT__OP_SENDMSG:
-		return weft__kernel(backend)->sendmsg(op->fd, op->msg,
-		                                      op->flags);
+		return send_message(backend, entry, op->fd, op->msg, op->flags);
 	default:
-		return try_receive(backend, op);
+		return try_receive(backend, entry, op);
 	}
 }
 
@@ -270,7 +307,7 @@ is_drained(const struct weft__fd *entry, const struct weft__op *op,
 	if (!(entry->flags & WEFT__FD_STREAM) || result <= 0)
 		return false;
 	if (op->kind == WEFT__OP_RECV_MULTI)
-		return (uint64_t)result < BUFFER_SIZE;
+		return (uint64_t)result < (op->buf ? op->size : BUFFER_SIZE);
 	return op->kind == WEFT__OP_RECV && (uint64_t)result < op->size;
 }
 
@@ -305,7 +342,7 @@ attempt(struct weft__backend *backend, struct weft__fd *entry,
 	int64_t result = -EINTR;
 
 	for (int i = 0; result == -EINTR && i < TRIES_MAX; i++)
-		result = try_once(backend, op);
+		result = try_once(backend, entry, op);
 	if (result == -EINTR || result == -EWOULDBLOCK)
 		result = -EAGAIN;
 	if (is_drained(entry, op, result))
@@ -320,6 +357,98 @@ int64_t
 weft__ready_attempt(struct weft__backend *backend, struct weft__op *op)
 {
 	return attempt(backend, weft__fds_get(&backend->fds, op->fd), op);
+}
+
+/* Note what is readable, or without room for that have the kernel report it. */
+static void
+show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
+{
+	if (backend->events_count < backend->events_max)
+		weft__ready_note(backend, fd, entry->generation, WEFT_READABLE);
+	else
+		(void)backend->ops->arm(backend, fd, entry, entry->armed);
+}
+
+/* --- owned descriptors -------------------------------------------------- */
+
+int
+weft__ready_own(struct weft__backend *backend, int fd, bool plain)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
+
+	if (!entry)
+		return WEFT_ENOMEM;
+	if (!is_empty(entry)) /* who had the number before has not left */
+		return WEFT_EBUSY;
+	entry->generation++;
+	entry->armed = 0;
+	entry->flags = WEFT__FD_OWNED | WEFT__FD_MAY_WRITE
+	               | (plain ? WEFT__FD_PLAIN : WEFT__FD_STREAM);
+	return 0;
+}
+
+void
+weft__ready_disown(struct weft__backend *backend, int fd)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (!entry || !is_empty(entry))
+		return;
+	entry->generation++;
+	entry->flags = 0;
+}
+
+void
+weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
+{
+	struct weft__fd *entry;
+
+	if (!!(op->events & WEFT__HELD) == on)
+		return;
+	op->events ^= WEFT__HELD;
+	if (op->state != WEFT__OP_WAITING)
+		return;
+	entry = weft__fds_get(&backend->fds, op->fd);
+	if (!backend->ops->edge)
+		(void)rearm(backend, op->fd, entry, false);
+	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
+		show_again(backend, op->fd, entry);
+}
+
+int64_t
+weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
+                     void *buf, size_t size, bool must)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+	int64_t result;
+
+	if (op->state != WEFT__OP_WAITING
+	    || (!must && !(entry->flags & WEFT__FD_MAY_READ)))
+		return -EAGAIN;
+	op->buf = buf;
+	op->size = size;
+	result = attempt(backend, entry, op);
+	op->buf = NULL;
+	return result;
+}
+
+int64_t
+weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
+                     bool must)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+	int64_t result = -EINTR;
+
+	if (!must && (entry->armed & WEFT_EDGE)
+	    && !(entry->flags & WEFT__FD_MAY_WRITE))
+		return -EAGAIN;
+	for (int i = 0; result == -EINTR && i < TRIES_MAX; i++)
+		result = send_message(backend, entry, fd, msg, 0);
+	if (result == -EINTR || result == -EWOULDBLOCK)
+		result = -EAGAIN;
+	if (result == -EAGAIN)
+		entry->flags &= (uint16_t)~WEFT__FD_MAY_WRITE;
+	return result;
 }
 
 size_t
@@ -404,16 +533,6 @@ may_try(const struct weft__backend *backend, const struct weft__fd *entry,
 		       || (entry->flags & WEFT__FD_MAY_WRITE)
 		       || op->kind == WEFT__OP_CONNECT;
 	return backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ);
-}
-
-/* Note what is readable, or without room for that have the kernel report it. */
-static void
-show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
-{
-	if (backend->events_count < backend->events_max)
-		weft__ready_note(backend, fd, entry->generation, WEFT_READABLE);
-	else
-		(void)backend->ops->arm(backend, fd, entry, entry->armed);
 }
 
 void
@@ -617,7 +736,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	bool multi = weft__op_is_multi(op);
 	int64_t result;
 
-	if (op->state != WEFT__OP_WAITING)
+	if (op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
 		return false;
 	if (op->kind == WEFT__OP_POLL) {
 		result = event->ready & ((op->events & BOTH) | ALARMS);

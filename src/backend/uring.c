@@ -199,6 +199,11 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
 		return;
 	}
+	if (entry->flags & WEFT__FD_PLAIN) {
+		weft__ready_leave(backend, op);
+		weft__ready_submit(backend, op);
+		return;
+	}
 	make_blocking(backend, entry, op);
 	push(backend, op);
 }
@@ -510,6 +515,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
 	.edge = true,
 	.files = true,
+	.batches = true,
 	.open = uring_open,
 	.close = uring_close,
 	.submit = uring_submit,

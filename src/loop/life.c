@@ -158,6 +158,8 @@ destroy(weft_loop *loop, bool alone)
 		(void)weft__sys->thread_join(loop->thread);
 	if (loop->pools)
 		loop->pools_end(loop->pools);
+	if (loop->net)
+		loop->net_end(loop->net);
 	weft__registry_remove(loop);
 	if (loop->watchdog_ns && !alone)
 		weft__watchdog_remove(loop);
@@ -175,6 +177,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__numbers_fini(loop);
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
+	weft__sys->release(loop->notices);
 	weft__sys->release(loop->meter);
 	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);

@@ -172,9 +172,13 @@ struct weft_loop {
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
 	struct weft__locals *locals;  /* of local.c; NULL: none was set */
+	void      *notices;           /* of net/notice.c: interrupts on their way; or NULL */
 	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */
+	void      *net;               /* what its streams share, or NULL, */
+	size_t   (*net_trim)(void *net); /* and how to give that back */
+	weft_fn    net_end;
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
 	/* What keeps a run going, queues, timers and threadlets aside; less those of them
 	 * that do not, so it may be below zero. */

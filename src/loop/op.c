@@ -384,7 +384,10 @@ weft_op_recv_multi(weft_op *public, int fd, uint64_t deadline_ns)
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_RECV_MULTI, fd);
 
-	return rc < 0 ? rc : start(op, deadline_ns);
+	if (rc < 0)
+		return rc;
+	op->buf = NULL;
+	return start(op, deadline_ns);
 }
 
 const void *

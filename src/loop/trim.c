@@ -56,5 +56,6 @@ weft_loop_trim(weft_loop *loop)
 	return (int64_t)(trim_crew(loop) + trim_ring(&loop->ticks)
 	                 + trim_ring(&loop->microtasks)
 	                 + weft__numbers_trim(loop)
-	                 + weft__wheel_trim(&loop->wheel) + trim_backend(loop));
+	                 + weft__wheel_trim(&loop->wheel) + trim_backend(loop)
+	                 + (loop->net ? loop->net_trim(loop->net) : 0));
 }

@@ -6,11 +6,13 @@
 Most end by themselves and are compared with the text they print.  Servers are talked to,
 then told to end by SIGTERM.
 """
+import contextlib
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 PATIENCE = 30  # seconds until something that must happen has happened
@@ -41,10 +43,10 @@ def start(program, *words):
                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
 
 
-def finish(process):
+def finish(process, status=0):
     """Wait for its end; what it has printed that was not read yet."""
     out, _ = process.communicate(timeout=PATIENCE)
-    check(f"status {process.returncode}\n{out}", process.returncode == 0)
+    check(f"status {process.returncode}\n{out}", process.returncode == status)
     return out
 
 
@@ -55,26 +57,76 @@ def receive(peer, size):
     return data
 
 
-def echo(program):
+def reserve(stack):
+    """A port that is bound and not listened at: nobody else gets it."""
+    reserved = stack.enter_context(socket.socket())
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved.getsockname()[1]
+
+
+def connect(process, port):
+    """Connect, as soon as somebody listens."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), PATIENCE)
+        except ConnectionRefusedError:
+            check("that it listens", process.poll() is None and time.monotonic() < end)
+            time.sleep(0.01)
+
+
+def talk(process, port):
     """Three peers at once, more than a buffer each; one is left when the end comes."""
-    with socket.socket() as reserved:  # bound and not listening: nobody else gets it
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
-        process = start(program, str(port))
-        check("that it listens", process.stdout.readline().startswith("listening"))
-        peers = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(3)]
-        for i, peer in enumerate(peers):
-            peer.sendall(bytes([i]) * 10000)
-        for i, peer in enumerate(peers):
-            check("the echo", receive(peer, 10000) == bytes([i]) * 10000)
-        for peer in peers[1:]:
-            peer.shutdown(socket.SHUT_WR)
-            check("the end of a connection", peer.recv(1) == b"")
+    peers = [connect(process, port) for _ in range(3)]
+    for i, peer in enumerate(peers):
+        peer.sendall(bytes([i]) * 10000)
+    for i, peer in enumerate(peers):
+        check("the echo", receive(peer, 10000) == bytes([i]) * 10000)
+    for peer in peers[1:]:
+        peer.shutdown(socket.SHUT_WR)
+        check("the end of a connection", peer.recv(1) == b"")
+    return peers
+
+
+def echo(program, address="{}", status=0):
+    with contextlib.ExitStack() as stack:
+        port = reserve(stack)
+        process = start(program, address.format(port))
+        peers = talk(process, port)
         process.send_signal(signal.SIGTERM)
-        finish(process)
+        finish(process, status)
         for peer in peers:
             peer.close()
+
+
+def serve(program):
+    echo(program, "tcp://127.0.0.1:{}")
+
+
+def echo_callback(program):
+    echo(program, "tcp://127.0.0.1:{}", -signal.SIGTERM)
+
+
+def proxy(program):
+    """Before the echo server; and before nobody."""
+    with contextlib.ExitStack() as stack:
+        ports = [reserve(stack) for _ in range(3)]
+        at = [f"tcp://127.0.0.1:{port}" for port in ports]
+        server = start(str(Path(program).parent / "serve"), at[0])
+        connect(server, ports[0]).close()
+        process = start(program, at[1], at[0])
+        peers = talk(process, ports[1])
+        for each in process, server:
+            each.send_signal(signal.SIGTERM)
+            finish(each)
+        for peer in peers:
+            peer.close()
+        process = start(program, at[1], at[2])
+        check("the end", connect(process, ports[1]).recv(1) == b"")
+        process.send_signal(signal.SIGTERM)
+        out = finish(process)
+        check(out, out == f"connect {at[2]}: connection refused\n")
 
 
 def shutdown(program):
@@ -91,10 +143,10 @@ def shutdown(program):
 
 def main(args):
     name = Path(args[0]).name
-    if name in ("echo", "echo_ops"):
-        echo(args[0])
-    elif name == "shutdown":
-        shutdown(args[0])
+    servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
+               "echo_callback": echo_callback, "shutdown": shutdown}
+    if name in servers:
+        servers[name](args[0])
     else:
         out = finish(start(args[0]))
         check(out, re.fullmatch(SAYS[name], out))

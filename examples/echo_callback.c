@@ -1,0 +1,59 @@
+/* echo_callback.c - an echo server by callbacks: one struct for each peer. */
+#include <stdlib.h>
+#include <weft/weft.h>
+
+struct peer {
+	weft_stream *stream;
+	weft_op write;
+	weft_span span; /* that is being written */
+};
+
+static void
+on_written(weft_op *op, int64_t result, void *arg)
+{
+	struct peer *peer = arg;
+
+	(void)op, peer->span.size = 0;
+	if (result < 0 || weft_skip(peer->stream, (size_t)result) < 0)
+		weft_stream_reset(peer->stream);
+}
+
+static void
+on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct peer *peer = arg;
+
+	if (size <= 0)
+		return weft_close(stream);
+	if (peer->span.size == 0) { /* else it comes again */
+		peer->span = (weft_span){ data, (size_t)size };
+		weft_write_op(stream, &peer->span, 1, &peer->write,
+		              weft_in(5 * WEFT_S));
+	}
+}
+
+static void
+on_accept(weft_listener *listener, weft_stream *stream, int error, void *arg)
+{
+	static const weft_stream_events events = { .on_data = on_data,
+		                                   .on_close = free };
+	struct peer *peer = stream ? calloc(1, sizeof *peer) : NULL;
+
+	(void)listener, (void)error, (void)arg;
+	if (!peer)
+		return weft_stream_reset(stream);
+	peer->stream = stream;
+	weft_op_init(&peer->write, NULL, on_written, peer);
+	weft_stream_start(stream, NULL, &events, peer);
+}
+
+int
+main(int argc, char **argv)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_listener *l;
+
+	return argc < 2 || weft_listener_open(argv[1], NULL, &l) < 0
+	       || weft_listener_start(l, loop, on_accept, NULL) < 0
+	       || weft_loop_run(loop) < 0;
+}

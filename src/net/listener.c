@@ -1,0 +1,482 @@
+/* listener.c - connections, one by one, for threadlets and callbacks. */
+#include <errno.h>
+#include "net/listener.h"
+
+#define CONNECTIONS_MAX 10000u
+#define BUDGET          64u
+
+static weft_loop *
+loop_of(const weft_listener *listener)
+{
+	return weft__notice_loop(&listener->notice);
+}
+
+static bool
+is_wanted(const weft_listener *listener)
+{
+	return listener->waiter || (listener->flags & WEFT__LISTENER_STARTED);
+}
+
+static void
+end_waiter(weft_listener *listener, int64_t result)
+{
+	struct weft__waiter *waiter = listener->waiter;
+
+	listener->waiter = NULL;
+	if (waiter && weft__claim(waiter))
+		weft__wake(waiter, result);
+}
+
+/* --- what is there for whom --------------------------------------------- */
+
+static weft_stream *
+take_ready(weft_listener *listener)
+{
+	weft_stream *stream = listener->ready;
+
+	if (stream)
+		listener->ready = stream->next;
+	return stream;
+}
+
+static void
+add_ready(weft_listener *listener, weft_stream *stream)
+{
+	weft_stream **link = &listener->ready;
+
+	while (*link)
+		link = &(*link)->next;
+	stream->next = NULL;
+	*link = stream;
+}
+
+/* Tell the callback; afterwards the listener may be gone. */
+static void
+call(weft_listener *listener, weft_stream *stream, int error)
+{
+	listener->flags |= WEFT__LISTENER_CALLED;
+	listener->fn(listener, stream, error, listener->arg);
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
+}
+
+static void
+hand_out(weft_listener *listener)
+{
+	weft_stream *stream;
+
+	if (listener->waiter && listener->ready)
+		end_waiter(listener, 0);
+	while ((listener->flags & WEFT__LISTENER_STARTED)
+	       && (stream = take_ready(listener)))
+		call(listener, stream, 0);
+	if (listener->error && listener->waiter)
+		end_waiter(listener, listener->error);
+	if (listener->error && (listener->flags & WEFT__LISTENER_STARTED)) {
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
+		                               | WEFT__LISTENER_OWED);
+		call(listener, NULL, listener->error);
+	}
+}
+
+/* A connection has come: it is counted. */
+static void
+adopt(weft_listener *listener, int fd)
+{
+	weft_stream *stream = weft__stream_make(fd, 0);
+
+	weft__ready_disown(&loop_of(listener)->backend, fd);
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
+	if (!stream) {
+		(void)weft__sys->close(fd);
+		weft__quota_leave(listener->quota);
+		return;
+	}
+	stream->quota = listener->quota;
+	add_ready(listener, stream);
+}
+
+/* May one more be accepted?  It is counted from now on. */
+static bool
+permit(weft_listener *listener)
+{
+	if (!(listener->flags & WEFT__LISTENER_PERMIT)
+	    && weft__quota_enter(listener->quota, loop_of(listener)))
+		listener->flags |= WEFT__LISTENER_PERMIT;
+	return listener->flags & WEFT__LISTENER_PERMIT;
+}
+
+/* Where trying costs no more than asking, take what else is there. */
+static void
+accept_more(weft_listener *listener, uint32_t max)
+{
+	struct weft__backend *backend = &loop_of(listener)->backend;
+
+	for (; max > 0 && permit(listener); max--) {
+		int fd = weft__kernel(backend)->accept(listener->fd);
+
+		if (fd < 0)
+			return;
+		adopt(listener, fd);
+	}
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
+static void
+on_accepted(weft_op *op, int64_t result, void *arg)
+{
+	weft_listener *listener = arg;
+
+	if (result >= 0) {
+		adopt(listener, (int)result);
+		if ((listener->flags & WEFT__LISTENER_STARTED)
+		    && !op->loop->backend.ops->batches)
+			accept_more(listener, listener->budget - 1);
+	} else if (result != WEFT_ECANCELED && result != WEFT_ETIMEDOUT) {
+		listener->error = (int)result;
+	}
+	hand_out(listener);
+	weft__listener_go_on(listener);
+}
+
+void
+weft__listener_go_on(weft_listener *listener)
+{
+	int rc;
+
+	if (listener->flags & WEFT__LISTENER_CLOSING) {
+		weft__listener_end(listener);
+		return;
+	}
+	if (listener->op.pending || !is_wanted(listener) || listener->error
+	    || !permit(listener))
+		return;
+	weft_op_set_background(
+		&listener->op,
+		!(listener->flags & WEFT__LISTENER_STARTED)
+			|| (listener->flags & WEFT__LISTENER_BACKGROUND));
+	rc = weft_op_accept(&listener->op, listener->fd, 0, WEFT_NEVER);
+	if (rc < 0)
+		listener->error = rc;
+}
+
+static void
+on_room(void *arg)
+{
+	weft__listener_go_on(arg);
+}
+
+static void
+tell(struct weft__notice *notice)
+{
+	weft_listener *listener = weft__notice_listener(notice);
+
+	if (listener->waiter && weft__notice_take(notice))
+		end_waiter(listener, WEFT_EINTR);
+}
+
+/* May this thread use it?  If it has no loop, it gets this one. */
+int
+weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
+{
+	weft_loop *its = listener ? loop_of(listener) : NULL;
+	int rc;
+
+	if (!listener || (its && loop && its != loop))
+		return weft__misuse(listener ? WEFT_EXDEV : WEFT_EINVAL, name);
+	if (!its)
+		its = weft__loop_or_current(loop);
+	rc = weft__loop_check(its, name);
+	if (rc < 0)
+		return rc;
+	if (listener->flags & WEFT__LISTENER_CLOSING)
+		return weft__fail(WEFT_ESHUTDOWN, "the listener was closed");
+	if (loop_of(listener))
+		return 0;
+	rc = weft__notice_settle(&listener->notice, its);
+	if (rc == 0)
+		rc = weft_op_init(&listener->op, its, on_accepted, listener);
+	return rc;
+}
+
+struct acceptor {
+	struct weft__waiter waiter;
+	weft_listener *listener;
+};
+
+/* The accept goes on: what it brings is for the next. */
+static void
+ask(struct weft__waiter *waiter, int why)
+{
+	end_waiter(((struct acceptor *)(void *)waiter)->listener, why);
+}
+
+int
+weft__listener_next(weft_listener *listener, weft_stream **out,
+                    uint64_t deadline_ns)
+{
+	struct acceptor a = {
+		.waiter = { .what = "accept", .on = listener->fd, .ask = ask },
+		.listener = listener
+	};
+	int64_t rc = 0;
+
+	if (!listener->ready && listener->error)
+		return listener->error;
+	if (!listener->ready && !(listener->flags & WEFT__LISTENER_CLOSING)) {
+		listener->waiter = &a.waiter;
+		weft__listener_go_on(listener);
+		if (listener->error) {
+			listener->waiter = NULL;
+			return listener->error;
+		}
+		rc = weft__wait(&a.waiter, deadline_ns);
+	} else {
+		weft__stayed(weft__self());
+	}
+	if (rc < 0)
+		return (int)rc;
+	if (!listener->ready)
+		return WEFT_ESHUTDOWN;
+	*out = take_ready(listener);
+	return 0;
+}
+
+int
+weft_listener_accept(weft_listener *listener, weft_stream **out,
+                     uint64_t deadline_ns)
+{
+	int rc = weft__listener_use(listener, NULL, "weft_listener_accept");
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_accept: NULL");
+	if (rc < 0)
+		return rc;
+	if (listener->waiter || (listener->flags & WEFT__LISTENER_STARTED))
+		return weft__fail(WEFT_EBUSY, "another accepts here");
+	rc = weft__may_wait(deadline_ns);
+	if (rc == 0 && weft__notice_take(&listener->notice))
+		rc = WEFT_EINTR;
+	if (deadline_ns == WEFT_NOW) {
+		if (!listener->ready)
+			accept_more(listener, 1);
+		if (!listener->ready)
+			return rc;
+		rc = 0;
+	}
+	return rc < 0 ? rc : weft__listener_next(listener, out, deadline_ns);
+}
+
+/* --- callbacks ---------------------------------------------------------- */
+
+int
+weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
+                    void *arg)
+{
+	int rc = weft__listener_use(listener, loop, "weft_listener_start");
+
+	if (rc == 0 && !fn)
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: no "
+		                               "function");
+	if (rc < 0)
+		return rc;
+	if (listener->waiter)
+		return weft__fail(WEFT_EBUSY, "a threadlet accepts here");
+	listener->fn = fn;
+	listener->arg = arg;
+	listener->flags |= WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED;
+	weft_listener_set_background(
+		listener, listener->flags & WEFT__LISTENER_BACKGROUND);
+	weft__listener_go_on(listener);
+	return listener->error;
+}
+
+int
+weft_listener_stop(weft_listener *listener)
+{
+	int rc = weft__listener_use(listener, NULL, "weft_listener_stop");
+
+	if (rc < 0)
+		return rc;
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_STARTED;
+	weft_op_cancel(&listener->op);
+	return 0;
+}
+
+void
+weft_listener_set_background(weft_listener *listener, bool on)
+{
+	if (weft__listener_use(listener, NULL, "weft_listener_set_background")
+	    < 0)
+		return;
+	if (on)
+		listener->flags |= WEFT__LISTENER_BACKGROUND;
+	else
+		listener->flags &= ~(uint32_t)WEFT__LISTENER_BACKGROUND;
+	weft_op_set_background(
+		&listener->op,
+		on || !(listener->flags & WEFT__LISTENER_STARTED));
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+release(weft_listener *listener)
+{
+	weft__notice_drop(&listener->notice);
+	if (listener->flags & WEFT__LISTENER_PERMIT)
+		weft__quota_leave(listener->quota);
+	weft__quota_drop(listener->quota);
+	weft__sys->release(listener->path);
+	weft__sys->release(listener);
+}
+
+int
+weft_listener_open(const char *address, const weft_listener_opts *opts,
+                   weft_listener **out)
+{
+	const weft_listener_opts defaults = WEFT_INIT;
+	weft_listener *listener;
+
+	if (!address || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_listener_open: NULL");
+	opts = opts ? opts : &defaults;
+	listener = weft__alloc_zero(sizeof(*listener));
+	if (listener)
+		listener->quota = weft__quota_new(
+			opts->connections_max ? opts->connections_max
+					      : CONNECTIONS_MAX,
+			on_room, listener);
+	if (!listener || !listener->quota) {
+		weft__sys->release(listener);
+		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
+	}
+	listener->notice.tell = tell;
+	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
+	listener->flags = opts->borrow ? WEFT__LISTENER_BORROWED : 0;
+	listener->fd = weft__listen(address, opts, &listener->local,
+	                            &listener->path);
+	if (listener->fd < 0) {
+		int rc = listener->fd;
+
+		listener->path = NULL;
+		release(listener);
+		return rc;
+	}
+	*out = listener;
+	return 0;
+}
+
+int
+weft_listener_local(weft_listener *listener, weft_addr *out)
+{
+	if (!listener || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_listener_local: NULL");
+	*out = listener->local;
+	return 0;
+}
+
+void
+weft_listener_interrupt(weft_listener *listener)
+{
+	if (listener)
+		weft__notice_send(&listener->notice);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* No new ones: the socket is closed, its name is gone. */
+static void
+close_socket(weft_listener *listener)
+{
+	weft_loop *loop = loop_of(listener);
+
+	if (loop && loop->backend.ops)
+		weft__ready_forget(&loop->backend, listener->fd);
+	if (!(listener->flags & WEFT__LISTENER_BORROWED))
+		(void)weft__sys->close(listener->fd);
+	if (listener->path)
+		(void)weft__sys->path_remove(listener->path);
+	listener->fd = -1;
+	if (!listener->error)
+		listener->error = WEFT_ESHUTDOWN;
+}
+
+void
+weft__listener_end(weft_listener *listener)
+{
+	weft_stream *stream;
+
+	if (listener->op.pending
+	    || (listener->flags
+	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED)))
+		return;
+	if (listener->fd >= 0) {
+		/* Who has been queued is accepted, if somebody serves them. */
+		if ((listener->flags & WEFT__LISTENER_SERVED)
+		    || (listener->flags & WEFT__LISTENER_STARTED)) {
+			(void)weft__sys->set_nonblock(listener->fd);
+			accept_more(listener, UINT32_MAX);
+		}
+		close_socket(listener);
+		if (listener->flags & WEFT__LISTENER_OWED)
+			listener->flags |= WEFT__LISTENER_STARTED;
+		hand_out(listener);
+		if (listener->closer && weft__claim(listener->closer))
+			weft__wake(listener->closer, 0);
+		listener->closer = NULL;
+	}
+	if (listener->flags & WEFT__LISTENER_SERVED)
+		return;
+	while ((stream = take_ready(listener)))
+		weft_stream_reset(stream);
+	release(listener);
+}
+
+static void
+on_later(void *arg)
+{
+	weft_listener *listener = arg;
+
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_POSTED;
+	weft__listener_end(listener);
+}
+
+/* Nothing calls a user from inside a user's call. */
+static void
+close_here(weft_listener *listener)
+{
+	listener->flags |= WEFT__LISTENER_CLOSING;
+	listener->later = (weft_node){ .fn = on_later, .arg = listener };
+	if ((listener->flags & WEFT__LISTENER_OWED)
+	    && weft_loop_post_node(loop_of(listener), &listener->later) == 0)
+		listener->flags |= WEFT__LISTENER_POSTED;
+	if (listener->op.pending)
+		weft_op_cancel(&listener->op);
+	weft__listener_end(listener);
+}
+
+void
+weft_listener_close(weft_listener *listener)
+{
+	struct weft__waiter waiter = { .what = "close", .deaf = true };
+	weft_loop *loop = listener ? loop_of(listener) : NULL;
+
+	if (!listener || (listener->flags & WEFT__LISTENER_CLOSING))
+		return;
+	if (loop) {
+		/* A loop that has stopped still lets its listeners go. */
+		int rc = weft__loop_check(loop, "weft_listener_close");
+
+		if (rc < 0 && rc != WEFT_ESHUTDOWN)
+			return;
+	}
+	if (!listener->op.pending || !weft__self()) {
+		close_here(listener);
+		return;
+	}
+	waiter.on = listener->fd;
+	listener->closer = &waiter;
+	close_here(listener);
+	(void)weft__wait(&waiter, WEFT_NEVER);
+}

@@ -1,0 +1,490 @@
+/* listener_test.c - listening and connecting. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+struct house {
+	weft_listener *listener;
+	char address[WEFT_ADDR_TEXT_MAX];
+	int served, calls, last_error, guests;
+	weft_stream *guest;
+};
+
+static struct house
+open_house(const char *address, const weft_listener_opts *opts)
+{
+	struct house house = { .served = 0 };
+	weft_addr addr;
+
+	OK(weft_listener_open(address, opts, &house.listener));
+	OK(weft_listener_local(house.listener, &addr));
+	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
+	      > 0);
+	return house;
+}
+
+/* The peer of one end is where the other is. */
+static void
+check_addresses(const struct house *house, weft_stream *stream)
+{
+	weft_addr peer, here, there;
+
+	OK(weft_addr_parse(house->address, &there));
+	OK(weft_stream_peer(stream, &peer));
+	OK(weft_stream_local(stream, &here));
+	CHECK(weft_addr_equal(&peer, &there));
+	CHECK(!weft_addr_equal(&peer, &here));
+}
+
+/* Say a word and hear it again. */
+static int
+visit(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *stream;
+	char buf[8];
+
+	OK(weft_connect(house->address, NULL, &stream, weft_in(HOUR)));
+	check_addresses(house, stream);
+	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	CHECK(memcmp(buf, "word", 4) == 0);
+	weft_close(stream);
+	return 0;
+}
+
+static int
+echo(weft_stream *peer, void *arg)
+{
+	struct house *house = arg;
+	char buf[64];
+	ssize_t n;
+
+	house->served++;
+	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		if ((n = weft_write(peer, buf, (size_t)n, WEFT_NEVER)) < 0)
+			break;
+	weft_close(peer);
+	return (int)n;
+}
+
+/* --- one by one ----------------------------------------------------------- */
+
+static int
+accept_one(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer;
+
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK(weft_go(visit, house) > 0);
+	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
+	(void)echo(peer, house);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_connection_is_accepted_over_tcp)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+
+	run_threadlet(accept_one, &house);
+	CHECK_EQ(house.served, 1);
+}
+
+TEST(a_connection_is_accepted_on_every_interface)
+{
+	struct house house = open_house("tcp://:0", NULL);
+	weft_addr addr;
+	char *port = strrchr(house.address, ':');
+
+	OK(weft_listener_local(house.listener, &addr));
+	CHECK(port != NULL);
+	memmove(house.address + strlen("tcp://127.0.0.1"), port,
+	        strlen(port) + 1);
+	memcpy(house.address, "tcp://127.0.0.1", strlen("tcp://127.0.0.1"));
+	run_threadlet(accept_one, &house);
+	CHECK_EQ(house.served, 1);
+}
+
+TEST(a_connection_is_accepted_over_an_abstract_name)
+{
+	struct house house = open_house("unix:@weft-listener-test", NULL);
+
+	run_threadlet(accept_one, &house);
+	CHECK_EQ(house.served, 1);
+}
+
+static int visit_all(void *arg);
+
+static void
+path_in(char *out, size_t size)
+{
+	char dir[] = "/tmp/weft-XXXXXX";
+
+	CHECK(mkdtemp(dir) != NULL);
+	(void)snprintf(out, size, "unix:%s/s", dir);
+}
+
+static void
+remove_dir(char *address)
+{
+	*strrchr(address, '/') = '\0';
+	OK(rmdir(address + strlen("unix:")));
+}
+
+TEST(a_socket_in_the_file_system_is_private_and_goes_with_its_listener)
+{
+	weft_listener_opts replace = { .replace = true };
+	weft_listener *other;
+	struct stat info;
+	struct house house;
+	char address[64];
+
+	path_in(address, sizeof(address));
+	house = open_house(address, NULL);
+	OK(stat(address + 5, &info));
+	CHECK_EQ(info.st_mode & 0777, 0600);
+	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
+	CHECK(strstr(weft_detail(), address) != NULL);
+	/* One that lives is not replaced. */
+	CHECK_EQ(weft_listener_open(address, &replace, &other),
+	         WEFT_EADDRINUSE);
+	run_threadlet(visit_all, &house);
+	CHECK(stat(address + 5, &info) < 0);
+	remove_dir(address);
+}
+
+TEST(a_dead_socket_in_the_file_system_is_replaced_if_asked)
+{
+	weft_listener_opts replace = { .replace = true };
+	struct house house;
+	weft_listener *other;
+	char address[64];
+	weft_addr addr;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	path_in(address, sizeof(address));
+	OK(weft_addr_parse(address, &addr));
+	OK(bind(fd, (struct sockaddr *)addr.bytes, addr.size));
+	OK(close(fd));
+	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
+	house = open_house(address, &replace);
+	run_threadlet(accept_one, &house);
+	CHECK_EQ(house.served, 1);
+	remove_dir(address);
+}
+
+/* --- errors --------------------------------------------------------------- */
+
+TEST(an_address_that_cannot_be_listened_at_is_named)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_listener *other;
+
+	CHECK_EQ(weft_listener_open(house.address, NULL, &other),
+	         WEFT_EADDRINUSE);
+	CHECK(strstr(weft_detail(), house.address) != NULL);
+	CHECK_EQ(weft_listener_open("udp://127.0.0.1:0", NULL, &other),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_listener_open("nonsense", NULL, &other), WEFT_EINVAL);
+	CHECK_EQ(weft_listener_open("unix:/nowhere/at/all", NULL, &other),
+	         WEFT_ENOENT);
+	CHECK_EQ(weft_listener_open("tcp://192.0.2.1:80", NULL, &other),
+	         -EADDRNOTAVAIL);
+	weft_listener_close(house.listener);
+	weft_listener_close(NULL);
+}
+
+static int
+connect_to_nobody(void *arg)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_stream *stream = arg;
+
+	weft_listener_close(house.listener);
+	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER),
+	         WEFT_ECONNREFUSED);
+	CHECK(strstr(weft_detail(), house.address) != NULL);
+	CHECK_EQ(
+		weft_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER),
+		WEFT_ENOENT);
+	CHECK_EQ(weft_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK(stream == NULL);
+	return 0;
+}
+
+TEST(a_refused_connection_is_named)
+{
+	run_threadlet(connect_to_nobody, NULL);
+}
+
+/* --- who waits ------------------------------------------------------------ */
+
+static int
+wait_for_guest(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer;
+
+	house->last_error = weft_listener_accept(house->listener, &peer,
+	                                         WEFT_NEVER);
+	return 0;
+}
+
+static int
+disturb(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer;
+
+	CHECK(weft_go(wait_for_guest, house) > 0);
+	OK(weft_yield());
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NEVER),
+	         WEFT_EBUSY);
+	weft_listener_interrupt(house->listener);
+	while (house->last_error == 0)
+		OK(weft_yield());
+	CHECK_EQ(house->last_error, WEFT_EINTR);
+	house->last_error = 0;
+	CHECK(weft_go(wait_for_guest, house) > 0);
+	OK(weft_yield());
+	weft_listener_close(house->listener);
+	while (house->last_error == 0)
+		OK(weft_yield());
+	CHECK_EQ(house->last_error, WEFT_ESHUTDOWN);
+	return 0;
+}
+
+TEST(an_acceptor_is_interrupted_and_ended_by_a_close)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+
+	run_threadlet(disturb, &house);
+}
+
+static int
+connect_with_deadline(void *arg)
+{
+	/* Nobody answers there (RFC 5737), or there is no way. */
+	weft_stream *stream;
+	int rc = weft_connect("tcp://192.0.2.1:9", NULL, &stream,
+	                      weft_in(20 * WEFT_MS));
+
+	(void)arg;
+	CHECK(rc == WEFT_ETIMEDOUT || rc == -ENETUNREACH || rc == -EHOSTUNREACH
+	      || rc == WEFT_ECONNREFUSED);
+	return 0;
+}
+
+TEST(a_connect_ends_at_its_deadline)
+{
+	run_threadlet(connect_with_deadline, NULL);
+}
+
+/* --- serving -------------------------------------------------------------- */
+
+static int
+serve_house(void *arg)
+{
+	struct house *house = arg;
+
+	house->last_error = weft_listener_serve(house->listener, echo, house,
+	                                        WEFT_NEVER);
+	return 0;
+}
+
+#define GUESTS 20
+
+static int
+visit_all(void *arg)
+{
+	struct house *house = arg;
+	weft_scope scope;
+
+	CHECK(weft_go(serve_house, house) > 0);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < GUESTS; i++)
+		CHECK(weft_scope_go(&scope, visit, house) > 0);
+	OK(weft_scope_close(&scope));
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(each_peer_is_served_on_a_threadlet_until_the_listener_is_closed)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+
+	run_threadlet(visit_all, &house);
+	CHECK_EQ(house.served, GUESTS);
+	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);
+}
+
+static int
+visit_few_at_a_time(void *arg)
+{
+	return visit_all(arg);
+}
+
+TEST(connections_above_the_limit_wait_until_others_have_gone)
+{
+	weft_listener_opts opts = { .connections_max = 2 };
+	struct house house = open_house("tcp://127.0.0.1:0", &opts);
+
+	run_threadlet(visit_few_at_a_time, &house);
+	CHECK_EQ(house.served, GUESTS);
+}
+
+static int
+cancel_service(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *stream;
+	weft_scope scope;
+	char byte;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, serve_house, house) > 0);
+	OK(weft_connect(house->address, NULL, &stream, WEFT_NEVER));
+	CHECK_EQ(weft_write(stream, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), 1);
+	weft_scope_cancel(&scope);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(house->last_error, WEFT_ECANCELED);
+	CHECK(weft_read(stream, &byte, 1, WEFT_NEVER) <= 0);
+	weft_close(stream);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_service_that_is_cancelled_ends_with_its_peers)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+
+	run_threadlet(cancel_service, &house);
+	CHECK_EQ(house.served, 1);
+}
+
+/* --- callbacks ------------------------------------------------------------ */
+
+static void
+on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct house *house = arg;
+
+	CHECK(listener == house->listener);
+	CHECK((peer == NULL) == (error < 0));
+	house->calls++;
+	house->last_error = error;
+	if (peer) {
+		house->guests++;
+		weft_close(peer);
+	}
+}
+
+TEST(a_callback_is_told_of_each_connection_and_once_of_the_end)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_loop *loop = make();
+	weft_addr addr;
+	int fds[3];
+
+	OK(weft_addr_parse(house.address, &addr));
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	for (int i = 0; i < 3; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		OK(connect(fds[i], (struct sockaddr *)addr.bytes, addr.size));
+	}
+	while (house.guests < 3)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	weft_listener_close(house.listener);
+	CHECK_EQ(house.calls, 3);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.calls, 4);
+	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);
+	for (int i = 0; i < 3; i++)
+		OK(close(fds[i]));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_callback_is_told_when_its_loop_stops)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_loop *loop = make();
+
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	turns(loop, 2);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.calls, 1);
+	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);
+	weft_listener_close(house.listener);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_stopped_listener_leaves_connections_queued_until_it_is_started_again)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_loop *loop = make();
+	weft_addr addr;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	OK(weft_addr_parse(house.address, &addr));
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	turns(loop, 2);
+	OK(weft_listener_stop(house.listener));
+	turns(loop, 2);
+	OK(connect(fd, (struct sockaddr *)addr.bytes, addr.size));
+	turns(loop, 4);
+	CHECK_EQ(house.calls, 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	weft_listener_set_background(house.listener, true);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	weft_listener_set_background(house.listener, false);
+	while (house.guests < 1)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	weft_listener_close(house.listener);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.last_error, WEFT_ESHUTDOWN);
+	OK(close(fd));
+	OK(weft_loop_free(loop));
+}
+
+static weft_stream *called_for;
+
+static void
+on_connected(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	*(int64_t *)arg = result;
+}
+
+TEST(a_connect_op_fills_its_stream_before_it_finishes)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_loop *loop = make();
+	int64_t result = 1;
+	weft_op op;
+
+	OK(weft_op_init(&op, loop, on_connected, &result));
+	OK(weft_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(result, 0);
+	CHECK(called_for != NULL);
+	weft_close(called_for);
+	OK(weft_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
+	weft_op_cancel(&op);
+	OK(weft_loop_run(loop));
+	CHECK(result == WEFT_ECANCELED || result == 0);
+	if (result == 0)
+		weft_close(called_for);
+	weft_listener_close(house.listener);
+	OK(weft_loop_free(loop));
+}

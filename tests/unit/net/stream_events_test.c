@@ -1,0 +1,392 @@
+/* stream_events_test.c - streams by callbacks. */
+#include <string.h>
+#include <unistd.h>
+#include "unit/probe.h"
+
+struct guest {
+	weft_stream *stream;
+	char got[256];
+	size_t size, take; /* skipped at each call; 0: all */
+	int calls, ends, drains, closes, error;
+	bool close_at_end, close_at_data;
+};
+
+static void
+on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct guest *guest = arg;
+	size_t n = (size_t)size;
+
+	CHECK(stream == guest->stream);
+	CHECK_EQ(guest->ends, 0);
+	guest->calls++;
+	if (size <= 0) {
+		guest->ends++;
+		guest->error = (int)size;
+		if (guest->close_at_end)
+			weft_close(stream);
+		return;
+	}
+	if (guest->take && guest->take < n)
+		n = guest->take;
+	memcpy(guest->got + guest->size, data, n);
+	guest->size += n;
+	OK(weft_skip(stream, n));
+	if (guest->close_at_data)
+		weft_close(stream);
+}
+
+static void
+on_drain(weft_stream *stream, void *arg)
+{
+	struct guest *guest = arg;
+
+	CHECK(stream == guest->stream);
+	guest->drains++;
+}
+
+static void
+on_close(void *arg)
+{
+	((struct guest *)arg)->closes++;
+}
+
+static const weft_stream_events events = { .on_data = on_data,
+	                                   .on_drain = on_drain,
+	                                   .on_close = on_close };
+
+static struct guest
+open_guest(int fd)
+{
+	struct guest guest = { .calls = 0 };
+
+	OK(weft_stream_open_fd(fd, false, &guest.stream));
+	return guest;
+}
+
+TEST(a_callback_is_shown_what_arrives_and_then_the_end)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	guest.close_at_end = true;
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	put(pair.peer, "first");
+	while (guest.size < 5)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	put(pair.peer, "second");
+	OK(close(pair.peer));
+	OK(weft_loop_run(loop));
+	CHECK_STR(guest.got, "firstsecond");
+	CHECK_EQ(guest.ends, 1);
+	CHECK_EQ(guest.error, 0);
+	CHECK_EQ(guest.closes, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(what_was_not_skipped_is_shown_again)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	guest.take = 2;
+	guest.close_at_end = true;
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	put(pair.peer, "abcdefg");
+	OK(close(pair.peer));
+	OK(weft_loop_run(loop));
+	CHECK_STR(guest.got, "abcdefg");
+	CHECK_EQ(guest.calls, 5);
+	CHECK_EQ(guest.closes, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	turns(loop, 2);
+	OK(weft_stream_stop(guest.stream));
+	put(pair.peer, "x");
+	turns(loop, 5);
+	CHECK_EQ(guest.calls, 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW),
+	         0); /* nor keeps it alive */
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	while (guest.size < 1)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_STR(guest.got, "x");
+	weft_close(guest.stream);
+	CHECK_EQ(guest.closes, 0); /* not from inside of a call */
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.closes, 1);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_callback_may_close_its_stream)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	guest.close_at_data = true;
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	put(pair.peer, "x");
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.calls, 1);
+	CHECK_EQ(guest.closes, 1);
+	CHECK_EQ(drain(pair.peer), 0);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_background_stream_does_not_keep_a_run_going)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	weft_stream_set_background(guest.stream, true);
+	OK(weft_loop_run(loop));
+	weft_stream_reset(guest.stream);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.closes, 1);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_loop_that_stops_is_told_as_the_end)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	turns(loop, 2);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.ends, 1);
+	CHECK_EQ(guest.error, WEFT_ESHUTDOWN);
+	weft_close(guest.stream);
+	CHECK_EQ(guest.closes, 1);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+struct sent {
+	weft_op op;
+	int64_t result;
+	int calls;
+};
+
+static void
+on_sent(weft_op *op, int64_t result, void *arg)
+{
+	struct sent *sent = arg;
+
+	(void)op;
+	sent->result = result;
+	sent->calls++;
+}
+
+static char much[1 << 20];
+
+TEST(writes_are_sent_in_their_order_and_tell_of_high_and_low_water)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 }, b = { .calls = 0 };
+	weft_span big = { much, sizeof(much) }, small = { "end", 3 };
+	int64_t queued;
+	size_t all = 0;
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_op_init(&b.op, loop, on_sent, &b));
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	OK(weft_stream_get(guest.stream, "queued", &queued));
+	CHECK(queued > 65536);
+	turns(loop, 3);
+	CHECK_EQ(a.calls + b.calls + guest.drains, 0);
+	while (all < sizeof(much) + 3) {
+		int64_t n = drain(pair.peer);
+
+		CHECK(n >= 0);
+		all += (size_t)n;
+		turn(loop);
+	}
+	while (b.calls == 0)
+		turn(loop);
+	CHECK_EQ(all, sizeof(much) + 3);
+	CHECK_EQ(a.result, (int64_t)sizeof(much));
+	CHECK_EQ(b.result, 3);
+	CHECK_EQ(guest.drains, 1);
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 }, b = { .calls = 0 }, c = { .calls = 0 };
+	weft_span big = { much, sizeof(much) }, small = { "end", 3 };
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_op_init(&b.op, loop, on_sent, &b));
+	OK(weft_op_init(&c.op, loop, on_sent, &c));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
+	CHECK_EQ(
+		weft_write_op(guest.stream, &small, 1, &c.op, weft_in(WEFT_MS)),
+		1);
+	weft_op_cancel(&b.op);
+	while (c.calls == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_EQ(b.calls, 1);
+	CHECK_EQ(b.result, WEFT_ECANCELED);
+	CHECK_EQ(c.result, WEFT_ETIMEDOUT);
+	OK(close(pair.peer));
+	while (a.calls == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK(a.result == WEFT_EPIPE || a.result == WEFT_ECONNRESET);
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 }, b = { .calls = 0 };
+	weft_span big = { much, sizeof(much) };
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_op_init(&b.op, loop, on_sent, &b));
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	OK(weft_stream_set(guest.stream, "write_max", 100000));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	CHECK(weft_write_op(guest.stream, &big, 1, &b.op, WEFT_NEVER) >= 0);
+	while (a.calls + b.calls < 2)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_EQ(a.result, WEFT_ENOBUFS);
+	CHECK_EQ(b.result, WEFT_ENOBUFS);
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.closes, 1);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(what_is_queued_is_sent_before_a_close_ends)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 };
+	weft_span big = { much, sizeof(much) };
+	size_t all = 0;
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_close(guest.stream);
+	while (a.calls == 0) {
+		all += (size_t)drain(pair.peer);
+		turn(loop);
+	}
+	CHECK_EQ(a.result, (int64_t)sizeof(much));
+	all += (size_t)drain(pair.peer);
+	CHECK_EQ(all, sizeof(much));
+	OK(weft_loop_run(loop));
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(the_last_word_is_said_after_what_is_queued)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 }, b = { .calls = 0 };
+	weft_span big = { much, sizeof(much) };
+	size_t all = 0;
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_op_init(&b.op, loop, on_sent, &b));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	OK(weft_stream_shutdown_op(guest.stream, &b.op, WEFT_NEVER));
+	while (b.calls == 0) {
+		all += (size_t)drain(pair.peer);
+		turn(loop);
+	}
+	all += (size_t)drain(pair.peer);
+	CHECK_EQ(all, sizeof(much));
+	CHECK_EQ(b.result, 0);
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 0);
+	turns(loop, 2);
+	CHECK_EQ(a.result, WEFT_EPIPE);
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_close_does_not_wait_for_ever_for_a_peer_that_does_not_read)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 };
+	weft_span big = { much, sizeof(much) };
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_stream_start(guest.stream, loop, &events, &guest));
+	OK(weft_stream_set(guest.stream, "linger_ns", (int64_t)WEFT_MS));
+	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
+	CHECK_EQ(guest.closes, 1);
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_peek_op_finishes_when_enough_is_there)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+	struct sent a = { .calls = 0 };
+	const void *seen;
+
+	OK(weft_op_init(&a.op, loop, on_sent, &a));
+	OK(weft_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	put(pair.peer, "abc");
+	turns(loop, 4);
+	CHECK_EQ(a.calls, 0);
+	put(pair.peer, "de");
+	while (a.calls == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK(a.result >= 4);
+	weft_close(guest.stream);
+	(void)seen;
+	OK(weft_loop_run(loop));
+	OK(close(pair.peer));
+	OK(weft_loop_free(loop));
+}

@@ -1,0 +1,528 @@
+/* stream_test.c - streams read and written by threadlets. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+/* --- two ends ------------------------------------------------------------ */
+
+struct line {
+	weft_stream *a, *b;
+	int result;
+	char got[64];
+};
+
+static struct line
+open_line(void)
+{
+	struct line line = { .result = 0 };
+
+	OK(weft_stream_open_pair(&line.a, &line.b));
+	return line;
+}
+
+/* Run two threadlets on one loop, each with the line; and close it. */
+static void
+run_two(weft_threadlet_fn one, weft_threadlet_fn two, struct line *line)
+{
+	weft_loop *loop = make();
+
+	(void)go_on(loop, one, line);
+	if (two)
+		(void)go_on(loop, two, line);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+static int
+close_both(struct line *line)
+{
+	weft_close(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+static int
+echo_b(void *arg)
+{
+	struct line *line = arg;
+	char buf[512];
+	ssize_t n;
+
+	while ((n = weft_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
+	CHECK_EQ(n, 0);
+	weft_close(line->b);
+	return 0;
+}
+
+static int
+talk_a(void *arg)
+{
+	struct line *line = arg;
+	char buf[64];
+
+	for (int i = 0; i < 10; i++) {
+		CHECK_EQ(weft_write(line->a, "hello", 5, WEFT_NEVER), 5);
+		CHECK_EQ(weft_read_exact(line->a, buf, 5, WEFT_NEVER), 5);
+		CHECK(memcmp(buf, "hello", 5) == 0);
+	}
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(what_is_written_at_one_end_is_read_at_the_other)
+{
+	struct line line = open_line();
+
+	run_two(talk_a, echo_b, &line);
+}
+
+/* --- reading ------------------------------------------------------------- */
+
+static int
+read_in_ways(void *arg)
+{
+	struct line *line = arg;
+	const void *seen;
+	char buf[64];
+
+	CHECK_EQ(weft_write(line->b, "GET /\r\nHost: x\r\n\r\nbody", 22,
+	                    WEFT_NEVER),
+	         22);
+	CHECK(weft_peek(line->a, 3, &seen, WEFT_NEVER) >= 3);
+	CHECK(memcmp(seen, "GET", 3) == 0);
+	CHECK_EQ(weft_read_until(line->a, "\r\n", buf, sizeof(buf), WEFT_NEVER),
+	         7);
+	CHECK_EQ(weft_read_until(line->a, "\r\n\r\n", buf, sizeof(buf),
+	                         WEFT_NEVER),
+	         11);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, 4, WEFT_NEVER),
+	         WEFT_EMSGSIZE);
+	OK(weft_skip(line->a, 1));
+	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
+	CHECK(memcmp(buf, "ody", 3) == 0);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line->b, "ab", 2, WEFT_NEVER), 2);
+	OK(weft_stream_shutdown(line->b, WEFT_NEVER));
+	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), WEFT_EPIPE);
+	CHECK_EQ(weft_peek(line->a, 10, &seen, WEFT_NEVER), 2);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER),
+	         WEFT_EPIPE);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 2);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_write(line->b, "x", 1, WEFT_NEVER), WEFT_EPIPE);
+	/* The other way is still open. */
+	CHECK_EQ(weft_write(line->a, "back", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_read(line->b, buf, 8, WEFT_NEVER), 4);
+	return close_both(line);
+}
+
+TEST(a_stream_is_read_by_count_by_delimiter_and_by_looking_ahead)
+{
+	struct line line = open_line();
+
+	run_two(read_in_ways, NULL, &line);
+}
+
+static int
+wait_for_byte(void *arg)
+{
+	struct line *line = arg;
+
+	line->result = (int)weft_read(line->a, line->got, 1, WEFT_NEVER);
+	return 0;
+}
+
+static int
+close_a(void *arg)
+{
+	struct line *line = arg;
+	char byte;
+
+	OK(weft_yield());
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EBUSY);
+	weft_close(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+TEST(a_second_reader_is_refused_and_a_close_ends_the_first)
+{
+	struct line line = open_line();
+
+	run_two(wait_for_byte, close_a, &line);
+	CHECK_EQ(line.result, WEFT_ESHUTDOWN);
+}
+
+static int
+reset_a(void *arg)
+{
+	struct line *line = arg;
+
+	OK(weft_yield());
+	weft_stream_reset(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+TEST(a_reset_ends_who_waits)
+{
+	struct line line = open_line();
+
+	run_two(wait_for_byte, reset_a, &line);
+	CHECK_EQ(line.result, WEFT_ESHUTDOWN);
+}
+
+static int
+interrupt_a(void *arg)
+{
+	struct line *line = arg;
+	char byte;
+
+	OK(weft_yield());
+	weft_stream_interrupt(line->a);
+	while (line->result == 0)
+		OK(weft_yield());
+	CHECK_EQ(line->result, WEFT_EINTR);
+	weft_stream_interrupt(line->a); /* nobody waits: the next does not */
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	return close_both(line);
+}
+
+TEST(an_interrupt_ends_the_present_or_the_next_wait_once)
+{
+	struct line line = open_line();
+
+	run_two(wait_for_byte, interrupt_a, &line);
+}
+
+static int
+cancel_reader(void *arg)
+{
+	struct line *line = arg;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, wait_for_byte, line) > 0);
+	OK(weft_yield());
+	weft_scope_cancel(&scope);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(line->result, WEFT_ECANCELED);
+	/* What comes after is for the next reader. */
+	CHECK_EQ(weft_write(line->b, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read(line->a, line->got, 8, WEFT_NEVER), 1);
+	return close_both(line);
+}
+
+TEST(a_cancelled_read_loses_nothing)
+{
+	struct line line = open_line();
+
+	run_two(cancel_reader, NULL, &line);
+}
+
+static int
+read_late(void *arg)
+{
+	struct line *line = arg;
+	uint64_t until;
+
+	CHECK_EQ(weft_write(line->b, "late", 4, WEFT_NEVER), 4);
+	until = weft_in(WEFT_MS); /* past when the loop looks at it */
+	while (weft_now() < until + WEFT_MS)
+		;
+	CHECK_EQ(weft_read(line->a, line->got, 8, until), 4);
+	return close_both(line);
+}
+
+TEST(what_has_arrived_beats_the_deadline)
+{
+	struct line line = open_line();
+
+	run_two(read_late, NULL, &line);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static int
+fill_a(void *arg)
+{
+	struct line *line = arg;
+	static char much[4 << 20];
+	weft_span spans[3] = { { much, 3 << 20 }, { much, 0 }, { "x", 1 } };
+
+	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_in(5 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_some(line->a, spans, 3), 0);
+	weft_close(line->b);
+	CHECK_EQ(weft_write(line->a, "y", 1, WEFT_NEVER), WEFT_EPIPE);
+	CHECK(weft_write(line->a, "y", 1, WEFT_NEVER) < 0);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(a_write_ends_at_its_deadline_and_when_the_peer_goes)
+{
+	struct line line = open_line();
+
+	run_two(fill_a, NULL, &line);
+}
+
+#define BULK ((size_t)8 << 20)
+
+static uint32_t
+next(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+static int
+send_bulk(void *arg)
+{
+	struct line *line = arg;
+	uint32_t bytes = 1, sizes = 7;
+	static char buf[100000];
+
+	for (size_t left = BULK; left > 0;) {
+		size_t n = 1 + next(&sizes) % sizeof(buf);
+
+		n = n < left ? n : left;
+		for (size_t i = 0; i < n; i++)
+			buf[i] = (char)next(&bytes);
+		CHECK_EQ(weft_write(line->a, buf, n, WEFT_NEVER), n);
+		left -= n;
+	}
+	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
+	return 0;
+}
+
+static int
+read_bulk(void *arg)
+{
+	struct line *line = arg;
+	uint32_t bytes = 1, sizes = 3;
+	static char buf[100000];
+	size_t all = 0;
+	ssize_t n;
+
+	while ((n = weft_read(line->b, buf, 1 + next(&sizes) % sizeof(buf),
+	                      WEFT_NEVER))
+	       > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			if (buf[i] != (char)next(&bytes))
+				CHECK_EQ(i, -1);
+		all += (size_t)n;
+	}
+	CHECK_EQ(n, 0);
+	CHECK_EQ(all, BULK);
+	return close_both(line);
+}
+
+TEST(much_arrives_whole_and_in_order)
+{
+	struct line line = open_line();
+
+	run_two(send_bulk, read_bulk, &line);
+}
+
+static int
+peek_bulk(void *arg)
+{
+	struct line *line = arg;
+	uint32_t bytes = 1, sizes = 3;
+	const void *seen;
+	size_t all = 0;
+	ssize_t n;
+
+	while ((n = weft_peek(line->b, 1 + next(&sizes) % 20000, &seen,
+	                      WEFT_NEVER))
+	       > 0) {
+		const char *at = seen;
+		size_t size = 1 + next(&sizes) % (size_t)n;
+
+		for (size_t i = 0; i < size; i++)
+			if (at[i] != (char)next(&bytes))
+				CHECK_EQ(i, -1);
+		OK(weft_skip(line->b, size));
+		all += size;
+	}
+	CHECK_EQ(n, 0);
+	CHECK_EQ(all, BULK);
+	return close_both(line);
+}
+
+TEST(much_is_seen_whole_by_looking_ahead)
+{
+	struct line line = open_line();
+
+	run_two(send_bulk, peek_bulk, &line);
+}
+
+/* --- what a stream is made of -------------------------------------------- */
+
+static int
+talk_by_pipe(void *arg)
+{
+	char buf[8];
+	weft_stream *in, *out;
+	int fds[2];
+
+	(void)arg;
+	OK(pipe(fds));
+	OK(weft_stream_open_fd(fds[0], false, &in));
+	OK(weft_stream_open_fd(fds[1], false, &out));
+	CHECK_EQ(weft_read(in, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(out, "pipe", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_read(in, buf, 8, WEFT_NEVER), 4);
+	CHECK_EQ(weft_stream_shutdown(out, WEFT_NEVER), WEFT_EINVAL);
+	weft_close(out);
+	CHECK_EQ(weft_read(in, buf, 8, WEFT_NEVER), 0);
+	weft_close(in);
+	return 0;
+}
+
+TEST(a_pipe_is_a_stream)
+{
+	run_threadlet(talk_by_pipe, NULL);
+}
+
+static int
+borrow_fd(void *arg)
+{
+	struct pair *pair = arg;
+	weft_stream *stream;
+	char buf[8];
+
+	OK(weft_stream_open_fd(pair->fd, true, &stream));
+	put(pair->peer, "x");
+	CHECK_EQ(weft_read(stream, buf, 8, WEFT_NEVER), 1);
+	CHECK_EQ(weft_stream_fd(stream), pair->fd);
+	weft_close(stream);
+	put(pair->peer, "y");
+	take(pair->fd); /* still the caller's */
+	return 0;
+}
+
+TEST(a_borrowed_descriptor_stays_open)
+{
+	struct pair pair = make_pair();
+
+	run_threadlet(borrow_fd, &pair);
+	close_pair(pair);
+}
+
+static int
+look_at_options(void *arg)
+{
+	struct line *line = arg;
+	weft_creds creds = { 0 };
+	int64_t value;
+
+	CHECK_EQ(weft_stream_set(line->a, "nonsense", 1), WEFT_ENOENT);
+	CHECK_STR(weft_detail(), "no stream option \"nonsense\"");
+	CHECK_EQ(weft_stream_set(line->a, "read_max", 0), WEFT_EINVAL);
+	CHECK_EQ(weft_stream_set(line->a, "queued", 1), WEFT_EINVAL);
+	OK(weft_stream_set(line->a, "read_max", 1000));
+	OK(weft_stream_get(line->a, "read_max", &value));
+	CHECK_EQ(value, 1000);
+	OK(weft_stream_set(line->a, "sndbuf", 30000));
+	OK(weft_stream_get(line->a, "sndbuf", &value));
+	CHECK(value >= 30000);
+	OK(weft_stream_creds(line->a, &creds));
+	CHECK_EQ(creds.pid, getpid());
+	return close_both(line);
+}
+
+TEST(options_are_set_and_read_by_name)
+{
+	struct line line = open_line();
+
+	run_two(look_at_options, NULL, &line);
+}
+
+TEST(what_is_no_stream_is_refused)
+{
+	weft_stream *stream;
+
+	CHECK_EQ(weft_stream_open_fd(-1, false, &stream), WEFT_EBADF);
+	CHECK_EQ(weft_stream_open_fd(9999, false, &stream), WEFT_EBADF);
+	weft_close(NULL);
+	weft_stream_reset(NULL);
+	weft_stream_interrupt(NULL);
+}
+
+/* --- several loops ------------------------------------------------------- */
+
+struct handover {
+	struct line line;
+	weft_loop *to;
+	weft_event moved, done;
+};
+
+static int
+read_elsewhere(void *arg)
+{
+	struct handover *h = arg;
+	char buf[8];
+
+	OK(weft_event_wait(&h->moved, WEFT_NEVER));
+	CHECK_EQ(weft_read_exact(h->line.a, buf, 4, WEFT_NEVER), 4);
+	CHECK(memcmp(buf, "bcde", 4) == 0);
+	weft_close(h->line.a);
+	weft_event_set(&h->done);
+	return 0;
+}
+
+static int
+move_away(void *arg)
+{
+	struct handover *h = arg;
+	const void *seen;
+	char buf[8];
+
+	CHECK_EQ(weft_write(h->line.b, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_peek(h->line.a, 3, &seen, WEFT_NEVER), 3);
+	OK(weft_skip(h->line.a, 1));
+	OK(weft_stream_move(h->line.a, h->to));
+	weft_event_set(&h->moved);
+	CHECK_EQ(weft_write(h->line.b, "de", 2, WEFT_NEVER), 2);
+	CHECK_EQ(weft_read(h->line.b, buf, 8, WEFT_NEVER), 0);
+	OK(weft_event_wait(&h->done, WEFT_NEVER));
+	weft_close(h->line.b);
+	return 0;
+}
+
+TEST(an_idle_stream_moves_to_another_loop_with_its_bytes)
+{
+	struct handover h = { .moved = WEFT_SHARED_INIT,
+		              .done = WEFT_SHARED_INIT };
+
+	h.line = open_line();
+	h.to = make_started();
+	(void)go_on(h.to, read_elsewhere, &h);
+	run_threadlet(move_away, &h);
+	stop_and_free(h.to);
+}
+
+/* --- the end of a loop ---------------------------------------------------- */
+
+TEST(a_loop_that_stops_ends_reads_and_a_close_still_works)
+{
+	weft_loop *loop = make();
+	struct line line = open_line();
+
+	(void)go_on(loop, wait_for_byte, &line);
+	turns(loop, 3);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(line.result, WEFT_ECANCELED);
+	weft_close(line.a);
+	weft_close(line.b);
+	OK(weft_loop_free(loop));
+}
