@@ -6,6 +6,7 @@
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/child.h>
+#include <weft/dgram.h>
 #include <weft/file.h>
 #include <weft/listener.h>
 #include <weft/loop.h>

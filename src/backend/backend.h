@@ -177,6 +177,9 @@ void weft__ready_note_files(struct weft__backend *backend);
 /* The number is about to be closed: forget it, and everything fetched for it. */
 void weft__ready_forget(struct weft__backend *backend, int fd);
 
+/* `fd` is new and ours until then: nobody else closes it. */
+void weft__ready_own(struct weft__backend *backend, int fd);
+
 /* Who waits at a side of `fd`, or NULL. */
 weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);
 struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int side);

@@ -70,7 +70,8 @@ struct weft__op {
 			};
 		};
 		int64_t told;          /* an own kind's result, by another thread */
-		struct weft__op *before; /* until then: in the queue of a pool */
+		struct weft__op *before; /* until then: in the queue of a pool, */
+		const void *owned;       /* or what its owner has to do for it */
 	};
 	union {
 		void                    *buf;

@@ -924,6 +924,18 @@ weft__ready_forget(struct weft__backend *backend, int fd)
 	entry->generation++;
 }
 
+void
+weft__ready_own(struct weft__backend *backend, int fd)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
+
+	if (!entry || !is_empty(entry)) /* it will be borrowed */
+		return;
+	entry->generation++;
+	entry->armed = 0;
+	entry->flags = WEFT__FD_OWNED;
+}
+
 weft_watch *
 weft__ready_watch_at(struct weft__backend *backend, int fd, int side)
 {

@@ -135,25 +135,35 @@ trim_unix(weft_addr *addr)
 }
 
 void
+weft__addr_settle(weft_addr *addr, socklen_t size)
+{
+	if (size > sizeof(struct sockaddr_un))
+		size = sizeof(struct sockaddr_un);
+	addr->size = size;
+	memset(addr->bytes + size, 0, sizeof(addr->bytes) - size);
+	switch (weft__addr_family(addr)) {
+	case AF_INET6:
+		inet6_of(addr)->sin6_flowinfo = 0;
+		unmap(addr);
+		break;
+	case AF_UNIX:
+		trim_unix(addr);
+		break;
+	case AF_UNSPEC: /* the peer has no name */
+		*addr = (weft_addr){ 0 };
+		break;
+	}
+}
+
+void
 weft__addr_from(const struct sockaddr *from, socklen_t size, uint32_t kind,
                 weft_addr *out)
 {
-	*out = (weft_addr){ .size = size, .kind = kind };
-	if (out->size > sizeof(struct sockaddr_un))
-		out->size = sizeof(struct sockaddr_un);
-	memcpy(out->bytes, from, out->size);
-	switch (weft__addr_family(out)) {
-	case AF_INET6:
-		inet6_of(out)->sin6_flowinfo = 0;
-		unmap(out);
-		break;
-	case AF_UNIX:
-		trim_unix(out);
-		break;
-	case AF_UNSPEC: /* the peer has no name */
-		*out = (weft_addr){ 0 };
-		break;
-	}
+	out->kind = kind;
+	memcpy(out->bytes, from,
+	       size < sizeof(struct sockaddr_un) ? size
+	                                         : sizeof(struct sockaddr_un));
+	weft__addr_settle(out, size);
 }
 
 static bool

@@ -51,7 +51,11 @@ int weft__addr_family(const weft_addr *addr);
 uint16_t weft__addr_port(const weft_addr *addr);
 void     weft__addr_set_port(weft_addr *addr, uint16_t port);
 
-/* Fill `out` from what the kernel gave: `size` may be more than it had room for. */
+/* The kernel has written so many bytes into it, or would have: make it as said above.
+ * Its kind is there. */
+void weft__addr_settle(weft_addr *addr, socklen_t size);
+
+/* Fill `out` from what the kernel gave elsewhere. */
 void weft__addr_from(const struct sockaddr *from, socklen_t size, uint32_t kind,
                      weft_addr *out);
 

@@ -1,0 +1,521 @@
+/* dgram_test.c - datagram sockets: opened, used at once, and asked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <unistd.h>
+#include "base/sys.h"
+#include "unit/net/letters.h"
+
+/* --- messages ----------------------------------------------------------- */
+
+static void
+talk(const char *address_a, const char *address_b)
+{
+	weft_dgram *a = open_at(address_a), *b = open_at(address_b);
+	weft_addr at_a = local_of(a), at_b = local_of(b);
+	struct got got;
+
+	CHECK_EQ(recv_text(b, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(send_text(a, &at_b, "hello"), 1);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOW), 1);
+	CHECK_STR(got.text, "hello");
+	CHECK(weft_addr_equal(&got.message.addr, &at_a));
+	CHECK_EQ(got.message.addr.kind, SOCK_DGRAM);
+	CHECK(!got.message.truncated);
+	CHECK_EQ(send_text(b, &got.message.addr, ""), 1);
+	CHECK_GOT(a, "");
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+static bool
+has_ipv6(void)
+{
+	weft_dgram *dgram;
+	int rc = weft_dgram_open("udp://[::1]:0", NULL, &dgram);
+
+	if (rc == 0)
+		weft_dgram_close(dgram);
+	return rc == 0;
+}
+
+TEST(messages_go_by_every_kind_of_address)
+{
+	char a[64], b[64];
+
+	talk(LOOPBACK, LOOPBACK);
+	if (has_ipv6())
+		talk("udp://[::1]:0", "udp://[::1]:0");
+	(void)snprintf(a, sizeof(a), "unixdgram:@weft-a-%d", (int)getpid());
+	(void)snprintf(b, sizeof(b), "unixdgram:@weft-b-%d", (int)getpid());
+	talk(a, b);
+}
+
+TEST(a_path_is_there_until_the_socket_is_closed)
+{
+	char a[64], b[64];
+
+	(void)snprintf(a, sizeof(a), "unixdgram:/tmp/weft-a-%d", (int)getpid());
+	(void)snprintf(b, sizeof(b), "unixdgram:/tmp/weft-b-%d", (int)getpid());
+	talk(a, b);
+	CHECK(access(strchr(a, '/'), F_OK) < 0);
+	talk(a, b);
+	CHECK(access(strchr(b, '/'), F_OK) < 0);
+}
+
+TEST(an_unnamed_socket_sends_and_its_address_says_so)
+{
+	char name[64], text[WEFT_ADDR_TEXT_MAX];
+	weft_dgram *a = open_at("unixdgram:"), *b;
+	weft_addr to;
+	struct got got;
+
+	(void)snprintf(name, sizeof(name), "unixdgram:@weft-c-%d",
+	               (int)getpid());
+	b = open_at(name);
+	to = local_of(b);
+	CHECK_EQ(send_text(a, &to, "x"), 1);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOW), 1);
+	CHECK_EQ(got.message.addr.size, 0); /* no address */
+	to = local_of(a);
+	CHECK(weft_addr_format(&to, text, sizeof(text)) > 0);
+	CHECK_STR(text, "unixdgram:");
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+#define MANY 100
+
+TEST(batches_keep_the_order_of_messages)
+{
+	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
+	weft_addr to = local_of(b);
+	weft_message messages[MANY];
+	char bytes[MANY][4];
+	int done = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		bytes[i][0] = (char)i;
+		messages[i] = (weft_message){ bytes[i], 1 + (size_t)i % 3, to,
+			                      false };
+	}
+	CHECK_EQ(weft_dgram_send(a, messages, MANY, WEFT_NOW), MANY);
+	memset(bytes, 0x7f, sizeof(bytes));
+	for (int i = 0; i < MANY; i++)
+		messages[i].size = 4;
+	while (done < MANY) {
+		int rc = weft_dgram_recv(b, messages + done,
+		                         (size_t)(MANY - done), WEFT_NOW);
+
+		CHECK(rc > 0);
+		done += rc;
+	}
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(bytes[i][0], i);
+		CHECK_EQ(messages[i].size, 1 + i % 3);
+	}
+	CHECK_EQ(weft_dgram_recv(b, messages, MANY, WEFT_NOW), WEFT_ETIMEDOUT);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(a_batch_takes_what_there_is)
+{
+	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
+	weft_addr to = local_of(b);
+	weft_message messages[40] = { { 0 } };
+	char byte;
+
+	for (int i = 0; i < 40; i++)
+		messages[i] = (weft_message){ &byte, 1, { 0 }, false };
+	for (int i = 0; i < 35; i++)
+		CHECK_EQ(send_text(a, &to, "x"), 1);
+	CHECK_EQ(weft_dgram_recv(b, messages, 33, WEFT_NOW), 33);
+	CHECK_EQ(weft_dgram_recv(b, messages, 40, WEFT_NOW), 2);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(what_does_not_fit_is_cut_and_that_is_told)
+{
+	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
+	weft_addr to = local_of(b);
+	char room[4] = "....";
+	weft_message message = { room, 3, { 0 }, false };
+
+	CHECK_EQ(send_text(a, &to, "abcdef"), 1);
+	CHECK_EQ(send_text(a, &to, "xyz"), 1);
+	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOW), 1);
+	CHECK(message.truncated);
+	CHECK_EQ(message.size, 3);
+	CHECK_EQ(memcmp(room, "abc.", 4), 0);
+	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOW), 1);
+	CHECK(!message.truncated);
+	CHECK_EQ(memcmp(room, "xyz.", 4), 0);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(a_message_too_large_is_refused_and_those_before_it_are_sent)
+{
+	static char large[70000];
+	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
+	weft_addr to = local_of(b);
+	weft_message messages[2] = { letter("x", &to),
+		                     { large, sizeof(large), to, false } };
+
+	CHECK_EQ(weft_dgram_send(a, messages, 2, WEFT_NOW), 1);
+	CHECK_EQ(weft_dgram_send(a, messages + 1, 1, WEFT_NOW), WEFT_EMSGSIZE);
+	CHECK_STR(weft_detail(), "weft_dgram_send: larger than its bound");
+	CHECK_EQ(send_text(a, &to, "y"), 1); /* no error is left over */
+	CHECK_GOT(b, "x");
+	CHECK_GOT(b, "y");
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+/* --- peers -------------------------------------------------------------- */
+
+TEST(a_connected_socket_hears_its_peer_only)
+{
+	weft_dgram *b = open_at(LOOPBACK), *other = open_at(LOOPBACK);
+	weft_addr at_b = local_of(b), at_a;
+	weft_dgram *a = open_to(NULL, &at_b);
+	struct got got;
+
+	at_a = local_of(a);
+	CHECK_EQ(send_text(other, &at_a, "stranger"), 1);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(send_text(a, NULL, "to my peer"), 1);
+	CHECK_GOT(b, "to my peer");
+	CHECK_EQ(send_text(b, &at_a, "back"), 1);
+	CHECK_GOT(a, "back");
+	CHECK_EQ(send_text(b, NULL, "to nobody"), -EDESTADDRREQ);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+	weft_dgram_close(other);
+}
+
+TEST(a_socket_for_every_interface_speaks_both_kinds_of_ip)
+{
+	weft_dgram *all = open_at("udp://:0"), *four = open_at(LOOPBACK), *six;
+	weft_addr at_all = local_of(all), at_four = local_of(four), to;
+	weft_dgram_opts opts = { .peer = at_four };
+	char text[64];
+	struct got got;
+	unsigned port = (unsigned)at_all.bytes[2] << 8 | at_all.bytes[3];
+
+	(void)snprintf(text, sizeof(text), "udp://127.0.0.1:%u", port);
+	OK(weft_addr_parse(text, &to));
+	CHECK_EQ(send_text(four, &to, "4"), 1);
+	CHECK_EQ(recv_text(all, &got, WEFT_NOW), 1);
+	CHECK(weft_addr_equal(&got.message.addr, &at_four));
+	CHECK_EQ(send_text(all, &got.message.addr, "back"), 1);
+	CHECK_GOT(four, "back");
+	if (has_ipv6()) {
+		(void)snprintf(text, sizeof(text), "udp://[::1]:%u", port);
+		OK(weft_addr_parse(text, &to));
+		six = open_at("udp://[::1]:0");
+		CHECK_EQ(send_text(six, &to, "6"), 1);
+		CHECK_GOT(all, "6");
+		weft_dgram_close(six);
+	}
+	weft_dgram_close(all);
+	OK(weft_dgram_open("udp://:0", &opts, &all)); /* its peer has IPv4 */
+	CHECK_EQ(send_text(all, NULL, "to four"), 1);
+	CHECK_GOT(four, "to four");
+	weft_dgram_close(all);
+	weft_dgram_close(four);
+}
+
+static struct weft__sys poor;
+
+static int
+socket_of_ipv4(int domain, int type, int protocol)
+{
+	return domain == AF_INET6
+	               ? -EAFNOSUPPORT
+	               : weft__sys_real.socket(domain, type, protocol);
+}
+
+TEST(without_ipv6_every_interface_is_that_of_ipv4)
+{
+	const struct weft__sys *before = weft__sys;
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_dgram *all;
+	weft_addr at;
+
+	poor = *before;
+	poor.socket = socket_of_ipv4;
+	weft__sys = &poor;
+	all = open_at("udp://:0");
+	at = local_of(all);
+	CHECK(weft_addr_format(&at, text, sizeof(text)) > 0);
+	CHECK(strncmp(text, "udp://0.0.0.0:", 14) == 0);
+	weft_dgram_close(all);
+	weft__sys = before;
+}
+
+TEST(a_refusal_by_the_network_is_told_once)
+{
+	weft_addr none = nowhere();
+	weft_dgram *a = open_to(NULL, &none);
+	struct got got;
+
+	CHECK_EQ(send_text(a, NULL, "x"), 1);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ECONNREFUSED);
+	CHECK_STR(weft_detail(), "weft_dgram_recv: connection refused");
+	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(send_text(a, NULL, "x"), 1);
+	CHECK_EQ(send_text(a, NULL, "x"), WEFT_ECONNREFUSED);
+	CHECK_EQ(send_text(a, NULL, "x"), 1);
+	weft_dgram_close(a);
+}
+
+TEST(a_refusal_is_not_lost_in_a_batch)
+{
+	weft_addr none = nowhere();
+	weft_dgram *a = open_to(NULL, &none);
+	weft_message messages[5];
+	struct got got;
+	int rc;
+
+	for (int i = 0; i < 5; i++)
+		messages[i] = letter("x", NULL);
+	for (int i = 0; i < 3; i++) {
+		rc = weft_dgram_send(a, messages, 5, WEFT_NOW);
+		CHECK(rc > 0 || rc == WEFT_ECONNREFUSED);
+	}
+	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ECONNREFUSED);
+	weft_dgram_close(a);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static void
+check_not_opened(const char *address, const weft_dgram_opts *opts, int error,
+                 const char *why)
+{
+	weft_dgram *dgram = (weft_dgram *)&dgram;
+
+	CHECK_EQ(weft_dgram_open(address, opts, &dgram), error);
+	CHECK(dgram == (weft_dgram *)&dgram); /* untouched */
+	if (!strstr(weft_detail(), why))
+		test_fail(__FILE__, __LINE__, "\"%s\", not \"%s\"",
+		          weft_detail(), why);
+}
+
+TEST(what_cannot_be_opened_is_refused_with_a_reason)
+{
+	weft_dgram *a = open_at(LOOPBACK);
+	weft_addr at = local_of(a);
+	weft_dgram_opts opts = { .peer = at };
+	char text[WEFT_ADDR_TEXT_MAX];
+	int pair[2];
+
+	CHECK(weft_addr_format(&at, text, sizeof(text)) > 0);
+	check_not_opened(text, NULL, WEFT_EADDRINUSE, "address in use");
+	check_not_opened("tcp://127.0.0.1:0", NULL, WEFT_EINVAL, "datagrams");
+	check_not_opened("unix:/tmp/x", NULL, WEFT_EINVAL, "datagrams");
+	check_not_opened("udp://name:1", NULL, WEFT_EINVAL, "is a name");
+	check_not_opened("udp://1.2.3.4", NULL, WEFT_EINVAL, "no port");
+	check_not_opened("udp://192.0.2.1:0", NULL, -EADDRNOTAVAIL,
+	                 "192.0.2.1");
+	check_not_opened("unixdgram:/no/such/folder/x", NULL, WEFT_ENOENT, "");
+	opts.peer.kind = SOCK_STREAM;
+	check_not_opened(NULL, &opts, WEFT_EINVAL, "the peer");
+	check_not_opened("fd:99", NULL, WEFT_EBADF, "fd:99");
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	(void)snprintf(text, sizeof(text), "fd:%d", pair[0]);
+	check_not_opened(text, NULL, -EPROTOTYPE, text);
+	OK(close(pair[0])); /* it was not taken */
+	OK(close(pair[1]));
+	weft_dgram_close(a);
+}
+
+TEST(misuse_is_told)
+{
+	weft_dgram *a = open_at(LOOPBACK);
+	weft_message message = { 0 };
+
+	CHECK_MISUSE(weft_dgram_open(LOOPBACK, NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_open(NULL, NULL, &a), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_recv(a, NULL, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_recv(a, &message, 0, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_send(NULL, &message, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOW),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_start(a, NULL, NULL, NULL), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_recv(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);
+	CHECK_EQ(weft_dgram_send(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);
+	weft_dgram_close(a);
+	weft_dgram_close(NULL);
+	weft_dgram_interrupt(NULL);
+}
+
+TEST(several_sockets_share_a_port_if_all_want_to)
+{
+	weft_dgram_opts opts = { .reuse_port = true };
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_dgram *a, *b;
+	weft_addr at;
+
+	OK(weft_dgram_open(LOOPBACK, &opts, &a));
+	at = local_of(a);
+	CHECK(weft_addr_format(&at, text, sizeof(text)) > 0);
+	OK(weft_dgram_open(text, &opts, &b));
+	check_not_opened(text, NULL, WEFT_EADDRINUSE, text);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(a_descriptor_is_taken_or_borrowed)
+{
+	weft_dgram_opts opts = { .borrow = true };
+	char text[16];
+	weft_dgram *a;
+	int fds[2];
+
+	OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	(void)snprintf(text, sizeof(text), "fd:%d", fds[0]);
+	OK(weft_dgram_open(text, &opts, &a));
+	CHECK_EQ(weft_dgram_fd(a), fds[0]);
+	CHECK_EQ(send_text(a, NULL, "x"), 1);
+	take(fds[1]);
+	weft_dgram_close(a);
+	CHECK(fcntl(fds[0], F_GETFD) >= 0);
+	opts.borrow = false;
+	OK(weft_dgram_open(text, &opts, &a));
+	put(fds[1], "y");
+	CHECK_GOT(a, "y");
+	weft_dgram_close(a);
+	CHECK(fcntl(fds[0], F_GETFD) < 0);
+	OK(close(fds[1]));
+}
+
+/* --- options ------------------------------------------------------------ */
+
+static int64_t
+get(weft_dgram *dgram, const char *name)
+{
+	int64_t value = -1;
+
+	OK(weft_dgram_get(dgram, name, &value));
+	return value;
+}
+
+static void
+check_options(const char *address)
+{
+	weft_dgram *a = open_at(address);
+
+	CHECK_EQ(get(a, "broadcast"), 0);
+	OK(weft_dgram_set(a, "broadcast", 1));
+	CHECK_EQ(get(a, "broadcast"), 1);
+	OK(weft_dgram_set(a, "ttl", 3));
+	CHECK_EQ(get(a, "ttl"), 3);
+	OK(weft_dgram_set(a, "multicast_ttl", 0));
+	CHECK_EQ(get(a, "multicast_ttl"), 0);
+	CHECK_EQ(get(a, "multicast_loop"), 1);
+	OK(weft_dgram_set(a, "multicast_loop", 0));
+	CHECK_EQ(get(a, "multicast_loop"), 0);
+	OK(weft_dgram_set(a, "rcvbuf", 20000));
+	CHECK(get(a, "rcvbuf") >= 20000);
+	OK(weft_dgram_set(a, "sndbuf", 30000));
+	CHECK(get(a, "sndbuf") >= 30000);
+	CHECK_EQ(get(a, "write_max"), 1 << 20);
+	OK(weft_dgram_set(a, "write_max", 5));
+	CHECK_EQ(get(a, "write_max"), 5);
+	CHECK_EQ(get(a, "queued"), 0);
+	weft_dgram_close(a);
+}
+
+TEST(options_are_set_and_got_by_name)
+{
+	check_options(LOOPBACK);
+	if (has_ipv6())
+		check_options("udp://:0");
+}
+
+TEST(wrong_options_are_refused)
+{
+	weft_dgram *a = open_at(LOOPBACK), *b = open_at("unixdgram:");
+	int64_t value = 77;
+
+	CHECK_EQ(weft_dgram_set(a, "nodelay", 1), WEFT_ENOENT);
+	CHECK_EQ(weft_dgram_get(a, "", &value), WEFT_ENOENT);
+	CHECK_EQ(weft_dgram_set(a, "ttl", 0), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(a, "ttl", 256), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(a, "broadcast", 2), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(a, "rcvbuf", INT64_MAX), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(a, "write_max", -1), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(a, "queued", 1), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set(b, "ttl", 1), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_get(b, "ttl", &value), WEFT_EINVAL);
+	CHECK_EQ(value, 77);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(broadcasts_have_to_be_allowed)
+{
+	weft_dgram_opts opts = { .broadcast = true };
+	weft_dgram *a = open_at("udp://0.0.0.0:0"), *b;
+	weft_addr all;
+	int rc;
+
+	OK(weft_addr_parse("udp://127.255.255.255:9", &all));
+	rc = send_text(a, &all, "x");
+	CHECK_EQ(rc, -EACCES);
+	weft_dgram_close(a);
+	OK(weft_dgram_open("udp://0.0.0.0:0", &opts, &b));
+	CHECK_EQ(get(b, "broadcast"), 1);
+	CHECK_EQ(send_text(b, &all, "x"), 1);
+	weft_dgram_close(b);
+}
+
+/* On the loopback interface, so that nothing leaves the machine. */
+static void
+check_group(const char *address, const char *group_text)
+{
+	weft_dgram *a = open_at(address), *b = open_at(address);
+	weft_addr at = local_of(b), group;
+	uint32_t lo = if_nametoindex("lo");
+	struct got got;
+	int rc;
+
+	OK(weft_addr_parse(group_text, &group));
+	group.bytes[2] = at.bytes[2]; /* the port */
+	group.bytes[3] = at.bytes[3];
+	OK(weft_dgram_set(a, "multicast_interface", lo));
+	CHECK_EQ(get(a, "multicast_interface"), lo);
+	OK(weft_dgram_set_group(b, &group, lo, true));
+	rc = send_text(a, &group, "to all");
+	CHECK(rc == 1 || rc == -ENETUNREACH); /* not every machine can */
+	if (rc == 1)
+		CHECK_GOT(b, "to all");
+	OK(weft_dgram_set_group(b, &group, lo, false));
+	CHECK_EQ(weft_dgram_set_group(b, &group, lo, false), -EADDRNOTAVAIL);
+	CHECK_EQ(send_text(a, &group, "to nobody"), rc);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	weft_dgram_close(a);
+	weft_dgram_close(b);
+}
+
+TEST(a_group_is_entered_and_quit)
+{
+	weft_dgram *a = open_at("unixdgram:");
+	weft_addr path;
+
+	OK(weft_addr_parse("unixdgram:/x", &path));
+	CHECK_EQ(weft_dgram_set_group(a, &path, 0, true), WEFT_EINVAL);
+	CHECK_EQ(weft_dgram_set_group(a, NULL, 0, true), WEFT_EINVAL);
+	weft_dgram_close(a);
+	if (if_nametoindex("lo") == 0)
+		return;
+	check_group("udp://0.0.0.0:0", "udp://239.255.77.1:0");
+	if (has_ipv6())
+		check_group("udp://:0", "udp://239.255.77.2:0");
+	if (has_ipv6())
+		check_group("udp://[::]:0", "udp://[ff12::77]:0");
+}
