@@ -240,7 +240,8 @@ on_cancel(weft_op *public, int why, void *arg)
 		drop(dgram, op, why);
 }
 
-static int
+/* Not inline, or gcc takes an op on a threadlet's stack for one that is left behind. */
+WEFT__SELDOM static int
 begin(weft_dgram *dgram, const weft_message *messages, size_t count,
       weft_op *op, uint64_t deadline_ns)
 {

@@ -129,6 +129,25 @@ def proxy(program):
         check(out, out == f"connect {at[2]}: connection refused\n")
 
 
+def udp_time(program):
+    """Several ask at once, and each gets the time; one of them is not there any more."""
+    process = start(program, "udp://127.0.0.1:0")
+    line = process.stdout.readline()
+    check(line, line.startswith("listening on udp://127.0.0.1:"))
+    where = ("127.0.0.1", int(line.rsplit(":", 1)[1]))
+    peers = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(20)]
+    for peer in peers:
+        peer.settimeout(PATIENCE)
+        peer.sendto(b"what time is it?", where)
+    peers.pop().close()
+    for peer in peers:
+        data, sender = peer.recvfrom(100)
+        check(data, sender == where and abs(int(data) - time.time()) < PATIENCE)
+        peer.close()
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -144,7 +163,7 @@ def shutdown(program):
 def main(args):
     name = Path(args[0]).name
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
-               "echo_callback": echo_callback, "shutdown": shutdown}
+               "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time}
     if name in servers:
         servers[name](args[0])
     else:
