@@ -607,6 +607,7 @@ const struct scenario scenarios[] = {
 	{ "line", run_line },
 	{ "work", run_work },
 	{ "file", run_file },
+	{ "dgram", run_dgram },
 	{ "signal", run_signal },
 	{ "child", run_child },
 	{ "child_stop", run_child_stop },

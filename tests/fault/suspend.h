@@ -61,6 +61,10 @@ int run_work(void *stage);
 int run_file(void *stage);
 int run_file_open(void *stage);
 
+/* suspend_net_scenarios.c */
+int run_dgram(void *stage);
+int run_dgram_close(void *stage);
+
 /* --- what they share ---------------------------------------------------- */
 
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other

@@ -583,6 +583,8 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "work", run_work, 5, false },
 	{ "file", run_file, 4, false },
 	{ "file_open", run_file_open, 3, false },
+	{ "dgram", run_dgram, 6, false },
+	{ "dgram_close", run_dgram_close, 4, false },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 

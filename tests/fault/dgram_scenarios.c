@@ -1,0 +1,149 @@
+/* dgram_scenarios.c - datagrams by a threadlet, an op and a callback, and what is asked of
+ * their sockets.
+ *
+ * Whatever fails, every op and every callback has its end, what arrives is what was sent,
+ * and a socket that was closed is closed.
+ */
+#include <errno.h>
+#include <string.h>
+#include "fault.h"
+#include "scenarios.h"
+
+struct post {
+	weft_dgram *echo; /* a threadlet's */
+	weft_dgram *ours; /* with a callback */
+	weft_addr to;     /* the threadlet's */
+	int echo_left;    /* it has not ended, */
+	int answer_left;  /* its answer has not come, */
+	int face_left;    /* and nor has the last call */
+};
+
+/* What was struck may have failed; all else goes well. */
+static bool
+went_well(int rc, int want)
+{
+	EXPECT(rc == want || fault_hits() > 0);
+	return rc == want;
+}
+
+static void
+on_messages(weft_dgram *dgram, const weft_message *messages, int count,
+            void *arg)
+{
+	struct post *post = arg;
+
+	EXPECT(dgram == post->ours && post->face_left == 1);
+	EXPECT(count > 0 || count == WEFT_ESHUTDOWN || fault_hits() > 0);
+	if (count == WEFT_ESHUTDOWN)
+		post->face_left = 0;
+	for (int i = 0; i < count; i++) {
+		EXPECT(messages[i].size == 5
+		       && memcmp(messages[i].data, "hello", 5) == 0);
+		EXPECT(weft_addr_equal(&messages[i].addr, &post->to));
+		post->answer_left = 0;
+	}
+}
+
+/* One message goes back to where it came from. */
+static int
+echo(void *arg)
+{
+	struct post *post = arg;
+	char text[16];
+	weft_message message = { .data = text, .size = sizeof(text) };
+	int rc = 0;
+
+	for (int i = 0; i < 2 && rc <= 0 && rc != WEFT_ETIMEDOUT; i++)
+		rc = weft_dgram_recv(post->echo, &message, 1,
+		                     weft_in(2 * WAIT_NS));
+	if (went_well(rc, 1))
+		(void)went_well(weft_dgram_send(post->echo, &message, 1,
+		                                weft_in(10 * WAIT_NS)),
+		                1);
+	weft_dgram_close(post->echo);
+	post->echo_left = 0;
+	return 0;
+}
+
+static void
+await_zero(struct world *world, const int *left)
+{
+	for (int i = 0; i<2 * STEPS_MIN && * left> 0; i++)
+		drive(world->loop, left);
+}
+
+static void
+talk(struct world *world, struct post *post)
+{
+	weft_message message = { .data = (char[]){ "hello" }, .size = 5 };
+	weft_go_opts opts = { .loop = world->loop };
+	struct job job;
+
+	message.addr = post->to;
+	post->face_left = went_well(
+		weft_dgram_start(post->ours, world->loop, on_messages, post),
+		0);
+	post->echo_left = weft_go_with(&opts, echo, post) > 0;
+	if (!post->echo_left)
+		weft_dgram_close(post->echo);
+	EXPECT(post->echo_left || fault_hits() > 0);
+	init(world, &job);
+	begin(&job, weft_dgram_send_op(post->ours, &message, 1, &job.op,
+	                               weft_in(50 * WAIT_NS)));
+	(void)went_well((int)await(world, &job), 1);
+	if (fault_hits() == 0 || job.result == 1)
+		await_zero(world, &post->echo_left);
+	post->answer_left = post->answer_left && fault_hits() == 0;
+	await_zero(world, &post->answer_left);
+	EXPECT(post->answer_left == 0);
+	weft_dgram_close(post->ours);
+	await_zero(world, &post->face_left);
+	await_zero(world, &post->echo_left);
+	EXPECT(post->face_left == 0 && post->echo_left == 0);
+}
+
+static bool
+open_one(weft_dgram **out)
+{
+	return went_well(weft_dgram_open("udp://127.0.0.1:0", NULL, out), 0);
+}
+
+/* What is asked once, at the start. */
+static void
+ask(struct post *post)
+{
+	int64_t value;
+	weft_addr addr;
+	int rc = weft_addr_interfaces(NULL, 0);
+
+	EXPECT(rc >= 0 || fault_hits() > 0);
+	rc = weft_addr_parse("udp://[fe80::1%lo]:1", &addr);
+	EXPECT(rc == 0 || rc == WEFT_EINVAL);
+	if (went_well(weft_dgram_set(post->ours, "rcvbuf", 10000), 0)
+	    && went_well(weft_dgram_get(post->ours, "rcvbuf", &value), 0))
+		EXPECT(value >= 10000);
+}
+
+void
+run_dgram(const char *backend)
+{
+	struct post post = { .answer_left = 1 };
+	struct world world;
+
+	if (!make_world(&world, backend, 0))
+		return;
+	if (open_one(&post.ours)) {
+		ask(&post);
+		if (!open_one(&post.echo)) {
+			weft_dgram_close(post.ours);
+		} else if (!went_well(weft_dgram_local(post.echo, &post.to),
+		                      0)) {
+			weft_dgram_close(post.ours);
+			weft_dgram_close(post.echo);
+		} else {
+			talk(&world, &post);
+		}
+	}
+	check_works(&world);
+	end_world(&world);
+}
