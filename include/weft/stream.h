@@ -1,11 +1,12 @@
-/* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair, TLS.
+/* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair.
  *
  * A stream belongs to no loop until the first call that waits on it, then to that
- * loop; from another it is WEFT_EXDEV.  One reader and one writer at a time, else
- * WEFT_EBUSY.  What has arrived lies in the stream's queue, in buffers of the loop:
- * an idle stream keeps none, and at read_max (64 KiB) it stops reading.  weft_peek()
- * shows the queue, weft_skip() consumes it, and the callback face shows the same
- * queue; so a leased read, a look ahead and a buffered reader are one thing.
+ * loop, which cannot be freed before it is closed; from another it is WEFT_EXDEV.  One
+ * reader and one writer at a time, else WEFT_EBUSY.  What has arrived lies in the
+ * stream's queue, in buffers of the loop: an idle stream keeps none, and at read_max
+ * (64 KiB) it stops reading.  weft_peek() shows the queue, weft_skip() consumes it, and
+ * the callback face shows the same queue; so a leased read, a look ahead and a buffered
+ * reader are one thing.
  */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H

@@ -177,9 +177,6 @@ void weft__ready_note_files(struct weft__backend *backend);
 /* The number is about to be closed: forget it, and everything fetched for it. */
 void weft__ready_forget(struct weft__backend *backend, int fd);
 
-/* `fd` is new and ours until then: nobody else closes it. */
-void weft__ready_own(struct weft__backend *backend, int fd);
-
 /* Who waits at a side of `fd`, or NULL. */
 weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);
 struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int side);
@@ -212,9 +209,9 @@ int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *o
  * left to be found. */
 void weft__ready_ending(struct weft__backend *backend, int fd);
 
-/* `fd` is ours from now on, new to this loop, and `plain` if it is no socket.  0, or
- * WEFT_ENOMEM, WEFT_EBUSY.  And: it goes elsewhere, and nobody has waited on it here. */
-int  weft__ready_own(struct weft__backend *backend, int fd, bool plain);
+/* `fd` is ours from now on, new to this loop; `what` is WEFT__FD_STREAM or PLAIN, or 0.  0,
+ * or WEFT_ENOMEM, WEFT_EBUSY.  And: it goes elsewhere, and nobody has waited on it here. */
+int  weft__ready_own(struct weft__backend *backend, int fd, uint16_t what);
 void weft__ready_disown(struct weft__backend *backend, int fd);
 
 /* Make a receive that has many results take none for now, or go on; there may be some

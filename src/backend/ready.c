@@ -372,7 +372,7 @@ show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
 /* --- owned descriptors -------------------------------------------------- */
 
 int
-weft__ready_own(struct weft__backend *backend, int fd, bool plain)
+weft__ready_own(struct weft__backend *backend, int fd, uint16_t what)
 {
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 
@@ -382,8 +382,7 @@ weft__ready_own(struct weft__backend *backend, int fd, bool plain)
 		return WEFT_EBUSY;
 	entry->generation++;
 	entry->armed = 0;
-	entry->flags = WEFT__FD_OWNED | WEFT__FD_MAY_WRITE
-	               | (plain ? WEFT__FD_PLAIN : WEFT__FD_STREAM);
+	entry->flags = WEFT__FD_OWNED | WEFT__FD_MAY_WRITE | what;
 	return 0;
 }
 
@@ -922,18 +921,6 @@ weft__ready_forget(struct weft__backend *backend, int fd)
 		(void)backend->ops->arm(backend, fd, entry, 0);
 	entry->armed = entry->flags = 0;
 	entry->generation++;
-}
-
-void
-weft__ready_own(struct weft__backend *backend, int fd)
-{
-	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
-
-	if (!entry || !is_empty(entry)) /* it will be borrowed */
-		return;
-	entry->generation++;
-	entry->armed = 0;
-	entry->flags = WEFT__FD_OWNED;
 }
 
 weft_watch *

@@ -15,8 +15,7 @@
 #include "net/addr.h"
 #include "net/stream.h"
 
-#define ADDRESSES_MAX 16
-#define STAGGER_NS    (250 * WEFT_MS)
+#define STAGGER_NS (250 * WEFT_MS)
 
 struct connection;
 
@@ -211,6 +210,7 @@ make(weft_loop *loop, const char *address, const weft_connect_opts *opts,
 {
 	struct connection *c = weft__alloc_zero(
 		sizeof(*c) + count * sizeof(struct attempt));
+	size_t size = strlen(address), room = sizeof(c->text) - 1;
 
 	if (!c)
 		return NULL;
@@ -220,7 +220,7 @@ make(weft_loop *loop, const char *address, const weft_connect_opts *opts,
 	                                         : STAGGER_NS;
 	if (opts)
 		c->local = opts->local;
-	strncpy(c->text, address, sizeof(c->text) - 1);
+	memcpy(c->text, address, size < room ? size : room);
 	for (uint32_t i = 0; i < count; i++) {
 		c->attempts[i].addr = addrs[i];
 		c->attempts[i].of = c;

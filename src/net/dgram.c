@@ -69,7 +69,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 		== 0);
 	weft_op_set_background(&dgram->writer, true);
 	if (!dgram->borrowed)
-		weft__ready_own(&loop->backend, dgram->fd);
+		(void)weft__ready_own(&loop->backend, dgram->fd, 0);
 	return 0;
 }
 

@@ -194,9 +194,10 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	if (loop_of(listener))
 		return 0;
 	rc = weft__notice_settle(&listener->notice, its);
-	if (rc == 0)
-		rc = weft_op_init(&listener->op, its, on_accepted, listener);
-	return rc;
+	if (rc < 0)
+		return rc;
+	(void)weft_loop_ref(its);
+	return weft_op_init(&listener->op, its, on_accepted, listener);
 }
 
 struct acceptor {
@@ -324,6 +325,8 @@ static void
 release(weft_listener *listener)
 {
 	weft__notice_drop(&listener->notice);
+	if (loop_of(listener))
+		weft_loop_unref(loop_of(listener));
 	if (listener->flags & WEFT__LISTENER_PERMIT)
 		weft__quota_leave(listener->quota);
 	weft__quota_drop(listener->quota);

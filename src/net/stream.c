@@ -91,6 +91,8 @@ weft__stream_free(weft_stream *stream)
 			? &weft__net_of(weft__stream_loop(stream))->chunks
 			: &none);
 	weft__notice_drop(&stream->notice);
+	if (stream->flags & WEFT__STREAM_BOUND)
+		weft_loop_unref(weft__stream_loop(stream));
 	if (stream->quota)
 		weft__quota_leave(stream->quota);
 	weft__sys->release(stream);
@@ -169,11 +171,14 @@ introduce(weft_stream *stream, weft_loop *loop)
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
 		rc = weft__ready_own(&loop->backend, stream->fd,
-		                     stream->flags & WEFT__STREAM_PLAIN);
+		                     stream->flags & WEFT__STREAM_PLAIN
+		                             ? WEFT__FD_PLAIN
+		                             : WEFT__FD_STREAM);
 	if (rc == 0)
 		rc = weft__notice_settle(&stream->notice, loop);
 	if (rc < 0)
 		return weft__fail(rc, "stream: its loop cannot take it");
+	(void)weft_loop_ref(loop);
 	stream->flags |= WEFT__STREAM_BOUND;
 	return 0;
 }
@@ -237,6 +242,7 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 	weft__store(&stream->notice.loop, 0, WEFT__SEQ_CST);
 	stream->in.loop = NULL;
 	stream->moved_to = loop;
+	weft_loop_unref(from);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
  * (callbacks), option.c (properties), queue.c (bytes in hand).
  *
  *   1. A stream has no loop until the first call that waits on it.  From then on all but
- *      interrupt is that loop's thread's.
+ *      interrupt is that loop's thread's, and the loop is referenced.
  *   2. `in` stands with the backend from the first read on, and receives into memory of
  *      the loop, or of a reader while that waits: nobody's memory is with the kernel
  *      when a read returns, so a read can end at any time.
