@@ -1,0 +1,244 @@
+/* framing.c - what the fields of a head say about its end and about the connection.
+ *
+ * Fields are noted as they come and judged together at the end of the head, so that
+ * their order does not matter.  Two readers that disagree about where a message ends
+ * let one client speak with another's voice; therefore:
+ *
+ *   1. Content-Length is one field with one number, digits alone.  A second one, even
+ *      with the same number, is refused.
+ *   2. Transfer-Encoding is "chunked", once, in HTTP/1.1.  An empty element, anything
+ *      after chunked, a parameter of it: refused.  Another coding is 501.
+ *   3. Not both.
+ *   4. A request has one Host, HTTP/1.0 perhaps none.
+ *   5. CONNECT has no body.
+ *
+ * Transfer-Encoding and Content-Length of a response that cannot have a body (to HEAD, 1xx,
+ * 204, 304) are held to the same rules, and tell nothing.
+ */
+#include "inner.h"
+
+static int
+refuse(struct weft__http_head *head, const char *text)
+{
+	return weft__http_refuse(&head->fault, 400, text);
+}
+
+static int
+note_host(struct weft__http_head *head, struct text value,
+          struct weft__http_part part)
+{
+	if (head->is_response)
+		return 0;
+	if (head->seen & SEEN_HOST)
+		return refuse(head, "several Host fields");
+	if (!weft__http_host_ok(value, false))
+		return refuse(head, "bad Host");
+	head->seen |= SEEN_HOST;
+	if (head->form == WEFT__HTTP_ORIGIN
+	    || head->form == WEFT__HTTP_ASTERISK)
+		head->host =
+			part; /* else the target's is the one that counts */
+	return 0;
+}
+
+static int
+note_length(struct weft__http_head *head, struct text value)
+{
+	if (head->seen & SEEN_LENGTH)
+		return refuse(head, "several Content-Length fields");
+	if (!weft__http_decimal(value, &head->length))
+		return refuse(head, "bad Content-Length");
+	head->seen |= SEEN_LENGTH;
+	return 0;
+}
+
+static int
+note_coding(struct weft__http_head *head, struct text list)
+{
+	struct text coding, name;
+
+	while (weft__http_list_next(&list, &coding)) {
+		name = coding;
+		for (size_t i = 0; i < coding.size; i++)
+			if (coding.data[i] == ';' || is_blank(coding.data[i])) {
+				name.size = i;
+				break;
+			}
+		if (!weft__http_is_token(name))
+			return refuse(head, "bad Transfer-Encoding");
+		if (head->seen & SEEN_CHUNKED)
+			return refuse(head, "chunked is not the last coding");
+		if (!weft__http_same(name, "chunked"))
+			head->seen |= SEEN_CODING;
+		else if (name.size != coding.size)
+			return refuse(head, "parameter of chunked");
+		else
+			head->seen |= SEEN_CHUNKED;
+	}
+	return 0;
+}
+
+static int
+note_connection(struct weft__http_head *head, struct text list)
+{
+	struct text option;
+
+	while (weft__http_list_next(&list, &option)) {
+		if (option.size == 0)
+			continue;
+		if (!weft__http_is_token(option))
+			return refuse(head, "bad Connection");
+		if (weft__http_same(option, "close"))
+			head->seen |= SEEN_CLOSE;
+		else if (weft__http_same(option, "keep-alive"))
+			head->seen |= SEEN_KEEP_ALIVE;
+		else if (weft__http_same(option, "upgrade"))
+			head->seen |= SEEN_UPGRADING;
+	}
+	return 0;
+}
+
+static int
+note_expect(struct weft__http_head *head, struct text value)
+{
+	head->seen |= weft__http_same(value, "100-continue") ? SEEN_CONTINUE
+	                                                     : SEEN_EXPECT;
+	return 0;
+}
+
+static int
+note_upgrade(struct weft__http_head *head, struct weft__http_part value)
+{
+	if (head->upgrade.size == 0)
+		head->upgrade = value;
+	return 0;
+}
+
+int
+weft__http_note_field(struct weft__http_head *head, const char *data,
+                      const struct weft__http_field *field)
+{
+	struct text name = part_text(data, field->name);
+	struct text value = part_text(data, field->value);
+
+	switch (name.size) {
+	case 4:
+		if (weft__http_same(name, "host"))
+			return note_host(head, value, field->value);
+		return 0;
+	case 6:
+		if (weft__http_same(name, "expect"))
+			return note_expect(head, value);
+		return 0;
+	case 7:
+		if (weft__http_same(name, "upgrade"))
+			return note_upgrade(head, field->value);
+		return 0;
+	case 10:
+		if (weft__http_same(name, "connection"))
+			return note_connection(head, value);
+		return 0;
+	case 14:
+		if (weft__http_same(name, "content-length"))
+			return note_length(head, value);
+		return 0;
+	case 17:
+		if (weft__http_same(name, "transfer-encoding"))
+			return note_coding(head, value);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Rules 2 and 3, which need all fields. */
+static int
+check_coding(struct weft__http_head *head)
+{
+	if (!(head->seen & (SEEN_CHUNKED | SEEN_CODING)))
+		return 0;
+	if (head->seen & SEEN_LENGTH)
+		return refuse(head, "Content-Length with Transfer-Encoding");
+	if (head->minor == 0)
+		return refuse(head, "Transfer-Encoding in HTTP/1.0");
+	if (head->seen & SEEN_CODING)
+		return weft__http_refuse(&head->fault, 501,
+		                         "unknown transfer coding");
+	return 0;
+}
+
+static enum weft__http_framing
+framing_of_fields(const struct weft__http_head *head)
+{
+	if (head->seen & SEEN_CHUNKED)
+		return WEFT__HTTP_CHUNKED;
+	if (head->length > 0)
+		return WEFT__HTTP_LENGTH;
+	return WEFT__HTTP_NO_BODY;
+}
+
+static int
+conclude_request(struct weft__http_head *head)
+{
+	enum weft__http_framing framing = framing_of_fields(head);
+
+	if (!(head->seen & SEEN_HOST) && head->minor > 0)
+		return refuse(head, "no Host");
+	if (head->form == WEFT__HTTP_AUTHORITY && framing != WEFT__HTTP_NO_BODY)
+		return refuse(head, "CONNECT with a body");
+	if ((head->seen & SEEN_EXPECT) && head->minor > 0)
+		return weft__http_refuse(&head->fault, 417,
+		                         "unknown expectation");
+	if ((head->seen & SEEN_CONTINUE) && head->minor > 0
+	    && framing != WEFT__HTTP_NO_BODY)
+		head->flags |= WEFT__HTTP_CONTINUE;
+	head->framing = (uint8_t)framing;
+	return 0;
+}
+
+static enum weft__http_framing
+framing_of_response(const struct weft__http_head *head)
+{
+	if (head->status == 101)
+		return WEFT__HTTP_TUNNEL;
+	if (head->asked == WEFT__HTTP_ASKED_CONNECT && head->status / 100 == 2)
+		return WEFT__HTTP_TUNNEL;
+	if (head->asked == WEFT__HTTP_ASKED_HEAD || head->status / 100 == 1
+	    || head->status == 204 || head->status == 304)
+		return WEFT__HTTP_NO_BODY;
+	if (!(head->seen & (SEEN_CHUNKED | SEEN_LENGTH)))
+		return WEFT__HTTP_UNTIL_CLOSE;
+	return framing_of_fields(head);
+}
+
+static void
+conclude_connection(struct weft__http_head *head)
+{
+	bool kept = head->minor > 0 || (head->seen & SEEN_KEEP_ALIVE);
+
+	if (kept && !(head->seen & SEEN_CLOSE)
+	    && head->framing != WEFT__HTTP_UNTIL_CLOSE
+	    && head->framing != WEFT__HTTP_TUNNEL)
+		head->flags |= WEFT__HTTP_KEEP_ALIVE;
+	if (head->minor > 0 && (head->seen & SEEN_UPGRADING)
+	    && head->upgrade.size > 0)
+		head->flags |= WEFT__HTTP_UPGRADE;
+}
+
+int
+weft__http_conclude(struct weft__http_head *head)
+{
+	int rc = check_coding(head);
+
+	if (rc < 0)
+		return rc;
+	if (head->is_response)
+		head->framing = (uint8_t)framing_of_response(head);
+	else if ((rc = conclude_request(head)) < 0)
+		return rc;
+	if (head->framing == WEFT__HTTP_LENGTH
+	    && head->length > head->limits.body_max)
+		return weft__http_refuse(&head->fault, 413, "body too large");
+	conclude_connection(head);
+	return 0;
+}
