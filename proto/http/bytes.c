@@ -78,35 +78,20 @@ trimmed(const char *from, const char *to)
 	return (struct text){ from, (size_t)(to - from) };
 }
 
-/* Where the element that begins at `at` ends: at a comma outside of quotes. */
-static const char *
-element_end(const char *at, const char *end)
-{
-	bool quoted = false;
-
-	for (; at < end && (quoted || *at != ','); at++) {
-		if (*at == '"')
-			quoted = !quoted;
-		else if (quoted && *at == '\\' && at + 1 < end)
-			at++;
-	}
-	return at;
-}
-
 bool
 weft__http_list_next(struct text *list, struct text *element)
 {
-	const char *end, *stop;
+	const char *end, *comma;
 
 	if (!list->data)
 		return false;
 	end = list->data + list->size;
-	stop = element_end(list->data, end);
-	*element = trimmed(list->data, stop);
-	if (stop == end)
-		*list = (struct text){ NULL, 0 };
+	comma = memchr(list->data, ',', list->size);
+	*element = trimmed(list->data, comma ? comma : end);
+	if (comma)
+		*list = (struct text){ comma + 1, (size_t)(end - comma - 1) };
 	else
-		*list = (struct text){ stop + 1, (size_t)(end - stop - 1) };
+		*list = (struct text){ NULL, 0 };
 	return true;
 }
 

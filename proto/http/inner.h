@@ -71,8 +71,8 @@ bool weft__http_is_token(struct text text);
 bool weft__http_same(struct text text, const char *name);
 
 /* Take the next element of a list with commas from the front of `list`, without white
- * space around it; it may be empty.  A comma in quotes does not end it.  False at the
- * end: "a," has two elements, "" has one. */
+ * space around it; it may be empty.  Quotes mean nothing: no list that is read this way
+ * has an element with a comma in it.  False at the end: "a," has two elements, "" one. */
 bool weft__http_list_next(struct text *list, struct text *element);
 
 /* A number of digits alone, at least one; false also if it does not fit. */

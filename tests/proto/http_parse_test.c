@@ -168,6 +168,8 @@ static const struct bad bad_requests[] = {
 	{ 400, S(GET "Host: a%zz\r\n" END) },
 	{ 400, S(GET "Host: [::1\r\n" END) },
 	{ 400, S(GET "Host: [::1]x\r\n" END) },
+	{ 400, S(GET "Host: [a]\r\n" END) },
+	{ 400, S(GET "Host: [1.2.3.4]\r\n" END) },
 	{ 400, S(GET "Host: a\xe9\r\n" END) },
 	{ 400, S("GET http://a/ HTTP/1.1\r\n" END) },
 	/* Content-Length */
@@ -597,6 +599,15 @@ TEST(a_head_of_exactly_the_limit_passes_and_one_byte_more_is_431)
 		struct feed feed = { .limits.head_max = max };
 
 		check_limit(&feed, make_head(1, 100), max < 100 ? 431 : 0);
+	}
+}
+
+TEST(a_request_line_longer_than_a_head_may_be_is_431)
+{
+	for (uint32_t max = 1; max < 40; max++) {
+		struct feed feed = { .limits.head_max = max };
+
+		check_limit(&feed, make_head(20, 100), 431);
 	}
 }
 
