@@ -1,0 +1,21 @@
+/* fuzz.h - what fuzzing programs share: how an oracle says that something is wrong.
+ *
+ * run.sh tells a mistake that an oracle has found from any other death by the word
+ * "oracle:".
+ */
+#ifndef WEFT_FUZZ_FUZZ_H
+#define WEFT_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ORACLE(cond, ...)                                  \
+	((cond) ? (void)0                                  \
+	        : (fprintf(stderr, "oracle: " __VA_ARGS__), \
+	           fputc('\n', stderr), abort()))
+
+#endif

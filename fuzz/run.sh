@@ -1,0 +1,59 @@
+#!/bin/sh
+# run.sh - fuzz each target for a while, and then its planted mistake, which must be found.
+#
+#     fuzz/run.sh BUILD [NAME] [SECONDS]    e.g. fuzz/run.sh build/fuzz http 30
+#
+# Each run begins with the stored corpus.  What it finds besides goes to BUILD/finds/NAME,
+# from which the next one begins too; an input that fails is BUILD/finds/NAME.failed-*.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1
+only=${2:-}
+seconds=${3:-30}
+
+# fuzz PROGRAM NAME FINDS [OPTION...]: run it; the rest of its output is in FINDS.log.
+fuzz() {
+	program=$1 name=$2 finds=$3
+	shift 3
+	mkdir -p "$finds"
+	[ ! -f "$here/$name.dict" ] || set -- "$@" "-dict=$here/$name.dict"
+	"$build/fuzz/$program" -max_total_time="$seconds" -max_len=1024 -timeout=10 \
+		-rss_limit_mb=1024 -print_final_stats=1 \
+		-artifact_prefix="$finds.failed-" "$@" \
+		"$finds" "$here/corpus/$name" >"$finds.log" 2>&1
+}
+
+fail() {
+	tail -40 "$2" >&2
+	echo "fuzz: $1" >&2
+	exit 1
+}
+
+sound() {
+	log="$build/finds/$1.log"
+	fuzz "$1_fuzz" "$1" "$build/finds/$1" || fail "$1_fuzz failed" "$log"
+	executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	echo "$1_fuzz: $executed inputs in $seconds s, none failed"
+}
+
+# Not from what was found before, which may be the planted mistake itself.
+planted() {
+	finds="$build/finds/planted-$1"
+	rm -rf "$finds" "$finds".failed-*
+	begin=$(date +%s)
+	! fuzz "$1_fuzz_planted" "$1" "$finds" ||
+		fail "$1_fuzz did not find its planted mistake in $seconds s" "$finds.log"
+	grep -q '^oracle: ' "$finds.log" ||
+		fail "$1_fuzz_planted died, but not by its oracle" "$finds.log"
+	echo "$1_fuzz: found its planted mistake in $(($(date +%s) - begin)) s"
+}
+
+known=
+for source in "$here"/*_fuzz.c; do
+	name=$(basename "$source" _fuzz.c)
+	[ -z "$only" ] || [ "$only" = "$name" ] || continue
+	known=1
+	sound "$name"
+	planted "$name"
+done
+[ -n "$known" ] || { echo "fuzz: no target is called $only" >&2; exit 2; }
