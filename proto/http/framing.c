@@ -114,6 +114,17 @@ note_upgrade(struct weft__http_head *head, struct weft__http_part value)
 	return 0;
 }
 
+/* A look at the first letter spares most fields the comparison. */
+static bool
+may_matter(struct text name)
+{
+	static const char first[18] = { [4] = 'h',  [6] = 'e',  [7] = 'u',
+		                        [10] = 'c', [14] = 'c', [17] = 't' };
+
+	return name.size < sizeof(first)
+	       && first[name.size] == (name.data[0] | 0x20);
+}
+
 int
 weft__http_note_field(struct weft__http_head *head, const char *data,
                       const struct weft__http_field *field)
@@ -121,6 +132,8 @@ weft__http_note_field(struct weft__http_head *head, const char *data,
 	struct text name = part_text(data, field->name);
 	struct text value = part_text(data, field->value);
 
+	if (!may_matter(name))
+		return 0;
 	switch (name.size) {
 	case 4:
 		if (weft__http_same(name, "host"))

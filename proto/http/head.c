@@ -56,17 +56,29 @@ no_name(const char *data, uint32_t line, uint32_t at)
 	return at == line ? "no field name" : "bad field name";
 }
 
-/* Take the line data[lines->line..end) apart. */
+/* Where the name that begins the line ends, which is at the CR at the latest. */
+static uint32_t
+name_end(struct text input, uint32_t line)
+{
+	size_t from = weft__http_scan_name(input.data, line, input.size);
+	size_t at = from;
+
+	while (byte_is(input.data[at], BYTE_TOKEN))
+		at++;
+	WEFT__HTTP_LOOKED_AT(at - from);
+	return (uint32_t)at;
+}
+
+/* Take the line from lines->line to `end` apart. */
 static int
 field_split(struct weft__http_lines *lines, struct weft__http_fault *fault,
-            const char *data, uint32_t end)
+            struct text input, uint32_t end)
 {
-	uint32_t line = lines->line, at = line, from, to = end;
+	const char *data = input.data;
+	uint32_t line = lines->line, at = name_end(input, line);
+	uint32_t from, to = end;
 	struct weft__http_field *field;
 
-	while (byte_is(data[at], BYTE_TOKEN)) /* ends at the CR at the latest */
-		at++;
-	WEFT__HTTP_LOOKED_AT(at - line + 1);
 	if (data[at] != ':' || at == line)
 		return weft__http_refuse(fault, 400, no_name(data, line, at));
 	if (lines->count == lines->room)
@@ -95,7 +107,7 @@ weft__http_field_read(struct weft__http_lines *lines,
 		return rc;
 	if (end == lines->line)
 		return WEFT__HTTP_DONE;
-	rc = field_split(lines, fault, input.data, end);
+	rc = field_split(lines, fault, input, end);
 	if (rc < 0)
 		return rc;
 	lines->line = lines->at;

@@ -7,6 +7,8 @@
  *   text   stops at a control byte other than HTAB: what may stand in a field value
  *   word   stops at a space, a control byte or a byte above 127: what may stand in a
  *          request target
+ *   name   stops at what is not a letter or "-": names of fields are rarely made of
+ *          anything else, and end before a colon
  *
  * All variants of a scan give the same answer; each is here under a name of its own,
  * where the CPU has it, so that a test can compare them.
@@ -52,6 +54,12 @@ weft__http_stops_word(unsigned char byte)
 	return byte <= 0x20 || byte >= 0x7f;
 }
 
+static inline bool
+weft__http_stops_name(unsigned char byte)
+{
+	return ((byte | 0x20) < 'a' || (byte | 0x20) > 'z') && byte != '-';
+}
+
 /* --- one byte at a time: the definition, and what is left at the end ------- */
 
 static inline size_t
@@ -66,6 +74,14 @@ static inline size_t
 weft__http_word_bytes(const char *data, size_t at, size_t size)
 {
 	while (at < size && !weft__http_stops_word((unsigned char)data[at]))
+		at++;
+	return at;
+}
+
+static inline size_t
+weft__http_name_bytes(const char *data, size_t at, size_t size)
+{
+	while (at < size && !weft__http_stops_name((unsigned char)data[at]))
 		at++;
 	return at;
 }
@@ -105,6 +121,17 @@ weft__http_word_stops8(uint64_t word)
 	       | (word & WEFT__HTTP_EACH(0x80));
 }
 
+/* Letters are the 26 bytes from "a" on, once they are small. */
+static inline uint64_t
+weft__http_name_stops8(uint64_t word)
+{
+	uint64_t small = word | WEFT__HTTP_EACH(0x20);
+	uint64_t letters = weft__http_bytes_below(small, 'z' + 1)
+	                   & ~weft__http_bytes_below(small, 'a');
+
+	return ~(letters | weft__http_bytes_equal(word, '-')) & WEFT__HTTP_EACH(0x80);
+}
+
 /* Whether any byte of eight stops; which one is then found byte by byte, so that the
  * order of bytes in a word does not matter. */
 static inline size_t
@@ -131,6 +158,19 @@ weft__http_word_swar(const char *data, size_t at, size_t size)
 			break;
 	}
 	return weft__http_word_bytes(data, at, size);
+}
+
+static inline size_t
+weft__http_name_swar(const char *data, size_t at, size_t size)
+{
+	uint64_t word;
+
+	for (; size - at >= 8; at += 8) {
+		memcpy(&word, data + at, 8);
+		if (weft__http_name_stops8(word))
+			break;
+	}
+	return weft__http_name_bytes(data, at, size);
 }
 
 /* --- sixteen at a time ----------------------------------------------------- */
@@ -170,6 +210,25 @@ weft__http_word_sse2(const char *data, size_t at, size_t size)
 			return at + (size_t)__builtin_ctz(mask);
 	}
 	return weft__http_word_swar(data, at, size);
+}
+
+static inline size_t
+weft__http_name_sse2(const char *data, size_t at, size_t size)
+{
+	const __m128i a = _mm_set1_epi8('a'), case_bit = _mm_set1_epi8(0x20);
+	const __m128i count = _mm_set1_epi8(25), dash = _mm_set1_epi8('-');
+
+	for (; size - at >= 16; at += 16) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
+		__m128i from_a = _mm_sub_epi8(_mm_or_si128(x, case_bit), a);
+		__m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, count), from_a);
+		__m128i good = _mm_or_si128(letter, _mm_cmpeq_epi8(x, dash));
+		unsigned mask = (unsigned)_mm_movemask_epi8(good) ^ 0xffff;
+
+		if (mask)
+			return at + (size_t)__builtin_ctz(mask);
+	}
+	return weft__http_name_swar(data, at, size);
 }
 #endif
 
@@ -215,6 +274,24 @@ weft__http_word_neon(const char *data, size_t at, size_t size)
 	}
 	return weft__http_word_swar(data, at, size);
 }
+
+static inline size_t
+weft__http_name_neon(const char *data, size_t at, size_t size)
+{
+	const uint8x16_t a = vdupq_n_u8('a'), case_bit = vdupq_n_u8(0x20);
+	const uint8x16_t count = vdupq_n_u8(25), dash = vdupq_n_u8('-');
+
+	for (; size - at >= 16; at += 16) {
+		uint8x16_t x = vld1q_u8((const uint8_t *)data + at);
+		uint8x16_t from_a = vsubq_u8(vorrq_u8(x, case_bit), a);
+		uint8x16_t good = vorrq_u8(vcleq_u8(from_a, count), vceqq_u8(x, dash));
+		uint64_t mask = weft__http_neon_mask(vmvnq_u8(good));
+
+		if (mask)
+			return at + (size_t)__builtin_ctzll(mask) / 4;
+	}
+	return weft__http_name_swar(data, at, size);
+}
 #endif
 
 #if WEFT__HTTP_SSE2
@@ -239,6 +316,15 @@ static inline size_t
 weft__http_scan_word(const char *data, size_t at, size_t size)
 {
 	size_t stop = WEFT__HTTP_SCAN(word)(data, at, size);
+
+	WEFT__HTTP_LOOKED_AT(stop - at + 1);
+	return stop;
+}
+
+static inline size_t
+weft__http_scan_name(const char *data, size_t at, size_t size)
+{
+	size_t stop = WEFT__HTTP_SCAN(name)(data, at, size);
 
 	WEFT__HTTP_LOOKED_AT(stop - at + 1);
 	return stop;

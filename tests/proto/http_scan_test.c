@@ -10,17 +10,22 @@ struct variant {
 	const char *name;
 	size_t (*text)(const char *data, size_t at, size_t size);
 	size_t (*word)(const char *data, size_t at, size_t size);
+	size_t (*letters)(const char *data, size_t at, size_t size);
 };
 
 static const struct variant variants[] = {
-	{ "swar", weft__http_text_swar, weft__http_word_swar },
+	{ "swar", weft__http_text_swar, weft__http_word_swar,
+	  weft__http_name_swar },
 #if WEFT__HTTP_SSE2
-	{ "sse2", weft__http_text_sse2, weft__http_word_sse2 },
+	{ "sse2", weft__http_text_sse2, weft__http_word_sse2,
+	  weft__http_name_sse2 },
 #endif
 #if WEFT__HTTP_NEON
-	{ "neon", weft__http_text_neon, weft__http_word_neon },
+	{ "neon", weft__http_text_neon, weft__http_word_neon,
+	  weft__http_name_neon },
 #endif
-	{ "chosen", weft__http_scan_text, weft__http_scan_word },
+	{ "chosen", weft__http_scan_text, weft__http_scan_word,
+	  weft__http_scan_name },
 };
 
 static void
@@ -28,12 +33,14 @@ compare(const char *data, size_t at, size_t size)
 {
 	size_t text = weft__http_text_bytes(data, at, size);
 	size_t word = weft__http_word_bytes(data, at, size);
+	size_t name = weft__http_name_bytes(data, at, size);
 
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
 		const struct variant *variant = &variants[i];
 
 		if (variant->text(data, at, size) != text
-		    || variant->word(data, at, size) != word)
+		    || variant->word(data, at, size) != word
+		    || variant->letters(data, at, size) != name)
 			test_fail(__FILE__, __LINE__,
 			          "%s differs at %zu of %zu", variant->name, at,
 			          size);
@@ -67,9 +74,12 @@ TEST(what_stops_a_scan_is_what_the_grammar_says)
 		char data = (char)byte;
 		bool text = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
 		bool word = byte > 0x20 && byte < 0x7f;
+		bool name = byte == '-' || (byte >= 'A' && byte <= 'Z')
+		            || (byte >= 'a' && byte <= 'z');
 
 		CHECK_EQ(weft__http_scan_text(&data, 0, 1), text);
 		CHECK_EQ(weft__http_scan_word(&data, 0, 1), word);
+		CHECK_EQ(weft__http_scan_name(&data, 0, 1), name);
 	}
 }
 
