@@ -65,4 +65,11 @@ ROWS = (
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
     Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
+
+    # CPU time of the thread, and bytes by it.
+    Row("http.parse", "ns", "http_weft",
+        (Peer("llhttp", "http_llhttp", None), Peer("http-parser", "http_nodejs", None))),
+    Row("http.parse.rate", "GB/s", "http_weft",
+        (Peer("llhttp", "http_llhttp", None), Peer("http-parser", "http_nodejs", None)),
+        better="higher"),
 )
