@@ -10,7 +10,6 @@
  *   3. Extensions are read strictly and ignored.  They are bounded for a chunk and for
  *      the whole body, since they are bytes that nobody counts.
  */
-#include <assert.h>
 #include "inner.h"
 #include "scan.h"
 
@@ -104,11 +103,10 @@ ext_byte(struct weft__http_body *body, char byte)
 	return 0;
 }
 
-/* The size's line is complete. */
+/* The size's line is complete.  The difference is not negative, by rule 1. */
 static int
 chunk_begin(struct weft__http_body *body)
 {
-	assert(body->taken <= body->max);
 	if (body->left > body->max - body->taken)
 		return weft__http_refuse(&body->fault, 413, "body too large");
 	body->state = body->left > 0 ? CHUNK_DATA : TRAILERS;
@@ -263,7 +261,6 @@ weft__http_body_init(struct weft__http_body *body,
 		[WEFT__HTTP_UNTIL_CLOSE] = BODY_UNTIL_CLOSE,
 	};
 
-	assert(head->size > 0);
 	*body = (struct weft__http_body){
 		.trailers = { fields, 0, room, 0, 0 },
 		.max = head->limits.body_max,

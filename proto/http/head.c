@@ -12,7 +12,6 @@
  *   4. Nothing beyond the limit is looked at; a line that goes on there is too long,
  *      whatever it would have been.
  */
-#include <assert.h>
 #include "inner.h"
 #include "scan.h"
 
@@ -27,7 +26,8 @@ weft__http_line_read(struct weft__http_lines *lines,
 	int unfinished = input.size > max ? LINE_TOO_LONG : WEFT__HTTP_MORE;
 	size_t stop;
 
-	assert(lines->at <= size);
+	if (lines->at > size)
+		return weft_fail(WEFT_EINVAL, "http: fewer bytes than before");
 	stop = weft__http_scan_text(input.data, lines->at, size);
 	lines->at = (uint32_t)stop;
 	if (stop == size)

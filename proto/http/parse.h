@@ -136,7 +136,8 @@ void weft__http_response_init(struct weft__http_head *head, struct weft__http_fi
 
 /* Go on with a head of which data[0..size) has arrived: from its first byte on, at least
  * as much as the call before had, and the same.  Does not look beyond its end.
- * Returns WEFT__HTTP_MORE, WEFT__HTTP_DONE, or the fault's error. */
+ * Returns WEFT__HTTP_MORE, WEFT__HTTP_DONE, the fault's error, or WEFT_EINVAL for fewer
+ * bytes than before. */
 int weft__http_head_parse(struct weft__http_head *head, const char *data, size_t size);
 
 /* The next field called `name`, in any case, from number *index on, which is moved
@@ -170,8 +171,8 @@ struct weft__http_step {
 	                  * DONE: the trailers, their empty line included */
 };
 
-/* Begin to read the body that `head`, complete, announces; trailers go into `room`
- * fields as those of a head do. */
+/* Begin to read the body that `head` announces, once that is complete (before, there is
+ * none); trailers go into `room` fields as those of a head do. */
 void weft__http_body_init(struct weft__http_body *body, const struct weft__http_head *head,
                           struct weft__http_field *fields, uint32_t room);
 

@@ -405,6 +405,22 @@ TEST(a_fault_stays_and_its_text_is_the_detail)
 	CHECK_EQ(head.fault.status, 505);
 }
 
+TEST(bytes_that_are_gone_again_are_misuse)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: a";
+	struct weft__http_field fields[4];
+	struct weft__http_head head;
+
+	weft__http_request_init(&head, fields, 4, NULL);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1),
+	         WEFT__HTTP_MORE);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 2),
+	         WEFT_EINVAL);
+	CHECK_EQ(head.fault.status, 0);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1),
+	         WEFT__HTTP_MORE);
+}
+
 TEST(a_head_is_complete_only_with_its_empty_line)
 {
 	static const char text[] = GET HOST "X: y\r\n" END;
