@@ -10,10 +10,10 @@
  *      after chunked, a parameter of it: refused.  Another coding is 501.
  *   3. Not both.
  *   4. A request has one Host, HTTP/1.0 perhaps none.
- *   5. CONNECT has no body.
+ *   5. CONNECT has no body, nor has a response of 1xx or 204, and none may announce one.
  *
- * Transfer-Encoding and Content-Length of a response that cannot have a body (to HEAD, 1xx,
- * 204, 304) are held to the same rules, and tell nothing.
+ * In a response to HEAD, and in 304, the fields are those that a body would have had: they
+ * are held to the same rules, and tell nothing.  Nor do they in one that opens a tunnel.
  */
 #include "inner.h"
 
@@ -209,6 +209,13 @@ conclude_request(struct weft__http_head *head)
 	return 0;
 }
 
+/* Whether a status is never followed by a body. */
+static bool
+is_bodiless(int status)
+{
+	return status / 100 == 1 || status == 204;
+}
+
 static enum weft__http_framing
 framing_of_response(const struct weft__http_head *head)
 {
@@ -216,12 +223,22 @@ framing_of_response(const struct weft__http_head *head)
 		return WEFT__HTTP_TUNNEL;
 	if (head->asked == WEFT__HTTP_ASKED_CONNECT && head->status / 100 == 2)
 		return WEFT__HTTP_TUNNEL;
-	if (head->asked == WEFT__HTTP_ASKED_HEAD || head->status / 100 == 1
-	    || head->status == 204 || head->status == 304)
+	if (head->asked == WEFT__HTTP_ASKED_HEAD || head->status == 304
+	    || is_bodiless(head->status))
 		return WEFT__HTTP_NO_BODY;
 	if (!(head->seen & (SEEN_CHUNKED | SEEN_LENGTH)))
 		return WEFT__HTTP_UNTIL_CLOSE;
 	return framing_of_fields(head);
+}
+
+static int
+conclude_response(struct weft__http_head *head)
+{
+	if (is_bodiless(head->status) && head->asked == WEFT__HTTP_ASKED_OTHER
+	    && framing_of_fields(head) != WEFT__HTTP_NO_BODY)
+		return refuse(head, "body of a status that has none");
+	head->framing = (uint8_t)framing_of_response(head);
+	return 0;
 }
 
 static void
@@ -245,9 +262,9 @@ weft__http_conclude(struct weft__http_head *head)
 
 	if (rc < 0)
 		return rc;
-	if (head->is_response)
-		head->framing = (uint8_t)framing_of_response(head);
-	else if ((rc = conclude_request(head)) < 0)
+	rc = head->is_response ? conclude_response(head)
+	                       : conclude_request(head);
+	if (rc < 0)
 		return rc;
 	if (head->framing == WEFT__HTTP_LENGTH
 	    && head->length > head->limits.body_max)

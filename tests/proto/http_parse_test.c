@@ -461,6 +461,11 @@ static const struct bad bad_responses[] = {
 	{ 400, S(OK_LINE "X: a\r\n b\r\n" END) },
 	{ 413, S(OK_LINE CL "16777217\r\n" END) },
 	{ 400, S("HTTP/1.1 204 None\r\n" CL "x\r\n" END) },
+	{ 400, S("HTTP/1.1 204 None\r\n" CL "2\r\n" END "hi") },
+	{ 400, S("HTTP/1.1 204 None\r\n" TE "chunked\r\n" END) },
+	{ 400, S("HTTP/1.1 100 Continue\r\n" CL "2\r\n" END "hi") },
+	{ 400, S("HTTP/1.1 101 x\r\n" TE "chunked\r\n" END) },
+	{ 400, S("HTTP/1.1 199 x\r\n" TE "chunked\r\n" END) },
 };
 
 TEST(malformed_responses_are_refused_however_they_are_cut)
@@ -520,8 +525,10 @@ static const struct reply replies[] = {
 	{ S(OK_LINE END), HEAD_ASKED, 200, NONE, KEEP, 0, DONE, 0 },
 	{ S("HTTP/1.1 100 Continue\r\n" END "x"), 0, 100, NONE, KEEP, 0, DONE,
 	  0 },
-	{ S("HTTP/1.1 204 No Content\r\n" CL "2\r\n" END "x"), 0, 204, NONE,
+	{ S("HTTP/1.1 204 No Content\r\n" CL "0\r\n" END "x"), 0, 204, NONE,
 	  KEEP, 0, DONE, 0 },
+	{ S("HTTP/1.1 204 No Content\r\n" CL "2\r\n" END "x"), HEAD_ASKED, 204,
+	  NONE, KEEP, 0, DONE, 0 },
 	{ S("HTTP/1.1 304 Not Modified\r\n" CL "2\r\n" END "x"), 0, 304, NONE,
 	  KEEP, 0, DONE, 0 },
 	{ S("HTTP/1.1 101 x\r\nUpgrade: a\r\nConnection: upgrade\r\n" END "x"),
