@@ -43,6 +43,7 @@ INCLUDE = re.compile(r'(#[ \t]*include[ \t]*)(["<])([^">\n]*)([">])')
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 PUBLIC = re.compile(r"WEFT_API\b[^(;]*?\b(\w+)\s*\(")
 LONG_FUNCTION = re.compile(r"tidy:\s+long,\s+because\s+\w")
+WIDE_FUNCTION = re.compile(r"tidy:\s+wide,\s+because\s+\w")
 LONG_FILE = re.compile(r"tidy:\s+long\s+file,\s+because\s+\w")
 SUBJECT = re.compile(r"[a-z0-9_./,-]+( [a-z]+)?: .+")
 # Written in pieces, so that this file keeps the rules it checks.
@@ -349,15 +350,15 @@ def public_only(tree):
                 yield s.path, line, f'"{name}" is not in {unit}/: use <weft/...> only'
 
 
-def has_reason(source, function):
-    """Whether a comment in the function, or directly above it, says why it is long."""
+def has_reason(source, function, reason):
+    """Whether a comment in the function, or directly above it, says why it is so."""
     top = function.start
     for start, end in reversed(source.comments):
         if start > function.close:
             continue
         if start < function.open and source.line(end - 1) < top - 1:
             return False
-        if LONG_FUNCTION.search(source.text[start:end]):
+        if reason.search(source.text[start:end]):
             return True
         top = min(top, source.line(start))
     return False
@@ -370,7 +371,7 @@ def function_length(tree):
             length = f.end - f.start + 1
             if FUNCTION_MAX < length <= RATCHET_MAX:
                 yield s.path, f.start, f"{f.name} has {length} lines: make it {FUNCTION_MAX}"
-            elif length > FUNCTION_MAX and not has_reason(s, f):
+            elif length > FUNCTION_MAX and not has_reason(s, f, LONG_FUNCTION):
                 yield (s.path, f.start, f"{f.name} has {length} lines, more than "
                        f"{FUNCTION_MAX}, without `tidy: long, because ...`")
 
@@ -411,9 +412,9 @@ def nesting(tree):
 def parameters(tree):
     for s in tree.src:
         for f in s.functions:
-            if f.parameters > PARAMETERS_MAX:
-                yield (s.path, f.start, f"{f.name} has {f.parameters} parameters, "
-                       f"more than {PARAMETERS_MAX}")
+            if f.parameters > PARAMETERS_MAX and not has_reason(s, f, WIDE_FUNCTION):
+                yield (s.path, f.start, f"{f.name} has {f.parameters} parameters, more than "
+                       f"{PARAMETERS_MAX}, without `tidy: wide, because ...`")
 
 
 @rule

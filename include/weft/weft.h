@@ -7,6 +7,7 @@
 #include <weft/chan.h>
 #include <weft/child.h>
 #include <weft/dgram.h>
+#include <weft/dns.h>
 #include <weft/file.h>
 #include <weft/listener.h>
 #include <weft/loop.h>

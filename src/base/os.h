@@ -54,6 +54,8 @@ int64_t  weft__os_recvmsg(int fd, struct msghdr *msg, int flags);
 int64_t  weft__os_sendmsg(int fd, const struct msghdr *msg, int flags);
 int      weft__os_interfaces(struct weft_interface *out, size_t max);
 int      weft__os_interface_index(const char *name);
+int      weft__os_host_find(const char *name, struct weft__host *out, size_t max);
+int      weft__os_host_name(const struct weft__host *host, char *out, size_t max);
 
 void    *weft__os_stack_map(size_t size);
 void     weft__os_stack_unmap(void *mem, size_t size);
@@ -110,6 +112,8 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.sendmsg = weft__os_sendmsg, \
 	.interfaces = weft__os_interfaces, \
 	.interface_index = weft__os_interface_index, \
+	.host_find = weft__os_host_find, \
+	.host_name = weft__os_host_name, \
 	.stack_map = weft__os_stack_map, \
 	.stack_unmap = weft__os_stack_unmap, \
 	.stack_discard = weft__os_stack_discard, \

@@ -40,6 +40,13 @@ struct weft__thread_opts {
 	size_t      stack_bytes; /* at least; 0: the system's default */
 };
 
+/* Where a host is. */
+struct weft__host {
+	uint16_t family; /* AF_INET, AF_INET6 */
+	uint32_t scope;  /* of IPv6 */
+	uint8_t  ip[16];
+};
+
 #define WEFT__CPUS_MAX 1024 /* numbers of CPUs are below; a multiple of 64 */
 
 /* A set of CPUs: number n is bit n % 64 of word n / 64. */
@@ -182,6 +189,12 @@ struct weft__sys {
 	 * `max` are filled; and the number of the one with that name.  Or -errno. */
 	int (*interfaces)(struct weft_interface *out, size_t max);
 	int (*interface_index)(const char *name);
+
+	/* Hosts, by the system's own resolver; these block.  Where the host of that name
+	 * is: the number of places, at most `max`; and the name of one: its length.  Or
+	 * WEFT_ENONAME, -EAGAIN if nobody knows now, or another error. */
+	int (*host_find)(const char *name, struct weft__host *out, size_t max);
+	int (*host_name)(const struct weft__host *host, char *out, size_t max);
 
 	/* Readiness.  timeout_ns: -1 for none; it is never cut short by rounding. */
 	int (*poll)(struct pollfd *fds, size_t count, int64_t timeout_ns);

@@ -150,6 +150,18 @@ weft__loop_give_back(weft_loop *loop)
 	give_back(loop);
 }
 
+/* The resolver goes when nobody can ask it any more: as the loop stops, or is freed;
+ * `alone`: in a forked child. */
+static void
+end_names(weft_loop *loop, bool alone)
+{
+	void *names = loop->names;
+
+	loop->names = NULL;
+	if (names)
+		loop->names_end(names, alone);
+}
+
 /* Nobody else can reach it any more: hand the memory back. */
 static void
 destroy(weft_loop *loop, bool alone)
@@ -160,6 +172,7 @@ destroy(weft_loop *loop, bool alone)
 		loop->pools_end(loop->pools);
 	if (loop->net)
 		loop->net_end(loop->net);
+	end_names(loop, alone);
 	weft__registry_remove(loop);
 	if (loop->watchdog_ns && !alone)
 		weft__watchdog_remove(loop);
@@ -397,6 +410,7 @@ run_to_end(weft_loop *loop)
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
 	       || weft__locals_end(loop));
+	end_names(loop, false);
 	/* Timers were disarmed without being counted out. */
 	weft__count_set(&loop->alive, 0);
 	weft__hooks_fini(loop);

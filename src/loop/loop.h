@@ -179,6 +179,8 @@ struct weft_loop {
 	void      *net;               /* what its streams share, or NULL, */
 	size_t   (*net_trim)(void *net); /* and how to give that back */
 	weft_fn    net_end;
+	void      *names;             /* of the net layer: the resolver, or NULL, */
+	void     (*names_end)(void *names, bool alone); /* the same */
 	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
 	/* What keeps a run going, queues, timers and threadlets aside; less those of them
 	 * that do not, so it may be below zero. */

@@ -598,6 +598,28 @@ on_interface_index(const char *name)
 	return rc ? rc : real.interface_index(name);
 }
 
+/* Nobody is asked: every host is at one place. */
+static int
+on_host_find(const char *name, struct weft__host *out, size_t max)
+{
+	int rc = strike(FAULT_host_find);
+
+	(void)name;
+	if (rc || max == 0)
+		return rc;
+	*out = (struct weft__host){ .family = AF_INET, .ip = { 192, 0, 2, 1 } };
+	return 1;
+}
+
+static int
+on_host_name(const struct weft__host *host, char *out, size_t max)
+{
+	int rc = strike(FAULT_host_name);
+
+	(void)host;
+	return rc ? rc : snprintf(out, max, "host.test");
+}
+
 static int64_t
 on_recv(int fd, void *buf, size_t size, int flags)
 {
@@ -748,6 +770,8 @@ wrap_sockets(void)
 	table.send = on_send;
 	table.recvmmsg = on_recvmmsg;
 	table.sendmmsg = on_sendmmsg;
+	table.host_find = on_host_find;
+	table.host_name = on_host_name;
 	table.interfaces = on_interfaces;
 	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;

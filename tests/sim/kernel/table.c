@@ -465,6 +465,29 @@ sys_interface_index(const char *name)
 	return (int)leave(SIM_CALL_interface_index, 0, 0, rc);
 }
 
+/* There is no host but this one. */
+static int
+sys_host_find(const char *name, struct weft__host *out, size_t max)
+{
+	int rc = enter(SIM_CALL_host_find);
+
+	(void)name;
+	(void)out;
+	return (int)leave(SIM_CALL_host_find, (int64_t)max, 0,
+	                  rc == 0 ? WEFT_ENONAME : rc);
+}
+
+static int
+sys_host_name(const struct weft__host *host, char *out, size_t max)
+{
+	int rc = enter(SIM_CALL_host_name);
+
+	(void)host;
+	(void)out;
+	return (int)leave(SIM_CALL_host_name, (int64_t)max, 0,
+	                  rc == 0 ? WEFT_ENONAME : rc);
+}
+
 /* --- readiness -------------------------------------------------------- */
 
 static int
@@ -567,6 +590,8 @@ const struct weft__sys sim_sys = {
 	.sendmsg = sys_sendmsg,
 	.recvmmsg = sys_recvmmsg,
 	.sendmmsg = sys_sendmmsg,
+	.host_find = sys_host_find,
+	.host_name = sys_host_name,
 	.interfaces = sys_interfaces,
 	.interface_index = sys_interface_index,
 	.poll = sys_poll,

@@ -22,6 +22,7 @@
 	X(peername) X(set_option) X(get_option) X(socket_pair)                 \
 	X(path_mode) X(path_remove)                                            \
 	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
+	X(host_find) X(host_name)                                              \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
 	X(epoll_ctl) X(epoll_wait) X(eventfd)                                  \
 	X(signal_take) X(signal_give) X(spawn) X(pid_open) X(reap) X(kill)     \

@@ -1,0 +1,73 @@
+/* dns_asking.h - ask for names in tests, and look at what comes. */
+#ifndef WEFT_TESTS_DNS_ASKING_H
+#define WEFT_TESTS_DNS_ASKING_H
+
+#include <netinet/in.h>
+#include "net/addr.h"
+#include "test.h"
+#include "dns_world.h"
+
+#define OUT_MAX 300
+
+struct asking {
+	weft_op   op;
+	weft_addr out[OUT_MAX];
+	int64_t   result;
+	int       told;
+	char      text[256];
+};
+
+static inline void
+on_told(weft_op *op, int64_t result, void *arg)
+{
+	struct asking *a = arg;
+
+	(void)op;
+	a->told++;
+	a->result = result;
+	(void)snprintf(a->text, sizeof(a->text), "%s", weft_detail());
+}
+
+static inline void
+ask_max(weft_loop *loop, struct asking *a, const char *address, size_t max,
+        uint64_t deadline_ns)
+{
+	memset(a, 0, sizeof(*a));
+	CHECK_EQ(weft_op_init(&a->op, loop, on_told, a), 0);
+	CHECK_EQ(weft_dns_resolve_op(address, a->out, max, &a->op, deadline_ns), 0);
+}
+
+static inline void
+ask(weft_loop *loop, struct asking *a, const char *address)
+{
+	ask_max(loop, a, address, OUT_MAX, WEFT_NEVER);
+}
+
+/* Ask and wait; the number, or the error. */
+static inline int64_t
+find(weft_loop *loop, struct asking *a, const char *address)
+{
+	ask(loop, a, address);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a->told, 1);
+	return a->result;
+}
+
+/* Turn until somebody was asked for the name. */
+static inline void
+drive_to(weft_loop *loop, const char *name)
+{
+	while (world_count(name) == 0)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+}
+
+static inline const char *
+text_of(const weft_addr *addr)
+{
+	static char text[WEFT_ADDR_TEXT_MAX];
+
+	CHECK(weft_addr_format(addr, text, sizeof(text)) > 0);
+	return text;
+}
+
+#endif

@@ -1,0 +1,500 @@
+/* dns_test.c - names, whoever is asked for them: answers, waits, what is kept. */
+#include "dns_asking.h"
+
+static struct asking a, b;
+
+/* --- what needs nobody -------------------------------------------------- */
+
+TEST(dns_takes_literal_addresses_for_themselves)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK_EQ(find(loop, &a, "tcp://192.0.2.7:80"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.7:80");
+	CHECK_EQ(find(loop, &a, "udp://[2001:db8::7]:53"), 1);
+	CHECK_STR(text_of(&a.out[0]), "udp://[2001:db8::7]:53");
+	CHECK_EQ(find(loop, &a, "unix:/tmp/x"), 1);
+	CHECK_STR(text_of(&a.out[0]), "unix:/tmp/x");
+	CHECK_EQ(weft_loop_free(loop), 0);
+}
+
+TEST(dns_asks_nobody_for_localhost)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK(find(loop, &a, "udp://localhost:9") == 2);
+	CHECK_EQ(a.out[0].kind, SOCK_DGRAM);
+	CHECK_EQ(weft__addr_port(&a.out[1]), 9);
+	CHECK(find(loop, &a, "tcp://Some.LocalHost.:9") == 2);
+	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]),
+	         AF_INET + AF_INET6);
+	ask_max(loop, &a, "tcp://localhost:9", 1, WEFT_NEVER);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(world_count("localhost"), 0);
+	CHECK_EQ(world_count("some.localhost"), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+static void
+refused(const char *host, const char *why)
+{
+	char address[600], out[WEFT__DNS_HOST_MAX] = "as it was";
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_op op;
+
+	CHECK_EQ(weft__dns_check(host, strlen(host), out), WEFT_EINVAL);
+	if (!strstr(weft_detail(), why))
+		test_fail(__FILE__, __LINE__, "\"%s\" for %s, not \"%s\"",
+		          weft_detail(), host, why);
+	CHECK_STR(out, "as it was");
+	(void)snprintf(address, sizeof(address), "tcp://%s:1", host);
+	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
+	a.out[0].size = 77;
+	CHECK_EQ(weft_dns_resolve_op(address, a.out, 1, &op, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(a.out[0].size, 77);
+	CHECK_EQ(weft_loop_free(loop), 0);
+}
+
+TEST(dns_refuses_what_cannot_be_a_name_and_says_why)
+{
+	char name[400], out[WEFT__DNS_HOST_MAX];
+
+	memset(name, 'a', sizeof(name));
+	for (int i = 50; i < 400; i += 50)
+		name[i] = '.';
+	name[254] = 0;
+	refused(name, "253");
+	CHECK_EQ(weft__dns_check(name, 253, out), 0);
+	memset(name, 'a', 64);
+	name[64] = 0;
+	refused(name, "63");
+	CHECK_EQ(weft__dns_check(name, 63, out), 0);
+	CHECK_EQ(weft__dns_check("A.b-c_d.", 8, out), 0);
+	CHECK_STR(out, "a.b-c_d.");
+	CHECK_EQ(weft__dns_check("a\0b", 3, out), WEFT_EINVAL);
+	CHECK_EQ(weft__dns_check("", 0, out), WEFT_EINVAL);
+	CHECK_EQ(weft__dns_check(".", 1, out), WEFT_EINVAL);
+	refused("a..b", "empty");
+	refused(".a", "empty");
+	refused("a b", "character");
+	refused("a\tb", "character");
+	refused("b\303\274cher.test", "xn--");
+	CHECK(strstr(weft_detail(), "xn--") != NULL); /* of the op, too */
+}
+
+TEST(dns_refuses_misuse)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_op op;
+
+	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
+	CHECK_MISUSE(weft_dns_resolve_op(NULL, a.out, 1, &op, WEFT_NEVER),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", NULL, 1, &op, WEFT_NEVER),
+	             WEFT_EINVAL);
+	CHECK_MISUSE(
+		weft_dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER),
+		WEFT_EINVAL);
+	CHECK_MISUSE(
+		weft_dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER),
+		WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER),
+	         WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_free(loop), 0);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+TEST(dns_finds_where_a_host_is)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:80");
+	CHECK_EQ(find(loop, &a, "udp://V6.Test:81"), 1);
+	CHECK_STR(text_of(&a.out[0]), "udp://[2001:db8::1]:81");
+	CHECK_EQ(find(loop, &a, "tls://both.test:82"), 2);
+	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]),
+	         AF_INET + AF_INET6);
+	CHECK_EQ(a.out[0].kind, SOCK_STREAM);
+	CHECK_EQ(weft__addr_port(&a.out[1]), 82);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_tells_what_is_wrong_with_a_name)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://nx.test:80"), WEFT_ENONAME);
+	CHECK(strstr(a.text, "nx.test") != NULL);
+	CHECK_EQ(find(loop, &a, "tcp://nodata.test:80"), WEFT_ENONAME);
+	CHECK_EQ(find(loop, &a, "tcp://fail.test:80"), WEFT_EAGAIN);
+	CHECK(strstr(a.text, "fail.test") != NULL);
+	CHECK_EQ(a.out[0].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+/* --- what is kept ------------------------------------------------------- */
+
+TEST(dns_asks_once_for_what_it_knows)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
+		CHECK_EQ(find(loop, &a, "tcp://nx.test:80"), WEFT_ENONAME);
+		CHECK_EQ(find(loop, &a, "tcp://fail.test:80"), WEFT_EAGAIN);
+	}
+	CHECK_EQ(world_count("v4.test"), 1);
+	CHECK_EQ(world_count("nx.test"), 1);
+	CHECK(world_count("fail.test") >= 3);
+	world_warp(4000 * WEFT_S); /* longer than any of it is kept */
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://nx.test:80"), WEFT_ENONAME);
+	CHECK_EQ(world_count("v4.test"), 2);
+	CHECK_EQ(world_count("nx.test"), 2);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_forgets_the_name_that_was_used_least_recently)
+{
+	struct weft__dns_setup set = { .known_max = 3 };
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(&set);
+	CHECK_EQ(find(loop, &a, "tcp://1.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://2.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://3.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://1.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://4.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://1.many.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://3.many.test:1"), 1);
+	CHECK_EQ(world_count("1.many.test"), 1);
+	CHECK_EQ(world_count("3.many.test"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://2.many.test:1"), 1);
+	CHECK_EQ(world_count("2.many.test"), 2);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+static int
+reset(void *arg)
+{
+	(void)arg;
+	weft_dns_reset();
+	return 0;
+}
+
+static void
+run_threadlet(weft_loop *loop, weft_threadlet_fn fn, void *arg)
+{
+	weft_go_opts opts = { .loop = loop };
+
+	CHECK(weft_go_with(&opts, fn, arg) > 0);
+	CHECK_EQ(weft_loop_run(loop), 0);
+}
+
+TEST(dns_forgets_all_when_it_is_reset)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	run_threadlet(loop, reset, NULL); /* there is nothing to reset */
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
+	run_threadlet(loop, reset, NULL);
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:80"), 1);
+	CHECK_EQ(world_count("v4.test"), 2);
+
+	/* What is on its way is told, and not lost. */
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	world_release();
+	run_threadlet(loop, reset, NULL);
+	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+/* --- waits -------------------------------------------------------------- */
+
+TEST(dns_asks_once_for_all_who_wait_and_tells_each)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	ask(loop, &b, "udp://HELD.test:2");
+	drive_to(loop, "held.test");
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(world_count("held.test"), 1);
+	CHECK_EQ(a.told + b.told, 2);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
+	CHECK_STR(text_of(&b.out[0]), "udp://192.0.2.1:2");
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_ends_a_wait_at_once_when_it_is_cancelled_and_spares_the_others)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	ask(loop, &b, "tcp://held.test:2");
+	weft_op_cancel(&a.op); /* before anybody was asked */
+	drive_to(loop, "held.test");
+	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	CHECK_EQ(a.out[0].size, 0);
+	ask(loop, &a, "tcp://held.test:1");
+	weft_op_cancel(&a.op); /* after it */
+	while (a.told == 0)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	CHECK_EQ(b.told, 0);
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(b.result, 1);
+	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.out[0].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_keeps_an_answer_that_comes_after_all_have_gone)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	weft_op_cancel(&a.op);
+	CHECK_EQ(weft_loop_run(loop),
+	         0); /* what is asked for does not keep it */
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	world_release();
+	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
+	CHECK_EQ(world_count("held.test"), 1);
+	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.out[0].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_ends_a_wait_at_its_deadline)
+{
+	uint64_t begun = weft_now();
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask_max(loop, &a, "tcp://held.test:1", 1, weft_in(20 * WEFT_MS));
+	ask_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOW);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, WEFT_ETIMEDOUT);
+	CHECK_EQ(b.result, WEFT_ETIMEDOUT);
+	CHECK(weft_now() - begun >= 20 * WEFT_MS);
+	world_release();
+	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
+	CHECK_EQ(a.told, 1);
+	CHECK_EQ(a.out[0].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_tells_what_it_knows_even_if_there_is_no_time)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), 1);
+	ask_max(loop, &a, "tcp://v4.test:1", 1, WEFT_NOW);
+	ask_max(loop, &b, "tcp://127.0.0.1:1", 1, WEFT_NOW);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(b.result, 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+static void
+on_told_then_release(weft_op *op, int64_t result, void *arg)
+{
+	on_told(op, result, arg);
+	world_release();
+}
+
+/* Who waits is told before the answer comes, which the loop may have to wait for. */
+TEST(dns_ends_with_its_loop)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	ask(loop, &b, "tcp://held2.test:1");
+	a.op.on_done = on_told_then_release;
+	drive_to(loop, "held2.test");
+	weft_loop_stop(loop);
+	CHECK(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
+	CHECK_EQ(b.result, WEFT_ESHUTDOWN);
+	CHECK_EQ(a.out[0].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_is_freed_with_an_idle_loop_while_nobody_waits)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+	weft_op_cancel(&a.op);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	world_release();
+	while (weft_loop_free(loop) == WEFT_EBUSY) /* a thread is on its way */
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	world_end();
+}
+
+/* --- many --------------------------------------------------------------- */
+
+enum { CROWD = 10000 };
+
+struct member {
+	weft_op op;
+	weft_addr out;
+	int64_t result;
+};
+
+static int left;
+
+static void
+on_member(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	((struct member *)arg)->result = result;
+	left--;
+}
+
+TEST(dns_asks_for_ten_thousand_names_a_few_at_a_time)
+{
+	struct weft__dns_setup set = { .asked_max = 16, .known_max = 100 };
+	struct member *crowd = calloc(CROWD, sizeof(*crowd));
+	char address[64];
+	weft_loop *loop;
+	int refusals = 0;
+
+	world_begin();
+	loop = world_loop(&set);
+	left = 0;
+	for (int i = 0; i < CROWD + 1; i++) {
+		struct member *m = &crowd[i % CROWD];
+		int rc;
+
+		(void)snprintf(address, sizeof(address), "tcp://%d.many.test:1",
+		               i);
+		if (i < CROWD)
+			CHECK_EQ(weft_op_init(&m->op, loop, on_member, m), 0);
+		else
+			m = (struct member *)(void *)&a;
+		if (i == CROWD)
+			CHECK_EQ(weft_op_init(&m->op, loop, NULL, NULL), 0);
+		rc = weft_dns_resolve_op(address, &m->out, 1, &m->op,
+		                         WEFT_NEVER);
+		left += rc == 0;
+		refusals += rc == WEFT_EAGAIN;
+	}
+	CHECK_EQ(refusals, 1);
+	CHECK(strstr(weft_detail(), "too many") != NULL);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(left, 0);
+	for (int i = 0; i < CROWD; i++) {
+		CHECK_EQ(crowd[i].result, 1);
+		CHECK_EQ(crowd[i].out.bytes[6], i >> 8);
+		CHECK_EQ(crowd[i].out.bytes[7], i & 0xff);
+	}
+	CHECK_EQ(weft_loop_free(loop), 0);
+	free(crowd);
+	world_end();
+}
+
+/* --- threadlets --------------------------------------------------------- */
+
+static int
+use_names(void *arg)
+{
+	weft_addr out[4], addr;
+	char name[64];
+
+	CHECK_EQ(weft_dns_resolve("tcp://both.test:80", out, 4, WEFT_NEVER), 2);
+	CHECK_EQ(weft_dns_resolve("tcp://nx.test:80", out, 4, WEFT_NEVER),
+	         WEFT_ENONAME);
+	CHECK(strstr(weft_detail(), "tcp://nx.test:80") != NULL);
+	CHECK_EQ(weft_dns_resolve("tcp://held.test:80", out, 4,
+	                          weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dns_resolve("tcp://b d:80", out, 4, WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_addr_parse("tcp://192.0.2.1:0", &addr), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(
+			weft_dns_reverse(&addr, name, sizeof(name), WEFT_NEVER),
+			7);
+	CHECK_STR(name, "v4.test");
+	CHECK_EQ(world_count("1.2.0.192.in-addr.arpa"), 1);
+	CHECK_EQ(weft_dns_reverse(&addr, name, 7, WEFT_NEVER), WEFT_EMSGSIZE);
+	CHECK_EQ(weft_addr_parse("tcp://198.51.100.1:0", &addr), 0);
+	CHECK_EQ(weft_dns_reverse(&addr, name, 64, WEFT_NEVER), WEFT_ENONAME);
+	CHECK(strstr(weft_detail(), "198.51.100.1") != NULL);
+	CHECK_EQ(weft_addr_parse("unix:/tmp/x", &addr), 0);
+	CHECK_EQ(weft_dns_reverse(&addr, name, 64, WEFT_NEVER), WEFT_EINVAL);
+	*(int *)arg = 1;
+	return 0;
+}
+
+TEST(dns_suspends_threadlets)
+{
+	weft_loop *loop;
+	int done = 0;
+
+	world_begin();
+	loop = world_loop(NULL);
+	run_threadlet(loop, use_names, &done);
+	CHECK_EQ(done, 1);
+	world_release();
+	weft_loop_stop(loop);
+	while (weft_loop_state(loop) != WEFT_STOPPED)
+		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
