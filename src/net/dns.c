@@ -107,9 +107,8 @@ end_resolver(void *arg, bool alone)
 	struct weft__place *place = weft__timer_place(&dns->timer);
 
 	dns->ending = true;
-	if (place->block && !alone)
+	if (place->block)
 		(void)weft__wheel_drop(&dns->loop->wheel, place);
-	place->block = NULL;
 	if (dns->engine)
 		weft__dns_engine_close(dns, alone);
 	weft__dns_clear(dns);

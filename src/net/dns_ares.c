@@ -40,7 +40,7 @@ struct engine {
 	ares_channel channel;
 	struct socket *sockets;
 	int64_t negative_ttl; /* of the message that is being read, or -1 */
-	bool alone;
+	bool closing, alone;
 };
 
 /* --- sockets ------------------------------------------------------------ */
@@ -270,6 +270,7 @@ weft__dns_engine_close(struct weft__dns *dns, bool alone)
 {
 	struct engine *engine = dns->engine;
 
+	engine->closing = true;
 	engine->alone = alone;
 	ares_destroy(engine->channel); /* invariant 3 */
 	weft__assert(!engine->sockets);
@@ -301,11 +302,15 @@ error_of(int status)
 	}
 }
 
-/* Is it no answer at all?  Then the name has been given back. */
+/* Is it no answer at all?  Then the name has been given back.  As the channel is closed
+ * c-ares may tell half of an answer. */
 static bool
 is_given_back(struct weft__dns_name *name, int status)
 {
-	if (status != ARES_EDESTRUCTION && status != ARES_ECANCELLED)
+	const struct engine *engine = name->dns->engine;
+
+	if (!engine->closing && status != ARES_EDESTRUCTION
+	    && status != ARES_ECANCELLED)
 		return false;
 	weft__dns_unasked(name);
 	return true;

@@ -1,0 +1,348 @@
+/* dns_server_test.c - what servers and files say, and what servers can do to one.
+ *
+ * For the engine that asks servers itself; see dns_world_server.c for its names.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "dns_asking.h"
+#include "open_fds.h"
+
+static struct asking a, b;
+
+/* --- how long it is kept ------------------------------------------------ */
+
+/* It is kept for so many seconds, and no longer. */
+static void
+is_kept_for(const char *name, uint64_t seconds)
+{
+	weft_loop *loop;
+	char address[100];
+	int64_t result;
+
+	(void)snprintf(address, sizeof(address), "tcp://%s:1", name);
+	world_begin();
+	loop = world_loop(NULL);
+	result = find(loop, &a, address);
+	world_warp((seconds - 1) * WEFT_S + WEFT_S / 2);
+	CHECK_EQ(find(loop, &a, address), result);
+	CHECK_EQ(world_count(name), 1);
+	world_warp(WEFT_S / 2);
+	CHECK_EQ(find(loop, &a, address), result);
+	CHECK_EQ(world_count(name), 2);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_keeps_an_answer_for_its_time_within_bounds)
+{
+	is_kept_for("ttl10.test", 10);
+	is_kept_for("ttl0.test", 1);
+	is_kept_for("ttl1000000.test", 3600);
+	is_kept_for("chain.test", 7); /* the least of its aliases */
+}
+
+TEST(dns_keeps_that_there_is_none_for_as_long_as_the_zone_says)
+{
+	is_kept_for("nx.test", 20);
+	is_kept_for("nodata.test", 20);
+	is_kept_for("nosoa.test", 5); /* which does not say */
+}
+
+/* --- what servers do ---------------------------------------------------- */
+
+/* Ask a server that is quickly given up. */
+static int64_t
+find_soon(const char *address)
+{
+	struct weft__dns_setup set = { .timeout_ms = 60, .tries = 2 };
+	int64_t result;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(&set);
+	result = find(loop, &a, address);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+	return result;
+}
+
+TEST(dns_gives_up_on_servers_that_say_nothing_useful)
+{
+	CHECK_EQ(find_soon("tcp://silent.test:1"), WEFT_EAGAIN);
+	CHECK(strstr(a.text, "silent.test") != NULL);
+	CHECK_EQ(find_soon("tcp://refused.test:1"), WEFT_EAGAIN);
+	CHECK_EQ(find_soon("tcp://stub.test:1"), WEFT_EAGAIN);
+}
+
+TEST(dns_gives_up_where_there_is_no_server)
+{
+	struct weft__dns_setup set = { .servers = "127.0.0.1:1",
+		                       .timeout_ms = 60,
+		                       .tries = 2 };
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(&set);
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), WEFT_EAGAIN);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_tells_garbage_from_silence)
+{
+	CHECK_EQ(find_soon("tcp://garbage.test:1"), WEFT_EPROTO);
+	CHECK(strstr(a.text, "garbage.test") != NULL);
+	CHECK(find_soon("tcp://cut.test:1") < 0);
+}
+
+TEST(dns_believes_only_answers_to_its_own_questions)
+{
+	CHECK_EQ(find_soon("tcp://wrongid.test:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
+	CHECK_EQ(find_soon("tcp://wrongname.test:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
+}
+
+TEST(dns_follows_aliases_and_leaves_rings)
+{
+	CHECK_EQ(find_soon("tcp://chain.test:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
+	CHECK_EQ(find_soon("tcp://ring.test:1"), WEFT_ENONAME);
+}
+
+TEST(dns_asks_by_tcp_for_what_does_not_fit)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://tcp.test:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.1:1");
+	CHECK_EQ(find(loop, &a, "tcp://huge.test:1"), WEFT__DNS_PLACES);
+	CHECK_STR(text_of(&a.out[WEFT__DNS_PLACES - 1]), "tcp://10.0.0.63:1");
+	CHECK_EQ(a.out[WEFT__DNS_PLACES].size, 0);
+	ask_max(loop, &a, "tcp://huge.test:1", 10, WEFT_NEVER);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 10);
+	CHECK_EQ(a.out[10].size, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+/* --- files -------------------------------------------------------------- */
+
+static const char *
+write_file(const char *kind, const char *text)
+{
+	static char path[100];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/tmp/weft-dns-%s-%d", kind,
+	               (int)getpid());
+	file = fopen(path, "w");
+	CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+	return path;
+}
+
+/* The number for a name, where resolv.conf is that. */
+static int64_t
+find_with(const char *conf, const char *address)
+{
+	struct weft__dns_setup set = { .timeout_ms = 2000 };
+	weft_loop *loop;
+	int64_t result;
+
+	set.resolv_conf = write_file("conf", conf);
+	loop = world_loop(&set);
+	result = find(loop, &a, address);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	CHECK_EQ(unlink(set.resolv_conf), 0);
+	return result;
+}
+
+TEST(dns_searches_as_resolv_conf_says)
+{
+	world_begin();
+	CHECK_EQ(find_with("search search.test\n", "tcp://host:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.9:1");
+	CHECK_EQ(find_with("search search.test\n", "tcp://host.:1"),
+	         WEFT_ENONAME);
+	/* With enough dots it is first asked for as it is. */
+	CHECK_EQ(find_with("search test\noptions ndots:2\n", "tcp://a.b:1"), 1);
+	CHECK_EQ(world_count("a.b"), 0);
+	CHECK_EQ(find_with("search test\noptions ndots:1\n", "tcp://a.b:1"), 1);
+	CHECK_EQ(world_count("a.b"), 1);
+	CHECK_EQ(world_count("a.b.test"), 2);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.8:1");
+	world_end();
+}
+
+TEST(dns_reads_the_hosts_file_first)
+{
+	struct weft__dns_setup set = { .hosts_by_env = true };
+	const char *path = write_file("hosts", "192.0.2.33 here.test alias\n"
+	                                       "2001:db8::33 here.test\n");
+	weft_loop *loop;
+
+	world_begin();
+	CHECK_EQ(setenv("CARES_HOSTS", path, 1), 0);
+	loop = world_loop(&set);
+	CHECK_EQ(find(loop, &a, "tcp://here.test:1"), 2);
+	CHECK_EQ(find(loop, &a, "tcp://alias:1"), 1);
+	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.33:1");
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), 1);
+	CHECK_EQ(world_count("here.test"), 0);
+	CHECK_EQ(world_count("alias"), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	CHECK_EQ(unsetenv("CARES_HOSTS"), 0);
+	CHECK_EQ(unlink(path), 0);
+	world_end();
+}
+
+/* --- descriptors and time ----------------------------------------------- */
+
+TEST(dns_holds_no_descriptor_while_it_asks_for_nothing)
+{
+	weft_loop *loop;
+	int fds;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://localhost:1"), 2);
+	ask(loop, &a, "tcp://held.test:1"); /* the backend is open, too */
+	drive_to(loop, "held.test");
+	fds = test_open_fds();
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(test_open_fds(), fds - 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+static const struct weft__sys *outer;
+static struct weft__sys strict;
+static int opened, wrong;
+
+static int
+open_strictly(int domain, int type, int protocol)
+{
+	int fd = outer->socket(domain, type, protocol);
+
+	opened++;
+	wrong += !(fcntl(fd, F_GETFL) & O_NONBLOCK)
+	         || !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	return fd;
+}
+
+static int
+find_blocking(const char *name, struct weft__host *out, size_t max)
+{
+	wrong++;
+	return outer->host_find(name, out, max);
+}
+
+TEST(dns_makes_no_call_that_could_block_its_loop)
+{
+	weft_loop *loop;
+
+	world_begin();
+	outer = weft__sys;
+	strict = *weft__sys;
+	strict.socket = open_strictly;
+	strict.host_find = find_blocking;
+	strict.file_open = NULL; /* it would not live */
+	strict.thread_start = NULL;
+	weft__sys = &strict;
+	opened = wrong = 0;
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://both.test:1"), 2);
+	CHECK_EQ(find(loop, &a, "tcp://tcp.test:1"), 1);
+	CHECK(opened >= 4);
+	CHECK_EQ(wrong, 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	weft__sys = outer;
+	world_end();
+}
+
+TEST(dns_looks_for_an_answer_before_it_tells_that_time_is_up)
+{
+	uint64_t deadline;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	deadline = weft_in(300 * WEFT_MS);
+	ask_max(loop, &a, "tcp://held.test:1", 1, deadline);
+	drive_to(loop, "held.test");
+	world_release();
+	while (weft_now() < deadline)
+		; /* held up by something else */
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_survives_an_answer_that_comes_when_the_loop_is_gone)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	weft_op_cancel(&a.op);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_release();
+	CHECK_EQ(a.result, WEFT_ECANCELED);
+	world_end();
+}
+
+TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
+{
+	struct weft__dns *dns;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	dns = weft__dns_of(loop);
+	weft__dns_forget(dns);
+	dns->reopen = true; /* as weft_dns_reset() does on a loop that runs */
+	weft__dns_poke(dns);
+	while (world_count("held.test") < 2)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	CHECK_EQ(a.told, 0);
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
+TEST(dns_of_a_parent_is_freed_in_a_child_and_goes_on_in_the_parent)
+{
+	int status = 0, pid;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &b, "tcp://v4.test:1"), 1);
+	ask(loop, &a, "tcp://held.test:1");
+	drive_to(loop, "held.test");
+	pid = test_fork();
+	if (pid == 0)
+		test_child_exit(weft_loop_free(loop) == 0 ? 0 : 1);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(a.told, 0);
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(a.result, 1);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}

@@ -1,0 +1,71 @@
+/* dns_wire_test.c - how long a "no" holds, read from messages of any kind. */
+#include "net/dns_wire.h"
+#include "test.h"
+
+/* A "no" about a.test, by the zone test: its record for 900 s, a no for 20 s. */
+static const uint8_t message[] = {
+	0x12, 0x34, 0x81, 0x83, 0,   1,   0,   0,  0, 1,    0, 0, /* header */
+	1,    'a',  4,    't',  'e', 's', 't', 0,  0, 1,    0, 1, /* question */
+	0xc0, 14,   0,    6,    0,   1,   0,   0,  3, 0x84, 0, 24, /* SOA */
+	1,    'n',  0xc0, 14,   0,                                 /* names */
+	0,    0,    0,    1,    0,   0,   0,   2,  0, 0,    0, 3,
+	0,    0,    0,    4,    0,   0,   0,   20,
+};
+
+enum { SIZE = sizeof(message) - 1 + 1, TTL_AT = 30 };
+
+static int64_t
+ttl_of(const uint8_t *bytes, size_t size)
+{
+	/* In memory of that size, so that a sanitizer sees what is beyond. */
+	uint8_t *copy = malloc(size ? size : 1);
+	int64_t ttl;
+
+	memcpy(copy, bytes, size);
+	ttl = weft__dns_negative_ttl(copy, size);
+	free(copy);
+	return ttl;
+}
+
+TEST(dns_wire_reads_the_smaller_time)
+{
+	uint8_t changed[SIZE];
+
+	CHECK_EQ(message[35], 24 + 0);
+	memcpy(changed, message, SIZE);
+	changed[35] = 25;
+	CHECK_EQ(ttl_of(changed, SIZE), 20);
+	changed[TTL_AT + 2] = 0;
+	changed[TTL_AT + 3] = 7;
+	CHECK_EQ(ttl_of(changed, SIZE), 7);
+}
+
+TEST(dns_wire_says_nothing_of_other_answers)
+{
+	uint8_t changed[SIZE];
+
+	memcpy(changed, message, SIZE);
+	changed[35] = 25;
+	changed[3] = 0x82; /* the server failed */
+	CHECK_EQ(ttl_of(changed, SIZE), -1);
+	changed[3] = 0x80; /* a name without that record */
+	CHECK_EQ(ttl_of(changed, SIZE), 20);
+	changed[2] = 1; /* a question */
+	CHECK_EQ(ttl_of(changed, SIZE), -1);
+}
+
+TEST(dns_wire_lives_with_any_bytes)
+{
+	uint64_t seed = test_seed();
+	uint8_t bytes[SIZE];
+
+	for (size_t size = 0; size < SIZE; size++)
+		CHECK_EQ(ttl_of(message, size), -1);
+	for (int i = 0; i < 200000; i++) {
+		memcpy(bytes, message, SIZE);
+		for (int n = 0; n < 4; n++)
+			bytes[test_random(&seed) % SIZE] = (uint8_t)test_random(
+				&seed);
+		(void)ttl_of(bytes, test_random(&seed) % (SIZE + 1));
+	}
+}
