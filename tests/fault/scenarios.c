@@ -608,6 +608,7 @@ const struct scenario scenarios[] = {
 	{ "work", run_work },
 	{ "file", run_file },
 	{ "dgram", run_dgram },
+	{ "dns", run_dns },
 	{ "signal", run_signal },
 	{ "child", run_child },
 	{ "child_stop", run_child_stop },

@@ -1,0 +1,289 @@
+/* dns_scenarios.c - names, resolved by ops and by a threadlet.
+ *
+ * A thread of the scenario's own is the server, past the table.  c-ares, if the library
+ * has it, takes its memory from the table here, so that it fails, too.  Whatever fails,
+ * each op ends once, with the right address or with an error; and when nothing fails any
+ * more, names are found.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/sys.h"
+#include "fault.h"
+#include "net/dns.h"
+#include "scenarios.h"
+#if HAS_CARES
+#include <ares.h>
+#endif
+
+enum { OPS = 3 };
+
+/* --- the server --------------------------------------------------------- */
+
+static const char farewell[4] = "bye";
+
+struct server {
+	pthread_t thread;
+	int fd;
+	char where[64];
+};
+
+/* Every host is at 192.0.2.1, and at no place of IPv6. */
+static size_t
+answer(uint8_t *bytes, size_t size)
+{
+	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0,   1, 0, 0,
+		                          1,    44, 0, 4, 192, 0, 2, 1 };
+	bool is4 = bytes[size - 4] == 0 && bytes[size - 3] == 1;
+
+	bytes[2] = 0x81;
+	bytes[3] = 0x80;
+	bytes[7] = is4;
+	if (is4)
+		memcpy(bytes + size, record, sizeof(record));
+	return is4 ? size + sizeof(record) : size;
+}
+
+static void *
+serve(void *arg)
+{
+	struct server *server = arg;
+	struct sockaddr_in from;
+	uint8_t bytes[1024];
+	ssize_t size;
+
+	for (;;) {
+		socklen_t room = sizeof(from);
+
+		size = recvfrom(server->fd, bytes, 512, 0,
+		                (struct sockaddr *)&from, &room);
+		if (size == sizeof(farewell))
+			return NULL;
+		if (size > 17)
+			(void)!sendto(server->fd, bytes,
+			              answer(bytes, (size_t)size), 0,
+			              (struct sockaddr *)&from, room);
+	}
+}
+
+static void
+address_of(const struct server *server, struct sockaddr_in *out)
+{
+	socklen_t size = sizeof(*out);
+
+	EXPECT(getsockname(server->fd, (struct sockaddr *)out, &size) == 0);
+}
+
+static void
+begin_serving(struct server *server)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	server->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	EXPECT(bind(server->fd, (struct sockaddr *)&in, sizeof(in)) == 0);
+	address_of(server, &in);
+	(void)snprintf(server->where, sizeof(server->where), "127.0.0.1:%d",
+	               ntohs(in.sin_port));
+	EXPECT(pthread_create(&server->thread, NULL, serve, server) == 0);
+}
+
+static void
+end_serving(struct server *server)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in to;
+
+	address_of(server, &to);
+	EXPECT(sendto(fd, farewell, sizeof(farewell), 0, (struct sockaddr *)&to,
+	              sizeof(to))
+	       == sizeof(farewell));
+	EXPECT(pthread_join(server->thread, NULL) == 0);
+	fault_close(fd);
+	fault_close(server->fd);
+}
+
+/* --- c-ares' memory ----------------------------------------------------- */
+
+#if HAS_CARES
+static void *
+take(size_t size)
+{
+	return weft__sys->alloc(size);
+}
+
+static void *
+resize(void *mem, size_t size)
+{
+	return weft__sys->resize(mem, size);
+}
+
+static void
+give(void *mem)
+{
+	weft__sys->release(mem);
+}
+
+static void
+take_over_memory(void)
+{
+	static bool done;
+
+	if (!done)
+		EXPECT(ares_library_init_mem(ARES_LIB_INIT_ALL, take, give,
+		                             resize)
+		       == ARES_SUCCESS);
+	done = true;
+}
+#else
+static void
+take_over_memory(void)
+{
+}
+#endif
+
+/* --- asking ------------------------------------------------------------- */
+
+struct asking {
+	struct job job;
+	weft_addr out;
+};
+
+static void
+on_found(weft_op *op, int64_t result, void *arg)
+{
+	struct asking *asking = arg;
+
+	(void)op;
+	EXPECT(asking->job.left == 1);
+	asking->job.left = 0;
+	asking->job.result = result;
+}
+
+static void
+ask(struct world *world, struct asking *asking, const char *address)
+{
+	*asking = (struct asking){ .job = { .result = WEFT_EINVAL } };
+	EXPECT(weft_op_init(&asking->job.op, world->loop, on_found, asking)
+	       == 0);
+	begin(&asking->job,
+	      weft_dns_resolve_op(address, &asking->out, 1, &asking->job.op,
+	                          weft_in(50 * WAIT_NS)));
+}
+
+/* The result: the one address that there is, or an error that was asked for. */
+static int64_t
+take_answer(struct world *world, struct asking *asking)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	int64_t result = await(world, &asking->job);
+
+	EXPECT(result == 1 || fault_hits() > 0);
+	EXPECT(result == 1 || asking->out.size == 0);
+	if (result == 1) {
+		EXPECT(weft_addr_format(&asking->out, text, sizeof(text)) > 0);
+		EXPECT(strcmp(text, "tcp://192.0.2.1:80") == 0);
+	}
+	return result;
+}
+
+static void
+ask_by_ops(struct world *world)
+{
+	static const char *const addresses[OPS] = {
+		"tcp://a.test:80",
+		"tcp://b.test:80",
+		"tcp://a.test:80",
+	};
+	struct asking askings[OPS], left;
+
+	for (int i = 0; i < OPS; i++)
+		ask(world, &askings[i], addresses[i]);
+	ask(world, &left, "tcp://c.test:80");
+	weft_op_cancel(&left.job.op);
+	for (int i = 0; i < OPS; i++)
+		(void)take_answer(world, &askings[i]);
+	(void)await(world, &left.job);
+	EXPECT(left.job.result == WEFT_ECANCELED || fault_hits() > 0);
+	ask(world, &left, "tcp://a.test:80"); /* known by now */
+	(void)take_answer(world, &left);
+}
+
+/* --- a threadlet -------------------------------------------------------- */
+
+static int
+use_names(void *arg)
+{
+	weft_addr out[2];
+	int rc = weft_dns_resolve("tcp://localhost:80", out, 2,
+	                          weft_in(50 * WAIT_NS));
+
+	EXPECT(rc == 2 || fault_hits() > 0);
+	weft_dns_reset();
+	rc = weft_dns_resolve("tcp://d.test:80", out, 2, weft_in(50 * WAIT_NS));
+	EXPECT(rc == 1 || fault_hits() > 0);
+	*(int *)arg = 0;
+	return 0;
+}
+
+static void
+ask_by_threadlet(struct world *world)
+{
+	weft_go_opts opts = { .loop = world->loop };
+	int left = 1;
+
+	if (weft_go_with(&opts, use_names, &left) < 0) {
+		EXPECT(fault_hits() > 0);
+		return;
+	}
+	for (int i = 0; i < 100 && left > 0; i++)
+		drive(world->loop, &left);
+	EXPECT(left == 0);
+}
+
+/* --- all of it ---------------------------------------------------------- */
+
+/* Nothing is struck any more: a name that was not asked for is found. */
+static void
+check_names(struct world *world)
+{
+	struct asking asking;
+
+	check_works(world);
+	if (fault_hits() == 0)
+		return;
+	fault_heal();
+	ask(world, &asking, "tcp://e.test:80");
+	for (int i = 0; i < 50 && asking.job.left > 0; i++)
+		drive(world->loop, &asking.job.left);
+	EXPECT(asking.job.result == 1);
+}
+
+void
+run_dns(const char *backend)
+{
+	struct weft__dns_setup set = { .resolv_conf = "/dev/null",
+		                       .timeout_ms = 10,
+		                       .tries = 3 };
+	struct server server;
+	struct world world;
+
+	take_over_memory();
+	begin_serving(&server);
+	set.servers = server.where;
+	if (make_world(&world, backend, 0)) {
+		if (weft__dns_set_up(world.loop, &set) < 0) {
+			EXPECT(fault_hits() > 0);
+			fault_heal();
+			EXPECT(weft__dns_set_up(world.loop, &set) == 0);
+		}
+		ask_by_ops(&world);
+		ask_by_threadlet(&world);
+		check_names(&world);
+		end_world(&world);
+	}
+	end_serving(&server);
+}
