@@ -29,9 +29,9 @@ typedef struct weft_connect_opts {
 	uint64_t    spare[4];
 } weft_connect_opts;
 
-/* Connect to `address`, with no-delay on.
- * Returns 0 and fills `out`, WEFT_ECONNREFUSED, ...; the error of the last attempt, with
- * the address in weft_detail().
+/* Connect to `address`, trying all addresses of its name, with no-delay on.
+ * Returns 0 and fills `out`, WEFT_ENONAME, WEFT_ECONNREFUSED, ...; the error of the last
+ * attempt, with the address in weft_detail().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_connect(const char *address, const weft_connect_opts *opts,
                           weft_stream **out, uint64_t deadline_ns);

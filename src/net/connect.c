@@ -1,8 +1,8 @@
-/* connect.c - connecting: all addresses of a name are tried, each a little after the one
+/* connect.c - connecting: the addresses of a name are tried, each a little after the one
  * before, and the first that answers is taken.
  *
  *   1. An attempt is one op on one socket.  At most one is started by a failure or by the
- *      timer, while none has won.
+ *      timer, while none has won.  A name is found first, which counts as one.
  *   2. The connection is decided once: by the first success, by the last failure, or by
  *      whoever asks the op to end.  Then the attempts that are left are cancelled.
  *   3. The op finishes when it is decided; what is in library memory goes when the last
@@ -12,10 +12,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <weft/dns.h>
 #include "net/addr.h"
 #include "net/stream.h"
 
-#define STAGGER_NS (250 * WEFT_MS)
+#define ADDRESSES_MAX 8
+#define STAGGER_NS    (250 * WEFT_MS)
 
 struct connection;
 
@@ -36,7 +38,9 @@ struct connection {
 	bool timed;
 	uint32_t count, next, live;
 	char text[WEFT_ADDR_TEXT_MAX]; /* as it was asked for */
-	struct attempt attempts[];
+	weft_op resolve;
+	weft_addr found[ADDRESSES_MAX];
+	struct attempt attempts[ADDRESSES_MAX];
 };
 
 static void try_next(struct connection *c);
@@ -70,6 +74,7 @@ decide(struct connection *c, int result)
 
 	c->op = NULL;
 	c->next = c->count;
+	weft_op_cancel(&c->resolve);
 	for (uint32_t i = 0; i < c->count; i++)
 		weft_op_cancel(&c->attempts[i].op);
 	(void)weft_op_finish(op, explain(c->text, result));
@@ -204,29 +209,62 @@ on_cancel(weft_op *op, int why, void *arg)
 	free_if_done(c);
 }
 
-static struct connection *
-make(weft_loop *loop, const char *address, const weft_connect_opts *opts,
-     const weft_addr *addrs, uint32_t count)
+/* Try those addresses. */
+static void
+try_all(struct connection *c, const weft_addr *addrs, uint32_t count)
 {
-	struct connection *c = weft__alloc_zero(
-		sizeof(*c) + count * sizeof(struct attempt));
+	c->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		c->attempts[i].addr = addrs[i];
+		c->attempts[i].of = c;
+		(void)weft_op_init(&c->attempts[i].op, c->loop, on_connected,
+		                   &c->attempts[i]);
+	}
+	try_next(c);
+}
+
+static void
+on_resolved(weft_op *op, int64_t result, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)op;
+	c->live--;
+	if (c->op && result > 0)
+		try_all(c, c->found, (uint32_t)result);
+	else if (c->op)
+		decide(c, result < 0 ? (int)result : WEFT_ENONAME);
+	free_if_done(c);
+}
+
+static void
+resolve(struct connection *c, const char *address)
+{
+	int rc = weft_op_init(&c->resolve, c->loop, on_resolved, c);
+
+	if (rc == 0)
+		rc = weft_dns_resolve_op(address, c->found, ADDRESSES_MAX,
+		                         &c->resolve, WEFT_NEVER);
+	if (rc < 0)
+		decide(c, rc);
+	else
+		c->live++;
+}
+
+static struct connection *
+make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
+{
+	struct connection *c = weft__alloc_zero(sizeof(*c));
 	size_t size = strlen(address), room = sizeof(c->text) - 1;
 
 	if (!c)
 		return NULL;
 	c->loop = loop;
-	c->count = count;
 	c->stagger_ns = opts && opts->stagger_ns ? opts->stagger_ns
 	                                         : STAGGER_NS;
 	if (opts)
 		c->local = opts->local;
 	memcpy(c->text, address, size < room ? size : room);
-	for (uint32_t i = 0; i < count; i++) {
-		c->attempts[i].addr = addrs[i];
-		c->attempts[i].of = c;
-		(void)weft_op_init(&c->attempts[i].op, loop, on_connected,
-		                   &c->attempts[i]);
-	}
 	return c;
 }
 
@@ -242,11 +280,6 @@ read_address(const char *address, struct weft__addr_parts *parts)
 		                 address);
 	if (parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_UNIX)
 		return weft_fail(WEFT_EINVAL, "connect %s: not a stream",
-		                 address);
-	if (!parts->is_literal)
-		return weft_fail(WEFT_ENOSYS,
-		                 "connect %s: names are not "
-		                 "resolved here",
 		                 address);
 	return 0;
 }
@@ -264,7 +297,7 @@ weft_connect_op(const char *address, const weft_connect_opts *opts,
 	rc = read_address(address, &parts);
 	if (rc < 0)
 		return rc;
-	c = make(op->loop, address, opts, &parts.addr, 1);
+	c = make(op->loop, address, opts);
 	if (!c)
 		return weft__fail(WEFT_ENOMEM, "connect: out of memory");
 	rc = weft_op_begin(op, on_cancel, c, deadline_ns);
@@ -276,7 +309,10 @@ weft_connect_op(const char *address, const weft_connect_opts *opts,
 	}
 	c->op = op;
 	c->out = out;
-	try_next(c);
+	if (parts.is_literal)
+		try_all(c, &parts.addr, 1);
+	else
+		resolve(c, address);
 	free_if_done(c);
 	return 0;
 }

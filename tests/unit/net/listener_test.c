@@ -122,6 +122,42 @@ TEST(a_connection_is_accepted_over_an_abstract_name)
 
 static int visit_all(void *arg);
 
+static int
+visit_by_name(void *arg)
+{
+	struct house *house = arg;
+	const char *port = strrchr(house->address, ':');
+	weft_stream *stream;
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "tcp://localhost%s", port);
+	OK(weft_connect(name, NULL, &stream, WEFT_NEVER));
+	weft_close(stream);
+	weft_listener_close(house->listener);
+	CHECK_EQ(weft_connect(name, NULL, &stream, WEFT_NEVER),
+	         WEFT_ECONNREFUSED);
+	CHECK(strstr(weft_detail(), name) != NULL);
+	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream,
+	                      WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	return 0;
+}
+
+/* Of the two places where this host is, one has nobody who listens. */
+TEST(all_addresses_of_a_name_are_tried)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+
+	weft_listener *other;
+
+	run_threadlet(visit_by_name, &house);
+	if (weft_listener_open("tcp://[::1]:0", NULL, &other) < 0)
+		return; /* no IPv6 here */
+	weft_listener_close(other);
+	house = open_house("tcp://[::1]:0", NULL);
+	run_threadlet(visit_by_name, &house);
+}
+
 static void
 path_in(char *out, size_t size)
 {
