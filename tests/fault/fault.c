@@ -2,6 +2,8 @@
  *
  * Counts are atomic, since threads of the library come here too; the plan changes
  * only while there is none.
+ *
+ * tidy: long file, because it has one small function for each member of the table.
  */
 #include <errno.h>
 #include <stdio.h>
