@@ -56,6 +56,7 @@ WEFT_BEGIN
 typedef struct weft_chan  weft_chan;
 typedef struct weft_loop  weft_loop;
 typedef struct weft_scope weft_scope;
+typedef struct weft_tls   weft_tls;
 
 /* A threadlet, by number: > 0, never reused, so a stale one is WEFT_ESRCH. */
 typedef int64_t weft_threadlet;

@@ -22,6 +22,7 @@
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 #include <weft/timer.h>
+#include <weft/tls.h>
 #include <weft/value.h>
 #include <weft/watch.h>
 #include <weft/wheel.h>

@@ -25,6 +25,11 @@ libdir=$(pkg-config --variable=libdir weft)
 cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
 "$work/by_pkg_config"
 
+# The static library brings along what it stands on.
+static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')
+cc "$here/c/main.c" -o "$work/by_pkg_config_static" $static
+"$work/by_pkg_config_static"
+
 # One symbol prefix, and nothing else, leaves the shared library.
 strays=$(nm -D --defined-only "$libdir/libweft.so" |
 	awk '$2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')

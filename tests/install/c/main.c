@@ -6,8 +6,11 @@ int
 main(void)
 {
 	weft_value value = weft_value_integer(1);
+	weft_tls *tls = NULL;
 
-	printf("weft %s from C\n", weft_version());
+	printf("weft %s from C, %s\n", weft_version(),
+	       weft_tls_open(NULL, &tls) == 0 ? "with TLS" : "without TLS");
+	weft_tls_close(tls);
 	if (value.type
 	    != &weft_type_integer) /* one address, inside and outside */
 		return 2;
