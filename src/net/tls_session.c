@@ -19,11 +19,12 @@
 
 #define RECORD_PLAIN 16384u /* bytes in a record */
 #define RECORD_OVER \
-	32u /* and around them, at most: 29 with AES-GCM in TLS 1.2 */
-#define ASIDE       128u /* for an alert, or new keys */
-#define WORTH       2048u /* less is not worth a record, if there is more to write */
-#define CHATTER_MAX 32u /* messages without any data between them */
-#define IN_FIRST    4096u
+	32u         /* and around them, at most: 29 with AES-GCM in TLS 1.2 */
+#define ASIDE 128u  /* for an alert, or new keys */
+#define WORTH 2048u /* less is not worth a record, if there is more to write */
+#define CHATTER_MAX \
+	128u /* steps without any data; some three for each message */
+#define IN_FIRST 4096u
 
 /* --- life --------------------------------------------------------------- */
 
@@ -202,14 +203,14 @@ result_of(struct weft__session *s, int rc)
 	}
 }
 
-/* Each message after the handshake is one of its own, to OpenSSL. */
+/* After the handshake its state changes only by such messages, theirs and ours. */
 void
 weft__tls_on_state(const SSL *ssl, int where, int result)
 {
 	struct weft__session *s = SSL_get_app_data(ssl);
 
 	(void)result;
-	if (s && s->done && (where & SSL_CB_HANDSHAKE_START))
+	if (s && s->done && (where & SSL_CB_LOOP))
 		s->chatter++;
 }
 

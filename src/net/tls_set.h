@@ -112,7 +112,7 @@ struct weft__session {
 	void    *info;    /* texts that were asked for; or NULL */
 	int      broken;  /* the error that ended it; or 0 */
 	uint32_t in_want; /* bytes, for the next buffer */
-	uint32_t chatter; /* messages of the handshake's kind since the last data */
+	uint32_t chatter; /* steps of the handshake's kind since the last data */
 	uint8_t  role;
 	bool     done;    /* the handshake is */
 	bool     ended;   /* the input is */

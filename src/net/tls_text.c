@@ -1,8 +1,8 @@
 /* tls_text.c - what OpenSSL says of a failure, as an error and a text.
  *
  * OpenSSL keeps a queue of errors for each thread.  It is emptied before each call and
- * after each failure, so nothing said there is of somebody else.  The first word of the
- * queue is the cause; those after it are of who was told.
+ * after each failure, so nothing said there is of somebody else.  The first word of TLS in
+ * it is the cause: those before are of what it stands on, those after of who was told.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,16 +102,29 @@ find(const struct word *list, size_t count, int reason)
 	return NULL;
 }
 
+/* What the queue says: the first word of TLS itself, else the first of all; 0 if it speaks
+ * of memory, or says nothing.  Empties it. */
+static unsigned long
+cause(void)
+{
+	unsigned long best = 0, error;
+	bool no_memory = false;
+
+	while ((error = ERR_get_error()) != 0) {
+		bool ours = ERR_GET_LIB(error) == ERR_LIB_SSL;
+
+		if (ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE)
+			no_memory = true;
+		if (!best || (ours && ERR_GET_LIB(best) != ERR_LIB_SSL))
+			best = error;
+	}
+	return no_memory ? 0 : best;
+}
+
 bool
 weft__tls_no_memory(void)
 {
-	bool none = ERR_peek_error() == 0;
-	unsigned long error;
-
-	while ((error = ERR_get_error()) != 0)
-		if (ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE)
-			none = true;
-	return none;
+	return cause() == 0;
 }
 
 char *
@@ -191,9 +204,9 @@ break_by_reason(struct weft__session *s, unsigned long error)
 int
 weft__tls_break(struct weft__session *s)
 {
-	unsigned long error = ERR_peek_error();
+	unsigned long error = cause();
 
-	if (s->no_memory || weft__tls_no_memory())
+	if (s->no_memory || error == 0)
 		return break_with(s, WEFT_ENOMEM, "out of memory");
 	return break_by_reason(s, error);
 }

@@ -53,6 +53,7 @@ add_address(struct weft__text *text, const ASN1_OCTET_STRING *address)
 	const unsigned char *b = ASN1_STRING_get0_data(address);
 	int size = ASN1_STRING_length(address);
 
+	weft__text_add(text, "the address ");
 	for (int i = 0; i < size && i < 16; i++) {
 		if (i > 0 && (size == 4 || i % 2 == 0))
 			weft__text_add(text, size == 4 ? "." : ":");
@@ -65,6 +66,15 @@ add_address(struct weft__text *text, const ASN1_OCTET_STRING *address)
 			weft__text_add(text, two);
 		}
 	}
+}
+
+static void
+add_quoted(struct weft__text *text, const ASN1_STRING *name)
+{
+	weft__text_add(text, "\"");
+	add_safe(text, ASN1_STRING_get0_data(name),
+	         (size_t)ASN1_STRING_length(name));
+	weft__text_add(text, "\"");
 }
 
 /* For whom it is, by the first of its alternative names. */
@@ -82,13 +92,11 @@ add_names(struct weft__text *text, const X509 *cert)
 			continue;
 		if (shown++ == NAMES_SHOWN)
 			break;
-		weft__text_add(text, shown > 1 ? ", \"" : " \"");
+		weft__text_add(text, shown > 1 ? ", " : " ");
 		if (name->type == GEN_IPADD)
 			add_address(text, name->d.iPAddress);
 		else
-			add_safe(text, ASN1_STRING_get0_data(name->d.dNSName),
-			         (size_t)ASN1_STRING_length(name->d.dNSName));
-		weft__text_add(text, "\"");
+			add_quoted(text, name->d.dNSName);
 	}
 	weft__text_add(text, shown == 0            ? " no host at all"
 	                     : shown > NAMES_SHOWN ? ", and others"
