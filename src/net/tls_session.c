@@ -18,13 +18,11 @@
 #include "net/tls_set.h"
 
 #define RECORD_PLAIN 16384u /* bytes in a record */
-#define RECORD_OVER \
-	32u         /* and around them, at most: 29 with AES-GCM in TLS 1.2 */
-#define ASIDE 128u  /* for an alert, or new keys */
-#define WORTH 2048u /* less is not worth a record, if there is more to write */
-#define CHATTER_MAX \
-	128u /* steps without any data; some three for each message */
-#define IN_FIRST 4096u
+#define RECORD_OVER  32u    /* around them; 29 with AES-GCM in TLS 1.2 */
+#define ASIDE        128u   /* for an alert, or new keys */
+#define WORTH        2048u  /* less is no record, if there is more to write */
+#define CHATTER_MAX  128u   /* steps without data, three for each message */
+#define IN_FIRST     4096u
 
 /* --- life --------------------------------------------------------------- */
 
@@ -79,6 +77,10 @@ is_name(const char *name)
 	}
 	return true;
 }
+
+#define HOST_FLAGS                            \
+	(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS \
+	 | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
 
 /* Whom it must be, and what it is asked for: an address has no server name. */
 static bool
@@ -210,8 +212,21 @@ weft__tls_on_state(const SSL *ssl, int where, int result)
 	struct weft__session *s = SSL_get_app_data(ssl);
 
 	(void)result;
-	if (s && s->done && (where & SSL_CB_LOOP))
+	if (!s || !(where & SSL_CB_LOOP))
+		return;
+	s->swollen = true;
+	if (s->done)
 		s->chatter++;
+}
+
+/* Its messages leave OpenSSL with a buffer that only the next record would free.  Between
+ * two records nothing is in it; some versions do not look whether one has begun. */
+static void
+shrink(struct weft__session *s)
+{
+	if (s->swollen && strcmp(SSL_rstate_string(s->ssl), "RH") == 0
+	    && SSL_free_buffers(s->ssl))
+		s->swollen = false;
 }
 
 /* --- the handshake ------------------------------------------------------ */
@@ -233,11 +248,24 @@ is_alpn_ours(const struct weft__session *s)
 	return false;
 }
 
-/* Invariant 4, once more: it must not hang on one flag of OpenSSL. */
+/* Whether it is the host asked for.  OpenSSL has looked, unless it had no memory for the
+ * name: it copies that before it verifies, and does not notice when it cannot. */
+static bool
+is_host(const struct weft__session *s, X509 *cert)
+{
+	int match = X509_check_ip_asc(cert, s->name, 0);
+
+	if (match == -2) /* it is no address */
+		match = X509_check_host(cert, s->name, 0, HOST_FLAGS, NULL);
+	return match == 1;
+}
+
+/* Invariant 4, once more. */
 static int
 check_peer(struct weft__session *s)
 {
 	const weft_tls_opts *opts = s->set->opts;
+	X509 *cert = SSL_get0_peer_certificate(s->ssl);
 	bool client = s->role == WEFT_TLS_CLIENT;
 	bool verify = client ? !opts->dangerously_accept_any_peer
 	                     : opts->ask_client_cert;
@@ -247,12 +275,16 @@ check_peer(struct weft__session *s)
 			s, WEFT_EPROTO,
 			"the server has chosen an application "
 			"protocol that was not offered");
-	if (verify && !SSL_get0_peer_certificate(s->ssl))
+	if (verify && !cert)
 		return weft__tls_break_by(s, WEFT_ECERT,
 		                          "the peer has shown no certificate");
 	if (verify && SSL_get_verify_result(s->ssl) != X509_V_OK)
 		return weft__tls_break_by(s, WEFT_ECERT,
 		                          "the certificate was not verified");
+	if (verify && client && !is_host(s, cert))
+		return weft__tls_break_by(s, WEFT_ECERT,
+		                          "wrong host: the certificate is for "
+		                          "another one");
 	return 0;
 }
 
@@ -304,6 +336,8 @@ read_some(struct weft__session *s, void *buf, size_t size)
 		return (int64_t)got;
 	}
 	rc = result_of(s, rc);
+	if (rc == WEFT_EAGAIN)
+		shrink(s);
 	if (rc == WEFT_EAGAIN && s->chatter > CHATTER_MAX)
 		return weft__tls_break_by(s, WEFT_EPROTO,
 		                          "too many messages without data");

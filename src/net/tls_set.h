@@ -118,6 +118,7 @@ struct weft__session {
 	bool     ended;   /* the input is */
 	bool     lent;    /* room is */
 	bool     said;    /* our goodbye is */
+	bool     swollen; /* OpenSSL may hold buffers that it does not need */
 	bool     no_name; /* the client asked for one that we have no certificate for */
 	bool     no_memory; /* there was none for output */
 };
