@@ -1,8 +1,9 @@
 /* weft/listener.h - accept connections, by threadlet, by callback, on every loop.
  *
  * Safe by default: bounded connections (above, accepting pauses and peers wait in
- * the backlog), and when the process is out of descriptors it
- * sheds load and recovers.  A peer that fails is dropped, and never ends accepting.
+ * the backlog), a handshake deadline, and when the process is out of descriptors it
+ * sheds load and recovers.  A peer that fails, in the handshake too, is dropped and never ends
+ * accepting.
  */
 #ifndef WEFT_LISTENER_H
 #define WEFT_LISTENER_H
@@ -15,9 +16,11 @@ WEFT_BEGIN
 typedef struct weft_listener weft_listener;
 
 typedef struct weft_listener_opts {
+	weft_tls *tls;             /* for tls://, needed there; shared, referenced */
 	uint32_t  backlog;         /* default 511 */
 	uint32_t  connections_max; /* open at once; default 10,000 */
 	uint32_t  accept_budget;   /* accepted per turn; default 64 */
+	uint64_t  handshake_ns;    /* TLS; default 10 s */
 	mode_t    mode;            /* of a Unix path; default 0600 */
 	bool      replace;         /* remove a dead socket at a Unix path */
 	bool      borrow;          /* fd:N stays open, and the caller's */
@@ -32,7 +35,7 @@ WEFT_API int weft_listener_open(const char *address,
                                 const weft_listener_opts *opts,
                                 weft_listener **out);
 
-/* Accept one connection.
+/* Accept one connection, its TLS handshake done.
  * Returns 0 and fills `out`.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,

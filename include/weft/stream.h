@@ -1,4 +1,4 @@
-/* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair.
+/* weft/stream.h - bytes both ways: TCP, Unix, pipe, tty, socketpair, TLS.
  *
  * A stream belongs to no loop until the first call that waits on it, then to that
  * loop, which cannot be freed before it is closed; from another it is WEFT_EXDEV.  One
@@ -19,19 +19,23 @@
 WEFT_BEGIN
 
 typedef struct weft_stream weft_stream;
+typedef struct weft_tls    weft_tls;
 
 /* Serves one peer on its own threadlet; takes `peer`. */
 typedef int (*weft_peer_fn)(weft_stream *peer, void *arg);
 
 typedef struct weft_connect_opts {
 	weft_addr   local;         /* to connect from; default: any */
+	weft_tls   *tls;           /* for tls://; default: verify with the system's CAs */
+	const char *tls_name;      /* to verify; default: the host in the address */
 	uint64_t    stagger_ns;    /* happy eyeballs: next address after; default 250 ms */
+	uint64_t    handshake_ns;  /* TLS; default 10 s */
 	uint64_t    spare[4];
 } weft_connect_opts;
 
 /* Connect to `address`, trying all addresses of its name, with no-delay on.
- * Returns 0 and fills `out`, WEFT_ENONAME, WEFT_ECONNREFUSED, ...; the error of the last
- * attempt, with the address in weft_detail().
+ * Returns 0 and fills `out`, WEFT_ENONAME, WEFT_ECONNREFUSED, WEFT_ECERT, ...; the error of
+ * the last attempt, with the address in weft_detail().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_connect(const char *address, const weft_connect_opts *opts,
                           weft_stream **out, uint64_t deadline_ns);

@@ -19,6 +19,7 @@
 #define WEFT_TLS_H
 
 #include <weft/base.h>
+#include <weft/stream.h>
 #include <weft/value.h>
 
 WEFT_BEGIN
@@ -62,7 +63,15 @@ WEFT_API void weft_tls_close(weft_tls *tls);
 
 enum { WEFT_TLS_CLIENT, WEFT_TLS_SERVER };
 
-/* What was agreed on a connection. */
+/* Turn a plain stream into TLS, as `role`; `name` is the host to verify (client), or NULL.
+ * Bytes that arrived before and were not read are WEFT_EPROTO.  It needs some 16 KiB of
+ * stack.
+ * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after an error of the handshake
+ * the stream can only be closed.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_tls_start(weft_stream *stream, weft_tls *tls, int role,
+                            const char *name, uint64_t deadline_ns);
+
 typedef struct weft_tls_info { /* texts borrowed until the stream is closed */
 	const char *version;      /* "TLSv1.3" */
 	const char *cipher;
@@ -73,6 +82,11 @@ typedef struct weft_tls_info { /* texts borrowed until the stream is closed */
 	bool        resumed;
 	uint64_t    spare[4];
 } weft_tls_info;
+
+/* What was agreed on a stream.
+ * Returns 0, WEFT_EINVAL if it is not TLS.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_stream_tls(weft_stream *stream, weft_tls_info *out);
 
 WEFT_END
 #endif

@@ -51,7 +51,9 @@ end_writes(weft_stream *stream)
 			weft__send_ask(write, WEFT_ESHUTDOWN);
 		write = next;
 	}
-	if (!stream->first)
+	if (stream->tls)
+		weft__send_flush(stream); /* and goodbye */
+	if (!stream->out)
 		return;
 	stream->out->linger = (weft_timer)WEFT_INIT;
 	stream->out->lingers = true;

@@ -13,11 +13,15 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <weft/dns.h>
+#include "base/lock.h"
 #include "net/addr.h"
 #include "net/stream.h"
+#include "net/tls.h"
 
 #define ADDRESSES_MAX 8
 #define STAGGER_NS    (250 * WEFT_MS)
+#define HANDSHAKE_NS  (10 * WEFT_S)
+#define WHY_SIZE      200
 
 struct connection;
 
@@ -38,12 +42,29 @@ struct connection {
 	bool timed;
 	uint32_t count, next, live;
 	char text[WEFT_ADDR_TEXT_MAX]; /* as it was asked for */
+	weft_tls *tls;                 /* NULL: plain */
+	uint64_t handshake_ns;
+	weft_stream *stream;     /* its handshake is under way, */
+	weft_threadlet securing; /* by this one */
+	char *why;               /* room for a text, of the caller's, or NULL */
+	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
 	struct attempt attempts[ADDRESSES_MAX];
 };
 
 static void try_next(struct connection *c);
+
+/* As much of it as there is room for. */
+static void
+copy_text(char *out, size_t room, const char *text)
+{
+	size_t size = strlen(text);
+
+	size = size < room ? size : room - 1;
+	memcpy(out, text, size);
+	out[size] = '\0';
+}
 
 /* --- the decision ------------------------------------------------------- */
 
@@ -54,6 +75,7 @@ free_if_done(struct connection *c)
 		return;
 	if (c->timed)
 		(void)weft_timer_stop(&c->timer);
+	weft_tls_close(c->tls);
 	weft__sys->release(c);
 }
 
@@ -74,6 +96,8 @@ decide(struct connection *c, int result)
 
 	c->op = NULL;
 	c->next = c->count;
+	if (c->securing > 0)
+		(void)weft_cancel(c->securing);
 	weft_op_cancel(&c->resolve);
 	for (uint32_t i = 0; i < c->count; i++)
 		weft_op_cancel(&c->attempts[i].op);
@@ -87,6 +111,47 @@ drop_socket(struct attempt *a)
 	(void)weft__kernel(&a->of->loop->backend)->close(a->fd);
 }
 
+/* A threadlet of its own does the handshake: the op has none. */
+static int
+secure(void *arg)
+{
+	struct connection *c = arg;
+	weft_stream *stream = c->stream;
+	int rc = weft_tls_start(stream, c->tls, WEFT_TLS_CLIENT, c->name,
+	                        weft_in(c->handshake_ns));
+
+	c->securing = 0;
+	if (rc == 0 && c->op)
+		*c->out = stream;
+	else
+		weft_stream_reset(stream);
+	if (rc < 0 && c->op && c->why)
+		copy_text(c->why, WHY_SIZE, weft_detail());
+	if (c->op)
+		decide(c, rc);
+	c->live--;
+	free_if_done(c);
+	return 0;
+}
+
+static void
+begin_secure(struct connection *c, weft_stream *stream)
+{
+	const weft_go_opts opts = { .name = "handshake", .loop = c->loop };
+
+	c->stream = stream;
+	c->next = c->count; /* no other is tried */
+	for (uint32_t i = 0; i < c->count; i++)
+		weft_op_cancel(&c->attempts[i].op);
+	c->securing = weft_go_with(&opts, secure, c);
+	if (c->securing < 0) {
+		weft_stream_reset(stream);
+		decide(c, (int)c->securing);
+		return;
+	}
+	c->live++;
+}
+
 static void
 win(struct connection *c, struct attempt *a)
 {
@@ -98,6 +163,10 @@ win(struct connection *c, struct attempt *a)
 		return;
 	}
 	weft__ready_disown(&c->loop->backend, a->fd);
+	if (c->tls) {
+		begin_secure(c, stream);
+		return;
+	}
 	*c->out = stream;
 	decide(c, 0);
 }
@@ -110,7 +179,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	c->live--;
-	if (result == 0 && c->op) {
+	if (result == 0 && c->op && !c->stream) {
 		win(c, a);
 	} else {
 		drop_socket(a);
@@ -255,7 +324,6 @@ static struct connection *
 make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
 {
 	struct connection *c = weft__alloc_zero(sizeof(*c));
-	size_t size = strlen(address), room = sizeof(c->text) - 1;
 
 	if (!c)
 		return NULL;
@@ -264,8 +332,43 @@ make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
 	                                         : STAGGER_NS;
 	if (opts)
 		c->local = opts->local;
-	memcpy(c->text, address, size < room ? size : room);
+	copy_text(c->text, sizeof(c->text), address);
 	return c;
+}
+
+/* What verifies a peer where nothing else is said; made once, and kept. */
+static weft_tls *
+default_tls(void)
+{
+	static struct weft__lock lock;
+	static weft_tls *tls;
+
+	weft__lock_take(&lock);
+	if (!tls && weft_tls_open(NULL, &tls) < 0)
+		tls = NULL;
+	weft__lock_give(&lock);
+	return tls;
+}
+
+/* The host that is to be verified, and by what. */
+static int
+prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
+            const weft_connect_opts *opts)
+{
+	const char *name = opts && opts->tls_name ? opts->tls_name
+	                                          : parts->host;
+	size_t size = opts && opts->tls_name ? strlen(name) : parts->host_size;
+	weft_tls *tls = opts && opts->tls ? opts->tls : default_tls();
+
+	if (!tls)
+		return WEFT_ENOSYS;
+	if (size == 0 || size >= sizeof(c->name))
+		return weft__fail(WEFT_EINVAL, "connect: no name to verify");
+	memcpy(c->name, name, size);
+	c->tls = weft__tls_ref(tls);
+	c->handshake_ns = opts && opts->handshake_ns ? opts->handshake_ns
+	                                             : HANDSHAKE_NS;
+	return 0;
 }
 
 static int
@@ -275,40 +378,40 @@ read_address(const char *address, struct weft__addr_parts *parts)
 
 	if (rc < 0)
 		return rc;
-	if (parts->scheme == WEFT__ADDR_TLS)
-		return weft_fail(WEFT_ENOSYS, "connect %s: no TLS here",
-		                 address);
-	if (parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_UNIX)
+	if (parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS
+	    && parts->scheme != WEFT__ADDR_UNIX)
 		return weft_fail(WEFT_EINVAL, "connect %s: not a stream",
 		                 address);
 	return 0;
 }
 
-int
-weft_connect_op(const char *address, const weft_connect_opts *opts,
-                weft_stream **out, weft_op *op, uint64_t deadline_ns)
+static int
+start(const char *address, const weft_connect_opts *opts, weft_stream **out,
+      char *why, weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__addr_parts parts;
 	struct connection *c;
-	int rc;
+	int rc = read_address(address, &parts);
 
-	if (!address || !out || !op)
-		return weft__misuse(WEFT_EINVAL, "weft_connect_op: NULL");
-	rc = read_address(address, &parts);
 	if (rc < 0)
 		return rc;
 	c = make(op->loop, address, opts);
 	if (!c)
 		return weft__fail(WEFT_ENOMEM, "connect: out of memory");
-	rc = weft_op_begin(op, on_cancel, c, deadline_ns);
+	if (parts.scheme == WEFT__ADDR_TLS)
+		rc = prepare_tls(c, &parts, opts);
 	if (rc == 0)
 		rc = weft__loop_open_backend(op->loop);
+	if (rc == 0)
+		rc = weft_op_begin(op, on_cancel, c, deadline_ns);
 	if (rc < 0) {
+		weft_tls_close(c->tls);
 		weft__sys->release(c);
 		return rc;
 	}
 	c->op = op;
 	c->out = out;
+	c->why = why;
 	if (parts.is_literal)
 		try_all(c, &parts.addr, 1);
 	else
@@ -318,23 +421,35 @@ weft_connect_op(const char *address, const weft_connect_opts *opts,
 }
 
 int
+weft_connect_op(const char *address, const weft_connect_opts *opts,
+                weft_stream **out, weft_op *op, uint64_t deadline_ns)
+{
+	if (!address || !out || !op)
+		return weft__misuse(WEFT_EINVAL, "weft_connect_op: NULL");
+	return start(address, opts, out, NULL, op, deadline_ns);
+}
+
+int
 weft_connect(const char *address, const weft_connect_opts *opts,
              weft_stream **out, uint64_t deadline_ns)
 {
 	weft_stream *stream = NULL;
+	char why[WHY_SIZE] = "";
 	weft_op op;
 	int rc = weft__may_wait(deadline_ns);
 
 	if (rc < 0)
 		return rc;
-	if (!out)
+	if (!address || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_connect: NULL");
 	weft__op_init_waited(&op);
-	rc = weft_connect_op(address, opts, &stream, &op, deadline_ns);
+	rc = start(address, opts, &stream, why, &op, deadline_ns);
 	if (rc < 0)
 		return rc;
 	rc = (int)weft_op_wait(&op, WEFT_NEVER);
 	if (rc == 0)
 		*out = stream;
+	else if (why[0])
+		return weft_fail(rc, "connect %s: %s", address, why);
 	return explain(address, rc);
 }

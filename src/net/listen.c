@@ -105,7 +105,8 @@ open_socket(struct weft__addr_parts *parts)
 }
 
 static int
-check_parts(const struct weft__addr_parts *parts, const char *address)
+check_parts(const struct weft__addr_parts *parts, const char *address,
+            const weft_listener_opts *opts)
 {
 	if (parts->scheme == WEFT__ADDR_UDP
 	    || parts->scheme == WEFT__ADDR_UNIXDGRAM)
@@ -113,8 +114,10 @@ check_parts(const struct weft__addr_parts *parts, const char *address)
 		                 "listen %s: datagrams are not "
 		                 "accepted",
 		                 address);
-	if (parts->scheme == WEFT__ADDR_TLS)
-		return weft_fail(WEFT_ENOSYS, "listen %s: no TLS here",
+	if (parts->scheme == WEFT__ADDR_TLS && !opts->tls)
+		return weft_fail(WEFT_EINVAL,
+		                 "listen %s: needs a certificate, "
+		                 "in opts.tls",
 		                 address);
 	if (parts->scheme != WEFT__ADDR_FD && !parts->is_literal)
 		return weft_fail(WEFT_EINVAL,
@@ -160,7 +163,7 @@ weft__listen(const char *address, const weft_listener_opts *opts,
 	int rc = weft__addr_split(address, &parts), fd = -1;
 
 	if (rc == 0)
-		rc = check_parts(&parts, address);
+		rc = check_parts(&parts, address, opts);
 	if (rc < 0)
 		return rc;
 	rc = copy_path(&parts, path);

@@ -1,9 +1,12 @@
 /* listener.c - connections, one by one, for threadlets and callbacks. */
 #include <errno.h>
+#include <string.h>
 #include "net/listener.h"
+#include "net/tls.h"
 
 #define CONNECTIONS_MAX 10000u
 #define BUDGET          64u
+#define HANDSHAKE_NS    (10 * WEFT_S)
 
 static weft_loop *
 loop_of(const weft_listener *listener)
@@ -78,6 +81,77 @@ hand_out(weft_listener *listener)
 	}
 }
 
+/* --- handshakes --------------------------------------------------------- */
+
+struct greeting {
+	weft_listener *listener;
+	weft_stream *stream;
+};
+
+static void
+on_handing(void *arg)
+{
+	weft_listener *listener = arg;
+
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_HANDING;
+	hand_out(listener);
+	weft__listener_go_on(listener);
+}
+
+/* Callbacks are not called on the stack of a threadlet. */
+static void
+hand_out_later(weft_listener *listener)
+{
+	listener->handing = (weft_node){ .fn = on_handing, .arg = listener };
+	if (!(listener->flags & WEFT__LISTENER_HANDING)
+	    && weft_loop_post_node(loop_of(listener), &listener->handing) == 0)
+		listener->flags |= WEFT__LISTENER_HANDING;
+}
+
+static int
+greet(void *arg)
+{
+	struct greeting g = *(struct greeting *)arg;
+	weft_listener *listener = g.listener;
+	int rc = weft_tls_start(g.stream, listener->tls, WEFT_TLS_SERVER, NULL,
+	                        weft_in(listener->handshake_ns));
+
+	weft__sys->release(arg);
+	listener->greeted--;
+	if (rc < 0 || (listener->flags & WEFT__LISTENER_CLOSING))
+		weft_stream_reset(g.stream);
+	else
+		add_ready(listener, g.stream);
+	if (listener->flags & WEFT__LISTENER_CLOSING)
+		weft__listener_end(listener);
+	else if (listener->flags & WEFT__LISTENER_STARTED)
+		hand_out_later(listener);
+	else
+		hand_out(listener);
+	return 0;
+}
+
+/* A threadlet does its handshake, then it is ready. */
+static void
+begin_greeting(weft_listener *listener, weft_stream *stream)
+{
+	const weft_go_opts opts = { .name = "handshake",
+		                    .loop = loop_of(listener) };
+	struct greeting *g = weft__sys->alloc(sizeof(*g));
+
+	if (g) {
+		*g = (struct greeting){ listener, stream };
+		if (weft_go_with(&opts, greet, g) > 0) {
+			listener->greeted++;
+			return;
+		}
+	}
+	weft__sys->release(g);
+	weft_stream_reset(stream);
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
 /* A connection has come: it is counted. */
 static void
 adopt(weft_listener *listener, int fd)
@@ -92,7 +166,11 @@ adopt(weft_listener *listener, int fd)
 		return;
 	}
 	stream->quota = listener->quota;
-	add_ready(listener, stream);
+	/* Who is served shakes hands on its own threadlet. */
+	if (listener->tls && !(listener->flags & WEFT__LISTENER_SERVED))
+		begin_greeting(listener, stream);
+	else
+		add_ready(listener, stream);
 }
 
 /* May one more be accepted?  It is counted from now on. */
@@ -119,8 +197,6 @@ accept_more(weft_listener *listener, uint32_t max)
 		adopt(listener, fd);
 	}
 }
-
-/* --- accepting ---------------------------------------------------------- */
 
 static void
 on_accepted(weft_op *op, int64_t result, void *arg)
@@ -330,6 +406,7 @@ release(weft_listener *listener)
 	if (listener->flags & WEFT__LISTENER_PERMIT)
 		weft__quota_leave(listener->quota);
 	weft__quota_drop(listener->quota);
+	weft_tls_close(listener->tls);
 	weft__sys->release(listener->path);
 	weft__sys->release(listener);
 }
@@ -357,6 +434,12 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 	listener->notice.tell = tell;
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = opts->borrow ? WEFT__LISTENER_BORROWED : 0;
+	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns
+	                                            : HANDSHAKE_NS;
+	/* Plain addresses stay plain. */
+	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0
+	                        ? weft__tls_ref(opts->tls)
+	                        : NULL;
 	listener->fd = weft__listen(address, opts, &listener->local,
 	                            &listener->path);
 	if (listener->fd < 0) {
@@ -412,7 +495,8 @@ weft__listener_end(weft_listener *listener)
 
 	if (listener->op.pending
 	    || (listener->flags
-	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED)))
+	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED
+	           | WEFT__LISTENER_HANDING)))
 		return;
 	if (listener->fd >= 0) {
 		/* Who has been queued is accepted, if somebody serves them. */
@@ -429,7 +513,7 @@ weft__listener_end(weft_listener *listener)
 			weft__wake(listener->closer, 0);
 		listener->closer = NULL;
 	}
-	if (listener->flags & WEFT__LISTENER_SERVED)
+	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0)
 		return;
 	while ((stream = take_ready(listener)))
 		weft_stream_reset(stream);

@@ -3,7 +3,8 @@
  *   1. One accept is with the backend while somebody wants connections and there is
  *      room for one; what it brings waits in `ready` if nobody wants it any more.
  *   2. A connection is counted before it is accepted, and by its stream when that goes.
- *   3. It is freed when it is closed, its op has ended, and nobody serves it.
+ *   3. It is freed when it is closed, its op has ended, nobody serves it, and no
+ *      connection is in its handshake, which a threadlet does for each.
  *
  * Needs: threadlet, loop.  Thread: its loop's.
  */
@@ -24,6 +25,7 @@ enum {
 	WEFT__LISTENER_SERVED = 1 << 7,  /* by weft_listener_serve() */
 	WEFT__LISTENER_OWED = 1 << 8,    /* the callback is to be told of the end */
 	WEFT__LISTENER_POSTED = 1 << 9,  /* `later` is */
+	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
 };
 
 struct weft_listener {
@@ -40,6 +42,10 @@ struct weft_listener {
 	void                *arg;
 	struct weft__quota  *quota;
 	struct weft__waiter *closer;
+	weft_tls            *tls;    /* NULL: plain */
+	uint64_t             handshake_ns;
+	uint32_t             greeted; /* connections in their handshake */
+	weft_node            handing; /* that hands out what is ready */
 	char                *path;   /* to be removed, or NULL */
 	weft_addr            local;
 };

@@ -58,21 +58,6 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 	return weft__receive_wait(stream, deadline_ns);
 }
 
-ssize_t
-weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
-{
-	int rc = begin(stream, deadline_ns, "weft_read");
-
-	if (rc < 0)
-		return rc;
-	if (!buf || size == 0)
-		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
-	if (stream->in_queue.size == 0)
-		return read_past_queue(stream, buf, size, deadline_ns);
-	weft__stayed(weft__self());
-	return take(stream, buf, size);
-}
-
 /* Wait until `min` bytes are in the queue: 1, 0 if it ends before, or an error. */
 static int
 gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
@@ -100,6 +85,21 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 	}
 	stream->min = 0;
 	return stream->in_queue.size >= min ? 1 : (int)n;
+}
+
+ssize_t
+weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
+{
+	int rc = begin(stream, deadline_ns, "weft_read");
+
+	if (rc < 0)
+		return rc;
+	if (!buf || size == 0)
+		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
+	if (stream->in_queue.size == 0 && !stream->tls)
+		return read_past_queue(stream, buf, size, deadline_ns);
+	rc = gather(stream, 1, deadline_ns);
+	return rc <= 0 ? rc : take(stream, buf, size);
 }
 
 ssize_t

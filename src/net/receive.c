@@ -118,8 +118,14 @@ pass(weft_stream *stream, const char *bytes, size_t size)
 static void
 take(weft_stream *stream, const char *bytes, size_t size)
 {
-	size_t n = pass(stream, bytes, size);
+	size_t n;
 
+	if (stream->tls) {
+		weft__secure_take(stream, bytes, size);
+		pause_if_full(stream);
+		return;
+	}
+	n = pass(stream, bytes, size);
 	if (size > n
 	    && weft__queue_add(&stream->in_queue,
 	                       &weft__net_of(stream->in.loop)->chunks,
@@ -129,6 +135,20 @@ take(weft_stream *stream, const char *bytes, size_t size)
 		weft_op_cancel(&stream->in);
 	}
 	pause_if_full(stream);
+}
+
+/* The connection has ended, or failed. */
+static void
+end_input(weft_stream *stream, int64_t result)
+{
+	if (weft__receive_state(stream) <= 0)
+		return; /* TLS has said so before */
+	if (result == 0 && stream->tls)
+		weft__secure_end(stream);
+	else if (result == 0)
+		stream->flags |= WEFT__STREAM_ENDED;
+	else
+		stream->in_error = (int)result;
 }
 
 /* The op has ended. */
@@ -141,10 +161,7 @@ end(weft_stream *stream, int64_t result)
 		return;
 	}
 	stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;
-	if (result == 0)
-		stream->flags |= WEFT__STREAM_ENDED;
-	else if (!stream->in_error)
-		stream->in_error = (int)result;
+	end_input(stream, result);
 }
 
 static void
@@ -250,10 +267,8 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 	int64_t n = weft__ready_recv_now(backend, weft__op_of(&stream->in), buf,
 	                                 size, must);
 
-	if (n == 0)
-		stream->flags |= WEFT__STREAM_ENDED;
-	else if (n < 0 && n != -EAGAIN)
-		stream->in_error = (int)n;
+	if (n <= 0 && n != -EAGAIN)
+		end_input(stream, n);
 	else if (n > 0 && !buf)
 		take(stream, backend->data, (size_t)n);
 	return n;

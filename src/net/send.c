@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include "net/stream.h"
+#include "net/tls.h"
 
 #define SPARE_MAX 64u
 
@@ -129,11 +130,13 @@ weft__send_fail(weft_stream *stream, int error)
 		weft__send_ask(write, error);
 		write = next;
 	}
+	if (stream->tls && stream->out)
+		weft__op_ask(weft__op_of(&stream->out->op), error);
 }
 
 /* `size` bytes of a write have been sent. */
-static void
-advance(weft_stream *stream, struct weft__write *write, size_t size)
+void
+weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size)
 {
 	stream->queued -= size;
 	write->left -= size;
@@ -176,7 +179,7 @@ sent(weft_stream *stream, size_t size)
 		struct weft__write *write = stream->first;
 		size_t n = size < write->left ? size : write->left;
 
-		advance(stream, write, n);
+		weft__write_advance(stream, write, n);
 		size -= n;
 		if (write->left > 0)
 			return;
@@ -199,7 +202,9 @@ take_result(weft_stream *stream, int64_t result)
 		asked |= write->why != 0 && write->why == result;
 		write->flies = false;
 	}
-	if (result >= 0)
+	if (result >= 0 && stream->tls)
+		weft__session_sent(stream->tls, (size_t)result);
+	else if (result >= 0)
 		sent(stream, (size_t)result);
 	else if (!asked)
 		weft__send_fail(stream, (int)result);
@@ -236,6 +241,75 @@ say_last(weft_stream *stream)
 	stream->out_error = WEFT_EPIPE;
 }
 
+/* All output of TLS is sent: those writes have ended that it was for. */
+static void
+end_handed_over(weft_stream *stream)
+{
+	while (stream->first && stream->first->spans
+	       && stream->first->left == 0)
+		end_write(stream, stream->first, (int64_t)stream->first->size);
+}
+
+/* Send output of TLS at once, where that costs no more: true if some was. */
+static bool
+send_output(weft_stream *stream, const void *bytes, size_t size)
+{
+	struct weft__backend *backend = &stream->out->op.loop->backend;
+	struct iovec part = { (void *)(uintptr_t)bytes, size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t n = -EAGAIN;
+
+	if (!backend->ops->batches)
+		n = weft__ready_send_now(backend, stream->fd, &msg, false);
+	if (n > 0)
+		weft__session_sent(stream->tls, (size_t)n);
+	return n > 0;
+}
+
+/* A stream that is closed says so to its peer. */
+static bool
+owes_goodbye(const weft_stream *stream)
+{
+	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT))
+	       == WEFT__STREAM_CLOSING;
+}
+
+/* The same as start(), with TLS between. */
+static bool
+start_secure(weft_stream *stream)
+{
+	const void *bytes;
+	int64_t size = 0;
+	int rc = stream->out_error;
+
+	while (rc == 0 && (size = weft__secure_output(stream, &bytes)) >= 0) {
+		if (size > 0 && send_output(stream, bytes, (size_t)size))
+			continue;
+		if (size > 0)
+			break;
+		end_handed_over(stream);
+		if (!stream->first && !owes_goodbye(stream))
+			return false;
+		if (stream->first && stream->first->spans) /* takes no more */
+			return take_result(stream, WEFT_EPROTO), false;
+		if (!(stream->flags & WEFT__STREAM_SHUT)) {
+			stream->flags |= WEFT__STREAM_SHUT;
+			weft__secure_goodbye(stream);
+			continue;
+		}
+		say_last(stream);
+		rc = stream->out_error;
+	}
+	if (rc == 0 && size < 0)
+		rc = (int)size;
+	if (rc == 0)
+		rc = weft_op_send(&stream->out->op, stream->fd, bytes,
+		                  (size_t)size, 0, WEFT_NEVER);
+	if (rc < 0)
+		take_result(stream, rc);
+	return rc == 0;
+}
+
 /* Start the op for what is queued; false if there is nothing. */
 static bool
 start(weft_stream *stream)
@@ -266,7 +340,7 @@ pump(weft_stream *stream)
 {
 	struct weft__sender *out = stream->out;
 
-	if (start(stream))
+	if (stream->tls ? start_secure(stream) : start(stream))
 		return;
 	stream->out = NULL;
 	if (out->lingers)
@@ -276,19 +350,27 @@ pump(weft_stream *stream)
 		(void)weft__close_go_on(stream);
 }
 
+/* Have a sender.  0, or WEFT_ENOMEM. */
+static int
+have_sender(weft_stream *stream)
+{
+	weft_loop *loop = weft__stream_loop(stream);
+
+	stream->out = take_sender(loop);
+	if (!stream->out)
+		return weft__fail(WEFT_ENOMEM, "write: out of memory");
+	stream->out->lingers = false;
+	return weft_op_init(&stream->out->op, loop, on_sent, stream);
+}
+
 int
 weft__send_queue(weft_stream *stream, struct weft__write *write)
 {
-	weft_loop *loop = weft__stream_loop(stream);
 	bool idle = !stream->out;
+	int rc = idle ? have_sender(stream) : 0;
 
-	if (idle) {
-		stream->out = take_sender(loop);
-		if (!stream->out)
-			return weft__fail(WEFT_ENOMEM, "write: out of memory");
-		stream->out->lingers = false;
-		(void)weft_op_init(&stream->out->op, loop, on_sent, stream);
-	}
+	if (rc < 0)
+		return rc;
 	write->next = NULL;
 	write->stream = stream;
 	write->why = 0;
@@ -304,6 +386,21 @@ weft__send_queue(weft_stream *stream, struct weft__write *write)
 	return 0;
 }
 
+void
+weft__send_flush(weft_stream *stream)
+{
+	const void *bytes;
+
+	if (stream->out || stream->out_error
+	    || (!owes_goodbye(stream)
+	        && weft__session_output(stream->tls, &bytes) == 0))
+		return;
+	if (have_sender(stream) < 0)
+		stream->out_error = WEFT_ENOMEM;
+	else
+		pump(stream);
+}
+
 /* --- at once ------------------------------------------------------------ */
 
 int64_t
@@ -315,7 +412,7 @@ weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
 	struct msghdr msg = { .msg_iov = iov };
 	int64_t n;
 
-	if (stream->first || (backend->ops->batches && !must))
+	if (stream->first || stream->tls || (backend->ops->batches && !must))
 		return 0;
 	for (size_t i = 0; i < count && msg.msg_iovlen < WEFT__IOVS; i++)
 		if (spans[i].size > 0) {

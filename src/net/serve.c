@@ -1,5 +1,6 @@
 /* serve.c - each peer on a threadlet of its own, on whichever loop has least to do. */
 #include "net/listener.h"
+#include "net/tls.h"
 
 struct service {
 	weft_listener *listener;
@@ -12,6 +13,8 @@ struct peer {
 	weft_peer_fn fn;
 	void *arg;
 	weft_stream *stream;
+	weft_tls *tls; /* NULL: plain */
+	uint64_t handshake_ns;
 };
 
 /* How it ended is between it and its peer: the service goes on. */
@@ -21,6 +24,16 @@ run_peer(void *arg)
 	struct peer peer = *(struct peer *)arg;
 
 	weft__sys->release(arg);
+	if (peer.tls) {
+		int rc = weft_tls_start(peer.stream, peer.tls, WEFT_TLS_SERVER,
+		                        NULL, weft_in(peer.handshake_ns));
+
+		weft_tls_close(peer.tls);
+		if (rc < 0) {
+			weft_stream_reset(peer.stream);
+			return 0;
+		}
+	}
 	(void)peer.fn(peer.stream, peer.arg);
 	return 0;
 }
@@ -28,6 +41,7 @@ run_peer(void *arg)
 static void
 start_peer(struct service *service, weft_stream *stream)
 {
+	const weft_listener *listener = service->listener;
 	weft_loop *here = weft__self()->crew->loop;
 	weft_go_opts opts = {
 		.name = "peer",
@@ -37,9 +51,14 @@ start_peer(struct service *service, weft_stream *stream)
 	struct peer *peer = weft__sys->alloc(sizeof(*peer));
 
 	if (peer) {
-		*peer = (struct peer){ service->fn, service->arg, stream };
+		*peer = (struct peer){ service->fn, service->arg, stream,
+			               listener->tls
+			                       ? weft__tls_ref(listener->tls)
+			                       : NULL,
+			               listener->handshake_ns };
 		if (weft_go_with(&opts, run_peer, peer) >= 0)
 			return;
+		weft_tls_close(peer->tls);
 	}
 	weft__sys->release(peer); /* too many of them: this one is shed */
 	weft_stream_reset(stream);

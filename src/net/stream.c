@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include "net/stream.h"
+#include "net/tls.h"
 
 #define READ_MAX   65536u
 #define HIGH_WATER 65536u
@@ -32,6 +33,9 @@ trim_net(void *arg)
 		weft__sys->release(write);
 	}
 	net->sender_count = net->write_count = 0;
+	bytes += net->scratch ? WEFT__RECORD : 0;
+	weft__sys->release(net->scratch);
+	net->scratch = NULL;
 	return bytes;
 }
 
@@ -90,6 +94,7 @@ weft__stream_free(weft_stream *stream)
 		stream->flags & WEFT__STREAM_BOUND
 			? &weft__net_of(weft__stream_loop(stream))->chunks
 			: &none);
+	weft__session_close(stream->tls);
 	weft__notice_drop(&stream->notice);
 	if (stream->flags & WEFT__STREAM_BOUND)
 		weft_loop_unref(weft__stream_loop(stream));

@@ -3,7 +3,7 @@
  * The files: stream.c (making, whose it is, moving), receive.c (the one op that
  * receives, and who is told), read.c (calls that read), send.c (the queue of writes and
  * the op that sends), write.c (calls that write), close.c (the end), events.c
- * (callbacks), option.c (properties), queue.c (bytes in hand).
+ * (callbacks), option.c (properties), queue.c (bytes in hand), secure.c (TLS).
  *
  *   1. A stream has no loop until the first call that waits on it.  From then on all but
  *      interrupt is that loop's thread's, and the loop is referenced.
@@ -26,7 +26,8 @@
 #include "net/queue.h"
 #include "threadlet/threadlet.h"
 
-#define WEFT__IOVS 16
+#define WEFT__IOVS   16
+#define WEFT__RECORD 16384u /* bytes that TLS carries at a time */
 
 /* A write that waits.  On the stack of its threadlet; of an op: from the loop's cache. */
 struct weft__write {
@@ -60,6 +61,7 @@ struct weft__net {
 	struct weft__sender *senders; /* spare ones */
 	struct weft__write  *writes;
 	uint32_t             sender_count, write_count;
+	char                *scratch; /* of secure.c */
 };
 
 /* Connections of a listener that are open; shared with it. */
@@ -109,6 +111,7 @@ struct weft_stream {
 	uint64_t    write_max, linger_ns;
 
 	struct weft__quota *quota; /* or NULL */
+	struct weft__session *tls; /* NULL: plain */
 	weft_stream *next;    /* accepted, and nobody's yet */
 };
 
@@ -180,6 +183,23 @@ void weft__send_ask(struct weft__write *write, int why);
 
 /* End all writes. */
 void weft__send_fail(weft_stream *stream, int error);
+
+/* See that output of TLS is sent which no write has made. */
+void weft__send_flush(weft_stream *stream);
+
+/* `size` bytes of a write are not the caller's any more. */
+void weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size);
+
+/* --- secure.c ----------------------------------------------------------- */
+
+/* Bytes have come over a connection with TLS; or its end. */
+void weft__secure_take(weft_stream *stream, const char *bytes, size_t size);
+void weft__secure_end(weft_stream *stream);
+void weft__secure_drain(weft_stream *stream);
+
+/* What is to be sent, with what is queued: its size, or an error. */
+int64_t weft__secure_output(weft_stream *stream, const void **out);
+void    weft__secure_goodbye(weft_stream *stream);
 
 /* --- close.c ------------------------------------------------------------ */
 

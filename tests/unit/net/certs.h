@@ -8,6 +8,7 @@
 #define WEFT_TESTS_CERTS_H
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum cert_key { CERT_EC, CERT_RSA, CERT_RSA_OTHER, CERT_RSA_1024, CERT_ED25519 };

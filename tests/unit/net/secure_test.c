@@ -1,0 +1,448 @@
+/* secure_test.c - streams with TLS: handshakes, bytes, ends. */
+#include <errno.h>
+#include <string.h>
+#include "unit/net/certs.h"
+#include "unit/threadlet/crew.h"
+
+/* One authority, one server, one client that trusts it. */
+static struct {
+	weft_tls *server, *client, *stranger;
+} world;
+
+static void
+make_world(void)
+{
+	static struct cert ca, leaf, other;
+	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
+	const struct cert *alone[] = { &other, NULL };
+	weft_tls_cert cert;
+	weft_tls_opts server = { .certs = &cert, .cert_count = 1 },
+		      client = { 0 }, stranger = { 0 };
+
+	ca = cert_ca("weft test");
+	other = cert_ca("somebody else");
+	leaf = cert_leaf("localhost", "DNS:localhost,IP:127.0.0.1", &ca);
+	cert = (weft_tls_cert){ .chain_file = cert_file("leaf.pem", chain),
+		                .key_file = cert_key_file("leaf.key", &leaf,
+		                                          NULL) };
+	client.ca_file = cert_file("ca.pem", root);
+	stranger.ca_file = cert_file("other.pem", alone);
+	OK(weft_tls_open(&server, &world.server));
+	OK(weft_tls_open(&client, &world.client));
+	OK(weft_tls_open(&stranger, &world.stranger));
+	cert_drop(&leaf);
+	cert_drop(&ca);
+	cert_drop(&other);
+}
+
+static void
+drop_world(void)
+{
+	weft_tls_close(world.server);
+	weft_tls_close(world.client);
+	weft_tls_close(world.stranger);
+}
+
+/* --- over a pair ---------------------------------------------------------- */
+
+struct line {
+	weft_stream *a, *b;
+	int result;
+	size_t bytes;
+};
+
+static int
+be_server(void *arg)
+{
+	struct line *line = arg;
+	char buf[3000];
+	ssize_t n;
+
+	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER,
+	                              NULL, weft_in(HOUR));
+	if (line->result < 0) {
+		weft_close(line->b);
+		return 0;
+	}
+	while ((n = weft_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
+	line->result = (int)n;
+	weft_close(line->b);
+	return 0;
+}
+
+static void
+run_line(weft_threadlet_fn client, struct line *line)
+{
+	weft_loop *loop;
+
+	make_world();
+	OK(weft_stream_open_pair(&line->a, &line->b));
+	loop = make();
+	(void)go_on(loop, be_server, line);
+	(void)go_on(loop, client, line);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+	drop_world();
+}
+
+static int
+talk(void *arg)
+{
+	struct line *line = arg;
+	weft_tls_info info;
+	char buf[32];
+	const void *seen;
+
+	CHECK_EQ(weft_stream_tls(line->a, &info), WEFT_EINVAL);
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	OK(weft_stream_tls(line->a, &info));
+	CHECK_STR(info.version, "TLSv1.3");
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
+	                        "localhost", WEFT_NEVER),
+	         WEFT_EBUSY);
+	CHECK_EQ(weft_write(line->a, "one\ntwo\n", 8, WEFT_NEVER), 8);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, sizeof(buf), WEFT_NEVER),
+	         4);
+	CHECK(weft_peek(line->a, 4, &seen, WEFT_NEVER) == 4);
+	CHECK(memcmp(seen, "two\n", 4) == 0);
+	OK(weft_skip(line->a, 4));
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	/* The last word, and the peer's echo after it. */
+	CHECK_EQ(weft_write(line->a, "end", 3, WEFT_NEVER), 3);
+	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
+	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 0);
+	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), WEFT_EPIPE);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(a_stream_with_tls_is_read_and_written_like_any_other)
+{
+	struct line line = { .result = 0 };
+
+	run_line(talk, &line);
+	CHECK_EQ(line.result, 0);
+}
+
+#define BULK ((size_t)4 << 20)
+
+static int
+send_all(void *arg)
+{
+	struct line *line = arg;
+	static char buf[50000];
+
+	for (size_t sent = 0; sent < BULK; sent += sizeof(buf)) {
+		for (size_t i = 0; i < sizeof(buf); i++)
+			buf[i] = (char)((sent + i) * 31 >> 3);
+		CHECK_EQ(weft_write(line->a, buf, sizeof(buf), WEFT_NEVER),
+		         (ssize_t)sizeof(buf));
+		line->bytes += sizeof(buf);
+	}
+	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
+	return 0;
+}
+
+static int
+send_and_check(void *arg)
+{
+	struct line *line = arg;
+	static char buf[30000];
+	size_t all = 0;
+	ssize_t n;
+
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	CHECK(weft_go(send_all, line) > 0);
+	while ((n = weft_read(line->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		for (ssize_t i = 0; i < n; i++, all++)
+			if (buf[i] != (char)(all * 31 >> 3))
+				CHECK_EQ(i, -1);
+	CHECK_EQ(n, 0);
+	CHECK_EQ(all, line->bytes);
+	CHECK(all >= BULK);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(much_goes_both_ways_at_once_with_tls)
+{
+	struct line line = { .result = 0 };
+
+	run_line(send_and_check, &line);
+	CHECK_EQ(line.result, 0);
+}
+
+static int
+trust_nobody(void *arg)
+{
+	struct line *line = arg;
+	char byte;
+
+	CHECK_EQ(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT,
+	                        "localhost", WEFT_NEVER),
+	         WEFT_ECERT);
+	CHECK(strlen(weft_detail()) > 10);
+	CHECK(weft_read(line->a, &byte, 1, WEFT_NEVER) < 0);
+	CHECK(weft_write(line->a, "x", 1, WEFT_NEVER) < 0);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(a_server_that_is_not_trusted_is_refused_and_both_are_told)
+{
+	struct line line = { .result = 0 };
+
+	run_line(trust_nobody, &line);
+	CHECK(line.result < 0);
+}
+
+static int
+cut_off(void *arg)
+{
+	struct line *line = arg;
+	char byte;
+
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	weft_stream_reset(line->a);
+	return 0;
+}
+
+TEST(an_end_without_a_goodbye_is_told_as_truncation)
+{
+	struct line line = { .result = 0 };
+
+	run_line(cut_off, &line);
+	CHECK(line.result == WEFT_ETRUNCATED || line.result == WEFT_ECONNRESET);
+}
+
+static int
+send_plain_first(void *arg)
+{
+	struct line *line = arg;
+	const void *seen;
+
+	CHECK_EQ(weft_write(line->b, "STARTTLS plain", 14, WEFT_NEVER), 14);
+	CHECK(weft_peek(line->a, 8, &seen, WEFT_NEVER) >= 8);
+	OK(weft_skip(line->a, 8));
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
+	                        "localhost", WEFT_NEVER),
+	         WEFT_EPROTO);
+	weft_close(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+TEST(plain_bytes_where_tls_begins_are_refused)
+{
+	struct line line = { .result = 0 };
+
+	make_world();
+	OK(weft_stream_open_pair(&line.a, &line.b));
+	run_threadlet(send_plain_first, &line);
+	drop_world();
+}
+
+static int
+wait_for_silence(void *arg)
+{
+	struct line *line = arg;
+
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
+	                        "localhost", weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	weft_close(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+TEST(a_handshake_ends_at_its_deadline)
+{
+	struct line line = { .result = 0 };
+
+	make_world();
+	OK(weft_stream_open_pair(&line.a, &line.b));
+	run_threadlet(wait_for_silence, &line);
+	drop_world();
+}
+
+/* --- by address ----------------------------------------------------------- */
+
+struct house {
+	weft_listener *listener;
+	char address[WEFT_ADDR_TEXT_MAX];
+	int served, ended;
+};
+
+static struct house
+open_house(void)
+{
+	weft_listener_opts opts = { .tls = world.server };
+	struct house house = { .served = 0 };
+	weft_addr addr;
+
+	CHECK_EQ(weft_listener_open("tls://127.0.0.1:0", NULL, &house.listener),
+	         WEFT_EINVAL);
+	OK(weft_listener_open("tls://127.0.0.1:0", &opts, &house.listener));
+	OK(weft_listener_local(house.listener, &addr));
+	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
+	      > 0);
+	memcpy(house.address, "tls", 3);
+	return house;
+}
+
+static int
+echo(weft_stream *peer, void *arg)
+{
+	struct house *house = arg;
+	char buf[64];
+	ssize_t n;
+
+	house->served++;
+	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_write(peer, buf, (size_t)n, WEFT_NEVER), n);
+	weft_close(peer);
+	return (int)n;
+}
+
+static void
+visit(const struct house *house, weft_tls *tls, int expected)
+{
+	weft_connect_opts opts = { .tls = tls };
+	weft_stream *stream;
+	char buf[8];
+
+	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_in(HOUR)),
+	         expected);
+	if (expected < 0) {
+		CHECK(strstr(weft_detail(), house->address) != NULL);
+		return;
+	}
+	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
+	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	weft_close(stream);
+}
+
+static int
+serve(void *arg)
+{
+	struct house *house = arg;
+
+	house->ended = weft_listener_serve(house->listener, echo, house,
+	                                   WEFT_NEVER);
+	return 0;
+}
+
+static int
+visit_service(void *arg)
+{
+	struct house *house = arg;
+
+	CHECK(weft_go(serve, house) > 0);
+	for (int i = 0; i < 3; i++)
+		visit(house, world.client, 0);
+	visit(house, world.stranger, WEFT_ECERT);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_service_with_tls_is_reached_by_its_address)
+{
+	struct house house;
+
+	make_world();
+	house = open_house();
+	run_threadlet(visit_service, &house);
+	CHECK_EQ(house.served, 3);
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	drop_world();
+}
+
+static int
+visit_twice(void *arg)
+{
+	visit(arg, world.stranger, WEFT_ECERT);
+	visit(arg, world.client, 0);
+	return 0;
+}
+
+static int
+accept_one(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer;
+
+	CHECK(weft_go(visit_twice, house) > 0);
+	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
+	(void)echo(peer, house);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_peer_that_fails_in_the_handshake_is_not_accepted)
+{
+	struct house house;
+
+	make_world();
+	house = open_house();
+	run_threadlet(accept_one, &house);
+	CHECK_EQ(house.served, 1);
+	drop_world();
+}
+
+static weft_stream *accepted;
+
+static void
+on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct house *house = arg;
+
+	(void)listener;
+	if (!peer) {
+		house->ended = error;
+		return;
+	}
+	house->served++;
+	accepted = peer;
+}
+
+static int
+knock(void *arg)
+{
+	struct house *house = arg;
+	weft_connect_opts opts = { .tls = world.client };
+	weft_stream *stream;
+	char byte;
+
+	OK(weft_connect(house->address, &opts, &stream, WEFT_NEVER));
+	while (house->served == 0)
+		OK(weft_yield());
+	weft_close(accepted);
+	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), 0);
+	weft_close(stream);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_callback_is_given_connections_after_their_handshake)
+{
+	weft_loop *loop;
+	struct house house;
+
+	make_world();
+	house = open_house();
+	loop = make();
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	(void)go_on(loop, knock, &house);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.served, 1);
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+	drop_world();
+}
