@@ -215,8 +215,8 @@ int  weft__ready_own(struct weft__backend *backend, int fd, uint16_t what);
 void weft__ready_disown(struct weft__backend *backend, int fd);
 
 /* Make a receive that has many results take none for now, or go on; there may be some
- * by now. */
-void weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
+ * by now.  0, or -ENOMEM and it takes none. */
+int  weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
 
 /* Receive at once for such an op, or send on an owned descriptor, if that is worth a try
  * or `must` be tried: the count, or -EAGAIN, also if somebody else does it. */

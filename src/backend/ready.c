@@ -397,21 +397,25 @@ weft__ready_disown(struct weft__backend *backend, int fd)
 	entry->flags = 0;
 }
 
-void
+int
 weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 {
 	struct weft__fd *entry;
+	int rc = 0;
 
 	if (!!(op->events & WEFT__HELD) == on)
-		return;
+		return 0;
 	op->events ^= WEFT__HELD;
 	if (op->state != WEFT__OP_WAITING)
-		return;
+		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
 	if (!backend->ops->edge)
-		(void)rearm(backend, op->fd, entry, false);
+		rc = rearm(backend, op->fd, entry, false);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);
+	if (rc < 0 && !on)
+		op->events |= WEFT__HELD;
+	return on ? 0 : rc;
 }
 
 int64_t

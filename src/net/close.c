@@ -25,7 +25,8 @@ bool
 weft__close_go_on(weft_stream *stream)
 {
 	if (stream->in.pending || stream->out
-	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN)))
+	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN))
+	    || stream->guests > 0)
 		return false;
 	finish(stream);
 	return true;
@@ -53,6 +54,12 @@ end_writes(weft_stream *stream)
 	}
 	if (stream->tls)
 		weft__send_flush(stream); /* and goodbye */
+}
+
+/* From a callback a timer ends the wait for a peer that does not read. */
+static void
+limit_by_timer(weft_stream *stream)
+{
 	if (!stream->out)
 		return;
 	stream->out->linger = (weft_timer)WEFT_INIT;
@@ -105,10 +112,27 @@ check(weft_stream *stream, const char *call)
 	return rc == WEFT_ESHUTDOWN ? 0 : rc;
 }
 
+/* A threadlet that closes: nothing but the deadline is for it. */
+struct closer {
+	struct weft__waiter waiter;
+	weft_stream *stream;
+};
+
+static void
+ask_closer(struct weft__waiter *waiter, int why)
+{
+	if (why == WEFT_ETIMEDOUT || why == WEFT_ENOMEM)
+		weft__send_fail(((struct closer *)(void *)waiter)->stream,
+		                WEFT_ESHUTDOWN);
+}
+
 void
 weft_close(weft_stream *stream)
 {
-	struct weft__waiter waiter = { .what = "close", .deaf = true };
+	struct closer closer = { .waiter = { .what = "close",
+		                             .ask = ask_closer },
+		                 .stream = stream };
+	uint64_t until_ns;
 
 	if (!stream || (stream->flags & WEFT__STREAM_CLOSING))
 		return;
@@ -118,13 +142,18 @@ weft_close(weft_stream *stream)
 	}
 	if (check(stream, "weft_close") < 0)
 		return;
-	waiter.on = stream->fd;
+	closer.waiter.on = stream->fd;
 	begin(stream);
 	end_writes(stream);
-	if (weft__close_go_on(stream) || !weft__self())
+	until_ns = stream->out ? weft_in(stream->linger_ns) : WEFT_NEVER;
+	if (weft__close_go_on(stream))
 		return;
-	stream->closer = &waiter;
-	(void)weft__wait(&waiter, WEFT_NEVER);
+	if (!weft__self()) {
+		limit_by_timer(stream);
+		return;
+	}
+	stream->closer = &closer.waiter;
+	(void)weft__wait(&closer.waiter, until_ns);
 }
 
 void
@@ -134,6 +163,8 @@ weft_stream_reset(weft_stream *stream)
 
 	if (!stream)
 		return;
+	if (!is_unbound(stream) && check(stream, "weft_stream_reset") < 0)
+		return;
 	if (!(stream->flags & WEFT__STREAM_PLAIN))
 		(void)weft__sys->set_option(stream->fd, SOL_SOCKET, SO_LINGER,
 		                            &at_once, sizeof(at_once));
@@ -141,8 +172,6 @@ weft_stream_reset(weft_stream *stream)
 		close_unbound(stream);
 		return;
 	}
-	if (check(stream, "weft_stream_reset") < 0)
-		return;
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		begin(stream);
 	weft__send_fail(stream, WEFT_ESHUTDOWN);

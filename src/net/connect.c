@@ -107,7 +107,7 @@ decide(struct connection *c, int result)
 static void
 drop_socket(struct attempt *a)
 {
-	weft__ready_disown(&a->of->loop->backend, a->fd);
+	weft__ready_forget(&a->of->loop->backend, a->fd);
 	(void)weft__kernel(&a->of->loop->backend)->close(a->fd);
 }
 
@@ -162,7 +162,7 @@ win(struct connection *c, struct attempt *a)
 		decide(c, WEFT_ENOMEM);
 		return;
 	}
-	weft__ready_disown(&c->loop->backend, a->fd);
+	weft__ready_forget(&c->loop->backend, a->fd);
 	if (c->tls) {
 		begin_secure(c, stream);
 		return;

@@ -34,10 +34,12 @@ show_elsewhere(weft_stream *stream)
 
 	if (!buf || size == 0 || !is_started(stream))
 		return false;
-	size = weft__queue_take(&stream->in_queue,
-	                        &weft__net_of(stream->in.loop)->chunks, buf,
-	                        size);
+	size = weft__queue_take(
+		&stream->in_queue,
+		&weft__net_of(weft__stream_loop(stream))->chunks, buf, size);
 	weft__receive_more(stream);
+	if (stream->in_queue.size > 0)
+		weft__events_again(stream);
 	stream->events.on_data(stream, buf, (ssize_t)size, stream->arg);
 	return true;
 }
@@ -57,13 +59,14 @@ show(weft_stream *stream)
 	stream->events.on_data(stream, data, (ssize_t)size, stream->arg);
 }
 
-/* The end is told once, after all bytes have been skipped. */
+/* The end is told once, after all bytes have been skipped; that of the loop, at once. */
 static void
 tell_end(weft_stream *stream)
 {
 	int state = weft__receive_state(stream);
 
-	if (state > 0 || stream->in_queue.size > 0 || !is_started(stream))
+	if (state > 0 || !is_started(stream)
+	    || (stream->in_queue.size > 0 && state != WEFT_ESHUTDOWN))
 		return;
 	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
 	stream->events.on_data(stream, NULL, state, stream->arg);

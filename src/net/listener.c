@@ -7,6 +7,7 @@
 #define CONNECTIONS_MAX 10000u
 #define BUDGET          64u
 #define HANDSHAKE_NS    (10 * WEFT_S)
+#define REST_NS         (20 * WEFT_MS)
 
 static weft_loop *
 loop_of(const weft_listener *listener)
@@ -62,13 +63,28 @@ call(weft_listener *listener, weft_stream *stream, int error)
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
 }
 
+/* Who waits in weft_listener_accept().  Once woken it does not need the listener. */
+struct acceptor {
+	struct weft__waiter waiter;
+	weft_listener *listener;
+	weft_stream *stream;
+};
+
+static struct acceptor *
+acceptor_of(struct weft__waiter *waiter)
+{
+	return (struct acceptor *)(void *)waiter;
+}
+
 static void
 hand_out(weft_listener *listener)
 {
 	weft_stream *stream;
 
-	if (listener->waiter && listener->ready)
+	if (listener->waiter && listener->ready) {
+		acceptor_of(listener->waiter)->stream = take_ready(listener);
 		end_waiter(listener, 0);
+	}
 	while ((listener->flags & WEFT__LISTENER_STARTED)
 	       && (stream = take_ready(listener)))
 		call(listener, stream, 0);
@@ -102,9 +118,10 @@ on_handing(void *arg)
 static void
 hand_out_later(weft_listener *listener)
 {
+	if (listener->flags & WEFT__LISTENER_HANDING)
+		return;
 	listener->handing = (weft_node){ .fn = on_handing, .arg = listener };
-	if (!(listener->flags & WEFT__LISTENER_HANDING)
-	    && weft_loop_post_node(loop_of(listener), &listener->handing) == 0)
+	if (weft_loop_post_node(loop_of(listener), &listener->handing) == 0)
 		listener->flags |= WEFT__LISTENER_HANDING;
 }
 
@@ -198,6 +215,36 @@ accept_more(weft_listener *listener, uint32_t max)
 	}
 }
 
+/* An error of the listener itself.  All others pass: there is no descriptor to be had, the
+ * network is down, a connection died. */
+static bool
+is_final(int64_t error)
+{
+	return error == WEFT_ESHUTDOWN || error == WEFT_EBADF
+	       || error == WEFT_EINVAL || error == -ENOTSOCK
+	       || error == -EOPNOTSUPP;
+}
+
+static void
+on_rested(weft_timer *timer, void *arg)
+{
+	weft_listener *listener = arg;
+
+	(void)timer;
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_RESTS;
+	weft__listener_go_on(listener);
+}
+
+/* Try again a little later; without memory for that, at once. */
+static void
+rest(weft_listener *listener)
+{
+	if (weft_timer_start(loop_of(listener), &listener->timer,
+	                     weft_in(REST_NS), 0, on_rested, listener)
+	    == 0)
+		listener->flags |= WEFT__LISTENER_RESTS;
+}
+
 static void
 on_accepted(weft_op *op, int64_t result, void *arg)
 {
@@ -208,8 +255,10 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 		if ((listener->flags & WEFT__LISTENER_STARTED)
 		    && !op->loop->backend.ops->batches)
 			accept_more(listener, listener->budget - 1);
-	} else if (result != WEFT_ECANCELED && result != WEFT_ETIMEDOUT) {
+	} else if (is_final(result)) {
 		listener->error = (int)result;
+	} else if (result != WEFT_ECANCELED) {
+		rest(listener);
 	}
 	hand_out(listener);
 	weft__listener_go_on(listener);
@@ -225,7 +274,7 @@ weft__listener_go_on(weft_listener *listener)
 		return;
 	}
 	if (listener->op.pending || !is_wanted(listener) || listener->error
-	    || !permit(listener))
+	    || (listener->flags & WEFT__LISTENER_RESTS) || !permit(listener))
 		return;
 	weft_op_set_background(
 		&listener->op,
@@ -276,16 +325,11 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	return weft_op_init(&listener->op, its, on_accepted, listener);
 }
 
-struct acceptor {
-	struct weft__waiter waiter;
-	weft_listener *listener;
-};
-
 /* The accept goes on: what it brings is for the next. */
 static void
 ask(struct weft__waiter *waiter, int why)
 {
-	end_waiter(((struct acceptor *)(void *)waiter)->listener, why);
+	end_waiter(acceptor_of(waiter)->listener, why);
 }
 
 int
@@ -296,27 +340,47 @@ weft__listener_next(weft_listener *listener, weft_stream **out,
 		.waiter = { .what = "accept", .on = listener->fd, .ask = ask },
 		.listener = listener
 	};
-	int64_t rc = 0;
+	int64_t rc;
 
-	if (!listener->ready && listener->error)
-		return listener->error;
-	if (!listener->ready && !(listener->flags & WEFT__LISTENER_CLOSING)) {
+	if (listener->ready) {
+		*out = take_ready(listener);
+		weft__stayed(weft__self());
+		return 0;
+	}
+	if (!listener->error) {
 		listener->waiter = &a.waiter;
 		weft__listener_go_on(listener);
-		if (listener->error) {
-			listener->waiter = NULL;
-			return listener->error;
-		}
-		rc = weft__wait(&a.waiter, deadline_ns);
-	} else {
-		weft__stayed(weft__self());
 	}
-	if (rc < 0)
-		return (int)rc;
+	if (listener->error) {
+		listener->waiter = NULL;
+		return listener->error;
+	}
+	rc = weft__wait(&a.waiter, deadline_ns);
+	if (rc == 0)
+		*out = a.stream;
+	return (int)rc;
+}
+
+/* One that is there now.  What the backend accepts is brought by it. */
+static int
+accept_now(weft_listener *listener, weft_stream **out)
+{
+	if (!listener->ready && !listener->op.pending && !listener->error) {
+		(void)weft__sys->set_nonblock(listener->fd);
+		accept_more(listener, 1);
+	}
 	if (!listener->ready)
-		return WEFT_ESHUTDOWN;
+		return listener->error ? listener->error : WEFT_ETIMEDOUT;
 	*out = take_ready(listener);
 	return 0;
+}
+
+static bool
+is_busy(const weft_listener *listener)
+{
+	return listener->waiter
+	       || (listener->flags
+	           & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED));
 }
 
 int
@@ -329,18 +393,13 @@ weft_listener_accept(weft_listener *listener, weft_stream **out,
 		rc = weft__misuse(WEFT_EINVAL, "weft_listener_accept: NULL");
 	if (rc < 0)
 		return rc;
-	if (listener->waiter || (listener->flags & WEFT__LISTENER_STARTED))
+	if (is_busy(listener))
 		return weft__fail(WEFT_EBUSY, "another accepts here");
+	if (deadline_ns == WEFT_NOW)
+		return accept_now(listener, out);
 	rc = weft__may_wait(deadline_ns);
 	if (rc == 0 && weft__notice_take(&listener->notice))
 		rc = WEFT_EINTR;
-	if (deadline_ns == WEFT_NOW) {
-		if (!listener->ready)
-			accept_more(listener, 1);
-		if (!listener->ready)
-			return rc;
-		rc = 0;
-	}
 	return rc < 0 ? rc : weft__listener_next(listener, out, deadline_ns);
 }
 
@@ -357,7 +416,7 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 		                               "function");
 	if (rc < 0)
 		return rc;
-	if (listener->waiter)
+	if (listener->waiter || (listener->flags & WEFT__LISTENER_SERVED))
 		return weft__fail(WEFT_EBUSY, "a threadlet accepts here");
 	listener->fn = fn;
 	listener->arg = arg;
@@ -365,6 +424,11 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 	weft_listener_set_background(
 		listener, listener->flags & WEFT__LISTENER_BACKGROUND);
 	weft__listener_go_on(listener);
+	if (listener->error)
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
+		                               | WEFT__LISTENER_OWED);
+	else if (listener->ready)
+		hand_out_later(listener);
 	return listener->error;
 }
 
@@ -400,6 +464,8 @@ weft_listener_set_background(weft_listener *listener, bool on)
 static void
 release(weft_listener *listener)
 {
+	if (listener->flags & WEFT__LISTENER_RESTS)
+		(void)weft_timer_stop(&listener->timer);
 	weft__notice_drop(&listener->notice);
 	if (loop_of(listener))
 		weft_loop_unref(loop_of(listener));
@@ -432,6 +498,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
 	}
 	listener->notice.tell = tell;
+	listener->forks = weft__load(&weft__forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = opts->borrow ? WEFT__LISTENER_BORROWED : 0;
 	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns
@@ -481,7 +548,8 @@ close_socket(weft_listener *listener)
 		weft__ready_forget(&loop->backend, listener->fd);
 	if (!(listener->flags & WEFT__LISTENER_BORROWED))
 		(void)weft__sys->close(listener->fd);
-	if (listener->path)
+	if (listener->path
+	    && listener->forks == weft__load(&weft__forks, WEFT__RELAXED))
 		(void)weft__sys->path_remove(listener->path);
 	listener->fd = -1;
 	if (!listener->error)

@@ -26,6 +26,7 @@ enum {
 	WEFT__LISTENER_OWED = 1 << 8,    /* the callback is to be told of the end */
 	WEFT__LISTENER_POSTED = 1 << 9,  /* `later` is */
 	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
+	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
 };
 
 struct weft_listener {
@@ -45,6 +46,8 @@ struct weft_listener {
 	weft_tls            *tls;    /* NULL: plain */
 	uint64_t             handshake_ns;
 	uint32_t             greeted; /* connections in their handshake */
+	uint32_t             forks;  /* weft__forks at its opening */
+	weft_timer           timer;  /* until it is tried again, after an error */
 	weft_node            handing; /* that hands out what is ready */
 	char                *path;   /* to be removed, or NULL */
 	weft_addr            local;

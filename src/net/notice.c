@@ -50,6 +50,7 @@ weft__notice_drop(struct weft__notice *notice)
 		;
 	if (*link)
 		*link = notice->next;
+	notice->listed = false;
 	weft__lock_give(&all->lock);
 }
 

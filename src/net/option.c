@@ -50,7 +50,7 @@ find(const char *name)
 static int
 begin(weft_stream *stream, const char *name, const struct option **out)
 {
-	int rc = weft__stream_use(stream, NULL, "stream option");
+	int rc = weft__stream_check(stream, "stream option");
 
 	if (rc < 0)
 		return rc;
@@ -176,7 +176,7 @@ get_name(weft_stream *stream, name_fn *get, const char *call, weft_addr *out)
 {
 	struct sockaddr_storage name = { 0 };
 	socklen_t size = sizeof(name);
-	int rc = weft__stream_use(stream, NULL, call);
+	int rc = weft__stream_check(stream, call);
 
 	if (rc == 0 && !out)
 		rc = weft__misuse(WEFT_EINVAL, call);
@@ -204,7 +204,7 @@ weft_stream_local(weft_stream *stream, weft_addr *out)
 int
 weft_stream_fd(weft_stream *stream)
 {
-	int rc = weft__stream_use(stream, NULL, "weft_stream_fd");
+	int rc = weft__stream_check(stream, "weft_stream_fd");
 
 	return rc < 0 ? rc : stream->fd;
 }
@@ -214,7 +214,7 @@ weft_stream_creds(weft_stream *stream, weft_creds *out)
 {
 	weft_creds creds = { 0 }; /* laid out as struct ucred */
 	socklen_t size = sizeof(creds);
-	int rc = weft__stream_use(stream, NULL, "weft_stream_creds");
+	int rc = weft__stream_check(stream, "weft_stream_creds");
 
 	if (rc == 0 && !out)
 		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: NULL");

@@ -2,14 +2,16 @@
  *
  * Counted by the listener's loop as they come, and by any thread as they go.
  *
- *   1. `full` is set by the listener's loop after it has found no room, and then it looks
+ *   1. `full` is ARMED by the listener's loop after it has found no room, and then it looks
  *      once more; who leaves counts first and then looks at `full` (F, C; both
  *      sequentially consistent): one of the two sees the other.
- *   2. Whoever takes `full` back to 0 has what goes with it: a reference to the loop, and
- *      one to the quota, until the node has run.
+ *   2. Whoever changes ARMED to TOLD sends the node, which makes it 0 again: so the node is
+ *      sent once at a time.  With it go a reference to the loop and one to the quota.
  *   3. The quota lives as long as its listener, its connections and the node.
  */
 #include "net/stream.h"
+
+enum { ARMED = 1, TOLD };
 
 struct weft__quota {
 	weft__a32 count; /* C */
@@ -51,6 +53,7 @@ on_room(void *arg)
 	weft_loop *loop = quota->loop;
 
 	loop->own_run++;
+	weft__store(&quota->full, 0, WEFT__SEQ_CST);
 	if (quota->fn)
 		quota->fn(quota->arg);
 	unref(quota);
@@ -71,6 +74,18 @@ try_enter(struct weft__quota *quota)
 	return false;
 }
 
+/* Take back what nobody has been told of. */
+static void
+disarm(struct weft__quota *quota)
+{
+	uint32_t armed = ARMED;
+
+	if (weft__cas(&quota->full, &armed, 0, WEFT__SEQ_CST)) {
+		weft_loop_unref(quota->loop);
+		unref(quota);
+	}
+}
+
 bool
 weft__quota_enter(struct weft__quota *quota, weft_loop *loop)
 {
@@ -81,22 +96,21 @@ weft__quota_enter(struct weft__quota *quota, weft_loop *loop)
 	quota->loop = loop;
 	weft_loop_ref(loop);
 	(void)weft__add(&quota->refs, 1, WEFT__RELAXED);
-	weft__store(&quota->full, 1, WEFT__SEQ_CST); /* F */
+	weft__store(&quota->full, ARMED, WEFT__SEQ_CST); /* F */
 	if (!try_enter(quota))
 		return false;
-	if (weft__exchange(&quota->full, 0, WEFT__SEQ_CST)) {
-		unref(quota);
-		weft_loop_unref(loop);
-	}
+	disarm(quota);
 	return true;
 }
 
 void
 weft__quota_leave(struct weft__quota *quota)
 {
+	uint32_t armed = ARMED;
+
 	(void)weft__add(&quota->count, UINT32_MAX, WEFT__SEQ_CST); /* C */
-	if (weft__load(&quota->full, WEFT__SEQ_CST)                /* F */
-	    && weft__exchange(&quota->full, 0, WEFT__SEQ_CST))
+	if (weft__load(&quota->full, WEFT__SEQ_CST) == ARMED       /* F */
+	    && weft__cas(&quota->full, &armed, TOLD, WEFT__SEQ_CST))
 		weft__loop_tell(quota->loop, &quota->node, on_room, quota);
 	unref(quota);
 }
@@ -105,7 +119,10 @@ void
 weft__quota_drop(struct weft__quota *quota)
 {
 	quota->fn = NULL;
-	if (weft__exchange(&quota->full, 0, WEFT__SEQ_CST)) {
+	disarm(quota);
+	/* A loop that has stopped runs no nodes any more. */
+	if (weft__load(&quota->full, WEFT__SEQ_CST) == TOLD
+	    && weft_loop_state(quota->loop) == WEFT_STOPPED) {
 		weft_loop_unref(quota->loop);
 		unref(quota);
 	}

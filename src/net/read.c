@@ -58,33 +58,52 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 	return weft__receive_wait(stream, deadline_ns);
 }
 
-/* Wait until `min` bytes are in the queue: 1, 0 if it ends before, or an error. */
+/* Nothing is waited for: let others run, at times. */
+static int
+stay(weft_stream *stream)
+{
+	stream->guests++;
+	weft__stayed(weft__self());
+	return weft__guest_leave(stream);
+}
+
+/* Receive once more, at once or by waiting: > 0, 0 at the end, or an error. */
+static int64_t
+receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
+{
+	int64_t n = weft__receive_state(stream);
+
+	if (n > 0) {
+		n = weft__receive_start(stream);
+		n = n < 0 ? n
+		          : weft__receive_now(stream, NULL, 0,
+		                              deadline_ns == WEFT_NOW);
+	}
+	if (n != -EAGAIN)
+		return n;
+	if (deadline_ns == WEFT_NOW)
+		return WEFT_ETIMEDOUT;
+	stream->min = min;
+	return weft__receive_wait(stream, deadline_ns);
+}
+
+/* Wait until `min` bytes are in the queue: 1, 0 if it ends before, or an error; after
+ * WEFT_ESHUTDOWN the stream may be gone. */
 static int
 gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
-	int64_t n = 1;
+	int64_t n = stay(stream);
 
-	if (stream->in_queue.size >= min) {
-		weft__stayed(weft__self());
-		return 1;
+	while (n >= 0 && stream->in_queue.size < min) {
+		stream->min = min; /* it may be more than read_max */
+		n = receive_more(stream, min, deadline_ns);
+		if (n == WEFT_ESHUTDOWN)
+			return WEFT_ESHUTDOWN;
+		stream->min = 0;
+		if (n == 0)
+			return stream->in_queue.size >= min;
 	}
-	stream->min = min;
-	while (stream->in_queue.size < min && n > 0) {
-		n = weft__receive_state(stream);
-		if (n > 0)
-			n = weft__receive_start(stream) < 0 ? WEFT_ENOMEM : 1;
-		if (n <= 0)
-			break;
-		n = weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOW);
-		if (n != -EAGAIN)
-			continue;
-		if (deadline_ns == WEFT_NOW)
-			n = WEFT_ETIMEDOUT;
-		else
-			n = weft__receive_wait(stream, deadline_ns);
-	}
-	stream->min = 0;
-	return stream->in_queue.size >= min ? 1 : (int)n;
+	return n < 0 ? (int)n : 1;
 }
 
 ssize_t
@@ -213,7 +232,9 @@ peek_at_once(weft_stream *stream, size_t min)
 
 	if (stream->in_queue.size >= min)
 		return (int64_t)stream->in_queue.size;
-	return state > 0 ? -EAGAIN : state;
+	return state > 0   ? -EAGAIN
+	       : state < 0 ? state
+	                   : (int64_t)stream->in_queue.size;
 }
 
 int
@@ -232,7 +253,8 @@ weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
 	if (rc < 0)
 		return rc;
-	result = peek_at_once(stream, min);
+	result = weft__notice_take(&stream->notice) ? WEFT_EINTR
+	                                            : peek_at_once(stream, min);
 	if (result == -EAGAIN) {
 		stream->min = min;
 		stream->reader_op = op;

@@ -33,12 +33,12 @@ limit_of(const weft_stream *stream)
 	return stream->min > stream->read_max ? stream->min : stream->read_max;
 }
 
-static void
+static int
 hold(weft_stream *stream, bool on)
 {
 	struct weft__op *op = weft__op_of(&stream->in);
 
-	weft__ready_hold(&op->loop->backend, op, on);
+	return weft__ready_hold(&op->loop->backend, op, on);
 }
 
 /* --- readers ------------------------------------------------------------ */
@@ -56,10 +56,12 @@ weft__reader_end(weft_stream *stream, int64_t result)
 	if (stream->in.pending) {
 		weft__op_of(&stream->in)->buf = NULL;
 		if (!is_wanted(stream))
-			hold(stream, true);
+			(void)hold(stream, true);
 	}
-	if (reader && weft__claim(reader))
+	if (reader && weft__claim(reader)) {
+		stream->guests++;
 		weft__wake(reader, result);
+	}
 	if (op)
 		(void)weft_op_finish(op, result);
 }
@@ -73,6 +75,8 @@ serve_reader(weft_stream *stream)
 	if (!stream->reader && !stream->reader_op)
 		return;
 	if (stream->in_queue.size >= stream->min && stream->min > 0)
+		weft__reader_end(stream, (int64_t)stream->in_queue.size);
+	else if (state == 0 && stream->reader_op)
 		weft__reader_end(stream, (int64_t)stream->in_queue.size);
 	else if (state <= 0)
 		weft__reader_end(stream, state);
@@ -155,7 +159,9 @@ end_input(weft_stream *stream, int64_t result)
 static void
 end(weft_stream *stream, int64_t result)
 {
-	if (result == WEFT_ECANCELED && (stream->flags & WEFT__STREAM_PAUSED)) {
+	if (result > 0
+	    || (result == WEFT_ECANCELED
+	        && (stream->flags & WEFT__STREAM_PAUSED))) {
 		stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;
 		weft__receive_more(stream);
 		return;
@@ -165,11 +171,11 @@ end(weft_stream *stream, int64_t result)
 }
 
 static void
-wake_closer(weft_stream *stream)
+wake_mover(weft_stream *stream)
 {
-	struct weft__waiter *waiter = stream->closer;
+	struct weft__waiter *waiter = stream->mover;
 
-	stream->closer = NULL;
+	stream->mover = NULL;
 	if (waiter && weft__claim(waiter))
 		weft__wake(waiter, 0);
 }
@@ -180,6 +186,8 @@ on_received(weft_op *op, int64_t result, void *arg)
 	weft_stream *stream = arg;
 	bool last = !op->more; /* taking bytes may cancel it */
 
+	if (last)
+		wake_mover(stream);
 	if (stream->flags & WEFT__STREAM_CLOSING) {
 		if (last)
 			(void)weft__close_go_on(stream);
@@ -187,10 +195,8 @@ on_received(weft_op *op, int64_t result, void *arg)
 	}
 	if (result > 0)
 		take(stream, weft_op_data(op), (size_t)result);
-	if (last) {
+	if (last)
 		end(stream, result);
-		wake_closer(stream);
-	}
 	tell(stream);
 }
 
@@ -203,9 +209,8 @@ weft__receive_start(weft_stream *stream)
 
 	if (stream->in.pending || weft__receive_state(stream) <= 0
 	    || stream->in_queue.size >= limit_of(stream)) {
-		if (stream->in.pending)
-			hold(stream, !is_wanted(stream));
-		return 0;
+		return stream->in.pending ? hold(stream, !is_wanted(stream))
+		                          : 0;
 	}
 	if (!stream->in.loop)
 		(void)weft_op_init(&stream->in, weft__stream_loop(stream),
@@ -215,9 +220,7 @@ weft__receive_start(weft_stream *stream)
 		!(stream->flags & WEFT__STREAM_STARTED)
 			|| (stream->flags & WEFT__STREAM_BACKGROUND));
 	rc = weft_op_recv_multi(&stream->in, stream->fd, WEFT_NEVER);
-	if (rc == 0)
-		hold(stream, !is_wanted(stream));
-	return rc;
+	return rc < 0 ? rc : hold(stream, !is_wanted(stream));
 }
 
 /* Who waits for bytes gets them; callbacks, when half of it is free again. */
@@ -241,7 +244,8 @@ weft__receive_more(weft_stream *stream)
 	}
 }
 
-/* Not for long: the backend was asked to give it back. */
+/* Not for long: the backend was asked to give it back.  The mover is a guest, so that a
+ * close in between waits for it. */
 int
 weft__receive_stop(weft_stream *stream)
 {
@@ -253,11 +257,23 @@ weft__receive_stop(weft_stream *stream)
 		return 0;
 	if (!weft__self())
 		return weft__fail(WEFT_EBUSY, "the stream is still receiving");
-	stream->flags |= WEFT__STREAM_PAUSED;
+	stream->flags |= WEFT__STREAM_PAUSED | WEFT__STREAM_MOVING;
 	weft_op_cancel(&stream->in);
-	stream->closer = &waiter;
+	stream->mover = &waiter;
+	stream->guests++;
 	(void)weft__wait(&waiter, WEFT_NEVER);
-	return 0;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_MOVING;
+	return weft__guest_leave(stream);
+}
+
+int
+weft__guest_leave(weft_stream *stream)
+{
+	stream->guests--;
+	if (!(stream->flags & WEFT__STREAM_CLOSING))
+		return 0;
+	(void)weft__close_go_on(stream);
+	return WEFT_ESHUTDOWN;
 }
 
 int64_t
@@ -318,12 +334,26 @@ weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 		                             .on = stream->fd,
 		                             .ask = ask_reader },
 		                 .stream = stream };
+	bool direct = stream->into != NULL;
+	int64_t result;
 
 	stream->reader = &reader.waiter;
 	if (stream->in.pending) {
+		int rc;
+
 		weft__op_of(&stream->in)->buf = stream->into;
 		weft__op_of(&stream->in)->size = stream->into_size;
-		hold(stream, false);
+		rc = hold(stream, false);
+		if (rc < 0) {
+			stream->reader = NULL;
+			stream->into = NULL;
+			weft__op_of(&stream->in)->buf = NULL;
+			return rc;
+		}
 	}
-	return weft__wait(&reader.waiter, deadline_ns);
+	result = weft__wait(&reader.waiter, deadline_ns);
+	/* What was given is given; but there is no queue to look at any more. */
+	if (weft__guest_leave(stream) < 0 && !(direct && result > 0))
+		return WEFT_ESHUTDOWN;
+	return result;
 }

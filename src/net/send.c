@@ -206,13 +206,13 @@ take_result(weft_stream *stream, int64_t result)
 		weft__session_sent(stream->tls, (size_t)result);
 	else if (result >= 0)
 		sent(stream, (size_t)result);
-	else if (!asked)
-		weft__send_fail(stream, (int)result);
 	for (write = stream->first; write; write = next) {
 		next = write->next;
 		if (write->why)
 			end_write(stream, write, write->why);
 	}
+	if (result < 0 && !asked)
+		weft__send_fail(stream, (int)result);
 }
 
 static void

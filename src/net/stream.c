@@ -95,6 +95,8 @@ weft__stream_free(weft_stream *stream)
 			? &weft__net_of(weft__stream_loop(stream))->chunks
 			: &none);
 	weft__session_close(stream->tls);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
 	weft__notice_drop(&stream->notice);
 	if (stream->flags & WEFT__STREAM_BOUND)
 		weft_loop_unref(weft__stream_loop(stream));
@@ -184,6 +186,9 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc < 0)
 		return weft__fail(rc, "stream: its loop cannot take it");
 	(void)weft_loop_ref(loop);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
+	stream->moved_to = NULL;
 	stream->flags |= WEFT__STREAM_BOUND;
 	return 0;
 }
@@ -207,7 +212,19 @@ weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
 		return rc;
 	if (stream->flags & WEFT__STREAM_CLOSING)
 		return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
+	if (stream->flags & WEFT__STREAM_MOVING)
+		return weft__fail(WEFT_EBUSY, "the stream is being moved");
 	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its);
+}
+
+int
+weft__stream_check(weft_stream *stream, const char *call)
+{
+	if (!stream)
+		return weft__misuse(WEFT_EINVAL, call);
+	if (stream->flags & WEFT__STREAM_BOUND)
+		return weft__stream_use(stream, NULL, call);
+	return 0;
 }
 
 int
@@ -235,7 +252,8 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 		return rc;
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
-	if (stream->reader || stream->reader_op || stream->first
+	if (stream->reader || stream->reader_op || stream->out
+	    || stream->guests > 0
 	    || (stream->flags & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN)))
 		return weft__fail(WEFT_EBUSY, "weft_stream_move: in use");
 	rc = weft__receive_stop(stream);
@@ -246,6 +264,7 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 	stream->flags &= ~(uint32_t)WEFT__STREAM_BOUND;
 	weft__store(&stream->notice.loop, 0, WEFT__SEQ_CST);
 	stream->in.loop = NULL;
+	(void)weft_loop_ref(loop);
 	stream->moved_to = loop;
 	weft_loop_unref(from);
 	return 0;

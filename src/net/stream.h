@@ -12,8 +12,8 @@
  *      when a read returns, so a read can end at any time.
  *   3. What is being sent is the caller's memory: a write ends when the kernel has let go
  *      of it.
- *   4. It is freed when `in` and `out` are not pending, and no callback is on the stack or
- *      posted.
+ *   4. It is freed when `in` and `out` are not pending, no callback is on the stack or
+ *      posted, and no threadlet that was woken has still to run: those are its guests.
  *
  * Needs: threadlet, loop.
  */
@@ -80,6 +80,7 @@ enum {
 	WEFT__STREAM_BOUND = 1 << 11,   /* its loop knows the descriptor */
 	WEFT__STREAM_AGAIN = 1 << 12,   /* `again` is posted */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
+	WEFT__STREAM_MOVING = 1 << 14,  /* between two loops */
 };
 
 struct weft_stream {
@@ -94,6 +95,7 @@ struct weft_stream {
 	/* Who waits to read: a threadlet or an op. */
 	struct weft__waiter *reader;
 	weft_op    *reader_op;
+	uint32_t    guests;   /* woken, or between two looks */
 	size_t      min;      /* bytes that have to be there; or */
 	char       *into;     /* memory for what comes, */
 	size_t      into_size;
@@ -105,7 +107,7 @@ struct weft_stream {
 	weft_stream_events events;
 	void       *arg;
 	weft_node   again;    /* that shows what is left */
-	struct weft__waiter *closer;
+	struct weft__waiter *closer, *mover;
 
 	uint32_t    read_max, high_water, low_water;
 	uint64_t    write_max, linger_ns;
@@ -137,7 +139,10 @@ void         weft__stream_free(weft_stream *stream);
  * caller's).  0, or an error. */
 int weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call);
 
-/* The same for a call that may suspend: what a wait would be refused with comes first. */
+/* The same for a call that does not wait: it is given no loop. */
+int weft__stream_check(weft_stream *stream, const char *call);
+
+/* The same as weft__stream_use() for a call that may suspend: what a wait would be refused with comes first. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
 
 /* --- receive.c ---------------------------------------------------------- */
@@ -160,6 +165,10 @@ void weft__receive_more(weft_stream *stream);
 
 /* What a reader finds at the end of the queue: 1: more may come, 0: the end, < 0. */
 int weft__receive_state(const weft_stream *stream);
+
+/* A guest has run, and looks at the stream no more if it is being closed: 0, or
+ * WEFT_ESHUTDOWN. */
+int weft__guest_leave(weft_stream *stream);
 
 /* End the wait of a reader. */
 void weft__reader_end(weft_stream *stream, int64_t result);

@@ -149,6 +149,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 		rc = weft__fail(WEFT_ENOBUFS, "the peer does not read: more "
 		                              "than write_max is queued");
 		weft__send_fail(stream, WEFT_ENOBUFS);
+		(void)weft__sys->shutdown(stream->fd, SHUT_RDWR);
 	}
 	if (rc == 0)
 		rc = weft__send_queue(stream, write);

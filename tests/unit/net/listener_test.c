@@ -1,6 +1,7 @@
 /* listener_test.c - listening and connecting. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
@@ -214,6 +215,43 @@ TEST(a_dead_socket_in_the_file_system_is_replaced_if_asked)
 	run_threadlet(accept_one, &house);
 	CHECK_EQ(house.served, 1);
 	remove_dir(address);
+}
+
+static int
+accept_in_turns(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer, *guests[2];
+
+	/* The accept of the second call is left to the loop, and the third does not
+	 * take its place. */
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	for (int i = 0; i < 2; i++)
+		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+	for (int i = 0; i < 2; i++) {
+		int rc;
+
+		while ((rc = weft_listener_accept(house->listener, &peer,
+		                                  WEFT_NOW))
+		       == WEFT_ETIMEDOUT)
+			OK(weft_yield());
+		OK(rc);
+		weft_close(peer);
+		weft_close(guests[i]);
+	}
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(accepts_that_wait_and_that_do_not_are_counted_once_each)
+{
+	weft_listener_opts opts = { .connections_max = 2 };
+	struct house house = open_house("tcp://127.0.0.1:0", &opts);
+
+	run_threadlet(accept_in_turns, &house);
 }
 
 /* --- errors --------------------------------------------------------------- */
@@ -449,6 +487,62 @@ TEST(a_callback_is_told_of_each_connection_and_once_of_the_end)
 	OK(weft_loop_free(loop));
 }
 
+TEST(a_callback_that_closes_each_peer_gets_all_of_them_one_at_a_time)
+{
+	weft_listener_opts opts = { .connections_max = 1 };
+	struct house house = open_house("tcp://127.0.0.1:0", &opts);
+	weft_loop *loop = make();
+	weft_addr addr;
+	int fds[8];
+
+	OK(weft_addr_parse(house.address, &addr));
+	for (int i = 0; i < 8; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		OK(connect(fds[i], (struct sockaddr *)addr.bytes, addr.size));
+	}
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	while (house.guests < 8)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	weft_listener_close(house.listener);
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < 8; i++)
+		OK(close(fds[i]));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", NULL);
+	weft_loop *loop = make();
+	struct rlimit few, before;
+	weft_addr addr;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), spare;
+
+	OK(weft_addr_parse(house.address, &addr));
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	turns(loop, 2);
+	/* A ring remembers the limit that held when an accept was started. */
+	OK(weft_listener_stop(house.listener));
+	turns(loop, 3);
+	spare = dup(fd);
+	OK(getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = (rlim_t)spare;
+	OK(close(spare));
+	OK(setrlimit(RLIMIT_NOFILE, &few));
+	OK(weft_listener_start(house.listener, loop, on_guest, &house));
+	OK(connect(fd, (struct sockaddr *)addr.bytes, addr.size));
+	turns(loop, 5);
+	CHECK_EQ(house.calls, 0);
+	OK(setrlimit(RLIMIT_NOFILE, &before));
+	while (house.guests < 1)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	weft_listener_close(house.listener);
+	OK(weft_loop_run(loop));
+	OK(close(fd));
+	OK(weft_loop_free(loop));
+}
+
 TEST(a_callback_is_told_when_its_loop_stops)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
@@ -515,6 +609,7 @@ TEST(a_connect_op_fills_its_stream_before_it_finishes)
 	CHECK_EQ(result, 0);
 	CHECK(called_for != NULL);
 	weft_close(called_for);
+	result = 1;
 	OK(weft_connect_op(house.address, NULL, &called_for, &op, WEFT_NEVER));
 	weft_op_cancel(&op);
 	OK(weft_loop_run(loop));

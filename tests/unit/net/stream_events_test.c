@@ -276,6 +276,7 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 	struct guest guest = open_guest(pair.fd);
 	struct sent a = { .calls = 0 }, b = { .calls = 0 };
 	weft_span big = { much, sizeof(much) };
+	char byte;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_op_init(&b.op, loop, on_sent, &b));
@@ -287,6 +288,8 @@ TEST(a_peer_that_does_not_read_is_dropped_at_the_cap)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK_EQ(a.result, WEFT_ENOBUFS);
 	CHECK_EQ(b.result, WEFT_ENOBUFS);
+	(void)drain(pair.peer);
+	CHECK_EQ(recv(pair.peer, &byte, 1, 0), 0); /* it sees the end */
 	weft_close(guest.stream);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(guest.closes, 1);
@@ -373,7 +376,6 @@ TEST(a_peek_op_finishes_when_enough_is_there)
 	struct pair pair = make_pair();
 	struct guest guest = open_guest(pair.fd);
 	struct sent a = { .calls = 0 };
-	const void *seen;
 
 	OK(weft_op_init(&a.op, loop, on_sent, &a));
 	OK(weft_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
@@ -384,9 +386,59 @@ TEST(a_peek_op_finishes_when_enough_is_there)
 	while (a.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	CHECK(a.result >= 4);
-	weft_close(guest.stream);
-	(void)seen;
-	OK(weft_loop_run(loop));
+	a.calls = 0;
 	OK(close(pair.peer));
+	OK(weft_skip(guest.stream, 2));
+	OK(weft_peek_op(guest.stream, 4, &a.op, WEFT_NEVER));
+	while (a.calls == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_EQ(a.result, 3); /* all there is, at the end */
+	weft_close(guest.stream);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+static char elsewhere[6000];
+
+static void *
+on_buffer(weft_stream *stream, size_t *size, void *arg)
+{
+	(void)stream;
+	(void)arg;
+	*size = *size < sizeof(elsewhere) ? *size : sizeof(elsewhere);
+	return elsewhere;
+}
+
+static void
+on_bulk(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct guest *guest = arg;
+
+	if (size <= 0) {
+		guest->ends++;
+		weft_close(stream);
+		return;
+	}
+	guest->size += (size_t)size;
+	guest->calls += data == elsewhere;
+	if (data != elsewhere)
+		OK(weft_skip(stream, (size_t)size));
+}
+
+TEST(much_is_put_into_memory_of_the_callback_and_all_of_it_is_shown)
+{
+	static const weft_stream_events bulk = { .on_data = on_bulk,
+		                                 .on_buffer = on_buffer };
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct guest guest = open_guest(pair.fd);
+
+	CHECK_EQ(send(pair.peer, much, 20000, 0), 20000);
+	OK(close(pair.peer));
+	OK(weft_stream_start(guest.stream, loop, &bulk, &guest));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(guest.size, 20000);
+	CHECK(guest.calls > 0);
+	CHECK_EQ(guest.ends, 1);
 	OK(weft_loop_free(loop));
 }

@@ -510,6 +510,79 @@ TEST(an_idle_stream_moves_to_another_loop_with_its_bytes)
 	stop_and_free(h.to);
 }
 
+/* --- closed by others ----------------------------------------------------- */
+
+static int
+read_two(void *arg)
+{
+	struct line *line = arg;
+
+	line->result = (int)weft_read_exact(line->a, line->got, 2, WEFT_NEVER);
+	return 0;
+}
+
+static void
+close_by_post(void *arg)
+{
+	weft_close(((struct line *)arg)->a);
+}
+
+TEST(who_is_woken_by_bytes_does_not_look_at_a_stream_that_was_closed_since)
+{
+	weft_loop *loop = make();
+	struct line line = open_line();
+	weft_node node = { .fn = close_by_post, .arg = &line };
+	int peer;
+
+	(void)go_on(loop, read_two, &line);
+	turns(loop, 3);
+	peer = weft_stream_fd(line.b);
+	CHECK_EQ(send(peer, "x", 1, 0), 1);
+	turns(loop, 2);
+	CHECK_EQ(send(peer, "y", 1, 0), 1);
+	OK(weft_loop_post_node(loop, &node));
+	turns(loop, 5);
+	CHECK(line.result == WEFT_ESHUTDOWN || line.result == 2);
+	weft_close(line.b);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+static int
+read_many_times(void *arg)
+{
+	struct line *line = arg;
+	char buf[200] = "";
+
+	CHECK_EQ(send(weft_stream_fd(line->b), buf, sizeof(buf), 0),
+	         (ssize_t)sizeof(buf));
+	for (int i = 0; i < 200 && line->result == 0; i++) {
+		ssize_t n = weft_read_exact(line->a, buf, 1, WEFT_NEVER);
+
+		if (n != 1)
+			line->result = (int)n;
+	}
+	return 0;
+}
+
+static int
+close_soon(void *arg)
+{
+	struct line *line = arg;
+
+	weft_close(line->a);
+	weft_close(line->b);
+	return 0;
+}
+
+TEST(a_close_in_the_middle_of_reads_that_need_not_wait_is_told)
+{
+	struct line line = open_line();
+
+	run_two(read_many_times, close_soon, &line);
+	CHECK(line.result == WEFT_ESHUTDOWN || line.result == 0);
+}
+
 /* --- the end of a loop ---------------------------------------------------- */
 
 TEST(a_loop_that_stops_ends_reads_and_a_close_still_works)
