@@ -90,9 +90,7 @@ expect_host(struct weft__session *s)
 
 	if (X509_VERIFY_PARAM_set1_ip_asc(param, s->name))
 		return true;
-	SSL_set_hostflags(s->ssl,
-	                  X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS
-	                          | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	SSL_set_hostflags(s->ssl, HOST_FLAGS);
 	return SSL_set1_host(s->ssl, s->name)
 	       && SSL_set_tlsext_host_name(s->ssl, s->name);
 }
