@@ -420,7 +420,9 @@ weft__session_goodbye(struct weft__session *s)
 	if (s->broken || !s->done || s->said)
 		return 0;
 	ERR_clear_error();
-	rc = SSL_shutdown(s->ssl);
+	/* New keys that had no room go first. */
+	rc = SSL_in_init(s->ssl) ? SSL_do_handshake(s->ssl) : 1;
+	rc = rc == 1 ? SSL_shutdown(s->ssl) : -1;
 	if (rc < 0) {
 		rc = result_of(s, rc);
 		if (rc < 0)
