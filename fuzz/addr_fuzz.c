@@ -1,16 +1,7 @@
 /* addr_fuzz.c - whatever is read as an address is written and read back as the same. */
-#include <stdlib.h>
 #include <string.h>
 #include <weft/addr.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-expect(bool holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 static void
 read_back(const weft_addr *addr)
@@ -19,11 +10,12 @@ read_back(const weft_addr *addr)
 	int size = weft_addr_format(addr, text, sizeof(text));
 	weft_addr again;
 
-	expect(size > 0 && (size_t)size == strlen(text));
-	expect(weft_addr_parse(text, &again) == 0);
-	expect(weft_addr_equal(addr, &again));
-	expect(weft_addr_format(addr, short_text, (size_t)size)
-	       == WEFT_EMSGSIZE);
+	ORACLE(size > 0 && (size_t)size == strlen(text), "no text");
+	ORACLE(weft_addr_parse(text, &again) == 0, "not read back: %s", text);
+	ORACLE(weft_addr_equal(addr, &again), "read as another: %s", text);
+	ORACLE(weft_addr_format(addr, short_text, (size_t)size)
+	               == WEFT_EMSGSIZE,
+	       "written beyond its room: %s", text);
 }
 
 int
@@ -32,7 +24,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 	weft_addr addr;
 
-	expect(text);
+	if (!text)
+		abort();
 	memcpy(text, data, size);
 	text[size] = '\0';
 	if (weft_addr_parse(text, &addr) == 0)
