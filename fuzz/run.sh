@@ -11,13 +11,13 @@ build=$1
 only=${2:-}
 seconds=${3:-30}
 
-# fuzz PROGRAM NAME FINDS [OPTION...]: run it; the rest of its output is in FINDS.log.
+# fuzz PROGRAM NAME FINDS SECONDS: run it; what it prints is in FINDS.log.
 fuzz() {
-	program=$1 name=$2 finds=$3
-	shift 3
+	program=$1 name=$2 finds=$3 limit=$4
+	shift 4
 	mkdir -p "$finds"
 	[ ! -f "$here/$name.dict" ] || set -- "$@" "-dict=$here/$name.dict"
-	"$build/fuzz/$program" -max_total_time="$seconds" -max_len=1024 -timeout=10 \
+	"$build/fuzz/$program" -max_total_time="$limit" -max_len=1024 -timeout=10 \
 		-rss_limit_mb=1024 -print_final_stats=1 \
 		-artifact_prefix="$finds.failed-" "$@" \
 		"$finds" "$here/corpus/$name" >"$finds.log" 2>&1
@@ -31,18 +31,20 @@ fail() {
 
 sound() {
 	log="$build/finds/$1.log"
-	fuzz "$1_fuzz" "$1" "$build/finds/$1" || fail "$1_fuzz failed" "$log"
+	fuzz "$1_fuzz" "$1" "$build/finds/$1" "$seconds" || fail "$1_fuzz failed" "$log"
 	executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	echo "$1_fuzz: $executed inputs in $seconds s, none failed"
 }
 
-# Not from what was found before, which may be the planted mistake itself.
+# Not from what was found before, which may be the planted mistake itself.  It takes a few
+# seconds; a busy machine gets more of them, which cost nothing where it is found.
 planted() {
+	patience=$((seconds * 4))
 	finds="$build/finds/planted-$1"
 	rm -rf "$finds" "$finds".failed-*
 	begin=$(date +%s)
-	! fuzz "$1_fuzz_planted" "$1" "$finds" ||
-		fail "$1_fuzz did not find its planted mistake in $seconds s" "$finds.log"
+	! fuzz "$1_fuzz_planted" "$1" "$finds" "$patience" ||
+		fail "$1_fuzz did not find its planted mistake in $patience s" "$finds.log"
 	grep -q '^oracle: ' "$finds.log" ||
 		fail "$1_fuzz_planted died, but not by its oracle" "$finds.log"
 	echo "$1_fuzz: found its planted mistake in $(($(date +%s) - begin)) s"

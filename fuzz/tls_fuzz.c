@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "fuzz.h"
 #include "net/tls.h"
 
-#define MUST(cond) ((cond) ? (void)0 : abort())
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define MUST(cond) ORACLE(cond, "not so: %s", #cond)
 
 static weft_tls *tls;
 
