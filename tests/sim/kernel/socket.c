@@ -10,7 +10,7 @@
  *   2. A full queue lets a request wait and try again, as a lost SYN does, or
  *      refuses it; which, is the same for a whole seed.
  *
- * Datagrams, options and passed descriptors are not simulated.
+ * Datagrams are in dgram.c; options and passed descriptors are not simulated.
  */
 #include <assert.h>
 #include <errno.h>

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <weft/addr.h>
 #include "sim/kernel/clock.h"
+#include "sim/kernel/dgram.h"
 #include "sim/run/fault.h"
 #include "sim/kernel/kernel.h"
 #include "sim/kernel/heap.h"
@@ -215,7 +216,7 @@ sys_socket(int domain, int type, int protocol)
 	int rc = enter(SIM_CALL_socket);
 
 	if (rc == 0)
-		rc = sim_sock_new(domain, type, protocol);
+		rc = sim_any_new(domain, type, protocol);
 	return (int)leave(SIM_CALL_socket, domain, type, rc);
 }
 
@@ -225,7 +226,7 @@ sys_bind(int fd, const struct sockaddr *addr, socklen_t size)
 	int rc = enter(SIM_CALL_bind);
 
 	if (rc == 0)
-		rc = sim_sock_bind(fd, addr, size);
+		rc = sim_any_bind(fd, addr, size);
 	return (int)leave(SIM_CALL_bind, fd, addr->sa_family, rc);
 }
 
@@ -255,7 +256,7 @@ sys_connect(int fd, const struct sockaddr *addr, socklen_t size)
 	int rc = enter(SIM_CALL_connect);
 
 	if (rc == 0)
-		rc = sim_sock_connect(fd, addr, size);
+		rc = sim_any_connect(fd, addr, size);
 	return (int)leave(SIM_CALL_connect, fd, addr->sa_family, rc);
 }
 
@@ -265,7 +266,7 @@ sys_so_error(int fd, int *out)
 	int rc = enter(SIM_CALL_so_error), error = 0;
 
 	if (rc == 0)
-		rc = sim_sock_error(fd, &error);
+		rc = sim_any_error(fd, &error);
 	if (rc == 0)
 		*out = error;
 	return (int)leave(SIM_CALL_so_error, fd, error, rc);
@@ -287,7 +288,7 @@ sys_sockname(int fd, struct sockaddr *addr, socklen_t *size)
 	int rc = enter(SIM_CALL_sockname);
 
 	if (rc == 0)
-		rc = sim_sock_name(fd, addr, size);
+		rc = sim_any_name(fd, addr, size);
 	return (int)leave(SIM_CALL_sockname, fd, 0, rc);
 }
 
@@ -306,13 +307,12 @@ static int
 sys_set_option(int fd, int level, int name, const void *value, socklen_t size)
 {
 	int rc = enter(SIM_CALL_set_option);
-	struct sim_socket *socket;
 
 	(void)level;
 	(void)value;
 	(void)size;
 	if (rc == 0)
-		rc = sim_sock_of(fd, &socket);
+		rc = sim_any_check(fd);
 	return (int)leave(SIM_CALL_set_option, fd, name, rc);
 }
 
@@ -320,11 +320,10 @@ static int
 sys_get_option(int fd, int level, int name, void *value, socklen_t *size)
 {
 	int rc = enter(SIM_CALL_get_option);
-	struct sim_socket *socket;
 
 	(void)level;
 	if (rc == 0)
-		rc = sim_sock_of(fd, &socket);
+		rc = sim_any_check(fd);
 	if (rc == 0)
 		memset(value, 0, *size);
 	return (int)leave(SIM_CALL_get_option, fd, name, rc);
@@ -389,7 +388,7 @@ sys_recvmsg(int fd, struct msghdr *msg, int flags)
 	int64_t rc = enter(SIM_CALL_recvmsg);
 
 	if (rc == 0)
-		rc = sim_sock_recv(SIM_CALL_recvmsg, fd, msg, flags);
+		rc = sim_any_recv(SIM_CALL_recvmsg, fd, msg, flags);
 	return leave(SIM_CALL_recvmsg, fd, (int64_t)msg->msg_iovlen, rc);
 }
 
@@ -399,7 +398,7 @@ sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	int64_t rc = enter(SIM_CALL_sendmsg);
 
 	if (rc == 0)
-		rc = sim_sock_send(SIM_CALL_sendmsg, fd, msg, flags);
+		rc = sim_any_send(SIM_CALL_sendmsg, fd, msg, flags);
 	return leave(SIM_CALL_sendmsg, fd, (int64_t)msg->msg_iovlen, rc);
 }
 
@@ -409,13 +408,16 @@ sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	int64_t rc = enter(SIM_CALL_recvmmsg);
 	uint32_t done = 0;
 
+	count = (uint32_t)sim_fault_short(SIM_CALL_recvmmsg, count);
 	for (; rc >= 0 && done < count; done++) {
-		rc = sim_sock_recv(SIM_CALL_recvmmsg, fd, &msgs[done].hdr,
-		                   flags);
+		rc = sim_any_recv(SIM_CALL_recvmmsg, fd, &msgs[done].hdr,
+		                  flags);
 		if (rc < 0)
 			break;
 		msgs[done].size = (uint32_t)rc;
 	}
+	if (done > 0 && rc < 0 && rc != -EAGAIN)
+		sim_any_give_back(fd, (int)-rc);
 	return (int)leave(SIM_CALL_recvmmsg, fd, count, done ? done : rc);
 }
 
@@ -425,9 +427,10 @@ sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	int64_t rc = enter(SIM_CALL_sendmmsg);
 	uint32_t done = 0;
 
+	count = (uint32_t)sim_fault_short(SIM_CALL_sendmmsg, count);
 	for (; rc >= 0 && done < count; done++) {
-		rc = sim_sock_send(SIM_CALL_sendmmsg, fd, &msgs[done].hdr,
-		                   flags);
+		rc = sim_any_send(SIM_CALL_sendmmsg, fd, &msgs[done].hdr,
+		                  flags);
 		if (rc < 0)
 			break;
 		msgs[done].size = (uint32_t)rc;

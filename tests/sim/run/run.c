@@ -27,6 +27,7 @@
 #include "sim/run/rng.h"
 #include "sim/run/schedule.h"
 #include "sim/run/sim.h"
+#include "sim/kernel/dgram.h"
 #include "sim/kernel/socket.h"
 #include "sim/kernel/stack.h"
 #include "sim/run/trace.h"
@@ -142,6 +143,7 @@ make_world(const struct sim_opts *opts)
 	sim_pipe_reset(opts->calm);
 	sim_epoll_reset();
 	sim_socket_reset();
+	sim_dgram_reset();
 	sim_net_reset(opts->calm);
 }
 

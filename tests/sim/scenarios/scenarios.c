@@ -27,5 +27,6 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_asks,
 	&sim_scenario_work,
 	&sim_scenario_signals,
+	&sim_scenario_dgram,
 	NULL,
 };

@@ -42,6 +42,9 @@ extern const struct sim_scenario sim_scenario_reuse;
 extern const struct sim_scenario sim_scenario_watches;
 extern const struct sim_scenario sim_scenario_memory;
 
+/* Datagrams. */
+extern const struct sim_scenario sim_scenario_dgram;
+
 /* Signals. */
 extern const struct sim_scenario sim_scenario_signals;
 
