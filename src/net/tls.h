@@ -15,8 +15,8 @@
  *      connections must be small.
  *   6. The calls of one session come from one thread at a time.
  *
- * Handshakes need some 12 KiB of stack, with RSA keys the most: threadlets that make them
- * must have it.
+ * A handshake needs some 12 KiB of stack with RSA keys, with others half of that: a
+ * threadlet that makes one must have it to spare.
  */
 #ifndef WEFT_NET_TLS_H
 #define WEFT_NET_TLS_H

@@ -6,7 +6,7 @@
 #include "net/tls.h"
 
 static const char text[] =
-	"weft was built without TLS (OpenSSL 3 was not found)";
+	"weft was built without TLS, which needs OpenSSL 3 (option WEFT_TLS)";
 
 int
 weft_tls_open(const weft_tls_opts *opts, weft_tls **out)
