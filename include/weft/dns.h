@@ -44,7 +44,7 @@ WEFT_API int weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
                               uint64_t deadline_ns);
 
 /* Forget this loop's cached answers and read the configuration again.  What is being
- * asked for is asked for anew.
+ * asked for is asked for anew, or told and not kept.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API void weft_dns_reset(void);
 

@@ -15,6 +15,19 @@
 
 /* --- the resolver ------------------------------------------------------- */
 
+static void on_timer(weft_timer *timer, void *arg);
+
+int
+weft__dns_arm(struct weft__dns *dns)
+{
+	if (weft__timer_place(&dns->timer)->block)
+		return 0;
+	dns->timer.owner = dns->loop;
+	weft_timer_set_background(&dns->timer, true);
+	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN,
+	                       on_timer, dns);
+}
+
 void
 weft__dns_poke(struct weft__dns *dns)
 {
@@ -22,22 +35,33 @@ weft__dns_poke(struct weft__dns *dns)
 
 	if (dns->ending)
 		return;
-	if (place->block) /* else the loop is past its timers */
+	if (place->block) /* else nobody waits, or the loop ends */
 		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
 	weft__loop_changed(dns->loop);
 }
 
-static void
-set_timer(struct weft__dns *dns)
+static bool
+can_ask(const struct weft__dns *dns)
+{
+	uint32_t max = dns->set.asked_max ? dns->set.asked_max
+	                                  : weft__dns_engine_max;
+
+	return dns->queue.first && dns->asked < max;
+}
+
+void
+weft__dns_set_timer(struct weft__dns *dns)
 {
 	struct weft__place *place = weft__timer_place(&dns->timer);
 	uint64_t due_ns = dns->engine ? weft__dns_engine_due(dns) : FAR;
 
-	if (dns->queue.first
-	    && dns->asked < (dns->set.asked_max ? dns->set.asked_max
-	                                        : weft__dns_engine_max))
-		due_ns = 0;
-	if (place->block)
+	if (!place->block)
+		return;
+	if (!dns->queue.first && dns->asked == 0)
+		(void)weft__wheel_drop(&dns->loop->wheel, place);
+	else if (can_ask(dns) || dns->reopen)
+		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
+	else
 		(void)weft__wheel_move(&dns->loop->wheel, place,
 		                       due_ns < FAR ? due_ns : FAR);
 }
@@ -97,7 +121,7 @@ on_timer(weft_timer *timer, void *arg)
 	}
 	if (dns->engine)
 		weft__dns_engine_tick(dns);
-	set_timer(dns);
+	weft__dns_set_timer(dns);
 }
 
 static void
@@ -128,14 +152,6 @@ weft__dns_of(weft_loop *loop)
 	dns->loop = loop;
 	if (weft__sys->random(&dns->seed, sizeof(dns->seed)) < 0)
 		dns->seed = weft__chance();
-	weft_timer_set_background(&dns->timer, true);
-	dns->timer.owner = loop;
-	if (weft__timer_arm(&loop->wheel, &dns->timer, FAR, AGAIN, on_timer,
-	                    dns)
-	    < 0) {
-		weft__sys->release(dns);
-		return NULL;
-	}
 	loop->names = dns;
 	loop->names_end = end_resolver;
 	return dns;
@@ -226,8 +242,10 @@ on_cancel(weft_op *op, int why, void *arg)
 	struct weft__dns_wait *wait = arg;
 	struct weft__dns *dns = op->loop->names;
 
-	if (why == WEFT_ETIMEDOUT && dns->engine)
+	if (why == WEFT_ETIMEDOUT && dns->engine) {
 		weft__dns_engine_look(dns);
+		weft__dns_set_timer(dns);
+	}
 	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED))
 		return; /* it has its result, and the wait is gone */
 	weft__dns_unwant(wait);

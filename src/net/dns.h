@@ -101,7 +101,7 @@ struct weft__dns_setup {
 
 struct weft__dns {
 	weft_loop *loop;
-	weft_timer timer;        /* always armed; invariant 1 */
+	weft_timer timer;        /* armed while a name is QUEUED or ASKED */
 	void      *engine;       /* NULL: not open */
 	bool       reopen;       /* the configuration is to be read again */
 	bool       ending;
@@ -154,13 +154,16 @@ void weft__dns_forget(struct weft__dns *dns);
 /* Give all names back, and waits, whose ops are not touched. */
 void weft__dns_clear(struct weft__dns *dns);
 
-/* --- dns.c, for the cache ----------------------------------------------- */
+/* --- dns.c, for the others ---------------------------------------------- */
 
 /* Give a wait its result and finish its op; the wait is given back. */
 void weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name);
 
-/* Have the timer fire in the next turn. */
+/* See that the timer is armed; 0, or WEFT_ENOMEM.  From then on it can be moved: to the
+ * next turn, or to when something is to be done; if nothing is, it is disarmed. */
+int  weft__dns_arm(struct weft__dns *dns);
 void weft__dns_poke(struct weft__dns *dns);
+void weft__dns_set_timer(struct weft__dns *dns);
 
 /* --- dns_host.c --------------------------------------------------------- */
 

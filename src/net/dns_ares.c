@@ -155,16 +155,6 @@ static const struct ares_socket_functions functions = {
 };
 
 static void
-set_due(struct weft__dns *dns)
-{
-	struct weft__place *place = weft__timer_place(&dns->timer);
-	uint64_t due_ns = weft__dns_engine_due(dns);
-
-	if (place->block && due_ns < place->due_ns)
-		(void)weft__wheel_move(&dns->loop->wheel, place, due_ns);
-}
-
-static void
 on_ready(weft_watch *watch, int what, void *arg)
 {
 	struct socket *s = arg;
@@ -178,7 +168,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	ares_process_fd(s->engine->channel,
 	                what & (WEFT_READABLE | broken) ? fd : ARES_SOCKET_BAD,
 	                what & (WEFT_WRITABLE | broken) ? fd : ARES_SOCKET_BAD);
-	set_due(dns);
+	weft__dns_set_timer(dns);
 }
 
 /* If it cannot be watched, what is asked there is late, and c-ares knows what to do. */

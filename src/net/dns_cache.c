@@ -199,7 +199,7 @@ weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
 		if (dns->queue.count
 		    >= limit(dns->set.queue_max, WEFT__DNS_QUEUE_MAX))
 			return WEFT_EAGAIN;
-		name = add(dns, key);
+		name = weft__dns_arm(dns) == 0 ? add(dns, key) : NULL;
 		if (!name)
 			return WEFT_ENOMEM;
 		push(&dns->queue, name, WEFT__DNS_QUEUED);

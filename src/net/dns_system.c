@@ -75,6 +75,7 @@ static void
 on_done(weft_op *op, int64_t result, void *arg)
 {
 	struct job *job = arg;
+	struct weft__dns *dns = job->name->dns;
 
 	(void)op;
 	if (job->ran) {
@@ -86,6 +87,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 		job->answer.error = WEFT_EAGAIN;
 		weft__dns_answered(job->name, &job->answer);
 	}
+	weft__dns_set_timer(dns);
 	weft__sys->release(job);
 }
 

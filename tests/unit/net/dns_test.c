@@ -386,6 +386,20 @@ TEST(dns_is_freed_with_an_idle_loop_while_nobody_waits)
 	world_end();
 }
 
+TEST(dns_leaves_no_timer_when_it_asks_for_nothing)
+{
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), 1);
+	CHECK_EQ(find(loop, &a, "tcp://nx.test:1"), WEFT_ENONAME);
+	CHECK_EQ(find(loop, &a, "tcp://localhost:1"), 2);
+	CHECK_EQ(weft__count_get(&loop->wheel.count), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
 /* --- many --------------------------------------------------------------- */
 
 enum { CROWD = 10000 };
