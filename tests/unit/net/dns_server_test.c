@@ -324,6 +324,30 @@ TEST(dns_asks_anew_after_a_reset_for_what_is_on_its_way)
 	world_end();
 }
 
+/* c-ares tells what it has got when its channel is closed. */
+TEST(dns_takes_no_half_of_an_answer_for_the_whole_when_it_is_reset)
+{
+	struct weft__dns *dns;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	ask(loop, &a, "tcp://half.test:1");
+	drive_to(loop, "half.test");
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) > 0);
+	dns = weft__dns_of(loop);
+	dns->reopen = true;
+	weft__dns_poke(dns);
+	while (world_count("half.test") < 2)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) > 0);
+	CHECK_EQ(a.told, 0);
+	weft_op_cancel(&a.op);
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
 TEST(dns_of_a_parent_is_freed_in_a_child_and_goes_on_in_the_parent)
 {
 	int status = 0, pid;

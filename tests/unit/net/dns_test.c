@@ -400,6 +400,36 @@ TEST(dns_leaves_no_timer_when_it_asks_for_nothing)
 	world_end();
 }
 
+TEST(dns_asks_for_no_more_names_at_a_time_than_it_may)
+{
+	static struct asking askings[4];
+	struct weft__dns_setup set = { .asked_max = 2 };
+	char address[64];
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(&set);
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(address, sizeof(address), "tcp://held%d.test:1",
+		               i);
+		ask(loop, &askings[i], address);
+	}
+	drive_to(loop, "held0.test");
+	drive_to(loop, "held1.test");
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_loop_run_once(loop, WEFT_NOW) > 0);
+	CHECK_EQ(weft__dns_of(loop)->asked, 2);
+	CHECK_EQ(world_count("held2.test") + world_count("held3.test"), 0);
+	weft_op_cancel(&askings[3].op); /* it is not even asked for */
+	world_release();
+	CHECK_EQ(weft_loop_run(loop), 0);
+	CHECK_EQ(askings[2].result, 1);
+	CHECK_EQ(askings[3].result, WEFT_ECANCELED);
+	CHECK_EQ(world_count("held3.test"), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
 /* --- many --------------------------------------------------------------- */
 
 enum { CROWD = 10000 };

@@ -8,6 +8,7 @@
  *   nosoa.test       no such name, and nothing said of how long
  *   refused.test     not for us
  *   silent.test      nothing
+ *   half.test        192.0.2.1, and nothing about IPv6
  *   garbage.test     five records, of which there are none
  *   cut.test         the right answer, cut in the middle
  *   stub.test        five bytes
@@ -351,8 +352,9 @@ answer_truly(struct message *m, const struct question *q)
 	else if (begins(q, "ttl"))
 		answer_v4(m, q, 0xc0000201,
 		          (uint32_t)strtoul(q->name + 3, NULL, 10));
-	else if (is(q, "v4.test") || begins(q, "held") || begins(q, "wrong")
-	         || is(q, "tcp.test") || is(q, "cut.test"))
+	else if (is(q, "v4.test") || is(q, "half.test") || begins(q, "held")
+	         || begins(q, "wrong") || is(q, "tcp.test")
+	         || is(q, "cut.test"))
 		answer_v4(m, q, 0xc0000201, 300);
 	else
 		answer_no(m, 3, true);
@@ -437,7 +439,7 @@ answer_datagram(const struct question *q, const uint8_t *from)
 	static struct message m;
 
 	begin_answer(&m, q, from);
-	if (is(q, "silent.test"))
+	if (is(q, "silent.test") || (is(q, "half.test") && q->type == AAAA))
 		return;
 	if (is(q, "wrongid.test") || is(q, "wrongname.test"))
 		lie(q, from, is(q, "wrongid.test"));
