@@ -142,7 +142,8 @@ int weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call);
 /* The same for a call that does not wait: it is given no loop. */
 int weft__stream_check(weft_stream *stream, const char *call);
 
-/* The same as weft__stream_use() for a call that may suspend: what a wait would be refused with comes first. */
+/* The same as weft__stream_use() for a call that may suspend: what a wait would be refused
+ * with comes first. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
 
 /* --- receive.c ---------------------------------------------------------- */
