@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ECHO_CONNECTIONS 512
-#define ECHO_MESSAGES    400000u
-#define ECHO_SIZE        64
+#define ECHO_MAX      1000 /* connections */
+#define ECHO_MESSAGES 400000u
+#define ECHO_SIZE     64
 
 static void
 raise_limit(void)
@@ -48,15 +48,15 @@ listen_anywhere(struct sockaddr_in *addr)
 
 /* Connect all, keep one message going on each, and close all at the end. */
 static void
-be_clients(const struct sockaddr_in *addr)
+be_clients(const struct sockaddr_in *addr, int connections)
 {
-	static struct epoll_event events[ECHO_CONNECTIONS];
-	int fds[ECHO_CONNECTIONS], ep = epoll_create1(0), on = 1;
+	static struct epoll_event events[ECHO_MAX];
+	int fds[ECHO_MAX], ep = epoll_create1(0), on = 1;
 	char message[ECHO_SIZE] = { 0 };
 	uint64_t done = 0;
 
 	bench_pin(BENCH_OTHER_CORE);
-	for (int i = 0; i < ECHO_CONNECTIONS; i++) {
+	for (int i = 0; i < connections; i++) {
 		struct epoll_event event = { .events = EPOLLIN };
 
 		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
@@ -68,10 +68,10 @@ be_clients(const struct sockaddr_in *addr)
 		event.data.fd = fds[i];
 		BENCH_CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &event) == 0);
 	}
-	for (int i = 0; i < ECHO_CONNECTIONS; i++)
+	for (int i = 0; i < connections; i++)
 		BENCH_CHECK(send(fds[i], message, ECHO_SIZE, 0) == ECHO_SIZE);
 	while (done < ECHO_MESSAGES) {
-		int count = epoll_wait(ep, events, ECHO_CONNECTIONS, -1);
+		int count = epoll_wait(ep, events, connections, -1);
 
 		for (int i = 0; i < count; i++, done++) {
 			int fd = events[i].data.fd;
@@ -82,13 +82,13 @@ be_clients(const struct sockaddr_in *addr)
 			            == ECHO_SIZE);
 		}
 	}
-	for (int i = 0; i < ECHO_CONNECTIONS; i++)
+	for (int i = 0; i < connections; i++)
 		(void)close(fds[i]);
 	_exit(0);
 }
 
 static double
-measure_echo(const char *backend)
+measure_echo(const char *backend, int connections)
 {
 	struct sockaddr_in addr;
 	int fd = listen_anywhere(&addr), status = 0;
@@ -99,7 +99,7 @@ measure_echo(const char *backend)
 	child = fork();
 	BENCH_CHECK(child >= 0);
 	if (child == 0)
-		be_clients(&addr);
+		be_clients(&addr, connections);
 	echo_open(fd, backend);
 	begin = bench_cpu_ns();
 	echo_run();
@@ -109,20 +109,42 @@ measure_echo(const char *backend)
 }
 
 static double
-echo_best(void)
+callback_512(void)
 {
-	return measure_echo(NULL);
+	return measure_echo(NULL, 512);
 }
 
 static double
-echo_epoll(void)
+callback_512_epoll(void)
 {
-	return measure_echo("epoll");
+	return measure_echo("epoll", 512);
 }
 
+static double
+threadlet_64(void)
+{
+	return measure_echo(NULL, 64);
+}
+
+static double
+threadlet_1000(void)
+{
+	return measure_echo(NULL, 1000);
+}
+
+static double
+threadlet_1000_epoll(void)
+{
+	return measure_echo("epoll", 1000);
+}
+
+/* A peer has one way for both. */
 static const struct bench_row echo_rows[] = {
-	{ "echo.callback.cpu.512", echo_best },
-	{ "echo.callback.cpu.512.epoll", echo_epoll },
+	{ "echo.callback.cpu.512", callback_512 },
+	{ "echo.callback.cpu.512.epoll", callback_512_epoll },
+	{ "echo.threadlet.cpu.64", threadlet_64 },
+	{ "echo.threadlet.cpu.1000", threadlet_1000 },
+	{ "echo.threadlet.cpu.1000.epoll", threadlet_1000_epoll },
 };
 
 BENCH_MAIN(echo_rows)
