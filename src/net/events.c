@@ -32,7 +32,8 @@ show_elsewhere(weft_stream *stream)
 	size_t size = stream->in_queue.size;
 	void *buf = stream->events.on_buffer(stream, &size, stream->arg);
 
-	if (!buf || size == 0 || !is_started(stream))
+	if (!buf || size == 0 || !is_started(stream)
+	    || stream->in_queue.size == 0)
 		return false;
 	size = weft__queue_take(
 		&stream->in_queue,
@@ -53,7 +54,7 @@ show(weft_stream *stream)
 	if (stream->events.on_buffer && stream->in_queue.size >= MUCH
 	    && show_elsewhere(stream))
 		return;
-	if (!is_started(stream))
+	if (!is_started(stream) || stream->in_queue.size == 0)
 		return;
 	size = weft__queue_piece(&stream->in_queue, &data);
 	stream->events.on_data(stream, data, (ssize_t)size, stream->arg);

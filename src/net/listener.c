@@ -366,8 +366,8 @@ static int
 accept_now(weft_listener *listener, weft_stream **out)
 {
 	if (!listener->ready && !listener->op.pending && !listener->error) {
-		(void)weft__sys->set_nonblock(listener->fd);
-		accept_more(listener, 1);
+		if (weft__sys->set_nonblock(listener->fd) == 0)
+			accept_more(listener, 1);
 	}
 	if (!listener->ready)
 		return listener->error ? listener->error : WEFT_ETIMEDOUT;
@@ -464,11 +464,13 @@ weft_listener_set_background(weft_listener *listener, bool on)
 static void
 release(weft_listener *listener)
 {
+	weft_loop *loop = loop_of(listener);
+
 	if (listener->flags & WEFT__LISTENER_RESTS)
 		(void)weft_timer_stop(&listener->timer);
 	weft__notice_drop(&listener->notice);
-	if (loop_of(listener))
-		weft_loop_unref(loop_of(listener));
+	if (loop)
+		weft_loop_unref(loop);
 	if (listener->flags & WEFT__LISTENER_PERMIT)
 		weft__quota_leave(listener->quota);
 	weft__quota_drop(listener->quota);
@@ -568,11 +570,10 @@ weft__listener_end(weft_listener *listener)
 		return;
 	if (listener->fd >= 0) {
 		/* Who has been queued is accepted, if somebody serves them. */
-		if ((listener->flags & WEFT__LISTENER_SERVED)
-		    || (listener->flags & WEFT__LISTENER_STARTED)) {
-			(void)weft__sys->set_nonblock(listener->fd);
+		if ((listener->flags
+		     & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
+		    && weft__sys->set_nonblock(listener->fd) == 0)
 			accept_more(listener, UINT32_MAX);
-		}
 		close_socket(listener);
 		if (listener->flags & WEFT__LISTENER_OWED)
 			listener->flags |= WEFT__LISTENER_STARTED;

@@ -51,6 +51,7 @@ weft__notice_drop(struct weft__notice *notice)
 	if (*link)
 		*link = notice->next;
 	notice->listed = false;
+	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
 	weft__lock_give(&all->lock);
 }
 
@@ -83,20 +84,16 @@ on_told(void *arg)
 			notice->tell(notice);
 }
 
-void
-weft__notice_send(struct weft__notice *notice)
+/* List it with its loop, unless that is not its loop any more. */
+static bool
+list(struct weft__notice *notice, weft_loop *loop)
 {
-	struct notices *all;
-	weft_loop *loop;
+	struct notices *all = loop->notices;
+	bool same;
 
-	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
-		return; /* the first is not taken yet */
-	loop = (weft_loop *)weft__load(&notice->loop, WEFT__SEQ_CST); /* S */
-	if (!loop)
-		return;
-	all = loop->notices;
 	weft__lock_take(&all->lock);
-	if (!notice->listed) {
+	same = weft__notice_loop(notice) == loop;
+	if (same && !notice->listed) {
 		notice->listed = true;
 		notice->next = all->first;
 		all->first = notice;
@@ -106,4 +103,18 @@ weft__notice_send(struct weft__notice *notice)
 		}
 	}
 	weft__lock_give(&all->lock);
+	return same;
+}
+
+void
+weft__notice_send(struct weft__notice *notice)
+{
+	weft_loop *loop;
+
+	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
+		return; /* the first is not taken yet */
+	do
+		loop = (weft_loop *)weft__load(&notice->loop,
+		                               WEFT__SEQ_CST); /* S */
+	while (loop && !list(notice, loop));
 }

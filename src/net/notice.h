@@ -6,7 +6,8 @@
  *
  *   1. A notice that has no loop is only marked: the mark is set before the loop is looked
  *      for, and the loop is set before the mark is looked for (I, S).
- *   2. A notice is listed at most once; the list is under the lock of the loop's notices.
+ *   2. A notice is listed at most once; the list is under the lock of the loop's notices,
+ *      and so is leaving the loop: what is listed there belongs to it.
  *   3. The mark is taken by the wait that ends with WEFT_EINTR, present or next.
  *
  * Needs: loop.  Thread: the loop's, but for weft__notice_send().
@@ -28,7 +29,7 @@ struct weft__notice {
 /* It belongs to `loop` from now on.  0, or WEFT_ENOMEM. */
 int  weft__notice_settle(struct weft__notice *notice, weft_loop *loop);
 
-/* It ends. */
+/* It ends, or leaves its loop: it has none. */
 void weft__notice_drop(struct weft__notice *notice);
 
 /* Interrupt it.  Thread: any. */

@@ -272,8 +272,11 @@ weft__guest_leave(weft_stream *stream)
 	stream->guests--;
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		return 0;
+	/* This is a user's call, and a threadlet's stack: the loop goes on with it,
+	 * unless that has stopped. */
+	weft__events_again(stream);
 	(void)weft__close_go_on(stream);
-	return WEFT_ESHUTDOWN;
+	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
 }
 
 int64_t

@@ -87,19 +87,19 @@ void
 weft__stream_free(weft_stream *stream)
 {
 	struct weft__chunks none = { .count = WEFT__CHUNKS_SPARE };
+	weft_loop *loop = weft__stream_loop(stream);
 
 	/* Of one that was moved, nobody has the new loop yet. */
-	weft__queue_clear(
-		&stream->in_queue,
-		stream->flags & WEFT__STREAM_BOUND
-			? &weft__net_of(weft__stream_loop(stream))->chunks
-			: &none);
+	weft__queue_clear(&stream->in_queue,
+	                  stream->flags & WEFT__STREAM_BOUND
+	                          ? &weft__net_of(loop)->chunks
+	                          : &none);
 	weft__session_close(stream->tls);
 	if (stream->moved_to)
 		weft_loop_unref(stream->moved_to);
 	weft__notice_drop(&stream->notice);
 	if (stream->flags & WEFT__STREAM_BOUND)
-		weft_loop_unref(weft__stream_loop(stream));
+		weft_loop_unref(loop);
 	if (stream->quota)
 		weft__quota_leave(stream->quota);
 	weft__sys->release(stream);
@@ -254,7 +254,9 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
 	if (stream->reader || stream->reader_op || stream->out
 	    || stream->guests > 0
-	    || (stream->flags & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN)))
+	    || (stream->flags
+	        & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN
+	           | WEFT__STREAM_CALLED)))
 		return weft__fail(WEFT_EBUSY, "weft_stream_move: in use");
 	rc = weft__receive_stop(stream);
 	if (rc < 0)
@@ -262,7 +264,6 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 	weft__ready_forget(&from->backend, stream->fd);
 	weft__notice_drop(&stream->notice);
 	stream->flags &= ~(uint32_t)WEFT__STREAM_BOUND;
-	weft__store(&stream->notice.loop, 0, WEFT__SEQ_CST);
 	stream->in.loop = NULL;
 	(void)weft_loop_ref(loop);
 	stream->moved_to = loop;

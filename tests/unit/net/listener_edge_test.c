@@ -1,0 +1,193 @@
+/* listener_edge_test.c - listeners at their limits, and who comes as they change hands. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+struct house {
+	weft_loop *loop;
+	weft_listener *listener;
+	char address[WEFT_ADDR_TEXT_MAX];
+	int guests, calls, result;
+	weft_stream *bell;
+};
+
+static struct house
+open_house(const weft_listener_opts *opts)
+{
+	struct house house = { .result = 1 };
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", opts, &house.listener));
+	OK(weft_listener_local(house.listener, &addr));
+	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
+	      > 0);
+	return house;
+}
+
+/* --- the limit ------------------------------------------------------------ */
+
+/* The last one leaves again and again before the loop can tell that there is room. */
+static int
+come_and_go(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *guests[4], *peer, *none;
+
+	for (int i = 0; i < 4; i++)
+		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
+	for (int i = 0; i < 4; i++) {
+		OK(weft_listener_accept(house->listener, &peer, WEFT_NOW));
+		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOW),
+		         WEFT_ETIMEDOUT);
+		weft_close(peer);
+		house->guests++;
+	}
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	for (int i = 0; i < 4; i++)
+		weft_close(guests[i]);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(room_that_is_made_again_and_again_is_told_once_at_a_time)
+{
+	weft_listener_opts opts = { .connections_max = 1 };
+	struct house house = open_house(&opts);
+
+	run_threadlet(come_and_go, &house);
+	CHECK_EQ(house.guests, 4);
+}
+
+/* --- at once -------------------------------------------------------------- */
+
+static int
+ask_at_once(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *guest, *peer;
+
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(weft_listener_accept(house->listener, &peer,
+		                              weft_in(WEFT_MS)),
+		         WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
+		         WEFT_ETIMEDOUT);
+		OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+		while (weft_listener_accept(house->listener, &peer, WEFT_NOW)
+		       < 0)
+			OK(weft_yield());
+		weft_close(peer);
+		weft_close(guest);
+	}
+	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_listener_accept(house->listener, &peer, weft_in(HOUR)));
+	weft_close(peer);
+	weft_close(guest);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(an_accept_at_once_neither_blocks_nor_miscounts_after_one_that_waited)
+{
+	weft_listener_opts opts = { .connections_max = 2 };
+	struct house house = open_house(&opts);
+
+	run_threadlet(ask_at_once, &house);
+}
+
+/* --- from one to the other ------------------------------------------------ */
+
+static void
+on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct house *house = arg;
+
+	if (!peer) {
+		CHECK_EQ(error, WEFT_ESHUTDOWN);
+		house->calls++;
+		return;
+	}
+	house->guests++;
+	weft_close(peer);
+	weft_listener_close(listener);
+}
+
+static int
+change_hands(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *guest, *peer;
+
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
+	OK(weft_sleep_until(weft_in(
+		2 * WEFT_MS))); /* it is accepted for the next who asks */
+	OK(weft_listener_start(house->listener, NULL, on_guest, house));
+	for (int i = 0; i < 100 && house->guests == 0; i++)
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+	if (house->guests == 0)
+		weft_listener_close(house->listener);
+	weft_close(guest);
+	return 0;
+}
+
+TEST(who_was_accepted_for_nobody_is_told_to_the_callback_that_starts)
+{
+	struct house house = open_house(NULL);
+
+	run_threadlet(change_hands, &house);
+	CHECK_EQ(house.guests, 1);
+	CHECK_EQ(house.calls, 1);
+}
+
+/* --- closed as somebody comes --------------------------------------------- */
+
+static void
+on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
+{
+	struct house *house = arg;
+
+	(void)data, (void)size;
+	weft_listener_close(house->listener);
+	weft_close(bell);
+}
+
+static int
+accept_one(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer = NULL;
+
+	house->result = weft_listener_accept(house->listener, &peer,
+	                                     WEFT_NEVER);
+	weft_close(peer);
+	return 0;
+}
+
+TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
+{
+	static const weft_stream_events events = { .on_data = on_bell };
+	struct house house = open_house(NULL);
+	weft_addr addr;
+	int fds[2], guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	house.loop = make();
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	OK(weft_stream_open_fd(fds[0], false, &house.bell));
+	OK(weft_stream_start(house.bell, house.loop, &events, &house));
+	(void)go_on(house.loop, accept_one, &house);
+	for (int i = 0; i < 4; i++)
+		(void)weft_loop_run_once(house.loop, WEFT_NOW);
+	OK(weft_listener_local(house.listener, &addr));
+	CHECK_EQ(connect(guest, (struct sockaddr *)(void *)addr.bytes,
+	                 addr.size),
+	         0);
+	CHECK_EQ(write(fds[1], "!", 1), 1);
+	OK(weft_loop_run(house.loop));
+	OK(weft_loop_free(house.loop));
+	CHECK(house.result == 0 || house.result == WEFT_ESHUTDOWN);
+	(void)close(fds[1]);
+	(void)close(guest);
+}

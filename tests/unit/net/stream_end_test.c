@@ -1,0 +1,296 @@
+/* stream_end_test.c - streams that end, move or are interrupted while others are on their
+ * way back from a call on them. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+/* A stream with its other end a bare descriptor, and one by which it is told to go. */
+struct scene {
+	weft_loop *loop, *other;
+	weft_stream *stream, *bell;
+	int far, bell_far;
+	ssize_t result;
+	int moved, calls;
+	char got[16];
+};
+
+static weft_stream *
+open_half(int *far)
+{
+	weft_stream *stream;
+	int fds[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	OK(weft_stream_open_fd(fds[0], false, &stream));
+	*far = fds[1];
+	return stream;
+}
+
+static void
+open_scene(struct scene *scene)
+{
+	*scene = (struct scene){ .loop = make() };
+	scene->stream = open_half(&scene->far);
+	scene->bell = open_half(&scene->bell_far);
+}
+
+static void
+end_scene(struct scene *scene)
+{
+	OK(weft_loop_run(scene->loop));
+	OK(weft_loop_free(scene->loop));
+	(void)close(scene->bell_far);
+}
+
+/* --- readers -------------------------------------------------------------- */
+
+static void
+on_bell(weft_stream *bell, const void *data, ssize_t size, void *arg)
+{
+	struct scene *scene = arg;
+
+	(void)data, (void)size;
+	weft_close(scene->stream);
+	weft_close(bell);
+}
+
+static int
+read_four(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->result = weft_read_exact(scene->stream, scene->got, 4,
+	                                WEFT_NEVER);
+	return 0;
+}
+
+/* What the reader waits for, and the bell right behind it. */
+static void
+close_under_reader(const char *text, ssize_t want)
+{
+	static const weft_stream_events events = { .on_data = on_bell };
+	struct scene scene;
+
+	open_scene(&scene);
+	OK(weft_stream_start(scene.bell, scene.loop, &events, &scene));
+	(void)go_on(scene.loop, read_four, &scene);
+	for (int i = 0; i < 4; i++)
+		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+	CHECK_EQ(write(scene.far, text, strlen(text)), (ssize_t)strlen(text));
+	(void)close(scene.far);
+	CHECK_EQ(write(scene.bell_far, "!", 1), 1);
+	end_scene(&scene);
+	CHECK(scene.result == want || scene.result == WEFT_ESHUTDOWN);
+}
+
+TEST(a_close_as_the_end_arrives_leaves_the_reader_whole)
+{
+	close_under_reader("ab", WEFT_EPIPE);
+}
+
+TEST(a_close_as_bytes_arrive_leaves_the_reader_whole)
+{
+	close_under_reader("abcd", 4);
+}
+
+/* --- moving --------------------------------------------------------------- */
+
+static int
+move_away(void *arg)
+{
+	struct scene *scene = arg;
+	char byte;
+
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	scene->calls = 1;
+	scene->moved = weft_stream_move(scene->stream, scene->other);
+	scene->calls = 2;
+	return 0;
+}
+
+static int
+close_meanwhile(void *arg)
+{
+	struct scene *scene = arg;
+
+	while (scene->calls == 0)
+		OK(weft_yield());
+	if (scene->calls == 1)
+		weft_close(scene->stream);
+	return 0;
+}
+
+TEST(a_stream_that_is_closed_as_it_moves_goes_nowhere)
+{
+	struct scene scene;
+
+	open_scene(&scene);
+	scene.other = make();
+	scene.moved = 1;
+	(void)go_on(scene.loop, close_meanwhile, &scene);
+	(void)go_on(scene.loop, move_away, &scene);
+	weft_close(scene.bell);
+	end_scene(&scene);
+	CHECK(scene.moved == WEFT_ESHUTDOWN || scene.moved == 0);
+	if (scene.moved == 0)
+		weft_close(scene.stream);
+	OK(weft_loop_free(scene.other));
+	(void)close(scene.far);
+}
+
+static int
+read_meanwhile(void *arg)
+{
+	struct scene *scene = arg;
+
+	while (scene->calls == 0)
+		OK(weft_yield());
+	if (scene->calls == 1)
+		scene->result = weft_read(scene->stream, scene->got, 4,
+		                          weft_in(WEFT_MS));
+	return 0;
+}
+
+TEST(a_stream_cannot_be_read_as_it_moves)
+{
+	struct scene scene;
+
+	open_scene(&scene);
+	scene.other = make();
+	(void)go_on(scene.loop, read_meanwhile, &scene);
+	(void)go_on(scene.loop, move_away, &scene);
+	weft_close(scene.bell);
+	OK(weft_loop_run(scene.loop));
+	if (scene.result) {
+		CHECK_EQ(scene.result, WEFT_EBUSY);
+		CHECK_EQ(scene.moved, 0);
+	}
+	weft_close(scene.stream);
+	end_scene(&scene);
+	OK(weft_loop_free(scene.other));
+	(void)close(scene.far);
+}
+
+static void
+on_end_move(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct scene *scene = arg;
+
+	(void)data;
+	CHECK_EQ(size, 0);
+	CHECK_EQ(weft_stream_move(stream, scene->other), WEFT_EBUSY);
+	scene->calls++;
+	weft_close(stream);
+}
+
+TEST(a_callback_cannot_move_the_stream_that_calls_it)
+{
+	static const weft_stream_events events = { .on_data = on_end_move };
+	struct scene scene;
+
+	open_scene(&scene);
+	scene.other = make();
+	OK(weft_stream_start(scene.stream, scene.loop, &events, &scene));
+	(void)close(scene.far);
+	weft_close(scene.bell);
+	end_scene(&scene);
+	CHECK_EQ(scene.calls, 1);
+	OK(weft_loop_free(scene.other));
+}
+
+static int
+move_interrupted(void *arg)
+{
+	struct scene *scene = arg;
+
+	CHECK_EQ(weft_write(scene->stream, "!", 1, WEFT_NOW), 1);
+	weft_stream_interrupt(scene->stream); /* on its way, and so is this */
+	OK(weft_stream_move(scene->stream, scene->other));
+	return 0;
+}
+
+static int
+interrupt_later(void *arg)
+{
+	struct scene *scene = arg;
+
+	OK(weft_yield());
+	weft_stream_interrupt(scene->stream);
+	return 0;
+}
+
+static int
+read_twice(void *arg)
+{
+	struct scene *scene = arg;
+	char byte;
+
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	CHECK(weft_go(interrupt_later, scene) > 0);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_S)),
+	         WEFT_EINTR);
+	weft_close(scene->stream);
+	return 0;
+}
+
+TEST(a_stream_that_was_moved_with_an_interrupt_hears_the_next_one)
+{
+	struct scene scene;
+
+	open_scene(&scene);
+	scene.other = make();
+	weft_close(scene.bell);
+	(void)go_on(scene.loop, move_interrupted, &scene);
+	OK(weft_loop_run(scene.loop));
+	(void)go_on(scene.other, read_twice, &scene);
+	OK(weft_loop_run(scene.other));
+	OK(weft_loop_free(scene.other));
+	end_scene(&scene);
+	(void)close(scene.far);
+}
+
+/* --- memory for what comes ------------------------------------------------ */
+
+static void *
+skip_instead(weft_stream *stream, size_t *size, void *arg)
+{
+	(void)arg;
+	OK(weft_skip(stream, *size));
+	return NULL;
+}
+
+static void
+on_rest(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct scene *scene = arg;
+
+	if (size > 0) {
+		scene->result += size;
+		OK(weft_skip(stream, (size_t)size));
+		return;
+	}
+	CHECK(data == NULL);
+	scene->calls++;
+	weft_close(stream);
+}
+
+TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
+{
+	static const weft_stream_events events = { .on_data = on_rest,
+		                                   .on_buffer = skip_instead };
+	struct scene scene;
+	char much[8192] = "";
+
+	open_scene(&scene);
+	OK(weft_stream_start(scene.stream, scene.loop, &events, &scene));
+	weft_close(scene.bell);
+	CHECK_EQ(write(scene.far, much, sizeof(much)), (ssize_t)sizeof(much));
+	for (int i = 0; i < 8; i++)
+		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+	CHECK_EQ(scene.calls, 0);
+	(void)close(scene.far);
+	end_scene(&scene);
+	CHECK_EQ(scene.calls, 1);
+}
