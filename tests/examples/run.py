@@ -10,8 +10,10 @@ import contextlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -148,6 +150,59 @@ def udp_time(program):
     finish(process)
 
 
+def make_certificate(folder):
+    """A certificate for this host that is its own authority: chain, key."""
+    names = [str(folder / "cert.pem"), str(folder / "key.pem")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=weft test",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-out", names[0], "-keyout", names[1]],
+                   check=True, capture_output=True, timeout=PATIENCE)
+    return names
+
+
+def ask_ours(port, chain):
+    """OpenSSL's client, and Python's, to our server."""
+    said = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile",
+                           chain, "-verify_return_error", "-quiet", "-no_ign_eof"],
+                          input="hello\n", capture_output=True, text=True, timeout=PATIENCE)
+    check(said, said.stdout == "hello\n" or said.returncode == 0)
+    context = ssl.create_default_context(cafile=chain)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
+        with context.wrap_socket(plain, server_hostname="localhost") as peer:
+            peer.sendall(b"x" * 100000)
+            check("the echo", receive(peer, 100000) == b"x" * 100000)
+            peer.unwrap()
+
+
+def secure(program):
+    """Ours to theirs, theirs to ours, ours to ours; and a stranger is refused."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        chain, key = make_certificate(folder)
+        ports = [reserve(stack) for _ in range(2)]
+        process = start(program, "serve", f"tls://127.0.0.1:{ports[0]}", chain, key)
+        connect(process, ports[0]).close()
+        ask_ours(ports[0], chain)
+        out = finish(start(program, "ask", f"tls://localhost:{ports[0]}", chain, "to ourselves"))
+        check(out, out == "to ourselves\n")
+        out = finish(start(program, "ask", f"tls://127.0.0.1:{ports[0]}",
+                           make_certificate(folder)[0], "nothing"))
+        check(out, out.startswith("connect tls://") and "self-signed" in out)
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+        theirs = subprocess.Popen(["openssl", "s_server", "-accept", f"127.0.0.1:{ports[1]}",
+                                   "-cert", folder / "cert.pem", "-key", folder / "key.pem",
+                                   "-rev", "-quiet"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        connect(theirs, ports[1]).close()
+        out = finish(start(program, "ask", f"tls://127.0.0.1:{ports[1]}", chain, "abc\n"))
+        check(out, out == "cba\n\n")
+        theirs.kill()
+        theirs.wait(PATIENCE)
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -163,7 +218,8 @@ def shutdown(program):
 def main(args):
     name = Path(args[0]).name
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
-               "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time}
+               "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
+               "secure": secure}
     if name in servers:
         servers[name](args[0])
     else:

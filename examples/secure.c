@@ -1,0 +1,64 @@
+/* secure.c - TLS: an echo server with a certificate, and a client that checks it. */
+#include <stdio.h>
+#include <string.h>
+#include <weft/weft.h>
+
+static int
+echo(weft_stream *peer, void *arg)
+{
+	char buf[4096];
+	ssize_t n;
+
+	(void)arg;
+	while ((n = weft_read(peer, buf, sizeof buf, weft_in(WEFT_S * 30))) > 0)
+		if (weft_write(peer, buf, (size_t)n, weft_in(WEFT_S)) < 0)
+			break;
+	weft_close(peer);
+	return (int)n;
+}
+
+static int
+serve(void *arg)
+{
+	char **words = arg; /* address, chain, key */
+	weft_tls_cert cert = { NULL, words[1], words[2] };
+	weft_tls_opts tls = { .certs = &cert, .cert_count = 1 };
+	weft_listener_opts opts = { 0 };
+	weft_listener *listener;
+	int rc = weft_tls_open(&tls, &opts.tls);
+
+	if (rc < 0 || (rc = weft_listener_open(words[0], &opts, &listener)) < 0)
+		return rc;
+	weft_listener_serve(listener, echo, NULL, WEFT_NEVER);
+	weft_listener_close(listener);
+	weft_tls_close(opts.tls);
+	return 0;
+}
+
+static int
+ask(void *arg)
+{
+	char **words = arg, buf[256]; /* address, authority, what to say */
+	weft_connect_opts opts = { 0 };
+	weft_stream *server;
+	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] },
+	                          &opts.tls);
+
+	if (n < 0
+	    || (n = weft_connect(words[0], &opts, &server, WEFT_NEVER)) < 0)
+		return puts(weft_detail()), 0;
+	weft_write(server, words[2], strlen(words[2]), weft_in(WEFT_S));
+	n = weft_read(server, buf, sizeof buf, weft_in(WEFT_S * 10));
+	printf("%.*s\n", n < 0 ? 0 : (int)n, buf);
+	weft_close(server);
+	weft_tls_close(opts.tls);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc != 5)
+		return 2;
+	return weft_main(NULL, argv[1][0] == 's' ? serve : ask, argv + 2);
+}
