@@ -121,6 +121,12 @@ WEFT_API ssize_t weft_write_some(weft_stream *stream, const weft_span *spans,
 WEFT_API int weft_write_op(weft_stream *stream, const weft_span *spans,
                            size_t count, weft_op *op, uint64_t deadline_ns);
 
+/* Write `size` bytes of the file `fd`, borrowed, from `offset`.
+ * Returns the count, less only at the end of the file; or as weft_write().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int64_t weft_write_file(weft_stream *stream, int fd, uint64_t offset,
+                                 uint64_t size, uint64_t deadline_ns);
+
 /* Say the last on our side, after what is queued: the peer reads to the end;
  * reading goes on.  As an op it finishes with 0.
  * Return 0, WEFT_EPIPE; the op: as every start (weft/op.h).

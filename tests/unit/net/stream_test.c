@@ -364,6 +364,35 @@ TEST(much_is_seen_whole_by_looking_ahead)
 	run_two(send_bulk, peek_bulk, &line);
 }
 
+static int
+send_file(void *arg)
+{
+	struct line *line = arg;
+	FILE *file = tmpfile();
+	uint32_t bytes = 1;
+
+	CHECK(file != NULL);
+	for (size_t i = 0; i < BULK; i++)
+		CHECK(putc((int)(next(&bytes) & 0xff), file) != EOF);
+	OK(fflush(file));
+	CHECK_EQ(weft_write_file(line->a, fileno(file), 0, 100000, WEFT_NEVER),
+	         100000);
+	CHECK_EQ(weft_write_file(line->a, fileno(file), 100000, UINT32_MAX,
+	                         WEFT_NEVER),
+	         (int64_t)BULK - 100000);
+	CHECK(weft_write_file(line->a, -1, 0, 1, WEFT_NEVER) < 0);
+	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
+	OK(fclose(file));
+	return 0;
+}
+
+TEST(a_file_is_sent_in_parts_up_to_its_end)
+{
+	struct line line = open_line();
+
+	run_two(send_file, read_bulk, &line);
+}
+
 /* --- what a stream is made of -------------------------------------------- */
 
 static int
