@@ -151,8 +151,11 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 		weft__send_fail(stream, WEFT_ENOBUFS);
 		(void)weft__sys->shutdown(stream->fd, SHUT_RDWR);
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		rc = weft__send_queue(stream, write);
+		if (rc < 0) /* else those behind it would follow on a gap */
+			stream->out_error = rc;
+	}
 	if (rc < 0) {
 		weft__write_give(op->loop, write);
 		(void)weft_op_finish(op, rc);

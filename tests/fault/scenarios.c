@@ -609,6 +609,8 @@ const struct scenario scenarios[] = {
 	{ "file", run_file },
 	{ "dgram", run_dgram },
 	{ "dns", run_dns },
+	{ "streams", run_streams },
+	{ "stream_events", run_stream_events },
 	{ "signal", run_signal },
 	{ "child", run_child },
 	{ "child_stop", run_child_stop },

@@ -65,6 +65,12 @@ int run_file_open(void *stage);
 int run_dgram(void *stage);
 int run_dgram_close(void *stage);
 
+/* suspend_stream_scenarios.c */
+int run_stream_read(void *stage);
+int run_stream_write(void *stage);
+int run_stream_close(void *stage);
+int run_connect(void *stage);
+
 /* --- what they share ---------------------------------------------------- */
 
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other

@@ -585,6 +585,10 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "file_open", run_file_open, 3, false },
 	{ "dgram", run_dgram, 6, false },
 	{ "dgram_close", run_dgram_close, 4, false },
+	{ "stream_read", run_stream_read, 8, false },
+	{ "stream_write", run_stream_write, 6, false },
+	{ "stream_close", run_stream_close, 5, false },
+	{ "connect", run_connect, 4, false },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 

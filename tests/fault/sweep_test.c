@@ -82,6 +82,8 @@ static const struct {
 	{ "file", { 200, 190, 330, 400 } },
 	{ "dgram", { 310, 290, 390, 400 } },
 	{ "dns", { DNS_POINTS(850), DNS_POINTS(820), DNS_POINTS(950), 0 } },
+	{ "streams", { 1050, 950, 850, 900 } },
+	{ "stream_events", { 580, 530, 460, 480 } },
 	{ "signal", { 340, 285, 560, 580 } },
 	{ "child", { 190, 160, 300, 310 } },
 	{ "child_stop", { 300, 260, 320, 330 } },

@@ -1,0 +1,257 @@
+/* stream_scenarios.c - streams and listeners by threadlets: a pair that is written more
+ * than fits, and guests over TCP who are served.
+ *
+ * Whatever fails, every call returns and every threadlet ends; what is read is the
+ * beginning of what was written, and all of it if both ends were told that all went well.
+ * Whoever fails closes, so that the other hears of it: nobody waits for the deadline.
+ */
+#include <string.h>
+#include "fault.h"
+#include "scenarios.h"
+#include "strike.h"
+
+enum { MUCH = 8000, SOME = 1500, ALL = MUCH + 2 * SOME };
+
+struct talk {
+	struct world world;
+	weft_stream *a, *b;
+	weft_listener *listener; /* NULL: closed */
+	char address[WEFT_ADDR_TEXT_MAX];
+	char bytes[ALL];
+	size_t heard;
+	bool said; /* all of it, and the last word */
+	int hear_left, serve_left, play_left;
+};
+
+static uint64_t
+soon(void)
+{
+	return weft_in(4 * WAIT_NS);
+}
+
+/* What was struck may have failed; all else goes well.  Nothing is late, unless an error was
+ * told that was not true; after a short count there should be no more. */
+static bool
+went_well(int64_t rc, int64_t want)
+{
+	EXPECT(rc == want || fault_hits() > 0);
+	EXPECT(rc != WEFT_ETIMEDOUT
+	       || (fault_hits() > 0
+	           && (fault_is_of(FAULT_recv)
+	               || (fault_error() && !fault_is_honest()))));
+	return rc == want;
+}
+
+static void
+await_zero(struct world *world, const int *left)
+{
+	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
+		drive(world->loop, left);
+	EXPECT(*left == 0);
+}
+
+static int
+start(struct talk *talk, weft_threadlet_fn fn)
+{
+	weft_go_opts opts = { .loop = talk->world.loop };
+
+	return went_well(weft_go_with(&opts, fn, talk) > 0, true);
+}
+
+/* --- two ends of a pair --------------------------------------------------- */
+
+static void
+heard(struct talk *talk, const void *bytes, ssize_t size)
+{
+	if (size <= 0)
+		return;
+	EXPECT(talk->heard + (size_t)size <= ALL);
+	if (talk->heard + (size_t)size <= ALL)
+		EXPECT(memcmp(bytes, talk->bytes + talk->heard, (size_t)size)
+		       == 0);
+	talk->heard += (size_t)size;
+}
+
+static int
+hear(void *arg)
+{
+	struct talk *talk = arg;
+	const void *seen;
+	char buf[2048];
+	ssize_t n = weft_peek(talk->b, 4, &seen, soon());
+
+	if (n >= 4) {
+		heard(talk, seen, 4);
+		EXPECT(weft_skip(talk->b, 4) == 0);
+		n = weft_read_exact(talk->b, buf, 300, soon());
+	}
+	while (n > 0) {
+		heard(talk, buf, n);
+		n = weft_read(talk->b, buf, sizeof(buf), soon());
+	}
+	if (went_well(n, 0))
+		EXPECT(talk->heard == ALL || !talk->said);
+	weft_close(talk->b);
+	talk->hear_left = 0;
+	return 0;
+}
+
+/* Two that are queued, and the last word behind them. */
+static bool
+say_rest(struct talk *talk)
+{
+	weft_span spans[2];
+	weft_op ops[2];
+	bool well[2] = { false, false };
+
+	for (int i = 0; i < 2; i++) {
+		spans[i] = (weft_span){ talk->bytes + MUCH + i * SOME, SOME };
+		EXPECT(weft_op_init(&ops[i], NULL, NULL, NULL) == 0);
+		well[i] = went_well(weft_write_op(talk->a, &spans[i], 1,
+		                                  &ops[i], WEFT_NEVER),
+		                    0);
+		if (!well[i])
+			break;
+	}
+	if (well[0] && well[1])
+		talk->said = went_well(weft_stream_shutdown(talk->a, soon()),
+		                       0);
+	if (well[0])
+		well[1] = well[1]
+		          && went_well(weft_op_wait(&ops[1], soon()), SOME);
+	if (well[0])
+		well[0] = went_well(weft_op_wait(&ops[0], soon()), SOME);
+	return well[0] && well[1];
+}
+
+static void
+play_pair(struct talk *talk)
+{
+	if (!went_well(weft_stream_open_pair(&talk->a, &talk->b), 0))
+		return;
+	(void)went_well(weft_stream_set(talk->a, "sndbuf", 2000), 0);
+	talk->hear_left = start(talk, hear);
+	if (!talk->hear_left)
+		weft_close(talk->b);
+	if (went_well(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH)
+	    && !say_rest(talk))
+		talk->said = false;
+	weft_close(talk->a);
+}
+
+/* --- guests --------------------------------------------------------------- */
+
+static int
+echo(weft_stream *peer, void *arg)
+{
+	char line[16];
+	ssize_t n;
+
+	(void)arg;
+	while ((n = weft_read_until(peer, "\n", line, sizeof(line), soon()))
+	       > 0)
+		if (!went_well(weft_write(peer, line, (size_t)n, soon()), n))
+			break;
+	EXPECT(n >= 0 || n == WEFT_ECONNRESET || fault_hits() > 0);
+	weft_close(peer);
+	return 0;
+}
+
+static int
+serve(void *arg)
+{
+	struct talk *talk = arg;
+	weft_listener *listener = talk->listener;
+
+	if (!went_well(weft_listener_serve(listener, echo, talk, WEFT_NEVER),
+	               WEFT_ESHUTDOWN)
+	    && talk->listener) {
+		talk->listener = NULL;
+		weft_listener_close(listener);
+	}
+	talk->serve_left = 0;
+	return 0;
+}
+
+static bool
+say_hello(weft_stream *stream)
+{
+	char line[16];
+	ssize_t n;
+
+	if (!went_well(weft_write(stream, "hello\n", 6, soon()), 6))
+		return false;
+	n = weft_read_until(stream, "\n", line, sizeof(line), soon());
+	if (n > 0)
+		EXPECT(n == 6 && memcmp(line, "hello\n", 6) == 0);
+	return went_well(n, 6);
+}
+
+static void
+visit(struct talk *talk, bool rudely)
+{
+	weft_stream *stream;
+
+	if (!talk->listener
+	    || !went_well(weft_connect(talk->address, NULL, &stream, soon()),
+	                  0))
+		return;
+	if (say_hello(stream) && !rudely
+	    && went_well(weft_stream_move(stream, talk->world.loop), 0))
+		(void)say_hello(stream);
+	if (rudely)
+		weft_stream_reset(stream);
+	else
+		weft_close(stream);
+}
+
+static void
+play_guests(struct talk *talk)
+{
+	weft_listener *listener;
+	weft_addr addr;
+
+	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
+	                                  &talk->listener),
+	               0))
+		return;
+	EXPECT(weft_listener_local(talk->listener, &addr) == 0);
+	EXPECT(weft_addr_format(&addr, talk->address, sizeof(talk->address))
+	       > 0);
+	talk->serve_left = start(talk, serve);
+	if (talk->serve_left) {
+		visit(talk, false);
+		visit(talk, true);
+	}
+	listener = talk->listener;
+	talk->listener = NULL;
+	weft_listener_close(listener);
+}
+
+static int
+play(void *arg)
+{
+	struct talk *talk = arg;
+
+	play_pair(talk);
+	play_guests(talk);
+	talk->play_left = 0;
+	return 0;
+}
+
+void
+run_streams(const char *backend)
+{
+	struct talk talk = { .heard = 0 };
+
+	for (int i = 0; i < ALL; i++)
+		talk.bytes[i] = (char)(i * 7 % 251);
+	if (!make_world(&talk.world, backend, 0))
+		return;
+	talk.play_left = start(&talk, play);
+	await_zero(&talk.world, &talk.play_left);
+	await_zero(&talk.world, &talk.hear_left);
+	await_zero(&talk.world, &talk.serve_left);
+	check_works(&talk.world);
+	end_world(&talk.world);
+}

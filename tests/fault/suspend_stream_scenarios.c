@@ -1,0 +1,343 @@
+/* suspend_stream_scenarios.c - streams and listeners, disturbed while they are waited for.
+ *
+ * A read that was disturbed has taken nothing: what arrived is there for the next.  A write
+ * that was has perhaps sent some, and then nobody knows how much.
+ */
+#include <string.h>
+#include "fault.h"
+#include "suspend.h"
+
+/* One that was told to end before it has run at all has closed nothing. */
+static void
+close_it(weft_stream **stream)
+{
+	weft_stream *it = *stream;
+
+	*stream = NULL;
+	weft_close(it);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+struct pipe {
+	weft_stream *in, *out;
+	size_t spoken, heard;
+};
+
+#define TEXT      "abcd-efgh-ijkl\nmnop"
+#define TEXT_SIZE (sizeof(TEXT) - 1)
+
+static void
+heard(struct pipe *pipe, const void *bytes, ssize_t size)
+{
+	if (size <= 0)
+		return;
+	EXPECT(pipe->heard + (size_t)size <= TEXT_SIZE);
+	EXPECT(memcmp(bytes, &TEXT[pipe->heard], (size_t)size) == 0);
+	pipe->heard += (size_t)size;
+}
+
+static ssize_t
+read_some(struct pipe *pipe)
+{
+	char buf[2];
+	ssize_t n = weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER);
+
+	heard(pipe, buf, n);
+	return n > 0 ? 1 : n;
+}
+
+static ssize_t
+read_four(struct pipe *pipe)
+{
+	char buf[4];
+	ssize_t n = weft_read_exact(pipe->in, buf, 4, WEFT_NEVER);
+
+	heard(pipe, buf, n);
+	return n;
+}
+
+static ssize_t
+read_line(struct pipe *pipe)
+{
+	char buf[TEXT_SIZE];
+	ssize_t n = weft_read_until(pipe->in, "\n", buf, sizeof(buf),
+	                            WEFT_NEVER);
+
+	heard(pipe, buf, n);
+	return n > 0 ? 1 : n;
+}
+
+static ssize_t
+peek_three(struct pipe *pipe)
+{
+	const void *seen;
+	ssize_t n = weft_peek(pipe->in, 3, &seen, WEFT_NEVER);
+
+	if (n >= 3) {
+		heard(pipe, seen, 3);
+		EXPECT(weft_skip(pipe->in, 3) == 0);
+	}
+	return n >= 3 ? 3 : n;
+}
+
+static int
+hear(void *arg)
+{
+	struct pipe *pipe = arg;
+	enum went went;
+
+	RETRY(went, how(read_some(pipe), 1));
+	if (went == WELL)
+		RETRY(went, how(read_four(pipe), 4));
+	if (went == WELL)
+		RETRY(went, how(read_line(pipe), 1));
+	if (went == WELL)
+		RETRY(went, how(peek_three(pipe), 3));
+	if (went == WELL)
+		RETRY(went, how(read_some(pipe), 1));
+	if (went == WELL)
+		RETRY(went, how(read_some(pipe), 0));
+	return 0;
+}
+
+/* Byte by byte; and the last word. */
+static int
+speak(void *arg)
+{
+	struct pipe *pipe = arg;
+
+	for (size_t i = 0; i < TEXT_SIZE; i++) {
+		if (i % 4 == 0)
+			(void)nap(1);
+		EXPECT(weft_write(pipe->out, &TEXT[i], 1, WEFT_NOW) == 1);
+		pipe->spoken++;
+	}
+	(void)went_well(weft_stream_shutdown(pipe->out, WEFT_NEVER), 0);
+	close_it(&pipe->out);
+	return 0;
+}
+
+/* What nobody has taken. */
+static void
+hear_rest(struct pipe *pipe)
+{
+	weft_scope shield;
+	ssize_t n;
+
+	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
+	do
+		n = read_some(pipe);
+	while (n > 0 || (n < 0 && !went_well_shielded(n, 0)));
+	EXPECT(weft_scope_close(&shield) == 0);
+}
+
+int
+run_stream_read(void *arg)
+{
+	struct pipe pipe = { .heard = 0 };
+	weft_scope scope;
+
+	(void)arg;
+	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, hear, &pipe);
+	(void)start_in(&scope, NULL, speak, &pipe);
+	EXPECT(weft_scope_close(&scope) == 0);
+	close_it(&pipe.out);
+	hear_rest(&pipe);
+	EXPECT(pipe.heard == pipe.spoken);
+	close_it(&pipe.in);
+	return 0;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+enum { MUCH = 40000, PART = 5000 };
+
+struct load {
+	weft_stream *in, *out;
+	char bytes[MUCH];
+	size_t got;
+	bool whole; /* the write went well */
+	bool gone;  /* nobody reads any more */
+};
+
+static int
+pour(void *arg)
+{
+	struct load *load = arg;
+	ssize_t n = weft_write(load->out, load->bytes, MUCH, WEFT_NEVER);
+
+	load->whole = n == MUCH;
+	if (load->whole)
+		n = weft_stream_shutdown(load->out, WEFT_NEVER);
+	if (!load->gone || (n != WEFT_EPIPE && n != WEFT_ECONNRESET))
+		(void)went_well(n, load->whole ? 0 : MUCH);
+	close_it(&load->out);
+	return 0;
+}
+
+static int
+drink(void *arg)
+{
+	struct load *load = arg;
+	char buf[PART];
+	ssize_t n = 1;
+
+	while (n > 0 || n == WEFT_EINTR) {
+		n = weft_read(load->in, buf, sizeof(buf), WEFT_NEVER);
+		if (n > 0) {
+			EXPECT(load->got + (size_t)n <= MUCH);
+			EXPECT(memcmp(buf, load->bytes + load->got, (size_t)n)
+			       == 0);
+			load->got += (size_t)n;
+		} else if (n < 0) {
+			(void)how(n, 0);
+		}
+	}
+	if (n == 0)
+		EXPECT(load->got == MUCH || !load->whole);
+	load->gone = true;
+	close_it(&load->in);
+	return 0;
+}
+
+int
+run_stream_write(void *arg)
+{
+	static struct load load;
+	weft_scope scope;
+
+	(void)arg;
+	load.got = 0;
+	load.whole = load.gone = false;
+	for (int i = 0; i < MUCH; i++)
+		load.bytes[i] = (char)(i * 7 % 251);
+	EXPECT(weft_stream_open_pair(&load.in, &load.out) == 0);
+	EXPECT(weft_stream_set(load.out, "sndbuf", 5000) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, pour, &load);
+	(void)start_in(&scope, NULL, drink, &load);
+	EXPECT(weft_scope_close(&scope) == 0);
+	close_it(&load.in);
+	close_it(&load.out);
+	return 0;
+}
+
+/* --- connecting and accepting --------------------------------------------- */
+
+struct door {
+	weft_listener *listener;
+	char address[WEFT_ADDR_TEXT_MAX];
+	weft_stream *peer, *guest;
+};
+
+static void
+open_door(struct door *door)
+{
+	weft_addr addr;
+
+	*door = (struct door){ .peer = NULL };
+	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &door->listener)
+	       == 0);
+	EXPECT(weft_listener_local(door->listener, &addr) == 0);
+	EXPECT(weft_addr_format(&addr, door->address, sizeof(door->address))
+	       > 0);
+}
+
+static int
+knock(void *arg)
+{
+	struct door *door = arg;
+	enum went went;
+
+	(void)nap(1);
+	RETRY(went,
+	      how(weft_connect(door->address, NULL, &door->guest, WEFT_NEVER),
+	          0));
+	EXPECT((went == WELL) == (door->guest != NULL));
+	if (went != WELL) /* so that nobody waits for it */
+		weft_listener_interrupt(door->listener);
+	return 0;
+}
+
+static int
+let_in_or_end(void *arg)
+{
+	struct door *door = arg;
+	int rc;
+
+	do
+		rc = weft_listener_accept(door->listener, &door->peer,
+		                          weft_in(WEFT_S));
+	while (rc == WEFT_EINTR && !door->guest && target() == weft_self());
+	EXPECT((rc == 0) == (door->peer != NULL));
+	return 0;
+}
+
+int
+run_connect(void *arg)
+{
+	struct door door;
+	weft_scope scope;
+
+	(void)arg;
+	open_door(&door);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, let_in_or_end, &door);
+	(void)start_in(&scope, NULL, knock, &door);
+	EXPECT(weft_scope_close(&scope) == 0);
+	weft_close(door.guest);
+	weft_close(door.peer);
+	weft_listener_close(door.listener);
+	return 0;
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static int
+hear_the_end(void *arg)
+{
+	struct pipe *pipe = arg;
+	char buf[4];
+	enum went went;
+
+	RETRY(went, how(weft_read_exact(pipe->in, buf, 4, WEFT_NEVER),
+	                WEFT_ESHUTDOWN));
+	return 0;
+}
+
+static int
+wait_at_door(void *arg)
+{
+	struct door *door = arg;
+	enum went went;
+
+	RETRY(went,
+	      how(weft_listener_accept(door->listener, &door->peer, WEFT_NEVER),
+	          WEFT_ESHUTDOWN));
+	return 0;
+}
+
+/* Closing cannot be disturbed; who has been told before is not there any more. */
+int
+run_stream_close(void *arg)
+{
+	struct pipe pipe = { .heard = 0 };
+	struct door door;
+	weft_scope scope;
+
+	(void)arg;
+	open_door(&door);
+	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, hear_the_end, &pipe);
+	(void)start_in(&scope, NULL, wait_at_door, &door);
+	(void)nap(2);
+	weft_close(pipe.in);
+	weft_listener_close(door.listener);
+	EXPECT(weft_scope_close(&scope) == 0);
+	weft_close(pipe.out);
+	return 0;
+}
