@@ -193,7 +193,7 @@ on_received(weft_op *op, int64_t result, void *arg)
 			(void)weft__close_go_on(stream);
 		return;
 	}
-	if (result > 0)
+	if (result > 0 && weft__receive_state(stream) > 0) /* no gaps */
 		take(stream, weft_op_data(op), (size_t)result);
 	if (last)
 		end(stream, result);
