@@ -21,12 +21,43 @@ finish(weft_stream *stream)
 		on_close(arg);
 }
 
+static void
+on_gone(weft_op *op, int64_t result, void *arg)
+{
+	(void)op, (void)result;
+	finish(arg);
+}
+
+static void
+on_gone_asked(weft_op *op, int why, void *arg)
+{
+	(void)op, (void)why, (void)arg;
+}
+
+/* Results of writes may still be on their way to who wrote: as one more result, the end
+ * comes behind them. */
+static bool
+finish_behind_results(weft_stream *stream)
+{
+	if (!stream->events.on_close
+	    || weft_op_init(&stream->in, weft__stream_loop(stream), on_gone,
+	                    stream)
+	               < 0
+	    || weft_op_begin(&stream->in, on_gone_asked, stream, WEFT_NEVER)
+	               < 0)
+		return false;
+	(void)weft_op_finish(&stream->in, 0);
+	return true;
+}
+
 bool
 weft__close_go_on(weft_stream *stream)
 {
 	if (stream->in.pending || stream->out
 	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN))
 	    || stream->guests > 0)
+		return false;
+	if (finish_behind_results(stream))
 		return false;
 	finish(stream);
 	return true;

@@ -294,3 +294,56 @@ TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
 	end_scene(&scene);
 	CHECK_EQ(scene.calls, 1);
 }
+
+/* --- the last call -------------------------------------------------------- */
+
+struct last {
+	weft_op op;
+	int written, closed;
+};
+
+static void
+on_last_written(weft_op *op, int64_t result, void *arg)
+{
+	struct last *last = arg;
+
+	(void)op;
+	CHECK_EQ(result, WEFT_ESHUTDOWN);
+	CHECK_EQ(last->closed, 0);
+	last->written++;
+}
+
+static void
+on_last_close(void *arg)
+{
+	((struct last *)arg)->closed++;
+}
+
+static void
+on_any(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	(void)stream, (void)data, (void)size, (void)arg;
+}
+
+TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
+{
+	static const weft_stream_events events = { .on_data = on_any,
+		                                   .on_close = on_last_close };
+	static char much[1 << 20];
+	weft_span span = { much, sizeof(much) };
+	struct last last = { .written = 0 };
+	struct scene scene;
+
+	open_scene(&scene);
+	weft_close(scene.bell);
+	OK(weft_stream_start(scene.stream, scene.loop, &events, &last));
+	OK(weft_op_init(&last.op, scene.loop, on_last_written, &last));
+	CHECK(weft_write_op(scene.stream, &span, 1, &last.op, WEFT_NEVER) >= 0);
+	for (int i = 0; i < 4; i++)
+		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+	weft_stream_reset(scene.stream);
+	end_scene(&scene);
+	CHECK_EQ(last.written, 1);
+	CHECK_EQ(last.closed, 1);
+	(void)close(scene.far);
+}
