@@ -143,15 +143,15 @@ weft_stream_start(weft_stream *stream, weft_loop *loop,
 		                    "weft_stream_start: no on_data");
 	if (stream->reader || stream->reader_op)
 		return weft__fail(WEFT_EBUSY, "another reads this stream");
-	stream->events = *events;
-	stream->arg = arg;
 	stream->flags |= WEFT__STREAM_STARTED;
 	set_background(stream);
 	rc = weft__receive_start(stream);
-	if (rc < 0) {
+	if (rc < 0) { /* and who was not started hears of nothing */
 		stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
 		return rc;
 	}
+	stream->events = *events;
+	stream->arg = arg;
 	if (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0)
 		weft__events_again(stream);
 	return 0;

@@ -281,8 +281,10 @@ weft__listener_go_on(weft_listener *listener)
 		!(listener->flags & WEFT__LISTENER_STARTED)
 			|| (listener->flags & WEFT__LISTENER_BACKGROUND));
 	rc = weft_op_accept(&listener->op, listener->fd, 0, WEFT_NEVER);
-	if (rc < 0)
+	if (rc < 0 && is_final(rc))
 		listener->error = rc;
+	else if (rc < 0)
+		rest(listener);
 }
 
 static void

@@ -54,9 +54,13 @@ extern const struct sim_scenario sim_scenario_bounded;
 extern const struct sim_scenario sim_scenario_orphans;
 extern const struct sim_scenario sim_scenario_asks;
 
+/* Streams. */
+extern const struct sim_scenario sim_scenario_streams;
+
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
 int threadlet_plants(void);
+int stream_plants(void);
 
 /* Run it with some seeds until it fails with that text, and print whether it did. */
 bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);

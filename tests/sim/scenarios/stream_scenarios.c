@@ -1,0 +1,13 @@
+/* stream_scenarios.c - streams over simulated TCP. */
+#include "sim/scenarios/scenarios.h"
+#include "sim/scenarios/stream_play.h"
+
+static void
+run_streams(void *arg)
+{
+	(void)arg;
+	stream_play(SPOIL_NOTHING);
+}
+
+const struct sim_scenario sim_scenario_streams = { .name = "streams",
+	                                           .run = run_streams };
