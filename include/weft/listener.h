@@ -50,7 +50,8 @@ WEFT_API int weft_listener_serve(weft_listener *listener, weft_peer_fn fn,
                                  void *arg, uint64_t deadline_ns);
 
 /* Takes `peer`; or is told the error that ended accepting, with NULL: the last
- * call, WEFT_ESHUTDOWN, also if paused, once it is closed or its loop stops. */
+ * call, WEFT_ESHUTDOWN, also if paused, once it is closed or its loop stops.  After another
+ * error it may be started again. */
 typedef void (*weft_accept_fn)(weft_listener *listener, weft_stream *peer,
                                int error, void *arg);
 

@@ -152,8 +152,8 @@ WEFT_API void weft_stream_reset(weft_stream *stream);
 WEFT_API void weft_stream_interrupt(weft_stream *stream);
 
 /* Hand an idle stream, with its queue, to `loop`.
- * Returns 0, WEFT_EBUSY if somebody reads or writes it, or if it still receives and the
- * caller is no threadlet.
+ * Returns 0, WEFT_EBUSY if somebody reads or writes it, in a callback of its own, or if it
+ * still receives and the caller is no threadlet; WEFT_ESHUTDOWN if it is closed meanwhile.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_stream_move(weft_stream *stream, weft_loop *loop);
 
