@@ -44,14 +44,15 @@ ask(void *arg)
 	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] },
 	                          &opts.tls);
 
-	if (n < 0
-	    || (n = weft_connect(words[0], &opts, &server, WEFT_NEVER)) < 0)
+	if (n == 0)
+		n = weft_connect(words[0], &opts, &server, weft_in(WEFT_S * 5));
+	weft_tls_close(opts.tls);
+	if (n < 0)
 		return puts(weft_detail()), 0;
 	weft_write(server, words[2], strlen(words[2]), weft_in(WEFT_S));
 	n = weft_read(server, buf, sizeof buf, weft_in(WEFT_S * 10));
 	printf("%.*s\n", n < 0 ? 0 : (int)n, buf);
 	weft_close(server);
-	weft_tls_close(opts.tls);
 	return 0;
 }
 

@@ -242,16 +242,21 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	return rc;
 }
 
-int
-weft_stream_move(weft_stream *stream, weft_loop *loop)
+/* One that has no loop waits for it; it gets that at its first use there. */
+static void
+promise_to(weft_stream *stream, weft_loop *loop)
 {
-	int rc = weft__stream_use(stream, NULL, "weft_stream_move");
-	weft_loop *from = stream ? weft__stream_loop(stream) : NULL;
+	(void)weft_loop_ref(loop);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
+	stream->moved_to = loop;
+}
 
-	if (rc < 0)
-		return rc;
-	if (!loop)
-		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
+static int
+take_from_loop(weft_stream *stream, weft_loop *from)
+{
+	int rc;
+
 	if (stream->reader || stream->reader_op || stream->out
 	    || stream->guests > 0
 	    || (stream->flags
@@ -265,9 +270,25 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 	weft__notice_drop(&stream->notice);
 	stream->flags &= ~(uint32_t)WEFT__STREAM_BOUND;
 	stream->in.loop = NULL;
-	(void)weft_loop_ref(loop);
-	stream->moved_to = loop;
-	weft_loop_unref(from);
+	return 0;
+}
+
+int
+weft_stream_move(weft_stream *stream, weft_loop *loop)
+{
+	int rc = weft__stream_check(stream, "weft_stream_move");
+	weft_loop *from = stream ? weft__stream_loop(stream) : NULL;
+
+	if (rc < 0)
+		return rc;
+	if (!loop)
+		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
+	rc = from ? take_from_loop(stream, from) : 0;
+	if (rc < 0)
+		return rc;
+	promise_to(stream, loop);
+	if (from)
+		weft_loop_unref(from);
 	return 0;
 }
 

@@ -82,7 +82,8 @@ is_of_connection(int64_t rc)
 {
 	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ENOMEM
 	       || rc == -ENOBUFS || rc == -ENOTCONN || rc == -EIO
-	       || rc == -ENOSPC || rc == -ECONNABORTED;
+	       || rc == -ENOSPC || rc == -ECONNABORTED || rc == -EMFILE
+	       || rc == -ENFILE; /* of the backend */
 }
 
 /* Has something caused that result?  True if the end can go on. */
@@ -283,7 +284,8 @@ act_move(struct end *end, bool *left)
 	if (end->helped)
 		return true;
 	rc = weft_stream_move(end->stream, opts.loop);
-	sim_check(rc == 0);
+	if (rc != 0)
+		sim_fail("a move gives %d", rc);
 	end->where = where;
 	*left = true;
 	if (weft_go_with(&opts, run_end, end) > 0)
