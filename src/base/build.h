@@ -17,7 +17,14 @@
 #define WEFT__STRESS 0
 #endif
 
-/* ThreadSanitizer watches. */
+/* AddressSanitizer, or ThreadSanitizer, watches. */
+#ifdef __has_feature
+#define WEFT__ASAN __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define WEFT__ASAN 1
+#else
+#define WEFT__ASAN 0
+#endif
 #ifdef __has_feature
 #define WEFT__TSAN __has_feature(thread_sanitizer)
 #elif defined(__SANITIZE_THREAD__)
