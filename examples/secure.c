@@ -29,6 +29,8 @@ serve(void *arg)
 
 	if (rc < 0 || (rc = weft_listener_open(words[0], &opts, &listener)) < 0)
 		return rc;
+	puts("listening");
+	fflush(stdout);
 	weft_listener_serve(listener, echo, NULL, WEFT_NEVER);
 	weft_listener_close(listener);
 	weft_tls_close(opts.tls);

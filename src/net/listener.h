@@ -16,7 +16,6 @@
 
 enum {
 	WEFT__LISTENER_BORROWED = 1 << 0,
-	WEFT__LISTENER_BOUND = 1 << 1,   /* its loop knows the descriptor */
 	WEFT__LISTENER_STARTED = 1 << 2, /* the callback is told */
 	WEFT__LISTENER_CLOSING = 1 << 3,
 	WEFT__LISTENER_CALLED = 1 << 4,  /* it is on the stack */

@@ -60,6 +60,15 @@ begin(weft_stream *stream, const char *name, const struct option **out)
 	                        name ? name : "");
 }
 
+/* 0, or an error that says which option it is about. */
+static int
+explain(int rc, const char *name)
+{
+	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name,
+	                          weft_strerror(rc))
+	              : 0;
+}
+
 static int
 set_int(const weft_stream *stream, int level, int number, int value)
 {
@@ -131,9 +140,7 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 		*(uint64_t *)(void *)field = (uint64_t)value;
 		break;
 	}
-	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name,
-	                          weft_strerror(rc))
-	              : 0;
+	return explain(rc, name);
 }
 
 int
@@ -162,9 +169,7 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 		*out = *(const int64_t *)(const void *)field;
 		break;
 	}
-	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name,
-	                          weft_strerror(rc))
-	              : 0;
+	return explain(rc, name);
 }
 
 /* --- addresses ---------------------------------------------------------- */

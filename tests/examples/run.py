@@ -40,9 +40,15 @@ def check(what, good):
         sys.exit(f"not as it should be: {what}")
 
 
-def start(program, *words):
+def start(program, *words, fds=(), stdin=subprocess.DEVNULL):
     return subprocess.Popen([program, *words], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+                            stderr=subprocess.STDOUT, stdin=stdin, text=True, pass_fds=fds)
+
+
+def await_line(process, begin):
+    """Read what it prints, up to the line that begins so."""
+    while not (line := process.stdout.readline()).startswith(begin):
+        check(f"no {begin!r} before its end", line)
 
 
 def finish(process, status=0):
@@ -67,20 +73,18 @@ def reserve(stack):
     return reserved.getsockname()[1]
 
 
-def connect(process, port):
-    """Connect, as soon as somebody listens."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), PATIENCE)
-        except ConnectionRefusedError:
-            check("that it listens", process.poll() is None and time.monotonic() < end)
-            time.sleep(0.01)
+def listen(stack):
+    """A socket that a program is given: who connects to it waits for the program."""
+    return stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
 
-def talk(process, port):
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), PATIENCE)
+
+
+def talk(port):
     """Three peers at once, more than a buffer each; one is left when the end comes."""
-    peers = [connect(process, port) for _ in range(3)]
+    peers = [connect(port) for _ in range(3)]
     for i, peer in enumerate(peers):
         peer.sendall(bytes([i]) * 10000)
     for i, peer in enumerate(peers):
@@ -91,44 +95,49 @@ def talk(process, port):
     return peers
 
 
-def echo(program, address="{}", status=0):
-    with contextlib.ExitStack() as stack:
-        port = reserve(stack)
-        process = start(program, address.format(port))
-        peers = talk(process, port)
+def end(peers, processes, status=0):
+    for process in processes:
         process.send_signal(signal.SIGTERM)
         finish(process, status)
-        for peer in peers:
-            peer.close()
+    for peer in peers:
+        peer.close()
 
 
-def serve(program):
-    echo(program, "tcp://127.0.0.1:{}")
+def echo(program):
+    with contextlib.ExitStack() as stack:
+        port = reserve(stack)
+        process = start(program, str(port))
+        await_line(process, "listening")
+        end(talk(port), [process])
+
+
+def serve(program, *words, status=0):
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd = door.fileno()
+        process = start(program, f"fd:{fd}", *words, fds=[fd])
+        end(talk(door.getsockname()[1]), [process], status)
 
 
 def echo_callback(program):
-    echo(program, "tcp://127.0.0.1:{}", -signal.SIGTERM)
+    serve(program, status=-signal.SIGTERM)
 
 
 def proxy(program):
     """Before the echo server; and before nobody."""
     with contextlib.ExitStack() as stack:
-        ports = [reserve(stack) for _ in range(3)]
-        at = [f"tcp://127.0.0.1:{port}" for port in ports]
-        server = start(str(Path(program).parent / "serve"), at[0])
-        connect(server, ports[0]).close()
-        process = start(program, at[1], at[0])
-        peers = talk(process, ports[1])
-        for each in process, server:
-            each.send_signal(signal.SIGTERM)
-            finish(each)
-        for peer in peers:
-            peer.close()
-        process = start(program, at[1], at[2])
-        check("the end", connect(process, ports[1]).recv(1) == b"")
+        behind = listen(stack)
+        fd, port = behind.fileno(), behind.getsockname()[1]
+        server = start(str(Path(program).parent / "serve"), f"fd:{fd}", fds=[fd])
+        serve(program, f"tcp://127.0.0.1:{port}")
+        end([], [server])
+        door, nobody = listen(stack), reserve(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", f"tcp://127.0.0.1:{nobody}", fds=[fd])
+        check("the end", connect(port).recv(1) == b"")
         process.send_signal(signal.SIGTERM)
         out = finish(process)
-        check(out, out == f"connect {at[2]}: connection refused\n")
+        check(out, out == f"connect tcp://127.0.0.1:{nobody}: connection refused\n")
 
 
 def udp_time(program):
@@ -163,10 +172,12 @@ def make_certificate(folder):
 
 def ask_ours(port, chain):
     """OpenSSL's client, and Python's, to our server."""
-    said = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile",
-                           chain, "-verify_return_error", "-quiet", "-no_ign_eof"],
-                          input="hello\n", capture_output=True, text=True, timeout=PATIENCE)
-    check(said, said.stdout == "hello\n" or said.returncode == 0)
+    theirs = start("openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", chain,
+                   "-verify_return_error", "-quiet", "-no_ign_eof", stdin=subprocess.PIPE)
+    theirs.stdin.write("hello\n")
+    theirs.stdin.flush()
+    await_line(theirs, "hello")
+    finish(theirs)
     context = ssl.create_default_context(cafile=chain)
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") as peer:
@@ -182,7 +193,7 @@ def secure(program):
         chain, key = make_certificate(folder)
         ports = [reserve(stack) for _ in range(2)]
         process = start(program, "serve", f"tls://127.0.0.1:{ports[0]}", chain, key)
-        connect(process, ports[0]).close()
+        await_line(process, "listening")
         ask_ours(ports[0], chain)
         out = finish(start(program, "ask", f"tls://localhost:{ports[0]}", chain, "to ourselves"))
         check(out, out == "to ourselves\n")
@@ -191,12 +202,9 @@ def secure(program):
         check(out, out.startswith("connect tls://") and "self-signed" in out)
         process.send_signal(signal.SIGTERM)
         finish(process)
-        theirs = subprocess.Popen(["openssl", "s_server", "-accept", f"127.0.0.1:{ports[1]}",
-                                   "-cert", folder / "cert.pem", "-key", folder / "key.pem",
-                                   "-rev", "-quiet"],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        connect(theirs, ports[1]).close()
+        theirs = start("openssl", "s_server", "-accept", f"127.0.0.1:{ports[1]}", "-rev",
+                       "-cert", folder / "cert.pem", "-key", folder / "key.pem")
+        await_line(theirs, "ACCEPT")
         out = finish(start(program, "ask", f"tls://127.0.0.1:{ports[1]}", chain, "abc\n"))
         check(out, out == "cba\n\n")
         theirs.kill()
