@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "fuzz.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 #define MUST(cond) ORACLE(cond, "not so: %s", #cond)
 

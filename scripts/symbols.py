@@ -4,8 +4,8 @@
 Every undefined symbol of every object must be one of ours or on the short list of
 pure functions below.  The objects of src/base/os_*.c are the door itself and may
 use what they like, except other people's atomics and I/O streams.  The object of
-src/net/dns_ares.c may call c-ares, whose sockets go through the table again; those of
-src/net/tls*.c may use OpenSSL, which has doors of its own.
+src/net/dns/dns_ares.c may call c-ares, whose sockets go through the table again; those of
+src/net/tls/ may use OpenSSL, which has doors of its own.
 """
 import re
 import subprocess

@@ -172,7 +172,7 @@ struct weft_loop {
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
 	struct weft__locals *locals;  /* of local.c; NULL: none was set */
-	void      *notices;           /* of net/notice.c: interrupts on their way; or NULL */
+	void      *notices;           /* of net/stream/notice.c: interrupts on their way; or NULL */
 	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/sys.h"
 #include "fault.h"
-#include "net/dns.h"
+#include "net/dns/dns.h"
 #include "scenarios.h"
 #if HAS_CARES
 #include <ares.h>

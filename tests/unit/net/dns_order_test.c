@@ -1,7 +1,7 @@
 /* dns_order_test.c - which address comes first. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include "net/dns.h"
+#include "net/dns/dns.h"
 #include "test.h"
 
 /* Addresses of ours: for IPv4, and for IPv6 by scope; "" means there is no way. */

@@ -1,5 +1,5 @@
 /* dns_wire_test.c - how long a "no" holds, read from messages of any kind. */
-#include "net/dns_wire.h"
+#include "net/dns/dns_wire.h"
 #include "test.h"
 
 /* A "no" about a.test, by the zone test: its record for 900 s, a no for 20 s. */

@@ -14,7 +14,7 @@
 #define WEFT_TESTS_DNS_WORLD_H
 
 #include <weft/weft.h>
-#include "net/dns.h"
+#include "net/dns/dns.h"
 
 /* Begin, and end it. */
 void world_begin(void);

@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_PAIR_H
 #define WEFT_TESTS_PAIR_H
 
-#include "net/tls.h"
+#include "net/tls/tls.h"
 #include "certs.h"
 #include "test.h"
 

@@ -1,0 +1,215 @@
+/* dgram.c - whose a datagram socket is, and its end. */
+#include <errno.h>
+#include "net/dgram/dgram.h"
+#include "threadlet/threadlet.h"
+
+static const struct weft__sys *
+kernel(const weft_dgram *dgram)
+{
+	weft_loop *loop = weft__dgram_loop(dgram);
+
+	return loop ? weft__kernel(&loop->backend) : weft__sys;
+}
+
+int
+weft__dgram_check(const weft_dgram *dgram, const char *call)
+{
+	weft_loop *loop;
+
+	if (!dgram)
+		return weft__misuse(WEFT_EINVAL, call);
+	if (dgram->closing)
+		return weft__fail(WEFT_ESHUTDOWN, call);
+	loop = weft__dgram_loop(dgram);
+	return loop && !weft__loop_is_usable(loop)
+	               ? weft__loop_check(loop, call)
+	               : 0;
+}
+
+int
+weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages,
+                        size_t count, const char *call)
+{
+	return !messages || count == 0 || count > INT32_MAX
+	               ? weft__misuse(WEFT_EINVAL, call)
+	               : weft__dgram_check(dgram, call);
+}
+
+static void
+on_notice(struct weft__notice *notice)
+{
+	weft_dgram *dgram = (weft_dgram *)(void *)notice;
+
+	if (dgram->reader)
+		weft__op_ask(weft__op_of(dgram->reader), WEFT_EINTR);
+	else
+		weft__dgram_interrupt_send(dgram);
+}
+
+int
+weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
+{
+	weft_loop *own = weft__dgram_loop(dgram);
+	int rc;
+
+	if (own == loop)
+		return 0;
+	if (own)
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_dgram: it belongs to another loop");
+	dgram->notice.tell = on_notice;
+	rc = weft__loop_open_backend(loop);
+	if (rc == 0)
+		rc = weft__notice_settle(&dgram->notice, loop);
+	if (rc < 0)
+		return rc;
+	(void)weft_loop_ref(loop);
+	weft__assert(
+		weft_op_init(&dgram->writer, loop, weft__dgram_on_writer, dgram)
+		== 0);
+	weft_op_set_background(&dgram->writer, true);
+	if (!dgram->borrowed)
+		(void)weft__ready_own(&loop->backend, dgram->fd, 0);
+	return 0;
+}
+
+/* What the peer's system said comes once, and not again to who tries again. */
+void
+weft__dgram_keep_error(weft_dgram *dgram, int error)
+{
+	switch (error) {
+	case -ECONNREFUSED:
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+	case -EHOSTDOWN:
+	case -ENOPROTOOPT:
+	case -EPROTO:
+		dgram->error = error;
+		break;
+	}
+}
+
+int
+weft__dgram_return(int rc, const char *call)
+{
+	weft__stayed(weft__self());
+	return rc < 0 ? weft_fail(rc, "%s: %s", call, weft_strerror(rc)) : rc;
+}
+
+void
+weft_dgram_interrupt(weft_dgram *dgram)
+{
+	if (dgram)
+		weft__notice_send(&dgram->notice);
+}
+
+int
+weft_dgram_local(weft_dgram *dgram, weft_addr *out)
+{
+	weft_addr addr = { .kind = SOCK_DGRAM };
+	socklen_t size = sizeof(addr.bytes);
+	int rc = weft__dgram_check(dgram, "weft_dgram_local");
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: NULL");
+	if (rc < 0)
+		return rc;
+	rc = kernel(dgram)->sockname(
+		dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
+	if (rc < 0)
+		return weft__fail(rc, "weft_dgram_local");
+	weft__addr_settle(&addr, size);
+	*out = addr;
+	return 0;
+}
+
+int
+weft_dgram_fd(weft_dgram *dgram)
+{
+	int rc = weft__dgram_check(dgram, "weft_dgram_fd");
+
+	return rc < 0 ? rc : dgram->fd;
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+static void
+release(weft_dgram *dgram)
+{
+	weft_loop *loop = weft__dgram_loop(dgram);
+
+	if (loop)
+		weft__notice_drop(&dgram->notice);
+	if (dgram->path.size > 0) /* somebody else may have taken it away */
+		(void)kernel(dgram)->path_remove(
+			weft__addr_sockaddr(&dgram->path)->sa_data);
+	if (!dgram->borrowed && loop)
+		weft__ready_forget(&loop->backend, dgram->fd);
+	if (!dgram->borrowed)
+		(void)kernel(dgram)->close(dgram->fd);
+	if (dgram->closer)
+		(void)weft_op_finish(dgram->closer, 0);
+	weft__sys->release(dgram->room);
+	weft__sys->release(dgram);
+	(void)weft_loop_unref(loop);
+}
+
+void
+weft__dgram_unref(weft_dgram *dgram)
+{
+	if (--dgram->refs == 0 && dgram->closing)
+		release(dgram);
+}
+
+static void
+on_close_cancel(weft_op *op, int why, void *arg)
+{
+	(void)op; /* not cancellable; and it comes even if the loop stops */
+	(void)why;
+	(void)arg;
+}
+
+/* Everybody leaves; we are one of those who are here until then. */
+static void
+end_all(weft_dgram *dgram)
+{
+	dgram->closing = true;
+	dgram->refs++;
+	weft__dgram_end_face(dgram);
+	weft__dgram_end_sends(dgram, WEFT_ESHUTDOWN);
+	if (dgram->reader)
+		weft__op_ask(weft__op_of(dgram->reader), WEFT_ESHUTDOWN);
+	if (dgram->writer.pending)
+		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ESHUTDOWN);
+}
+
+void
+weft_dgram_close(weft_dgram *dgram)
+{
+	struct weft__threadlet *self = weft__self();
+	weft_loop *loop;
+	weft_op op;
+	int rc;
+
+	if (!dgram)
+		return;
+	loop = weft__dgram_loop(dgram);
+	rc = loop ? weft__loop_check(loop, "weft_dgram_close") : 0;
+	if (rc == WEFT_EXDEV || rc == WEFT_EINVAL)
+		return;
+	if (!loop) {
+		release(dgram);
+		return;
+	}
+	end_all(dgram);
+	if (dgram->refs > 1 && self && self->crew->loop == loop) {
+		weft__op_init_waited(&op);
+		if (weft_op_begin(&op, on_close_cancel, NULL, WEFT_NEVER) == 0)
+			dgram->closer = &op;
+	}
+	weft__loop_changed(loop);
+	self = dgram->closer ? self : NULL;
+	weft__dgram_unref(dgram);
+	if (self)
+		(void)weft__op_wait_shielded(&op, "dgram");
+}

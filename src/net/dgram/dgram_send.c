@@ -1,0 +1,321 @@
+/* dgram_send.c - sending datagrams.
+ *
+ * A call that finds nobody before it tries at once.  Else it stands in the queue as an op
+ * of its own kind, which the writer sends when there is room: the callers' ops, in their
+ * memory, so that nothing is allocated.
+ *
+ *   1. Where the kernel has sent some of a batch, the rest is tried again until it says
+ *      why not: what stopped it may have been an error of an earlier message, read from
+ *      the socket and gone; then the rest can be sent.
+ *   2. A Unix socket that is not connected can be written to, says poll, though the queue
+ *      of that peer is full.  So after a report that was not true the writer sleeps for
+ *      a moment instead.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/uio.h>
+#include "net/dgram/dgram.h"
+#include "threadlet/threadlet.h"
+
+#define TRIES_MAX 16 /* of a call that is interrupted */
+#define STUCK_NS  WEFT_MS
+
+struct batch {
+	struct weft__mmsg msgs[WEFT__DGRAM_BATCH];
+	struct iovec spans[WEFT__DGRAM_BATCH];
+	struct sockaddr_in6 names[WEFT__DGRAM_BATCH];
+};
+
+/* Where a message goes: for an IPv6 socket, IPv4 is in its clothes. */
+static void
+set_name(const weft_dgram *dgram, struct msghdr *hdr, const weft_addr *to,
+         struct sockaddr_in6 *room)
+{
+	if (to->size == 0)
+		return;
+	hdr->msg_name = (void *)(uintptr_t)to->bytes; /* only read */
+	hdr->msg_namelen = to->size;
+	if (dgram->family == AF_INET6 && weft__addr_family(to) == AF_INET) {
+		weft_addr mapped = *to;
+
+		weft__addr_map(&mapped);
+		__builtin_memcpy(room, mapped.bytes, sizeof(*room));
+		hdr->msg_name = room;
+		hdr->msg_namelen = sizeof(*room);
+	}
+}
+
+static void
+prepare(const weft_dgram *dgram, struct batch *batch,
+        const weft_message *messages, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		batch->spans[i] = (struct iovec){ messages[i].data,
+			                          messages[i].size };
+		batch->msgs[i] = (struct weft__mmsg){
+			.hdr = { .msg_iov = &batch->spans[i], .msg_iovlen = 1 },
+		};
+		set_name(dgram, &batch->msgs[i].hdr, &messages[i].addr,
+		         &batch->names[i]);
+	}
+}
+
+/* One call. */
+static int
+send_batch(weft_dgram *dgram, const weft_message *messages, uint32_t count)
+{
+	weft_loop *loop = weft__dgram_loop(dgram);
+	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend)
+	                                   : weft__sys;
+	struct batch batch;
+	int rc = -EINTR;
+
+	prepare(dgram, &batch, messages, count);
+	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)
+		rc = sys->sendmmsg(dgram->fd, batch.msgs, count, 0);
+	if (rc > 0 && rc < (int)count)
+		weft__dgram_keep_error(dgram, batch.msgs[rc].error);
+	return rc == -EINTR || rc == -EWOULDBLOCK ? -EAGAIN : rc;
+}
+
+/* The number, -EAGAIN, or an error. */
+static int
+try_send(weft_dgram *dgram, const weft_message *messages, size_t count)
+{
+	size_t done = 0;
+	int rc = weft__dgram_take_error(dgram);
+
+	if (rc < 0)
+		return rc;
+	while (done < count) {
+		size_t left = count - done;
+
+		rc = send_batch(dgram, messages + done,
+		                left < WEFT__DGRAM_BATCH ? (uint32_t)left
+		                                         : WEFT__DGRAM_BATCH);
+		if (rc <= 0)
+			break;
+		done += (size_t)rc;
+	}
+	if (done > 0 && rc < 0)
+		weft__dgram_keep_error(dgram, rc);
+	return done > 0 ? (int)done : rc;
+}
+
+/* --- the queue ---------------------------------------------------------- */
+
+static uint64_t
+bytes_of(const weft_message *messages, size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += messages[i].size;
+	return bytes;
+}
+
+/* Until it finishes, its result is how many messages it has. */
+static size_t
+count_of(const struct weft__op *op)
+{
+	return (size_t)op->result;
+}
+
+static void
+push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages,
+     size_t count)
+{
+	op->owned = messages;
+	op->result = (int64_t)count;
+	dgram->queued += bytes_of(messages, count);
+	weft__node_append(&dgram->sends, weft__op_node(op));
+}
+
+static void
+finish(weft_dgram *dgram, struct weft__op *op, int64_t result)
+{
+	dgram->queued -= bytes_of(op->owned, count_of(op));
+	weft__node_remove(&dgram->sends, weft__op_node(op));
+	(void)weft_op_finish((weft_op *)(void *)op, result);
+}
+
+static struct weft__op *
+first_of(const weft_dgram *dgram)
+{
+	struct weft__node *node = dgram->sends.first;
+
+	return node ? weft__node_op(node) : NULL;
+}
+
+void
+weft__dgram_end_sends(weft_dgram *dgram, int why)
+{
+	struct weft__op *op;
+
+	while ((op = first_of(dgram)))
+		finish(dgram, op, why);
+}
+
+/* End one early; the writer goes with the last. */
+static void
+drop(weft_dgram *dgram, struct weft__op *op, int why)
+{
+	finish(dgram, op, why);
+	if (!dgram->sends.first && dgram->writer.pending)
+		weft__op_ask(weft__op_of(&dgram->writer), WEFT_ECANCELED);
+}
+
+void
+weft__dgram_interrupt_send(weft_dgram *dgram)
+{
+	struct weft__op *op = first_of(dgram);
+
+	if (op && weft__notice_take(&dgram->notice))
+		drop(dgram, op, WEFT_EINTR);
+}
+
+/* Send what there is room for; true if that was something. */
+static bool
+flush(weft_dgram *dgram)
+{
+	struct weft__op *op;
+	bool any = false;
+
+	while ((op = first_of(dgram))) {
+		int rc = try_send(dgram, op->owned, count_of(op));
+
+		if (rc == -EAGAIN)
+			break;
+		finish(dgram, op, rc);
+		any = true;
+	}
+	return any;
+}
+
+/* Invariant 4 of dgram.h. */
+static void
+wait_for_room(weft_dgram *dgram)
+{
+	int rc;
+
+	if (!dgram->sends.first)
+		dgram->stuck = false;
+	if (!dgram->sends.first || dgram->writer.pending || dgram->closing)
+		return;
+	rc = dgram->stuck ? weft_op_sleep(&dgram->writer, weft_in(STUCK_NS))
+	                  : weft_op_poll(&dgram->writer, dgram->fd,
+	                                 WEFT_WRITABLE, WEFT_NEVER);
+	if (rc < 0)
+		weft__dgram_end_sends(dgram, rc);
+	else
+		dgram->refs++;
+}
+
+void
+weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
+{
+	weft_dgram *dgram = arg;
+
+	(void)op;
+	if (result >= 0 && !dgram->closing)
+		dgram->stuck = !flush(dgram);
+	else if (result != WEFT_ECANCELED) /* by drop() */
+		weft__dgram_end_sends(dgram, (int)result);
+	wait_for_room(dgram);
+	weft__dgram_unref(dgram);
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+/* What there is room for by now goes before a deadline. */
+static void
+on_cancel(weft_op *public, int why, void *arg)
+{
+	struct weft__op *op = weft__op_of(public);
+	weft_dgram *dgram = arg;
+
+	if (why == WEFT_ETIMEDOUT)
+		(void)flush(dgram);
+	if (weft__load(&op->node.state, WEFT__RELAXED) == 0)
+		drop(dgram, op, why);
+}
+
+/* Not inline, or gcc takes an op on a threadlet's stack for one that is left behind. */
+WEFT__SELDOM static int
+begin(weft_dgram *dgram, const weft_message *messages, size_t count,
+      weft_op *op, uint64_t deadline_ns)
+{
+	int rc = weft__dgram_use(dgram, op->loop);
+
+	if (rc == 0)
+		rc = weft_op_begin(op, on_cancel, dgram, deadline_ns);
+	if (rc == 0)
+		push(dgram, weft__op_of(op), messages, count);
+	return rc;
+}
+
+int
+weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages,
+                   size_t count, weft_op *op, uint64_t deadline_ns)
+{
+	int rc = weft__dgram_check_batch(dgram, messages, count,
+	                                 "weft_dgram_send_op");
+	bool first;
+
+	if (rc == 0 && (!op || !op->loop))
+		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_send_op: no op");
+	if (rc < 0)
+		return rc;
+	first = !dgram->sends.first;
+	rc = begin(dgram, messages, count, op, deadline_ns);
+	if (rc < 0)
+		return rc;
+	if (first)
+		(void)flush(dgram);
+	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED) != 0)
+		return 0; /* sent */
+	if (dgram->queued > dgram->write_max)
+		drop(dgram, weft__op_of(op), WEFT_ENOBUFS);
+	else
+		weft__dgram_interrupt_send(dgram);
+	wait_for_room(dgram);
+	return 0;
+}
+
+static int
+wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count,
+             uint64_t deadline_ns)
+{
+	weft_op op;
+	int rc = weft__dgram_use(dgram, weft__self()->crew->loop);
+
+	if (rc == 0 && weft__notice_take(&dgram->notice))
+		rc = weft__fail(WEFT_EINTR, "weft_dgram_send: interrupted");
+	if (rc < 0)
+		return rc;
+	weft__op_init_waited(&op);
+	rc = begin(dgram, messages, count, &op, deadline_ns);
+	if (rc < 0)
+		return rc;
+	wait_for_room(dgram);
+	return (int)weft__op_wait(&op, "dgram");
+}
+
+int
+weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count,
+                uint64_t deadline_ns)
+{
+	int rc = weft__dgram_check_batch(dgram, messages, count,
+	                                 "weft_dgram_send");
+
+	if (rc == 0 && deadline_ns != WEFT_NOW)
+		rc = weft__may_wait(deadline_ns);
+	if (rc < 0)
+		return rc;
+	rc = dgram->sends.first ? -EAGAIN : try_send(dgram, messages, count);
+	if (rc != -EAGAIN)
+		return weft__dgram_return(rc, "weft_dgram_send");
+	return deadline_ns == WEFT_NOW
+	               ? WEFT_ETIMEDOUT
+	               : wait_to_send(dgram, messages, count, deadline_ns);
+}

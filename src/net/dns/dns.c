@@ -1,0 +1,494 @@
+/* dns.c - the calls: names into addresses and back, and the resolver of a loop.
+ *
+ * What can be said without asking is said at once: addresses that are literal, this
+ * host, and what is known.  All else waits (dns_cache.c) until the timer, which runs on
+ * the thread's own stack, has an engine ask.  dns.h has the invariants.
+ */
+#include <netinet/in.h>
+#include <string.h>
+#include "net/addr.h"
+#include "net/dns/dns.h"
+#include "threadlet/threadlet.h"
+
+#define FAR   (WEFT_NEVER - 1)
+#define AGAIN (3600 * WEFT_S) /* so that firing does not disarm it */
+
+/* --- the resolver ------------------------------------------------------- */
+
+static void on_timer(weft_timer *timer, void *arg);
+
+int
+weft__dns_arm(struct weft__dns *dns)
+{
+	if (weft__timer_place(&dns->timer)->block)
+		return 0;
+	dns->timer.owner = dns->loop;
+	weft_timer_set_background(&dns->timer, true);
+	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN,
+	                       on_timer, dns);
+}
+
+void
+weft__dns_poke(struct weft__dns *dns)
+{
+	struct weft__place *place = weft__timer_place(&dns->timer);
+
+	if (dns->ending)
+		return;
+	if (place->block) /* else nobody waits, or the loop ends */
+		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
+	weft__loop_changed(dns->loop);
+}
+
+static bool
+can_ask(const struct weft__dns *dns)
+{
+	uint32_t max = dns->set.asked_max ? dns->set.asked_max
+	                                  : weft__dns_engine_max;
+
+	return dns->queue.first && dns->asked < max;
+}
+
+void
+weft__dns_set_timer(struct weft__dns *dns)
+{
+	struct weft__place *place = weft__timer_place(&dns->timer);
+	uint64_t due_ns = dns->engine ? weft__dns_engine_due(dns) : FAR;
+
+	if (!place->block)
+		return;
+	if (!dns->queue.first && dns->asked == 0)
+		(void)weft__wheel_drop(&dns->loop->wheel, place);
+	else if (can_ask(dns) || dns->reopen)
+		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
+	else
+		(void)weft__wheel_move(&dns->loop->wheel, place,
+		                       due_ns < FAR ? due_ns : FAR);
+}
+
+static int
+open_engine(struct weft__dns *dns)
+{
+	return dns->engine ? 0 : weft__dns_engine_open(dns);
+}
+
+static void
+answer_locally(struct weft__dns_name *name)
+{
+	struct weft__dns_answer answer = {
+		.ttl_ns = WEFT__DNS_TTL_MAX,
+		.count = 2,
+		.places = { { .family = AF_INET6, .ip = { [15] = 1 } },
+		            { .family = AF_INET, .ip = { 127, 0, 0, 1 } } },
+	};
+
+	weft__dns_answered(name, &answer);
+}
+
+static void
+ask(struct weft__dns *dns, struct weft__dns_name *name)
+{
+	struct weft__dns_answer refusal = { 0 };
+
+	if (weft__dns_is_local(name->host)) {
+		answer_locally(name);
+		return;
+	}
+	refusal.error = open_engine(dns);
+	if (refusal.error < 0)
+		weft__dns_answered(name, &refusal);
+	else
+		weft__dns_engine_ask(name);
+}
+
+/* As many are asked for as may be: what is answered at once leaves room for others,
+ * which wait for the next turn. */
+static void
+on_timer(weft_timer *timer, void *arg)
+{
+	struct weft__dns *dns = arg;
+	struct weft__dns_name *name;
+
+	(void)timer;
+	if (dns->reopen && dns->engine)
+		weft__dns_engine_close(dns, false);
+	dns->reopen = false;
+	for (uint32_t i = 0; i < weft__dns_engine_max; i++) {
+		name = weft__dns_next(dns);
+		if (!name)
+			break;
+		ask(dns, name);
+	}
+	if (dns->engine)
+		weft__dns_engine_tick(dns);
+	weft__dns_set_timer(dns);
+}
+
+static void
+end_resolver(void *arg, bool alone)
+{
+	struct weft__dns *dns = arg;
+	struct weft__place *place = weft__timer_place(&dns->timer);
+
+	dns->ending = true;
+	if (place->block)
+		(void)weft__wheel_drop(&dns->loop->wheel, place);
+	if (dns->engine)
+		weft__dns_engine_close(dns, alone);
+	weft__dns_clear(dns);
+	weft__sys->release(dns);
+}
+
+struct weft__dns *
+weft__dns_of(weft_loop *loop)
+{
+	struct weft__dns *dns = loop->names;
+
+	if (dns)
+		return dns;
+	dns = weft__alloc_zero(sizeof(*dns));
+	if (!dns)
+		return NULL;
+	dns->loop = loop;
+	if (weft__sys->random(&dns->seed, sizeof(dns->seed)) < 0)
+		dns->seed = weft__chance();
+	loop->names = dns;
+	loop->names_end = end_resolver;
+	return dns;
+}
+
+int
+weft__dns_set_up(weft_loop *loop, const struct weft__dns_setup *setup)
+{
+	struct weft__dns *dns = weft__dns_of(loop);
+
+	if (!dns)
+		return WEFT_ENOMEM;
+	dns->set = *setup;
+	dns->reopen = true;
+	return 0;
+}
+
+/* --- what is told ------------------------------------------------------- */
+
+static const char *
+reason_of(int error)
+{
+	switch (error) {
+	case WEFT_ENONAME:
+		return "there is none of that name";
+	case WEFT_EAGAIN:
+		return "no server could answer";
+	case WEFT_EPROTO:
+		return "the answer of the server makes no sense";
+	default:
+		return weft_strerror(error);
+	}
+}
+
+static int
+fail(int error, const char *host)
+{
+	return weft_fail(error, "resolve %s: %s", host, reason_of(error));
+}
+
+static int64_t
+give_addresses(const struct weft__dns_wait *wait,
+               const struct weft__dns_name *name)
+{
+	const struct weft__host *places = name->found;
+	size_t count = name->count < wait->max ? name->count : wait->max;
+
+	for (size_t i = 0; i < count; i++)
+		weft__dns_make_addr(&places[i], wait->port, wait->kind,
+		                    &wait->out[i]);
+	return (int64_t)count;
+}
+
+static int64_t
+give_text(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
+{
+	size_t size = strlen(name->found);
+
+	if (size >= wait->max)
+		return weft__fail(WEFT_EMSGSIZE,
+		                  "weft_dns_reverse: the name is longer than "
+		                  "its buffer");
+	memcpy(wait->text, name->found, size + 1);
+	return (int64_t)size;
+}
+
+static int64_t
+give(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
+{
+	if (name->error < 0)
+		return fail(name->error, wait->out ? name->host : "an address");
+	return wait->out ? give_addresses(wait, name) : give_text(wait, name);
+}
+
+void
+weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
+{
+	(void)weft_op_finish(wait->op, give(wait, name));
+	weft__sys->release(wait);
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+/* Asked to end early, on the thread's own stack.  What has arrived beats the deadline. */
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	struct weft__dns_wait *wait = arg;
+	struct weft__dns *dns = op->loop->names;
+
+	if (why == WEFT_ETIMEDOUT && dns->engine) {
+		weft__dns_engine_look(dns);
+		weft__dns_set_timer(dns);
+	}
+	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED))
+		return; /* it has its result, and the wait is gone */
+	weft__dns_unwant(wait);
+	weft__sys->release(wait);
+	(void)weft_op_finish(op, why);
+}
+
+static int
+refuse(int error, const char *host)
+{
+	if (error != WEFT_EAGAIN)
+		return fail(error, host);
+	return weft_fail(error,
+	                 "resolve %s: too many names are waited for on this "
+	                 "loop",
+	                 host);
+}
+
+/* See that somebody finds it out; before the op begins, whose deadline may fail. */
+static int
+want(struct weft__dns *dns, const struct weft__dns_key *key,
+     struct weft__dns_wait *wait)
+{
+	int rc = weft__loop_is_stopping(dns->loop)
+	                 ? WEFT_ESHUTDOWN
+	                 : weft__dns_want(dns, key, wait);
+
+	return rc < 0 ? refuse(rc, key->host ? key->host : "an address") : 0;
+}
+
+/* Begin an op that asks for `key`, as `asked` says. */
+static int
+begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key,
+      uint64_t deadline_ns)
+{
+	struct weft__dns *dns = weft__dns_of(asked->op->loop);
+	struct weft__dns_wait *wait = weft__sys->alloc(sizeof(*wait));
+	const struct weft__dns_name *known;
+	int rc = 0;
+
+	if (!dns || !wait) {
+		weft__sys->release(wait);
+		return weft__fail(WEFT_ENOMEM, "weft_dns: out of memory");
+	}
+	*wait = *asked;
+	known = weft__dns_known(dns, key);
+	if (!known)
+		rc = want(dns, key, wait);
+	if (rc == 0) {
+		rc = weft_op_begin(wait->op, on_cancel, wait, deadline_ns);
+		if (rc < 0 && !known)
+			weft__dns_unwant(wait);
+	}
+	if (rc < 0)
+		weft__sys->release(wait);
+	else if (known)
+		weft__dns_tell(wait, known);
+	return rc;
+}
+
+/* Never called: the op is finished before anybody can ask. */
+static void
+on_no_cancel(weft_op *op, int why, void *arg)
+{
+	(void)op;
+	(void)why;
+	(void)arg;
+}
+
+/* Finish with an address that is literal. */
+static int
+finish_at_once(const struct weft__dns_wait *asked, const weft_addr *addr,
+               uint64_t deadline_ns)
+{
+	int rc = weft_op_begin(asked->op, on_no_cancel, NULL, deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	asked->out[0] = *addr;
+	(void)weft_op_finish(asked->op, 1);
+	return 0;
+}
+
+/* --- resolving ---------------------------------------------------------- */
+
+static uint32_t
+kind_of(enum weft__addr_scheme scheme)
+{
+	return scheme == WEFT__ADDR_UDP ? SOCK_DGRAM : SOCK_STREAM;
+}
+
+static int
+check_op(weft_op *op)
+{
+	int rc;
+
+	if (!op || !op->loop)
+		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve_op: no op");
+	rc = weft__loop_check(op->loop, "weft_dns_resolve_op: not on its "
+	                                "loop's thread");
+	if (rc < 0)
+		return rc;
+	return op->pending ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: "
+	                                              "the op is in flight")
+	                   : 0;
+}
+
+static int
+resolve_parts(const struct weft__addr_parts *parts,
+              struct weft__dns_wait *asked, uint64_t deadline_ns)
+{
+	char host[WEFT__DNS_HOST_MAX];
+	struct weft__dns_key key = { .host = host };
+	int rc;
+
+	if (parts->scheme == WEFT__ADDR_FD)
+		return weft__fail(WEFT_EINVAL,
+		                  "resolve: a descriptor has no address");
+	if (parts->is_literal)
+		return finish_at_once(asked, &parts->addr, deadline_ns);
+	rc = weft__dns_check(parts->host, parts->host_size, host);
+	if (rc < 0)
+		return rc;
+	asked->port = parts->port;
+	asked->kind = kind_of(parts->scheme);
+	return begin(asked, &key, deadline_ns);
+}
+
+/* What is wrong with an address is known to its reader, but for what could be done. */
+static int
+split(const char *address, struct weft__addr_parts *out)
+{
+	int rc = weft__addr_split(address, out);
+
+	for (size_t i = 0; rc < 0 && address[i]; i++)
+		if (address[i] & 0x80)
+			return weft__dns_refuse_foreign(address);
+	return rc;
+}
+
+int
+weft_dns_resolve_op(const char *address, weft_addr *out, size_t max,
+                    weft_op *op, uint64_t deadline_ns)
+{
+	struct weft__dns_wait asked = { .op = op, .out = out, .max = max };
+	struct weft__addr_parts parts;
+	int rc;
+
+	if (!address || !out || max == 0)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dns_resolve_op: NULL, or no room");
+	rc = check_op(op);
+	if (rc == 0)
+		rc = split(address, &parts);
+	return rc < 0 ? rc : resolve_parts(&parts, &asked, deadline_ns);
+}
+
+/* The text was told where the op was finished: not to this threadlet. */
+static int
+told(int64_t rc, const char *what)
+{
+	if (rc < 0)
+		(void)weft_fail((int)rc, "resolve %s: %s", what,
+		                reason_of((int)rc));
+	return (int)rc;
+}
+
+int
+weft_dns_resolve(const char *address, weft_addr *out, size_t max,
+                 uint64_t deadline_ns)
+{
+	weft_op op;
+	int rc = weft__may_wait(WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	weft__op_init_waited(&op);
+	rc = weft_dns_resolve_op(address, out, max, &op, deadline_ns);
+	return rc < 0 ? rc : told(weft__op_wait(&op, "dns"), address);
+}
+
+/* --- back --------------------------------------------------------------- */
+
+static int
+place_of(const weft_addr *addr, struct weft__host *out)
+{
+	const struct sockaddr_in *in = (const void *)addr->bytes;
+	const struct sockaddr_in6 *in6 = (const void *)addr->bytes;
+	int family = weft__addr_family(addr);
+
+	*out = (struct weft__host){ .family = (uint16_t)family };
+	if (family == AF_INET && addr->size >= sizeof(*in)) {
+		memcpy(out->ip, &in->sin_addr, 4);
+	} else if (family == AF_INET6 && addr->size >= sizeof(*in6)) {
+		memcpy(out->ip, &in6->sin6_addr, 16);
+		out->scope = in6->sin6_scope_id;
+	} else {
+		return weft__fail(WEFT_EINVAL, "weft_dns_reverse: only "
+		                               "addresses of IP have names");
+	}
+	return 0;
+}
+
+int
+weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
+                 uint64_t deadline_ns)
+{
+	struct weft__host place;
+	struct weft__dns_key key = { .place = &place };
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_op op;
+	struct weft__dns_wait asked = { .op = &op, .text = out, .max = max };
+	int rc;
+
+	if (!addr || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_dns_reverse: NULL");
+	rc = weft__may_wait(WEFT_NEVER);
+	if (rc == 0)
+		rc = place_of(addr, &place);
+	if (rc < 0)
+		return rc;
+	weft__op_init_waited(&op);
+	rc = begin(&asked, &key, deadline_ns);
+	if (rc == 0)
+		rc = (int)weft__op_wait(&op, "dns");
+	if (rc < 0 && rc != WEFT_EMSGSIZE
+	    && weft_addr_format(addr, text, sizeof(text)) > 0)
+		(void)told(rc, text);
+	return rc;
+}
+
+void
+weft_dns_reset(void)
+{
+	weft_loop *loop = weft__thread_self()->loop;
+	struct weft__dns *dns;
+
+	if (weft__loop_check(loop, "weft_dns_reset: no loop here") < 0)
+		return;
+	dns = loop->names;
+	if (!dns)
+		return;
+	weft__dns_forget(dns);
+	dns->reopen = true;
+	weft__dns_poke(dns);
+}

@@ -1,0 +1,449 @@
+/* dns_ares.c - the engine that asks servers itself: c-ares, on the loop's descriptors.
+ *
+ * c-ares makes the questions, reads the answers, and knows of hosts files, search lists
+ * and what to do when a server is silent.  Its sockets are opened, used and closed by the
+ * sys table, and watched by the loop; one timer, the resolver's, is for what is late.
+ *
+ *   1. A socket of c-ares is in the list from its opening to its close, with its watch.
+ *      c-ares calls back inside of ares_process_fd(), ares_getaddrinfo() and the like; the
+ *      socket that was ready may be gone after that.
+ *   2. A name is c-ares' argument as long as it is ASKED.  There is no way to take one
+ *      question back; what nobody waits for is answered, and kept, all the same.
+ *   3. As the channel is closed c-ares gives back all names, by their callbacks.
+ *   4. Files of the configuration are read by c-ares itself, when the channel is opened,
+ *      and the hosts file for each name that is asked for.  Memory is its own, too: its
+ *      allocator is one for the process, and others may use it.
+ */
+#include <ares.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <weft/watch.h>
+#include "net/dns/dns.h"
+#include "net/dns/dns_wire.h"
+
+#define READS_MAX 64 /* sockets looked at, at a time */
+
+const uint32_t weft__dns_engine_max = 256;
+
+struct engine;
+
+struct socket {
+	struct socket *next;
+	struct engine *engine;
+	int fd;
+	weft_watch watch;
+};
+
+struct engine {
+	struct weft__dns *dns;
+	ares_channel channel;
+	struct socket *sockets;
+	int64_t negative_ttl; /* of the message that is being read, or -1 */
+	bool closing, alone;
+};
+
+/* --- sockets ------------------------------------------------------------ */
+
+/* c-ares reads errno. */
+static int
+result_of(int64_t rc)
+{
+	if (rc >= 0)
+		return (int)rc;
+	*weft__errno() = (int)-rc;
+	return -1;
+}
+
+static const struct weft__sys *
+kernel(const struct engine *engine)
+{
+	return weft__kernel(&engine->dns->loop->backend);
+}
+
+static struct socket **
+find(struct engine *engine, int fd)
+{
+	struct socket **link = &engine->sockets;
+
+	while (*link && (*link)->fd != fd)
+		link = &(*link)->next;
+	return link;
+}
+
+static ares_socket_t
+open_socket(int domain, int type, int protocol, void *arg)
+{
+	struct engine *engine = arg;
+	struct socket *s = weft__alloc_zero(sizeof(*s));
+	int fd = s ? kernel(engine)->socket(domain, type, protocol) : -ENOMEM;
+
+	if (fd < 0) {
+		weft__sys->release(s);
+		return result_of(fd);
+	}
+	*s = (struct socket){ .next = engine->sockets,
+		              .engine = engine,
+		              .fd = fd };
+	weft_watch_set_background(&s->watch, true);
+	engine->sockets = s;
+	return fd;
+}
+
+static int
+close_socket(ares_socket_t fd, void *arg)
+{
+	struct engine *engine = arg;
+	struct socket **link = find(engine, fd), *s = *link;
+
+	if (!s)
+		return result_of(-EBADF);
+	*link = s->next;
+	if (!engine->alone) {
+		(void)weft_watch_stop(&s->watch);
+		weft__ready_forget(&engine->dns->loop->backend, fd);
+	}
+	weft__sys->release(s);
+	return result_of(kernel(engine)->close(fd));
+}
+
+static int
+connect_socket(ares_socket_t fd, const struct sockaddr *addr,
+               ares_socklen_t size, void *arg)
+{
+	return result_of(kernel(arg)->connect(fd, addr, size));
+}
+
+/* tidy: wide, because c-ares says what its functions are given. */
+static ares_ssize_t
+receive(ares_socket_t fd, void *buf, size_t size, int flags,
+        struct sockaddr *from, ares_socklen_t *from_size, void *arg)
+{
+	struct engine *engine = arg;
+	struct iovec part = { .iov_base = buf, .iov_len = size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t rc;
+
+	if (from && from_size) {
+		msg.msg_name = from;
+		msg.msg_namelen = *from_size;
+	}
+	rc = kernel(engine)->recvmsg(fd, &msg, flags);
+	engine->negative_ttl = -1;
+	if (rc >= 0 && from && from_size) { /* a whole message */
+		*from_size = msg.msg_namelen;
+		engine->negative_ttl = weft__dns_negative_ttl(buf, (size_t)rc);
+	}
+	return result_of(rc);
+}
+
+static ares_ssize_t
+send_parts(ares_socket_t fd, const struct iovec *parts, int count, void *arg)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)parts,
+		              .msg_iovlen = (size_t)count };
+
+	return result_of(kernel(arg)->sendmsg(fd, &msg, 0));
+}
+
+static const struct ares_socket_functions functions = {
+	.asocket = open_socket,
+	.aclose = close_socket,
+	.aconnect = connect_socket,
+	.arecvfrom = receive,
+	.asendv = send_parts,
+};
+
+static void
+on_ready(weft_watch *watch, int what, void *arg)
+{
+	struct socket *s = arg;
+	struct weft__dns *dns = s->engine->dns;
+	int fd = s->fd;
+	int broken = WEFT_ERROR | WEFT_HUP;
+
+	(void)watch;
+	if (what < 0)
+		return; /* the loop ends, and the resolver with it */
+	ares_process_fd(s->engine->channel,
+	                what & (WEFT_READABLE | broken) ? fd : ARES_SOCKET_BAD,
+	                what & (WEFT_WRITABLE | broken) ? fd : ARES_SOCKET_BAD);
+	weft__dns_set_timer(dns);
+}
+
+/* If it cannot be watched, what is asked there is late, and c-ares knows what to do. */
+static void
+on_state(void *arg, ares_socket_t fd, int readable, int writable)
+{
+	struct engine *engine = arg;
+	struct socket *s = *find(engine, fd);
+	uint32_t events = (readable ? (uint32_t)WEFT_READABLE : 0)
+	                  | (writable ? (uint32_t)WEFT_WRITABLE : 0);
+
+	if (!s || engine->alone)
+		return;
+	if (events)
+		(void)weft_watch_start(engine->dns->loop, &s->watch, fd, events,
+		                       on_ready, s);
+	else
+		(void)weft_watch_stop(&s->watch);
+}
+
+/* --- opening and closing ------------------------------------------------ */
+
+/* Once in a process; c-ares counts it without a lock. */
+static int
+init_library(void)
+{
+	static struct weft__lock lock;
+	static bool ready;
+	int rc = ARES_SUCCESS;
+
+	weft__lock_take(&lock);
+	if (!ready)
+		rc = ares_library_init(ARES_LIB_INIT_ALL);
+	ready = rc == ARES_SUCCESS;
+	weft__lock_give(&lock);
+	return rc;
+}
+
+static int
+open_channel(struct engine *engine)
+{
+	const struct weft__dns_setup *set = &engine->dns->set;
+	struct ares_options options = {
+		.sock_state_cb = on_state,
+		.sock_state_cb_data = engine,
+		.timeout = set->timeout_ms,
+		.tries = set->tries,
+		.resolvconf_path = (char *)(uintptr_t)set->resolv_conf,
+	};
+	int mask = ARES_OPT_SOCK_STATE_CB
+	           | (set->timeout_ms ? ARES_OPT_TIMEOUTMS : 0)
+	           | (set->tries ? ARES_OPT_TRIES : 0)
+	           | (set->resolv_conf ? ARES_OPT_RESOLVCONF : 0);
+	int rc = init_library();
+
+	if (rc == ARES_SUCCESS)
+		rc = ares_init_options(&engine->channel, &options, mask);
+	if (rc != ARES_SUCCESS)
+		return rc;
+	ares_set_socket_functions(engine->channel, &functions, engine);
+	if (set->servers)
+		rc = ares_set_servers_ports_csv(engine->channel, set->servers);
+	if (rc != ARES_SUCCESS)
+		ares_destroy(engine->channel);
+	return rc;
+}
+
+int
+weft__dns_engine_open(struct weft__dns *dns)
+{
+	struct engine *engine = weft__alloc_zero(sizeof(*engine));
+	int rc;
+
+	if (!engine)
+		return WEFT_ENOMEM;
+	engine->dns = dns;
+	engine->negative_ttl = -1;
+	rc = open_channel(engine);
+	if (rc != ARES_SUCCESS) {
+		weft__sys->release(engine);
+		return rc == ARES_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
+	}
+	dns->engine = engine;
+	return 0;
+}
+
+void
+weft__dns_engine_close(struct weft__dns *dns, bool alone)
+{
+	struct engine *engine = dns->engine;
+
+	engine->closing = true;
+	engine->alone = alone;
+	ares_destroy(engine->channel); /* invariant 3 */
+	weft__assert(!engine->sockets);
+	dns->engine = NULL;
+	weft__sys->release(engine);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static int
+error_of(int status)
+{
+	switch (status) {
+	case ARES_SUCCESS:
+		return 0;
+	case ARES_ENODATA:
+	case ARES_ENOTFOUND:
+	case ARES_ENONAME:
+		return WEFT_ENONAME;
+	case ARES_EFORMERR:
+	case ARES_EBADRESP:
+		return WEFT_EPROTO;
+	case ARES_EBADNAME:
+		return WEFT_EINVAL;
+	case ARES_ENOMEM:
+		return WEFT_ENOMEM;
+	default: /* nobody there, silent, not able, not willing */
+		return WEFT_EAGAIN;
+	}
+}
+
+/* Is it no answer at all?  Then the name has been given back.  As the channel is closed
+ * c-ares may tell half of an answer. */
+static bool
+is_given_back(struct weft__dns_name *name, int status)
+{
+	const struct engine *engine = name->dns->engine;
+
+	if (!engine->closing && status != ARES_EDESTRUCTION
+	    && status != ARES_ECANCELLED)
+		return false;
+	weft__dns_unasked(name);
+	return true;
+}
+
+static uint64_t
+ttl_of_no(const struct engine *engine)
+{
+	return engine->negative_ttl < 0
+	               ? WEFT__DNS_TTL_UNSAID
+	               : (uint64_t)engine->negative_ttl * WEFT_S;
+}
+
+static void
+read_place(const struct sockaddr *addr, struct weft__host *out)
+{
+	const struct sockaddr_in *in = (const void *)addr;
+	const struct sockaddr_in6 *in6 = (const void *)addr;
+
+	*out = (struct weft__host){ .family = (uint16_t)addr->sa_family };
+	if (addr->sa_family == AF_INET) {
+		memcpy(out->ip, &in->sin_addr, 4);
+	} else {
+		memcpy(out->ip, &in6->sin6_addr, 16);
+		out->scope = in6->sin6_scope_id;
+	}
+}
+
+/* The first ones of each family, and the least time of all that led to them. */
+static void
+read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
+{
+	uint32_t counts[2] = { 0, 0 };
+	int ttl = INT32_MAX;
+
+	for (const struct ares_addrinfo_cname *c = info->cnames; c; c = c->next)
+		ttl = c->ttl < ttl ? c->ttl : ttl;
+	for (const struct ares_addrinfo_node *n = info->nodes; n;
+	     n = n->ai_next) {
+		bool is6 = n->ai_family == AF_INET6;
+
+		if (!is6 && n->ai_family != AF_INET)
+			continue;
+		ttl = n->ai_ttl < ttl ? n->ai_ttl : ttl;
+		if (counts[is6]++ < WEFT__DNS_PLACES)
+			read_place(n->ai_addr, &out->places[out->count++]);
+	}
+	out->ttl_ns = (uint64_t)(ttl > 0 ? ttl : 0) * WEFT_S;
+	if (out->count == 0)
+		out->error = WEFT_ENONAME;
+}
+
+static void
+on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
+{
+	struct weft__dns_name *name = arg;
+	struct weft__dns_answer answer = { .error = error_of(status) };
+
+	(void)timeouts;
+	if (!is_given_back(name, status)) {
+		answer.ttl_ns = ttl_of_no(name->dns->engine);
+		if (info && status == ARES_SUCCESS)
+			read_places(info, &answer);
+		weft__dns_answered(name, &answer);
+	}
+	ares_freeaddrinfo(info);
+}
+
+static void
+on_host(void *arg, int status, int timeouts, struct hostent *host)
+{
+	struct weft__dns_name *name = arg;
+	struct weft__dns_answer answer = { .error = error_of(status),
+		                           .ttl_ns = WEFT__DNS_TTL_UNSAID };
+	size_t size = host && host->h_name ? strlen(host->h_name) : 0;
+
+	(void)timeouts;
+	if (is_given_back(name, status))
+		return;
+	if (answer.error == 0 && (size == 0 || size >= sizeof(answer.host)))
+		answer.error = size == 0 ? WEFT_ENONAME : WEFT_EPROTO;
+	else if (answer.error == 0)
+		memcpy(answer.host, host->h_name, size + 1);
+	weft__dns_answered(name, &answer);
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+void
+weft__dns_engine_ask(struct weft__dns_name *name)
+{
+	struct engine *engine = name->dns->engine;
+	const struct weft__host *place = &name->place;
+	struct ares_addrinfo_hints hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = ARES_AI_NOSORT
+		            | (name->dns->set.hosts_by_env ? ARES_AI_ENVHOSTS
+		                                           : 0),
+	};
+
+	engine->negative_ttl = -1;
+	if (place->family == 0)
+		ares_getaddrinfo(engine->channel, name->host, NULL, &hints,
+		                 on_places, name);
+	else
+		ares_gethostbyaddr(engine->channel, place->ip,
+		                   place->family == AF_INET6 ? 16 : 4,
+		                   place->family, on_host, name);
+}
+
+void
+weft__dns_engine_look(struct weft__dns *dns)
+{
+	struct engine *engine = dns->engine;
+	int fds[READS_MAX], count = 0;
+
+	for (struct socket *s = engine->sockets; s && count < READS_MAX;
+	     s = s->next)
+		fds[count++] = s->fd;
+	while (count-- > 0)
+		if (*find(engine, fds[count]))
+			ares_process_fd(engine->channel, fds[count],
+			                ARES_SOCKET_BAD);
+}
+
+void
+weft__dns_engine_tick(struct weft__dns *dns)
+{
+	struct engine *engine = dns->engine;
+
+	ares_process_fd(engine->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+}
+
+/* Rounded up to whole milliseconds, as c-ares has a clock of its own. */
+uint64_t
+weft__dns_engine_due(struct weft__dns *dns)
+{
+	struct engine *engine = dns->engine;
+	struct timeval tv;
+
+	if (!ares_timeout(engine->channel, NULL, &tv))
+		return WEFT_NEVER;
+	return weft_in((uint64_t)tv.tv_sec * WEFT_S
+	               + ((uint64_t)tv.tv_usec / 1000 + 1) * WEFT_MS);
+}

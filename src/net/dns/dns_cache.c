@@ -1,0 +1,386 @@
+/* dns_cache.c - names: who wants them, which are asked for, and what is known of them.
+ *
+ * One table has all of them, by a hash with a secret of the resolver's: names may come
+ * from strangers.  A name that nobody waits for and that is not known is not there, but
+ * for those that an engine still has.  See dns.h for the states.
+ *
+ *   1. The queue has those QUEUED, in the order they were first wanted; `known` those
+ *      KNOWN, the least recently used first; `asked` counts those ASKED.  All are bounded.
+ *   2. While an answer is told its name is in no list and has no waits but those that are
+ *      told.  Telling queues results and calls nobody, so nothing changes meanwhile.
+ */
+#include <string.h>
+#include "net/dns/dns.h"
+
+static const struct weft__host nowhere;
+
+/* --- the table ---------------------------------------------------------- */
+
+static uint64_t
+mix(uint64_t h, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i++) {
+		h = (h ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+static uint64_t
+hash_of(const struct weft__dns *dns, const struct weft__dns_key *key)
+{
+	return key->host ? mix(dns->seed, key->host, strlen(key->host))
+	                 : mix(dns->seed + key->place->family, key->place->ip,
+	                       sizeof(key->place->ip));
+}
+
+static bool
+is_same_place(const struct weft__host *a, const struct weft__host *b)
+{
+	return a->family == b->family && a->scope == b->scope
+	       && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
+}
+
+static bool
+is_for(const struct weft__dns_name *name, const struct weft__dns_key *key)
+{
+	if (key->host)
+		return name->place.family == 0
+		       && strcmp(name->host, key->host) == 0;
+	return is_same_place(&name->place, key->place);
+}
+
+static struct weft__dns_name **
+bucket_of(struct weft__dns *dns, uint64_t hash)
+{
+	return &dns->buckets[hash % WEFT__DNS_BUCKETS];
+}
+
+static struct weft__dns_name *
+find(struct weft__dns *dns, const struct weft__dns_key *key)
+{
+	uint64_t hash = hash_of(dns, key);
+	struct weft__dns_name *name = *bucket_of(dns, hash);
+
+	while (name && (name->hash != hash || !is_for(name, key)))
+		name = name->same;
+	return name;
+}
+
+static struct weft__dns_name *
+add(struct weft__dns *dns, const struct weft__dns_key *key)
+{
+	size_t size = key->host ? strlen(key->host) : 0;
+	struct weft__dns_name *name = weft__alloc_zero(sizeof(*name) + size
+	                                               + 1);
+	struct weft__dns_name **bucket;
+
+	if (!name)
+		return NULL;
+	name->dns = dns;
+	name->hash = hash_of(dns, key);
+	name->place = key->host ? nowhere : *key->place;
+	name->waits_end = &name->waits;
+	if (size > 0)
+		memcpy(name->host, key->host, size);
+	bucket = bucket_of(dns, name->hash);
+	name->same = *bucket;
+	*bucket = name;
+	return name;
+}
+
+/* It is in no list. */
+static void
+drop(struct weft__dns_name *name)
+{
+	struct weft__dns_name **link = bucket_of(name->dns, name->hash);
+
+	while (*link != name)
+		link = &(*link)->same;
+	*link = name->same;
+	weft__sys->release(name->found);
+	weft__sys->release(name);
+}
+
+/* --- its lists ---------------------------------------------------------- */
+
+static void
+push(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
+{
+	name->state = state;
+	name->next = NULL;
+	name->prev = list->last;
+	if (list->last)
+		list->last->next = name;
+	else
+		list->first = name;
+	list->last = name;
+	list->count++;
+}
+
+static void
+push_first(struct weft__dns_list *list, struct weft__dns_name *name,
+           uint8_t state)
+{
+	name->state = state;
+	name->prev = NULL;
+	name->next = list->first;
+	if (list->first)
+		list->first->prev = name;
+	else
+		list->last = name;
+	list->first = name;
+	list->count++;
+}
+
+static void
+take_out(struct weft__dns_list *list, struct weft__dns_name *name)
+{
+	if (name->prev)
+		name->prev->next = name->next;
+	else
+		list->first = name->next;
+	if (name->next)
+		name->next->prev = name->prev;
+	else
+		list->last = name->prev;
+	list->count--;
+	name->state = WEFT__DNS_NEW;
+}
+
+static uint32_t
+limit(uint32_t set, uint32_t usual)
+{
+	return set ? set : usual;
+}
+
+/* --- wanting ------------------------------------------------------------ */
+
+const struct weft__dns_name *
+weft__dns_known(struct weft__dns *dns, const struct weft__dns_key *key)
+{
+	struct weft__dns_name *name = find(dns, key);
+
+	if (!name || name->state != WEFT__DNS_KNOWN)
+		return NULL;
+	take_out(&dns->known, name);
+	if (weft_loop_now(dns->loop) >= name->until_ns) {
+		drop(name);
+		return NULL;
+	}
+	push(&dns->known, name, WEFT__DNS_KNOWN);
+	return name;
+}
+
+static void
+add_wait(struct weft__dns_name *name, struct weft__dns_wait *wait)
+{
+	wait->name = name;
+	wait->next = NULL;
+	wait->link = name->waits_end;
+	*name->waits_end = wait;
+	name->waits_end = &wait->next;
+}
+
+int
+weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
+               struct weft__dns_wait *wait)
+{
+	struct weft__dns_name *name = find(dns, key);
+
+	if (name && name->state == WEFT__DNS_KNOWN) { /* and did not hold */
+		take_out(&dns->known, name);
+		drop(name);
+		name = NULL;
+	}
+	if (!name) {
+		if (dns->queue.count
+		    >= limit(dns->set.queue_max, WEFT__DNS_QUEUE_MAX))
+			return WEFT_EAGAIN;
+		name = weft__dns_arm(dns) == 0 ? add(dns, key) : NULL;
+		if (!name)
+			return WEFT_ENOMEM;
+		push(&dns->queue, name, WEFT__DNS_QUEUED);
+		weft__dns_poke(dns);
+	}
+	add_wait(name, wait);
+	return 0;
+}
+
+static void
+remove_wait(struct weft__dns_wait *wait)
+{
+	struct weft__dns_name *name = wait->name;
+
+	*wait->link = wait->next;
+	if (wait->next)
+		wait->next->link = wait->link;
+	else
+		name->waits_end = wait->link;
+	wait->link = NULL;
+}
+
+void
+weft__dns_unwant(struct weft__dns_wait *wait)
+{
+	struct weft__dns_name *name = wait->name;
+
+	remove_wait(wait);
+	if (!name->waits && name->state == WEFT__DNS_QUEUED) {
+		take_out(&name->dns->queue, name);
+		drop(name);
+	}
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+struct weft__dns_name *
+weft__dns_next(struct weft__dns *dns)
+{
+	struct weft__dns_name *name = dns->queue.first;
+	uint32_t max = limit(dns->set.asked_max, weft__dns_engine_max);
+
+	if (!name || dns->asked >= max)
+		return NULL;
+	take_out(&dns->queue, name);
+	name->state = WEFT__DNS_ASKED;
+	name->stale = false;
+	dns->asked++;
+	return name;
+}
+
+static void
+end_asking(struct weft__dns_name *name)
+{
+	struct weft__dns *dns = name->dns;
+
+	weft__assert(name->state == WEFT__DNS_ASKED && dns->asked > 0);
+	name->state = WEFT__DNS_NEW;
+	dns->asked--;
+	if (dns->queue.first) /* one more may be asked for */
+		weft__dns_poke(dns);
+}
+
+void
+weft__dns_unasked(struct weft__dns_name *name)
+{
+	end_asking(name);
+	if (name->waits)
+		push_first(&name->dns->queue, name, WEFT__DNS_QUEUED);
+	else
+		drop(name);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static uint64_t
+time_to_keep(const struct weft__dns_answer *answer)
+{
+	uint64_t max = answer->error ? WEFT__DNS_TTL_NO : WEFT__DNS_TTL_MAX;
+
+	if (answer->ttl_ns < WEFT__DNS_TTL_MIN)
+		return WEFT__DNS_TTL_MIN;
+	return answer->ttl_ns < max ? answer->ttl_ns : max;
+}
+
+/* Put the answer into the name for as long as it is told; `found` is the answer's. */
+static void
+show(struct weft__dns_name *name, struct weft__dns_answer *answer)
+{
+	if (answer->error == 0 && answer->count > 0)
+		weft__dns_order(answer->places, answer->count);
+	name->error = answer->error;
+	name->count = answer->count;
+	name->found = answer->count > 0 ? (void *)answer->places
+	                                : (void *)answer->host;
+}
+
+/* Keep it, in memory of the name's own; false: there is none. */
+static bool
+keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
+{
+	size_t size = answer->count > 0
+	                      ? answer->count * sizeof(*answer->places)
+	                      : strlen(answer->host) + 1;
+	void *found = NULL;
+
+	if (answer->error == 0) {
+		found = weft__sys->alloc(size);
+		if (!found)
+			return false;
+		memcpy(found, name->found, size);
+	}
+	name->found = found;
+	name->until_ns = weft_loop_now(name->dns->loop) + time_to_keep(answer);
+	return true;
+}
+
+static void
+tell_all(struct weft__dns_name *name)
+{
+	while (name->waits) {
+		struct weft__dns_wait *wait = name->waits;
+
+		remove_wait(wait);
+		weft__dns_tell(wait, name);
+	}
+}
+
+void
+weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
+{
+	struct weft__dns *dns = name->dns;
+	bool lasts = answer->error == 0 || answer->error == WEFT_ENONAME;
+
+	end_asking(name);
+	show(name, answer);
+	tell_all(name); /* invariant 2 */
+	if (name->stale || !lasts || !keep(name, answer)) {
+		name->found = NULL;
+		drop(name);
+		return;
+	}
+	push(&dns->known, name, WEFT__DNS_KNOWN);
+	if (dns->known.count > limit(dns->set.known_max, WEFT__DNS_KNOWN_MAX)) {
+		name = dns->known.first;
+		take_out(&dns->known, name);
+		drop(name);
+	}
+}
+
+/* --- forgetting --------------------------------------------------------- */
+
+void
+weft__dns_forget(struct weft__dns *dns)
+{
+	while (dns->known.first) {
+		struct weft__dns_name *name = dns->known.first;
+
+		take_out(&dns->known, name);
+		drop(name);
+	}
+	for (uint32_t i = 0; dns->asked > 0 && i < WEFT__DNS_BUCKETS; i++)
+		for (struct weft__dns_name *name = dns->buckets[i]; name;
+		     name = name->same)
+			name->stale = true;
+}
+
+void
+weft__dns_clear(struct weft__dns *dns)
+{
+	for (uint32_t i = 0; i < WEFT__DNS_BUCKETS; i++) {
+		while (dns->buckets[i]) {
+			struct weft__dns_name *name = dns->buckets[i];
+
+			while (name->waits) {
+				struct weft__dns_wait *wait = name->waits;
+
+				remove_wait(wait);
+				weft__sys->release(wait);
+			}
+			drop(name);
+		}
+	}
+}

@@ -1,0 +1,117 @@
+/* dns_host.c - which names are names of hosts, and which are here.
+ *
+ * What goes to a server is checked first: letters, digits, '-' and '_' (which hosts
+ * should not have and services do), in labels of 1 to 63, 253 in all; one dot at the end
+ * stands for the root, and keeps the search list away.  Names of other scripts are to be
+ * given as they are asked for (xn--...): to translate them is for whoever shows them.
+ */
+#include <netinet/in.h>
+#include <string.h>
+#include "net/addr.h"
+#include "net/dns/dns.h"
+
+#define LABEL_MAX 63u
+#define NAME_MAX  253u
+
+static const char foreign[] = "names with other than ASCII letters are not "
+			      "translated: give it in its ASCII form (xn--...)";
+
+/* Part of a text for a person; what cannot be shown is left out. */
+static int
+refuse(const char *host, size_t size, const char *why)
+{
+	char shown[65];
+	size_t count = 0;
+
+	for (size_t i = 0; i < size && count < sizeof(shown) - 1; i++)
+		shown[count++] = host[i] > ' ' && host[i] < 127 ? host[i] : '?';
+	shown[count] = 0;
+	return weft_fail(WEFT_EINVAL, "resolve %s%s: %s", shown,
+	                 size > count ? "..." : "", why);
+}
+
+static bool
+is_of_label(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+	       || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+/* Why it is none, or NULL. */
+static const char *
+fault_in(const char *host, size_t size)
+{
+	size_t label = 0;
+
+	if (size > 0 && host[size - 1] == '.')
+		size--;
+	if (size == 0)
+		return "the name of the host is empty";
+	if (size > NAME_MAX)
+		return "the name of the host is longer than 253 characters";
+	for (size_t i = 0; i < size; i++) {
+		if (host[i] & 0x80)
+			return foreign;
+		if (host[i] != '.' && !is_of_label(host[i]))
+			return "the name of the host has a character that "
+			       "names cannot have";
+		label = host[i] == '.' ? 0 : label + 1;
+		if (label > LABEL_MAX)
+			return "a label of the name of the host is longer than "
+			       "63 characters";
+		if (label == 0 && (i == 0 || host[i - 1] == '.'))
+			return "a label of the name of the host is empty";
+	}
+	return label == 0 ? "a label of the name of the host is empty" : NULL;
+}
+
+int
+weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX])
+{
+	const char *why = fault_in(host, size);
+
+	if (why)
+		return refuse(host, size, why);
+	for (size_t i = 0; i < size; i++)
+		out[i] = host[i] >= 'A' && host[i] <= 'Z'
+		                 ? (char)(host[i] + ('a' - 'A'))
+		                 : host[i];
+	out[size] = 0;
+	return 0;
+}
+
+int
+weft__dns_refuse_foreign(const char *text)
+{
+	return refuse(text, strlen(text), foreign);
+}
+
+bool
+weft__dns_is_local(const char *host)
+{
+	static const char local[] = "localhost";
+	size_t size = strlen(host), tail = sizeof(local) - 1;
+
+	if (size > 0 && host[size - 1] == '.')
+		size--;
+	return size >= tail && memcmp(host + size - tail, local, tail) == 0
+	       && (size == tail || host[size - tail - 1] == '.');
+}
+
+void
+weft__dns_make_addr(const struct weft__host *host, uint16_t port, uint32_t kind,
+                    weft_addr *out)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		                    .sin6_scope_id = host->scope };
+	bool is6 = host->family == AF_INET6;
+
+	*out = (weft_addr){ .kind = kind,
+		            .size = is6 ? sizeof(in6) : sizeof(in) };
+	memcpy(&in.sin_addr, host->ip, sizeof(in.sin_addr));
+	memcpy(&in6.sin6_addr, host->ip, sizeof(in6.sin6_addr));
+	memcpy(out->bytes, is6 ? (const void *)&in6 : (const void *)&in,
+	       out->size);
+	weft__addr_set_port(out, port);
+}

@@ -1,0 +1,136 @@
+/* dns_system.c - the engine that has the system ask: in the pool for what blocks.
+ *
+ * The system's resolver cannot be interrupted, so a job is in library memory; who waited
+ * for it has left when he was told to end, and the answer is kept for the next.  At most
+ * half of the pool's threads are busy with names.
+ *
+ *   1. A job is a name's while that is ASKED.  Its op is background work, as those are who
+ *      wait for the name; but the loop has not stopped before the call has returned.
+ *   2. A job that was never begun, because the loop stops, gives its name back.
+ */
+#include <weft/work.h>
+#include "net/dns/dns.h"
+
+const uint32_t weft__dns_engine_max = 32;
+
+struct job {
+	weft_op op;
+	struct weft__dns_name *name;
+	bool ran;
+	struct weft__dns_answer answer;
+};
+
+int
+weft__dns_engine_open(struct weft__dns *dns)
+{
+	dns->engine = dns; /* there is nothing to open */
+	return 0;
+}
+
+/* In a forked child there is no thread that works on them. */
+void
+weft__dns_engine_close(struct weft__dns *dns, bool alone)
+{
+	dns->engine = NULL;
+	for (uint32_t i = 0; alone && i < WEFT__DNS_BUCKETS; i++)
+		for (struct weft__dns_name *name = dns->buckets[i]; name;
+		     name = name->same)
+			if (name->state == WEFT__DNS_ASKED)
+				weft__sys->release(name->job);
+}
+
+/* On a thread of the pool. */
+static int
+run(void *arg)
+{
+	struct job *job = arg;
+	const struct weft__dns_name *name = job->name;
+	struct weft__dns_answer *answer = &job->answer;
+	int rc;
+
+	job->ran = true;
+	if (name->place.family == 0)
+		rc = weft__sys->host_find(name->host, answer->places,
+		                          2 * WEFT__DNS_PLACES);
+	else
+		rc = weft__sys->host_name(&name->place, answer->host,
+		                          sizeof(answer->host));
+	if (rc >= 0 && name->place.family == 0)
+		answer->count = (uint32_t)rc;
+	answer->error = rc < 0 ? rc : 0;
+	answer->ttl_ns = WEFT__DNS_TTL_UNSAID;
+	return 0;
+}
+
+/* Whatever it was that kept the system from asking, it may be better later. */
+static int
+error_of(int error)
+{
+	return error == 0 || error == WEFT_ENONAME || error == WEFT_ENOMEM
+	               ? error
+	               : WEFT_EAGAIN;
+}
+
+static void
+on_done(weft_op *op, int64_t result, void *arg)
+{
+	struct job *job = arg;
+	struct weft__dns *dns = job->name->dns;
+
+	(void)op;
+	if (job->ran) {
+		job->answer.error = error_of(job->answer.error);
+		weft__dns_answered(job->name, &job->answer);
+	} else if (result == WEFT_ESHUTDOWN) {
+		weft__dns_unasked(job->name);
+	} else { /* no thread is to be had */
+		job->answer.error = WEFT_EAGAIN;
+		weft__dns_answered(job->name, &job->answer);
+	}
+	weft__dns_set_timer(dns);
+	weft__sys->release(job);
+}
+
+void
+weft__dns_engine_ask(struct weft__dns_name *name)
+{
+	struct job *job = weft__alloc_zero(sizeof(*job));
+	int rc = WEFT_ENOMEM;
+
+	name->job = job;
+	if (job) {
+		job->name = name;
+		(void)weft_op_init(&job->op, name->dns->loop, on_done, job);
+		weft_op_set_background(&job->op, true);
+		rc = weft_work_op(WEFT_BLOCKING, run, job, &job->op,
+		                  WEFT_NEVER);
+	}
+	if (rc < 0) {
+		struct weft__dns_answer refusal = {
+			.error = rc == WEFT_ENOMEM ? rc : WEFT_EAGAIN
+		};
+
+		weft__sys->release(job);
+		weft__dns_answered(name, &refusal);
+	}
+}
+
+/* Answers come by themselves. */
+void
+weft__dns_engine_look(struct weft__dns *dns)
+{
+	(void)dns;
+}
+
+void
+weft__dns_engine_tick(struct weft__dns *dns)
+{
+	(void)dns;
+}
+
+uint64_t
+weft__dns_engine_due(struct weft__dns *dns)
+{
+	(void)dns;
+	return WEFT_NEVER;
+}

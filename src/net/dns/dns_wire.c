@@ -1,0 +1,117 @@
+/* dns_wire.c - the one thing that c-ares does not tell: how long a "no" holds.
+ *
+ * It is in the SOA record that a server sends along, as the smaller one of the record's
+ * own time and its last field.  The bytes are a stranger's: a cursor with an end, and
+ * whatever is not as it should be is as if it were not there.
+ */
+#include <stdbool.h>
+#include "net/dns/dns_wire.h"
+
+enum {
+	TYPE_SOA = 6,
+	RCODE_OK = 0,
+	RCODE_NO_NAME = 3,
+	SOA_NUMBERS = 20, /* behind its two names */
+};
+
+struct cursor {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+/* Go on by so many bytes; where they begin. */
+static const uint8_t *
+take(struct cursor *c, size_t size)
+{
+	const uint8_t *at = c->at;
+
+	if ((size_t)(c->end - at) < size) {
+		c->bad = true;
+		return NULL;
+	}
+	c->at += size;
+	return at;
+}
+
+static uint32_t
+take_number(struct cursor *c, size_t size)
+{
+	const uint8_t *at = take(c, size);
+	uint32_t number = 0;
+
+	for (size_t i = 0; at && i < size; i++)
+		number = number << 8 | at[i];
+	return number;
+}
+
+/* A pointer to elsewhere is where a name ends here. */
+static void
+skip_name(struct cursor *c)
+{
+	uint32_t length = 1;
+
+	while (length > 0 && !c->bad) {
+		length = take_number(c, 1);
+		if (length >= 0xc0) {
+			(void)take(c, 1);
+			return;
+		}
+		(void)take(c, length);
+	}
+}
+
+static int64_t
+smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of one record: what it says, or -1. */
+static int64_t
+read_record(struct cursor *c)
+{
+	uint32_t type, ttl, size;
+	struct cursor data;
+
+	skip_name(c);
+	type = take_number(c, 2);
+	(void)take(c, 2); /* class */
+	ttl = take_number(c, 4);
+	size = take_number(c, 2);
+	data = (struct cursor){ .at = take(c, size) };
+	if (c->bad || type != TYPE_SOA)
+		return -1;
+	data.end = c->at;
+	skip_name(&data);
+	skip_name(&data);
+	(void)take(&data, SOA_NUMBERS - 4);
+	size = take_number(&data, 4);
+	return data.bad ? -1 : smaller(ttl, size);
+}
+
+int64_t
+weft__dns_negative_ttl(const void *message, size_t size)
+{
+	struct cursor c = { .at = message };
+	uint32_t flags, questions, answers, authorities;
+	int64_t ttl = -1;
+
+	c.end = c.at + size;
+	(void)take(&c, 2); /* its number */
+	flags = take_number(&c, 2);
+	questions = take_number(&c, 2);
+	answers = take_number(&c, 2);
+	authorities = take_number(&c, 2);
+	(void)take(&c, 2);
+	if (c.bad || !(flags >> 15) || questions != 1
+	    || ((flags & 0xf) != RCODE_OK && (flags & 0xf) != RCODE_NO_NAME))
+		return -1;
+	skip_name(&c);
+	(void)take(&c, 4);
+	while (answers-- > 0
+	       && !c.bad) /* aliases, if there is no such record */
+		(void)read_record(&c);
+	while (authorities-- > 0 && ttl < 0 && !c.bad)
+		ttl = read_record(&c);
+	return c.bad ? -1 : ttl;
+}

@@ -1,0 +1,640 @@
+/* listener.c - connections, one by one, for threadlets and callbacks. */
+#include <errno.h>
+#include <string.h>
+#include "net/listen/listener.h"
+#include "net/tls/tls.h"
+
+#define CONNECTIONS_MAX 10000u
+#define BUDGET          64u
+#define HANDSHAKE_NS    (10 * WEFT_S)
+#define REST_NS         (20 * WEFT_MS)
+
+static weft_loop *
+loop_of(const weft_listener *listener)
+{
+	return weft__notice_loop(&listener->notice);
+}
+
+static bool
+is_wanted(const weft_listener *listener)
+{
+	return listener->waiter || (listener->flags & WEFT__LISTENER_STARTED);
+}
+
+static void
+end_waiter(weft_listener *listener, int64_t result)
+{
+	struct weft__waiter *waiter = listener->waiter;
+
+	listener->waiter = NULL;
+	if (waiter && weft__claim(waiter))
+		weft__wake(waiter, result);
+}
+
+/* --- what is there for whom --------------------------------------------- */
+
+static weft_stream *
+take_ready(weft_listener *listener)
+{
+	weft_stream *stream = listener->ready;
+
+	if (stream)
+		listener->ready = stream->next;
+	return stream;
+}
+
+static void
+add_ready(weft_listener *listener, weft_stream *stream)
+{
+	weft_stream **link = &listener->ready;
+
+	while (*link)
+		link = &(*link)->next;
+	stream->next = NULL;
+	*link = stream;
+}
+
+/* Tell the callback; afterwards the listener may be gone. */
+static void
+call(weft_listener *listener, weft_stream *stream, int error)
+{
+	listener->flags |= WEFT__LISTENER_CALLED;
+	listener->fn(listener, stream, error, listener->arg);
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
+}
+
+/* Who waits in weft_listener_accept().  Once woken it does not need the listener. */
+struct acceptor {
+	struct weft__waiter waiter;
+	weft_listener *listener;
+	weft_stream *stream;
+};
+
+static struct acceptor *
+acceptor_of(struct weft__waiter *waiter)
+{
+	return (struct acceptor *)(void *)waiter;
+}
+
+static void
+hand_out(weft_listener *listener)
+{
+	weft_stream *stream;
+
+	if (listener->waiter && listener->ready) {
+		acceptor_of(listener->waiter)->stream = take_ready(listener);
+		end_waiter(listener, 0);
+	}
+	while ((listener->flags & WEFT__LISTENER_STARTED)
+	       && (stream = take_ready(listener)))
+		call(listener, stream, 0);
+	if (listener->error && listener->waiter)
+		end_waiter(listener, listener->error);
+	if (listener->error && (listener->flags & WEFT__LISTENER_STARTED)) {
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
+		                               | WEFT__LISTENER_OWED);
+		call(listener, NULL, listener->error);
+	}
+}
+
+/* --- handshakes --------------------------------------------------------- */
+
+struct greeting {
+	weft_listener *listener;
+	weft_stream *stream;
+};
+
+static void
+on_handing(void *arg)
+{
+	weft_listener *listener = arg;
+
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_HANDING;
+	hand_out(listener);
+	weft__listener_go_on(listener);
+}
+
+/* Callbacks are not called on the stack of a threadlet. */
+static void
+hand_out_later(weft_listener *listener)
+{
+	if (listener->flags & WEFT__LISTENER_HANDING)
+		return;
+	listener->handing = (weft_node){ .fn = on_handing, .arg = listener };
+	if (weft_loop_post_node(loop_of(listener), &listener->handing) == 0)
+		listener->flags |= WEFT__LISTENER_HANDING;
+}
+
+static int
+greet(void *arg)
+{
+	struct greeting g = *(struct greeting *)arg;
+	weft_listener *listener = g.listener;
+	int rc = weft_tls_start(g.stream, listener->tls, WEFT_TLS_SERVER, NULL,
+	                        weft_in(listener->handshake_ns));
+
+	weft__sys->release(arg);
+	listener->greeted--;
+	if (rc < 0 || (listener->flags & WEFT__LISTENER_CLOSING))
+		weft_stream_reset(g.stream);
+	else
+		add_ready(listener, g.stream);
+	if (listener->flags & WEFT__LISTENER_CLOSING)
+		weft__listener_end(listener);
+	else if (listener->flags & WEFT__LISTENER_STARTED)
+		hand_out_later(listener);
+	else
+		hand_out(listener);
+	return 0;
+}
+
+/* A threadlet does its handshake, then it is ready. */
+static void
+begin_greeting(weft_listener *listener, weft_stream *stream)
+{
+	const weft_go_opts opts = { .name = "handshake",
+		                    .loop = loop_of(listener) };
+	struct greeting *g = weft__sys->alloc(sizeof(*g));
+
+	if (g) {
+		*g = (struct greeting){ listener, stream };
+		if (weft_go_with(&opts, greet, g) > 0) {
+			listener->greeted++;
+			return;
+		}
+	}
+	weft__sys->release(g);
+	weft_stream_reset(stream);
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
+/* A connection has come: it is counted. */
+static void
+adopt(weft_listener *listener, int fd)
+{
+	weft_stream *stream = weft__stream_make(fd, 0);
+
+	weft__ready_disown(&loop_of(listener)->backend, fd);
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
+	if (!stream) {
+		(void)weft__sys->close(fd);
+		weft__quota_leave(listener->quota);
+		return;
+	}
+	stream->quota = listener->quota;
+	/* Who is served shakes hands on its own threadlet. */
+	if (listener->tls && !(listener->flags & WEFT__LISTENER_SERVED))
+		begin_greeting(listener, stream);
+	else
+		add_ready(listener, stream);
+}
+
+/* May one more be accepted?  It is counted from now on. */
+static bool
+permit(weft_listener *listener)
+{
+	if (!(listener->flags & WEFT__LISTENER_PERMIT)
+	    && weft__quota_enter(listener->quota, loop_of(listener)))
+		listener->flags |= WEFT__LISTENER_PERMIT;
+	return listener->flags & WEFT__LISTENER_PERMIT;
+}
+
+/* Where trying costs no more than asking, take what else is there. */
+static void
+accept_more(weft_listener *listener, uint32_t max)
+{
+	struct weft__backend *backend = &loop_of(listener)->backend;
+
+	for (; max > 0 && permit(listener); max--) {
+		int fd = weft__kernel(backend)->accept(listener->fd);
+
+		if (fd < 0)
+			return;
+		adopt(listener, fd);
+	}
+}
+
+/* An error of the listener itself.  All others pass: there is no descriptor to be had, the
+ * network is down, a connection died. */
+static bool
+is_final(int64_t error)
+{
+	return error == WEFT_ESHUTDOWN || error == WEFT_EBADF
+	       || error == WEFT_EINVAL || error == -ENOTSOCK
+	       || error == -EOPNOTSUPP;
+}
+
+static void
+on_rested(weft_timer *timer, void *arg)
+{
+	weft_listener *listener = arg;
+
+	(void)timer;
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_RESTS;
+	weft__listener_go_on(listener);
+}
+
+/* Try again a little later; without memory for that, at once. */
+static void
+rest(weft_listener *listener)
+{
+	if (weft_timer_start(loop_of(listener), &listener->timer,
+	                     weft_in(REST_NS), 0, on_rested, listener)
+	    == 0)
+		listener->flags |= WEFT__LISTENER_RESTS;
+}
+
+static void
+on_accepted(weft_op *op, int64_t result, void *arg)
+{
+	weft_listener *listener = arg;
+
+	if (result >= 0) {
+		adopt(listener, (int)result);
+		if ((listener->flags & WEFT__LISTENER_STARTED)
+		    && !op->loop->backend.ops->batches)
+			accept_more(listener, listener->budget - 1);
+	} else if (is_final(result)) {
+		listener->error = (int)result;
+	} else if (result != WEFT_ECANCELED) {
+		rest(listener);
+	}
+	hand_out(listener);
+	weft__listener_go_on(listener);
+}
+
+void
+weft__listener_go_on(weft_listener *listener)
+{
+	int rc;
+
+	if (listener->flags & WEFT__LISTENER_CLOSING) {
+		weft__listener_end(listener);
+		return;
+	}
+	if (listener->op.pending || !is_wanted(listener) || listener->error
+	    || (listener->flags & WEFT__LISTENER_RESTS) || !permit(listener))
+		return;
+	weft_op_set_background(
+		&listener->op,
+		!(listener->flags & WEFT__LISTENER_STARTED)
+			|| (listener->flags & WEFT__LISTENER_BACKGROUND));
+	rc = weft_op_accept(&listener->op, listener->fd, 0, WEFT_NEVER);
+	if (rc < 0 && is_final(rc))
+		listener->error = rc;
+	else if (rc < 0)
+		rest(listener);
+}
+
+static void
+on_room(void *arg)
+{
+	weft__listener_go_on(arg);
+}
+
+static void
+tell(struct weft__notice *notice)
+{
+	weft_listener *listener = weft__notice_listener(notice);
+
+	if (listener->waiter && weft__notice_take(notice))
+		end_waiter(listener, WEFT_EINTR);
+}
+
+/* May this thread use it?  If it has no loop, it gets this one. */
+int
+weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
+{
+	weft_loop *its = listener ? loop_of(listener) : NULL;
+	int rc;
+
+	if (!listener || (its && loop && its != loop))
+		return weft__misuse(listener ? WEFT_EXDEV : WEFT_EINVAL, name);
+	if (!its)
+		its = weft__loop_or_current(loop);
+	rc = weft__loop_check(its, name);
+	if (rc < 0)
+		return rc;
+	if (listener->flags & WEFT__LISTENER_CLOSING)
+		return weft__fail(WEFT_ESHUTDOWN, "the listener was closed");
+	if (loop_of(listener))
+		return 0;
+	rc = weft__notice_settle(&listener->notice, its);
+	if (rc < 0)
+		return rc;
+	(void)weft_loop_ref(its);
+	return weft_op_init(&listener->op, its, on_accepted, listener);
+}
+
+/* The accept goes on: what it brings is for the next. */
+static void
+ask(struct weft__waiter *waiter, int why)
+{
+	end_waiter(acceptor_of(waiter)->listener, why);
+}
+
+int
+weft__listener_next(weft_listener *listener, weft_stream **out,
+                    uint64_t deadline_ns)
+{
+	struct acceptor a = {
+		.waiter = { .what = "accept", .on = listener->fd, .ask = ask },
+		.listener = listener
+	};
+	int64_t rc;
+
+	if (listener->ready) {
+		*out = take_ready(listener);
+		weft__stayed(weft__self());
+		return 0;
+	}
+	if (!listener->error) {
+		listener->waiter = &a.waiter;
+		weft__listener_go_on(listener);
+	}
+	if (listener->error) {
+		listener->waiter = NULL;
+		return listener->error;
+	}
+	rc = weft__wait(&a.waiter, deadline_ns);
+	if (rc == 0)
+		*out = a.stream;
+	return (int)rc;
+}
+
+/* One that is there now.  What the backend accepts is brought by it. */
+static int
+accept_now(weft_listener *listener, weft_stream **out)
+{
+	if (!listener->ready && !listener->op.pending && !listener->error) {
+		if (weft__sys->set_nonblock(listener->fd) == 0)
+			accept_more(listener, 1);
+	}
+	if (!listener->ready)
+		return listener->error ? listener->error : WEFT_ETIMEDOUT;
+	*out = take_ready(listener);
+	return 0;
+}
+
+static bool
+is_busy(const weft_listener *listener)
+{
+	return listener->waiter
+	       || (listener->flags
+	           & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED));
+}
+
+int
+weft_listener_accept(weft_listener *listener, weft_stream **out,
+                     uint64_t deadline_ns)
+{
+	int rc = weft__listener_use(listener, NULL, "weft_listener_accept");
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_accept: NULL");
+	if (rc < 0)
+		return rc;
+	if (is_busy(listener))
+		return weft__fail(WEFT_EBUSY, "another accepts here");
+	if (deadline_ns == WEFT_NOW)
+		return accept_now(listener, out);
+	rc = weft__may_wait(deadline_ns);
+	if (rc == 0 && weft__notice_take(&listener->notice))
+		rc = WEFT_EINTR;
+	return rc < 0 ? rc : weft__listener_next(listener, out, deadline_ns);
+}
+
+/* --- callbacks ---------------------------------------------------------- */
+
+int
+weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
+                    void *arg)
+{
+	int rc = weft__listener_use(listener, loop, "weft_listener_start");
+
+	if (rc == 0 && !fn)
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: no "
+		                               "function");
+	if (rc < 0)
+		return rc;
+	if (listener->waiter || (listener->flags & WEFT__LISTENER_SERVED))
+		return weft__fail(WEFT_EBUSY, "a threadlet accepts here");
+	listener->fn = fn;
+	listener->arg = arg;
+	listener->flags |= WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED;
+	weft_listener_set_background(
+		listener, listener->flags & WEFT__LISTENER_BACKGROUND);
+	weft__listener_go_on(listener);
+	if (listener->error)
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
+		                               | WEFT__LISTENER_OWED);
+	else if (listener->ready)
+		hand_out_later(listener);
+	return listener->error;
+}
+
+int
+weft_listener_stop(weft_listener *listener)
+{
+	int rc = weft__listener_use(listener, NULL, "weft_listener_stop");
+
+	if (rc < 0)
+		return rc;
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_STARTED;
+	weft_op_cancel(&listener->op);
+	return 0;
+}
+
+void
+weft_listener_set_background(weft_listener *listener, bool on)
+{
+	if (weft__listener_use(listener, NULL, "weft_listener_set_background")
+	    < 0)
+		return;
+	if (on)
+		listener->flags |= WEFT__LISTENER_BACKGROUND;
+	else
+		listener->flags &= ~(uint32_t)WEFT__LISTENER_BACKGROUND;
+	weft_op_set_background(
+		&listener->op,
+		on || !(listener->flags & WEFT__LISTENER_STARTED));
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+release(weft_listener *listener)
+{
+	weft_loop *loop = loop_of(listener);
+
+	if (listener->flags & WEFT__LISTENER_RESTS)
+		(void)weft_timer_stop(&listener->timer);
+	weft__notice_drop(&listener->notice);
+	if (loop)
+		weft_loop_unref(loop);
+	if (listener->flags & WEFT__LISTENER_PERMIT)
+		weft__quota_leave(listener->quota);
+	weft__quota_drop(listener->quota);
+	weft_tls_close(listener->tls);
+	weft__sys->release(listener->path);
+	weft__sys->release(listener);
+}
+
+int
+weft_listener_open(const char *address, const weft_listener_opts *opts,
+                   weft_listener **out)
+{
+	const weft_listener_opts defaults = WEFT_INIT;
+	weft_listener *listener;
+
+	if (!address || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_listener_open: NULL");
+	opts = opts ? opts : &defaults;
+	listener = weft__alloc_zero(sizeof(*listener));
+	if (listener)
+		listener->quota = weft__quota_new(
+			opts->connections_max ? opts->connections_max
+					      : CONNECTIONS_MAX,
+			on_room, listener);
+	if (!listener || !listener->quota) {
+		weft__sys->release(listener);
+		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
+	}
+	listener->notice.tell = tell;
+	listener->forks = weft__load(&weft__forks, WEFT__RELAXED);
+	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
+	listener->flags = opts->borrow ? WEFT__LISTENER_BORROWED : 0;
+	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns
+	                                            : HANDSHAKE_NS;
+	/* Plain addresses stay plain. */
+	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0
+	                        ? weft__tls_ref(opts->tls)
+	                        : NULL;
+	listener->fd = weft__listen(address, opts, &listener->local,
+	                            &listener->path);
+	if (listener->fd < 0) {
+		int rc = listener->fd;
+
+		listener->path = NULL;
+		release(listener);
+		return rc;
+	}
+	*out = listener;
+	return 0;
+}
+
+int
+weft_listener_local(weft_listener *listener, weft_addr *out)
+{
+	if (!listener || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_listener_local: NULL");
+	*out = listener->local;
+	return 0;
+}
+
+void
+weft_listener_interrupt(weft_listener *listener)
+{
+	if (listener)
+		weft__notice_send(&listener->notice);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* No new ones: the socket is closed, its name is gone. */
+static void
+close_socket(weft_listener *listener)
+{
+	weft_loop *loop = loop_of(listener);
+
+	if (loop && loop->backend.ops)
+		weft__ready_forget(&loop->backend, listener->fd);
+	if (!(listener->flags & WEFT__LISTENER_BORROWED))
+		(void)weft__sys->close(listener->fd);
+	if (listener->path
+	    && listener->forks == weft__load(&weft__forks, WEFT__RELAXED))
+		(void)weft__sys->path_remove(listener->path);
+	listener->fd = -1;
+	if (!listener->error)
+		listener->error = WEFT_ESHUTDOWN;
+}
+
+void
+weft__listener_end(weft_listener *listener)
+{
+	weft_stream *stream;
+
+	if (listener->op.pending
+	    || (listener->flags
+	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED
+	           | WEFT__LISTENER_HANDING)))
+		return;
+	if (listener->fd >= 0) {
+		/* Who has been queued is accepted, if somebody serves them. */
+		if ((listener->flags
+		     & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
+		    && weft__sys->set_nonblock(listener->fd) == 0)
+			accept_more(listener, UINT32_MAX);
+		close_socket(listener);
+		if (listener->flags & WEFT__LISTENER_OWED)
+			listener->flags |= WEFT__LISTENER_STARTED;
+		hand_out(listener);
+		if (listener->closer && weft__claim(listener->closer))
+			weft__wake(listener->closer, 0);
+		listener->closer = NULL;
+	}
+	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0)
+		return;
+	while ((stream = take_ready(listener)))
+		weft_stream_reset(stream);
+	release(listener);
+}
+
+static void
+on_later(void *arg)
+{
+	weft_listener *listener = arg;
+
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_POSTED;
+	weft__listener_end(listener);
+}
+
+/* Nothing calls a user from inside a user's call. */
+static void
+close_here(weft_listener *listener)
+{
+	listener->flags |= WEFT__LISTENER_CLOSING;
+	listener->later = (weft_node){ .fn = on_later, .arg = listener };
+	if ((listener->flags & WEFT__LISTENER_OWED)
+	    && weft_loop_post_node(loop_of(listener), &listener->later) == 0)
+		listener->flags |= WEFT__LISTENER_POSTED;
+	if (listener->op.pending)
+		weft_op_cancel(&listener->op);
+	weft__listener_end(listener);
+}
+
+void
+weft_listener_close(weft_listener *listener)
+{
+	struct weft__waiter waiter = { .what = "close", .deaf = true };
+	weft_loop *loop = listener ? loop_of(listener) : NULL;
+
+	if (!listener || (listener->flags & WEFT__LISTENER_CLOSING))
+		return;
+	if (loop) {
+		/* A loop that has stopped still lets its listeners go. */
+		int rc = weft__loop_check(loop, "weft_listener_close");
+
+		if (rc < 0 && rc != WEFT_ESHUTDOWN)
+			return;
+	}
+	if (!listener->op.pending || !weft__self()) {
+		close_here(listener);
+		return;
+	}
+	waiter.on = listener->fd;
+	listener->closer = &waiter;
+	close_here(listener);
+	(void)weft__wait(&waiter, WEFT_NEVER);
+}

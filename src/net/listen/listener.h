@@ -1,0 +1,75 @@
+/* listener.h - listeners, as listen.c, listener.c and serve.c share them.  Private.
+ *
+ *   1. One accept is with the backend while somebody wants connections and there is
+ *      room for one; what it brings waits in `ready` if nobody wants it any more.
+ *   2. A connection is counted before it is accepted, and by its stream when that goes.
+ *   3. It is freed when it is closed, its op has ended, nobody serves it, and no
+ *      connection is in its handshake, which a threadlet does for each.
+ *
+ * Needs: threadlet, loop.  Thread: its loop's.
+ */
+#ifndef WEFT_NET_LISTENER_H
+#define WEFT_NET_LISTENER_H
+
+#include <weft/listener.h>
+#include "net/stream/stream.h"
+
+enum {
+	WEFT__LISTENER_BORROWED = 1 << 0,
+	WEFT__LISTENER_STARTED = 1 << 2, /* the callback is told */
+	WEFT__LISTENER_CLOSING = 1 << 3,
+	WEFT__LISTENER_CALLED = 1 << 4,  /* it is on the stack */
+	WEFT__LISTENER_BACKGROUND = 1 << 5,
+	WEFT__LISTENER_PERMIT = 1 << 6,  /* the next connection is counted */
+	WEFT__LISTENER_SERVED = 1 << 7,  /* by weft_listener_serve() */
+	WEFT__LISTENER_OWED = 1 << 8,    /* the callback is to be told of the end */
+	WEFT__LISTENER_POSTED = 1 << 9,  /* `later` is */
+	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
+	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
+};
+
+struct weft_listener {
+	struct weft__notice  notice; /* its loop, and interrupts */
+	int                  fd;
+	uint32_t             flags;
+	uint32_t             budget;
+	int                  error;  /* that ended accepting, or 0 */
+	weft_op              op;     /* accepts */
+	struct weft__waiter *waiter; /* an acceptor, or NULL */
+	weft_stream         *ready;  /* accepted, and not given to anybody; by `next` */
+	weft_node            later;  /* that goes on with a close */
+	weft_accept_fn       fn;
+	void                *arg;
+	struct weft__quota  *quota;
+	struct weft__waiter *closer;
+	weft_tls            *tls;    /* NULL: plain */
+	uint64_t             handshake_ns;
+	uint32_t             greeted; /* connections in their handshake */
+	uint32_t             forks;  /* weft__forks at its opening */
+	weft_timer           timer;  /* until it is tried again, after an error */
+	weft_node            handing; /* that hands out what is ready */
+	char                *path;   /* to be removed, or NULL */
+	weft_addr            local;
+};
+
+#define weft__notice_listener(n) \
+	((weft_listener *)(void *)((char *)(n) - offsetof(weft_listener, notice)))
+
+/* Open a socket that listens at `address`.  It, or an error with its text. */
+int weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *local,
+                 char **path);
+
+/* May this thread use it?  If it has no loop, it gets `loop` (NULL: the caller's).  0, or
+ * an error. */
+int weft__listener_use(weft_listener *listener, weft_loop *loop, const char *call);
+
+/* See that it accepts, if that is wanted and there is room. */
+void weft__listener_go_on(weft_listener *listener);
+
+/* Something has ended: free it, if that was the last. */
+void weft__listener_end(weft_listener *listener);
+
+/* As weft_listener_accept(), for serve.c: after a close, what was queued comes first. */
+int weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadline_ns);
+
+#endif

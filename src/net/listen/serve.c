@@ -1,0 +1,115 @@
+/* serve.c - each peer on a threadlet of its own, on whichever loop has least to do. */
+#include "net/listen/listener.h"
+#include "net/tls/tls.h"
+
+struct service {
+	weft_listener *listener;
+	weft_peer_fn fn;
+	void *arg;
+	weft_scope scope;
+};
+
+struct peer {
+	weft_peer_fn fn;
+	void *arg;
+	weft_stream *stream;
+	weft_tls *tls; /* NULL: plain */
+	uint64_t handshake_ns;
+};
+
+/* How it ended is between it and its peer: the service goes on. */
+static int
+run_peer(void *arg)
+{
+	struct peer peer = *(struct peer *)arg;
+
+	weft__sys->release(arg);
+	if (peer.tls) {
+		int rc = weft_tls_start(peer.stream, peer.tls, WEFT_TLS_SERVER,
+		                        NULL, weft_in(peer.handshake_ns));
+
+		weft_tls_close(peer.tls);
+		if (rc < 0) {
+			weft_stream_reset(peer.stream);
+			return 0;
+		}
+	}
+	(void)peer.fn(peer.stream, peer.arg);
+	return 0;
+}
+
+static void
+start_peer(struct service *service, weft_stream *stream)
+{
+	const weft_listener *listener = service->listener;
+	weft_loop *here = weft__self()->crew->loop;
+	weft_go_opts opts = {
+		.name = "peer",
+		.scope = &service->scope,
+		.loop = here->runtime ? WEFT_LEAST_LOADED : here,
+	};
+	struct peer *peer = weft__sys->alloc(sizeof(*peer));
+
+	if (peer) {
+		*peer = (struct peer){ service->fn, service->arg, stream,
+			               listener->tls
+			                       ? weft__tls_ref(listener->tls)
+			                       : NULL,
+			               listener->handshake_ns };
+		if (weft_go_with(&opts, run_peer, peer) >= 0)
+			return;
+		weft_tls_close(peer->tls);
+	}
+	weft__sys->release(peer); /* too many of them: this one is shed */
+	weft_stream_reset(stream);
+}
+
+static int
+accept_peers(struct service *service, uint64_t deadline_ns)
+{
+	weft_listener *listener = service->listener;
+	weft_stream *stream;
+	int rc;
+
+	for (;;) {
+		rc = weft__may_wait(deadline_ns);
+		if (rc == 0 && weft__notice_take(&listener->notice))
+			rc = WEFT_EINTR;
+		if (rc == 0)
+			rc = weft__listener_next(listener, &stream,
+			                         deadline_ns);
+		if (rc < 0)
+			return rc;
+		start_peer(service, stream);
+	}
+}
+
+int
+weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
+                    uint64_t deadline_ns)
+{
+	struct service service = { .listener = listener, .fn = fn, .arg = arg };
+	int rc = weft__listener_use(listener, NULL, "weft_listener_serve");
+
+	if (rc == 0 && !fn)
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_serve: no "
+		                               "function");
+	if (rc == 0
+	    && (listener->waiter
+	        || listener->flags
+	                   & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED)))
+		rc = weft__fail(WEFT_EBUSY, "another accepts here");
+	if (rc == 0)
+		rc = weft__may_wait(deadline_ns);
+	if (rc == 0)
+		rc = weft_scope_open(&service.scope, 0, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	listener->flags |= WEFT__LISTENER_SERVED;
+	rc = accept_peers(&service, deadline_ns);
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_SERVED;
+	if (listener->flags & WEFT__LISTENER_CLOSING)
+		weft__listener_end(listener);
+	(void)weft_scope_close(&service.scope);
+	return rc;
+}

@@ -1,0 +1,210 @@
+/* close.c - the end of a stream: what waits is told, what is queued is sent, and when
+ * nothing of it is with the kernel or on its way, it goes. */
+#include "net/stream/stream.h"
+
+/* Everything has ended: close the descriptor, and tell. */
+static void
+finish(weft_stream *stream)
+{
+	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	struct weft__waiter *closer = stream->closer;
+	void (*on_close)(void *arg) = stream->events.on_close;
+	void *arg = stream->arg;
+
+	weft__ready_forget(backend, stream->fd);
+	if (!(stream->flags & WEFT__STREAM_BORROWED))
+		(void)weft__kernel(backend)->close(stream->fd);
+	weft__stream_free(stream);
+	if (closer && weft__claim(closer))
+		weft__wake(closer, 0);
+	if (on_close)
+		on_close(arg);
+}
+
+static void
+on_gone(weft_op *op, int64_t result, void *arg)
+{
+	(void)op, (void)result;
+	finish(arg);
+}
+
+static void
+on_gone_asked(weft_op *op, int why, void *arg)
+{
+	(void)op, (void)why, (void)arg;
+}
+
+/* Results of writes may still be on their way to who wrote: as one more result, the end
+ * comes behind them. */
+static bool
+finish_behind_results(weft_stream *stream)
+{
+	if (!stream->events.on_close
+	    || weft_op_init(&stream->in, weft__stream_loop(stream), on_gone,
+	                    stream)
+	               < 0
+	    || weft_op_begin(&stream->in, on_gone_asked, stream, WEFT_NEVER)
+	               < 0)
+		return false;
+	(void)weft_op_finish(&stream->in, 0);
+	return true;
+}
+
+bool
+weft__close_go_on(weft_stream *stream)
+{
+	if (stream->in.pending || stream->out
+	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN))
+	    || stream->guests > 0)
+		return false;
+	if (finish_behind_results(stream))
+		return false;
+	finish(stream);
+	return true;
+}
+
+static void
+on_linger(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	weft__send_fail(arg, WEFT_ESHUTDOWN);
+}
+
+/* Threadlets that write are told; what was queued by ops is sent, for a while. */
+static void
+end_writes(weft_stream *stream)
+{
+	struct weft__write *write = stream->first;
+
+	while (write) {
+		struct weft__write *next = write->next;
+
+		if (write->waiter)
+			weft__send_ask(write, WEFT_ESHUTDOWN);
+		write = next;
+	}
+	if (stream->tls)
+		weft__send_flush(stream); /* and goodbye */
+}
+
+/* From a callback a timer ends the wait for a peer that does not read. */
+static void
+limit_by_timer(weft_stream *stream)
+{
+	if (!stream->out)
+		return;
+	stream->out->linger = (weft_timer)WEFT_INIT;
+	stream->out->lingers = true;
+	if (weft_timer_start(weft__stream_loop(stream), &stream->out->linger,
+	                     weft_in(stream->linger_ns), 0, on_linger, stream)
+	    < 0)
+		weft__send_fail(stream, WEFT_ESHUTDOWN);
+}
+
+/* Nothing calls a user from inside a user's call: who wants to hear of the end hears of
+ * it later. */
+static void
+begin(weft_stream *stream)
+{
+	stream->flags |= WEFT__STREAM_CLOSING;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	if (stream->events.on_close)
+		weft__events_again(stream);
+	if (stream->reader || stream->reader_op)
+		weft__reader_end(stream, WEFT_ESHUTDOWN);
+	if (stream->in.pending) {
+		weft_op_set_background(&stream->in, false);
+		weft_op_cancel(&stream->in);
+	}
+}
+
+/* One that no loop knows. */
+static void
+close_unbound(weft_stream *stream)
+{
+	if (!(stream->flags & WEFT__STREAM_BORROWED))
+		(void)weft__sys->close(stream->fd);
+	weft__stream_free(stream);
+}
+
+static bool
+is_unbound(const weft_stream *stream)
+{
+	return !(stream->flags & WEFT__STREAM_BOUND);
+}
+
+/* A loop that has stopped still lets its streams go. */
+static int
+check(weft_stream *stream, const char *call)
+{
+	weft_loop *loop = weft__stream_loop(stream);
+	int rc = weft__loop_check(loop, call);
+
+	return rc == WEFT_ESHUTDOWN ? 0 : rc;
+}
+
+/* A threadlet that closes: nothing but the deadline is for it. */
+struct closer {
+	struct weft__waiter waiter;
+	weft_stream *stream;
+};
+
+static void
+ask_closer(struct weft__waiter *waiter, int why)
+{
+	if (why == WEFT_ETIMEDOUT || why == WEFT_ENOMEM)
+		weft__send_fail(((struct closer *)(void *)waiter)->stream,
+		                WEFT_ESHUTDOWN);
+}
+
+void
+weft_close(weft_stream *stream)
+{
+	struct closer closer = { .waiter = { .what = "close",
+		                             .ask = ask_closer },
+		                 .stream = stream };
+	uint64_t until_ns;
+
+	if (!stream || (stream->flags & WEFT__STREAM_CLOSING))
+		return;
+	if (is_unbound(stream)) {
+		close_unbound(stream);
+		return;
+	}
+	if (check(stream, "weft_close") < 0)
+		return;
+	closer.waiter.on = stream->fd;
+	begin(stream);
+	end_writes(stream);
+	until_ns = stream->out ? weft_in(stream->linger_ns) : WEFT_NEVER;
+	if (weft__close_go_on(stream))
+		return;
+	if (!weft__self()) {
+		limit_by_timer(stream);
+		return;
+	}
+	stream->closer = &closer.waiter;
+	(void)weft__wait(&closer.waiter, until_ns);
+}
+
+void
+weft_stream_reset(weft_stream *stream)
+{
+	struct linger at_once = { .l_onoff = 1 };
+
+	if (!stream)
+		return;
+	if (!is_unbound(stream) && check(stream, "weft_stream_reset") < 0)
+		return;
+	if (!(stream->flags & WEFT__STREAM_PLAIN))
+		(void)weft__sys->set_option(stream->fd, SOL_SOCKET, SO_LINGER,
+		                            &at_once, sizeof(at_once));
+	if (is_unbound(stream)) {
+		close_unbound(stream);
+		return;
+	}
+	if (!(stream->flags & WEFT__STREAM_CLOSING))
+		begin(stream);
+	weft__send_fail(stream, WEFT_ESHUTDOWN);
+	(void)weft__close_go_on(stream);
+}

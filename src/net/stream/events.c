@@ -1,0 +1,182 @@
+/* events.c - streams by callbacks: what has arrived, the way is free again, the end. */
+#include "net/stream/stream.h"
+
+/* So many bytes are worth asking for memory for them. */
+#define MUCH 4096u
+
+/* Callbacks may close the stream: it goes when the last of them has returned. */
+static void
+enter(weft_stream *stream)
+{
+	stream->flags |= WEFT__STREAM_CALLED;
+}
+
+static void
+leave(weft_stream *stream)
+{
+	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+	if (stream->flags & WEFT__STREAM_CLOSING)
+		(void)weft__close_go_on(stream);
+}
+
+static bool
+is_started(const weft_stream *stream)
+{
+	return stream->flags & WEFT__STREAM_STARTED;
+}
+
+/* Put bytes into memory that the user gives for them, and show them there. */
+static bool
+show_elsewhere(weft_stream *stream)
+{
+	size_t size = stream->in_queue.size;
+	void *buf = stream->events.on_buffer(stream, &size, stream->arg);
+
+	if (!buf || size == 0 || !is_started(stream)
+	    || stream->in_queue.size == 0)
+		return false;
+	size = weft__queue_take(
+		&stream->in_queue,
+		&weft__net_of(weft__stream_loop(stream))->chunks, buf, size);
+	weft__receive_more(stream);
+	if (stream->in_queue.size > 0)
+		weft__events_again(stream);
+	stream->events.on_data(stream, buf, (ssize_t)size, stream->arg);
+	return true;
+}
+
+static void
+show(weft_stream *stream)
+{
+	const void *data;
+	size_t size;
+
+	if (stream->events.on_buffer && stream->in_queue.size >= MUCH
+	    && show_elsewhere(stream))
+		return;
+	if (!is_started(stream) || stream->in_queue.size == 0)
+		return;
+	size = weft__queue_piece(&stream->in_queue, &data);
+	stream->events.on_data(stream, data, (ssize_t)size, stream->arg);
+}
+
+/* The end is told once, after all bytes have been skipped; that of the loop, at once. */
+static void
+tell_end(weft_stream *stream)
+{
+	int state = weft__receive_state(stream);
+
+	if (state > 0 || !is_started(stream)
+	    || (stream->in_queue.size > 0 && state != WEFT_ESHUTDOWN))
+		return;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	stream->events.on_data(stream, NULL, state, stream->arg);
+}
+
+void
+weft__events_tell(weft_stream *stream)
+{
+	enter(stream);
+	if (stream->in_queue.size > 0)
+		show(stream);
+	tell_end(stream);
+	leave(stream);
+}
+
+void
+weft__events_drain(weft_stream *stream)
+{
+	if (!(stream->flags & WEFT__STREAM_HIGH))
+		return;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_HIGH;
+	if (!stream->events.on_drain || (stream->flags & WEFT__STREAM_CLOSING))
+		return;
+	enter(stream);
+	stream->events.on_drain(stream, stream->arg);
+	stream->flags &= ~(uint32_t)WEFT__STREAM_CALLED;
+}
+
+void
+weft__events_on_again(void *arg)
+{
+	weft_stream *stream = arg;
+
+	stream->flags &= ~(uint32_t)WEFT__STREAM_AGAIN;
+	if (stream->flags & WEFT__STREAM_CLOSING)
+		(void)weft__close_go_on(stream);
+	else if (is_started(stream))
+		weft__events_tell(stream);
+}
+
+/* A loop that stops takes no posts, and tells the end by the op that receives. */
+void
+weft__events_again(weft_stream *stream)
+{
+	if (stream->flags & WEFT__STREAM_AGAIN)
+		return;
+	if (weft_loop_post_node(weft__stream_loop(stream), &stream->again) == 0)
+		stream->flags |= WEFT__STREAM_AGAIN;
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+static void
+set_background(weft_stream *stream)
+{
+	if (stream->in.loop)
+		weft_op_set_background(
+			&stream->in,
+			!is_started(stream)
+				|| (stream->flags & WEFT__STREAM_BACKGROUND));
+}
+
+int
+weft_stream_start(weft_stream *stream, weft_loop *loop,
+                  const weft_stream_events *events, void *arg)
+{
+	int rc = weft__stream_use(stream, loop, "weft_stream_start");
+
+	if (rc < 0)
+		return rc;
+	if (!events || !events->on_data)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_stream_start: no on_data");
+	if (stream->reader || stream->reader_op)
+		return weft__fail(WEFT_EBUSY, "another reads this stream");
+	stream->flags |= WEFT__STREAM_STARTED;
+	set_background(stream);
+	rc = weft__receive_start(stream);
+	if (rc < 0) { /* and who was not started hears of nothing */
+		stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+		return rc;
+	}
+	stream->events = *events;
+	stream->arg = arg;
+	if (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0)
+		weft__events_again(stream);
+	return 0;
+}
+
+int
+weft_stream_stop(weft_stream *stream)
+{
+	int rc = weft__stream_use(stream, NULL, "weft_stream_stop");
+
+	if (rc < 0)
+		return rc;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	set_background(stream);
+	return weft__receive_start(stream);
+}
+
+void
+weft_stream_set_background(weft_stream *stream, bool on)
+{
+	if (weft__stream_use(stream, NULL, "weft_stream_set_background") < 0)
+		return;
+	if (on)
+		stream->flags |= WEFT__STREAM_BACKGROUND;
+	else
+		stream->flags &= ~(uint32_t)WEFT__STREAM_BACKGROUND;
+	set_background(stream);
+}

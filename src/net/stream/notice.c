@@ -1,0 +1,120 @@
+/* notice.c - interrupts from any thread; see notice.h. */
+#include "base/lock.h"
+#include "net/stream/notice.h"
+#include "threadlet/threadlet.h"
+
+/* Of a loop, made at first need, and given back with it. */
+struct notices {
+	struct weft__lock lock;
+	bool queued; /* the node is on its way */
+	struct weft__notice *first;
+	struct weft__node_head node;
+	weft_loop *loop;
+};
+
+static struct notices *
+notices_of(const struct weft__notice *notice)
+{
+	weft_loop *loop = weft__notice_loop(notice);
+
+	return loop ? loop->notices : NULL;
+}
+
+int
+weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
+{
+	struct notices *all = loop->notices;
+
+	if (!all) {
+		all = weft__alloc_zero(sizeof(*all));
+		if (!all)
+			return weft__fail(WEFT_ENOMEM, "out of memory");
+		all->loop = loop;
+		loop->notices = all;
+	}
+	weft__store(&notice->loop, (uintptr_t)loop, WEFT__SEQ_CST); /* S */
+	return 0;
+}
+
+void
+weft__notice_drop(struct weft__notice *notice)
+{
+	struct notices *all = notices_of(notice);
+	struct weft__notice **link;
+
+	if (!all)
+		return;
+	weft__lock_take(&all->lock);
+	for (link = &all->first; *link && *link != notice;
+	     link = &(*link)->next)
+		;
+	if (*link)
+		*link = notice->next;
+	notice->listed = false;
+	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
+	weft__lock_give(&all->lock);
+}
+
+static struct weft__notice *
+pop(struct notices *all)
+{
+	struct weft__notice *notice;
+
+	weft__lock_take(&all->lock);
+	notice = all->first;
+	if (notice) {
+		all->first = notice->next;
+		notice->listed = false;
+	} else {
+		all->queued = false;
+	}
+	weft__lock_give(&all->lock);
+	return notice;
+}
+
+static void
+on_told(void *arg)
+{
+	struct notices *all = arg;
+	struct weft__notice *notice;
+
+	all->loop->own_run++;
+	while ((notice = pop(all)))
+		if (weft__notice_is_marked(notice))
+			notice->tell(notice);
+}
+
+/* List it with its loop, unless that is not its loop any more. */
+static bool
+list(struct weft__notice *notice, weft_loop *loop)
+{
+	struct notices *all = loop->notices;
+	bool same;
+
+	weft__lock_take(&all->lock);
+	same = weft__notice_loop(notice) == loop;
+	if (same && !notice->listed) {
+		notice->listed = true;
+		notice->next = all->first;
+		all->first = notice;
+		if (!all->queued) {
+			all->queued = true;
+			weft__loop_tell(loop, &all->node, on_told, all);
+		}
+	}
+	weft__lock_give(&all->lock);
+	return same;
+}
+
+void
+weft__notice_send(struct weft__notice *notice)
+{
+	weft_loop *loop;
+
+	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
+		return; /* the first is not taken yet */
+	do
+		loop = (weft_loop *)weft__load(&notice->loop,
+		                               WEFT__SEQ_CST); /* S */
+	while (loop && !list(notice, loop));
+}

@@ -1,0 +1,235 @@
+/* option.c - what can be asked of a stream and set on it, by name. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include "net/addr.h"
+#include "net/stream/stream.h"
+
+enum {
+	SOCKET,    /* an int of the socket's */
+	KEEPALIVE, /* seconds of silence; 0: off */
+	FIELD32,   /* of the stream's own */
+	FIELD64,
+	READ_ONLY,
+};
+
+static const struct option {
+	const char *name;
+	int kind;
+	int level, number; /* of a socket's */
+	size_t offset;     /* of a field */
+	int64_t min, max;
+} options[] = {
+	{ "nodelay", SOCKET, IPPROTO_TCP, TCP_NODELAY, 0, 0, 1 },
+	{ "keepalive_s", KEEPALIVE, 0, 0, 0, 0, 32767 },
+	{ "rcvbuf", SOCKET, SOL_SOCKET, SO_RCVBUF, 0, 1, INT32_MAX / 2 },
+	{ "sndbuf", SOCKET, SOL_SOCKET, SO_SNDBUF, 0, 1, INT32_MAX / 2 },
+	{ "linger_ns", FIELD64, 0, 0, offsetof(weft_stream, linger_ns), 0,
+	  INT64_MAX },
+	{ "high_water", FIELD32, 0, 0, offsetof(weft_stream, high_water), 1,
+	  INT32_MAX },
+	{ "low_water", FIELD32, 0, 0, offsetof(weft_stream, low_water), 0,
+	  INT32_MAX },
+	{ "write_max", FIELD64, 0, 0, offsetof(weft_stream, write_max), 1,
+	  INT64_MAX },
+	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1,
+	  INT32_MAX },
+	{ "queued", READ_ONLY, 0, 0, offsetof(weft_stream, queued), 0, 0 },
+};
+
+static const struct option *
+find(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof(options) / sizeof(*options); i++)
+		if (strcmp(options[i].name, name) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static int
+begin(weft_stream *stream, const char *name, const struct option **out)
+{
+	int rc = weft__stream_check(stream, "stream option");
+
+	if (rc < 0)
+		return rc;
+	*out = find(name);
+	return *out ? 0
+	            : weft_fail(WEFT_ENOENT, "no stream option \"%s\"",
+	                        name ? name : "");
+}
+
+/* 0, or an error that says which option it is about. */
+static int
+explain(int rc, const char *name)
+{
+	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name,
+	                          weft_strerror(rc))
+	              : 0;
+}
+
+static int
+set_int(const weft_stream *stream, int level, int number, int value)
+{
+	return weft__sys->set_option(stream->fd, level, number, &value,
+	                             sizeof(value));
+}
+
+static int
+get_int(const weft_stream *stream, int level, int number, int64_t *out)
+{
+	socklen_t size = sizeof(int);
+	int value = 0;
+	int rc = weft__sys->get_option(stream->fd, level, number, &value,
+	                               &size);
+
+	if (rc == 0)
+		*out = value;
+	return rc;
+}
+
+static int
+set_keepalive(const weft_stream *stream, int seconds)
+{
+	int rc = set_int(stream, SOL_SOCKET, SO_KEEPALIVE, seconds > 0);
+
+	if (rc == 0 && seconds > 0)
+		rc = set_int(stream, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+	return rc;
+}
+
+static int
+get_keepalive(const weft_stream *stream, int64_t *out)
+{
+	int64_t on;
+	int rc = get_int(stream, SOL_SOCKET, SO_KEEPALIVE, &on);
+
+	if (rc == 0 && on)
+		return get_int(stream, IPPROTO_TCP, TCP_KEEPIDLE, out);
+	if (rc == 0)
+		*out = 0;
+	return rc;
+}
+
+int
+weft_stream_set(weft_stream *stream, const char *name, int64_t value)
+{
+	const struct option *option;
+	int rc = begin(stream, name, &option);
+	char *field;
+
+	if (rc < 0)
+		return rc;
+	if (option->kind == READ_ONLY || value < option->min
+	    || value > option->max)
+		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value",
+		                 name);
+	field = (char *)stream + option->offset;
+	switch (option->kind) {
+	case SOCKET:
+		rc = set_int(stream, option->level, option->number, (int)value);
+		break;
+	case KEEPALIVE:
+		rc = set_keepalive(stream, (int)value);
+		break;
+	case FIELD32:
+		*(uint32_t *)(void *)field = (uint32_t)value;
+		break;
+	default:
+		*(uint64_t *)(void *)field = (uint64_t)value;
+		break;
+	}
+	return explain(rc, name);
+}
+
+int
+weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
+{
+	const struct option *option;
+	int rc = begin(stream, name, &option);
+	const char *field;
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_get: NULL");
+	if (rc < 0)
+		return rc;
+	field = (const char *)stream + option->offset;
+	switch (option->kind) {
+	case SOCKET:
+		rc = get_int(stream, option->level, option->number, out);
+		break;
+	case KEEPALIVE:
+		rc = get_keepalive(stream, out);
+		break;
+	case FIELD32:
+		*out = *(const uint32_t *)(const void *)field;
+		break;
+	default:
+		*out = *(const int64_t *)(const void *)field;
+		break;
+	}
+	return explain(rc, name);
+}
+
+/* --- addresses ---------------------------------------------------------- */
+
+typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *size);
+
+static int
+get_name(weft_stream *stream, name_fn *get, const char *call, weft_addr *out)
+{
+	struct sockaddr_storage name = { 0 };
+	socklen_t size = sizeof(name);
+	int rc = weft__stream_check(stream, call);
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, call);
+	if (rc < 0)
+		return rc;
+	rc = get(stream->fd, (struct sockaddr *)&name, &size);
+	if (rc < 0)
+		return weft_fail(rc, "%s: %s", call, weft_strerror(rc));
+	weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM, out);
+	return 0;
+}
+
+int
+weft_stream_peer(weft_stream *stream, weft_addr *out)
+{
+	return get_name(stream, weft__sys->peername, "weft_stream_peer", out);
+}
+
+int
+weft_stream_local(weft_stream *stream, weft_addr *out)
+{
+	return get_name(stream, weft__sys->sockname, "weft_stream_local", out);
+}
+
+int
+weft_stream_fd(weft_stream *stream)
+{
+	int rc = weft__stream_check(stream, "weft_stream_fd");
+
+	return rc < 0 ? rc : stream->fd;
+}
+
+int
+weft_stream_creds(weft_stream *stream, weft_creds *out)
+{
+	weft_creds creds = { 0 }; /* laid out as struct ucred */
+	socklen_t size = sizeof(creds);
+	int rc = weft__stream_check(stream, "weft_stream_creds");
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: NULL");
+	if (rc < 0)
+		return rc;
+	rc = weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERCRED, &creds,
+	                           &size);
+	if (rc < 0 || creds.pid == 0)
+		return weft__fail(WEFT_EINVAL, "weft_stream_creds: not a Unix "
+		                               "stream");
+	*out = creds;
+	return 0;
+}

@@ -1,0 +1,285 @@
+/* read.c - calls that read a stream, each by its queue or, past an empty one, into the
+ * caller's memory. */
+#include <errno.h>
+#include <string.h>
+#include "net/stream/stream.h"
+
+static struct weft__chunks *
+chunks_of(weft_stream *stream)
+{
+	return &weft__net_of(weft__stream_loop(stream))->chunks;
+}
+
+/* May the caller read now?  0, or an error. */
+static int
+begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, call);
+
+	if (rc < 0)
+		return rc;
+	if (stream->reader || stream->reader_op
+	    || (stream->flags & WEFT__STREAM_STARTED))
+		return weft__fail(WEFT_EBUSY, "another reads this stream");
+	return 0;
+}
+
+/* Take from the queue; the call has not waited. */
+static ssize_t
+take(weft_stream *stream, void *buf, size_t size)
+{
+	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf,
+	                            size);
+
+	weft__receive_more(stream);
+	return (ssize_t)n;
+}
+
+static int64_t
+read_past_queue(weft_stream *stream, void *buf, size_t size,
+                uint64_t deadline_ns)
+{
+	int64_t n = weft__receive_state(stream);
+
+	if (n <= 0)
+		return n;
+	n = weft__receive_start(stream);
+	if (n < 0)
+		return n;
+	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOW);
+	if (n != -EAGAIN) {
+		weft__stayed(weft__self());
+		return n;
+	}
+	if (deadline_ns == WEFT_NOW)
+		return WEFT_ETIMEDOUT;
+	stream->into = buf;
+	stream->into_size = size;
+	return weft__receive_wait(stream, deadline_ns);
+}
+
+/* Nothing is waited for: let others run, at times. */
+static int
+stay(weft_stream *stream)
+{
+	stream->guests++;
+	weft__stayed(weft__self());
+	return weft__guest_leave(stream);
+}
+
+/* Receive once more, at once or by waiting: > 0, 0 at the end, or an error. */
+static int64_t
+receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
+{
+	int64_t n = weft__receive_state(stream);
+
+	if (n > 0) {
+		n = weft__receive_start(stream);
+		n = n < 0 ? n
+		          : weft__receive_now(stream, NULL, 0,
+		                              deadline_ns == WEFT_NOW);
+	}
+	if (n != -EAGAIN)
+		return n;
+	if (deadline_ns == WEFT_NOW)
+		return WEFT_ETIMEDOUT;
+	stream->min = min;
+	return weft__receive_wait(stream, deadline_ns);
+}
+
+/* Wait until `min` bytes are in the queue: 1, 0 if it ends before, or an error; after
+ * WEFT_ESHUTDOWN the stream may be gone. */
+static int
+gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
+{
+	int64_t n = stay(stream);
+
+	while (n >= 0 && stream->in_queue.size < min) {
+		stream->min = min; /* it may be more than read_max */
+		n = receive_more(stream, min, deadline_ns);
+		if (n == WEFT_ESHUTDOWN)
+			return WEFT_ESHUTDOWN;
+		stream->min = 0;
+		if (n == 0)
+			return stream->in_queue.size >= min;
+	}
+	return n < 0 ? (int)n : 1;
+}
+
+ssize_t
+weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
+{
+	int rc = begin(stream, deadline_ns, "weft_read");
+
+	if (rc < 0)
+		return rc;
+	if (!buf || size == 0)
+		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
+	if (stream->in_queue.size == 0 && !stream->tls)
+		return read_past_queue(stream, buf, size, deadline_ns);
+	rc = gather(stream, 1, deadline_ns);
+	return rc <= 0 ? rc : take(stream, buf, size);
+}
+
+ssize_t
+weft_read_exact(weft_stream *stream, void *buf, size_t size,
+                uint64_t deadline_ns)
+{
+	int rc = begin(stream, deadline_ns, "weft_read_exact");
+
+	if (rc < 0)
+		return rc;
+	if (!buf && size > 0)
+		return weft__misuse(WEFT_EINVAL, "weft_read_exact: no buffer");
+	if (size > INT32_MAX)
+		return weft__fail(WEFT_EMSGSIZE, "weft_read_exact: more than "
+		                                 "2 GiB");
+	rc = gather(stream, size, deadline_ns);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return weft__fail(WEFT_EPIPE, "the stream ended before that");
+	return take(stream, buf, size);
+}
+
+/* The length up to and with the first `delimiter`; 0: not within `max` bytes that are
+ * there, of which `seen` were looked at. */
+static size_t
+find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
+{
+	size_t length = strlen(delimiter), size = stream->in_queue.size;
+	int64_t at = weft__queue_find(&stream->in_queue, delimiter, length,
+	                              *seen, size < max ? size : max);
+
+	*seen = size < length ? 0 : size - length + 1;
+	return at < 0 ? 0 : (size_t)at + length;
+}
+
+ssize_t
+weft_read_until(weft_stream *stream, const char *delimiter, void *buf,
+                size_t max, uint64_t deadline_ns)
+{
+	size_t seen = 0, size;
+	int rc = begin(stream, deadline_ns, "weft_read_until");
+
+	if (rc < 0)
+		return rc;
+	if (!buf || !delimiter || !*delimiter)
+		return weft__misuse(WEFT_EINVAL, "weft_read_until: NULL");
+	while ((size = find(stream, delimiter, max, &seen)) == 0) {
+		if (stream->in_queue.size >= max)
+			return weft__fail(WEFT_EMSGSIZE,
+			                  "the delimiter is not within that");
+		rc = gather(stream, stream->in_queue.size + 1, deadline_ns);
+		if (rc < 0)
+			return rc;
+		if (rc == 0 && stream->in_queue.size > 0)
+			return weft__fail(WEFT_EPIPE, "the stream ended "
+			                              "without a delimiter");
+		if (rc == 0)
+			return 0;
+	}
+	return take(stream, buf, size);
+}
+
+/* --- looking ahead ------------------------------------------------------ */
+
+static int
+check_min(const weft_stream *stream, size_t min)
+{
+	return min > stream->read_max
+	               ? weft__fail(WEFT_EMSGSIZE, "peek: more than the "
+	                                           "stream's read_max")
+	               : 0;
+}
+
+ssize_t
+weft_peek(weft_stream *stream, size_t min, const void **out,
+          uint64_t deadline_ns)
+{
+	int rc = begin(stream, deadline_ns, "weft_peek");
+	size_t size;
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_peek: NULL");
+	if (rc == 0)
+		rc = check_min(stream, min);
+	if (rc == 0)
+		rc = gather(stream, min, deadline_ns);
+	if (rc < 0)
+		return rc;
+	size = stream->in_queue.size;
+	if (!weft__queue_join(&stream->in_queue, chunks_of(stream),
+	                      min < size ? min : size))
+		return weft__fail(WEFT_ENOMEM, "weft_peek: out of memory");
+	return (ssize_t)weft__queue_piece(&stream->in_queue, out);
+}
+
+static void
+on_peek_cancel(weft_op *op, int why, void *arg)
+{
+	weft_stream *stream = arg;
+
+	if (stream->reader_op == op)
+		weft__reader_end(stream, why);
+}
+
+/* What a peek op begins with: a result, or -EAGAIN. */
+static int64_t
+peek_at_once(weft_stream *stream, size_t min)
+{
+	int state = weft__receive_state(stream);
+
+	if (stream->in_queue.size >= min)
+		return (int64_t)stream->in_queue.size;
+	return state > 0   ? -EAGAIN
+	       : state < 0 ? state
+	                   : (int64_t)stream->in_queue.size;
+}
+
+int
+weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
+{
+	int64_t result;
+	int rc = weft__stream_use(stream, op ? op->loop : NULL, "weft_peek_op");
+
+	if (rc == 0)
+		rc = check_min(stream, min);
+	if (rc == 0
+	    && (stream->reader || stream->reader_op
+	        || (stream->flags & WEFT__STREAM_STARTED)))
+		rc = weft__fail(WEFT_EBUSY, "another reads this stream");
+	if (rc == 0)
+		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
+	if (rc < 0)
+		return rc;
+	result = weft__notice_take(&stream->notice) ? WEFT_EINTR
+	                                            : peek_at_once(stream, min);
+	if (result == -EAGAIN) {
+		stream->min = min;
+		stream->reader_op = op;
+		rc = weft__receive_start(stream);
+		if (rc < 0)
+			weft__reader_end(stream, rc);
+	} else {
+		(void)weft_op_finish(op, result);
+	}
+	return 0;
+}
+
+int
+weft_skip(weft_stream *stream, size_t size)
+{
+	int rc = weft__stream_use(stream, NULL, "weft_skip");
+
+	if (rc < 0)
+		return rc;
+	if (size > stream->in_queue.size)
+		return weft__misuse(WEFT_EINVAL, "weft_skip: more than there "
+		                                 "is");
+	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
+	weft__receive_more(stream);
+	if (stream->flags & WEFT__STREAM_STARTED)
+		weft__events_again(stream);
+	return 0;
+}

@@ -1,0 +1,366 @@
+/* receive.c - the op that receives, and who is told of what it brings.
+ *
+ *   1. A backend that tells readiness takes bytes only while somebody wants them: else
+ *      the op is held, and they stay with the kernel.  A ring brings them as they come,
+ *      until the queue is full.
+ *   2. Bytes go to the reader that waits with memory for them, if the queue is empty;
+ *      what is too much for it, and all else, to the queue.
+ *   3. A deadline is told only when the loop has looked once more for what has arrived.
+ */
+#include <errno.h>
+#include <string.h>
+#include "net/stream/stream.h"
+
+int
+weft__receive_state(const weft_stream *stream)
+{
+	if (stream->in_error)
+		return stream->in_error;
+	return !(stream->flags & WEFT__STREAM_ENDED);
+}
+
+static bool
+is_wanted(const weft_stream *stream)
+{
+	return stream->reader || stream->reader_op
+	       || (stream->flags & WEFT__STREAM_STARTED);
+}
+
+/* So much may be in the queue: a reader that needs more gets more. */
+static size_t
+limit_of(const weft_stream *stream)
+{
+	return stream->min > stream->read_max ? stream->min : stream->read_max;
+}
+
+static int
+hold(weft_stream *stream, bool on)
+{
+	struct weft__op *op = weft__op_of(&stream->in);
+
+	return weft__ready_hold(&op->loop->backend, op, on);
+}
+
+/* --- readers ------------------------------------------------------------ */
+
+void
+weft__reader_end(weft_stream *stream, int64_t result)
+{
+	struct weft__waiter *reader = stream->reader;
+	weft_op *op = stream->reader_op;
+
+	stream->reader = NULL;
+	stream->reader_op = NULL;
+	stream->into = NULL;
+	stream->min = 0;
+	if (stream->in.pending) {
+		weft__op_of(&stream->in)->buf = NULL;
+		if (!is_wanted(stream))
+			(void)hold(stream, true);
+	}
+	if (reader && weft__claim(reader)) {
+		stream->guests++;
+		weft__wake(reader, result);
+	}
+	if (op)
+		(void)weft_op_finish(op, result);
+}
+
+/* Has a reader what it waits for? */
+static void
+serve_reader(weft_stream *stream)
+{
+	int state = weft__receive_state(stream);
+
+	if (!stream->reader && !stream->reader_op)
+		return;
+	if (stream->in_queue.size >= stream->min && stream->min > 0)
+		weft__reader_end(stream, (int64_t)stream->in_queue.size);
+	else if (state == 0 && stream->reader_op)
+		weft__reader_end(stream, (int64_t)stream->in_queue.size);
+	else if (state <= 0)
+		weft__reader_end(stream, state);
+}
+
+static void
+tell(weft_stream *stream)
+{
+	if (stream->flags & WEFT__STREAM_STARTED)
+		weft__events_tell(stream);
+	else
+		serve_reader(stream);
+}
+
+/* --- what comes --------------------------------------------------------- */
+
+/* Stop receiving for now; the end of the op is told to on_received(). */
+static void
+pause_if_full(weft_stream *stream)
+{
+	if (stream->in_queue.size < limit_of(stream)
+	    || (stream->flags & WEFT__STREAM_PAUSED))
+		return;
+	stream->flags |= WEFT__STREAM_PAUSED;
+	weft_op_cancel(&stream->in);
+}
+
+/* To the reader that waits with memory; what of it that took.  The backend may have put
+ * them there by itself. */
+static size_t
+pass(weft_stream *stream, const char *bytes, size_t size)
+{
+	size_t n = size < stream->into_size ? size : stream->into_size;
+
+	if (!stream->into || stream->in_queue.size > 0)
+		return 0;
+	if (bytes != stream->into)
+		memcpy(stream->into, bytes, n);
+	weft__reader_end(stream, (int64_t)n);
+	return n;
+}
+
+static void
+take(weft_stream *stream, const char *bytes, size_t size)
+{
+	size_t n;
+
+	if (stream->tls) {
+		weft__secure_take(stream, bytes, size);
+		pause_if_full(stream);
+		return;
+	}
+	n = pass(stream, bytes, size);
+	if (size > n
+	    && weft__queue_add(&stream->in_queue,
+	                       &weft__net_of(stream->in.loop)->chunks,
+	                       bytes + n, size - n)
+	               < 0) {
+		stream->in_error = WEFT_ENOMEM;
+		weft_op_cancel(&stream->in);
+	}
+	pause_if_full(stream);
+}
+
+/* The connection has ended, or failed. */
+static void
+end_input(weft_stream *stream, int64_t result)
+{
+	if (weft__receive_state(stream) <= 0)
+		return; /* TLS has said so before */
+	/* The kernel tells a reset once, perhaps to a write: what looks like the end is
+	 * none then. */
+	if (result == 0 && stream->out_error == WEFT_ECONNRESET)
+		stream->in_error = WEFT_ECONNRESET;
+	else if (result == 0 && stream->tls)
+		weft__secure_end(stream);
+	else if (result == 0)
+		stream->flags |= WEFT__STREAM_ENDED;
+	else
+		stream->in_error = (int)result;
+}
+
+/* The op has ended. */
+static void
+end(weft_stream *stream, int64_t result)
+{
+	if (result > 0
+	    || (result == WEFT_ECANCELED
+	        && (stream->flags & WEFT__STREAM_PAUSED))) {
+		stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;
+		weft__receive_more(stream);
+		return;
+	}
+	stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;
+	end_input(stream, result);
+}
+
+static void
+wake_mover(weft_stream *stream)
+{
+	struct weft__waiter *waiter = stream->mover;
+
+	stream->mover = NULL;
+	if (waiter && weft__claim(waiter))
+		weft__wake(waiter, 0);
+}
+
+static void
+on_received(weft_op *op, int64_t result, void *arg)
+{
+	weft_stream *stream = arg;
+	bool last = !op->more; /* taking bytes may cancel it */
+
+	if (last)
+		wake_mover(stream);
+	if (stream->flags & WEFT__STREAM_CLOSING) {
+		if (last)
+			(void)weft__close_go_on(stream);
+		return;
+	}
+	if (result > 0 && weft__receive_state(stream) > 0) /* no gaps */
+		take(stream, weft_op_data(op), (size_t)result);
+	if (last)
+		end(stream, result);
+	tell(stream);
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+int
+weft__receive_start(weft_stream *stream)
+{
+	int rc;
+
+	if (stream->in.pending || weft__receive_state(stream) <= 0
+	    || stream->in_queue.size >= limit_of(stream)) {
+		return stream->in.pending ? hold(stream, !is_wanted(stream))
+		                          : 0;
+	}
+	if (!stream->in.loop)
+		(void)weft_op_init(&stream->in, weft__stream_loop(stream),
+		                   on_received, stream);
+	weft_op_set_background(
+		&stream->in,
+		!(stream->flags & WEFT__STREAM_STARTED)
+			|| (stream->flags & WEFT__STREAM_BACKGROUND));
+	rc = weft_op_recv_multi(&stream->in, stream->fd, WEFT_NEVER);
+	return rc < 0 ? rc : hold(stream, !is_wanted(stream));
+}
+
+/* Who waits for bytes gets them; callbacks, when half of it is free again. */
+static bool
+has_room(const weft_stream *stream)
+{
+	size_t limit = limit_of(stream);
+
+	return stream->in_queue.size
+	       < (stream->flags & WEFT__STREAM_STARTED ? limit / 2 + 1 : limit);
+}
+
+void
+weft__receive_more(weft_stream *stream)
+{
+	if (!stream->in.pending && is_wanted(stream) && has_room(stream)) {
+		int rc = weft__receive_start(stream);
+
+		if (rc < 0)
+			stream->in_error = rc;
+	}
+}
+
+/* Not for long: the backend was asked to give it back.  The mover is a guest, so that a
+ * close in between waits for it. */
+int
+weft__receive_stop(weft_stream *stream)
+{
+	struct weft__waiter waiter = { .what = "stream",
+		                       .on = stream->fd,
+		                       .deaf = true };
+
+	if (!stream->in.pending)
+		return 0;
+	if (!weft__self())
+		return weft__fail(WEFT_EBUSY, "the stream is still receiving");
+	stream->flags |= WEFT__STREAM_PAUSED | WEFT__STREAM_MOVING;
+	weft_op_cancel(&stream->in);
+	stream->mover = &waiter;
+	stream->guests++;
+	(void)weft__wait(&waiter, WEFT_NEVER);
+	stream->flags &= ~(uint32_t)WEFT__STREAM_MOVING;
+	return weft__guest_leave(stream);
+}
+
+int
+weft__guest_leave(weft_stream *stream)
+{
+	stream->guests--;
+	if (!(stream->flags & WEFT__STREAM_CLOSING))
+		return 0;
+	/* This is a user's call, and a threadlet's stack: the loop goes on with it,
+	 * unless that has stopped. */
+	weft__events_again(stream);
+	(void)weft__close_go_on(stream);
+	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
+}
+
+int64_t
+weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
+{
+	struct weft__backend *backend = &stream->in.loop->backend;
+	int64_t n = weft__ready_recv_now(backend, weft__op_of(&stream->in), buf,
+	                                 size, must);
+
+	if (n <= 0 && n != -EAGAIN)
+		end_input(stream, n);
+	else if (n > 0 && !buf)
+		take(stream, backend->data, (size_t)n);
+	return n;
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+struct reader {
+	struct weft__waiter waiter;
+	weft_stream *stream;
+	bool looked;
+};
+
+/* Is there perhaps something that the loop has not seen?  It sees it in this turn. */
+static bool
+look(weft_stream *stream)
+{
+	struct weft__op *op = weft__op_of(&stream->in);
+	struct weft__backend *backend = &op->loop->backend;
+
+	if (!op->pending)
+		return false;
+	if (op->state == WEFT__OP_WAITING)
+		return weft__ready_remind(backend, op);
+	(void)backend->ops->wait(backend, 0);
+	return true;
+}
+
+/* Invariant 3. */
+static void
+ask_reader(struct weft__waiter *waiter, int why)
+{
+	struct reader *reader = (struct reader *)(void *)waiter;
+
+	if (why == WEFT_ETIMEDOUT && !reader->looked && look(reader->stream)) {
+		reader->looked = true;
+		weft__wait_until(waiter->threadlet, 0);
+		return;
+	}
+	weft__reader_end(reader->stream, why);
+}
+
+int64_t
+weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
+{
+	struct reader reader = { .waiter = { .what = "stream",
+		                             .on = stream->fd,
+		                             .ask = ask_reader },
+		                 .stream = stream };
+	bool direct = stream->into != NULL;
+	int64_t result;
+
+	stream->reader = &reader.waiter;
+	if (stream->in.pending) {
+		int rc;
+
+		weft__op_of(&stream->in)->buf = stream->into;
+		weft__op_of(&stream->in)->size = stream->into_size;
+		rc = hold(stream, false);
+		if (rc < 0) {
+			stream->reader = NULL;
+			stream->into = NULL;
+			weft__op_of(&stream->in)->buf = NULL;
+			return rc;
+		}
+	}
+	result = weft__wait(&reader.waiter, deadline_ns);
+	/* What was given is given; but there is no queue to look at any more. */
+	if (weft__guest_leave(stream) < 0 && !(direct && result > 0))
+		return WEFT_ESHUTDOWN;
+	return result;
+}

@@ -1,0 +1,257 @@
+/* secure.c - TLS between a stream and its connection.
+ *
+ * The session (tls.h) knows no I/O: what is received is fed to it, and what it gives is
+ * put where plain bytes are put; writes are handed to it, and what it gives is sent.
+ *
+ *   1. The session has the bytes of a write once it has taken them: nobody's memory is
+ *      with the kernel but the session's, whose output stays in its place while it is
+ *      sent.
+ *   2. A write ends when all that was taken before has been sent.
+ *   3. Reading may make output too (an answer, an alert): it is sent as a write without
+ *      anybody who waits.
+ *   4. Until the handshake is done the stream is plain, and the threadlet that does it has
+ *      the session.
+ */
+#include <errno.h>
+#include "net/stream/stream.h"
+#include "net/tls/tls.h"
+
+/* --- in ----------------------------------------------------------------- */
+
+/* Memory of the loop to decrypt into. */
+static char *
+scratch_of(weft_stream *stream)
+{
+	struct weft__net *net = weft__net_of(weft__stream_loop(stream));
+
+	if (!net->scratch)
+		net->scratch = weft__sys->alloc(WEFT__RECORD);
+	return net->scratch;
+}
+
+/* One record, or what there is of it; false if there is no more. */
+static bool
+read_some(weft_stream *stream, char *scratch)
+{
+	int64_t n = weft__session_read(stream->tls, scratch, WEFT__RECORD);
+
+	if (n > 0)
+		n = weft__queue_add(
+			    &stream->in_queue,
+			    &weft__net_of(weft__stream_loop(stream))->chunks,
+			    scratch, (size_t)n)
+		                    == 0
+		            ? n
+		            : WEFT_ENOMEM;
+	if (n > 0)
+		return true;
+	if (n == 0)
+		stream->flags |= WEFT__STREAM_ENDED;
+	else if (n != WEFT_EAGAIN)
+		stream->in_error = (int)n;
+	return false;
+}
+
+void
+weft__secure_drain(weft_stream *stream)
+{
+	char *scratch = scratch_of(stream);
+
+	if (!scratch) {
+		stream->in_error = WEFT_ENOMEM;
+		return;
+	}
+	while (weft__receive_state(stream) > 0 && read_some(stream, scratch))
+		;
+	weft__send_flush(stream);
+}
+
+void
+weft__secure_take(weft_stream *stream, const char *bytes, size_t size)
+{
+	while (size > 0 && weft__receive_state(stream) > 0) {
+		int64_t n = weft__session_feed(stream->tls, bytes, size);
+
+		if (n < 0) {
+			stream->in_error = (int)n;
+			return;
+		}
+		bytes += n;
+		size -= (size_t)n;
+		weft__secure_drain(stream);
+	}
+}
+
+void
+weft__secure_end(weft_stream *stream)
+{
+	weft__session_ended(stream->tls);
+	weft__secure_drain(stream);
+}
+
+/* --- out ---------------------------------------------------------------- */
+
+/* Hand over what is queued: 0, or an error of the session. */
+static int
+hand_over(weft_stream *stream)
+{
+	for (struct weft__write *w = stream->first; w && w->spans; w = w->next)
+		while (w->left > 0) {
+			const char *at = (const char *)w->spans->data + w->skip;
+			size_t size = w->spans->size - w->skip;
+			int64_t n = size == 0 ? 0
+			                      : weft__session_write(stream->tls,
+			                                            at, size);
+
+			if (n == WEFT_EAGAIN)
+				return 0;
+			if (n < 0)
+				return (int)n;
+			weft__write_advance(stream, w, (size_t)n);
+		}
+	return 0;
+}
+
+int64_t
+weft__secure_output(weft_stream *stream, const void **out)
+{
+	int rc = hand_over(stream);
+
+	return rc < 0 ? rc : (int64_t)weft__session_output(stream->tls, out);
+}
+
+void
+weft__secure_goodbye(weft_stream *stream)
+{
+	(void)weft__session_goodbye(stream->tls);
+}
+
+/* --- the handshake ------------------------------------------------------ */
+
+/* Send what the session has to say, before there is a stream over it. */
+static int
+tell(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+{
+	const void *bytes;
+	size_t size;
+
+	while ((size = weft__session_output(s, &bytes)) > 0) {
+		ssize_t n = weft_write(stream, bytes, size, deadline_ns);
+
+		if (n < 0)
+			return (int)n;
+		weft__session_sent(s, size);
+	}
+	return 0;
+}
+
+static int
+hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+{
+	char buf[2048];
+	ssize_t n = weft_read(stream, buf, sizeof(buf), deadline_ns);
+	int64_t fed;
+
+	if (n == 0)
+		weft__session_ended(s);
+	if (n <= 0)
+		return (int)n;
+	fed = weft__session_feed(s, buf, (size_t)n);
+	return fed == n ? 0 : fed < 0 ? (int)fed : WEFT_EPROTO;
+}
+
+static int
+shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
+{
+	for (;;) {
+		int rc = weft__session_handshake(s);
+		int told = tell(stream, s, deadline_ns);
+
+		if (rc != WEFT_EAGAIN)
+			return rc < 0 ? rc : told;
+		if (told == 0)
+			told = hear(stream, s, deadline_ns);
+		if (told < 0)
+			return told;
+	}
+}
+
+static int
+check_start(weft_stream *stream, const weft_tls *tls, int role,
+            uint64_t deadline_ns)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_tls_start");
+
+	if (rc < 0)
+		return rc;
+	if (!tls || deadline_ns == WEFT_NOW)
+		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, "
+		                                 "or no time");
+	if (stream->tls || stream->first || stream->reader || stream->reader_op
+	    || (stream->flags & WEFT__STREAM_STARTED))
+		return weft__fail(WEFT_EBUSY, "weft_tls_start: in use, or TLS "
+		                              "already");
+	/* A server has been spoken to first, and what is no TLS fails as such. */
+	if (stream->in_queue.size > 0 && role == WEFT_TLS_CLIENT)
+		return weft__fail(WEFT_EPROTO, "the peer has sent plain bytes "
+		                               "where TLS begins");
+	return 0;
+}
+
+/* From now on bytes come through the session, and so do those that are here already. */
+static void
+take_over(weft_stream *stream, struct weft__session *s)
+{
+	struct weft__chunks *chunks =
+		&weft__net_of(weft__stream_loop(stream))->chunks;
+	struct weft__queue raw = stream->in_queue;
+	const void *bytes;
+	size_t size;
+
+	stream->in_queue = (struct weft__queue){ 0 };
+	stream->tls = s;
+	while ((size = weft__queue_piece(&raw, &bytes)) > 0) {
+		weft__secure_take(stream, bytes, size);
+		weft__queue_skip(&raw, chunks, size);
+	}
+	if (stream->flags & WEFT__STREAM_ENDED) { /* of the connection */
+		stream->flags &= ~(uint32_t)WEFT__STREAM_ENDED;
+		weft__secure_end(stream);
+	} else {
+		weft__secure_drain(stream);
+	}
+}
+
+int
+weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
+               uint64_t deadline_ns)
+{
+	struct weft__session *s;
+	int rc = check_start(stream, tls, role, deadline_ns);
+
+	if (rc == 0)
+		rc = weft__session_open(tls, role, name, &s);
+	if (rc < 0)
+		return rc;
+	rc = shake_hands(stream, s, deadline_ns);
+	if (rc < 0) {
+		weft__session_close(s);
+		stream->in_error = stream->out_error = rc;
+		return rc;
+	}
+	take_over(stream, s);
+	return 0;
+}
+
+int
+weft_stream_tls(weft_stream *stream, weft_tls_info *out)
+{
+	int rc = weft__stream_use(stream, NULL, "weft_stream_tls");
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_tls: NULL");
+	if (rc < 0)
+		return rc;
+	return stream->tls ? weft__session_info(stream->tls, out)
+	                   : weft__fail(WEFT_EINVAL, "weft_stream_tls: plain");
+}

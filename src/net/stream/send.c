@@ -1,0 +1,429 @@
+/* send.c - writes in their order, and the op that sends them.
+ *
+ *   1. Writes stand in a queue, first come first sent; the first of them, and those that
+ *      fit behind it, fly with the sender's op: then their memory is the kernel's.
+ *   2. A write that is asked to end leaves the queue, unless it flies: then the op is
+ *      asked, and the write ends with it.  What was sent by then was sent.
+ *   3. An error of the connection ends all writes, and every later one.
+ */
+#include <errno.h>
+#include "net/stream/stream.h"
+#include "net/tls/tls.h"
+
+#define SPARE_MAX 64u
+
+/* --- spare ones --------------------------------------------------------- */
+
+static struct weft__sender *
+take_sender(weft_loop *loop)
+{
+	struct weft__net *net = weft__net_of(loop);
+	struct weft__sender *sender = net->senders;
+
+	if (!sender)
+		return weft__sys->alloc(sizeof(*sender));
+	net->senders = sender->next;
+	net->sender_count--;
+	return sender;
+}
+
+static void
+give_sender(weft_loop *loop, struct weft__sender *sender)
+{
+	struct weft__net *net = weft__net_of(loop);
+
+	if (net->sender_count == SPARE_MAX) {
+		weft__sys->release(sender);
+		return;
+	}
+	sender->next = net->senders;
+	net->senders = sender;
+	net->sender_count++;
+}
+
+struct weft__write *
+weft__write_take(weft_loop *loop)
+{
+	struct weft__net *net = weft__net_of(loop);
+	struct weft__write *write = net->writes;
+
+	if (!write)
+		return weft__sys->alloc(sizeof(*write));
+	net->writes = write->next;
+	net->write_count--;
+	return write;
+}
+
+void
+weft__write_give(weft_loop *loop, struct weft__write *write)
+{
+	struct weft__net *net = weft__net_of(loop);
+
+	if (net->write_count == SPARE_MAX) {
+		weft__sys->release(write);
+		return;
+	}
+	write->next = net->writes;
+	net->writes = write;
+	net->write_count++;
+}
+
+/* --- the queue ---------------------------------------------------------- */
+
+static void
+unlink_write(weft_stream *stream, struct weft__write *write)
+{
+	struct weft__write **link = &stream->first, *before = NULL;
+
+	while (*link != write) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = write->next;
+	if (stream->last == write)
+		stream->last = before;
+	stream->queued -= write->left;
+}
+
+/* A write has ended: it leaves the queue, and whoever waits for it is told. */
+static void
+end_write(weft_stream *stream, struct weft__write *write, int64_t result)
+{
+	struct weft__waiter *waiter = write->waiter;
+	weft_op *op = write->op;
+
+	unlink_write(stream, write);
+	write->result = result;
+	write->ended = true;
+	if (op) {
+		weft__write_give(op->loop, write);
+		(void)weft_op_finish(op, result);
+	} else if (waiter && weft__claim(waiter)) {
+		weft__wake(waiter, result);
+	}
+}
+
+void
+weft__send_ask(struct weft__write *write, int why)
+{
+	weft_stream *stream = write->stream;
+
+	if (write->flies) {
+		if (!write->why)
+			write->why = why;
+		weft__op_ask(weft__op_of(&stream->out->op), why);
+	} else {
+		end_write(stream, write, why);
+	}
+}
+
+void
+weft__send_fail(weft_stream *stream, int error)
+{
+	struct weft__write *write = stream->first;
+
+	if (!stream->out_error)
+		stream->out_error = error;
+	while (write) {
+		struct weft__write *next = write->next;
+
+		weft__send_ask(write, error);
+		write = next;
+	}
+	if (stream->tls && stream->out)
+		weft__op_ask(weft__op_of(&stream->out->op), error);
+}
+
+/* `size` bytes of a write have been sent. */
+void
+weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size)
+{
+	stream->queued -= size;
+	write->left -= size;
+	size += write->skip;
+	while (write->count > 0 && size >= write->spans->size) {
+		size -= write->spans->size;
+		write->spans++;
+		write->count--;
+	}
+	write->skip = size;
+}
+
+/* Gather pieces of what is queued; returns how many. */
+static size_t
+gather(const weft_stream *stream, struct iovec *iov)
+{
+	size_t n = 0;
+
+	for (struct weft__write *w = stream->first;
+	     w && w->spans && n < WEFT__IOVS; w = w->next) {
+		size_t skip = w->skip;
+
+		w->flies = true;
+		for (size_t i = 0; i < w->count && n < WEFT__IOVS; i++) {
+			iov[n].iov_base = (void *)((uintptr_t)w->spans[i].data
+			                           + skip);
+			iov[n].iov_len = w->spans[i].size - skip;
+			n += iov[n].iov_len > 0;
+			skip = 0;
+		}
+	}
+	return n;
+}
+
+/* `size` bytes of the queue have been sent. */
+static void
+sent(weft_stream *stream, size_t size)
+{
+	while (stream->first && stream->first->spans) {
+		struct weft__write *write = stream->first;
+		size_t n = size < write->left ? size : write->left;
+
+		weft__write_advance(stream, write, n);
+		size -= n;
+		if (write->left > 0)
+			return;
+		end_write(stream, write, (int64_t)write->size);
+	}
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static void pump(weft_stream *stream);
+
+/* What the op has ended with: it may have been asked, by one of those that flew. */
+static void
+take_result(weft_stream *stream, int64_t result)
+{
+	struct weft__write *write = stream->first, *next;
+	bool asked = false;
+
+	for (; write; write = write->next) {
+		asked |= write->why != 0 && write->why == result;
+		write->flies = false;
+	}
+	if (result >= 0 && stream->tls)
+		weft__session_sent(stream->tls, (size_t)result);
+	else if (result >= 0)
+		sent(stream, (size_t)result);
+	for (write = stream->first; write; write = next) {
+		next = write->next;
+		if (write->why)
+			end_write(stream, write, write->why);
+	}
+	if (result < 0 && !asked)
+		weft__send_fail(stream, (int)result);
+}
+
+static void
+on_sent(weft_op *op, int64_t result, void *arg)
+{
+	weft_stream *stream = arg;
+
+	(void)op;
+	take_result(stream, result);
+	if (stream->queued <= stream->low_water)
+		weft__events_drain(stream);
+	pump(stream);
+}
+
+/* Our side has said its last. */
+static void
+say_last(weft_stream *stream)
+{
+	int rc = weft__kernel(&stream->out->op.loop->backend)
+	                 ->shutdown(stream->fd, SHUT_WR);
+
+	stream->flags |= WEFT__STREAM_SHUT;
+	if (rc == -ENOTCONN) /* it is gone already */
+		rc = WEFT_EPIPE;
+	end_write(stream, stream->first, rc);
+	stream->out_error = WEFT_EPIPE;
+}
+
+/* All output of TLS is sent: those writes have ended that it was for. */
+static void
+end_handed_over(weft_stream *stream)
+{
+	while (stream->first && stream->first->spans
+	       && stream->first->left == 0)
+		end_write(stream, stream->first, (int64_t)stream->first->size);
+}
+
+/* Send output of TLS at once, where that costs no more: true if some was. */
+static bool
+send_output(weft_stream *stream, const void *bytes, size_t size)
+{
+	struct weft__backend *backend = &stream->out->op.loop->backend;
+	struct iovec part = { (void *)(uintptr_t)bytes, size };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t n = -EAGAIN;
+
+	if (!backend->ops->batches)
+		n = weft__ready_send_now(backend, stream->fd, &msg, false);
+	if (n > 0)
+		weft__session_sent(stream->tls, (size_t)n);
+	return n > 0;
+}
+
+/* A stream that is closed says so to its peer. */
+static bool
+owes_goodbye(const weft_stream *stream)
+{
+	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT))
+	       == WEFT__STREAM_CLOSING;
+}
+
+/* The same as start(), with TLS between. */
+static bool
+start_secure(weft_stream *stream)
+{
+	const void *bytes;
+	int64_t size = 0;
+	int rc = stream->out_error;
+
+	while (rc == 0 && (size = weft__secure_output(stream, &bytes)) >= 0) {
+		if (size > 0 && send_output(stream, bytes, (size_t)size))
+			continue;
+		if (size > 0)
+			break;
+		end_handed_over(stream);
+		if (!stream->first && !owes_goodbye(stream))
+			return false;
+		if (stream->first && stream->first->spans) /* takes no more */
+			return take_result(stream, WEFT_EPROTO), false;
+		if (!(stream->flags & WEFT__STREAM_SHUT)) {
+			stream->flags |= WEFT__STREAM_SHUT;
+			weft__secure_goodbye(stream);
+			continue;
+		}
+		say_last(stream);
+		rc = stream->out_error;
+	}
+	if (rc == 0 && size < 0)
+		rc = (int)size;
+	if (rc == 0)
+		rc = weft_op_send(&stream->out->op, stream->fd, bytes,
+		                  (size_t)size, 0, WEFT_NEVER);
+	if (rc < 0)
+		take_result(stream, rc);
+	return rc == 0;
+}
+
+/* Start the op for what is queued; false if there is nothing. */
+static bool
+start(weft_stream *stream)
+{
+	struct weft__sender *out = stream->out;
+	int rc;
+
+	while (stream->first && !stream->first->spans)
+		say_last(stream);
+	if (!stream->first)
+		return false;
+	out->msg = (struct msghdr){ .msg_iov = out->iov,
+		                    .msg_iovlen = gather(stream, out->iov) };
+	if (out->msg.msg_iovlen == 1 && !(stream->flags & WEFT__STREAM_PLAIN))
+		rc = weft_op_send(&out->op, stream->fd, out->iov->iov_base,
+		                  out->iov->iov_len, 0, WEFT_NEVER);
+	else
+		rc = weft_op_sendmsg(&out->op, stream->fd, &out->msg, 0,
+		                     WEFT_NEVER);
+	if (rc < 0)
+		take_result(stream, rc); /* nothing flies */
+	return rc == 0;
+}
+
+/* Send what is queued; without anything the sender goes. */
+static void
+pump(weft_stream *stream)
+{
+	struct weft__sender *out = stream->out;
+
+	if (stream->tls ? start_secure(stream) : start(stream))
+		return;
+	stream->out = NULL;
+	if (out->lingers)
+		(void)weft_timer_stop(&out->linger);
+	give_sender(out->op.loop, out);
+	if (stream->flags & WEFT__STREAM_CLOSING)
+		(void)weft__close_go_on(stream);
+}
+
+/* Have a sender.  0, or WEFT_ENOMEM. */
+static int
+have_sender(weft_stream *stream)
+{
+	weft_loop *loop = weft__stream_loop(stream);
+
+	stream->out = take_sender(loop);
+	if (!stream->out)
+		return weft__fail(WEFT_ENOMEM, "write: out of memory");
+	stream->out->lingers = false;
+	return weft_op_init(&stream->out->op, loop, on_sent, stream);
+}
+
+int
+weft__send_queue(weft_stream *stream, struct weft__write *write)
+{
+	bool idle = !stream->out;
+	int rc = idle ? have_sender(stream) : 0;
+
+	if (rc < 0)
+		return rc;
+	write->next = NULL;
+	write->stream = stream;
+	write->why = 0;
+	write->flies = write->ended = false;
+	if (stream->first)
+		stream->last->next = write;
+	else
+		stream->first = write;
+	stream->last = write;
+	stream->queued += write->left;
+	if (idle)
+		pump(stream);
+	return 0;
+}
+
+void
+weft__send_flush(weft_stream *stream)
+{
+	const void *bytes;
+
+	if (stream->out || stream->out_error
+	    || (!owes_goodbye(stream)
+	        && weft__session_output(stream->tls, &bytes) == 0))
+		return;
+	if (have_sender(stream) < 0)
+		stream->out_error = WEFT_ENOMEM;
+	else
+		pump(stream);
+}
+
+/* --- at once ------------------------------------------------------------ */
+
+int64_t
+weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
+               bool must)
+{
+	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	struct iovec iov[WEFT__IOVS];
+	struct msghdr msg = { .msg_iov = iov };
+	int64_t n;
+
+	if (stream->first || stream->tls || (backend->ops->batches && !must))
+		return 0;
+	for (size_t i = 0; i < count && msg.msg_iovlen < WEFT__IOVS; i++)
+		if (spans[i].size > 0) {
+			iov[msg.msg_iovlen].iov_base =
+				(void *)(uintptr_t)spans[i].data;
+			iov[msg.msg_iovlen++].iov_len = spans[i].size;
+		}
+	if (msg.msg_iovlen == 0)
+		return 0;
+	n = weft__ready_send_now(backend, stream->fd, &msg, must);
+	if (n < 0 && n != -EAGAIN)
+		stream->out_error = (int)n;
+	return n == -EAGAIN ? 0 : n;
+}

@@ -1,0 +1,317 @@
+/* stream.c - streams: making them, whose they are, moving and interrupting them. */
+#include <errno.h>
+#include <sys/socket.h>
+#include "net/stream/stream.h"
+#include "net/tls/tls.h"
+
+#define READ_MAX   65536u
+#define HIGH_WATER 65536u
+#define LOW_WATER  16384u
+#define WRITE_MAX  ((uint64_t)16 << 20)
+#define LINGER_NS  (10 * WEFT_S)
+
+/* --- what a loop's streams share ---------------------------------------- */
+
+static size_t
+trim_net(void *arg)
+{
+	struct weft__net *net = arg;
+	size_t bytes = weft__chunks_trim(&net->chunks);
+
+	while (net->senders) {
+		struct weft__sender *sender = net->senders;
+
+		net->senders = sender->next;
+		bytes += sizeof(*sender);
+		weft__sys->release(sender);
+	}
+	while (net->writes) {
+		struct weft__write *write = net->writes;
+
+		net->writes = write->next;
+		bytes += sizeof(*write);
+		weft__sys->release(write);
+	}
+	net->sender_count = net->write_count = 0;
+	bytes += net->scratch ? WEFT__RECORD : 0;
+	weft__sys->release(net->scratch);
+	net->scratch = NULL;
+	return bytes;
+}
+
+static void
+end_net(void *arg)
+{
+	(void)trim_net(arg);
+	weft__sys->release(arg);
+}
+
+struct weft__net *
+weft__net_of(weft_loop *loop)
+{
+	if (!loop->net) {
+		loop->net = weft__alloc_zero(sizeof(struct weft__net));
+		loop->net_trim = trim_net;
+		loop->net_end = end_net;
+	}
+	return loop->net;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void tell(struct weft__notice *notice);
+
+weft_stream *
+weft__stream_make(int fd, uint32_t flags)
+{
+	weft_stream *stream = weft__alloc_zero(sizeof(*stream));
+
+	if (!stream) {
+		(void)weft__fail(WEFT_ENOMEM, "stream: out of memory");
+		return NULL;
+	}
+	stream->notice.tell = tell;
+	stream->fd = fd;
+	stream->flags = flags;
+	stream->read_max = READ_MAX;
+	stream->high_water = HIGH_WATER;
+	stream->low_water = LOW_WATER;
+	stream->write_max = WRITE_MAX;
+	stream->linger_ns = LINGER_NS;
+	stream->again = (weft_node){ .fn = weft__events_on_again,
+		                     .arg = stream };
+	return stream;
+}
+
+void
+weft__stream_free(weft_stream *stream)
+{
+	struct weft__chunks none = { .count = WEFT__CHUNKS_SPARE };
+	weft_loop *loop = weft__stream_loop(stream);
+
+	/* Of one that was moved, nobody has the new loop yet. */
+	weft__queue_clear(&stream->in_queue,
+	                  stream->flags & WEFT__STREAM_BOUND
+	                          ? &weft__net_of(loop)->chunks
+	                          : &none);
+	weft__session_close(stream->tls);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
+	weft__notice_drop(&stream->notice);
+	if (stream->flags & WEFT__STREAM_BOUND)
+		weft_loop_unref(loop);
+	if (stream->quota)
+		weft__quota_leave(stream->quota);
+	weft__sys->release(stream);
+}
+
+/* A file is always ready, which is why it is no stream. */
+static int
+check_kind(int fd, uint32_t *flags)
+{
+	int kind = weft__sys->kind(fd);
+
+	if (kind < 0)
+		return weft__fail(WEFT_EBADF, "stream: no such descriptor");
+	if (kind == WEFT__FD_FILE)
+		return weft__fail(WEFT_EINVAL, "stream: a file; see "
+		                               "weft/file.h");
+	if (kind == WEFT__FD_OTHER)
+		*flags |= WEFT__STREAM_PLAIN;
+	return 0;
+}
+
+int
+weft_stream_open_fd(int fd, bool borrow, weft_stream **out)
+{
+	uint32_t flags = borrow ? WEFT__STREAM_BORROWED : 0;
+	weft_stream *stream;
+	int rc;
+
+	if (!out)
+		return weft__misuse(WEFT_EINVAL, "weft_stream_open_fd: NULL");
+	rc = check_kind(fd, &flags);
+	if (rc == 0)
+		rc = weft__sys->set_nonblock(fd);
+	if (rc < 0)
+		return rc;
+	stream = weft__stream_make(fd, flags);
+	if (!stream)
+		return WEFT_ENOMEM;
+	*out = stream;
+	return 0;
+}
+
+int
+weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
+{
+	weft_stream *a, *b;
+	int fds[2], rc;
+
+	if (!out_a || !out_b)
+		return weft__misuse(WEFT_EINVAL, "weft_stream_open_pair: NULL");
+	rc = weft__sys->socket_pair(fds);
+	if (rc < 0)
+		return weft_fail(rc, "socketpair: %s", weft_strerror(rc));
+	a = weft__stream_make(fds[0], 0);
+	b = a ? weft__stream_make(fds[1], 0) : NULL;
+	if (!b) {
+		(void)weft__sys->close(fds[0]);
+		(void)weft__sys->close(fds[1]);
+		weft__sys->release(a);
+		return WEFT_ENOMEM;
+	}
+	*out_a = a;
+	*out_b = b;
+	return 0;
+}
+
+/* --- whose it is -------------------------------------------------------- */
+
+/* Make the loop know its descriptor. */
+static int
+introduce(weft_stream *stream, weft_loop *loop)
+{
+	int rc = weft__loop_open_backend(loop);
+
+	if (rc == 0 && !weft__net_of(loop))
+		rc = WEFT_ENOMEM;
+	if (rc == 0)
+		rc = weft__ready_own(&loop->backend, stream->fd,
+		                     stream->flags & WEFT__STREAM_PLAIN
+		                             ? WEFT__FD_PLAIN
+		                             : WEFT__FD_STREAM);
+	if (rc == 0)
+		rc = weft__notice_settle(&stream->notice, loop);
+	if (rc < 0)
+		return weft__fail(rc, "stream: its loop cannot take it");
+	(void)weft_loop_ref(loop);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
+	stream->moved_to = NULL;
+	stream->flags |= WEFT__STREAM_BOUND;
+	return 0;
+}
+
+int
+weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
+{
+	weft_loop *its = stream ? weft__stream_loop(stream) : NULL;
+	int rc;
+
+	if (!stream)
+		return weft__misuse(WEFT_EINVAL, call);
+	if (!its)
+		its = stream->moved_to;
+	if (its && loop && its != loop)
+		return weft__misuse(WEFT_EXDEV, call);
+	if (!its)
+		its = weft__loop_or_current(loop);
+	rc = weft__loop_check(its, call);
+	if (rc < 0)
+		return rc;
+	if (stream->flags & WEFT__STREAM_CLOSING)
+		return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
+	if (stream->flags & WEFT__STREAM_MOVING)
+		return weft__fail(WEFT_EBUSY, "the stream is being moved");
+	return stream->flags & WEFT__STREAM_BOUND ? 0 : introduce(stream, its);
+}
+
+int
+weft__stream_check(weft_stream *stream, const char *call)
+{
+	if (!stream)
+		return weft__misuse(WEFT_EINVAL, call);
+	if (stream->flags & WEFT__STREAM_BOUND)
+		return weft__stream_use(stream, NULL, call);
+	return 0;
+}
+
+int
+weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
+{
+	int rc = weft__stream_use(stream, NULL, call);
+
+	if (rc < 0)
+		return rc;
+	if (deadline_ns == WEFT_NOW)
+		return 0;
+	rc = weft__may_wait(deadline_ns);
+	if (rc == 0 && weft__notice_take(&stream->notice))
+		rc = WEFT_EINTR;
+	return rc;
+}
+
+/* One that has no loop waits for it; it gets that at its first use there. */
+static void
+promise_to(weft_stream *stream, weft_loop *loop)
+{
+	(void)weft_loop_ref(loop);
+	if (stream->moved_to)
+		weft_loop_unref(stream->moved_to);
+	stream->moved_to = loop;
+}
+
+static int
+take_from_loop(weft_stream *stream, weft_loop *from)
+{
+	int rc;
+
+	if (stream->reader || stream->reader_op || stream->out
+	    || stream->guests > 0
+	    || (stream->flags
+	        & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN
+	           | WEFT__STREAM_CALLED)))
+		return weft__fail(WEFT_EBUSY, "weft_stream_move: in use");
+	rc = weft__receive_stop(stream);
+	if (rc < 0)
+		return rc;
+	weft__ready_forget(&from->backend, stream->fd);
+	weft__notice_drop(&stream->notice);
+	stream->flags &= ~(uint32_t)WEFT__STREAM_BOUND;
+	stream->in.loop = NULL;
+	return 0;
+}
+
+int
+weft_stream_move(weft_stream *stream, weft_loop *loop)
+{
+	int rc = weft__stream_check(stream, "weft_stream_move");
+	weft_loop *from = stream ? weft__stream_loop(stream) : NULL;
+
+	if (rc < 0)
+		return rc;
+	if (!loop)
+		return weft__misuse(WEFT_EINVAL, "weft_stream_move: NULL");
+	rc = from ? take_from_loop(stream, from) : 0;
+	if (rc < 0)
+		return rc;
+	promise_to(stream, loop);
+	if (from)
+		weft_loop_unref(from);
+	return 0;
+}
+
+/* --- interrupting ------------------------------------------------------- */
+
+/* On its loop: who waits is woken, a reader before a writer. */
+static void
+tell(struct weft__notice *notice)
+{
+	weft_stream *stream = weft__notice_stream(notice);
+	bool reads = stream->reader || stream->reader_op;
+
+	if ((!reads && !stream->first) || !weft__notice_take(notice))
+		return;
+	if (reads)
+		weft__reader_end(stream, WEFT_EINTR);
+	else
+		weft__send_ask(stream->first, WEFT_EINTR);
+}
+
+void
+weft_stream_interrupt(weft_stream *stream)
+{
+	if (stream)
+		weft__notice_send(&stream->notice);
+}

@@ -1,0 +1,260 @@
+/* write.c - calls that write a stream: at once if the kernel takes it, else by its queue. */
+#include <errno.h>
+#include "net/stream/stream.h"
+
+struct writer {
+	struct weft__waiter waiter;
+	struct weft__write write;
+};
+
+static void
+ask_writer(struct weft__waiter *waiter, int why)
+{
+	weft__send_ask(&((struct writer *)(void *)waiter)->write, why);
+}
+
+/* May the caller write?  0, or an error. */
+static int
+check_out(const weft_stream *stream)
+{
+	return stream->out_error
+	               ? weft__fail(stream->out_error, "the stream takes no "
+	                                               "more")
+	               : 0;
+}
+
+static int
+check_spans(const weft_span *spans, size_t count, size_t *size)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!spans || (!spans[i].data && spans[i].size > 0))
+			return weft__misuse(WEFT_EINVAL, "write: NULL");
+		if (__builtin_add_overflow(all, spans[i].size, &all)
+		    || all > INT64_MAX)
+			return weft__fail(WEFT_EINVAL, "write: too much");
+	}
+	*size = all;
+	return 0;
+}
+
+/* A write of what is left after `sent` bytes. */
+static struct weft__write
+rest_of(const weft_span *spans, size_t count, size_t size, size_t sent)
+{
+	struct weft__write write = {
+		.size = size,
+		.left = size - sent,
+	};
+
+	for (; count > 0 && sent >= spans->size; spans++, count--)
+		sent -= spans->size;
+	write.spans = spans;
+	write.count = count;
+	write.skip = sent;
+	return write;
+}
+
+/* Queue it and wait for its end. */
+static int64_t
+wait_written(weft_stream *stream, struct weft__write write,
+             uint64_t deadline_ns)
+{
+	struct writer w = { .waiter = { .what = "stream",
+		                        .on = stream->fd,
+		                        .ask = ask_writer },
+		            .write = write };
+	int rc = weft__send_queue(stream, &w.write);
+
+	if (rc < 0)
+		return rc;
+	if (w.write.ended) {
+		weft__stayed(weft__self());
+		return w.write.result;
+	}
+	w.write.waiter = &w.waiter;
+	return weft__wait(&w.waiter, deadline_ns);
+}
+
+ssize_t
+weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
+                 uint64_t deadline_ns)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_write");
+	size_t size;
+	int64_t sent;
+
+	if (rc == 0)
+		rc = check_spans(spans, count, &size);
+	if (rc == 0)
+		rc = check_out(stream);
+	if (rc < 0)
+		return rc;
+	sent = weft__send_now(stream, spans, count, deadline_ns == WEFT_NOW);
+	if (sent < 0)
+		return sent;
+	if ((size_t)sent == size) {
+		weft__stayed(weft__self());
+		return (ssize_t)size;
+	}
+	if (deadline_ns == WEFT_NOW)
+		return WEFT_ETIMEDOUT;
+	return wait_written(stream, rest_of(spans, count, size, (size_t)sent),
+	                    deadline_ns);
+}
+
+ssize_t
+weft_write(weft_stream *stream, const void *buf, size_t size,
+           uint64_t deadline_ns)
+{
+	weft_span span = { buf, size };
+
+	return weft_write_spans(stream, &span, 1, deadline_ns);
+}
+
+ssize_t
+weft_write_some(weft_stream *stream, const weft_span *spans, size_t count)
+{
+	int rc = weft__stream_use(stream, NULL, "weft_write_some");
+	size_t size;
+
+	if (rc == 0)
+		rc = check_spans(spans, count, &size);
+	if (rc == 0)
+		rc = check_out(stream);
+	return rc < 0 ? rc : weft__send_now(stream, spans, count, true);
+}
+
+/* --- ops ---------------------------------------------------------------- */
+
+static void
+on_write_cancel(weft_op *op, int why, void *arg)
+{
+	struct weft__write *write = arg;
+
+	/* It may have ended, and its memory be another's. */
+	if (write->op == op && !write->ended)
+		weft__send_ask(write, why);
+}
+
+/* Queue the rest of an op's write. */
+static void
+queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
+{
+	int rc = 0;
+
+	write->op = op;
+	if (stream->first && stream->queued + write->left > stream->write_max) {
+		rc = weft__fail(WEFT_ENOBUFS, "the peer does not read: more "
+		                              "than write_max is queued");
+		weft__send_fail(stream, WEFT_ENOBUFS);
+		(void)weft__sys->shutdown(stream->fd, SHUT_RDWR);
+	}
+	if (rc == 0) {
+		rc = weft__send_queue(stream, write);
+		if (rc < 0) /* else those behind it would follow on a gap */
+			stream->out_error = rc;
+	}
+	if (rc < 0) {
+		weft__write_give(op->loop, write);
+		(void)weft_op_finish(op, rc);
+	}
+}
+
+/* 1 if its writer should wait. */
+static int
+mark_high(weft_stream *stream)
+{
+	if (stream->queued <= stream->high_water)
+		return 0;
+	stream->flags |= WEFT__STREAM_HIGH;
+	return 1;
+}
+
+static int
+begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns,
+         struct weft__write **out)
+{
+	int rc = weft__stream_use(stream, op ? op->loop : NULL, "write op");
+
+	if (rc < 0)
+		return rc;
+	*out = weft__write_take(weft__stream_loop(stream));
+	if (!*out)
+		return weft__fail(WEFT_ENOMEM, "write op: out of memory");
+	rc = weft_op_begin(op, on_write_cancel, *out, deadline_ns);
+	if (rc < 0)
+		weft__write_give(weft__stream_loop(stream), *out);
+	return rc;
+}
+
+int
+weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
+              weft_op *op, uint64_t deadline_ns)
+{
+	struct weft__write *write;
+	size_t size;
+	int64_t sent;
+	int rc = check_spans(spans, count, &size);
+
+	if (rc == 0)
+		rc = begin_op(stream, op, deadline_ns, &write);
+	if (rc < 0)
+		return rc;
+	sent = check_out(stream);
+	if (sent == 0)
+		sent = weft__send_now(stream, spans, count, false);
+	if (sent < 0 || (size_t)sent == size) {
+		weft__write_give(op->loop, write);
+		(void)weft_op_finish(op, sent);
+		return 0;
+	}
+	*write = rest_of(spans, count, size, (size_t)sent);
+	queue_op(stream, write, op);
+	return mark_high(stream);
+}
+
+/* --- the last word ------------------------------------------------------ */
+
+static int
+check_shutdown(const weft_stream *stream)
+{
+	if (stream->flags & WEFT__STREAM_PLAIN)
+		return weft__fail(WEFT_EINVAL, "shutdown: not a socket");
+	return check_out(stream);
+}
+
+int
+weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_shutdown");
+
+	if (rc == 0)
+		rc = check_shutdown(stream);
+	if (rc == 0 && deadline_ns == WEFT_NOW && stream->first)
+		rc = WEFT_ETIMEDOUT;
+	if (rc < 0)
+		return rc;
+	return (int)wait_written(stream, (struct weft__write){ 0 },
+	                         deadline_ns);
+}
+
+int
+weft_stream_shutdown_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns)
+{
+	struct weft__write *write;
+	int rc = begin_op(stream, op, deadline_ns, &write);
+
+	if (rc < 0)
+		return rc;
+	rc = check_shutdown(stream);
+	if (rc < 0) {
+		weft__write_give(op->loop, write);
+		(void)weft_op_finish(op, rc);
+		return 0;
+	}
+	*write = (struct weft__write){ 0 };
+	queue_op(stream, write, op);
+	return 0;
+}

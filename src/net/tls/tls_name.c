@@ -1,0 +1,101 @@
+/* tls_name.c - which certificate a server shows, and which protocol it speaks.
+ *
+ * A client names the host it wants before anything is shown to it.  The exact name is
+ * looked for first, then the one with a star in place of the first label, then the
+ * default.  Is there none, the handshake ends: a certificate for another host would not
+ * be accepted anyway.
+ */
+#include <string.h>
+#include "net/tls/tls_set.h"
+
+static char
+lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+bool
+weft__tls_same_name(const char *a, const char *b)
+{
+	while (*a && lower(*a) == lower(*b))
+		a++, b++;
+	return lower(*a) == lower(*b);
+}
+
+static SSL_CTX *
+find(const struct weft__tls_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->named[i].name
+		    && weft__tls_same_name(set->named[i].name, name))
+			return set->named[i].ctx;
+	return NULL;
+}
+
+static SSL_CTX *
+find_star(const struct weft__tls_set *set, const char *name)
+{
+	const char *rest = strchr(name, '.');
+
+	for (size_t i = 0; rest && rest > name && i < set->count; i++) {
+		const char *star = set->named[i].name;
+
+		if (star && star[0] == '*'
+		    && weft__tls_same_name(star + 1, rest))
+			return set->named[i].ctx;
+	}
+	return NULL;
+}
+
+static SSL_CTX *
+find_default(const struct weft__tls_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (!set->named[i].name)
+			return set->named[i].ctx;
+	return NULL;
+}
+
+int
+weft__tls_on_name(SSL *ssl, int *alert, void *arg)
+{
+	const struct weft__tls_set *set = arg;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+	struct weft__session *s = SSL_get_app_data(ssl);
+	SSL_CTX *ctx = name ? find(set, name) : NULL;
+
+	if (!ctx && name)
+		ctx = find_star(set, name);
+	if (!ctx)
+		ctx = find_default(set);
+	if (!ctx) {
+		s->no_name = true;
+		*alert = SSL_AD_UNRECOGNIZED_NAME;
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
+	if (!SSL_set_SSL_CTX(ssl, ctx)) {
+		*alert = SSL_AD_INTERNAL_ERROR;
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* By our order.  The client's list was checked by OpenSSL, as far as its sizes go. */
+int
+weft__tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
+                  const unsigned char *in, unsigned int in_size, void *arg)
+{
+	const struct weft__tls_set *set = arg;
+
+	(void)ssl;
+	for (size_t i = 0; i < set->alpn_size; i += 1u + set->alpn[i])
+		for (size_t j = 0; j < in_size; j += 1u + in[j])
+			if (in[j] == set->alpn[i] && j + in[j] < in_size
+			    && memcmp(in + j + 1, set->alpn + i + 1, in[j])
+			               == 0) {
+				*out = in + j + 1;
+				*out_size = in[j];
+				return SSL_TLSEXT_ERR_OK;
+			}
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
