@@ -50,12 +50,18 @@ planted() {
 	echo "$1_fuzz: found its planted mistake in $(($(date +%s) - begin)) s"
 }
 
+# Two targets at a time.
 known=
+waiting=
 for source in "$here"/*_fuzz.c; do
 	name=$(basename "$source" _fuzz.c)
 	[ -z "$only" ] || [ "$only" = "$name" ] || continue
 	known=1
-	sound "$name"
-	planted "$name"
+	{ sound "$name" && planted "$name"; } &
+	if [ -n "$waiting" ]; then
+		wait "$waiting"
+	fi
+	waiting=$!
 done
 [ -n "$known" ] || { echo "fuzz: no target is called $only" >&2; exit 2; }
+wait "$waiting"

@@ -163,8 +163,9 @@ serve(void *arg)
 	struct talk *talk = arg;
 	weft_listener *listener = talk->listener;
 
-	if (!went_well(weft_listener_serve(listener, echo, talk, WEFT_NEVER),
-	               WEFT_ESHUTDOWN)
+	if (listener /* not closed before this began */
+	    && !went_well(weft_listener_serve(listener, echo, talk, WEFT_NEVER),
+	                  WEFT_ESHUTDOWN)
 	    && talk->listener) {
 		talk->listener = NULL;
 		weft_listener_close(listener);

@@ -1,7 +1,8 @@
 /* sweep_test.c - every scenario under every single fault, on the real kernel.
  *
  *     sweep_test                                          all of them
- *     sweep_test SCENARIO                                 one
+ *     sweep_test SCENARIO|all [BACKEND]                   one, or on one backend
+ *     sweep_test planted                                  those that are wrong
  *     sweep_test SCENARIO BACKEND MEMBER N ERRNO          one run
  *
  * A run without faults counts the calls of each member of the sys table.  Then each
@@ -440,8 +441,9 @@ sweep_first_loop(void)
 
 /* --- main --------------------------------------------------------------- */
 
+/* All scenarios, or one, on all backends, or one. */
 static int
-sweep_named(const char *name)
+sweep_named(const char *name, const char *backend)
 {
 	int failed = 0, found = 0;
 
@@ -451,15 +453,26 @@ sweep_named(const char *name)
 	for (size_t i = 0; i < scenario_count; i++) {
 		if (name && strcmp(name, scenarios[i].name) != 0)
 			continue;
-		found++;
-		for (size_t k = 0; k < BACKENDS; k++)
+		for (size_t k = 0; k < BACKENDS; k++) {
+			if (backend && strcmp(backend, backends[k]) != 0)
+				continue;
+			found++;
 			failed |= sweep_scenario(&scenarios[i], k);
+		}
 	}
-	if (!name)
-		failed |= sweep_all_planted();
 	if (found == 0)
-		printf("no scenario %s\n", name);
+		printf("nothing to sweep is called so\n");
 	return failed || found == 0;
+}
+
+static int
+sweep_asked(const char *name, const char *backend)
+{
+	if (!name)
+		return sweep_named(NULL, NULL) | sweep_all_planted();
+	if (strcmp(name, "planted") == 0)
+		return sweep_all_planted();
+	return sweep_named(strcmp(name, "all") == 0 ? NULL : name, backend);
 }
 
 static bool
@@ -520,6 +533,7 @@ main(int argc, char **argv)
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 6)
 		return replay(argv + 1);
-	failed |= sweep_named(argc > 1 ? argv[1] : NULL);
+	failed |= sweep_asked(argc > 1 ? argv[1] : NULL,
+	                      argc > 2 ? argv[2] : NULL);
 	return failed;
 }
