@@ -208,5 +208,12 @@ typedef struct weft_hooks {
  * Thread: any, before first use.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_set_hooks(const weft_hooks *hooks);
 
+/* Memory of the library's allocator, for protocols and bindings: what they hold is then
+ * counted, bounded and made to fail with all else.  Release takes `mem`, and accepts NULL.
+ * alloc returns it, or NULL.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void *weft_alloc(size_t size);
+WEFT_API void  weft_release(void *mem);
+
 WEFT_END
 #endif

@@ -77,3 +77,15 @@ weft__alloc_zero(size_t size)
 		__builtin_memset(mem, 0, size);
 	return mem;
 }
+
+void *
+weft_alloc(size_t size)
+{
+	return weft__sys->alloc(size ? size : 1);
+}
+
+void
+weft_release(void *mem)
+{
+	weft__sys->release(mem);
+}

@@ -1,0 +1,162 @@
+/* weft/http.h - HTTP/1.1, server and client.
+ *
+ * A weft_http is one exchange, a request and its reply, and is the same on both
+ * sides: "incoming" is the request on a server and the reply on a client, "outgoing"
+ * the other.  Every dimension is bounded, and a peer that exceeds a bound gets the right
+ * status.
+ *
+ * A server has one threadlet for each connection, and the exchanges of a connection
+ * run on it one after the other.  Replies leave when the peer has nothing more in hand to
+ * be answered: those to pipelined requests in one write.  A peer that sends or takes less
+ * than rate_min for longer than ten seconds is dropped.
+ *
+ * Link with weft_http, and with weft.
+ */
+#ifndef WEFT_HTTP_H
+#define WEFT_HTTP_H
+
+#include <weft/base.h>
+#include <weft/listener.h>
+#include <weft/value.h>
+
+WEFT_BEGIN
+
+typedef struct weft_http        weft_http;
+typedef struct weft_http_server weft_http_server;
+
+typedef struct weft_http_field { const char *name, *value; } weft_http_field;
+
+/* Answers one request.  A negative return before the reply has begun becomes a
+ * 500, after it ends the connection; an exchange that was not answered is a 404. */
+typedef int (*weft_http_fn)(weft_http *http, void *arg);
+
+typedef struct weft_http_server_opts {
+	size_t   header_max;     /* bytes; default 32 KiB */
+	uint64_t body_max;       /* bytes; default 16 MiB */
+	uint64_t header_ns;      /* to receive a header; default 10 s */
+	uint64_t idle_ns;        /* kept alive; default 60 s */
+	uint64_t request_ns;     /* the scope of a handler; default 60 s */
+	uint32_t rate_min;       /* bytes per second after 10 s; default 128 */
+	uint32_t requests_max;   /* handled at once, above: 503; default 10,000 */
+	size_t   target_max;     /* bytes of path and query; default 8 KiB */
+	uint64_t grace_ns;       /* before rate_min counts; default 10 s */
+	uint64_t spare[2];
+} weft_http_server_opts;
+
+/* Make a server without routes; NULL without memory.  Free it once nothing serves;
+ * accepts NULL.
+ * free returns 0, WEFT_EBUSY.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_http_server *weft_http_server_new(const weft_http_server_opts *opts);
+WEFT_API int weft_http_server_free(weft_http_server *server);
+
+/* Answer requests that match `pattern`, copied, by `fn`: "GET /feed/{viewer}",
+ * "/static/{path...}".  Without a method it is for all.  The most specific pattern
+ * wins, from left to right: a segment as it stands, then {x}, then {x...}, which may be
+ * empty.  HEAD is answered by what answers GET, OPTIONS by the list of methods, if nothing
+ * else does.
+ * Returns 0, WEFT_EEXIST, WEFT_EINVAL, WEFT_ENOMEM, WEFT_EBUSY while it serves.
+ * Thread: any, before serving.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
+                             weft_http_fn fn, void *arg);
+
+/* Serve requests on `listener`, borrowed, until it is closed, the caller is cancelled or
+ * the deadline; then drain: replies in hand are finished and say that they are the last,
+ * idle connections are closed, event streams cancelled.  What is still there at the
+ * deadline, or five seconds after the deadline or cancellation that ended it, is cancelled.
+ * Returns WEFT_ESHUTDOWN once closed, else why it ended.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,
+                             uint64_t deadline_ns);
+
+typedef struct weft_http_stats {
+	uint64_t connections; /* taken */
+	uint64_t requests;    /* whole heads that were understood */
+	uint64_t faults;      /* heads and bodies that were refused: 400 and its like */
+	uint64_t shed;        /* 503 for more than requests_max at once */
+	uint64_t slow;        /* dropped: no head in time, or under rate_min */
+	uint64_t idle;        /* closed for being idle */
+	uint64_t failed;      /* handlers that failed: 500, or a reply cut short */
+	uint32_t open;        /* connections now */
+	uint32_t active;      /* requests in hand now */
+	uint64_t spare[4];
+} weft_http_stats;
+
+/* Read what a server has seen, shed and dropped so far.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_http_server_stats(const weft_http_server *server,
+                                     weft_http_stats *out);
+
+/* --- the incoming side ---------------------------------------------------- */
+
+/* Method and path of the request, the path decoded and without dots; the status of the
+ * reply, 0 before it is known.  Borrowed until the exchange ends.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API const char *weft_http_method(weft_http *http);
+WEFT_API const char *weft_http_path(weft_http *http);
+WEFT_API int         weft_http_status(weft_http *http);
+
+/* A parameter of the pattern or of the query, decoded, the first of its name; an incoming
+ * header by name, the first such; headers by index, trailers after them once the body was
+ * read.  NULL, or false, if there is none.  Borrowed until the exchange ends.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API const char *weft_http_param(weft_http *http, const char *name);
+WEFT_API const char *weft_http_header(weft_http *http, const char *name);
+WEFT_API bool weft_http_header_at(weft_http *http, size_t index,
+                                  weft_http_field *out);
+
+/* Read some of the incoming body, decoded; a client that asked whether it may send it
+ * is told to, by the first call.
+ * Returns the count, 0 at its end, WEFT_EMSGSIZE, WEFT_ETRUNCATED, WEFT_EPROTO.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API ssize_t weft_http_read(weft_http *http, void *buf, size_t size,
+                                uint64_t deadline_ns);
+
+/* --- the outgoing side ---------------------------------------------------- */
+
+/* Set an outgoing header in place of one of that name, but for Set-Cookie, of which there
+ * may be many; after the body has begun, a trailer; copies.  NULL takes it back.
+ * Connection is for "close" alone; Content-Length tells the size of a body that is
+ * written piece by piece.
+ * Returns 0, WEFT_EINVAL for what cannot stand in a header or is not the caller's to say,
+ * WEFT_EALREADY after the last, WEFT_EMSGSIZE above 64 KiB, WEFT_ENOMEM.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_http_set(weft_http *http, const char *name, const char *value);
+
+/* Server: send a whole reply of `type`, which may be NULL.
+ * Returns 0, WEFT_EALREADY if begun, or as weft_write().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_reply(weft_http *http, int status, const char *type,
+                             weft_span body, uint64_t deadline_ns);
+
+/* Server: reply with the file `name` under `root`, which it cannot leave; a folder by its
+ * index.html.  Validators, one range and the type by its suffix are seen to; a request
+ * for several ranges gets the whole file.  What a file is is looked at once a second.
+ * Returns 0, also when it answered 404; or as weft_write().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_reply_file(weft_http *http, const char *root,
+                                  const char *name, uint64_t deadline_ns);
+
+/* Server: begin a reply whose body is written piece by piece, and leaves with the first
+ * of them; and turn the connection into a plain stream, which the caller owns (101): the
+ * handler has no other deadline from then on.
+ * Return 0, WEFT_EALREADY, WEFT_EINVAL, or as weft_write().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_begin(weft_http *http, int status, const char *type,
+                             uint64_t deadline_ns);
+WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
+                               weft_stream **out, uint64_t deadline_ns);
+
+/* Write a piece of the outgoing body; send a server-sent event (begins the reply
+ * if need be; `event` may be NULL).  With events the handler has no deadline but its own
+ * any more; it is cancelled when the peer is gone or the server drains.
+ * Return the count (0), or as weft_write(); WEFT_EINVAL for more than Content-Length, or
+ * an event's name of several lines.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API ssize_t weft_http_write(weft_http *http, const void *buf, size_t size,
+                                 uint64_t deadline_ns);
+WEFT_API int weft_http_event(weft_http *http, const char *event, const char *data,
+                             uint64_t deadline_ns);
+
+WEFT_END
+#endif

@@ -1,0 +1,161 @@
+/* body_read.c - the incoming body, from the stream's queue.
+ *
+ *   1. `ready` bytes at the front of the queue are of the body, and the parser has counted
+ *      them; behind them it has seen nothing.
+ *   2. `over` and `lost` are for good: the end was seen, or it never will be.
+ */
+#include "exchange.h"
+
+static int
+lose(weft_http *http, ssize_t error)
+{
+	http->in.lost = (int)error;
+	return (int)error;
+}
+
+/* The client has asked whether to send its body.  What is sent already needs no answer. */
+static int
+allow(weft_http *http, uint64_t deadline_ns)
+{
+	http->in.asks = false;
+	if (!http->is_server || http->out.stage != WEFT__HTTP_NOT_BEGUN
+	    || weft__http_has_more(http->wire))
+		return 0;
+	return weft__http_wire_put(http->wire, "HTTP/1.1 100 Continue\r\n\r\n",
+	                           sizeof("HTTP/1.1 100 Continue\r\n\r\n") - 1,
+	                           deadline_ns);
+}
+
+static int
+take_trailers(weft_http *http, const char *data, struct weft__http_step step)
+{
+	struct weft__http_in *in = &http->in;
+
+	if (in->body.trailers.count > 0) {
+		in->trailers = weft__http_arena_copy(&http->arena,
+		                                     data + step.at, step.size);
+		if (!in->trailers)
+			return lose(http,
+			            weft_fail(WEFT_ENOMEM, "http: no memory"));
+	}
+	in->over = true;
+	return weft_skip(http->wire->stream, step.used);
+}
+
+/* Look at what is there, which is n bytes.  1: some are ready, 0: the end, 2: more are
+ * needed, *min of them; or an error. */
+static int
+look(weft_http *http, const char *data, size_t n, size_t *min)
+{
+	struct weft__http_step step;
+	int rc = weft__http_body_next(&http->in.body, data, n, &step);
+
+	switch (rc) {
+	case WEFT__HTTP_DATA:
+		http->in.ready = step.size;
+		(void)weft_skip(http->wire->stream, step.at);
+		return 1;
+	case WEFT__HTTP_DONE:
+		return take_trailers(http, data, step);
+	case WEFT__HTTP_MORE:
+		(void)weft_skip(http->wire->stream, step.used);
+		*min = n - step.used + 1;
+		return 2;
+	default:
+		return lose(http, rc);
+	}
+}
+
+/* Have bytes ready.  1, 0 at the end, or an error. */
+static int
+next_piece(weft_http *http, uint64_t deadline_ns)
+{
+	struct weft__http_in *in = &http->in;
+	size_t min = 1;
+	int rc = 2;
+
+	while (rc == 2) {
+		const void *data;
+		ssize_t n;
+
+		/* An end that needs no more bytes is not waited for. */
+		if (in->body.left == 0
+		    && in->head.framing == WEFT__HTTP_LENGTH) {
+			in->over = true;
+			return 0;
+		}
+		n = weft__http_wire_peek_paced(http->wire, min, &data,
+		                               &in->pace, deadline_ns);
+		if (n < 0)
+			return http->wire->slow ? lose(http, n) : (int)n;
+		if ((size_t)n < min) {
+			rc = weft__http_body_close(&in->body);
+			in->over = rc == 0;
+			return rc < 0 ? lose(http, rc) : 0;
+		}
+		rc = look(http, data, (size_t)n, &min);
+	}
+	return rc;
+}
+
+/* May it be read?  1, 0 if it was, or an error. */
+static int
+begin(weft_http *http, uint64_t deadline_ns)
+{
+	if (!http->in.text)
+		return weft_fail(WEFT_EINVAL, "http: there is no reply yet");
+	if (http->in.over)
+		return 0;
+	if (http->in.lost)
+		return weft_fail(http->in.lost, "http: the body is lost");
+	if (http->in.asks) {
+		int rc = allow(http, deadline_ns);
+
+		if (rc < 0)
+			return rc;
+	}
+	return http->in.ready > 0 ? 1 : next_piece(http, deadline_ns);
+}
+
+ssize_t
+weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
+{
+	const void *data;
+	ssize_t n;
+	int rc;
+
+	if (!http || !buf || size == 0)
+		return weft_fail(WEFT_EINVAL, "weft_http_read: NULL");
+	rc = begin(http, deadline_ns);
+	if (rc <= 0)
+		return rc;
+	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOW);
+	if (n < 0)
+		return n;
+	if ((uint64_t)n > http->in.ready)
+		n = (ssize_t)http->in.ready;
+	if ((size_t)n > size)
+		n = (ssize_t)size;
+	memcpy(buf, data, (size_t)n);
+	http->in.ready -= (uint64_t)n;
+	(void)weft_skip(http->wire->stream, (size_t)n);
+	if (http->in.ready == 0 && http->in.head.framing == WEFT__HTTP_LENGTH
+	    && http->in.body.left == 0)
+		http->in.over = true;
+	return n;
+}
+
+int
+weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
+{
+	for (uint64_t dropped = 0; dropped <= max;) {
+		int rc = begin(http, deadline_ns);
+
+		if (rc <= 0)
+			return rc;
+		(void)weft_skip(http->wire->stream, http->in.ready);
+		dropped += http->in.ready;
+		http->in.ready = 0;
+	}
+	return weft_fail(WEFT_EMSGSIZE, "http: more than is worth reading");
+}

@@ -1,0 +1,185 @@
+/* fields.c - outgoing fields: what may be said, and the lines that say it.
+ *
+ * They are kept as they are sent.  Nothing that would end a line, or a head, gets into
+ * one; and what frames a message is not the caller's to say, so that no message has two
+ * ends.
+ */
+#include "exchange.h"
+#include "scan.h"
+
+bool
+weft__http_is_value(struct text value)
+{
+	return weft__http_scan_text(value.data, 0, value.size) == value.size;
+}
+
+static bool
+is(struct text name, const char *other)
+{
+	return weft__http_same(name, other);
+}
+
+/* --- lines ----------------------------------------------------------------- */
+
+/* The end of the line that begins at `at`, behind its CRLF. */
+static char *
+line_end(char *at, char *end)
+{
+	char *lf = memchr(at, '\n', (size_t)(end - at));
+
+	return lf ? lf + 1 : end;
+}
+
+/* The line of that name, which is ended by NUL; NULL: there is none. */
+static char *
+find(struct weft__http_out *out, struct text name)
+{
+	char *end = out->lines + out->lines_size, *next;
+
+	for (char *at = out->lines; at < end; at = next) {
+		next = line_end(at, end);
+		if ((size_t)(next - at) > name.size && at[name.size] == ':'
+		    && is((struct text){ at, name.size }, name.data))
+			return at;
+	}
+	return NULL;
+}
+
+static void
+cut(struct weft__http_out *out, struct text name)
+{
+	char *end = out->lines + out->lines_size;
+	char *at = out->lines_size ? find(out, name) : NULL, *next;
+
+	if (!at)
+		return;
+	next = line_end(at, end);
+	memmove(at, next, (size_t)(end - next));
+	out->lines_size -= (uint32_t)(next - at);
+}
+
+static int
+append(weft_http *http, struct text name, struct text value)
+{
+	struct weft__http_out *out = &http->out;
+	size_t size = name.size + value.size + 4, room;
+	char *at;
+
+	if (size > WEFT__HTTP_LINES_MAX - out->lines_size)
+		return weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of "
+		                                "fields");
+	if (size > out->lines_room - out->lines_size) {
+		room = 2 * (out->lines_size + size);
+		room = room < 512 ? 512 : room;
+		at = weft__http_arena_take(&http->arena, room);
+		if (!at)
+			return weft_fail(WEFT_ENOMEM, "http: no memory");
+		if (out->lines_size)
+			memcpy(at, out->lines, out->lines_size);
+		out->lines = at;
+		out->lines_room = (uint32_t)room;
+	}
+	at = out->lines + out->lines_size;
+	at = weft__http_put_text(at, name);
+	at = weft__http_put_text(at, WEFT__HTTP_LITERAL(": "));
+	at = weft__http_put_text(at, value);
+	at = weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
+	out->lines_size = (uint32_t)(at - out->lines);
+	return 0;
+}
+
+/* --- what has a meaning ------------------------------------------------------ */
+
+static int
+set_length(struct weft__http_out *out, const char *value)
+{
+	uint64_t length = WEFT__HTTP_UNKNOWN;
+
+	if (value
+	    && (!weft__http_decimal((struct text){ value, strlen(value) },
+	                            &length)
+	        || length == WEFT__HTTP_UNKNOWN))
+		return weft_fail(WEFT_EINVAL, "http: not a length");
+	out->length = length;
+	return 0;
+}
+
+static int
+set_connection(struct weft__http_out *out, const char *value)
+{
+	if (value && !is((struct text){ value, strlen(value) }, "close"))
+		return weft_fail(WEFT_EINVAL, "http: Connection is for "
+		                              "\"close\"");
+	out->close = value != NULL;
+	return 0;
+}
+
+/* 1: the field is like any other; else it was seen to, or is an error. */
+static int
+set_special(weft_http *http, struct text name, const char *value)
+{
+	if (is(name, "content-length"))
+		return set_length(&http->out, value);
+	if (is(name, "connection"))
+		return set_connection(&http->out, value);
+	if (is(name, "transfer-encoding") || is(name, "upgrade")
+	    || is(name, "keep-alive"))
+		return weft_fail(WEFT_EINVAL, "http: %.*s is not to be set",
+		                 (int)name.size, name.data);
+	if (is(name, "date"))
+		http->out.has_date = value != NULL;
+	return 1;
+}
+
+/* May there be a trailer of that name?  0, or an error. */
+static int
+check_trailer(const struct weft__http_out *out, struct text name)
+{
+	if (out->stage == WEFT__HTTP_ENDED)
+		return weft_fail(WEFT_EALREADY, "http: all was said");
+	if (out->framing != WEFT__HTTP_CHUNKED)
+		return weft_fail(WEFT_EINVAL, "http: trailers come after "
+		                              "chunks");
+	if (weft__http_not_a_trailer(name))
+		return weft_fail(WEFT_EINVAL, "http: not for trailers");
+	return 0;
+}
+
+int
+weft__http_add_field(weft_http *http, const char *name, const char *value)
+{
+	struct text n = { name, name ? strlen(name) : 0 };
+	struct text v = { value, value ? strlen(value) : 0 };
+
+	if (!weft__http_is_token(n) || !value || !weft__http_is_value(v))
+		return weft_fail(WEFT_EINVAL, "http: not a field");
+	return append(http, n, v);
+}
+
+int
+weft_http_set(weft_http *http, const char *name, const char *value)
+{
+	struct text n = { name, name ? strlen(name) : 0 };
+	int rc;
+
+	if (!http || !weft__http_is_token(n)
+	    || (value
+	        && !weft__http_is_value((struct text){ value, strlen(value) })))
+		return weft_fail(WEFT_EINVAL, "weft_http_set: cannot stand in "
+		                              "a header");
+	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN
+	             ? set_special(http, n, value)
+	             : check_trailer(&http->out, n);
+	if (rc < 0 || (rc == 0 && http->out.stage == WEFT__HTTP_NOT_BEGUN))
+		return rc;
+	if (!is(n, "set-cookie") || !value)
+		cut(&http->out, n);
+	return value ? append(http, n, (struct text){ value, strlen(value) })
+	             : 0;
+}
+
+void
+weft__http_cut_field(weft_http *http, const char *name)
+{
+	cut(&http->out, (struct text){ name, strlen(name) });
+}

@@ -1,0 +1,164 @@
+/* memory.c - slabs that a loop keeps, and memory that goes all at once.
+ *
+ * Slabs are of one size and each loop has its own spare ones: taking one is two
+ * instructions, without a lock.  What is larger than the rest of a slab comes from the
+ * allocator and goes back with the arena.
+ */
+#include "exchange.h"
+#include <weft/loop.h>
+#include <weft/sync.h>
+
+static weft_once once = WEFT_SHARED_INIT;
+static int key; /* written once, by make_key() */
+
+static void
+drop(void *arg)
+{
+	struct weft__http_local *local = arg;
+
+	while (local->spare) {
+		struct weft__http_slab *slab = local->spare;
+
+		local->spare = slab->next;
+		weft_release(slab);
+	}
+	weft_release(local);
+}
+
+static int
+make_key(void *arg)
+{
+	int rc = weft_local_new(drop);
+
+	(void)arg;
+	if (rc > 0)
+		key = rc;
+	return rc < 0 ? rc : 0;
+}
+
+struct weft__http_local *
+weft__http_local(void)
+{
+	struct weft__http_local *local;
+
+	if (weft_once_run(&once, make_key, NULL, WEFT_NEVER) < 0)
+		return NULL;
+	local = weft_loop_get(NULL, key);
+	if (local)
+		return local;
+	local = weft_alloc(sizeof(*local));
+	if (!local)
+		return NULL;
+	memset(local, 0, sizeof(*local));
+	if (weft_loop_set(NULL, key, local) < 0) {
+		weft_release(local);
+		return NULL;
+	}
+	return local;
+}
+
+void *
+weft__http_slab_take(struct weft__http_local *local)
+{
+	struct weft__http_slab *slab = local->spare;
+
+	if (!slab)
+		return weft_alloc(WEFT__HTTP_SLAB);
+	local->spare = slab->next;
+	local->spare_count--;
+	return slab;
+}
+
+void
+weft__http_slab_give(struct weft__http_local *local, void *mem)
+{
+	struct weft__http_slab *slab = mem;
+
+	if (!slab)
+		return;
+	if (local->spare_count == WEFT__HTTP_SPARE) {
+		weft_release(slab);
+		return;
+	}
+	slab->next = local->spare;
+	local->spare = slab;
+	local->spare_count++;
+}
+
+/* --- arenas ---------------------------------------------------------------- */
+
+void *
+weft__http_arena_take(struct weft__http_arena *arena, size_t size)
+{
+	struct weft__http_block *block;
+	char *at = arena->at;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + 7) & ~(size_t)7;
+	if (size <= (size_t)(arena->end - at)) {
+		arena->at += size;
+		return at;
+	}
+	block = weft_alloc(sizeof(*block) + size);
+	if (!block)
+		return NULL;
+	block->next = arena->blocks;
+	arena->blocks = block;
+	return block + 1;
+}
+
+void
+weft__http_arena_clear(struct weft__http_arena *arena)
+{
+	while (arena->blocks) {
+		struct weft__http_block *block = arena->blocks;
+
+		arena->blocks = block->next;
+		weft_release(block);
+	}
+}
+
+char *
+weft__http_arena_copy(struct weft__http_arena *arena, const char *text,
+                      size_t size)
+{
+	char *copy = weft__http_arena_take(arena, size + 1);
+
+	if (copy) {
+		memcpy(copy, text, size);
+		copy[size] = '\0';
+	}
+	return copy;
+}
+
+/* --- exchanges ------------------------------------------------------------- */
+
+/* Of the fields nothing is read that was not written. */
+weft_http *
+weft__http_new(struct weft__http_wire *wire, void *owner)
+{
+	weft_http *http = weft__http_slab_take(wire->local);
+
+	if (!http)
+		return NULL;
+	memset(&http->in, 0, sizeof(http->in));
+	memset(&http->out, 0, sizeof(http->out));
+	http->wire = wire;
+	http->arena = (struct weft__http_arena){ http->first,
+		                                 (char *)http + WEFT__HTTP_SLAB,
+		                                 NULL };
+	http->owner = owner;
+	http->is_server = false;
+	http->param_count = 0;
+	http->in.pace.left_ns = wire->grace_ns;
+	http->out.length = WEFT__HTTP_UNKNOWN;
+	return http;
+}
+
+void
+weft__http_end(weft_http *http)
+{
+	weft__http_arena_clear(&http->arena);
+	weft__http_slab_give(http->wire->local, http);
+}

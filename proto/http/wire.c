@@ -1,0 +1,318 @@
+/* wire.c - bytes of an exchange to and from its stream.
+ *
+ * What is made is gathered in a buffer, so that the replies to pipelined requests, and a
+ * head and its body, leave in one write.
+ *
+ * A peer has a time in which it need not move anything: its grace.  Waiting for it uses
+ * that up, and each byte that it moves meanwhile gives some of it back; so one that is
+ * faster than rate_min lasts for ever, and one that stops moving lasts no longer than the
+ * grace.  What the kernel takes at once says nothing about the peer, and does not count.
+ */
+#include "exchange.h"
+#include <weft/select.h>
+
+#define SPANS    7
+#define COPY_MAX (WEFT__HTTP_SLAB / 2)
+
+int
+weft__http_wire_init(struct weft__http_wire *wire, weft_stream *stream)
+{
+	*wire = (struct weft__http_wire){
+		.stream = stream,
+		.local = weft__http_local(),
+	};
+	return wire->local ? 0 : weft_fail(WEFT_ENOMEM, "http: no memory");
+}
+
+void
+weft__http_wire_fini(struct weft__http_wire *wire)
+{
+	weft__http_slab_give(wire->local, wire->out);
+	wire->out = NULL;
+	wire->out_size = 0;
+}
+
+/* --- pace ------------------------------------------------------------------ */
+
+uint64_t
+weft__http_pace_end(const struct weft__http_wire *wire,
+                    const struct weft__http_pace *pace, uint64_t now_ns)
+{
+	if (wire->rate_min == 0 || pace->left_ns > WEFT_NEVER - now_ns)
+		return WEFT_NEVER;
+	return now_ns + pace->left_ns;
+}
+
+void
+weft__http_pace_spend(const struct weft__http_wire *wire,
+                      struct weft__http_pace *pace, uint64_t waited_ns,
+                      uint64_t bytes)
+{
+	uint64_t most = UINT64_C(1) << 33; /* no product overflows */
+	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns
+	                                          : 0;
+
+	if (wire->rate_min == 0)
+		return;
+	bytes = bytes < most ? bytes : most;
+	left += bytes * WEFT_S / wire->rate_min;
+	pace->left_ns = left < wire->grace_ns ? left : wire->grace_ns;
+}
+
+/* --- output ---------------------------------------------------------------- */
+
+static uint64_t
+nearer(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Wait for an op that writes `left` bytes, as long as the peer takes them fast
+ * enough. */
+static int
+wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t left,
+           uint64_t deadline_ns)
+{
+	weft_case wait = { .op = op };
+	struct weft__http_pace *pace = &wire->out_pace;
+
+	for (;;) {
+		uint64_t now = weft_now(), then;
+		uint64_t end = weft__http_pace_end(wire, pace, now);
+		int rc = weft_select(&wait, 1, nearer(end, deadline_ns));
+		int64_t queued = 0;
+
+		if (rc == 0)
+			return wait.result < 0 ? (int)wait.result : 0;
+		then = weft_now();
+		(void)weft_stream_get(wire->stream, "queued", &queued);
+		weft__http_pace_spend(wire, pace, then - now,
+		                      left - (uint64_t)queued);
+		left = (uint64_t)queued;
+		if (rc != WEFT_ETIMEDOUT || deadline_ns <= then)
+			return rc;
+		if (pace->left_ns == 0) {
+			wire->slow = true;
+			return weft_fail(WEFT_ETIMEDOUT,
+			                 "http: the peer reads too slowly");
+		}
+		if (then < end) /* a scope's deadline */
+			return rc;
+	}
+}
+
+/* The kernel is full: the rest goes as an op. */
+static int
+send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
+           uint64_t deadline_ns)
+{
+	uint64_t left = 0;
+	weft_op op;
+	int rc;
+
+	for (size_t i = 0; i < count; i++)
+		left += spans[i].size;
+	(void)weft_op_init(&op, NULL, NULL, NULL);
+	rc = weft_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	rc = wait_paced(wire, &op, left, deadline_ns);
+	if (op.pending) {
+		weft_op_cancel(&op);
+		(void)weft_op_wait(&op, WEFT_NEVER);
+	}
+	return rc;
+}
+
+/* Take `size` bytes off the front. */
+static void
+advance(weft_span **spans, size_t *count, size_t size)
+{
+	while (*count > 0 && size >= (*spans)->size) {
+		size -= (*spans)->size;
+		(*spans)++;
+		(*count)--;
+	}
+	if (*count > 0) {
+		(*spans)->data = (const char *)(*spans)->data + size;
+		(*spans)->size -= size;
+	}
+}
+
+/* Send all of it; `spans` are changed. */
+static int
+send_all(struct weft__http_wire *wire, weft_span *spans, size_t count,
+         uint64_t deadline_ns)
+{
+	ssize_t n = weft_write_some(wire->stream, spans, count);
+	int rc = 0;
+
+	if (n >= 0)
+		advance(&spans, &count, (size_t)n);
+	if (n < 0)
+		rc = (int)n;
+	else if (count > 0)
+		rc = send_paced(wire, spans, count, deadline_ns);
+	wire->error = rc;
+	return rc;
+}
+
+int
+weft__http_wire_flush(struct weft__http_wire *wire, uint64_t deadline_ns)
+{
+	weft_span span = { wire->out, wire->out_size };
+
+	if (wire->error || wire->out_size == 0)
+		return wire->error;
+	wire->out_size = 0;
+	return send_all(wire, &span, 1, deadline_ns);
+}
+
+void
+weft__http_wire_rest(struct weft__http_wire *wire)
+{
+	if (wire->out && wire->out_size == 0) {
+		weft__http_slab_give(wire->local, wire->out);
+		wire->out = NULL;
+	}
+}
+
+char *
+weft__http_wire_room(struct weft__http_wire *wire, size_t size,
+                     uint64_t deadline_ns)
+{
+	if (wire->error)
+		return NULL;
+	if (!wire->out) {
+		wire->out = weft__http_slab_take(wire->local);
+		if (!wire->out) {
+			wire->error = weft_fail(WEFT_ENOMEM, "http: no memory");
+			return NULL;
+		}
+	}
+	if (size > WEFT__HTTP_SLAB - wire->out_size
+	    && weft__http_wire_flush(wire, deadline_ns) < 0)
+		return NULL;
+	return wire->out + wire->out_size;
+}
+
+int
+weft__http_wire_put(struct weft__http_wire *wire, const void *bytes,
+                    size_t size, uint64_t deadline_ns)
+{
+	char *at = weft__http_wire_room(wire, size, deadline_ns);
+
+	if (!at)
+		return wire->error;
+	memcpy(at, bytes, size);
+	weft__http_wire_add(wire, at + size);
+	return 0;
+}
+
+static int
+put_spans(struct weft__http_wire *wire, const weft_span *spans, size_t count,
+          uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = weft__http_wire_put(wire, spans[i].data, spans[i].size,
+		                         deadline_ns);
+	return rc;
+}
+
+int
+weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans,
+                     size_t count, bool now, uint64_t deadline_ns)
+{
+	weft_span all[SPANS] = { { wire->out, wire->out_size } };
+	size_t total = 0, used = wire->out_size > 0;
+
+	if (wire->error)
+		return wire->error;
+	for (size_t i = 0; i < count && used < SPANS; i++) {
+		total += spans[i].size;
+		if (spans[i].size > 0)
+			all[used++] = spans[i];
+	}
+	if (!now && total <= COPY_MAX)
+		return put_spans(wire, spans, count, deadline_ns);
+	wire->out_size = 0;
+	return used > 0 ? send_all(wire, all, used, deadline_ns) : 0;
+}
+
+/* --- input ----------------------------------------------------------------- */
+
+/* An interrupt that told idle connections of the drain has met one that is not idle. */
+static bool
+was_not_meant(struct weft__http_wire *wire, ssize_t rc)
+{
+	if (rc != WEFT_EINTR || wire->told || !wire->draining
+	    || !__atomic_load_n(wire->draining, __ATOMIC_RELAXED))
+		return false;
+	wire->told = true;
+	return true;
+}
+
+static ssize_t
+peek(struct weft__http_wire *wire, size_t min, const void **out,
+     uint64_t deadline_ns)
+{
+	ssize_t n = weft_peek(wire->stream, min, out, deadline_ns);
+
+	return was_not_meant(wire, n)
+	               ? weft_peek(wire->stream, min, out, deadline_ns)
+	               : n;
+}
+
+ssize_t
+weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
+                     uint64_t deadline_ns)
+{
+	ssize_t n;
+
+	if (wire->out_size > 0) {
+		n = weft_peek(wire->stream, 0, out, WEFT_NOW);
+		if (n < 0 || (size_t)n >= min)
+			return n;
+		n = weft__http_wire_flush(wire, deadline_ns);
+		if (n < 0)
+			return n;
+	}
+	return peek(wire, min, out, deadline_ns);
+}
+
+ssize_t
+weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
+                           const void **out, struct weft__http_pace *pace,
+                           uint64_t deadline_ns)
+{
+	ssize_t here = weft_peek(wire->stream, 0, out, WEFT_NOW), n;
+	uint64_t begin, end, waited;
+
+	if (here < 0 || (size_t)here >= min)
+		return here;
+	n = weft__http_wire_flush(wire, deadline_ns);
+	if (n < 0)
+		return n;
+	begin = weft_now();
+	end = weft__http_pace_end(wire, pace, begin);
+	n = peek(wire, min, out, nearer(end, deadline_ns));
+	waited = weft_now() - begin;
+	weft__http_pace_spend(wire, pace, waited,
+	                      n > here ? (uint64_t)(n - here) : 0);
+	if (n == WEFT_ETIMEDOUT && pace->left_ns == 0) {
+		wire->slow = true;
+		return weft_fail(WEFT_ETIMEDOUT,
+		                 "http: the peer sends too slowly");
+	}
+	return n;
+}
+
+bool
+weft__http_has_more(struct weft__http_wire *wire)
+{
+	const void *data;
+
+	return weft_peek(wire->stream, 0, &data, WEFT_NOW) > 0;
+}
