@@ -191,6 +191,9 @@ void       weft__http_end(weft_http *http);
  * within it; the fault's error, or as weft_peek(). */
 int weft__http_receive(weft_http *http, uint64_t deadline_ns);
 
+/* The same from what is there already; WEFT_EAGAIN: that is not all of it. */
+int weft__http_receive_here(weft_http *http);
+
 /* Whether the next head begins in bytes that are there. */
 bool weft__http_has_more(struct weft__http_wire *wire);
 

@@ -55,6 +55,21 @@ weft__http_receive(weft_http *http, uint64_t deadline_ns)
 	}
 }
 
+int
+weft__http_receive_here(weft_http *http)
+{
+	const void *data;
+	ssize_t n = weft_peek(http->wire->stream, 0, &data, WEFT_NOW);
+	int rc;
+
+	if (n < 0)
+		return (int)n;
+	rc = weft__http_head_parse(&http->in.head, data, (size_t)n);
+	if (rc == WEFT__HTTP_DONE)
+		return take_head(http, data);
+	return rc < 0 ? rc : WEFT_EAGAIN;
+}
+
 /* --- what it says ---------------------------------------------------------- */
 
 /* The byte after a part is one that separates it from the next, or the copy's end. */

@@ -73,6 +73,9 @@ put_framing(const weft_http *http, char *at)
 static char *
 put_connection(const weft_http *http, char *at)
 {
+	if (http->out.status == 101)
+		return weft__http_put_text(
+			at, WEFT__HTTP_LITERAL("Connection: Upgrade\r\n"));
 	if (http->out.close)
 		return weft__http_put_text(
 			at, WEFT__HTTP_LITERAL("Connection: close\r\n"));

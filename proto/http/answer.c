@@ -1,0 +1,215 @@
+/* answer.c - one exchange of a connection: who answers it, and what is left to do when
+ * that has returned. */
+#include "server.h"
+#include <weft/loop.h>
+
+#define DRAIN_BYTES (64u << 10) /* of a body that nobody wants */
+#define DRAIN_NS    (5 * WEFT_S)
+#define RETRY_AFTER "1" /* second */
+
+static struct weft__http_counts *
+counts_of(struct weft__http_conn *conn)
+{
+	return &conn->server->counts;
+}
+
+/* --- who answers ------------------------------------------------------------- */
+
+/* The scope of the handler, with its deadline. */
+static int
+open_scope(struct weft__http_conn *conn)
+{
+	uint64_t now = weft_loop_now(conn->loop);
+	uint64_t until = now + conn->server->opts.request_ns;
+	int rc;
+
+	if (conn->scoped && now - conn->scope_since_ns < WEFT_S / 4)
+		return 0;
+	rc = conn->scoped ? weft_scope_set_deadline(&conn->scope, until)
+	                  : weft_scope_open(&conn->scope, 0, until);
+	if (rc < 0)
+		return rc;
+	conn->scope_since_ns = now;
+	conn->scoped = true;
+	return 0;
+}
+
+static void
+close_scope(struct weft__http_conn *conn)
+{
+	if (conn->scoped && weft_scope_close(&conn->scope) < 0)
+		conn->cut = true;
+	conn->scoped = false;
+	conn->endless = false;
+}
+
+static void
+count_active(struct weft__http_conn *conn)
+{
+	uint32_t active = __atomic_add_fetch(&counts_of(conn)->active, 1,
+	                                     __ATOMIC_RELAXED);
+
+	conn->active = true;
+	conn->shed = active > conn->server->opts.requests_max;
+}
+
+static int
+shed(struct weft__http_conn *conn, weft_http *http)
+{
+	weft__http_count(&counts_of(conn)->shed, 1);
+	(void)weft_http_set(http, "Retry-After", RETRY_AFTER);
+	return weft__http_reply_status(http, 503, WEFT_NEVER);
+}
+
+/* There is no such method at this path, or no such path. */
+static int
+answer_nobody(struct weft__http_conn *conn, weft_http *http)
+{
+	const char *methods = weft__http_route_methods(conn->server->root,
+	                                               http);
+	const char *method = weft_http_method(http);
+	int rc;
+
+	if (!methods)
+		return WEFT_ENOMEM;
+	if (!*methods)
+		return weft__http_reply_status(http, 404, WEFT_NEVER);
+	rc = weft_http_set(http, "Allow", methods);
+	if (rc < 0)
+		return rc;
+	return weft__http_reply_status(
+		http, strcmp(method, "OPTIONS") == 0 ? 204 : 405, WEFT_NEVER);
+}
+
+static int
+dispatch(struct weft__http_conn *conn, weft_http *http)
+{
+	const struct weft__http_route *route;
+	int rc;
+
+	if (conn->shed)
+		return shed(conn, http);
+	if (http->in.head.form == WEFT__HTTP_AUTHORITY)
+		return weft__http_reply_status(http, 501, WEFT_NEVER);
+	rc = weft__http_decode_path(http);
+	if (rc == WEFT_EINVAL) {
+		weft__http_count(&counts_of(conn)->faults, 1);
+		return weft__http_reply_status(http, 400, WEFT_NEVER);
+	}
+	if (rc == 0)
+		rc = open_scope(conn);
+	if (rc < 0)
+		return rc;
+	route = weft__http_route_find(conn->server->root, http);
+	if (!route)
+		return answer_nobody(conn, http);
+	return route->fn(http, route->arg);
+}
+
+/* --- what is left to do ------------------------------------------------------ */
+
+/* Nobody has replied: why not? */
+static int
+status_of(struct weft__http_conn *conn, weft_http *http, int rc)
+{
+	int fault = http->in.body.fault.status;
+
+	if (rc >= 0)
+		return 404;
+	if (fault) {
+		weft__http_count(&counts_of(conn)->faults, 1);
+		return fault;
+	}
+	if (conn->wire.slow)
+		return 408;
+	weft__http_count(&counts_of(conn)->failed, 1);
+	return 500;
+}
+
+/* See that the reply is whole, or seen not to be. */
+static void
+complete(struct weft__http_conn *conn, weft_http *http, int rc)
+{
+	struct weft__http_out *out = &http->out;
+
+	if (out->stage == WEFT__HTTP_NOT_BEGUN) {
+		if (rc < 0)
+			close_scope(conn); /* it may be what has ended */
+		(void)weft__http_reply_status(http, status_of(conn, http, rc),
+		                              WEFT_NEVER);
+		return;
+	}
+	if (out->bodyless)
+		rc = 0;
+	if (out->stage == WEFT__HTTP_BEGUN && rc >= 0)
+		rc = weft__http_finish_message(http, WEFT_NEVER);
+	if (rc < 0) {
+		weft__http_count(&counts_of(conn)->failed, 1);
+		conn->cut = out->stage == WEFT__HTTP_BEGUN
+		            || rc == WEFT_ETRUNCATED;
+		out->close = true;
+	}
+}
+
+/* May the next request follow? */
+static bool
+go_on(struct weft__http_conn *conn, weft_http *http)
+{
+	bool keep = !http->out.close && !http->in.lost;
+
+	if (keep && !http->in.over)
+		keep = weft__http_drain(http, DRAIN_BYTES, weft_in(DRAIN_NS))
+		       == 0;
+	if (conn->wire.slow)
+		weft__http_count(&counts_of(conn)->slow, 1);
+	if (conn->wire.error)
+		return false;
+	conn->wire.out_pace.left_ns = conn->wire.grace_ns;
+	if (!keep)
+		conn->linger = !http->in.over
+		               || weft__http_has_more(&conn->wire);
+	return keep;
+}
+
+bool
+weft__http_answer(struct weft__http_conn *conn, weft_http *http)
+{
+	int rc;
+
+	conn->requests++;
+	if (!conn->active)
+		count_active(conn);
+	rc = dispatch(conn, http);
+	if (conn->watch)
+		weft__http_watch_stop(conn);
+	if (conn->taken)
+		return false;
+	if (conn->endless) {
+		close_scope(conn);
+		weft__http_conn_state(conn, WEFT__HTTP_BUSY);
+	}
+	complete(conn, http, rc);
+	return go_on(conn, http);
+}
+
+bool
+weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http,
+                        int error)
+{
+	int status = http->in.head.fault.status;
+
+	if (status) {
+		weft__http_count(&counts_of(conn)->faults, 1);
+	} else if (error == WEFT_ETIMEDOUT) {
+		weft__http_count(&counts_of(conn)->slow, 1);
+		status = 408;
+	} else if (error == WEFT_ENOMEM) {
+		status = 503;
+	}
+	if (!status)
+		return false; /* nobody is there to be told */
+	http->out.close = true;
+	conn->linger = true;
+	(void)weft__http_reply_status(http, status, WEFT_NEVER);
+	return false;
+}

@@ -1,0 +1,217 @@
+/* conn.c - one connection: exchange after exchange, and its end.
+ *
+ * A batch is what lies between two waits for the peer: the requests that have come
+ * together.  A batch counts once as active, and its handlers share a scope whose
+ * deadline is moved when it is more than a second old: so what comes pipelined costs
+ * neither atomics nor timers.  Between batches a connection holds its threadlet and nothing
+ * else.
+ */
+#include "server.h"
+#include <weft/loop.h>
+
+#define LINGER_NS    (2 * WEFT_S)
+#define LINGER_BYTES (1u << 20)
+
+/* What of weft's queue a head may take. */
+#define QUEUE_MIN (64u << 10)
+
+/* --- batches ---------------------------------------------------------------- */
+
+static void
+end_batch(struct weft__http_conn *conn)
+{
+	struct weft__http_counts *counts = &conn->server->counts;
+
+	if (conn->active)
+		__atomic_sub_fetch(&counts->active, 1, __ATOMIC_RELAXED);
+	if (conn->requests)
+		weft__http_count(&counts->requests, conn->requests);
+	if (conn->scoped && weft_scope_close(&conn->scope) < 0)
+		conn->cut = true; /* the handler has left one open */
+	conn->active = false;
+	conn->scoped = false;
+	conn->requests = 0;
+}
+
+/* --- waiting ---------------------------------------------------------------- */
+
+static ssize_t
+wait_byte(struct weft__http_conn *conn)
+{
+	const weft_http_server_opts *opts = &conn->server->opts;
+	uint64_t wait_ns = conn->used ? opts->idle_ns : opts->header_ns;
+	uint64_t until = weft_loop_now(conn->loop) + wait_ns;
+	const void *data;
+	ssize_t n = WEFT_EINTR;
+
+	while (n == WEFT_EINTR) {
+		weft__http_conn_state(conn, WEFT__HTTP_IDLE);
+		if (weft__http_draining(conn))
+			n = WEFT_ESHUTDOWN;
+		else
+			n = weft_peek(conn->wire.stream, 1, &data, until);
+		weft__http_conn_state(conn, WEFT__HTTP_BUSY);
+	}
+	return n;
+}
+
+/* Nothing is in hand: what was made is sent, what was taken given back.  True: there is
+ * something again. */
+static bool
+wait_idle(struct weft__http_conn *conn)
+{
+	ssize_t n;
+
+	end_batch(conn);
+	if (conn->cut || weft__http_wire_flush(&conn->wire, WEFT_NEVER) < 0)
+		return false;
+	weft__http_wire_rest(&conn->wire);
+	n = wait_byte(conn);
+	if (n == WEFT_ETIMEDOUT)
+		weft__http_count(&conn->server->counts.idle, 1);
+	return n > 0;
+}
+
+/* --- exchanges -------------------------------------------------------------- */
+
+static bool
+next_exchange(struct weft__http_conn *conn)
+{
+	uint64_t until;
+	weft_http *http;
+	bool more;
+	int rc;
+
+	if (!weft__http_has_more(&conn->wire) && !wait_idle(conn))
+		return false;
+	http = weft__http_new(&conn->wire, conn);
+	if (!http) {
+		conn->cut = true;
+		return false;
+	}
+	http->is_server = true;
+	weft__http_request_init(&http->in.head, http->fields,
+	                        WEFT__HTTP_FIELDS_MAX, &conn->server->limits);
+	rc = weft__http_receive_here(http);
+	if (rc == WEFT_EAGAIN) {
+		end_batch(conn);
+		until = weft_loop_now(conn->loop)
+		        + conn->server->opts.header_ns;
+		rc = weft__http_receive(http, until);
+	}
+	more = rc < 0 ? weft__http_answer_fault(conn, http, rc)
+	              : weft__http_answer(conn, http);
+	conn->used = true;
+	weft__http_end(http);
+	return more && !conn->cut;
+}
+
+/* --- the end ---------------------------------------------------------------- */
+
+/* Say the last, and hear the peer out: to close while it sends would reset the
+ * connection, and our reply might be lost by that. */
+static void
+linger(struct weft__http_conn *conn)
+{
+	uint64_t until = weft_in(LINGER_NS);
+	weft_stream *stream = conn->wire.stream;
+	const void *data;
+	ssize_t n;
+
+	if (weft_stream_shutdown(stream, until) < 0)
+		return;
+	for (size_t heard = 0; heard < LINGER_BYTES; heard += (size_t)n) {
+		n = weft_peek(stream, 1, &data, until);
+		if (n <= 0 || weft_skip(stream, (size_t)n) < 0)
+			return;
+	}
+}
+
+static void
+finish(struct weft__http_conn *conn)
+{
+	end_batch(conn);
+	if (!conn->taken
+	    && weft__http_wire_flush(&conn->wire, weft_in(LINGER_NS)) < 0)
+		conn->cut = true;
+	weft__http_wire_fini(&conn->wire);
+	if (conn->linger && !conn->cut && !conn->taken)
+		linger(conn);
+	weft__http_service_leave(conn);
+	if (conn->taken)
+		return;
+	if (conn->cut)
+		weft_stream_reset(conn->wire.stream);
+	else
+		weft_close(conn->wire.stream);
+}
+
+struct start {
+	struct weft__http_service *service;
+	weft_stream *peer;
+};
+
+static int
+prepare(struct weft__http_conn *conn)
+{
+	weft_http_server *server = conn->server;
+	size_t max = server->opts.header_max;
+	int rc = weft__http_wire_init(&conn->wire, conn->wire.stream);
+
+	conn->wire.rate_min = server->opts.rate_min;
+	conn->wire.grace_ns = server->opts.grace_ns;
+	conn->wire.out_pace.left_ns = server->opts.grace_ns;
+	conn->wire.draining = &conn->service->draining;
+	if (rc == 0 && max >= QUEUE_MIN)
+		rc = weft_stream_set(conn->wire.stream, "read_max",
+		                     (int64_t)max + 1);
+	return rc;
+}
+
+static int
+run(void *arg)
+{
+	struct start start = *(struct start *)arg;
+	struct weft__http_counts *counts = &start.service->server->counts;
+	struct weft__http_conn conn = { .service = start.service,
+		                        .server = start.service->server,
+		                        .loop = weft_loop_current(),
+		                        .self = weft_self(),
+		                        .wire = { .stream = start.peer } };
+
+	weft_release(arg);
+	weft__http_count(&counts->connections, 1);
+	weft__http_count(&counts->open, 1);
+	if (prepare(&conn) == 0) {
+		weft__http_service_enter(&conn);
+		while (next_exchange(&conn))
+			;
+		finish(&conn);
+	} else {
+		weft_stream_reset(start.peer);
+	}
+	__atomic_sub_fetch(&counts->open, 1, __ATOMIC_RELAXED);
+	weft__http_service_drop(start.service);
+	return 0;
+}
+
+int
+weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
+{
+	const weft_go_opts opts = { .name = "http" };
+	struct start *start = weft_alloc(sizeof(*start));
+	weft_threadlet rc = WEFT_ENOMEM;
+
+	if (start) {
+		*start = (struct start){ service, peer };
+		__atomic_add_fetch(&service->holders, 1, __ATOMIC_RELAXED);
+		rc = weft_go_with(&opts, run, start);
+	}
+	if (rc > 0)
+		return 0;
+	if (start)
+		weft__http_service_drop(service);
+	weft_release(start);
+	weft_stream_reset(peer);
+	return (int)rc;
+}

@@ -1,0 +1,217 @@
+/* event.c - server-sent events, and noticing that nobody reads them.
+ *
+ * A handler that sends events mostly waits for something else, so it would learn only by
+ * its next event that the peer is gone.  While there is nothing to read, an op waits for
+ * the end of the connection; when that comes, or the server drains, the handler's scope is
+ * cancelled.
+ */
+#include "server.h"
+
+#define AHEAD_MAX \
+	4096 /* bytes that a peer may have sent on, and still be watched */
+#define ON_STACK 512
+
+/* --- watching --------------------------------------------------------------- */
+
+struct weft__http_watch {
+	weft_op op;
+	struct weft__http_conn *conn; /* NULL: it has ended */
+	size_t min;                   /* bytes: fewer is the end */
+};
+
+static void
+drop_watch(struct weft__http_watch *watch)
+{
+	if (watch->conn)
+		watch->conn->watch = NULL;
+	weft_release(watch);
+}
+
+/* Nobody watches: a drain has to cancel the threadlet itself. */
+static void
+watch_none(struct weft__http_conn *conn)
+{
+	weft__http_conn_state(conn, WEFT__HTTP_TAKEN);
+	if (weft__http_draining(conn))
+		weft_scope_cancel(&conn->scope);
+}
+
+/* If more bytes have come than are looked behind, or the wait is refused, let it be. */
+static void
+watch_on(struct weft__http_watch *watch, size_t min)
+{
+	struct weft__http_conn *conn = watch->conn;
+
+	watch->min = min;
+	if (min <= AHEAD_MAX
+	    && weft_peek_op(conn->wire.stream, min, &watch->op, WEFT_NEVER)
+	               == 0)
+		return;
+	drop_watch(watch);
+	watch_none(conn);
+}
+
+static void
+on_watched(weft_op *op, int64_t result, void *arg)
+{
+	struct weft__http_watch *watch = arg;
+	struct weft__http_conn *conn = watch->conn;
+
+	(void)op;
+	if (!conn) {
+		drop_watch(watch);
+		return;
+	}
+	if (result == WEFT_EINTR && !weft__http_draining(conn)) {
+		watch_on(watch, watch->min);
+		return;
+	}
+	if (result >= (int64_t)watch->min) {
+		watch_on(watch, (size_t)result + 1);
+		return;
+	}
+	conn->gone = true;
+	drop_watch(watch);
+	weft_scope_cancel(&conn->scope);
+}
+
+int
+weft__http_watch_start(struct weft__http_conn *conn)
+{
+	struct weft__http_watch *watch = weft_alloc(sizeof(*watch));
+
+	if (!watch)
+		return weft_fail(WEFT_ENOMEM, "http: no memory");
+	watch->conn = conn;
+	conn->watch = watch;
+	(void)weft_op_init(&watch->op, NULL, on_watched, watch);
+	weft__http_conn_state(conn, WEFT__HTTP_IDLE);
+	watch_on(watch, 1);
+	if (weft__http_draining(conn))
+		weft_scope_cancel(&conn->scope);
+	return 0;
+}
+
+/* Its op ends at once for the stream, and is told of a little later. */
+void
+weft__http_watch_stop(struct weft__http_conn *conn)
+{
+	struct weft__http_watch *watch = conn->watch;
+
+	conn->watch = NULL;
+	watch->conn = NULL;
+	weft_op_cancel(&watch->op);
+}
+
+/* --- events ----------------------------------------------------------------- */
+
+/* The next line of `text`, which is moved behind it; false after the last. */
+static bool
+next_line(const char **text, struct text *line)
+{
+	const char *at = *text;
+
+	if (!at)
+		return false;
+	*line = (struct text){ at, strcspn(at, "\r\n") };
+	at += line->size;
+	if (at[0] == '\r' && at[1] == '\n')
+		at++;
+	*text = *at ? at + 1 : NULL;
+	return true;
+}
+
+static size_t
+size_of(const char *event, const char *data)
+{
+	size_t size = 1;
+	struct text line;
+
+	if (event)
+		size += strlen(event) + sizeof("event: \n") - 1;
+	while (next_line(&data, &line))
+		size += line.size + sizeof("data: \n") - 1;
+	return size;
+}
+
+static void
+put_event(char *at, const char *event, const char *data)
+{
+	struct text line;
+
+	if (event) {
+		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("event: "));
+		at = weft__http_put_text(at,
+		                         (struct text){ event, strlen(event) });
+		*at++ = '\n';
+	}
+	while (next_line(&data, &line)) {
+		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("data: "));
+		at = weft__http_put_text(at, line);
+		*at++ = '\n';
+	}
+	*at = '\n';
+}
+
+/* The first event: from now on the handler has no end of its own. */
+static int
+begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	if (http->out.stage == WEFT__HTTP_NOT_BEGUN) {
+		rc = weft_http_set(http, "Cache-Control", "no-store");
+		if (rc == 0)
+			rc = weft__http_begin_reply(
+				http, 200, "text/event-stream",
+				WEFT__HTTP_UNKNOWN, deadline_ns);
+	}
+	if (rc < 0 || http->out.bodyless)
+		return rc;
+	weft__http_lift(conn);
+	if (http->in.over)
+		return weft__http_watch_start(conn);
+	watch_none(conn);
+	return 0;
+}
+
+static int
+check_event(weft_http *http, const char *event, const char *data)
+{
+	if (!http || !http->is_server || !data
+	    || (event && event[strcspn(event, "\r\n")]))
+		return weft_fail(WEFT_EINVAL, "weft_http_event: not an event");
+	if (http->out.stage == WEFT__HTTP_ENDED)
+		return weft_fail(WEFT_EALREADY, "http: all was said");
+	return 0;
+}
+
+int
+weft_http_event(weft_http *http, const char *event, const char *data,
+                uint64_t deadline_ns)
+{
+	struct weft__http_conn *conn;
+	char here[ON_STACK], *text = here;
+	size_t size;
+	ssize_t rc = check_event(http, event, data);
+
+	if (rc < 0)
+		return (int)rc;
+	conn = weft__http_conn_of(http);
+	if (!conn->endless)
+		rc = begin(conn, http, deadline_ns);
+	if (rc == 0 && (http->out.bodyless || conn->gone))
+		rc = weft_fail(WEFT_EPIPE, "http: nobody reads the events");
+	if (rc == 0)
+		rc = weft_canceled();
+	size = size_of(event, data);
+	if (rc == 0 && size > sizeof(here) && !(text = weft_alloc(size)))
+		rc = weft_fail(WEFT_ENOMEM, "http: no memory");
+	if (rc == 0) {
+		put_event(text, event, data);
+		rc = weft_http_write(http, text, size, deadline_ns);
+	}
+	if (text != here)
+		weft_release(text);
+	return rc < 0 ? (int)rc : 0;
+}

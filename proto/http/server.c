@@ -1,0 +1,258 @@
+/* server.c - making a server, serving a listener, and the end of that.
+ *
+ * Peers are accepted by weft_listener_serve(), which gives each a threadlet on the loop
+ * with least to do and sees to TLS there.  That threadlet only starts the connection's
+ * own: so the call comes back as soon as accepting has ended, and the drain begins.
+ */
+#include "server.h"
+#include <weft/timer.h>
+
+#define HEADER_NS    (10 * WEFT_S)
+#define IDLE_NS      (60 * WEFT_S)
+#define REQUEST_NS   (60 * WEFT_S)
+#define GRACE_NS     (10 * WEFT_S)
+#define RATE_MIN     128u
+#define REQUESTS_MAX 10000u
+#define FORCE_NS     (5 * WEFT_S)
+
+static void
+set_defaults(weft_http_server *server)
+{
+	weft_http_server_opts *opts = &server->opts;
+	size_t head = opts->header_max ? opts->header_max : WEFT__HTTP_HEAD_MAX;
+	size_t target = opts->target_max ? opts->target_max
+	                                 : WEFT__HTTP_TARGET_MAX;
+
+	opts->header_max = head < (16u << 20) ? head : 16u << 20;
+	opts->target_max = target < opts->header_max ? target
+	                                             : opts->header_max;
+	opts->header_ns = opts->header_ns ? opts->header_ns : HEADER_NS;
+	opts->idle_ns = opts->idle_ns ? opts->idle_ns : IDLE_NS;
+	opts->request_ns = opts->request_ns ? opts->request_ns : REQUEST_NS;
+	opts->grace_ns = opts->grace_ns ? opts->grace_ns : GRACE_NS;
+	opts->rate_min = opts->rate_min ? opts->rate_min : RATE_MIN;
+	opts->requests_max = opts->requests_max ? opts->requests_max
+	                                        : REQUESTS_MAX;
+	server->limits = (struct weft__http_limits){
+		.head_max = (uint32_t)opts->header_max,
+		.target_max = (uint32_t)opts->target_max,
+		.body_max = opts->body_max,
+	};
+}
+
+weft_http_server *
+weft_http_server_new(const weft_http_server_opts *opts)
+{
+	weft_http_server *server = weft_alloc(sizeof(*server));
+
+	if (!server)
+		return NULL;
+	memset(server, 0, sizeof(*server));
+	if (opts)
+		server->opts = *opts;
+	set_defaults(server);
+	server->root = weft_alloc(sizeof(*server->root) + 1);
+	if (!server->root) {
+		weft_release(server);
+		return NULL;
+	}
+	memset(server->root, 0, sizeof(*server->root) + 1);
+	return server;
+}
+
+static bool
+is_serving(const weft_http_server *server)
+{
+	return __atomic_load_n(&server->counts.serving, __ATOMIC_ACQUIRE);
+}
+
+int
+weft_http_server_free(weft_http_server *server)
+{
+	if (!server)
+		return 0;
+	if (is_serving(server))
+		return weft_fail(WEFT_EBUSY, "weft_http_server_free: it "
+		                             "serves");
+	weft__http_routes_free(server->root);
+	weft__http_files_free(server->files);
+	weft_release(server);
+	return 0;
+}
+
+int
+weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn,
+                void *arg)
+{
+	if (!server || !pattern || !fn)
+		return weft_fail(WEFT_EINVAL, "weft_http_route: NULL");
+	if (is_serving(server))
+		return weft_fail(WEFT_EBUSY, "weft_http_route: it serves");
+	return weft__http_route_add(server->root, pattern, fn, arg);
+}
+
+static uint64_t
+read_count(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void
+weft_http_server_stats(const weft_http_server *server, weft_http_stats *out)
+{
+	const struct weft__http_counts *counts;
+
+	if (!server || !out)
+		return;
+	counts = &server->counts;
+	*out = (weft_http_stats){
+		.connections = read_count(&counts->connections),
+		.requests = read_count(&counts->requests),
+		.faults = read_count(&counts->faults),
+		.shed = read_count(&counts->shed),
+		.slow = read_count(&counts->slow),
+		.idle = read_count(&counts->idle),
+		.failed = read_count(&counts->failed),
+		.open = __atomic_load_n(&counts->open, __ATOMIC_RELAXED),
+		.active = __atomic_load_n(&counts->active, __ATOMIC_RELAXED),
+	};
+}
+
+/* --- the list of connections ------------------------------------------------ */
+
+/* Held for some instructions, or a slice of a drain. */
+static void
+lock(struct weft__http_service *service)
+{
+	while (__atomic_exchange_n(&service->lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&service->lock, __ATOMIC_RELAXED))
+			;
+}
+
+static void
+unlock(struct weft__http_service *service)
+{
+	__atomic_store_n(&service->lock, 0, __ATOMIC_RELEASE);
+}
+
+void
+weft__http_service_enter(struct weft__http_conn *conn)
+{
+	struct weft__http_service *service = conn->service;
+
+	lock(service);
+	conn->prev = NULL;
+	conn->next = service->first;
+	if (conn->next)
+		conn->next->prev = conn;
+	service->first = conn;
+	unlock(service);
+}
+
+void
+weft__http_service_leave(struct weft__http_conn *conn)
+{
+	struct weft__http_service *service = conn->service;
+
+	lock(service);
+	if (conn->prev)
+		conn->prev->next = conn->next;
+	else
+		service->first = conn->next;
+	if (conn->next)
+		conn->next->prev = conn->prev;
+	unlock(service);
+}
+
+void
+weft__http_service_drop(struct weft__http_service *service)
+{
+	if (__atomic_sub_fetch(&service->holders, 1, __ATOMIC_ACQ_REL) == 0)
+		(void)weft_op_finish(&service->ended, 0);
+}
+
+/* --- draining --------------------------------------------------------------- */
+
+static void
+tell(struct weft__http_conn *conn, bool force)
+{
+	uint32_t state = __atomic_load_n(&conn->state, __ATOMIC_SEQ_CST);
+
+	if (force || state == WEFT__HTTP_TAKEN)
+		(void)weft_cancel(conn->self);
+	else if (state == WEFT__HTTP_IDLE)
+		weft_stream_interrupt(conn->wire.stream);
+}
+
+/* Nobody comes any more, and who leaves waits for the lock. */
+static void
+tell_all(struct weft__http_service *service, bool force)
+{
+	lock(service);
+	for (struct weft__http_conn *conn = service->first; conn;
+	     conn = conn->next)
+		tell(conn, force);
+	unlock(service);
+}
+
+static void
+on_limit(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	tell_all(arg, true);
+}
+
+/* It is finished by the last connection, and by nobody else. */
+static void
+on_ask(weft_op *op, int why, void *arg)
+{
+	(void)op, (void)why, (void)arg;
+}
+
+static void
+drain(struct weft__http_service *service, uint64_t limit_ns)
+{
+	weft_timer timer = WEFT_INIT;
+
+	__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
+	tell_all(service, false);
+	weft_timer_set_background(&timer, true);
+	if (limit_ns != WEFT_NEVER
+	    && weft_timer_start(service->ended.loop, &timer, limit_ns, 0,
+	                        on_limit, service)
+	               < 0)
+		tell_all(service, true);
+	weft__http_service_drop(service);
+	(void)weft_op_wait(&service->ended, WEFT_NEVER);
+	(void)weft_timer_stop(&timer);
+}
+
+/* --- serving ---------------------------------------------------------------- */
+
+static int
+on_peer(weft_stream *peer, void *arg)
+{
+	return weft__http_conn_start(arg, peer);
+}
+
+int
+weft_http_serve(weft_http_server *server, weft_listener *listener,
+                uint64_t deadline_ns)
+{
+	struct weft__http_service service = { .server = server, .holders = 1 };
+	int rc;
+
+	if (!server || !listener)
+		return weft_fail(WEFT_EINVAL, "weft_http_serve: NULL");
+	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
+	if (rc == 0)
+		rc = weft_op_begin(&service.ended, on_ask, NULL, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	weft_op_set_background(&service.ended, true);
+	weft__http_count(&server->counts.serving, 1);
+	rc = weft_listener_serve(listener, on_peer, &service, deadline_ns);
+	drain(&service, rc == WEFT_ESHUTDOWN ? deadline_ns : weft_in(FORCE_NS));
+	__atomic_sub_fetch(&server->counts.serving, 1, __ATOMIC_RELEASE);
+	return rc;
+}

@@ -1,0 +1,171 @@
+/* server.h - the server, as its files share it.  Private.
+ *
+ * The files: server.c (making, serving, draining), route.c (who answers), conn.c (one
+ * connection, exchange after exchange), answer.c (one exchange on it), reply.c (replies),
+ * event.c (server-sent events), file.c and open_files.c (static files).
+ *
+ *   1. A connection is a threadlet of its own, and an entry in the list of its service,
+ *      which it leaves before its stream is closed or given away.
+ *   2. A service lives until its last connection has left: holders is 0, and `ended` is
+ *      finished by whoever made it so, who does not look at it any more.
+ *   3. Who drains interrupts a stream only while its connection says that it may be
+ *      (WEFT__HTTP_IDLE), and a connection looks for the drain after it has said so.
+ *
+ * Thread: a connection is its loop's; a service and the counters are everybody's.
+ */
+#ifndef WEFT_HTTP_SERVER_H
+#define WEFT_HTTP_SERVER_H
+
+#include "exchange.h"
+#include <weft/scope.h>
+#include <weft/threadlet.h>
+
+/* --- routes ------------------------------------------------------------------- */
+
+struct weft__http_route {
+	struct weft__http_route *next;
+	weft_http_fn             fn;
+	void                    *arg;
+	const char              *method; /* "" for all; its memory and that of the names */
+	const char              *names[WEFT__HTTP_PARAMS]; /* is behind the struct */
+	uint32_t                 method_size;
+	uint32_t                 count;  /* of names */
+};
+
+/* A segment of patterns, and what may follow. */
+struct weft__http_node {
+	struct weft__http_node  *next;     /* another with the same front */
+	struct weft__http_node  *literals; /* that follow */
+	struct weft__http_node  *param;    /* {x} that follows, or NULL */
+	struct weft__http_route *here;     /* patterns that end here */
+	struct weft__http_route *rest;     /* patterns that end with {x...} */
+	uint32_t                 size;
+	char                     text[];
+};
+
+int  weft__http_route_add(struct weft__http_node *root, const char *pattern,
+                          weft_http_fn fn, void *arg);
+void weft__http_routes_free(struct weft__http_node *root);
+
+/* Who answers the request, its parameters being put into `http`; NULL: nobody.  The path
+ * was decoded. */
+const struct weft__http_route *weft__http_route_find(const struct weft__http_node *root,
+                                                     weft_http *http);
+
+/* The methods that its path is answered for, "GET, HEAD, OPTIONS", of all paths if that is
+ * "*"; "" if there is no such path, NULL without memory. */
+const char *weft__http_route_methods(const struct weft__http_node *root, weft_http *http);
+
+/* --- servers ------------------------------------------------------------------ */
+
+/* What is counted, by any thread. */
+struct weft__http_counts {
+	uint64_t connections, requests, faults, shed, slow, idle, failed;
+	uint32_t open, active, serving;
+};
+
+struct weft_http_server {
+	struct weft__http_node      *root;
+	struct weft__http_limits     limits;
+	weft_http_server_opts        opts;   /* without defaults */
+	struct weft__http_counts     counts;
+	struct weft__http_files     *files;  /* open ones, or NULL */
+};
+
+#define weft__http_count(counter, number) \
+	((void)__atomic_fetch_add((counter), (number), __ATOMIC_RELAXED))
+
+/* --- connections -------------------------------------------------------------- */
+
+/* What who drains may do to a connection. */
+enum weft__http_state {
+	WEFT__HTTP_BUSY,  /* nothing: it looks by itself */
+	WEFT__HTTP_IDLE,  /* interrupt its stream */
+	WEFT__HTTP_TAKEN, /* cancel it: it has no end of its own */
+};
+
+struct weft__http_conn {
+	struct weft__http_conn    *prev, *next;
+	struct weft__http_wire     wire;
+	struct weft__http_service *service;
+	weft_http_server          *server;
+	weft_loop                 *loop;
+	weft_threadlet             self;
+	uint32_t                   state;    /* enum weft__http_state, atomic */
+	weft_scope                 scope;    /* of handlers */
+	uint64_t                   scope_since_ns;
+	struct weft__http_watch   *watch;    /* of an event stream, or NULL */
+	uint32_t                   requests; /* not yet counted */
+	bool  scoped;  /* the scope is open */
+	bool  endless; /* its deadline was lifted */
+	bool  active;  /* counted as such */
+	bool  shed;    /* there were too many */
+	bool  used;    /* had an exchange */
+	bool  taken;   /* the stream is another's */
+	bool  cut;     /* to be ended by a reset */
+	bool  linger;  /* the peer may still be sending */
+	bool  gone;    /* the peer of an event stream is, or has to be */
+};
+
+/* One call of weft_http_serve(). */
+struct weft__http_service {
+	weft_http_server       *server;
+	uint32_t                draining; /* atomic */
+	uint32_t                holders;  /* atomic: connections, and who serves */
+	uint32_t                lock;     /* of the list */
+	struct weft__http_conn *first;
+	weft_op                 ended;
+};
+
+/* Begin a connection on a threadlet of its own; takes `peer`. */
+int weft__http_conn_start(struct weft__http_service *service, weft_stream *peer);
+
+/* Be in the list; and leave it. */
+void weft__http_service_enter(struct weft__http_conn *conn);
+void weft__http_service_leave(struct weft__http_conn *conn);
+
+/* One connection less, or who serves. */
+void weft__http_service_drop(struct weft__http_service *service);
+
+static inline bool
+weft__http_draining(const struct weft__http_conn *conn)
+{
+	return __atomic_load_n(&conn->service->draining, __ATOMIC_SEQ_CST);
+}
+
+static inline void
+weft__http_conn_state(struct weft__http_conn *conn, enum weft__http_state state)
+{
+	__atomic_store_n(&conn->state, (uint32_t)state, __ATOMIC_SEQ_CST);
+}
+
+static inline struct weft__http_conn *
+weft__http_conn_of(weft_http *http)
+{
+	return http->owner;
+}
+
+/* --- answer.c ------------------------------------------------------------------ */
+
+/* The head of an exchange has come, or not: answer.  True: the connection goes on. */
+bool weft__http_answer(struct weft__http_conn *conn, weft_http *http);
+bool weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http, int error);
+
+/* --- reply.c, event.c ------------------------------------------------------------ */
+
+/* Reply with a short page that says the status. */
+int weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns);
+
+/* The handler needs no deadline from now on: it ends when it will. */
+void weft__http_lift(struct weft__http_conn *conn);
+
+/* Have the handler's scope cancelled when the peer is gone, or the server drains; and no
+ * longer. */
+int  weft__http_watch_start(struct weft__http_conn *conn);
+void weft__http_watch_stop(struct weft__http_conn *conn);
+
+/* --- open_files.c -------------------------------------------------------------- */
+
+void weft__http_files_free(struct weft__http_files *files);
+
+#endif
