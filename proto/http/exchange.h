@@ -107,6 +107,11 @@ int weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans, s
                          bool now, uint64_t deadline_ns);
 int weft__http_wire_flush(struct weft__http_wire *wire, uint64_t deadline_ns);
 
+/* Send a part of a file; what was buffered has been sent.  0, or an error; WEFT_ETRUNCATED
+ * if it ends before. */
+int weft__http_wire_file(struct weft__http_wire *wire, int fd, uint64_t offset,
+                         uint64_t size, uint64_t deadline_ns);
+
 /* The buffer has been sent, and nothing is to follow soon: give it back. */
 void weft__http_wire_rest(struct weft__http_wire *wire);
 
@@ -227,8 +232,12 @@ int weft__http_finish_message(weft_http *http, uint64_t deadline_ns);
 /* Add a line without looking for one like it; both are checked. */
 int weft__http_add_field(weft_http *http, const char *name, const char *value);
 
-/* Take a line back. */
+/* Add lines that are well-formed. */
+int weft__http_add_lines(weft_http *http, struct text lines);
+
+/* Take a line back; and whether there is one. */
 void weft__http_cut_field(weft_http *http, const char *name);
+bool weft__http_has_field(weft_http *http, const char *name);
 
 /* Whether a value can stand in a head: no control bytes but HTAB. */
 bool weft__http_is_value(struct text value);
@@ -253,10 +262,5 @@ weft__http_put_text(char *at, struct text text)
 }
 
 #define WEFT__HTTP_LITERAL(literal) ((struct text){ literal, sizeof(literal) - 1 })
-
-/* --- os_http.c --------------------------------------------------------------- */
-
-/* Seconds since 1970. */
-int64_t weft__http_os_seconds(void);
 
 #endif

@@ -58,33 +58,60 @@ cut(struct weft__http_out *out, struct text name)
 	out->lines_size -= (uint32_t)(next - at);
 }
 
+/* Have room for `size` bytes more, and return where; NULL: *error is why not. */
+static char *
+more_room(weft_http *http, size_t size, int *error)
+{
+	struct weft__http_out *out = &http->out;
+	size_t room = 2 * (out->lines_size + size);
+	char *lines;
+
+	if (size > WEFT__HTTP_LINES_MAX - out->lines_size) {
+		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of "
+		                                  "fields");
+		return NULL;
+	}
+	if (size <= out->lines_room - out->lines_size)
+		return out->lines + out->lines_size;
+	room = room < 512 ? 512 : room;
+	lines = weft__http_arena_take(&http->arena, room);
+	if (!lines) {
+		*error = weft_fail(WEFT_ENOMEM, "http: no memory");
+		return NULL;
+	}
+	if (out->lines_size)
+		memcpy(lines, out->lines, out->lines_size);
+	out->lines = lines;
+	out->lines_room = (uint32_t)room;
+	return lines + out->lines_size;
+}
+
 static int
 append(weft_http *http, struct text name, struct text value)
 {
-	struct weft__http_out *out = &http->out;
-	size_t size = name.size + value.size + 4, room;
-	char *at;
+	int error;
+	char *at = more_room(http, name.size + value.size + 4, &error);
 
-	if (size > WEFT__HTTP_LINES_MAX - out->lines_size)
-		return weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of "
-		                                "fields");
-	if (size > out->lines_room - out->lines_size) {
-		room = 2 * (out->lines_size + size);
-		room = room < 512 ? 512 : room;
-		at = weft__http_arena_take(&http->arena, room);
-		if (!at)
-			return weft_fail(WEFT_ENOMEM, "http: no memory");
-		if (out->lines_size)
-			memcpy(at, out->lines, out->lines_size);
-		out->lines = at;
-		out->lines_room = (uint32_t)room;
-	}
-	at = out->lines + out->lines_size;
+	if (!at)
+		return error;
 	at = weft__http_put_text(at, name);
 	at = weft__http_put_text(at, WEFT__HTTP_LITERAL(": "));
 	at = weft__http_put_text(at, value);
 	at = weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
-	out->lines_size = (uint32_t)(at - out->lines);
+	http->out.lines_size = (uint32_t)(at - http->out.lines);
+	return 0;
+}
+
+int
+weft__http_add_lines(weft_http *http, struct text lines)
+{
+	int error;
+	char *at = more_room(http, lines.size, &error);
+
+	if (!at)
+		return error;
+	memcpy(at, lines.data, lines.size);
+	http->out.lines_size += (uint32_t)lines.size;
 	return 0;
 }
 
@@ -182,4 +209,11 @@ void
 weft__http_cut_field(weft_http *http, const char *name)
 {
 	cut(&http->out, (struct text){ name, strlen(name) });
+}
+
+bool
+weft__http_has_field(weft_http *http, const char *name)
+{
+	return http->out.lines_size > 0
+	       && find(&http->out, (struct text){ name, strlen(name) });
 }

@@ -1,16 +1,232 @@
-/* open_files.c - descriptors of static files that are kept open. */
-#include "server.h"
+/* open_files.c - files that are kept open between requests.
+ *
+ * Each name has one place, by its hash, and one that comes takes the place of another: so
+ * there are never more than PLACES.  What is a second old is looked at anew by one of
+ * those who ask for it, while the others still send what there was.
+ *
+ * Opening and looking is done by the loop's pool, since both may wait for a disk.
+ */
+#include "files.h"
+#include <weft/loop.h>
+#include <weft/work.h>
+#include "values.h"
+
+#define PLACES   256u
+#define FRESH_NS WEFT_S
+
+struct weft__http_files {
+	uint32_t lock;
+	struct weft__http_file *places[PLACES];
+};
+
+static void
+lock(struct weft__http_files *files)
+{
+	while (__atomic_exchange_n(&files->lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&files->lock, __ATOMIC_RELAXED))
+			;
+}
+
+static void
+unlock(struct weft__http_files *files)
+{
+	__atomic_store_n(&files->lock, 0, __ATOMIC_RELEASE);
+}
+
+void
+weft__http_file_give(struct weft__http_file *file)
+{
+	if (!file
+	    || __atomic_sub_fetch(&file->holders, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	weft__http_os_close(file->found.fd);
+	weft_release(file);
+}
+
+/* --- places ----------------------------------------------------------------- */
+
+static uint64_t
+hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return (hash ^ '\n') * UINT64_C(0x100000001b3);
+}
+
+static bool
+is_it(const struct weft__http_file *file, uint64_t hash, const char *root,
+      const char *name)
+{
+	return file && file->hash == hash && strcmp(file->names, root) == 0
+	       && strcmp(file->names + file->root_size, name) == 0;
+}
+
+/* That which is at hand; NULL: none. */
+static struct weft__http_file *
+look(struct weft__http_files *files, uint64_t hash, const char *root,
+     const char *name)
+{
+	struct weft__http_file *file;
+
+	lock(files);
+	file = files->places[hash % PLACES];
+	if (is_it(file, hash, root, name))
+		__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
+	else
+		file = NULL;
+	unlock(files);
+	return file;
+}
+
+static void
+keep(struct weft__http_files *files, struct weft__http_file *file)
+{
+	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	struct weft__http_file *old;
+
+	__atomic_add_fetch(&file->holders, 1, __ATOMIC_RELAXED);
+	lock(files);
+	old = *place;
+	*place = file;
+	unlock(files);
+	weft__http_file_give(old);
+}
 
 void
 weft__http_files_free(struct weft__http_files *files)
 {
-	(void)files;
+	if (!files)
+		return;
+	for (uint32_t i = 0; i < PLACES; i++)
+		weft__http_file_give(files->places[i]);
+	weft_release(files);
+}
+
+/* Made when a file is first sent; NULL without memory. */
+static struct weft__http_files *
+files_of(weft_http_server *server)
+{
+	struct weft__http_files *files = __atomic_load_n(&server->files,
+	                                                 __ATOMIC_ACQUIRE);
+	struct weft__http_files *none = NULL;
+
+	if (files)
+		return files;
+	files = weft_alloc(sizeof(*files));
+	if (!files)
+		return NULL;
+	memset(files, 0, sizeof(*files));
+	if (__atomic_compare_exchange_n(&server->files, &none, files, false,
+	                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return files;
+	weft_release(files);
+	return none;
+}
+
+/* --- looking at files --------------------------------------------------------- */
+
+struct job {
+	const char *root, *name;
+	struct weft__http_found found;
+};
+
+static int
+find(void *arg)
+{
+	struct job *job = arg;
+
+	return weft__http_os_find(job->root, job->name, &job->found);
+}
+
+static char *
+put_line(char *at, struct text name, const char *value)
+{
+	at = weft__http_put_text(at, name);
+	at = weft__http_put_text(at, (struct text){ value, strlen(value) });
+	return weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
+}
+
+static void
+describe(struct weft__http_file *file, const char *name)
+{
+	const struct weft__http_found *found = &file->found;
+	char *at = file->etag;
+
+	*at++ = '"';
+	at = weft__http_put_hex(at, (uint64_t)found->modified_s);
+	*at++ = '.';
+	at = weft__http_put_hex(at, found->modified_ns);
+	*at++ = '-';
+	at = weft__http_put_hex(at, found->size);
+	*at++ = '"';
+	*at = '\0';
+	if (weft__http_date_format(found->modified_s, file->modified) < 0)
+		(void)weft__http_date_format(0, file->modified);
+	file->type = weft__http_type_of(name);
+	at = put_line(file->lines, WEFT__HTTP_LITERAL("ETag: "), file->etag);
+	at = put_line(at, WEFT__HTTP_LITERAL("Last-Modified: "),
+	              file->modified);
+	at = put_line(at, WEFT__HTTP_LITERAL("Accept-Ranges: "), "bytes");
+	file->lines_size = (uint32_t)(at - file->lines);
+}
+
+static int
+load(uint64_t hash, const char *root, const char *name,
+     struct weft__http_file **out)
+{
+	struct job job = { .root = root, .name = name };
+	size_t root_size = strlen(root) + 1, name_size = strlen(name) + 1;
+	struct weft__http_file *file;
+	int rc = weft_work(WEFT_BLOCKING, find, &job, WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	file = weft_alloc(sizeof(*file) + root_size + name_size);
+	if (!file) {
+		weft__http_os_close(job.found.fd);
+		return weft_fail(WEFT_ENOMEM, "http: no memory");
+	}
+	memset(file, 0, sizeof(*file));
+	file->holders = 1;
+	file->hash = hash;
+	file->found = job.found;
+	file->loaded_ns = weft_loop_now(weft_loop_current());
+	file->root_size = (uint32_t)root_size;
+	memcpy(file->names, root, root_size);
+	memcpy(file->names + root_size, name, name_size);
+	describe(file, name);
+	*out = file;
+	return 0;
+}
+
+/* Is it to be used as it is?  Of those who find it too old one says no. */
+static bool
+will_do(struct weft__http_file *file)
+{
+	return weft_loop_now(weft_loop_current()) - file->loaded_ns < FRESH_NS
+	       || __atomic_exchange_n(&file->reloaded, 1, __ATOMIC_RELAXED);
 }
 
 int
-weft_http_reply_file(weft_http *http, const char *root, const char *name,
-                     uint64_t deadline_ns)
+weft__http_file_take(weft_http_server *server, const char *root,
+                     const char *name, struct weft__http_file **out)
 {
-	(void)root, (void)name;
-	return weft__http_reply_status(http, 404, deadline_ns);
+	uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), root),
+	                          name);
+	struct weft__http_files *files = files_of(server);
+	struct weft__http_file *file;
+	int rc;
+
+	file = files ? look(files, hash, root, name) : NULL;
+	if (file && will_do(file)) {
+		*out = file;
+		return 0;
+	}
+	rc = load(hash, root, name, out);
+	if (file && rc < 0) /* the next one looks again */
+		__atomic_store_n(&file->reloaded, 0, __ATOMIC_RELAXED);
+	weft__http_file_give(file);
+	if (rc == 0 && files)
+		keep(files, *out);
+	return rc;
 }

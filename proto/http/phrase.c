@@ -1,6 +1,7 @@
 /* phrase.c - texts of a head that are always the same, or for a second. */
 #include "exchange.h"
 #include <weft/loop.h>
+#include "os_http.h"
 #include "values.h"
 
 #define PHRASE(status, text) \

@@ -1,0 +1,28 @@
+/* os_http.h - what HTTP asks of the system that weft has no call for.  Private. */
+#ifndef WEFT_HTTP_OS_HTTP_H
+#define WEFT_HTTP_OS_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct weft__http_found {
+	int      fd;
+	bool     is_folder;
+	uint64_t size;
+	int64_t  modified_s; /* since 1970 */
+	uint32_t modified_ns;
+};
+
+/* Seconds since 1970. */
+int64_t weft__http_os_seconds(void);
+
+/* Open the file or folder `name`, which has no empty, "." or ".." parts, below `root`, and
+ * say what it is; *out is the caller's to close.  Blocks.  Returns 0 or -errno. */
+int  weft__http_os_find(const char *root, const char *name, struct weft__http_found *out);
+void weft__http_os_close(int fd);
+
+/* Read what is in memory anyway.  Returns the count, or -errno: -EAGAIN if it is not. */
+ssize_t weft__http_os_read_now(int fd, void *buf, size_t size, uint64_t offset);
+
+#endif
