@@ -7,7 +7,7 @@
 Looked at are docs/guide/*.md and README.md:
 
   1. Every block of C is a run of whole lines of the example that the line above it names.
-  2. An example shown there has fewer than 60 lines, a chapter shows at least one, and
+  2. An example shown there has at most 80 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header.
   4. A link to a file leads to one.
@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LINES_MAX = 59
+LINES_MAX = 80
 EXAMPLE = re.compile(r"examples/\w+\.c")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -113,7 +113,7 @@ CHAPTER = "docs/guide/a.md"
 CLEAN = {
     "include/weft/base.h": "int weft_go(void);\n",
     "examples/a.c": "int a;\nint b;\n\nint c;\n",
-    "examples/long.c": "int a;\n" * 60,
+    "examples/long.c": "int a;\n" * 81,
     "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n",
     "docs/guide/README.md": "[a](a.md)\n",
     CHAPTER: "`weft_go` in `examples/a.c`:\n\n```c\nint b;\n\nint c;\n```\n\n```\nnot C\n```\n",
@@ -126,7 +126,7 @@ PLANTED = [
     (CHAPTER, "examples/a.c", "examples/z.c", "there is no"),
     (CHAPTER, "examples/a.c", "a.c", "names no example"),
     (CHAPTER, "examples/a.c`:\n\n```c\nint b;\n\nint c;\n", "examples/long.c`:\n\n```c\nint a;\n",
-     "more than 59 lines"),
+     "more than 80 lines"),
     (CHAPTER, "weft_go", "weft_gone", "is in no public header"),
     (CHAPTER, "```\nnot C\n```", "```\nnot C", "has no end"),
     (CHAPTER, "```c\n", "```\n", "no example is shown"),

@@ -27,7 +27,7 @@ typedef struct weft_http_server weft_http_server;
 typedef struct weft_http_field { const char *name, *value; } weft_http_field;
 
 /* Answers one request.  A negative return before the reply has begun becomes a
- * 500, after it ends the connection; an exchange that was not answered is a 404. */
+ * 500 (WEFT_EMSGSIZE a 413), after it ends the connection; an exchange that was not answered is a 404. */
 typedef int (*weft_http_fn)(weft_http *http, void *arg);
 
 typedef struct weft_http_server_opts {
@@ -111,6 +111,12 @@ WEFT_API bool weft_http_header_at(weft_http *http, size_t index,
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_http_read(weft_http *http, void *buf, size_t size,
                                 uint64_t deadline_ns);
+
+/* Read all of the incoming body, at most `size` bytes.
+ * Returns the count, WEFT_EMSGSIZE if there are more, or as weft_http_read().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API ssize_t weft_http_read_all(weft_http *http, void *buf, size_t size,
+                                    uint64_t deadline_ns);
 
 /* --- the outgoing side ---------------------------------------------------- */
 

@@ -116,6 +116,8 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 
 	if (rc >= 0)
 		return 404;
+	if (rc == WEFT_EMSGSIZE && !fault) /* for the handler */
+		fault = 413;
 	if (fault) {
 		weft__http_count(&counts_of(conn)->faults, 1);
 		return fault;

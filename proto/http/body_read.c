@@ -145,6 +145,31 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 	return n;
 }
 
+ssize_t
+weft_http_read_all(weft_http *http, void *buf, size_t size,
+                   uint64_t deadline_ns)
+{
+	char more;
+	size_t got = 0;
+	ssize_t n;
+
+	if (!http || (!buf && size > 0))
+		return weft_fail(WEFT_EINVAL, "weft_http_read_all: NULL");
+	do {
+		bool full = got == size;
+
+		n = weft_http_read(http, full ? &more : (char *)buf + got,
+		                   full ? 1 : size - got, deadline_ns);
+		if (n > 0 && full)
+			return weft_fail(
+				WEFT_EMSGSIZE,
+				"weft_http_read_all: more than %zu bytes",
+				size);
+		got += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	return n < 0 ? n : (ssize_t)got;
+}
+
 int
 weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns)
 {

@@ -7,6 +7,7 @@ Most end by themselves and are compared with the text they print.  Servers are t
 then told to end by SIGTERM.
 """
 import contextlib
+import http.client
 import re
 import signal
 import socket
@@ -211,6 +212,78 @@ def secure(program):
         theirs.wait(PATIENCE)
 
 
+def ask(port, method, path, body=None, headers=None):
+    """One request: status, headers, body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request(method, path, body, headers or {})
+    reply = connection.getresponse()
+    data = reply.read()
+    connection.close()
+    return reply.status, reply.headers, data
+
+
+def files(program):
+    """Whole, in part, again, and not at all; none from outside the folder."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "inside").mkdir()
+        (folder / "inside" / "index.html").write_text("<p>hello")
+        (folder / "data.bin").write_bytes(bytes(range(256)) * 1000)
+        (folder / "inside" / "out").symlink_to("/etc/passwd")
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        process = start(program, f"fd:{fd}", str(folder), fds=[fd])
+        status, headers, data = ask(port, "GET", "/inside/")
+        check(status, (status, data) == (200, b"<p>hello"))
+        check(headers, headers["Content-Type"].startswith("text/html"))
+        status, headers, data = ask(port, "GET", "/data.bin")
+        check(status, status == 200 and data == bytes(range(256)) * 1000)
+        again = {"If-None-Match": headers["ETag"]}
+        check("304", ask(port, "GET", "/data.bin", headers=again)[0] == 304)
+        status, headers, data = ask(port, "GET", "/data.bin", headers={"Range": "bytes=2-4"})
+        check(status, (status, data) == (206, b"\2\3\4"))
+        for path in ("/nothing", "/../etc/passwd", "/inside/out", "/%2e%2e/etc/passwd"):
+            status, _, data = ask(port, "GET", path)
+            check(path, status in (400, 403, 404) and b"root" not in data)
+        check("405", ask(port, "POST", "/data.bin", b"x")[0] == 405)
+        end([], [process])
+
+
+def hear(port):
+    """A page that listens, and the first line that it hears."""
+    peer = connect(port)
+    peer.sendall(b"GET /lines HTTP/1.1\r\nHost: here\r\n\r\n")
+    lines = peer.makefile("rb")
+    hear_line(lines, b"welcome")
+    return peer, lines
+
+
+def hear_line(lines, text):
+    while (line := lines.readline()) != b"data: " + text + b"\n":
+        check(f"no {text!r} before the end", line)
+
+
+def chat(program):
+    """What one says all hear, also when some have left; a page is there to say it with."""
+    with contextlib.ExitStack() as stack:
+        door = listen(stack)
+        fd, port = door.fileno(), door.getsockname()[1]
+        examples = Path(__file__).resolve().parents[2] / "examples"
+        process = start(program, f"fd:{fd}", str(examples), fds=[fd])
+        status, headers, data = ask(port, "GET", "/")
+        check(status, status == 200 and b"EventSource" in data)
+        guests = [hear(port) for _ in range(3)]
+        check("204", ask(port, "POST", "/lines", "good day")[0] == 204)
+        for _, lines in guests:
+            hear_line(lines, b"good day")
+        guests.pop()[0].close()
+        check("204", ask(port, "POST", "/lines", "good bye")[0] == 204)
+        for _, lines in guests:
+            hear_line(lines, b"good bye")
+        check("413", ask(port, "POST", "/lines", "x" * 1000)[0] == 413)
+        end([peer for peer, _ in guests], [process])
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -227,7 +300,7 @@ def main(args):
     name = Path(args[0]).name
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
-               "secure": secure}
+               "secure": secure, "files": files, "chat": chat}
     if name in servers:
         servers[name](args[0])
     else:

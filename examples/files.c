@@ -1,0 +1,39 @@
+/* files.c - a static file server: what is in a folder, over HTTP. */
+#include <stdio.h>
+#include <weft/http.h>
+#include <weft/weft.h>
+
+static int
+send_file(weft_http *http, void *folder)
+{
+	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
+	                            weft_in(60 * WEFT_S));
+}
+
+static int
+run(void *arg)
+{
+	char **words = arg; /* address, folder */
+	weft_http_server *server = weft_http_server_new(NULL);
+	weft_listener *listener;
+	int rc = weft_http_route(server, "GET /{path...}", send_file, words[1]);
+
+	if (rc == 0)
+		rc = weft_listener_open(words[0], NULL, &listener);
+	if (rc == 0) {
+		rc = weft_http_serve(server, listener, WEFT_NEVER);
+		weft_listener_close(listener);
+	}
+	weft_http_server_free(server);
+	return rc == WEFT_ECANCELED ? 0 : rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s ADDRESS FOLDER\n", argv[0]);
+		return 2;
+	}
+	return weft_main(NULL, run, argv + 1);
+}
