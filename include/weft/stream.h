@@ -121,7 +121,9 @@ WEFT_API ssize_t weft_write_some(weft_stream *stream, const weft_span *spans,
 WEFT_API int weft_write_op(weft_stream *stream, const weft_span *spans,
                            size_t count, weft_op *op, uint64_t deadline_ns);
 
-/* Write `size` bytes of the file `fd`, borrowed, from `offset`.
+/* Write `size` bytes of the file `fd`, borrowed, from `offset`.  The kernel sends them
+ * itself where it can (sendfile(2), not under TLS): then the loop's thread waits for the
+ * disk, if they are not in memory, and what is changed in the file meanwhile may show.
  * Returns the count, less only at the end of the file; or as weft_write().
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int64_t weft_write_file(weft_stream *stream, int fd, uint64_t offset,

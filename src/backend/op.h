@@ -26,6 +26,7 @@ enum {
 	WEFT__OP_ACCEPT,
 	WEFT__OP_SEND,
 	WEFT__OP_SENDMSG,
+	WEFT__OP_SENDFILE,
 	WEFT__OP_CONNECT,
 };
 
@@ -40,6 +41,15 @@ enum {
 	WEFT__OP_TOLD,    /* ... and has been */
 	WEFT__OP_DONE,    /* has its result and is in the list of finished ops */
 };
+
+/* Bytes of a file that are to be sent. */
+struct weft__file_part {
+	int      file;
+	uint64_t offset;
+	uint64_t left;
+};
+
+#define WEFT__SENDFILE_MAX ((uint64_t)1 << 20) /* by one call: others have their turn */
 
 /* Laid out as weft_op. */
 struct weft__op {
@@ -77,6 +87,7 @@ struct weft__op {
 		void                    *buf;
 		const void              *data;
 		struct msghdr           *msg;
+		const struct weft__file_part *part;
 		const struct sockaddr   *addr;
 		weft_op_cancel_fn        on_cancel;
 	};

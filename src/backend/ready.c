@@ -270,16 +270,36 @@ send_message(struct weft__backend *backend, const struct weft__fd *entry,
 	const struct iovec *part = msg->msg_iov;
 
 	if (entry && (entry->flags & WEFT__FD_PLAIN))
-		return weft__kernel(backend)->write(fd, part->iov_base,
-		                                    part->iov_len);
+		return weft__kernel(backend)->write_quiet(fd, part->iov_base,
+		                                          part->iov_len);
 	if (msg->msg_iovlen == 1 && !msg->msg_control && !msg->msg_name)
 		return weft__kernel(backend)->send(fd, part->iov_base,
 		                                   part->iov_len, flags);
 	return weft__kernel(backend)->sendmsg(fd, msg, flags);
 }
 
+/* A ring has it blocking, and there is no flag for one call. */
 static int64_t
-try_once(struct weft__backend *backend, const struct weft__fd *entry,
+send_file(struct weft__backend *backend, struct weft__fd *entry,
+          const struct weft__op *op)
+{
+	const struct weft__file_part *part = op->part;
+	uint64_t size = part->left < WEFT__SENDFILE_MAX ? part->left
+	                                                : WEFT__SENDFILE_MAX;
+
+	if (entry->flags & WEFT__FD_BLOCKING) {
+		int rc = weft__kernel(backend)->set_nonblock(op->fd);
+
+		if (rc < 0)
+			return rc;
+		entry->flags &= (uint16_t)~WEFT__FD_BLOCKING;
+	}
+	return weft__kernel(backend)->sendfile(op->fd, part->file, part->offset,
+	                                       (size_t)size);
+}
+
+static int64_t
+try_once(struct weft__backend *backend, struct weft__fd *entry,
          struct weft__op *op)
 {
 	switch (op->kind) {
@@ -292,6 +312,8 @@ try_once(struct weft__backend *backend, const struct weft__fd *entry,
 		                                   op->flags);
 	case WEFT__OP_SENDMSG:
 		return send_message(backend, entry, op->fd, op->msg, op->flags);
+	case WEFT__OP_SENDFILE:
+		return send_file(backend, entry, op);
 	default:
 		return try_receive(backend, entry, op);
 	}
@@ -591,15 +613,34 @@ weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 		close_those_free(backend);
 }
 
+/* Does somebody wait there for what is armed, also if he holds for now? */
+static bool
+is_armed_for(const struct weft__fd *entry)
+{
+	for (int side = 0; side < 2; side++) {
+		const struct weft__op *op = op_at(entry, side);
+
+		if (watch_at(entry, side)
+		    || (op && op->state == WEFT__OP_WAITING))
+			return true;
+	}
+	return false;
+}
+
 static void
 leave(struct weft__backend *backend, struct weft__op *op)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 	leave_sides(backend, entry, (uintptr_t)op);
-	/* Invariant 4; a poll(2) backend forgets at once, which costs nothing. */
+	/* Invariant 4; a poll(2) backend forgets at once, which costs nothing, and a ring
+	 * lest it is told what its requests tell as well. */
 	if (!backend->ops->edge)
 		(void)rearm(backend, op->fd, entry, false);
+	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches
+	         && entry->armed && !is_armed_for(entry)
+	         && backend->ops->arm(backend, op->fd, entry, 0) == 0)
+		entry->armed = 0;
 	if (op->kind == WEFT__OP_ACCEPT && backend->paused.first)
 		weft__node_remove(&backend->paused, weft__op_node(op));
 }

@@ -176,6 +176,13 @@ make_blocking(struct weft__backend *backend, struct weft__fd *entry,
 			entry->flags |= WEFT__FD_BLOCKING;
 }
 
+/* There is no request that sends a file. */
+static bool
+is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
+{
+	return (entry->flags & WEFT__FD_PLAIN) || op->kind == WEFT__OP_SENDFILE;
+}
+
 static void
 uring_submit(struct weft__backend *backend, struct weft__op *op)
 {
@@ -199,7 +206,7 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
 		return;
 	}
-	if (entry->flags & WEFT__FD_PLAIN) {
+	if (is_for_readiness(entry, op)) {
 		weft__ready_leave(backend, op);
 		weft__ready_submit(backend, op);
 		return;

@@ -25,6 +25,7 @@ int      weft__os_close(int fd);
 int64_t  weft__os_read(int fd, void *buf, size_t size);
 void     weft__os_ignore_pipe(void);
 int64_t  weft__os_write(int fd, const void *buf, size_t size);
+int64_t  weft__os_write_quiet(int fd, const void *buf, size_t size);
 int      weft__os_file_open(const char *path, int flags, mode_t mode);
 int64_t  weft__os_file_read(int fd, void *buf, size_t size, uint64_t offset);
 int64_t  weft__os_file_write(int fd, const void *buf, size_t size, uint64_t offset);
@@ -87,6 +88,7 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.close = weft__os_close, \
 	.read = weft__os_read, \
 	.write = weft__os_write, \
+	.write_quiet = weft__os_write_quiet, \
 	.file_open = weft__os_file_open, \
 	.file_read = weft__os_file_read, \
 	.file_write = weft__os_file_write, \
@@ -120,6 +122,9 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.signal_take = weft__os_signal_take, \
 	.signal_give = weft__os_signal_give, \
 	.spawn = weft__os_spawn
+
+/* Make a call that sends SIGPIPE to this thread if nobody reads, without that. */
+int64_t  weft__os_quietly(int64_t (*call)(const void *arg), const void *arg);
 
 /* A result of a system call as >= 0 or -errno. */
 int64_t  weft__os_result(int64_t rc);

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -404,6 +405,29 @@ os_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 		fd, (void *)msgs, count, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
+struct part {
+	int fd, file;
+	uint64_t offset;
+	size_t size;
+};
+
+static int64_t
+send_part(const void *arg)
+{
+	const struct part *part = arg;
+	off_t offset = (off_t)part->offset;
+
+	return weft__os_result(
+		sendfile(part->fd, part->file, &offset, part->size));
+}
+
+static int64_t
+os_sendfile(int fd, int file, uint64_t offset, size_t size)
+{
+	return weft__os_quietly(send_part,
+	                        &(struct part){ fd, file, offset, size });
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -419,6 +443,7 @@ const struct weft__sys weft__sys_real = {
 	.accept = os_accept,
 	.recvmmsg = os_recvmmsg,
 	.sendmmsg = os_sendmmsg,
+	.sendfile = os_sendfile,
 	.poll = os_poll,
 	.epoll_create = os_epoll_create,
 	.epoll_ctl = os_epoll_ctl,

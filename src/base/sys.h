@@ -145,6 +145,7 @@ struct weft__sys {
 	int (*close)(int fd);
 	int64_t (*read)(int fd, void *buf, size_t size);
 	int64_t (*write)(int fd, const void *buf, size_t size);
+	int64_t (*write_quiet)(int fd, const void *buf, size_t size); /* no SIGPIPE */
 	int (*pipe)(int out[2]);
 	int (*set_nonblock)(int fd);
 	int (*set_block)(int fd);
@@ -184,6 +185,11 @@ struct weft__sys {
 	 * error of the first. */
 	int (*recvmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
 	int (*sendmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
+
+	/* Send bytes of a file from `offset` on, to a socket that does not block: the
+	 * count, 0 at the end of the file, or -errno; -ENOSYS or -EINVAL where that is
+	 * not to be had.  No SIGPIPE; but it may wait for the disk. */
+	int64_t (*sendfile)(int fd, int file, uint64_t offset, size_t size);
 
 	/* The machine's interfaces with their addresses: their number, of which the first
 	 * `max` are filled; and the number of the one with that name.  Or -errno. */

@@ -408,6 +408,10 @@ bool weft__loop_has_files(weft_loop *loop);
 int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
                          uint64_t deadline_ns);
 
+/* Send some of a file over a socket: finish with the count, 0 at the end of the file. */
+int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
+                       uint64_t deadline_ns);
+
 /* Finish an own kind, as its one finisher and not on its loop's thread: there `fn(op)`
  * is called, which ends with weft__op_told(op). */
 void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);

@@ -433,6 +433,19 @@ weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags,
 }
 
 int
+weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part,
+                  uint64_t deadline_ns)
+{
+	struct weft__op *op = weft__op_of(public);
+	int rc = prepare(op, WEFT__OP_SENDFILE, fd);
+
+	if (rc < 0)
+		return rc;
+	op->part = part;
+	return start(op, deadline_ns);
+}
+
+int
 weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);

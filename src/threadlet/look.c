@@ -42,7 +42,8 @@ describe_op(const struct weft__op *op, weft_threadlet_info *out)
 		[WEFT__OP_POLL] = "fd",         [WEFT__OP_RECV] = "recv",
 		[WEFT__OP_RECV_MULTI] = "recv", [WEFT__OP_RECVMSG] = "recv",
 		[WEFT__OP_ACCEPT] = "accept",   [WEFT__OP_SEND] = "send",
-		[WEFT__OP_SENDMSG] = "send",    [WEFT__OP_CONNECT] = "connect",
+		[WEFT__OP_SENDMSG] = "send",    [WEFT__OP_SENDFILE] = "send",
+		[WEFT__OP_CONNECT] = "connect",
 	};
 
 	if (op->place.block && out->deadline_ns == WEFT_NEVER)

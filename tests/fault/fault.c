@@ -60,9 +60,9 @@ can_be_short(int member)
 	       || member == FAULT_recv || member == FAULT_send
 	       || member == FAULT_recvmsg || member == FAULT_sendmsg
 	       || member == FAULT_recvmmsg || member == FAULT_sendmmsg
-	       || member == FAULT_uring_enter || member == FAULT_sq_recv
-	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send
-	       || member == FAULT_sq_file;
+	       || member == FAULT_sendfile || member == FAULT_uring_enter
+	       || member == FAULT_sq_recv || member == FAULT_sq_recv_multi
+	       || member == FAULT_sq_send || member == FAULT_sq_file;
 }
 
 bool
@@ -436,6 +436,14 @@ on_write(int fd, const void *buf, size_t size)
 	return written < (int64_t)told ? written : (int64_t)told;
 }
 
+static int64_t
+on_write_quiet(int fd, const void *buf, size_t size)
+{
+	int rc = strike_bytes(FAULT_write, &size);
+
+	return rc ? rc : real.write_quiet(fd, buf, size);
+}
+
 static int
 on_pipe(int out[2])
 {
@@ -683,6 +691,14 @@ on_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return real.sendmsg(fd, &shorter, flags);
 }
 
+static int64_t
+on_sendfile(int fd, int file, uint64_t offset, size_t size)
+{
+	int rc = strike_bytes(FAULT_sendfile, &size);
+
+	return rc ? rc : real.sendfile(fd, file, offset, size);
+}
+
 /* Short is one message. */
 static int
 on_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t messages, int flags)
@@ -778,6 +794,7 @@ wrap_sockets(void)
 	table.interface_index = on_interface_index;
 	table.recvmsg = on_recvmsg;
 	table.sendmsg = on_sendmsg;
+	table.sendfile = on_sendfile;
 }
 
 void
@@ -801,6 +818,7 @@ fault_install(void)
 	table.close = on_close;
 	table.read = on_read;
 	table.write = on_write;
+	table.write_quiet = on_write_quiet;
 	table.pipe = on_pipe;
 	table.set_nonblock = on_set_nonblock;
 	table.set_block = on_set_block;

@@ -30,7 +30,7 @@
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(peername) X(set_option) X(get_option)        \
 	X(socket_pair) X(path_mode) X(path_remove)                             \
-	X(recv) X(send) X(recvmsg) X(sendmsg)                                  \
+	X(recv) X(send) X(recvmsg) X(sendmsg) X(sendfile)                      \
 	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
 	X(host_find) X(host_name)                                              \
 	X(poll) X(epoll_create) X(epoll_ctl) X(epoll_wait) X(eventfd)          \

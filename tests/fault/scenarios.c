@@ -611,6 +611,7 @@ const struct scenario scenarios[] = {
 	{ "dns", run_dns },
 	{ "streams", run_streams },
 	{ "stream_events", run_stream_events },
+	{ "stream_file", run_stream_file },
 	{ "signal", run_signal },
 	{ "child", run_child },
 	{ "child_stop", run_child_stop },

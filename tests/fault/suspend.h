@@ -68,6 +68,7 @@ int run_dgram_close(void *stage);
 /* suspend_stream_scenarios.c */
 int run_stream_read(void *stage);
 int run_stream_write(void *stage);
+int run_stream_file(void *stage);
 int run_stream_close(void *stage);
 int run_connect(void *stage);
 

@@ -4,6 +4,7 @@
  * that was has perhaps sent some, and then nobody knows how much.
  */
 #include <string.h>
+#include <unistd.h>
 #include "fault.h"
 #include "suspend.h"
 
@@ -161,6 +162,7 @@ struct load {
 	size_t got;
 	bool whole; /* the write went well */
 	bool gone;  /* nobody reads any more */
+	int file;   /* that has the same bytes */
 };
 
 static int
@@ -218,6 +220,42 @@ run_stream_write(void *arg)
 	EXPECT(weft_stream_set(load.out, "sndbuf", 5000) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, pour, &load);
+	(void)start_in(&scope, NULL, drink, &load);
+	EXPECT(weft_scope_close(&scope) == 0);
+	close_it(&load.in);
+	close_it(&load.out);
+	return 0;
+}
+
+/* The same with a file. */
+static int
+pour_file(void *arg)
+{
+	struct load *load = arg;
+	int64_t n = weft_write_file(load->out, load->file, 0, MUCH, WEFT_NEVER);
+
+	load->whole = n == MUCH;
+	if (!load->gone || (n != WEFT_EPIPE && n != WEFT_ECONNRESET))
+		(void)went_well(n, MUCH);
+	close_it(&load->out);
+	return 0;
+}
+
+int
+run_stream_file(void *arg)
+{
+	static struct load load;
+	struct stage *stage = arg;
+	weft_scope scope;
+
+	load = (struct load){ .file = stage->file };
+	for (int i = 0; i < MUCH; i++)
+		load.bytes[i] = (char)(i * 7 % 251);
+	EXPECT(pwrite(stage->file, load.bytes, MUCH, 0) == MUCH);
+	EXPECT(weft_stream_open_pair(&load.in, &load.out) == 0);
+	EXPECT(weft_stream_set(load.out, "sndbuf", 5000) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, pour_file, &load);
 	(void)start_in(&scope, NULL, drink, &load);
 	EXPECT(weft_scope_close(&scope) == 0);
 	close_it(&load.in);

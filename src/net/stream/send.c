@@ -5,6 +5,7 @@
  *   2. A write that is asked to end leaves the queue, unless it flies: then the op is
  *      asked, and the write ends with it.  What was sent by then was sent.
  *   3. An error of the connection ends all writes, and every later one.
+ *   4. A file flies alone.  What is wrong with it ends its own write only.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
@@ -156,7 +157,7 @@ gather(const weft_stream *stream, struct iovec *iov)
 	size_t n = 0;
 
 	for (struct weft__write *w = stream->first;
-	     w && w->spans && n < WEFT__IOVS; w = w->next) {
+	     w && w->kind == WEFT__WRITE_BYTES && n < WEFT__IOVS; w = w->next) {
 		size_t skip = w->skip;
 
 		w->flies = true;
@@ -171,11 +172,17 @@ gather(const weft_stream *stream, struct iovec *iov)
 	return n;
 }
 
+static bool
+is_first(const weft_stream *stream, int kind)
+{
+	return stream->first && stream->first->kind == kind;
+}
+
 /* `size` bytes of the queue have been sent. */
 static void
 sent(weft_stream *stream, size_t size)
 {
-	while (stream->first && stream->first->spans) {
+	while (is_first(stream, WEFT__WRITE_BYTES)) {
 		struct weft__write *write = stream->first;
 		size_t n = size < write->left ? size : write->left;
 
@@ -187,16 +194,37 @@ sent(weft_stream *stream, size_t size)
 	}
 }
 
+/* `size` bytes of the file that is first have been sent; none: it has ended. */
+static void
+sent_file(weft_stream *stream, uint64_t size)
+{
+	struct weft__write *write = stream->first;
+
+	write->part->offset += size;
+	write->part->left -= size;
+	if (write->part->left == 0 || size == 0)
+		end_write(stream, write, 0);
+}
+
 /* --- sending ------------------------------------------------------------ */
 
 static void pump(weft_stream *stream);
+
+/* Errors that are not of the connection. */
+static bool
+is_of_file(int64_t error)
+{
+	return error == WEFT_EBADF || error == WEFT_EINVAL || error == -EIO
+	       || error == WEFT_ENOMEM || error == WEFT_ENOSYS
+	       || error == -EOVERFLOW || error == -ESPIPE || error == -EISDIR;
+}
 
 /* What the op has ended with: it may have been asked, by one of those that flew. */
 static void
 take_result(weft_stream *stream, int64_t result)
 {
 	struct weft__write *write = stream->first, *next;
-	bool asked = false;
+	bool asked = false, file = is_first(stream, WEFT__WRITE_FILE);
 
 	for (; write; write = write->next) {
 		asked |= write->why != 0 && write->why == result;
@@ -204,8 +232,14 @@ take_result(weft_stream *stream, int64_t result)
 	}
 	if (result >= 0 && stream->tls)
 		weft__session_sent(stream->tls, (size_t)result);
+	else if (result >= 0 && file)
+		sent_file(stream, (uint64_t)result);
 	else if (result >= 0)
 		sent(stream, (size_t)result);
+	if (file && is_of_file(result)) { /* invariant 4 */
+		stream->first->why = (int)result;
+		asked = true;
+	}
 	for (write = stream->first; write; write = next) {
 		next = write->next;
 		if (write->why)
@@ -245,8 +279,7 @@ say_last(weft_stream *stream)
 static void
 end_handed_over(weft_stream *stream)
 {
-	while (stream->first && stream->first->spans
-	       && stream->first->left == 0)
+	while (is_first(stream, WEFT__WRITE_BYTES) && stream->first->left == 0)
 		end_write(stream, stream->first, (int64_t)stream->first->size);
 }
 
@@ -290,7 +323,7 @@ start_secure(weft_stream *stream)
 		end_handed_over(stream);
 		if (!stream->first && !owes_goodbye(stream))
 			return false;
-		if (stream->first && stream->first->spans) /* takes no more */
+		if (is_first(stream, WEFT__WRITE_BYTES)) /* takes no more */
 			return take_result(stream, WEFT_EPROTO), false;
 		if (!(stream->flags & WEFT__STREAM_SHUT)) {
 			stream->flags |= WEFT__STREAM_SHUT;
@@ -310,6 +343,18 @@ start_secure(weft_stream *stream)
 	return rc == 0;
 }
 
+static bool
+start_file(weft_stream *stream)
+{
+	int rc = weft__op_sendfile(&stream->out->op, stream->fd,
+	                           stream->first->part, WEFT_NEVER);
+
+	stream->first->flies = rc == 0;
+	if (rc < 0)
+		take_result(stream, rc);
+	return rc == 0;
+}
+
 /* Start the op for what is queued; false if there is nothing. */
 static bool
 start(weft_stream *stream)
@@ -317,10 +362,12 @@ start(weft_stream *stream)
 	struct weft__sender *out = stream->out;
 	int rc;
 
-	while (stream->first && !stream->first->spans)
+	while (is_first(stream, WEFT__WRITE_LAST))
 		say_last(stream);
 	if (!stream->first)
 		return false;
+	if (stream->first->kind == WEFT__WRITE_FILE)
+		return start_file(stream);
 	out->msg = (struct msghdr){ .msg_iov = out->iov,
 		                    .msg_iovlen = gather(stream, out->iov) };
 	if (out->msg.msg_iovlen == 1 && !(stream->flags & WEFT__STREAM_PLAIN))

@@ -29,10 +29,19 @@
 #define WEFT__IOVS   16
 #define WEFT__RECORD 16384u /* bytes that TLS carries at a time */
 
+/* What a write is of. */
+enum {
+	WEFT__WRITE_BYTES,
+	WEFT__WRITE_FILE,
+	WEFT__WRITE_LAST, /* the last word */
+};
+
 /* A write that waits.  On the stack of its threadlet; of an op: from the loop's cache. */
 struct weft__write {
 	struct weft__write  *next;
-	const weft_span     *spans; /* the rest of them; NULL: say the last */
+	uint8_t              kind;  /* WEFT__WRITE_* */
+	const weft_span     *spans; /* of bytes: the rest of them */
+	struct weft__file_part *part; /* of a file: the rest of it; not counted in `left` */
 	size_t               count;
 	size_t               skip;  /* bytes of the first that were sent */
 	size_t               left, size; /* bytes */
@@ -183,6 +192,10 @@ int64_t weft__send_now(weft_stream *stream, const weft_span *spans, size_t count
 /* Put a write into the queue and see that it is sent; it may have ended by the return,
  * and without a waiter that is all that is told.  0, or an error. */
 int weft__send_queue(weft_stream *stream, struct weft__write *write);
+
+/* Queue it and wait for its end.  What it came to. */
+int64_t weft__send_wait(weft_stream *stream, struct weft__write write,
+                        uint64_t deadline_ns);
 
 /* A write for an op; NULL without memory. */
 struct weft__write *weft__write_take(weft_loop *loop);

@@ -56,10 +56,9 @@ rest_of(const weft_span *spans, size_t count, size_t size, size_t sent)
 	return write;
 }
 
-/* Queue it and wait for its end. */
-static int64_t
-wait_written(weft_stream *stream, struct weft__write write,
-             uint64_t deadline_ns)
+int64_t
+weft__send_wait(weft_stream *stream, struct weft__write write,
+                uint64_t deadline_ns)
 {
 	struct writer w = { .waiter = { .what = "stream",
 		                        .on = stream->fd,
@@ -100,8 +99,8 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
 	}
 	if (deadline_ns == WEFT_NOW)
 		return WEFT_ETIMEDOUT;
-	return wait_written(stream, rest_of(spans, count, size, (size_t)sent),
-	                    deadline_ns);
+	return weft__send_wait(
+		stream, rest_of(spans, count, size, (size_t)sent), deadline_ns);
 }
 
 ssize_t
@@ -236,8 +235,9 @@ weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
 		rc = WEFT_ETIMEDOUT;
 	if (rc < 0)
 		return rc;
-	return (int)wait_written(stream, (struct weft__write){ 0 },
-	                         deadline_ns);
+	return (int)weft__send_wait(
+		stream, (struct weft__write){ .kind = WEFT__WRITE_LAST },
+		deadline_ns);
 }
 
 int
@@ -254,7 +254,7 @@ weft_stream_shutdown_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns)
 		(void)weft_op_finish(op, rc);
 		return 0;
 	}
-	*write = (struct weft__write){ 0 };
+	*write = (struct weft__write){ .kind = WEFT__WRITE_LAST };
 	queue_op(stream, write, op);
 	return 0;
 }

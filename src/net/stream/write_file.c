@@ -1,50 +1,104 @@
-/* write_file.c - a file, or a part of it, into a stream. */
+/* write_file.c - a file, or a part of it, into a stream.
+ *
+ * A plain socket gets it from the kernel, by sendfile(2), as one write in its order.
+ * Where that cannot be, with TLS, for what is no socket, or no such file, it is read and
+ * written piece by piece.
+ */
+#include <errno.h>
 #include <weft/file.h>
 #include "net/stream/stream.h"
 
 #define PIECE ((size_t)65536)
 
+/* Read and write what is left of it. */
 static int64_t
-copy(weft_stream *stream, int fd, uint64_t offset, uint64_t size, char *buf,
-     uint64_t deadline_ns)
+copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
+        uint64_t deadline_ns)
 {
-	uint64_t done = 0;
-
-	while (done < size) {
-		size_t max = size - done < PIECE ? (size_t)(size - done)
-		                                 : PIECE;
-		ssize_t n = weft_file_read(fd, buf, max, offset + done,
+	while (part->left > 0) {
+		size_t max = part->left < PIECE ? (size_t)part->left : PIECE;
+		ssize_t n = weft_file_read(part->file, buf, max, part->offset,
 		                           deadline_ns);
 
 		if (n > 0)
 			n = weft_write(stream, buf, (size_t)n, deadline_ns);
-		if (n < 0)
+		if (n <= 0) /* 0: the file has ended */
 			return n;
-		if (n == 0) /* the file has ended */
-			break;
-		done += (uint64_t)n;
+		part->offset += (uint64_t)n;
+		part->left -= (uint64_t)n;
 	}
-	return (int64_t)done;
+	return 0;
+}
+
+static int64_t
+copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
+{
+	char *buf = weft__sys->alloc(PIECE);
+	int64_t rc;
+
+	if (!buf)
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_write_file: out of memory");
+	rc = copy_by(stream, part, buf, deadline_ns);
+	weft__sys->release(buf);
+	return rc;
+}
+
+/* What the connection takes at once: 0 if that is all. */
+static int64_t
+send_now(weft_stream *stream, struct weft__file_part *part)
+{
+	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	int64_t n = -EAGAIN;
+
+	while (!stream->first && part->left > 0) {
+		struct weft__op op = { .kind = WEFT__OP_SENDFILE,
+			               .fd = stream->fd,
+			               .part = part };
+
+		n = weft__ready_attempt(backend, &op);
+		if (n <= 0)
+			break;
+		part->offset += (uint64_t)n;
+		part->left -= (uint64_t)n;
+	}
+	return n == -EAGAIN && part->left > 0 ? WEFT_ETIMEDOUT : n < 0 ? n : 0;
+}
+
+/* Have the kernel send it: 0 if all that is there was sent. */
+static int64_t
+send_part(weft_stream *stream, struct weft__file_part *part,
+          uint64_t deadline_ns)
+{
+	if (stream->out_error)
+		return weft__fail(stream->out_error, "the stream takes no "
+		                                     "more");
+	if (deadline_ns == WEFT_NOW)
+		return send_now(stream, part);
+	return weft__send_wait(
+		stream,
+		(struct weft__write){ .kind = WEFT__WRITE_FILE, .part = part },
+		deadline_ns);
 }
 
 int64_t
 weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size,
                 uint64_t deadline_ns)
 {
-	int rc = weft__stream_wait(stream, deadline_ns, "weft_write_file");
-	int64_t done;
-	char *buf;
+	struct weft__file_part part = { fd, offset, size };
+	int64_t rc = weft__stream_wait(stream, deadline_ns, "weft_write_file");
 
 	if (rc < 0)
 		return rc;
 	if (size > INT64_MAX || offset > INT64_MAX - size)
 		return weft__fail(WEFT_EINVAL, "weft_write_file: no such "
 		                               "range");
-	buf = weft__sys->alloc(PIECE);
-	if (!buf)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_write_file: out of memory");
-	done = copy(stream, fd, offset, size, buf, deadline_ns);
-	weft__sys->release(buf);
-	return done;
+	if (size == 0)
+		return 0;
+	rc = WEFT_ENOSYS;
+	if (!stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
+		rc = send_part(stream, &part, deadline_ns);
+	if (rc == WEFT_ENOSYS || rc == WEFT_EINVAL)
+		rc = copy(stream, &part, deadline_ns);
+	return rc < 0 ? rc : (int64_t)(size - part.left);
 }

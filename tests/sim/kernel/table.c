@@ -402,6 +402,17 @@ sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return leave(SIM_CALL_sendmsg, fd, (int64_t)msg->msg_iovlen, rc);
 }
 
+/* There are no files. */
+static int64_t
+sys_sendfile(int fd, int file, uint64_t offset, size_t size)
+{
+	(void)fd;
+	(void)file;
+	(void)offset;
+	(void)size;
+	return -ENOSYS;
+}
+
 static int
 sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 {
@@ -570,6 +581,7 @@ const struct weft__sys sim_sys = {
 	.close = sys_close,
 	.read = sys_read,
 	.write = sys_write,
+	.write_quiet = sys_write,
 	.pipe = sys_pipe,
 	.set_nonblock = sys_set_nonblock,
 	.kind = sys_kind,
@@ -593,6 +605,7 @@ const struct weft__sys sim_sys = {
 	.sendmsg = sys_sendmsg,
 	.recvmmsg = sys_recvmmsg,
 	.sendmmsg = sys_sendmmsg,
+	.sendfile = sys_sendfile,
 	.host_find = sys_host_find,
 	.host_name = sys_host_name,
 	.interfaces = sys_interfaces,

@@ -1,0 +1,123 @@
+/* stream_file_scenarios.c - a file that is sent over a pair, between other bytes.
+ *
+ * Whatever fails, what is read is the beginning of what was to be sent, and all of it if
+ * the sender was told that all went well.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "fault.h"
+#include "scenarios.h"
+#include "strike.h"
+
+enum { FILE_SIZE = 9000, ALL = FILE_SIZE + 2 };
+
+struct post {
+	struct world world;
+	weft_stream *a, *b;
+	FILE *file;
+	char bytes[ALL];
+	size_t heard;
+	bool said;
+	int hear_left, say_left;
+};
+
+static uint64_t
+soon(void)
+{
+	return weft_in(4 * WAIT_NS);
+}
+
+static bool
+went_well(int64_t rc, int64_t want)
+{
+	EXPECT(rc == want || fault_hits() > 0);
+	return rc == want;
+}
+
+static int
+hear(void *arg)
+{
+	struct post *post = arg;
+	char buf[2048];
+	ssize_t n;
+
+	while ((n = weft_read(post->b, buf, sizeof(buf), soon())) > 0) {
+		EXPECT(post->heard + (size_t)n <= ALL);
+		if (post->heard + (size_t)n <= ALL)
+			EXPECT(memcmp(buf, post->bytes + post->heard, (size_t)n)
+			       == 0);
+		post->heard += (size_t)n;
+	}
+	if (went_well(n, 0) && post->said)
+		EXPECT(post->heard == ALL);
+	weft_close(post->b);
+	post->hear_left = 0;
+	return 0;
+}
+
+static int
+say(void *arg)
+{
+	struct post *post = arg;
+
+	post->said = went_well(weft_write(post->a, post->bytes, 1, soon()), 1)
+	             && went_well(weft_write_file(post->a, fileno(post->file),
+	                                          0, 2 * FILE_SIZE, soon()),
+	                          FILE_SIZE)
+	             && went_well(weft_write(post->a, post->bytes + ALL - 1, 1,
+	                                     soon()),
+	                          1);
+	weft_close(post->a);
+	post->say_left = 0;
+	return 0;
+}
+
+static int
+start(struct post *post, weft_threadlet_fn fn)
+{
+	weft_go_opts opts = { .loop = post->world.loop };
+
+	return went_well(weft_go_with(&opts, fn, post) > 0, true);
+}
+
+static void
+await_zero(struct world *world, const int *left)
+{
+	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
+		drive(world->loop, left);
+	EXPECT(*left == 0);
+}
+
+static void
+play(struct post *post)
+{
+	if (!went_well(weft_stream_open_pair(&post->a, &post->b), 0))
+		return;
+	(void)went_well(weft_stream_set(post->a, "sndbuf", 2000), 0);
+	post->hear_left = start(post, hear);
+	if (!post->hear_left)
+		weft_close(post->b);
+	post->say_left = start(post, say);
+	if (!post->say_left)
+		weft_close(post->a);
+	await_zero(&post->world, &post->say_left);
+	await_zero(&post->world, &post->hear_left);
+}
+
+void
+run_stream_file(const char *backend)
+{
+	struct post post = { .file = tmpfile() };
+
+	EXPECT(post.file != NULL);
+	for (int i = 0; i < ALL; i++)
+		post.bytes[i] = (char)(i * 7 % 251);
+	EXPECT(fwrite(post.bytes + 1, 1, FILE_SIZE, post.file) == FILE_SIZE);
+	EXPECT(fflush(post.file) == 0);
+	if (make_world(&post.world, backend, 0)) {
+		play(&post);
+		check_works(&post.world);
+		end_world(&post.world);
+	}
+	(void)fclose(post.file);
+}

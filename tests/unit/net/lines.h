@@ -1,0 +1,82 @@
+/* lines.h - two streams that are connected, of each kind there is. */
+#ifndef WEFT_TESTS_LINES_H
+#define WEFT_TESTS_LINES_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+enum line_kind { LINE_TCP, LINE_UNIX, LINE_PAIR, LINE_PIPE, LINE_KINDS };
+
+/* What a pipe carries goes from `a` to `b` only. */
+struct ends {
+	weft_stream *a, *b;
+};
+
+static inline const char *
+line_name(enum line_kind kind)
+{
+	static const char *const names[] = { "tcp", "unix", "pair", "pipe" };
+
+	return names[kind];
+}
+
+/* Through a listening socket of the kernel's own choice of name. */
+static inline void
+connect_fds(int family, int fds[2])
+{
+	struct sockaddr_storage name = { .ss_family = (sa_family_t)family };
+	socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in)
+	                                   : sizeof(sa_family_t);
+	int door = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(door >= 0);
+	if (family == AF_INET)
+		((struct sockaddr_in *)(void *)&name)->sin_addr.s_addr =
+			htonl(INADDR_LOOPBACK);
+	OK(bind(door, (struct sockaddr *)&name, size));
+	OK(listen(door, 1));
+	size = sizeof(name);
+	OK(getsockname(door, (struct sockaddr *)&name, &size));
+	fds[0] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fds[0] >= 0);
+	OK(connect(fds[0], (struct sockaddr *)&name, size));
+	fds[1] = accept(door, NULL, NULL);
+	CHECK(fds[1] >= 0);
+	OK(close(door));
+}
+
+static inline struct ends
+open_ends(enum line_kind kind)
+{
+	struct ends ends;
+	int fds[2];
+
+	if (kind == LINE_PAIR) {
+		OK(weft_stream_open_pair(&ends.a, &ends.b));
+		return ends;
+	}
+	if (kind == LINE_PIPE) {
+		OK(pipe(fds));
+		OK(weft_stream_open_fd(fds[1], false, &ends.a));
+		OK(weft_stream_open_fd(fds[0], false, &ends.b));
+		return ends;
+	}
+	connect_fds(kind == LINE_TCP ? AF_INET : AF_UNIX, fds);
+	OK(weft_stream_open_fd(fds[0], false, &ends.a));
+	OK(weft_stream_open_fd(fds[1], false, &ends.b));
+	return ends;
+}
+
+/* A byte of a text without end that shows what is missing, or twice there. */
+static inline char
+byte_at(uint64_t at)
+{
+	return (char)((at * 0x9e3779b97f4a7c15u) >> 56);
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* stream_file_test.c - files into streams; and what nobody reads kills nobody. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include "base/sys.h"
+#include "lines.h"
+
+#define SIZE ((size_t)3 << 20)
+
+struct sending {
+	struct ends ends;
+	int file;
+	int64_t result;
+	uint64_t got;
+	size_t piece; /* that is read at a time */
+	uint64_t
+		cut; /* the file is made so short after the first piece; or 0 */
+	weft_threadlet sender;
+};
+
+static int
+make_file(size_t size)
+{
+	static char bytes[SIZE];
+	FILE *file = tmpfile();
+	int fd;
+
+	CHECK(file != NULL);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = byte_at(i);
+	CHECK_EQ(fwrite(bytes, 1, size, file), size);
+	OK(fflush(file));
+	fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+	CHECK(fd >= 0);
+	OK(fclose(file));
+	return fd;
+}
+
+static void
+make_narrow(struct sending *s, enum line_kind kind)
+{
+	if (kind == LINE_PIPE)
+		return;
+	OK(weft_stream_set(s->ends.a, "sndbuf", 5000));
+}
+
+/* Until the end, or an error. */
+static int
+hear(void *arg)
+{
+	struct sending *s = arg;
+	static char buf[65536];
+	ssize_t n;
+
+	while ((n = weft_read(s->ends.b, buf, s->piece, WEFT_NEVER)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			if (buf[i] != byte_at(s->got + (uint64_t)i))
+				CHECK_EQ(s->got + (uint64_t)i, -1);
+		s->got += (uint64_t)n;
+		if (s->cut > 0)
+			OK(ftruncate(s->file, (off_t)s->cut));
+		s->cut = 0;
+	}
+	CHECK_EQ(n, 0);
+	weft_close(s->ends.b);
+	return 0;
+}
+
+/* A little before, the file in two parts, a little behind it that has queued. */
+static int
+send_in_parts(void *arg)
+{
+	struct sending *s = arg;
+	char first[10];
+	weft_op op;
+	weft_span rest = { NULL, 0 };
+
+	for (int i = 0; i < 10; i++)
+		first[i] = byte_at((uint64_t)i);
+	rest = (weft_span){ first, 10 };
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	CHECK(weft_write_op(s->ends.a, &rest, 1, &op, WEFT_NEVER) >= 0);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 10, 100, WEFT_NEVER), 100);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 110, UINT32_MAX,
+	                         WEFT_NEVER),
+	         SIZE - 110);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE, 5, WEFT_NEVER), 0);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 0, WEFT_NEVER), 0);
+	/* What is wrong with a file is not the stream's fault. */
+	CHECK(weft_write_file(s->ends.a, -1, 0, 5, WEFT_NEVER) < 0);
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 10);
+	CHECK_EQ(weft_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER),
+	         1);
+	weft_close(s->ends.a);
+	return 0;
+}
+
+TEST(a_file_arrives_whole_and_in_its_place_over_each_kind_of_stream)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(kind),
+			             .file = make_file(SIZE),
+			             .piece = 7000 };
+
+		make_narrow(&s, kind);
+		(void)go_on(loop, send_in_parts, &s);
+		(void)go_on(loop, hear, &s);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(s.got, SIZE + 1);
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+}
+
+static int
+send_all(void *arg)
+{
+	struct sending *s = arg;
+
+	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	weft_close(s->ends.a);
+	return 0;
+}
+
+TEST(a_file_that_becomes_shorter_is_sent_as_far_as_it_goes)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(kind),
+			             .file = make_file(SIZE),
+			             .piece = 7000,
+			             .cut = SIZE / 2 };
+
+		make_narrow(&s, kind);
+		(void)go_on(loop, send_all, &s);
+		(void)go_on(loop, hear, &s);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(s.result, SIZE / 2);
+		CHECK_EQ(s.got, SIZE / 2);
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+}
+
+/* --- ends before its time ------------------------------------------------ */
+
+static int
+send_late(void *arg)
+{
+	struct sending *s = arg;
+
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE,
+	                         weft_in(5 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	weft_close(s->ends.a);
+	return 0;
+}
+
+static int
+cancel_it(void *arg)
+{
+	struct sending *s = arg;
+
+	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	OK(weft_cancel(s->sender));
+	return 0;
+}
+
+TEST(a_file_that_nobody_reads_ends_at_its_deadline_and_on_cancellation)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(kind),
+			             .file = make_file(SIZE) };
+
+		make_narrow(&s, kind);
+		s.sender = go_on(loop, send_late, &s);
+		(void)go_on(loop, cancel_it, &s);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(s.result, WEFT_ECANCELED);
+		weft_close(s.ends.b);
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+}
+
+static int
+send_at_once(void *arg)
+{
+	struct sending *s = arg;
+	char buf[100];
+
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100, WEFT_NOW), 100);
+	CHECK_EQ(weft_read_exact(s->ends.b, buf, 100, WEFT_NEVER), 100);
+	CHECK_EQ(buf[99], byte_at(99));
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOW),
+	         10);
+	weft_close(s->ends.a);
+	weft_close(s->ends.b);
+	return 0;
+}
+
+TEST(a_file_that_fits_is_sent_at_once)
+{
+	struct sending s = { .ends = open_ends(LINE_TCP),
+		             .file = make_file(SIZE) };
+
+	if (weft__sys->sendfile(-1, -1, 0, 1) != -ENOSYS)
+		run_threadlet(send_at_once, &s);
+	OK(close(s.file));
+}
+
+static int
+leave_soon(void *arg)
+{
+	struct sending *s = arg;
+	char buf[100];
+
+	CHECK(weft_read(s->ends.b, buf, sizeof(buf), WEFT_NEVER) > 0);
+	weft_close(s->ends.b);
+	return 0;
+}
+
+static int
+send_to_nobody(void *arg)
+{
+	struct sending *s = arg;
+	int64_t rc = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+
+	CHECK(rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
+	rc = weft_write(s->ends.a, "x", 1, WEFT_NEVER);
+	CHECK(rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
+	weft_close(s->ends.a);
+	return 0;
+}
+
+/* SIGPIPE is as by default, and neither handled nor left behind. */
+TEST(whoever_sends_to_nobody_is_told_and_not_killed)
+{
+	struct sigaction before, usual = { .sa_handler = SIG_DFL };
+	sigset_t pending;
+
+	OK(sigaction(SIGPIPE, &usual, &before));
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(kind),
+			             .file = make_file(SIZE) };
+
+		make_narrow(&s, kind);
+		(void)go_on(loop, send_to_nobody, &s);
+		(void)go_on(loop, leave_soon, &s);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+	OK(sigpending(&pending));
+	CHECK_EQ(sigismember(&pending, SIGPIPE), 0);
+	OK(sigaction(SIGPIPE, &before, NULL));
+}
+
+/* A read goes on while a file is sent, and writes after it. */
+static int
+converse(void *arg)
+{
+	struct sending *s = arg;
+	static char buf[100];
+
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100000,
+		                         WEFT_NEVER),
+		         100000);
+		CHECK_EQ(weft_write(s->ends.a, "next", 4, WEFT_NEVER), 4);
+		CHECK_EQ(weft_read_exact(s->ends.a, buf, 2, WEFT_NEVER), 2);
+	}
+	weft_close(s->ends.a);
+	return 0;
+}
+
+static int
+answer(void *arg)
+{
+	struct sending *s = arg;
+	static char buf[100004];
+
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(weft_read_exact(s->ends.b, buf, sizeof(buf),
+		                         WEFT_NEVER),
+		         sizeof(buf));
+		CHECK_EQ(buf[99999], byte_at(99999));
+		CHECK(memcmp(buf + 100000, "next", 4) == 0);
+		CHECK_EQ(weft_write(s->ends.b, "ok", 2, WEFT_NEVER), 2);
+	}
+	CHECK_EQ(weft_read(s->ends.b, buf, 1, WEFT_NEVER), 0);
+	weft_close(s->ends.b);
+	return 0;
+}
+
+TEST(files_bytes_and_answers_take_turns)
+{
+	for (int kind = 0; kind < LINE_PIPE; kind++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(kind),
+			             .file = make_file(SIZE) };
+
+		make_narrow(&s, kind);
+		(void)go_on(loop, converse, &s);
+		(void)go_on(loop, answer, &s);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+}
