@@ -195,8 +195,9 @@ WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 /* --- properties ----------------------------------------------------------- */
 
 /* Set and get a numeric option by name: nodelay, keepalive_s, linger_ns, rcvbuf,
- * sndbuf, high_water, low_water, write_max (INT64_MAX: no bound), read_max, queued
- * (get only: bytes of the caller's not yet sent, under TLS the plain ones), ...
+ * sndbuf, high_water, low_water, write_max (INT64_MAX: no bound), read_max, fds (1: see
+ * weft_stream_recv_fd()), queued (get only: bytes of the caller's not yet sent, under TLS the
+ * plain ones), ...
  * Return 0, WEFT_ENOENT for an unknown name, WEFT_EINVAL for a bad value.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);
@@ -215,6 +216,15 @@ typedef struct weft_creds { pid_t pid; uid_t uid; gid_t gid; } weft_creds;
  * Returns 0, WEFT_EINVAL for other kinds.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_creds(weft_stream *stream, weft_creds *out);
+
+/* Pass a descriptor over a Unix stream, with one byte: send borrows `fd`, recv
+ * fills `out` with a new one, close-on-exec.  One whose byte is read otherwise is closed; so
+ * where others are read before it, set the option fds first, else these may take it.
+ * Return 0, WEFT_EINVAL for other kinds, WEFT_EPIPE; WEFT_EPROTO if the next byte brings none.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns);
+WEFT_API int weft_stream_recv_fd(weft_stream *stream, int *out,
+                                 uint64_t deadline_ns);
 
 WEFT_END
 #endif

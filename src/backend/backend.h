@@ -117,6 +117,7 @@ struct weft__backend {
 	uint32_t               requests; /* ops on files, which stand at no descriptor */
 	struct weft__node_list paused; /* accepts without a descriptor to be had */
 	uint64_t               sheds;  /* how often that happened */
+	int                    passed; /* a descriptor that has come with bytes, plus 1; or 0 */
 };
 
 /* The sys table, for one call that enters the kernel.  The wakes of other threads are
@@ -218,6 +219,9 @@ void weft__ready_disown(struct weft__backend *backend, int fd);
  * by now.  0, or -ENOMEM and it takes none. */
 int  weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
 
+/* From now on descriptors are received with the bytes of `fd`, a Unix stream. */
+void weft__ready_set_passing(struct weft__backend *backend, int fd);
+
 /* Receive at once for such an op, or send on an owned descriptor, if that is worth a try
  * or `must` be tried: the count, or -EAGAIN, also if somebody else does it. */
 int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
@@ -227,6 +231,15 @@ int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghd
 
 /* Give back the buffer for receive_multi; returns the bytes. */
 size_t weft__ready_trim(struct weft__backend *backend);
+
+/* --- passed.c ----------------------------------------------------------- */
+
+/* As recv(2), with a descriptor that comes along. */
+int64_t weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t size);
+
+/* Take the one that came with what was received last: it, or -1.  Or close it. */
+int     weft__passed_take(struct weft__backend *backend);
+void    weft__passed_drop(struct weft__backend *backend);
 
 extern const struct weft__backend_ops weft__backend_poll;
 extern const struct weft__backend_ops weft__backend_epoll;

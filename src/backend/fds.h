@@ -23,8 +23,10 @@ enum {
 	WEFT__FD_MAY_WRITE = 1 << 3, /* not used up */
 	WEFT__FD_CLOSING = 1 << 5,   /* a close waits for the last to leave */
 	WEFT__FD_BLOCKING = 1 << 6,  /* made so, for io_uring */
-	WEFT__FD_STREAM = 1 << 4, /* fewer bytes than asked for means: no more there */
+	WEFT__FD_STREAM = 1 << 4, /* fewer bytes than asked for means: no more there; not so of
+	                             Unix sockets, where a descriptor ends a receive */
 	WEFT__FD_PLAIN = 1 << 7,  /* no socket: read(2) and write(2) */
+	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that takes descriptors */
 };
 
 /* Who waits: an op, or a watch if the lowest bit is set; 0: nobody. */

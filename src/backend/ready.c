@@ -226,6 +226,8 @@ receive(struct weft__backend *backend, const struct weft__fd *entry, int fd,
 {
 	if (entry->flags & WEFT__FD_PLAIN)
 		return weft__kernel(backend)->read(fd, buf, size);
+	if (entry->flags & WEFT__FD_PASSES)
+		return weft__passed_receive(backend, fd, buf, size);
 	return weft__kernel(backend)->recv(fd, buf, size, 0);
 }
 
@@ -333,6 +335,18 @@ is_drained(const struct weft__fd *entry, const struct weft__op *op,
 	return op->kind == WEFT__OP_RECV && (uint64_t)result < op->size;
 }
 
+static bool
+is_local(struct weft__backend *backend, int fd)
+{
+	struct sockaddr_storage name = { 0 };
+	socklen_t size = sizeof(name);
+
+	return weft__kernel(backend)->sockname(fd, (struct sockaddr *)&name,
+	                                       &size)
+	               < 0
+	       || name.ss_family == AF_UNIX;
+}
+
 /* An accepted connection is ours: whoever had the number before is gone. */
 static void
 adopt(struct weft__backend *backend, int fd)
@@ -343,7 +357,9 @@ adopt(struct weft__backend *backend, int fd)
 		return;
 	entry->generation++;
 	entry->armed = 0;
-	entry->flags = WEFT__FD_OWNED | WEFT__FD_STREAM | WEFT__FD_MAY_WRITE;
+	entry->flags = WEFT__FD_OWNED | WEFT__FD_MAY_WRITE;
+	if (!is_local(backend, fd))
+		entry->flags |= WEFT__FD_STREAM;
 }
 
 void
@@ -417,6 +433,12 @@ weft__ready_disown(struct weft__backend *backend, int fd)
 		return;
 	entry->generation++;
 	entry->flags = 0;
+}
+
+void
+weft__ready_set_passing(struct weft__backend *backend, int fd)
+{
+	weft__fds_get(&backend->fds, fd)->flags |= WEFT__FD_PASSES;
 }
 
 int

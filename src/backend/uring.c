@@ -176,11 +176,21 @@ make_blocking(struct weft__backend *backend, struct weft__fd *entry,
 			entry->flags |= WEFT__FD_BLOCKING;
 }
 
-/* There is no request that sends a file. */
+/* There is no request that sends a file, and of control data requests do not take all. */
 static bool
 is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
 {
-	return (entry->flags & WEFT__FD_PLAIN) || op->kind == WEFT__OP_SENDFILE;
+	switch (op->kind) {
+	case WEFT__OP_SENDFILE:
+		return true;
+	case WEFT__OP_SENDMSG:
+		return (entry->flags & WEFT__FD_PLAIN)
+		       || op->msg->msg_controllen > 0;
+	case WEFT__OP_RECV_MULTI:
+		return entry->flags & (WEFT__FD_PLAIN | WEFT__FD_PASSES);
+	default:
+		return entry->flags & WEFT__FD_PLAIN;
+	}
 }
 
 static void

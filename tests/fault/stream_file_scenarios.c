@@ -1,10 +1,12 @@
-/* stream_file_scenarios.c - a file that is sent over a pair, between other bytes.
+/* stream_file_scenarios.c - a file that is sent over a pair, between other bytes, and
+ * descriptors that are passed.
  *
  * Whatever fails, what is read is the beginning of what was to be sent, and all of it if
- * the sender was told that all went well.
+ * the sender was told that all went well.  No descriptor is left.
  */
 #include <stdio.h>
 #include <string.h>
+#include "base/sys.h"
 #include "fault.h"
 #include "scenarios.h"
 #include "strike.h"
@@ -88,16 +90,53 @@ await_zero(struct world *world, const int *left)
 	EXPECT(*left == 0);
 }
 
+static int
+pass(void *arg)
+{
+	struct post *post = arg;
+
+	post->said = went_well(weft_write(post->a, "hi", 2, soon()), 2)
+	             && went_well(weft_stream_send_fd(
+					  post->a, fileno(post->file), soon()),
+	                          0)
+	             && went_well(weft_stream_send_fd(
+					  post->a, fileno(post->file), soon()),
+	                          0);
+	weft_close(post->a);
+	post->say_left = 0;
+	return 0;
+}
+
+/* The first is taken, the second is read over. */
+static int
+take(void *arg)
+{
+	struct post *post = arg;
+	char buf[2];
+	int fd = -1;
+
+	if (went_well(weft_stream_set(post->b, "fds", 1), 0)
+	    && went_well(weft_read_exact(post->b, buf, 2, soon()), 2)
+	    && went_well(weft_stream_recv_fd(post->b, &fd, soon()), 0)) {
+		EXPECT(fd >= 0 && weft__sys_real.close(fd) == 0);
+		if (went_well(weft_read(post->b, buf, 1, soon()), 1))
+			(void)went_well(weft_read(post->b, buf, 1, soon()), 0);
+	}
+	weft_close(post->b);
+	post->hear_left = 0;
+	return 0;
+}
+
 static void
-play(struct post *post)
+play(struct post *post, weft_threadlet_fn say_it, weft_threadlet_fn hear_it)
 {
 	if (!went_well(weft_stream_open_pair(&post->a, &post->b), 0))
 		return;
 	(void)went_well(weft_stream_set(post->a, "sndbuf", 2000), 0);
-	post->hear_left = start(post, hear);
+	post->hear_left = start(post, hear_it);
 	if (!post->hear_left)
 		weft_close(post->b);
-	post->say_left = start(post, say);
+	post->say_left = start(post, say_it);
 	if (!post->say_left)
 		weft_close(post->a);
 	await_zero(&post->world, &post->say_left);
@@ -115,7 +154,8 @@ run_stream_file(const char *backend)
 	EXPECT(fwrite(post.bytes + 1, 1, FILE_SIZE, post.file) == FILE_SIZE);
 	EXPECT(fflush(post.file) == 0);
 	if (make_world(&post.world, backend, 0)) {
-		play(&post);
+		play(&post, say, hear);
+		play(&post, pass, take);
 		check_works(&post.world);
 		end_world(&post.world);
 	}

@@ -69,6 +69,7 @@ int run_dgram_close(void *stage);
 int run_stream_read(void *stage);
 int run_stream_write(void *stage);
 int run_stream_file(void *stage);
+int run_stream_pass(void *stage);
 int run_stream_close(void *stage);
 int run_connect(void *stage);
 

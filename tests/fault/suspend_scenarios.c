@@ -588,6 +588,7 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "stream_read", run_stream_read, 8, false },
 	{ "stream_write", run_stream_write, 6, false },
 	{ "stream_file", run_stream_file, 5, false },
+	{ "stream_pass", run_stream_pass, 7, false },
 	{ "stream_close", run_stream_close, 5, false },
 	{ "connect", run_connect, 4, false },
 };

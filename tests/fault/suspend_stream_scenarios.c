@@ -263,6 +263,62 @@ run_stream_file(void *arg)
 	return 0;
 }
 
+/* --- descriptors ---------------------------------------------------------- */
+
+/* One that was disturbed while it waited has taken none. */
+static int
+take_fds(void *arg)
+{
+	struct pipe *pipe = arg;
+	enum went went = WELL;
+	int fd = -1;
+
+	for (int i = 0; i < 3 && went == WELL; i++) {
+		RETRY(went, how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER),
+		                i < 2 ? 0 : WEFT_EPIPE));
+		if (went == WELL && i < 2) {
+			EXPECT(close(fd) == 0);
+			pipe->heard++;
+		}
+	}
+	return 0;
+}
+
+static int
+give_fds(void *arg)
+{
+	struct pipe *pipe = arg;
+
+	for (int i = 0; i < 2; i++) {
+		(void)nap(1);
+		EXPECT(weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out),
+		                           WEFT_NOW)
+		       == 0);
+		pipe->spoken++;
+	}
+	close_it(&pipe->out);
+	return 0;
+}
+
+int
+run_stream_pass(void *arg)
+{
+	struct pipe pipe = { .heard = 0 };
+	weft_scope scope;
+
+	(void)arg;
+	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(weft_stream_set(pipe.in, "fds", 1) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, take_fds, &pipe);
+	(void)start_in(&scope, NULL, give_fds, &pipe);
+	EXPECT(weft_scope_close(&scope) == 0);
+	EXPECT(pipe.heard <= pipe.spoken);
+	close_it(&pipe.out);
+	close_it(&pipe.in);
+	return 0;
+}
+
 /* --- connecting and accepting --------------------------------------------- */
 
 struct door {

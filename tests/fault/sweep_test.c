@@ -85,7 +85,7 @@ static const struct {
 	{ "dns", { DNS_POINTS(850), DNS_POINTS(820), DNS_POINTS(950), 0 } },
 	{ "streams", { 1050, 950, 850, 900 } },
 	{ "stream_events", { 580, 530, 460, 480 } },
-	{ "stream_file", { 360, 345, 365, 360 } },
+	{ "stream_file", { 560, 545, 690, 700 } },
 	{ "signal", { 340, 285, 560, 580 } },
 	{ "child", { 190, 160, 300, 310 } },
 	{ "child_stop", { 300, 260, 320, 330 } },

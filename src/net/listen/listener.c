@@ -1,6 +1,7 @@
 /* listener.c - connections, one by one, for threadlets and callbacks. */
 #include <errno.h>
 #include <string.h>
+#include "net/addr.h"
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
 
@@ -173,7 +174,10 @@ begin_greeting(weft_listener *listener, weft_stream *stream)
 static void
 adopt(weft_listener *listener, int fd)
 {
-	weft_stream *stream = weft__stream_make(fd, 0);
+	weft_stream *stream = weft__stream_make(
+		fd, weft__addr_family(&listener->local) == AF_UNIX
+			    ? WEFT__STREAM_LOCAL
+			    : 0);
 
 	weft__ready_disown(&loop_of(listener)->backend, fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;

@@ -155,7 +155,10 @@ begin_secure(struct connection *c, weft_stream *stream)
 static void
 win(struct connection *c, struct attempt *a)
 {
-	weft_stream *stream = weft__stream_make(a->fd, 0);
+	weft_stream *stream = weft__stream_make(
+		a->fd, weft__addr_family(&a->addr) == AF_UNIX
+			       ? WEFT__STREAM_LOCAL
+			       : 0);
 
 	if (!stream) {
 		drop_socket(a);

@@ -38,6 +38,7 @@ show_elsewhere(weft_stream *stream)
 	size = weft__queue_take(
 		&stream->in_queue,
 		&weft__net_of(weft__stream_loop(stream))->chunks, buf, size);
+	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
 	if (stream->in_queue.size > 0)
 		weft__events_again(stream);

@@ -12,6 +12,7 @@ enum {
 	FIELD32,   /* of the stream's own */
 	FIELD64,
 	READ_ONLY,
+	PASSES, /* descriptors are taken */
 };
 
 static const struct option {
@@ -35,6 +36,7 @@ static const struct option {
 	  INT64_MAX },
 	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1,
 	  INT32_MAX },
+	{ "fds", PASSES, 0, 0, 0, 1, 1 },
 	{ "queued", READ_ONLY, 0, 0, offsetof(weft_stream, queued), 0, 0 },
 };
 
@@ -136,6 +138,8 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 	case FIELD32:
 		*(uint32_t *)(void *)field = (uint32_t)value;
 		break;
+	case PASSES:
+		return weft__passed_start(stream, "stream option \"fds\"");
 	default:
 		*(uint64_t *)(void *)field = (uint64_t)value;
 		break;
@@ -164,6 +168,9 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 		break;
 	case FIELD32:
 		*out = *(const uint32_t *)(const void *)field;
+		break;
+	case PASSES:
+		*out = !!(stream->flags & WEFT__STREAM_PASSES);
 		break;
 	default:
 		*out = *(const int64_t *)(const void *)field;

@@ -31,6 +31,7 @@ take(weft_stream *stream, void *buf, size_t size)
 	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf,
 	                            size);
 
+	weft__passed_skip(stream, n);
 	weft__receive_more(stream);
 	return (ssize_t)n;
 }
@@ -73,6 +74,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
 	int64_t n = weft__receive_state(stream);
 
+	weft__passed_end(stream); /* what is wanted lies behind it */
 	if (n > 0) {
 		n = weft__receive_start(stream);
 		n = n < 0 ? n
@@ -115,7 +117,8 @@ weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 		return rc;
 	if (!buf || size == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
-	if (stream->in_queue.size == 0 && !stream->tls)
+	if (stream->in_queue.size == 0 && !stream->tls
+	    && !(stream->flags & WEFT__STREAM_PASSES))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
 	return rc <= 0 ? rc : take(stream, buf, size);
@@ -256,6 +259,7 @@ weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 	result = weft__notice_take(&stream->notice) ? WEFT_EINTR
 	                                            : peek_at_once(stream, min);
 	if (result == -EAGAIN) {
+		weft__passed_end(stream);
 		stream->min = min;
 		stream->reader_op = op;
 		rc = weft__receive_start(stream);
@@ -278,6 +282,7 @@ weft_skip(weft_stream *stream, size_t size)
 		return weft__misuse(WEFT_EINVAL, "weft_skip: more than there "
 		                                 "is");
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
+	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
 	if (stream->flags & WEFT__STREAM_STARTED)
 		weft__events_again(stream);

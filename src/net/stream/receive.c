@@ -19,11 +19,13 @@ weft__receive_state(const weft_stream *stream)
 	return !(stream->flags & WEFT__STREAM_ENDED);
 }
 
+/* While a descriptor is there, what comes behind it can wait. */
 static bool
 is_wanted(const weft_stream *stream)
 {
-	return stream->reader || stream->reader_op
-	       || (stream->flags & WEFT__STREAM_STARTED);
+	return stream->passed < 0
+	       && (stream->reader || stream->reader_op
+	           || (stream->flags & WEFT__STREAM_STARTED));
 }
 
 /* So much may be in the queue: a reader that needs more gets more. */
@@ -124,6 +126,8 @@ take(weft_stream *stream, const char *bytes, size_t size)
 {
 	size_t n;
 
+	if (stream->flags & WEFT__STREAM_PASSES)
+		weft__passed_came(stream, stream->in_queue.size + size - 1);
 	if (stream->tls) {
 		weft__secure_take(stream, bytes, size);
 		pause_if_full(stream);
@@ -138,6 +142,10 @@ take(weft_stream *stream, const char *bytes, size_t size)
 		stream->in_error = WEFT_ENOMEM;
 		weft_op_cancel(&stream->in);
 	}
+	if (stream->passed >= 0 && stream->min > stream->in_queue.size)
+		weft__passed_end(stream); /* more is wanted */
+	if (stream->passed >= 0 && stream->in.pending)
+		(void)hold(stream, true);
 	pause_if_full(stream);
 }
 
@@ -240,6 +248,12 @@ has_room(const weft_stream *stream)
 void
 weft__receive_more(weft_stream *stream)
 {
+	if (stream->in.pending && (stream->flags & WEFT__STREAM_PASSES)) {
+		int rc = hold(stream, !is_wanted(stream));
+
+		if (rc < 0)
+			stream->in_error = rc;
+	}
 	if (!stream->in.pending && is_wanted(stream) && has_room(stream)) {
 		int rc = weft__receive_start(stream);
 

@@ -209,6 +209,7 @@ take_over(weft_stream *stream, struct weft__session *s)
 	size_t size;
 
 	stream->in_queue = (struct weft__queue){ 0 };
+	weft__passed_end(stream);
 	stream->tls = s;
 	while ((size = weft__queue_piece(&raw, &bytes)) > 0) {
 		weft__secure_take(stream, bytes, size);

@@ -5,7 +5,8 @@
  *   2. A write that is asked to end leaves the queue, unless it flies: then the op is
  *      asked, and the write ends with it.  What was sent by then was sent.
  *   3. An error of the connection ends all writes, and every later one.
- *   4. A file flies alone.  What is wrong with it ends its own write only.
+ *   4. A file flies alone, and so does a descriptor.  What is wrong with one ends its own
+ *      write only.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
@@ -212,9 +213,10 @@ static void pump(weft_stream *stream);
 
 /* Errors that are not of the connection. */
 static bool
-is_of_file(int64_t error)
+is_of_thing(int64_t error)
 {
-	return error == WEFT_EBADF || error == WEFT_EINVAL || error == -EIO
+	return error == WEFT_EBADF || error == -ETOOMANYREFS
+	       || error == WEFT_EPERM || error == WEFT_EINVAL || error == -EIO
 	       || error == WEFT_ENOMEM || error == WEFT_ENOSYS
 	       || error == -EOVERFLOW || error == -ESPIPE || error == -EISDIR;
 }
@@ -225,6 +227,7 @@ take_result(weft_stream *stream, int64_t result)
 {
 	struct weft__write *write = stream->first, *next;
 	bool asked = false, file = is_first(stream, WEFT__WRITE_FILE);
+	bool thing = file || is_first(stream, WEFT__WRITE_FD);
 
 	for (; write; write = write->next) {
 		asked |= write->why != 0 && write->why == result;
@@ -234,9 +237,11 @@ take_result(weft_stream *stream, int64_t result)
 		weft__session_sent(stream->tls, (size_t)result);
 	else if (result >= 0 && file)
 		sent_file(stream, (uint64_t)result);
+	else if (result >= 0 && thing)
+		end_write(stream, stream->first, 0);
 	else if (result >= 0)
 		sent(stream, (size_t)result);
-	if (file && is_of_file(result)) { /* invariant 4 */
+	if (thing && is_of_thing(result)) { /* invariant 4 */
 		stream->first->why = (int)result;
 		asked = true;
 	}
@@ -344,10 +349,15 @@ start_secure(weft_stream *stream)
 }
 
 static bool
-start_file(weft_stream *stream)
+start_thing(weft_stream *stream)
 {
-	int rc = weft__op_sendfile(&stream->out->op, stream->fd,
-	                           stream->first->part, WEFT_NEVER);
+	struct weft__write *first = stream->first;
+	weft_op *op = &stream->out->op;
+	int rc = first->kind == WEFT__WRITE_FILE
+	                 ? weft__op_sendfile(op, stream->fd, first->part,
+	                                     WEFT_NEVER)
+	                 : weft_op_sendmsg(op, stream->fd, &first->passing->msg,
+	                                   0, WEFT_NEVER);
 
 	stream->first->flies = rc == 0;
 	if (rc < 0)
@@ -366,8 +376,8 @@ start(weft_stream *stream)
 		say_last(stream);
 	if (!stream->first)
 		return false;
-	if (stream->first->kind == WEFT__WRITE_FILE)
-		return start_file(stream);
+	if (stream->first->kind != WEFT__WRITE_BYTES)
+		return start_thing(stream);
 	out->msg = (struct msghdr){ .msg_iov = out->iov,
 		                    .msg_iovlen = gather(stream, out->iov) };
 	if (out->msg.msg_iovlen == 1 && !(stream->flags & WEFT__STREAM_PLAIN))

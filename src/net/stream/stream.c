@@ -72,6 +72,7 @@ weft__stream_make(int fd, uint32_t flags)
 	}
 	stream->notice.tell = tell;
 	stream->fd = fd;
+	stream->passed = -1;
 	stream->flags = flags;
 	stream->read_max = READ_MAX;
 	stream->high_water = HIGH_WATER;
@@ -94,6 +95,7 @@ weft__stream_free(weft_stream *stream)
 	                  stream->flags & WEFT__STREAM_BOUND
 	                          ? &weft__net_of(loop)->chunks
 	                          : &none);
+	weft__passed_end(stream);
 	weft__session_close(stream->tls);
 	if (stream->moved_to)
 		weft_loop_unref(stream->moved_to);
@@ -109,6 +111,8 @@ weft__stream_free(weft_stream *stream)
 static int
 check_kind(int fd, uint32_t *flags)
 {
+	struct sockaddr_storage name = { 0 };
+	socklen_t size = sizeof(name);
 	int kind = weft__sys->kind(fd);
 
 	if (kind < 0)
@@ -118,6 +122,9 @@ check_kind(int fd, uint32_t *flags)
 		                               "weft/file.h");
 	if (kind == WEFT__FD_OTHER)
 		*flags |= WEFT__STREAM_PLAIN;
+	else if (weft__sys->sockname(fd, (struct sockaddr *)&name, &size) < 0
+	         || name.ss_family == AF_UNIX)
+		*flags |= WEFT__STREAM_LOCAL;
 	return 0;
 }
 
@@ -153,8 +160,8 @@ weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
 	rc = weft__sys->socket_pair(fds);
 	if (rc < 0)
 		return weft_fail(rc, "socketpair: %s", weft_strerror(rc));
-	a = weft__stream_make(fds[0], 0);
-	b = a ? weft__stream_make(fds[1], 0) : NULL;
+	a = weft__stream_make(fds[0], WEFT__STREAM_LOCAL);
+	b = a ? weft__stream_make(fds[1], WEFT__STREAM_LOCAL) : NULL;
 	if (!b) {
 		(void)weft__sys->close(fds[0]);
 		(void)weft__sys->close(fds[1]);
@@ -168,6 +175,16 @@ weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
 
 /* --- whose it is -------------------------------------------------------- */
 
+/* What its loop is to know of its descriptor. */
+static uint16_t
+kind_of(const weft_stream *stream)
+{
+	return stream->flags & WEFT__STREAM_PLAIN    ? WEFT__FD_PLAIN
+	       : stream->flags & WEFT__STREAM_PASSES ? WEFT__FD_PASSES
+	       : stream->flags & WEFT__STREAM_LOCAL  ? 0
+	                                             : WEFT__FD_STREAM;
+}
+
 /* Make the loop know its descriptor. */
 static int
 introduce(weft_stream *stream, weft_loop *loop)
@@ -178,9 +195,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
 		rc = weft__ready_own(&loop->backend, stream->fd,
-		                     stream->flags & WEFT__STREAM_PLAIN
-		                             ? WEFT__FD_PLAIN
-		                             : WEFT__FD_STREAM);
+		                     kind_of(stream));
 	if (rc == 0)
 		rc = weft__notice_settle(&stream->notice, loop);
 	if (rc < 0)

@@ -3,7 +3,8 @@
  * The files: stream.c (making, whose it is, moving), receive.c (the one op that
  * receives, and who is told), read.c (calls that read), send.c (the queue of writes and
  * the op that sends), write.c (calls that write), close.c (the end), events.c
- * (callbacks), option.c (properties), queue.c (bytes in hand), secure.c (TLS).
+ * (callbacks), option.c (properties), queue.c (bytes in hand), secure.c (TLS), pass.c
+ * (descriptors), write_file.c (files).
  *
  *   1. A stream has no loop until the first call that waits on it.  From then on all but
  *      interrupt is that loop's thread's, and the loop is referenced.
@@ -33,7 +34,18 @@
 enum {
 	WEFT__WRITE_BYTES,
 	WEFT__WRITE_FILE,
+	WEFT__WRITE_FD,   /* a descriptor, with a byte */
 	WEFT__WRITE_LAST, /* the last word */
+};
+
+/* A descriptor as it is sent. */
+struct weft__passing {
+	struct msghdr msg;
+	struct iovec  byte;
+	union {
+		struct cmsghdr head;
+		char           room[CMSG_SPACE(sizeof(int))];
+	} control;
 };
 
 /* A write that waits.  On the stack of its threadlet; of an op: from the loop's cache. */
@@ -42,6 +54,7 @@ struct weft__write {
 	uint8_t              kind;  /* WEFT__WRITE_* */
 	const weft_span     *spans; /* of bytes: the rest of them */
 	struct weft__file_part *part; /* of a file: the rest of it; not counted in `left` */
+	struct weft__passing *passing; /* of a descriptor */
 	size_t               count;
 	size_t               skip;  /* bytes of the first that were sent */
 	size_t               left, size; /* bytes */
@@ -90,6 +103,8 @@ enum {
 	WEFT__STREAM_AGAIN = 1 << 12,   /* `again` is posted */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
 	WEFT__STREAM_MOVING = 1 << 14,  /* between two loops */
+	WEFT__STREAM_PASSES = 1 << 15,  /* takes descriptors */
+	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
 };
 
 struct weft_stream {
@@ -98,6 +113,8 @@ struct weft_stream {
 	int         fd;
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* for good, or 0 */
+	int         passed;   /* a descriptor that has come, or -1, */
+	size_t      passed_at; /* and how many bytes of the queue are before its own */
 
 	struct weft__queue in_queue;
 	weft_op     in;
@@ -212,6 +229,18 @@ void weft__send_flush(weft_stream *stream);
 
 /* `size` bytes of a write are not the caller's any more. */
 void weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size);
+
+/* --- pass.c ------------------------------------------------------------- */
+
+/* Descriptors are taken from now on.  0, or WEFT_EINVAL for other kinds of streams. */
+int  weft__passed_start(weft_stream *stream, const char *call);
+
+/* With bytes that were received after `before` of the queue, perhaps one has come. */
+void weft__passed_came(weft_stream *stream, size_t before);
+
+/* `size` bytes have left the queue; or: close the one that is there. */
+void weft__passed_skip(weft_stream *stream, size_t size);
+void weft__passed_end(weft_stream *stream);
 
 /* --- secure.c ----------------------------------------------------------- */
 

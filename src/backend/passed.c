@@ -1,0 +1,71 @@
+/* passed.c - receiving bytes with a descriptor that comes along, over a Unix stream.
+ *
+ * Whoever receives bytes by recv(2) has the kernel close what came with them; these are
+ * received with room for one descriptor.  It is kept until it is taken, at the latest by
+ * the next who receives: then it is closed.  More than one at a time is nobody's.
+ */
+#include <string.h>
+#include "backend/backend.h"
+
+int
+weft__passed_take(struct weft__backend *backend)
+{
+	int fd = backend->passed - 1;
+
+	backend->passed = 0;
+	return fd;
+}
+
+void
+weft__passed_drop(struct weft__backend *backend)
+{
+	int fd = weft__passed_take(backend);
+
+	if (fd >= 0)
+		(void)weft__kernel(backend)->close(fd);
+}
+
+/* Keep the first, close all others. */
+static void
+keep(struct weft__backend *backend, const struct cmsghdr *head)
+{
+	size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < count; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
+		if (backend->passed)
+			(void)weft__kernel(backend)->close(fd);
+		else
+			backend->passed = fd + 1;
+	}
+}
+
+int64_t
+weft__passed_receive(struct weft__backend *backend, int fd, void *buf,
+                     size_t size)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .room = { 0 } };
+	struct iovec part = { buf, size };
+	/* With the padding there would be room for two. */
+	struct msghdr msg = { .msg_iov = &part,
+		              .msg_iovlen = 1,
+		              .msg_control = &control,
+		              .msg_controllen = CMSG_LEN(sizeof(int)) };
+	struct cmsghdr *head;
+	int64_t n;
+
+	weft__passed_drop(backend);
+	n = weft__kernel(backend)->recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return n;
+	for (head = CMSG_FIRSTHDR(&msg); head; head = CMSG_NXTHDR(&msg, head))
+		if (head->cmsg_level == SOL_SOCKET
+		    && head->cmsg_type == SCM_RIGHTS)
+			keep(backend, head);
+	return n;
+}

@@ -1,0 +1,178 @@
+/* pass.c - descriptors over Unix streams, each with a byte of its own.
+ *
+ * To send one is a write in the stream's order.  One that comes is kept with the place
+ * of its byte in the queue, and as long as it is there nothing more is received: so a
+ * stream holds one at most.  Whoever reads over that byte has it closed, and so has a
+ * reader who waits for what is behind it.
+ *
+ * A stream takes them only if it was asked to: what a peer sends unasked is closed by
+ * the kernel, as it comes.
+ */
+#include <errno.h>
+#include "net/stream/stream.h"
+
+/* --- what has come ------------------------------------------------------ */
+
+void
+weft__passed_end(weft_stream *stream)
+{
+	int fd = stream->passed;
+
+	if (fd < 0)
+		return;
+	stream->passed = -1;
+	(void)weft__sys->close(fd);
+}
+
+void
+weft__passed_came(weft_stream *stream, size_t before)
+{
+	int fd = weft__passed_take(&stream->in.loop->backend);
+
+	if (fd < 0)
+		return;
+	weft__passed_end(stream);
+	stream->passed = fd;
+	stream->passed_at = before;
+}
+
+void
+weft__passed_skip(weft_stream *stream, size_t size)
+{
+	if (stream->passed < 0)
+		return;
+	if (stream->passed_at < size)
+		weft__passed_end(stream);
+	else
+		stream->passed_at -= size;
+}
+
+/* --- asking for them ---------------------------------------------------- */
+
+static int
+check_unix(const weft_stream *stream, const char *call)
+{
+	return stream->tls || !(stream->flags & WEFT__STREAM_LOCAL)
+	               ? weft_fail(WEFT_EINVAL, "%s: not a Unix stream", call)
+	               : 0;
+}
+
+/* A ring's receive has no room for them: it is given back, and goes on otherwise. */
+static void
+change_receive(weft_stream *stream)
+{
+	weft_loop *loop = weft__stream_loop(stream);
+
+	if (!loop)
+		return;
+	weft__ready_set_passing(&loop->backend, stream->fd);
+	if (stream->in.pending && stream->in.state != WEFT__OP_WAITING
+	    && !(stream->flags & WEFT__STREAM_PAUSED)) {
+		stream->flags |= WEFT__STREAM_PAUSED;
+		weft_op_cancel(&stream->in);
+	}
+}
+
+int
+weft__passed_start(weft_stream *stream, const char *call)
+{
+	int rc;
+
+	if (stream->flags & WEFT__STREAM_PASSES)
+		return 0;
+	rc = check_unix(stream, call);
+	if (rc < 0)
+		return rc;
+	stream->flags |= WEFT__STREAM_PASSES;
+	change_receive(stream);
+	return 0;
+}
+
+int
+weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
+{
+	int rc = weft__stream_use(stream, NULL, "weft_stream_recv_fd");
+	const void *seen;
+	ssize_t n = 1;
+
+	if (rc == 0 && !out)
+		rc = weft__misuse(WEFT_EINVAL, "weft_stream_recv_fd: NULL");
+	if (rc == 0 && stream->tls)
+		rc = weft__fail(WEFT_EINVAL, "weft_stream_recv_fd: TLS");
+	if (rc == 0)
+		rc = weft__passed_start(stream, "weft_stream_recv_fd");
+	if (rc < 0)
+		return rc;
+	if (stream->in_queue.size == 0)
+		n = weft_peek(stream, 1, &seen, deadline_ns);
+	if (n < 0)
+		return (int)n;
+	if (n == 0)
+		return weft__fail(WEFT_EPIPE, "the stream has ended");
+	if (stream->passed < 0)
+		return weft__fail(WEFT_EPROTO, "the next byte brings no "
+		                               "descriptor");
+	*out = stream->passed;
+	stream->passed = -1;
+	return weft_skip(stream, 1);
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static void
+fill(struct weft__passing *passing, int fd)
+{
+	static char byte;
+
+	passing->byte = (struct iovec){ &byte, 1 };
+	passing->control.head = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(sizeof(int)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+	};
+	*(int *)(void *)CMSG_DATA(&passing->control.head) = fd;
+	passing->msg = (struct msghdr){
+		.msg_iov = &passing->byte,
+		.msg_iovlen = 1,
+		.msg_control = &passing->control,
+		.msg_controllen = sizeof(passing->control),
+	};
+}
+
+static int
+send_now(weft_stream *stream, int fd)
+{
+	struct weft__passing passing;
+	int64_t n = -EAGAIN;
+
+	fill(&passing, fd);
+	if (!stream->first)
+		n = weft__ready_send_now(&weft__stream_loop(stream)->backend,
+		                         stream->fd, &passing.msg, true);
+	return n == -EAGAIN ? WEFT_ETIMEDOUT : n < 0 ? (int)n : 0;
+}
+
+int
+weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_stream_send_fd");
+	struct weft__passing passing;
+
+	if (rc == 0 && fd < 0)
+		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: no such "
+		                              "descriptor");
+	if (rc == 0)
+		rc = check_unix(stream, "weft_stream_send_fd");
+	if (rc == 0 && stream->out_error)
+		rc = weft__fail(stream->out_error, "the stream takes no more");
+	if (rc < 0)
+		return rc;
+	if (deadline_ns == WEFT_NOW)
+		return send_now(stream, fd);
+	fill(&passing, fd);
+	return (int)weft__send_wait(
+		stream,
+		(struct weft__write){ .kind = WEFT__WRITE_FD,
+	                              .passing = &passing },
+		deadline_ns);
+}

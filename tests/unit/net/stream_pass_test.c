@@ -1,0 +1,430 @@
+/* stream_pass_test.c - descriptors over Unix streams. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include "lines.h"
+
+struct passing {
+	struct ends ends;
+	int fds[2]; /* of a pipe, of which the reading end is passed */
+	int count;
+	int64_t result;
+	weft_threadlet waiter;
+};
+
+static struct passing
+open_passing(enum line_kind kind)
+{
+	struct passing p = { .ends = open_ends(kind) };
+
+	OK(pipe2(p.fds, O_CLOEXEC));
+	return p;
+}
+
+static void
+close_pipe(struct passing *p)
+{
+	OK(close(p->fds[0]));
+	OK(close(p->fds[1]));
+}
+
+static int
+close_both(struct passing *p)
+{
+	weft_close(p->ends.a);
+	weft_close(p->ends.b);
+	return 0;
+}
+
+/* It is the one that was sent, and not the same number. */
+static void
+check_passed(struct passing *p, int fd)
+{
+	struct stat sent, got;
+
+	CHECK(fd >= 0 && fd != p->fds[0]);
+	OK(fstat(p->fds[0], &sent));
+	OK(fstat(fd, &got));
+	CHECK_EQ(got.st_ino, sent.st_ino);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	OK(close(fd));
+}
+
+/* Some, by a system call of our own. */
+static void
+send_raw(int by, const char *bytes, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr head;
+		char room[256];
+	} control = { .room = { 0 } };
+	struct iovec part = { (void *)(uintptr_t)bytes, strlen(bytes) };
+	struct msghdr msg = { .msg_iov = &part,
+		              .msg_iovlen = 1,
+		              .msg_control = &control,
+		              .msg_controllen = CMSG_SPACE(count
+		                                           * sizeof(int)) };
+
+	control.head =
+		(struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+		                  .cmsg_level = SOL_SOCKET,
+		                  .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
+	CHECK_EQ(sendmsg(by, &msg, MSG_NOSIGNAL), strlen(bytes));
+}
+
+/* --- passing ------------------------------------------------------------- */
+
+static int
+pass_one(void *arg)
+{
+	struct passing *p = arg;
+	int fd = -1;
+
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	OK(weft_stream_send_fd(p->ends.b, p->fds[0], WEFT_NOW));
+	OK(weft_stream_recv_fd(p->ends.a, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	return close_both(p);
+}
+
+TEST(a_descriptor_is_passed_over_a_unix_stream)
+{
+	for (int kind = LINE_UNIX; kind <= LINE_PAIR; kind++) {
+		struct passing p = open_passing(kind);
+
+		run_threadlet(pass_one, &p);
+		close_pipe(&p);
+	}
+}
+
+#define MANY 40
+
+static int
+pass_many(void *arg)
+{
+	struct passing *p = arg;
+
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(weft_write(p->ends.a, "take this\n", 10, WEFT_NEVER),
+		         10);
+		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+		if (i % 3 == 0)
+			OK(weft_stream_send_fd(p->ends.a, p->fds[0],
+			                       WEFT_NEVER));
+	}
+	weft_close(p->ends.a);
+	return 0;
+}
+
+static int
+take_many(void *arg)
+{
+	struct passing *p = arg;
+	char line[32];
+	int fd;
+
+	OK(weft_stream_set(p->ends.b, "fds", 1));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(weft_read_until(p->ends.b, "\n", line, sizeof(line),
+		                         WEFT_NEVER),
+		         10);
+		OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+		check_passed(p, fd);
+		if (i % 3 == 0) {
+			OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+			check_passed(p, fd);
+		}
+	}
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPIPE);
+	weft_close(p->ends.b);
+	return 0;
+}
+
+TEST(descriptors_between_bytes_come_in_their_places)
+{
+	for (int order = 0; order < 2; order++) {
+		weft_loop *loop = make();
+		struct passing p = open_passing(LINE_UNIX);
+
+		(void)go_on(loop, order ? take_many : pass_many, &p);
+		(void)go_on(loop, order ? pass_many : take_many, &p);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+		close_pipe(&p);
+	}
+}
+
+/* --- unasked ------------------------------------------------------------- */
+
+static int
+read_over(void *arg)
+{
+	struct passing *p = arg;
+	char buf[16];
+	int fd, count = p->count;
+
+	if (count > 0)
+		OK(weft_stream_set(p->ends.b, "fds", 1));
+	for (int i = 0; i < 200; i++)
+		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(weft_read_exact(p->ends.b, buf, 16, WEFT_NEVER), 16);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(weft_read(p->ends.b, buf, 1, WEFT_NEVER), 1);
+	/* None is left but those that have not been read. */
+	OK(weft_stream_set(p->ends.b, "read_max", 1));
+	fd = dup(0);
+	CHECK(fd < p->fds[1] + 40);
+	OK(close(fd));
+	return close_both(p);
+}
+
+TEST(descriptors_that_are_read_over_are_closed)
+{
+	for (int count = 0; count < 2; count++) {
+		struct passing p = open_passing(LINE_PAIR);
+
+		p.count = count;
+		run_threadlet(read_over, &p);
+		close_pipe(&p);
+	}
+}
+
+static int
+take_first_of_three(void *arg)
+{
+	struct passing *p = arg;
+	int three[3] = { p->fds[0], p->fds[1], p->fds[1] }, fd;
+	char buf[4];
+
+	OK(weft_stream_set(p->ends.b, "fds", 1));
+	send_raw(weft_stream_fd(p->ends.a), "many", three, 3);
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	CHECK_EQ(weft_read_exact(p->ends.b, buf, 3, WEFT_NEVER), 3);
+	CHECK(memcmp(buf, "any", 3) == 0);
+	return close_both(p);
+}
+
+TEST(of_several_at_once_the_first_is_kept)
+{
+	struct passing p = open_passing(LINE_UNIX);
+
+	run_threadlet(take_first_of_three, &p);
+	close_pipe(&p);
+}
+
+static int
+close_with_one(void *arg)
+{
+	struct passing *p = arg;
+	const void *seen;
+
+	OK(weft_stream_set(p->ends.b, "fds", 1));
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	CHECK_EQ(weft_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
+	return close_both(p);
+}
+
+TEST(a_stream_is_closed_with_the_descriptor_that_nobody_took)
+{
+	struct passing p = open_passing(LINE_PAIR);
+
+	run_threadlet(close_with_one, &p);
+	close_pipe(&p);
+}
+
+/* --- what is refused ----------------------------------------------------- */
+
+static int
+take_none(void *arg)
+{
+	struct passing *p = arg;
+	char buf[4];
+	int fd = -7;
+
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
+	CHECK_EQ(weft_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, 100000, WEFT_NEVER),
+	         WEFT_EBADF);
+	/* Which is not the stream's fault. */
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	CHECK_EQ(fd, -7);
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	weft_close(p->ends.b);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER),
+	         WEFT_EPIPE);
+	weft_close(p->ends.a);
+	return 0;
+}
+
+TEST(what_brings_no_descriptor_is_told)
+{
+	struct passing p = open_passing(LINE_PAIR);
+
+	run_threadlet(take_none, &p);
+	close_pipe(&p);
+}
+
+static int
+be_refused(void *arg)
+{
+	struct passing *p = arg;
+	int fd = -7;
+
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_stream_set(p->ends.b, "fds", 1), WEFT_EINVAL);
+	CHECK_EQ(fd, -7);
+	return close_both(p);
+}
+
+TEST(other_streams_pass_no_descriptors)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		struct passing p;
+
+		if (kind == LINE_UNIX || kind == LINE_PAIR)
+			continue;
+		p = open_passing(kind);
+		run_threadlet(be_refused, &p);
+		close_pipe(&p);
+	}
+}
+
+static int
+pass_to_nobody(void *arg)
+{
+	struct passing *p = arg;
+	int rc = 0;
+
+	OK(weft_stream_set(p->ends.a, "sndbuf", 5000));
+	while (rc == 0)
+		rc = weft_stream_send_fd(p->ends.a, p->fds[0],
+		                         weft_in(5 * WEFT_MS));
+	CHECK_EQ(rc, WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOW),
+	         WEFT_ETIMEDOUT);
+	return close_both(p);
+}
+
+TEST(a_descriptor_that_finds_no_room_ends_at_its_deadline)
+{
+	struct passing p = open_passing(LINE_PAIR);
+
+	run_threadlet(pass_to_nobody, &p);
+	close_pipe(&p);
+}
+
+/* --- a stream that was read before, moved, or called back ---------------- */
+
+static int
+ask_late(void *arg)
+{
+	struct passing *p = arg;
+	char buf[4];
+	int fd;
+
+	/* On a ring a receive stands since the first read. */
+	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
+	OK(weft_stream_set(p->ends.b, "fds", 1));
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	return close_both(p);
+}
+
+TEST(descriptors_may_be_asked_for_after_bytes_were_read)
+{
+	struct passing p = open_passing(LINE_UNIX);
+
+	run_threadlet(ask_late, &p);
+	close_pipe(&p);
+}
+
+static int
+move_with_one(void *arg)
+{
+	struct passing *p = arg;
+	const void *seen;
+	int64_t value;
+	int fd;
+
+	OK(weft_stream_set(p->ends.b, "fds", 1));
+	OK(weft_stream_get(p->ends.b, "fds", &value));
+	CHECK_EQ(value, 1);
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	CHECK_EQ(weft_peek(p->ends.b, 1, &seen, WEFT_NEVER), 1);
+	OK(weft_stream_move(p->ends.b, weft_loop_current()));
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
+	check_passed(p, fd);
+	return close_both(p);
+}
+
+TEST(a_stream_moves_with_its_descriptor)
+{
+	struct passing p = open_passing(LINE_PAIR);
+
+	run_threadlet(move_with_one, &p);
+	close_pipe(&p);
+}
+
+static void
+on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct passing *p = arg;
+	int fd;
+
+	(void)data;
+	if (size <= 0) {
+		CHECK_EQ(size, 0);
+		weft_close(stream);
+		return;
+	}
+	OK(weft_stream_recv_fd(stream, &fd, WEFT_NOW));
+	check_passed(p, fd);
+	p->count++;
+}
+
+static int
+pass_five(void *arg)
+{
+	struct passing *p = arg;
+
+	for (int i = 0; i < 5; i++)
+		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
+	weft_close(p->ends.a);
+	return 0;
+}
+
+TEST(a_callback_takes_descriptors_at_once)
+{
+	const weft_stream_events events = { .on_data = on_data };
+	struct passing p = open_passing(LINE_UNIX);
+	weft_loop *loop = make();
+
+	OK(weft_stream_set(p.ends.b, "fds", 1));
+	(void)go_on(loop, pass_five, &p);
+	OK(weft_stream_start(p.ends.b, loop, &events, &p));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(p.count, 5);
+	OK(weft_loop_free(loop));
+	close_pipe(&p);
+}
