@@ -23,6 +23,7 @@ WEFT_BEGIN
 
 typedef struct weft_http        weft_http;
 typedef struct weft_http_server weft_http_server;
+typedef struct weft_http_client weft_http_client;
 
 typedef struct weft_http_field { const char *name, *value; } weft_http_field;
 
@@ -163,6 +164,81 @@ WEFT_API ssize_t weft_http_write(weft_http *http, const void *buf, size_t size,
                                  uint64_t deadline_ns);
 WEFT_API int weft_http_event(weft_http *http, const char *event, const char *data,
                              uint64_t deadline_ns);
+
+/* --- client ---------------------------------------------------------------- */
+
+typedef struct weft_http_client_opts {
+	weft_loop *loop;           /* default: the caller's */
+	weft_tls  *tls;            /* default: verify with the system's CAs; borrowed */
+	uint32_t   per_host_max;   /* connections to an origin; default 64 */
+	uint32_t   redirects_max;  /* default 10 */
+	uint64_t   idle_ns;        /* a connection is kept unused; default 30 s */
+	size_t     header_max;     /* bytes; default 32 KiB */
+	uint32_t   queue_max;      /* who wait for a connection to an origin; default 1,024 */
+	uint32_t   idle_max;       /* connections kept unused, of all; default 256 */
+	uint64_t   spare[3];
+} weft_http_client_opts;
+
+typedef struct weft_http_request {
+	const char            *method;  /* default GET; not CONNECT */
+	const char            *url;     /* http://, https:// or http+unix://%2Fpath/ */
+	const weft_http_field *fields;
+	size_t                 field_count;
+	weft_span              body;
+	bool                   streamed; /* body by weft_http_write(), then _finish() */
+	bool                   no_redirect; /* a redirect is a reply like any other */
+	uint64_t               spare[5];
+} weft_http_request;
+
+/* Make a client with its pool of connections, for one loop; NULL without memory or loop.
+ * An origin is a scheme, a host and a port; connections to it are kept and used again, the
+ * latest first.  Idle ones are background work.  The client refers to its loop until it is
+ * freed, and closes what is idle then.
+ * Free it with no exchange open; accepts NULL; returns 0, WEFT_EBUSY.
+ * Thread: any; loop.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_http_client *weft_http_client_new(const weft_http_client_opts *opts);
+WEFT_API int weft_http_client_free(weft_http_client *client);
+
+/* Send `request`, borrowed, and wait for the head of the reply (if streamed: only
+ * send its head).  The caller ends the exchange by weft_http_close().
+ *
+ * Host, Content-Length, Connection and all else that frames a message or rules the
+ * connection is the client's to say: as fields they are WEFT_EINVAL.  A request without a
+ * User-Agent gets one.  Bodies are what was sent: nothing is decompressed.
+ *
+ * Redirects are followed: 303, and after a POST 301 and 302, by a GET without body, others
+ * with method and body.  To another origin Authorization, Cookie and Proxy-Authorization do
+ * not go along; from https:// to http://, or to a Unix socket, nothing does: WEFT_EPERM.
+ * Streamed requests are not redirected.
+ *
+ * A request that finds its kept connection closed before any byte of a reply is sent once
+ * more, on a new one, if its method is idempotent.  A reply that comes while the body is
+ * still being sent, and is no success, ends the sending.
+ *
+ * Returns 0, whatever the status, and fills `out`; or an error of weft_connect(),
+ * WEFT_EINVAL, WEFT_EPROTO, WEFT_ETRUNCATED, WEFT_EMSGSIZE (a head above header_max),
+ * WEFT_EAGAIN if the pool's queue is full, -ELOOP after too many redirects; the URL, without
+ * its query, is in weft_detail().
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_fetch(weft_http_client *client,
+                             const weft_http_request *request, weft_http **out,
+                             uint64_t deadline_ns);
+
+/* End a streamed request body and wait for the head of the reply; also after a write that
+ * failed with WEFT_EPIPE or WEFT_ECONNRESET, since the peer may have said why.
+ * Returns 0, or as weft_http_fetch(); WEFT_EALREADY if it has a reply.
+ * Thread: loop.  Blocks: suspends.  Since: 0.1. */
+WEFT_API int weft_http_finish(weft_http *http, uint64_t deadline_ns);
+
+/* Client: the URL that the exchange is with, after redirects, without a fragment.
+ * Borrowed until the exchange ends; "" on a server.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API const char *weft_http_url(weft_http *http);
+
+/* End an exchange of a client; takes it; accepts NULL.  The connection is kept if
+ * its reply was read to the end, or the rest is there and not more than 64 KiB.
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_http_close(weft_http *http);
 
 WEFT_END
 #endif

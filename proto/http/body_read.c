@@ -128,7 +128,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 		return weft_fail(WEFT_EINVAL, "weft_http_read: NULL");
 	rc = begin(http, deadline_ns);
 	if (rc <= 0)
-		return rc;
+		return rc < 0 ? weft__http_told(http, rc) : 0;
 	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOW);
 	if (n < 0)
 		return n;

@@ -79,6 +79,10 @@ struct weft__http_wire {
 	bool                     slow;     /* the peer was too slow */
 	int                      error;    /* of output, for good; or 0 */
 	struct weft__http_pace   out_pace;
+	/* If set, it decides on output instead of a pace: whether it may go on (NULL), and
+	 * how long an op is waited for.  0, or an error. */
+	int (*wait)(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns);
+	void                    *waiter;   /* its own */
 };
 
 /* Prepare one; 0 or WEFT_ENOMEM. */
@@ -241,6 +245,12 @@ bool weft__http_has_field(weft_http *http, const char *name);
 
 /* Whether a value can stand in a head: no control bytes but HTAB. */
 bool weft__http_is_value(struct text value);
+
+/* --- call.c ------------------------------------------------------------------- */
+
+/* On a client, put the URL in front of the text of an error of reading or writing a body.
+ * Returns `error`. */
+int weft__http_told(weft_http *http, int error);
 
 /* --- phrase.c ---------------------------------------------------------------- */
 

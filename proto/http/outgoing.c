@@ -233,7 +233,7 @@ weft_http_write(weft_http *http, const void *buf, size_t size,
 		return weft_fail(WEFT_EALREADY, "http: all was said");
 	rc = size > 0 ? write_piece(http, body, deadline_ns)
 	              : weft__http_wire_flush(http->wire, deadline_ns);
-	return rc < 0 ? rc : (ssize_t)size;
+	return rc < 0 ? weft__http_told(http, rc) : (ssize_t)size;
 }
 
 int

@@ -127,7 +127,8 @@ send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
 	rc = weft_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
-	rc = wait_paced(wire, &op, left, deadline_ns);
+	rc = wire->wait ? wire->wait(wire, &op, deadline_ns)
+	                : wait_paced(wire, &op, left, deadline_ns);
 	if (op.pending) {
 		weft_op_cancel(&op);
 		(void)weft_op_wait(&op, WEFT_NEVER);
@@ -155,8 +156,8 @@ static int
 send_all(struct weft__http_wire *wire, weft_span *spans, size_t count,
          uint64_t deadline_ns)
 {
-	ssize_t n = weft_write_some(wire->stream, spans, count);
-	int rc = 0;
+	int rc = wire->wait ? wire->wait(wire, NULL, deadline_ns) : 0;
+	ssize_t n = rc < 0 ? rc : weft_write_some(wire->stream, spans, count);
 
 	if (n >= 0)
 		advance(&spans, &count, (size_t)n);
@@ -347,7 +348,7 @@ weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
 	waited = weft_now() - begin;
 	weft__http_pace_spend(wire, pace, waited,
 	                      n > here ? (uint64_t)(n - here) : 0);
-	if (n == WEFT_ETIMEDOUT && pace->left_ns == 0) {
+	if (n == WEFT_ETIMEDOUT && wire->rate_min && pace->left_ns == 0) {
 		wire->slow = true;
 		return weft_fail(WEFT_ETIMEDOUT,
 		                 "http: the peer sends too slowly");

@@ -1,0 +1,254 @@
+/* client.c - the calls of an HTTP client: fetch, finish, close.
+ *
+ * A request is checked before anything is sent.  Then it is tried, and tried elsewhere if
+ * it is redirected (redirect.c); what the caller gets is the exchange of the last try.  All
+ * of it happens on the caller's threadlet, within one deadline.
+ */
+#include "client.h"
+#include <weft/threadlet.h>
+
+#define PER_HOST_MAX  64u
+#define QUEUE_MAX     1024u
+#define IDLE_MAX      256u
+#define IDLE_NS       (30 * WEFT_S)
+#define REDIRECTS_MAX 10u
+
+weft_http_client *
+weft_http_client_new(const weft_http_client_opts *opts)
+{
+	static const weft_http_client_opts none = { 0 };
+	const weft_http_client_opts *x = opts ? opts : &none;
+	weft_loop *loop = x->loop ? x->loop : weft_loop_current();
+	weft_http_client *client;
+
+	if (!loop) {
+		(void)weft_fail(WEFT_EINVAL,
+		                "weft_http_client_new: no loop runs here");
+		return NULL;
+	}
+	client = weft_alloc(sizeof(*client));
+	if (!client)
+		return NULL;
+	*client = (weft_http_client){
+		.redirects_max = x->redirects_max ? x->redirects_max
+		                                  : REDIRECTS_MAX,
+		.header_max = x->header_max > 0 && x->header_max < UINT32_MAX
+		                      ? (uint32_t)x->header_max
+		                      : WEFT__HTTP_HEAD_MAX,
+		.pool = {
+			.loop = weft_loop_ref(loop),
+			.connect = { .tls = x->tls },
+			.per_host_max = x->per_host_max ? x->per_host_max
+			                                : PER_HOST_MAX,
+			.queue_max = x->queue_max ? x->queue_max : QUEUE_MAX,
+			.idle_max = x->idle_max ? x->idle_max : IDLE_MAX,
+			.idle_ns = x->idle_ns ? x->idle_ns : IDLE_NS,
+		},
+	};
+	weft__http_pool_init(&client->pool);
+	return client;
+}
+
+int
+weft_http_client_free(weft_http_client *client)
+{
+	if (!client)
+		return 0;
+	if (client->open > 0)
+		return weft_fail(WEFT_EBUSY, "%u exchanges are open",
+		                 (unsigned)client->open);
+	weft__http_pool_fini(&client->pool);
+	(void)weft_loop_unref(client->pool.loop);
+	weft_release(client);
+	return 0;
+}
+
+/* --- requests ----------------------------------------------------------------- */
+
+static int
+check_method(const char *method)
+{
+	struct text text = { method, strlen(method) };
+
+	if (text.size > WEFT__HTTP_METHOD_MAX || !weft__http_is_token(text))
+		return weft_fail(WEFT_EINVAL, "no proper method");
+	if (strcmp(method, "CONNECT") == 0)
+		return weft_fail(WEFT_EINVAL, "CONNECT is not for requests");
+	return 0;
+}
+
+static int
+check_field(const weft_http_field *field)
+{
+	struct text name = { field->name,
+		             field->name ? strlen(field->name) : 0 };
+	struct text value = { field->value,
+		              field->value ? strlen(field->value) : 0 };
+
+	if (!field->name || !weft__http_is_token(name))
+		return weft_fail(WEFT_EINVAL, "no proper name of a field");
+	if (!field->value || !weft__http_is_value(value))
+		return weft_fail(WEFT_EINVAL, "no proper value of %.40s",
+		                 field->name);
+	if (weft__http_is_ours(field->name))
+		return weft_fail(WEFT_EINVAL, "%s is not the caller's to say",
+		                 field->name);
+	return 0;
+}
+
+static int
+check_request(const weft_http_request *request)
+{
+	int rc;
+
+	if (!request->url)
+		return weft_fail(WEFT_EINVAL, "a request without a URL");
+	if (request->streamed && request->body.size > 0)
+		return weft_fail(WEFT_EINVAL,
+		                 "a body that is given and streamed");
+	rc = request->method ? check_method(request->method) : 0;
+	for (size_t i = 0; i < request->field_count && rc == 0; i++)
+		rc = check_field(&request->fields[i]);
+	return rc;
+}
+
+static int
+make_call(weft_http_client *client, const weft_http_request *request,
+          struct weft__http_call **out)
+{
+	struct weft__http_call *call = weft_alloc(sizeof(*call));
+	const char *method = request->method ? request->method : "GET";
+	int rc;
+
+	if (!call)
+		return weft_fail(WEFT_ENOMEM, "no memory for a request");
+	*call = (struct weft__http_call){
+		.client = client,
+		.request = request,
+		.streamed = request->streamed,
+		.with_body = true,
+		.with_secrets = true,
+	};
+	memcpy(call->method, method, strlen(method));
+	rc = weft__http_url_parse(request->url, &call->url);
+	if (rc < 0) {
+		weft_release(call);
+		return rc;
+	}
+	client->open++;
+	*out = call;
+	return 0;
+}
+
+static void
+end_call(struct weft__http_call *call)
+{
+	weft__http_call_leave(call, WEFT_NOW);
+	weft__http_url_drop(&call->url);
+	call->client->open--;
+	weft_release(call);
+}
+
+/* What is left of a redirect's reply is waited for, for a while. */
+static uint64_t
+drain_end(uint64_t deadline_ns)
+{
+	uint64_t end_ns = weft_in(WEFT__HTTP_DRAIN_NS);
+
+	return end_ns < deadline_ns ? end_ns : deadline_ns;
+}
+
+/* So that what is there after an error is of that error. */
+static void
+forget_detail(void)
+{
+	(void)weft_fail(0, "%s", "");
+}
+
+static int
+run_call(struct weft__http_call *call, uint64_t deadline_ns)
+{
+	struct weft__http_url next;
+	int rc;
+
+	for (;;) {
+		rc = weft__http_call_try(call, deadline_ns);
+		if (rc < 0 || call->streamed)
+			return rc;
+		rc = weft__http_redirect(call, &next);
+		if (rc <= 0)
+			return rc;
+		weft__http_call_leave(call, drain_end(deadline_ns));
+		weft__http_url_drop(&call->url);
+		call->url = next;
+	}
+}
+
+int
+weft_http_fetch(weft_http_client *client, const weft_http_request *request,
+                weft_http **out, uint64_t deadline_ns)
+{
+	struct weft__http_call *call = NULL;
+	int rc;
+
+	if (!client || !request || !out)
+		return weft_fail(WEFT_EINVAL, "weft_http_fetch: NULL");
+	if (client->pool.loop != weft_loop_current())
+		return weft_fail(WEFT_EXDEV, "a client of another loop");
+	if (!weft_self())
+		return weft_fail(WEFT_EDEADLK,
+		                 "outside of threadlets there is nothing to "
+		                 "suspend");
+	rc = check_request(request);
+	if (rc == 0)
+		rc = make_call(client, request, &call);
+	if (rc < 0)
+		return rc;
+	forget_detail();
+	rc = run_call(call, deadline_ns);
+	if (rc < 0) {
+		rc = weft__http_call_fail(call, rc);
+		end_call(call);
+		return rc;
+	}
+	call->request = NULL;
+	*out = call->http;
+	return 0;
+}
+
+int
+weft_http_finish(weft_http *http, uint64_t deadline_ns)
+{
+	struct weft__http_call *call;
+	int rc;
+
+	if (!http || http->is_server)
+		return weft_fail(WEFT_EINVAL, "weft_http_finish: of a server");
+	call = weft__http_call_of(http);
+	if (!call->streamed || http->in.text)
+		return weft_fail(WEFT_EALREADY, "nothing is left to be sent");
+	forget_detail();
+	rc = weft__http_finish_message(http, deadline_ns);
+	if (rc == 0)
+		rc = weft__http_wire_flush(&call->wire, deadline_ns);
+	if (rc == 0)
+		call->sent = true;
+	if (rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNRESET)
+		rc = weft__http_call_reply(call, deadline_ns);
+	return rc < 0 ? weft__http_call_fail(call, rc) : 0;
+}
+
+const char *
+weft_http_url(weft_http *http)
+{
+	if (!http || http->is_server)
+		return "";
+	return weft__http_call_of(http)->url.text;
+}
+
+void
+weft_http_close(weft_http *http)
+{
+	if (http && !http->is_server)
+		end_call(weft__http_call_of(http));
+}

@@ -1,0 +1,116 @@
+/* early.c - replies that come while the body of a request is still being sent.
+ *
+ * A server may answer before it has read all, and then read no more: 413 and the like.
+ * So whoever waits to send also looks at what comes.  An error (300 and above), the end of
+ * the connection, or what is no HTTP ends the sending; 1xx, and a success, which a server may
+ * well begin early and still read on, do not.
+ */
+#include <weft/select.h>
+#include <weft/stream.h>
+#include "client.h"
+
+enum seen { NOTHING_YET, GO_ON, STOP };
+
+/* The end of the head that begins here, or NULL. */
+static const char *
+after_head(const char *data, const char *end)
+{
+	while ((data = memchr(data, '\n', (size_t)(end - data)))) {
+		data++;
+		if (end - data >= 2 && data[0] == '\r' && data[1] == '\n')
+			return data + 2;
+	}
+	return NULL;
+}
+
+/* Judge what has come, from its first head on; the parser will do so again. */
+static enum seen
+judge(const char *data, size_t size)
+{
+	const char *end = data + size;
+
+	while (data && end - data >= 12) {
+		if (memcmp(data, "HTTP/1.", 7) != 0 || data[8] != ' ')
+			return STOP;
+		if (data[9] != '1')
+			return data[9] == '2' ? GO_ON : STOP;
+		data = after_head(data, end);
+	}
+	return NOTHING_YET;
+}
+
+/* The same of what is there now; `min` becomes what to wait for, 0 if nothing. */
+static enum seen
+look(weft_stream *stream, size_t *min)
+{
+	const void *data;
+	ssize_t n = weft_peek(stream, *min, &data, WEFT_NOW);
+	enum seen seen;
+
+	if (n == WEFT_ETIMEDOUT)
+		return NOTHING_YET;
+	if (n < (ssize_t)*min)
+		return STOP;
+	seen = judge(data, (size_t)n);
+	*min = seen == NOTHING_YET ? (size_t)n + 1 : 0;
+	return seen;
+}
+
+static int
+refuse(struct weft__http_call *call)
+{
+	call->refused = true;
+	return weft_fail(WEFT_EPIPE, "the peer takes no more of the request");
+}
+
+static void
+end_op(weft_op *op)
+{
+	if (op->pending) {
+		weft_op_cancel(op);
+		(void)weft_op_wait(op, WEFT_NEVER);
+	}
+}
+
+/* Until the writing op has finished, or there is no point in it any more. */
+static int
+wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
+          uint64_t deadline_ns)
+{
+	weft_case cases[2] = { { .op = writing }, { .op = reading } };
+	size_t min = 1;
+	int which;
+
+	for (;;) {
+		if (look(stream, &min) == STOP)
+			return 1;
+		if (min > 0
+		    && weft_peek_op(stream, min, reading, WEFT_NEVER) < 0)
+			min = 0;
+		cases[1].op = min > 0 ? reading : NULL;
+		which = weft_select(cases, 2, deadline_ns);
+		if (which < 0)
+			return which;
+		if (which == 0)
+			return cases[0].result < 0 ? (int)cases[0].result : 0;
+	}
+}
+
+int
+weft__http_call_wait(struct weft__http_wire *wire, weft_op *op,
+                     uint64_t deadline_ns)
+{
+	struct weft__http_call *call = wire->waiter;
+	size_t min = 1;
+	weft_op reading;
+	int rc;
+
+	if (!op && look(wire->stream, &min) == STOP)
+		return refuse(call);
+	if (!op)
+		return 0;
+	(void)weft_op_init(&reading, NULL, NULL, NULL);
+	rc = wait_both(wire->stream, op, &reading, deadline_ns);
+	end_op(&reading);
+	return rc > 0 ? refuse(call) : rc;
+}

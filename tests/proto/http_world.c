@@ -1,0 +1,89 @@
+/* http_world.c - what tests of the HTTP client have: a client and two peers. */
+#include "proto/http_world.h"
+
+static int
+enter(void *arg)
+{
+	struct world *world = arg;
+
+	world->client = weft_http_client_new(&world->opts);
+	CHECK(world->client);
+	world->play(world);
+	OK(weft_http_client_free(world->client));
+	peer_close(&world->peer);
+	if (world->other.scripts)
+		peer_close(&world->other);
+	return 0;
+}
+
+void
+world_run(struct world *world, void (*play)(struct world *world))
+{
+	weft_loop *loop = make();
+
+	world->play = play;
+	peer_open(&world->peer, loop);
+	if (world->other.scripts) {
+		world->other.other = &world->peer;
+		world->peer.other = &world->other;
+		peer_open(&world->other, loop);
+	}
+	(void)go_on(loop, enter, world);
+	OK(weft_loop_run(loop));
+	weft_loop_stop(loop);
+	if (weft_loop_state(loop) != WEFT_STOPPED)
+		OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+int
+fetch(struct world *world, const char *path, weft_http **out)
+{
+	weft_http_request request = world->request;
+
+	if (!request.url)
+		request.url = peer_url(&world->peer, path);
+	return weft_http_fetch(world->client, &request, out, weft_in(HOUR));
+}
+
+const char *
+body_of(weft_http *http)
+{
+	static char text[8192];
+	size_t used = 0;
+	ssize_t n;
+
+	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used,
+	                           weft_in(HOUR)))
+	       > 0)
+		used += (size_t)n;
+	text[used] = '\0';
+	return n < 0 ? weft_errname((int)n) : text;
+}
+
+void
+get(struct world *world, const char *path, int status, const char *body)
+{
+	weft_http *http;
+
+	OK(fetch(world, path, &http));
+	CHECK_EQ(weft_http_status(http), status);
+	CHECK_STR(body_of(http), body);
+	weft_http_close(http);
+}
+
+void
+get_error(struct world *world, const char *path, int error, const char *words)
+{
+	weft_http *http = NULL;
+	char url[64];
+
+	CHECK_EQ(fetch(world, path, &http), error);
+	CHECK(!http);
+	(void)snprintf(url, sizeof(url), "127.0.0.1:%u%s", world->peer.port,
+	               path);
+	if (!strstr(weft_detail(), url))
+		CHECK_STR(weft_detail(), url);
+	if (!strstr(weft_detail(), words))
+		CHECK_STR(weft_detail(), words);
+}
