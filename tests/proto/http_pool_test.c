@@ -1,0 +1,386 @@
+/* http_pool_test.c - connections of the HTTP client: kept, limited, queued, tried again. */
+#include "proto/http_world.h"
+
+SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 },
+       { HEAR, "GET /2", 0 }, { SAY, HELLO, 0 }, { HEAR, "GET /3", 0 },
+       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_one, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_last, { HEAR, NULL, 0 },
+       { SAY, LENGTH("5\r\nConnection: close\r\n\r\nhello"), 0 },
+       { WAIT, NULL, 0 });
+SCRIPT(serves_old, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0 },
+       { WAIT, NULL, 0 });
+SCRIPT(serves_and_closes, { HEAR, NULL, 0 }, { SAY, HELLO, 0 });
+SCRIPT(serves_and_chatters, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { HOLD, NULL, 0 }, { SAY, "HTTP/1.1 408 Late\r\n\r\n", 0 },
+       { WAIT, NULL, 0 });
+SCRIPT(serves_too_much, { HEAR, NULL, 0 }, { SAY, HELLO "x", 0 },
+       { WAIT, NULL, 0 });
+
+static void
+play_reuse(struct world *world)
+{
+	weft_http *http;
+
+	get(world, "/1", 200, "hello");
+	get(world, "/2", 200, "hello");
+	OK(fetch(world, "/3", &http)); /* not read: what is there is dropped */
+	weft_http_close(http);
+	CHECK_EQ(world->peer.accepted, 1);
+	CHECK_EQ(world->peer.open, 1);
+}
+
+TEST(a_connection_serves_one_exchange_after_the_other)
+{
+	PLAY(play_reuse, serves_three);
+}
+
+/* One connection after the other: none is kept. */
+static void
+play_no_reuse(struct world *world)
+{
+	for (int i = 1; i <= 5; i++) {
+		get(world, "/", 200, "hello");
+		UNTIL(world->peer.accepted == i);
+		if (i == 3)
+			UNTIL(world->peer.open == 0);
+		if (i == 4) {
+			peer_go_on(&world->peer);
+			UNTIL(world->peer.open == 0);
+		}
+	}
+	get(world, "/", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 6);
+}
+
+TEST(a_connection_that_ended_or_said_too_much_serves_no_other)
+{
+	PLAY(play_no_reuse, serves_last, serves_old, serves_and_closes,
+	     serves_and_chatters, serves_too_much, serves_one);
+}
+
+SCRIPT(serves_long, { HEAR, NULL, 0 }, { SAY, LENGTH("200000\r\n\r\n"), 0 },
+       { FLOOD, NULL, 200000 }, { WAIT, NULL, 0 });
+SCRIPT(serves_half, { HEAR, NULL, 0 }, { SAY, LENGTH("9\r\n\r\nhello"), 0 },
+       { WAIT, NULL, 0 });
+
+static void
+play_unread(struct world *world)
+{
+	weft_http *http;
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		OK(fetch(world, "/", &http));
+		CHECK_EQ(weft_http_read(http, &byte, 1, WEFT_NEVER), 1);
+		weft_http_close(http);
+	}
+	UNTIL(world->peer.open == 0);
+	get(world, "/", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 3);
+}
+
+TEST(a_reply_that_is_not_read_to_its_end_closes_its_connection)
+{
+	PLAY(play_unread, serves_long, serves_half, serves_one);
+}
+
+static void
+play_idle(struct world *world)
+{
+	get(world, "/", 200, "hello");
+	CHECK_EQ(world->peer.open, 1);
+	UNTIL(world->peer.open == 0);
+	get(world, "/", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 2);
+}
+
+TEST(an_idle_connection_is_kept_for_a_time_only)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.idle_ns = 2 * WEFT_MS;
+	world->peer.scripts = SCRIPTS(serves_one, serves_one);
+	world_run(world, play_idle);
+	free(world);
+}
+
+/* --- limits ------------------------------------------------------------------- */
+
+struct visitor {
+	struct world *world;
+	char path[16];
+	int order, result;
+};
+
+static int arrivals;
+
+static int
+visit(void *arg)
+{
+	struct visitor *visitor = arg;
+	weft_http *http;
+
+	visitor->result = fetch(visitor->world, visitor->path, &http);
+	if (visitor->result < 0)
+		return 0;
+	visitor->order = ++arrivals;
+	CHECK_STR(body_of(http), "hello");
+	OK(weft_yield());
+	weft_http_close(http);
+	return 0;
+}
+
+SCRIPT(serves_many, { HOLD, NULL, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+
+/* Two connections, three who wait, one too many, and one who does not wait so long. */
+static void
+play_queue(struct world *world)
+{
+	struct visitor visitors[6];
+	weft_threadlet ids[6];
+	weft_scope scope;
+	weft_http *http;
+	weft_http_request request = { .url = peer_url(&world->peer, "/t") };
+
+	arrivals = 0;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < 6; i++) {
+		visitors[i] = (struct visitor){ .world = world };
+		(void)snprintf(visitors[i].path, sizeof(visitors[i].path),
+		               "/%d", i);
+		ids[i] = weft_scope_go(&scope, visit, &visitors[i]);
+		CHECK(ids[i] > 0);
+		OK(weft_yield());
+	}
+	OK(weft_join(ids[5], NULL, WEFT_NEVER));
+	CHECK_EQ(visitors[5].result, WEFT_EAGAIN);
+	CHECK(weft_cancel(ids[3]) == 0);
+	OK(weft_join(ids[3], NULL, WEFT_NEVER));
+	CHECK_EQ(visitors[3].result, WEFT_ECANCELED);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http,
+	                         weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK(strstr(weft_detail(), "one of 2 connections"));
+	peer_go_on(&world->peer);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(visitors[2].order, 3);
+	CHECK_EQ(visitors[4].order, 4);
+	CHECK_EQ(world->peer.accepted, 2);
+	CHECK_EQ(world->peer.open, 2);
+}
+
+TEST(who_finds_all_connections_in_use_waits_in_a_bounded_queue)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.per_host_max = 2;
+	world->opts.queue_max = 3;
+	world->peer.scripts = SCRIPTS(serves_many, serves_many);
+	world_run(world, play_queue);
+	free(world);
+}
+
+/* A connection that cannot be used again still makes room for the next. */
+static void
+play_slots(struct world *world)
+{
+	struct visitor visitors[4];
+	weft_scope scope;
+
+	arrivals = 0;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < 4; i++) {
+		visitors[i] = (struct visitor){ .world = world, .path = "/" };
+		CHECK(weft_scope_go(&scope, visit, &visitors[i]) > 0);
+	}
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(visitors[0].result, 0);
+	CHECK_EQ(visitors[1].result, WEFT_EPROTO);
+	CHECK_EQ(visitors[2].result, 0);
+	CHECK_EQ(visitors[3].result, 0);
+	CHECK_EQ(world->peer.accepted, 4);
+}
+
+SCRIPT(says_nonsense, { HEAR, NULL, 0 }, { SAY, "nonsense\r\n\r\n", 0 },
+       { WAIT, NULL, 0 });
+
+TEST(a_slot_goes_to_the_next_also_without_a_connection)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.per_host_max = 1;
+	world->peer.scripts = SCRIPTS(serves_last, says_nonsense, serves_last,
+	                              serves_one);
+	world_run(world, play_slots);
+	free(world);
+}
+
+static void
+play_idle_max(struct world *world)
+{
+	weft_http *http[3];
+
+	for (int i = 0; i < 3; i++)
+		OK(fetch(world, "/", &http[i]));
+	for (int i = 0; i < 3; i++)
+		weft_http_close(http[i]);
+	UNTIL(world->peer.open == 2);
+	world->request.url = peer_url(&world->other, "/");
+	get(world, "/", 200, "hello");
+	UNTIL(world->peer.open == 1);
+	world->request.url = NULL;
+	CHECK_EQ(world->other.open, 1);
+}
+
+TEST(of_all_idle_connections_so_many_are_kept_the_latest)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.idle_max = 2;
+	world->peer.scripts = SCRIPTS(serves_one, serves_one, serves_one);
+	world->other.scripts = SCRIPTS(serves_one);
+	world_run(world, play_idle_max);
+	free(world);
+}
+
+/* --- trying again ------------------------------------------------------------- */
+
+SCRIPT(dies_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 });
+SCRIPT(breaks_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { HEAR, NULL, 0 }, { RESET, NULL, 0 });
+SCRIPT(dies_in_head, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 200 O", 0 });
+SCRIPT(dies_after_1xx, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 103 Hints\r\n\r\n", 0 });
+SCRIPT(dies_at_once, { HEAR, NULL, 0 });
+
+static void
+play_again(struct world *world)
+{
+	get(world, "/", 200, "hello");
+	get(world, "/", 200, "hello"); /* dies, then a new one */
+	CHECK_EQ(world->peer.accepted, 2);
+	get(world, "/", 200, "hello"); /* is broken, then a new one */
+	CHECK_EQ(world->peer.accepted, 3);
+	world->request.method = "PUT";
+	world->request.body = weft_text("x");
+	get(world, "/", 200, "hello"); /* the same for a PUT */
+	CHECK_EQ(world->peer.accepted, 4);
+}
+
+SCRIPT(takes_put, { HEAR, "PUT", 0 }, { TAKE, "x", 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
+
+TEST(a_request_on_a_dead_connection_is_sent_once_more)
+{
+	PLAY(play_again, dies_on_second, breaks_on_second, dies_on_second,
+	     takes_put);
+}
+
+static void
+play_not_again(struct world *world)
+{
+	get(world, "/", 200, "hello");
+	world->request.method = "POST";
+	world->request.body = weft_text("x");
+	get_error(world, "/", WEFT_ETRUNCATED, "");
+	CHECK_EQ(world->peer.accepted, 1);
+	world->request.method = NULL;
+	world->request.body = weft_text(NULL);
+	get(world, "/", 200, "hello");
+	get_error(world, "/", WEFT_ETRUNCATED, "");
+	CHECK_EQ(world->peer.accepted, 2);
+	get(world, "/", 200, "hello");
+	get_error(world, "/", WEFT_ETRUNCATED, "");
+	CHECK_EQ(world->peer.accepted, 3);
+	get_error(world, "/", WEFT_ETRUNCATED,
+	          ""); /* a new one is not tried again */
+	CHECK_EQ(world->peer.accepted, 4);
+	get(world, "/", 200, "hello");
+	get_error(world, "/", WEFT_ETRUNCATED,
+	          ""); /* and neither is the second */
+	CHECK_EQ(world->peer.accepted, 6);
+}
+
+TEST(what_may_have_been_done_or_answered_is_not_sent_once_more)
+{
+	PLAY(play_not_again, dies_on_second, dies_in_head, dies_after_1xx,
+	     dies_at_once, dies_on_second, dies_at_once);
+}
+
+/* --- who may use it ------------------------------------------------------------ */
+
+static void
+call_from_callback(void *arg)
+{
+	struct world *world = arg;
+	weft_http_request request = { .url = "http://127.0.0.1/" };
+	weft_http *http;
+
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
+	         WEFT_EDEADLK);
+	arrivals = 1;
+}
+
+static void
+play_callback(struct world *world)
+{
+	arrivals = 0;
+	OK(weft_loop_post(weft_loop_current(), call_from_callback, world));
+	UNTIL(arrivals == 1);
+}
+
+TEST(a_client_is_for_threadlets_of_its_loop)
+{
+	weft_loop *loop = make();
+	weft_http_client_opts opts = { .loop = loop };
+	weft_http_client *client = weft_http_client_new(&opts);
+	weft_http_request request = { .url = "http://127.0.0.1/" };
+	weft_http *http;
+
+	CHECK(client);
+	CHECK_EQ(weft_http_fetch(client, &request, &http, WEFT_NEVER),
+	         WEFT_EXDEV);
+	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
+	OK(weft_http_client_free(client));
+	OK(weft_loop_free(loop));
+	CHECK(!weft_http_client_new(NULL));
+	PLAY(play_callback, serves_one);
+}
+
+static int
+leave_idle(void *arg)
+{
+	struct world *world = arg;
+
+	world->client = weft_http_client_new(NULL);
+	get(world, "/", 200, "hello");
+	return 0;
+}
+
+TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	weft_loop *loop = make();
+
+	CHECK(world);
+	world->peer.scripts = SCRIPTS(serves_one);
+	peer_open(&world->peer, loop);
+	(void)go_on(loop, leave_idle, world);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(world->peer.open, 1);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
+	peer_close(&world->peer);
+	OK(weft_http_client_free(world->client));
+	OK(weft_loop_free(loop));
+	free(world);
+}
