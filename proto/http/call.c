@@ -289,17 +289,31 @@ may_keep(const struct weft__http_call *call)
 	       && in->head.framing != WEFT__HTTP_TUNNEL;
 }
 
+/* Drop the rest of the reply.  That it cannot be is no error of anybody's, and says
+ * nothing. */
+static bool
+drain(weft_http *http, uint64_t deadline_ns)
+{
+	char said[1024];
+	size_t size = strnlen(weft_detail(), sizeof(said) - 1);
+
+	if (http->in.over)
+		return true;
+	memcpy(said, weft_detail(), size);
+	said[size] = '\0';
+	if (weft__http_drain(http, WEFT__HTTP_DRAIN_MAX, deadline_ns) == 0)
+		return true;
+	(void)weft_fail(0, "%s", said);
+	return false;
+}
+
 void
 weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns)
 {
-	bool has_head = call->http && call->http->in.text;
 	bool over = false, keep = false;
 
-	if (has_head && call->sent) {
-		over = call->http->in.over
-		       || weft__http_drain(call->http, WEFT__HTTP_DRAIN_MAX,
-		                           deadline_ns)
-		                  == 0;
+	if (call->http && call->http->in.text && call->sent) {
+		over = drain(call->http, deadline_ns);
 		keep = over && may_keep(call);
 	}
 	end_try(call);

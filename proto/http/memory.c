@@ -6,10 +6,8 @@
  */
 #include "exchange.h"
 #include <weft/loop.h>
-#include <weft/sync.h>
 
-static weft_once once = WEFT_SHARED_INIT;
-static int key; /* written once, by make_key() */
+static int key; /* atomic, written once */
 
 static void
 drop(void *arg)
@@ -25,32 +23,40 @@ drop(void *arg)
 	weft_release(local);
 }
 
+/* Two loops that make it at once waste one; but nobody waits, which a caller who was
+ * cancelled could not. */
 static int
-make_key(void *arg)
+find_key(void)
 {
-	int rc = weft_local_new(drop);
+	int found = __atomic_load_n(&key, __ATOMIC_ACQUIRE), made;
 
-	(void)arg;
-	if (rc > 0)
-		key = rc;
-	return rc < 0 ? rc : 0;
+	if (found)
+		return found;
+	made = weft_local_new(drop);
+	if (made < 0)
+		return made;
+	return __atomic_compare_exchange_n(&key, &found, made, false,
+	                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+	               ? made
+	               : found;
 }
 
 struct weft__http_local *
 weft__http_local(void)
 {
 	struct weft__http_local *local;
+	int at = find_key();
 
-	if (weft_once_run(&once, make_key, NULL, WEFT_NEVER) < 0)
+	if (at < 0)
 		return NULL;
-	local = weft_loop_get(NULL, key);
+	local = weft_loop_get(NULL, at);
 	if (local)
 		return local;
 	local = weft_alloc(sizeof(*local));
 	if (!local)
 		return NULL;
 	memset(local, 0, sizeof(*local));
-	if (weft_loop_set(NULL, key, local) < 0) {
+	if (weft_loop_set(NULL, at, local) < 0) {
 		weft_release(local);
 		return NULL;
 	}

@@ -1,0 +1,265 @@
+/* http_late_test.c - the HTTP client, asked to end at each point of an exchange. */
+#include <unistd.h>
+#include "proto/http_world.h"
+
+#define MUCH ((size_t)8 << 20)
+static char much[MUCH];
+
+SCRIPT(never_reads, { HEAR, NULL, 0 }, { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
+SCRIPT(half_a_head, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 },
+       { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
+SCRIPT(half_a_body, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\n\r\nhe"), 0 },
+       { HOLD, NULL, 0 }, { SAY, "llo", 0 }, { WAIT, NULL, 0 });
+SCRIPT(then_answers, { HEAR, NULL, 0 }, { TAKE, "0\r\n\r\n", 0 },
+       { SAY, "HTTP/1.1 2", 0 }, { HOLD, NULL, 0 },
+       { SAY, "00 OK\r\nContent-Length: 5\r\n\r\nhello", 0 },
+       { WAIT, NULL, 0 });
+
+static int
+fetch_by(struct world *world, uint64_t deadline_ns, weft_http **out)
+{
+	weft_http_request request = world->request;
+
+	request.url = peer_url(&world->peer, "/late");
+	return weft_http_fetch(world->client, &request, out, deadline_ns);
+}
+
+static void
+play_deadlines(struct world *world)
+{
+	weft_http *http = NULL;
+	char bytes[8];
+
+	CHECK_EQ(fetch_by(world, WEFT_NOW, &http), WEFT_ETIMEDOUT);
+	world->request.method = "PUT";
+	world->request.body = (weft_span){ much, sizeof(much) };
+	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
+	CHECK(strstr(weft_detail(), "/late: timed out"));
+	world->request = (weft_http_request){ 0 };
+	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
+	CHECK(!http);
+	OK(fetch_by(world, weft_in(HOUR), &http));
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), 2);
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	CHECK(strstr(weft_detail(), "/late: timed out"));
+	peer_go_on(&world->peer);
+	CHECK_STR(body_of(http), "llo");
+	weft_http_close(http);
+	UNTIL(world->peer.open == 1); /* the last one is kept */
+}
+
+TEST(a_deadline_ends_each_part_of_an_exchange_and_reading_can_go_on)
+{
+	/* Which of the first it is for, the clock decides. */
+	PLAY(play_deadlines, never_reads, half_a_head, half_a_body);
+}
+
+static void
+play_finish(struct world *world)
+{
+	weft_http *http;
+
+	world->request.method = "POST";
+	world->request.streamed = true;
+	OK(fetch_by(world, weft_in(HOUR), &http));
+	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	peer_go_on(&world->peer);
+	OK(weft_http_finish(http, weft_in(HOUR)));
+	CHECK_STR(body_of(http), "hello");
+	weft_http_close(http);
+	CHECK_EQ(world->peer.open, 1);
+}
+
+TEST(who_waits_for_a_reply_can_wait_again)
+{
+	PLAY(play_finish, then_answers);
+}
+
+/* --- cancelled, or gone, at any time -------------------------------------------- */
+
+struct guest {
+	struct world *world;
+	weft_http *http;
+	int rc;
+	bool reads;
+};
+
+static int
+be_guest(void *arg)
+{
+	struct guest *guest = arg;
+	char bytes[8];
+
+	guest->rc = fetch(guest->world, "/", &guest->http);
+	while (guest->rc >= 0 && guest->reads) {
+		guest->rc = (int)weft_http_read(guest->http, bytes, 8,
+		                                WEFT_NEVER);
+		if (guest->rc == 0)
+			break;
+	}
+	weft_http_close(guest->http);
+	return 0;
+}
+
+/* Cancel a guest after `count` turns. */
+static void
+cancel_after(struct world *world, int count, bool body)
+{
+	struct guest guest = { .world = world, .reads = true };
+	weft_threadlet id;
+	weft_scope scope;
+
+	world->request.method = body ? "PUT" : NULL;
+	world->request.body = (weft_span){ much, body ? sizeof(much) : 0 };
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	id = weft_scope_go(&scope, be_guest, &guest);
+	CHECK(id > 0);
+	for (int i = 0; i < count; i++)
+		OK(weft_yield());
+	(void)weft_cancel(id);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(guest.rc, WEFT_ECANCELED);
+	UNTIL(world->peer.open == 0);
+}
+
+static void
+play_cancel(struct world *world)
+{
+	for (int i = 0; i < 40; i++)
+		cancel_after(world, i, i & 1);
+	CHECK(world->peer.accepted > 20);
+}
+
+SCRIPT(slow, { HEAR, NULL, 0 },
+       { DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 },
+       { WAIT, NULL, 0 });
+
+TEST(an_exchange_is_cancelled_at_any_time_and_closes_its_connection)
+{
+	static const struct step *scripts[64];
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	for (int i = 0; i < 60; i++)
+		scripts[i] = slow;
+	world->peer.scripts = scripts;
+	world_run(world, play_cancel);
+	free(world);
+}
+
+#define WHOLE                                                   \
+	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" \
+	"5\r\nhello\r\n0\r\nA: b\r\n\r\n"
+
+/* A peer that breaks the connection after so many bytes of its reply. */
+static void
+play_resets(struct world *world)
+{
+	size_t size = strlen(WHOLE);
+
+	for (size_t i = 0; i < 2 * size; i++) {
+		struct guest guest = { .world = world, .reads = true };
+
+		(void)be_guest(&guest);
+		if (guest.rc != WEFT_ECONNRESET && guest.rc != WEFT_ETRUNCATED)
+			CHECK_EQ(guest.rc, WEFT_ECONNRESET);
+		CHECK(strstr(weft_detail(), "http://127.0.0.1"));
+	}
+	CHECK_EQ(world->peer.accepted, (int)(2 * size));
+	UNTIL(world->peer.open == 0);
+}
+
+TEST(a_connection_that_ends_after_any_byte_is_an_error)
+{
+	static const struct step *scripts[256];
+	static struct step steps[256][4];
+	static char texts[128][128];
+	struct world *world = calloc(1, sizeof(*world));
+	size_t size = strlen(WHOLE);
+
+	CHECK(world);
+	for (size_t i = 0; i < 2 * size; i++) {
+		memcpy(texts[i / 2], WHOLE, i / 2);
+		steps[i][0] = (struct step){ HEAR, NULL, 0 };
+		steps[i][1] = (struct step){ SAY, texts[i / 2], 0 };
+		steps[i][2] = (struct step){ i & 1 ? RESET : PLAYED, NULL, 0 };
+		scripts[i] = steps[i];
+	}
+	world->peer.scripts = scripts;
+	world_run(world, play_resets);
+	free(world);
+}
+
+/* --- no connection --------------------------------------------------------------- */
+
+static void
+play_refused(struct world *world)
+{
+	weft_http_request request = { .url = "http://127.0.0.1:1/x?secret" };
+	weft_http *http;
+
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
+	         WEFT_ECONNREFUSED);
+	CHECK(strstr(weft_detail(), "GET http://127.0.0.1:1/x: "));
+	CHECK(!strstr(weft_detail(), "secret"));
+	request.url = "http+unix://%2Fnowhere%2Fat.all/";
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
+	         WEFT_ENOENT);
+	CHECK(strstr(weft_detail(), "nowhere"));
+}
+
+SCRIPT(nobody, { WAIT, NULL, 0 });
+
+TEST(a_host_that_does_not_answer_is_named)
+{
+	PLAY(play_refused, nobody);
+}
+
+static int
+serve_local(void *arg)
+{
+	weft_listener *listener = arg;
+	weft_stream *peer;
+	char head[1024];
+	ssize_t n;
+
+	OK(weft_listener_accept(listener, &peer, WEFT_NEVER));
+	n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head) - 1,
+	                    WEFT_NEVER);
+	CHECK(n > 0);
+	head[n] = '\0';
+	CHECK(strncmp(head, "GET /x HTTP/1.1\r\nHost: localhost\r\n", 34) == 0);
+	CHECK(weft_write(peer, HELLO, strlen(HELLO), WEFT_NEVER) > 0);
+	weft_close(peer);
+	return 0;
+}
+
+static void
+play_local(struct world *world)
+{
+	weft_listener *listener;
+	char path[64], url[128];
+	weft_scope scope;
+
+	(void)snprintf(path, sizeof(path), "unix:/tmp/weft-http-%d.sock",
+	               (int)getpid());
+	(void)snprintf(url, sizeof(url),
+	               "http+unix://%%2Ftmp%%2fweft-http-%d.sock/x",
+	               (int)getpid());
+	OK(weft_listener_open(path, NULL, &listener));
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, serve_local, listener) > 0);
+	world->request.url = url;
+	get(world, "", 200, "hello");
+	OK(weft_scope_close(&scope));
+	weft_listener_close(listener);
+	(void)unlink(path + 5);
+}
+
+TEST(a_unix_socket_is_asked_like_a_host)
+{
+	PLAY(play_local, nobody);
+}
