@@ -73,6 +73,9 @@ int run_stream_pass(void *stage);
 int run_stream_close(void *stage);
 int run_connect(void *stage);
 
+/* suspend_http_scenarios.c */
+int run_fetch(void *stage);
+
 /* --- what they share ---------------------------------------------------- */
 
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other

@@ -591,6 +591,7 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "stream_pass", run_stream_pass, 7, false },
 	{ "stream_close", run_stream_close, 5, false },
 	{ "connect", run_connect, 4, false },
+	{ "fetch", run_fetch, 12, false },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 
