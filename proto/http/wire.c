@@ -216,7 +216,8 @@ weft__http_wire_put(struct weft__http_wire *wire, const void *bytes,
 
 	if (!at)
 		return wire->error;
-	memcpy(at, bytes, size);
+	if (size > 0)
+		memcpy(at, bytes, size);
 	weft__http_wire_add(wire, at + size);
 	return 0;
 }

@@ -1,0 +1,417 @@
+/* http_life_test.c - how connections and servers end, and what they can become. */
+#include "proto/http_site.h"
+
+static weft_event entered, released;
+static int handler_rc;
+
+static int
+hello(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
+}
+
+static int
+wait_for_release(weft_http *http, void *arg)
+{
+	(void)arg;
+	OK(weft_event_set(&entered));
+	handler_rc = weft_event_wait(&released, WEFT_NEVER);
+	if (handler_rc < 0)
+		return handler_rc;
+	return weft_http_reply(http, 200, NULL, weft_text("waited"),
+	                       WEFT_NEVER);
+}
+
+static int
+echo(weft_http *http, void *arg)
+{
+	char buf[100];
+	ssize_t n;
+
+	(void)arg;
+	while ((n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+		n = weft_http_write(http, buf, (size_t)n, WEFT_NEVER);
+		if (n < 0)
+			return (int)n;
+	}
+	return (int)n;
+}
+
+static void
+prepare(struct site *site)
+{
+	entered = released = (weft_event)WEFT_INIT;
+	handler_rc = 1;
+	OK(weft_http_route(site->server, "/", hello, site));
+	OK(weft_http_route(site->server, "/wait", wait_for_release, site));
+	OK(weft_http_route(site->server, "/echo", echo, site));
+}
+
+#define WAIT "GET /wait HTTP/1.1\r\n" HOST END
+
+/* --- draining ---------------------------------------------------------------- */
+
+static void
+visit_drained(struct site *site)
+{
+	weft_stream *idle = site_enter(site), *fresh = site_enter(site);
+	weft_stream *busy = site_enter(site);
+	const char *reply;
+
+	SAY(idle, GET HOST END);
+	(void)hear(idle, "hello");
+	SAY(busy, WAIT GET HOST END);
+	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	site_close(site);
+	CHECK_STR(hear_all(idle), "");
+	CHECK_STR(hear_all(fresh), "");
+	CHECK_EQ(site->served, 1);
+	OK(weft_event_set(&released));
+	reply = hear_all(busy);
+	CHECK(strstr(reply, "Connection: close\r\n"));
+	CHECK_EQ(count_of(reply, "HTTP/1.1"), 1);
+	weft_close(idle);
+	weft_close(fresh);
+	weft_close(busy);
+}
+
+TEST(a_closed_listener_drains_what_is_in_flight)
+{
+	site_run(NULL, prepare, visit_drained);
+}
+
+static void
+visit_forced(struct site *site)
+{
+	weft_stream *busy = site_enter(site);
+
+	SAY(busy, WAIT);
+	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	site_close(site);
+	CHECK_EQ(status_of(hear_all(busy)), 500);
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	weft_close(busy);
+}
+
+static void
+prepare_forced(struct site *site)
+{
+	prepare(site);
+	site->until_ns = weft_in(300 * WEFT_MS);
+}
+
+TEST(a_drain_is_forced_at_the_deadline)
+{
+	site_run(NULL, prepare_forced, visit_forced);
+}
+
+static void
+visit_cancelled(struct site *site)
+{
+	weft_stream *busy = site_enter(site);
+
+	SAY(busy, WAIT);
+	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	OK(weft_cancel(site->serving));
+	OK(weft_yield());
+	OK(weft_event_set(&released));
+	CHECK_EQ(status_of(hear_all(busy)), 200);
+	OK(handler_rc);
+	weft_close(busy);
+	while (site->served == 1)
+		OK(weft_yield());
+	CHECK_EQ(site->served, WEFT_ECANCELED);
+}
+
+TEST(a_cancelled_server_drains_too)
+{
+	site_run(NULL, prepare, visit_cancelled);
+}
+
+/* --- upgrades ------------------------------------------------------------------ */
+
+static int
+upgrade(weft_http *http, void *arg)
+{
+	weft_stream *stream;
+	char buf[64];
+	ssize_t n;
+
+	(void)arg;
+	CHECK_EQ(weft_http_upgrade(http, "other", &stream, WEFT_NEVER),
+	         WEFT_EINVAL);
+	OK(weft_http_set(http, "Sec-Word", "x"));
+	OK(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER));
+	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
+	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		CHECK_EQ(weft_write(stream, buf, (size_t)n, WEFT_NEVER), n);
+	handler_rc = (int)n;
+	weft_close(stream);
+	return 0;
+}
+
+static int
+upgrade_unasked(weft_http *http, void *arg)
+{
+	weft_stream *stream;
+
+	CHECK_EQ(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER),
+	         WEFT_EINVAL);
+	return hello(http, arg);
+}
+
+static void
+prepare_upgrade(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", upgrade, site));
+	OK(weft_http_route(site->server, "/unasked", upgrade_unasked, site));
+}
+
+#define UPGRADE_TO "Connection: Upgrade\r\nUpgrade: x, Echo\r\n"
+
+static void
+visit_upgrade(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST UPGRADE_TO END "early");
+	CHECK_STR(
+		hear(stream, END END),
+		"HTTP/1.1 101 Switching Protocols\r\n"
+		"Connection: Upgrade\r\nSec-Word: x\r\nUpgrade: echo\r\n" END);
+	CHECK_STR(hear(stream, "early"), "early");
+	SAY(stream, "late");
+	CHECK_STR(hear(stream, "late"), "late");
+	OK(weft_stream_shutdown(stream, WEFT_NEVER));
+	CHECK_STR(hear_all(stream), "");
+	OK(handler_rc);
+	weft_close(stream);
+	CHECK_EQ(status_of(ASK(site, "GET /unasked HTTP/1.1\r\n" HOST END)),
+	         200);
+}
+
+TEST(a_connection_is_handed_over_with_what_has_come)
+{
+	site_run(NULL, prepare_upgrade, visit_upgrade);
+}
+
+static void
+visit_upgrade_drained(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST UPGRADE_TO END "early");
+	(void)hear(stream, "early");
+	site_close(site);
+	CHECK_STR(hear_all(stream), "");
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	weft_close(stream);
+}
+
+TEST(who_has_a_connection_is_cancelled_by_a_drain)
+{
+	site_run(NULL, prepare_upgrade, visit_upgrade_drained);
+}
+
+/* --- events ------------------------------------------------------------------- */
+
+static int
+send_events(weft_http *http, void *arg)
+{
+	int rc;
+
+	(void)arg;
+	CHECK_EQ(weft_http_event(http, "a\nb", "x", WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_event(http, "a\rb", "x", WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_event(http, "a", NULL, WEFT_NEVER), WEFT_EINVAL);
+	rc = weft_http_event(http, NULL, "one", WEFT_NEVER);
+	if (rc == 0)
+		rc = weft_http_event(http, "two", "a\nb\r\nc\rd\n\n",
+		                     WEFT_NEVER);
+	if (rc == 0)
+		rc = weft_http_event(http, NULL, "", WEFT_NEVER);
+	OK(weft_event_set(&entered));
+	if (rc == 0)
+		rc = weft_event_wait(&released, WEFT_NEVER);
+	handler_rc = rc;
+	if (rc < 0)
+		CHECK(weft_http_event(http, NULL, "gone", WEFT_NEVER) < 0);
+	return rc;
+}
+
+static void
+prepare_events(struct site *site)
+{
+	entered = released = (weft_event)WEFT_INIT;
+	handler_rc = 1;
+	OK(weft_http_route(site->server, "/", send_events, site));
+}
+
+#define EVENTS                                                   \
+	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" \
+	"Transfer-Encoding: chunked\r\nCache-Control: no-store\r\n" END
+
+static weft_stream *
+begin_events(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	CHECK_STR(hear(stream, "8\r\ndata: \n\n\r\n"),
+	          EVENTS "b\r\ndata: one\n\n\r\n"
+	                 "3a\r\nevent: two\ndata: a\ndata: b\ndata: c\n"
+	                 "data: d\ndata: \ndata: \n\n\r\n"
+	                 "8\r\ndata: \n\n\r\n");
+	return stream;
+}
+
+static void
+visit_events(struct site *site)
+{
+	weft_stream *stream = begin_events(site);
+
+	OK(weft_event_set(&released));
+	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
+	OK(handler_rc);
+	weft_close(stream);
+	/* Nobody listens to a HEAD. */
+	CHECK_STR(ASK(site, "HEAD / HTTP/1.1\r\n" HOST END), EVENTS);
+	CHECK_EQ(handler_rc, WEFT_EPIPE);
+}
+
+TEST(events_are_sent_line_by_line_and_outlast_their_deadline)
+{
+	site_run(NULL, prepare_events, visit_events);
+}
+
+static void
+visit_and_vanish(struct site *site)
+{
+	weft_stream *stream = begin_events(site);
+
+	weft_stream_reset(stream);
+	while (handler_rc == 1)
+		OK(weft_yield());
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	stream = begin_events(site);
+	SAY(stream, "something");
+	weft_close(stream);
+	handler_rc = 1;
+	while (handler_rc == 1)
+		OK(weft_yield());
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+}
+
+TEST(a_reader_of_events_that_goes_is_noticed)
+{
+	site_run(NULL, prepare_events, visit_and_vanish);
+}
+
+static void
+visit_events_drained(struct site *site)
+{
+	weft_stream *stream = begin_events(site);
+
+	site_close(site);
+	(void)hear_all(stream);
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	weft_close(stream);
+}
+
+TEST(a_drain_ends_events)
+{
+	site_run(NULL, prepare_events, visit_events_drained);
+}
+
+/* --- peers that vanish ----------------------------------------------------------- */
+
+#define ECHO_TWICE                                                            \
+	"POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END                   \
+	"3;a=b\r\nabc\r\n4\r\ndefg\r\n0\r\nX: y\r\n\r\n"                      \
+	"POST /echo HTTP/1.1\r\n" HOST CL "6\r\nExpect: 100-continue\r\n" END \
+	"foobar"
+
+static void
+visit_in_part(struct site *site)
+{
+	size_t all = sizeof(ECHO_TWICE) - 1;
+
+	for (size_t i = 0; i <= all; i++) {
+		for (int how = 0; how < 3; how++) {
+			weft_stream *stream = site_enter(site);
+
+			if (i > 0)
+				say(stream, ECHO_TWICE, i);
+			OK(weft_yield());
+			if (how == 1)
+				OK(weft_stream_shutdown(stream, WEFT_NEVER));
+			if (how == 2)
+				weft_stream_reset(stream);
+			else
+				weft_close(stream);
+		}
+	}
+	CHECK_STR(ASK(site, GET HOST END),
+	          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" END "hello");
+}
+
+TEST(peers_may_vanish_at_any_point)
+{
+	site_run(NULL, prepare, visit_in_part);
+}
+
+/* --- several loops --------------------------------------------------------------- */
+
+static int
+run_many(void *arg)
+{
+	struct site *site = arg;
+	weft_stream *streams[20];
+
+	for (int i = 0; i < 20; i++)
+		streams[i] = site_enter(site);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 20; i++)
+			SAY(streams[i], GET HOST END);
+		for (int i = 0; i < 20; i++)
+			CHECK_EQ(status_of(hear(streams[i], "hello")), 200);
+	}
+	site_close(site);
+	for (int i = 0; i < 20; i++) {
+		CHECK_STR(hear_all(streams[i]), "");
+		weft_close(streams[i]);
+	}
+	return 0;
+}
+
+static int
+serve_many(void *arg)
+{
+	struct site *site = arg;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, run_many, site) > 0);
+	site->served = weft_http_serve(site->server, site->listener,
+	                               WEFT_NEVER);
+	return weft_scope_close(&scope);
+}
+
+TEST(connections_on_several_loops_are_served_and_drained)
+{
+	const weft_runtime_opts opts = { .loops = 3 };
+	struct site site = { .served = 1 };
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site.listener));
+	OK(weft_listener_local(site.listener, &addr));
+	CHECK(weft_addr_format(&addr, site.address, sizeof(site.address)) > 0);
+	site.server = weft_http_server_new(NULL);
+	OK(weft_http_route(site.server, "/", hello, NULL));
+	OK(weft_main(&opts, serve_many, &site));
+	CHECK_EQ(site.served, WEFT_ESHUTDOWN);
+	CHECK_EQ(stats_of(&site).requests, 200);
+	CHECK_EQ(stats_of(&site).connections, 20);
+	OK(weft_http_server_free(site.server));
+}

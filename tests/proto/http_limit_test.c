@@ -1,0 +1,377 @@
+/* http_limit_test.c - what a server refuses, sheds and drops. */
+#include "proto/http_site.h"
+
+static int
+count(weft_http *http, void *arg)
+{
+	struct site *site = arg;
+
+	site->calls++;
+	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
+}
+
+/* Read to the end; a failure is the request's. */
+static int
+swallow(weft_http *http, void *arg)
+{
+	struct site *site = arg;
+	char buf[4096];
+	ssize_t n;
+
+	site->calls++;
+	while ((n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		;
+	if (n < 0)
+		return (int)n;
+	return weft_http_reply(http, 200, NULL, weft_text("all"), WEFT_NEVER);
+}
+
+static void
+prepare(struct site *site)
+{
+	OK(weft_http_route(site->server, "/{x...}", count, site));
+	OK(weft_http_route(site->server, "/swallow", swallow, site));
+}
+
+/* --- heads ----------------------------------------------------------------- */
+
+static void
+visit_with_nonsense(struct site *site)
+{
+	CHECK(bad_requests_count >= 60);
+	for (size_t i = 0; i < bad_requests_count; i++) {
+		const struct bad *bad = &bad_requests[i];
+		weft_stream *stream = site_enter(site);
+		const char *reply;
+
+		say(stream, bad->text, bad->size);
+		reply = hear_all(stream);
+		if (status_of(reply) != bad->status || site->calls > 0
+		    || !strstr(reply, "\r\nConnection: close\r\n"))
+			test_fail(__FILE__, __LINE__,
+			          "%.*s\ngives %s, not %d; %d calls",
+			          (int)bad->size, bad->text, reply, bad->status,
+			          site->calls);
+		weft_close(stream);
+	}
+	CHECK_EQ(stats_of(site).faults, bad_requests_count);
+	CHECK_EQ(stats_of(site).requests, 0);
+}
+
+TEST(malformed_requests_get_their_status_and_reach_no_handler)
+{
+	site_run(NULL, prepare, visit_with_nonsense);
+}
+
+static size_t
+add(char *at, const char *text)
+{
+	memcpy(at, text, strlen(text) + 1);
+	return strlen(text);
+}
+
+/* A path and a field of so many bytes. */
+static int
+ask_long(struct site *site, size_t target, size_t field)
+{
+	static char text[9 << 20];
+	char *at = text;
+
+	at += add(at, "GET /");
+	memset(at, 'x', target);
+	at += target;
+	at += add(at, " HTTP/1.1\r\n" HOST "X: ");
+	memset(at, 'x', field);
+	at += field;
+	at += add(at, "\r\n\r\n");
+	return status_of(ask(site, text, (size_t)(at - text)));
+}
+
+static void
+visit_with_long_heads(struct site *site)
+{
+	CHECK_EQ(ask_long(site, 50, 900), 200);
+	CHECK_EQ(ask_long(site, 99, 0), 200);
+	CHECK_EQ(ask_long(site, 200, 0), 414);
+	CHECK_EQ(ask_long(site, 2000, 0), 414);
+	CHECK_EQ(ask_long(site, 50, 1000), 431);
+	CHECK_EQ(ask_long(site, 50, 20000), 431);
+	CHECK_EQ(site->calls, 2);
+}
+
+TEST(long_heads_and_targets_are_refused)
+{
+	weft_http_server_opts opts = { .header_max = 1024, .target_max = 100 };
+
+	site_run(&opts, prepare, visit_with_long_heads);
+}
+
+static void
+visit_with_much_larger_heads(struct site *site)
+{
+	CHECK_EQ(ask_long(site, 5000, 150000), 200);
+	CHECK_EQ(ask_long(site, 5000, 250000), 431);
+}
+
+TEST(heads_may_be_larger_than_the_queue_of_a_stream)
+{
+	weft_http_server_opts opts = { .header_max = 200000 };
+
+	site_run(&opts, prepare, visit_with_much_larger_heads);
+}
+
+static void
+visit_with_many_fields(struct site *site)
+{
+	static char text[4096];
+	char *at = text;
+
+	at += add(at, GET HOST);
+	for (int i = 0; i < 99; i++)
+		at += add(at, "X: y\r\n");
+	(void)add(at, END);
+	CHECK_EQ(status_of(ask(site, text, strlen(text))), 200);
+	at += add(at, "X: y\r\n");
+	(void)add(at, END);
+	CHECK_EQ(status_of(ask(site, text, strlen(text))), 431);
+	CHECK_EQ(site->calls, 1);
+}
+
+TEST(more_fields_than_a_hundred_are_refused)
+{
+	site_run(NULL, prepare, visit_with_many_fields);
+}
+
+/* --- bodies ---------------------------------------------------------------- */
+
+#define SWALLOW "POST /swallow HTTP/1.1\r\n" HOST
+
+static void
+visit_with_large_bodies(struct site *site)
+{
+	CHECK_EQ(status_of(ASK(site, SWALLOW CL "4\r\n" END "abcd")), 200);
+	CHECK_EQ(status_of(ASK(site, SWALLOW CL "5\r\n" END "abcde")), 413);
+	CHECK_EQ(site->calls, 1);
+	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END
+	                                        "4\r\nabcd\r\n0\r\n\r\n")),
+	         200);
+	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END
+	                                        "3\r\nabc\r\n2\r\nde\r\n")),
+	         413);
+	CHECK_EQ(status_of(ASK(site,
+	                       SWALLOW TE "chunked\r\n" END "x\r\nabc\r\n")),
+	         400);
+	CHECK_EQ(status_of(ASK(site,
+	                       SWALLOW TE "chunked\r\n" END
+	                                  "1\r\na\r\n0\r\nHost: x\r\n\r\n")),
+	         400);
+	CHECK_EQ(stats_of(site).faults, 4);
+	CHECK_EQ(stats_of(site).failed, 0);
+}
+
+TEST(large_and_malformed_bodies_are_refused)
+{
+	weft_http_server_opts opts = { .body_max = 4 };
+
+	site_run(&opts, prepare, visit_with_large_bodies);
+}
+
+/* The peer goes on sending, and still gets the reply. */
+static void
+visit_regardless(struct site *site)
+{
+	static char much[256 << 10];
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, SWALLOW CL "20000000\r\n" END);
+	say(stream, much, sizeof(much));
+	CHECK_EQ(status_of(hear_all(stream)), 413);
+	weft_close(stream);
+}
+
+TEST(a_peer_that_sends_on_still_gets_the_reply)
+{
+	site_run(NULL, prepare, visit_regardless);
+}
+
+/* --- slow peers -------------------------------------------------------------- */
+
+static void
+visit_slowly(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, "GET / HTTP");
+	CHECK_EQ(status_of(hear_all(stream)), 408);
+	weft_close(stream);
+	CHECK_EQ(stats_of(site).slow, 1);
+	CHECK_EQ(site->calls, 0);
+	stream = site_enter(site);
+	SAY(stream, SWALLOW CL "100\r\n" END "x");
+	CHECK_EQ(status_of(hear_all(stream)), 408);
+	weft_close(stream);
+	CHECK_EQ(stats_of(site).slow, 2);
+	CHECK_EQ(site->calls, 1);
+	/* A body that nobody wants, and that does not come. */
+	stream = site_enter(site);
+	SAY(stream, POST CL "100\r\n" END "x");
+	CHECK_EQ(status_of(hear_all(stream)), 200);
+	weft_close(stream);
+	CHECK_EQ(stats_of(site).slow, 3);
+}
+
+TEST(peers_that_send_too_slowly_are_dropped)
+{
+	weft_http_server_opts opts = { .header_ns = 20 * WEFT_MS,
+		                       .grace_ns = 20 * WEFT_MS };
+
+	site_run(&opts, prepare, visit_slowly);
+}
+
+static weft_event replied;
+static int reply_rc;
+
+static int
+reply_much(weft_http *http, void *arg)
+{
+	static char much[1 << 20];
+
+	(void)arg;
+	do
+		reply_rc = (int)weft_http_write(http, much, sizeof(much),
+		                                WEFT_NEVER);
+	while (reply_rc > 0);
+	OK(weft_event_set(&replied));
+	return reply_rc;
+}
+
+static void
+prepare_much(struct site *site)
+{
+	replied = (weft_event)WEFT_INIT;
+	OK(weft_http_route(site->server, "/", reply_much, site));
+}
+
+static void
+visit_and_not_read(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	OK(weft_event_wait(&replied, weft_in(HOUR)));
+	CHECK_EQ(reply_rc, WEFT_ETIMEDOUT);
+	weft_close(stream);
+}
+
+TEST(peers_that_do_not_read_are_dropped)
+{
+	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS };
+
+	site_run(&opts, prepare_much, visit_and_not_read);
+}
+
+static void
+visit_and_idle(struct site *site)
+{
+	weft_stream *stream = site_enter(site), *other = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	(void)hear(stream, "hello");
+	CHECK_STR(hear_all(stream), "");
+	CHECK_STR(hear_all(other), "");
+	CHECK_EQ(stats_of(site).idle, 2);
+	weft_close(stream);
+	weft_close(other);
+}
+
+TEST(idle_connections_are_closed)
+{
+	weft_http_server_opts opts = { .header_ns = 30 * WEFT_MS,
+		                       .idle_ns = 10 * WEFT_MS };
+
+	site_run(&opts, prepare, visit_and_idle);
+}
+
+/* --- load ------------------------------------------------------------------- */
+
+static weft_event entered, released;
+
+static int
+wait_for_release(weft_http *http, void *arg)
+{
+	struct site *site = arg;
+
+	site->calls++;
+	OK(weft_event_set(&entered));
+	OK(weft_event_wait(&released, WEFT_NEVER));
+	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
+}
+
+static void
+prepare_load(struct site *site)
+{
+	entered = released = (weft_event)WEFT_INIT;
+	OK(weft_http_route(site->server, "/", wait_for_release, site));
+}
+
+static void
+visit_with_others(struct site *site)
+{
+	weft_stream *first = site_enter(site), *other = site_enter(site);
+
+	SAY(first, GET HOST END);
+	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	CHECK_EQ(stats_of(site).active, 1);
+	for (int i = 0; i < 2; i++) {
+		SAY(other, GET HOST END);
+		CHECK_STR(hear(other, "Unavailable\n"),
+		          "HTTP/1.1 503 Service Unavailable\r\n"
+		          "Content-Type: text/plain\r\n"
+		          "Content-Length: 24\r\nRetry-After: 1\r\n\r\n"
+		          "503 Service Unavailable\n");
+	}
+	CHECK_EQ(site->calls, 1);
+	OK(weft_event_set(&released));
+	CHECK_EQ(status_of(hear(first, "hello")), 200);
+	/* The first has ended when it waits again, which is now. */
+	OK(weft_yield());
+	SAY(other, GET HOST END);
+	CHECK_EQ(status_of(hear(other, "hello")), 200);
+	CHECK_EQ(stats_of(site).shed, 2);
+	weft_close(first);
+	weft_close(other);
+}
+
+TEST(more_requests_at_once_than_allowed_are_shed)
+{
+	weft_http_server_opts opts = { .requests_max = 1 };
+
+	site_run(&opts, prepare_load, visit_with_others);
+}
+
+static int
+wait_for_ever(weft_http *http, void *arg)
+{
+	(void)http, (void)arg;
+	return weft_sleep_until(WEFT_NEVER);
+}
+
+static void
+prepare_waiting(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", wait_for_ever, site));
+}
+
+static void
+visit_waiting(struct site *site)
+{
+	CHECK_EQ(status_of(ASK(site, GET HOST END GET HOST END)), 500);
+	CHECK_EQ(stats_of(site).failed, 2);
+}
+
+TEST(a_handler_has_a_deadline)
+{
+	weft_http_server_opts opts = { .request_ns = 10 * WEFT_MS };
+
+	site_run(&opts, prepare_waiting, visit_waiting);
+}

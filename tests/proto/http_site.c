@@ -1,0 +1,161 @@
+/* http_site.c - a server on the loopback, and a visitor that speaks bytes with it. */
+#include "proto/http_site.h"
+
+static char heard[1 << 20];
+
+static int
+serve(void *arg)
+{
+	struct site *site = arg;
+
+	site->serving = weft_self();
+	site->served = weft_http_serve(site->server, site->listener,
+	                               site->until_ns);
+	return 0;
+}
+
+void
+site_close(struct site *site)
+{
+	weft_listener *listener = site->listener;
+
+	site->listener = NULL;
+	weft_listener_close(listener);
+}
+
+static int
+visit(void *arg)
+{
+	struct site *site = arg;
+
+	site->visit(site);
+	site_close(site);
+	return 0;
+}
+
+void
+site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
+         void (*visiting)(struct site *site))
+{
+	struct site site = { .visit = visiting,
+		             .served = 1,
+		             .until_ns = WEFT_NEVER };
+	weft_loop *loop = make();
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site.listener));
+	OK(weft_listener_local(site.listener, &addr));
+	CHECK(weft_addr_format(&addr, site.address, sizeof(site.address)) > 0);
+	site.server = weft_http_server_new(opts);
+	CHECK(site.server);
+	prepare(&site);
+	(void)go_on(loop, serve, &site);
+	(void)go_on(loop, visit, &site);
+	OK(weft_loop_run(loop));
+	CHECK(site.served < 0);
+	CHECK_EQ(stats_of(&site).open, 0);
+	CHECK_EQ(stats_of(&site).active, 0);
+	OK(weft_http_server_free(site.server));
+	OK(weft_loop_free(loop));
+}
+
+/* --- visitors ------------------------------------------------------------- */
+
+weft_stream *
+site_enter(struct site *site)
+{
+	weft_stream *stream;
+
+	OK(weft_connect(site->address, NULL, &stream, weft_in(HOUR)));
+	return stream;
+}
+
+void
+say(weft_stream *stream, const char *text, size_t size)
+{
+	CHECK_EQ(weft_write(stream, text, size, weft_in(HOUR)), size);
+}
+
+static const char *
+without_dates(char *text)
+{
+	char *at = text;
+
+	while ((at = strstr(at, "Date: "))) {
+		char *end = strstr(at, "\r\n");
+
+		CHECK_EQ(end - at, 35);
+		memmove(at, end + 2, strlen(end + 2) + 1);
+	}
+	return text;
+}
+
+const char *
+hear(weft_stream *stream, const char *end)
+{
+	ssize_t n = weft_read_until(stream, end, heard, sizeof(heard) - 1,
+	                            weft_in(HOUR));
+
+	if (n <= 0)
+		test_fail(__FILE__, __LINE__, "no \"%s\" was heard: %s", end,
+		          weft_strerror((int)n));
+	heard[n] = '\0';
+	return without_dates(heard);
+}
+
+const char *
+hear_all(weft_stream *stream)
+{
+	size_t size = 0;
+	ssize_t n;
+
+	while ((n = weft_read(stream, heard + size, sizeof(heard) - 1 - size,
+	                      weft_in(HOUR)))
+	       > 0)
+		size += (size_t)n;
+	heard[size] = '\0';
+	if (n < 0)
+		return "";
+	return without_dates(heard);
+}
+
+const char *
+ask(struct site *site, const char *text, size_t size)
+{
+	weft_stream *stream = site_enter(site);
+	const char *reply;
+
+	say(stream, text, size);
+	OK(weft_stream_shutdown(stream, weft_in(HOUR)));
+	reply = hear_all(stream);
+	weft_close(stream);
+	return reply;
+}
+
+int
+status_of(const char *reply)
+{
+	int status = 0;
+
+	(void)sscanf(reply, "HTTP/1.1 %d", &status);
+	return status;
+}
+
+int
+count_of(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+weft_http_stats
+stats_of(struct site *site)
+{
+	weft_http_stats stats;
+
+	weft_http_server_stats(site->server, &stats);
+	return stats;
+}
