@@ -8,6 +8,7 @@ then told to end by SIGTERM.
 """
 import contextlib
 import http.client
+import http.server
 import re
 import signal
 import socket
@@ -15,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -284,6 +286,59 @@ def chat(program):
         end([peer for peer, _ in guests], [process])
 
 
+class Site(http.server.BaseHTTPRequestHandler):
+    """A page that is moved, one that is long, one that comes in chunks."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(302 if self.path == "/moved" else 200)
+        if self.path == "/moved":
+            self.send_header("Location", "/chunks")
+        if self.path == "/chunks":
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"5\r\nhello\r\n7\r\n, world\r\n1\r\n\n\r\n0\r\n\r\n")
+            return
+        body = b"" if self.path == "/moved" else b"long\n" * 100000
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def site(stack, chain, key):
+    """Python's server, with TLS; its port."""
+    server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site))
+    server.daemon_threads = True
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.shutdown)
+    return server.server_address[1]
+
+
+def fetch(program):
+    """Pages of a server that is trusted; then of one that is not, and of none."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        chain, key = make_certificate(folder)
+        url = f"https://localhost:{site(stack, chain, key)}"
+        out = finish(start(program, chain, url + "/moved"))
+        check(out, out == f"200 {url}/chunks\nhello, world\n")
+        out = finish(start(program, chain, *[url + "/long"] * 4))
+        check(len(out), out == (f"200 {url}/long\n" + "long\n" * 100000) * 4)
+        (folder / "other").mkdir()
+        stranger, _ = make_certificate(folder / "other")
+        out = finish(start(program, stranger, url + "/long"), 1)
+        check(out, out.startswith(f"GET {url}/long: connect tls://") and "self-signed" in out)
+        nobody = f"http://127.0.0.1:{reserve(stack)}/"
+        out = finish(start(program, "-", nobody), 1)
+        check(out, out.startswith(f"GET {nobody}: connect tcp://") and "refused" in out)
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -300,7 +355,7 @@ def main(args):
     name = Path(args[0]).name
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
-               "secure": secure, "files": files, "chat": chat}
+               "secure": secure, "files": files, "chat": chat, "fetch": fetch}
     if name in servers:
         servers[name](args[0])
     else:

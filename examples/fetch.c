@@ -1,0 +1,54 @@
+/* fetch.c - an HTTPS client: print what is at some URLs.
+ *
+ *     fetch CA-FILE|- URL ...
+ */
+#include <stdio.h>
+#include <weft/http.h>
+#include <weft/weft.h>
+
+static int
+fetch(weft_http_client *client, const char *url)
+{
+	weft_http_request request = { .url = url };
+	uint64_t deadline_ns = weft_in(10 * WEFT_S);
+	weft_http *http = NULL;
+	char buf[8192];
+	ssize_t n = weft_http_fetch(client, &request, &http, deadline_ns);
+
+	if (n == 0)
+		printf("%d %s\n", weft_http_status(http), weft_http_url(http));
+	while (n >= 0) {
+		n = weft_http_read(http, buf, sizeof buf, deadline_ns);
+		if (n <= 0)
+			break;
+		fwrite(buf, 1, (size_t)n, stdout);
+	}
+	if (n < 0)
+		printf("%s\n", weft_detail());
+	weft_http_close(http);
+	return (int)n;
+}
+
+static int
+run(void *arg)
+{
+	char **urls = arg, *ca = *urls++;
+	weft_tls_opts trust = { .ca_file = ca[0] == '-' ? NULL : ca };
+	weft_http_client_opts opts = { .redirects_max = 5 };
+	weft_http_client *client;
+	int rc = weft_tls_open(&trust, &opts.tls);
+
+	if (rc < 0 || !(client = weft_http_client_new(&opts)))
+		return puts(weft_detail()), rc;
+	while (*urls && rc >= 0)
+		rc = fetch(client, *urls++);
+	weft_http_client_free(client);
+	weft_tls_close(opts.tls);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	return argc < 3 ? 2 : weft_main(NULL, run, argv + 1);
+}
