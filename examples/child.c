@@ -1,7 +1,6 @@
 /* child.c - run a command, read what it says, end it after a second. */
 #include <stdio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <weft/weft.h>
 
 static int
@@ -20,9 +19,9 @@ run(void *arg)
 	rc = weft_child_open(argv, &opts, &child, deadline_ns);
 	if (rc < 0)
 		return rc;
-	while (weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE, deadline_ns)
-	               > 0
-	       && (n = read(weft_child_fd(child, 1), buf, sizeof buf)) > 0)
+	while ((n = weft_read(weft_child_stream(child, 1), buf, sizeof buf,
+	                      deadline_ns))
+	       > 0)
 		fwrite(buf, 1, (size_t)n, stdout);
 	rc = weft_child_wait(child, &status, deadline_ns);
 	if (rc == 0)

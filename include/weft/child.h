@@ -11,6 +11,7 @@
 #define WEFT_CHILD_H
 
 #include <weft/base.h>
+#include <weft/stream.h>
 
 WEFT_BEGIN
 
@@ -20,7 +21,7 @@ typedef struct weft_child weft_child;
 enum {
 	WEFT_CHILD_INHERIT, /* ours */
 	WEFT_CHILD_NULL,    /* /dev/null */
-	WEFT_CHILD_PIPE,    /* a pipe, see weft_child_fd() */
+	WEFT_CHILD_PIPE,    /* a pipe, see weft_child_stream() */
 	WEFT_CHILD_FD,      /* the descriptor in `fd[]`, borrowed until open returns */
 };
 
@@ -53,10 +54,12 @@ WEFT_API int weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns);
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_child_kill(weft_child *child, int signo);
 
-/* Our end of the pipe to its descriptor 0, 1 or 2: non-blocking, and borrowed until the
- * child is closed.
- * Returns it, or WEFT_EINVAL if that is not a pipe.
+/* Our end of the pipe to its descriptor 0, 1 or 2, as a stream or bare and non-blocking;
+ * borrowed until the child is closed, and only one of both.  A stream may be closed before
+ * that, with weft_close(): so the child reads the end of its input.  It is not moved.
+ * Return it; NULL, or WEFT_EINVAL, if that is not a pipe, is closed, or is the other by now.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_stream *weft_child_stream(weft_child *child, int index);
 WEFT_API int weft_child_fd(const weft_child *child, int index);
 
 /* End it if it still runs (SIGTERM, after the grace SIGKILL; what is left of its group

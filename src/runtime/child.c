@@ -8,7 +8,8 @@
  *   2. `waiting` is empty once it has ended.
  *   3. Closing goes on in steps: the process ends, the descriptors are closed by ops,
  *      whoever closed it is told, and the memory is given back.  `left` counts the
- *      descriptors, and one for the step before them.
+ *      descriptors, and one for the step before them.  A stream has its descriptor, tells
+ *      us when it is gone, and is not waited for.
  *   4. Where there is no loop to wait with, because it stops, or no memory, the process
  *      is killed and waited for at once: SIGKILL leaves nothing to wait long for.
  */
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <weft/timer.h>
 #include "loop/process.h"
+#include "net/stream/stream.h"
 #include "runtime/child.h"
 
 #define GRACE_NS  (2 * WEFT_S)
@@ -28,7 +30,8 @@ struct weft_child {
 	bool group;
 	bool closing;
 	int status; /* once ended: as on_end of a process */
-	int fds[3]; /* our ends of pipes, or -1 */
+	int fds[3]; /* our ends of pipes, or -1: none, or in a stream */
+	weft_stream *streams[3]; /* or NULL: not asked for, or closed */
 	uint64_t grace_ns;
 	struct weft__node_list waiting; /* ops */
 	weft_timer timer;               /* of the grace */
@@ -97,6 +100,10 @@ close_fds(weft_child *child)
 	for (int i = 0; i < 3; i++) {
 		int fd = child->fds[i];
 
+		if (child->streams[i]) {
+			child->streams[i]->keeper = NULL;
+			weft_stream_reset(child->streams[i]);
+		}
 		if (fd < 0)
 			continue;
 		child->fds[i] = -1;
@@ -347,6 +354,30 @@ weft_child_fd(const weft_child *child, int index)
 	return child->fds[index] >= 0
 	               ? child->fds[index]
 	               : weft__fail(WEFT_EINVAL, "weft_child_fd: not a pipe");
+}
+
+weft_stream *
+weft_child_stream(weft_child *child, int index)
+{
+	weft_stream *stream;
+
+	if (!child || index < 0 || index > 2) {
+		(void)weft__misuse(WEFT_EINVAL,
+		                   "weft_child_stream: no such one");
+		return NULL;
+	}
+	if (child->streams[index])
+		return child->streams[index];
+	if (child->fds[index] < 0) {
+		(void)weft__fail(WEFT_EINVAL, "weft_child_stream: not a pipe");
+		return NULL;
+	}
+	if (weft_stream_open_fd(child->fds[index], false, &stream) < 0)
+		return NULL;
+	child->fds[index] = -1;
+	child->streams[index] = stream;
+	stream->keeper = &child->streams[index];
+	return stream;
 }
 
 /* --- closing ------------------------------------------------------------ */

@@ -200,6 +200,7 @@ run_child(const char *backend)
 		outlast(&world, &job.left);
 		EXPECT(job.result >= 0 || fault_hits() > 0);
 		EXPECT(weft_child_fd(child, 0) >= 0);
+		EXPECT(weft_child_stream(child, 1) || fault_hits() > 0);
 		EXPECT(weft_child_fd(child, 2) == WEFT_EINVAL);
 		close_cat(&world, child);
 	}

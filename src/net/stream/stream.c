@@ -96,6 +96,8 @@ weft__stream_free(weft_stream *stream)
 	                          ? &weft__net_of(loop)->chunks
 	                          : &none);
 	weft__passed_end(stream);
+	if (stream->keeper)
+		*stream->keeper = NULL;
 	weft__session_close(stream->tls);
 	if (stream->moved_to)
 		weft_loop_unref(stream->moved_to);

@@ -141,6 +141,7 @@ struct weft_stream {
 	struct weft__quota *quota; /* or NULL */
 	struct weft__session *tls; /* NULL: plain */
 	weft_stream *next;    /* accepted, and nobody's yet */
+	weft_stream **keeper; /* set to NULL when it is gone; or NULL */
 };
 
 static inline weft_loop *
