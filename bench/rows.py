@@ -43,10 +43,14 @@ ROWS = (
     Row("echo.callback.cpu.512", "ns", "echo_weft", (uv("echo", 1.15),)),
     Row("echo.callback.cpu.512.epoll", "ns", "echo_weft", (uv("echo", 0.95),)),
 
-    Row("echo.threadlet.cpu.64", "ns", "serve_weft", (uv("echo", 1.1),)),
-    Row("echo.threadlet.cpu.1000", "ns", "serve_weft", (uv("echo", 1.1),)),
+    Row("echo.threadlet.cpu.64", "ns", "serve_weft",
+        (Peer("raw io_uring", "echo_uring", 0.95), uv("echo", 1.1), go(1.15))),
+    Row("echo.threadlet.cpu.1000", "ns", "serve_weft",
+        (Peer("raw io_uring", "echo_uring", 0.95), uv("echo", 1.1), go(1.25))),
     Row("echo.threadlet.cpu.1000.epoll", "ns", "serve_weft",
         (Peer("raw epoll", "echo_raw", 0.93), uv("echo", None))),
+
+    Row("udp.echo.cpu", "ns", "udp_weft", (uv("udp", 1.3),)),
 
     Row("loop.new_free", "ns", "loop_weft", (uv("loop", 1),)),
     Row("loop.new_turn_free", "ns", "loop_weft", (uv("loop", None),)),

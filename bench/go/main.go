@@ -17,6 +17,9 @@ var rows = map[string]func() float64{
 	"chan.cross_loop.64":   func() float64 { return crossLoop(64) },
 	"chan.cross_loop.0":    func() float64 { return crossLoop(0) },
 	"sleep.10k":            sleep10k,
+
+	"echo.threadlet.cpu.64":   func() float64 { return echo(64) },
+	"echo.threadlet.cpu.1000": func() float64 { return echo(1000) },
 }
 
 func die(format string, args ...any) {
