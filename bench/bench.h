@@ -23,6 +23,8 @@
 #define BENCH_MS UINT64_C(1000000)
 #define BENCH_S  UINT64_C(1000000000)
 
+#define BENCH_SKIPPED 77 /* exit status */
+
 /* The measured thread runs on the first, those that feed it on the second.  What
  * shall have both is set free of that by bench_pin_both(). */
 #define BENCH_CORE       0
@@ -47,6 +49,10 @@ bench_die(const char *format, ...)
 	(void)fputc('\n', stderr);
 	exit(1);
 }
+
+/* Say why this row cannot be measured here.  No failure: see run.py. */
+#define bench_skip(...) \
+	((void)fprintf(stderr, __VA_ARGS__), exit(BENCH_SKIPPED))
 
 #define BENCH_CHECK(cond) \
 	((cond) ? (void)0 \

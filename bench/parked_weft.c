@@ -5,8 +5,8 @@
  * tables of the library.  Page tables, which are the kernel's, are not in it.
  */
 #include "bench.h"
+#include "resident.h"
 #include "root.h"
-#include <unistd.h>
 #include <weft/scope.h>
 #include <weft/sync.h>
 
@@ -22,18 +22,6 @@ park(void *arg)
 	parked++;
 	BENCH_CHECK(weft_event_wait(&over, WEFT_NEVER) == 0);
 	return 0;
-}
-
-static uint64_t
-resident_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long all, resident;
-
-	BENCH_CHECK(file);
-	BENCH_CHECK(fscanf(file, "%lu %lu", &all, &resident) == 2);
-	(void)fclose(file);
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static double

@@ -52,6 +52,11 @@ ROWS = (
 
     Row("udp.echo.cpu", "ns", "udp_weft", (uv("udp", 1.3),)),
 
+    Row("conn.memory.leased", "bytes", "conn_weft", bar=5200),
+    Row("conn.memory.stack", "bytes", "conn_weft", bar=9400),
+    Row("conn.memory.callback", "bytes", "conn_weft", bar=600),
+    Row("conn.idle.100k", "ns", "conn_weft"),
+
     Row("loop.new_free", "ns", "loop_weft", (uv("loop", 1),)),
     Row("loop.new_turn_free", "ns", "loop_weft", (uv("loop", None),)),
     Row("loop.memory", "bytes", "loop_weft", bar=65536),

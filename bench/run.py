@@ -31,7 +31,12 @@ import rows
 from rows import Peer, Row
 
 PAIRS, TIMEOUT_S = 9, 300
+SKIPPED = 77  # exit status
 HEAD = ("row", "weft", "peer", "its value", "ratio", "quartiles", "bar", "")
+
+
+class Skipped(Exception):
+    """A program says that its row cannot be measured here."""
 
 
 class Failed(Exception):
@@ -51,6 +56,8 @@ def call(program, row):
                               timeout=TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as e:
         raise Failed(f"{program.name} {row}: {e}") from e
+    if done.returncode == SKIPPED:
+        raise Skipped(f"{row} is left out: {program.name}: {done.stderr.strip()}")
     if done.returncode != 0:
         raise Failed(f"{program.name} {row}: exit {done.returncode}: {done.stderr.strip()}")
     try:
@@ -128,9 +135,9 @@ class Session:
                 return result(row, peer, *measure_pairs(
                     weft, self.programs / peer.program, row.name, self.pairs))
             return result(row, None, [call(weft, row.name) for _ in range(self.pairs)], [])
-        except Failed as e:
+        except (Skipped, Failed) as e:
             tell(e)
-            self.failed = True
+            self.failed = self.failed or isinstance(e, Failed)
             return None
 
     def run(self, table):
@@ -269,6 +276,7 @@ echo {name} "$1" >>calls
 n=$(($(cat {name}.count 2>/dev/null || echo 0) + 1))
 echo $n >{name}.count
 [ "$1" != bad.row ] || exit 3
+[ "$1" != no.row ] || {{ echo "too small" >&2; exit 77; }}
 [ "$1" != bad.text ] || {{ echo nothing; exit 0; }}
 set -- {values}
 shift $(((n - 1) % {count}))
@@ -340,6 +348,8 @@ def check_trouble(build):
     for text in ("exit 3", "'nothing'", "nobody is not built: left out t.gone"):
         expect(text, text in err, True)
     expect("left out", silently([*build, "--json", "t.*"], table)[0], 0)
+    status, _, err = silently([*build, "no.row"], (Row("no.row", "ns", "ours"),))
+    expect("skipped", (status, "no.row is left out: ours: too small" in err), (0, True))
     expect("no such row", silently([*build, "none"], table)[0], 2)
 
 
