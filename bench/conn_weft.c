@@ -3,9 +3,11 @@
  * Each is used once, so that it has been through all that a working one has, and then
  * waits for more.
  *
- * conn.memory.* is the growth of the server's resident memory, for each of them: a
- * threadlet with weft_peek(), which holds no buffer; one with a buffer of 4 KiB on its
- * stack; callbacks.  What the kernel holds for a socket is not in it.
+ * conn.memory.* is the growth of the server's resident memory from some thousand
+ * connections to ten thousand more, for each of those: so what a loop has once and for
+ * all is not in it, nor what the kernel holds for a socket.  It is for a threadlet with
+ * weft_peek(), which holds no buffer; for one with a buffer of 4 KiB on its stack; for
+ * callbacks.
  *
  * conn.idle.100k is the server's CPU time for each, opened, used, held until all are
  * there, and closed.  Where a process may not have as many descriptors, threads share
@@ -18,6 +20,7 @@
 #include "conn_clients.h"
 #include "resident.h"
 
+#define CONN_BEFORE 5000
 #define CONN_MEMORY 10000
 #define CONN_IDLE   100000
 #define PART_MAX    15000 /* of one client: it has the ports of one address */
@@ -36,7 +39,9 @@ struct server {
 static void
 one_waits(struct server *server)
 {
-	if (++server->waiting == server->count)
+	if (++server->waiting == CONN_BEFORE)
+		server->before = resident_bytes();
+	if (server->waiting == server->count)
 		server->bytes = resident_bytes() - server->before;
 }
 
@@ -132,7 +137,6 @@ server_run(struct server *server)
 	server->loop = go.loop;
 	(void)snprintf(address, sizeof(address), "fd:%d", server->fd);
 	BENCH_CHECK(weft_listener_open(address, &opts, &server->listener) == 0);
-	server->before = resident_bytes();
 	if (server->serve)
 		BENCH_CHECK(weft_go_with(&go, serve_all, server) > 0);
 	else
@@ -146,11 +150,12 @@ server_run(struct server *server)
 static double
 conn_memory(weft_peer_fn serve)
 {
-	struct server server = { .serve = serve, .count = CONN_MEMORY };
+	struct server server = { .serve = serve,
+		                 .count = CONN_BEFORE + CONN_MEMORY };
 	pid_t child;
 
-	if (raise_limit() < CONN_MEMORY + 100)
-		bench_skip("needs %d descriptors", CONN_MEMORY + 100);
+	if (raise_limit() < (uint64_t)server.count + 100)
+		bench_skip("needs %d descriptors", server.count + 100);
 	server.fd = conn_listen(&server.addr);
 	child = conn_clients(&server.addr, server.count, 1, meeting_new(1));
 	server_run(&server);

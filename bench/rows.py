@@ -26,6 +26,10 @@ def go(bar):
     return Peer("go", "rows_go", bar)
 
 
+def nginx(bar):
+    return Peer("nginx", "served_nginx", bar)
+
+
 ROWS = (
     Row("timer.start_stop.1e5", "ns", "timer_weft", (uv("timer", 10), ev("timer", 1.5))),
     Row("timer.rearm.1e6", "ns", "timer_weft", (uv("timer", 8), ev("timer", None))),
@@ -79,6 +83,16 @@ ROWS = (
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
     Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
+
+    # Servers of their own: CPU time for each request, or record of 16 KB.
+    Row("http.plain.cpu", "ns", "served_weft",
+        (nginx(1.15), Peer("go", "served_go", 2))),
+    Row("http.pipelined.rps", "1/s", "served_weft", (nginx(6),), better="higher"),
+    Row("http.static.cpu", "ns", "served_weft", (nginx(1),)),
+    Row("http.slowpeers.p99", "us", "served_weft", (nginx(None),)),
+    Row("http.overload.goodput", "of peak", "served_weft", bar=0.9, better="higher"),
+    Row("tls.handshake.cpu", "ns", "served_weft", (nginx(0.95),)),
+    Row("tls.bulk.cpu", "ns", "served_weft", (nginx(0.95),)),
 
     # CPU time of the thread, and bytes by it.
     Row("http.parse", "ns", "http_weft",

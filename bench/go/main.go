@@ -1,6 +1,7 @@
 // The rows of Go, all in one program: called as `rows_go ROW`, it measures that row
 // once and prints one number.  What each row measures stands in the header of the
-// same group, ../*_bench.h, or in ../*_weft.c where Go is the only peer.
+// same group, ../*_bench.h, or in ../*_weft.c where Go is the only peer.  Called as
+// `rows_go serve` it is a server, for ../served.py.
 package main
 
 import (
@@ -36,6 +37,9 @@ func check(ok bool, what string) {
 func main() {
 	if len(os.Args) != 2 {
 		die("usage: %s ROW", os.Args[0])
+	}
+	if os.Args[1] == "serve" {
+		serve()
 	}
 	measure := rows[os.Args[1]]
 	if measure == nil {
