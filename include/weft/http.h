@@ -122,7 +122,8 @@ WEFT_API ssize_t weft_http_read_all(weft_http *http, void *buf, size_t size,
 /* --- the outgoing side ---------------------------------------------------- */
 
 /* Set an outgoing header in place of one of that name, but for Set-Cookie, of which there
- * may be many; after the body has begun, a trailer; copies.  NULL takes it back.
+ * may be many; after the body has begun, a trailer, which a peer that speaks 1.0 is not
+ * sent; copies.  NULL takes it back.
  * Connection is for "close" alone; Content-Length tells the size of a body that is
  * written piece by piece.
  * Returns 0, WEFT_EINVAL for what cannot stand in a header or is not the caller's to say,

@@ -158,18 +158,21 @@ set_special(weft_http *http, struct text name, const char *value)
 	return 1;
 }
 
-/* May there be a trailer of that name?  0, or an error. */
+/* May there be a trailer of that name?  1; 0: it is dropped, as the peer is one of 1.0,
+ * which is none of the caller's business; or an error. */
 static int
 check_trailer(const struct weft__http_out *out, struct text name)
 {
 	if (out->stage == WEFT__HTTP_ENDED)
 		return weft_fail(WEFT_EALREADY, "http: all was said");
+	if (weft__http_not_a_trailer(name))
+		return weft_fail(WEFT_EINVAL, "http: not for trailers");
+	if (out->framing == WEFT__HTTP_UNTIL_CLOSE)
+		return 0;
 	if (out->framing != WEFT__HTTP_CHUNKED)
 		return weft_fail(WEFT_EINVAL, "http: trailers come after "
 		                              "chunks");
-	if (weft__http_not_a_trailer(name))
-		return weft_fail(WEFT_EINVAL, "http: not for trailers");
-	return 0;
+	return 1;
 }
 
 int
@@ -197,7 +200,7 @@ weft_http_set(weft_http *http, const char *name, const char *value)
 	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN
 	             ? set_special(http, n, value)
 	             : check_trailer(&http->out, n);
-	if (rc < 0 || (rc == 0 && http->out.stage == WEFT__HTTP_NOT_BEGUN))
+	if (rc <= 0)
 		return rc;
 	if (!is(n, "set-cookie") || !value)
 		cut(&http->out, n);
