@@ -187,6 +187,9 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 	if (conn->taken)
 		return false;
 	if (conn->endless) {
+		/* Told to end, and it has: that is the whole of it. */
+		if (rc == WEFT_ECANCELED && weft__http_draining(conn))
+			rc = 0;
 		close_scope(conn);
 		weft__http_conn_state(conn, WEFT__HTTP_BUSY);
 	}
