@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Have programs that others have written talk to our server, and check what they see.
+
+    tests/peers/run.py curl|wrk|nginx|browser SERVER FILES CHAT
+
+SERVER is tests/peers/server.c, FILES and CHAT are the examples.  Exits with 77 if the
+peer is not installed.
+"""
+import importlib
+import subprocess
+import sys
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+import world  # noqa: E402
+
+
+def run(name, test, *args):
+    """One test; True if it failed, and why is printed."""
+    begin = time.monotonic()
+    try:
+        test(*args)
+    except (AssertionError, OSError, ValueError, subprocess.SubprocessError):
+        print(f"{name} FAILED after {time.monotonic() - begin:.2f} s")
+        traceback.print_exc(file=sys.stdout)
+        return True
+    print(f"{name}: {time.monotonic() - begin:.2f} s", flush=True)
+    return False
+
+
+def main(args):
+    module = importlib.import_module(f"peer_{args[0]}")
+    with world.World(args[1:4]) as stage:
+        tests = [(name, test, stage) for name, test in vars(module).items()
+                 if name.startswith("test_")]
+        failed = [test for test in [*tests, ("the end of all", stage.end)] if run(*test)]
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,161 @@
+"""What the tests with real peers share: servers to talk to, folders, certificates.
+
+Everything that is started ends with its World, by its own process id; ports are chosen by
+the system; nothing is waited for by time.
+"""
+import contextlib
+import json
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+PATIENCE = 30  # seconds until something that must happen has happened
+SKIP = 77
+
+
+def check(what, good):
+    if not good:
+        raise AssertionError(f"not as it should be: {what}")
+
+
+def need(*names):
+    """The path of the first program that is there; without one the test is skipped."""
+    for name in names:
+        if path := shutil.which(name, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"):
+            return path
+    print(f"skipped: there is no {' or '.join(names)}")
+    sys.exit(SKIP)
+
+
+def until(what, look):
+    """Look again until it is so, and return what was seen."""
+    end = time.monotonic() + PATIENCE
+    while not (seen := look()):
+        check(f"{what}, in {PATIENCE} s", time.monotonic() < end)
+        time.sleep(0.005)
+    return seen
+
+
+def letters(size):
+    """The body that the server makes of that size."""
+    return (b"abcdefghijklmnopqrstuvwxyz" * (size // 26 + 1))[:size]
+
+
+class Server:
+    """A program of ours that serves, by default the one that has everything."""
+
+    def __init__(self, world, program, *words, fds=(), scheme="http"):
+        self.world, self.scheme = world, scheme
+        self.log = open(world.folder / f"{Path(program).name}.log", "ab+")
+        self.process = subprocess.Popen([program, *words], stdout=subprocess.PIPE,
+                                        stderr=self.log, stdin=subprocess.DEVNULL,
+                                        pass_fds=fds)
+        self.port = None
+
+    def await_port(self):
+        line = self.process.stdout.readline().decode()
+        found = re.match(r"listening on \w+://127\.0\.0\.1:(\d+)$", line)
+        check(f"where it listens: {line!r} {self.said()}", found)
+        self.port = int(found[1])
+
+    def url(self, path):
+        return f"{self.scheme}://localhost:{self.port}{path}"
+
+    def stats(self):
+        context = ssl.create_default_context(cafile=self.world.chain) \
+            if self.scheme == "https" else None
+        url = f"{self.scheme}://127.0.0.1:{self.port}/stats"
+        with urllib.request.urlopen(url, timeout=PATIENCE, context=context) as reply:
+            return json.load(reply)
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def end(self):
+        """It ends when told to, at once, and without a complaint."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        check(f"the end of a server: {status}\n{self.said()}", status == 0 and not self.said())
+        self.log.close()
+
+
+class World(contextlib.ExitStack):
+    """What one test has: it goes all at once."""
+
+    def __init__(self, programs):
+        super().__init__()
+        self.program, self.files_program, self.chat_program = programs
+        self.folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="weft-peers-")))
+        self.site = self.folder / "site"
+        self.site.mkdir()
+        self.servers = []
+        self.chain = self.key = None
+        self.callback(self.kill_all)
+
+    def kill_all(self):
+        """What has not ended by itself when a test failed."""
+        for server in self.servers:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.wait()
+
+    def start(self, *args, **named):
+        server = Server(self, *args, **named)
+        self.servers.append(server)
+        return server
+
+    def serve(self, scheme="http"):
+        words = []
+        if scheme == "https":
+            self.make_certificate()
+            words = [self.chain, self.key]
+        address = {"http": "tcp", "https": "tls"}[scheme] + "://127.0.0.1:0"
+        server = self.start(self.program, address, str(self.site), *words, scheme=scheme)
+        server.await_port()
+        return server
+
+    def serve_example(self, program, folder, door=None):
+        """An example on a socket of ours: who connects before it is ready waits for it."""
+        door = door or self.listen()
+        server = self.start(program, f"fd:{door.fileno()}", str(folder), fds=[door.fileno()])
+        server.port = door.getsockname()[1]
+        return server
+
+    def listen(self):
+        return self.enter_context(socket.create_server(("127.0.0.1", 0), backlog=511))
+
+    def free_port(self):
+        """A port that is bound and not listened at: only who asks for reuse gets it."""
+        reserved = self.enter_context(socket.socket())
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        return reserved.getsockname()[1]
+
+    def make_certificate(self):
+        """For this host, and its own authority."""
+        if self.chain:
+            return
+        chain, key = str(self.folder / "chain.pem"), str(self.folder / "key.pem")
+        subprocess.run([need("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                        "/CN=weft test", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", chain, "-keyout",
+                        key], check=True, capture_output=True, timeout=PATIENCE)
+        self.chain, self.key = chain, key
+
+    def end(self):
+        """All servers end well."""
+        for server in self.servers:
+            server.end()
+        self.servers.clear()
