@@ -83,8 +83,13 @@ end_writes(weft_stream *stream)
 			weft__send_ask(write, WEFT_ESHUTDOWN);
 		write = next;
 	}
-	if (stream->tls)
-		weft__send_flush(stream); /* and goodbye */
+	if (stream->tls) {
+		/* And goodbye.  If that has gone at once, it is not the sender who lets the
+		 * stream go: the caller has not done with it. */
+		stream->guests++;
+		weft__send_flush(stream);
+		stream->guests--;
+	}
 }
 
 /* From a callback a timer ends the wait for a peer that does not read. */

@@ -222,6 +222,31 @@ TEST(an_end_without_a_goodbye_is_told_as_truncation)
 	CHECK(line.result == WEFT_ETRUNCATED || line.result == WEFT_ECONNRESET);
 }
 
+/* Only our side of the connection ends, so that the peer's goodbye is sent at once. */
+static int
+fall_silent(void *arg)
+{
+	struct line *line = arg;
+	char byte;
+
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	CHECK_EQ(shutdown(weft_stream_fd(line->a), SHUT_WR), 0);
+	CHECK(weft_read(line->a, &byte, 1, WEFT_NEVER) <= 0);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
+{
+	struct line line = { .result = 0 };
+
+	run_line(fall_silent, &line);
+	CHECK_EQ(line.result, WEFT_ETRUNCATED);
+}
+
 static int
 send_plain_first(void *arg)
 {
