@@ -28,7 +28,8 @@ typedef struct weft_http_client weft_http_client;
 typedef struct weft_http_field { const char *name, *value; } weft_http_field;
 
 /* Answers one request.  A negative return before the reply has begun becomes a
- * 500 (WEFT_EMSGSIZE a 413), after it ends the connection; an exchange that was not answered is a 404. */
+ * 500 (WEFT_EMSGSIZE a 413), after it ends the connection; an exchange that was not
+ * answered is a 404. */
 typedef int (*weft_http_fn)(weft_http *http, void *arg);
 
 typedef struct weft_http_server_opts {

@@ -270,6 +270,44 @@ visit_old_client(struct site *site)
 	          "HTTP/1.1 200 OK\r\n" CLOSE END "abc");
 }
 
+/* A reply of what was read, if it has at most ten bytes. */
+static int
+echo_short(weft_http *http, void *arg)
+{
+	char buf[10];
+	ssize_t n = weft_http_read_all(http, buf, sizeof(buf), WEFT_NEVER);
+
+	(void)arg;
+	if (n < 0)
+		return (int)n;
+	return weft_http_reply(http, 200, NULL, (weft_span){ buf, (size_t)n },
+	                       WEFT_NEVER);
+}
+
+static void
+prepare_short(struct site *site)
+{
+	OK(weft_http_route(site->server, "POST /", echo_short, NULL));
+}
+
+static void
+visit_short(struct site *site)
+{
+	CHECK_STR(body_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CLOSE TE
+	                            "chunked\r\n" END "4\r\n0123\r\n"
+	                            "6\r\n456789\r\n0\r\n\r\n")),
+	          "0123456789");
+	CHECK_STR(body_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CLOSE END)), "");
+	CHECK_EQ(status_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CL "11\r\n" END
+	                             "0123456789a")),
+	         413);
+}
+
+TEST(a_body_is_read_as_a_whole_or_refused_as_too_large)
+{
+	site_run(NULL, prepare_short, visit_short);
+}
+
 TEST(a_client_of_1_0_gets_no_chunks)
 {
 	site_run(NULL, say_hello, visit_old_client);
