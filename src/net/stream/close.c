@@ -2,6 +2,23 @@
  * nothing of it is with the kernel or on its way, it goes. */
 #include "net/stream/stream.h"
 
+#define WASTE_MAX 64 /* pieces that are read for nobody */
+
+/* What a peer has sent and nobody has read would have the kernel reset the connection, and
+ * drop what it has still to send.  With TLS that is nobody's choice: a server sends
+ * tickets unasked. */
+static void
+read_away(const weft_stream *stream)
+{
+	const struct weft__sys *sys = weft__kernel(
+		&weft__stream_loop(stream)->backend);
+	char waste[1024];
+
+	for (int i = 0; i < WASTE_MAX; i++)
+		if (sys->recv(stream->fd, waste, sizeof(waste), 0) <= 0)
+			return;
+}
+
 /* Everything has ended: close the descriptor, and tell. */
 static void
 finish(weft_stream *stream)
@@ -11,6 +28,8 @@ finish(weft_stream *stream)
 	void (*on_close)(void *arg) = stream->events.on_close;
 	void *arg = stream->arg;
 
+	if (stream->tls && !stream->out_error)
+		read_away(stream);
 	weft__ready_forget(backend, stream->fd);
 	if (!(stream->flags & WEFT__STREAM_BORROWED))
 		(void)weft__kernel(backend)->close(stream->fd);

@@ -96,16 +96,18 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
 	int64_t n = stay(stream);
 
-	while (n >= 0 && stream->in_queue.size < min) {
+	if (n < 0)
+		return (int)n;
+	while (stream->in_queue.size < min) {
 		stream->min = min; /* it may be more than read_max */
 		n = receive_more(stream, min, deadline_ns);
 		if (n == WEFT_ESHUTDOWN)
 			return WEFT_ESHUTDOWN;
 		stream->min = 0;
-		if (n == 0)
-			return stream->in_queue.size >= min;
+		if (n <= 0 && stream->in_queue.size < min)
+			return (int)n;
 	}
-	return n < 0 ? (int)n : 1;
+	return 1;
 }
 
 ssize_t

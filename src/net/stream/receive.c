@@ -304,10 +304,13 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 	int64_t n = weft__ready_recv_now(backend, weft__op_of(&stream->in), buf,
 	                                 size, must);
 
-	if (n <= 0 && n != -EAGAIN)
+	if (n <= 0 && n != -EAGAIN) {
+		/* What looks like the end may be none: that of TLS is said. */
 		end_input(stream, n);
-	else if (n > 0 && !buf)
+		n = weft__receive_state(stream);
+	} else if (n > 0 && !buf) {
 		take(stream, backend->data, (size_t)n);
+	}
 	return n;
 }
 

@@ -160,6 +160,17 @@ hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 	return fed == n ? 0 : fed < 0 ? (int)fed : WEFT_EPROTO;
 }
 
+/* It is done.  A peer that has said all and gone needs no tickets: what it said is there
+ * to be read. */
+static int
+end_handshake(weft_stream *stream, int told)
+{
+	if (told != WEFT_EPIPE && told != WEFT_ECONNRESET)
+		return told;
+	stream->out_error = WEFT_EPIPE;
+	return 0;
+}
+
 static int
 shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
@@ -167,8 +178,10 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 		int rc = weft__session_handshake(s);
 		int told = tell(stream, s, deadline_ns);
 
+		if (rc == 0)
+			return end_handshake(stream, told);
 		if (rc != WEFT_EAGAIN)
-			return rc < 0 ? rc : told;
+			return rc;
 		if (told == 0)
 			told = hear(stream, s, deadline_ns);
 		if (told < 0)

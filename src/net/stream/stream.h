@@ -145,7 +145,7 @@ struct weft_stream {
 };
 
 static inline weft_loop *
-weft__stream_loop(weft_stream *stream)
+weft__stream_loop(const weft_stream *stream)
 {
 	return weft__notice_loop(&stream->notice);
 }

@@ -247,6 +247,36 @@ TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
 }
 
+/* The end of the connection is found by a read that does not wait. */
+static int
+look_at_the_end(void *arg)
+{
+	struct line *line = arg;
+	ssize_t n = WEFT_ETIMEDOUT;
+	char byte;
+
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
+	OK(shutdown(weft_stream_fd(line->a), SHUT_RD));
+	while (n == WEFT_ETIMEDOUT) {
+		n = weft_read(line->a, &byte, 1, WEFT_NOW);
+		OK(weft_yield());
+	}
+	CHECK_EQ(n, WEFT_ETRUNCATED);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ETRUNCATED);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(an_end_without_a_goodbye_is_told_to_who_does_not_wait)
+{
+	struct line line = { .result = 0 };
+
+	run_line(look_at_the_end, &line);
+}
+
 static int
 send_plain_first(void *arg)
 {
