@@ -50,6 +50,14 @@ typedef struct weft_loop_stats {
 	uint64_t       fds;             /* that are waited for */
 	uint64_t       alive;           /* what keeps weft_loop_run() going */
 
+	/* Of connections, on the loop that had to do with it. */
+	uint64_t       accepted;        /* by listeners */
+	uint64_t       accepts_paused;  /* times that a listener had connections_max */
+	uint64_t       accepts_shed;    /* no descriptor, memory or threadlet was to be had */
+	uint64_t       connected, connects_failed;
+	uint64_t       handshakes, handshakes_failed; /* of TLS */
+	uint64_t       peers_dropped;   /* did not read, and had write_max queued */
+
 	/* 0 without WEFT_LOOP_METRICS. */
 	uint64_t       phase_ns[WEFT_PHASES]; /* only grow */
 	double         turns_per_s, callbacks_per_s;

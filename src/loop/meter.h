@@ -24,6 +24,11 @@ struct weft__counts {
 	weft__a64 timers_fired;
 	weft__a64 calls[WEFT_PHASES]; /* made in each phase */
 	weft__a64 refused;
+	/* Of the net layer. */
+	weft__a64 accepted, accepts_paused, accepts_shed;
+	weft__a64 connected, connects_failed;
+	weft__a64 handshakes, handshakes_failed;
+	weft__a64 peers_dropped;
 };
 
 /* What was seen within a second. */

@@ -147,6 +147,14 @@ read_counts(const weft_loop *loop, weft_loop_stats *out)
 	out->ops_finished = weft__count_get(&counts->ops_finished);
 	out->ops_started = weft__count_get(&counts->ops_started);
 	out->timers_fired = weft__count_get(&counts->timers_fired);
+	out->accepted = weft__count_get(&counts->accepted);
+	out->accepts_paused = weft__count_get(&counts->accepts_paused);
+	out->accepts_shed = weft__count_get(&counts->accepts_shed);
+	out->connected = weft__count_get(&counts->connected);
+	out->connects_failed = weft__count_get(&counts->connects_failed);
+	out->handshakes = weft__count_get(&counts->handshakes);
+	out->handshakes_failed = weft__count_get(&counts->handshakes_failed);
+	out->peers_dropped = weft__count_get(&counts->peers_dropped);
 	out->alive = weft__loop_alive(loop);
 	if (out->alive > INT64_MAX) /* its parts were read at different times */
 		out->alive = 0;

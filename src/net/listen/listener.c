@@ -165,6 +165,7 @@ begin_greeting(weft_listener *listener, weft_stream *stream)
 		}
 	}
 	weft__sys->release(g);
+	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
 	weft_stream_reset(stream);
 }
 
@@ -179,9 +180,11 @@ adopt(weft_listener *listener, int fd)
 			    ? WEFT__STREAM_LOCAL
 			    : 0);
 
+	weft__count(&loop_of(listener)->counts.accepted, 1);
 	weft__ready_disown(&loop_of(listener)->backend, fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
 	if (!stream) {
+		weft__count(&loop_of(listener)->counts.accepts_shed, 1);
 		(void)weft__sys->close(fd);
 		weft__quota_leave(listener->quota);
 		return;
@@ -198,10 +201,19 @@ adopt(weft_listener *listener, int fd)
 static bool
 permit(weft_listener *listener)
 {
-	if (!(listener->flags & WEFT__LISTENER_PERMIT)
-	    && weft__quota_enter(listener->quota, loop_of(listener)))
+	weft_loop *loop = loop_of(listener);
+	bool was_full = listener->flags & WEFT__LISTENER_FULL;
+
+	if (listener->flags & WEFT__LISTENER_PERMIT)
+		return true;
+	listener->flags &= ~(uint32_t)WEFT__LISTENER_FULL;
+	if (weft__quota_enter(listener->quota, loop)) {
 		listener->flags |= WEFT__LISTENER_PERMIT;
-	return listener->flags & WEFT__LISTENER_PERMIT;
+		return true;
+	}
+	listener->flags |= WEFT__LISTENER_FULL;
+	weft__count(&loop->counts.accepts_paused, !was_full);
+	return false;
 }
 
 /* Where trying costs no more than asking, take what else is there. */
@@ -243,6 +255,7 @@ on_rested(weft_timer *timer, void *arg)
 static void
 rest(weft_listener *listener)
 {
+	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
 	if (weft_timer_start(loop_of(listener), &listener->timer,
 	                     weft_in(REST_NS), 0, on_rested, listener)
 	    == 0)

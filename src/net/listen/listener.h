@@ -26,6 +26,7 @@ enum {
 	WEFT__LISTENER_POSTED = 1 << 9,  /* `later` is */
 	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
 	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
+	WEFT__LISTENER_FULL = 1 << 12,   /* there was no room for the next */
 };
 
 struct weft_listener {

@@ -61,6 +61,7 @@ start_peer(struct service *service, weft_stream *stream)
 		weft_tls_close(peer->tls);
 	}
 	weft__sys->release(peer); /* too many of them: this one is shed */
+	weft__count(&here->counts.accepts_shed, 1);
 	weft_stream_reset(stream);
 }
 

@@ -94,6 +94,9 @@ decide(struct connection *c, int result)
 {
 	weft_op *op = c->op;
 
+	weft__count(result == 0 ? &c->loop->counts.connected
+	                        : &c->loop->counts.connects_failed,
+	            1);
 	c->op = NULL;
 	c->next = c->count;
 	if (c->securing > 0)

@@ -241,13 +241,18 @@ weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
                uint64_t deadline_ns)
 {
 	struct weft__session *s;
+	weft_loop *loop;
 	int rc = check_start(stream, tls, role, deadline_ns);
 
 	if (rc == 0)
 		rc = weft__session_open(tls, role, name, &s);
 	if (rc < 0)
 		return rc;
+	loop = weft__stream_loop(stream);
 	rc = shake_hands(stream, s, deadline_ns);
+	weft__count(rc < 0 ? &loop->counts.handshakes_failed
+	                   : &loop->counts.handshakes,
+	            1);
 	if (rc < 0) {
 		weft__session_close(s);
 		stream->in_error = stream->out_error = rc;

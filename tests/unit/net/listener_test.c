@@ -273,6 +273,7 @@ TEST(an_address_that_cannot_be_listened_at_is_named)
 	CHECK_EQ(weft_listener_open("nonsense", NULL, &other), WEFT_EINVAL);
 	CHECK_EQ(weft_listener_open("unix:/nowhere/at/all", NULL, &other),
 	         WEFT_ENOENT);
+	CHECK(strstr(weft_detail(), "unix:/nowhere/at/all") != NULL);
 	CHECK_EQ(weft_listener_open("tcp://192.0.2.1:80", NULL, &other),
 	         -EADDRNOTAVAIL);
 	weft_listener_close(house.listener);
@@ -284,6 +285,7 @@ connect_to_nobody(void *arg)
 {
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_stream *stream = arg;
+	weft_loop_stats stats;
 
 	weft_listener_close(house.listener);
 	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER),
@@ -294,7 +296,15 @@ connect_to_nobody(void *arg)
 		WEFT_ENOENT);
 	CHECK_EQ(weft_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER),
 	         WEFT_EINVAL);
+	/* A TCP connection cannot be with everybody. */
+	CHECK_EQ(weft_connect("tcp://255.255.255.255:9", NULL, &stream,
+	                      WEFT_NEVER),
+	         -ENETUNREACH);
+	CHECK(strstr(weft_detail(), "tcp://255.255.255.255:9") != NULL);
 	CHECK(stream == NULL);
+	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	CHECK_EQ(stats.connects_failed, 3);
+	CHECK_EQ(stats.connected, 0);
 	return 0;
 }
 
@@ -407,7 +417,15 @@ TEST(each_peer_is_served_on_a_threadlet_until_the_listener_is_closed)
 static int
 visit_few_at_a_time(void *arg)
 {
-	return visit_all(arg);
+	weft_loop_stats stats;
+
+	OK(visit_all(arg));
+	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	CHECK_EQ(stats.accepted, GUESTS);
+	CHECK_EQ(stats.connected, GUESTS);
+	CHECK(stats.accepts_paused > 0 && stats.accepts_paused <= GUESTS);
+	CHECK_EQ(stats.accepts_shed, 0);
+	return 0;
 }
 
 TEST(connections_above_the_limit_wait_until_others_have_gone)
@@ -519,6 +537,7 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_loop *loop = make();
 	struct rlimit few, before;
+	weft_loop_stats stats;
 	weft_addr addr;
 	int fd = socket(AF_INET, SOCK_STREAM, 0), spare;
 
@@ -543,6 +562,9 @@ TEST(a_process_without_descriptors_accepts_again_when_it_has_some)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
 	weft_listener_close(house.listener);
 	OK(weft_loop_run(loop));
+	OK(weft_loop_metrics(loop, &stats));
+	CHECK_EQ(stats.accepted, 1);
+	CHECK(stats.accepts_shed > 0);
 	OK(close(fd));
 	OK(weft_loop_free(loop));
 }

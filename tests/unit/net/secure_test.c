@@ -278,6 +278,36 @@ TEST(an_end_without_a_goodbye_is_told_to_who_does_not_wait)
 }
 
 static int
+count_handshakes(void *arg)
+{
+	struct line *line = arg;
+	weft_loop_stats stats;
+
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	weft_close(line->a);
+	OK(weft_stream_open_pair(&line->a, &line->b));
+	CHECK(weft_go(be_server, line) > 0);
+	CHECK(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT,
+	                     "localhost", WEFT_NEVER)
+	      < 0);
+	weft_close(line->a);
+	while (line->result >= 0)
+		OK(weft_yield());
+	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	CHECK_EQ(stats.handshakes, 2);
+	CHECK_EQ(stats.handshakes_failed, 2);
+	return 0;
+}
+
+TEST(handshakes_are_counted)
+{
+	struct line line = { .result = 0 };
+
+	run_line(count_handshakes, &line);
+}
+
+static int
 send_plain_first(void *arg)
 {
 	struct line *line = arg;
