@@ -20,7 +20,6 @@ import time
 from pathlib import Path
 
 PROGRAMS = Path(sys.argv[0]).absolute().parent
-HERE = Path(__file__).resolve().parent
 CORE, OTHER_CORE = "0", "1"
 WAIT_S = 20
 FILE_BYTES = 100_000
@@ -177,10 +176,7 @@ def cpu_of(path):
 
 
 def pipelined(server):
-    deep = ("-s", HERE / "pipeline.lua")
-    wrk(server, "/plain", 1, *deep)
-    return float(re.search(r"Requests/sec:\s+([\d.]+)",
-                           wrk(server, "/plain", 2, *deep))[1])
+    return float(client(PROGRAMS / "pipeline", server.plain, "/plain"))
 
 
 def of_tls(kind, count, share):
