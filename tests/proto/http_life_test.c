@@ -314,7 +314,7 @@ visit_events_drained(struct site *site)
 	weft_stream *stream = begin_events(site);
 
 	site_close(site);
-	(void)hear_all(stream);
+	CHECK_STR(hear_all(stream), "0\r\n\r\n");
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
 	weft_close(stream);
 }
