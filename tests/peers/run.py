@@ -6,6 +6,7 @@
 SERVER is tests/peers/server.c, FILES and CHAT are the examples.  Exits with 77 if the
 peer is not installed.
 """
+import http.client
 import importlib
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def run(name, test, *args):
     begin = time.monotonic()
     try:
         test(*args)
-    except (AssertionError, OSError, ValueError, subprocess.SubprocessError):
+    except (AssertionError, OSError, ValueError, http.client.HTTPException,
+            subprocess.SubprocessError):
         print(f"{name} FAILED after {time.monotonic() - begin:.2f} s")
         traceback.print_exc(file=sys.stdout)
         return True

@@ -12,9 +12,10 @@
 #include <weft/http.h>
 #include <weft/weft.h>
 
-#define PIECE    16384
-#define BODY_MAX (UINT64_C(256) << 20)
-#define PATIENCE weft_in(20 * WEFT_S)
+#define PIECE      16384
+#define BODY_MAX   (UINT64_C(256) << 20)
+#define MIRROR_MAX ((size_t)32 << 20)
+#define PATIENCE   weft_in(20 * WEFT_S)
 
 static weft_http_server *server;
 
@@ -58,6 +59,23 @@ echo(weft_http *http, void *arg)
 			n = weft_http_read(http, buf, sizeof buf, PATIENCE);
 	}
 	return rc < 0 ? rc : (int)n;
+}
+
+/* The body comes back when all of it is there: proxies send no more once a reply has
+ * begun. */
+static int
+mirror(weft_http *http, void *arg)
+{
+	char *all = malloc(MIRROR_MAX);
+	ssize_t n = all ? weft_http_read_all(http, all, MIRROR_MAX, PATIENCE)
+	                : WEFT_ENOMEM;
+
+	(void)arg;
+	if (n >= 0)
+		n = weft_http_reply(http, 200, NULL,
+		                    (weft_span){ all, (size_t)n }, PATIENCE);
+	free(all);
+	return (int)n;
 }
 
 /* A header or trailer by name: the last such. */
@@ -265,6 +283,7 @@ route_all(char *folder)
 	} routes[] = {
 		{ "GET /hello", hello, NULL },
 		{ "/echo", echo, NULL },
+		{ "/mirror", mirror, NULL },
 		{ "/count", count, NULL },
 		{ "GET /letters", letters, NULL },
 		{ "GET /chunks", letters, yes },
