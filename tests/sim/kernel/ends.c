@@ -10,7 +10,7 @@
  *   3. What had arrived before a reset can still be read.
  *   4. Once both ends have said that they end, nothing can break any more.
  *
- * There is no lingering and no keep-alive.
+ * A close does not linger, or is a reset; there is no keep-alive.
  */
 #include <assert.h>
 #include <errno.h>
@@ -161,7 +161,8 @@ sim_stream_close(struct sim_socket *socket)
 	part(socket);
 	if (peer && is_local(socket)) {
 		local_close(socket, peer);
-	} else if (peer && has_unread(socket) && !is_over(socket)) {
+	} else if (peer && (has_unread(socket) || socket->aborts)
+	           && !is_over(socket)) {
 		sim_packet(peer, sim_stream_reset, 0);
 	} else if (peer) {
 		if (!socket->shut_write)

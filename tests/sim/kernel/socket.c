@@ -419,6 +419,18 @@ undo(struct sim_socket *socket)
 	return 0;
 }
 
+/* One option means something here: that a close is a reset. */
+void
+sim_sock_option(int fd, int level, int name, const void *value)
+{
+	const struct linger *linger = value;
+	struct sim_socket *socket;
+
+	if (level == SOL_SOCKET && name == SO_LINGER
+	    && sim_sock_of(fd, &socket) == 0)
+		socket->aborts = linger->l_onoff && linger->l_linger == 0;
+}
+
 int
 sim_sock_shutdown(int fd, int how)
 {

@@ -308,11 +308,11 @@ sys_set_option(int fd, int level, int name, const void *value, socklen_t size)
 {
 	int rc = enter(SIM_CALL_set_option);
 
-	(void)level;
-	(void)value;
 	(void)size;
 	if (rc == 0)
 		rc = sim_any_check(fd);
+	if (rc == 0)
+		sim_sock_option(fd, level, name, value);
 	return (int)leave(SIM_CALL_set_option, fd, name, rc);
 }
 

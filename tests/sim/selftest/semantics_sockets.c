@@ -325,6 +325,27 @@ tcp_close_with_unread_bytes_resets(const struct host *host)
 }
 
 static void
+tcp_close_that_may_not_linger_resets(const struct host *host)
+{
+	struct linger at_once = { .l_onoff = 1 };
+	int fds[2];
+	char buf[4];
+
+	tcp_pair(host, fds);
+	CHECK_EQ(host->sys->set_option(fds[1], SOL_SOCKET, SO_LINGER, &at_once,
+	                               sizeof(at_once)),
+	         0);
+	CHECK_EQ(host->sys->send(fds[1], "y", 1, 0), 1);
+	settle(host);
+	CHECK_EQ(host->sys->close(fds[1]), 0);
+	settle(host);
+	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 1);
+	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), -ECONNRESET);
+	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 0);
+	end(host, fds[0], -1);
+}
+
+static void
 tcp_reset_is_told_by_send_once(const struct host *host)
 {
 	int fds[2];
@@ -583,6 +604,7 @@ const struct semantic_test semantics_sockets[] = {
 	TEST(tcp_end_comes_after_the_data),
 	TEST(tcp_edge_comes_with_the_end),
 	TEST(tcp_close_with_unread_bytes_resets),
+	TEST(tcp_close_that_may_not_linger_resets),
 	TEST(tcp_reset_is_told_by_send_once),
 	TEST(tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset),
 	TEST(tcp_that_is_full_is_writable_when_enough_was_read),
