@@ -1,7 +1,7 @@
 /* dgram.h - a datagram socket, as its files share it.  Private.
  *
- * The files: dgram_open.c, dgram_recv.c, dgram_send.c, dgram_face.c (callbacks),
- * dgram_option.c, and dgram.c (whose it is, and its end).
+ * The files: dgram_open.c, dgram_recv.c, dgram_send.c, dgram_batch.c, dgram_face.c
+ * (callbacks), dgram_option.c, and dgram.c (whose it is, and its end).
  *
  *   1. `refs` counts what will come back to the struct: a threadlet that waits to
  *      receive, the writer and the life op while they are pending.  Closed and without
@@ -17,9 +17,17 @@
 #ifndef WEFT_NET_DGRAM_H
 #define WEFT_NET_DGRAM_H
 
+#include <netinet/udp.h>
 #include <weft/dgram.h>
 #include "net/addr.h"
 #include "net/stream/notice.h"
+
+/* By which UDP is told where to cut what is sent as one; 0: it cannot be. */
+#if defined(UDP_SEGMENT) && !defined(WEFT_PORTABLE)
+#define WEFT__DGRAM_SEGMENT UDP_SEGMENT
+#else
+#define WEFT__DGRAM_SEGMENT 0
+#endif
 
 /* Messages of one system call. */
 #define WEFT__DGRAM_BATCH 32u
@@ -39,6 +47,7 @@ struct weft_dgram {
 	struct weft__node_list sends;
 	uint64_t   queued;   /* their bytes */
 	uint64_t   write_max;
+	size_t     join_max; /* bytes: larger messages are not joined to trains */
 	uint32_t   multicast_interface; /* as it was set; the kernel does not tell */
 	weft_op    writer;   /* waits for room, */
 	bool       stuck;    /* or a little, as there was none where there was said to be */
@@ -89,10 +98,13 @@ int weft__dgram_return(int rc, const char *call);
 /* Keep an error of the network that was read and could not be returned. */
 void weft__dgram_keep_error(weft_dgram *dgram, int error);
 
-/* --- dgram_recv.c, dgram_send.c, dgram_face.c --------------------------- */
+/* --- dgram_recv.c, dgram_batch.c, dgram_send.c, dgram_face.c --------------------------- */
 
 /* Receive what is there: the number, -EAGAIN, or an error. */
 int weft__dgram_try_recv(weft_dgram *dgram, weft_message *messages, size_t count);
+
+/* Send messages by one call: the number, -EAGAIN, or an error. */
+int weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages, uint32_t count);
 
 /* Finish all sends with `why`. */
 void weft__dgram_end_sends(weft_dgram *dgram, int why);

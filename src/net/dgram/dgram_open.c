@@ -36,6 +36,7 @@ make_socket(weft_dgram *dgram, int family, const weft_dgram_opts *opts)
 		return rc;
 	dgram->fd = rc;
 	dgram->family = family;
+	dgram->join_max = family == AF_UNIX ? 0 : SIZE_MAX;
 	rc = 0;
 	if (opts->broadcast)
 		rc = set_flag(dgram, SOL_SOCKET, SO_BROADCAST, 1);
@@ -91,6 +92,19 @@ open_any(weft_dgram *dgram, const weft_addr *addr, const weft_dgram_opts *opts)
 	return open_at(dgram, &any4, opts);
 }
 
+static bool
+is_udp(const weft_dgram *dgram)
+{
+	int protocol = 0;
+	socklen_t size = sizeof(protocol);
+
+	return dgram->family != AF_UNIX
+	       && weft__sys->get_option(dgram->fd, SOL_SOCKET, SO_PROTOCOL,
+	                                &protocol, &size)
+	                  == 0
+	       && protocol == IPPROTO_UDP;
+}
+
 /* What is behind a descriptor that was given to us. */
 static int
 open_fd(weft_dgram *dgram, int fd, const weft_dgram_opts *opts)
@@ -111,6 +125,8 @@ open_fd(weft_dgram *dgram, int fd, const weft_dgram_opts *opts)
 	dgram->fd = fd;
 	dgram->borrowed = opts->borrow;
 	dgram->family = weft__addr_sockaddr(&addr)->sa_family;
+	if (is_udp(dgram))
+		dgram->join_max = SIZE_MAX;
 	if (opts->broadcast)
 		rc = set_flag(dgram, SOL_SOCKET, SO_BROADCAST, 1);
 	return rc;

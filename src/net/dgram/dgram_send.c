@@ -12,71 +12,10 @@
  *      a moment instead.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <sys/uio.h>
 #include "net/dgram/dgram.h"
 #include "threadlet/threadlet.h"
 
-#define TRIES_MAX 16 /* of a call that is interrupted */
-#define STUCK_NS  WEFT_MS
-
-struct batch {
-	struct weft__mmsg msgs[WEFT__DGRAM_BATCH];
-	struct iovec spans[WEFT__DGRAM_BATCH];
-	struct sockaddr_in6 names[WEFT__DGRAM_BATCH];
-};
-
-/* Where a message goes: for an IPv6 socket, IPv4 is in its clothes. */
-static void
-set_name(const weft_dgram *dgram, struct msghdr *hdr, const weft_addr *to,
-         struct sockaddr_in6 *room)
-{
-	if (to->size == 0)
-		return;
-	hdr->msg_name = (void *)(uintptr_t)to->bytes; /* only read */
-	hdr->msg_namelen = to->size;
-	if (dgram->family == AF_INET6 && weft__addr_family(to) == AF_INET) {
-		weft_addr mapped = *to;
-
-		weft__addr_map(&mapped);
-		__builtin_memcpy(room, mapped.bytes, sizeof(*room));
-		hdr->msg_name = room;
-		hdr->msg_namelen = sizeof(*room);
-	}
-}
-
-static void
-prepare(const weft_dgram *dgram, struct batch *batch,
-        const weft_message *messages, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		batch->spans[i] = (struct iovec){ messages[i].data,
-			                          messages[i].size };
-		batch->msgs[i] = (struct weft__mmsg){
-			.hdr = { .msg_iov = &batch->spans[i], .msg_iovlen = 1 },
-		};
-		set_name(dgram, &batch->msgs[i].hdr, &messages[i].addr,
-		         &batch->names[i]);
-	}
-}
-
-/* One call. */
-static int
-send_batch(weft_dgram *dgram, const weft_message *messages, uint32_t count)
-{
-	weft_loop *loop = weft__dgram_loop(dgram);
-	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend)
-	                                   : weft__sys;
-	struct batch batch;
-	int rc = -EINTR;
-
-	prepare(dgram, &batch, messages, count);
-	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)
-		rc = sys->sendmmsg(dgram->fd, batch.msgs, count, 0);
-	if (rc > 0 && rc < (int)count)
-		weft__dgram_keep_error(dgram, batch.msgs[rc].error);
-	return rc == -EINTR || rc == -EWOULDBLOCK ? -EAGAIN : rc;
-}
+#define STUCK_NS WEFT_MS
 
 /* The number, -EAGAIN, or an error. */
 static int
@@ -90,9 +29,10 @@ try_send(weft_dgram *dgram, const weft_message *messages, size_t count)
 	while (done < count) {
 		size_t left = count - done;
 
-		rc = send_batch(dgram, messages + done,
-		                left < WEFT__DGRAM_BATCH ? (uint32_t)left
-		                                         : WEFT__DGRAM_BATCH);
+		rc = weft__dgram_send_batch(dgram, messages + done,
+		                            left < WEFT__DGRAM_BATCH
+		                                    ? (uint32_t)left
+		                                    : WEFT__DGRAM_BATCH);
 		if (rc <= 0)
 			break;
 		done += (size_t)rc;

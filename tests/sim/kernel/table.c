@@ -432,6 +432,25 @@ sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	return (int)leave(SIM_CALL_recvmmsg, fd, count, done ? done : rc);
 }
 
+/* Messages that came as one, to be cut where each has its span.  What finds no room after
+ * the first is lost, as in a network. */
+static int64_t
+send_train(int fd, const struct msghdr *train, int flags)
+{
+	struct msghdr one = *train;
+	int64_t rc = 0, sent = 0;
+
+	one.msg_control = NULL;
+	one.msg_controllen = 0;
+	one.msg_iovlen = 1;
+	for (size_t i = 0; i < train->msg_iovlen && rc >= 0; i++) {
+		one.msg_iov = &train->msg_iov[i];
+		rc = sim_any_send(SIM_CALL_sendmmsg, fd, &one, flags);
+		sent += rc > 0 ? rc : 0;
+	}
+	return sent > 0 ? sent : rc;
+}
+
 static int
 sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 {
@@ -440,8 +459,10 @@ sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 
 	count = (uint32_t)sim_fault_short(SIM_CALL_sendmmsg, count);
 	for (; rc >= 0 && done < count; done++) {
-		rc = sim_any_send(SIM_CALL_sendmmsg, fd, &msgs[done].hdr,
-		                  flags);
+		rc = msgs[done].hdr.msg_controllen > 0
+		             ? send_train(fd, &msgs[done].hdr, flags)
+		             : sim_any_send(SIM_CALL_sendmmsg, fd,
+		                            &msgs[done].hdr, flags);
 		if (rc < 0)
 			break;
 		msgs[done].size = (uint32_t)rc;

@@ -1,0 +1,151 @@
+/* dgram_batch.c - one system call for many datagrams.
+ *
+ * Messages of one size that follow each other to one address go through the network
+ * stack as one, and are cut where they leave it (UDP_SEGMENT): the way through the stack
+ * is most of what a small datagram costs.  The last of such a train may be shorter.
+ *
+ *   1. The kernel takes a train as a whole or not at all.  So what was sent is counted
+ *      by trains, and told in messages.
+ *   2. That a train was refused may be for being one: a device that cannot, a message
+ *      that needs fragments.  So its messages are tried alone before anybody is told, and
+ *      none of that size is joined again.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/uio.h>
+#include "net/dgram/dgram.h"
+
+#define TRIES_MAX 16     /* of a call that is interrupted */
+#define TRAIN_MAX 65000u /* bytes: below 64 KiB with all headers */
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(uint16_t))];
+};
+
+struct batch {
+	uint32_t trains;
+	uint8_t counts[WEFT__DGRAM_BATCH]; /* messages of each */
+	struct weft__mmsg msgs[WEFT__DGRAM_BATCH];
+	struct iovec spans[WEFT__DGRAM_BATCH];
+	struct sockaddr_in6 names[WEFT__DGRAM_BATCH];
+	union control controls[WEFT__DGRAM_BATCH];
+};
+
+/* Where a message goes: for an IPv6 socket, IPv4 is in its clothes. */
+static void
+set_name(const weft_dgram *dgram, struct msghdr *hdr, const weft_addr *to,
+         struct sockaddr_in6 *room)
+{
+	if (to->size == 0)
+		return;
+	hdr->msg_name = (void *)(uintptr_t)to->bytes; /* only read */
+	hdr->msg_namelen = to->size;
+	if (dgram->family == AF_INET6 && weft__addr_family(to) == AF_INET) {
+		weft_addr mapped = *to;
+
+		weft__addr_map(&mapped);
+		__builtin_memcpy(room, mapped.bytes, sizeof(*room));
+		hdr->msg_name = room;
+		hdr->msg_namelen = sizeof(*room);
+	}
+}
+
+/* How many of the messages make up the next train. */
+static uint32_t
+train_of(const weft_dgram *dgram, const weft_message *messages, uint32_t count)
+{
+	size_t size = messages[0].size, total = size;
+	uint32_t n = 1;
+
+	if (size == 0 || size > dgram->join_max || !WEFT__DGRAM_SEGMENT)
+		return 1;
+	while (n < count && messages[n - 1].size == size && messages[n].size > 0
+	       && messages[n].size <= size
+	       && messages[n].addr.size == messages[0].addr.size
+	       && __builtin_memcmp(messages[n].addr.bytes,
+	                           messages[0].addr.bytes,
+	                           messages[0].addr.size)
+	                  == 0
+	       && (total += messages[n].size) <= TRAIN_MAX)
+		n++;
+	return n;
+}
+
+/* Say where a train is to be cut. */
+static void
+set_segment(struct msghdr *hdr, union control *control, uint16_t size)
+{
+	*control = (union control){ .align = { CMSG_LEN(sizeof(size)), SOL_UDP,
+		                               UDP_SEGMENT } };
+	__builtin_memcpy(CMSG_DATA(&control->align), &size, sizeof(size));
+	hdr->msg_control = control->bytes;
+	hdr->msg_controllen = sizeof(control->bytes);
+}
+
+static void
+prepare(const weft_dgram *dgram, struct batch *batch,
+        const weft_message *messages, uint32_t count, bool join)
+{
+	uint32_t n;
+
+	batch->trains = 0;
+	for (uint32_t i = 0; i < count; i += n) {
+		uint32_t train = batch->trains++;
+		struct msghdr *hdr = &batch->msgs[train].hdr;
+
+		n = join ? train_of(dgram, messages + i, count - i) : 1;
+		for (uint32_t k = i; k < i + n; k++)
+			batch->spans[k] = (struct iovec){ messages[k].data,
+				                          messages[k].size };
+		batch->counts[train] = (uint8_t)n;
+		batch->msgs[train] = (struct weft__mmsg){
+			.hdr = { .msg_iov = &batch->spans[i], .msg_iovlen = n },
+		};
+		set_name(dgram, hdr, &messages[i].addr, &batch->names[train]);
+		if (n > 1)
+			set_segment(hdr, &batch->controls[train],
+			            (uint16_t)messages[i].size);
+	}
+}
+
+static int
+send_trains(weft_dgram *dgram, struct batch *batch)
+{
+	weft_loop *loop = weft__dgram_loop(dgram);
+	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend)
+	                                   : weft__sys;
+	int rc = -EINTR, sent = 0;
+
+	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)
+		rc = sys->sendmmsg(dgram->fd, batch->msgs, batch->trains, 0);
+	if (rc > 0 && rc < (int)batch->trains)
+		weft__dgram_keep_error(dgram, batch->msgs[rc].error);
+	for (int i = 0; i < rc; i++)
+		sent += batch->counts[i];
+	return rc <= 0 ? rc : sent;
+}
+
+static bool
+may_be_for_joining(int error)
+{
+	return error == -EIO || error == -EINVAL || error == -EMSGSIZE
+	       || error == -EOPNOTSUPP || error == -ENOPROTOOPT;
+}
+
+int
+weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages,
+                       uint32_t count)
+{
+	struct batch batch;
+	int rc;
+
+	prepare(dgram, &batch, messages, count, true);
+	rc = send_trains(dgram, &batch);
+	if (may_be_for_joining(rc) && batch.counts[0] > 1) {
+		dgram->join_max = rc == -EMSGSIZE ? messages[0].size - 1 : 0;
+		prepare(dgram, &batch, messages, count, false);
+		rc = send_trains(dgram, &batch);
+	}
+	return rc == -EINTR || rc == -EWOULDBLOCK ? -EAGAIN : rc;
+}
