@@ -592,6 +592,7 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "stream_close", run_stream_close, 5, false },
 	{ "connect", run_connect, 4, false },
 	{ "fetch", run_fetch, 12, false },
+	{ "http", run_http, 15, false },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 
