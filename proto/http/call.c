@@ -277,14 +277,13 @@ weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc < 0 ? rc : try_once(call, deadline_ns);
 }
 
-/* Rule 3. */
+/* Rule 3, of a request that was sent. */
 static bool
 may_keep(const struct weft__http_call *call)
 {
 	const struct weft__http_in *in = &call->http->in;
 
-	return call->sent && in->over && !in->lost
-	       && (in->head.flags & WEFT__HTTP_KEEP_ALIVE)
+	return in->over && !in->lost && (in->head.flags & WEFT__HTTP_KEEP_ALIVE)
 	       && in->head.framing != WEFT__HTTP_UNTIL_CLOSE
 	       && in->head.framing != WEFT__HTTP_TUNNEL;
 }

@@ -352,7 +352,7 @@ TEST(a_streamed_body_goes_out_in_chunks_and_is_not_redirected)
 	PLAY(play_streamed, takes_chunks);
 }
 
-#define MUCH ((size_t)4 << 20)
+#define MUCH ((size_t)24 << 20) /* more than the kernel takes at once */
 static char much[MUCH];
 
 SCRIPT(sinks_and_floods, { HEAR, NULL, 0 }, { SINK, NULL, MUCH },
@@ -445,4 +445,33 @@ TEST(a_reply_that_comes_before_all_is_sent_is_heard)
 TEST(a_reply_that_comes_while_a_body_is_streamed_is_heard)
 {
 	PLAY(play_early_stream, refuses_and_closes, refuses_and_waits);
+}
+
+SCRIPT(refuses_and_listens, { HEAR, NULL, 0 }, { SAY, TOO_LARGE "\r\nbig", 0 },
+       { HOLD, NULL, 0 });
+
+static void
+play_early_bytes(struct world *world)
+{
+	weft_http *http;
+	ssize_t n = 1;
+
+	world->request.method = "POST";
+	world->request.streamed = true;
+	OK(fetch(world, "/", &http));
+	for (int i = 0; i < 1000 && n == 1; i++) {
+		n = weft_http_write(http, "x", 1, weft_in(HOUR));
+		OK(weft_sleep_until(weft_in(WEFT_US)));
+	}
+	CHECK_EQ(n, WEFT_EPIPE);
+	OK(weft_http_finish(http, weft_in(HOUR)));
+	CHECK_EQ(weft_http_status(http), 413);
+	weft_http_close(http);
+	peer_go_on(&world->peer);
+	UNTIL(world->peer.open == 0);
+}
+
+TEST(a_refusal_is_seen_by_the_next_write)
+{
+	PLAY(play_early_bytes, refuses_and_listens);
 }

@@ -4,6 +4,9 @@
 SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 },
        { HEAR, "GET /2", 0 }, { SAY, HELLO, 0 }, { HEAR, "GET /3", 0 },
        { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_three_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 SCRIPT(serves_one, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 SCRIPT(serves_last, { HEAR, NULL, 0 },
        { SAY, LENGTH("5\r\nConnection: close\r\n\r\nhello"), 0 },
@@ -186,6 +189,43 @@ TEST(who_finds_all_connections_in_use_waits_in_a_bounded_queue)
 	free(world);
 }
 
+/* Who is given a slot as it is cancelled gives it on. */
+static void
+play_given(struct world *world)
+{
+	struct visitor visitors[2];
+	weft_threadlet ids[2];
+	weft_scope scope;
+	weft_http *http;
+
+	arrivals = 0;
+	OK(fetch(world, "/", &http));
+	CHECK_STR(body_of(http), "hello");
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < 2; i++) {
+		visitors[i] = (struct visitor){ .world = world, .path = "/" };
+		ids[i] = weft_scope_go(&scope, visit, &visitors[i]);
+		CHECK(ids[i] > 0);
+	}
+	OK(weft_yield());
+	weft_http_close(http);
+	OK(weft_cancel(ids[0]));
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(visitors[0].result, WEFT_ECANCELED);
+	CHECK_EQ(visitors[1].result, 0);
+}
+
+TEST(who_is_cancelled_with_a_slot_in_hand_gives_it_on)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.per_host_max = 1;
+	world->peer.scripts = SCRIPTS(serves_three_any, serves_one);
+	world_run(world, play_given);
+	free(world);
+}
+
 /* A connection that cannot be used again still makes room for the next. */
 static void
 play_slots(struct world *world)
@@ -249,6 +289,26 @@ TEST(of_all_idle_connections_so_many_are_kept_the_latest)
 	world->other.scripts = SCRIPTS(serves_one);
 	world_run(world, play_idle_max);
 	free(world);
+}
+
+/* The one that was used last is the one that is used next, and the others grow old. */
+static void
+play_latest(struct world *world)
+{
+	weft_http *http[2];
+
+	OK(fetch(world, "/1", &http[0]));
+	OK(fetch(world, "/1", &http[1]));
+	weft_http_close(http[1]);
+	weft_http_close(http[0]);
+	get(world, "/2", 200, "hello");
+	get(world, "/3", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 2);
+}
+
+TEST(the_latest_connection_is_used_first)
+{
+	PLAY(play_latest, serves_three, serves_one);
 }
 
 /* --- trying again ------------------------------------------------------------- */

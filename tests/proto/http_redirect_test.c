@@ -7,7 +7,7 @@
 	"\r\n\r\nxx"
 
 SCRIPT(leads_around, { HEAR, "GET /a HTTP", 0 },
-       { SAY, TO("301", "/b/c?d"), 0 }, { HEAR, "GET /b/c?d HTTP", 0 },
+       { DRIP, TO("301", "/b/c?d"), 0 }, { HEAR, "GET /b/c?d HTTP", 0 },
        { SAY, TO("302", "../e"), 0 }, { HEAR, "GET /e HTTP", 0 },
        { SAY, TO("307", "//127.0.0.1:%P/f#g"), 0 }, { HEAR, "GET /f HTTP", 0 },
        { SAY, TO("308", "http://127.0.0.1:%P"), 0 }, { HEAR, "GET / HTTP", 0 },

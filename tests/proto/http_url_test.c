@@ -113,6 +113,7 @@ TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
 	weft__http_url_drop(&url);
 	CHECK_EQ(weft__http_url_parse("http://u@h/?secret", &url), WEFT_EINVAL);
 	CHECK(!strstr(weft_detail(), "secret"));
+	CHECK(strstr(weft_detail(), "a user before the host"));
 	CHECK_EQ(weft__http_url_parse("http://h/a?secret", &url), 0);
 	CHECK_EQ(weft__http_url_shown(&url), 10);
 	weft__http_url_drop(&url);
