@@ -277,15 +277,15 @@ weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc < 0 ? rc : try_once(call, deadline_ns);
 }
 
-/* Rule 3, of a request that was sent. */
+/* Rule 3, if the reply is read to its end. */
 static bool
 may_keep(const struct weft__http_call *call)
 {
-	const struct weft__http_in *in = &call->http->in;
+	const struct weft__http_head *head = &call->http->in.head;
 
-	return in->over && !in->lost && (in->head.flags & WEFT__HTTP_KEEP_ALIVE)
-	       && in->head.framing != WEFT__HTTP_UNTIL_CLOSE
-	       && in->head.framing != WEFT__HTTP_TUNNEL;
+	return call->sent && (head->flags & WEFT__HTTP_KEEP_ALIVE)
+	       && head->framing != WEFT__HTTP_UNTIL_CLOSE
+	       && head->framing != WEFT__HTTP_TUNNEL;
 }
 
 /* Drop the rest of the reply.  That it cannot be is no error of anybody's, and says
@@ -296,8 +296,9 @@ drain(weft_http *http, uint64_t deadline_ns)
 	char said[1024];
 	size_t size = strnlen(weft_detail(), sizeof(said) - 1);
 
-	if (http->in.over)
-		return true;
+	if (http->in.head.framing == WEFT__HTTP_LENGTH
+	    && http->in.body.left > WEFT__HTTP_DRAIN_MAX)
+		return false;
 	memcpy(said, weft_detail(), size);
 	said[size] = '\0';
 	if (weft__http_drain(http, WEFT__HTTP_DRAIN_MAX, deadline_ns) == 0)
@@ -309,12 +310,12 @@ drain(weft_http *http, uint64_t deadline_ns)
 void
 weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns)
 {
-	bool over = false, keep = false;
+	bool has_head = call->http && call->http->in.text;
+	bool over = has_head && call->http->in.over;
+	bool keep = has_head && may_keep(call);
 
-	if (call->http && call->http->in.text && call->sent) {
-		over = drain(call->http, deadline_ns);
-		keep = over && may_keep(call);
-	}
+	if (keep && !over)
+		keep = over = drain(call->http, deadline_ns);
 	end_try(call);
 	if (!call->slot.host)
 		return;

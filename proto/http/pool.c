@@ -8,8 +8,8 @@
  *   2. Somebody waits only while all slots are used and no connection is idle.  So a slot
  *      that is given back goes to the first who waits, and never past one to a newcomer.
  *   3. A waiter lies on the stack of its threadlet and is in the queue until it is given
- *      a slot or its wait has ended.  What was given beats what ends a wait, so it is
- *      one or the other.
+ *      a slot, or goes on because its wait has ended.  One whose wait was ended, and who is
+ *      given a slot before it goes on, gives that on.
  *   4. Of an idle connection nothing is expected: bytes, its end and its time all close
  *      it.  That is background work.
  *   5. Closing needs no memory.  In a threadlet, which would have to wait, it is left to
@@ -36,6 +36,7 @@ struct waiter {
 		link; /* first; its own ring once it has a slot */
 	weft_event given;
 	struct weft__http_conn *conn;
+	bool has_slot;
 };
 
 /* --- lists -------------------------------------------------------------------- */
@@ -252,6 +253,7 @@ hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
 	unlink_from(&waiter->link);
 	host->waiting--;
 	waiter->conn = conn;
+	waiter->has_slot = true;
 	(void)weft_event_set(&waiter->given);
 }
 
@@ -289,6 +291,10 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 	slot->conn = waiter.conn;
 	if (rc == 0)
 		return 0;
+	if (waiter.has_slot) {
+		weft__http_slot_give(slot);
+		return rc;
+	}
 	unlink_from(&waiter.link);
 	host->waiting--;
 	return weft_fail(rc, "waiting for one of %u connections to %s: %s",

@@ -35,13 +35,18 @@ struct given {
 	struct text rest; /* path and query */
 };
 
+/* Shown is what is fit to be printed, and no query, nor a user with a password. */
 static int
 refuse(const char *url, const char *why)
 {
-	size_t shown = strcspn(url, "?#");
+	size_t shown = 0;
 
-	return weft_fail(WEFT_EINVAL, "url %.*s: %s",
-	                 shown < 200 ? (int)shown : 200, url, why);
+	while (shown < 200 && url[shown] > ' ' && url[shown] < 0x7f
+	       && !strchr("?#@", url[shown]))
+		shown++;
+	if (url[shown] == '@')
+		shown = strcspn(url, "/");
+	return weft_fail(WEFT_EINVAL, "url %.*s: %s", (int)shown, url, why);
 }
 
 static bool

@@ -309,6 +309,35 @@ TEST(what_cannot_stand_in_a_request_or_is_ours_to_say_is_refused)
 	PLAY(play_refused, says_hello);
 }
 
+SCRIPT(takes_long, { HEAR, "GET /aaaa", 0 }, { SAY, HELLO, 0 },
+       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+
+static void
+play_long(struct world *world)
+{
+	static char value[3000], url[3000];
+	weft_http_field fields[] = { { "X-Long", value }, { "X-End", "1" } };
+
+	memset(url, 'a', sizeof(url) - 1);
+	memcpy(url, peer_url(&world->peer, "/"),
+	       strlen(peer_url(&world->peer, "/")));
+	memset(value, 'v', sizeof(value) - 1);
+	world->request.url = url;
+	get(world, "/", 200, "hello");
+	world->request.url = NULL;
+	world->request.fields = fields;
+	world->request.field_count = 2;
+	get(world, "/", 200, "hello");
+	CHECK_EQ(peer_heard(&world->peer, value), 1);
+	CHECK_EQ(peer_heard(&world->peer, "v\r\nX-End: 1\r\n"), 1);
+	CHECK_EQ(world->peer.accepted, 1);
+}
+
+TEST(long_urls_and_fields_go_out_whole)
+{
+	PLAY(play_long, takes_long);
+}
+
 /* --- streaming ---------------------------------------------------------------- */
 
 SCRIPT(takes_chunks, { HEAR, "POST /s HTTP/1.1\r\n", 0 },

@@ -150,6 +150,44 @@ TEST(an_exchange_is_cancelled_at_any_time_and_closes_its_connection)
 	free(world);
 }
 
+static void
+stop_loop(void *arg)
+{
+	(void)arg;
+	weft_loop_stop(weft_loop_current());
+}
+
+/* One waits for a body, one for a head, one for a connection. */
+TEST(a_loop_that_stops_ends_its_exchanges)
+{
+	struct guest guests[3];
+	struct world *world = calloc(1, sizeof(*world));
+	weft_loop *loop = make();
+
+	CHECK(world);
+	world->opts.loop = loop;
+	world->opts.per_host_max = 2;
+	world->client = weft_http_client_new(&world->opts);
+	world->peer.scripts = SCRIPTS(half_a_body, half_a_head);
+	peer_open(&world->peer, loop);
+	for (int i = 0; i < 3; i++) {
+		guests[i] = (struct guest){ .world = world, .reads = true };
+		(void)go_on(loop, be_guest, &guests[i]);
+	}
+	while (world->peer.open < 2)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+	OK(weft_loop_post(loop, stop_loop, NULL));
+	OK(weft_loop_run(loop));
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(guests[i].rc, WEFT_ECANCELED);
+	peer_close(&world->peer);
+	OK(weft_http_client_free(world->client));
+	OK(weft_loop_free(loop));
+	free(world);
+}
+
 #define WHOLE                                                   \
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" \
 	"5\r\nhello\r\n0\r\nA: b\r\n\r\n"

@@ -189,9 +189,9 @@ TEST(who_finds_all_connections_in_use_waits_in_a_bounded_queue)
 	free(world);
 }
 
-/* Who is given a slot as it is cancelled gives it on. */
+/* Who is given a slot as it is cancelled gives it on, whichever was first. */
 static void
-play_given(struct world *world)
+give(struct world *world, bool cancel_first)
 {
 	struct visitor visitors[2];
 	weft_threadlet ids[2];
@@ -208,11 +208,20 @@ play_given(struct world *world)
 		CHECK(ids[i] > 0);
 	}
 	OK(weft_yield());
+	if (cancel_first)
+		OK(weft_cancel(ids[0]));
 	weft_http_close(http);
 	OK(weft_cancel(ids[0]));
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(visitors[0].result, WEFT_ECANCELED);
 	CHECK_EQ(visitors[1].result, 0);
+}
+
+static void
+play_given(struct world *world)
+{
+	give(world, true);
+	give(world, false);
 }
 
 TEST(who_is_cancelled_with_a_slot_in_hand_gives_it_on)
@@ -221,7 +230,7 @@ TEST(who_is_cancelled_with_a_slot_in_hand_gives_it_on)
 
 	CHECK(world);
 	world->opts.per_host_max = 1;
-	world->peer.scripts = SCRIPTS(serves_three_any, serves_one);
+	world->peer.scripts = SCRIPTS(serves_three_any, serves_one, serves_one);
 	world_run(world, play_given);
 	free(world);
 }
@@ -441,6 +450,28 @@ TEST(an_idle_connection_does_not_keep_its_loop_and_goes_as_that_stops)
 	OK(weft_loop_run(loop));
 	peer_close(&world->peer);
 	OK(weft_http_client_free(world->client));
+	OK(weft_loop_free(loop));
+	free(world);
+}
+
+TEST(a_client_is_freed_after_its_loop_has_run)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	weft_loop *loop = make();
+
+	CHECK(world);
+	world->peer.scripts = SCRIPTS(serves_one);
+	peer_open(&world->peer, loop);
+	(void)go_on(loop, leave_idle, world);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(world->peer.open, 1);
+	OK(weft_http_client_free(world->client));
+	for (int i = 0; i < 1000 && world->peer.open > 0; i++)
+		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
+	CHECK_EQ(world->peer.open, 0);
+	peer_close(&world->peer);
+	weft_loop_stop(loop);
+	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 	free(world);
 }

@@ -111,9 +111,12 @@ TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
 	CHECK_EQ(weft__http_url_parse(text, &url), 0);
 	CHECK_EQ(weft__http_url_shown(&url), 200);
 	weft__http_url_drop(&url);
-	CHECK_EQ(weft__http_url_parse("http://u@h/?secret", &url), WEFT_EINVAL);
+	CHECK_EQ(weft__http_url_parse("http://u:secret@h/?secret", &url),
+	         WEFT_EINVAL);
 	CHECK(!strstr(weft_detail(), "secret"));
 	CHECK(strstr(weft_detail(), "a user before the host"));
+	CHECK_EQ(weft__http_url_parse("http://h/a\r\nb", &url), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "url http://h/a: a space or control byte");
 	CHECK_EQ(weft__http_url_parse("http://h/a?secret", &url), 0);
 	CHECK_EQ(weft__http_url_shown(&url), 10);
 	weft__http_url_drop(&url);
