@@ -92,8 +92,9 @@ WEFT_API void weft_http_server_stats(const weft_http_server *server,
 
 /* --- the incoming side ---------------------------------------------------- */
 
-/* Method and path of the request, the path decoded and without dots; the status of the
- * reply, 0 before it is known.  Borrowed until the exchange ends.
+/* Method and path of the request, the path decoded and without dots ("" on a client, which
+ * has weft_http_url()); the status of the reply, 0 before it is known.  Borrowed until the
+ * exchange ends.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_http_method(weft_http *http);
 WEFT_API const char *weft_http_path(weft_http *http);

@@ -324,6 +324,12 @@ weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns)
 	weft__http_slot_give(&call->slot);
 }
 
+const char *
+weft__http_asked_by(weft_http *http)
+{
+	return weft__http_call_of(http)->method;
+}
+
 /* --- errors ------------------------------------------------------------------- */
 
 static int

@@ -252,6 +252,9 @@ bool weft__http_is_value(struct text value);
  * Returns `error`. */
 int weft__http_told(weft_http *http, int error);
 
+/* The method of a client's request, after redirects. */
+const char *weft__http_asked_by(weft_http *http);
+
 /* --- phrase.c ---------------------------------------------------------------- */
 
 /* "200 OK"; for a status without a name its number alone.  At most 48 bytes. */

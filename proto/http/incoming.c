@@ -143,7 +143,9 @@ weft__http_decode_path(weft_http *http)
 const char *
 weft_http_method(weft_http *http)
 {
-	if (!http || !http->in.text || http->in.head.is_response)
+	if (http && !http->is_server)
+		return weft__http_asked_by(http);
+	if (!http || !http->in.text)
 		return "";
 	return weft__http_text(http, http->in.head.method);
 }

@@ -23,6 +23,8 @@ play_around(struct world *world)
 	CHECK_EQ(weft_http_status(http), 200);
 	CHECK_STR(body_of(http), "hello");
 	CHECK_STR(weft_http_url(http), peer_url(&world->peer, "/?q"));
+	CHECK_STR(weft_http_method(http), "GET");
+	CHECK_STR(weft_http_path(http), "");
 	weft_http_close(http);
 	CHECK_EQ(world->peer.accepted, 1);
 }
