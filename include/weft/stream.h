@@ -7,6 +7,9 @@
  * (64 KiB) it stops reading.  weft_peek() shows the queue, weft_skip() consumes it, and
  * the callback face shows the same queue; so a leased read, a look ahead and a buffered
  * reader are one thing.
+ *
+ * A read with WEFT_NOW takes what is in the queue or with the kernel; on io_uring, once a read
+ * has waited, what the loop has fetched, which it does in every turn.
  */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H

@@ -26,6 +26,7 @@ enum {
 	WEFT__FD_STREAM = 1 << 4, /* fewer bytes than asked for means: no more there; not so of
 	                             Unix sockets, where a descriptor ends a receive */
 	WEFT__FD_PLAIN = 1 << 7,  /* no socket: read(2) and write(2) */
+	WEFT__FD_UNBLOCKED = 1 << 9, /* made non-blocking, for sendfile(2) */
 	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that takes descriptors */
 };
 

@@ -280,7 +280,7 @@ send_message(struct weft__backend *backend, const struct weft__fd *entry,
 	return weft__kernel(backend)->sendmsg(fd, msg, flags);
 }
 
-/* A ring has it blocking, and there is no flag for one call. */
+/* A ring may have it blocking, and there is no flag for one call. */
 static int64_t
 send_file(struct weft__backend *backend, struct weft__fd *entry,
           const struct weft__op *op)
@@ -289,12 +289,13 @@ send_file(struct weft__backend *backend, struct weft__fd *entry,
 	uint64_t size = part->left < WEFT__SENDFILE_MAX ? part->left
 	                                                : WEFT__SENDFILE_MAX;
 
-	if (entry->flags & WEFT__FD_BLOCKING) {
+	if (!(entry->flags & WEFT__FD_UNBLOCKED)) {
 		int rc = weft__kernel(backend)->set_nonblock(op->fd);
 
 		if (rc < 0)
 			return rc;
 		entry->flags &= (uint16_t)~WEFT__FD_BLOCKING;
+		entry->flags |= WEFT__FD_UNBLOCKED;
 	}
 	return weft__kernel(backend)->sendfile(op->fd, part->file, part->offset,
 	                                       (size_t)size);

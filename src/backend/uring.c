@@ -172,8 +172,10 @@ make_blocking(struct weft__backend *backend, struct weft__fd *entry,
 		return;
 	if ((entry->flags & WEFT__FD_OWNED) || op->kind == WEFT__OP_CONNECT
 	    || op->kind == WEFT__OP_ACCEPT)
-		if (weft__kernel(backend)->set_block(op->fd) == 0)
+		if (weft__kernel(backend)->set_block(op->fd) == 0) {
 			entry->flags |= WEFT__FD_BLOCKING;
+			entry->flags &= (uint16_t)~WEFT__FD_UNBLOCKED;
+		}
 }
 
 /* There is no request that sends a file, and of control data requests do not take all. */

@@ -424,6 +424,45 @@ weft_listener_accept(weft_listener *listener, weft_stream **out,
 
 /* --- callbacks ---------------------------------------------------------- */
 
+static void
+on_standing_asked(weft_op *op, int why, void *arg)
+{
+	(void)arg;
+	(void)weft_op_finish(op, why);
+}
+
+/* The loop stops, or the listener is closed. */
+static void
+on_stood(weft_op *op, int64_t result, void *arg)
+{
+	weft_listener *listener = arg;
+
+	(void)op;
+	if (result == WEFT_ESHUTDOWN && !listener->error)
+		listener->error = WEFT_ESHUTDOWN;
+	if (listener->error && (listener->flags & WEFT__LISTENER_OWED)) {
+		listener->flags |= WEFT__LISTENER_STARTED;
+		hand_out(listener);
+	}
+	weft__listener_go_on(listener);
+}
+
+static int
+stand(weft_listener *listener)
+{
+	int rc;
+
+	if (listener->standing.pending)
+		return 0;
+	rc = weft_op_init(&listener->standing, loop_of(listener), on_stood,
+	                  listener);
+	if (rc < 0)
+		return rc;
+	weft_op_set_background(&listener->standing, true);
+	return weft_op_begin(&listener->standing, on_standing_asked, listener,
+	                     WEFT_NEVER);
+}
+
 int
 weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
                     void *arg)
@@ -437,6 +476,9 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 		return rc;
 	if (listener->waiter || (listener->flags & WEFT__LISTENER_SERVED))
 		return weft__fail(WEFT_EBUSY, "a threadlet accepts here");
+	rc = stand(listener);
+	if (rc < 0)
+		return rc;
 	listener->fn = fn;
 	listener->arg = arg;
 	listener->flags |= WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED;
@@ -601,7 +643,8 @@ weft__listener_end(weft_listener *listener)
 			weft__wake(listener->closer, 0);
 		listener->closer = NULL;
 	}
-	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0)
+	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0
+	    || listener->standing.pending)
 		return;
 	while ((stream = take_ready(listener)))
 		weft_stream_reset(stream);
@@ -628,6 +671,10 @@ close_here(weft_listener *listener)
 		listener->flags |= WEFT__LISTENER_POSTED;
 	if (listener->op.pending)
 		weft_op_cancel(&listener->op);
+	if (listener->standing.pending) {
+		weft_op_set_background(&listener->standing, false);
+		(void)weft_op_finish(&listener->standing, 0);
+	}
 	weft__listener_end(listener);
 }
 

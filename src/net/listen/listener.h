@@ -3,7 +3,7 @@
  *   1. One accept is with the backend while somebody wants connections and there is
  *      room for one; what it brings waits in `ready` if nobody wants it any more.
  *   2. A connection is counted before it is accepted, and by its stream when that goes.
- *   3. It is freed when it is closed, its op has ended, nobody serves it, and no
+ *   3. It is freed when it is closed, its ops have ended, nobody serves it, and no
  *      connection is in its handshake, which a threadlet does for each.
  *
  * Needs: threadlet, loop.  Thread: its loop's.
@@ -36,6 +36,8 @@ struct weft_listener {
 	uint32_t             budget;
 	int                  error;  /* that ended accepting, or 0 */
 	weft_op              op;     /* accepts */
+	weft_op              standing; /* from the first start to the close: so that the end
+	                              * of the loop is heard of while nothing is accepted */
 	struct weft__waiter *waiter; /* an acceptor, or NULL */
 	weft_stream         *ready;  /* accepted, and not given to anybody; by `next` */
 	weft_node            later;  /* that goes on with a close */

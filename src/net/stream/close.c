@@ -33,6 +33,8 @@ finish(weft_stream *stream)
 	weft__ready_forget(backend, stream->fd);
 	if (!(stream->flags & WEFT__STREAM_BORROWED))
 		(void)weft__kernel(backend)->close(stream->fd);
+	else /* a ring may have it blocking */
+		(void)weft__kernel(backend)->set_nonblock(stream->fd);
 	weft__stream_free(stream);
 	if (closer && weft__claim(closer))
 		weft__wake(closer, 0);

@@ -1,5 +1,4 @@
 /* notice.c - interrupts from any thread; see notice.h. */
-#include "base/lock.h"
 #include "net/stream/notice.h"
 #include "threadlet/threadlet.h"
 
@@ -32,7 +31,10 @@ weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 		all->loop = loop;
 		loop->notices = all;
 	}
+	weft__lock_take(&notice->lock);
+	weft__store(&notice->forks, loop->forks, WEFT__RELAXED);
 	weft__store(&notice->loop, (uintptr_t)loop, WEFT__SEQ_CST); /* S */
+	weft__lock_give(&notice->lock);
 	return 0;
 }
 
@@ -44,6 +46,7 @@ weft__notice_drop(struct weft__notice *notice)
 
 	if (!all)
 		return;
+	weft__lock_take(&notice->lock);
 	weft__lock_take(&all->lock);
 	for (link = &all->first; *link && *link != notice;
 	     link = &(*link)->next)
@@ -53,6 +56,7 @@ weft__notice_drop(struct weft__notice *notice)
 	notice->listed = false;
 	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
 	weft__lock_give(&all->lock);
+	weft__lock_give(&notice->lock);
 }
 
 static struct weft__notice *
@@ -84,16 +88,13 @@ on_told(void *arg)
 			notice->tell(notice);
 }
 
-/* List it with its loop, unless that is not its loop any more. */
-static bool
+static void
 list(struct weft__notice *notice, weft_loop *loop)
 {
 	struct notices *all = loop->notices;
-	bool same;
 
 	weft__lock_take(&all->lock);
-	same = weft__notice_loop(notice) == loop;
-	if (same && !notice->listed) {
+	if (!notice->listed) {
 		notice->listed = true;
 		notice->next = all->first;
 		all->first = notice;
@@ -103,9 +104,9 @@ list(struct weft__notice *notice, weft_loop *loop)
 		}
 	}
 	weft__lock_give(&all->lock);
-	return same;
 }
 
+/* In a forked child there is nobody to be told, and whoever had a lock is not there. */
 void
 weft__notice_send(struct weft__notice *notice)
 {
@@ -113,8 +114,13 @@ weft__notice_send(struct weft__notice *notice)
 
 	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
 		return; /* the first is not taken yet */
-	do
-		loop = (weft_loop *)weft__load(&notice->loop,
-		                               WEFT__SEQ_CST); /* S */
-	while (loop && !list(notice, loop));
+	if (!weft__load(&notice->loop, WEFT__SEQ_CST) /* S */
+	    || weft__load(&notice->forks, WEFT__RELAXED)
+	               != weft__load(&weft__forks, WEFT__RELAXED))
+		return;
+	weft__lock_take(&notice->lock);
+	loop = weft__notice_loop(notice);
+	if (loop)
+		list(notice, loop);
+	weft__lock_give(&notice->lock);
 }

@@ -8,6 +8,8 @@
  *      for, and the loop is set before the mark is looked for (I, S).
  *   2. A notice is listed at most once; the list is under the lock of the loop's notices,
  *      and so is leaving the loop: what is listed there belongs to it.
+ *      Whoever lists it holds the notice's own lock, under which it comes to a loop and
+ *      leaves it: so the loop is there as long.
  *   3. The mark is taken by the wait that ends with WEFT_EINTR, present or next.
  *
  * Needs: loop.  Thread: the loop's, but for weft__notice_send().
@@ -15,11 +17,14 @@
 #ifndef WEFT_NET_NOTICE_H
 #define WEFT_NET_NOTICE_H
 
+#include "base/lock.h"
 #include "loop/loop.h"
 
 struct weft__notice {
 	weft__aptr loop;  /* a weft_loop, or 0 */
 	weft__a32  mark;  /* 1: interrupted */
+	weft__a32  forks; /* of its loop */
+	struct weft__lock lock; /* taken before the loop's */
 	bool       listed;
 	struct weft__notice *next;
 	/* Called on the loop's thread: if somebody waits, ask him. */

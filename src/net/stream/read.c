@@ -44,7 +44,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 
 	if (n <= 0)
 		return n;
-	n = weft__receive_start(stream);
+	n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
 	if (n < 0)
 		return n;
 	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOW);
@@ -76,7 +76,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 
 	weft__passed_end(stream); /* what is wanted lies behind it */
 	if (n > 0) {
-		n = weft__receive_start(stream);
+		n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
 		n = n < 0 ? n
 		          : weft__receive_now(stream, NULL, 0,
 		                              deadline_ns == WEFT_NOW);

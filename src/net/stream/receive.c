@@ -99,7 +99,7 @@ tell(weft_stream *stream)
 static void
 pause_if_full(weft_stream *stream)
 {
-	if (stream->in_queue.size < limit_of(stream)
+	if (stream->in_queue.size < limit_of(stream) || !stream->in.pending
 	    || (stream->flags & WEFT__STREAM_PAUSED))
 		return;
 	stream->flags |= WEFT__STREAM_PAUSED;
@@ -214,6 +214,14 @@ on_received(weft_op *op, int64_t result, void *arg)
 
 /* --- starting ----------------------------------------------------------- */
 
+static void
+have_op(weft_stream *stream)
+{
+	if (!stream->in.loop)
+		(void)weft_op_init(&stream->in, weft__stream_loop(stream),
+		                   on_received, stream);
+}
+
 int
 weft__receive_start(weft_stream *stream)
 {
@@ -224,9 +232,7 @@ weft__receive_start(weft_stream *stream)
 		return stream->in.pending ? hold(stream, !is_wanted(stream))
 		                          : 0;
 	}
-	if (!stream->in.loop)
-		(void)weft_op_init(&stream->in, weft__stream_loop(stream),
-		                   on_received, stream);
+	have_op(stream);
 	weft_op_set_background(
 		&stream->in,
 		!(stream->flags & WEFT__STREAM_STARTED)
@@ -297,12 +303,28 @@ weft__guest_leave(weft_stream *stream)
 	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
 }
 
+/* No receive stands that could have fetched what is there. */
+static int64_t
+receive_alone(weft_stream *stream, void *buf, size_t size)
+{
+	struct weft__op op = { .kind = WEFT__OP_RECV_MULTI,
+		               .fd = stream->fd,
+		               .buf = buf,
+		               .size = size };
+
+	have_op(stream);
+	return weft__ready_attempt(&stream->in.loop->backend, &op);
+}
+
 int64_t
 weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 {
-	struct weft__backend *backend = &stream->in.loop->backend;
-	int64_t n = weft__ready_recv_now(backend, weft__op_of(&stream->in), buf,
-	                                 size, must);
+	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
+	int64_t n = must && !stream->in.pending
+	                    ? receive_alone(stream, buf, size)
+	                    : weft__ready_recv_now(backend,
+	                                           weft__op_of(&stream->in),
+	                                           buf, size, must);
 
 	if (n <= 0 && n != -EAGAIN) {
 		/* What looks like the end may be none: that of TLS is said. */

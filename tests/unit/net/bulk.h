@@ -100,14 +100,15 @@ bulk_size(int counts)
 	                                  : (uint64_t)8 << 20;
 }
 
-/* How much is given to a call: with counts of a byte so little that each is one. */
+/* How much is given to a call: with counts of a byte so little that each is one, or of
+ * TLS one record. */
 static inline size_t
 bulk_piece(const struct bulk *bulk, bool reads)
 {
 	if (bulk->counts == BULK_FULL)
 		return BULK_PIECE;
 	if (bulk->counts == BULK_BYTES)
-		return reads ? 1 : 3;
+		return reads ? 1 : bulk->client ? 1000 : 3;
 	return 1 + bulk_chance() % BULK_PIECE;
 }
 

@@ -191,3 +191,78 @@ TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
 	(void)close(fds[1]);
 	(void)close(guest);
 }
+
+/* --- the loop's end ------------------------------------------------------- */
+
+static void
+keep_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct house *house = arg;
+
+	(void)listener;
+	house->calls++;
+	if (peer)
+		house->bell = peer;
+	else
+		house->result = error;
+}
+
+TEST(a_listener_that_was_stopped_is_told_when_its_loop_stops)
+{
+	struct house house = open_house(NULL);
+
+	house.loop = make();
+	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	turns(house.loop, 2);
+	OK(weft_listener_stop(house.listener));
+	turns(house.loop, 2);
+	weft_loop_stop(house.loop);
+	OK(weft_loop_run(house.loop));
+	CHECK_EQ(house.calls, 1);
+	CHECK_EQ(house.result, WEFT_ESHUTDOWN);
+	weft_listener_close(house.listener);
+	OK(weft_loop_free(house.loop));
+}
+
+TEST(a_listener_that_has_no_room_is_told_when_its_loop_stops)
+{
+	weft_listener_opts opts = { .connections_max = 1 };
+	struct house house = open_house(&opts);
+	int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	weft_addr addr;
+
+	house.loop = make();
+	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	OK(weft_listener_local(house.listener, &addr));
+	OK(connect(guest, (struct sockaddr *)(void *)addr.bytes, addr.size));
+	while (!house.bell)
+		(void)weft_loop_run_once(house.loop, WEFT_NEVER);
+	turns(house.loop, 2);
+	weft_loop_stop(house.loop);
+	OK(weft_loop_run(house.loop));
+	CHECK_EQ(house.calls, 2);
+	CHECK_EQ(house.result, WEFT_ESHUTDOWN);
+	weft_close(house.bell);
+	weft_listener_close(house.listener);
+	OK(weft_loop_free(house.loop));
+	(void)close(guest);
+}
+
+/* Its address is free as the close returns, though nothing was pending. */
+TEST(a_stopped_listener_that_is_closed_leaves_its_address_at_once)
+{
+	struct house house = open_house(NULL);
+	weft_listener *other;
+
+	house.loop = make();
+	OK(weft_listener_start(house.listener, house.loop, keep_guest, &house));
+	OK(weft_listener_stop(house.listener));
+	turns(house.loop, 3);
+	house.calls = 0;
+	weft_listener_close(house.listener);
+	OK(weft_loop_run(house.loop));
+	OK(weft_listener_open(house.address, NULL, &other));
+	weft_listener_close(other);
+	CHECK_EQ(house.calls, 1);
+	OK(weft_loop_free(house.loop));
+}

@@ -2,6 +2,7 @@
  * way back from a call on them. */
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
@@ -345,5 +346,94 @@ TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
 	end_scene(&scene);
 	CHECK_EQ(last.written, 1);
 	CHECK_EQ(last.closed, 1);
+	(void)close(scene.far);
+}
+
+/* --- interrupts from elsewhere -------------------------------------------- */
+
+#define MOVES 200
+
+struct chase {
+	weft_stream *stream;
+	weft_loop *next;
+	weft__a32 over;
+};
+
+static void *
+interrupt_often(void *arg)
+{
+	struct chase *chase = arg;
+
+	while (!weft__load(&chase->over, WEFT__RELAXED))
+		weft_stream_interrupt(chase->stream);
+	return NULL;
+}
+
+static int
+use_and_move(void *arg)
+{
+	struct chase *chase = arg;
+	char byte;
+	ssize_t n = weft_read(chase->stream, &byte, 1, weft_in(WEFT_MS / 100));
+
+	CHECK(n == WEFT_EINTR || n == WEFT_ETIMEDOUT);
+	OK(weft_stream_move(chase->stream, chase->next));
+	return 0;
+}
+
+TEST(an_interrupt_finds_no_loop_that_a_stream_has_left)
+{
+	struct chase chase = { .next = NULL };
+	weft_loop *loop = make();
+	pthread_t hunter;
+	int far;
+
+	chase.stream = open_half(&far);
+	hunter = thread(interrupt_often, &chase);
+	for (int i = 0; i < MOVES; i++) {
+		chase.next = make();
+		(void)go_on(loop, use_and_move, &chase);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+		loop = chase.next;
+	}
+	weft__store(&chase.over, 1, WEFT__RELAXED);
+	OK(pthread_join(hunter, NULL));
+	weft_close(chase.stream);
+	OK(weft_loop_free(loop));
+	(void)close(far);
+}
+
+static int
+fork_and_interrupt(void *arg)
+{
+	struct scene *scene = arg;
+	char byte;
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	pid = fork();
+	if (pid == 0) {
+		weft_stream_interrupt(scene->stream);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	weft_close(scene->stream);
+	weft_close(scene->bell);
+	return 0;
+}
+
+TEST(an_interrupt_in_a_forked_child_stays_there)
+{
+	struct scene scene;
+
+	open_scene(&scene);
+	(void)go_on(scene.loop, fork_and_interrupt, &scene);
+	end_scene(&scene);
 	(void)close(scene.far);
 }

@@ -1,5 +1,6 @@
 /* stream_test.c - streams read and written by threadlets. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
@@ -246,6 +247,33 @@ TEST(what_has_arrived_beats_the_deadline)
 	run_two(read_late, NULL, &line);
 }
 
+static int
+read_at_once(void *arg)
+{
+	struct line *line = arg;
+	const void *seen;
+	char buf[8];
+
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line->b, "abcd", 4, WEFT_NOW), 4);
+	CHECK_EQ(weft_read(line->a, buf, 2, WEFT_NOW), 2);
+	CHECK_EQ(weft_peek(line->a, 2, &seen, WEFT_NOW), 2);
+	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), 2);
+	CHECK(memcmp(buf, "cd", 2) == 0);
+	weft_close(line->b);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), 0);
+	weft_close(line->a);
+	return 0;
+}
+
+TEST(what_has_come_is_read_without_waiting)
+{
+	struct line line = open_line();
+
+	run_two(read_at_once, NULL, &line);
+}
+
 /* --- writing ------------------------------------------------------------- */
 
 static int
@@ -433,6 +461,7 @@ borrow_fd(void *arg)
 	CHECK_EQ(weft_read(stream, buf, 8, WEFT_NEVER), 1);
 	CHECK_EQ(weft_stream_fd(stream), pair->fd);
 	weft_close(stream);
+	CHECK(fcntl(pair->fd, F_GETFL) & O_NONBLOCK);
 	put(pair->peer, "y");
 	take(pair->fd); /* still the caller's */
 	return 0;
