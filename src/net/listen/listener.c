@@ -34,8 +34,8 @@ end_waiter(weft_listener *listener, int64_t result)
 
 /* --- what is there for whom --------------------------------------------- */
 
-static weft_stream *
-take_ready(weft_listener *listener)
+weft_stream *
+weft__listener_take(weft_listener *listener)
 {
 	weft_stream *stream = listener->ready;
 
@@ -83,11 +83,12 @@ hand_out(weft_listener *listener)
 	weft_stream *stream;
 
 	if (listener->waiter && listener->ready) {
-		acceptor_of(listener->waiter)->stream = take_ready(listener);
+		acceptor_of(listener->waiter)->stream = weft__listener_take(
+			listener);
 		end_waiter(listener, 0);
 	}
 	while ((listener->flags & WEFT__LISTENER_STARTED)
-	       && (stream = take_ready(listener)))
+	       && (stream = weft__listener_take(listener)))
 		call(listener, stream, 0);
 	if (listener->error && listener->waiter)
 		end_waiter(listener, listener->error);
@@ -277,6 +278,9 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 	} else if (result != WEFT_ECANCELED) {
 		rest(listener);
 	}
+	if (listener->halter && weft__claim(listener->halter))
+		weft__wake(listener->halter, 0);
+	listener->halter = NULL;
 	hand_out(listener);
 	weft__listener_go_on(listener);
 }
@@ -362,7 +366,7 @@ weft__listener_next(weft_listener *listener, weft_stream **out,
 	int64_t rc;
 
 	if (listener->ready) {
-		*out = take_ready(listener);
+		*out = weft__listener_take(listener);
 		weft__stayed(weft__self());
 		return 0;
 	}
@@ -380,6 +384,20 @@ weft__listener_next(weft_listener *listener, weft_stream **out,
 	return (int)rc;
 }
 
+void
+weft__listener_halt(weft_listener *listener)
+{
+	struct weft__waiter waiter = { .what = "accept",
+		                       .on = listener->fd,
+		                       .deaf = true };
+
+	if (!listener->op.pending)
+		return;
+	listener->halter = &waiter;
+	weft_op_cancel(&listener->op);
+	(void)weft__wait(&waiter, WEFT_NEVER);
+}
+
 /* One that is there now.  What the backend accepts is brought by it. */
 static int
 accept_now(weft_listener *listener, weft_stream **out)
@@ -390,7 +408,7 @@ accept_now(weft_listener *listener, weft_stream **out)
 	}
 	if (!listener->ready)
 		return listener->error ? listener->error : WEFT_ETIMEDOUT;
-	*out = take_ready(listener);
+	*out = weft__listener_take(listener);
 	return 0;
 }
 
@@ -646,7 +664,7 @@ weft__listener_end(weft_listener *listener)
 	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0
 	    || listener->standing.pending)
 		return;
-	while ((stream = take_ready(listener)))
+	while ((stream = weft__listener_take(listener)))
 		weft_stream_reset(stream);
 	release(listener);
 }

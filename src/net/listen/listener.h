@@ -45,6 +45,7 @@ struct weft_listener {
 	void                *arg;
 	struct weft__quota  *quota;
 	struct weft__waiter *closer;
+	struct weft__waiter *halter; /* waits until nothing is accepted any more */
 	weft_tls            *tls;    /* NULL: plain */
 	uint64_t             handshake_ns;
 	uint32_t             greeted; /* connections in their handshake */
@@ -74,5 +75,10 @@ void weft__listener_end(weft_listener *listener);
 
 /* As weft_listener_accept(), for serve.c: after a close, what was queued comes first. */
 int weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadline_ns);
+
+/* Accept no more for now, which is seen to when it returns; and take what was accepted,
+ * one by one, or NULL. */
+void         weft__listener_halt(weft_listener *listener);
+weft_stream *weft__listener_take(weft_listener *listener);
 
 #endif

@@ -49,6 +49,7 @@ start_peer(struct service *service, weft_stream *stream)
 		.loop = here->runtime ? WEFT_LEAST_LOADED : here,
 	};
 	struct peer *peer = weft__sys->alloc(sizeof(*peer));
+	int64_t rc;
 
 	if (peer) {
 		*peer = (struct peer){ service->fn, service->arg, stream,
@@ -56,7 +57,10 @@ start_peer(struct service *service, weft_stream *stream)
 			                       ? weft__tls_ref(listener->tls)
 			                       : NULL,
 			               listener->handshake_ns };
-		if (weft_go_with(&opts, run_peer, peer) >= 0)
+		rc = weft_go_with(&opts, run_peer, peer);
+		if (rc == WEFT_ECANCELED) /* so is this threadlet, too */
+			rc = run_peer(peer);
+		if (rc >= 0)
 			return;
 		weft_tls_close(peer->tls);
 	}
@@ -85,6 +89,18 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 	}
 }
 
+/* Who was accepted is served, or told the end by whoever serves: to leave them to the
+ * listener would be to drop them. */
+static void
+start_last(struct service *service)
+{
+	weft_stream *stream;
+
+	weft__listener_halt(service->listener);
+	while ((stream = weft__listener_take(service->listener)))
+		start_peer(service, stream);
+}
+
 int
 weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
                     uint64_t deadline_ns)
@@ -108,6 +124,7 @@ weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
 		return rc;
 	listener->flags |= WEFT__LISTENER_SERVED;
 	rc = accept_peers(&service, deadline_ns);
+	start_last(&service);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_SERVED;
 	if (listener->flags & WEFT__LISTENER_CLOSING)
 		weft__listener_end(listener);

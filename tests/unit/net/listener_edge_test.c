@@ -1,4 +1,5 @@
 /* listener_edge_test.c - listeners at their limits, and who comes as they change hands. */
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -265,4 +266,82 @@ TEST(a_stopped_listener_that_is_closed_leaves_its_address_at_once)
 	weft_listener_close(other);
 	CHECK_EQ(house.calls, 1);
 	OK(weft_loop_free(house.loop));
+}
+
+/* --- the end of serving ----------------------------------------------------- */
+
+/* A socket that is not the listener's, as one shared with who comes after us. */
+static int
+open_door(struct sockaddr_in *addr)
+{
+	socklen_t size = sizeof(*addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
+	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	OK(bind(fd, (struct sockaddr *)addr, size));
+	OK(listen(fd, 8));
+	OK(getsockname(fd, (struct sockaddr *)addr, &size));
+	return fd;
+}
+
+static int
+take_none(weft_stream *peer, void *arg)
+{
+	(*(int *)arg)++;
+	weft_close(peer);
+	return 0;
+}
+
+struct shared {
+	weft_listener *listener;
+	struct sockaddr_in addr;
+	int door, guest, served;
+};
+
+static int
+serve_shared(void *arg)
+{
+	struct shared *shared = arg;
+
+	CHECK_EQ(weft_listener_serve(shared->listener, take_none,
+	                             &shared->served, WEFT_NEVER),
+	         WEFT_ECANCELED);
+	/* Who comes now is not ours any more. */
+	shared->guest = socket(AF_INET, SOCK_STREAM, 0);
+	OK(connect(shared->guest, (struct sockaddr *)&shared->addr,
+	           sizeof(shared->addr)));
+	return 0;
+}
+
+static int
+end_shared(void *arg)
+{
+	struct shared *shared = arg;
+	weft_threadlet serving = weft_go(serve_shared, shared);
+
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_cancel(serving));
+	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	weft_listener_close(shared->listener);
+	return 0;
+}
+
+TEST(a_server_that_was_cancelled_accepts_nobody_any_more)
+{
+	struct shared shared = { .served = 0 };
+	weft_listener_opts opts = { .borrow = true };
+	char text[32];
+	int fd;
+
+	shared.door = open_door(&shared.addr);
+	(void)snprintf(text, sizeof(text), "fd:%d", shared.door);
+	OK(weft_listener_open(text, &opts, &shared.listener));
+	run_threadlet(end_shared, &shared);
+	fd = accept(shared.door, NULL, NULL);
+	CHECK(fd >= 0);
+	CHECK_EQ(shared.served, 0);
+	OK(close(fd));
+	OK(close(shared.guest));
+	OK(close(shared.door));
 }
