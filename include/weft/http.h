@@ -64,9 +64,9 @@ WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
 
 /* Serve requests on `listener`, borrowed, until it is closed, the caller is cancelled or
  * the deadline; then drain: replies in hand are finished and say that they are the last,
- * idle connections are closed, event streams cancelled, which is their end.  What is still
- * there at the deadline, or five seconds after the deadline or cancellation that ended it,
- * is cancelled.
+ * idle connections are closed, new ones after half a second without a request, event
+ * streams cancelled, which is their end.  What is still there at the deadline, or five
+ * seconds after the deadline or cancellation that ended it, is cancelled.
  * Returns WEFT_ESHUTDOWN once closed, else why it ended.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,

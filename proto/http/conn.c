@@ -11,6 +11,7 @@
 
 #define LINGER_NS    (2 * WEFT_S)
 #define LINGER_BYTES (1u << 20)
+#define FRESH_NS     (WEFT_S / 2)
 
 /* What of weft's queue a head may take. */
 #define QUEUE_MIN (64u << 10)
@@ -35,6 +36,14 @@ end_batch(struct weft__http_conn *conn)
 
 /* --- waiting ---------------------------------------------------------------- */
 
+/* The end of waiting when the server drains.  Who has just come is sending its first
+ * request, which would be lost; others know that a kept connection may end. */
+static uint64_t
+last_wait(const struct weft__http_conn *conn)
+{
+	return conn->used ? 0 : conn->since_ns + FRESH_NS;
+}
+
 static ssize_t
 wait_byte(struct weft__http_conn *conn)
 {
@@ -46,7 +55,9 @@ wait_byte(struct weft__http_conn *conn)
 
 	while (n == WEFT_EINTR) {
 		weft__http_conn_state(conn, WEFT__HTTP_IDLE);
-		if (weft__http_draining(conn))
+		if (weft__http_draining(conn) && until > last_wait(conn))
+			until = last_wait(conn);
+		if (until <= weft_loop_now(conn->loop))
 			n = WEFT_ESHUTDOWN;
 		else
 			n = weft_peek(conn->wire.stream, 1, &data, until);
@@ -176,6 +187,7 @@ run(void *arg)
 	struct weft__http_conn conn = { .service = start.service,
 		                        .server = start.service->server,
 		                        .loop = weft_loop_current(),
+		                        .since_ns = weft_now(),
 		                        .self = weft_self(),
 		                        .wire = { .stream = start.peer } };
 

@@ -91,6 +91,7 @@ struct weft__http_conn {
 	weft_http_server          *server;
 	weft_loop                 *loop;
 	weft_threadlet             self;
+	uint64_t                   since_ns; /* it began */
 	uint32_t                   state;    /* enum weft__http_state, atomic */
 	weft_scope                 scope;    /* of handlers */
 	uint64_t                   scope_since_ns;

@@ -14,7 +14,7 @@ from world import PATIENCE, check, letters, need, until
 
 NGINX = need("nginx")
 BIG = 20_000_000
-RESTARTS = 5
+RESTARTS = 20
 
 CONF = """
 daemon off;

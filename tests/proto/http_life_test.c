@@ -56,7 +56,7 @@ static void
 visit_drained(struct site *site)
 {
 	weft_stream *idle = site_enter(site), *fresh = site_enter(site);
-	weft_stream *busy = site_enter(site);
+	weft_stream *busy = site_enter(site), *silent = site_enter(site);
 	const char *reply;
 
 	SAY(idle, GET HOST END);
@@ -65,7 +65,9 @@ visit_drained(struct site *site)
 	OK(weft_event_wait(&entered, weft_in(HOUR)));
 	site_close(site);
 	CHECK_STR(hear_all(idle), "");
-	CHECK_STR(hear_all(fresh), "");
+	SAY(fresh, GET HOST END);
+	CHECK(strstr(hear_all(fresh), "Connection: close\r\n\r\nhello"));
+	CHECK_STR(hear_all(silent), "");
 	CHECK_EQ(site->served, 1);
 	OK(weft_event_set(&released));
 	reply = hear_all(busy);
@@ -73,6 +75,7 @@ visit_drained(struct site *site)
 	CHECK_EQ(count_of(reply, "HTTP/1.1"), 1);
 	weft_close(idle);
 	weft_close(fresh);
+	weft_close(silent);
 	weft_close(busy);
 }
 
