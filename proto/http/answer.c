@@ -118,6 +118,8 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 		return 404;
 	if (rc == WEFT_EMSGSIZE && !fault) /* for the handler */
 		fault = 413;
+	if (http->in.lost == WEFT_ETRUNCATED && !fault)
+		fault = 400;
 	if (fault) {
 		weft__http_count(&counts_of(conn)->faults, 1);
 		return fault;
@@ -158,6 +160,7 @@ static bool
 go_on(struct weft__http_conn *conn, weft_http *http)
 {
 	bool keep = !http->out.close && !http->in.lost;
+	const void *data;
 
 	if (keep && !http->in.over)
 		keep = weft__http_drain(http, DRAIN_BYTES, weft_in(DRAIN_NS))
@@ -167,9 +170,11 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	if (conn->wire.error)
 		return false;
 	conn->wire.out_pace.left_ns = conn->wire.grace_ns;
+	/* What the kernel still has counts, too: to close over it would be a reset. */
 	if (!keep)
-		conn->linger = !http->in.over
-		               || weft__http_has_more(&conn->wire);
+		conn->linger =
+			!http->in.over
+			|| weft_peek(conn->wire.stream, 1, &data, WEFT_NOW) > 0;
 	return keep;
 }
 
@@ -182,8 +187,8 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 	if (!conn->active)
 		count_active(conn);
 	rc = dispatch(conn, http);
-	if (conn->watch)
-		weft__http_watch_stop(conn);
+	if (conn->watch && weft__http_watch_stop(conn) < 0)
+		http->out.close = true;
 	if (conn->taken)
 		return false;
 	if (conn->endless) {

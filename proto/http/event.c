@@ -15,15 +15,15 @@
 
 struct weft__http_watch {
 	weft_op op;
-	struct weft__http_conn *conn; /* NULL: it has ended */
+	struct weft__http_conn *conn; /* NULL: it is to end, */
+	weft_op *ended;               /* and this to be finished, or NULL */
 	size_t min;                   /* bytes: fewer is the end */
 };
 
 static void
 drop_watch(struct weft__http_watch *watch)
 {
-	if (watch->conn)
-		watch->conn->watch = NULL;
+	watch->conn->watch = NULL;
 	weft_release(watch);
 }
 
@@ -59,7 +59,9 @@ on_watched(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	if (!conn) {
-		drop_watch(watch);
+		if (watch->ended)
+			(void)weft_op_finish(watch->ended, 0);
+		weft_release(watch);
 		return;
 	}
 	if (result == WEFT_EINTR && !weft__http_draining(conn)) {
@@ -83,6 +85,7 @@ weft__http_watch_start(struct weft__http_conn *conn)
 	if (!watch)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	watch->conn = conn;
+	watch->ended = NULL;
 	conn->watch = watch;
 	(void)weft_op_init(&watch->op, NULL, on_watched, watch);
 	weft__http_conn_state(conn, WEFT__HTTP_IDLE);
@@ -92,15 +95,30 @@ weft__http_watch_start(struct weft__http_conn *conn)
 	return 0;
 }
 
-/* Its op ends at once for the stream, and is told of a little later. */
-void
+/* It is finished by on_watched(), and by nobody else. */
+static void
+on_ask(weft_op *op, int why, void *arg)
+{
+	(void)op, (void)why, (void)arg;
+}
+
+/* Nobody may read the next request while another still reads: its end is waited for. */
+int
 weft__http_watch_stop(struct weft__http_conn *conn)
 {
 	struct weft__http_watch *watch = conn->watch;
+	weft_op ended;
+	int rc;
 
-	conn->watch = NULL;
+	(void)weft_op_init(&ended, NULL, NULL, NULL);
+	rc = weft_op_begin(&ended, on_ask, NULL, WEFT_NEVER);
+	watch->ended = rc == 0 ? &ended : NULL;
 	watch->conn = NULL;
+	conn->watch = NULL;
 	weft_op_cancel(&watch->op);
+	if (rc == 0)
+		(void)weft_op_wait(&ended, WEFT_NEVER);
+	return rc;
 }
 
 /* --- events ----------------------------------------------------------------- */

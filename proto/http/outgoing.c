@@ -45,8 +45,10 @@ frame_reply(weft_http *http, int status, uint64_t length)
 		out->framing = WEFT__HTTP_CHUNKED;
 	else
 		out->framing = WEFT__HTTP_UNTIL_CLOSE;
-	/* A client that still asks may send its body or not: no telling what comes next. */
+	/* A client that still asks may send its body or not: no telling what comes next;
+	 * nor behind a body that was lost. */
 	if (out->framing == WEFT__HTTP_UNTIL_CLOSE || http->in.asks
+	    || http->in.lost
 	    || !(http->in.head.flags & WEFT__HTTP_KEEP_ALIVE)
 	    || draining(http->wire))
 		out->close = true;

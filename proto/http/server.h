@@ -161,9 +161,9 @@ int weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns);
 void weft__http_lift(struct weft__http_conn *conn);
 
 /* Have the handler's scope cancelled when the peer is gone, or the server drains; and no
- * longer. */
-int  weft__http_watch_start(struct weft__http_conn *conn);
-void weft__http_watch_stop(struct weft__http_conn *conn);
+ * longer: 0, or an error after which nobody may read. */
+int weft__http_watch_start(struct weft__http_conn *conn);
+int weft__http_watch_stop(struct weft__http_conn *conn);
 
 /* --- open_files.c -------------------------------------------------------------- */
 
