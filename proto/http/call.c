@@ -147,31 +147,40 @@ give_up_sending(struct weft__http_call *call)
 	call->wire.error = 0;
 }
 
+/* Why a head of this status is no reply and none can follow it, or NULL. */
+static const char *
+why_unfit(struct weft__http_call *call, int status)
+{
+	if (status == 101)
+		return "switches to a protocol that nobody asked for";
+	if (status < 200 && ++call->interim > WEFT__HTTP_INTERIM)
+		return "too many replies with 1xx";
+	return NULL;
+}
+
+/* Only a final head stays in http->in: one that is left there counts as the reply. */
 static int
 receive_final(struct weft__http_call *call, uint64_t deadline_ns)
 {
-	for (;;) {
+	weft_http *http = call->http;
+
+	while (!call->unfit) {
 		int rc, status;
 
 		if (!call->asked)
 			expect_reply(call);
-		rc = weft__http_receive(call->http, deadline_ns);
+		rc = weft__http_receive(http, deadline_ns);
 		if (rc < 0)
 			return rc;
 		call->heard = true;
-		status = call->http->in.head.status;
-		if (status == 101)
-			return weft_fail(WEFT_EPROTO,
-			                 "switches to a protocol that nobody "
-			                 "asked for");
+		status = http->in.head.status;
 		if (status >= 200)
 			return 0;
-		if (++call->interim > WEFT__HTTP_INTERIM)
-			return weft_fail(WEFT_EPROTO,
-			                 "more than %d replies with 1xx",
-			                 WEFT__HTTP_INTERIM);
+		call->unfit = why_unfit(call, status);
+		http->in = (struct weft__http_in){ 0 };
 		call->asked = false;
 	}
+	return weft_fail(WEFT_EPROTO, "%s", call->unfit);
 }
 
 int
@@ -204,6 +213,7 @@ open_try(struct weft__http_call *call)
 		return weft_fail(WEFT_ENOMEM, "no memory for a request");
 	call->sent = call->refused = call->asked = call->heard = false;
 	call->interim = 0;
+	call->unfit = NULL;
 	return 0;
 }
 
@@ -283,7 +293,8 @@ may_keep(const struct weft__http_call *call)
 {
 	const struct weft__http_head *head = &call->http->in.head;
 
-	return call->sent && (head->flags & WEFT__HTTP_KEEP_ALIVE)
+	return call->sent && head->status >= 200
+	       && (head->flags & WEFT__HTTP_KEEP_ALIVE)
 	       && head->framing != WEFT__HTTP_UNTIL_CLOSE
 	       && head->framing != WEFT__HTTP_TUNNEL;
 }

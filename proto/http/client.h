@@ -43,6 +43,7 @@ struct weft__http_call {
 	bool     asked;        /* its reply is being waited for */
 	bool     heard;        /* something of it has come */
 	uint32_t interim;      /* replies with 1xx */
+	const char *unfit;     /* why what has come leads to no reply, for good; or NULL */
 };
 
 /* Of an exchange on a client. */

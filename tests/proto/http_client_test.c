@@ -7,6 +7,9 @@
 SCRIPT(says_hello, { HEAR, "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:", 0 },
        { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
+SCRIPT(says_hello_to_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
+
 static void
 play_one(struct world *world)
 {
@@ -103,26 +106,10 @@ BAD(switches, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
               "Connection: upgrade\r\n\r\n");
 BAD(says_smuggle, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n"
                   "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+#define INTERIM "HTTP/1.1 102 P\r\n\r\n"
+#define FOUR    INTERIM INTERIM INTERIM INTERIM
 SCRIPT(says_1xx_for_ever, { HEAR, NULL, 0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { SAY,
-         "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
-         0 },
-       { WAIT, NULL, 0 });
+       { SAY, FOUR FOUR FOUR FOUR FOUR, 0 }, { WAIT, NULL, 0 });
 SCRIPT(says_too_much, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 },
        { FLOOD, NULL, 5000 }, { WAIT, NULL, 0 });
 CUT(cuts_at_once, "");
@@ -156,6 +143,59 @@ TEST(heads_that_are_bad_or_cut_are_errors_that_name_the_url)
 		cuts_at_once, cuts_status, cuts_head, cuts_1xx);
 	world_run(world, play_bad);
 	free(world);
+}
+
+#define SECRET LENGTH("6\r\n\r\nsecret")
+
+/* As many 1xx as are too many, and not one more: nothing is left to be read. */
+SCRIPT(answers_the_next_one, { HEAR, "GET /alice", 0 },
+       { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 }, { HEAR, "GET /bob", 0 },
+       { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
+SCRIPT(answers_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
+       { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 }, { HOLD, NULL, 0 },
+       { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
+SCRIPT(switches_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
+       { SAY,
+         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
+         "Connection: upgrade\r\n\r\n" SECRET,
+         0 },
+       { WAIT, NULL, 0 });
+
+static void
+play_interim(struct world *world)
+{
+	get_error(world, "/alice", WEFT_EPROTO, "1xx");
+	get(world, "/bob", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 2);
+}
+
+TEST(a_reply_of_one_request_is_not_left_for_the_next)
+{
+	PLAY(play_interim, answers_the_next_one, says_hello_to_any);
+}
+
+static void
+play_interim_stream(struct world *world)
+{
+	world->request.method = "POST";
+	world->request.streamed = true;
+	for (int i = 0; i < 2; i++) {
+		weft_http *http;
+
+		OK(fetch(world, "/", &http));
+		CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EPROTO);
+		CHECK_EQ(weft_http_status(http), 0);
+		CHECK(!weft_http_header(http, "Upgrade"));
+		peer_go_on(&world->peer);
+		CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EPROTO);
+		weft_http_close(http);
+		UNTIL(world->peer.open == 0);
+	}
+}
+
+TEST(an_interim_reply_is_no_reply_and_too_many_are_too_many_for_good)
+{
+	PLAY(play_interim_stream, answers_late, switches_late);
 }
 
 CUT(cuts_length, LENGTH("6\r\n\r\nhello"));
