@@ -139,10 +139,12 @@ expect_reply(struct weft__http_call *call)
 	call->asked = true;
 }
 
-/* What was left to be sent is not sent any more. */
+/* What was left to be sent is not sent any more.  The wire forgets its error, so that the
+ * reply can be read; the call does not: what goes out never becomes whole. */
 static void
 give_up_sending(struct weft__http_call *call)
 {
+	call->cut = true;
 	call->wire.out_size = 0;
 	call->wire.error = 0;
 }
@@ -211,7 +213,8 @@ open_try(struct weft__http_call *call)
 	call->http = weft__http_new(&call->wire, call);
 	if (!call->http)
 		return weft_fail(WEFT_ENOMEM, "no memory for a request");
-	call->sent = call->refused = call->asked = call->heard = false;
+	call->sent = call->cut = call->refused = false;
+	call->asked = call->heard = false;
 	call->interim = 0;
 	call->unfit = NULL;
 	return 0;

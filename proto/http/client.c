@@ -231,7 +231,7 @@ weft_http_finish(weft_http *http, uint64_t deadline_ns)
 	rc = weft__http_finish_message(http, deadline_ns);
 	if (rc == 0)
 		rc = weft__http_wire_flush(&call->wire, deadline_ns);
-	if (rc == 0)
+	if (rc == 0 && !call->cut)
 		call->sent = true;
 	if (rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNRESET)
 		rc = weft__http_call_reply(call, deadline_ns);

@@ -39,6 +39,7 @@ struct weft__http_call {
 	uint32_t hops;         /* redirects so far */
 	/* of this try */
 	bool     sent;         /* all of the request */
+	bool     cut;          /* less than all of it, and no more will be: never `sent` */
 	bool     refused;      /* the peer has answered, or gone, and takes no more of it */
 	bool     asked;        /* its reply is being waited for */
 	bool     heard;        /* something of it has come */

@@ -78,6 +78,45 @@ TEST(who_waits_for_a_reply_can_wait_again)
 	PLAY(play_finish, then_answers);
 }
 
+/* With bytes of the request missing, it would take the next one for them. */
+SCRIPT(refuses_slowly, { HEAR, "POST ", 0 },
+       { SAY, "HTTP/1.1 413 Too Large\r\n", 0 }, { HOLD, NULL, 0 },
+       { SAY, "Content-Length: 3\r\n\r\nbig", 0 }, { HEAR, NULL, 0 },
+       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(says_hello, { HEAR, "GET ", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+
+static void
+play_refused_finish(struct world *world)
+{
+	weft_http *http;
+	ssize_t n = 1;
+
+	world->request.method = "POST";
+	world->request.streamed = true;
+	OK(fetch_by(world, weft_in(HOUR), &http));
+	while (n == 1) {
+		n = weft_http_write(http, "x", 1, weft_in(HOUR));
+		OK(weft_sleep_until(weft_in(WEFT_US)));
+	}
+	CHECK_EQ(n, WEFT_EPIPE);
+	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK(weft_http_write(http, "x", 1, weft_in(HOUR)) < 0);
+	peer_go_on(&world->peer);
+	OK(weft_http_finish(http, weft_in(HOUR)));
+	CHECK_EQ(weft_http_status(http), 413);
+	CHECK_STR(body_of(http), "big");
+	weft_http_close(http);
+	world->request = (weft_http_request){ 0 };
+	get(world, "/", 200, "hello");
+	CHECK_EQ(world->peer.accepted, 2);
+}
+
+TEST(a_connection_is_not_kept_if_the_request_was_refused_however_long_it_took)
+{
+	PLAY(play_refused_finish, refuses_slowly, says_hello);
+}
+
 /* --- cancelled, or gone, at any time -------------------------------------------- */
 
 struct guest {
