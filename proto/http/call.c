@@ -10,6 +10,8 @@
 #include "client.h"
 #include <errno.h>
 
+#define QUEUE_ROOM (64 << 10) /* bytes that a stream's queue takes, untold */
+
 /* --- the request --------------------------------------------------------------- */
 
 bool
@@ -201,11 +203,25 @@ weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns)
 
 /* --- a try -------------------------------------------------------------------- */
 
+/* A head lies in the stream's queue until it is complete, so it must fit in there, with a
+ * byte more to see that it is too long. */
+static int
+make_room(const struct weft__http_call *call)
+{
+	int64_t room = (int64_t)call->client->header_max + 1;
+
+	if (room <= QUEUE_ROOM)
+		return 0;
+	return weft_stream_set(call->wire.stream, "read_max", room);
+}
+
 static int
 open_try(struct weft__http_call *call)
 {
 	int rc = weft__http_wire_init(&call->wire, call->slot.conn->stream);
 
+	if (rc == 0)
+		rc = make_room(call);
 	if (rc < 0)
 		return rc;
 	call->wire.wait = weft__http_call_wait;

@@ -12,6 +12,15 @@
 #define IDLE_MAX      256u
 #define IDLE_NS       (30 * WEFT_S)
 #define REDIRECTS_MAX 10u
+#define HEADER_MOST   (INT32_MAX - 1) /* a queue holds that and a byte */
+
+static uint32_t
+header_max(size_t asked)
+{
+	if (asked == 0)
+		return WEFT__HTTP_HEAD_MAX;
+	return asked < HEADER_MOST ? (uint32_t)asked : HEADER_MOST;
+}
 
 weft_http_client *
 weft_http_client_new(const weft_http_client_opts *opts)
@@ -32,9 +41,7 @@ weft_http_client_new(const weft_http_client_opts *opts)
 	*client = (weft_http_client){
 		.redirects_max = x->redirects_max ? x->redirects_max
 		                                  : REDIRECTS_MAX,
-		.header_max = x->header_max > 0 && x->header_max < UINT32_MAX
-		                      ? (uint32_t)x->header_max
-		                      : WEFT__HTTP_HEAD_MAX,
+		.header_max = header_max(x->header_max),
 		.pool = {
 			.loop = weft_loop_ref(loop),
 			.connect = { .tls = x->tls },

@@ -145,6 +145,50 @@ TEST(heads_that_are_bad_or_cut_are_errors_that_name_the_url)
 	free(world);
 }
 
+SCRIPT(says_long_head, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 },
+       { FLOOD, NULL, 100000 }, { SAY, "\r\n\r\nhello", 0 }, { WAIT, NULL, 0 });
+SCRIPT(says_long_heads, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 },
+       { FLOOD, NULL, 100000 }, { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 },
+       { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 190000 },
+       { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 },
+       { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 210000 },
+       { WAIT, NULL, 0 });
+
+static void
+play_long_head(struct world *world)
+{
+	weft_http *http;
+
+	OK(fetch(world, "/", &http));
+	CHECK_EQ(strlen(weft_http_header(http, "A")), 100000);
+	CHECK_STR(body_of(http), "hello");
+	weft_http_close(http);
+}
+
+static void
+play_long_heads(struct world *world)
+{
+	play_long_head(world);
+	get(world, "/", 200, "hello");
+	get_error(world, "/", WEFT_EMSGSIZE, "");
+	CHECK_EQ(world->peer.accepted, 1);
+}
+
+/* In pieces that leave the queue fuller than it is by default. */
+TEST(a_head_may_be_as_long_as_the_caller_says)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	CHECK(world);
+	world->opts.header_max = 200000;
+	world->peer.scripts = SCRIPTS(says_long_heads);
+	world_run(world, play_long_heads);
+	world->opts.header_max = SIZE_MAX;
+	world->peer.scripts = SCRIPTS(says_long_head);
+	world_run(world, play_long_head);
+	free(world);
+}
+
 #define SECRET LENGTH("6\r\n\r\nsecret")
 
 /* As many 1xx as are too many, and not one more: nothing is left to be read. */
