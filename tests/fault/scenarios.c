@@ -612,6 +612,7 @@ const struct scenario scenarios[] = {
 	{ "streams", run_streams },
 	{ "stream_events", run_stream_events },
 	{ "stream_file", run_stream_file },
+	{ "fetch", run_fetch },
 	{ "http", run_http },
 	{ "signal", run_signal },
 	{ "child", run_child },

@@ -42,6 +42,7 @@ void run_dns(const char *backend);
 void run_streams(const char *backend);
 void run_stream_events(const char *backend);
 void run_stream_file(const char *backend);
+void run_fetch(const char *backend);
 void run_http(const char *backend);
 void run_signal(const char *backend);
 void run_child(const char *backend);

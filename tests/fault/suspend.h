@@ -73,7 +73,7 @@ int run_stream_pass(void *stage);
 int run_stream_close(void *stage);
 int run_connect(void *stage);
 
-/* suspend_http_scenarios.c, suspend_server_scenarios.c */
+/* suspend_fetch_scenarios.c, suspend_http_scenarios.c */
 int run_fetch(void *stage);
 int run_http(void *stage);
 

@@ -1,199 +1,172 @@
-/* suspend_http_scenarios.c - requests, disturbed at each of their suspensions.
+/* suspend_http_scenarios.c - an HTTP server and its guest, disturbed while they wait.
  *
- * The server is made of callbacks, so that only the client suspends: for a slot of the
- * pool, a connection, room to send, a head that comes in pieces, a body that does.  Who
- * was disturbed while fetching has no exchange; while reading, goes on with it.
+ * Whoever is disturbed, the guest's connection ends, the server drains, and nothing is
+ * left.  Undisturbed, every reply is whole.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <weft/http.h>
 #include "fault.h"
 #include "suspend.h"
 
-static const char *const pieces[] = {
-	"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-",
-	"Encoding: chunked\r\n\r\n5\r\nhel",
-	"lo\r\n0\r\nA: b\r\n\r\n",
+struct web {
+	weft_http_server *server;
+	weft_listener *listener; /* NULL: closed */
+	char address[WEFT_ADDR_TEXT_MAX];
 };
 
-struct seat {
-	weft_stream *stream;
-	weft_timer timer;
-	char last[4]; /* bytes that were heard */
-	size_t said;  /* pieces of the reply; all: none is asked for */
-};
+#define HOST "Host: a\r\n"
 
-static void
-say(weft_timer *timer, void *arg)
+/* --- handlers -------------------------------------------------------------- */
+
+/* Answer with what comes; a failure is the request's. */
+static int
+echo(weft_http *http, void *arg)
 {
-	struct seat *seat = arg;
-	weft_span span = weft_text(pieces[seat->said++]);
+	char buf[8];
+	ssize_t n;
 
-	(void)timer;
-	(void)weft_write_some(seat->stream, &span, 1);
-	if (seat->said < 3)
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS),
-		                        0, say, seat)
-		       == 0);
-}
-
-/* The end of a head, and of a body in chunks, is an empty line. */
-static bool
-is_asked(struct seat *seat, const char *data, size_t size)
-{
-	size_t count = size < 4 ? size : 4;
-
-	memmove(seat->last, seat->last + count, 4 - count);
-	memcpy(seat->last + 4 - count, data + size - count, count);
-	return memcmp(seat->last, "\r\n\r\n", 4) == 0;
-}
-
-static void
-hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
-{
-	struct seat *seat = arg;
-
-	if (size <= 0) {
-		(void)weft_timer_stop(&seat->timer);
-		weft_close(stream);
-		free(seat);
-		return;
-	}
-	if (is_asked(seat, data, (size_t)size)) {
-		seat->said = 0;
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS),
-		                        0, say, seat)
-		       == 0);
-	}
-	EXPECT(weft_skip(stream, (size_t)size) == 0);
-}
-
-static void
-let_in(weft_listener *listener, weft_stream *peer, int error, void *arg)
-{
-	static const weft_stream_events events = { .on_data = hear };
-	struct seat *seat;
-
-	(void)listener;
-	(void)error;
 	(void)arg;
-	if (!peer)
-		return;
-	seat = calloc(1, sizeof(*seat));
-	EXPECT(seat);
-	seat->stream = peer;
-	EXPECT(weft_stream_start(peer, NULL, &events, seat) == 0);
+	while ((n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+		n = weft_http_write(http, buf, (size_t)n, WEFT_NEVER);
+		if (n < 0)
+			break;
+	}
+	EXPECT(n == 0 || target());
+	return (int)n;
 }
 
-/* --- who asks -------------------------------------------------------------- */
-
-struct host {
-	weft_http_client *client;
-	char url[WEFT_ADDR_TEXT_MAX + 8];
-};
-
-static enum went
-read_all(weft_http *http)
+static int
+nap_and_reply(weft_http *http, void *arg)
 {
-	size_t got = 0;
-	char buf[3];
+	int rc = nap(1);
 
-	for (;;) {
-		ssize_t n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER);
-
-		if (n > 0) {
-			EXPECT(got + (size_t)n <= 5);
-			EXPECT(memcmp(buf, &"hello"[got], (size_t)n) == 0);
-			got += (size_t)n;
-		} else if (how(n, 0) != AGAIN) {
-			EXPECT(n < 0 || got == 5);
-			return n < 0 ? TOLD : WELL;
-		}
-	}
+	(void)arg;
+	if (rc < 0)
+		return rc;
+	return weft_http_reply(http, 200, NULL, weft_text("slept"), WEFT_NEVER);
 }
 
-static enum went
-ask(struct host *host, const weft_http_request *request)
-{
-	weft_http *http = NULL;
-	enum went went;
+/* --- the server ------------------------------------------------------------- */
 
-	RETRY(went,
-	      how(weft_http_fetch(host->client, request, &http, WEFT_NEVER),
-	          0));
-	EXPECT((went == WELL) == (http != NULL));
-	if (went == WELL && request->streamed) {
-		RETRY(went, how(weft_http_finish(http, WEFT_NEVER), 0));
+static void
+close_web(struct web *web)
+{
+	weft_listener *listener = web->listener;
+
+	web->listener = NULL;
+	weft_listener_close(listener);
+}
+
+static bool
+open_web(struct web *web)
+{
+	weft_addr addr;
+
+	*web = (struct web){ .server = weft_http_server_new(NULL) };
+	EXPECT(web->server);
+	EXPECT(weft_http_route(web->server, "POST /echo", echo, NULL) == 0);
+	EXPECT(weft_http_route(web->server, "/nap", nap_and_reply, NULL) == 0);
+	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &web->listener)
+	       == 0);
+	EXPECT(weft_listener_local(web->listener, &addr) == 0);
+	return weft_addr_format(&addr, web->address, sizeof(web->address)) > 0;
+}
+
+static int
+serve(void *arg)
+{
+	struct web *web = arg;
+	weft_http_stats stats;
+	int rc = weft_http_serve(web->server, web->listener, WEFT_NEVER);
+
+	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self()
+	       || weft_canceled() == rc);
+	weft_http_server_stats(web->server, &stats);
+	EXPECT(stats.open == 0 && stats.active == 0);
+	close_web(web); /* so that who comes late does not wait */
+	return 0;
+}
+
+/* --- the guest ---------------------------------------------------------------- */
+
+/* False: somebody was disturbed. */
+static bool
+say(weft_stream *stream, const char *text)
+{
+	size_t size = strlen(text);
+	ssize_t n = weft_write(stream, text, size, WEFT_NEVER);
+
+	EXPECT(n == (ssize_t)size || target());
+	return n == (ssize_t)size;
+}
+
+/* A whole reply, whose body ends with `end`; one that says that something went wrong is
+ * not heard out. */
+static bool
+hear(weft_stream *stream, const char *end)
+{
+	char text[512];
+	ssize_t n = weft_read_until(stream, "\r\n\r\n", text, sizeof(text),
+	                            WEFT_NEVER);
+	bool well = n > 12 && memcmp(text, "HTTP/1.1 200", 12) == 0;
+
+	if (well) {
+		n = weft_read_until(stream, end, text, sizeof(text),
+		                    WEFT_NEVER);
+		well = n > 0;
 	}
-	if (went == WELL)
-		went = read_all(http);
-	weft_http_close(http);
-	return went;
+	EXPECT(well || target());
+	return well;
+}
+
+static void
+talk(weft_stream *stream)
+{
+	bool well = say(stream, "POST /echo HTTP/1.1\r\n" HOST
+	                        "Transfer-Encoding: chunked\r\n\r\n"
+	                        "5\r\nhello\r\n");
+
+	(void)nap(1);
+	well = well && say(stream, "5\r\nworld\r\n0\r\n\r\n")
+	       && hear(stream, "0\r\n\r\n");
+	well = well
+	       && say(stream, "GET /nap HTTP/1.1\r\n" HOST "\r\n"
+	                      "POST /echo HTTP/1.1\r\n" HOST
+	                      "Content-Length: 3\r\n\r\n")
+	       && hear(stream, "slept");
+	if (well && say(stream, "abc"))
+		(void)hear(stream, "0\r\n\r\n");
 }
 
 static int
 visit(void *arg)
 {
-	struct host *host = arg;
-	weft_http_request request = { .url = host->url };
+	struct web *web = arg;
+	weft_stream *stream;
+	int rc = weft_connect(web->address, NULL, &stream, WEFT_NEVER);
 
-	if (ask(host, &request) == WELL)
-		(void)ask(host, &request);
-	return 0;
-}
-
-static int
-visit_streaming(void *arg)
-{
-	struct host *host = arg;
-	weft_http_request request = { .url = host->url,
-		                      .method = "POST",
-		                      .streamed = true };
-
-	(void)ask(host, &request);
-	return 0;
-}
-
-/* More than the kernel takes at once, and it ends as heads do. */
-static int
-visit_sending(void *arg)
-{
-	static char much[6 << 20];
-	struct host *host = arg;
-	weft_http_request request = { .url = host->url,
-		                      .method = "PUT",
-		                      .body = { much, sizeof(much) } };
-
-	memcpy(much + sizeof(much) - 4, "\r\n\r\n", 4);
-	(void)ask(host, &request);
+	EXPECT(rc == 0 || target());
+	if (rc == 0) {
+		talk(stream);
+		weft_close(stream);
+	}
+	close_web(web);
 	return 0;
 }
 
 int
-run_fetch(void *arg)
+run_http(void *arg)
 {
-	weft_http_client_opts opts = { .per_host_max = 1 };
-	char text[WEFT_ADDR_TEXT_MAX];
-	weft_listener *listener;
-	struct host host;
+	struct web web;
 	weft_scope scope;
-	weft_addr addr;
 
 	(void)arg;
-	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener) == 0);
-	EXPECT(weft_listener_local(listener, &addr) == 0);
-	EXPECT(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	(void)snprintf(host.url, sizeof(host.url), "http%s", text + 3);
-	EXPECT(weft_listener_start(listener, NULL, let_in, NULL) == 0);
-	host.client = weft_http_client_new(&opts);
-	EXPECT(host.client);
+	EXPECT(open_web(&web));
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
-	(void)start_in(&scope, NULL, visit, &host);
-	(void)start_in(&scope, NULL, visit_streaming, &host);
-	(void)start_in(&scope, NULL, visit_sending, &host);
+	(void)start_in(&scope, NULL, serve, &web);
+	(void)start_in(&scope, NULL, visit, &web);
 	EXPECT(weft_scope_close(&scope) == 0);
-	EXPECT(weft_http_client_free(host.client) == 0);
-	weft_listener_close(listener);
+	close_web(&web);
+	EXPECT(weft_http_server_free(web.server) == 0);
 	return 0;
 }

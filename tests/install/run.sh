@@ -18,21 +18,27 @@ for lang in c cxx; do
 	"$work/$lang/outside_static"
 done
 
+"$work/c/outside_http"
+"$work/c/outside_http_static"
+
 export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig:$(
 	ls -d "$work"/prefix/lib/*/pkgconfig 2>/dev/null || true)"
 flags=$(pkg-config --cflags --libs weft)
 libdir=$(pkg-config --variable=libdir weft)
 cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
 "$work/by_pkg_config"
+cc "$here/c/http.c" -o "$work/http_by_pkg_config" \
+	$(pkg-config --cflags --libs weft_http) -Wl,-rpath,"$libdir"
+"$work/http_by_pkg_config"
 
 # The static library brings along what it stands on.
 static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')
 cc "$here/c/main.c" -o "$work/by_pkg_config_static" $static
 "$work/by_pkg_config_static"
 
-# One symbol prefix, and nothing else, leaves the shared library.
-strays=$(nm -D --defined-only "$libdir/libweft.so" |
-	awk '$2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
+# One symbol prefix, and nothing else, leaves the shared libraries.
+strays=$(nm -D --defined-only "$libdir/libweft.so" "$libdir/libweft_http.so" |
+	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
 
 # Every header compiles alone, in both languages.
