@@ -20,6 +20,7 @@
 
 #include <weft/http.h>
 #include "inner.h"
+#include "values.h"
 
 #define WEFT__HTTP_SLAB      8192u        /* bytes */
 #define WEFT__HTTP_SPARE     64u          /* slabs that a loop keeps */
@@ -113,8 +114,8 @@ int weft__http_wire_flush(struct weft__http_wire *wire, uint64_t deadline_ns);
 
 /* Send a part of a file; what was buffered has been sent.  0, or an error; WEFT_ETRUNCATED
  * if it ends before. */
-int weft__http_wire_file(struct weft__http_wire *wire, int fd, uint64_t offset,
-                         uint64_t size, uint64_t deadline_ns);
+int weft__http_wire_file(struct weft__http_wire *wire, int fd, struct weft__http_range part,
+                         uint64_t deadline_ns);
 
 /* The buffer has been sent, and nothing is to follow soon: give it back. */
 void weft__http_wire_rest(struct weft__http_wire *wire);
@@ -127,6 +128,10 @@ ssize_t weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const voi
 ssize_t weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
                                    const void **out, struct weft__http_pace *pace,
                                    uint64_t deadline_ns);
+
+/* Whether an interrupt has met a wait that it was not for: one told idle connections of the
+ * drain, and this one is not idle.  Once. */
+bool weft__http_was_not_meant(struct weft__http_wire *wire, ssize_t rc);
 
 /* The end of what may be waited now; and what was, while `bytes` have moved. */
 uint64_t weft__http_pace_end(const struct weft__http_wire *wire,

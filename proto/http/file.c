@@ -152,8 +152,8 @@ send_part(weft_http *http, const struct weft__http_file *file,
 	}
 	rc = weft__http_wire_flush(wire, deadline_ns);
 	return rc < 0 ? rc
-	              : weft__http_wire_file(wire, file->found.fd, part.first,
-	                                     part.size, deadline_ns);
+	              : weft__http_wire_file(wire, file->found.fd, part,
+	                                     deadline_ns);
 }
 
 static int

@@ -59,9 +59,8 @@ weft__http_pace_spend(const struct weft__http_wire *wire,
 	pace->left_ns = left < wire->grace_ns ? left : wire->grace_ns;
 }
 
-/* An interrupt that told idle connections of the drain has met one that is not idle. */
-static bool
-was_not_meant(struct weft__http_wire *wire, ssize_t rc)
+bool
+weft__http_was_not_meant(struct weft__http_wire *wire, ssize_t rc)
 {
 	if (rc != WEFT_EINTR || wire->told || !wire->draining
 	    || !__atomic_load_n(wire->draining, __ATOMIC_RELAXED))
@@ -254,52 +253,6 @@ weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans,
 	return used > 0 ? send_all(wire, all, used, deadline_ns) : 0;
 }
 
-/* So much is sent in one go: as much as a healthy peer takes in a moment; and of it, once
- * that has taken longer, less, so that one that stops is noticed sooner. */
-#define FILE_MOST  (256u << 10)
-#define FILE_LEAST (16u << 10)
-
-static int
-send_piece(struct weft__http_wire *wire, int fd, uint64_t offset, uint64_t size,
-           uint64_t deadline_ns)
-{
-	uint64_t end = WEFT_NEVER;
-	int64_t n;
-
-	if (wire->rate_min)
-		end = weft_in(wire->grace_ns + size * WEFT_S / wire->rate_min);
-	n = weft_write_file(wire->stream, fd, offset, size,
-	                    nearer(end, deadline_ns));
-	if (was_not_meant(wire, n))
-		n = weft_write_file(wire->stream, fd, offset, size,
-		                    nearer(end, deadline_ns));
-	if (n == WEFT_ETIMEDOUT && weft_now() >= end)
-		wire->slow = true;
-	if (n >= 0 && (uint64_t)n < size)
-		n = weft_fail(WEFT_ETRUNCATED, "http: the file has shrunk");
-	return n < 0 ? (int)n : 0;
-}
-
-int
-weft__http_wire_file(struct weft__http_wire *wire, int fd, uint64_t offset,
-                     uint64_t size, uint64_t deadline_ns)
-{
-	uint64_t most = FILE_MOST;
-
-	while (size > 0 && !wire->error) {
-		uint64_t piece = size < most ? size : most;
-		uint64_t begin = size > piece ? weft_now() : 0;
-
-		wire->error = send_piece(wire, fd, offset, piece, deadline_ns);
-		offset += piece;
-		size -= piece;
-		if (size > 0)
-			most = weft_now() - begin > WEFT_S ? FILE_LEAST
-			                                   : FILE_MOST;
-	}
-	return wire->error;
-}
-
 /* --- input ----------------------------------------------------------------- */
 
 static ssize_t
@@ -308,7 +261,7 @@ peek(struct weft__http_wire *wire, size_t min, const void **out,
 {
 	ssize_t n = weft_peek(wire->stream, min, out, deadline_ns);
 
-	return was_not_meant(wire, n)
+	return weft__http_was_not_meant(wire, n)
 	               ? weft_peek(wire->stream, min, out, deadline_ns)
 	               : n;
 }

@@ -330,6 +330,56 @@ TEST(what_a_client_has_is_not_sent_again)
 	remove_tree();
 }
 
+/* --- a peer that does not read -------------------------------------------------- */
+
+static weft_event sent;
+static int sent_rc;
+
+/* Larger than all that buffers hold; most of it is a hole. */
+static int
+send_huge(weft_http *http, void *arg)
+{
+	(void)arg;
+	sent_rc = weft_http_reply_file(http, root, "huge", WEFT_NEVER);
+	OK(weft_event_set(&sent));
+	return sent_rc;
+}
+
+static void
+prepare_huge(struct site *site)
+{
+	sent = (weft_event)WEFT_INIT;
+	OK(weft_http_route(site->server, "/", send_huge, NULL));
+}
+
+static void
+visit_and_not_read(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	OK(weft_event_wait(&sent, weft_in(HOUR)));
+	CHECK_EQ(sent_rc, WEFT_ETIMEDOUT);
+	weft_close(stream);
+	CHECK_EQ(stats_of(site).slow, 1);
+}
+
+TEST(who_does_not_read_a_file_is_dropped)
+{
+	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS };
+	char path[128];
+
+	make_tree();
+	write_file("huge", "x", 1);
+	(void)snprintf(path, sizeof(path), "%s/huge", root);
+	OK(truncate(path, 1 << 28));
+	site_run(&opts, prepare_huge, visit_and_not_read);
+	OK(unlink(path));
+	remove_tree();
+}
+
+/* --- many ------------------------------------------------------------------------ */
+
 /* More names than are kept open, twice. */
 static void
 visit_many(struct site *site)
