@@ -85,13 +85,23 @@ split_port(struct given *given)
 	return given->port > 0 ? 0 : refuse(given->url, "no such port");
 }
 
+/* One byte at least, and all of them visible ASCII. */
+static bool
+is_visible(struct text text)
+{
+	for (size_t i = 0; i < text.size; i++)
+		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+			return false;
+	return text.size > 0;
+}
+
 static int
 split_host(struct given *given)
 {
 	struct text host = given->host;
 
 	if (given->scheme == LOCAL)
-		return host.size > 0 ? 0 : refuse(given->url, "no socket");
+		return is_visible(host) ? 0 : refuse(given->url, "no socket");
 	if (memchr(host.data, '@', host.size))
 		return refuse(given->url, "a user before the host");
 	if (memchr(host.data, '%', host.size)

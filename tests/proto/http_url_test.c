@@ -82,6 +82,8 @@ TEST(what_is_no_url_of_a_host_is_refused)
 		"http://\xc3\xa9/",
 		"http://h/?a b",
 		"http+unix:///x",
+		"http+unix://%2Fa b/",
+		"http+unix://%2Fa\xff/",
 		"http+unix://run/x",
 		"http+unix://%2",
 		"http+unix://%2Fa%00b/",
