@@ -1,4 +1,4 @@
-/* weft/listener.h - accept connections, by threadlet, by callback, on every loop.
+/* weft/listener.h - accept connections, by threadlet, by callback, for every loop.
  *
  * Safe by default: bounded connections (above, accepting pauses and peers wait in
  * the backlog), a handshake deadline, and when the process is out of descriptors it
@@ -42,7 +42,7 @@ WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
                                   uint64_t deadline_ns);
 
 /* Serve until closed, cancelled or the deadline: each peer on a threadlet of its
- * own, accepted on every loop of the runtime.  Then wait for these to end; they
+ * own, on the loop of the runtime that has least to do.  Then wait for these to end; they
  * are cancelled with the caller.
  * Returns WEFT_ESHUTDOWN once closed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
