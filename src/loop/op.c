@@ -11,7 +11,49 @@
  *      done it (F); the result then travels through the inbox.
  */
 #include <errno.h>
+#include <string.h>
 #include "loop/loop.h"
+
+/* --- texts -------------------------------------------------------------- */
+
+/* What an error that is on its way says; there are few at a time. */
+struct text {
+	struct text *next;
+	const struct weft__op *op;
+	char bytes[];
+};
+
+int
+weft__op_fail(weft_op *public, int error)
+{
+	struct weft__op *op = weft__op_of(public);
+	size_t size = strlen(weft_detail()) + 1;
+	struct text *text = weft__sys->alloc(sizeof(*text) + size);
+
+	if (text) { /* else without one */
+		text->op = op;
+		memcpy(text->bytes, weft_detail(), size);
+		text->next = op->loop->texts;
+		op->loop->texts = text;
+	}
+	return weft_op_finish(public, error);
+}
+
+/* Who is told an error finds its text by weft_detail(). */
+static void
+tell_text(weft_loop *loop, const struct weft__op *op)
+{
+	struct text **link = (struct text **)(void *)&loop->texts, *text;
+
+	while (*link && (*link)->op != op)
+		link = &(*link)->next;
+	text = *link;
+	if (!text)
+		return;
+	*link = text->next;
+	(void)weft_fail((int)op->result, "%s", text->bytes);
+	weft__sys->release(text);
+}
 
 /* --- the end ------------------------------------------------------------ */
 
@@ -26,6 +68,8 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 		weft__count(&loop->alive, -(uint64_t)!op->background);
 		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
+		if (loop->texts)
+			tell_text(loop, op);
 	}
 	if (op->on_done)
 		op->on_done((weft_op *)(void *)op, op->result, op->arg);

@@ -46,7 +46,8 @@ struct connection {
 	uint64_t handshake_ns;
 	weft_stream *stream;     /* its handshake is under way, */
 	weft_threadlet securing; /* by this one */
-	char *why;               /* room for a text, of the caller's, or NULL */
+	char why[WHY_SIZE];      /* it failed, or "" */
+	char *told; /* the same, for a caller that waits; or NULL */
 	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
@@ -79,14 +80,14 @@ free_if_done(struct connection *c)
 	weft__sys->release(c);
 }
 
-/* An error says whom it was about. */
+/* An error says whom it was about, and perhaps more. */
 static int
-explain(const char *address, int error)
+explain(const char *address, int error, const char *why)
 {
 	if (error == 0 || error == WEFT_ECANCELED || error == WEFT_EINTR)
 		return error;
 	return weft_fail(error, "connect %s: %s", address,
-	                 weft_strerror(error));
+	                 why[0] ? why : weft_strerror(error));
 }
 
 static void
@@ -104,7 +105,10 @@ decide(struct connection *c, int result)
 	weft_op_cancel(&c->resolve);
 	for (uint32_t i = 0; i < c->count; i++)
 		weft_op_cancel(&c->attempts[i].op);
-	(void)weft_op_finish(op, explain(c->text, result));
+	if (result < 0 && result != WEFT_ECANCELED && result != WEFT_EINTR)
+		(void)weft__op_fail(op, explain(c->text, result, c->why));
+	else
+		(void)weft_op_finish(op, result);
 }
 
 static void
@@ -128,8 +132,10 @@ secure(void *arg)
 		*c->out = stream;
 	else
 		weft_stream_reset(stream);
-	if (rc < 0 && c->op && c->why)
+	if (rc < 0 && c->op)
 		copy_text(c->why, WHY_SIZE, weft_detail());
+	if (rc < 0 && c->op && c->told)
+		copy_text(c->told, WHY_SIZE, weft_detail());
 	if (c->op)
 		decide(c, rc);
 	c->live--;
@@ -417,7 +423,7 @@ start(const char *address, const weft_connect_opts *opts, weft_stream **out,
 	}
 	c->op = op;
 	c->out = out;
-	c->why = why;
+	c->told = why;
 	if (parts.is_literal)
 		try_all(c, &parts.addr, 1);
 	else
@@ -455,7 +461,5 @@ weft_connect(const char *address, const weft_connect_opts *opts,
 	rc = (int)weft_op_wait(&op, WEFT_NEVER);
 	if (rc == 0)
 		*out = stream;
-	else if (why[0])
-		return weft_fail(rc, "connect %s: %s", address, why);
-	return explain(address, rc);
+	return explain(address, rc, why);
 }

@@ -313,6 +313,33 @@ TEST(a_refused_connection_is_named)
 	run_threadlet(connect_to_nobody, NULL);
 }
 
+static void
+on_refused(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	CHECK_EQ(result, WEFT_ECONNREFUSED);
+	CHECK(strstr(weft_detail(), arg) != NULL);
+}
+
+TEST(a_connect_op_that_fails_has_a_text)
+{
+	struct house one = open_house("tcp://127.0.0.1:0", NULL);
+	struct house two = open_house("tcp://127.0.0.1:0", NULL);
+	weft_stream *stream = NULL;
+	weft_loop *loop = make();
+	weft_op ops[2];
+
+	weft_listener_close(one.listener);
+	weft_listener_close(two.listener);
+	OK(weft_op_init(&ops[0], loop, on_refused, one.address));
+	OK(weft_op_init(&ops[1], loop, on_refused, two.address));
+	OK(weft_connect_op(one.address, NULL, &stream, &ops[0], WEFT_NEVER));
+	OK(weft_connect_op(two.address, NULL, &stream, &ops[1], WEFT_NEVER));
+	OK(weft_loop_run(loop));
+	CHECK(stream == NULL);
+	OK(weft_loop_free(loop));
+}
+
 /* --- who waits ------------------------------------------------------------ */
 
 static int
