@@ -115,7 +115,8 @@ class Front:
         conf = stage.folder / "nginx.conf"
         conf.write_text(CONF.format(
             folder=stage.folder, chain=stage.chain, key=stage.key, plain=self.plain.port,
-            secure=self.secure.port, again=self.door.getsockname()[1], front=self.port, front_tls=self.tls_port,
+            secure=self.secure.port, again=self.door.getsockname()[1], front=self.port,
+            front_tls=self.tls_port,
             huge="".join(f'proxy_set_header X-{i} "{"y" * 1000}";' for i in range(60))))
         self.process = subprocess.Popen([NGINX, "-p", stage.folder, "-c", conf, "-e",
                                          stage.folder / "error.log"],
@@ -336,13 +337,16 @@ def test_stranger_is_refused(stage):
 def test_restarts_of_the_server(stage):
     """While it ends and another begins on the same socket, every request is answered."""
     nginx = front(stage)
+    large = letters(3_000_000)
     (stage.site / "page.txt").write_text("page")
+    (stage.site / "large.txt").write_bytes(large)
     over = threading.Event()
 
     def ask_on(way):
         count = 0
         while not over.is_set():
             nginx.expect(f"/{way}/page.txt", 200, b"page")
+            nginx.expect(f"/{way}/large.txt", 200, large)
             count += 1
         return count
 
