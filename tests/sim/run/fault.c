@@ -156,6 +156,12 @@ sim_heal(void)
 	fault.healed = true;
 }
 
+void
+sim_spare(uint32_t masks)
+{
+	fault.on &= ~masks;
+}
+
 static struct sim_fault *
 record(enum sim_class class, enum sim_call call, uint64_t key, uint64_t bits)
 {

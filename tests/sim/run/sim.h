@@ -109,8 +109,10 @@ uint64_t sim_time(void);
 /* No more faults in this run: what is pending must now come to its end. */
 void sim_heal(void);
 
-/* Mask classes for the calling thread only; returns what was masked before. */
+/* Mask classes for the calling thread only; returns what was masked before.  Or for
+ * all, for the rest of the run. */
 uint32_t sim_mask(uint32_t classes);
+void sim_spare(uint32_t classes);
 
 /* Descriptors that the table has no call for: dup(2); a regular file of `size`
  * bytes that counts up; socketpair(2), AF_UNIX and SOCK_STREAM.  >= 0 or

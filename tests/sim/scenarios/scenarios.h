@@ -57,10 +57,14 @@ extern const struct sim_scenario sim_scenario_asks;
 /* Streams. */
 extern const struct sim_scenario sim_scenario_streams;
 
+/* HTTP. */
+extern const struct sim_scenario sim_scenario_http;
+
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
 int threadlet_plants(void);
 int stream_plants(void);
+int http_plants(void);
 
 /* Run it with some seeds until it fails with that text, and print whether it did. */
 bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);
