@@ -39,6 +39,12 @@ sim_net_reset(bool calm)
 	net.room_max = sim_scaled(SIM_DRAW_SETUP, net.room_min, ROOM_MAX);
 }
 
+void
+sim_calm_net(void)
+{
+	sim_net_reset(true);
+}
+
 /* --- packets ---------------------------------------------------------- */
 
 static bool

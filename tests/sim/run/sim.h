@@ -114,6 +114,9 @@ void sim_heal(void);
 uint32_t sim_mask(uint32_t classes);
 void sim_spare(uint32_t classes);
 
+/* The network is fast and roomy from now on; for connections that are not made yet. */
+void sim_calm_net(void);
+
 /* Descriptors that the table has no call for: dup(2); a regular file of `size`
  * bytes that counts up; socketpair(2), AF_UNIX and SOCK_STREAM.  >= 0 or
  * -errno. */

@@ -1,4 +1,5 @@
 /* http_scenarios.c - an HTTP server and its clients. */
+#include "sim/scenarios/http_load.h"
 #include "sim/scenarios/http_play.h"
 #include "sim/scenarios/scenarios.h"
 
@@ -11,3 +12,21 @@ run_http(void *arg)
 
 const struct sim_scenario sim_scenario_http = { .name = "http",
 	                                        .run = run_http };
+
+/* Few, mostly: more take long, and all of them are a test of their own. */
+static void
+run_slow(void *arg)
+{
+	struct http_crowd crowd = { .quiet = 60, .slow = 20 };
+
+	(void)arg;
+	if (sim_random_below(16) == 0)
+		crowd = (struct http_crowd){ .quiet = 1000, .slow = 100 };
+	http_slow_play(&crowd);
+}
+
+const struct sim_scenario sim_scenario_http_slow = {
+	.name = "http_slow",
+	.run = run_slow,
+	.masked_faults = HTTP_LOAD_MASK,
+};

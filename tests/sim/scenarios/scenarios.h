@@ -59,12 +59,16 @@ extern const struct sim_scenario sim_scenario_streams;
 
 /* HTTP. */
 extern const struct sim_scenario sim_scenario_http;
+extern const struct sim_scenario sim_scenario_http_slow;
 
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
 int threadlet_plants(void);
 int stream_plants(void);
 int http_plants(void);
+
+/* 10,000 peers that are idle and 1,000 that are slow; 1 if that fails. */
+int http_many(void);
 
 /* Run it with some seeds until it fails with that text, and print whether it did. */
 bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);

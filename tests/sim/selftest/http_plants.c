@@ -1,5 +1,7 @@
 /* http_plants.c - the judges of HTTP put to the test: once in a play something is done
  * that the server must not. */
+#include <stdio.h>
+#include "sim/scenarios/http_load.h"
 #include "sim/scenarios/http_play.h"
 #include "sim/scenarios/scenarios.h"
 
@@ -17,16 +19,55 @@ static const struct plant {
 	{ "http_take_too_many", HTTP_SPOIL_LIMIT, "requests at once" },
 };
 
+static const struct load_plant {
+	const char *name;
+	enum http_load_spoil spoil;
+	const char *found_as;
+} load_plants[] = {
+	{ "http_keep_the_slow", HTTP_LOAD_SPOIL_KEEP, "is not dropped" },
+	{ "http_drop_early", HTTP_LOAD_SPOIL_HASTE, "is dropped after" },
+	{ "http_hold_the_healthy", HTTP_LOAD_SPOIL_HOLD, "waits" },
+	{ "http_use_too_much", HTTP_LOAD_SPOIL_MEMORY, "bytes for" },
+};
+
 static void
 run_plant(void *arg)
 {
 	http_play(*(const enum http_spoil *)arg);
 }
 
+static void
+run_load_plant(void *arg)
+{
+	struct http_crowd crowd = { .quiet = 20, .slow = 10 };
+
+	crowd.spoil = *(const enum http_load_spoil *)arg;
+	http_slow_play(&crowd);
+}
+
+static int
+plant_loads(void)
+{
+	int missed = 0;
+
+	for (size_t i = 0; i < sizeof(load_plants) / sizeof(load_plants[0]);
+	     i++) {
+		struct sim_scenario scenario = {
+			.name = load_plants[i].name,
+			.run = run_load_plant,
+			.arg = (void *)(uintptr_t)&load_plants[i].spoil,
+			.masked_faults = HTTP_LOAD_MASK,
+		};
+
+		missed += !scenario_plant(&scenario, load_plants[i].found_as);
+	}
+	return missed;
+}
+
 int
 http_plants(void)
 {
-	int missed = 0;
+	int missed = plant_loads();
 
 	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
 		struct sim_scenario scenario = {
@@ -38,4 +79,31 @@ http_plants(void)
 		missed += !scenario_plant(&scenario, plants[i].found_as);
 	}
 	return missed;
+}
+
+/* --- the whole crowd --------------------------------------------------------- */
+
+static void
+run_crowd(void *arg)
+{
+	http_slow_play(arg);
+}
+
+int
+http_many(void)
+{
+	static const struct http_crowd crowd = { .quiet = 10000, .slow = 1000 };
+	const struct sim_scenario scenario = {
+		.name = "http_many",
+		.run = run_crowd,
+		.arg = (void *)(uintptr_t)&crowd,
+		.masked_faults = HTTP_LOAD_MASK,
+	};
+	const struct sim_opts opts = { .steps_max = UINT64_C(1) << 30 };
+	struct sim_result result;
+
+	sim_run(&scenario, 1, &opts, &result);
+	(void)printf("%s  %s %s\n", result.failed ? "FAILED" : "ok",
+	             scenario.name, result.text);
+	return result.failed;
 }

@@ -415,6 +415,8 @@ main(int argc, char **argv)
 	must(threadlet_plants() == 0);
 	must(stream_plants() == 0);
 	must(http_plants() == 0);
+	must(http_many() == 0);
+	pass("healthy_clients_are_served_among_thousands_of_slow_ones");
 	pass("the_judge_of_threadlets_finds_what_is_planted");
 	(void)printf("%d passed, 0 failed\n", passed);
 	return 0;
