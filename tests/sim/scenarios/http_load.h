@@ -32,4 +32,8 @@ void http_overload_play(enum http_load_spoil spoil);
 	 | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD)    \
 	 | SIM_MASK(SIM_LATE) | SIM_MASK(SIM_DELAY))
 
+/* Nor what takes time from the server. */
+#define HTTP_OVERLOAD_MASK \
+	(HTTP_LOAD_MASK | SIM_MASK(SIM_EAGAIN) | SIM_MASK(SIM_SHORT))
+
 #endif

@@ -30,3 +30,16 @@ const struct sim_scenario sim_scenario_http_slow = {
 	.run = run_slow,
 	.masked_faults = HTTP_LOAD_MASK,
 };
+
+static void
+run_overload(void *arg)
+{
+	(void)arg;
+	http_overload_play(HTTP_LOAD_SPOIL_NOTHING);
+}
+
+const struct sim_scenario sim_scenario_http_overload = {
+	.name = "http_overload",
+	.run = run_overload,
+	.masked_faults = HTTP_OVERLOAD_MASK,
+};

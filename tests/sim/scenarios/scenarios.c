@@ -12,5 +12,6 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_crews,   &sim_scenario_bounded, &sim_scenario_orphans,
 	&sim_scenario_asks,    &sim_scenario_work,    &sim_scenario_signals,
 	&sim_scenario_dgram,   &sim_scenario_streams, &sim_scenario_http,
-	&sim_scenario_http_slow, NULL,
+	&sim_scenario_http_slow,
+	&sim_scenario_http_overload, NULL,
 };

@@ -60,6 +60,7 @@ extern const struct sim_scenario sim_scenario_streams;
 /* HTTP. */
 extern const struct sim_scenario sim_scenario_http;
 extern const struct sim_scenario sim_scenario_http_slow;
+extern const struct sim_scenario sim_scenario_http_overload;
 
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);

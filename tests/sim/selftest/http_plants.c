@@ -28,6 +28,8 @@ static const struct load_plant {
 	{ "http_drop_early", HTTP_LOAD_SPOIL_HASTE, "is dropped after" },
 	{ "http_hold_the_healthy", HTTP_LOAD_SPOIL_HOLD, "waits" },
 	{ "http_use_too_much", HTTP_LOAD_SPOIL_MEMORY, "bytes for" },
+	{ "http_shed_too_much", HTTP_LOAD_SPOIL_SHED, "are answered" },
+	{ "http_spin", HTTP_LOAD_SPOIL_SPIN, "turns without" },
 };
 
 static void
@@ -42,7 +44,10 @@ run_load_plant(void *arg)
 	struct http_crowd crowd = { .quiet = 20, .slow = 10 };
 
 	crowd.spoil = *(const enum http_load_spoil *)arg;
-	http_slow_play(&crowd);
+	if (crowd.spoil >= HTTP_LOAD_SPOIL_SHED)
+		http_overload_play(crowd.spoil);
+	else
+		http_slow_play(&crowd);
 }
 
 static int
@@ -56,7 +61,7 @@ plant_loads(void)
 			.name = load_plants[i].name,
 			.run = run_load_plant,
 			.arg = (void *)(uintptr_t)&load_plants[i].spoil,
-			.masked_faults = HTTP_LOAD_MASK,
+			.masked_faults = HTTP_OVERLOAD_MASK,
 		};
 
 		missed += !scenario_plant(&scenario, load_plants[i].found_as);
