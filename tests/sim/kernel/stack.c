@@ -35,6 +35,11 @@ find(const char *mem, size_t size, const char *verb)
 	sim_fail("%s memory that is not mapped for stacks", verb);
 }
 
+/* There if this is built with ASan, which remembers of the pages what a run that failed has
+ * left there. */
+extern void __asan_unpoison_memory_region(const volatile void *mem, size_t size)
+	__attribute__((weak));
+
 void *
 sim_stack_map(size_t size)
 {
@@ -43,6 +48,8 @@ sim_stack_map(size_t size)
 	sim_point(SIM_CALL_WEIGHT);
 	if (count < MAPS_MAX && sim_fault_errno(SIM_CALL_stack_map) == 0)
 		mem = weft__sys_real.stack_map(size);
+	if (mem && __asan_unpoison_memory_region)
+		__asan_unpoison_memory_region(mem, size);
 	if (mem) {
 		maps[count].mem = mem;
 		maps[count++].size = size;
