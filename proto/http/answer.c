@@ -196,7 +196,7 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 		if (rc == WEFT_ECANCELED && weft__http_draining(conn))
 			rc = 0;
 		close_scope(conn);
-		weft__http_conn_state(conn, WEFT__HTTP_BUSY);
+		weft__http_conn_busy(conn);
 	}
 	complete(conn, http, rc);
 	return go_on(conn, http);

@@ -61,7 +61,7 @@ wait_byte(struct weft__http_conn *conn)
 			n = WEFT_ESHUTDOWN;
 		else
 			n = weft_peek(conn->wire.stream, 1, &data, until);
-		weft__http_conn_state(conn, WEFT__HTTP_BUSY);
+		weft__http_conn_busy(conn);
 	}
 	return n;
 }

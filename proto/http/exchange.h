@@ -74,9 +74,7 @@ struct weft__http_wire {
 	uint32_t                 out_size; /* bytes in it */
 	uint32_t                 rate_min; /* bytes per second; 0: any */
 	uint64_t                 grace_ns;
-	const uint32_t          *draining; /* if set and not 0, one WEFT_EINTR was not meant
-	                                    * for the reader, and is taken back */
-	bool                     told;     /* that was */
+	const uint32_t          *draining; /* if set and not 0, replies are the last */
 	bool                     slow;     /* the peer was too slow */
 	int                      error;    /* of output, for good; or 0 */
 	struct weft__http_pace   out_pace;
@@ -128,10 +126,6 @@ ssize_t weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const voi
 ssize_t weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
                                    const void **out, struct weft__http_pace *pace,
                                    uint64_t deadline_ns);
-
-/* Whether an interrupt has met a wait that it was not for: one told idle connections of the
- * drain, and this one is not idle.  Once. */
-bool weft__http_was_not_meant(struct weft__http_wire *wire, ssize_t rc);
 
 /* The end of what may be waited now; and what was, while `bytes` have moved. */
 uint64_t weft__http_pace_end(const struct weft__http_wire *wire,

@@ -14,6 +14,7 @@
 #define RATE_MIN     128u
 #define REQUESTS_MAX 10000u
 #define FORCE_NS     (5 * WEFT_S)
+#define SLICE        16u /* connections */
 
 static void
 set_defaults(weft_http_server *server)
@@ -135,33 +136,45 @@ unlock(struct weft__http_service *service)
 	__atomic_store_n(&service->lock, 0, __ATOMIC_RELEASE);
 }
 
+static void
+link_first(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	conn->prev = NULL;
+	conn->next = service->first;
+	*(conn->next ? &conn->next->prev : &service->last) = conn;
+	service->first = conn;
+}
+
+static void
+link_last(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	conn->next = NULL;
+	conn->prev = service->last;
+	*(conn->prev ? &conn->prev->next : &service->first) = conn;
+	service->last = conn;
+}
+
+static void
+take_out(struct weft__http_service *service, struct weft__http_conn *conn)
+{
+	*(conn->prev ? &conn->prev->next : &service->first) = conn->next;
+	*(conn->next ? &conn->next->prev : &service->last) = conn->prev;
+}
+
 void
 weft__http_service_enter(struct weft__http_conn *conn)
 {
-	struct weft__http_service *service = conn->service;
-
-	lock(service);
-	conn->prev = NULL;
-	conn->next = service->first;
-	if (conn->next)
-		conn->next->prev = conn;
-	service->first = conn;
-	unlock(service);
+	lock(conn->service);
+	link_first(conn->service, conn);
+	unlock(conn->service);
 }
 
 void
 weft__http_service_leave(struct weft__http_conn *conn)
 {
-	struct weft__http_service *service = conn->service;
-
-	lock(service);
-	if (conn->prev)
-		conn->prev->next = conn->next;
-	else
-		service->first = conn->next;
-	if (conn->next)
-		conn->next->prev = conn->prev;
-	unlock(service);
+	lock(conn->service);
+	take_out(conn->service, conn);
+	unlock(conn->service);
 }
 
 void
@@ -176,23 +189,61 @@ weft__http_service_drop(struct weft__http_service *service)
 static void
 tell(struct weft__http_conn *conn, bool force)
 {
-	uint32_t state = __atomic_load_n(&conn->state, __ATOMIC_SEQ_CST);
+	uint32_t state = WEFT__HTTP_IDLE;
 
-	if (force || state == WEFT__HTTP_TAKEN)
+	if (force)
 		(void)weft_cancel(conn->self);
-	else if (state == WEFT__HTTP_IDLE)
+	else if (__atomic_compare_exchange_n(
+			 &conn->state, &state, WEFT__HTTP_TOLD, false,
+			 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		weft_stream_interrupt(conn->wire.stream);
+	else if (state == WEFT__HTTP_TAKEN)
+		(void)weft_cancel(conn->self);
 }
 
-/* Nobody comes any more, and who leaves waits for the lock. */
+/* The lock makes sure that the interrupt has been, and a call that has nothing to wait for
+ * takes it back, if no wait has. */
+void
+weft__http_conn_busy(struct weft__http_conn *conn)
+{
+	const void *data;
+
+	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST)
+	    != WEFT__HTTP_TOLD)
+		return;
+	lock(conn->service);
+	unlock(conn->service);
+	(void)weft_peek(conn->wire.stream, 0, &data, WEFT_NEVER);
+}
+
+/* Tell some of those that were not told in this round: invariant 4.  False: all were. */
+static bool
+tell_slice(struct weft__http_service *service, uint32_t round, bool force)
+{
+	struct weft__http_conn *conn;
+	uint32_t told = 0;
+
+	lock(service);
+	while (told < SLICE && (conn = service->first)
+	       && conn->round != round) {
+		take_out(service, conn);
+		link_last(service, conn);
+		conn->round = round;
+		tell(conn, force);
+		told++;
+	}
+	unlock(service);
+	return told == SLICE;
+}
+
+/* By the loop of who serves: one round at a time. */
 static void
 tell_all(struct weft__http_service *service, bool force)
 {
-	lock(service);
-	for (struct weft__http_conn *conn = service->first; conn;
-	     conn = conn->next)
-		tell(conn, force);
-	unlock(service);
+	uint32_t round = ++service->round;
+
+	while (tell_slice(service, round, force))
+		;
 }
 
 static void

@@ -9,7 +9,12 @@
  *   2. A service lives until its last connection has left: holders is 0, and `ended` is
  *      finished by whoever made it so, who does not look at it any more.
  *   3. Who drains interrupts a stream only while its connection says that it may be
- *      (WEFT__HTTP_IDLE), and a connection looks for the drain after it has said so.
+ *      (WEFT__HTTP_IDLE), and a connection looks for the drain after it has said so.  He
+ *      does it under the lock, and notes it first (WEFT__HTTP_TOLD): so a connection that
+ *      is not idle any more either was not interrupted and will not be, or knows of it,
+ *      and takes back what was not meant for its next wait.
+ *   4. Who was told of a drain stands behind who was not: the list can be told in slices,
+ *      and the lock is held for one.
  *
  * Thread: a connection is its loop's; a service and the counters are everybody's.
  */
@@ -81,6 +86,7 @@ struct weft_http_server {
 enum weft__http_state {
 	WEFT__HTTP_BUSY,  /* nothing: it looks by itself */
 	WEFT__HTTP_IDLE,  /* interrupt its stream */
+	WEFT__HTTP_TOLD,  /* nothing: that was done */
 	WEFT__HTTP_TAKEN, /* cancel it: it has no end of its own */
 };
 
@@ -93,6 +99,7 @@ struct weft__http_conn {
 	weft_threadlet             self;
 	uint64_t                   since_ns; /* it began */
 	uint32_t                   state;    /* enum weft__http_state, atomic */
+	uint32_t                   round;    /* of telling that has come by; the list's lock */
 	weft_scope                 scope;    /* of handlers */
 	uint64_t                   scope_since_ns;
 	struct weft__http_watch   *watch;    /* of an event stream, or NULL */
@@ -114,7 +121,8 @@ struct weft__http_service {
 	uint32_t                draining; /* atomic */
 	uint32_t                holders;  /* atomic: connections, and who serves */
 	uint32_t                lock;     /* of the list */
-	struct weft__http_conn *first;
+	uint32_t                round;    /* of telling it */
+	struct weft__http_conn *first, *last;
 	weft_op                 ended;
 };
 
@@ -133,6 +141,9 @@ weft__http_draining(const struct weft__http_conn *conn)
 {
 	return __atomic_load_n(&conn->service->draining, __ATOMIC_SEQ_CST);
 }
+
+/* It is busy again: who drains lets go of its stream. */
+void weft__http_conn_busy(struct weft__http_conn *conn);
 
 static inline void
 weft__http_conn_state(struct weft__http_conn *conn, enum weft__http_state state)

@@ -59,16 +59,6 @@ weft__http_pace_spend(const struct weft__http_wire *wire,
 	pace->left_ns = left < wire->grace_ns ? left : wire->grace_ns;
 }
 
-bool
-weft__http_was_not_meant(struct weft__http_wire *wire, ssize_t rc)
-{
-	if (rc != WEFT_EINTR || wire->told || !wire->draining
-	    || !__atomic_load_n(wire->draining, __ATOMIC_RELAXED))
-		return false;
-	wire->told = true;
-	return true;
-}
-
 /* --- output ---------------------------------------------------------------- */
 
 static uint64_t
@@ -255,17 +245,6 @@ weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans,
 
 /* --- input ----------------------------------------------------------------- */
 
-static ssize_t
-peek(struct weft__http_wire *wire, size_t min, const void **out,
-     uint64_t deadline_ns)
-{
-	ssize_t n = weft_peek(wire->stream, min, out, deadline_ns);
-
-	return weft__http_was_not_meant(wire, n)
-	               ? weft_peek(wire->stream, min, out, deadline_ns)
-	               : n;
-}
-
 ssize_t
 weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
                      uint64_t deadline_ns)
@@ -280,7 +259,7 @@ weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
 		if (n < 0)
 			return n;
 	}
-	return peek(wire, min, out, deadline_ns);
+	return weft_peek(wire->stream, min, out, deadline_ns);
 }
 
 ssize_t
@@ -298,7 +277,7 @@ weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
 		return n;
 	begin = weft_now();
 	end = weft__http_pace_end(wire, pace, begin);
-	n = peek(wire, min, out, nearer(end, deadline_ns));
+	n = weft_peek(wire->stream, min, out, nearer(end, deadline_ns));
 	waited = weft_now() - begin;
 	weft__http_pace_spend(wire, pace, waited,
 	                      n > here ? (uint64_t)(n - here) : 0);

@@ -60,9 +60,6 @@ write_file(struct weft__http_wire *wire, int fd, struct weft__http_range part,
 	int64_t n = weft_write_file(wire->stream, fd, part.first, part.size,
 	                            until);
 
-	if (!wire->slow && weft__http_was_not_meant(wire, n))
-		n = weft_write_file(wire->stream, fd, part.first, part.size,
-		                    until);
 	if (n == WEFT_ETIMEDOUT && weft_now() >= end)
 		wire->slow = true;
 	if (wire->slow)

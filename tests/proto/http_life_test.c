@@ -297,10 +297,10 @@ visit_and_vanish(struct site *site)
 	while (handler_rc == 1)
 		OK(weft_yield());
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	handler_rc = 1;
 	stream = begin_events(site);
 	SAY(stream, "something");
 	weft_close(stream);
-	handler_rc = 1;
 	while (handler_rc == 1)
 		OK(weft_yield());
 	CHECK_EQ(handler_rc, WEFT_ECANCELED);
@@ -366,10 +366,9 @@ TEST(peers_may_vanish_at_any_point)
 
 /* --- several loops --------------------------------------------------------------- */
 
-static int
-run_many(void *arg)
+static void
+visit_many(struct site *site)
 {
-	struct site *site = arg;
 	weft_stream *streams[20];
 
 	for (int i = 0; i < 20; i++)
@@ -385,36 +384,11 @@ run_many(void *arg)
 		CHECK_STR(hear_all(streams[i]), "");
 		weft_close(streams[i]);
 	}
-	return 0;
-}
-
-static int
-serve_many(void *arg)
-{
-	struct site *site = arg;
-	weft_scope scope;
-
-	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	CHECK(weft_scope_go(&scope, run_many, site) > 0);
-	site->served = weft_http_serve(site->server, site->listener,
-	                               WEFT_NEVER);
-	return weft_scope_close(&scope);
+	CHECK_EQ(stats_of(site).requests, 200);
+	CHECK_EQ(stats_of(site).connections, 20);
 }
 
 TEST(connections_on_several_loops_are_served_and_drained)
 {
-	const weft_runtime_opts opts = { .loops = 3 };
-	struct site site = { .served = 1 };
-	weft_addr addr;
-
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site.listener));
-	OK(weft_listener_local(site.listener, &addr));
-	CHECK(weft_addr_format(&addr, site.address, sizeof(site.address)) > 0);
-	site.server = weft_http_server_new(NULL);
-	OK(weft_http_route(site.server, "/", hello, NULL));
-	OK(weft_main(&opts, serve_many, &site));
-	CHECK_EQ(site.served, WEFT_ESHUTDOWN);
-	CHECK_EQ(stats_of(&site).requests, 200);
-	CHECK_EQ(stats_of(&site).connections, 20);
-	OK(weft_http_server_free(site.server));
+	site_run_loops(3, prepare, visit_many);
 }

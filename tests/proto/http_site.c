@@ -33,6 +33,28 @@ visit(void *arg)
 	return 0;
 }
 
+static void
+open_site(struct site *site, const weft_http_server_opts *opts)
+{
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site->listener));
+	OK(weft_listener_local(site->listener, &addr));
+	CHECK(weft_addr_format(&addr, site->address, sizeof(site->address))
+	      > 0);
+	site->server = weft_http_server_new(opts);
+	CHECK(site->server);
+}
+
+static void
+end_site(struct site *site)
+{
+	CHECK(site->served < 0);
+	CHECK_EQ(stats_of(site).open, 0);
+	CHECK_EQ(stats_of(site).active, 0);
+	OK(weft_http_server_free(site->server));
+}
+
 void
 site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
          void (*visiting)(struct site *site))
@@ -41,22 +63,40 @@ site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
 		             .served = 1,
 		             .until_ns = WEFT_NEVER };
 	weft_loop *loop = make();
-	weft_addr addr;
 
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site.listener));
-	OK(weft_listener_local(site.listener, &addr));
-	CHECK(weft_addr_format(&addr, site.address, sizeof(site.address)) > 0);
-	site.server = weft_http_server_new(opts);
-	CHECK(site.server);
+	open_site(&site, opts);
 	prepare(&site);
 	(void)go_on(loop, serve, &site);
 	(void)go_on(loop, visit, &site);
 	OK(weft_loop_run(loop));
-	CHECK(site.served < 0);
-	CHECK_EQ(stats_of(&site).open, 0);
-	CHECK_EQ(stats_of(&site).active, 0);
-	OK(weft_http_server_free(site.server));
+	end_site(&site);
 	OK(weft_loop_free(loop));
+}
+
+static int
+serve_beside(void *arg)
+{
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, visit, arg) > 0);
+	(void)serve(arg);
+	return weft_scope_close(&scope);
+}
+
+void
+site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
+               void (*visiting)(struct site *site))
+{
+	const weft_runtime_opts opts = { .loops = loops };
+	struct site site = { .visit = visiting,
+		             .served = 1,
+		             .until_ns = WEFT_NEVER };
+
+	open_site(&site, NULL);
+	prepare(&site);
+	OK(weft_main(&opts, serve_beside, &site));
+	end_site(&site);
 }
 
 /* --- visitors ------------------------------------------------------------- */
@@ -115,8 +155,19 @@ hear_all(weft_stream *stream)
 		size += (size_t)n;
 	heard[size] = '\0';
 	if (n < 0)
-		return "";
+		test_fail(__FILE__, __LINE__, "no end was heard: %s",
+		          weft_strerror((int)n));
 	return without_dates(heard);
+}
+
+bool
+hear_break(weft_stream *stream)
+{
+	ssize_t n;
+
+	while ((n = weft_read(stream, heard, sizeof(heard), weft_in(HOUR))) > 0)
+		;
+	return n < 0;
 }
 
 const char *

@@ -26,6 +26,11 @@ struct site {
 void site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
               void (*visit)(struct site *site));
 
+/* The same on a runtime of several loops, the visitor beside those who serve; no handler
+ * may use the test's own fields without care. */
+void site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
+                    void (*visit)(struct site *site));
+
 /* Close the listener now. */
 void site_close(struct site *site);
 
@@ -35,10 +40,14 @@ weft_stream *site_enter(struct site *site);
 
 void say(weft_stream *stream, const char *text, size_t size);
 
-/* What comes next, up to and with `end`; all of it, up to the end of the stream.  Without
- * lines of Date.  Ended by NUL, in memory that the next call uses again. */
+/* What comes next, up to and with `end`; all of it, up to the end of the stream,
+ * which is a proper one.  Without lines of Date.  Ended by NUL, in memory that the next call
+ * uses again. */
 const char *hear(weft_stream *stream, const char *end);
 const char *hear_all(weft_stream *stream);
+
+/* Whether what comes ends by a reset. */
+bool hear_break(weft_stream *stream);
 
 /* Enter, say that, say no more, hear everything, leave. */
 const char *ask(struct site *site, const char *text, size_t size);

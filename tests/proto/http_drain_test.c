@@ -1,0 +1,121 @@
+/* http_drain_test.c - the end of serving, while much goes on. */
+#include "proto/http_site.h"
+
+/* --- several loops ------------------------------------------------------------- */
+
+#define MUCH (16u << 20)
+
+static char much[MUCH];
+
+static int
+reply_much(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, NULL, (weft_span){ much, MUCH },
+	                       WEFT_NEVER);
+}
+
+static int
+upgrade_and_leave(weft_http *http, void *arg)
+{
+	weft_stream *stream;
+	char byte;
+
+	(void)arg;
+	if (weft_http_upgrade(http, "echo", &stream, WEFT_NEVER) < 0)
+		return 0;
+	(void)weft_read(stream, &byte, 1, WEFT_NOW);
+	weft_close(stream);
+	return 0;
+}
+
+static void
+prepare_much(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", reply_much, site));
+	OK(weft_http_route(site->server, "/up", upgrade_and_leave, site));
+}
+
+/* How much comes, up to an end of any kind. */
+static size_t
+count_bytes(weft_stream *stream)
+{
+	static char buf[256 << 10];
+	size_t size = 0;
+	ssize_t n;
+
+	while ((n = weft_read(stream, buf, sizeof(buf), weft_in(HOUR))) > 0)
+		size += (size_t)n;
+	return size;
+}
+
+static weft_stream *
+enter_idle(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, "HEAD / HTTP/1.1\r\n" HOST END);
+	(void)hear(stream, END END);
+	return stream;
+}
+
+static void
+check_whole(weft_stream *stream)
+{
+	size_t size = count_bytes(stream);
+
+	if (size > 0 && size < MUCH)
+		test_fail(__FILE__, __LINE__, "cut after %zu bytes", size);
+	weft_close(stream);
+}
+
+#define ROUNDS 10
+#define PEERS  24
+
+/* Some requests come just before the end, and some just too late; but what is begun is
+ * finished. */
+static void
+visit_at_the_end(struct site *site)
+{
+	weft_stream *streams[PEERS];
+
+	for (int i = 0; i < PEERS; i++)
+		streams[i] = enter_idle(site);
+	for (int i = 0; i < PEERS; i++)
+		SAY(streams[i], GET HOST END);
+	site_close(site);
+	for (int i = 0; i < PEERS; i++)
+		check_whole(streams[i]);
+}
+
+TEST(replies_that_a_drain_meets_are_finished)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		site_run_loops(3, prepare_much, visit_at_the_end);
+}
+
+#define UPGRADE                     \
+	"GET /up HTTP/1.1\r\n" HOST \
+	"Connection: Upgrade\r\nUpgrade: echo\r\n" END
+
+static void
+visit_and_upgrade(struct site *site)
+{
+	weft_stream *streams[PEERS];
+
+	for (int i = 0; i < PEERS; i++)
+		streams[i] = enter_idle(site);
+	for (int i = 0; i < PEERS; i++)
+		SAY(streams[i], UPGRADE);
+	site_close(site);
+	for (int i = 0; i < PEERS; i++) {
+		(void)count_bytes(streams[i]);
+		weft_close(streams[i]);
+	}
+}
+
+TEST(a_drain_lets_go_of_what_was_upgraded)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		site_run_loops(3, prepare_much, visit_and_upgrade);
+}
