@@ -66,7 +66,7 @@ WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
  * the deadline; then drain: replies in hand are finished and say that they are the last,
  * idle connections are closed, new ones after half a second without a request, event
  * streams cancelled, which is their end.  What is still there at the deadline, or five
- * seconds after the deadline or cancellation that ended it, is cancelled.
+ * seconds after the deadline that ended it or a cancellation, is cancelled.
  * Returns WEFT_ESHUTDOWN once closed, else why it ended.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_serve(weft_http_server *server, weft_listener *listener,

@@ -5,7 +5,6 @@
  * own: so the call comes back as soon as accepting has ended, and the drain begins.
  */
 #include "server.h"
-#include <weft/timer.h>
 
 #define HEADER_NS    (10 * WEFT_S)
 #define IDLE_NS      (60 * WEFT_S)
@@ -253,29 +252,38 @@ on_limit(weft_timer *timer, void *arg)
 	tell_all(arg, true);
 }
 
-/* It is finished by the last connection, and by nobody else. */
+/* Nothing is waited for longer than until then. */
+static void
+limit(struct weft__http_service *service, uint64_t until_ns)
+{
+	if (until_ns >= service->force_ns)
+		return;
+	service->force_ns = until_ns;
+	if (weft_timer_start(service->ended.loop, &service->force, until_ns, 0,
+	                     on_limit, service)
+	    < 0)
+		tell_all(service, true);
+}
+
+/* Who serves is cancelled.  It is finished by the last connection, and by nobody else; that
+ * comes soon. */
 static void
 on_ask(weft_op *op, int why, void *arg)
 {
-	(void)op, (void)why, (void)arg;
+	(void)op, (void)why;
+	limit(arg, weft_in(FORCE_NS));
 }
 
 static void
 drain(struct weft__http_service *service, uint64_t limit_ns)
 {
-	weft_timer timer = WEFT_INIT;
-
 	__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
 	tell_all(service, false);
-	weft_timer_set_background(&timer, true);
-	if (limit_ns != WEFT_NEVER
-	    && weft_timer_start(service->ended.loop, &timer, limit_ns, 0,
-	                        on_limit, service)
-	               < 0)
-		tell_all(service, true);
+	weft_timer_set_background(&service->force, true);
+	limit(service, limit_ns);
 	weft__http_service_drop(service);
 	(void)weft_op_wait(&service->ended, WEFT_NEVER);
-	(void)weft_timer_stop(&timer);
+	(void)weft_timer_stop(&service->force);
 }
 
 /* --- serving ---------------------------------------------------------------- */
@@ -290,14 +298,18 @@ int
 weft_http_serve(weft_http_server *server, weft_listener *listener,
                 uint64_t deadline_ns)
 {
-	struct weft__http_service service = { .server = server, .holders = 1 };
+	struct weft__http_service service = { .server = server,
+		                              .holders = 1,
+		                              .force = WEFT_INIT,
+		                              .force_ns = WEFT_NEVER };
 	int rc;
 
 	if (!server || !listener)
 		return weft_fail(WEFT_EINVAL, "weft_http_serve: NULL");
 	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
 	if (rc == 0)
-		rc = weft_op_begin(&service.ended, on_ask, NULL, WEFT_NEVER);
+		rc = weft_op_begin(&service.ended, on_ask, &service,
+		                   WEFT_NEVER);
 	if (rc < 0)
 		return rc;
 	weft_op_set_background(&service.ended, true);

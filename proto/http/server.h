@@ -24,6 +24,7 @@
 #include "exchange.h"
 #include <weft/scope.h>
 #include <weft/threadlet.h>
+#include <weft/timer.h>
 
 /* --- routes ------------------------------------------------------------------- */
 
@@ -124,6 +125,8 @@ struct weft__http_service {
 	uint32_t                round;    /* of telling it */
 	struct weft__http_conn *first, *last;
 	weft_op                 ended;
+	weft_timer              force;    /* until those who are left are cancelled */
+	uint64_t                force_ns; /* its end, or WEFT_NEVER */
 };
 
 /* Begin a connection on a threadlet of its own; takes `peer`. */

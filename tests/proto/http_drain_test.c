@@ -1,4 +1,5 @@
 /* http_drain_test.c - the end of serving, while much goes on. */
+#include "base/sys.h"
 #include "proto/http_site.h"
 
 /* --- several loops ------------------------------------------------------------- */
@@ -118,4 +119,76 @@ TEST(a_drain_lets_go_of_what_was_upgraded)
 {
 	for (int i = 0; i < ROUNDS; i++)
 		site_run_loops(3, prepare_much, visit_and_upgrade);
+}
+
+/* --- cancelling a drain --------------------------------------------------------- */
+
+static const struct weft__sys *real_sys;
+static struct weft__sys ahead_sys;
+static uint64_t ahead_ns;
+static weft_event entered;
+static int handler_rc;
+
+static uint64_t
+now_ahead(void)
+{
+	return real_sys->now() + __atomic_load_n(&ahead_ns, __ATOMIC_RELAXED);
+}
+
+static int
+wait_for_ever(weft_http *http, void *arg)
+{
+	(void)http, (void)arg;
+	OK(weft_event_set(&entered));
+	handler_rc = weft_sleep_until(WEFT_NEVER);
+	return handler_rc;
+}
+
+static void
+prepare_waiting(struct site *site)
+{
+	entered = (weft_event)WEFT_INIT;
+	handler_rc = 1;
+	OK(weft_http_route(site->server, "/", wait_for_ever, site));
+}
+
+static void
+yield_often(void)
+{
+	for (int i = 0; i < 20; i++)
+		OK(weft_yield());
+}
+
+static void
+visit_and_cancel(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	OK(weft_event_wait(&entered, WEFT_NEVER));
+	site_close(site);
+	ahead_ns += HOUR;
+	yield_often();
+	CHECK_EQ(handler_rc, 1);
+	OK(weft_cancel(site->serving));
+	yield_often();
+	ahead_ns += 4 * WEFT_S;
+	yield_often();
+	CHECK_EQ(handler_rc, 1);
+	ahead_ns += 2 * WEFT_S;
+	CHECK_EQ(status_of(hear_all(stream)), 500);
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+	weft_close(stream);
+}
+
+TEST(a_drain_that_is_cancelled_ends_five_seconds_later)
+{
+	weft_http_server_opts opts = { .request_ns = 100 * HOUR };
+
+	real_sys = weft__sys;
+	ahead_sys = *real_sys;
+	ahead_sys.now = now_ahead;
+	weft__sys = &ahead_sys;
+	site_run(&opts, prepare_waiting, visit_and_cancel);
+	weft__sys = real_sys;
 }
