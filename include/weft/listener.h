@@ -42,8 +42,8 @@ WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
                                   uint64_t deadline_ns);
 
 /* Serve until closed, cancelled or the deadline: each peer on a threadlet of its
- * own, on the loop of the runtime that has least to do.  Then wait for these to end; they
- * are cancelled with the caller.
+ * own, on the loop of the runtime that has least to do.  Then cut those in their
+ * handshake, and wait for the others to end; they are cancelled with the caller.
  * Returns WEFT_ESHUTDOWN once closed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_listener_serve(weft_listener *listener, weft_peer_fn fn,

@@ -36,9 +36,12 @@ visit(void *arg)
 static void
 open_site(struct site *site, const weft_http_server_opts *opts)
 {
+	weft_listener_opts listen = { .tls = site->tls, .handshake_ns = HOUR };
 	weft_addr addr;
 
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &site->listener));
+	OK(weft_listener_open(site->tls ? "tls://127.0.0.1:0"
+	                                : "tcp://127.0.0.1:0",
+	                      &listen, &site->listener));
 	OK(weft_listener_local(site->listener, &addr));
 	CHECK(weft_addr_format(&addr, site->address, sizeof(site->address))
 	      > 0);
@@ -55,13 +58,10 @@ end_site(struct site *site)
 	OK(weft_http_server_free(site->server));
 }
 
-void
-site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
-         void (*visiting)(struct site *site))
+static void
+run(struct site site, const weft_http_server_opts *opts,
+    void (*prepare)(struct site *site))
 {
-	struct site site = { .visit = visiting,
-		             .served = 1,
-		             .until_ns = WEFT_NEVER };
 	weft_loop *loop = make();
 
 	open_site(&site, opts);
@@ -71,6 +71,27 @@ site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
 	OK(weft_loop_run(loop));
 	end_site(&site);
 	OK(weft_loop_free(loop));
+}
+
+void
+site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
+         void (*visiting)(struct site *site))
+{
+	run((struct site){ .visit = visiting,
+	                   .served = 1,
+	                   .until_ns = WEFT_NEVER },
+	    opts, prepare);
+}
+
+void
+site_run_tls(weft_tls *tls, void (*prepare)(struct site *site),
+             void (*visiting)(struct site *site))
+{
+	run((struct site){ .visit = visiting,
+	                   .served = 1,
+	                   .until_ns = WEFT_NEVER,
+	                   .tls = tls },
+	    NULL, prepare);
 }
 
 static int

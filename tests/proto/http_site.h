@@ -13,6 +13,7 @@
 struct site {
 	weft_http_server *server;
 	weft_listener    *listener; /* NULL once it was closed */
+	weft_tls         *tls;      /* NULL: plain */
 	char              address[WEFT_ADDR_TEXT_MAX];
 	void            (*visit)(struct site *site);
 	weft_threadlet    serving;
@@ -25,6 +26,10 @@ struct site {
 /* Serve with those options, after `prepare` has set the routes, and visit. */
 void site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
               void (*visit)(struct site *site));
+
+/* The same over TLS; the address is that of TCP. */
+void site_run_tls(weft_tls *tls, void (*prepare)(struct site *site),
+                  void (*visit)(struct site *site));
 
 /* The same on a runtime of several loops, the visitor beside those who serve; no handler
  * may use the test's own fields without care. */

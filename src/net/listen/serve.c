@@ -1,40 +1,111 @@
-/* serve.c - each peer on a threadlet of its own, on whichever loop has least to do. */
+/* serve.c - each peer on a threadlet of its own, on whichever loop has least to do.
+ *
+ * Who is still in its handshake when accepting ends is cut, since it may never end; who is
+ * past it is waited for.  So those in their handshake are in a list, which a peer leaves,
+ * under its lock, before it is served: what was cut is not served, and what is served is
+ * never cut.
+ */
+#include "base/lock.h"
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
+
+/* A handshake, in the frame of its threadlet. */
+struct greeting {
+	struct greeting *prev, *next;
+	weft_threadlet who;
+	bool cut;
+};
 
 struct service {
 	weft_listener *listener;
 	weft_peer_fn fn;
 	void *arg;
-	weft_scope scope;
+	weft_scope scope; /* of all peers, so that it outlives them */
+	struct weft__lock lock;
+	struct greeting *first;
+	bool over; /* accepting has ended; both are the lock's */
 };
 
 struct peer {
-	weft_peer_fn fn;
-	void *arg;
+	struct service *service;
 	weft_stream *stream;
 	weft_tls *tls; /* NULL: plain */
 	uint64_t handshake_ns;
 };
+
+static bool
+begin_greeting(struct service *service, struct greeting *greeting)
+{
+	bool may;
+
+	weft__lock_take(&service->lock);
+	may = !service->over;
+	if (may) {
+		greeting->next = service->first;
+		if (greeting->next)
+			greeting->next->prev = greeting;
+		service->first = greeting;
+	}
+	weft__lock_give(&service->lock);
+	return may;
+}
+
+/* Returns whether it was not cut. */
+static bool
+end_greeting(struct service *service, struct greeting *greeting)
+{
+	weft__lock_take(&service->lock);
+	*(greeting->prev ? &greeting->prev->next
+	                 : &service->first) = greeting->next;
+	if (greeting->next)
+		greeting->next->prev = greeting->prev;
+	weft__lock_give(&service->lock);
+	return !greeting->cut;
+}
+
+static void
+cut_greetings(struct service *service)
+{
+	weft__lock_take(&service->lock);
+	service->over = true;
+	for (struct greeting *g = service->first; g; g = g->next) {
+		g->cut = true;
+		(void)weft_cancel(g->who);
+	}
+	weft__lock_give(&service->lock);
+}
+
+/* The handshake, if there is to be one.  True: it may be served. */
+static bool
+greet(struct peer *peer)
+{
+	struct greeting greeting = { .who = weft_self() };
+	int rc = WEFT_ESHUTDOWN;
+
+	if (!peer->tls)
+		return true;
+	if (begin_greeting(peer->service, &greeting)) {
+		rc = weft_tls_start(peer->stream, peer->tls, WEFT_TLS_SERVER,
+		                    NULL, weft_in(peer->handshake_ns));
+		if (!end_greeting(peer->service, &greeting))
+			rc = WEFT_ESHUTDOWN;
+	}
+	weft_tls_close(peer->tls);
+	return rc == 0;
+}
 
 /* How it ended is between it and its peer: the service goes on. */
 static int
 run_peer(void *arg)
 {
 	struct peer peer = *(struct peer *)arg;
+	struct service *service = peer.service;
 
 	weft__sys->release(arg);
-	if (peer.tls) {
-		int rc = weft_tls_start(peer.stream, peer.tls, WEFT_TLS_SERVER,
-		                        NULL, weft_in(peer.handshake_ns));
-
-		weft_tls_close(peer.tls);
-		if (rc < 0) {
-			weft_stream_reset(peer.stream);
-			return 0;
-		}
-	}
-	(void)peer.fn(peer.stream, peer.arg);
+	if (greet(&peer))
+		(void)service->fn(peer.stream, service->arg);
+	else
+		weft_stream_reset(peer.stream);
 	return 0;
 }
 
@@ -52,7 +123,7 @@ start_peer(struct service *service, weft_stream *stream)
 	int64_t rc;
 
 	if (peer) {
-		*peer = (struct peer){ service->fn, service->arg, stream,
+		*peer = (struct peer){ service, stream,
 			               listener->tls
 			                       ? weft__tls_ref(listener->tls)
 			                       : NULL,
@@ -128,6 +199,7 @@ weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_SERVED;
 	if (listener->flags & WEFT__LISTENER_CLOSING)
 		weft__listener_end(listener);
+	cut_greetings(&service);
 	(void)weft_scope_close(&service.scope);
 	return rc;
 }

@@ -368,7 +368,7 @@ struct house {
 static struct house
 open_house(void)
 {
-	weft_listener_opts opts = { .tls = world.server };
+	weft_listener_opts opts = { .tls = world.server, .handshake_ns = HOUR };
 	struct house house = { .served = 0 };
 	weft_addr addr;
 
@@ -445,6 +445,46 @@ TEST(a_service_with_tls_is_reached_by_its_address)
 	house = open_house();
 	run_threadlet(visit_service, &house);
 	CHECK_EQ(house.served, 3);
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	drop_world();
+}
+
+/* One is served, and one has connected and says nothing. */
+static int
+leave_silent(void *arg)
+{
+	struct house *house = arg;
+	weft_connect_opts opts = { .tls = world.client };
+	weft_stream *served, *silent;
+	char address[WEFT_ADDR_TEXT_MAX], byte;
+	ssize_t n;
+
+	CHECK(weft_go(serve, house) > 0);
+	memcpy(address, house->address, sizeof(address));
+	memcpy(address, "tcp", 3);
+	OK(weft_connect(address, NULL, &silent, WEFT_NEVER));
+	OK(weft_connect(house->address, &opts, &served, WEFT_NEVER));
+	while (house->served == 0)
+		OK(weft_yield());
+	weft_listener_close(house->listener);
+	n = weft_read(silent, &byte, 1, weft_in(HOUR));
+	CHECK(n == 0 || n == WEFT_ECONNRESET);
+	CHECK_EQ(house->ended, 0);
+	CHECK_EQ(weft_write(served, "x", 1, WEFT_NEVER), 1);
+	CHECK_EQ(weft_read_exact(served, &byte, 1, WEFT_NEVER), 1);
+	weft_close(served);
+	weft_close(silent);
+	return 0;
+}
+
+TEST(a_service_that_ends_does_not_wait_for_handshakes)
+{
+	struct house house;
+
+	make_world();
+	house = open_house();
+	run_threadlet(leave_silent, &house);
+	CHECK_EQ(house.served, 1);
 	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
 	drop_world();
 }

@@ -1,0 +1,73 @@
+/* http_secure_test.c - a server behind TLS. */
+#include <weft/tls.h>
+#include "proto/http_site.h"
+#include "unit/net/certs.h"
+
+static weft_tls *server_tls, *client_tls;
+
+static void
+make_tls(void)
+{
+	struct cert ca = cert_ca("weft test");
+	struct cert leaf = cert_leaf("h", "IP:127.0.0.1", &ca);
+	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
+	weft_tls_cert cert = { .chain_file = cert_file("leaf.pem", chain),
+		               .key_file = cert_key_file("leaf.key", &leaf,
+		                                         NULL) };
+	weft_tls_opts server = { .certs = &cert, .cert_count = 1 };
+	weft_tls_opts client = { .ca_file = cert_file("ca.pem", root) };
+
+	OK(weft_tls_open(&server, &server_tls));
+	OK(weft_tls_open(&client, &client_tls));
+	cert_drop(&leaf);
+	cert_drop(&ca);
+}
+
+static int
+hello(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
+}
+
+static void
+prepare(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", hello, site));
+}
+
+static weft_stream *
+enter_secure(struct site *site)
+{
+	weft_connect_opts opts = { .tls = client_tls };
+	char address[WEFT_ADDR_TEXT_MAX];
+	weft_stream *stream;
+
+	memcpy(address, site->address, sizeof(address));
+	memcpy(address, "tls", 3);
+	OK(weft_connect(address, &opts, &stream, weft_in(HOUR)));
+	return stream;
+}
+
+static void
+visit_with_a_silent_one(struct site *site)
+{
+	weft_stream *silent = site_enter(site);
+	weft_stream *idle = enter_secure(site);
+
+	SAY(idle, GET HOST END);
+	CHECK_EQ(status_of(hear(idle, "hello")), 200);
+	site_close(site);
+	CHECK_STR(hear_all(idle), "");
+	CHECK(hear_break(silent));
+	weft_close(idle);
+	weft_close(silent);
+}
+
+TEST(a_drain_does_not_wait_for_handshakes)
+{
+	make_tls();
+	site_run_tls(server_tls, prepare, visit_with_a_silent_one);
+	weft_tls_close(server_tls);
+	weft_tls_close(client_tls);
+}
