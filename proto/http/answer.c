@@ -3,8 +3,8 @@
 #include "server.h"
 #include <weft/loop.h>
 
-#define DRAIN_BYTES (64u << 10) /* of a body that nobody wants */
 #define DRAIN_NS    (5 * WEFT_S)
+#define SLACK_NS    (WEFT_S / 4)
 #define RETRY_AFTER "1" /* second */
 
 static struct weft__http_counts *
@@ -15,25 +15,6 @@ counts_of(struct weft__http_conn *conn)
 
 /* --- who answers ------------------------------------------------------------- */
 
-/* The scope of the handler, with its deadline. */
-static int
-open_scope(struct weft__http_conn *conn)
-{
-	uint64_t now = weft_loop_now(conn->loop);
-	uint64_t until = now + conn->server->opts.request_ns;
-	int rc;
-
-	if (conn->scoped && now - conn->scope_since_ns < WEFT_S / 4)
-		return 0;
-	rc = conn->scoped ? weft_scope_set_deadline(&conn->scope, until)
-	                  : weft_scope_open(&conn->scope, 0, until);
-	if (rc < 0)
-		return rc;
-	conn->scope_since_ns = now;
-	conn->scoped = true;
-	return 0;
-}
-
 static void
 close_scope(struct weft__http_conn *conn)
 {
@@ -41,6 +22,37 @@ close_scope(struct weft__http_conn *conn)
 		conn->cut = true;
 	conn->scoped = false;
 	conn->endless = false;
+}
+
+/* What of its time a handler may lose to those before it in the batch. */
+static uint64_t
+slack(const struct weft__http_conn *conn)
+{
+	uint64_t part = conn->server->opts.request_ns / 64;
+
+	return part < SLACK_NS ? part : SLACK_NS;
+}
+
+/* The scope of the handler, with its deadline.  One that has ended, by the handler before,
+ * is of no use any more. */
+static int
+open_scope(struct weft__http_conn *conn)
+{
+	uint64_t now = weft_loop_now(conn->loop);
+	uint64_t until = now + conn->server->opts.request_ns;
+	int rc = 0;
+
+	if (conn->scoped && now - conn->scope_since_ns < slack(conn))
+		return 0;
+	if (conn->scoped && weft_scope_set_deadline(&conn->scope, until) < 0)
+		close_scope(conn);
+	if (!conn->scoped)
+		rc = weft_scope_open(&conn->scope, 0, until);
+	if (rc < 0)
+		return rc;
+	conn->scope_since_ns = now;
+	conn->scoped = true;
+	return 0;
 }
 
 static void
@@ -138,7 +150,8 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 
 	if (out->stage == WEFT__HTTP_NOT_BEGUN) {
 		if (rc < 0)
-			close_scope(conn); /* it may be what has ended */
+			close_scope(conn);   /* it may be what has ended */
+		weft__http_cut_fields(http); /* they were for another */
 		(void)weft__http_reply_status(http, status_of(conn, http, rc),
 		                              WEFT_NEVER);
 		return;
@@ -163,7 +176,8 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	const void *data;
 
 	if (keep && !http->in.over)
-		keep = weft__http_drain(http, DRAIN_BYTES, weft_in(DRAIN_NS))
+		keep = weft__http_drain(http, WEFT__HTTP_DRAIN,
+		                        weft_in(DRAIN_NS))
 		       == 0;
 	if (conn->wire.slow)
 		weft__http_count(&counts_of(conn)->slow, 1);

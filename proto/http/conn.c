@@ -2,8 +2,8 @@
  *
  * A batch is what lies between two waits for the peer: the requests that have come
  * together.  A batch counts once as active, and its handlers share a scope whose
- * deadline is moved when it is more than a second old: so what comes pipelined costs
- * neither atomics nor timers.  Between batches a connection holds its threadlet and nothing
+ * deadline is moved when some of the time has gone by: so what comes pipelined costs neither
+ * atomics nor timers.  Between batches a connection holds its threadlet and nothing
  * else.
  */
 #include "server.h"

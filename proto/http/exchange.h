@@ -28,6 +28,7 @@
 #define WEFT__HTTP_TRAILERS  64u          /* incoming ones */
 #define WEFT__HTTP_PARAMS    16u          /* in a pattern */
 #define WEFT__HTTP_UNKNOWN   UINT64_MAX   /* length */
+#define WEFT__HTTP_DRAIN     (64u << 10)  /* bytes of a body that nobody wants */
 
 /* --- memory.c ---------------------------------------------------------------- */
 
@@ -238,9 +239,11 @@ int weft__http_add_field(weft_http *http, const char *name, const char *value);
 /* Add lines that are well-formed. */
 int weft__http_add_lines(weft_http *http, struct text lines);
 
-/* Take a line back; and whether there is one. */
+/* Take back every line of a name; whether there is one; and take back all that was set, but
+ * for "Connection: close". */
 void weft__http_cut_field(weft_http *http, const char *name);
 bool weft__http_has_field(weft_http *http, const char *name);
+void weft__http_cut_fields(weft_http *http);
 
 /* Whether a value can stand in a head: no control bytes but HTAB. */
 bool weft__http_is_value(struct text value);

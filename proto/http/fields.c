@@ -45,17 +45,19 @@ find(struct weft__http_out *out, struct text name)
 	return NULL;
 }
 
+/* Every line of that name. */
 static void
 cut(struct weft__http_out *out, struct text name)
 {
-	char *end = out->lines + out->lines_size;
-	char *at = out->lines_size ? find(out, name) : NULL, *next;
+	char *at;
 
-	if (!at)
-		return;
-	next = line_end(at, end);
-	memmove(at, next, (size_t)(end - next));
-	out->lines_size -= (uint32_t)(next - at);
+	while (out->lines_size && (at = find(out, name))) {
+		char *end = out->lines + out->lines_size;
+		char *next = line_end(at, end);
+
+		memmove(at, next, (size_t)(end - next));
+		out->lines_size -= (uint32_t)(next - at);
+	}
 }
 
 /* Have room for `size` bytes more, and return where; NULL: *error is why not. */
@@ -219,4 +221,12 @@ weft__http_has_field(weft_http *http, const char *name)
 {
 	return http->out.lines_size > 0
 	       && find(&http->out, (struct text){ name, strlen(name) });
+}
+
+void
+weft__http_cut_fields(weft_http *http)
+{
+	http->out.lines_size = 0;
+	http->out.length = WEFT__HTTP_UNKNOWN;
+	http->out.has_date = false;
 }

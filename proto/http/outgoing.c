@@ -24,12 +24,28 @@ is_head(const weft_http *http)
 	return method.size == 4 && memcmp(method.data, "HEAD", 4) == 0;
 }
 
+/* Can no other request follow this one?  A client that still asks may send its body or not:
+ * no telling what comes next; nor behind a body that was lost, or is too much to be read for
+ * nothing, once the reply is `whole`. */
+static bool
+is_stuck(const weft_http *http, bool whole)
+{
+	const struct weft__http_in *in = &http->in;
+
+	if (in->asks || in->lost)
+		return true;
+	return whole && in->text && !in->over
+	       && in->head.framing == WEFT__HTTP_LENGTH
+	       && in->body.left + in->ready > WEFT__HTTP_DRAIN;
+}
+
 /* How the body of a reply is framed, and whether it is the last. */
 static void
 frame_reply(weft_http *http, int status, uint64_t length)
 {
 	struct weft__http_out *out = &http->out;
 	bool empty = status == 204 || status == 304;
+	bool whole = length != WEFT__HTTP_UNKNOWN;
 
 	if (length == WEFT__HTTP_UNKNOWN)
 		length = out->length;
@@ -45,10 +61,7 @@ frame_reply(weft_http *http, int status, uint64_t length)
 		out->framing = WEFT__HTTP_CHUNKED;
 	else
 		out->framing = WEFT__HTTP_UNTIL_CLOSE;
-	/* A client that still asks may send its body or not: no telling what comes next;
-	 * nor behind a body that was lost. */
-	if (out->framing == WEFT__HTTP_UNTIL_CLOSE || http->in.asks
-	    || http->in.lost
+	if (out->framing == WEFT__HTTP_UNTIL_CLOSE || is_stuck(http, whole)
 	    || !(http->in.head.flags & WEFT__HTTP_KEEP_ALIVE)
 	    || draining(http->wire))
 		out->close = true;

@@ -176,6 +176,57 @@ TEST(large_and_malformed_bodies_are_refused)
 	site_run(&opts, prepare, visit_with_large_bodies);
 }
 
+/* The peer does not say its last first. */
+static void
+check_closed(struct site *site, const char *text, int status)
+{
+	weft_stream *stream = site_enter(site);
+	const char *reply;
+
+	say(stream, text, strlen(text));
+	reply = hear_all(stream);
+	CHECK_EQ(status_of(reply), status);
+	CHECK(strstr(reply, "\r\nConnection: close\r\n"));
+	weft_close(stream);
+}
+
+static int
+read_little(weft_http *http, void *arg)
+{
+	char buf[4];
+	ssize_t n = weft_http_read_all(http, buf, sizeof(buf), WEFT_NEVER);
+
+	(void)arg;
+	return n < 0 ? (int)n
+	             : weft_http_reply(http, 200, NULL, weft_text("little"),
+	                               WEFT_NEVER);
+}
+
+static void
+prepare_little(struct site *site)
+{
+	prepare(site);
+	OK(weft_http_route(site->server, "/little", read_little, site));
+}
+
+#define LITTLE "POST /little HTTP/1.1\r\n" HOST
+
+static void
+visit_to_the_last(struct site *site)
+{
+	check_closed(site, SWALLOW TE "chunked\r\n" END "x\r\nabc\r\n", 400);
+	check_closed(site, SWALLOW CL "100\r\n" END "x", 408);
+	check_closed(site, LITTLE CL "70000\r\n" END "abcdefgh", 413);
+	check_closed(site, POST CL "70000\r\n" END, 200);
+}
+
+TEST(replies_that_are_the_last_say_so)
+{
+	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS };
+
+	site_run(&opts, prepare_little, visit_to_the_last);
+}
+
 /* The peer goes on sending, and still gets the reply. */
 static void
 visit_regardless(struct site *site)
@@ -347,6 +398,50 @@ TEST(more_requests_at_once_than_allowed_are_shed)
 	weft_http_server_opts opts = { .requests_max = 1 };
 
 	site_run(&opts, prepare_load, visit_with_others);
+}
+
+/* Sleeps for so many milliseconds, and says when it had to end before. */
+static int
+take_time(weft_http *http, void *arg)
+{
+	struct site *site = arg;
+	const char *ms = weft_http_param(http, "ms");
+	int rc = weft_sleep_until(weft_in((uint64_t)atoi(ms) * WEFT_MS));
+
+	site->calls++;
+	if (rc == 0)
+		return weft_http_reply(http, 200, NULL, weft_text("slept"),
+		                       WEFT_NEVER);
+	CHECK_EQ(rc, WEFT_ETIMEDOUT);
+	return weft_http_reply(http, 504, NULL, weft_text("woken"), WEFT_NOW);
+}
+
+static void
+prepare_time(struct site *site)
+{
+	OK(weft_http_route(site->server, "/{ms}", take_time, site));
+}
+
+#define TAKE(ms) "GET /" #ms " HTTP/1.1\r\n" HOST END
+
+static void
+visit_one_after_the_other(struct site *site)
+{
+	const char *reply = ASK(site, TAKE(150) TAKE(150) TAKE(150));
+
+	CHECK_EQ(count_of(reply, "200 OK"), 3);
+	reply = ASK(site, TAKE(5000) TAKE(1) TAKE(5000) TAKE(1));
+	CHECK_EQ(count_of(reply, "504 "), 2);
+	CHECK_EQ(count_of(reply, "200 OK"), 2);
+	CHECK_EQ(site->calls, 7);
+	CHECK_EQ(stats_of(site).failed, 0);
+}
+
+TEST(each_of_the_handlers_of_a_batch_has_its_deadline)
+{
+	weft_http_server_opts opts = { .request_ns = 250 * WEFT_MS };
+
+	site_run(&opts, prepare_time, visit_one_after_the_other);
 }
 
 static int

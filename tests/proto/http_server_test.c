@@ -482,10 +482,18 @@ answer_badly(weft_http *http, void *arg)
 	const char *how = weft_http_param(http, "how");
 
 	(void)arg;
+	OK(weft_http_set(http, "Content-Encoding", "gzip"));
+	OK(weft_http_set(http, "Content-Length", "100"));
+	OK(weft_http_set(http, "Date", "never"));
+	OK(weft_http_set(http, "Set-Cookie", "a"));
+	OK(weft_http_set(http, "Set-Cookie", "b"));
 	if (strcmp(how, "fail") == 0)
 		return WEFT_EPERM;
 	if (strcmp(how, "silent") == 0)
 		return 0;
+	OK(weft_http_set(http, "Set-Cookie", NULL));
+	OK(weft_http_set(http, "Content-Encoding", NULL));
+	OK(weft_http_set(http, "Date", NULL));
 	OK(weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 },
 	                   WEFT_NEVER));
 	CHECK_EQ(weft_http_reply(http, 200, NULL, weft_text("x"), WEFT_NEVER),
@@ -537,11 +545,15 @@ visit_replies(struct site *site)
 	CHECK_EQ(stats_of(site).failed, 1);
 	CHECK(is_broken_off(site, "GET /length/fail HTTP/1.1\r\n" HOST END));
 	CHECK_EQ(stats_of(site).failed, 2);
-	CHECK_EQ(status_of(ASK(site, "GET /bad/fail HTTP/1.1\r\n" HOST END)),
-	         500);
+	CHECK_STR(ASK(site, "GET /bad/fail HTTP/1.1\r\n" HOST END),
+	          "HTTP/1.1 500 Internal Server Error\r\n"
+	          "Content-Type: text/plain\r\nContent-Length: 26\r\n" END
+	          "500 Internal Server Error\n");
 	CHECK_EQ(stats_of(site).failed, 3);
-	CHECK_EQ(status_of(ASK(site, "GET /bad/silent HTTP/1.1\r\n" HOST END)),
-	         404);
+	CHECK_STR(ASK(site, "GET /bad/silent HTTP/1.1\r\n" HOST END),
+	          "HTTP/1.1 404 Not Found\r\n"
+	          "Content-Type: text/plain\r\nContent-Length: 14\r\n" END
+	          "404 Not Found\n");
 	CHECK_STR(ASK(site, "GET /bad/twice HTTP/1.1\r\n" HOST END),
 	          "HTTP/1.1 204 No Content\r\n\r\n");
 	CHECK_EQ(strlen(body_of(ASK(site, "GET /much HTTP/1.1\r\n" HOST END))),
