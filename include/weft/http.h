@@ -230,7 +230,7 @@ WEFT_API int weft_http_fetch(weft_http_client *client,
 
 /* End a streamed request body and wait for the head of the reply; also after a write that
  * failed with WEFT_EPIPE or WEFT_ECONNRESET, since the peer may have said why.
- * Returns 0, or as weft_http_fetch(); WEFT_EALREADY if it has a reply.
+ * Returns 0, or as weft_http_fetch(); WEFT_EALREADY if it has done so before.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_http_finish(weft_http *http, uint64_t deadline_ns);
 

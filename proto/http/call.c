@@ -142,11 +142,12 @@ expect_reply(struct weft__http_call *call)
 }
 
 /* What was left to be sent is not sent any more.  The wire forgets its error, so that the
- * reply can be read; the call does not: what goes out never becomes whole. */
+ * reply can be read; the message does not: it never becomes whole. */
 static void
 give_up_sending(struct weft__http_call *call)
 {
-	call->cut = true;
+	call->http->out.stage = WEFT__HTTP_ENDED;
+	call->http->out.cut = true;
 	call->wire.out_size = 0;
 	call->wire.error = 0;
 }
@@ -229,8 +230,7 @@ open_try(struct weft__http_call *call)
 	call->http = weft__http_new(&call->wire, call);
 	if (!call->http)
 		return weft_fail(WEFT_ENOMEM, "no memory for a request");
-	call->sent = call->cut = call->refused = false;
-	call->asked = call->heard = false;
+	call->sent = call->refused = call->asked = call->heard = false;
 	call->interim = 0;
 	call->unfit = NULL;
 	return 0;

@@ -223,26 +223,40 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request,
 	return 0;
 }
 
+/* The end of a streamed body, and the reply. */
+static int
+finish(struct weft__http_call *call, uint64_t deadline_ns)
+{
+	int rc = weft__http_finish_message(call->http, deadline_ns);
+
+	if (rc == 0)
+		rc = weft__http_wire_flush(&call->wire, deadline_ns);
+	if (rc == 0 && !call->http->out.cut)
+		call->sent = true;
+	if (rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNRESET)
+		rc = weft__http_call_reply(call, deadline_ns);
+	return rc;
+}
+
+/* A request that was refused as it began has its reply already. */
 int
 weft_http_finish(weft_http *http, uint64_t deadline_ns)
 {
 	struct weft__http_call *call;
-	int rc;
+	int rc = 0;
 
 	if (!http || http->is_server)
 		return weft_fail(WEFT_EINVAL, "weft_http_finish: of a server");
 	call = weft__http_call_of(http);
-	if (!call->streamed || http->in.text)
+	if (!call->streamed)
 		return weft_fail(WEFT_EALREADY, "nothing is left to be sent");
 	forget_detail();
-	rc = weft__http_finish_message(http, deadline_ns);
-	if (rc == 0)
-		rc = weft__http_wire_flush(&call->wire, deadline_ns);
-	if (rc == 0 && !call->cut)
-		call->sent = true;
-	if (rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNRESET)
-		rc = weft__http_call_reply(call, deadline_ns);
-	return rc < 0 ? weft__http_call_fail(call, rc) : 0;
+	if (!http->in.text)
+		rc = finish(call, deadline_ns);
+	if (rc < 0)
+		return weft__http_call_fail(call, rc);
+	call->streamed = false;
+	return 0;
 }
 
 const char *

@@ -33,13 +33,12 @@ struct weft__http_call {
 	struct weft__http_wire    wire;
 	weft_http                *http;    /* of this try; NULL: none */
 	char     method[WEFT__HTTP_METHOD_MAX + 1];
-	bool     streamed;
+	bool     streamed;     /* and not finished yet */
 	bool     with_body;    /* not after a redirect that makes it a GET */
 	bool     with_secrets; /* not after one to another origin */
 	uint32_t hops;         /* redirects so far */
 	/* of this try */
-	bool     sent;         /* all of the request */
-	bool     cut;          /* less than all of it, and no more will be: never `sent` */
+	bool     sent;         /* all of the request: never if http->out is cut */
 	bool     refused;      /* the peer has answered, or gone, and takes no more of it */
 	bool     asked;        /* its reply is being waited for */
 	bool     heard;        /* something of it has come */

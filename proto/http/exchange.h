@@ -165,6 +165,7 @@ struct weft__http_out {
 	uint8_t  framing;     /* enum weft__http_framing */
 	bool     bodyless;    /* whatever is written, no body is sent */
 	bool     close;       /* it is the last on its connection */
+	bool     cut;         /* the peer takes no more of it; it has ended */
 	bool     has_date;
 };
 

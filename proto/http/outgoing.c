@@ -244,6 +244,8 @@ weft_http_write(weft_http *http, const void *buf, size_t size,
 		                            deadline_ns);
 	if (rc < 0)
 		return rc;
+	if (http->out.cut)
+		return weft__http_told(http, WEFT_EPIPE);
 	if (http->out.stage != WEFT__HTTP_BEGUN)
 		return weft_fail(WEFT_EALREADY, "http: all was said");
 	rc = size > 0 ? write_piece(http, body, deadline_ns)

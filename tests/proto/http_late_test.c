@@ -1,10 +1,13 @@
 /* http_late_test.c - the HTTP client, asked to end at each point of an exchange. */
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "proto/http_world.h"
 
 #define MUCH ((size_t)8 << 20)
 static char much[MUCH];
 
+SCRIPT(nobody, { WAIT, NULL, 0 });
 SCRIPT(never_reads, { HEAR, NULL, 0 }, { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
 SCRIPT(half_a_head, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 },
        { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
@@ -115,6 +118,113 @@ play_refused_finish(struct world *world)
 TEST(a_connection_is_not_kept_if_the_request_was_refused_however_long_it_took)
 {
 	PLAY(play_refused_finish, refuses_slowly, says_hello);
+}
+
+/* --- refused as it begins ----------------------------------------------------- */
+
+#define BUSY "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy"
+
+/* A peer that answers at a moment that no script can hit: after a request has got its
+ * connection, and before its first byte is sent.  Then there is memory taken for a field of
+ * this size. */
+#define FIELD_SIZE 20000
+static int listener_fd = -1, peer_fd = -1;
+
+static void *
+alloc_and_answer(void *arg, size_t size)
+{
+	(void)arg;
+	if (listener_fd >= 0 && peer_fd < 0 && size >= FIELD_SIZE
+	    && size < 4 * FIELD_SIZE) {
+		peer_fd = accept(listener_fd, NULL, NULL);
+		if (peer_fd >= 0)
+			(void)!write(peer_fd, BUSY, strlen(BUSY));
+	}
+	return malloc(size);
+}
+
+static void *
+resize(void *arg, void *mem, size_t size)
+{
+	(void)arg;
+	return realloc(mem, size);
+}
+
+static void
+release(void *arg, void *mem)
+{
+	(void)arg;
+	free(mem);
+}
+
+__attribute__((constructor)) static void
+set_hooks(void)
+{
+	weft_hooks hooks = { .alloc = alloc_and_answer,
+		             .resize = resize,
+		             .release = release };
+
+	(void)weft_set_hooks(&hooks);
+}
+
+static unsigned
+listen_apart(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t size = sizeof(addr);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(listener_fd >= 0);
+	CHECK_EQ(bind(listener_fd, (struct sockaddr *)&addr, size), 0);
+	CHECK_EQ(listen(listener_fd, 4), 0);
+	CHECK_EQ(getsockname(listener_fd, (struct sockaddr *)&addr, &size), 0);
+	return ntohs(addr.sin_port);
+}
+
+static void
+play_unheard(struct world *world)
+{
+	static char value[FIELD_SIZE];
+	weft_http_field field = { "X-Long", value };
+	weft_http *http;
+	char url[64], byte;
+	bool unheard;
+	ssize_t n;
+
+	memset(value, 'v', sizeof(value) - 1);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/",
+	               listen_apart());
+	world->request = (weft_http_request){ .method = "POST",
+		                              .url = url,
+		                              .streamed = true,
+		                              .fields = &field,
+		                              .field_count = 1 };
+	OK(fetch(world, "", &http));
+	CHECK(peer_fd >= 0);
+	/* A ring may have the reply without anybody having looked into it. */
+	unheard = weft_http_status(http) == 503;
+	CHECK(unheard || weft_http_status(http) == 0);
+	do
+		n = weft_http_write(http, "x", 1, weft_in(HOUR));
+	while (n == 1 && !unheard && weft_sleep_until(weft_in(WEFT_US)) == 0);
+	CHECK_EQ(n, WEFT_EPIPE);
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
+	OK(weft_http_finish(http, weft_in(HOUR)));
+	CHECK_EQ(weft_http_finish(http, weft_in(HOUR)), WEFT_EALREADY);
+	CHECK_EQ(weft_http_status(http), 503);
+	CHECK_STR(body_of(http), "busy");
+	weft_http_close(http);
+	if (unheard)
+		CHECK(recv(peer_fd, &byte, 1, MSG_DONTWAIT) <= 0);
+	CHECK_EQ(close(peer_fd), 0);
+	CHECK_EQ(close(listener_fd), 0);
+	listener_fd = peer_fd = -1;
+}
+
+TEST(of_a_request_that_is_refused_unheard_nothing_is_sent)
+{
+	PLAY(play_unheard, nobody);
 }
 
 /* --- cancelled, or gone, at any time -------------------------------------------- */
@@ -287,8 +397,6 @@ play_refused(struct world *world)
 	         WEFT_ENOENT);
 	CHECK(strstr(weft_detail(), "nowhere"));
 }
-
-SCRIPT(nobody, { WAIT, NULL, 0 });
 
 TEST(a_host_that_does_not_answer_is_named)
 {
