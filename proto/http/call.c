@@ -382,7 +382,8 @@ weft__http_call_fail(struct weft__http_call *call, int error)
 	return say_url(call, error, *text ? text : weft_strerror(error));
 }
 
-/* Of the stream's errors nobody has said more than what they are. */
+/* Of the stream's errors nobody has said more than what they are.  A refusal is told again
+ * by each write, and what weft_detail() says then is of something else. */
 int
 weft__http_told(weft_http *http, int error)
 {
@@ -392,6 +393,8 @@ weft__http_told(weft_http *http, int error)
 
 	if (http->is_server || call->request)
 		return error;
+	if (error == WEFT_EPIPE && call->refused)
+		return say_url(call, error, WEFT__HTTP_REFUSED);
 	return say_url(call, error,
 	               is_said ? weft_detail() : weft_strerror(error));
 }

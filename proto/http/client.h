@@ -17,6 +17,8 @@
 #define WEFT__HTTP_DRAIN_NS  WEFT_S      /* and how long, before a redirect */
 #define WEFT__HTTP_INTERIM   16          /* replies with 1xx before the one that counts */
 
+#define WEFT__HTTP_REFUSED   "the peer takes no more of the request"
+
 struct weft_http_client {
 	struct weft__http_pool pool;
 	uint32_t redirects_max;

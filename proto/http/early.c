@@ -60,7 +60,7 @@ static int
 refuse(struct weft__http_call *call)
 {
 	call->refused = true;
-	return weft_fail(WEFT_EPIPE, "the peer takes no more of the request");
+	return weft_fail(WEFT_EPIPE, "%s", WEFT__HTTP_REFUSED);
 }
 
 static void

@@ -102,9 +102,14 @@ play_refused_finish(struct world *world)
 		OK(weft_sleep_until(weft_in(WEFT_US)));
 	}
 	CHECK_EQ(n, WEFT_EPIPE);
+	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
+	(void)weft_fail(0, "of something else");
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
+	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
 	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_http_finish(http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK(weft_http_write(http, "x", 1, weft_in(HOUR)) < 0);
+	CHECK_EQ(weft_http_write(http, "x", 1, weft_in(HOUR)), WEFT_EPIPE);
+	CHECK(strstr(weft_detail(), "/late: the peer takes no more"));
 	peer_go_on(&world->peer);
 	OK(weft_http_finish(http, weft_in(HOUR)));
 	CHECK_EQ(weft_http_status(http), 413);
