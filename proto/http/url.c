@@ -8,6 +8,7 @@
  *      target, not into Host.
  *   2. The host is what stands between "//" and the next "/", "?" or "#", and nothing else
  *      in it is hidden: no user, no backslash, no percent.
+ *   3. Errors tell neither a user with a password, nor a query, nor a fragment.
  */
 #include "url.h"
 #include <stdint.h>
@@ -35,20 +36,6 @@ struct given {
 	struct text rest; /* path and query */
 };
 
-/* Shown is what is fit to be printed, and no query, nor a user with a password. */
-static int
-refuse(const char *url, const char *why)
-{
-	size_t shown = 0;
-
-	while (shown < 200 && url[shown] > ' ' && url[shown] < 0x7f
-	       && !strchr("?#@", url[shown]))
-		shown++;
-	if (url[shown] == '@')
-		shown = strcspn(url, "/");
-	return weft_fail(WEFT_EINVAL, "url %.*s: %s", (int)shown, url, why);
-}
-
 static bool
 split_scheme(const char *url, enum scheme *out, const char **after)
 {
@@ -63,6 +50,35 @@ split_scheme(const char *url, enum scheme *out, const char **after)
 		return true;
 	}
 	return false;
+}
+
+/* Rule 3.  Where the user ends is not known of what is no URL, so with an "@" anywhere only
+ * the scheme is shown.  Shown is only what is fit to be printed. */
+static int
+refuse(const char *url, const char *why)
+{
+	bool hide = strchr(url, '@') != NULL;
+	const char *after = url;
+	enum scheme scheme;
+	size_t shown = 0;
+
+	if (hide) {
+		(void)split_scheme(url, &scheme, &after);
+		shown = (size_t)(after - url);
+	} else {
+		while (shown < 200 && url[shown] > ' ' && url[shown] < 0x7f
+		       && !strchr("?#", url[shown]))
+			shown++;
+	}
+	return weft_fail(WEFT_EINVAL, "url %.*s%s: %s", (int)shown, url,
+	                 hide ? "..." : "", why);
+}
+
+static int
+refuse_length(void)
+{
+	return weft_fail(WEFT_EMSGSIZE, "url of more than %u bytes",
+	                 (unsigned)WEFT__HTTP_URL_MAX);
 }
 
 /* Cut a port off the end of a host that weft__http_host_ok() has accepted. */
@@ -299,7 +315,7 @@ weft__http_url_parse(const char *text, struct weft__http_url *out)
 	int rc;
 
 	if (strnlen(text, WEFT__HTTP_URL_MAX + 1) > WEFT__HTTP_URL_MAX)
-		return weft_fail(WEFT_EMSGSIZE, "url %.40s...: too long", text);
+		return refuse_length();
 	rc = split(text, &given);
 	if (rc < 0)
 		return rc;
@@ -362,8 +378,7 @@ weft__http_url_resolve(const struct weft__http_url *base, const char *reference,
 	int rc;
 
 	if (size > WEFT__HTTP_URL_MAX)
-		return weft_fail(WEFT_EMSGSIZE, "url %.40s...: too long",
-		                 reference);
+		return refuse_length();
 	if (has_scheme(reference))
 		return weft__http_url_parse(reference, out);
 	kept = kept_of(base, reference);

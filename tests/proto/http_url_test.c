@@ -101,11 +101,45 @@ TEST(what_is_no_url_of_a_host_is_refused)
 	}
 }
 
+/* Whatever it is that they are refused for. */
+TEST(of_a_url_that_is_refused_no_user_and_no_query_is_told)
+{
+	static const char *const bad[] = {
+		"http://secret@h/",       "http://me:secret@h/x",
+		"http://me:secret@h/a b", "https://me:se?secret@h/",
+		"http://secret:0/x@h/",   "http://me:secret#@h/",
+		"http+unix://secret@h/",  "ftp://me:secret@h/",
+		"me:secret://x@h/",       "secret@h",
+		"http://h:0/?secret",     "http://h:0/#secret",
+	};
+	struct weft__http_url url;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK_EQ(weft__http_url_parse(bad[i], &url), WEFT_EINVAL);
+		if (strstr(weft_detail(), "secret"))
+			CHECK_STR(weft_detail(), bad[i]);
+		CHECK(strncmp(weft_detail(), "url ", 4) == 0);
+	}
+	CHECK_EQ(weft__http_url_parse("http://me:x@h/y", &url), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "url http://...: a user before the host");
+	CHECK_EQ(weft__http_url_parse("http://h:0/y?z", &url), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "url http://h:0/y: no such port");
+}
+
 TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
 {
 	static char text[WEFT__HTTP_URL_MAX + 2];
-	struct weft__http_url url;
+	struct weft__http_url url, base;
 
+	memset(text, 'a', sizeof(text) - 1);
+	memcpy(text, "http://me:secret@h/", 19);
+	CHECK_EQ(weft__http_url_parse("http://h/", &base), 0);
+	CHECK_EQ(weft__http_url_parse(text, &url), WEFT_EMSGSIZE);
+	CHECK(!strstr(weft_detail(), "secret"));
+	memcpy(text, "?secret", 7);
+	CHECK_EQ(weft__http_url_resolve(&base, text, &url), WEFT_EMSGSIZE);
+	CHECK(!strstr(weft_detail(), "secret"));
+	weft__http_url_drop(&base);
 	memset(text, 'a', sizeof(text) - 1);
 	memcpy(text, "http://h/", 9);
 	CHECK_EQ(weft__http_url_parse(text, &url), WEFT_EMSGSIZE);
