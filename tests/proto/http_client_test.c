@@ -120,6 +120,7 @@ CUT(cuts_1xx, "HTTP/1.1 100 Continue\r\n\r\n");
 static void
 play_bad(struct world *world)
 {
+	world->unplayed = SOME; /* one floods who has left */
 	for (int i = 0; i < 7; i++)
 		get_error(world, "/bad", WEFT_EPROTO, "");
 	get_error(world, "/big", WEFT_EMSGSIZE, "");
@@ -168,6 +169,7 @@ play_long_head(struct world *world)
 static void
 play_long_heads(struct world *world)
 {
+	world->unplayed = SOME; /* the last floods who has left */
 	play_long_head(world);
 	get(world, "/", 200, "hello");
 	get_error(world, "/", WEFT_EMSGSIZE, "");
@@ -208,6 +210,7 @@ SCRIPT(switches_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
 static void
 play_interim(struct world *world)
 {
+	world->unplayed = 1; /* it hears no second request */
 	get_error(world, "/alice", WEFT_EPROTO, "1xx");
 	get(world, "/bob", 200, "hello");
 	CHECK_EQ(world->peer.accepted, 2);

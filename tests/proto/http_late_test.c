@@ -94,6 +94,7 @@ play_refused_finish(struct world *world)
 	weft_http *http;
 	ssize_t n = 1;
 
+	world->unplayed = 1; /* it hears no second request */
 	world->request.method = "POST";
 	world->request.streamed = true;
 	OK(fetch_by(world, weft_in(HOUR), &http));
@@ -282,6 +283,7 @@ cancel_after(struct world *world, int count, bool body)
 static void
 play_cancel(struct world *world)
 {
+	world->unplayed = SOME; /* they are left as they speak */
 	for (int i = 0; i < 40; i++)
 		cancel_after(world, i, i & 1);
 	CHECK(world->peer.accepted > 20);

@@ -194,6 +194,7 @@ peer_open(struct peer *peer, weft_loop *loop)
 	peer->port = (unsigned)strtoul(strrchr(text, ':') + 1, NULL, 10);
 	peer->accepted = peer->ended = peer->open = 0;
 	peer->heard[0] = '\0';
+	peer->go_on = (weft_event)WEFT_INIT;
 	CHECK(weft_go_with(&go, accept_all, peer) > 0);
 }
 

@@ -74,6 +74,7 @@ play_unread(struct world *world)
 	weft_http *http;
 	char byte;
 
+	world->unplayed = SOME; /* one floods who has left */
 	for (int i = 0; i < 2; i++) {
 		OK(fetch(world, "/", &http));
 		CHECK_EQ(weft_http_read(http, &byte, 1, WEFT_NEVER), 1);
@@ -150,6 +151,7 @@ play_queue(struct world *world)
 	weft_http *http;
 	weft_http_request request = { .url = peer_url(&world->peer, "/t") };
 
+	world->unplayed = SOME; /* they could serve more */
 	arrivals = 0;
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 6; i++) {

@@ -139,8 +139,9 @@ SCRIPT(loops, { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 },
        { SAY, TO("302", "/a"), 0 }, { WAIT, NULL, 0 });
 SCRIPT(leads_nowhere, { HEAR, NULL, 0 },
        { SAY, "HTTP/1.1 302 Go\r\nContent-Length: 2\r\n\r\nxx", 0 },
-       { HEAR, NULL, 0 }, { SAY, TO("304", "/x"), 0 }, { HEAR, NULL, 0 },
-       { SAY, TO("300", "/x"), 0 }, { HEAR, NULL, 0 },
+       { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 304 Same\r\nLocation: /x\r\n\r\n", 0 },
+       { HEAR, NULL, 0 }, { SAY, TO("300", "/x"), 0 }, { HEAR, NULL, 0 },
        { SAY, TO("302", "/x"), 0 }, { WAIT, NULL, 0 });
 #define LEADS(name, where) \
 	SCRIPT(name, { HEAR, NULL, 0 }, { SAY, TO("302", where), 0 })
@@ -162,6 +163,10 @@ play_nowhere(struct world *world)
 {
 	get(world, "/", 302, "xx");
 	get(world, "/", 304, "");
+	get(world, "/", 300, "xx");
+	world->request.no_redirect = true;
+	get(world, "/", 302, "xx");
+	CHECK_EQ(world->peer.accepted, 1);
 }
 
 static void

@@ -115,6 +115,8 @@ SCRIPT(leads_down, { HEAR, NULL, 0 }, { SAY, TO("http://127.0.0.1:%Q/"), 0 },
        { WAIT, NULL, 0 });
 SCRIPT(leads_up, { HEAR, NULL, 0 }, { SAY, TO("https://127.0.0.1:%Q/1"), 0 },
        { WAIT, NULL, 0 });
+SCRIPT(serves_one, { HEAR, "GET /1 ", 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
 SCRIPT(nobody, { WAIT, NULL, 0 });
 
 static void
@@ -140,7 +142,7 @@ play_up(struct world *world)
 TEST(a_redirect_may_lead_to_https_and_never_away_from_it)
 {
 	play_tls(play_down, true, SCRIPTS(leads_down), SCRIPTS(nobody));
-	play_tls(play_up, true, SCRIPTS(serves_two), SCRIPTS(leads_up));
+	play_tls(play_up, true, SCRIPTS(serves_one), SCRIPTS(leads_up));
 }
 
 /* --- ends and strangers ----------------------------------------------------------- */

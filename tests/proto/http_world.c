@@ -1,6 +1,17 @@
 /* http_world.c - what tests of the HTTP client have: a client and two peers. */
 #include "proto/http_world.h"
 
+/* A script that stopped half-way has not seen what it was to see. */
+static void
+end_peer(struct peer *peer, int unplayed)
+{
+	peer_go_on(peer);
+	UNTIL(peer->open == 0);
+	if (unplayed != SOME)
+		CHECK_EQ(peer->accepted - peer->ended, unplayed);
+	peer_close(peer);
+}
+
 static int
 enter(void *arg)
 {
@@ -10,9 +21,9 @@ enter(void *arg)
 	CHECK(world->client);
 	world->play(world);
 	OK(weft_http_client_free(world->client));
-	peer_close(&world->peer);
+	end_peer(&world->peer, world->unplayed);
 	if (world->other.scripts)
-		peer_close(&world->other);
+		end_peer(&world->other, 0);
 	return 0;
 }
 

@@ -11,6 +11,8 @@ struct world {
 	weft_http_client_opts opts;
 	void                (*play)(struct world *world);
 	weft_http_request     request;     /* for fetch() */
+	int                   unplayed;    /* scripts of the peer that stop half-way; or */
+#define SOME (-1)                          /* time decides whether any do */
 };
 
 /* Run `play` in a threadlet of a new loop; then all must have been given back. */
