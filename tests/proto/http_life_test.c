@@ -289,6 +289,23 @@ TEST(events_are_sent_line_by_line_and_outlast_their_deadline)
 }
 
 static void
+visit_after_events(struct site *site)
+{
+	weft_stream *stream = begin_events(site);
+
+	SAY(stream, "GET /none HTTP/1.1\r\n" HOST END);
+	OK(weft_event_set(&released));
+	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
+	CHECK_EQ(status_of(hear(stream, "\r\n")), 404);
+	weft_close(stream);
+}
+
+TEST(a_request_behind_events_is_answered)
+{
+	site_run(NULL, prepare_events, visit_after_events);
+}
+
+static void
 visit_and_vanish(struct site *site)
 {
 	weft_stream *stream = begin_events(site);
@@ -325,6 +342,39 @@ visit_events_drained(struct site *site)
 TEST(a_drain_ends_events)
 {
 	site_run(NULL, prepare_events, visit_events_drained);
+}
+
+/* --- bodies that end early -------------------------------------------------------- */
+
+static int
+read_to_the_end(weft_http *http, void *arg)
+{
+	char buf[64];
+
+	(void)arg;
+	return (int)weft_http_read_all(http, buf, sizeof(buf), WEFT_NEVER);
+}
+
+static void
+prepare_reader(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", read_to_the_end, site));
+}
+
+static void
+visit_with_half_a_body(struct site *site)
+{
+	const char *reply = ASK(site, POST CL "6\r\n" END "foo");
+
+	CHECK_EQ(status_of(reply), 400);
+	CHECK_EQ(count_of(reply, "Connection: close\r\n"), 1);
+	CHECK_EQ(stats_of(site).failed, 0);
+	CHECK_EQ(stats_of(site).faults, 1);
+}
+
+TEST(a_body_that_ends_early_is_the_fault_of_the_client)
+{
+	site_run(NULL, prepare_reader, visit_with_half_a_body);
 }
 
 /* --- peers that vanish ----------------------------------------------------------- */
