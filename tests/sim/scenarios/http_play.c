@@ -15,8 +15,9 @@
 
 enum { CLIENTS = 10, ASKS = 6, IN_MAX = 65536 };
 
-#define PATIENCE_NS (5 * WEFT_S)    /* with a connect */
-#define STAY_NS     (30 * WEFT_S)   /* of those who are idle, or stall */
+#define PATIENCE_NS (5 * WEFT_S)  /* with a connect */
+#define STAY_NS     (30 * WEFT_S) /* of those who are idle, or stall */
+#define DRAIN_NS    (10 * WEFT_S)
 #define LONG_NS     (2000 * WEFT_S) /* for some bytes, with any network */
 
 struct http_client {
@@ -26,6 +27,7 @@ struct http_client {
 	uint64_t begin_ns;
 	uint64_t send_ns; /* not before */
 	uint64_t sent_ns; /* the last */
+	uint64_t heard_ns;
 	uint64_t read_ns;
 	uint64_t left_ns;
 	uint64_t stay_ns; /* not after */
@@ -39,7 +41,7 @@ struct http_client {
 static struct http_client clients[CLIENTS];
 static struct http_reply reply;
 static uint32_t clients_used;
-static uint64_t healed_ns;
+static uint64_t healed_ns, closed_ns;
 
 bool
 http_client_is_bad(const struct http_client *client)
@@ -375,6 +377,19 @@ say(struct http_client *client)
 					  << (8 + sim_random_below(16)));
 }
 
+/* Who is idle is not waited for by a server that drains. */
+static void
+judge_idle(const struct http_client *client)
+{
+	uint64_t now_ns = sim_time();
+
+	if (http_site.closing && !http_site.harsh && client->count > 0
+	    && client->answered == client->count && !client->upgraded
+	    && now_ns - client->heard_ns > DRAIN_NS
+	    && now_ns - closed_ns > DRAIN_NS)
+		sim_fail("who is idle is not drained");
+}
+
 /* Who reads endless events leaves by itself. */
 static bool
 has_enough(const struct http_client *client)
@@ -400,12 +415,14 @@ static void
 talk(struct http_client *client)
 {
 	if (sim_time() >= client->read_ns) {
-		(void)http_peer_receive(&client->peer,
-		                        1 + sim_random_below(4096));
+		if (http_peer_receive(&client->peer, 1 + sim_random_below(4096))
+		    > 0)
+			client->heard_ns = sim_time();
 		read_replies(client);
 	}
 	if (client->done || http_peer_is_over(&client->peer))
 		return;
+	judge_idle(client);
 	say(client);
 	if (shows_manner(client))
 		misbehave(client);
@@ -653,6 +670,7 @@ end_early(void)
 	if (sim_random_below(2))
 		return;
 	http_site.closing = true;
+	closed_ns = sim_time();
 	http_site.forced = sim_random_below(4) == 0;
 	if (http_site.forced)
 		(void)weft_cancel(http_site.world.serves);
