@@ -198,9 +198,12 @@ was_cut_off(const struct http_client *client)
 		&http_site.requests[first > client->first ? first - 1 : first];
 
 	for (; at < &http_site.requests[client->first + client->count]; at++) {
-		if ((at->ask == HTTP_ASK_IGNORE
-		     && (at->handled || http_site.sheds))
-		    || (at->ask == HTTP_ASK_EXPECT && http_site.sheds))
+		bool has_body = at->ask == HTTP_ASK_ECHO
+		                || at->ask == HTTP_ASK_EXPECT
+		                || at->ask == HTTP_ASK_IGNORE;
+
+		if ((at->ask == HTTP_ASK_IGNORE && at->handled)
+		    || (has_body && http_site.sheds))
 			return true;
 		if (ends_connection(at) && client->peer.link == HTTP_LINK_RESET)
 			return client->sent_ns + 5 * WEFT_S / 2 > at->ended_ns
