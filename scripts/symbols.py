@@ -17,7 +17,7 @@ PURE = set("""
 memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strnlen
 strrchr strspn snprintf vsnprintf
 __memcpy_chk __memmove_chk __memset_chk __snprintf_chk __vsnprintf_chk
-__stack_chk_fail _GLOBAL_OFFSET_TABLE_ __tls_get_addr
+__cmsg_nxthdr __stack_chk_fail _GLOBAL_OFFSET_TABLE_ __tls_get_addr
 """.split())
 
 OPENSSL = re.compile(r"(ASN1|BIO|ERR|EVP|GENERAL_NAMES?|OPENSSL|PEM|SSL|TLS|X509V?3?"

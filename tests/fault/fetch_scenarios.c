@@ -81,8 +81,10 @@ serve(void *arg)
 	struct site *site = arg;
 	weft_listener *listener = site->listener;
 
-	if (!went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER),
-	               WEFT_ESHUTDOWN)
+	if (listener /* not closed before this began */
+	    && !went_well(
+		    weft_listener_serve(listener, answer, site, WEFT_NEVER),
+		    WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;
 		weft_listener_close(listener);

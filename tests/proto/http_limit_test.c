@@ -406,7 +406,7 @@ take_time(weft_http *http, void *arg)
 {
 	struct site *site = arg;
 	const char *ms = weft_http_param(http, "ms");
-	int rc = weft_sleep_until(weft_in((uint64_t)atoi(ms) * WEFT_MS));
+	int rc = weft_sleep_until(weft_in(strtoull(ms, NULL, 10) * WEFT_MS));
 
 	site->calls++;
 	if (rc == 0)
