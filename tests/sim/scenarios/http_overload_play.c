@@ -14,10 +14,10 @@
 #include "sim/scenarios/http_load.h"
 
 #define HANDLE_NS (20 * WEFT_MS)
-#define LOAD_NS   WEFT_S
-#define EASE_NS   (WEFT_S / 2)
+#define LOAD_NS   (WEFT_S / 2)
+#define EASE_NS   (WEFT_S / 4)
 #define TOLD_NS   (5 * WEFT_MS)
-#define HELD_NS   WEFT_S
+#define HELD_NS   (WEFT_S / 2)
 #define SERVED_NS (WEFT_S / 4)
 
 enum {

@@ -17,10 +17,10 @@ const struct sim_scenario sim_scenario_http = { .name = "http",
 static void
 run_slow(void *arg)
 {
-	struct http_crowd crowd = { .quiet = 60, .slow = 20 };
+	struct http_crowd crowd = { .quiet = 30, .slow = 10 };
 
 	(void)arg;
-	if (sim_random_below(16) == 0)
+	if (sim_random_below(256) == 0)
 		crowd = (struct http_crowd){ .quiet = 1000, .slow = 100 };
 	http_slow_play(&crowd);
 }
