@@ -160,7 +160,8 @@ WEFT_API int weft_http_upgrade(weft_http *http, const char *protocol,
 
 /* Write a piece of the outgoing body; send a server-sent event (begins the reply
  * if need be; `event` may be NULL).  With events the handler has no deadline but its own
- * any more; it is cancelled when the peer is gone or the server drains.
+ * any more, and no incoming body; it is cancelled when the peer is gone, has sent more than
+ * 4 KiB ahead, or the server drains.
  * Return the count (0), or as weft_write(); WEFT_EINVAL for more than Content-Length, or
  * an event's name of several lines.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */

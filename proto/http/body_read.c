@@ -98,6 +98,34 @@ next_piece(weft_http *http, uint64_t deadline_ns)
 	return rc;
 }
 
+ssize_t
+weft__http_drop_here(weft_http *http)
+{
+	struct weft__http_in *in = &http->in;
+	size_t min = 1;
+	int rc = in->over ? 0 : 1;
+
+	if (in->lost)
+		return in->lost;
+	while (rc == 1) {
+		const void *data;
+		ssize_t n;
+
+		(void)weft_skip(http->wire->stream, in->ready);
+		in->ready = 0;
+		if (in->body.left == 0
+		    && in->head.framing == WEFT__HTTP_LENGTH) {
+			in->over = true;
+			return 0;
+		}
+		n = weft_peek(http->wire->stream, 0, &data, WEFT_NOW);
+		if (n <= 0)
+			return n < 0 ? n : 1;
+		rc = look(http, data, (size_t)n, &min);
+	}
+	return rc == 2 ? (ssize_t)min : rc;
+}
+
 /* May it be read?  1, 0 if it was, or an error. */
 static int
 begin(weft_http *http, uint64_t deadline_ns)

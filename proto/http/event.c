@@ -1,15 +1,15 @@
 /* event.c - server-sent events, and noticing that nobody reads them.
  *
  * A handler that sends events mostly waits for something else, so it would learn only by
- * its next event that the peer is gone.  While there is nothing to read, an op waits for
- * the end of the connection; when that comes, or the server drains, the handler's scope is
- * cancelled.
+ * its next event that the peer is gone.  So an op waits for the end of the connection; when
+ * that comes, or the server drains, the handler's scope is cancelled.  What is left of the
+ * incoming body is dropped as it comes; of what a peer sends behind it, for later, not more
+ * is taken than AHEAD_MAX, since behind that no end would be seen.
  */
 #include "server.h"
 
-#define AHEAD_MAX \
-	4096 /* bytes that a peer may have sent on, and still be watched */
-#define ON_STACK 512
+#define AHEAD_MAX 4096 /* bytes */
+#define ON_STACK  512
 
 /* --- watching --------------------------------------------------------------- */
 
@@ -17,6 +17,7 @@ struct weft__http_watch {
 	weft_op op;
 	struct weft__http_conn *conn; /* NULL: it is to end, */
 	weft_op *ended;               /* and this to be finished, or NULL */
+	weft_http *http;              /* while it has a body left, else NULL */
 	size_t min;                   /* bytes: fewer is the end */
 };
 
@@ -36,19 +37,49 @@ watch_none(struct weft__http_conn *conn)
 		weft_scope_cancel(&conn->scope);
 }
 
-/* If more bytes have come than are looked behind, or the wait is refused, let it be. */
+/* The handler is to end. */
+static void
+watch_end(struct weft__http_watch *watch)
+{
+	struct weft__http_conn *conn = watch->conn;
+
+	conn->gone = true;
+	drop_watch(watch);
+	weft_scope_cancel(&conn->scope);
+}
+
+/* Wait for so many bytes; if that is refused, let it be. */
 static void
 watch_on(struct weft__http_watch *watch, size_t min)
 {
 	struct weft__http_conn *conn = watch->conn;
 
 	watch->min = min;
-	if (min <= AHEAD_MAX
-	    && weft_peek_op(conn->wire.stream, min, &watch->op, WEFT_NEVER)
-	               == 0)
+	if (weft_peek_op(conn->wire.stream, min, &watch->op, WEFT_NEVER) == 0)
 		return;
 	drop_watch(watch);
 	watch_none(conn);
+}
+
+/* `size` bytes are there: wait for what is behind them. */
+static void
+watch_behind(struct weft__http_watch *watch, size_t size)
+{
+	ssize_t min = 0;
+
+	if (watch->http) {
+		min = weft__http_drop_here(watch->http);
+		size = 0;
+	}
+	if (min > 0) {
+		watch_on(watch, (size_t)min);
+		return;
+	}
+	watch->http = NULL;
+	if (min < 0 || size >= AHEAD_MAX)
+		watch_end(watch);
+	else
+		watch_on(watch, size + 1);
 }
 
 static void
@@ -68,17 +99,14 @@ on_watched(weft_op *op, int64_t result, void *arg)
 		watch_on(watch, watch->min);
 		return;
 	}
-	if (result >= (int64_t)watch->min) {
-		watch_on(watch, (size_t)result + 1);
-		return;
-	}
-	conn->gone = true;
-	drop_watch(watch);
-	weft_scope_cancel(&conn->scope);
+	if (result >= (int64_t)watch->min)
+		watch_behind(watch, (size_t)result);
+	else
+		watch_end(watch);
 }
 
 int
-weft__http_watch_start(struct weft__http_conn *conn)
+weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 {
 	struct weft__http_watch *watch = weft_alloc(sizeof(*watch));
 
@@ -86,10 +114,11 @@ weft__http_watch_start(struct weft__http_conn *conn)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	watch->conn = conn;
 	watch->ended = NULL;
+	watch->http = http->in.over || http->in.asks ? NULL : http;
 	conn->watch = watch;
 	(void)weft_op_init(&watch->op, NULL, on_watched, watch);
 	weft__http_conn_state(conn, WEFT__HTTP_IDLE);
-	watch_on(watch, 1);
+	watch_behind(watch, 0);
 	if (weft__http_draining(conn))
 		weft_scope_cancel(&conn->scope);
 	return 0;
@@ -186,11 +215,10 @@ begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 	}
 	if (rc < 0 || http->out.bodyless)
 		return rc;
-	weft__http_lift(conn);
-	if (http->in.over)
-		return weft__http_watch_start(conn);
-	watch_none(conn);
-	return 0;
+	rc = weft__http_watch_start(conn, http);
+	if (rc == 0)
+		weft__http_lift(conn);
+	return rc;
 }
 
 static int

@@ -211,6 +211,10 @@ bool weft__http_has_more(struct weft__http_wire *wire);
  * end, WEFT_EMSGSIZE, or as weft_http_read(). */
 int weft__http_drain(weft_http *http, uint64_t max, uint64_t deadline_ns);
 
+/* Drop what has come of the incoming body, without waiting.  Returns 0 if that was the rest;
+ * how many bytes there have to be for more of it; or an error, after which nobody can. */
+ssize_t weft__http_drop_here(weft_http *http);
+
 /* A part of the head, ended by NUL where it lies. */
 const char *weft__http_text(weft_http *http, struct weft__http_part part);
 

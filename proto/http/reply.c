@@ -64,6 +64,9 @@ weft__http_lift(struct weft__http_conn *conn)
 	if (conn->scoped)
 		(void)weft_scope_set_deadline(&conn->scope, WEFT_NEVER);
 	conn->endless = true;
+	/* It would be told of only at its end. */
+	weft__http_count(&conn->server->counts.requests, conn->requests);
+	conn->requests = 0;
 }
 
 /* --- no HTTP any more ---------------------------------------------------------- */

@@ -174,9 +174,10 @@ int weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns);
 /* The handler needs no deadline from now on: it ends when it will. */
 void weft__http_lift(struct weft__http_conn *conn);
 
-/* Have the handler's scope cancelled when the peer is gone, or the server drains; and no
+/* Have the handler's scope cancelled when the peer is gone, or the server drains, and drop
+ * what is left of the body of `http`, which lives until it is stopped; and no
  * longer: 0, or an error after which nobody may read. */
-int weft__http_watch_start(struct weft__http_conn *conn);
+int weft__http_watch_start(struct weft__http_conn *conn, weft_http *http);
 int weft__http_watch_stop(struct weft__http_conn *conn);
 
 /* --- open_files.c -------------------------------------------------------------- */

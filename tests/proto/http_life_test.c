@@ -283,7 +283,7 @@ visit_events(struct site *site)
 	CHECK_EQ(handler_rc, WEFT_EPIPE);
 }
 
-TEST(events_are_sent_line_by_line_and_outlast_their_deadline)
+TEST(events_are_sent_line_by_line)
 {
 	site_run(NULL, prepare_events, visit_events);
 }
@@ -303,6 +303,27 @@ visit_after_events(struct site *site)
 TEST(a_request_behind_events_is_answered)
 {
 	site_run(NULL, prepare_events, visit_after_events);
+}
+
+static void
+visit_for_long(struct site *site)
+{
+	weft_stream *stream = begin_events(site);
+
+	OK(weft_sleep_until(weft_in(60 * WEFT_MS)));
+	CHECK_EQ(handler_rc, 1);
+	CHECK_EQ(stats_of(site).requests, 1);
+	OK(weft_event_set(&released));
+	CHECK_STR(hear(stream, END END), "0\r\n\r\n");
+	OK(handler_rc);
+	weft_close(stream);
+}
+
+TEST(events_outlast_the_deadline_of_their_handler)
+{
+	weft_http_server_opts opts = { .request_ns = 20 * WEFT_MS };
+
+	site_run(&opts, prepare_events, visit_for_long);
 }
 
 static void
@@ -326,6 +347,82 @@ visit_and_vanish(struct site *site)
 TEST(a_reader_of_events_that_goes_is_noticed)
 {
 	site_run(NULL, prepare_events, visit_and_vanish);
+}
+
+#define UNREAD_CHUNKS "POST / HTTP/1.1\r\n" HOST TE "chunked\r\n" END
+
+static weft_stream *
+begin_unread(struct site *site, const char *text)
+{
+	weft_stream *stream = site_enter(site);
+
+	handler_rc = 1;
+	entered = (weft_event)WEFT_INIT;
+	say(stream, text, strlen(text));
+	OK(weft_event_wait(&entered, weft_in(HOUR)));
+	return stream;
+}
+
+static void
+wait_cancelled(void)
+{
+	while (handler_rc == 1)
+		OK(weft_yield());
+	CHECK_EQ(handler_rc, WEFT_ECANCELED);
+}
+
+/* Nobody reads the body, of which there may be more to come. */
+static void
+visit_with_a_body_and_vanish(struct site *site)
+{
+	static char much[32 << 10];
+	weft_stream *stream;
+
+	stream = begin_unread(site, POST CL "4\r\n" END "abcd");
+	weft_stream_reset(stream);
+	wait_cancelled();
+	stream = begin_unread(site, POST CL "40000\r\n" END "abcd");
+	say(stream, much, sizeof(much));
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	CHECK_EQ(handler_rc, 1);
+	weft_close(stream);
+	wait_cancelled();
+	stream = begin_unread(site, UNREAD_CHUNKS "4\r\nabcd\r\n4");
+	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET);
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	CHECK_EQ(handler_rc, 1);
+	weft_close(stream);
+	wait_cancelled();
+	/* More than is kept for later. */
+	stream = begin_unread(site, GET HOST END);
+	say(stream, much, sizeof(much));
+	wait_cancelled();
+	weft_close(stream);
+}
+
+TEST(a_reader_of_events_that_goes_is_noticed_behind_what_it_sent)
+{
+	site_run(NULL, prepare_events, visit_with_a_body_and_vanish);
+}
+
+/* The body that nobody read is no request. */
+static void
+visit_with_a_body(struct site *site)
+{
+	weft_stream *stream = begin_unread(site,
+	                                   UNREAD_CHUNKS "4\r\nabcd\r\n4");
+
+	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET HOST END);
+	OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(weft_event_set(&released));
+	(void)hear(stream, "\r\n0\r\n\r\n");
+	CHECK_EQ(status_of(hear(stream, "\r\n0\r\n\r\n")), 200);
+	weft_close(stream);
+}
+
+TEST(a_request_follows_events_whose_request_had_a_body)
+{
+	site_run(NULL, prepare_events, visit_with_a_body);
 }
 
 static void
