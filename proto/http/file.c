@@ -54,15 +54,54 @@ ends_as_folder(const char *name)
 
 /* --- conditions ---------------------------------------------------------------- */
 
+/* Is the file's tag in a field of that name, of which there may be several?  1, 0, or -1
+ * if there is none. */
+static int
+match_tags(weft_http *http, const char *name,
+           const struct weft__http_file *file, bool weak)
+{
+	const struct weft__http_field *field;
+	uint32_t index = 0;
+	int found = -1;
+
+	while (found != 1
+	       && (field = weft__http_field_next(&http->in.head.lines,
+	                                         http->in.text, name,
+	                                         &index))) {
+		struct text value = part_text(http->in.text, field->value);
+
+		found = weft__http_etag_match(value.data, value.size,
+		                              file->etag, weak);
+	}
+	return found;
+}
+
+/* Is it another than that which the client wants to deal with? */
+static bool
+is_other(weft_http *http, const struct weft__http_file *file)
+{
+	int match = match_tags(http, "if-match", file, false);
+	struct text value;
+	int64_t date;
+
+	if (match >= 0)
+		return match == 0;
+	return weft__http_value(http, "if-unmodified-since", &value)
+	       && weft__http_date_parse(value.data, value.size,
+	                                weft__http_os_seconds(), &date)
+	                  == 0
+	       && file->found.modified_s > date;
+}
+
 /* Has the client what it asks for? */
 static bool
 has_it(weft_http *http, const struct weft__http_file *file)
 {
+	int match = match_tags(http, "if-none-match", file, true);
 	struct text value;
 
-	if (weft__http_value(http, "if-none-match", &value))
-		return weft__http_etag_match(value.data, value.size, file->etag,
-		                             true);
+	if (match >= 0)
+		return match == 1;
 	if (weft__http_value(http, "if-modified-since", &value))
 		return !weft__http_modified_since(value.data, value.size,
 		                                  file->found.modified_s,
@@ -94,6 +133,8 @@ choose_part(weft_http *http, const struct weft__http_file *file,
 	int count;
 
 	*part = (struct weft__http_range){ 0, file->found.size };
+	if (is_other(http, file))
+		return 412;
 	if (has_it(http, file))
 		return 304;
 	if (strcmp(weft_http_method(http), "GET") != 0
@@ -166,11 +207,16 @@ send_file(weft_http *http, const struct weft__http_file *file,
 	                           ? NULL
 	                           : file->type;
 
+	if (status == 412)
+		return weft__http_reply_status(http, 412, deadline_ns);
 	if (status == 416) {
 		rc = set_range(http, NULL, file->found.size);
 		return rc < 0 ? rc
 		              : weft__http_reply_status(http, 416, deadline_ns);
 	}
+	weft__http_cut_field(http, "etag");
+	weft__http_cut_field(http, "last-modified");
+	weft__http_cut_field(http, "accept-ranges");
 	rc = weft__http_add_lines(
 		http, (struct text){ file->lines, file->lines_size });
 	if (rc == 0 && status == 206)

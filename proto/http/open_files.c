@@ -92,6 +92,22 @@ keep(struct weft__http_files *files, struct weft__http_file *file)
 	weft__http_file_give(old);
 }
 
+/* There is no such file any more. */
+static void
+forget(struct weft__http_files *files, struct weft__http_file *file)
+{
+	struct weft__http_file **place = &files->places[file->hash % PLACES];
+	bool there;
+
+	lock(files);
+	there = *place == file;
+	if (there)
+		*place = NULL;
+	unlock(files);
+	if (there)
+		weft__http_file_give(file);
+}
+
 void
 weft__http_files_free(struct weft__http_files *files)
 {
@@ -203,7 +219,8 @@ load(uint64_t hash, const char *root, const char *name,
 static bool
 will_do(struct weft__http_file *file)
 {
-	return weft_loop_now(weft_loop_current()) - file->loaded_ns < FRESH_NS
+	/* That of another loop may be ahead of this one's. */
+	return weft_loop_now(weft_loop_current()) < file->loaded_ns + FRESH_NS
 	       || __atomic_exchange_n(&file->reloaded, 1, __ATOMIC_RELAXED);
 }
 
@@ -225,6 +242,8 @@ weft__http_file_take(weft_http_server *server, const char *root,
 	rc = load(hash, root, name, out);
 	if (file && rc < 0) /* the next one looks again */
 		__atomic_store_n(&file->reloaded, 0, __ATOMIC_RELAXED);
+	if (file && rc == WEFT_ENOENT)
+		forget(files, file);
 	weft__http_file_give(file);
 	if (rc == 0 && files)
 		keep(files, *out);

@@ -167,7 +167,9 @@ place(struct weft__http_node *node, struct weft__http_route *route,
 		if (!node)
 			return weft_fail(WEFT_ENOMEM, "weft_http_route: no "
 			                              "memory");
-		path = (struct text){ slash + 1, path.size - segment.size - 1 };
+		if (more)
+			path = (struct text){ slash + 1,
+				              path.size - segment.size - 1 };
 	}
 	return link_route(&node->here, route);
 }

@@ -87,6 +87,7 @@ send_file(weft_http *http, void *arg)
 	(void)arg;
 	if (type)
 		OK(weft_http_set(http, "Content-Type", type));
+	OK(weft_http_set(http, "ETag", "\"mine\""));
 	rc = weft_http_reply_file(http, root, weft_http_param(http, "path"),
 	                          WEFT_NEVER);
 	CHECK(rc != 0
@@ -317,10 +318,22 @@ visit_conditions(struct site *site)
 	CHECK_EQ(get_if(site, "If-Range", "\"x\""), 200);
 	CHECK_EQ(get_if(site, "If-Range", "Thu, 01 Jan 1970 00:00:00 GMT"),
 	         200);
+	CHECK_EQ(get_if(site, "If-None-Match: \"x\"\r\nIf-None-Match", etag),
+	         304);
+	CHECK_EQ(get_if(site, "If-Match", etag), 206);
+	CHECK_EQ(get_if(site, "If-Match", "*"), 206);
+	CHECK_EQ(get_if(site, "If-Match", "\"x\""), 412);
+	CHECK_EQ(get_if(site, "If-Match: \"x\"\r\nIf-Match", etag), 206);
+	CHECK_EQ(get_if(site, "If-Unmodified-Since", date), 206);
+	CHECK_EQ(get_if(site, "If-Unmodified-Since", "nonsense"), 206);
+	CHECK_EQ(get_if(site, "If-Unmodified-Since",
+	                "Thu, 01 Jan 1970 00:00:00 GMT"),
+	         412);
 	reply = get(site, "/f/a.txt", "If-None-Match: *\r\n");
 	CHECK_STR(body_of(reply), "");
 	CHECK(!strstr(reply, "Content-Length"));
 	CHECK_STR(field_of(reply, "ETag"), etag);
+	CHECK_EQ(count_of(reply, "ETag"), 1);
 }
 
 TEST(what_a_client_has_is_not_sent_again)
