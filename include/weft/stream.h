@@ -199,8 +199,8 @@ WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 
 /* Set and get a numeric option by name: nodelay, keepalive_s, linger_ns, rcvbuf,
  * sndbuf, high_water, low_water, write_max (INT64_MAX: no bound), read_max, fds (1: see
- * weft_stream_recv_fd()), queued (get only: bytes of the caller's not yet sent, under TLS the
- * plain ones), ...
+ * weft_stream_recv_fd()), queued (get only: bytes of the caller's and of files not yet sent,
+ * under TLS the plain ones), ...
  * Return 0, WEFT_ENOENT for an unknown name, WEFT_EINVAL for a bad value.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);

@@ -9,10 +9,7 @@
 #include "os_http.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -20,7 +17,6 @@
 #include <unistd.h>
 #if defined(__linux__) && defined(SYS_openat2)
 #include <linux/openat2.h>
-#include <linux/tcp.h>
 #define HAS_OPENAT2 1
 #else
 #define HAS_OPENAT2 0
@@ -128,20 +124,4 @@ weft__http_os_read_now(int fd, void *buf, size_t size, uint64_t offset)
 	(void)fd, (void)buf, (void)size, (void)offset;
 	return -EAGAIN;
 #endif
-}
-
-int64_t
-weft__http_os_acked(int fd)
-{
-#if HAS_OPENAT2
-	struct tcp_info info;
-	socklen_t size = sizeof(info);
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
-	    && size >= offsetof(struct tcp_info, tcpi_bytes_acked) + 8)
-		return (int64_t)info.tcpi_bytes_acked;
-#else
-	(void)fd;
-#endif
-	return -1;
 }

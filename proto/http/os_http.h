@@ -25,8 +25,4 @@ void weft__http_os_close(int fd);
 /* Read what is in memory anyway.  Returns the count, or -errno: -EAGAIN if it is not. */
 ssize_t weft__http_os_read_now(int fd, void *buf, size_t size, uint64_t offset);
 
-/* Bytes that the peer of a connection has acknowledged, ever; -1: the system does not
- * tell. */
-int64_t weft__http_os_acked(int fd);
-
 #endif

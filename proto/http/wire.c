@@ -6,7 +6,8 @@
  * A peer has a time in which it need not move anything: its grace.  Waiting for it uses
  * that up, and each byte that it moves meanwhile gives some of it back; so one that is
  * faster than rate_min lasts for ever, and one that stops moving lasts no longer than the
- * grace.  What the kernel takes at once says nothing about the peer, and does not count.
+ * grace.  What the kernel takes at once counts as moved: at first that says nothing about
+ * the peer, but then it has its grace anyway, and later the room is there since it has read.
  */
 #include "exchange.h"
 #include <weft/select.h>
@@ -52,7 +53,8 @@ weft__http_pace_spend(const struct weft__http_wire *wire,
 	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns
 	                                          : 0;
 
-	if (wire->rate_min == 0)
+	if (wire->rate_min == 0
+	    || (waited_ns == 0 && pace->left_ns == wire->grace_ns))
 		return;
 	bytes = bytes < most ? bytes : most;
 	left += bytes * WEFT_S / wire->rate_min;
@@ -82,9 +84,11 @@ wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t left,
 		int rc = weft_select(&wait, 1, nearer(end, deadline_ns));
 		int64_t queued = 0;
 
-		if (rc == 0)
-			return wait.result < 0 ? (int)wait.result : 0;
 		then = weft_now();
+		if (rc == 0) {
+			weft__http_pace_spend(wire, pace, then - now, left);
+			return wait.result < 0 ? (int)wait.result : 0;
+		}
 		(void)weft_stream_get(wire->stream, "queued", &queued);
 		weft__http_pace_spend(wire, pace, then - now,
 		                      left - (uint64_t)queued);
@@ -148,8 +152,10 @@ send_all(struct weft__http_wire *wire, weft_span *spans, size_t count,
 	int rc = wire->wait ? wire->wait(wire, NULL, deadline_ns) : 0;
 	ssize_t n = rc < 0 ? rc : weft_write_some(wire->stream, spans, count);
 
-	if (n >= 0)
+	if (n >= 0) {
+		weft__http_pace_spend(wire, &wire->out_pace, 0, (uint64_t)n);
 		advance(&spans, &count, (size_t)n);
+	}
 	if (n < 0)
 		rc = (int)n;
 	else if (count > 0)

@@ -1,97 +1,87 @@
 /* wire_file.c - parts of files, as fast as the peer has to take them.
  *
- * The kernel sends them, so nobody here sees the bytes go.  A timer asks it how many the
- * peer has acknowledged, and interrupts the write if that is too few.  Where the kernel
- * does not tell, there is a deadline for the whole.
+ * The kernel sends them, so nobody here sees the bytes go.  A timer looks at what is left
+ * each time that the peer's grace would be used up, and interrupts the write if the peer
+ * has used it up.
  */
 #include "exchange.h"
 #include <weft/loop.h>
 #include <weft/timer.h>
-#include "os_http.h"
 
-#define TICK_NS WEFT_S
-
-struct pacer {
+struct look {
 	weft_timer timer;
 	struct weft__http_wire *wire;
-	uint64_t tick_ns;
-	int64_t acked; /* bytes; -1: not yet known */
+	uint64_t since_ns;
+	uint64_t left; /* bytes, then */
 };
 
 static void
-on_tick(weft_timer *timer, void *arg)
+look_at(struct look *look, uint64_t left)
 {
-	struct pacer *pacer = arg;
-	struct weft__http_wire *wire = pacer->wire;
-	int64_t acked = weft__http_os_acked(weft_stream_fd(wire->stream));
-	int64_t moved = pacer->acked < 0 ? 0 : acked - pacer->acked;
+	uint64_t now = weft_now();
+	/* What grows is another piece of the same file. */
+	uint64_t moved = left <= look->left ? look->left - left : look->left;
 
-	if (acked < 0) {
-		(void)weft_timer_stop(timer);
-		return;
-	}
-	pacer->acked = acked;
-	weft__http_pace_spend(wire, &wire->out_pace, pacer->tick_ns,
-	                      (uint64_t)moved);
-	if (wire->out_pace.left_ns > 0)
+	weft__http_pace_spend(look->wire, &look->wire->out_pace,
+	                      now - look->since_ns, moved);
+	look->since_ns = now;
+	look->left = left;
+}
+
+static int start_look(struct look *look);
+
+static void
+on_look(weft_timer *timer, void *arg)
+{
+	struct look *look = arg;
+	struct weft__http_wire *wire = look->wire;
+	int64_t queued = 0;
+
+	(void)timer;
+	(void)weft_stream_get(wire->stream, "queued", &queued);
+	look_at(look, (uint64_t)queued);
+	if (wire->out_pace.left_ns > 0 && start_look(look) == 0)
 		return;
 	wire->slow = true;
-	(void)weft_timer_stop(timer);
 	weft_stream_interrupt(wire->stream);
 }
 
-static uint64_t
-whole_end(const struct weft__http_wire *wire, uint64_t size)
-{
-	uint64_t most = UINT64_C(1) << 33; /* no product overflows */
-
-	if (wire->rate_min == 0)
-		return WEFT_NEVER;
-	size = size < most ? size : most;
-	return weft_in(wire->grace_ns + size * WEFT_S / wire->rate_min);
-}
-
 static int
-write_file(struct weft__http_wire *wire, int fd, struct weft__http_range part,
-           uint64_t deadline_ns)
+start_look(struct look *look)
 {
-	uint64_t end = whole_end(wire, part.size);
-	uint64_t until = end < deadline_ns ? end : deadline_ns;
-	int64_t n = weft_write_file(wire->stream, fd, part.first, part.size,
-	                            until);
+	uint64_t end = weft__http_pace_end(look->wire, &look->wire->out_pace,
+	                                   look->since_ns);
 
-	if (n == WEFT_ETIMEDOUT && weft_now() >= end)
-		wire->slow = true;
-	if (wire->slow)
-		return weft_fail(WEFT_ETIMEDOUT,
-		                 "http: the peer reads too slowly");
-	if (n >= 0 && (uint64_t)n < part.size)
-		return weft_fail(WEFT_ETRUNCATED, "http: the file has shrunk");
-	return n < 0 ? (int)n : 0;
+	return end == WEFT_NEVER
+	               ? 0
+	               : weft_timer_start(weft_loop_current(), &look->timer,
+	                                  end, 0, on_look, look);
 }
 
 int
 weft__http_wire_file(struct weft__http_wire *wire, int fd,
                      struct weft__http_range part, uint64_t deadline_ns)
 {
-	weft_loop *loop = weft_loop_current();
-	struct pacer pacer = { .wire = wire,
-		               .tick_ns = wire->grace_ns / 4 < TICK_NS
-		                                  ? wire->grace_ns / 4
-		                                  : TICK_NS,
-		               .acked = -1 };
-	int rc = 0;
+	struct look look = { .timer = WEFT_INIT,
+		             .wire = wire,
+		             .since_ns = weft_now(),
+		             .left = part.size };
+	int64_t n;
 
 	if (wire->error)
 		return wire->error;
-	weft_timer_set_background(&pacer.timer, true);
-	if (wire->rate_min)
-		rc = weft_timer_start(loop, &pacer.timer,
-		                      weft_loop_now(loop) + pacer.tick_ns,
-		                      pacer.tick_ns, on_tick, &pacer);
-	if (rc == 0)
-		rc = write_file(wire, fd, part, deadline_ns);
-	(void)weft_timer_stop(&pacer.timer);
-	wire->error = rc;
-	return rc;
+	weft_timer_set_background(&look.timer, true);
+	n = start_look(&look);
+	if (n == 0)
+		n = weft_write_file(wire->stream, fd, part.first, part.size,
+		                    deadline_ns);
+	(void)weft_timer_stop(&look.timer);
+	look_at(&look, 0);
+	if (n == WEFT_EINTR && wire->slow)
+		n = weft_fail(WEFT_ETIMEDOUT,
+		              "http: the peer reads too slowly");
+	if (n >= 0 && (uint64_t)n < part.size)
+		n = weft_fail(WEFT_ETRUNCATED, "http: the file has shrunk");
+	wire->error = n < 0 ? (int)n : 0;
+	return wire->error;
 }

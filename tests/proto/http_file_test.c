@@ -420,3 +420,49 @@ TEST(more_files_are_sent_than_are_kept_open)
 	site_run(NULL, prepare, visit_many);
 	remove_tree();
 }
+
+/* --- slow peers ------------------------------------------------------------------ */
+
+#define HUGE (64 << 20)
+
+static void
+make_huge(void)
+{
+	char path[256];
+
+	make_tree();
+	(void)snprintf(path, sizeof(path), "%s/empty", root);
+	OK(truncate(path, HUGE));
+}
+
+/* Many times the grace in all, but never without a byte. */
+static void
+visit_and_dawdle(struct site *site)
+{
+	static char buf[1 << 20];
+	weft_stream *stream = site_enter(site);
+	size_t size = 0;
+	ssize_t n;
+
+	SAY(stream, "GET /f/empty HTTP/1.1\r\n" HOST END);
+	(void)hear(stream, END END);
+	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+		size += (size_t)n;
+		if (size < HUGE / 2)
+			OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
+		if (size == HUGE)
+			break;
+	}
+	CHECK_EQ(size, HUGE);
+	CHECK_EQ(stats_of(site).slow, 0);
+	weft_close(stream);
+}
+
+TEST(a_peer_that_reads_a_file_slowly_gets_all_of_it)
+{
+	weft_http_server_opts opts = { .grace_ns = 50 * WEFT_MS };
+
+	make_huge();
+	site_run(&opts, prepare, visit_and_dawdle);
+	remove_tree();
+}

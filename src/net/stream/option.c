@@ -11,7 +11,7 @@ enum {
 	KEEPALIVE, /* seconds of silence; 0: off */
 	FIELD32,   /* of the stream's own */
 	FIELD64,
-	READ_ONLY,
+	QUEUED, /* may only be asked */
 	PASSES, /* descriptors are taken */
 };
 
@@ -37,7 +37,7 @@ static const struct option {
 	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1,
 	  INT32_MAX },
 	{ "fds", PASSES, 0, 0, 0, 1, 1 },
-	{ "queued", READ_ONLY, 0, 0, offsetof(weft_stream, queued), 0, 0 },
+	{ "queued", QUEUED, 0, 0, 0, 0, 0 },
 };
 
 static const struct option *
@@ -114,6 +114,18 @@ get_keepalive(const weft_stream *stream, int64_t *out)
 	return rc;
 }
 
+/* Bytes that wait in memory, and those of files. */
+static int64_t
+count_queued(const weft_stream *stream)
+{
+	uint64_t size = stream->queued;
+
+	for (const struct weft__write *w = stream->first; w; w = w->next)
+		if (w->kind == WEFT__WRITE_FILE)
+			size += w->part->left;
+	return (int64_t)size;
+}
+
 int
 weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 {
@@ -123,7 +135,7 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 
 	if (rc < 0)
 		return rc;
-	if (option->kind == READ_ONLY || value < option->min
+	if (option->kind == QUEUED || value < option->min
 	    || value > option->max)
 		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value",
 		                 name);
@@ -171,6 +183,9 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 		break;
 	case PASSES:
 		*out = !!(stream->flags & WEFT__STREAM_PASSES);
+		break;
+	case QUEUED:
+		*out = count_queued(stream);
 		break;
 	default:
 		*out = *(const int64_t *)(const void *)field;

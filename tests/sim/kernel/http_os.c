@@ -33,10 +33,3 @@ weft__http_os_read_now(int fd, void *buf, size_t size, uint64_t offset)
 	(void)fd, (void)buf, (void)size, (void)offset;
 	return -EAGAIN;
 }
-
-int64_t
-weft__http_os_acked(int fd)
-{
-	(void)fd;
-	return -1;
-}
