@@ -4,7 +4,7 @@
 
 /* --- several loops ------------------------------------------------------------- */
 
-#define MUCH (16u << 20)
+#define MUCH (8u << 20)
 
 static char much[MUCH];
 
@@ -70,7 +70,7 @@ check_whole(weft_stream *stream)
 	weft_close(stream);
 }
 
-#define ROUNDS 10
+#define ROUNDS 5
 #define PEERS  24
 
 /* Some requests come just before the end, and some just too late; but what is begun is
