@@ -129,6 +129,7 @@ struct weft_stream {
 	struct weft__sender *out; /* NULL: nothing is being sent */
 	struct weft__write *first, *last;
 	size_t      queued;   /* bytes of them */
+	uint64_t    to_copy;  /* of a file of which a piece is queued */
 
 	weft_stream_events events;
 	void       *arg;

@@ -15,19 +15,25 @@ static int64_t
 copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
         uint64_t deadline_ns)
 {
-	while (part->left > 0) {
-		size_t max = part->left < PIECE ? (size_t)part->left : PIECE;
-		ssize_t n = weft_file_read(part->file, buf, max, part->offset,
-		                           deadline_ns);
+	int64_t n = 1;
 
-		if (n > 0)
+	while (n > 0 && part->left > 0) {
+		size_t max = part->left < PIECE ? (size_t)part->left : PIECE;
+
+		stream->to_copy = part->left;
+		n = weft_file_read(part->file, buf, max, part->offset,
+		                   deadline_ns);
+		if (n > 0) {
+			stream->to_copy -= (uint64_t)n;
 			n = weft_write(stream, buf, (size_t)n, deadline_ns);
-		if (n <= 0) /* 0: the file has ended */
+		}
+		if (n == WEFT_ESHUTDOWN) /* the stream may be gone */
 			return n;
-		part->offset += (uint64_t)n;
-		part->left -= (uint64_t)n;
+		part->offset += n > 0 ? (uint64_t)n : 0;
+		part->left -= n > 0 ? (uint64_t)n : 0;
 	}
-	return 0;
+	stream->to_copy = 0;
+	return n < 0 ? n : 0; /* 0: the file has ended, or its part */
 }
 
 static int64_t
