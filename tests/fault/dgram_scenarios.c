@@ -18,14 +18,6 @@ struct post {
 	int face_left;    /* and nor has the last call */
 };
 
-/* What was struck may have failed; all else goes well. */
-static bool
-went_well(int rc, int want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
 static void
 on_messages(weft_dgram *dgram, const weft_message *messages, int count,
             void *arg)
@@ -66,7 +58,7 @@ echo(void *arg)
 }
 
 static void
-await_zero(struct world *world, const int *left)
+drive_long(struct world *world, const int *left)
 {
 	for (int i = 0; i<2 * STEPS_MIN && * left> 0; i++)
 		drive(world->loop, left);
@@ -92,13 +84,13 @@ talk(struct world *world, struct post *post)
 	                               weft_in(50 * WAIT_NS)));
 	(void)went_well((int)await(world, &job), 1);
 	if (fault_hits() == 0 || job.result == 1)
-		await_zero(world, &post->echo_left);
+		drive_long(world, &post->echo_left);
 	post->answer_left = post->answer_left && fault_hits() == 0;
-	await_zero(world, &post->answer_left);
+	drive_long(world, &post->answer_left);
 	EXPECT(post->answer_left == 0);
 	weft_dgram_close(post->ours);
-	await_zero(world, &post->face_left);
-	await_zero(world, &post->echo_left);
+	drive_long(world, &post->face_left);
+	drive_long(world, &post->echo_left);
 	EXPECT(post->face_left == 0 && post->echo_left == 0);
 }
 

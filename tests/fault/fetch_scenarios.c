@@ -22,35 +22,6 @@ struct site {
 	int serve_left, play_left;
 };
 
-static uint64_t
-soon(void)
-{
-	return weft_in(4 * WAIT_NS);
-}
-
-static bool
-went_well(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
-static void
-await_zero(struct world *world, const int *left)
-{
-	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
-		drive(world->loop, left);
-	EXPECT(*left == 0);
-}
-
-static int
-start(struct site *site, weft_threadlet_fn fn)
-{
-	weft_go_opts opts = { .loop = site->world.loop };
-
-	return went_well(weft_go_with(&opts, fn, site) > 0, true);
-}
-
 /* --- the server ------------------------------------------------------------- */
 
 static int
@@ -155,7 +126,7 @@ play_site(struct site *site)
 	EXPECT(weft_listener_local(site->listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	(void)snprintf(site->url, sizeof(site->url), "http%s/", text + 3);
-	site->serve_left = start(site, serve);
+	site->serve_left = start_on(&site->world, serve, site);
 	site->client = weft_http_client_new(NULL);
 	(void)went_well(site->client != NULL, true);
 	if (site->serve_left && site->client)
@@ -183,7 +154,7 @@ run_fetch(const char *backend)
 
 	if (!make_world(&site.world, backend, 0))
 		return;
-	site.play_left = start(&site, play);
+	site.play_left = start_on(&site.world, play, &site);
 	await_zero(&site.world, &site.play_left);
 	await_zero(&site.world, &site.serve_left);
 	check_works(&site.world);

@@ -99,14 +99,6 @@ struct reader {
 	char path[64];
 };
 
-/* What was struck may have failed; all else goes well. */
-static bool
-went_well(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
 static int
 use_file(void *arg)
 {

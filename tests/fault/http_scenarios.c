@@ -19,35 +19,6 @@ struct web {
 	int serve_left, play_left;
 };
 
-static uint64_t
-soon(void)
-{
-	return weft_in(4 * WAIT_NS);
-}
-
-static bool
-went_well(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
-static void
-await_zero(struct world *world, const int *left)
-{
-	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
-		drive(world->loop, left);
-	EXPECT(*left == 0);
-}
-
-static int
-start(struct web *web, weft_threadlet_fn fn)
-{
-	weft_go_opts opts = { .loop = web->world.loop };
-
-	return went_well(weft_go_with(&opts, fn, web) > 0, true);
-}
-
 /* --- the server ------------------------------------------------------------ */
 
 static int
@@ -165,7 +136,7 @@ play(void *arg)
 	weft_listener *listener;
 
 	if (open_web(web)) {
-		web->serve_left = start(web, serve);
+		web->serve_left = start_on(&web->world, serve, web);
 		if (web->serve_left)
 			visit(web);
 	}
@@ -183,7 +154,7 @@ run_http(const char *backend)
 
 	if (!make_world(&web.world, backend, 0))
 		return;
-	web.play_left = start(&web, play);
+	web.play_left = start_on(&web.world, play, &web);
 	await_zero(&web.world, &web.play_left);
 	await_zero(&web.world, &web.serve_left);
 	EXPECT(weft_http_server_free(web.server) == 0);

@@ -48,6 +48,35 @@ drive(weft_loop *loop, const int *left)
 	EXPECT(steps < STEPS_MAX || fault_is_lasting());
 }
 
+bool
+went_well(int64_t rc, int64_t want)
+{
+	EXPECT(rc == want || fault_hits() > 0);
+	return rc == want;
+}
+
+uint64_t
+soon(void)
+{
+	return weft_in(4 * WAIT_NS);
+}
+
+int
+start_on(struct world *world, weft_threadlet_fn fn, void *arg)
+{
+	weft_go_opts opts = { .loop = world->loop };
+
+	return went_well(weft_go_with(&opts, fn, arg) > 0, true);
+}
+
+void
+await_zero(struct world *world, const int *left)
+{
+	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
+		drive(world->loop, left);
+	EXPECT(*left == 0);
+}
+
 /* A few turns that do not wait. */
 void
 turn(weft_loop *loop)

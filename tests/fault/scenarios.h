@@ -82,6 +82,15 @@ void on_call(void *arg);
 void drive(weft_loop *loop, const int *left);
 void turn(weft_loop *loop);
 
+/* What was struck may have failed; all else goes well: whether this did. */
+bool went_well(int64_t rc, int64_t want);
+
+/* A deadline for what a threadlet waits for; start one; turn until *left is 0, as it must
+ * become. */
+uint64_t soon(void);
+int      start_on(struct world *world, weft_threadlet_fn fn, void *arg);
+void     await_zero(struct world *world, const int *left);
+
 struct job {
 	weft_op op;
 	int64_t result;

@@ -28,15 +28,8 @@ struct faces {
 
 static struct faces faces;
 
-static bool
-went_well(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
 static void
-await_zero(const int *left)
+drive_faces(const int *left)
 {
 	int times = fault_hits() > 0 ? 2 : 2 * STEPS_MIN;
 
@@ -124,7 +117,7 @@ end_face(struct face *face, bool rudely)
 		weft_stream_reset(stream);
 	else
 		weft_close(stream);
-	await_zero(&face->close_left);
+	drive_faces(&face->close_left);
 	EXPECT(face->close_left == 0);
 }
 
@@ -165,7 +158,7 @@ await_pieces(bool well)
 		well = went_well(await(&faces.world, &jobs[i]),
 		                 i < PIECES ? PIECE : 0);
 	if (well && fault_hits() == 0)
-		await_zero(&faces.there.close_left);
+		drive_faces(&faces.there.close_left);
 	EXPECT(fault_hits() > 0
 	       || (faces.there.got == ALL && faces.here.drains == 1));
 	end_face(&faces.there, true);
@@ -231,7 +224,7 @@ connect_there(const char *address)
 	                            weft_in(50 * WAIT_NS)));
 	if (went_well(await(&faces.world, &job), 0)
 	    && begin_face(&faces.there, stream)) {
-		await_zero(&faces.there.close_left);
+		drive_faces(&faces.there.close_left);
 		EXPECT(faces.there.got == 50 || fault_hits() > 0);
 		end_face(&faces.there, false);
 	}
@@ -259,7 +252,7 @@ play_connection(void)
 	listener = faces.listener;
 	faces.listener = NULL;
 	weft_listener_close(listener);
-	await_zero(&faces.accept_left);
+	drive_faces(&faces.accept_left);
 	EXPECT(faces.accept_left == 0);
 }
 

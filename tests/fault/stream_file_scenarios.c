@@ -23,19 +23,6 @@ struct post {
 	int hear_left, say_left;
 };
 
-static uint64_t
-soon(void)
-{
-	return weft_in(4 * WAIT_NS);
-}
-
-static bool
-went_well(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	return rc == want;
-}
-
 static int
 hear(void *arg)
 {
@@ -72,22 +59,6 @@ say(void *arg)
 	weft_close(post->a);
 	post->say_left = 0;
 	return 0;
-}
-
-static int
-start(struct post *post, weft_threadlet_fn fn)
-{
-	weft_go_opts opts = { .loop = post->world.loop };
-
-	return went_well(weft_go_with(&opts, fn, post) > 0, true);
-}
-
-static void
-await_zero(struct world *world, const int *left)
-{
-	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
-		drive(world->loop, left);
-	EXPECT(*left == 0);
 }
 
 static int
@@ -133,10 +104,10 @@ play(struct post *post, weft_threadlet_fn say_it, weft_threadlet_fn hear_it)
 	if (!went_well(weft_stream_open_pair(&post->a, &post->b), 0))
 		return;
 	(void)went_well(weft_stream_set(post->a, "sndbuf", 2000), 0);
-	post->hear_left = start(post, hear_it);
+	post->hear_left = start_on(&post->world, hear_it, post);
 	if (!post->hear_left)
 		weft_close(post->b);
-	post->say_left = start(post, say_it);
+	post->say_left = start_on(&post->world, say_it, post);
 	if (!post->say_left)
 		weft_close(post->a);
 	await_zero(&post->world, &post->say_left);

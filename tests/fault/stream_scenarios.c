@@ -23,16 +23,10 @@ struct talk {
 	int hear_left, serve_left, play_left;
 };
 
-static uint64_t
-soon(void)
-{
-	return weft_in(4 * WAIT_NS);
-}
-
 /* What was struck may have failed; all else goes well.  Nothing is late, unless an error was
  * told that was not true; after a short count there should be no more. */
 static bool
-went_well(int64_t rc, int64_t want)
+went_in_time(int64_t rc, int64_t want)
 {
 	EXPECT(rc == want || fault_hits() > 0);
 	EXPECT(rc != WEFT_ETIMEDOUT
@@ -40,22 +34,6 @@ went_well(int64_t rc, int64_t want)
 	           && (fault_is_of(FAULT_recv)
 	               || (fault_error() && !fault_is_honest()))));
 	return rc == want;
-}
-
-static void
-await_zero(struct world *world, const int *left)
-{
-	for (int times = 2 * STEPS_MIN; times > 0 && *left > 0; times--)
-		drive(world->loop, left);
-	EXPECT(*left == 0);
-}
-
-static int
-start(struct talk *talk, weft_threadlet_fn fn)
-{
-	weft_go_opts opts = { .loop = talk->world.loop };
-
-	return went_well(weft_go_with(&opts, fn, talk) > 0, true);
 }
 
 /* --- two ends of a pair --------------------------------------------------- */
@@ -89,7 +67,7 @@ hear(void *arg)
 		heard(talk, buf, n);
 		n = weft_read(talk->b, buf, sizeof(buf), soon());
 	}
-	if (went_well(n, 0))
+	if (went_in_time(n, 0))
 		EXPECT(talk->heard == ALL || !talk->said);
 	weft_close(talk->b);
 	talk->hear_left = 0;
@@ -107,33 +85,33 @@ say_rest(struct talk *talk)
 	for (int i = 0; i < 2; i++) {
 		spans[i] = (weft_span){ talk->bytes + MUCH + i * SOME, SOME };
 		EXPECT(weft_op_init(&ops[i], NULL, NULL, NULL) == 0);
-		well[i] = went_well(weft_write_op(talk->a, &spans[i], 1,
-		                                  &ops[i], WEFT_NEVER),
-		                    0);
+		well[i] = went_in_time(weft_write_op(talk->a, &spans[i], 1,
+		                                     &ops[i], WEFT_NEVER),
+		                       0);
 		if (!well[i])
 			break;
 	}
 	if (well[0] && well[1])
-		talk->said = went_well(weft_stream_shutdown(talk->a, soon()),
-		                       0);
+		talk->said = went_in_time(weft_stream_shutdown(talk->a, soon()),
+		                          0);
 	if (well[0])
 		well[1] = well[1]
-		          && went_well(weft_op_wait(&ops[1], soon()), SOME);
+		          && went_in_time(weft_op_wait(&ops[1], soon()), SOME);
 	if (well[0])
-		well[0] = went_well(weft_op_wait(&ops[0], soon()), SOME);
+		well[0] = went_in_time(weft_op_wait(&ops[0], soon()), SOME);
 	return well[0] && well[1];
 }
 
 static void
 play_pair(struct talk *talk)
 {
-	if (!went_well(weft_stream_open_pair(&talk->a, &talk->b), 0))
+	if (!went_in_time(weft_stream_open_pair(&talk->a, &talk->b), 0))
 		return;
-	(void)went_well(weft_stream_set(talk->a, "sndbuf", 2000), 0);
-	talk->hear_left = start(talk, hear);
+	(void)went_in_time(weft_stream_set(talk->a, "sndbuf", 2000), 0);
+	talk->hear_left = start_on(&talk->world, hear, talk);
 	if (!talk->hear_left)
 		weft_close(talk->b);
-	if (went_well(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH)
+	if (went_in_time(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH)
 	    && !say_rest(talk))
 		talk->said = false;
 	weft_close(talk->a);
@@ -150,7 +128,7 @@ echo(weft_stream *peer, void *arg)
 	(void)arg;
 	while ((n = weft_read_until(peer, "\n", line, sizeof(line), soon()))
 	       > 0)
-		if (!went_well(weft_write(peer, line, (size_t)n, soon()), n))
+		if (!went_in_time(weft_write(peer, line, (size_t)n, soon()), n))
 			break;
 	EXPECT(n >= 0 || n == WEFT_ECONNRESET || fault_hits() > 0);
 	weft_close(peer);
@@ -164,8 +142,9 @@ serve(void *arg)
 	weft_listener *listener = talk->listener;
 
 	if (listener /* not closed before this began */
-	    && !went_well(weft_listener_serve(listener, echo, talk, WEFT_NEVER),
-	                  WEFT_ESHUTDOWN)
+	    && !went_in_time(
+		    weft_listener_serve(listener, echo, talk, WEFT_NEVER),
+		    WEFT_ESHUTDOWN)
 	    && talk->listener) {
 		talk->listener = NULL;
 		weft_listener_close(listener);
@@ -180,12 +159,12 @@ say_hello(weft_stream *stream)
 	char line[16];
 	ssize_t n;
 
-	if (!went_well(weft_write(stream, "hello\n", 6, soon()), 6))
+	if (!went_in_time(weft_write(stream, "hello\n", 6, soon()), 6))
 		return false;
 	n = weft_read_until(stream, "\n", line, sizeof(line), soon());
 	if (n > 0)
 		EXPECT(n == 6 && memcmp(line, "hello\n", 6) == 0);
-	return went_well(n, 6);
+	return went_in_time(n, 6);
 }
 
 static void
@@ -194,11 +173,11 @@ visit(struct talk *talk, bool rudely)
 	weft_stream *stream;
 
 	if (!talk->listener
-	    || !went_well(weft_connect(talk->address, NULL, &stream, soon()),
-	                  0))
+	    || !went_in_time(weft_connect(talk->address, NULL, &stream, soon()),
+	                     0))
 		return;
 	if (say_hello(stream) && !rudely
-	    && went_well(weft_stream_move(stream, talk->world.loop), 0))
+	    && went_in_time(weft_stream_move(stream, talk->world.loop), 0))
 		(void)say_hello(stream);
 	if (rudely)
 		weft_stream_reset(stream);
@@ -212,14 +191,14 @@ play_guests(struct talk *talk)
 	weft_listener *listener;
 	weft_addr addr;
 
-	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                  &talk->listener),
-	               0))
+	if (!went_in_time(weft_listener_open("tcp://127.0.0.1:0", NULL,
+	                                     &talk->listener),
+	                  0))
 		return;
 	EXPECT(weft_listener_local(talk->listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, talk->address, sizeof(talk->address))
 	       > 0);
-	talk->serve_left = start(talk, serve);
+	talk->serve_left = start_on(&talk->world, serve, talk);
 	if (talk->serve_left) {
 		visit(talk, false);
 		visit(talk, true);
@@ -249,7 +228,7 @@ run_streams(const char *backend)
 		talk.bytes[i] = (char)(i * 7 % 251);
 	if (!make_world(&talk.world, backend, 0))
 		return;
-	talk.play_left = start(&talk, play);
+	talk.play_left = start_on(&talk.world, play, &talk);
 	await_zero(&talk.world, &talk.play_left);
 	await_zero(&talk.world, &talk.hear_left);
 	await_zero(&talk.world, &talk.serve_left);
