@@ -74,4 +74,15 @@ int http_many(void);
 /* Run it with some seeds until it fails with that text, and print whether it did. */
 bool scenario_plant(const struct sim_scenario *scenario, const char *found_as);
 
+/* A play in which one thing is spoiled, and what its judge must say. */
+struct spoiled {
+	const char *name;
+	int         spoil;
+	const char *found_as;
+};
+
+/* Plant each, by run(&plays[i].spoil); returns how many were not found. */
+int scenario_plant_all(const struct spoiled *plays, size_t count, void (*run)(void *spoil),
+                       uint32_t masked_faults);
+
 #endif

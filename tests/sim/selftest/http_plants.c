@@ -5,11 +5,7 @@
 #include "sim/scenarios/http_play.h"
 #include "sim/scenarios/scenarios.h"
 
-static const struct plant {
-	const char *name;
-	enum http_spoil spoil;
-	const char *found_as;
-} plants[] = {
+static const struct spoiled plants[] = {
 	{ "http_change_a_byte", HTTP_SPOIL_BYTE, "a wrong byte in the reply" },
 	{ "http_swap_replies", HTTP_SPOIL_ORDER, "instead of that to" },
 	{ "http_handle_twice", HTTP_SPOIL_TWICE, "is handled twice" },
@@ -19,11 +15,7 @@ static const struct plant {
 	{ "http_take_too_many", HTTP_SPOIL_LIMIT, "requests at once" },
 };
 
-static const struct load_plant {
-	const char *name;
-	enum http_load_spoil spoil;
-	const char *found_as;
-} load_plants[] = {
+static const struct spoiled load_plants[] = {
 	{ "http_keep_the_slow", HTTP_LOAD_SPOIL_KEEP, "is not dropped" },
 	{ "http_drop_early", HTTP_LOAD_SPOIL_HASTE, "is dropped after" },
 	{ "http_hold_the_healthy", HTTP_LOAD_SPOIL_HOLD, "waits" },
@@ -35,7 +27,7 @@ static const struct load_plant {
 static void
 run_plant(void *arg)
 {
-	http_play(*(const enum http_spoil *)arg);
+	http_play((enum http_spoil) * (const int *)arg);
 }
 
 static void
@@ -43,47 +35,22 @@ run_load_plant(void *arg)
 {
 	struct http_crowd crowd = { .quiet = 20, .slow = 10 };
 
-	crowd.spoil = *(const enum http_load_spoil *)arg;
+	crowd.spoil = (enum http_load_spoil) * (const int *)arg;
 	if (crowd.spoil >= HTTP_LOAD_SPOIL_SHED)
 		http_overload_play(crowd.spoil);
 	else
 		http_slow_play(&crowd);
 }
 
-static int
-plant_loads(void)
-{
-	int missed = 0;
-
-	for (size_t i = 0; i < sizeof(load_plants) / sizeof(load_plants[0]);
-	     i++) {
-		struct sim_scenario scenario = {
-			.name = load_plants[i].name,
-			.run = run_load_plant,
-			.arg = (void *)(uintptr_t)&load_plants[i].spoil,
-			.masked_faults = HTTP_OVERLOAD_MASK,
-		};
-
-		missed += !scenario_plant(&scenario, load_plants[i].found_as);
-	}
-	return missed;
-}
-
 int
 http_plants(void)
 {
-	int missed = plant_loads();
-
-	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
-		struct sim_scenario scenario = {
-			.name = plants[i].name,
-			.run = run_plant,
-			.arg = (void *)(uintptr_t)&plants[i].spoil,
-		};
-
-		missed += !scenario_plant(&scenario, plants[i].found_as);
-	}
-	return missed;
+	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]),
+	                          run_plant, 0)
+	       + scenario_plant_all(load_plants,
+	                            sizeof(load_plants)
+	                                    / sizeof(load_plants[0]),
+	                            run_load_plant, HTTP_OVERLOAD_MASK);
 }
 
 /* --- the whole crowd --------------------------------------------------------- */

@@ -310,6 +310,25 @@ scenario_plant(const struct sim_scenario *scenario, const char *found_as)
 }
 
 int
+scenario_plant_all(const struct spoiled *plays, size_t count,
+                   void (*run)(void *spoil), uint32_t masked_faults)
+{
+	int missed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sim_scenario scenario = {
+			.name = plays[i].name,
+			.run = run,
+			.arg = (void *)(uintptr_t)&plays[i].spoil,
+			.masked_faults = masked_faults,
+		};
+
+		missed += !scenario_plant(&scenario, plays[i].found_as);
+	}
+	return missed;
+}
+
+int
 scenario_plants(void)
 {
 	int missed = 0;

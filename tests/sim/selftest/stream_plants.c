@@ -3,11 +3,7 @@
 #include "sim/scenarios/scenarios.h"
 #include "sim/scenarios/stream_play.h"
 
-static const struct plant {
-	const char *name;
-	enum spoil spoil;
-	const char *found_as;
-} plants[] = {
+static const struct spoiled plants[] = {
 	{ "stream_lose_a_byte", SPOIL_BYTE, "a wrong byte at" },
 	{ "stream_end_early", SPOIL_END, "the end comes after" },
 	{ "stream_close_twice", SPOIL_CLOSE, "finished more often" },
@@ -18,22 +14,12 @@ static const struct plant {
 static void
 run_plant(void *arg)
 {
-	stream_play(*(const enum spoil *)arg);
+	stream_play((enum spoil) * (const int *)arg);
 }
 
 int
 stream_plants(void)
 {
-	int missed = 0;
-
-	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
-		struct sim_scenario scenario = {
-			.name = plants[i].name,
-			.run = run_plant,
-			.arg = (void *)(uintptr_t)&plants[i].spoil,
-		};
-
-		missed += !scenario_plant(&scenario, plants[i].found_as);
-	}
-	return missed;
+	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]),
+	                          run_plant, 0);
 }
