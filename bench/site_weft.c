@@ -81,7 +81,9 @@ open_tls(void)
 {
 	char chain[4096], key[4096];
 	weft_tls_cert cert = { .chain_file = chain, .key_file = key };
-	weft_tls_opts opts = { .certs = &cert, .cert_count = 1 };
+	weft_tls_opts opts = { .certs = &cert,
+		               .cert_count = 1,
+		               .no_tickets = true };
 	weft_tls *tls;
 
 	(void)snprintf(chain, sizeof(chain), "%s/cert.pem", folder);

@@ -24,6 +24,7 @@ typedef struct weft_listener_opts {
 	mode_t    mode;            /* of a Unix path; default 0600 */
 	bool      replace;         /* remove a dead socket at a Unix path */
 	bool      borrow;          /* fd:N stays open, and the caller's */
+	bool      share_port;      /* others of this user may listen there, too; see serve */
 	uint64_t  spare[4];
 } weft_listener_opts;
 
@@ -44,6 +45,8 @@ WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
 /* Serve until closed, cancelled or the deadline: each peer on a threadlet of its
  * own, on the loop of the runtime that has least to do.  Then cut those in their
  * handshake, and wait for the others to end; they are cancelled with the caller.
+ * With share_port each loop can have a listener at one address: the system spreads peers
+ * over them by a hash (SO_REUSEPORT), and each is served where it was accepted.
  * Returns WEFT_ESHUTDOWN once closed.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_listener_serve(weft_listener *listener, weft_peer_fn fn,
@@ -77,7 +80,8 @@ WEFT_API int weft_listener_local(weft_listener *listener, weft_addr *out);
 WEFT_API void weft_listener_interrupt(weft_listener *listener);
 
 /* Close: waiters end with WEFT_ESHUTDOWN; connections already queued are first handed to
- * the callback or to weft_listener_serve().  Takes it; accepts NULL; not cancellable.
+ * the callback or to weft_listener_serve(), as far as connections_max has room; the others
+ * are dropped.  Takes it; accepts NULL; not cancellable.
  * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_listener_close(weft_listener *listener);
 

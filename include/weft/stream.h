@@ -63,7 +63,8 @@ WEFT_API int weft_stream_open_fd(int fd, bool borrow, weft_stream **out);
 WEFT_API int weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b);
 
 /* Read what there is, at least one byte, at most `size`.
- * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED.
+ * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED; of a
+ * terminal that has hung up, -EIO.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_read(weft_stream *stream, void *buf, size_t size,
                            uint64_t deadline_ns);

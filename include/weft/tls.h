@@ -41,6 +41,7 @@ typedef struct weft_tls_opts {
 	bool                 ask_client_cert;   /* server: demand one; needs ca_file */
 	uint32_t             version_min;       /* 0x0303 (default), 0x0304 */
 	bool dangerously_accept_any_peer;       /* client: no verification at all */
+	bool                 no_tickets;        /* server: every handshake is a full one */
 	uint64_t             spare[4];
 } weft_tls_opts;
 
@@ -64,10 +65,12 @@ WEFT_API void weft_tls_close(weft_tls *tls);
 enum { WEFT_TLS_CLIENT, WEFT_TLS_SERVER };
 
 /* Turn a plain stream into TLS, as `role`; `name` is the host to verify (client), or NULL.
- * Bytes that arrived before and were not read are WEFT_EPROTO.  It needs some 16 KiB of
- * stack.
+ * Plain bytes that arrived before and were not read are never taken for those of TLS.  A
+ * client refuses to begin: WEFT_EPROTO, and the stream is plain as before.  To a server
+ * they are the beginning of the handshake; if they are none, that fails with WEFT_EPROTO,
+ * as it does in both roles by what comes later.  It needs some 16 KiB of stack.
  * Returns 0, WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED, ...; after an error of the handshake
- * the stream can only be closed.
+ * the stream can only be closed: reads and writes tell the same error.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_tls_start(weft_stream *stream, weft_tls *tls, int role,
                             const char *name, uint64_t deadline_ns);

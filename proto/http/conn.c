@@ -10,7 +10,7 @@
 #include <weft/loop.h>
 
 #define LINGER_NS    (2 * WEFT_S)
-#define LINGER_BYTES (1u << 20)
+#define LINGER_BYTES (64u << 20) /* more than the buffers of two sockets hold */
 #define FRESH_NS     (WEFT_S / 2)
 
 /* What of weft's queue a head may take. */

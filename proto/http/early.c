@@ -72,7 +72,18 @@ end_op(weft_op *op)
 	}
 }
 
-/* Until the writing op has finished, or there is no point in it any more. */
+/* Nothing is left to send, and whoever wrote it has yet to be told. */
+static bool
+is_sent(weft_stream *stream)
+{
+	int64_t queued = 1;
+
+	(void)weft_stream_get(stream, "queued", &queued);
+	return queued == 0;
+}
+
+/* Until the writing op has finished, or there is no point in it any more.  A reply that is
+ * there when all is sent has refused nothing. */
 static int
 wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
           uint64_t deadline_ns)
@@ -82,6 +93,8 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
 	int which;
 
 	for (;;) {
+		if (is_sent(stream) && weft_op_wait(writing, deadline_ns) >= 0)
+			return 0;
 		if (look(stream, &min) == STOP)
 			return 1;
 		if (min > 0

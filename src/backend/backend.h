@@ -101,8 +101,10 @@ struct weft__backend {
 	struct weft__fds       fds;
 	struct weft__node_list done;   /* finished ops */
 	struct weft__event    *events; /* WEFT__EVENTS_MAX */
-	uint32_t               events_count, events_at, events_kept;
+	uint32_t               events_count, events_at;
 	uint32_t               events_max; /* to be fetched by one wait */
+	bool                   events_fresh; /* fetched, and not all looked at yet: else those
+	                                * there are what an earlier look has left */
 	void                  *buffer; /* for receive_multi; made at first need */
 	const void            *data;   /* what its present result lies at */
 	struct weft__node_list closing; /* close ops that wait for others to end */

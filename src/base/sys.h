@@ -97,6 +97,9 @@ struct weft__sys {
 	/* The monotonic clock in nanoseconds. */
 	uint64_t (*now)(void);
 
+	/* The date: nanoseconds since 1970, which may jump. */
+	uint64_t (*date)(void);
+
 	/* Fill `buf` with random bytes.  0 or -errno. */
 	int (*random)(void *buf, size_t size);
 

@@ -280,6 +280,23 @@ weft_op_set_background(weft_op *public, bool on)
 	op->background = on;
 }
 
+/* The long way: it may be another thread's, or be stopping. */
+WEFT__SELDOM static int
+check_loop(const struct weft__op *op, int kind)
+{
+	int rc = weft__loop_check(op->loop, "op start: not on its loop's "
+	                                    "thread");
+
+	if (rc < 0)
+		return rc;
+	if (op->pending || !weft__loop_is_stopping(op->loop)
+	    || kind == WEFT__OP_CLOSE)
+		return 0;
+	return op->loop->ending || !weft__thread_self()->threadlet ? weft__fail(
+		       WEFT_ESHUTDOWN, "op start: the loop is stopping")
+	                                                           : 0;
+}
+
 /* May `op` be started as `kind`?  If so, begin to fill it.  Of a file the kernel says
  * whether there is one. */
 static int
@@ -292,15 +309,11 @@ prepare(struct weft__op *op, int kind, int fd)
 		return weft__misuse(
 			WEFT_EINVAL,
 			"op start: not initialised, or a bad descriptor");
-	rc = weft__loop_check(op->loop, "op start: not on its loop's thread");
+	rc = weft__loop_is_usable(op->loop) ? 0 : check_loop(op, kind);
 	if (rc < 0)
 		return rc;
 	if (op->pending)
 		return weft__misuse(WEFT_EBUSY, "op start: in flight");
-	if (weft__loop_is_stopping(op->loop) && kind != WEFT__OP_CLOSE
-	    && (op->loop->ending || !weft__thread_self()->threadlet))
-		return weft__fail(WEFT_ESHUTDOWN,
-		                  "op start: the loop is stopping");
 	op->kind = (uint8_t)kind;
 	op->fd = fd;
 	op->flags = 0;

@@ -158,6 +158,7 @@ ask_kernel(weft_loop *loop, int64_t timeout_ns)
 	if (loop->backend.always > 0)
 		weft__ready_note_files(&loop->backend);
 	(void)loop->backend.ops->wait(&loop->backend, timeout_ns);
+	loop->backend.events_fresh = true;
 }
 
 static void
@@ -173,11 +174,16 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
 }
 
-/* While work is runnable the kernel is asked only now and then. */
+/* While work is runnable the kernel is asked only now and then.  What it has told before is
+ * looked at first; but those who have always more to do keep nobody from being told. */
 static bool
 is_poll_due(weft_loop *loop)
 {
-	if (!uses_backend(loop) || loop->backend.events_count > 0)
+	const struct weft__backend *backend = &loop->backend;
+
+	if (!uses_backend(loop)
+	    || (backend->events_count > 0 && backend->events_fresh)
+	    || backend->events_count == backend->events_max)
 		return false;
 	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
 	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {

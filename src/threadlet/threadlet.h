@@ -69,18 +69,13 @@ struct weft__scope {
 /* At the top of its stack. */
 struct weft__threadlet {
 	struct weft__failure    failure; /* the first; see thread.h */
-	struct weft__context    context;
+	/* What every wait and wake touches stands in two cache lines. */
 	struct weft__threadlet *next; /* ready to run */
 	struct weft__crew      *crew;
-	struct weft__handle    *handle;
-	struct weft__stack     *stack;
-	weft_threadlet_fn       fn;
-	void                   *arg;
 	struct weft__waiter    *waiter;   /* of the present wait, or NULL */
-	struct weft__scope     *scope;    /* innermost of its own, or NULL */
-	struct weft__node      *cleanups; /* last first */
-	struct weft__locals    *locals;
-	struct weft__threadlet *older, *newer; /* of the crew */
+	uint64_t                since_ns; /* of the present wait, or of being ready */
+	struct weft__context    context;
+	struct weft__place      place;    /* of the deadline of the present wait */
 	union {
 		struct {
 			int    why;         /* what every wait returns now, or 0 */
@@ -94,16 +89,22 @@ struct weft__threadlet {
 		};
 		uint64_t zero[4]; /* all of it, at the start */
 	};
+	struct weft__handle    *handle;
+	struct weft__stack     *stack;
+	weft_threadlet_fn       fn;
+	void                   *arg;
+	struct weft__scope     *scope;    /* innermost of its own, or NULL */
+	struct weft__node      *cleanups; /* last first */
+	struct weft__locals    *locals;
+	struct weft__threadlet *older, *newer; /* of the crew */
 	int         result;
 	bool        background;
-	uint64_t    since_ns;  /* of the present wait, or of being ready */
-	struct weft__place place; /* of the deadline of the present wait */
 	struct weft__threadlet *told; /* next to be told of a cancellation */
 	struct weft__node node; /* by which it goes to another loop */
 	uint64_t    seq;       /* of its arrival in the crew, from 1 */
 	const void *spawned_at;
 	char        name[32];
-};
+} __attribute__((aligned(64)));
 
 #define weft__place_threadlet(p) \
 	((struct weft__threadlet *)(void *)((char *)(p) - offsetof(struct weft__threadlet, place)))

@@ -38,6 +38,10 @@ SAYS = {
 }
 
 
+# Those that give up after some time: a machine that is busy can make them do so early.
+HASTY = ("child", "fanout")
+
+
 def check(what, good):
     if not good:
         sys.exit(f"not as it should be: {what}")
@@ -359,8 +363,11 @@ def main(args):
     if name in servers:
         servers[name](args[0])
     else:
-        out = finish(start(args[0]))
-        check(out, re.fullmatch(SAYS[name], out))
+        for _ in range(5 if name in HASTY else 1):
+            out = finish(start(args[0]))
+            if re.fullmatch(SAYS[name], out):
+                return
+        check(out, False)
 
 
 if __name__ == "__main__":

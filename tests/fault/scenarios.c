@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "fault.h"
 #include "scenarios.h"
+#include "strike.h"
 
 uint64_t scenario_wait_ns;
 
@@ -52,6 +53,17 @@ bool
 went_well(int64_t rc, int64_t want)
 {
 	EXPECT(rc == want || fault_hits() > 0);
+	return rc == want;
+}
+
+bool
+went_in_time(int64_t rc, int64_t want)
+{
+	EXPECT(rc == want || fault_hits() > 0);
+	EXPECT(rc != WEFT_ETIMEDOUT
+	       || (fault_hits() > 0
+	           && (fault_is_of(FAULT_recv)
+	               || (fault_error() && !fault_is_honest()))));
 	return rc == want;
 }
 
@@ -641,6 +653,8 @@ const struct scenario scenarios[] = {
 	{ "streams", run_streams },
 	{ "stream_events", run_stream_events },
 	{ "stream_file", run_stream_file },
+	{ "tls", run_tls },
+	{ "tls_guest", run_tls_guest },
 	{ "fetch", run_fetch },
 	{ "http", run_http },
 	{ "signal", run_signal },

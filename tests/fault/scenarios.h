@@ -42,6 +42,8 @@ void run_dns(const char *backend);
 void run_streams(const char *backend);
 void run_stream_events(const char *backend);
 void run_stream_file(const char *backend);
+void run_tls(const char *backend);
+void run_tls_guest(const char *backend);
 void run_fetch(const char *backend);
 void run_http(const char *backend);
 void run_signal(const char *backend);
@@ -84,6 +86,10 @@ void turn(weft_loop *loop);
 
 /* What was struck may have failed; all else goes well: whether this did. */
 bool went_well(int64_t rc, int64_t want);
+
+/* The same, and nothing is late, unless an error was told that was not true; after a short
+ * count there should be no more. */
+bool went_in_time(int64_t rc, int64_t want);
 
 /* A deadline for what a threadlet waits for; start one; turn until *left is 0, as it must
  * become. */

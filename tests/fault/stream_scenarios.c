@@ -8,7 +8,6 @@
 #include <string.h>
 #include "fault.h"
 #include "scenarios.h"
-#include "strike.h"
 
 enum { MUCH = 8000, SOME = 1500, ALL = MUCH + 2 * SOME };
 
@@ -22,19 +21,6 @@ struct talk {
 	bool said; /* all of it, and the last word */
 	int hear_left, serve_left, play_left;
 };
-
-/* What was struck may have failed; all else goes well.  Nothing is late, unless an error was
- * told that was not true; after a short count there should be no more. */
-static bool
-went_in_time(int64_t rc, int64_t want)
-{
-	EXPECT(rc == want || fault_hits() > 0);
-	EXPECT(rc != WEFT_ETIMEDOUT
-	       || (fault_hits() > 0
-	           && (fault_is_of(FAULT_recv)
-	               || (fault_error() && !fault_is_honest()))));
-	return rc == want;
-}
 
 /* --- two ends of a pair --------------------------------------------------- */
 

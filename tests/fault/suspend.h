@@ -3,8 +3,8 @@
  * A scenario is the function of one threadlet, in a scope of its own; it may start more
  * there.  It is run once to count the suspensions, then once for each of them and each
  * disturbance: the threadlet that suspends is cancelled, or interrupted, or the deadline
- * of the scope around the scenario passes; at once, or when it has been parked, or when
- * it has been woken.
+ * of the scope around the scenario passes, or what it has said to use is closed by another;
+ * at once, or when it has been parked, or when it has been woken.
  *
  * To add one: write it in the file of its topic, with what must hold said by EXPECT, and
  * every result of a suspending call passed to how() or went_well(); declare it here, and
@@ -72,6 +72,11 @@ int run_stream_file(void *stage);
 int run_stream_pass(void *stage);
 int run_stream_close(void *stage);
 int run_connect(void *stage);
+int plant_closed(void *stage);
+
+/* suspend_tls_scenarios.c */
+int run_tls(void *stage);
+int run_tls_connect(void *stage);
 
 /* suspend_fetch_scenarios.c, suspend_http_scenarios.c */
 int run_fetch(void *stage);
@@ -100,6 +105,12 @@ enum went how(int64_t rc, int64_t want);
 
 /* Sleep so often for a short time; 0, or the error if it is told to end. */
 int nap(int times);
+
+/* The calling threadlet uses that stream, or listener: another may close it, which is NULL
+ * from then on.  A stream while it is waited for, as nobody knows of a close otherwise; a
+ * listener at any time. */
+void uses_stream(weft_stream **stream);
+void uses_listener(weft_listener **listener);
 
 /* The threadlet that was disturbed; 0: none yet. */
 weft_threadlet target(void);

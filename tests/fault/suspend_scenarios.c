@@ -22,6 +22,9 @@ how(int64_t rc, int64_t want)
 		return WELL;
 	if (rc == WEFT_EINTR)
 		return AGAIN;
+	if (rc
+	    == WEFT_ESHUTDOWN) /* what it waited for, and not it, has ended */
+		return TOLD;
 	EXPECT(weft_yield() == rc);
 	EXPECT(weft_sleep_until(weft_in(SHORT_NS)) == rc);
 	return TOLD;
@@ -591,6 +594,8 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "stream_pass", run_stream_pass, 7, false },
 	{ "stream_close", run_stream_close, 5, false },
 	{ "connect", run_connect, 4, false },
+	{ "tls", run_tls, HAS_TLS ? 12 : 0, false },
+	{ "tls_connect", run_tls_connect, HAS_TLS ? 8 : 0, false },
 	{ "fetch", run_fetch, 12, false },
 	{ "http", run_http, 15, false },
 };
@@ -603,5 +608,6 @@ const struct suspend_scenario suspend_plants[] = {
 	{ "deaf", plant_deaf, 1, false },
 	{ "loses_value", plant_value, 1, false },
 	{ "keeps_lock", plant_lock, 1, false },
+	{ "hides_close", plant_closed, 1, false },
 };
 const size_t suspend_plant_count = COUNT(suspend_plants);

@@ -1,7 +1,8 @@
 /* suspend_stream_scenarios.c - streams and listeners, disturbed while they are waited for.
  *
  * A read that was disturbed has taken nothing: what arrived is there for the next.  A write
- * that was has perhaps sent some, and then nobody knows how much.
+ * that was has perhaps sent some, and then nobody knows how much.  Whatever happened to one
+ * end, the other sees the end of the connection, or a reset where something was lost.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,31 @@ close_it(weft_stream **stream)
 
 	*stream = NULL;
 	weft_close(it);
+}
+
+/* What is told to who reads until nothing comes any more. */
+static ssize_t
+last_seen(weft_stream *stream)
+{
+	weft_scope shield;
+	char buf[5000];
+	ssize_t n;
+
+	EXPECT(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER) == 0);
+	do {
+		n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER);
+		if (n == WEFT_EINTR)
+			(void)went_well(n, 0);
+	} while (n > 0 || n == WEFT_EINTR);
+	EXPECT(weft_scope_close(&shield) == 0);
+	return n;
+}
+
+/* A write to a peer that may be gone. */
+static bool
+is_lost(int64_t rc, const weft_stream *peer)
+{
+	return !peer && (rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -42,7 +68,8 @@ static ssize_t
 read_some(struct pipe *pipe)
 {
 	char buf[2];
-	ssize_t n = weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER);
+	ssize_t n = pipe->in ? weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER)
+	                     : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -52,7 +79,8 @@ static ssize_t
 read_four(struct pipe *pipe)
 {
 	char buf[4];
-	ssize_t n = weft_read_exact(pipe->in, buf, 4, WEFT_NEVER);
+	ssize_t n = pipe->in ? weft_read_exact(pipe->in, buf, 4, WEFT_NEVER)
+	                     : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n;
@@ -62,8 +90,11 @@ static ssize_t
 read_line(struct pipe *pipe)
 {
 	char buf[TEXT_SIZE];
-	ssize_t n = weft_read_until(pipe->in, "\n", buf, sizeof(buf),
-	                            WEFT_NEVER);
+	ssize_t n = WEFT_ESHUTDOWN;
+
+	if (pipe->in)
+		n = weft_read_until(pipe->in, "\n", buf, sizeof(buf),
+		                    WEFT_NEVER);
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -73,7 +104,8 @@ static ssize_t
 peek_three(struct pipe *pipe)
 {
 	const void *seen;
-	ssize_t n = weft_peek(pipe->in, 3, &seen, WEFT_NEVER);
+	ssize_t n = pipe->in ? weft_peek(pipe->in, 3, &seen, WEFT_NEVER)
+	                     : WEFT_ESHUTDOWN;
 
 	if (n >= 3) {
 		heard(pipe, seen, 3);
@@ -88,6 +120,7 @@ hear(void *arg)
 	struct pipe *pipe = arg;
 	enum went went;
 
+	uses_stream(&pipe->in);
 	RETRY(went, how(read_some(pipe), 1));
 	if (went == WELL)
 		RETRY(went, how(read_four(pipe), 4));
@@ -102,20 +135,38 @@ hear(void *arg)
 	return 0;
 }
 
+/* Whoever spoke to one who has gone sees the end, or that not all was heard. */
+static void
+see_end(struct pipe *pipe)
+{
+	ssize_t n;
+
+	if (!pipe->in && pipe->out) {
+		n = last_seen(pipe->out);
+		EXPECT(n == 0 || n == WEFT_ECONNRESET);
+	}
+	close_it(&pipe->out);
+}
+
 /* Byte by byte; and the last word. */
 static int
 speak(void *arg)
 {
 	struct pipe *pipe = arg;
+	int64_t rc = 1;
 
-	for (size_t i = 0; i < TEXT_SIZE; i++) {
+	uses_stream(&pipe->out);
+	for (size_t i = 0; i < TEXT_SIZE && rc == 1; i++) {
 		if (i % 4 == 0)
 			(void)nap(1);
-		EXPECT(weft_write(pipe->out, &TEXT[i], 1, WEFT_NOW) == 1);
-		pipe->spoken++;
+		rc = weft_write(pipe->out, &TEXT[i], 1, WEFT_NOW);
+		EXPECT(rc == 1 || is_lost(rc, pipe->in));
+		pipe->spoken += rc == 1;
 	}
-	(void)went_well(weft_stream_shutdown(pipe->out, WEFT_NEVER), 0);
-	close_it(&pipe->out);
+	rc = weft_stream_shutdown(pipe->out, WEFT_NEVER);
+	if (!is_lost(rc, pipe->in))
+		(void)went_well(rc, 0);
+	see_end(pipe);
 	return 0;
 }
 
@@ -146,8 +197,10 @@ run_stream_read(void *arg)
 	(void)start_in(&scope, NULL, speak, &pipe);
 	EXPECT(weft_scope_close(&scope) == 0);
 	close_it(&pipe.out);
-	hear_rest(&pipe);
-	EXPECT(pipe.heard == pipe.spoken);
+	if (pipe.in) {
+		hear_rest(&pipe);
+		EXPECT(pipe.heard == pipe.spoken);
+	}
 	close_it(&pipe.in);
 	return 0;
 }
@@ -161,22 +214,37 @@ struct load {
 	char bytes[MUCH];
 	size_t got;
 	bool whole; /* the write went well */
-	bool gone;  /* nobody reads any more */
 	int file;   /* that has the same bytes */
 };
+
+/* A reset says that some of it was lost. */
+static void
+end_pouring(struct load *load)
+{
+	ssize_t n;
+
+	if (!load->in && load->out) {
+		n = last_seen(load->out);
+		EXPECT(n == 0 || (n == WEFT_ECONNRESET && load->got < MUCH));
+	}
+	close_it(&load->out);
+}
 
 static int
 pour(void *arg)
 {
 	struct load *load = arg;
-	ssize_t n = weft_write(load->out, load->bytes, MUCH, WEFT_NEVER);
+	ssize_t n;
 
+	uses_stream(&load->out);
+	n = weft_write(load->out, load->bytes, MUCH, WEFT_NEVER);
 	load->whole = n == MUCH;
 	if (load->whole)
-		n = weft_stream_shutdown(load->out, WEFT_NEVER);
-	if (!load->gone || (n != WEFT_EPIPE && n != WEFT_ECONNRESET))
+		n = load->out ? weft_stream_shutdown(load->out, WEFT_NEVER)
+		              : WEFT_ESHUTDOWN;
+	if (!is_lost(n, load->in))
 		(void)went_well(n, load->whole ? 0 : MUCH);
-	close_it(&load->out);
+	end_pouring(load);
 	return 0;
 }
 
@@ -187,8 +255,10 @@ drink(void *arg)
 	char buf[PART];
 	ssize_t n = 1;
 
+	uses_stream(&load->in);
 	while (n > 0 || n == WEFT_EINTR) {
-		n = weft_read(load->in, buf, sizeof(buf), WEFT_NEVER);
+		n = load->in ? weft_read(load->in, buf, sizeof(buf), WEFT_NEVER)
+		             : WEFT_ESHUTDOWN;
 		if (n > 0) {
 			EXPECT(load->got + (size_t)n <= MUCH);
 			EXPECT(memcmp(buf, load->bytes + load->got, (size_t)n)
@@ -200,7 +270,6 @@ drink(void *arg)
 	}
 	if (n == 0)
 		EXPECT(load->got == MUCH || !load->whole);
-	load->gone = true;
 	close_it(&load->in);
 	return 0;
 }
@@ -213,7 +282,7 @@ run_stream_write(void *arg)
 
 	(void)arg;
 	load.got = 0;
-	load.whole = load.gone = false;
+	load.whole = false;
 	for (int i = 0; i < MUCH; i++)
 		load.bytes[i] = (char)(i * 7 % 251);
 	EXPECT(weft_stream_open_pair(&load.in, &load.out) == 0);
@@ -232,12 +301,14 @@ static int
 pour_file(void *arg)
 {
 	struct load *load = arg;
-	int64_t n = weft_write_file(load->out, load->file, 0, MUCH, WEFT_NEVER);
+	int64_t n;
 
+	uses_stream(&load->out);
+	n = weft_write_file(load->out, load->file, 0, MUCH, WEFT_NEVER);
 	load->whole = n == MUCH;
-	if (!load->gone || (n != WEFT_EPIPE && n != WEFT_ECONNRESET))
+	if (!is_lost(n, load->in))
 		(void)went_well(n, MUCH);
-	close_it(&load->out);
+	end_pouring(load);
 	return 0;
 }
 
@@ -273,7 +344,8 @@ take_fds(void *arg)
 	enum went went = WELL;
 	int fd = -1;
 
-	for (int i = 0; i < 3 && went == WELL; i++) {
+	uses_stream(&pipe->in);
+	for (int i = 0; i < 3 && went == WELL && pipe->in; i++) {
 		RETRY(went, how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER),
 		                i < 2 ? 0 : WEFT_EPIPE));
 		if (went == WELL && i < 2) {
@@ -290,13 +362,15 @@ give_fds(void *arg)
 	struct pipe *pipe = arg;
 
 	for (int i = 0; i < 2; i++) {
+		int rc;
+
 		(void)nap(1);
-		EXPECT(weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out),
-		                           WEFT_NOW)
-		       == 0);
-		pipe->spoken++;
+		rc = weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out),
+		                         WEFT_NOW);
+		EXPECT(rc == 0 || is_lost(rc, pipe->in));
+		pipe->spoken += rc == 0;
 	}
-	close_it(&pipe->out);
+	see_end(pipe);
 	return 0;
 }
 
@@ -340,16 +414,36 @@ open_door(struct door *door)
 	       > 0);
 }
 
+static void
+close_door(struct door *door)
+{
+	weft_listener *listener = door->listener;
+
+	door->listener = NULL;
+	weft_listener_close(listener);
+}
+
+/* Who comes too late is refused, or has been in the queue until then. */
+static enum went
+try_door(struct door *door)
+{
+	int rc = weft_connect(door->address, NULL, &door->guest, WEFT_NEVER);
+
+	if (!door->listener
+	    && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
+		return TOLD;
+	return how(rc, 0);
+}
+
 static int
 knock(void *arg)
 {
 	struct door *door = arg;
 	enum went went;
 
+	uses_listener(&door->listener);
 	(void)nap(1);
-	RETRY(went,
-	      how(weft_connect(door->address, NULL, &door->guest, WEFT_NEVER),
-	          0));
+	RETRY(went, try_door(door));
 	EXPECT((went == WELL) == (door->guest != NULL));
 	if (went != WELL) /* so that nobody waits for it */
 		weft_listener_interrupt(door->listener);
@@ -362,6 +456,7 @@ let_in_or_end(void *arg)
 	struct door *door = arg;
 	int rc;
 
+	uses_listener(&door->listener);
 	do
 		rc = weft_listener_accept(door->listener, &door->peer,
 		                          weft_in(WEFT_S));
@@ -370,11 +465,13 @@ let_in_or_end(void *arg)
 	return 0;
 }
 
+/* A guest that was let in sees the end, another a reset. */
 int
 run_connect(void *arg)
 {
 	struct door door;
 	weft_scope scope;
+	bool let_in;
 
 	(void)arg;
 	open_door(&door);
@@ -382,9 +479,12 @@ run_connect(void *arg)
 	(void)start_in(&scope, NULL, let_in_or_end, &door);
 	(void)start_in(&scope, NULL, knock, &door);
 	EXPECT(weft_scope_close(&scope) == 0);
-	weft_close(door.guest);
-	weft_close(door.peer);
-	weft_listener_close(door.listener);
+	let_in = door.peer != NULL;
+	close_it(&door.peer);
+	close_door(&door);
+	if (door.guest)
+		EXPECT(last_seen(door.guest) == (let_in ? 0 : WEFT_ECONNRESET));
+	close_it(&door.guest);
 	return 0;
 }
 
@@ -397,6 +497,7 @@ hear_the_end(void *arg)
 	char buf[4];
 	enum went went;
 
+	uses_stream(&pipe->in);
 	RETRY(went, how(weft_read_exact(pipe->in, buf, 4, WEFT_NEVER),
 	                WEFT_ESHUTDOWN));
 	return 0;
@@ -408,6 +509,7 @@ wait_at_door(void *arg)
 	struct door *door = arg;
 	enum went went;
 
+	uses_listener(&door->listener);
 	RETRY(went,
 	      how(weft_listener_accept(door->listener, &door->peer, WEFT_NEVER),
 	          WEFT_ESHUTDOWN));
@@ -429,9 +531,43 @@ run_stream_close(void *arg)
 	(void)start_in(&scope, NULL, hear_the_end, &pipe);
 	(void)start_in(&scope, NULL, wait_at_door, &door);
 	(void)nap(2);
-	weft_close(pipe.in);
-	weft_listener_close(door.listener);
+	close_it(&pipe.in);
+	close_door(&door);
 	EXPECT(weft_scope_close(&scope) == 0);
-	weft_close(pipe.out);
+	EXPECT(last_seen(pipe.out) == 0);
+	close_it(&pipe.out);
+	return 0;
+}
+
+/* --- planted -------------------------------------------------------------- */
+
+/* Takes a stream that was closed for one that has failed. */
+static int
+hide_close(void *arg)
+{
+	struct pipe *pipe = arg;
+	char byte;
+	ssize_t n;
+
+	uses_stream(&pipe->in);
+	n = weft_read(pipe->in, &byte, 1, WEFT_NEVER);
+	(void)went_well(n == WEFT_ESHUTDOWN ? WEFT_EPROTO : n, 0);
+	return 0;
+}
+
+int
+plant_closed(void *arg)
+{
+	struct pipe pipe = { .heard = 0 };
+	weft_scope scope;
+
+	(void)arg;
+	EXPECT(weft_stream_open_pair(&pipe.in, &pipe.out) == 0);
+	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
+	(void)start_in(&scope, NULL, hide_close, &pipe);
+	(void)nap(2);
+	close_it(&pipe.out);
+	EXPECT(weft_scope_close(&scope) == 0);
+	close_it(&pipe.in);
 	return 0;
 }

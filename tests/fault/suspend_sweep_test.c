@@ -36,16 +36,28 @@
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 
 /* As it suspends; from the loop, once it has; when its wait has ended, and before it
- * goes on. */
+ * goes on.  What it uses is closed by a callback; by a threadlet; or, as it was woken, by
+ * whoever runs then, and if that is a threadlet a stream is reset, which does not wait. */
 enum when { AT_ONCE, PARKED, WOKEN, WHENS };
-enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, WHATS };
-static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT };
+enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, CLOSE, WHATS };
+static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT,
+	                       WEFT_ESHUTDOWN };
 static const char *const hows[WHATS][WHENS] = {
 	{ "-", "-", "-" },
 	{ "cancel", "cancel-parked", "cancel-woken" },
 	{ "interrupt", "interrupt-parked", "interrupt-woken" },
 	{ "deadline", "deadline-parked", "deadline-woken" },
+	{ "close", "close-parked", "close-woken" },
 };
+
+/* What a threadlet uses. */
+struct use {
+	weft_threadlet who;
+	weft_stream **stream;
+	weft_listener **listener;
+};
+
+#define USES_MAX 4
 
 /* The run, and its disturbance. */
 static struct {
@@ -65,14 +77,83 @@ static struct {
 	weft_scope scope; /* around the scenario */
 	weft_node node;
 	int alive; /* threadlets */
+	struct use uses[USES_MAX];
+	uint32_t use_count;
 } run;
 
 /* --- the disturbance ---------------------------------------------------- */
 
+/* What the target uses; NULL: nothing. */
+static const struct use *
+find_use(void)
+{
+	for (uint32_t i = 0; i < run.use_count; i++)
+		if (run.uses[i].who == run.id)
+			return &run.uses[i];
+	return NULL;
+}
+
+static void
+close_used(void)
+{
+	const struct use *use = find_use();
+
+	if (use->stream) {
+		weft_stream *stream = *use->stream;
+
+		*use->stream = NULL;
+		if (run.when == WOKEN && weft__self())
+			weft_stream_reset(stream);
+		else
+			weft_close(stream);
+	} else {
+		weft_listener *listener = *use->listener;
+
+		*use->listener = NULL;
+		weft_listener_close(listener);
+	}
+}
+
+/* Is there something to close, and if that is a stream, is it what is waited for? */
+static bool
+can_close(const struct weft__waiter *waiter)
+{
+	const struct use *use = find_use();
+
+	if (!use || (use->stream ? !*use->stream : !*use->listener))
+		return false;
+	return !use->stream || (waiter && strcmp(waiter->what, "stream") == 0);
+}
+
+static int
+run_closer(void *arg)
+{
+	(void)arg;
+	if (run.in_wait) /* has not gone on since */
+		close_used();
+	else
+		run.missed = true;
+	run.alive--;
+	return 0;
+}
+
+static void
+close_by_threadlet(void)
+{
+	weft_go_opts opts = { .loop = run.loop };
+
+	EXPECT(weft_go_with(&opts, run_closer, NULL) > 0);
+	run.alive++;
+}
+
 static void
 disturb(void)
 {
-	if (run.what == CANCEL)
+	if (run.what == CLOSE && run.when == PARKED)
+		close_by_threadlet();
+	else if (run.what == CLOSE)
+		close_used();
+	else if (run.what == CANCEL)
 		(void)weft_cancel(run.id);
 	else if (run.what == INTERRUPT)
 		(void)weft_interrupt(run.id);
@@ -103,14 +184,17 @@ on_parked(void *arg)
 		return;
 	}
 	run.missed = true;
-	if (run.alive > 0)
+	if (run.alive > 0 && run.what != CLOSE)
 		disturb();
 }
 
-/* A deadline is for the scope's loop to tell. */
+/* A deadline is for the scope's loop to tell.  A listener is not closed by who is about to
+ * suspend. */
 static bool
 can_tell(void)
 {
+	if (run.what == CLOSE)
+		return find_use()->stream || !weft__self();
 	return run.what != DEADLINE || weft_loop_current() == run.loop;
 }
 
@@ -132,12 +216,14 @@ aim(struct weft__threadlet *self)
 {
 	run.target = self;
 	run.id = weft_self();
+	if (run.what == CLOSE && !can_close(self->waiter))
+		return;
 	run.in_wait = true;
-	if (run.when == AT_ONCE && !can_tell())
+	if (run.what != CLOSE && run.when == AT_ONCE && !can_tell())
 		run.when = PARKED;
 	run.node = (weft_node){ .fn = on_parked };
 	if (run.when == WOKEN
-	    || (run.when == PARKED
+	    || ((run.when == PARKED || run.what == CLOSE)
 	        && weft_loop_post_node(run.loop, &run.node) == 0))
 		return;
 	disturb_target();
@@ -178,7 +264,7 @@ went_well(int64_t rc, int64_t want)
 	if (run.what == INTERRUPT)
 		EXPECT(run.told == 1);
 	else
-		EXPECT(weft_canceled() == rc);
+		EXPECT(weft_canceled() == (run.what == CLOSE ? 0 : rc));
 	return false;
 }
 
@@ -189,6 +275,26 @@ went_well_shielded(int64_t rc, int64_t want)
 		return went_well(rc, want);
 	EXPECT(rc == want);
 	return rc == want;
+}
+
+static void
+add_use(struct use use)
+{
+	EXPECT(run.use_count < USES_MAX);
+	use.who = weft_self();
+	run.uses[run.use_count++] = use;
+}
+
+void
+uses_stream(weft_stream **stream)
+{
+	add_use((struct use){ .stream = stream });
+}
+
+void
+uses_listener(weft_listener **listener)
+{
+	add_use((struct use){ .listener = listener });
 }
 
 weft_threadlet
@@ -370,13 +476,15 @@ sweep_one(const struct suspend_scenario *scenario, const char *backend,
 {
 	struct sweep sweep = { .quiet = planted };
 	uint64_t count;
+	int whats;
 
 	now = scenario;
 	run.backend = backend;
 	try_one(&sweep, 0, NOTHING, AT_ONCE);
 	count = run.count;
+	whats = run.use_count > 0 ? WHATS : CLOSE;
 	for (uint64_t n = 1; n <= count; n++)
-		for (int what = CANCEL; what < WHATS; what++)
+		for (int what = CANCEL; what < whats; what++)
 			for (int when = AT_ONCE; when < WHENS; when++)
 				try_one(&sweep, n, (enum what)what,
 				        (enum when)when);

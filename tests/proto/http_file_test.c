@@ -28,6 +28,18 @@ big_byte(size_t at)
 	return (char)('a' + at % 23);
 }
 
+/* A file of this very second may be younger than the date that the server has. */
+static void
+make_old(const char *name)
+{
+	const struct timespec times[2] = { { 1000000000, 0 },
+		                           { 1000000000, 0 } };
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	OK(utimensat(AT_FDCWD, path, times, 0));
+}
+
 static void
 make_tree(void)
 {
@@ -42,6 +54,7 @@ make_tree(void)
 	CHECK(mkdtemp(root));
 	write_file("index.html", "<p>", 3);
 	write_file("a.txt", "0123456789", 10);
+	make_old("a.txt");
 	write_file("empty", "", 0);
 	write_file("big.JS", big, sizeof(big));
 	write_file("secret", "x", 1);
@@ -423,7 +436,9 @@ TEST(more_files_are_sent_than_are_kept_open)
 
 /* --- slow peers ------------------------------------------------------------------ */
 
-#define HUGE (64 << 20)
+#define MIB      (1 << 20)
+#define HUGE     (64 * MIB)
+#define GRACE_NS WEFT_S
 
 static void
 make_huge(void)
@@ -435,32 +450,38 @@ make_huge(void)
 	OK(truncate(path, HUGE));
 }
 
-/* Many times the grace in all, but never without a byte. */
+/* Longer than the grace in all, but never without a byte for so long. */
 static void
 visit_and_dawdle(struct site *site)
 {
-	static char buf[1 << 20];
+	static char buf[MIB];
 	weft_stream *stream = site_enter(site);
-	size_t size = 0;
+	uint64_t longest_ns = 0, since_ns = weft_now();
+	size_t size = 0, dawdled = 0;
 	ssize_t n;
 
 	SAY(stream, "GET /f/empty HTTP/1.1\r\n" HOST END);
 	(void)hear(stream, END END);
-	while ((n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+	while (size < HUGE
+	       && (n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size += (size_t)n;
-		if (size < HUGE / 2)
-			OK(weft_sleep_until(weft_in(2 * WEFT_MS)));
-		if (size == HUGE)
-			break;
+		for (; dawdled < size && dawdled < HUGE / 2; dawdled += MIB)
+			OK(weft_sleep_until(weft_in(GRACE_NS / 16)));
+		if (weft_now() - since_ns > longest_ns)
+			longest_ns = weft_now() - since_ns;
+		since_ns = weft_now();
 	}
-	CHECK_EQ(size, HUGE);
-	CHECK_EQ(stats_of(site).slow, 0);
+	/* On a machine that held it up for that long nothing can be said. */
+	if (longest_ns < GRACE_NS / 4) {
+		CHECK_EQ(size, HUGE);
+		CHECK_EQ(stats_of(site).slow, 0);
+	}
 	weft_close(stream);
 }
 
 TEST(a_peer_that_reads_a_file_slowly_gets_all_of_it)
 {
-	weft_http_server_opts opts = { .grace_ns = 50 * WEFT_MS };
+	weft_http_server_opts opts = { .grace_ns = GRACE_NS };
 
 	make_huge();
 	site_run(&opts, prepare, visit_and_dawdle);

@@ -1,4 +1,5 @@
 /* http_limit_test.c - what a server refuses, sheds and drops. */
+#include "http/server.h"
 #include "proto/http_site.h"
 
 static int
@@ -176,6 +177,26 @@ TEST(large_and_malformed_bodies_are_refused)
 	site_run(&opts, prepare, visit_with_large_bodies);
 }
 
+static void
+visit_with_too_much(struct site *site)
+{
+	static char rest[8 << 20];
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, SWALLOW CL "999999999\r\n" END);
+	fill(weft_stream_fd(stream));
+	CHECK_EQ(status_of(hear_all(stream)), 413);
+	CHECK_EQ(weft_write(stream, rest, sizeof(rest), WEFT_NEVER),
+	         (ssize_t)sizeof(rest));
+	weft_close(stream);
+	CHECK_EQ(site->calls, 0);
+}
+
+TEST(who_sends_too_much_is_heard_out_and_not_reset)
+{
+	site_run(NULL, prepare, visit_with_too_much);
+}
+
 /* The peer does not say its last first. */
 static void
 check_closed(struct site *site, const char *text, int status)
@@ -273,10 +294,46 @@ visit_slowly(struct site *site)
 
 TEST(peers_that_send_too_slowly_are_dropped)
 {
-	weft_http_server_opts opts = { .header_ns = 20 * WEFT_MS,
+	/* A head that is said at once must not be too late. */
+	weft_http_server_opts opts = { .header_ns = WEFT_S,
 		                       .grace_ns = 20 * WEFT_MS };
 
 	site_run(&opts, prepare, visit_slowly);
+}
+
+/* For how long a peer is waited for that moves so much at a time; not for ever. */
+static uint64_t
+patience(uint64_t every_ns, uint64_t bytes)
+{
+	const struct weft__http_wire wire = { .rate_min = 128,
+		                              .grace_ns = 10 * WEFT_S };
+	struct weft__http_pace pace = { .left_ns = wire.grace_ns };
+	uint64_t now_ns = 0;
+
+	while (now_ns < HOUR) {
+		uint64_t end_ns = weft__http_pace_end(&wire, &pace, now_ns);
+
+		if (end_ns < now_ns + every_ns)
+			return end_ns;
+		weft__http_pace_spend(&wire, &pace, every_ns, bytes);
+		now_ns += every_ns;
+	}
+	return HOUR;
+}
+
+TEST(peers_just_above_the_least_rate_last_and_those_just_below_do_not)
+{
+	CHECK_EQ(patience(WEFT_S, 0), 10 * WEFT_S);
+	CHECK_EQ(patience(WEFT_S, 64), 39 * WEFT_S / 2);
+	CHECK_EQ(patience(WEFT_S, 128), HOUR);
+	CHECK_EQ(patience(WEFT_S, 129), HOUR);
+	/* Of each second it has 1/128 less: until there is not all of one. */
+	CHECK_EQ(patience(WEFT_S, 127),
+	         (9 * 128 + 1) * WEFT_S + 127 * WEFT_S / 128);
+	CHECK_EQ(patience(WEFT_S / 128, 1), HOUR);
+	CHECK(patience(WEFT_S / 127, 1) < HOUR);
+	/* What comes at once is worth no more than the grace. */
+	CHECK_EQ(patience(11 * WEFT_S, 11 * 200), 10 * WEFT_S);
 }
 
 static weft_event replied;
@@ -337,7 +394,7 @@ visit_and_idle(struct site *site)
 
 TEST(idle_connections_are_closed)
 {
-	weft_http_server_opts opts = { .header_ns = 30 * WEFT_MS,
+	weft_http_server_opts opts = { .header_ns = WEFT_S,
 		                       .idle_ns = 10 * WEFT_MS };
 
 	site_run(&opts, prepare, visit_and_idle);
@@ -427,19 +484,21 @@ prepare_time(struct site *site)
 static void
 visit_one_after_the_other(struct site *site)
 {
-	const char *reply = ASK(site, TAKE(150) TAKE(150) TAKE(150));
+	const char *reply = ASK(site, TAKE(100) TAKE(100) TAKE(100) TAKE(100)
+	                                      TAKE(100) TAKE(100) TAKE(100)
+	                                              TAKE(100));
 
-	CHECK_EQ(count_of(reply, "200 OK"), 3);
+	CHECK_EQ(count_of(reply, "200 OK"), 8);
 	reply = ASK(site, TAKE(5000) TAKE(1) TAKE(5000) TAKE(1));
 	CHECK_EQ(count_of(reply, "504 "), 2);
 	CHECK_EQ(count_of(reply, "200 OK"), 2);
-	CHECK_EQ(site->calls, 7);
+	CHECK_EQ(site->calls, 12);
 	CHECK_EQ(stats_of(site).failed, 0);
 }
 
 TEST(each_of_the_handlers_of_a_batch_has_its_deadline)
 {
-	weft_http_server_opts opts = { .request_ns = 250 * WEFT_MS };
+	weft_http_server_opts opts = { .request_ns = 700 * WEFT_MS };
 
 	site_run(&opts, prepare_time, visit_one_after_the_other);
 }
@@ -469,4 +528,46 @@ TEST(a_handler_has_a_deadline)
 	weft_http_server_opts opts = { .request_ns = 10 * WEFT_MS };
 
 	site_run(&opts, prepare_waiting, visit_waiting);
+}
+
+/* --- defaults --------------------------------------------------------------- */
+
+/* As weft/http.h tells them; the simulation meets those that take time. */
+TEST(a_server_that_is_told_nothing_has_the_limits_that_are_told_of)
+{
+	const weft_http_server_opts none = WEFT_INIT;
+	const weft_http_server_opts *given[] = { NULL, &none };
+
+	for (int i = 0; i < 2; i++) {
+		weft_http_server *server = weft_http_server_new(given[i]);
+
+		CHECK_EQ(server->opts.header_ns, 10 * WEFT_S);
+		CHECK_EQ(server->opts.idle_ns, 60 * WEFT_S);
+		CHECK_EQ(server->opts.request_ns, 60 * WEFT_S);
+		CHECK_EQ(server->opts.grace_ns, 10 * WEFT_S);
+		CHECK_EQ(server->opts.rate_min, 128);
+		CHECK_EQ(server->opts.requests_max, 10000);
+		OK(weft_http_server_free(server));
+	}
+}
+
+static void
+visit_at_the_limits(struct site *site)
+{
+	const size_t rest = strlen(GET HOST "X: \r\n\r\n"), most = 32 << 10;
+
+	CHECK_EQ(ask_long(site, 0, most - rest), 200);
+	CHECK_EQ(ask_long(site, 0, most - rest + 1), 431);
+	CHECK_EQ(ask_long(site, 8191, 0), 200); /* and its slash */
+	CHECK_EQ(ask_long(site, 8192, 0), 414);
+	CHECK_EQ(site->calls, 2);
+	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777216\r\n\r\n")),
+	         200);
+	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777217\r\n\r\n")),
+	         413);
+}
+
+TEST(heads_targets_and_bodies_have_exact_limits_by_default)
+{
+	site_run(NULL, prepare, visit_at_the_limits);
 }

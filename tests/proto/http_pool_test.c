@@ -1,4 +1,5 @@
 /* http_pool_test.c - connections of the HTTP client: kept, limited, queued, tried again. */
+#include "http/client.h"
 #include "proto/http_world.h"
 
 SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 },
@@ -476,4 +477,23 @@ TEST(a_client_is_freed_after_its_loop_has_run)
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 	free(world);
+}
+
+/* --- defaults --------------------------------------------------------------- */
+
+/* As weft/http.h tells them. */
+TEST(a_client_that_is_told_nothing_has_the_limits_that_are_told_of)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	const weft_http_client_opts opts = { .loop = loop };
+	weft_http_client *client = weft_http_client_new(&opts);
+
+	CHECK_EQ(client->pool.per_host_max, 64);
+	CHECK_EQ(client->pool.queue_max, 1024);
+	CHECK_EQ(client->pool.idle_max, 256);
+	CHECK_EQ(client->pool.idle_ns, 30 * WEFT_S);
+	CHECK_EQ(client->header_max, 32 << 10);
+	CHECK_EQ(client->redirects_max, 10);
+	OK(weft_http_client_free(client));
+	OK(weft_loop_free(loop));
 }

@@ -110,11 +110,14 @@ site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
                void (*visiting)(struct site *site))
 {
 	const weft_runtime_opts opts = { .loops = loops };
+	/* It visits many at once, and reads from one after the other. */
+	const weft_http_server_opts patient = { .grace_ns = HOUR,
+		                                .request_ns = HOUR };
 	struct site site = { .visit = visiting,
 		             .served = 1,
 		             .until_ns = WEFT_NEVER };
 
-	open_site(&site, NULL);
+	open_site(&site, &patient);
 	prepare(&site);
 	OK(weft_main(&opts, serve_beside, &site));
 	end_site(&site);

@@ -233,6 +233,27 @@ TEST(one_accept_takes_all_that_come_until_it_is_cancelled)
 	OK(weft_loop_free(loop));
 }
 
+TEST(one_accept_takes_all_that_are_there_before_it_in_some_turns)
+{
+	weft_loop *loop = make();
+	struct sockaddr_in addr;
+	struct probe a = { .act = close_accepted };
+	int listener = make_listener(64, &addr), clients[40];
+
+	for (int i = 0; i < 40; i++)
+		clients[i] = make_client(&addr);
+	start(loop, &a, ACCEPT_MULTI, listener);
+	turns(loop, 20);
+	CHECK_EQ(a.results, 40);
+	weft_op_cancel(&a.op);
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&a, WEFT_ECANCELED);
+	for (int i = 0; i < 40; i++)
+		OK(close(clients[i]));
+	OK(close(listener));
+	OK(weft_loop_free(loop));
+}
+
 /* --- polling ------------------------------------------------------------ */
 
 TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)

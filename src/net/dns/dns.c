@@ -229,7 +229,12 @@ give(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 void
 weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
-	(void)weft_op_finish(wait->op, give(wait, name));
+	int64_t rc = give(wait, name);
+
+	if (rc < 0)
+		(void)weft__op_fail(wait->op, (int)rc);
+	else
+		(void)weft_op_finish(wait->op, rc);
 	weft__sys->release(wait);
 }
 

@@ -23,10 +23,12 @@ set_int(int fd, int level, int name, int value)
 
 /* No-delay is inherited by what is accepted.  Without IPv6 there is still IPv4. */
 static int
-prepare_tcp(int fd, const struct weft__addr_parts *parts)
+prepare_tcp(int fd, const struct weft__addr_parts *parts, bool share)
 {
 	int rc = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 
+	if (rc == 0 && share)
+		rc = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (rc == 0 && weft__addr_family(&parts->addr) == AF_INET6)
@@ -83,7 +85,9 @@ bind_and_listen(int fd, const struct weft__addr_parts *parts,
                 const weft_listener_opts *opts)
 {
 	int backlog = opts->backlog ? (int)opts->backlog : BACKLOG;
-	int rc = parts->scheme == WEFT__ADDR_UNIX ? 0 : prepare_tcp(fd, parts);
+	int rc = parts->scheme == WEFT__ADDR_UNIX
+	                 ? 0
+	                 : prepare_tcp(fd, parts, opts->share_port);
 
 	if (rc == 0)
 		rc = has_path(parts) ? bind_path(fd, parts, opts)
@@ -113,6 +117,10 @@ check_parts(const struct weft__addr_parts *parts, const char *address,
 		return weft_fail(WEFT_EINVAL,
 		                 "listen %s: datagrams are not "
 		                 "accepted",
+		                 address);
+	if (opts->share_port && parts->scheme != WEFT__ADDR_TCP
+	    && parts->scheme != WEFT__ADDR_TLS)
+		return weft_fail(WEFT_EINVAL, "listen %s: has no port to share",
 		                 address);
 	if (parts->scheme == WEFT__ADDR_TLS && !opts->tls)
 		return weft_fail(WEFT_EINVAL,

@@ -9,6 +9,7 @@
 #define BUDGET          64u
 #define HANDSHAKE_NS    (10 * WEFT_S)
 #define REST_NS         (20 * WEFT_MS)
+#define DEAD_MAX        16 /* connections of the queue, in a row */
 
 static weft_loop *
 loop_of(const weft_listener *listener)
@@ -172,6 +173,19 @@ begin_greeting(weft_listener *listener, weft_stream *stream)
 
 /* --- accepting ---------------------------------------------------------- */
 
+/* How many more may be accepted in this turn. */
+static uint32_t
+left_of(weft_listener *listener)
+{
+	uint64_t turn = weft__count_get(&loop_of(listener)->counts.turns);
+
+	if (listener->turn != turn) {
+		listener->turn = turn;
+		listener->left = listener->budget;
+	}
+	return listener->left;
+}
+
 /* A connection has come: it is counted. */
 static void
 adopt(weft_listener *listener, int fd)
@@ -184,6 +198,7 @@ adopt(weft_listener *listener, int fd)
 	weft__count(&loop_of(listener)->counts.accepted, 1);
 	weft__ready_disown(&loop_of(listener)->backend, fd);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_PERMIT;
+	listener->left -= left_of(listener) > 0;
 	if (!stream) {
 		weft__count(&loop_of(listener)->counts.accepts_shed, 1);
 		(void)weft__sys->close(fd);
@@ -217,14 +232,27 @@ permit(weft_listener *listener)
 	return false;
 }
 
+/* Connections that died in the queue are nobody's concern. */
+static int
+accept_live(const weft_listener *listener)
+{
+	struct weft__backend *backend = &loop_of(listener)->backend;
+	int fd = -EAGAIN;
+
+	for (int i = 0; i < DEAD_MAX; i++) {
+		fd = weft__kernel(backend)->accept(listener->fd);
+		if (fd != -ECONNABORTED && fd != -EPROTO && fd != -EINTR)
+			break;
+	}
+	return fd;
+}
+
 /* Where trying costs no more than asking, take what else is there. */
 static void
 accept_more(weft_listener *listener, uint32_t max)
 {
-	struct weft__backend *backend = &loop_of(listener)->backend;
-
 	for (; max > 0 && permit(listener); max--) {
-		int fd = weft__kernel(backend)->accept(listener->fd);
+		int fd = accept_live(listener);
 
 		if (fd < 0)
 			return;
@@ -272,7 +300,7 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 		adopt(listener, (int)result);
 		if ((listener->flags & WEFT__LISTENER_STARTED)
 		    && !op->loop->backend.ops->batches)
-			accept_more(listener, listener->budget - 1);
+			accept_more(listener, left_of(listener));
 	} else if (is_final(result)) {
 		listener->error = (int)result;
 	} else if (result != WEFT_ECANCELED) {
@@ -285,6 +313,17 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 	weft__listener_go_on(listener);
 }
 
+/* To start an accept may be to have one more: not in a turn that has had its share. */
+static bool
+is_put_off(weft_listener *listener)
+{
+	if (!(listener->flags & WEFT__LISTENER_STARTED)
+	    || left_of(listener) > 0)
+		return false;
+	hand_out_later(listener);
+	return listener->flags & WEFT__LISTENER_HANDING;
+}
+
 void
 weft__listener_go_on(weft_listener *listener)
 {
@@ -295,7 +334,8 @@ weft__listener_go_on(weft_listener *listener)
 		return;
 	}
 	if (listener->op.pending || !is_wanted(listener) || listener->error
-	    || (listener->flags & WEFT__LISTENER_RESTS) || !permit(listener))
+	    || (listener->flags & WEFT__LISTENER_RESTS) || is_put_off(listener)
+	    || !permit(listener))
 		return;
 	weft_op_set_background(
 		&listener->op,
@@ -581,7 +621,8 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 	listener->notice.tell = tell;
 	listener->forks = weft__load(&weft__forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
-	listener->flags = opts->borrow ? WEFT__LISTENER_BORROWED : 0;
+	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
+	                  | (opts->share_port ? WEFT__LISTENER_SHARES : 0u);
 	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns
 	                                            : HANDSHAKE_NS;
 	/* Plain addresses stay plain. */

@@ -27,13 +27,15 @@ enum {
 	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
 	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
 	WEFT__LISTENER_FULL = 1 << 12,   /* there was no room for the next */
+	WEFT__LISTENER_SHARES = 1 << 13, /* its port; peers stay on its loop */
 };
 
 struct weft_listener {
 	struct weft__notice  notice; /* its loop, and interrupts */
 	int                  fd;
 	uint32_t             flags;
-	uint32_t             budget;
+	uint32_t             budget, left; /* that may be accepted: in a turn, and in */
+	uint64_t             turn;   /* this one, by callbacks */
 	int                  error;  /* that ended accepting, or 0 */
 	weft_op              op;     /* accepts */
 	weft_op              standing; /* from the first start to the close: so that the end

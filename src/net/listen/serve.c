@@ -117,7 +117,11 @@ start_peer(struct service *service, weft_stream *stream)
 	weft_go_opts opts = {
 		.name = "peer",
 		.scope = &service->scope,
-		.loop = here->runtime ? WEFT_LEAST_LOADED : here,
+		.loop = here->runtime
+		                        && !(listener->flags
+		                             & WEFT__LISTENER_SHARES)
+		                ? WEFT_LEAST_LOADED
+		                : here,
 	};
 	struct peer *peer = weft__sys->alloc(sizeof(*peer));
 	int64_t rc;

@@ -229,6 +229,29 @@ weft_stream_local(weft_stream *stream, weft_addr *out)
 }
 
 int
+weft__stream_explain(const weft_stream *stream, const char *call, int error)
+{
+	struct sockaddr_storage name = { 0 };
+	socklen_t size = sizeof(name);
+	char text[WEFT_ADDR_TEXT_MAX] = "the stream";
+	weft_addr peer;
+
+	/* Who was reset has no peer any more, but for this call; which takes no more
+	 * room than it fills, and that is as much as our own name has. */
+	if (weft__sys->sockname(stream->fd, (struct sockaddr *)&name, &size)
+	            == 0
+	    && weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERNAME, &name,
+	                             &size)
+	               == 0
+	    && name.ss_family != AF_UNSPEC) {
+		weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM,
+		                &peer);
+		(void)weft_addr_format(&peer, text, sizeof(text));
+	}
+	return weft_fail(error, "%s %s: %s", call, text, weft_strerror(error));
+}
+
+int
 weft_stream_fd(weft_stream *stream)
 {
 	int rc = weft__stream_check(stream, "weft_stream_fd");

@@ -163,8 +163,8 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 		                              "descriptor");
 	if (rc == 0)
 		rc = check_unix(stream, "weft_stream_send_fd");
-	if (rc == 0 && stream->out_error)
-		rc = weft__fail(stream->out_error, "the stream takes no more");
+	if (rc == 0)
+		rc = weft__send_check(stream);
 	if (rc < 0)
 		return rc;
 	if (deadline_ns == WEFT_NOW)

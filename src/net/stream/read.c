@@ -36,6 +36,16 @@ take(weft_stream *stream, void *buf, size_t size)
 	return (ssize_t)n;
 }
 
+/* What a read came to.  If it was closed meanwhile it may be gone. */
+static int64_t
+told(const weft_stream *stream, int64_t n)
+{
+	if (n >= 0 || n == WEFT_ESHUTDOWN || n != stream->in_error)
+		return n;
+	return stream->tls ? weft__secure_explain(stream, "read", (int)n)
+	                   : weft__stream_explain(stream, "read", (int)n);
+}
+
 static int64_t
 read_past_queue(weft_stream *stream, void *buf, size_t size,
                 uint64_t deadline_ns)
@@ -43,12 +53,14 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 	int64_t n = weft__receive_state(stream);
 
 	if (n <= 0)
-		return n;
+		return told(stream, n);
 	n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
 	if (n < 0)
 		return n;
 	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOW);
-	if (n != -EAGAIN) {
+	if (n < 0 && n != -EAGAIN)
+		return told(stream, n);
+	if (n >= 0) {
 		weft__stayed(weft__self());
 		return n;
 	}
@@ -56,7 +68,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 		return WEFT_ETIMEDOUT;
 	stream->into = buf;
 	stream->into_size = size;
-	return weft__receive_wait(stream, deadline_ns);
+	return told(stream, weft__receive_wait(stream, deadline_ns));
 }
 
 /* Nothing is waited for: let others run, at times. */
@@ -105,7 +117,7 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 			return WEFT_ESHUTDOWN;
 		stream->min = 0;
 		if (n <= 0 && stream->in_queue.size < min)
-			return (int)n;
+			return (int)told(stream, n);
 	}
 	return 1;
 }

@@ -10,7 +10,8 @@
  *   3. Reading may make output too (an answer, an alert): it is sent as a write without
  *      anybody who waits.
  *   4. Until the handshake is done the stream is plain, and the threadlet that does it has
- *      the session.
+ *      the session.  It is a guest of the stream all the while: whoever closes that waits
+ *      for it.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
@@ -180,8 +181,8 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 
 		if (rc == 0)
 			return end_handshake(stream, told);
-		if (rc != WEFT_EAGAIN)
-			return rc;
+		if (rc != WEFT_EAGAIN) /* why, in case it could not be told */
+			return weft__session_handshake(s);
 		if (told == 0)
 			told = hear(stream, s, deadline_ns);
 		if (told < 0)
@@ -193,10 +194,6 @@ static int
 check_start(weft_stream *stream, const weft_tls *tls, int role,
             uint64_t deadline_ns)
 {
-	int rc = weft__stream_wait(stream, deadline_ns, "weft_tls_start");
-
-	if (rc < 0)
-		return rc;
 	if (!tls || deadline_ns == WEFT_NOW)
 		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, "
 		                                 "or no time");
@@ -211,45 +208,59 @@ check_start(weft_stream *stream, const weft_tls *tls, int role,
 	return 0;
 }
 
-/* From now on bytes come through the session, and so do those that are here already. */
+/* What has come before, through the session. */
 static void
-take_over(weft_stream *stream, struct weft__session *s)
+take_raw(weft_stream *stream, struct weft__queue *raw)
 {
 	struct weft__chunks *chunks =
 		&weft__net_of(weft__stream_loop(stream))->chunks;
-	struct weft__queue raw = stream->in_queue;
 	const void *bytes;
 	size_t size;
 
-	stream->in_queue = (struct weft__queue){ 0 };
-	weft__passed_end(stream);
-	stream->tls = s;
-	while ((size = weft__queue_piece(&raw, &bytes)) > 0) {
+	while ((size = weft__queue_piece(raw, &bytes)) > 0) {
 		weft__secure_take(stream, bytes, size);
-		weft__queue_skip(&raw, chunks, size);
-	}
-	if (stream->flags & WEFT__STREAM_ENDED) { /* of the connection */
-		stream->flags &= ~(uint32_t)WEFT__STREAM_ENDED;
-		weft__secure_end(stream);
-	} else {
-		weft__secure_drain(stream);
+		weft__queue_skip(raw, chunks, size);
 	}
 }
 
-int
-weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
-               uint64_t deadline_ns)
+/* From now on bytes come through the session, and so do those that are here already.  The
+ * connection may have ended behind them, or broken: that comes after them. */
+static void
+take_over(weft_stream *stream, struct weft__session *s)
+{
+	struct weft__queue raw = stream->in_queue;
+	bool ended = stream->flags & WEFT__STREAM_ENDED;
+	int error = stream->in_error;
+
+	stream->in_queue = (struct weft__queue){ 0 };
+	stream->flags &= ~(uint32_t)WEFT__STREAM_ENDED;
+	stream->in_error = 0;
+	weft__passed_end(stream);
+	stream->tls = s;
+	take_raw(stream, &raw);
+	if (ended)
+		weft__secure_end(stream);
+	else
+		weft__secure_drain(stream);
+	if (weft__receive_state(stream) > 0)
+		stream->in_error = error;
+}
+
+static int
+start(weft_stream *stream, weft_tls *tls, int role, const char *name,
+      uint64_t deadline_ns)
 {
 	struct weft__session *s;
-	weft_loop *loop;
+	weft_loop *loop = weft__stream_loop(stream);
 	int rc = check_start(stream, tls, role, deadline_ns);
 
 	if (rc == 0)
 		rc = weft__session_open(tls, role, name, &s);
 	if (rc < 0)
 		return rc;
-	loop = weft__stream_loop(stream);
 	rc = shake_hands(stream, s, deadline_ns);
+	if (rc == 0 && (stream->flags & WEFT__STREAM_CLOSING))
+		rc = WEFT_ESHUTDOWN;
 	weft__count(rc < 0 ? &loop->counts.handshakes_failed
 	                   : &loop->counts.handshakes,
 	            1);
@@ -260,6 +271,29 @@ weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
 	}
 	take_over(stream, s);
 	return 0;
+}
+
+int
+weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
+               uint64_t deadline_ns)
+{
+	int rc = weft__stream_wait(stream, deadline_ns, "weft_tls_start"), left;
+
+	if (rc < 0)
+		return rc;
+	stream->guests++; /* invariant 4 */
+	rc = start(stream, tls, role, name, deadline_ns);
+	left = weft__guest_leave(stream);
+	return left < 0 ? left : rc;
+}
+
+/* A session that has failed says why again, whatever is asked of it. */
+int
+weft__secure_explain(const weft_stream *stream, const char *call, int error)
+{
+	if (weft__session_handshake(stream->tls) == error)
+		return error;
+	return weft__stream_explain(stream, call, error);
 }
 
 int

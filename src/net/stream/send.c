@@ -13,6 +13,7 @@
 #include "net/tls/tls.h"
 
 #define SPARE_MAX 64u
+#define CROWD     256u /* decision 14 */
 
 /* --- spare ones --------------------------------------------------------- */
 
@@ -101,6 +102,7 @@ end_write(weft_stream *stream, struct weft__write *write, int64_t result)
 		weft__write_give(op->loop, write);
 		(void)weft_op_finish(op, result);
 	} else if (waiter && weft__claim(waiter)) {
+		stream->guests++;
 		weft__wake(waiter, result);
 	}
 }
@@ -460,6 +462,14 @@ weft__send_flush(weft_stream *stream)
 
 /* --- at once ------------------------------------------------------------ */
 
+/* Where calls go in batches, a queued one costs least, but wakes its writer once more;
+ * among so many that each is cold in the caches by then, a call of its own costs less. */
+static bool
+is_crowded(const struct weft__backend *backend)
+{
+	return backend->fds.in_use > CROWD;
+}
+
 int64_t
 weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
                bool must)
@@ -469,7 +479,8 @@ weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
 	struct msghdr msg = { .msg_iov = iov };
 	int64_t n;
 
-	if (stream->first || stream->tls || (backend->ops->batches && !must))
+	if (stream->first || stream->tls
+	    || (backend->ops->batches && !must && !is_crowded(backend)))
 		return 0;
 	for (size_t i = 0; i < count && msg.msg_iovlen < WEFT__IOVS; i++)
 		if (spans[i].size > 0) {

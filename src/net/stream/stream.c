@@ -211,7 +211,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 }
 
 int
-weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
+weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call)
 {
 	weft_loop *its = stream ? weft__stream_loop(stream) : NULL;
 	int rc;

@@ -108,29 +108,31 @@ enum {
 };
 
 struct weft_stream {
+	/* What every read and write looks at comes first. */
 	struct weft__notice notice; /* its loop, and interrupts */
-	weft_loop  *moved_to; /* whose it is to be, or NULL */
 	int         fd;
 	uint32_t    flags; /* WEFT__STREAM_* */
 	int         in_error, out_error; /* for good, or 0 */
-	int         passed;   /* a descriptor that has come, or -1, */
-	size_t      passed_at; /* and how many bytes of the queue are before its own */
-
+	int         passed;   /* a descriptor that has come, or -1; see passed_at */
+	uint32_t    guests;   /* woken, or between two looks */
+	struct weft__session *tls; /* NULL: plain */
+	struct weft__write *first; /* that waits, */
 	struct weft__queue in_queue;
 	weft_op     in;
 	/* Who waits to read: a threadlet or an op. */
 	struct weft__waiter *reader;
 	weft_op    *reader_op;
-	uint32_t    guests;   /* woken, or between two looks */
 	size_t      min;      /* bytes that have to be there; or */
 	char       *into;     /* memory for what comes, */
 	size_t      into_size;
 
 	struct weft__sender *out; /* NULL: nothing is being sent */
-	struct weft__write *first, *last;
+	struct weft__write *last; /* and that comes after all others */
 	size_t      queued;   /* bytes of them */
 	uint64_t    to_copy;  /* of a file of which a piece is queued */
 
+	weft_loop  *moved_to; /* whose it is to be, or NULL */
+	size_t      passed_at; /* how many bytes of the queue are before what it came with */
 	weft_stream_events events;
 	void       *arg;
 	weft_node   again;    /* that shows what is left */
@@ -140,7 +142,6 @@ struct weft_stream {
 	uint64_t    write_max, linger_ns;
 
 	struct weft__quota *quota; /* or NULL */
-	struct weft__session *tls; /* NULL: plain */
 	weft_stream *next;    /* accepted, and nobody's yet */
 	weft_stream **keeper; /* set to NULL when it is gone; or NULL */
 };
@@ -165,7 +166,20 @@ void         weft__stream_free(weft_stream *stream);
 
 /* May this thread use it, and is it open?  If it has no loop, it gets `loop` (NULL: the
  * caller's).  0, or an error. */
-int weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call);
+int weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call);
+
+static inline int
+weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
+{
+	const uint32_t all = WEFT__STREAM_BOUND | WEFT__STREAM_CLOSING | WEFT__STREAM_MOVING;
+	weft_loop *its = stream ? weft__stream_loop(stream) : NULL;
+
+	/* Mostly it is open, and its loop is this one. */
+	if (its && (!loop || loop == its) && (stream->flags & all) == WEFT__STREAM_BOUND
+	    && weft__loop_is_usable(its))
+		return 0;
+	return weft__stream_use_slow(stream, loop, call);
+}
 
 /* The same for a call that does not wait: it is given no loop. */
 int weft__stream_check(weft_stream *stream, const char *call);
@@ -173,6 +187,11 @@ int weft__stream_check(weft_stream *stream, const char *call);
 /* The same as weft__stream_use() for a call that may suspend: what a wait would be refused
  * with comes first. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
+
+/* --- option.c ----------------------------------------------------------- */
+
+/* The connection has failed: a text that names its peer.  Returns `error`. */
+int weft__stream_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- receive.c ---------------------------------------------------------- */
 
@@ -211,6 +230,9 @@ int64_t weft__send_now(weft_stream *stream, const weft_span *spans, size_t count
 /* Put a write into the queue and see that it is sent; it may have ended by the return,
  * and without a waiter that is all that is told.  0, or an error. */
 int weft__send_queue(weft_stream *stream, struct weft__write *write);
+
+/* May the caller write?  0, or an error with its text. */
+int weft__send_check(const weft_stream *stream);
 
 /* Queue it and wait for its end.  What it came to. */
 int64_t weft__send_wait(weft_stream *stream, struct weft__write write,
@@ -254,6 +276,9 @@ void weft__secure_drain(weft_stream *stream);
 /* What is to be sent, with what is queued: its size, or an error. */
 int64_t weft__secure_output(weft_stream *stream, const void **out);
 void    weft__secure_goodbye(weft_stream *stream);
+
+/* Say why it has failed, the session or the connection below.  Returns `error`. */
+int     weft__secure_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- close.c ------------------------------------------------------------ */
 

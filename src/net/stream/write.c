@@ -13,14 +13,17 @@ ask_writer(struct weft__waiter *waiter, int why)
 	weft__send_ask(&((struct writer *)(void *)waiter)->write, why);
 }
 
-/* May the caller write?  0, or an error. */
-static int
-check_out(const weft_stream *stream)
+int
+weft__send_check(const weft_stream *stream)
 {
-	return stream->out_error
-	               ? weft__fail(stream->out_error, "the stream takes no "
-	                                               "more")
-	               : 0;
+	if (!stream->out_error)
+		return 0;
+	if (stream->flags & WEFT__STREAM_SHUT)
+		return weft__fail(stream->out_error, "the stream takes no "
+		                                     "more");
+	if (stream->tls)
+		return weft__secure_explain(stream, "write", stream->out_error);
+	return weft__stream_explain(stream, "write", stream->out_error);
 }
 
 static int
@@ -65,6 +68,7 @@ weft__send_wait(weft_stream *stream, struct weft__write write,
 		                        .ask = ask_writer },
 		            .write = write };
 	int rc = weft__send_queue(stream, &w.write);
+	int64_t result;
 
 	if (rc < 0)
 		return rc;
@@ -73,7 +77,20 @@ weft__send_wait(weft_stream *stream, struct weft__write write,
 		return w.write.result;
 	}
 	w.write.waiter = &w.waiter;
-	return weft__wait(&w.waiter, deadline_ns);
+	result = weft__wait(&w.waiter, deadline_ns);
+	if (result < 0 && result == stream->out_error)
+		(void)weft__send_check(stream);
+	(void)weft__guest_leave(stream);
+	return result;
+}
+
+/* What can be sent at once of it, or an error with its text. */
+static int64_t
+send_some(weft_stream *stream, const weft_span *spans, size_t count, bool must)
+{
+	int64_t sent = weft__send_now(stream, spans, count, must);
+
+	return sent < 0 ? weft__send_check(stream) : sent;
 }
 
 ssize_t
@@ -87,10 +104,10 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
 	if (rc == 0)
 		rc = check_spans(spans, count, &size);
 	if (rc == 0)
-		rc = check_out(stream);
+		rc = weft__send_check(stream);
 	if (rc < 0)
 		return rc;
-	sent = weft__send_now(stream, spans, count, deadline_ns == WEFT_NOW);
+	sent = send_some(stream, spans, count, deadline_ns == WEFT_NOW);
 	if (sent < 0)
 		return sent;
 	if ((size_t)sent == size) {
@@ -121,8 +138,10 @@ weft_write_some(weft_stream *stream, const weft_span *spans, size_t count)
 	if (rc == 0)
 		rc = check_spans(spans, count, &size);
 	if (rc == 0)
-		rc = check_out(stream);
-	return rc < 0 ? rc : weft__send_now(stream, spans, count, true);
+		rc = weft__send_check(stream);
+	if (rc < 0)
+		return rc;
+	return send_some(stream, spans, count, true);
 }
 
 /* --- ops ---------------------------------------------------------------- */
@@ -202,7 +221,7 @@ weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
 		rc = begin_op(stream, op, deadline_ns, &write);
 	if (rc < 0)
 		return rc;
-	sent = check_out(stream);
+	sent = weft__send_check(stream);
 	if (sent == 0)
 		sent = weft__send_now(stream, spans, count, false);
 	if (sent < 0 || (size_t)sent == size) {
@@ -222,7 +241,7 @@ check_shutdown(const weft_stream *stream)
 {
 	if (stream->flags & WEFT__STREAM_PLAIN)
 		return weft__fail(WEFT_EINVAL, "shutdown: not a socket");
-	return check_out(stream);
+	return weft__send_check(stream);
 }
 
 int

@@ -27,8 +27,6 @@ copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
 			stream->to_copy -= (uint64_t)n;
 			n = weft_write(stream, buf, (size_t)n, deadline_ns);
 		}
-		if (n == WEFT_ESHUTDOWN) /* the stream may be gone */
-			return n;
 		part->offset += n > 0 ? (uint64_t)n : 0;
 		part->left -= n > 0 ? (uint64_t)n : 0;
 	}
@@ -76,9 +74,10 @@ static int64_t
 send_part(weft_stream *stream, struct weft__file_part *part,
           uint64_t deadline_ns)
 {
-	if (stream->out_error)
-		return weft__fail(stream->out_error, "the stream takes no "
-		                                     "more");
+	int rc = weft__send_check(stream);
+
+	if (rc < 0)
+		return rc;
 	if (deadline_ns == WEFT_NOW)
 		return send_now(stream, part);
 	return weft__send_wait(
@@ -101,10 +100,12 @@ weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size,
 		                               "range");
 	if (size == 0)
 		return 0;
+	stream->guests++; /* it is looked at between two waits */
 	rc = WEFT_ENOSYS;
 	if (!stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = send_part(stream, &part, deadline_ns);
 	if (rc == WEFT_ENOSYS || rc == WEFT_EINVAL)
 		rc = copy(stream, &part, deadline_ns);
+	(void)weft__guest_leave(stream);
 	return rc < 0 ? rc : (int64_t)(size - part.left);
 }

@@ -106,7 +106,13 @@ static bool
 set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 {
 	static const unsigned char id[] = "weft";
+	bool tickets = !set->opts->no_tickets;
 
+	/* One is enough: a client that resumes gets the next. */
+	if (!SSL_CTX_set_num_tickets(ctx, tickets))
+		return false;
+	if (!tickets)
+		(void)SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	(void)SSL_CTX_set_tlsext_servername_callback(ctx, weft__tls_on_name);
 	(void)SSL_CTX_set_tlsext_servername_arg(ctx, set);

@@ -465,6 +465,18 @@ sim_break(int fd)
 	sim_stream_break(socket);
 }
 
+void
+sim_break_all(void)
+{
+	for (int fd = 0; fd < 1024; fd++) {
+		struct sim_socket *socket;
+
+		if (sim_sock_of(fd, &socket) == 0 && socket->domain == AF_INET
+		    && socket->state == SIM_SOCK_CONNECTED)
+			sim_stream_break(socket);
+	}
+}
+
 static uint32_t
 socket_ready(struct sim_file *file)
 {

@@ -66,6 +66,13 @@ sys_now(void)
 	return sim_clock.now_ns;
 }
 
+/* In the simulated world it is the beginning of 2020 when it begins. */
+static uint64_t
+sys_date(void)
+{
+	return UINT64_C(1577836800) * WEFT_S + sys_now();
+}
+
 static int
 sys_random(void *buf, size_t size)
 {
@@ -587,6 +594,7 @@ const struct weft__sys sim_sys = {
 	.resize = sim_resize,
 	.release = sim_release,
 	.now = sys_now,
+	.date = sys_date,
 	.random = sys_random,
 	.park = sim_park,
 	.unpark = sim_unpark,

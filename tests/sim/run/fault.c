@@ -48,7 +48,8 @@ static const struct {
 };
 
 static struct {
-	uint32_t on; /* SIM_MASK()s */
+	uint32_t on;  /* SIM_MASK()s */
+	uint32_t hit; /* those that have happened */
 	bool healed;
 	uint16_t rate[SIM_CLASSES];
 	uint64_t opportunities[SIM_CLASSES][SIM_CALL_COUNT];
@@ -130,7 +131,7 @@ sim_fault_reset(uint32_t masked, const struct sim_opts *opts)
 {
 	sort_errnos();
 	copy_only(opts);
-	fault.on = 0;
+	fault.on = fault.hit = 0;
 	fault.healed = false;
 	fault.count = 0;
 	fault.list = opts->faults;
@@ -148,6 +149,11 @@ uint64_t
 sim_fault_count(void)
 {
 	return fault.count;
+}
+
+bool sim_has_failed(enum sim_class class)
+{
+	return fault.hit & SIM_MASK(class);
 }
 
 void
@@ -170,6 +176,7 @@ record(enum sim_class class, enum sim_call call, uint64_t key, uint64_t bits)
 	                                  : &fault.unlisted;
 
 	fault.count++;
+	fault.hit |= SIM_MASK(class);
 	*entry = (struct sim_fault){
 		.key = key,
 		.time_ns = sim_clock.now_ns,

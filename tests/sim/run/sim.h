@@ -106,6 +106,10 @@ uint64_t sim_random_below(uint64_t n);
 /* The virtual clock, without the time that asking it takes. */
 uint64_t sim_time(void);
 
+/* Has a fault of that class been injected in this run?  Else nothing that it leads to has a
+ * cause. */
+bool sim_has_failed(enum sim_class class);
+
 /* No more faults in this run: what is pending must now come to its end. */
 void sim_heal(void);
 
@@ -124,8 +128,10 @@ int sim_dup(int fd);
 int sim_open_file(size_t size);
 int sim_socketpair(int out[2]);
 
-/* Break the connection of a stream socket, as a router or a crash would. */
+/* Break the connection of a stream socket, as a router or a crash would; or all over
+ * TCP. */
 void sim_break(int fd);
+void sim_break_all(void);
 
 /* Send a signal to the process: a thread gets it, in the middle of what it does. */
 void sim_kill(int signo);

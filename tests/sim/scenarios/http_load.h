@@ -1,4 +1,4 @@
-/* http_load.h - many slow peers, and more requests than can be answered.
+/* http_load.h - many slow peers, more requests than can be answered, and exact limits.
  *
  * Needs: http_world.h.  Thread: the first simulated one.
  */
@@ -26,6 +26,7 @@ struct http_crowd {
 
 void http_slow_play(const struct http_crowd *crowd);
 void http_overload_play(enum http_load_spoil spoil);
+void http_limit_play(enum http_load_spoil spoil); /* NOTHING, KEEP or HASTE */
 
 #define HTTP_LOAD_MASK                                                         \
 	(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)      \

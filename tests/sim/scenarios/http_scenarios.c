@@ -1,4 +1,5 @@
-/* http_scenarios.c - an HTTP server and its clients. */
+/* http_scenarios.c - an HTTP server and its clients, and a client of the library's. */
+#include "sim/scenarios/http_fetch_play.h"
 #include "sim/scenarios/http_load.h"
 #include "sim/scenarios/http_play.h"
 #include "sim/scenarios/scenarios.h"
@@ -12,6 +13,16 @@ run_http(void *arg)
 
 const struct sim_scenario sim_scenario_http = { .name = "http",
 	                                        .run = run_http };
+
+static void
+run_fetch(void *arg)
+{
+	(void)arg;
+	http_fetch_play(HTTP_FETCH_SPOIL_NOTHING);
+}
+
+const struct sim_scenario sim_scenario_http_fetch = { .name = "http_fetch",
+	                                              .run = run_fetch };
 
 /* Few, mostly: more take long, and all of them are a test of their own. */
 static void
@@ -29,6 +40,19 @@ const struct sim_scenario sim_scenario_http_slow = {
 	.name = "http_slow",
 	.run = run_slow,
 	.masked_faults = HTTP_LOAD_MASK,
+};
+
+static void
+run_limits(void *arg)
+{
+	(void)arg;
+	http_limit_play(HTTP_LOAD_SPOIL_NOTHING);
+}
+
+const struct sim_scenario sim_scenario_http_limits = {
+	.name = "http_limits",
+	.run = run_limits,
+	.masked_faults = HTTP_OVERLOAD_MASK,
 };
 
 static void

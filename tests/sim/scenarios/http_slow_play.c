@@ -110,12 +110,13 @@ limit_of(const struct visitor *visitor)
 	return visitor->kind == KEPT ? IDLE_NS : LIMIT_NS;
 }
 
-/* What the kernel takes of a reply is no less moved than what is read of it: a reader may
- * have its grace twice. */
+/* What the kernel takes of a reply is no less moved than what is read of it: a reader has
+ * its grace again when that is seen, as the first is over, and again as the kernel then fills
+ * the room. */
 static uint64_t
 latest_of(const struct visitor *visitor)
 {
-	return limit_of(visitor) * (visitor->kind == READER ? 2 : 1) + LATE_NS;
+	return limit_of(visitor) * (visitor->kind == READER ? 3 : 1) + LATE_NS;
 }
 
 static bool

@@ -17,5 +17,6 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_work,          &sim_scenario_signals,
 	&sim_scenario_dgram,         &sim_scenario_streams,
 	&sim_scenario_http,          &sim_scenario_http_slow,
-	&sim_scenario_http_overload, NULL,
+	&sim_scenario_http_overload, &sim_scenario_http_limits,
+	&sim_scenario_http_fetch,    NULL,
 };

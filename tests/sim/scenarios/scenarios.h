@@ -61,6 +61,8 @@ extern const struct sim_scenario sim_scenario_streams;
 extern const struct sim_scenario sim_scenario_http;
 extern const struct sim_scenario sim_scenario_http_slow;
 extern const struct sim_scenario sim_scenario_http_overload;
+extern const struct sim_scenario sim_scenario_http_limits;
+extern const struct sim_scenario sim_scenario_http_fetch;
 
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);

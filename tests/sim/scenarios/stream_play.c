@@ -1,8 +1,8 @@
-/* stream_play.c - clients and servers on two loops, over simulated TCP.
+/* stream_play.c - clients and servers on two loops, over simulated TCP and Unix sockets.
  *
- * Clients connect, and say a number that both ends are known by; then both read and write
- * what the seed draws, with deadlines, by threadlets or by callbacks; they are closed by
- * others, interrupted, cancelled, and go to the other loop.
+ * Clients connect, or make a pair, and say a number that both ends are known by; then both
+ * read and write what the seed draws, with deadlines, by threadlets or by callbacks; they
+ * are closed by others, interrupted, cancelled, and go to the other loop.
  *
  *   1. What is read is what was written, in order; at the end all of it, unless an error was
  *      told.
@@ -44,6 +44,7 @@ static struct {
 	struct host hosts[HOSTS];
 	weft_listener *listener;
 	char address[WEFT_ADDR_TEXT_MAX];
+	bool local; /* it is a Unix socket's */
 	struct conn conns[CONNS];
 	struct end ends[2 * CONNS];
 	uint32_t conns_used, ends_used;
@@ -83,7 +84,7 @@ is_of_connection(int64_t rc)
 	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ENOMEM
 	       || rc == -ENOBUFS || rc == -ENOTCONN || rc == -EIO
 	       || rc == -ENOSPC || rc == -ECONNABORTED || rc == -EMFILE
-	       || rc == -ENFILE; /* of the backend */
+	       || rc == -ENFILE || rc == -ENODEV; /* of the backend */
 }
 
 /* Has something caused that result?  True if the end can go on. */
@@ -109,6 +110,43 @@ judge(struct end *end, int64_t rc, uint64_t deadline_ns)
 		end->broken = true;
 	}
 	return !end->closed && (rc == WEFT_ETIMEDOUT || rc == WEFT_EINTR);
+}
+
+/* No call of the kernel fails so, unless it was told to. */
+static bool
+is_injected(int rc)
+{
+	static const int errors[] = { -EMFILE, -ENFILE, -ENOBUFS,
+		                      -ENOMEM, -EACCES, -EADDRNOTAVAIL,
+		                      -ENOSPC, -ENODEV, -ENETUNREACH };
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (rc == errors[i])
+			return sim_has_failed(SIM_ERRNO);
+	return false;
+}
+
+/* Of a call that makes streams: has something caused that it has not?  Who is accepted may
+ * be gone before it is known that he was. */
+static void
+judge_opening(const char *what, int rc, uint64_t deadline_ns)
+{
+	bool tcp = !play.local;
+
+	if (rc == 0 || is_injected(rc)
+	    || (rc == WEFT_ENOMEM && sim_has_failed(SIM_ALLOC))
+	    || (rc == WEFT_ECANCELED && weft_canceled() == rc)
+	    || (tcp && (rc == WEFT_ECONNRESET || rc == WEFT_EPIPE)))
+		return;
+	if (tcp
+	    && (rc == WEFT_ECONNREFUSED || rc == -EHOSTUNREACH
+	        || rc == -ENETUNREACH)
+	    && sim_has_failed(SIM_REFUSE))
+		return;
+	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
+		time_check(deadline_ns);
+	else
+		sim_fail("nothing has caused that %s tells %d", what, rc);
 }
 
 static void
@@ -494,15 +532,16 @@ static const weft_stream_events events = { .on_data = on_data,
 
 /* --- who comes, and who is there ------------------------------------------ */
 
+/* By a threadlet of any loop, or callbacks of that which is here. */
 static void
-serve(weft_stream *stream)
+serve(weft_stream *stream, uint32_t here)
 {
 	uint32_t where = (uint32_t)sim_random_below(HOSTS);
 	weft_go_opts opts = { .loop = play.hosts[where].loop };
 	struct end *end = end_new(stream, true, where);
 
 	if (sim_random_below(2)) {
-		end->where = 0;
+		end->where = here;
 		if (weft_stream_start(stream, NULL, &events, end) == 0) {
 			limit_linger(stream);
 			return;
@@ -525,10 +564,11 @@ run_acceptor(void *arg)
 		                              deadline_ns);
 
 		sim_check((rc == 0) == (stream != NULL));
-		if (rc == WEFT_ETIMEDOUT)
-			time_check(deadline_ns);
+		if (rc == WEFT_ETIMEDOUT && spoils(SPOIL_ACCEPT))
+			rc = WEFT_ECONNREFUSED;
+		judge_opening("an accept", rc, deadline_ns);
 		if (rc == 0)
-			serve(stream);
+			serve(stream, 0);
 		else if (rc != WEFT_ETIMEDOUT)
 			(void)weft_sleep_until(weft_in(WEFT_MS));
 	}
@@ -537,22 +577,42 @@ run_acceptor(void *arg)
 	return 0;
 }
 
+/* A stream to somebody who serves, or NULL. */
+static weft_stream *
+reach(uint32_t where, uint64_t deadline_ns)
+{
+	weft_stream *stream = NULL, *other = NULL;
+	bool pair = sim_random_below(4) == 0;
+	int rc = pair ? weft_stream_open_pair(&stream, &other)
+	              : weft_connect(play.address, NULL, &stream, deadline_ns);
+
+	sim_check((rc == 0) == (stream != NULL));
+	if (rc == 0 && pair)
+		serve(other, where);
+	if (pair)
+		judge_opening("a pair", rc, WEFT_NOW);
+	else
+		judge_opening("a connect",
+		              rc < 0 && spoils(SPOIL_CONNECT) ? WEFT_ESHUTDOWN
+		                                              : rc,
+		              deadline_ns);
+	return stream;
+}
+
 static void
 visit(uint32_t where)
 {
 	uint64_t deadline_ns = weft_in(sim_random_below(WEFT_S / 4));
-	weft_stream *stream = NULL;
+	weft_stream *stream;
 	struct end *end;
 	int64_t n;
 	unsigned char number = (unsigned char)play.conns_used;
-	int rc;
 
 	if (play.conns_used == CONNS)
 		return;
 	play.conns_used++;
-	rc = weft_connect(play.address, NULL, &stream, deadline_ns);
-	sim_check((rc == 0) == (stream != NULL));
-	if (rc < 0)
+	stream = reach(where, deadline_ns);
+	if (!stream)
 		return;
 	end = end_new(stream, false, where);
 	end->conn = &play.conns[number];
@@ -587,6 +647,7 @@ begin(void)
 {
 	weft_addr addr;
 
+	play.local = sim_random_below(2);
 	for (uint64_t i = 0; i < CONNS; i++) {
 		play.conns[i].up.key = sim_random();
 		play.conns[i].down.key = sim_random();
@@ -596,7 +657,7 @@ begin(void)
 		host_run(&play.hosts[i]);
 	}
 	while (weft_listener_open(
-		       "tcp://127.0.0.1:0",
+		       play.local ? "unix:@streams" : "tcp://127.0.0.1:0",
 		       &(weft_listener_opts){
 			       .connections_max =
 				       3 + (uint32_t)sim_random_below(20) },

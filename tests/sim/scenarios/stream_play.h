@@ -13,6 +13,8 @@ enum spoil {
 	SPOIL_CLOSE, /* a close is told twice */
 	SPOIL_ERROR, /* an error that nothing has caused */
 	SPOIL_WAKE,  /* who waits is not told */
+	SPOIL_CONNECT, /* fails for another reason than it has */
+	SPOIL_ACCEPT,
 };
 
 void stream_play(enum spoil spoil);

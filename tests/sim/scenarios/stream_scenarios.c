@@ -1,4 +1,4 @@
-/* stream_scenarios.c - streams over simulated TCP. */
+/* stream_scenarios.c - streams over simulated TCP and Unix sockets. */
 #include "sim/scenarios/scenarios.h"
 #include "sim/scenarios/stream_play.h"
 

@@ -1,6 +1,7 @@
 /* http_plants.c - the judges of HTTP put to the test: once in a play something is done
  * that the server must not. */
 #include <stdio.h>
+#include "sim/scenarios/http_fetch_play.h"
 #include "sim/scenarios/http_load.h"
 #include "sim/scenarios/http_play.h"
 #include "sim/scenarios/scenarios.h"
@@ -23,6 +24,35 @@ static const struct spoiled load_plants[] = {
 	{ "http_shed_too_much", HTTP_LOAD_SPOIL_SHED, "are answered" },
 	{ "http_spin", HTTP_LOAD_SPOIL_SPIN, "turns without" },
 };
+
+static const struct spoiled limit_plants[] = {
+	{ "http_limits_without_end", HTTP_LOAD_SPOIL_KEEP, "has no end" },
+	{ "http_limits_too_soon", HTTP_LOAD_SPOIL_HASTE, "has its end after" },
+};
+
+static void
+run_limit_plant(void *arg)
+{
+	http_limit_play((enum http_load_spoil) * (const int *)arg);
+}
+
+static const struct spoiled fetch_plants[] = {
+	{ "fetch_change_a_byte", HTTP_FETCH_SPOIL_BYTE, "a wrong byte in" },
+	{ "fetch_end_early", HTTP_FETCH_SPOIL_END, "ends after" },
+	{ "fetch_end_twice", HTTP_FETCH_SPOIL_TWICE, "finished more often" },
+	{ "fetch_say_again", HTTP_FETCH_SPOIL_AGAIN, "is sent again" },
+	{ "fetch_invent_an_error", HTTP_FETCH_SPOIL_ERROR, "tells" },
+	{ "fetch_do_not_say_why", HTTP_FETCH_SPOIL_MUTE, "does not say" },
+	{ "fetch_keep_an_exchange", HTTP_FETCH_SPOIL_KEEP, "are left" },
+	{ "fetch_waste_connections", HTTP_FETCH_SPOIL_POOL, "connections for" },
+	{ "fetch_forget_one", HTTP_FETCH_SPOIL_WAKE, "not live" },
+};
+
+static void
+run_fetch_plant(void *arg)
+{
+	http_fetch_play((enum http_fetch_spoil) * (const int *)arg);
+}
 
 static void
 run_plant(void *arg)
@@ -50,7 +80,15 @@ http_plants(void)
 	       + scenario_plant_all(load_plants,
 	                            sizeof(load_plants)
 	                                    / sizeof(load_plants[0]),
-	                            run_load_plant, HTTP_OVERLOAD_MASK);
+	                            run_load_plant, HTTP_OVERLOAD_MASK)
+	       + scenario_plant_all(limit_plants,
+	                            sizeof(limit_plants)
+	                                    / sizeof(limit_plants[0]),
+	                            run_limit_plant, HTTP_OVERLOAD_MASK)
+	       + scenario_plant_all(fetch_plants,
+	                            sizeof(fetch_plants)
+	                                    / sizeof(fetch_plants[0]),
+	                            run_fetch_plant, 0);
 }
 
 /* --- the whole crowd --------------------------------------------------------- */

@@ -9,6 +9,8 @@ static const struct spoiled plants[] = {
 	{ "stream_close_twice", SPOIL_CLOSE, "finished more often" },
 	{ "stream_invent_an_end", SPOIL_ERROR, "nobody has closed it" },
 	{ "stream_forget_one", SPOIL_WAKE, "not live" },
+	{ "stream_blame_a_connect", SPOIL_CONNECT, "that a connect tells" },
+	{ "stream_blame_an_accept", SPOIL_ACCEPT, "that an accept tells" },
 };
 
 static void

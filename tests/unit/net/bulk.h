@@ -7,109 +7,52 @@
 #define WEFT_TESTS_BULK_H
 
 #include <stdlib.h>
-#include "base/sys.h"
+#include "cut.h"
 #include "lines.h"
-
-enum { BULK_FULL, BULK_MIXED, BULK_BYTES, BULK_COUNTS };
 
 #define BULK_PATTERN 1048573u /* a prime: what is lost or doubled shows */
 #define BULK_PIECE   ((size_t)262144)
 
 struct bulk {
 	struct ends ends;
-	int counts;     /* BULK_* */
+	enum cut cut;
+	bool passes;    /* descriptors could come along */
+	bool little;    /* no more than some bytes */
 	uint64_t size, got;
+	int end;        /* what is told behind the last byte */
 	weft_tls *server, *client; /* or NULL: plain */
 };
 
-static struct {
-	const struct weft__sys *before;
-	struct weft__sys table;
-	int counts;
-	uint32_t chance;
-	char pattern[BULK_PATTERN + BULK_PIECE];
-} bulk_world;
-
-static inline uint32_t
-bulk_chance(void)
-{
-	bulk_world.chance = bulk_world.chance * 1664525u + 1013904223u;
-	return bulk_world.chance >> 8;
-}
-
-static inline size_t
-bulk_cut(size_t size)
-{
-	if (bulk_world.counts == BULK_FULL || size < 2)
-		return size;
-	return bulk_world.counts == BULK_BYTES ? 1 : 1 + bulk_chance() % size;
-}
-
-/* The kernel takes less than it is given. */
-static inline int64_t
-bulk_send(int fd, const void *buf, size_t size, int flags)
-{
-	return weft__sys_real.send(fd, buf, bulk_cut(size), flags);
-}
-
-static inline int64_t
-bulk_sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	return bulk_world.counts == BULK_FULL
-	               ? weft__sys_real.sendmsg(fd, msg, flags)
-	               : bulk_send(fd, msg->msg_iov->iov_base,
-	                           msg->msg_iov->iov_len, flags);
-}
-
-static inline int64_t
-bulk_write(int fd, const void *buf, size_t size)
-{
-	return weft__sys_real.write_quiet(fd, buf, bulk_cut(size));
-}
+static char bulk_pattern[BULK_PATTERN + BULK_PIECE];
 
 static inline void
-bulk_begin(int counts)
+bulk_begin(enum cut how)
 {
-	for (size_t i = 0; i < sizeof(bulk_world.pattern); i++)
-		bulk_world.pattern[i] = byte_at(i % BULK_PATTERN);
-	bulk_world.counts = counts;
-	bulk_world.chance = 1;
-	bulk_world.before = weft__sys;
-	bulk_world.table = *weft__sys;
-	bulk_world.table.send = bulk_send;
-	bulk_world.table.sendmsg = bulk_sendmsg;
-	bulk_world.table.write_quiet = bulk_write;
-	weft__sys = &bulk_world.table;
-}
-
-static inline void
-bulk_end(void)
-{
-	weft__sys = bulk_world.before;
+	for (size_t i = 0; i < sizeof(bulk_pattern); i++)
+		bulk_pattern[i] = byte_at(i % BULK_PATTERN);
+	cut_begin(how);
 }
 
 static inline uint64_t
-bulk_size(int counts)
+bulk_size(enum cut how)
 {
-	const char *how = getenv("WEFT_BULK");
-	bool all = how && strcmp(how, "all") == 0;
+	const char *much = getenv("WEFT_BULK");
+	bool all = much && strcmp(much, "all") == 0;
 
-	if (counts == BULK_BYTES)
-		return all ? (uint64_t)8 << 20 : 30000;
-	return all && counts == BULK_FULL ? (uint64_t)1 << 30
-	                                  : (uint64_t)8 << 20;
+	if (how == CUT_TO_BYTES)
+		return all ? (uint64_t)8 << 20 : 8000;
+	return all && how == CUT_NOT ? (uint64_t)1 << 30 : (uint64_t)8 << 20;
 }
 
-/* How much is given to a call: with counts of a byte so little that each is one, or of
- * TLS one record. */
+/* How much is given to a call: with counts of a byte little, or of TLS one record. */
 static inline size_t
 bulk_piece(const struct bulk *bulk, bool reads)
 {
-	if (bulk->counts == BULK_FULL)
+	if (bulk->cut == CUT_NOT)
 		return BULK_PIECE;
-	if (bulk->counts == BULK_BYTES)
-		return reads ? 1 : bulk->client ? 1000 : 3;
-	return 1 + bulk_chance() % BULK_PIECE;
+	if (bulk->cut == CUT_TO_BYTES)
+		return reads ? 1 + cut_chance() % 16 : bulk->client ? 1000 : 3;
+	return 1 + cut_chance() % BULK_PIECE;
 }
 
 static inline int
@@ -127,7 +70,7 @@ bulk_say(void *arg)
 
 		n = n < bulk->size - at ? n : (size_t)(bulk->size - at);
 		CHECK_EQ(weft_write(stream,
-		                    bulk_world.pattern + at % BULK_PATTERN, n,
+		                    bulk_pattern + at % BULK_PATTERN, n,
 		                    WEFT_NEVER),
 		         n);
 		at += n;
@@ -148,44 +91,67 @@ bulk_hear(void *arg)
 	struct bulk *bulk = arg;
 	weft_stream *stream = bulk->ends.b;
 	ssize_t n;
+	int fd;
 
 	if (bulk->server)
 		OK(weft_tls_start(stream, bulk->server, WEFT_TLS_SERVER, NULL,
 		                  WEFT_NEVER));
+	if (bulk->passes)
+		CHECK(weft_stream_recv_fd(stream, &fd, WEFT_NOW) < 0);
 	while ((n = weft_read(stream, buf, bulk_piece(bulk, true), WEFT_NEVER))
 	       > 0) {
-		if (memcmp(buf, bulk_world.pattern + bulk->got % BULK_PATTERN,
+		if (memcmp(buf, bulk_pattern + bulk->got % BULK_PATTERN,
 		           (size_t)n)
 		    != 0)
 			CHECK_EQ(bulk->got, -1);
 		bulk->got += (uint64_t)n;
 	}
-	CHECK_EQ(n, 0);
+	CHECK_EQ(n, bulk->end);
 	weft_close(stream);
 	return 0;
 }
 
-/* Over each kind of stream up to `last`. */
 static inline void
-bulk_run(int counts, int last, weft_tls *server, weft_tls *client)
+bulk_run_one(struct bulk *bulk, enum line_kind kind)
 {
-	for (int kind = 0; kind <= last; kind++) {
-		weft_loop *loop;
-		struct bulk bulk = { .counts = counts,
-			             .size = bulk_size(counts),
-			             .server = server,
-			             .client = client };
+	weft_loop *loop;
 
-		bulk_begin(counts);
-		loop = make();
-		bulk.ends = open_ends(kind);
-		(void)go_on(loop, bulk_say, &bulk);
-		(void)go_on(loop, bulk_hear, &bulk);
-		OK(weft_loop_run(loop));
-		CHECK_EQ(bulk.got, bulk.size);
-		OK(weft_loop_free(loop));
-		bulk_end();
-	}
+	bulk_begin(bulk->cut);
+	loop = make();
+	bulk->ends = open_ends(kind);
+	bulk->size = bulk->little ? 3 : bulk_size(bulk->cut);
+	bulk->got = 0;
+	bulk->end = line_end(kind);
+	cut_ends(weft_stream_fd(bulk->ends.a), weft_stream_fd(bulk->ends.b),
+	         kind == LINE_TCP);
+	(void)go_on(loop, bulk_say, bulk);
+	(void)go_on(loop, bulk_hear, bulk);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(bulk->got, bulk->size);
+	OK(weft_loop_free(loop));
+	cut_end();
+}
+
+/* Over each kind of stream. */
+static inline void
+bulk_run(enum cut how)
+{
+	struct bulk bulk = { .cut = how };
+
+	for (int kind = 0; kind < LINE_KINDS; kind++)
+		bulk_run_one(&bulk, kind);
+	bulk.passes = true;
+	bulk_run_one(&bulk, LINE_PAIR);
+}
+
+/* Of those that TLS can be spoken over. */
+static inline void
+bulk_run_secure(const struct bulk *which)
+{
+	struct bulk bulk = *which;
+
+	for (int kind = 0; kind < LINE_PIPE; kind++)
+		bulk_run_one(&bulk, kind);
 }
 
 /* --- half-closed --------------------------------------------------------- */
@@ -207,7 +173,7 @@ bulk_end_first(void *arg)
 	while ((n = weft_read(bulk->ends.a, buf, sizeof(buf), WEFT_NEVER))
 	       > 0) {
 		CHECK(memcmp(buf,
-		             bulk_world.pattern + bulk->got % BULK_PATTERN,
+		             bulk_pattern + bulk->got % BULK_PATTERN,
 		             (size_t)n)
 		      == 0);
 		bulk->got += (uint64_t)n;
@@ -229,7 +195,7 @@ bulk_go_on(void *arg)
 	CHECK_EQ(weft_read(bulk->ends.b, &byte, 1, WEFT_NEVER), 0);
 	for (uint64_t at = 0; at < BULK_REST; at += BULK_PIECE)
 		CHECK_EQ(weft_write(bulk->ends.b,
-		                    bulk_world.pattern + at % BULK_PATTERN,
+		                    bulk_pattern + at % BULK_PATTERN,
 		                    BULK_PIECE, WEFT_NEVER),
 		         BULK_PIECE);
 	weft_close(bulk->ends.b);
@@ -243,7 +209,7 @@ bulk_run_half(weft_tls *server, weft_tls *client)
 		weft_loop *loop;
 		struct bulk bulk = { .server = server, .client = client };
 
-		bulk_begin(BULK_FULL);
+		bulk_begin(CUT_NOT);
 		loop = make();
 		bulk.ends = open_ends(kind);
 		(void)go_on(loop, bulk_end_first, &bulk);
@@ -251,7 +217,7 @@ bulk_run_half(weft_tls *server, weft_tls *client)
 		OK(weft_loop_run(loop));
 		CHECK_EQ(bulk.got, BULK_REST);
 		OK(weft_loop_free(loop));
-		bulk_end();
+		cut_end();
 	}
 }
 

@@ -147,6 +147,26 @@ TEST(dns_tells_what_is_wrong_with_a_name)
 	world_end();
 }
 
+TEST(dns_tells_of_each_name_what_is_wrong_with_it)
+{
+	static struct asking other;
+	weft_loop *loop;
+
+	world_begin();
+	loop = world_loop(NULL);
+	for (int i = 0; i < 2; i++) { /* asked for, and known */
+		ask(loop, &a, "tcp://nx.test:80");
+		ask(loop, &other, "tcp://nodata.test:80");
+		CHECK_EQ(weft_loop_run(loop), 0);
+		CHECK_EQ(a.result, WEFT_ENONAME);
+		CHECK_EQ(other.result, WEFT_ENONAME);
+		CHECK(strstr(a.text, "nx.test") != NULL);
+		CHECK(strstr(other.text, "nodata.test") != NULL);
+	}
+	CHECK_EQ(weft_loop_free(loop), 0);
+	world_end();
+}
+
 /* --- what is kept ------------------------------------------------------- */
 
 TEST(dns_asks_once_for_what_it_knows)

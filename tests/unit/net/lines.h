@@ -3,16 +3,25 @@
 #define WEFT_TESTS_LINES_H
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <pty.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
 
-enum line_kind { LINE_TCP, LINE_UNIX, LINE_PAIR, LINE_PIPE, LINE_KINDS };
+enum line_kind {
+	LINE_TCP,
+	LINE_UNIX,
+	LINE_PAIR,
+	LINE_PIPE, /* what it carries goes from `a` to `b` only */
+	LINE_PTY,  /* `a` is the terminal */
+	LINE_KINDS
+};
 
-/* What a pipe carries goes from `a` to `b` only. */
 struct ends {
 	weft_stream *a, *b;
 };
@@ -20,9 +29,17 @@ struct ends {
 static inline const char *
 line_name(enum line_kind kind)
 {
-	static const char *const names[] = { "tcp", "unix", "pair", "pipe" };
+	static const char *const names[] = { "tcp", "unix", "pair", "pipe",
+		                             "pty" };
 
 	return names[kind];
+}
+
+/* What a read comes to at the end: that of a terminal is a hangup. */
+static inline int
+line_end(enum line_kind kind)
+{
+	return kind == LINE_PTY ? -EIO : 0;
 }
 
 /* Through a listening socket of the kernel's own choice of name. */
@@ -50,6 +67,18 @@ connect_fds(int family, int fds[2])
 	OK(close(door));
 }
 
+/* A terminal that takes bytes as they are, and whoever is at it. */
+static inline void
+open_terminal(int fds[2])
+{
+	struct termios raw;
+
+	OK(openpty(&fds[1], &fds[0], NULL, NULL, NULL));
+	OK(tcgetattr(fds[0], &raw));
+	cfmakeraw(&raw);
+	OK(tcsetattr(fds[0], TCSANOW, &raw));
+}
+
 static inline struct ends
 open_ends(enum line_kind kind)
 {
@@ -66,7 +95,10 @@ open_ends(enum line_kind kind)
 		OK(weft_stream_open_fd(fds[0], false, &ends.b));
 		return ends;
 	}
-	connect_fds(kind == LINE_TCP ? AF_INET : AF_UNIX, fds);
+	if (kind == LINE_PTY)
+		open_terminal(fds);
+	else
+		connect_fds(kind == LINE_TCP ? AF_INET : AF_UNIX, fds);
 	OK(weft_stream_open_fd(fds[0], false, &ends.a));
 	OK(weft_stream_open_fd(fds[1], false, &ends.b));
 	return ends;

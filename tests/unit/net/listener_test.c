@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "net/listen/listener.h"
 #include "unit/threadlet/crew.h"
 
 struct house {
@@ -384,25 +385,6 @@ TEST(an_acceptor_is_interrupted_and_ended_by_a_close)
 	run_threadlet(disturb, &house);
 }
 
-static int
-connect_with_deadline(void *arg)
-{
-	/* Nobody answers there (RFC 5737), or there is no way. */
-	weft_stream *stream;
-	int rc = weft_connect("tcp://192.0.2.1:9", NULL, &stream,
-	                      weft_in(20 * WEFT_MS));
-
-	(void)arg;
-	CHECK(rc == WEFT_ETIMEDOUT || rc == -ENETUNREACH || rc == -EHOSTUNREACH
-	      || rc == WEFT_ECONNREFUSED);
-	return 0;
-}
-
-TEST(a_connect_ends_at_its_deadline)
-{
-	run_threadlet(connect_with_deadline, NULL);
-}
-
 /* --- serving -------------------------------------------------------------- */
 
 static int
@@ -670,5 +652,35 @@ TEST(a_connect_op_fills_its_stream_before_it_finishes)
 	if (result == 0)
 		weft_close(called_for);
 	weft_listener_close(house.listener);
+	OK(weft_loop_free(loop));
+}
+
+/* --- defaults ------------------------------------------------------------- */
+
+static void
+check_room(weft_loop *loop, const weft_listener_opts *opts, uint32_t want)
+{
+	struct house house = open_house("tcp://127.0.0.1:0", opts);
+	struct weft__quota *quota = house.listener->quota;
+	uint32_t room = 0;
+
+	while (room <= want && weft__quota_enter(quota, loop))
+		room++;
+	CHECK_EQ(room, want);
+	while (room-- > 0)
+		weft__quota_leave(quota);
+	OK(weft_loop_run(loop)); /* which is told that there is room */
+	weft_listener_close(house.listener);
+}
+
+TEST(a_listener_has_room_for_ten_thousand_unless_it_is_told_otherwise)
+{
+	const weft_listener_opts none = WEFT_INIT,
+				 some = { .connections_max = 7 };
+	weft_loop *loop = make();
+
+	check_room(loop, NULL, 10000);
+	check_room(loop, &none, 10000);
+	check_room(loop, &some, 7);
 	OK(weft_loop_free(loop));
 }

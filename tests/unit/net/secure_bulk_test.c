@@ -28,27 +28,41 @@ make_world(void)
 }
 
 static void
-run(int counts)
+run_with(struct bulk bulk)
 {
 	make_world();
-	bulk_run(counts, LINE_PAIR, world.server, world.client);
+	bulk.server = world.server;
+	bulk.client = world.client;
+	bulk_run_secure(&bulk);
 	weft_tls_close(world.server);
 	weft_tls_close(world.client);
 }
 
+static void
+run(enum cut how)
+{
+	run_with((struct bulk){ .cut = how });
+}
+
 TEST(much_comes_whole_with_tls_at_full_counts)
 {
-	run(BULK_FULL);
+	run(CUT_NOT);
 }
 
 TEST(much_comes_whole_with_tls_at_counts_by_chance)
 {
-	run(BULK_MIXED);
+	run(CUT_BY_CHANCE);
 }
 
 TEST(all_comes_whole_with_tls_byte_by_byte)
 {
-	run(BULK_BYTES);
+	run(CUT_TO_BYTES);
+}
+
+/* It says its last while the server still sends what ends the handshake. */
+TEST(little_comes_whole_with_tls_from_one_that_ends_before_the_tickets_are_sent)
+{
+	run_with((struct bulk){ .cut = CUT_TO_BYTES, .little = true });
 }
 
 TEST(much_comes_with_tls_after_the_last_word_of_the_other_side)

@@ -1,53 +1,16 @@
 /* secure_test.c - streams with TLS: handshakes, bytes, ends. */
 #include <errno.h>
-#include <string.h>
-#include "unit/net/certs.h"
-#include "unit/threadlet/crew.h"
-
-/* One authority, one server, one client that trusts it. */
-static struct {
-	weft_tls *server, *client, *stranger;
-} world;
-
-static void
-make_world(void)
-{
-	static struct cert ca, leaf, other;
-	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
-	const struct cert *alone[] = { &other, NULL };
-	weft_tls_cert cert;
-	weft_tls_opts server = { .certs = &cert, .cert_count = 1 },
-		      client = { 0 }, stranger = { 0 };
-
-	ca = cert_ca("weft test");
-	other = cert_ca("somebody else");
-	leaf = cert_leaf("localhost", "DNS:localhost,IP:127.0.0.1", &ca);
-	cert = (weft_tls_cert){ .chain_file = cert_file("leaf.pem", chain),
-		                .key_file = cert_key_file("leaf.key", &leaf,
-		                                          NULL) };
-	client.ca_file = cert_file("ca.pem", root);
-	stranger.ca_file = cert_file("other.pem", alone);
-	OK(weft_tls_open(&server, &world.server));
-	OK(weft_tls_open(&client, &world.client));
-	OK(weft_tls_open(&stranger, &world.stranger));
-	cert_drop(&leaf);
-	cert_drop(&ca);
-	cert_drop(&other);
-}
-
-static void
-drop_world(void)
-{
-	weft_tls_close(world.server);
-	weft_tls_close(world.client);
-	weft_tls_close(world.stranger);
-}
+#include "unit/net/lines.h"
+#include "unit/net/secure_world.h"
 
 /* --- over a pair ---------------------------------------------------------- */
 
 struct line {
 	weft_stream *a, *b;
-	int result;
+	int result;     /* of the server, */
+	char text[200]; /* and what it said of a failure; */
+	int write;      /* of one more write then, */
+	char write_text[200];
 	size_t bytes;
 };
 
@@ -61,29 +24,44 @@ be_server(void *arg)
 	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER,
 	                              NULL, weft_in(HOUR));
 	if (line->result < 0) {
+		(void)snprintf(line->text, sizeof(line->text), "%s",
+		               weft_detail());
 		weft_close(line->b);
 		return 0;
 	}
 	while ((n = weft_read(line->b, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
 	line->result = (int)n;
+	if (n < 0) {
+		(void)snprintf(line->text, sizeof(line->text), "%s",
+		               weft_detail());
+		line->write = (int)weft_write(line->b, "x", 1, WEFT_NEVER);
+		(void)snprintf(line->write_text, sizeof(line->write_text), "%s",
+		               weft_detail());
+	}
 	weft_close(line->b);
 	return 0;
 }
 
 static void
-run_line(weft_threadlet_fn client, struct line *line)
+run_ends(weft_threadlet_fn client, struct line *line)
 {
 	weft_loop *loop;
 
 	make_world();
-	OK(weft_stream_open_pair(&line->a, &line->b));
 	loop = make();
 	(void)go_on(loop, be_server, line);
 	(void)go_on(loop, client, line);
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
 	drop_world();
+}
+
+static void
+run_line(weft_threadlet_fn client, struct line *line)
+{
+	OK(weft_stream_open_pair(&line->a, &line->b));
+	run_ends(client, line);
 }
 
 static int
@@ -185,9 +163,12 @@ trust_nobody(void *arg)
 	CHECK_EQ(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT,
 	                        "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
-	CHECK(strlen(weft_detail()) > 10);
-	CHECK(weft_read(line->a, &byte, 1, WEFT_NEVER) < 0);
-	CHECK(weft_write(line->a, "x", 1, WEFT_NEVER) < 0);
+	CHECK_STR(weft_detail(),
+	          "tls with \"localhost\": the certificate of \"localhost\" "
+	          "has an issuer that is neither trusted nor shown: \"weft "
+	          "test\"");
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ECERT);
+	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), WEFT_ECERT);
 	weft_close(line->a);
 	return 0;
 }
@@ -197,7 +178,10 @@ TEST(a_server_that_is_not_trusted_is_refused_and_both_are_told)
 	struct line line = { .result = 0 };
 
 	run_line(trust_nobody, &line);
-	CHECK(line.result < 0);
+	CHECK_EQ(line.result, WEFT_ECERT);
+	CHECK_STR(line.text, "tls with a client: the peer has ended it: our "
+	                     "certificate is of an authority that it does not "
+	                     "trust (alert 48)");
 }
 
 static int
@@ -219,7 +203,22 @@ TEST(an_end_without_a_goodbye_is_told_as_truncation)
 	struct line line = { .result = 0 };
 
 	run_line(cut_off, &line);
-	CHECK(line.result == WEFT_ETRUNCATED || line.result == WEFT_ECONNRESET);
+	CHECK_EQ(line.result, WEFT_ETRUNCATED);
+	CHECK_STR(line.text, "tls with a client: the connection has ended "
+	                     "without a goodbye");
+}
+
+/* TCP has a word of its own for that. */
+TEST(a_reset_is_told_as_such)
+{
+	struct ends ends = open_ends(LINE_TCP);
+	struct line line = { ends.a, ends.b, .result = 0 };
+
+	run_ends(cut_off, &line);
+	CHECK_EQ(line.result, WEFT_ECONNRESET);
+	CHECK(strncmp(line.text, "read tcp://127.0.0.1:", 21) == 0);
+	CHECK_EQ(line.write, WEFT_EPIPE);
+	CHECK(strncmp(line.write_text, "write tcp://127.0.0.1:", 22) == 0);
 }
 
 /* Only our side of the connection ends, so that the peer's goodbye is sent at once. */
@@ -245,6 +244,9 @@ TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
 
 	run_line(fall_silent, &line);
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
+	CHECK_EQ(line.write, WEFT_ETRUNCATED); /* the session has ended */
+	CHECK_STR(line.write_text, "tls with a client: the connection has "
+	                           "ended without a goodbye");
 }
 
 /* The end of the connection is found by a read that does not wait. */
@@ -359,49 +361,11 @@ TEST(a_handshake_ends_at_its_deadline)
 
 /* --- by address ----------------------------------------------------------- */
 
-struct house {
-	weft_listener *listener;
-	char address[WEFT_ADDR_TEXT_MAX];
-	int served, ended;
-};
-
-static struct house
-open_house(void)
-{
-	weft_listener_opts opts = { .tls = world.server, .handshake_ns = HOUR };
-	struct house house = { .served = 0 };
-	weft_addr addr;
-
-	CHECK_EQ(weft_listener_open("tls://127.0.0.1:0", NULL, &house.listener),
-	         WEFT_EINVAL);
-	OK(weft_listener_open("tls://127.0.0.1:0", &opts, &house.listener));
-	OK(weft_listener_local(house.listener, &addr));
-	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
-	      > 0);
-	memcpy(house.address, "tls", 3);
-	return house;
-}
-
-static int
-echo(weft_stream *peer, void *arg)
-{
-	struct house *house = arg;
-	char buf[64];
-	ssize_t n;
-
-	house->served++;
-	while ((n = weft_read(peer, buf, sizeof(buf), WEFT_NEVER)) > 0)
-		CHECK_EQ(weft_write(peer, buf, (size_t)n, WEFT_NEVER), n);
-	weft_close(peer);
-	return (int)n;
-}
-
 static void
 visit(const struct house *house, weft_tls *tls, int expected)
 {
 	weft_connect_opts opts = { .tls = tls };
 	weft_stream *stream;
-	char buf[8];
 
 	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_in(HOUR)),
 	         expected);
@@ -409,19 +373,8 @@ visit(const struct house *house, weft_tls *tls, int expected)
 		CHECK(strstr(weft_detail(), house->address) != NULL);
 		return;
 	}
-	CHECK_EQ(weft_write(stream, "word", 4, WEFT_NEVER), 4);
-	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	exchange(stream);
 	weft_close(stream);
-}
-
-static int
-serve(void *arg)
-{
-	struct house *house = arg;
-
-	house->ended = weft_listener_serve(house->listener, echo, house,
-	                                   WEFT_NEVER);
-	return 0;
 }
 
 static int
@@ -442,7 +395,9 @@ TEST(a_service_with_tls_is_reached_by_its_address)
 	struct house house;
 
 	make_world();
-	house = open_house();
+	CHECK_EQ(weft_listener_open("tls://127.0.0.1:0", NULL, &house.listener),
+	         WEFT_EINVAL);
+	house = open_house(HOUR);
 	run_threadlet(visit_service, &house);
 	CHECK_EQ(house.served, 3);
 	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
@@ -456,13 +411,11 @@ leave_silent(void *arg)
 	struct house *house = arg;
 	weft_connect_opts opts = { .tls = world.client };
 	weft_stream *served, *silent;
-	char address[WEFT_ADDR_TEXT_MAX], byte;
+	char byte;
 	ssize_t n;
 
 	CHECK(weft_go(serve, house) > 0);
-	memcpy(address, house->address, sizeof(address));
-	memcpy(address, "tcp", 3);
-	OK(weft_connect(address, NULL, &silent, WEFT_NEVER));
+	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
 	OK(weft_connect(house->address, &opts, &served, WEFT_NEVER));
 	while (house->served == 0)
 		OK(weft_yield());
@@ -482,7 +435,7 @@ TEST(a_service_that_ends_does_not_wait_for_handshakes)
 	struct house house;
 
 	make_world();
-	house = open_house();
+	house = open_house(HOUR);
 	run_threadlet(leave_silent, &house);
 	CHECK_EQ(house.served, 1);
 	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
@@ -515,7 +468,7 @@ TEST(a_peer_that_fails_in_the_handshake_is_not_accepted)
 	struct house house;
 
 	make_world();
-	house = open_house();
+	house = open_house(HOUR);
 	run_threadlet(accept_one, &house);
 	CHECK_EQ(house.served, 1);
 	drop_world();
@@ -561,7 +514,7 @@ TEST(a_callback_is_given_connections_after_their_handshake)
 	struct house house;
 
 	make_world();
-	house = open_house();
+	house = open_house(HOUR);
 	loop = make();
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
 	(void)go_on(loop, knock, &house);

@@ -10,11 +10,14 @@
 struct sending {
 	struct ends ends;
 	int file;
+	int end; /* what is told behind the last byte */
 	int64_t result;
 	uint64_t got;
 	size_t piece; /* that is read at a time */
 	uint64_t
 		cut; /* the file is made so short after the first piece; or 0 */
+	uint64_t turns; /* until it is closed by another */
+	bool is_last;   /* of its calls; by send_late() */
 	weft_threadlet sender;
 };
 
@@ -39,9 +42,8 @@ make_file(size_t size)
 static void
 make_narrow(struct sending *s, enum line_kind kind)
 {
-	if (kind == LINE_PIPE)
-		return;
-	OK(weft_stream_set(s->ends.a, "sndbuf", 5000));
+	if (kind < LINE_PIPE)
+		OK(weft_stream_set(s->ends.a, "sndbuf", 5000));
 }
 
 /* Until the end, or an error. */
@@ -61,7 +63,7 @@ hear(void *arg)
 			OK(ftruncate(s->file, (off_t)s->cut));
 		s->cut = 0;
 	}
-	CHECK_EQ(n, 0);
+	CHECK_EQ(n, s->end);
 	weft_close(s->ends.b);
 	return 0;
 }
@@ -101,6 +103,7 @@ TEST(a_file_arrives_whole_and_in_its_place_over_each_kind_of_stream)
 		weft_loop *loop = make();
 		struct sending s = { .ends = open_ends(kind),
 			             .file = make_file(SIZE),
+			             .end = line_end(kind),
 			             .piece = 7000 };
 
 		make_narrow(&s, kind);
@@ -123,12 +126,53 @@ send_all(void *arg)
 	return 0;
 }
 
+/* Nobody is left to close it. */
+static int
+send_until_closed(void *arg)
+{
+	struct sending *s = arg;
+
+	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
+	return 0;
+}
+
+static int
+close_after_turns(void *arg)
+{
+	struct sending *s = arg;
+
+	for (uint64_t i = 0; i < s->turns; i++)
+		OK(weft_yield());
+	weft_close(s->ends.a);
+	return 0;
+}
+
+TEST(a_stream_that_is_closed_as_a_file_is_copied_into_it_is_left_whole)
+{
+	for (uint64_t turns = 0; turns < 40; turns++) {
+		weft_loop *loop = make();
+		struct sending s = { .ends = open_ends(LINE_PIPE),
+			             .file = make_file(SIZE),
+			             .piece = 7000,
+			             .turns = turns };
+
+		(void)go_on(loop, send_until_closed, &s);
+		(void)go_on(loop, close_after_turns, &s);
+		(void)go_on(loop, hear, &s);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(s.result, WEFT_ESHUTDOWN);
+		OK(weft_loop_free(loop));
+		OK(close(s.file));
+	}
+}
+
 TEST(a_file_that_becomes_shorter_is_sent_as_far_as_it_goes)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
 		struct sending s = { .ends = open_ends(kind),
 			             .file = make_file(SIZE),
+			             .end = line_end(kind),
 			             .piece = 7000,
 			             .cut = SIZE / 2 };
 
@@ -155,17 +199,21 @@ send_late(void *arg)
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOW),
 	         WEFT_ETIMEDOUT);
+	s->is_last = true;
 	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 	weft_close(s->ends.a);
 	return 0;
 }
 
+/* The last of its calls, which waits. */
 static int
 cancel_it(void *arg)
 {
 	struct sending *s = arg;
 
-	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
+	while (!s->is_last)
+		OK(weft_yield());
+	OK(weft_sleep_until(weft_in(5 * WEFT_MS)));
 	OK(weft_cancel(s->sender));
 	return 0;
 }
@@ -229,15 +277,24 @@ leave_soon(void *arg)
 	return 0;
 }
 
+static void
+check_gone(const struct sending *s, int64_t rc)
+{
+	if (s->end)
+		CHECK_EQ(rc, s->end);
+	else
+		CHECK(rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
+}
+
 static int
 send_to_nobody(void *arg)
 {
 	struct sending *s = arg;
 	int64_t rc = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 
-	CHECK(rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
+	check_gone(s, rc);
 	rc = weft_write(s->ends.a, "x", 1, WEFT_NEVER);
-	CHECK(rc == WEFT_EPIPE || rc == WEFT_ECONNRESET);
+	check_gone(s, rc);
 	weft_close(s->ends.a);
 	return 0;
 }
@@ -252,7 +309,8 @@ TEST(whoever_sends_to_nobody_is_told_and_not_killed)
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
 		struct sending s = { .ends = open_ends(kind),
-			             .file = make_file(SIZE) };
+			             .file = make_file(SIZE),
+			             .end = line_end(kind) };
 
 		make_narrow(&s, kind);
 		(void)go_on(loop, send_to_nobody, &s);

@@ -247,6 +247,21 @@ TEST(tls_sessions_are_resumed_for_the_same_name_only)
 	basics_close(&b);
 }
 
+TEST(tls_a_server_without_tickets_resumes_nothing)
+{
+	weft_tls_cert cert;
+	weft_tls *server;
+
+	basics_open(&b);
+	cert = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
+	server = pair_open_tls(&(weft_tls_opts){
+		.certs = &cert, .cert_count = 1, .no_tickets = true });
+	for (int i = 0; i < 3; i++)
+		CHECK(!is_resumed(b.client, server, "example.org"));
+	weft_tls_close(server);
+	basics_close(&b);
+}
+
 /* What a foreign server of TLS 1.2 alone gives can be resumed, too, and again. */
 TEST(tls_sessions_of_the_older_version_are_resumed)
 {

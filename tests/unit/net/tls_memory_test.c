@@ -10,7 +10,8 @@
 #include "base/sys.h"
 #include "pair.h"
 
-#define CHECK_EVERY 16    /* failures */
+#define CHECK_EVERY 16 /* failures */
+#define SOME        17
 #define IDLE_MAX    16384 /* bytes of an idle session */
 
 static struct {
@@ -308,12 +309,21 @@ check_held(const char *name, uint64_t n, int (*run)(void), int64_t blocks)
 		          (long long)(memory.blocks - blocks));
 }
 
-/* Each allocation of `run` fails once; without faults it gives `want`. */
+/* One of so many fails, others with another seed; WEFT_SWEEP=all asks for each. */
+static uint64_t
+choose_step(void)
+{
+	const char *much = getenv("WEFT_SWEEP");
+
+	return much && strcmp(much, "all") == 0 ? 1 : SOME;
+}
+
+/* Allocations of `run` fail, one at a time; without faults it gives `want`. */
 static void
 sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 {
-	uint64_t points, stopped = 0, seed = test_seed();
-	uint64_t first = 1 + seed % SWEEP_STEP;
+	uint64_t points, stopped = 0, step = choose_step();
+	uint64_t first = 1 + test_seed() % step;
 	int64_t blocks;
 
 	for (int i = 0; i < 3; i++) /* what is made once and for all */
@@ -322,7 +332,7 @@ sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 	CHECK_EQ(run(), want);
 	points = memory.calls;
 	blocks = held();
-	for (uint64_t n = first; n <= points; n += SWEEP_STEP) {
+	for (uint64_t n = first; n <= points; n += step) {
 		int result;
 
 		memory.calls = 0;
@@ -333,7 +343,7 @@ sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 		if (result == -1)
 			test_fail(__FILE__, __LINE__, "%s, %llu: accepted",
 			          name, (unsigned long long)n);
-		if (n % CHECK_EVERY < SWEEP_STEP)
+		if (n % CHECK_EVERY < step)
 			check_held(name, n, run, blocks);
 	}
 	printf("%s: %llu allocations, %llu of them needed\n", name,

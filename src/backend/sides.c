@@ -1,0 +1,79 @@
+/* sides.c - who waits at a descriptor, and what the kernel is to look for. */
+#include "backend/ready.h"
+
+/* One descriptor more, or less, has somebody waiting. */
+void
+weft__sides_count(struct weft__backend *backend, int by)
+{
+	backend->fds.in_use += (uint32_t)by;
+	weft__count_set(&backend->tally->fds, backend->fds.in_use);
+}
+
+/* Whoever begins to wait on a borrowed number that nobody waited on may have another
+ * file behind it: what was fetched before is not for him. */
+void
+weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
+                 uint32_t sides, uintptr_t who)
+{
+	if (weft__fd_is_idle(entry)) {
+		weft__sides_count(backend, 1);
+		entry->generation += !(entry->flags & WEFT__FD_OWNED);
+	}
+	for (int side = 0; side < 2; side++)
+		if (sides & weft__side_mask(side))
+			entry->side[side] = who;
+}
+
+void
+weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
+                  uintptr_t who)
+{
+	bool was_empty = weft__fd_is_idle(entry);
+
+	for (int side = 0; side < 2; side++)
+		if (entry->side[side] == who)
+			entry->side[side] = 0;
+	if (!was_empty && weft__fd_is_idle(entry))
+		weft__sides_count(backend, -1);
+}
+
+/* What the kernel should look for on behalf of a side. */
+static uint32_t
+want_of(const struct weft__fd *entry, int side, bool *level)
+{
+	const weft_watch *watch = weft__side_watch(entry, side);
+	const struct weft__op *op = weft__side_op(entry, side);
+
+	if (watch) {
+		*level |= !(watch->flags & WEFT_EDGE);
+		return watch->flags & weft__side_mask(side);
+	}
+	if (!op || op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
+		return 0;
+	*level |= op->kind == WEFT__OP_POLL && !(op->events & WEFT_MULTI);
+	return weft__side_mask(side);
+}
+
+/* Bring the kernel in line.  For an owned descriptor on an edge backend that is done
+ * once for both sides, and then holds until it is closed. */
+int
+weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                bool verify)
+{
+	bool level = !backend->ops->edge;
+	uint32_t want = want_of(entry, 0, &level) | want_of(entry, 1, &level);
+	int rc;
+
+	if (want && !level) {
+		if (entry->flags & WEFT__FD_OWNED)
+			want = WEFT__BOTH;
+		want |= WEFT_EDGE;
+	}
+	if (want == entry->armed
+	    && (!verify || (entry->flags & WEFT__FD_OWNED)))
+		return 0;
+	rc = backend->ops->arm(backend, fd, entry, want);
+	if (rc == 0)
+		entry->armed = (uint16_t)want;
+	return rc;
+}

@@ -1,0 +1,91 @@
+/* watches.c - watches on descriptors, and on files, which are always ready. */
+#include "backend/ready.h"
+
+#define WATCH_EVENTS (WEFT__BOTH | WEFT_EDGE)
+
+/* Files are reported at every wait, which they keep from blocking. */
+static void
+set_always(struct weft__backend *backend, struct weft__fd *entry, bool on)
+{
+	backend->always += (uint32_t)on - !!(entry->flags & WEFT__FD_ALWAYS);
+	entry->flags = (uint16_t)((entry->flags & ~WEFT__FD_ALWAYS)
+	                          | (on ? WEFT__FD_ALWAYS : 0));
+}
+
+void
+weft__ready_note_files(struct weft__backend *backend)
+{
+	uint32_t left = backend->always;
+
+	for (uint32_t fd = 0;
+	     left > 0 && fd < backend->fds.count * WEFT__FDS_PAGE; fd++) {
+		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)fd);
+
+		if (!entry || !(entry->flags & WEFT__FD_ALWAYS))
+			continue;
+		left--;
+		weft__ready_note(backend, (int)fd, entry->generation,
+		                 WEFT__BOTH);
+	}
+}
+
+/* The sides that a watch takes; one that is muted keeps what it has, or takes one,
+ * so that it can be found. */
+static uint32_t
+watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
+{
+	if (events & WEFT__BOTH)
+		return events & WEFT__BOTH;
+	if (entry->side[0] == who || entry->side[1] == who)
+		return (entry->side[0] == who ? WEFT_READABLE : 0)
+		       | (entry->side[1] == who ? WEFT_WRITABLE : 0);
+	return entry->side[0] ? WEFT_WRITABLE : WEFT_READABLE;
+}
+
+int
+weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
+                  uint32_t events)
+{
+	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
+	uintptr_t who = (uintptr_t)watch | WEFT__IS_WATCH;
+	uint32_t before = watch->flags, sides;
+	struct weft__fd old;
+	int rc = 0;
+
+	if (!entry)
+		return WEFT_ENOMEM;
+	sides = watch_sides(entry, who, events);
+	for (int side = 0; side < 2; side++)
+		if ((sides & weft__side_mask(side)) && entry->side[side]
+		    && entry->side[side] != who)
+			return WEFT_EBUSY;
+	old = *entry;
+	weft__sides_leave(backend, entry, who);
+	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
+	               | (events & WATCH_EVENTS);
+	weft__sides_take(backend, entry, sides, who);
+	if (events & WEFT__BOTH)
+		rc = weft__sides_arm(backend, fd, entry, true);
+	if (rc < 0 && rc != -EPERM) { /* as if it had not been asked */
+		watch->flags = before;
+		weft__sides_leave(backend, entry, who);
+		if (weft__fd_is_idle(entry) && !weft__fd_is_idle(&old))
+			weft__sides_count(backend, 1);
+		*entry = old;
+		return rc;
+	}
+	set_always(backend, entry,
+	           rc == -EPERM); /* a file: nothing to wait for */
+	return 0;
+}
+
+void
+weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, watch->id);
+
+	weft__sides_leave(backend, entry, (uintptr_t)watch | WEFT__IS_WATCH);
+	set_always(backend, entry, false);
+	if (!backend->ops->edge)
+		(void)weft__sides_arm(backend, watch->id, entry, false);
+}

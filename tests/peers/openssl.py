@@ -1,0 +1,84 @@
+"""What the tests with openssl(1) share: an authority, those whom it vouches for, and others.
+
+Of what openssl says only what every version says alike is looked at, and of alerts their
+numbers; texts that are compared as a whole are ours.
+"""
+import re
+import subprocess
+import threading
+
+from world import PATIENCE, check, need
+
+OPENSSL, SETPRIV = need("openssl"), need("setpriv")
+VERSIONS = {"TLSv1.2": "-tls1_2", "TLSv1.3": "-tls1_3"}
+# Who is vouched for by whom, and under which names.
+NAMES = {
+    "server": ("authority", "DNS:localhost,IP:127.0.0.1,IP:::1"),
+    "one": ("authority", "DNS:one.test"),
+    "two": ("authority", "DNS:*.two.test"),
+    "guest": ("authority", "DNS:guest.test"),
+    "stranger": ("nobody", "DNS:localhost"),
+}
+NOT_TRUSTED = 'the certificate of "stranger" has an issuer that is neither trusted nor shown: ' \
+              '"nobody"'
+ENDED = "the peer has ended it: "
+CUT = "the connection has ended without a goodbye"
+
+
+def start(stack, *words):
+    """openssl, which ends with `stack`, after long at the latest, and also if we are killed.
+    It is our own child: a signal to one between might be lost."""
+    process = subprocess.Popen([SETPRIV, "--pdeathsig", "KILL", OPENSSL, *words],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    limit = threading.Timer(2 * PATIENCE, process.kill)
+    limit.daemon = True
+    limit.start()
+    stack.callback(end, process, limit)
+    return process
+
+
+def end(process, limit):
+    limit.cancel()
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def issue(stage, name):
+    """A certificate and its key, made once."""
+    chain, key = stage.folder / f"{name}.pem", stage.folder / f"{name}-key.pem"
+    if not chain.exists():
+        words = []
+        if name in NAMES:
+            issuer, names = NAMES[name]
+            by, by_key = issue(stage, issuer)
+            words = ["-CA", by, "-CAkey", by_key, "-addext", f"subjectAltName={names}",
+                     "-addext", "basicConstraints=critical,CA:FALSE"]
+        subprocess.run([OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                        f"/CN={name}", *words, "-out", chain, "-keyout", key],
+                       check=True, capture_output=True, timeout=PATIENCE)
+    return str(chain), str(key)
+
+
+def cert(stage, name, *, sni=None):
+    """The same as words for tls_peer."""
+    chain, key = issue(stage, name)
+    return [f"chain={chain}", f"key={key}", *([f"name={sni}"] if sni else [])]
+
+
+def trust(stage, name="authority"):
+    return f"ca={issue(stage, name)[0]}"
+
+
+def agreed(version, *, alpn="", name="localhost", peer="", how="full"):
+    """What tls_peer says of a session."""
+    return f"{version} alpn={alpn} name={name} peer={peer and f'CN = {peer}'} {how}"
+
+
+def check_alert(said, *numbers):
+    """The peer was told why."""
+    found = re.search(r"SSL alert number (\d+)", said)
+    check(f"alert {numbers} in\n{said}", found and int(found[1]) in numbers)

@@ -1,0 +1,333 @@
+/* tls_peer.c - TLS without anything above it, for peers that have only that.
+ *
+ *     tls_peer serve|visit ADDRESS OPTION=VALUE ...
+ *
+ * `serve` says where it listens, and returns each line that it hears, until SIGTERM; at the
+ * line "end" it says goodbye first, at "cut" it ends the connection without one.  `visit`
+ * says a line, prints what comes back, and ends as it was told.  Both print what was agreed,
+ * and then how each connection ended: "goodbye", or the error.  Nothing here waits for ever.
+ *
+ * Options of both: chain (begins a certificate, for which key and name are), ca, alpn (which
+ * may be repeated), min (a version, in hexadecimal); of `serve`: ask (for a certificate of
+ * the client), no_tickets; of `visit`: times, host (to verify, else that of the address), say
+ * (nothing: it only listens), end (first: says goodbye and awaits the peer's; last: awaits
+ * the peer's; cut: ends without one).  It uses what is installed alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <weft/weft.h>
+
+#define PATIENCE  weft_in(30 * WEFT_S)
+#define LIFETIME  weft_in(100 * WEFT_S)
+#define CERTS_MAX 4
+#define ALPN_MAX  4
+
+static struct {
+	const char *address, *host, *say, *end;
+	const char *alpn[ALPN_MAX + 1];
+	weft_tls_cert certs[CERTS_MAX];
+	size_t alpn_count;
+	weft_tls_opts tls;
+	int times;
+} words = { .say = "hello", .end = "first", .times = 1 };
+
+/* --- options ---------------------------------------------------------------- */
+
+/* An option of a certificate, the last one that was begun. */
+static bool
+read_cert_word(const char *option, const char *value)
+{
+	weft_tls_cert *cert = &words.certs[words.tls.cert_count];
+
+	if (strcmp(option, "chain") == 0 && words.tls.cert_count < CERTS_MAX) {
+		cert->chain_file = value;
+		words.tls.cert_count++;
+	} else if (words.tls.cert_count == 0) {
+		return false;
+	} else if (strcmp(option, "key") == 0) {
+		cert[-1].key_file = value;
+	} else if (strcmp(option, "name") == 0) {
+		cert[-1].name = value;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool
+read_tls_word(const char *option, const char *value)
+{
+	if (strcmp(option, "ca") == 0)
+		words.tls.ca_file = value;
+	else if (strcmp(option, "alpn") == 0 && words.alpn_count < ALPN_MAX)
+		words.alpn[words.alpn_count++] = value;
+	else if (strcmp(option, "min") == 0)
+		words.tls.version_min = (uint32_t)strtoul(value, NULL, 16);
+	else if (strcmp(option, "ask") == 0)
+		words.tls.ask_client_cert = strcmp(value, "1") == 0;
+	else if (strcmp(option, "no_tickets") == 0)
+		words.tls.no_tickets = strcmp(value, "1") == 0;
+	else
+		return false;
+	return true;
+}
+
+static bool
+read_visit_word(const char *option, const char *value)
+{
+	if (strcmp(option, "host") == 0)
+		words.host = value;
+	else if (strcmp(option, "say") == 0)
+		words.say = value;
+	else if (strcmp(option, "end") == 0)
+		words.end = value;
+	else if (strcmp(option, "times") == 0)
+		words.times = (int)strtoul(value, NULL, 10);
+	else
+		return false;
+	return true;
+}
+
+/* Cuts the word in two. */
+static bool
+read_word(char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (!value)
+		return false;
+	*value++ = '\0';
+	return read_cert_word(word, value) || read_tls_word(word, value)
+	       || read_visit_word(word, value);
+}
+
+static int
+open_tls(weft_tls **out)
+{
+	words.tls.certs = words.certs;
+	words.tls.alpn = words.alpn;
+	return weft_tls_open(&words.tls, out);
+}
+
+/* --- what is told ------------------------------------------------------------ */
+
+static void
+tell(weft_stream *stream)
+{
+	weft_tls_info info;
+
+	if (weft_stream_tls(stream, &info) < 0)
+		return;
+	printf("%s alpn=%s name=%s peer=%s %s\n", info.version, info.alpn,
+	       info.server_name, info.peer_subject,
+	       info.resumed ? "resumed" : "full");
+	fflush(stdout);
+}
+
+/* How it ended: 0 is the peer's goodbye. */
+static int
+tell_end(int rc)
+{
+	if (rc == 0)
+		puts("goodbye");
+	else
+		printf("%s: %s\n", weft_errname(rc), weft_detail());
+	fflush(stdout);
+	return rc;
+}
+
+/* All that still comes, up to the end. */
+static int
+await_end(weft_stream *stream)
+{
+	char rest[256];
+	ssize_t n;
+
+	do
+		n = weft_read(stream, rest, sizeof rest, PATIENCE);
+	while (n > 0);
+	return (int)n;
+}
+
+/* The connection ends, and the session does not know.  The peer ends it too, by whatever it
+ * thinks of that, but it does. */
+static int
+cut(weft_stream *stream)
+{
+	int rc;
+
+	(void)shutdown(weft_stream_fd(stream), SHUT_WR);
+	rc = await_end(stream);
+	if (rc == WEFT_ETIMEDOUT)
+		return tell_end(rc);
+	puts("cut");
+	fflush(stdout);
+	return 0;
+}
+
+/* --- a server --------------------------------------------------------------- */
+
+static bool
+is_line(const char *line, ssize_t size, const char *text)
+{
+	return (size_t)size == strlen(text)
+	       && memcmp(line, text, (size_t)size) == 0;
+}
+
+static int
+echo(weft_stream *peer)
+{
+	char line[256];
+
+	for (;;) {
+		ssize_t n = weft_read_until(peer, "\n", line, sizeof line,
+		                            PATIENCE);
+
+		if (n > 0 && is_line(line, n, "cut\n"))
+			return cut(peer);
+		if (n > 0 && is_line(line, n, "end\n"))
+			n = weft_stream_shutdown(peer, PATIENCE);
+		else if (n > 0)
+			n = weft_write(peer, line, (size_t)n, PATIENCE);
+		else
+			return tell_end((int)n);
+		if (n < 0)
+			return tell_end((int)n);
+	}
+}
+
+/* It shakes hands itself, to tell what went wrong. */
+static int
+greet(weft_stream *peer, void *tls)
+{
+	int rc = weft_tls_start(peer, tls, WEFT_TLS_SERVER, NULL, PATIENCE);
+
+	if (rc < 0) {
+		(void)tell_end(rc);
+	} else {
+		tell(peer);
+		(void)echo(peer);
+	}
+	weft_close(peer);
+	return 0;
+}
+
+static int
+open_door(weft_listener **out)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr addr;
+	int rc = weft_listener_open(words.address, NULL, out);
+
+	if (rc == 0)
+		rc = weft_listener_local(*out, &addr);
+	if (rc == 0)
+		rc = weft_addr_format(&addr, text, sizeof text);
+	if (rc < 0)
+		return rc;
+	printf("listening on %s\n", text);
+	fflush(stdout);
+	return 0;
+}
+
+static int
+serve(void *arg)
+{
+	weft_listener *door;
+	weft_tls *tls;
+	int rc = open_tls(&tls);
+
+	(void)arg;
+	if (rc < 0)
+		return tell_end(rc);
+	rc = open_door(&door);
+	if (rc < 0)
+		return tell_end(rc);
+	rc = weft_listener_serve(door, greet, tls, LIFETIME);
+	weft_listener_close(door);
+	weft_tls_close(tls);
+	return rc == WEFT_ECANCELED ? 0 : rc;
+}
+
+/* --- a client --------------------------------------------------------------- */
+
+static int
+ask(weft_stream *stream)
+{
+	char line[256];
+	int size = snprintf(line, sizeof line, "%s\n", words.say);
+	ssize_t n = weft_write(stream, line, (size_t)size, PATIENCE);
+
+	if (n > 0)
+		n = weft_read_until(stream, "\n", line, sizeof line, PATIENCE);
+	if (n <= 0)
+		return (int)n;
+	printf("heard %.*s", (int)n, line);
+	fflush(stdout);
+	return 1;
+}
+
+/* 0 at the peer's goodbye. */
+static int
+talk(weft_stream *stream)
+{
+	int rc = words.say[0] ? ask(stream) : 1;
+
+	if (rc <= 0)
+		return tell_end(rc);
+	if (strcmp(words.end, "cut") == 0)
+		return cut(stream);
+	rc = strcmp(words.end, "last") == 0
+	             ? 0
+	             : weft_stream_shutdown(stream, PATIENCE);
+	return tell_end(rc < 0 ? rc : await_end(stream));
+}
+
+static int
+visit_once(weft_tls *tls)
+{
+	weft_connect_opts opts = { .tls = tls, .tls_name = words.host };
+	weft_stream *stream;
+	int rc = weft_connect(words.address, &opts, &stream, PATIENCE);
+
+	if (rc < 0)
+		return tell_end(rc);
+	tell(stream);
+	rc = talk(stream);
+	weft_close(stream);
+	return rc;
+}
+
+static int
+visit(void *arg)
+{
+	weft_tls *tls;
+	int rc = open_tls(&tls);
+
+	(void)arg;
+	if (rc < 0)
+		return tell_end(rc);
+	for (int i = 0; rc == 0 && i < words.times; i++)
+		rc = visit_once(tls);
+	weft_tls_close(tls);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool good = argc >= 3;
+
+	for (int i = 3; i < argc; i++)
+		good = good && read_word(argv[i]);
+	if (!good) {
+		fprintf(stderr, "usage: %s serve|visit ADDRESS OPTION=VALUE\n",
+		        argv[0]);
+		return 2;
+	}
+	words.address = argv[2];
+	return weft_main(NULL, strcmp(argv[1], "serve") == 0 ? serve : visit,
+	                 NULL);
+}

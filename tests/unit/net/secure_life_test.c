@@ -1,0 +1,204 @@
+/* secure_life_test.c - a TLS stream on another loop, and a service with a new certificate. */
+#include "unit/net/lines.h"
+#include "unit/net/secure_world.h"
+
+/* --- moving --------------------------------------------------------------- */
+
+/* The client's bytes go through a relay, which can stop within a record. */
+struct handover {
+	struct ends near, far; /* client and relay, relay and server */
+	weft_loop *to;
+	bool stops; /* behind the first bytes that come back */
+	weft_event stopped, moved, done;
+	int result; /* of the server */
+};
+
+static void
+pass(weft_stream *to, const char *bytes, size_t size)
+{
+	CHECK_EQ(weft_write(to, bytes, size, WEFT_NEVER), (ssize_t)size);
+}
+
+static int
+relay_there(void *arg)
+{
+	struct handover *h = arg;
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = weft_read(h->near.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		pass(h->far.a, buf, (size_t)n);
+	CHECK_EQ(n, 0);
+	OK(weft_stream_shutdown(h->far.a, WEFT_NEVER));
+	return 0;
+}
+
+static int
+relay_back(void *arg)
+{
+	struct handover *h = arg;
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = weft_read(h->far.a, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+		size_t first = h->stops ? 9 : (size_t)n;
+
+		pass(h->near.b, buf, first);
+		if (!h->stops)
+			continue;
+		h->stops = false;
+		weft_event_set(&h->stopped);
+		OK(weft_event_wait(&h->moved, WEFT_NEVER));
+		pass(h->near.b, buf + first, (size_t)n - first);
+	}
+	CHECK_EQ(n, 0);
+	OK(weft_stream_shutdown(h->near.b, WEFT_NEVER));
+	OK(weft_event_wait(&h->done, WEFT_NEVER));
+	weft_close(h->near.b);
+	weft_close(h->far.a);
+	return 0;
+}
+
+static int
+echo_far(void *arg)
+{
+	struct handover *h = arg;
+	char buf[64];
+	ssize_t n;
+
+	OK(weft_tls_start(h->far.b, world.server, WEFT_TLS_SERVER, NULL,
+	                  WEFT_NEVER));
+	while ((n = weft_read(h->far.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		pass(h->far.b, buf, (size_t)n);
+	h->result = (int)n;
+	weft_close(h->far.b);
+	return 0;
+}
+
+/* What has arrived is there: the queue, half a record, and what was agreed. */
+static int
+go_on_elsewhere(void *arg)
+{
+	struct handover *h = arg;
+	weft_stream *stream = h->near.a;
+	weft_tls_info info;
+	char buf[8];
+
+	OK(weft_event_wait(&h->moved, WEFT_NEVER));
+	CHECK_EQ(weft_read_exact(stream, buf, 4, WEFT_NEVER), 4);
+	CHECK(memcmp(buf, "bcde", 4) == 0);
+	OK(weft_stream_tls(stream, &info));
+	CHECK_STR(info.version, "TLSv1.3");
+	exchange(stream);
+	OK(weft_stream_shutdown(stream, WEFT_NEVER));
+	CHECK_EQ(weft_read(stream, buf, 8, WEFT_NEVER), 0);
+	weft_close(stream);
+	weft_event_set(&h->done);
+	return 0;
+}
+
+static int
+move_away(void *arg)
+{
+	struct handover *h = arg;
+	weft_stream *stream = h->near.a;
+	const void *seen;
+
+	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	pass(stream, "abc", 3);
+	CHECK_EQ(weft_peek(stream, 3, &seen, WEFT_NEVER), 3);
+	OK(weft_skip(stream, 1));
+	h->stops = true;
+	pass(stream, "de", 2);
+	OK(weft_event_wait(&h->stopped, WEFT_NEVER));
+	CHECK_EQ(weft_peek(stream, 3, &seen, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	OK(weft_stream_move(stream, h->to));
+	weft_event_set(&h->moved);
+	return 0;
+}
+
+TEST(a_stream_with_tls_goes_on_where_it_is_moved_to)
+{
+	static const enum line_kind kinds[] = { LINE_TCP, LINE_PAIR };
+
+	make_world();
+	for (int i = 0; i < 2; i++) {
+		struct handover h = { .near = open_ends(kinds[i]),
+			              .far = open_ends(kinds[i]),
+			              .stopped = WEFT_SHARED_INIT,
+			              .moved = WEFT_SHARED_INIT,
+			              .done = WEFT_SHARED_INIT };
+		weft_loop *loop = make();
+
+		h.to = make_started();
+		(void)go_on(h.to, go_on_elsewhere, &h);
+		(void)go_on(loop, relay_there, &h);
+		(void)go_on(loop, relay_back, &h);
+		(void)go_on(loop, echo_far, &h);
+		(void)go_on(loop, move_away, &h);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(h.result, 0);
+		OK(weft_loop_free(loop));
+		stop_and_free(h.to);
+	}
+	drop_world();
+}
+
+/* --- new certificates ----------------------------------------------------- */
+
+/* A connection to whoever shows a certificate of that name. */
+static weft_stream *
+visit(const struct house *house, const char *subject, bool resumed)
+{
+	weft_connect_opts opts = { .tls = world.client };
+	weft_stream *stream;
+	weft_tls_info info;
+
+	OK(weft_connect(house->address, &opts, &stream, WEFT_NEVER));
+	OK(weft_stream_tls(stream, &info));
+	CHECK_STR(info.peer_subject, subject);
+	CHECK_EQ(info.resumed, resumed);
+	exchange(stream);
+	return stream;
+}
+
+static int
+renew(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *first, *second, *third;
+
+	CHECK(weft_go(serve, house) > 0);
+	first = visit(house, "CN = localhost", false);
+	second = visit(house, "CN = localhost", true);
+	(void)issue("renewed");
+	OK(weft_tls_reload(world.server));
+	third = visit(house, "CN = renewed", false); /* by no old ticket */
+	exchange(first);
+	exchange(second);
+	exchange(third);
+	weft_close(first);
+	weft_close(third);
+	/* Files that cannot be used change nothing. */
+	(void)cert_text_file("leaf.key", "no key");
+	CHECK_EQ(weft_tls_reload(world.server), WEFT_EINVAL);
+	third = visit(house, "CN = renewed", true);
+	exchange(second);
+	weft_close(second);
+	weft_close(third);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_service_goes_on_with_a_new_certificate_for_new_peers)
+{
+	struct house house;
+
+	make_world();
+	house = open_house(HOUR);
+	run_threadlet(renew, &house);
+	CHECK_EQ(house.served, 4);
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	drop_world();
+}

@@ -1,0 +1,221 @@
+/* secure_limit_test.c - peers that say nothing where a handshake is to be, and how long they
+ * are waited for. */
+#include <errno.h>
+#include <unistd.h>
+#include "unit/net/secure_world.h"
+
+#define LIMIT_NS (5 * WEFT_MS)
+
+/* --- three ways to accept ------------------------------------------------- */
+
+/* Those that are dropped do not come here. */
+static int
+accept_one(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *peer;
+
+	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
+	(void)echo(peer, house);
+	return 0;
+}
+
+struct caller {
+	struct house *house;
+	weft_stream *peer;
+};
+
+static int
+echo_caller(void *arg)
+{
+	struct caller caller = *(struct caller *)arg;
+
+	free(arg);
+	return echo(caller.peer, caller.house);
+}
+
+static void
+on_guest(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct caller *caller;
+
+	(void)listener;
+	if (!peer) {
+		CHECK_EQ(error, WEFT_ESHUTDOWN);
+		return;
+	}
+	caller = malloc(sizeof(*caller));
+	CHECK(caller);
+	*caller = (struct caller){ arg, peer };
+	CHECK(weft_go(echo_caller, caller) > 0);
+}
+
+static int
+be_called(void *arg)
+{
+	struct house *house = arg;
+
+	OK(weft_listener_start(house->listener, NULL, on_guest, house));
+	return 0;
+}
+
+static const weft_threadlet_fn ways[] = { accept_one, serve, be_called };
+
+/* In each of them, with that limit. */
+static void
+run_visits(weft_threadlet_fn visits, uint64_t limit_ns)
+{
+	make_world();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct house house = open_house(limit_ns);
+		weft_loop *loop = make();
+
+		(void)go_on(loop, ways[i], &house);
+		(void)go_on(loop, visits, &house);
+		OK(weft_loop_run(loop));
+		CHECK_EQ(house.served, 1);
+		OK(weft_loop_free(loop));
+	}
+	drop_world();
+}
+
+/* --- a server's limit ----------------------------------------------------- */
+
+/* A word that comes back.  On a machine that is busy a handshake may be too long, which a
+ * client learns perhaps only later. */
+static bool
+is_served(const struct house *house)
+{
+	weft_connect_opts opts = { .tls = world.client };
+	weft_stream *stream;
+	bool served;
+	char buf[4];
+
+	if (weft_connect(house->address, &opts, &stream, WEFT_NEVER) < 0)
+		return false;
+	served = weft_write(stream, "word", 4, WEFT_NEVER) == 4
+	         && weft_read_exact(stream, buf, 4, WEFT_NEVER) == 4;
+	weft_close(stream);
+	return served;
+}
+
+static int
+say_nothing(void *arg)
+{
+	struct house *house = arg;
+	uint64_t begun_ns = weft_now();
+	weft_stream *silent;
+	char byte;
+
+	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	CHECK(weft_now() - begun_ns >= LIMIT_NS);
+	weft_close(silent);
+	while (!is_served(house))
+		;
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_peer_that_says_nothing_is_dropped_and_the_next_is_served)
+{
+	run_visits(say_nothing, LIMIT_NS);
+}
+
+/* The first bytes of a handshake, and no more. */
+static int
+say_little(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *silent = NULL;
+	char byte;
+
+	do { /* until it is not dropped before it has said even that */
+		weft_close(silent);
+		OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	} while (weft_write(silent, "\x16\x03\x01\x01", 4, WEFT_NEVER) != 4);
+	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	weft_close(silent);
+	while (!is_served(house))
+		;
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_peer_that_falls_silent_in_its_handshake_is_dropped)
+{
+	run_visits(say_little, LIMIT_NS);
+}
+
+/* Behind one that is waited for. */
+static int
+come_later(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *silent;
+	char byte;
+
+	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
+	CHECK(is_served(house));
+	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	weft_stream_reset(silent);
+	weft_listener_close(house->listener);
+	return 0;
+}
+
+TEST(a_peer_that_says_nothing_holds_up_nobody)
+{
+	run_visits(come_later, HOUR);
+}
+
+/* --- a client's limit ----------------------------------------------------- */
+
+struct quiet {
+	char address[WEFT_ADDR_TEXT_MAX];
+};
+
+static int
+ask_in_vain(void *arg)
+{
+	struct quiet *quiet = arg;
+	weft_connect_opts opts = { .tls = world.client,
+		                   .handshake_ns = LIMIT_NS };
+	uint64_t begun_ns = weft_now();
+	weft_stream *stream = NULL;
+
+	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, WEFT_NEVER),
+	         WEFT_ETIMEDOUT);
+	CHECK(!stream);
+	CHECK(weft_now() - begun_ns >= LIMIT_NS);
+	CHECK(strstr(weft_detail(), quiet->address) != NULL);
+	/* Its own deadline is for all of it. */
+	opts.handshake_ns = HOUR;
+	CHECK_EQ(
+		weft_connect(quiet->address, &opts, &stream, weft_in(LIMIT_NS)),
+		WEFT_ETIMEDOUT);
+	CHECK(!stream);
+	return 0;
+}
+
+TEST(a_server_that_says_nothing_is_left_in_time)
+{
+	struct sockaddr_in name;
+	struct quiet quiet;
+	int door = make_listener(5, &name);
+	char buf[2048];
+
+	make_world();
+	(void)snprintf(quiet.address, sizeof(quiet.address),
+	               "tls://127.0.0.1:%d", ntohs(name.sin_port));
+	run_threadlet(ask_in_vain, &quiet);
+	for (int i = 0; i < 2; i++) { /* both have gone */
+		int fd = accept(door, NULL, NULL);
+
+		CHECK(fd >= 0);
+		while (recv(fd, buf, sizeof(buf), 0) > 0)
+			;
+		OK(close(fd));
+	}
+	OK(close(door));
+	drop_world();
+}

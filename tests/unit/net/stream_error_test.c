@@ -1,0 +1,153 @@
+/* stream_error_test.c - a connection that fails says with whom it was. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+struct line {
+	weft_listener *listener;
+	char address[WEFT_ADDR_TEXT_MAX];
+	weft_stream *near, *far;
+};
+
+/* A connection over TCP; `far` is the one that was accepted. */
+static void
+connect_line(struct line *line)
+{
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &line->listener));
+	OK(weft_listener_local(line->listener, &addr));
+	CHECK(weft_addr_format(&addr, line->address, sizeof(line->address))
+	      > 0);
+	OK(weft_connect(line->address, NULL, &line->near, WEFT_NEVER));
+	OK(weft_listener_accept(line->listener, &line->far, WEFT_NEVER));
+	weft_listener_close(line->listener);
+}
+
+static void
+check_named(const struct line *line, int64_t result)
+{
+	CHECK(result == WEFT_ECONNRESET || result == WEFT_EPIPE);
+	CHECK(strstr(weft_detail(), line->address) != NULL);
+	CHECK(strstr(weft_detail(), weft_strerror((int)result)) != NULL);
+	(void)weft_fail(0, "%s", "");
+}
+
+/* A reader is told the reset itself, and told it again. */
+static void
+check_reset(const struct line *line, int64_t result)
+{
+	CHECK_EQ(result, WEFT_ECONNRESET);
+	check_named(line, result);
+}
+
+static int
+reset_far(void *arg)
+{
+	weft_stream_reset(((struct line *)arg)->far);
+	return 0;
+}
+
+static int
+read_reset(void *arg)
+{
+	struct line line;
+	char buf[8];
+
+	(void)arg;
+	connect_line(&line);
+	CHECK(weft_go(reset_far, &line) > 0);
+	check_reset(&line, weft_read(line.near, buf, 8, WEFT_NEVER));
+	check_reset(&line, weft_read(line.near, buf, 8, WEFT_NEVER));
+	check_reset(&line, weft_read_exact(line.near, buf, 8, WEFT_NEVER));
+	check_named(&line, weft_write(line.near, buf, 8, WEFT_NEVER));
+	check_named(&line, weft_write(line.near, buf, 8, WEFT_NEVER));
+	weft_close(line.near);
+	return 0;
+}
+
+TEST(who_reads_a_connection_that_is_reset_is_told_of_whom)
+{
+	run_threadlet(read_reset, NULL);
+}
+
+static int
+write_reset(void *arg)
+{
+	static char much[64 << 20];
+	struct line line;
+
+	(void)arg;
+	connect_line(&line);
+	CHECK(weft_go(reset_far, &line) > 0);
+	check_named(&line,
+	            weft_write(line.near, much, sizeof(much), WEFT_NEVER));
+	weft_close(line.near);
+	return 0;
+}
+
+TEST(who_writes_a_connection_that_is_reset_is_told_of_whom)
+{
+	run_threadlet(write_reset, NULL);
+}
+
+/* --- without permission ----------------------------------------------------- */
+
+#define NOBODY 65534
+
+struct trial {
+	const char *address;
+	bool refused;
+};
+
+static int
+connect_forbidden(void *arg)
+{
+	struct trial *trial = arg;
+	weft_stream *stream;
+
+	trial->refused = weft_connect(trial->address, NULL, &stream, WEFT_NEVER)
+	                         == -EACCES
+	                 && strstr(weft_detail(), trial->address);
+	return 0;
+}
+
+/* In a child, which has nobody to tell but its parent. */
+static bool
+is_refused(const char *address)
+{
+	struct trial trial = { address, false };
+	weft_listener *listener;
+	weft_go_opts opts = { .loop = weft_loop_new(NULL) };
+
+	if (setreuid(NOBODY, NOBODY) < 0 || !opts.loop
+	    || weft_go_with(&opts, connect_forbidden, &trial) < 0
+	    || weft_loop_run(opts.loop) < 0)
+		return false;
+	return weft_listener_open("unix:/weft-forbidden", NULL, &listener)
+	               == -EACCES
+	       && strstr(weft_detail(), "unix:/weft-forbidden")
+	       && trial.refused;
+}
+
+TEST(who_has_no_permission_is_told_where)
+{
+	weft_listener *listener;
+	char address[64];
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		test_skip("only root can become one who is refused");
+	(void)snprintf(address, sizeof(address), "unix:/tmp/weft-mine-%d",
+	               (int)getpid());
+	OK(weft_listener_open(address, NULL, &listener));
+	pid = fork();
+	if (pid == 0)
+		_exit(is_refused(address) ? 0 : 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	weft_listener_close(listener);
+}

@@ -1,0 +1,223 @@
+/* stream_flood_test.c - a stream on which there is always more does not keep its loop from
+ * the others. */
+#include <sys/socket.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+#define ROUNDS    20
+#define TURNS_MAX 4 /* until who has something to read is served */
+
+struct guest {
+	weft_stream *stream;
+	int far;
+	uint64_t bytes;
+	bool ends, ended; /* the one of a threadlet */
+};
+
+static struct guest
+open_guest(void)
+{
+	struct pair pair = make_pair();
+	struct guest guest = { .far = pair.peer };
+
+	OK(weft_stream_open_fd(pair.fd, false, &guest.stream));
+	return guest;
+}
+
+static void
+close_guest(struct guest *guest)
+{
+	weft_close(guest->stream);
+	OK(close(guest->far));
+}
+
+/* Put one byte to the quiet one at a time, and see that it comes within so many turns; the
+ * flood goes on. */
+static void
+take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet,
+           int turns_max)
+{
+	turns(loop, 3);
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		uint64_t before = loud->bytes;
+		int count = 0;
+
+		put(quiet->far, "x");
+		for (; quiet->bytes == round; count++) {
+			CHECK(count < turns_max);
+			turn(loop);
+		}
+		CHECK_EQ(quiet->bytes, round + 1);
+		while (loud->bytes == before) {
+			CHECK(count++ < 2 * turns_max);
+			turn(loop);
+		}
+	}
+}
+
+/* --- callbacks ------------------------------------------------------------ */
+
+static void
+on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct guest *guest = arg;
+
+	(void)data;
+	CHECK(size > 0);
+	guest->bytes += (uint64_t)size;
+	OK(weft_skip(stream, (size_t)size));
+}
+
+static void
+on_flood(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	on_data(stream, data, size, arg);
+	fill(((struct guest *)arg)->far);
+}
+
+/* Whichever of them was there first. */
+static void
+flood_callback(bool loud_first)
+{
+	static const weft_stream_events often = { .on_data = on_flood };
+	static const weft_stream_events seldom = { .on_data = on_data };
+	struct guest loud = open_guest(), quiet = open_guest();
+	weft_loop *loop = make();
+
+	if (loud_first)
+		OK(weft_stream_start(loud.stream, loop, &often, &loud));
+	OK(weft_stream_start(quiet.stream, loop, &seldom, &quiet));
+	if (!loud_first)
+		OK(weft_stream_start(loud.stream, loop, &often, &loud));
+	fill(loud.far);
+	take_turns(loop, &loud, &quiet, TURNS_MAX);
+	close_guest(&loud);
+	close_guest(&quiet);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_callback_that_is_flooded_leaves_others_their_turn)
+{
+	flood_callback(true);
+	flood_callback(false);
+}
+
+/* More of them than a look at descriptors tells of. */
+#define CROWD           300
+#define CROWD_TURNS_MAX 20
+
+static void
+on_drop(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	on_data(stream, data, size, arg);
+	put(((struct guest *)arg)->far, "x");
+}
+
+TEST(a_crowd_that_is_flooded_leaves_others_their_turn)
+{
+	static const weft_stream_events often = { .on_data = on_drop };
+	static const weft_stream_events seldom = { .on_data = on_data };
+	static struct guest crowd[CROWD];
+	struct guest quiet = open_guest();
+	weft_loop *loop = make();
+
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = open_guest();
+		/* It is full at once, and receives again when that is skipped. */
+		OK(weft_stream_set(crowd[i].stream, "read_max", 1));
+		OK(weft_stream_start(crowd[i].stream, loop, &often, &crowd[i]));
+		put(crowd[i].far, "x");
+	}
+	OK(weft_stream_start(quiet.stream, loop, &seldom, &quiet));
+	take_turns(loop, &crowd[CROWD - 1], &quiet, CROWD_TURNS_MAX);
+	for (int i = 0; i < CROWD; i++) {
+		CHECK(crowd[i].bytes > 1);
+		close_guest(&crowd[i]);
+	}
+	close_guest(&quiet);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+/* --- threadlets ----------------------------------------------------------- */
+
+static int
+read_flood(void *arg)
+{
+	struct guest *guest = arg;
+	static char buf[1000];
+	ssize_t n;
+
+	while (!guest->ends) {
+		n = weft_read(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+		CHECK(n > 0);
+		guest->bytes += (uint64_t)n;
+		fill(guest->far);
+	}
+	guest->ended = true;
+	return 0;
+}
+
+static int
+read_quiet(void *arg)
+{
+	struct guest *guest = arg;
+	ssize_t n;
+	char byte;
+
+	while ((n = weft_read(guest->stream, &byte, 1, WEFT_NEVER)) > 0)
+		guest->bytes += (uint64_t)n;
+	CHECK_EQ(n, WEFT_ESHUTDOWN);
+	return 0;
+}
+
+/* One that floods, and one that is not to hear of that. */
+static void
+flood_threadlet(weft_threadlet_fn fn)
+{
+	struct guest loud = open_guest(), quiet = open_guest();
+	weft_loop *loop = make();
+
+	(void)go_on(loop, fn, &loud);
+	(void)go_on(loop, read_quiet, &quiet);
+	fill(loud.far);
+	take_turns(loop, &loud, &quiet, TURNS_MAX);
+	loud.ends = true;
+	while (!loud.ended)
+		turn(loop);
+	close_guest(&loud);
+	close_guest(&quiet);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_threadlet_that_is_flooded_leaves_others_their_turn)
+{
+	flood_threadlet(read_flood);
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static int
+write_flood(void *arg)
+{
+	struct guest *guest = arg;
+	static char buf[1000];
+	ssize_t n;
+
+	while (!guest->ends) {
+		n = weft_write(guest->stream, buf, sizeof(buf), WEFT_NEVER);
+		CHECK_EQ(n, sizeof(buf));
+		guest->bytes += (uint64_t)n;
+		(void)drain(guest->far);
+	}
+	guest->ended = true;
+	return 0;
+}
+
+/* To a peer that takes all at once. */
+TEST(a_threadlet_that_can_always_write_leaves_others_their_turn)
+{
+	flood_threadlet(write_flood);
+}

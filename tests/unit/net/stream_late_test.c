@@ -1,0 +1,268 @@
+/* stream_late_test.c - the memory of a call that has ended is its caller's again: nothing
+ * is sent from it and nothing put into it, whatever the kernel was about to do. */
+#include "lines.h"
+
+/* What ends a call before its time. */
+enum way { DEADLINE, CANCEL, INTERRUPT, OP, WAYS };
+
+static const int64_t whys[WAYS] = { WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR,
+	                            WEFT_ECANCELED };
+
+#define MUCH     ((size_t)4 << 20)
+#define SCRIBBLE ((char)0xff) /* is in no text here */
+
+struct late {
+	struct ends ends;
+	enum line_kind kind;
+	enum way way;
+	weft_threadlet who;
+	weft_op op;
+	weft_span span;
+	int64_t result; /* 0: not yet */
+	size_t got;
+};
+
+static char much[MUCH], into[65536];
+
+static char
+letter_at(size_t at)
+{
+	return (char)(at * 7 % 251);
+}
+
+static uint64_t
+deadline_of(const struct late *late)
+{
+	return late->way == DEADLINE ? weft_in(5 * WEFT_MS) : WEFT_NEVER;
+}
+
+static void
+ask_to_end(struct late *late)
+{
+	if (late->way == CANCEL)
+		OK(weft_cancel(late->who));
+	else if (late->way == INTERRUPT)
+		OK(weft_interrupt(late->who));
+	else if (late->way == OP)
+		weft_op_cancel(&late->op);
+}
+
+/* Once it has been with the kernel for some turns. */
+static void
+end_call(struct late *late)
+{
+	for (int i = 0; i < 5; i++)
+		OK(weft_yield());
+	ask_to_end(late);
+	while (late->result == 0)
+		OK(weft_yield());
+	CHECK_EQ(late->result, whys[late->way]);
+}
+
+/* Over each kind of stream, ended in each of the first so many ways. */
+static void
+run_late(weft_threadlet_fn fn, int ways)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++)
+		for (int way = 0; way < ways; way++) {
+			struct late late = { .ends = open_ends(kind),
+				             .kind = kind,
+				             .way = way };
+
+			run_threadlet(fn, &late);
+		}
+}
+
+/* --- writes --------------------------------------------------------------- */
+
+static int
+write_much(void *arg)
+{
+	struct late *late = arg;
+
+	late->result = weft_write(late->ends.a, much, MUCH, deadline_of(late));
+	memset(much, SCRIBBLE, MUCH);
+	return 0;
+}
+
+static void
+on_written(weft_op *op, int64_t result, void *arg)
+{
+	struct late *late = arg;
+
+	(void)op;
+	late->result = result;
+	memset(much, SCRIBBLE, MUCH);
+}
+
+static void
+begin_write(struct late *late)
+{
+	late->span = (weft_span){ much, MUCH };
+	for (size_t i = 0; i < MUCH; i++)
+		much[i] = letter_at(i);
+	if (late->way != OP) {
+		late->who = weft_go(write_much, late);
+		return;
+	}
+	OK(weft_op_init(&late->op, weft_loop_current(), on_written, late));
+	CHECK_EQ(weft_write_op(late->ends.a, &late->span, 1, &late->op,
+	                       WEFT_NEVER),
+	         1);
+}
+
+/* The letters in their order, and no other byte: what the read came to that was the last. */
+static ssize_t
+read_letters(struct late *late, uint64_t wait_ns)
+{
+	static char buf[65536];
+	ssize_t n;
+
+	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_in(wait_ns)))
+	       > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			if (buf[i] != letter_at(late->got + (size_t)i))
+				CHECK_EQ(late->got + (size_t)i, -1);
+		late->got += (size_t)n;
+	}
+	return n;
+}
+
+static int
+write_to_nobody(void *arg)
+{
+	struct late *late = arg;
+
+	if (late->kind < LINE_PIPE) {
+		OK(weft_stream_set(late->ends.a, "sndbuf", 50000));
+		OK(weft_stream_set(late->ends.b, "rcvbuf", 50000));
+	}
+	begin_write(late);
+	end_call(late);
+	/* Now there is room for what was not sent. */
+	CHECK_EQ(read_letters(late, 5 * WEFT_MS), WEFT_ETIMEDOUT);
+	weft_close(late->ends.a);
+	CHECK_EQ(read_letters(late, HOUR), line_end(late->kind));
+	CHECK(late->got > 0 && late->got < MUCH);
+	weft_close(late->ends.b);
+	return 0;
+}
+
+TEST(what_a_write_has_left_as_it_ended_is_not_sent_any_more)
+{
+	run_late(write_to_nobody, WAYS);
+}
+
+/* --- reads ---------------------------------------------------------------- */
+
+/* Nothing but what it was filled with, from `at` on. */
+static void
+check_untouched(size_t at)
+{
+	for (; at < sizeof(into); at++)
+		if (into[at] != SCRIBBLE)
+			CHECK_EQ(at, -1);
+}
+
+static int
+read_nothing(void *arg)
+{
+	struct late *late = arg;
+
+	late->result = weft_read(late->ends.b, into, sizeof(into),
+	                         deadline_of(late));
+	return 0;
+}
+
+static void
+say_late(struct late *late)
+{
+	char buf[8];
+
+	CHECK_EQ(weft_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
+	for (int i = 0; i < 5; i++)
+		OK(weft_yield());
+	check_untouched(0);
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
+	CHECK(memcmp(buf, "late", 4) == 0);
+	check_untouched(0);
+}
+
+static void
+on_late(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	struct late *late = arg;
+
+	CHECK(size > 0 && data != into);
+	late->got += (size_t)size;
+	OK(weft_skip(stream, (size_t)size));
+}
+
+/* To one who has no memory of its own. */
+static void
+say_to_callback(struct late *late)
+{
+	static const weft_stream_events events = { .on_data = on_late };
+
+	OK(weft_stream_start(late->ends.b, NULL, &events, late));
+	CHECK_EQ(weft_write(late->ends.a, "late", 4, WEFT_NEVER), 4);
+	while (late->got < 4)
+		OK(weft_yield());
+	check_untouched(0);
+}
+
+static int
+read_from_nobody(void *arg)
+{
+	struct late *late = arg;
+
+	memset(into, SCRIBBLE, sizeof(into));
+	late->who = weft_go(read_nothing, late);
+	end_call(late);
+	if (late->way == DEADLINE)
+		say_late(late);
+	say_to_callback(late);
+	weft_close(late->ends.a);
+	weft_close(late->ends.b);
+	return 0;
+}
+
+TEST(what_comes_after_a_read_has_ended_is_not_put_into_its_memory)
+{
+	run_late(read_from_nobody, OP);
+}
+
+/* As it is ended: then it has all of it, or nothing. */
+static int
+read_as_it_ends(void *arg)
+{
+	struct late *late = arg;
+	char buf[8];
+
+	memset(into, SCRIBBLE, sizeof(into));
+	late->who = weft_go(read_nothing, late);
+	for (int i = 0; i < 5; i++)
+		OK(weft_yield());
+	CHECK_EQ(write(weft_stream_fd(late->ends.a), "late", 4), 4);
+	ask_to_end(late);
+	while (late->result == 0)
+		OK(weft_yield());
+	if (late->result == 4) {
+		CHECK(memcmp(into, "late", 4) == 0);
+		check_untouched(4);
+	} else {
+		CHECK_EQ(late->result, whys[late->way]);
+		CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER),
+		         4);
+		CHECK(memcmp(buf, "late", 4) == 0);
+		check_untouched(0);
+	}
+	weft_close(late->ends.a);
+	weft_close(late->ends.b);
+	return 0;
+}
+
+TEST(what_comes_as_a_read_is_ended_is_its_own_or_the_next_ones)
+{
+	run_late(read_as_it_ends, OP);
+}

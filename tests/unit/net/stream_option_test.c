@@ -1,0 +1,188 @@
+/* stream_option_test.c - what streams have by default, what can be set, and what not. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include "lines.h"
+
+static int64_t
+get(weft_stream *stream, const char *name)
+{
+	int64_t value = -1;
+
+	OK(weft_stream_get(stream, name, &value));
+	return value;
+}
+
+/* What was set is there, and stays there though others are refused. */
+static void
+check_set(weft_stream *stream, const char *name, int64_t value, int64_t bad)
+{
+	OK(weft_stream_set(stream, name, value));
+	CHECK_EQ(get(stream, name), value);
+	CHECK_EQ(weft_stream_set(stream, name, bad), WEFT_EINVAL);
+	CHECK(strstr(weft_detail(), name) != NULL);
+	CHECK_EQ(get(stream, name), value);
+}
+
+/* --- the stream's own ----------------------------------------------------- */
+
+static void
+check_own(weft_stream *stream)
+{
+	CHECK_EQ(get(stream, "read_max"), 65536);
+	CHECK_EQ(get(stream, "high_water"), 65536);
+	CHECK_EQ(get(stream, "low_water"), 16384);
+	CHECK_EQ(get(stream, "write_max"), 16 << 20);
+	CHECK_EQ(get(stream, "linger_ns"), (int64_t)(10 * WEFT_S));
+	CHECK_EQ(get(stream, "queued"), 0);
+	CHECK_EQ(get(stream, "fds"), 0);
+	check_set(stream, "read_max", 1, 0);
+	check_set(stream, "read_max", 1 << 20, -1);
+	check_set(stream, "high_water", INT32_MAX, 0);
+	check_set(stream, "high_water", 1, (int64_t)INT32_MAX + 1);
+	check_set(stream, "low_water", 0, -1);
+	check_set(stream, "low_water", 5, (int64_t)INT32_MAX + 1);
+	check_set(stream, "write_max", INT64_MAX, 0);
+	check_set(stream, "write_max", 1, -1);
+	check_set(stream, "linger_ns", 0, -1);
+	check_set(stream, "linger_ns", INT64_MAX, INT64_MIN);
+	CHECK_EQ(weft_stream_set(stream, "queued", 0), WEFT_EINVAL);
+	CHECK_EQ(weft_stream_set(stream, "fds", 0), WEFT_EINVAL);
+}
+
+TEST(marks_and_limits_are_as_documented_and_can_be_set)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		struct ends ends = open_ends(kind);
+
+		check_own(ends.a);
+		weft_close(ends.a);
+		weft_close(ends.b);
+	}
+}
+
+TEST(an_option_that_is_not_there_is_named)
+{
+	struct ends ends = open_ends(LINE_PAIR);
+	int64_t value = 7;
+
+	CHECK_EQ(weft_stream_get(ends.a, "no_delay", &value), WEFT_ENOENT);
+	CHECK_STR(weft_detail(), "no stream option \"no_delay\"");
+	CHECK_EQ(weft_stream_get(ends.a, NULL, &value), WEFT_ENOENT);
+	CHECK_EQ(weft_stream_set(ends.a, "", 1), WEFT_ENOENT);
+	CHECK_EQ(value, 7);
+	CHECK_MISUSE(weft_stream_get(ends.a, "nodelay", NULL), WEFT_EINVAL);
+	weft_close(ends.a);
+	weft_close(ends.b);
+}
+
+/* --- the socket's --------------------------------------------------------- */
+
+static int
+option_of(weft_stream *stream, int level, int name)
+{
+	socklen_t size = sizeof(int);
+	int value = -1;
+
+	OK(getsockopt(weft_stream_fd(stream), level, name, &value, &size));
+	return value;
+}
+
+/* The kernel doubles what it is asked for. */
+static void
+check_buffer(weft_stream *stream, const char *name, int option)
+{
+	OK(weft_stream_set(stream, name, 30000));
+	CHECK(get(stream, name) >= 30000 && get(stream, name) <= 60000);
+	CHECK_EQ(get(stream, name), option_of(stream, SOL_SOCKET, option));
+	CHECK_EQ(weft_stream_set(stream, name, 0), WEFT_EINVAL);
+	CHECK_EQ(weft_stream_set(stream, name, INT32_MAX), WEFT_EINVAL);
+}
+
+static void
+check_tcp(weft_stream *stream)
+{
+	CHECK_EQ(get(stream, "nodelay"), 1);
+	CHECK_EQ(option_of(stream, IPPROTO_TCP, TCP_NODELAY), 1);
+	check_set(stream, "nodelay", 0, 2);
+	CHECK_EQ(option_of(stream, IPPROTO_TCP, TCP_NODELAY), 0);
+	check_set(stream, "nodelay", 1, -1);
+	CHECK_EQ(get(stream, "keepalive_s"), 0);
+	check_set(stream, "keepalive_s", 45, -1);
+	CHECK_EQ(option_of(stream, SOL_SOCKET, SO_KEEPALIVE), 1);
+	CHECK_EQ(option_of(stream, IPPROTO_TCP, TCP_KEEPIDLE), 45);
+	check_set(stream, "keepalive_s", 0, 32768);
+	CHECK_EQ(option_of(stream, SOL_SOCKET, SO_KEEPALIVE), 0);
+	check_buffer(stream, "rcvbuf", SO_RCVBUF);
+	check_buffer(stream, "sndbuf", SO_SNDBUF);
+}
+
+/* Of one that was connected, and of one that was accepted. */
+static int
+meet(void *arg)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_stream *here, *there;
+	weft_listener *listener;
+	weft_addr addr;
+
+	(void)arg;
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener));
+	OK(weft_listener_local(listener, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	OK(weft_connect(text, NULL, &here, WEFT_NEVER));
+	OK(weft_listener_accept(listener, &there, WEFT_NEVER));
+	check_tcp(here);
+	check_tcp(there);
+	weft_listener_close(listener);
+	weft_close(here);
+	weft_close(there);
+	return 0;
+}
+
+TEST(a_connection_sends_without_delay_and_its_socket_can_be_set)
+{
+	run_threadlet(meet, NULL);
+}
+
+TEST(what_a_descriptor_does_not_have_is_refused_by_name)
+{
+	struct ends pair = open_ends(LINE_PAIR), line = open_ends(LINE_PIPE);
+	int64_t value = 7;
+
+	CHECK_EQ(weft_stream_get(pair.a, "nodelay", &value), -EOPNOTSUPP);
+	CHECK(strstr(weft_detail(), "nodelay") != NULL);
+	CHECK_EQ(weft_stream_set(pair.a, "keepalive_s", 9), -EOPNOTSUPP);
+	CHECK_EQ(weft_stream_get(line.a, "sndbuf", &value), -ENOTSOCK);
+	CHECK(strstr(weft_detail(), "sndbuf") != NULL);
+	CHECK_EQ(weft_stream_set(line.a, "rcvbuf", 9), -ENOTSOCK);
+	CHECK_EQ(weft_stream_set(line.a, "fds", 1), WEFT_EINVAL);
+	CHECK_EQ(value, 7);
+	weft_close(pair.a);
+	weft_close(pair.b);
+	weft_close(line.a);
+	weft_close(line.b);
+}
+
+/* --- what they do --------------------------------------------------------- */
+
+static int
+look_far(void *arg)
+{
+	struct ends *ends = arg;
+	const void *seen;
+
+	OK(weft_stream_set(ends->b, "read_max", 100));
+	CHECK_EQ(weft_peek(ends->b, 101, &seen, WEFT_NEVER), WEFT_EMSGSIZE);
+	CHECK_EQ(weft_write(ends->a, (char[200]){ 0 }, 200, WEFT_NEVER), 200);
+	CHECK(weft_peek(ends->b, 100, &seen, WEFT_NEVER) >= 100);
+	weft_close(ends->a);
+	weft_close(ends->b);
+	return 0;
+}
+
+TEST(no_more_is_looked_at_than_may_be_read)
+{
+	struct ends ends = open_ends(LINE_TCP);
+
+	run_threadlet(look_far, &ends);
+}

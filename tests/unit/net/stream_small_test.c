@@ -1,0 +1,276 @@
+/* stream_small_test.c - small writes over TCP: they arrive, and in their order, whatever
+ * follows them. */
+#include <string.h>
+#include <unistd.h>
+#include "unit/threadlet/crew.h"
+
+struct line {
+	weft_stream *near, *far;
+	weft_loop *other;
+	int step;
+};
+
+static void
+connect_line(struct line *line)
+{
+	char address[WEFT_ADDR_TEXT_MAX];
+	weft_listener *listener;
+	weft_addr addr;
+
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener));
+	OK(weft_listener_local(listener, &addr));
+	CHECK(weft_addr_format(&addr, address, sizeof(address)) > 0);
+	OK(weft_connect(address, NULL, &line->near, WEFT_NEVER));
+	OK(weft_listener_accept(listener, &line->far, WEFT_NEVER));
+	weft_listener_close(listener);
+}
+
+static void
+say(weft_stream *stream, const char *text)
+{
+	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER),
+	         (ssize_t)strlen(text));
+}
+
+/* All that comes until the end is this. */
+static void
+hear(weft_stream *stream, const char *text)
+{
+	char buf[256];
+	ssize_t n = weft_read_exact(stream, buf, strlen(text), WEFT_NEVER);
+
+	CHECK_EQ(n, (ssize_t)strlen(text));
+	CHECK(memcmp(buf, text, strlen(text)) == 0);
+	CHECK_EQ(weft_read(stream, buf, 1, WEFT_NEVER), 0);
+}
+
+/* --- order ---------------------------------------------------------------- */
+
+static int
+write_in_pieces(void *arg)
+{
+	const weft_span spans[] = { { "d", 1 }, { "", 0 }, { "ef", 2 } };
+	struct line line;
+
+	(void)arg;
+	connect_line(&line);
+	say(line.near, "a");
+	say(line.near, "bc");
+	CHECK_EQ(weft_write_spans(line.near, spans, 3, WEFT_NEVER), 3);
+	CHECK_EQ(weft_write(line.near, "g", 1, WEFT_NOW), 1);
+	CHECK_EQ(write(weft_stream_fd(line.near), "h", 1), 1);
+	OK(weft_stream_shutdown(line.near, WEFT_NEVER));
+	hear(line.far, "abcdefgh");
+	weft_close(line.near);
+	weft_close(line.far);
+	return 0;
+}
+
+TEST(small_writes_arrive_in_their_order)
+{
+	run_threadlet(write_in_pieces, NULL);
+}
+
+static char much[4 << 20];
+
+static int
+write_all_sizes(void *arg)
+{
+	struct line *line = arg;
+	size_t at = 0;
+
+	for (size_t size = 1; at < sizeof(much); size = size * 3 % 8191 + 1) {
+		size_t n = sizeof(much) - at < size ? sizeof(much) - at : size;
+
+		CHECK_EQ(weft_write(line->near, much + at, n, WEFT_NEVER),
+		         (ssize_t)n);
+		at += n;
+	}
+	weft_close(line->near);
+	return 0;
+}
+
+static int
+read_all_sizes(void *arg)
+{
+	static char got[sizeof(much)];
+	struct line line;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(much); i++)
+		much[i] = (char)(i * 31 >> 3);
+	connect_line(&line);
+	CHECK(weft_go(write_all_sizes, &line) > 0);
+	for (size_t at = 0; at < sizeof(got); at += 4096)
+		CHECK_EQ(weft_read_exact(line.far, got + at, 4096, WEFT_NEVER),
+		         4096);
+	CHECK(memcmp(got, much, sizeof(got)) == 0);
+	CHECK_EQ(weft_read(line.far, got, 1, WEFT_NEVER), 0);
+	weft_close(line.far);
+	return 0;
+}
+
+TEST(writes_of_all_sizes_arrive_as_they_were_written)
+{
+	run_threadlet(read_all_sizes, NULL);
+}
+
+/* --- bounds --------------------------------------------------------------- */
+
+static int
+write_until_full(void *arg)
+{
+	struct line line;
+	int64_t queued;
+	int rc = 1;
+
+	(void)arg;
+	connect_line(&line);
+	OK(weft_stream_set(line.near, "sndbuf", 4096));
+	for (int i = 0; rc == 1; i++) {
+		rc = (int)weft_write(line.near, "x", 1, weft_in(WEFT_MS));
+		CHECK(i < 64 << 20);
+	}
+	CHECK_EQ(rc, WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line.near, "x", 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	OK(weft_stream_get(line.near, "queued", &queued));
+	CHECK(queued <= 4096);
+	weft_stream_reset(line.near);
+	weft_close(line.far);
+	return 0;
+}
+
+TEST(a_peer_that_does_not_read_makes_small_writes_wait)
+{
+	run_threadlet(write_until_full, NULL);
+}
+
+static int
+read_much(void *arg)
+{
+	static char buf[65536];
+	struct line *line = arg;
+	size_t all = 0;
+	ssize_t n;
+
+	while ((n = weft_read(line->far, buf, sizeof(buf), WEFT_NEVER)) > 0)
+		all += (size_t)n;
+	CHECK_EQ(n, 0);
+	CHECK_EQ(all, 4 + sizeof(much));
+	weft_close(line->far);
+	return 0;
+}
+
+static int
+write_small_then_much(void *arg)
+{
+	static struct line line; /* the reader outlives us */
+	const weft_span span = { much, sizeof(much) };
+	weft_op op;
+
+	(void)arg;
+	connect_line(&line);
+	OK(weft_stream_set(line.near, "write_max", sizeof(much)));
+	CHECK(weft_go(read_much, &line) > 0);
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	say(line.near, "word");
+	CHECK(weft_write_op(line.near, &span, 1, &op, WEFT_NEVER) >= 0);
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), (int64_t)sizeof(much));
+	weft_close(line.near);
+	return 0;
+}
+
+TEST(one_write_may_be_as_large_as_the_bound_after_small_ones)
+{
+	run_threadlet(write_small_then_much, NULL);
+}
+
+/* --- what comes between ----------------------------------------------------- */
+
+static int
+interrupt_after_write(void *arg)
+{
+	struct line line;
+	char byte;
+
+	(void)arg;
+	connect_line(&line);
+	say(line.near, "word");
+	weft_stream_interrupt(line.near);
+	OK(weft_yield());
+	CHECK_EQ(weft_read(line.near, &byte, 1, WEFT_NEVER), WEFT_EINTR);
+	weft_close(line.near);
+	hear(line.far, "word");
+	weft_close(line.far);
+	return 0;
+}
+
+TEST(an_interrupt_takes_nothing_back_that_was_written)
+{
+	run_threadlet(interrupt_after_write, NULL);
+}
+
+static int
+go_on_there(void *arg)
+{
+	struct line *line = arg;
+
+	say(line->near, "there");
+	weft_close(line->near);
+	return 0;
+}
+
+static int
+write_and_move(void *arg)
+{
+	struct line *line = arg;
+
+	connect_line(line);
+	say(line->near, "here, ");
+	OK(weft_stream_move(line->near, line->other));
+	(void)go_on(line->other, go_on_there, line);
+	hear(line->far, "here, there");
+	weft_close(line->far);
+	return 0;
+}
+
+TEST(a_stream_can_be_moved_after_a_write)
+{
+	struct line line = { .other = make_started() };
+
+	run_threadlet(write_and_move, &line);
+	stop_and_free(line.other);
+}
+
+static int
+write_and_stop(void *arg)
+{
+	struct line *line = arg;
+
+	connect_line(line);
+	say(line->near, "last word");
+	weft_loop_stop(weft_loop_current());
+	return 0;
+}
+
+static int
+hear_last(void *arg)
+{
+	struct line *line = arg;
+
+	hear(line->far, "last word");
+	weft_close(line->far);
+	return 0;
+}
+
+TEST(what_was_written_is_sent_if_the_loop_stops)
+{
+	weft_loop *loop = make();
+	struct line line;
+
+	(void)go_on(loop, write_and_stop, &line);
+	OK(weft_loop_run(loop));
+	weft_close(line.near);
+	OK(weft_loop_free(loop));
+	run_threadlet(hear_last, &line);
+}
