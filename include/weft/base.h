@@ -55,6 +55,8 @@ WEFT_BEGIN
 
 typedef struct weft_chan  weft_chan;
 typedef struct weft_loop  weft_loop;
+typedef struct weft_promise weft_promise;
+typedef struct weft_abort weft_abort;
 typedef struct weft_scope weft_scope;
 typedef struct weft_tls   weft_tls;
 
@@ -174,6 +176,8 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
 	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
 	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
+	WEFT_REPORT_UNHANDLED, /* a promise was rejected, no handler by checkpoint end */
+	WEFT_REPORT_HANDLED,   /* ... and got one later */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */
 	WEFT_REPORT_BLOCKED,         /* the watchdog: a loop is held too long */
 	WEFT_REPORT_DEADLOCK,        /* threadlets parked, nothing can wake them */

@@ -15,6 +15,7 @@
 #ifndef WEFT_HTTP_H
 #define WEFT_HTTP_H
 
+#include <weft/abort.h>
 #include <weft/base.h>
 #include <weft/listener.h>
 #include <weft/value.h>
@@ -192,7 +193,8 @@ typedef struct weft_http_request {
 	weft_span              body;
 	bool                   streamed; /* body by weft_http_write(), then _finish() */
 	bool                   no_redirect; /* a redirect is a reply like any other */
-	uint64_t               spare[5];
+	const weft_abort      *abort;    /* ends the exchange, its body included; or NULL */
+	uint64_t               spare[4];
 } weft_http_request;
 
 /* Make a client with its pool of connections, for one loop; NULL without memory or loop.

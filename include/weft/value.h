@@ -30,7 +30,11 @@ typedef struct weft_type {
 	const char *name;              /* for messages */
 	void      (*drop)(void *ptr);  /* ends one owner's value; NULL: nothing to end */
 	void      (*share)(void *ptr); /* makes one more owner; NULL: cannot be shared */
-	void       *spare[2];
+	/* A thenable: what a promise that is resolved with it settles as.  Called in a
+	 * microtask, it settles `into`, borrowed, then or later; or returns an error, which
+	 * rejects it.  NULL: the value is the value. */
+	int       (*then)(void *ptr, weft_promise *into);
+	void       *spare[1];
 } weft_type;
 
 typedef struct weft_value {

@@ -2,6 +2,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/abort.h>
 #include <weft/addr.h>
 #include <weft/base.h>
 #include <weft/chan.h>
@@ -14,6 +15,7 @@
 #include <weft/metrics.h>
 #include <weft/op.h>
 #include <weft/poller.h>
+#include <weft/promise.h>
 #include <weft/runtime.h>
 #include <weft/schedule.h>
 #include <weft/scope.h>

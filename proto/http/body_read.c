@@ -145,6 +145,19 @@ begin(weft_http *http, uint64_t deadline_ns)
 	return http->in.ready > 0 ? 1 : next_piece(http, deadline_ns);
 }
 
+static int
+begin_guarded(weft_http *http, uint64_t deadline_ns)
+{
+	struct weft__http_guard guard;
+	int rc = weft__http_guard_begin(&guard, http->abort);
+
+	if (rc < 0)
+		return rc;
+	rc = begin(http, deadline_ns);
+	weft__http_guard_end(&guard);
+	return rc;
+}
+
 ssize_t
 weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 {
@@ -154,7 +167,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 
 	if (!http || !buf || size == 0)
 		return weft_fail(WEFT_EINVAL, "weft_http_read: NULL");
-	rc = begin(http, deadline_ns);
+	rc = begin_guarded(http, deadline_ns);
 	if (rc <= 0)
 		return rc < 0 ? weft__http_told(http, rc) : 0;
 	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOW);

@@ -173,7 +173,7 @@ forget_detail(void)
 }
 
 static int
-run_call(struct weft__http_call *call, uint64_t deadline_ns)
+run_unguarded(struct weft__http_call *call, uint64_t deadline_ns)
 {
 	struct weft__http_url next;
 	int rc;
@@ -189,6 +189,18 @@ run_call(struct weft__http_call *call, uint64_t deadline_ns)
 		weft__http_url_drop(&call->url);
 		call->url = next;
 	}
+}
+
+static int
+run_call(struct weft__http_call *call, uint64_t deadline_ns)
+{
+	struct weft__http_guard guard;
+	int rc = weft__http_guard_begin(&guard, call->request->abort);
+
+	if (rc == 0)
+		rc = run_unguarded(call, deadline_ns);
+	weft__http_guard_end(&guard);
+	return rc;
 }
 
 int
@@ -218,6 +230,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request,
 		end_call(call);
 		return rc;
 	}
+	call->http->abort = weft_abort_ref(request->abort);
 	call->request = NULL;
 	*out = call->http;
 	return 0;
@@ -227,14 +240,19 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request,
 static int
 finish(struct weft__http_call *call, uint64_t deadline_ns)
 {
-	int rc = weft__http_finish_message(call->http, deadline_ns);
+	struct weft__http_guard guard;
+	int rc = weft__http_guard_begin(&guard, call->http->abort);
 
+	if (rc < 0)
+		return rc;
+	rc = weft__http_finish_message(call->http, deadline_ns);
 	if (rc == 0)
 		rc = weft__http_wire_flush(&call->wire, deadline_ns);
 	if (rc == 0 && !call->http->out.cut)
 		call->sent = true;
 	if (rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNRESET)
 		rc = weft__http_call_reply(call, deadline_ns);
+	weft__http_guard_end(&guard);
 	return rc;
 }
 

@@ -182,6 +182,7 @@ struct weft_http {
 	struct weft__http_in     in;
 	struct weft__http_out    out;
 	void                    *owner; /* connection of a server, or what a client has */
+	const weft_abort        *abort; /* of a client's request, referenced; or NULL */
 	bool                     is_server;
 	uint8_t                  param_count;
 	struct weft__http_param  params[WEFT__HTTP_PARAMS]; /* of the pattern */
@@ -192,6 +193,18 @@ struct weft_http {
 /* Make one in a slab of the wire's loop, and end it; NULL without memory. */
 weft_http *weft__http_new(struct weft__http_wire *wire, void *owner);
 void       weft__http_end(weft_http *http);
+
+/* --- guard.c ------------------------------------------------------------------------ */
+
+/* What the calls of an exchange are made in, so that its signal ends them. */
+struct weft__http_guard {
+	weft_scope scope;
+	bool       is_open;
+};
+
+/* Begin such a call; and end it.  0, or the signal's error; then it is not to be made. */
+int  weft__http_guard_begin(struct weft__http_guard *guard, const weft_abort *abort);
+void weft__http_guard_end(struct weft__http_guard *guard);
 
 /* --- incoming.c, body_read.c ----------------------------------------------------- */
 

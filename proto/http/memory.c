@@ -155,6 +155,7 @@ weft__http_new(struct weft__http_wire *wire, void *owner)
 		                                 (char *)http + WEFT__HTTP_SLAB,
 		                                 NULL };
 	http->owner = owner;
+	http->abort = NULL;
 	http->is_server = false;
 	http->param_count = 0;
 	http->in.pace.left_ns = wire->grace_ns;
@@ -165,6 +166,8 @@ weft__http_new(struct weft__http_wire *wire, void *owner)
 void
 weft__http_end(weft_http *http)
 {
+	if (http->abort)
+		(void)weft_abort_unref(http->abort);
 	weft__http_arena_clear(&http->arena);
 	weft__http_slab_give(http->wire->local, http);
 }

@@ -230,6 +230,21 @@ write_piece(weft_http *http, weft_span body, uint64_t deadline_ns)
 	return weft__http_wire_send(http->wire, &body, 1, true, deadline_ns);
 }
 
+/* Nothing means: send what waits to be sent. */
+static int
+write_guarded(weft_http *http, weft_span body, uint64_t deadline_ns)
+{
+	struct weft__http_guard guard;
+	int rc = weft__http_guard_begin(&guard, http->abort);
+
+	if (rc < 0)
+		return rc;
+	rc = body.size > 0 ? write_piece(http, body, deadline_ns)
+	                   : weft__http_wire_flush(http->wire, deadline_ns);
+	weft__http_guard_end(&guard);
+	return rc;
+}
+
 ssize_t
 weft_http_write(weft_http *http, const void *buf, size_t size,
                 uint64_t deadline_ns)
@@ -248,8 +263,7 @@ weft_http_write(weft_http *http, const void *buf, size_t size,
 		return weft__http_told(http, WEFT_EPIPE);
 	if (http->out.stage != WEFT__HTTP_BEGUN)
 		return weft_fail(WEFT_EALREADY, "http: all was said");
-	rc = size > 0 ? write_piece(http, body, deadline_ns)
-	              : weft__http_wire_flush(http->wire, deadline_ns);
+	rc = write_guarded(http, body, deadline_ns);
 	return rc < 0 ? weft__http_told(http, rc) : (ssize_t)size;
 }
 

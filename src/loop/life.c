@@ -191,6 +191,8 @@ destroy(weft_loop *loop, bool alone)
 	weft__ring_fini(&loop->ticks);
 	weft__ring_fini(&loop->microtasks);
 	weft__sys->release(loop->notices);
+	if (weft__loop_promises(loop))
+		weft__loop_promises(loop)->leave(loop);
 	weft__sys->release(loop->meter);
 	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);
@@ -213,7 +215,8 @@ has_accepted(weft_loop *loop)
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
 	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0
-	       || loop->ended || loop->hooks.more > 0;
+	       || loop->ended || loop->hooks.more > 0
+	       || weft__loop_has_promises(loop);
 }
 
 /* What this thread runs; for turns that are not part of a run. */
@@ -393,6 +396,18 @@ has_to_drain(weft_loop *loop)
 	       || weft__inbox_has(&loop->inbox);
 }
 
+/* Reject what is pending; true if the loop has yet to hear of some. */
+static bool
+end_promises(weft_loop *loop)
+{
+	const struct weft__loop_promises *promises = weft__loop_close_promises(
+		loop);
+	bool more = promises && promises->end(loop);
+
+	weft__checkpoint(loop);
+	return more;
+}
+
 static void
 run_to_end(weft_loop *loop)
 {
@@ -405,7 +420,8 @@ run_to_end(weft_loop *loop)
 		weft__ops_end(loop);
 	}
 	do /* drops may leave something to run */
-		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
+		while (end_promises(loop) || loop->ops > 0
+		       || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)

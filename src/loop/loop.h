@@ -108,6 +108,19 @@ struct weft__run_queue {
 	struct weft__threadlet *first, *last;
 };
 
+/* The same for the layer of promises; the beginning of what it keeps for a loop. */
+struct weft__loop_promises {
+	uint64_t (*run_due)(weft_loop *loop); /* after all microtasks; how many jobs ran */
+	bool     (*end)(weft_loop *loop);     /* it stops; true if some have yet to land */
+	bool     (*has)(weft_loop *loop);     /* some are pending */
+	size_t   (*trim)(weft_loop *loop);
+	void     (*leave)(weft_loop *loop);   /* it is freed */
+};
+
+/* In place of that: the loop has ended before its first promise, so that whoever makes
+ * one knows. */
+#define WEFT__PROMISES_LATE ((uintptr_t)1)
+
 struct weft_loop {
 	struct weft__inbox inbox;
 	weft__a32  state;       /* weft_state; waiters of stopped park here */
@@ -139,6 +152,7 @@ struct weft_loop {
 
 	/* Of threadlets, if there have been any. */
 	weft__aptr crew;        /* struct weft__crew; made by any thread */
+	weft__aptr promises;    /* struct weft__loop_promises, 0, or LATE; the same */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
 	struct weft__cpus *cpus; /* of the thread of weft_loop_start(), or NULL */
@@ -191,6 +205,7 @@ struct weft_loop {
 	bool       has_thread;
 	bool       in_turn;
 	bool       in_checkpoint;
+	bool       promises_due; /* some wait for the end of a checkpoint */
 	bool       keep;        /* this run does not end for lack of work */
 	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
 	bool       must_poll;   /* this turn asks the kernel: run_once(WEFT_NOW) */
@@ -300,6 +315,36 @@ weft__loop_take(weft_loop *loop)
 	return taken;
 }
 
+/* What the layer of promises has for it, or NULL. */
+static inline const struct weft__loop_promises *
+weft__loop_promises(const weft_loop *loop)
+{
+	uintptr_t promises = weft__load(&loop->promises, WEFT__ACQUIRE);
+
+	return promises == WEFT__PROMISES_LATE
+	               ? NULL
+	               : (const struct weft__loop_promises *)promises;
+}
+
+/* The same as it ends: if there is nothing by now, what others make is late.  Either they
+ * see that, or this sees theirs. */
+static inline const struct weft__loop_promises *
+weft__loop_close_promises(weft_loop *loop)
+{
+	uintptr_t none = 0;
+
+	(void)weft__cas(&loop->promises, &none, WEFT__PROMISES_LATE, WEFT__RELAXED);
+	return weft__loop_promises(loop);
+}
+
+static inline bool
+weft__loop_has_promises(weft_loop *loop)
+{
+	const struct weft__loop_promises *promises = weft__loop_promises(loop);
+
+	return promises && promises->has(loop);
+}
+
 /* --- turn.c ------------------------------------------------------------- */
 
 /* One turn, whose wait lasts until the deadline at most. */
@@ -319,7 +364,8 @@ void weft__checkpoint_slow(weft_loop *loop);
 static inline void
 weft__checkpoint(weft_loop *loop)
 {
-	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints)
+	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
+	    | loop->promises_due)
 		weft__checkpoint_slow(loop);
 }
 

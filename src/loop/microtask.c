@@ -62,8 +62,11 @@ weft__checkpoint_slow(weft_loop *loop)
 		}
 		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop)
 		                               : 0;
+		if (!jobs && loop->promises_due)
+			jobs = weft__loop_promises(loop)->run_due(loop);
 		add(loop, &count, jobs);
-	} while (jobs | loop->ticks.count | loop->microtasks.count);
+	} while (jobs | loop->ticks.count | loop->microtasks.count
+	         | loop->promises_due);
 	loop->in_checkpoint = false;
 	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);
 	if (begin_ns)

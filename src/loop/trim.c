@@ -28,6 +28,14 @@ trim_crew(weft_loop *loop)
 }
 
 static size_t
+trim_promises(weft_loop *loop)
+{
+	const struct weft__loop_promises *promises = weft__loop_promises(loop);
+
+	return promises ? promises->trim(loop) : 0;
+}
+
+static size_t
 trim_backend(weft_loop *loop)
 {
 	struct weft__backend *backend = &loop->backend;
@@ -57,5 +65,6 @@ weft_loop_trim(weft_loop *loop)
 	                 + trim_ring(&loop->microtasks)
 	                 + weft__numbers_trim(loop)
 	                 + weft__wheel_trim(&loop->wheel) + trim_backend(loop)
+	                 + trim_promises(loop)
 	                 + (loop->net ? loop->net_trim(loop->net) : 0));
 }

@@ -166,7 +166,8 @@ weft__loop_is_runnable(const weft_loop *loop)
 	       || loop->backend.events_count > 0 || loop->last.first
 	       || loop->numbers.due || loop->ticks.count > 0
 	       || loop->microtasks.count > 0 || loop->hooks.more > 0
-	       || weft__wheel_has_run(&loop->wheel) || loop->ended;
+	       || loop->promises_due || weft__wheel_has_run(&loop->wheel)
+	       || loop->ended;
 }
 
 bool

@@ -105,9 +105,8 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	return 0;
 }
 
-/* The open scope of the calling threadlet's loop; NULL: none such. */
-static struct weft__scope *
-mine(const weft_scope *public)
+struct weft__scope *
+weft__scope_here(const weft_scope *public)
 {
 	struct weft__scope *scope = weft__scope_of(public);
 
@@ -119,7 +118,7 @@ mine(const weft_scope *public)
 int
 weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 {
-	struct weft__scope *scope = mine(public);
+	struct weft__scope *scope = weft__scope_here(public);
 	int rc;
 
 	if (!scope)
@@ -141,7 +140,7 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 void
 weft_scope_cancel(weft_scope *public)
 {
-	struct weft__scope *scope = mine(public);
+	struct weft__scope *scope = weft__scope_here(public);
 
 	if (scope && !weft__loop_is_forked(scope->owner->crew->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
@@ -250,7 +249,7 @@ await_children(struct weft__scope *scope)
 	} while (scope->live_count > 0); /* others may have started more */
 }
 
-/* What its deadline and its results need. */
+/* What its deadline, its results and its tie need. */
 __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
@@ -259,6 +258,9 @@ clear(struct weft__scope *scope)
 		                       &scope->place);
 	while (scope->ended)
 		forget_oldest(scope);
+	if (scope->tie)
+		scope->tie->cut(scope->tie);
+	scope->tie = NULL;
 }
 
 static inline int
@@ -269,7 +271,7 @@ finish(struct weft__threadlet *self, struct weft__scope *scope)
 
 	if (scope->live_count > 0)
 		await_children(scope);
-	if (scope->place.block || scope->ended)
+	if (scope->place.block || scope->ended || scope->tie)
 		clear(scope);
 	error = scope->error;
 	self->scope = outer;

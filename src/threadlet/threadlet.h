@@ -50,6 +50,11 @@ struct weft__wait {
 	void                *value; /* to copy from or into */
 };
 
+/* What else ends a scope, of the layer above; cut as the scope is closed. */
+struct weft__scope_tie {
+	void (*cut)(struct weft__scope_tie *tie);
+};
+
 /* What a scope is; the public struct only points here, since it may lie in a frame that
  * is gone while threadlets of the scope still run. */
 struct weft__scope {
@@ -63,6 +68,7 @@ struct weft__scope {
 	int      why;                   /* what every wait inside returns, or 0 */
 	int      error;
 	struct weft__waiter    *closer; /* the owner, as it waits for the last */
+	struct weft__scope_tie *tie;    /* or NULL */
 	struct weft__place      place;  /* of its deadline */
 };
 
@@ -348,6 +354,9 @@ void weft__on_asked(void *crew);
 int weft__threadlet_look(struct weft__threadlet *self);
 
 /* --- scope.c ------------------------------------------------------------ */
+
+/* The open scope, if it is of the loop that runs here; or NULL. */
+struct weft__scope *weft__scope_here(const weft_scope *scope);
 
 /* Add a child, whose handle is not shown yet; take it back; and its end, which takes the
  * handle. */

@@ -30,6 +30,7 @@ SAYS = {
     "hello": r"(tick (\d)\ntock \2\n){3}",
     "pipeline": "".join(f"{i * i}\n" for i in range(1, 11)),
     "post": r"10000100000\n",
+    "promise": r"1422\n",
     "report": r"threadlet loader failed: load settings: no such file \(WEFT_ENOENT\)\n",
     "spread": r"500500\n",
     "sum": r"499999500000\n",

@@ -647,6 +647,7 @@ const struct scenario scenarios[] = {
 	{ "guests", run_guests },
 	{ "line", run_line },
 	{ "work", run_work },
+	{ "promise", run_promise },
 	{ "file", run_file },
 	{ "dgram", run_dgram },
 	{ "dns", run_dns },

@@ -82,6 +82,7 @@ static const struct {
 	{ "guests", { 190, 175, 130, 170 } },
 	{ "line", { 0, 0, 170, 0 } },
 	{ "work", { 70, 70, 0, 0 } },
+	{ "promise", { 900, 900, 0, 0 } },
 	{ "file", { 200, 190, 330, 400 } },
 	{ "dgram", { 310, 290, 390, 400 } },
 	{ "dns", { DNS_POINTS(850), DNS_POINTS(820), DNS_POINTS(950), 0 } },

@@ -62,6 +62,42 @@ TEST(a_deadline_ends_each_part_of_an_exchange_and_reading_can_go_on)
 }
 
 static void
+fire(void *arg)
+{
+	(void)weft_abort_fire(arg, weft_value_text("enough"));
+}
+
+/* In a fetch, in a body, between two calls, and before the first. */
+static void
+play_aborts(struct world *world)
+{
+	weft_abort *abort = weft_abort_new(NULL);
+	weft_http *http = NULL;
+	char bytes[8];
+
+	world->unplayed = SOME;
+	world->request.abort = abort;
+	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
+	CHECK_EQ(fetch_by(world, weft_in(HOUR), &http), WEFT_ECANCELED);
+	CHECK(!http && strstr(weft_detail(), "/late: "));
+	CHECK_EQ(fetch_by(world, weft_in(HOUR), &http), WEFT_ECANCELED);
+	(void)weft_abort_unref(abort);
+	world->request.abort = abort = weft_abort_new(NULL);
+	OK(fetch_by(world, weft_in(HOUR), &http));
+	(void)weft_abort_unref(abort); /* the exchange has it */
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), 2);
+	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), WEFT_ECANCELED);
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), WEFT_ECANCELED);
+	weft_http_close(http);
+}
+
+TEST(a_signal_ends_an_exchange_at_any_point)
+{
+	PLAY(play_aborts, never_reads, half_a_body);
+}
+
+static void
 play_finish(struct world *world)
 {
 	weft_http *http;

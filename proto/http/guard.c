@@ -1,0 +1,34 @@
+/* guard.c - calls that end as the signal of their request fires.
+ *
+ * A scope around each of them, since a signal reaches suspending calls by that.  Outside of
+ * threadlets nothing suspends, and it is enough to look.
+ */
+#include "exchange.h"
+
+int
+weft__http_guard_begin(struct weft__http_guard *guard, const weft_abort *abort)
+{
+	int rc = 0;
+
+	guard->is_open = false;
+	if (abort)
+		rc = weft_abort_check(abort, NULL);
+	if (rc < 0 || !abort || !weft_self())
+		return rc;
+	rc = weft_scope_open(&guard->scope, 0, WEFT_NEVER);
+	if (rc < 0)
+		return rc;
+	guard->is_open = true;
+	rc = weft_abort_scope(abort, &guard->scope);
+	if (rc < 0)
+		weft__http_guard_end(guard);
+	return rc;
+}
+
+void
+weft__http_guard_end(struct weft__http_guard *guard)
+{
+	if (guard->is_open)
+		(void)weft_scope_close(&guard->scope);
+	guard->is_open = false;
+}

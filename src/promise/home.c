@@ -1,0 +1,493 @@
+/* home.c - the promises of a loop: those that are pending, those with news, their memory.
+ *
+ *   1. A promise stands in a list of its home until it has landed, and a loop does not stop
+ *      while one stands there: so whoever settles one finds the loop.
+ *   2. Lists hold no reference.  Whoever walks them takes one only if there still is one;
+ *      one without is about to leave.
+ *   3. Promises with news stand in a stack, each with a reference.  Who finds it empty sends
+ *      the node; the loop takes the node first and the stack then, so there is never more
+ *      than one node on its way (N: released by each, acquired by the loop; and the other
+ *      way round, so that the node can be sent again).
+ *   4. Promises made on the loop's thread have memory of its slabs, which is kept for the
+ *      next ones.  Freed by other threads, it is returned by a stack (R, the same way).
+ *   5. The home outlives its loop as long as a promise does.  `left` counts promises with
+ *      memory of their own, and ALIVE for the loop; when that is freed, the others that are
+ *      not returned are counted in its place, and from then on they count themselves out.
+ *      Whoever makes it 0 is the last.
+ */
+#include <string.h>
+#include "promise/promise.h"
+
+#define SLAB_BYTES ((size_t)1 << 16)
+#define LINE       64u
+#define ORPHANED   ((uintptr_t)1) /* of `returned`: the loop was freed */
+#define ALIVE      (UINT64_C(1) << 48)
+
+struct weft__slab {
+	struct weft__slab *next;
+};
+
+static const struct weft__loop_promises loop_promises;
+
+/* Of promises of a loop that stopped without ever having had any. */
+static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
+
+static WEFT__SELDOM struct weft__home *
+make_home(weft_loop *loop)
+{
+	struct weft__home *home = weft__alloc_zero(sizeof(*home));
+	uintptr_t none = 0;
+
+	if (!home)
+		return NULL;
+	home->ops = loop_promises;
+	weft__store(&home->loop, (uintptr_t)loop, WEFT__RELAXED);
+	home->ready_end = &home->ready;
+	home->rejected_end = &home->rejected;
+	weft__store(&home->left, ALIVE, WEFT__RELAXED);
+	if (weft__cas(&loop->promises, &none, (uintptr_t)home,
+	              WEFT__ACQ_REL)) /* M */
+		return home;
+	weft__sys->release(
+		home); /* another thread was first, or it has stopped */
+	return none == WEFT__PROMISES_LATE ? &nowhere
+	                                   : (struct weft__home *)none;
+}
+
+struct weft__home *
+weft__home_of(weft_loop *loop)
+{
+	uintptr_t home = weft__load(&loop->promises, WEFT__ACQUIRE); /* M */
+
+	if (home == WEFT__PROMISES_LATE)
+		return &nowhere;
+	return home ? (struct weft__home *)home : make_home(loop);
+}
+
+/* The same of a loop that has one. */
+static struct weft__home *
+home_of(weft_loop *loop)
+{
+	return (struct weft__home *)(uintptr_t)weft__loop_promises(loop);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+static bool
+has_own_memory(const weft_promise *promise)
+{
+	return promise->foreign || promise->kind >= WEFT__PROMISE_OP;
+}
+
+/* Take what other threads have returned. */
+static weft_promise *
+take_returned(struct weft__home *home)
+{
+	weft_promise *first = (weft_promise *)weft__exchange(
+		&home->returned, 0, WEFT__ACQUIRE); /* R */
+
+	for (weft_promise *p = first; p; p = p->next)
+		home->free_count++;
+	return first;
+}
+
+static bool
+add_slab(struct weft__home *home)
+{
+	struct weft__slab *slab = weft__sys->alloc(SLAB_BYTES);
+	uintptr_t begin = (uintptr_t)(slab + 1);
+
+	if (!slab)
+		return false;
+	slab->next = home->slabs;
+	home->slabs = slab;
+	begin = (begin + LINE - 1) & ~(uintptr_t)(LINE - 1);
+	home->cut = (char *)begin;
+	home->cut_end = (char *)slab + SLAB_BYTES;
+	return true;
+}
+
+static WEFT__SELDOM weft_promise *
+alloc_slow(struct weft__home *home)
+{
+	char *cut;
+
+	home->free = take_returned(home);
+	if (home->free) {
+		weft_promise *promise = home->free;
+
+		home->free = promise->next;
+		home->free_count--;
+		return promise;
+	}
+	if ((size_t)(home->cut_end - home->cut) < sizeof(weft_promise)
+	    && !add_slab(home))
+		return NULL;
+	cut = home->cut;
+	home->cut += sizeof(weft_promise);
+	home->carved++;
+	return (weft_promise *)(void *)cut;
+}
+
+weft_promise *
+weft__home_alloc(struct weft__home *home, uint8_t kind, size_t size)
+{
+	weft_promise *promise;
+
+	if (kind >= WEFT__PROMISE_OP || !weft__home_is_here(home)) {
+		promise = weft__sys->alloc(size);
+		if (promise)
+			(void)weft__add(&home->left, 1, WEFT__RELAXED);
+		return promise;
+	}
+	promise = home->free;
+	if (__builtin_expect(!promise, 0))
+		return alloc_slow(home);
+	home->free = promise->next;
+	home->free_count--;
+	return promise;
+}
+
+static void
+release_slabs(struct weft__home *home)
+{
+	struct weft__slab *slab;
+
+	while ((slab = home->slabs)) {
+		home->slabs = slab->next;
+		weft__sys->release(slab);
+	}
+	home->free = NULL;
+	home->free_count = home->carved = 0;
+	home->cut = home->cut_end = NULL;
+}
+
+/* Add to `left`; at 0 that was the last. */
+static void
+count_left(struct weft__home *home, uint64_t more)
+{
+	if (weft__add(&home->left, more, WEFT__ACQ_REL) + more != 0)
+		return;
+	release_slabs(home);
+	weft__sys->release(home);
+}
+
+/* Elsewhere than on the loop.  Invariants 4 and 5. */
+static void
+return_promise(struct weft__home *home, weft_promise *promise)
+{
+	uintptr_t head = weft__load(&home->returned, WEFT__RELAXED);
+
+	do {
+		if (head == ORPHANED) {
+			count_left(home, UINT64_MAX);
+			return;
+		}
+		promise->next = (weft_promise *)head;
+	} while (!weft__cas(&home->returned, &head, (uintptr_t)promise,
+	                    WEFT__RELEASE)); /* R */
+}
+
+void
+weft__home_release(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+
+	if (has_own_memory(promise)) {
+		weft__sys->release(promise);
+		count_left(home, UINT64_MAX);
+	} else if (weft__home_is_here(home)) {
+		promise->next = home->free;
+		home->free = promise;
+		home->free_count++;
+	} else {
+		return_promise(home, promise);
+	}
+}
+
+/* The loop is freed.  Invariant 5. */
+static void
+leave_home(weft_loop *loop)
+{
+	struct weft__home *home = home_of(loop);
+	uintptr_t returned;
+
+	weft__store(&home->loop, 0, WEFT__RELAXED);
+	returned = weft__exchange(&home->returned, ORPHANED, WEFT__ACQUIRE);
+	for (weft_promise *p = (weft_promise *)returned; p; p = p->next)
+		home->free_count++;
+	count_left(home, home->carved - home->free_count - ALIVE);
+}
+
+/* Give back what no promise needs, if that is all of it; returns how much. */
+static size_t
+trim(weft_loop *loop)
+{
+	struct weft__home *home = home_of(loop);
+	weft_promise *returned = take_returned(home), *next;
+	size_t bytes = 0;
+
+	for (; returned; returned = next) {
+		next = returned->next;
+		returned->next = home->free;
+		home->free = returned;
+	}
+	if (home->free_count != home->carved)
+		return 0;
+	for (struct weft__slab *slab = home->slabs; slab; slab = slab->next)
+		bytes += SLAB_BYTES;
+	release_slabs(home);
+	return bytes;
+}
+
+/* --- lists -------------------------------------------------------------- */
+
+static void
+list_add(weft_promise **head, weft_promise *promise)
+{
+	promise->prev = NULL;
+	promise->next = *head;
+	if (*head)
+		(*head)->prev = promise;
+	*head = promise;
+	promise->listed = true;
+}
+
+static void
+list_remove(weft_promise **head, weft_promise *promise)
+{
+	if (promise->prev)
+		promise->prev->next = promise->next;
+	else
+		*head = promise->next;
+	if (promise->next)
+		promise->next->prev = promise->prev;
+	promise->listed = false;
+}
+
+bool
+weft__home_list(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+	bool open;
+
+	if (weft__home_is_here(home)) {
+		if (weft__home_loop(home)->ending)
+			return false;
+		list_add(&home->own, promise);
+		return true;
+	}
+	promise->foreign = true;
+	weft__lock_take(&home->lock);
+	open = !home->closed;
+	if (open)
+		list_add(&home->foreign, promise);
+	weft__lock_give(&home->lock);
+	return open;
+}
+
+void
+weft__home_unlist(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+
+	if (!promise->listed)
+		return;
+	if (!promise->foreign) {
+		list_remove(&home->own, promise);
+		return;
+	}
+	weft__lock_take(&home->lock);
+	list_remove(&home->foreign, promise);
+	weft__lock_give(&home->lock);
+}
+
+/* --- news --------------------------------------------------------------- */
+
+static void
+on_news(void *arg)
+{
+	struct weft__home *home = arg;
+	weft_promise *promise, *next, *turned = NULL;
+
+	weft__home_loop(home)->own_run++;
+	promise = (weft_promise *)weft__exchange(&home->news, 0,
+	                                         WEFT__ACQ_REL); /* N */
+	for (; promise; promise = next) {
+		next = promise->far;
+		promise->far = turned;
+		turned = promise;
+	}
+	for (promise = turned; promise; promise = next) {
+		next = promise->far;
+		promise->far = NULL;
+		if (weft__promise_end_travel(promise))
+			weft__promise_land(promise);
+		(void)weft_promise_unref(promise);
+	}
+}
+
+void
+weft__home_tell(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+	uintptr_t head = weft__load(&home->news, WEFT__RELAXED);
+
+	do
+		promise->far = (weft_promise *)head;
+	while (!weft__cas(&home->news, &head, (uintptr_t)promise,
+	                  WEFT__ACQ_REL)); /* N */
+	if (!head)
+		weft__loop_tell(weft__home_loop(home), &home->node, on_news,
+		                home);
+}
+
+/* --- jobs --------------------------------------------------------------- */
+
+static void
+queue_add(weft_promise ***end, weft_promise *promise)
+{
+	promise->next = NULL;
+	**end = promise;
+	*end = &promise->next;
+}
+
+/* Settling cannot fail: jobs that find no room wait until all microtasks have run.  What is
+ * chained to the promise meanwhile joins its job, so that it comes behind what was before. */
+void
+weft__home_queue(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+	weft_loop *loop = weft__home_loop(home);
+
+	if (home->ready
+	    || weft__ring_push(&loop->microtasks, weft__promise_run, promise)
+	               < 0) {
+		queue_add(&home->ready_end, promise);
+		promise->landed = false;
+		loop->promises_due = true;
+	}
+	weft__loop_changed(loop);
+}
+
+void
+weft__home_watch(weft_promise *promise)
+{
+	struct weft__home *home = promise->home;
+
+	queue_add(&home->rejected_end, weft_promise_ref(promise));
+	weft__home_loop(home)->promises_due = true;
+}
+
+/* Run the jobs that found no room; returns how many. */
+static uint64_t
+run_ready(struct weft__home *home)
+{
+	weft_promise *promise = home->ready, *next;
+	uint64_t count = 0;
+
+	home->ready = NULL;
+	home->ready_end = &home->ready;
+	for (; promise; promise = next, count++) {
+		next = promise->next;
+		promise->landed = true;
+		weft__promise_run(promise);
+	}
+	return count;
+}
+
+/* All microtasks have run: who has not cared by now does not, as far as one can know. */
+static void
+report_rejected(struct weft__home *home)
+{
+	weft_promise *promise;
+
+	while ((promise = home->rejected)) {
+		home->rejected = promise->next;
+		if (!home->rejected)
+			home->rejected_end = &home->rejected;
+		weft__promise_report(promise);
+		(void)weft_promise_unref(promise);
+	}
+}
+
+static uint64_t
+run_due(weft_loop *loop)
+{
+	struct weft__home *home = home_of(loop);
+	uint64_t count;
+
+	loop->promises_due = false;
+	count = run_ready(home);
+	if (count > 0 || loop->microtasks.count > 0)
+		loop->promises_due |= home->rejected != NULL;
+	else
+		report_rejected(home);
+	return count;
+}
+
+/* --- the end of the loop -------------------------------------------------- */
+
+/* The first of a list that is pending and referenced, with a reference. */
+static weft_promise *
+first_pending(weft_promise *promise)
+{
+	for (; promise; promise = promise->next)
+		if (weft__promise_outcome(promise) == WEFT_PENDING
+		    && weft__promise_try_ref(promise))
+			return promise;
+	return NULL;
+}
+
+static weft_promise *
+take_pending(struct weft__home *home)
+{
+	weft_promise *promise = first_pending(home->own);
+
+	if (promise)
+		return promise;
+	weft__lock_take(&home->lock);
+	promise = first_pending(home->foreign);
+	home->closed = !home->foreign;
+	weft__lock_give(&home->lock);
+	return promise;
+}
+
+/* Reject what is pending.  True if some have still to land. */
+static bool
+end_promises(weft_loop *loop)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = weft_value_error(WEFT_ESHUTDOWN),
+		                      .keep_text = true,
+		                      .follower = true };
+	struct weft__home *home = home_of(loop);
+	weft_promise *promise;
+
+	while ((promise = take_pending(home))) {
+		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop stops");
+		(void)weft__promise_settle(promise, &how);
+		(void)weft_promise_unref(promise);
+	}
+	return home->own || !home->closed;
+}
+
+static bool
+has_promises(weft_loop *loop)
+{
+	struct weft__home *home = home_of(loop);
+	bool has = home->own;
+
+	weft__lock_take(&home->lock);
+	has |= home->foreign != NULL;
+	weft__lock_give(&home->lock);
+	return has;
+}
+
+static const struct weft__loop_promises loop_promises = {
+	.run_due = run_due,
+	.end = end_promises,
+	.has = has_promises,
+	.trim = trim,
+	.leave = leave_home,
+};

@@ -1,0 +1,143 @@
+/* make.c - promises of ops, and of what threadlets do.
+ *
+ * A promise with an op is one block.  The op holds no reference while it is idle, so that
+ * one which could not be started is simply dropped.  One that is pending holds one from
+ * when the promise lands, or its last reference goes here, until it has finished.  So if
+ * somebody else settles the promise, the op is in nobody's way; but it is not to be
+ * started after that by who then drops the promise on another thread.
+ */
+#include "promise/promise.h"
+
+struct op_promise {
+	weft_promise promise;
+	weft_op op;
+	bool keeps; /* the op has a reference */
+};
+
+static void
+on_done(weft_op *op, int64_t result, void *arg)
+{
+	struct op_promise *with = arg;
+
+	if (op->more)
+		return;
+	if (!with->keeps) /* while it is settled */
+		(void)weft_promise_ref(&with->promise);
+	with->keeps = true;
+	if (result < 0)
+		(void)weft__promise_fail(&with->promise, (int)result);
+	else
+		(void)weft_promise_resolve(&with->promise,
+		                           weft_value_integer(result));
+	with->keeps = false;
+	(void)weft_promise_unref(&with->promise);
+}
+
+bool
+weft__promise_op_keeps(weft_promise *promise)
+{
+	struct op_promise *with = (struct op_promise *)(void *)promise;
+
+	if (!with->op.pending || with->keeps)
+		return false;
+	with->keeps = true;
+	(void)weft_promise_ref(promise);
+	return true;
+}
+
+weft_promise *
+weft_promise_new_op(weft_loop *loop, weft_op **out)
+{
+	struct weft__making how = { .loop = loop,
+		                    .size = sizeof(struct op_promise),
+		                    .refs = 1,
+		                    .kind = WEFT__PROMISE_OP };
+	struct op_promise *with = NULL;
+	weft_promise *promise = NULL;
+
+	if (!out)
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_new_op: NULL");
+	else
+		promise = weft__promise_make(&how);
+	if (!promise)
+		return NULL;
+	with = (struct op_promise *)(void *)promise;
+	with->keeps = false;
+	(void)weft_op_init(&with->op, weft__promise_loop(promise), on_done,
+	                   with);
+	*out = &with->op;
+	return promise;
+}
+
+/* --- of a function ------------------------------------------------------ */
+
+/* Settle a promise with what `fn` makes. */
+static void
+settle_by(weft_promise *promise, weft_then_fn fn, void *arg)
+{
+	weft_value out = { 0 };
+	int rc;
+
+	weft__failure_of(weft__thread_self())->text = NULL;
+	rc = fn(NULL, &out, arg);
+
+	if (rc >= 0)
+		(void)weft_promise_resolve(promise, out);
+	else if (out.type)
+		(void)weft_promise_reject(promise, out);
+	else
+		(void)weft__promise_fail(promise, rc);
+}
+
+weft_promise *
+weft_promise_try(weft_loop *loop, weft_then_fn fn, void *arg)
+{
+	weft_promise *promise = NULL;
+
+	if (!fn)
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_try: NULL");
+	else
+		promise = weft_promise_new(loop);
+	if (promise)
+		settle_by(promise, fn, arg);
+	return promise;
+}
+
+struct task {
+	weft_promise *promise;
+	weft_then_fn fn;
+	void *arg;
+};
+
+static int
+run_task(void *arg)
+{
+	struct task task = *(struct task *)arg;
+
+	weft__sys->release(arg);
+	settle_by(task.promise, task.fn, task.arg);
+	(void)weft_promise_unref(task.promise);
+	return 0;
+}
+
+weft_promise *
+weft_promise_go(weft_loop *loop, weft_then_fn fn, void *arg)
+{
+	weft_promise *promise = fn ? weft_promise_new(loop) : NULL;
+	struct task *task = promise ? weft__sys->alloc(sizeof(*task)) : NULL;
+	weft_go_opts opts = { .loop = weft__loop_or_current(loop) };
+
+	if (!fn)
+		(void)weft__misuse(WEFT_EINVAL, "weft_promise_go: NULL");
+	if (!task) {
+		if (promise)
+			(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
+		return weft_promise_unref(promise);
+	}
+	*task = (struct task){ weft_promise_ref(promise), fn, arg };
+	if (weft_go_with(&opts, run_task, task) > 0)
+		return promise;
+	weft__sys->release(task);
+	(void)weft_promise_unref(promise);
+	return weft_promise_unref(promise);
+}

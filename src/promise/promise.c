@@ -1,0 +1,515 @@
+/* promise.c - a promise from its making to its landing.
+ *
+ * A promise is settled by whichever thread is first.  That makes its outcome visible to
+ * all, and wakes those who await it.  Its reactions are for its loop: there it lands, at
+ * once if it was settled on the loop's thread, else by its home (home.c).
+ *
+ *   1. One thread at a time is inside of a pending promise: `outcome` says so (I: released by
+ *      one, acquired by the next), and nobody waits there.  It is settled by who is inside;
+ *      value, source and text are written before (S: released, and acquired by whoever
+ *      reads it).  They stay until the promise is freed.
+ *   2. Reactions are added inside while it is pending, by any thread.  From then on the
+ *      ring is the loop's alone: it adds those that come before the landing, and queues
+ *      one microtask for all at the landing.  Those that come later are queued one by
+ *      one.  So they run in the order in which they were added.
+ *   3. Each reaction runs exactly once.  What would never settle is rejected: as the last
+ *      reference goes (WEFT_EPIPE), as the loop stops (WEFT_ESHUTDOWN).
+ *   4. A rejection is reported where it landed, and who handles it after that says so as
+ *      well, wherever: `care` brings its outcome there (C: released by the report, acquired
+ *      by who finds that it was made).
+ *   5. After a promise has landed its loop is not touched any more, but by calls that add
+ *      reactions, which say so.
+ */
+#include <string.h>
+#include "base/report.h"
+#include "base/text.h"
+#include "promise/promise.h"
+
+#define REPORT_TEXT 512
+
+/* --- making ------------------------------------------------------------- */
+
+/* The loop has stopped: it is rejected from the beginning, and nothing can be added. */
+static WEFT__SELDOM void
+be_late(weft_promise *promise)
+{
+	promise->value = weft_value_error(WEFT_ESHUTDOWN);
+	promise->landed = true;
+	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	weft__store(&promise->outcome, WEFT_REJECTED, WEFT__RELEASE); /* S */
+}
+
+static WEFT__SELDOM weft_promise *
+cannot_make(weft_loop *loop)
+{
+	if (loop && !weft__loop_is_forked(loop))
+		(void)weft__fail(WEFT_ENOMEM, "promise: out of memory");
+	else
+		(void)weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
+		                   "promise: no loop of this process");
+	return NULL;
+}
+
+weft_promise *
+weft__promise_make(const struct weft__making *how)
+{
+	weft_loop *loop = weft__loop_or_current(how->loop);
+	struct weft__home *home;
+	weft_promise *promise = NULL;
+
+	if (loop && !weft__loop_is_forked(loop)) {
+		home = weft__home_of(loop);
+		if (home)
+			promise = weft__home_alloc(home, how->kind, how->size);
+	}
+	if (!promise)
+		return cannot_make(loop);
+	*promise = (weft_promise){ .home = home,
+		                   .travels = how->travels,
+		                   .kind = how->kind };
+	weft__store(&promise->refs, how->refs, WEFT__RELAXED);
+	if (!weft__home_list(promise))
+		be_late(promise);
+	return promise;
+}
+
+weft_promise *
+weft_promise_new(weft_loop *loop)
+{
+	struct weft__making how = { .loop = loop,
+		                    .size = sizeof(weft_promise),
+		                    .refs = 1 };
+
+	return weft__promise_make(&how);
+}
+
+/* --- reports ------------------------------------------------------------ */
+
+/* Elsewhere than on its loop that may be freed, and is not spoken of. */
+static WEFT__SELDOM void
+report(const weft_promise *promise, weft_report_kind kind, const char *what)
+{
+	char text[REPORT_TEXT];
+	struct weft__text to = weft__text_begin(text, sizeof(text));
+	int error = weft__promise_error(promise);
+	weft_loop *loop = weft__promise_is_here(promise)
+	                          ? weft__promise_loop(promise)
+	                          : NULL;
+
+	weft__text_add(&to, "a promise was ");
+	weft__text_add(&to, what);
+	weft__text_add(&to, ": ");
+	weft__text_add(&to, weft_detail());
+	weft__report(
+		&(weft_report){ .kind = kind,
+	                        .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
+	                        .error = error,
+	                        .loop = loop,
+	                        .name = loop ? loop->name : NULL,
+	                        .text = text });
+}
+
+void
+weft__promise_report(weft_promise *promise)
+{
+	uint32_t care = WEFT__UNCARED;
+
+	if (weft__cas(&promise->care, &care, WEFT__REPORTED,
+	              WEFT__RELEASE)) /* C */
+		report(promise, WEFT_REPORT_UNHANDLED,
+		       "rejected, and nobody handles that");
+}
+
+void
+weft__promise_care_slow(weft_promise *promise)
+{
+	uint32_t before = weft__exchange(&promise->care, WEFT__CARED,
+	                                 WEFT__ACQUIRE); /* C */
+
+	if (before == WEFT__REPORTED)
+		report(promise, WEFT_REPORT_HANDLED, "handled after all");
+}
+
+/* --- landing ------------------------------------------------------------ */
+
+/* The job's reference is the last reaction's: so the promise has none but those of who can
+ * reach it. */
+void
+weft__promise_run(void *arg)
+{
+	weft_promise *promise = arg;
+	struct weft__reaction *reaction = weft__reaction_take(&promise->last);
+	struct weft__reaction *next;
+
+	for (; reaction; reaction = next) {
+		next = reaction->next;
+		if (next)
+			(void)weft_promise_ref(promise);
+		reaction->run(reaction, promise);
+	}
+}
+
+void
+weft__promise_land(weft_promise *promise)
+{
+	weft__home_unlist(promise);
+	promise->landed = true;
+	if (promise->kind == WEFT__PROMISE_OP)
+		(void)weft__promise_op_keeps(promise);
+	if (promise->last)
+		weft__home_queue(weft_promise_ref(promise));
+	else if (weft__promise_outcome(promise) == WEFT_REJECTED
+	         && weft__load(&promise->care, WEFT__RELAXED) == WEFT__UNCARED)
+		weft__home_watch(promise);
+}
+
+bool
+weft__promise_enter_slow(weft_promise *promise)
+{
+	uint32_t outcome;
+
+	do {
+		outcome = WEFT_PENDING;
+		if (weft__cas(&promise->outcome, &outcome, WEFT__PROMISE_BUSY,
+		              WEFT__ACQUIRE)) /* I */
+			return true;
+		if (outcome == WEFT__PROMISE_BUSY)
+			weft__sys->yield();
+	} while (outcome <= WEFT_PENDING || outcome == WEFT__PROMISE_BUSY);
+	(void)weft__load(&promise->outcome, WEFT__ACQUIRE); /* S */
+	return false;
+}
+
+bool
+weft__promise_end_travel(weft_promise *promise)
+{
+	bool pending = weft__promise_enter(promise);
+
+	promise->travels = false;
+	if (pending)
+		weft__promise_leave(promise);
+	return !pending;
+}
+
+/* --- settling ----------------------------------------------------------- */
+
+/* The text that speaks of an error, kept if there is memory. */
+static char *
+keep_text(void)
+{
+	const char *text = weft_detail();
+	size_t size = strlen(text) + 1;
+	char *copy = size > 1 ? weft__sys->alloc(size) : NULL;
+
+	if (copy)
+		memcpy(copy, text, size);
+	return copy;
+}
+
+/* Inside. */
+static inline void
+write_outcome(weft_promise *promise, const struct weft__settling *how,
+              char *text)
+{
+	uint32_t outcome = how->outcome;
+
+	if (how->source) {
+		weft_promise *owner = weft__promise_owner(how->source);
+
+		promise->source = weft_promise_ref(owner);
+		promise->value = owner->value;
+		outcome = weft__promise_outcome(owner) | WEFT__PROMISE_SOURCE;
+	} else {
+		promise->value = how->value;
+		promise->text = text;
+	}
+	weft__store(&promise->outcome, outcome, WEFT__RELEASE); /* S */
+}
+
+/* Inside: take those who await it out of the reactions, and claim them; one that cannot be
+ * claimed leaves by itself.  A list by `next`. */
+static struct weft__reaction *
+claim_awaiters(weft_promise *promise)
+{
+	struct weft__reaction *reaction = weft__reaction_take(&promise->last);
+	struct weft__reaction *awaiters = NULL, *next;
+
+	promise->awaited = false;
+	for (; reaction; reaction = next) {
+		struct weft__awaiter *awaiter =
+			(struct weft__awaiter *)(void *)reaction;
+
+		next = reaction->next;
+		if (reaction->run) {
+			weft__reaction_add(&promise->last, reaction);
+		} else if (weft__claim(&awaiter->w.waiter)) {
+			weft__put(awaiter->w.waiter.chosen,
+			          (struct weft__wait *)(void *)awaiter);
+			weft__reaction_add(&awaiters, reaction);
+		}
+	}
+	return weft__reaction_take(&awaiters);
+}
+
+static void
+wake_awaiters(struct weft__reaction *reaction)
+{
+	struct weft__reaction *next;
+
+	for (; reaction; reaction = next) {
+		next = reaction->next; /* it is gone when woken */
+		weft__gate_wake_shared(
+			&((struct weft__awaiter *)(void *)reaction)->w, 0);
+	}
+}
+
+static WEFT__SELDOM int
+come_late(weft_value value, char *text)
+{
+	weft__sys->release(text);
+	weft_value_drop(&value);
+	return WEFT_EALREADY;
+}
+
+int
+weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
+{
+	char *text = how->keep_text ? keep_text() : NULL;
+	struct weft__reaction *awaiters = NULL;
+	bool travels;
+
+	if (!weft__promise_enter(promise))
+		return come_late(how->value, text);
+	if (promise->follows && !how->follower) {
+		weft__promise_leave(promise);
+		return come_late(how->value, text);
+	}
+	if (promise->awaited)
+		awaiters = claim_awaiters(promise);
+	travels = promise->travels;
+	write_outcome(promise, how, text);
+	if (travels)
+		; /* the loop learns it when that is over */
+	else if (weft__promise_is_here(promise))
+		weft__promise_land(promise);
+	else
+		weft__home_tell(weft_promise_ref(promise));
+	if (awaiters)
+		wake_awaiters(awaiters);
+	return 0;
+}
+
+int
+weft__promise_fail(weft_promise *promise, int error)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = weft_value_error(error),
+		                      .keep_text = true };
+
+	return weft__promise_settle(promise, &how);
+}
+
+int
+weft_promise_reject(weft_promise *promise, weft_value reason)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = reason };
+
+	if (!promise) {
+		weft_value_drop(&reason);
+		return weft__misuse(WEFT_EINVAL, "weft_promise_reject: NULL");
+	}
+	how.keep_text = reason.type == &weft_type_error;
+	return weft__promise_settle(promise, &how);
+}
+
+/* --- reactions ---------------------------------------------------------- */
+
+bool
+weft__promise_add(weft_promise *promise, struct weft__reaction *reaction)
+{
+	if (!weft__promise_enter(promise))
+		return false;
+	weft__reaction_add(&promise->last, reaction);
+	weft__promise_leave(promise);
+	return true;
+}
+
+bool
+weft__promise_react(weft_promise *promise, struct weft__reaction *reaction)
+{
+	weft__promise_care(promise);
+	return weft__promise_add(promise, reaction);
+}
+
+/* --- references --------------------------------------------------------- */
+
+weft_promise *
+weft_promise_ref(weft_promise *promise)
+{
+	if (promise)
+		(void)weft__add(&promise->refs, 1, WEFT__RELAXED);
+	return promise;
+}
+
+bool
+weft__promise_try_ref(weft_promise *promise)
+{
+	uint32_t refs = weft__load(&promise->refs, WEFT__RELAXED);
+
+	while (refs > 0)
+		if (weft__cas(&promise->refs, &refs, refs + 1,
+		              WEFT__ACQUIRE)) /* T */
+			return true;
+	return false;
+}
+
+static void
+destroy(weft_promise *promise)
+{
+	weft_promise *owner = weft__promise_owner(promise);
+
+	if (promise->kind == WEFT__PROMISE_ABORT)
+		weft__abort_end(promise);
+	if (owner != promise) {
+		(void)weft_promise_unref(owner);
+	} else {
+		if (promise->value.type)
+			weft_value_drop(&promise->value);
+		if (promise->text)
+			weft__sys->release(promise->text);
+	}
+	weft__home_release(promise);
+}
+
+/* Nobody is left who could settle it, and nobody is to be told that: neither who listens
+ * to a signal, which simply never fires. */
+static bool
+is_forgotten(const weft_promise *promise, bool is_here)
+{
+	if (promise->kind == WEFT__PROMISE_ABORT)
+		return is_here
+		       || (promise->foreign && !weft__abort_is_tied(promise));
+	return !promise->last
+	       && (is_here
+	           || (promise->foreign && promise->kind != WEFT__PROMISE_OP));
+}
+
+/* The last reference has gone, here.  Invariant 3. */
+static void
+break_promise(weft_promise *promise)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = weft_value_error(WEFT_EPIPE),
+		                      .keep_text = true,
+		                      .follower = true };
+
+	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	weft__store(&promise->refs, 1, WEFT__RELAXED);
+	(void)weft__fail(WEFT_EPIPE,
+	                 "promise: nobody is left who could settle it");
+	(void)weft__promise_settle(promise, &how);
+	(void)weft_promise_unref(promise);
+}
+
+/* The last reference has gone, and it is pending. */
+static WEFT__SELDOM void
+abandon(weft_promise *promise)
+{
+	bool is_here = weft__promise_is_here(promise);
+
+	if (is_forgotten(promise, is_here)) {
+		weft__home_unlist(promise);
+		destroy(promise);
+	} else if (is_here) {
+		break_promise(promise);
+	} else { /* the loop has to do that */
+		promise->travels = true;
+		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
+		weft__home_tell(promise);
+	}
+}
+
+/* Released by each, acquired by the last: what any of them did comes before.  The only one
+ * is the last; but who walks a list may be about to take another, which for lists of the
+ * loop is its thread, and for those of signals any. */
+static inline bool
+was_last(weft_promise *promise)
+{
+	if (weft__load(&promise->refs, WEFT__ACQUIRE) != 1
+	    || promise->kind == WEFT__PROMISE_ABORT
+	    || !weft__promise_is_here(promise))
+		return weft__add(&promise->refs, UINT32_MAX, WEFT__ACQ_REL)
+		       == 1;
+	weft__store(&promise->refs, 0, WEFT__RELAXED);
+	return true;
+}
+
+weft_promise *
+weft_promise_unref(weft_promise *promise)
+{
+	if (!promise || !was_last(promise))
+		return NULL;
+	if (promise->kind == WEFT__PROMISE_OP && weft__promise_is_here(promise)
+	    && weft__promise_op_keeps(promise))
+		return NULL;
+	if (weft__promise_outcome(promise) == WEFT_PENDING)
+		abandon(promise);
+	else
+		destroy(promise);
+	return NULL;
+}
+
+weft_outcome
+weft_promise_state(weft_promise *promise, weft_value *out)
+{
+	weft_outcome outcome = promise ? weft__promise_outcome(promise)
+	                               : WEFT_PENDING;
+
+	if (out && outcome != WEFT_PENDING)
+		*out = promise->value;
+	return outcome;
+}
+
+int
+weft__promise_error(const weft_promise *promise)
+{
+	const weft_promise *owner = weft__promise_owner(
+		(weft_promise *)(uintptr_t)promise);
+	const weft_value *reason = &owner->value;
+	int error = reason->type == &weft_type_error ? (int)reason->as.integer
+	                                             : WEFT_EREJECTED;
+
+	if (owner->text)
+		return weft_fail(error, "%s", owner->text);
+	if (reason->type == &weft_type_text)
+		return weft_fail(error, "%s", (const char *)reason->as.ptr);
+	return weft__fail(error, weft_strerror(error));
+}
+
+/* --- as a value --------------------------------------------------------- */
+
+static void
+drop_value(void *ptr)
+{
+	(void)weft_promise_unref(ptr);
+}
+
+static void
+share_value(void *ptr)
+{
+	(void)weft_promise_ref(ptr);
+}
+
+const weft_type weft_type_promise = { .name = "promise",
+	                              .drop = drop_value,
+	                              .share = share_value };
+
+weft_value
+weft_value_promise(weft_promise *promise)
+{
+	if (!promise)
+		return weft_value_error(
+			weft__misuse(WEFT_EINVAL, "weft_value_promise: NULL"));
+	return (weft_value){ &weft_type_promise, { .ptr = promise } };
+}

@@ -1,0 +1,442 @@
+/* then.c - what a promise is resolved with, and what is chained to it.
+ *
+ * A chained promise has in it the reaction to the one before, which holds a reference of
+ * it until it has run.  One that is resolved with another promise follows that: it settles
+ * as that does, with the same value, and nobody else can settle it meanwhile.
+ *
+ *   1. Following and passing on copy no value: whoever does has the other one, or whom
+ *      that has it from, as its source.  So a chain of any length is one step deep.
+ *   2. Reactions are called by the loop, one after the other, and settling calls none of
+ *      them: chains of any length need no stack.
+ *   3. A chain that another thread adds to a settled promise travels to the loop.  If the
+ *      new promise is settled meanwhile, it lands when that is there.
+ */
+#include "promise/promise.h"
+
+#define chain_promise(reaction)                                             \
+	((weft_promise *)(void *)((char *)(reaction)-offsetof(weft_promise, \
+	                                                      chain)))
+
+/* --- following ---------------------------------------------------------- */
+
+static void
+settle_as(weft_promise *promise, weft_promise *other, bool follower)
+{
+	struct weft__settling how = { .source = other, .follower = follower };
+
+	(void)weft__promise_settle(promise, &how);
+}
+
+static void
+run_follow(struct weft__reaction *reaction, weft_promise *of)
+{
+	weft_promise *promise = chain_promise(reaction);
+
+	settle_as(promise, of, true);
+	(void)weft_promise_unref(promise);
+	(void)weft_promise_unref(of);
+}
+
+/* The same for a promise that has its own reaction elsewhere. */
+struct apart {
+	struct weft__reaction reaction; /* first */
+	weft_promise *promise;
+};
+
+static void
+run_apart(struct weft__reaction *reaction, weft_promise *of)
+{
+	weft_promise *promise = ((struct apart *)(void *)reaction)->promise;
+
+	weft__sys->release(reaction);
+	settle_as(promise, of, true);
+	(void)weft_promise_unref(promise);
+	(void)weft_promise_unref(of);
+}
+
+/* Nobody but the one that it is to follow settles it from now on; false if it cannot. */
+static bool
+begin_to_follow(weft_promise *promise)
+{
+	bool can;
+
+	if (!weft__promise_enter(promise))
+		return false;
+	can = !promise->follows;
+	promise->follows = true;
+	weft__promise_leave(promise);
+	return can;
+}
+
+/* The reaction by which it follows; NULL without memory. */
+static struct weft__reaction *
+make_reaction(weft_promise *promise, bool chain_is_free)
+{
+	struct apart *apart;
+
+	if (chain_is_free || promise->kind < WEFT__PROMISE_THEN
+	    || promise->kind > WEFT__PROMISE_FINALLY) {
+		promise->chain.run = run_follow;
+		return &promise->chain;
+	}
+	apart = weft__sys->alloc(sizeof(*apart));
+	if (!apart)
+		return NULL;
+	*apart = (struct apart){ { .run = run_apart }, promise };
+	return &apart->reaction;
+}
+
+static int
+fail_follower(weft_promise *promise)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = weft_value_error(WEFT_ENOMEM),
+		                      .follower = true };
+
+	return weft__promise_settle(promise, &how);
+}
+
+/* `promise` follows `other`; it has begun to. */
+static void
+follow(weft_promise *promise, weft_promise *other, bool chain_is_free)
+{
+	struct weft__reaction *reaction;
+
+	weft__promise_care(other);
+	if (weft__promise_outcome(other) != WEFT_PENDING) {
+		settle_as(promise, other, true);
+		return;
+	}
+	reaction = make_reaction(promise, chain_is_free);
+	if (!reaction) {
+		(void)fail_follower(promise);
+		return;
+	}
+	(void)weft_promise_ref(promise);
+	if (!weft__promise_add(other, reaction)) /* it has settled just now */
+		reaction->run(reaction, weft_promise_ref(other));
+}
+
+int
+weft__promise_follow(weft_promise *promise, weft_promise *other)
+{
+	if (!begin_to_follow(promise))
+		return WEFT_EALREADY;
+	follow(promise, other, false);
+	return 0;
+}
+
+static int
+resolve_with_promise(weft_promise *promise, weft_promise *other,
+                     bool chain_is_free)
+{
+	int rc = 0;
+
+	if (other == promise) {
+		(void)weft__fail(WEFT_EDEADLK, "promise: resolved with itself");
+		rc = weft__promise_fail(promise, WEFT_EDEADLK);
+	} else if (begin_to_follow(promise)) {
+		follow(promise, other, chain_is_free);
+	} else {
+		rc = WEFT_EALREADY;
+	}
+	(void)weft_promise_unref(other);
+	return rc;
+}
+
+/* --- what knows by itself how to settle a promise -------------------------- */
+
+/* Borrows a thenable: the chained promise follows the one that it settles. */
+static int
+call_thenable(const weft_value *in, weft_value *out, void *arg)
+{
+	weft_promise *into = weft_promise_new(NULL);
+	int rc;
+
+	(void)arg;
+	if (!into)
+		return WEFT_ENOMEM;
+	rc = in->type->then(in->as.ptr, into);
+	if (rc < 0)
+		(void)weft__promise_fail(into, rc);
+	*out = (weft_value){ &weft_type_promise, { .ptr = into } };
+	return 0;
+}
+
+/* Its `then` is user code, so it is called in a microtask. */
+static int
+resolve_with_thenable(weft_promise *promise, weft_value value,
+                      bool chain_is_free)
+{
+	struct weft__settling how = { .outcome = WEFT_FULFILLED,
+		                      .value = value };
+	weft_promise *carrier, *settled = NULL;
+
+	if (!begin_to_follow(promise)) {
+		weft_value_drop(&value);
+		return WEFT_EALREADY;
+	}
+	carrier = weft_promise_new(weft__promise_loop(promise));
+	if (carrier) {
+		(void)weft__promise_settle(carrier, &how);
+		settled = weft_promise_then(carrier, call_thenable, NULL, NULL);
+	} else {
+		weft_value_drop(&value);
+	}
+	if (!settled)
+		return fail_follower(promise);
+	follow(promise, settled, chain_is_free);
+	(void)weft_promise_unref(settled);
+	return 0;
+}
+
+/* With `chain_is_free` its own reaction has run, and can be used to follow. */
+static inline int
+resolve(weft_promise *promise, weft_value value, bool chain_is_free)
+{
+	struct weft__settling how = { .outcome = WEFT_FULFILLED,
+		                      .value = value };
+
+	if (value.type == &weft_type_promise)
+		return resolve_with_promise(promise, value.as.ptr,
+		                            chain_is_free);
+	if (value.type && value.type->then)
+		return resolve_with_thenable(promise, value, chain_is_free);
+	return weft__promise_settle(promise, &how);
+}
+
+int
+weft_promise_resolve(weft_promise *promise, weft_value value)
+{
+	if (promise)
+		return resolve(promise, value, false);
+	weft_value_drop(&value);
+	return weft__misuse(WEFT_EINVAL, "weft_promise_resolve: NULL");
+}
+
+/* --- chaining ----------------------------------------------------------- */
+
+/* What `always` makes of the outcome before: that is passed on, unless it fails. */
+static bool
+call_always(weft_promise *promise)
+{
+	int rc = promise->always(promise->arg);
+
+	if (rc < 0)
+		(void)weft__promise_fail(promise, rc);
+	return rc >= 0;
+}
+
+/* What the handler makes of the outcome before; true if that is passed on as it is. */
+static bool
+call_handler(weft_promise *promise, weft_promise *before)
+{
+	bool is_rejected = weft__promise_outcome(before) == WEFT_REJECTED;
+	bool is_finally = promise->kind == WEFT__PROMISE_FINALLY;
+	weft_then_fn fn = is_rejected ? promise->rejected : promise->fulfilled;
+	weft_value out = { 0 };
+	int rc;
+
+	weft__failure_of(weft__thread_self())->text = NULL;
+	if (is_rejected && (fn || is_finally))
+		(void)weft__promise_error(before);
+	if (is_finally)
+		return call_always(promise);
+	if (!fn)
+		return true;
+	rc = fn(&before->value, &out, promise->arg);
+	if (rc >= 0)
+		(void)resolve(promise, out, true);
+	else if (out.type)
+		(void)weft_promise_reject(promise, out);
+	else
+		(void)weft__promise_fail(promise, rc);
+	return false;
+}
+
+static void
+run_chain(struct weft__reaction *reaction, weft_promise *of)
+{
+	weft_promise *promise = chain_promise(reaction);
+
+	if (call_handler(promise, of))
+		settle_as(promise, of, false);
+	(void)weft_promise_unref(promise);
+	(void)weft_promise_unref(of);
+}
+
+/* The one before had landed when this was chained to it. */
+static void
+run_late(void *arg)
+{
+	weft_promise *promise = arg;
+
+	run_chain(&promise->chain, promise->before);
+}
+
+/* Chain to a promise that has settled, on its loop.  0, WEFT_ENOMEM. */
+static int
+chain_late(weft_promise *promise, weft_promise *before)
+{
+	weft_loop *loop = weft__promise_loop(promise);
+
+	if (!before->landed) {
+		weft__reaction_add(&before->last, &promise->chain);
+		return 0;
+	}
+	promise->before = before;
+	if (weft__ring_push(&loop->microtasks, run_late, promise) < 0)
+		return weft__fail(WEFT_ENOMEM, "promise: out of memory");
+	(void)weft_promise_ref(before);
+	weft__loop_changed(loop);
+	return 0;
+}
+
+/* --- from other threads ----------------------------------------------------- */
+
+/* Brings a promise to the loop that is chained to one which has settled. */
+struct travel {
+	struct weft__node_head node;
+	weft_promise *promise, *before; /* both referenced */
+};
+
+/* No user code is on the stack here, so without memory for a job it is run at once. */
+static void
+on_travelled(void *arg)
+{
+	struct travel travel = *(struct travel *)arg;
+
+	weft__promise_loop(travel.promise)->own_run++;
+	weft__sys->release(arg);
+	if (weft__promise_end_travel(travel.promise))
+		weft__promise_land(travel.promise);
+	if (chain_late(travel.promise, travel.before) < 0)
+		run_chain(&travel.promise->chain, travel.before);
+	else
+		(void)weft_promise_unref(travel.before);
+}
+
+/* By another thread than the loop's; takes `travel`.  Invariant 3. */
+static void
+chain_from_afar(weft_promise *promise, weft_promise *before,
+                struct travel *travel)
+{
+	if (!weft__promise_react(before, &promise->chain)) {
+		travel->promise = promise;
+		travel->before = weft_promise_ref(before);
+		weft__loop_tell(weft__promise_loop(promise), &travel->node,
+		                on_travelled, travel);
+		return;
+	}
+	weft__sys->release(travel);
+	(void)weft_promise_ref(promise);
+	if (weft__promise_end_travel(promise))
+		weft__home_tell(promise);
+	else
+		(void)weft_promise_unref(promise);
+}
+
+/* --- chaining ----------------------------------------------------------- */
+
+/* It was chained to nothing, and nobody has it. */
+static weft_promise *
+undo(weft_promise *promise)
+{
+	(void)weft_promise_unref(promise);
+	return weft_promise_unref(promise);
+}
+
+/* Is there anybody to call handlers?  While the loop ends new promises are settled, and
+ * handlers still run. */
+static bool
+is_served(const weft_promise *promise, bool is_here)
+{
+	return promise->listed
+	       || (is_here && weft__promise_loop(promise)->ending);
+}
+
+struct handlers {
+	weft_then_fn fulfilled, rejected;
+	int (*always)(void *arg);
+	void *arg;
+};
+
+static weft_promise *
+make_next(const weft_promise *before, const struct handlers *handlers,
+          bool is_here)
+{
+	struct weft__making how = { .loop = weft__promise_loop(before),
+		                    .size = sizeof(*before),
+		                    .refs = 2,
+		                    .travels = !is_here,
+		                    .kind = handlers->always
+		                                    ? WEFT__PROMISE_FINALLY
+		                                    : WEFT__PROMISE_THEN };
+	weft_promise *promise = how.loop ? weft__promise_make(&how) : NULL;
+
+	if (!promise)
+		return NULL;
+	if (handlers->always)
+		promise->always = handlers->always;
+	else
+		promise->fulfilled = handlers->fulfilled;
+	promise->rejected = handlers->rejected;
+	promise->arg = handlers->arg;
+	promise->chain.run = run_chain;
+	if (is_served(promise, is_here))
+		return promise;
+	(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop has stopped");
+	return undo(promise);
+}
+
+static weft_promise *
+chain_far(weft_promise *before, const struct handlers *handlers)
+{
+	struct travel *travel = weft__alloc_zero(sizeof(*travel));
+	weft_promise *promise = travel ? make_next(before, handlers, false)
+	                               : NULL;
+
+	if (promise)
+		chain_from_afar(promise, before, travel);
+	else
+		weft__sys->release(travel);
+	(void)weft_promise_unref(before);
+	return promise;
+}
+
+/* Takes the reference of `before`. */
+static weft_promise *
+chain(weft_promise *before, const struct handlers *handlers)
+{
+	weft_promise *promise;
+
+	if (!before)
+		return NULL;
+	if (!weft__promise_is_here(before))
+		return chain_far(before, handlers);
+	promise = make_next(before, handlers, true);
+	if (promise && !weft__promise_react(before, &promise->chain)
+	    && chain_late(promise, before) < 0)
+		promise = undo(promise);
+	(void)weft_promise_unref(before);
+	return promise;
+}
+
+weft_promise *
+weft_promise_then(weft_promise *promise, weft_then_fn fulfilled,
+                  weft_then_fn rejected, void *arg)
+{
+	struct handlers handlers = { .fulfilled = fulfilled,
+		                     .rejected = rejected,
+		                     .arg = arg };
+
+	return chain(promise, &handlers);
+}
+
+weft_promise *
+weft_promise_finally(weft_promise *promise, int (*fn)(void *arg), void *arg)
+{
+	struct handlers handlers = { .always = fn, .arg = arg };
+
+	return chain(promise, &handlers);
+}

@@ -1,0 +1,352 @@
+/* promise_models.c - promises between threads and a loop, over all schedules.
+ *
+ * The whole of src/promise runs here, with the loop that promises belong to.  Each model
+ * ends with the loop stopped and freed: so what is left of a promise is found as a leak,
+ * and what comes too late as a use of memory that is gone.
+ */
+#include "base/thread.h"
+#include "models.h"
+#include "promise/promise.h"
+
+struct world {
+	weft_loop *loop;
+	weft_promise *promise, *next;
+	int rc[2];
+	uint32_t drops;   /* of values */
+	uint32_t handled; /* calls of the handler */
+};
+
+#define SOON \
+	(2   \
+	 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
+
+/* --- setups --------------------------------------------------------------- */
+
+static void
+drop_value(void *ptr)
+{
+	struct world *w = ptr;
+
+	weft__put(w->drops, weft__get(w->drops) + 1);
+}
+
+static const weft_type type_counted = { .name = "counted", .drop = drop_value };
+
+static int
+handle(const weft_value *in, weft_value *out, void *arg)
+{
+	struct world *w = arg;
+
+	(void)in;
+	(void)out;
+	weft__put(w->handled, weft__get(w->handled) + 1);
+	return 0;
+}
+
+static void
+setup(void *state)
+{
+	struct world *w = state;
+	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
+
+	w->loop = weft_loop_new(&opts);
+	w->promise = weft_promise_new(w->loop);
+	EXPLORE_CHECK(w->promise != NULL);
+}
+
+static void
+setup_two(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	(void)weft_promise_ref(w->promise);
+}
+
+static void
+setup_none(void *state)
+{
+	struct world *w = state;
+	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
+
+	w->loop = weft_loop_new(&opts);
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+static void
+resolve(struct world *w, int who)
+{
+	w->rc[who] = weft_promise_resolve(w->promise,
+	                                  weft_value_ptr(&type_counted, w));
+	EXPLORE_CHECK(w->rc[who] == 0 || w->rc[who] == WEFT_EALREADY);
+}
+
+static void
+resolve_first(void *state)
+{
+	resolve(state, 0);
+}
+
+static void
+resolve_second(void *state)
+{
+	resolve(state, 1);
+}
+
+static void
+await_soon(void *state)
+{
+	struct world *w = state;
+	weft_value value = { 0 };
+
+	w->rc[0] = weft_await(w->promise, &value, SOON);
+	EXPLORE_CHECK(w->rc[0] == WEFT_ETIMEDOUT
+	              || (w->rc[0] == 0 && value.as.ptr == w));
+}
+
+static void
+await_for_ever(void *state)
+{
+	struct world *w = state;
+
+	w->rc[0] = weft_await(w->promise, NULL, WEFT_NEVER);
+	EXPLORE_CHECK(w->rc[0] == 0);
+}
+
+static void
+let_go(void *state)
+{
+	struct world *w = state;
+
+	(void)weft_promise_unref(w->promise);
+}
+
+static void
+resolve_and_let_go(void *state)
+{
+	resolve(state, 1);
+	let_go(state);
+}
+
+static void
+chain(void *state)
+{
+	struct world *w = state;
+
+	w->next = weft_promise_then(weft_promise_ref(w->promise), handle,
+	                            handle, w);
+	EXPLORE_CHECK(w->next != NULL);
+}
+
+static void
+stop(void *state)
+{
+	struct world *w = state;
+
+	weft_loop_stop(w->loop);
+}
+
+static void
+make_first(void *state)
+{
+	struct world *w = state;
+
+	w->promise = weft_promise_new(w->loop);
+	EXPLORE_CHECK(w->promise != NULL);
+}
+
+/* --- checks --------------------------------------------------------------- */
+
+static void
+end_loop(struct world *w)
+{
+	weft_loop_stop(w->loop);
+	if (weft_loop_state(w->loop) != WEFT_STOPPED)
+		EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
+	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
+}
+
+static void
+check_one_won(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->rc[0] + w->rc[1] == WEFT_EALREADY);
+	EXPLORE_CHECK(w->drops == 1);
+	end_loop(w);
+	let_go(w);
+	EXPLORE_CHECK(w->drops == 2);
+}
+
+static void
+check_resolved(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->rc[1] == 0 && w->drops == 0);
+	end_loop(w);
+	let_go(w);
+	EXPLORE_CHECK(w->drops == 1);
+}
+
+/* The handler was called, whoever ended the promise. */
+static void
+check_handled(void *state)
+{
+	struct world *w = state;
+
+	end_loop(w);
+	EXPLORE_CHECK(w->handled == 1);
+	EXPLORE_CHECK(weft_promise_state(w->next, NULL) != WEFT_PENDING);
+	(void)weft_promise_unref(w->next);
+}
+
+static void
+check_chained(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->rc[1] == 0);
+	check_handled(w);
+	let_go(w);
+	EXPLORE_CHECK(w->drops == 1);
+}
+
+static void
+check_gone(void *state)
+{
+	end_loop(state);
+}
+
+static void
+check_rejected(void *state)
+{
+	struct world *w = state;
+
+	end_loop(w);
+	EXPLORE_CHECK(weft_promise_state(w->promise, NULL) == WEFT_REJECTED);
+	let_go(w);
+}
+
+/* --- mistakes --------------------------------------------------------------- */
+
+/* Planted: looks whether it is pending, and settles then. */
+static void
+resolve_badly(struct world *w, int who)
+{
+	weft_promise *promise = w->promise;
+	weft_value value = weft_value_ptr(&type_counted, w);
+	bool pending = weft__promise_outcome(promise) == WEFT_PENDING;
+
+	w->rc[who] = pending ? 0 : WEFT_EALREADY;
+	if (!pending) {
+		weft_value_drop(&value);
+		return;
+	}
+	promise->value = value;
+	weft__store(&promise->outcome, WEFT_FULFILLED, WEFT__RELEASE);
+	weft__home_tell(weft_promise_ref(promise));
+}
+
+static void
+resolve_badly_first(void *state)
+{
+	resolve_badly(state, 0);
+}
+
+static void
+resolve_badly_second(void *state)
+{
+	resolve_badly(state, 1);
+}
+
+/* Planted: looks, and waits then, without going in. */
+static void
+await_badly(void *state)
+{
+	struct world *w = state;
+	struct weft__awaiter awaiter = { .reaction = { 0 } };
+
+	if (weft__promise_outcome(w->promise) != WEFT_PENDING)
+		return;
+	weft__shared_waiter_init(&awaiter.w, "model", w->promise);
+	w->promise->awaited = true;
+	weft__reaction_add(&w->promise->last, &awaiter.reaction);
+	(void)weft__shared_wait(&awaiter.w, WEFT_NEVER);
+}
+
+/* Planted: counts by two steps. */
+static void
+let_go_badly(void *state)
+{
+	struct world *w = state;
+	uint32_t refs = weft__load(&w->promise->refs, WEFT__ACQUIRE);
+
+	if (refs == 1)
+		(void)weft_promise_unref(w->promise);
+	else
+		weft__store(&w->promise->refs, refs - 1, WEFT__RELEASE);
+}
+
+/* --- the models ------------------------------------------------------------- */
+
+#define MODEL(name_, setup_, check_, bound_, ...)                        \
+	{                                                                \
+		.name = name_, .state_size = sizeof(struct world),       \
+		.setup = setup_, .check = check_, .preemptions = bound_, \
+		.steps_max = 4000, .late_unpark = true, __VA_ARGS__      \
+	}
+#define TWO(name_, setup_, one_, other_, check_, bound_, ...) \
+	MODEL(name_, setup_, check_, bound_, .threads = 2,    \
+	      .thread = { one_, other_ }, __VA_ARGS__)
+static const struct explore_model models[] = {
+	TWO("of two who settle one wins", setup, resolve_first, resolve_second,
+	    check_one_won, -1, .spurious = 0),
+	TWO("who awaits with a deadline has the value or has not", setup,
+	    await_soon, resolve_second, check_resolved, 3, .timeouts = true),
+	TWO("who awaits is woken", setup, await_for_ever, resolve_second,
+	    check_resolved, 3, .spurious = 1),
+	TWO("who is chained as it settles is called", setup, chain,
+	    resolve_second, check_chained, 3, .spurious = 0),
+	TWO("the last of two who let go ends it", setup_two, let_go, let_go,
+	    check_gone, -1, .spurious = 0),
+	TWO("one lets go as another settles", setup_two, let_go,
+	    resolve_and_let_go, check_gone, 3, .spurious = 0),
+	TWO("an idle loop is stopped as the last lets go", setup, stop, let_go,
+	    check_gone, 2, .spurious = 0),
+	TWO("a loop is stopped as its first promise is made", setup_none, stop,
+	    make_first, check_rejected, 2, .spurious = 0),
+};
+
+static const struct explore_model mistaken[] = {
+	TWO("of two who settle one wins", setup, resolve_badly_first,
+	    resolve_badly_second, check_one_won, -1, .spurious = 0),
+	TWO("who awaits is woken", setup, await_badly, resolve_second,
+	    check_resolved, 3, .spurious = 0),
+	TWO("the last of two who let go ends it", setup_two, let_go_badly,
+	    let_go_badly, check_gone, -1, .spurious = 0),
+};
+
+static const struct plant plants[] = {
+	{ 0, &mistaken[0], 0, "looks, and settles then" },
+	{ 0, &mistaken[1], 0, "looks, and goes in to wait then" },
+	{ 0, &mistaken[2], 0, "counts references by two steps" },
+};
+
+static const struct model_set promise_models = {
+	.models = models,
+	.plants = plants,
+	.model_count = COUNT(models),
+	.plant_count = COUNT(plants),
+	.as_it_is = true,
+};
+
+int
+main(int argc, char **argv)
+{
+	static const struct model_set *const sets[] = { &promise_models };
+
+	(void)argv;
+	return models_run(sets, COUNT(sets), argc);
+}

@@ -1,0 +1,292 @@
+/* abort_test.c - abort signals: fired once, heard by listeners, scopes and promises. */
+#include "unit/threadlet/crew.h"
+
+static weft_value
+none(void)
+{
+	return (weft_value){ 0 };
+}
+
+static weft_node
+listener(char mark)
+{
+	return (weft_node){ .fn = note, .arg = MARK(mark) };
+}
+
+TEST(listeners_are_told_once_in_order_and_after_the_call_that_fires)
+{
+	weft_loop *loop = make();
+	weft_abort *abort = weft_abort_new(loop);
+	weft_node a = listener('a'), b = listener('b'), c = listener('c');
+
+	OK(weft_abort_push(abort, &a));
+	OK(weft_abort_push(abort, &b));
+	OK(weft_abort_push(abort, &c));
+	weft_abort_drop(abort, &b);
+	OK(weft_abort_check(abort, NULL));
+	OK(weft_abort_fire(abort, none()));
+	CHECK_EQ(weft_abort_fire(abort, none()), WEFT_EALREADY);
+	CHECK_EQ(weft_abort_check(abort, NULL), WEFT_ECANCELED);
+	CHECK_STR(trace, "");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "ac");
+	OK(weft_abort_push(abort, &b));
+	OK(weft_abort_push(abort, &a)); /* late, and not too late to drop */
+	weft_abort_drop(abort, &a);
+	CHECK_STR(trace, "ac");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "acb");
+	CHECK(weft_abort_ref(abort) == abort);
+	CHECK(!weft_abort_unref(abort));
+	CHECK(!weft_abort_unref(abort));
+	stop_idle(loop);
+}
+
+TEST(a_signal_has_its_reason_and_text)
+{
+	weft_loop *loop = make();
+	weft_abort *abort = weft_abort_new(loop);
+	weft_value reason;
+
+	OK(weft_abort_fire(abort, weft_value_text("enough")));
+	CHECK_EQ(weft_abort_check(abort, &reason), WEFT_ECANCELED);
+	CHECK(reason.type == &weft_type_text);
+	CHECK_STR((const char *)reason.as.ptr, "enough");
+	CHECK_STR(weft_detail(), "enough");
+	(void)weft_abort_unref(abort);
+	abort = weft_abort_new(loop);
+	(void)weft_fail(WEFT_EPERM, "not you");
+	OK(weft_abort_fire(abort, weft_value_error(WEFT_EPERM)));
+	(void)weft_fail(WEFT_EINVAL, "something else");
+	CHECK_EQ(weft_abort_check(abort, NULL), WEFT_EPERM);
+	CHECK_STR(weft_detail(), "not you");
+	(void)weft_abort_unref(abort);
+	OK(weft_loop_run(loop));
+	stop_idle(loop);
+}
+
+TEST(a_signal_that_nobody_can_fire_any_more_forgets_who_listens)
+{
+	weft_loop *loop = make();
+	weft_abort *abort = weft_abort_new(loop);
+	weft_node a = listener('a');
+
+	OK(weft_abort_push(abort, &a));
+	(void)weft_abort_unref(abort);
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "");
+	stop_idle(loop);
+}
+
+TEST(as_the_loop_stops_signals_fire)
+{
+	weft_loop *loop = make();
+	weft_abort *abort = weft_abort_new(loop);
+	weft_node a = listener('a');
+
+	OK(weft_abort_push(abort, &a));
+	stop_idle(loop);
+	CHECK_STR(trace, "a");
+	CHECK_EQ(weft_abort_check(abort, NULL), WEFT_ESHUTDOWN);
+	(void)weft_abort_unref(abort);
+}
+
+TEST(a_signal_fires_by_time_or_is_dropped_with_its_timer)
+{
+	weft_loop *loop = make();
+	weft_abort *soon = weft_abort_new_timeout(loop, weft_in(WEFT_MS));
+	weft_abort *late = weft_abort_new_timeout(loop, weft_in(HOUR));
+	weft_abort *never = weft_abort_new_timeout(loop, WEFT_NEVER);
+
+	OK(weft_loop_run(loop)); /* they do not keep it */
+	while (weft_abort_check(soon, NULL) == 0)
+		(void)weft_loop_run_once(loop, weft_in(WEFT_MS));
+	CHECK_EQ(weft_abort_check(soon, NULL), WEFT_ETIMEDOUT);
+	OK(weft_abort_check(late, NULL));
+	OK(weft_abort_check(never, NULL));
+	(void)weft_abort_unref(soon);
+	OK(weft_abort_fire(late, none())); /* before its time */
+	OK(weft_loop_run(loop));
+	(void)weft_abort_unref(late);
+	(void)weft_abort_unref(never);
+	late = weft_abort_new_timeout(loop, weft_in(HOUR));
+	(void)weft_abort_unref(late);
+	stop_idle(loop);
+}
+
+TEST(a_signal_of_others_fires_with_the_first_of_them)
+{
+	weft_loop *loop = make();
+	const weft_abort *sources[3];
+	weft_abort *any;
+
+	for (int i = 0; i < 3; i++)
+		sources[i] = weft_abort_new(loop);
+	any = weft_abort_new_any(loop, sources, 3);
+	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[1],
+	                   weft_value_text("b")));
+	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[0],
+	                   weft_value_text("a")));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
+	CHECK_STR(weft_detail(), "b");
+	(void)weft_abort_unref(any);
+	any = weft_abort_new_any(loop, sources, 3); /* one has fired */
+	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
+	(void)weft_abort_unref(any);
+	any = weft_abort_new_any(loop, sources + 2,
+	                         1); /* goes before it fires */
+	(void)weft_abort_unref(any);
+	for (int i = 0; i < 3; i++)
+		(void)weft_abort_unref(sources[i]);
+	OK(weft_loop_run(loop));
+	stop_idle(loop);
+}
+
+/* --- scopes --------------------------------------------------------------- */
+
+struct play {
+	weft_abort *abort;
+	int result, closed;
+};
+
+static int
+sleep_in_scope(void *arg)
+{
+	struct play *play = arg;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	OK(weft_abort_scope(play->abort, &scope));
+	play->result = weft_sleep_until(weft_in(HOUR));
+	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), play->result);
+	play->closed = weft_scope_close(&scope);
+	OK(weft_yield()); /* outside all is as before */
+	return 0;
+}
+
+static int
+fire_soon(void *arg)
+{
+	struct play *play = arg;
+
+	OK(weft_yield());
+	return weft_abort_fire(play->abort, weft_value_error(WEFT_EPERM));
+}
+
+TEST(a_signal_ends_the_calls_inside_of_a_scope)
+{
+	weft_loop *loop = make();
+	struct play play = { .abort = weft_abort_new(loop) };
+
+	(void)go_on(loop, sleep_in_scope, &play);
+	(void)go_on(loop, fire_soon, &play);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(play.result, WEFT_EPERM);
+	OK(play.closed);
+	play.result = 0;
+	(void)go_on(loop, sleep_in_scope, &play); /* it has fired */
+	OK(weft_loop_run(loop));
+	CHECK_EQ(play.result, WEFT_EPERM);
+	(void)weft_abort_unref(play.abort);
+	stop_idle(loop);
+}
+
+static int
+leave_scope(void *arg)
+{
+	struct play *play = arg;
+	weft_scope scope;
+
+	for (int i = 0; i < 100; i++) {
+		OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+		OK(weft_abort_scope(play->abort, &scope));
+		if (i == 0)
+			CHECK_MISUSE(weft_abort_scope(play->abort, &scope),
+			             WEFT_EBUSY);
+		OK(weft_yield());
+		OK(weft_scope_close(&scope));
+	}
+	return 0;
+}
+
+TEST(a_scope_that_is_closed_is_not_ended_by_its_signal)
+{
+	weft_loop *loop = make();
+	struct play play = { .abort = weft_abort_new(loop) };
+
+	(void)go_on(loop, leave_scope, &play);
+	OK(weft_loop_run(loop));
+	OK(weft_abort_fire(play.abort, none()));
+	OK(weft_loop_run(loop));
+	(void)weft_abort_unref(play.abort);
+	stop_idle(loop);
+}
+
+TEST(a_signal_ends_scopes_of_other_loops)
+{
+	weft_loop *loop = make_started(), *other = make();
+	struct play play = { .abort = weft_abort_new(loop) };
+
+	(void)go_on(other, sleep_in_scope, &play);
+	(void)weft_loop_run_once(other, WEFT_NOW);
+	OK(weft_abort_fire(play.abort, none())); /* from a thread of neither */
+	OK(weft_loop_run(other));
+	CHECK_EQ(play.result, WEFT_ECANCELED);
+	(void)go_on(other, leave_scope, &play);
+	(void)weft_abort_unref(play.abort);
+	play.abort = weft_abort_new(loop);
+	OK(weft_loop_run(other));
+	(void)weft_abort_unref(play.abort);
+	stop_idle(other);
+	stop_and_free(loop);
+}
+
+/* --- promises ------------------------------------------------------------- */
+
+static int
+guard_promises(void *arg)
+{
+	struct play *play = arg;
+	weft_promise *held[4], *guarded[4];
+	weft_value value;
+
+	for (int i = 0; i < 4; i++) {
+		held[i] = weft_promise_new(NULL);
+		guarded[i] = weft_abort_promise(play->abort,
+		                                weft_promise_ref(held[i]));
+	}
+	OK(weft_promise_resolve(held[0], weft_value_integer(7)));
+	OK(weft_promise_reject(held[1], weft_value_error(WEFT_EPERM)));
+	OK(weft_await(guarded[0], &value, WEFT_NEVER));
+	CHECK_EQ(value.as.integer, 7);
+	CHECK_EQ(weft_await(guarded[1], NULL, WEFT_NEVER), WEFT_EPERM);
+	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NOW), WEFT_ETIMEDOUT);
+	OK(weft_abort_fire(play->abort, weft_value_error(WEFT_EINTR)));
+	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NEVER), WEFT_EINTR);
+	OK(weft_promise_resolve(held[2], none())); /* too late */
+	(void)weft_promise_unref(guarded[3]);      /* of no interest */
+	guarded[3] = weft_abort_promise(play->abort, weft_promise_ref(held[3]));
+	CHECK_EQ(weft_await(guarded[3], NULL, WEFT_NOW), WEFT_EINTR);
+	for (int i = 0; i < 4; i++) {
+		(void)weft_promise_unref(held[i]);
+		(void)weft_promise_unref(guarded[i]);
+	}
+	return 0;
+}
+
+TEST(a_guarded_promise_settles_as_the_other_unless_the_signal_is_first)
+{
+	weft_loop *loop = make(), *other = make_started();
+	struct play play = { .abort = weft_abort_new(loop) };
+
+	(void)go_on(loop, guard_promises, &play);
+	OK(weft_loop_run(loop));
+	(void)weft_abort_unref(play.abort);
+	play.abort = weft_abort_new(other);
+	(void)go_on(loop, guard_promises, &play);
+	OK(weft_loop_run(loop));
+	(void)weft_abort_unref(play.abort);
+	stop_idle(loop);
+	stop_and_free(other);
+}

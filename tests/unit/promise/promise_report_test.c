@@ -1,0 +1,328 @@
+/* promise_report_test.c - what is reported of rejections that nobody handles. */
+#include "base/os.h"
+#include "unit/promise/promised.h"
+
+/* U or H of each report is noted in the trace; the last is kept. */
+static weft_report last;
+static char text[256], name[64];
+static weft_promise *p, *q;
+static struct token token;
+
+static void
+on_report(void *arg, const weft_report *report)
+{
+	(void)arg;
+	if (report->kind != WEFT_REPORT_UNHANDLED
+	    && report->kind != WEFT_REPORT_HANDLED)
+		return;
+	note(MARK(report->kind == WEFT_REPORT_UNHANDLED ? 'U' : 'H'));
+	last = *report;
+	(void)snprintf(text, sizeof(text), "%s", report->text);
+	(void)snprintf(name, sizeof(name), "%s",
+	               report->name ? report->name : "-");
+}
+
+static weft_loop *
+make_heard(void)
+{
+	weft_loop_opts opts = { .name = "hero" };
+
+	last = (weft_report){ 0 };
+	weft__hooks.on_report = on_report;
+	return make_with(&opts);
+}
+
+static void
+end_heard(weft_loop *loop)
+{
+	stop_idle(loop);
+	weft__hooks.on_report = NULL;
+}
+
+/* Run a callback to its end. */
+static void
+call(weft_loop *loop, weft_fn fn)
+{
+	OK(weft_loop_post(loop, fn, loop));
+	OK(weft_loop_run(loop));
+}
+
+/* --- unhandled -------------------------------------------------------------- */
+
+static void
+reject_p(void *arg)
+{
+	p = weft_promise_new(arg);
+	(void)weft_fail(WEFT_EPROTO, "the peer said nonsense");
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPROTO)));
+	OK(weft_schedule_microtask(arg, note, MARK('m')));
+	OK(weft_schedule_tick(arg, note, MARK('t')));
+	CHECK_STR(trace, "");
+}
+
+TEST(a_rejection_is_reported_at_the_end_of_the_checkpoint)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_p);
+	CHECK_STR(trace, "tmU");
+	CHECK_EQ(last.error, WEFT_EPROTO);
+	CHECK_EQ(last.level, 0);
+	CHECK(last.loop == loop);
+	CHECK_STR(name, "hero");
+	CHECK_STR(text, "a promise was rejected, and nobody handles that: "
+	                "the peer said nonsense");
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "tmU"); /* once */
+	drop(p);
+	end_heard(loop);
+}
+
+static void
+reject_all_kinds(void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		weft_value reason = i == 0   ? weft_value_text("a sentence")
+		                    : i == 1 ? alone(&token, 1)
+		                             : (weft_value){ 0 };
+
+		p = weft_promise_new(arg);
+		OK(weft_promise_reject(p, reason));
+		drop(p); /* that nobody has it does not mean that it is handled */
+	}
+}
+
+TEST(a_rejection_without_an_error_is_reported_as_such)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_all_kinds);
+	CHECK_STR(trace, "UUU");
+	CHECK_EQ(last.error, WEFT_EREJECTED);
+	CHECK(strstr(text, weft_strerror(WEFT_EREJECTED)) != NULL);
+	CHECK_EQ(owners(&token), 0);
+	end_heard(loop);
+}
+
+/* Of a chain it is the end that nobody handles, once. */
+static void
+reject_chain(void *arg)
+{
+	weft_promise *first = weft_promise_new(arg);
+
+	p = weft_promise_then(hold(first), note_it, NULL, MARK('-'));
+	p = weft_promise_then(p, NULL, NULL, NULL);
+	OK(weft_promise_reject(first, weft_value_error(WEFT_EPERM)));
+	drop(first);
+}
+
+TEST(of_a_chain_the_end_is_reported)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_chain);
+	CHECK_STR(trace, "U");
+	CHECK_EQ(last.error, WEFT_EPERM);
+	drop(p);
+	end_heard(loop);
+}
+
+static void
+follow_rejected(void *arg)
+{
+	p = weft_promise_new(arg);
+	q = weft_promise_new(arg);
+	OK(weft_promise_resolve(p, weft_value_promise(hold(q))));
+	(void)weft_fail(WEFT_EPERM, "followed");
+	OK(weft_promise_reject(q, weft_value_error(WEFT_EPERM)));
+	drop(q);
+}
+
+TEST(one_that_follows_handles_what_it_follows_and_is_reported_itself)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, follow_rejected);
+	CHECK_STR(trace, "U");
+	CHECK(strstr(text, "followed") != NULL);
+	drop(p);
+	end_heard(loop);
+}
+
+/* --- handled in time -------------------------------------------------------- */
+
+static void
+handle_p(void *arg)
+{
+	(void)arg;
+	note(MARK('h'));
+	drop(weft_promise_then(hold(p), NULL, note_it, MARK('e')));
+}
+
+static void
+reject_and_handle(void *arg)
+{
+	p = weft_promise_new(arg);
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPERM)));
+	drop(weft_promise_then(hold(p), NULL, note_it, MARK('a')));
+	drop(p);
+	p = weft_promise_new(arg);
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPERM)));
+	OK(weft_schedule_microtask(arg, handle_p, NULL));
+}
+
+TEST(what_is_handled_in_the_same_checkpoint_is_not_reported)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_and_handle);
+	CHECK_STR(trace, "ahe");
+	drop(p);
+	end_heard(loop);
+}
+
+static void
+combine_rejected(void *arg)
+{
+	weft_promise *both[2];
+
+	for (int i = 0; i < 2; i++) {
+		both[i] = weft_promise_new(arg);
+		OK(weft_promise_reject(both[i], weft_value_error(WEFT_EPERM)));
+	}
+	p = weft_promise_all_settled(both, 2);
+	for (int i = 0; i < 2; i++) {
+		both[i] = weft_promise_new(arg);
+		OK(weft_promise_reject(both[i], weft_value_error(WEFT_EPERM)));
+	}
+	q = weft_promise_all(both, 2);
+}
+
+TEST(one_of_many_handles_them_all)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, combine_rejected);
+	CHECK_STR(trace, "U"); /* that of all */
+	drop(p);
+	drop(q);
+	end_heard(loop);
+}
+
+static int
+await_p(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_await(p, NULL, WEFT_NEVER), WEFT_EPROTO);
+	note(MARK('w'));
+	return 0;
+}
+
+TEST(who_awaits_it_handles_it)
+{
+	weft_loop *loop = make_heard();
+
+	p = weft_promise_new(loop);
+	(void)go_on(loop, await_p, NULL);
+	turns(loop, 2);
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPROTO)));
+	OK(weft_loop_run(loop));
+	CHECK_STR(trace, "w");
+	drop(p);
+	end_heard(loop);
+}
+
+/* --- handled later ---------------------------------------------------------- */
+
+TEST(what_is_handled_later_is_reported_too_and_once)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_p);
+	CHECK_STR(trace, "tmU");
+	call(loop, handle_p);
+	CHECK_STR(trace, "tmUhHe");
+	CHECK_EQ(last.kind, WEFT_REPORT_HANDLED);
+	CHECK_EQ(last.error, WEFT_EPROTO);
+	CHECK_EQ(last.level, 2);
+	CHECK(last.loop == loop);
+	CHECK_STR(text, "a promise was handled after all: "
+	                "the peer said nonsense");
+	call(loop, handle_p);
+	CHECK_STR(trace, "tmUhHehe");
+	drop(p);
+	end_heard(loop);
+}
+
+TEST(a_plain_thread_may_handle_it_later)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_p);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_STR(trace, "tmUH");
+	CHECK_STR(weft_detail(), "the peer said nonsense");
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_STR(trace, "tmUH");
+	CHECK(!last.loop && !last.name);
+	drop(p);
+	end_heard(loop);
+}
+
+/* Its loop is gone by then. */
+TEST(it_may_be_handled_when_its_loop_is_gone)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, reject_p);
+	stop_idle(loop);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_STR(trace, "tmUH");
+	drop(p);
+	weft__hooks.on_report = NULL;
+}
+
+/* --- what is not ------------------------------------------------------------ */
+
+static void
+break_promises(void *arg)
+{
+	p = weft_promise_new(arg);
+	drop(weft_promise_then(p, NULL, note_it, MARK('b')));
+	drop(weft_promise_new(arg));
+	OK(weft_promise_reject(q, weft_value_error(WEFT_EPERM)));
+	drop(weft_promise_then(q, NULL, note_it, MARK('q')));
+}
+
+TEST(what_nobody_could_settle_is_handled_by_whom_it_is_chained_to)
+{
+	weft_loop *loop = make_heard();
+
+	q = weft_promise_new(loop);
+	call(loop, break_promises);
+	CHECK_STR(trace, "bq");
+	end_heard(loop);
+}
+
+/* The hook rejects another one, once. */
+static void
+on_report_reject(void *arg, const weft_report *report)
+{
+	on_report(arg, report);
+	if (report->kind != WEFT_REPORT_UNHANDLED || strlen(trace) > 4)
+		return;
+	q = weft_promise_new(report->loop);
+	OK(weft_promise_reject(q, weft_value_error(WEFT_EPERM)));
+	drop(q);
+}
+
+TEST(the_hook_may_use_promises)
+{
+	weft_loop *loop = make_heard();
+
+	weft__hooks.on_report = on_report_reject;
+	call(loop, reject_p);
+	CHECK_STR(trace, "tmUUU");
+	drop(p);
+	end_heard(loop);
+}
