@@ -24,6 +24,7 @@ PATIENCE = 30  # seconds until something that must happen has happened
 
 # What is printed, as regular expressions that match all of it.
 SAYS = {
+    "abort": r"near: success\nfar: cancelled\nasleep: cancelled\nthe answer is near's\n",
     "child": r"hello\ntimed out: ending it\n",
     "embed": r"(still here.*\n)*",
     "fanout": r"near: 300\nfar: timed out\nmiddle: 250\n",
