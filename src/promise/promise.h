@@ -89,6 +89,8 @@ struct weft__home {
 	weft_promise      *rejected, **rejected_end; /* and perhaps nobody cares */
 	weft__aptr         news;    /* promises that have some, newest first */
 	struct weft__node_head node; /* brings them to the loop */
+	weft__aptr         travels; /* of then.c: chains to settled promises, newest first */
+	struct weft__node_head travels_node; /* brings these */
 
 	/* Memory of those made on its thread. */
 	weft_promise      *free;    /* by `next` */

@@ -10,6 +10,10 @@
  *      them: chains of any length need no stack.
  *   3. A chain that another thread adds to a settled promise travels to the loop.  If the
  *      new promise is settled meanwhile, it lands when that is there.
+ *   4. Travels stand in a stack of the home.  Who finds it empty sends the node; the loop
+ *      takes that first and the stack then (N: released by each, acquired by the loop).
+ *      Before it chains to a settled promise itself it takes those that are there, and
+ *      leaves ON_ITS_WAY: so what was chained first is called first, whoever did.
  */
 #include "promise/promise.h"
 
@@ -294,26 +298,88 @@ chain_late(weft_promise *promise, weft_promise *before)
 
 /* --- from other threads ----------------------------------------------------- */
 
-/* Brings a promise to the loop that is chained to one which has settled. */
+#define ON_ITS_WAY ((uintptr_t)1) /* of `travels`: none, but the node */
+
+/* A promise that is chained to one which has settled. */
 struct travel {
-	struct weft__node_head node;
+	struct travel *next;
 	weft_promise *promise, *before; /* both referenced */
 };
 
-/* No user code is on the stack here, so without memory for a job it is run at once. */
+/* It cannot fail: without memory for a job of its own, it is of the one that waits until
+ * there is room. */
 static void
-on_travelled(void *arg)
+arrive(const struct travel *travel)
 {
-	struct travel travel = *(struct travel *)arg;
+	weft_promise *promise = travel->promise, *before = travel->before;
+	bool has_job = before->last != NULL;
 
-	weft__promise_loop(travel.promise)->own_run++;
-	weft__sys->release(arg);
-	if (weft__promise_end_travel(travel.promise))
-		weft__promise_land(travel.promise);
-	if (chain_late(travel.promise, travel.before) < 0)
-		run_chain(&travel.promise->chain, travel.before);
-	else
-		(void)weft_promise_unref(travel.before);
+	if (weft__promise_end_travel(promise))
+		weft__promise_land(promise);
+	if (chain_late(promise, before) < 0) {
+		weft__reaction_add(&before->last, &promise->chain);
+		if (!has_job)
+			weft__home_queue(weft_promise_ref(before));
+	}
+	(void)weft_promise_unref(before);
+}
+
+/* On the loop. */
+static void
+take_travels(struct weft__home *home, uintptr_t leave)
+{
+	uintptr_t taken = weft__exchange(&home->travels, leave,
+	                                 WEFT__ACQ_REL); /* N */
+	struct travel *travel = taken == ON_ITS_WAY ? NULL
+	                                            : (struct travel *)taken;
+	struct travel *next, *turned = NULL;
+
+	for (; travel; travel = next) {
+		next = travel->next;
+		travel->next = turned;
+		turned = travel;
+	}
+	for (; turned; turned = next) {
+		next = turned->next;
+		arrive(turned);
+		weft__sys->release(turned);
+	}
+}
+
+static void
+on_travels(void *arg)
+{
+	struct weft__home *home = arg;
+
+	weft__home_loop(home)->own_run++;
+	take_travels(home, 0);
+}
+
+/* Invariant 4. */
+static void
+send_travel(struct weft__home *home, struct travel *travel)
+{
+	uintptr_t head = weft__load(&home->travels, WEFT__RELAXED);
+
+	do
+		travel->next = head == ON_ITS_WAY ? NULL
+		                                  : (struct travel *)head;
+	while (!weft__cas(&home->travels, &head, (uintptr_t)travel,
+	                  WEFT__ACQ_REL)); /* N */
+	if (!head)
+		weft__loop_tell(weft__home_loop(home), &home->travels_node,
+		                on_travels, home);
+}
+
+/* On the loop: chain behind what others have chained before. */
+static int
+chain_in_order(weft_promise *promise, weft_promise *before)
+{
+	struct weft__home *home = before->home;
+
+	if (weft__load(&home->travels, WEFT__RELAXED) > ON_ITS_WAY)
+		take_travels(home, ON_ITS_WAY);
+	return chain_late(promise, before);
 }
 
 /* By another thread than the loop's; takes `travel`.  Invariant 3. */
@@ -324,8 +390,7 @@ chain_from_afar(weft_promise *promise, weft_promise *before,
 	if (!weft__promise_react(before, &promise->chain)) {
 		travel->promise = promise;
 		travel->before = weft_promise_ref(before);
-		weft__loop_tell(weft__promise_loop(promise), &travel->node,
-		                on_travelled, travel);
+		send_travel(promise->home, travel);
 		return;
 	}
 	weft__sys->release(travel);
@@ -416,7 +481,7 @@ chain(weft_promise *before, const struct handlers *handlers)
 		return chain_far(before, handlers);
 	promise = make_next(before, handlers, true);
 	if (promise && !weft__promise_react(before, &promise->chain)
-	    && chain_late(promise, before) < 0)
+	    && chain_in_order(promise, before) < 0)
 		promise = undo(promise);
 	(void)weft_promise_unref(before);
 	return promise;

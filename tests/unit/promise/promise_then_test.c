@@ -78,6 +78,38 @@ chain_two_sides(void *arg)
 	drop(two);
 }
 
+static int
+note_and_chain(const weft_value *in, weft_value *out, void *arg)
+{
+	(void)in;
+	(void)out;
+	(void)arg;
+	note(MARK('a'));
+	also_note(p, 'c');
+	return 0;
+}
+
+static void
+chain_two_to_a_settled_one(void *arg)
+{
+	p = weft_promise_new(arg);
+	OK(weft_promise_resolve(p, integer(1)));
+	drop(weft_promise_then(hold(p), note_and_chain, NULL, NULL));
+	also_note(p, 'b');
+}
+
+static void
+check_order(void)
+{
+	CHECK_STR(trace, "abc");
+	drop(p);
+}
+
+TEST(what_was_chained_before_is_called_before_what_a_handler_chains)
+{
+	in_both_ways(chain_two_to_a_settled_one, check_order);
+}
+
 TEST(two_chains_go_on_by_turns)
 {
 	weft_loop *loop = run_on_loop(chain_two_sides);
