@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Run the conformance suite of Promises/A+ against the promises of weft, inside Node.
+
+    tests/napi/run.py CC SOURCE LIBRARY FOLDER
+
+compiles the addon with CC against the shared LIBRARY, installs the suite from npm into
+FOLDER, as package-lock.json says, and runs it: with calls from outside of the loop and
+from inside, and with a planted mistake, which it must find.  Exit 77: no Node, none of
+its headers, no npm, or no way to its registry.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TESTS = 872
+PATIENCE = 240  # seconds
+UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET"
+                         r"|ENETUNREACH|ERR_SOCKET_TIMEOUT|network")
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def find(program):
+    return shutil.which(program) or skip(f"no {program} here")
+
+
+def find_headers(node):
+    """Where this Node's headers are: beside it, or where the system has them."""
+    for folder in (Path(node).resolve().parent.parent / "include/node",
+                   Path("/usr/include/node"), Path("/usr/include/nodejs/src")):
+        if (folder / "node_api.h").exists():
+            return folder
+    return skip("no headers of Node here")
+
+
+def compile_addon(cc, source, library, folder, headers):
+    addon = folder / "weft.node"
+    subprocess.run([cc, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared",
+                    "-fPIC", "-DNODE_GYP_MODULE_NAME=weft", f"-I{source}/include",
+                    "-isystem", headers, HERE / "addon.c", library,
+                    f"-Wl,-rpath,{Path(library).parent}", "-o", addon], check=True)
+    return addon
+
+
+def install(npm, folder):
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, folder)
+    done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                          cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    if done.returncode and UNREACHABLE.search(done.stderr):
+        skip("npm does not reach its registry")
+    if done.returncode:
+        sys.exit(f"npm: {done.stdout}{done.stderr}")
+
+
+def run_suite(node, folder, addon, **more):
+    """How many tests pass and fail, and what was printed."""
+    cli = folder / "node_modules/promises-aplus-tests/lib/cli.js"
+    words = [node, cli, "adapter.js", "--reporter", "dot"]
+    if "WEFT_PLANT" in more:
+        words += ["--grep", "2.2.4"]
+    done = subprocess.run(words, env={**os.environ, "WEFT_ADDON": str(addon), **more},
+                          cwd=HERE, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    counts = [int(found[1]) if found else 0 for found in
+              (re.search(rf"^\s*(\d+) {what}", done.stdout, re.M)
+               for what in ("passing", "failing"))]
+    return *counts, f"status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def main(cc, source, library, folder):
+    node, npm = find("node"), find("npm")
+    headers = find_headers(node)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    install(npm, folder)
+    addon = compile_addon(cc, source, library, folder, headers)
+    for calls in ("far", "near"):
+        passing, failing, text = run_suite(node, folder, addon, WEFT_CALLS=calls)
+        print(f"{calls}: {passing} passing, {failing} failing")
+        if (passing, failing) != (TESTS, 0) or not text.startswith("status 0\n"):
+            sys.exit(text)
+    passing, failing, text = run_suite(node, folder, addon, WEFT_CALLS="far", WEFT_PLANT="1")
+    print(f"planted: {passing} passing, {failing} failing")
+    if not failing:
+        sys.exit(f"the planted mistake was not found: {text}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
