@@ -26,6 +26,10 @@ def go(bar):
     return Peer("go", "rows_go", bar)
 
 
+def node(bar):
+    return Peer("node", "rows_node", bar)
+
+
 def nginx(bar):
     return Peer("nginx", "served_nginx", bar)
 
@@ -83,6 +87,15 @@ ROWS = (
     Row("mutex.uncontended", "ns", "mutex_weft", (Peer("pthread", "mutex_pthread", 1),)),
     Row("sleep.10k", "times", "sleep_weft", (go(1),)),
     Row("work.roundtrip", "ns", "work_weft", (uv("work", 1.5),)),
+
+    # CPU time of the process, V8's own threads included.
+    Row("promise.then_chain", "ns", "promise_weft", (node(5),)),
+    Row("promise.then_chain.1000", "ns", "promise_weft", (node(None),)),
+    Row("promise.create_resolve", "ns", "promise_weft", (node(2),)),
+    Row("promise.all.1000", "ns", "promise_weft", (node(1.5),)),
+    Row("promise.all.1000.late", "ns", "promise_weft", (node(None),)),
+    Row("microtask", "ns", "promise_weft", (node(8),)),
+    Row("timeout.set_clear", "ns", "promise_weft", (node(10),)),
 
     # Servers of their own: CPU time for each request, or record of 16 KB.
     Row("http.plain.cpu", "ns", "served_weft",
