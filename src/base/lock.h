@@ -14,6 +14,9 @@ struct weft__lock {
 
 void weft__lock_wait(struct weft__lock *lock);
 
+/* A barrier in all threads; without one, time enough for it to be as good, and false. */
+bool weft__barrier(void);
+
 static inline void
 weft__lock_take(struct weft__lock *lock)
 {

@@ -70,6 +70,11 @@ void weft__thread_end(struct weft__thread *thread);
 /* Out of the way of what is done often. */
 #define WEFT__SELDOM __attribute__((cold, noinline))
 
+/* A call that is made very often, with all that it calls in one piece; but for what is not
+ * so often done on the way. */
+#define WEFT__WHOLE __attribute__((flatten))
+#define WEFT__APART __attribute__((noinline))
+
 /* Fail with a text that is static: sets weft_detail() and returns `error`. */
 WEFT__SELDOM int weft__fail(int error, const char *text);
 

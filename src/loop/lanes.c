@@ -7,10 +7,10 @@
  *
  * The invariants, and the letters at the orders, are those of lane.c.
  */
+#include "base/lock.h"
 #include "loop/lane.h"
 
-#define COOL_AFTER 61u     /* looks in a row that found nothing */
-#define GRACE_NS   WEFT_MS /* by then every store is seen, if all else fails */
+#define COOL_AFTER 61u /* looks in a row that found nothing */
 
 /* --- calls -------------------------------------------------------------- */
 
@@ -171,19 +171,11 @@ look_again(struct weft__lane *lane)
 	list(lane);
 }
 
-/* A barrier in all threads; without one, long enough for it to be as good. */
 static void
 barrier(struct weft__inbox *inbox)
 {
-	weft__a32 word = { 0 };
-	uint64_t end_ns;
-
-	if (weft__sys->barrier() == 0)
-		return;
-	inbox->barriers = WEFT__BARRIERS_NONE;
-	end_ns = weft__sys->now() + GRACE_NS;
-	while (weft__sys->now() < end_ns)
-		(void)weft__sys->park(&word, 0, end_ns);
+	if (!weft__barrier())
+		inbox->barriers = WEFT__BARRIERS_NONE;
 }
 
 static bool

@@ -12,6 +12,7 @@
 #define WEFT_LOOP_LOOP_H
 
 #include <weft/loop.h>
+#include "base/biased.h"
 #include "base/lock.h"
 #include "base/ring.h"
 #include "backend/backend.h"
@@ -35,7 +36,7 @@ enum {
 
 /* Timers and immediates by number; schedule.c. */
 struct weft__numbers {
-	struct weft__lock     lock;    /* of all but `due` */
+	struct weft__biased   lock;    /* of all but `due`; its owner is the runner */
 	struct weft__number **buckets; /* by id */
 	size_t                room;    /* a power of two, or 0 */
 	size_t                count;

@@ -13,7 +13,8 @@
  *      time (`queued`).  The loop clears the flag under the lock when it settles.
  *   3. The memory goes back to the spare list when it is not live, not queued and not
  *      in the list of immediates; so nothing that is still to be looked at is reused.
- *   4. Other threads count as visitors of the loop, so it is not freed under them.
+ *   4. Other threads count as visitors of the loop, so it is not freed under them.  Its
+ *      runner has it, and need not.
  */
 #include <weft/schedule.h>
 #include "loop/loop.h"
@@ -43,6 +44,14 @@ struct weft__numbers_slab {
 	struct weft__number numbers[SLAB_NUMBERS];
 };
 
+/* This thread runs the loop: what is the loop's is its. */
+static bool
+is_runner(const weft_loop *loop)
+{
+	return weft__load(&loop->runner, WEFT__RELAXED)
+	       == (uintptr_t)weft__thread_self();
+}
+
 /* --- the table, under the lock ------------------------------------------ */
 
 static struct weft__number **
@@ -62,7 +71,7 @@ table_add(struct weft__numbers *all, struct weft__number *n)
 }
 
 /* At most one number a bucket on average; ids in sequence spread evenly. */
-static int
+static WEFT__APART int
 table_grow(struct weft__numbers *all)
 {
 	struct weft__numbers bigger = { .room = all->room ? 2 * all->room
@@ -188,10 +197,9 @@ static void on_arrival(void *arg);
 static int
 settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
 {
-	uintptr_t self = (uintptr_t)weft__thread_self();
 	int rc;
 
-	if (weft__load(&loop->runner, WEFT__RELAXED) == self) {
+	if (is_runner(loop)) {
 		settle(loop, n);
 		if (n->attached || !n->live)
 			return WEFT__AWAKE;
@@ -216,14 +224,14 @@ on_arrival(void *arg)
 	weft_loop *loop = n->loop;
 
 	loop->own_run++;
-	weft__lock_take(&loop->numbers.lock);
+	weft__biased_take(&loop->numbers.lock, true);
 	n->queued = false;
 	settle(loop, n);
 	if (n->live && !n->attached) {
 		n->queued = true;
 		(void)weft__inbox_push(&loop->inbox, &n->node, true);
 	}
-	weft__lock_give(&loop->numbers.lock);
+	weft__biased_give(&loop->numbers.lock, true);
 }
 
 /* --- expiry ------------------------------------------------------------- */
@@ -235,7 +243,7 @@ claim(weft_loop *loop, struct weft__number *n, void **arg)
 {
 	weft_fn fn = NULL;
 
-	weft__lock_take(&loop->numbers.lock);
+	weft__biased_take(&loop->numbers.lock, true);
 	if (n->live) {
 		fn = n->fn;
 		*arg = n->arg;
@@ -243,7 +251,7 @@ claim(weft_loop *loop, struct weft__number *n, void **arg)
 			table_remove(&loop->numbers, n);
 	}
 	settle(loop, n);
-	weft__lock_give(&loop->numbers.lock);
+	weft__biased_give(&loop->numbers.lock, true);
 	return fn;
 }
 
@@ -302,8 +310,9 @@ void
 weft__numbers_clear(weft_loop *loop)
 {
 	struct weft__numbers *all = &loop->numbers;
+	bool is_owner = is_runner(loop);
 
-	weft__lock_take(&all->lock);
+	weft__biased_take(&all->lock, is_owner);
 	while (all->due) {
 		all->due->in_due = false;
 		all->due = all->due->next_due;
@@ -315,7 +324,7 @@ weft__numbers_clear(weft_loop *loop)
 			table_remove(all, n);
 			settle(loop, n);
 		}
-	weft__lock_give(&all->lock);
+	weft__biased_give(&all->lock, is_owner);
 }
 
 static void
@@ -337,8 +346,9 @@ weft__numbers_trim(weft_loop *loop)
 {
 	struct weft__numbers *all = &loop->numbers;
 	size_t used = 0, bytes = 0;
+	bool is_owner = is_runner(loop);
 
-	weft__lock_take(&all->lock);
+	weft__biased_take(&all->lock, is_owner);
 	for (struct weft__numbers_slab *s = all->slabs; s; s = s->next) {
 		used += SLAB_NUMBERS;
 		bytes += sizeof(*s);
@@ -352,7 +362,7 @@ weft__numbers_trim(weft_loop *loop)
 		all->spare = NULL;
 		all->room = 0;
 	}
-	weft__lock_give(&all->lock);
+	weft__biased_give(&all->lock, is_owner);
 	return used == 0 ? bytes : 0;
 }
 
@@ -380,9 +390,44 @@ check(const weft_loop *loop)
 	return 0;
 }
 
+/* Invariant 4; true: it is to be left by weft__loop_exit(). */
+static bool
+visit(weft_loop *loop)
+{
+	if (is_runner(loop))
+		return false;
+	weft__loop_enter(loop);
+	return true;
+}
+
+/* What a new number is of. */
+struct wanted {
+	uint64_t due_ns, every_ns;
+	weft_fn fn;
+	void *arg;
+	uint8_t kind;
+};
+
+/* Lock held. */
+static void
+init(struct weft__number *n, weft_loop *loop, const struct wanted *wanted)
+{
+	n->place = (struct weft__place){ .due_ns = wanted->due_ns };
+	n->node = (struct weft__node){ 0 };
+	n->every_ns = wanted->every_ns;
+	n->fn = wanted->fn;
+	n->arg = wanted->arg;
+	n->loop = loop;
+	n->kind = wanted->kind;
+	n->live = true;
+	n->queued = n->background = false;
+	n->attached = n->counted = n->in_due = false;
+	n->id = ++loop->numbers.last_id;
+}
+
 /* Lock held. */
 static int64_t
-add_locked(weft_loop *loop, const struct weft__number *like, int *mode)
+add_locked(weft_loop *loop, const struct wanted *wanted, int *mode)
 {
 	struct weft__numbers *all = &loop->numbers;
 	struct weft__number *n;
@@ -392,10 +437,7 @@ add_locked(weft_loop *loop, const struct weft__number *like, int *mode)
 	n = take_spare(all);
 	if (!n)
 		return refuse_memory();
-	*n = *like;
-	n->loop = loop;
-	n->live = true;
-	n->id = ++all->last_id;
+	init(n, loop, wanted);
 	table_add(all, n);
 	*mode = settle_somewhere(loop, n, false);
 	if (*mode >= 0)
@@ -410,29 +452,31 @@ add_locked(weft_loop *loop, const struct weft__number *like, int *mode)
 }
 
 static int64_t
-add(weft_loop *loop, const struct weft__number *like)
+add(weft_loop *loop, const struct wanted *wanted)
 {
 	int64_t id;
 	int mode = WEFT__AWAKE;
+	bool visits;
 	int rc;
 
 	rc = check(loop);
 	if (rc < 0)
 		return rc;
-	if (!like->fn)
+	if (!wanted->fn)
 		return weft__misuse(WEFT_EINVAL, "weft_schedule: no function");
-	weft__loop_enter(loop);
+	visits = visit(loop);
 	if (weft__loop_is_stopping(loop)) {
 		id = weft__fail(WEFT_ESHUTDOWN,
 		                "weft_schedule: the loop is stopping");
 	} else {
-		weft__lock_take(&loop->numbers.lock);
-		id = add_locked(loop, like, &mode);
-		weft__lock_give(&loop->numbers.lock);
+		weft__biased_take(&loop->numbers.lock, !visits);
+		id = add_locked(loop, wanted, &mode);
+		weft__biased_give(&loop->numbers.lock, !visits);
 		if (mode > 0)
 			weft__loop_kick(loop, mode);
 	}
-	weft__loop_exit(loop);
+	if (visits)
+		weft__loop_exit(loop);
 	return id;
 }
 
@@ -445,35 +489,39 @@ due_in(uint64_t delay_ns)
 	return due_ns == WEFT_NEVER ? WEFT_NEVER - 1 : due_ns;
 }
 
-int64_t
+WEFT__WHOLE int64_t
 weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
 {
-	struct weft__number like = { .kind = TIMEOUT, .fn = fn, .arg = arg };
+	struct wanted wanted = { .due_ns = due_in(delay_ns),
+		                 .fn = fn,
+		                 .arg = arg,
+		                 .kind = TIMEOUT };
 
-	like.place.due_ns = due_in(delay_ns);
-	return add(weft__loop_or_current(loop), &like);
+	return add(weft__loop_or_current(loop), &wanted);
 }
 
 int64_t
 weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn,
                        void *arg)
 {
-	struct weft__number like = { .kind = INTERVAL, .fn = fn, .arg = arg };
+	struct wanted wanted = { .due_ns = due_in(every_ns),
+		                 .every_ns = every_ns,
+		                 .fn = fn,
+		                 .arg = arg,
+		                 .kind = INTERVAL };
 
 	if (every_ns == 0)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_schedule_interval: of 0 ns");
-	like.every_ns = every_ns;
-	like.place.due_ns = due_in(every_ns);
-	return add(weft__loop_or_current(loop), &like);
+	return add(weft__loop_or_current(loop), &wanted);
 }
 
 int64_t
 weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 {
-	struct weft__number like = { .kind = IMMEDIATE, .fn = fn, .arg = arg };
+	struct wanted wanted = { .fn = fn, .arg = arg, .kind = IMMEDIATE };
 
-	return add(weft__loop_or_current(loop), &like);
+	return add(weft__loop_or_current(loop), &wanted);
 }
 
 /* Find number `id`, change what is wanted of it, and see that it happens. */
@@ -484,21 +532,23 @@ change(weft_loop *loop, int64_t id,
 {
 	struct weft__number *n;
 	int mode = WEFT__AWAKE;
+	bool visits;
 	int rc = check(loop);
 
 	if (rc < 0)
 		return rc;
-	weft__loop_enter(loop);
-	weft__lock_take(&loop->numbers.lock);
+	visits = visit(loop);
+	weft__biased_take(&loop->numbers.lock, !visits);
 	n = table_find(&loop->numbers, id);
 	if (n) {
 		apply(loop, n, arg);
 		mode = settle_somewhere(loop, n, true);
 	}
-	weft__lock_give(&loop->numbers.lock);
+	weft__biased_give(&loop->numbers.lock, !visits);
 	if (mode > 0)
 		weft__loop_kick(loop, mode);
-	weft__loop_exit(loop);
+	if (visits)
+		weft__loop_exit(loop);
 	return n ? 0 : weft__fail(WEFT_ENOENT, "weft_schedule: no such number");
 }
 
@@ -510,7 +560,7 @@ apply_clear(weft_loop *loop, struct weft__number *n, void *arg)
 	table_remove(&loop->numbers, n);
 }
 
-int
+WEFT__WHOLE int
 weft_schedule_clear(weft_loop *loop, int64_t id, void **out)
 {
 	return change(weft__loop_or_current(loop), id, apply_clear, out);

@@ -319,6 +319,60 @@ TEST(of_two_threads_that_clear_a_number_one_has_cleared_it)
 
 /* --- background --------------------------------------------------------- */
 
+/* What a loop sets and clears all the time, of which another thread clears some. */
+static struct {
+	weft__a64 offered; /* a number, or 0 */
+	weft__a32 over;
+	uint64_t own, other;
+} shared;
+
+static void *
+clear_offered(void *loop)
+{
+	while (!weft__load(&shared.over, WEFT__ACQUIRE)) {
+		uint64_t id = weft__exchange(&shared.offered, 0, WEFT__ACQUIRE);
+
+		if (!id)
+			weft__pause();
+		else if (weft_schedule_clear(loop, (int64_t)id, NULL) == 0)
+			shared.other++;
+	}
+	return NULL;
+}
+
+#define OFFERS     300
+#define EACH_OFFER 400 /* sets: time for the loop to be alone */
+
+static void
+set_and_clear(void *loop)
+{
+	for (int i = 0; i < OFFERS * EACH_OFFER; i++) {
+		int64_t id = weft_schedule_timeout(loop, HOUR, note, NULL);
+		int rc;
+
+		CHECK(id > 0);
+		if (i % EACH_OFFER == 0)
+			weft__store(&shared.offered, (uint64_t)id,
+			            WEFT__RELEASE);
+		rc = weft_schedule_clear(loop, id, NULL);
+		CHECK(rc == 0 || rc == WEFT_ENOENT);
+		shared.own += rc == 0;
+	}
+	weft__store(&shared.over, 1, WEFT__RELEASE);
+}
+
+TEST(what_a_loop_sets_all_the_time_another_thread_clears_exactly)
+{
+	weft_loop *loop = make();
+	pthread_t other = thread(clear_offered, loop);
+
+	OK(weft_loop_post(loop, set_and_clear, loop));
+	OK(weft_loop_run(loop));
+	OK(pthread_join(other, NULL));
+	CHECK_EQ(shared.own + shared.other, OFFERS * EACH_OFFER);
+	OK(weft_loop_free(loop));
+}
+
 TEST(a_background_number_does_not_keep_a_run)
 {
 	weft_loop *loop = make();
