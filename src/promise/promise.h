@@ -1,8 +1,9 @@
 /* promise.h - promises, as the files of this layer share them.  Private.
  *
- * The files: promise.c (from making to landing), home.c (the promises of a loop, and their
- * memory), then.c (what one is resolved with, and what is chained to it), combine.c (one of
- * many), await.c, make.c (of ops, functions and threadlets), abort.c (signals).
+ * The files: promise.c (from making to landing), reference.c (who has it, and its end),
+ * home.c (the promises of a loop, and their memory), then.c (what one is resolved with, and
+ * what is chained to it), combine.c (one of many), await.c, make.c (of ops, functions and
+ * threadlets), abort.c (signals).
  *
  * Needs: threadlet, loop, base.
  */

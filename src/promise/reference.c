@@ -1,0 +1,182 @@
+/* reference.c - who has a promise, and how it ends.
+ *
+ *   1. Whoever makes `refs` 0 has had the last one, and ends the promise.  What any of them
+ *      did comes before (released by each, acquired by the last).
+ *   2. A pending one of which no reference is left is rejected, if anybody is to be told; on
+ *      its loop, which gets a reference for that.
+ *   3. Lists hold no reference; who walks one takes it by weft__promise_try_ref(), under what
+ *      keeps the memory: the list's lock, or being its only thread.
+ */
+#include "promise/promise.h"
+
+/* --- references --------------------------------------------------------- */
+
+weft_promise *
+weft_promise_ref(weft_promise *promise)
+{
+	if (promise)
+		(void)weft__add(&promise->refs, 1, WEFT__RELAXED);
+	return promise;
+}
+
+bool
+weft__promise_try_ref(weft_promise *promise)
+{
+	uint32_t refs = weft__load(&promise->refs, WEFT__RELAXED);
+
+	while (refs > 0)
+		if (weft__cas(&promise->refs, &refs, refs + 1,
+		              WEFT__ACQUIRE)) /* T */
+			return true;
+	return false;
+}
+
+static void
+destroy(weft_promise *promise)
+{
+	weft_promise *owner = weft__promise_owner(promise);
+
+	if (promise->kind == WEFT__PROMISE_ABORT)
+		weft__abort_end(promise);
+	if (owner != promise) {
+		(void)weft_promise_unref(owner);
+	} else {
+		if (promise->value.type)
+			weft_value_drop(&promise->value);
+		if (promise->text)
+			weft__sys->release(promise->text);
+	}
+	weft__home_release(promise);
+}
+
+/* Nobody is left who could settle it, and nobody is to be told that: neither who listens
+ * to a signal, which simply never fires. */
+static bool
+is_forgotten(const weft_promise *promise, bool is_here)
+{
+	if (promise->kind == WEFT__PROMISE_ABORT)
+		return is_here
+		       || (promise->foreign && !weft__abort_is_tied(promise));
+	return !promise->last
+	       && (is_here
+	           || (promise->foreign && promise->kind != WEFT__PROMISE_OP));
+}
+
+/* The last reference has gone, here.  Invariant 3 of promise.c. */
+static void
+break_promise(weft_promise *promise)
+{
+	struct weft__settling how = { .outcome = WEFT_REJECTED,
+		                      .value = weft_value_error(WEFT_EPIPE),
+		                      .keep_text = true,
+		                      .follower = true };
+
+	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
+	weft__store(&promise->refs, 1, WEFT__RELAXED);
+	(void)weft__fail(WEFT_EPIPE,
+	                 "promise: nobody is left who could settle it");
+	(void)weft__promise_settle(promise, &how);
+	(void)weft_promise_unref(promise);
+}
+
+/* The last reference has gone, and it is pending. */
+static WEFT__SELDOM void
+abandon(weft_promise *promise)
+{
+	bool is_here = weft__promise_is_here(promise);
+
+	if (is_forgotten(promise, is_here)) {
+		weft__home_unlist(promise);
+		destroy(promise);
+	} else if (is_here) {
+		break_promise(promise);
+	} else { /* the loop has to do that */
+		promise->travels = true;
+		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
+		weft__home_tell(promise);
+	}
+}
+
+/* Released by each, acquired by the last: what any of them did comes before.  The only one
+ * is the last; but who walks a list may be about to take another, which for lists of the
+ * loop is its thread, and for those of signals any. */
+static inline bool
+was_last(weft_promise *promise)
+{
+	if (weft__load(&promise->refs, WEFT__ACQUIRE) != 1
+	    || promise->kind == WEFT__PROMISE_ABORT
+	    || !weft__promise_is_here(promise))
+		return weft__add(&promise->refs, UINT32_MAX, WEFT__ACQ_REL)
+		       == 1;
+	weft__store(&promise->refs, 0, WEFT__RELAXED);
+	return true;
+}
+
+weft_promise *
+weft_promise_unref(weft_promise *promise)
+{
+	if (!promise || !was_last(promise))
+		return NULL;
+	if (promise->kind == WEFT__PROMISE_OP && weft__promise_is_here(promise)
+	    && weft__promise_op_keeps(promise))
+		return NULL;
+	if (weft__promise_outcome(promise) == WEFT_PENDING)
+		abandon(promise);
+	else
+		destroy(promise);
+	return NULL;
+}
+
+weft_outcome
+weft_promise_state(weft_promise *promise, weft_value *out)
+{
+	weft_outcome outcome = promise ? weft__promise_outcome(promise)
+	                               : WEFT_PENDING;
+
+	if (out && outcome != WEFT_PENDING)
+		*out = promise->value;
+	return outcome;
+}
+
+int
+weft__promise_error(const weft_promise *promise)
+{
+	const weft_promise *owner = weft__promise_owner(
+		(weft_promise *)(uintptr_t)promise);
+	const weft_value *reason = &owner->value;
+	int error = reason->type == &weft_type_error ? (int)reason->as.integer
+	                                             : WEFT_EREJECTED;
+
+	if (owner->text)
+		return weft_fail(error, "%s", owner->text);
+	if (reason->type == &weft_type_text)
+		return weft_fail(error, "%s", (const char *)reason->as.ptr);
+	return weft__fail(error, weft_strerror(error));
+}
+
+/* --- as a value --------------------------------------------------------- */
+
+static void
+drop_value(void *ptr)
+{
+	(void)weft_promise_unref(ptr);
+}
+
+static void
+share_value(void *ptr)
+{
+	(void)weft_promise_ref(ptr);
+}
+
+const weft_type weft_type_promise = { .name = "promise",
+	                              .drop = drop_value,
+	                              .share = share_value };
+
+weft_value
+weft_value_promise(weft_promise *promise)
+{
+	if (!promise)
+		return weft_value_error(
+			weft__misuse(WEFT_EINVAL, "weft_value_promise: NULL"));
+	return (weft_value){ &weft_type_promise, { .ptr = promise } };
+}
