@@ -14,6 +14,11 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND WEFT_HARDENING -mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign)
 endif()
+# Two words that were written one after the other are not read as one: the CPU would wait
+# until both have left for the cache.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  list(APPEND WEFT_HARDENING -fno-tree-slp-vectorize)
+endif()
 set(WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 if(WEFT_SANITIZE)
   list(REMOVE_ITEM WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)

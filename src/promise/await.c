@@ -48,11 +48,17 @@ static int
 wait_for(weft_promise *promise, uint64_t deadline_ns)
 {
 	int rc = weft__gate_may_wait(true, deadline_ns);
+	bool is_pending = weft__promise_enter(promise);
 
-	weft__promise_care(promise);
+	if (is_pending)
+		weft__promise_care_inside(promise);
+	else
+		weft__promise_care(promise);
+	if (is_pending && rc < 0)
+		weft__promise_leave(promise);
 	if (rc < 0)
 		return rc;
-	if (weft__promise_enter(promise))
+	if (is_pending)
 		rc = wait_inside(promise, deadline_ns);
 	/* What has come beats what ended the wait. */
 	return weft__promise_outcome(promise) != WEFT_PENDING ? 0 : rc;

@@ -7,11 +7,10 @@
  *   1. `left` counts those that have not settled, and one more for whoever makes the
  *      block.  Whoever makes it 0 ends the result and frees the block: promises may be of
  *      several loops, so that may be any thread (L: released by each, acquired by the
- *      last).
+ *      last).  If all are of the loop that they are combined on, it is that one's alone.
  *   2. The result is settled early by the first that decides it, and late by the last.
  *      The first wins, as always.
  */
-#include "base/value.h"
 #include "promise/promise.h"
 
 struct many;
@@ -24,6 +23,7 @@ struct one {
 
 struct many {
 	weft__a64 left;
+	bool is_local;        /* `left` is one thread's */
 	weft_outcome decides; /* alone; WEFT_PENDING: any outcome does */
 	/* The result when nothing has decided it before. */
 	int (*finish)(struct many *many, struct weft__settling *how);
@@ -127,7 +127,14 @@ finish(struct many *many)
 static void
 count_one(struct many *many)
 {
-	if (weft__add(&many->left, UINT64_MAX, WEFT__ACQ_REL) == 1) /* L */
+	uint64_t left;
+
+	if (many->is_local)
+		left = weft__count(&many->left, UINT64_MAX);
+	else
+		left = weft__add(&many->left, UINT64_MAX, WEFT__ACQ_REL)
+		       - 1; /* L */
+	if (left == 0)
 		finish(many);
 }
 
@@ -191,6 +198,28 @@ is_whole(weft_promise *const *promises, size_t count)
 	return true;
 }
 
+static bool
+are_here(weft_promise *const *promises, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!weft__promise_is_here(promises[i]))
+			return false;
+	return true;
+}
+
+/* Takes the reference: it is kept if the promise has settled. */
+static void
+watch(struct one *one, weft_promise *promise)
+{
+	if (weft__promise_outcome(promise) == WEFT_PENDING
+	    && weft__promise_react(promise, &one->reaction)) {
+		(void)weft_promise_unref(promise);
+		return;
+	}
+	weft__promise_care(promise);
+	run_one(&one->reaction, promise);
+}
+
 static weft_promise *
 combine(weft_promise *const *promises, size_t count, weft_outcome decides,
         int (*finish_late)(struct many *, struct weft__settling *))
@@ -206,14 +235,12 @@ combine(weft_promise *const *promises, size_t count, weft_outcome decides,
 		return NULL;
 	many->decides = decides;
 	many->finish = finish_late;
+	many->is_local = are_here(promises, count);
 	result = weft_promise_ref(many->result);
 	for (size_t i = 0; i < count; i++)
 		many->ones[i] = (struct one){ { .run = run_one }, many, NULL };
 	for (size_t i = 0; i < count; i++)
-		if (!weft__promise_react(promises[i], &many->ones[i].reaction))
-			run_one(&many->ones[i].reaction,
-			        weft_promise_ref(promises[i]));
-	unref_all(promises, count);
+		watch(&many->ones[i], promises[i]);
 	count_one(many);
 	return result;
 }

@@ -163,7 +163,7 @@ release_slabs(struct weft__home *home)
 }
 
 /* Add to `left`; at 0 that was the last. */
-static void
+static WEFT__APART void
 count_left(struct weft__home *home, uint64_t more)
 {
 	if (weft__add(&home->left, more, WEFT__ACQ_REL) + more != 0)
@@ -173,7 +173,7 @@ count_left(struct weft__home *home, uint64_t more)
 }
 
 /* Elsewhere than on the loop.  Invariants 4 and 5. */
-static void
+static WEFT__APART void
 return_promise(struct weft__home *home, weft_promise *promise)
 {
 	uintptr_t head = weft__load(&home->returned, WEFT__RELAXED);
@@ -327,7 +327,7 @@ on_news(void *arg)
 	}
 }
 
-void
+WEFT__APART void
 weft__home_tell(weft_promise *promise)
 {
 	struct weft__home *home = promise->home;
@@ -370,7 +370,7 @@ weft__home_queue(weft_promise *promise)
 	weft__loop_changed(loop);
 }
 
-void
+WEFT__APART void
 weft__home_watch(weft_promise *promise)
 {
 	struct weft__home *home = promise->home;

@@ -33,7 +33,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	(void)weft_promise_unref(&with->promise);
 }
 
-bool
+WEFT__APART bool
 weft__promise_op_keeps(weft_promise *promise)
 {
 	struct op_promise *with = (struct op_promise *)(void *)promise;

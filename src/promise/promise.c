@@ -15,10 +15,13 @@
  *   3. Each reaction runs exactly once.  What would never settle is rejected: as the last
  *      reference goes (WEFT_EPIPE), as the loop stops (WEFT_ESHUTDOWN).
  *   4. A rejection is reported where it landed, and who handles it after that says so as
- *      well, wherever: `care` brings its outcome there (C: released by the report, acquired
- *      by who finds that it was made).
+ *      well, wherever.  `care` orders nothing: it is changed inside, so before there is
+ *      anything to report (I, S), or by who has found the promise settled, and so sees
+ *      what it is settled with (S).
  *   5. After a promise has landed its loop is not touched any more, but by calls that add
  *      reactions, which say so.
+ *   6. The job for the reactions has a reference.  It is one that was given with a reaction
+ *      or by who settles, if there was one, and else a new one.
  */
 #include <string.h>
 #include "base/report.h"
@@ -34,6 +37,7 @@ static WEFT__SELDOM void
 be_late(weft_promise *promise)
 {
 	promise->value = weft_value_error(WEFT_ESHUTDOWN);
+	promise->text = NULL;
 	promise->landed = true;
 	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
 	weft__store(&promise->outcome, WEFT_REJECTED, WEFT__RELEASE); /* S */
@@ -50,6 +54,23 @@ cannot_make(weft_loop *loop)
 	return NULL;
 }
 
+/* Nobody has it, so that this is plain memory.  What is not written here is written before
+ * it is read: how it ends as it does, what it is chained to as that is done. */
+static inline void
+init(weft_promise *promise, struct weft__home *home,
+     const struct weft__making *how)
+{
+	promise->refs = (weft__a32){ how->refs };
+	promise->outcome = (weft__a32){ WEFT_PENDING };
+	promise->care = (weft__a32){ WEFT__UNCARED };
+	promise->flags = 0;
+	promise->kind = how->kind;
+	if (how->travels)
+		promise->travels = true;
+	promise->home = home;
+	promise->last = NULL;
+}
+
 weft_promise *
 weft__promise_make(const struct weft__making *how)
 {
@@ -64,16 +85,13 @@ weft__promise_make(const struct weft__making *how)
 	}
 	if (!promise)
 		return cannot_make(loop);
-	*promise = (weft_promise){ .home = home,
-		                   .travels = how->travels,
-		                   .kind = how->kind };
-	weft__store(&promise->refs, how->refs, WEFT__RELAXED);
+	init(promise, home, how);
 	if (!weft__home_list(promise))
 		be_late(promise);
 	return promise;
 }
 
-weft_promise *
+WEFT__WHOLE weft_promise *
 weft_promise_new(weft_loop *loop)
 {
 	struct weft__making how = { .loop = loop,
@@ -114,17 +132,16 @@ weft__promise_report(weft_promise *promise)
 {
 	uint32_t care = WEFT__UNCARED;
 
-	if (weft__cas(&promise->care, &care, WEFT__REPORTED,
-	              WEFT__RELEASE)) /* C */
+	if (weft__cas(&promise->care, &care, WEFT__REPORTED, WEFT__RELAXED))
 		report(promise, WEFT_REPORT_UNHANDLED,
 		       "rejected, and nobody handles that");
 }
 
 void
-weft__promise_care_slow(weft_promise *promise)
+weft__promise_care_late(weft_promise *promise)
 {
 	uint32_t before = weft__exchange(&promise->care, WEFT__CARED,
-	                                 WEFT__ACQUIRE); /* C */
+	                                 WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
 		report(promise, WEFT_REPORT_HANDLED, "handled after all");
@@ -149,6 +166,16 @@ weft__promise_run(void *arg)
 	}
 }
 
+/* Invariant 6. */
+static inline void
+queue_job(weft_promise *promise)
+{
+	if (!promise->holds)
+		(void)weft_promise_ref(promise);
+	promise->holds = false;
+	weft__home_queue(promise);
+}
+
 void
 weft__promise_land(weft_promise *promise)
 {
@@ -157,7 +184,7 @@ weft__promise_land(weft_promise *promise)
 	if (promise->kind == WEFT__PROMISE_OP)
 		(void)weft__promise_op_keeps(promise);
 	if (promise->last)
-		weft__home_queue(weft_promise_ref(promise));
+		queue_job(promise);
 	else if (weft__promise_outcome(promise) == WEFT_REJECTED
 	         && weft__load(&promise->care, WEFT__RELAXED) == WEFT__UNCARED)
 		weft__home_watch(promise);
@@ -194,7 +221,7 @@ weft__promise_end_travel(weft_promise *promise)
 /* --- settling ----------------------------------------------------------- */
 
 /* The text that speaks of an error, kept if there is memory. */
-static char *
+static WEFT__APART char *
 keep_text(void)
 {
 	const char *text = weft_detail();
@@ -217,10 +244,10 @@ write_outcome(weft_promise *promise, const struct weft__settling *how,
 		weft_promise *owner = weft__promise_owner(how->source);
 
 		promise->source = weft_promise_ref(owner);
-		promise->value = owner->value;
+		weft__value_copy(&promise->value, &owner->value);
 		outcome = weft__promise_outcome(owner) | WEFT__PROMISE_SOURCE;
 	} else {
-		promise->value = how->value;
+		weft__value_copy(&promise->value, &how->value);
 		promise->text = text;
 	}
 	weft__store(&promise->outcome, outcome, WEFT__RELEASE); /* S */
@@ -228,7 +255,7 @@ write_outcome(weft_promise *promise, const struct weft__settling *how,
 
 /* Inside: take those who await it out of the reactions, and claim them; one that cannot be
  * claimed leaves by itself.  A list by `next`. */
-static struct weft__reaction *
+static WEFT__APART struct weft__reaction *
 claim_awaiters(weft_promise *promise)
 {
 	struct weft__reaction *reaction = weft__reaction_take(&promise->last);
@@ -251,7 +278,7 @@ claim_awaiters(weft_promise *promise)
 	return weft__reaction_take(&awaiters);
 }
 
-static void
+static WEFT__APART void
 wake_awaiters(struct weft__reaction *reaction)
 {
 	struct weft__reaction *next;
@@ -263,12 +290,49 @@ wake_awaiters(struct weft__reaction *reaction)
 	}
 }
 
-static WEFT__SELDOM int
-come_late(weft_value value, char *text)
+static void
+give_back(weft_promise *promise, bool given)
 {
+	if (given)
+		(void)weft_promise_unref(promise);
+}
+
+static WEFT__SELDOM int
+come_late(weft_promise *promise, const struct weft__settling *how, char *text)
+{
+	weft_value value = how->value;
+
 	weft__sys->release(text);
 	weft_value_drop(&value);
+	give_back(promise, how->gives);
 	return WEFT_EALREADY;
+}
+
+/* Drop one of two references, of which the other is the job's, on the loop.  If there are no
+ * more, nobody else has one to make another of; and who walks a list of the loop is
+ * this thread. */
+static inline void
+drop_second(weft_promise *promise)
+{
+	if (weft__load(&promise->refs, WEFT__ACQUIRE) == 2)
+		weft__store(&promise->refs, 1, WEFT__RELAXED);
+	else
+		(void)weft_promise_unref(promise);
+}
+
+/* Land, on the loop, with a reference that is taken. */
+static inline void
+land_given(weft_promise *promise)
+{
+	bool has_job = promise->last != NULL, is_wanted = !promise->holds;
+
+	if (has_job)
+		promise->holds = true;
+	weft__promise_land(promise);
+	if (!has_job)
+		(void)weft_promise_unref(promise);
+	else if (!is_wanted)
+		drop_second(promise);
 }
 
 int
@@ -279,17 +343,19 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	bool travels;
 
 	if (!weft__promise_enter(promise))
-		return come_late(how->value, text);
+		return come_late(promise, how, text);
 	if (promise->follows && !how->follower) {
 		weft__promise_leave(promise);
-		return come_late(how->value, text);
+		return come_late(promise, how, text);
 	}
 	if (promise->awaited)
 		awaiters = claim_awaiters(promise);
 	travels = promise->travels;
 	write_outcome(promise, how, text);
-	if (travels)
-		; /* the loop learns it when that is over */
+	if (travels) /* the loop learns it when that is over */
+		give_back(promise, how->gives);
+	else if (how->gives)
+		land_given(promise);
 	else if (weft__promise_is_here(promise))
 		weft__promise_land(promise);
 	else
@@ -338,6 +404,12 @@ weft__promise_add(weft_promise *promise, struct weft__reaction *reaction)
 bool
 weft__promise_react(weft_promise *promise, struct weft__reaction *reaction)
 {
-	weft__promise_care(promise);
-	return weft__promise_add(promise, reaction);
+	if (!weft__promise_enter(promise)) {
+		weft__promise_care(promise);
+		return false;
+	}
+	weft__promise_care_inside(promise);
+	weft__reaction_add(&promise->last, reaction);
+	weft__promise_leave(promise);
+	return true;
 }

@@ -11,6 +11,7 @@
 #define WEFT_PROMISE_PROMISE_H
 
 #include <weft/promise.h>
+#include "base/value.h"
 #include "threadlet/gate.h"
 
 /* What is done when a promise has settled; part of whoever wants to know.  `run` is called
@@ -48,16 +49,24 @@ struct weft_promise {
 	weft__a32            refs;
 	weft__a32            outcome; /* see above; settled once, by who is inside */
 	weft__a32            care;    /* WEFT__UNCARED, ... */
-	uint8_t              follows : 1; /* inside: another, which alone settles it */
-	uint8_t              travels : 1; /* inside: it is on its way to the loop, and lands
-	                                   * when it is there, if it is settled */
-	uint8_t              awaited : 1; /* inside: some of the reactions are awaiters */
-	bool                 listed;
-	uint8_t              kind : 4;    /* WEFT__PROMISE_*; set once, as the next */
-	uint8_t              foreign : 1; /* listed under the home's lock, in memory of
-	                                   * its own */
-	bool                 landed;  /* the loop's: it knows that it has settled, and has
-	                               * queued the job for all reactions until then */
+	union {
+		uint32_t     flags;       /* all of the following; of a new one */
+		struct {
+			uint8_t follows : 1; /* inside: another, which alone settles it */
+			uint8_t travels : 1; /* inside: it is on its way to the loop, and
+			                      * lands when it is there, if it is settled */
+			uint8_t awaited : 1; /* inside: some of the reactions are awaiters */
+			uint8_t holds : 1;   /* inside: the reactions hold a reference, which
+			                      * is their job's; the loop's when settled */
+			bool    listed;
+			uint8_t kind : 4;    /* WEFT__PROMISE_*; set once, as the next */
+			uint8_t foreign : 1; /* listed under the home's lock, in memory of
+			                      * its own */
+			bool    landed;      /* the loop's: it knows that it has settled, and
+			                      * has queued the job for all reactions until
+			                      * then */
+		};
+	};
 	struct weft__home   *home;    /* of its loop's promises; outlives the loop */
 	weft_value           value;   /* its own, unless it has a source */
 	union {
@@ -239,9 +248,10 @@ struct weft__settling {
 	weft_promise *source; /* instead of the value: the same as this one; borrowed */
 	bool          keep_text; /* of the value, an error: weft_detail() as it is now */
 	bool          follower;  /* by the one that it follows, or as the loop ends */
+	bool          gives;     /* a reference of the promise, by its loop's thread */
 };
 
-/* Returns 0, WEFT_EALREADY. */
+/* Returns 0, WEFT_EALREADY; in either case what is given is taken. */
 int weft__promise_settle(weft_promise *promise, const struct weft__settling *how);
 
 /* Reject with an error, of which weft_detail() speaks. */
@@ -254,14 +264,23 @@ bool weft__promise_react(weft_promise *promise, struct weft__reaction *reaction)
 /* The same, and whether anybody cares is not changed. */
 bool weft__promise_add(weft_promise *promise, struct weft__reaction *reaction);
 
-/* Somebody cares for how it ends. */
-void weft__promise_care_slow(weft_promise *promise);
+/* Somebody cares for how it has ended: it has settled, as the caller knows. */
+void weft__promise_care_late(weft_promise *promise);
 
 static inline void
 weft__promise_care(weft_promise *promise)
 {
 	if (weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
-		weft__promise_care_slow(promise);
+		weft__promise_care_late(promise);
+}
+
+/* The same for how it will end.  Inside, where nothing was reported yet, and what is written
+ * comes before that: invariant 4 of promise.c. */
+static inline void
+weft__promise_care_inside(weft_promise *promise)
+{
+	if (weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
+		weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
 }
 
 /* Report that it was rejected and nobody cares, unless somebody does. */

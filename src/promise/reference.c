@@ -87,6 +87,8 @@ abandon(weft_promise *promise)
 
 	if (is_forgotten(promise, is_here)) {
 		weft__home_unlist(promise);
+		promise->value = (weft_value){ 0 };
+		promise->text = NULL;
 		destroy(promise);
 	} else if (is_here) {
 		break_promise(promise);
@@ -112,7 +114,7 @@ was_last(weft_promise *promise)
 	return true;
 }
 
-weft_promise *
+WEFT__WHOLE weft_promise *
 weft_promise_unref(weft_promise *promise)
 {
 	if (!promise || !was_last(promise))

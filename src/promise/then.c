@@ -72,14 +72,20 @@ begin_to_follow(weft_promise *promise)
 	return can;
 }
 
+static bool
+is_chained(const weft_promise *promise)
+{
+	return promise->kind == WEFT__PROMISE_THEN
+	       || promise->kind == WEFT__PROMISE_FINALLY;
+}
+
 /* The reaction by which it follows; NULL without memory. */
 static struct weft__reaction *
 make_reaction(weft_promise *promise, bool chain_is_free)
 {
 	struct apart *apart;
 
-	if (chain_is_free || promise->kind < WEFT__PROMISE_THEN
-	    || promise->kind > WEFT__PROMISE_FINALLY) {
+	if (chain_is_free || !is_chained(promise)) {
 		promise->chain.run = run_follow;
 		return &promise->chain;
 	}
@@ -106,8 +112,8 @@ follow(weft_promise *promise, weft_promise *other, bool chain_is_free)
 {
 	struct weft__reaction *reaction;
 
-	weft__promise_care(other);
 	if (weft__promise_outcome(other) != WEFT_PENDING) {
+		weft__promise_care(other);
 		settle_as(promise, other, true);
 		return;
 	}
@@ -117,7 +123,7 @@ follow(weft_promise *promise, weft_promise *other, bool chain_is_free)
 		return;
 	}
 	(void)weft_promise_ref(promise);
-	if (!weft__promise_add(other, reaction)) /* it has settled just now */
+	if (!weft__promise_react(other, reaction)) /* it has settled just now */
 		reaction->run(reaction, weft_promise_ref(other));
 }
 
@@ -130,7 +136,7 @@ weft__promise_follow(weft_promise *promise, weft_promise *other)
 	return 0;
 }
 
-static int
+static WEFT__APART int
 resolve_with_promise(weft_promise *promise, weft_promise *other,
                      bool chain_is_free)
 {
@@ -168,7 +174,7 @@ call_thenable(const weft_value *in, weft_value *out, void *arg)
 }
 
 /* Its `then` is user code, so it is called in a microtask. */
-static int
+static WEFT__APART int
 resolve_with_thenable(weft_promise *promise, weft_value value,
                       bool chain_is_free)
 {
@@ -198,9 +204,9 @@ resolve_with_thenable(weft_promise *promise, weft_value value,
 static inline int
 resolve(weft_promise *promise, weft_value value, bool chain_is_free)
 {
-	struct weft__settling how = { .outcome = WEFT_FULFILLED,
-		                      .value = value };
+	struct weft__settling how = { .outcome = WEFT_FULFILLED };
 
+	weft__value_copy(&how.value, &value);
 	if (value.type == &weft_type_promise)
 		return resolve_with_promise(promise, value.as.ptr,
 		                            chain_is_free);
@@ -209,7 +215,7 @@ resolve(weft_promise *promise, weft_value value, bool chain_is_free)
 	return weft__promise_settle(promise, &how);
 }
 
-int
+WEFT__WHOLE int
 weft_promise_resolve(weft_promise *promise, weft_value value)
 {
 	if (promise)
@@ -220,52 +226,66 @@ weft_promise_resolve(weft_promise *promise, weft_value value)
 
 /* --- chaining ----------------------------------------------------------- */
 
-/* What `always` makes of the outcome before: that is passed on, unless it fails. */
-static bool
-call_always(weft_promise *promise)
+/* A handler has failed: with `out` as the reason, if that was filled, else with the error. */
+static WEFT__SELDOM void
+fill_failure(struct weft__settling *how, int rc, weft_value out)
 {
-	int rc = promise->always(promise->arg);
-
-	if (rc < 0)
-		(void)weft__promise_fail(promise, rc);
-	return rc >= 0;
+	how->outcome = WEFT_REJECTED;
+	how->value = out.type ? out : weft_value_error(rc);
+	how->keep_text = how->value.type == &weft_type_error;
 }
 
-/* What the handler makes of the outcome before; true if that is passed on as it is. */
-static bool
-call_handler(weft_promise *promise, weft_promise *before)
+/* Call what fits the outcome before, which is passed on if there is nothing to call, and
+ * after what is called always.  Fills `how` the promise settles. */
+static void
+call_handler(weft_promise *promise, weft_promise *before,
+             struct weft__settling *how)
 {
 	bool is_rejected = weft__promise_outcome(before) == WEFT_REJECTED;
 	bool is_finally = promise->kind == WEFT__PROMISE_FINALLY;
 	weft_then_fn fn = is_rejected ? promise->rejected : promise->fulfilled;
 	weft_value out = { 0 };
-	int rc;
+	int rc = 0;
 
 	weft__failure_of(weft__thread_self())->text = NULL;
 	if (is_rejected && (fn || is_finally))
 		(void)weft__promise_error(before);
 	if (is_finally)
-		return call_always(promise);
-	if (!fn)
-		return true;
-	rc = fn(&before->value, &out, promise->arg);
-	if (rc >= 0)
-		(void)resolve(promise, out, true);
-	else if (out.type)
-		(void)weft_promise_reject(promise, out);
-	else
-		(void)weft__promise_fail(promise, rc);
-	return false;
+		rc = promise->always(promise->arg);
+	else if (fn)
+		rc = fn(&before->value, &out, promise->arg);
+	if (rc < 0) {
+		fill_failure(how, rc, out);
+	} else if (is_finally || !fn) {
+		how->source = before;
+	} else {
+		how->outcome = WEFT_FULFILLED;
+		weft__value_copy(&how->value, &out);
+	}
 }
 
-static void
+/* It settles with another promise, or a thenable, and so perhaps not yet. */
+static bool
+is_to_follow(const struct weft__settling *how)
+{
+	return how->outcome == WEFT_FULFILLED && how->value.type
+	       && (how->value.type == &weft_type_promise
+	           || how->value.type->then);
+}
+
+static WEFT__WHOLE void
 run_chain(struct weft__reaction *reaction, weft_promise *of)
 {
 	weft_promise *promise = chain_promise(reaction);
+	struct weft__settling how = { .gives = true };
 
-	if (call_handler(promise, of))
-		settle_as(promise, of, false);
-	(void)weft_promise_unref(promise);
+	call_handler(promise, of, &how);
+	if (__builtin_expect(is_to_follow(&how), 0)) {
+		(void)resolve(promise, how.value, true);
+		(void)weft_promise_unref(promise);
+	} else {
+		(void)weft__promise_settle(promise, &how);
+	}
 	(void)weft_promise_unref(of);
 }
 
@@ -276,6 +296,30 @@ run_late(void *arg)
 	weft_promise *promise = arg;
 
 	run_chain(&promise->chain, promise->before);
+}
+
+/* Chain to a pending promise, on its loop, and take the reference of that: for the job of
+ * its reactions, if it is chained itself.  Then it is settled by its chain, or by what it
+ * follows, which have a reference until then.  Of any other it must be known that no reference
+ * is left by which it could be settled. */
+static bool
+chain_to_pending(weft_promise *promise, weft_promise *before)
+{
+	bool gives;
+
+	if (!weft__promise_enter(before)) {
+		weft__promise_care(before);
+		return false;
+	}
+	weft__promise_care_inside(before);
+	weft__reaction_add(&before->last, &promise->chain);
+	gives = is_chained(before) && !before->holds;
+	if (gives)
+		before->holds = true;
+	weft__promise_leave(before);
+	if (!gives)
+		(void)weft_promise_unref(before);
+	return true;
 }
 
 /* Chain to a promise that has settled, on its loop.  0, WEFT_ENOMEM. */
@@ -404,7 +448,7 @@ chain_from_afar(weft_promise *promise, weft_promise *before,
 /* --- chaining ----------------------------------------------------------- */
 
 /* It was chained to nothing, and nobody has it. */
-static weft_promise *
+static WEFT__APART weft_promise *
 undo(weft_promise *promise)
 {
 	(void)weft_promise_unref(promise);
@@ -454,7 +498,7 @@ make_next(const weft_promise *before, const struct handlers *handlers,
 	return undo(promise);
 }
 
-static weft_promise *
+static WEFT__APART weft_promise *
 chain_far(weft_promise *before, const struct handlers *handlers)
 {
 	struct travel *travel = weft__alloc_zero(sizeof(*travel));
@@ -480,14 +524,15 @@ chain(weft_promise *before, const struct handlers *handlers)
 	if (!weft__promise_is_here(before))
 		return chain_far(before, handlers);
 	promise = make_next(before, handlers, true);
-	if (promise && !weft__promise_react(before, &promise->chain)
-	    && chain_in_order(promise, before) < 0)
+	if (promise && chain_to_pending(promise, before))
+		return promise;
+	if (promise && chain_in_order(promise, before) < 0)
 		promise = undo(promise);
 	(void)weft_promise_unref(before);
 	return promise;
 }
 
-weft_promise *
+WEFT__WHOLE weft_promise *
 weft_promise_then(weft_promise *promise, weft_then_fn fulfilled,
                   weft_then_fn rejected, void *arg)
 {
