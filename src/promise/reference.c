@@ -6,8 +6,12 @@
  *      its loop, which gets a reference for that.
  *   3. Lists hold no reference; who walks one takes it by weft__promise_try_ref(), under what
  *      keeps the memory: the list's lock, or being its only thread.
+ *   4. What a promise holds ends with it, at once.  Where promises stand in each other, a
+ *      bounded number of them is on the stack.
  */
 #include "promise/promise.h"
+
+#define NESTED_MAX 8u /* within the stack of a threadlet */
 
 /* --- references --------------------------------------------------------- */
 
@@ -32,7 +36,7 @@ weft__promise_try_ref(weft_promise *promise)
 }
 
 static void
-destroy(weft_promise *promise)
+end_promise(weft_promise *promise)
 {
 	weft_promise *owner = weft__promise_owner(promise);
 
@@ -47,6 +51,47 @@ destroy(weft_promise *promise)
 			weft__sys->release(promise->text);
 	}
 	weft__home_release(promise);
+}
+
+/* Its end ends nothing else. */
+static inline bool
+ends_alone(const weft_promise *promise)
+{
+	const weft_type *type = promise->value.type;
+
+	return (!type || !type->drop) && promise->kind != WEFT__PROMISE_ABORT
+	       && !(weft__load(&promise->outcome, WEFT__RELAXED)
+	            & WEFT__PROMISE_SOURCE);
+}
+
+/* Values are dropped at once, also of promises in lists in promises.  If they stand deep in
+ * each other, those further in wait until the stack is not needed for those before. */
+static WEFT__APART void
+end_nested(weft_promise *promise)
+{
+	struct weft__thread *thread = weft__thread_self();
+
+	if (thread->ends == NESTED_MAX) {
+		promise->next = thread->ending;
+		thread->ending = promise;
+		return;
+	}
+	thread->ends++;
+	end_promise(promise);
+	while (thread->ends == NESTED_MAX && (promise = thread->ending)) {
+		thread->ending = promise->next;
+		end_promise(promise);
+	}
+	thread->ends--;
+}
+
+static void
+destroy(weft_promise *promise)
+{
+	if (ends_alone(promise))
+		end_promise(promise);
+	else
+		end_nested(promise);
 }
 
 /* Nobody is left who could settle it, and nobody is to be told that: neither who listens

@@ -584,7 +584,7 @@ TEST(all_of_ten_thousand)
 	in_both_ways(resolve_crowd, check_crowd);
 }
 
-#define DEPTH 1000
+#define DEPTH 1000000
 
 /* Each list has the promise of the one before in it. */
 static void
@@ -596,7 +596,7 @@ nest(void *arg)
 		end = weft_promise_all_settled(&end, 1);
 }
 
-TEST(lists_of_promises_stand_in_each_other)
+TEST(a_million_lists_of_promises_stand_in_each_other)
 {
 	weft_loop *loop = run_on_loop(nest);
 
@@ -604,4 +604,57 @@ TEST(lists_of_promises_stand_in_each_other)
 	drop(end);
 	CHECK_EQ(owners(&other), 0);
 	stop_idle(loop);
+}
+
+static int
+drop_nest(void *arg)
+{
+	(void)arg;
+	drop(end);
+	CHECK_EQ(owners(&other), 0);
+	return 0;
+}
+
+static void
+nest_and_go(void *arg)
+{
+	nest(arg);
+	CHECK(weft_go(drop_nest, NULL) > 0);
+}
+
+TEST(a_million_end_on_the_stack_of_a_threadlet)
+{
+	weft_loop *loop = run_on_loop(nest_and_go);
+
+	CHECK_EQ(owners(&other), 0);
+	stop_idle(loop);
+}
+
+/* Its drop lets go of a promise, whose value is dropped before that returns. */
+static void
+drop_and_look(void *ptr)
+{
+	(void)ptr;
+	CHECK_EQ(owners(&other), 1);
+	drop(end);
+	CHECK_EQ(owners(&other), 0);
+}
+
+static const weft_type type_looks = { .name = "looks", .drop = drop_and_look };
+
+static void
+drop_in_drop(void *arg)
+{
+	weft_promise *outer = weft_promise_new(arg);
+
+	end = weft_promise_new(arg);
+	OK(weft_promise_resolve(end, alone(&other, 1)));
+	OK(weft_promise_resolve(outer, weft_value_ptr(&type_looks, &other)));
+	drop(outer);
+	CHECK_EQ(owners(&other), 0);
+}
+
+TEST(a_value_that_is_dropped_by_a_drop_ends_at_once)
+{
+	stop_idle(run_on_loop(drop_in_drop));
 }
