@@ -469,6 +469,8 @@ end_promises(weft_loop *loop)
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}
+	if (!home->closed) /* invariant 2: some may be about to leave */
+		weft__sys->yield();
 	return home->own || !home->closed;
 }
 

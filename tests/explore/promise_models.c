@@ -4,6 +4,7 @@
  * ends with the loop stopped and freed: so what is left of a promise is found as a leak,
  * and what comes too late as a use of memory that is gone.
  */
+#include "base/os.h"
 #include "base/thread.h"
 #include "models.h"
 #include "promise/promise.h"
@@ -12,13 +13,18 @@ struct world {
 	weft_loop *loop;
 	weft_promise *promise, *next;
 	int rc[2];
-	uint32_t drops;   /* of values */
-	uint32_t handled; /* calls of the handler */
+	uint32_t drops;                    /* of values */
+	uint32_t handled;                  /* calls of the handler */
+	uint32_t number;                   /* what a value stands for */
+	uint32_t unhandled, handled_later; /* reports */
+	struct weft__reaction reaction;
 };
 
 #define SOON \
 	(2   \
 	 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
+
+static struct world *reporting; /* whose reports are counted, or NULL */
 
 /* --- setups --------------------------------------------------------------- */
 
@@ -49,6 +55,7 @@ setup(void *state)
 	struct world *w = state;
 	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
 
+	reporting = NULL;
 	w->loop = weft_loop_new(&opts);
 	w->promise = weft_promise_new(w->loop);
 	EXPLORE_CHECK(w->promise != NULL);
@@ -69,7 +76,44 @@ setup_none(void *state)
 	struct world *w = state;
 	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
 
+	reporting = NULL;
 	w->loop = weft_loop_new(&opts);
+}
+
+/* Who is told of a rejection can look at it. */
+static void
+on_report(void *arg, const weft_report *report)
+{
+	struct world *w = reporting;
+
+	(void)arg;
+	if (!w)
+		return;
+	if (report->kind == WEFT_REPORT_UNHANDLED) {
+		weft__put(w->unhandled, weft__get(w->unhandled) + 1);
+	} else if (report->kind == WEFT_REPORT_HANDLED) {
+		EXPLORE_CHECK(weft__get(w->number) == 7);
+		weft__put(w->handled_later, weft__get(w->handled_later) + 1);
+	}
+}
+
+/* The loop stops as soon as it runs: there it walks its promises. */
+static void
+setup_stopping(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	weft_loop_stop(w->loop);
+	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPING);
+}
+
+static void
+setup_reports(void *state)
+{
+	setup_stopping(state);
+	(void)weft_promise_ref(((struct world *)state)->promise);
+	reporting = state;
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -148,6 +192,45 @@ stop(void *state)
 }
 
 static void
+run_to_end(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
+}
+
+/* Reject it, and have its loop land it and report it. */
+static void
+reject_and_run(void *state)
+{
+	struct world *w = state;
+
+	weft__put(w->number, 7);
+	EXPLORE_CHECK(weft_promise_reject(w->promise, weft_value_integer(7))
+	              == 0);
+	run_to_end(w);
+	let_go(w);
+}
+
+static void
+run_reaction(struct weft__reaction *reaction, weft_promise *of)
+{
+	(void)reaction;
+	(void)weft_promise_unref(of);
+}
+
+/* As all do who chain, await or combine. */
+static void
+handle_rejection(void *state)
+{
+	struct world *w = state;
+
+	w->reaction.run = run_reaction;
+	(void)weft__promise_react(w->promise, &w->reaction);
+	let_go(w);
+}
+
+static void
 make_first(void *state)
 {
 	struct world *w = state;
@@ -217,6 +300,17 @@ static void
 check_gone(void *state)
 {
 	end_loop(state);
+}
+
+/* What was reported as unhandled was reported as handled after all. */
+static void
+check_reports(void *state)
+{
+	struct world *w = state;
+
+	EXPLORE_CHECK(w->unhandled <= 1);
+	EXPLORE_CHECK(w->handled_later == w->unhandled);
+	end_loop(w);
 }
 
 static void
@@ -289,6 +383,35 @@ let_go_badly(void *state)
 		weft__store(&w->promise->refs, refs - 1, WEFT__RELEASE);
 }
 
+/* Planted: the only one is the last, also where others walk the list. */
+static void
+let_go_alone(void *state)
+{
+	struct world *w = state;
+	weft_promise *promise = w->promise;
+
+	if (weft__load(&promise->refs, WEFT__ACQUIRE) != 1) {
+		(void)weft_promise_unref(promise);
+		return;
+	}
+	weft__store(&promise->refs, 0, WEFT__RELAXED);
+	weft__home_unlist(promise);
+	weft__home_release(promise);
+}
+
+/* Planted: says that somebody cares before it knows that it has settled. */
+static void
+handle_badly(void *state)
+{
+	struct world *w = state;
+	uint32_t before = weft__exchange(&w->promise->care, WEFT__CARED,
+	                                 WEFT__RELAXED);
+
+	if (before == WEFT__REPORTED)
+		on_report(NULL, &(weft_report){ .kind = WEFT_REPORT_HANDLED });
+	let_go(w);
+}
+
 /* --- the models ------------------------------------------------------------- */
 
 #define MODEL(name_, setup_, check_, bound_, ...)                        \
@@ -315,8 +438,12 @@ static const struct explore_model models[] = {
 	    resolve_and_let_go, check_gone, 3, .spurious = 0),
 	TWO("an idle loop is stopped as the last lets go", setup, stop, let_go,
 	    check_gone, 2, .spurious = 0),
+	TWO("a running loop ends as the last lets go", setup_stopping,
+	    run_to_end, let_go, check_gone, 2, .spurious = 0),
 	TWO("a loop is stopped as its first promise is made", setup_none, stop,
 	    make_first, check_rejected, 2, .spurious = 0),
+	TWO("a rejection is reported as somebody handles it", setup_reports,
+	    reject_and_run, handle_rejection, check_reports, 1, .spurious = 0),
 };
 
 static const struct explore_model mistaken[] = {
@@ -326,12 +453,18 @@ static const struct explore_model mistaken[] = {
 	    check_resolved, 3, .spurious = 0),
 	TWO("the last of two who let go ends it", setup_two, let_go_badly,
 	    let_go_badly, check_gone, -1, .spurious = 0),
+	TWO("a running loop ends as the last lets go", setup_stopping,
+	    run_to_end, let_go_alone, check_gone, 2, .spurious = 0),
+	TWO("a rejection is reported as somebody handles it", setup_reports,
+	    reject_and_run, handle_badly, check_reports, 1, .spurious = 0),
 };
 
 static const struct plant plants[] = {
 	{ 0, &mistaken[0], 0, "looks, and settles then" },
 	{ 0, &mistaken[1], 0, "looks, and goes in to wait then" },
 	{ 0, &mistaken[2], 0, "counts references by two steps" },
+	{ 0, &mistaken[3], 0, "ends what a walk has taken a reference of" },
+	{ 0, &mistaken[4], 0, "cares before it knows the outcome" },
 };
 
 static const struct model_set promise_models = {
@@ -348,5 +481,6 @@ main(int argc, char **argv)
 	static const struct model_set *const sets[] = { &promise_models };
 
 	(void)argv;
+	weft__hooks.on_report = on_report;
 	return models_run(sets, COUNT(sets), argc);
 }
