@@ -453,6 +453,13 @@ take_pending(struct weft__home *home)
 	return promise;
 }
 
+/* The node that brings travels is on its way, or will be: who sends it finds the loop. */
+static bool
+expects_travels(const struct weft__home *home)
+{
+	return weft__load(&home->travels, WEFT__RELAXED) != 0;
+}
+
 /* Reject what is pending.  True if some have still to land. */
 static bool
 end_promises(weft_loop *loop)
@@ -463,22 +470,24 @@ end_promises(weft_loop *loop)
 		                      .follower = true };
 	struct weft__home *home = home_of(loop);
 	weft_promise *promise;
+	bool more;
 
 	while ((promise = take_pending(home))) {
 		(void)weft__fail(WEFT_ESHUTDOWN, "promise: its loop stops");
 		(void)weft__promise_settle(promise, &how);
 		(void)weft_promise_unref(promise);
 	}
-	if (!home->closed) /* invariant 2: some may be about to leave */
+	more = home->own || !home->closed || expects_travels(home);
+	if (more) /* invariant 2: some may be about to leave */
 		weft__sys->yield();
-	return home->own || !home->closed;
+	return more;
 }
 
 static bool
 has_promises(weft_loop *loop)
 {
 	struct weft__home *home = home_of(loop);
-	bool has = home->own;
+	bool has = home->own || expects_travels(home);
 
 	weft__lock_take(&home->lock);
 	has |= home->foreign != NULL;

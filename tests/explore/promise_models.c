@@ -18,6 +18,8 @@ struct world {
 	uint32_t number;                   /* what a value stands for */
 	uint32_t unhandled, handled_later; /* reports */
 	struct weft__reaction reaction;
+	weft_node node;
+	weft_promise *near;
 };
 
 #define SOON \
@@ -106,6 +108,30 @@ setup_stopping(void *state)
 	setup(w);
 	weft_loop_stop(w->loop);
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPING);
+}
+
+static void
+chain_near(void *arg)
+{
+	struct world *w = arg;
+
+	w->near = weft_promise_then(weft_promise_ref(w->promise), handle, NULL,
+	                            w);
+	EXPLORE_CHECK(w->near != NULL);
+}
+
+/* The same for one that has settled, and to which the loop chains. */
+static void
+setup_chaining(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	w->node = (weft_node){ .fn = chain_near, .arg = w };
+	EXPLORE_CHECK(weft_promise_resolve(w->promise, weft_value_integer(7))
+	              == 0);
+	EXPLORE_CHECK(weft_loop_post_node(w->loop, &w->node) == 0);
+	weft_loop_stop(w->loop);
 }
 
 static void
@@ -230,6 +256,16 @@ handle_rejection(void *state)
 	let_go(w);
 }
 
+/* Too late for it is no mistake. */
+static void
+chain_if_served(void *state)
+{
+	struct world *w = state;
+
+	w->next = weft_promise_then(weft_promise_ref(w->promise), handle, NULL,
+	                            w);
+}
+
 static void
 make_first(void *state)
 {
@@ -311,6 +347,19 @@ check_reports(void *state)
 	EXPLORE_CHECK(w->unhandled <= 1);
 	EXPLORE_CHECK(w->handled_later == w->unhandled);
 	end_loop(w);
+}
+
+/* Whoever was served was called. */
+static void
+check_both(void *state)
+{
+	struct world *w = state;
+
+	end_loop(w);
+	EXPLORE_CHECK(w->handled == (w->next ? 2 : 1));
+	(void)weft_promise_unref(w->near);
+	(void)weft_promise_unref(w->next);
+	let_go(w);
 }
 
 static void
@@ -440,6 +489,8 @@ static const struct explore_model models[] = {
 	    check_gone, 2, .spurious = 0),
 	TWO("a running loop ends as the last lets go", setup_stopping,
 	    run_to_end, let_go, check_gone, 2, .spurious = 0),
+	TWO("a loop chains and ends as another chains", setup_chaining,
+	    run_to_end, chain_if_served, check_both, 2, .spurious = 0),
 	TWO("a loop is stopped as its first promise is made", setup_none, stop,
 	    make_first, check_rejected, 2, .spurious = 0),
 	TWO("a rejection is reported as somebody handles it", setup_reports,
