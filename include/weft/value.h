@@ -82,6 +82,11 @@ WEFT_API weft_value weft_value_ptr(const weft_type *type, void *ptr);
 WEFT_API weft_value weft_value_text(const char *text);
 WEFT_API weft_value weft_value_bytes(weft_span bytes);
 
+/* Make a list of `count` values, which are taken; the array is borrowed.
+ * Returns it; without memory an error, WEFT_ENOMEM, and the values were dropped.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API weft_value weft_value_list(weft_value *items, size_t count);
+
 /* Make one more owner of `value` in `out`, which is another place and is overwritten.
  * Accepts "no value".
  * Returns 0; WEFT_EPERM if its type cannot be shared, an item of the list cannot, or

@@ -225,6 +225,23 @@ weft__value_list(size_t count)
 	return (weft_value){ &weft_type_list, { .ptr = list } };
 }
 
+weft_value
+weft_value_list(weft_value *items, size_t count)
+{
+	weft_value list;
+
+	if (!items && count > 0)
+		return error_value(weft__misuse(
+			WEFT_EINVAL, "weft_value_list: items is NULL"));
+	list = weft__value_list(count);
+	for (size_t i = 0; i < count; i++)
+		if (list.type != &weft_type_list)
+			weft_value_drop(&items[i]);
+		else
+			((weft_list *)list.as.ptr)->items[i] = items[i];
+	return list;
+}
+
 /* Whether `value` can have another owner; it stands in `depth` lists. */
 static bool
 is_shareable(const weft_value *value, int depth)

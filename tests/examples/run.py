@@ -27,6 +27,7 @@ SAYS = {
     "abort": r"near: success\nfar: cancelled\nasleep: cancelled\nthe answer is near's\n",
     "child": r"hello\ntimed out: ending it\n",
     "embed": r"(still here.*\n)*",
+    "embed_js": r"answer: 42\n",
     "fanout": r"near: 300\nfar: timed out\nmiddle: 250\n",
     "hello": r"(tick (\d)\ntock \2\n){3}",
     "pipeline": "".join(f"{i * i}\n" for i in range(1, 11)),

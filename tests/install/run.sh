@@ -20,6 +20,11 @@ done
 
 "$work/c/outside_http"
 "$work/c/outside_http_static"
+if [ -x "$work/c/outside_js" ]; then
+	"$work/c/outside_js"
+	"$work/c/outside_js_static"
+	[ "$("$work/prefix/bin/weft" eval '6 * 7')" = 42 ]
+fi
 
 export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig:$(
 	ls -d "$work"/prefix/lib/*/pkgconfig 2>/dev/null || true)"
@@ -37,7 +42,7 @@ cc "$here/c/main.c" -o "$work/by_pkg_config_static" $static
 "$work/by_pkg_config_static"
 
 # One symbol prefix, and nothing else, leaves the shared libraries.
-strays=$(nm -D --defined-only "$libdir/libweft.so" "$libdir/libweft_http.so" |
+strays=$(nm -D --defined-only "$libdir"/libweft*.so |
 	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
 

@@ -264,6 +264,23 @@ TEST(a_list_ends_its_items_with_its_last_owner)
 	CHECK_EQ(thing.drops, 1);
 }
 
+TEST(a_list_takes_the_values_it_is_made_of)
+{
+	struct thing thing = { .owners = 1 };
+	weft_value items[2] = { weft_value_integer(1),
+		                weft_value_ptr(&single, &thing) };
+	weft_value list = weft_value_list(items, 2);
+	weft_value none = weft_value_list(NULL, 0);
+
+	CHECK(list.type == &weft_type_list && none.type == &weft_type_list);
+	CHECK_EQ(((weft_list *)list.as.ptr)->items[0].as.integer, 1);
+	CHECK_EQ(((weft_list *)none.as.ptr)->count, 0);
+	weft_value_drop(&list);
+	weft_value_drop(&none);
+	CHECK_EQ(thing.drops, 1);
+	CHECK_MISUSE(weft_value_list(NULL, 1).as.integer, WEFT_EINVAL);
+}
+
 TEST(a_list_is_shared_only_if_each_item_can_be_however_deep)
 {
 	struct thing thing = { .owners = 1 };

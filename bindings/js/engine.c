@@ -1,0 +1,555 @@
+/* engine.c - the life of an engine, and the way into its scripts. */
+#include <weft/scope.h>
+#include "engine.h"
+
+#define MEMORY_BYTES ((size_t)64 << 20)
+#define STACK_BYTES  ((size_t)256 << 10)
+#define RUN_NS       (5 * WEFT_S)
+
+/* --- references ----------------------------------------------------------- */
+
+weft_js *
+weft__js_ref(weft_js *js)
+{
+	(void)__atomic_add_fetch(&js->refs, 1, __ATOMIC_RELAXED);
+	return js;
+}
+
+/* Released by each, acquired by the last. */
+void
+weft__js_unref(weft_js *js)
+{
+	if (__atomic_sub_fetch(&js->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	(void)pthread_mutex_destroy(&js->lock);
+	weft_release(js->failed_text);
+	weft_release(js);
+}
+
+/* --- in and out ------------------------------------------------------------ */
+
+/* Over the limit, and still when all is gone that nobody can reach. */
+static bool
+is_full(weft_js *js)
+{
+	if (!js->over)
+		return false;
+	JS_RunGC(js->rt);
+	js->over = js->memory_used > js->opts.memory_bytes;
+	return js->over;
+}
+
+static int
+on_poll(JSRuntime *rt, void *arg)
+{
+	weft_js *js = arg;
+	uint64_t now_ns = weft_now();
+
+	(void)rt;
+	if (js->ended || js->stopped)
+		return 1;
+	if (js->until_ns == 0) {
+		js->until_ns = now_ns + js->opts.run_ns;
+		if (js->until_ns < now_ns)
+			js->until_ns = WEFT_NEVER;
+	}
+	if (__atomic_load_n(&js->interrupted, __ATOMIC_RELAXED))
+		js->stopped = WEFT_EINTR;
+	else if (now_ns >= js->until_ns)
+		js->stopped = WEFT_ETIMEDOUT;
+	else if (is_full(js))
+		js->stopped = WEFT_ENOMEM;
+	return js->stopped != 0;
+}
+
+/* The clock is read by the first poll, some microseconds after this. */
+void
+weft__js_enter(weft_js *js)
+{
+	if (js->depth++ > 0)
+		return;
+	JS_UpdateStackTop(js->rt);
+	__atomic_store_n(&js->interrupted, 0, __ATOMIC_RELAXED);
+	js->until_ns = 0;
+	js->stopped = 0;
+	js->refused = js->over = false;
+}
+
+/* Who runs a script while the loop does not leaves jobs behind: a host that waits for
+ * the loop's descriptor must hear of them. */
+void
+weft__js_leave(weft_js *js)
+{
+	if (--js->depth > 0)
+		return;
+	js->stopped = 0;
+	if (js->ended)
+		weft__js_tasks_clear(js);
+	else if (weft_loop_current() != js->loop && weft__js_has_jobs(js))
+		weft_loop_wake(js->loop);
+}
+
+void
+weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args)
+{
+	JSValue result;
+
+	if (js->ended)
+		return;
+	weft__js_enter(js);
+	result = JS_Call(js->ctx, fn, JS_UNDEFINED, count, args);
+	if (JS_IsException(result))
+		weft__js_uncaught(js);
+	JS_FreeValue(js->ctx, result);
+	weft__js_leave(js);
+}
+
+void
+weft__js_end(weft_js *js)
+{
+	js->ended = true;
+	if (js->depth == 0)
+		weft__js_tasks_clear(js);
+}
+
+int
+weft__js_check(weft_js *js, const char *what)
+{
+	weft_state state;
+
+	if (!js)
+		return weft_fail(WEFT_EINVAL, "%s: no engine", what);
+	if (!js->ctx || js->ended)
+		return weft_fail(WEFT_ESHUTDOWN, "%s: the engine has ended",
+		                 what);
+	state = weft_loop_state(js->loop);
+	if (weft_loop_current() != js->loop && state != WEFT_IDLE
+	    && state != WEFT_STOPPED)
+		return weft_fail(WEFT_EXDEV, "%s: of another loop", what);
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------ */
+
+static void
+set_options(weft_js *js, const weft_js_opts *opts)
+{
+	if (opts)
+		js->opts = *opts;
+	if (js->opts.memory_bytes == 0)
+		js->opts.memory_bytes = MEMORY_BYTES;
+	if (js->opts.stack_bytes == 0)
+		js->opts.stack_bytes = STACK_BYTES;
+	if (js->opts.run_ns == 0)
+		js->opts.run_ns = RUN_NS;
+}
+
+/* Places are undefined, not zero, which is a number. */
+static void
+set_places(weft_js *js)
+{
+	js->then = js->error = js->process = js->host = JS_UNDEFINED;
+	js->rejections.told = js->rejections.untold = JS_UNDEFINED;
+	for (int i = 0; i < WEFT__JS_FAMILIES; i++)
+		js->families[i] = JS_UNDEFINED;
+	js->tasks.ticks_end = &js->tasks.ticks;
+}
+
+static void
+set_runtime(weft_js *js)
+{
+	JS_SetRuntimeOpaque(js->rt, js);
+	JS_SetMaxStackSize(js->rt, js->opts.stack_bytes);
+	JS_SetInterruptHandler(js->rt, on_poll, js);
+	JS_SetHostPromiseRejectionTracker(js->rt, weft__js_track, js);
+	JS_SetModuleLoaderFunc(js->rt, weft__js_module_name,
+	                       weft__js_module_load, js);
+}
+
+static bool
+make_context(weft_js *js)
+{
+	bool ok;
+
+	if (!weft__js_ground_open(js))
+		return false;
+	js->rt = JS_NewRuntime2(&weft__js_memory, js);
+	if (!js->rt)
+		return false;
+	set_runtime(js);
+	js->ctx = JS_NewContext(js->rt);
+	if (!js->ctx)
+		return false;
+	JS_SetContextOpaque(js->ctx, js);
+	weft__js_enter(js);
+	ok = weft__js_link_init(js) == 0 && weft__js_expose_init(js) == 0
+	     && weft__js_value_init(js) == 0 && weft__js_globals_init(js) == 0;
+	weft__js_leave(js);
+	weft__js_ground_close(js);
+	return ok && !js->refused;
+}
+
+static void
+set_hook(weft_js *js)
+{
+	js->hook.checkpoint = weft__js_checkpoint;
+	js->hook.ready = weft__js_ready;
+	js->hook.arg = js;
+}
+
+weft_js *
+weft_js_new(weft_loop *loop, const weft_js_opts *opts)
+{
+	weft_js *js;
+
+	if (!loop)
+		loop = weft_loop_current();
+	if (!loop) {
+		(void)weft_fail(WEFT_EINVAL, "weft_js_new: no loop");
+		return NULL;
+	}
+	js = weft_alloc(sizeof(*js));
+	if (!js)
+		return NULL;
+	memset(js, 0, sizeof(*js));
+	js->refs = 1;
+	js->loop = weft_loop_ref(loop);
+	(void)pthread_mutex_init(&js->lock, NULL);
+	set_options(js, opts);
+	set_places(js);
+	set_hook(js);
+	js->perf = weft_perf_new(1);
+	if (js->perf && make_context(js)
+	    && weft_loop_push_hook(loop, &js->hook) == 0)
+		return js;
+	(void)weft_js_free(js);
+	(void)weft_fail(WEFT_ENOMEM, "weft_js_new: out of memory");
+	return NULL;
+}
+
+static void
+free_values(weft_js *js)
+{
+	JSValue *const places[] = {
+		&js->then, &js->error,           &js->process,
+		&js->host, &js->rejections.told, &js->rejections.untold
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		JS_FreeValueRT(js->rt, *places[i]);
+	for (int i = 0; i < WEFT__JS_FAMILIES; i++)
+		JS_FreeValueRT(js->rt, js->families[i]);
+}
+
+/* From here on, those who drop held values on other threads find nothing to queue. */
+static void
+close_door(weft_js *js)
+{
+	(void)pthread_mutex_lock(&js->lock);
+	js->freeing = true;
+	(void)pthread_mutex_unlock(&js->lock);
+	weft__js_drop_queued(js);
+}
+
+static void
+free_runtime(weft_js *js)
+{
+	weft__js_tasks_fini(js);
+	weft__js_rejections_fini(js);
+	weft__js_links_fini(js);
+	weft__js_held_fini(js);
+	free_values(js);
+	if (js->ctx)
+		JS_FreeContext(js->ctx);
+	js->ctx = NULL;
+	JS_FreeRuntime(js->rt);
+	js->rt = NULL;
+}
+
+int
+weft_js_free(weft_js *js)
+{
+	if (!js)
+		return 0;
+	if (js->depth > 0)
+		return weft_fail(WEFT_EBUSY,
+		                 "weft_js_free: inside of a script");
+	js->ended = true;
+	weft_loop_drop_hook(js->loop, &js->hook);
+	close_door(js);
+	if (js->rt)
+		free_runtime(js);
+	weft__js_ground_free(js);
+	weft_perf_free(js->perf);
+	js->perf = NULL;
+	(void)weft_loop_unref(js->loop);
+	__atomic_store_n(&js->loop, NULL, __ATOMIC_RELAXED);
+	weft__js_unref(js);
+	return 0;
+}
+
+void
+weft_js_interrupt(weft_js *js)
+{
+	if (js)
+		__atomic_store_n(&js->interrupted, 1, __ATOMIC_RELAXED);
+}
+
+/* --- on the loop's own stack ------------------------------------------------ */
+
+struct ask {
+	weft_js *js;
+	const char *what;
+	int (*fn)(weft_js *js, void *arg);
+	void *arg;
+	weft_promise *done;
+};
+
+static int
+run(const struct ask *ask)
+{
+	weft_js *js = ask->js;
+	int rc = weft__js_check(js, ask->what);
+
+	if (rc < 0)
+		return rc;
+	weft__js_enter(js);
+	rc = ask->fn(js, ask->arg);
+	weft__js_leave(js);
+	return rc;
+}
+
+static void
+run_asked(void *arg)
+{
+	struct ask *ask = arg;
+	int rc = run(ask);
+
+	if (rc < 0)
+		(void)weft_promise_reject(ask->done, weft_value_error(rc));
+	else
+		(void)weft_promise_resolve(ask->done, (weft_value){ 0 });
+}
+
+/* A threadlet's stack is too small for scripts: the next checkpoint does it. */
+static int
+run_elsewhere(struct ask *ask)
+{
+	weft_scope scope = WEFT_INIT;
+	int rc = weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	ask->done = weft_promise_new(ask->js->loop);
+	rc = ask->done ? weft_schedule_microtask(ask->js->loop, run_asked, ask)
+	               : WEFT_ENOMEM;
+	if (rc == 0)
+		do
+			rc = weft_await(ask->done, NULL, WEFT_NEVER);
+		while (weft_promise_state(ask->done, NULL) == WEFT_PENDING);
+	(void)weft_promise_unref(ask->done);
+	(void)weft_scope_close(&scope);
+	return rc;
+}
+
+int
+weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg),
+            void *arg)
+{
+	struct ask ask = { js, what, fn, arg, NULL };
+	int rc = weft__js_check(js, what);
+
+	if (rc < 0)
+		return rc;
+	if (weft_self() == 0)
+		return run(&ask);
+	(void)weft__js_ref(js);
+	rc = run_elsewhere(&ask);
+	weft__js_unref(js);
+	return rc;
+}
+
+/* Give the result of a script away: takes `result`, which may be an exception. */
+static int
+finish(weft_js *js, JSValue result, weft_value *out)
+{
+	int rc = 0;
+
+	if (JS_IsException(result))
+		return weft__js_failure(js);
+	if (out) {
+		weft_value value = { 0 };
+
+		rc = weft__js_to(js, result, &value);
+		if (rc == 0)
+			*out = value;
+	}
+	JS_FreeValue(js->ctx, result);
+	return rc;
+}
+
+/* --- scripts ------------------------------------------------------------------ */
+
+struct script {
+	const char *source, *file;
+	weft_value *out;
+};
+
+static int
+eval(weft_js *js, void *arg)
+{
+	const struct script *script = arg;
+	JSValue result = JS_Eval(js->ctx, script->source,
+	                         strlen(script->source), script->file,
+	                         JS_EVAL_TYPE_GLOBAL);
+
+	return finish(js, result, script->out);
+}
+
+int
+weft_js_eval(weft_js *js, const char *source, const char *file, weft_value *out)
+{
+	struct script script = { source, file ? file : "<eval>", out };
+
+	if (!source)
+		return weft_fail(WEFT_EINVAL, "weft_js_eval: no source");
+	return weft__js_do(js, "weft_js_eval", eval, &script);
+}
+
+static int
+load(weft_js *js, void *arg)
+{
+	const struct script *script = arg;
+
+	return weft__js_module_run(js, script->file, script->out);
+}
+
+int
+weft_js_load(weft_js *js, const char *file, weft_value *out)
+{
+	struct script script = { NULL, file, out };
+
+	if (!file)
+		return weft_fail(WEFT_EINVAL, "weft_js_load: no file");
+	return weft__js_do(js, "weft_js_load", load, &script);
+}
+
+/* --- calls -------------------------------------------------------------------- */
+
+/* What stands at `path`, and in which object, both the caller's; undefined if there
+ * is no such thing. */
+static JSValue
+find(weft_js *js, const char *path, JSValue *within)
+{
+	JSContext *ctx = js->ctx;
+	JSValue found = JS_GetGlobalObject(ctx);
+
+	*within = JS_UNDEFINED;
+	while (*path && JS_IsObject(found)) {
+		size_t size = strcspn(path, ".");
+		JSAtom name = JS_NewAtomLen(ctx, path, size);
+
+		JS_FreeValue(ctx, *within);
+		*within = found;
+		found = name == JS_ATOM_NULL
+		                ? JS_EXCEPTION
+		                : JS_GetProperty(ctx, *within, name);
+		JS_FreeAtom(ctx, name);
+		path += size + (path[size] == '.');
+	}
+	return found;
+}
+
+static void
+free_all(JSContext *ctx, JSValue *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		JS_FreeValue(ctx, values[i]);
+	weft_release(values);
+}
+
+/* The arguments as JavaScript's; NULL if one of them cannot be. */
+static JSValue *
+make_args(weft_js *js, const weft_value *args, size_t count)
+{
+	JSValue *made = weft_alloc((count + 1) * sizeof(*made));
+
+	if (!made)
+		(void)JS_ThrowOutOfMemory(js->ctx);
+	for (size_t i = 0; made && i < count; i++) {
+		made[i] = weft__js_from(js, &args[i]);
+		if (JS_IsException(made[i])) {
+			free_all(js->ctx, made, i);
+			return NULL;
+		}
+	}
+	return made;
+}
+
+struct call {
+	const char *path;
+	const weft_value *args;
+	size_t count;
+	weft_value *out;
+};
+
+static int
+call(weft_js *js, void *arg)
+{
+	const struct call *call = arg;
+	JSContext *ctx = js->ctx;
+	JSValue within, fn = find(js, call->path, &within), *args = NULL;
+	JSValue result = JS_EXCEPTION;
+	int rc;
+
+	if (JS_IsException(fn)) {
+		rc = weft__js_failure(js);
+	} else if (!JS_IsFunction(ctx, fn)) {
+		rc = weft_fail(WEFT_ENOENT, "no function %s in the script",
+		               call->path);
+	} else {
+		args = make_args(js, call->args, call->count);
+		if (args)
+			result = JS_Call(ctx, fn, within, (int)call->count,
+			                 args);
+		rc = finish(js, result, call->out);
+	}
+	if (args)
+		free_all(ctx, args, call->count);
+	JS_FreeValue(ctx, within);
+	JS_FreeValue(ctx, fn);
+	return rc;
+}
+
+int
+weft_js_call(weft_js *js, const char *path, const weft_value *args,
+             size_t count, weft_value *out)
+{
+	struct call arg = { path, args, count, out };
+
+	if (!path || (!args && count > 0) || count > 65535)
+		return weft_fail(WEFT_EINVAL, "weft_js_call: path or args");
+	return weft__js_do(js, "weft_js_call", call, &arg);
+}
+
+/* --- what became of it ---------------------------------------------------------- */
+
+int
+weft_js_failed(weft_js *js)
+{
+	if (!js || js->failed == 0)
+		return 0;
+	return weft_fail(js->failed, "%s",
+	                 js->failed_text ? js->failed_text
+	                                 : weft_strerror(js->failed));
+}
+
+int
+weft_js_status(weft_js *js)
+{
+	if (!js)
+		return 1;
+	if (js->exited)
+		return js->status;
+	return js->failed ? 1 : weft__js_exit_code(js);
+}

@@ -1,0 +1,265 @@
+/* expose.c - functions of C that scripts call. */
+#include "engine.h"
+
+struct exposed {
+	weft_js_fn fn;
+	void *arg;
+	bool suspends;
+};
+
+/* One call, on a threadlet. */
+struct call {
+	weft_js *js;
+	weft_js_fn fn;
+	void *arg;
+	size_t count;
+	weft_value args[];
+};
+
+static void
+drop_args(weft_value *args, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weft_value_drop(&args[i]);
+}
+
+static int
+make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
+{
+	int rc = 0, done = 0;
+
+	memset(out, 0, (size_t)count * sizeof(*out));
+	while (rc == 0 && done < count) {
+		rc = weft__js_to(js, args[done], &out[done]);
+		done++;
+	}
+	if (rc < 0)
+		drop_args(out, (size_t)count);
+	return rc;
+}
+
+/* --- at once --------------------------------------------------------------------- */
+
+#define FEW 8
+
+/* Give what a function of C returned to the script. */
+static JSValue
+answer(weft_js *js, int rc, weft_value *out)
+{
+	JSValue thrown;
+
+	if (rc >= 0)
+		return weft__js_take(js, out);
+	if (!out->type)
+		return weft__js_throw(js, rc);
+	thrown = weft__js_take(js, out);
+	return JS_IsException(thrown) ? thrown : JS_Throw(js->ctx, thrown);
+}
+
+static JSValue
+call_now(weft_js *js, const struct exposed *exposed, int count,
+         JSValueConst *args)
+{
+	weft_value few[FEW], out = { 0 };
+	weft_value *given =
+		count <= FEW ? few : weft_alloc((size_t)count * sizeof(*given));
+	int rc = given ? make_args(js, count, args, given) : WEFT_ENOMEM;
+
+	if (rc == 0) {
+		(void)weft_fail(0, "%s", ""); /* no text of before */
+		rc = exposed->fn(js, given, (size_t)count, &out, exposed->arg);
+		drop_args(given, (size_t)count);
+	}
+	if (given != few)
+		weft_release(given);
+	return answer(js, rc, &out);
+}
+
+/* --- on a threadlet ---------------------------------------------------------------- */
+
+static void
+end_call(struct call *call)
+{
+	weft_js *js = call->js;
+
+	drop_args(call->args, call->count);
+	weft_release(call);
+	weft__js_unref(js);
+}
+
+static int
+run_call(const weft_value *in, weft_value *out, void *arg)
+{
+	struct call *call = arg;
+	int rc = call->fn(call->js, call->args, call->count, out, call->arg);
+
+	(void)in;
+	end_call(call);
+	return rc;
+}
+
+static JSValue
+call_later(weft_js *js, const struct exposed *exposed, int count,
+           JSValueConst *args)
+{
+	struct call *call = weft_alloc(sizeof(*call)
+	                               + (size_t)count * sizeof(*call->args));
+	weft_promise *promise;
+	int rc;
+
+	if (!call)
+		return JS_ThrowOutOfMemory(js->ctx);
+	rc = make_args(js, count, args, call->args);
+	if (rc < 0) {
+		weft_release(call);
+		return weft__js_throw(js, rc);
+	}
+	call->js = weft__js_ref(js);
+	call->fn = exposed->fn;
+	call->arg = exposed->arg;
+	call->count = (size_t)count;
+	promise = weft_promise_go(js->loop, run_call, call);
+	if (promise)
+		return weft__js_from_promise(js, promise);
+	end_call(call);
+	return weft__js_throw(js, WEFT_EAGAIN);
+}
+
+static JSValue
+call_exposed(JSContext *ctx, JSValueConst this_value, int count,
+             JSValueConst *args, int magic, JSValue *data)
+{
+	weft_js *js = weft__js_of(ctx);
+	const struct exposed *exposed = JS_GetOpaque(data[0], js->call_class);
+
+	(void)this_value;
+	(void)magic;
+	if (js->ended)
+		return weft__js_throw(js, WEFT_ESHUTDOWN);
+	return exposed->suspends ? call_later(js, exposed, count, args)
+	                         : call_now(js, exposed, count, args);
+}
+
+/* --- exposing ------------------------------------------------------------------------ */
+
+static void
+finalize_exposed(JSRuntime *rt, JSValue object)
+{
+	weft_js *js = JS_GetRuntimeOpaque(rt);
+
+	weft_release(JS_GetOpaque(object, js->call_class));
+}
+
+static JSValue
+make_function(weft_js *js, const struct exposed *like, const char *name)
+{
+	JSContext *ctx = js->ctx;
+	JSValue object = JS_NewObjectClass(ctx, (int)js->call_class), fn;
+	struct exposed *exposed = JS_IsException(object)
+	                                  ? NULL
+	                                  : weft_alloc(sizeof(*exposed));
+
+	if (!exposed) {
+		JS_FreeValue(ctx, object);
+		return JS_ThrowOutOfMemory(ctx);
+	}
+	*exposed = *like;
+	JS_SetOpaque(object, exposed);
+	fn = JS_NewCFunctionData(ctx, call_exposed, 0, 0, 1, &object);
+	JS_FreeValue(ctx, object);
+	if (!JS_IsException(fn))
+		(void)JS_DefinePropertyValueStr(ctx, fn, "name",
+		                                JS_NewString(ctx, name),
+		                                JS_PROP_CONFIGURABLE);
+	return fn;
+}
+
+/* The object called `name` in `within`, which is taken; made if there is none. */
+static JSValue
+step_into(JSContext *ctx, JSValue within, JSAtom name)
+{
+	JSValue inner = JS_GetProperty(ctx, within, name);
+
+	if (JS_IsUndefined(inner)) {
+		inner = JS_NewObject(ctx);
+		if (!JS_IsException(inner)
+		    && JS_DefinePropertyValue(ctx, within, name,
+		                              JS_DupValue(ctx, inner),
+		                              JS_PROP_C_W_E)
+		               < 0) {
+			JS_FreeValue(ctx, inner);
+			inner = JS_EXCEPTION;
+		}
+	} else if (!JS_IsException(inner) && !JS_IsObject(inner)) {
+		JS_FreeValue(ctx, inner);
+		inner = JS_ThrowTypeError(ctx, "not an object");
+	}
+	JS_FreeValue(ctx, within);
+	return inner;
+}
+
+struct put {
+	const char *path;
+	struct exposed exposed;
+};
+
+static int
+put(weft_js *js, void *arg)
+{
+	const struct put *put = arg;
+	JSContext *ctx = js->ctx;
+	JSValue within = JS_GetGlobalObject(ctx), fn;
+	const char *path = put->path, *dot;
+	int rc;
+
+	while (!JS_IsException(within) && (dot = strchr(path, '.'))) {
+		JSAtom name = JS_NewAtomLen(ctx, path, (size_t)(dot - path));
+
+		within = step_into(ctx, within, name);
+		JS_FreeAtom(ctx, name);
+		path = dot + 1;
+	}
+	if (JS_IsException(within))
+		return weft__js_failure(js);
+	fn = make_function(js, &put->exposed, path);
+	rc = JS_IsException(fn)
+	             ? -1
+	             : JS_DefinePropertyValueStr(ctx, within, path, fn,
+	                                         JS_PROP_CONFIGURABLE
+	                                                 | JS_PROP_WRITABLE);
+	JS_FreeValue(ctx, within);
+	return rc < 0 ? weft__js_failure(js) : 0;
+}
+
+static bool
+is_path(const char *path)
+{
+	size_t size = path ? strlen(path) : 0;
+
+	return size > 0 && path[0] != '.' && path[size - 1] != '.'
+	       && !strstr(path, "..");
+}
+
+int
+weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn,
+               void *arg)
+{
+	struct put what = { path, { fn, arg, suspends } };
+	int rc;
+
+	if (!is_path(path) || !fn)
+		return weft_fail(WEFT_EINVAL, "weft_js_expose: path or fn");
+	rc = weft__js_do(js, "weft_js_expose", put, &what);
+	return rc == WEFT_ESCRIPT ? WEFT_EINVAL : rc;
+}
+
+int
+weft__js_expose_init(weft_js *js)
+{
+	static JSClassID id;
+	static const JSClassDef class = { .class_name = "HostFunction",
+		                          .finalizer = finalize_exposed };
+
+	js->call_class = JS_NewClassID(&id);
+	return JS_NewClass(js->rt, js->call_class, &class);
+}

@@ -1,0 +1,170 @@
+/* held.c - values of JavaScript that C holds, and drops on whichever thread.
+ *
+ *   1. Each stands in the list of its engine, which belongs to the loop's thread, until
+ *      that has taken it off: when it is dropped, or the engine freed.
+ *   2. Who drops the last owner on another thread queues it and wakes the loop.  By the
+ *      lock: an engine that is being freed takes no more, and what is left is only memory.
+ *   3. It holds a reference to the struct of its engine.
+ */
+#include "engine.h"
+
+struct weft__js_held {
+	uint32_t owners; /* atomic */
+	weft_js *js;
+	JSValue value;                      /* the loop's */
+	struct weft__js_held *next, **link; /* the loop's; NULL: off the list */
+	struct weft__js_held *next_dropped;
+};
+
+static void
+take_off(struct weft__js_held *held)
+{
+	if (!held->link)
+		return;
+	*held->link = held->next;
+	if (held->next)
+		held->next->link = held->link;
+	held->link = NULL;
+}
+
+static void
+end(struct weft__js_held *held)
+{
+	weft_js *js = held->js;
+
+	weft_release(held);
+	weft__js_unref(js);
+}
+
+/* On the loop's thread. */
+static void
+end_here(struct weft__js_held *held)
+{
+	JSRuntime *rt = held->js->rt;
+
+	if (held->link) {
+		take_off(held);
+		JS_FreeValueRT(rt, held->value);
+	}
+	end(held);
+}
+
+void
+weft__js_drop_queued(weft_js *js)
+{
+	struct weft__js_held *held, *next;
+
+	(void)pthread_mutex_lock(&js->lock);
+	held = js->dropped;
+	js->dropped = NULL;
+	(void)pthread_mutex_unlock(&js->lock);
+	for (; held; held = next) {
+		next = held->next_dropped;
+		end_here(held);
+	}
+}
+
+static void
+on_dropped(void *arg)
+{
+	weft_js *js = arg;
+
+	(void)pthread_mutex_lock(&js->lock);
+	js->drop_posted = false;
+	(void)pthread_mutex_unlock(&js->lock);
+	weft__js_drop_queued(js);
+	weft__js_unref(js);
+}
+
+/* Whether the loop will see to it. */
+static bool
+queue(weft_js *js, struct weft__js_held *held)
+{
+	bool open;
+
+	(void)pthread_mutex_lock(&js->lock);
+	open = !js->freeing;
+	if (open) {
+		held->next_dropped = js->dropped;
+		js->dropped = held;
+	}
+	if (open && !js->drop_posted) {
+		js->drop_node = (weft_node){ .fn = on_dropped, .arg = js };
+		(void)weft__js_ref(js);
+		js->drop_posted = true;
+		if (weft_loop_post_node(js->loop, &js->drop_node) < 0) {
+			js->drop_posted = false; /* the engine's end does it */
+			weft__js_unref(js);
+		}
+	}
+	(void)pthread_mutex_unlock(&js->lock);
+	return open;
+}
+
+static void
+drop(void *ptr)
+{
+	struct weft__js_held *held = ptr;
+	weft_js *js = held->js;
+	weft_loop *current;
+
+	if (__atomic_sub_fetch(&held->owners, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	current = weft_loop_current();
+	if (current && current == __atomic_load_n(&js->loop, __ATOMIC_RELAXED))
+		end_here(held);
+	else if (!queue(js, held))
+		end(held);
+}
+
+static void
+share(void *ptr)
+{
+	struct weft__js_held *held = ptr;
+
+	(void)__atomic_add_fetch(&held->owners, 1, __ATOMIC_RELAXED);
+}
+
+const weft_type weft_type_js = { .name = "js", .drop = drop, .share = share };
+
+int
+weft__js_hold(weft_js *js, JSValueConst value, weft_value *out)
+{
+	struct weft__js_held *held = weft_alloc(sizeof(*held));
+
+	if (!held)
+		return weft_fail(WEFT_ENOMEM, "out of memory");
+	*held = (struct weft__js_held){ .owners = 1,
+		                        .js = weft__js_ref(js),
+		                        .value = JS_DupValue(js->ctx, value),
+		                        .next = js->held,
+		                        .link = &js->held };
+	if (js->held)
+		js->held->link = &held->next;
+	js->held = held;
+	*out = weft_value_ptr(&weft_type_js, held);
+	return 0;
+}
+
+JSValue
+weft__js_held_value(weft_js *js, const weft_value *value)
+{
+	const struct weft__js_held *held = value->as.ptr;
+
+	if (held->js != js)
+		return JS_ThrowTypeError(js->ctx, "a value of another engine");
+	return JS_DupValue(js->ctx, held->value);
+}
+
+void
+weft__js_held_fini(weft_js *js)
+{
+	while (js->held) {
+		struct weft__js_held *held = js->held;
+		JSValue value = held->value;
+
+		take_off(held);
+		held->value = JS_UNDEFINED;
+		JS_FreeValueRT(js->rt, value);
+	}
+}

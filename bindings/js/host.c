@@ -1,0 +1,172 @@
+/* host.c - what the library's scripts are given of the host: one frozen object. */
+#include "engine.h"
+
+static JSValue
+now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	(void)this_value;
+	(void)count;
+	(void)args;
+	return JS_NewFloat64(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf)
+	                                  / 1e6);
+}
+
+static JSValue
+timeout(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	double ms = 0;
+
+	(void)this_value;
+	(void)count;
+	if (JS_ToFloat64(ctx, &ms, args[1]) < 0)
+		return JS_EXCEPTION;
+	return weft__js_timeout(weft__js_of(ctx), args[0], ms,
+	                        JS_ToBool(ctx, args[2]) > 0);
+}
+
+static JSValue
+clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	(void)this_value;
+	(void)count;
+	weft__js_clear(weft__js_of(ctx), args[0]);
+	return JS_UNDEFINED;
+}
+
+static JSValue
+microtask(JSContext *ctx, JSValueConst this_value, int count,
+          JSValueConst *args)
+{
+	(void)this_value;
+	(void)count;
+	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION
+	                                                     : JS_UNDEFINED;
+}
+
+static JSValue
+report(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	(void)this_value;
+	(void)count;
+	weft__js_report(weft__js_of(ctx), args[0]);
+	return JS_UNDEFINED;
+}
+
+static void
+write_out(weft_js *js, int fd, const char *text, size_t size)
+{
+	if (js->ended)
+		return;
+	if (js->opts.write)
+		js->opts.write(js, fd, (weft_span){ text, size }, js->opts.arg);
+	else
+		weft__js_write(fd, text, size);
+}
+
+static JSValue
+write_text(JSContext *ctx, JSValueConst this_value, int count,
+           JSValueConst *args)
+{
+	int32_t fd = 1;
+	size_t size;
+	const char *text;
+
+	(void)this_value;
+	(void)count;
+	if (JS_ToInt32(ctx, &fd, args[0]) < 0)
+		return JS_EXCEPTION;
+	text = JS_ToCStringLen(ctx, &size, args[1]);
+	if (!text)
+		return JS_EXCEPTION;
+	weft__js_repair((char *)(uintptr_t)text, size);
+	write_out(weft__js_of(ctx), fd == 2 ? 2 : 1, text, size);
+	JS_FreeCString(ctx, text);
+	return JS_UNDEFINED;
+}
+
+static JSValue
+promise_state(JSContext *ctx, JSValueConst this_value, int count,
+              JSValueConst *args)
+{
+	static const char *const names[] = { "pending", "fulfilled",
+		                             "rejected" };
+	int state = (int)JS_PromiseState(ctx, args[0]);
+	JSValue array = JS_NewArray(ctx);
+
+	(void)this_value;
+	(void)count;
+	if (state < 0 || state > 2)
+		state = 0;
+	if (JS_DefinePropertyValueUint32(ctx, array, 0,
+	                                 JS_NewString(ctx, names[state]),
+	                                 JS_PROP_C_W_E)
+	            < 0
+	    || (state > 0
+	        && JS_DefinePropertyValueUint32(ctx, array, 1,
+	                                        JS_PromiseResult(ctx, args[0]),
+	                                        JS_PROP_C_W_E)
+	                   < 0)) {
+		JS_FreeValue(ctx, array);
+		return JS_EXCEPTION;
+	}
+	return array;
+}
+
+static const JSCFunctionListEntry functions[] = {
+	JS_CFUNC_DEF("now", 0, now),
+	JS_CFUNC_DEF("timeout", 3, timeout),
+	JS_CFUNC_DEF("clear", 1, clear),
+	JS_CFUNC_DEF("microtask", 1, microtask),
+	JS_CFUNC_DEF("report", 1, report),
+	JS_CFUNC_DEF("write", 2, write_text),
+	JS_CFUNC_DEF("utf8Encode", 1, weft__js_utf8_encode),
+	JS_CFUNC_DEF("utf8EncodeInto", 2, weft__js_utf8_encode_into),
+	JS_CFUNC_DEF("utf8Decode", 2, weft__js_utf8_decode),
+	JS_CFUNC_DEF("promiseState", 1, promise_state),
+};
+
+static JSValue
+freeze(JSContext *ctx, JSValue object)
+{
+	JSPropertyEnum *names;
+	uint32_t count;
+
+	if (JS_GetOwnPropertyNames(ctx, &names, &count, object,
+	                           JS_GPN_STRING_MASK)
+	    < 0) {
+		JS_FreeValue(ctx, object);
+		return JS_EXCEPTION;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		(void)JS_DefineProperty(
+			ctx, object, names[i].atom, JS_UNDEFINED, JS_UNDEFINED,
+			JS_UNDEFINED,
+			JS_PROP_HAS_CONFIGURABLE | JS_PROP_HAS_WRITABLE);
+		JS_FreeAtom(ctx, names[i].atom);
+	}
+	js_free(ctx, names);
+	(void)JS_PreventExtensions(ctx, object);
+	return object;
+}
+
+JSValue
+weft__js_make_host(weft_js *js)
+{
+	JSContext *ctx = js->ctx;
+	JSValue host = JS_NewObject(ctx);
+
+	if (JS_IsException(host))
+		return host;
+	JS_SetPropertyFunctionList(ctx, host, functions,
+	                           sizeof(functions) / sizeof(*functions));
+	if (JS_DefinePropertyValueStr(
+		    ctx, host, "timeOrigin",
+		    JS_NewFloat64(ctx,
+	                          (double)weft_perf_origin(js->perf) / 1e6),
+		    JS_PROP_C_W_E)
+	    < 0) {
+		JS_FreeValue(ctx, host);
+		return JS_EXCEPTION;
+	}
+	return freeze(ctx, host);
+}

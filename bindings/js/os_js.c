@@ -1,0 +1,101 @@
+/* os_js.c - what the adapter asks of the system: files, descriptors, the environment. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "engine.h"
+
+extern char **environ;
+
+static int64_t
+refuse(const char *path)
+{
+	int error = -errno;
+
+	return weft_fail(error, "%s: %s", path, weft_strerror(error));
+}
+
+/* All of it, however long it says it is.  NULL without memory. */
+static char *
+read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
+{
+	char *text = js_malloc(ctx, room + 1);
+	size_t size = 0;
+	ssize_t got = 1;
+
+	while (text && got != 0) {
+		if (size == room) {
+			char *more = js_realloc(ctx, text, 2 * room + 1);
+
+			if (!more)
+				js_free(ctx, text);
+			text = more;
+			room *= 2;
+			continue;
+		}
+		got = read(fd, text + size, room - size);
+		if (got > 0)
+			size += (size_t)got;
+		else if (got < 0 && errno != EINTR)
+			break;
+	}
+	*out = got < 0 ? -errno : (int64_t)size;
+	if (text)
+		text[size] = '\0';
+	return text;
+}
+
+int64_t
+weft__js_read_file(JSContext *ctx, const char *path, char **out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat info;
+	int64_t size = 0;
+
+	if (fd < 0)
+		return refuse(path);
+	*out = fstat(fd, &info) == 0 && info.st_size < INT_MAX
+	               ? read_all(ctx, fd, (size_t)info.st_size + 1, &size)
+	               : NULL;
+	(void)close(fd);
+	if (!*out)
+		return weft_fail(WEFT_ENOMEM, "%s: out of memory", path);
+	if (size >= 0)
+		return size;
+	js_free(ctx, *out);
+	return weft_fail((int)size, "%s: %s", path, weft_strerror((int)size));
+}
+
+bool
+weft__js_real_path(const char *path, char *out, size_t room)
+{
+	return room >= PATH_MAX && realpath(path, out) != NULL;
+}
+
+/* A descriptor that others have set not to block is waited for. */
+void
+weft__js_write(int fd, const char *text, size_t size)
+{
+	while (size > 0) {
+		ssize_t done = write(fd, text, size);
+		struct pollfd ready = { .fd = fd, .events = POLLOUT };
+
+		if (done >= 0) {
+			text += done;
+			size -= (size_t)done;
+		} else if (errno == EAGAIN) {
+			(void)poll(&ready, 1, -1);
+		} else if (errno != EINTR) {
+			return;
+		}
+	}
+}
+
+char **
+weft__js_environment(void)
+{
+	return environ;
+}

@@ -1,0 +1,127 @@
+/* process.c - the little of Node's `process` that scripts of a program need. */
+#include "engine.h"
+
+/* The script ends here: what is thrown cannot be caught, and nothing of it runs after. */
+static JSValue
+exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
+{
+	weft_js *js = weft__js_of(ctx);
+	int32_t status = 0;
+	JSValue error;
+
+	(void)this_value;
+	if (count > 0 && !JS_IsUndefined(args[0])) {
+		if (JS_ToInt32(ctx, &status, args[0]) < 0)
+			return JS_EXCEPTION;
+	} else {
+		status = weft__js_exit_code(js);
+	}
+	if (!js->ended) {
+		js->exited = true;
+		js->status = status;
+		weft__js_end(js);
+		if (js->opts.on_exit)
+			js->opts.on_exit(js, status, js->opts.arg);
+	}
+	(void)JS_ThrowInternalError(ctx, "the script has ended");
+	error = JS_GetException(ctx);
+	JS_SetUncatchableError(ctx, error, 1);
+	return JS_Throw(ctx, error);
+}
+
+int
+weft__js_exit_code(weft_js *js)
+{
+	int32_t code = 0;
+	JSValue value;
+
+	if (!js->ctx || !JS_IsObject(js->process))
+		return 0;
+	value = JS_GetPropertyStr(js->ctx, js->process, "exitCode");
+	if (JS_IsException(value) || JS_ToInt32(js->ctx, &code, value) < 0)
+		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
+	JS_FreeValue(js->ctx, value);
+	return code;
+}
+
+static JSValue
+make_argv(weft_js *js)
+{
+	JSContext *ctx = js->ctx;
+	JSValue array = JS_NewArray(ctx);
+
+	for (uint32_t i = 0; js->opts.argv && js->opts.argv[i]; i++)
+		(void)JS_DefinePropertyValueUint32(
+			ctx, array, i, JS_NewString(ctx, js->opts.argv[i]),
+			JS_PROP_C_W_E);
+	return array;
+}
+
+static JSValue
+make_env(weft_js *js)
+{
+	JSContext *ctx = js->ctx;
+	JSValue object = JS_NewObject(ctx);
+	char **all = weft__js_environment();
+
+	if (!(js->opts.grants & WEFT_JS_FILES))
+		return object;
+	for (; all && *all; all++) {
+		size_t size = strcspn(*all, "=");
+		JSAtom name = JS_NewAtomLen(ctx, *all, size);
+
+		if ((*all)[size] == '=')
+			(void)JS_DefinePropertyValue(
+				ctx, object, name,
+				JS_NewString(ctx, *all + size + 1),
+				JS_PROP_C_W_E);
+		JS_FreeAtom(ctx, name);
+	}
+	return object;
+}
+
+/* The environment is long, and seldom asked for. */
+static JSValue
+get_env(JSContext *ctx, JSValueConst this_value)
+{
+	weft_js *js = weft__js_of(ctx);
+	JSValue env = make_env(js);
+
+	(void)this_value;
+	if (!JS_IsException(env)
+	    && JS_DefinePropertyValueStr(ctx, js->process, "env",
+	                                 JS_DupValue(ctx, env), JS_PROP_C_W_E)
+	               < 0) {
+		JS_FreeValue(ctx, env);
+		return JS_EXCEPTION;
+	}
+	return env;
+}
+
+static const JSCFunctionListEntry functions[] = {
+	JS_CFUNC_DEF("nextTick", 1, weft__js_next_tick),
+	JS_CFUNC_DEF("exit", 1, exit_now),
+	JS_CGETSET_DEF("env", get_env, NULL),
+	JS_PROP_UNDEFINED_DEF("exitCode", JS_PROP_C_W_E),
+	JS_PROP_STRING_DEF("version", "weft", JS_PROP_C_W_E),
+};
+
+int
+weft__js_process_init(weft_js *js, JSValueConst global)
+{
+	JSContext *ctx = js->ctx;
+	JSValue process = JS_NewObject(ctx);
+
+	if (JS_IsException(process))
+		return -1;
+	js->process = process;
+	JS_SetPropertyFunctionList(ctx, process, functions,
+	                           sizeof(functions) / sizeof(*functions));
+	if (JS_DefinePropertyValueStr(ctx, process, "argv", make_argv(js),
+	                              JS_PROP_C_W_E)
+	    < 0)
+		return -1;
+	return JS_DefinePropertyValueStr(
+		ctx, global, "process", JS_DupValue(ctx, process),
+		JS_PROP_CONFIGURABLE | JS_PROP_WRITABLE);
+}

@@ -1,0 +1,242 @@
+/* rejection.c - promises that are rejected and that nobody handles.
+ *
+ * The engine tells when a promise is rejected without a handler, and when such a one gets
+ * a handler.  Those that have none at the end of the checkpoint are told of, first to the
+ * script, then to the host; and if one gets a handler after that, the script is told that
+ * too.  Who was told of is remembered in a WeakSet, so that being remembered keeps
+ * nothing alive.
+ */
+#include "engine.h"
+
+static void
+end(weft_js *js, struct weft__js_rejection *item)
+{
+	JS_FreeValueRT(js->rt, item->promise);
+	JS_FreeValueRT(js->rt, item->reason);
+	item->promise = item->reason = JS_UNDEFINED;
+}
+
+static bool
+is_same(JSValueConst a, JSValueConst b)
+{
+	return JS_IsObject(a) && JS_IsObject(b)
+	       && JS_VALUE_GET_PTR(a) == JS_VALUE_GET_PTR(b);
+}
+
+static bool
+grow(struct weft__js_rejections *all)
+{
+	size_t room = all->room ? 2 * all->room : 16;
+	struct weft__js_rejection *items;
+
+	if (all->first > 0 && all->first >= all->room / 2) {
+		memmove(all->items, all->items + all->first,
+		        (all->count - all->first) * sizeof(*items));
+		all->count -= all->first;
+		all->first = 0;
+		return true;
+	}
+	items = weft_alloc(room * sizeof(*items));
+	if (!items)
+		return false;
+	if (all->count > 0)
+		memcpy(items, all->items, all->count * sizeof(*items));
+	weft_release(all->items);
+	all->items = items;
+	all->room = room;
+	return true;
+}
+
+/* The body of a module that throws is, inside of the engine, a promise that nobody has; the
+ * promise of the module, rejected next with the same reason, is the one that counts. */
+static void
+forget_body(weft_js *js, JSValueConst reason)
+{
+	struct weft__js_rejections *all = &js->rejections;
+	struct weft__js_rejection *last = all->items + all->count - 1;
+
+	if (all->count > all->first && !last->later
+	    && JS_IsObject(last->promise)
+	    && ((JSRefCountHeader *)JS_VALUE_GET_PTR(last->promise))->ref_count
+	               == 1
+	    && JS_StrictEq(js->ctx, last->reason, reason)) {
+		end(js, last);
+		all->count--;
+	}
+}
+
+/* Without memory it is not told of. */
+static void
+add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
+{
+	struct weft__js_rejections *all = &js->rejections;
+
+	if (!later)
+		forget_body(js, reason);
+	if (all->count == all->room && !grow(all))
+		return;
+	all->items[all->count++] = (struct weft__js_rejection){
+		JS_DupValue(js->ctx, promise), JS_DupValue(js->ctx, reason),
+		later, all->round
+	};
+}
+
+/* Forget one that is waiting: mostly the last, or the first that is left. */
+static bool
+forget(weft_js *js, JSValueConst promise)
+{
+	struct weft__js_rejections *all = &js->rejections;
+	size_t at = all->count;
+
+	if (at > all->first && is_same(all->items[at - 1].promise, promise)) {
+		end(js, &all->items[--all->count]);
+		return true;
+	}
+	for (at = all->first; at < all->count; at++)
+		if (is_same(all->items[at].promise, promise)
+		    && !all->items[at].later)
+			break;
+	if (at == all->count)
+		return false;
+	end(js, &all->items[at]);
+	while (all->first < all->count
+	       && JS_IsUndefined(all->items[all->first].promise))
+		all->first++;
+	return true;
+}
+
+/* --- those told of ---------------------------------------------------------------- */
+
+static const char remember_text[] =
+	"(() => { const told = new WeakSet();"
+	" return [p => told.add(p), p => told.delete(p)]; })()";
+
+static void
+make_told(weft_js *js)
+{
+	struct weft__js_rejections *all = &js->rejections;
+	JSValue made = JS_Eval(js->ctx, remember_text,
+	                       sizeof(remember_text) - 1, "weft:rejection",
+	                       JS_EVAL_TYPE_GLOBAL);
+
+	if (JS_IsException(made)) {
+		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
+		return;
+	}
+	all->told = JS_GetPropertyUint32(js->ctx, made, 0);
+	all->untold = JS_GetPropertyUint32(js->ctx, made, 1);
+	JS_FreeValue(js->ctx, made);
+}
+
+static bool
+ask(weft_js *js, JSValueConst fn, JSValueConst promise)
+{
+	JSValue said = JS_Call(js->ctx, fn, JS_UNDEFINED, 1, &promise);
+	bool yes = JS_IsBool(said) && JS_VALUE_GET_BOOL(said);
+
+	if (JS_IsException(said))
+		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
+	JS_FreeValue(js->ctx, said);
+	return yes;
+}
+
+void
+weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
+               JS_BOOL is_handled, void *opaque)
+{
+	weft_js *js = opaque;
+
+	(void)ctx;
+	if (js->ended)
+		return;
+	if (!is_handled)
+		add(js, promise, reason, false);
+	else if (!forget(js, promise)
+	         && JS_IsFunction(js->ctx, js->rejections.untold)
+	         && ask(js, js->rejections.untold, promise))
+		add(js, promise, reason, true);
+}
+
+/* --- at the end of the checkpoint ---------------------------------------------------- */
+
+static bool
+dispatch(weft_js *js, const struct weft__js_rejection *item)
+{
+	const char *type = item->later ? "rejectionhandled"
+	                               : "unhandledrejection";
+	JSValue events = weft__js_listened(
+		js,
+		item->later ? "onrejectionhandled" : "onunhandledrejection");
+	JSContext *ctx = js->ctx;
+	JSValue fn, told, args[3];
+	bool dealt_with;
+
+	if (!JS_IsObject(events))
+		return false;
+	fn = JS_GetPropertyStr(ctx, events, "dispatchRejection");
+	args[0] = JS_NewString(ctx, type);
+	args[1] = item->promise;
+	args[2] = item->reason;
+	told = JS_Call(ctx, fn, JS_UNDEFINED, 3, args);
+	if (JS_IsException(told))
+		weft__js_uncaught(js);
+	dealt_with = JS_IsBool(told) && JS_VALUE_GET_BOOL(told);
+	JS_FreeValue(ctx, told);
+	JS_FreeValue(ctx, args[0]);
+	JS_FreeValue(ctx, fn);
+	return dealt_with;
+}
+
+static void
+judge(weft_js *js, const struct weft__js_rejection *item)
+{
+	bool dealt_with;
+
+	weft__js_enter(js);
+	if (!item->later) {
+		if (!JS_IsFunction(js->ctx, js->rejections.told))
+			make_told(js);
+		(void)ask(js, js->rejections.told, item->promise);
+	}
+	dealt_with = dispatch(js, item);
+	if (!item->later && !dealt_with)
+		weft__js_unhandled(js, item->reason);
+	weft__js_leave(js);
+}
+
+/* Those that come while it goes on are judged after the next drain; those that get a
+ * handler while it goes on, not at all. */
+int
+weft__js_judge(weft_js *js)
+{
+	struct weft__js_rejections *all = &js->rejections;
+	unsigned round = ++all->round;
+	int count = 0;
+
+	while (all->first < all->count
+	       && all->items[all->first].round != round) {
+		struct weft__js_rejection item = all->items[all->first++];
+
+		if (JS_IsUndefined(item.promise))
+			continue;
+		if (!js->ended)
+			judge(js, &item);
+		end(js, &item);
+		count++;
+	}
+	if (all->first == all->count)
+		all->first = all->count = 0;
+	return count;
+}
+
+void
+weft__js_rejections_fini(weft_js *js)
+{
+	struct weft__js_rejections *all = &js->rejections;
+
+	for (size_t i = all->first; i < all->count; i++)
+		end(js, &all->items[i]);
+	weft_release(all->items);
+	all->items = NULL;
+	all->first = all->count = 0;
+}

@@ -1,0 +1,224 @@
+/* utf8.c - strings as UTF-8, the way the WHATWG's Encoding has it.
+ *
+ * Strings of JavaScript may have surrogates without their other half; in UTF-8 these are
+ * U+FFFD.  Bytes that are no UTF-8 are U+FFFD, too, one for each longest beginning of a
+ * character that breaks off.
+ */
+#include "engine.h"
+
+/* --- to bytes -------------------------------------------------------------------------- */
+
+void
+weft__js_repair(char *text, size_t size)
+{
+	unsigned char *at = (unsigned char *)text, *end = at + size;
+
+	while (end - at >= 3
+	       && (at = memchr(at, 0xed, (size_t)(end - at) - 2))) {
+		if (at[1] >= 0xa0)
+			memcpy(at, "\xef\xbf\xbd", 3);
+		at += 3;
+	}
+}
+
+/* All three arguments are read, however many are said to be there. */
+JSValue
+weft__js_new_bytes(JSContext *ctx, const void *data, size_t size)
+{
+	JSValue args[3] = { JS_NewArrayBufferCopy(ctx, data, size),
+		            JS_UNDEFINED, JS_UNDEFINED };
+	JSValue array;
+
+	if (JS_IsException(args[0]))
+		return args[0];
+	array = JS_NewTypedArray(ctx, 3, args, JS_TYPED_ARRAY_UINT8);
+	JS_FreeValue(ctx, args[0]);
+	return array;
+}
+
+JSValue
+weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count,
+                     JSValueConst *args)
+{
+	size_t size;
+	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
+	JSValue array;
+
+	(void)this_value;
+	(void)count;
+	if (!text)
+		return JS_EXCEPTION;
+	weft__js_repair((char *)(uintptr_t)text, size);
+	array = weft__js_new_bytes(ctx, text, size);
+	JS_FreeCString(ctx, text);
+	return array;
+}
+
+bool
+weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
+{
+	size_t offset, size, each, whole;
+	JSValue buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, &size,
+	                                        &each);
+	uint8_t *data;
+
+	if (JS_IsException(buffer))
+		return false;
+	data = JS_GetArrayBuffer(ctx, &whole, buffer);
+	JS_FreeValue(ctx, buffer); /* the array holds it */
+	if (!data && size > 0)
+		return false;
+	if (each != 1) {
+		(void)JS_ThrowTypeError(ctx, "not an array of bytes");
+		return false;
+	}
+	*out = (weft_span){ data ? data + offset : (uint8_t *)"", size };
+	return true;
+}
+
+static size_t
+size_at(const unsigned char *at)
+{
+	return *at < 0x80 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+}
+
+static JSValue
+make_pair(JSContext *ctx, size_t first, size_t second)
+{
+	JSValue array = JS_NewArray(ctx);
+
+	if (JS_DefinePropertyValueUint32(ctx, array, 0,
+	                                 JS_NewInt64(ctx, (int64_t)first),
+	                                 JS_PROP_C_W_E)
+	            < 0
+	    || JS_DefinePropertyValueUint32(ctx, array, 1,
+	                                    JS_NewInt64(ctx, (int64_t)second),
+	                                    JS_PROP_C_W_E)
+	               < 0) {
+		JS_FreeValue(ctx, array);
+		return JS_EXCEPTION;
+	}
+	return array;
+}
+
+/* Whole characters only: [units of the string read, bytes written]. */
+JSValue
+weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count,
+                          JSValueConst *args)
+{
+	size_t size, read = 0, written = 0;
+	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
+	weft_span room;
+
+	(void)this_value;
+	(void)count;
+	if (!text)
+		return JS_EXCEPTION;
+	if (!weft__js_bytes(ctx, args[1], &room)) {
+		JS_FreeCString(ctx, text);
+		return JS_EXCEPTION;
+	}
+	weft__js_repair((char *)(uintptr_t)text, size);
+	while (written < size) {
+		size_t next = size_at((const unsigned char *)text + written);
+
+		if (written + next > room.size)
+			break;
+		written += next;
+		read += next == 4 ? 2 : 1;
+	}
+	if (written > 0)
+		memcpy((void *)(uintptr_t)room.data, text, written);
+	JS_FreeCString(ctx, text);
+	return make_pair(ctx, read, written);
+}
+
+/* --- from bytes ------------------------------------------------------------------------- */
+
+/* How many bytes that follow `lead`, and the bounds of the first of them; 0: none can. */
+static int
+follow(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+	*low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+	*high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		return 1;
+	if (lead >= 0xe0 && lead <= 0xef)
+		return 2;
+	return lead >= 0xf0 && lead <= 0xf4 ? 3 : 0;
+}
+
+/* The bytes of the character at `at`; `good` tells whether it is one, else they are
+ * what one U+FFFD stands for. */
+static size_t
+next_character(const unsigned char *at, const unsigned char *end, bool *good)
+{
+	unsigned char low, high;
+	int more;
+	size_t size = 1;
+
+	*good = *at < 0x80;
+	if (*good)
+		return 1;
+	more = follow(*at, &low, &high);
+	for (int i = 0; i < more; i++, size++) {
+		if (at + size == end || at[size] < low || at[size] > high)
+			return size;
+		low = 0x80;
+		high = 0xbf;
+	}
+	*good = more > 0;
+	return size;
+}
+
+static bool
+is_valid(const unsigned char *at, const unsigned char *end)
+{
+	bool good = true;
+
+	while (at < end && good)
+		at += next_character(at, end, &good);
+	return good;
+}
+
+static JSValue
+decode_broken(JSContext *ctx, const unsigned char *at, const unsigned char *end)
+{
+	char *text = js_malloc(ctx, 3 * (size_t)(end - at) + 1), *to = text;
+	JSValue made;
+
+	if (!text)
+		return JS_EXCEPTION;
+	while (at < end) {
+		bool good;
+		size_t size = next_character(at, end, &good);
+
+		memcpy(to, good ? (const char *)at : "\xef\xbf\xbd",
+		       good ? size : 3);
+		to += good ? size : 3;
+		at += size;
+	}
+	made = JS_NewStringLen(ctx, text, (size_t)(to - text));
+	js_free(ctx, text);
+	return made;
+}
+
+JSValue
+weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count,
+                     JSValueConst *args)
+{
+	const unsigned char *begin, *end;
+	weft_span bytes;
+
+	(void)this_value;
+	(void)count;
+	if (!weft__js_bytes(ctx, args[0], &bytes))
+		return JS_EXCEPTION;
+	begin = bytes.data;
+	end = begin + bytes.size;
+	if (is_valid(begin, end))
+		return JS_NewStringLen(ctx, bytes.data, bytes.size);
+	if (JS_ToBool(ctx, args[1]) > 0)
+		return JS_ThrowTypeError(ctx, "the bytes are not UTF-8");
+	return decode_broken(ctx, begin, end);
+}

@@ -1,0 +1,324 @@
+/* value.c - values from JavaScript to C, and back. */
+#include "engine.h"
+
+#define DEPTH_MAX 64
+#define WHOLE_MAX ((int64_t)1 << 53) /* numbers are exact up to here */
+
+/* --- to JavaScript ---------------------------------------------------------------- */
+
+static JSValue
+from_integer(JSContext *ctx, int64_t integer)
+{
+	if (integer > WHOLE_MAX || integer < -WHOLE_MAX)
+		return JS_NewBigInt64(ctx, integer);
+	return JS_NewInt64(ctx, integer);
+}
+
+static JSValue
+from_bytes(JSContext *ctx, const weft_span *bytes)
+{
+	return weft__js_new_bytes(ctx, bytes->data, bytes->size);
+}
+
+static JSValue
+from_list(weft_js *js, const weft_list *list)
+{
+	JSContext *ctx = js->ctx;
+	JSValue array = JS_NewArray(ctx);
+
+	for (size_t i = 0; !JS_IsException(array) && i < list->count; i++) {
+		JSValue item = weft__js_from(js, &list->items[i]);
+
+		if (JS_IsException(item)
+		    || JS_DefinePropertyValueUint32(ctx, array, (uint32_t)i,
+		                                    item, JS_PROP_C_W_E)
+		               < 0) {
+			JS_FreeValue(ctx, array);
+			return JS_EXCEPTION;
+		}
+	}
+	return array;
+}
+
+/* An object that holds a value of C's; takes it. */
+static JSValue
+wrap(weft_js *js, weft_value *value)
+{
+	JSValue object = JS_NewObjectClass(js->ctx, (int)js->value_class);
+	weft_value *kept = JS_IsException(object) ? NULL
+	                                          : weft_alloc(sizeof(*kept));
+
+	if (!kept) {
+		weft_value_drop(value);
+		JS_FreeValue(js->ctx, object);
+		return JS_ThrowOutOfMemory(js->ctx);
+	}
+	*kept = *value;
+	*value = (weft_value){ 0 };
+	JS_SetOpaque(object, kept);
+	return object;
+}
+
+static void
+finalize_value(JSRuntime *rt, JSValue object)
+{
+	weft_js *js = JS_GetRuntimeOpaque(rt);
+	weft_value *kept = JS_GetOpaque(object, js->value_class);
+
+	weft_value_drop(kept);
+	weft_release(kept);
+}
+
+static JSValue
+from_shared(weft_js *js, const weft_value *value)
+{
+	weft_value shared = { 0 };
+	int rc = weft_value_share(value, &shared);
+
+	return rc < 0 ? weft__js_throw(js, rc) : wrap(js, &shared);
+}
+
+JSValue
+weft__js_from(weft_js *js, const weft_value *value)
+{
+	JSContext *ctx = js->ctx;
+	const weft_type *type = value->type;
+
+	if (!type)
+		return JS_UNDEFINED;
+	if (type == &weft_type_integer)
+		return from_integer(ctx, value->as.integer);
+	if (type == &weft_type_number)
+		return JS_NewFloat64(ctx, value->as.number);
+	if (type == &weft_type_text)
+		return JS_NewString(ctx, value->as.ptr);
+	if (type == &weft_type_bytes)
+		return from_bytes(ctx, value->as.ptr);
+	if (type == &weft_type_list)
+		return from_list(js, value->as.ptr);
+	if (type == &weft_type_error)
+		return weft__js_make_error(js, (int)value->as.integer);
+	if (type == &weft_type_promise)
+		return weft__js_from_promise(js,
+		                             weft_promise_ref(value->as.ptr));
+	if (type == &weft_type_js)
+		return weft__js_held_value(js, value);
+	return from_shared(js, value);
+}
+
+static bool
+is_known(const weft_type *type)
+{
+	return !type || type == &weft_type_integer || type == &weft_type_number
+	       || type == &weft_type_text || type == &weft_type_bytes
+	       || type == &weft_type_list || type == &weft_type_error
+	       || type == &weft_type_promise || type == &weft_type_js;
+}
+
+JSValue
+weft__js_take(weft_js *js, weft_value *value)
+{
+	JSValue made;
+
+	if (!is_known(value->type))
+		return wrap(js, value);
+	made = weft__js_from(js, value);
+	weft_value_drop(value);
+	return made;
+}
+
+/* --- to C ---------------------------------------------------------------------------- */
+
+static int to(weft_js *js, JSValueConst value, weft_value *out, int depth);
+
+/* What a maker of weft's returned: an error that it made itself is none of the script's. */
+static int
+made(weft_value value, weft_value *out)
+{
+	if (value.type == &weft_type_error)
+		return weft_fail((int)value.as.integer, "%s",
+		                 weft_strerror((int)value.as.integer));
+	*out = value;
+	return 0;
+}
+
+static int
+to_number(JSContext *ctx, JSValueConst value, weft_value *out)
+{
+	double number;
+
+	if (JS_VALUE_GET_TAG(value) == JS_TAG_INT) {
+		*out = weft_value_integer(JS_VALUE_GET_INT(value));
+		return 0;
+	}
+	(void)JS_ToFloat64(ctx, &number, value);
+	if (fabs(number) <= (double)WHOLE_MAX && trunc(number) == number
+	    && !(number == 0 && signbit(number)))
+		*out = weft_value_integer((int64_t)number);
+	else
+		*out = (weft_value){ &weft_type_number, { .number = number } };
+	return 0;
+}
+
+static int
+to_text(weft_js *js, JSValueConst value, weft_value *out)
+{
+	size_t size;
+	const char *text = JS_ToCStringLen(js->ctx, &size, value);
+	int rc;
+
+	if (!text)
+		return weft__js_failure(js);
+	if (memchr(text, '\0', size))
+		rc = made(weft_value_bytes((weft_span){ text, size }), out);
+	else
+		rc = made(weft_value_text(text), out);
+	JS_FreeCString(js->ctx, text);
+	return rc;
+}
+
+static void
+drop_items(weft_value *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weft_value_drop(&items[i]);
+	weft_release(items);
+}
+
+static int
+to_item(weft_js *js, JSValueConst array, uint32_t at, weft_value *out,
+        int depth)
+{
+	JSValue item = JS_GetPropertyUint32(js->ctx, array, at);
+	int rc;
+
+	if (JS_IsException(item))
+		return weft__js_failure(js);
+	rc = to(js, item, out, depth + 1);
+	JS_FreeValue(js->ctx, item);
+	return rc;
+}
+
+static int
+length_of(weft_js *js, JSValueConst array, uint32_t *out)
+{
+	JSValue length = JS_GetPropertyStr(js->ctx, array, "length");
+	int rc = JS_IsException(length) ? -1
+	                                : JS_ToUint32(js->ctx, out, length);
+
+	JS_FreeValue(js->ctx, length);
+	return rc < 0 ? weft__js_failure(js) : 0;
+}
+
+static int
+to_list(weft_js *js, JSValueConst array, weft_value *out, int depth)
+{
+	weft_value *items;
+	uint32_t count, done;
+	int rc = length_of(js, array, &count);
+
+	if (rc < 0)
+		return rc;
+	if (depth >= DEPTH_MAX)
+		return weft_fail(WEFT_EINVAL, "arrays more than 64 deep");
+	items = weft_alloc(((size_t)count + 1) * sizeof(*items));
+	if (!items)
+		return weft_fail(WEFT_ENOMEM, "out of memory");
+	memset(items, 0, ((size_t)count + 1) * sizeof(*items));
+	for (done = 0; rc == 0 && done < count; done++)
+		rc = to_item(js, array, done, &items[done], depth);
+	if (rc < 0) {
+		drop_items(items, count);
+		return rc;
+	}
+	rc = made(weft_value_list(items, count), out);
+	weft_release(items);
+	return rc;
+}
+
+/* The bytes of a Uint8Array or an ArrayBuffer; false if it is neither. */
+static bool
+find_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
+{
+	uint8_t *data = JS_GetArrayBuffer(ctx, &out->size, value);
+
+	out->data = data;
+	if (data)
+		return true;
+	JS_FreeValue(ctx, JS_GetException(ctx));
+	if (weft__js_bytes(ctx, value, out))
+		return true;
+	JS_FreeValue(ctx, JS_GetException(ctx));
+	return false;
+}
+
+static int
+to_promise(weft_js *js, JSValueConst value, weft_value *out)
+{
+	weft_promise *promise = NULL;
+	int rc = weft__js_to_promise(js, value, &promise);
+
+	if (rc == 0)
+		*out = weft_value_promise(promise);
+	return rc;
+}
+
+static int
+to_object(weft_js *js, JSValueConst value, weft_value *out, int depth)
+{
+	JSContext *ctx = js->ctx;
+	const weft_value *kept = JS_GetOpaque(value, js->value_class);
+	weft_span bytes;
+
+	if (kept)
+		return weft_value_share(kept, out);
+	if (JS_IsArray(ctx, value) > 0)
+		return to_list(js, value, out, depth);
+	if (weft__js_is_promise(js, value))
+		return to_promise(js, value, out);
+	if (JS_IsError(ctx, value)) {
+		*out = weft_value_error(weft__js_error_of(js, value));
+		return 0;
+	}
+	if (!JS_IsFunction(ctx, value) && find_bytes(ctx, value, &bytes))
+		return made(weft_value_bytes(bytes), out);
+	return weft__js_hold(js, value, out);
+}
+
+static int
+to(weft_js *js, JSValueConst value, weft_value *out, int depth)
+{
+	if (JS_IsUndefined(value) || JS_IsNull(value)) {
+		*out = (weft_value){ 0 };
+		return 0;
+	}
+	if (JS_IsBool(value)) {
+		*out = weft_value_integer(JS_VALUE_GET_BOOL(value));
+		return 0;
+	}
+	if (JS_IsNumber(value))
+		return to_number(js->ctx, value, out);
+	if (JS_IsString(value))
+		return to_text(js, value, out);
+	if (JS_IsObject(value))
+		return to_object(js, value, out, depth);
+	return weft__js_hold(js, value, out);
+}
+
+int
+weft__js_to(weft_js *js, JSValueConst value, weft_value *out)
+{
+	return to(js, value, out, 0);
+}
+
+/* Ids of classes are the process's; each engine asks, and gets the same. */
+int
+weft__js_value_init(weft_js *js)
+{
+	static JSClassID id;
+	static const JSClassDef class = { .class_name = "HostValue",
+		                          .finalizer = finalize_value };
+
+	js->value_class = JS_NewClassID(&id);
+	return JS_NewClass(js->rt, js->value_class, &class);
+}

@@ -1,0 +1,59 @@
+/* embed_js.c - a script that awaits a C function which suspends. */
+#include <stdio.h>
+#include <weft/js.h>
+#include <weft/weft.h>
+
+/* lookup(id): runs on a threadlet; the script gets a promise. */
+static int
+lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+       void *arg)
+{
+	int rc = weft_sleep_until(weft_in(100 * WEFT_MS));
+
+	(void)js, (void)arg;
+	if (rc < 0)
+		return rc;
+	if (count != 1 || args[0].type != &weft_type_integer)
+		return WEFT_EINVAL;
+	*out = weft_value_integer(args[0].as.integer * 2);
+	return 0;
+}
+
+static int
+print(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+      void *arg)
+{
+	(void)js, (void)out, (void)arg;
+	for (size_t i = 0; i < count; i++)
+		if (args[i].type == &weft_type_text)
+			puts(args[i].as.ptr);
+	return 0;
+}
+
+int
+main(void)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_js *js = loop ? weft_js_new(loop, NULL) : NULL;
+	int rc;
+
+	if (!js)
+		return 1;
+	weft_js_expose(js, "lookup", true, lookup, NULL);
+	weft_js_expose(js, "print", false, print, NULL);
+	rc = weft_js_eval(js,
+	                  "setTimeout(async () => {"
+	                  "  print('answer: ' + await lookup(21));"
+	                  "}, 10);",
+	                  "inline.js", NULL);
+	if (rc == 0)
+		rc = weft_loop_run(
+			loop); /* until the script has nothing left */
+	if (rc == 0)
+		rc = weft_js_failed(js); /* what nobody handled */
+	if (rc < 0)
+		fprintf(stderr, "%s\n", weft_detail());
+	weft_js_free(js);
+	weft_loop_free(loop);
+	return rc < 0;
+}

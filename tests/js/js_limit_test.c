@@ -1,0 +1,158 @@
+/* js_limit_test.c - scripts that run away, and the host that lives on. */
+#include <sched.h>
+#include "js/script.h"
+
+TEST(js_a_loop_without_end_is_ended)
+{
+	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
+	struct script s;
+
+	begin_with(&s, &opts);
+	check_fails(&s, "for (;;);", WEFT_ETIMEDOUT, "ran too long");
+	check_fails(
+		&s,
+		"try { for (;;); } catch { say('caught') } finally { say('f') }",
+		WEFT_ETIMEDOUT, "ran too long");
+	CHECK_STR(s.said, "");
+	CHECK_EQ(eval_integer(&s, "6 * 7"), 42);
+	end(&s);
+}
+
+TEST(js_a_callback_without_end_is_ended_and_told)
+{
+	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
+	struct script s;
+
+	begin_with(&s, &opts);
+	run(&s,
+	    "setTimeout(() => { for (;;); }, 1); setTimeout(() => say('after'), 2)");
+	CHECK_EQ(s.errors, 1);
+	CHECK_EQ(s.error, WEFT_ETIMEDOUT);
+	CHECK_STR(s.said, "after ");
+	end(&s);
+}
+
+static void
+leave(weft_timer *timer, void *arg)
+{
+	(void)timer;
+	weft_loop_leave(arg);
+}
+
+TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
+{
+	weft_js_opts opts = { .run_ns = 5 * WEFT_MS };
+	weft_timer timer = WEFT_INIT;
+	struct script s;
+
+	begin_with(&s, &opts);
+	eval(&s, "(function again() { Promise.resolve().then(again) })()");
+	OK(weft_timer_start(s.loop, &timer, weft_in(WEFT_MS), 0, leave,
+	                    s.loop));
+	OK(weft_loop_run(s.loop));
+	end(&s);
+}
+
+TEST(js_endless_recursion_is_an_error_that_can_be_caught)
+{
+	struct script s;
+
+	begin(&s);
+	check_fails(&s, "(function f() { f() })()", WEFT_ESCRIPT,
+	            "stack overflow");
+	run(&s,
+	    "let deep = 0; (function f() { deep++; try { f() } catch (e) { } })();"
+	    "say(deep > 10)");
+	CHECK_STR(s.said, "1 ");
+	end(&s);
+}
+
+TEST(js_deep_source_is_an_error)
+{
+	struct script s;
+	char source[60001];
+
+	begin(&s);
+	memset(source, '[', sizeof(source) - 1);
+	source[sizeof(source) - 1] = '\0';
+	check_fails(&s, source, WEFT_ESCRIPT, "");
+	CHECK_EQ(eval_integer(&s, "1"), 1);
+	end(&s);
+}
+
+TEST(js_a_memory_bomb_is_refused)
+{
+	weft_js_opts opts = { .memory_bytes = 4 << 20 };
+	struct script s;
+
+	begin_with(&s, &opts);
+	check_fails(
+		&s,
+		"let all = []; for (;;) all.push(new Array(1000).fill(1.5))",
+		WEFT_ENOMEM, "out of memory");
+	eval(&s, "all = null");
+	check_fails(&s, "let text = 'x'.repeat(5e8)", WEFT_ENOMEM, "");
+	check_fails(&s, "new Uint8Array(100 * 1024 * 1024)", WEFT_ENOMEM, "");
+	CHECK_EQ(eval_integer(&s, "[1, 2, 3].length"), 3);
+	end(&s);
+}
+
+TEST(js_too_little_memory_makes_no_engine)
+{
+	weft_js_opts opts = { .memory_bytes = 10000 };
+	weft_loop *loop = make();
+
+	CHECK(weft_js_new(loop, &opts) == NULL);
+	OK(weft_loop_free(loop));
+}
+
+/* --- interrupts ---------------------------------------------------------------------- */
+
+struct watchdog {
+	weft_js *js;
+	uint32_t running, over; /* atomic */
+};
+
+static int
+mark_running(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+             void *arg)
+{
+	struct watchdog *dog = arg;
+
+	(void)js;
+	(void)args;
+	(void)count;
+	(void)out;
+	__atomic_store_n(&dog->running, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void *
+interrupt(void *arg)
+{
+	struct watchdog *dog = arg;
+
+	while (!__atomic_load_n(&dog->running, __ATOMIC_ACQUIRE))
+		sched_yield();
+	weft_js_interrupt(dog->js);
+	return NULL;
+}
+
+TEST(js_another_thread_interrupts_a_script)
+{
+	weft_js_opts opts = { .run_ns = HOUR };
+	struct watchdog dog = { 0 };
+	struct script s;
+	pthread_t other;
+
+	begin_with(&s, &opts);
+	dog.js = s.js;
+	OK(weft_js_expose(s.js, "running", false, mark_running, &dog));
+	other = thread(interrupt, &dog);
+	check_fails(&s, "running(); for (;;);", WEFT_EINTR, "interrupted");
+	OK(pthread_join(other, NULL));
+	weft_js_interrupt(s.js); /* nothing runs */
+	CHECK_EQ(eval_integer(&s, "let n = 0; while (n < 1e6) n++; n"),
+	         1000000);
+	end(&s);
+}

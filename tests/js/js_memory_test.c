@@ -1,0 +1,132 @@
+/* js_memory_test.c - memory runs out: the host's as an engine is made, the script's own. */
+#include "base/sys.h"
+#include "js/script.h"
+
+static struct weft__sys failing;
+static const struct weft__sys *real;
+static uint64_t made, fails_from, fails_to;
+
+static bool
+fails(void)
+{
+	made++;
+	return made >= fails_from && made < fails_to;
+}
+
+static void *
+alloc(size_t size)
+{
+	return fails() ? NULL : real->alloc(size);
+}
+
+static void *
+resize(void *mem, size_t size)
+{
+	return fails() ? NULL : real->resize(mem, size);
+}
+
+static void
+begin_failing(uint64_t from, uint64_t count)
+{
+	real = weft__sys;
+	failing = *real;
+	failing.alloc = alloc;
+	failing.resize = resize;
+	made = 0;
+	fails_from = from;
+	fails_to = count > UINT64_MAX - from ? UINT64_MAX : from + count;
+	weft__sys = &failing;
+}
+
+static void
+end_failing(void)
+{
+	weft__sys = real;
+}
+
+TEST(js_an_engine_is_made_whole_or_not_at_all)
+{
+	weft_loop *loop = make();
+	weft_js *js = NULL;
+
+	for (uint64_t n = 1; !js; n++) {
+		begin_failing(n, UINT64_MAX);
+		js = weft_js_new(loop, NULL);
+		end_failing();
+	}
+	OK(weft_js_free(js));
+	stop_idle(loop);
+}
+
+/* --- bombs ------------------------------------------------------------------------ */
+
+/* It ends with an error, and the engine is there again once it is over. */
+static void
+check_bomb(const char *source, size_t limit)
+{
+	weft_js_opts opts = { .memory_bytes = limit, .run_ns = WEFT_S };
+	struct script s;
+	int rc;
+
+	begin_with(&s, &opts);
+	eval(&s, "var all; function reset() { all = null }");
+	rc = weft_js_eval(s.js, source, "test.js", NULL);
+	if (rc != WEFT_ENOMEM && rc != WEFT_ETIMEDOUT)
+		test_fail(__FILE__, __LINE__, "%s: %d, %s", source, rc,
+		          weft_detail());
+	if (rc == WEFT_ENOMEM)
+		CHECK(strstr(weft_detail(), "out of memory") != NULL);
+	OK(weft_js_call(s.js, "reset", NULL, 0, NULL));
+	CHECK_EQ(eval_integer(&s, "[1, 2, 3].map(x => x + 1).length"), 3);
+	end(&s);
+}
+
+TEST(js_bombs_of_all_sizes_are_refused)
+{
+	static const char *const bombs[] = {
+		"all = []; for (;;) all.push({})",
+		"all = {}; for (;;) all = { all }",
+		"all = []; for (let i = 0;; i++) all.push('text ' + i)",
+		"all = []; for (;;) all.push(new Array(1000).fill(1.5))",
+		"all = []; for (;;) all.push(new Uint8Array(10000))",
+		"all = {}; for (let i = 0;; i++) all['name' + i] = i",
+		"all = new Map(); for (let i = 0;; i++) all.set(i, [i])",
+		"all = []; for (;;) all.push(() => all)",
+		"all = []; for (;;) all.push(Promise.resolve(all))",
+		"all = []; for (;;) all.push(new Promise(r => all.push(r)))",
+		"all = []; for (;;) setTimeout(() => {}, 1, all.push(1))",
+		"all = ''; for (;;) all += String(Math.random()).repeat(100) + all.length",
+		"all = 'x'.repeat(5e8)",
+		"all = new Uint8Array(1e9)",
+		"all = 'x'.repeat(3e6).split('').map(c => [c])",
+	};
+
+	for (size_t i = 0; i < sizeof(bombs) / sizeof(*bombs); i++)
+		for (size_t limit = 1 << 20; limit <= 16 << 20; limit *= 4)
+			check_bomb(bombs[i], limit);
+}
+
+TEST(js_a_script_that_goes_on_after_a_refusal_is_ended)
+{
+	check_bomb(
+		"all = []; for (;;) try { all.push(new Array(5000).fill(1.5)) } catch { }",
+		4 << 20);
+	check_bomb(
+		"all = []; for (;;) try { all.push({ a: 1 }) } catch { eval('let x = 1; x') }",
+		4 << 20);
+	check_bomb(
+		"all = []; for (;;) try { all.push([1]) } catch { new Function('a', 'a()') }",
+		1 << 20);
+}
+
+/* What is garbage in a circle is collected before anything is refused for it. */
+TEST(js_garbage_does_not_count)
+{
+	weft_js_opts opts = { .memory_bytes = 2 << 20 };
+	struct script s;
+
+	begin_with(&s, &opts);
+	eval(&s,
+	     "for (let i = 0; i < 200000; i++) { const o = { text: [i, i, i] }; o.self = o }");
+	end(&s);
+}

@@ -1,0 +1,198 @@
+/* js_module_test.c - modules from files, and what they may do. */
+#include <sys/stat.h>
+#include <unistd.h>
+#include "js/script.h"
+
+/* A folder of its own, with files in it. */
+struct folder {
+	char path[256];
+};
+
+static void
+make_folder(struct folder *folder)
+{
+	snprintf(folder->path, sizeof(folder->path), "/tmp/weft_js_XXXXXX");
+	CHECK(mkdtemp(folder->path) != NULL);
+}
+
+static const char *
+path_of(const struct folder *folder, const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", folder->path, name);
+	return path;
+}
+
+static void
+put_file(const struct folder *folder, const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(folder, name), "w");
+
+	CHECK(file != NULL);
+	CHECK(fputs(text, file) >= 0);
+	OK(fclose(file));
+}
+
+static void
+remove_folder(const struct folder *folder, const char *const *names)
+{
+	for (; *names; names++)
+		(void)remove(path_of(folder, *names));
+	OK(rmdir(folder->path));
+}
+
+static void
+begin_granted(struct script *s)
+{
+	weft_js_opts opts = { .grants = WEFT_JS_FILES };
+
+	begin_with(s, &opts);
+}
+
+static void
+load(struct script *s, const struct folder *folder, const char *name)
+{
+	if (weft_js_load(s->js, path_of(folder, name), NULL) < 0)
+		test_fail(__FILE__, __LINE__, "%s", weft_detail());
+	OK(weft_loop_run(s->loop));
+}
+
+TEST(js_modules_import_each_other_relative_to_their_files)
+{
+	static const char *const names[] = { "main.js", "in/a.js", "in/b.js",
+		                             "in",      "c.js",    NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	OK(mkdir(path_of(&folder, "in"), 0700));
+	put_file(
+		&folder, "main.js",
+		"import { a } from './in/a.js'; import * as c from './in/.././c.js';"
+		"say(a, c.c, import.meta.main, import.meta.url.slice(-8))");
+	put_file(&folder, "in/a.js",
+	         "import { b } from './b.js'; import { c } from '../c.js';"
+	         "export const a = 'a' + b + c; say('a', import.meta.main)");
+	put_file(&folder, "in/b.js", "export let b = 'b'");
+	put_file(&folder, "c.js", "say('once'); export const c = 'c'");
+	begin_granted(&s);
+	load(&s, &folder, "main.js");
+	CHECK_STR(s.said, "once a 0 abc c 1 /main.js ");
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_a_module_may_await_and_import_later)
+{
+	static const char *const names[] = { "main.js", "later.js", NULL };
+	struct folder folder;
+	struct script s;
+	weft_value out = { 0 };
+
+	make_folder(&folder);
+	put_file(&folder, "main.js",
+	         "say('begin'); await new Promise(r => setTimeout(r, 2));"
+	         "const later = await import('./later.js'); say(later.default);"
+	         "try { await import('./none.js') } catch (e) { say(e.code) }"
+	         "try { await import('bare') } catch (e) { say(e.name) }");
+	put_file(&folder, "later.js", "export default 'later'");
+	begin_granted(&s);
+	OK(weft_js_load(s.js, path_of(&folder, "main.js"), &out));
+	CHECK(out.type == &weft_type_promise);
+	CHECK_STR(s.said, "begin ");
+	OK(weft_loop_run(s.loop));
+	CHECK_EQ(weft_promise_state(out.as.ptr, NULL), WEFT_FULFILLED);
+	CHECK_STR(s.said, "begin later WEFT_ENOENT TypeError ");
+	weft_value_drop(&out);
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_jobs_of_a_module_come_before_its_ticks)
+{
+	static const char *const names[] = { "main.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(
+		&folder, "main.js",
+		"process.nextTick(() => say('tick')); queueMicrotask(() => say('job'));");
+	begin_granted(&s);
+	load(&s, &folder, "main.js");
+	CHECK_STR(s.said, "job tick ");
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
+{
+	static const char *const names[] = { "main.js", "alone.js", "late.js",
+		                             "other.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(&folder, "main.js", "import './other.js'");
+	put_file(&folder, "other.js", "say('never')");
+	put_file(&folder, "alone.js", "say('alone')");
+	put_file(&folder, "late.js",
+	         "import('./other.js').catch(e => say(e.code))");
+	begin(&s);
+	load(&s, &folder, "alone.js");
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "main.js"), NULL),
+	         WEFT_EPERM);
+	load(&s, &folder, "late.js");
+	CHECK_STR(s.said, "alone WEFT_EPERM ");
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_what_is_wrong_with_a_module_is_told)
+{
+	static const char *const names[] = { "broken.js", "throws.js",
+		                             "missing.js", "names.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(&folder, "broken.js", "\n\nlet = ;");
+	put_file(&folder, "throws.js", "\nthrow new Error('body')");
+	put_file(&folder, "missing.js", "import './none.js'");
+	put_file(&folder, "names.js", "import { none } from './throws.js'");
+	begin_granted(&s);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "none.js"), NULL),
+	         WEFT_ENOENT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "broken.js"), NULL),
+	         WEFT_ESCRIPT);
+	CHECK(strstr(weft_detail(), "broken.js:3") != NULL);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "throws.js"), NULL),
+	         WEFT_ESCRIPT);
+	CHECK(strstr(weft_detail(), "Error: body\n    at") != NULL);
+	CHECK(strstr(weft_detail(), "throws.js:2") != NULL);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "missing.js"), NULL),
+	         WEFT_ENOENT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "names.js"), NULL),
+	         WEFT_ESCRIPT);
+	OK(weft_loop_run(s.loop));
+	CHECK_STR(s.text, ""); /* who loaded was told */
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_a_module_that_fails_after_an_await_is_nobodys)
+{
+	static const char *const names[] = { "main.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(&folder, "main.js", "await 1; throw new Error('late')");
+	begin_granted(&s);
+	load(&s, &folder, "main.js");
+	CHECK_EQ(s.errors, 1);
+	CHECK(strstr(s.text, "Error: late") == s.text);
+	end(&s);
+	remove_folder(&folder, names);
+}
