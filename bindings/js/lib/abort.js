@@ -1,0 +1,243 @@
+/* abort.js - AbortController and AbortSignal.
+ *
+ *   1. A signal aborts once.  Its algorithms run first (those are of the host and of
+ *      listeners that go with it), then its listeners.
+ *   2. A signal of any() depends on plain signals only: of those that are made of others
+ *      it takes the sources.  So one step reaches all, and all have their reason before
+ *      the first listener runs.
+ *   3. A source knows its dependents weakly, or one that lives for long would collect the
+ *      dead.  A dependent that somebody listens to is held by its sources.
+ */
+(function (host, need) {
+"use strict";
+
+const { DOMException, Event, EventTarget, dispatchTrusted, defineHandler, listening } =
+	need("events");
+const { expose } = need("event");
+const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
+const uncurry = (method) => Function.prototype.call.bind(method);
+const setAdd = uncurry(Set.prototype.add);
+const setDelete = uncurry(Set.prototype.delete);
+const setClear = uncurry(Set.prototype.clear);
+const setEach = uncurry(Set.prototype.forEach);
+const push = uncurry(Array.prototype.push);
+const deref = uncurry(WeakRef.prototype.deref);
+const DELAY_MAX = 0x7fffffff; /* of one timer of the host, in milliseconds */
+
+const key = Symbol("AbortSignal"); /* who has it may make signals */
+const forgotten = new FinalizationRegistry(({ source, ref }) => {
+	setDelete(source.dependents, ref);
+});
+
+let stateOf;
+
+class AbortSignal extends EventTarget {
+	#state = {
+		aborted: false,
+		reason: undefined,
+		algorithms: new Set(),
+		sources: null, /* states of plain signals; null for a plain signal */
+		dependents: new Set(), /* WeakRef of signals */
+		held: new Set(), /* dependents that somebody listens to */
+	};
+
+	static {
+		stateOf = (signal) => signal.#state;
+	}
+
+	constructor(given) {
+		if (given !== key)
+			throw new TypeError("Illegal constructor");
+		super();
+	}
+
+	static abort(reason) {
+		const signal = new AbortSignal(key);
+
+		signalAbort(signal, reason);
+		return signal;
+	}
+
+	static timeout(milliseconds) {
+		const signal = new AbortSignal(key);
+
+		later(delayOf(milliseconds), () => signalAbort(signal,
+			new DOMException("The operation was aborted due to timeout",
+				"TimeoutError")));
+		return signal;
+	}
+
+	static any(signals) {
+		const list = [...signals];
+		const result = new AbortSignal(key);
+		const state = stateOf(result);
+
+		for (let i = 0; i < list.length; i++)
+			if (isAborted(list[i])) {
+				state.aborted = true;
+				state.reason = stateOf(list[i]).reason;
+				return result;
+			}
+		state.sources = new Set();
+		for (let i = 0; i < list.length; i++)
+			depend(result, stateOf(list[i]));
+		return result;
+	}
+
+	get aborted() {
+		return this.#state.aborted;
+	}
+
+	get reason() {
+		return this.#state.reason;
+	}
+
+	throwIfAborted() {
+		if (this.#state.aborted)
+			throw this.#state.reason;
+	}
+
+	/* Rule 3. */
+	[listening](type, any) {
+		if (type === "abort")
+			hold(this, this.#state, any || this.#state.algorithms.size > 0);
+	}
+
+	[inspectCustom](depth, options, inspect) {
+		if (depth < 0)
+			return "[AbortSignal]";
+		return `AbortSignal ${inspect({ aborted: this.aborted }, options)}`;
+	}
+}
+
+expose(AbortSignal, "aborted", "reason", "throwIfAborted");
+defineHandler(AbortSignal, "abort");
+
+function delayOf(milliseconds) {
+	const delay = Math.trunc(+milliseconds);
+
+	if (!(delay >= 0 && delay <= Number.MAX_SAFE_INTEGER))
+		throw new TypeError("The delay of AbortSignal.timeout is out of range");
+	return delay;
+}
+
+/* Call `fn` after `delay` by a timer that keeps nothing alive. */
+function later(delay, fn) {
+	if (delay <= DELAY_MAX)
+		host.timeout(fn, delay, true);
+	else
+		host.timeout(() => later(delay - DELAY_MAX, fn), DELAY_MAX, true);
+}
+
+/* Rule 2. */
+function depend(signal, source) {
+	if (source.sources)
+		setEach(source.sources, (plain) => dependOnPlain(signal, plain));
+	else
+		dependOnPlain(signal, source);
+}
+
+function dependOnPlain(signal, source) {
+	const ref = new WeakRef(signal);
+
+	setAdd(stateOf(signal).sources, source);
+	setAdd(source.dependents, ref);
+	forgotten.register(signal, { source, ref });
+}
+
+function hold(signal, state, wanted) {
+	if (!state.sources)
+		return;
+	setEach(state.sources, (source) => {
+		if (wanted)
+			setAdd(source.held, signal);
+		else
+			setDelete(source.held, signal);
+	});
+}
+
+function setReason(state, reason) {
+	state.aborted = true;
+	state.reason = reason;
+}
+
+function signalAbort(signal, reason) {
+	const state = stateOf(signal);
+	const dependents = [];
+
+	if (state.aborted)
+		return;
+	setReason(state, reason !== undefined ? reason
+		: new DOMException("This operation was aborted", "AbortError"));
+	setEach(state.dependents, (ref) => {
+		const dependent = deref(ref);
+
+		if (!dependent || dependent.aborted)
+			return;
+		setReason(stateOf(dependent), state.reason);
+		push(dependents, dependent);
+	});
+	setClear(state.dependents);
+	setClear(state.held);
+	tell(signal, state);
+	for (let i = 0; i < dependents.length; i++)
+		tell(dependents[i], stateOf(dependents[i]));
+}
+
+/* Rule 1. */
+function tell(signal, state) {
+	const algorithms = [];
+
+	hold(signal, state, false);
+	setEach(state.algorithms, (algorithm) => push(algorithms, algorithm));
+	setClear(state.algorithms);
+	for (let i = 0; i < algorithms.length; i++)
+		algorithms[i]();
+	dispatchTrusted(signal, new Event("abort"));
+}
+
+class AbortController {
+	#signal = new AbortSignal(key);
+
+	get signal() {
+		return this.#signal;
+	}
+
+	abort(reason) {
+		signalAbort(this.#signal, reason);
+	}
+
+	[inspectCustom](depth, options, inspect) {
+		if (depth < 0)
+			return "[AbortController]";
+		return `AbortController ${inspect({ signal: this.signal }, options)}`;
+	}
+}
+
+expose(AbortController, "signal", "abort");
+
+function checked(signal) {
+	if (!(signal instanceof AbortSignal))
+		throw new TypeError("The signal must be an AbortSignal");
+	return stateOf(signal);
+}
+
+/* For the host and for listeners: a function to be called when the signal aborts.  One
+ * that has aborted calls nothing. */
+const isAborted = (signal) => checked(signal).aborted;
+
+function addAlgorithm(signal, algorithm) {
+	const state = checked(signal);
+
+	if (state.aborted)
+		return;
+	setAdd(state.algorithms, algorithm);
+	hold(signal, state, true);
+}
+
+function removeAlgorithm(signal, algorithm) {
+	setDelete(checked(signal).algorithms, algorithm);
+}
+
+return { AbortController, AbortSignal, isAborted, addAlgorithm, removeAlgorithm };
+})

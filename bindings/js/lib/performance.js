@@ -1,0 +1,379 @@
+/* performance.js - the clock, marks and measures, and who observes them.
+ *
+ *   1. At most ENTRIES_MAX entries are kept; the oldest go.  A program may mark for ever.
+ *   2. An observer is called by a task, with all that came since its last call, as in
+ *      Node.  That task keeps the program alive.
+ *   3. The detail of an entry is the value that was given, not a copy.
+ */
+(function (host, need) {
+"use strict";
+
+const { DOMException, EventTarget } = need("events");
+const { dictionary, expose } = need("event");
+const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
+const uncurry = (method) => Function.prototype.call.bind(method);
+const slice = uncurry(Array.prototype.slice);
+const filter = uncurry(Array.prototype.filter);
+const sort = uncurry(Array.prototype.sort);
+const push = uncurry(Array.prototype.push);
+const includes = uncurry(Array.prototype.includes);
+const setEach = uncurry(Set.prototype.forEach);
+const ENTRIES_MAX = 10000;
+const TYPES = Object.freeze(["mark", "measure"]);
+
+const key = Symbol("performance"); /* who has it may make what scripts may not */
+
+let entries = []; /* in the order in which they were made, from `first` on */
+let first = 0;
+
+/* Rule 1.  Cut off in large pieces: each entry is moved once. */
+function keep(entry) {
+	push(entries, entry);
+	if (entries.length - first > ENTRIES_MAX)
+		entries[first++] = undefined;
+	if (first > ENTRIES_MAX) {
+		entries = slice(entries, first);
+		first = 0;
+	}
+	tellObservers(entry);
+}
+
+const kept = () => slice(entries, first);
+
+function drop(type, name) {
+	entries = filter(kept(), (entry) => entry.entryType !== type
+		|| (name !== undefined && entry.name !== name));
+	first = 0;
+}
+
+/* A list of entries as scripts see it: by start time, those alike as they came. */
+function select(list, name, type) {
+	const chosen = filter(list, (entry) => (name === undefined || entry.name === name)
+		&& (type === undefined || entry.entryType === type));
+
+	return sort(chosen, (a, b) => a.startTime - b.startTime);
+}
+
+class PerformanceEntry {
+	#name;
+	#entryType;
+	#startTime;
+	#duration;
+
+	constructor(given, name, entryType, startTime, duration) {
+		if (given !== key)
+			throw new TypeError("Illegal constructor");
+		this.#name = name;
+		this.#entryType = entryType;
+		this.#startTime = startTime;
+		this.#duration = duration;
+	}
+
+	get name() {
+		return this.#name;
+	}
+
+	get entryType() {
+		return this.#entryType;
+	}
+
+	get startTime() {
+		return this.#startTime;
+	}
+
+	get duration() {
+		return this.#duration;
+	}
+
+	toJSON() {
+		return { name: this.name, entryType: this.entryType, startTime: this.startTime,
+			duration: this.duration, ...("detail" in this && { detail: this.detail }) };
+	}
+
+	[inspectCustom](depth, options, inspect) {
+		const name = this.constructor?.name || "PerformanceEntry";
+
+		return depth < 0 ? `[${name}]` : `${name} ${inspect(this.toJSON(), options)}`;
+	}
+}
+
+expose(PerformanceEntry, "name", "entryType", "startTime", "duration", "toJSON");
+
+class PerformanceMark extends PerformanceEntry {
+	#detail;
+
+	constructor(name, options) {
+		if (arguments.length === 0)
+			throw new TypeError("A mark needs a name");
+		options = dictionary(options, "The options of a mark");
+		const start = options.startTime;
+
+		super(key, `${name}`, "mark", start === undefined ? host.now() : moment(start), 0);
+		this.#detail = options.detail ?? null;
+	}
+
+	get detail() {
+		return this.#detail;
+	}
+}
+
+expose(PerformanceMark, "detail");
+
+class PerformanceMeasure extends PerformanceEntry {
+	#detail;
+
+	constructor(given, name, start, end, detail) {
+		super(given, name, "measure", start, end - start);
+		this.#detail = detail ?? null;
+	}
+
+	get detail() {
+		return this.#detail;
+	}
+}
+
+expose(PerformanceMeasure, "detail");
+
+function moment(value) {
+	const time = +value;
+
+	if (!Number.isFinite(time) || time < 0)
+		throw new TypeError(`"${String(value)}" is not a moment`);
+	return time;
+}
+
+/* A moment, or the name of a mark: then that of the latest of this name. */
+function momentOf(value) {
+	if (typeof value === "number")
+		return moment(value);
+	const name = `${value}`;
+
+	for (let i = entries.length - 1; i >= first; i--)
+		if (entries[i].name === name && entries[i].entryType === "mark")
+			return entries[i].startTime;
+	throw new DOMException(`The "${name}" performance mark has not been set`,
+		"SyntaxError");
+}
+
+/* The span that the options of a measure say. */
+function spanOf({ start, end, duration }) {
+	if (start === undefined && end === undefined)
+		throw new TypeError("A measure needs a start or an end");
+	if (start !== undefined && end !== undefined && duration !== undefined)
+		throw new TypeError("A measure takes two of start, end and duration");
+	if (end !== undefined)
+		end = momentOf(end);
+	else if (duration !== undefined)
+		end = momentOf(start) + moment(duration);
+	else
+		end = host.now();
+	if (start !== undefined)
+		return [momentOf(start), end];
+	return [duration === undefined ? 0 : end - moment(duration), end];
+}
+
+const isSaid = (options) => options.start !== undefined || options.end !== undefined
+	|| options.duration !== undefined || options.detail !== undefined;
+
+class Performance extends EventTarget {
+	constructor(given) {
+		if (given !== key)
+			throw new TypeError("Illegal constructor");
+		super();
+	}
+
+	get timeOrigin() {
+		return host.timeOrigin;
+	}
+
+	now() {
+		return host.now();
+	}
+
+	mark(name, options) {
+		const mark = arguments.length === 0 ? new PerformanceMark()
+			: new PerformanceMark(name, options);
+
+		keep(mark);
+		return mark;
+	}
+
+	measure(name, from, to) {
+		if (arguments.length === 0)
+			throw new TypeError("A measure needs a name");
+		const said = typeof from === "object" && from !== null && isSaid(from);
+
+		if (said && to !== undefined)
+			throw new TypeError("A measure with options takes no end mark");
+		const plain = typeof from === "object" ? undefined : from;
+		const [start, end] = said ? spanOf(from)
+			: [plain === undefined ? 0 : momentOf(plain),
+				to === undefined ? host.now() : momentOf(to)];
+		const measure = new PerformanceMeasure(key, `${name}`, start, end,
+			said ? from.detail : null);
+
+		keep(measure);
+		return measure;
+	}
+
+	getEntries() {
+		return select(kept());
+	}
+
+	getEntriesByName(name, type) {
+		return select(kept(), `${name}`, type);
+	}
+
+	getEntriesByType(type) {
+		return select(kept(), undefined, `${type}`);
+	}
+
+	clearMarks(name) {
+		drop("mark", name === undefined ? undefined : `${name}`);
+	}
+
+	clearMeasures(name) {
+		drop("measure", name === undefined ? undefined : `${name}`);
+	}
+
+	toJSON() {
+		return { timeOrigin: host.timeOrigin };
+	}
+}
+
+expose(Performance, "timeOrigin", "now", "mark", "measure", "getEntries",
+	"getEntriesByName", "getEntriesByType", "clearMarks", "clearMeasures", "toJSON");
+
+/* --- observers --- */
+
+const observers = new Set();
+let told = false; /* the task that calls the observers is on its way */
+
+class PerformanceObserverEntryList {
+	#list;
+
+	constructor(given, list) {
+		if (given !== key)
+			throw new TypeError("Illegal constructor");
+		this.#list = list;
+	}
+
+	getEntries() {
+		return select(this.#list);
+	}
+
+	getEntriesByName(name, type) {
+		return select(this.#list, `${name}`, type);
+	}
+
+	getEntriesByType(type) {
+		return select(this.#list, undefined, `${type}`);
+	}
+}
+
+expose(PerformanceObserverEntryList, "getEntries", "getEntriesByName", "getEntriesByType");
+
+let stateOf;
+
+class PerformanceObserver {
+	#state;
+
+	static {
+		stateOf = (observer) => observer.#state;
+	}
+
+	static get supportedEntryTypes() {
+		return TYPES;
+	}
+
+	constructor(callback) {
+		if (typeof callback !== "function")
+			throw new TypeError("An observer needs a function");
+		this.#state = { callback, form: null, types: [], buffer: [] };
+	}
+
+	observe(options) {
+		const { entryTypes, type, buffered } = dictionary(options, "The options");
+		const form = entryTypes === undefined ? "single" : "multiple";
+
+		if ((entryTypes === undefined) === (type === undefined))
+			throw new TypeError("An observer needs either entryTypes or type");
+		if (this.#state.form !== null && this.#state.form !== form)
+			throw new DOMException("entryTypes and type do not go together",
+				"InvalidModificationError");
+		this.#state.form = form;
+		if (form === "multiple")
+			this.#state.types = filter([...entryTypes],
+				(name) => includes(TYPES, name));
+		else
+			this.#add(`${type}`, buffered);
+		if (this.#state.types.length > 0)
+			observers.add(this);
+	}
+
+	#add(type, buffered) {
+		if (!includes(TYPES, type))
+			return;
+		if (!includes(this.#state.types, type))
+			push(this.#state.types, type);
+		if (!buffered)
+			return;
+		push(this.#state.buffer, ...select(kept(), undefined, type));
+		callLater();
+	}
+
+	disconnect() {
+		observers.delete(this);
+		this.#state.buffer = [];
+		this.#state.types = [];
+		this.#state.form = null;
+	}
+
+	takeRecords() {
+		const list = this.#state.buffer;
+
+		this.#state.buffer = [];
+		return list;
+	}
+}
+
+expose(PerformanceObserver, "observe", "disconnect", "takeRecords");
+
+function tellObservers(entry) {
+	setEach(observers, (observer) => {
+		const state = stateOf(observer);
+
+		if (!includes(state.types, entry.entryType))
+			return;
+		push(state.buffer, entry);
+		callLater();
+	});
+}
+
+/* Rule 2. */
+function callLater() {
+	if (told)
+		return;
+	told = true;
+	host.timeout(callAll, 0, false);
+}
+
+function callAll() {
+	told = false;
+	for (const observer of [...observers]) {
+		const list = observer.takeRecords();
+
+		if (list.length === 0)
+			continue;
+		try {
+			stateOf(observer).callback.call(observer,
+				new PerformanceObserverEntryList(key, list), observer);
+		} catch (error) {
+			host.report(error);
+		}
+	}
+}
+
+return { performance: new Performance(key), Performance, PerformanceEntry, PerformanceMark,
+	PerformanceMeasure, PerformanceObserver, PerformanceObserverEntryList };
+})

@@ -1,0 +1,212 @@
+/* text.js - TextEncoder and TextDecoder.
+ *
+ * The host codes whole texts.  What is done here is what lies between two pieces of a
+ * stream: bytes at the end of one that begin a character wait for the next.
+ */
+(function (host, need) {
+"use strict";
+
+const uncurry = (method) => Function.prototype.call.bind(method);
+const charCodeAt = uncurry(String.prototype.charCodeAt);
+const sliceText = uncurry(String.prototype.slice);
+const lower = uncurry(String.prototype.toLowerCase);
+const trim = uncurry(String.prototype.replace);
+const subarray = uncurry(Uint8Array.prototype.subarray);
+const set = uncurry(Uint8Array.prototype.set);
+const { isView } = ArrayBuffer;
+const { fromCharCode } = String;
+const { apply } = Reflect;
+const define = Object.defineProperty;
+const PIECE = 4096; /* code units made into a string at once */
+const BOM = 0xfeff;
+
+const LABELS = {
+	__proto__: null,
+	"unicode-1-1-utf-8": "utf-8", "unicode11utf8": "utf-8", "unicode20utf8": "utf-8",
+	"utf-8": "utf-8", "utf8": "utf-8", "x-unicode20utf8": "utf-8",
+	"csunicode": "utf-16le", "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le",
+	"unicode": "utf-16le", "unicodefeff": "utf-16le", "utf-16": "utf-16le",
+	"utf-16le": "utf-16le",
+};
+
+class TextEncoder {
+	#brand;
+
+	get encoding() {
+		void this.#brand;
+		return "utf-8";
+	}
+
+	encode(text = "") {
+		void this.#brand;
+		return host.utf8Encode(`${text}`);
+	}
+
+	encodeInto(text, into) {
+		void this.#brand;
+		if (!(into instanceof Uint8Array))
+			throw new TypeError("encodeInto needs a Uint8Array");
+		const [read, written] = host.utf8EncodeInto(`${text}`, into);
+
+		return { read, written };
+	}
+}
+
+/* The bytes of a buffer or of any view, not copied. */
+function bytesOf(input) {
+	if (input === undefined)
+		return new Uint8Array(0);
+	if (isView(input))
+		return new Uint8Array(input.buffer, input.byteOffset, input.byteLength);
+	if (input instanceof ArrayBuffer || input instanceof SharedArrayBuffer)
+		return new Uint8Array(input);
+	throw new TypeError("decode needs a buffer or a view of one");
+}
+
+function join(first, second) {
+	if (first.length === 0)
+		return second;
+	const both = new Uint8Array(first.length + second.length);
+
+	set(both, first, 0);
+	set(both, second, first.length);
+	return both;
+}
+
+/* How many bytes a character has that begins with this one; 0: it begins none. */
+function lengthOf(lead) {
+	if (lead >= 0xc2 && lead <= 0xdf)
+		return 2;
+	if (lead >= 0xe0 && lead <= 0xef)
+		return 3;
+	return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+}
+
+/* What may follow the first byte: not what is too long, a surrogate, or beyond Unicode. */
+function isSecond(lead, byte) {
+	const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
+	const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
+
+	return byte >= low && byte <= high;
+}
+
+/* The number of bytes at the end that may become a character with more. */
+function openUtf8(bytes) {
+	const end = bytes.length;
+
+	for (let n = 1; n <= 3 && n <= end; n++) {
+		const byte = bytes[end - n];
+
+		if ((byte & 0xc0) === 0x80)
+			continue;
+		if (lengthOf(byte) <= n)
+			return 0;
+		return n === 1 || isSecond(byte, bytes[end - n + 1]) ? n : 0;
+	}
+	return 0;
+}
+
+function openUtf16(bytes) {
+	const odd = bytes.length % 2;
+	const high = bytes.length - odd - 1;
+
+	return high > 0 && (bytes[high] & 0xfc) === 0xd8 ? odd + 2 : odd;
+}
+
+function bad(fatal) {
+	if (fatal)
+		throw new TypeError("The encoded data was not valid");
+	return 0xfffd;
+}
+
+function decodeUtf16(bytes, fatal) {
+	const count = bytes.length >> 1;
+	const unit = (i) => i < count ? bytes[2 * i] | bytes[2 * i + 1] << 8 : 0;
+	let text = "";
+	let units = [];
+
+	for (let i = 0; i < count; i++) {
+		const one = unit(i);
+		const pair = (one & 0xfc00) === 0xd800 && (unit(i + 1) & 0xfc00) === 0xdc00;
+
+		if (pair)
+			units[units.length] = one;
+		units[units.length] = pair ? unit(++i)
+			: (one & 0xf800) === 0xd800 ? bad(fatal) : one;
+		if (units.length >= PIECE) {
+			text += apply(fromCharCode, null, units);
+			units = [];
+		}
+	}
+	if (bytes.length % 2)
+		units[units.length] = bad(fatal);
+	return text + apply(fromCharCode, null, units);
+}
+
+class TextDecoder {
+	#encoding;
+	#fatal;
+	#ignoreBOM;
+	#open = new Uint8Array(0); /* bytes of a character that has not ended */
+	#began = false; /* something of this stream was given out */
+
+	constructor(label = "utf-8", options) {
+		const name = lower(trim(`${label}`, /^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, ""));
+
+		if (LABELS[name] === undefined)
+			throw new RangeError(`The "${label}" encoding is not supported`);
+		this.#encoding = LABELS[name];
+		this.#fatal = !!options?.fatal;
+		this.#ignoreBOM = !!options?.ignoreBOM;
+	}
+
+	get encoding() {
+		return this.#encoding;
+	}
+
+	get fatal() {
+		return this.#fatal;
+	}
+
+	get ignoreBOM() {
+		return this.#ignoreBOM;
+	}
+
+	decode(input, options) {
+		const more = !!options?.stream;
+		const wide = this.#encoding === "utf-16le";
+		let bytes = join(this.#open, bytesOf(input));
+		const open = !more ? 0 : wide ? openUtf16(bytes) : openUtf8(bytes);
+		const end = bytes.length - open;
+
+		/* A copy: what lies under it may change until the next call. */
+		this.#open = new Uint8Array(subarray(bytes, end));
+		bytes = open > 0 ? subarray(bytes, 0, end) : bytes;
+		try {
+			return this.#begin(wide ? decodeUtf16(bytes, this.#fatal)
+				: host.utf8Decode(bytes, this.#fatal), more);
+		} catch (error) {
+			this.#open = new Uint8Array(0);
+			this.#began = false;
+			throw error;
+		}
+	}
+
+	#begin(text, more) {
+		const strip = !this.#began && !this.#ignoreBOM && text.length > 0
+			&& charCodeAt(text, 0) === BOM;
+
+		this.#began = more && (this.#began || text.length > 0);
+		return strip ? sliceText(text, 1) : text;
+	}
+}
+
+for (const [type, names] of [[TextEncoder, ["encoding", "encode", "encodeInto"]],
+	[TextDecoder, ["encoding", "fatal", "ignoreBOM", "decode"]]]) {
+	for (const name of names)
+		define(type.prototype, name, { enumerable: true });
+	define(type.prototype, Symbol.toStringTag, { value: type.name, configurable: true });
+}
+
+return { TextEncoder, TextDecoder };
+})
