@@ -1,0 +1,2 @@
+export { toMiles } from "./miles.js";
+export const name = "units";

@@ -1,0 +1,3 @@
+const KM = 1.609344;
+
+export const toMiles = (km) => km / KM;
