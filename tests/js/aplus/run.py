@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Run the conformance suite of Promises/A+ on the promises of scripts, inside the adapter.
+
+    tests/js/aplus/run.py WEFT FOLDER
+
+installs the suite from npm into FOLDER, as package-lock.json says (the suite alone: what it
+would have around itself is in harness.js), makes one script of its files as they are, and
+has `weft run` run it; then once more with a planted mistake, which it must find.  Exit 77:
+no npm, or no way to its registry.
+"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TESTS = 872
+PATIENCE = 300  # seconds
+UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET"
+                         r"|ENETUNREACH|ERR_SOCKET_TIMEOUT|network")
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def install(folder):
+    """Where the suite is; installed once."""
+    suite = folder / "node_modules/promises-aplus-tests/lib/tests"
+    if (suite / "2.3.4.js").exists():
+        return suite
+    npm = shutil.which("npm") or skip("no npm here")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, folder)
+    try:
+        done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                              cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        skip("npm does not reach its registry in time")
+    if done.returncode and UNREACHABLE.search(done.stderr):
+        skip("npm does not reach its registry")
+    if done.returncode:
+        sys.exit(f"npm: {done.stdout}{done.stderr}")
+    return suite
+
+
+def bundle(suite, script):
+    """One script: the texts of the files, then the harness."""
+    parts = ["const files = { __proto__: null };\n"]
+    for path in sorted(suite.rglob("*.js")):
+        name = path.relative_to(suite).with_suffix("").as_posix()
+        parts.append(f"files[{json.dumps(name)}] = {json.dumps(path.read_text())};\n")
+    script.write_text("".join(parts) + (HERE / "harness.js").read_text())
+
+
+def run(weft, script, *words):
+    done = subprocess.run([weft, "run", script, *words], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    found = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
+    if not found:
+        sys.exit(f"status {done.returncode}\n{done.stdout}{done.stderr}")
+    print(*words, found[0])
+    return int(found[1]), int(found[2]), done.returncode, done.stdout + done.stderr
+
+
+def main(weft, folder):
+    folder = Path(folder)
+    script = folder / "suite.js"
+    bundle(install(folder), script)
+    passed, failed, status, text = run(weft, script)
+    if (passed, failed, status) != (TESTS, 0, 0):
+        sys.exit(text)
+    passed, failed, status, text = run(weft, script, "planted")
+    if not failed or status != 1:
+        sys.exit(f"the planted mistake was not found: {text}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

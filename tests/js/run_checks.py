@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Run a script that checks itself: it must end well, with "ok" as its last line.
+
+    tests/js/run_checks.py WEFT NAME...
+
+NAME is a script of tests/js/scripts.
+"""
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+PATIENCE = 120  # seconds
+
+
+def main(weft, *names):
+    for name in names:
+        done = subprocess.run([weft, "run", SCRIPTS / f"{name}.js"], capture_output=True,
+                              text=True, timeout=PATIENCE, check=False)
+        if done.returncode or done.stderr or done.stdout.splitlines()[-1:] != ["ok"]:
+            sys.exit(f"{name}: status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

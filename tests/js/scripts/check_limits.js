@@ -1,0 +1,78 @@
+/* Bounds and odd uses of what scripts are given.  Checks itself. */
+"use strict";
+
+function same(got, want, what) {
+	if (!Object.is(got, want))
+		throw new Error(`${what}: ${String(got)} instead of ${String(want)}`);
+}
+
+/* Entries: the oldest go. */
+for (let i = 0; i < 25000; i++)
+	performance.mark(`m${i}`, { startTime: i });
+const kept = performance.getEntriesByType("mark");
+same(kept.length, 10000, "entries");
+same(kept[0].name, "m15000", "the oldest entry");
+same(kept.at(-1).name, "m24999", "the newest entry");
+performance.clearMarks();
+same(performance.getEntries().length, 0, "cleared");
+
+/* Signals made of one that lives: they and their listeners can go. */
+const living = new AbortController();
+for (let i = 0; i < 20000; i++) {
+	const made = AbortSignal.any([living.signal]);
+	const quiet = () => {};
+
+	made.addEventListener("abort", quiet);
+	made.removeEventListener("abort", quiet);
+	living.signal.addEventListener("abort", quiet);
+	living.signal.removeEventListener("abort", quiet);
+	new EventTarget().addEventListener("x", quiet, { signal: made });
+}
+
+/* A signal nobody holds, with a listener, is told. */
+let heard = 0;
+(() => AbortSignal.any([living.signal]).addEventListener("abort", () => heard++))();
+living.abort();
+same(heard, 1, "a signal that only its source holds");
+
+/* What scripts did to prototypes is not felt. */
+const { map, slice, push, splice } = Array.prototype;
+const { get, set } = Map.prototype;
+const gone = () => { throw new Error("a changed prototype was used"); };
+const target = new EventTarget();
+let calls = 0;
+new Event("x"); /* all is loaded */
+AbortSignal.abort();
+Array.prototype.slice = Array.prototype.push = Array.prototype.splice = gone;
+Map.prototype.get = Map.prototype.set = gone;
+target.addEventListener("x", () => calls++);
+target.addEventListener("x", () => calls++, { once: true });
+target.dispatchEvent(new Event("x"));
+target.dispatchEvent(new Event("x"));
+const controller = new AbortController();
+controller.signal.onabort = () => calls++;
+controller.abort();
+Object.assign(Array.prototype, { map, slice, push, splice });
+Object.assign(Map.prototype, { get, set });
+for (const name of ["map", "slice", "push", "splice"])
+	Object.defineProperty(Array.prototype, name, { enumerable: false });
+for (const name of ["get", "set"])
+	Object.defineProperty(Map.prototype, name, { enumerable: false });
+same(calls, 4, "calls");
+
+/* Jobs and chains of any length. */
+let chain = Promise.resolve(0);
+for (let i = 0; i < 100000; i++)
+	chain = chain.then((n) => n + 1);
+chain.then((n) => {
+	same(n, 100000, "links");
+	let left = 100000;
+	const next = () => --left > 0 ? queueMicrotask(next) : console.log("ok");
+	next();
+});
+
+/* The console takes what is odd. */
+let deep = [];
+for (let i = 0; i < 100; i++)
+	deep = [deep];
+console.log(deep, Object.create({ toString: null }), new Proxy(() => {}, {}));
