@@ -6,7 +6,8 @@
 
 Looked at are docs/guide/*.md and README.md:
 
-  1. Every block of C is a run of whole lines of the example that the line above it names.
+  1. Every block of C or JavaScript is a run of whole lines of the example that the line above
+     it names.
   2. An example shown there has at most 80 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header.
@@ -19,7 +20,8 @@ import tempfile
 from pathlib import Path
 
 LINES_MAX = 80
-EXAMPLE = re.compile(r"examples/\w+\.c")
+EXAMPLE = re.compile(r"examples/(?:\w+\.c|js/\w+\.js)\b")
+LANGUAGES = ("c", "js")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -47,7 +49,7 @@ def is_run_of(part, whole):
 
 
 def check_block(root, block):
-    """Yield a message for each mistake in one block of C."""
+    """Yield a message for each mistake in one block of code."""
     _, _, inside, above = block
     named = EXAMPLE.search(above)
     if not named:
@@ -71,7 +73,7 @@ def check_text(root, path, names):
     for block in shown:
         if block[1] == "unclosed":
             yield block[0], "the block has no end"
-        elif block[1] == "c":
+        elif block[1] in LANGUAGES:
             for message in check_block(root, block):
                 yield block[0], message
     for number, line in enumerate(text.splitlines(), 1):
@@ -92,7 +94,7 @@ def check_guide(guide):
             continue
         if f"({path.name})" not in text:
             yield index, 1, f"no link to {path.name}"
-        if not any(b[1] == "c" for b in blocks(path.read_text().splitlines())):
+        if not any(b[1] in LANGUAGES for b in blocks(path.read_text().splitlines())):
             yield path, 1, "no example is shown"
 
 
@@ -114,7 +116,9 @@ CLEAN = {
     "include/weft/base.h": "int weft_go(void);\n",
     "examples/a.c": "int a;\nint b;\n\nint c;\n",
     "examples/long.c": "int a;\n" * 81,
-    "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n",
+    "examples/js/s.js": "let s;\nlet t;\n",
+    "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n"
+                 "From `examples/js/s.js`:\n\n```js\nlet t;\n```\n",
     "docs/guide/README.md": "[a](a.md)\n",
     CHAPTER: "`weft_go` in `examples/a.c`:\n\n```c\nint b;\n\nint c;\n```\n\n```\nnot C\n```\n",
 }
@@ -123,6 +127,7 @@ PLANTED = [
     (CHAPTER, "int b;\n\n", "int b;\n", "this is not in"),
     (CHAPTER, "int b;\n\nint c;\n", "nt b;\n", "this is not in"),
     (CHAPTER, "int b;\n\nint c;\n", "", "this is not in"),
+    ("README.md", "let t;\n", "let u;\n", "this is not in"),
     (CHAPTER, "examples/a.c", "examples/z.c", "there is no"),
     (CHAPTER, "examples/a.c", "a.c", "names no example"),
     (CHAPTER, "examples/a.c`:\n\n```c\nint b;\n\nint c;\n", "examples/long.c`:\n\n```c\nint a;\n",

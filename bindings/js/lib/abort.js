@@ -39,6 +39,7 @@ class AbortSignal extends EventTarget {
 		sources: null, /* states of plain signals; null for a plain signal */
 		dependents: new Set(), /* WeakRef of signals */
 		held: new Set(), /* dependents that somebody listens to */
+		heard: false, /* there are listeners */
 	};
 
 	static {
@@ -97,10 +98,11 @@ class AbortSignal extends EventTarget {
 			throw this.#state.reason;
 	}
 
-	/* Rule 3. */
 	[listening](type, any) {
-		if (type === "abort")
-			hold(this, this.#state, any || this.#state.algorithms.size > 0);
+		if (type !== "abort")
+			return;
+		this.#state.heard = any;
+		hold(this, this.#state);
 	}
 
 	[inspectCustom](depth, options, inspect) {
@@ -145,7 +147,10 @@ function dependOnPlain(signal, source) {
 	forgotten.register(signal, { source, ref });
 }
 
-function hold(signal, state, wanted) {
+/* Rule 3. */
+function hold(signal, state) {
+	const wanted = !state.aborted && (state.heard || state.algorithms.size > 0);
+
 	if (!state.sources)
 		return;
 	setEach(state.sources, (source) => {
@@ -188,7 +193,7 @@ function signalAbort(signal, reason) {
 function tell(signal, state) {
 	const algorithms = [];
 
-	hold(signal, state, false);
+	hold(signal, state);
 	setEach(state.algorithms, (algorithm) => push(algorithms, algorithm));
 	setClear(state.algorithms);
 	for (let i = 0; i < algorithms.length; i++)
@@ -232,11 +237,14 @@ function addAlgorithm(signal, algorithm) {
 	if (state.aborted)
 		return;
 	setAdd(state.algorithms, algorithm);
-	hold(signal, state, true);
+	hold(signal, state);
 }
 
 function removeAlgorithm(signal, algorithm) {
-	setDelete(checked(signal).algorithms, algorithm);
+	const state = checked(signal);
+
+	setDelete(state.algorithms, algorithm);
+	hold(signal, state);
 }
 
 return { AbortController, AbortSignal, isAborted, addAlgorithm, removeAlgorithm };

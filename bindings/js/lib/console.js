@@ -113,7 +113,7 @@ function elapsed(ms) {
 
 		return `${Math.floor(ms / 60000)}:${seconds} (m:ss.mmm)`;
 	}
-	return ms >= 1000 ? `${(ms / 1000).toFixed(3)}s` : `${+ms.toPrecision(3)}ms`;
+	return ms >= 1000 ? `${(ms / 1000).toFixed(3)}s` : `${+ms.toFixed(3)}ms`;
 }
 
 /* Print how long it is since time(); false: there was none. */

@@ -143,6 +143,9 @@ function remove(target, type, record) {
 /* Tell the listeners of `target`, which scripts know as `self`. */
 function dispatchOn(target, self, event, trusted = false) {
 	const table = tableOf(target); /* first: `this` must be a target */
+
+	if (!(event instanceof Event))
+		throw new TypeError("What is dispatched must be an Event");
 	const state = stateOf(event);
 
 	if (state.phase !== 0)

@@ -24,6 +24,7 @@ const CONSTANTS = ["INDEX_SIZE", "DOMSTRING_SIZE", "HIERARCHY_REQUEST", "WRONG_D
 
 const define = Object.defineProperty;
 const indexOf = Function.prototype.call.bind(Array.prototype.indexOf);
+const replace = Function.prototype.call.bind(String.prototype.replace);
 
 class DOMException extends Error {
 	#name;
@@ -37,6 +38,8 @@ class DOMException extends Error {
 		this.#message = this.message;
 		this.#name = name === undefined ? "Error" : `${name}`;
 		delete this.message; /* the prototype has it, and it cannot be set */
+		if (typeof this.stack === "string") /* without this constructor */
+			this.stack = replace(this.stack, /^ +at DOMException \(weft:.*\n/, "");
 		if (named && "cause" in options)
 			define(this, "cause", { value: options.cause, configurable: true,
 				enumerable: false, writable: true });

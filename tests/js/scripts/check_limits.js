@@ -18,16 +18,28 @@ same(performance.getEntries().length, 0, "cleared");
 
 /* Signals made of one that lives: they and their listeners can go. */
 const living = new AbortController();
-for (let i = 0; i < 20000; i++) {
+const quiet = () => {};
+const signals = [];
+for (let i = 0; i < 5000; i++) {
 	const made = AbortSignal.any([living.signal]);
-	const quiet = () => {};
+	const target = new EventTarget();
 
 	made.addEventListener("abort", quiet);
 	made.removeEventListener("abort", quiet);
+	made.onabort = quiet;
+	made.onabort = null;
+	target.addEventListener("x", quiet, { signal: made });
+	target.removeEventListener("x", quiet);
 	living.signal.addEventListener("abort", quiet);
 	living.signal.removeEventListener("abort", quiet);
-	new EventTarget().addEventListener("x", quiet, { signal: made });
+	signals.push(new WeakRef(made));
 }
+for (let i = 0; i < 20; i++) { /* what weak references hold for a turn is let go */
+	await new Promise((resolve) => setImmediate(resolve));
+	void Array.from({ length: 10000 }, (_, n) => ({ n }));
+}
+const left = signals.filter((ref) => ref.deref()).length;
+same(left < 2500, true, `${left} of 5000 signals are left`);
 
 /* A signal nobody holds, with a listener, is told. */
 let heard = 0;

@@ -3,7 +3,8 @@
 
 const log = (...words) => console.log(...words);
 
-/* Each part begins when the one before has ended, so that parts do not mix. */
+/* Each part begins when the one before has ended, so that parts do not mix.  One whose
+ * timers set timers says when that is; others have ended when what they set is due. */
 const parts = [];
 const part = (name, run) => parts.push([name, run]);
 function next() {
@@ -12,8 +13,7 @@ function next() {
 	if (!name)
 		return;
 	log(`-- ${name}`);
-	run();
-	setTimeout(next, 40);
+	run()?.then(() => setTimeout(next, 5)) ?? setTimeout(next, 40);
 }
 
 part("ties run in the order of their start", () => {
@@ -59,13 +59,13 @@ part("an immediate of an immediate waits a turn", () => {
 	setImmediate(() => log("second"));
 });
 
-part("immediates come before timers of a timer", () => {
+part("immediates come before timers of a timer", () => new Promise((resolve) => {
 	setTimeout(() => {
-		setTimeout(() => log("timer"), 0);
+		setTimeout(() => resolve(log("timer")), 0);
 		setImmediate(() => log("immediate"));
 		log("outer");
 	}, 0);
-});
+}));
 
 part("arguments are handed over", () => {
 	setTimeout((...args) => log("timeout", ...args), 1, "a", { b: 1 }, undefined);
@@ -105,14 +105,16 @@ part("clearing", () => {
 	clearTimeout(setInterval(() => log("not h"), 1));
 });
 
-part("an interval ends itself at the third call", () => {
+part("an interval ends itself at the third call", () => new Promise((resolve) => {
 	let count = 0;
 	const id = setInterval(() => {
 		log("call", ++count);
-		if (count === 3)
-			clearInterval(id);
+		if (count < 3)
+			return;
+		clearInterval(id);
+		resolve();
 	}, 2);
-});
+}));
 
 part("an interval that clears itself at once, then works on", () => {
 	const id = setInterval(() => {
@@ -122,13 +124,13 @@ part("an interval that clears itself at once, then works on", () => {
 	}, 1);
 });
 
-part("a timer that starts another of the same delay", () => {
+part("a timer that starts another of the same delay", () => new Promise((resolve) => {
 	setTimeout(() => {
 		log("outer");
-		setTimeout(() => log("inner"), 3);
+		setTimeout(() => resolve(log("inner")), 3);
 	}, 3);
 	setTimeout(() => log("sibling"), 3);
-});
+}));
 
 part("await of timers", async () => {
 	const sleep = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value));

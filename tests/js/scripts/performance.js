@@ -64,6 +64,7 @@ const observer = new PerformanceObserver((list, self) => {
 	log(list.getEntriesByType("mark").length, list.getEntriesByName("m2").length);
 	observer.disconnect();
 	performance.mark("unseen");
+	setTimeout(observeBuffered, 1);
 });
 observer.observe({ entryTypes: ["mark", "measure"] });
 performance.mark("m1");
@@ -81,11 +82,12 @@ log(thrown(() => new PerformanceObserver()), thrown(() =>
 log(thrown(() => new PerformanceObserver(() => {}).observe({ entryTypes: ["mark"],
 	type: "mark" })));
 log(PerformanceObserver.supportedEntryTypes.includes("measure"));
-setTimeout(() => {
+
+function observeBuffered() {
 	const buffered = new PerformanceObserver((list) => {
 		log("buffered", list.getEntries().map((entry) => entry.name));
 		buffered.disconnect();
 	});
 
 	buffered.observe({ type: "measure", buffered: true });
-}, 20);
+}

@@ -70,6 +70,8 @@ const stream = new TextDecoder();
 log([0xf0, 0x9f, 0x98, 0x80].map((byte) => stream.decode(new Uint8Array([byte]),
 	{ stream: true }).length));
 log(units(stream.decode(new Uint8Array([0xe2]), { stream: true }) + stream.decode()));
+for (const bytes of [[0xe0, 0x80], [0xed, 0xa0], [0xf4, 0x90], [0xf0, 0x8f], [0xc1], [0xe2, 0x41]])
+	log(stream.decode(new Uint8Array(bytes), { stream: true }).length, stream.decode().length);
 const shared = new Uint8Array([0xe2]);
 stream.decode(shared, { stream: true });
 shared[0] = 0;
