@@ -27,7 +27,7 @@ from pathlib import Path
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 PATIENCE = 120  # seconds
 PLACE = re.compile(r"^ +(at .*|\.\.\. \d+ lines matching cause stack trace \.\.\.)$")
-COMPARED = ("order_jobs", "order_timers", "events", "abort", "performance", "text",
+COMPARED = ("order_jobs", "order_timers", "order_random", "events", "abort", "performance", "text",
             "console_values", "console_format")
 LINES_MIN = 600  # a comparison of nothing with nothing would not do
 
