@@ -53,12 +53,16 @@ static void
 forget_body(weft_js *js, JSValueConst reason)
 {
 	struct weft__js_rejections *all = &js->rejections;
-	struct weft__js_rejection *last = all->items + all->count - 1;
+	struct weft__js_rejection *last;
+	const JSRefCountHeader *head;
 
-	if (all->count > all->first && !last->later
-	    && JS_IsObject(last->promise)
-	    && ((JSRefCountHeader *)JS_VALUE_GET_PTR(last->promise))->ref_count
-	               == 1
+	if (all->count == all->first)
+		return;
+	last = &all->items[all->count - 1];
+	if (last->later || !JS_IsObject(last->promise))
+		return;
+	head = JS_VALUE_GET_PTR(last->promise);
+	if (head->ref_count == 1
 	    && JS_StrictEq(js->ctx, last->reason, reason)) {
 		end(js, last);
 		all->count--;

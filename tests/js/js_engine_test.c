@@ -300,9 +300,9 @@ use_engine(void *arg)
 
 	OK(weft_js_eval(s->js,
 	                "function deep(n) { return n ? 1 + deep(n - 1) : 0 }"
-	                "deep(200)",
+	                "deep(50)",
 	                "test.js", &out));
-	CHECK_EQ(out.as.integer, 200);
+	CHECK_EQ(out.as.integer, 50);
 	CHECK_EQ(weft_js_eval(s->js, "throw new Error('told')", "t.js", NULL),
 	         WEFT_ESCRIPT);
 	CHECK(strstr(weft_detail(), "Error: told") != NULL);
