@@ -241,16 +241,6 @@ free_values(weft_js *js)
 		JS_FreeValueRT(js->rt, js->families[i]);
 }
 
-/* From here on, those who drop held values on other threads find nothing to queue. */
-static void
-close_door(weft_js *js)
-{
-	(void)pthread_mutex_lock(&js->lock);
-	js->freeing = true;
-	(void)pthread_mutex_unlock(&js->lock);
-	weft__js_drop_queued(js);
-}
-
 static void
 free_runtime(weft_js *js)
 {
@@ -276,7 +266,7 @@ weft_js_free(weft_js *js)
 		                 "weft_js_free: inside of a script");
 	js->ended = true;
 	weft_loop_drop_hook(js->loop, &js->hook);
-	close_door(js);
+	js->freeing = true;
 	if (js->rt)
 		free_runtime(js);
 	weft__js_ground_free(js);

@@ -108,6 +108,7 @@ struct weft_js {
 
 	pthread_mutex_t lock;
 	struct weft__js_held *dropped; /* by other threads; by the lock */
+	bool held_closed;              /* by the lock */
 	bool drop_posted;              /* by the lock */
 	weft_node drop_node;
 };

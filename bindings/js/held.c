@@ -2,8 +2,8 @@
  *
  *   1. Each stands in the list of its engine, which belongs to the loop's thread, until
  *      that has taken it off: when it is dropped, or the engine freed.
- *   2. Who drops the last owner on another thread queues it and wakes the loop.  By the
- *      lock: an engine that is being freed takes no more, and what is left is only memory.
+ *   2. Who drops the last owner on another thread queues it and wakes the loop, by the lock,
+ *      until the list is closed: then it is empty for good, and what is left is only memory.
  *   3. It holds a reference to the struct of its engine.
  */
 #include "engine.h"
@@ -83,7 +83,7 @@ queue(weft_js *js, struct weft__js_held *held)
 	bool open;
 
 	(void)pthread_mutex_lock(&js->lock);
-	open = !js->freeing;
+	open = !js->held_closed;
 	if (open) {
 		held->next_dropped = js->dropped;
 		js->dropped = held;
@@ -156,15 +156,32 @@ weft__js_held_value(weft_js *js, const weft_value *value)
 	return JS_DupValue(js->ctx, held->value);
 }
 
+/* Take the first off the list, or close it; false then. */
+static bool
+take_first(weft_js *js, JSValue *value)
+{
+	struct weft__js_held *held;
+
+	(void)pthread_mutex_lock(&js->lock);
+	held = js->held;
+	if (held) {
+		*value = held->value;
+		held->value = JS_UNDEFINED;
+		take_off(held);
+	} else {
+		js->held_closed = true;
+	}
+	(void)pthread_mutex_unlock(&js->lock);
+	return held != NULL;
+}
+
+/* What a value ends may drop others. */
 void
 weft__js_held_fini(weft_js *js)
 {
-	while (js->held) {
-		struct weft__js_held *held = js->held;
-		JSValue value = held->value;
+	JSValue value;
 
-		take_off(held);
-		held->value = JS_UNDEFINED;
+	while (take_first(js, &value))
 		JS_FreeValueRT(js->rt, value);
-	}
+	weft__js_drop_queued(js);
 }

@@ -88,7 +88,7 @@ begin_with(struct script *script, const weft_js_opts *like)
 	opts.on_exit = on_exit_called;
 	opts.arg = script;
 	memset(script, 0, sizeof(*script));
-	script->loop = make();
+	script->loop = weft_loop_new(NULL);
 	script->js = weft_js_new(script->loop, &opts);
 	CHECK(script->js != NULL);
 	OK(weft_js_expose(script->js, "say", false, say, script));
