@@ -39,23 +39,30 @@ is_full(weft_js *js)
 	return js->over;
 }
 
-static int
-on_poll(JSRuntime *rt, void *arg)
+bool
+weft__js_is_late(weft_js *js)
 {
-	weft_js *js = arg;
 	uint64_t now_ns = weft_now();
 
-	(void)rt;
-	if (js->ended || js->stopped)
-		return 1;
 	if (js->until_ns == 0) {
 		js->until_ns = now_ns + js->opts.run_ns;
 		if (js->until_ns < now_ns)
 			js->until_ns = WEFT_NEVER;
 	}
+	return now_ns >= js->until_ns;
+}
+
+static int
+on_poll(JSRuntime *rt, void *arg)
+{
+	weft_js *js = arg;
+
+	(void)rt;
+	if (js->ended || js->stopped)
+		return 1;
 	if (__atomic_load_n(&js->interrupted, __ATOMIC_RELAXED))
 		js->stopped = WEFT_EINTR;
-	else if (now_ns >= js->until_ns)
+	else if (weft__js_is_late(js))
 		js->stopped = WEFT_ETIMEDOUT;
 	else if (is_full(js))
 		js->stopped = WEFT_ENOMEM;

@@ -29,14 +29,8 @@ run_jobs(weft_js *js)
 			weft__js_uncaught(js);
 		count++;
 		/* Jobs may be too short to be polled. */
-		if (count % 1024 == 0) {
-			uint64_t now_ns = weft_now();
-
-			if (js->until_ns == 0)
-				js->until_ns = now_ns + js->opts.run_ns;
-			else if (now_ns >= js->until_ns)
-				break;
-		}
+		if (count % 1024 == 0 && weft__js_is_late(js))
+			break;
 	}
 	return count;
 }
@@ -68,6 +62,7 @@ weft__js_checkpoint(weft_loop *loop, void *arg)
 		return 0;
 	if (weft__js_has_jobs(js))
 		return drain(js);
+	js->jobs_first = false; /* the module had none */
 	return js->rejections.count > 0 ? weft__js_judge(js) : 0;
 }
 
