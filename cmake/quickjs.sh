@@ -20,22 +20,21 @@ say() {
 }
 
 # The mirror of Debian's main archive that apt is configured with: the site of the
-# index whose archive calls itself Debian, not its updates for security.
+# index whose archive calls itself Debian, not its updates for security.  Where lists
+# have not been fetched yet nothing is known of archives but their addresses.
 mirror() {
-	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' \
-		'Created-By: Packages' 2>/dev/null |
-		sed -n 's/^Debian|Debian|//p' | head -n 1
+	targets '$(ORIGIN)|$(LABEL)|$(REPO_URI)' | sed -n 's/^Debian|Debian|//p' |
+		head -n 1 | grep . ||
+		targets '$(REPO_URI)' | grep '/debian/*$' | head -n 1
 }
 
-# Where lists have not been fetched yet there is no origin to ask for.
-mirror_by_name() {
-	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		grep '/debian/*$' | head -n 1
+targets() {
+	apt-get indextargets --format "$1" 'Created-By: Packages' 2>/dev/null
 }
 
+# Into the present folder.
 fetch() {
 	uri=$(mirror)
-	[ -n "$uri" ] || uri=$(mirror_by_name)
 	[ -n "$uri" ] || { say "apt knows no mirror of Debian"; return 1; }
 	keys=/usr/share/keyrings/debian-archive-keyring.gpg
 	[ -r "$keys" ] || { say "no $keys"; return 1; }
@@ -49,9 +48,16 @@ fetch() {
 	apt-get "$@" update -qq && apt-get "$@" source -qq --download-only quickjs
 }
 
-unpack() {
-	rm -rf source.new
-	dpkg-source --no-check -q -x quickjs_*.dsc source.new
+# What apt has checked is kept: the files, and what they unpack to.
+get_source() {
+	say "fetching Debian's source package"
+	rm -rf download.new source.new
+	if [ ! -d download ]; then
+		mkdir download.new
+		(cd download.new && fetch && rm -rf apt)
+		mv download.new download
+	fi
+	dpkg-source --no-check --no-copy -q -x download/quickjs_*.dsc source.new
 	mv source.new source
 }
 
@@ -77,10 +83,6 @@ cd "$folder"
 exec 9>lock
 flock 9
 [ -f "$name/libquickjs.a" ] && exit 0
-if [ ! -d source ]; then
-	say "fetching Debian's source package"
-	ls quickjs_*.dsc >/dev/null 2>&1 || fetch
-	unpack
-fi
+[ -d source ] || get_source
 say "compiling ($name)"
 compile "$@"

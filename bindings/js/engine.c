@@ -39,17 +39,13 @@ is_full(weft_js *js)
 	return js->over;
 }
 
+/* The clock is read by the first that asks, some microseconds after it began. */
 bool
 weft__js_is_late(weft_js *js)
 {
-	uint64_t now_ns = weft_now();
-
-	if (js->until_ns == 0) {
-		js->until_ns = now_ns + js->opts.run_ns;
-		if (js->until_ns < now_ns)
-			js->until_ns = WEFT_NEVER;
-	}
-	return now_ns >= js->until_ns;
+	if (js->until_ns == 0)
+		js->until_ns = weft_in(js->opts.run_ns);
+	return js->until_ns != WEFT_NEVER && weft_now() >= js->until_ns;
 }
 
 static int
@@ -69,7 +65,6 @@ on_poll(JSRuntime *rt, void *arg)
 	return js->stopped != 0;
 }
 
-/* The clock is read by the first poll, some microseconds after this. */
 void
 weft__js_enter(weft_js *js)
 {

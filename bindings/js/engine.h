@@ -130,6 +130,9 @@ bool weft__js_is_late(weft_js *js);
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
 
+/* Whether the present callback has had its time. */
+bool weft__js_is_late(weft_js *js);
+
 /* Call a script's function from the loop; what it throws is reported. */
 void weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args);
 

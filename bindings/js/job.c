@@ -62,7 +62,7 @@ weft__js_checkpoint(weft_loop *loop, void *arg)
 		return 0;
 	if (weft__js_has_jobs(js))
 		return drain(js);
-	js->jobs_first = false; /* the module had none */
+	js->jobs_first = false;
 	return js->rejections.count > 0 ? weft__js_judge(js) : 0;
 }
 

@@ -53,6 +53,19 @@ TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
 	end(&s);
 }
 
+TEST(js_without_a_limit_of_time_jobs_may_be_many)
+{
+	weft_js_opts opts = { .run_ns = WEFT_NEVER };
+	struct script s;
+
+	begin_with(&s, &opts);
+	run(&s, "let p = Promise.resolve(0); for (let i = 0; i < 30000; i++)"
+	        "  p = p.then(n => n + 1); p.then(say)");
+	CHECK_STR(s.said, "30000 ");
+	CHECK_EQ(s.errors, 0);
+	end(&s);
+}
+
 TEST(js_endless_recursion_is_an_error_that_can_be_caught)
 {
 	struct script s;

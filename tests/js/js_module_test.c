@@ -111,7 +111,7 @@ TEST(js_a_module_may_await_and_import_later)
 
 TEST(js_jobs_of_a_module_come_before_its_ticks)
 {
-	static const char *const names[] = { "main.js", NULL };
+	static const char *const names[] = { "main.js", "timer.js", NULL };
 	struct folder folder;
 	struct script s;
 
