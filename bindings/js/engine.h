@@ -124,9 +124,6 @@ weft__js_of(JSContext *ctx)
 	return JS_GetContextOpaque(ctx);
 }
 
-/* Whether the callback has had its time; who asks first starts it. */
-bool weft__js_is_late(weft_js *js);
-
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
 

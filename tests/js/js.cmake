@@ -17,7 +17,7 @@ add_test(NAME js_order COMMAND ${js}/order.py $<TARGET_FILE:weft_cli>)
 set_tests_properties(js_order PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 
 # The conformance suite of Promises/A+.  It waits more than it works.
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT WEFT_PORTABLE)
   add_test(NAME js_aplus COMMAND ${js}/aplus/run.py $<TARGET_FILE:weft_cli>
     ${CMAKE_CURRENT_BINARY_DIR}/aplus)
   set_tests_properties(js_aplus PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 LABELS slow
