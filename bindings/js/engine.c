@@ -40,8 +40,8 @@ is_full(weft_js *js)
 }
 
 /* The clock is read by the first that asks, some microseconds after it began. */
-bool
-weft__js_is_late(weft_js *js)
+static bool
+is_late(weft_js *js)
 {
 	if (js->until_ns == 0)
 		js->until_ns = weft_in(js->opts.run_ns);
@@ -58,7 +58,7 @@ on_poll(JSRuntime *rt, void *arg)
 		return 1;
 	if (__atomic_load_n(&js->interrupted, __ATOMIC_RELAXED))
 		js->stopped = WEFT_EINTR;
-	else if (weft__js_is_late(js))
+	else if (is_late(js))
 		js->stopped = WEFT_ETIMEDOUT;
 	else if (is_full(js))
 		js->stopped = WEFT_ENOMEM;

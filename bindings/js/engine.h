@@ -84,6 +84,7 @@ struct weft_js {
 
 	unsigned depth;      /* of enter */
 	uint64_t until_ns;   /* of the callback; 0: not asked for yet */
+	uint64_t drain_until_ns;
 	int stopped;         /* the error that ended the callback, or 0 */
 	bool refused;        /* memory, in this callback */
 	bool ended;          /* invariant 4 */
@@ -126,9 +127,6 @@ weft__js_of(JSContext *ctx)
 
 void weft__js_enter(weft_js *js);
 void weft__js_leave(weft_js *js);
-
-/* Whether the present callback has had its time. */
-bool weft__js_is_late(weft_js *js);
 
 /* Call a script's function from the loop; what it throws is reported. */
 void weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args);
@@ -196,7 +194,7 @@ JSValue weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool backgroun
 void    weft__js_clear(weft_js *js, JSValueConst number);
 JSValue weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count,
                            JSValueConst *args);
-int  weft__js_run_ticks(weft_js *js); /* returns how many ran */
+bool weft__js_run_tick(weft_js *js); /* false: there was none */
 void weft__js_tasks_clear(weft_js *js);
 void weft__js_tasks_fini(weft_js *js);
 

@@ -6,15 +6,33 @@
  * and if that made jobs, again.  After a module was loaded its jobs come first, since its
  * body counts as a job itself; that is how Node does it.
  *
- * A drain is one callback.  At its limit of time what is left waits for the next turn: so
- * jobs that make jobs for ever do not hold up the loop for ever.
+ * Each job is a callback with a limit of time.  A drain has the same; at its end what is left
+ * waits for the next turn: so jobs that make jobs for ever do not hold up the loop for ever.
  */
 #include "engine.h"
+
+#define LOOK 1024
 
 bool
 weft__js_has_jobs(weft_js *js)
 {
 	return js->tasks.ticks || JS_IsJobPending(js->rt);
+}
+
+/* The clock is looked at once in many; each job, and each tick, has the time of a
+ * callback for itself. */
+static bool
+goes_on(weft_js *js, int count)
+{
+	js->until_ns = 0;
+	if (js->ended || js->stopped)
+		return false;
+	if (count % LOOK != LOOK - 1)
+		return true;
+	if (js->drain_until_ns == 0)
+		js->drain_until_ns = weft_in(js->opts.run_ns);
+	return js->drain_until_ns == WEFT_NEVER
+	       || weft_now() < js->drain_until_ns;
 }
 
 static int
@@ -23,15 +41,22 @@ run_jobs(weft_js *js)
 	JSContext *ctx;
 	int count = 0, rc;
 
-	while (!js->ended && !js->stopped
+	while (goes_on(js, count)
 	       && (rc = JS_ExecutePendingJob(js->rt, &ctx)) != 0) {
 		if (rc < 0)
 			weft__js_uncaught(js);
 		count++;
-		/* Jobs may be too short to be polled. */
-		if (count % 1024 == 0 && weft__js_is_late(js))
-			break;
 	}
+	return count;
+}
+
+static int
+run_ticks(weft_js *js)
+{
+	int count = 0;
+
+	while (goes_on(js, count) && weft__js_run_tick(js))
+		count++;
 	return count;
 }
 
@@ -41,13 +66,15 @@ drain(weft_js *js)
 	int count = 0;
 
 	weft__js_enter(js);
+	js->drain_until_ns = 0;
 	if (js->jobs_first)
 		count += run_jobs(js);
 	js->jobs_first = false;
-	count += weft__js_run_ticks(js);
-	count += run_jobs(js);
-	if (JS_IsJobPending(js->rt) || js->stopped)
-		js->yielded = true;
+	count += run_ticks(js);
+	if (!js->tasks.ticks)
+		count += run_jobs(js);
+	if (JS_IsJobPending(js->rt) || js->tasks.ticks)
+		js->yielded = !goes_on(js, LOOK - 1);
 	weft__js_leave(js);
 	return count;
 }

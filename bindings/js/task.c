@@ -246,21 +246,19 @@ on_immediate(void *arg)
 	call_last(arg);
 }
 
-int
-weft__js_run_ticks(weft_js *js)
+bool
+weft__js_run_tick(weft_js *js)
 {
 	struct weft__js_tasks *all = &js->tasks;
-	struct weft__js_task *task;
-	int count = 0;
+	struct weft__js_task *task = all->ticks;
 
-	while ((task = all->ticks) && !js->ended) {
-		all->ticks = task->next;
-		if (!all->ticks)
-			all->ticks_end = &all->ticks;
-		call_last(task);
-		count++;
-	}
-	return count;
+	if (!task)
+		return false;
+	all->ticks = task->next;
+	if (!all->ticks)
+		all->ticks_end = &all->ticks;
+	call_last(task);
+	return true;
 }
 
 /* --- setting ------------------------------------------------------------------------- */
@@ -429,8 +427,7 @@ weft__js_clear(weft_js *js, JSValueConst number)
 	if (!(value >= 1 && value < 9e15))
 		return;
 	task = find(&js->tasks, (int64_t)value);
-	if (task && task->kind != TICK
-	    && !(task->running && task->kind == TIMEOUT))
+	if (task && task->kind != TICK)
 		clear(js, task);
 }
 

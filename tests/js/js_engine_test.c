@@ -82,6 +82,33 @@ TEST(js_an_error_of_c_goes_through_a_script_and_stays_itself)
 }
 
 static int
+fail_silently(weft_js *js, const weft_value *args, size_t count,
+              weft_value *out, void *arg)
+{
+	(void)js;
+	(void)args;
+	(void)count;
+	(void)out;
+	(void)arg;
+	return WEFT_EPIPE;
+}
+
+TEST(js_an_error_without_a_text_does_not_have_that_of_another)
+{
+	struct script s;
+
+	begin(&s);
+	OK(weft_js_expose(s.js, "loud", false, fail_with_text, NULL));
+	OK(weft_js_expose(s.js, "silent", false, fail_silently, NULL));
+	run(&s,
+	    "try { loud() } catch { } try { silent() } catch (e) { say(e.message) }");
+	CHECK(strncmp(s.said, weft_strerror(WEFT_EPIPE),
+	              strlen(weft_strerror(WEFT_EPIPE)))
+	      == 0);
+	end(&s);
+}
+
+static int
 fail_with_value(weft_js *js, const weft_value *args, size_t count,
                 weft_value *out, void *arg)
 {
@@ -299,9 +326,9 @@ use_engine(void *arg)
 
 	OK(weft_js_eval(s->js,
 	                "function deep(n) { return n ? 1 + deep(n - 1) : 0 }"
-	                "deep(50)",
+	                "deep(800)",
 	                "test.js", &out));
-	CHECK_EQ(out.as.integer, 50);
+	CHECK_EQ(out.as.integer, 800);
 	CHECK_EQ(weft_js_eval(s->js, "throw new Error('told')", "t.js", NULL),
 	         WEFT_ESCRIPT);
 	CHECK(strstr(weft_detail(), "Error: told") != NULL);
@@ -317,11 +344,12 @@ use_engine_cancelled(void *arg)
 
 TEST(js_threadlets_use_an_engine_on_the_loops_stack)
 {
+	weft_js_opts engine = { .stack_bytes = 4 << 20 };
 	struct script s;
 	weft_go_opts opts = { 0 };
 	weft_threadlet late;
 
-	begin(&s);
+	begin_with(&s, &engine);
 	opts.loop = s.loop;
 	CHECK(weft_go_with(&opts, use_engine, &s) > 0);
 	late = weft_go_with(&opts, use_engine_cancelled, &s);

@@ -39,18 +39,35 @@ leave(weft_timer *timer, void *arg)
 	weft_loop_leave(arg);
 }
 
-TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
+static void
+check_endless(const char *source)
 {
 	weft_js_opts opts = { .run_ns = 5 * WEFT_MS };
 	weft_timer timer = WEFT_INIT;
 	struct script s;
 
 	begin_with(&s, &opts);
-	eval(&s, "(function again() { Promise.resolve().then(again) })()");
+	eval(&s, source);
 	OK(weft_timer_start(s.loop, &timer, weft_in(WEFT_MS), 0, leave,
 	                    s.loop));
 	OK(weft_loop_run(s.loop));
+	weft_loop_leave(s.loop);
+	OK(weft_loop_run(s.loop));
+	CHECK_EQ(s.errors, 0);
+	CHECK(eval_integer(&s, "const before = n; n") > 1000);
+	weft_loop_leave(s.loop);
+	OK(weft_loop_run(s.loop));
+	CHECK_EQ(eval_integer(&s, "n > before"), 1); /* and they go on */
 	end(&s);
+}
+
+TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
+{
+	check_endless(
+		"var n = 0; (function f() { n++; Promise.resolve().then(f) })()");
+	check_endless("var n = 0; (function f() { n++; queueMicrotask(f) })()");
+	check_endless(
+		"var n = 0; (function f() { n++; process.nextTick(f) })()");
 }
 
 TEST(js_without_a_limit_of_time_jobs_may_be_many)

@@ -119,9 +119,13 @@ TEST(js_jobs_of_a_module_come_before_its_ticks)
 	put_file(
 		&folder, "main.js",
 		"process.nextTick(() => say('tick')); queueMicrotask(() => say('job'));");
+	put_file(&folder, "timer.js",
+	         "setTimeout(() => { queueMicrotask(() => say('late job'));"
+	         " process.nextTick(() => say('late tick')) }, 1)");
 	begin_granted(&s);
 	load(&s, &folder, "main.js");
-	CHECK_STR(s.said, "job tick ");
+	load(&s, &folder, "timer.js");
+	CHECK_STR(s.said, "job tick late tick late job ");
 	end(&s);
 	remove_folder(&folder, names);
 }
