@@ -246,6 +246,7 @@ free_values(weft_js *js)
 static void
 free_runtime(weft_js *js)
 {
+	weft__js_net_fini(js);
 	weft__js_tasks_fini(js);
 	weft__js_rejections_fini(js);
 	weft__js_links_fini(js);

@@ -66,6 +66,7 @@ struct weft__js_rejections {
 
 struct weft__js_held;
 struct weft__js_link;
+struct weft__js_net;
 
 struct weft_js {
 	uint32_t refs;        /* atomic */
@@ -101,6 +102,7 @@ struct weft_js {
 	struct weft__js_rejections rejections;
 	struct weft__js_link *links; /* promises of C that scripts wait for */
 	struct weft__js_held *held;
+	struct weft__js_net *net; /* of fetch, or NULL */
 	JSValue then;   /* of promises */
 	JSValue error;  /* the constructor */
 	JSValue process, host;
@@ -230,6 +232,16 @@ void weft__js_ignore(weft_js *js, JSValueConst promise);
 /* --- expose.c ------------------------------------------------------------ */
 
 int weft__js_expose_init(weft_js *js);
+
+/* A function of C as a script's; with `suspends` it gives a promise. */
+JSValue weft__js_function(weft_js *js, const char *name, bool suspends,
+                          weft_js_fn fn, void *arg);
+
+/* --- net.c --------------------------------------------------------------- */
+
+/* Add what fetch needs to the host; 0, or an exception: -1.  End all exchanges. */
+int  weft__js_net_init(weft_js *js, JSValueConst host);
+void weft__js_net_fini(weft_js *js);
 
 /* --- module.c ------------------------------------------------------------ */
 

@@ -150,11 +150,12 @@ finalize_exposed(JSRuntime *rt, JSValue object)
 	weft_release(JS_GetOpaque(object, js->call_class));
 }
 
-static JSValue
-make_function(weft_js *js, const struct exposed *like, const char *name)
+JSValue
+weft__js_function(weft_js *js, const char *name, bool suspends, weft_js_fn fn,
+                  void *arg)
 {
 	JSContext *ctx = js->ctx;
-	JSValue object = JS_NewObjectClass(ctx, (int)js->call_class), fn;
+	JSValue object = JS_NewObjectClass(ctx, (int)js->call_class), made;
 	struct exposed *exposed = JS_IsException(object)
 	                                  ? NULL
 	                                  : weft_alloc(sizeof(*exposed));
@@ -163,15 +164,15 @@ make_function(weft_js *js, const struct exposed *like, const char *name)
 		JS_FreeValue(ctx, object);
 		return JS_ThrowOutOfMemory(ctx);
 	}
-	*exposed = *like;
+	*exposed = (struct exposed){ fn, arg, suspends };
 	JS_SetOpaque(object, exposed);
-	fn = JS_NewCFunctionData(ctx, call_exposed, 0, 0, 1, &object);
+	made = JS_NewCFunctionData(ctx, call_exposed, 0, 0, 1, &object);
 	JS_FreeValue(ctx, object);
-	if (!JS_IsException(fn))
-		(void)JS_DefinePropertyValueStr(ctx, fn, "name",
+	if (!JS_IsException(made))
+		(void)JS_DefinePropertyValueStr(ctx, made, "name",
 		                                JS_NewString(ctx, name),
 		                                JS_PROP_CONFIGURABLE);
-	return fn;
+	return made;
 }
 
 /* The object called `name` in `within`, which is taken; made if there is none. */
@@ -221,7 +222,8 @@ put(weft_js *js, void *arg)
 	}
 	if (JS_IsException(within))
 		return weft__js_failure(js);
-	fn = make_function(js, &put->exposed, path);
+	fn = weft__js_function(js, path, put->exposed.suspends, put->exposed.fn,
+	                       put->exposed.arg);
 	rc = JS_IsException(fn)
 	             ? -1
 	             : JS_DefinePropertyValueStr(ctx, within, path, fn,

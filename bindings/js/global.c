@@ -30,6 +30,11 @@ static const struct {
 	{ "TextEncoder", "text" },
 	{ "TextDecoder", "text" },
 	{ "console", "console" },
+	{ "Headers", "headers" },
+	{ "ReadableStream", "stream" },
+	{ "fetch", "fetch" },
+	{ "Request", "fetch" },
+	{ "Response", "fetch" },
 };
 
 #define GLOBALS (int)(sizeof(globals) / sizeof(*globals))

@@ -164,7 +164,8 @@ weft__js_make_host(weft_js *js)
 		    JS_NewFloat64(ctx,
 	                          (double)weft_perf_origin(js->perf) / 1e6),
 		    JS_PROP_C_W_E)
-	    < 0) {
+	            < 0
+	    || weft__js_net_init(js, host) < 0) {
 		JS_FreeValue(ctx, host);
 		return JS_EXCEPTION;
 	}

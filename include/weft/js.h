@@ -25,6 +25,7 @@
 #define WEFT_JS_H
 
 #include <weft/base.h>
+#include <weft/tls.h>
 #include <weft/value.h>
 
 WEFT_BEGIN
@@ -54,7 +55,8 @@ typedef struct weft_js_opts {
 	/* Where console writes to, `fd` 1 or 2; default: these descriptors. */
 	void (*write)(weft_js *js, int fd, weft_span text, void *arg);
 	void    *arg;            /* of these three */
-	uint64_t spare[4];
+	weft_tls *tls;           /* of fetch; default: the system's CAs; borrowed */
+	uint64_t spare[3];
 } weft_js_opts;
 
 /* Make an engine on `loop` (NULL: the caller's).

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Have programs that others have written talk to ours, and check what they see.
 
-    tests/peers/run.py curl|wrk|nginx|s_client|s_server|browser SERVER FILES CHAT TLS
+    tests/peers/run.py curl|wrk|nginx|s_client|s_server|browser|fetch SERVER FILES CHAT TLS [WEFT]
 
-SERVER is tests/peers/server.c, TLS is tls_peer.c there, FILES and CHAT are the examples.
+SERVER is tests/peers/server.c, TLS is tls_peer.c there, FILES and CHAT are the examples,
+WEFT is the tool that runs scripts.
 Exits with 77 if the peer is not installed.
 """
 import http.client
@@ -33,7 +34,7 @@ def run(name, test, *args):
 
 def main(args):
     module = importlib.import_module(f"peer_{args[0]}")
-    with world.World(args[1:5]) as stage:
+    with world.World(args[1:]) as stage:
         tests = [(name, test, stage) for name, test in vars(module).items()
                  if name.startswith("test_")]
         failed = [test for test in [*tests, ("the end of all", stage.end)] if run(*test)]

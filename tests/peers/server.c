@@ -230,6 +230,16 @@ status(weft_http *http, void *arg)
 	return reply_text(http, (int)number(http, "code", 200), "as told\n");
 }
 
+/* What was asked for is elsewhere. */
+static int
+moved(weft_http *http, void *arg)
+{
+	int rc = weft_http_set(http, "Location", weft_http_param(http, "to"));
+
+	(void)arg;
+	return rc < 0 ? rc : reply_text(http, 302, "there\n");
+}
+
 /* It fails before it has replied, or halfway. */
 static int
 fail(weft_http *http, void *halfway)
@@ -292,6 +302,7 @@ route_all(char *folder)
 		{ "GET /upgrade", upgrade, NULL },
 		{ "/fields", fields, NULL },
 		{ "/status/{code}", status, NULL },
+		{ "/moved", moved, NULL },
 		{ "/fail", fail, NULL },
 		{ "/half", fail, yes },
 		{ "GET /stats", stats, NULL },

@@ -95,7 +95,8 @@ class World(contextlib.ExitStack):
 
     def __init__(self, programs):
         super().__init__()
-        self.program, self.files_program, self.chat_program, self.tls_program = programs
+        (self.program, self.files_program, self.chat_program, self.tls_program,
+         *self.more_programs) = programs
         self.folder = Path(self.enter_context(
             tempfile.TemporaryDirectory(prefix="weft-peers-", ignore_cleanup_errors=True)))
         self.site = self.folder / "site"

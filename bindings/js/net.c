@@ -1,0 +1,400 @@
+/* net.c - fetch's way to weft's HTTP client.
+ *
+ * An exchange is one request and its reply.  lib/fetch.js makes it, opens it, reads its
+ * body and ends it; the host sees to it that this is safe in any order.
+ *
+ *   1. At most one call works with an exchange at a time.  Ending one meanwhile fires
+ *      its signal, and the call closes it on its way out; else it is closed at once.
+ *   2. Each exchange holds the engine's client, which is freed with the last of them: so
+ *      calls that are suspended as the engine is freed end in peace.
+ */
+#include <weft/abort.h>
+#include <weft/http.h>
+#include "engine.h"
+
+#define PIECE_BYTES ((size_t)64 << 10)
+
+struct weft__js_net {
+	weft_http_client *client;
+	struct exchange *first;
+	size_t refs; /* of the engine and of exchanges */
+};
+
+struct exchange {
+	struct weft__js_net *net;
+	weft_abort *abort;
+	weft_http *http; /* NULL: not open */
+	size_t refs;
+	bool busy, ended;
+	struct exchange *next, *prev; /* of the engine's */
+};
+
+/* --- clients -------------------------------------------------------------------- */
+
+static void
+unref_net(struct weft__js_net *net)
+{
+	if (--net->refs > 0)
+		return;
+	(void)weft_http_client_free(net->client);
+	weft_release(net);
+}
+
+static struct weft__js_net *
+net_of(weft_js *js)
+{
+	weft_http_client_opts opts = { .loop = js->loop, .tls = js->opts.tls };
+	struct weft__js_net *net = js->net;
+
+	if (net)
+		return net;
+	net = weft_alloc(sizeof(*net));
+	if (!net)
+		return NULL;
+	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts),
+		                      .refs = 1 };
+	if (net->client)
+		return js->net = net;
+	weft_release(net);
+	return NULL;
+}
+
+/* --- exchanges ------------------------------------------------------------------- */
+
+static void
+list(struct exchange *exchange)
+{
+	struct weft__js_net *net = exchange->net;
+
+	exchange->next = net->first;
+	if (net->first)
+		net->first->prev = exchange;
+	net->first = exchange;
+}
+
+static void
+unlist(struct exchange *exchange)
+{
+	if (exchange->prev)
+		exchange->prev->next = exchange->next;
+	else
+		exchange->net->first = exchange->next;
+	if (exchange->next)
+		exchange->next->prev = exchange->prev;
+}
+
+/* Invariant 1. */
+static void
+end(struct exchange *exchange)
+{
+	exchange->ended = true;
+	if (exchange->busy) {
+		(void)weft_abort_fire(exchange->abort, (weft_value){ 0 });
+		return;
+	}
+	weft_http_close(exchange->http);
+	exchange->http = NULL;
+}
+
+static void
+share_exchange(void *ptr)
+{
+	((struct exchange *)ptr)->refs++;
+}
+
+/* No call works with it: that would have a share. */
+static void
+drop_exchange(void *ptr)
+{
+	struct exchange *exchange = ptr;
+
+	if (--exchange->refs > 0)
+		return;
+	end(exchange);
+	unlist(exchange);
+	(void)weft_abort_unref(exchange->abort);
+	unref_net(exchange->net);
+	weft_release(exchange);
+}
+
+static const weft_type type_exchange = { .name = "exchange",
+	                                 .drop = drop_exchange,
+	                                 .share = share_exchange };
+
+static int
+begin(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+      void *arg)
+{
+	struct weft__js_net *net;
+	struct exchange *exchange;
+
+	(void)args;
+	(void)count;
+	(void)arg;
+	if (!(js->opts.grants & WEFT_JS_NET))
+		return weft_fail(WEFT_EPERM,
+		                 "fetch: the host has not granted the network");
+	net = net_of(js);
+	exchange = net ? weft_alloc(sizeof(*exchange)) : NULL;
+	if (!exchange)
+		return WEFT_ENOMEM;
+	*exchange = (struct exchange){ .net = net,
+		                       .abort = weft_abort_new(js->loop),
+		                       .refs = 1 };
+	if (!exchange->abort) {
+		weft_release(exchange);
+		return WEFT_ENOMEM;
+	}
+	net->refs++;
+	list(exchange);
+	*out = weft_value_ptr(&type_exchange, exchange);
+	return 0;
+}
+
+/* The exchange that a call is given, which is its own until give_back(); NULL: none,
+ * it was ended, or another call has it. */
+static struct exchange *
+take(const weft_value *args, size_t count)
+{
+	struct exchange *exchange = NULL;
+
+	if (count > 0 && args[0].type == &type_exchange)
+		exchange = args[0].as.ptr;
+	if (!exchange || exchange->busy || exchange->ended) {
+		(void)weft_fail(WEFT_ECANCELED, "fetch: it was ended");
+		return NULL;
+	}
+	exchange->busy = true;
+	return exchange;
+}
+
+static int
+give_back(struct exchange *exchange, int rc)
+{
+	exchange->busy = false;
+	if (rc < 0)
+		exchange->ended = true;
+	if (!exchange->ended)
+		return rc;
+	end(exchange);
+	return rc < 0 ? rc : weft_fail(WEFT_ECANCELED, "fetch: it was ended");
+}
+
+/* --- opening ----------------------------------------------------------------------- */
+
+static const char *
+text_of(const weft_value *value)
+{
+	return value->type == &weft_type_text ? value->as.ptr : NULL;
+}
+
+/* Name and value by turns.  Returns how many fields, or an error. */
+static int
+make_fields(const weft_value *value, weft_http_field **out)
+{
+	const weft_list *list = value->as.ptr;
+	size_t count;
+
+	if (value->type != &weft_type_list || list->count % 2)
+		return weft_fail(WEFT_EINVAL, "fetch: no list of fields");
+	count = list->count / 2;
+	*out = weft_alloc((count + 1) * sizeof(**out));
+	if (!*out)
+		return WEFT_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		(*out)[i] = (weft_http_field){
+			.name = text_of(&list->items[2 * i]),
+			.value = text_of(&list->items[2 * i + 1]),
+		};
+		if (!(*out)[i].name || !(*out)[i].value)
+			return weft_fail(WEFT_EINVAL, "fetch: a bad field");
+	}
+	return (int)count;
+}
+
+static void
+drop_all(weft_value *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weft_value_drop(&values[i]);
+}
+
+/* The fields of a reply, name and value by turns. */
+static weft_value
+list_fields(weft_http *http)
+{
+	weft_http_field field;
+	weft_value *items, list;
+	size_t count = 0;
+
+	while (weft_http_header_at(http, count, &field))
+		count++;
+	items = weft_alloc((2 * count + 1) * sizeof(*items));
+	if (!items)
+		return weft_value_error(WEFT_ENOMEM);
+	for (size_t i = 0; i < count; i++) {
+		(void)weft_http_header_at(http, i, &field);
+		items[2 * i] = weft_value_text(field.name);
+		items[2 * i + 1] = weft_value_text(field.value);
+	}
+	list = weft_value_list(items, 2 * count);
+	weft_release(items);
+	return list;
+}
+
+/* [status, url, fields] */
+static int
+make_reply(weft_http *http, weft_value *out)
+{
+	weft_value items[3] = { weft_value_integer(weft_http_status(http)),
+		                weft_value_text(weft_http_url(http)),
+		                list_fields(http) };
+
+	if (items[1].type == &weft_type_error
+	    || items[2].type == &weft_type_error) {
+		drop_all(items, 3);
+		return WEFT_ENOMEM;
+	}
+	*out = weft_value_list(items, 3);
+	return out->type == &weft_type_error ? WEFT_ENOMEM : 0;
+}
+
+/* What stands behind the exchange: method, url, fields, body, whether to follow. */
+static int
+make_request(const weft_value *args, weft_http_request *request,
+             weft_http_field **fields)
+{
+	int rc = make_fields(&args[3], fields);
+
+	if (rc < 0)
+		return rc;
+	request->method = text_of(&args[1]);
+	request->url = text_of(&args[2]);
+	request->fields = *fields;
+	request->field_count = (size_t)rc;
+	if (args[4].type == &weft_type_bytes)
+		request->body = *(const weft_span *)args[4].as.ptr;
+	request->no_redirect = args[5].as.integer == 0;
+	return request->method && request->url
+	               ? 0
+	               : weft_fail(WEFT_EINVAL, "fetch: method or URL");
+}
+
+static int
+open_exchange(weft_js *js, const weft_value *args, size_t count,
+              weft_value *out, void *arg)
+{
+	struct exchange *exchange = count == 6 ? take(args, count) : NULL;
+	weft_http_field *fields = NULL;
+	weft_http_request request = { 0 };
+	int rc;
+
+	(void)js, (void)arg;
+	if (!exchange)
+		return WEFT_ECANCELED;
+	request.abort = exchange->abort;
+	rc = make_request(args, &request, &fields);
+	if (rc == 0)
+		rc = weft_http_fetch(exchange->net->client, &request,
+		                     &exchange->http, WEFT_NEVER);
+	weft_release(fields);
+	if (rc == 0)
+		rc = make_reply(exchange->http, out);
+	rc = give_back(exchange, rc);
+	if (rc < 0)
+		weft_value_drop(out);
+	return rc;
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static int
+read_piece(weft_http *http, weft_value *out)
+{
+	void *piece = weft_alloc(PIECE_BYTES);
+	ssize_t size = piece ? weft_http_read(http, piece, PIECE_BYTES,
+	                                      WEFT_NEVER)
+	                     : WEFT_ENOMEM;
+
+	if (size > 0) {
+		*out = weft_value_bytes((weft_span){ piece, (size_t)size });
+		if (out->type == &weft_type_error)
+			size = WEFT_ENOMEM;
+	}
+	weft_release(piece);
+	return size < 0 ? (int)size : 0;
+}
+
+/* No value at the end. */
+static int
+read_exchange(weft_js *js, const weft_value *args, size_t count,
+              weft_value *out, void *arg)
+{
+	struct exchange *exchange = take(args, count);
+	int rc;
+
+	(void)js, (void)arg;
+	if (!exchange)
+		return WEFT_ECANCELED;
+	rc = exchange->http ? read_piece(exchange->http, out) : WEFT_EINVAL;
+	rc = give_back(exchange, rc);
+	if (rc < 0)
+		weft_value_drop(out);
+	return rc;
+}
+
+static int
+end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+             void *arg)
+{
+	(void)js, (void)out, (void)arg;
+	if (count > 0 && args[0].type == &type_exchange)
+		end(args[0].as.ptr);
+	return 0;
+}
+
+/* --- for the engine ------------------------------------------------------------------ */
+
+int
+weft__js_net_init(weft_js *js, JSValueConst host)
+{
+	static const struct {
+		const char *name;
+		bool suspends;
+		weft_js_fn fn;
+	} functions[] = {
+		{ "fetchBegin", false, begin },
+		{ "fetchOpen", true, open_exchange },
+		{ "fetchRead", true, read_exchange },
+		{ "fetchEnd", false, end_exchange },
+	};
+	int rc = 0;
+
+	for (size_t i = 0;
+	     rc >= 0 && i < sizeof(functions) / sizeof(*functions); i++) {
+		JSValue fn = weft__js_function(js, functions[i].name,
+		                               functions[i].suspends,
+		                               functions[i].fn, NULL);
+
+		rc = JS_IsException(fn)
+		             ? -1
+		             : JS_DefinePropertyValueStr(js->ctx, host,
+		                                         functions[i].name, fn,
+		                                         JS_PROP_C_W_E);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Invariant 2. */
+void
+weft__js_net_fini(weft_js *js)
+{
+	struct weft__js_net *net = js->net;
+
+	if (!net)
+		return;
+	js->net = NULL;
+	for (struct exchange *it = net->first; it; it = it->next)
+		end(it);
+	unref_net(net);
+}

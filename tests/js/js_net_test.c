@@ -1,0 +1,159 @@
+/* js_net_test.c - fetch, as its host sees it: what is granted, and an engine that goes. */
+#define _GNU_SOURCE /* accept4() */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+#include "js/script.h"
+
+static const weft_js_opts granted = { .grants = WEFT_JS_NET };
+
+/* --- a peer, by hand ---------------------------------------------------------- */
+
+static int listener, peer;
+static char url[64];
+
+static void
+listen_here(void)
+{
+	struct sockaddr_in addr;
+
+	listener = make_listener(4, &addr);
+	peer = -1;
+	OK(fcntl(listener, F_SETFL, O_NONBLOCK));
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/",
+	               ntohs(addr.sin_port));
+}
+
+/* Turn the loop until the request is there. */
+static void
+hear(struct script *s)
+{
+	char request[2048];
+	ssize_t size;
+
+	do {
+		turn(s->loop);
+		if (peer < 0)
+			peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+		size = peer < 0 ? -1 : recv(peer, request, sizeof(request), 0);
+		if (size < 0)
+			sched_yield();
+	} while (size < 0);
+	CHECK(size > 0);
+}
+
+/* Turn the loop until the peer sees the end. */
+static void
+see_end(weft_loop *loop)
+{
+	char byte;
+	ssize_t size;
+
+	while ((size = recv(peer, &byte, 1, MSG_DONTWAIT)) < 0
+	       && errno == EAGAIN) {
+		turn(loop);
+		sched_yield();
+	}
+	CHECK(size <= 0);
+	OK(close(peer));
+	OK(close(listener));
+}
+
+/* The engine is gone, and what it had begun ends. */
+static void
+free_and_end(struct script *s)
+{
+	OK(weft_js_free(s->js));
+	see_end(s->loop);
+	OK(weft_loop_run(s->loop));
+	stop_idle(s->loop);
+}
+
+static void
+eval_fetch(struct script *s, const char *then)
+{
+	char source[400];
+
+	(void)snprintf(source, sizeof(source), "fetch('%s')%s", url, then);
+	eval(s, source);
+}
+
+/* --- tests ---------------------------------------------------------------------- */
+
+TEST(js_without_the_grant_nothing_is_fetched)
+{
+	check_says("fetch('http://127.0.0.1:1/')"
+	           ".catch(e => say(e.name, e.cause.code))",
+	           "TypeError WEFT_EPERM ");
+}
+
+TEST(js_with_the_grant_the_network_says_why_not)
+{
+	struct script s;
+
+	begin_with(&s, &granted);
+	run(&s, "fetch('http://127.0.0.1:1/')"
+	        ".catch(e => say(e.name, e.cause.code))");
+	CHECK_STR(s.said, "TypeError WEFT_ECONNREFUSED ");
+	end(&s);
+}
+
+TEST(js_an_engine_may_go_while_it_waits_for_a_reply)
+{
+	struct script s;
+
+	begin_with(&s, &granted);
+	listen_here();
+	eval_fetch(&s, ".then(say, say)");
+	hear(&s);
+	free_and_end(&s);
+	CHECK_STR(s.said, "");
+}
+
+TEST(js_an_engine_may_go_while_it_reads_a_body)
+{
+	struct script s;
+
+	begin_with(&s, &granted);
+	listen_here();
+	eval_fetch(&s, ".then(r => { say(r.status); return r.text() })"
+	               ".then(say, say)");
+	hear(&s);
+	put(peer, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+	while (!*s.said)
+		turn(s.loop);
+	turns(s.loop, 5);
+	free_and_end(&s);
+	CHECK_STR(s.said, "200 ");
+}
+
+TEST(js_an_engine_may_go_with_a_body_that_nobody_reads)
+{
+	struct script s;
+
+	begin_with(&s, &granted);
+	listen_here();
+	eval_fetch(&s, ".then(r => { globalThis.kept = r; say(r.ok) })");
+	hear(&s);
+	put(peer, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+	OK(weft_loop_run(s.loop)); /* an open body is nothing to wait for */
+	CHECK_STR(s.said, "1 ");
+	free_and_end(&s);
+}
+
+TEST(js_a_response_that_is_dropped_lets_go_of_its_connection)
+{
+	struct script s;
+
+	begin_with(&s, &granted);
+	listen_here();
+	eval_fetch(&s, ".then(r => say(r.status))");
+	hear(&s);
+	put(peer, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+	OK(weft_loop_run(s.loop));
+	CHECK_STR(s.said, "200 ");
+	see_end(s.loop);
+	end(&s);
+}
