@@ -96,6 +96,10 @@ ROWS = (
     Row("promise.all.1000.late", "ns", "promise_weft", (node(None),)),
     Row("microtask", "ns", "promise_weft", (node(8),)),
     Row("timeout.set_clear", "ns", "promise_weft", (node(10),)),
+    # Scripts: by their own clock, and from start to end.
+    Row("js.set_clear", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
+    Row("js.fire_1e6", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
+    Row("js.start", "us", "js_weft", (Peer("node", "js_node", 15),)),
 
     # Servers of their own: CPU time for each request, or record of 16 KB.
     Row("http.plain.cpu", "ns", "served_weft",
