@@ -20,6 +20,10 @@
  *      it until the loop's own stack has done it, whatever its cancellation.
  *   6. As the loop stops, timers are cleared without a call; the engine is still there
  *      to be freed.  Until then it holds a reference to the loop.
+ *   7. What would go over memory_bytes is refused, an error that a script can catch, if it is
+ *      big; what is small may go over by half, that is 2 to 32 MiB, and unless it was
+ *      garbage the script is ended soon.  Where the process itself has no memory left, a script
+ *      that runs may end it.
  */
 #ifndef WEFT_JS_H
 #define WEFT_JS_H
@@ -43,7 +47,7 @@ enum {
 
 typedef struct weft_js_opts {
 	uint32_t grants;         /* WEFT_JS_*; default none */
-	size_t   memory_bytes;   /* default 64 MiB */
+	size_t   memory_bytes;   /* default 64 MiB, at least 256 KiB; see 7 */
 	size_t   stack_bytes;    /* default 256 KiB */
 	uint64_t run_ns;         /* one callback at most; default 5 s */
 	const char *const *argv; /* for process.argv; NULL-terminated, borrowed */
