@@ -188,26 +188,82 @@ text_of(const weft_value *value)
 	return value->type == &weft_type_text ? value->as.ptr : NULL;
 }
 
-/* Name and value by turns.  Returns how many fields, or an error. */
+/* Values of fields are bytes, of which each is a character of a script's: what is above 127
+ * is two bytes there.  Writes what `text` is on the wire; returns behind its NUL. */
+static char *
+narrow(const char *text, char *to)
+{
+	for (const unsigned char *from = (const void *)text; *from; from++)
+		if (*from >= 0xc0 && from[1]) {
+			*to++ = (char)(*from << 6 | (from[1] & 0x3f));
+			from++;
+		} else {
+			*to++ = (char)*from;
+		}
+	*to++ = '\0';
+	return to;
+}
+
+/* The other way round. */
+static weft_value
+widen(const char *text)
+{
+	char *wide = weft_alloc(2 * strlen(text) + 1), *to = wide;
+	weft_value value;
+
+	if (!wide)
+		return weft_value_error(WEFT_ENOMEM);
+	for (const unsigned char *from = (const void *)text; *from; from++) {
+		if (*from >= 0x80)
+			*to++ = (char)(0xc0 | *from >> 6);
+		*to++ = (char)(*from >= 0x80 ? 0x80 | (*from & 0x3f) : *from);
+	}
+	*to = '\0';
+	value = weft_value_text(wide);
+	weft_release(wide);
+	return value;
+}
+
+/* How many bytes the texts of a list have, with their NULs; 0: one is no text. */
+static size_t
+size_of_texts(const weft_list *list)
+{
+	size_t size = 1;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const char *text = text_of(&list->items[i]);
+
+		if (!text)
+			return 0;
+		size += strlen(text) + 1;
+	}
+	return size;
+}
+
+/* Name and value by turns; the texts stand behind the fields.  Returns how many fields, or
+ * an error. */
 static int
 make_fields(const weft_value *value, weft_http_field **out)
 {
 	const weft_list *list = value->as.ptr;
-	size_t count;
+	size_t count, size;
+	char *text;
 
 	if (value->type != &weft_type_list || list->count % 2)
 		return weft_fail(WEFT_EINVAL, "fetch: no list of fields");
 	count = list->count / 2;
-	*out = weft_alloc((count + 1) * sizeof(**out));
+	size = size_of_texts(list);
+	if (size == 0)
+		return weft_fail(WEFT_EINVAL, "fetch: a bad field");
+	*out = weft_alloc(count * sizeof(**out) + size);
 	if (!*out)
 		return WEFT_ENOMEM;
+	text = (char *)(*out + count);
 	for (size_t i = 0; i < count; i++) {
-		(*out)[i] = (weft_http_field){
-			.name = text_of(&list->items[2 * i]),
-			.value = text_of(&list->items[2 * i + 1]),
-		};
-		if (!(*out)[i].name || !(*out)[i].value)
-			return weft_fail(WEFT_EINVAL, "fetch: a bad field");
+		(*out)[i].name = text;
+		text = narrow(text_of(&list->items[2 * i]), text);
+		(*out)[i].value = text;
+		text = narrow(text_of(&list->items[2 * i + 1]), text);
 	}
 	return (int)count;
 }
@@ -226,6 +282,7 @@ list_fields(weft_http *http)
 	weft_http_field field;
 	weft_value *items, list;
 	size_t count = 0;
+	bool whole = true;
 
 	while (weft_http_header_at(http, count, &field))
 		count++;
@@ -235,9 +292,14 @@ list_fields(weft_http *http)
 	for (size_t i = 0; i < count; i++) {
 		(void)weft_http_header_at(http, i, &field);
 		items[2 * i] = weft_value_text(field.name);
-		items[2 * i + 1] = weft_value_text(field.value);
+		items[2 * i + 1] = widen(field.value);
+		whole &= text_of(&items[2 * i]) && text_of(&items[2 * i + 1]);
 	}
 	list = weft_value_list(items, 2 * count);
+	if (!whole) {
+		weft_value_drop(&list);
+		list = weft_value_error(WEFT_ENOMEM);
+	}
 	weft_release(items);
 	return list;
 }

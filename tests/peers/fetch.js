@@ -40,6 +40,11 @@ async function checkRequests() {
 	response = await fetch(new Request(`${base}/fields`, { headers: [["X-Two", "1"]] }),
 		{ headers: { "x-one": "a, b" } });
 	check("fields", (await response.text()).toLowerCase().includes("x-one: a, b\n"));
+	response = await fetch(`${base}/bytes`, { headers: { "X-Bytes": "caf\xe9 \xff" } });
+	check("bytes in a field", response.headers.get("x-bytes") === "caf\xe9 \xff");
+	check("no more than bytes", (await failure(fetch(base, { headers: { a: "\u2713" } })))
+		instanceof TypeError);
+	check("no init", (await fetch(`${base}/hello`, null)).ok);
 	check("framing", (await failure(fetch(`${base}/hello`,
 		{ headers: { "Content-Length": "1" } }))).cause.code === "WEFT_EINVAL");
 }
@@ -59,10 +64,21 @@ async function checkStreams() {
 	const first = await reader.read();
 
 	check("the first piece comes before the last", !first.done && first.value.length < 3000);
+	const pending = (async () => {
+		for (;;)
+			if ((await reader.read()).done)
+				return "done";
+	})();
+
 	await reader.cancel();
+	check("the end for who reads", await pending === "done");
 	check("no more after that", (await reader.read()).done);
-	check("cut short", (await failure((await fetch(`${base}/half`)).text()))
-		instanceof TypeError);
+	const cut = (await fetch(`${base}/half`)).body.getReader();
+	const read = () => cut.read();
+
+	check("half", (await read()).value.length === 4);
+	check("cut short", (await failure(read())) instanceof TypeError);
+	check("which it stays", (await failure(read())) instanceof TypeError);
 }
 
 async function checkAborts() {

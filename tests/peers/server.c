@@ -240,6 +240,17 @@ moved(weft_http *http, void *arg)
 	return rc < 0 ? rc : reply_text(http, 302, "there\n");
 }
 
+/* A field that is not ASCII comes back as it was. */
+static int
+bytes(weft_http *http, void *arg)
+{
+	const char *value = weft_http_header(http, "x-bytes");
+	int rc = value ? weft_http_set(http, "X-Bytes", value) : 0;
+
+	(void)arg;
+	return rc < 0 ? rc : reply_text(http, 200, "there\n");
+}
+
 /* It fails before it has replied, or halfway. */
 static int
 fail(weft_http *http, void *halfway)
@@ -303,6 +314,7 @@ route_all(char *folder)
 		{ "/fields", fields, NULL },
 		{ "/status/{code}", status, NULL },
 		{ "/moved", moved, NULL },
+		{ "/bytes", bytes, NULL },
 		{ "/fail", fail, NULL },
 		{ "/half", fail, yes },
 		{ "GET /stats", stats, NULL },

@@ -143,7 +143,8 @@ let stateOf; /* all that a request is, with the bytes of its body */
 class Request extends Body {
 	#state;
 
-	constructor(input, init = {}) {
+	constructor(input, init) {
+		init ??= {};
 		const from = input instanceof Request ? input.#state : {};
 		const method = takeMethod(init.method ?? from.method ?? "GET");
 		const headers = new Headers(init.headers ?? from.headers);
@@ -332,7 +333,9 @@ async function fetch(input, init) {
 
 	signal?.throwIfAborted();
 	const exchange = begin();
-	const onAbort = () => host.fetchEnd(exchange);
+	/* A signal that lives on does not keep what nobody else has. */
+	const weak = new WeakRef(exchange);
+	const onAbort = () => host.fetchEnd(weak.deref());
 	const done = () => signal?.removeEventListener("abort", onAbort);
 
 	signal?.addEventListener("abort", onAbort);

@@ -49,6 +49,7 @@ class ReadableStream {
 	#reader = null;
 	#turn = Promise.resolve(); /* reads go one after the other */
 	#ended = false;
+	#error = null; /* { reason } of a read that failed */
 	#disturbed = false;
 
 	constructor(key, source) {
@@ -120,16 +121,26 @@ class ReadableStream {
 	}
 
 	async #next() {
+		const value = this.#ended ? null : await this.#pull();
+
+		if (this.#error)
+			throw this.#error.reason;
+		return this.#ended ? { value: undefined, done: true }
+			: { value, done: false };
+	}
+
+	/* Who cancels meanwhile has ended it, whatever comes of the read.  Invariant 1. */
+	async #pull() {
 		let value = null;
 
 		try {
+			value = await this.#source.read();
+		} catch (reason) {
 			if (!this.#ended)
-				value = await this.#source.read();
-		} finally { /* invariant 1 */
-			this.#ended ||= value === null;
+				this.#error = { reason };
 		}
-		return this.#ended ? { value: undefined, done: true }
-			: { value, done: false };
+		this.#ended ||= value === null;
+		return value;
 	}
 
 	#cancel(reason) {
