@@ -237,8 +237,10 @@ combine(weft_promise *const *promises, size_t count, weft_outcome decides,
 	many->finish = finish_late;
 	many->is_local = are_here(promises, count);
 	result = weft_promise_ref(many->result);
-	for (size_t i = 0; i < count; i++)
-		many->ones[i] = (struct one){ { .run = run_one }, many, NULL };
+	for (size_t i = 0; i < count; i++) {
+		many->ones[i].reaction.run = run_one;
+		many->ones[i].of = many;
+	}
 	for (size_t i = 0; i < count; i++)
 		watch(&many->ones[i], promises[i]);
 	count_one(many);

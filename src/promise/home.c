@@ -271,7 +271,7 @@ weft__home_list(weft_promise *promise)
 	struct weft__home *home = promise->home;
 	bool open;
 
-	if (weft__home_is_here(home)) {
+	if (__builtin_expect(weft__home_is_here(home), 1)) {
 		if (weft__home_loop(home)->ending)
 			return false;
 		list_add(&home->own, promise);

@@ -298,13 +298,11 @@ give_back(weft_promise *promise, bool given)
 }
 
 static WEFT__SELDOM int
-come_late(weft_promise *promise, const struct weft__settling *how, char *text)
+come_late(weft_promise *promise, weft_value value, char *text, bool given)
 {
-	weft_value value = how->value;
-
 	weft__sys->release(text);
 	weft_value_drop(&value);
-	give_back(promise, how->gives);
+	give_back(promise, given);
 	return WEFT_EALREADY;
 }
 
@@ -343,10 +341,10 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 	bool travels;
 
 	if (!weft__promise_enter(promise))
-		return come_late(promise, how, text);
+		return come_late(promise, how->value, text, how->gives);
 	if (promise->follows && !how->follower) {
 		weft__promise_leave(promise);
-		return come_late(promise, how, text);
+		return come_late(promise, how->value, text, how->gives);
 	}
 	if (promise->awaited)
 		awaiters = claim_awaiters(promise);

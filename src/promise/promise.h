@@ -264,13 +264,15 @@ bool weft__promise_react(weft_promise *promise, struct weft__reaction *reaction)
 /* The same, and whether anybody cares is not changed. */
 bool weft__promise_add(weft_promise *promise, struct weft__reaction *reaction);
 
-/* Somebody cares for how it has ended: it has settled, as the caller knows. */
+/* Somebody cares for how it has ended: it has settled, as the caller knows.  Of a value there
+ * is nothing to report. */
 void weft__promise_care_late(weft_promise *promise);
 
 static inline void
 weft__promise_care(weft_promise *promise)
 {
-	if (weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
+	if (weft__promise_outcome(promise) == WEFT_REJECTED
+	    && weft__load(&promise->care, WEFT__RELAXED) != WEFT__CARED)
 		weft__promise_care_late(promise);
 }
 

@@ -45,7 +45,7 @@ end_promise(weft_promise *promise)
 	if (owner != promise) {
 		(void)weft_promise_unref(owner);
 	} else {
-		if (promise->value.type)
+		if (promise->value.type && promise->value.type->drop)
 			weft_value_drop(&promise->value);
 		if (promise->text)
 			weft__sys->release(promise->text);

@@ -227,12 +227,17 @@ weft_promise_resolve(weft_promise *promise, weft_value value)
 /* --- chaining ----------------------------------------------------------- */
 
 /* A handler has failed: with `out` as the reason, if that was filled, else with the error. */
-static WEFT__SELDOM void
-fill_failure(struct weft__settling *how, int rc, weft_value out)
+static WEFT__SELDOM struct weft__settling
+failure(int rc, weft_value out)
 {
-	how->outcome = WEFT_REJECTED;
-	how->value = out.type ? out : weft_value_error(rc);
-	how->keep_text = how->value.type == &weft_type_error;
+	weft_value reason = out.type ? out : weft_value_error(rc);
+
+	return (struct weft__settling){
+		.outcome = WEFT_REJECTED,
+		.value = reason,
+		.keep_text = reason.type == &weft_type_error,
+		.gives = true,
+	};
 }
 
 /* Call what fits the outcome before, which is passed on if there is nothing to call, and
@@ -255,7 +260,7 @@ call_handler(weft_promise *promise, weft_promise *before,
 	else if (fn)
 		rc = fn(&before->value, &out, promise->arg);
 	if (rc < 0) {
-		fill_failure(how, rc, out);
+		*how = failure(rc, out);
 	} else if (is_finally || !fn) {
 		how->source = before;
 	} else {
