@@ -9,6 +9,7 @@ struct program {
 	weft_loop *loop;
 	weft_js *js;
 	const char *file, *code; /* one of them */
+	bool exited; /* the script, by itself: nothing is told any more */
 	int rc;
 };
 
@@ -21,20 +22,27 @@ usage(FILE *to, int status)
 	        "       weft --version | --help\n"
 	        "\n"
 	        "  run   run the module in FILE.js until nothing of it is left\n"
-	        "  eval  run CODE as a script, and print what it comes to\n");
+	        "  eval  run CODE as a script, and print what it comes to; a promise\n"
+	        "        is waited for\n");
 	return status;
+}
+
+static void
+tell(struct program *program, const char *text)
+{
+	if (program->exited)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "Uncaught %s\n", text);
+	weft_loop_leave(program->loop);
 }
 
 static bool
 on_error(weft_js *js, int error, const char *text, void *arg)
 {
-	struct program *program = arg;
-
 	(void)js;
 	(void)error;
-	fflush(stdout);
-	fprintf(stderr, "Uncaught %s\n", text);
-	weft_loop_leave(program->loop);
+	tell(arg, text);
 	return false;
 }
 
@@ -45,6 +53,7 @@ on_exit_called(weft_js *js, int status, void *arg)
 
 	(void)js;
 	(void)status;
+	program->exited = true;
 	weft_loop_leave(program->loop);
 }
 
@@ -59,6 +68,60 @@ print(const weft_value *value)
 		puts(value->as.ptr);
 }
 
+static int
+on_fulfilled(const weft_value *in, weft_value *out, void *arg)
+{
+	(void)out;
+	(void)arg;
+	print(in);
+	return 0;
+}
+
+/* Nobody can settle it any more: it comes to nothing, and what else runs goes on. */
+static bool
+is_forgotten(const weft_value *reason)
+{
+	return reason->type == &weft_type_error
+	       && reason->as.integer == WEFT_EPIPE
+	       && strcmp(weft_detail(), "the script has forgotten its promise")
+	                  == 0;
+}
+
+/* What is no error says of itself what String() makes of it. */
+static int
+on_rejected(const weft_value *in, weft_value *out, void *arg)
+{
+	struct program *program = arg;
+	weft_value text = { 0 };
+
+	(void)out;
+	if (is_forgotten(in))
+		return 0;
+	program->rc = WEFT_ESCRIPT;
+	if (in->type == &weft_type_error)
+		tell(program, weft_detail());
+	else if (weft_js_call(program->js, "String", in, 1, &text) == 0
+	         && text.type == &weft_type_text)
+		tell(program, text.as.ptr);
+	else
+		tell(program, "an error without a text");
+	weft_value_drop(&text);
+	return 0;
+}
+
+/* Takes `promise`. */
+static void
+wait_for(struct program *program, weft_promise *promise)
+{
+	promise = weft_promise_then(promise, on_fulfilled, on_rejected,
+	                            program);
+	if (!promise) {
+		program->rc = WEFT_ENOMEM;
+		tell(program, "out of memory");
+	}
+	(void)weft_promise_unref(promise);
+}
+
 /* In a callback of the loop, as all that the script does later. */
 static void
 begin(void *arg)
@@ -71,25 +134,24 @@ begin(void *arg)
 	else
 		program->rc = weft_js_eval(program->js, program->code, "[eval]",
 		                           &out);
-	if (program->rc < 0 && program->rc != WEFT_ESHUTDOWN) {
-		fprintf(stderr, "Uncaught %s\n", weft_detail());
-		weft_loop_leave(program->loop);
-		return;
-	}
-	print(&out);
+	if (program->rc < 0)
+		tell(program, weft_detail());
+	else if (out.type == &weft_type_promise)
+		wait_for(program, weft_promise_ref(out.as.ptr));
+	else
+		print(&out);
 	weft_value_drop(&out);
 }
 
 static int
 run(struct program *program)
 {
-	int status;
-
 	if (weft_loop_post(program->loop, begin, program) < 0
 	    || weft_loop_run(program->loop) < 0)
 		return 1;
-	status = weft_js_status(program->js);
-	return program->rc < 0 && program->rc != WEFT_ESHUTDOWN ? 1 : status;
+	if (program->rc < 0 && !program->exited)
+		return 1;
+	return weft_js_status(program->js);
 }
 
 int

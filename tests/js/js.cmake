@@ -6,6 +6,10 @@ set(js ${CMAKE_CURRENT_LIST_DIR})
 add_test(NAME js_examples COMMAND ${js}/run_examples.py $<TARGET_FILE:weft_cli>)
 set_tests_properties(js_examples PROPERTIES TIMEOUT 300)
 
+# What the program prints, and ends with.
+add_test(NAME js_command COMMAND ${js}/command.py $<TARGET_FILE:weft_cli>)
+set_tests_properties(js_command PROPERTIES TIMEOUT 300)
+
 # Scripts that check themselves.
 foreach(name timer_values timer_clear timer_clamp events limits)
   add_test(NAME js_${name} COMMAND ${js}/run_checks.py $<TARGET_FILE:weft_cli> check_${name})
