@@ -14,31 +14,32 @@
 
 /* --- names -------------------------------------------------------------------------- */
 
-/* Take "." and ".." out of a path, in place. */
+/* Take "." and ".." out of a path, in place; what leads out of where a relative one begins
+ * stays.  What is written is never ahead of what is read. */
 static void
 tidy(char *path)
 {
-	char *to = path, *begin = path + (*path == '/');
+	bool rooted = *path == '/';
+	char *begin = path + rooted, *to = begin, *fixed = begin;
 
-	to = begin;
 	for (char *from = begin; *from;) {
 		size_t size = strcspn(from, "/");
 		char *next = from + size + (from[size] == '/');
 		bool up = size == 2 && from[0] == '.' && from[1] == '.';
 
-		if (up && to > begin) {
-			for (to--; to > begin && to[-1] != '/'; to--)
+		if (up && to > fixed) {
+			while (to > fixed && *--to != '/')
 				;
-		} else if (size > 0 && !(size == 1 && *from == '.')
-		           && !(up && *path == '/')) {
+		} else if (up ? !rooted
+		              : size > 0 && !(size == 1 && *from == '.')) {
+			if (to > begin)
+				*to++ = '/';
 			memmove(to, from, size);
 			to += size;
-			*to++ = '/';
+			fixed = up ? to : fixed;
 		}
 		from = next;
 	}
-	if (to > begin)
-		to--;
 	*to = '\0';
 }
 

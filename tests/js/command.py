@@ -35,6 +35,13 @@ EVALS = {
     " { get() { process.exit(3) } }) }, 1)": (3, "", ""),
     "Promise.reject(Object.defineProperty(new Error('x'), 'message',"
     " { get() { process.exit(3) } }))": (3, "", ""),
+    "import('FOLDER/x.mjs').then((m) => m.default)": (0, "x\n", ""),
+    "import('FOLDER/in/../none/.././x.mjs').then((m) => m.default)": (0, "x\n", ""),
+    "import('./x.mjs').then((m) => m.default)": (0, "inner\n", ""),
+    "import('../x.mjs').then((m) => m.default)": (0, "x\n", ""),
+    "import('./deep/../../x.mjs').then((m) => m.default)": (0, "x\n", ""),
+    "import('../../NAME/x.mjs').then((m) => m.default)": (0, "x\n", ""),
+    "import('../../NAME/in/../../NAME/in/x.mjs').then((m) => m.default)": (0, "inner\n", ""),
 }
 
 
