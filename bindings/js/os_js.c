@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include "engine.h"
 
+#define FILE_MAX ((size_t)16 << 20) /* bytes of a module */
+
 extern char **environ;
 
 static int64_t
@@ -18,6 +20,23 @@ refuse(const char *path)
 	return weft_fail(error, "%s: %s", path, weft_strerror(error));
 }
 
+/* Of what is no regular file the end may never come; and a text has a size that people write.
+ * Returns 0 or an error. */
+static int
+check_file(int fd, const char *path, size_t *out)
+{
+	struct stat info;
+
+	if (fstat(fd, &info) < 0)
+		return (int)refuse(path);
+	if (!S_ISREG(info.st_mode))
+		return weft_fail(WEFT_EINVAL, "%s: not a regular file", path);
+	if ((uint64_t)info.st_size > FILE_MAX)
+		return weft_fail(WEFT_EMSGSIZE, "%s: more than 16 MiB", path);
+	*out = (size_t)info.st_size;
+	return 0;
+}
+
 /* All of it, however long it says it is.  NULL without memory. */
 static char *
 read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
@@ -26,7 +45,7 @@ read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 	size_t size = 0;
 	ssize_t got = 1;
 
-	while (text && got != 0) {
+	while (text && got != 0 && size <= FILE_MAX) {
 		if (size == room) {
 			char *more = js_realloc(ctx, text, 2 * room + 1);
 
@@ -42,24 +61,30 @@ read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 		else if (got < 0 && errno != EINTR)
 			break;
 	}
-	*out = got < 0 ? -errno : (int64_t)size;
+	*out = got < 0           ? -errno
+	       : size > FILE_MAX ? WEFT_EMSGSIZE
+	                         : (int64_t)size;
 	if (text)
 		text[size] = '\0';
 	return text;
 }
 
+/* Not to block: who opens a FIFO waits for the other end. */
 int64_t
 weft__js_read_file(JSContext *ctx, const char *path, char **out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat info;
-	int64_t size = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	size_t expected = 0;
+	int64_t size;
 
 	if (fd < 0)
 		return refuse(path);
-	*out = fstat(fd, &info) == 0 && info.st_size < INT_MAX
-	               ? read_all(ctx, fd, (size_t)info.st_size + 1, &size)
-	               : NULL;
+	size = check_file(fd, path, &expected);
+	if (size < 0) {
+		(void)close(fd);
+		return size;
+	}
+	*out = read_all(ctx, fd, expected + 1, &size);
 	(void)close(fd);
 	if (!*out)
 		return weft_fail(WEFT_ENOMEM, "%s: out of memory", path);

@@ -77,11 +77,13 @@ WEFT_API weft_js *weft_js_new(weft_loop *loop, const weft_js_opts *opts);
 WEFT_API int weft_js_free(weft_js *js);
 
 /* Run `source` as a script, which messages call `file` (may be NULL); load the module
- * in `file` with its imports, which need WEFT_JS_FILES.  Fill `out` (may be NULL; the
- * caller drops it) with the result, or the module's promise.
+ * in `file` with its imports, which need WEFT_JS_FILES.  Modules are regular files of at
+ * most 16 MiB.  Fill `out` (may be NULL;
+ * the caller drops it) with the result, or the module's promise.
  * Return 0; WEFT_ESCRIPT or an error from C with message, position and stack in
  * weft_detail(); WEFT_ENOMEM, WEFT_ETIMEDOUT at a limit of the engine, WEFT_EINTR after
- * weft_js_interrupt(), WEFT_EPERM; WEFT_ENOENT; WEFT_ESHUTDOWN once it has ended.
+ * weft_js_interrupt(), WEFT_EPERM; WEFT_ENOENT, WEFT_EINVAL, WEFT_EMSGSIZE of a file;
+ * WEFT_ESHUTDOWN once it has ended.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_js_eval(weft_js *js, const char *source, const char *file,
                           weft_value *out);

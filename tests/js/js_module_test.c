@@ -200,3 +200,60 @@ TEST(js_a_module_that_fails_after_an_await_is_nobodys)
 	end(&s);
 	remove_folder(&folder, names);
 }
+
+/* Import modules one after the other, by absolute paths, and say what came of each. */
+static void
+import_each(struct script *s, const struct folder *folder, const char *names)
+{
+	char source[1024];
+
+	snprintf(source, sizeof(source),
+	         "(async () => { for (const name of '%s'.split(' '))"
+	         "  await import('%s/' + name).then("
+	         "    (m) => say(name, m.default ?? 'ran'),"
+	         "    (e) => say(name, e.code ?? e.name));"
+	         "})()",
+	         names, folder->path);
+	run(s, source);
+	CHECK_STR(s->text, "");
+}
+
+TEST(js_what_is_missing_can_be_imported_once_it_is_there)
+{
+	static const char *const names[] = { "late.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	begin_granted(&s);
+	import_each(&s, &folder, "late.js");
+	put_file(&folder, "late.js", "export default 'late'");
+	import_each(&s, &folder, "late.js");
+	CHECK_STR(s.said, "late.js WEFT_ENOENT late.js late ");
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_a_module_is_a_regular_file_of_some_size)
+{
+	static const char *const names[] = { "fifo.js", "in", "big.js",
+		                             "main.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	OK(mkfifo(path_of(&folder, "fifo.js"), 0600));
+	OK(mkdir(path_of(&folder, "in"), 0700));
+	put_file(&folder, "big.js", "say('never')");
+	OK(truncate(path_of(&folder, "big.js"), ((off_t)16 << 20) + 1));
+	put_file(&folder, "main.js", "import './fifo.js'");
+	begin_granted(&s);
+	import_each(&s, &folder, "fifo.js in big.js main.js");
+	CHECK_STR(s.said, "fifo.js WEFT_EINVAL in WEFT_EINVAL "
+	                  "big.js WEFT_EMSGSIZE main.js WEFT_EINVAL ");
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "fifo.js"), NULL),
+	         WEFT_EINVAL);
+	CHECK(strstr(weft_detail(), "not a regular file") != NULL);
+	end(&s);
+	remove_folder(&folder, names);
+}
