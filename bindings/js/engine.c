@@ -152,6 +152,7 @@ set_places(weft_js *js)
 {
 	js->then = js->error = js->process = js->host = JS_UNDEFINED;
 	js->rejections.told = js->rejections.untold = JS_UNDEFINED;
+	js->broken = JS_UNDEFINED;
 	for (int i = 0; i < WEFT__JS_FAMILIES; i++)
 		js->families[i] = JS_UNDEFINED;
 	js->tasks.ticks_end = &js->tasks.ticks;
@@ -232,10 +233,13 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 static void
 free_values(weft_js *js)
 {
-	JSValue *const places[] = {
-		&js->then, &js->error,           &js->process,
-		&js->host, &js->rejections.told, &js->rejections.untold
-	};
+	JSValue *const places[] = { &js->then,
+		                    &js->error,
+		                    &js->host,
+		                    &js->process,
+		                    &js->broken,
+		                    &js->rejections.told,
+		                    &js->rejections.untold };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		JS_FreeValueRT(js->rt, *places[i]);

@@ -64,6 +64,13 @@ struct weft__js_rejections {
 	JSValue untold;
 };
 
+/* A module that is being loaded, because another one imports it. */
+struct weft__js_load {
+	struct weft__js_load *outer;
+	JSValue error; /* why it cannot be, or undefined */
+	bool resolves; /* its text is read, now what it imports is looked for */
+};
+
 struct weft__js_held;
 struct weft__js_link;
 struct weft__js_net;
@@ -103,6 +110,9 @@ struct weft_js {
 	struct weft__js_link *links; /* promises of C that scripts wait for */
 	struct weft__js_held *held;
 	struct weft__js_net *net; /* of fetch, or NULL */
+	struct weft__js_load *loading; /* the innermost; see module.c for these three */
+	JSValue broken; /* an object, or undefined */
+	bool lost;
 	JSValue then;   /* of promises */
 	JSValue error;  /* the constructor */
 	JSValue process, host;

@@ -3,6 +3,16 @@
  * A module is known by its absolute path.  What a module imports is named relative to its
  * own file; names without a path mean nothing here.  The file that the host loads is the
  * host's act; imports are the script's, and need the grant.
+ *
+ * Modules are loaded in each other, each with what it imports.  When QuickJS is told that an
+ * import cannot be had it frees those that wait for it, though others, loaded meanwhile, may
+ * have imported them and point there.  So:
+ *
+ *   1. Inside of a load nothing fails: in the place of what cannot be had comes a module
+ *      that only throws.  Those that wait are told why, and the outermost fails at its end.
+ *   2. Those that failed so are there, and are not run: `broken` has the reason by the name.
+ *   3. Where not even that can be made, without memory, modules were `lost`, and no import
+ *      reaches one any more.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -49,32 +59,6 @@ is_relative(const char *name)
 	return strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0;
 }
 
-char *
-weft__js_module_name(JSContext *ctx, const char *base, const char *name,
-                     void *opaque)
-{
-	const char *slash = strrchr(base, '/');
-	size_t folder = 0, size = strlen(name) + 1;
-	char *path;
-
-	(void)opaque;
-	if (is_relative(name)) {
-		folder = slash ? (size_t)(slash + 1 - base) : 0;
-	} else if (*name != '/') {
-		(void)JS_ThrowTypeError(
-			ctx, "import of '%s': neither a path nor relative",
-			name);
-		return NULL;
-	}
-	path = js_malloc(ctx, folder + size);
-	if (!path)
-		return NULL;
-	memcpy(path, base, folder);
-	memcpy(path + folder, name, size);
-	tidy(path);
-	return path;
-}
-
 /* "file:///a%20b.js" of a path; "" if it does not fit. */
 static void
 make_url(const char *path, char *out, size_t room)
@@ -97,22 +81,190 @@ make_url(const char *path, char *out, size_t room)
 	}
 }
 
+/* --- what cannot be loaded --------------------------------------------------------------- */
+
+/* Why this module cannot be; undefined if it can. */
+static JSValue
+recall(weft_js *js, const char *name)
+{
+	return JS_IsObject(js->broken)
+	               ? JS_GetPropertyStr(js->ctx, js->broken, name)
+	               : JS_UNDEFINED;
+}
+
+/* Without memory it is not remembered: whoever runs the module is told. */
+static void
+remember(weft_js *js, const char *name, JSValueConst error)
+{
+	JSContext *ctx = js->ctx;
+
+	if (!JS_IsObject(js->broken))
+		js->broken = JS_NewObjectProto(ctx, JS_NULL);
+	if (JS_IsException(js->broken)
+	    || JS_DefinePropertyValueStr(ctx, js->broken, name,
+	                                 JS_DupValue(ctx, error), JS_PROP_C_W_E)
+	               < 0)
+		JS_FreeValue(ctx, JS_GetException(ctx));
+}
+
+/* All that are being loaded wait for what has this error. */
+static void
+blame(weft_js *js, JSValueConst error)
+{
+	struct weft__js_load *load;
+
+	for (load = js->loading; load; load = load->outer)
+		if (JS_IsUndefined(load->error))
+			load->error = JS_DupValue(js->ctx, error);
+}
+
+static int
+throw_reason(JSContext *ctx, JSModuleDef *module)
+{
+	JSAtom atom = JS_GetModuleName(ctx, module);
+	const char *name = JS_AtomToCString(ctx, atom);
+	JSValue error = name ? recall(weft__js_of(ctx), name) : JS_EXCEPTION;
+
+	if (!JS_IsException(error))
+		(void)JS_Throw(ctx, error);
+	if (name)
+		JS_FreeCString(ctx, name);
+	JS_FreeAtom(ctx, atom);
+	return -1;
+}
+
+/* QuickJS does not look whether it has memory for this one; so it is seen to. */
+static JSModuleDef *
+make_module(JSContext *ctx, const char *name)
+{
+	JSAtom atom = JS_NewAtom(ctx, name);
+	void *spare = js_malloc(ctx, 1024);
+	JSModuleDef *made = NULL;
+
+	js_free(ctx, spare);
+	if (atom != JS_ATOM_NULL && spare)
+		made = JS_NewCModule(ctx, name, throw_reason);
+	JS_FreeAtom(ctx, atom);
+	return made;
+}
+
+/* A module that throws the exception that is pending: invariant 1.  NULL without memory. */
+static JSModuleDef *
+stand_in(weft_js *js, const char *name)
+{
+	JSValue error = JS_GetException(js->ctx);
+
+	blame(js, error);
+	remember(js, name, error);
+	JS_FreeValue(js->ctx, error);
+	return make_module(js->ctx, name);
+}
+
+/* --- names of imports ----------------------------------------------------------------------- */
+
+static char *
+join(JSContext *ctx, const char *base, const char *name)
+{
+	const char *slash = *name == '/' ? NULL : strrchr(base, '/');
+	size_t folder = slash ? (size_t)(slash + 1 - base) : 0;
+	size_t size = strlen(name) + 1;
+	char *path = js_malloc(ctx, folder + size);
+
+	if (!path)
+		return NULL;
+	memcpy(path, base, folder);
+	memcpy(path + folder, name, size);
+	tidy(path);
+	return path;
+}
+
+/* A name that means nothing stands in brackets, as the path of no file does. */
+static char *
+mark(JSContext *ctx, const char *name)
+{
+	size_t size = strlen(name) + 3;
+	char *made = js_malloc(ctx, size);
+
+	if (made)
+		(void)snprintf(made, size, "<%s>", name);
+	return made;
+}
+
+/* Whether a module may be reached: not what is broken.  Inside of a load it may, and those
+ * that wait are told. */
+static bool
+may_reach(weft_js *js, const char *path)
+{
+	JSValue error = recall(js, path);
+
+	if (JS_IsUndefined(error))
+		return true;
+	if (!js->loading) {
+		(void)JS_Throw(js->ctx, error);
+		return false;
+	}
+	blame(js, error);
+	JS_FreeValue(js->ctx, error);
+	return true;
+}
+
+char *
+weft__js_module_name(JSContext *ctx, const char *base, const char *name,
+                     void *opaque)
+{
+	weft_js *js = opaque;
+	char *path;
+
+	if (js->lost) {
+		(void)JS_ThrowOutOfMemory(ctx);
+		return NULL;
+	}
+	if (js->loading)
+		js->loading->resolves = true;
+	path = *name == '/' || is_relative(name) ? join(ctx, base, name)
+	                                         : mark(ctx, name);
+	if (path && !may_reach(js, path)) {
+		js_free(ctx, path);
+		return NULL;
+	}
+	return path;
+}
+
 /* --- loading -------------------------------------------------------------------------- */
+
+/* The URL of a file.  Its parts are long, and loads stand on the stack in each other: so
+ * they are not there. */
+static JSValue
+url_of(JSContext *ctx, const char *path)
+{
+	struct {
+		char url[3 * PATH_MAX + 8], full[PATH_MAX];
+	} *room = js_malloc(ctx, sizeof(*room));
+	JSValue made;
+
+	if (!room)
+		return JS_EXCEPTION;
+	if (weft__js_real_path(path, room->full, sizeof(room->full)))
+		path = room->full;
+	make_url(path, room->url, sizeof(room->url));
+	made = JS_NewString(ctx, room->url);
+	js_free(ctx, room);
+	return made;
+}
 
 static int
 set_meta(weft_js *js, JSModuleDef *module, const char *path, bool is_main)
 {
 	JSContext *ctx = js->ctx;
-	JSValue meta = JS_GetImportMeta(ctx, module);
-	char url[3 * PATH_MAX + 8], full[PATH_MAX];
-	int rc;
+	JSValue meta = JS_GetImportMeta(ctx, module), url;
+	int rc = -1;
 
 	if (JS_IsException(meta))
 		return -1;
-	make_url(weft__js_real_path(path, full, sizeof(full)) ? full : path,
-	         url, sizeof(url));
-	rc = JS_DefinePropertyValueStr(ctx, meta, "url", JS_NewString(ctx, url),
-	                               JS_PROP_C_W_E);
+	url = url_of(ctx, path);
+	if (!JS_IsException(url))
+		rc = JS_DefinePropertyValueStr(ctx, meta, "url", url,
+		                               JS_PROP_C_W_E);
 	if (rc >= 0)
 		rc = JS_DefinePropertyValueStr(ctx, meta, "main",
 		                               JS_NewBool(ctx, is_main),
@@ -121,20 +273,49 @@ set_meta(weft_js *js, JSModuleDef *module, const char *path, bool is_main)
 	return rc < 0 ? -1 : 0;
 }
 
+/* A module was compiled, and what it imports with it.  Takes `module` and the load's
+ * error. */
+static JSValue
+end_load(weft_js *js, struct weft__js_load *load, const char *path,
+         JSValue module)
+{
+	JSContext *ctx = js->ctx;
+
+	js->loading = load->outer;
+	if (JS_IsException(module)) {
+		js->lost |= load->resolves; /* others may point to it */
+		JS_FreeValue(ctx, load->error);
+		return module;
+	}
+	if (JS_IsUndefined(load->error))
+		return module;
+	remember(js, path, load->error);
+	if (load->outer) {
+		JS_FreeValue(ctx, load->error);
+		return module;
+	}
+	JS_FreeValue(ctx, module);
+	return JS_Throw(ctx, load->error);
+}
+
 /* Read and compile, which also loads what it imports.  An exception if that fails. */
 static JSValue
 compile(weft_js *js, const char *path, bool is_main)
 {
 	JSContext *ctx = js->ctx;
+	struct weft__js_load load = { .outer = js->loading,
+		                      .error = JS_UNDEFINED };
 	char *text = NULL;
 	int64_t size = weft__js_read_file(ctx, path, &text);
 	JSValue module;
 
 	if (size < 0)
 		return weft__js_throw(js, (int)size);
+	js->loading = &load;
 	module = JS_Eval(ctx, text, (size_t)size, path,
 	                 JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
 	js_free(ctx, text);
+	module = end_load(js, &load, path, module);
 	if (!JS_IsException(module)
 	    && set_meta(js, JS_VALUE_GET_PTR(module), path, is_main) < 0) {
 		JS_FreeValue(ctx, module);
@@ -143,23 +324,32 @@ compile(weft_js *js, const char *path, bool is_main)
 	return module;
 }
 
+static JSValue
+load(weft_js *js, const char *name)
+{
+	if (*name == '<')
+		return JS_ThrowTypeError(
+			js->ctx,
+			"import of '%.*s': neither a path nor relative",
+			(int)strlen(name) - 2, name + 1);
+	if (!(js->opts.grants & WEFT_JS_FILES))
+		return weft__js_throw(
+			js,
+			weft_fail(WEFT_EPERM,
+		                  "import of %s: files are not granted", name));
+	return compile(js, name, false);
+}
+
+/* What is imported by no other can fail, and be tried again. */
 JSModuleDef *
 weft__js_module_load(JSContext *ctx, const char *name, void *opaque)
 {
 	weft_js *js = opaque;
 	JSModuleDef *module;
-	JSValue compiled;
+	JSValue compiled = load(js, name);
 
-	if (!(js->opts.grants & WEFT_JS_FILES)) {
-		(void)weft__js_throw(
-			js,
-			weft_fail(WEFT_EPERM,
-		                  "import of %s: files are not granted", name));
-		return NULL;
-	}
-	compiled = compile(js, name, false);
 	if (JS_IsException(compiled))
-		return NULL;
+		return js->loading && !js->lost ? stand_in(js, name) : NULL;
 	module = JS_VALUE_GET_PTR(compiled);
 	JS_FreeValue(ctx, compiled); /* the engine holds it by its name */
 	return module;

@@ -78,7 +78,7 @@ WEFT_API int weft_js_free(weft_js *js);
 
 /* Run `source` as a script, which messages call `file` (may be NULL); load the module
  * in `file` with its imports, which need WEFT_JS_FILES.  Modules are regular files of at
- * most 16 MiB.  Fill `out` (may be NULL;
+ * most 16 MiB; one of whose imports cannot be had stays so.  Fill `out` (may be NULL;
  * the caller drops it) with the result, or the module's promise.
  * Return 0; WEFT_ESCRIPT or an error from C with message, position and stack in
  * weft_detail(); WEFT_ENOMEM, WEFT_ETIMEDOUT at a limit of the engine, WEFT_EINTR after

@@ -3,6 +3,8 @@
 #include <unistd.h>
 #include "js/script.h"
 
+#define DEEP 2000 /* imports in each other: more than there is stack for */
+
 /* A folder of its own, with files in it. */
 struct folder {
 	char path[256];
@@ -218,6 +220,87 @@ import_each(struct script *s, const struct folder *folder, const char *names)
 	CHECK_STR(s->text, "");
 }
 
+TEST(js_a_circle_with_a_file_that_is_missing_stays_whole)
+{
+	static const char *const names[] = { "a.js", "b.js", "good.js", NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(&folder, "a.js",
+	         "import './good.js'; import './b.js'; import { x } from"
+	         " './none.js'; export default x; say('never')");
+	put_file(
+		&folder, "b.js",
+		"import a from './a.js'; export default () => a; say('never')");
+	put_file(&folder, "good.js", "export default 'good'; say('here')");
+	begin_granted(&s);
+	import_each(&s, &folder, "a.js b.js good.js none.js a.js b.js");
+	CHECK(strstr(s.said, "a.js WEFT_ENOENT b.js ") == s.said);
+	CHECK(strstr(s.said, "here good.js good none.js WEFT_ENOENT"
+	                     " a.js WEFT_ENOENT b.js ")
+	      != NULL);
+	CHECK(strstr(s.said, "never") == NULL);
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_a_circle_of_three_with_a_broken_text_stays_whole)
+{
+	static const char *const names[] = { "a.js", "b.js", "c.js", "bad.js",
+		                             NULL };
+	struct folder folder;
+	struct script s;
+	int rc;
+
+	make_folder(&folder);
+	put_file(&folder, "a.js", "import './b.js'; import './bad.js'");
+	put_file(&folder, "b.js", "import './c.js'; import 'bare'");
+	put_file(&folder, "c.js", "import './a.js'; import 'bare'");
+	put_file(&folder, "bad.js", "\n\nlet = ;");
+	begin_granted(&s);
+	import_each(&s, &folder, "c.js a.js b.js bad.js c.js");
+	CHECK_STR(s.said, "c.js TypeError a.js TypeError b.js TypeError "
+	                  "bad.js SyntaxError c.js TypeError ");
+	rc = weft_js_load(s.js, path_of(&folder, "a.js"), NULL);
+	CHECK_EQ(rc, WEFT_ESCRIPT);
+	end(&s);
+	begin_granted(&s);
+	rc = weft_js_load(s.js, path_of(&folder, "bad.js"), NULL);
+	CHECK_EQ(rc, WEFT_ESCRIPT);
+	CHECK(strstr(weft_detail(), "SyntaxError") == weft_detail());
+	CHECK(strstr(weft_detail(), "bad.js:3") != NULL);
+	put_file(&folder, "b.js", "import './c.js'");
+	put_file(&folder, "c.js", "import './a.js'");
+	rc = weft_js_load(s.js, path_of(&folder, "a.js"), NULL);
+	CHECK_EQ(rc, WEFT_ESCRIPT);
+	CHECK(strstr(weft_detail(), "SyntaxError") == weft_detail());
+	CHECK(strstr(weft_detail(), "bad.js:3") != NULL);
+	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_a_circle_in_which_one_throws_throws_for_all)
+{
+	static const char *const names[] = { "a.js", "b.js", "c.js", "good.js",
+		                             NULL };
+	struct folder folder;
+	struct script s;
+
+	make_folder(&folder);
+	put_file(&folder, "a.js", "import './b.js'; export default 'a'");
+	put_file(&folder, "b.js",
+	         "import './good.js'; import './c.js'; throw new RangeError");
+	put_file(&folder, "c.js", "import './a.js'; say('c')");
+	put_file(&folder, "good.js", "export default 'good'");
+	begin_granted(&s);
+	import_each(&s, &folder, "a.js b.js c.js good.js a.js");
+	CHECK_STR(s.said, "c a.js RangeError b.js RangeError c.js RangeError "
+	                  "good.js good a.js RangeError ");
+	end(&s);
+	remove_folder(&folder, names);
+}
+
 TEST(js_what_is_missing_can_be_imported_once_it_is_there)
 {
 	static const char *const names[] = { "late.js", NULL };
@@ -255,5 +338,30 @@ TEST(js_a_module_is_a_regular_file_of_some_size)
 	         WEFT_EINVAL);
 	CHECK(strstr(weft_detail(), "not a regular file") != NULL);
 	end(&s);
+	remove_folder(&folder, names);
+}
+
+TEST(js_imports_that_are_too_deep_fail_and_others_do_not)
+{
+	static const char *const names[] = { "good.js", NULL };
+	struct folder folder;
+	struct script s;
+	char name[32], text[64];
+
+	make_folder(&folder);
+	for (int i = 0; i < DEEP; i++) {
+		snprintf(name, sizeof(name), "%d.js", i);
+		snprintf(text, sizeof(text), "import './%d.js'", i + 1);
+		put_file(&folder, name, text);
+	}
+	put_file(&folder, "good.js", "export default 'good'");
+	begin_granted(&s);
+	import_each(&s, &folder, "0.js 1.js good.js");
+	CHECK_STR(s.said, "0.js SyntaxError 1.js SyntaxError good.js good ");
+	end(&s);
+	for (int i = 0; i < DEEP; i++) {
+		snprintf(name, sizeof(name), "%d.js", i);
+		(void)remove(path_of(&folder, name));
+	}
 	remove_folder(&folder, names);
 }
