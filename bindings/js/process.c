@@ -29,18 +29,30 @@ exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	return JS_Throw(ctx, error);
 }
 
+/* The host may ask at any time, also when the script has ended: so nothing of the script
+ * runs for it, no getter and no conversion of an object. */
 int
 weft__js_exit_code(weft_js *js)
 {
+	JSContext *ctx = js->ctx;
+	JSPropertyDescriptor found;
 	int32_t code = 0;
-	JSValue value;
+	JSAtom name;
+	int has;
 
-	if (!js->ctx || !JS_IsObject(js->process))
+	if (!ctx || !JS_IsObject(js->process))
 		return 0;
-	value = JS_GetPropertyStr(js->ctx, js->process, "exitCode");
-	if (JS_IsException(value) || JS_ToInt32(js->ctx, &code, value) < 0)
-		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
-	JS_FreeValue(js->ctx, value);
+	name = JS_NewAtom(ctx, "exitCode");
+	has = JS_GetOwnProperty(ctx, &found, js->process, name);
+	JS_FreeAtom(ctx, name);
+	if (has > 0) {
+		if (!JS_IsObject(found.value)
+		    && JS_ToInt32(ctx, &code, found.value) < 0)
+			JS_FreeValue(ctx, JS_GetException(ctx));
+		JS_FreeValue(ctx, found.value);
+		JS_FreeValue(ctx, found.getter);
+		JS_FreeValue(ctx, found.setter);
+	}
 	return code;
 }
 

@@ -118,7 +118,8 @@ WEFT_API void weft_js_interrupt(weft_js *js);
 WEFT_API int weft_js_failed(weft_js *js);
 
 /* What a program that runs this script should exit with: what was given to
- * process.exit(), else 1 after an error that nobody handled, else process.exitCode.
+ * process.exit(), else 1 after an error that nobody handled, else process.exitCode, for
+ * which no getter is run.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_js_status(weft_js *js);
 

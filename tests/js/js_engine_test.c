@@ -248,6 +248,39 @@ TEST(js_process_exit_ends_the_script_there)
 	end(&s);
 }
 
+static int
+try_to_free(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+            void *arg)
+{
+	struct script *s = arg;
+
+	(void)args;
+	(void)count;
+	(void)out;
+	add_said(s, &(weft_value){ &weft_type_integer,
+	                           { .integer = weft_js_free(js) } });
+	return 0;
+}
+
+TEST(js_to_ask_for_the_status_runs_nothing_of_the_script)
+{
+	struct script s;
+
+	begin(&s);
+	OK(weft_js_expose(s.js, "free", false, try_to_free, &s));
+	eval(&s, "process.exitCode = { valueOf() { free(); return 6 } }");
+	CHECK_EQ(weft_js_status(s.js), 0);
+	eval(&s, "Object.defineProperty(process, 'exitCode',"
+	         " { get() { free(); return 7 }, configurable: true })");
+	CHECK_EQ(weft_js_status(s.js), 0);
+	CHECK_STR(s.said, "");
+	eval(&s, "delete process.exitCode");
+	CHECK_EQ(weft_js_status(s.js), 0);
+	eval(&s, "process.exitCode = '8'");
+	CHECK_EQ(weft_js_status(s.js), 8);
+	end(&s);
+}
+
 TEST(js_the_status_is_what_the_script_wants)
 {
 	struct script s;
