@@ -8,7 +8,10 @@
  * knows the links, and lets go of the script's end when it is freed; the handler comes in
  * any case, and frees the link.
  */
+#include <stdio.h>
 #include "engine.h"
+
+#define TEXT_BYTES 1024 /* of weft_detail(), at most */
 
 struct weft__js_link {
 	weft_js *js; /* NULL: its engine is freed */
@@ -24,20 +27,24 @@ weft__js_is_promise(weft_js *js, JSValueConst value)
 
 /* --- to C ------------------------------------------------------------------------- */
 
+/* Whoever has caused it, by the garbage it made, may have an error of its own to tell. */
 static void
 finalize_link(JSRuntime *rt, JSValue object)
 {
 	weft_js *js = JS_GetRuntimeOpaque(rt);
 	weft_promise *promise = JS_GetOpaque(object, js->link_class);
 	int error = js->freeing ? WEFT_ESHUTDOWN : WEFT_EPIPE;
+	char kept[TEXT_BYTES];
 
 	if (!promise)
 		return;
+	(void)snprintf(kept, sizeof(kept), "%s", weft_detail());
 	(void)weft_fail(error,
 	                js->freeing ? "the engine of the script was freed"
 	                            : "the script has forgotten its promise");
 	(void)weft_promise_reject(promise, weft_value_error(error));
 	(void)weft_promise_unref(promise);
+	(void)weft_fail(error, "%s", kept);
 }
 
 static void

@@ -67,6 +67,35 @@ TEST(js_a_threadlet_awaits_a_script_and_reads_its_error)
 	end(&s);
 }
 
+static int
+keep_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+             void *arg)
+{
+	(void)js;
+	(void)out;
+	CHECK_EQ(count, 1);
+	return weft_value_share(&args[0], arg);
+}
+
+TEST(js_garbage_does_not_change_what_an_error_says)
+{
+	struct script s;
+	weft_value kept = { 0 };
+
+	begin(&s);
+	OK(weft_js_expose(s.js, "keep", false, keep_promise, &kept));
+	check_fails(
+		&s,
+		"(() => { const error = new Error('of the script');"
+		" error.promise = new Promise(() => {}); keep(error.promise);"
+		" throw error })()",
+		WEFT_ESCRIPT, "Error: of the script");
+	CHECK(kept.type == &weft_type_promise);
+	check_settled(weft_promise_ref(kept.as.ptr), WEFT_REJECTED, WEFT_EPIPE);
+	weft_value_drop(&kept);
+	end(&s);
+}
+
 TEST(js_a_promise_that_nobody_can_settle_is_rejected)
 {
 	struct script s;
