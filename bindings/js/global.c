@@ -138,6 +138,8 @@ weft__js_listened(weft_js *js, const char *handler)
 		return events;
 	global = JS_GetGlobalObject(js->ctx);
 	value = JS_GetPropertyStr(js->ctx, global, handler);
+	if (JS_IsException(value))
+		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
 	is_set = JS_IsFunction(js->ctx, value);
 	JS_FreeValue(js->ctx, value);
 	JS_FreeValue(js->ctx, global);

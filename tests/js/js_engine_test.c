@@ -281,6 +281,22 @@ TEST(js_to_ask_for_the_status_runs_nothing_of_the_script)
 	end(&s);
 }
 
+TEST(js_a_getter_that_throws_for_a_handler_leaves_nothing_behind)
+{
+	struct script s;
+
+	begin(&s);
+	eval(&s, "let kept; Object.defineProperty(globalThis, 'onerror',"
+	         " { get() { let e = {}; kept = new WeakRef(e); throw e } });"
+	         "setTimeout(() => { throw 'of the timer' }, 1)");
+	OK(weft_loop_run(s.loop));
+	CHECK_EQ(s.errors, 1);
+	CHECK_STR(s.text, "of the timer");
+	eval(&s, "say(typeof kept, typeof kept.deref())");
+	CHECK_STR(s.said, "object undefined ");
+	end(&s);
+}
+
 TEST(js_the_status_is_what_the_script_wants)
 {
 	struct script s;
