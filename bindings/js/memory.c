@@ -3,10 +3,15 @@
  * Each block begins with its size, since weft's allocator does not tell.  A block never
  * grows in place: QuickJS asks for room ahead, so that is rare.
  *
- * QuickJS does not bear a refusal everywhere: not while it parses, and not while it makes
- * the error that tells of one.  So the limit is hard for big blocks only.  Small ones may
- * go beyond it, the smaller the further, and the script is ended at the next poll: by then
- * it has done little, and what is refused to it leaves room for the error.
+ * QuickJS does not bear a refusal everywhere: not while it parses, where what it writes
+ * grows piece by piece and nobody looks whether it did, and not while it makes the error
+ * that tells of one.  So the limit is hard for big blocks only, those asked for at once.
+ *
+ *   1. A block that grows is refused far beyond the limit only.  How much a parser needs is
+ *      bounded by its text, which is a big block.
+ *   2. Small ones may go beyond the limit, the smaller the further; what has grown does
+ *      not count there, so that there is room for the error when that is refused.
+ *   3. Who went beyond it is ended at the next poll, unless it was by garbage.
  *
  * What every engine has is cut from one piece, the ground, and given back with it.  So an
  * engine is made and freed quickly; and making one fails before it has begun, or not at
@@ -18,13 +23,17 @@
 /* Enough for a context with all that is put into it at first; a little more than used. */
 #define GROUND_BYTES ((size_t)208 << 10)
 
+enum { PLAIN, IN_GROUND, GROWN };
+
 struct head {
 	size_t size;
-	size_t in_ground; /* a word, so that what follows is aligned for anything */
+	size_t kind; /* a word, so that what follows is aligned for anything */
 };
 
 #define MARGIN_MIN ((size_t)2 << 20)
 #define MARGIN_MAX ((size_t)32 << 20)
+#define GROWN_MIN  ((size_t)4096) /* what is smaller is small, grown or not */
+#define GROWN_MAX  16             /* times the limit; see js.h */
 
 static struct head *
 head_of(const void *ptr)
@@ -64,9 +73,9 @@ margin_for(size_t limit, size_t size)
 	return size < limit / 64 ? margin / 4 : 0;
 }
 
-/* Count a block; false if there is to be none. */
+/* Whether there is to be a block; of what grows, invariant 1. */
 static bool
-admit(JSMallocState *state, size_t size)
+admit(const JSMallocState *state, size_t size, bool grows)
 {
 	weft_js *js = state->opaque;
 	size_t limit = js->opts.memory_bytes;
@@ -75,7 +84,11 @@ admit(JSMallocState *state, size_t size)
 	if (whole <= limit)
 		return true;
 	js->over = true;
-	return size <= limit && whole - limit <= margin_for(limit, size);
+	if (grows)
+		return whole / GROWN_MAX <= limit;
+	if (size >= GROWN_MIN)
+		return size <= limit && whole - limit <= margin_for(limit, size);
+	return whole - js->memory_grown <= limit + margin_for(limit, size);
 }
 
 static struct head *
@@ -88,17 +101,29 @@ cut(weft_js *js, size_t size)
 	if (!js->ground || whole > GROUND_BYTES - js->ground_used)
 		return NULL;
 	js->ground_used += whole;
-	head->in_ground = 1;
+	head->kind = IN_GROUND;
 	return head;
 }
 
+static void
+count(JSMallocState *state, const struct head *head)
+{
+	weft_js *js = state->opaque;
+
+	state->malloc_count++;
+	state->malloc_size += sizeof(*head) + head->size;
+	js->memory_used = state->malloc_size;
+	if (head->kind == GROWN)
+		js->memory_grown += head->size;
+}
+
 static void *
-allocate(JSMallocState *state, size_t size)
+make(JSMallocState *state, size_t size, bool grows)
 {
 	weft_js *js = state->opaque;
 	struct head *head = NULL;
 
-	if (!admit(state, size))
+	if (!admit(state, size, grows))
 		return refuse(state);
 	if (!js->ground_closed)
 		head = cut(js, size);
@@ -106,18 +131,23 @@ allocate(JSMallocState *state, size_t size)
 		head = weft_alloc(sizeof(*head) + size);
 		if (!head)
 			return refuse(state);
-		head->in_ground = 0;
+		head->kind = grows && size >= GROWN_MIN ? GROWN : PLAIN;
 	}
 	head->size = size;
-	state->malloc_count++;
-	state->malloc_size += sizeof(*head) + size;
-	js->memory_used = state->malloc_size;
+	count(state, head);
 	return head + 1;
+}
+
+static void *
+allocate(JSMallocState *state, size_t size)
+{
+	return make(state, size, false);
 }
 
 static void
 release(JSMallocState *state, void *ptr)
 {
+	weft_js *js = state->opaque;
 	struct head *head;
 
 	if (!ptr)
@@ -125,8 +155,10 @@ release(JSMallocState *state, void *ptr)
 	head = head_of(ptr);
 	state->malloc_count--;
 	state->malloc_size -= sizeof(*head) + head->size;
-	((weft_js *)state->opaque)->memory_used = state->malloc_size;
-	if (!head->in_ground)
+	js->memory_used = state->malloc_size;
+	if (head->kind == GROWN)
+		js->memory_grown -= head->size;
+	if (head->kind != IN_GROUND)
 		weft_release(head);
 }
 
@@ -142,7 +174,7 @@ resize(JSMallocState *state, void *ptr, size_t size)
 	}
 	if (ptr && size <= before && size >= before / 2)
 		return ptr;
-	moved = allocate(state, size);
+	moved = make(state, size, ptr || size < GROWN_MIN);
 	if (moved && ptr) {
 		memcpy(moved, ptr, before < size ? before : size);
 		release(state, ptr);
