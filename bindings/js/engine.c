@@ -48,14 +48,11 @@ is_late(weft_js *js)
 	return js->until_ns != WEFT_NEVER && weft_now() >= js->until_ns;
 }
 
-static int
-on_poll(JSRuntime *rt, void *arg)
+bool
+weft__js_poll(weft_js *js)
 {
-	weft_js *js = arg;
-
-	(void)rt;
-	if (js->ended || js->stopped)
-		return 1;
+	if (weft__js_is_over(js))
+		return true;
 	if (__atomic_load_n(&js->interrupted, __ATOMIC_RELAXED))
 		js->stopped = WEFT_EINTR;
 	else if (is_late(js))
@@ -63,6 +60,13 @@ on_poll(JSRuntime *rt, void *arg)
 	else if (is_full(js))
 		js->stopped = WEFT_ENOMEM;
 	return js->stopped != 0;
+}
+
+static int
+on_poll(JSRuntime *rt, void *arg)
+{
+	(void)rt;
+	return weft__js_poll(arg);
 }
 
 void
@@ -74,7 +78,22 @@ weft__js_enter(weft_js *js)
 	__atomic_store_n(&js->interrupted, 0, __ATOMIC_RELAXED);
 	js->until_ns = 0;
 	js->stopped = 0;
-	js->refused = js->over = false;
+	js->refused = js->over = js->told = false;
+}
+
+/* A callback that came to a limit failed, even if a promise took the error, or a script
+ * caught what came of it. */
+static void
+tell_stopped(weft_js *js)
+{
+	JSValue error;
+
+	if (!js->stopped || js->told || js->ended || !js->ground_closed)
+		return;
+	(void)weft__js_interrupted(js);
+	error = JS_GetException(js->ctx);
+	weft__js_unhandled(js, error);
+	JS_FreeValue(js->ctx, error);
 }
 
 /* Who runs a script while the loop does not leaves jobs behind: a host that waits for
@@ -82,6 +101,8 @@ weft__js_enter(weft_js *js)
 void
 weft__js_leave(weft_js *js)
 {
+	if (js->depth == 1)
+		tell_stopped(js);
 	if (--js->depth > 0)
 		return;
 	js->stopped = 0;
@@ -312,6 +333,7 @@ run(const struct ask *ask)
 		return rc;
 	weft__js_enter(js);
 	rc = ask->fn(js, ask->arg);
+	js->told = js->told || (rc < 0 && js->depth == 1);
 	weft__js_leave(js);
 	return rc;
 }
@@ -370,18 +392,21 @@ weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg),
 static int
 finish(weft_js *js, JSValue result, weft_value *out)
 {
+	weft_value value = { 0 };
 	int rc = 0;
 
 	if (JS_IsException(result))
 		return weft__js_failure(js);
-	if (out) {
-		weft_value value = { 0 };
-
+	if (out)
 		rc = weft__js_to(js, result, &value);
-		if (rc == 0)
-			*out = value;
-	}
 	JS_FreeValue(js->ctx, result);
+	if (rc == 0 && js->stopped) {
+		weft_value_drop(&value);
+		(void)weft__js_interrupted(js);
+		return weft__js_failure(js);
+	}
+	if (rc == 0 && out)
+		*out = value;
 	return rc;
 }
 

@@ -94,6 +94,7 @@ struct weft_js {
 	uint64_t until_ns;   /* of the callback; 0: not asked for yet */
 	uint64_t drain_until_ns;
 	int stopped;         /* the error that ended the callback, or 0 */
+	bool told;           /* the host knows of that */
 	bool refused;        /* memory, in this callback */
 	bool ended;          /* invariant 4 */
 	bool yielded;        /* jobs are left for the next turn */
@@ -146,6 +147,9 @@ void weft__js_run(weft_js *js, JSValueConst fn, int count, JSValue *args);
 /* The script is over. */
 void weft__js_end(weft_js *js);
 
+/* Whether the callback has come to a limit, or does now; for work of C in it. */
+bool weft__js_poll(weft_js *js);
+
 /* Whether a call to the engine may go on: 0, or an error. */
 int weft__js_check(weft_js *js, const char *what);
 
@@ -179,6 +183,16 @@ void weft__js_unhandled(weft_js *js, JSValueConst error);
 /* Make an Error of an error of C, with the text of weft_detail(); throw it. */
 JSValue weft__js_make_error(weft_js *js, int error);
 JSValue weft__js_throw(weft_js *js, int error);
+
+/* Throw what no script catches.  Who has asked a script for something, and may have
+ * swallowed that it was stopped meanwhile, returns this. */
+JSValue weft__js_interrupted(weft_js *js);
+
+static inline bool
+weft__js_is_over(const weft_js *js)
+{
+	return js->stopped || js->ended;
+}
 
 /* The error that an Error stands for; sets weft_detail() with its text. */
 int weft__js_error_of(weft_js *js, JSValueConst error);

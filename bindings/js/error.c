@@ -5,17 +5,61 @@
 
 /* --- texts -------------------------------------------------------------------- */
 
-/* A property as text, "" if there is none or it cannot be told; JS_FreeCString(). */
-static const char *
-get_text(JSContext *ctx, JSValueConst object, const char *name)
+/* A property that is the object's own and no accessor's: finding it runs nothing. */
+static JSValue
+get_own(JSContext *ctx, JSValueConst object, const char *name)
 {
-	JSValue value = JS_GetPropertyStr(ctx, object, name);
+	JSPropertyDescriptor found = { .value = JS_UNDEFINED,
+		                       .getter = JS_UNDEFINED,
+		                       .setter = JS_UNDEFINED };
+	JSAtom atom = JS_NewAtom(ctx, name);
+	int rc = atom == JS_ATOM_NULL
+	                 ? -1
+	                 : JS_GetOwnProperty(ctx, &found, object, atom);
+
+	JS_FreeAtom(ctx, atom);
+	if (rc <= 0)
+		return rc < 0 ? JS_EXCEPTION : JS_UNDEFINED;
+	JS_FreeValue(ctx, found.getter);
+	JS_FreeValue(ctx, found.setter);
+	return found.value;
+}
+
+/* Scripts are asked for texts only while they may run: one that was stopped in the middle of
+ * that would go on for ever otherwise. */
+static bool
+may_ask(const weft_js *js)
+{
+	return !js->stopped && !js->ended;
+}
+
+/* A value as text, NULL if it cannot be told; JS_FreeCString(). */
+static const char *
+to_text(weft_js *js, JSValueConst value)
+{
 	const char *text = NULL;
 
-	if (!JS_IsException(value) && !JS_IsUndefined(value))
-		text = JS_ToCString(ctx, value);
+	if (JS_IsString(value) || may_ask(js))
+		text = JS_ToCString(js->ctx, value);
 	if (!text)
+		JS_FreeValue(js->ctx, JS_GetException(js->ctx));
+	return text;
+}
+
+/* A property of an Error as text, NULL if there is none or it cannot be told;
+ * JS_FreeCString(). */
+static const char *
+get_text(weft_js *js, JSValueConst error, const char *name)
+{
+	JSContext *ctx = js->ctx;
+	JSValue value = may_ask(js) ? JS_GetPropertyStr(ctx, error, name)
+	                            : get_own(ctx, error, name);
+	const char *text = NULL;
+
+	if (JS_IsException(value))
 		JS_FreeValue(ctx, JS_GetException(ctx));
+	else if (!JS_IsUndefined(value))
+		text = to_text(js, value);
 	JS_FreeValue(ctx, value);
 	return text;
 }
@@ -56,16 +100,15 @@ describe(weft_js *js, JSValueConst error, int number)
 	static const char *const names[3] = { "name", "message", "stack" };
 	char *text;
 
-	if (JS_IsError(ctx, error)) {
+	if (JS_IsError(ctx, error))
 		for (int i = 0; i < 3; i++)
-			parts[i] = get_text(ctx, error, names[i]);
-	} else {
-		parts[0] = JS_ToCString(ctx, error);
-		if (!parts[0])
-			JS_FreeValue(ctx, JS_GetException(ctx));
-	}
+			parts[i] = get_text(js, error, names[i]);
+	else
+		parts[0] = to_text(js, error);
 	text = join(limit_of(js, number),
-	            parts[0] ? parts[0] : "an error without a text",
+	            parts[0]   ? parts[0]
+	            : parts[1] ? "InternalError"
+	                       : "an error without a text",
 	            parts[1] ? parts[1] : "", parts[2] ? parts[2] : "");
 	for (int i = 0; i < 3; i++)
 		if (parts[i])
@@ -80,8 +123,9 @@ static int
 number_of(weft_js *js, JSValueConst error)
 {
 	JSContext *ctx = js->ctx;
-	JSValue number = JS_GetPropertyStr(ctx, error, "errno");
-	const char *code = get_text(ctx, error, "code");
+	JSValue number = may_ask(js) ? JS_GetPropertyStr(ctx, error, "errno")
+	                             : get_own(ctx, error, "errno");
+	const char *code = get_text(js, error, "code");
 	int32_t value = 0;
 
 	if (JS_VALUE_GET_TAG(number) == JS_TAG_INT)
@@ -99,7 +143,7 @@ number_of(weft_js *js, JSValueConst error)
 static bool
 is_text(weft_js *js, JSValueConst error, const char *name, const char *want)
 {
-	const char *text = get_text(js->ctx, error, name);
+	const char *text = get_text(js, error, name);
 	bool is = text && strcmp(text, want) == 0;
 
 	if (text)
@@ -208,6 +252,18 @@ weft__js_throw(weft_js *js, int error)
 	return JS_IsException(made) ? made : JS_Throw(js->ctx, made);
 }
 
+JSValue
+weft__js_interrupted(weft_js *js)
+{
+	JSContext *ctx = js->ctx;
+	JSValue error;
+
+	(void)JS_ThrowInternalError(ctx, "interrupted");
+	error = JS_GetException(ctx);
+	JS_SetUncatchableError(ctx, error, true);
+	return JS_Throw(ctx, error);
+}
+
 /* --- what nobody handles ----------------------------------------------------------- */
 
 void
@@ -219,6 +275,7 @@ weft__js_unhandled(weft_js *js, JSValueConst error)
 	if (js->ended)
 		return;
 	number = classify(js, error);
+	js->told = js->told || number == js->stopped;
 	text = describe(js, error, number);
 	(void)weft_fail(number, "%s", text ? text : weft_strerror(number));
 	if (js->opts.on_error
@@ -268,7 +325,7 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 	JSContext *ctx = js->ctx;
 	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), told;
 	const char *stack = JS_IsError(ctx, error)
-	                            ? get_text(ctx, error, "stack")
+	                            ? get_text(js, error, "stack")
 	                            : NULL;
 	char *copy = stack ? js_strdup(ctx, stack) : NULL;
 	char *text = describe(js, error, 0);

@@ -33,6 +33,8 @@ make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
 		rc = weft__js_to(js, args[done], &out[done]);
 		done++;
 	}
+	if (rc == 0 && weft__js_is_over(js))
+		rc = WEFT_EINTR; /* nobody sees it: the script is ended */
 	if (rc < 0)
 		drop_args(out, (size_t)count);
 	return rc;
@@ -131,13 +133,18 @@ call_exposed(JSContext *ctx, JSValueConst this_value, int count,
 {
 	weft_js *js = weft__js_of(ctx);
 	const struct exposed *exposed = JS_GetOpaque(data[0], js->call_class);
+	JSValue result;
 
 	(void)this_value;
 	(void)magic;
-	if (js->ended)
-		return weft__js_throw(js, WEFT_ESHUTDOWN);
-	return exposed->suspends ? call_later(js, exposed, count, args)
-	                         : call_now(js, exposed, count, args);
+	if (weft__js_is_over(js))
+		return weft__js_interrupted(js);
+	result = exposed->suspends ? call_later(js, exposed, count, args)
+	                           : call_now(js, exposed, count, args);
+	if (!weft__js_is_over(js))
+		return result;
+	JS_FreeValue(ctx, result);
+	return weft__js_interrupted(js);
 }
 
 /* --- exposing ------------------------------------------------------------------------ */

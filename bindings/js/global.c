@@ -262,11 +262,13 @@ static JSValue
 report_error(JSContext *ctx, JSValueConst this_value, int count,
              JSValueConst *args)
 {
+	weft_js *js = weft__js_of(ctx);
+
 	(void)this_value;
 	if (count < 1)
 		return JS_ThrowTypeError(ctx, "an error is needed");
-	weft__js_report(weft__js_of(ctx), args[0]);
-	return JS_UNDEFINED;
+	weft__js_report(js, args[0]);
+	return weft__js_is_over(js) ? weft__js_interrupted(js) : JS_UNDEFINED;
 }
 
 int

@@ -46,10 +46,12 @@ microtask(JSContext *ctx, JSValueConst this_value, int count,
 static JSValue
 report(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
+	weft_js *js = weft__js_of(ctx);
+
 	(void)this_value;
 	(void)count;
-	weft__js_report(weft__js_of(ctx), args[0]);
-	return JS_UNDEFINED;
+	weft__js_report(js, args[0]);
+	return weft__js_is_over(js) ? weft__js_interrupted(js) : JS_UNDEFINED;
 }
 
 static void

@@ -151,8 +151,8 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
 	weft_js *js = opaque;
 
 	(void)ctx;
-	if (js->ended)
-		return;
+	if (js->ended || (js->stopped && !is_handled))
+		return; /* that it was stopped is what is told */
 	if (!is_handled)
 		add(js, promise, reason, false);
 	else if (!forget(js, promise)
