@@ -230,8 +230,11 @@ void weft__js_tasks_fini(weft_js *js);
 JSValue weft__js_from(weft_js *js, const weft_value *value);
 JSValue weft__js_take(weft_js *js, weft_value *value);
 
-/* Of JavaScript's, borrowed; fills `out`, the caller's.  Returns 0 or an error. */
+/* Of JavaScript's, borrowed; fills `out`, the caller's.  Returns 0 or an error, without
+ * values then. */
 int weft__js_to(weft_js *js, JSValueConst value, weft_value *out);
+int weft__js_to_all(weft_js *js, int count, JSValueConst *values,
+                    weft_value *out);
 
 int weft__js_value_init(weft_js *js);
 

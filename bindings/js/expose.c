@@ -26,18 +26,12 @@ drop_args(weft_value *args, size_t count)
 static int
 make_args(weft_js *js, int count, JSValueConst *args, weft_value *out)
 {
-	int rc = 0, done = 0;
+	int rc = weft__js_to_all(js, count, args, out);
 
-	memset(out, 0, (size_t)count * sizeof(*out));
-	while (rc == 0 && done < count) {
-		rc = weft__js_to(js, args[done], &out[done]);
-		done++;
-	}
-	if (rc == 0 && weft__js_is_over(js))
-		rc = WEFT_EINTR; /* nobody sees it: the script is ended */
-	if (rc < 0)
-		drop_args(out, (size_t)count);
-	return rc;
+	if (rc < 0 || !weft__js_is_over(js))
+		return rc;
+	drop_args(out, (size_t)count);
+	return WEFT_EINTR; /* nobody sees it: the script is ended */
 }
 
 /* --- at once --------------------------------------------------------------------- */

@@ -1,8 +1,11 @@
 /* value.c - values from JavaScript to C, and back. */
 #include "engine.h"
 
-#define DEPTH_MAX 64
-#define WHOLE_MAX ((int64_t)1 << 53) /* numbers are exact up to here */
+#define DEPTH_MAX   64
+#define LOOK        1024
+#define HELD_BYTES  64 /* what it takes to hold a value, about */
+#define BLOCK_BYTES 32 /* what each block takes beside what is in it, about */
+#define WHOLE_MAX   ((int64_t)1 << 53) /* numbers are exact up to here */
 
 /* --- to JavaScript ---------------------------------------------------------------- */
 
@@ -129,7 +132,27 @@ weft__js_take(weft_js *js, weft_value *value)
 
 /* --- to C ---------------------------------------------------------------------------- */
 
-static int to(weft_js *js, JSValueConst value, weft_value *out, int depth);
+/* What one conversion may still take.  Whatever it meets twice is copied twice, so a
+ * small array may stand for more than there is memory. */
+struct walk {
+	weft_js *js;
+	int depth;
+	size_t left; /* bytes */
+	unsigned items;
+};
+
+static int to(struct walk *walk, JSValueConst value, weft_value *out);
+
+static int
+spend(struct walk *walk, size_t size)
+{
+	size += BLOCK_BYTES;
+	if (size > walk->left)
+		return weft_fail(WEFT_EMSGSIZE, "more than memory_bytes in one "
+		                                "value for the host");
+	walk->left -= size;
+	return 0;
+}
 
 /* What a maker of weft's returned: an error that it made itself is none of the script's. */
 static int
@@ -161,18 +184,29 @@ to_number(JSContext *ctx, JSValueConst value, weft_value *out)
 }
 
 static int
-to_text(weft_js *js, JSValueConst value, weft_value *out)
+to_bytes(struct walk *walk, weft_span bytes, weft_value *out)
 {
+	int rc = spend(walk, bytes.size);
+
+	return rc < 0 ? rc : made(weft_value_bytes(bytes), out);
+}
+
+static int
+to_text(struct walk *walk, JSValueConst value, weft_value *out)
+{
+	weft_js *js = walk->js;
 	size_t size;
 	const char *text = JS_ToCStringLen(js->ctx, &size, value);
 	int rc;
 
 	if (!text)
 		return weft__js_failure(js);
-	if (memchr(text, '\0', size))
-		rc = made(weft_value_bytes((weft_span){ text, size }), out);
-	else
-		rc = made(weft_value_text(text), out);
+	rc = spend(walk, size);
+	if (rc == 0)
+		rc = made(memchr(text, '\0', size)
+		                  ? weft_value_bytes((weft_span){ text, size })
+		                  : weft_value_text(text),
+		          out);
 	JS_FreeCString(js->ctx, text);
 	return rc;
 }
@@ -185,16 +219,29 @@ drop_items(weft_value *items, size_t count)
 	weft_release(items);
 }
 
+/* The clock is looked at once in many. */
 static int
-to_item(weft_js *js, JSValueConst array, uint32_t at, weft_value *out,
-        int depth)
+look(struct walk *walk)
 {
-	JSValue item = JS_GetPropertyUint32(js->ctx, array, at);
-	int rc;
+	if (++walk->items % LOOK != 0 || !weft__js_poll(walk->js))
+		return 0;
+	(void)weft__js_interrupted(walk->js);
+	return weft__js_failure(walk->js);
+}
 
+static int
+to_item(struct walk *walk, JSValueConst array, uint32_t at, weft_value *out)
+{
+	weft_js *js = walk->js;
+	int rc = look(walk);
+	JSValue item;
+
+	if (rc < 0)
+		return rc;
+	item = JS_GetPropertyUint32(js->ctx, array, at);
 	if (JS_IsException(item))
 		return weft__js_failure(js);
-	rc = to(js, item, out, depth + 1);
+	rc = to(walk, item, out);
 	JS_FreeValue(js->ctx, item);
 	return rc;
 }
@@ -211,22 +258,37 @@ length_of(weft_js *js, JSValueConst array, uint32_t *out)
 }
 
 static int
-to_list(weft_js *js, JSValueConst array, weft_value *out, int depth)
+to_items(struct walk *walk, JSValueConst array, uint32_t count,
+         weft_value *items)
+{
+	int rc = 0;
+
+	memset(items, 0, ((size_t)count + 1) * sizeof(*items));
+	walk->depth++;
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = to_item(walk, array, i, &items[i]);
+	walk->depth--;
+	return rc;
+}
+
+static int
+to_list(struct walk *walk, JSValueConst array, weft_value *out)
 {
 	weft_value *items;
-	uint32_t count, done;
-	int rc = length_of(js, array, &count);
+	uint32_t count;
+	int rc = length_of(walk->js, array, &count);
 
 	if (rc < 0)
 		return rc;
-	if (depth >= DEPTH_MAX)
+	if (walk->depth >= DEPTH_MAX)
 		return weft_fail(WEFT_EINVAL, "arrays more than 64 deep");
+	rc = spend(walk, ((size_t)count + 1) * sizeof(*items));
+	if (rc < 0)
+		return rc;
 	items = weft_alloc(((size_t)count + 1) * sizeof(*items));
 	if (!items)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	memset(items, 0, ((size_t)count + 1) * sizeof(*items));
-	for (done = 0; rc == 0 && done < count; done++)
-		rc = to_item(js, array, done, &items[done], depth);
+	rc = to_items(walk, array, count, items);
 	if (rc < 0) {
 		drop_items(items, count);
 		return rc;
@@ -264,8 +326,17 @@ to_promise(weft_js *js, JSValueConst value, weft_value *out)
 }
 
 static int
-to_object(weft_js *js, JSValueConst value, weft_value *out, int depth)
+to_held(struct walk *walk, JSValueConst value, weft_value *out)
 {
+	int rc = spend(walk, HELD_BYTES);
+
+	return rc < 0 ? rc : weft__js_hold(walk->js, value, out);
+}
+
+static int
+to_object(struct walk *walk, JSValueConst value, weft_value *out)
+{
+	weft_js *js = walk->js;
 	JSContext *ctx = js->ctx;
 	const weft_value *kept = JS_GetOpaque(value, js->value_class);
 	weft_span bytes;
@@ -273,7 +344,7 @@ to_object(weft_js *js, JSValueConst value, weft_value *out, int depth)
 	if (kept)
 		return weft_value_share(kept, out);
 	if (JS_IsArray(ctx, value) > 0)
-		return to_list(js, value, out, depth);
+		return to_list(walk, value, out);
 	if (weft__js_is_promise(js, value))
 		return to_promise(js, value, out);
 	if (JS_IsError(ctx, value)) {
@@ -281,12 +352,12 @@ to_object(weft_js *js, JSValueConst value, weft_value *out, int depth)
 		return 0;
 	}
 	if (!JS_IsFunction(ctx, value) && find_bytes(ctx, value, &bytes))
-		return made(weft_value_bytes(bytes), out);
-	return weft__js_hold(js, value, out);
+		return to_bytes(walk, bytes, out);
+	return to_held(walk, value, out);
 }
 
 static int
-to(weft_js *js, JSValueConst value, weft_value *out, int depth)
+to(struct walk *walk, JSValueConst value, weft_value *out)
 {
 	if (JS_IsUndefined(value) || JS_IsNull(value)) {
 		*out = (weft_value){ 0 };
@@ -297,18 +368,32 @@ to(weft_js *js, JSValueConst value, weft_value *out, int depth)
 		return 0;
 	}
 	if (JS_IsNumber(value))
-		return to_number(js->ctx, value, out);
+		return to_number(walk->js->ctx, value, out);
 	if (JS_IsString(value))
-		return to_text(js, value, out);
+		return to_text(walk, value, out);
 	if (JS_IsObject(value))
-		return to_object(js, value, out, depth);
-	return weft__js_hold(js, value, out);
+		return to_object(walk, value, out);
+	return to_held(walk, value, out);
 }
 
 int
 weft__js_to(weft_js *js, JSValueConst value, weft_value *out)
 {
-	return to(js, value, out, 0);
+	return weft__js_to_all(js, 1, &value, out);
+}
+
+int
+weft__js_to_all(weft_js *js, int count, JSValueConst *values, weft_value *out)
+{
+	struct walk walk = { .js = js, .left = js->opts.memory_bytes };
+	int rc = 0;
+
+	memset(out, 0, (size_t)count * sizeof(*out));
+	for (int i = 0; rc == 0 && i < count; i++)
+		rc = to(&walk, values[i], &out[i]);
+	for (int i = 0; rc < 0 && i < count; i++)
+		weft_value_drop(&out[i]);
+	return rc;
 }
 
 /* Ids of classes are the process's; each engine asks, and gets the same. */
