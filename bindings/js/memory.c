@@ -87,7 +87,8 @@ admit(const JSMallocState *state, size_t size, bool grows)
 	if (grows)
 		return whole / GROWN_MAX <= limit;
 	if (size >= GROWN_MIN)
-		return size <= limit && whole - limit <= margin_for(limit, size);
+		return size <= limit
+		       && whole - limit <= margin_for(limit, size);
 	return whole - js->memory_grown <= limit + margin_for(limit, size);
 }
 

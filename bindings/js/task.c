@@ -24,25 +24,23 @@ enum { NONE, TIMEOUT, INTERVAL, IMMEDIATE, TICK };
 
 /* --- places ----------------------------------------------------------------------- */
 
+/* The memory is the script's: it counts there, and may be refused. */
 static bool
-add_block(struct weft__js_tasks *all)
+add_block(weft_js *js)
 {
+	struct weft__js_tasks *all = &js->tasks;
 	size_t room = (all->block_count + 1) * sizeof(*all->blocks);
 	struct weft__js_task **blocks, *block;
 
 	if (all->block_count >= (1u << PLACE_BITS) / BLOCK_TASKS)
 		return false;
-	block = weft_alloc(BLOCK_TASKS * sizeof(*block));
-	blocks = block ? weft_alloc(room) : NULL;
-	if (!blocks) {
-		weft_release(block);
+	blocks = js_realloc_rt(js->rt, all->blocks, room);
+	if (!blocks)
 		return false;
-	}
-	memset(block, 0, BLOCK_TASKS * sizeof(*block));
-	if (all->blocks)
-		memcpy(blocks, all->blocks, room - sizeof(*blocks));
-	weft_release(all->blocks);
 	all->blocks = blocks;
+	block = js_mallocz_rt(js->rt, BLOCK_TASKS * sizeof(*block));
+	if (!block)
+		return false;
 	for (uint32_t i = BLOCK_TASKS; i-- > 0;) {
 		block[i].index = all->block_count * BLOCK_TASKS + i;
 		block[i].next = all->unused;
@@ -94,7 +92,7 @@ give_back(weft_js *js, struct weft__js_task *task)
 	JS_FreeValueRT(js->rt, fn);
 	for (int i = 0; i < count; i++)
 		JS_FreeValueRT(js->rt, args[i]);
-	weft_release(args);
+	js_free_rt(js->rt, args);
 }
 
 static bool
@@ -105,7 +103,7 @@ copy_args(weft_js *js, struct weft__js_task *task, int count,
 	task->args = NULL;
 	if (count <= 0)
 		return true;
-	task->args = weft_alloc((size_t)count * sizeof(*task->args));
+	task->args = js_malloc_rt(js->rt, (size_t)count * sizeof(*task->args));
 	if (!task->args)
 		return false;
 	for (int i = 0; i < count; i++)
@@ -120,7 +118,7 @@ take(weft_js *js, uint8_t kind, JSValueConst fn, int count, JSValueConst *args)
 {
 	struct weft__js_task *task = js->tasks.unused;
 
-	if (!task && add_block(&js->tasks))
+	if (!task && add_block(js))
 		task = js->tasks.unused;
 	if (!task || !copy_args(js, task, count, args)) {
 		(void)JS_ThrowOutOfMemory(js->ctx);
@@ -184,7 +182,7 @@ call_last(struct weft__js_task *task)
 	JS_FreeValue(js->ctx, fn);
 	for (int i = 0; i < count; i++)
 		JS_FreeValue(js->ctx, args[i]);
-	weft_release(args);
+	js_free_rt(js->rt, args);
 }
 
 static void on_timer(weft_timer *timer, void *arg);
@@ -463,8 +461,8 @@ weft__js_tasks_fini(weft_js *js)
 
 	weft__js_tasks_clear(js);
 	for (uint32_t i = 0; i < all->block_count; i++)
-		weft_release(all->blocks[i]);
-	weft_release(all->blocks);
+		js_free_rt(js->rt, all->blocks[i]);
+	js_free_rt(js->rt, all->blocks);
 	all->blocks = NULL;
 	all->block_count = 0;
 	all->unused = NULL;

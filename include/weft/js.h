@@ -21,9 +21,17 @@
  *   6. As the loop stops, timers are cleared without a call; the engine is still there
  *      to be freed.  Until then it holds a reference to the loop.
  *   7. What would go over memory_bytes is refused, an error that a script can catch, if it is
- *      big; what is small may go over by half, that is 2 to 32 MiB, and unless it was
- *      garbage the script is ended soon.  Where the process itself has no memory left, a script
- *      that runs may end it.
+ *      big and asked for at once.  What is small may go over by half, that is 2 to 32 MiB; a
+ *      block that grows by and by, as a parser's do, which bears no refusal, may go on until
+ *      all is 16 times memory_bytes.  Unless that was garbage, the script is ended soon.  Where
+ *      a parser needs still more, or the process itself has no memory left, a script that
+ *      runs may end it.
+ *   8. A callback that comes to a limit, or is interrupted, ends with an error that `catch`
+ *      does not catch.  But a promise takes it: of an async function, or of a job, that is
+ *      rejected as usual, and who handles that goes on, in a callback of its own.  The
+ *      host is told in any case: what it called fails, or on_error hears of it.
+ *   9. What goes to C in one call, or as one result, takes memory_bytes at most; else it is
+ *      WEFT_EMSGSIZE.  Whatever is in it twice counts twice.
  */
 #ifndef WEFT_JS_H
 #define WEFT_JS_H

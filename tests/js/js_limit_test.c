@@ -32,6 +32,67 @@ TEST(js_a_callback_without_end_is_ended_and_told)
 	end(&s);
 }
 
+TEST(js_a_script_is_ended_while_it_tells_an_error)
+{
+	static const char *const sources[] = {
+		"{ const e = new Error('x'); Object.defineProperty(e, 'stack',"
+		"  { get() { for (;;); } }); for (;;) reportError(e) }",
+		"{ const e = new Error('x'); Object.defineProperty(e, 'code',"
+		"  { get() { for (;;); } }); for (;;) say(e) }",
+		"{ const e = new Error('x'); Object.defineProperty(e, 'name',"
+		"  { get() { for (;;); } }); for (;;) try { say([e]) } catch { } }",
+		"for (;;) reportError({ toString() { for (;;); } })",
+		"onerror = () => { for (;;); }; for (;;) reportError(1)",
+	};
+	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
+	struct script s;
+
+	begin_with(&s, &opts);
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		check_fails(&s, sources[i], WEFT_ETIMEDOUT, "ran too long");
+	CHECK_STR(s.said, "");
+	CHECK_EQ(eval_integer(&s, "6 * 7"), 42);
+	end(&s);
+}
+
+static void
+check_job(const char *source)
+{
+	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
+	struct script s;
+
+	begin_with(&s, &opts);
+	run(&s, source);
+	CHECK_EQ(s.errors, 1);
+	CHECK_EQ(s.error, WEFT_ETIMEDOUT);
+	CHECK(strstr(s.text, "ran too long") != NULL);
+	end(&s);
+}
+
+TEST(js_a_job_without_end_is_ended_and_told_whoever_handles_its_promise)
+{
+	check_job("Promise.resolve().then(() => { for (;;); })");
+	check_job(
+		"Promise.resolve().then(() => { for (;;); }).catch(() => {})");
+	check_job("(async () => { await null; for (;;); })()");
+	check_job("setTimeout(async () => { for (;;); }, 1)");
+	check_job("new Promise(r => setTimeout(r, 1)).then(() => { for (;;); })"
+	          ".finally(() => {}).catch(() => {})");
+}
+
+TEST(js_a_script_whose_promise_took_the_limit_fails)
+{
+	weft_js_opts opts = { .run_ns = 20 * WEFT_MS };
+	struct script s;
+
+	begin_with(&s, &opts);
+	check_fails(&s, "(async () => { for (;;); })()", WEFT_ETIMEDOUT,
+	            "ran too long");
+	OK(weft_loop_run(s.loop));
+	CHECK_EQ(s.errors, 0);
+	end(&s);
+}
+
 static void
 leave(weft_timer *timer, void *arg)
 {
@@ -134,6 +195,42 @@ TEST(js_too_little_memory_makes_no_engine)
 
 	CHECK(weft_js_new(loop, &opts) == NULL);
 	OK(weft_loop_free(loop));
+}
+
+TEST(js_what_goes_to_the_host_is_bounded)
+{
+	weft_js_opts opts = { .memory_bytes = 4 << 20 };
+	struct script s;
+
+	begin_with(&s, &opts);
+	check_fails(&s, "say(Array(2 ** 27))", WEFT_EMSGSIZE, "memory_bytes");
+	check_fails(
+		&s,
+		"let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; say(a)",
+		WEFT_EMSGSIZE, "memory_bytes");
+	check_fails(&s, "var t = 'x'.repeat(1e5); say(Array(1000).fill(t))",
+	            WEFT_EMSGSIZE, "memory_bytes");
+	check_fails(&s, "say(...Array(1000).fill(t))", WEFT_EMSGSIZE,
+	            "memory_bytes");
+	check_fails(&s, "say(Array(1000).fill(new Uint8Array(1e5)))",
+	            WEFT_EMSGSIZE, "memory_bytes");
+	check_fails(&s, "var o = {}; say(Array(2e5).fill(o))", WEFT_EMSGSIZE,
+	            "memory_bytes");
+	CHECK_STR(s.said, "");
+	eval(&s, "say(Array(1e5).fill(1))");
+	CHECK_STR(s.said, "<list> ");
+	end(&s);
+}
+
+TEST(js_a_list_on_its_way_to_the_host_takes_of_the_time)
+{
+	weft_js_opts opts = { .run_ns = 1 };
+	struct script s;
+
+	begin_with(&s, &opts);
+	check_fails(&s, "say(Array(50000))", WEFT_ETIMEDOUT, "ran too long");
+	CHECK_STR(s.said, "");
+	end(&s);
 }
 
 /* --- interrupts ---------------------------------------------------------------------- */

@@ -94,7 +94,6 @@ TEST(js_bombs_of_all_sizes_are_refused)
 		"all = []; for (;;) all.push(() => all)",
 		"all = []; for (;;) all.push(Promise.resolve(all))",
 		"all = []; for (;;) all.push(new Promise(r => all.push(r)))",
-		"all = []; for (;;) setTimeout(() => {}, 1, all.push(1))",
 		"all = ''; for (;;) all += String(Math.random()).repeat(100) + all.length",
 		"all = 'x'.repeat(5e8)",
 		"all = new Uint8Array(1e9)",
@@ -117,6 +116,69 @@ TEST(js_a_script_that_goes_on_after_a_refusal_is_ended)
 	check_bomb(
 		"all = []; for (;;) try { all.push([1]) } catch { new Function('a', 'a()') }",
 		1 << 20);
+}
+
+/* All of it is arguments, and the places of timers. */
+TEST(js_timers_and_their_arguments_count)
+{
+	weft_js_opts opts = { .memory_bytes = 4 << 20, .run_ns = HOUR };
+	struct script s;
+
+	begin_with(&s, &opts);
+	eval(&s, "const f = () => {}, few = Array(1000).fill(0);"
+	         "let all = []; all[9999] = 0");
+	check_fails(
+		&s,
+		"for (let i = 0; i < 2000; i++) all[i] = setTimeout(f, 1e9, ...few)",
+		WEFT_ENOMEM, "out of memory");
+	eval(&s, "all.forEach(clearTimeout)");
+	check_fails(
+		&s,
+		"for (let i = 0; i < 2000; i++) all[i] = setImmediate(f, ...few)",
+		WEFT_ENOMEM, "out of memory");
+	eval(&s, "all.forEach(clearImmediate)");
+	check_fails(&s, "for (let i = 0; i < 1e5; i++) setTimeout(f, 1e9)",
+	            WEFT_ENOMEM, "out of memory");
+	end(&s);
+}
+
+/* Long texts, with so much of the memory in use that the parser needs more. */
+static void
+check_parse(const char *piece, unsigned eighths)
+{
+	weft_js_opts opts = { .memory_bytes = 8 << 20, .run_ns = HOUR };
+	struct script s;
+	char source[512];
+	int rc;
+
+	begin_with(&s, &opts);
+	snprintf(source, sizeof(source),
+	         "globalThis.fill = new Uint8Array(%u << 20); const p = '%s';"
+	         "for (let k = 65536; k < 3 << 20; k = k * 1.7 | 0)"
+	         "  try { (0, eval)('var a,b,c;if(0){' + p.repeat(k / p.length)"
+	         "    + '}') } catch { }",
+	         eighths, piece);
+	rc = weft_js_eval(s.js, source, "test.js", NULL);
+	CHECK(rc == 0 || rc == WEFT_ENOMEM);
+	eval(&s, "fill = null");
+	CHECK_EQ(eval_integer(&s, "[1, 2, 3].map(x => x + 1).length"), 3);
+	end(&s);
+}
+
+TEST(js_a_parser_may_need_more_than_there_is)
+{
+	static const char *const pieces[] = {
+		"a(1);",          "if(a){b()}else{c()};", "for(;a;)b();",
+		"a||b&&c;",       "try{a}finally{b};",    "a?b:c,",
+		"function f(){}", "x={a:1,b(){}};",
+	};
+
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+		check_parse(pieces[i], 0);
+		check_parse(pieces[i], 4);
+		check_parse(pieces[i], 6);
+		check_parse(pieces[i], 7);
+	}
 }
 
 /* What is garbage in a circle is collected before anything is refused for it. */
