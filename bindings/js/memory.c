@@ -7,8 +7,9 @@
  * grows piece by piece and nobody looks whether it did, and not while it makes the error
  * that tells of one.  So the limit is hard for big blocks only, those asked for at once.
  *
- *   1. A block that grows is refused far beyond the limit only.  How much a parser needs is
- *      bounded by its text, which is a big block.
+ *   1. A block that grows is refused far beyond the limit only, unless it is a string or
+ *      the items of a big array.  How much a parser needs is bounded by its text, which is
+ *      a big block: some 60 times that, twice in memory itself.
  *   2. Small ones may go beyond the limit, the smaller the further; what has grown does
  *      not count there, so that there is room for the error when that is refused.
  *   3. Who went beyond it is ended at the next poll, unless it was by garbage.
@@ -33,7 +34,8 @@ struct head {
 #define MARGIN_MIN ((size_t)2 << 20)
 #define MARGIN_MAX ((size_t)32 << 20)
 #define GROWN_MIN  ((size_t)4096) /* what is smaller is small, grown or not */
-#define GROWN_MAX  16             /* times the limit; see js.h */
+#define ITEMS_MAX  4              /* times the limit, of one array */
+#define GROWN_MAX  64             /* times the limit; see js.h */
 
 static struct head *
 head_of(const void *ptr)
@@ -163,9 +165,48 @@ release(JSMallocState *state, void *ptr)
 		weft_release(head);
 }
 
+/* A string that is being built. */
+static bool
+is_string(const void *ptr, size_t size)
+{
+	uint32_t words[4] = { 0 }; /* references, length, two that are unused */
+
+	if (size >= sizeof(words))
+		memcpy(words, ptr, sizeof(words));
+	return words[0] == 1 && words[2] == 0 && words[3] == 0;
+}
+
+/* The items of an array, by their tags: 64 bits of a small number each.  Small tables of a
+ * parser may look the same. */
+static bool
+is_items(const void *ptr, size_t size)
+{
+	const char *at = ptr, *end = at + size;
+	int64_t item[2];
+
+	if (size % sizeof(item) != 0)
+		return false;
+	for (; at < end; at += sizeof(item)) {
+		memcpy(item, at, sizeof(item));
+		if (item[1] < JS_TAG_FIRST || item[1] > JS_TAG_FLOAT64)
+			return false;
+	}
+	return true;
+}
+
+/* Whether a block of before is nothing of a parser: what a script can make as big as it
+ * likes, and QuickJS bears that it does not grow. */
+static bool
+is_bearing(const void *ptr, size_t before, size_t size, size_t limit)
+{
+	return is_string(ptr, before)
+	       || (size / ITEMS_MAX > limit && is_items(ptr, before));
+}
+
 static void *
 resize(JSMallocState *state, void *ptr, size_t size)
 {
+	size_t limit = ((weft_js *)state->opaque)->opts.memory_bytes;
 	size_t before = usable_size(ptr);
 	void *moved;
 
@@ -175,7 +216,9 @@ resize(JSMallocState *state, void *ptr, size_t size)
 	}
 	if (ptr && size <= before && size >= before / 2)
 		return ptr;
-	moved = make(state, size, ptr || size < GROWN_MIN);
+	moved = make(state, size,
+	             size < GROWN_MIN
+	                     || (ptr && !is_bearing(ptr, before, size, limit)));
 	if (moved && ptr) {
 		memcpy(moved, ptr, before < size ? before : size);
 		release(state, ptr);

@@ -22,8 +22,9 @@
  *      to be freed.  Until then it holds a reference to the loop.
  *   7. What would go over memory_bytes is refused, an error that a script can catch, if it is
  *      big and asked for at once.  What is small may go over by half, that is 2 to 32 MiB; a
- *      block that grows by and by, as a parser's do, which bears no refusal, may go on until
- *      all is 16 times memory_bytes.  Unless that was garbage, the script is ended soon.  Where
+ *      block that grows by and by, as a parser's do, which bears no refusal, may go on: the
+ *      items of an array to 4 times memory_bytes, and all to 64 times; in practice a parser
+ *      takes some 60 times its text.  Unless that was garbage, the script is ended soon.  Where
  *      a parser needs still more, or the process itself has no memory left, a script that
  *      runs may end it.
  *   8. A callback that comes to a limit, or is interrupted, ends with an error that `catch`

@@ -214,7 +214,7 @@ TEST(js_what_goes_to_the_host_is_bounded)
 	            "memory_bytes");
 	check_fails(&s, "say(Array(1000).fill(new Uint8Array(1e5)))",
 	            WEFT_EMSGSIZE, "memory_bytes");
-	check_fails(&s, "var o = {}; say(Array(2e5).fill(o))", WEFT_EMSGSIZE,
+	check_fails(&s, "var o = {}; say(Array(6e4).fill(o))", WEFT_EMSGSIZE,
 	            "memory_bytes");
 	CHECK_STR(s.said, "");
 	eval(&s, "say(Array(1e5).fill(1))");
