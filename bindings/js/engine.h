@@ -87,7 +87,7 @@ struct weft_js {
 	char *ground; /* see memory.c */
 	size_t ground_used;
 	bool ground_closed;
-	size_t memory_used, memory_grown;
+	size_t memory_used, memory_grown, refused_at;
 	bool over; /* the limit, at some time in this callback */
 
 	unsigned depth;      /* of enter */

@@ -31,11 +31,12 @@ struct head {
 	size_t kind; /* a word, so that what follows is aligned for anything */
 };
 
-#define MARGIN_MIN ((size_t)2 << 20)
-#define MARGIN_MAX ((size_t)32 << 20)
-#define GROWN_MIN  ((size_t)4096) /* what is smaller is small, grown or not */
-#define ITEMS_MAX  4              /* times the limit, of one array */
-#define GROWN_MAX  64             /* times the limit; see js.h */
+#define MARGIN_MIN  ((size_t)2 << 20)
+#define MARGIN_MAX  ((size_t)32 << 20)
+#define GROWN_MIN   ((size_t)4096) /* what is smaller is small, grown or not */
+#define ERROR_BYTES ((size_t)64 << 10)
+#define ITEMS_MAX   4  /* times the limit, of one array */
+#define GROWN_MAX   64 /* times the limit; see js.h */
 
 static struct head *
 head_of(const void *ptr)
@@ -55,6 +56,7 @@ refuse(JSMallocState *state)
 	weft_js *js = state->opaque;
 
 	js->refused = true;
+	js->refused_at = state->malloc_size - js->memory_grown;
 	return NULL;
 }
 
@@ -75,6 +77,19 @@ margin_for(size_t limit, size_t size)
 	return size < limit / 64 ? margin / 4 : 0;
 }
 
+/* Invariant 2.  After a refusal there is a little more, for the error that tells of it: QuickJS
+ * makes one for ever where it cannot. */
+static bool
+is_small_enough(const weft_js *js, size_t whole, size_t size)
+{
+	size_t limit = js->opts.memory_bytes;
+
+	if (whole <= limit + margin_for(limit, size))
+		return true;
+	return js->refused && whole <= js->refused_at + ERROR_BYTES
+	       && whole <= limit + 2 * margin_for(limit, 0);
+}
+
 /* Whether there is to be a block; of what grows, invariant 1. */
 static bool
 admit(const JSMallocState *state, size_t size, bool grows)
@@ -91,7 +106,7 @@ admit(const JSMallocState *state, size_t size, bool grows)
 	if (size >= GROWN_MIN)
 		return size <= limit
 		       && whole - limit <= margin_for(limit, size);
-	return whole - js->memory_grown <= limit + margin_for(limit, size);
+	return is_small_enough(js, whole - js->memory_grown, size);
 }
 
 static struct head *

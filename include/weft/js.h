@@ -21,7 +21,7 @@
  *   6. As the loop stops, timers are cleared without a call; the engine is still there
  *      to be freed.  Until then it holds a reference to the loop.
  *   7. What would go over memory_bytes is refused, an error that a script can catch, if it is
- *      big and asked for at once.  What is small may go over by half, that is 2 to 32 MiB; a
+ *      big and asked for at once.  What is small may go over by half, that is 2 to 32 MiB (and as much again for errors); a
  *      block that grows by and by, as a parser's do, which bears no refusal, may go on: the
  *      items of an array to 4 times memory_bytes, and all to 64 times; in practice a parser
  *      takes some 60 times its text.  Unless that was garbage, the script is ended soon.  Where

@@ -168,9 +168,17 @@ check_parse(const char *piece, unsigned eighths)
 TEST(js_a_parser_may_need_more_than_there_is)
 {
 	static const char *const pieces[] = {
-		"a(1);",          "if(a){b()}else{c()};", "for(;a;)b();",
-		"a||b&&c;",       "try{a}finally{b};",    "a?b:c,",
-		"function f(){}", "x={a:1,b(){}};",
+		"a(1);",
+		"if(a){b()}else{c()};",
+		"for(;a;)b();",
+		"a||b&&c;",
+		"try{a}finally{b};",
+		"a?b:c,",
+		"function f(){}",
+		"x={a:1,b(){}};",
+		"/a/,",
+		"[a]=b;",
+		"{;}",
 	};
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
