@@ -28,7 +28,8 @@ typedef struct weft_span {
 /* A type is known by its address.  Make your own as static const objects. */
 typedef struct weft_type {
 	const char *name;              /* for messages */
-	void      (*drop)(void *ptr);  /* ends one owner's value; NULL: nothing to end */
+	/* Ends one owner's value, and does not suspend; NULL: nothing to end. */
+	void      (*drop)(void *ptr);
 	void      (*share)(void *ptr); /* makes one more owner; NULL: cannot be shared */
 	/* A thenable: what a promise that is resolved with it settles as.  Called in a
 	 * microtask, it settles `into`, borrowed, then or later; or returns an error, which

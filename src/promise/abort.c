@@ -199,6 +199,7 @@ make(weft_loop *loop, size_t count)
 		                    .size = sizeof(weft_abort)
 		                            + count * sizeof(struct link),
 		                    .refs = 1,
+		                    .cared = true,
 		                    .kind = WEFT__PROMISE_ABORT };
 	weft_abort *abort = (weft_abort *)(void *)weft__promise_make(&how);
 
@@ -207,7 +208,6 @@ make(weft_loop *loop, size_t count)
 	memset(&abort->fired, 0, how.size - offsetof(weft_abort, fired));
 	abort->fired.run = on_fired;
 	abort->count = count;
-	weft__store(&abort->promise.care, WEFT__CARED, WEFT__RELAXED);
 	if (weft__promise_add(&abort->promise, &abort->fired))
 		return abort;
 	(void)weft__fail(WEFT_ESHUTDOWN, "abort: its loop stops");

@@ -344,14 +344,6 @@ weft__home_tell(weft_promise *promise)
 
 /* --- jobs --------------------------------------------------------------- */
 
-static void
-queue_add(weft_promise ***end, weft_promise *promise)
-{
-	promise->next = NULL;
-	**end = promise;
-	*end = &promise->next;
-}
-
 /* Settling cannot fail: jobs that find no room wait until all microtasks have run.  What is
  * chained to the promise meanwhile joins its job, so that it comes behind what was before. */
 void
@@ -363,7 +355,9 @@ weft__home_queue(weft_promise *promise)
 	if (home->ready
 	    || weft__ring_push(&loop->microtasks, weft__promise_run, promise)
 	               < 0) {
-		queue_add(&home->ready_end, promise);
+		promise->far = NULL; /* by `next` it may stand in `rejected` */
+		*home->ready_end = promise;
+		home->ready_end = &promise->far;
 		promise->landed = false;
 		loop->promises_due = true;
 	}
@@ -375,7 +369,9 @@ weft__home_watch(weft_promise *promise)
 {
 	struct weft__home *home = promise->home;
 
-	queue_add(&home->rejected_end, weft_promise_ref(promise));
+	promise->next = NULL;
+	*home->rejected_end = weft_promise_ref(promise);
+	home->rejected_end = &promise->next;
 	weft__home_loop(home)->promises_due = true;
 }
 
@@ -389,7 +385,7 @@ run_ready(struct weft__home *home)
 	home->ready = NULL;
 	home->ready_end = &home->ready;
 	for (; promise; promise = next, count++) {
-		next = promise->next;
+		next = promise->far;
 		promise->landed = true;
 		weft__promise_run(promise);
 	}

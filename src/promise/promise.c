@@ -62,7 +62,7 @@ init(weft_promise *promise, struct weft__home *home,
 {
 	promise->refs = (weft__a32){ how->refs };
 	promise->outcome = (weft__a32){ WEFT_PENDING };
-	promise->care = (weft__a32){ WEFT__UNCARED };
+	promise->care = (weft__a32){ how->cared ? WEFT__CARED : WEFT__UNCARED };
 	promise->flags = 0;
 	promise->kind = how->kind;
 	if (how->travels)

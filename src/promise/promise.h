@@ -75,7 +75,7 @@ struct weft_promise {
 	};
 	struct weft__reaction *last;  /* of a ring; inside, and the loop's when settled */
 	weft_promise        *next, *prev; /* in one list of its home */
-	weft_promise        *far;     /* next of those with news for the loop */
+	weft_promise        *far;     /* next of those with news for the loop; then of ready */
 	weft_promise        *before;  /* referenced: what it was chained to late; the loop's */
 	struct weft__reaction chain;  /* to the one before; and what is to be called */
 	union {
@@ -95,8 +95,8 @@ struct weft__home {
 	weft_promise      *foreign; /* pending: made by other threads, or before it ran */
 	bool               closed;  /* the loop has stopped */
 	weft_promise      *own;     /* pending: made on its thread */
-	weft_promise      *ready, **ready_end;       /* settled, no room for the job */
-	weft_promise      *rejected, **rejected_end; /* and perhaps nobody cares */
+	weft_promise      *ready, **ready_end; /* by `far`: settled, no room for the job */
+	weft_promise      *rejected, **rejected_end; /* by `next`: perhaps nobody cares */
 	weft__aptr         news;    /* promises that have some, newest first */
 	struct weft__node_head node; /* brings them to the loop */
 	weft__aptr         travels; /* of then.c: chains to settled promises, newest first */
@@ -235,6 +235,7 @@ struct weft__making {
 	size_t     size;    /* of the memory, of which it is the beginning */
 	uint32_t   refs;
 	bool       travels; /* as the member */
+	bool       cared;   /* somebody cares for how it ends */
 	uint8_t    kind;
 };
 
