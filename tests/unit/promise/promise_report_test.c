@@ -326,3 +326,64 @@ TEST(the_hook_may_use_promises)
 	drop(p);
 	end_heard(loop);
 }
+
+/* --- without memory ----------------------------------------------------------- */
+
+static void *
+no_memory(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+static void *
+no_more_memory(void *mem, size_t size)
+{
+	(void)mem;
+	return no_memory(size);
+}
+
+static void *
+chain_to_p(void *arg)
+{
+	drop(weft_promise_then(hold(p), NULL, note_it, MARK('p')));
+	return arg;
+}
+
+/* Another thread handles p, which stands before the rejections to be reported; and there is
+ * no room for the job of that, nor for that of s. */
+static void
+handle_without_room(void *arg)
+{
+	const struct weft__sys *before = weft__sys;
+	struct weft__sys poor = *before;
+	weft_promise *r = weft_promise_new(arg), *s = weft_promise_new(arg);
+
+	p = weft_promise_new(arg);
+	q = weft_promise_new(arg);
+	OK(weft_promise_resolve(q, integer(1)));
+	drop(weft_promise_then(hold(s), note_it, NULL, MARK('s')));
+	OK(weft_promise_reject(p, weft_value_error(WEFT_EPERM)));
+	OK(weft_promise_reject(r, weft_value_error(WEFT_EPROTO)));
+	OK(pthread_join(thread(chain_to_p, NULL), NULL));
+	poor.alloc = no_memory;
+	poor.resize = no_more_memory;
+	weft__sys = &poor;
+	drop(weft_promise_then(hold(q), note_it, NULL, MARK('q')));
+	OK(weft_promise_resolve(s, integer(2)));
+	weft__sys = before;
+	drop(p);
+	drop(q);
+	drop(r);
+	drop(s);
+}
+
+TEST(what_waits_for_room_and_what_is_to_be_reported_are_told_apart)
+{
+	weft_loop *loop = make_heard();
+
+	call(loop, handle_without_room);
+	CHECK_STR(trace, "psU");
+	CHECK_EQ(last.error, WEFT_EPROTO);
+	end_heard(loop);
+}
