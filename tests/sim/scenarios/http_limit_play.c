@@ -113,27 +113,6 @@ static struct {
 /* --- the server ------------------------------------------------------------ */
 
 static int
-on_small(weft_http *http, void *arg)
-{
-	(void)arg;
-	return weft_http_reply(http, 200, "text/plain",
-	                       (weft_span){ "hello", 5 }, WEFT_NEVER);
-}
-
-static int
-on_sink(weft_http *http, void *arg)
-{
-	char buf[512];
-	ssize_t n;
-
-	(void)arg;
-	do
-		n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER);
-	while (n > 0);
-	return n < 0 ? (int)n : on_small(http, arg);
-}
-
-static int
 on_sleep(weft_http *http, void *arg)
 {
 	(void)http, (void)arg;
@@ -141,8 +120,8 @@ on_sleep(weft_http *http, void *arg)
 }
 
 static const struct http_route routes[] = {
-	{ "GET /small", on_small },
-	{ "POST /sink", on_sink },
+	{ "GET /small", http_on_small },
+	{ "POST /sink", http_on_sink },
 	{ "GET /sleep", on_sleep },
 	{ NULL, NULL },
 };

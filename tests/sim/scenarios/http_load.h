@@ -28,6 +28,28 @@ void http_slow_play(const struct http_crowd *crowd);
 void http_overload_play(enum http_load_spoil spoil);
 void http_limit_play(enum http_load_spoil spoil); /* NOTHING, KEEP or HASTE */
 
+/* Handlers: a few bytes; and the same when the body was read to its end. */
+static inline int
+http_on_small(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, "text/plain",
+	                       (weft_span){ "hello", 5 }, WEFT_NEVER);
+}
+
+static inline int
+http_on_sink(weft_http *http, void *arg)
+{
+	char buf[512];
+	ssize_t n;
+
+	(void)arg;
+	do
+		n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER);
+	while (n > 0);
+	return n < 0 ? (int)n : http_on_small(http, arg);
+}
+
 #define HTTP_LOAD_MASK                                                         \
 	(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)      \
 	 | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD)    \

@@ -67,14 +67,6 @@ static const char *const texts[] = {
 /* --- the server ------------------------------------------------------------ */
 
 static int
-on_small(weft_http *http, void *arg)
-{
-	(void)arg;
-	return weft_http_reply(http, 200, "text/plain",
-	                       (weft_span){ "hello", 5 }, WEFT_NEVER);
-}
-
-static int
 on_large(weft_http *http, void *arg)
 {
 	(void)arg;
@@ -82,23 +74,10 @@ on_large(weft_http *http, void *arg)
 	                       (weft_span){ large, sizeof(large) }, WEFT_NEVER);
 }
 
-static int
-on_sink(weft_http *http, void *arg)
-{
-	char buf[512];
-	ssize_t n;
-
-	(void)arg;
-	do
-		n = weft_http_read(http, buf, sizeof(buf), WEFT_NEVER);
-	while (n > 0);
-	return n < 0 ? (int)n : on_small(http, arg);
-}
-
 static const struct http_route routes[] = {
-	{ "GET /small", on_small },
+	{ "GET /small", http_on_small },
 	{ "GET /large", on_large },
-	{ "POST /sink", on_sink },
+	{ "POST /sink", http_on_sink },
 	{ NULL, NULL },
 };
 
