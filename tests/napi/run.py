@@ -10,25 +10,17 @@ its headers, no npm, or no way to its registry.
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parent))
+import npm  # noqa: E402
+
 TESTS = 872
 PATIENCE = 240  # seconds
-UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET"
-                         r"|ENETUNREACH|ERR_SOCKET_TIMEOUT|network")
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(77)
-
-
-def find(program):
-    return shutil.which(program) or skip(f"no {program} here")
 
 
 def find_headers(node):
@@ -37,7 +29,7 @@ def find_headers(node):
                    Path("/usr/include/node"), Path("/usr/include/nodejs/src")):
         if (folder / "node_api.h").exists():
             return folder
-    return skip("no headers of Node here")
+    return npm.skip("no headers of Node here")
 
 
 def compile_addon(cc, source, library, folder, headers):
@@ -47,18 +39,6 @@ def compile_addon(cc, source, library, folder, headers):
                     "-isystem", headers, HERE / "addon.c", library,
                     f"-Wl,-rpath,{Path(library).parent}", "-o", addon], check=True)
     return addon
-
-
-def install(npm, folder):
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, folder)
-    done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                          cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
-                          check=False)
-    if done.returncode and UNREACHABLE.search(done.stderr):
-        skip("npm does not reach its registry")
-    if done.returncode:
-        sys.exit(f"npm: {done.stdout}{done.stderr}")
 
 
 def run_suite(node, folder, addon, **more):
@@ -77,11 +57,10 @@ def run_suite(node, folder, addon, **more):
 
 
 def main(cc, source, library, folder):
-    node, npm = find("node"), find("npm")
+    node = npm.find("node")
     headers = find_headers(node)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    install(npm, folder)
+    npm.install(HERE, folder)
     addon = compile_addon(cc, source, library, folder, headers)
     for calls in ("far", "near"):
         passing, failing, text = run_suite(node, folder, addon, WEFT_CALLS=calls)

@@ -10,42 +10,24 @@ no npm, or no way to its registry.
 """
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parents[1]))
+import npm  # noqa: E402
+
 TESTS = 872
 PATIENCE = 300  # seconds
-UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET"
-                         r"|ENETUNREACH|ERR_SOCKET_TIMEOUT|network")
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(77)
 
 
 def install(folder):
     """Where the suite is; installed once."""
     suite = folder / "node_modules/promises-aplus-tests/lib/tests"
-    if (suite / "2.3.4.js").exists():
-        return suite
-    npm = shutil.which("npm") or skip("no npm here")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, folder)
-    try:
-        done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                              cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
-                              check=False)
-    except subprocess.TimeoutExpired:
-        skip("npm does not reach its registry in time")
-    if done.returncode and UNREACHABLE.search(done.stderr):
-        skip("npm does not reach its registry")
-    if done.returncode:
-        sys.exit(f"npm: {done.stdout}{done.stderr}")
+    if not (suite / "2.3.4.js").exists():
+        npm.install(HERE, folder)
     return suite
 
 
