@@ -7,6 +7,7 @@
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/child.h>
+#include <weft/dag.h>
 #include <weft/dgram.h>
 #include <weft/dns.h>
 #include <weft/file.h>

@@ -32,6 +32,8 @@ struct weft__thread {
 	void       *lanes;  /* all of them; the three are of loop/lane.c */
 	uint32_t    chance; /* of weft__chance() */
 	struct weft__worker *worker; /* of work/pool.c, if this is a pool's; or NULL */
+	int       (*canceled)(void *arg); /* what weft_canceled() asks here, or NULL; */
+	void       *canceled_arg;         /* of dag/ */
 	void       *ending; /* promises that wait for their end; of promise/reference.c, */
 	uint32_t    ends;   /* with how many are being ended, each by the one before */
 	void       *signal_stack; /* for signal handlers; NULL: it is not ours */

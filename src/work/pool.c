@@ -219,7 +219,7 @@ worker_main(void *arg)
 	if (worker->pool->set.has_cpus)
 		bind_to_cpus(worker->pool);
 	while ((op = next_work(worker)))
-		weft__work_finish(worker->pool, op, weft__op_do_work(op));
+		weft__work_finish(op, weft__op_do_work(op));
 }
 
 /* A worker without a thread, or NULL without memory. */

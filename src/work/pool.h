@@ -8,7 +8,7 @@
  * What stands in the queue is a struct weft__op.  Of an op that waits the node is free,
  * so it holds the work: node.fn and node.arg, and node.next and `before` as links.  So
  * there is nothing to allocate and nothing that could run out.  A thread that waits
- * for its work by itself has an op without a loop.
+ * for its work by itself has an op without a loop, and so have the tickets of dag/.
  */
 #ifndef WEFT_WORK_POOL_H
 #define WEFT_WORK_POOL_H
@@ -110,8 +110,13 @@ bool weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why);
 
 /* --- work.c ------------------------------------------------------------- */
 
-/* The function of `op` has returned `result`; on the worker's thread. */
-void weft__work_finish(weft_pool *pool, struct weft__op *op, int result);
+/* The function of `op` has returned `result`; on the worker's thread.  Of an op without a
+ * loop on_done is called, there, and the pool does not look at it any more. */
+void weft__work_finish(struct weft__op *op, int result);
+
+/* The pool that WEFT_CPU or WEFT_BLOCKING is for a loop, made at first need; or NULL without
+ * memory.  On the loop's thread. */
+weft_pool *weft__loop_pool(weft_loop *loop, const weft_pool *which);
 
 /* Have `loop` use pools of others, which it borrows until it is freed, instead of some
  * of its own.  By its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */

@@ -55,8 +55,8 @@ get_pools(weft_loop *loop)
 	return loop->pools;
 }
 
-static weft_pool *
-own_pool(weft_loop *loop, const weft_pool *which)
+weft_pool *
+weft__loop_pool(weft_loop *loop, const weft_pool *which)
 {
 	bool cpu = which == WEFT_CPU;
 	const weft_pool_opts opts = {
@@ -99,7 +99,7 @@ enter(weft_pool **pool, weft_loop *loop)
 			return weft__misuse(WEFT_EINVAL,
 			                    "work: this thread has no loop "
 			                    "with pools");
-		*pool = own_pool(loop, *pool);
+		*pool = weft__loop_pool(loop, *pool);
 		if (!*pool)
 			return weft__fail(WEFT_ENOMEM, "work: out of memory");
 	}
@@ -178,22 +178,25 @@ struct call {
 
 /* A caller's work is done; invariant 3. */
 static void
-finish_call(weft_pool *pool, struct call *call, int result)
+finish_call(weft_op *op, int64_t result, void *arg)
 {
+	struct call *call = (struct call *)(void *)op;
+	weft_pool *pool = arg;
+
 	weft__lock_take(&pool->lock);
-	weft__put(call->result, result);
+	weft__put(call->result, (int)result);
 	weft__store(&call->done, 1, WEFT__RELAXED);
 	weft__sys->unpark(&call->done);
 	weft__lock_give(&pool->lock);
 }
 
 void
-weft__work_finish(weft_pool *pool, struct weft__op *op, int result)
+weft__work_finish(struct weft__op *op, int result)
 {
 	if (op->loop)
 		weft__op_tell(op, result, on_worked);
 	else
-		finish_call(pool, (struct call *)(void *)op, result);
+		op->on_done((weft_op *)(void *)op, result, op->arg);
 }
 
 /* Park until the call is done; false if the deadline came first. */
@@ -219,6 +222,8 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 
 	if (rc < 0)
 		return rc;
+	call.op.on_done = finish_call;
+	call.op.arg = pool;
 	weft__op_set_work(&call.op, fn, arg);
 	rc = weft__pool_push(pool, &call.op);
 	if (rc < 0) {
@@ -275,7 +280,10 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 int
 weft__work_canceled(void)
 {
-	const struct weft__worker *worker = weft__thread_self()->worker;
+	const struct weft__thread *self = weft__thread_self();
+	const struct weft__worker *worker = self->worker;
 
+	if (self->canceled)
+		return self->canceled(self->canceled_arg);
 	return worker ? (int)weft__load(&worker->why, WEFT__RELAXED) : 0;
 }

@@ -1,0 +1,431 @@
+/* check.c - a template is made sure of, and frozen.
+ *
+ * Names become indices, sources and followers two arrays of them.  What is wrong is told
+ * with the names concerned.  Until all is well nothing is changed but the memory of the
+ * arrays, so that a template which was refused can be completed and checked again.
+ */
+#include "dag/dag.h"
+
+#define PATH_NAMES 24 /* of a cycle, that are told */
+
+struct check {
+	weft_dag *dag;
+	uint32_t edges; /* from nodes and inputs */
+	uint32_t *left; /* sources still to come, for each node */
+	uint32_t *line; /* nodes whose sources have come */
+};
+
+static const weft_dag_node *
+set_of(const weft_dag *dag, uint32_t index)
+{
+	return &dag->nodes[index].more->set;
+}
+
+static bool
+is_input(const weft_dag *dag, uint32_t index)
+{
+	return dag->nodes[index].flags & WEFT__DAG_INPUT;
+}
+
+/* --- names --------------------------------------------------------------- */
+
+static uint32_t
+count_inputs(const weft_dag_node *set)
+{
+	uint32_t count = 0;
+
+	while (set->inputs && set->inputs[count])
+		count++;
+	return count;
+}
+
+static uint64_t
+count_edges(const weft_dag *dag)
+{
+	uint64_t edges = 0;
+
+	for (uint32_t i = 0; i < dag->count; i++)
+		edges += count_inputs(set_of(dag, i));
+	return edges;
+}
+
+/* All arrays in one piece: sources, followers, roots, and two that the check needs. */
+static int
+make_arrays(struct check *check)
+{
+	weft_dag *dag = check->dag;
+	uint64_t edges = count_edges(dag),
+		 words = 2 * edges + 3ull * dag->count;
+	uint32_t *memory;
+
+	if (edges > UINT32_MAX / 4)
+		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than a "
+		                               "billion edges");
+	memory = weft__alloc_zero((words + 1) * sizeof(*memory));
+	if (!memory)
+		return weft__fail(WEFT_ENOMEM, "weft_dag_check: out of memory");
+	weft__sys->release(dag->in);
+	check->edges = (uint32_t)edges;
+	dag->in = memory;
+	dag->out = dag->in + edges;
+	dag->roots = dag->out + edges;
+	check->left = dag->roots + dag->count;
+	check->line = check->left + dag->count;
+	return 0;
+}
+
+/* Source `k` of a node, whose index is given. */
+static int
+check_type(const weft_dag *dag, uint32_t index, uint32_t k, uint32_t source)
+{
+	const weft_dag_node *set = set_of(dag, index);
+	const weft_type *given = dag->nodes[source].more->type;
+	const weft_type *wanted = set->input_types ? set->input_types[k] : NULL;
+
+	if (set->each && k == 0) {
+		if (given == &weft_type_list
+		    || (!given && is_input(dag, source)))
+			return 0;
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s is for each item of %s, which is no "
+		                 "list",
+		                 set->name, dag->nodes[source].more->name);
+	}
+	if (!wanted || wanted == given || (!given && is_input(dag, source)))
+		return 0;
+	return weft_fail(WEFT_EINVAL, "node %s takes %s as %s, which is %s",
+	                 set->name, dag->nodes[source].more->name, wanted->name,
+	                 given ? given->name : "no value");
+}
+
+static int
+resolve_node(struct check *check, uint32_t index, uint32_t *at)
+{
+	weft_dag *dag = check->dag;
+	struct weft__dag_node *node = &dag->nodes[index];
+	const weft_dag_node *set = set_of(dag, index);
+
+	node->in_at = *at;
+	node->in_count = count_inputs(set);
+	node->missing = 0;
+	node->out_count = 0;
+	for (uint32_t k = 0; k < node->in_count; k++) {
+		int64_t source = weft__dag_find(dag, set->inputs[k]);
+		int rc;
+
+		if (source < 0)
+			return weft_fail(WEFT_EINVAL,
+			                 "node %s: there is no node or input "
+			                 "%s",
+			                 set->name, set->inputs[k]);
+		rc = check_type(dag, index, k, (uint32_t)source);
+		if (rc < 0)
+			return rc;
+		dag->in[(*at)++] = (uint32_t)source;
+		node->missing += !is_input(dag, (uint32_t)source);
+	}
+	return 0;
+}
+
+/* Followers of each: counted, given room, put in. */
+static void
+turn_edges(struct check *check)
+{
+	weft_dag *dag = check->dag;
+	uint32_t at = 0;
+
+	for (uint32_t e = 0; e < check->edges; e++)
+		dag->nodes[dag->in[e]].out_count++;
+	for (uint32_t i = 0; i < dag->count; i++) {
+		dag->nodes[i].out_at = at;
+		at += dag->nodes[i].out_count;
+		dag->nodes[i].out_count = 0;
+	}
+	for (uint32_t i = 0; i < dag->count; i++)
+		for (uint32_t k = 0; k < dag->nodes[i].in_count; k++) {
+			struct weft__dag_node *from =
+				&dag->nodes[dag->in[dag->nodes[i].in_at + k]];
+
+			dag->out[from->out_at + from->out_count++] = i;
+		}
+}
+
+static int
+resolve(struct check *check)
+{
+	uint32_t at = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < check->dag->count && rc == 0; i++)
+		rc = resolve_node(check, i, &at);
+	if (rc == 0)
+		turn_edges(check);
+	return rc;
+}
+
+/* --- cycles -------------------------------------------------------------- */
+
+/* A source of `index` that never came. */
+static uint32_t
+stuck_source(const struct check *check, uint32_t index)
+{
+	const weft_dag *dag = check->dag;
+	const struct weft__dag_node *node = &dag->nodes[index];
+	uint32_t k = 0;
+
+	while (is_input(dag, dag->in[node->in_at + k])
+	       || check->left[dag->in[node->in_at + k]] == 0)
+		k++;
+	return dag->in[node->in_at + k];
+}
+
+/* Whoever goes back from one that is stuck meets a node for a second time: it is part of
+ * a cycle.  `line` is free for marks by now. */
+static uint32_t
+one_in_cycle(const struct check *check)
+{
+	uint32_t at = 0;
+
+	while (check->left[at] == 0)
+		at++;
+	for (uint32_t i = 0; i < check->dag->count; i++)
+		check->line[i] = 0;
+	while (!check->line[at]) {
+		check->line[at] = 1;
+		at = stuck_source(check, at);
+	}
+	return at;
+}
+
+/* From the one whose name comes first among equals, against the edges; told with them. */
+static int
+tell_cycle(const struct check *check)
+{
+	const weft_dag *dag = check->dag;
+	uint32_t first = one_in_cycle(check), at = first, length = 0;
+	uint32_t path[PATH_NAMES];
+	char buffer[900];
+	struct weft__text text = weft__text_begin(buffer, sizeof(buffer));
+
+	do {
+		if (length < PATH_NAMES)
+			path[length] = at;
+		length++;
+		at = stuck_source(check, at);
+	} while (at != first);
+	weft__text_add(&text, dag->nodes[first].more->name);
+	if (length > PATH_NAMES)
+		weft__text_add(&text, " -> ...");
+	for (uint32_t i = length < PATH_NAMES ? length : PATH_NAMES; i-- > 0;) {
+		weft__text_add(&text, " -> ");
+		weft__text_add(&text, dag->nodes[path[i]].more->name);
+	}
+	return weft_fail(WEFT_EINVAL, "%s: the nodes form a cycle: %s",
+	                 dag->name, buffer);
+}
+
+/* Take nodes away whose sources are gone, until none is left. */
+static int
+find_cycles(struct check *check)
+{
+	weft_dag *dag = check->dag;
+	uint32_t done = 0, known = 0;
+
+	for (uint32_t i = 0; i < dag->count; i++) {
+		check->left[i] = dag->nodes[i].missing;
+		if (!is_input(dag, i) && check->left[i] == 0)
+			check->line[known++] = i;
+	}
+	for (; done < known; done++) {
+		const struct weft__dag_node *node =
+			&dag->nodes[check->line[done]];
+
+		for (uint32_t k = 0; k < node->out_count; k++) {
+			uint32_t to = dag->out[node->out_at + k];
+
+			if (--check->left[to] == 0)
+				check->line[known++] = to;
+		}
+	}
+	return known + dag->inputs == dag->count ? 0 : tell_cycle(check);
+}
+
+/* --- what else a node needs ---------------------------------------------- */
+
+static int
+check_sub(weft_dag *dag, const weft_dag_node *set)
+{
+	const weft_dag *sub = set->sub;
+	uint32_t k = 0;
+
+	if (!sub->checked)
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s: its graph %s is not "
+		                 "checked",
+		                 set->name, sub->name);
+	if (count_inputs(set) != sub->inputs)
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s has %u inputs, and its graph %s %u",
+		                 set->name, count_inputs(set), sub->name,
+		                 sub->inputs);
+	for (uint32_t i = 0; i < sub->count; i++) {
+		int64_t from;
+		const weft_type *given, *wanted = sub->nodes[i].more->type;
+
+		if (!is_input(sub, i))
+			continue;
+		from = weft__dag_find(dag, set->inputs[k]);
+		given = dag->nodes[from].more->type;
+		if (wanted && given && wanted != given
+		    && !(set->each && k == 0))
+			return weft_fail(WEFT_EINVAL,
+			                 "node %s gives %s as %s to its graph, "
+			                 "which takes %s",
+			                 set->name, set->inputs[k], given->name,
+			                 wanted->name);
+		k++;
+	}
+	if (set->type
+	    && (sub->sink == sub->count
+	        || sub->nodes[sub->sink].more->type != set->type))
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s: its graph %s has no one last node "
+		                 "of type %s",
+		                 set->name, sub->name, set->type->name);
+	if (sub->nesting + 1 > WEFT__DAG_NESTING)
+		return weft_fail(WEFT_EINVAL,
+		                 "node %s: graphs stand more than "
+		                 "64 deep in each other",
+		                 set->name);
+	if (dag->nesting < sub->nesting + 1)
+		dag->nesting = sub->nesting + 1;
+	dag->needs_loop |= sub->needs_loop;
+	return 0;
+}
+
+static int
+check_limit(const weft_dag *dag, struct weft__dag_more *more)
+{
+	more->limit = more->set.limit
+	                      ? weft__dag_find_limit(dag, more->set.limit)
+	                      : NULL;
+	return more->set.limit && !more->limit
+	               ? weft_fail(WEFT_EINVAL, "node %s: there is no limit %s",
+	                           more->name, more->set.limit)
+	               : 0;
+}
+
+/* Insert a priority, highest first. */
+static int
+add_level(weft_dag *dag, int priority)
+{
+	uint32_t at = 0, i;
+
+	while (at < dag->levels && dag->level[at] > priority)
+		at++;
+	if (at < dag->levels && dag->level[at] == priority)
+		return 0;
+	if (dag->levels == WEFT__DAG_LEVELS)
+		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than 16 "
+		                               "different priorities");
+	for (i = dag->levels; i > at; i--)
+		dag->level[i] = dag->level[i - 1];
+	dag->level[at] = priority;
+	dag->levels++;
+	return 0;
+}
+
+/* The lowest that is not below it: of nodes that come from elsewhere, too. */
+uint8_t
+weft__dag_level(const weft_dag *dag, int priority)
+{
+	uint8_t at = 0;
+
+	while (at + 1u < dag->levels && dag->level[at] > priority)
+		at++;
+	return at;
+}
+
+static int
+check_node(weft_dag *dag, uint32_t index)
+{
+	struct weft__dag_node *node = &dag->nodes[index];
+	const weft_dag_node *set = set_of(dag, index);
+	int rc = check_limit(dag, node->more);
+
+	if (rc == 0 && set->sub)
+		rc = check_sub(dag, set);
+	if (rc == 0)
+		rc = add_level(dag, set->priority);
+	/* What stands for many counts as enough for all threads. */
+	dag->work[node->place] += node->flags & WEFT__DAG_GROUP ? 64 : 1;
+	if (set->sub)
+		for (int p = 0; p < 3; p++)
+			dag->work[p] += set->sub->work[p];
+	dag->needs_loop |= node->place == WEFT_DAG_LOOP || set->timeout_ns > 0
+	                   || (set->retries > 0 && set->backoff_ns > 0);
+	return rc;
+}
+
+static int
+check_nodes(weft_dag *dag)
+{
+	int rc = 0;
+
+	dag->levels = dag->nesting = dag->root_count = 0;
+	dag->work[0] = dag->work[1] = dag->work[2] = 0;
+	dag->needs_loop = false;
+	dag->sink = dag->count;
+	for (uint32_t i = 0; i < dag->count && rc == 0; i++)
+		if (!is_input(dag, i))
+			rc = check_node(dag, i);
+	return rc;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static void
+freeze(weft_dag *dag)
+{
+	uint32_t sinks = 0;
+
+	for (uint32_t i = 0; i < dag->count; i++) {
+		struct weft__dag_node *node = &dag->nodes[i];
+
+		if (is_input(dag, i))
+			continue;
+		node->level = weft__dag_level(dag, node->more->set.priority);
+		if (node->missing == 0)
+			dag->roots[dag->root_count++] = i;
+		if (node->out_count == 0) {
+			dag->sink = sinks == 0 ? i : dag->count;
+			sinks++;
+		}
+		if (node->more->set.sub)
+			(void)weft__add(&node->more->set.sub->users, 1,
+			                WEFT__RELAXED);
+	}
+	dag->checked = true;
+}
+
+int
+weft_dag_check(weft_dag *dag)
+{
+	struct check check = { .dag = dag };
+	int rc;
+
+	if (!dag)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_check: NULL");
+	if (dag->checked)
+		return 0;
+	rc = make_arrays(&check);
+	if (rc == 0)
+		rc = resolve(&check);
+	if (rc == 0)
+		rc = find_cycles(&check);
+	if (rc == 0)
+		rc = check_nodes(dag);
+	if (rc == 0)
+		freeze(dag);
+	return rc;
+}

@@ -1,0 +1,273 @@
+/* hand.c - who ends a step, and what follows from that.
+ *
+ * A hand is whoever has ended a step: a thread of a pool, one that waits, a threadlet, the
+ * loop for what is timed.  What has become ready by that it runs itself, if it can, or
+ * queues; what is to be dropped, or stands for several steps, it keeps in a list and goes
+ * through that, so that graphs of any depth need little stack.
+ */
+#include "dag/dag.h"
+
+/* --- counting ------------------------------------------------------------ */
+
+static void
+tell_count(struct weft__dag_hand *hand)
+{
+	struct weft__dag_frame *frame = hand->frame;
+	uint32_t ended = hand->ended;
+
+	hand->frame = NULL;
+	hand->ended = 0;
+	if (!frame
+	    || weft__add(&frame->left, -ended, WEFT__ACQ_REL) != ended) /* L */
+		return;
+	if (frame->owner)
+		weft__dag_close_group(hand, frame);
+	else
+		weft__dag_run_over(frame->run);
+}
+
+void
+weft__dag_turn_to(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
+{
+	if (hand->frame != frame)
+		tell_count(hand);
+}
+
+/* --- becoming ready ------------------------------------------------------ */
+
+static bool
+is_dropped(const struct weft__dag_step *step)
+{
+	return (weft__load(&step->missing, WEFT__RELAXED) & WEFT__DAG_DOOMED)
+	       || weft__dag_is_stopped(step->frame);
+}
+
+/* Whether it can be queued: it has what else it needs. */
+static bool
+prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	const struct weft__dag_more *more = step->node->more;
+	int kind = weft__dag_kind(step);
+
+	if (more->limit && kind != WEFT__DAG_ITEMS && !step->limited
+	    && !weft__dag_enter_limit(step))
+		return false;
+	if (kind == WEFT__DAG_CALLS || more->set.when)
+		return true;
+	weft__dag_append(&hand->own, step); /* a group, and nothing to ask */
+	return false;
+}
+
+void
+weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	const struct weft__dag_node *node = step->node;
+
+	if (is_dropped(step)) {
+		weft__dag_append(&hand->own, step);
+		return;
+	}
+	if ((node->flags & WEFT__DAG_SPECIAL) && !prepare(hand, step))
+		return;
+	if (node->place == hand->place && !hand->next && node->level == 0)
+		hand->next = step;
+	else
+		weft__dag_append(&hand->ready, step);
+}
+
+/* --- ending -------------------------------------------------------------- */
+
+static void
+free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step,
+               bool bad)
+{
+	struct weft__dag_frame *frame = step->frame;
+	const struct weft__dag_node *node = step->node;
+	const uint32_t *out = frame->out + node->out_at;
+
+	for (uint32_t k = 0; k < node->out_count; k++) {
+		struct weft__dag_step *to = &frame->steps[out[k]];
+
+		if (bad)
+			(void)weft__or(&to->missing, WEFT__DAG_DOOMED,
+			               WEFT__RELAXED);
+		if ((weft__add(&to->missing, UINT32_MAX, WEFT__ACQ_REL) /* M */
+		     & ~WEFT__DAG_DOOMED)
+		    == 1)
+			weft__dag_ready(hand, to);
+	}
+}
+
+void
+weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step,
+                   weft_dag_state state, int error)
+{
+	step->state = (uint8_t)state;
+	step->error = error;
+	weft__dag_note(step);
+	if (step->limited)
+		weft__dag_leave_limit(hand, step);
+	if (!step->item)
+		free_followers(hand, step,
+		               state >= WEFT_DAG_FAILED
+		                       && state != WEFT_DAG_SKIPPED);
+	weft__dag_count(hand, step->frame);
+}
+
+/* Who has failed: of an item also which one.  A list's items have said that. */
+static void
+add_who(struct weft__text *to, const struct weft__dag_step *step)
+{
+	if (weft__dag_kind(step) == WEFT__DAG_ITEMS && step->below)
+		return;
+	weft__text_add(to, "node ");
+	weft__text_add(to, step->node->more->name);
+	if (step->item) {
+		weft__text_add(to, "[");
+		weft__text_number(to, step->item - 1);
+		weft__text_add(to, "]");
+	}
+	weft__text_add(to, ": ");
+}
+
+/* The text is made by whoever wins, which is a step that has not ended: so whoever sees
+ * the frame's end sees it, too. */
+static void
+keep_error(struct weft__dag_step *step, int error)
+{
+	struct weft__dag_frame *frame = step->frame;
+	const char *detail = weft_detail();
+	uint32_t none = 0;
+	char *text;
+
+	if (!weft__cas(&frame->error, &none, (uint32_t)error, WEFT__RELAXED))
+		return;
+	text = weft__sys->alloc(WEFT__TEXT_BYTES);
+	if (text) {
+		struct weft__text to = weft__text_begin(text, WEFT__TEXT_BYTES);
+
+		add_who(&to, step);
+		weft__text_add(&to, *detail ? detail : weft_strerror(error));
+	}
+	frame->text = text;
+}
+
+/* Once more, at once or after a while. */
+static void
+try_again(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	step->attempt++;
+	step->state = WEFT_DAG_RETRYING;
+	weft__dag_note(step);
+	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1,
+	                WEFT__RELAXED);
+	if (step->limited)
+		weft__dag_leave_limit(hand, step);
+	if (step->node->more->set.backoff_ns)
+		weft__dag_sleep(hand, step);
+	else
+		weft__dag_ready(hand, step);
+}
+
+static void
+fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
+             int error)
+{
+	const weft_dag_node *set = &step->node->more->set;
+	bool goes_on = !weft__dag_is_stopped(step->frame);
+
+	if (goes_on && step->attempt < set->retries) {
+		try_again(hand, step);
+		return;
+	}
+	if (goes_on && set->optional
+	    && weft_value_share(&set->fallback, &step->out) == 0) {
+		weft__dag_end_step(hand, step, WEFT_DAG_DONE, error);
+		return;
+	}
+	keep_error(step, error);
+	if (!step->frame->run->collect)
+		weft__dag_stop(hand, step->frame, error);
+	weft__dag_end_step(hand, step, WEFT_DAG_FAILED, error);
+}
+
+void
+weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step,
+                 int rc, weft_value out)
+{
+	if (rc < 0) {
+		weft_value_drop(&out);
+		fail_attempt(hand, step, rc);
+		return;
+	}
+	step->out = out;
+	weft__dag_end_step(hand, step, WEFT_DAG_DONE, 0);
+}
+
+/* --- stopping ------------------------------------------------------------ */
+
+/* Under the run's lock, after which nobody of a stopped frame goes to sleep. */
+static void
+sweep_sleepers(struct weft__dag_hand *hand)
+{
+	struct weft__dag_list all = hand->run->sleepers;
+	struct weft__dag_step *step;
+
+	hand->run->sleepers = (struct weft__dag_list){ 0 };
+	while ((step = weft__dag_pop(&all)))
+		weft__dag_append(weft__dag_is_stopped(step->frame)
+		                         ? &hand->own
+		                         : &hand->run->sleepers,
+		                 step);
+}
+
+void
+weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame,
+               int error)
+{
+	weft_dag_run *run = frame->run;
+	uint32_t none = 0;
+
+	(void)weft__cas(&frame->error, &none, (uint32_t)error, WEFT__RELAXED);
+	none = 0;
+	if (!weft__cas(&frame->stopped, &none, (uint32_t)error, WEFT__RELAXED))
+		return;
+	weft__lock_take(&run->lock);
+	if (weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_GOING) {
+		sweep_sleepers(hand);
+		weft__dag_sweep_limits(hand, run->dag);
+		for (struct weft__dag_frame *f = run->frames; f; f = f->next)
+			weft__dag_sweep_limits(hand, f->dag);
+		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	}
+	weft__lock_give(&run->lock);
+}
+
+/* --- what is left to do -------------------------------------------------- */
+
+void
+weft__dag_settle(struct weft__dag_hand *hand)
+{
+	struct weft__dag_step *step;
+
+	while (hand->own.first || hand->ready.first) {
+		while ((step = weft__dag_pop(&hand->own)))
+			if (is_dropped(step))
+				weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
+				                   WEFT_ECANCELED);
+			else
+				weft__dag_open_group(hand, step);
+		if (hand->ready.first)
+			weft__dag_queue(hand, &hand->ready);
+	}
+}
+
+void
+weft__dag_let_go(struct weft__dag_hand *hand)
+{
+	hand->clock_ns = 0;
+	do {
+		weft__dag_settle(hand);
+		tell_count(hand);
+	} while (hand->own.first || hand->ready.first || hand->frame);
+}

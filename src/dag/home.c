@@ -1,0 +1,445 @@
+/* home.c - what is done for a run on its loop: steps that suspend, times, news, the end.
+ *
+ * Other threads poke: they say under the run's lock what there is to do, and one node goes
+ * to the loop for all of it.  It holds the run while it is on its way.  A run that has
+ * ended is not poked any more, and an op, the caller's or run->home, keeps the loop until
+ * then: so no poke reaches a loop that is gone.
+ */
+#include "dag/dag.h"
+
+struct weft__dag_news {
+	struct weft__dag_news *next;
+	weft_dag_progress what;
+};
+
+/* --- news ---------------------------------------------------------------- */
+
+/* Without memory for it, it is not told. */
+void
+weft__dag_note_slow(const struct weft__dag_step *step)
+{
+	weft_dag_run *run = step->frame->run;
+	struct weft__dag_news *news = weft__sys->alloc(sizeof(*news));
+	bool ends = step->state >= WEFT_DAG_DONE;
+
+	weft__lock_take(&run->lock);
+	run->ended += ends;
+	if (news) {
+		*news = (struct weft__dag_news){
+			.what = { .node = step->node->more->name,
+			          .state = (weft_dag_state)step->state,
+			          .error = ends ? step->error : 0,
+			          .done = run->ended,
+			          .total = run->total },
+		};
+		*(run->news ? run->news_end : &run->news) = news;
+		run->news_end = &news->next;
+		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	}
+	weft__lock_give(&run->lock);
+}
+
+void
+weft__dag_tell_news(weft_dag_run *run)
+{
+	struct weft__dag_news *news, *next;
+
+	if (!run->opts.on_progress)
+		return;
+	weft__lock_take(&run->lock);
+	news = run->news;
+	run->news = NULL;
+	weft__lock_give(&run->lock);
+	for (; news; news = next) {
+		next = news->next;
+		run->opts.on_progress(&news->what, run->opts.arg);
+		weft__sys->release(news);
+	}
+}
+
+/* --- steps on the loop --------------------------------------------------- */
+
+static void
+take_seat(struct weft__dag_sitter *sitter)
+{
+	weft_dag_run *run = sitter->step->frame->run;
+
+	sitter->other = run->sitters;
+	sitter->link = &run->sitters;
+	if (sitter->other)
+		sitter->other->link = &sitter->other;
+	run->sitters = sitter;
+}
+
+static void
+leave_seat(struct weft__dag_sitter *sitter)
+{
+	*sitter->link = sitter->other;
+	if (sitter->other)
+		sitter->other->link = sitter->link;
+}
+
+static uint64_t
+deadline_of(const struct weft__dag_step *step)
+{
+	uint64_t timeout_ns = step->node->more->set.timeout_ns;
+	uint64_t own = timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER;
+	uint64_t run = step->frame->run->deadline_ns;
+
+	return own < run ? own : run;
+}
+
+/* One step, in a scope by which it can be ended. */
+static void
+sit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	struct weft__dag_sitter sitter = { .step = step };
+	int rc = weft_scope_open(&sitter.scope, 0, deadline_of(step));
+
+	if (rc < 0) {
+		weft__dag_finish(hand, step, rc, (weft_value){ 0 });
+		return;
+	}
+	take_seat(&sitter);
+	weft__dag_run_step(hand, step);
+	leave_seat(&sitter);
+	(void)weft_scope_close(&sitter.scope);
+}
+
+/* A threadlet, for a step and those that follow it here.  The run does not end before its
+ * hand has let go. */
+static int
+sitter_main(void *arg)
+{
+	struct weft__dag_step *step = arg;
+	struct weft__dag_hand hand = { .run = step->frame->run,
+		                       .place = WEFT_DAG_LOOP };
+
+	while (step) {
+		sit(&hand, step);
+		weft__dag_settle(&hand);
+		step = hand.next;
+		hand.next = NULL;
+		if (!step) {
+			weft__dag_let_go(&hand);
+			step = hand.next;
+			hand.next = NULL;
+		}
+	}
+	return 0;
+}
+
+static void
+start_sitter(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	const weft_go_opts opts = { .name = step->node->more->name };
+	const struct weft__start start = { .opts = &opts,
+		                           .fn = sitter_main,
+		                           .arg = step };
+	weft_threadlet id = weft__go_on(hand->run->loop, &start);
+
+	if (id < 0)
+		weft__dag_finish(hand, step, (int)id, (weft_value){ 0 });
+}
+
+static void
+start_sitters(struct weft__dag_hand *hand)
+{
+	weft_dag_run *run = hand->run;
+	struct weft__dag_list all;
+	struct weft__dag_step *step;
+
+	weft__lock_take(&run->lock);
+	all = weft__dag_take_all(&run->lanes[WEFT_DAG_LOOP]);
+	weft__lock_give(&run->lock);
+	while ((step = weft__dag_pop(&all)))
+		if (weft__dag_is_stopped(step->frame))
+			weft__dag_append(&hand->own, step);
+		else
+			start_sitter(hand, step);
+}
+
+/* Those whose frame is stopped are told to end. */
+static void
+cancel_sitters(weft_dag_run *run)
+{
+	struct weft__dag_sitter *next;
+
+	for (struct weft__dag_sitter *s = run->sitters; s; s = next) {
+		next = s->other;
+		if (weft__dag_is_stopped(s->step->frame))
+			weft_scope_cancel(&s->scope);
+	}
+}
+
+/* --- times --------------------------------------------------------------- */
+
+static uint64_t
+backoff_of(const struct weft__dag_step *step)
+{
+	uint64_t ns = step->node->more->set.backoff_ns;
+	uint32_t doublings = step->attempt - 1u;
+
+	doublings = doublings < 20 ? doublings : 20;
+	if (ns > (UINT64_C(1) << 40)) /* 18 minutes, doubled no more */
+		doublings = 0;
+	ns <<= doublings;
+	/* Between three quarters of it and all. */
+	return ns - (ns / 4 * (weft__chance() >> 16) >> 16);
+}
+
+/* Its next attempt is due after a while. */
+void
+weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	weft_dag_run *run = step->frame->run;
+	bool stopped;
+
+	step->due_ns = weft_in(backoff_of(step));
+	weft__lock_take(&run->lock);
+	stopped = weft__dag_is_stopped(step->frame); /* see sweep_sleepers() */
+	if (!stopped) {
+		weft__dag_append(&run->sleepers, step);
+		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	}
+	weft__lock_give(&run->lock);
+	if (stopped)
+		weft__dag_append(&hand->own, step);
+}
+
+/* Under the lock: attempts whose time is over.  Each is owed to the run's frame until it
+ * comes back (dag.h, invariants 3 and 5). */
+static void
+take_expired(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
+{
+	for (struct weft__dag_hand *h = run->timers; h; h = h->other) {
+		if (!h->timed || h->deadline_ns > now_ns)
+			continue;
+		weft__dag_append(out, h->timed);
+		h->timed = NULL;
+		weft__store(&h->why, (uint32_t)WEFT_ETIMEDOUT, WEFT__RELAXED);
+		(void)weft__add(&run->frame.left, 1, WEFT__RELAXED);
+	}
+}
+
+static void
+take_due(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
+{
+	struct weft__dag_list all = run->sleepers;
+	struct weft__dag_step *step;
+
+	run->sleepers = (struct weft__dag_list){ 0 };
+	while ((step = weft__dag_pop(&all)))
+		weft__dag_append(step->due_ns <= now_ns ? out : &run->sleepers,
+		                 step);
+}
+
+static uint64_t
+next_time(weft_dag_run *run)
+{
+	uint64_t next_ns = WEFT_NEVER;
+	struct weft__dag_step *step;
+
+	for (struct weft__dag_hand *h = run->timers; h; h = h->other)
+		if (h->timed && h->deadline_ns < next_ns)
+			next_ns = h->deadline_ns;
+	for (step = run->sleepers.first; step; step = step->next)
+		if (step->due_ns < next_ns)
+			next_ns = step->due_ns;
+	return next_ns;
+}
+
+static void look(weft_dag_run *run);
+
+static void
+on_time(weft_timer *timer, void *arg)
+{
+	weft_dag_run *run = arg;
+
+	(void)timer;
+	weft__dag_run_ref(run);
+	look(run);
+	weft__dag_run_unref(run);
+}
+
+static void
+arm_timer(struct weft__dag_hand *hand)
+{
+	weft_dag_run *run = hand->run;
+	uint64_t next_ns;
+	int rc = 0;
+
+	weft__lock_take(&run->lock);
+	next_ns = next_time(run);
+	weft__lock_give(&run->lock);
+	if (next_ns == WEFT_NEVER)
+		(void)weft_timer_stop(&run->timer);
+	else
+		rc = weft_timer_start(run->loop, &run->timer, next_ns, 0,
+		                      on_time, run);
+	if (rc < 0)
+		weft__dag_stop(hand, &run->frame, rc);
+}
+
+static void
+keep_times(struct weft__dag_hand *hand)
+{
+	weft_dag_run *run = hand->run;
+	struct weft__dag_list expired = { 0 }, due = { 0 };
+	struct weft__dag_step *step;
+	uint64_t now_ns = weft_now();
+
+	weft__lock_take(&run->lock);
+	take_expired(run, now_ns, &expired);
+	take_due(run, now_ns, &due);
+	weft__lock_give(&run->lock);
+	while ((step = weft__dag_pop(&expired)))
+		weft__dag_finish(hand, step,
+		                 weft__fail(WEFT_ETIMEDOUT, "timed out"),
+		                 (weft_value){ 0 });
+	while ((step = weft__dag_pop(&due)))
+		weft__dag_ready(hand, step);
+}
+
+/* --- pokes --------------------------------------------------------------- */
+
+/* See to all that there is to do. */
+static void
+look(weft_dag_run *run)
+{
+	struct weft__dag_hand hand = { .run = run, .place = -1 };
+
+	weft__dag_tell_news(run);
+	start_sitters(&hand);
+	keep_times(&hand);
+	arm_timer(&hand);
+	weft__dag_let_go(&hand);
+	cancel_sitters(run);
+}
+
+static void
+on_home_done(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	(void)result;
+	weft__dag_run_unref(arg);
+}
+
+static void
+over(weft_dag_run *run)
+{
+	weft__dag_tell_news(run);
+	(void)weft_timer_stop(&run->timer);
+	if (run->abort) {
+		weft_abort_drop(run->abort, &run->abort_node);
+		run->abort = weft_abort_unref(run->abort);
+	}
+	if (run->home.pending)
+		(void)weft_op_finish(&run->home, 0);
+	weft__dag_run_tell(run);
+}
+
+static void
+on_poke(void *arg)
+{
+	weft_dag_run *run = arg;
+	uint32_t what = weft__exchange(&run->poke, 0, WEFT__ACQ_REL);
+
+	run->loop->own_run++;
+	if (what & WEFT__DAG_POKE_OVER)
+		over(run);
+	else
+		look(run);
+	weft__dag_run_unref(run);
+}
+
+void
+weft__dag_poke(weft_dag_run *run, uint32_t what)
+{
+	if (!run->loop
+	    || weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_GOING
+	    || weft__or(&run->poke, what, WEFT__ACQ_REL))
+		return;
+	weft__dag_run_ref(run);
+	weft__loop_tell(run->loop, &run->node, on_poke, run);
+}
+
+/* --- the beginning ------------------------------------------------------- */
+
+static void
+on_abort(void *arg)
+{
+	weft_dag_run *run = arg;
+
+	weft__dag_run_end(run, weft_abort_check(run->abort, NULL));
+}
+
+static int
+listen_to_abort(weft_dag_run *run)
+{
+	run->abort = weft_abort_new_any(run->loop, &run->opts.abort, 1);
+	if (!run->abort)
+		return WEFT_ENOMEM;
+	run->abort_node = (weft_node){ .fn = on_abort, .arg = run };
+	return weft_abort_push(run->abort, &run->abort_node);
+}
+
+static int
+find_pools(weft_dag_run *run)
+{
+	struct weft__dag_lane *cpu = &run->lanes[WEFT_DAG_CPU];
+	struct weft__dag_lane *blocking = &run->lanes[WEFT_DAG_BLOCKING];
+
+	if (!cpu->pool)
+		cpu->pool = weft__loop_pool(run->loop, WEFT_CPU);
+	if (!blocking->pool)
+		blocking->pool = weft__loop_pool(run->loop, WEFT_BLOCKING);
+	weft__dag_enter_pools(run);
+	return cpu->pool && blocking->pool ? 0 : WEFT_ENOMEM;
+}
+
+void
+weft__dag_begin_here(weft_dag_run *run)
+{
+	struct weft__dag_hand hand = { .run = run, .place = -1 };
+	int rc = find_pools(run);
+
+	if (rc == 0 && run->opts.abort)
+		rc = listen_to_abort(run);
+	if (rc < 0)
+		weft__dag_stop(&hand, &run->frame, rc);
+	weft__dag_start(&hand);
+	weft__dag_let_go(&hand);
+}
+
+static void
+on_home_cancel(weft_op *op, int why, void *arg)
+{
+	(void)op;
+	weft__dag_run_end(arg, why);
+}
+
+static void
+on_start(void *arg)
+{
+	weft_dag_run *run = arg;
+	int rc = weft_op_init(&run->home, run->loop, on_home_done, run);
+
+	if (rc == 0)
+		rc = weft_op_begin(&run->home, on_home_cancel, run,
+		                   run->deadline_ns);
+	if (rc < 0) {
+		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
+		weft__dag_run_tell(run);
+		return;
+	}
+	weft__dag_run_ref(run); /* on_home_done() */
+	weft__dag_begin_here(run);
+}
+
+int
+weft__dag_begin_there(weft_dag_run *run)
+{
+	run->start = (weft_node){ .fn = on_start, .arg = run };
+	return weft_loop_post_node(run->loop, &run->start);
+}

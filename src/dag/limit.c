@@ -1,0 +1,96 @@
+/* limit.c - how many steps with one name of a limit run at once, over all runs.
+ *
+ * A place that is given back goes to the first who waits, so nobody is overtaken.  The
+ * one who gets it may be of another run, which cannot end before this step has.
+ *
+ * Order of locks: a run's, then a template's.
+ */
+#include "dag/dag.h"
+
+bool
+weft__dag_enter_limit(struct weft__dag_step *step)
+{
+	struct weft__dag_limit *limit = step->node->more->limit;
+	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
+	struct weft__dag_list wait;
+
+	weft__lock_take(&dag->lock);
+	step->limited = limit->used < limit->max
+	                || weft__dag_is_stopped(step->frame);
+	if (step->limited) {
+		limit->used++; /* if it is stopped, for a moment too many */
+	} else {
+		wait = (struct weft__dag_list){ limit->first, limit->last };
+		weft__dag_append(&wait, step);
+		limit->first = wait.first;
+		limit->last = wait.last;
+	}
+	weft__lock_give(&dag->lock);
+	return step->limited;
+}
+
+/* The next one gets the place of who leaves; or NULL. */
+static struct weft__dag_step *
+pass_on(struct weft__dag_limit *limit)
+{
+	struct weft__dag_step *next = limit->first;
+
+	if (!next || limit->used > limit->max) {
+		limit->used--;
+		return NULL;
+	}
+	limit->first = next->next;
+	next->limited = true;
+	return next;
+}
+
+void
+weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
+	struct weft__dag_step *next;
+
+	step->limited = false;
+	weft__lock_take(&dag->lock);
+	next = pass_on(step->node->more->limit);
+	weft__lock_give(&dag->lock);
+	if (!next)
+		return;
+	if (next->frame->run == hand->run) {
+		weft__dag_ready(hand, next);
+	} else {
+		weft_dag_run *run = next->frame->run;
+		struct weft__dag_hand other = { .run = run, .place = -1 };
+
+		weft__dag_run_ref(run);
+		weft__dag_ready(&other, next);
+		weft__dag_let_go(&other);
+		weft__dag_run_unref(run);
+	}
+}
+
+void
+weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
+{
+	weft_dag *dag = (weft_dag *)(uintptr_t)of;
+
+	if (!dag->limits)
+		return;
+	weft__lock_take(&dag->lock);
+	for (struct weft__dag_limit *l = dag->limits; l; l = l->next) {
+		struct weft__dag_list all = { l->first, l->last }, rest = { 0 };
+		struct weft__dag_step *step;
+
+		while ((step = weft__dag_pop(&all)))
+			weft__dag_append(
+				step->frame->run == hand->run
+						&& weft__dag_is_stopped(
+							step->frame)
+					? &hand->own
+					: &rest,
+				step);
+		l->first = rest.first;
+		l->last = rest.last;
+	}
+	weft__lock_give(&dag->lock);
+}

@@ -1,0 +1,531 @@
+/* run.c - one run: made in one piece, started once, ended once.
+ *
+ * Who waits: an op, which is finished; or a plain thread, which takes part in the work of
+ * the CPU lane and parks when there is none.  A run that has a loop ends on its thread
+ * (home.c), others wherever their last step did.
+ */
+#include "dag/dag.h"
+
+/* How many runs of a template are timed: the first ones, then one of so many. */
+#define TIMED_FIRST 4u
+#define TIMED_EVERY 64u
+
+/* --- making -------------------------------------------------------------- */
+
+void
+weft__dag_frame_init(struct weft__dag_frame *frame, weft_dag_run *run,
+                     const weft_dag *dag)
+{
+	frame->run = run;
+	frame->dag = dag;
+	frame->count = dag->count;
+	frame->out = dag->out;
+	weft__store(&frame->left, dag->count - dag->inputs, WEFT__RELAXED);
+	for (uint32_t i = 0; i < dag->count; i++)
+		frame->steps[i] = (struct weft__dag_step){
+			.missing = { dag->nodes[i].missing },
+			.frame = frame,
+			.node = &dag->nodes[i],
+		};
+}
+
+static bool
+is_timed(weft_dag *dag)
+{
+	uint64_t number = weft__add(&dag->started, 1, WEFT__RELAXED);
+
+	return number < TIMED_FIRST || number % TIMED_EVERY == 0;
+}
+
+static weft_dag_run *
+make(weft_dag *dag, const weft_dag_run_opts *opts)
+{
+	size_t lanes = weft__dag_lanes_size(dag);
+	size_t steps = dag->count * sizeof(struct weft__dag_step);
+	size_t times = opts->trace ? dag->count * sizeof(struct weft__dag_times)
+	                           : 0;
+	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + lanes + steps
+	                                     + times);
+	char *memory = (char *)(run + 1);
+
+	if (!run)
+		return NULL;
+	__builtin_memset(run, 0, sizeof(*run));
+	run->dag = dag;
+	run->opts = *opts;
+	run->deadline_ns = WEFT_NEVER;
+	run->collect = opts->collect_errors;
+	run->timed = is_timed(dag) || opts->trace;
+	run->total = dag->count - dag->inputs;
+	weft__store(&run->users, 1, WEFT__RELAXED);
+	weft__store(&run->holders, 1, WEFT__RELAXED);
+	(void)weft__add(&dag->users, 1, WEFT__RELAXED);
+	run->frame.steps = (struct weft__dag_step *)(void *)memory;
+	weft__dag_frame_init(&run->frame, run, dag);
+	weft__dag_lanes_init(run, memory + steps);
+	if (times) {
+		run->frame.times = (void *)(memory + steps + lanes);
+		__builtin_memset(run->frame.times, 0, times);
+	}
+	return run;
+}
+
+static const char *
+what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts,
+              const weft_loop *loop)
+{
+	if (!dag->checked)
+		return "it is not checked";
+	if (dag->needs_loop && !loop)
+		return "it has nodes that need a loop, and there is none";
+	if (dag->work[WEFT_DAG_BLOCKING] && !loop
+	    && (!opts->blocking || opts->blocking == WEFT_BLOCKING))
+		return "it has nodes that block, and there is no pool for "
+		       "them";
+	if (opts->abort && !loop)
+		return "an abort signal needs a loop";
+	return NULL;
+}
+
+weft_dag_run *
+weft_dag_run_new(weft_dag *dag, const weft_dag_run_opts *opts)
+{
+	static const weft_dag_run_opts defaults;
+	weft_loop *loop;
+	weft_dag_run *run;
+	const char *wrong;
+
+	opts = opts ? opts : &defaults;
+	loop = opts->loop ? opts->loop : weft_loop_current();
+	wrong = dag ? what_is_wrong(dag, opts, loop) : "there is none";
+	if (wrong) {
+		(void)weft_fail(WEFT_EINVAL, "weft_dag_run_new: %s", wrong);
+		return NULL;
+	}
+	run = make(dag, opts);
+	if (!run) {
+		(void)weft__fail(WEFT_ENOMEM, "weft_dag_run_new: out of "
+		                              "memory");
+		return NULL;
+	}
+	if (loop)
+		run->loop = weft_loop_ref(loop);
+	return run;
+}
+
+int
+weft_dag_run_set(weft_dag_run *run, const char *input, weft_value value)
+{
+	const weft_type *type;
+	int64_t index = -1;
+	int rc = 0;
+
+	if (!run || !input)
+		rc = weft__misuse(WEFT_EINVAL, "weft_dag_run_set: NULL");
+	else if (weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_NEW)
+		rc = weft__fail(WEFT_EBUSY, "weft_dag_run_set: it is started");
+	else if ((index = weft__dag_find(run->dag, input)) < 0
+	         || !(run->dag->nodes[index].flags & WEFT__DAG_INPUT))
+		rc = weft_fail(WEFT_ENOENT,
+		               "weft_dag_run_set: there is no input %s", input);
+	else if ((type = run->dag->nodes[index].more->type)
+	         && value.type != type)
+		rc = weft_fail(
+			WEFT_EINVAL, "weft_dag_run_set: %s is %s, and takes %s",
+			input, value.type ? value.type->name : "no value",
+			type->name);
+	if (rc < 0) {
+		weft_value_drop(&value);
+		return rc;
+	}
+	weft_value_drop(&run->frame.steps[index].out);
+	run->frame.steps[index].out = value;
+	return 0;
+}
+
+/* --- the last one -------------------------------------------------------- */
+
+void
+weft__dag_run_ref(weft_dag_run *run)
+{
+	(void)weft__add(&run->users, 1, WEFT__RELAXED);
+}
+
+void
+weft__dag_run_unref(weft_dag_run *run)
+{
+	if (weft__add(&run->users, UINT32_MAX, WEFT__ACQ_REL) == 1)
+		weft__sys->release(run);
+}
+
+static void
+end(weft_dag_run *run)
+{
+	struct weft__dag_frame *frame;
+
+	while ((frame = run->frames)) {
+		run->frames = frame->next;
+		weft__dag_free_frame(frame);
+	}
+	for (uint32_t i = 0; i < run->frame.count; i++)
+		if (run->frame.steps[i].out.type)
+			weft_value_drop(&run->frame.steps[i].out);
+	weft__sys->release(run->frame.text);
+	weft__dag_unref(run->dag);
+	if (run->loop)
+		(void)weft_loop_unref(run->loop);
+	weft__dag_run_unref(run);
+}
+
+/* The last one sees what all others have done; the same for the memory. */
+static void
+let_go(weft_dag_run *run)
+{
+	if (weft__add(&run->holders, UINT32_MAX, WEFT__ACQ_REL) == 1)
+		end(run);
+}
+
+void
+weft_dag_run_free(weft_dag_run *run)
+{
+	if (!run)
+		return;
+	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
+		weft_dag_run_cancel(run);
+	let_go(run);
+}
+
+/* --- starting ------------------------------------------------------------ */
+
+void
+weft__dag_frame_start(struct weft__dag_hand *hand,
+                      struct weft__dag_frame *frame)
+{
+	const weft_dag *dag = frame->dag;
+
+	for (uint32_t i = 0; i < dag->root_count; i++)
+		weft__dag_ready(hand, &frame->steps[dag->roots[i]]);
+}
+
+/* Whoever starts counts as a step, so that it is not over before that. */
+void
+weft__dag_start(struct weft__dag_hand *hand)
+{
+	struct weft__dag_frame *frame = &hand->run->frame;
+
+	(void)weft__add(&frame->left, 1, WEFT__RELAXED);
+	weft__dag_frame_start(hand, frame);
+	weft__dag_count(hand, frame);
+}
+
+static int
+claim(weft_dag_run *run)
+{
+	uint32_t fresh = WEFT__DAG_NEW;
+
+	if (!weft__cas(&run->state, &fresh, WEFT__DAG_GOING, WEFT__RELAXED))
+		return weft__fail(WEFT_EALREADY, "weft_dag_run: it was started "
+		                                 "before");
+	(void)weft__add(&run->holders, 1, WEFT__RELAXED); /* until it is over */
+	return 0;
+}
+
+static void
+unclaim(weft_dag_run *run)
+{
+	weft__store(&run->state, WEFT__DAG_NEW, WEFT__RELAXED);
+	let_go(run);
+}
+
+void
+weft__dag_run_end(weft_dag_run *run, int why)
+{
+	struct weft__dag_hand hand = { .run = run, .place = -1 };
+
+	weft__dag_stop(&hand, &run->frame, why);
+	weft__dag_let_go(&hand);
+}
+
+/* Its caller's op is to end early. */
+static void
+on_cancel(weft_op *op, int why, void *arg)
+{
+	(void)op;
+	weft__dag_run_end(arg, why);
+}
+
+int
+weft_dag_run_op(weft_dag_run *run, weft_op *op, uint64_t deadline_ns)
+{
+	int rc;
+
+	if (!run || !op || !op->loop)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_op: NULL");
+	rc = claim(run);
+	if (rc < 0)
+		return rc;
+	rc = weft_op_begin(op, on_cancel, run, deadline_ns);
+	if (rc < 0) {
+		unclaim(run);
+		return rc;
+	}
+	run->op = op;
+	run->deadline_ns = deadline_ns;
+	if (!run->loop)
+		run->loop = weft_loop_ref(op->loop);
+	if (run->loop == op->loop) {
+		weft__dag_begin_here(run);
+		return 0;
+	}
+	rc = weft__dag_begin_there(run);
+	if (rc < 0) {
+		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
+		weft__dag_run_tell(run); /* the op has begun */
+	}
+	return 0;
+}
+
+/* --- a plain thread that waits ------------------------------------------- */
+
+static bool
+is_over(weft_dag_run *run)
+{
+	return weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_OVER;
+}
+
+/* Under the lock: whether there is nothing to do but to park. */
+static bool
+prepare_to_park(weft_dag_run *run)
+{
+	if (is_over(run) || run->lanes[WEFT_DAG_CPU].queued > 0)
+		return false;
+	weft__store(&run->bell, 0, WEFT__RELAXED);
+	return run->waiter_parked = true;
+}
+
+/* Under the lock: it is one of those that work, if it was not called as such. */
+static void
+come_back(weft_dag_run *run)
+{
+	if (!run->waiter_parked)
+		return;
+	run->waiter_parked = false;
+	run->lanes[WEFT_DAG_CPU].active++;
+}
+
+static void
+park(weft_dag_run *run, uint64_t *deadline_ns)
+{
+	int rc = 0;
+
+	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&run->bell, 0, *deadline_ns);
+	if (rc != -ETIMEDOUT)
+		return;
+	*deadline_ns = WEFT_NEVER;
+	weft__dag_run_end(run, WEFT_ETIMEDOUT);
+}
+
+/* Work, and park when there is none, until it is over.  The hand has started it, or is
+ * empty. */
+static void
+take_part(struct weft__dag_hand *hand)
+{
+	weft_dag_run *run = hand->run;
+	uint64_t deadline_ns = run->deadline_ns;
+	bool parks;
+
+	for (;;) {
+		weft__dag_work(hand);
+		if (!run->loop)
+			weft__dag_tell_news(run);
+		if (is_over(run))
+			return;
+		weft__lock_take(&run->lock);
+		parks = prepare_to_park(run);
+		if (!parks)
+			run->lanes[WEFT_DAG_CPU].active++;
+		weft__lock_give(&run->lock);
+		if (!parks)
+			continue;
+		park(run, &deadline_ns);
+		weft__lock_take(&run->lock);
+		come_back(run);
+		weft__lock_give(&run->lock);
+	}
+}
+
+static int
+wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
+{
+	struct weft__thread *self = weft__thread_self();
+	struct weft__dag_hand hand = { .run = run, .place = WEFT_DAG_CPU };
+	int (*canceled)(void *arg) = self->canceled;
+	void *canceled_arg = self->canceled_arg;
+	int rc = claim(run);
+
+	if (rc < 0)
+		return rc;
+	run->deadline_ns = deadline_ns;
+	run->lanes[WEFT_DAG_CPU].active = 1;
+	if (run->loop) {
+		rc = weft__dag_begin_there(run);
+	} else {
+		weft__dag_enter_pools(run);
+		weft__dag_start(&hand);
+	}
+	if (rc < 0) {
+		unclaim(run);
+		return rc;
+	}
+	self->canceled = weft__dag_canceled;
+	self->canceled_arg = &hand;
+	take_part(&hand);
+	self->canceled = canceled;
+	self->canceled_arg = canceled_arg;
+	return 0;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+void
+weft__dag_run_over(weft_dag_run *run)
+{
+	if (!run->loop) {
+		weft__dag_run_tell(run);
+		return;
+	}
+	weft__lock_take(&run->lock);
+	weft__dag_poke(run, WEFT__DAG_POKE_OVER);
+	weft__lock_give(&run->lock);
+}
+
+/* What the outcome is to a person: as the first failure said it. */
+static int
+outcome(weft_dag_run *run)
+{
+	int error = (int)weft__load(&run->frame.error, WEFT__RELAXED);
+
+	if (error == 0)
+		return 0;
+	return run->frame.text ? weft_fail(error, "%s", run->frame.text)
+	                       : weft_fail(error, "%s: %s", run->dag->name,
+	                                   weft_strerror(error));
+}
+
+void
+weft__dag_enter_pools(weft_dag_run *run)
+{
+	run->has_pools = true;
+	for (int place = 0; place < 3; place++)
+		if (run->lanes[place].pool)
+			weft__pool_enter(run->lanes[place].pool);
+}
+
+static void
+leave_pools(weft_dag_run *run)
+{
+	for (int place = 0; place < 3 && run->has_pools; place++)
+		if (run->lanes[place].pool)
+			weft__pool_leave(run->lanes[place].pool);
+}
+
+/* Once that is told, its caller may free it: it is held until the end of this. */
+void
+weft__dag_run_tell(weft_dag_run *run)
+{
+	weft_op *op = run->op;
+	int rc = op ? outcome(run) : 0;
+	bool parked;
+
+	leave_pools(run);
+	if (weft__load(&run->frame.error, WEFT__RELAXED))
+		(void)weft__add(&run->dag->failed, 1, WEFT__RELAXED);
+	weft__lock_take(&run->lock);
+	weft__store(&run->state, WEFT__DAG_OVER, WEFT__RELEASE);
+	parked = run->waiter_parked;
+	weft__store(&run->bell, 1, WEFT__RELAXED);
+	weft__lock_give(&run->lock);
+	if (parked)
+		weft__sys->unpark(&run->bell);
+	if (op)
+		(void)weft_op_finish(op, rc);
+	let_go(run);
+}
+
+static int
+wait_in_threadlet(weft_dag_run *run, uint64_t deadline_ns)
+{
+	weft_op op;
+	int rc = weft__may_wait(deadline_ns);
+
+	if (rc < 0)
+		return rc;
+	weft__op_init_waited(&op);
+	rc = weft_dag_run_op(run, &op, deadline_ns);
+	if (rc < 0)
+		return rc;
+	(void)weft__op_wait(&op, "dag");
+	return outcome(run);
+}
+
+int
+weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
+{
+	const struct weft__thread *self = weft__thread_self();
+	int rc;
+
+	if (!run)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
+	if (self->threadlet)
+		return wait_in_threadlet(run, deadline_ns);
+	if (self->loop)
+		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a "
+		                                "callback");
+	rc = wait_in_thread(run, deadline_ns);
+	return rc < 0 ? rc : outcome(run);
+}
+
+void
+weft_dag_run_cancel(weft_dag_run *run)
+{
+	if (run && weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_GOING)
+		weft__dag_run_end(run, WEFT_ECANCELED);
+}
+
+/* --- looking ------------------------------------------------------------- */
+
+int
+weft_dag_run_get(weft_dag_run *run, const char *name, weft_value *out)
+{
+	const struct weft__dag_step *step = NULL;
+	int64_t index;
+
+	if (!run || !name || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_get: NULL");
+	if (!is_over(run))
+		return weft__fail(WEFT_EBUSY, "weft_dag_run_get: it has not "
+		                              "ended");
+	index = weft__dag_find(run->dag, name);
+	step = index >= 0 ? &run->frame.steps[index]
+	                  : weft__dag_find_added(run, name);
+	if (!step)
+		return weft_fail(WEFT_ENOENT,
+		                 "weft_dag_run_get: there is no node %s", name);
+	if (step->state == WEFT_DAG_SKIPPED)
+		return weft_fail(WEFT_ENOENT, "node %s was skipped", name);
+	if (step->state == WEFT_DAG_FAILED)
+		return weft_fail(step->error, "node %s: %s", name,
+		                 weft_strerror(step->error));
+	if (step->state == WEFT_DAG_DROPPED)
+		return weft_fail(WEFT_ECANCELED, "node %s was never begun",
+		                 name);
+	*out = step->out;
+	return 0;
+}
+
+void *
+weft_dag_run_context(weft_dag_run *run)
+{
+	return run ? run->opts.context : NULL;
+}

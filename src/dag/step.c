@@ -1,0 +1,312 @@
+/* step.c - one attempt at a step, and what its function can do.
+ *
+ * Most nodes are a function and nothing more; those are called in a straight line.  The
+ * attempt lies on the stack of whoever makes it, and so does its output, until it counts:
+ * one that is late (dag.h, invariant 5) has touched nothing of the run's.
+ */
+#include "dag/dag.h"
+
+/* --- times --------------------------------------------------------------- */
+
+/* The clock, if the run is timed, else 0. */
+static uint64_t
+look_at_clock(struct weft__dag_hand *hand)
+{
+	return hand->run->timed ? weft_now() : 0;
+}
+
+/* It took longer: that counts at once.  It was quicker: by and by. */
+static void
+learn(struct weft__dag_node *node, uint64_t took_ns)
+{
+	uint32_t old = weft__load(&node->cost, WEFT__RELAXED);
+	uint32_t took = took_ns < UINT32_MAX ? (uint32_t)took_ns + 1
+	                                     : UINT32_MAX;
+
+	if (took < old)
+		took = old - (old - took) / 4;
+	weft__store(&node->cost, took, WEFT__RELAXED);
+}
+
+/* Call the function of a node, and see how long that takes. */
+static int
+call(weft_dag_step *attempt)
+{
+	struct weft__dag_hand *hand = attempt->hand;
+	struct weft__dag_step *step = attempt->step;
+	struct weft__dag_frame *frame = step->frame;
+	uint64_t begin_ns = hand->clock_ns ? hand->clock_ns
+	                                   : look_at_clock(hand);
+	int rc = step->node->fn(attempt, step->node->arg);
+
+	hand->clock_ns = look_at_clock(hand);
+	if (!begin_ns)
+		return rc;
+	learn(step->node, hand->clock_ns - begin_ns);
+	if (frame->times)
+		frame->times[step - frame->steps] = (struct weft__dag_times){
+			.begin_ns = begin_ns,
+			.end_ns = hand->clock_ns,
+			.thread = (uintptr_t)weft__thread_self(),
+		};
+	return rc;
+}
+
+/* --- timeouts on pools --------------------------------------------------- */
+
+static uint64_t
+deadline_of(const struct weft__dag_step *step)
+{
+	uint64_t timeout_ns = step->node->flags & WEFT__DAG_TIMED
+	                              ? step->node->more->set.timeout_ns
+	                              : 0;
+	uint64_t own = timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER;
+	uint64_t run = step->frame->run->deadline_ns;
+
+	return own < run ? own : run;
+}
+
+/* Have the loop look after the deadline. */
+static void
+begin_timed(weft_dag_step *attempt)
+{
+	struct weft__dag_hand *hand = attempt->hand;
+	weft_dag_run *run = hand->run;
+
+	weft__store(&hand->why, 0, WEFT__RELAXED);
+	weft__lock_take(&run->lock);
+	hand->timed = attempt->step;
+	hand->deadline_ns = attempt->deadline_ns;
+	hand->other = run->timers;
+	hand->link = &run->timers;
+	if (hand->other)
+		hand->other->link = &hand->other;
+	run->timers = hand;
+	weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	weft__lock_give(&run->lock);
+}
+
+/* False if it is late: the loop has ended the step. */
+static bool
+end_timed(weft_dag_step *attempt)
+{
+	struct weft__dag_hand *hand = attempt->hand;
+	bool ours;
+
+	weft__lock_take(&hand->run->lock);
+	ours = hand->timed != NULL;
+	hand->timed = NULL;
+	*hand->link = hand->other;
+	if (hand->other)
+		hand->other->link = hand->link;
+	weft__lock_give(&hand->run->lock);
+	weft__store(&hand->why, 0, WEFT__RELAXED);
+	return ours;
+}
+
+/* --- an attempt ---------------------------------------------------------- */
+
+/* An attempt that came after its deadline: the run's end has waited for it. */
+static void
+drop_late(weft_dag_step *attempt)
+{
+	weft_dag_run *run = attempt->hand->run;
+
+	weft_value_drop(&attempt->out);
+	weft__dag_drop_added(attempt->added);
+	(void)weft__add(&run->dag->late, 1, WEFT__RELAXED);
+	weft__dag_count(attempt->hand, &run->frame);
+}
+
+static void
+finish(weft_dag_step *attempt, int rc)
+{
+	if (attempt->added && rc >= 0) {
+		attempt->step->out = attempt->out;
+		weft__dag_open_added(attempt->hand, attempt->step,
+		                     attempt->added);
+		return;
+	}
+	weft__dag_drop_added(attempt->added);
+	weft__dag_finish(attempt->hand, attempt->step, rc, attempt->out);
+}
+
+/* A node that has more than a function. */
+static void
+run_special(weft_dag_step *attempt)
+{
+	struct weft__dag_step *step = attempt->step;
+	const weft_dag_node *set = &step->node->more->set;
+	bool is_timed = (step->node->flags & WEFT__DAG_TIMED)
+	                && step->node->place != WEFT_DAG_LOOP;
+	int rc;
+
+	if (set->when && step->attempt == 0 && !step->item
+	    && !set->when(attempt, set->arg)) {
+		weft_value_drop(&attempt->out);
+		weft__dag_end_step(attempt->hand, step, WEFT_DAG_SKIPPED, 0);
+		return;
+	}
+	if (weft__dag_kind(step) != WEFT__DAG_CALLS) {
+		weft__dag_open_group(attempt->hand, step);
+		return;
+	}
+	if (is_timed)
+		begin_timed(attempt);
+	rc = call(attempt);
+	if (is_timed && !end_timed(attempt))
+		drop_late(attempt);
+	else
+		finish(attempt, rc);
+}
+
+/* Without a loop nobody else looks at the clock. */
+static bool
+is_past_end(const weft_dag_run *run)
+{
+	return run->deadline_ns != WEFT_NEVER && !run->loop
+	       && weft_now() >= run->deadline_ns;
+}
+
+void
+weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	weft_dag_step attempt = { .step = step, .hand = hand };
+
+	weft__dag_turn_to(hand, step->frame);
+	if (is_past_end(hand->run))
+		weft__dag_stop(hand, &hand->run->frame, WEFT_ETIMEDOUT);
+	if (weft__dag_is_stopped(step->frame)) {
+		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
+		                   WEFT_ECANCELED);
+		return;
+	}
+	step->state = WEFT_DAG_STARTED;
+	weft__dag_note(step);
+	attempt.deadline_ns = hand->run->deadline_ns;
+	attempt.number = step->attempt;
+	hand->attempt = &attempt;
+	if (!(step->node->flags & WEFT__DAG_SPECIAL)) {
+		finish(&attempt, call(&attempt));
+	} else {
+		attempt.deadline_ns = deadline_of(step);
+		run_special(&attempt);
+	}
+	hand->attempt = NULL;
+}
+
+int
+weft__dag_canceled(void *arg)
+{
+	struct weft__dag_hand *hand = arg;
+	const struct weft__dag_frame *frame;
+	int why = (int)weft__load(&hand->why, WEFT__RELAXED);
+
+	if (why || !hand->attempt)
+		return why;
+	frame = hand->attempt->step->frame;
+	while (!(why = (int)weft__load(&frame->stopped, WEFT__RELAXED))
+	       && frame->owner)
+		frame = frame->owner->frame;
+	if (!why && is_past_end(hand->run))
+		why = WEFT_ETIMEDOUT;
+	return why;
+}
+
+/* --- inside of a step ---------------------------------------------------- */
+
+weft_value *
+weft__dag_source(const struct weft__dag_step *step, size_t index)
+{
+	const struct weft__dag_frame *frame = step->frame;
+
+	if (index >= step->node->in_count)
+		return NULL;
+	if (frame->added || step->item)
+		return weft__dag_group_source(step, index);
+	return &frame->steps[frame->dag->in[step->node->in_at + index]].out;
+}
+
+const weft_value *
+weft_dag_step_in(weft_dag_step *step, size_t index)
+{
+	static const weft_value none;
+	const weft_value *value = NULL;
+
+	if (step)
+		value = weft__dag_source(step->step, index);
+	return value ? value : &none;
+}
+
+/* Whether nobody else can want the value: no other follower, no other attempt, and it is
+ * of a node beside this one. */
+static bool
+is_last(const struct weft__dag_step *step, size_t index)
+{
+	const struct weft__dag_frame *frame = step->frame;
+	const struct weft__dag_node *from;
+
+	if (frame->added || step->item || step->node->more->set.retries
+	    || (step->node->flags & WEFT__DAG_TIMED))
+		return false;
+	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
+	/* What a graph gets from outside is borrowed: group.c. */
+	return from->out_count == 1
+	       && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
+}
+
+int
+weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out)
+{
+	weft_value *value = step ? weft__dag_source(step->step, index) : NULL;
+
+	if (!value || !out)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dag_step_take: no such input");
+	if (!is_last(step->step, index))
+		return weft_value_share(value, out);
+	*out = *value;
+	*value = (weft_value){ 0 };
+	return 0;
+}
+
+int
+weft_dag_step_out(weft_dag_step *step, weft_value value)
+{
+	const weft_dag_node *set = step ? &step->step->node->more->set : NULL;
+
+	if (!set || !value.type || value.type != set->type) {
+		int rc = weft_fail(WEFT_EINVAL,
+		                   "its output is %s, and is to "
+		                   "be %s",
+		                   value.type ? value.type->name : "no value",
+		                   set && set->type ? set->type->name : "none");
+
+		/* An error in its place says what was wrong. */
+		if (value.type == &weft_type_error && value.as.integer < 0)
+			rc = (int)value.as.integer;
+		weft_value_drop(&value);
+		return rc;
+	}
+	weft_value_drop(&step->out);
+	step->out = value;
+	return 0;
+}
+
+weft_dag_run *
+weft_dag_step_run(weft_dag_step *step)
+{
+	return step ? step->hand->run : NULL;
+}
+
+uint32_t
+weft_dag_step_attempt(weft_dag_step *step)
+{
+	return step ? step->number : 0;
+}
+
+uint64_t
+weft_dag_step_deadline(weft_dag_step *step)
+{
+	return step ? step->deadline_ns : WEFT_NEVER;
+}

@@ -1,0 +1,386 @@
+/* write.c - graphs and runs as text: for Graphviz, as JSON, as a trace.
+ *
+ * One line for each node and edge, in the order in which they were added, so that two
+ * texts can be compared.  Names are quoted: whatever is in them, the text is well-formed.
+ */
+#include "dag/dag.h"
+
+#define THREADS_MAX 256u /* that a trace tells apart */
+
+struct out {
+	char *buf;
+	size_t size, room;
+	bool failed;
+};
+
+/* --- pieces -------------------------------------------------------------- */
+
+static void
+grow(struct out *out, size_t more)
+{
+	size_t room = out->room ? out->room * 2 : 4096;
+	char *buf;
+
+	while (room < out->size + more)
+		room *= 2;
+	buf = weft__sys->alloc(room);
+	if (!buf) {
+		out->failed = true;
+		return;
+	}
+	if (out->size > 0)
+		__builtin_memcpy(buf, out->buf, out->size);
+	weft__sys->release(out->buf);
+	out->buf = buf;
+	out->room = room;
+}
+
+static void
+add_bytes(struct out *out, const char *bytes, size_t size)
+{
+	if (out->size + size + 1 > out->room && !out->failed)
+		grow(out, size + 1);
+	if (out->failed)
+		return;
+	__builtin_memcpy(out->buf + out->size, bytes, size);
+	out->size += size;
+	out->buf[out->size] = '\0';
+}
+
+static void
+add(struct out *out, const char *text)
+{
+	add_bytes(out, text, __builtin_strlen(text));
+}
+
+static void
+add_number(struct out *out, int64_t number)
+{
+	char digits[32];
+	struct weft__text text = weft__text_begin(digits, sizeof(digits));
+
+	weft__text_number(&text, number);
+	add(out, digits);
+}
+
+/* Microseconds with three places. */
+static void
+add_us(struct out *out, uint64_t ns)
+{
+	char places[4] = { (char)('0' + ns / 100 % 10),
+		           (char)('0' + ns / 10 % 10), (char)('0' + ns % 10),
+		           '\0' };
+
+	add_number(out, (int64_t)(ns / 1000));
+	add(out, ".");
+	add(out, places);
+}
+
+/* Both Graphviz and JSON take this. */
+static void
+add_quoted(struct out *out, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	add(out, "\"");
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		char escape[7] = { '\\',        'u',         '0', '0',
+			           hex[c >> 4], hex[c & 15], '\0' };
+
+		if (c == '"' || c == '\\')
+			add(out, "\\");
+		if (c < ' ' || c == 127)
+			add(out, escape);
+		else
+			add_bytes(out, text, 1);
+	}
+	add(out, "\"");
+}
+
+static const char *
+place_name(const struct weft__dag_node *node)
+{
+	static const char *const names[] = { "cpu", "loop", "blocking" };
+
+	return node->flags & WEFT__DAG_INPUT ? "input" : names[node->place];
+}
+
+static const char *
+state_name(const struct weft__dag_step *step)
+{
+	static const char *const names[] = {
+		"waiting", "started", "retrying", "done",
+		"failed",  "skipped", "dropped",
+	};
+
+	return names[step->state];
+}
+
+/* --- Graphviz ------------------------------------------------------------ */
+
+static const char *
+colour(const struct weft__dag_step *step)
+{
+	static const char *const names[] = {
+		"white",  "lightblue", "khaki",  "palegreen",
+		"salmon", "grey90",    "grey70",
+	};
+
+	return names[step->state];
+}
+
+static void
+dot_node(struct out *out, const struct weft__dag_node *node,
+         const struct weft__dag_step *step)
+{
+	bool input = node->flags & WEFT__DAG_INPUT;
+
+	add(out, "\t");
+	add_quoted(out, node->more->name);
+	add(out, input                          ? " [shape=oval"
+	         : node->place == WEFT_DAG_CPU  ? " [shape=box"
+	         : node->place == WEFT_DAG_LOOP ? " [shape=ellipse"
+	                                        : " [shape=hexagon");
+	if (node->more->set.each)
+		add(out, ", peripheries=2");
+	if (node->more->set.optional)
+		add(out, ", style=\"dashed,filled\"");
+	else if (step && !input)
+		add(out, ", style=filled");
+	if (step && !input) {
+		add(out, ", fillcolor=");
+		add(out, colour(step));
+	}
+	add(out, "];\n");
+}
+
+static void
+dot(struct out *out, const weft_dag *dag, const weft_dag_run *run)
+{
+	add(out, "digraph ");
+	add_quoted(out, dag->name);
+	add(out, " {\n\trankdir=LR;\n");
+	for (uint32_t i = 0; i < dag->count; i++)
+		dot_node(out, &dag->nodes[i],
+		         run ? &run->frame.steps[i] : NULL);
+	for (uint32_t i = 0; i < dag->count; i++)
+		for (uint32_t k = 0; k < dag->nodes[i].in_count; k++) {
+			uint32_t from = dag->in[dag->nodes[i].in_at + k];
+
+			add(out, "\t");
+			add_quoted(out, dag->nodes[from].more->name);
+			add(out, " -> ");
+			add_quoted(out, dag->nodes[i].more->name);
+			add(out, ";\n");
+		}
+	add(out, "}\n");
+}
+
+/* --- JSON ---------------------------------------------------------------- */
+
+static void
+json_inputs(struct out *out, const weft_dag *dag,
+            const struct weft__dag_node *node)
+{
+	add(out, ", \"inputs\": [");
+	for (uint32_t k = 0; k < node->in_count; k++) {
+		if (k > 0)
+			add(out, ", ");
+		add_quoted(out,
+		           dag->nodes[dag->in[node->in_at + k]].more->name);
+	}
+	add(out, "]");
+}
+
+static void
+json_step(struct out *out, const struct weft__dag_step *step)
+{
+	const struct weft__dag_frame *frame = step->frame;
+	const struct weft__dag_times *times =
+		frame->times ? &frame->times[step - frame->steps] : NULL;
+
+	add(out, ", \"state\": ");
+	add_quoted(out, state_name(step));
+	add(out, ", \"attempts\": ");
+	add_number(out, step->attempt + 1);
+	if (step->error) {
+		add(out, ", \"error\": ");
+		add_quoted(out, weft_errname(step->error));
+	}
+	if (times && times->end_ns) {
+		add(out, ", \"us\": ");
+		add_us(out, times->end_ns - times->begin_ns);
+	}
+}
+
+static void
+json_node(struct out *out, const weft_dag *dag, uint32_t index,
+          const weft_dag_run *run)
+{
+	const struct weft__dag_node *node = &dag->nodes[index];
+	bool input = node->flags & WEFT__DAG_INPUT;
+
+	add(out, index > 0 ? ",\n\t\t{\"name\": " : "\n\t\t{\"name\": ");
+	add_quoted(out, node->more->name);
+	add(out, ", \"place\": ");
+	add_quoted(out, place_name(node));
+	if (node->more->type) {
+		add(out, ", \"type\": ");
+		add_quoted(out, node->more->type->name);
+	}
+	if (!input)
+		json_inputs(out, dag, node);
+	if (run && !input)
+		json_step(out, &run->frame.steps[index]);
+	add(out, "}");
+}
+
+static void
+json(struct out *out, const weft_dag *dag, const weft_dag_run *run)
+{
+	int error = run ? (int)weft__load(&run->frame.error, WEFT__RELAXED) : 0;
+
+	add(out, "{\n\t\"name\": ");
+	add_quoted(out, dag->name);
+	if (run) {
+		add(out, ",\n\t\"outcome\": ");
+		add_quoted(out, error ? weft_errname(error) : "done");
+	}
+	add(out, ",\n\t\"nodes\": [");
+	for (uint32_t i = 0; i < dag->count; i++)
+		json_node(out, dag, i, run);
+	add(out, "\n\t]\n}\n");
+}
+
+/* --- traces -------------------------------------------------------------- */
+
+/* Small numbers for threads, in the order in which they are met. */
+struct threads {
+	uintptr_t seen[THREADS_MAX];
+	uint32_t count;
+};
+
+static uint32_t
+number_of(struct threads *threads, uintptr_t thread)
+{
+	uint32_t i = 0;
+
+	while (i < threads->count && threads->seen[i] != thread)
+		i++;
+	if (i == threads->count && i < THREADS_MAX)
+		threads->seen[threads->count++] = thread;
+	return i + 1;
+}
+
+static uint64_t
+first_time(const struct weft__dag_frame *frame, uint64_t begin_ns)
+{
+	for (uint32_t i = 0; i < frame->count; i++)
+		if (frame->times[i].end_ns
+		    && frame->times[i].begin_ns < begin_ns)
+			begin_ns = frame->times[i].begin_ns;
+	return begin_ns;
+}
+
+static void
+trace_step(struct out *out, const struct weft__dag_step *step,
+           uint64_t begin_ns, struct threads *threads)
+{
+	const struct weft__dag_frame *frame = step->frame;
+	const struct weft__dag_times *t = &frame->times[step - frame->steps];
+
+	if (!t->end_ns)
+		return;
+	add(out, ",\n\t{\"ph\": \"X\", \"pid\": 1, \"tid\": ");
+	add_number(out, number_of(threads, t->thread));
+	add(out, ", \"name\": ");
+	add_quoted(out, step->node->more->name);
+	add(out, ", \"cat\": ");
+	add_quoted(out, place_name(step->node));
+	add(out, ", \"ts\": ");
+	add_us(out, t->begin_ns - begin_ns);
+	add(out, ", \"dur\": ");
+	add_us(out, t->end_ns - t->begin_ns);
+	add(out, ", \"args\": {\"state\": ");
+	add_quoted(out, state_name(step));
+	add(out, ", \"attempts\": ");
+	add_number(out, step->attempt + 1);
+	if (step->item) {
+		add(out, ", \"item\": ");
+		add_number(out, step->item - 1);
+	}
+	add(out, "}}");
+}
+
+static void
+trace(struct out *out, const weft_dag_run *run)
+{
+	uint64_t begin_ns = first_time(&run->frame, WEFT_NEVER);
+	struct threads threads = { .count = 0 };
+
+	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
+		begin_ns = first_time(f, begin_ns);
+	add(out, "{\"traceEvents\": [\n\t{\"ph\": \"M\", \"pid\": 1, \"name\": "
+	         "\"process_name\", \"args\": {\"name\": ");
+	add_quoted(out, run->dag->name);
+	add(out, "}}");
+	for (uint32_t i = 0; i < run->frame.count; i++)
+		trace_step(out, &run->frame.steps[i], begin_ns, &threads);
+	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
+		for (uint32_t i = 0; i < f->count; i++)
+			trace_step(out, &f->steps[i], begin_ns, &threads);
+	add(out, "\n]}\n");
+}
+
+/* --- the calls ----------------------------------------------------------- */
+
+static int
+give(struct out *out, weft_value *value)
+{
+	if (!out->failed)
+		*value = weft_value_text(out->buf);
+	weft__sys->release(out->buf);
+	return out->failed || value->type != &weft_type_text
+	               ? weft__fail(WEFT_ENOMEM, "weft_dag: out of memory")
+	               : 0;
+}
+
+int
+weft_dag_write(const weft_dag *dag, int format, weft_value *value)
+{
+	struct out out = { 0 };
+
+	if (!dag || !value || !dag->checked
+	    || (format != WEFT_DAG_DOT && format != WEFT_DAG_JSON))
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_dag_write: not checked, or no such "
+		                    "format");
+	if (format == WEFT_DAG_DOT)
+		dot(&out, dag, NULL);
+	else
+		json(&out, dag, NULL);
+	return give(&out, value);
+}
+
+int
+weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
+{
+	struct out out = { 0 };
+
+	if (!run || !value || format < WEFT_DAG_DOT || format > WEFT_DAG_TRACE)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_write: no such "
+		                                 "format");
+	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
+		return weft__fail(WEFT_EBUSY, "weft_dag_run_write: it runs");
+	if (format == WEFT_DAG_TRACE && !run->frame.times)
+		return weft__fail(WEFT_EINVAL, "weft_dag_run_write: it was "
+		                               "made without trace");
+	if (format == WEFT_DAG_DOT)
+		dot(&out, run->dag, run);
+	else if (format == WEFT_DAG_JSON)
+		json(&out, run->dag, run);
+	else
+		trace(&out, run);
+	return give(&out, value);
+}

@@ -1,0 +1,275 @@
+/* dag_build_test.c - templates: what is taken, what is refused, and what is said then. */
+#include "unit/dag/graph.h"
+
+TEST(a_template_tells_the_index_of_each_node_and_input)
+{
+	weft_dag *dag = graph();
+
+	CHECK_EQ(weft_dag_add_input(dag, "a", NULL), 0);
+	CHECK_EQ(weft_dag_add(dag, NODE("b", add_up)), 1);
+	CHECK_EQ(weft_dag_add_input(dag, "c", &weft_type_integer), 2);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_EQ(weft_dag_free(NULL), 0);
+}
+
+TEST(a_name_can_be_taken_once)
+{
+	weft_dag *dag = graph();
+
+	CHECK_EQ(weft_dag_add(dag, NODE("a", add_up)), 0);
+	CHECK_EQ(weft_dag_add(dag, NODE("a", add_up)), WEFT_EEXIST);
+	CHECK_EQ(weft_dag_add_input(dag, "a", NULL), WEFT_EEXIST);
+	CHECK_STR(weft_detail(), "weft_dag: there is a a already");
+	CHECK_EQ(weft_dag_add(dag, NODE("", add_up)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE(NULL, add_up)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_node_that_makes_no_sense_is_refused_with_its_name)
+{
+	weft_dag *dag = graph(), *other = graph();
+
+	CHECK_EQ(weft_dag_add(dag, &(weft_dag_node){ .name = "x" }),
+	         WEFT_EINVAL);
+	CHECK_STR(weft_detail(),
+	          "node x needs a function or a graph, and not both");
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .sub = other)),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .place = 7)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .each = true)),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .retries = 70000)),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up,
+	                                .fallback = weft_value_integer(1))),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .optional = true,
+	                                .type = &weft_type_integer,
+	                                .fallback = weft_value_text("?"))),
+	         WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node x has a fallback of another type");
+	CHECK_EQ(weft_dag_free(other), 0);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(an_input_that_nobody_declares_is_named)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", add_up, .inputs = INPUTS("b")));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node a: there is no node or input b");
+	/* and it can still be added */
+	CHECK_EQ(weft_dag_add(dag, NODE("b", add_up)), 1);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_add(dag, NODE("c", add_up)), WEFT_EBUSY);
+	CHECK_EQ(weft_dag_add_input(dag, "c", NULL), WEFT_EBUSY);
+	CHECK_EQ(weft_dag_set_limit(dag, "c", 1), WEFT_EBUSY);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_cycle_is_told_by_its_path)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("start", add_up));
+	weft_dag_add(dag, NODE("a", add_up, .inputs = INPUTS("start", "c")));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a")));
+	weft_dag_add(dag, NODE("c", add_up, .inputs = INPUTS("b")));
+	weft_dag_add(dag, NODE("end", add_up, .inputs = INPUTS("c")));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(),
+	          "graph: the nodes form a cycle: a -> b -> c -> a");
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_node_that_waits_for_itself_is_a_cycle)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", add_up, .inputs = INPUTS("a")));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "graph: the nodes form a cycle: a -> a");
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_cycle_that_is_long_is_told_in_part)
+{
+	weft_dag *dag = graph();
+	char name[16], before[16];
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		snprintf(before, sizeof before, "n%d", (i + 999) % 1000);
+		weft_dag_add(dag, NODE(name, add_up, .inputs = INPUTS(before)));
+	}
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK(strstr(weft_detail(), "n0 -> ... -> "));
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(types_that_do_not_agree_are_told_with_both_names)
+{
+	static const weft_type *const text[] = { &weft_type_text };
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"),
+	                       .input_types = text));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node b takes a as text, which is integer");
+	CHECK_EQ(weft_dag_free(dag), 0);
+
+	dag = graph();
+	weft_dag_add(dag, NODE("a", add_up));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"),
+	                       .input_types = text));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node b takes a as text, which is no value");
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(each_needs_a_list)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
+	weft_dag_add(dag,
+	             NODE("b", add_up, .inputs = INPUTS("a"), .each = true));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(),
+	          "node b is for each item of a, which is no list");
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_limit_has_to_be_known)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", add_up, .limit = "few"));
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node a: there is no limit few");
+	CHECK_MISUSE(weft_dag_set_limit(dag, "few", 0), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_set_limit(dag, "few", 2), 0);
+	CHECK_EQ(weft_dag_set_limit(dag, "few", 3), 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(there_are_at_most_16_priorities)
+{
+	weft_dag *dag = graph();
+	char name[16];
+
+	for (int i = 0; i < 17; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		weft_dag_add(dag, NODE(name, add_up, .priority = i * 3));
+	}
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+static weft_dag *
+inner_graph(void)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add_input(dag, "in", &weft_type_integer);
+	weft_dag_add(dag, NODE("out", add_up, .inputs = INPUTS("in"),
+	                       .type = &weft_type_integer));
+	return dag;
+}
+
+TEST(a_graph_inside_of_another_has_to_fit_it)
+{
+	weft_dag *inner = inner_graph(), *dag = graph();
+
+	weft_dag_add_input(dag, "x", &weft_type_text);
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
+	                                    .sub = inner,
+	                                    .inputs = INPUTS("x") });
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node sub: its graph graph is not checked");
+	CHECK_EQ(weft_dag_check(inner), 0);
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node sub gives x as text to its graph, which "
+	                         "takes integer");
+	CHECK_EQ(weft_dag_free(dag), 0);
+
+	dag = graph();
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner });
+	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
+	CHECK_STR(weft_detail(),
+	          "node sub has 0 inputs, and its graph graph 1");
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+TEST(a_template_is_kept_while_another_uses_it)
+{
+	weft_dag *inner = inner_graph(), *dag = graph();
+
+	CHECK_EQ(weft_dag_check(inner), 0);
+	weft_dag_add_input(dag, "x", &weft_type_integer);
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
+	                                    .sub = inner,
+	                                    .type = &weft_type_integer,
+	                                    .inputs = INPUTS("x") });
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), WEFT_EBUSY);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+TEST(a_template_is_kept_while_a_run_uses_it)
+{
+	weft_dag *dag = inner_graph();
+	weft_dag_stats stats;
+	weft_dag_run *run;
+
+	CHECK(!weft_dag_run_new(dag, NULL));
+	CHECK_STR(weft_detail(), "weft_dag_run_new: it is not checked");
+	CHECK_EQ(weft_dag_check(dag), 0);
+	run = run_of(dag, NULL);
+	CHECK_EQ(weft_dag_free(dag), WEFT_EBUSY);
+	CHECK_EQ(weft_dag_get_stats(dag, &stats), 0);
+	CHECK_EQ(stats.runs, 1);
+	CHECK_EQ(stats.users, 1);
+	weft_dag_run_free(run);
+	weft_dag_run_free(NULL);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_template_is_written_for_graphviz)
+{
+	weft_dag *dag = inner_graph();
+	weft_value text;
+
+	CHECK_MISUSE(weft_dag_write(dag, WEFT_DAG_DOT, &text), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_write(dag, WEFT_DAG_DOT, &text), 0);
+	CHECK_STR(text.as.ptr, "digraph \"graph\" {\n\trankdir=LR;\n"
+	                       "\t\"in\" [shape=oval];\n"
+	                       "\t\"out\" [shape=box];\n"
+	                       "\t\"in\" -> \"out\";\n}\n");
+	weft_value_drop(&text);
+	CHECK_MISUSE(weft_dag_write(dag, WEFT_DAG_TRACE, &text), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+TEST(a_template_is_written_as_json_whatever_its_names_are)
+{
+	weft_dag *dag = weft_dag_new("quo\"te");
+	weft_value text;
+
+	weft_dag_add(dag, NODE("a\\b\n", add_up));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_write(dag, WEFT_DAG_JSON, &text), 0);
+	CHECK_STR(text.as.ptr,
+	          "{\n\t\"name\": \"quo\\\"te\",\n\t\"nodes\": [\n"
+	          "\t\t{\"name\": \"a\\\\b\\u000a\", \"place\": \"cpu\", "
+	          "\"inputs\": []}\n\t]\n}\n");
+	weft_value_drop(&text);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
