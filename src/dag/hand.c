@@ -169,12 +169,25 @@ try_again(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		weft__dag_ready(hand, step);
 }
 
+/* A loop that stops tells its threadlets before it tells the run. */
+static bool
+is_shut_down(const weft_dag_run *run, int error)
+{
+	return error == WEFT_ECANCELED && run->loop
+	       && weft_loop_state(run->loop) >= WEFT_STOPPING;
+}
+
 static void
 fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
              int error)
 {
+	weft_dag_run *run = step->frame->run;
 	const weft_dag_node *set = &step->node->more->set;
-	bool goes_on = !weft__dag_is_stopped(step->frame);
+	bool goes_on;
+
+	if (is_shut_down(run, error))
+		weft__dag_stop(hand, &run->frame, WEFT_ESHUTDOWN);
+	goes_on = !weft__dag_is_stopped(step->frame);
 
 	if (goes_on && step->attempt < set->retries) {
 		try_again(hand, step);
@@ -186,7 +199,7 @@ fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
 		return;
 	}
 	keep_error(step, error);
-	if (!step->frame->run->collect)
+	if (!run->collect)
 		weft__dag_stop(hand, step->frame, error);
 	weft__dag_end_step(hand, step, WEFT_DAG_FAILED, error);
 }

@@ -353,6 +353,18 @@ end_long(struct weft__dag_hand *hand)
 	weft__lock_give(&hand->run->lock);
 }
 
+static void
+run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	bool is_long = hand->place == WEFT_DAG_CPU && cost_of(step) > WAKE_NS;
+
+	if (is_long)
+		begin_long(hand);
+	weft__dag_run_step(hand, step);
+	if (is_long)
+		end_long(hand);
+}
+
 static struct weft__dag_step *
 next_step(struct weft__dag_hand *hand)
 {
@@ -364,23 +376,19 @@ next_step(struct weft__dag_hand *hand)
 	return step;
 }
 
+/* What is ready is there for others before a step is run, however long that is. */
 void
 weft__dag_work(struct weft__dag_hand *hand)
 {
 	struct weft__dag_step *step;
 
 	for (;;) {
-		while ((step = next_step(hand))) {
-			bool is_long = hand->place == WEFT_DAG_CPU
-			               && cost_of(step) > WAKE_NS;
-
-			if (is_long)
-				begin_long(hand);
-			weft__dag_run_step(hand, step);
-			if (is_long)
-				end_long(hand);
-			if (hand->own.first || hand->ready.first)
-				weft__dag_settle(hand);
+		if (hand->own.first || hand->ready.first)
+			weft__dag_settle(hand);
+		step = next_step(hand);
+		if (step) {
+			run_step(hand, step);
+			continue;
 		}
 		weft__dag_let_go(hand);
 		if (!hand->next && !take(hand))

@@ -430,27 +430,30 @@ leave_pools(weft_dag_run *run)
 			weft__pool_leave(run->lanes[place].pool);
 }
 
-/* Once that is told, its caller may free it: it is held until the end of this. */
+/* Whoever waits may free all there is as soon as that is told: so it is done last. */
 void
 weft__dag_run_tell(weft_dag_run *run)
 {
 	weft_op *op = run->op;
+	weft__a32 *bell = &run->bell;
 	int rc = op ? outcome(run) : 0;
 	bool parked;
 
 	leave_pools(run);
 	if (weft__load(&run->frame.error, WEFT__RELAXED))
 		(void)weft__add(&run->dag->failed, 1, WEFT__RELAXED);
+	weft__dag_run_ref(run);
+	let_go(run);
 	weft__lock_take(&run->lock);
 	weft__store(&run->state, WEFT__DAG_OVER, WEFT__RELEASE);
 	parked = run->waiter_parked;
-	weft__store(&run->bell, 1, WEFT__RELAXED);
+	weft__store(bell, 1, WEFT__RELAXED);
 	weft__lock_give(&run->lock);
+	weft__dag_run_unref(run);
 	if (parked)
-		weft__sys->unpark(&run->bell);
+		weft__sys->unpark(bell);
 	if (op)
 		(void)weft_op_finish(op, rc);
-	let_go(run);
 }
 
 static int
