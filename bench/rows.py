@@ -22,6 +22,10 @@ def boost(group, bar):
     return Peer("boost.fiber", f"{group}_boost", bar)
 
 
+def tbb(bar):
+    return Peer("oneTBB", "dag_tbb", bar)
+
+
 def go(bar):
     return Peer("go", "rows_go", bar)
 
@@ -100,6 +104,12 @@ ROWS = (
     Row("js.set_clear", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
     Row("js.fire_1e6", "ns", "js_weft", (Peer("node", "js_node", 0.5),)),
     Row("js.start", "us", "js_weft", (Peer("node", "js_node", 15),)),
+
+    # Wall time: for each node; of the last, for each graph.
+    Row("dag.chain", "ns", "dag_weft", (tbb(0.6),)),
+    Row("dag.fan", "ns", "dag_weft", (tbb(2),)),
+    Row("dag.layered", "ns", "dag_weft", (tbb(1.3),)),
+    Row("dag.diamond", "ns", "dag_weft", (tbb(1),)),
 
     # Servers of their own: CPU time for each request, or record of 16 KB.
     Row("http.plain.cpu", "ns", "served_weft",

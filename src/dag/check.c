@@ -300,6 +300,7 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 	if (dag->nesting < sub->nesting + 1)
 		dag->nesting = sub->nesting + 1;
 	dag->needs_loop |= sub->needs_loop;
+	dag->has_limits |= sub->has_limits;
 	return 0;
 }
 
@@ -375,6 +376,7 @@ check_nodes(weft_dag *dag)
 	dag->levels = dag->nesting = dag->root_count = 0;
 	dag->work[0] = dag->work[1] = dag->work[2] = 0;
 	dag->needs_loop = false;
+	dag->has_limits = dag->limits != NULL;
 	dag->sink = dag->count;
 	for (uint32_t i = 0; i < dag->count && rc == 0; i++)
 		if (!is_input(dag, i))

@@ -31,6 +31,10 @@
  *      loop.  Its memory is there longer, as long as something is on its way to it that
  *      will find nothing to do: a ticket with a pool, a poke with the loop (run->users).
  *      So a template, loop or pool can be freed when the runs of it are.
+ *   7. While run->alone, one thread has begun the run and nobody else was called: there is
+ *      no loop and no limit that another run could give a place of, and no ticket was
+ *      sent.  Then counts need no locked instruction.  That thread itself ends it, before
+ *      it sends the first ticket, and the pool's lock shows it to whoever comes.
  */
 #ifndef WEFT_DAG_DAG_H
 #define WEFT_DAG_DAG_H
@@ -90,6 +94,7 @@ struct weft_dag {
 	weft__a64   failed, retries, late;
 	bool        checked;
 	bool        needs_loop;    /* what it has cannot be done without */
+	bool        has_limits;    /* of its own, or in graphs in it */
 	uint32_t    nesting;       /* graphs in it, and in these, ... */
 	uint32_t    count, room;   /* of nodes, with inputs */
 	uint32_t    inputs;
@@ -178,14 +183,15 @@ struct weft__dag_hand {
 	weft_dag_run *run;
 	int           place;  /* of steps that it runs by itself; -1: none */
 	struct weft__dag_step *next; /* one of these, to be run at once */
-	struct weft__dag_list  taken;   /* others that it has from its lane */
+	struct weft__dag_list  taken;   /* others, from its lane or quick ones of its own */
+	uint64_t      kept_ns;          /* that these take, at most */
 	struct weft__dag_list  ready;   /* to be queued */
 	struct weft__dag_list  own;     /* to be dropped, or opened as groups */
 	struct weft__dag_frame *frame;  /* of which it has ended, */
 	uint32_t      ended;            /* so many steps that are not told yet */
 	uint64_t      clock_ns;  /* of the last look, or 0; if the run is timed */
 	uint32_t      rounds;    /* that a pool's thread has been at it */
-	bool          is_ticket;
+	bool          is_ticket, is_waiter;
 	weft_dag_step *attempt;  /* that it runs, or NULL */
 	/* Under the run's lock, of an attempt with a timeout (invariant 5). */
 	struct weft__dag_hand *other, **link;
@@ -208,6 +214,7 @@ struct weft_dag_run {
 	weft__a32  state;  /* WEFT__DAG_* */
 	bool       collect, timed;
 	bool       has_pools; /* has entered them */
+	bool       alone;  /* one thread does it all: invariant 7 */
 	uint64_t   deadline_ns;
 	weft_dag_run_opts opts;
 	weft_op   *op;     /* the caller's, to be finished; or NULL */
@@ -263,10 +270,10 @@ void weft__dag_run_ref(weft_dag_run *run);
 void weft__dag_run_unref(weft_dag_run *run);
 
 /* The last step has ended; by whoever saw that. */
-void weft__dag_run_over(weft_dag_run *run);
+void weft__dag_run_over(struct weft__dag_hand *hand);
 
-/* Its end is told to whoever waits. */
-void weft__dag_run_tell(weft_dag_run *run);
+/* Its end is told to whoever waits; by that one itself, if it is `hand`, or NULL. */
+void weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand);
 
 /* Its pools are not freed while it goes on. */
 void weft__dag_enter_pools(weft_dag_run *run);
@@ -295,6 +302,20 @@ weft__dag_is_stopped(const struct weft__dag_frame *frame)
 		frame = frame->owner->frame;
 	}
 	return true;
+}
+
+/* Lower a count and return what it was: as an atomic step, with what came before it
+ * seen by who sees it; or plainly, by invariant 7. */
+static inline uint32_t
+weft__dag_lower(const weft_dag_run *run, weft__a32 *count, uint32_t by)
+{
+	uint32_t was;
+
+	if (!run->alone)
+		return weft__add(count, -by, WEFT__ACQ_REL);
+	was = weft__load(count, WEFT__RELAXED);
+	weft__store(count, was - by, WEFT__RELAXED);
+	return was;
 }
 
 /* A step's inputs are there, or its next attempt is due. */
@@ -352,6 +373,18 @@ weft__dag_pop(struct weft__dag_list *list)
 }
 
 /* --- lane.c -------------------------------------------------------------- */
+
+#define WEFT__DAG_UNKNOWN_NS 100000u /* of a step that has never run */
+#define WEFT__DAG_BATCH_NS   2000u   /* of steps that one hand has at once */
+
+/* What a step will take. */
+static inline uint64_t
+weft__dag_cost(const struct weft__dag_step *step)
+{
+	uint32_t cost = weft__load(&step->node->cost, WEFT__RELAXED);
+
+	return cost ? cost : WEFT__DAG_UNKNOWN_NS;
+}
 
 /* Prepare the lanes, in memory that comes with the run. */
 size_t weft__dag_lanes_size(const weft_dag *dag);

@@ -18,12 +18,12 @@ tell_count(struct weft__dag_hand *hand)
 	hand->frame = NULL;
 	hand->ended = 0;
 	if (!frame
-	    || weft__add(&frame->left, -ended, WEFT__ACQ_REL) != ended) /* L */
+	    || weft__dag_lower(hand->run, &frame->left, ended) != ended) /* L */
 		return;
 	if (frame->owner)
 		weft__dag_close_group(hand, frame);
 	else
-		weft__dag_run_over(frame->run);
+		weft__dag_run_over(hand);
 }
 
 void
@@ -58,6 +58,21 @@ prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	return false;
 }
 
+/* Whether the hand runs it by itself: the first one, and quick ones. */
+static bool
+keep(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	if (!hand->next) {
+		hand->next = step;
+		return true;
+	}
+	hand->kept_ns += weft__dag_cost(step);
+	if (hand->place != WEFT_DAG_CPU || hand->kept_ns > WEFT__DAG_BATCH_NS)
+		return false;
+	weft__dag_append(&hand->taken, step);
+	return true;
+}
+
 void
 weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
@@ -69,9 +84,7 @@ weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	}
 	if ((node->flags & WEFT__DAG_SPECIAL) && !prepare(hand, step))
 		return;
-	if (node->place == hand->place && !hand->next && node->level == 0)
-		hand->next = step;
-	else
+	if (node->place != hand->place || node->level > 0 || !keep(hand, step))
 		weft__dag_append(&hand->ready, step);
 }
 
@@ -91,7 +104,7 @@ free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step,
 		if (bad)
 			(void)weft__or(&to->missing, WEFT__DAG_DOOMED,
 			               WEFT__RELAXED);
-		if ((weft__add(&to->missing, UINT32_MAX, WEFT__ACQ_REL) /* M */
+		if ((weft__dag_lower(hand->run, &to->missing, 1) /* M */
 		     & ~WEFT__DAG_DOOMED)
 		    == 1)
 			weft__dag_ready(hand, to);

@@ -336,7 +336,7 @@ over(weft_dag_run *run)
 	}
 	if (run->home.pending)
 		(void)weft_op_finish(&run->home, 0);
-	weft__dag_run_tell(run);
+	weft__dag_run_tell(run, NULL);
 }
 
 static void
@@ -430,7 +430,7 @@ on_start(void *arg)
 		                   run->deadline_ns);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
-		weft__dag_run_tell(run);
+		weft__dag_run_tell(run, NULL);
 		return;
 	}
 	weft__dag_run_ref(run); /* on_home_done() */

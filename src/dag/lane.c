@@ -8,7 +8,8 @@
  *      another that it has called).  Who queues something calls a hand if none is there, or
  *      if those that are there are at long steps.  So nothing waits for nobody.
  *   2. Waking a thread costs WAKE_NS.  As many are called as have more than that to do: what
- *      a step will take is what it took before, and much if that is not known.
+ *      a step will take is what it took before, and much if that is not known.  For steps
+ *      that take next to nothing none is called: counting between threads would cost more.
  *   3. A ticket is with the pool, or with the thread that came for it until the pool has
  *      let go of it; or it is free.  One that becomes free is sent off again, if by then
  *      somebody is to be called and no other was free.
@@ -16,10 +17,9 @@
 #include "dag/dag.h"
 
 #define WAKE_NS     5000u
-#define UNKNOWN_NS  100000u /* of a step that has never run */
-#define BATCH_NS    2000u   /* taken out of the queue by one hand at once, */
-#define BATCH_MAX   32u     /* and so many steps */
-#define ROUNDS_MAX  16u     /* of a pool's thread, while others wait for it */
+#define SHARE_NS    200u /* a step that takes less costs as much to be shared */
+#define BATCH_MAX   32u  /* steps taken out of the queue by one hand at once */
+#define ROUNDS_MAX  16u  /* of a pool's thread, while others wait for it */
 #define TICKETS_MAX 64u
 
 /* --- memory -------------------------------------------------------------- */
@@ -83,14 +83,6 @@ weft__dag_lanes_init(weft_dag_run *run, void *memory)
 
 /* --- the queue, under the run's lock ------------------------------------- */
 
-static uint64_t
-cost_of(const struct weft__dag_step *step)
-{
-	uint32_t cost = weft__load(&step->node->cost, WEFT__RELAXED);
-
-	return cost ? cost : UNKNOWN_NS;
-}
-
 /* Graphs inside of others have priorities of their own. */
 static uint32_t
 level_of(const struct weft__dag_step *step)
@@ -107,7 +99,7 @@ put(struct weft__dag_lane *lane, struct weft__dag_step *step)
 {
 	weft__dag_append(&lane->levels[level_of(step)], step);
 	lane->queued++;
-	lane->queued_ns += cost_of(step);
+	lane->queued_ns += weft__dag_cost(step);
 }
 
 static struct weft__dag_step *
@@ -122,7 +114,7 @@ get(struct weft__dag_lane *lane)
 	while (!level->first)
 		level++;
 	step = weft__dag_pop(level);
-	cost = cost_of(step); /* may have changed meanwhile */
+	cost = weft__dag_cost(step); /* may have changed meanwhile */
 	lane->queued--;
 	lane->queued_ns -= lane->queued_ns < cost ? lane->queued_ns : cost;
 	if (lane->queued == 0)
@@ -160,6 +152,8 @@ wanted(const struct weft__dag_lane *lane)
 	if (lane == &lane->run->lanes[WEFT_DAG_CPU]) {
 		uint64_t worth = lane->queued_ns / WAKE_NS;
 
+		if (lane->queued_ns / SHARE_NS < count)
+			worth = 0;
 		count = worth < count ? worth : count;
 		if (lane->active == lane->busy && count == 0)
 			count = 1; /* invariant 1 */
@@ -189,8 +183,9 @@ choose(struct weft__dag_lane *lane, struct call *call)
 	weft_dag_run *run = lane->run;
 	uint32_t count = wanted(lane);
 
-	if (count > 0 && run->waiter_parked
-	    && lane == &run->lanes[WEFT_DAG_CPU]) {
+	if (count == 0)
+		return;
+	if (run->waiter_parked && lane == &run->lanes[WEFT_DAG_CPU]) {
 		run->waiter_parked = false;
 		weft__store(&run->bell, 1, WEFT__RELAXED);
 		call->waiter = true;
@@ -202,6 +197,7 @@ choose(struct weft__dag_lane *lane, struct call *call)
 
 		if (!ticket)
 			return;
+		run->alone = false;
 		ticket->lane = lane;
 		ticket->next = call->tickets;
 		call->tickets = ticket;
@@ -262,6 +258,8 @@ ring(struct weft__dag_hand *hand, struct call *call)
 	struct weft__dag_ticket *ticket;
 	int rc;
 
+	if (__builtin_expect(!call->waiter && !call->tickets, 1))
+		return;
 	if (call->waiter)
 		weft__sys->unpark(&hand->run->bell);
 	while ((ticket = call->tickets)) {
@@ -313,10 +311,10 @@ take(struct weft__dag_hand *hand)
 
 	weft__lock_take(&hand->run->lock);
 	if (!has_to_go(hand, lane))
-		while (count < BATCH_MAX && cost < BATCH_NS
+		while (count < BATCH_MAX && cost < WEFT__DAG_BATCH_NS
 		       && (step = get(lane))) {
 			weft__dag_append(&hand->taken, step);
-			cost += cost_of(step);
+			cost += weft__dag_cost(step);
 			count++;
 		}
 	if (count == 0) {
@@ -356,7 +354,8 @@ end_long(struct weft__dag_hand *hand)
 static void
 run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
-	bool is_long = hand->place == WEFT_DAG_CPU && cost_of(step) > WAKE_NS;
+	bool is_long = hand->place == WEFT_DAG_CPU
+	               && weft__dag_cost(step) > WAKE_NS;
 
 	if (is_long)
 		begin_long(hand);
@@ -370,10 +369,18 @@ next_step(struct weft__dag_hand *hand)
 {
 	struct weft__dag_step *step = hand->next;
 
-	if (!step)
-		return weft__dag_pop(&hand->taken);
 	hand->next = NULL;
+	if (!step)
+		step = weft__dag_pop(&hand->taken);
+	if (!hand->taken.first)
+		hand->kept_ns = 0;
 	return step;
+}
+
+static bool
+is_over(const weft_dag_run *run)
+{
+	return weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_OVER;
 }
 
 /* What is ready is there for others before a step is run, however long that is. */
@@ -391,7 +398,8 @@ weft__dag_work(struct weft__dag_hand *hand)
 			continue;
 		}
 		weft__dag_let_go(hand);
-		if (!hand->next && !take(hand))
+		if (!hand->next && !hand->taken.first
+		    && (is_over(hand->run) || !take(hand)))
 			return;
 	}
 }

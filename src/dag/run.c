@@ -58,10 +58,11 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	run->timed = is_timed(dag) || opts->trace;
 	run->total = dag->count - dag->inputs;
 	weft__store(&run->users, 1, WEFT__RELAXED);
-	weft__store(&run->holders, 1, WEFT__RELAXED);
+	weft__store(&run->holders, 2, WEFT__RELAXED); /* itself, too */
 	(void)weft__add(&dag->users, 1, WEFT__RELAXED);
 	run->frame.steps = (struct weft__dag_step *)(void *)memory;
 	weft__dag_frame_init(&run->frame, run, dag);
+	weft__store(&run->frame.left, run->total + 1, WEFT__RELAXED);
 	weft__dag_lanes_init(run, memory + steps);
 	if (times) {
 		run->frame.times = (void *)(memory + steps + lanes);
@@ -151,10 +152,18 @@ weft__dag_run_ref(weft_dag_run *run)
 	(void)weft__add(&run->users, 1, WEFT__RELAXED);
 }
 
+/* Count one out: whether it was the last.  Who is alone needs no locked instruction. */
+static bool
+is_last(weft__a32 *count)
+{
+	return weft__load(count, WEFT__ACQUIRE) == 1
+	       || weft__add(count, UINT32_MAX, WEFT__ACQ_REL) == 1;
+}
+
 void
 weft__dag_run_unref(weft_dag_run *run)
 {
-	if (weft__add(&run->users, UINT32_MAX, WEFT__ACQ_REL) == 1)
+	if (is_last(&run->users))
 		weft__sys->release(run);
 }
 
@@ -181,17 +190,22 @@ end(weft_dag_run *run)
 static void
 let_go(weft_dag_run *run)
 {
-	if (weft__add(&run->holders, UINT32_MAX, WEFT__ACQ_REL) == 1)
+	if (is_last(&run->holders))
 		end(run);
 }
 
 void
 weft_dag_run_free(weft_dag_run *run)
 {
+	uint32_t state;
+
 	if (!run)
 		return;
-	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
+	state = weft__load(&run->state, WEFT__ACQUIRE);
+	if (state == WEFT__DAG_GOING)
 		weft_dag_run_cancel(run);
+	else if (state == WEFT__DAG_NEW)
+		let_go(run); /* what it would have held itself */
 	let_go(run);
 }
 
@@ -207,13 +221,12 @@ weft__dag_frame_start(struct weft__dag_hand *hand,
 		weft__dag_ready(hand, &frame->steps[dag->roots[i]]);
 }
 
-/* Whoever starts counts as a step, so that it is not over before that. */
+/* Whoever starts was counted as a step, so that it is not over before that. */
 void
 weft__dag_start(struct weft__dag_hand *hand)
 {
 	struct weft__dag_frame *frame = &hand->run->frame;
 
-	(void)weft__add(&frame->left, 1, WEFT__RELAXED);
 	weft__dag_frame_start(hand, frame);
 	weft__dag_count(hand, frame);
 }
@@ -226,7 +239,6 @@ claim(weft_dag_run *run)
 	if (!weft__cas(&run->state, &fresh, WEFT__DAG_GOING, WEFT__RELAXED))
 		return weft__fail(WEFT_EALREADY, "weft_dag_run: it was started "
 		                                 "before");
-	(void)weft__add(&run->holders, 1, WEFT__RELAXED); /* until it is over */
 	return 0;
 }
 
@@ -234,7 +246,6 @@ static void
 unclaim(weft_dag_run *run)
 {
 	weft__store(&run->state, WEFT__DAG_NEW, WEFT__RELAXED);
-	let_go(run);
 }
 
 void
@@ -280,7 +291,7 @@ weft_dag_run_op(weft_dag_run *run, weft_op *op, uint64_t deadline_ns)
 	rc = weft__dag_begin_there(run);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
-		weft__dag_run_tell(run); /* the op has begun */
+		weft__dag_run_tell(run, NULL); /* the op has begun */
 	}
 	return 0;
 }
@@ -359,7 +370,9 @@ static int
 wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 {
 	struct weft__thread *self = weft__thread_self();
-	struct weft__dag_hand hand = { .run = run, .place = WEFT_DAG_CPU };
+	struct weft__dag_hand hand = { .run = run,
+		                       .place = WEFT_DAG_CPU,
+		                       .is_waiter = true };
 	int (*canceled)(void *arg) = self->canceled;
 	void *canceled_arg = self->canceled_arg;
 	int rc = claim(run);
@@ -371,6 +384,7 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	if (run->loop) {
 		rc = weft__dag_begin_there(run);
 	} else {
+		run->alone = !run->dag->has_limits;
 		weft__dag_enter_pools(run);
 		weft__dag_start(&hand);
 	}
@@ -389,10 +403,12 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 /* --- the end ------------------------------------------------------------- */
 
 void
-weft__dag_run_over(weft_dag_run *run)
+weft__dag_run_over(struct weft__dag_hand *hand)
 {
+	weft_dag_run *run = hand->run;
+
 	if (!run->loop) {
-		weft__dag_run_tell(run);
+		weft__dag_run_tell(run, hand);
 		return;
 	}
 	weft__lock_take(&run->lock);
@@ -430,9 +446,19 @@ leave_pools(weft_dag_run *run)
 			weft__pool_leave(run->lanes[place].pool);
 }
 
-/* Whoever waits may free all there is as soon as that is told: so it is done last. */
+/* Under the lock, or nobody is parked: whether the waiting thread has to be called. */
+static bool
+set_over(weft_dag_run *run)
+{
+	weft__store(&run->state, WEFT__DAG_OVER, WEFT__RELEASE);
+	weft__store(&run->bell, 1, WEFT__RELAXED);
+	return run->waiter_parked;
+}
+
+/* Whoever waits may free all there is as soon as that is told: so it is done last.  A
+ * plain thread that waits holds the run; the caller of an op may have given it up. */
 void
-weft__dag_run_tell(weft_dag_run *run)
+weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand)
 {
 	weft_op *op = run->op;
 	weft__a32 *bell = &run->bell;
@@ -442,12 +468,15 @@ weft__dag_run_tell(weft_dag_run *run)
 	leave_pools(run);
 	if (weft__load(&run->frame.error, WEFT__RELAXED))
 		(void)weft__add(&run->dag->failed, 1, WEFT__RELAXED);
+	if (hand && hand->is_waiter) {
+		let_go(run);
+		(void)set_over(run);
+		return;
+	}
 	weft__dag_run_ref(run);
 	let_go(run);
 	weft__lock_take(&run->lock);
-	weft__store(&run->state, WEFT__DAG_OVER, WEFT__RELEASE);
-	parked = run->waiter_parked;
-	weft__store(bell, 1, WEFT__RELAXED);
+	parked = set_over(run);
 	weft__lock_give(&run->lock);
 	weft__dag_run_unref(run);
 	if (parked)
