@@ -13,11 +13,12 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 	struct weft__dag_limit *limit = step->node->more->limit;
 	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
 	struct weft__dag_list wait;
+	bool enters;
 
 	weft__lock_take(&dag->lock);
-	step->limited = limit->used < limit->max
-	                || weft__dag_is_stopped(step->frame);
-	if (step->limited) {
+	enters = limit->used < limit->max || weft__dag_is_stopped(step->frame);
+	if (enters) {
+		step->limited = true;
 		limit->used++; /* if it is stopped, for a moment too many */
 	} else {
 		wait = (struct weft__dag_list){ limit->first, limit->last };
@@ -26,7 +27,7 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 		limit->last = wait.last;
 	}
 	weft__lock_give(&dag->lock);
-	return step->limited;
+	return enters; /* who waits may be somebody else's by now */
 }
 
 /* The next one gets the place of who leaves; or NULL. */
