@@ -373,9 +373,10 @@ begin_rounds(void *arg)
 		start_round(round);
 	}
 	if (sim_random_below(2) && !play.spoil)
-		(void)weft_timer_start(NULL, &play.timer, weft_in(WEFT_US),
-		                       1 + sim_random_below(100 * WEFT_US), act,
-		                       NULL);
+		(void)weft_timer_start(
+			NULL, &play.timer, weft_in(WEFT_US),
+			10 * WEFT_US + sim_random_below(100 * WEFT_US), act,
+			NULL);
 	weft_timer_set_background(&play.timer, true);
 }
 
