@@ -656,6 +656,7 @@ const struct scenario scenarios[] = {
 	{ "guests", run_guests },
 	{ "line", run_line },
 	{ "work", run_work },
+	{ "dag", run_dag },
 	{ "promise", run_promise },
 	{ "file", run_file },
 	{ "dgram", run_dgram },

@@ -36,6 +36,7 @@ void run_stream(const char *backend);
 void run_guests(const char *backend);
 void run_line(const char *backend);
 void run_work(const char *backend);
+void run_dag(const char *backend);
 void run_promise(const char *backend);
 void run_file(const char *backend);
 void run_dgram(const char *backend);
