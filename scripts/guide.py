@@ -8,7 +8,7 @@ Looked at are docs/guide/*.md and README.md:
 
   1. Every block of C or JavaScript is a run of whole lines of the example that the line above
      it names.
-  2. An example shown there has at most 80 lines, a chapter shows at least one, and
+  2. An example shown there has at most 100 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header.
   4. A link to a file leads to one.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LINES_MAX = 80
+LINES_MAX = 100
 EXAMPLE = re.compile(r"examples/(?:\w+\.c|js/\w+\.js)\b")
 LANGUAGES = ("c", "js")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
@@ -115,7 +115,7 @@ CHAPTER = "docs/guide/a.md"
 CLEAN = {
     "include/weft/base.h": "int weft_go(void);\n",
     "examples/a.c": "int a;\nint b;\n\nint c;\n",
-    "examples/long.c": "int a;\n" * 81,
+    "examples/long.c": "int a;\n" * 101,
     "examples/js/s.js": "let s;\nlet t;\n",
     "README.md": "See [the guide](docs/guide/README.md#top) and https://example.org/(x).\n"
                  "From `examples/js/s.js`:\n\n```js\nlet t;\n```\n",
@@ -131,7 +131,7 @@ PLANTED = [
     (CHAPTER, "examples/a.c", "examples/z.c", "there is no"),
     (CHAPTER, "examples/a.c", "a.c", "names no example"),
     (CHAPTER, "examples/a.c`:\n\n```c\nint b;\n\nint c;\n", "examples/long.c`:\n\n```c\nint a;\n",
-     "more than 80 lines"),
+     "more than 100 lines"),
     (CHAPTER, "weft_go", "weft_gone", "is in no public header"),
     (CHAPTER, "```\nnot C\n```", "```\nnot C", "has no end"),
     (CHAPTER, "```c\n", "```\n", "no example is shown"),

@@ -33,6 +33,7 @@ SAYS = {
     "pipeline": "".join(f"{i * i}\n" for i in range(1, 11)),
     "post": r"10000100000\n",
     "promise": r"1422\n",
+    "ranking": r"post 0: 210\npost 1: 350\npost 0: 30\npost 1: 50\n",
     "report": r"threadlet loader failed: load settings: no such file \(WEFT_ENOENT\)\n",
     "spread": r"500500\n",
     "sum": r"499999500000\n",
@@ -42,7 +43,7 @@ SAYS = {
 
 
 # Those that give up after some time: a machine that is busy can make them do so early.
-HASTY = ("child", "fanout")
+HASTY = ("child", "fanout", "ranking")
 
 
 def check(what, good):
