@@ -541,7 +541,7 @@ add_nodes(weft_dag_step *step, void *arg)
 		CHECK_EQ(weft_dag_step_add(step, SUM(name, .arg = &one,
 		                                     .inputs = INPUTS(before))),
 		         0);
-		strcpy(before, name);
+		memcpy(before, name, sizeof before);
 	}
 	CHECK_EQ(weft_dag_step_add(step, SUM("added0")), WEFT_EEXIST);
 	CHECK_EQ(weft_dag_step_add(step, SUM("after")), WEFT_EEXIST);
@@ -697,7 +697,7 @@ static int
 note_order(weft_dag_step *step, void *arg)
 {
 	(void)step;
-	strcat(order, arg);
+	order[strlen(order)] = *(const char *)arg;
 	return 0;
 }
 
@@ -713,7 +713,7 @@ TEST(of_what_is_ready_the_higher_priority_goes_first)
 		                       .priority = priorities[i]));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 10; i++) {
-		order[0] = '\0';
+		memset(order, 0, sizeof order);
 		run = run_of(dag, NULL);
 		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
 		CHECK_STR(order, "dbeca");
