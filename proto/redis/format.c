@@ -246,21 +246,21 @@ put_number(struct sink *sink, struct conversion *c, struct arguments *args)
 static int
 put_value(struct sink *sink, struct conversion *c, struct arguments *args)
 {
-	bool plain = c->size == 1 && c->length == 0;
 	const char *data;
 	size_t size;
 
-	if (c->letter == '%')
-		return plain ? add(sink, "%", 1) : WEFT_EINVAL;
-	if (c->letter != 's' && c->letter != 'b')
+	if (!strchr("sb%", c->letter))
 		return put_number(sink, c, args);
+	if (c->size > 1 || c->length)
+		return WEFT_EINVAL;
+	if (c->letter == '%')
+		return add(sink, "%", 1);
 	data = va_arg(args->list, const char *);
 	if (c->letter == 'b')
 		size = va_arg(args->list, size_t);
 	else
 		size = data ? strlen(data) : 1;
-	return plain && (data || size == 0) ? add(sink, data, size)
-	                                    : WEFT_EINVAL;
+	return data || size == 0 ? add(sink, data, size) : WEFT_EINVAL;
 }
 
 /* --- the walk ---------------------------------------------------------------- */
