@@ -21,10 +21,11 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from tidy import ATTRIBUTE, PUBLIC, Source, items, public_groups, public_name  # noqa: E402
 
-HIDDEN_MACROS = {"WEFT_API", "WEFT_BEGIN", "WEFT_END", "WEFT_STATIC_ASSERT"}
+HIDDEN_MACROS = {"WEFT_API", "WEFT_INLINE", "WEFT_BEGIN", "WEFT_END", "WEFT_STATIC_ASSERT"}
 FACTS = re.compile(r"^Thread:\s*(.*?)\.\s+Blocks:\s*(.*?)\.\s+Since:\s*(.*?)\.?\s*\Z",
                    re.M | re.S)
 RETURNS = re.compile(r"Returns?\b|[a-z]\w* (?:takes .* and )?returns?\b")
+PRIVATE = re.compile(r"/\* --- private from here on")  # of a header that is all there is
 NUMBERED = re.compile(r"\s+(\d+)\.\s+(.*)")
 
 Doc = namedtuple("Doc", "effect returns facts")  # two lists of lines; three words
@@ -142,8 +143,10 @@ def declaration_lines(item):
     """A declaration as the synopsis shows it, the names of functions in bold."""
     text = re.sub(r"\s*" + ATTRIBUTE.pattern, "", item.text)
     lines = [line.expandtabs(8) for line in text.split("\n")]
-    if lines[0].startswith("WEFT_API "):
-        lines = [line[9:] if line.startswith(("WEFT_API ", " " * 9)) else line
+    mark = re.match(r"WEFT_(?:API|INLINE) ", lines[0])
+    if mark:
+        width = mark.end()
+        lines = [line[width:] if line.startswith((mark[0], " " * width)) else line
                  for line in lines]
     lines = [literal(line) for line in lines]
     name = public_name(item)
@@ -157,6 +160,8 @@ def shown_items(header):
     docs = {g.doc for g in header.groups}
     skipping = False  # the branch of a condition that is for C++
     for item in header.items[1:]:
+        if item.kind == "comment" and PRIVATE.match(item.text):
+            break
         if item.kind == "directive":
             word, _, rest = item.text[1:].strip().partition(" ")
             skipping = (word == "ifdef" and "__cplusplus" in rest
@@ -262,7 +267,7 @@ def check(headers):
     of their own, so that one the page maker overlooks is seen."""
     pages, problems, count = make_pages(headers), [], 0
     for h in headers:
-        for m in re.finditer(r"\bWEFT_API\b[^;]*;", ATTRIBUTE.sub("", h.flat)):
+        for m in re.finditer(r"\bWEFT_(?:API|INLINE)\b[^;]*;", ATTRIBUTE.sub("", h.flat)):
             function = PUBLIC.match(m[0])
             if not function:
                 continue
@@ -316,8 +321,8 @@ struct weft_thing {
  * Returns 0, or -errno.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_good(int a, ...) __attribute__((format(printf, 1, 2)));
-WEFT_API int weft_sample(int a,
-                         int b);
+WEFT_INLINE int weft_sample(int a,
+                            int b);
 
 WEFT_API int weft_bare(void);
 
@@ -329,6 +334,10 @@ WEFT_API int weft_silent(void);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 
 WEFT_API int weft_apart(void);
+
+/* --- private from here on --- */
+
+static inline int weft__sample_inner(int a) { return a; }
 
 #endif
 """
@@ -352,6 +361,7 @@ def self_test():
     pages = make_pages([header])
     text = "".join(pages.values())
     wrong += [f"not in the pages: {want!r}" for want in WANTED if want not in text]
+    wrong += ["private, but in the pages"] if "inner" in text else []
     warnings = roff_warnings(pages)
     wrong += warnings or []
     if roff_warnings({"a.3": ".TH a 3\n.SH NAME\n\\*[nothing]\n"}) == []:

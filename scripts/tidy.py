@@ -41,7 +41,7 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 LOGICAL_LINE = re.compile(r"(?:\\\n|[^\n])*")
 INCLUDE = re.compile(r'(#[ \t]*include[ \t]*)(["<])([^">\n]*)([">])')
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
-PUBLIC = re.compile(r"WEFT_API\b[^(;]*?\b(\w+)\s*\(")
+PUBLIC = re.compile(r"WEFT_(?:API|INLINE)\b[^(;]*?\b(\w+)\s*\(")
 LONG_FUNCTION = re.compile(r"tidy:\s+long,\s+because\s+\w")
 WIDE_FUNCTION = re.compile(r"tidy:\s+wide,\s+because\s+\w")
 LONG_FILE = re.compile(r"tidy:\s+long\s+file,\s+because\s+\w")
@@ -234,7 +234,7 @@ def end_of_declaration(flat, start):
 
 
 def public_name(item):
-    """The name of the WEFT_API function an item declares, or None."""
+    """The name of the public function an item declares, or None."""
     if item.kind != "declaration":
         return None
     m = PUBLIC.match(ATTRIBUTE.sub("", LEXEME.sub(" ", item.text)))
@@ -242,7 +242,7 @@ def public_name(item):
 
 
 def public_groups(header):
-    """WEFT_API functions, in groups that share the comment directly above them."""
+    """Public functions, in groups that share the comment directly above them."""
     groups, last = [], None
     for item in items(header):
         if public_name(item):

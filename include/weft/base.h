@@ -46,6 +46,7 @@
 #define WEFT_STATIC_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 #define WEFT_API __attribute__((visibility("default")))
+#define WEFT_INLINE static inline /* public too, but all in its header */
 
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1

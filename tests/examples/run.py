@@ -10,6 +10,7 @@ import contextlib
 import http.client
 import http.server
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -347,6 +348,24 @@ def fetch(program):
         check(out, out.startswith(f"GET {nobody}: connect tcp://") and "refused" in out)
 
 
+def hiredis(program):
+    """Against a server, and against none."""
+    if not shutil.which("redis-server"):
+        print("skipped: there is no redis-server")
+        sys.exit(77)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        server = start("redis-server", "--port", "0", "--unixsocket", f"{folder}/socket",
+                       "--dir", folder, "--save", "")
+        stack.callback(server.kill)
+        while "eady to accept connections" not in (line := server.stdout.readline()):
+            check("no server", line)
+        out = finish(start(program, f"{folder}/socket"))
+        check(out, out == "visit 1\nvisit 2\nvisit 3\n")
+        out = finish(start(program, "127.0.0.1", str(reserve(stack))), 1)
+        check(out, out == "lost: Connection refused\n" * 3)
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -363,7 +382,8 @@ def main(args):
     name = Path(args[0]).name
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
-               "secure": secure, "files": files, "chat": chat, "fetch": fetch}
+               "secure": secure, "files": files, "chat": chat, "fetch": fetch,
+               "hiredis": hiredis}
     if name in servers:
         servers[name](args[0])
     else:

@@ -46,8 +46,12 @@ strays=$(nm -D --defined-only "$libdir"/libweft*.so |
 	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
 
-# Every header compiles alone, in both languages.
+# Every header compiles alone, in both languages; that of hiredis where there is hiredis.
 for header in "$work"/prefix/include/weft/*.h; do
+	if [ "$(basename "$header")" = hiredis.h ] &&
+		! echo '#include <hiredis/async.h>' | cc -E - >/dev/null 2>&1; then
+		continue
+	fi
 	printf '#include <weft/%s>\n' "$(basename "$header")" >"$work/one.c"
 	cp "$work/one.c" "$work/one.cc"
 	cc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
