@@ -38,6 +38,10 @@ def nginx(bar):
     return Peer("nginx", "served_nginx", bar)
 
 
+def hiredis_ev(bar):
+    return Peer("hiredis+libev", "redis_ev", bar)
+
+
 ROWS = (
     Row("timer.start_stop.1e5", "ns", "timer_weft", (uv("timer", 10), ev("timer", 1.5))),
     Row("timer.rearm.1e6", "ns", "timer_weft", (uv("timer", 8), ev("timer", None))),
@@ -127,4 +131,15 @@ ROWS = (
     Row("http.parse.rate", "GB/s", "http_weft",
         (Peer("llhttp", "http_llhttp", None), Peer("http-parser", "http_nodejs", None)),
         better="higher"),
+
+    # GET of short texts on one connection, the server on the other core: CPU time of the
+    # client by threadlets and by ops; with 100 or one in flight; and through a proxy that
+    # holds all for half a millisecond each way.
+    Row("redis.get.100.cpu", "ns", "redis_weft", (hiredis_ev(2),)),
+    Row("redis.get.100.op", "ns", "redis_weft", (hiredis_ev(None),)),
+    Row("redis.get.100.rps", "1/s", "redis_weft", (hiredis_ev(1),), better="higher"),
+    Row("redis.get.1.rps", "1/s", "redis_weft",
+        (Peer("hiredis", "redis_sync", 0.9), hiredis_ev(None)), better="higher"),
+    Row("redis.rtt.100.rps", "1/s", "redis_weft",
+        (Peer("hiredis, 8 threads", "redis_sync", 10), hiredis_ev(None)), better="higher"),
 )
