@@ -251,11 +251,36 @@ begin_element(struct weft__resp_scan *scan, const struct input *in)
 	return ENDED;
 }
 
+/* A text of up to 9,999 bytes that begins at `at` and is all there: most are.  Returns
+ * where it ends, or 0 for everything else, mistakes too. */
+static size_t
+end_of_text(const struct input *in, size_t at)
+{
+	const char *data = in->data + at;
+	size_t size = in->size - at, length = 0, digits = 1;
+
+	if (size < 6 || data[1] < '0' || data[1] > '9')
+		return 0;
+	while (digits < 5 && data[digits] >= '0' && data[digits] <= '9')
+		length = length * 10 + (size_t)(data[digits++] - '0');
+	if (data[1] == '0' && digits > 2)
+		return 0;
+	if (length + digits + 4 > size || data[digits] != '\r'
+	    || data[digits + 1] != '\n')
+		return 0;
+	data += digits + 2 + length;
+	if (data[0] != '\r' || data[1] != '\n')
+		return 0;
+	at += digits + 4 + length;
+	return at <= in->limits->bytes_max ? at : 0;
+}
+
 /* Read on in the present element, or begin the next.  Returns ENDED if it has ended,
  * OPENED if something is to come that belongs to it, MORE, or an error. */
 static int
 read_element(struct weft__resp_scan *scan, const struct input *in)
 {
+	size_t end = 0;
 	int rc = ENDED;
 
 	if (scan->end)
@@ -264,8 +289,17 @@ read_element(struct weft__resp_scan *scan, const struct input *in)
 		return too_large(in, scan->at);
 	if (scan->at >= in->size)
 		return MORE;
-	if (!scan->in_line)
+	if (!scan->in_line) {
+		if (in->data[scan->at] == '$')
+			end = end_of_text(in, scan->at);
+		if (end && scan->nodes < in->limits->nodes_max) {
+			WEFT__RESP_LOOKED_AT(8);
+			scan->nodes++;
+			scan->at = end;
+			return ENDED;
+		}
 		rc = begin_element(scan, in);
+	}
 	if (rc == ENDED)
 		rc = find_line_end(scan, in);
 	if (rc != ENDED)
@@ -300,39 +334,20 @@ scan_on(struct weft__resp_scan *scan, const struct input *in)
 	return (ssize_t)scan->at;
 }
 
-/* One text of up to 9,999 bytes that is all there: most replies are.  Returns its size,
- * or 0 for everything else, mistakes too. */
-static size_t
-scan_short(const struct input *in)
-{
-	const char *data = in->data;
-	size_t at = 1, length = 0;
-
-	if (in->size < 6 || data[0] != '$' || data[1] < '0' || data[1] > '9')
-		return 0;
-	while (at < 5 && data[at] >= '0' && data[at] <= '9')
-		length = length * 10 + (size_t)(data[at++] - '0');
-	if (data[1] == '0' && at > 2)
-		return 0;
-	if (length + at + 4 > in->size || data[at] != '\r'
-	    || data[at + 1] != '\n')
-		return 0;
-	at += 2 + length;
-	return data[at] == '\r' && data[at + 1] == '\n' ? at + 2 : 0;
-}
-
 ssize_t
 weft__resp_scan(struct weft__resp_scan *scan,
                 const struct weft__resp_limits *limits, const char *data,
                 size_t size)
 {
 	struct input in = { limits, data, size };
-	size_t quick = scan->depth == 0 ? scan_short(&in) : 0;
+	size_t end = 0;
 
-	if (quick == 0 || quick > limits->bytes_max || limits->nodes_max == 0)
+	if (scan->depth == 0 && size > 0 && data[0] == '$')
+		end = end_of_text(&in, 0);
+	if (!end || limits->nodes_max == 0)
 		return scan_on(scan, &in);
 	WEFT__RESP_LOOKED_AT(8);
 	scan->nodes = 1;
-	scan->at = quick;
-	return (ssize_t)quick;
+	scan->at = end;
+	return (ssize_t)end;
 }
