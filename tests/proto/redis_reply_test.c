@@ -2,7 +2,7 @@
 #include <locale.h>
 #include <math.h>
 #include "proto/resp_feed.h"
-#include "test.h"
+#include "unit/probe.h"
 
 /* The reply of the bytes; each test frees its own. */
 static weft_redis_reply *
@@ -336,6 +336,30 @@ TEST(a_reply_is_there_until_its_last_owner_has_freed_it)
 		text_is(weft_redis_item(reply, 0), "abc");
 		weft_redis_reply_free(reply);
 		CHECK_EQ(test_live_allocations(), held);
+	}
+}
+
+static void *
+read_and_free(void *arg)
+{
+	text_is(weft_redis_item(arg, 0), "abc");
+	weft_redis_reply_free(arg);
+	return NULL;
+}
+
+TEST(owners_on_several_threads_free_a_reply_once)
+{
+	for (int i = 0; i < 100; i++) {
+		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10,
+		                                    i & 1);
+		pthread_t threads[4];
+
+		for (int t = 0; t < 4; t++)
+			threads[t] = thread(read_and_free,
+			                    weft__resp_ref(reply));
+		read_and_free(reply);
+		for (int t = 0; t < 4; t++)
+			CHECK_EQ(pthread_join(threads[t], NULL), 0);
 	}
 }
 
