@@ -357,6 +357,7 @@ def hiredis(program):
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         server = start("redis-server", "--port", "0", "--unixsocket", f"{folder}/socket",
                        "--dir", folder, "--save", "")
+        stack.callback(server.wait)
         stack.callback(server.kill)
         while "eady to accept connections" not in (line := server.stdout.readline()):
             check("no server", line)
