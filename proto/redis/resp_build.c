@@ -294,7 +294,8 @@ weft__resp_bytes(const weft_redis_reply *reply)
 	return weft__resp_block(reply)->bytes;
 }
 
-/* Released by each owner, acquired by the last: whatever one read comes before the end. */
+/* Released by each owner, acquired by the last: whatever one read comes before the end.
+ * Nobody can join a sole owner, who therefore need not count. */
 void
 weft_redis_reply_free(weft_redis_reply *reply)
 {
@@ -303,7 +304,8 @@ weft_redis_reply_free(weft_redis_reply *reply)
 	if (!reply)
 		return;
 	block = weft__resp_block(reply);
-	if (__atomic_fetch_sub(&block->owners, 1, __ATOMIC_ACQ_REL) > 1)
+	if (__atomic_load_n(&block->owners, __ATOMIC_ACQUIRE) > 1
+	    && __atomic_sub_fetch(&block->owners, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	weft_release(block->taken);
 	weft_release(block);
