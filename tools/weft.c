@@ -1,192 +1,53 @@
-/* weft.c - the program: run a script, or a line of one. */
+/* weft.c - the program: its first word says what it does. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <weft/js.h>
-#include <weft/weft.h>
+#include <weft/base.h>
+#include "verbs.h"
 
-struct program {
-	weft_loop *loop;
-	weft_js *js;
-	const char *file, *code; /* one of them */
-	bool exited; /* the script, by itself: nothing is told any more */
-	int rc;
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *usage, *help;
 };
+
+static const struct verb verbs[] = {
+#ifdef WEFT_HAS_JS
+	{ "run", verb_run, "run FILE.js [ARGUMENT...]",
+	  "  run    run the module in FILE.js until nothing of it is left\n" },
+	{ "eval", verb_eval, "eval CODE [ARGUMENT...]",
+	  "  eval   run CODE as a script, and print what it comes to; a promise\n"
+	  "         is waited for\n" },
+#endif
+	{ "store", verb_store, "store [OPTION...]",
+	  "  store  serve a small store that speaks as Redis does, in memory only;\n"
+	  "         weft store --help has its options\n" },
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 static int
 usage(FILE *to, int status)
 {
-	fprintf(to,
-	        "usage: weft run FILE.js [ARGUMENT...]\n"
-	        "       weft eval CODE [ARGUMENT...]\n"
-	        "       weft --version | --help\n"
-	        "\n"
-	        "  run   run the module in FILE.js until nothing of it is left\n"
-	        "  eval  run CODE as a script, and print what it comes to; a promise\n"
-	        "        is waited for\n");
+	for (size_t i = 0; i < VERBS; i++)
+		fprintf(to, "%s weft %s\n", i == 0 ? "usage:" : "      ",
+		        verbs[i].usage);
+	fprintf(to, "       weft --version | --help\n\n");
+	for (size_t i = 0; i < VERBS; i++)
+		fputs(verbs[i].help, to);
 	return status;
-}
-
-static void
-tell(struct program *program, const char *text)
-{
-	if (program->exited)
-		return;
-	fflush(stdout);
-	fprintf(stderr, "Uncaught %s\n", text);
-	weft_loop_leave(program->loop);
-}
-
-static bool
-on_error(weft_js *js, int error, const char *text, void *arg)
-{
-	(void)js;
-	(void)error;
-	tell(arg, text);
-	return false;
-}
-
-static void
-on_exit_called(weft_js *js, int status, void *arg)
-{
-	struct program *program = arg;
-
-	(void)js;
-	(void)status;
-	program->exited = true;
-	weft_loop_leave(program->loop);
-}
-
-static void
-print(const weft_value *value)
-{
-	if (value->type == &weft_type_integer)
-		printf("%lld\n", (long long)value->as.integer);
-	else if (value->type == &weft_type_number)
-		printf("%.17g\n", value->as.number);
-	else if (value->type == &weft_type_text)
-		puts(value->as.ptr);
-}
-
-static int
-on_fulfilled(const weft_value *in, weft_value *out, void *arg)
-{
-	(void)out;
-	(void)arg;
-	print(in);
-	return 0;
-}
-
-/* Nobody can settle it any more: it comes to nothing, and what else runs goes on. */
-static bool
-is_forgotten(const weft_value *reason)
-{
-	return reason->type == &weft_type_error
-	       && reason->as.integer == WEFT_EPIPE
-	       && strcmp(weft_detail(), "the script has forgotten its promise")
-	                  == 0;
-}
-
-/* What is no error says of itself what String() makes of it. */
-static int
-on_rejected(const weft_value *in, weft_value *out, void *arg)
-{
-	struct program *program = arg;
-	weft_value text = { 0 };
-
-	(void)out;
-	if (is_forgotten(in))
-		return 0;
-	program->rc = WEFT_ESCRIPT;
-	if (in->type == &weft_type_error)
-		tell(program, weft_detail());
-	else if (weft_js_call(program->js, "String", in, 1, &text) == 0
-	         && text.type == &weft_type_text)
-		tell(program, text.as.ptr);
-	else
-		tell(program, "an error without a text");
-	weft_value_drop(&text);
-	return 0;
-}
-
-/* Takes `promise`. */
-static void
-wait_for(struct program *program, weft_promise *promise)
-{
-	promise = weft_promise_then(promise, on_fulfilled, on_rejected,
-	                            program);
-	if (!promise) {
-		program->rc = WEFT_ENOMEM;
-		tell(program, "out of memory");
-	}
-	(void)weft_promise_unref(promise);
-}
-
-/* In a callback of the loop, as all that the script does later. */
-static void
-begin(void *arg)
-{
-	struct program *program = arg;
-	weft_value out = { 0 };
-
-	if (program->file)
-		program->rc = weft_js_load(program->js, program->file, NULL);
-	else
-		program->rc = weft_js_eval(program->js, program->code, "[eval]",
-		                           &out);
-	if (program->rc < 0)
-		tell(program, weft_detail());
-	else if (out.type == &weft_type_promise)
-		wait_for(program, weft_promise_ref(out.as.ptr));
-	else
-		print(&out);
-	weft_value_drop(&out);
-}
-
-static int
-run(struct program *program)
-{
-	if (weft_loop_post(program->loop, begin, program) < 0
-	    || weft_loop_run(program->loop) < 0)
-		return 1;
-	if (program->rc < 0 && !program->exited)
-		return 1;
-	return weft_js_status(program->js);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct program program = { 0 };
-	weft_js_opts opts = { .grants = WEFT_JS_FILES | WEFT_JS_NET,
-		              .memory_bytes = (size_t)4 << 30,
-		              .stack_bytes = (size_t)1 << 20,
-		              .run_ns = WEFT_NEVER,
-		              .on_error = on_error,
-		              .on_exit = on_exit_called,
-		              .arg = &program };
-	int status = 1;
+	int status = VERB_MISUSED;
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("weft %s\n", weft_version()) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout, 0);
-	if (argc < 3)
-		return usage(stderr, 2);
-	if (strcmp(argv[1], "run") == 0)
-		program.file = argv[2];
-	else if (strcmp(argv[1], "eval") == 0)
-		program.code = argv[2];
-	else
-		return usage(stderr, 2);
-	argv[1] = argv[0];
-	opts.argv = (const char *const *)argv + 1;
-	program.loop = weft_loop_new(NULL);
-	program.js = program.loop ? weft_js_new(program.loop, &opts) : NULL;
-	if (program.js)
-		status = run(&program);
-	else
-		fprintf(stderr, "weft: %s\n", weft_detail());
-	fflush(stdout);
-	exit(status & 0xff); /* all else ends with the process, and sooner */
+	for (size_t i = 0; argc > 1 && i < VERBS; i++)
+		if (strcmp(argv[1], verbs[i].name) == 0)
+			status = verbs[i].run(argc, argv);
+	return status == VERB_MISUSED ? usage(stderr, 2) : status;
 }

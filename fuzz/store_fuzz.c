@@ -1,0 +1,181 @@
+/* store_fuzz.c - the store: whatever clients send, and however it is cut.
+ *
+ * The first byte of an input says where the rest is cut, and the second whether it begins in
+ * RESP3, with a password, or with tight limits.  The rest are the bytes of one client; a second
+ * one has subscribed to everything.  What must hold:
+ *
+ *   1. At once, byte by byte, in two pieces: the same answers.
+ *   2. Answers are whole replies, one after the other.
+ *   3. When the store is gone, all memory has been given back.
+ */
+#include <string.h>
+#include "fuzz.h"
+#include "store/inner.h"
+
+#define SMALL 400 /* up to this size also byte by byte */
+
+struct outcome {
+	char text[1 << 16];
+	size_t size;
+	uint32_t flags;
+	size_t keys;
+};
+
+static struct outcome whole, other;
+
+static int64_t
+clock_ms(void)
+{
+	return INT64_C(1700000000000);
+}
+
+/* --- rule 2 ------------------------------------------------------------------ */
+
+static const char *
+check_line(const char *at, const char *end)
+{
+	const char *line = memchr(at, '\r', (size_t)(end - at));
+
+	ORACLE(line && line + 1 < end && line[1] == '\n', "no end of a line");
+	return line + 2;
+}
+
+static const char *
+check_reply(const char *at, const char *end, int depth)
+{
+	const char *line;
+	long long count;
+	char kind;
+
+	ORACLE(at < end && depth < 8, "a reply is not whole");
+	kind = *at;
+	ORACLE(strchr("+-:$*,#_%~>=", kind), "no reply: %d", kind);
+	line = check_line(at, end);
+	if (!strchr("$*%~>=", kind))
+		return line;
+	count = strtoll(at + 1, NULL, 10);
+	if (kind == '$' || kind == '=') {
+		if (count < 0)
+			return line;
+		ORACLE(end - line >= count + 2, "a bulk is not whole");
+		return line + count + 2;
+	}
+	for (count *= kind == '%' ? 2 : 1; count > 0; count--)
+		line = check_reply(line, end, depth + 1);
+	return line;
+}
+
+static void
+check_replies(const struct client *client)
+{
+	const char *at = client->out.data, *end = at + client->out.size;
+
+	if (client->flags & CLIENT_DOOMED)
+		return;
+	while (at < end)
+		at = check_reply(at, end, 0);
+}
+
+/* --- rules 1 and 3 ------------------------------------------------------------ */
+
+static void
+take(struct outcome *outcome, const struct client *client)
+{
+	size_t room = sizeof(outcome->text) - outcome->size;
+	size_t size = client->out.size < room ? client->out.size : room;
+
+	check_replies(client);
+	if (size > 0)
+		memcpy(outcome->text + outcome->size, client->out.data, size);
+	outcome->size += size;
+	outcome->flags = client->flags;
+}
+
+static void
+begin(struct client *client, unsigned how)
+{
+	static const char hello[] = "HELLO 3\r\n", login[] = "AUTH p\r\n";
+
+	if ((how & 6) == 6)
+		client_feed(client, login, sizeof(login) - 1);
+	if (how & 1)
+		client_feed(client, hello, sizeof(hello) - 1);
+}
+
+static void
+run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
+    unsigned how)
+{
+	static const char all[] = "PSUBSCRIBE *\r\n";
+	weft_store_opts opts = { .seed = 1, .no_debug = true };
+	weft_loop *loop = weft_loop_new(NULL);
+	struct client *client, *listener;
+	weft_store *store;
+
+	opts.password = how & 2 ? "p" : NULL;
+	opts.output_max = 1 << 20;
+	opts.memory_max = 8 << 20;
+	opts.bulk_max = how & 8 ? 16 : 1 << 16;
+	opts.words_max = how & 8 ? 4 : 1000;
+	if (weft_store_open(loop, &opts, &store) < 0)
+		abort();
+	store->clock_ms = clock_ms;
+	store->now_ms = clock_ms();
+	listener = client_new(store);
+	client_feed(listener, all, sizeof(all) - 1);
+	client = client_new(store);
+	begin(client, how);
+	for (size_t at = 0; at < size; at += cut)
+		client_feed(client, (const char *)data + at,
+		            size - at < cut ? size - at : cut);
+	outcome->size = 0;
+	take(outcome, listener);
+	take(outcome, client);
+	outcome->keys = table_count(&store->bases[0].keys);
+	ORACLE(store_free(store) == 0, "memory was lost");
+	(void)weft_loop_free(loop);
+}
+
+static void
+compare(const uint8_t *data, size_t size, size_t cut, unsigned how)
+{
+	run(&other, data, size, cut, how);
+	ORACLE(whole.size == other.size
+	               && memcmp(whole.text, other.text, whole.size) == 0
+	               && whole.keys == other.keys
+	               && ((whole.flags ^ other.flags)
+	                   & (CLIENT_LAST | CLIENT_MULTI | CLIENT_BLOCKED))
+	                          == 0,
+	       "other answers in pieces of %zu", cut);
+}
+
+/* Times and numbers of processes are not the same twice. */
+static bool
+is_fickle(const uint8_t *data, size_t size)
+{
+	static const char *const words[] = { "time", "info", "list" };
+
+	for (size_t i = 0; i < 3; i++)
+		for (size_t at = 0; at + 4 <= size; at++)
+			if (strncasecmp((const char *)data + at, words[i], 4)
+			    == 0)
+				return true;
+	return false;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	const uint8_t *data = input + 2;
+
+	if (size < 3 || size > (1 << 14))
+		return 0;
+	size -= 2;
+	if (is_fickle(data, size))
+		return 0;
+	run(&whole, data, size, size, input[1]);
+	if (size <= SMALL)
+		compare(data, size, 1, input[1]);
+	compare(data, size, input[0] % size + 1, input[1]);
+	return 0;
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""redis-cli and redis-benchmark against `weft store`, and what that says of itself.
+
+    tests/store/programs.py PROGRAM
+"""
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from servers import PATIENCE, SKIPPED, Connection, Reply, start_store
+
+
+def check(what, good):
+    if not good:
+        sys.exit(f"not as it should be: {what}")
+
+
+def run(*words, text=None, status=0, env=None):
+    done = subprocess.run(list(map(str, words)), input=text, capture_output=True, text=True,
+                          timeout=5 * PATIENCE, env=env)
+    check(f"{words}: exit {done.returncode}: {done.stdout}{done.stderr}",
+          done.returncode == status)
+    return done.stdout
+
+
+def test_command_line(store):
+    cli = ("redis-cli", "-s", store.path)
+    check("SET", run(*cli, "SET", "a", "1") == "OK\n")
+    check("a list", run(*cli, text="RPUSH l a b\nLRANGE l 0 -1\n") == "2\na\nb\n")
+    check("RESP3", run(*cli, "-3", "HSET", "h", "f", "v") == "1\n")
+    check("a map", run(*cli, "-3", "--no-raw", "HGETALL", "h") == '1# "f" => "v"\n')
+    check("INFO", "in_memory_only:1" in run(*cli, "INFO"))
+    check("an error", "ERR unknown command 'NOPE'" in run(*cli, "NOPE"))
+    check("databases", run(*cli, "-n", "3", "DBSIZE") == "0\n")
+    check("scan", sorted(run(*cli, "--scan").split()) == ["a", "h", "l"])
+    check("bigkeys", "Biggest" in run(*cli, "--bigkeys"))
+    check("pipe", "errors: 0, replies: 1000" in run(
+        *cli, "--pipe", text="".join(f"SET p:{i} {i}\r\n" for i in range(1000))))
+    check("piped", run(*cli, "DBSIZE") == "1003\n")
+
+
+def test_interactive(store):
+    """What it asks for before its first prompt, with COMMAND DOCS."""
+    out = run("redis-cli", "-s", store.path, text="hello 3\nping\n")
+    check(f"interactive: {out}", "PONG" in out)
+
+
+def test_benchmark(store):
+    for more in ((), ("-P", "16"), ("-3",)):
+        out = run("redis-benchmark", "-s", store.path, "-n", "5000", "-c", "50", "-q", *more)
+        check(f"redis-benchmark: {out}", "requests per second" in out)
+        check(f"redis-benchmark: {out}", not re.search("(?i)error|warn", out))
+    run("redis-benchmark", "-s", store.path, "-n", "20000", "-r", "1000", "-c", "100", "-q",
+        "-t", "set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset")
+
+
+def test_sleep_and_stop(store):
+    connection = Connection(store.path)
+    check("DEBUG SLEEP", connection.ask("DEBUG", "SLEEP", "0.01") == Reply("status", b"OK"))
+    check("no scripts", connection.ask("EVAL", "return 1", 0)[0] == "error")
+    connection.close()
+
+
+def test_options(program, folder):
+    out = run(program, "store", "--help")
+    check("help says that it is in memory", "in memory" in out)
+    check("help of the program", "store" in run(program, "--help"))
+    run(program, "store", "--listen", status=2)
+    run(program, "store", "--memory-max", "1x", status=2)
+    run(program, "store", "--listen", f"unix:{folder}/none/none", status=1)
+
+
+def test_bounds(program, folder):
+    store = start_store(program, folder, "--memory-max", "1m", "--no-debug")
+    connection = Connection(store.path)
+    for i in range(3):
+        reply = connection.ask("SET", i, "v" * 600000)
+    check(f"memory is bounded: {reply}", reply[0] == "error" and reply[1].startswith(b"OOM"))
+    check("no DEBUG", connection.ask("DEBUG", "SLEEP", "0")[0] == "error")
+    connection.close()
+    check("it ends", store.stop() == 0)
+
+
+def main():
+    program = sys.argv[1]
+    if not shutil.which("redis-benchmark") or not shutil.which("redis-cli"):
+        print("redis-tools are not here")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        test_options(program, folder)
+        store = start_store(program, folder)
+        for test in (test_command_line, test_interactive, test_benchmark, test_sleep_and_stop):
+            test(store)
+        check("it ends", store.stop() == 0)
+        test_bounds(program, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,398 @@
+/* server_test.c - the store over connections: many clients, slow ones, those that leave. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <weft/weft.h>
+#include "store/inner.h"
+#include "unit/threadlet/crew.h"
+
+#define CLIENTS 1000
+
+struct scene {
+	weft_store *store;
+	char address[WEFT_ADDR_TEXT_MAX];
+	void (*play)(struct scene *scene);
+	bool closed;
+	weft_stream *stream; /* the play's */
+	size_t sent;         /* the play's */
+};
+
+static void
+on_closed(void *arg)
+{
+	((struct scene *)arg)->closed = true;
+}
+
+static int
+run_play(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->play(scene);
+	weft_store_close(scene->store, on_closed, scene);
+	return 0;
+}
+
+static void
+play_with(const weft_store_opts *opts, void (*play)(struct scene *scene))
+{
+	struct scene scene = { .play = play };
+	weft_loop *loop = make();
+	weft_addr bound;
+
+	OK(weft_store_open(loop, opts, &scene.store));
+	OK(weft_store_listen(scene.store, "tcp://127.0.0.1:0", &bound));
+	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address))
+	      > 0);
+	(void)go_on(loop, run_play, &scene);
+	OK(weft_loop_run(loop));
+	CHECK(scene.closed);
+	OK(weft_loop_free(loop));
+}
+
+static weft_stream *
+enter(struct scene *scene)
+{
+	weft_stream *stream;
+
+	OK(weft_connect(scene->address, NULL, &stream, weft_in(HOUR)));
+	return stream;
+}
+
+static void
+tell(weft_stream *stream, const char *text)
+{
+	CHECK_EQ(weft_write(stream, text, strlen(text), weft_in(HOUR)),
+	         strlen(text));
+}
+
+static void
+hear(weft_stream *stream, const char *want)
+{
+	char got[512];
+	size_t size = strlen(want);
+
+	CHECK(size < sizeof(got));
+	CHECK_EQ(weft_read_exact(stream, got, size, weft_in(HOUR)), size);
+	got[size] = '\0';
+	CHECK_STR(got, want);
+}
+
+static void
+hear_end(weft_stream *stream)
+{
+	char got[16];
+
+	CHECK(weft_read(stream, got, sizeof(got), weft_in(HOUR)) <= 0);
+	weft_close(stream);
+}
+
+/* --- plays ------------------------------------------------------------------ */
+
+static void
+ask_and_quit(struct scene *scene)
+{
+	weft_stream *stream = enter(scene);
+
+	tell(stream, "SET a 1\r\nGET a\r\nQUIT\r\nGET a\r\n");
+	hear(stream, "+OK\r\n$1\r\n1\r\n+OK\r\n");
+	hear_end(stream);
+}
+
+TEST(client_is_answered_and_can_quit)
+{
+	play_with(NULL, ask_and_quit);
+}
+
+static void
+shut_and_hear(struct scene *scene)
+{
+	weft_stream *stream = enter(scene);
+
+	tell(stream, "PING\r\nPING\r\n");
+	OK(weft_stream_shutdown(stream, weft_in(HOUR)));
+	hear(stream, "+PONG\r\n+PONG\r\n");
+	hear_end(stream);
+}
+
+TEST(client_that_says_no_more_hears_what_it_has_asked_for)
+{
+	play_with(NULL, shut_and_hear);
+}
+
+static void
+leave_open(struct scene *scene)
+{
+	weft_stream *streams[3];
+
+	for (int i = 0; i < 3; i++)
+		streams[i] = enter(scene);
+	tell(streams[0], "BLPOP a 0\r\n");
+	tell(streams[1], "SUBSCRIBE a\r\n");
+	tell(streams[2], "PING\r\n");
+	hear(streams[2], "+PONG\r\n");
+	weft_store_close(scene->store, on_closed, scene);
+	scene->store = NULL;
+	for (int i = 0; i < 3; i++) {
+		char got[128];
+
+		while (weft_read(streams[i], got, sizeof(got), weft_in(HOUR))
+		       > 0)
+			;
+		weft_close(streams[i]);
+	}
+}
+
+TEST(closing_the_store_ends_its_clients)
+{
+	play_with(NULL, leave_open);
+}
+
+static void
+have_files(rlim_t count)
+{
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < count)
+		test_skip("too few descriptors may be open");
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void
+come_in_crowds(struct scene *scene)
+{
+	static weft_stream *streams[CLIENTS];
+	char line[64];
+
+	for (int i = 0; i < CLIENTS; i++)
+		streams[i] = enter(scene);
+	for (int i = 0; i < CLIENTS; i++) {
+		snprintf(line, sizeof(line), "INCR a\r\nECHO %04d\r\n", i);
+		tell(streams[i], line);
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		char got[64];
+
+		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got),
+		                      weft_in(HOUR))
+		      > 0);
+		snprintf(line, sizeof(line), "$4\r\n%04d\r\n", i);
+		hear(streams[i], line);
+	}
+	tell(streams[0], "GET a\r\n");
+	hear(streams[0], "$4\r\n1000\r\n");
+	CHECK_EQ(scene->store->client_count, CLIENTS);
+	for (int i = 0; i < CLIENTS; i++)
+		weft_close(streams[i]);
+}
+
+TEST(thousand_clients_are_served)
+{
+	have_files(2 * CLIENTS + 100);
+	play_with(NULL, come_in_crowds);
+}
+
+static void
+be_one_too_many(struct scene *scene)
+{
+	weft_stream *one = enter(scene), *two = enter(scene), *three;
+
+	tell(one, "PING\r\n");
+	hear(one, "+PONG\r\n");
+	tell(two, "PING\r\n");
+	hear(two, "+PONG\r\n");
+	three = enter(scene);
+	hear(three, "-ERR max number of clients reached\r\n");
+	hear_end(three);
+	weft_close(one);
+	while (scene->store->client_count == 2)
+		(void)weft_yield();
+	three = enter(scene);
+	tell(three, "PING\r\n");
+	hear(three, "+PONG\r\n");
+	weft_close(three);
+	weft_close(two);
+}
+
+TEST(client_beyond_the_most_is_told_so)
+{
+	const weft_store_opts opts = { .clients_max = 2 };
+
+	play_with(&opts, be_one_too_many);
+}
+
+/* --- who does not read ------------------------------------------------------ */
+
+#define GETS  3000
+#define VALUE 100000
+
+static int
+ask_much(void *arg)
+{
+	struct scene *scene = arg;
+
+	for (; scene->sent < GETS; scene->sent++)
+		tell(scene->stream, "GET a\r\n");
+	return 0;
+}
+
+static void
+hear_bytes(weft_stream *stream, size_t size)
+{
+	static char got[1 << 16];
+
+	while (size > 0) {
+		ssize_t n = weft_read(stream, got,
+		                      size < sizeof(got) ? size : sizeof(got),
+		                      weft_in(HOUR));
+
+		CHECK(n > 0);
+		size -= (size_t)n;
+	}
+}
+
+static void
+ask_and_not_read(struct scene *scene)
+{
+	static char value[VALUE + 32];
+	int begin = snprintf(value, sizeof(value),
+	                     "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$%d\r\n", VALUE);
+
+	memset(value + begin, 'v', VALUE);
+	scene->stream = enter(scene);
+	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE,
+	                    weft_in(HOUR)),
+	         begin + VALUE);
+	tell(scene->stream, "\r\n");
+	hear(scene->stream, "+OK\r\n");
+	CHECK(weft_go(ask_much, scene) > 0);
+	while (scene->sent < GETS && scene->store->clients->in.size == 0)
+		(void)weft_yield();
+	CHECK(scene->store->heap.used < 4 << 20);
+	hear_bytes(scene->stream, (size_t)GETS * (VALUE + 11));
+	while (scene->sent < GETS)
+		(void)weft_yield();
+	CHECK(scene->store->heap.peak < 8 << 20);
+	weft_close(scene->stream);
+}
+
+TEST(client_that_asks_and_does_not_read_is_not_answered_further)
+{
+	play_with(NULL, ask_and_not_read);
+}
+
+static void
+publish_to_the_deaf(struct scene *scene)
+{
+	weft_stream *deaf = enter(scene), *speaker = enter(scene);
+	static char line[100000];
+
+	tell(deaf, "SUBSCRIBE a\r\n");
+	hear(deaf, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+	memset(line, 'v', sizeof(line));
+	memcpy(line, "PUBLISH a ", 10);
+	memcpy(line + 60000, "\r\n", 3);
+	for (;;) {
+		char got[8];
+
+		tell(speaker, line);
+		CHECK_EQ(weft_read_exact(speaker, got, 4, weft_in(HOUR)), 4);
+		if (got[1] == '0')
+			break;
+	}
+	CHECK(scene->store->heap.peak < 8 << 20);
+	weft_close(speaker);
+	weft_stream_reset(deaf);
+}
+
+TEST(subscriber_that_does_not_read_is_dropped)
+{
+	const weft_store_opts opts = { .output_max = 2 << 20 };
+
+	play_with(&opts, publish_to_the_deaf);
+}
+
+/* --- who waits -------------------------------------------------------------- */
+
+static void
+wait_and_leave(struct scene *scene)
+{
+	weft_stream *waiter = enter(scene), *giver = enter(scene);
+
+	tell(waiter, "BLPOP a 0\r\n");
+	while (scene->store->blocked_count == 0)
+		(void)weft_yield();
+	weft_close(waiter);
+	while (scene->store->blocked_count == 1)
+		(void)weft_yield();
+	tell(giver, "RPUSH a 1\r\nLLEN a\r\n");
+	hear(giver, ":1\r\n:1\r\n");
+	weft_close(giver);
+}
+
+TEST(client_that_leaves_while_it_waits_takes_nothing)
+{
+	play_with(NULL, wait_and_leave);
+}
+
+static void
+wait_for_a_moment(struct scene *scene)
+{
+	weft_stream *stream = enter(scene);
+
+	tell(stream, "BLPOP a 0.01\r\nBLMOVE a b LEFT LEFT 0.01\r\nPING\r\n");
+	hear(stream, "*-1\r\n$-1\r\n+PONG\r\n");
+	weft_close(stream);
+}
+
+TEST(wait_ends_with_its_time)
+{
+	play_with(NULL, wait_for_a_moment);
+}
+
+static void
+expire_unasked(struct scene *scene)
+{
+	weft_stream *stream = enter(scene);
+
+	tell(stream, "SET a 1 PX 1\r\nSET b 1 PX 1\r\n");
+	hear(stream, "+OK\r\n+OK\r\n");
+	while (table_count(&scene->store->bases[0].keys) > 0)
+		CHECK_EQ(weft_sleep_until(weft_in(WEFT_MS)), 0);
+	CHECK_EQ(scene->store->stats.expired, 2);
+	weft_close(stream);
+}
+
+TEST(timer_removes_keys_whose_time_has_come)
+{
+	play_with(NULL, expire_unasked);
+}
+
+/* --- large requests --------------------------------------------------------- */
+
+#define LARGE (20 << 20)
+
+static void
+send_large(struct scene *scene)
+{
+	weft_stream *stream = enter(scene);
+	char *value = weft_alloc(LARGE);
+
+	memset(value, 'v', LARGE);
+	tell(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20971520\r\n");
+	CHECK_EQ(weft_write(stream, value, LARGE, weft_in(HOUR)), LARGE);
+	tell(stream, "\r\nSTRLEN a\r\n");
+	hear(stream, "+OK\r\n:20971520\r\n");
+	tell(stream, "GET a\r\nPING\r\n");
+	hear(stream, "$20971520\r\n");
+	hear_bytes(stream, LARGE);
+	hear(stream, "\r\n+PONG\r\n");
+	weft_release(value);
+	weft_close(stream);
+}
+
+TEST(large_value_goes_in_and_out)
+{
+	play_with(NULL, send_large);
+}

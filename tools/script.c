@@ -1,0 +1,182 @@
+/* script.c - weft run, weft eval: a script, or a line of one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/js.h>
+#include <weft/weft.h>
+#include "verbs.h"
+
+struct program {
+	weft_loop *loop;
+	weft_js *js;
+	const char *file, *code; /* one of them */
+	bool exited; /* the script, by itself: nothing is told any more */
+	int rc;
+};
+
+static void
+tell(struct program *program, const char *text)
+{
+	if (program->exited)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "Uncaught %s\n", text);
+	weft_loop_leave(program->loop);
+}
+
+static bool
+on_error(weft_js *js, int error, const char *text, void *arg)
+{
+	(void)js;
+	(void)error;
+	tell(arg, text);
+	return false;
+}
+
+static void
+on_exit_called(weft_js *js, int status, void *arg)
+{
+	struct program *program = arg;
+
+	(void)js;
+	(void)status;
+	program->exited = true;
+	weft_loop_leave(program->loop);
+}
+
+static void
+print(const weft_value *value)
+{
+	if (value->type == &weft_type_integer)
+		printf("%lld\n", (long long)value->as.integer);
+	else if (value->type == &weft_type_number)
+		printf("%.17g\n", value->as.number);
+	else if (value->type == &weft_type_text)
+		puts(value->as.ptr);
+}
+
+static int
+on_fulfilled(const weft_value *in, weft_value *out, void *arg)
+{
+	(void)out;
+	(void)arg;
+	print(in);
+	return 0;
+}
+
+/* Nobody can settle it any more: it comes to nothing, and what else runs goes on. */
+static bool
+is_forgotten(const weft_value *reason)
+{
+	return reason->type == &weft_type_error
+	       && reason->as.integer == WEFT_EPIPE
+	       && strcmp(weft_detail(), "the script has forgotten its promise")
+	                  == 0;
+}
+
+/* What is no error says of itself what String() makes of it. */
+static int
+on_rejected(const weft_value *in, weft_value *out, void *arg)
+{
+	struct program *program = arg;
+	weft_value text = { 0 };
+
+	(void)out;
+	if (is_forgotten(in))
+		return 0;
+	program->rc = WEFT_ESCRIPT;
+	if (in->type == &weft_type_error)
+		tell(program, weft_detail());
+	else if (weft_js_call(program->js, "String", in, 1, &text) == 0
+	         && text.type == &weft_type_text)
+		tell(program, text.as.ptr);
+	else
+		tell(program, "an error without a text");
+	weft_value_drop(&text);
+	return 0;
+}
+
+/* Takes `promise`. */
+static void
+wait_for(struct program *program, weft_promise *promise)
+{
+	promise = weft_promise_then(promise, on_fulfilled, on_rejected,
+	                            program);
+	if (!promise) {
+		program->rc = WEFT_ENOMEM;
+		tell(program, "out of memory");
+	}
+	(void)weft_promise_unref(promise);
+}
+
+/* In a callback of the loop, as all that the script does later. */
+static void
+begin(void *arg)
+{
+	struct program *program = arg;
+	weft_value out = { 0 };
+
+	if (program->file)
+		program->rc = weft_js_load(program->js, program->file, NULL);
+	else
+		program->rc = weft_js_eval(program->js, program->code, "[eval]",
+		                           &out);
+	if (program->rc < 0)
+		tell(program, weft_detail());
+	else if (out.type == &weft_type_promise)
+		wait_for(program, weft_promise_ref(out.as.ptr));
+	else
+		print(&out);
+	weft_value_drop(&out);
+}
+
+static int
+run(struct program *program)
+{
+	if (weft_loop_post(program->loop, begin, program) < 0
+	    || weft_loop_run(program->loop) < 0)
+		return 1;
+	if (program->rc < 0 && !program->exited)
+		return 1;
+	return weft_js_status(program->js);
+}
+
+static int
+script(struct program *program, char **argv)
+{
+	weft_js_opts opts = { .grants = WEFT_JS_FILES | WEFT_JS_NET,
+		              .memory_bytes = (size_t)4 << 30,
+		              .stack_bytes = (size_t)1 << 20,
+		              .run_ns = WEFT_NEVER,
+		              .on_error = on_error,
+		              .on_exit = on_exit_called,
+		              .arg = program };
+	int status = 1;
+
+	argv[1] = argv[0];
+	opts.argv = (const char *const *)argv + 1;
+	program->loop = weft_loop_new(NULL);
+	program->js = program->loop ? weft_js_new(program->loop, &opts) : NULL;
+	if (program->js)
+		status = run(program);
+	else
+		fprintf(stderr, "weft: %s\n", weft_detail());
+	fflush(stdout);
+	exit(status & 0xff); /* all else ends with the process, and sooner */
+}
+
+int
+verb_run(int argc, char **argv)
+{
+	struct program program = { .file = argv[2] };
+
+	return argc < 3 ? VERB_MISUSED : script(&program, argv);
+}
+
+int
+verb_eval(int argc, char **argv)
+{
+	struct program program = { .code = argv[2] };
+
+	return argc < 3 ? VERB_MISUSED : script(&program, argv);
+}

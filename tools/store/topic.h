@@ -1,0 +1,40 @@
+/* topic.h - who is interested in a name: channels, patterns, watched keys, keys waited for.
+ *
+ * A topic stands in a table of the store, with its clients in the order in which they came; each
+ * client has a table of its own of the names, so that it can leave all of them.  The name of a
+ * key is there with the number of its database before it, as one byte.
+ */
+#ifndef STORE_TOPIC_H
+#define STORE_TOPIC_H
+
+#include "table.h"
+
+struct client;
+
+struct topic {
+	struct node     node;
+	struct client **clients;
+	uint32_t        count, room;
+	char            name[];
+};
+
+/* In the client's table. */
+struct interest {
+	struct node   node;
+	struct table *topics;
+	struct topic *topic;
+	char          name[];
+};
+
+void topics_init(struct table *topics, struct heap *heap);
+void interests_init(struct table *interests, struct heap *heap);
+
+struct topic *topic_find(const struct table *topics, struct word name);
+
+/* Be interested, once; and no more.  Whether that was new, or was there. */
+bool interest_add(struct client *client, struct table *interests, struct table *topics,
+                  struct word name);
+bool interest_drop(struct client *client, struct table *interests, struct word name);
+void interest_drop_all(struct client *client, struct table *interests);
+
+#endif

@@ -1,0 +1,168 @@
+/* waiting.c - clients that wait for a key, and how they are served.
+ *
+ * A request that finds nothing is kept, and its client stands at the topics of its keys.  When one
+ * of them has come, those who wait there are tried again, in the order in which they came, after
+ * the command that brought it, or the whole of a transaction.
+ */
+#include "command.h"
+#include "say.h"
+
+void
+client_wait_end(struct client *client)
+{
+	if (!(client->flags & CLIENT_BLOCKED))
+		return;
+	client->flags &= ~(uint32_t)CLIENT_BLOCKED;
+	client->store->blocked_count--;
+	interest_drop_all(client, &client->waits);
+	(void)weft_timer_stop(&client->timer);
+	request_free(&client->store->heap, client->waiting);
+	client->waiting = NULL;
+}
+
+/* Its requests that have arrived meanwhile run from the loop, not from here. */
+static void
+go_on_later(struct client *client)
+{
+	if (client->in.size > 0)
+		(void)weft_timer_start(client->store->loop, &client->timer,
+		                       WEFT_NOW, 0, client_on_timer, client);
+}
+
+void
+client_time_out(struct client *client, bool tell)
+{
+	command_fn run = client->waiting->command->run;
+
+	if (!tell)
+		; /* it was told something else */
+	else if (run == do_blmove || run == do_brpoplpush)
+		say_null(client);
+	else
+		say_null_array(client);
+	client_wait_end(client);
+	go_on_later(client);
+}
+
+void
+client_on_timer(weft_timer *timer, void *arg)
+{
+	struct client *client = arg;
+	struct weft_store *store = client->store;
+
+	(void)timer;
+	store->now_ms = store->clock_ms();
+	if (client->flags & CLIENT_BLOCKED)
+		client_time_out(client, true);
+	client_go_on(client);
+	if (client->stream)
+		client_read_on(client);
+}
+
+/* With the words of the request that runs. */
+void
+client_wait(struct client *client, const struct word *keys, size_t count,
+            int64_t timeout_ms)
+{
+	struct weft_store *store = client->store;
+
+	if (client->flags & CLIENT_RETRY)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct text *name = scoped_name(store, client->base, keys[i]);
+
+		(void)interest_add(client, &client->waits, &store->blocked,
+		                   text_word(name));
+		text_free(&store->heap, name);
+	}
+	client->flags |= CLIENT_BLOCKED;
+	store->blocked_count++;
+	client->waiting = request_keep(&store->heap, client->command,
+	                               client->reader.words,
+	                               client->reader.count);
+	if (timeout_ms > 0)
+		(void)weft_timer_start(store->loop, &client->timer,
+		                       weft_in((uint64_t)timeout_ms * WEFT_MS),
+		                       0, client_on_timer, client);
+}
+
+void
+keys_ready(struct client *client, struct word name)
+{
+	struct weft_store *store = client->store;
+	struct text *scoped;
+
+	if (table_count(&store->blocked) == 0)
+		return;
+	scoped = scoped_name(store, client->base, name);
+	if (!topic_find(&store->blocked, text_word(scoped))) {
+		text_free(&store->heap, scoped);
+		return;
+	}
+	if (store->ready_count == store->ready_room) {
+		uint32_t room = store->ready_room ? store->ready_room * 2 : 8;
+
+		store->ready = heap_resize(&store->heap, store->ready,
+		                           store->ready_room
+		                                   * sizeof(*store->ready),
+		                           room * sizeof(*store->ready));
+		store->ready_room = room;
+	}
+	store->ready[store->ready_count++] = scoped;
+}
+
+/* Whether the client got something. */
+static bool
+try_again(struct client *client)
+{
+	size_t said = client->out.size;
+	struct request *request = client->waiting;
+	uint32_t silent = client->flags & (CLIENT_SILENT | CLIENT_SKIP);
+
+	client->store->runs = client;
+	client->flags |= CLIENT_RETRY;
+	client->flags &= ~(uint32_t)(CLIENT_SILENT | CLIENT_SKIP);
+	client->served = false;
+	run_command(client, request->command, request->words, request->count);
+	client->flags &= ~(uint32_t)CLIENT_RETRY;
+	client->flags |= silent;
+	if (!client->served) {
+		client->out.size =
+			said; /* a key of another kind: it waits on */
+		return false;
+	}
+	if (silent)
+		client->out.size = said;
+	client_wait_end(client);
+	go_on_later(client);
+	return true;
+}
+
+/* The first who wait are served first; who got nothing is passed over. */
+static void
+serve_topic(struct weft_store *store, struct word name)
+{
+	struct topic *topic = topic_find(&store->blocked, name);
+	uint32_t at = 0, tries = topic ? topic->count : 0;
+
+	for (; topic && at < topic->count && tries > 0; tries--) {
+		if (!try_again(topic->clients[at]))
+			at++;
+		topic = topic_find(&store->blocked, name);
+	}
+}
+
+/* Serving may make other keys ready, by a move from list to list. */
+void
+serve_ready(struct weft_store *store)
+{
+	for (uint32_t i = 0; i < store->ready_count; i++) {
+		struct text *name = store->ready[i];
+
+		serve_topic(store, text_word(name));
+		text_free(&store->heap, name);
+		if (store->own_count > 0)
+			tracking_tell_own(store);
+	}
+	store->ready_count = 0;
+}

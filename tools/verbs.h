@@ -1,0 +1,12 @@
+/* verbs.h - what the program does by its first word. */
+#ifndef WEFT_VERBS_H
+#define WEFT_VERBS_H
+
+#define VERB_MISUSED (-1) /* have the usage told */
+
+/* Each gets the words of the whole program, and returns an exit status. */
+int verb_run(int argc, char **argv);
+int verb_eval(int argc, char **argv);
+int verb_store(int argc, char **argv);
+
+#endif
