@@ -68,10 +68,11 @@ check_reply(const char *at, const char *end, int depth)
 static void
 check_replies(const struct client *client)
 {
-	const char *at = client->out.data, *end = at + client->out.size;
+	const char *at = client->out.data, *end;
 
-	if (client->flags & CLIENT_DOOMED)
+	if ((client->flags & CLIENT_DOOMED) || client->out.size == 0)
 		return;
+	end = at + client->out.size;
 	while (at < end)
 		at = check_reply(at, end, 0);
 }
