@@ -122,6 +122,9 @@ ROWS = (
     Row("http.static.cpu", "ns", "served_weft", (nginx(1),)),
     Row("http.slowpeers.p99", "us", "served_weft", (nginx(None),)),
     Row("http.overload.goodput", "of peak", "served_weft", bar=0.9, better="higher"),
+    # CPU time of the server.
+    Row("store.get.p16.cpu", "ns", "stored_weft", (Peer("redis-server", "stored_redis", 1.3),)),
+
     Row("tls.handshake.cpu", "ns", "served_weft", (nginx(0.95),)),
     Row("tls.bulk.cpu", "ns", "served_weft", (nginx(0.95),)),
 
