@@ -25,7 +25,7 @@ static const char help[] =
 	"\n"
 	"  --listen ADDRESS     tcp://HOST:PORT or unix:PATH, any number of them;\n"
 	"                       default tcp://127.0.0.1:6379\n"
-	"  --memory-max BYTES   of data and buffers; then writes fail with OOM\n"
+	"  --memory-max BYTES   of data; then commands that add some fail with OOM\n"
 	"  --clients-max N      default 10000\n"
 	"  --output-max BYTES   that a client may leave unread; default 256m\n"
 	"  --bulk-max BYTES     of one word of a request; default 512m\n"

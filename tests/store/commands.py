@@ -90,7 +90,7 @@ class Maker:
             lambda: ["HSTRLEN", k, f], lambda: ["HINCRBY", k, f, self.one(NUMBERS)],
             lambda: ["HINCRBYFLOAT", k, f, self.one(REALS)],
             lambda: ["HRANDFIELD", k, "100", *self.maybe(0.3, "WITHVALUES")],
-            lambda: ["HSCAN", k, "0", *self.scan_options()],
+            lambda: ["whole", "HSCAN", k, "0", *self.scan_options()],
         ])()
 
     def lists(self):
@@ -171,7 +171,7 @@ class Maker:
             lambda: ["ZPOPMIN", k, *self.maybe(0.4, n)],
             lambda: ["ZPOPMAX", k, *self.maybe(0.4, n)],
             lambda: ["ZRANDMEMBER", k, "100", *self.maybe(0.3, "WITHSCORES")],
-            lambda: ["ZSCAN", k, "0", *self.scan_options()],
+            lambda: ["whole", "ZSCAN", k, "0", *self.scan_options()],
         ])()
 
     def sorted_sums(self):

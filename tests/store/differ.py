@@ -43,10 +43,6 @@ def plain(words, reply):
         with_values = len(words) > 3 and words[3].lower() in ("withvalues", "withscores")
         flat = with_values and not (value and value[0][0] == "array")
         return Reply(kind, sorted(in_pairs(value) if flat else value))
-    if name in ("hscan", "zscan") and len(value) == 2:
-        return Reply(kind, [value[0], sorted(in_pairs(value[1][1]))])
-    if name == "sscan" and len(value) == 2:
-        return Reply(kind, [value[0], sorted(value[1][1])])
     return reply
 
 

@@ -269,11 +269,11 @@ ask_and_not_read(struct scene *scene)
 	CHECK(weft_go(ask_much, scene) > 0);
 	while (scene->sent < GETS && scene->store->clients->in.size == 0)
 		(void)weft_yield();
-	CHECK(scene->store->heap.used < 4 << 20);
+	CHECK(scene->store->traffic.used < 4 << 20);
 	hear_bytes(scene->stream, (size_t)GETS * (VALUE + 11));
 	while (scene->sent < GETS)
 		(void)weft_yield();
-	CHECK(scene->store->heap.peak < 8 << 20);
+	CHECK(scene->store->traffic.peak < 8 << 20);
 	weft_close(scene->stream);
 }
 
@@ -301,7 +301,7 @@ publish_to_the_deaf(struct scene *scene)
 		if (got[1] == '0')
 			break;
 	}
-	CHECK(scene->store->heap.peak < 8 << 20);
+	CHECK(scene->store->traffic.peak < 8 << 20);
 	weft_close(speaker);
 	weft_stream_reset(deaf);
 }

@@ -72,7 +72,7 @@ client_new(struct weft_store *store)
 	client->protocol = 2;
 	client->queued_end = &client->queued;
 	client->since_ms = client->active_ms = store->now_ms;
-	reader_init(&client->reader, &store->heap);
+	reader_init(&client->reader, &store->traffic);
 	if (!store->password)
 		client->flags |= CLIENT_KNOWN;
 	client->reader.is_stranger = store->password != NULL;
@@ -138,9 +138,10 @@ client_free(struct client *client)
 	table_remove(&client->store->ids, client->by_id);
 	heap_give(heap, client->by_id, sizeof(struct id_node));
 	reader_fini(&client->reader);
-	heap_give(heap, client->in.data, client->in.room);
-	heap_give(heap, client->out.data, client->out.room);
-	heap_give(heap, client->flying.data, client->flying.room);
+	heap_give(&client->store->traffic, client->in.data, client->in.room);
+	heap_give(&client->store->traffic, client->out.data, client->out.room);
+	heap_give(&client->store->traffic, client->flying.data,
+	          client->flying.room);
 	free_text(heap, &client->library);
 	free_text(heap, &client->library_version);
 	heap_give(heap, client, sizeof(*client));
@@ -192,7 +193,7 @@ run_all(struct client *client, const char *data, size_t size)
 static void
 keep(struct client *client, const char *data, size_t size)
 {
-	struct heap *heap = &client->store->heap;
+	struct heap *heap = &client->store->traffic;
 	struct buffer *in = &client->in;
 	size_t need = in->size + size, room = need < 1024 ? 1024 : need * 2;
 
@@ -216,7 +217,7 @@ drop_input(struct client *client)
 	struct buffer *in = &client->in;
 
 	in->size = 0;
-	heap_give(&client->store->heap, in->data, in->room);
+	heap_give(&client->store->traffic, in->data, in->room);
 	*in = (struct buffer){ 0 };
 }
 

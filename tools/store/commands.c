@@ -1,7 +1,7 @@
 /* commands.c - the table of commands, and how a name is looked up.
  *
  * A name of up to 16 bytes is two words of a register, in lower case by one bit of each byte.  They
- * are multiplied into a slot of a table that is filled at the first look; where two names meet, the
+ * are multiplied into a slot of a table that is filled before main(); where two names meet, the
  * next slot has the second.
  */
 #include <stdio.h>
@@ -24,10 +24,12 @@ struct name {
 
 static struct slot {
 	struct name name;
+	size_t size;
 	const struct command *command;
 } slots[SLOTS];
 
-/* Bytes of letters become small ones; others change too, but no name has them. */
+/* All bytes of a name, some perhaps twice.  Letters become small ones; other bytes change too, but
+ * none becomes a letter, and names have nothing else. */
 static struct name
 fold(struct word word)
 {
@@ -51,7 +53,6 @@ fold(struct word word)
 	}
 	name.low |= small;
 	name.high |= small;
-	name.high += word.size;
 	return name;
 }
 
@@ -63,7 +64,7 @@ slot_of(struct name name)
 	                  >> 54);
 }
 
-/* Of a constant table, always the same: two threads that fill it at once write the same. */
+/* Before main(): no thread finds it half filled. */
 __attribute__((constructor)) static void
 fill(void)
 {
@@ -75,7 +76,8 @@ fill(void)
 
 		while (slots[at].command)
 			at = (at + 1) % SLOTS;
-		slots[at] = (struct slot){ name, command };
+		slots[at] = (struct slot){ name, strlen(command->name),
+			                   command };
 	}
 }
 
@@ -91,7 +93,7 @@ command_find(struct word word)
 	     at = (at + 1) % SLOTS)
 		if (slots[at].name.low == name.low
 		    && slots[at].name.high == name.high
-		    && word_is(word, slots[at].command->name))
+		    && slots[at].size == word.size)
 			return slots[at].command;
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #define WRITE COMMAND_WRITE
 #define READ  COMMAND_READ
 #define OPEN  (COMMAND_OPEN | COMMAND_PUBSUB)
+#define HEARS (COMMAND_PUBSUB | COMMAND_GROWS)
 
 /* clang-format off */
 #define COMMANDS(X) \
@@ -46,7 +47,7 @@
 	X(persist, 2, WRITE, 1, 1, 1) X(pexpire, -3, WRITE, 1, 1, 1) \
 	X(pexpireat, -3, WRITE, 1, 1, 1) X(pexpiretime, 2, READ, 1, 1, 1) \
 	X(ping, -1, COMMAND_PUBSUB, 0, 0, 0) X(psetex, 4, NEWW, 1, 1, 1) \
-	X(psubscribe, -2, COMMAND_PUBSUB, 0, 0, 0) X(pttl, 2, READ, 1, 1, 1) \
+	X(psubscribe, -2, HEARS, 0, 0, 0) X(pttl, 2, READ, 1, 1, 1) \
 	X(publish, 3, 0, 0, 0, 0) X(pubsub, -2, 0, 0, 0, 0) \
 	X(punsubscribe, -1, COMMAND_PUBSUB, 0, 0, 0) X(quit, -1, OPEN | COMMAND_DIRECT, 0, 0, 0) \
 	X(randomkey, 1, 0, 0, 0, 0) X(rename, 3, WRITE, 1, 2, 1) X(renamenx, 3, WRITE, 1, 2, 1) \
@@ -61,13 +62,13 @@
 	X(sismember, 3, READ, 1, 1, 1) X(smembers, 2, READ, 1, 1, 1) \
 	X(smismember, -3, READ, 1, 1, 1) X(smove, 4, WRITE, 1, 2, 1) X(spop, -2, WRITE, 1, 1, 1) \
 	X(srandmember, -2, READ, 1, 1, 1) X(srem, -3, WRITE, 1, 1, 1) X(sscan, -3, READ, 1, 1, 1) \
-	X(strlen, 2, READ, 1, 1, 1) X(subscribe, -2, COMMAND_PUBSUB, 0, 0, 0) \
+	X(strlen, 2, READ, 1, 1, 1) X(subscribe, -2, HEARS, 0, 0, 0) \
 	X(substr, 4, READ, 1, 1, 1) \
 	X(sunion, -2, READ, 1, -1, 1) X(sunionstore, -3, NEWW, 1, -1, 1) X(time, 1, 0, 0, 0, 0) \
 	X(touch, -2, READ, 1, -1, 1) X(ttl, 2, READ, 1, 1, 1) X(type, 2, READ, 1, 1, 1) \
 	X(unlink, -2, WRITE, 1, -1, 1) X(unsubscribe, -1, COMMAND_PUBSUB, 0, 0, 0) \
 	X(unwatch, 1, 0, 0, 0, 0) X(wait, 3, 0, 0, 0, 0) \
-	X(watch, -2, COMMAND_DIRECT, 1, -1, 1) X(zadd, -4, NEWW, 1, 1, 1) \
+	X(watch, -2, COMMAND_DIRECT | COMMAND_GROWS, 1, -1, 1) X(zadd, -4, NEWW, 1, 1, 1) \
 	X(zcard, 2, READ, 1, 1, 1) X(zcount, 4, READ, 1, 1, 1) X(zdiff, -3, READ, 0, 0, 0) \
 	X(zdiffstore, -4, NEWW, 1, 1, 1) X(zincrby, 4, NEWW, 1, 1, 1) \
 	X(zinter, -3, READ, 0, 0, 0) \

@@ -37,7 +37,7 @@ recycle(struct weft_store *store, struct buffer *buffer)
 		buffer->size = 0;
 		store->spare[store->spare_count++] = *buffer;
 	} else {
-		heap_give(&store->heap, buffer->data, buffer->room);
+		heap_give(&store->traffic, buffer->data, buffer->room);
 	}
 	*buffer = (struct buffer){ 0 };
 }

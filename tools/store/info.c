@@ -74,11 +74,14 @@ add_clients(struct page *page, const struct weft_store *store)
 static void
 add_memory(struct page *page, const struct weft_store *store)
 {
-	if (begin(page, "memory"))
-		add(page,
-		    "used_memory:%zu\r\nused_memory_peak:%zu\r\n"
-		    "maxmemory:%zu\r\nmaxmemory_policy:noeviction\r\n",
-		    store->heap.used, store->heap.peak, store->opts.memory_max);
+	if (!begin(page, "memory"))
+		return;
+	add(page,
+	    "used_memory:%zu\r\nused_memory_peak:%zu\r\n"
+	    "mem_clients_normal:%zu\r\n",
+	    store->heap.used, store->heap.peak, store->traffic.used);
+	add(page, "maxmemory:%zu\r\nmaxmemory_policy:noeviction\r\n",
+	    store->opts.memory_max);
 }
 
 static void

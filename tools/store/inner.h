@@ -91,7 +91,8 @@ struct store_stats {
 };
 
 struct weft_store {
-	struct heap          heap;
+	struct heap          heap;    /* of data, and what is known of clients */
+	struct heap          traffic; /* of requests and replies on their way */
 	weft_store_opts      opts;
 	struct reader_limits limits;
 	struct text         *password;

@@ -209,21 +209,27 @@ read_pop(struct client *client, const struct word *words, size_t count,
 	at = 2 + (size_t)out->keys;
 	if (!list_side(client, words[at], &out->left))
 		return false;
-	if (++at == count)
-		return true;
-	if (count - at != 2 || !word_is(words[at], "count")) {
-		say_syntax(client);
-		return false;
+	out->count = 0;
+	for (at++; at < count; at += 2) {
+		if (out->count != 0 || at + 1 == count
+		    || !word_is(words[at], "count")) {
+			say_syntax(client);
+			return false;
+		}
+		if (!number_read(words[at + 1], &out->count)
+		    || out->count <= 0) {
+			say_error(client, "ERR count should be greater than 0");
+			return false;
+		}
 	}
-	if (number_read(words[at + 1], &out->count) && out->count > 0)
-		return true;
-	say_error(client, "ERR count should be greater than 0");
-	return false;
+	if (out->count == 0)
+		out->count = 1;
+	return true;
 }
 
 COMMAND(lmpop)
 {
-	struct pop_options options = { .count = 1 };
+	struct pop_options options;
 	struct key *key = NULL;
 	size_t i = 2, most;
 

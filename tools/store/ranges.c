@@ -206,6 +206,10 @@ read_bit_range(struct client *client, const struct word *words, size_t count,
 	if (!arg_number(client, words[2], &out->begin)
 	    || !arg_number(client, words[3], &out->end))
 		return false;
+	if (out->begin < 0 && out->end < 0 && out->begin > out->end) {
+		say_number(client, 0); /* whatever the unit is */
+		return false;
+	}
 	if (count == 5 && word_is(words[4], "bit")) {
 		out->scale = 1;
 	} else if (count == 5 && !word_is(words[4], "byte")) {

@@ -39,6 +39,13 @@ is_full(const struct weft_store *store)
 	       && store->heap.used > store->opts.memory_max;
 }
 
+static void
+say_full(struct client *client)
+{
+	say_error(client, "OOM command not allowed when used memory > "
+	                  "'maxmemory'.");
+}
+
 /* Whether a command was refused, and its client told. */
 static bool
 refused(struct client *client, const struct command *command,
@@ -54,8 +61,7 @@ refused(struct client *client, const struct command *command,
 	         && !(command->flags & COMMAND_OPEN))
 		say_error(client, "NOAUTH Authentication required.");
 	else if ((command->flags & COMMAND_GROWS) && is_full(client->store))
-		say_error(client, "OOM command not allowed when used memory > "
-		                  "'maxmemory'.");
+		say_full(client);
 	else if (client->protocol == 2 && is_subscribed(client)
 	         && !(command->flags & COMMAND_PUBSUB))
 		say_error(client,
@@ -77,9 +83,14 @@ static void
 queue(struct client *client, const struct command *command,
       const struct word *words, size_t count)
 {
-	struct request *request = request_keep(&client->store->heap, command,
-	                                       words, count);
+	struct request *request;
 
+	if (is_full(client->store)) {
+		say_full(client);
+		client->flags |= CLIENT_BROKEN;
+		return;
+	}
+	request = request_keep(&client->store->heap, command, words, count);
 	*client->queued_end = request;
 	client->queued_end = &request->next;
 	client->queued_count++;

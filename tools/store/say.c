@@ -19,7 +19,7 @@ grow(struct client *client, size_t more)
 	}
 	while (room - out->size < more)
 		room *= 2;
-	out->data = heap_resize(&store->heap, out->data, out->room, room);
+	out->data = heap_resize(&store->traffic, out->data, out->room, room);
 	out->room = room;
 }
 

@@ -3,6 +3,8 @@
 #include "command.h"
 #include "say.h"
 
+/* A score of -0 is kept as 0, by adding 0. */
+
 /* --- ZADD ------------------------------------------------------------------- */
 
 enum {
@@ -73,7 +75,7 @@ change_score(struct client *client, struct sorted *sorted, struct item *item,
 		return true;
 	}
 	if (score != item->score) {
-		(void)sorted_move(sorted, item, score);
+		(void)sorted_move(sorted, item, score + 0.0);
 		adding->changed++;
 	}
 	adding->score = score;
@@ -90,7 +92,7 @@ add_member(struct client *client, struct sorted *sorted, struct word name,
 		return change_score(client, sorted, item, adding);
 	adding->done = !(adding->flags & ADD_XX);
 	if (adding->done) {
-		(void)sorted_add(sorted, name, adding->score);
+		(void)sorted_add(sorted, name, adding->score + 0.0);
 		adding->added++;
 	}
 	return true;

@@ -2,6 +2,7 @@
  *
  * Plain sets may be among them: their members have a score of 1. */
 #include <math.h>
+#include <stdlib.h>
 #include "command.h"
 #include "say.h"
 
@@ -12,6 +13,7 @@ struct source {
 	const struct table *table; /* NULL: not there */
 	bool is_sorted;
 	double weight;
+	size_t place; /* among the others */
 };
 
 struct sources {
@@ -106,17 +108,47 @@ read_options(struct client *client, const struct ask *ask,
 	return true;
 }
 
+static int
+compare_sources(const void *left, const void *right)
+{
+	const struct source *a = left, *b = right;
+	size_t a_size = a->table ? table_count(a->table) : 0;
+	size_t b_size = b->table ? table_count(b->table) : 0;
+
+	if (a_size != b_size)
+		return a_size < b_size ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* The smallest first, those of one size as they came: sums of reals depend on their order. */
+static void
+sort_sources(struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		sources->all[i].place = i;
+	qsort(sources->all, sources->count, sizeof(*sources->all),
+	      compare_sources);
+}
+
 /* --- summing ---------------------------------------------------------------- */
 
+/* May be NaN: nothing of what is infinite. */
 static double
-score_in(const struct source *source, const struct node *node)
+product_in(const struct source *source, const struct node *node)
 {
 	double score =
 		source->is_sorted
 			? ((const struct item *)(const void *)node)->score
 			: 1;
 
-	score *= source->weight;
+	return score * source->weight;
+}
+
+static double
+score_in(const struct source *source, const struct node *node)
+{
+	double score = product_in(source, node);
+
 	return isnan(score) ? 0 : score;
 }
 
@@ -124,9 +156,9 @@ static double
 put_together(enum aggregate aggregate, double a, double b)
 {
 	if (aggregate == AGGREGATE_MIN)
-		return a < b ? a : b;
+		return b < a ? b : a;
 	if (aggregate == AGGREGATE_MAX)
-		return a > b ? a : b;
+		return b > a ? b : a;
 	return isnan(a + b) ? 0 : a + b;
 }
 
@@ -147,7 +179,7 @@ is_wanted(const struct sources *sources, const struct source *own, enum sum sum,
 			return false;
 		if (node)
 			*score = put_together(sources->aggregate, *score,
-			                      score_in(other, node));
+			                      product_in(other, node));
 	}
 	return true;
 }
@@ -181,10 +213,12 @@ sum_source(struct sorted *into, const struct sources *sources,
 }
 
 static struct sorted *
-sum_up(struct client *client, const struct sources *sources, enum sum sum)
+sum_up(struct client *client, struct sources *sources, enum sum sum)
 {
 	struct sorted *into = sorted_new(&client->store->heap);
 
+	if (sum != SUM_DIFF)
+		sort_sources(sources);
 	for (size_t i = 0; i < sources->count; i++) {
 		if (sources->all[i].table)
 			sum_source(into, sources, &sources->all[i], sum);
@@ -223,6 +257,9 @@ store_sorted_result(struct client *client, struct word name,
 
 	if (key)
 		keys_drop(client->base, key);
+	for (struct item *item = sorted->head[0].next; item;
+	     item = item_next(item))
+		item->score += 0.0; /* no minus before a 0 is kept */
 	if (size > 0) {
 		key = keys_add(client->base, name, KIND_STRING);
 		key->kind = KIND_SORTED;

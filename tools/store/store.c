@@ -226,14 +226,14 @@ store_free(struct weft_store *store)
 	while (store->spare_count > 0) {
 		struct buffer *spare = &store->spare[--store->spare_count];
 
-		heap_give(heap, spare->data, spare->room);
+		heap_give(&store->traffic, spare->data, spare->room);
 	}
 	heap_give(heap, store->ready,
 	          store->ready_room * sizeof(*store->ready));
 	heap_give(heap, store->own, store->own_room * sizeof(*store->own));
 	text_free(heap, store->password);
 	(void)weft_timer_stop(&store->expiry);
-	lost = heap->used;
+	lost = heap->used + store->traffic.used;
 	weft_release(store);
 	return lost;
 }

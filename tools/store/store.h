@@ -20,7 +20,7 @@ typedef struct weft_store weft_store;
 
 typedef struct weft_store_opts {
 	const char *password;    /* that clients must AUTH with; default none; copied */
-	size_t      memory_max;  /* of all data and buffers; then writes fail; default no bound */
+	size_t      memory_max;  /* of data; then commands that add some fail; default no bound */
 	size_t      bulk_max;    /* of one word; default 512 MiB, which is also the most */
 	size_t      request_max; /* of one request; default 1 GiB, which is also the most */
 	uint32_t    words_max;   /* of one request; default 1,048,576 */

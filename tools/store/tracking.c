@@ -6,6 +6,8 @@
 #include "command.h"
 #include "say.h"
 
+#define TRACKED_MAX 1000000u /* names */
+
 struct tracked {
 	struct node node;
 	uint64_t *ids;
@@ -31,6 +33,20 @@ knows(const struct tracked *tracked, uint64_t id)
 	return false;
 }
 
+/* Of what would be too much, one name is told as if it had changed, and forgotten. */
+static void
+make_place(struct weft_store *store)
+{
+	struct table *table = &store->tracked;
+	struct text *name;
+
+	if (table_count(table) < TRACKED_MAX)
+		return;
+	name = text_new(&store->heap, table_name(table, table_any(table)));
+	tracking_changed(store, NULL, text_word(name));
+	text_free(&store->heap, name);
+}
+
 static bool
 is_wanted(const struct client *client)
 {
@@ -52,6 +68,7 @@ tracking_remember(struct client *client, struct word name)
 		return;
 	tracked = (struct tracked *)(void *)table_find(table, name);
 	if (!tracked) {
+		make_place(client->store);
 		tracked = heap_new(heap, sizeof(*tracked) + name.size);
 		memcpy(tracked->name, name.data, name.size);
 		table_add(table, &tracked->node, name.size);
