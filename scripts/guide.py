@@ -10,7 +10,7 @@ Looked at are docs/guide/*.md and README.md:
      it names.
   2. An example shown there has at most 100 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
-  3. A name that begins with weft_ or WEFT_ is in a public header.
+  3. A name that begins with weft_ or WEFT_ is in a public header, or in that of the store.
   4. A link to a file leads to one.
 """
 import argparse
@@ -100,7 +100,8 @@ def check_guide(guide):
 
 def findings(root):
     guide = root / "docs" / "guide"
-    headers = "\n".join(p.read_text() for p in sorted((root / "include").rglob("*.h")))
+    paths = [*sorted((root / "include").rglob("*.h")), *root.glob("tools/store/store.h")]
+    headers = "\n".join(p.read_text() for p in paths)
     names = set(NAME.findall(headers))
     found = []
     for path in [root / "README.md", *sorted(guide.glob("*.md"))]:

@@ -37,6 +37,7 @@ SAYS = {
     "ranking": r"post 0: 210\npost 1: 350\npost 0: 30\npost 1: 50\n",
     "report": r"threadlet loader failed: load settings: no such file \(WEFT_ENOENT\)\n",
     "spread": r"500500\n",
+    "store": r"\+OK\r?\n:42\r?\n",
     "sum": r"499999500000\n",
     "ticks": r"tick 1\ntick 2\ntick 3\n",
     "timers": r"(tick \d, due at \d+\n)+clear: 0\n",

@@ -250,8 +250,15 @@ def fill(draw):
         yield ["ZADD", "y" + i, *[w for m in some(MEMBERS, 8) for w in ("0", m)]]
 
 
+def look():
+    """Commands that show what is there."""
+    show = {"s": ["GET"], "l": ["LRANGE", "0", "-1"], "e": ["SMEMBERS"], "h": ["HGETALL"],
+            "z": ["ZRANGE", "0", "-1", "WITHSCORES"], "y": ["ZRANGE", "0", "-1"]}
+    return [[show[kind][0], key, *show[kind][1:]] for kind in show for key in KEYS[kind]]
+
+
 def make_sequence(draw):
-    """Some thirty commands; perhaps with a transaction among them."""
+    """Some thirty commands, perhaps with a transaction among them; and a look at what they did."""
     maker, commands = Maker(draw), list(fill(draw))
     for family in (maker.strings, maker.lists, maker.sorted_sets, maker.hashes, maker.sets):
         commands += [family() for _ in range(2)]
@@ -261,4 +268,42 @@ def make_sequence(draw):
                   if c[0] != "whole"]
         commands += [["MULTI"], *inside, [draw.choice(["EXEC", "EXEC", "EXEC", "DISCARD"])]]
         commands += [maker.command() for _ in range(3)]
-    return commands + [["SELECT", "0"], ["UNWATCH"]]
+    return commands + look() + [["UNWATCH"]]
+
+
+# --- two clients -------------------------------------------------------------
+
+CHANNELS = ["c1", "c2", "d1"]
+
+
+def make_session(draw):
+    """Steps of two clients, as (who, words): what one does the other may hear of, after a PING."""
+    maker = Maker(draw)
+    one, key = draw.choice, lambda: draw.choice(KEYS["s"][:2] + KEYS["l"][:1])
+    change = [lambda: ["SET", key(), one(VALUES)], lambda: ["DEL", key()],
+              lambda: ["INCR", key()], lambda: ["RPUSH", "l0", one(MEMBERS)],
+              lambda: ["EXPIRE", key(), one(["100", "-1"])], lambda: ["GET", key()],
+              lambda: ["RENAME", key(), key()], lambda: ["LPOP", "l0"],
+              lambda: ["PUBLISH", one(CHANNELS), one(VALUES)],
+              lambda: ["FLUSHDB"] if maker.chance(0.1) else ["MGET", key(), key()],
+              lambda: ["PUBSUB", "NUMSUB", *maker.some(CHANNELS)],
+              lambda: ["PUBSUB", "NUMPAT"], lambda: ["COPY", key(), key(), "REPLACE"]]
+    listen = [lambda: ["SUBSCRIBE", *maker.some(CHANNELS, 2)],
+              lambda: ["PSUBSCRIBE", one(["c*", "d?"])], lambda: ["UNSUBSCRIBE", one(CHANNELS)],
+              lambda: ["PUNSUBSCRIBE", one(["c*", "d?"])],
+              lambda: ["PING"], lambda: ["PING", "x"], lambda: ["GET", key()]]
+    watch = [lambda: ["WATCH", key()], lambda: ["MULTI"], lambda: ["EXEC"], lambda: ["EXEC"],
+             lambda: ["DISCARD"], lambda: ["UNWATCH"], lambda: ["SET", key(), one(VALUES)],
+             lambda: ["GET", key()], lambda: ["NOPE"], lambda: ["BLPOP", "none", "0.01"]
+             if maker.chance(0.02) else ["LLEN", "l0"]]
+    wait = [lambda: ["RPUSH", "l0", *maker.some(MEMBERS, 2)], lambda: ["BLPOP", "l0", "l1", "0"],
+            lambda: ["BRPOPLPUSH", "l0", "l1", "0"],
+            lambda: ["BLMOVE", "l1", "l0", "LEFT", "LEFT", "0"],
+            lambda: ["LRANGE", "l0", "0", "-1"], lambda: ["SET", "l0", "x"]]
+    first = draw.choice([listen, watch, wait, change])
+    steps = [(0, ["FLUSHALL"])]
+    for _ in range(draw.randint(10, 25)):
+        who = draw.randint(0, 1)
+        family = first if who == 0 else wait if first is wait and maker.chance(0.7) else change
+        steps.append((who, draw.choice(family)()))
+    return steps

@@ -5,17 +5,19 @@
 
 Each sequence is some thirty random commands after FLUSHALL, in RESP2 or RESP3, a part of them
 within MULTI.  Answers are equal byte for byte, error texts included, but for the order of what has
-none and for times that pass.  Then some mistakes are planted between us and the store, one by one,
-each of which must be found.
+none and for times that pass.  So are those of sessions in which two clients take turns, and hear of each
+other.  Then some mistakes are planted between us and the store, one by one, each of which must be
+found.
 """
 import argparse
+import itertools
 import os
 import random
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from commands import make_sequence
+from commands import make_sequence, make_session
 from servers import Connection, Reply, start_redis, start_store
 
 PLANTS_TRIED = 4000  # sequences in which a planted mistake must be found
@@ -192,6 +194,44 @@ def run_sequence(store, redis, seed, number):
     return len(commands)
 
 
+def play(path, steps, protocol, tracks):
+    """All that each of two clients has heard, when both have left."""
+    clients, third = [Connection(path), Connection(path)], Connection(path)
+    ids = [client.ask("CLIENT", "ID")[1] for client in clients]
+    for client in clients:
+        client.ask("HELLO", protocol)
+    if tracks:
+        clients[0].ask("CLIENT", "TRACKING", "ON")
+    for who, words in steps:
+        clients[who].send([words])
+        third.ask("PING")  # when that is answered, so is what was sent before
+    for _ in steps:  # each may wait
+        for number in ids:
+            third.ask("CLIENT", "UNBLOCK", number)
+            third.ask("PING")
+    heard = []
+    for client in clients:
+        client.send([["QUIT"]])
+        heard.append(client.read_all())
+        client.close()
+    third.close()
+    return heard
+
+
+def run_session(paths, seed, number):
+    draw = random.Random(f"{seed} session {number}")
+    steps, protocol = make_session(draw), 2 + number % 2
+    tracks = protocol == 3 and draw.random() < 0.5
+    ours, theirs = (play(path, steps, protocol, tracks) for path in paths)
+    if ours != theirs:
+        lines = [f"seed {seed}, session {number}, RESP{protocol}, tracking {tracks}: differ"]
+        lines += [f"  {who}: {' '.join(map(repr, words))}" for who, words in steps]
+        for who in (0, 1):
+            for a, b in itertools.zip_longest(ours[who], theirs[who]):
+                lines.append(f"{who} weft store: {a}, redis-server: {b}" + "  <--" * (a != b))
+        raise Difference("\n".join(lines))
+
+
 def run_plant(name, store_path, redis_path, seed):
     planted = Planted(Connection(store_path), **PLANTS[name])
     redis = Connection(redis_path)
@@ -231,6 +271,10 @@ def main():
                     print("\n".join(str(difference).split("\n")[-3:]))
             print(f"{options.sequences} sequences, {said} commands: "
                   + (f"{missed} differ" if missed else "the same answers"))
+            sessions = options.sequences // 4
+            for number in range(sessions):
+                run_session((store.path, redis.path), options.seed, number)
+            print(f"{sessions} sessions of two clients: the same answers")
             found = [run_plant(name, store.path, redis.path, options.seed) for name in PLANTS]
         except Difference as difference:
             sys.exit(str(difference))

@@ -222,6 +222,53 @@ TEST(client_beyond_the_most_is_told_so)
 	play_with(&opts, be_one_too_many);
 }
 
+/* --- the end of the loop ------------------------------------------------------ */
+
+static int
+stop_the_loop(void *arg)
+{
+	struct scene *scene = arg;
+
+	scene->stream = enter(scene);
+	tell(scene->stream, "BLPOP a 0\r\n");
+	while (scene->store->blocked_count == 0)
+		(void)weft_yield();
+	weft_loop_stop(weft_loop_current());
+	weft_close(scene->stream);
+	return 0;
+}
+
+TEST(store_can_be_closed_after_its_loop_has_stopped)
+{
+	struct scene scene = { 0 };
+	weft_loop *loop = make();
+	weft_addr bound;
+
+	OK(weft_store_open(loop, NULL, &scene.store));
+	OK(weft_store_listen(scene.store, "tcp://127.0.0.1:0", &bound));
+	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address))
+	      > 0);
+	(void)go_on(loop, stop_the_loop, &scene);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	CHECK_EQ(scene.store->client_count, 0);
+	weft_store_close(scene.store, on_closed, &scene);
+	CHECK(scene.closed);
+	OK(weft_loop_free(loop));
+}
+
+TEST(store_that_served_nobody_is_closed_at_once)
+{
+	struct scene scene = { 0 };
+	weft_loop *loop = make();
+
+	OK(weft_store_open(loop, NULL, &scene.store));
+	weft_store_close(scene.store, on_closed, &scene);
+	CHECK(scene.closed);
+	weft_store_close(NULL, on_closed, &scene);
+	OK(weft_loop_free(loop));
+}
+
 /* --- who does not read ------------------------------------------------------ */
 
 #define GETS  3000
@@ -342,7 +389,7 @@ wait_for_a_moment(struct scene *scene)
 	weft_stream *stream = enter(scene);
 
 	tell(stream, "BLPOP a 0.01\r\nBLMOVE a b LEFT LEFT 0.01\r\nPING\r\n");
-	hear(stream, "*-1\r\n$-1\r\n+PONG\r\n");
+	hear(stream, "*-1\r\n*-1\r\n+PONG\r\n");
 	weft_close(stream);
 }
 

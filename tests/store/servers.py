@@ -61,6 +61,13 @@ class Connection:
         count = int(text) * (2 if kind == b"%" else 1)
         return Reply(MANY[kind], [self.read() for _ in range(count)])
 
+    def read_all(self):
+        """Replies up to the end."""
+        replies = []
+        while self.file.peek(1):
+            replies.append(self.read())
+        return replies
+
     def ask(self, *words):
         self.send([words])
         return self.read()

@@ -169,7 +169,7 @@ TEST(requests_behind_one_that_waits_run_after_it)
 	SAY(client, "BLPOP a 0", "");
 	SAY(client, "PING", "");
 	SAY(giver, "RPUSH a 1", ":1\r\n");
-	turns(talk.loop, 2);
+	store_resume(talk.store);
 	CHECK_STR(talk_hear(client), "*2\r\n$1\r\na\r\n$1\r\n1\r\n+PONG\r\n");
 	talk_close(&talk);
 }

@@ -133,6 +133,7 @@ client_free(struct client *client)
 
 	client_reset(client);
 	(void)weft_timer_stop(&client->timer);
+	client_resume_end(client);
 	undirty(client);
 	unlink_client(client);
 	table_remove(&client->store->ids, client->by_id);

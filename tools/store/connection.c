@@ -23,8 +23,10 @@ client_dirty(struct client *client)
 	client->flags |= CLIENT_DIRTY;
 	client->next_dirty = store->dirty;
 	store->dirty = client;
-	if (client->stream)
-		(void)weft_loop_post_last(store->loop, &store->flush);
+	if (!client->stream || store->flushes)
+		return;
+	store->flushes = true;
+	(void)weft_loop_post_last(store->loop, &store->flush);
 }
 
 /* Buffers of the usual size are kept for others. */
@@ -99,6 +101,9 @@ store_flush(void *arg)
 {
 	struct weft_store *store = arg;
 
+	store->flushes = false;
+	store->now_ms = store->clock_ms();
+	store_resume(store);
 	while (store->dirty) {
 		struct client *client = store->dirty;
 
@@ -106,6 +111,8 @@ store_flush(void *arg)
 		client->flags &= ~(uint32_t)CLIENT_DIRTY;
 		flush(client);
 	}
+	if (store->held == 0)
+		store_end(store);
 }
 
 /* --- reading ---------------------------------------------------------------- */

@@ -42,6 +42,7 @@ enum {
 	CLIENT_READS    = 1 << 19, /* the command that runs only reads: it is tracked */
 	CLIENT_WRITES   = 1 << 20, /* client->flying is being written */
 	CLIENT_ENDED    = 1 << 21, /* it says no more, and hears what it has asked for */
+	CLIENT_RESUMES  = 1 << 22, /* in store->resumed */
 };
 
 struct buffer {
@@ -76,7 +77,7 @@ struct client {
 	weft_span          span; /* that is being written */
 	struct node       *by_id;
 	struct client     *next, *before; /* all */
-	struct client     *next_dirty;
+	struct client     *next_dirty, *next_resumed;
 };
 
 struct listening {
@@ -102,6 +103,7 @@ struct weft_store {
 	int64_t            (*clock_ms)(void);
 	int64_t              start_ms;
 	struct client       *clients, *dirty;
+	struct client       *resumed, **resumed_end; /* who waited, and goes on */
 	uint32_t             client_count, blocked_count;
 	uint64_t             last_id;
 	struct table         ids; /* clients by their id */
@@ -118,6 +120,7 @@ struct weft_store {
 	bool                 expires;  /* that timer is armed */
 	bool                 lazy;     /* DEBUG SET-ACTIVE-EXPIRE 0 */
 	bool                 closing;
+	bool                 flushes;  /* the node `flush` is queued */
 	struct listening    *listening;
 	struct buffer        spare[64]; /* for output */
 	uint32_t             spare_count;
@@ -189,6 +192,7 @@ void client_read_on(struct client *client);
 void store_flush(void *store);
 int  store_accept(struct weft_store *store, weft_stream *stream);
 void store_leave(struct weft_store *store); /* one who held it has gone */
+void store_end(struct weft_store *store);   /* all have: free it, and tell so */
 
 /* --- store.c ----------------------------------------------------------------- */
 
@@ -211,7 +215,10 @@ void client_time_out(struct client *client, bool tell);
 /* A list or sorted set has come or grown: who waits for it is tried after the command. */
 void keys_ready(struct client *client, struct word name);
 void serve_ready(struct weft_store *store);
-void client_on_timer(weft_timer *timer, void *client);
+
+/* Run what clients have asked for while they waited. */
+void store_resume(struct weft_store *store);
+void client_resume_end(struct client *client); /* it is none of those any more */
 
 /* --- multi.c ------------------------------------------------------------------ */
 

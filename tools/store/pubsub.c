@@ -155,7 +155,7 @@ say_channels(struct client *client, const struct word *pattern)
 static void
 say_subscribers(struct client *client, const struct word *words, size_t count)
 {
-	say_map(client, count);
+	say_array(client, 2 * count);
 	for (size_t i = 0; i < count; i++) {
 		struct topic *topic = topic_find(&client->store->channels,
 		                                 words[i]);

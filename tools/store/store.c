@@ -91,6 +91,7 @@ weft_store_open(weft_loop *loop, const weft_store_opts *opts, weft_store **out)
 	store->clock_ms = wall_clock_ms;
 	store->start_ms = store->now_ms = wall_clock_ms();
 	init_tables(store);
+	store->resumed_end = &store->resumed;
 	store->flush.fn = store_flush;
 	store->flush.arg = store;
 	store->held = 1;
@@ -207,7 +208,8 @@ free_tables(struct weft_store *store)
 	for (uint32_t i = 0; i < BASES; i++)
 		base_fini(&store->bases[i]);
 	tracking_fini(store);
-	table_clear(&store->ids, NULL, NULL);
+	if (store->ids.heap)
+		table_clear(&store->ids, NULL, NULL);
 	table_clear(&store->channels, NULL, NULL);
 	table_clear(&store->patterns, NULL, NULL);
 	table_clear(&store->watched, NULL, NULL);
@@ -238,28 +240,26 @@ store_free(struct weft_store *store)
 	return lost;
 }
 
-/* Not inside of a call of its own: the node that flushes may be queued. */
-static void
-on_free(void *arg)
+void
+store_end(struct weft_store *store)
 {
-	struct weft_store *store = arg;
 	weft_store_closed_fn on_closed = store->on_closed;
-	void *closed_arg = store->closed_arg;
+	void *arg = store->closed_arg;
 	size_t lost = store_free(store);
 
 	assert(lost == 0);
 	(void)lost;
 	if (on_closed)
-		on_closed(closed_arg);
+		on_closed(arg);
 }
 
+/* The last thing that its caller does: the store may be gone then.  If the node that flushes is
+ * queued, that is the last. */
 void
 store_leave(struct weft_store *store)
 {
-	if (--store->held > 0)
-		return;
-	store->flush.fn = on_free;
-	(void)weft_loop_post_last(store->loop, &store->flush);
+	if (--store->held == 0 && !store->flushes)
+		store_end(store);
 }
 
 void

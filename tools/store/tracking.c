@@ -121,20 +121,25 @@ begin_message(struct client *client)
 	return to;
 }
 
+/* NULL: all of them. */
 static void
-tell(struct client *client, struct word name)
+tell(struct client *client, const struct word *name)
 {
 	struct client *to = begin_message(client);
 
 	if (!to)
 		return;
+	if (!name) {
+		say_null_array(to);
+		return;
+	}
 	say_array(to, 1);
-	say_bulk(to, name);
+	say_bulk(to, *name);
 }
 
 /* The one whose command runs is told after its reply. */
 static void
-tell_later(struct weft_store *store, struct word name)
+tell_later(struct weft_store *store, const struct word *name)
 {
 	if (store->own_count == store->own_room) {
 		uint32_t room = store->own_room ? store->own_room * 2 : 8;
@@ -144,16 +149,20 @@ tell_later(struct weft_store *store, struct word name)
 		                         room * sizeof(*store->own));
 		store->own_room = room;
 	}
-	store->own[store->own_count++] = text_new(&store->heap, name);
+	store->own[store->own_count++] = name ? text_new(&store->heap, *name)
+	                                      : NULL;
 }
 
 void
 tracking_tell_own(struct weft_store *store)
 {
 	for (uint32_t i = 0; i < store->own_count; i++) {
+		struct text *own = store->own[i];
+		struct word name = own ? text_word(own) : WORD("");
+
 		if (store->runs)
-			tell(store->runs, text_word(store->own[i]));
-		text_free(&store->heap, store->own[i]);
+			tell(store->runs, own ? &name : NULL);
+		text_free(&store->heap, own);
 	}
 	store->own_count = 0;
 }
@@ -177,9 +186,9 @@ tracking_changed(struct weft_store *store, struct client *changer,
 		    || (client == changer && (client->flags & CLIENT_NOLOOP)))
 			continue;
 		if (client == store->runs)
-			tell_later(store, name);
+			tell_later(store, &name);
 		else
-			tell(client, name);
+			tell(client, &name);
 	}
 	drop_tracked(&tracked->node, &store->heap);
 }
@@ -190,12 +199,12 @@ tracking_flushed(struct weft_store *store)
 {
 	for (struct client *client = store->clients; client;
 	     client = client->next) {
-		struct client *to = client->flags & CLIENT_TRACKS
-		                            ? begin_message(client)
-		                            : NULL;
-
-		if (to)
-			say_null_array(to);
+		if (!(client->flags & CLIENT_TRACKS))
+			continue;
+		if (client == store->runs)
+			tell_later(store, NULL);
+		else
+			tell(client, NULL);
 	}
 	if (store->tracked.heap)
 		table_clear(&store->tracked, drop_tracked, &store->heap);

@@ -20,43 +20,69 @@ client_wait_end(struct client *client)
 	client->waiting = NULL;
 }
 
-/* Its requests that have arrived meanwhile run from the loop, not from here. */
+/* Its requests that have arrived meanwhile run before the loop waits, not from here. */
 static void
 go_on_later(struct client *client)
 {
-	if (client->in.size > 0)
-		(void)weft_timer_start(client->store->loop, &client->timer,
-		                       WEFT_NOW, 0, client_on_timer, client);
+	struct weft_store *store = client->store;
+
+	if (client->in.size == 0 || (client->flags & CLIENT_RESUMES))
+		return;
+	client->flags |= CLIENT_RESUMES;
+	client->next_resumed = NULL;
+	*store->resumed_end = client;
+	store->resumed_end = &client->next_resumed;
+	client_dirty(client);
+}
+
+/* One who goes on may have others go on. */
+void
+store_resume(struct weft_store *store)
+{
+	while (store->resumed) {
+		struct client *client = store->resumed;
+
+		client_resume_end(client);
+		client_go_on(client);
+		if (client->stream)
+			client_read_on(client);
+	}
+}
+
+void
+client_resume_end(struct client *client)
+{
+	struct weft_store *store = client->store;
+	struct client **link = &store->resumed;
+
+	if (!(client->flags & CLIENT_RESUMES))
+		return;
+	client->flags &= ~(uint32_t)CLIENT_RESUMES;
+	while (*link != client)
+		link = &(*link)->next_resumed;
+	*link = client->next_resumed;
+	if (!*link)
+		store->resumed_end = link;
 }
 
 void
 client_time_out(struct client *client, bool tell)
 {
-	command_fn run = client->waiting->command->run;
-
-	if (!tell)
-		; /* it was told something else */
-	else if (run == do_blmove || run == do_brpoplpush)
-		say_null(client);
-	else
+	if (tell)
 		say_null_array(client);
 	client_wait_end(client);
 	go_on_later(client);
 }
 
-void
-client_on_timer(weft_timer *timer, void *arg)
+static void
+on_timer(weft_timer *timer, void *arg)
 {
 	struct client *client = arg;
 	struct weft_store *store = client->store;
 
 	(void)timer;
 	store->now_ms = store->clock_ms();
-	if (client->flags & CLIENT_BLOCKED)
-		client_time_out(client, true);
-	client_go_on(client);
-	if (client->stream)
-		client_read_on(client);
+	client_time_out(client, true);
 }
 
 /* With the words of the request that runs. */
@@ -83,7 +109,7 @@ client_wait(struct client *client, const struct word *keys, size_t count,
 	if (timeout_ms > 0)
 		(void)weft_timer_start(store->loop, &client->timer,
 		                       weft_in((uint64_t)timeout_ms * WEFT_MS),
-		                       0, client_on_timer, client);
+		                       0, on_timer, client);
 }
 
 void

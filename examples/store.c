@@ -1,0 +1,65 @@
+/* store.c - a store inside the program, and a threadlet that talks with it. */
+#include <stdio.h>
+#include <store/store.h>
+#include <string.h>
+#include <weft/weft.h>
+
+static int
+ask(weft_stream *stream, const char *line)
+{
+	char answer[128];
+	ssize_t rc = weft_write(stream, line, strlen(line),
+	                        weft_in(5 * WEFT_S));
+
+	if (rc > 0)
+		rc = weft_read_until(stream, "\r\n", answer, sizeof(answer),
+		                     weft_in(5 * WEFT_S));
+	if (rc > 0)
+		printf("%.*s", (int)rc, answer);
+	return rc < 0 ? (int)rc : 0;
+}
+
+static int
+talk(weft_store *store)
+{
+	weft_stream *ours, *theirs;
+	int rc = weft_stream_open_pair(&ours, &theirs);
+
+	if (rc < 0)
+		return rc;
+	rc = weft_store_serve(store, theirs);
+	if (rc == 0)
+		rc = ask(ours, "SET visits 41\r\n");
+	if (rc == 0)
+		rc = ask(ours, "INCR visits\r\n");
+	weft_close(ours);
+	return rc;
+}
+
+static void
+on_closed(void *event)
+{
+	weft_event_set(event);
+}
+
+static int
+run(void *arg)
+{
+	weft_event closed = WEFT_INIT;
+	weft_store *store;
+	int rc = weft_store_open(NULL, NULL, &store);
+
+	(void)arg;
+	if (rc < 0)
+		return rc;
+	rc = talk(store);
+	weft_store_close(store, on_closed, &closed);
+	weft_event_wait(&closed, WEFT_NEVER);
+	return rc;
+}
+
+int
+main(void)
+{
+	return weft_main(NULL, run, NULL);
+}
