@@ -307,3 +307,32 @@ def make_session(draw):
         family = first if who == 0 else wait if first is wait and maker.chance(0.7) else change
         steps.append((who, draw.choice(family)()))
     return steps
+
+
+# --- no requests -------------------------------------------------------------
+
+RAW = [
+    b"PING\r\n", b"PING\n", b"\r\n\r\nPING\r\n", b"  PING  \r\n", b"ECHO \"a b\" \r\n",
+    b"ECHO 'a\\'b'\r\n", b'ECHO "\\x41\\n\\t\\q"\r\n', b'ECHO "a"b\r\n', b"ECHO 'a\r\n",
+    b'ECHO "\r\n', b"*0\r\nPING\r\n", b"*-1\r\nPING\r\n", b"*x\r\n", b"*\r\n", b"*1\r\n",
+    b"*1\r\n$x\r\n", b"*1\r\n$-1\r\n", b"*1\r\n$536870913\r\n", b"*1\r\n+PING\r\n", b"*1\r\n\r\n",
+    b"*01\r\n$4\r\nPING\r\n", b"*1\r\n$04\r\nPING\r\n", b"*1\r\n$4\r\nPINGxxPING\r\n",
+    b"*1\r\n$4\r\nPING\r\n*x\r\nPING\r\n", b"*1\r\n$0\r\n\r\n",
+    b"*2\r\n$4\r\nECHO\r\n$3\r\n\x00\r\n\r\n", b"*99999999999\r\n", b"NOPE a b\r\n",
+    b"N" * 200 + b" x\r\n", b"NOPE " + b"a" * 200 + b" b c\r\n", b"A\x01\xff b\r\n",
+    b"QUIT\r\nPING\r\n", b"GET\r\nget a b\r\nGeT a\r\n",
+    b"HELLO 4\r\nHELLO x\r\nHELLO 3 NOPE\r\nAUTH a\r\nAUTH a b c d\r\nAUTH default a\r\n",
+    b"CLIENT\r\nCLIENT NOPE\r\nCLIENT SETNAME\r\nCLIENT SETNAME a\r\nCLIENT GETNAME\r\n",
+    b"CLIENT SETNAME 'a b'\r\nCLIENT REPLY SKIP\r\nPING\r\nCLIENT REPLY x\r\n",
+    b"CLIENT CACHING YES\r\n",
+    b"CLIENT TRACKING x\r\nCLIENT TRACKING ON REDIRECT 999999\r\nCLIENT GETREDIR\r\n",
+    b"CLIENT TRACKING ON OPTIN OPTOUT\r\nCLIENT NO-EVICT x\r\nCLIENT NO-EVICT on\r\n",
+    b"CONFIG\r\nCONFIG GET\r\nCONFIG NOPE a\r\nCONFIG GET save\r\nCONFIG GET none\r\n",
+    b"CONFIG SET none 1\r\nCONFIG SET maxmemory\r\nCOMMAND NOPE\r\nPUBSUB NOPE\r\nPUBSUB\r\n",
+    b"SUBSCRIBE\r\nSUBSCRIBE a\r\nSET a b\r\nPING\r\nUNSUBSCRIBE\r\nUNSUBSCRIBE\r\n",
+    b"PUNSUBSCRIBE x\r\n",
+    b"MULTI\r\nMULTI\r\nWATCH a\r\nPING\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
+    b"BLPOP a x\r\nBLPOP a -1\r\nBLPOP a nan\r\nBLMOVE a b UP LEFT 0\r\n",
+    b"RESET\r\nSELECT 17\r\n",
+    b"FLUSHALL NOW\r\nFLUSHDB async\r\nPING a b\r\nECHO\r\nTIME x\r\nWAIT x 0\r\nLMPOP 1 a\r\n",
+]

@@ -5,19 +5,20 @@
 
 Each sequence is some thirty random commands after FLUSHALL, in RESP2 or RESP3, a part of them
 within MULTI.  Answers are equal byte for byte, error texts included, but for the order of what has
-none and for times that pass.  So are those of sessions in which two clients take turns, and hear of each
-other.  Then some mistakes are planted between us and the store, one by one, each of which must be
-found.
+none and for times that pass.  So are those of sessions in which two clients take turns and hear of
+each other, and those to bytes that are no requests.  Then some mistakes are planted between us and
+the store, one by one, each of which must be found.
 """
 import argparse
 import itertools
 import os
 import random
+import socket
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from commands import make_sequence, make_session
+from commands import RAW, make_sequence, make_session
 from servers import Connection, Reply, start_redis, start_store
 
 PLANTS_TRIED = 4000  # sequences in which a planted mistake must be found
@@ -232,6 +233,19 @@ def run_session(paths, seed, number):
         raise Difference("\n".join(lines))
 
 
+def run_raw(paths, data):
+    """Bytes as they are, then no more; all that is answered."""
+    heard = []
+    for path in paths:
+        connection = Connection(path)
+        connection.socket.sendall(data)
+        connection.socket.shutdown(socket.SHUT_WR)
+        heard.append(connection.file.read())
+        connection.close()
+    if heard[0] != heard[1]:
+        raise Difference(f"{data[:200]!r}:\nweft store:   {heard[0]!r}\nredis-server: {heard[1]!r}")
+
+
 def run_plant(name, store_path, redis_path, seed):
     planted = Planted(Connection(store_path), **PLANTS[name])
     redis = Connection(redis_path)
@@ -271,6 +285,8 @@ def main():
                     print("\n".join(str(difference).split("\n")[-3:]))
             print(f"{options.sequences} sequences, {said} commands: "
                   + (f"{missed} differ" if missed else "the same answers"))
+            for data in RAW:
+                run_raw((store.path, redis.path), data)
             sessions = options.sequences // 4
             for number in range(sessions):
                 run_session((store.path, redis.path), options.seed, number)

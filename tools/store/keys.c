@@ -295,6 +295,8 @@ keys_write(struct client *client, struct word name)
 	struct base *base = client->base;
 	struct key *key = (struct key *)(void *)table_find(&base->keys, name);
 
+	if (base->keys.old.slots)
+		table_step(&base->keys);
 	if (key && is_over(client->store, key)) {
 		expire(client->store, base, key);
 		return NULL;
