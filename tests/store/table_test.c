@@ -190,18 +190,19 @@ grow(uint64_t *state, int stay)
 	}
 }
 
+/* Nearly all of them go, before they come again. */
 static void
 shrink_and_grow(uint64_t *state, int stay)
 {
-	bool adds = test_random(state) % 2;
+	static bool drops;
 
-	for (int tries = 0; tries < 200; tries++) {
+	if (test_random(state) % 64 == 0)
+		drops = !drops;
+	for (int tries = 0; tries < 300; tries++) {
 		int i = stay + (int)(test_random(state) % 4000);
 
-		if (adds && !entries[i].in)
-			add(i);
-		else if (!adds && entries[i].in)
-			drop(i);
+		if (drops == entries[i].in)
+			(drops ? drop : add)(i);
 	}
 }
 
