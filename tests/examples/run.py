@@ -368,6 +368,29 @@ def hiredis(program):
         check(out, out == "lost: Connection refused\n" * 3)
 
 
+def cache_aside(program):
+    """Nothing is there at first, then all of it; and without a server it goes without."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        address = f"redis+unix:{folder}/socket"
+        out = finish(start(program, address))
+        check(out, out.count("miss profile of ") == 100)
+        if not shutil.which("redis-server"):
+            return
+        server = subprocess.Popen(["redis-server", "--port", "0", "--save", "", "--dir", folder,
+                                   "--unixsocket", folder / "socket"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stack.callback(server.wait)
+        stack.callback(server.kill)
+        end = time.monotonic() + PATIENCE
+        while not (folder / "socket").exists():
+            check("a server that starts", time.monotonic() < end)
+            time.sleep(0.01)
+        for word in "miss", "hit":
+            out = sorted(finish(start(program, address)).splitlines())
+            check(out, out == sorted(f"{word} profile of {i}" for i in range(100)))
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -385,7 +408,7 @@ def main(args):
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
                "secure": secure, "files": files, "chat": chat, "fetch": fetch,
-               "hiredis": hiredis}
+               "hiredis": hiredis, "cache_aside": cache_aside}
     if name in servers:
         servers[name](args[0])
     else:

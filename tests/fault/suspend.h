@@ -82,6 +82,9 @@ int run_tls_connect(void *stage);
 int run_fetch(void *stage);
 int run_http(void *stage);
 
+/* suspend_redis_scenarios.c */
+int run_redis(void *stage);
+
 /* --- what they share ---------------------------------------------------- */
 
 /* Was the call undisturbed, and its result `want`?  A problem if it has any other

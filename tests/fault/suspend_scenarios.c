@@ -598,6 +598,8 @@ const struct suspend_scenario suspend_scenarios[] = {
 	{ "tls_connect", run_tls_connect, HAS_TLS ? 8 : 0, false },
 	{ "fetch", run_fetch, 12, false },
 	{ "http", run_http, 15, false },
+	{ "redis", run_redis, 12, false },
+	{ "redis_there", run_redis, 12, true },
 };
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 

@@ -20,6 +20,8 @@ done
 
 "$work/c/outside_http"
 "$work/c/outside_http_static"
+"$work/c/outside_redis"
+"$work/c/outside_redis_static"
 if [ -x "$work/c/outside_js" ]; then
 	"$work/c/outside_js"
 	"$work/c/outside_js_static"
@@ -35,6 +37,9 @@ cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
 cc "$here/c/http.c" -o "$work/http_by_pkg_config" \
 	$(pkg-config --cflags --libs weft_http) -Wl,-rpath,"$libdir"
 "$work/http_by_pkg_config"
+cc "$here/c/redis.c" -o "$work/redis_by_pkg_config" \
+	$(pkg-config --cflags --libs weft_redis) -Wl,-rpath,"$libdir"
+"$work/redis_by_pkg_config"
 
 # The static library brings along what it stands on.
 static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')

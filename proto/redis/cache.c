@@ -1,0 +1,408 @@
+/* cache.c - replies that are kept here until the server says that they have changed.
+ *
+ * An entry is a command that reads one key, by all its bytes, and its reply.  It is found
+ * by these bytes, and dropped by the key.  While its reply is on the way, all who want it
+ * stand behind the entry: the command that fetches it is the entry's own, so that whoever
+ * gives up takes nothing away from the others.
+ *
+ *   1. Only a connection that tracks fills entries, and they go with it.
+ *   2. An invalidation comes on that connection, behind every reply that it is about: so
+ *      one that comes before a reply says nothing about it.
+ *   3. The invalidation by a command of our own comes behind its reply, and maybe in
+ *      another piece.  So that who has written reads what it wrote, the answer to such a
+ *      command drops all that it names.
+ *   4. Entries with a reply are in the list by use, and their bytes are bounded.
+ */
+#include "client.h"
+
+#define WORDS_MAX 512 /* bytes of a command that is kept */
+#define BUCKETS   64  /* at first, a power of 2 */
+
+struct entry {
+	struct entry *next, *next_by_key; /* of the buckets */
+	uint64_t hash, key_hash;
+	struct weft__redis_link by_use;
+	struct weft__redis_link behind; /* commands that wait for it */
+	weft_redis *redis;
+	weft_redis_reply *reply; /* NULL: it is fetched */
+	struct weft__redis_command fetch;
+	size_t cost;
+	char bytes[];
+};
+
+struct weft__redis_cache {
+	struct entry **by_words, **by_key;
+	size_t mask, count;
+	struct weft__redis_link by_use; /* latest first */
+	size_t bytes;
+};
+
+#define ENTRY(member, link) WEFT__REDIS_OF(entry, member, link)
+
+static uint64_t
+hash_of(const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	uint64_t hash = size * 0x9e3779b97f4a7c15u;
+
+	for (; size >= 8; size -= 8, bytes += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes, 8);
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	for (; size > 0; size--)
+		hash = (hash ^ *bytes++) * 0x100000001b3u;
+	return hash ^ hash >> 29;
+}
+
+/* --- the tables ---------------------------------------------------------------- */
+
+static int
+make_tables(struct weft__redis_cache *cache, size_t buckets)
+{
+	size_t size = buckets * sizeof(*cache->by_words);
+	struct entry **tables = weft_alloc(2 * size);
+
+	if (!tables)
+		return WEFT_ENOMEM;
+	memset(tables, 0, 2 * size);
+	cache->by_words = tables;
+	cache->by_key = tables + buckets;
+	cache->mask = buckets - 1;
+	return 0;
+}
+
+static void
+link_entry(struct weft__redis_cache *cache, struct entry *entry)
+{
+	struct entry **words = &cache->by_words[entry->hash & cache->mask];
+	struct entry **key = &cache->by_key[entry->key_hash & cache->mask];
+
+	entry->next = *words;
+	*words = entry;
+	entry->next_by_key = *key;
+	*key = entry;
+}
+
+/* Without memory for more, buckets become longer. */
+static void
+grow(struct weft__redis_cache *cache)
+{
+	struct weft__redis_cache old = *cache;
+
+	if (cache->count <= cache->mask
+	    || make_tables(cache, 2 * (cache->mask + 1)) < 0)
+		return;
+	for (size_t i = 0; i <= old.mask; i++) {
+		while (old.by_words[i]) {
+			struct entry *entry = old.by_words[i];
+
+			old.by_words[i] = entry->next;
+			link_entry(cache, entry);
+		}
+	}
+	weft_release(old.by_words);
+}
+
+static void
+unlink_entry(struct weft__redis_cache *cache, struct entry *entry)
+{
+	struct entry **at = &cache->by_words[entry->hash & cache->mask];
+
+	while (*at != entry)
+		at = &(*at)->next;
+	*at = entry->next;
+	at = &cache->by_key[entry->key_hash & cache->mask];
+	while (*at != entry)
+		at = &(*at)->next_by_key;
+	*at = entry->next_by_key;
+	cache->count--;
+}
+
+static struct entry *
+find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
+{
+	uint64_t hash = hash_of(bytes, size);
+	struct entry *entry = cache->by_words[hash & cache->mask];
+
+	while (entry
+	       && (entry->hash != hash || entry->fetch.size != size
+	           || memcmp(entry->bytes, bytes, size) != 0))
+		entry = entry->next;
+	return entry;
+}
+
+/* It is not fetched now. */
+static void
+drop(struct weft__redis_cache *cache, struct entry *entry)
+{
+	unlink_entry(cache, entry);
+	weft__redis_unlink(&entry->by_use);
+	cache->bytes -= entry->cost;
+	weft_redis_reply_free(entry->reply);
+	weft_release(entry->fetch.text);
+	weft_release(entry);
+}
+
+int
+weft__redis_cache_open(weft_redis *redis)
+{
+	struct weft__redis_cache *cache = weft_alloc(sizeof(*cache));
+
+	if (!cache)
+		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
+	*cache = (struct weft__redis_cache){ 0 };
+	weft__redis_ring(&cache->by_use);
+	redis->cache = cache;
+	if (make_tables(cache, BUCKETS) < 0)
+		return weft_fail(WEFT_ENOMEM, "no memory for a cache");
+	return 0;
+}
+
+void
+weft__redis_cache_clear(weft_redis *redis)
+{
+	struct weft__redis_cache *cache = redis->cache;
+
+	while (cache && !weft__redis_alone(&cache->by_use))
+		drop(cache, ENTRY(by_use, cache->by_use.next));
+}
+
+void
+weft__redis_cache_close(weft_redis *redis)
+{
+	if (!redis->cache)
+		return;
+	weft__redis_cache_clear(redis);
+	weft_release(redis->cache->by_words);
+	weft_release(redis->cache);
+}
+
+size_t
+weft__redis_cache_bytes(const weft_redis *redis)
+{
+	return redis->cache ? redis->cache->bytes : 0;
+}
+
+/* --- fetching ------------------------------------------------------------------ */
+
+static void
+tell_one(struct entry *entry, struct weft__redis_command *command, int rc)
+{
+	const struct weft__redis_command *fetch = &entry->fetch;
+
+	weft__redis_unlink(&command->link);
+	command->state = WEFT__REDIS_NOWHERE;
+	if (fetch->reply)
+		weft__redis_answer(entry->redis, command,
+		                   weft__resp_ref(fetch->reply));
+	else
+		weft__redis_end(entry->redis, command, rc, fetch->text);
+}
+
+/* Invariants 1 and 4. */
+static void
+keep(struct weft__redis_cache *cache, struct entry *entry)
+{
+	weft_redis *redis = entry->redis;
+
+	entry->reply = entry->fetch.reply;
+	entry->cost = sizeof(*entry) + entry->fetch.size
+	              + weft__resp_bytes(entry->reply);
+	cache->bytes += entry->cost;
+	weft__redis_link_before(cache->by_use.next, &entry->by_use);
+	while (cache->bytes > redis->cache_bytes)
+		drop(cache, ENTRY(by_use, cache->by_use.prev));
+}
+
+static bool
+is_tracked(const weft_redis *redis)
+{
+	return redis->shared.wire && redis->shared.wire->tracks;
+}
+
+static void
+on_fetched(struct weft__redis_command *fetch, int rc)
+{
+	struct entry *entry = WEFT__REDIS_OF(entry, fetch, fetch);
+	struct weft__redis_cache *cache = entry->redis->cache;
+
+	while (!weft__redis_alone(&entry->behind))
+		tell_one(entry,
+		         WEFT__REDIS_OF(weft__redis_command, link,
+		                        entry->behind.next),
+		         rc);
+	if (rc == 0 && is_tracked(entry->redis)) {
+		keep(cache, entry);
+		return;
+	}
+	unlink_entry(cache, entry);
+	weft_redis_reply_free(fetch->reply);
+	weft_release(fetch->text);
+	weft_release(entry);
+}
+
+static struct entry *
+make_entry(weft_redis *redis, const struct weft__redis_command *command,
+           const char *bytes, size_t size)
+{
+	struct weft__redis_cache *cache = redis->cache;
+	struct entry *entry = weft_alloc(sizeof(*entry) + size);
+
+	if (!entry)
+		return NULL;
+	*entry = (struct entry){ .redis = redis };
+	memcpy(entry->bytes, bytes, size);
+	entry->hash = hash_of(bytes, size);
+	entry->key_hash = hash_of(command->key.data, command->key.size);
+	weft__redis_ring(&entry->by_use);
+	weft__redis_ring(&entry->behind);
+	entry->fetch = (struct weft__redis_command){
+		.bytes = entry->bytes,
+		.size = size,
+		.name = weft__redis_word(entry->bytes, 0, command->name.size),
+		.replies = 1,
+		.flags = command->flags,
+		.fetches = true,
+		.done = on_fetched,
+	};
+	cache->count++;
+	link_entry(cache, entry);
+	grow(cache);
+	return entry;
+}
+
+weft_redis_reply *
+weft__redis_cache_find(weft_redis *redis, const char *bytes, size_t size)
+{
+	struct weft__redis_cache *cache = redis->cache;
+	struct entry *entry = find(cache, bytes, size);
+
+	if (!entry || !entry->reply)
+		return NULL;
+	weft__redis_unlink(&entry->by_use);
+	weft__redis_link_before(cache->by_use.next, &entry->by_use);
+	redis->stats.hits++;
+	return weft__resp_ref(entry->reply);
+}
+
+bool
+weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
+{
+	char room[WORDS_MAX];
+	const char *bytes = command->bytes ? command->bytes : room;
+	size_t size = command->bytes
+	                      ? command->size
+	                      : weft__resp_size(command->words, command->count);
+	weft_redis_reply *reply;
+	struct entry *entry;
+	bool is_new;
+
+	if (size > WORDS_MAX
+	    || (redis->shared.wire && !is_tracked(redis)
+	        && redis->shared.state == WEFT__REDIS_READY))
+		return false;
+	if (!command->bytes)
+		(void)weft__resp_put(room, command->words, command->count);
+	reply = weft__redis_cache_find(redis, bytes, size);
+	if (reply) {
+		weft__redis_answer(redis, command, reply);
+		return true;
+	}
+	entry = find(redis->cache, bytes, size);
+	is_new = !entry;
+	if (is_new)
+		entry = make_entry(redis, command, bytes, size);
+	if (!entry)
+		return false;
+	command->state = WEFT__REDIS_BEHIND;
+	weft__redis_link_before(&entry->behind, &command->link);
+	if (is_new)
+		weft__redis_submit(redis, &entry->fetch);
+	return true;
+}
+
+/* --- dropping ------------------------------------------------------------------ */
+
+/* The key is the second word: "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n". */
+static bool
+has_key(const struct entry *entry, weft_span key)
+{
+	const char *end = entry->bytes + entry->fetch.size;
+	const char *at = weft__redis_word(entry->bytes, 1, 0).data;
+
+	return (size_t)(end - at) >= key.size + 2
+	       && memcmp(at, key.data, key.size) == 0 && at[key.size] == '\r';
+}
+
+static uint32_t
+drop_key(struct weft__redis_cache *cache, weft_span key)
+{
+	uint64_t hash = hash_of(key.data, key.size);
+	struct entry *entry = cache->by_key[hash & cache->mask], *next;
+	uint32_t count = 0;
+
+	for (; entry; entry = next) {
+		next = entry->next_by_key;
+		if (!entry->reply || entry->key_hash != hash
+		    || !has_key(entry, key))
+			continue;
+		drop(cache, entry);
+		count++;
+	}
+	return count;
+}
+
+void
+weft__redis_cache_invalidate(weft_redis *redis, const weft_redis_reply *keys)
+{
+	weft_span key;
+
+	if (!redis->cache)
+		return;
+	if (weft_redis_kind(keys) == WEFT_REDIS_NIL)
+		weft__redis_cache_clear(redis);
+	for (size_t i = 0; i < weft_redis_count(keys); i++) {
+		if (weft_redis_text(weft_redis_item(keys, i), &key) < 0)
+			continue;
+		redis->stats.invalidated++;
+		(void)drop_key(redis->cache, key);
+	}
+}
+
+/* All words, of a unit's commands too: each is a line with its size, and itself. */
+static void
+drop_bytes(struct weft__redis_cache *cache, const char *at, const char *end)
+{
+	while (at < end) {
+		size_t size = 0;
+		char kind = *at++;
+
+		for (; *at != '\r'; at++)
+			size = size * 10 + (size_t)(*at - '0');
+		at += 2;
+		if (kind != '$')
+			continue;
+		(void)drop_key(cache, (weft_span){ at, size });
+		at += size + 2;
+	}
+}
+
+/* Invariant 3. */
+void
+weft__redis_cache_wrote(weft_redis *redis,
+                        const struct weft__redis_command *command)
+{
+	struct weft__redis_cache *cache = redis->cache;
+
+	if (weft__redis_alone(&cache->by_use))
+		return;
+	if (command->bytes)
+		drop_bytes(cache, command->bytes,
+		           command->bytes + command->size);
+	else
+		for (size_t i = 1; i < command->count; i++)
+			(void)drop_key(cache, command->words[i]);
+}

@@ -1,0 +1,249 @@
+/* channel.c - what feeds have asked the server for, and to whom its messages go.
+ *
+ * Channels are asked for on a line of their own: by its first member, and anew whenever
+ * that line has been connected.  SUBSCRIBE has no reply that could be paired: it is
+ * confirmed by messages.
+ */
+#include "feed.h"
+
+/* Ask for the channel, or say that it is not wanted any more, without a slot. */
+static void
+say(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
+{
+	struct weft__redis_line *line = redis->feed_line;
+	const char *verb = channel->is_pattern
+	                           ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
+	                   : wanted ? "SUBSCRIBE"
+	                            : "UNSUBSCRIBE";
+	const weft_span words[2] = { weft_text(verb),
+		                     { channel->name, channel->size } };
+	struct weft__redis_command command = { .words = words,
+		                               .count = 2,
+		                               .replies = 1 };
+
+	if (!line || line->state != WEFT__REDIS_READY)
+		return;
+	if (weft__redis_wire_put(line->wire, &command))
+		line->wire->tail--;
+	else
+		weft__redis_line_lost(line,
+		                      weft_fail(WEFT_ENOMEM, "no memory "
+		                                             "to "
+		                                             "subscribe"));
+}
+
+static struct weft__redis_channel *
+find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
+{
+	struct weft__redis_link *at = redis->channels.next;
+
+	for (; at != &redis->channels; at = at->next) {
+		struct weft__redis_channel *channel = WEFT__REDIS_OF(
+			weft__redis_channel, of_redis, at);
+
+		if (channel->size == size && channel->is_pattern == is_pattern
+		    && memcmp(channel->name, name, size) == 0)
+			return channel;
+	}
+	return NULL;
+}
+
+static struct weft__redis_channel *
+make(weft_redis *redis, const char *name, bool is_pattern)
+{
+	size_t size = strlen(name);
+	struct weft__redis_channel *channel = weft_alloc(sizeof(*channel) + size
+	                                                 + 1);
+
+	if (!channel)
+		return NULL;
+	*channel = (struct weft__redis_channel){ .is_pattern = is_pattern,
+		                                 .size = size };
+	memcpy(channel->name, name, size + 1);
+	weft__redis_ring(&channel->members);
+	weft__redis_link_before(&redis->channels, &channel->of_redis);
+	return channel;
+}
+
+int
+weft__redis_channels_join(weft_redis_feed *feed, const char *const *names)
+{
+	weft_redis *redis = feed->redis;
+
+	for (; *names; names++) {
+		bool is_pattern = strpbrk(*names, "*?[") != NULL;
+		struct weft__redis_channel *channel = find(
+			redis, *names, strlen(*names), is_pattern);
+		struct weft__redis_member *member;
+		bool is_new = !channel;
+
+		if (is_new)
+			channel = make(redis, *names, is_pattern);
+		if (!channel)
+			return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+		member = &feed->members[feed->member_count++];
+		*member = (struct weft__redis_member){ .channel = channel,
+			                               .feed = feed };
+		weft__redis_link_before(&channel->members, &member->of_channel);
+		if (is_new)
+			say(redis, channel, true);
+	}
+	return 0;
+}
+
+void
+weft__redis_channels_leave(weft_redis_feed *feed)
+{
+	while (feed->member_count > 0) {
+		struct weft__redis_member *member =
+			&feed->members[--feed->member_count];
+		struct weft__redis_channel *channel = member->channel;
+
+		weft__redis_unlink(&member->of_channel);
+		if (!weft__redis_alone(&channel->members))
+			continue;
+		weft__redis_unlink(&channel->of_redis);
+		say(feed->redis, channel, false);
+		weft_release(channel);
+	}
+}
+
+void
+weft__redis_feed_ready(weft_redis *redis)
+{
+	struct weft__redis_link *at = redis->channels.next;
+
+	for (; at != &redis->channels && redis->feed_line->wire;
+	     at = at->next) {
+		struct weft__redis_channel *channel = WEFT__REDIS_OF(
+			weft__redis_channel, of_redis, at);
+
+		channel->confirmed = false;
+		say(redis, channel, true);
+	}
+}
+
+/* --- what comes ---------------------------------------------------------------- */
+
+static void
+open_if_complete(weft_redis_feed *feed)
+{
+	for (size_t i = 0; i < feed->member_count; i++)
+		if (!feed->members[i].channel->confirmed)
+			return;
+	feed->is_open = true;
+	(void)weft_event_set(&feed->news);
+}
+
+static void
+confirm(weft_redis *redis, struct weft__redis_channel *channel)
+{
+	struct weft__redis_link *at = channel->members.next;
+
+	channel->confirmed = true;
+	redis->failures = 0;
+	for (; at != &channel->members; at = at->next) {
+		weft_redis_feed *feed = WEFT__REDIS_OF(weft__redis_member,
+		                                       of_channel, at)
+		                                ->feed;
+
+		if (!feed->is_open)
+			open_if_complete(feed);
+	}
+}
+
+/* The list of channel and text that readers get. */
+static weft_redis_reply *
+make_message(weft_span channel, weft_span text)
+{
+	const struct weft__resp_limits limits = { SIZE_MAX, 1, 3 };
+	const weft_span words[2] = { channel, text };
+	size_t size = weft__resp_size(words, 2);
+	char *bytes = weft_alloc(size);
+	struct weft__resp_scan scan = { 0 };
+	weft_redis_reply *reply = NULL;
+
+	if (!bytes)
+		return NULL;
+	(void)weft__resp_put(bytes, words, 2);
+	if (weft__resp_scan(&scan, &limits, bytes, size) != (ssize_t)size
+	    || weft__resp_build_taking(&scan, bytes, size, &reply) < 0) {
+		weft_release(bytes);
+		return NULL;
+	}
+	return reply;
+}
+
+/* Who falls behind loses the oldest.  Without memory for a message it is lost as well. */
+static void
+hand_to(weft_redis_feed *feed, weft_redis_reply *message)
+{
+	uint32_t mask = WEFT__REDIS_BACKLOG - 1;
+
+	if (!message || feed->count == WEFT__REDIS_BACKLOG)
+		feed->fell_behind = true;
+	if (message && feed->count == WEFT__REDIS_BACKLOG) {
+		weft_redis_reply_free(feed->ring[feed->head & mask]);
+		feed->head++;
+		feed->count--;
+	}
+	if (message)
+		feed->ring[(feed->head + feed->count++) & mask] =
+			weft__resp_ref(message);
+	(void)weft_event_set(&feed->news);
+}
+
+static void
+publish(struct weft__redis_channel *channel, weft_span name, weft_span text)
+{
+	weft_redis_reply *message = make_message(name, text);
+	struct weft__redis_link *at = channel->members.next;
+
+	for (; at != &channel->members; at = at->next)
+		hand_to(WEFT__REDIS_OF(weft__redis_member, of_channel, at)
+		                ->feed,
+		        message);
+	weft_redis_reply_free(message);
+}
+
+static bool
+is(weft_span text, const char *word)
+{
+	return text.size == strlen(word)
+	       && memcmp(text.data, word, text.size) == 0;
+}
+
+static weft_span
+text_at(const weft_redis_reply *reply, size_t index)
+{
+	weft_span text = { "", 0 };
+
+	(void)weft_redis_text(weft_redis_item(reply, index), &text);
+	return text;
+}
+
+void
+weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
+{
+	weft_span kind = text_at(message, 0), name = text_at(message, 1);
+	bool is_pattern = kind.size > 0 && *(const char *)kind.data == 'p';
+	struct weft__redis_channel *channel = find(redis, name.data, name.size,
+	                                           is_pattern);
+	weft_span said = { "", 0 };
+
+	if (weft_redis_kind(message) == WEFT_REDIS_ERROR) {
+		(void)weft_redis_text(message, &said);
+		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size,
+		                (const char *)said.data);
+		weft__redis_feed_failed(redis, WEFT_EREPLY, weft_detail());
+		return;
+	}
+	if (!channel)
+		return; /* it is not wanted any more */
+	if (is(kind, "subscribe") || is(kind, "psubscribe"))
+		confirm(redis, channel);
+	else if (is(kind, "message"))
+		publish(channel, name, text_at(message, 2));
+	else if (is(kind, "pmessage"))
+		publish(channel, text_at(message, 2), text_at(message, 3));
+}

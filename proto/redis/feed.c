@@ -1,0 +1,254 @@
+/* feed.c - feeds: opened, read, closed.
+ *
+ *   1. All feeds share one line, which is there while there are feeds.  It is connected
+ *      anew as long as one of them was ever open.
+ *   2. A feed's memory goes when it was closed and the last call in it has returned.
+ */
+#include "feed.h"
+#include <weft/threadlet.h>
+
+static void
+leave(weft_redis_feed *feed)
+{
+	if (--feed->users > 0)
+		return;
+	weft__redis_unref(feed->redis);
+	weft_release(feed->text);
+	weft_release(feed);
+}
+
+/* --- the line ------------------------------------------------------------------ */
+
+/* It takes one of the connections that could be leased. */
+static int
+open_line(weft_redis *redis)
+{
+	struct weft__redis_line *line;
+
+	if (redis->feed_line)
+		return 0;
+	if (redis->leased_count + 2 > redis->connections_max
+	    && !weft__redis_lease_drop(redis))
+		return weft_fail(WEFT_EAGAIN,
+		                 "no connection is left for feeds "
+		                 "of %u",
+		                 (unsigned)redis->connections_max);
+	line = weft_alloc(sizeof(*line));
+	if (!line)
+		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+	weft__redis_line_init(redis, line, WEFT__REDIS_FEEDS);
+	redis->feed_line = line;
+	return 0;
+}
+
+static void
+close_line(weft_redis *redis)
+{
+	struct weft__redis_line *line = redis->feed_line;
+
+	redis->feed_line = NULL;
+	if (line)
+		weft__redis_line_close(line, WEFT_ESHUTDOWN);
+}
+
+static void
+end_feed(weft_redis_feed *feed, int error, const char *text)
+{
+	if (feed->error)
+		return;
+	feed->error = error;
+	feed->text = weft__redis_copy(text, strlen(text));
+	(void)weft_event_set(&feed->news);
+}
+
+#define FEED(link) \
+	((weft_redis_feed *)WEFT__REDIS_OF(weft_redis_feed, of_redis, link))
+
+/* Those that were open wait for the next try; as the loop stops, and without memory, there
+ * is none. */
+void
+weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
+{
+	struct weft__redis_link *at = redis->feeds.next;
+	bool go_on = false,
+	     over = error == WEFT_ESHUTDOWN || error == WEFT_ENOMEM;
+
+	for (; at != &redis->feeds; at = at->next) {
+		if (!FEED(at)->is_open || over)
+			end_feed(FEED(at), error, text);
+		else
+			go_on = true;
+	}
+	if (go_on && redis->feed_line
+	    && redis->feed_line->state == WEFT__REDIS_OFF)
+		weft__redis_line_start(redis->feed_line);
+}
+
+void
+weft__redis_feed_end(weft_redis *redis)
+{
+	struct weft__redis_link *at = redis->feeds.next;
+
+	for (; at != &redis->feeds; at = at->next)
+		end_feed(FEED(at), WEFT_ESHUTDOWN, "the endpoint was closed");
+	close_line(redis);
+}
+
+/* --- the calls ----------------------------------------------------------------- */
+
+static int
+check(const weft_redis *redis, const char *const *channels)
+{
+	if (!redis || !channels || !*channels)
+		return weft_fail(WEFT_EINVAL, "weft_redis_feed_open: NULL, or "
+		                              "no channel");
+	if (redis->session)
+		return weft_fail(WEFT_EINVAL, "a session has no feeds");
+	if (weft_loop_current() != redis->loop)
+		return weft_fail(WEFT_EXDEV, "an endpoint of another loop");
+	if (redis->closed)
+		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
+	return weft__redis_may_wait();
+}
+
+static int
+make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
+{
+	size_t count = 0;
+	weft_redis_feed *feed;
+	int rc = open_line(redis);
+
+	if (rc < 0)
+		return rc;
+	while (channels[count])
+		count++;
+	feed = weft_alloc(sizeof(*feed) + count * sizeof(feed->members[0]));
+	if (!feed) {
+		if (weft__redis_alone(&redis->feeds))
+			close_line(redis);
+		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
+	}
+	*feed = (weft_redis_feed){ .redis = weft__redis_ref(redis),
+		                   .users = 1 };
+	weft__redis_link_before(&redis->feeds, &feed->of_redis);
+	*out = feed;
+	return 0;
+}
+
+/* Wait until something is to be told; the feed may be closed meanwhile. */
+static int
+wait_for_news(weft_redis_feed *feed, uint64_t deadline_ns)
+{
+	int rc;
+
+	(void)weft_event_reset(&feed->news);
+	rc = weft_event_wait(&feed->news, deadline_ns);
+	if (feed->error)
+		return weft_fail(feed->error, "%s",
+		                 feed->text ? feed->text
+		                            : weft_strerror(feed->error));
+	return rc;
+}
+
+static bool
+is_confirmed(const weft_redis_feed *feed)
+{
+	if (feed->redis->feed_line->state != WEFT__REDIS_READY)
+		return false;
+	for (size_t i = 0; i < feed->member_count; i++)
+		if (!feed->members[i].channel->confirmed)
+			return false;
+	return true;
+}
+
+int
+weft_redis_feed_open(weft_redis *redis, const char *const *channels,
+                     weft_redis_feed **out, uint64_t deadline_ns)
+{
+	weft_redis_feed *feed = NULL;
+	int rc = check(redis, channels);
+
+	if (rc == 0)
+		rc = make_feed(redis, channels, &feed);
+	if (rc < 0)
+		return rc;
+	rc = weft__redis_channels_join(feed, channels);
+	if (rc == 0 && redis->feed_line->state == WEFT__REDIS_OFF)
+		weft__redis_line_start(redis->feed_line);
+	if (rc == 0 && is_confirmed(feed))
+		feed->is_open = true;
+	feed->users++;
+	while (rc == 0 && !feed->is_open)
+		rc = feed->error ? feed->error
+		                 : wait_for_news(feed, deadline_ns);
+	feed->users--;
+	if (rc < 0) {
+		(void)weft_fail(rc, "feed of %s: %s", channels[0],
+		                feed->text ? feed->text : weft_strerror(rc));
+		weft_redis_feed_close(feed);
+		return rc;
+	}
+	*out = feed;
+	return 0;
+}
+
+static weft_redis_reply *
+take(weft_redis_feed *feed)
+{
+	feed->count--;
+	return feed->ring[feed->head++ & (WEFT__REDIS_BACKLOG - 1)];
+}
+
+static int
+receive(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
+{
+	int rc = feed->error;
+
+	while (rc == 0 && feed->count == 0 && !feed->fell_behind)
+		rc = wait_for_news(feed, deadline_ns);
+	if (feed->fell_behind) {
+		feed->fell_behind = false;
+		return weft_fail(WEFT_ENOBUFS,
+		                 "more than %u messages waited: "
+		                 "the oldest are lost",
+		                 WEFT__REDIS_BACKLOG);
+	}
+	if (feed->count == 0)
+		return rc;
+	*out = take(feed);
+	return 0;
+}
+
+int
+weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out,
+                     uint64_t deadline_ns)
+{
+	int rc;
+
+	if (!feed || !out)
+		return weft_fail(WEFT_EINVAL, "weft_redis_feed_recv: NULL");
+	if (weft_loop_current() != feed->redis->loop)
+		return weft_fail(WEFT_EXDEV, "a feed of another loop");
+	feed->users++;
+	rc = receive(feed, out, deadline_ns);
+	leave(feed);
+	return rc;
+}
+
+void
+weft_redis_feed_close(weft_redis_feed *feed)
+{
+	weft_redis *redis = feed ? feed->redis : NULL;
+
+	if (!feed)
+		return;
+	end_feed(feed, WEFT_ESHUTDOWN, "the feed was closed");
+	while (feed->count > 0)
+		weft_redis_reply_free(take(feed));
+	feed->fell_behind = false;
+	weft__redis_unlink(&feed->of_redis);
+	weft__redis_channels_leave(feed);
+	if (weft__redis_alone(&redis->feeds))
+		close_line(redis);
+	leave(feed);
+}

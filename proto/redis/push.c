@@ -1,0 +1,23 @@
+/* push.c - messages that are no replies: what was invalidated, and what was published. */
+#include "client.h"
+
+static bool
+is(const weft_redis_reply *reply, const char *text)
+{
+	weft_span said;
+
+	return weft_redis_text(reply, &said) == 0 && said.size == strlen(text)
+	       && memcmp(said.data, text, said.size) == 0;
+}
+
+void
+weft__redis_pushed(struct weft__redis_wire *wire, weft_redis_reply *push)
+{
+	weft_redis *redis = wire->redis;
+
+	if (is(weft_redis_item(push, 0), "invalidate"))
+		weft__redis_cache_invalidate(redis, weft_redis_item(push, 1));
+	else if (wire->line->kind == WEFT__REDIS_FEEDS)
+		weft__redis_feed_message(redis, push);
+	weft_redis_reply_free(push);
+}

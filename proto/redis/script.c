@@ -1,0 +1,44 @@
+/* script.c - Lua scripts, known to the server by their hash. */
+#include "client.h"
+
+/* The command, the script or its hash, and the words behind it. */
+static int
+call(weft_redis *redis, weft_span *words, size_t count, weft_redis_reply **out,
+     uint64_t deadline_ns)
+{
+	struct weft__redis_command command;
+	int rc = weft__redis_command_init(redis, &command, words, count);
+
+	return rc < 0 ? rc : weft__redis_run(redis, &command, out, deadline_ns);
+}
+
+int
+weft_redis_script(weft_redis *redis, const char *script, const weft_span *words,
+                  size_t count, weft_redis_reply **out, uint64_t deadline_ns)
+{
+	char hash[41];
+	weft_span *all;
+	int rc;
+
+	if (!redis || !script || (!words && count > 0)
+	    || count > SIZE_MAX / sizeof(*all) - 2)
+		return weft_fail(WEFT_EINVAL, "weft_redis_script: NULL");
+	all = weft_alloc((count + 2) * sizeof(*all));
+	if (!all)
+		return weft_fail(WEFT_ENOMEM, "no memory for a script");
+	weft__redis_sha1(script, strlen(script), hash);
+	all[0] = weft_text("EVALSHA");
+	all[1] = (weft_span){ hash, 40 };
+	if (count > 0)
+		memcpy(all + 2, words, count * sizeof(*all));
+	(void)weft__redis_ref(redis); /* it may be closed between the two */
+	rc = call(redis, all, count + 2, out, deadline_ns);
+	if (rc == WEFT_EREPLY && strncmp(weft_detail(), "NOSCRIPT", 8) == 0) {
+		all[0] = weft_text("EVAL");
+		all[1] = weft_text(script);
+		rc = call(redis, all, count + 2, out, deadline_ns);
+	}
+	weft__redis_unref(redis);
+	weft_release(all);
+	return rc;
+}

@@ -1,0 +1,91 @@
+/* redis_tls_test.c - the Redis client over TLS. */
+#include "proto/redis_peer.h"
+#include "unit/net/certs.h"
+
+static struct {
+	weft_tls *server, *client, *stranger;
+} tls;
+
+static void
+make_tls(void)
+{
+	struct cert ca = cert_ca("weft test"), other = cert_ca("somebody");
+	struct cert leaf = cert_leaf("h", "IP:127.0.0.1", &ca);
+	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
+	const struct cert *alone[] = { &other, NULL };
+	weft_tls_cert cert = { .chain_file = cert_file("leaf.pem", chain),
+		               .key_file = cert_key_file("leaf.key", &leaf,
+		                                         NULL) };
+	weft_tls_opts server = { .certs = &cert, .cert_count = 1 };
+	weft_tls_opts client = { .ca_file = cert_file("ca.pem", root) };
+	weft_tls_opts stranger = { .ca_file = cert_file("other.pem", alone) };
+
+	OK(weft_tls_open(&server, &tls.server));
+	OK(weft_tls_open(&client, &tls.client));
+	OK(weft_tls_open(&stranger, &tls.stranger));
+	cert_drop(&leaf);
+	cert_drop(&ca);
+	cert_drop(&other);
+}
+
+static void
+drop_tls(void)
+{
+	weft_tls_close(tls.server);
+	weft_tls_close(tls.client);
+	weft_tls_close(tls.stranger);
+}
+
+static int
+call_often(void *arg)
+{
+	struct world *world = arg;
+	char key[32];
+
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(key, sizeof(key), "k%d", i);
+		OK(ask(world, "GET", key, WEFT_NEVER));
+	}
+	return 0;
+}
+
+static void
+play_trusted(struct world *world)
+{
+	weft_redis_reply *reply = NULL;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_scope_go(&scope, call_often, world) > 0);
+	OK(weft_scope_close(&scope));
+	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG 200000"));
+	weft_redis_reply_free(reply);
+	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	peer_drop(&world->peer);
+	OK(ask(world, "GET", "k", WEFT_NEVER));
+}
+
+TEST(rediss_speaks_tls)
+{
+	make_tls();
+	PLAY(play_trusted, .peer = { .tls = tls.server },
+	     .opts = { .tls = tls.client });
+	drop_tls();
+}
+
+static void
+play_stranger(struct world *world)
+{
+	CHECK_EQ(ask(world, "GET", "k", WEFT_NEVER), WEFT_ECERT);
+	CHECK_EQ(peer_heard(&world->peer, "GET k"), 0);
+}
+
+TEST(rediss_speaks_with_nobody_that_is_not_trusted)
+{
+	make_tls();
+	PLAY(play_stranger, .peer = { .tls = tls.server },
+	     .opts = { .tls = tls.stranger });
+	drop_tls();
+}
