@@ -96,6 +96,7 @@ static const struct {
 	{ "tls_guest",
 	  { TLS_POINTS(700), TLS_POINTS(650), TLS_POINTS(620),
 	    TLS_POINTS(690) } },
+	{ "redis", { 1700, 1600, 1450, 1450 } },
 	{ "http", { 620, 560, 610, 640 } },
 	{ "signal", { 340, 285, 560, 580 } },
 	{ "child", { 190, 160, 300, 310 } },
