@@ -226,25 +226,90 @@ weft__redis_tell(struct weft__redis_command *command, int rc,
 
 /* --- callers on the loop ----------------------------------------------------- */
 
-struct call {
-	struct weft__redis_command command;
-	weft_redis *redis;
-	weft_op op;
-};
+static void
+on_over(struct weft__redis_command *command, int rc)
+{
+	command->rc = rc;
+	command->is_over = true;
+	(void)weft_event_set(&command->over);
+}
 
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
-	struct call *call = arg;
+	struct weft__redis_command *command = arg;
 
 	(void)op;
-	weft__redis_forget(call->redis, &call->command, why);
+	weft__redis_forget(command->redis, command, why);
 }
 
 static void
 on_done(struct weft__redis_command *command, int rc)
 {
 	(void)weft_op_finish(command->op, rc);
+}
+
+/* Whether the caller can wait, and has not been told to end: a command that is sent and
+ * given up at once may be done.  An event that is always set tells, and needs no clock. */
+static int
+enter(weft_redis *redis)
+{
+	if (!redis->gate_is_set)
+		redis->gate_is_set = weft_event_set(&redis->gate) == 0;
+	return weft_event_wait(&redis->gate, WEFT_NEVER);
+}
+
+/* An event is quicker than an op, and who is told to end gives the command up itself.  The
+ * endpoint may be gone when the wait is over, unless the command is not. */
+static int
+wait_for(weft_redis *redis, struct weft__redis_command *command,
+         weft_redis_reply **out, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	command->done = on_over;
+	weft__redis_submit(redis, command);
+	if (!command->is_over)
+		rc = weft_event_wait(&command->over, deadline_ns);
+	if (!command->is_over)
+		weft__redis_forget(redis, command, rc);
+	return weft__redis_tell(command, command->rc, out);
+}
+
+/* One that blocks at the server is over when its connection is, and an op is waited for
+ * also by who is told to end. */
+static int
+wait_by_op(weft_redis *redis, struct weft__redis_command *command,
+           weft_redis_reply **out, uint64_t deadline_ns)
+{
+	weft_op op;
+	int rc;
+
+	command->redis = redis;
+	command->op = &op;
+	command->done = on_done;
+	(void)weft_op_init(&op, redis->loop, NULL, NULL);
+	rc = weft_op_begin(&op, on_cancel, command, deadline_ns);
+	if (rc < 0)
+		return rc;
+	weft__redis_submit(redis, command);
+	rc = (int)weft_op_wait(&op, WEFT_NEVER);
+	return weft__redis_tell(command, rc, out);
+}
+
+static int
+run_here(weft_redis *redis, struct weft__redis_command *command,
+         weft_redis_reply **out, uint64_t deadline_ns)
+{
+	int rc = enter(redis);
+
+	if (rc == 0)
+		rc = weft__redis_admit(redis, command);
+	if (rc < 0)
+		return rc;
+	return command->flags & WEFT__REDIS_BLOCKS
+	               ? wait_by_op(redis, command, out, deadline_ns)
+	               : wait_for(redis, command, out, deadline_ns);
 }
 
 int
@@ -255,29 +320,6 @@ weft__redis_may_wait(void)
 	return weft_fail(WEFT_EDEADLK, "a callback has nothing to suspend");
 }
 
-/* The endpoint may be gone when the wait is over. */
-static int
-run_here(weft_redis *redis, struct weft__redis_command *command,
-         weft_redis_reply **out, uint64_t deadline_ns)
-{
-	struct call call;
-	int rc = weft__redis_admit(redis, command);
-
-	if (rc < 0)
-		return rc;
-	call.command = *command;
-	call.command.op = &call.op;
-	call.command.done = on_done;
-	call.redis = redis;
-	(void)weft_op_init(&call.op, redis->loop, NULL, NULL);
-	rc = weft_op_begin(&call.op, on_cancel, &call, deadline_ns);
-	if (rc < 0)
-		return rc;
-	weft__redis_submit(redis, &call.command);
-	rc = (int)weft_op_wait(&call.op, WEFT_NEVER);
-	return weft__redis_tell(&call.command, rc, out);
-}
-
 int
 weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
                 weft_redis_reply **out, uint64_t deadline_ns)
@@ -286,12 +328,11 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
 
 	if (deadline_ns == WEFT_NOW)
 		return weft_fail(WEFT_ETIMEDOUT, "a command takes some time");
+	if (weft_loop_current() == redis->loop)
+		return run_here(redis, command, out, deadline_ns);
 	rc = weft__redis_may_wait();
-	if (rc < 0)
-		return rc;
-	return weft_loop_current() == redis->loop
-	               ? run_here(redis, command, out, deadline_ns)
-	               : weft__redis_run_afar(redis, command, out, deadline_ns);
+	return rc < 0 ? rc
+	              : weft__redis_run_afar(redis, command, out, deadline_ns);
 }
 
 /* A reply that is in the cache is there at once. */

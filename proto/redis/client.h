@@ -26,6 +26,7 @@
 
 #include <weft/loop.h>
 #include <weft/stream.h>
+#include <weft/sync.h>
 #include <weft/timer.h>
 #include "resp.h"
 
@@ -103,7 +104,11 @@ struct weft__redis_command {
 	weft_redis_reply        *reply;
 	char                    *text;    /* of an error, of weft_alloc(), or NULL */
 	void                   (*done)(struct weft__redis_command *command, int rc);
-	weft_op                 *op;      /* of done() */
+	weft_op                 *op;      /* of done(), or these: */
+	weft_event               over;
+	int                      rc;
+	bool                     is_over;
+	weft_redis              *redis;   /* of one that blocks, and is waited for here */
 };
 
 /* Fill a command of words; of a name alone, its flags. */
@@ -171,6 +176,8 @@ struct weft__redis_wire {
 	uint8_t                  greetings; /* replies to come */
 	struct weft__redis_bytes out, sending, in;
 	uint64_t                 put, given; /* bytes; invariant 5 */
+	uint64_t                 seen;       /* `put` at the last try to flush */
+	uint8_t                  turns_waited; /* for more, with that flush */
 	struct weft__redis_slot *slots;
 	uint32_t                 slot_mask;
 	uint64_t                 head, tail; /* slots by number */
@@ -297,6 +304,8 @@ struct weft_redis {
 	uint32_t          refs;     /* atomic; invariant 8, and calls from elsewhere */
 	bool              closed;
 	bool              session;
+	bool              gate_is_set;
+	weft_event        gate;     /* always open, see call.c */
 	char             *address;  /* for weft_connect(), and for texts */
 	char             *user, *password;
 	char              database[12]; /* "": none is selected */

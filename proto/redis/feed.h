@@ -2,7 +2,6 @@
 #ifndef WEFT_REDIS_FEED_H
 #define WEFT_REDIS_FEED_H
 
-#include <weft/sync.h>
 #include "client.h"
 
 #define WEFT__REDIS_BACKLOG 1024u /* messages that a feed keeps, a power of 2 */

@@ -14,7 +14,6 @@
  *      and if the result was on its way, until that has come.
  */
 #include "client.h"
-#include <weft/sync.h>
 #include <weft/threadlet.h>
 
 enum { OPEN, DONE, GONE };

@@ -9,8 +9,11 @@
 
 #define OUT_FIRST 4096u
 #define OUT_KEEP  (256u << 10) /* bytes that an empty buffer may keep */
-#define SLOTS     64u          /* at first, a power of 2 */
-#define KEEPALIVE 30           /* s; so that a dead peer is found at last */
+#define OUT_ENOUGH \
+	(16u << 10)   /* bytes that are sent without waiting for more */
+#define TURNS_MAX 8   /* that are waited for more */
+#define SLOTS     64u /* at first, a power of 2 */
+#define KEEPALIVE 30  /* s; so that a dead peer is found at last */
 
 /* --- bytes ------------------------------------------------------------------- */
 
@@ -161,12 +164,33 @@ flush(struct weft__redis_wire *wire)
 	return 0;
 }
 
+/* While callers that were just answered are about to run and say more, it pays to wait for
+ * them: as long as there is more each time, for a few turns and not too many bytes. */
+static bool
+waits_for_more(struct weft__redis_wire *wire)
+{
+	bool grows = wire->put > wire->seen;
+
+	wire->seen = wire->put;
+	if (!wire->line || !grows || wire->out.size > OUT_ENOUGH
+	    || wire->turns_waited == TURNS_MAX
+	    || weft_loop_next(wire->redis->loop) != WEFT_NOW) {
+		wire->turns_waited = 0;
+		return false;
+	}
+	wire->turns_waited++;
+	(void)weft_loop_post_last(wire->redis->loop, &wire->flush);
+	return true;
+}
+
 static void
 on_flush(void *arg)
 {
 	struct weft__redis_wire *wire = arg;
 	int rc = 0;
 
+	if (waits_for_more(wire))
+		return;
 	wire->flush_queued = false;
 	if (!wire->line)
 		free_if_over(wire);
