@@ -282,8 +282,6 @@ goes_on(const struct weft__redis_wire *wire,
 {
 	const struct weft__redis_command *command = slot->command;
 
-	if (wire->redis->session)
-		return false;
 	return slot->begin >= wire->given
 	       || ((command->flags & WEFT__REDIS_READS)
 	           && command->tries < WEFT__REDIS_TRIES);

@@ -299,8 +299,6 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 {
 	struct ticket *ticket = arg;
 
-	if (ticket->is_over)
-		return;
 	ticket->is_over = true;
 	(void)weft_op_finish(op, why);
 	if (__atomic_exchange_n(&ticket->claim, GONE, __ATOMIC_ACQ_REL)

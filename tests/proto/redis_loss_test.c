@@ -149,6 +149,57 @@ TEST(what_was_not_sent_goes_on_with_the_next_connection)
 	     .opts = { .inflight_max = 1 });
 }
 
+static int
+put_big(void *arg)
+{
+	struct caller *caller = arg;
+	size_t size = 8 << 20;
+	char *much = calloc(1, size);
+
+	CHECK(much);
+	caller->result = weft_redis_callf(caller->world->redis, NULL,
+	                                  WEFT_NEVER, "SET big %b", much, size);
+	free(much);
+	return 0;
+}
+
+/* The server reads nothing behind the first command: the second is under way, and the
+ * third is not. */
+static void
+play_unflushed(struct world *world)
+{
+	struct caller callers[3] = { { world, "GET", "a", 1 },
+		                     { world, "SET", "big", 1 },
+		                     { world, "INCR", "c", 1 } };
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, call_once, &callers[0]) > 0);
+	UNTIL(peer_heard(&world->peer, "GET a") == 1);
+	CHECK(weft_scope_go(&scope, put_big, &callers[1]) > 0);
+	UNTIL(stats_of(world).inflight == 2);
+	for (int i = 0; i < 10; i++)
+		OK(weft_yield());
+	CHECK(weft_scope_go(&scope, call_once, &callers[2]) > 0);
+	UNTIL(stats_of(world).inflight == 3);
+	peer_go_on(&world->peer);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(callers[0].result, 0);
+	CHECK_EQ(callers[1].result, WEFT_EPIPE);
+	CHECK_EQ(callers[2].result, 0);
+	CHECK_EQ(peer_heard(&world->peer, "INCR c"), 1);
+}
+
+TEST(what_has_not_left_the_output_goes_on_with_the_next_connection)
+{
+	static const int64_t cuts[] = { 0 };
+
+	PLAY(play_unflushed, .peer = { .cuts = cuts,
+	                               .cut_count = 1,
+	                               .holds = true,
+	                               .resets = true });
+}
+
 static void
 play_idle_drop(struct world *world)
 {

@@ -206,6 +206,61 @@ TEST(who_gives_up_elsewhere_leaves_nothing_that_could_be_paired)
 	free(world);
 }
 
+static int
+run_blocked(void *arg)
+{
+	struct guest *guest = arg;
+
+	CHECK_EQ(ask(&guest->house->world, "BLPOP", "never", WEFT_NEVER),
+	         WEFT_ECANCELED);
+	OK(weft_group_done(&guest->house->left));
+	return 0;
+}
+
+static int
+see_it_block(void *arg)
+{
+	struct house *house = arg;
+
+	UNTIL(peer_heard(&house->world.peer, "BLPOP never") == 1);
+	OK(weft_group_done(&house->left));
+	return 0;
+}
+
+static int
+see_it_go(void *arg)
+{
+	struct house *house = arg;
+
+	UNTIL(house->world.peer.open == 0);
+	OK(weft_group_done(&house->left));
+	return 0;
+}
+
+TEST(what_blocks_and_is_cancelled_elsewhere_takes_its_connection_along)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	weft_loop *other = make_started();
+	struct guest guest;
+	struct house *house;
+	weft_threadlet id;
+
+	CHECK(world);
+	house = house_open(world);
+	guest = (struct guest){ house, 0, 0, 0 };
+	OK(weft_group_add(&house->left, 1));
+	(void)go_on(house->loop, see_it_block, house);
+	id = go_on(other, run_blocked, &guest);
+	OK(weft_group_wait(&house->left, WEFT_NEVER));
+	OK(weft_group_add(&house->left, 2));
+	(void)go_on(house->loop, see_it_go, house);
+	OK(weft_cancel(id));
+	OK(weft_group_wait(&house->left, WEFT_NEVER));
+	stop_and_free(other);
+	house_close(house);
+	free(world);
+}
+
 /* --- the loop stops -------------------------------------------------------------- */
 
 static void *
