@@ -69,5 +69,7 @@ run(void *arg)
 int
 main(int argc, char **argv)
 {
-	return weft_main(NULL, run, argc > 1 ? argv[1] : "redis://127.0.0.1");
+	static char here[] = "redis://127.0.0.1";
+
+	return weft_main(NULL, run, argc > 1 ? argv[1] : here);
 }
