@@ -132,6 +132,17 @@ copy_inputs(weft_dag_node *set, const weft_dag_node *from)
 	return 0;
 }
 
+static bool
+can_share(const weft_value *value)
+{
+	weft_value other;
+	bool can = weft_value_share(value, &other) == 0;
+
+	if (can)
+		weft_value_drop(&other);
+	return can;
+}
+
 static const char *
 what_is_wrong(const weft_dag_node *node)
 {
@@ -145,9 +156,11 @@ what_is_wrong(const weft_dag_node *node)
 		return "has more than 65,535 retries";
 	if (node->fallback.type && !node->optional)
 		return "has a fallback and is not optional";
-	if (node->fallback.type && node->fallback.type != &weft_type_error
+	if (node->fallback.type
 	    && weft__dag_type_of(node) != node->fallback.type)
 		return "has a fallback of another type";
+	if (!can_share(&node->fallback))
+		return "has a fallback that cannot be shared";
 	return NULL;
 }
 
@@ -177,8 +190,15 @@ int
 weft__dag_copy_node(struct weft__dag_node *to, struct weft__dag_more *more,
                     const weft_dag_node *from)
 {
+	const weft_value *fallback = &from->fallback;
 	const char *wrong = what_is_wrong(from);
 
+	/* A value that could not be made. */
+	if (fallback->type == &weft_type_error
+	    && from->type != &weft_type_error)
+		return weft_fail((int)fallback->as.integer,
+		                 "node %s: no fallback: %s", from->name,
+		                 weft_strerror((int)fallback->as.integer));
 	if (wrong)
 		return weft_fail(WEFT_EINVAL, "node %s %s", from->name, wrong);
 	*more = (struct weft__dag_more){ .set = *from };

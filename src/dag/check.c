@@ -358,6 +358,8 @@ check_node(weft_dag *dag, uint32_t index)
 		rc = check_sub(dag, set);
 	if (rc == 0)
 		rc = add_level(dag, set->priority);
+	for (uint32_t i = 0; rc == 0 && set->sub && i < set->sub->levels; i++)
+		rc = add_level(dag, set->sub->level[i]);
 	/* What stands for many counts as enough for all threads. */
 	dag->work[node->place] += node->flags & WEFT__DAG_GROUP ? 64 : 1;
 	if (set->sub)

@@ -26,7 +26,8 @@
  *      found; who stops it takes out those that wait for a limit or a time, and the loop
  *      tells those that run there.
  *   5. Attempts with a timeout on a pool have one who ends them: the hand, or the loop's
- *      timer, as the run's lock decides (hand->timed is taken away).
+ *      timer, as the run's lock decides (hand->timed is taken away).  While one is late, no
+ *      value is moved: it may look at what others would take.
  *   6. The caller and the run itself, while it goes on, hold what it has: values, template,
  *      loop.  Its memory is there longer, as long as something is on its way to it that
  *      will find nothing to do: a ticket with a pool, a poke with the loop (run->users).
@@ -153,6 +154,8 @@ struct weft__dag_frame {
 	struct weft__dag_step  *steps;
 	struct weft__dag_times *times; /* or NULL */
 	struct weft__dag_added *added; /* nodes of its own, or NULL; group.c */
+	uint64_t        deadline_ns;   /* or WEFT_NEVER; under the run's lock: */
+	struct weft__dag_frame *bounded, **bounded_link; /* in the list of those */
 };
 
 struct weft__dag_list {
@@ -164,6 +167,7 @@ struct weft__dag_ticket {
 	struct weft__op op; /* first, and without a loop */
 	struct weft__dag_lane *lane;
 	struct weft__dag_ticket *next; /* free */
+	bool again;         /* it is to be sent again, and has a place for that */
 };
 
 /* Steps that wait for threads of one kind.  Under the run's lock. */
@@ -190,14 +194,18 @@ struct weft__dag_hand {
 	struct weft__dag_frame *frame;  /* of which it has ended, */
 	uint32_t      ended;            /* so many steps that are not told yet */
 	uint64_t      clock_ns;  /* of the last look, or 0; if the run is timed */
-	uint32_t      rounds;    /* that a pool's thread has been at it */
-	bool          is_ticket, is_waiter;
+	struct weft__dag_ticket *ticket; /* of a pool's thread, */
+	uint32_t      rounds;            /* which has been at it for so many */
+	bool          is_waiter;
 	weft_dag_step *attempt;  /* that it runs, or NULL */
 	/* Under the run's lock, of an attempt with a timeout (invariant 5). */
 	struct weft__dag_hand *other, **link;
 	struct weft__dag_step *timed;
 	uint64_t      deadline_ns;
+	bool          late_limited; /* it is late, and still counts against the limit */
 	weft__a32     why;
+	int         (*outer)(void *arg); /* of a thread that waits inside of a step: */
+	void         *outer_arg;         /* what asks whether that is to end */
 };
 
 /* A step that runs on the loop, on the stack of its threadlet. */
@@ -230,6 +238,9 @@ struct weft_dag_run {
 	bool       waiter_parked;
 	uint32_t   ended;   /* nodes; for the progress */
 	uint32_t   total;
+	struct weft__dag_frame *bounded; /* that have a deadline of their own */
+	weft__a32  late;    /* attempts that still run, */
+	weft__a32  waiting; /* and steps that wait for a limit */
 
 	/* With the loop; see home.c. */
 	weft__a32  poke;    /* WEFT__DAG_POKE_* */
@@ -336,8 +347,8 @@ void weft__dag_settle(struct weft__dag_hand *hand);
  * hand->next. */
 void weft__dag_let_go(struct weft__dag_hand *hand);
 
-/* Tell what was counted, if it is of another frame. */
-void weft__dag_turn_to(struct weft__dag_hand *hand, struct weft__dag_frame *frame);
+/* Tell what was counted, unless it is of that frame.  To tell may count others. */
+void weft__dag_turn_to(struct weft__dag_hand *hand, const struct weft__dag_frame *frame);
 
 /* One more step of a frame has ended. */
 static inline void
@@ -393,6 +404,18 @@ void   weft__dag_lanes_init(weft_dag_run *run, void *memory);
 /* Queue steps of any place, and call whoever is to come for them. */
 void weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps);
 
+/* The level of a step in the lanes of its run: graphs inside of others have priorities of
+ * their own. */
+static inline uint32_t
+weft__dag_level_of(const struct weft__dag_step *step)
+{
+	const weft_dag *dag = step->frame->run->dag;
+
+	return step->frame->dag == dag
+	               ? step->node->level
+	               : weft__dag_level(dag, step->node->more->set.priority);
+}
+
 /* Take all steps out of the loop's lane; under the run's lock. */
 struct weft__dag_list weft__dag_take_all(struct weft__dag_lane *lane);
 
@@ -421,6 +444,7 @@ struct weft_dag_step {
 	weft_value out;
 	struct weft__dag_added *added; /* nodes to follow, or NULL */
 	uint64_t deadline_ns;
+	uint64_t moved; /* inputs that were, by bits */
 	uint32_t number;
 };
 
@@ -442,6 +466,9 @@ void weft__dag_open_group(struct weft__dag_hand *hand, struct weft__dag_step *st
 void weft__dag_open_added(struct weft__dag_hand *hand, struct weft__dag_step *step,
                           struct weft__dag_added *added);
 void weft__dag_drop_added(struct weft__dag_added *added);
+
+/* It has no deadline of its own any more; under the run's lock. */
+void weft__dag_unbound(struct weft__dag_frame *frame);
 
 /* All steps of a group have ended. */
 void weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame);
@@ -489,8 +516,10 @@ weft__dag_note(const struct weft__dag_step *step)
 /* Have a place for a step, whose node has a limit: false if it is in the queue for one. */
 bool weft__dag_enter_limit(struct weft__dag_step *step);
 
-/* Give it back; the next one gets it, and is ready. */
+/* Give it back; the next one gets it, and is ready.  And the same for an attempt that was
+ * late, whose step may have another by now. */
 void weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step);
+void weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *step);
 
 /* Take out those of the hand's run that wait for one and are stopped. */
 void weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *dag);

@@ -36,9 +36,11 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 
 	if (!frame)
 		return NULL;
-	*frame = (struct weft__dag_frame){
-		.run = run, .dag = dag, .owner = owner, .count = count
-	};
+	*frame = (struct weft__dag_frame){ .run = run,
+		                           .dag = dag,
+		                           .owner = owner,
+		                           .count = count,
+		                           .deadline_ns = WEFT_NEVER };
 	frame->steps = (struct weft__dag_step *)(void *)(frame + 1);
 	if (times) {
 		frame->times = (void *)(frame->steps + count);
@@ -59,7 +61,26 @@ begin_frame(struct weft__dag_frame *frame)
 	frame->next = run->frames;
 	run->frames = frame;
 	run->total += weft__load(&frame->left, WEFT__RELAXED) - 1;
+	if (frame->deadline_ns != WEFT_NEVER) {
+		frame->bounded = run->bounded;
+		frame->bounded_link = &run->bounded;
+		if (frame->bounded)
+			frame->bounded->bounded_link = &frame->bounded;
+		run->bounded = frame;
+		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
+	}
 	weft__lock_give(&run->lock);
+}
+
+void
+weft__dag_unbound(struct weft__dag_frame *frame)
+{
+	if (frame->deadline_ns == WEFT_NEVER)
+		return;
+	*frame->bounded_link = frame->bounded;
+	if (frame->bounded)
+		frame->bounded->bounded_link = frame->bounded_link;
+	frame->deadline_ns = WEFT_NEVER;
 }
 
 void
@@ -159,6 +180,8 @@ open_sub(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		return;
 	}
 	weft__dag_frame_init(frame, step->frame->run, dag);
+	if (step->node->flags & WEFT__DAG_TIMED)
+		frame->deadline_ns = weft_in(step->node->more->set.timeout_ns);
 	for (uint32_t i = 0; i < dag->count; i++)
 		if (dag->nodes[i].flags & WEFT__DAG_INPUT) {
 			const weft_value *from = weft__dag_source(step, k++);
@@ -200,7 +223,7 @@ grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
 	uint32_t wanted = *room ? *room : 8;
 	void *array;
 
-	if (count + more <= *room)
+	if (old && count + more <= *room)
 		return old;
 	while (wanted < count + more)
 		wanted *= 2;
@@ -256,13 +279,15 @@ resolve(const weft_dag_step *step, const char *name, int32_t *out)
 		return 0;
 	for (int32_t i = 0; self->inputs[i]; i++) {
 		*out = FROM_INPUT - i;
-		if (__builtin_strcmp(self->inputs[i], name) == 0)
+		if (__builtin_strcmp(self->inputs[i], name) == 0
+		    && !(i < 64 && (step->moved >> i & 1)))
 			return 0;
 	}
-	return weft_fail(WEFT_EINVAL,
-	                 "weft_dag_step_add: %s is not this node, none of its "
-	                 "inputs, and was not added by it",
-	                 name);
+	return weft_fail(
+		WEFT_EINVAL,
+		"weft_dag_step_add: %s is not this node, none of its "
+		"inputs that it has not taken, and was not added by it",
+		name);
 }
 
 static uint32_t
@@ -286,11 +311,16 @@ what_is_wrong(const weft_dag_step *step, const weft_dag_node *node,
 	        || (node->retries && node->backoff_ns)
 	        || (node->sub && node->sub->needs_loop)))
 		return "needs a loop, and the run has none";
-	if (node->place == WEFT_DAG_BLOCKING
+	if ((node->place == WEFT_DAG_BLOCKING
+	     || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
 	    && !run->lanes[WEFT_DAG_BLOCKING].pool)
 		return "needs a pool, and the run has none";
 	if (node->sub && (!node->sub->checked || node->sub->inputs != inputs))
 		return "has a graph that is not checked or has other inputs";
+	if (node->sub && node->type
+	    && (node->sub->sink == node->sub->count
+	        || node->sub->nodes[node->sub->sink].more->type != node->type))
+		return "has a graph without one last node of its type";
 	if (depth_of(step->step->frame) >= 2 * WEFT__DAG_NESTING)
 		return "stands too deep below others";
 	return NULL;
@@ -347,8 +377,11 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	if (node->limit)
 		more->limit = weft__dag_find_limit(step->step->frame->dag,
 		                                   node->limit);
-	if (node->sub)
+	if (node->sub) {
 		(void)weft__add(&node->sub->users, 1, WEFT__RELAXED);
+		if (node->sub->has_limits) /* invariant 7 */
+			added->run->alone = false;
+	}
 	added->edges += inputs;
 	added->count++;
 	return 0;
@@ -516,6 +549,9 @@ weft__dag_close_group(struct weft__dag_hand *hand,
 	weft_value out = { 0 };
 	const weft_dag *sub;
 
+	weft__lock_take(&frame->run->lock);
+	weft__dag_unbound(frame);
+	weft__lock_give(&frame->run->lock);
 	if (frame->added) { /* its value is there */
 		out = owner->out;
 		owner->out = (weft_value){ 0 };

@@ -27,9 +27,10 @@ tell_count(struct weft__dag_hand *hand)
 }
 
 void
-weft__dag_turn_to(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
+weft__dag_turn_to(struct weft__dag_hand *hand,
+                  const struct weft__dag_frame *frame)
 {
-	if (hand->frame != frame)
+	while (hand->frame && hand->frame != frame)
 		tell_count(hand);
 }
 
@@ -84,7 +85,8 @@ weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	}
 	if ((node->flags & WEFT__DAG_SPECIAL) && !prepare(hand, step))
 		return;
-	if (node->place != hand->place || node->level > 0 || !keep(hand, step))
+	if (node->place != hand->place || weft__dag_level_of(step) > 0
+	    || !keep(hand, step))
 		weft__dag_append(&hand->ready, step);
 }
 
@@ -196,17 +198,18 @@ fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
 {
 	weft_dag_run *run = step->frame->run;
 	const weft_dag_node *set = &step->node->more->set;
-	bool goes_on;
+	bool goes_on, list = weft__dag_kind(step) == WEFT__DAG_ITEMS;
 
 	if (is_shut_down(run, error))
 		weft__dag_stop(hand, &run->frame, WEFT_ESHUTDOWN);
 	goes_on = !weft__dag_is_stopped(step->frame);
 
-	if (goes_on && step->attempt < set->retries) {
+	/* Items are tried again each by itself; the fallback is for all of them. */
+	if (goes_on && !list && step->attempt < set->retries) {
 		try_again(hand, step);
 		return;
 	}
-	if (goes_on && set->optional
+	if (goes_on && set->optional && !step->item
 	    && weft_value_share(&set->fallback, &step->out) == 0) {
 		weft__dag_end_step(hand, step, WEFT_DAG_DONE, error);
 		return;
@@ -247,6 +250,16 @@ sweep_sleepers(struct weft__dag_hand *hand)
 		                 step);
 }
 
+static void
+sweep_limits(struct weft__dag_hand *hand)
+{
+	const weft_dag_run *run = hand->run;
+
+	weft__dag_sweep_limits(hand, run->dag);
+	for (struct weft__dag_frame *f = run->frames; f; f = f->next)
+		weft__dag_sweep_limits(hand, f->dag);
+}
+
 void
 weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame,
                int error)
@@ -256,14 +269,13 @@ weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame,
 
 	(void)weft__cas(&frame->error, &none, (uint32_t)error, WEFT__RELAXED);
 	none = 0;
-	if (!weft__cas(&frame->stopped, &none, (uint32_t)error, WEFT__RELAXED))
-		return;
+	if (!weft__cas(&frame->stopped, &none, (uint32_t)error, WEFT__SEQ_CST))
+		return; /* S, in limit.c */
 	weft__lock_take(&run->lock);
 	if (weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_GOING) {
 		sweep_sleepers(hand);
-		weft__dag_sweep_limits(hand, run->dag);
-		for (struct weft__dag_frame *f = run->frames; f; f = f->next)
-			weft__dag_sweep_limits(hand, f->dag);
+		if (weft__load(&run->waiting, WEFT__SEQ_CST) > 0) /* W */
+			sweep_limits(hand);
 		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	}
 	weft__lock_give(&run->lock);

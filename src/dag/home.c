@@ -216,9 +216,12 @@ take_expired(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
 		if (!h->timed || h->deadline_ns > now_ns)
 			continue;
 		weft__dag_append(out, h->timed);
+		h->late_limited = h->timed->limited;
+		h->timed->limited = false;
 		h->timed = NULL;
 		weft__store(&h->why, (uint32_t)WEFT_ETIMEDOUT, WEFT__RELAXED);
 		(void)weft__add(&run->frame.left, 1, WEFT__RELAXED);
+		(void)weft__add(&run->late, 1, WEFT__RELAXED);
 	}
 }
 
@@ -246,6 +249,9 @@ next_time(weft_dag_run *run)
 	for (step = run->sleepers.first; step; step = step->next)
 		if (step->due_ns < next_ns)
 			next_ns = step->due_ns;
+	for (struct weft__dag_frame *f = run->bounded; f; f = f->bounded)
+		if (f->deadline_ns < next_ns)
+			next_ns = f->deadline_ns;
 	return next_ns;
 }
 
@@ -281,6 +287,31 @@ arm_timer(struct weft__dag_hand *hand)
 		weft__dag_stop(hand, &run->frame, rc);
 }
 
+/* A frame whose time is over, or NULL; it is not bounded any more. */
+static struct weft__dag_frame *
+take_overdue(weft_dag_run *run, uint64_t now_ns)
+{
+	struct weft__dag_frame *frame;
+
+	weft__lock_take(&run->lock);
+	frame = run->bounded;
+	while (frame && frame->deadline_ns > now_ns)
+		frame = frame->bounded;
+	if (frame)
+		weft__dag_unbound(frame);
+	weft__lock_give(&run->lock);
+	return frame;
+}
+
+static void
+stop_overdue(struct weft__dag_hand *hand, uint64_t now_ns)
+{
+	struct weft__dag_frame *frame;
+
+	while ((frame = take_overdue(hand->run, now_ns)))
+		weft__dag_stop(hand, frame, WEFT_ETIMEDOUT);
+}
+
 static void
 keep_times(struct weft__dag_hand *hand)
 {
@@ -299,6 +330,7 @@ keep_times(struct weft__dag_hand *hand)
 		                 (weft_value){ 0 });
 	while ((step = weft__dag_pop(&due)))
 		weft__dag_ready(hand, step);
+	stop_overdue(hand, now_ns);
 }
 
 /* --- pokes --------------------------------------------------------------- */

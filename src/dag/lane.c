@@ -83,21 +83,10 @@ weft__dag_lanes_init(weft_dag_run *run, void *memory)
 
 /* --- the queue, under the run's lock ------------------------------------- */
 
-/* Graphs inside of others have priorities of their own. */
-static uint32_t
-level_of(const struct weft__dag_step *step)
-{
-	const weft_dag *dag = step->frame->run->dag;
-
-	return step->frame->dag == dag
-	               ? step->node->level
-	               : weft__dag_level(dag, step->node->more->set.priority);
-}
-
 static void
 put(struct weft__dag_lane *lane, struct weft__dag_step *step)
 {
-	weft__dag_append(&lane->levels[level_of(step)], step);
+	weft__dag_append(&lane->levels[weft__dag_level_of(step)], step);
 	lane->queued++;
 	lane->queued_ns += weft__dag_cost(step);
 }
@@ -209,6 +198,14 @@ choose(struct weft__dag_lane *lane, struct call *call)
 static int help(void *arg);
 static void on_helped(weft_op *op, int64_t result, void *arg);
 
+static void
+prepare_ticket(struct weft__dag_ticket *ticket)
+{
+	ticket->again = false;
+	ticket->op = (struct weft__op){ .on_done = on_helped, .arg = ticket };
+	weft__op_set_work(&ticket->op, help, ticket);
+}
+
 /* Send a ticket to the pool: 0, or an error, and it was not sent. */
 static int
 send_ticket(struct weft__dag_ticket *ticket)
@@ -216,8 +213,7 @@ send_ticket(struct weft__dag_ticket *ticket)
 	weft_pool *pool = ticket->lane->pool;
 	int rc = WEFT_EAGAIN;
 
-	ticket->op = (struct weft__op){ .on_done = on_helped, .arg = ticket };
-	weft__op_set_work(&ticket->op, help, ticket);
+	prepare_ticket(ticket);
 	if (weft__pool_reserve(pool)) {
 		rc = weft__pool_push(pool, &ticket->op);
 		if (rc == 0)
@@ -290,13 +286,27 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 
 /* --- hands --------------------------------------------------------------- */
 
-/* Others wait for this thread of a pool, and it has been here for long. */
+/* Others wait for this thread of a pool, and it has been here for long: it goes to the end
+ * of the queue, if there is room for that. */
 static bool
-has_to_go(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
+goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
 {
-	return hand->is_ticket && ++hand->rounds >= ROUNDS_MAX
-	       && lane->queued > 0
-	       && weft__load(&lane->pool->places, WEFT__RELAXED) > 0;
+	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || lane->queued == 0
+	    || weft__load(&lane->pool->places, WEFT__RELAXED) == 0
+	    || !weft__pool_reserve(lane->pool))
+		return false;
+	hand->ticket->again = true;
+	return true;
+}
+
+/* Outside of the lock, by a hand that goes on, or leaves. */
+static void
+ring_apart(weft_dag_run *run, struct call *call)
+{
+	struct weft__dag_hand hand = { .run = run, .place = -1 };
+
+	ring(&hand, call);
+	weft__dag_let_go(&hand);
 }
 
 /* Take steps out of the lane; false if the hand has left it. */
@@ -306,23 +316,25 @@ take(struct weft__dag_hand *hand)
 	struct weft__dag_lane *lane = &hand->run->lanes[hand->place];
 	struct call call = { 0 };
 	uint64_t cost = 0;
-	uint32_t count = 0;
+	uint32_t count = 0, max = hand->place == WEFT_DAG_CPU ? BATCH_MAX : 1;
 	struct weft__dag_step *step;
+	bool behind;
 
 	weft__lock_take(&hand->run->lock);
-	if (!has_to_go(hand, lane))
-		while (count < BATCH_MAX && cost < WEFT__DAG_BATCH_NS
-		       && (step = get(lane))) {
-			weft__dag_append(&hand->taken, step);
-			cost += weft__dag_cost(step);
-			count++;
-		}
-	if (count == 0) {
+	behind = goes_behind(hand, lane);
+	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS
+	       && (step = get(lane))) {
+		weft__dag_append(&hand->taken, step);
+		cost += weft__dag_cost(step);
+		count++;
+	}
+	if (count == 0 && !behind) {
 		lane->active--;
 		choose(lane, &call);
 	}
 	weft__lock_give(&hand->run->lock);
-	ring(hand, &call);
+	if (call.tickets || call.waiter)
+		ring_apart(hand->run, &call);
 	return count > 0;
 }
 
@@ -340,7 +352,8 @@ begin_long(struct weft__dag_hand *hand)
 		put(lane, step);
 	choose(lane, &call);
 	weft__lock_give(&hand->run->lock);
-	ring(hand, &call);
+	if (call.tickets || call.waiter)
+		ring_apart(hand->run, &call);
 }
 
 static void
@@ -355,7 +368,8 @@ static void
 run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	bool is_long = hand->place == WEFT_DAG_CPU
-	               && weft__dag_cost(step) > WAKE_NS;
+	               && (weft__dag_cost(step) > WAKE_NS
+	                   || (step->node->flags & WEFT__DAG_TIMED));
 
 	if (is_long)
 		begin_long(hand);
@@ -392,6 +406,8 @@ weft__dag_work(struct weft__dag_hand *hand)
 	for (;;) {
 		if (hand->own.first || hand->ready.first)
 			weft__dag_settle(hand);
+		if (hand->is_waiter && !hand->run->loop)
+			weft__dag_tell_news(hand->run);
 		step = next_step(hand);
 		if (step) {
 			run_step(hand, step);
@@ -412,7 +428,7 @@ help(void *arg)
 	struct weft__dag_lane *lane = ticket->lane;
 	struct weft__thread *self = weft__thread_self();
 	struct weft__dag_hand hand = { .run = lane->run,
-		                       .is_ticket = true,
+		                       .ticket = ticket,
 		                       .place = (int)(lane
 		                                      - lane->run->lanes) };
 
@@ -435,6 +451,11 @@ on_helped(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	(void)result;
+	if (ticket->again) { /* it has a place, and this thread is there */
+		prepare_ticket(ticket);
+		(void)weft__pool_push(lane->pool, &ticket->op);
+		return;
+	}
 	weft__lock_take(&run->lock);
 	ticket->next = lane->free_tickets;
 	lane->free_tickets = ticket;

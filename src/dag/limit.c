@@ -3,9 +3,30 @@
  * A place that is given back goes to the first who waits, so nobody is overtaken.  The
  * one who gets it may be of another run, which cannot end before this step has.
  *
+ * A step that waits is counted by its run (W), and sees then whether its frame was stopped
+ * (S); who stops it looks for those that wait if there are any: of the two one sees the
+ * other.
+ *
  * Order of locks: a run's, then a template's.
  */
 #include "dag/dag.h"
+
+static void
+stop_waiting(const struct weft__dag_step *step)
+{
+	(void)weft__add(&step->frame->run->waiting, UINT32_MAX, WEFT__RELAXED);
+}
+
+static bool
+is_stopped(const struct weft__dag_frame *frame)
+{
+	while (!weft__load(&frame->stopped, WEFT__SEQ_CST)) { /* S */
+		if (!frame->owner)
+			return false;
+		frame = frame->owner->frame;
+	}
+	return true;
+}
 
 bool
 weft__dag_enter_limit(struct weft__dag_step *step)
@@ -16,8 +37,10 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 	bool enters;
 
 	weft__lock_take(&dag->lock);
-	enters = limit->used < limit->max || weft__dag_is_stopped(step->frame);
+	(void)weft__add(&step->frame->run->waiting, 1, WEFT__SEQ_CST); /* W */
+	enters = limit->used < limit->max || is_stopped(step->frame);
 	if (enters) {
+		stop_waiting(step);
 		step->limited = true;
 		limit->used++; /* if it is stopped, for a moment too many */
 	} else {
@@ -30,7 +53,7 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 	return enters; /* who waits may be somebody else's by now */
 }
 
-/* The next one gets the place of who leaves; or NULL. */
+/* The next one gets the place of who leaves; or NULL.  Under the lock. */
 static struct weft__dag_step *
 pass_on(struct weft__dag_limit *limit)
 {
@@ -42,16 +65,17 @@ pass_on(struct weft__dag_limit *limit)
 	}
 	limit->first = next->next;
 	next->limited = true;
+	stop_waiting(next);
 	return next;
 }
 
 void
-weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+weft__dag_leave_late(struct weft__dag_hand *hand,
+                     const struct weft__dag_step *step)
 {
 	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
 	struct weft__dag_step *next;
 
-	step->limited = false;
 	weft__lock_take(&dag->lock);
 	next = pass_on(step->node->more->limit);
 	weft__lock_give(&dag->lock);
@@ -71,6 +95,13 @@ weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step)
 }
 
 void
+weft__dag_leave_limit(struct weft__dag_hand *hand, struct weft__dag_step *step)
+{
+	step->limited = false;
+	weft__dag_leave_late(hand, step);
+}
+
+void
 weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
 {
 	weft_dag *dag = (weft_dag *)(uintptr_t)of;
@@ -82,14 +113,14 @@ weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
 		struct weft__dag_list all = { l->first, l->last }, rest = { 0 };
 		struct weft__dag_step *step;
 
-		while ((step = weft__dag_pop(&all)))
-			weft__dag_append(
-				step->frame->run == hand->run
-						&& weft__dag_is_stopped(
-							step->frame)
-					? &hand->own
-					: &rest,
-				step);
+		while ((step = weft__dag_pop(&all))) {
+			bool ends = step->frame->run == hand->run
+			            && is_stopped(step->frame);
+
+			weft__dag_append(ends ? &hand->own : &rest, step);
+			if (ends)
+				stop_waiting(step);
+		}
 		l->first = rest.first;
 		l->last = rest.last;
 	}

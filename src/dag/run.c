@@ -71,6 +71,13 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	return run;
 }
 
+static bool
+is_forked(const weft_pool *pool)
+{
+	return pool && pool != WEFT_CPU && pool != WEFT_BLOCKING
+	       && weft__pool_is_forked(pool);
+}
+
 static const char *
 what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts,
               const weft_loop *loop)
@@ -85,6 +92,8 @@ what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts,
 		       "them";
 	if (opts->abort && !loop)
 		return "an abort signal needs a loop";
+	if (is_forked(opts->cpu) || is_forked(opts->blocking))
+		return "a pool is of another process";
 	return NULL;
 }
 
@@ -372,9 +381,9 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	struct weft__thread *self = weft__thread_self();
 	struct weft__dag_hand hand = { .run = run,
 		                       .place = WEFT_DAG_CPU,
-		                       .is_waiter = true };
-	int (*canceled)(void *arg) = self->canceled;
-	void *canceled_arg = self->canceled_arg;
+		                       .is_waiter = true,
+		                       .outer = self->canceled,
+		                       .outer_arg = self->canceled_arg };
 	int rc = claim(run);
 
 	if (rc < 0)
@@ -395,8 +404,8 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;
 	take_part(&hand);
-	self->canceled = canceled;
-	self->canceled_arg = canceled_arg;
+	self->canceled = hand.outer;
+	self->canceled_arg = hand.outer_arg;
 	return 0;
 }
 
@@ -498,7 +507,7 @@ wait_in_threadlet(weft_dag_run *run, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	(void)weft__op_wait(&op, "dag");
-	return outcome(run);
+	return 0;
 }
 
 int
@@ -509,13 +518,17 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 
 	if (!run)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
-	if (self->threadlet)
-		return wait_in_threadlet(run, deadline_ns);
-	if (self->loop)
+	if (self->loop && !self->threadlet)
 		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a "
 		                                "callback");
-	rc = wait_in_thread(run, deadline_ns);
-	return rc < 0 ? rc : outcome(run);
+	/* Its steps may free it. */
+	(void)weft__add(&run->holders, 1, WEFT__RELAXED);
+	rc = self->threadlet ? wait_in_threadlet(run, deadline_ns)
+	                     : wait_in_thread(run, deadline_ns);
+	if (rc == 0)
+		rc = outcome(run);
+	let_go(run);
+	return rc;
 }
 
 void
@@ -549,7 +562,9 @@ weft_dag_run_get(weft_dag_run *run, const char *name, weft_value *out)
 	if (step->state == WEFT_DAG_FAILED)
 		return weft_fail(step->error, "node %s: %s", name,
 		                 weft_strerror(step->error));
-	if (step->state == WEFT_DAG_DROPPED)
+	if (step->state == WEFT_DAG_DROPPED
+	    || (step->state == WEFT_DAG_WAITING
+	        && !(step->node->flags & WEFT__DAG_INPUT)))
 		return weft_fail(WEFT_ECANCELED, "node %s was never begun",
 		                 name);
 	*out = step->out;

@@ -73,8 +73,11 @@ begin_timed(weft_dag_step *attempt)
 	struct weft__dag_hand *hand = attempt->hand;
 	weft_dag_run *run = hand->run;
 
+	weft__dag_turn_to(hand,
+	                  NULL); /* the step may end before this hand is back */
 	weft__store(&hand->why, 0, WEFT__RELAXED);
 	weft__lock_take(&run->lock);
+	hand->late_limited = false;
 	hand->timed = attempt->step;
 	hand->deadline_ns = attempt->deadline_ns;
 	hand->other = run->timers;
@@ -115,6 +118,9 @@ drop_late(weft_dag_step *attempt)
 	weft_value_drop(&attempt->out);
 	weft__dag_drop_added(attempt->added);
 	(void)weft__add(&run->dag->late, 1, WEFT__RELAXED);
+	(void)weft__add(&run->late, UINT32_MAX, WEFT__RELAXED);
+	if (attempt->hand->late_limited)
+		weft__dag_leave_late(attempt->hand, attempt->step);
 	weft__dag_count(attempt->hand, &run->frame);
 }
 
@@ -123,12 +129,23 @@ finish(weft_dag_step *attempt, int rc)
 {
 	if (attempt->added && rc >= 0) {
 		attempt->step->out = attempt->out;
+		if (attempt->step->limited) /* what it adds may need it */
+			weft__dag_leave_limit(attempt->hand, attempt->step);
 		weft__dag_open_added(attempt->hand, attempt->step,
 		                     attempt->added);
 		return;
 	}
 	weft__dag_drop_added(attempt->added);
 	weft__dag_finish(attempt->hand, attempt->step, rc, attempt->out);
+}
+
+/* What a condition has put out or added counts for nothing. */
+static void
+forget(weft_dag_step *attempt)
+{
+	weft_value_drop(&attempt->out);
+	weft__dag_drop_added(attempt->added);
+	attempt->added = NULL;
 }
 
 /* A node that has more than a function. */
@@ -143,11 +160,12 @@ run_special(weft_dag_step *attempt)
 
 	if (set->when && step->attempt == 0 && !step->item
 	    && !set->when(attempt, set->arg)) {
-		weft_value_drop(&attempt->out);
+		forget(attempt);
 		weft__dag_end_step(attempt->hand, step, WEFT_DAG_SKIPPED, 0);
 		return;
 	}
 	if (weft__dag_kind(step) != WEFT__DAG_CALLS) {
+		forget(attempt);
 		weft__dag_open_group(attempt->hand, step);
 		return;
 	}
@@ -202,6 +220,8 @@ weft__dag_canceled(void *arg)
 	const struct weft__dag_frame *frame;
 	int why = (int)weft__load(&hand->why, WEFT__RELAXED);
 
+	if (!why && hand->outer)
+		why = hand->outer(hand->outer_arg);
 	if (why || !hand->attempt)
 		return why;
 	frame = hand->attempt->step->frame;
@@ -247,7 +267,8 @@ is_last(const struct weft__dag_step *step, size_t index)
 	const struct weft__dag_node *from;
 
 	if (frame->added || step->item || step->node->more->set.retries
-	    || (step->node->flags & WEFT__DAG_TIMED))
+	    || (step->node->flags & WEFT__DAG_TIMED)
+	    || weft__load(&frame->run->late, WEFT__RELAXED) > 0)
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
 	/* What a graph gets from outside is borrowed: group.c. */
@@ -263,10 +284,11 @@ weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out)
 	if (!value || !out)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_dag_step_take: no such input");
-	if (!is_last(step->step, index))
+	if (step->added || index >= 64 || !is_last(step->step, index))
 		return weft_value_share(value, out);
 	*out = *value;
 	*value = (weft_value){ 0 };
+	step->moved |= UINT64_C(1) << index;
 	return 0;
 }
 
