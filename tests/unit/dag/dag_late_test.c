@@ -1,0 +1,416 @@
+/* dag_late_test.c - attempts that are late, pools that are full, runs freed by themselves. */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/atomic.h"
+#include "unit/dag/graph.h"
+
+static weft__a32 arrived, opened, inside, most;
+
+static void
+begin(void)
+{
+	weft__store(&arrived, 0, WEFT__RELAXED);
+	weft__store(&opened, 0, WEFT__RELAXED);
+	weft__store(&inside, 0, WEFT__RELAXED);
+	weft__store(&most, 0, WEFT__RELAXED);
+}
+
+static void
+await_opened(void)
+{
+	while (!weft__load(&opened, WEFT__ACQUIRE))
+		sched_yield();
+}
+
+static int
+open_it(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	weft__store(&opened, 1, WEFT__RELEASE);
+	return 0;
+}
+
+static int
+nothing(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	return 0;
+}
+
+/* Deaf: it ends when it is let go. */
+static int
+wait_deaf(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	await_opened();
+	return 0;
+}
+
+static int
+run_and_free(weft_dag *dag)
+{
+	weft_dag_run *run;
+	int rc;
+
+	CHECK_EQ(weft_dag_check(dag), 0);
+	run = run_of(dag, NULL);
+	rc = weft_dag_run_wait(run, WEFT_NEVER);
+	weft_dag_run_free(run);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	return rc;
+}
+
+/* --- late attempts ------------------------------------------------------- */
+
+/* x and y may be run by one thread, which has to tell the end of x before it is at y. */
+static int
+run_late_in_graph(void *arg)
+{
+	weft_dag *inner = graph(), *dag = graph();
+
+	(void)arg;
+	begin();
+	weft_dag_add(inner, NODE("x", nothing));
+	weft_dag_add(inner, NODE("y", wait_deaf, .inputs = INPUTS("x"),
+	                         .timeout_ns = WEFT_MS, .optional = true));
+	CHECK_EQ(weft_dag_check(inner), 0);
+	weft_dag_add(dag, &(weft_dag_node){ .name = "s", .sub = inner });
+	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("s"),
+	                       .place = WEFT_DAG_LOOP));
+	CHECK_EQ(run_and_free(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+	return 0;
+}
+
+TEST(what_follows_a_graph_does_not_wait_for_a_late_step_in_it)
+{
+	on_a_loop(run_late_in_graph, NULL);
+}
+
+static int
+put_text(weft_dag_step *step, void *arg)
+{
+	(void)arg;
+	return weft_dag_step_out(step, weft_value_text("text"));
+}
+
+/* Looks at its input when others have had it. */
+static int
+look_late(weft_dag_step *step, void *arg)
+{
+	const weft_value *in = weft_dag_step_in(step, 0);
+
+	(void)arg;
+	await_opened();
+	CHECK_STR(in->as.ptr, "text");
+	return 0;
+}
+
+static int
+add_late(weft_dag_step *step, void *arg)
+{
+	int rc = weft_dag_step_add(
+		step, NODE("late", look_late, .inputs = INPUTS("owner"),
+	                   .timeout_ns = WEFT_MS, .optional = true));
+
+	return rc < 0 ? rc : put_text(step, arg);
+}
+
+static int
+take_and_open(weft_dag_step *step, void *arg)
+{
+	weft_value value;
+	int rc = weft_dag_step_take(step, 0, &value);
+
+	(void)arg;
+	weft_value_drop(&value);
+	weft__store(&opened, 1, WEFT__RELEASE);
+	return rc;
+}
+
+static int
+run_late_added(void *arg)
+{
+	weft_dag *dag = graph();
+
+	(void)arg;
+	begin();
+	weft_dag_add(dag, NODE("owner", add_late, .type = &weft_type_text));
+	weft_dag_add(dag,
+	             NODE("taker", take_and_open, .inputs = INPUTS("owner"),
+	                  .place = WEFT_DAG_LOOP));
+	CHECK_EQ(run_and_free(dag), 0);
+	return 0;
+}
+
+TEST(what_a_late_step_looks_at_is_not_moved_away)
+{
+	on_a_loop(run_late_added, NULL);
+}
+
+/* The first attempt is late, and the second may not begin before it has returned. */
+static int
+count_inside(weft_dag_step *step, void *arg)
+{
+	uint32_t now = weft__add(&inside, 1, WEFT__RELAXED) + 1;
+
+	(void)arg;
+	if (now > weft__load(&most, WEFT__RELAXED))
+		weft__store(&most, now, WEFT__RELAXED);
+	while (weft_dag_step_attempt(step) == 0 && !weft_canceled())
+		sched_yield();
+	(void)weft__add(&inside, UINT32_MAX, WEFT__RELAXED);
+	return 0;
+}
+
+static int
+run_limited(void *arg)
+{
+	weft_dag *dag = graph();
+
+	(void)arg;
+	begin();
+	weft_dag_set_limit(dag, "one", 1);
+	weft_dag_add(dag, NODE("a", count_inside, .limit = "one",
+	                       .timeout_ns = 20 * WEFT_MS, .retries = 1,
+	                       .place = WEFT_DAG_BLOCKING));
+	CHECK_EQ(run_and_free(dag), 0);
+	CHECK_EQ(weft__load(&most, WEFT__RELAXED), 1);
+	return 0;
+}
+
+TEST(a_limit_counts_attempts_that_are_late)
+{
+	on_a_loop(run_limited, NULL);
+}
+
+/* --- pools --------------------------------------------------------------- */
+
+static int
+meet(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	if (!*(const bool *)arg)
+		return 0;
+	(void)weft__add(&arrived, 1, WEFT__RELAXED);
+	while (weft__load(&arrived, WEFT__RELAXED) < 2)
+		sched_yield();
+	return 0;
+}
+
+static int
+run_blocking(void *arg)
+{
+	static bool meets;
+	weft_dag *dag = graph();
+	weft_dag_run *run;
+
+	(void)arg;
+	begin();
+	weft_dag_add(dag, NODE("a", meet, .arg = &meets,
+	                       .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("b", meet, .arg = &meets,
+	                       .place = WEFT_DAG_BLOCKING));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	for (int i = 0; i < 20; i++) {
+		meets = i == 19; /* they are known as quick by then */
+		run = run_of(dag, NULL);
+		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
+		weft_dag_run_free(run);
+	}
+	CHECK_EQ(weft_dag_free(dag), 0);
+	return 0;
+}
+
+TEST(blocking_steps_that_were_quick_do_not_wait_for_each_other)
+{
+	on_a_loop(run_blocking, NULL);
+}
+
+static int
+do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+TEST(a_pool_of_another_process_is_refused)
+{
+	weft_pool *pool = weft_pool_new(NULL);
+	const weft_dag_run_opts opts = { .cpu = pool };
+	weft_dag *dag = graph();
+	int status;
+	pid_t child;
+
+	weft_dag_add(dag, NODE("a", nothing));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_work(pool, do_nothing, NULL, WEFT_NEVER), 0);
+	child = test_fork();
+	if (child == 0)
+		test_child_exit(weft_dag_run_new(dag, &opts) ? 1 : 0);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK_EQ(weft_pool_free(pool), 0);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
+
+/* Work of others that fills the queue of the pool again and again. */
+static weft_pool *pool;
+static weft_op fillers[2];
+
+static void
+fill_again(weft_op *op, int64_t result, void *arg)
+{
+	(void)result;
+	(void)arg;
+	if (!weft__load(&opened, WEFT__RELAXED))
+		(void)weft_work_op(pool, do_nothing, NULL, op, WEFT_NEVER);
+}
+
+static int
+run_in_crowd(void *arg)
+{
+	const weft_pool_opts opts = { .threads_max = *(const uint32_t *)arg,
+		                      .queue_max = 2 };
+	weft_dag *dag = graph();
+	char name[16];
+
+	begin();
+	pool = weft_pool_new(&opts);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(weft_op_init(&fillers[i], NULL, fill_again, NULL), 0);
+		fill_again(&fillers[i], 0, NULL);
+	}
+	for (int i = 0; i < 400; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		weft_dag_add(dag, NODE(name, nothing));
+	}
+	CHECK_EQ(weft_dag_check(dag), 0);
+	for (int i = 0; i < 20; i++) {
+		weft_dag_run *run = run_of(dag,
+		                           &(weft_dag_run_opts){ .cpu = pool });
+		int rc = weft_dag_run_wait(run, WEFT_NEVER);
+
+		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* at its beginning */
+		weft_dag_run_free(run);
+	}
+	weft__store(&opened, 1, WEFT__RELAXED);
+	while (fillers[0].pending || fillers[1].pending)
+		CHECK_EQ(weft_yield(), 0);
+	CHECK_EQ(weft_pool_free(pool), 0);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	return 0;
+}
+
+TEST(a_run_ends_although_others_fill_the_queue_of_its_pool)
+{
+	for (uint32_t threads = 1; threads < 4; threads++)
+		on_a_loop(run_in_crowd, &threads);
+}
+
+/* --- ends ---------------------------------------------------------------- */
+
+static int
+free_own_run(weft_dag_step *step, void *arg)
+{
+	(void)arg;
+	weft_dag_run_free(weft_dag_step_run(step));
+	return 0;
+}
+
+static int
+run_that_is_freed(void *arg)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", free_own_run,
+	                       .place = arg ? WEFT_DAG_LOOP : WEFT_DAG_CPU));
+	weft_dag_add(dag, NODE("b", nothing, .inputs = INPUTS("a")));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK_EQ(weft_dag_run_wait(run_of(dag, NULL), WEFT_NEVER),
+	         WEFT_ECANCELED);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	return 0;
+}
+
+TEST(a_step_may_free_its_run_while_somebody_waits)
+{
+	(void)run_that_is_freed(NULL);
+	on_a_loop(run_that_is_freed, NULL);
+	on_a_loop(run_that_is_freed, &opened);
+}
+
+static int
+wait_until_asked(weft_dag_step *step, void *arg)
+{
+	int rc = 0;
+
+	(void)step;
+	(void)arg;
+	weft__store(&arrived, 1, WEFT__RELEASE);
+	while ((rc = weft_canceled()) == 0)
+		sched_yield();
+	return rc;
+}
+
+static int
+run_inner(weft_dag_step *step, void *inner)
+{
+	weft_dag_run *run = run_of(inner, NULL);
+	int rc = weft_dag_run_wait(run, weft_dag_step_deadline(step));
+
+	weft_dag_run_free(run);
+	return rc;
+}
+
+static void *
+cancel_run(void *run)
+{
+	while (!weft__load(&arrived, WEFT__ACQUIRE))
+		sched_yield();
+	weft_dag_run_cancel(run);
+	return NULL;
+}
+
+TEST(who_waits_for_a_run_inside_of_a_step_is_asked_to_end_with_it)
+{
+	weft_dag *inner = graph(), *dag = graph();
+	weft_dag_run *run;
+	pthread_t thread;
+
+	begin();
+	weft_dag_add(inner, NODE("x", wait_until_asked));
+	CHECK_EQ(weft_dag_check(inner), 0);
+	weft_dag_add(dag, NODE("a", run_inner, .arg = inner));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	run = run_of(dag, NULL);
+	CHECK_EQ(pthread_create(&thread, NULL, cancel_run, run), 0);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_ECANCELED);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	weft_dag_run_free(run);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+TEST(a_node_that_was_never_begun_says_so)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	const weft_dag_run_opts opts = { .loop = loop };
+	weft_dag *dag = graph();
+	weft_dag_run *run;
+	weft_op op;
+
+	weft_dag_add(dag, NODE("a", nothing));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	run = run_of(dag, &opts);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
+	CHECK_EQ(weft_dag_run_op(run, &op, WEFT_NEVER), WEFT_ESHUTDOWN);
+	weft_dag_run_free(run);
+	CHECK_EQ(weft_loop_free(loop), 0);
+	CHECK_EQ(weft_dag_free(dag), 0);
+}
