@@ -379,8 +379,8 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 		                                   node->limit);
 	if (node->sub) {
 		(void)weft__add(&node->sub->users, 1, WEFT__RELAXED);
-		if (node->sub->has_limits) /* invariant 7 */
-			added->run->alone = false;
+		if (node->sub->has_limits && added->run->alone)
+			added->run->alone = false; /* invariant 7 */
 	}
 	added->edges += inputs;
 	added->count++;

@@ -186,7 +186,8 @@ choose(struct weft__dag_lane *lane, struct call *call)
 
 		if (!ticket)
 			return;
-		run->alone = false;
+		if (run->alone)
+			run->alone = false;
 		ticket->lane = lane;
 		ticket->next = call->tickets;
 		call->tickets = ticket;
