@@ -14,7 +14,7 @@ FIELDS = ["f1", "f2", "f3", "f4", "n", ""]
 LIMITS = ["-inf", "+inf", "0", "1", "2", "(1", "(0", "3.0e2", "(inf", "-2.25", "abc", "(",
           "(-2.25", "100"]
 NAMES = ["-", "+", "[a", "(a", "[c", "(c", "[", "(", "[zz", "a", "", "[ab", "++"]
-TIMES = ["100", "1000", "100000", "0", "-1", "abc", "9223372036854775807", "500"]
+BAD_TIMES = ["0", "-1", "abc", "9223372036854775807"]
 DATES = ["1", "0", "-5", "4102444800", "abc", "9223372036854775807"]
 PATTERNS = ["*", "?", "[a-c]*", "*1", "s*", "[^s]*", "\\a", "l[0-1]", "*a*", ""]
 
@@ -31,6 +31,12 @@ class Maker:
 
     def key(self, kind):
         return self.one(ALL) if self.chance(0.08) else self.one(KEYS[kind])
+
+    def time(self, scale=1):
+        """Hardly ever the same twice: whether it is later than another depends on no moment."""
+        if self.chance(0.3):
+            return self.one(BAD_TIMES)
+        return str(self.draw.randint(100, 100000) * scale + self.draw.randint(0, scale - 1))
 
     def some(self, values, most=4):
         return [self.one(values) for _ in range(self.draw.randint(1, most))]
@@ -51,17 +57,17 @@ class Maker:
 
     def strings(self):
         k, v, n = self.key("s"), self.one(VALUES), self.one(NUMBERS)
-        times = [lambda: ["EX", self.one(TIMES)], lambda: ["PX", self.one(["100000", "5000000"])],
+        times = [lambda: ["EX", self.time()], lambda: ["PX", self.time(1000)],
                  lambda: ["EXAT", "4102444800"], lambda: ["PXAT", "4102444800000"]]
         return self.one([
             lambda: ["SET", k, v],
             lambda: ["SET", k, v, *self.options(["NX"], ["XX"], ["GET"], ["KEEPTTL"], *times)],
             lambda: ["SET", k, v, "KEEPTTL"],
-            lambda: ["SET", k, v, "EX", self.one(TIMES)],
+            lambda: ["SET", k, v, "EX", self.time()],
             lambda: ["GET", k], lambda: ["GETSET", k, v], lambda: ["GETDEL", k],
             lambda: ["GETEX", k, *self.options(["PERSIST"], *times)],
-            lambda: ["SETNX", k, v], lambda: ["SETEX", k, self.one(TIMES), v],
-            lambda: ["PSETEX", k, self.one(["100000", "0", "x"]), v],
+            lambda: ["SETNX", k, v], lambda: ["SETEX", k, self.time(), v],
+            lambda: ["PSETEX", k, self.time(1000), v],
             lambda: ["MGET", *self.some(ALL)],
             lambda: ["MSET", *self.some([k, *KEYS["s"]], 5)],
             lambda: ["MSETNX", *self.some([k, *KEYS["s"], "new1", "new2"], 4)],
@@ -201,9 +207,9 @@ class Maker:
                      *self.maybe(0.2, "DB", self.one(["0", "3", "99", "x"]))],
             lambda: ["MOVE", k, self.one(["0", "3", "99", "x"])],
             lambda: ["KEYS", self.one(PATTERNS)], lambda: ["DBSIZE"],
-            lambda: ["EXPIRE", k, self.one(TIMES), *when],
-            lambda: ["EXPIRE", k, self.one(["200", "900", "5000"]), *when],
-            lambda: ["PEXPIRE", k, self.one(["100000", "900000", "-1", "x"]), *when],
+            lambda: ["EXPIRE", k, self.time(), *when],
+            lambda: ["EXPIRE", k, self.time(), *when],
+            lambda: ["PEXPIRE", k, self.time(1000), *when],
             lambda: ["EXPIREAT", k, self.one(DATES), *when],
             lambda: ["PEXPIREAT", k, self.one(["4102444800000", "1", "x"]), *when],
             lambda: ["TTL", k], lambda: ["PTTL", k], lambda: ["EXPIRETIME", k],

@@ -26,7 +26,7 @@ PLANTS_TRIED = 4000  # sequences in which a planted mistake must be found
 SORTED = {"smembers", "sinter", "sunion", "sdiff", "keys", "hkeys", "hvals", "spop", "srandmember",
           "hrandfield", "zrandmember"}
 PAIRS = {"hgetall"}
-NEAR = {"ttl": 2, "pttl": 2000, "expiretime": 2, "pexpiretime": 2000}
+NEAR = {"ttl": 30, "pttl": 30000, "expiretime": 30, "pexpiretime": 30000}
 
 
 # --- what may differ ---------------------------------------------------------

@@ -285,6 +285,18 @@ TEST(client_that_is_told_too_much_is_dropped)
 	talk_close(&talk);
 }
 
+TEST(client_that_asks_for_too_much_is_dropped_before_it_is_gathered)
+{
+	struct talk talk = talk_open(NULL);
+	struct client *client = talk_client(&talk);
+
+	SAY(client, "SADD a 1 2 3", ":3\r\n");
+	(void)talk_say(client, "SRANDMEMBER a -4000000000000000000");
+	CHECK(client->flags & CLIENT_DOOMED);
+	CHECK(talk.store->traffic.peak < 1 << 20);
+	talk_close(&talk);
+}
+
 TEST(stranger_must_give_the_password)
 {
 	const weft_store_opts opts = { .password = "secret" };

@@ -102,8 +102,10 @@ store_flush(void *arg)
 	struct weft_store *store = arg;
 
 	store->flushes = false;
-	store->now_ms = store->clock_ms();
-	store_resume(store);
+	if (store->resumed) {
+		store->now_ms = store->clock_ms();
+		store_resume(store);
+	}
 	while (store->dirty) {
 		struct client *client = store->dirty;
 

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include "say.h"
 
-#define SLAB 16384u /* bytes of a buffer that is kept for reuse */
+#define SLAB        16384u /* bytes of a buffer that is kept for reuse */
+#define ELEMENT_MIN 3u     /* bytes of the shortest element of a reply */
 
 static void
 grow(struct client *client, size_t more)
@@ -222,9 +223,15 @@ say_null_array(struct client *client)
 
 /* --- aggregates ------------------------------------------------------------- */
 
+/* Who is promised more than it may leave unread is dropped before it is counted out. */
 static void
 say_begin(struct client *client, char kind, size_t count)
 {
+	if (count > client->store->opts.output_max / ELEMENT_MIN) {
+		client->flags |= CLIENT_DOOMED;
+		client_dirty(client);
+		return;
+	}
 	if (client->protocol < 3) {
 		count *= kind == '%' ? 2 : 1;
 		kind = '*';
