@@ -36,6 +36,21 @@ rank_of(const struct model *model, int i)
 	return rank;
 }
 
+/* Every link knows how far it leads. */
+static void
+check_spans(const struct sorted *sorted, uint32_t level)
+{
+	const struct item_link *link = &LEVEL(&sorted->head[SORTED_LEVELS - 1],
+	                                      level);
+	size_t at = 0;
+
+	for (; link->next; link = &LEVEL(item_links(link->next), level)) {
+		at += link->span;
+		CHECK_EQ(sorted_rank(sorted, link->next), at - 1);
+	}
+	CHECK_EQ(at + link->span, sorted_count(sorted));
+}
+
 static void
 check(const struct sorted *sorted, const struct model *model)
 {
@@ -56,12 +71,14 @@ check(const struct sorted *sorted, const struct model *model)
 	}
 	CHECK_EQ(sorted_count(sorted), count);
 	CHECK(sorted_at(sorted, count) == NULL);
-	for (struct item *item = sorted->head[0].next; item;
+	for (struct item *item = sorted_first(sorted); item;
 	     item = item_next(item)) {
 		CHECK(item->before == before);
 		before = item;
 	}
 	CHECK(sorted->last == before);
+	for (uint32_t level = 0; level < sorted->levels; level++)
+		check_spans(sorted, level);
 }
 
 static void

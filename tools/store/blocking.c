@@ -136,7 +136,7 @@ pop_sorted(struct client *client, const struct word *words, size_t count,
 		return;
 	}
 	name = text_new(&client->store->heap, key_word(key));
-	item = most ? key->sorted->last : key->sorted->head[0].next;
+	item = most ? key->sorted->last : sorted_first(key->sorted);
 	say_array(client, 3);
 	say_bulk(client, text_word(name));
 	say_bulk(client, item_word(item));

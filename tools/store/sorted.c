@@ -3,28 +3,23 @@
 #include "sorted.h"
 
 static size_t
-links_at(size_t name_size)
+bytes_of(size_t name_size, uint32_t levels)
 {
-	return (sizeof(struct item) + name_size + 7) & ~(size_t)7;
+	return levels * sizeof(struct item_link) + sizeof(struct item)
+	       + name_size;
 }
 
 static struct item_link *
-links_of(const struct item *item)
+head_of(const struct sorted *sorted)
 {
-	return (struct item_link *)(void *)((char *)(uintptr_t)item
-	                                    + links_at(item->node.size));
-}
-
-static size_t
-bytes_of(size_t name_size, uint32_t levels)
-{
-	return links_at(name_size) + levels * sizeof(struct item_link);
+	return (struct item_link *)(uintptr_t)&sorted->head[SORTED_LEVELS - 1];
 }
 
 static void
 free_item(struct sorted *sorted, struct item *item)
 {
-	heap_give(sorted->table.heap, item,
+	heap_give(sorted->table.heap,
+	          &LEVEL(item_links(item), item->levels - 1),
 	          bytes_of(item->node.size, item->levels));
 }
 
@@ -42,7 +37,7 @@ void
 sorted_free(struct sorted *sorted)
 {
 	struct heap *heap = sorted->table.heap;
-	struct item *item = sorted->head[0].next;
+	struct item *item = sorted_first(sorted);
 
 	while (item) {
 		struct item *next = item_next(item);
@@ -52,12 +47,6 @@ sorted_free(struct sorted *sorted)
 	}
 	table_clear(&sorted->table, NULL, NULL);
 	heap_give(heap, sorted, sizeof(*sorted));
-}
-
-struct item *
-item_next(const struct item *item)
-{
-	return links_of(item)[0].next;
 }
 
 struct item *
@@ -87,17 +76,18 @@ struct way {
 static void
 find_way(struct sorted *sorted, double score, struct word name, struct way *way)
 {
-	struct item_link *links = sorted->head;
+	struct item_link *links = head_of(sorted);
 	size_t rank = 0;
 
 	way->before = NULL;
 	for (uint32_t i = sorted->levels; i-- > 0;) {
-		while (links[i].next && is_less(links[i].next, score, name)) {
-			rank += links[i].span;
-			way->before = links[i].next;
-			links = links_of(way->before);
+		while (LEVEL(links, i).next
+		       && is_less(LEVEL(links, i).next, score, name)) {
+			rank += LEVEL(links, i).span;
+			way->before = LEVEL(links, i).next;
+			links = item_links(way->before);
 		}
-		way->links[i] = &links[i];
+		way->links[i] = &LEVEL(links, i);
 		way->ranks[i] = rank;
 	}
 }
@@ -115,12 +105,15 @@ draw_levels(struct heap *heap)
 static void
 link_item(struct sorted *sorted, struct item *item, size_t count)
 {
-	struct item_link *links = links_of(item);
+	struct item_link *links = item_links(item);
 	struct way way;
 
-	for (; sorted->levels < item->levels; sorted->levels++)
-		sorted->head[sorted->levels] = (struct item_link){ NULL,
-			                                           count };
+	while (sorted->levels < item->levels) {
+		struct item_link *head = &LEVEL(head_of(sorted),
+		                                sorted->levels++);
+
+		*head = (struct item_link){ NULL, count };
+	}
 	find_way(sorted, item->score, item_word(item), &way);
 	for (uint32_t i = 0; i < sorted->levels; i++) {
 		size_t passed = way.ranks[0] - way.ranks[i];
@@ -129,14 +122,14 @@ link_item(struct sorted *sorted, struct item *item, size_t count)
 			way.links[i]->span++;
 			continue;
 		}
-		links[i].next = way.links[i]->next;
-		links[i].span = way.links[i]->span - passed;
+		LEVEL(links, i).next = way.links[i]->next;
+		LEVEL(links, i).span = way.links[i]->span - passed;
 		way.links[i]->next = item;
 		way.links[i]->span = passed + 1;
 	}
 	item->before = way.before;
-	if (links[0].next)
-		links[0].next->before = item;
+	if (links->next)
+		links->next->before = item;
 	else
 		sorted->last = item;
 }
@@ -144,7 +137,7 @@ link_item(struct sorted *sorted, struct item *item, size_t count)
 static void
 unlink_item(struct sorted *sorted, struct item *item)
 {
-	struct item_link *links = links_of(item);
+	struct item_link *links = item_links(item);
 	struct way way;
 
 	find_way(sorted, item->score, item_word(item), &way);
@@ -152,15 +145,16 @@ unlink_item(struct sorted *sorted, struct item *item)
 	for (uint32_t i = 0; i < sorted->levels; i++) {
 		way.links[i]->span--;
 		if (i < item->levels) {
-			way.links[i]->next = links[i].next;
-			way.links[i]->span += links[i].span;
+			way.links[i]->next = LEVEL(links, i).next;
+			way.links[i]->span += LEVEL(links, i).span;
 		}
 	}
-	if (links[0].next)
-		links[0].next->before = item->before;
+	if (links->next)
+		links->next->before = item->before;
 	else
 		sorted->last = item->before;
-	while (sorted->levels > 1 && !sorted->head[sorted->levels - 1].next)
+	while (sorted->levels > 1
+	       && !LEVEL(head_of(sorted), sorted->levels - 1).next)
 		sorted->levels--;
 }
 
@@ -171,7 +165,8 @@ sorted_add(struct sorted *sorted, struct word name, double score)
 {
 	struct heap *heap = sorted->table.heap;
 	uint32_t levels = draw_levels(heap);
-	struct item *item = heap_take(heap, bytes_of(name.size, levels));
+	struct item_link *links = heap_take(heap, bytes_of(name.size, levels));
+	struct item *item = (struct item *)(void *)(links + levels);
 
 	item->score = score;
 	item->levels = levels;
@@ -211,15 +206,15 @@ sorted_remove(struct sorted *sorted, struct item *item)
 size_t
 sorted_rank(const struct sorted *sorted, const struct item *item)
 {
-	const struct item_link *links = sorted->head;
+	const struct item_link *links = head_of(sorted);
 	size_t rank = 0;
 
 	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (links[i].next
-		       && is_less(links[i].next, item->score,
+		while (LEVEL(links, i).next
+		       && is_less(LEVEL(links, i).next, item->score,
 		                  item_word(item))) {
-			rank += links[i].span;
-			links = links_of(links[i].next);
+			rank += LEVEL(links, i).span;
+			links = item_links(LEVEL(links, i).next);
 		}
 	return rank;
 }
@@ -227,29 +222,30 @@ sorted_rank(const struct sorted *sorted, const struct item *item)
 struct item *
 sorted_at(const struct sorted *sorted, size_t rank)
 {
-	const struct item_link *links = sorted->head;
+	const struct item_link *links = head_of(sorted);
 	size_t left = rank;
 
 	if (rank >= sorted_count(sorted))
 		return NULL;
 	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (links[i].next && links[i].span <= left) {
-			left -= links[i].span;
-			links = links_of(links[i].next);
+		while (LEVEL(links, i).next && LEVEL(links, i).span <= left) {
+			left -= LEVEL(links, i).span;
+			links = item_links(LEVEL(links, i).next);
 		}
-	return links[0].next;
+	return links->next;
 }
 
 size_t
 sorted_before(const struct sorted *sorted, item_fn is_before, const void *limit)
 {
-	const struct item_link *links = sorted->head;
+	const struct item_link *links = head_of(sorted);
 	size_t rank = 0;
 
 	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (links[i].next && is_before(links[i].next, limit)) {
-			rank += links[i].span;
-			links = links_of(links[i].next);
+		while (LEVEL(links, i).next
+		       && is_before(LEVEL(links, i).next, limit)) {
+			rank += LEVEL(links, i).span;
+			links = item_links(LEVEL(links, i).next);
 		}
 	return rank;
 }

@@ -18,7 +18,7 @@ struct item {
 	double       score;
 	struct item *before; /* NULL for the first */
 	uint32_t     levels;
-	char         name[]; /* then the links */
+	char         name[];
 };
 
 struct item_link {
@@ -30,7 +30,7 @@ struct sorted {
 	struct table     table;
 	struct item     *last;
 	uint32_t         levels; /* in use */
-	struct item_link head[SORTED_LEVELS];
+	struct item_link head[SORTED_LEVELS]; /* that of level 0 is the last */
 };
 
 struct sorted *sorted_new(struct heap *heap);
@@ -48,7 +48,27 @@ item_word(const struct item *item)
 	return (struct word){ item->name, item->node.size };
 }
 
-struct item *item_next(const struct item *item);
+/* The links of an item lie before it, that of level 0 next to it: so a step along the list
+ * touches one line of the cache.  The link of a level is at LEVEL(links, level). */
+#define LEVEL(links, level) ((links)[-(ptrdiff_t)(level)])
+
+static inline struct item_link *
+item_links(const struct item *item)
+{
+	return (struct item_link *)(uintptr_t)item - 1;
+}
+
+static inline struct item *
+item_next(const struct item *item)
+{
+	return item_links(item)->next;
+}
+
+static inline struct item *
+sorted_first(const struct sorted *sorted)
+{
+	return sorted->head[SORTED_LEVELS - 1].next;
+}
 
 struct item *sorted_find(const struct sorted *sorted, struct word name);
 

@@ -282,7 +282,7 @@ say_ends(struct client *client, struct key *key, bool most, size_t count,
 	struct item *item;
 
 	while (count-- > 0) {
-		item = most ? key->sorted->last : key->sorted->head[0].next;
+		item = most ? key->sorted->last : sorted_first(key->sorted);
 		if (pairs)
 			say_array(client, 2);
 		say_bulk(client, item_word(item));

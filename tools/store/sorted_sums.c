@@ -234,7 +234,7 @@ static void
 say_sorted(struct client *client, struct sorted *sorted, bool scores)
 {
 	bool pairs = scores && client->protocol >= 3;
-	struct item *item = sorted->head[0].next;
+	struct item *item = sorted_first(sorted);
 
 	say_array(client, sorted_count(sorted) * (scores && !pairs ? 2 : 1));
 	for (; item; item = item_next(item)) {
@@ -257,7 +257,7 @@ store_sorted_result(struct client *client, struct word name,
 
 	if (key)
 		keys_drop(client->base, key);
-	for (struct item *item = sorted->head[0].next; item;
+	for (struct item *item = sorted_first(sorted); item;
 	     item = item_next(item))
 		item->score += 0.0; /* no minus before a 0 is kept */
 	if (size > 0) {
