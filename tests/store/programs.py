@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""redis-cli and redis-benchmark against `weft store`, and what that says of itself.
+"""redis-cli, redis-benchmark and a program of hiredis against `weft store`, and what that says of
+itself.
 
-    tests/store/programs.py PROGRAM
+    tests/store/programs.py PROGRAM [HIREDIS_ASK]
 """
 import re
 import shutil
@@ -94,6 +95,8 @@ def main():
         store = start_store(program, folder)
         for test in (test_command_line, test_interactive, test_benchmark, test_sleep_and_stop):
             test(store)
+        if len(sys.argv) > 2:
+            run(sys.argv[2], store.path)
         check("it ends", store.stop() == 0)
         test_bounds(program, folder)
 
