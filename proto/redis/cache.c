@@ -6,11 +6,9 @@
  * gives up takes nothing away from the others.
  *
  *   1. Only a connection that tracks fills entries, and they go with it.
- *   2. An invalidation comes on that connection, behind every reply that it is about: so
- *      one that comes before a reply says nothing about it.
- *   3. The invalidation by a command of our own comes behind its reply, and maybe in
- *      another piece.  So that who has written reads what it wrote, the answer to such a
- *      command drops all that it names.
+ *   2. An invalidation comes on that connection, behind the replies that it is about.
+ *   3. That by a command of our own comes behind its reply, maybe in another piece: the
+ *      reply itself drops all that the command names, so who has written reads that.
  *   4. Entries with a reply are in the list by use, and their bytes are bounded.
  */
 #include "client.h"
@@ -36,8 +34,6 @@ struct weft__redis_cache {
 	struct weft__redis_link by_use; /* latest first */
 	size_t bytes;
 };
-
-#define ENTRY(member, link) WEFT__REDIS_OF(entry, member, link)
 
 static uint64_t
 hash_of(const void *data, size_t size)
@@ -167,7 +163,7 @@ weft__redis_cache_clear(weft_redis *redis)
 	struct weft__redis_cache *cache = redis->cache;
 
 	while (cache && !weft__redis_alone(&cache->by_use))
-		drop(cache, ENTRY(by_use, cache->by_use.next));
+		drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.next));
 }
 
 void
@@ -184,6 +180,12 @@ size_t
 weft__redis_cache_bytes(const weft_redis *redis)
 {
 	return redis->cache ? redis->cache->bytes : 0;
+}
+
+static bool
+is_tracked(const weft_redis *redis)
+{
+	return redis->shared.wire && redis->shared.wire->tracks;
 }
 
 /* --- fetching ------------------------------------------------------------------ */
@@ -214,13 +216,7 @@ keep(struct weft__redis_cache *cache, struct entry *entry)
 	cache->bytes += entry->cost;
 	weft__redis_link_before(cache->by_use.next, &entry->by_use);
 	while (cache->bytes > redis->cache_bytes)
-		drop(cache, ENTRY(by_use, cache->by_use.prev));
-}
-
-static bool
-is_tracked(const weft_redis *redis)
-{
-	return redis->shared.wire && redis->shared.wire->tracks;
+		drop(cache, WEFT__REDIS_OF(entry, by_use, cache->by_use.prev));
 }
 
 static void
@@ -337,22 +333,18 @@ has_key(const struct entry *entry, weft_span key)
 	       && memcmp(at, key.data, key.size) == 0 && at[key.size] == '\r';
 }
 
-static uint32_t
+static void
 drop_key(struct weft__redis_cache *cache, weft_span key)
 {
 	uint64_t hash = hash_of(key.data, key.size);
 	struct entry *entry = cache->by_key[hash & cache->mask], *next;
-	uint32_t count = 0;
 
 	for (; entry; entry = next) {
 		next = entry->next_by_key;
-		if (!entry->reply || entry->key_hash != hash
-		    || !has_key(entry, key))
-			continue;
-		drop(cache, entry);
-		count++;
+		if (entry->reply && entry->key_hash == hash
+		    && has_key(entry, key))
+			drop(cache, entry);
 	}
-	return count;
 }
 
 void
@@ -368,7 +360,7 @@ weft__redis_cache_invalidate(weft_redis *redis, const weft_redis_reply *keys)
 		if (weft_redis_text(weft_redis_item(keys, i), &key) < 0)
 			continue;
 		redis->stats.invalidated++;
-		(void)drop_key(redis->cache, key);
+		drop_key(redis->cache, key);
 	}
 }
 
@@ -385,7 +377,7 @@ drop_bytes(struct weft__redis_cache *cache, const char *at, const char *end)
 		at += 2;
 		if (kind != '$')
 			continue;
-		(void)drop_key(cache, (weft_span){ at, size });
+		drop_key(cache, (weft_span){ at, size });
 		at += size + 2;
 	}
 }
@@ -404,5 +396,5 @@ weft__redis_cache_wrote(weft_redis *redis,
 		           command->bytes + command->size);
 	else
 		for (size_t i = 1; i < command->count; i++)
-			(void)drop_key(cache, command->words[i]);
+			drop_key(cache, command->words[i]);
 }

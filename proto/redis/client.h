@@ -239,6 +239,13 @@ void weft__redis_line_init(weft_redis *redis, struct weft__redis_line *line,
                            enum weft__redis_line_kind kind);
 void weft__redis_line_submit(struct weft__redis_line *line,
                              struct weft__redis_command *command);
+/* Its queue, by a place in it: put before that; take the first; end all. */
+void weft__redis_queue_push(struct weft__redis_line *line, struct weft__redis_link *before,
+                            struct weft__redis_command *command);
+struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_line *line);
+void weft__redis_queue_end(struct weft__redis_line *line, int error, const char *text);
+/* How long to wait before the next try, drawn anew each time. */
+uint64_t weft__redis_pause(weft_redis *redis);
 /* See that it is connected, soon. */
 void weft__redis_line_start(struct weft__redis_line *line);
 /* Send what waits as far as there is room. */
@@ -252,6 +259,7 @@ void weft__redis_line_lost(struct weft__redis_line *line, int error);
 void weft__redis_line_answered(struct weft__redis_line *line);
 /* End it with all that waits for it; takes it if it was allocated. */
 void weft__redis_line_close(struct weft__redis_line *line, int why);
+void weft__redis_line_free(struct weft__redis_line *line);
 
 /* Say hello; and hear the answer to that (taken). */
 int  weft__redis_greet(struct weft__redis_wire *wire);

@@ -27,9 +27,10 @@ first_of(struct weft__redis_link *queue)
 	return WEFT__REDIS_OF(weft__redis_command, link, queue->next);
 }
 
-static void
-push(struct weft__redis_line *line, struct weft__redis_link *before,
-     struct weft__redis_command *command)
+void
+weft__redis_queue_push(struct weft__redis_line *line,
+                       struct weft__redis_link *before,
+                       struct weft__redis_command *command)
 {
 	command->line = line;
 	command->state = WEFT__REDIS_QUEUED;
@@ -37,8 +38,8 @@ push(struct weft__redis_line *line, struct weft__redis_link *before,
 	line->queued++;
 }
 
-static struct weft__redis_command *
-pop(struct weft__redis_line *line)
+struct weft__redis_command *
+weft__redis_queue_pop(struct weft__redis_line *line)
 {
 	struct weft__redis_command *command = first_of(&line->queue);
 
@@ -48,11 +49,13 @@ pop(struct weft__redis_line *line)
 	return command;
 }
 
-static void
-end_queue(struct weft__redis_line *line, int error, const char *text)
+void
+weft__redis_queue_end(struct weft__redis_line *line, int error,
+                      const char *text)
 {
 	while (line->queued > 0)
-		weft__redis_end(line->redis, pop(line), error, text);
+		weft__redis_end(line->redis, weft__redis_queue_pop(line), error,
+		                text);
 }
 
 static uint64_t
@@ -90,7 +93,7 @@ void
 weft__redis_line_pump(struct weft__redis_line *line)
 {
 	while (line->queued > 0 && has_room(line))
-		put(line, pop(line));
+		put(line, weft__redis_queue_pop(line));
 }
 
 void
@@ -101,7 +104,7 @@ weft__redis_line_submit(struct weft__redis_line *line,
 		put(line, command);
 		return;
 	}
-	push(line, &line->queue, command);
+	weft__redis_queue_push(line, &line->queue, command);
 	if (line->state == WEFT__REDIS_OFF)
 		weft__redis_line_start(line);
 }
@@ -120,8 +123,8 @@ weft__redis_line_answered(struct weft__redis_line *line)
 /* --- connecting -------------------------------------------------------------- */
 
 /* Half of it is certain: callers of many endpoints do not come back all at once. */
-static uint64_t
-pause_of(weft_redis *redis)
+uint64_t
+weft__redis_pause(weft_redis *redis)
 {
 	uint64_t pause = PAUSE_FIRST, max = redis->backoff_max_ns;
 
@@ -135,8 +138,8 @@ pause_of(weft_redis *redis)
 	return pause / 2 + (pause > 1 ? redis->random % (pause / 2) : 0);
 }
 
-static void
-free_line(struct weft__redis_line *line)
+void
+weft__redis_line_free(struct weft__redis_line *line)
 {
 	if (line->kind != WEFT__REDIS_SHARED)
 		weft_release(line);
@@ -156,8 +159,8 @@ weft__redis_line_failed(struct weft__redis_line *line, int error,
 		weft__redis_wire_detach(line->wire, true);
 	line->state = WEFT__REDIS_OFF;
 	line->redis->failures++;
-	line->redis->retry_ns = weft_in(pause_of(line->redis));
-	end_queue(line, error, said);
+	line->redis->retry_ns = weft_in(weft__redis_pause(line->redis));
+	weft__redis_queue_end(line, error, said);
 	if (line->kind == WEFT__REDIS_LEASED)
 		weft__redis_lease_failed(line, error, said);
 	else if (line->kind == WEFT__REDIS_FEEDS)
@@ -205,7 +208,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 			weft_stream_reset(line->connected);
 		line->connected = NULL;
 		line->state = WEFT__REDIS_OFF;
-		free_line(line);
+		weft__redis_line_free(line);
 	} else if (result < 0) {
 		if (!strstr(weft_detail(), redis->address))
 			(void)weft_fail((int)result, "connect %s: %s",
@@ -271,131 +274,4 @@ weft__redis_line_ready(struct weft__redis_line *line)
 		weft__redis_feed_ready(line->redis);
 	else
 		weft__redis_line_answered(line);
-}
-
-/* --- losing it --------------------------------------------------------------- */
-
-/* Invariant 6. */
-static bool
-goes_on(const struct weft__redis_wire *wire,
-        const struct weft__redis_slot *slot)
-{
-	const struct weft__redis_command *command = slot->command;
-
-	return slot->begin >= wire->given
-	       || ((command->flags & WEFT__REDIS_READS)
-	           && command->tries < WEFT__REDIS_TRIES);
-}
-
-static void
-end_lost(weft_redis *redis, struct weft__redis_command *command, int error,
-         const char *why)
-{
-	if (error != WEFT_ESHUTDOWN) {
-		(void)weft_fail(
-			WEFT_EPIPE, "%.*s: the connection to %s was lost: %s",
-			(int)command->name.size,
-			(const char *)command->name.data, redis->address, why);
-		error = WEFT_EPIPE;
-		redis->stats.lost++;
-	} else {
-		(void)weft_fail(error, "%s", why);
-	}
-	weft__redis_end(redis, command, error, weft_detail());
-}
-
-/* What was in slots goes on, ahead of what is queued and in its order; or ends. */
-static void
-empty_slots(struct weft__redis_line *line, struct weft__redis_wire *wire,
-            int error, const char *why)
-{
-	struct weft__redis_link *before = line->queue.next;
-
-	for (; wire->head < wire->tail; wire->head++) {
-		struct weft__redis_slot *slot = weft__redis_slot_at(wire,
-		                                                    wire->head);
-		struct weft__redis_command *command = slot->command;
-
-		slot->command = NULL;
-		if (!command)
-			continue;
-		command->state = WEFT__REDIS_NOWHERE;
-		*slot = (struct weft__redis_slot){ .command = command,
-			                           .begin = slot->begin };
-		if (error != WEFT_ESHUTDOWN && goes_on(wire, slot)) {
-			command->tries = (uint8_t)(command->tries
-			                           + (slot->begin
-			                              < wire->given));
-			push(line, before, command);
-		} else {
-			end_lost(line->redis, command, error, why);
-		}
-	}
-}
-
-/* A session that is lost is lost for those too who wait to use it. */
-static void
-end_session(struct weft__redis_line *line, int error, const char *why)
-{
-	while (line->queued > 0)
-		end_lost(line->redis, pop(line), error, why);
-}
-
-void
-weft__redis_line_lost(struct weft__redis_line *line, int error)
-{
-	struct weft__redis_wire *wire = line->wire;
-	weft_redis *redis = line->redis;
-	char why[512];
-	size_t size = strnlen(weft_detail(), sizeof(why) - 1);
-
-	memcpy(why, weft_detail(), size);
-	why[size] = '\0';
-	if (line->state == WEFT__REDIS_GREETING) {
-		(void)weft_fail(error, "%s: %s", redis->address, why);
-		weft__redis_line_failed(line, error, weft_detail());
-		return;
-	}
-	empty_slots(line, wire, error, why);
-	weft__redis_wire_detach(wire, true);
-	line->state = WEFT__REDIS_OFF;
-	if (redis->failures++ > 0)
-		redis->retry_ns = weft_in(pause_of(redis));
-	else
-		redis->retry_ns = 0; /* at once */
-	if (line->kind == WEFT__REDIS_SHARED)
-		weft__redis_cache_clear(redis);
-	if (redis->session)
-		end_session(line, error, why);
-	if (error == WEFT_ESHUTDOWN)
-		end_queue(line, error, why);
-	if (line->kind == WEFT__REDIS_LEASED && line->queued == 0)
-		weft__redis_line_close(line, error);
-	else if (line->kind == WEFT__REDIS_FEEDS && error == WEFT_ESHUTDOWN)
-		weft__redis_feed_failed(redis, error, why);
-	else if (line->queued > 0 || line->kind == WEFT__REDIS_FEEDS)
-		weft__redis_line_start(line);
-}
-
-void
-weft__redis_line_close(struct weft__redis_line *line, int why)
-{
-	(void)weft_timer_stop(&line->timer);
-	if (line->wire) {
-		bool busy = weft__redis_inflight(line->wire) > 0;
-
-		empty_slots(line, line->wire, WEFT_ESHUTDOWN,
-		            weft_strerror(why));
-		weft__redis_wire_detach(line->wire, busy);
-	}
-	end_queue(line, why, weft_strerror(why));
-	line->dead = true;
-	if (line->kind == WEFT__REDIS_LEASED)
-		weft__redis_lease_ended(line);
-	if (line->state == WEFT__REDIS_CONNECTING) {
-		weft_op_cancel(&line->connect);
-		return; /* on_connected() has it now */
-	}
-	line->state = WEFT__REDIS_OFF;
-	free_line(line);
 }

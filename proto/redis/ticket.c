@@ -141,26 +141,32 @@ static void
 bring(void *arg)
 {
 	struct ticket *ticket = arg;
+	weft_loop *home = ticket->home;
 
+	ticket->home =
+		NULL; /* invariant 3: who learns of the end may free it */
 	if (!ticket->is_over) {
 		ticket->is_over = true;
 		(void)weft_op_finish(ticket->outer, tell(ticket, ticket->out));
 		drop(ticket);
 	}
 	drop(ticket);
+	(void)weft_loop_unref(home);
 }
 
 static void
 tell_waiter(struct ticket *ticket)
 {
+	weft_loop *home = ticket->home;
+
 	if (!ticket->outer) {
 		(void)weft_event_set(&ticket->told);
 		return;
 	}
 	ticket->news = (weft_node){ .fn = bring, .arg = hold(ticket) };
-	if (weft_loop_current() == ticket->home)
+	if (weft_loop_current() == home)
 		bring(ticket);
-	else if (weft_loop_post_node(ticket->home, &ticket->news) < 0)
+	else if (weft_loop_post_node(home, &ticket->news) < 0)
 		drop(ticket);
 }
 

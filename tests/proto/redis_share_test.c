@@ -306,9 +306,12 @@ stop_under(const struct world *world)
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
 	OK(weft_group_wait(&house->left, WEFT_NEVER));
+	/* The server is on that loop too, and may have gone first. */
 	for (int i = 0; i < 8; i++)
-		CHECK(guests[i].result == WEFT_ESHUTDOWN
-		      || guests[i].result == WEFT_EPIPE);
+		if (guests[i].result != WEFT_EPIPE
+		    && guests[i].result != WEFT_ECONNREFUSED
+		    && guests[i].result != WEFT_ECONNRESET)
+			CHECK_EQ(guests[i].result, WEFT_ESHUTDOWN);
 	weft_redis_close(house->world.redis);
 	stop_and_free(other);
 	OK(weft_loop_free(house->loop));

@@ -1,0 +1,226 @@
+/* command.c - commands: accepted, given up, ended, told. */
+#include "client.h"
+
+/* --- accepting --------------------------------------------------------------- */
+
+int
+weft__redis_command_init(const weft_redis *redis,
+                         struct weft__redis_command *command,
+                         const weft_span *words, size_t count)
+{
+	if (!words || count == 0 || words[0].size == 0)
+		return weft_fail(WEFT_EINVAL, "a command without words");
+	for (size_t i = 0; i < count; i++)
+		if (!words[i].data && words[i].size > 0)
+			return weft_fail(WEFT_EINVAL, "a word that is NULL");
+	*command = (struct weft__redis_command){
+		.words = words,
+		.count = count,
+		.name = words[0],
+		.replies = 1,
+		.flags = (uint8_t)weft__redis_flags(redis, words, count),
+	};
+	if (command->flags & WEFT__REDIS_KEYED)
+		command->key = words[1];
+	return 0;
+}
+
+/* Words before it have no line feeds, so its place is known by those of the frame. */
+weft_span
+weft__redis_word(const char *bytes, size_t index, size_t size)
+{
+	for (size_t lines = 0; lines < 2 * index + 2; lines++)
+		bytes = strchr(bytes, '\n') + 1;
+	return (weft_span){ bytes, size };
+}
+
+static int
+refuse(const struct weft__redis_command *command, const char *why)
+{
+	return weft_fail(WEFT_EINVAL, "%.*s: %s",
+	                 command->name.size < 40 ? (int)command->name.size : 40,
+	                 (const char *)command->name.data, why);
+}
+
+int
+weft__redis_check(const weft_redis *redis,
+                  const struct weft__redis_command *command)
+{
+	if (command->flags & WEFT__REDIS_NEVER)
+		return refuse(command, "not for calls; messages are for feeds");
+	if ((command->flags & WEFT__REDIS_STATE) && !redis->session)
+		return refuse(command,
+		              "would change a connection that is "
+		              "shared; see weft_redis_multi(), and the "
+		              "option session");
+	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session
+	    && redis->connections_max < 2)
+		return refuse(command, "needs a connection of its own, and "
+		                       "connections_max leaves none");
+	return 0;
+}
+
+int
+weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
+{
+	bool is_leased = (command->flags & WEFT__REDIS_BLOCKS)
+	                 && !redis->session;
+	uint32_t waiting = is_leased ? redis->blocked_count
+	                             : redis->shared.queued;
+	int rc = weft__redis_check(redis, command);
+
+	if (rc < 0)
+		return rc;
+	if (redis->closed)
+		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
+	if (waiting >= redis->queue_max)
+		return weft_fail(WEFT_EAGAIN, "%u commands wait for %s already",
+		                 (unsigned)waiting, redis->address);
+	return 0;
+}
+
+void
+weft__redis_submit(weft_redis *redis, struct weft__redis_command *command)
+{
+	if (!command->fetches)
+		redis->stats.calls++;
+	if (redis->cache && (command->flags & WEFT__REDIS_KEYED)
+	    && !command->fetches && weft__redis_cache_join(redis, command))
+		return;
+	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session)
+		weft__redis_lease(redis, command);
+	else
+		weft__redis_line_submit(&redis->shared, command);
+}
+
+/* --- ending ------------------------------------------------------------------ */
+
+void
+weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc,
+                const char *text)
+{
+	(void)redis;
+	if (text && !command->text)
+		command->text = weft__redis_copy(text, strlen(text));
+	command->done(command, rc);
+}
+
+void
+weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
+                   weft_redis_reply *reply)
+{
+	weft_redis_type kind = weft_redis_kind(reply);
+
+	command->state = WEFT__REDIS_NOWHERE;
+	command->reply = reply;
+	if (!command->fetches)
+		redis->stats.replies++;
+	if (redis->cache && !(command->flags & WEFT__REDIS_READS))
+		weft__redis_cache_wrote(redis, command);
+	if (kind == WEFT_REDIS_NIL && command->replies > 1)
+		command->done(command, WEFT_EAGAIN);
+	else
+		command->done(command,
+		              kind == WEFT_REDIS_ERROR ? WEFT_EREPLY : 0);
+}
+
+static void
+leave_queue(weft_redis *redis, struct weft__redis_command *command)
+{
+	weft__redis_unlink(&command->link);
+	if (command->line)
+		command->line->queued--;
+	else
+		redis->blocked_count--;
+}
+
+/* What blocks at the server goes with its connection, and is over when that is: before,
+ * it could take what its caller gives to others next. */
+static void
+leave_with_wire(struct weft__redis_command *command, int why)
+{
+	struct weft__redis_line *line = command->line;
+
+	weft__redis_slot_at(line->wire, command->slot)->command = NULL;
+	command->state = WEFT__REDIS_LEAVING;
+	line->wire->leaving = command;
+	line->wire->leaving_why = why;
+	(void)weft_fail(why, "%.*s was given up", (int)command->name.size,
+	                (const char *)command->name.data);
+	if (line->kind == WEFT__REDIS_LEASED)
+		weft__redis_line_close(line, WEFT_ESHUTDOWN);
+	else
+		weft__redis_line_lost(line,
+		                      why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
+}
+
+/* Who waited in vain for a connection is told which. */
+void
+weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command,
+                      int why)
+{
+	bool was_sent = command->state == WEFT__REDIS_SENT
+	                || command->state == WEFT__REDIS_LEAVING;
+
+	command->state = WEFT__REDIS_NOWHERE;
+	(void)weft_fail(why, "%.*s: %s, %s %s",
+	                command->name.size < 40 ? (int)command->name.size : 40,
+	                (const char *)command->name.data, weft_strerror(why),
+	                was_sent ? "no reply from"
+	                         : "before it could be sent to",
+	                redis->address);
+	weft__redis_end(redis, command, why, weft_detail());
+}
+
+void
+weft__redis_forget(weft_redis *redis, struct weft__redis_command *command,
+                   int why)
+{
+	switch (command->state) {
+	case WEFT__REDIS_QUEUED:
+		leave_queue(redis, command);
+		break;
+	case WEFT__REDIS_SENT:
+		if (command->flags & WEFT__REDIS_BLOCKS) {
+			leave_with_wire(command, why);
+			return;
+		}
+		weft__redis_slot_at(command->line->wire, command->slot)
+			->command = NULL;
+		break;
+	case WEFT__REDIS_BEHIND:
+		weft__redis_unlink(&command->link);
+		break;
+	default:
+		return; /* it has ended, or is about to */
+	}
+	weft__redis_end_early(redis, command, why);
+}
+
+int
+weft__redis_tell(struct weft__redis_command *command, int rc,
+                 weft_redis_reply **out)
+{
+	weft_span said = { "", 0 };
+
+	if (rc == 0 && out) {
+		weft_release(command->text);
+		*out = command->reply;
+		return 0;
+	}
+	if (rc < 0 && command->text)
+		(void)weft_fail(rc, "%s", command->text);
+	else if (rc == WEFT_EREPLY
+	         && weft_redis_text(command->reply, &said) == 0)
+		(void)weft_fail(rc, "%.*s", (int)said.size,
+		                (const char *)said.data);
+	else if (rc == WEFT_EAGAIN)
+		(void)weft_fail(rc, "what was watched has changed");
+	else if (rc < 0)
+		(void)weft_fail(rc, "%.*s: %s", (int)command->name.size,
+		                (const char *)command->name.data,
+		                weft_strerror(rc));
+	weft_release(command->text);
+	weft_redis_reply_free(command->reply);
+	return rc;
+}
