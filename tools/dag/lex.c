@@ -1,0 +1,351 @@
+/* lex.c - the words of one line of a DAG file.
+ *
+ * Columns are counted in bytes, so that they are right in every editor that counts so, and
+ * a letter outside of ASCII never shifts a line below it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "file.h"
+
+struct dagfile_at
+dagfile_where(const struct dagfile_lexer *lexer)
+{
+	return (struct dagfile_at){
+		.line = lexer->line,
+		.column = (uint32_t)(lexer->at - lexer->begin) + 1,
+	};
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool
+begins_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool
+goes_on_name(char c)
+{
+	return begins_name(c) || (c >= '0' && c <= '9');
+}
+
+bool
+dagfile_is_name(const char *text)
+{
+	size_t size = strlen(text);
+
+	if (size == 0 || size > DAGFILE_NAME_MAX || !begins_name(*text))
+		return false;
+	while (goes_on_name(*text))
+		text++;
+	return *text == '\0';
+}
+
+bool
+dagfile_at_end(struct dagfile_lexer *lexer)
+{
+	while (lexer->at < lexer->end && is_blank(*lexer->at))
+		lexer->at++;
+	return lexer->at == lexer->end || *lexer->at == '#';
+}
+
+/* --- words ---------------------------------------------------------------- */
+
+/* A word while it is put together. */
+struct maker {
+	struct dagfile_lexer *lexer;
+	struct dagfile_piece **end; /* where the next piece goes */
+	char *text;                 /* of the piece; the file's scratch */
+	size_t size;
+	struct dagfile_at at;
+};
+
+static void
+add_piece(struct maker *maker, enum dagfile_kind kind, const char *text,
+          size_t size)
+{
+	struct dagfile *file = maker->lexer->file;
+	struct dagfile_piece *piece = dagfile_alloc(file, sizeof(*piece));
+	char *copy = dagfile_copy(file, text, size);
+
+	if (!piece || !copy)
+		return;
+	*piece = (struct dagfile_piece){ .kind = kind,
+		                         .text = copy,
+		                         .at = maker->at };
+	*maker->end = piece;
+	maker->end = &piece->next;
+}
+
+static void
+end_text(struct maker *maker)
+{
+	if (maker->size > 0)
+		add_piece(maker, DAGFILE_TEXT, maker->text, maker->size);
+	maker->size = 0;
+}
+
+/* Behind a dollar sign: a name, in braces or not, or another one. */
+static bool
+read_variable(struct maker *maker)
+{
+	struct dagfile_lexer *lexer = maker->lexer;
+	struct dagfile_at at = dagfile_where(lexer);
+	const char *name = lexer->at + 1;
+	bool braces = name < lexer->end && *name == '{';
+	const char *end = name += braces;
+
+	if (end < lexer->end && *end == '$' && !braces) {
+		maker->text[maker->size++] = '$';
+		lexer->at += 2;
+		return true;
+	}
+	while (end < lexer->end && goes_on_name(*end))
+		end++;
+	if (end == name || !begins_name(*name)
+	    || (size_t)(end - name) > DAGFILE_NAME_MAX
+	    || (braces && (end == lexer->end || *end != '}'))) {
+		dagfile_fail(lexer->file, at,
+		             "no name behind the dollar sign; $$ is one that "
+		             "stands for itself");
+		return false;
+	}
+	end_text(maker);
+	maker->at = at;
+	add_piece(maker, DAGFILE_VARIABLE, name, (size_t)(end - name));
+	lexer->at = end + braces;
+	return true;
+}
+
+/* Behind a backslash, in quotes. */
+static bool
+read_escape(struct maker *maker)
+{
+	static const char codes[] = "\"\\$nt", means[] = "\"\\$\n\t";
+	struct dagfile_lexer *lexer = maker->lexer;
+	char code = '\0';
+	const char *found;
+
+	if (lexer->at + 1 < lexer->end)
+		code = lexer->at[1];
+	found = code ? strchr(codes, code) : NULL;
+	if (!found) {
+		dagfile_fail(lexer->file, dagfile_where(lexer),
+		             "a backslash in quotes stands before one of "
+		             "\" \\ $ n t");
+		return false;
+	}
+	maker->text[maker->size++] = means[found - codes];
+	lexer->at += 2;
+	return true;
+}
+
+/* One byte, or what stands for some. */
+static bool
+read_part(struct maker *maker, bool in_quotes)
+{
+	struct dagfile_lexer *lexer = maker->lexer;
+
+	if (*lexer->at == '$')
+		return read_variable(maker);
+	if (in_quotes && *lexer->at == '\\')
+		return read_escape(maker);
+	maker->text[maker->size++] = *lexer->at++;
+	return true;
+}
+
+static bool
+read_quoted(struct maker *maker)
+{
+	struct dagfile_lexer *lexer = maker->lexer;
+	struct dagfile_at at = dagfile_where(lexer);
+
+	lexer->at++;
+	while (lexer->at < lexer->end && *lexer->at != '"')
+		if (!read_part(maker, true))
+			return false;
+	if (lexer->at == lexer->end) {
+		dagfile_fail(lexer->file, at, "these quotes are not closed");
+		return false;
+	}
+	lexer->at++;
+	return true;
+}
+
+static bool
+read_parts(struct maker *maker)
+{
+	struct dagfile_lexer *lexer = maker->lexer;
+
+	while (lexer->at < lexer->end && !is_blank(*lexer->at)) {
+		bool fine = *lexer->at == '"' ? read_quoted(maker)
+		                              : read_part(maker, false);
+
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+bool
+dagfile_read_word(struct dagfile_lexer *lexer, const char *what,
+                  struct dagfile_word *out)
+{
+	struct maker maker = { .lexer = lexer };
+	bool missing = dagfile_at_end(lexer);
+
+	*out = (struct dagfile_word){ .at = dagfile_where(lexer) };
+	if (missing) {
+		dagfile_fail(lexer->file, out->at, "%s is missing", what);
+		return false;
+	}
+	maker.end = &out->pieces;
+	maker.at = out->at;
+	maker.text = lexer->file->scratch;
+	out->quoted = *lexer->at == '"';
+	if (!read_parts(&maker))
+		return false;
+	end_text(&maker);
+	return true;
+}
+
+/* --- kinds of words ------------------------------------------------------- */
+
+bool
+dagfile_read_plain(struct dagfile_lexer *lexer, const char *what,
+                   struct dagfile_at *at, const char **text)
+{
+	struct dagfile_word word;
+
+	if (!dagfile_read_word(lexer, what, &word))
+		return false;
+	*at = word.at;
+	*text = word.pieces ? word.pieces->text : "";
+	for (struct dagfile_piece *p = word.pieces; p; p = p->next)
+		if (p->kind != DAGFILE_TEXT) {
+			dagfile_fail(lexer->file, p->at,
+			             "%s has no variables in it; $$ is a "
+			             "dollar sign",
+			             what);
+			return false;
+		}
+	return true;
+}
+
+bool
+dagfile_read_name(struct dagfile_lexer *lexer, const char *what,
+                  struct dagfile_at *at, const char **text)
+{
+	if (!dagfile_read_plain(lexer, what, at, text))
+		return false;
+	if (dagfile_is_name(*text))
+		return true;
+	dagfile_fail(lexer->file, *at,
+	             "%s is of letters, digits and _, begins with no digit, "
+	             "and has at most %u bytes",
+	             what, DAGFILE_NAME_MAX);
+	return false;
+}
+
+bool
+dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min,
+                    int64_t max, int64_t *out)
+{
+	struct dagfile_at at;
+	const char *text, *digit;
+	int64_t number = 0;
+
+	if (!dagfile_read_plain(lexer, what, &at, &text))
+		return false;
+	digit = text + (*text == '-');
+	for (; *digit >= '0' && *digit <= '9' && number <= max; digit++)
+		number = number * 10 + (*digit - '0');
+	number = *text == '-' ? -number : number;
+	if (*digit || digit == text + (*text == '-') || number < min
+	    || number > max) {
+		dagfile_fail(lexer->file, at,
+		             "%s is a number from %lld to %lld", what,
+		             (long long)min, (long long)max);
+		return false;
+	}
+	*out = number;
+	return true;
+}
+
+/* The nanoseconds of a unit, or 0. */
+static uint64_t
+unit_of(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "us", 1000 },
+		{ "ms", 1000000 },
+		{ "s", 1000000000 },
+		{ "m", UINT64_C(60) * 1000000000 },
+		{ "h", UINT64_C(3600) * 1000000000 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i].name, unit) == 0)
+			return units[i].ns;
+	return 0;
+}
+
+/* Seven digits before the point and three behind it: that overflows nowhere. */
+bool
+dagfile_parse_time(const char *text, uint64_t *out)
+{
+	uint64_t number = 0, unit;
+	int digits = 0, behind = 0;
+
+	for (; *text >= '0' && *text <= '9' && digits < 7; text++, digits++)
+		number = number * 10 + (uint64_t)(*text - '0');
+	if (digits == 0)
+		return false;
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9' && behind < 3;
+		     text++, behind++)
+			number = number * 10 + (uint64_t)(*text - '0');
+	unit = unit_of(text);
+	if (unit == 0 || number == 0 || (text[-1] == '.'))
+		return false;
+	for (; behind > 0; behind--)
+		unit /= 10;
+	*out = number > UINT64_MAX / 2 / unit ? UINT64_MAX / 2 : number * unit;
+	return true;
+}
+
+bool
+dagfile_read_time(struct dagfile_lexer *lexer, const char *what, uint64_t *out)
+{
+	struct dagfile_at at;
+	const char *text;
+
+	if (!dagfile_read_plain(lexer, what, &at, &text))
+		return false;
+	if (dagfile_parse_time(text, out))
+		return true;
+	dagfile_fail(lexer->file, at,
+	             "%s is a number above 0 with us, ms, s, m or h", what);
+	return false;
+}
+
+bool
+dagfile_take_mark(struct dagfile_lexer *lexer, const char *mark)
+{
+	size_t size = strlen(mark);
+
+	if (dagfile_at_end(lexer) || (size_t)(lexer->end - lexer->at) < size
+	    || memcmp(lexer->at, mark, size) != 0
+	    || (lexer->at + size < lexer->end && !is_blank(lexer->at[size])))
+		return false;
+	lexer->at += size;
+	return true;
+}

@@ -1,0 +1,506 @@
+/* names.c - a DAG file as a whole: names are looked up, and what does not fit is told. */
+#include <stdlib.h>
+#include <string.h>
+#include "file.h"
+
+/* --- a table of names ----------------------------------------------------- */
+
+struct table {
+	uint32_t *slots; /* 0: free; inputs from 1, nodes behind them */
+	uint32_t mask;
+	struct dagfile *file;
+	uint32_t
+		*seen_by; /* of each node: the last one that needs it, plus 1 */
+};
+
+static uint32_t
+hash_of(const char *name, size_t size)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	return hash ^ (hash >> 15);
+}
+
+static const char *
+name_of(const struct table *table, uint32_t id, struct dagfile_at *at)
+{
+	const struct dagfile *file = table->file;
+
+	if (id <= file->input_count) {
+		*at = file->inputs[id - 1].at;
+		return file->inputs[id - 1].name;
+	}
+	*at = file->nodes[id - 1 - file->input_count].at;
+	return file->nodes[id - 1 - file->input_count].name;
+}
+
+/* The slot of a name, or the free one where it would be. */
+static uint32_t *
+find(const struct table *table, const char *name, size_t size)
+{
+	uint32_t at = hash_of(name, size) & table->mask;
+	struct dagfile_at place;
+
+	while (table->slots[at]) {
+		const char *there = name_of(table, table->slots[at], &place);
+
+		if (strncmp(there, name, size) == 0 && there[size] == '\0')
+			break;
+		at = (at + 1) & table->mask;
+	}
+	return &table->slots[at];
+}
+
+static void
+add(struct table *table, uint32_t id)
+{
+	struct dagfile_at at, before;
+	const char *name = name_of(table, id, &at);
+	uint32_t *slot;
+
+	if (!*name)
+		return; /* it was wrong, and that is told */
+	if (strcmp(name, "item") == 0)
+		dagfile_fail(table->file, at,
+		             "item is the name of what each is done for");
+	slot = find(table, name, strlen(name));
+	if (*slot == 0) {
+		*slot = id;
+		return;
+	}
+	(void)name_of(table, *slot, &before);
+	dagfile_fail(table->file, at, "there is a %s already, in line %u", name,
+	             before.line);
+}
+
+static bool
+make_table(struct table *table, struct dagfile *file)
+{
+	uint32_t count = file->input_count + file->node_count, room = 16;
+
+	while (room < count * 2)
+		room *= 2;
+	*table = (struct table){
+		.slots = calloc(room, sizeof(*table->slots)),
+		.mask = room - 1,
+		.file = file,
+		.seen_by = calloc(count + 1, sizeof(*table->seen_by)),
+	};
+	if (!table->slots || !table->seen_by) {
+		file->no_memory = true;
+		return false;
+	}
+	for (uint32_t id = 1; id <= count; id++)
+		add(table, id);
+	return true;
+}
+
+static void
+free_table(struct table *table)
+{
+	free(table->slots);
+	free(table->seen_by);
+}
+
+/* --- what stands before a node -------------------------------------------- */
+
+static void
+look_up_ref(const struct table *table, struct dagfile_ref *ref)
+{
+	struct dagfile *file = table->file;
+	uint32_t id = *find(table, ref->name, strlen(ref->name));
+	bool takes_input = ref->use == DAGFILE_EACH
+	                   || ref->use == DAGFILE_STDIN;
+
+	if (id == 0) {
+		dagfile_fail(file, ref->at, "there is no node %s%s", ref->name,
+		             takes_input ? ", and no input" : "");
+		return;
+	}
+	ref->is_input = id <= file->input_count;
+	ref->index = id - 1 - (ref->is_input ? 0 : file->input_count);
+	if (ref->is_input && !takes_input) {
+		dagfile_fail(file, ref->at,
+		             "%s is an input, which every node has", ref->name);
+		return;
+	}
+	ref->known = true;
+	if (ref->is_input && ref->use == DAGFILE_EACH)
+		file->inputs[ref->index].is_list = true;
+}
+
+/* Who uses a value that nothing was said about makes it one. */
+static void
+want_value(struct dagfile *file, const struct dagfile_ref *ref)
+{
+	struct dagfile_node *from = &file->nodes[ref->index];
+
+	if (!ref->known || ref->is_input || ref->use == DAGFILE_AFTER)
+		return;
+	if (!from->lines && !from->words)
+		dagfile_fail(file, ref->at,
+		             "%s does nothing that has a value; after %s waits "
+		             "for it",
+		             ref->name, ref->name);
+	else if (from->output == DAGFILE_OUTPUT_UNSAID)
+		from->output = DAGFILE_OUTPUT_TEXT;
+	else if (from->output > DAGFILE_OUTPUT_LINES)
+		dagfile_fail(file, ref->at,
+		             "%s keeps no value; after %s waits for it",
+		             ref->name, ref->name);
+}
+
+static void
+check_list(struct dagfile *file, const struct dagfile_ref *ref)
+{
+	const struct dagfile_node *from = &file->nodes[ref->index];
+
+	if (ref->use == DAGFILE_EACH && ref->known && !ref->is_input
+	    && !from->each && from->output == DAGFILE_OUTPUT_TEXT)
+		dagfile_fail(file, ref->at,
+		             "%s gives no list: let it say output lines",
+		             ref->name);
+}
+
+/* Mark what a node has in its variables. */
+static void
+look_around(const struct table *table, const struct dagfile_node *node)
+{
+	for (const struct dagfile_ref *r = node->refs; r; r = r->next)
+		if (r->known && !r->is_input && r->use == DAGFILE_NEEDS)
+			table->seen_by[r->index] =
+				(uint32_t)(node - table->file->nodes) + 1;
+}
+
+static bool
+has_value(const struct table *table, const struct dagfile_node *node,
+          uint32_t index)
+{
+	return table->seen_by[index]
+	       == (uint32_t)(node - table->file->nodes) + 1;
+}
+
+/* --- variables ------------------------------------------------------------ */
+
+struct look {
+	const struct table *table;
+	struct dagfile_node *node;
+	bool has_item;
+};
+
+static void
+look_up_piece(const struct look *look, struct dagfile_piece *piece)
+{
+	struct dagfile *file = look->table->file;
+	uint32_t id = *find(look->table, piece->text, strlen(piece->text));
+
+	if (strcmp(piece->text, "item") == 0) {
+		piece->kind = DAGFILE_ITEM;
+		if (!look->has_item)
+			dagfile_fail(file, piece->at, "there is no $item %s",
+			             look->node->each ? "in what is asked once "
+			                                "for all of them"
+			                              : "in a node without "
+			                                "each");
+		return;
+	}
+	piece->kind = id <= file->input_count ? DAGFILE_INPUT : DAGFILE_SOURCE;
+	piece->index = id - 1
+	               - (id <= file->input_count ? 0 : file->input_count);
+	if (id == 0)
+		dagfile_fail(file, piece->at,
+		             "there is no node %s, and no input", piece->text);
+	else if (id > file->input_count
+	         && !has_value(look->table, look->node, piece->index))
+		dagfile_fail(file, piece->at,
+		             "$%s is the value of a node that this one does "
+		             "not need: say needs %s",
+		             piece->text, piece->text);
+}
+
+static void
+look_up_word(const struct look *look, struct dagfile_word *word)
+{
+	for (struct dagfile_piece *p = word->pieces; p; p = p->next)
+		if (p->kind == DAGFILE_VARIABLE)
+			look_up_piece(look, p);
+}
+
+static void
+look_up_words(const struct table *table, struct dagfile_node *node)
+{
+	struct look look = { .table = table,
+		             .node = node,
+		             .has_item = node->each };
+
+	for (struct dagfile_word *w = node->words; w; w = w->next)
+		look_up_word(&look, w);
+	for (struct dagfile_word *w = node->envs; w; w = w->next)
+		look_up_word(&look, w);
+	if (node->dir)
+		look_up_word(&look, node->dir);
+	look.has_item = false;
+	look_up_word(&look, &node->when[0]);
+	look_up_word(&look, &node->when[1]);
+}
+
+/* --- scripts -------------------------------------------------------------- */
+
+static size_t
+name_size(const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	size_t first = strspn(text, letters) > 0;
+
+	return first ? strspn(text, "abcdefghijklmnopqrstuvwxyz"
+	                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
+	             : 0;
+}
+
+/* A node's value that the script uses, and does not get: it would find nothing. */
+static void
+check_variable(const struct table *table, const struct dagfile_node *node,
+               const struct dagfile_line *line, const char *dollar)
+{
+	const char *name = dollar + 1 + (dollar[1] == '{');
+	size_t size = name_size(name);
+	uint32_t id = *find(table, name, size);
+	struct dagfile_at at = line->at;
+
+	if (size == 0 || id <= table->file->input_count
+	    || has_value(table, node, id - 1 - table->file->input_count))
+		return;
+	at.column += (uint32_t)(dollar - line->text);
+	dagfile_fail(table->file, at,
+	             "$%.*s is the value of a node that this one does not "
+	             "need: say needs %.*s",
+	             (int)size, name, (int)size, name);
+}
+
+/* As the shell reads quotes, as far as that says where variables are. */
+static void
+check_script(const struct table *table, const struct dagfile_node *node)
+{
+	char quote = '\0';
+
+	for (const struct dagfile_line *l = node->lines; l; l = l->next)
+		for (const char *at = l->text; *at; at++) {
+			if (quote == '\'' && *at != '\'')
+				continue;
+			if (*at == '\\' && at[1])
+				at++;
+			else if (*at == quote)
+				quote = '\0';
+			else if (!quote && (*at == '\'' || *at == '"'))
+				quote = *at;
+			else if (*at == '$' && at[1] == '$')
+				at++;
+			else if (*at == '$')
+				check_variable(table, node, l, at);
+		}
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static void
+check_limit(struct dagfile *file, const struct dagfile_node *node)
+{
+	const struct dagfile_limit *limit = file->limits;
+
+	if (!node->limit)
+		return;
+	while (limit && strcmp(limit->name, node->limit) != 0)
+		limit = limit->next;
+	if (!limit)
+		dagfile_fail(file, node->limit_at,
+		             "there is no limit %s: declare it as limit %s = "
+		             "NUMBER",
+		             node->limit, node->limit);
+}
+
+static void
+check_node(struct dagfile *file, struct dagfile_node *node)
+{
+	bool works = node->lines || node->words;
+
+	if (!*node->name)
+		return;
+	check_limit(file, node);
+	if (node->lines && node->words)
+		dagfile_fail(file, node->at, "%s has both run and redis",
+		             node->name);
+	else if (!works && (!node->refs || node->each))
+		dagfile_fail(file, node->at,
+		             "%s has nothing to do: run or redis is missing",
+		             node->name);
+	if (node->each && node->output == DAGFILE_OUTPUT_LINES)
+		dagfile_fail(file, node->output_at,
+		             "with each the values are a list already, one for "
+		             "each item: let it be text");
+	if (node->output == DAGFILE_OUTPUT_UNSAID)
+		node->output = works ? DAGFILE_OUTPUT_SHOW
+		                     : DAGFILE_OUTPUT_NONE;
+	if (node->fallback && node->output > DAGFILE_OUTPUT_LINES)
+		dagfile_fail(file, node->at,
+		             "%s has a value to take when it fails, and no "
+		             "node has a use for it",
+		             node->name);
+}
+
+static void
+check_priorities(struct dagfile *file)
+{
+	int levels[DAGFILE_LEVELS];
+	uint32_t count = 0, k;
+
+	for (uint32_t i = 0; i < file->node_count; i++) {
+		for (k = 0; k < count; k++)
+			if (levels[k] == file->nodes[i].priority)
+				break;
+		if (k < count)
+			continue;
+		if (count == DAGFILE_LEVELS) {
+			dagfile_fail(file, file->nodes[i].at,
+			             "more than %u different priorities",
+			             DAGFILE_LEVELS);
+			return;
+		}
+		levels[count++] = file->nodes[i].priority;
+	}
+}
+
+/* --- cycles --------------------------------------------------------------- */
+
+enum { NEW, OPEN, CLOSED };
+
+struct walk {
+	struct dagfile *file;
+	unsigned char *state;
+	struct dagfile_ref **next; /* what is to be followed of each node */
+	uint32_t *path, depth;
+	uint32_t closed; /* so many nodes stand in file->order */
+};
+
+/* From where it comes back to: "a needs b needs a", as far as there is room. */
+static void
+tell_cycle(struct walk *walk, const struct dagfile_ref *ref)
+{
+	const struct dagfile_node *nodes = walk->file->nodes;
+	char text[600];
+	size_t size = 0;
+	uint32_t i = walk->depth;
+
+	if (walk->file->error_count >= DAGFILE_ERRORS_MAX) {
+		walk->file->error_count++; /* nobody reads how it goes */
+		return;
+	}
+	while (walk->path[--i] != ref->index)
+		continue;
+	for (; i < walk->depth && size < sizeof(text) - 100; i++) {
+		const char *name = nodes[walk->path[i]].name;
+
+		memcpy(text + size, name, strlen(name));
+		size += strlen(name);
+		memcpy(text + size, " -> ", 4);
+		size += 4;
+	}
+	text[size] = '\0';
+	dagfile_fail(walk->file, ref->at,
+	             "a cycle, each behind the next: %s%s%s", text,
+	             i < walk->depth ? "... -> " : "", ref->name);
+}
+
+static void
+enter(struct walk *walk, uint32_t index)
+{
+	walk->state[index] = OPEN;
+	walk->next[index] = walk->file->nodes[index].refs;
+	walk->path[walk->depth++] = index;
+}
+
+static void
+visit(struct walk *walk, uint32_t root)
+{
+	enter(walk, root);
+	while (walk->depth > 0) {
+		uint32_t top = walk->path[walk->depth - 1];
+		struct dagfile_ref *ref = walk->next[top];
+
+		if (!ref) {
+			walk->state[top] = CLOSED;
+			walk->file->order[walk->closed++] = top;
+			walk->depth--;
+			continue;
+		}
+		walk->next[top] = ref->next;
+		if (!ref->known || ref->is_input)
+			continue;
+		if (walk->state[ref->index] == NEW)
+			enter(walk, ref->index);
+		else if (walk->state[ref->index] == OPEN)
+			tell_cycle(walk, ref);
+	}
+}
+
+static void
+check_cycles(struct dagfile *file)
+{
+	uint32_t count = file->node_count;
+	struct walk walk = {
+		.file = file,
+		.state = calloc(count + 1, 1),
+		.next = calloc(count + 1, sizeof(struct dagfile_ref *)),
+		.path = calloc(count + 1, sizeof(uint32_t)),
+	};
+
+	file->order = dagfile_alloc(file, (count + 1) * sizeof(uint32_t));
+	if (!walk.state || !walk.next || !walk.path)
+		file->no_memory = true;
+	for (uint32_t i = 0; i < count && !file->no_memory; i++)
+		if (walk.state[i] == NEW)
+			visit(&walk, i);
+	free(walk.state);
+	free(walk.next);
+	free(walk.path);
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static void
+each_ref(struct dagfile *file, const struct table *table,
+         void (*fn)(struct dagfile *file, const struct dagfile_ref *ref))
+{
+	for (uint32_t i = 0; i < file->node_count; i++)
+		for (struct dagfile_ref *r = file->nodes[i].refs; r;
+		     r = r->next)
+			if (fn)
+				fn(file, r);
+			else
+				look_up_ref(table, r);
+}
+
+void
+dagfile_resolve(struct dagfile *file)
+{
+	struct table table;
+
+	if (!make_table(&table, file)) {
+		free_table(&table);
+		return;
+	}
+	each_ref(file, &table, NULL);
+	each_ref(file, &table, want_value);
+	each_ref(file, &table, check_list);
+	for (uint32_t i = 0; i < file->node_count; i++) {
+		look_around(&table, &file->nodes[i]);
+		look_up_words(&table, &file->nodes[i]);
+		check_script(&table, &file->nodes[i]);
+		check_node(file, &file->nodes[i]);
+	}
+	check_priorities(file);
+	check_cycles(file);
+	free_table(&table);
+}
