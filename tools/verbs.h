@@ -7,6 +7,7 @@
 /* Each gets the words of the whole program, and returns an exit status. */
 int verb_run(int argc, char **argv);
 int verb_eval(int argc, char **argv);
+int verb_dag(int argc, char **argv);
 int verb_store(int argc, char **argv);
 
 #endif

@@ -18,6 +18,9 @@ static const struct verb verbs[] = {
 	  "  eval   run CODE as a script, and print what it comes to; a promise\n"
 	  "         is waited for\n" },
 #endif
+	{ "dag", verb_dag, "dag run|trace|check|dot FILE",
+	  "  dag    run the commands of a DAG file in their order, or look at it;\n"
+	  "         weft dag --help has its options\n" },
 	{ "store", verb_store, "store [OPTION...]",
 	  "  store  serve a small store that speaks as Redis does, in memory only;\n"
 	  "         weft store --help has its options\n" },

@@ -1,0 +1,466 @@
+/* state.c - what the nodes of a run have come to, kept beside its file until it ends well.
+ *
+ * A file of records, each of one line and the bytes of a value:
+ *
+ *     weft dag state 1
+ *     KEY KIND SIZE CHECK
+ *     BYTES
+ *
+ *   1. KEY says of what node or item, with what definition and what values before it
+ *      (node.c).  Nothing but the same key finds a record.
+ *   2. A record is added when its node has ended well, by one write; what was there before
+ *      is never written again.  One that is torn, since we were killed, is not believed:
+ *      CHECK is a hash of all the rest of it, and the first wrong one is the last that is
+ *      looked at.
+ *   3. A run begins with a new file, which takes the place of the old one by rename(2); with
+ *      the old records in it, if they are to be taken.  So there is always a whole one.
+ *   4. It is locked while a run uses it.
+ *   5. A record is taken once: of two items that are equal, each needs its own.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "run.h"
+
+#define FIRST_LINE  "weft dag state 1\n"
+#define STATE_MAX   ((size_t)1 << 30)
+#define CHECK_BYTES 8u
+#define NO_RECORD   UINT32_MAX
+
+struct record {
+	unsigned char key[HASH_BYTES];
+	char kind; /* n, t or l: none, a text, a list */
+	const char *bytes;
+	size_t size;
+	uint32_t next; /* with the same slot */
+	bool taken;
+};
+
+/* --- values as bytes -------------------------------------------------------- */
+
+/* A list is the size of each item, a colon, and its bytes. */
+static int
+write_list(const weft_list *list, struct text *out)
+{
+	char digits[32];
+	int rc = 0;
+
+	for (size_t i = 0; i < list->count && rc == 0; i++) {
+		const char *item = list->items[i].as.ptr;
+
+		if (list->items[i].type != &weft_type_text)
+			return WEFT_EINVAL;
+		(void)snprintf(digits, sizeof(digits), "%zu:", strlen(item));
+		rc = text_add(out, digits, strlen(digits));
+		if (rc == 0)
+			rc = text_add(out, item, strlen(item));
+	}
+	return rc;
+}
+
+static int
+write_value(const weft_value *value, char *kind, struct text *out)
+{
+	int rc = text_add(out, "", 0);
+
+	*kind = 'n';
+	if (rc < 0 || !value->type)
+		return rc;
+	*kind = value->type == &weft_type_text ? 't' : 'l';
+	if (*kind == 't')
+		return text_add(out, value->as.ptr, strlen(value->as.ptr));
+	return write_list(value->as.ptr, out);
+}
+
+/* A number up to the mark behind it; false if there is none below `max`. */
+static bool
+read_size(const char **at, const char *end, char mark, size_t *out)
+{
+	const char *begin = *at;
+	size_t number = 0;
+
+	for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
+		number = number * 10 + (size_t)(**at - '0');
+		if (number > STATE_MAX)
+			return false;
+	}
+	if (*at == begin || *at == end || **at != mark)
+		return false;
+	(*at)++;
+	*out = number;
+	return true;
+}
+
+static weft_value
+read_text(const char *bytes, size_t size)
+{
+	char *copy = strndup(bytes, size);
+	weft_value value = copy ? weft_value_text(copy)
+	                        : weft_value_error(WEFT_ENOMEM);
+
+	free(copy);
+	return value;
+}
+
+static size_t
+count_items(const char *at, const char *end)
+{
+	size_t count = 0, size;
+
+	for (; at < end; count++) {
+		if (!read_size(&at, end, ':', &size)
+		    || size > (size_t)(end - at))
+			return 0;
+		at += size;
+	}
+	return count;
+}
+
+static weft_value
+read_list(const char *at, const char *end)
+{
+	size_t count = count_items(at, end), size = 0;
+	weft_value *items = calloc(count + 1, sizeof(*items)), list;
+
+	if (!items)
+		return weft_value_error(WEFT_ENOMEM);
+	for (size_t i = 0; i < count; i++) {
+		(void)read_size(&at, end, ':', &size); /* it was counted */
+		items[i] = read_text(at, size);
+		at += size;
+	}
+	list = weft_value_list(items, count);
+	free(items);
+	return list;
+}
+
+/* --- records ---------------------------------------------------------------- */
+
+static void
+check_of(char kind, const unsigned char *key, const char *bytes, size_t size,
+         char out[2 * CHECK_BYTES + 1])
+{
+	unsigned char full[HASH_BYTES];
+	struct hash hash;
+
+	hash_begin(&hash);
+	hash_add(&hash, key, HASH_BYTES);
+	hash_add(&hash, &kind, 1);
+	hash_add_number(&hash, size);
+	hash_add(&hash, bytes, size);
+	hash_end(&hash, full);
+	for (size_t i = 0; i < CHECK_BYTES; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", full[i]);
+}
+
+static int
+hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool
+read_key(const char **at, const char *end, unsigned char *out)
+{
+	if ((size_t)(end - *at) < 2 * HASH_BYTES + 3)
+		return false;
+	for (size_t i = 0; i < HASH_BYTES; i++) {
+		int high = hex((*at)[2 * i]), low = hex((*at)[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (unsigned char)(high << 4 | low);
+	}
+	*at += 2 * HASH_BYTES;
+	return *(*at)++ == ' ';
+}
+
+/* One record, and where the next begins; false if it is none. */
+static bool
+read_record(const char **at, const char *end, struct record *out)
+{
+	char check[2 * CHECK_BYTES + 1];
+
+	if (!read_key(at, end, out->key))
+		return false;
+	out->kind = *(*at)++;
+	if (!strchr("ntl", out->kind) || !out->kind || *(*at)++ != ' '
+	    || !read_size(at, end, ' ', &out->size)
+	    || (size_t)(end - *at) < 2 * CHECK_BYTES + 2 + out->size)
+		return false;
+	out->bytes = *at + 2 * CHECK_BYTES + 1;
+	check_of(out->kind, out->key, out->bytes, out->size, check);
+	if (memcmp(*at, check, 2 * CHECK_BYTES) != 0 || out->bytes[-1] != '\n'
+	    || out->bytes[out->size] != '\n')
+		return false;
+	*at = out->bytes + out->size + 1;
+	return true;
+}
+
+static uint32_t
+slot_of(const struct state *state, const unsigned char *key)
+{
+	return (key[0] | (uint32_t)key[1] << 8 | (uint32_t)key[2] << 16)
+	       & state->mask;
+}
+
+static int
+index_records(struct state *state)
+{
+	uint32_t room = 16;
+
+	while (room < state->count && room < (1u << 23))
+		room *= 2;
+	state->slots = malloc(room * sizeof(*state->slots));
+	if (!state->slots)
+		return WEFT_ENOMEM;
+	state->mask = room - 1;
+	memset(state->slots, 0xff, room * sizeof(*state->slots));
+	for (uint32_t i = state->count; i-- > 0;) {
+		uint32_t *slot =
+			&state->slots[slot_of(state, state->records[i].key)];
+
+		state->records[i].next = *slot;
+		*slot = i;
+	}
+	return 0;
+}
+
+/* All that is whole; returns where that ends. */
+static size_t
+read_records(struct state *state, size_t size)
+{
+	const char *at = state->bytes, *end = at + size, *good;
+	uint32_t room = 0;
+
+	if (size < strlen(FIRST_LINE)
+	    || memcmp(at, FIRST_LINE, strlen(FIRST_LINE)) != 0)
+		return 0;
+	good = at += strlen(FIRST_LINE);
+	for (;;) {
+		struct record record = { 0 }, *more;
+
+		if (!read_record(&at, end, &record))
+			return (size_t)(good - state->bytes);
+		if (state->count == room) {
+			room = room ? room * 2 : 64;
+			more = realloc(state->records, room * sizeof(*more));
+			if (!more)
+				return (size_t)(good - state->bytes);
+			state->records = more;
+		}
+		state->records[state->count++] = record;
+		good = at;
+	}
+}
+
+/* --- the file --------------------------------------------------------------- */
+
+static int
+write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int
+read_all(int fd, struct state *state, size_t *out)
+{
+	struct stat about;
+	size_t size = 0;
+
+	if (fstat(fd, &about) < 0)
+		return -errno;
+	if (!S_ISREG(about.st_mode) || about.st_size > (off_t)STATE_MAX)
+		return weft_fail(WEFT_EMSGSIZE, "%s is no state of a run",
+		                 state->path);
+	state->bytes = malloc((size_t)about.st_size + 1);
+	if (!state->bytes)
+		return weft_fail(WEFT_ENOMEM, "out of memory");
+	while (size < (size_t)about.st_size) {
+		ssize_t n = read(fd, state->bytes + size,
+		                 (size_t)about.st_size - size);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			break;
+		size += n > 0 ? (size_t)n : 0;
+	}
+	*out = size;
+	return 0;
+}
+
+/* The old one, locked, with what is to be kept of it. */
+static int
+take_over(struct state *state, int fd, bool resume, size_t *kept)
+{
+	size_t size = 0;
+	int rc;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return weft_fail(WEFT_EBUSY, "%s is in use by another run",
+		                 state->path);
+	if (!resume)
+		return 0;
+	rc = read_all(fd, state, &size);
+	if (rc < 0)
+		return rc;
+	*kept = read_records(state, size);
+	return index_records(state);
+}
+
+static int
+begin_file(struct state *state, size_t kept)
+{
+	int rc, fd = open(state->temporary,
+	                  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return weft_fail(-errno, "%s: %s", state->temporary,
+		                 strerror(errno));
+	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (rc == 0)
+		rc = kept ? write_all(fd, state->bytes, kept)
+		          : write_all(fd, FIRST_LINE, strlen(FIRST_LINE));
+	if (rc == 0 && rename(state->temporary, state->path) < 0)
+		rc = -errno;
+	if (rc < 0) {
+		(void)close(fd);
+		(void)unlink(state->temporary);
+		return weft_fail(rc, "%s: %s", state->path, strerror(-rc));
+	}
+	state->fd = fd;
+	return 0;
+}
+
+static char *
+join(const char *a, const char *b)
+{
+	size_t size = strlen(a) + strlen(b) + 1;
+	char *text = malloc(size);
+
+	if (text)
+		(void)snprintf(text, size, "%s%s", a, b);
+	return text;
+}
+
+int
+state_open(struct state *state, const char *path, bool resume)
+{
+	char end[40];
+	size_t kept = 0;
+	int fd, rc = 0;
+
+	*state = (struct state){ .fd = -1 };
+	state->path = join(path, ".state");
+	(void)snprintf(end, sizeof(end), ".state.%ld", (long)getpid());
+	state->temporary = join(path, end);
+	if (!state->path || !state->temporary)
+		return weft_fail(WEFT_ENOMEM, "out of memory");
+	fd = open(state->path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno != ENOENT)
+		return weft_fail(-errno, "%s: %s", state->path,
+		                 strerror(errno));
+	if (fd >= 0)
+		rc = take_over(state, fd, resume, &kept);
+	if (rc == 0)
+		rc = begin_file(state, kept);
+	if (fd >= 0)
+		(void)close(fd);
+	return rc;
+}
+
+/* A state that cannot be written is of no use, and no reason to fail. */
+static void
+append(struct state *state, const struct text *record)
+{
+	if (write_all(state->fd, record->data, record->size) == 0)
+		return;
+	(void)close(state->fd);
+	state->fd = -1;
+}
+
+void
+state_put(struct state *state, const unsigned char *key,
+          const weft_value *value)
+{
+	struct text bytes = { 0 }, record = { 0 };
+	char head[2 * HASH_BYTES + 64], check[2 * CHECK_BYTES + 1], kind;
+	int rc;
+
+	if (state->fd < 0)
+		return;
+	rc = write_value(value, &kind, &bytes);
+	if (rc == 0) {
+		check_of(kind, key, bytes.data, bytes.size, check);
+		for (size_t i = 0; i < HASH_BYTES; i++)
+			(void)snprintf(head + 2 * i, 3, "%02x", key[i]);
+		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind,
+		               bytes.size, check);
+		rc = text_add(&record, head, strlen(head));
+	}
+	if (rc == 0)
+		rc = text_add(&record, bytes.data, bytes.size);
+	if (rc == 0)
+		rc = text_add(&record, "\n", 1);
+	if (rc == 0)
+		append(state, &record);
+	text_free(&bytes);
+	text_free(&record);
+}
+
+bool
+state_take(struct state *state, const unsigned char *key, weft_value *out)
+{
+	uint32_t i = state->slots ? state->slots[slot_of(state, key)]
+	                          : NO_RECORD;
+	struct record *record;
+
+	for (; i != NO_RECORD; i = record->next) {
+		record = &state->records[i];
+		if (!record->taken && memcmp(record->key, key, HASH_BYTES) == 0)
+			break;
+	}
+	if (i == NO_RECORD)
+		return false;
+	*out = (weft_value){ 0 };
+	if (record->kind == 't')
+		*out = read_text(record->bytes, record->size);
+	else if (record->kind == 'l')
+		*out = read_list(record->bytes, record->bytes + record->size);
+	if (out->type == &weft_type_error)
+		return false;
+	record->taken = true;
+	return true;
+}
+
+void
+state_close(struct state *state, bool done)
+{
+	if (state->fd >= 0) {
+		if (done)
+			(void)unlink(state->path);
+		(void)close(state->fd);
+	}
+	free(state->path);
+	free(state->temporary);
+	free(state->records);
+	free(state->slots);
+	free(state->bytes);
+	*state = (struct state){ .fd = -1 };
+}

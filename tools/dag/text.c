@@ -1,0 +1,104 @@
+/* text.c - values of nodes as texts, and texts as values. */
+#include <stdlib.h>
+#include <string.h>
+#include "run.h"
+
+int
+text_add(struct text *text, const void *data, size_t size)
+{
+	size_t room = text->room ? text->room : 256;
+	char *more;
+
+	while (room < text->size + size + 1)
+		room *= 2;
+	if (room != text->room) {
+		more = realloc(text->data, room);
+		if (!more)
+			return weft_fail(WEFT_ENOMEM, "out of memory");
+		text->data = more;
+		text->room = room;
+	}
+	if (size > 0)
+		memcpy(text->data + text->size, data, size);
+	text->size += size;
+	text->data[text->size] = '\0';
+	return 0;
+}
+
+void
+text_free(struct text *text)
+{
+	free(text->data);
+	*text = (struct text){ 0 };
+}
+
+/* The items of a list; what is no text is left out. */
+static const char *
+join(const weft_list *list, char **made)
+{
+	struct text text = { 0 };
+	int rc = text_add(&text, "", 0);
+
+	for (size_t i = 0; i < list->count && rc == 0; i++) {
+		if (i > 0)
+			rc = text_add(&text, "\n", 1);
+		if (rc == 0 && list->items[i].type == &weft_type_text)
+			rc = text_add(&text, list->items[i].as.ptr,
+			              strlen(list->items[i].as.ptr));
+	}
+	if (rc < 0) {
+		text_free(&text);
+		return NULL;
+	}
+	*made = text.data;
+	return text.data;
+}
+
+const char *
+text_of(const weft_value *value, char **made)
+{
+	*made = NULL;
+	if (value && value->type == &weft_type_text)
+		return value->as.ptr;
+	if (value && value->type == &weft_type_list)
+		return join(value->as.ptr, made);
+	return "";
+}
+
+static size_t
+count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; count++) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return count;
+}
+
+weft_value
+text_lines(const char *text)
+{
+	size_t count = count_lines(text);
+	weft_value *items = calloc(count + 1, sizeof(*items)), list;
+	char *copy = strdup(text), *at = copy;
+
+	if (!items || !copy) {
+		free(items);
+		free(copy);
+		return weft_value_error(WEFT_ENOMEM);
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t size = strcspn(at, "\n");
+		bool more = at[size] == '\n';
+
+		at[size] = '\0';
+		items[i] = weft_value_text(at);
+		at += size + more;
+	}
+	list = weft_value_list(items, count);
+	free(items);
+	free(copy);
+	return list;
+}
