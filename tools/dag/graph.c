@@ -68,12 +68,12 @@ make_key(struct dagrun *run, struct dagnode *self)
 
 /* --- nodes ------------------------------------------------------------------ */
 
-/* In one line with what makes the shell wait for its command when all are told to end;
- * so lines keep their numbers. */
+/* In one line with what the shell does when all are told to end: it waits for what it runs,
+ * then sees that nothing of its group is left.  So lines keep their numbers. */
 static int
 make_script(struct dagnode *self)
 {
-	static const char first[] = "trap 'exit 143' TERM; ";
+	static const char first[] = "trap 'wait; kill -KILL 0' TERM; ";
 	struct text text = { 0 };
 	int rc;
 

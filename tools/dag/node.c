@@ -159,6 +159,16 @@ what_follows(struct attempt *attempt)
 }
 
 static void
+tell_failure(struct attempt *attempt, double took)
+{
+	const char *then = what_follows(attempt);
+
+	attempt->run->failures += *then == '\0';
+	show_note(&attempt->run->show, "%s: failed, %.2f s: %s%s",
+	          attempt->label.text, took, weft_detail(), then);
+}
+
+static void
 tell(struct attempt *attempt, int rc)
 {
 	struct show *show = &attempt->run->show;
@@ -170,8 +180,7 @@ tell(struct attempt *attempt, int rc)
 	else if (is_told_to_end(attempt, rc))
 		show_line(show, "%s: ended early", name);
 	else
-		show_note(show, "%s: failed, %.2f s: %s%s", name, took,
-		          weft_detail(), what_follows(attempt));
+		tell_failure(attempt, took);
 }
 
 /* With a timeout, that does not begin while others have the jobs. */

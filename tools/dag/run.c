@@ -7,8 +7,7 @@
 
 /* --- signals ---------------------------------------------------------------- */
 
-/* The first one asks all to end, and they have their grace.  The second one stops the
- * loop, which kills the children that it has. */
+/* The first one asks all to end, and they have their grace; the second one kills. */
 static void
 on_signal(weft_watch *watch, int what, void *arg)
 {
@@ -18,7 +17,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 	if (what < 0)
 		return; /* the loop stops */
 	if (run->signal) {
-		weft_loop_stop(run->loop);
+		shell_kill_all(run);
 		return;
 	}
 	run->signal = what;
@@ -145,8 +144,7 @@ set_inputs(struct dagrun *run)
 static void
 tell_rest(struct dagrun *run, const char *detail)
 {
-	if (run->rc == WEFT_ETIMEDOUT || run->rc == WEFT_ENOMEM
-	    || run->rc == WEFT_EINVAL)
+	if (run->failures == 0)
 		show_note(&run->show, "%s", detail);
 }
 

@@ -159,6 +159,10 @@ int attempt_word(struct attempt *attempt, const struct dagfile_word *word,
 int attempt_output(struct attempt *attempt, struct text *text);
 
 int shell_run(struct attempt *attempt);
+
+/* SIGKILL for all that runs. */
+void shell_kill_all(struct dagrun *run);
+
 int redis_run(struct attempt *attempt);
 
 /* Its connections, when nothing runs any more. */
@@ -187,9 +191,11 @@ struct dagrun {
 	struct jobs jobs;
 	struct show show;
 	struct state state;
+	struct shell *shells;   /* that run */
 	weft_redis *redis;      /* opened when first used */
 	weft_watch watches[3];
 	int signal;             /* that has ended it, or 0 */
+	uint32_t failures;      /* that were told */
 	int rc;
 };
 

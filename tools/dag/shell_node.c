@@ -3,11 +3,12 @@
  *   1. Values reach it as variables of its environment, and are never part of its text: so
  *      there is nothing to quote, and nothing in a value is ever a command.
  *   2. It has a process group of its own.  Told to end, all of that gets SIGTERM, and
- *      after the grace SIGKILL.  The shell is made to wait that long for what it runs, or
- *      its end would be the end of the grace.
+ *      after the grace, or at a second signal, SIGKILL.  The shell is there until then:
+ *      it waits for what it runs, and kills what is left (graph.c).
  *   3. It has ended when the shell has.  What it has left running in the background is not
  *      waited for, and its output not read any more.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include "run.h"
 
 #define LINE_KEPT 4096u /* of a line that is shown */
+#define GRACE_NS  (2 * WEFT_S)
 
 extern char **environ;
 
@@ -230,6 +232,7 @@ reader_main(void *arg)
 /* --- the child -------------------------------------------------------------- */
 
 struct shell {
+	struct shell *next, **link; /* of those of the run */
 	struct attempt *attempt;
 	weft_child *child;
 	struct sink out, err;
@@ -386,6 +389,47 @@ follow_child(struct shell *shell)
 	return rc;
 }
 
+/* Ask it to end, and see that it does; also where all suspending calls are refused. */
+static void
+end_child(struct shell *shell)
+{
+	weft_scope scope;
+
+	(void)weft_child_kill(shell->child, SIGTERM);
+	if (weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0) {
+		(void)weft_child_wait(shell->child, NULL, weft_in(GRACE_NS));
+		(void)weft_scope_close(&scope); /* nothing was started in it */
+	}
+	(void)weft_child_kill(shell->child, SIGKILL);
+}
+
+void
+shell_kill_all(struct dagrun *run)
+{
+	for (struct shell *s = run->shells; s; s = s->next)
+		(void)weft_child_kill(s->child, SIGKILL);
+}
+
+static int
+run_child(struct shell *shell)
+{
+	struct dagrun *run = shell->attempt->run;
+	int rc;
+
+	shell->next = run->shells;
+	shell->link = &run->shells;
+	if (shell->next)
+		shell->next->link = &shell->next;
+	run->shells = shell;
+	rc = follow_child(shell);
+	if (rc < 0)
+		end_child(shell);
+	*shell->link = shell->next;
+	if (shell->next)
+		shell->next->link = shell->link;
+	return rc;
+}
+
 /* How it has ended, in words. */
 static int
 judge(const struct shell *shell)
@@ -416,7 +460,7 @@ shell_run(struct attempt *attempt)
 	if (rc == 0)
 		rc = start_child(&shell);
 	if (rc == 0)
-		rc = follow_child(&shell);
+		rc = run_child(&shell);
 	if (rc == 0)
 		rc = judge(&shell);
 	if (rc == 0 && !shell.out.to)
