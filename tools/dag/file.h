@@ -126,6 +126,7 @@ struct dagfile_node {
 	const char *name;
 	struct dagfile_at at;
 	uint32_t said;             /* bits of options */
+	bool works;                /* has run or redis, right or wrong */
 	struct dagfile_line *lines, *last_line; /* of its script; NULL: none */
 	size_t script_bytes;
 	struct dagfile_word *words; /* of its Redis command; NULL: none */

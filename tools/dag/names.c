@@ -139,7 +139,7 @@ want_value(struct dagfile *file, const struct dagfile_ref *ref)
 
 	if (!ref->known || ref->is_input || ref->use == DAGFILE_AFTER)
 		return;
-	if (!from->lines && !from->words)
+	if (!from->works)
 		dagfile_fail(file, ref->at,
 		             "%s does nothing that has a value; after %s waits "
 		             "for it",
@@ -324,15 +324,13 @@ check_limit(struct dagfile *file, const struct dagfile_node *node)
 static void
 check_node(struct dagfile *file, struct dagfile_node *node)
 {
-	bool works = node->lines || node->words;
-
 	if (!*node->name)
 		return;
 	check_limit(file, node);
 	if (node->lines && node->words)
 		dagfile_fail(file, node->at, "%s has both run and redis",
 		             node->name);
-	else if (!works && (!node->refs || node->each))
+	else if (!node->works && (!node->refs || node->each))
 		dagfile_fail(file, node->at,
 		             "%s has nothing to do: run or redis is missing",
 		             node->name);
@@ -341,8 +339,8 @@ check_node(struct dagfile *file, struct dagfile_node *node)
 		             "with each the values are a list already, one for "
 		             "each item: let it be text");
 	if (node->output == DAGFILE_OUTPUT_UNSAID)
-		node->output = works ? DAGFILE_OUTPUT_SHOW
-		                     : DAGFILE_OUTPUT_NONE;
+		node->output = node->works ? DAGFILE_OUTPUT_SHOW
+		                           : DAGFILE_OUTPUT_NONE;
 	if (node->fallback && node->output > DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, node->at,
 		             "%s has a value to take when it fails, and no "

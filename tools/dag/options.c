@@ -71,6 +71,7 @@ read_redis(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {
 	struct dagfile_word **link = &node->words;
 
+	node->works = true;
 	do {
 		struct dagfile_word *word = dagfile_alloc(lexer->file,
 		                                          sizeof(*word));
@@ -89,6 +90,7 @@ read_run(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	struct dagfile_line *line;
 	const char *end = lexer->end;
 
+	node->works = true;
 	/* The shell has comments of its own. */
 	while (lexer->at < end && (*lexer->at == ' ' || *lexer->at == '\t'))
 		lexer->at++;
