@@ -188,6 +188,7 @@ start(struct dagrun *run)
 	id = weft_go_with(&go, run_main, run);
 	if (id < 0)
 		return (int)id;
+	run->show.total = run->file->node_count;
 	show_begin(&run->show, run->loop,
 	           run->opts.quiet         ? SHOW_QUIET
 	           : isatty(STDERR_FILENO) ? SHOW_BAR
