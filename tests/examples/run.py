@@ -403,8 +403,26 @@ def shutdown(program):
     check(text, len(text.splitlines()) == len(done) + 2)
 
 
+def build(weft, flags, libs):
+    """A DAG file that builds other examples; a second run of it does all again."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(__file__).resolve().parents[2] / "examples" / "build.dag"
+        copy = Path(folder, "examples")
+        copy.mkdir()
+        for path in [file, *file.parent.glob("*.c")]:
+            Path(copy, path.name).write_bytes(path.read_bytes())
+        out = finish(start(weft, "dag", "run", "--quiet", str(copy / "build.dag"),
+                           f"out={folder}/out", f"flags={flags}", f"libs={libs}"))
+        check(out, re.fullmatch(r"count: 3\nsize: \d+ bytes\n", out))
+        for name in ("hello", "sum", "pipeline"):
+            check(name, re.fullmatch(SAYS[name], Path(folder, "out", name + ".out").read_text()))
+
+
 def main(args):
     name = Path(args[0]).name
+    if name == "weft":
+        build(*args)
+        return
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
                "secure": secure, "files": files, "chat": chat, "fetch": fetch,
