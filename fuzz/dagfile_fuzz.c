@@ -33,8 +33,8 @@ look_at_errors(const struct dagfile *file, const char *bytes, size_t size)
 
 		ORACLE(room >= 0 && e->at.column >= 1
 		               && (long)e->at.column <= room + 1,
-		       "%u:%u is not in the file: %s", e->at.line,
-		       e->at.column, e->text);
+		       "%u:%u is not in the file: %s", e->at.line, e->at.column,
+		       e->text);
 		ORACLE(e->at.line > last.line
 		               || (e->at.line == last.line
 		                   && e->at.column >= last.column),
@@ -42,9 +42,10 @@ look_at_errors(const struct dagfile *file, const char *bytes, size_t size)
 		ORACLE(*e->text, "a mistake without a text");
 		last = e->at;
 	}
-	ORACLE(kept == (file->error_count < DAGFILE_ERRORS_MAX
-	                        ? file->error_count
-	                        : DAGFILE_ERRORS_MAX),
+	ORACLE(kept
+	               == (file->error_count < DAGFILE_ERRORS_MAX
+	                           ? file->error_count
+	                           : DAGFILE_ERRORS_MAX),
 	       "%u of %u mistakes", kept, file->error_count);
 }
 
@@ -123,8 +124,9 @@ look_at_nodes(const struct dagfile *file)
 		ORACLE(index < file->node_count && !done[index],
 		       "node %u is there twice", index);
 		ORACLE(dagfile_is_name(node->name), "node %s", node->name);
-		ORACLE(node->output != DAGFILE_OUTPUT_UNSAID, "%s has no "
-		                                              "output",
+		ORACLE(node->output != DAGFILE_OUTPUT_UNSAID,
+		       "%s has no "
+		       "output",
 		       node->name);
 		ORACLE(!(node->lines && node->words), "%s has both",
 		       node->name);

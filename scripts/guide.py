@@ -6,8 +6,8 @@
 
 Looked at are docs/guide/*.md and README.md:
 
-  1. Every block of C, JavaScript or a DAG file is a run of whole lines of the example that the line above
-     it names.
+  1. Every block of C, JavaScript or a DAG file is a run of whole lines of the example that
+     the line above it names.
   2. An example shown there has at most 100 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
   3. A name that begins with weft_ or WEFT_ is in a public header, or in that of the store.

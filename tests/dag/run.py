@@ -342,7 +342,8 @@ STUBBORN = """
 """
 POLITE = """
         node polite
-            run sh -c 'trap "sleep 0.1; touch cleaned; exit" TERM; touch begun; while :; do sleep 0.02; done'
+            run sh -c 'trap "sleep 0.1; touch cleaned; exit" TERM; touch begun
+            run while :; do sleep 0.02; done'
 """
 
 
