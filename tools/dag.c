@@ -19,6 +19,7 @@ static const char help[] =
 	"\n"
 	"  --jobs N         commands at once; default: the number of CPUs\n"
 	"  --deadline TIME  for all of it, as 90s, 5m or 1h\n"
+	"  --grace TIME     from SIGTERM to SIGKILL, for commands that are to end; default 2s\n"
 	"  --keep-going     after a failure, run all that does not wait for it\n"
 	"  --quiet          only what commands print, and failures\n"
 	"  --resume         take what the last, failed run has done from FILE.state\n"
@@ -146,6 +147,8 @@ read_value(struct dagrun_opts *opts, const char *name, const char *value)
 		return read_jobs(value, &opts->jobs);
 	if (strcmp(name, "--deadline") == 0)
 		return dagfile_parse_time(value, &opts->deadline_ns);
+	if (strcmp(name, "--grace") == 0)
+		return dagfile_parse_time(value, &opts->grace_ns);
 	if (strcmp(name, "--trace") == 0 || strcmp(name, "-o") == 0)
 		opts->trace = value;
 	else if (strcmp(name, "--redis") == 0)
@@ -260,6 +263,7 @@ verb_dag_run(struct dagrun *run, int argc, char **argv)
 	int status;
 
 	run->opts.jobs = cpus > 0 ? (uint32_t)cpus : 1;
+	run->opts.grace_ns = 2 * WEFT_S;
 	status = read_words(run, argc, argv, &words);
 	if (status == 0)
 		status = load(run);

@@ -325,13 +325,23 @@ def a_limit_holds_for_those_that_name_it(place):
 def of_those_that_wait_the_highest_priority_goes_first(place):
     place.write("node first\nrun while [ ! -e go ]; do sleep 0.01; done\npriority 9\n"
                 + "".join(f"node n{i}\nrun echo {i} >> log\npriority {i % 8}\n"
-                          for i in range(24)) + "node go\nredis PING\noptional\n")
+                          for i in range(24)))
     process = place.start("run", "--jobs", 1, place.file)
     wait_until("all wait", lambda: place.left())
     place.write("", "go")
     place.end(process)
     order = [int(line) for line in place.read("log").split()]
     equal(order, sorted(range(24), key=lambda i: (-(i % 8), i)))
+
+
+@test
+def a_high_priority_goes_before_those_that_have_waited_longer(place):
+    place.write("node gate\nrun :\npriority 9\n"
+                + "".join(f"node low{i}\nrun echo low >> log\n" for i in range(4))
+                + "".join(f"node high{i}\nafter gate\nrun echo high >> log\npriority 5\n"
+                          for i in range(3)))
+    place.run("--jobs", 1)
+    equal(place.read("log").split(), ["low"] + ["high"] * 3 + ["low"] * 3)
 
 
 # --- ends -------------------------------------------------------------------------
@@ -398,7 +408,7 @@ def the_first_signal_gives_a_grace(place):
 @test
 def the_second_signal_kills(place):
     place.write(STUBBORN)
-    process = place.start("run", place.file)
+    process = place.start("run", "--grace", "1h", place.file)
     wait_until("it runs", lambda: (place.folder / "begun").exists())
     process.send_signal(signal.SIGINT)
     line = process.stderr.readline()
@@ -411,7 +421,7 @@ def the_second_signal_kills(place):
 @test
 def who_does_not_listen_is_killed_after_the_grace(place):
     place.write(STUBBORN)
-    process = place.start("run", place.file)
+    process = place.start("run", "--grace", "50ms", place.file)
     wait_until("it runs", lambda: (place.folder / "begun").exists())
     process.send_signal(signal.SIGINT)
     place.end(process, 130)
@@ -499,6 +509,24 @@ def what_has_changed_is_run_again_with_all_behind_it(place):
     equal(log(place), ["step 1", "step 2", "step 3"])
     place.end(place.start("run", "--resume", place.file, "mode=b"))
     equal(log(place), ["aside", "gather", "list", "step 1", "step 2", "step 3"])
+
+
+@test
+def a_node_that_only_comes_after_what_has_changed_is_run_again(place):
+    text = ("node a\nrun echo a >> log\nnode b\nafter a\nrun echo b >> log\n"
+            "node c\nafter b\nrun false\n")
+    place.write(text)
+    place.run(status=1)
+    equal(log(place), ["a", "b"])
+    place.write(text.replace("false", "true"))
+    place.run("--resume")
+    equal(log(place), [])
+    place.write(text)
+    place.run(status=1)
+    equal(log(place), ["a", "b"])
+    place.write(text.replace("echo a", "echo  a"))
+    place.run("--resume", status=1)
+    equal(log(place), ["a", "b"])
 
 
 @test

@@ -173,6 +173,7 @@ void redis_end(struct dagrun *run);
 struct dagrun_opts {
 	uint32_t jobs;
 	uint64_t deadline_ns; /* from its begin; 0: none */
+	uint64_t grace_ns;    /* of commands, from SIGTERM to SIGKILL */
 	bool keep_going, quiet, resume;
 	const char *trace;    /* file to write, or NULL */
 	const char *server;   /* instead of the file's, or NULL */

@@ -16,7 +16,6 @@
 #include "run.h"
 
 #define LINE_KEPT 4096u /* of a line that is shown */
-#define GRACE_NS  (2 * WEFT_S)
 
 extern char **environ;
 
@@ -397,7 +396,9 @@ end_child(struct shell *shell)
 
 	(void)weft_child_kill(shell->child, SIGTERM);
 	if (weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0) {
-		(void)weft_child_wait(shell->child, NULL, weft_in(GRACE_NS));
+		(void)weft_child_wait(
+			shell->child, NULL,
+			weft_in(shell->attempt->run->opts.grace_ns));
 		(void)weft_scope_close(&scope); /* nothing was started in it */
 	}
 	(void)weft_child_kill(shell->child, SIGKILL);
