@@ -89,6 +89,10 @@ class Place:
                     found.append((entry / "cmdline").read_bytes())
         return found
 
+    def check_none_left(self):
+        """Those that were killed may take a moment to go."""
+        wait_until("nothing is left", lambda: not self.left())
+
 
 # --- runs ---------------------------------------------------------------------
 
@@ -258,7 +262,7 @@ def what_stays_in_the_background_is_not_waited_for(place):
     equal(out, "a: here\n")
     place.write("", "go")
     wait_until("it ends by itself", lambda: (place.folder / "late").exists())
-    wait_until("nothing is left", lambda: not place.left())
+    place.check_none_left()
 
 
 # --- what is in a value stays in it ---------------------------------------------
@@ -368,7 +372,7 @@ def a_timeout_ends_all_of_a_process_group(place):
     """)
     _, err = place.run(status=1)
     check(err, "a: failed" in err and "timed out" in err)
-    equal(place.left(), [])
+    place.check_none_left()
 
 
 @test
@@ -386,7 +390,7 @@ def the_deadline_ends_all(place):
     check("cleaned up", (place.folder / "cleaned").exists()
           or not (place.folder / "begun").exists())
     check("b did not run", not (place.folder / "b").exists())
-    equal(place.left(), [])
+    place.check_none_left()
 
 
 @test
@@ -400,7 +404,7 @@ def the_first_signal_gives_a_grace(place):
         check(err, "polite: ended early" in err)
         check("cleaned up", (place.folder / "cleaned").exists())
         check("b did not run", not (place.folder / "b").exists())
-        equal(place.left(), [])
+        place.check_none_left()
         for name in ("begun", "cleaned"):
             (place.folder / name).unlink()
 
@@ -415,7 +419,7 @@ def the_second_signal_kills(place):
     check(line, "once more kills it" in line)
     process.send_signal(signal.SIGINT)
     place.end(process, 130)
-    equal(place.left(), [])
+    place.check_none_left()
 
 
 @test
@@ -425,7 +429,7 @@ def who_does_not_listen_is_killed_after_the_grace(place):
     wait_until("it runs", lambda: (place.folder / "begun").exists())
     process.send_signal(signal.SIGINT)
     place.end(process, 130)
-    equal(place.left(), [])
+    place.check_none_left()
 
 
 @test
@@ -549,7 +553,7 @@ def a_run_that_was_killed_can_be_resumed(place):
     process.wait()
     place.write("", "go")
     place.end(process, -signal.SIGKILL)
-    wait_until("nothing is left", lambda: not place.left())
+    place.check_none_left()
     equal(log(place), ["a", "b"])
     place.run("--resume")
     equal(log(place), ["b"])
@@ -753,7 +757,7 @@ def main(weft, *words):
             begin = time.monotonic()
             try:
                 function(place)
-                equal(place.left(), [])
+                place.check_none_left()
                 print(f"ok {function.__name__} {time.monotonic() - begin:.1f} s", flush=True)
             except (AssertionError, subprocess.TimeoutExpired) as error:
                 failed += 1
