@@ -14,7 +14,8 @@
  *      does not stand behind an error still runs.
  *   3. The deadline of a step is the sooner one of the run's and its own timeout.  When it
  *      comes, a step on a pool is taken as failed although it still runs: what it gives
- *      later is dropped and counted, and the run's end waits for it.
+ *      later is dropped and counted, and the run's end waits for it.  The timeout of a
+ *      graph as a node ends what runs in it as cancelling does, and waits for that.
  *   4. Steps that were always quick wake no other thread: a graph of them is run by one.
  */
 #ifndef WEFT_DAG_H
@@ -57,9 +58,9 @@ typedef struct weft_dag_node {
 	/* Run for each item of the first input, a list; `type` is of one, the output a list
 	 * of them in their order. */
 	bool               each;
-	bool               optional;     /* failure yields `fallback` */
+	bool               optional;     /* failure yields `fallback`; of `each`, a list */
 	weft_value         fallback;     /* shared with each run that needs it; taken */
-	int                priority;     /* higher first; at most 16 different ones */
+	int                priority;     /* higher first; at most 16, with those of `sub`s */
 	uint32_t           retries;      /* after the first attempt */
 	uint64_t           backoff_ns;   /* before the first retry; doubles, with jitter */
 	uint64_t           timeout_ns;   /* of one attempt; default: the run's deadline */
@@ -113,7 +114,8 @@ WEFT_API int weft_dag_get_stats(const weft_dag *dag, weft_dag_stats *out);
  * Thread: the step's.  Blocks: no.  Since: 0.1. */
 WEFT_API const weft_value *weft_dag_step_in(weft_dag_step *step, size_t index);
 
-/* Have input `index` as one's own: moved, if nobody else can want it, else shared.
+/* Have input `index` as one's own: moved, if nobody else can want it (another node, another
+ * attempt, one that is late), else shared.
  * Returns 0 and fills `out`, WEFT_EPERM if it cannot be shared, WEFT_EINVAL.
  * Thread: the step's.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out);

@@ -6,7 +6,8 @@
  */
 #include "dag/dag.h"
 
-#define PATH_NAMES 24 /* of a cycle, that are told */
+#define PATH_NAMES 24                  /* of a cycle, that are told */
+#define WORK_MAX   (UINT32_C(1) << 24) /* more is not counted */
 
 struct check {
 	weft_dag *dag;
@@ -362,8 +363,8 @@ check_node(weft_dag *dag, uint32_t index)
 		rc = add_level(dag, set->sub->level[i]);
 	/* What stands for many counts as enough for all threads. */
 	dag->work[node->place] += node->flags & WEFT__DAG_GROUP ? 64 : 1;
-	if (set->sub)
-		for (int p = 0; p < 3; p++)
+	for (int p = 0; p < 3 && set->sub; p++)
+		if (dag->work[p] < WORK_MAX)
 			dag->work[p] += set->sub->work[p];
 	dag->needs_loop |= node->place == WEFT_DAG_LOOP || set->timeout_ns > 0
 	                   || (set->retries > 0 && set->backoff_ns > 0);

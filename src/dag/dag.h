@@ -154,6 +154,8 @@ struct weft__dag_frame {
 	struct weft__dag_step  *steps;
 	struct weft__dag_times *times; /* or NULL */
 	struct weft__dag_added *added; /* nodes of its own, or NULL; group.c */
+	weft_value      given;         /* what their owner has put out, */
+	bool            given_on;      /* which is the owner's by now */
 	uint64_t        deadline_ns;   /* or WEFT_NEVER; under the run's lock: */
 	struct weft__dag_frame *bounded, **bounded_link; /* in the list of those */
 };
@@ -445,6 +447,7 @@ struct weft_dag_step {
 	struct weft__dag_added *added; /* nodes to follow, or NULL */
 	uint64_t deadline_ns;
 	uint64_t moved; /* inputs that were, by bits */
+	uint64_t begin_ns, end_ns; /* of its function, if the run is timed */
 	uint32_t number;
 };
 
@@ -462,9 +465,8 @@ weft_value *weft__dag_source(const struct weft__dag_step *step, size_t index);
 /* Open the group that a step stands for: its followers wait for that. */
 void weft__dag_open_group(struct weft__dag_hand *hand, struct weft__dag_step *step);
 
-/* The same with what an attempt has added, which is taken. */
-void weft__dag_open_added(struct weft__dag_hand *hand, struct weft__dag_step *step,
-                          struct weft__dag_added *added);
+/* The same with what an attempt has put out and added, which is taken. */
+void weft__dag_open_added(weft_dag_step *attempt);
 void weft__dag_drop_added(struct weft__dag_added *added);
 
 /* It has no deadline of its own any more; under the run's lock. */

@@ -89,6 +89,8 @@ weft__dag_free_frame(struct weft__dag_frame *frame)
 	for (uint32_t i = 0; i < frame->count; i++)
 		if (!(frame->steps[i].node->flags & WEFT__DAG_INPUT))
 			weft_value_drop(&frame->steps[i].out);
+	if (!frame->given_on)
+		weft_value_drop(&frame->given);
 	weft__dag_drop_added(frame->added);
 	weft__sys->release(frame->text);
 	weft__sys->release(frame);
@@ -475,9 +477,11 @@ turn_edges(struct weft__dag_added *added)
 }
 
 void
-weft__dag_open_added(struct weft__dag_hand *hand, struct weft__dag_step *step,
-                     struct weft__dag_added *added)
+weft__dag_open_added(weft_dag_step *attempt)
 {
+	struct weft__dag_hand *hand = attempt->hand;
+	struct weft__dag_step *step = attempt->step;
+	struct weft__dag_added *added = attempt->added;
 	struct weft__dag_frame *frame =
 		turn_edges(added) == 0
 			? make_frame(step, step->frame->dag, added->count)
@@ -485,11 +489,12 @@ weft__dag_open_added(struct weft__dag_hand *hand, struct weft__dag_step *step,
 
 	if (!frame) {
 		weft__dag_drop_added(added);
-		weft_value_drop(&step->out);
+		weft_value_drop(&attempt->out);
 		fail(hand, step, weft__fail(WEFT_ENOMEM, "out of memory"));
 		return;
 	}
 	frame->added = added;
+	frame->given = attempt->out;
 	frame->out = added->out;
 	for (uint32_t i = 0; i < added->count; i++)
 		frame->steps[i] = (struct weft__dag_step){
@@ -536,7 +541,7 @@ weft__dag_group_source(const struct weft__dag_step *step, size_t index)
 	if (from >= 0)
 		return &frame->steps[from].out;
 	if (from == FROM_OWNER)
-		return &frame->owner->out;
+		return &frame->given;
 	return weft__dag_source(frame->owner, (size_t)(FROM_INPUT - from));
 }
 
@@ -552,9 +557,10 @@ weft__dag_close_group(struct weft__dag_hand *hand,
 	weft__lock_take(&frame->run->lock);
 	weft__dag_unbound(frame);
 	weft__lock_give(&frame->run->lock);
-	if (frame->added) { /* its value is there */
-		out = owner->out;
-		owner->out = (weft_value){ 0 };
+	if (frame->added) { /* late attempts may still look at it here */
+		frame->given_on = error == 0;
+		if (error == 0)
+			out = frame->given;
 	} else if (error == 0 && weft__dag_kind(owner) == WEFT__DAG_ITEMS) {
 		error = gather(frame, &out);
 	} else if (error == 0) {

@@ -20,9 +20,12 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 {
 	weft_dag_run *run = step->frame->run;
 	struct weft__dag_news *news = weft__sys->alloc(sizeof(*news));
-	bool ends = step->state >= WEFT_DAG_DONE;
+	bool ends = step->state >= WEFT_DAG_DONE, rings;
 
 	weft__lock_take(&run->lock);
+	rings = !run->loop && run->waiter_parked; /* it tells them */
+	if (rings)
+		weft__store(&run->bell, 1, WEFT__RELAXED);
 	run->ended += ends;
 	if (news) {
 		*news = (struct weft__dag_news){
@@ -37,6 +40,8 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 		weft__dag_poke(run, WEFT__DAG_POKE_LOOK);
 	}
 	weft__lock_give(&run->lock);
+	if (rings)
+		weft__sys->unpark(&run->bell);
 }
 
 void

@@ -193,6 +193,7 @@ choose(struct weft__dag_lane *lane, struct call *call)
 		call->tickets = ticket;
 		lane->active++;
 		weft__dag_run_ref(run);
+		weft__pool_enter(lane->pool); /* until it is sent */
 	}
 }
 
@@ -217,10 +218,10 @@ send_ticket(struct weft__dag_ticket *ticket)
 	prepare_ticket(ticket);
 	if (weft__pool_reserve(pool)) {
 		rc = weft__pool_push(pool, &ticket->op);
-		if (rc == 0)
-			return 0;
-		weft__pool_give_back(pool);
+		if (rc < 0)
+			weft__pool_give_back(pool);
 	}
+	weft__pool_leave(pool);
 	return rc;
 }
 
@@ -293,6 +294,7 @@ static bool
 goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
 {
 	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || lane->queued == 0
+	    || lane->run->waiter_parked
 	    || weft__load(&lane->pool->places, WEFT__RELAXED) == 0
 	    || !weft__pool_reserve(lane->pool))
 		return false;

@@ -10,6 +10,8 @@
 #define TIMED_FIRST 4u
 #define TIMED_EVERY 64u
 
+#define LOOK_NS     (5 * WEFT_MS) /* of a thread that waits inside of something */
+
 /* --- making -------------------------------------------------------------- */
 
 void
@@ -333,14 +335,37 @@ come_back(weft_dag_run *run)
 	run->lanes[WEFT_DAG_CPU].active++;
 }
 
-static void
-park(weft_dag_run *run, uint64_t *deadline_ns)
+/* Whether what this thread waits inside of is to end: then so is the run. */
+static bool
+is_called_off(struct weft__dag_hand *hand)
 {
+	int why = hand->outer ? hand->outer(hand->outer_arg) : 0;
+
+	if (!why)
+		return false;
+	hand->outer = NULL;
+	weft__dag_run_end(hand->run, why);
+	return true;
+}
+
+/* Nobody wakes it for that: it looks now and then. */
+static void
+park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
+{
+	weft_dag_run *run = hand->run;
 	int rc = 0;
 
-	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&run->bell, 0, *deadline_ns);
-	if (rc != -ETIMEDOUT)
+	while (weft__load(&run->bell, WEFT__RELAXED) == 0
+	       && !is_called_off(hand)) {
+		uint64_t look_ns = hand->outer ? weft_in(LOOK_NS) : WEFT_NEVER;
+
+		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
+			break;
+		rc = weft__sys->park(&run->bell, 0,
+		                     look_ns < *deadline_ns ? look_ns
+		                                            : *deadline_ns);
+	}
+	if (*deadline_ns == WEFT_NEVER || weft_now() < *deadline_ns)
 		return;
 	*deadline_ns = WEFT_NEVER;
 	weft__dag_run_end(run, WEFT_ETIMEDOUT);
@@ -368,11 +393,19 @@ take_part(struct weft__dag_hand *hand)
 		weft__lock_give(&run->lock);
 		if (!parks)
 			continue;
-		park(run, &deadline_ns);
+		park(hand, &deadline_ns);
 		weft__lock_take(&run->lock);
 		come_back(run);
 		weft__lock_give(&run->lock);
 	}
+}
+
+/* Work of a pool that waits for a run. */
+static int
+ask_worker(void *worker)
+{
+	return (int)weft__load(&((struct weft__worker *)worker)->why,
+	                       WEFT__RELAXED);
 }
 
 static int
@@ -384,10 +417,16 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 		                       .is_waiter = true,
 		                       .outer = self->canceled,
 		                       .outer_arg = self->canceled_arg };
+	int (*canceled)(void *arg) = self->canceled;
+	void *canceled_arg = self->canceled_arg;
 	int rc = claim(run);
 
 	if (rc < 0)
 		return rc;
+	if (!hand.outer && self->worker) {
+		hand.outer = ask_worker;
+		hand.outer_arg = self->worker;
+	}
 	run->deadline_ns = deadline_ns;
 	run->lanes[WEFT_DAG_CPU].active = 1;
 	if (run->loop) {
@@ -404,8 +443,8 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;
 	take_part(&hand);
-	self->canceled = hand.outer;
-	self->canceled_arg = hand.outer_arg;
+	self->canceled = canceled;
+	self->canceled_arg = canceled_arg;
 	return 0;
 }
 
@@ -464,6 +503,33 @@ set_over(weft_dag_run *run)
 	return run->waiter_parked;
 }
 
+/* The outcome has come to the loop of the caller's op, which may have asked the run to end
+ * until now. */
+static void
+on_told(void *arg)
+{
+	struct weft__op *op = arg;
+	weft_dag_run *run = op->cancel_arg;
+
+	(void)outcome(run);
+	let_go(run);
+	weft__dag_run_unref(run);
+	weft__op_told(op);
+}
+
+/* Tell the op's loop, which is another one. */
+static void
+tell_there(weft_dag_run *run)
+{
+	int error = (int)weft__load(&run->frame.error, WEFT__RELAXED);
+
+	weft__dag_run_ref(run);
+	weft__lock_take(&run->lock);
+	(void)set_over(run);
+	weft__lock_give(&run->lock);
+	weft__op_tell(weft__op_of(run->op), error, on_told);
+}
+
 /* Whoever waits may free all there is as soon as that is told: so it is done last.  A
  * plain thread that waits holds the run; the caller of an op may have given it up. */
 void
@@ -477,6 +543,10 @@ weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand)
 	leave_pools(run);
 	if (weft__load(&run->frame.error, WEFT__RELAXED))
 		(void)weft__add(&run->dag->failed, 1, WEFT__RELAXED);
+	if (op && op->loop != weft_loop_current()) {
+		tell_there(run);
+		return;
+	}
 	if (hand && hand->is_waiter) {
 		let_go(run);
 		(void)set_over(run);

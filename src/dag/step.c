@@ -33,23 +33,30 @@ static int
 call(weft_dag_step *attempt)
 {
 	struct weft__dag_hand *hand = attempt->hand;
-	struct weft__dag_step *step = attempt->step;
-	struct weft__dag_frame *frame = step->frame;
-	uint64_t begin_ns = hand->clock_ns ? hand->clock_ns
-	                                   : look_at_clock(hand);
-	int rc = step->node->fn(attempt, step->node->arg);
+	struct weft__dag_node *node = attempt->step->node;
+	int rc;
 
-	hand->clock_ns = look_at_clock(hand);
-	if (!begin_ns)
-		return rc;
-	learn(step->node, hand->clock_ns - begin_ns);
-	if (frame->times)
-		frame->times[step - frame->steps] = (struct weft__dag_times){
-			.begin_ns = begin_ns,
-			.end_ns = hand->clock_ns,
-			.thread = (uintptr_t)weft__thread_self(),
-		};
+	attempt->begin_ns = hand->clock_ns ? hand->clock_ns
+	                                   : look_at_clock(hand);
+	rc = node->fn(attempt, node->arg);
+	hand->clock_ns = attempt->end_ns = look_at_clock(hand);
+	if (attempt->begin_ns)
+		learn(node, attempt->end_ns - attempt->begin_ns);
 	return rc;
+}
+
+/* Of an attempt that counts: its step is still the hand's. */
+static void
+keep_times(const weft_dag_step *attempt)
+{
+	const struct weft__dag_step *step = attempt->step;
+	struct weft__dag_frame *frame = step->frame;
+
+	frame->times[step - frame->steps] = (struct weft__dag_times){
+		.begin_ns = attempt->begin_ns,
+		.end_ns = attempt->end_ns,
+		.thread = (uintptr_t)weft__thread_self(),
+	};
 }
 
 /* --- timeouts on pools --------------------------------------------------- */
@@ -118,7 +125,7 @@ drop_late(weft_dag_step *attempt)
 	weft_value_drop(&attempt->out);
 	weft__dag_drop_added(attempt->added);
 	(void)weft__add(&run->dag->late, 1, WEFT__RELAXED);
-	(void)weft__add(&run->late, UINT32_MAX, WEFT__RELAXED);
+	(void)weft__add(&run->late, UINT32_MAX, WEFT__RELEASE); /* T */
 	if (attempt->hand->late_limited)
 		weft__dag_leave_late(attempt->hand, attempt->step);
 	weft__dag_count(attempt->hand, &run->frame);
@@ -127,12 +134,12 @@ drop_late(weft_dag_step *attempt)
 static void
 finish(weft_dag_step *attempt, int rc)
 {
+	if (attempt->step->frame->times)
+		keep_times(attempt);
 	if (attempt->added && rc >= 0) {
-		attempt->step->out = attempt->out;
 		if (attempt->step->limited) /* what it adds may need it */
 			weft__dag_leave_limit(attempt->hand, attempt->step);
-		weft__dag_open_added(attempt->hand, attempt->step,
-		                     attempt->added);
+		weft__dag_open_added(attempt);
 		return;
 	}
 	weft__dag_drop_added(attempt->added);
@@ -194,6 +201,9 @@ weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	weft__dag_turn_to(hand, step->frame);
 	if (is_past_end(hand->run))
 		weft__dag_stop(hand, &hand->run->frame, WEFT_ETIMEDOUT);
+	if (hand->outer && hand->outer(hand->outer_arg))
+		weft__dag_stop(hand, &hand->run->frame,
+		               hand->outer(hand->outer_arg));
 	if (weft__dag_is_stopped(step->frame)) {
 		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
 		                   WEFT_ECANCELED);
@@ -268,7 +278,7 @@ is_last(const struct weft__dag_step *step, size_t index)
 
 	if (frame->added || step->item || step->node->more->set.retries
 	    || (step->node->flags & WEFT__DAG_TIMED)
-	    || weft__load(&frame->run->late, WEFT__RELAXED) > 0)
+	    || weft__load(&frame->run->late, WEFT__ACQUIRE) > 0) /* T */
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
 	/* What a graph gets from outside is borrowed: group.c. */

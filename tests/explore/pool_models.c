@@ -169,7 +169,7 @@ be_wrong_worker(void *arg)
 			left_early++;
 			leave_as_it_is(pool);
 		}
-		weft__work_finish(pool, op, result);
+		weft__work_finish(op, result);
 	}
 }
 

@@ -122,6 +122,16 @@ add_late(weft_dag_step *step, void *arg)
 }
 
 static int
+add_late_failing(weft_dag_step *step, void *arg)
+{
+	int rc = weft_dag_step_add(step, NODE("late", look_late,
+	                                      .inputs = INPUTS("owner"),
+	                                      .timeout_ns = WEFT_MS));
+
+	return rc < 0 ? rc : put_text(step, arg);
+}
+
+static int
 take_and_open(weft_dag_step *step, void *arg)
 {
 	weft_value value;
@@ -131,6 +141,27 @@ take_and_open(weft_dag_step *step, void *arg)
 	weft_value_drop(&value);
 	weft__store(&opened, 1, WEFT__RELEASE);
 	return rc;
+}
+
+/* The added node fails, and its owner with it, while the late attempt still looks. */
+static int
+run_late_failing(void *arg)
+{
+	weft_dag *dag = graph();
+
+	(void)arg;
+	begin();
+	weft_dag_add(dag, NODE("owner", add_late_failing, .optional = true,
+	                       .type = &weft_type_text));
+	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("owner"),
+	                       .place = WEFT_DAG_LOOP));
+	CHECK_EQ(run_and_free(dag), 0);
+	return 0;
+}
+
+TEST(what_a_late_step_looks_at_stays_though_its_owner_has_failed)
+{
+	on_a_loop(run_late_failing, NULL);
 }
 
 static int
@@ -394,6 +425,93 @@ TEST(who_waits_for_a_run_inside_of_a_step_is_asked_to_end_with_it)
 	weft_dag_run_free(run);
 	CHECK_EQ(weft_dag_free(dag), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+static int
+let_cancel(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	weft__store(&arrived, 1, WEFT__RELEASE);
+	await_opened();
+	return 0;
+}
+
+static int
+count_begun(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	(void)arg;
+	(void)weft__add(&inside, 1, WEFT__RELAXED);
+	return 0;
+}
+
+static void *
+cancel_and_open(void *run)
+{
+	(void)cancel_run(run);
+	weft__store(&opened, 1, WEFT__RELEASE);
+	return NULL;
+}
+
+TEST(nothing_begins_in_a_run_whose_waiter_was_cancelled)
+{
+	weft_dag *inner = graph(), *dag = graph();
+	weft_dag_run *run;
+	pthread_t thread;
+
+	begin();
+	weft_dag_add(inner, NODE("x", let_cancel));
+	weft_dag_add(inner, NODE("y", count_begun, .inputs = INPUTS("x")));
+	CHECK_EQ(weft_dag_check(inner), 0);
+	weft_dag_add(dag, NODE("a", run_inner, .arg = inner));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	run = run_of(dag, NULL);
+	CHECK_EQ(pthread_create(&thread, NULL, cancel_and_open, run), 0);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_ECANCELED);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(weft__load(&inside, WEFT__RELAXED), 0);
+	weft_dag_run_free(run);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+/* The run is freed at once, and its op, of another loop, cancelled about when it ends. */
+static int
+run_there_and_cancel(void *arg)
+{
+	weft_dag *dag = graph();
+
+	weft_dag_add(dag, NODE("a", nothing, .place = WEFT_DAG_LOOP));
+	CHECK_EQ(weft_dag_check(dag), 0);
+	for (int i = 0; i < 300; i++) {
+		weft_dag_run *run = run_of(dag,
+		                           &(weft_dag_run_opts){ .loop = arg });
+		weft_op op;
+		int64_t rc;
+
+		CHECK_EQ(weft_op_init(&op, NULL, NULL, NULL), 0);
+		CHECK_EQ(weft_dag_run_op(run, &op, WEFT_NEVER), 0);
+		weft_dag_run_free(run);
+		for (int k = 0; k < i % 10; k++)
+			(void)weft_yield();
+		weft_op_cancel(&op);
+		rc = weft_op_wait(&op, WEFT_NEVER);
+		CHECK(rc == 0 || rc == WEFT_ECANCELED);
+	}
+	CHECK_EQ(weft_dag_free(dag), 0);
+	return 0;
+}
+
+TEST(an_op_of_another_loop_may_be_cancelled_as_its_run_ends)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+
+	CHECK_EQ(weft_loop_start(loop), 0);
+	on_a_loop(run_there_and_cancel, loop);
+	weft_loop_stop(loop);
+	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), 0);
+	CHECK_EQ(weft_loop_free(loop), 0);
 }
 
 TEST(a_node_that_was_never_begun_says_so)
