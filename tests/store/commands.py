@@ -338,6 +338,8 @@ RAW = [
     b"SUBSCRIBE\r\nSUBSCRIBE a\r\nSET a b\r\nPING\r\nUNSUBSCRIBE\r\nUNSUBSCRIBE\r\n",
     b"PUNSUBSCRIBE x\r\n",
     b"MULTI\r\nMULTI\r\nWATCH a\r\nPING\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
+    b"MULTI\r\nSUBSCRIBE a\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
+    b"EXEC x\r\nMULTI\r\nPING\r\nEXEC x\r\nEXEC\r\nMULTI\r\nGET\r\nPING\r\nEXEC\r\n",
     b"BLPOP a x\r\nBLPOP a -1\r\nBLPOP a nan\r\nBLMOVE a b UP LEFT 0\r\n",
     b"RESET\r\nSELECT 17\r\n",
     b"FLUSHALL NOW\r\nFLUSHDB async\r\nPING a b\r\nECHO\r\nTIME x\r\nWAIT x 0\r\nLMPOP 1 a\r\n",

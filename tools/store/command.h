@@ -15,8 +15,7 @@ enum {
 	COMMAND_PUBSUB = 1 << 3, /* also while subscribed, in RESP2 */
 	COMMAND_OPEN   = 1 << 4, /* also before AUTH */
 	COMMAND_DIRECT = 1 << 5, /* runs also where others are queued */
-	COMMAND_ALONE  = 1 << 6, /* not within MULTI */
-	COMMAND_ADMIN  = 1 << 7,
+	COMMAND_ADMIN  = 1 << 6,
 };
 
 typedef void (*command_fn)(struct client *client, const struct word *words, size_t count);

@@ -46,6 +46,15 @@ say_full(struct client *client)
 	                  "'maxmemory'.");
 }
 
+/* EXEC that is refused gives its transaction up. */
+static const char *
+error_of(const struct command *command)
+{
+	return command->run == do_exec
+	               ? "EXECABORT Transaction discarded because of:"
+	               : "ERR";
+}
+
 /* Whether a command was refused, and its client told. */
 static bool
 refused(struct client *client, const struct command *command,
@@ -55,8 +64,8 @@ refused(struct client *client, const struct command *command,
 		refuse_unknown(client, words, count);
 	else if (!command_takes(command, count))
 		say_error(client,
-		          "ERR wrong number of arguments for '%s' command",
-		          command->name);
+		          "%s wrong number of arguments for '%s' command",
+		          error_of(command), command->name);
 	else if (!(client->flags & CLIENT_KNOWN)
 	         && !(command->flags & COMMAND_OPEN))
 		say_error(client, "NOAUTH Authentication required.");
@@ -65,17 +74,16 @@ refused(struct client *client, const struct command *command,
 	else if (client->protocol == 2 && is_subscribed(client)
 	         && !(command->flags & COMMAND_PUBSUB))
 		say_error(client,
-		          "ERR Can't execute '%s': only (P|S)SUBSCRIBE / "
+		          "%s Can't execute '%s': only (P|S)SUBSCRIBE / "
 		          "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed "
 		          "in this context",
-		          command->name);
-	else if ((client->flags & CLIENT_MULTI)
-	         && (command->flags & COMMAND_ALONE))
-		say_error(client,
-		          "ERR Command not allowed inside a transaction");
+		          error_of(command), command->name);
 	else
 		return false;
-	client->flags |= client->flags & CLIENT_MULTI ? CLIENT_BROKEN : 0;
+	if (command && command->run == do_exec)
+		multi_end(client);
+	else if (client->flags & CLIENT_MULTI)
+		client->flags |= CLIENT_BROKEN;
 	return true;
 }
 
