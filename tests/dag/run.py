@@ -377,8 +377,8 @@ def a_timeout_ends_all_of_a_process_group(place):
 
 @test
 def a_timeout_does_not_count_the_wait_for_a_job(place):
-    place.write("node a\nrun sleep 0.7\npriority 1\n"
-                "node b\nrun touch b\ntimeout 500ms\n")
+    place.write("node a\nrun sleep 2.5\npriority 1\n"
+                "node b\nrun touch b\ntimeout 2s\n")
     place.run("--jobs", 1)
 
 

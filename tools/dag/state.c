@@ -327,9 +327,11 @@ take_over(struct state *state, int fd, bool resume, size_t *kept)
 static int
 begin_file(struct state *state, size_t kept)
 {
-	int rc, fd = open(state->temporary,
-	                  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int rc, fd;
 
+	(void)unlink(state->temporary); /* of one with our number, long ago */
+	fd = open(state->temporary,
+	          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return weft_fail(-errno, "%s: %s", state->temporary,
 		                 strerror(errno));
@@ -372,7 +374,7 @@ state_open(struct state *state, const char *path, bool resume)
 	state->temporary = join(path, end);
 	if (!state->path || !state->temporary)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	fd = open(state->path, O_RDWR | O_CLOEXEC);
+	fd = open(state->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT)
 		return weft_fail(-errno, "%s: %s", state->path,
 		                 strerror(errno));
