@@ -372,6 +372,35 @@ TEST(files_lines_names_and_scripts_have_a_bound)
 	             "begins with no digit, and has at most 64 bytes\n");
 }
 
+/* `head`, then a word up to the bound of it, and once more. */
+static void
+check_repeated(const char *head, const char *word, uint32_t max,
+               const char *said)
+{
+	size_t room = strlen(head) + (size_t)max * strlen(word) + 100, size;
+	char *text = malloc(room);
+
+	CHECK(text);
+	size = (size_t)snprintf(text, room, "%s", head);
+	for (uint32_t i = 0; i < max; i++)
+		size += (size_t)snprintf(text + size, room - size, "%s", word);
+	check_errors(text, "");
+	(void)snprintf(text + size, room - size, "%s", word);
+	check_errors(text, said);
+	free(text);
+}
+
+TEST(edges_and_words_have_a_bound_in_all)
+{
+	check_repeated("node a\nrun x\nnode b\nrun x\n", "after a\n",
+	               DAGFILE_REFS_MAX,
+	               "1000005:7: nodes wait for others more than 1000000 "
+	               "times\n");
+	check_repeated("node a\nrun x\n", "env A=x\n", DAGFILE_PIECES_MAX - 1,
+	               "2000002:7: words with more than 2000000 pieces in "
+	               "all\n");
+}
+
 TEST(a_zero_byte_is_no_text)
 {
 	static const char text[] = "node a\nrun x\nrun y\0z\n";

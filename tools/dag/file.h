@@ -52,6 +52,8 @@
 #define DAGFILE_LINE_MAX   ((size_t)64 << 10)
 #define DAGFILE_SCRIPT_MAX ((size_t)96 << 10) /* a word of a command has 128 KiB */
 #define DAGFILE_NODES_MAX  100000u
+#define DAGFILE_REFS_MAX   1000000u /* of nodes to nodes, */
+#define DAGFILE_PIECES_MAX 2000000u /* and of words, names too, in all */
 #define DAGFILE_INPUTS_MAX 1000u
 #define DAGFILE_NAME_MAX   64u
 #define DAGFILE_ERRORS_MAX 20u
@@ -170,6 +172,7 @@ struct dagfile {
 	struct dagfile_node *nodes;
 	uint32_t node_count;
 	uint32_t *order;    /* indices of nodes, each behind all that it waits for */
+	uint32_t ref_count, piece_count;
 	struct dagfile_error *errors; /* in their order in the file */
 	uint32_t error_count;         /* also those above the bound, which are not kept */
 	struct dagfile_block *blocks; /* the memory of all this */

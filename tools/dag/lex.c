@@ -70,9 +70,17 @@ add_piece(struct maker *maker, enum dagfile_kind kind, const char *text,
           size_t size)
 {
 	struct dagfile *file = maker->lexer->file;
-	struct dagfile_piece *piece = dagfile_alloc(file, sizeof(*piece));
-	char *copy = dagfile_copy(file, text, size);
+	struct dagfile_piece *piece;
+	char *copy;
 
+	if (file->piece_count == DAGFILE_PIECES_MAX)
+		dagfile_fail(file, maker->at,
+		             "words with more than %u pieces in all",
+		             DAGFILE_PIECES_MAX);
+	if (file->piece_count++ >= DAGFILE_PIECES_MAX)
+		return;
+	piece = dagfile_alloc(file, sizeof(*piece));
+	copy = dagfile_copy(file, text, size);
 	if (!piece || !copy)
 		return;
 	*piece = (struct dagfile_piece){ .kind = kind,
@@ -211,7 +219,7 @@ dagfile_read_word(struct dagfile_lexer *lexer, const char *what,
 	if (!read_parts(&maker))
 		return false;
 	end_text(&maker);
-	return true;
+	return lexer->file->piece_count <= DAGFILE_PIECES_MAX;
 }
 
 /* --- kinds of words ------------------------------------------------------- */

@@ -16,8 +16,15 @@ void
 dagfile_add_ref(struct dagfile *file, struct dagfile_node *node,
                 const struct dagfile_ref *ref)
 {
-	struct dagfile_ref *copy = dagfile_alloc(file, sizeof(*copy));
+	struct dagfile_ref *copy;
 
+	if (file->ref_count == DAGFILE_REFS_MAX)
+		dagfile_fail(file, ref->at,
+		             "nodes wait for others more than %u times",
+		             DAGFILE_REFS_MAX);
+	if (file->ref_count++ >= DAGFILE_REFS_MAX)
+		return;
+	copy = dagfile_alloc(file, sizeof(*copy));
 	if (!copy)
 		return;
 	*copy = *ref;
