@@ -74,17 +74,17 @@ static int
 make_script(struct dagnode *self)
 {
 	static const char first[] = "trap 'wait; kill -KILL 0' TERM; ";
-	struct text text = { 0 };
+	struct gathered text = { 0 };
 	int rc;
 
 	if (!self->node->lines)
 		return 0;
-	rc = text_add(&text, first, sizeof(first) - 1);
+	rc = gathered_add(&text, first, sizeof(first) - 1);
 	for (struct dagfile_line *l = self->node->lines; l && rc == 0;
 	     l = l->next) {
-		rc = text_add(&text, l->text, strlen(l->text));
+		rc = gathered_add(&text, l->text, strlen(l->text));
 		if (rc == 0)
-			rc = text_add(&text, "\n", 1);
+			rc = gathered_add(&text, "\n", 1);
 	}
 	self->script = text.data;
 	return rc;
@@ -105,7 +105,7 @@ fallback_of(const struct dagfile_node *node)
 
 	if (!node->optional || !type_of(node))
 		return (weft_value){ 0 };
-	return node->output == DAGFILE_OUTPUT_LINES ? text_lines(text)
+	return node->output == DAGFILE_OUTPUT_LINES ? gathered_lines(text)
 	                                            : weft_value_text(text);
 }
 

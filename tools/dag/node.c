@@ -29,7 +29,7 @@ value_of(struct attempt *attempt, const struct dagfile_piece *piece)
 
 static int
 add_piece(struct attempt *attempt, const struct dagfile_piece *piece,
-          struct text *out)
+          struct gathered *out)
 {
 	const char *text = piece->text;
 	char *made = NULL;
@@ -38,17 +38,17 @@ add_piece(struct attempt *attempt, const struct dagfile_piece *piece,
 	if (piece->kind == DAGFILE_INPUT)
 		text = attempt->run->values[piece->index];
 	else if (piece->kind != DAGFILE_TEXT)
-		text = text_of(value_of(attempt, piece), &made);
-	rc = text ? text_add(out, text, strlen(text)) : WEFT_ENOMEM;
+		text = gathered_of(value_of(attempt, piece), &made);
+	rc = text ? gathered_add(out, text, strlen(text)) : WEFT_ENOMEM;
 	free(made);
 	return rc;
 }
 
 int
 attempt_word(struct attempt *attempt, const struct dagfile_word *word,
-             struct text *out)
+             struct gathered *out)
 {
-	int rc = text_add(out, "", 0);
+	int rc = gathered_add(out, "", 0);
 
 	for (const struct dagfile_piece *p = word->pieces; p && rc == 0;
 	     p = p->next)
@@ -60,16 +60,16 @@ attempt_word(struct attempt *attempt, const struct dagfile_word *word,
 
 /* Blank lines at the end go, as in $(...) of the shell. */
 static void
-cut_end(struct text *text)
+cut_end(struct gathered *text)
 {
 	while (text->size > 0 && text->data[text->size - 1] == '\n')
 		text->data[--text->size] = '\0';
 }
 
 int
-attempt_output(struct attempt *attempt, struct text *text)
+attempt_output(struct attempt *attempt, struct gathered *text)
 {
-	int rc = text_add(text, "", 0);
+	int rc = gathered_add(text, "", 0);
 
 	if (rc < 0 || attempt->node->output > DAGFILE_OUTPUT_LINES)
 		return rc;
@@ -80,7 +80,7 @@ attempt_output(struct attempt *attempt, struct text *text)
 		cut_end(text);
 	attempt->out = attempt->node->output == DAGFILE_OUTPUT_TEXT
 	                       ? weft_value_text(text->data)
-	                       : text_lines(text->data);
+	                       : gathered_lines(text->data);
 	if (attempt->out.type == &weft_type_error)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	return 0;
@@ -273,7 +273,7 @@ node_when(weft_dag_step *step, void *arg)
 	struct attempt attempt = {
 		.run = self->run, .self = self, .node = self->node, .step = step
 	};
-	struct text a = { 0 }, b = { 0 };
+	struct gathered a = { 0 }, b = { 0 };
 	bool yes = true;
 
 	if (attempt_word(&attempt, &self->node->when[0], &a) == 0
@@ -284,7 +284,7 @@ node_when(weft_dag_step *step, void *arg)
 		                        == (self->node->test == DAGFILE_EQUAL);
 	if (!yes)
 		show_line(&self->run->show, "%s: skipped", self->node->name);
-	text_free(&a);
-	text_free(&b);
+	gathered_free(&a);
+	gathered_free(&b);
 	return yes;
 }

@@ -36,7 +36,7 @@ connect_to(struct dagrun *run)
 
 /* A reply as text, its items in lines; of a map both keys and values. */
 static int
-add_reply(struct text *to, const weft_redis_reply *reply, int depth)
+add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 {
 	weft_span span;
 	int64_t integer;
@@ -44,32 +44,32 @@ add_reply(struct text *to, const weft_redis_reply *reply, int depth)
 	int rc = 0;
 
 	if (weft_redis_text(reply, &span) == 0)
-		return text_add(to, span.data, span.size);
+		return gathered_add(to, span.data, span.size);
 	if (weft_redis_kind(reply) == WEFT_REDIS_INTEGER
 	    || weft_redis_kind(reply) == WEFT_REDIS_BOOL) {
 		(void)weft_redis_integer(reply, &integer);
 		(void)snprintf(digits, sizeof(digits), "%lld",
 		               (long long)integer);
-		return text_add(to, digits, strlen(digits));
+		return gathered_add(to, digits, strlen(digits));
 	}
 	if (weft_redis_kind(reply) == WEFT_REDIS_NUMBER) {
 		double number = 0;
 
 		(void)weft_redis_number(reply, &number);
 		(void)snprintf(digits, sizeof(digits), "%.17g", number);
-		return text_add(to, digits, strlen(digits));
+		return gathered_add(to, digits, strlen(digits));
 	}
 	for (size_t i = 0; i < weft_redis_count(reply) && rc == 0 && depth < 8;
 	     i++) {
 		rc = add_reply(to, weft_redis_item(reply, i), depth + 1);
 		if (rc == 0)
-			rc = text_add(to, "\n", 1);
+			rc = gathered_add(to, "\n", 1);
 	}
 	return rc;
 }
 
 static void
-show_reply(struct attempt *attempt, const struct text *text)
+show_reply(struct attempt *attempt, const struct gathered *text)
 {
 	const char *at = text->data ? text->data : "";
 
@@ -86,7 +86,7 @@ static int
 call(struct attempt *attempt, const weft_span *words, size_t count)
 {
 	weft_redis_reply *reply = NULL;
-	struct text text = { 0 };
+	struct gathered text = { 0 };
 	int rc = weft_redis_call(attempt->run->redis, words, count, &reply,
 	                         WEFT_NEVER);
 
@@ -100,7 +100,7 @@ call(struct attempt *attempt, const weft_span *words, size_t count)
 	if (rc == 0)
 		rc = attempt_output(attempt, &text);
 	weft_redis_reply_free(reply);
-	text_free(&text);
+	gathered_free(&text);
 	return rc;
 }
 
@@ -108,7 +108,7 @@ int
 redis_run(struct attempt *attempt)
 {
 	size_t count = 0, made = 0;
-	struct text *texts;
+	struct gathered *texts;
 	weft_span *words;
 	int rc = connect_to(attempt->run);
 
@@ -126,7 +126,7 @@ redis_run(struct attempt *attempt)
 	if (rc == 0)
 		rc = call(attempt, words, count);
 	for (size_t i = 0; texts && i < count; i++)
-		text_free(&texts[i]);
+		gathered_free(&texts[i]);
 	free(texts);
 	free(words);
 	return rc;

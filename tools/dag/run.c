@@ -136,7 +136,7 @@ set_inputs(struct dagrun *run)
 		if (file->inputs[i].is_list)
 			rc = weft_dag_run_set(run->dag_run,
 			                      file->inputs[i].name,
-			                      text_lines(run->values[i]));
+			                      gathered_lines(run->values[i]));
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* run.h - running a DAG file: what the files of the tool share.
  *
  * The files: graph.c (a file as a weft_dag), node.c (one attempt at a node), shell_node.c
- * and redis_node.c (what it does), jobs.c (who may), text.c (values as texts), show.c (what
+ * and redis_node.c (what it does), jobs.c (who may), gathered.c (values as texts), show.c (what
  * is seen of it), state.c (what is kept for --resume), run.c (all of it together).  The
  * verb and its words are in ../dag.c.
  *
@@ -103,22 +103,22 @@ bool state_take(struct state *state, const unsigned char *key, weft_value *out);
 /* The end: it is removed, if `done`. */
 void state_close(struct state *state, bool done);
 
-/* --- text.c ----------------------------------------------------------------- */
+/* --- gathered.c ----------------------------------------------------------------- */
 
 /* A value as a text, its items in lines of their own; "" if there is none.  Borrowed from
  * the value, or made, and then in `made`, which is the caller's to free.  NULL: no memory. */
-const char *text_of(const weft_value *value, char **made);
+const char *gathered_of(const weft_value *value, char **made);
 
 /* A text by its lines, as a list. */
-weft_value text_lines(const char *text);
+weft_value gathered_lines(const char *text);
 
 /* A text that grows. */
-struct text {
+struct gathered {
 	char *data; /* NUL-terminated, or NULL */
 	size_t size, room;
 };
-int  text_add(struct text *text, const void *data, size_t size);
-void text_free(struct text *text);
+int  gathered_add(struct gathered *text, const void *data, size_t size);
+void gathered_free(struct gathered *text);
 
 /* --- graph.c ---------------------------------------------------------------- */
 
@@ -153,10 +153,10 @@ const weft_value *attempt_value(struct attempt *attempt, const struct dagfile_re
 
 /* A word with its values put in; 0, or an error. */
 int attempt_word(struct attempt *attempt, const struct dagfile_word *word,
-                 struct text *out);
+                 struct gathered *out);
 
 /* Set the output to a text as the node wants it. */
-int attempt_output(struct attempt *attempt, struct text *text);
+int attempt_output(struct attempt *attempt, struct gathered *text);
 
 int shell_run(struct attempt *attempt);
 

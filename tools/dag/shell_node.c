@@ -54,7 +54,7 @@ static void
 set_from_value(struct variables *to, const char *name, const weft_value *value)
 {
 	char *made;
-	const char *text = text_of(value, &made);
+	const char *text = gathered_of(value, &made);
 
 	if (text)
 		set_variable(to, name, text);
@@ -67,14 +67,14 @@ static void
 set_from_word(struct variables *to, struct attempt *attempt,
               const struct dagfile_word *word)
 {
-	struct text text = { 0 };
+	struct gathered text = { 0 };
 	int rc = attempt_word(attempt, word, &text);
 
 	if (rc == 0)
 		set_variable(to, word->name, text.data);
 	else
 		to->rc = rc;
-	text_free(&text);
+	gathered_free(&text);
 }
 
 static size_t
@@ -143,9 +143,9 @@ make_variables(struct variables *to, struct attempt *attempt)
 struct sink {
 	struct attempt *attempt;
 	int fd;
-	FILE *to;         /* lines are shown there; NULL: all is kept */
-	struct text text; /* all, or the line that has not ended */
-	char last[256];   /* of the last line that was not empty */
+	FILE *to;             /* lines are shown there; NULL: all is kept */
+	struct gathered text; /* all, or the line that has not ended */
+	char last[256];       /* of the last line that was not empty */
 	bool too_large;
 };
 
@@ -202,7 +202,7 @@ read_some(struct sink *sink)
 		return weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes",
 		                 OUTPUT_MAX);
 	}
-	rc = text_add(&sink->text, buf, (size_t)n);
+	rc = gathered_add(&sink->text, buf, (size_t)n);
 	if (rc == 0 && sink->to)
 		show_lines(sink);
 	return rc < 0 ? rc : 1;
@@ -270,8 +270,9 @@ find_input(struct shell *shell)
 	for (struct dagfile_ref *r = attempt->node->refs; r; r = r->next)
 		if (r->use == DAGFILE_STDIN) {
 			shell->input =
-				r->is_input ? attempt->run->values[r->index]
-					    : text_of(attempt_value(attempt, r),
+				r->is_input
+					? attempt->run->values[r->index]
+					: gathered_of(attempt_value(attempt, r),
 			                              &shell->input_made);
 			return shell->input ? 0
 			                    : weft_fail(WEFT_ENOMEM,
@@ -282,26 +283,26 @@ find_input(struct shell *shell)
 
 /* Relative to where the file is. */
 static int
-find_folder(struct attempt *attempt, struct text *out)
+find_folder(struct attempt *attempt, struct gathered *out)
 {
-	struct text word = { 0 };
+	struct gathered word = { 0 };
 	int rc = 0;
 
 	if (attempt->node->dir)
 		rc = attempt_word(attempt, attempt->node->dir, &word);
 	if (rc == 0 && (word.size == 0 || word.data[0] != '/'))
-		rc = text_add(out, attempt->run->folder,
-		              strlen(attempt->run->folder));
+		rc = gathered_add(out, attempt->run->folder,
+		                  strlen(attempt->run->folder));
 	if (rc == 0 && word.size > 0 && out->size > 0)
-		rc = text_add(out, "/", 1);
+		rc = gathered_add(out, "/", 1);
 	if (rc == 0 && word.size > 0)
-		rc = text_add(out, word.data, word.size);
-	text_free(&word);
+		rc = gathered_add(out, word.data, word.size);
+	gathered_free(&word);
 	return rc;
 }
 
 static int
-open_child(struct shell *shell, const struct text *folder,
+open_child(struct shell *shell, const struct gathered *folder,
            const struct variables *variables)
 {
 	struct attempt *attempt = shell->attempt;
@@ -332,7 +333,7 @@ static int
 start_child(struct shell *shell)
 {
 	struct variables variables;
-	struct text folder = { 0 };
+	struct gathered folder = { 0 };
 	int rc = make_variables(&variables, shell->attempt);
 
 	if (rc == 0)
@@ -340,7 +341,7 @@ start_child(struct shell *shell)
 	if (rc == 0)
 		rc = open_child(shell, &folder, &variables);
 	free_variables(&variables);
-	text_free(&folder);
+	gathered_free(&folder);
 	return rc;
 }
 
@@ -470,8 +471,8 @@ shell_run(struct attempt *attempt)
 		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes",
 		               OUTPUT_MAX);
 	weft_child_close(shell.child);
-	text_free(&shell.out.text);
-	text_free(&shell.err.text);
+	gathered_free(&shell.out.text);
+	gathered_free(&shell.err.text);
 	free(shell.input_made);
 	return rc;
 }

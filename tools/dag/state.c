@@ -43,7 +43,7 @@ struct record {
 
 /* A list is the size of each item, a colon, and its bytes. */
 static int
-write_list(const weft_list *list, struct text *out)
+write_list(const weft_list *list, struct gathered *out)
 {
 	char digits[32];
 	int rc = 0;
@@ -54,24 +54,24 @@ write_list(const weft_list *list, struct text *out)
 		if (list->items[i].type != &weft_type_text)
 			return WEFT_EINVAL;
 		(void)snprintf(digits, sizeof(digits), "%zu:", strlen(item));
-		rc = text_add(out, digits, strlen(digits));
+		rc = gathered_add(out, digits, strlen(digits));
 		if (rc == 0)
-			rc = text_add(out, item, strlen(item));
+			rc = gathered_add(out, item, strlen(item));
 	}
 	return rc;
 }
 
 static int
-write_value(const weft_value *value, char *kind, struct text *out)
+write_value(const weft_value *value, char *kind, struct gathered *out)
 {
-	int rc = text_add(out, "", 0);
+	int rc = gathered_add(out, "", 0);
 
 	*kind = 'n';
 	if (rc < 0 || !value->type)
 		return rc;
 	*kind = value->type == &weft_type_text ? 't' : 'l';
 	if (*kind == 't')
-		return text_add(out, value->as.ptr, strlen(value->as.ptr));
+		return gathered_add(out, value->as.ptr, strlen(value->as.ptr));
 	return write_list(value->as.ptr, out);
 }
 
@@ -389,7 +389,7 @@ state_open(struct state *state, const char *path, bool resume)
 
 /* A state that cannot be written is of no use, and no reason to fail. */
 static void
-append(struct state *state, const struct text *record)
+append(struct state *state, const struct gathered *record)
 {
 	if (write_all(state->fd, record->data, record->size) == 0)
 		return;
@@ -401,7 +401,7 @@ void
 state_put(struct state *state, const unsigned char *key,
           const weft_value *value)
 {
-	struct text bytes = { 0 }, record = { 0 };
+	struct gathered bytes = { 0 }, record = { 0 };
 	char head[2 * HASH_BYTES + 64], check[2 * CHECK_BYTES + 1], kind;
 	int rc;
 
@@ -414,16 +414,16 @@ state_put(struct state *state, const unsigned char *key,
 			(void)snprintf(head + 2 * i, 3, "%02x", key[i]);
 		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind,
 		               bytes.size, check);
-		rc = text_add(&record, head, strlen(head));
+		rc = gathered_add(&record, head, strlen(head));
 	}
 	if (rc == 0)
-		rc = text_add(&record, bytes.data, bytes.size);
+		rc = gathered_add(&record, bytes.data, bytes.size);
 	if (rc == 0)
-		rc = text_add(&record, "\n", 1);
+		rc = gathered_add(&record, "\n", 1);
 	if (rc == 0)
 		append(state, &record);
-	text_free(&bytes);
-	text_free(&record);
+	gathered_free(&bytes);
+	gathered_free(&record);
 }
 
 bool

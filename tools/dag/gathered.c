@@ -1,10 +1,10 @@
-/* text.c - values of nodes as texts, and texts as values. */
+/* gathered.c - values of nodes as texts, and texts as values. */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
 
 int
-text_add(struct text *text, const void *data, size_t size)
+gathered_add(struct gathered *text, const void *data, size_t size)
 {
 	size_t room = text->room ? text->room : 256;
 	char *more;
@@ -26,28 +26,28 @@ text_add(struct text *text, const void *data, size_t size)
 }
 
 void
-text_free(struct text *text)
+gathered_free(struct gathered *text)
 {
 	free(text->data);
-	*text = (struct text){ 0 };
+	*text = (struct gathered){ 0 };
 }
 
 /* The items of a list; what is no text is left out. */
 static const char *
 join(const weft_list *list, char **made)
 {
-	struct text text = { 0 };
-	int rc = text_add(&text, "", 0);
+	struct gathered text = { 0 };
+	int rc = gathered_add(&text, "", 0);
 
 	for (size_t i = 0; i < list->count && rc == 0; i++) {
 		if (i > 0)
-			rc = text_add(&text, "\n", 1);
+			rc = gathered_add(&text, "\n", 1);
 		if (rc == 0 && list->items[i].type == &weft_type_text)
-			rc = text_add(&text, list->items[i].as.ptr,
-			              strlen(list->items[i].as.ptr));
+			rc = gathered_add(&text, list->items[i].as.ptr,
+			                  strlen(list->items[i].as.ptr));
 	}
 	if (rc < 0) {
-		text_free(&text);
+		gathered_free(&text);
 		return NULL;
 	}
 	*made = text.data;
@@ -55,7 +55,7 @@ join(const weft_list *list, char **made)
 }
 
 const char *
-text_of(const weft_value *value, char **made)
+gathered_of(const weft_value *value, char **made)
 {
 	*made = NULL;
 	if (value && value->type == &weft_type_text)
@@ -78,7 +78,7 @@ count_lines(const char *text)
 }
 
 weft_value
-text_lines(const char *text)
+gathered_lines(const char *text)
 {
 	size_t count = count_lines(text);
 	weft_value *items = calloc(count + 1, sizeof(*items)), list;
