@@ -31,8 +31,18 @@ target_include_directories(weft_http_hooked PUBLIC ${PROJECT_SOURCE_DIR}/proto)
 target_compile_options(weft_http_hooked PRIVATE
   -include ${CMAKE_CURRENT_SOURCE_DIR}/sim/kernel/builtins.h)
 
+# And Redis.
+get_target_property(redis_hooked weft_redis_objects SOURCES)
+list(TRANSFORM redis_hooked PREPEND ${PROJECT_SOURCE_DIR}/proto/)
+add_library(weft_redis_hooked OBJECT ${redis_hooked})
+weft_compile(weft_redis_hooked)
+target_link_libraries(weft_redis_hooked PUBLIC weft_hooked)
+target_include_directories(weft_redis_hooked PUBLIC ${PROJECT_SOURCE_DIR}/proto)
+target_compile_options(weft_redis_hooked PRIVATE
+  -include ${CMAKE_CURRENT_SOURCE_DIR}/sim/kernel/builtins.h)
+
 add_library(weft_sim STATIC ${sim_sources} ${sim_plays}
-  $<TARGET_OBJECTS:weft_http_hooked>)
+  $<TARGET_OBJECTS:weft_http_hooked> $<TARGET_OBJECTS:weft_redis_hooked>)
 weft_compile(weft_sim)
 target_link_libraries(weft_sim PUBLIC weft_hooked)
 target_include_directories(weft_sim PUBLIC ${PROJECT_SOURCE_DIR}/proto)

@@ -112,7 +112,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts,
 	if (!redis)
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
 	*redis = (weft_redis){ .loop = weft_loop_ref(loop), .refs = 1 };
-	redis->random = (weft_now() ^ (uintptr_t)redis) | 1;
+	redis->random = weft_now() | 1;
 	weft__redis_line_init(redis, &redis->shared, WEFT__REDIS_SHARED);
 	weft__redis_ring(&redis->leased);
 	weft__redis_ring(&redis->blocked);

@@ -35,5 +35,6 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&sim_scenario_http_limits,
 	&sim_scenario_http_fetch,
 	&sim_scenario_dag,
+	&sim_scenario_redis,
 	NULL,
 };

@@ -67,12 +67,16 @@ extern const struct sim_scenario sim_scenario_http_fetch;
 /* Graphs. */
 extern const struct sim_scenario sim_scenario_dag;
 
+/* Redis. */
+extern const struct sim_scenario sim_scenario_redis;
+
 /* Judges that fail on purpose; prints each, returns how many were not found. */
 int scenario_plants(void);
 int threadlet_plants(void);
 int stream_plants(void);
 int http_plants(void);
 int dag_plants(void);
+int redis_plants(void);
 
 /* 10,000 peers that are idle and 1,000 that are slow; 1 if that fails. */
 int http_many(void);

@@ -418,6 +418,7 @@ main(int argc, char **argv)
 	must(stream_plants() == 0);
 	must(http_plants() == 0);
 	must(dag_plants() == 0);
+	must(redis_plants() == 0);
 	pass("the_judge_of_threadlets_finds_what_is_planted");
 	(void)printf("%d passed, 0 failed\n", passed);
 	return 0;
