@@ -1,4 +1,5 @@
 """Servers to talk with, `weft store` and redis-server, and connections to them."""
+import atexit
 import contextlib
 import shutil
 import socket
@@ -100,11 +101,13 @@ def answers(path):
 
 
 class Server:
-    """A server at a Unix socket in `folder`."""
+    """A server at a Unix socket, which ends with this program, however that ends."""
 
     def __init__(self, words, path):
         self.path = path
-        self.process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL)
+        end = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        self.process = subprocess.Popen([*end, *map(str, words)], stdout=subprocess.DEVNULL)
+        atexit.register(self.process.kill)
         until(lambda: answers(path) or self.process.poll() is not None, f"{words[0]} answers")
         if self.process.poll() is not None:
             sys.exit(f"{words[0]} ended with {self.process.returncode}")
