@@ -235,6 +235,9 @@ void dagfile_read_options(struct dagfile_lexer *lexer, struct dagfile_node *node
 void dagfile_add_ref(struct dagfile *file, struct dagfile_node *node,
                      const struct dagfile_ref *ref);
 
+/* Put nodes in file->order; tell cycles. */
+void dagfile_sort(struct dagfile *file);
+
 /* Look up names, and say what does not fit together. */
 void dagfile_resolve(struct dagfile *file);
 
