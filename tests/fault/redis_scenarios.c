@@ -16,6 +16,8 @@ struct site {
 	weft_listener *listener; /* NULL: closed */
 	weft_redis *redis;
 	char address[WEFT_ADDR_TEXT_MAX + 8];
+	uint64_t
+		deadline_ns; /* of all calls: one lost receive may hold up all of them */
 	int serve_left, play_left;
 };
 
@@ -135,7 +137,8 @@ static void
 ask(struct site *site, const char *command, const char *want)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(site->redis, &reply, soon(), command);
+	int rc = weft_redis_callf(site->redis, &reply, site->deadline_ns,
+	                          command);
 
 	EXPECT((rc == 0) == (reply != NULL));
 	if (went_well(rc, 0))
@@ -149,7 +152,8 @@ ask_unit(struct site *site)
 	const weft_redis_command unit = { set, 3 };
 	weft_redis_reply *reply = NULL;
 
-	if (went_well(weft_redis_multi(site->redis, &unit, 1, &reply, soon()),
+	if (went_well(weft_redis_multi(site->redis, &unit, 1, &reply,
+	                               site->deadline_ns),
 	              0)) {
 		EXPECT(weft_redis_count(reply) == 1);
 		weft_redis_reply_free(reply);
@@ -165,7 +169,8 @@ ask_by_op(struct site *site)
 	int64_t rc;
 
 	EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
-	rc = weft_redis_call_op(site->redis, words, 2, &reply, &op, soon());
+	rc = weft_redis_call_op(site->redis, words, 2, &reply, &op,
+	                        site->deadline_ns);
 	if (rc == 0)
 		rc = weft_op_wait(&op, WEFT_NEVER);
 	if (went_well(rc, 0))
@@ -177,7 +182,7 @@ ask_by_promise(struct site *site)
 {
 	const weft_span words[] = { { "GET", 3 }, { "later", 5 } };
 	weft_promise *promise = weft_redis_call_promise(site->redis, words, 2,
-	                                                soon());
+	                                                site->deadline_ns);
 	weft_value value;
 	weft_span text;
 
@@ -197,10 +202,12 @@ hear_feed(struct site *site)
 	weft_redis_feed *feed = NULL;
 	weft_redis_reply *message = NULL;
 
-	if (!went_well(weft_redis_feed_open(site->redis, names, &feed, soon()),
+	if (!went_well(weft_redis_feed_open(site->redis, names, &feed,
+	                                    site->deadline_ns),
 	               0))
 		return;
-	if (went_well(weft_redis_feed_recv(feed, &message, soon()), 0)) {
+	if (went_well(weft_redis_feed_recv(feed, &message, site->deadline_ns),
+	              0)) {
 		EXPECT(weft_redis_count(message) == 2);
 		weft_redis_reply_free(message);
 	}
@@ -239,6 +246,7 @@ play_site(struct site *site)
 	(void)snprintf(site->address, sizeof(site->address), "redis%s",
 	               text + 3);
 	site->serve_left = start_on(&site->world, serve, site);
+	site->deadline_ns = weft_in(12 * WAIT_NS);
 	if (site->serve_left
 	    && went_well(weft_redis_open(site->address, &opts, &site->redis),
 	                 0))
