@@ -533,7 +533,7 @@ TEST_BOTH(a_failure_inside_of_an_optional_graph_stays_there)
 static int
 add_nodes(weft_dag_step *step, void *arg)
 {
-	char name[16], before[16] = "grow";
+	char name[24], before[24] = "grow";
 	int count = *(const int *)arg;
 
 	for (int i = 0; i < count; i++) {
