@@ -15,7 +15,7 @@ from pathlib import Path
 
 PURE = set("""
 memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strnlen
-strrchr strspn strtod snprintf vsnprintf
+strrchr strspn strpbrk strstr strtod snprintf vsnprintf
 __memcpy_chk __memmove_chk __memset_chk __snprintf_chk __vsnprintf_chk
 __cmsg_nxthdr __stack_chk_fail _GLOBAL_OFFSET_TABLE_ __tls_get_addr
 """.split())

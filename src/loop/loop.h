@@ -32,6 +32,7 @@ enum {
 	WEFT__TAG_THREADLET, /* the wait of one */
 	WEFT__TAG_SCOPE,
 	WEFT__TAG_KIND = 0xff,
+	WEFT__TAG_FIRM = 0x200, /* of a timer of the library's: also as the loop stops */
 };
 
 /* Timers and immediates by number; schedule.c. */

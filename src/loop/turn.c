@@ -22,7 +22,8 @@ expire(weft_loop *loop, struct weft__place *place)
 {
 	switch (place->tag & WEFT__TAG_KIND) {
 	case WEFT__TAG_TIMER:
-		if (weft__loop_is_stopping(loop))
+		if (weft__loop_is_stopping(loop)
+		    && !(place->tag & WEFT__TAG_FIRM))
 			return 0; /* disarmed without a call */
 		weft__timer_fire(&loop->wheel, weft__place_timer(place));
 		return 1;

@@ -400,6 +400,7 @@ terminate(weft_child *child)
 	(void)kernel(child)->kill(&child->process.pid, SIGTERM, child->group);
 	child->process.sweep = child->group;
 	weft_timer_set_background(&child->timer, child->closer != NULL);
+	child->timer.tag |= WEFT__TAG_FIRM;
 	child->timer.owner = loop;
 	if (weft__timer_arm(&loop->wheel, &child->timer,
 	                    weft_in(child->grace_ns), AGAIN_NS, on_grace, child)

@@ -180,6 +180,36 @@ TEST(a_threadlet_of_a_loop_that_stops_gives_its_child_the_grace)
 }
 
 static int
+close_stubborn(void *arg)
+{
+	static const char *const argv[] = { "sh", "-c",
+		                            "trap '' TERM; echo; read word",
+		                            NULL };
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
+		                 .grace_ns = 20 * WEFT_MS };
+	weft_child *child = NULL;
+
+	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
+	CHECK_EQ(weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE,
+	                      WEFT_NEVER),
+	         WEFT_READABLE);
+	weft_loop_stop(arg);
+	weft_child_close(child); /* it has to be killed, after the grace */
+	check_no_child();
+	return 0;
+}
+
+TEST(a_child_that_does_not_end_is_killed_though_the_loop_stops)
+{
+	weft_loop *loop = make();
+	weft_go_opts opts = { .loop = loop };
+
+	CHECK(weft_go_with(&opts, close_stubborn, loop) > 0);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+static int
 leave_it_open(void *arg)
 {
 	*(weft_child **)arg = open_cat();
