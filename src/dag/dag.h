@@ -457,6 +457,9 @@ void weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step
 /* What the functions of steps on this thread see by weft_canceled(). */
 int weft__dag_canceled(void *hand);
 
+/* When an attempt that begins now has to be done. */
+uint64_t weft__dag_deadline_of(const struct weft__dag_step *step);
+
 /* The value of an input. */
 weft_value *weft__dag_source(const struct weft__dag_step *step, size_t index);
 

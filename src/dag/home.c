@@ -84,22 +84,12 @@ leave_seat(struct weft__dag_sitter *sitter)
 		sitter->other->link = sitter->link;
 }
 
-static uint64_t
-deadline_of(const struct weft__dag_step *step)
-{
-	uint64_t timeout_ns = step->node->more->set.timeout_ns;
-	uint64_t own = timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER;
-	uint64_t run = step->frame->run->deadline_ns;
-
-	return own < run ? own : run;
-}
-
 /* One step, in a scope by which it can be ended. */
 static void
 sit(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	struct weft__dag_sitter sitter = { .step = step };
-	int rc = weft_scope_open(&sitter.scope, 0, deadline_of(step));
+	int rc = weft_scope_open(&sitter.scope, 0, weft__dag_deadline_of(step));
 
 	if (rc < 0) {
 		weft__dag_finish(hand, step, rc, (weft_value){ 0 });

@@ -61,8 +61,8 @@ keep_times(const weft_dag_step *attempt)
 
 /* --- timeouts on pools --------------------------------------------------- */
 
-static uint64_t
-deadline_of(const struct weft__dag_step *step)
+uint64_t
+weft__dag_deadline_of(const struct weft__dag_step *step)
 {
 	uint64_t timeout_ns = step->node->flags & WEFT__DAG_TIMED
 	                              ? step->node->more->set.timeout_ns
@@ -197,13 +197,13 @@ void
 weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	weft_dag_step attempt = { .step = step, .hand = hand };
+	int why;
 
 	weft__dag_turn_to(hand, step->frame);
 	if (is_past_end(hand->run))
 		weft__dag_stop(hand, &hand->run->frame, WEFT_ETIMEDOUT);
-	if (hand->outer && hand->outer(hand->outer_arg))
-		weft__dag_stop(hand, &hand->run->frame,
-		               hand->outer(hand->outer_arg));
+	if (hand->outer && (why = hand->outer(hand->outer_arg)) < 0)
+		weft__dag_stop(hand, &hand->run->frame, why);
 	if (weft__dag_is_stopped(step->frame)) {
 		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
 		                   WEFT_ECANCELED);
@@ -217,7 +217,7 @@ weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	if (!(step->node->flags & WEFT__DAG_SPECIAL)) {
 		finish(&attempt, call(&attempt));
 	} else {
-		attempt.deadline_ns = deadline_of(step);
+		attempt.deadline_ns = weft__dag_deadline_of(step);
 		run_special(&attempt);
 	}
 	hand->attempt = NULL;
