@@ -201,12 +201,26 @@ work_in_time(struct attempt *attempt)
 	return rc;
 }
 
+/* Who leaves the jobs has told its failure, so that the next one does not begin, also when
+ * the run has not stopped it yet. */
+static int
+enter(struct attempt *attempt)
+{
+	struct dagrun *run = attempt->run;
+	int rc = jobs_enter(&run->jobs, attempt->node->priority);
+
+	if (rc < 0 || run->failures == 0 || run->opts.keep_going)
+		return rc;
+	jobs_leave(&run->jobs);
+	return WEFT_ECANCELED;
+}
+
 static int
 work(struct attempt *attempt)
 {
 	struct dagrun *run = attempt->run;
 	bool is_job = attempt->node->lines != NULL;
-	int rc = is_job ? jobs_enter(&run->jobs, attempt->node->priority) : 0;
+	int rc = is_job ? enter(attempt) : 0;
 
 	if (rc < 0)
 		return rc;
