@@ -138,7 +138,8 @@ ROWS = (
     # GET of short texts on one connection, the server on the other core: CPU time of the
     # client by threadlets and by ops; with 100 or one in flight; and through a proxy that
     # holds all for half a millisecond each way.
-    Row("redis.get.100.cpu", "ns", "redis_weft", (hiredis_ev(2),)),
+    Row("redis.get.100.cpu", "ns", "redis_weft",
+        (hiredis_ev(2), Peer("no client", "redis_raw", None))),
     Row("redis.get.100.op", "ns", "redis_weft", (hiredis_ev(None),)),
     Row("redis.get.100.rps", "1/s", "redis_weft", (hiredis_ev(1),), better="higher"),
     Row("redis.get.1.rps", "1/s", "redis_weft",
