@@ -61,7 +61,10 @@ struct weft__op {
 	bool       pending;
 	uint8_t    kind;      /* WEFT__OP_* */
 	uint8_t    state;     /* WEFT__OP_* */
-	uint16_t   events;    /* of poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
+	union {
+		uint16_t events;    /* of poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
+		bool     has_text;  /* an own kind: the loop has one for it */
+	};
 	bool       background;
 	union {
 		bool connecting;  /* connect(2) has been called */

@@ -1,6 +1,7 @@
 /* thread.c - the struct of each thread, and the text of its last failure. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "base/build.h"
 #include "base/thread.h"
 
@@ -11,7 +12,7 @@ weft__thread_end(struct weft__thread *thread)
 {
 	if (thread->end)
 		thread->end(thread);
-	weft__sys->release(thread->failure.buffer);
+	weft__sys->release(thread->failure.words);
 	*thread = (struct weft__thread){ 0 };
 }
 
@@ -60,13 +61,46 @@ weft_fail(int error, const char *format, ...)
 	struct weft__failure *last = weft__failure_of(weft__thread_self());
 	va_list args;
 
-	if (!last->buffer)
-		last->buffer = weft__sys->alloc(WEFT__TEXT_BYTES);
-	if (!last->buffer || !format)
+	if (!last->words)
+		last->words = weft__sys->alloc(sizeof(*last->words));
+	if (!last->words || !format)
 		return weft__fail(error, weft_strerror(error));
+	last->words->error = error;
 	va_start(args, format);
 	/* Cut to what fits, as promised. */
-	(void)vsnprintf(last->buffer, WEFT__TEXT_BYTES, format, args);
+	(void)vsnprintf(last->words->text, WEFT__TEXT_BYTES, format, args);
 	va_end(args);
-	return weft__fail(error, last->buffer);
+	return weft__fail(error, last->words->text);
+}
+
+/* An error has its words once: what fails later with the same number has its own. */
+static bool
+take_words(const struct weft__failure *last, int error)
+{
+	if (!last->words || last->text != last->words->text
+	    || last->words->error != error)
+		return false;
+	last->words->error = 0;
+	return true;
+}
+
+const char *
+weft__said(int error)
+{
+	struct weft__failure *last = weft__failure_of(weft__thread_self());
+
+	return take_words(last, error) ? last->text : NULL;
+}
+
+void
+weft__pass_words(int error, struct weft__failure *to)
+{
+	const char *said = weft__said(error);
+
+	if (said && !to->words)
+		to->words = weft__sys->alloc(sizeof(*to->words));
+	if (!said || !to->words)
+		return;
+	to->words->error = error;
+	to->text = memcpy(to->words->text, said, strlen(said) + 1);
 }

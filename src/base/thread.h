@@ -18,8 +18,13 @@ struct weft__worker;
 
 /* The last failure: a threadlet begins with its own, so that it changes with it. */
 struct weft__failure {
-	const char *text;   /* static, or `buffer`; or NULL */
-	char       *buffer; /* WEFT__TEXT_BYTES for weft_fail(), made at first need */
+	const char *text;   /* static, or of `words`; or NULL */
+	struct weft__words *words; /* of weft_fail(), made at first need */
+};
+
+struct weft__words {
+	int  error; /* that they are of, or 0 */
+	char text[WEFT__TEXT_BYTES];
 };
 
 struct weft__thread {
@@ -78,6 +83,12 @@ void weft__thread_end(struct weft__thread *thread);
  * so often done on the way. */
 #define WEFT__WHOLE __attribute__((flatten))
 #define WEFT__APART __attribute__((noinline))
+
+/* What was said of `error`, if weft_fail() was the last to fail, and with that; or NULL. */
+const char *weft__said(int error);
+
+/* Have `to` say what the thread says now of `error`, if it does. */
+void weft__pass_words(int error, struct weft__failure *to);
 
 /* Fail with a text that is static: sets weft_detail() and returns `error`. */
 WEFT__SELDOM int weft__fail(int error, const char *text);

@@ -192,7 +192,7 @@ struct weft_loop {
 	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */
-	void      *texts;             /* of op.c: those of errors on their way; or NULL */
+	weft__a64  texts;             /* of op.c: those of errors on their way, the last first */
 	void      *net;               /* what its streams share, or NULL, */
 	size_t   (*net_trim)(void *net); /* and how to give that back */
 	weft_fn    net_end;
@@ -456,10 +456,6 @@ void weft__op_time_out(struct weft__op *op);
 bool weft__loop_has_files(weft_loop *loop);
 int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
                          uint64_t deadline_ns);
-
-/* Finish an own kind with `error`, and have whoever is told find weft_detail() as it is
- * now.  Thread: the loop's. */
-int  weft__op_fail(weft_op *op, int error);
 
 /* Send some of a file over a socket: finish with the count, 0 at the end of the file. */
 int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,

@@ -23,34 +23,56 @@ struct text {
 	char bytes[];
 };
 
-int
-weft__op_fail(weft_op *public, int error)
+/* If weft_fail() was what its finisher did last, that goes along; from any thread, before
+ * the result does. */
+WEFT__SELDOM static void
+send_text(struct weft__op *op, int error)
 {
-	struct weft__op *op = weft__op_of(public);
-	size_t size = strlen(weft_detail()) + 1;
-	struct text *text = weft__sys->alloc(sizeof(*text) + size);
+	const char *said = weft__said(error);
+	size_t size = said ? strlen(said) + 1 : 0;
+	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size)
+	                         : NULL;
+	uint64_t first;
 
-	if (text) { /* else without one */
-		text->op = op;
-		memcpy(text->bytes, weft_detail(), size);
-		text->next = op->loop->texts;
-		op->loop->texts = text;
-	}
-	return weft_op_finish(public, error);
+	op->has_text = text != NULL; /* without memory, without one */
+	if (!text)
+		return;
+	text->op = op;
+	memcpy(text->bytes, said, size);
+	first = weft__load(&op->loop->texts, WEFT__RELAXED);
+	do
+		text->next = (struct text *)(uintptr_t)first;
+	while (!weft__cas(&op->loop->texts, &first, (uintptr_t)text,
+	                  WEFT__RELEASE));
+}
+
+/* The text of `op`, taken out.  Others only add in front meanwhile. */
+static struct text *
+take_text(weft_loop *loop, const struct weft__op *op)
+{
+	struct text *text, **link;
+	uint64_t first;
+
+	do {
+		first = weft__load(&loop->texts, WEFT__ACQUIRE);
+		link = NULL;
+		for (text = (struct text *)(uintptr_t)first; text->op != op;
+		     text = *link)
+			link = &text->next;
+	} while (!link
+	         && !weft__cas(&loop->texts, &first, (uintptr_t)text->next,
+	                       WEFT__ACQUIRE));
+	if (link)
+		*link = text->next;
+	return text;
 }
 
 /* Who is told an error finds its text by weft_detail(). */
-static void
+WEFT__SELDOM static void
 tell_text(weft_loop *loop, const struct weft__op *op)
 {
-	struct text **link = (struct text **)(void *)&loop->texts, *text;
+	struct text *text = take_text(loop, op);
 
-	while (*link && (*link)->op != op)
-		link = &(*link)->next;
-	text = *link;
-	if (!text)
-		return;
-	*link = text->next;
 	(void)weft_fail((int)op->result, "%s", text->bytes);
 	weft__sys->release(text);
 }
@@ -68,7 +90,7 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 		weft__count(&loop->alive, -(uint64_t)!op->background);
 		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
-		if (loop->texts)
+		if (op->kind == WEFT__OP_OWN && op->has_text)
 			tell_text(loop, op);
 	}
 	if (op->on_done)
@@ -651,6 +673,8 @@ weft_op_finish(weft_op *public, int64_t result)
 	                   WEFT__ACQ_REL)) /* F */
 		return weft__fail(WEFT_EALREADY,
 		                  "weft_op_finish: has finished");
+	if (result < 0)
+		send_text(op, (int)result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED)
 	    == (uintptr_t)weft__thread_self()) {
 		weft__put(op->told, result);

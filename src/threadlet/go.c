@@ -136,8 +136,8 @@ end_all(struct weft__threadlet *self)
 WEFT__SELDOM static void
 end_text(struct weft__threadlet *self)
 {
-	weft__sys->release(self->failure.buffer);
-	self->failure.buffer = NULL;
+	weft__sys->release(self->failure.words);
+	self->failure.words = NULL;
 }
 
 static struct weft__context *
@@ -150,7 +150,7 @@ threadlet_main(void *arg)
 	self->was_told = self->base_why != 0;
 	if (self->result < 0 || has_left(self))
 		end_all(self);
-	if (self->failure.buffer)
+	if (self->failure.words)
 		end_text(self);
 	unlink_from_crew(self);
 	tell_end(self);

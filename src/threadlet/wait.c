@@ -109,7 +109,11 @@ void
 weft__op_waited(weft_op *op, int64_t result, void *arg)
 {
 	struct weft__waiter *waiter = arg;
+	const struct weft__op *own = (struct weft__op *)(void *)op;
 
-	if (!op->more && weft__claim(waiter))
-		weft__wake(waiter, result);
+	if (op->more || !weft__claim(waiter))
+		return;
+	if (own->kind == WEFT__OP_OWN && own->has_text)
+		weft__pass_words((int)result, &waiter->threadlet->failure);
+	weft__wake(waiter, result);
 }

@@ -336,6 +336,7 @@ struct order {
 	weft_op op;
 	weft_redis_reply *reply;
 	int64_t result;
+	char detail[64]; /* as it was then */
 	int told;
 };
 
@@ -346,6 +347,8 @@ on_told(weft_op *op, int64_t result, void *arg)
 
 	CHECK(op == &order->op);
 	order->result = result;
+	(void)snprintf(order->detail, sizeof(order->detail), "%s",
+	               weft_detail());
 	order->told++;
 }
 
@@ -390,6 +393,7 @@ play_ops(struct world *world)
 	place(world, &order, "FAIL", WEFT_NEVER);
 	UNTIL(order.told == 1);
 	CHECK_EQ(order.result, WEFT_EREPLY);
+	CHECK_STR(order.detail, "ERR it fails");
 	CHECK(!order.reply);
 	place(world, &order, "BLPOP", weft_in(WEFT_MS));
 	UNTIL(order.told == 1);

@@ -277,6 +277,84 @@ TEST(an_op_that_another_thread_finishes_may_be_freed_by_its_callback)
 	OK(weft_loop_free(loop));
 }
 
+#define TEXTS 300
+
+static struct probe failed[THREADS * TEXTS];
+
+static int
+number_of(const struct probe *p)
+{
+	return (int)(p - failed);
+}
+
+static void *
+fail_some(void *arg)
+{
+	struct probe *some = arg;
+
+	for (struct probe *p = some; p < some + TEXTS; p++)
+		OK(weft_op_finish(&p->op,
+		                  weft_fail(WEFT_EPROTO, "%d", number_of(p))));
+	return NULL;
+}
+
+static void
+check_text(struct probe *p)
+{
+	char expected[32];
+
+	(void)snprintf(expected, sizeof(expected), "%d", number_of(p));
+	CHECK_STR(weft_detail(), expected);
+}
+
+TEST(the_text_of_an_error_goes_along_with_the_op_also_between_threads)
+{
+	weft_loop *loop = make();
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS * TEXTS; i++) {
+		failed[i] = (struct probe){ .act = check_text };
+		begin(loop, &failed[i], WEFT_NEVER);
+	}
+	(void)fail_some(failed); /* before it runs, and while it does */
+	for (int i = 1; i < THREADS; i++)
+		threads[i] = thread(fail_some, &failed[i * TEXTS]);
+	OK(weft_loop_run(loop));
+	for (int i = 1; i < THREADS; i++)
+		OK(pthread_join(threads[i], NULL));
+	for (int i = 0; i < THREADS * TEXTS; i++)
+		CHECK_ENDED(&failed[i], WEFT_EPROTO);
+	OK(weft_loop_free(loop));
+}
+
+static void
+check_last_words(struct probe *p)
+{
+	CHECK_STR(weft_detail(), p->name == 'o' ? "of this one" : "later");
+	(void)weft_fail(WEFT_EINVAL, "later");
+}
+
+TEST(a_text_goes_along_once_and_only_with_its_error)
+{
+	weft_loop *loop = make();
+	struct probe of = { .name = 'o', .act = check_last_words };
+	struct probe same = { .name = 's', .act = check_last_words };
+	struct probe other = { .name = 'x', .act = check_last_words };
+
+	begin(loop, &of, WEFT_NEVER);
+	begin(loop, &same, WEFT_NEVER);
+	begin(loop, &other, WEFT_NEVER);
+	(void)weft_fail(WEFT_EPROTO, "of this one");
+	OK(weft_op_finish(&of.op, WEFT_EPROTO));
+	OK(weft_op_finish(&same.op, WEFT_EPROTO));
+	OK(weft_op_finish(&other.op, WEFT_EPIPE));
+	OK(weft_loop_run(loop));
+	CHECK_ENDED(&of, WEFT_EPROTO);
+	CHECK_ENDED(&same, WEFT_EPROTO);
+	CHECK_ENDED(&other, WEFT_EPIPE);
+	OK(weft_loop_free(loop));
+}
+
 TEST(whoever_is_asked_to_finish_may_do_so_later_with_a_value)
 {
 	weft_loop *loop = make();

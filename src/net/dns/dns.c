@@ -231,10 +231,7 @@ weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
 	int64_t rc = give(wait, name);
 
-	if (rc < 0)
-		(void)weft__op_fail(wait->op, (int)rc);
-	else
-		(void)weft_op_finish(wait->op, rc);
+	(void)weft_op_finish(wait->op, rc);
 	weft__sys->release(wait);
 }
 

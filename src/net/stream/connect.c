@@ -105,10 +105,7 @@ decide(struct connection *c, int result)
 	weft_op_cancel(&c->resolve);
 	for (uint32_t i = 0; i < c->count; i++)
 		weft_op_cancel(&c->attempts[i].op);
-	if (result < 0 && result != WEFT_ECANCELED && result != WEFT_EINTR)
-		(void)weft__op_fail(op, explain(c->text, result, c->why));
-	else
-		(void)weft_op_finish(op, result);
+	(void)weft_op_finish(op, explain(c->text, result, c->why));
 }
 
 static void

@@ -99,6 +99,44 @@ TEST(a_close_ends_once_whatever_happens_to_whom_it_is_waited_by)
 	close_while_received_on(close_interrupted);
 }
 
+/* --- texts ---------------------------------------------------------------- */
+
+static void
+on_no_cancel(weft_op *op, int why, void *arg)
+{
+	(void)arg;
+	(void)weft_op_finish(op, why);
+}
+
+static void
+fail_op(void *arg)
+{
+	(void)weft_fail(WEFT_EPROTO, "over there");
+	OK(weft_op_finish(arg, WEFT_EPROTO));
+	(void)weft_fail(WEFT_EPROTO, "something else");
+}
+
+static int
+wait_for_words(void *arg)
+{
+	weft_op op;
+
+	(void)weft_fail(WEFT_EINVAL, "before");
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_begin(&op, on_no_cancel, NULL, WEFT_NEVER));
+	OK(weft_loop_post(weft_loop_current(), fail_op, &op));
+	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_EPROTO);
+	CHECK_STR(weft_detail(), "over there");
+	note(arg);
+	return 0;
+}
+
+TEST(who_waits_for_an_op_is_told_the_text_of_its_error)
+{
+	run_threadlet(wait_for_words, MARK('w'));
+	CHECK_STR(trace, "w");
+}
+
 /* --- whose op it is ------------------------------------------------------- */
 
 static weft_loop *other;
