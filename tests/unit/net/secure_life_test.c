@@ -10,7 +10,8 @@ struct handover {
 	weft_loop *to;
 	bool stops; /* behind the first bytes that come back */
 	weft_event stopped, moved, done;
-	int result; /* of the server */
+	weft_event there; /* the relay has seen the client's end */
+	int result;       /* of the server */
 };
 
 static void
@@ -30,6 +31,7 @@ relay_there(void *arg)
 		pass(h->far.a, buf, (size_t)n);
 	CHECK_EQ(n, 0);
 	OK(weft_stream_shutdown(h->far.a, WEFT_NEVER));
+	weft_event_set(&h->there);
 	return 0;
 }
 
@@ -54,6 +56,7 @@ relay_back(void *arg)
 	CHECK_EQ(n, 0);
 	OK(weft_stream_shutdown(h->near.b, WEFT_NEVER));
 	OK(weft_event_wait(&h->done, WEFT_NEVER));
+	OK(weft_event_wait(&h->there, WEFT_NEVER));
 	weft_close(h->near.b);
 	weft_close(h->far.a);
 	return 0;
