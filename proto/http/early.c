@@ -83,7 +83,8 @@ is_sent(weft_stream *stream)
 }
 
 /* Until the writing op has finished, or there is no point in it any more.  A reply that is
- * there when all is sent has refused nothing. */
+ * there when all is sent has refused nothing; and the look for one lets the rest be sent, so
+ * that is asked after it. */
 static int
 wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
           uint64_t deadline_ns)
@@ -93,9 +94,11 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
 	int which;
 
 	for (;;) {
+		enum seen seen = look(stream, &min);
+
 		if (is_sent(stream) && weft_op_wait(writing, deadline_ns) >= 0)
 			return 0;
-		if (look(stream, &min) == STOP)
+		if (seen == STOP)
 			return 1;
 		if (min > 0
 		    && weft_peek_op(stream, min, reading, WEFT_NEVER) < 0)
