@@ -16,6 +16,7 @@
 #define WEFT_HTTP_H
 
 #include <weft/abort.h>
+#include <weft/addr.h>
 #include <weft/base.h>
 #include <weft/listener.h>
 #include <weft/value.h>
@@ -109,6 +110,11 @@ WEFT_API const char *weft_http_param(weft_http *http, const char *name);
 WEFT_API const char *weft_http_header(weft_http *http, const char *name);
 WEFT_API bool weft_http_header_at(weft_http *http, size_t index,
                                   weft_http_field *out);
+
+/* Who the other side is; of a Unix socket an address of that kind.
+ * Returns 0, WEFT_EPIPE once the connection is gone, or as weft_stream_peer().
+ * Thread: loop.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_http_peer(weft_http *http, weft_addr *out);
 
 /* Read some of the incoming body, decoded; a client that asked whether it may send it
  * is told to, by the first call.

@@ -15,6 +15,7 @@
 #define WEFT_METRICS_H
 
 #include <weft/base.h>
+#include <weft/loop.h>
 
 WEFT_BEGIN
 
@@ -74,6 +75,23 @@ typedef struct weft_loop_stats {
  * Returns 0.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_metrics(weft_loop *loop, weft_loop_stats *out);
+
+typedef struct weft_loop_info {
+	uint64_t        number;     /* from 1; never used again in this process */
+	char            name[32];
+	weft_state      state;
+	uint64_t        threadlets; /* that live */
+	char            backend[16], backend_reason[96]; /* copies; those in stats are NULL */
+	weft_loop_stats stats;
+	uint64_t        spare[4];
+} weft_loop_info;
+
+/* Read the loop of the process that was made next after number `*cursor` (begin with 0),
+ * which becomes its number.  Loops that are being freed are left out; so are those of a
+ * parent process.
+ * Returns 1, 0 at the end.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_list(uint64_t *cursor, weft_loop_info *out);
 
 WEFT_END
 #endif

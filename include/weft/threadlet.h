@@ -151,6 +151,21 @@ WEFT_API int weft_threadlet_list(weft_loop *loop, uint64_t *cursor,
                                  weft_threadlet_info *out, size_t max,
                                  uint64_t deadline_ns);
 
+/* The same by the number of a loop (weft_loop_list()), which need not be kept from being
+ * freed.
+ * Returns as weft_threadlet_list(); WEFT_ENOENT if the loop is gone.
+ * Thread: any.  Blocks: waits.  Since: 0.1. */
+WEFT_API int weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
+                                    weft_threadlet_info *out, size_t max,
+                                    uint64_t deadline_ns);
+
+/* Write what is known of a code address, as dumps do: "function file+0x1234", where the
+ * offset is for addr2line(1) and the function may be missing; else the address.  Cut to
+ * `size` bytes with the NUL.
+ * Returns the length.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API size_t weft_symbol(const void *address, char *buf, size_t size);
+
 /* Write all threadlets of all loops as text to the descriptor `fd`.  A loop that does
  * not answer within a second, because something holds it, is named and left out; so are
  * all others, when a callback asks.

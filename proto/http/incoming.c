@@ -169,6 +169,17 @@ weft_http_status(weft_http *http)
 	return http->in.text ? http->in.head.status : 0;
 }
 
+int
+weft_http_peer(weft_http *http, weft_addr *out)
+{
+	if (!http || !out)
+		return weft_fail(WEFT_EINVAL, "weft_http_peer: NULL");
+	if (!http->wire || !http->wire->stream)
+		return weft_fail(WEFT_EPIPE, "weft_http_peer: no "
+		                             "connection");
+	return weft_stream_peer(http->wire->stream, out);
+}
+
 const char *
 weft_http_header(weft_http *http, const char *name)
 {

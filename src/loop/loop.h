@@ -502,6 +502,9 @@ void weft__registry_remove(weft_loop *loop);
  * number; with this thread as its visitor.  NULL: there is none. */
 weft_loop *weft__registry_next(uint64_t *after);
 
+/* The loop of that number, the same way; or NULL. */
+weft_loop *weft__registry_find(uint64_t number);
+
 /* In a forked child. */
 void weft__registry_forget(void);
 

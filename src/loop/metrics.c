@@ -5,6 +5,7 @@
  * tells.
  */
 #include <weft/metrics.h>
+#include "base/text.h"
 #include "loop/loop.h"
 
 /* What the window has. */
@@ -160,19 +161,12 @@ read_counts(const weft_loop *loop, weft_loop_stats *out)
 		out->alive = 0;
 }
 
-int
-weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
+static void
+read_loop(weft_loop *loop, weft_loop_stats *out)
 {
-	const struct weft__counts *counts;
+	const struct weft__counts *counts = &loop->counts;
 	uint64_t run, taken;
 
-	loop = weft__loop_or_current(loop);
-	if (!loop || !out)
-		return weft__misuse(WEFT_EINVAL, "weft_loop_metrics: NULL");
-	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_loop_metrics: after fork");
-	counts = &loop->counts;
 	run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
 	      + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
 	taken = weft__count_get(&counts->taken);
@@ -185,5 +179,50 @@ weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
 	if (loop->meter)
 		read_meter(loop->meter,
 		           taken - run + weft__lanes_depth(&loop->inbox), out);
+}
+
+int
+weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
+{
+	loop = weft__loop_or_current(loop);
+	if (!loop || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_metrics: NULL");
+	if (weft__loop_is_forked(loop))
+		return weft__misuse(WEFT_EXDEV,
+		                    "weft_loop_metrics: after fork");
+	read_loop(loop, out);
 	return 0;
+}
+
+static void
+copy_text(char *out, size_t room, const char *text)
+{
+	struct weft__text copy = weft__text_begin(out, room);
+
+	weft__text_add(&copy, text);
+}
+
+int
+weft_loop_list(uint64_t *cursor, weft_loop_info *out)
+{
+	weft_loop *loop;
+
+	if (!cursor || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_loop_list: NULL");
+	loop = weft__registry_next(cursor);
+	if (!loop)
+		return 0;
+	*out = (weft_loop_info){
+		.number = *cursor,
+		.state = (weft_state)weft__load(&loop->state, WEFT__RELAXED),
+		.threadlets = weft__count_get(&loop->threadlets),
+	};
+	copy_text(out->name, sizeof(out->name), loop->name);
+	read_loop(loop, &out->stats);
+	copy_text(out->backend, sizeof(out->backend), out->stats.backend);
+	copy_text(out->backend_reason, sizeof(out->backend_reason),
+	          out->stats.backend_reason);
+	out->stats.backend = out->stats.backend_reason = NULL;
+	weft__loop_exit(loop);
+	return 1;
 }

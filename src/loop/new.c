@@ -132,5 +132,6 @@ weft_loop_new(const weft_loop_opts *opts)
 		(void)weft_loop_free(loop);
 		return NULL;
 	}
+	weft__registry_add(loop);
 	return loop;
 }

@@ -1,6 +1,6 @@
 /* registry.c - the loops of the process that can be looked at from outside.
  *
- *   1. A loop is in the list from when it is added until it is destroyed; it is removed
+ *   1. A loop is in the list from when it is made until it is destroyed; it is removed
  *      under the lock, so whoever holds that finds memory there.
  *   2. Who takes a loop from the list becomes its visitor and then looks whether it is
  *      being freed (F); weft_loop_free() says so first and then looks for visitors (E);
@@ -67,6 +67,18 @@ weft__registry_next(uint64_t *after)
 	}
 	weft__lock_give(&weft__registry.lock);
 	return next;
+}
+
+weft_loop *
+weft__registry_find(uint64_t number)
+{
+	uint64_t after = number - 1;
+	weft_loop *loop = number > 0 ? weft__registry_next(&after) : NULL;
+
+	if (!loop || after == number)
+		return loop;
+	weft__loop_exit(loop);
+	return NULL;
 }
 
 void

@@ -285,10 +285,8 @@ weft__crew_make(weft_loop *loop)
 	crew->max = loop->threadlet_max;
 	crew->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();
-	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL)) {
-		weft__registry_add(loop);
+	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL))
 		return crew;
-	}
 	weft__handles_fini(crew);
 	weft__sys->release(crew);
 	return (struct weft__crew *)other;

@@ -113,6 +113,18 @@ weft__add_crew(struct weft__text *text, const struct weft__crew *crew)
 	}
 }
 
+size_t
+weft_symbol(const void *address, char *buf, size_t size)
+{
+	struct weft__text text;
+
+	if (!buf || size == 0)
+		return 0;
+	text = weft__text_begin(buf, size);
+	weft__os_add_symbol(&text, address);
+	return text.size;
+}
+
 /* --- to a descriptor ---------------------------------------------------- */
 
 /* All of it; 0, or an error. */
@@ -211,7 +223,8 @@ weft_dump(int fd)
 	dump->fd = fd;
 	dump->count = 0;
 	while (rc == 0 && (loop = weft__registry_next(&after))) {
-		rc = dump_loop(dump, loop);
+		if (weft__load(&loop->crew, WEFT__ACQUIRE))
+			rc = dump_loop(dump, loop);
 		weft__loop_exit(loop);
 	}
 	if (rc == 0)

@@ -295,34 +295,67 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 	return 0;
 }
 
+/* The loop cannot be freed meanwhile. */
+static int
+list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
+     uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	if (!weft__load(&loop->crew, WEFT__ACQUIRE))
+		return 0;
+	look->loop = loop;
+	look->cursor = *cursor;
+	if (loop == weft__thread_self()->loop)
+		copy(look);
+	else
+		rc = look_from_outside(look, deadline_ns);
+	if (rc < 0)
+		return rc;
+	*cursor = look->cursor;
+	return look->count;
+}
+
 int
 weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
                     size_t max, uint64_t deadline_ns)
 {
 	struct weft__look look = { .out = out,
 		                   .max = max < SLICE_MAX ? max : SLICE_MAX };
-	int rc = 0;
+	int rc;
 
-	look.loop = weft__loop_or_current(loop);
-	if (!look.loop || !cursor || !out || max == 0)
+	loop = weft__loop_or_current(loop);
+	if (!loop || !cursor || !out || max == 0)
 		return weft__misuse(WEFT_EINVAL,
 		                    "weft_threadlet_list: no loop, "
 		                    "or no room");
-	if (weft__loop_is_forked(look.loop))
+	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV,
 		                    "weft_threadlet_list: after fork");
-	if (!weft__load(&look.loop->crew, WEFT__ACQUIRE))
-		return 0;
-	look.cursor = *cursor;
-	if (look.loop == weft__thread_self()->loop) {
-		copy(&look);
-	} else {
-		weft__loop_enter(look.loop);
-		rc = look_from_outside(&look, deadline_ns);
-		weft__loop_exit(look.loop);
-	}
-	if (rc < 0)
-		return rc;
-	*cursor = look.cursor;
-	return look.count;
+	weft__loop_enter(loop);
+	rc = list(loop, cursor, &look, deadline_ns);
+	weft__loop_exit(loop);
+	return rc;
+}
+
+int
+weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
+                       weft_threadlet_info *out, size_t max,
+                       uint64_t deadline_ns)
+{
+	struct weft__look look = { .out = out,
+		                   .max = max < SLICE_MAX ? max : SLICE_MAX };
+	weft_loop *loop;
+	int rc;
+
+	if (!cursor || !out || max == 0)
+		return weft__misuse(WEFT_EINVAL,
+		                    "weft_threadlet_list_of: no room");
+	loop = weft__registry_find(number);
+	if (!loop)
+		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: there "
+		                               "is no such loop");
+	rc = list(loop, cursor, &look, deadline_ns);
+	weft__loop_exit(loop);
+	return rc;
 }

@@ -538,6 +538,48 @@ visit_many(struct site *site)
 	CHECK_EQ(stats_of(site).connections, 20);
 }
 
+/* --- who the other side is --------------------------------------------------- */
+
+static int
+tell_peer(weft_http *http, void *arg)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr peer;
+
+	(void)arg;
+	OK(weft_http_peer(http, &peer));
+	CHECK(weft_addr_format(&peer, text, sizeof(text)) > 0);
+	return weft_http_reply(http, 200, NULL, weft_text(text), WEFT_NEVER);
+}
+
+static void
+prepare_peer(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", tell_peer, NULL));
+}
+
+static void
+visit_as_peer(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr local;
+
+	OK(weft_stream_local(stream, &local));
+	CHECK(weft_addr_format(&local, text, sizeof(text)) > 0);
+	SAY(stream, GET HOST END);
+	CHECK(strstr(hear(stream, text), text));
+	weft_close(stream);
+}
+
+TEST(a_handler_knows_the_address_of_its_peer)
+{
+	weft_addr peer;
+
+	site_run(NULL, prepare_peer, visit_as_peer);
+	CHECK_EQ(weft_http_peer(NULL, &peer), WEFT_EINVAL);
+}
+
 TEST(connections_on_several_loops_are_served_and_drained)
 {
 	site_run_loops(3, prepare, visit_many);

@@ -474,6 +474,67 @@ TEST(a_loop_can_be_looked_at_while_it_is_run_again_and_again)
 	OK(weft_loop_free(loop));
 }
 
+/* --- by number ---------------------------------------------------------- */
+
+static uint64_t
+number_of(const char *name)
+{
+	weft_loop_info info;
+	uint64_t cursor = 0;
+
+	while (weft_loop_list(&cursor, &info) > 0)
+		if (strcmp(info.name, name) == 0)
+			return info.number;
+	return 0;
+}
+
+TEST(threadlets_are_listed_by_the_number_of_their_loop)
+{
+	weft_loop_opts opts = { .name = "numbered" };
+	weft_loop *loop = weft_loop_new(&opts);
+	uint64_t cursor = 0, number = number_of("numbered");
+
+	CHECK(number > 0);
+	OK(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER));
+	go_named(loop, "one", sleep_until_cancelled, NULL);
+	go_named(loop, "two", sleep_until_cancelled, NULL);
+	OK(weft_loop_start(loop));
+	do {
+		cursor = 0;
+		CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8,
+		                                WEFT_NEVER),
+		         2);
+	} while (strcmp(seen[0].state, "waiting") != 0);
+	CHECK_STR(seen[0].name, "two");
+	CHECK_STR(seen[1].name, "one");
+	OK(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER));
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+	cursor = 0;
+	CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER),
+	         WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list_of(0, &cursor, seen, 8, WEFT_NEVER),
+	         WEFT_ENOENT);
+	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER),
+	             WEFT_EINVAL);
+}
+
+TEST(an_address_is_told_as_in_dumps_and_cut_to_its_room)
+{
+	char buf[200], few[8];
+	const void *address = (const char *)(uintptr_t)weft_now + 1;
+	size_t size = weft_symbol(address, buf, sizeof(buf));
+
+	CHECK_EQ(size, strlen(buf));
+	CHECK(strstr(buf, "look_test+0x"));
+	CHECK_EQ(weft_symbol(address, few, sizeof(few)), sizeof(few) - 1);
+	CHECK(memcmp(few, buf, sizeof(few) - 1) == 0);
+	CHECK_EQ(weft_symbol((const void *)(uintptr_t)16, buf, sizeof(buf)), 4);
+	CHECK_STR(buf, "0x10");
+	CHECK_EQ(weft_symbol(address, buf, 0), 0);
+}
+
 TEST(a_list_needs_a_loop_a_cursor_and_room)
 {
 	weft_loop *loop = make();
