@@ -1,9 +1,9 @@
 /* weft/metrics.h - what a loop did.
  *
- * Counters only grow, and every loop has them.  A loop with WEFT_LOOP_METRICS also
- * knows where its time goes: rates, depths and quantiles of the last ten seconds, with
- * at most 5 % error, in constant memory.  Reading never stops a loop, and counters of
- * one reading may be some callbacks apart.
+ * Counters only grow, and every loop has them.  A loop with WEFT_LOOP_METRICS, or one that
+ * is being observed (weft_loop_observe()), also knows where its time goes: rates, depths
+ * and quantiles of the last ten seconds, with at most 5 % error, in constant memory.
+ * Reading never stops a loop, and counters of one reading may be some callbacks apart.
  *
  *   1. Calls are counted when the batch that they are part of has run.
  *   2. With WEFT_LOOP_METRICS every turn that follows a blocking wait is timed.  Of a
@@ -59,7 +59,7 @@ typedef struct weft_loop_stats {
 	uint64_t       handshakes, handshakes_failed; /* of TLS */
 	uint64_t       peers_dropped;   /* did not read, and had write_max queued */
 
-	/* 0 without WEFT_LOOP_METRICS. */
+	/* 0 without WEFT_LOOP_METRICS and while it is not observed. */
 	uint64_t       phase_ns[WEFT_PHASES]; /* only grow */
 	double         turns_per_s, callbacks_per_s;
 	weft_depth     inbox;           /* posts that wait */
@@ -92,6 +92,13 @@ typedef struct weft_loop_info {
  * Returns 1, 0 at the end.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_loop_list(uint64_t *cursor, weft_loop_info *out);
+
+/* Have the loop of that number (0: all that there are now) keep what WEFT_LOOP_METRICS
+ * has a loop keep, until `until_ns`; asked again, that is prolonged.  It begins with the
+ * loop's next turn, and the memory is given back with the loop.
+ * Returns 0, WEFT_ENOENT, WEFT_ENOMEM.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_loop_observe(uint64_t number, uint64_t until_ns);
 
 WEFT_END
 #endif

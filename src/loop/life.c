@@ -193,7 +193,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__sys->release(loop->notices);
 	if (weft__loop_promises(loop))
 		weft__loop_promises(loop)->leave(loop);
-	weft__sys->release(loop->meter);
+	weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
 	weft__sys->release(loop->cpus);
 	weft__sys->release(loop);
 }
@@ -622,8 +622,8 @@ end_run(weft_loop *loop, weft_loop *before)
 	                                  && !loop->own_thread)
 	                      ? (uintptr_t)weft__thread_self()
 	                      : 0;
-	if (loop->meter)
-		loop->meter->at_ns = 0;
+	if (weft__loop_meter(loop))
+		weft__loop_meter(loop)->at_ns = 0;
 	if (loop->watchdog_ns)
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
@@ -657,7 +657,7 @@ run(weft_loop *loop, weft_loop *before, bool keep)
 		if (!keep && !weft__loop_is_alive(loop) && become_idle(loop))
 			break;
 	}
-	if (loop->meter)
+	if (weft__loop_meter(loop))
 		weft__meter_pause(loop);
 	end_run(loop, before);
 }
@@ -703,7 +703,7 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	}
 	rc = weft__count_get(&loop->threadlets) > 0
 	     || weft__loop_is_alive(loop);
-	if (loop->meter)
+	if (weft__loop_meter(loop))
 		weft__meter_pause(loop);
 	end_run(loop, before);
 	return rc;

@@ -4,9 +4,10 @@
  *
  * The files: new.c, life.c (run, start, stop, free), turn.c (what one turn does),
  * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
- * inside another loop), meter.c (what it writes down of itself) and metrics.c (who reads
- * that), signal.c and process.c (what watches wait for besides descriptors), local.c,
- * trim.c, registry.c, watchdog.c, post.c, timer.c, schedule.c, microtask.c.
+ * inside another loop), meter.c (what it writes down of itself), metrics.c (who reads
+ * that) and observe.c (who asks for it), signal.c and process.c (what watches wait for
+ * besides descriptors), local.c, trim.c, registry.c, watchdog.c, post.c, timer.c,
+ * schedule.c, microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -142,10 +143,13 @@ struct weft_loop {
 	uint32_t   budget;
 	uint32_t   forks;       /* weft__forks at its making */
 	char       backend_name[8]; /* asked for; "": the best here */
-	struct weft__meter *meter; /* of WEFT_LOOP_METRICS, else NULL */
 	uint64_t   watchdog_ns; /* 0: not watched */
 	struct weft__watched watched;
 	weft__a64  pokes_to;    /* the thread that runs it, if it is watched; or 0 */
+
+	/* Of observe.c. */
+	weft__aptr meter;       /* struct weft__meter; 0: nobody has looked yet */
+	weft__a64  observed_ns; /* until then it is kept; 0: not; WEFT_NEVER: always */
 
 	/* Of registry.c, under its lock. */
 	weft_loop *next_listed;
@@ -179,6 +183,7 @@ struct weft_loop {
 	struct weft__tally tally;     /* of the backend, as the next for all to read */
 	struct weft__counts counts;
 	uint32_t   own_run;           /* nodes of a list, run, that were not posts */
+	weft__aptr metering;          /* the meter while it is kept, or 0; read by any */
 	struct weft__meter *timed;    /* the meter while it times a turn */
 	uint64_t   timed_turn;        /* the next that it times; 0: none */
 	struct weft__place resume;    /* when paused accepts are tried again */
@@ -275,6 +280,13 @@ weft__loop_time(weft_loop *loop)
 	if (!loop->now_ns)
 		loop->now_ns = weft__sys->now();
 	return loop->now_ns;
+}
+
+/* Its meter, if that is kept now; for the runner. */
+static inline struct weft__meter *
+weft__loop_meter(const weft_loop *loop)
+{
+	return (struct weft__meter *)weft__load(&loop->metering, WEFT__RELAXED);
 }
 
 /* What keeps a run going, queues aside. */
@@ -514,6 +526,13 @@ weft__loop_is_going(const weft_loop *loop)
 {
 	return weft__load(&loop->going, WEFT__SEQ_CST) != 0; /* F, in registry.c */
 }
+
+/* --- observe.c ---------------------------------------------------------- */
+
+/* By the runner, or who holds the loop: keep the meter from now on, if that is asked for;
+ * and no more, unless it has been asked for anew. */
+void weft__meter_on(weft_loop *loop);
+bool weft__meter_off(weft_loop *loop, uint64_t now_ns);
 
 /* --- stop_wait.c -------------------------------------------------------- */
 

@@ -37,10 +37,8 @@ weft__meter_new(void)
 {
 	struct weft__meter *meter = weft__alloc_zero(sizeof(*meter));
 
-	if (!meter)
-		return NULL;
-	meter->born_ns = weft__sys->now();
-	meter->stride = STRIDE_FIRST;
+	if (meter)
+		meter->stride = STRIDE_FIRST;
 	return meter;
 }
 
@@ -87,7 +85,7 @@ calls_of(const struct weft__counts *counts)
 static void
 flush(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 	struct weft__slice *slice = slice_now(meter);
 	uint64_t turns = weft__count_get(&loop->counts.turns);
 	uint64_t calls = calls_of(&loop->counts);
@@ -96,6 +94,21 @@ flush(weft_loop *loop)
 	(void)weft__count(&slice->calls, calls - meter->calls);
 	meter->turns = turns;
 	meter->calls = calls;
+}
+
+/* What was called meanwhile is told with the next flush, unless that is long ago. */
+void
+weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
+{
+	uint64_t now_ns = weft__sys->now();
+
+	meter->at_ns = meter->woke_ns = meter->posted_ns = 0;
+	meter->turns_timed = weft__count_get(&loop->counts.turns);
+	if (meter->off_ns && now_ns - meter->off_ns < WEFT__WINDOW * WEFT_S)
+		return;
+	meter->turns = meter->turns_timed;
+	meter->calls = calls_of(&loop->counts);
+	weft__count_set(&meter->born_ns, now_ns);
 }
 
 static void
@@ -118,9 +131,9 @@ static uint32_t
 turns_since(weft_loop *loop)
 {
 	uint64_t turns = weft__count_get(&loop->counts.turns);
-	uint64_t since = turns - loop->meter->turns_timed;
+	uint64_t since = turns - weft__loop_meter(loop)->turns_timed;
 
-	loop->meter->turns_timed = turns;
+	weft__loop_meter(loop)->turns_timed = turns;
 	return since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
 }
 
@@ -141,7 +154,7 @@ pace(struct weft__meter *meter, uint64_t now_ns)
 void
 weft__meter_begin(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 	uint64_t now_ns = meter->at_ns;
 
 	meter->weight = meter->scale = turns_since(loop);
@@ -149,6 +162,8 @@ weft__meter_begin(weft_loop *loop)
 	/* Right after a timed turn, its last reading is this one's first. */
 	if (!now_ns || meter->weight > 1)
 		loop->now_ns = now_ns = weft__sys->now();
+	if (weft__meter_off(loop, now_ns))
+		return;
 	if (meter->at_ns && !meter->woke_ns)
 		pace(meter, now_ns);
 	meter->at_ns = meter->begin_ns = now_ns;
@@ -266,7 +281,7 @@ weft__meter_end(weft_loop *loop)
 static void
 end_stretch(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 	uint64_t before_ns = meter->at_ns, each_ns;
 	uint32_t turns = turns_since(loop);
 
@@ -282,7 +297,7 @@ end_stretch(weft_loop *loop)
 void
 weft__meter_sleep(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 
 	if (!loop->timed) {
 		end_stretch(loop);
@@ -299,7 +314,7 @@ weft__meter_sleep(weft_loop *loop)
 void
 weft__meter_woke(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 	uint64_t posted_ns = weft__load(&meter->posted, WEFT__RELAXED);
 
 	meter->woke_ns = weft__sys->now();
@@ -316,7 +331,7 @@ weft__meter_woke(weft_loop *loop)
 void
 weft__meter_pause(weft_loop *loop)
 {
-	struct weft__meter *meter = loop->meter;
+	struct weft__meter *meter = weft__loop_meter(loop);
 
 	end_stretch(loop);
 	flush(loop);

@@ -1,7 +1,7 @@
 /* meter.h - where a loop's time goes.  Private.
  *
- * What WEFT_LOOP_METRICS adds to a loop; meter.c writes it and says how, metrics.c
- * reads it.
+ * What a loop has with WEFT_LOOP_METRICS, or while it is observed; meter.c writes it and
+ * says how, metrics.c reads it, observe.c switches it on and off.
  *
  * Needs: base.  Owned by: one loop.  Thread: members say which.
  */
@@ -46,10 +46,8 @@ struct weft__gauge {
 };
 
 struct weft__meter {
-	/* Set once. */
-	uint64_t born_ns;
-
 	/* The runner's. */
+	uint64_t off_ns;   /* when it was last switched off, or 0 */
 	uint64_t at_ns;    /* the last reading; 0: none in this run */
 	uint64_t begin_ns; /* of the last timed turn */
 	uint64_t gap_ns;   /* that the turns between the last two took; 0: unknown */
@@ -70,6 +68,7 @@ struct weft__meter {
 	uint64_t slice_end_ns;
 
 	/* Any thread's. */
+	weft__a64 born_ns; /* when the window began to be kept */
 	weft__a64 posted; /* when the loop was last woken, by who woke it; or 0 */
 	weft__a64 phase_ns[WEFT_PHASES];
 	struct weft__gauge inbox, tasks;
@@ -78,6 +77,10 @@ struct weft__meter {
 
 /* NULL without memory. */
 struct weft__meter *weft__meter_new(void);
+
+/* It is kept from now on, by the runner; as one that has not seen anything yet, if that
+ * would be out of the window. */
+void weft__meter_reset(weft_loop *loop, struct weft__meter *meter);
 
 /* The turn that has just been counted is to be timed. */
 void weft__meter_begin(weft_loop *loop);

@@ -87,7 +87,7 @@ rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
 	                            ? 0
 	                            : (second - (WEFT__WINDOW - 1)) * WEFT_S;
 
-	begin_ns = greater(begin_ns, meter->born_ns);
+	begin_ns = greater(begin_ns, weft__count_get(&meter->born_ns));
 	return now_ns > begin_ns ? (double)count * (double)WEFT_S
 	                                   / (double)(now_ns - begin_ns)
 	                         : 0;
@@ -165,6 +165,8 @@ static void
 read_loop(weft_loop *loop, weft_loop_stats *out)
 {
 	const struct weft__counts *counts = &loop->counts;
+	struct weft__meter *meter = (struct weft__meter *)weft__load(
+		&loop->metering, WEFT__ACQUIRE); /* K, in observe.c */
 	uint64_t run, taken;
 
 	run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
@@ -176,9 +178,9 @@ read_loop(weft_loop *loop, weft_loop_stats *out)
 		                  .posts_executed = run };
 	read_counts(loop, out);
 	read_backend(&loop->tally, out);
-	if (loop->meter)
-		read_meter(loop->meter,
-		           taken - run + weft__lanes_depth(&loop->inbox), out);
+	if (meter)
+		read_meter(meter, taken - run + weft__lanes_depth(&loop->inbox),
+		           out);
 }
 
 int

@@ -51,13 +51,17 @@ static weft_loop *
 alloc_loop(uint32_t flags)
 {
 	weft_loop *loop = weft__alloc_zero(sizeof(*loop));
+	struct weft__meter *meter;
 
 	if (!loop || !(flags & WEFT_LOOP_METRICS))
 		return loop;
-	loop->meter = weft__meter_new();
-	loop->timed_turn = 1;
-	if (loop->meter)
+	meter = weft__meter_new();
+	if (meter) {
+		weft__store(&loop->meter, (uintptr_t)meter, WEFT__RELAXED);
+		weft__store(&loop->observed_ns, WEFT_NEVER, WEFT__RELAXED);
+		weft__meter_on(loop);
 		return loop;
+	}
 	weft__sys->release(loop);
 	return NULL;
 }
@@ -106,7 +110,8 @@ weft_loop_new(const weft_loop_opts *opts)
 	}
 	if (set_cpus(loop, opts->cpus) < 0) {
 		weft__sys->release(loop->cpus);
-		weft__sys->release(loop->meter);
+		weft__sys->release(
+			(void *)weft__load(&loop->meter, WEFT__RELAXED));
 		weft__sys->release(loop);
 		return NULL;
 	}

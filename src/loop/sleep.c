@@ -47,11 +47,14 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 void
 weft__loop_kick(weft_loop *loop, int mode)
 {
+	struct weft__meter *meter;
+
 	if (mode == WEFT__AWAKE)
 		return;
-	if (loop->meter)
-		weft__store(&loop->meter->posted, weft__sys->now(),
-		            WEFT__RELAXED);
+	meter = (struct weft__meter *)weft__load(
+		&loop->metering, WEFT__ACQUIRE); /* K, in observe.c */
+	if (meter)
+		weft__store(&meter->posted, weft__sys->now(), WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
 		weft__inbox_ring(&loop->inbox);
 	else if (mode == WEFT__IN_FOREIGN)
@@ -84,6 +87,8 @@ weft__loop_woken(weft_loop *loop)
 	loop->own_run++;
 	if (weft__load(&loop->looks, WEFT__RELAXED) > 0)
 		weft__crew_ops.look(loop);
+	if (weft__load(&loop->observed_ns, WEFT__RELAXED) > 0)
+		weft__meter_on(loop);
 }
 
 /* A wake that came by now has ended this wait; its node, still to be taken, is not to
@@ -241,13 +246,13 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED)
 	    && !loop->ending && !loop->draining)
 		return;
-	if (loop->meter)
+	if (weft__loop_meter(loop))
 		weft__meter_sleep(loop);
 	if (uses_backend(loop))
 		wait_in_backend(loop, deadline_ns);
 	else if (weft__inbox_park(&loop->inbox, deadline_ns))
 		weft__count(&loop->tally.syscalls, 1);
-	if (loop->meter)
+	if (weft__loop_meter(loop))
 		weft__meter_woke(loop);
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);

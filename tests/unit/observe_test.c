@@ -1,4 +1,5 @@
 /* observe_test.c - looking at all loops of the process, by number. */
+#include <sched.h>
 #include "unit/metrics_fake.h"
 
 /* Those that there are; fills the first `max`. */
@@ -82,4 +83,203 @@ TEST(a_list_of_loops_needs_a_cursor_and_room)
 
 	CHECK_MISUSE(weft_loop_list(NULL, &info), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_list(&cursor, NULL), WEFT_EINVAL);
+}
+
+/* --- meters while somebody looks ---------------------------------------- */
+
+static uint64_t readings;
+
+static uint64_t
+count_reading(void)
+{
+	readings++;
+	return clock_ns;
+}
+
+/* A turn with a callback that takes a millisecond. */
+static void
+work(weft_loop *loop)
+{
+	OK(weft_loop_post(loop, take_time, TIME(WEFT_MS)));
+	OK(weft_loop_run_once(loop, WEFT_NOW));
+}
+
+static uint64_t
+number_of(const char *name)
+{
+	weft_loop_info info;
+	uint64_t cursor = 0;
+
+	while (weft_loop_list(&cursor, &info) > 0)
+		if (strcmp(info.name, name) == 0)
+			return info.number;
+	test_fail(__FILE__, __LINE__, "%s is not listed", name);
+}
+
+TEST(an_observed_loop_tells_where_its_time_goes)
+{
+	weft_loop_stats s;
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make_named("observed");
+	work(loop);
+	OK(weft_loop_observe(number_of("observed"), clock_ns + 5 * WEFT_S));
+	work(loop);
+	work(loop);
+	s = stats_of(loop);
+	CHECK_EQ(s.phase_ns[WEFT_PHASE_INBOX], 2 * WEFT_MS);
+	CHECK_EQ(s.turn.count, 2);
+	CHECK_NEAR(s.turn.max, WEFT_MS);
+	CHECK_NEAR(s.turns_per_s, 1000); /* two, in two milliseconds */
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(a_loop_that_is_no_longer_observed_reads_no_clock)
+{
+	weft_loop_stats s;
+	weft_loop *loop;
+	uint64_t before;
+
+	fake_clock();
+	loop = make_named("observed");
+	work(loop);
+	faked.now = count_reading;
+	before = readings;
+	work(loop);
+	before = readings - before; /* as many as without */
+	OK(weft_loop_observe(0, clock_ns + 5 * WEFT_S));
+	work(loop);
+	clock_ns += 6 * WEFT_S;
+	work(loop); /* which finds that out */
+	readings = 0;
+	work(loop);
+	CHECK_EQ(readings, before);
+	s = stats_of(loop);
+	CHECK(s.turn.count == 0 && s.phase_ns[WEFT_PHASE_INBOX] == 0);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(observing_again_prolongs_it_and_never_shortens)
+{
+	weft_loop *loop;
+	uint64_t begin_ns;
+
+	fake_clock();
+	begin_ns = clock_ns;
+	loop = make_named("observed");
+	OK(weft_loop_observe(0, begin_ns + 5 * WEFT_S));
+	OK(weft_loop_observe(0, begin_ns + 8 * WEFT_S));
+	OK(weft_loop_observe(0, begin_ns + 2 * WEFT_S));
+	clock_ns = begin_ns + 7 * WEFT_S;
+	work(loop);
+	CHECK_EQ(stats_of(loop).turn.count, 1);
+	clock_ns = begin_ns + 9 * WEFT_S;
+	OK(weft_loop_observe(0, begin_ns + 20 * WEFT_S)); /* in time: no turn */
+	work(loop);
+	CHECK_EQ(stats_of(loop).turn.count, 2);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(what_ran_in_a_short_pause_of_observing_counts_for_rates)
+{
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make_named("observed");
+	OK(weft_loop_observe(0, clock_ns + WEFT_S));
+	work(loop);
+	clock_ns += 2 * WEFT_S;
+	for (int i = 0; i < 100; i++)
+		work(loop);
+	CHECK(stats_of(loop).turns_per_s == 0);
+	OK(weft_loop_observe(0, clock_ns + WEFT_S));
+	work(loop);
+	CHECK_NEAR(stats_of(loop).turns_per_s, 102 / 2.102);
+	clock_ns += 60 * WEFT_S;
+	for (int i = 0; i < 100; i++)
+		work(loop);
+	clock_ns += 60 * WEFT_S; /* what is that long ago does not */
+	OK(weft_loop_observe(0, clock_ns + WEFT_S));
+	work(loop);
+	CHECK_NEAR(stats_of(loop).turns_per_s, 1000);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(a_loop_made_with_metrics_keeps_them_after_the_observer)
+{
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make(WEFT_LOOP_METRICS);
+	OK(weft_loop_observe(0, clock_ns + WEFT_S));
+	clock_ns += 5 * WEFT_S;
+	for (int i = 0; i < 3; i++)
+		work(loop);
+	CHECK_EQ(stats_of(loop).turn.count, 3);
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+TEST(a_loop_that_sleeps_on_its_thread_is_observed_from_another)
+{
+	weft_loop_opts opts = { .name = "asleep", .flags = WEFT_LOOP_KEEP };
+	weft_loop *loop = weft_loop_new(&opts);
+	uint64_t number = number_of("asleep");
+
+	OK(weft_loop_start(loop));
+	while (weft_loop_state(loop) != WEFT_SLEEPING)
+		sched_yield();
+	OK(weft_loop_observe(number, weft_in(3600 * WEFT_S)));
+	while (stats_of(loop).turn.count == 0)
+		OK(weft_loop_post(loop, nothing, NULL));
+	end(loop);
+	CHECK_EQ(weft_loop_observe(number, WEFT_NEVER), WEFT_ENOENT);
+}
+
+static void
+observe_oneself(void *arg)
+{
+	OK(weft_loop_observe(0, clock_ns + WEFT_S));
+	take_time(arg);
+}
+
+TEST(a_callback_may_have_its_own_loop_observed)
+{
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make_named("self");
+	OK(weft_loop_post(loop, observe_oneself, TIME(WEFT_MS)));
+	OK(weft_loop_run_once(loop, WEFT_NOW));
+	work(loop);
+	CHECK_EQ(stats_of(loop).turn.count, 1); /* from the next turn on */
+	OK(weft_loop_free(loop));
+	unfake();
+}
+
+static void *
+no_memory(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+TEST(observing_without_memory_says_so_and_changes_nothing)
+{
+	weft_loop *loop;
+
+	fake_clock();
+	loop = make_named("poor");
+	faked.alloc = no_memory;
+	CHECK_EQ(weft_loop_observe(0, clock_ns + WEFT_S), WEFT_ENOMEM);
+	faked.alloc = plain->alloc;
+	work(loop);
+	CHECK_EQ(stats_of(loop).turn.count, 0);
+	OK(weft_loop_free(loop));
+	unfake();
 }
