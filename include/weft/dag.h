@@ -216,6 +216,21 @@ enum { WEFT_DAG_DOT, WEFT_DAG_JSON, WEFT_DAG_TRACE };
 WEFT_API int weft_dag_write(const weft_dag *dag, int format, weft_value *out);
 WEFT_API int weft_dag_run_write(weft_dag_run *run, int format, weft_value *out);
 
+/* Write the template that was checked next after number `*cursor` (begin with 0), which
+ * becomes its number: the JSON of weft_dag_write(), with "number", the counts of
+ * weft_dag_stats "started", "failed", "retries" and "late", and "running", the runs that
+ * are not freed; and for each node, as seen while observed, "count", "failed", "mean_ns",
+ * "max_ns" and "last_ns" of its attempts, of lists and graphs as a whole.
+ * Returns 1 and fills `out`, which the caller drops (weft_type_text); 0 at the end,
+ * WEFT_ENOMEM.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API int weft_dag_list(uint64_t *cursor, weft_value *out);
+
+/* Have runs of all templates that are made before `until_ns` time their nodes; asked
+ * again, that is prolonged.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API void weft_dag_observe(uint64_t until_ns);
+
 /* Free it.  One that still runs is cancelled, and its memory goes with its last
  * step.  Accepts NULL.
  * Thread: any.  Blocks: no.  Since: 0.1. */

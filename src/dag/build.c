@@ -401,11 +401,16 @@ weft_dag_free(weft_dag *dag)
 	if (weft__load(&dag->users, WEFT__ACQUIRE) > 0) /* with unref */
 		return weft__fail(WEFT_EBUSY, "weft_dag_free: a run or another "
 		                              "graph uses it");
+	if (dag->checked)
+		weft__dag_delist(dag);
 	for (uint32_t i = 0; i < dag->count; i++) {
 		struct weft__dag_more *more = dag->nodes[i].more;
 
-		if (dag->checked && more->set.sub)
+		if (dag->checked && more->set.sub) {
+			(void)weft__add(&more->set.sub->parents, UINT32_MAX,
+			                WEFT__RELAXED);
 			weft__dag_unref(more->set.sub);
+		}
 		weft__dag_drop_node(more);
 		weft__sys->release(more);
 	}

@@ -406,11 +406,15 @@ freeze(weft_dag *dag)
 			dag->sink = sinks == 0 ? i : dag->count;
 			sinks++;
 		}
-		if (node->more->set.sub)
+		if (node->more->set.sub) {
 			(void)weft__add(&node->more->set.sub->users, 1,
 			                WEFT__RELAXED);
+			(void)weft__add(&node->more->set.sub->parents, 1,
+			                WEFT__RELAXED);
+		}
 	}
 	dag->checked = true;
+	weft__dag_enlist(dag);
 }
 
 int

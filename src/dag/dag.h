@@ -5,7 +5,8 @@
  * The files: build.c (a template is put together), check.c (and made sure of), run.c (one
  * run from start to end), hand.c (who ends a step, and what follows), lane.c (queues and
  * the threads that empty them), step.c (one attempt), group.c (steps that are made of
- * others), home.c (what is done on the loop), limit.c, write.c (graphs as text).
+ * others), home.c (what is done on the loop), limit.c, write.c (graphs as text), list.c
+ * (all templates, for whoever looks).
  *
  * A template has an array of nodes, its inputs among them.  A run has a frame, which has a
  * step for each node; a node that stands for several (a list's items, another graph, nodes
@@ -78,6 +79,12 @@ struct weft__dag_node {
 	struct weft__dag_more *more;
 };
 
+/* What was seen of a node while somebody looked; list.c. */
+struct weft__dag_seen {
+	weft__a64 count, failed; /* attempts; of a group the whole, once */
+	weft__a64 sum_ns, max_ns, last_ns;
+};
+
 /* All else. */
 struct weft__dag_more {
 	char              *name;
@@ -85,12 +92,16 @@ struct weft__dag_more {
 	const weft_type   *type;   /* of the value that followers find; NULL: none or any */
 	struct weft__dag_limit *limit;
 	uint32_t           position; /* in the text of the program: order of adding */
+	struct weft__dag_seen seen;
 };
 
 struct weft_dag {
 	char       *name;
 	struct weft__lock lock;    /* of its limits */
-	weft__a32   users;         /* runs, and templates it is part of */
+	weft__a32   users;         /* runs, and nodes of templates it is part of, */
+	weft__a32   parents;       /* which are so many */
+	uint64_t    number;        /* from 1, once it is checked */
+	weft_dag   *next_listed;   /* of list.c, under its lock */
 	weft__a64   started;       /* runs */
 	weft__a64   failed, retries, late;
 	bool        checked;
@@ -150,6 +161,7 @@ struct weft__dag_frame {
 	weft__a32       error;    /* the first one in it, or 0 */
 	char           *text;     /* and what it says to a person, or NULL */
 	uint32_t        count;    /* of steps */
+	uint64_t        begin_ns; /* of a group, if the run is observed */
 	const uint32_t *out;      /* followers, as in a template */
 	struct weft__dag_step  *steps;
 	struct weft__dag_times *times; /* or NULL */
@@ -223,6 +235,7 @@ struct weft_dag_run {
 	weft__a32  users, holders; /* invariant 6 */
 	weft__a32  state;  /* WEFT__DAG_* */
 	bool       collect, timed;
+	bool       observed; /* and what it takes is told to its nodes; then it is timed */
 	bool       has_pools; /* has entered them */
 	bool       alone;  /* one thread does it all: invariant 7 */
 	uint64_t   deadline_ns;
@@ -276,6 +289,19 @@ uint8_t weft__dag_level(const weft_dag *dag, int priority);
 struct weft__dag_limit *weft__dag_find_limit(const weft_dag *dag, const char *name);
 
 void weft__dag_unref(weft_dag *dag);
+
+/* --- list.c, write.c ----------------------------------------------------- */
+
+/* A template has been checked; it is freed. */
+void weft__dag_enlist(weft_dag *dag);
+void weft__dag_delist(weft_dag *dag);
+
+/* Whether a run that is made now is to tell its nodes what they take; and tell one. */
+bool weft__dag_is_observed(void);
+void weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed);
+
+/* Write a template as JSON, with what was seen.  0, or WEFT_ENOMEM. */
+int weft__dag_write_seen(const weft_dag *dag, weft_value *out);
 
 /* --- run.c --------------------------------------------------------------- */
 

@@ -40,6 +40,9 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 		                           .dag = dag,
 		                           .owner = owner,
 		                           .count = count,
+		                           .begin_ns = run->observed
+		                                               ? weft_now()
+		                                               : 0,
 		                           .deadline_ns = WEFT_NEVER };
 	frame->steps = (struct weft__dag_step *)(void *)(frame + 1);
 	if (times) {
@@ -572,5 +575,8 @@ weft__dag_close_group(struct weft__dag_hand *hand,
 	}
 	if (frame->text)
 		(void)weft_fail(error, "%s", frame->text);
+	if (frame->begin_ns && !frame->added && !owner->item)
+		weft__dag_see(owner->node, weft_now() - frame->begin_ns,
+		              error < 0);
 	weft__dag_finish(hand, owner, error, out);
 }

@@ -57,7 +57,8 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	run->opts = *opts;
 	run->deadline_ns = WEFT_NEVER;
 	run->collect = opts->collect_errors;
-	run->timed = is_timed(dag) || opts->trace;
+	run->observed = weft__dag_is_observed();
+	run->timed = is_timed(dag) || opts->trace || run->observed;
 	run->total = dag->count - dag->inputs;
 	weft__store(&run->users, 1, WEFT__RELAXED);
 	weft__store(&run->holders, 2, WEFT__RELAXED); /* itself, too */

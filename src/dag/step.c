@@ -40,8 +40,12 @@ call(weft_dag_step *attempt)
 	                                   : look_at_clock(hand);
 	rc = node->fn(attempt, node->arg);
 	hand->clock_ns = attempt->end_ns = look_at_clock(hand);
-	if (attempt->begin_ns)
+	if (attempt->begin_ns) {
 		learn(node, attempt->end_ns - attempt->begin_ns);
+		if (hand->run->observed && !attempt->step->item)
+			weft__dag_see(node, attempt->end_ns - attempt->begin_ns,
+			              rc < 0);
+	}
 	return rc;
 }
 

@@ -7,6 +7,12 @@
 
 #define THREADS_MAX 256u /* that a trace tells apart */
 
+/* What JSON tells besides the graph itself. */
+struct look {
+	const weft_dag_run *run; /* or NULL */
+	bool seen;
+};
+
 struct out {
 	char *buf;
 	size_t size, room;
@@ -215,8 +221,30 @@ json_step(struct out *out, const struct weft__dag_step *step)
 }
 
 static void
+add_count(struct out *out, const char *name, uint64_t count)
+{
+	add(out, ", \"");
+	add(out, name);
+	add(out, "\": ");
+	add_number(out, (int64_t)count);
+}
+
+static void
+json_seen(struct out *out, const struct weft__dag_seen *seen)
+{
+	uint64_t count = weft__load(&seen->count, WEFT__RELAXED);
+	uint64_t sum_ns = weft__load(&seen->sum_ns, WEFT__RELAXED);
+
+	add_count(out, "count", count);
+	add_count(out, "failed", weft__load(&seen->failed, WEFT__RELAXED));
+	add_count(out, "mean_ns", count ? sum_ns / count : 0);
+	add_count(out, "max_ns", weft__load(&seen->max_ns, WEFT__RELAXED));
+	add_count(out, "last_ns", weft__load(&seen->last_ns, WEFT__RELAXED));
+}
+
+static void
 json_node(struct out *out, const weft_dag *dag, uint32_t index,
-          const weft_dag_run *run)
+          const struct look *look)
 {
 	const struct weft__dag_node *node = &dag->nodes[index];
 	bool input = node->flags & WEFT__DAG_INPUT;
@@ -231,25 +259,54 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index,
 	}
 	if (!input)
 		json_inputs(out, dag, node);
-	if (run && !input)
-		json_step(out, &run->frame.steps[index]);
+	if (look->run && !input)
+		json_step(out, &look->run->frame.steps[index]);
+	if (look->seen && !input)
+		json_seen(out, &node->more->seen);
 	add(out, "}");
 }
 
-static void
-json(struct out *out, const weft_dag *dag, const weft_dag_run *run)
+/* Runs that are there: who uses it less templates that it is part of, read one after the
+ * other. */
+static uint32_t
+runs_of(const weft_dag *dag)
 {
-	int error = run ? (int)weft__load(&run->frame.error, WEFT__RELAXED) : 0;
+	uint32_t parents = weft__load(&dag->parents, WEFT__RELAXED);
+	uint32_t users = weft__load(&dag->users, WEFT__RELAXED);
+
+	return users > parents ? users - parents : 0;
+}
+
+static void
+json_counts(struct out *out, const weft_dag *dag)
+{
+	add(out, ",\n\t\"number\": ");
+	add_number(out, (int64_t)dag->number);
+	add_count(out, "started", weft__load(&dag->started, WEFT__RELAXED));
+	add_count(out, "running", runs_of(dag));
+	add_count(out, "failed", weft__load(&dag->failed, WEFT__RELAXED));
+	add_count(out, "retries", weft__load(&dag->retries, WEFT__RELAXED));
+	add_count(out, "late", weft__load(&dag->late, WEFT__RELAXED));
+}
+
+static void
+json(struct out *out, const weft_dag *dag, const struct look *look)
+{
+	int error = look->run ? (int)weft__load(&look->run->frame.error,
+	                                        WEFT__RELAXED)
+	                      : 0;
 
 	add(out, "{\n\t\"name\": ");
 	add_quoted(out, dag->name);
-	if (run) {
+	if (look->run) {
 		add(out, ",\n\t\"outcome\": ");
 		add_quoted(out, error ? weft_errname(error) : "done");
 	}
+	if (look->seen)
+		json_counts(out, dag);
 	add(out, ",\n\t\"nodes\": [");
 	for (uint32_t i = 0; i < dag->count; i++)
-		json_node(out, dag, i, run);
+		json_node(out, dag, i, look);
 	add(out, "\n\t]\n}\n");
 }
 
@@ -359,7 +416,16 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 	if (format == WEFT_DAG_DOT)
 		dot(&out, dag, NULL);
 	else
-		json(&out, dag, NULL);
+		json(&out, dag, &(struct look){ 0 });
+	return give(&out, value);
+}
+
+int
+weft__dag_write_seen(const weft_dag *dag, weft_value *value)
+{
+	struct out out = { 0 };
+
+	json(&out, dag, &(struct look){ .seen = true });
 	return give(&out, value);
 }
 
@@ -379,7 +445,7 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 	if (format == WEFT_DAG_DOT)
 		dot(&out, run->dag, run);
 	else if (format == WEFT_DAG_JSON)
-		json(&out, run->dag, run);
+		json(&out, run->dag, &(struct look){ .run = run });
 	else
 		trace(&out, run);
 	return give(&out, value);

@@ -34,6 +34,7 @@ count_fork(void)
 {
 	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
 	weft__threadlets_forked();
+	weft__dags_forked();
 	weft__signals_forked();
 	weft__registry_forget();
 	weft__watchdog_forget();

@@ -105,6 +105,7 @@ extern const struct weft__crew_ops weft__crew_ops;
 
 /* What layers above forget in a forked child. */
 void weft__threadlets_forked(void);
+void weft__dags_forked(void);
 
 /* Threadlets that are ready to run. */
 struct weft__run_queue {

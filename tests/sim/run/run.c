@@ -206,7 +206,9 @@ sim_run(const struct sim_scenario *scenario, uint64_t seed,
 
 	look_for_leaks();
 	fill_result(out);
-	weft__threadlets_forked(); /* a run that failed has left some */
+	weft__threadlets_forked(); /* a run that failed has left some, */
+	weft__registry_forget();   /* and its loops, and locks taken */
+	weft__dags_forked();
 	sim_memory_reset();
 	sim_stack_reset();
 	weft__sys = sys_before;

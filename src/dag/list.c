@@ -1,0 +1,121 @@
+/* list.c - the templates of the process, and what is seen of their nodes.
+ *
+ *   1. A template is in the list from when it has been checked until it is freed, and is
+ *      taken out under the lock.  Who writes one down holds the lock meanwhile: so a look
+ *      keeps nobody from freeing a template, but for the time that it takes.
+ *   2. The list can be walked at any moment, also in a child that was forked while it
+ *      changed: each change is one pointer.  The child has a lock of its own then.
+ *   3. Times of nodes are kept by runs that were made while somebody looked.  All others
+ *      have one relaxed load of a word that is 0.
+ */
+#include "dag/dag.h"
+
+static struct {
+	struct weft__lock lock;
+	weft_dag *first;
+	uint64_t last_number;
+} dags;
+
+static weft__a64 observed_ns; /* runs made until then are timed; 0: none */
+
+/* --- the list ------------------------------------------------------------ */
+
+void
+weft__dag_enlist(weft_dag *dag)
+{
+	weft__lock_take(&dags.lock);
+	dag->number = ++dags.last_number;
+	dag->next_listed = dags.first;
+	dags.first = dag;
+	weft__lock_give(&dags.lock);
+}
+
+void
+weft__dag_delist(weft_dag *dag)
+{
+	weft_dag **link = &dags.first;
+
+	weft__lock_take(&dags.lock);
+	while (*link && *link != dag)
+		link = &(*link)->next_listed;
+	if (*link)
+		*link = dag->next_listed;
+	weft__lock_give(&dags.lock);
+}
+
+void
+weft__dags_forked(void)
+{
+	dags.lock = (struct weft__lock){ 0 };
+}
+
+/* The caller has the lock. */
+static const weft_dag *
+find_after(uint64_t number)
+{
+	const weft_dag *next = NULL;
+
+	for (const weft_dag *d = dags.first; d; d = d->next_listed)
+		if (d->number > number && (!next || d->number < next->number))
+			next = d;
+	return next;
+}
+
+int
+weft_dag_list(uint64_t *cursor, weft_value *out)
+{
+	const weft_dag *dag;
+	int rc = 0;
+
+	if (!cursor || !out)
+		return weft__misuse(WEFT_EINVAL, "weft_dag_list: NULL");
+	weft__lock_take(&dags.lock);
+	dag = find_after(*cursor);
+	if (dag)
+		rc = weft__dag_write_seen(dag, out);
+	if (dag && rc == 0)
+		*cursor = dag->number;
+	weft__lock_give(&dags.lock);
+	return rc < 0 ? rc : dag != NULL;
+}
+
+/* --- what is seen -------------------------------------------------------- */
+
+void
+weft_dag_observe(uint64_t until_ns)
+{
+	uint64_t before_ns = weft__load(&observed_ns, WEFT__RELAXED);
+
+	while (before_ns < until_ns
+	       && !weft__cas(&observed_ns, &before_ns, until_ns, WEFT__RELAXED))
+		;
+}
+
+bool
+weft__dag_is_observed(void)
+{
+	uint64_t until_ns = weft__load(&observed_ns, WEFT__RELAXED);
+
+	if (until_ns == 0)
+		return false;
+	if (weft__sys->now() < until_ns)
+		return true;
+	/* The next ones need not look at the clock; if it fails, it is prolonged. */
+	return !weft__cas(&observed_ns, &until_ns, 0, WEFT__RELAXED);
+}
+
+void
+weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed)
+{
+	struct weft__dag_seen *seen = &node->more->seen;
+	uint64_t max_ns = weft__load(&seen->max_ns, WEFT__RELAXED);
+
+	(void)weft__add(&seen->count, 1, WEFT__RELAXED);
+	(void)weft__add(&seen->sum_ns, took_ns, WEFT__RELAXED);
+	if (failed)
+		(void)weft__add(&seen->failed, 1, WEFT__RELAXED);
+	weft__store(&seen->last_ns, took_ns, WEFT__RELAXED);
+	while (max_ns < took_ns
+	       && !weft__cas(&seen->max_ns, &max_ns, took_ns, WEFT__RELAXED))
+		;
+}

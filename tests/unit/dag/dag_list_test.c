@@ -1,0 +1,281 @@
+/* dag_list_test.c - what whoever looks sees of templates and their nodes. */
+#include "base/sys.h"
+#include "unit/dag/graph.h"
+
+/* A clock that only steps move. */
+static const struct weft__sys *plain;
+static struct weft__sys faked;
+static uint64_t clock_ns, readings;
+
+static uint64_t
+now(void)
+{
+	readings++;
+	return clock_ns;
+}
+
+static void
+fake_clock(void)
+{
+	plain = weft__sys;
+	faked = *plain;
+	faked.now = now;
+	weft__sys = &faked;
+	clock_ns += 1000 * WEFT_S; /* later than what others have asked for */
+}
+
+static void
+unfake(void)
+{
+	weft__sys = plain;
+}
+
+static int
+take_time(weft_dag_step *step, void *arg)
+{
+	(void)step;
+	clock_ns += (uint64_t) * (const int *)arg * WEFT_US;
+	return 0;
+}
+
+static int
+take_time_and_fail(weft_dag_step *step, void *arg)
+{
+	(void)take_time(step, arg);
+	return weft_fail(WEFT_EPROTO, "told to fail");
+}
+
+/* The text of the template of that name; dropped by the next call. */
+static const char *
+see(const char *name)
+{
+	static char text[4096];
+	char head[64];
+	uint64_t cursor = 0;
+	weft_value value;
+	bool found = false;
+
+	snprintf(head, sizeof(head), "{\n\t\"name\": \"%s\",", name);
+	while (!found && weft_dag_list(&cursor, &value) == 1) {
+		found = strncmp(value.as.ptr, head, strlen(head)) == 0;
+		snprintf(text, sizeof(text), "%s", (const char *)value.as.ptr);
+		weft_value_drop(&value);
+	}
+	return found ? text : "";
+}
+
+static void
+run_once(weft_dag *dag, int rc)
+{
+	weft_dag_run *run = run_of(dag, NULL);
+
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), rc);
+	weft_dag_run_free(run);
+}
+
+static weft_dag *
+checked(const char *name, const weft_dag_node *node)
+{
+	weft_dag *dag = weft_dag_new(name);
+
+	CHECK(weft_dag_add(dag, node) >= 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	return dag;
+}
+
+static int ten = 10, thirty = 30;
+
+/* --- lists --------------------------------------------------------------- */
+
+TEST(templates_are_listed_from_their_check_to_their_end)
+{
+	weft_dag *dag = weft_dag_new("listed");
+
+	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten)) >= 0);
+	CHECK_STR(see("listed"), "");
+	CHECK_EQ(weft_dag_check(dag), 0);
+	CHECK(strstr(see("listed"), "\"started\": 0, \"running\": 0, "
+	                            "\"failed\": 0, \"retries\": 0, "
+	                            "\"late\": 0"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_STR(see("listed"), "");
+}
+
+TEST(each_template_is_listed_once_under_its_own_number)
+{
+	weft_dag *dags[3];
+	uint64_t cursor = 0, before = 0;
+	weft_value value;
+	char number[40];
+
+	for (int i = 0; i < 3; i++)
+		dags[i] = checked("many", NODE("a", take_time, .arg = &ten));
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(weft_dag_list(&cursor, &value), 1);
+		CHECK(cursor > before);
+		before = cursor;
+		snprintf(number, sizeof(number), "\"number\": %llu,",
+		         (unsigned long long)cursor);
+		CHECK(strstr(value.as.ptr, number));
+		weft_value_drop(&value);
+	}
+	CHECK_EQ(weft_dag_list(&cursor, &value), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft_dag_free(dags[i]), 0);
+}
+
+TEST(runs_that_are_not_freed_are_running_and_graphs_in_graphs_are_not)
+{
+	weft_dag *inner = checked("inner", NODE("a", take_time, .arg = &ten));
+	weft_dag *outer = checked(
+		"outer", &(weft_dag_node){ .name = "in", .sub = inner });
+	weft_dag_run *run = run_of(inner, NULL);
+
+	CHECK(strstr(see("inner"), "\"started\": 1, \"running\": 1"));
+	CHECK(strstr(see("outer"), "\"started\": 0, \"running\": 0"));
+	weft_dag_run_free(run);
+	CHECK(strstr(see("inner"), "\"started\": 1, \"running\": 0"));
+	CHECK_EQ(weft_dag_free(outer), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+}
+
+static void *
+no_memory(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+TEST(a_list_without_memory_says_so_and_can_go_on)
+{
+	weft_dag *dag = checked("poor", NODE("a", take_time, .arg = &ten));
+	uint64_t cursor = 0;
+	weft_value value;
+
+	fake_clock();
+	faked.alloc = no_memory;
+	CHECK_EQ(weft_dag_list(&cursor, &value), WEFT_ENOMEM);
+	CHECK_EQ(cursor, 0);
+	unfake();
+	CHECK_EQ(weft_dag_list(&cursor, &value), 1);
+	weft_value_drop(&value);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	CHECK_MISUSE(weft_dag_list(NULL, &value), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dag_list(&cursor, NULL), WEFT_EINVAL);
+}
+
+/* --- times --------------------------------------------------------------- */
+
+#define UNSEEN                                                         \
+	"\"count\": 0, \"failed\": 0, \"mean_ns\": 0, \"max_ns\": 0, " \
+	"\"last_ns\": 0"
+
+TEST(nodes_tell_what_they_take_while_observed)
+{
+	int us = 10;
+	weft_dag *dag;
+
+	fake_clock();
+	dag = checked("timed", NODE("a", take_time, .arg = &us));
+	run_once(dag, 0);
+	CHECK(strstr(see("timed"), UNSEEN));
+	weft_dag_observe(clock_ns + WEFT_S);
+	run_once(dag, 0);
+	us = 40;
+	run_once(dag, 0);
+	us = 10;
+	run_once(dag, 0);
+	CHECK(strstr(see("timed"), "\"count\": 3, \"failed\": 0, "
+	                           "\"mean_ns\": 20000, \"max_ns\": 40000, "
+	                           "\"last_ns\": 10000"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
+
+TEST(failed_attempts_of_a_node_are_counted)
+{
+	weft_dag *dag;
+
+	fake_clock();
+	dag = checked("failing",
+	              NODE("a", take_time_and_fail, .arg = &ten, .retries = 2));
+	weft_dag_observe(clock_ns + WEFT_S);
+	run_once(dag, WEFT_EPROTO);
+	CHECK(strstr(see("failing"), "\"failed\": 1, \"retries\": 2"));
+	CHECK(strstr(see("failing"), "\"count\": 3, \"failed\": 3, "
+	                             "\"mean_ns\": 10000"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
+
+TEST(a_graph_as_a_node_is_timed_as_a_whole)
+{
+	weft_dag *inner, *outer;
+
+	fake_clock();
+	inner = weft_dag_new("inner");
+	CHECK(weft_dag_add(inner, NODE("a", take_time, .arg = &ten)) >= 0);
+	CHECK(weft_dag_add(inner, NODE("b", take_time, .arg = &thirty)) >= 0);
+	CHECK_EQ(weft_dag_check(inner), 0);
+	outer = checked("outer",
+	                &(weft_dag_node){ .name = "in", .sub = inner });
+	weft_dag_observe(clock_ns + WEFT_S);
+	run_once(outer, 0);
+	CHECK(strstr(see("outer"), "\"count\": 1, \"failed\": 0, "
+	                           "\"mean_ns\": 40000"));
+	CHECK(strstr(see("inner"), "\"count\": 1, \"failed\": 0, "
+	                           "\"mean_ns\": 30000"));
+	CHECK_EQ(weft_dag_free(outer), 0);
+	CHECK_EQ(weft_dag_free(inner), 0);
+	unfake();
+}
+
+TEST(items_of_a_list_are_timed_as_a_whole)
+{
+	weft_value items[3] = { weft_value_integer(1), weft_value_integer(2),
+		                weft_value_integer(3) };
+	weft_dag *dag = weft_dag_new("items");
+	weft_dag_run *run;
+
+	fake_clock();
+	CHECK(weft_dag_add_input(dag, "list", &weft_type_list) >= 0);
+	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten, .each = true,
+	                             .inputs = INPUTS("list")))
+	      >= 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	weft_dag_observe(clock_ns + WEFT_S);
+	run = run_of(dag, NULL);
+	CHECK_EQ(weft_dag_run_set(run, "list", weft_value_list(items, 3)), 0);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
+	weft_dag_run_free(run);
+	CHECK(strstr(see("items"), "\"count\": 1, \"failed\": 0, "
+	                           "\"mean_ns\": 30000"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
+
+TEST(runs_read_no_clock_when_nobody_observes_any_more)
+{
+	weft_dag *dag;
+	uint64_t before;
+
+	fake_clock();
+	dag = checked("quiet", NODE("a", take_time, .arg = &ten));
+	for (int i = 0; i < 8; i++) /* the first ones are timed anyway */
+		run_once(dag, 0);
+	readings = 0;
+	run_once(dag, 0);
+	before = readings;
+	weft_dag_observe(clock_ns + WEFT_S);
+	weft_dag_observe(clock_ns); /* shortens nothing */
+	run_once(dag, 0);
+	CHECK(readings > before);
+	clock_ns += 2 * WEFT_S;
+	run_once(dag, 0); /* which finds that out */
+	readings = 0;
+	run_once(dag, 0);
+	CHECK_EQ(readings, before);
+	CHECK(strstr(see("quiet"), "\"count\": 1,"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
