@@ -26,6 +26,7 @@
 #include <weft/threadlet.h>
 #include <weft/timer.h>
 #include <weft/tls.h>
+#include <weft/trace.h>
 #include <weft/value.h>
 #include <weft/watch.h>
 #include <weft/wheel.h>

@@ -134,6 +134,10 @@ int64_t  weft__os_result(int64_t rc);
 /* Add what is at the code address `pc` to a text: a function, or a file and an offset. */
 void     weft__os_add_symbol(struct weft__text *text, const void *pc);
 
+/* The number of this process, and the name of its program. */
+uint64_t weft__os_pid(void);
+void     weft__os_add_program(struct weft__text *text);
+
 /* The CPU as it was when a signal came. */
 struct weft__moment {
 	const void *addr; /* that a fault is about, or NULL */

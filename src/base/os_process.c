@@ -178,3 +178,21 @@ weft__os_kill(int pid, int signo, bool group)
 		return -ESRCH;
 	return (int)weft__os_result(kill(group ? -pid : pid, signo));
 }
+
+/* --- this one ------------------------------------------------------------ */
+
+uint64_t
+weft__os_pid(void)
+{
+	return (uint64_t)getpid();
+}
+
+void
+weft__os_add_program(struct weft__text *text)
+{
+#if defined(__GLIBC__)
+	weft__text_add(text, program_invocation_short_name);
+#else
+	weft__text_add(text, "program");
+#endif
+}

@@ -41,6 +41,10 @@ struct weft__thread {
 	void       *canceled_arg;         /* of dag/ */
 	void       *ending; /* promises that wait for their end; of promise/reference.c, */
 	uint32_t    ends;   /* with how many are being ended, each by the one before */
+	const char *name;   /* of a thread of a pool, its pool's; or NULL */
+	uint64_t    trace_mark;  /* of loop/trace.c, as the next two */
+	void       *trace_chunk;
+	uint32_t    trace_id;
 	void       *signal_stack; /* for signal handlers; NULL: it is not ours */
 	bool        has_signal_stack;
 };

@@ -6,7 +6,7 @@
  * run from start to end), hand.c (who ends a step, and what follows), lane.c (queues and
  * the threads that empty them), step.c (one attempt), group.c (steps that are made of
  * others), home.c (what is done on the loop), limit.c, write.c (graphs as text), list.c
- * (all templates, for whoever looks).
+ * (all templates, for whoever looks), trace.c.
  *
  * A template has an array of nodes, its inputs among them.  A run has a frame, which has a
  * step for each node; a node that stands for several (a list's items, another graph, nodes
@@ -149,6 +149,7 @@ struct weft__dag_step {
 struct weft__dag_times { /* of a step, if the run keeps them */
 	uint64_t begin_ns, end_ns; /* of its last attempt */
 	uintptr_t thread;          /* something that is another for each */
+	uint64_t mark;             /* of who ran it, in a recording; or 0 */
 };
 
 struct weft__dag_frame {
@@ -235,6 +236,7 @@ struct weft_dag_run {
 	weft__a32  users, holders; /* invariant 6 */
 	weft__a32  state;  /* WEFT__DAG_* */
 	bool       collect, timed;
+	bool       traced; /* made while something was recorded: it keeps times */
 	bool       observed; /* and what it takes is told to its nodes; then it is timed */
 	bool       has_pools; /* has entered them */
 	bool       alone;  /* one thread does it all: invariant 7 */
@@ -302,6 +304,12 @@ void weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed);
 
 /* Write a template as JSON, with what was seen.  0, or WEFT_ENOMEM. */
 int weft__dag_write_seen(const weft_dag *dag, weft_value *out);
+
+/* --- trace.c ------------------------------------------------------------- */
+
+/* Of a run that is traced: a step has been run by the caller; a group has ended. */
+void weft__dag_trace_step(const struct weft__dag_step *step, bool failed);
+void weft__dag_trace_group(const struct weft__dag_frame *group);
 
 /* --- run.c --------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 {
 	weft_dag_run *run = owner->frame->run;
 	size_t steps = (size_t)count * sizeof(struct weft__dag_step);
-	size_t times = run->opts.trace
+	size_t times = run->frame.times
 	                       ? (size_t)count * sizeof(struct weft__dag_times)
 	                       : 0;
 	struct weft__dag_frame *frame = weft__sys->alloc(sizeof(*frame) + steps
@@ -575,6 +575,8 @@ weft__dag_close_group(struct weft__dag_hand *hand,
 	}
 	if (frame->text)
 		(void)weft_fail(error, "%s", frame->text);
+	if (frame->run->traced)
+		weft__dag_trace_group(frame);
 	if (frame->begin_ns && !frame->added && !owner->item)
 		weft__dag_see(owner->node, weft_now() - frame->begin_ns,
 		              error < 0);

@@ -44,8 +44,10 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 {
 	size_t lanes = weft__dag_lanes_size(dag);
 	size_t steps = dag->count * sizeof(struct weft__dag_step);
-	size_t times = opts->trace ? dag->count * sizeof(struct weft__dag_times)
-	                           : 0;
+	bool traced = weft__tracing() != 0;
+	size_t times = opts->trace || traced
+	                       ? dag->count * sizeof(struct weft__dag_times)
+	                       : 0;
 	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + lanes + steps
 	                                     + times);
 	char *memory = (char *)(run + 1);
@@ -58,7 +60,8 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	run->deadline_ns = WEFT_NEVER;
 	run->collect = opts->collect_errors;
 	run->observed = weft__dag_is_observed();
-	run->timed = is_timed(dag) || opts->trace || run->observed;
+	run->traced = traced;
+	run->timed = is_timed(dag) || times || run->observed;
 	run->total = dag->count - dag->inputs;
 	weft__store(&run->users, 1, WEFT__RELAXED);
 	weft__store(&run->holders, 2, WEFT__RELAXED); /* itself, too */

@@ -140,6 +140,8 @@ finish(weft_dag_step *attempt, int rc)
 {
 	if (attempt->step->frame->times)
 		keep_times(attempt);
+	if (attempt->hand->run->traced)
+		weft__dag_trace_step(attempt->step, rc < 0);
 	if (attempt->added && rc >= 0) {
 		if (attempt->step->limited) /* what it adds may need it */
 			weft__dag_leave_limit(attempt->hand, attempt->step);

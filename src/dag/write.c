@@ -204,7 +204,8 @@ json_step(struct out *out, const struct weft__dag_step *step)
 {
 	const struct weft__dag_frame *frame = step->frame;
 	const struct weft__dag_times *times =
-		frame->times ? &frame->times[step - frame->steps] : NULL;
+		frame->run->opts.trace ? &frame->times[step - frame->steps]
+				       : NULL;
 
 	add(out, ", \"state\": ");
 	add_quoted(out, state_name(step));
@@ -439,7 +440,7 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 		                                 "format");
 	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
 		return weft__fail(WEFT_EBUSY, "weft_dag_run_write: it runs");
-	if (format == WEFT_DAG_TRACE && !run->frame.times)
+	if (format == WEFT_DAG_TRACE && !run->opts.trace)
 		return weft__fail(WEFT_EINVAL, "weft_dag_run_write: it was "
 		                               "made without trace");
 	if (format == WEFT_DAG_DOT)

@@ -423,3 +423,16 @@ weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
 	weft__store(&lane->call.extra, top, WEFT__RELAXED);
 	return stay_quiet(lane, rc);
 }
+
+/* Nothing of the inbox is touched: the loop may be gone. */
+uint64_t
+weft__lane_last_key(uint64_t inbox_id, uint32_t kind)
+{
+	const struct weft__lane *lane = weft__thread_self()->lanes;
+
+	while (lane && (lane->inbox_id != inbox_id || lane->kind != kind))
+		lane = lane->next_of_thread;
+	return lane ? weft__lane_key(
+		       lane, weft__load(&lane->call.made, WEFT__RELAXED) - 1)
+	            : 0;
+}

@@ -76,6 +76,16 @@ void weft__lane_unref(struct weft__lane *lane);
 /* Take its lanes from `thread`: all, or only those whose inbox is gone. */
 void weft__lanes_forget(struct weft__thread *thread, bool all);
 
+/* By what the call of that number in a lane is known; for trace.h. */
+static inline uint64_t
+weft__lane_key(const struct weft__lane *lane, uint64_t number)
+{
+	return (uintptr_t)lane * UINT64_C(0x9e3779b97f4a7c15) + number;
+}
+
+/* The same of the call that this thread has put last into its lane of that kind. */
+uint64_t weft__lane_last_key(uint64_t inbox_id, uint32_t kind);
+
 /* The newest lane of an inbox, or NULL; the others follow by next_of_inbox. */
 static inline struct weft__lane *
 weft__lanes_first(const struct weft__inbox *inbox)

@@ -18,7 +18,7 @@
  *      looks at the state (V), the runner writes STOPPED first and then looks at the
  *      count (S); both sequentially consistent, so one of them sees the other.
  *      Threadlets of other loops are told (stop_wait.c).
- *   5. After fork() the child's copy has forks != weft__forks: it is memory only.
+ *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
 #include "base/report.h"
 #include "loop/lane.h"
@@ -27,14 +27,15 @@
 #define BRIEFLY \
 	((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
 
-weft__a32 weft__forks;
+struct weft__program weft__program;
 
 static void
 count_fork(void)
 {
-	(void)weft__add(&weft__forks, 1, WEFT__RELAXED);
+	(void)weft__add(&weft__program.forks, 1, WEFT__RELAXED);
 	weft__threadlets_forked();
 	weft__dags_forked();
+	weft__trace_forked();
 	weft__signals_forked();
 	weft__registry_forget();
 	weft__watchdog_forget();
@@ -623,8 +624,8 @@ end_run(weft_loop *loop, weft_loop *before)
 	                                  && !loop->own_thread)
 	                      ? (uintptr_t)weft__thread_self()
 	                      : 0;
-	if (weft__loop_meter(loop))
-		weft__loop_meter(loop)->at_ns = 0;
+	if (loop->traced)
+		weft__trace_rest(loop);
 	if (loop->watchdog_ns)
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;

@@ -20,6 +20,7 @@
 #include "base/thread.h"
 #include "loop/inbox.h"
 #include "loop/meter.h"
+#include "loop/trace.h"
 #include "timer/wheel.h"
 
 #define WEFT__CALLS_MAX 1024u /* timers or immediates run in one turn */
@@ -97,6 +98,7 @@ struct weft__crew_ops {
 	void (*check)(weft_loop *loop);  /* whether they can ever go on: it sleeps */
 	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
+	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
 	void (*fini)(weft_loop *loop, bool alone);
 	const void *layout;              /* for debuggers, who find it by name */
 };
@@ -142,7 +144,7 @@ struct weft_loop {
 	char       name[16];
 	uint32_t   flags;       /* WEFT_LOOP_* */
 	uint32_t   budget;
-	uint32_t   forks;       /* weft__forks at its making */
+	uint32_t   forks;       /* weft__program.forks at its making */
 	char       backend_name[8]; /* asked for; "": the best here */
 	uint64_t   watchdog_ns; /* 0: not watched */
 	struct weft__watched watched;
@@ -168,6 +170,7 @@ struct weft_loop {
 	/* The runner's. */
 	struct weft__run_queue ready;
 	weft__a32  left;        /* switches, in this phase of threadlets */
+	uint32_t   traced;      /* 1: something was recorded as this turn began */
 	weft__a64  threadlets;  /* that have not ended; read by any */
 	const void *stack_end;  /* above all frames of this run */
 	bool       draining;    /* it stops, and waits for them to end */
@@ -187,6 +190,7 @@ struct weft_loop {
 	weft__aptr metering;          /* the meter while it is kept, or 0; read by any */
 	struct weft__meter *timed;    /* the meter while it times a turn */
 	uint64_t   timed_turn;        /* the next that it times; 0: none */
+	struct weft__loop_trace trace; /* of trace.c, while `traced` */
 	struct weft__place resume;    /* when paused accepts are tried again */
 	struct weft__signals *signals; /* of signal.c; NULL: no interest */
 	weft_watch *ended;            /* watches to be told that they have ended */
@@ -222,8 +226,6 @@ struct weft_loop {
 	bool       ending;      /* past the point where stop disarmed everything */
 };
 
-extern weft__a32 weft__forks; /* counted in each forked child, once that is watched */
-
 /* See that forks are counted from now on.  0, or -errno. */
 int weft__watch_forks(void);
 
@@ -231,7 +233,7 @@ int weft__watch_forks(void);
 static inline bool
 weft__loop_is_forked(const weft_loop *loop)
 {
-	return loop->forks != weft__load(&weft__forks, WEFT__RELAXED);
+	return loop->forks != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
 
 /* May this thread use the loop now?  0, or WEFT_EINVAL, WEFT_EXDEV. */
@@ -245,7 +247,7 @@ weft__loop_is_usable(const weft_loop *loop)
 	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED);
 
 	return (!runner || runner == (uintptr_t)weft__thread_ptr)
-	       && loop->quick == weft__load(&weft__forks, WEFT__RELAXED)
+	       && loop->quick == weft__load(&weft__program.forks, WEFT__RELAXED)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
 
@@ -300,6 +302,9 @@ weft__loop_alive(const weft_loop *loop)
 	       - weft__count_get(&loop->wheel.background);
 }
 
+/* A phase has ended, and somebody looks. */
+void weft__loop_told(weft_loop *loop, int phase, uint32_t calls);
+
 /* So many calls were made in a phase, which has ended. */
 static inline void
 weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
@@ -307,8 +312,8 @@ weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
 	if (calls == 0)
 		return;
 	weft__count(&loop->counts.calls[phase], calls);
-	if (loop->timed)
-		weft__meter_mark(loop, phase);
+	if (__builtin_expect((uintptr_t)loop->timed | loop->traced, 0))
+		weft__loop_told(loop, phase, calls);
 }
 
 /* Take what is in the inbox; returns how many posts. */

@@ -338,5 +338,5 @@ weft__meter_pause(weft_loop *loop)
 	/* A loop that is turned one by one has each turn timed. */
 	loop->timed_turn = weft__count_get(&loop->counts.turns) + 1;
 	/* What comes before the next run is not the loop's delay. */
-	meter->woke_ns = meter->posted_ns = 0;
+	meter->at_ns = meter->woke_ns = meter->posted_ns = 0;
 }

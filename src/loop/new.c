@@ -130,7 +130,8 @@ weft_loop_new(const weft_loop_opts *opts)
 	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes
 	                                      : STACK_DEFAULT;
 	loop->hooks.told_ns = WEFT_NEVER;
-	loop->forks = loop->quick = weft__load(&weft__forks, WEFT__RELAXED);
+	loop->forks = loop->quick = weft__load(&weft__program.forks,
+	                                       WEFT__RELAXED);
 	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
 	                     && weft__sys->cpus() > 1;
 	if (opts->watchdog_ns && watch(loop, opts->watchdog_ns) < 0) {

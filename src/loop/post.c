@@ -11,23 +11,43 @@ refused(weft_loop *loop, int error)
 	                                 : "post: the loop is stopping");
 }
 
-/* Any post by a lane: how the loop must be woken, or an error. */
+/* By its lane; 0, or an error. */
+static int
+post_by_lane(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+{
+	int rc = weft__inbox_is_closed(&loop->inbox)
+	                 ? WEFT_ESHUTDOWN
+	                 : weft__lane_post(&loop->inbox, fn, arg, kind);
+
+	if (rc > 0)
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(loop, rc) : 0;
+}
+
+/* The same, written down.  Once it is accepted, the loop may go. */
+static __attribute__((noinline, cold)) int
+post_traced(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
+{
+	uint64_t begin_ns = weft__sys->now(), id = loop->inbox.id;
+	int rc = post_by_lane(loop, fn, arg, kind);
+
+	if (rc == 0)
+		weft__trace_did(WEFT__TRACE_POST, weft__lane_last_key(id, kind),
+		                (const void *)(uintptr_t)fn, begin_ns);
+	return rc;
+}
+
+/* Any post that is not made the short way; 0, or an error. */
 static __attribute__((noinline)) int
 post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
-	int rc;
-
 	if (!loop || !fn)
 		return weft__misuse(WEFT_EINVAL,
 		                    "post: no loop, or no function");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "post: after fork");
-	rc = weft__inbox_is_closed(&loop->inbox)
-	             ? WEFT_ESHUTDOWN
-	             : weft__lane_post(&loop->inbox, fn, arg, kind);
-	if (rc > 0)
-		weft__loop_kick(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
+	return weft__tracing() ? post_traced(loop, fn, arg, kind)
+	                       : post_by_lane(loop, fn, arg, kind);
 }
 
 /* A call has been put in, and the loop must be told. */
@@ -50,7 +70,7 @@ lane_at_hand(const weft_loop *loop)
 	struct weft__lane *lane;
 
 	if (!loop || !self || self->post_id != loop->inbox.id
-	    || weft__loop_is_forked(loop)
+	    || weft__loop_is_forked(loop) || weft__tracing()
 	    || weft__inbox_is_closed(&loop->inbox))
 		return NULL;
 	lane = self->post_lane;
@@ -101,11 +121,43 @@ post_here(weft_loop *loop, struct weft__node *node)
 	return true;
 }
 
+/* A node that is marked as queued; 0, or an error. */
+static inline int
+post_node(weft_loop *loop, struct weft__node *node)
+{
+	int rc;
+
+	if (post_here(loop, node))
+		return 0;
+	note_own(loop);
+	rc = weft__inbox_is_closed(&loop->inbox)
+	             ? WEFT_ESHUTDOWN
+	             : weft__lane_post_node(&loop->inbox, node);
+	if (rc < 0)
+		weft__store(&node->state, 0, WEFT__RELAXED);
+	else
+		weft__loop_kick(loop, rc);
+	return rc < 0 ? refused(loop, rc) : 0;
+}
+
+/* The same, written down.  Once it is accepted, loop and node may go. */
+static __attribute__((noinline, cold)) int
+post_node_traced(weft_loop *loop, struct weft__node *node)
+{
+	uint64_t begin_ns = weft__sys->now();
+	const void *fn = (const void *)(uintptr_t)node->fn;
+	int rc = post_node(loop, node);
+
+	if (rc == 0)
+		weft__trace_did(WEFT__TRACE_POST, (uintptr_t)node, fn,
+		                begin_ns);
+	return rc;
+}
+
 int
 weft_loop_post_node(weft_loop *loop, weft_node *public)
 {
 	struct weft__node *node = (struct weft__node *)(void *)public;
-	int rc;
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || !node || !node->fn)
@@ -118,17 +170,9 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 		                    "weft_loop_post_node: queued already");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
-	if (post_here(loop, node))
-		return 0;
-	note_own(loop);
-	rc = weft__inbox_is_closed(&loop->inbox)
-	             ? WEFT_ESHUTDOWN
-	             : weft__lane_post_node(&loop->inbox, node);
-	if (rc < 0)
-		weft__store(&node->state, 0, WEFT__RELAXED);
-	else
-		weft__loop_kick(loop, rc);
-	return rc < 0 ? refused(loop, rc) : 0;
+	if (__builtin_expect(weft__tracing(), 0))
+		return post_node_traced(loop, node);
+	return post_node(loop, node);
 }
 
 int

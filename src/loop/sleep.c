@@ -248,12 +248,16 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 		return;
 	if (weft__loop_meter(loop))
 		weft__meter_sleep(loop);
+	if (loop->traced)
+		weft__trace_sleep(loop);
 	if (uses_backend(loop))
 		wait_in_backend(loop, deadline_ns);
 	else if (weft__inbox_park(&loop->inbox, deadline_ns))
 		weft__count(&loop->tally.syscalls, 1);
 	if (weft__loop_meter(loop))
 		weft__meter_woke(loop);
+	if (loop->traced)
+		weft__trace_woke(loop);
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (begin_ns && weft__inbox_has(&loop->inbox)

@@ -68,11 +68,55 @@ run_timers(weft_loop *loop)
 	weft__loop_called(loop, WEFT_PHASE_TIMERS, fired);
 }
 
+/* A phase has ended, and somebody looks. */
+void
+weft__loop_told(weft_loop *loop, int phase, uint32_t calls)
+{
+	if (loop->timed)
+		weft__meter_mark(loop, phase);
+	if (loop->traced)
+		weft__trace_phase(loop, phase, calls);
+}
+
+/* By what the post is found again that the next call of a list, or of a lane, is of. */
+static uint64_t
+key_in_list(const struct weft__node_list *list)
+{
+	const struct weft__node *node = list->first;
+
+	while (node && (weft__get(node->kind) & WEFT__NODE_LANE))
+		node = node->next; /* calls nothing */
+	return (uintptr_t)node;
+}
+
+static uint64_t
+key_in_lane(const struct weft__lane *lane)
+{
+	uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
+	const struct weft__node *node = lane->nodes.first;
+
+	return node && node->before == done ? (uintptr_t)node
+	                                    : weft__lane_key(lane, done);
+}
+
+static SELDOM void
+call_traced(weft_loop *loop, weft_fn fn, void *arg, uint64_t key)
+{
+	uint64_t begin_ns = weft__sys->now();
+
+	fn(arg);
+	weft__checkpoint(loop);
+	weft__trace_did(WEFT__TRACE_RAN, key, (const void *)(uintptr_t)fn,
+	                begin_ns);
+}
+
 /* Run at most `max` calls of a list.  A node without a function is the loop's own
  * and only meant to wake it.  Returns how many posts were run. */
-static uint32_t
-run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
+static inline __attribute__((always_inline)) uint32_t
+run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max,
+          bool traced)
 {
+	uint64_t key = traced ? key_in_list(list) : 0;
 	weft_fn fn;
 	void *arg;
 	uint32_t calls = 0;
@@ -80,14 +124,59 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 	for (; calls < max && weft__node_pop(list, &fn, &arg); calls++) {
 		if (!fn) {
 			weft__loop_woken(loop);
-			continue;
+		} else if (traced) {
+			call_traced(loop, fn, arg, key);
+		} else {
+			fn(arg);
+			weft__checkpoint(loop);
 		}
-		fn(arg);
-		weft__checkpoint(loop);
+		key = traced ? key_in_list(list) : 0;
 	}
 	calls -= loop->own_run;
 	loop->own_run = 0;
 	return calls;
+}
+
+static SELDOM uint32_t
+run_list_traced(weft_loop *loop, struct weft__node_list *list, uint32_t max)
+{
+	return run_calls(loop, list, max, true);
+}
+
+static uint32_t
+run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
+{
+	return __builtin_expect(loop->traced, 0)
+	               ? run_list_traced(loop, list, max)
+	               : run_calls(loop, list, max, false);
+}
+
+/* Run a share of the calls that a lane has. */
+static inline __attribute__((always_inline)) uint32_t
+run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
+{
+	uint64_t key = traced ? key_in_lane(lane) : 0;
+	uint32_t ran = 0;
+	weft_fn fn;
+	void *arg;
+
+	while (ran < share && weft__lane_next(lane, &fn, &arg)) {
+		ran++;
+		if (traced) {
+			call_traced(loop, fn, arg, key);
+			key = key_in_lane(lane);
+		} else {
+			fn(arg);
+			weft__checkpoint(loop);
+		}
+	}
+	return ran;
+}
+
+static SELDOM uint32_t
+run_lane_traced(weft_loop *loop, struct weft__lane *lane, uint32_t share)
+{
+	return run_lane(loop, lane, share, true);
 }
 
 /* Run at most `budget` calls of lanes that have called; returns how many. */
@@ -99,15 +188,11 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 	for (uint32_t lanes = loop->inbox.listed[which].count;
 	     lanes > 0 && all < budget; lanes--) {
 		struct weft__lane *lane = weft__lane_begin(&loop->inbox, which);
-		uint32_t share = (budget - all + lanes - 1) / lanes, ran = 0;
-		weft_fn fn;
-		void *arg;
+		uint32_t share = (budget - all + lanes - 1) / lanes, ran;
 
-		while (ran < share && weft__lane_next(lane, &fn, &arg)) {
-			ran++;
-			fn(arg);
-			weft__checkpoint(loop);
-		}
+		ran = __builtin_expect(loop->traced, 0)
+		              ? run_lane_traced(loop, lane, share)
+		              : run_lane(loop, lane, share, false);
 		weft__lane_end(lane, ran);
 		all += ran;
 	}
@@ -139,8 +224,8 @@ static SELDOM void
 run_ready(weft_loop *loop)
 {
 	weft__hooks_ready(loop);
-	if (loop->timed)
-		weft__meter_mark(loop, WEFT_PHASE_INBOX);
+	if ((uintptr_t)loop->timed | loop->traced)
+		weft__loop_told(loop, WEFT_PHASE_INBOX, 0);
 }
 
 /* What was asked to run last before the wait; once each, whatever it adds. */
@@ -284,6 +369,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	loop->in_turn = true;
 	if (weft__count(&loop->counts.turns, 1) == loop->timed_turn)
 		weft__meter_begin(loop);
+	if (__builtin_expect(weft__tracing() | loop->traced, 0))
+		weft__trace_turn(loop);
 	if (weft__count_get(&loop->wheel.count) > 0)
 		run_timers(loop);
 	taken = weft__loop_take(loop);

@@ -10,6 +10,8 @@
  *   3. A dead threadlet cannot give its own stack back: whoever runs next does it.
  *   4. What a thread has of its own (errno, C++ exceptions) belongs to the threadlet that
  *      runs, or to the loop, and changes with it.
+ *   5. While a turn is recorded they change by way of the loop, which writes that down: so
+ *      those that change directly need not ask.
  */
 #include "threadlet/threadlet.h"
 
@@ -53,8 +55,8 @@ pick(struct weft__crew *crew)
 {
 	const weft_loop *loop = crew->loop;
 
-	if (loop->ticks.count | loop->microtasks.count
-	    | loop->hooks.checkpoints) /* invariant 2 */
+	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
+	    | loop->traced) /* invariants 2, 5 */
 		return NULL;
 	return pop(crew);
 }
@@ -155,6 +157,15 @@ crew_at(weft_loop *loop)
 	return (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
 }
 
+/* Invariant 5.  It has come back when `next` suspends, or is dead and not buried yet. */
+WEFT__SELDOM static void
+switch_traced(struct weft__crew *crew, struct weft__threadlet *next)
+{
+	weft__trace_come(next);
+	weft__switch(&crew->context, &next->context);
+	weft__trace_leave(next, crew->dead == next);
+}
+
 static void
 change_to(struct weft__crew *crew, struct weft__threadlet *next)
 {
@@ -166,7 +177,10 @@ change_to(struct weft__crew *crew, struct weft__threadlet *next)
 		__builtin_memcpy(exceptions, crew->exceptions,
 		                 sizeof(exceptions));
 	thread->threadlet = next;
-	weft__switch(&crew->context, &next->context);
+	if (__builtin_expect(crew->loop->traced, 0))
+		switch_traced(crew, next);
+	else
+		weft__switch(&crew->context, &next->context);
 	if (crew->exceptions)
 		__builtin_memcpy(crew->exceptions, exceptions,
 		                 sizeof(exceptions));
@@ -268,6 +282,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.check = weft__crew_check,
 	.look = weft__crew_look,
 	.tell_holder = crew_tell_holder,
+	.trace_mark = weft__threadlet_trace_mark,
 	.fini = crew_fini,
 	.layout = weft_gdb_layout,
 };

@@ -270,6 +270,8 @@ make(struct weft__crew *crew, const struct weft__start *start, int class,
 	else
 		lay(stack, modes);
 	fill(t, start, crew, handle);
+	if (weft__tracing())
+		weft__trace_start(t);
 	return t;
 }
 
@@ -391,7 +393,7 @@ go_here(const struct weft__start *start)
 	struct weft__threadlet *t;
 
 	if (!start->fn || !stack || !stack->laid || !handle
-	    || weft__loop_is_forked(crew->loop)
+	    || weft__loop_is_forked(crew->loop) || weft__tracing()
 	    || weft__load(&crew->loop->state, WEFT__RELAXED) >= WEFT_STOPPING
 	    || is_full(crew))
 		return 0;

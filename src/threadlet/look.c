@@ -34,9 +34,8 @@ struct weft__look {
 
 /* --- one threadlet ------------------------------------------------------ */
 
-/* An op that waits for a descriptor says for what, and for which. */
-static void
-describe_op(const struct weft__op *op, weft_threadlet_info *out)
+const char *
+weft__waiter_what(const struct weft__waiter *waiter)
 {
 	static const char *const names[] = {
 		[WEFT__OP_POLL] = "fd",         [WEFT__OP_RECV] = "recv",
@@ -45,13 +44,19 @@ describe_op(const struct weft__op *op, weft_threadlet_info *out)
 		[WEFT__OP_SENDMSG] = "send",    [WEFT__OP_SENDFILE] = "send",
 		[WEFT__OP_CONNECT] = "connect",
 	};
+	const struct weft__op *op = weft__waiter_op(waiter);
 
+	return op && op->kind >= WEFT__OP_POLL ? names[op->kind] : waiter->what;
+}
+
+/* An op that waits for a descriptor says for which. */
+static void
+describe_op(const struct weft__op *op, weft_threadlet_info *out)
+{
 	if (op->place.block && out->deadline_ns == WEFT_NEVER)
 		out->deadline_ns = op->place.due_ns;
-	if (op->kind < WEFT__OP_POLL)
-		return;
-	out->waits_for = names[op->kind];
-	out->waits_on = op->fd;
+	if (op->kind >= WEFT__OP_POLL)
+		out->waits_on = op->fd;
 }
 
 static void
@@ -61,7 +66,7 @@ describe_wait(const struct weft__threadlet *t, weft_threadlet_info *out)
 	const struct weft__op *op = waiter ? weft__waiter_op(waiter) : NULL;
 
 	out->state = waiter ? "waiting" : "ready";
-	out->waits_for = waiter ? waiter->what : "";
+	out->waits_for = waiter ? weft__waiter_what(waiter) : "";
 	out->waits_on = waiter ? waiter->on : 0;
 	out->deadline_ns = t->place.block ? t->place.due_ns : WEFT_NEVER;
 	if (op)

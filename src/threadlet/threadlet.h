@@ -3,7 +3,7 @@
  * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
  * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
  * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
- * others can see of it), dump.c (the same as text), deadlock.c and overflow.c.
+ * others can see of it), dump.c (the same as text), trace.c, deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -110,6 +110,10 @@ struct weft__threadlet {
 	uint64_t    seq;       /* of its arrival in the crew, from 1 */
 	const void *spawned_at;
 	char        name[32];
+	/* Of trace.c. */
+	uint64_t    trace_mark;
+	uint64_t    trace_ns;   /* when it last came or left */
+	const char *trace_what; /* why it left */
 } __attribute__((aligned(64)));
 
 #define weft__place_threadlet(p) \
@@ -425,6 +429,20 @@ void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+
+/* What a waiter waits for, in a word; static. */
+const char *weft__waiter_what(const struct weft__waiter *waiter);
+
+/* --- trace.c ------------------------------------------------------------- */
+
+uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);
+
+/* In a turn that is recorded: one is about to run; it has suspended, or is dead. */
+void weft__trace_come(struct weft__threadlet *threadlet);
+void weft__trace_leave(struct weft__threadlet *threadlet, bool dead);
+
+/* One is started; by any thread, before it is shown. */
+void weft__trace_start(struct weft__threadlet *threadlet);
 
 /* --- deadlock.c --------------------------------------------------------- */
 

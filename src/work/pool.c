@@ -209,6 +209,17 @@ bind_to_cpus(const weft_pool *pool)
 				"cpus" });
 }
 
+static int
+work_traced(struct weft__op *op)
+{
+	const void *fn = (const void *)(uintptr_t)weft__get(op->node.fn);
+	uint64_t begin_ns = weft__sys->now();
+	int rc = weft__op_do_work(op);
+
+	weft__trace_did(WEFT__TRACE_WORK, (uintptr_t)op, fn, begin_ns);
+	return rc;
+}
+
 static void
 worker_main(void *arg)
 {
@@ -216,10 +227,12 @@ worker_main(void *arg)
 	struct weft__op *op;
 
 	weft__thread_self()->worker = worker;
+	weft__thread_self()->name = worker->pool->set.name;
 	if (worker->pool->set.has_cpus)
 		bind_to_cpus(worker->pool);
 	while ((op = next_work(worker)))
-		weft__work_finish(op, weft__op_do_work(op));
+		weft__work_finish(op, weft__tracing() ? work_traced(op)
+		                                      : weft__op_do_work(op));
 }
 
 /* A worker without a thread, or NULL without memory. */
@@ -269,8 +282,8 @@ start_thread(weft_pool *pool)
 
 /* --- putting in, taking out --------------------------------------------- */
 
-int
-weft__pool_push(weft_pool *pool, struct weft__op *op)
+static int
+push(weft_pool *pool, struct weft__op *op)
 {
 	struct weft__worker *called;
 	int rc = 0;
@@ -287,6 +300,23 @@ weft__pool_push(weft_pool *pool, struct weft__op *op)
 	weft__lock_give(&pool->lock);
 	if (called)
 		weft__sys->unpark(&called->bell); /* invariant 5 */
+	return rc;
+}
+
+int
+weft__pool_push(weft_pool *pool, struct weft__op *op)
+{
+	const void *fn = (const void *)(uintptr_t)weft__get(op->node.fn);
+	uint64_t begin_ns;
+	int rc;
+
+	if (__builtin_expect(!weft__tracing(), 1))
+		return push(pool, op);
+	begin_ns = weft__sys->now();
+	rc = push(pool, op);
+	if (rc == 0)
+		weft__trace_did(WEFT__TRACE_QUEUED, (uintptr_t)op, fn,
+		                begin_ns);
 	return rc;
 }
 
@@ -311,7 +341,8 @@ weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
 bool
 weft__pool_is_forked(const weft_pool *pool)
 {
-	return pool->set.forks != weft__load(&weft__forks, WEFT__RELAXED);
+	return pool->set.forks
+	       != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
 
 void

@@ -40,7 +40,7 @@ struct weft__pool_setup {
 	size_t   stack_bytes;
 	struct weft__cpus cpus;
 	bool     has_cpus;
-	uint32_t forks;       /* weft__forks at its making */
+	uint32_t forks;       /* weft__program.forks at its making */
 };
 
 struct weft_pool {

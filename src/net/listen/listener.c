@@ -619,7 +619,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
 	}
 	listener->notice.tell = tell;
-	listener->forks = weft__load(&weft__forks, WEFT__RELAXED);
+	listener->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
 	                  | (opts->share_port ? WEFT__LISTENER_SHARES : 0u);
@@ -671,7 +671,8 @@ close_socket(weft_listener *listener)
 	if (!(listener->flags & WEFT__LISTENER_BORROWED))
 		(void)weft__sys->close(listener->fd);
 	if (listener->path
-	    && listener->forks == weft__load(&weft__forks, WEFT__RELAXED))
+	    && listener->forks
+	               == weft__load(&weft__program.forks, WEFT__RELAXED))
 		(void)weft__sys->path_remove(listener->path);
 	listener->fd = -1;
 	if (!listener->error)

@@ -51,7 +51,7 @@ struct weft_listener {
 	weft_tls            *tls;    /* NULL: plain */
 	uint64_t             handshake_ns;
 	uint32_t             greeted; /* connections in their handshake */
-	uint32_t             forks;  /* weft__forks at its opening */
+	uint32_t             forks;  /* weft__program.forks at its opening */
 	weft_timer           timer;  /* until it is tried again, after an error */
 	weft_node            handing; /* that hands out what is ready */
 	char                *path;   /* to be removed, or NULL */

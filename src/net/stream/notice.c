@@ -116,7 +116,7 @@ weft__notice_send(struct weft__notice *notice)
 		return; /* the first is not taken yet */
 	if (!weft__load(&notice->loop, WEFT__SEQ_CST) /* S */
 	    || weft__load(&notice->forks, WEFT__RELAXED)
-	               != weft__load(&weft__forks, WEFT__RELAXED))
+	               != weft__load(&weft__program.forks, WEFT__RELAXED))
 		return;
 	weft__lock_take(&notice->lock);
 	loop = weft__notice_loop(notice);

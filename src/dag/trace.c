@@ -1,0 +1,83 @@
+/* trace.c - steps of graphs in a recording (weft/trace.h).
+ *
+ * A run that is made while something is recorded keeps times for it, with the track of
+ * whoever ran each step.  When a step has ended, its span is written down, and an arrow
+ * from each of its sources: their times are there, since they have ended before it began.
+ * What stands for several steps has the times of that which ended last.
+ */
+#include "dag/dag.h"
+
+/* Where the times of a step are, if they are kept; or NULL. */
+static struct weft__dag_times *
+times_of(const struct weft__dag_step *step)
+{
+	struct weft__dag_frame *frame = step->frame;
+
+	return frame->times ? &frame->times[step - frame->steps] : NULL;
+}
+
+/* From the end of that span, which is still in it, to the begin of this. */
+static void
+note_edge(const struct weft__dag_times *from, const struct weft__dag_times *to)
+{
+	bool short_one = from->end_ns == from->begin_ns;
+
+	if (!from->end_ns || from->mark >> 32 != to->mark >> 32)
+		return;
+	weft__trace_note(to->mark,
+	                 (struct weft__trace_event){
+				 .begin_ns = from->end_ns - !short_one,
+				 .end_ns = to->begin_ns,
+				 .key = (uint32_t)from->mark,
+				 .kind = WEFT__TRACE_EDGE,
+			 },
+	                 NULL);
+}
+
+/* An item has the sources of its list.  Those of nodes that a step has added stand
+ * elsewhere, and have none here. */
+static void
+note_edges(const struct weft__dag_step *step, const struct weft__dag_times *to)
+{
+	const struct weft__dag_frame *frame;
+
+	if (step->item)
+		step = step->frame->owner;
+	frame = step->frame;
+	if (frame->added)
+		return;
+	for (uint32_t i = 0; i < step->node->in_count; i++)
+		note_edge(
+			times_of(&frame->steps[frame->dag->in[step->node->in_at
+		                                              + i]]),
+			to);
+}
+
+void
+weft__dag_trace_step(const struct weft__dag_step *step, bool failed)
+{
+	struct weft__dag_times *times = times_of(step);
+
+	times->mark = weft__trace_here();
+	if (!times->mark)
+		return;
+	weft__trace_note(times->mark,
+	                 (struct weft__trace_event){
+				 .begin_ns = times->begin_ns,
+				 .end_ns = times->end_ns,
+				 .kind = WEFT__TRACE_STEP,
+				 .number = failed,
+			 },
+	                 step->node->more->name);
+	note_edges(step, times);
+}
+
+void
+weft__dag_trace_group(const struct weft__dag_frame *group)
+{
+	struct weft__dag_times *times = times_of(group->owner);
+
+	for (uint32_t i = 0; i < group->count; i++)
+		if (group->times[i].end_ns > times->end_ns)
+			*times = group->times[i];
+}

@@ -1,0 +1,604 @@
+/* trace_write.c - a recording as a Chrome trace, piece by piece.
+ *
+ * A JSON array of events: names of tracks ("M"), spans ("X"), moments ("i"), and arrows,
+ * which are two events each ("s", "f").  They come as they were recorded, so of each track
+ * in the order of their ends.
+ *
+ *   1. An arrow is written as a whole, where its head is met: so each has both ends.  For
+ *      that, posts are sorted by (key, time), and the one meant is the last of its key
+ *      that began before the run did.  A key is used again only after the run has begun.
+ *   2. Each end of an arrow lies in a span of its track.
+ *   3. Memory: a piece, and a word for each post and threadlet.
+ */
+#include "base/os.h"
+#include "base/text.h"
+#include "loop/loop.h"
+
+#define PIECE       ((size_t)65536)
+#define ROOM_MIN    ((size_t)4096) /* for all that one event can become */
+#define SYMBOL_MAX  160u
+#define SYMBOLS     64u /* that are remembered */
+
+#define EVENT_BEGIN ",\n{\"ph\":\""
+
+struct weft__trace_text {
+	size_t size;
+	uint32_t chunk, event; /* the next to be written */
+	uint64_t flows;        /* arrows written */
+	uint64_t pid;
+	bool begun, ended;
+	size_t post_count;
+	const struct weft__trace_event **posts; /* invariant 1 */
+	const struct weft__trace_event *
+		*names; /* of threadlets by number, less 1 */
+	struct {
+		const void *code;
+		char text[SYMBOL_MAX];
+	} symbols[SYMBOLS];
+	char piece[PIECE];
+};
+
+/* --- pieces of text ------------------------------------------------------ */
+
+static void
+add_bytes(struct weft__trace_text *out, const char *bytes, size_t size)
+{
+	weft__assert(out->size + size <= PIECE);
+	__builtin_memcpy(out->piece + out->size, bytes, size);
+	out->size += size;
+}
+
+static void
+add(struct weft__trace_text *out, const char *text)
+{
+	add_bytes(out, text, __builtin_strlen(text));
+}
+
+static void
+add_number(struct weft__trace_text *out, uint64_t number)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	add_bytes(out, digits + at, sizeof(digits) - at);
+}
+
+/* Microseconds with three places. */
+static void
+add_us(struct weft__trace_text *out, uint64_t ns)
+{
+	char places[4] = { '.', (char)('0' + ns / 100 % 10),
+		           (char)('0' + ns / 10 % 10), (char)('0' + ns % 10) };
+
+	add_number(out, ns / 1000);
+	add_bytes(out, places, sizeof(places));
+}
+
+/* Bytes of the character of UTF-8 that begins here; 0: there is none. */
+static size_t
+character(const unsigned char *at)
+{
+	size_t size = *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+
+	if (*at > 0xf4)
+		return 0;
+	for (size_t i = 1; i < size; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f)
+	    || (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return size;
+}
+
+/* What a string of JSON has for some text; what is no text becomes a mark of that. */
+static void
+add_escaped(struct weft__trace_text *out, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		size_t size = c < 0x80 ? 1 : character((const void *)text);
+
+		if (c == '"' || c == '\\')
+			add(out, "\\");
+		if (c < ' ' || c == 0x7f) {
+			add(out, "\\u00");
+			add_bytes(out, &hex[c >> 4], 1);
+			add_bytes(out, &hex[c & 15], 1);
+		} else if (size > 0) {
+			add_bytes(out, text, size);
+		} else {
+			add(out, "\\ufffd");
+		}
+		text += size ? size : 1;
+	}
+}
+
+/* A code address, as in dumps. */
+static void
+add_symbol(struct weft__trace_text *out, const void *code)
+{
+	size_t at = (uintptr_t)code / 16 % SYMBOLS;
+	char *text = out->symbols[at].text;
+
+	if (!text[0] || out->symbols[at].code != code) {
+		struct weft__text symbol = weft__text_begin(text, SYMBOL_MAX);
+
+		weft__os_add_symbol(&symbol, code);
+		out->symbols[at].code = code;
+	}
+	add_escaped(out, text);
+}
+
+/* --- events -------------------------------------------------------------- */
+
+/* Its kind, track and time. */
+static void
+begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
+{
+	struct weft__trace_text *out = trace->text;
+
+	add(out, EVENT_BEGIN);
+	add(out, kind);
+	add(out, "\",\"pid\":");
+	add_number(out, trace->text->pid);
+	add(out, ",\"tid\":");
+	add_number(out, track);
+	add(out, ",\"ts\":");
+	add_us(out, at_ns - trace->begin_ns);
+}
+
+/* The same of a span, up to its name, which follows. */
+static void
+begin_span(const weft_trace *trace, const struct weft__trace_event *event,
+           const char *category)
+{
+	struct weft__trace_text *out = trace->text;
+
+	begin(trace, "X", event->track, event->begin_ns);
+	add(out, ",\"dur\":");
+	add_us(out, event->end_ns - event->begin_ns);
+	add(out, ",\"cat\":\"");
+	add(out, category);
+	add(out, "\",\"name\":\"");
+}
+
+struct place {
+	uint32_t track;
+	uint64_t at_ns;
+};
+
+/* Invariants 1 and 2. */
+static void
+add_arrow(const weft_trace *trace, const char *name, struct place from,
+          struct place to)
+{
+	struct weft__trace_text *out = trace->text;
+	struct place ends[2] = { from, to };
+
+	out->flows++;
+	for (int i = 0; i < 2; i++) {
+		begin(trace, i == 0 ? "s" : "f", ends[i].track, ends[i].at_ns);
+		add(out, i == 0 ? ",\"id\":" : ",\"bp\":\"e\",\"id\":");
+		add_number(out, out->flows);
+		add(out, ",\"cat\":\"flow\",\"name\":\"");
+		add(out, name);
+		add(out, "\"}");
+	}
+}
+
+/* The last post of that key that began by then; or NULL. */
+static const struct weft__trace_event *
+find_post(const struct weft__trace_text *text, uint64_t key, uint64_t at_ns)
+{
+	size_t low = 0, high = text->post_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct weft__trace_event *post = text->posts[middle];
+
+		if (post->key < key
+		    || (post->key == key && post->begin_ns <= at_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && text->posts[low - 1]->key == key
+	               ? text->posts[low - 1]
+	               : NULL;
+}
+
+/* A call that was handed over by a post. */
+static void
+add_call(const weft_trace *trace, const struct weft__trace_event *event,
+         const char *category)
+{
+	struct weft__trace_text *out = trace->text;
+	const struct weft__trace_event *post = find_post(out, event->key,
+	                                                 event->begin_ns);
+
+	begin_span(trace, event, category);
+	add_symbol(out, event->what);
+	add(out, "\"}");
+	if (post)
+		add_arrow(trace, category,
+		          (struct place){ post->track, post->begin_ns },
+		          (struct place){ event->track, event->begin_ns });
+}
+
+/* --- names --------------------------------------------------------------- */
+
+static const char *
+text_of(const struct weft__trace_event *event)
+{
+	return (const char *)(event + 1);
+}
+
+static void
+add_name(struct weft__trace_text *out, const struct weft__trace_event *name)
+{
+	if (text_of(name)[0] || !name->what)
+		add_escaped(out, text_of(name));
+	else
+		add_symbol(out, name->what);
+}
+
+static void
+name_track(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	struct weft__trace_text *out = trace->text;
+	bool named = text_of(event)[0] || event->what;
+
+	begin(trace, "M", event->track, trace->begin_ns);
+	add(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+	if (event->track & WEFT__TRACK_THREAD) {
+		add_name(out, event);
+		add(out, " ");
+		add_number(out, event->track & WEFT__TRACK_MASK);
+	} else {
+		add(out, event->track & WEFT__TRACK_THREADLET ? "threadlet "
+		                                              : "loop ");
+		add_number(out, event->key);
+		add(out, named ? " (" : "");
+		add_name(out, event);
+		add(out, named ? ")" : "");
+	}
+	add(out, "\"}}");
+}
+
+static const struct weft__trace_event *
+name_of(const weft_trace *trace, uint64_t track)
+{
+	size_t number = track & WEFT__TRACK_MASK;
+
+	return number - 1 < weft__load(&trace->threadlets, WEFT__RELAXED)
+	               ? trace->text->names[number - 1]
+	               : NULL;
+}
+
+/* --- kinds --------------------------------------------------------------- */
+
+static void
+add_loop_span(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	static const char *const phases[] = {
+		"timers", "first",      "inbox",   "threadlets", "wait",
+		"done",   "immediates", "closing", "microtasks",
+	};
+	struct weft__trace_text *out = trace->text;
+
+	begin_span(trace, event, "loop");
+	if (event->kind == WEFT__TRACE_PHASE) {
+		add(out, phases[event->number]);
+		add(out, "\",\"args\":{\"calls\":");
+		add_number(out, event->key);
+		add(out, "}}");
+	} else if (event->kind == WEFT__TRACE_TURN) {
+		add(out, "turn\",\"args\":{\"number\":");
+		add_number(out, event->key);
+		add(out, "}}");
+	} else {
+		add(out, "wait\"}");
+	}
+}
+
+static void
+add_threadlet(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	const struct weft__trace_event *name = name_of(trace, event->key);
+	struct weft__trace_text *out = trace->text;
+
+	begin_span(trace, event, "threadlet");
+	if (event->kind == WEFT__TRACE_WAITED) {
+		add(out, event->what);
+		add(out, "\"}");
+		return;
+	}
+	if (name)
+		add_name(out, name);
+	add(out, "\",\"args\":{\"threadlet\":");
+	add_number(out, name ? name->key : 0);
+	add(out, ",\"until\":\"");
+	add(out, event->what);
+	add(out, "\"}}");
+}
+
+static void
+add_moment(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	begin(trace, "i", event->track, event->begin_ns);
+	add(trace->text, ",\"s\":\"t\",\"cat\":\"threadlet\",\"name\":\"");
+	add(trace->text,
+	    event->kind == WEFT__TRACE_BEGAN ? "begin\"}" : "end\"}");
+}
+
+static void
+add_step(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	begin_span(trace, event, "dag");
+	add_escaped(trace->text, text_of(event));
+	add(trace->text, event->number ? "\",\"args\":{\"failed\":1}}" : "\"}");
+}
+
+static void
+add_event(const weft_trace *trace, const struct weft__trace_event *event)
+{
+	switch (event->kind) {
+	case WEFT__TRACE_NAME:
+		name_track(trace, event);
+		break;
+	case WEFT__TRACE_POST:
+	case WEFT__TRACE_QUEUED:
+		begin_span(trace, event, "post");
+		add(trace->text,
+		    event->kind == WEFT__TRACE_POST ? "post " : "queue ");
+		add_symbol(trace->text, event->what);
+		add(trace->text, "\"}");
+		break;
+	case WEFT__TRACE_RAN:
+		add_call(trace, event, "post");
+		break;
+	case WEFT__TRACE_WORK:
+		add_call(trace, event, "work");
+		break;
+	case WEFT__TRACE_RUN:
+	case WEFT__TRACE_WAITED:
+		add_threadlet(trace, event);
+		break;
+	case WEFT__TRACE_BEGAN:
+	case WEFT__TRACE_ENDED:
+		add_moment(trace, event);
+		break;
+	case WEFT__TRACE_STEP:
+		add_step(trace, event);
+		break;
+	case WEFT__TRACE_EDGE:
+		add_arrow(
+			trace, "edge",
+			(struct place){ (uint32_t)event->key, event->begin_ns },
+			(struct place){ event->track, event->end_ns });
+		break;
+	default:
+		add_loop_span(trace, event);
+	}
+}
+
+/* --- finding things again ------------------------------------------------ */
+
+static uint32_t
+chunks_of(const weft_trace *trace)
+{
+	uint32_t count = weft__load(&trace->chunk_count, WEFT__RELAXED);
+
+	return count < trace->chunk_max ? count : trace->chunk_max;
+}
+
+static uint32_t
+slots_of(const struct weft__trace_event *event)
+{
+	return event->kind == WEFT__TRACE_NAME
+	                       || event->kind == WEFT__TRACE_STEP
+	               ? 2
+	               : 1;
+}
+
+static bool
+is_post(const struct weft__trace_event *event)
+{
+	return event->kind == WEFT__TRACE_POST
+	       || event->kind == WEFT__TRACE_QUEUED;
+}
+
+/* Count posts, and once there is memory for that, list them, and names. */
+static void
+look_through(const weft_trace *trace)
+{
+	struct weft__trace_text *text = trace->text;
+
+	text->post_count = 0;
+	for (uint32_t c = 0; c < chunks_of(trace); c++) {
+		const struct weft__trace_chunk *chunk = &trace->chunks[c];
+		const struct weft__trace_event *event = chunk->events;
+
+		for (; event < chunk->events + chunk->count;
+		     event += slots_of(event)) {
+			if (is_post(event)) {
+				if (text->posts)
+					text->posts[text->post_count] = event;
+				text->post_count++;
+			}
+			if (text->names && event->kind == WEFT__TRACE_NAME
+			    && event->track & WEFT__TRACK_THREADLET)
+				text->names[(event->track & WEFT__TRACK_MASK)
+				            - 1] = event;
+		}
+	}
+}
+
+static bool
+is_before(const struct weft__trace_event *a, const struct weft__trace_event *b)
+{
+	return a->key < b->key
+	       || (a->key == b->key && a->begin_ns < b->begin_ns);
+}
+
+/* Let the entry at `at` of a heap sink to where it belongs; the greatest is first. */
+static void
+sink(const struct weft__trace_event **heap, size_t at, size_t count)
+{
+	const struct weft__trace_event *entry = heap[at];
+	size_t below;
+
+	while ((below = 2 * at + 1) < count) {
+		if (below + 1 < count
+		    && is_before(heap[below], heap[below + 1]))
+			below++;
+		if (!is_before(entry, heap[below]))
+			break;
+		heap[at] = heap[below];
+		at = below;
+	}
+	heap[at] = entry;
+}
+
+static void
+sort(const struct weft__trace_event **posts, size_t count)
+{
+	for (size_t i = count / 2; i > 0; i--)
+		sink(posts, i - 1, count);
+	while (count > 1) {
+		const struct weft__trace_event *last = posts[--count];
+
+		posts[count] = posts[0];
+		posts[0] = last;
+		sink(posts, 0, count);
+	}
+}
+
+static int
+prepare(weft_trace *trace)
+{
+	struct weft__trace_text *text = weft__alloc_zero(sizeof(*text));
+	size_t names = weft__load(&trace->threadlets, WEFT__RELAXED);
+
+	if (!text)
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_trace_read: out of memory");
+	trace->text = text;
+	text->pid = weft__os_pid();
+	look_through(trace);
+	text->posts = weft__alloc_zero((text->post_count + 1)
+	                               * sizeof(*text->posts));
+	text->names = weft__alloc_zero((names + 1) * sizeof(*text->names));
+	if (!text->posts || !text->names) {
+		weft__trace_drop_text(trace);
+		return weft__fail(WEFT_ENOMEM,
+		                  "weft_trace_read: out of memory");
+	}
+	look_through(trace);
+	sort(text->posts, text->post_count);
+	return 0;
+}
+
+void
+weft__trace_drop_text(weft_trace *trace)
+{
+	if (!trace->text)
+		return;
+	weft__sys->release(trace->text->posts);
+	weft__sys->release(trace->text->names);
+	weft__sys->release(trace->text);
+	trace->text = NULL;
+}
+
+/* --- the call ------------------------------------------------------------ */
+
+static void
+add_metadata(const weft_trace *trace, const char *name)
+{
+	struct weft__trace_text *out = trace->text;
+
+	add(out, "{\"ph\":\"M\",\"pid\":");
+	add_number(out, trace->text->pid);
+	add(out, ",\"tid\":0,\"ts\":0,\"name\":\"");
+	add(out, name);
+	add(out, "\",\"args\":{\"");
+}
+
+static void
+add_head(const weft_trace *trace)
+{
+	char buf[64];
+	struct weft__text name = weft__text_begin(buf, sizeof(buf));
+
+	weft__os_add_program(&name);
+	add(trace->text, "[\n");
+	add_metadata(trace, "process_name");
+	add(trace->text, "name\":\"");
+	add_escaped(trace->text, buf);
+	add(trace->text, "\"}}");
+	trace->text->begun = true;
+}
+
+static void
+add_tail(const weft_trace *trace)
+{
+	add(trace->text, ",\n");
+	add_metadata(trace, "dropped_events");
+	add(trace->text, "count\":");
+	add_number(trace->text, weft__load(&trace->dropped, WEFT__RELAXED));
+	add(trace->text, "}}\n]\n");
+	trace->text->ended = true;
+}
+
+/* Write as much as there is room for. */
+static void
+fill(const weft_trace *trace)
+{
+	struct weft__trace_text *text = trace->text;
+
+	while (text->size + ROOM_MIN <= PIECE && !text->ended) {
+		const struct weft__trace_chunk *chunk =
+			&trace->chunks[text->chunk];
+
+		if (!text->begun) {
+			add_head(trace);
+		} else if (text->chunk == chunks_of(trace)) {
+			add_tail(trace);
+		} else if (text->event >= chunk->count) {
+			text->chunk++;
+			text->event = 0;
+		} else {
+			add_event(trace, &chunk->events[text->event]);
+			text->event += slots_of(&chunk->events[text->event]);
+		}
+	}
+}
+
+int
+weft_trace_read(weft_trace *trace, const char **out, size_t *size)
+{
+	int rc = 0;
+
+	if (!trace || !out || !size)
+		return weft__misuse(WEFT_EINVAL, "weft_trace_read: NULL");
+	if (weft__trace_is_on(trace))
+		return weft__fail(WEFT_EBUSY,
+		                  "weft_trace_read: it is being recorded");
+	if (!trace->text)
+		rc = prepare(trace);
+	if (rc < 0)
+		return rc;
+	trace->text->size = 0;
+	fill(trace);
+	if (trace->text->size == 0)
+		return 0;
+	*out = trace->text->piece;
+	*size = trace->text->size;
+	return 1;
+}

@@ -1,0 +1,77 @@
+/* trace.c - threadlets in a recording.
+ *
+ * When one runs is told on its loop's track; what it waits for, on its own.  So what it
+ * does over several waits, the step of a graph say, can have a span there.
+ *
+ *   1. The mark of one that lay on the same stack before is taken away at the start of
+ *      the next, if something is recorded then; else it is of an earlier recording.
+ */
+#include "threadlet/threadlet.h"
+
+uint64_t
+weft__threadlet_trace_mark(struct weft__threadlet *t)
+{
+	return t->trace_mark = weft__trace_mark(
+		       t->trace_mark,
+		       &(struct weft__trace_name){
+			       .kind = WEFT__TRACK_THREADLET,
+			       .number = (uint64_t)weft__threadlet_id(t),
+			       .text = t->name,
+			       .code = (const void *)(uintptr_t)t->fn,
+		       });
+}
+
+static void
+note(uint64_t mark, int kind, uint64_t begin_ns, uint64_t end_ns,
+     const char *what, uint64_t key)
+{
+	weft__trace_note(mark,
+	                 (struct weft__trace_event){ .begin_ns = begin_ns,
+	                                             .end_ns = end_ns,
+	                                             .key = key,
+	                                             .what = what,
+	                                             .kind = (uint16_t)kind },
+	                 NULL);
+}
+
+static const char started[] = "start";
+
+void
+weft__trace_start(struct weft__threadlet *t)
+{
+	t->trace_mark = 0; /* invariant 1 */
+	t->trace_ns = weft__sys->now();
+	t->trace_what = started;
+}
+
+/* Why it has left is not known of one that has not been seen yet. */
+void
+weft__trace_come(struct weft__threadlet *t)
+{
+	uint64_t now_ns = weft__sys->now();
+	uint64_t mark = weft__threadlet_trace_mark(t);
+
+	if (t->trace_what)
+		note(mark, WEFT__TRACE_WAITED, t->trace_ns, now_ns,
+		     t->trace_what, 0);
+	if (t->trace_what == started)
+		note(mark, WEFT__TRACE_BEGAN, now_ns, now_ns, "", 0);
+	t->trace_ns = now_ns;
+}
+
+void
+weft__trace_leave(struct weft__threadlet *t, bool dead)
+{
+	uint64_t now_ns = weft__sys->now();
+	const char *why = dead        ? "end"
+	                  : t->waiter ? weft__waiter_what(t->waiter)
+	                              : "ready";
+
+	if (t->trace_mark)
+		note(t->crew->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns,
+		     now_ns, why, (uint32_t)t->trace_mark);
+	if (dead)
+		note(t->trace_mark, WEFT__TRACE_ENDED, now_ns, now_ns, "", 0);
+	t->trace_ns = now_ns;
+	t->trace_what = why;
+}

@@ -1,0 +1,324 @@
+/* trace_test.c - recordings of what the program does, as a Chrome trace.
+ *
+ * What a whole trace looks like is checked by tests/trace/check.py. */
+#include <pthread.h>
+#include <sched.h>
+#include "base/node.h"
+#include "base/sys.h"
+#include "test.h"
+
+#define OK(call) CHECK_EQ(call, 0)
+
+/* All of an ended recording; freed by the caller. */
+static char *
+text_of(weft_trace *trace)
+{
+	char *text = calloc(1, 1);
+	size_t all = 0, size;
+	const char *piece;
+
+	while (weft_trace_read(trace, &piece, &size) == 1) {
+		CHECK(size > 0 && size <= 65536);
+		text = realloc(text, all + size + 1);
+		memcpy(text + all, piece, size);
+		all += size;
+		text[all] = '\0';
+	}
+	return text;
+}
+
+static int
+count_of(const char *text, const char *what)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		count++;
+	return count;
+}
+
+static weft_trace *
+record(size_t bytes_max)
+{
+	weft_trace_opts opts = { .bytes_max = bytes_max };
+	weft_trace *trace;
+
+	OK(weft_trace_begin(&opts, &trace));
+	return trace;
+}
+
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void
+post_and_run(weft_loop *loop, int count)
+{
+	for (int i = 0; i < count; i++)
+		OK(weft_loop_post(loop, nothing, NULL));
+	OK(weft_loop_run(loop));
+}
+
+/* --- recordings ---------------------------------------------------------- */
+
+TEST(there_is_one_recording_at_a_time)
+{
+	weft_trace *first = record(0), *second = NULL;
+
+	CHECK_EQ(weft_trace_begin(NULL, &second), WEFT_EBUSY);
+	CHECK(second == NULL);
+	OK(weft_trace_end(first));
+	OK(weft_trace_end(first));
+	OK(weft_trace_begin(NULL, &second));
+	weft_trace_free(first);
+	CHECK_EQ(weft_trace_begin(NULL, &first), WEFT_EBUSY);
+	weft_trace_free(second);
+	weft_trace_free(NULL);
+	CHECK_MISUSE(weft_trace_begin(NULL, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_trace_end(NULL), WEFT_EINVAL);
+}
+
+TEST(a_recording_is_read_when_it_has_ended)
+{
+	weft_trace *trace = record(0);
+	const char *piece;
+	size_t size;
+
+	CHECK_EQ(weft_trace_read(trace, &piece, &size), WEFT_EBUSY);
+	OK(weft_trace_end(trace));
+	CHECK_EQ(weft_trace_read(trace, &piece, &size), 1);
+	CHECK(piece[0] == '[' && piece[size - 2] == ']');
+	CHECK_EQ(weft_trace_read(trace, &piece, &size), 0);
+	CHECK_EQ(weft_trace_read(trace, &piece, &size), 0);
+	weft_trace_free(trace);
+}
+
+TEST(what_happens_before_and_after_a_recording_is_not_in_it)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_trace *trace;
+	char *text;
+
+	post_and_run(loop, 3);
+	trace = record(0);
+	post_and_run(loop, 5);
+	OK(weft_trace_end(trace));
+	post_and_run(loop, 7);
+	text = text_of(trace);
+	CHECK_EQ(count_of(text, "\"name\":\"post "), 5);
+	CHECK_EQ(count_of(text, "\"ph\":\"s\""), 5);
+	CHECK_EQ(count_of(text, "\"ph\":\"f\""), 5);
+	free(text);
+	weft_trace_free(trace);
+	OK(weft_loop_free(loop));
+}
+
+TEST(a_second_recording_names_its_tracks_anew)
+{
+	weft_loop_opts opts = { .name = "again" };
+	weft_loop *loop = weft_loop_new(&opts);
+
+	for (int i = 0; i < 2; i++) {
+		weft_trace *trace = record(0);
+		char *text;
+
+		post_and_run(loop, 1);
+		OK(weft_trace_end(trace));
+		text = text_of(trace);
+		CHECK_EQ(count_of(text, "(again)"), 1);
+		free(text);
+		weft_trace_free(trace);
+	}
+	OK(weft_loop_free(loop));
+}
+
+TEST(what_does_not_fit_is_dropped_and_counted)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_trace *trace = record(1);
+	char *text;
+
+	post_and_run(loop, 2000);
+	OK(weft_trace_end(trace));
+	text = text_of(trace);
+	CHECK(count_of(text, "\"name\":\"post ") > 100);
+	CHECK(count_of(text, "\"name\":\"post ") < 1000);
+	CHECK(!strstr(text, "\"count\":0}"));
+	CHECK_EQ(count_of(text, "dropped_events"), 1);
+	free(text);
+	weft_trace_free(trace);
+	OK(weft_loop_free(loop));
+}
+
+static int
+sleep_a_little(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(weft_in(WEFT_US));
+}
+
+TEST(names_are_escaped_whatever_is_in_them)
+{
+	static const char name[] = "\"\\\n\x7f\xc3\xa9\xff\xed\xa0\x80";
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_go_opts opts = { .loop = loop, .name = name };
+	weft_trace *trace = record(0);
+	char *text;
+
+	CHECK(weft_go_with(&opts, sleep_a_little, NULL) > 0);
+	OK(weft_loop_run(loop));
+	OK(weft_trace_end(trace));
+	text = text_of(trace);
+	CHECK(strstr(text, "(\\\"\\\\\\u000a\\u007f\xc3\xa9"
+	                   "\\ufffd\\ufffd\\ufffd\\ufffd)"));
+	free(text);
+	weft_trace_free(trace);
+	OK(weft_loop_free(loop));
+}
+
+/* Threadlets that follow each other on one stack have a track each. */
+TEST(each_threadlet_has_a_track_of_its_own)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	weft_trace *trace = record(0);
+	char *text;
+
+	for (int i = 0; i < 10; i++) {
+		weft_go_opts opts = { .loop = loop, .name = "one of ten" };
+
+		CHECK(weft_go_with(&opts, sleep_a_little, NULL) > 0);
+		OK(weft_loop_run(loop));
+	}
+	OK(weft_trace_end(trace));
+	text = text_of(trace);
+	CHECK_EQ(count_of(text, "(one of ten)"), 10);
+	CHECK_EQ(count_of(text, "\"name\":\"begin\""), 10);
+	CHECK_EQ(count_of(text, "\"name\":\"end\""), 10);
+	CHECK_EQ(count_of(text, "\"name\":\"sleep\""), 10);
+	CHECK_EQ(count_of(text, "\"until\":\"sleep\""), 10);
+	CHECK_EQ(count_of(text, "\"until\":\"end\""), 10);
+	free(text);
+	weft_trace_free(trace);
+	OK(weft_loop_free(loop));
+}
+
+/* --- without memory ------------------------------------------------------- */
+
+static const struct weft__sys *plain;
+static int allowed;
+
+static void *
+alloc_some(size_t size)
+{
+	return allowed-- > 0 ? plain->alloc(size) : NULL;
+}
+
+TEST(without_memory_a_recording_and_its_reading_say_so)
+{
+	struct weft__sys poor = *weft__sys;
+	weft_trace *trace;
+	const char *piece;
+	size_t size;
+
+	plain = weft__sys;
+	poor.alloc = alloc_some;
+	weft__sys = &poor;
+	for (int i = 0; i < 2; i++) {
+		allowed = i;
+		CHECK_EQ(weft_trace_begin(NULL, &trace), WEFT_ENOMEM);
+	}
+	allowed = 2;
+	OK(weft_trace_begin(NULL, &trace));
+	OK(weft_trace_end(trace));
+	for (int i = 0; i < 3; i++) {
+		allowed = i;
+		CHECK_EQ(weft_trace_read(trace, &piece, &size), WEFT_ENOMEM);
+	}
+	allowed = 3;
+	CHECK_EQ(weft_trace_read(trace, &piece, &size), 1);
+	weft_trace_free(trace);
+	weft__sys = plain;
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+static weft__a32 over;
+static weft_loop *target;
+
+static void *
+post_all_the_time(void *arg)
+{
+	weft_node node = { .fn = nothing };
+	const struct weft__node *inner = (void *)&node;
+
+	(void)arg;
+	while (!weft__load(&over, WEFT__RELAXED)) {
+		(void)weft_loop_post(target, nothing, NULL);
+		(void)weft_loop_post_first(target, nothing, NULL);
+		if (!weft__load(&inner->state, WEFT__ACQUIRE))
+			OK(weft_loop_post_node(target, &node));
+		sched_yield();
+	}
+	while (weft__load(&inner->state, WEFT__ACQUIRE))
+		sched_yield();
+	return NULL;
+}
+
+static int
+work(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int
+work_all_the_time(void *arg)
+{
+	(void)arg;
+	while (!weft__load(&over, WEFT__RELAXED)) {
+		(void)weft_work(WEFT_CPU, work, NULL, WEFT_NEVER);
+		(void)weft_yield();
+	}
+	return 0;
+}
+
+/* Recordings come and go while everybody writes: whoever is late writes nothing. */
+TEST(recordings_end_and_are_freed_while_others_write)
+{
+	weft_loop_opts opts = { .name = "target", .flags = WEFT_LOOP_KEEP };
+	pthread_t threads[3];
+	int found = 0;
+
+	weft__store(&over, 0, WEFT__RELAXED);
+	target = weft_loop_new(&opts);
+	OK(weft_loop_start(target));
+	for (int i = 0; i < 3; i++)
+		OK(pthread_create(&threads[i], NULL, post_all_the_time, NULL));
+	for (int i = 0; i < 2; i++) {
+		weft_go_opts go = { .loop = target, .name = "worker" };
+
+		CHECK(weft_go_with(&go, work_all_the_time, NULL) > 0);
+	}
+	for (int i = 0; i < 200 || found < 20; i++) {
+		weft_trace *trace = record(i % 2 ? 1 : (size_t)1 << 20);
+		char *text;
+
+		for (int k = 0; k < i % 20; k++)
+			sched_yield();
+		OK(weft_trace_end(trace));
+		text = text_of(trace);
+		CHECK_EQ(count_of(text, "\"ph\":\"s\""),
+		         count_of(text, "\"ph\":\"f\""));
+		found += count_of(text, "\"ph\":\"s\"") > 0;
+		free(text);
+		weft_trace_free(trace);
+	}
+	weft__store(&over, 1, WEFT__RELAXED);
+	for (int i = 0; i < 3; i++)
+		OK(pthread_join(threads[i], NULL));
+	weft_loop_stop(target);
+	OK(weft_loop_wait_stopped(target, WEFT_NEVER));
+	OK(weft_loop_free(target));
+}
