@@ -149,7 +149,9 @@ struct weft__dag_step {
 struct weft__dag_times { /* of a step, if the run keeps them */
 	uint64_t begin_ns, end_ns; /* of its last attempt */
 	uintptr_t thread;          /* something that is another for each */
+	/* Of trace.c; a group has that of its last step. */
 	uint64_t mark;             /* of who ran it, in a recording; or 0 */
+	uint64_t edges_ns;         /* where in its span edges begin; 0: it has none there */
 };
 
 struct weft__dag_frame {

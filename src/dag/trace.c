@@ -3,7 +3,7 @@
  * A run that is made while something is recorded keeps times for it, with the track of
  * whoever ran each step.  When a step has ended, its span is written down, and an arrow
  * from each of its sources: their times are there, since they have ended before it began.
- * What stands for several steps has the times of that which ended last.
+ * From what stands for several steps they begin where that which ended last did.
  */
 #include "dag/dag.h"
 
@@ -16,22 +16,19 @@ times_of(const struct weft__dag_step *step)
 	return frame->times ? &frame->times[step - frame->steps] : NULL;
 }
 
-/* From the end of that span, which is still in it, to the begin of this. */
 static void
 note_edge(const struct weft__dag_times *from, const struct weft__dag_times *to)
 {
-	bool short_one = from->end_ns == from->begin_ns;
-
-	if (!from->end_ns || from->mark >> 32 != to->mark >> 32)
+	if (!from->edges_ns || from->mark >> 32 != to->mark >> 32)
 		return;
-	weft__trace_note(to->mark,
-	                 (struct weft__trace_event){
-				 .begin_ns = from->end_ns - !short_one,
-				 .end_ns = to->begin_ns,
-				 .key = (uint32_t)from->mark,
-				 .kind = WEFT__TRACE_EDGE,
-			 },
-	                 NULL);
+	(void)weft__trace_note(to->mark,
+	                       (struct weft__trace_event){
+				       .begin_ns = from->edges_ns,
+				       .end_ns = to->begin_ns,
+				       .key = (uint32_t)from->mark,
+				       .kind = WEFT__TRACE_EDGE,
+			       },
+	                       NULL);
 }
 
 /* An item has the sources of its list.  Those of nodes that a step has added stand
@@ -59,16 +56,17 @@ weft__dag_trace_step(const struct weft__dag_step *step, bool failed)
 	struct weft__dag_times *times = times_of(step);
 
 	times->mark = weft__trace_here();
-	if (!times->mark)
-		return;
-	weft__trace_note(times->mark,
-	                 (struct weft__trace_event){
-				 .begin_ns = times->begin_ns,
-				 .end_ns = times->end_ns,
-				 .kind = WEFT__TRACE_STEP,
-				 .number = failed,
-			 },
-	                 step->node->more->name);
+	if (!weft__trace_note(times->mark,
+	                      (struct weft__trace_event){
+				      .begin_ns = times->begin_ns,
+				      .end_ns = times->end_ns,
+				      .kind = WEFT__TRACE_STEP,
+				      .number = failed,
+			      },
+	                      step->node->more->name))
+		return; /* without a span nothing can end there, or begin */
+	/* At its end, which is still in it. */
+	times->edges_ns = times->end_ns - (times->end_ns > times->begin_ns);
 	note_edges(step, times);
 }
 
@@ -78,6 +76,8 @@ weft__dag_trace_group(const struct weft__dag_frame *group)
 	struct weft__dag_times *times = times_of(group->owner);
 
 	for (uint32_t i = 0; i < group->count; i++)
-		if (group->times[i].end_ns > times->end_ns)
-			*times = group->times[i];
+		if (group->times[i].edges_ns > times->edges_ns) {
+			times->mark = group->times[i].mark;
+			times->edges_ns = group->times[i].edges_ns;
+		}
 }

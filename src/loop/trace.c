@@ -113,7 +113,7 @@ put_text(struct weft__trace_event *slot, const char *text)
 	weft__text_add(&out, text);
 }
 
-void
+bool
 weft__trace_note(uint64_t mark, struct weft__trace_event event,
                  const char *text)
 {
@@ -122,7 +122,7 @@ weft__trace_note(uint64_t mark, struct weft__trace_event event,
 	struct weft__trace_event *slot = NULL;
 
 	if (!trace)
-		return;
+		return false;
 	event.track = (uint32_t)mark;
 	if (mark >> 32 == trace->id && event.begin_ns >= trace->begin_ns)
 		slot = reserve(trace, self, text ? 2 : 1);
@@ -132,20 +132,21 @@ weft__trace_note(uint64_t mark, struct weft__trace_event event,
 			put_text(slot + 1, text);
 	}
 	leave(self);
+	return slot != NULL;
 }
 
 void
 weft__trace_did(int kind, uint64_t key, const void *what, uint64_t begin_ns)
 {
-	weft__trace_note(weft__trace_here(),
-	                 (struct weft__trace_event){
-				 .begin_ns = begin_ns,
-				 .end_ns = weft__sys->now(),
-				 .key = key,
-				 .what = what,
-				 .kind = (uint16_t)kind,
-			 },
-	                 NULL);
+	(void)weft__trace_note(weft__trace_here(),
+	                       (struct weft__trace_event){
+				       .begin_ns = begin_ns,
+				       .end_ns = weft__sys->now(),
+				       .key = key,
+				       .what = what,
+				       .kind = (uint16_t)kind,
+			       },
+	                       NULL);
 }
 
 /* --- tracks -------------------------------------------------------------- */
@@ -174,6 +175,10 @@ weft__trace_mark(uint64_t mark, const struct weft__trace_name *name)
 	trace = enter(self);
 	if (!trace)
 		return 0;
+	if (mark && mark >> 32 == trace->id) { /* the hint is late */
+		leave(self);
+		return mark;
+	}
 	slot = reserve(trace, self, 2);
 	mark = 0;
 	if (slot) {
@@ -225,7 +230,7 @@ weft__trace_here(void)
 static void
 note_since(weft_loop *loop, int kind, uint64_t begin_ns, uint64_t key)
 {
-	weft__trace_note(
+	(void)weft__trace_note(
 		mark_of_loop(loop),
 		(struct weft__trace_event){ .begin_ns = begin_ns,
 	                                    .end_ns = loop->trace.at_ns,
@@ -266,7 +271,7 @@ weft__trace_phase(weft_loop *loop, int phase, uint32_t calls)
 
 	loop->trace.at_ns = weft__sys->now();
 	loop->trace.did = true;
-	weft__trace_note(
+	(void)weft__trace_note(
 		mark_of_loop(loop),
 		(struct weft__trace_event){ .begin_ns = begin_ns,
 	                                    .end_ns = loop->trace.at_ns,
@@ -340,6 +345,7 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 		if (++tracer.last_id == 0)
 			tracer.last_id = 1;
 		trace->id = tracer.last_id;
+		trace->forks = weft__load(&weft__program.forks, WEFT__RELAXED);
 		trace->begin_ns = weft__sys->now();
 		weft__store(&tracer.now, (uintptr_t)trace, WEFT__SEQ_CST);
 		weft__count_set(&weft__program.tracing, trace->id);
@@ -364,13 +370,19 @@ wait_for_writers(void)
 			weft__sys->yield();
 }
 
+static bool
+is_on(const weft_trace *trace)
+{
+	return weft__load(&tracer.now, WEFT__RELAXED) == (uintptr_t)trace;
+}
+
 int
 weft_trace_end(weft_trace *trace)
 {
 	if (!trace)
 		return weft__misuse(WEFT_EINVAL, "weft_trace_end: NULL");
 	weft__lock_take(&tracer.lock);
-	if (weft__trace_is_on(trace)) {
+	if (is_on(trace)) {
 		weft__count_set(&weft__program.tracing, 0);
 		weft__store(&tracer.now, 0, WEFT__SEQ_CST); /* E */
 		wait_for_writers();
@@ -379,10 +391,16 @@ weft_trace_end(weft_trace *trace)
 	return 0;
 }
 
+/* Who ends it has the lock until all have written. */
 bool
 weft__trace_is_on(const weft_trace *trace)
 {
-	return weft__load(&tracer.now, WEFT__RELAXED) == (uintptr_t)trace;
+	bool on;
+
+	weft__lock_take(&tracer.lock);
+	on = is_on(trace);
+	weft__lock_give(&tracer.lock);
+	return on;
 }
 
 void

@@ -80,8 +80,8 @@ uint64_t weft__trace_mark(uint64_t mark, const struct weft__trace_name *name);
 uint64_t weft__trace_here(void);
 
 /* Write an event down on the track of a mark, if that is of the present recording and the
- * event has not begun before; `text` follows, or NULL. */
-void weft__trace_note(uint64_t mark, struct weft__trace_event event, const char *text);
+ * event has not begun before; `text` follows, or NULL.  False: it was not, or is dropped. */
+bool weft__trace_note(uint64_t mark, struct weft__trace_event event, const char *text);
 
 /* The same for what the caller has just done since `begin_ns`. */
 void weft__trace_did(int kind, uint64_t key, const void *what, uint64_t begin_ns);
@@ -125,6 +125,7 @@ struct weft__trace_text; /* of trace_write.c */
 
 struct weft_trace {
 	uint32_t  id;
+	uint32_t  forks;        /* as in loops */
 	uint64_t  begin_ns;
 	uint32_t  chunk_max;
 	weft__a32 chunk_count;  /* taken; may be beyond the maximum */
@@ -134,7 +135,7 @@ struct weft_trace {
 	struct weft__trace_text  *text; /* while it is read, or NULL */
 };
 
-/* Whether it is recorded now; and the end of its text. */
+/* Whether somebody may still write; and the end of its text. */
 bool weft__trace_is_on(const weft_trace *trace);
 void weft__trace_drop_text(weft_trace *trace);
 

@@ -229,6 +229,9 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 		older->newer = t;
 	crew->newest = t;
 	t->seq = ++crew->seq;
+	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn
+	    && !loop->traced)
+		t->trace_what = NULL; /* it may run unseen, in this turn yet */
 	weft__count(&loop->threadlets, 1);
 	if (t->background)
 		weft__count(&loop->alive, (uint64_t)-1);

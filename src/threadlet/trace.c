@@ -25,13 +25,14 @@ static void
 note(uint64_t mark, int kind, uint64_t begin_ns, uint64_t end_ns,
      const char *what, uint64_t key)
 {
-	weft__trace_note(mark,
-	                 (struct weft__trace_event){ .begin_ns = begin_ns,
-	                                             .end_ns = end_ns,
-	                                             .key = key,
-	                                             .what = what,
-	                                             .kind = (uint16_t)kind },
-	                 NULL);
+	(void)weft__trace_note(
+		mark,
+		(struct weft__trace_event){ .begin_ns = begin_ns,
+	                                    .end_ns = end_ns,
+	                                    .key = key,
+	                                    .what = what,
+	                                    .kind = (uint16_t)kind },
+		NULL);
 }
 
 static const char started[] = "start";

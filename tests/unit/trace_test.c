@@ -204,6 +204,93 @@ TEST(each_threadlet_has_a_track_of_its_own)
 	OK(weft_loop_free(loop));
 }
 
+/* In a turn that began before the recording, a threadlet is started, runs, and waits. */
+static int
+sleep_longer(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(weft_in(20 * WEFT_MS));
+}
+
+static weft_trace *begun;
+
+static void
+record_and_go(void *arg)
+{
+	weft_go_opts opts = { .name = "early" };
+
+	(void)arg;
+	begun = record(0);
+	CHECK(weft_go_with(&opts, sleep_longer, NULL) > 0);
+}
+
+TEST(a_threadlet_that_ran_unseen_has_not_waited_for_its_start)
+{
+	weft_loop *loop = weft_loop_new(NULL);
+	const char *at;
+	char *text;
+
+	OK(weft_loop_post(loop, record_and_go, NULL));
+	OK(weft_loop_run(loop));
+	OK(weft_trace_end(begun));
+	text = text_of(begun);
+	at = strstr(text, "\"cat\":\"threadlet\",\"name\":\"start\"");
+	if (at) {
+		while (strncmp(at, "\"dur\":", 6) != 0)
+			at--;
+		CHECK(strtod(at + 6, NULL) < 20000);
+	}
+	free(text);
+	weft_trace_free(begun);
+	OK(weft_loop_free(loop));
+}
+
+static int
+step(weft_dag_step *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	return 0;
+}
+
+/* Whatever is left of the memory, an arrow comes with the spans of its ends. */
+TEST(arrows_between_steps_that_do_not_fit_are_dropped_too)
+{
+	weft_dag *dag = weft_dag_new("two");
+	weft_dag_node b = { .name = "b",
+		            .fn = step,
+		            .inputs = (const char *const[]){ "a", NULL } };
+
+	CHECK(weft_dag_add(dag, &(weft_dag_node){ .name = "a", .fn = step })
+	      >= 0);
+	CHECK(weft_dag_add(dag, &b) >= 0);
+	OK(weft_dag_check(dag));
+	for (int posts = 0; posts < 5; posts++) {
+		weft_loop *loop = weft_loop_new(NULL);
+		weft_trace *trace = record(1);
+		char *text;
+
+		for (int i = 0; i < posts; i++)
+			OK(weft_loop_post(loop, nothing, NULL));
+		for (int i = 0; i < 200; i++) {
+			weft_dag_run *run = weft_dag_run_new(dag, NULL);
+
+			OK(weft_dag_run_wait(run, WEFT_NEVER));
+			weft_dag_run_free(run);
+		}
+		OK(weft_trace_end(trace));
+		text = text_of(trace);
+		CHECK(count_of(text, "\"name\":\"b\"") > 10);
+		CHECK(count_of(text, "\"ph\":\"f\"")
+		      <= count_of(text, "\"name\":\"b\""));
+		free(text);
+		weft_trace_free(trace);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+	}
+	OK(weft_dag_free(dag));
+}
+
 /* --- without memory ------------------------------------------------------- */
 
 static const struct weft__sys *plain;
