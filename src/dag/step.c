@@ -15,6 +15,14 @@ look_at_clock(struct weft__dag_hand *hand)
 	return hand->run->timed ? weft_now() : 0;
 }
 
+/* The end of the last step is as good a begin as any, but for who looks: the hand may have
+ * waited since, or told of news, and others may have ended what this step follows. */
+static bool
+is_clock_known(const struct weft__dag_hand *hand)
+{
+	return hand->clock_ns && !hand->run->observed && !hand->run->traced;
+}
+
 /* It took longer: that counts at once.  It was quicker: by and by. */
 static void
 learn(struct weft__dag_node *node, uint64_t took_ns)
@@ -36,8 +44,8 @@ call(weft_dag_step *attempt)
 	struct weft__dag_node *node = attempt->step->node;
 	int rc;
 
-	attempt->begin_ns = hand->clock_ns ? hand->clock_ns
-	                                   : look_at_clock(hand);
+	attempt->begin_ns = is_clock_known(hand) ? hand->clock_ns
+	                                         : look_at_clock(hand);
 	rc = node->fn(attempt, node->arg);
 	hand->clock_ns = attempt->end_ns = look_at_clock(hand);
 	if (attempt->begin_ns) {

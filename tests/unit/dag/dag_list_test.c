@@ -279,3 +279,77 @@ TEST(runs_read_no_clock_when_nobody_observes_any_more)
 	CHECK_EQ(weft_dag_free(dag), 0);
 	unfake();
 }
+
+static void
+linger(const weft_dag_progress *progress, void *arg)
+{
+	(void)progress;
+	(void)arg;
+	clock_ns += 5 * WEFT_MS;
+}
+
+/* Who runs a step may have told of the one before, for however long. */
+TEST(what_is_done_between_two_steps_is_not_part_of_their_times)
+{
+	weft_dag_run_opts opts = { .on_progress = linger };
+	weft_dag_run *run;
+	weft_dag *dag;
+
+	fake_clock();
+	dag = weft_dag_new("between");
+	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten)) >= 0);
+	CHECK(weft_dag_add(dag, NODE("b", take_time, .arg = &ten,
+	                             .inputs = INPUTS("a")))
+	      >= 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	weft_dag_observe(clock_ns + WEFT_S);
+	run = run_of(dag, &opts);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
+	weft_dag_run_free(run);
+	CHECK(!strstr(see("between"), "\"last_ns\": 10010000"));
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
+
+static char *
+trace_of(weft_dag *dag)
+{
+	weft_value items[2] = { weft_value_integer(1), weft_value_integer(2) };
+	weft_dag_run_opts opts = { .trace = true };
+	weft_dag_run *run = run_of(dag, &opts);
+	weft_value value;
+	char *text;
+
+	CHECK_EQ(weft_dag_run_set(run, "list", weft_value_list(items, 2)), 0);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
+	CHECK_EQ(weft_dag_run_write(run, WEFT_DAG_TRACE, &value), 0);
+	text = strdup(value.as.ptr);
+	weft_value_drop(&value);
+	weft_dag_run_free(run);
+	return text;
+}
+
+/* The clock is one that steps move, so both are the same. */
+TEST(the_trace_of_a_run_is_the_same_while_something_is_recorded)
+{
+	weft_trace *recording;
+	char *without, *with;
+	weft_dag *dag;
+
+	fake_clock();
+	dag = weft_dag_new("items");
+	CHECK(weft_dag_add_input(dag, "list", &weft_type_list) >= 0);
+	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten, .each = true,
+	                             .inputs = INPUTS("list")))
+	      >= 0);
+	CHECK_EQ(weft_dag_check(dag), 0);
+	without = trace_of(dag);
+	CHECK_EQ(weft_trace_begin(NULL, &recording), 0);
+	with = trace_of(dag);
+	weft_trace_free(recording);
+	CHECK_STR(with, without);
+	free(with);
+	free(without);
+	CHECK_EQ(weft_dag_free(dag), 0);
+	unfake();
+}
