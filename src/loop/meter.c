@@ -96,7 +96,7 @@ flush(weft_loop *loop)
 	meter->calls = calls;
 }
 
-/* What was called meanwhile is told with the next flush, unless that is long ago. */
+/* The window begins anew: what was called meanwhile is of seconds that have no slice. */
 void
 weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 {
@@ -104,8 +104,9 @@ weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 
 	meter->at_ns = meter->woke_ns = meter->posted_ns = 0;
 	meter->turns_timed = weft__count_get(&loop->counts.turns);
-	if (meter->off_ns && now_ns - meter->off_ns < WEFT__WINDOW * WEFT_S)
-		return;
+	meter->slice = NULL;
+	for (unsigned i = 0; i < WEFT__SLICES; i++)
+		clear(&meter->slices[i]);
 	meter->turns = meter->turns_timed;
 	meter->calls = calls_of(&loop->counts);
 	weft__count_set(&meter->born_ns, now_ns);

@@ -47,7 +47,6 @@ struct weft__gauge {
 
 struct weft__meter {
 	/* The runner's. */
-	uint64_t off_ns;   /* when it was last switched off, or 0 */
 	uint64_t at_ns;    /* the last reading; 0: none in this run */
 	uint64_t begin_ns; /* of the last timed turn */
 	uint64_t gap_ns;   /* that the turns between the last two took; 0: unknown */
@@ -78,8 +77,8 @@ struct weft__meter {
 /* NULL without memory. */
 struct weft__meter *weft__meter_new(void);
 
-/* It is kept from now on, by the runner; as one that has not seen anything yet, if that
- * would be out of the window. */
+/* It is kept from now on, by the runner; its window as one that has not seen anything
+ * yet. */
 void weft__meter_reset(weft_loop *loop, struct weft__meter *meter);
 
 /* The turn that has just been counted is to be timed. */

@@ -36,7 +36,6 @@ weft__meter_off(weft_loop *loop, uint64_t now_ns)
 	if (now_ns <= until_ns
 	    || !weft__cas(&loop->observed_ns, &until_ns, 0, WEFT__RELAXED))
 		return false; /* invariant 3 */
-	weft__loop_meter(loop)->off_ns = now_ns;
 	weft__store(&loop->metering, 0, WEFT__RELAXED);
 	loop->timed_turn = 0;
 	return true;
