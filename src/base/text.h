@@ -30,4 +30,7 @@ void weft__text_end_line(struct weft__text *text);
 /* A time in seconds, with milliseconds. */
 void weft__text_seconds(struct weft__text *text, uint64_t ns);
 
+/* Bytes of the character of UTF-8 that begins there; 0: that is none. */
+size_t weft__text_character(const char *text);
+
 #endif

@@ -3,6 +3,7 @@
  * One line for each node and edge, in the order in which they were added, so that two
  * texts can be compared.  Names are quoted: whatever is in them, the text is well-formed.
  */
+#include "base/text.h"
 #include "dag/dag.h"
 
 #define THREADS_MAX 256u /* that a trace tells apart */
@@ -89,8 +90,9 @@ add_quoted(struct out *out, const char *text)
 	static const char hex[] = "0123456789abcdef";
 
 	add(out, "\"");
-	for (; *text; text++) {
+	while (*text) {
 		unsigned char c = (unsigned char)*text;
+		size_t size = weft__text_character(text);
 		char escape[7] = { '\\',        'u',         '0', '0',
 			           hex[c >> 4], hex[c & 15], '\0' };
 
@@ -98,8 +100,11 @@ add_quoted(struct out *out, const char *text)
 			add(out, "\\");
 		if (c < ' ' || c == 127)
 			add(out, escape);
+		else if (size > 0)
+			add_bytes(out, text, size);
 		else
-			add_bytes(out, text, 1);
+			add(out, "\xef\xbf\xbd"); /* for what is no text */
+		text += size > 0 ? size : 1;
 	}
 	add(out, "\"");
 }

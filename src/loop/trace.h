@@ -1,7 +1,7 @@
 /* trace.h - a recording of what the process does.  Private.
  *
- * trace.c writes events down, trace_write.c reads them as text.  Layers above add what they
- * know: threadlet/trace.c, dag/trace.c.
+ * trace.c writes events down; trace_index.c and trace_write.c make text of them.  Layers
+ * above add what they know: threadlet/trace.c, dag/trace.c.
  *
  * Needs: base.  Thread: any, unless a comment says otherwise.
  */
@@ -121,7 +121,7 @@ struct weft__trace_chunk {
 	struct weft__trace_event events[WEFT__TRACE_EVENTS];
 };
 
-struct weft__trace_text; /* of trace_write.c */
+struct weft__trace_text; /* of trace_text.h */
 
 struct weft_trace {
 	uint32_t  id;

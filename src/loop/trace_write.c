@@ -2,48 +2,27 @@
  *
  * A JSON array of events: names of tracks ("M"), spans ("X"), moments ("i"), and arrows,
  * which are two events each ("s", "f").  They come as they were recorded, so of each track
- * in the order of their ends.
+ * that one thread has written in the order of their ends.
  *
- *   1. An arrow is written as a whole, where its head is met: so each has both ends.  For
- *      that, posts are sorted by (key, time), and the one meant is the last of its key
- *      that began before the run did.  A key is used again only after the run has begun.
+ *   1. An arrow is written as a whole, where its head is met: so each has both ends.
  *   2. Each end of an arrow lies in a span of its track.
  *   3. Memory: a piece, and a word for each post and threadlet.
  */
 #include "base/os.h"
 #include "base/text.h"
 #include "loop/loop.h"
+#include "loop/trace_text.h"
 
-#define PIECE       ((size_t)65536)
 #define ROOM_MIN    ((size_t)4096) /* for all that one event can become */
-#define SYMBOL_MAX  160u
-#define SYMBOLS     64u /* that are remembered */
 
 #define EVENT_BEGIN ",\n{\"ph\":\""
-
-struct weft__trace_text {
-	size_t size;
-	uint32_t chunk, event; /* the next to be written */
-	uint64_t flows;        /* arrows written */
-	uint64_t pid;
-	bool begun, ended;
-	size_t post_count;
-	const struct weft__trace_event **posts; /* invariant 1 */
-	const struct weft__trace_event *
-		*names; /* of threadlets by number, less 1 */
-	struct {
-		const void *code;
-		char text[SYMBOL_MAX];
-	} symbols[SYMBOLS];
-	char piece[PIECE];
-};
 
 /* --- pieces of text ------------------------------------------------------ */
 
 static void
 add_bytes(struct weft__trace_text *out, const char *bytes, size_t size)
 {
-	weft__assert(out->size + size <= PIECE);
+	weft__assert(out->size + size <= WEFT__TRACE_PIECE);
 	__builtin_memcpy(out->piece + out->size, bytes, size);
 	out->size += size;
 }
@@ -77,23 +56,6 @@ add_us(struct weft__trace_text *out, uint64_t ns)
 	add_bytes(out, places, sizeof(places));
 }
 
-/* Bytes of the character of UTF-8 that begins here; 0: there is none. */
-static size_t
-character(const unsigned char *at)
-{
-	size_t size = *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-
-	if (*at > 0xf4)
-		return 0;
-	for (size_t i = 1; i < size; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f)
-	    || (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return size;
-}
-
 /* What a string of JSON has for some text; what is no text becomes a mark of that. */
 static void
 add_escaped(struct weft__trace_text *out, const char *text)
@@ -102,7 +64,7 @@ add_escaped(struct weft__trace_text *out, const char *text)
 
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
-		size_t size = c < 0x80 ? 1 : character((const void *)text);
+		size_t size = weft__text_character(text);
 
 		if (c == '"' || c == '\\')
 			add(out, "\\");
@@ -123,11 +85,12 @@ add_escaped(struct weft__trace_text *out, const char *text)
 static void
 add_symbol(struct weft__trace_text *out, const void *code)
 {
-	size_t at = (uintptr_t)code / 16 % SYMBOLS;
+	size_t at = (uintptr_t)code / 16 % WEFT__TRACE_SYMBOLS;
 	char *text = out->symbols[at].text;
 
 	if (!text[0] || out->symbols[at].code != code) {
-		struct weft__text symbol = weft__text_begin(text, SYMBOL_MAX);
+		struct weft__text symbol = weft__text_begin(text,
+		                                            WEFT__TRACE_SYMBOL);
 
 		weft__os_add_symbol(&symbol, code);
 		out->symbols[at].code = code;
@@ -192,35 +155,14 @@ add_arrow(const weft_trace *trace, const char *name, struct place from,
 	}
 }
 
-/* The last post of that key that began by then; or NULL. */
-static const struct weft__trace_event *
-find_post(const struct weft__trace_text *text, uint64_t key, uint64_t at_ns)
-{
-	size_t low = 0, high = text->post_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct weft__trace_event *post = text->posts[middle];
-
-		if (post->key < key
-		    || (post->key == key && post->begin_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && text->posts[low - 1]->key == key
-	               ? text->posts[low - 1]
-	               : NULL;
-}
-
 /* A call that was handed over by a post. */
 static void
 add_call(const weft_trace *trace, const struct weft__trace_event *event,
          const char *category)
 {
 	struct weft__trace_text *out = trace->text;
-	const struct weft__trace_event *post = find_post(out, event->key,
-	                                                 event->begin_ns);
+	const struct weft__trace_event *post = weft__trace_find_post(
+		out, event->key, event->begin_ns);
 
 	begin_span(trace, event, category);
 	add_symbol(out, event->what);
@@ -271,16 +213,6 @@ name_track(const weft_trace *trace, const struct weft__trace_event *event)
 	add(out, "\"}}");
 }
 
-static const struct weft__trace_event *
-name_of(const weft_trace *trace, uint64_t track)
-{
-	size_t number = track & WEFT__TRACK_MASK;
-
-	return number - 1 < weft__load(&trace->threadlets, WEFT__RELAXED)
-	               ? trace->text->names[number - 1]
-	               : NULL;
-}
-
 /* --- kinds --------------------------------------------------------------- */
 
 static void
@@ -310,7 +242,8 @@ add_loop_span(const weft_trace *trace, const struct weft__trace_event *event)
 static void
 add_threadlet(const weft_trace *trace, const struct weft__trace_event *event)
 {
-	const struct weft__trace_event *name = name_of(trace, event->key);
+	const struct weft__trace_event *name = weft__trace_name_of(trace,
+	                                                           event->key);
 	struct weft__trace_text *out = trace->text;
 
 	begin_span(trace, event, "threadlet");
@@ -388,134 +321,6 @@ add_event(const weft_trace *trace, const struct weft__trace_event *event)
 	}
 }
 
-/* --- finding things again ------------------------------------------------ */
-
-static uint32_t
-chunks_of(const weft_trace *trace)
-{
-	uint32_t count = weft__load(&trace->chunk_count, WEFT__RELAXED);
-
-	return count < trace->chunk_max ? count : trace->chunk_max;
-}
-
-static uint32_t
-slots_of(const struct weft__trace_event *event)
-{
-	return event->kind == WEFT__TRACE_NAME
-	                       || event->kind == WEFT__TRACE_STEP
-	               ? 2
-	               : 1;
-}
-
-static bool
-is_post(const struct weft__trace_event *event)
-{
-	return event->kind == WEFT__TRACE_POST
-	       || event->kind == WEFT__TRACE_QUEUED;
-}
-
-/* Count posts, and once there is memory for that, list them, and names. */
-static void
-look_through(const weft_trace *trace)
-{
-	struct weft__trace_text *text = trace->text;
-
-	text->post_count = 0;
-	for (uint32_t c = 0; c < chunks_of(trace); c++) {
-		const struct weft__trace_chunk *chunk = &trace->chunks[c];
-		const struct weft__trace_event *event = chunk->events;
-
-		for (; event < chunk->events + chunk->count;
-		     event += slots_of(event)) {
-			if (is_post(event)) {
-				if (text->posts)
-					text->posts[text->post_count] = event;
-				text->post_count++;
-			}
-			if (text->names && event->kind == WEFT__TRACE_NAME
-			    && event->track & WEFT__TRACK_THREADLET)
-				text->names[(event->track & WEFT__TRACK_MASK)
-				            - 1] = event;
-		}
-	}
-}
-
-static bool
-is_before(const struct weft__trace_event *a, const struct weft__trace_event *b)
-{
-	return a->key < b->key
-	       || (a->key == b->key && a->begin_ns < b->begin_ns);
-}
-
-/* Let the entry at `at` of a heap sink to where it belongs; the greatest is first. */
-static void
-sink(const struct weft__trace_event **heap, size_t at, size_t count)
-{
-	const struct weft__trace_event *entry = heap[at];
-	size_t below;
-
-	while ((below = 2 * at + 1) < count) {
-		if (below + 1 < count
-		    && is_before(heap[below], heap[below + 1]))
-			below++;
-		if (!is_before(entry, heap[below]))
-			break;
-		heap[at] = heap[below];
-		at = below;
-	}
-	heap[at] = entry;
-}
-
-static void
-sort(const struct weft__trace_event **posts, size_t count)
-{
-	for (size_t i = count / 2; i > 0; i--)
-		sink(posts, i - 1, count);
-	while (count > 1) {
-		const struct weft__trace_event *last = posts[--count];
-
-		posts[count] = posts[0];
-		posts[0] = last;
-		sink(posts, 0, count);
-	}
-}
-
-static int
-prepare(weft_trace *trace)
-{
-	struct weft__trace_text *text = weft__alloc_zero(sizeof(*text));
-	size_t names = weft__load(&trace->threadlets, WEFT__RELAXED);
-
-	if (!text)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_trace_read: out of memory");
-	trace->text = text;
-	text->pid = weft__os_pid();
-	look_through(trace);
-	text->posts = weft__alloc_zero((text->post_count + 1)
-	                               * sizeof(*text->posts));
-	text->names = weft__alloc_zero((names + 1) * sizeof(*text->names));
-	if (!text->posts || !text->names) {
-		weft__trace_drop_text(trace);
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_trace_read: out of memory");
-	}
-	look_through(trace);
-	sort(text->posts, text->post_count);
-	return 0;
-}
-
-void
-weft__trace_drop_text(weft_trace *trace)
-{
-	if (!trace->text)
-		return;
-	weft__sys->release(trace->text->posts);
-	weft__sys->release(trace->text->names);
-	weft__sys->release(trace->text);
-	trace->text = NULL;
-}
-
 /* --- the call ------------------------------------------------------------ */
 
 static void
@@ -562,20 +367,21 @@ fill(const weft_trace *trace)
 {
 	struct weft__trace_text *text = trace->text;
 
-	while (text->size + ROOM_MIN <= PIECE && !text->ended) {
+	while (text->size + ROOM_MIN <= WEFT__TRACE_PIECE && !text->ended) {
 		const struct weft__trace_chunk *chunk =
 			&trace->chunks[text->chunk];
 
 		if (!text->begun) {
 			add_head(trace);
-		} else if (text->chunk == chunks_of(trace)) {
+		} else if (text->chunk == weft__trace_chunks(trace)) {
 			add_tail(trace);
 		} else if (text->event >= chunk->count) {
 			text->chunk++;
 			text->event = 0;
 		} else {
 			add_event(trace, &chunk->events[text->event]);
-			text->event += slots_of(&chunk->events[text->event]);
+			text->event += weft__trace_slots(
+				&chunk->events[text->event]);
 		}
 	}
 }
@@ -593,7 +399,7 @@ weft_trace_read(weft_trace *trace, const char **out, size_t *size)
 		return weft__fail(WEFT_EBUSY,
 		                  "weft_trace_read: it is being recorded");
 	if (!trace->text)
-		rc = prepare(trace);
+		rc = weft__trace_prepare(trace);
 	if (rc < 0)
 		return rc;
 	trace->text->size = 0;

@@ -99,15 +99,26 @@ key_in_lane(const struct weft__lane *lane)
 	                                    : weft__lane_key(lane, done);
 }
 
-static SELDOM void
-call_traced(weft_loop *loop, weft_fn fn, void *arg, uint64_t key)
-{
-	uint64_t begin_ns = weft__sys->now();
+/* A post that is about to run, and since when; known before its memory is let go of. */
+struct met {
+	uint64_t key, at_ns;
+};
 
+static const struct met nobody;
+
+static SELDOM struct met
+meet(uint64_t key)
+{
+	return (struct met){ key, weft__sys->now() };
+}
+
+static SELDOM void
+call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
+{
 	fn(arg);
 	weft__checkpoint(loop);
-	weft__trace_did(WEFT__TRACE_RAN, key, (const void *)(uintptr_t)fn,
-	                begin_ns);
+	weft__trace_did(WEFT__TRACE_RAN, met.key, (const void *)(uintptr_t)fn,
+	                met.at_ns);
 }
 
 /* Run at most `max` calls of a list.  A node without a function is the loop's own
@@ -116,7 +127,7 @@ static inline __attribute__((always_inline)) uint32_t
 run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max,
           bool traced)
 {
-	uint64_t key = traced ? key_in_list(list) : 0;
+	struct met met = traced ? meet(key_in_list(list)) : nobody;
 	weft_fn fn;
 	void *arg;
 	uint32_t calls = 0;
@@ -125,12 +136,12 @@ run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max,
 		if (!fn) {
 			weft__loop_woken(loop);
 		} else if (traced) {
-			call_traced(loop, fn, arg, key);
+			call_traced(loop, fn, arg, met);
 		} else {
 			fn(arg);
 			weft__checkpoint(loop);
 		}
-		key = traced ? key_in_list(list) : 0;
+		met = traced ? meet(key_in_list(list)) : nobody;
 	}
 	calls -= loop->own_run;
 	loop->own_run = 0;
@@ -155,7 +166,7 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 static inline __attribute__((always_inline)) uint32_t
 run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
 {
-	uint64_t key = traced ? key_in_lane(lane) : 0;
+	struct met met = traced ? meet(key_in_lane(lane)) : nobody;
 	uint32_t ran = 0;
 	weft_fn fn;
 	void *arg;
@@ -163,8 +174,8 @@ run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
 	while (ran < share && weft__lane_next(lane, &fn, &arg)) {
 		ran++;
 		if (traced) {
-			call_traced(loop, fn, arg, key);
-			key = key_in_lane(lane);
+			call_traced(loop, fn, arg, met);
+			met = meet(key_in_lane(lane));
 		} else {
 			fn(arg);
 			weft__checkpoint(loop);
