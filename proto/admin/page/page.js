@@ -1,0 +1,93 @@
+/* page.js - begin: the page's own stream of events, its head, and the trace to take away. */
+(function () {
+"use strict";
+
+const { find, say, set, span } = globalThis.weft;
+
+const STATES = { connecting: "connecting", live: "live", lost: "lost, reconnecting",
+	paused: "paused" };
+
+/* --- the head ------------------------------------------------------------- */
+
+function showHead(snapshot) {
+	say(find("title"), snapshot.title || snapshot.program);
+	document.title = snapshot.title || snapshot.program;
+	say(find("uptime"), `up ${span(snapshot.uptime_ns)}`);
+	say(find("process"), `pid ${snapshot.pid} · ${weft.processText(snapshot.process)}`);
+	say(find("version"), `${snapshot.program} runs on weft ${snapshot.version}`);
+}
+
+/* Said once, with the time: a text that ticks would be read out again and again. */
+function showLost() {
+	const time = new Date().toLocaleTimeString("en-GB");
+
+	say(find("lost"), `The program does not answer. What you see is how it was at ${time}; `
+		+ "this page goes on as soon as it is back.");
+}
+
+function showState(state) {
+	const lost = state === "lost";
+
+	weft.live = state === "live";
+	set(find("state"), "data-state", state);
+	say(find("state-text"), STATES[state]);
+	document.body.classList.toggle("stale", lost);
+	if (lost)
+		showLost();
+	find("lost").hidden = !lost;
+}
+
+/* --- the trace ------------------------------------------------------------ */
+
+function save(blob, name) {
+	const link = weft.make("a", { href: URL.createObjectURL(blob), download: name });
+
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+async function record(seconds) {
+	const url = weft.url(`debug/trace?seconds=${seconds}`);
+	const answer = await fetch(url, { cache: "no-store" });
+
+	if (answer.status === 409)
+		throw new Error("somebody else records one just now");
+	if (!answer.ok)
+		throw new Error(`the program answered ${answer.status}`);
+	save(await answer.blob(), "trace.json");
+}
+
+async function takeTrace() {
+	const button = find("trace"), seconds = find("trace-seconds").value;
+
+	button.disabled = true;
+	say(find("trace-state"), `Recording for ${seconds} s …`);
+	try {
+		await record(seconds);
+		say(find("trace-state"), "Saved as trace.json. Open it in ui.perfetto.dev.");
+	} catch (error) {
+		say(find("trace-state"), `No trace: ${error.message}.`);
+	}
+	button.disabled = false;
+}
+
+/* --- begin ---------------------------------------------------------------- */
+
+document.addEventListener("DOMContentLoaded", () => {
+	const loops = weft.startLoops(), threadlets = weft.startThreadlets();
+	let pid = null;
+
+	weft.startGraphs();
+	weft.stream("events", { loops: (snapshot) => {
+		if (pid !== null && pid !== snapshot.pid)
+			loops.forget();
+		pid = snapshot.pid;
+		showHead(snapshot);
+		loops.show(snapshot);
+		threadlets.showLoops(snapshot.loops);
+	} }, showState);
+	find("trace").addEventListener("click", takeTrace);
+	for (const link of document.querySelectorAll("a[href^='debug/'], a[href='metrics']"))
+		link.href = weft.url(link.getAttribute("href"));
+});
+})();

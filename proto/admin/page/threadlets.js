@@ -1,0 +1,197 @@
+/* threadlets.js - the table of threadlets: searched and sorted by the server.
+ *
+ * It is asked for each two seconds while the table is on the screen.  Rows are kept by
+ * the threadlet's number, so that focus and opened backtraces stay where they are.
+ */
+(function () {
+"use strict";
+
+const { make, find, say, set, number, duration, bytes } = globalThis.weft;
+const PAGE = 100; /* rows that are asked for, and again with each "Show more" */
+const TYPING_MS = 150;
+
+const keyOf = (threadlet) => `${threadlet.loop}.${threadlet.id}`;
+
+/* A place such as "serve_request+0x42 (ranking)": the name first, the rest less loud. */
+function place(text) {
+	const [, name, rest] = /^([^+\s]*)(.*)$/s.exec(text ?? "") ?? [];
+
+	return [make("span", { class: "code", text: name || "–" }),
+		make("span", { class: "code faint", text: rest ?? "" })];
+}
+
+const cell = (label, ...children) => make("td", { "data-label": label }, ...children);
+
+/* --- one row -------------------------------------------------------------- */
+
+class Row {
+	constructor(threadlet) {
+		this.key = keyOf(threadlet);
+		this.frames = make("ol", { class: "frames code", id: `frames-${this.key}` });
+		this.button = make("button", { type: "button", class: "open",
+			"aria-expanded": "false", "aria-controls": `frames-${this.key}` });
+		this.number = make("span", { class: "faint" });
+		this.state = make("span", { class: "chip" });
+		this.wait = cell("Waits for");
+		this.since = make("td", { class: "number", "data-label": "Since" });
+		this.spawned = cell("Spawned at", ...place(threadlet.spawned_at));
+		this.stack = make("td", { class: "number", "data-label": "Stack" });
+		this.detail = make("tr", { class: "detail", hidden: true },
+			make("td", { colspan: 6 }, this.frames));
+		this.element = make("tr", {},
+			make("th", { scope: "row" }, this.button, " ", this.number),
+			cell("State", this.state), this.wait, this.since, this.spawned, this.stack);
+		this.button.addEventListener("click", () => this.toggle());
+	}
+
+	toggle() {
+		this.detail.hidden = !this.detail.hidden;
+		set(this.button, "aria-expanded", !this.detail.hidden);
+		this.showFrames();
+	}
+
+	show(threadlet) {
+		this.threadlet = threadlet;
+		say(this.button, threadlet.name || threadlet.fn || "threadlet");
+		say(this.number, `#${threadlet.id} · loop ${threadlet.loop}`);
+		say(this.state, threadlet.state);
+		set(this.state, "data-kind", threadlet.state);
+		say(this.wait, waitText(threadlet));
+		say(this.since, duration(threadlet.waited_ns));
+		say(this.stack, `${bytes(threadlet.stack_used)} of `
+			+ bytes(threadlet.stack_bytes));
+		this.showFrames();
+	}
+
+	/* Only of an opened row: the rest of ten thousand lines nobody reads. */
+	showFrames() {
+		if (this.detail.hidden)
+			return;
+		const { frames = [], fn, left_ns: left, stack_high: high } = this.threadlet;
+		const lines = frames.length > 0 ? frames : [`${fn || "?"} (no backtrace: it runs)`];
+		const last = `stack at most ${bytes(high)}${left === null || left === undefined ? ""
+			: `, waits ${duration(left)} more at most`}`;
+		const text = [...lines, last].join("\n");
+
+		if (text !== this.shown)
+			this.frames.replaceChildren(
+				...lines.map((line) => make("li", {}, ...place(line))),
+				make("li", { class: "faint", text: last }));
+		this.shown = text;
+	}
+}
+
+function waitText({ waits_for: what, waits_on: on }) {
+	if (!what)
+		return "–";
+	if (!on)
+		return what;
+	return on > 0 && on < 1e6 ? `${what} ${on}` : `${what} 0x${BigInt(on).toString(16)}`;
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+class Table {
+	constructor() {
+		this.rows = new Map();
+		this.max = PAGE;
+		this.body = find("threadlet-rows");
+		this.more = find("threadlet-more");
+		this.loop = find("threadlet-loop");
+		this.ask = weft.poll(find("threadlets"), 2000, () => this.load());
+		this.listen();
+	}
+
+	listen() {
+		let typing = 0;
+
+		find("threadlet-form").addEventListener("submit",
+			(event) => event.preventDefault());
+		find("threadlet-query").addEventListener("input", () => {
+			clearTimeout(typing);
+			typing = setTimeout(() => this.again(), TYPING_MS);
+		});
+		for (const id of ["threadlet-sort", "threadlet-loop"])
+			find(id).addEventListener("change", () => this.again());
+		this.more.addEventListener("click", () => {
+			this.max += PAGE;
+			this.ask();
+		});
+	}
+
+	again() {
+		this.max = PAGE;
+		this.ask();
+	}
+
+	query() {
+		const query = new URLSearchParams({ format: "json", max: this.max,
+			sort: find("threadlet-sort").value });
+		const text = find("threadlet-query").value.trim();
+
+		if (text)
+			query.set("q", text);
+		if (this.loop.value)
+			query.set("loop", this.loop.value);
+		return query.toString();
+	}
+
+	async load() {
+		const query = this.query();
+		const found = await weft.json(`debug/threadlets?${query}`);
+
+		if (query === this.query()) /* nobody has typed meanwhile */
+			this.show(found);
+	}
+
+	show({ total, threadlets }) {
+		const keys = new Set(threadlets.map(keyOf));
+
+		for (const [key, row] of this.rows)
+			if (!keys.has(key))
+				this.drop(key, row);
+		threadlets.forEach((threadlet, index) => this.showRow(threadlet, index));
+		this.more.hidden = threadlets.length >= total;
+		say(find("threadlet-count"), threadlets.length < total
+			? `${number(threadlets.length)} of ${number(total)} shown`
+			: `${number(total)} ${total === 1 ? "threadlet" : "threadlets"}`);
+	}
+
+	drop(key, row) {
+		row.element.remove();
+		row.detail.remove();
+		this.rows.delete(key);
+	}
+
+	/* Each has two rows: its own, and that of its backtrace. */
+	showRow(threadlet, index) {
+		const key = keyOf(threadlet), row = this.rows.get(key) ?? new Row(threadlet);
+		const there = this.body.children[index * 2] ?? null;
+
+		this.rows.set(key, row);
+		if (there !== row.element) {
+			this.body.insertBefore(row.element, there);
+			row.element.after(row.detail);
+		}
+		row.show(threadlet);
+	}
+
+	showLoops(loops) {
+		const names = loops.map((loop) => loop.number).join();
+
+		if (names === this.names)
+			return;
+		this.names = names;
+		const value = this.loop.value;
+
+		this.loop.replaceChildren(make("option", { value: "", text: "all" }),
+			...loops.map((loop) => make("option",
+				{ value: loop.number, text: loop.name || `loop ${loop.number}` })));
+		this.loop.value = value;
+		if (this.loop.selectedIndex < 0)
+			this.loop.selectedIndex = 0;
+	}
+}
+
+weft.startThreadlets = () => new Table();
+})();

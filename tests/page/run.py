@@ -1,0 +1,515 @@
+#!/usr/bin/env python3
+"""The page in a Chromium without a window: what somebody who looks at it relies on.
+
+    tests/page/run.py FOLDER [--weft PROGRAM] [WORD]    the tests whose names contain WORD
+
+Pictures of the page are left in FOLDER.  The server is the stand-in beside this file; with
+--weft it is `PROGRAM demo`.  Nothing is waited for by time, and every server ends with its
+test.  Exits with 77 if there is no browser.
+"""
+import argparse
+import base64
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.request
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peers"))
+from cdp import Browser, Tab  # noqa: E402
+from world import PATIENCE, check, until  # noqa: E402
+
+TESTS = []
+WIDTHS, THEMES = (1280, 400), ("light", "dark")
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, want):
+    check(f"{got!r} is not {want!r}", got == want)
+
+
+class Server:
+    """The program whose page is looked at."""
+
+    def __init__(self, stage, *words, port=0):
+        self.command = [*stage.command, "--port", str(port), *words]
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True,
+                                        stdin=subprocess.DEVNULL)
+        stage.callback(self.kill)
+        for line in self.process.stdout:
+            if found := re.match(r"page: (http://127\.0\.0\.1:(\d+)/)", line):
+                self.url, self.port = found[1], int(found[2])
+                return
+        check(f"{self.command} says where its page is", False)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self, path, data=None):
+        """With data it is posted, as the page does."""
+        request = urllib.request.Request(self.url + path, data and data.encode(), {
+            "Origin": self.url.rstrip("/"), "Sec-Fetch-Site": "same-origin"})
+        return urllib.request.urlopen(request, timeout=PATIENCE)
+
+    def settings(self):
+        with self.ask("demo/events") as stream:
+            for line in stream:
+                if line.startswith(b"data: ") and b'"settings"' in line:
+                    return json.loads(line[6:])["settings"]
+
+
+class Stage(contextlib.ExitStack):
+    """What the tests share: the browser, a folder, and the way to start servers."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.pictures, self.is_real = Path(options.folder), bool(options.weft)
+        self.command = ([options.weft, "demo"] if options.weft
+                        else [sys.executable, str(HERE / "standin.py")])
+        self.folder = Path(self.enter_context(
+            tempfile.TemporaryDirectory(prefix="weft-page-", ignore_cleanup_errors=True)))
+        self.browser = Browser(self)
+        self.pictures.mkdir(parents=True, exist_ok=True)
+
+
+class Page(Tab):
+    """The page of a server, shown and alive."""
+
+    def __init__(self, stage, server, width=1280, theme="light", motion="no-preference"):
+        super().__init__(stage.browser, "about:blank")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                  deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": theme},
+            {"name": "prefers-reduced-motion", "value": motion}])
+        self.forget_events()
+        self.call("Page.navigate", url=server.url)
+        self.await_live()
+
+    def await_live(self):
+        self.until("document.getElementById('state')?.dataset.state == 'live'")
+        self.until("document.querySelectorAll('#loop-cards .loop').length > 0")
+
+    def text(self, name):
+        return self.value(f"document.querySelector({json.dumps(name)}).innerText")
+
+    def await_change(self, name):
+        before = self.text(name)
+        self.until(f"document.querySelector({json.dumps(name)}).innerText"
+                   f" != {json.dumps(before)}")
+
+    def show(self, name):
+        self.value(f"document.querySelector({json.dumps(name)})"
+                   ".scrollIntoView({block: 'center', behavior: 'instant'})")
+
+    def press(self, name):
+        self.show(name)
+        self.click(name)
+
+    def key(self, name, key):
+        self.value(f"document.querySelector({json.dumps(name)}).focus()")
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                      windowsVirtualKeyCode={"ArrowRight": 39, "ArrowLeft": 37, "End": 35}[key])
+
+    def complaints(self):
+        """Of the console, of scripts, of the policy."""
+        said = [one for one in self.events("Runtime.consoleAPICalled")
+                if one["type"] in ("error", "warning", "assert")]
+        return said + self.events("Runtime.exceptionThrown") + self.events("Log.entryAdded")
+
+    def picture(self, file):
+        self.value("document.fonts.ready.then(() => 0)")
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                         clip={"x": 0, "y": 0, "width": size["width"],
+                               "height": min(size["height"], 6000), "scale": 1})["data"]
+        file.write_bytes(base64.b64decode(data))
+
+
+# --- a page that is there ------------------------------------------------------
+
+@test
+def page_loads_without_complaints_and_asks_nobody_else(stage, server):
+    page = Page(stage, server)
+    page.until("document.querySelectorAll('.node').length > 5")
+    page.show("#threadlets")
+    page.until("document.querySelectorAll('#threadlet-rows tr').length > 0")
+    page.until("!!document.querySelector('.timeline')")
+    equal(page.complaints(), [])
+    asked = [one["request"]["url"] for one in page.events("Network.requestWillBeSent")]
+    equal([url for url in asked if not url.startswith((server.url, "data:"))], [])
+    equal(page.events("Network.loadingFailed"), [])
+    equal(page.value("document.querySelectorAll('[style], [onclick]').length"
+                     " - document.querySelectorAll('main [style]').length"), 0)
+    page.close()
+
+
+@test
+def values_move(stage, server):
+    page = Page(stage, server)
+    for name in ("#uptime", "#demo-weft-rps", ".loop dd", "#demo-charts .legend"):
+        page.await_change(name)
+    picture = "document.querySelector('#loop-charts canvas').toDataURL()"
+    before = page.value(picture)
+    page.until(f"{picture} != {json.dumps(before)}")
+    page.show("#graphs")
+    page.await_change("#graphs .facts, #graphs .hint")
+    page.close()
+
+
+@test
+def program_without_a_panel_has_a_window_too(stage, server):
+    if stage.is_real:
+        return
+    plain = Server(stage, "--plain")
+    page = Page(stage, plain)
+    page.show("#threadlets")
+    page.until("document.querySelectorAll('#threadlet-rows tr').length > 0")
+    equal(page.complaints(), [])
+    check("graphs that are not there take no room",
+          page.value("document.querySelector('#graphs').offsetHeight") <= 1)
+    page.close()
+    plain.kill()
+
+
+# --- what is set -------------------------------------------------------------------
+
+@test
+def sliders_take_effect(stage, server):
+    page = Page(stage, server)
+    for name in ("load", "fan_out", "delay_us"):
+        page.await_change_of = None
+        page.until(f"document.querySelector('#demo-{name}-text').value != '–'")
+        before = server.settings()[name]
+        page.key(f"#demo-{name}", "ArrowRight")
+        until(f"another {name}", lambda: server.settings()[name] != before)
+        check(f"more {name} than {before}", server.settings()[name] > before)
+    equal(page.value("document.querySelector('#demo-refused').hidden"), True)
+    equal(page.complaints(), [])
+    page.close()
+
+
+@test
+def slider_follows_what_somebody_else_has_set(stage, server):
+    page = Page(stage, server)
+    server.ask("demo/set", "fan_out=77").close()
+    page.until("document.querySelector('#demo-fan_out').value == 76")  # it counts from 0
+    page.until("document.querySelector('#demo-fan_out-text').value == '77'")
+    page.close()
+
+
+@test
+def setting_that_is_refused_is_said(stage, server):
+    page = Page(stage, server)
+    page.until("document.querySelector('#demo-load-text').value != '–'")
+    page.value("""(() => { const input = document.querySelector('#demo-fan_out');
+        input.max = 5000; input.value = 5000; Object.defineProperty(input, 'value',
+        { value: '-9', configurable: true });
+        input.dispatchEvent(new Event('input')); delete input.value; })()""")
+    page.until("!document.querySelector('#demo-refused').hidden")
+    check(page.text("#demo-refused"), page.text("#demo-refused").startswith("Not set"))
+    page.key("#demo-fan_out", "ArrowLeft")
+    page.until("document.querySelector('#demo-refused').hidden")
+    page.close()
+
+
+@test
+def comparison_is_switched_off_and_on(stage, server):
+    page = Page(stage, server)
+    page.until("document.querySelector('#demo-compare').checked")
+    page.press("#demo-compare")
+    until("it is off", lambda: not server.settings()["compare"])
+    page.until("document.querySelector('#demo-threads-rps').innerText == 'off'")
+    check(page.text("#demo-verdict"), "off" in page.text("#demo-verdict"))
+    page.press("#demo-compare")
+    until("it is on", lambda: server.settings()["compare"])
+    page.until("document.querySelector('#demo-threads-rps').innerText != 'off'")
+    page.close()
+
+
+@test
+def redis_that_is_down_is_said_in_words_and_colour(stage, server):
+    if stage.is_real:
+        return
+    page = Page(stage, server)
+    page.until("document.querySelector('#demo-redis').innerText.includes('is up')")
+    up = page.value("getComputedStyle(document.querySelector('#demo-redis')).color")
+    server.ask("test/redis", "down").close()
+    page.until("document.querySelector('#demo-redis').innerText.includes('Redis is down')")
+    check("another colour", page.value(
+        "getComputedStyle(document.querySelector('#demo-redis')).color") != up)
+    server.ask("test/redis", "up").close()
+    page.until("document.querySelector('#demo-redis').innerText.includes('is up')")
+    page.close()
+
+
+# --- threadlets --------------------------------------------------------------------
+
+ROWS = "document.querySelectorAll('#threadlet-rows tr:not(.detail)')"
+
+
+def type_query(page, text):
+    page.value("document.querySelector('#threadlet-query').value = ''")
+    page.show("#threadlet-query")
+    page.write("#threadlet-query", text)
+
+
+@test
+def search_finds_threadlets_and_a_row_opens(stage, server):
+    page = Page(stage, server)
+    page.show("#threadlets")
+    page.until(f"{ROWS}.length > 0")
+    name = page.text("#threadlet-rows .open")
+    type_query(page, name)
+    page.until(f"Array.from({ROWS}).every((row) =>"
+               f" row.innerText.includes({json.dumps(name)})) && {ROWS}.length > 0")
+    page.press("#threadlet-rows .open")
+    page.until("!document.querySelector('#threadlet-rows .detail').hidden")
+    frames = page.text("#threadlet-rows .frames")
+    check(frames, len(frames.split("\n")) > 1)
+    asked = len(page.events("Network.responseReceived"))
+    until("it is asked for again", lambda: page.value("1") and len(
+        [one for one in page.events("Network.responseReceived")[asked:]
+         if "debug/threadlets" in one["response"]["url"]]) >= 2)
+    check("it stays open", not page.value(
+        "document.querySelector('#threadlet-rows .detail').hidden"))
+    type_query(page, "no threadlet has such a name")
+    page.until(f"{ROWS}.length == 0")
+    equal(page.text("#threadlet-count"), "0 threadlets")
+    equal(page.complaints(), [])
+    page.close()
+
+
+@test
+def threadlets_are_sorted_and_more_are_shown(stage, server):
+    if stage.is_real:
+        return
+    page = Page(stage, server)
+    page.show("#threadlets")
+    page.until(f"{ROWS}.length == 100")
+    equal(page.text("#threadlet-count"), "100 of 10,000 shown")
+    page.value("(() => { const sort = document.querySelector('#threadlet-sort');"
+               " sort.value = 'name'; sort.dispatchEvent(new Event('change')); })()")
+    page.until("document.querySelector('#threadlet-rows .open').innerText == '<b>tag</b> 10'"
+               " || document.querySelector('#threadlet-rows .open').innerText == '<b>tag</b> 1004'"
+               " || document.querySelector('#threadlet-rows .open').innerText == '<b>tag</b> 100'"
+               " || document.querySelector('#threadlet-rows .open').innerText == '<b>tag</b> 1004'"
+               " || document.querySelector('#threadlet-rows .open').innerText == '<b>tag</b> 1004'")
+    names = page.value(f"Array.from({ROWS}, (row) => row.querySelector('.open').innerText)")
+    equal(names, sorted(names))
+    equal(page.value("document.querySelectorAll('#threadlet-rows b').length"), 0)
+    page.press("#threadlet-more")
+    page.until(f"{ROWS}.length == 200")
+    page.close()
+
+
+@test
+def threadlets_are_asked_for_only_while_they_are_seen(stage, server):
+    page = Page(stage, server)
+    page.show("#threadlets")
+    page.until(f"{ROWS}.length > 0")
+    page.value("scrollTo({top: 0, behavior: 'instant'})")
+    page.until("scrollY == 0 && document.querySelector('#threadlets')"
+               ".getBoundingClientRect().top > innerHeight + 200")
+    page.await_change("#uptime")  # what was under way has come
+    page.await_change("#uptime")
+    page.await_change("#uptime")
+    page.forget_events()
+    for _ in range(3):
+        page.await_change("#uptime")
+    equal([one["request"]["url"] for one in page.events("Network.requestWillBeSent")
+           if "debug/threadlets" in one["request"]["url"]], [])
+    page.close()
+
+
+# --- a server that goes ---------------------------------------------------------------
+
+@test
+def server_that_is_killed_and_started_again_is_noticed(stage, server):
+    mine = Server(stage)
+    page = Page(stage, mine)
+    equal(page.text("#state"), "live")
+    pid = mine.process.pid
+    mine.kill()
+    page.until("document.querySelector('#state').innerText == 'lost, reconnecting'")
+    check("it is said", "does not answer" in page.text("#lost"))
+    again = Server(stage, port=mine.port)
+    page.await_live()
+    equal(page.value("document.querySelector('#lost').hidden"), True)
+    check("another process", again.process.pid != pid)
+    page.until(f"document.querySelector('#process').innerText.includes({again.process.pid})")
+    for name in ("#uptime", "#demo-weft-rps"):
+        page.await_change(name)
+    again.kill()
+    page.close()
+
+
+@test
+def server_that_hangs_is_noticed(stage, server):
+    mine = Server(stage)
+    page = Page(stage, mine)
+    mine.process.send_signal(signal.SIGSTOP)
+    page.until("document.querySelector('#state').innerText == 'lost, reconnecting'")
+    mine.process.send_signal(signal.SIGCONT)
+    page.await_live()
+    mine.kill()
+    page.close()
+
+
+# --- for everybody ----------------------------------------------------------------------
+
+# Texts whose contrast to what is behind them is less than 4.5, or 3 if large.
+CONTRAST = """(() => {
+	const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+	const light = (c) => c.slice(0, 3).map((v) => v / 255)
+		.map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+		.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+	const behind = (element) => {
+		for (; element; element = element.parentElement) {
+			const colour = parse(getComputedStyle(element).backgroundColor);
+			if (colour.length == 3 || colour[3] > 0.9)
+				return colour;
+		}
+		return [255, 255, 255];
+	};
+	const poor = [];
+	for (const element of document.querySelectorAll("body *:not(svg *)")) {
+		const style = getComputedStyle(element);
+		const own = Array.from(element.childNodes).some((node) =>
+			node.nodeType == 3 && node.textContent.trim());
+		if (!own || !element.checkVisibility() || element.disabled)
+			continue;
+		const [a, b] = [light(parse(style.color)), light(behind(element))];
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		const large = parseFloat(style.fontSize) >= 24;
+		if (ratio < (large ? 3 : 4.5))
+			poor.push([element.tagName, element.className, element.textContent.slice(0, 30), ratio]);
+	}
+	return poor;
+})()"""
+CONTROLS = {"button", "slider", "searchbox", "textbox", "combobox", "switch", "link", "checkbox"}
+
+
+@test
+def page_fits_and_can_be_read_at_each_width_and_theme(stage, server):
+    for width in WIDTHS:
+        for theme in THEMES:
+            page = Page(stage, server, width, theme)
+            page.show("#threadlets")
+            page.until(f"{ROWS}.length > 0")
+            page.value("scrollTo({top: 0, behavior: 'instant'})")
+            page.until("!!document.querySelector('.timeline')")
+            equal(page.value("document.documentElement.scrollWidth"), width)
+            equal(page.value(CONTRAST), [])
+            page.close()
+
+
+@test
+def everything_that_is_operated_has_a_name(stage, server):
+    page = Page(stage, server)
+    page.show("#threadlets")
+    page.until(f"{ROWS}.length > 0")
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    found = [node for node in nodes if node.get("role", {}).get("value") in CONTROLS]
+    check(f"{len(found)} controls", len(found) > 15)
+    equal([node for node in found if not node.get("name", {}).get("value")], [])
+    page.close()
+
+
+@test
+def charts_are_read_by_keyboard(stage, server):
+    page = Page(stage, server)
+    page.until("Array.from(document.querySelectorAll('#demo-charts .legend b'))"
+               ".every((one) => one.innerText != '–')")
+    page.key("#demo-charts canvas", "ArrowLeft")
+    page.until("!document.querySelector('#demo-charts .tip').hidden")
+    check(page.text("#demo-charts .tip"), "weft" in page.text("#demo-charts .tip"))
+    page.close()
+
+
+@test
+def nothing_moves_for_those_who_asked_for_less_motion(stage, server):
+    page = Page(stage, server, motion="reduce")
+    equal(page.value("Array.from(document.querySelectorAll('*')).filter((element) =>"
+                     " !/^0s(, 0s)*$/.test(getComputedStyle(element).transitionDuration)"
+                     " || getComputedStyle(element).animationName != 'none').length"), 0)
+    page.close()
+
+
+@test
+def trace_is_taken_away_as_a_file(stage, server):
+    page = Page(stage, server)
+    stage.browser.call("Browser.setDownloadBehavior", behavior="allow",
+                       downloadPath=str(stage.folder))
+    page.value("document.querySelector('#trace-seconds').value = '1'")
+    page.press("#trace")
+    file = stage.folder / "trace.json"
+    until("there is a trace", file.exists)
+    page.until("document.querySelector('#trace-state').innerText.startsWith('Saved')")
+    until("it is whole", lambda: file.stat().st_size > 0)
+    json.loads(file.read_text())
+    page.close()
+
+
+@test
+def pictures_are_taken(stage, server):
+    server.ask("demo/set", "load=250&fan_out=120&delay_us=1000&compare=1").close()
+    for width in WIDTHS:
+        for theme in THEMES:
+            page = Page(stage, server, width, theme)
+            page.until("!!document.querySelector('.timeline')")
+            page.show("#graphs")
+            page.until("document.querySelectorAll('.node').length > 5")
+            page.show("#threadlets")
+            page.until(f"{ROWS}.length > 0")
+            page.value("scrollTo({top: 0, behavior: 'instant'})")
+            for _ in range(stage.picture_seconds):
+                page.await_change("#uptime")
+            page.picture(stage.pictures / f"page-{width}-{theme}.png")
+            page.close()
+
+
+def run(stage, server, one):
+    begin = time.monotonic()
+    try:
+        one(stage, server)
+    except (AssertionError, OSError, ValueError, KeyError) as error:
+        print(f"{one.__name__} FAILED after {time.monotonic() - begin:.2f} s: {error}")
+        traceback.print_exc(file=sys.stdout)
+        return False
+    print(f"{one.__name__}: {time.monotonic() - begin:.2f} s", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--weft")
+    parser.add_argument("--picture-seconds", type=int, default=2)
+    parser.add_argument("word", nargs="?", default="")
+    options = parser.parse_args()
+    with Stage(options) as stage:
+        stage.picture_seconds = options.picture_seconds
+        server = Server(stage)
+        results = [run(stage, server, one) for one in TESTS if options.word in one.__name__]
+    sys.exit(0 if results and all(results) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+/* panel.js - what the demo shows on the page: one loop against 8 threads, live.
+ *
+ * The server says what is set; a slider that somebody holds is left alone until what was
+ * asked for has come back.
+ */
+(function () {
+"use strict";
+
+const { find, say, set, number, rate, duration, colour } = globalThis.weft;
+const THREADS = 8;
+const HELD_MS = 1500; /* that a slider is not moved by the server after a person did */
+const SEND_MS = 120;
+const READ_MS = 900;
+const US = 1000; /* nanoseconds */
+const MARKED_MAX = 600; /* squares for calls; with more in flight each stands for several */
+
+const time = (us) => duration(us * US);
+
+/* --- settings ------------------------------------------------------------- */
+
+/* Sliders for load and delay are finer where values are small. */
+const SLIDERS = {
+	load: { power: 2, text: (value) => `${rate(value)} requests/s` },
+	fan_out: { power: 1, text: number },
+	delay_us: { power: 2, text: (value) => value ? time(value) : "none" },
+};
+
+const round = (value) => {
+	const step = 10 ** Math.max(0, Math.floor(Math.log10(value || 1)) - 1);
+
+	return Math.round(value / step) * step;
+};
+
+class Slider {
+	constructor(name, { power, text }) {
+		Object.assign(this, { name, power, text });
+		this.input = find(`demo-${name}`);
+		this.output = find(`demo-${name}-text`);
+		this.heldUntil = 0;
+		this.range = [0, 1];
+		this.input.addEventListener("input", () => this.move());
+	}
+
+	/* Steps of the slider are its own: 1 of a hundred, or of all values if few. */
+	value() {
+		const [low, high] = this.range, share = Number(this.input.value) / this.steps();
+		const value = low + (high - low) * share ** this.power;
+
+		return Math.min(high, this.power === 1 ? Math.round(value) : round(value));
+	}
+
+	steps() {
+		return this.power === 1 ? this.range[1] - this.range[0] : 100;
+	}
+
+	move() {
+		this.heldUntil = Date.now() + HELD_MS;
+		this.say(this.value());
+		send({ [this.name]: this.value() });
+	}
+
+	say(value) {
+		say(this.output, this.text(value));
+		set(this.input, "aria-valuetext", this.text(value));
+	}
+
+	show(value, range) {
+		this.range = range;
+		set(this.input, "min", 0);
+		set(this.input, "max", this.steps());
+		if (Date.now() < this.heldUntil)
+			return;
+		const share = Math.max(value - range[0], 0) / (range[1] - range[0] || 1);
+
+		this.input.value = Math.round(this.steps() * share ** (1 / this.power));
+		this.say(value);
+	}
+}
+
+let waiting = {}, sending = 0;
+
+/* Many small moves become one request. */
+function send(settings) {
+	Object.assign(waiting, settings);
+	clearTimeout(sending);
+	sending = setTimeout(post, SEND_MS);
+}
+
+async function post() {
+	const body = new URLSearchParams(waiting);
+
+	waiting = {};
+	try {
+		const answer = await fetch("/demo/set", { method: "POST", body });
+
+		refused(answer.ok ? "" : `Not set: ${(await answer.text()).slice(0, 200)
+			|| answer.status}`);
+	} catch {
+		refused("Not set: the program does not answer.");
+	}
+}
+
+function refused(text) {
+	say(find("demo-refused"), text);
+	find("demo-refused").hidden = text === "";
+}
+
+/* What somebody who has a minute should see: both keep up, one does, nobody can. */
+const PRESETS = {
+	calm: () => ({ load: 50, fan_out: 100, delay_us: 1000, compare: 1 }),
+	busy: (capacity) => ({ load: round(capacity * 0.7), fan_out: 100, delay_us: 1000,
+		compare: 1 }),
+	overload: (capacity) => ({ load: round(capacity * 2) }),
+};
+
+function startControls() {
+	const sliders = Object.entries(SLIDERS).map(([name, kind]) => new Slider(name, kind));
+	const compare = find("demo-compare");
+	let last = null, heldUntil = 0;
+
+	find("demo-controls").addEventListener("submit", (event) => event.preventDefault());
+	compare.addEventListener("change", () => {
+		heldUntil = Date.now() + HELD_MS;
+		send({ compare: compare.checked ? 1 : 0 });
+	});
+	for (const button of document.querySelectorAll("[data-preset]"))
+		button.addEventListener("click", () => {
+			const wanted = PRESETS[button.dataset.preset](last?.capacity_rps || 500);
+
+			if (last)
+				wanted.load = Math.min(wanted.load, last.limits.load[1]);
+			send(wanted);
+		});
+	return (state) => {
+		last = state;
+		for (const slider of sliders)
+			slider.show(state.settings[slider.name], state.limits[slider.name]);
+		if (Date.now() > heldUntil)
+			compare.checked = state.settings.compare;
+	};
+}
+
+/* --- side by side --------------------------------------------------------- */
+
+/* Squares that fill the canvas: `places` of them, the first `taken` in colour. */
+function drawCalls(canvas, taken, places, name) {
+	const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1;
+	const pen = canvas.getContext("2d");
+
+	canvas.width = width * ratio;
+	canvas.height = height * ratio;
+	pen.scale(ratio, ratio);
+	const cell = cellSize(width, height, places), columns = Math.floor((width + 2) / cell);
+
+	for (let i = 0; i < places; i++) {
+		const x = i % columns * cell, y = Math.floor(i / columns) * cell;
+
+		pen.fillStyle = colour(i < taken ? name : "--line");
+		pen.beginPath();
+		pen.roundRect(x, y, cell - 2, cell - 2, Math.min(3, cell / 5));
+		pen.fill();
+	}
+}
+
+/* The largest squares, of whole pixels, of which so many have room. */
+function cellSize(width, height, count) {
+	for (let cell = 26; cell > 5; cell--)
+		if (Math.floor((width + 2) / cell) * Math.floor((height + 2) / cell) >= count)
+			return cell;
+	return 5;
+}
+
+/* Each square is one call, or so many that all have room. */
+function showFlight(state) {
+	const { redis, threads_redis: blocked } = state.in_flight;
+	const canvas = find("demo-weft-calls");
+	const room = Math.min(MARKED_MAX, Math.floor(canvas.clientWidth / 8) * 9);
+	const each = Math.max(1, 10 ** Math.ceil(Math.log10(Math.max(redis, 1) / room)));
+
+	drawCalls(canvas, Math.ceil(redis / each), Math.max(Math.ceil(redis / each), THREADS),
+		"--weft");
+	drawCalls(find("demo-threads-calls"), blocked, THREADS, "--threads");
+	say(find("demo-weft-flight"), number(redis));
+	say(find("demo-weft-scale"), each > 1 ? `, ${each} to a square` : "");
+	say(find("demo-threads-flight"), number(blocked));
+	set(canvas, "aria-label", `${redis} calls in flight`);
+	set(find("demo-threads-calls"), "aria-label", `${blocked} of 8 threads wait`);
+}
+
+const factor = (value) => `${value >= 9.95 ? Math.round(value) : value.toFixed(1)} times`;
+
+/* The comparison in one sentence. */
+function verdict({ rps, latency_us: latency, settings, redis }) {
+	if (redis.state !== "up")
+		return "";
+	if (!settings.compare)
+		return "The comparison is off.";
+	if (!rps.weft || !rps.threads || !latency.threads.p50 || !latency.weft.p50)
+		return "Measuring …";
+	const more = rps.weft / rps.threads, sooner = latency.threads.p50 / latency.weft.p50;
+
+	if (more >= 1.2)
+		return `One loop answers ${factor(more)} as many requests as 8 threads`
+			+ (sooner >= 1.2 ? `, each ${factor(sooner)} sooner.` : ".");
+	return sooner >= 1.2 ? `Both keep up with this load. One loop answers ${factor(sooner)} `
+		+ "sooner: a request’s calls wait together, not one after the other."
+		: "At this load both do equally well.";
+}
+
+function showSides(state) {
+	for (const side of ["weft", "threads"]) {
+		const latency = state.latency_us[side];
+		const off = side === "threads" && !state.settings.compare;
+
+		say(find(`demo-${side}-rps`), off ? "off" : rate(state.rps[side]));
+		for (const q of ["p50", "p99"])
+			say(find(`demo-${side}-${q}`),
+				latency?.count && !off ? time(latency[q]) : "–");
+	}
+	document.querySelector(".side.threads").classList.toggle("off", !state.settings.compare);
+	say(find("demo-calls"), state.settings.fan_out === 1 ? "one"
+		: number(state.settings.fan_out));
+}
+
+function showRedis({ redis }) {
+	const element = find("demo-redis"), down = redis.state !== "up";
+
+	set(element, "data-state", redis.state);
+	say(element, down ? `Redis is down (${redis.url}): ${redis.detail || "no connection"}. `
+		+ "Requests fail until it is back; weft tries again by itself."
+		: `Redis is up: ${redis.url}${redis.detail ? `, ${redis.detail}` : ""}`);
+}
+
+/* --- over time ------------------------------------------------------------ */
+
+function startCharts() {
+	const place = find("demo-charts");
+	const sides = [{ name: "weft", colour: "--weft", fill: true },
+		{ name: "8 threads", colour: "--threads" }];
+	const requests = weft.chart(place, { title: "Requests per second", format: rate,
+		series: sides });
+	const latency = weft.chart(place, { title: "Latency", format: time, log: true, series: [
+		{ name: "weft p99", colour: "--weft" },
+		{ name: "p50", colour: "--weft", thin: true },
+		{ name: "8 threads p99", colour: "--threads" },
+		{ name: "p50", colour: "--threads", thin: true }] });
+	const flight = weft.chart(place, { title: "Redis calls in flight", format: number,
+		series: sides });
+	const queues = weft.chart(place, { title: "Waiting", format: number, series: [
+		{ name: "for the CPU pool", colour: "--cpu" },
+		{ name: "for Redis to be written", colour: "--weft" },
+		{ name: "requests in all", colour: "--muted", thin: true }] });
+
+	return (state) => {
+		const at = Date.now(), { weft: ours, threads: theirs } = state.latency_us;
+		const on = (value) => state.settings.compare ? value : NaN;
+		const q = (of, name) => of?.count ? of[name] : NaN;
+
+		requests.push(at, [state.rps.weft, on(state.rps.threads)]);
+		latency.push(at, [q(ours, "p99"), q(ours, "p50"), on(q(theirs, "p99")),
+			on(q(theirs, "p50"))]);
+		flight.push(at, [state.in_flight.redis, on(state.in_flight.threads_redis)]);
+		queues.push(at, [state.queues.cpu, state.queues.redis_waiting,
+			state.in_flight.requests]);
+	};
+}
+
+let before = null;
+
+const COUNTS = [["ok", "answered"], ["shed", "shed with 503"], ["errors", "failed"],
+	["redis_errors", "Redis errors"], ["not_found", "unknown viewers"],
+	["bad", "bad requests"]];
+
+/* Totals, and in words what is being turned away just now. */
+function showCounts({ counts, capacity_rps: capacity }) {
+	const texts = COUNTS
+		.filter(([key]) => counts[key] > 0 || key === "ok")
+		.map(([key, text]) => `${number(counts[key])} ${text}`);
+	const shedding = before !== null && counts.shed > before.shed;
+
+	if (capacity > 0)
+		texts.push(`capacity about ${rate(capacity)} requests/s`);
+	if (shedding)
+		texts.push("more comes than can be done: what is too much is turned away at once, "
+			+ "so that the rest stays quick");
+	before = counts;
+	say(find("demo-counts"), texts.join(" · "));
+}
+
+/* --- begin ---------------------------------------------------------------- */
+
+weft.place("graphs", find("demo-graphs"));
+say(find("graphs-title"), "Every request is this graph");
+const showControls = startControls(), showCharts = startCharts();
+
+/* Text that changes too often cannot be read. */
+let readUntil = 0;
+
+function showText(state) {
+	if (Date.now() < readUntil)
+		return;
+	readUntil = Date.now() + READ_MS;
+	showSides(state);
+	showCounts(state);
+	say(find("demo-verdict"), verdict(state));
+}
+
+function showSlowest(request) {
+	say(find("demo-slow-text"), `Viewer ${request.viewer}: ${time(request.total_us)}. Calls to `
+		+ "Redis wait on the loop, scores are computed on the CPU pool.");
+	weft.timeline(find("demo-slow"), request);
+}
+
+find("demo-slow").after(weft.places());
+weft.stream("/demo/events", {
+	demo(state) {
+		showRedis(state);
+		showControls(state);
+		showFlight(state);
+		showCharts(state);
+		showText(state);
+	},
+	slow: showSlowest,
+});
+})();
