@@ -8,6 +8,7 @@
 int verb_run(int argc, char **argv);
 int verb_eval(int argc, char **argv);
 int verb_dag(int argc, char **argv);
+int verb_demo(int argc, char **argv);
 int verb_store(int argc, char **argv);
 
 #endif

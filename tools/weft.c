@@ -21,6 +21,9 @@ static const struct verb verbs[] = {
 	{ "dag", verb_dag, "dag run|trace|check|dot FILE",
 	  "  dag    run the commands of a DAG file in their order, or look at it;\n"
 	  "         weft dag --help has its options\n" },
+	{ "demo", verb_demo, "demo [OPTION...]",
+	  "  demo   serve a ranking service with a page that shows it live;\n"
+	  "         weft demo --help has its options\n" },
 	{ "store", verb_store, "store [OPTION...]",
 	  "  store  serve a small store that speaks as Redis does, in memory only;\n"
 	  "         weft store --help has its options\n" },

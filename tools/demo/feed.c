@@ -1,0 +1,223 @@
+/* feed.c - GET /feed/<viewer>: one request, one run of the graph.
+ *
+ * What is let in is bounded, so that it keeps its latency; the rest is told at once to come
+ * again (503).  While Redis is down that is told to everybody, with the reason.  GET
+ * /threads/<viewer> answers the same by the threads that block.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "service.h"
+
+#define JSON  "application/json"
+#define PLAIN "text/plain; charset=utf-8"
+
+static int
+say(weft_http *http, int status, const char *text)
+{
+	return weft_http_reply(http, status, PLAIN, weft_text(text),
+	                       weft_in(5 * WEFT_S));
+}
+
+static int
+say_later(weft_http *http, const char *text)
+{
+	(void)weft_http_set(http, "Retry-After", "1");
+	return say(http, 503, text);
+}
+
+/* A whole number from 1 to `max`, in digits alone, none of them a zero in front. */
+static bool
+read_number(const char *text, uint32_t max, uint32_t *out)
+{
+	uint64_t number = 0;
+	size_t size = text ? strlen(text) : 0;
+
+	if (size == 0 || size > 9 || strspn(text, "0123456789") != size
+	    || *text == '0')
+		return false;
+	for (; *text; text++)
+		number = number * 10 + (uint64_t)(*text - '0');
+	*out = (uint32_t)number;
+	return number <= max;
+}
+
+/* What is wrong with a request, or NULL. */
+static const char *
+read_request(struct demo *demo, weft_http *http, struct request *out)
+{
+	const char *top = weft_http_param(http, "k");
+
+	*out = (struct request){ .demo = demo,
+		                 .top = TOP,
+		                 .fan_out = setting(&demo->settings.fan_out),
+		                 .begin_ns = weft_now() };
+	if (!read_number(weft_http_param(http, "viewer"), 999999999,
+	                 &out->viewer))
+		return "the viewer is not a number from 1 to 999999999\n";
+	if (top && !read_number(top, TOP_MAX, &out->top))
+		return "k is not a number from 1 to 50\n";
+	return NULL;
+}
+
+/* --- by the graph ------------------------------------------------------------------ */
+
+static int
+run_graph(struct request *request, struct text *text)
+{
+	weft_dag_run *run = weft_dag_run_new(
+		request->demo->dag, &(weft_dag_run_opts){ .context = request });
+	weft_value feed;
+	int rc = run ? 0 : WEFT_ENOMEM;
+
+	if (rc == 0)
+		rc = weft_dag_run_wait(run, weft_in(RUN_DEADLINE));
+	if (rc == 0)
+		rc = weft_dag_run_get(run, steps_name(RANK), &feed);
+	if (rc == 0)
+		reply_write(text, request, feed.as.ptr);
+	if (request->cpu_waits) /* it failed before its scoring began */
+		__atomic_fetch_sub(&request->demo->cpu_waiting, 1,
+		                   __ATOMIC_RELAXED);
+	weft_dag_run_free(run);
+	return rc;
+}
+
+/* The outcome is counted before the reply leaves: whoever has the reply finds it counted. */
+static int
+answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
+{
+	char why[600];
+	enum outcome outcome = rc == 0             ? OK
+	                       : rc == WEFT_ENOENT ? NOT_FOUND
+	                                           : ERRORS;
+
+	meter_count(&demo->meter.outcomes[outcome]);
+	if (rc == 0)
+		return weft_http_reply(http, 200, JSON,
+		                       (weft_span){ text->data, text->size },
+		                       weft_in(10 * WEFT_S));
+	if (rc == WEFT_ENOENT)
+		return say(http, 404, "there is no such viewer\n");
+	(void)snprintf(why, sizeof(why), "redis: %s\n", weft_detail());
+	return say(http, 502, why);
+}
+
+static bool
+enter(struct demo *demo)
+{
+	uint64_t inside = __atomic_fetch_add(&demo->in_flight, 1,
+	                                     __ATOMIC_RELAXED);
+
+	if (inside < (uint64_t)RUNS_MAX * demo->opts.loops)
+		return true;
+	__atomic_fetch_sub(&demo->in_flight, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+static int
+refuse_down(weft_http *http, struct demo *demo)
+{
+	char why[320] = "redis is down: ";
+	size_t size = strlen(why);
+
+	meter_count(&demo->meter.outcomes[ERRORS]);
+	health_detail(demo, why + size, sizeof(why) - size - 1);
+	size = strlen(why);
+	why[size] = '\n';
+	why[size + 1] = '\0';
+	return say_later(http, why);
+}
+
+static int
+serve_inside(weft_http *http, struct demo *demo, struct request *request)
+{
+	char *data = malloc(REPLY_MAX);
+	struct text text;
+	uint64_t end_ns;
+	int rc, ran = WEFT_ENOMEM;
+
+	if (data) {
+		text = text_in(data, REPLY_MAX);
+		request->redis = station_here(demo)->redis;
+		ran = run_graph(request, &text);
+	}
+	rc = answer(http, demo, ran, data ? &text : NULL);
+	end_ns = weft_now();
+	if (ran == 0) {
+		slow_note(&demo->slow, request, end_ns);
+		if (!weft_http_header(http, LOAD_HEADER))
+			meter_record(&demo->meter, SIDE_WEFT,
+			             end_ns - request->begin_ns);
+	}
+	free(data);
+	return rc;
+}
+
+int
+route_feed(weft_http *http, void *arg)
+{
+	struct demo *demo = arg;
+	struct request request;
+	const char *wrong = read_request(demo, http, &request);
+	int rc;
+
+	if (wrong) {
+		meter_count(&demo->meter.outcomes[BAD]);
+		return say(http, 400, wrong);
+	}
+	if (!health_is_up(demo))
+		return refuse_down(http, demo);
+	if (!enter(demo)) {
+		meter_count(&demo->meter.outcomes[SHED]);
+		return say_later(http, "too much to do: come again\n");
+	}
+	rc = serve_inside(http, demo, &request);
+	__atomic_fetch_sub(&demo->in_flight, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+/* --- by threads -------------------------------------------------------------------- */
+
+static int
+answer_threads(weft_http *http, int rc, const struct text *text)
+{
+	char why[600];
+
+	if (rc == 0)
+		return weft_http_reply(http, 200, JSON,
+		                       (weft_span){ text->data, text->size },
+		                       weft_in(10 * WEFT_S));
+	if (rc == WEFT_ENOENT)
+		return say(http, 404, "there is no such viewer\n");
+	if (rc == WEFT_EAGAIN)
+		return say_later(http, "too much to do: come again\n");
+	(void)snprintf(why, sizeof(why), "redis: %s\n", weft_detail());
+	return say(http, 502, why);
+}
+
+int
+route_threads(weft_http *http, void *arg)
+{
+	struct demo *demo = arg;
+	struct request request;
+	const char *wrong = read_request(demo, http, &request);
+	struct feed *feed = calloc(1, sizeof(*feed) + REPLY_MAX);
+	struct text text;
+	int rc = feed ? 0 : WEFT_ENOMEM, ran;
+
+	if (rc < 0 || wrong) {
+		free(feed);
+		return wrong ? say(http, 400, wrong) : rc;
+	}
+	text = text_in((char *)(feed + 1), REPLY_MAX);
+	ran = threads_feed(demo->threads, &request, feed);
+	if (ran == 0)
+		reply_write(&text, &request, feed);
+	rc = answer_threads(http, ran, &text);
+	if (ran == 0 && !weft_http_header(http, LOAD_HEADER))
+		meter_record(&demo->meter, SIDE_THREADS,
+		             weft_now() - request.begin_ns);
+	free(feed);
+	return rc;
+}

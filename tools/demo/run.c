@@ -1,0 +1,257 @@
+/* run.c - the demo's life: start everything, serve, wait for a signal, end in order.
+ *
+ * The end: the load stops, the listener closes, requests in flight are answered, and only
+ * then go the parts that they use.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "service.h"
+
+void
+demo_defaults(struct demo_opts *opts)
+{
+	*opts = (struct demo_opts){
+		.address = "127.0.0.1",
+		.port = DEMO_PORT,
+		.port_free = true,
+		.loops = 1,
+		.seed = 7,
+		.settings = { .load = 50,
+		              .fan_out = 120,
+		              .delay_us = 1000,
+		              .compare = 1 },
+	};
+}
+
+/* --- starting ------------------------------------------------------------------------- */
+
+static int
+add_routes(struct demo *demo)
+{
+	static const struct {
+		const char *pattern;
+		weft_http_fn fn;
+	} routes[] = {
+		{ "GET /feed/{viewer}", route_feed },
+		{ "GET /threads/{viewer}", route_threads },
+		{ "GET /demo/events", route_events },
+		{ "POST /demo/set", route_set },
+	};
+	int rc = 0;
+
+	demo->server = weft_http_server_new(NULL);
+	if (!demo->server)
+		return WEFT_ENOMEM;
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0;
+	     i++)
+		rc = weft_http_route(demo->server, routes[i].pattern,
+		                     routes[i].fn, demo);
+	return rc;
+}
+
+static int
+bind_port(struct demo *demo, uint32_t port)
+{
+	bool six = strchr(demo->opts.address, ':') != NULL;
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr bound;
+	int rc;
+
+	(void)snprintf(text, sizeof(text),
+	               six ? "tcp://[%s]:%u" : "tcp://%s:%u",
+	               demo->opts.address, port);
+	rc = weft_listener_open(text, NULL, &demo->listener);
+	if (rc == 0)
+		rc = weft_listener_local(demo->listener, &bound);
+	if (rc == 0 && weft_addr_format(&bound, text, sizeof(text)) > 0)
+		demo->port = (uint32_t)strtoul(strrchr(text, ':') + 1, NULL,
+		                               10);
+	return rc;
+}
+
+/* The port that was asked for; if none was, one of the next ten will do. */
+static int
+bind_somewhere(struct demo *demo)
+{
+	uint32_t last = demo->opts.port
+	                + (demo->opts.port_free ? DEMO_PORTS : 0);
+	int rc = WEFT_EADDRINUSE;
+
+	for (uint32_t port = demo->opts.port;
+	     port <= last && rc == WEFT_EADDRINUSE; port++)
+		rc = bind_port(demo, port);
+	if (rc == WEFT_EADDRINUSE && demo->opts.port_free)
+		return weft_fail(rc,
+		                 "ports %u to %u of %s are all taken: say "
+		                 "another with --port",
+		                 demo->opts.port, last, demo->opts.address);
+	if (rc == WEFT_EADDRINUSE)
+		return weft_fail(rc, "port %u of %s is taken", demo->opts.port,
+		                 demo->opts.address);
+	return rc;
+}
+
+static void
+make_url(struct demo *demo)
+{
+	const struct endpoint *endpoint = &demo->endpoint;
+
+	(void)snprintf(demo->redis_url, sizeof(demo->redis_url),
+	               "redis://%s127.0.0.1:%d%s%s", endpoint->userinfo,
+	               far_port(demo->far), endpoint->database[0] ? "/" : "",
+	               endpoint->database);
+}
+
+static int
+start_parts(struct demo *demo)
+{
+	int rc = bind_somewhere(demo);
+
+	if (rc == 0)
+		rc = add_routes(demo);
+	if (rc == 0)
+		rc = far_start(demo, &demo->far);
+	if (rc == 0) {
+		make_url(demo);
+		rc = stations_open(demo);
+	}
+	if (rc == 0)
+		rc = steps_make(demo, &demo->dag);
+	if (rc == 0)
+		rc = threads_new(demo, &demo->threads);
+	if (rc == 0)
+		rc = window_open(demo, &demo->window);
+	return rc;
+}
+
+/* --- serving -------------------------------------------------------------------------- */
+
+static int
+serve(void *arg)
+{
+	struct demo *demo = arg;
+	int rc = weft_http_serve(demo->server, demo->listener, WEFT_NEVER);
+
+	return rc == WEFT_ESHUTDOWN ? 0 : rc;
+}
+
+static void
+tell_ready(struct demo *demo)
+{
+	bool six = strchr(demo->opts.address, ':') != NULL;
+	char detail[256];
+
+	health_detail(demo, detail, sizeof(detail));
+	if (!health_is_up(demo) && !demo->opts.quiet)
+		printf("redis is down, and will be tried again: %s\n", detail);
+	printf(six ? "page: http://[%s]:%u/\n" : "page: http://%s:%u/\n",
+	       demo->opts.address, demo->port);
+	if (!demo->opts.quiet)
+		printf("feed: curl http://%s:%u/feed/7\n", demo->opts.address,
+		       demo->port);
+	(void)fflush(stdout);
+}
+
+static void
+tell_end(struct demo *demo)
+{
+	const uint64_t *outcomes = demo->meter.outcomes;
+
+	if (!demo->opts.quiet)
+		printf("ended: %llu ok, %llu not found, %llu bad, %llu shed, "
+		       "%llu errors\n",
+		       (unsigned long long)meter_get(&outcomes[OK]),
+		       (unsigned long long)meter_get(&outcomes[NOT_FOUND]),
+		       (unsigned long long)meter_get(&outcomes[BAD]),
+		       (unsigned long long)meter_get(&outcomes[SHED]),
+		       (unsigned long long)meter_get(&outcomes[ERRORS]));
+	(void)fflush(stdout);
+}
+
+/* Serve until a signal comes, then until all that was let in is answered. */
+static int
+serve_until_signal(struct demo *demo)
+{
+	weft_threadlet serving, health;
+	weft_scope scope;
+	int rc = weft_scope_open(&scope, 0, WEFT_NEVER), status = 0;
+
+	if (rc < 0)
+		return rc;
+	serving = weft_scope_go(&scope, serve, demo);
+	health = weft_scope_go(&scope, health_run, demo);
+	if (serving < 0 || health < 0)
+		rc = WEFT_ENOMEM;
+	if (rc == 0)
+		rc = weft_event_wait(&demo->first_look, weft_in(10 * WEFT_S));
+	if (rc == 0 || rc == WEFT_ETIMEDOUT)
+		rc = load_start(demo, &demo->load);
+	if (rc == 0) {
+		tell_ready(demo);
+		rc = weft_signal_wait(WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM),
+		                      WEFT_NEVER);
+	}
+	weft_listener_close(demo->listener);
+	demo->listener = NULL;
+	load_stop(demo->load);
+	(void)weft_join(serving, &status, WEFT_NEVER);
+	(void)weft_cancel(health);
+	(void)weft_scope_close(&scope);
+	tell_end(demo);
+	return rc < 0 ? rc : status;
+}
+
+/* --- ending ----------------------------------------------------------------------------- */
+
+static void
+end_parts(struct demo *demo)
+{
+	weft_listener_close(demo->listener);
+	window_close(demo->window);
+	threads_free(demo->threads);
+	if (demo->station_count > 0)
+		stations_close(demo);
+	(void)weft_dag_free(demo->dag);
+	far_stop(demo->far);
+	(void)weft_http_server_free(demo->server);
+}
+
+static int
+run(void *arg)
+{
+	struct demo *demo = arg;
+	int rc = start_parts(demo);
+
+	if (rc == 0)
+		rc = serve_until_signal(demo);
+	if (rc < 0)
+		fprintf(stderr, "weft demo: %s\n",
+		        weft_detail()[0] ? weft_detail() : weft_strerror(rc));
+	end_parts(demo);
+	return rc < 0 ? rc : 0;
+}
+
+int
+demo_run(const struct demo_opts *opts)
+{
+	struct demo *demo = calloc(1, sizeof(*demo));
+	weft_runtime_opts runtime = { .loops = opts->loops };
+	int status = 1;
+
+	if (!demo)
+		return 1;
+	demo->opts = *opts;
+	demo->settings = opts->settings;
+	demo->first_look.flags = WEFT_SHARED;
+	meter_init(&demo->meter);
+	slow_init(&demo->slow);
+	(void)pthread_mutex_init(&demo->health_lock, NULL);
+	if (endpoint_read(opts->redis, &demo->endpoint) < 0)
+		fprintf(stderr, "weft demo: %s\n", weft_detail());
+	else
+		status = weft_main(&runtime, run, demo);
+	free(demo);
+	return status;
+}

@@ -1,0 +1,124 @@
+/* station.c - what each loop that serves has of its own: a connection to Redis, numbers.
+ *
+ * A client of Redis belongs to its loop, so a threadlet on that loop opens it, copies its
+ * numbers now and then for all to see, and closes it.
+ */
+#include <time.h>
+#include <unistd.h>
+#include "service.h"
+
+#define LOOK_NS (100 * WEFT_MS)
+
+static uint64_t
+cpu_clock(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * WEFT_S + (uint64_t)t.tv_nsec;
+}
+
+static void
+look(struct station *station)
+{
+	weft_redis_stats stats = { 0 };
+
+	(void)weft_redis_get_stats(station->redis, &stats);
+	__atomic_store_n(&station->inflight, stats.inflight, __ATOMIC_RELAXED);
+	__atomic_store_n(&station->waiting, stats.waiting, __ATOMIC_RELAXED);
+	__atomic_store_n(&station->cpu_ns, cpu_clock(CLOCK_THREAD_CPUTIME_ID),
+	                 __ATOMIC_RELAXED);
+}
+
+static int
+station_run(void *arg)
+{
+	struct station *station = arg;
+	struct demo *demo = station->demo;
+	weft_redis_opts opts = { .backoff_max_ns = 500 * WEFT_MS,
+		                 .connect_ns = 2 * WEFT_S,
+		                 .inflight_max = 65536 };
+
+	station->error = weft_redis_open(demo->redis_url, &opts,
+	                                 &station->redis);
+	(void)weft_group_done(&demo->stations_open);
+	if (station->error < 0)
+		return 0;
+	while (weft_event_wait(&demo->stations_end, weft_in(LOOK_NS))
+	       == WEFT_ETIMEDOUT)
+		look(station);
+	weft_redis_close(station->redis);
+	(void)weft_group_done(&demo->stations_open);
+	return 0;
+}
+
+int
+stations_open(struct demo *demo)
+{
+	weft_runtime *runtime = weft_runtime_current();
+	int rc = 0;
+
+	demo->stations_end.flags = demo->stations_open.flags = WEFT_SHARED;
+	for (uint32_t i = 0; i < demo->opts.loops; i++) {
+		struct station *station = &demo->stations[i];
+		weft_go_opts opts = { .name = "station" };
+
+		*station = (struct station){ .demo = demo };
+		opts.loop = station->loop = weft_runtime_loop(runtime, i);
+		(void)weft_group_add(&demo->stations_open, 1);
+		if (weft_go_with(&opts, station_run, station) < 0)
+			return WEFT_ENOMEM;
+		demo->station_count++;
+	}
+	rc = weft_group_wait(&demo->stations_open, WEFT_NEVER);
+	for (uint32_t i = 0; i < demo->station_count && rc == 0; i++)
+		rc = demo->stations[i].error;
+	if (rc == 0)
+		(void)weft_group_add(&demo->stations_open, demo->station_count);
+	return rc;
+}
+
+void
+stations_close(struct demo *demo)
+{
+	(void)weft_event_set(&demo->stations_end);
+	(void)weft_group_wait(&demo->stations_open, WEFT_NEVER);
+}
+
+struct station *
+station_here(struct demo *demo)
+{
+	weft_loop *here = weft_loop_current();
+
+	for (uint32_t i = 1; i < demo->station_count; i++)
+		if (demo->stations[i].loop == here)
+			return &demo->stations[i];
+	return &demo->stations[0];
+}
+
+/* The busiest loop bounds what can be had, and so do all cores together. */
+void
+capacity_look(struct demo *demo, struct capacity *capacity)
+{
+	struct capacity now = { .at_ns = weft_now(), .rps = capacity->rps };
+	double wall, loop, process, used, rps;
+
+	for (uint32_t i = 0; i < demo->station_count; i++)
+		now.cpu_ns += meter_get(&demo->stations[i].cpu_ns);
+	now.process_ns = cpu_clock(CLOCK_PROCESS_CPUTIME_ID);
+	now.ok = meter_get(&demo->meter.outcomes[OK]);
+	wall = (double)(now.at_ns - capacity->at_ns);
+	if (capacity->at_ns && now.ok - capacity->ok >= 5 && wall > 0) {
+		loop = (double)(now.cpu_ns - capacity->cpu_ns)
+		       / (wall * demo->station_count);
+		process = (double)(now.process_ns - capacity->process_ns)
+		          / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
+		used = loop > process ? loop : process;
+		rps = (double)(now.ok - capacity->ok) * 1e9 / wall;
+		rps = used > 0.001 ? rps / used : rps;
+		now.rps = now.rps > 0 ? 0.8 * now.rps + 0.2 * rps : rps;
+	}
+	*capacity = now;
+	__atomic_store_n(&demo->capacity_rps, (uint64_t)now.rps,
+	                 __ATOMIC_RELAXED);
+}

@@ -1,0 +1,263 @@
+/* threads.c - the same work as the graph's, one call after the other, on 8 threads.
+ *
+ * This is what the demo is compared with: a pool whose threads spend their time blocked in
+ * receives.  Requests wait for a thread in a queue of bounded length.  Each thread takes a
+ * connection for a request; there are as many as threads.
+ */
+#include <stdlib.h>
+#include "blocking.h"
+
+#define THREADS   8
+#define QUEUE_MAX 32
+
+struct threads {
+	struct demo *demo;
+	weft_pool *pool;
+	pthread_mutex_t lock;
+	struct blocking *idle[THREADS]; /* under the lock */
+	int idle_count;
+	struct blocking clients[THREADS];
+};
+
+struct job {
+	struct threads *threads;
+	struct request *request;
+	struct feed *feed;
+	struct blocking *client;
+	struct blocking_reply reply;
+	struct ids sources[SOURCES];
+	struct candidate candidates[DEMO_FAN_OUT];
+};
+
+/* --- steps --------------------------------------------------------------------------- */
+
+static void
+begin(struct job *job, enum node node)
+{
+	job->request->nodes[node].begin_ns = weft_now();
+	job->request->nodes[node].state = NODE_RUNS;
+}
+
+static int
+end(struct job *job, enum node node, int rc)
+{
+	job->request->nodes[node].end_ns = weft_now();
+	job->request->nodes[node].state = rc < 0 ? NODE_FAILED : NODE_DONE;
+	return rc;
+}
+
+#define CALL(job, ...)                                                 \
+	counted_end(counted_begin(job),                                \
+	            blocking_call((job)->client, (job)->request->demo, \
+	                          &(job)->reply, __VA_ARGS__))
+
+static struct demo *
+counted_begin(struct job *job)
+{
+	__atomic_fetch_add(&job->request->demo->threads_in_flight, 1,
+	                   __ATOMIC_RELAXED);
+	return job->request->demo;
+}
+
+static int
+counted_end(struct demo *demo, int rc)
+{
+	__atomic_fetch_sub(&demo->threads_in_flight, 1, __ATOMIC_RELAXED);
+	if (rc < 0)
+		meter_count(&demo->meter.redis_errors);
+	return rc;
+}
+
+static int
+get_profile(struct job *job)
+{
+	int rc = CALL(job, "HGETALL " KEYS "viewer:%u", job->request->viewer);
+
+	if (rc == 0 && job->reply.count == 0)
+		rc = WEFT_ENOENT;
+	for (size_t i = 0; rc == 0 && i + 1 < job->reply.count; i += 2)
+		(void)profile_field(&job->feed->profile, job->reply.items[i],
+		                    job->reply.items[i + 1]);
+	return rc;
+}
+
+static uint32_t
+read_ids(const struct blocking_reply *reply, uint32_t *out, uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < reply->count && count < max; i++)
+		out[count++] = (uint32_t)strtoul(reply->items[i], NULL, 10);
+	return count;
+}
+
+static int
+get_source(struct job *job, enum source source)
+{
+	struct request *request = job->request;
+	struct ids *ids = &job->sources[source];
+	uint32_t last = request->fan_out - 1;
+	int rc;
+
+	if (source == FOLLOWED)
+		rc = CALL(job, "LRANGE " KEYS "followed:%u 0 %u",
+		          request->viewer, last);
+	else if (source == SIMILAR)
+		rc = CALL(job, "LRANGE " KEYS "similar:%u 0 %u",
+		          job->feed->profile.cluster, last);
+	else
+		rc = CALL(job, "ZREVRANGE " KEYS "trending 0 %u", last);
+	if (rc == 0)
+		ids->count = read_ids(&job->reply, ids->ids, DEMO_FAN_OUT);
+	return rc;
+}
+
+static int
+get_features(struct job *job, uint32_t count)
+{
+	struct features features;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < count; i++) {
+		rc = CALL(job, "GET " KEYS "item:%u", job->candidates[i].item);
+		if (rc == 0 && job->reply.count == 1
+		    && features_read(&features, job->reply.items[0]))
+			feed_add(job->feed, job->candidates[i], &features);
+	}
+	return rc;
+}
+
+/* --- a request ------------------------------------------------------------------------ */
+
+static int
+get_sources(struct job *job)
+{
+	static const enum node nodes[SOURCES] = { GET_FOLLOWED, GET_SIMILAR,
+		                                  GET_TRENDING };
+	int rc;
+
+	begin(job, PROFILE);
+	rc = end(job, PROFILE, get_profile(job));
+	for (int i = 0; rc == 0 && i < SOURCES; i++) {
+		begin(job, nodes[i]);
+		rc = end(job, nodes[i], get_source(job, (enum source)i));
+	}
+	return rc;
+}
+
+static int
+rank_candidates(struct job *job)
+{
+	struct request *request = job->request;
+	uint32_t seen[SEEN_MAX], count;
+	int rc;
+
+	begin(job, SEEN);
+	rc = end(job, SEEN,
+	         CALL(job, "SMEMBERS " KEYS "seen:%u", request->viewer));
+	if (rc < 0)
+		return rc;
+	count = read_ids(&job->reply, seen, SEEN_MAX);
+	begin(job, MERGE);
+	job->feed->candidates = candidates_merge(job->sources, request->fan_out,
+	                                         job->candidates);
+	(void)end(job, MERGE, 0);
+	begin(job, FEATURES); /* scored as they come */
+	rc = end(job, FEATURES, get_features(job, job->feed->candidates));
+	if (rc < 0)
+		return rc;
+	begin(job, RANK);
+	feed_filter(job->feed, seen, count);
+	feed_rank(job->feed, request->top);
+	return end(job, RANK, 0);
+}
+
+static struct blocking *
+take_client(struct threads *threads)
+{
+	struct blocking *client;
+
+	(void)pthread_mutex_lock(&threads->lock);
+	client = threads->idle[--threads->idle_count];
+	(void)pthread_mutex_unlock(&threads->lock);
+	return client;
+}
+
+static void
+give_client(struct threads *threads, struct blocking *client)
+{
+	(void)pthread_mutex_lock(&threads->lock);
+	threads->idle[threads->idle_count++] = client;
+	(void)pthread_mutex_unlock(&threads->lock);
+}
+
+/* On a thread of the pool. */
+static int
+work(void *arg)
+{
+	struct job *job = arg;
+	int rc;
+
+	job->client = take_client(job->threads);
+	rc = get_sources(job);
+	if (rc == 0)
+		rc = rank_candidates(job);
+	give_client(job->threads, job->client);
+	return rc;
+}
+
+int
+threads_feed(struct threads *threads, struct request *request,
+             struct feed *feed)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	int rc;
+
+	if (!job)
+		return WEFT_ENOMEM;
+	job->threads = threads;
+	job->request = request;
+	job->feed = feed;
+	rc = weft_work(threads->pool, work, job, WEFT_NEVER);
+	free(job);
+	return rc;
+}
+
+/* --- its life --------------------------------------------------------------------------- */
+
+int
+threads_new(struct demo *demo, struct threads **out)
+{
+	struct threads *threads = calloc(1, sizeof(*threads));
+	weft_pool_opts opts = { .name = "blocking-8",
+		                .threads_max = THREADS,
+		                .queue_max = QUEUE_MAX };
+
+	if (!threads)
+		return WEFT_ENOMEM;
+	threads->demo = demo;
+	(void)pthread_mutex_init(&threads->lock, NULL);
+	for (int i = 0; i < THREADS; i++) {
+		blocking_init(&threads->clients[i]);
+		give_client(threads, &threads->clients[i]);
+	}
+	threads->pool = weft_pool_new(&opts);
+	if (!threads->pool) {
+		threads_free(threads);
+		return WEFT_ENOMEM;
+	}
+	*out = threads;
+	return 0;
+}
+
+void
+threads_free(struct threads *threads)
+{
+	if (!threads)
+		return;
+	(void)weft_pool_free(threads->pool);
+	for (int i = 0; i < THREADS; i++)
+		blocking_close(&threads->clients[i]);
+	(void)pthread_mutex_destroy(&threads->lock);
+	free(threads);
+}
