@@ -67,8 +67,8 @@ def quantiles(middle):
 
 def loop_of(world, number, name, weight):
     load = world.settings["load"] * world.wave(7) * weight
-    turns = int(load * world.age() * 40)
-    busy = min(0.97, 0.02 + load * 0.0007)
+    turns = int(world.settings["load"] * world.age() * 40)
+    busy = min(0.97, 0.02 + world.settings["load"] * weight * 0.0007)
     phases = {"timers": 0.05, "first": 0, "inbox": 0.2, "threadlets": 0, "done": 0.55,
               "immediates": 0.05, "closing": 0.02, "microtasks": 0.13}
     ns = world.age() * 1e9
@@ -201,8 +201,8 @@ def slow(world):
 
 # --- HTTP -----------------------------------------------------------------------
 
-def scripts(folder):
-    return "\n".join(file.read_text() for file in sorted(folder.glob("*.js")))
+def joined(folder, kind):
+    return "".join(file.read_text() for file in sorted(folder.glob(f"*.{kind}")))
 
 
 def document(plain):
@@ -213,10 +213,10 @@ def document(plain):
         style = (PANEL / "panel.css").read_text()
         panel = (f'<section class="panel"><h2>A ranking service</h2><style nonce="{nonce}">'
                  f'{style}</style>{(PANEL / "panel.html").read_text()}</section>')
-        script = f'<script nonce="{nonce}">{scripts(PANEL)}</script>'
+        script = f'<script nonce="{nonce}">{joined(PANEL, "js")}</script>'
     text = (PAGE / "page.html").read_text()
     for name, value in {"title": html.escape("ranking demo"), "panels": panel,
-                        "style": (PAGE / "page.css").read_text(), "script": scripts(PAGE),
+                        "style": joined(PAGE, "css"), "script": joined(PAGE, "js"),
                         "panel_scripts": script, "nonce": nonce}.items():
         text = text.replace("{{" + name + "}}", value)
     return text, nonce

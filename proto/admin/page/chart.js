@@ -1,10 +1,10 @@
-/* chart.js - values over the last two minutes, as lines on a canvas.
+/* chart.js - values over the last two minutes, or since there are some, as lines.
  *
- *   weft.chart(place, { title, format, log, series: [{ name, colour, thin, fill }] })
+ *   weft.chart(place, { title, format, log, whole, series: [{ name, colour, thin, fill }] })
  *   weft.spark(canvas, { colour })
  *
- * Both give an object with push(ms, values) and clear(); `colour` names a property of the
- * style sheet.  Time goes from left to right, and nothing moves but when a value comes.
+ * Both give an object with push(ms, values); `colour` names a property of the style sheet,
+ * `whole` is for what is counted.  Time goes from left to right, and nothing moves but when a value comes.
  * The newest values stand in the legend as text; others are read with the pointer, or
  * with the arrow keys, and are then said in words, too.
  */
@@ -12,12 +12,11 @@
 "use strict";
 
 const { make, say, colour } = globalThis.weft;
-const SPAN_MS = 120000;
+const SPAN_MS = 120000, SPAN_MIN_MS = 20000;
 const GAP_MS = 5000; /* between two values that no line connects */
+const LEAST_MS = 100; /* between two values: of those that come in a bunch the last */
 const ROOM = { left: 56, right: 8, top: 10, bottom: 22 };
 const BARE = { left: 1, right: 3, top: 3, bottom: 3 };
-const TIMES = [[SPAN_MS, "2 min ago", "left"], [SPAN_MS / 2, "1 min", "center"],
-	[0, "now", "right"]];
 const STEPS = [1, 2, 2.5, 5, 10];
 
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
@@ -27,31 +26,39 @@ const charts = new Set();
 /* --- scales --------------------------------------------------------------- */
 
 /* Marks from 0 to a round number that is not less than `max`. */
-function linearMarks(max) {
+function linearMarks(max, whole) {
 	const rough = (max || 1) / 4, power = 10 ** Math.floor(Math.log10(rough));
-	const step = STEPS.find((one) => one * power >= rough * 0.9999) * power;
+	const fine = STEPS.find((one) => one * power >= rough * 0.9999) * power;
+	const step = whole ? Math.max(1, Math.ceil(fine)) : fine;
 	const count = Math.ceil((max || 1) / step - 1e-9);
 
 	return Array.from({ length: count + 1 }, (_, i) => i * step);
 }
 
-/* Powers of ten around all values. */
+/* Powers of ten around all values, and between two of them also 2 and 5 times. */
 function logMarks(min, max) {
 	const first = Math.floor(Math.log10(min)), last = Math.ceil(Math.log10(max * 1.0001));
 
-	return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, i) => 10 ** (first + i));
+	if (last - first <= 1)
+		return [1, 2, 5, 10].map((one) => one * 10 ** first);
+	return Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
 }
+
+/* "10.0 ms" as "10 ms". */
+const markText = (text) => text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
+
+const agoText = (ms) => ms < 500 ? "now" : `${Math.round(ms / 1000)} s ago`;
 
 function valuesOf(points) {
 	return points.flatMap((point) => point.values).filter((value) => Number.isFinite(value));
 }
 
 /* What is shown of the values: the marks, and where on 0..1 a value stands. */
-function scaleOf(points, log) {
+function scaleOf(points, { log, whole }) {
 	const values = valuesOf(points);
 
 	if (!log || values.length === 0) {
-		const marks = linearMarks(values.reduce((a, b) => Math.max(a, b), 0));
+		const marks = linearMarks(values.reduce((a, b) => Math.max(a, b), 0), whole);
 
 		return { marks, at: (value) => value / marks.at(-1) };
 	}
@@ -79,17 +86,13 @@ class Chart {
 	push(at, values) {
 		const before = this.points.length;
 
+		if (at - this.points.at(-1)?.at < LEAST_MS)
+			this.points.pop();
 		this.points.push({ at, values });
 		this.points = this.points.filter((point) => point.at > at - SPAN_MS);
 		if (this.cursor !== null)
-			this.cursor = Math.max(0, this.cursor - (before + 1 - this.points.length));
+			this.cursor = Math.max(0, this.cursor - Math.max(0, before + 1 - this.points.length));
 		this.onChange?.();
-		this.paint();
-	}
-
-	clear() {
-		this.points = [];
-		this.cursor = null;
 		this.paint();
 	}
 
@@ -124,8 +127,10 @@ class Chart {
 		this.fit();
 		if (this.width === 0)
 			return;
-		this.scale = scaleOf(this.points, this.options.log);
+		this.scale = scaleOf(this.points, this.options);
 		this.now = this.points.at(-1)?.at ?? 0;
+		this.span = Math.max(SPAN_MIN_MS, this.now - (this.points[0]?.at ?? 0));
+		this.span = Math.min(this.span, SPAN_MS);
 		if (!this.options.bare)
 			this.drawFrame();
 		this.options.series.forEach((series, index) => this.drawSeries(series, index));
@@ -134,7 +139,7 @@ class Chart {
 	}
 
 	x(at) {
-		const share = 1 - (this.now - at) / SPAN_MS;
+		const share = 1 - (this.now - at) / this.span;
 
 		return this.room.left + share * (this.width - this.room.left - this.room.right);
 	}
@@ -157,10 +162,12 @@ class Chart {
 		for (const mark of this.scale.marks)
 			this.drawMark(mark);
 		pen.textBaseline = "alphabetic";
-		for (const [ago, name, align] of TIMES) {
+		["left", "center", "right"].forEach((align, i) => {
+			const ago = this.span * (2 - i) / 2;
+
 			pen.textAlign = align;
-			pen.fillText(name, this.x(this.now - ago), this.height - 5);
-		}
+			pen.fillText(agoText(ago), this.x(this.now - ago), this.height - 5);
+		});
 	}
 
 	drawMark(mark) {
@@ -170,7 +177,7 @@ class Chart {
 		this.pen.moveTo(this.room.left, y);
 		this.pen.lineTo(this.width - this.room.right, y);
 		this.pen.stroke();
-		this.pen.fillText(format(mark), this.room.left - 8, y);
+		this.pen.fillText(markText(format(mark)), this.room.left - 8, y);
 	}
 
 	/* Runs of points without a gap. */
@@ -271,9 +278,7 @@ function showTip(chart, tip) {
 	tip.hidden = !point;
 	if (!point)
 		return;
-	const ago = Math.round((chart.now - point.at) / 1000);
-
-	tip.replaceChildren(make("span", { class: "when", text: ago ? `${ago} s ago` : "now" }),
+	tip.replaceChildren(make("span", { class: "when", text: agoText(chart.now - point.at) }),
 		...chart.options.series.map((series, index) => make("span", {},
 			swatch(series), `${series.name} `,
 			make("b", { text: chart.options.format(point.values[index]) }))));

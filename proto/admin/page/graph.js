@@ -10,13 +10,13 @@
 "use strict";
 
 const { make, find, say, set, number, duration } = globalThis.weft;
-const WIDE = { across: false, box: [138, 58], bend: 14, layerGap: 44, gap: 16 };
+const WIDE = { across: false, box: [116, 58], bend: 14, layerGap: 28, gap: 14 };
 const TALL = { across: true, box: [112, 58], bend: 14, layerGap: 34, gap: 10 };
 const NARROW = 640; /* pixels, below which layers go down */
 const LARGE = 1.6; /* times the room: drawn in full size, and scrolled */
 const SWEEPS = 6;
 const HEATS = 6;
-const NAME_MAX = 17;
+const NAME_MAX = 15;
 const SVG = "http://www.w3.org/2000/svg";
 
 /* --- layers --------------------------------------------------------------- */
@@ -281,7 +281,7 @@ function legend() {
 	const list = weft.places();
 
 	list.append(make("li", {}, make("i", { class: "ramp" }),
-		"the darker, the longer it takes"));
+		"the more colour, the longer it takes"));
 	return list;
 }
 

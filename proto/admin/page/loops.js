@@ -220,8 +220,9 @@ function reconcile(place, parts, items, keyOf, create) {
 weft.startLoops = function () {
 	const cards = new Map(), values = new Map(), charts = new LoopCharts(find("loop-charts"));
 
+	/* Times are those of the server: what was late on its way stands where it belongs. */
 	function show(snapshot) {
-		const at = Date.now();
+		const at = snapshot.now_ns / 1e6;
 
 		reconcile(find("loop-cards"), cards, snapshot.loops, (loop) => loop.number,
 			() => new Card());

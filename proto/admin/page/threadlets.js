@@ -7,7 +7,7 @@
 "use strict";
 
 const { make, find, say, set, number, duration, bytes } = globalThis.weft;
-const PAGE = 100; /* rows that are asked for, and again with each "Show more" */
+const PAGE = 50; /* rows that are asked for, and again with each "Show more" */
 const TYPING_MS = 150;
 
 const keyOf = (threadlet) => `${threadlet.loop}.${threadlet.id}`;

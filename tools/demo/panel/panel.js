@@ -245,11 +245,12 @@ function startCharts() {
 		{ name: "8 threads p99", colour: "--threads" },
 		{ name: "p50", colour: "--threads", thin: true }] });
 	const flight = weft.chart(place, { title: "Redis calls in flight", format: number,
-		series: sides });
-	const queues = weft.chart(place, { title: "Waiting", format: number, series: [
-		{ name: "for the CPU pool", colour: "--cpu" },
-		{ name: "for Redis to be written", colour: "--weft" },
-		{ name: "requests in all", colour: "--muted", thin: true }] });
+		whole: true, series: sides });
+	const queues = weft.chart(place, { title: "Waiting", format: number, whole: true,
+		series: [
+			{ name: "for the CPU pool", colour: "--cpu" },
+			{ name: "for Redis to be written", colour: "--weft" },
+			{ name: "requests in all", colour: "--muted", thin: true }] });
 
 	return (state) => {
 		const at = Date.now(), { weft: ours, threads: theirs } = state.latency_us;
