@@ -10,5 +10,6 @@ int verb_eval(int argc, char **argv);
 int verb_dag(int argc, char **argv);
 int verb_demo(int argc, char **argv);
 int verb_store(int argc, char **argv);
+int verb_top(int argc, char **argv);
 
 #endif

@@ -27,6 +27,9 @@ static const struct verb verbs[] = {
 	{ "store", verb_store, "store [OPTION...]",
 	  "  store  serve a small store that speaks as Redis does, in memory only;\n"
 	  "         weft store --help has its options\n" },
+	{ "top", verb_top, "top [OPTION...] [URL|SOCKET]",
+	  "  top    watch a running program through its window, in a terminal;\n"
+	  "         weft top --help has its options\n" },
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

@@ -1,0 +1,106 @@
+/* top.c - weft top: the window of a running program in a terminal. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "top/terminal.h"
+#include "top/top.h"
+#include "verbs.h"
+
+#define DEFAULT_TARGET "http://127.0.0.1:7070"
+
+static const char help[] =
+	"usage: weft top [OPTION...] [URL|SOCKET]\n"
+	"\n"
+	"Watch a running weft program that has opened its window (weft_admin_open()): its\n"
+	"loops, its threadlets, and values of its own.  The program is named by a URL, as\n"
+	"HOST:PORT, by a port of this machine, or as unix:PATH or the path of a socket;\n"
+	"default " DEFAULT_TARGET ".\n"
+	"\n"
+	"  --token TOKEN   that the window wants; default: the variable WEFT_TOKEN,\n"
+	"                  which other users cannot read\n"
+	"  --period MS     from one picture to the next, 250 to 10000; default 1000\n"
+	"  --once          print all tables as text, and end; so it does if standard\n"
+	"                  input or output is no terminal, or TERM is dumb\n"
+	"\n"
+	"The key h lists the others.  NO_COLOR turns colours off.  Exit status: 0; 1 if it\n"
+	"cannot be shown; 2 if the words here are wrong; after a signal 128 and its number.\n";
+
+static int
+misused(const char *format, const char *word)
+{
+	fputs("weft top: ", stderr);
+	fprintf(stderr, format, word);
+	fputs("\n\n", stderr);
+	fputs(help, stderr);
+	return 2;
+}
+
+static bool
+read_period(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || number < PERIOD_LEAST_MS
+	    || number > PERIOD_MOST_MS)
+		return false;
+	*out = (uint32_t)number;
+	return true;
+}
+
+/* An option with a value; whether both are known. */
+static bool
+read_value(struct top_opts *opts, const char *name, const char *value)
+{
+	if (strcmp(name, "--period") == 0)
+		return read_period(value, &opts->period_ms);
+	if (strcmp(name, "--token") != 0 || !*value)
+		return false;
+	opts->token = value;
+	return true;
+}
+
+/* 0, or an exit status. */
+static int
+read_words(struct top_opts *opts, int argc, char **argv)
+{
+	const char *target = NULL;
+
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--once") == 0)
+			opts->once = true;
+		else if (*argv[i] != '-' && target)
+			return misused("%s is one too many", argv[i]);
+		else if (*argv[i] != '-')
+			target = argv[i];
+		else if (i + 1 == argc
+		         || !read_value(opts, argv[i], argv[i + 1]))
+			return misused("what is %s?", argv[i]);
+		else
+			i++;
+	}
+	if (target_url(target ? target : DEFAULT_TARGET, opts->base) < 0)
+		return misused("%s", weft_detail());
+	return 0;
+}
+
+int
+verb_top(int argc, char **argv)
+{
+	static struct top_opts opts = { .period_ms = 1000 };
+	int status;
+
+	if (argc == 3 && strcmp(argv[2], "--help") == 0)
+		return fputs(help, stdout) < 0;
+	opts.token = getenv("WEFT_TOKEN");
+	if (opts.token && !*opts.token)
+		opts.token = NULL;
+	status = read_words(&opts, argc - 2, argv + 2);
+	if (status != 0)
+		return status;
+	if (!terminal_is_there())
+		opts.once = true;
+	if (opts.once)
+		opts.period_ms = PERIOD_LEAST_MS; /* rates are of two */
+	return top_run(&opts);
+}

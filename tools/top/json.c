@@ -1,0 +1,435 @@
+/* json.c - a reader of JSON, by descent, to a depth of JSON_DEPTH_MAX.
+ *
+ *   1. A text takes fewer bytes decoded, with its NUL, than it has with its quotes.  So
+ *      one piece of memory as large as the document holds all texts.
+ *   2. Values come in blocks and never move, so that they may point at each other.
+ *   3. The first error stands: whoever fails returns false at once, up to the top.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "json.h"
+
+#define BLOCK_VALUES 256u
+
+struct json_block {
+	struct json_block *next;
+	uint32_t used;
+	struct json values[BLOCK_VALUES];
+};
+
+struct reader {
+	struct json_document *out;
+	const char *begin, *at, *end;
+	char *text; /* where the next one goes */
+	uint32_t depth, count;
+};
+
+static bool
+fail(struct reader *reader, const char *error)
+{
+	reader->out->error = error;
+	reader->out->error_at = (size_t)(reader->at - reader->begin);
+	return false;
+}
+
+static struct json *
+new_value(struct reader *reader)
+{
+	struct json_block *block = reader->out->blocks;
+
+	if (reader->count++ == JSON_VALUES_MAX) {
+		(void)fail(reader, "too many values");
+		return NULL;
+	}
+	if (!block || block->used == BLOCK_VALUES) {
+		block = malloc(sizeof(*block));
+		if (!block) {
+			(void)fail(reader, "out of memory");
+			return NULL;
+		}
+		block->next = reader->out->blocks;
+		block->used = 0;
+		reader->out->blocks = block;
+	}
+	return memset(&block->values[block->used++], 0, sizeof(struct json));
+}
+
+static void
+skip_space(struct reader *reader)
+{
+	while (reader->at < reader->end
+	       && (*reader->at == ' ' || *reader->at == '\t'
+	           || *reader->at == '\n' || *reader->at == '\r'))
+		reader->at++;
+}
+
+static bool
+take(struct reader *reader, char byte)
+{
+	if (reader->at == reader->end || *reader->at != byte)
+		return false;
+	reader->at++;
+	return true;
+}
+
+/* --- texts ------------------------------------------------------------------ */
+
+static void
+put_point(struct reader *reader, uint32_t point)
+{
+	unsigned char *to = (unsigned char *)reader->text;
+
+	if (point == 0 || (point >= 0xd800 && point <= 0xdfff))
+		point = 0xfffd;
+	if (point < 0x80) {
+		*to++ = (unsigned char)point;
+	} else if (point < 0x800) {
+		*to++ = (unsigned char)(0xc0 | point >> 6);
+		*to++ = (unsigned char)(0x80 | (point & 0x3f));
+	} else if (point < 0x10000) {
+		*to++ = (unsigned char)(0xe0 | point >> 12);
+		*to++ = (unsigned char)(0x80 | (point >> 6 & 0x3f));
+		*to++ = (unsigned char)(0x80 | (point & 0x3f));
+	} else {
+		*to++ = (unsigned char)(0xf0 | point >> 18);
+		*to++ = (unsigned char)(0x80 | (point >> 12 & 0x3f));
+		*to++ = (unsigned char)(0x80 | (point >> 6 & 0x3f));
+		*to++ = (unsigned char)(0x80 | (point & 0x3f));
+	}
+	reader->text = (char *)to;
+}
+
+/* The value of a digit of sixteen, or -1. */
+static int
+digit_of(char byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	byte |= 0x20;
+	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+static bool
+read_four(struct reader *reader, uint32_t *out)
+{
+	uint32_t point = 0;
+
+	for (int i = 0; i < 4; i++, reader->at++) {
+		int digit = reader->at < reader->end ? digit_of(*reader->at)
+		                                     : -1;
+
+		if (digit < 0)
+			return fail(reader, "\\u needs four digits");
+		point = point << 4 | (uint32_t)digit;
+	}
+	*out = point;
+	return true;
+}
+
+/* After \u; the other half of a pair follows as another one, or each stands alone. */
+static bool
+read_point(struct reader *reader)
+{
+	uint32_t point, low;
+	const char *after;
+
+	if (!read_four(reader, &point))
+		return false;
+	after = reader->at;
+	if (point < 0xd800 || point > 0xdbff || !take(reader, '\\')
+	    || !take(reader, 'u')) {
+		reader->at = after;
+		put_point(reader, point);
+		return true;
+	}
+	if (!read_four(reader, &low))
+		return false;
+	if (low >= 0xdc00 && low <= 0xdfff) {
+		point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+		put_point(reader, point);
+		return true;
+	}
+	reader->at = after;
+	put_point(reader, point);
+	return true;
+}
+
+/* After a backslash. */
+static bool
+read_escape(struct reader *reader)
+{
+	static const char letters[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
+	const char *letter;
+
+	if (reader->at == reader->end)
+		return fail(reader, "a text does not end");
+	if (take(reader, 'u'))
+		return read_point(reader);
+	letter = *reader->at ? strchr(letters, *reader->at) : NULL;
+	if (!letter)
+		return fail(reader, "an unknown escape");
+	*reader->text++ = means[letter - letters];
+	reader->at++;
+	return true;
+}
+
+/* After the quote. */
+static bool
+read_text(struct reader *reader, const char **out)
+{
+	const char *begin = reader->at;
+	char *text = reader->text;
+
+	while (!take(reader, '"')) {
+		if (reader->at == reader->end)
+			return fail(reader, "a text does not end");
+		if ((size_t)(reader->at - begin) >= JSON_TEXT_MAX)
+			return fail(reader, "too long a text");
+		if ((unsigned char)*reader->at < 0x20)
+			return fail(reader, "a control character in a text");
+		if (!take(reader, '\\'))
+			*reader->text++ = *reader->at++;
+		else if (!read_escape(reader))
+			return false;
+	}
+	*reader->text++ = '\0';
+	*out = text;
+	return true;
+}
+
+/* --- numbers and words ------------------------------------------------------ */
+
+static bool
+skip_digits(struct reader *reader)
+{
+	const char *begin = reader->at;
+
+	while (reader->at < reader->end && *reader->at >= '0'
+	       && *reader->at <= '9')
+		reader->at++;
+	return reader->at > begin;
+}
+
+static bool
+skip_number(struct reader *reader)
+{
+	(void)take(reader, '-');
+	if (!take(reader, '0') && !skip_digits(reader))
+		return false;
+	if (take(reader, '.') && !skip_digits(reader))
+		return false;
+	if (take(reader, 'e') || take(reader, 'E')) {
+		if (!take(reader, '+'))
+			(void)take(reader, '-');
+		return skip_digits(reader);
+	}
+	return true;
+}
+
+static bool
+read_number(struct reader *reader, struct json *value)
+{
+	const char *begin = reader->at;
+	char copy[JSON_NUMBER_MAX + 1];
+	size_t size;
+
+	if (!skip_number(reader))
+		return fail(reader, "a number is cut short");
+	size = (size_t)(reader->at - begin);
+	if (size > JSON_NUMBER_MAX)
+		return fail(reader, "too long a number");
+	memcpy(copy, begin, size);
+	copy[size] = '\0';
+	value->kind = JSON_NUMBER;
+	value->number = strtod(copy, NULL);
+	if (!isfinite(value->number))
+		return fail(reader, "too large a number");
+	return true;
+}
+
+static bool
+read_word(struct reader *reader, struct json *value)
+{
+	static const struct {
+		const char *word;
+		enum json_kind kind;
+	} words[] = { { "null", JSON_NULL },
+		      { "false", JSON_FALSE },
+		      { "true", JSON_TRUE } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t size = strlen(words[i].word);
+
+		if ((size_t)(reader->end - reader->at) < size
+		    || memcmp(reader->at, words[i].word, size) != 0)
+			continue;
+		reader->at += size;
+		value->kind = words[i].kind;
+		return true;
+	}
+	return fail(reader, "this begins no value");
+}
+
+/* --- values ----------------------------------------------------------------- */
+
+static bool read_value(struct reader *reader, struct json *value);
+
+static bool
+read_name(struct reader *reader, struct json *member)
+{
+	if (!take(reader, '"'))
+		return fail(reader, "a name is missing");
+	if (!read_text(reader, &member->name))
+		return false;
+	skip_space(reader);
+	return take(reader, ':') || fail(reader, "a colon is missing");
+}
+
+/* After the bracket: items, or members, up to the one that closes it. */
+static bool
+read_items(struct reader *reader, struct json *value)
+{
+	bool named = value->kind == JSON_OBJECT;
+	char close = named ? '}' : ']';
+	struct json **link = &value->first;
+
+	skip_space(reader);
+	if (take(reader, close))
+		return true;
+	do {
+		struct json *item = new_value(reader);
+
+		skip_space(reader);
+		if (!item || (named && !read_name(reader, item))
+		    || !read_value(reader, item))
+			return false;
+		*link = item;
+		link = &item->next;
+		value->count++;
+		skip_space(reader);
+	} while (take(reader, ','));
+	return take(reader, close)
+	       || fail(reader, named ? "a comma or } is missing"
+	                             : "a comma or ] is missing");
+}
+
+static bool
+read_inside(struct reader *reader, struct json *value)
+{
+	bool good;
+
+	if (reader->depth == JSON_DEPTH_MAX)
+		return fail(reader, "too deep");
+	reader->depth++;
+	good = read_items(reader, value);
+	reader->depth--;
+	return good;
+}
+
+static bool
+read_value(struct reader *reader, struct json *value)
+{
+	skip_space(reader);
+	if (reader->at == reader->end)
+		return fail(reader, "a value is missing");
+	if (take(reader, '"')) {
+		value->kind = JSON_TEXT;
+		return read_text(reader, &value->text);
+	}
+	if (*reader->at == '-' || (*reader->at >= '0' && *reader->at <= '9'))
+		return read_number(reader, value);
+	if (take(reader, '['))
+		value->kind = JSON_LIST;
+	else if (take(reader, '{'))
+		value->kind = JSON_OBJECT;
+	else
+		return read_word(reader, value);
+	return read_inside(reader, value);
+}
+
+static bool
+read_document(struct reader *reader, size_t size)
+{
+	if (size > JSON_BYTES_MAX)
+		return fail(reader, "too large a document");
+	reader->out->texts = reader->text = malloc(size + 1);
+	if (!reader->text)
+		return fail(reader, "out of memory");
+	reader->out->root = new_value(reader);
+	if (!reader->out->root || !read_value(reader, reader->out->root))
+		return false;
+	skip_space(reader);
+	return reader->at == reader->end
+	       || fail(reader, "something follows the document");
+}
+
+int
+json_read(struct json_document *out, const char *bytes, size_t size)
+{
+	struct reader reader = {
+		.out = out, .begin = bytes, .at = bytes, .end = bytes + size
+	};
+	struct json_document error = { 0 };
+
+	*out = error;
+	if (read_document(&reader, size))
+		return 0;
+	error.error = out->error;
+	error.error_at = out->error_at;
+	json_free(out);
+	*out = error;
+	return -1;
+}
+
+void
+json_free(struct json_document *document)
+{
+	struct json_block *block;
+
+	while ((block = document->blocks)) {
+		document->blocks = block->next;
+		free(block);
+	}
+	free(document->texts);
+	*document = (struct json_document){ 0 };
+}
+
+/* --- looking ---------------------------------------------------------------- */
+
+const struct json *
+json_get(const struct json *object, const char *name)
+{
+	if (!object || object->kind != JSON_OBJECT)
+		return NULL;
+	for (const struct json *member = object->first; member;
+	     member = member->next)
+		if (strcmp(member->name, name) == 0)
+			return member;
+	return NULL;
+}
+
+double
+json_number(const struct json *object, const char *name, double otherwise)
+{
+	const struct json *member = json_get(object, name);
+
+	return member && member->kind == JSON_NUMBER ? member->number
+	                                             : otherwise;
+}
+
+const char *
+json_text(const struct json *object, const char *name)
+{
+	const struct json *member = json_get(object, name);
+
+	return member && member->kind == JSON_TEXT ? member->text : "";
+}
+
+const struct json *
+json_list(const struct json *object, const char *name)
+{
+	const struct json *member = json_get(object, name);
+
+	return member && member->kind == JSON_LIST ? member->first : NULL;
+}

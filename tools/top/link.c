@@ -1,0 +1,263 @@
+/* link.c - what the program tells, by HTTP.
+ *
+ * One request stays open: by its events the program tells how its loops are.  The threadlets
+ * are asked for, not more often than once a second, since they are many.  When the program is gone
+ * it is tried again each second.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "events.h"
+#include "top.h"
+
+#define ASK_NS    (10 * WEFT_S) /* for a head, or a whole reply */
+#define AGAIN_NS  WEFT_S        /* to the next attempt */
+#define FEW_ROWS  100           /* threadlets beside the loops */
+#define MANY_ROWS 2000          /* in a table of their own */
+#define PIECE     16384u
+
+/* --- asking ------------------------------------------------------------------- */
+
+static int
+refused(struct top *top, int status)
+{
+	const char *base = top->opts->base;
+
+	if (status == 401 || status == 403)
+		return weft_fail(WEFT_EPERM, "%s answers %d: %s", base, status,
+		                 top->opts->token ? "the token is not right"
+		                                  : "it wants a --token");
+	if (status == 404)
+		return weft_fail(WEFT_ENOENT,
+		                 "%s answers 404: there is no window", base);
+	return weft_fail(WEFT_EPROTO, "%s answers %d", base, status);
+}
+
+int
+link_ask(struct top *top, const char *path, weft_http **out,
+         uint64_t deadline_ns)
+{
+	const weft_http_field fields[] = { { "Authorization", top->bearer } };
+	char url[TARGET_MAX + 512];
+	weft_http_request request = {
+		.url = url,
+		.fields = fields,
+		.field_count = top->opts->token ? 1 : 0,
+		.no_redirect = true, /* a token is for nobody else */
+	};
+	weft_http *http;
+	int rc;
+
+	(void)snprintf(url, sizeof(url), "%s%s", top->opts->base, path);
+	rc = weft_http_fetch(top->client, &request, &http, deadline_ns);
+	if (rc < 0)
+		return rc;
+	if (weft_http_status(http) != 200) {
+		rc = refused(top, weft_http_status(http));
+		weft_http_close(http);
+		return rc;
+	}
+	*out = http;
+	return 0;
+}
+
+/* --- loops -------------------------------------------------------------------- */
+
+static int
+on_event(const char *name, const char *data, size_t size, void *arg)
+{
+	struct top *top = arg;
+	bool first = !top->connected;
+	int rc;
+
+	if (strcmp(name, "loops") != 0 || top->view.paused)
+		return 0;
+	rc = model_read_loops(&top->model, data, size);
+	if (rc < 0)
+		return rc;
+	top->connected = true;
+	top->trouble[0] = '\0';
+	if (first)
+		(void)weft_event_set(&top->look);
+	draw_show(top);
+	return top->opts->once && top->model.readings > 1 ? WEFT_ESHUTDOWN : 0;
+}
+
+/* A program that is held says nothing; then it is asked anew, and told so. */
+static int
+read_events(struct top *top, weft_http *http)
+{
+	struct events events = { .fn = on_event, .arg = top };
+	uint64_t silence_ns = top->period_ms * WEFT_MS * 3 + 5 * WEFT_S;
+	char piece[PIECE];
+	int rc = 0;
+
+	while (rc == 0) {
+		ssize_t n = weft_http_read(http, piece, sizeof(piece),
+		                           weft_in(silence_ns));
+
+		if (n > 0)
+			rc = events_read(&events, piece, (size_t)n);
+		else if (n == 0)
+			rc = weft_fail(WEFT_EPIPE, "%s has closed the window",
+			               top->opts->base);
+		else if (n == WEFT_ETIMEDOUT)
+			rc = weft_fail(WEFT_ETIMEDOUT,
+			               "%s has said nothing for %.0f s",
+			               top->opts->base,
+			               (double)silence_ns / 1e9);
+		else
+			rc = (int)n;
+	}
+	events_free(&events);
+	return rc;
+}
+
+int
+link_listen(struct top *top)
+{
+	weft_http *http;
+	char path[64];
+	int rc;
+
+	(void)snprintf(path, sizeof(path), "/events?ms=%u", top->period_ms);
+	rc = link_ask(top, path, &http, weft_in(ASK_NS));
+	if (rc < 0)
+		return rc;
+	rc = read_events(top, http);
+	weft_http_close(http);
+	return rc;
+}
+
+/* An interrupt is a new period. */
+int
+link_feed(void *arg)
+{
+	struct top *top = arg;
+	int rc = 0;
+
+	while (rc != WEFT_ECANCELED) {
+		rc = link_listen(top);
+		if (rc == WEFT_ECANCELED || rc == WEFT_EINTR)
+			continue;
+		(void)snprintf(top->trouble, sizeof(top->trouble),
+		               "%.400s; trying again", weft_detail());
+		top->connected = false;
+		draw_show(top);
+		rc = weft_sleep_until(weft_in(AGAIN_NS));
+	}
+	return 0;
+}
+
+/* --- threadlets ----------------------------------------------------------------- */
+
+/* All of a body, with a NUL behind it; to be freed.  Returns its size, or an error. */
+static ssize_t
+read_body(weft_http *http, char **out)
+{
+	uint64_t deadline_ns = weft_in(ASK_NS);
+	size_t room = PIECE, size = 0;
+	char *bytes = malloc(room);
+	ssize_t n = bytes ? 1 : weft_fail(WEFT_ENOMEM, "out of memory");
+
+	while (n > 0) {
+		if (size == room) {
+			char *grown = room > JSON_BYTES_MAX
+			                      ? NULL
+			                      : realloc(bytes, room * 2);
+
+			if (!grown) {
+				n = weft_fail(WEFT_EMSGSIZE, "too large");
+				break;
+			}
+			bytes = grown;
+			room *= 2;
+		}
+		n = weft_http_read(http, bytes + size, room - size,
+		                   deadline_ns);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0) {
+		free(bytes);
+		return n;
+	}
+	*out = bytes;
+	return (ssize_t)size;
+}
+
+/* If there are more than it tells at once, the program is to filter them, too. */
+static bool
+asks_for_some(const struct top *top)
+{
+	return top->has_more && top->view.tab == TAB_THREADLETS
+	       && *top->view.tabs[TAB_THREADLETS].filter;
+}
+
+/* Only who shows them needs many. */
+static void
+write_path(const struct top *top, char *out, size_t room)
+{
+	const char *filter = top->view.tabs[TAB_THREADLETS].filter;
+	bool many = top->opts->once || top->view.tab == TAB_THREADLETS;
+	size_t size = (size_t)snprintf(
+		out, room, "/debug/threadlets?format=json&sort=since&max=%d",
+		many ? MANY_ROWS : FEW_ROWS);
+
+	if (!asks_for_some(top))
+		return;
+	size += (size_t)snprintf(out + size, room - size, "&q=");
+	for (; *filter && size + 4 < room; filter++)
+		size += (size_t)snprintf(out + size, room - size, "%%%02X",
+		                         (unsigned char)*filter);
+}
+
+int
+link_read_threadlets(struct top *top)
+{
+	bool some = asks_for_some(top);
+	weft_http *http;
+	char path[512], *body;
+	ssize_t size;
+	int rc;
+
+	write_path(top, path, sizeof(path));
+	rc = link_ask(top, path, &http, weft_in(ASK_NS));
+	if (rc < 0)
+		return rc;
+	size = read_body(http, &body);
+	weft_http_close(http);
+	if (size < 0)
+		return (int)size;
+	rc = model_read_threadlets(&top->model, body, (size_t)size);
+	free(body);
+	if (rc == 0 && !some)
+		top->has_more = top->model.threadlet_total
+		                > (double)top->model.threadlet_count;
+	return rc;
+}
+
+int
+link_look(void *arg)
+{
+	struct top *top = arg;
+	int rc = 0;
+
+	while (rc != WEFT_ECANCELED) {
+		uint64_t wait_ns = top->period_ms * WEFT_MS;
+
+		(void)weft_event_reset(&top->look);
+		rc = top->connected && !top->view.paused
+		             ? link_read_threadlets(top)
+		             : 0;
+		if (rc == WEFT_ECANCELED)
+			break;
+		if (rc < 0 && top->connected)
+			draw_message(top, "threadlets: %s", weft_detail());
+		else
+			draw_show(top);
+		rc = weft_event_wait(
+			&top->look,
+			weft_in(wait_ns > WEFT_S ? wait_ns : WEFT_S));
+	}
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* target.c - the URL of what a word names. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "top.h"
+
+/* Write all of it, or refuse. */
+static int
+write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
+{
+	size_t size = (size_t)snprintf(out, TARGET_MAX, "%s%s", scheme, rest);
+
+	if (size >= TARGET_MAX)
+		return weft_fail(WEFT_EINVAL, "%s: too long", rest);
+	if (strpbrk(rest, "?#"))
+		return weft_fail(WEFT_EINVAL,
+		                 "%s: without ? and # (a token is given by "
+		                 "--token)",
+		                 rest);
+	while (size > 0 && out[size - 1] == '/')
+		out[--size] = '\0';
+	return 0;
+}
+
+static bool
+is_plain(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
+	       || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.'
+	       || byte == '_' || byte == '~';
+}
+
+/* A path stands in the place of the host, and there no byte may mean anything. */
+static int
+write_path(char out[TARGET_MAX], const char *path)
+{
+	char whole[TARGET_MAX];
+	size_t size = 0;
+
+	if (*path == '/')
+		size = (size_t)snprintf(whole, sizeof(whole), "%s", path);
+	else if (getcwd(whole, sizeof(whole)))
+		size = strlen(whole)
+		       + (size_t)snprintf(whole + strlen(whole),
+		                          sizeof(whole) - strlen(whole), "/%s",
+		                          path);
+	if (size == 0 || size >= sizeof(whole))
+		return weft_fail(WEFT_EINVAL, "%s: too long", path);
+	size = (size_t)snprintf(out, TARGET_MAX, "http+unix://");
+	for (const char *at = whole; *at; at++) {
+		if (size + 4 > TARGET_MAX)
+			return weft_fail(WEFT_EINVAL, "%s: too long", path);
+		if (is_plain(*at))
+			out[size++] = *at;
+		else
+			size += (size_t)snprintf(out + size, 4, "%%%02X",
+			                         (unsigned char)*at);
+	}
+	out[size] = '\0';
+	return 0;
+}
+
+static bool
+begins(const char *word, const char *with)
+{
+	return strncmp(word, with, strlen(with)) == 0;
+}
+
+static bool
+is_socket(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+int
+target_url(const char *word, char out[TARGET_MAX])
+{
+	if (begins(word, "http://") || begins(word, "https://")
+	    || begins(word, "http+unix://"))
+		return write_url(out, "", word);
+	if (begins(word, "tcp://"))
+		return write_url(out, "http://", word + 6);
+	if (begins(word, "tls://"))
+		return write_url(out, "https://", word + 6);
+	if (begins(word, "unix:"))
+		return write_path(out, word + 5);
+	if (strchr(word, '/') || is_socket(word))
+		return write_path(out, word);
+	if (*word && strspn(word, "0123456789") == strlen(word))
+		return write_url(out, "http://127.0.0.1:", word);
+	if (strchr(word, ':'))
+		return write_url(out, "http://", word);
+	return weft_fail(WEFT_EINVAL,
+	                 "%s is no URL, no HOST:PORT, and no socket", word);
+}
