@@ -51,7 +51,7 @@ add_depths(struct text *text, struct demo *demo)
 	         ",\"in_flight\":{\"requests\":%llu,\"redis\":%llu,"
 	         "\"threads_redis\":%llu},\"queues\":{\"cpu\":%llu,"
 	         "\"redis_waiting\":%llu}",
-	         ULL(meter_get(&demo->in_flight)), ULL(inflight),
+	         ULL(meter_get(&demo->admission.in_flight)), ULL(inflight),
 	         ULL(meter_get(&demo->threads_in_flight)),
 	         ULL(meter_get(&demo->cpu_waiting)), ULL(waiting));
 }

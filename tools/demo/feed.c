@@ -103,16 +103,12 @@ answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
 	return say(http, 502, why);
 }
 
-static bool
-enter(struct demo *demo)
+/* How long a request may take that was let in: some calls after each other, and what a
+ * loop with enough to do needs for all that it has in hand. */
+static uint64_t
+target_ns(const struct demo *demo)
 {
-	uint64_t inside = __atomic_fetch_add(&demo->in_flight, 1,
-	                                     __ATOMIC_RELAXED);
-
-	if (inside < (uint64_t)RUNS_MAX * demo->opts.loops)
-		return true;
-	__atomic_fetch_sub(&demo->in_flight, 1, __ATOMIC_RELAXED);
-	return false;
+	return 100 * WEFT_MS + 4 * setting(&demo->settings.delay_us) * WEFT_US;
 }
 
 static int
@@ -160,6 +156,7 @@ route_feed(weft_http *http, void *arg)
 	struct demo *demo = arg;
 	struct request request;
 	const char *wrong = read_request(demo, http, &request);
+	uint64_t now_ns;
 	int rc;
 
 	if (wrong) {
@@ -168,12 +165,14 @@ route_feed(weft_http *http, void *arg)
 	}
 	if (!health_is_up(demo))
 		return refuse_down(http, demo);
-	if (!enter(demo)) {
+	if (!admission_enter(&demo->admission)) {
 		meter_count(&demo->meter.outcomes[SHED]);
 		return say_later(http, "too much to do: come again\n");
 	}
 	rc = serve_inside(http, demo, &request);
-	__atomic_fetch_sub(&demo->in_flight, 1, __ATOMIC_RELAXED);
+	now_ns = weft_now();
+	admission_leave(&demo->admission, now_ns - request.begin_ns,
+	                target_ns(demo), now_ns);
 	return rc;
 }
 

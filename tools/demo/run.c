@@ -245,6 +245,7 @@ demo_run(const struct demo_opts *opts)
 	demo->opts = *opts;
 	demo->settings = opts->settings;
 	demo->first_look.flags = WEFT_SHARED;
+	admission_init(&demo->admission, RUNS_MAX * opts->loops);
 	meter_init(&demo->meter);
 	slow_init(&demo->slow);
 	(void)pthread_mutex_init(&demo->health_lock, NULL);

@@ -12,6 +12,7 @@
 #include <weft/http.h>
 #include <weft/redis.h>
 #include <weft/weft.h>
+#include "admission.h"
 #include "demo.h"
 #include "meter.h"
 #include "rank.h"
@@ -21,11 +22,8 @@
 #define KEYS        "demo:" /* what all keys of the demo begin with */
 #define REPLY_MAX   16384   /* bytes of a feed as JSON */
 
-/* Each a moment of the loop, and no more; the rest is shed, so that those that were let in
- * keep their latency. */
-#define RUNS_MAX 64 /* in flight, for each loop */
-
-#define RUN_DEADLINE (2 * WEFT_S)
+#define RUNS_MAX     64 /* in flight at most, for each loop; the rest is shed */
+#define RUN_DEADLINE (5 * WEFT_S)
 
 /* --- where Redis is ------------------------------------------------------------ */
 
@@ -195,7 +193,7 @@ struct demo {
 
 	struct meter meter;
 	struct slow  slow;
-	uint64_t     in_flight;    /* atomic: requests to /feed that were let in */
+	struct admission admission; /* of /feed */
 	uint64_t     cpu_waiting;  /* atomic: runs whose scoring has not begun */
 	uint64_t     threads_in_flight; /* atomic: blocking calls */
 	uint64_t     readers;      /* atomic: of /demo/events */

@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""The demo as a program: what weft demo does, seen from outside.
+
+    tests/demo/run.py WEFT [WORD]    the tests whose names contain WORD
+
+Nothing is waited for by time: what has to happen shows in a reply or an event.
+"""
+import contextlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # no folder of it among the sources
+sys.path.insert(0, str(Path(__file__).parent))
+import model
+from demo import (PATIENCE, Demo, Reply, check, equal, read_all, store_of_redis, store_of_weft,
+                  wait_until)
+
+RUNS_MAX = 64  # in flight on a loop
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def grown(before, after):
+    return {name: after["counts"][name] - before["counts"][name] for name in after["counts"]}
+
+
+# --- one request ---------------------------------------------------------------------
+
+@test
+def a_feed_is_json_with_items_and_times(weft):
+    with Demo(weft) as demo:
+        reply = demo.wait_up().get("/feed/7?k=5")
+        equal(reply.headers["content-type"], "application/json")
+        feed = reply.json()
+        equal((feed["viewer"], len(feed["items"]), feed["candidates"]), (7, 5, 120))
+        scores = [item["score"] for item in feed["items"]]
+        equal(scores, sorted(scores, reverse=True))
+        nodes = {node["name"]: node for node in feed["nodes"]}
+        check("ten steps", len(nodes) == 10)
+        for node in nodes.values():
+            equal(node["state"], "done")
+            check(node, node["begin_us"] <= node["end_us"] <= feed["total_us"])
+            for before in node["after"]:
+                check(f"{before} before {node}", nodes[before]["end_us"] <= node["begin_us"])
+        equal({node["place"] for node in nodes.values()}, {"loop", "cpu"})
+        equal(len(demo.get("/feed/7").json()["items"]), 10)
+
+
+@test
+def an_unknown_viewer_is_not_found_and_bad_input_is_told(weft):
+    with Demo(weft) as demo:
+        demo.wait_up()
+        before = demo.now()
+        demo.get("/feed/500")
+        missing = ("/feed/501", "/feed/999999999")
+        bad = ("/feed/x", "/feed/0", "/feed/-1", "/feed/007", "/feed/1234567890", "/feed/7%00",
+               "/feed/7?k=0", "/feed/7?k=51", "/feed/7?k=x", "/feed/7?k=")
+        for path in missing:
+            check(path, "no such viewer" in demo.get(path, 404).text())
+        for path in bad:
+            demo.get(path, 400)
+        demo.get("/feed/", 404)
+        demo.get("/feeds", 404)
+        for path in ("/threads/501", "/threads/x"):
+            demo.get(path, 404 if path.endswith("501") else 400)
+        # A path with a zero byte is refused by the server, before the service.
+        equal(grown(before, demo.now()), {"ok": 1, "not_found": len(missing), "bad": len(bad) - 1,
+                                          "shed": 0, "errors": 0, "redis_errors": 0})
+
+
+@test
+def the_ranking_is_what_the_data_say_by_both_ways(weft):
+    with store_of_weft(weft) as store, Demo(weft, "--redis", store.url, "--seed", 11) as demo:
+        demo.wait_up()
+        equal(store.call("GET", "demo:data"), "1 seed 11")
+        for viewer, fan_out, top in ((1, 120, 10), (77, 1, 3), (250, 400, 50), (500, 33, 7)):
+            demo.set(f"fan_out={fan_out}&delay_us=0")
+            want = model.feed(store, viewer, fan_out, top)
+            for way in ("feed", "threads"):
+                got = demo.get(f"/{way}/{viewer}?k={top}").json()
+                equal({name: got[name] for name in want}, want)
+
+
+@test
+def the_same_seed_gives_the_same_data(weft):
+    feeds = []
+    for seed in (3, 3, 4):
+        with Demo(weft, "--seed", seed) as demo:
+            feeds.append(demo.wait_up().get("/feed/9").json()["items"])
+    equal(feeds[0], feeds[1])
+    check("another seed, other data", feeds[0] != feeds[2])
+
+
+@test
+def data_of_another_seed_are_written_anew(weft):
+    with store_of_weft(weft) as store:
+        store.call("SET", "mine", "kept")
+        with Demo(weft, "--redis", store.url, "--seed", 1) as demo:
+            first = demo.wait_up().get("/feed/9").json()["items"]
+        with Demo(weft, "--redis", store.url, "--seed", 2) as demo:
+            demo.wait_up()
+            equal(store.call("LLEN", "demo:followed:1"), 150)
+            check("other data", demo.get("/feed/9").json()["items"] != first)
+        equal(store.call("GET", "mine"), "kept")
+
+
+# --- settings and events ----------------------------------------------------------------
+
+@test
+def settings_are_taken_within_their_limits_only(weft):
+    with Demo(weft) as demo:
+        demo.wait_up()
+        demo.set("load=0&fan_out=3&delay_us=20000&compare=0")
+        want = {"load": 0, "fan_out": 3, "delay_us": 20000, "compare": False}
+        equal(demo.now()["settings"], want)
+        equal(demo.get("/feed/7").json()["candidates"], 3)
+        for body in ("load=3001", "load=-1", "fan_out=0", "fan_out=401", "delay_us=20001",
+                     "compare=2", "load=", "load", "other=1", "load=1x", "fan_out=5&load=9999",
+                     "load=99999999999999999999", "load=1\0"):
+            demo.set(body, 400)
+        equal(demo.now()["settings"], want)
+        demo.set("")
+        demo.set("fan_out=400")
+        equal(demo.now()["settings"], {**want, "fan_out": 400})
+        equal(demo.now()["limits"], {"load": [0, 3000], "fan_out": [1, 400],
+                                     "delay_us": [0, 20000]})
+
+
+@test
+def the_delay_is_between_us_and_the_store(weft):
+    with Demo(weft, "--delay-us", 20000) as demo:
+        feed = demo.wait_up().get("/feed/7").json()
+        # Three calls one after the other, each at least so long; many at once are no longer.
+        for node in feed["nodes"]:
+            if node["place"] == "loop" and node["name"] != "merge":
+                check(node, node["end_us"] - node["begin_us"] >= 20000)
+        demo.set("delay_us=0&fan_out=20")
+        demo.get("/feed/7")
+
+
+@test
+def events_tell_of_both_sides_and_of_the_slowest(weft):
+    with Demo(weft, "--fan-out", 20, "--delay-us", 100, load=100) as demo:
+        seen, slow, values = {}, None, []
+        with contextlib.closing(demo.events()) as events:
+            for name, value in events:
+                seen[name] = value
+                if name == "slow":
+                    slow = value
+                elif value["rps"]["weft"] and value["rps"]["threads"]:
+                    values.append(value)
+                if slow and len(values) >= 3:
+                    break
+        first, last = values[0], values[-1]
+        check("values move", last["counts"]["ok"] > first["counts"]["ok"])
+        for side in ("weft", "threads"):
+            q = last["latency_us"][side]
+            equal(q["count"], last["rps"][side])
+            check(q, 0 < q["p50"] <= q["p90"] <= q["p95"] <= q["p99"] <= q["max"])
+        equal(set(last), {"rps", "latency_us", "in_flight", "queues", "counts", "redis",
+                          "settings", "limits", "capacity_rps"})
+        equal(last["redis"], {"state": "up", "url": "embedded store", "detail": ""})
+        check(slow, slow["viewer"].isdigit() and len(slow["nodes"]) == 10)
+        check(slow, max(node["end_us"] for node in slow["nodes"]) <= slow["total_us"])
+
+
+@test
+def counters_agree_with_what_clients_counted(weft):
+    with Demo(weft, "--fan-out", 10, "--delay-us", 0) as demo:
+        before = demo.wait_up().now()
+        counted, lock = {}, threading.Lock()
+
+        def ask(paths):
+            for path in paths:
+                status = demo.ask(path).status
+                with lock:
+                    counted[status] = counted.get(status, 0) + 1
+        paths = ["/feed/1", "/feed/2?k=1", "/feed/600", "/feed/nobody", "/feed/3"] * 20
+        run_threads(8, ask, paths)
+        got = grown(before, demo.now())
+        equal(counted, {200: 480, 404: 160, 400: 160})
+        equal((got["ok"], got["not_found"], got["bad"], got["shed"], got["errors"]),
+              (480, 160, 160, 0, 0))
+
+
+def run_threads(count, function, *args):
+    """Call it in so many threads; the first error of one is ours."""
+    errors = []
+
+    def run():
+        try:
+            function(*args)
+        except BaseException as e:
+            errors.append(e)
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+# --- too much, and the end ------------------------------------------------------------------
+
+def wrk(demo, seconds, connections):
+    """(replies, of them without a feed)."""
+    done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s",
+                           f"{demo.url}/feed/7"], capture_output=True, text=True,
+                          timeout=PATIENCE + seconds)
+    check(done.stderr, done.returncode == 0)
+    replies = int(re.search(r"(\d+) requests in", done.stdout)[1])
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
+    return replies, int(refused[1]) if refused else 0
+
+
+@test
+def twice_what_it_can_do_is_shed_and_it_recovers(weft):
+    if not shutil.which("wrk"):
+        return "wrk is not here"
+    with Demo(weft, "--delay-us", 5000) as demo:
+        before = demo.wait_up().now()
+        most, stop = [0], threading.Event()
+
+        def watch():
+            with contextlib.closing(demo.events()) as events:
+                for name, value in events:
+                    if name == "demo":
+                        most[0] = max(most[0], value["in_flight"]["requests"])
+                    if stop.is_set():
+                        return
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        replies, refused = wrk(demo, 3, 3 * RUNS_MAX)
+        stop.set()
+        watcher.join()
+        got = grown(before, demo.now())
+        check(f"shed: {got}", refused > 0 and got["shed"] >= refused)
+        check(f"and served: {got}", replies > refused)
+        check(f"{got} against {replies}",
+              replies <= got["ok"] + got["shed"] <= replies + 3 * RUNS_MAX)
+        check(f"{most[0]} in flight", most[0] <= RUNS_MAX)
+        equal(got["errors"], 0)
+        demo.wait("all is answered", lambda now: now["in_flight"]["requests"] == 0)
+        before = demo.now()
+        for _ in range(20):
+            demo.get("/feed/7")
+        equal(grown(before, demo.now())["shed"], 0)
+        demo.terminate()
+
+
+@test
+def what_is_shed_is_told_when_to_come_again(weft):
+    # Slow calls, and more at once than may be in flight.
+    with Demo(weft, "--delay-us", 20000, "--fan-out", 1) as demo:
+        demo.wait_up()
+        replies = []
+
+        def ask():
+            for _ in range(5):
+                replies.append(demo.ask("/feed/7"))
+        run_threads(2 * RUNS_MAX, ask)
+        refused = [reply for reply in replies if reply.status == 503]
+        check("some were shed", refused)
+        equal({reply.headers["retry-after"] for reply in refused}, {"1"})
+        equal({reply.status for reply in replies}, {200, 503})
+
+
+@test
+def a_signal_lets_what_was_let_in_end(weft):
+    for signo in (signal.SIGTERM, signal.SIGINT):
+        with Demo(weft, "--delay-us", 5000, "--loops", 2) as demo:
+            demo.wait_up()
+            answered, ended, enough = [], threading.Event(), threading.Event()
+
+            def ask():
+                while not ended.is_set():
+                    try:
+                        reply = demo.ask("/feed/7")
+                    except (OSError, IndexError):  # refused, or gone before it was let in
+                        continue
+                    check("cut short", reply.whole)
+                    answered.append(reply.status)
+                    if len(answered) > 100:
+                        enough.set()
+            threads = [threading.Thread(target=ask) for _ in range(24)]
+            for thread in threads:
+                thread.start()
+            check("it serves", enough.wait(PATIENCE))
+            demo.process.send_signal(signo)
+            out, err = demo.process.communicate(timeout=PATIENCE)
+            ended.set()
+            for thread in threads:
+                thread.join()
+            equal((demo.process.returncode, err), (0, ""))
+            told = re.search(r"ended: (\d+) ok, 0 not found, 0 bad, (\d+) shed, 0 errors", out)
+            check(out, told)
+            equal(answered.count(200), int(told[1]))
+            equal(answered.count(503), int(told[2]))
+
+
+@test
+def a_reader_of_events_does_not_hold_up_the_end(weft):
+    with Demo(weft, load=20) as demo:
+        with contextlib.closing(demo.events()) as events:
+            next(events)
+            demo.terminate()
+            equal([name for name, _ in events if name not in ("demo", "slow")], [])
+
+
+# --- Redis goes and comes ---------------------------------------------------------------------
+
+def lose_and_find(store, demo):
+    demo.wait_up().get("/feed/7")
+    before = demo.now()
+    store.kill()
+    down = demo.wait("it is down", lambda now: now["redis"]["state"] == "down")
+    check(down["redis"], down["redis"]["detail"])
+    reply = demo.ask("/feed/7")
+    equal(reply.status, 503)
+    check(reply.text(), reply.text().startswith("redis is down: "))
+    equal(reply.headers["retry-after"], "1")
+    equal(demo.ask("/threads/7").status, 502)
+    lost = grown(before, demo.now())
+    check(lost, lost["errors"] >= 1 and lost["redis_errors"] >= 1)
+    store.start()
+    demo.wait_up()
+    demo.get("/feed/7")
+    demo.get("/threads/7")
+    equal(demo.now()["redis"]["detail"], "")
+
+
+@test
+def redis_killed_and_restarted_is_told_and_found_again(weft):
+    program = shutil.which("redis-server")
+    with store_of_redis(program) if program else store_of_weft(weft) as store:
+        with Demo(weft, "--redis", store.url, load=50) as demo:
+            for _ in range(2):
+                lose_and_find(store, demo)
+            demo.terminate()
+
+
+@test
+def redis_that_comes_later_is_waited_for(weft):
+    with store_of_weft(weft) as store:
+        store.kill()
+        with Demo(weft, "--redis", store.url) as demo:
+            check(demo.said, "redis is down" in demo.said[0])
+            demo.get("/feed/7", 503)
+            store.start()
+            demo.wait_up().get("/feed/7")
+            demo.terminate()
+
+
+@test
+def a_password_and_a_database_go_along(weft):
+    program = shutil.which("redis-server")
+    if not program:
+        return "redis-server is not here"
+    with store_of_redis(program) as store:
+        store.call("CONFIG", "SET", "requirepass", "se cret")
+        url = f"redis://:se%20cret@127.0.0.1:{store.port}/3"
+        with Demo(weft, "--redis", url) as demo:
+            demo.wait_up()
+            equal(demo.get("/feed/7").json()["items"], demo.get("/threads/7").json()["items"])
+            equal(demo.now()["redis"]["url"], f"tcp://127.0.0.1:{store.port}")
+
+
+# --- the program ----------------------------------------------------------------------------------
+
+@test
+def two_loops_serve_as_one_does(weft):
+    with Demo(weft, "--loops", 2, "--fan-out", 50) as demo:
+        demo.wait_up()
+        want = demo.get("/feed/7").json()["items"]
+        before = demo.now()
+
+        def ask():
+            with demo.connect() as stream:
+                stream.sendall(b"GET /feed/7 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 9
+                               + b"GET /feed/7 HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+                data = read_all(stream)
+            equal(data.count(b"HTTP/1.1 200"), 10)
+            equal(Reply(b"HTTP" + data.rpartition(b"HTTP")[2]).json()["items"], want)
+        run_threads(12, ask)
+        equal(grown(before, demo.now())["ok"], 120)
+        demo.terminate()
+
+
+@test
+def a_port_that_is_taken_is_told(weft):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run([weft, "demo", "--port", str(port)], capture_output=True, text=True,
+                              timeout=PATIENCE)
+    equal((done.returncode, done.stdout), (1, ""))
+    check(done.stderr, f"port {port} of 127.0.0.1 is taken" in done.stderr)
+
+
+@test
+def without_a_port_the_next_free_one_is_taken(weft):
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # somebody else has it: as good
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", 7070))
+            taken.listen()
+        process = subprocess.Popen([weft, "demo", "--quiet"], stdout=subprocess.PIPE, text=True)
+        line = process.stdout.readline()
+        process.terminate()
+        out, _ = process.communicate(timeout=PATIENCE)
+    port = re.fullmatch(r"page: http://127\.0\.0\.1:(\d+)/\n", line)
+    check(line, port and 7070 < int(port[1]) <= 7080)
+    equal((process.returncode, out), (0, ""))
+
+
+@test
+def wrong_words_are_told_with_the_usage(weft):
+    for words in (["--loops", "0"], ["--port", "65536"], ["--fan-out", "401"], ["--what"],
+                  ["--load"], ["--compare", "2"], ["extra", "word"]):
+        done = subprocess.run([weft, "demo", *words], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        equal((words, done.returncode, done.stdout), (words, 2, ""))
+        check(done.stderr, "usage: weft demo" in done.stderr)
+    done = subprocess.run([weft, "demo", "--redis", "rediss://x"], capture_output=True, text=True,
+                          timeout=PATIENCE)
+    equal(done.returncode, 1)
+    check(done.stderr, "no TLS here" in done.stderr)
+    done = subprocess.run([weft, "demo", "--help"], capture_output=True, text=True,
+                          timeout=PATIENCE)
+    check(done.stdout, done.returncode == 0 and done.stdout.startswith("usage: weft demo"))
+
+
+def main():
+    weft, word = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    failed = 0
+    for function in TESTS:
+        if word not in function.__name__:
+            continue
+        try:
+            left_out = function(weft)
+            print(f"ok   {function.__name__}" + (f": left out, {left_out}" if left_out else ""),
+                  flush=True)
+        except Exception as e:
+            failed += 1
+            print(f"FAIL {function.__name__}: {type(e).__name__}: {e}", flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
