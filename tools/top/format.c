@@ -31,7 +31,7 @@ format_scaled(char *out, double number, double base, const char *letters)
 static void
 format_long_time(char *out, double seconds)
 {
-	uint64_t whole = seconds < 1e15 ? (uint64_t)seconds : UINT64_C(1) << 50;
+	uint64_t whole = (uint64_t)(seconds < 86400e5 ? seconds : 86400e5);
 
 	if (whole < 3600)
 		(void)snprintf(out, FORMAT_ROOM, "%um%02us",

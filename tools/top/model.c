@@ -259,15 +259,17 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 
 /* --- threadlets --------------------------------------------------------------- */
 
+/* Microseconds, of which a double has enough digits beside the rank. */
 static double
 order_of(const struct threadlet_row *row)
 {
-	double waited = row->waited >= 0 && row->waited < 1e17 ? row->waited
-	                                                       : 0;
+	const double most = 1e13;
+	double waited = isnan(row->waited) ? 0 : row->waited / 1e3;
+	int rank = strcmp(row->state, "running") == 0 ? 0
+	           : strcmp(row->state, "ready") == 0 ? 1
+	                                              : 2;
 
-	if (strcmp(row->state, "running") == 0)
-		return -waited;
-	return (strcmp(row->state, "ready") == 0 ? 1e18 : 2e18) - waited;
+	return rank * most - (waited < most ? waited : most);
 }
 
 static void

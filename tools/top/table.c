@@ -280,7 +280,7 @@ table_draw(const struct table *table, struct table_order *order,
 		return;
 	if (order->top > last)
 		order->top = last;
-	lay_out(table, &layout, screen->columns);
+	lay_out(table, &layout, screen->columns - 1); /* and a mark */
 	draw_head(table, order, screen, &layout, row);
 	for (size_t i = 0; i < lines && order->top + i < order->count; i++)
 		draw_row(table, screen, &layout,
