@@ -146,4 +146,9 @@ ROWS = (
         (Peer("hiredis", "redis_sync", 0.9), hiredis_ev(None)), better="higher"),
     Row("redis.rtt.100.rps", "1/s", "redis_weft",
         (Peer("hiredis, 8 threads", "redis_sync", 10), hiredis_ev(None)), better="higher"),
+
+    # Feeds of the demo, each a graph with a hundred Redis calls, 1 ms away: one loop and the CPU
+    # pool against the same work on threads that block.
+    Row("demo.rps", "1/s", "ranked_weft", (Peer("8 blocking threads", "ranked_threads", 5),),
+        better="higher"),
 )
