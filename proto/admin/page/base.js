@@ -11,7 +11,7 @@
 "use strict";
 
 const weft = globalThis.weft = {};
-const HIDDEN_MS = 10000; /* that a stream outlives its page's being seen */
+const HIDDEN_MS = 5000; /* that a stream outlives its page's being seen */
 const SILENCE_MS = 5000; /* after which a stream counts as lost */
 const RETRY_MS = [500, 1000, 2000, 4000];
 
