@@ -1,0 +1,393 @@
+/* admin.c - opening and closing the window, and what a program adds to it. */
+#include "window.h"
+#include <string.h>
+#include <sys/socket.h>
+#include <weft/loop.h>
+#include <weft/scope.h>
+#include "os_admin.h"
+
+#define CONNECTIONS_MAX 32u
+#define TRACE_MAX       ((size_t)64 << 20)
+#define TOKEN_MAX       ((size_t)256)
+#define NAME_MAX_BYTES  ((size_t)128)
+#define REQUEST_NS      (180 * WEFT_S) /* a trace of a minute, and its sending */
+
+/* --- its life ------------------------------------------------------------------ */
+
+void
+weft__admin_hold(weft_admin *admin)
+{
+	(void)__atomic_add_fetch(&admin->holders, 1, __ATOMIC_RELAXED);
+}
+
+bool
+weft__admin_is_closing(weft_admin *admin)
+{
+	return weft_event_wait(&admin->closing, WEFT_NOW) == 0;
+}
+
+static void
+free_lists(weft_admin *admin)
+{
+	while (admin->values) {
+		struct weft__admin_value *next = admin->values->next;
+
+		weft_release(admin->values);
+		admin->values = next;
+	}
+	while (admin->panels) {
+		struct weft__admin_panel *next = admin->panels->next;
+
+		weft_release(admin->panels);
+		admin->panels = next;
+	}
+	while (admin->mounts) {
+		struct weft__admin_mount *next = admin->mounts->next;
+
+		weft_release(admin->mounts);
+		admin->mounts = next;
+	}
+}
+
+static void
+free_admin(weft_admin *admin)
+{
+	(void)weft_http_server_free(
+		admin->server); /* nothing serves any more */
+	weft__admin_news_drop(admin->news);
+	free_lists(admin);
+	if (admin->loop)
+		(void)weft_loop_unref(admin->loop);
+	weft_release(admin->token);
+	weft_release(admin->title);
+	weft_release(admin);
+}
+
+void
+weft__admin_drop(weft_admin *admin)
+{
+	weft_event *gone;
+
+	if (__atomic_sub_fetch(&admin->holders, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	gone = admin->gone;
+	free_admin(admin);
+	if (gone)
+		(void)weft_event_set(gone);
+}
+
+static char *
+copy(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *mem = weft_alloc(size);
+
+	if (mem)
+		memcpy(mem, text, size);
+	return mem;
+}
+
+static weft_admin *
+make(const weft_admin_opts *opts)
+{
+	weft_admin *admin = weft_alloc(sizeof(*admin));
+	weft_loop *loop = opts->loop ? opts->loop : weft_loop_current();
+
+	if (!admin)
+		return NULL;
+	*admin = (weft_admin){
+		.loop = weft_loop_ref(loop),
+		.connections_max = opts->connections_max ? opts->connections_max
+		                                         : CONNECTIONS_MAX,
+		.trace_max = opts->trace_max ? opts->trace_max : TRACE_MAX,
+		.holders = 1,
+		.closing = WEFT_SHARED_INIT,
+		.fan = WEFT_SHARED_INIT,
+	};
+	admin->title = copy(opts->title ? opts->title
+	                                : weft__admin_os_program());
+	admin->token = opts->token ? copy(opts->token) : NULL;
+	if (admin->title && (admin->token || !opts->token))
+		return admin;
+	free_admin(admin);
+	return NULL;
+}
+
+/* --- its server ---------------------------------------------------------------- */
+
+bool
+weft__admin_is_local(const weft_addr *addr)
+{
+	struct sockaddr_storage storage = { 0 };
+
+	if (addr->size == 0 || addr->size > sizeof(storage))
+		return false;
+	memcpy(&storage, addr->bytes, addr->size);
+	return weft__admin_os_is_local(&storage);
+}
+
+/* What is known before anything is bound; a socket that was handed over is looked at
+ * later. */
+static int
+check_address(const char *address, const weft_admin *admin)
+{
+	weft_addr addr;
+
+	if (admin->token || strncmp(address, "fd:", 3) == 0)
+		return 0;
+	if (weft_addr_parse(address, &addr) < 0 || weft__admin_is_local(&addr))
+		return 0; /* what is wrong with it is said when it is opened */
+	return weft_fail(WEFT_EPERM,
+	                 "weft_admin_open %s: others can reach it, so a token "
+	                 "is needed",
+	                 address);
+}
+
+static int
+serve(void *arg)
+{
+	weft_admin *admin = arg;
+
+	if (!weft__admin_is_closing(
+		    admin)) /* else there is no listener any more */
+		(void)weft_http_serve(admin->server, admin->listener,
+		                      WEFT_NEVER);
+	weft__admin_drop(admin);
+	return 0;
+}
+
+static int
+start(weft_admin *admin)
+{
+	const weft_go_opts go = { .name = "admin",
+		                  .loop = admin->loop,
+		                  .background = true };
+	weft_threadlet rc;
+
+	weft__admin_hold(admin);
+	rc = weft_go_with(&go, serve, admin);
+	if (rc > 0)
+		return 0;
+	weft__admin_drop(admin);
+	return (int)rc;
+}
+
+static int
+open_listener(weft_admin *admin, const char *address)
+{
+	weft_listener_opts opts = { .connections_max = admin->connections_max,
+		                    .replace = true };
+	int rc = check_address(address, admin);
+
+	if (rc == 0)
+		rc = weft_listener_open(address, &opts, &admin->listener);
+	if (rc == 0)
+		rc = weft_listener_local(admin->listener, &admin->addr);
+	if (rc == 0 && !admin->token && !weft__admin_is_local(&admin->addr))
+		rc = weft_fail(WEFT_EPERM,
+		               "weft_admin_open %s: others can reach it, so a "
+		               "token is needed",
+		               address);
+	return rc;
+}
+
+static int
+open_server(weft_admin *admin, const char *address)
+{
+	weft_http_server_opts opts = { .body_max = 4096,
+		                       .request_ns = REQUEST_NS };
+	int rc = open_listener(admin, address);
+
+	if (rc < 0)
+		return rc;
+	admin->server = weft_http_server_new(&opts);
+	if (!admin->server)
+		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
+	rc = weft_admin_mount(admin, admin->server, "");
+	return rc < 0 ? rc : start(admin);
+}
+
+int
+weft_admin_open(const char *address, const weft_admin_opts *opts,
+                weft_admin **out)
+{
+	static const weft_admin_opts defaults;
+	weft_admin *admin;
+	int rc = 0;
+
+	opts = opts ? opts : &defaults;
+	if (!out || (!opts->loop && !weft_loop_current()))
+		return weft_fail(WEFT_EINVAL, "weft_admin_open: no loop");
+	if (opts->token && (!*opts->token || strlen(opts->token) > TOKEN_MAX))
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_admin_open: a token has 1 to 256 bytes");
+	admin = make(opts);
+	if (!admin)
+		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
+	if (address)
+		rc = open_server(admin, address);
+	if (rc < 0) {
+		weft_listener_close(admin->listener);
+		free_admin(admin);
+		return rc;
+	}
+	*out = admin;
+	return 0;
+}
+
+int
+weft_admin_addr(weft_admin *admin, weft_addr *out)
+{
+	if (!admin || !out)
+		return weft_fail(WEFT_EINVAL, "weft_admin_addr: NULL");
+	if (!admin->server)
+		return weft_fail(WEFT_ENOENT, "weft_admin_addr: it is only "
+		                              "mounted");
+	*out = admin->addr;
+	return 0;
+}
+
+/* A threadlet waits until the last holder has let go, cancelled or not; the scope keeps
+ * cancellation out. */
+void
+weft_admin_close(weft_admin *admin)
+{
+	weft_event gone = WEFT_SHARED_INIT;
+	weft_scope scope;
+	bool waits;
+
+	if (!admin)
+		return;
+	waits = weft_self()
+	        && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
+	admin->gone = waits ? &gone : NULL;
+	(void)weft_event_set(&admin->closing);
+	weft_listener_close(admin->listener);
+	weft__admin_drop(admin);
+	if (!waits)
+		return;
+	(void)weft_event_wait(&gone, WEFT_NEVER);
+	(void)weft_scope_close(&scope);
+}
+
+/* --- what a program adds --------------------------------------------------------- */
+
+/* Held for some instructions. */
+static void
+lock(weft_admin *admin)
+{
+	while (__atomic_exchange_n(&admin->lock, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&admin->lock, __ATOMIC_RELAXED))
+			;
+}
+
+static void
+unlock(weft_admin *admin)
+{
+	__atomic_store_n(&admin->lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool
+is_prefix(const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	return size == 0
+	       || (size < 256 && prefix[0] == '/' && prefix[size - 1] != '/'
+	           && !strpbrk(prefix, "{}?# \t\r\n%"));
+}
+
+int
+weft_admin_mount(weft_admin *admin, weft_http_server *server,
+                 const char *prefix)
+{
+	struct weft__admin_mount *mount;
+	size_t size;
+
+	if (!admin || !server || !prefix || !is_prefix(prefix))
+		return weft_fail(WEFT_EINVAL,
+		                 "weft_admin_mount: a prefix is \"\" or "
+		                 "\"/path\"");
+	size = strlen(prefix) + 1;
+	mount = weft_alloc(sizeof(*mount) + size);
+	if (!mount)
+		return weft_fail(WEFT_ENOMEM, "weft_admin_mount: no memory");
+	mount->admin = admin;
+	memcpy(mount->prefix, prefix, size);
+	lock(admin);
+	mount->next = admin->mounts; /* some routes may lead to it, even if */
+	admin->mounts = mount;       /* not all could be added */
+	unlock(admin);
+	return weft__admin_routes(mount, server);
+}
+
+static bool
+is_name(const char *name)
+{
+	size_t size = strlen(name);
+
+	for (size_t i = 0; i < size; i++)
+		if (!((name[i] >= 'a' && name[i] <= 'z')
+		      || (name[i] >= 'A' && name[i] <= 'Z') || name[i] == '_'
+		      || (i > 0 && name[i] >= '0' && name[i] <= '9')))
+			return false;
+	return size > 0 && size <= NAME_MAX_BYTES;
+}
+
+static struct weft__admin_value **
+find_value(weft_admin *admin, const char *name)
+{
+	struct weft__admin_value **link = &admin->values;
+
+	while (*link && strcmp((*link)->name, name) != 0)
+		link = &(*link)->next;
+	return link;
+}
+
+int
+weft_admin_add(weft_admin *admin, const char *name, const char *help,
+               double (*fn)(void *arg), void *arg)
+{
+	struct weft__admin_value **link, *value;
+	size_t size, help_size;
+
+	if (!admin || !name || !fn || !is_name(name))
+		return weft_fail(WEFT_EINVAL, "weft_admin_add: not a name");
+	link = find_value(admin, name);
+	if (*link || weft__admin_is_metric(name))
+		return weft_fail(WEFT_EEXIST, "weft_admin_add %s: there is one",
+		                 name);
+	help = help ? help : "";
+	size = strlen(name) + 1;
+	help_size = strlen(help) + 1;
+	value = weft_alloc(sizeof(*value) + size + help_size);
+	if (!value)
+		return weft_fail(WEFT_ENOMEM, "weft_admin_add: no memory");
+	*value = (struct weft__admin_value){ .fn = fn, .arg = arg };
+	memcpy(value->name, name, size);
+	memcpy(value->name + size, help, help_size);
+	value->help = value->name + size;
+	*link = value;
+	return 0;
+}
+
+int
+weft_admin_panel(weft_admin *admin, const char *title, const char *html,
+                 const char *script)
+{
+	struct weft__admin_panel *panel, **link;
+
+	if (!admin || !title || !html)
+		return weft_fail(WEFT_EINVAL, "weft_admin_panel: NULL");
+	panel = weft_alloc(sizeof(*panel));
+	if (!panel)
+		return weft_fail(WEFT_ENOMEM, "weft_admin_panel: no memory");
+	*panel = (struct weft__admin_panel){ NULL, title, html, script };
+	lock(admin);
+	link = &admin->panels;
+	while (*link)
+		link = &(*link)->next;
+	__atomic_store_n(link, panel, __ATOMIC_RELEASE);
+	unlock(admin);
+	return 0;
+}

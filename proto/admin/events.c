@@ -1,0 +1,147 @@
+/* events.c - what loops do, told to readers as it happens.
+ *
+ * There is no timer and no threadlet but those of the readers.  Each wakes at multiples of
+ * its period on the clock, so that all with the same period wake together.
+ *
+ *   1. The first of them to have the lock makes the news; the others find news that are
+ *      not older than what they have waited for, and take these.
+ *   2. Who makes news has everything observed until some seconds later.  So with the last
+ *      reader observing ends, too.
+ *   3. A reader that does not take its news within some seconds is dropped.
+ */
+#include "window.h"
+#include <string.h>
+#include <weft/dag.h>
+
+#define PERIOD_NS  WEFT_S
+#define OBSERVE_NS (5 * WEFT_S)
+#define FRESH_NS   (100 * WEFT_MS) /* for who has just come */
+
+/* --- news --------------------------------------------------------------------------- */
+
+void
+weft__admin_news_drop(struct weft__admin_news *news)
+{
+	if (news && __atomic_sub_fetch(&news->owners, 1, __ATOMIC_ACQ_REL) == 0)
+		weft_release(news);
+}
+
+static int
+make_news(weft_admin *admin, struct weft__admin_news **out)
+{
+	struct weft__admin_text text = { 0 };
+	struct weft__admin_news *news = NULL;
+	uint64_t now = weft_now();
+	int rc;
+
+	weft__admin_write_loops(admin, &text);
+	rc = text.error;
+	if (rc == 0) {
+		news = weft_alloc(sizeof(*news) + text.size + 1);
+		rc = news ? 0 : WEFT_ENOMEM;
+	}
+	if (news) {
+		news->owners = 1;
+		news->made_ns = now;
+		memcpy(news->text, text.data, text.size);
+		news->text[text.size] = '\0';
+		*out = news;
+	}
+	weft__admin_text_fini(&text);
+	return rc;
+}
+
+static void
+observe(uint64_t period_ns)
+{
+	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns
+	                                            : OBSERVE_NS;
+
+	(void)weft_loop_observe(0, weft_in(lease)); /* without memory: less */
+	weft_dag_observe(weft_in(lease));
+}
+
+/* News that were made at `since_ns` or later; the caller drops them. */
+static int
+get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns,
+         struct weft__admin_news **out)
+{
+	struct weft__admin_news *news = NULL;
+	int rc = weft_mutex_lock(&admin->fan, WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	if (!admin->news || admin->news->made_ns < since_ns) {
+		observe(period_ns);
+		rc = make_news(admin, &news);
+		if (rc == 0) {
+			weft__admin_news_drop(admin->news);
+			admin->news = news;
+			admin->made++;
+		}
+	}
+	if (rc == 0) {
+		(void)__atomic_add_fetch(&admin->news->owners, 1,
+		                         __ATOMIC_RELAXED);
+		*out = admin->news;
+	}
+	(void)weft_mutex_unlock(&admin->fan);
+	return rc;
+}
+
+/* --- readers -------------------------------------------------------------------------- */
+
+static int
+tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
+{
+	struct weft__admin_news *news = NULL;
+	int rc = get_news(admin, since_ns, period_ns, &news);
+
+	if (rc < 0)
+		return rc;
+	rc = weft_http_event(http, "loops", news->text,
+	                     weft_in(WEFT__ADMIN_TAKE_NS));
+	weft__admin_news_drop(news);
+	return rc;
+}
+
+/* Until the reader goes, or the window closes. */
+static int
+tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
+{
+	uint64_t now = weft_now(), due;
+	int rc = tell(http, admin, now > FRESH_NS ? now - FRESH_NS : 0,
+	              period_ns);
+
+	while (rc == 0) {
+		due = (weft_now() / period_ns + 1) * period_ns;
+		rc = weft_event_wait(&admin->closing, due);
+		if (rc == 0)
+			return 0;
+		if (rc == WEFT_ETIMEDOUT)
+			rc = tell(http, admin, due, period_ns);
+	}
+	return rc == WEFT_ECANCELED ? 0 : rc;
+}
+
+int
+weft__admin_events(weft_http *http, weft_admin *admin)
+{
+	uint64_t ms = PERIOD_NS / WEFT_MS;
+	int rc;
+
+	if (!weft__admin_query(http, "ms", (uint64_t[2]){ 250, 10000 }, &ms))
+		return weft__admin_say(http, 400,
+		                       "ms is a number from 250 to 10000");
+	if (__atomic_add_fetch(&admin->readers, 1, __ATOMIC_RELAXED)
+	    <= admin->connections_max) {
+		rc = weft__admin_headers(http, NULL);
+		if (rc == 0)
+			rc = tell_on(http, admin, ms * WEFT_MS);
+	} else {
+		(void)weft_http_set(http, "Retry-After", "5");
+		rc = weft__admin_say(http, 503, "too many read events");
+	}
+	(void)__atomic_sub_fetch(&admin->readers, 1, __ATOMIC_RELAXED);
+	return rc;
+}

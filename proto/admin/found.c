@@ -1,0 +1,244 @@
+/* found.c - one threadlet as JSON and as text, and whether it is looked for.
+ *
+ * Many threadlets stand at the same places, and asking for a symbol is slow: some are
+ * remembered for as long as the request lasts.
+ */
+#include "look.h"
+#include <string.h>
+
+#define FRAMES 16
+
+const char *
+weft__admin_symbol(struct weft__admin_look *look, const void *address)
+{
+	uintptr_t number = (uintptr_t)address;
+	size_t slot = (number ^ number >> 8 ^ number >> 16)
+	              % WEFT__ADMIN_SYMBOLS;
+	struct weft__admin_symbol *symbol = &look->symbols[slot];
+
+	if (!address)
+		return "";
+	if (symbol->address != address) {
+		(void)weft_symbol(address, symbol->text, sizeof(symbol->text));
+		symbol->address = address;
+	}
+	return symbol->text;
+}
+
+/* --- looking for a text --------------------------------------------------------- */
+
+static char
+lower(char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+}
+
+/* In any case of letters. */
+static bool
+stands_in(const char *text, const char *part)
+{
+	for (; *text; text++) {
+		size_t i = 0;
+
+		while (part[i] && lower(text[i]) == lower(part[i]))
+			i++;
+		if (!part[i])
+			return true;
+	}
+	return false;
+}
+
+bool
+weft__admin_matches(struct weft__admin_look *look,
+                    const weft_threadlet_info *info)
+{
+	const char *q = look->query;
+
+	if (!q || !*q || stands_in(info->name, q) || stands_in(info->state, q)
+	    || stands_in(info->waits_for, q)
+	    || stands_in(weft__admin_symbol(look, info->fn), q)
+	    || stands_in(weft__admin_symbol(look, info->spawned_at), q))
+		return true;
+	for (int i = 0; i < FRAMES && info->frames[i]; i++)
+		if (stands_in(weft__admin_symbol(look, info->frames[i]), q))
+			return true;
+	return false;
+}
+
+/* --- JSON ------------------------------------------------------------------------ */
+
+static void
+put_wait(struct weft__admin_text *text, const weft_threadlet_info *info)
+{
+	uint64_t now = weft_now();
+
+	weft__json_key(text, "state");
+	weft__json_text(text, info->state);
+	weft__json_key(text, "waits_for");
+	weft__json_text(text, info->waits_for);
+	weft__json_key(text, "waits_on");
+	weft__json_signed(text, info->waits_on);
+	weft__json_key(text, "waited_ns");
+	weft__json_number(text,
+	                  now > info->since_ns ? now - info->since_ns : 0);
+	weft__json_key(text, "left_ns");
+	if (info->deadline_ns == WEFT_NEVER)
+		weft__json_raw(text, "null");
+	else
+		weft__json_number(text, info->deadline_ns > now
+		                                ? info->deadline_ns - now
+		                                : 0);
+}
+
+static void
+put_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
+{
+	struct weft__admin_text *text = &look->text;
+
+	weft__json_key(text, "stack_bytes");
+	weft__json_number(text, info->stack_bytes);
+	weft__json_key(text, "stack_used");
+	weft__json_number(text, info->stack_used);
+	weft__json_key(text, "stack_high");
+	weft__json_number(text, info->stack_high);
+	weft__json_key(text, "frames");
+	weft__json_open(text, '[');
+	for (int i = 0; i < FRAMES && info->frames[i]; i++)
+		weft__json_text(text,
+		                weft__admin_symbol(look, info->frames[i]));
+	weft__json_close(text, ']');
+}
+
+static void
+write_json(struct weft__admin_look *look, const struct weft__admin_found *found)
+{
+	const weft_threadlet_info *info = &found->info;
+	struct weft__admin_text *text = &look->text;
+
+	weft__json_open(text, '{');
+	weft__json_key(text, "loop");
+	weft__json_number(text, found->loop);
+	weft__json_key(text, "id");
+	weft__json_signed(text, info->id);
+	weft__json_key(text, "name");
+	weft__json_text(text, info->name);
+	weft__json_key(text, "fn");
+	weft__json_text(text, weft__admin_symbol(look, info->fn));
+	put_wait(text, info);
+	weft__json_key(text, "spawned_at");
+	weft__json_text(text, weft__admin_symbol(look, info->spawned_at));
+	put_stack(look, info);
+	weft__json_close(text, '}');
+}
+
+/* --- text ------------------------------------------------------------------------ */
+
+/* Names are bytes of others, and a dump is read in terminals. */
+static void
+put_name(struct weft__admin_text *text, const char *name)
+{
+	while (*name) {
+		size_t size = weft__admin_utf8(name);
+		bool plain = size > 0 && (unsigned char)*name >= 0x20
+		             && *name != 0x7f && (unsigned char)*name != 0xc2;
+
+		if (plain)
+			weft__admin_put(text, name, size);
+		else
+			weft__admin_puts(text, "?");
+		name += size ? size : 1;
+	}
+}
+
+static void
+put_seconds(struct weft__admin_text *text, uint64_t ns)
+{
+	char digits[3] = { (char)('0' + ns / 100000000 % 10),
+		           (char)('0' + ns / 10000000 % 10),
+		           (char)('0' + ns / 1000000 % 10) };
+
+	weft__admin_put_number(text, ns / WEFT_S);
+	weft__admin_puts(text, ".");
+	weft__admin_put(text, digits, sizeof(digits));
+	weft__admin_puts(text, " s");
+}
+
+static void
+write_wait(struct weft__admin_text *text, const weft_threadlet_info *info)
+{
+	uint64_t now = weft_now();
+
+	if (info->waits_for[0]) {
+		weft__admin_puts(text, " for ");
+		weft__admin_puts(text, info->waits_for);
+	}
+	if (info->waits_for[0] && info->waits_on > 0) {
+		weft__admin_puts(text, " ");
+		if (info->waits_on > INT64_C(1) << 40)
+			weft__admin_put_hex(text, (uint64_t)info->waits_on);
+		else
+			weft__admin_put_number(text, (uint64_t)info->waits_on);
+	}
+	weft__admin_puts(text, ", since ");
+	put_seconds(text, now > info->since_ns ? now - info->since_ns : 0);
+	if (info->deadline_ns == WEFT_NEVER)
+		return;
+	weft__admin_puts(text, ", until in ");
+	put_seconds(text,
+	            info->deadline_ns > now ? info->deadline_ns - now : 0);
+}
+
+static void
+write_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
+{
+	struct weft__admin_text *text = &look->text;
+
+	weft__admin_puts(text, "    stack: ");
+	weft__admin_put_number(text, info->stack_used);
+	weft__admin_puts(text, " bytes in use, ");
+	weft__admin_put_number(text, info->stack_high);
+	weft__admin_puts(text, " at most, of ");
+	weft__admin_put_number(text, info->stack_bytes);
+	weft__admin_puts(text, "\n");
+	for (int i = 0; i < FRAMES && info->frames[i]; i++) {
+		weft__admin_puts(text, "    #");
+		weft__admin_put_number(text, (uint64_t)i);
+		weft__admin_puts(text, " ");
+		weft__admin_puts(text,
+		                 weft__admin_symbol(look, info->frames[i]));
+		weft__admin_puts(text, "\n");
+	}
+}
+
+static void
+write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
+{
+	const weft_threadlet_info *info = &found->info;
+	struct weft__admin_text *text = &look->text;
+
+	weft__admin_puts(text, "  threadlet ");
+	weft__admin_put_number(text, (uint64_t)info->id);
+	weft__admin_puts(text, " (");
+	if (info->name[0])
+		put_name(text, info->name);
+	else
+		weft__admin_puts(text, weft__admin_symbol(look, info->fn));
+	weft__admin_puts(text, ") is ");
+	weft__admin_puts(text, info->state);
+	write_wait(text, info);
+	weft__admin_puts(text, "\n    started at ");
+	weft__admin_puts(text, weft__admin_symbol(look, info->spawned_at));
+	weft__admin_puts(text, "\n");
+	write_stack(look, info);
+}
+
+void
+weft__admin_write_found(struct weft__admin_look *look,
+                        const struct weft__admin_found *found)
+{
+	if (look->json)
+		write_json(look, found);
+	else
+		write_text(look, found);
+	look->shown++;
+}

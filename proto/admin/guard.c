@@ -1,0 +1,184 @@
+/* guard.c - who is answered.
+ *
+ *   1. The peer: with a token whoever shows it, without one whoever is on this machine.
+ *   2. The name that it has asked for: without a token it must not be one that somebody
+ *      else can make lead here (DNS rebinding), or a page of theirs would be taken for
+ *      one of ours.
+ *   3. The page that asks, as browsers say it: Sec-Fetch-Site, and Origin, which must be
+ *      the name and port that were asked for.  Another port of this machine is another
+ *      site's, too.
+ *   4. What writes is a POST, and needs one of these said, or the token in a header, which
+ *      no form can have.
+ */
+#include "window.h"
+#include <string.h>
+#include <sys/socket.h>
+#include "os_admin.h"
+
+#define HOST_MAX 256
+
+static int
+refuse(weft_http *http, int status, const char *why)
+{
+	int rc = weft__admin_say(http, status, why);
+
+	return rc < 0 ? rc : WEFT_EPERM;
+}
+
+static bool
+is_unix(const weft_addr *addr)
+{
+	struct sockaddr_storage storage = { 0 };
+
+	if (addr->size == 0 || addr->size > sizeof(storage))
+		return false;
+	memcpy(&storage, addr->bytes, addr->size);
+	return weft__admin_os_is_unix(&storage);
+}
+
+/* --- names ------------------------------------------------------------------------ */
+
+static char
+lower(char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+}
+
+static bool
+same(const char *a, const char *b)
+{
+	while (*a && lower(*a) == lower(*b))
+		a++, b++;
+	return lower(*a) == lower(*b);
+}
+
+/* Whether the text ends with `end`, in any case. */
+static bool
+ends(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && same(text + size - end_size, end);
+}
+
+/* The host of "host:port" without its port, and of an IPv6 address without brackets;
+ * false: that is none. */
+static bool
+cut_host(const char *text, char *out, bool *six)
+{
+	size_t size;
+
+	*six = text[0] == '[';
+	text += *six;
+	size = strcspn(text, *six ? "]" : ":");
+	if (size == 0 || size >= HOST_MAX || (*six && text[size] != ']'))
+		return false;
+	memcpy(out, text, size);
+	out[size] = '\0';
+	return true;
+}
+
+/* Rule 2. */
+static bool
+is_own_name(const char *host)
+{
+	char name[HOST_MAX];
+	bool six;
+
+	if (!host || !cut_host(host, name, &six))
+		return false;
+	return weft__admin_os_is_literal(name, six)
+	       || (!six
+	           && (same(name, "localhost") || ends(name, ".localhost")));
+}
+
+/* --- sites ------------------------------------------------------------------------ */
+
+/* Whether Origin is the place that was asked: scheme aside, which a proxy may change. */
+static bool
+is_own_origin(const char *origin, const char *host)
+{
+	if (strncmp(origin, "http://", 7) == 0)
+		origin += 7;
+	else if (strncmp(origin, "https://", 8) == 0)
+		origin += 8;
+	else
+		return false;
+	return host && same(origin, host);
+}
+
+/* Rule 3: -1 another site asks, 1 this one does, 0 nothing is said. */
+static int
+site_of(weft_http *http)
+{
+	const char *site = weft_http_header(http, "Sec-Fetch-Site");
+	const char *origin = weft_http_header(http, "Origin");
+
+	if (site && !same(site, "same-origin") && !same(site, "none"))
+		return -1;
+	if (origin && !is_own_origin(origin, weft_http_header(http, "Host")))
+		return -1;
+	return origin || (site && same(site, "same-origin")) ? 1 : 0;
+}
+
+/* --- all of it -------------------------------------------------------------------- */
+
+static int
+check_peer(weft_admin *admin, weft_http *http)
+{
+	weft_addr peer;
+	int rc = weft_http_peer(http, &peer);
+
+	if (rc < 0)
+		return rc;
+	if (admin->token) {
+		if (weft__admin_shows_token(admin, http))
+			return 0;
+		(void)weft_http_set(http, "WWW-Authenticate", "Bearer");
+		return refuse(http, 401,
+		              "a token is needed: ?token=TOKEN, or "
+		              "Authorization: Bearer TOKEN");
+	}
+	if (!weft__admin_is_local(&peer))
+		return refuse(http, 403,
+		              "only peers on this machine are "
+		              "answered without a token");
+	if (!is_unix(&peer) && !is_own_name(weft_http_header(http, "Host")))
+		return refuse(http, 403,
+		              "ask for localhost, or an address: "
+		              "names of others may lead here");
+	return 0;
+}
+
+static int
+check_writing(weft_admin *admin, weft_http *http, int site)
+{
+	if (strcmp(weft_http_method(http), "POST") != 0) {
+		(void)weft_http_set(http, "Allow", "POST");
+		return refuse(http, 405, "this is for POST alone");
+	}
+	if (site == 1 || weft__admin_shows_bearer(admin, http))
+		return 0;
+	return refuse(http, 403, "only the page itself may change something");
+}
+
+int
+weft__admin_guard(weft_admin *admin, weft_http *http, bool writes)
+{
+	int rc = check_peer(admin, http);
+	int site = site_of(http);
+
+	if (rc < 0)
+		return rc;
+	if (site < 0)
+		return refuse(http, 403, "another site asks for this");
+	return writes ? check_writing(admin, http, site) : 0;
+}
+
+int
+weft_admin_check(weft_admin *admin, weft_http *http, bool writes)
+{
+	if (!admin || !http)
+		return weft_fail(WEFT_EINVAL, "weft_admin_check: NULL");
+	return weft__admin_guard(admin, http, writes);
+}

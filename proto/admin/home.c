@@ -1,0 +1,85 @@
+/* home.c - numbers of the program, which are read on the home loop.
+ *
+ * Whoever is on another loop asks it by a post.  A home that is held up, which may be why
+ * somebody looks, does not hold up the answer: after a second it goes out without them.
+ * The question has two owners then, and the last one ends it.
+ */
+#include "window.h"
+#include <weft/loop.h>
+
+#define ANSWER_NS WEFT_S
+
+struct question {
+	weft_node node;
+	uint32_t owners; /* atomic */
+	weft_admin *admin;
+	void (*write)(weft_admin *admin, struct weft__admin_text *text);
+	struct weft__admin_text text; /* whose it is until `done` is set */
+	weft_event done;
+};
+
+static void
+drop(struct question *question)
+{
+	if (__atomic_sub_fetch(&question->owners, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	weft__admin_text_fini(&question->text);
+	weft_release(question);
+}
+
+static void
+on_home(void *arg)
+{
+	struct question *question = arg;
+	weft_admin *admin = question->admin;
+
+	question->write(admin, &question->text);
+	(void)weft_event_set(&question->done);
+	drop(question);
+	weft__admin_drop(admin);
+}
+
+static void
+wait_for(struct question *question, struct weft__admin_text *text)
+{
+	struct weft__admin_text *answer = &question->text;
+
+	if (weft_event_wait(&question->done, weft_in(ANSWER_NS)) < 0)
+		return;
+	text->error = text->error ? text->error : answer->error;
+	if (answer->size > 0)
+		weft__admin_put(text, answer->data, answer->size);
+}
+
+void
+weft__admin_at_home(weft_admin *admin,
+                    void (*write)(weft_admin *admin,
+                                  struct weft__admin_text *text),
+                    struct weft__admin_text *text)
+{
+	struct question *question;
+
+	if (weft_loop_current() == admin->loop) {
+		write(admin, text);
+		return;
+	}
+	question = weft_alloc(sizeof(*question));
+	if (!question) {
+		text->error = WEFT_ENOMEM;
+		return;
+	}
+	*question = (struct question){ .node = { .fn = on_home,
+		                                 .arg = question },
+		                       .owners = 2,
+		                       .admin = admin,
+		                       .write = write,
+		                       .done = WEFT_SHARED_INIT };
+	weft__admin_hold(admin);
+	if (weft_loop_post_node(admin->loop, &question->node) == 0) {
+		wait_for(question, text);
+	} else { /* it stops */
+		weft__admin_drop(admin);
+		drop(question);
+	}
+	drop(question);
+}

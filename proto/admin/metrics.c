@@ -1,0 +1,324 @@
+/* metrics.c - numbers in the text format of Prometheus.
+ *
+ * All samples of one name stand together, so loops are read first and written name after
+ * name.  Seconds and bytes are the units.  Quantiles are of the last ten seconds, which
+ * is not what Prometheus calls a summary: they are gauges with a label, and only there
+ * while a loop is observed.
+ */
+#include "window.h"
+#include <stdio.h>
+#include <string.h>
+#include <weft/loop.h>
+#include "os_admin.h"
+
+struct reading {
+	weft_loop_info *loops;
+	unsigned count;
+	struct weft__admin_text text;
+};
+
+/* --- lines ----------------------------------------------------------------------- */
+
+static void
+put_head(struct weft__admin_text *text, const char *name, const char *help,
+         const char *type)
+{
+	weft__admin_puts(text, "# HELP ");
+	weft__admin_puts(text, name);
+	weft__admin_puts(text, " ");
+	for (; *help; help++) /* a backslash or line end would mean something */
+		weft__admin_put(text,
+		                *help == '\n' || *help == '\\' ? " " : help, 1);
+	weft__admin_puts(text, "\n# TYPE ");
+	weft__admin_puts(text, name);
+	weft__admin_puts(text, " ");
+	weft__admin_puts(text, type);
+	weft__admin_puts(text, "\n");
+}
+
+static void
+put_plain(struct weft__admin_text *text, const char *name, const char *help,
+          double value)
+{
+	size_t size = strlen(name);
+	bool grows = size > 6 && strcmp(name + size - 6, "_total") == 0;
+
+	put_head(text, name, help, grows ? "counter" : "gauge");
+	weft__admin_puts(text, name);
+	weft__admin_puts(text, " ");
+	weft__admin_put_double(text, value, true);
+	weft__admin_puts(text, "\n");
+}
+
+static void
+put_label(struct weft__admin_text *text, const char *key, const char *value)
+{
+	weft__admin_puts(text, text->last == '{' ? "" : ",");
+	weft__admin_puts(text, key);
+	weft__admin_puts(text, "=\"");
+	weft__admin_put_label(text, value);
+	weft__admin_put(text, "\"", 1);
+}
+
+/* `name{loop="1",name="x"`, open for more labels. */
+static void
+begin_sample(struct weft__admin_text *text, const char *name,
+             const weft_loop_info *info)
+{
+	weft__admin_puts(text, name);
+	weft__admin_puts(text, "{loop=\"");
+	weft__admin_put_number(text, info->number);
+	weft__admin_put(text, "\"", 1);
+	put_label(text, "name", info->name);
+}
+
+static void
+end_whole(struct weft__admin_text *text, uint64_t value)
+{
+	weft__admin_puts(text, "} ");
+	weft__admin_put_number(text, value);
+	weft__admin_puts(text, "\n");
+}
+
+static void
+end_double(struct weft__admin_text *text, double value)
+{
+	weft__admin_puts(text, "} ");
+	weft__admin_put_double(text, value, true);
+	weft__admin_puts(text, "\n");
+}
+
+static double
+seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* --- loops ----------------------------------------------------------------------- */
+
+static void
+name_count(const struct weft__admin_count *count, char *out, size_t room)
+{
+	(void)snprintf(out, room, "weft_loop_%s%s", count->name,
+	               count->grows ? "_total" : "");
+}
+
+static void
+put_count(struct reading *reading, const struct weft__admin_count *count)
+{
+	struct weft__admin_text *text = &reading->text;
+	char name[96];
+
+	name_count(count, name, sizeof(name));
+	put_head(text, name, count->help, count->grows ? "counter" : "gauge");
+	for (unsigned i = 0; i < reading->count; i++) {
+		const weft_loop_info *info = &reading->loops[i];
+		uint64_t value;
+
+		memcpy(&value, (const char *)&info->stats + count->offset,
+		       sizeof(value));
+		begin_sample(text, name, info);
+		end_whole(text, value);
+	}
+}
+
+static void
+put_info(struct reading *reading)
+{
+	struct weft__admin_text *text = &reading->text;
+
+	put_head(text, "weft_loop_info", "What the loop waits with, and why.",
+	         "gauge");
+	for (unsigned i = 0; i < reading->count; i++) {
+		begin_sample(text, "weft_loop_info", &reading->loops[i]);
+		put_label(text, "backend", reading->loops[i].backend);
+		put_label(text, "reason", reading->loops[i].backend_reason);
+		end_whole(text, 1);
+	}
+	put_head(text, "weft_loop_threadlets", "Threadlets that live.",
+	         "gauge");
+	for (unsigned i = 0; i < reading->count; i++) {
+		begin_sample(text, "weft_loop_threadlets", &reading->loops[i]);
+		end_whole(text, reading->loops[i].threadlets);
+	}
+}
+
+/* Whether the loop is one that knows where its time goes. */
+static bool
+is_timed(const weft_loop_info *info)
+{
+	for (int i = 0; i < WEFT_PHASES; i++)
+		if (info->stats.phase_ns[i] > 0)
+			return true;
+	return false;
+}
+
+static void
+put_phases(struct reading *reading)
+{
+	struct weft__admin_text *text = &reading->text;
+
+	put_head(text, "weft_loop_phase_seconds_total",
+	         "Time by phase of the turn, while observed.", "counter");
+	for (unsigned i = 0; i < reading->count; i++)
+		for (int p = 0; p < WEFT_PHASES && is_timed(&reading->loops[i]);
+		     p++) {
+			begin_sample(text, "weft_loop_phase_seconds_total",
+			             &reading->loops[i]);
+			put_label(text, "phase", weft__admin_phases[p]);
+			end_double(
+				text,
+				seconds(reading->loops[i].stats.phase_ns[p]));
+		}
+}
+
+static void
+put_depth(struct reading *reading, const char *name, const char *help,
+          size_t offset)
+{
+	struct weft__admin_text *text = &reading->text;
+
+	put_head(text, name, help, "gauge");
+	for (unsigned i = 0; i < reading->count; i++) {
+		const weft_loop_info *info = &reading->loops[i];
+		weft_depth depth;
+
+		memcpy(&depth, (const char *)&info->stats + offset,
+		       sizeof(depth));
+		if (!is_timed(info))
+			continue;
+		begin_sample(text, name, info);
+		put_label(text, "stat", "now");
+		end_whole(text, depth.now);
+		begin_sample(text, name, info);
+		put_label(text, "stat", "max");
+		end_whole(text, depth.max);
+	}
+}
+
+static void
+put_quantiles(struct reading *reading, const char *name, const char *help,
+              size_t offset)
+{
+	static const char *const stats[] = { "mean", "p50", "p90",
+		                             "p95",  "p99", "max" };
+	struct weft__admin_text *text = &reading->text;
+
+	put_head(text, name, help, "gauge");
+	for (unsigned i = 0; i < reading->count; i++) {
+		const weft_loop_info *info = &reading->loops[i];
+		weft_quantiles q;
+		uint64_t values[6];
+
+		memcpy(&q, (const char *)&info->stats + offset, sizeof(q));
+		memcpy(values, &q.mean, sizeof(values));
+		for (int s = 0; s < 6 && q.count > 0; s++) {
+			begin_sample(text, name, info);
+			put_label(text, "stat", stats[s]);
+			end_double(text, seconds(values[s]));
+		}
+	}
+}
+
+static void
+put_loops(struct reading *reading)
+{
+	put_info(reading);
+	for (const struct weft__admin_count *c = weft__admin_counts; c->name;
+	     c++)
+		put_count(reading, c);
+	put_phases(reading);
+	put_depth(reading, "weft_loop_inbox_depth",
+	          "Posts that wait, now and at most in ten seconds.",
+	          offsetof(weft_loop_stats, inbox));
+	put_depth(
+		reading, "weft_loop_microtask_depth",
+		"Microtasks as a drain began, now and at most in ten seconds.",
+		offsetof(weft_loop_stats, microtasks));
+	put_quantiles(reading, "weft_loop_turn_seconds",
+	              "How long turns lasted in the last ten seconds.",
+	              offsetof(weft_loop_stats, turn));
+	put_quantiles(reading, "weft_loop_lag_seconds",
+	              "How late timers and posts ran in the last ten seconds.",
+	              offsetof(weft_loop_stats, lag));
+}
+
+/* --- the process and the program --------------------------------------------------- */
+
+static void
+put_process(struct weft__admin_text *text)
+{
+	struct weft__admin_process p;
+
+	weft__admin_os_process(&p);
+	put_plain(text, "process_cpu_seconds_total",
+	          "Total user and system CPU time.", seconds(p.cpu_ns));
+	put_plain(text, "process_resident_memory_bytes",
+	          "Resident memory size.", (double)p.rss_bytes);
+	put_plain(text, "process_virtual_memory_bytes", "Virtual memory size.",
+	          (double)p.virtual_bytes);
+	put_plain(text, "process_open_fds", "Open file descriptors.",
+	          (double)p.fds);
+	put_plain(text, "process_max_fds", "Most file descriptors.",
+	          (double)p.fds_max);
+	put_plain(text, "process_threads", "Threads of the system.",
+	          (double)p.threads);
+	put_plain(text, "process_start_time_seconds",
+	          "Start of the process since 1970.",
+	          (double)p.started_ms / 1e3);
+}
+
+static void
+put_values(weft_admin *admin, struct weft__admin_text *text)
+{
+	for (struct weft__admin_value *v = admin->values; v; v = v->next)
+		put_plain(text, v->name, v->help[0] ? v->help : v->name,
+		          v->fn(v->arg));
+}
+
+bool
+weft__admin_is_metric(const char *name)
+{
+	static const char *const taken[] = { "weft_loop_", "weft_build_",
+		                             "process_", NULL };
+
+	for (const char *const *at = taken; *at; at++)
+		if (strncmp(name, *at, strlen(*at)) == 0)
+			return true;
+	return false;
+}
+
+static int
+read_loops(struct reading *reading)
+{
+	uint64_t cursor = 0;
+
+	reading->loops = weft_alloc(WEFT__ADMIN_LOOPS_MAX
+	                            * sizeof(*reading->loops));
+	if (!reading->loops)
+		return WEFT_ENOMEM;
+	while (reading->count < WEFT__ADMIN_LOOPS_MAX
+	       && weft_loop_list(&cursor, &reading->loops[reading->count]) > 0)
+		reading->count++;
+	return 0;
+}
+
+int
+weft__admin_metrics(weft_http *http, weft_admin *admin)
+{
+	struct reading reading = { 0 };
+	struct weft__admin_text *text = &reading.text;
+
+	text->error = read_loops(&reading);
+	put_head(text, "weft_build_info", "The version of weft.", "gauge");
+	weft__admin_puts(text, "weft_build_info{");
+	put_label(text, "version", weft_version());
+	end_whole(text, 1);
+	if (!text->error)
+		put_loops(&reading);
+	weft_release(reading.loops);
+	put_process(text);
+	weft__admin_at_home(admin, put_values, text);
+	return weft__admin_reply(
+		http, "text/plain; version=0.0.4; charset=utf-8", text);
+}

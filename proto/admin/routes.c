@@ -1,0 +1,216 @@
+/* routes.c - where the window is, and how all of it is answered. */
+#include "window.h"
+#include <stdio.h>
+#include <string.h>
+
+#define PATTERN_MAX 320
+#define PIECE_MAX   ((size_t)1 << 16)
+
+static const char strict[] = "default-src 'none'; base-uri 'none'; "
+			     "form-action 'none'; frame-ancestors 'none'";
+
+typedef int (*answer_fn)(weft_http *http, weft_admin *admin);
+
+/* --- answers --------------------------------------------------------------------- */
+
+int
+weft__admin_headers(weft_http *http, const char *policy)
+{
+	const weft_http_field fields[] = {
+		{ "Cache-Control", "no-store" },
+		{ "Content-Security-Policy", policy ? policy : strict },
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && rc == 0;
+	     i++)
+		rc = weft_http_set(http, fields[i].name, fields[i].value);
+	return rc;
+}
+
+int
+weft__admin_say(weft_http *http, int status, const char *line)
+{
+	char text[256];
+	int size = snprintf(text, sizeof(text), "%s\n", line);
+	int rc = weft__admin_headers(http, NULL);
+
+	return rc < 0 ? rc
+	              : weft_http_reply(http, status,
+	                                "text/plain; charset=utf-8",
+	                                (weft_span){ text, (size_t)size },
+	                                weft_in(WEFT__ADMIN_TAKE_NS));
+}
+
+int
+weft__admin_reply(weft_http *http, const char *type,
+                  struct weft__admin_text *text)
+{
+	weft_span body = { text->data, text->size };
+	int rc = text->error;
+
+	if (rc == 0)
+		rc = weft__admin_headers(http, NULL);
+	if (rc == 0)
+		rc = weft_http_reply(http, 200, type, body,
+		                     weft_in(WEFT__ADMIN_TAKE_NS));
+	weft__admin_text_fini(text);
+	return rc;
+}
+
+/* Piece by piece, so that a slow peer is known by each of them. */
+int
+weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
+{
+	size_t done = 0;
+
+	if (text->error)
+		return text->error;
+	if (text->size < min)
+		return 0;
+	while (done < text->size) {
+		size_t left = text->size - done;
+		ssize_t n = weft_http_write(http, text->data + done,
+		                            left < PIECE_MAX ? left : PIECE_MAX,
+		                            weft_in(WEFT__ADMIN_TAKE_NS));
+
+		if (n < 0)
+			return (int)n;
+		done += (size_t)n;
+	}
+	text->size = 0;
+	return 0;
+}
+
+bool
+weft__admin_query(weft_http *http, const char *name, uint64_t range[2],
+                  uint64_t *out)
+{
+	const char *at = weft_http_param(http, name);
+	uint64_t number = 0;
+
+	if (!at)
+		return true;
+	if (!*at || strlen(at) > 18)
+		return false;
+	for (; *at; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+		number = number * 10 + (uint64_t)(*at - '0');
+	}
+	if (number < range[0] || number > range[1])
+		return false;
+	*out = number;
+	return true;
+}
+
+/* --- routes ---------------------------------------------------------------------- */
+
+/* Everything goes through here. */
+static int
+answer(weft_http *http, weft_admin *admin, answer_fn fn)
+{
+	int rc;
+
+	weft__admin_hold(admin);
+	rc = weft__admin_greet(admin, http);
+	if (rc == 0)
+		rc = weft__admin_guard(admin, http, false);
+	if (rc == 0)
+		rc = fn(http, admin);
+	else if (rc == WEFT_EPERM || rc > 0)
+		rc = 0;
+	weft__admin_drop(admin);
+	return rc;
+}
+
+static weft_admin *
+admin_of(void *arg)
+{
+	return ((struct weft__admin_mount *)arg)->admin;
+}
+
+static int
+on_page(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_page);
+}
+
+static int
+on_metrics(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_metrics);
+}
+
+static int
+on_loops(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_loops);
+}
+
+static int
+on_threadlets(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_threadlets);
+}
+
+static int
+on_dag(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_dag);
+}
+
+static int
+on_events(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_events);
+}
+
+/* The page's own links are relative: it stands behind a slash. */
+static int
+on_bare(weft_http *http, void *arg)
+{
+	struct weft__admin_mount *mount = arg;
+	char place[PATTERN_MAX];
+	int rc;
+
+	(void)snprintf(place, sizeof(place), "%s/", mount->prefix);
+	rc = weft_http_set(http, "Location", place);
+	return rc < 0 ? rc : weft__admin_say(http, 308, "it is behind a slash");
+}
+
+static int
+add(struct weft__admin_mount *mount, weft_http_server *server, const char *path,
+    weft_http_fn fn)
+{
+	char pattern[PATTERN_MAX];
+
+	(void)snprintf(pattern, sizeof(pattern), "GET %s%s", mount->prefix,
+	               path);
+	return weft_http_route(server, pattern, fn, mount);
+}
+
+int
+weft__admin_routes(struct weft__admin_mount *mount, weft_http_server *server)
+{
+	static const struct {
+		const char *path;
+		weft_http_fn fn;
+	} routes[] = {
+		{ "/", on_page },
+		{ "/metrics", on_metrics },
+		{ "/debug/loops", on_loops },
+		{ "/debug/threadlets", on_threadlets },
+		{ "/debug/dag", on_dag },
+		{ "/events", on_events },
+	};
+	int rc = mount->prefix[0] ? add(mount, server, "", on_bare) : 0;
+
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0;
+	     i++)
+		rc = add(mount, server, routes[i].path, routes[i].fn);
+	return rc;
+}

@@ -1,0 +1,301 @@
+/* text.c - texts that grow, and how bytes of others stand in them. */
+#include "text.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM_FIRST ((size_t)4096)
+
+void
+weft__admin_text_fini(struct weft__admin_text *text)
+{
+	weft_release(text->data);
+	*text = (struct weft__admin_text){ 0 };
+}
+
+static bool
+make_room(struct weft__admin_text *text, size_t size)
+{
+	size_t room = text->room ? text->room : ROOM_FIRST;
+	char *data;
+
+	if (text->room - text->size >= size)
+		return true;
+	if (size > WEFT__ADMIN_TEXT_MAX - text->size) {
+		text->error = WEFT_EMSGSIZE;
+		return false;
+	}
+	while (room - text->size < size)
+		room *= 2;
+	data = weft_alloc(room);
+	if (!data) {
+		text->error = WEFT_ENOMEM;
+		return false;
+	}
+	if (text->size > 0)
+		memcpy(data, text->data, text->size);
+	weft_release(text->data);
+	text->data = data;
+	text->room = room;
+	return true;
+}
+
+void
+weft__admin_put(struct weft__admin_text *text, const char *data, size_t size)
+{
+	if (text->error || size == 0 || !make_room(text, size))
+		return;
+	memcpy(text->data + text->size, data, size);
+	text->size += size;
+	text->last = data[size - 1];
+}
+
+void
+weft__admin_puts(struct weft__admin_text *text, const char *data)
+{
+	weft__admin_put(text, data, strlen(data));
+}
+
+void
+weft__admin_put_number(struct weft__admin_text *text, uint64_t number)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	weft__admin_put(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void
+weft__admin_put_hex(struct weft__admin_text *text, uint64_t number)
+{
+	char digits[24];
+	int size = snprintf(digits, sizeof(digits), "0x%llx",
+	                    (unsigned long long)number);
+
+	weft__admin_put(text, digits, (size_t)size);
+}
+
+/* The decimal point is the locale's, and may be several bytes. */
+static size_t
+print_double(char *out, size_t room, double number)
+{
+	int size = snprintf(out, room, "%.15g", number);
+	size_t used = 0;
+	bool foreign = false;
+
+	for (int i = 0; i < size; i++) {
+		bool plain = (out[i] >= '0' && out[i] <= '9')
+		             || strchr("+-e", out[i]);
+
+		if (plain)
+			out[used++] = out[i];
+		else if (!foreign)
+			out[used++] = '.';
+		foreign = !plain;
+	}
+	return used;
+}
+
+void
+weft__admin_put_double(struct weft__admin_text *text, double number,
+                       bool special)
+{
+	char digits[64];
+
+	if (number == number && number - number == 0)
+		weft__admin_put(text, digits,
+		                print_double(digits, sizeof(digits), number));
+	else if (!special)
+		weft__admin_puts(text, "null");
+	else if (number != number)
+		weft__admin_puts(text, "NaN");
+	else
+		weft__admin_puts(text, number > 0 ? "+Inf" : "-Inf");
+}
+
+/* --- characters ---------------------------------------------------------------- */
+
+static bool
+is_later(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Whether the second byte of three or four is one that no shorter form, surrogate or
+ * number beyond the last would have. */
+static bool
+second_fits(unsigned char first, unsigned char second)
+{
+	switch (first) {
+	case 0xe0:
+		return second >= 0xa0;
+	case 0xed:
+		return second < 0xa0;
+	case 0xf0:
+		return second >= 0x90;
+	case 0xf4:
+		return second < 0x90;
+	default:
+		return true;
+	}
+}
+
+size_t
+weft__admin_utf8(const char *data)
+{
+	unsigned char first = (unsigned char)data[0];
+	size_t size = 4;
+
+	if (first > 0 && first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4)
+		return 0;
+	if (first < 0xe0)
+		size = 2;
+	else if (first < 0xf0)
+		size = 3;
+	for (size_t i = 1; i < size; i++)
+		if (!is_later(data[i]))
+			return 0;
+	return second_fits(first, (unsigned char)data[1]) ? size : 0;
+}
+
+/* Put one character of `data`, or U+FFFD.  Returns its bytes. */
+static size_t
+put_character(struct weft__admin_text *text, const char *data)
+{
+	size_t size = weft__admin_utf8(data);
+
+	if (size == 0) {
+		weft__admin_puts(text, "\xef\xbf\xbd");
+		return 1;
+	}
+	weft__admin_put(text, data, size);
+	return size;
+}
+
+void
+weft__admin_put_html(struct weft__admin_text *text, const char *data)
+{
+	while (*data) {
+		if (*data == '<')
+			weft__admin_puts(text, "&lt;");
+		else if (*data == '&')
+			weft__admin_puts(text, "&amp;");
+		else if (*data == '"')
+			weft__admin_puts(text, "&quot;");
+		else {
+			data += put_character(text, data);
+			continue;
+		}
+		data++;
+	}
+}
+
+void
+weft__admin_put_label(struct weft__admin_text *text, const char *data)
+{
+	while (*data) {
+		if (*data == '\n')
+			weft__admin_puts(text, "\\n");
+		else if (*data == '\\' || *data == '"') {
+			weft__admin_put(text, "\\", 1);
+			weft__admin_put(text, data, 1);
+		} else {
+			data += put_character(text, data);
+			continue;
+		}
+		data++;
+	}
+}
+
+/* --- JSON ---------------------------------------------------------------------- */
+
+static void
+put_comma(struct weft__admin_text *text)
+{
+	if (text->last && !strchr("{[:", text->last))
+		weft__admin_put(text, ",", 1);
+}
+
+void
+weft__json_open(struct weft__admin_text *text, char bracket)
+{
+	put_comma(text);
+	weft__admin_put(text, &bracket, 1);
+}
+
+void
+weft__json_close(struct weft__admin_text *text, char bracket)
+{
+	weft__admin_put(text, &bracket, 1);
+}
+
+static void
+put_escape(struct weft__admin_text *text, char byte)
+{
+	char escape[8];
+
+	if (byte == '"' || byte == '\\')
+		(void)snprintf(escape, sizeof(escape), "\\%c", byte);
+	else
+		(void)snprintf(escape, sizeof(escape), "\\u%04x",
+		               (unsigned char)byte);
+	weft__admin_puts(text, escape);
+}
+
+/* A "<" stands as a number, so that no script of a page ends there. */
+void
+weft__json_text(struct weft__admin_text *text, const char *value)
+{
+	put_comma(text);
+	weft__admin_put(text, "\"", 1);
+	while (*value) {
+		unsigned char byte = (unsigned char)*value;
+
+		if (byte < 0x20 || byte == 0x7f || strchr("\"\\<", *value))
+			put_escape(text, *value++);
+		else
+			value += put_character(text, value);
+	}
+	weft__admin_put(text, "\"", 1);
+}
+
+void
+weft__json_key(struct weft__admin_text *text, const char *key)
+{
+	weft__json_text(text, key);
+	weft__admin_put(text, ":", 1);
+}
+
+void
+weft__json_number(struct weft__admin_text *text, uint64_t value)
+{
+	put_comma(text);
+	weft__admin_put_number(text, value);
+}
+
+void
+weft__json_signed(struct weft__admin_text *text, int64_t value)
+{
+	put_comma(text);
+	if (value < 0)
+		weft__admin_put(text, "-", 1);
+	weft__admin_put_number(text, value < 0 ? 0 - (uint64_t)value
+	                                       : (uint64_t)value);
+}
+
+void
+weft__json_double(struct weft__admin_text *text, double value)
+{
+	put_comma(text);
+	weft__admin_put_double(text, value, false);
+}
+
+void
+weft__json_raw(struct weft__admin_text *text, const char *value)
+{
+	put_comma(text);
+	weft__admin_puts(text, value);
+}

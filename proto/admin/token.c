@@ -1,0 +1,130 @@
+/* token.c - the token: in a header, in a query, in a cookie.
+ *
+ * In a query it stands in histories and logs; so it is answered by a cookie and a redirect
+ * to the same place without it.  The cookie has the token in hex, since not every byte may
+ * stand there, and the browser sends it only for pages of its own site.
+ *
+ * Comparing takes as long for a token that is wrong in its first byte as in its last.
+ */
+#include "window.h"
+#include <stdio.h>
+#include <string.h>
+
+#define COOKIE "weft_admin"
+
+/* How long it takes depends on what was given, not on where they differ. */
+static bool
+is_token(const char *given, size_t size, const char *token)
+{
+	size_t token_size = strlen(token);
+	volatile unsigned differ = size != token_size;
+
+	for (size_t i = 0; i < size; i++)
+		differ |= (unsigned char)given[i]
+		          ^ (unsigned char)token[i % token_size];
+	return differ == 0;
+}
+
+static int
+hex(char byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* The value of a cookie: false if it is not the token. */
+static bool
+is_cookie(const char *value, size_t size, const char *token)
+{
+	char given[256];
+
+	if (size % 2 || size / 2 > sizeof(given))
+		return false;
+	for (size_t i = 0; i < size / 2; i++) {
+		int high = hex(value[2 * i]), low = hex(value[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		given[i] = (char)(high << 4 | low);
+	}
+	return is_token(given, size / 2, token);
+}
+
+/* Any of the cookies of that name: another program of this machine may have set one. */
+static bool
+has_cookie(const char *cookies, const char *token)
+{
+	const size_t name = sizeof(COOKIE "=") - 1;
+	bool found = false;
+
+	while (cookies && *cookies) {
+		size_t size;
+
+		cookies += strspn(cookies, " \t;");
+		size = strcspn(cookies, ";");
+		if (strncmp(cookies, COOKIE "=", name) == 0)
+			found |= is_cookie(cookies + name, size - name, token);
+		cookies += size;
+	}
+	return found;
+}
+
+bool
+weft__admin_shows_bearer(weft_admin *admin, weft_http *http)
+{
+	const char *given = weft_http_header(http, "Authorization");
+
+	if (!admin->token || !given || strncmp(given, "Bearer ", 7) != 0)
+		return false;
+	return is_token(given + 7, strlen(given + 7), admin->token);
+}
+
+bool
+weft__admin_shows_token(weft_admin *admin, weft_http *http)
+{
+	return weft__admin_shows_bearer(admin, http)
+	       || has_cookie(weft_http_header(http, "Cookie"), admin->token);
+}
+
+static int
+set_cookie(weft_admin *admin, weft_http *http)
+{
+	struct weft__admin_text text = { 0 };
+	int rc;
+
+	weft__admin_puts(&text, COOKIE "=");
+	for (const char *at = admin->token; *at; at++) {
+		char byte[3];
+
+		(void)snprintf(byte, sizeof(byte), "%02x", (unsigned char)*at);
+		weft__admin_puts(&text, byte);
+	}
+	weft__admin_put(&text, "; Path=/; HttpOnly; SameSite=Strict",
+	                sizeof("; Path=/; HttpOnly; SameSite=Strict"));
+	rc = text.error ? text.error
+	                : weft_http_set(http, "Set-Cookie", text.data);
+	weft__admin_text_fini(&text);
+	return rc;
+}
+
+/* To the same place: "?" alone takes the query away. */
+int
+weft__admin_greet(weft_admin *admin, weft_http *http)
+{
+	const char *given = weft_http_param(http, "token");
+	int rc;
+
+	if (!admin->token || !given)
+		return 0;
+	if (!is_token(given, strlen(given), admin->token)) {
+		rc = weft__admin_say(http, 401, "that is not the token");
+		return rc < 0 ? rc : 1;
+	}
+	rc = set_cookie(admin, http);
+	if (rc == 0)
+		rc = weft_http_set(http, "Location", "?");
+	if (rc == 0)
+		rc = weft__admin_say(http, 303, "welcome");
+	return rc < 0 ? rc : 1;
+}

@@ -1,0 +1,246 @@
+/* events_test.c - what readers of events are told, what that costs, and its end. */
+#include <weft/listener.h>
+#include <weft/metrics.h>
+#include "admin/window.h"
+#include "admin/world.h"
+
+#define READERS 6
+#define ROUNDS  3
+
+/* --- news ------------------------------------------------------------------------------ */
+
+static void
+play_fan(struct world *world)
+{
+	weft_http *readers[READERS];
+	uint64_t made;
+
+	for (int i = 0; i < READERS; i++) {
+		readers[i] = begin_get(world, "/events?ms=250");
+		CHECK_EQ(weft_http_status(readers[i]), 200);
+		CHECK(is_json(next_event(readers[i])));
+	}
+	made = world->admin->made;
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < READERS; i++)
+			CHECK(is_json(next_event(readers[i])));
+	/* Each is told of a tick once, and all of the same ticks. */
+	made = world->admin->made - made;
+	CHECK(made >= ROUNDS - 1);
+	CHECK(made < ROUNDS * READERS);
+	for (int i = 0; i < READERS; i++)
+		weft_http_close(readers[i]);
+	UNTIL(world->admin->readers == 0);
+}
+
+TEST(admin_makes_news_once_for_all_readers)
+{
+	world_run(&(struct world){ 0 }, play_fan);
+}
+
+static void
+play_moving(struct world *world)
+{
+	weft_http *http = begin_get(world, "/events?ms=250");
+	double turns = 0, now = 0;
+
+	CHECK_STR(weft_http_header(http, "Content-Type"), "text/event-stream");
+	for (int i = 0; i < 3; i++) {
+		const char *event = next_event(http);
+
+		CHECK(number_after(event, "now_ns") > now);
+		CHECK(number_after(event, "turns") > turns);
+		now = number_after(event, "now_ns");
+		turns = number_after(event, "turns");
+	}
+	weft_http_close(http);
+	CHECK_EQ(get(world, "/events?ms=249")->status, 400);
+	CHECK_EQ(get(world, "/events?ms=10001")->status, 400);
+	CHECK_EQ(get(world, "/events?ms=x")->status, 400);
+}
+
+TEST(admin_tells_readers_what_has_changed)
+{
+	world_run(&(struct world){ 0 }, play_moving);
+}
+
+/* --- what it costs ----------------------------------------------------------------------- */
+
+/* How much time the caller's loop has said that it spent, which it does while observed. */
+static uint64_t
+told_ns(void)
+{
+	weft_loop_stats stats;
+	uint64_t sum = 0;
+
+	OK(weft_loop_metrics(weft_loop_current(), &stats));
+	for (int i = 0; i < WEFT_PHASES; i++)
+		sum += stats.phase_ns[i];
+	return sum;
+}
+
+/* Some turns of the loop that would be seen. */
+static void
+turn_around(void)
+{
+	for (int i = 0; i < 20; i++)
+		OK(weft_sleep_until(weft_in(5 * WEFT_MS)));
+}
+
+static void
+play_lease(struct world *world)
+{
+	weft_http *http;
+	uint64_t told = 1;
+
+	CHECK_EQ(get(world, "/metrics")->status, 200);
+	CHECK_EQ(get(world, "/debug/loops")->status, 200);
+	CHECK_EQ(get(world, "/debug/threadlets")->status, 200);
+	turn_around();
+	CHECK_EQ(told_ns(), 0); /* nobody reads events: nothing is observed */
+	CHECK_EQ(world->admin->made, 0);
+
+	http = begin_get(world, "/events?ms=250");
+	(void)next_event(http);
+	while (told_ns() == 0)
+		turn_around();
+	weft_http_close(http);
+	UNTIL(world->admin->readers == 0);
+	while (told != told_ns()) { /* until the lease has ended */
+		told = told_ns();
+		turn_around();
+	}
+	turn_around();
+	CHECK_EQ(told_ns(), told);
+}
+
+TEST(admin_observes_while_somebody_reads_events_and_not_otherwise)
+{
+	world_run(&(struct world){ 0 }, play_lease);
+}
+
+/* --- bounds and ends ----------------------------------------------------------------------- */
+
+struct house {
+	weft_http_server *server;
+	weft_listener *listener;
+	char url[256];
+};
+
+static int
+serve(void *arg)
+{
+	struct house *house = arg;
+
+	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
+	         WEFT_ESHUTDOWN);
+	return 0;
+}
+
+static void
+open_house(struct house *house, weft_admin *admin, weft_scope *scope)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr addr;
+
+	house->server = weft_http_server_new(NULL);
+	CHECK(house->server);
+	OK(weft_admin_mount(admin, house->server, ""));
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &house->listener));
+	OK(weft_listener_local(house->listener, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	(void)snprintf(house->url, sizeof(house->url), "http://%s", text + 6);
+	OK(weft_scope_open(scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(scope, serve, house) > 0);
+}
+
+static void
+play_many(struct world *world)
+{
+	weft_http *readers[2];
+	struct house house;
+	weft_scope scope;
+
+	open_house(&house, world->admin, &scope);
+	memcpy(world->url, house.url, sizeof(house.url));
+	for (int i = 0; i < 2; i++) {
+		readers[i] = begin_get(world, "/events");
+		CHECK(next_event(readers[i]));
+	}
+	CHECK_EQ(get(world, "/events")->status, 503);
+	CHECK_EQ(get(world, "/metrics")->status, 200);
+	/* The drain of the server ends the streams. */
+	weft_listener_close(house.listener);
+	OK(weft_scope_close(&scope));
+	for (int i = 0; i < 2; i++) {
+		while (next_event(readers[i]))
+			;
+		weft_http_close(readers[i]);
+	}
+	OK(weft_http_server_free(house.server));
+}
+
+TEST(admin_has_so_many_readers_and_they_end_with_their_server)
+{
+	world_run(&(struct world){ .opts = { .connections_max = 2 } },
+	          play_many);
+}
+
+static void
+play_close(struct world *world)
+{
+	weft_http *readers[READERS];
+
+	for (int i = 0; i < READERS; i++) {
+		readers[i] = begin_get(world, "/events?ms=10000");
+		CHECK(next_event(readers[i]));
+	}
+	weft_admin_close(world->admin);
+	world->admin = NULL;
+	for (int i = 0; i < READERS; i++) {
+		CHECK(!next_event(readers[i]));
+		weft_http_close(readers[i]);
+	}
+}
+
+TEST(admin_closes_while_readers_are_connected)
+{
+	world_run(&(struct world){ 0 }, play_close);
+}
+
+static double
+read_zero(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* Much is told, so that no buffer holds it for long. */
+static void
+play_slow(struct world *world)
+{
+	static char help[8192];
+	weft_stream *stream;
+	char name[32];
+
+	memset(help, 'x', sizeof(help) - 1);
+	for (int i = 0; i < 500; i++) {
+		(void)snprintf(name, sizeof(name), "number_%d", i);
+		OK(weft_admin_add(world->admin, name, help, read_zero, NULL));
+	}
+	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
+	CHECK(weft_write(stream,
+	                 "GET /events?ms=250 HTTP/1.1\r\n"
+	                 "Host: localhost\r\n\r\n",
+	                 48, weft_in(HOUR))
+	      == 48);
+	UNTIL(world->admin->readers == 1);
+	while (world->admin->readers == 1)
+		turn_around();
+	weft_stream_reset(stream);
+}
+
+TEST(admin_drops_a_reader_that_does_not_read)
+{
+	world_run(&(struct world){ 0 }, play_slow);
+}

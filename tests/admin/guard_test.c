@@ -1,0 +1,342 @@
+/* guard_test.c - who is answered, and who is not. */
+#include <net/if.h>
+#include <sys/socket.h>
+#include <weft/listener.h>
+#include "admin/world.h"
+
+#define LOCAL  "Host: localhost\r\n"
+#define TOKEN  "open sesame"
+#define BEARER "Authorization: Bearer " TOKEN "\r\n"
+
+/* The status of a request with those headers. */
+static int
+ask(struct world *world, const char *line, const char *headers)
+{
+	char text[2048];
+
+	(void)snprintf(text, sizeof(text),
+	               "%s HTTP/1.1\r\n%sConnection: close\r\n\r\n", line,
+	               headers);
+	return raw(world->place, text);
+}
+
+#define ASK(headers) ask(world, "GET /metrics", headers)
+
+/* --- names and sites ----------------------------------------------------------------- */
+
+static void
+play_names(struct world *world)
+{
+	CHECK_EQ(ASK("Host: localhost\r\n"), 200);
+	CHECK_EQ(ASK("Host: LOCALHOST:7070\r\n"), 200);
+	CHECK_EQ(ASK("Host: weft.localhost:7070\r\n"), 200);
+	CHECK_EQ(ASK("Host: 127.0.0.1:80\r\n"), 200);
+	CHECK_EQ(ASK("Host: [::1]:80\r\n"), 200);
+	CHECK_EQ(ASK("Host: [::1]\r\n"), 200);
+	CHECK_EQ(ASK("Host: evil.example\r\n"), 403);
+	CHECK_EQ(ASK("Host: localhost.evil.example\r\n"), 403);
+	CHECK_EQ(ASK("Host: evillocalhost\r\n"), 403);
+	CHECK_EQ(ASK("Host: 127.0.0.1.evil.example\r\n"), 403);
+	CHECK_EQ(ASK("Host: \r\n"), 403);
+}
+
+TEST(admin_answers_only_by_names_that_nobody_else_can_make_lead_here)
+{
+	world_run(&(struct world){ 0 }, play_names);
+}
+
+static void
+play_sites(struct world *world)
+{
+	CHECK_EQ(ASK(LOCAL "Sec-Fetch-Site: none\r\n"), 200);
+	CHECK_EQ(ASK(LOCAL "Sec-Fetch-Site: same-origin\r\n"), 200);
+	CHECK_EQ(ASK(LOCAL "Sec-Fetch-Site: same-site\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Sec-Fetch-Site: cross-site\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Origin: http://localhost\r\n"), 200);
+	CHECK_EQ(ASK(LOCAL "Origin: http://localhost:81\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Origin: http://evil.example\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Origin: null\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Origin: http://evil.example\r\n"
+	                   "Sec-Fetch-Site: same-origin\r\n"),
+	         403);
+	CHECK_EQ(ask(world, "GET /events",
+	             LOCAL "Sec-Fetch-Site: cross-site"
+	                   "\r\n"),
+	         403);
+	CHECK_EQ(ask(world, "GET /", LOCAL "Sec-Fetch-Site: cross-site\r\n"),
+	         403);
+}
+
+TEST(admin_refuses_what_other_sites_ask_for)
+{
+	world_run(&(struct world){ 0 }, play_sites);
+}
+
+static void
+play_methods(struct world *world)
+{
+	static const char *const methods[] = { "POST", "PUT", "DELETE",
+		                               "PATCH" };
+	static const char *const paths[] = { "/", "/metrics", "/debug/loops",
+		                             "/debug/threadlets", "/events" };
+
+	for (size_t m = 0; m < 4; m++)
+		for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++) {
+			char line[64];
+
+			(void)snprintf(line, sizeof(line), "%s %s", methods[m],
+			               paths[p]);
+			CHECK_EQ(
+				ask(world, line, LOCAL "Content-Length: 0\r\n"),
+				405);
+		}
+	CHECK_EQ(ask(world, "HEAD /metrics", LOCAL), 200);
+	CHECK_EQ(ask(world, "GET /etc/passwd", LOCAL), 404);
+}
+
+TEST(admin_is_for_reading_alone)
+{
+	world_run(&(struct world){ 0 }, play_methods);
+}
+
+/* --- the token ------------------------------------------------------------------------ */
+
+static void
+play_token(struct world *world)
+{
+	const char *cookie;
+	char headers[1024];
+
+	CHECK_EQ(ASK(LOCAL), 401);
+	CHECK_EQ(ASK(LOCAL BEARER), 200);
+	CHECK_EQ(ASK("Host: any.example\r\n" BEARER), 200);
+	CHECK_EQ(ASK(LOCAL BEARER "Sec-Fetch-Site: cross-site\r\n"), 403);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearer open sesam\r\n"), 401);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearer open sesamf\r\n"), 401);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearer open sesamee\r\n"), 401);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearer \r\n"), 401);
+	CHECK_EQ(ASK(LOCAL "Authorization: Basic open sesame\r\n"), 401);
+	CHECK_EQ(get(world, "/?token=open+sesam")->status, 401);
+	CHECK_STR(get(world, "/?token=")->cookie, "");
+
+	CHECK_EQ(get(world, "/?token=open%20sesame")->status, 303);
+	CHECK_STR(get(world, "/?token=open%20sesame")->location, "?");
+	cookie = get(world, "/?token=open%20sesame")->cookie;
+	CHECK(strstr(cookie, "; HttpOnly"));
+	CHECK(strstr(cookie, "; SameSite=Strict"));
+	CHECK(!strstr(cookie, "sesame"));
+	(void)snprintf(headers, sizeof(headers),
+	               LOCAL "Cookie: a=b; %.*s; c=d\r\n",
+	               (int)strcspn(cookie, ";"), cookie);
+	CHECK_EQ(ASK(headers), 200);
+	(void)snprintf(headers, sizeof(headers), LOCAL "Cookie: %.*s0\r\n",
+	               (int)strcspn(cookie, ";"), cookie);
+	CHECK_EQ(ASK(headers), 401);
+	CHECK_EQ(ASK(LOCAL "Cookie: weft_admin=; weft_admin=zz\r\n"), 401);
+}
+
+TEST(admin_with_a_token_answers_whoever_shows_it_and_nobody_else)
+{
+	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_token);
+}
+
+static int
+open_badly(void *arg)
+{
+	static const char *const open[] = { "tcp://0.0.0.0:0", "tcp://:0",
+		                            "tcp://[::]:0",
+		                            "tcp://192.0.2.1:0" };
+	char long_token[400];
+	weft_admin_opts opts = { .token = long_token };
+	weft_admin *admin = NULL;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		CHECK_EQ(weft_admin_open(open[i], NULL, &admin), WEFT_EPERM);
+	CHECK(strstr(weft_detail(), "token"));
+	memset(long_token, 'x', sizeof(long_token));
+	long_token[sizeof(long_token) - 1] = '\0';
+	CHECK_EQ(weft_admin_open(NULL, &opts, &admin), WEFT_EINVAL);
+	long_token[0] = '\0';
+	CHECK_EQ(weft_admin_open(NULL, &opts, &admin), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_open("tcp://127.0.0.1", NULL, &admin), WEFT_EINVAL);
+	CHECK(!admin);
+	opts.token = "x";
+	OK(weft_admin_open("tcp://0.0.0.0:0", &opts, &admin));
+	weft_admin_close(admin);
+	return 0;
+}
+
+TEST(admin_does_not_listen_where_others_are_without_a_token)
+{
+	run_threadlet(open_badly, NULL);
+}
+
+/* --- peers ---------------------------------------------------------------------------- */
+
+/* An address of this machine that is not of the loopback; false: there is none. */
+static bool
+find_outside(char *out, size_t room)
+{
+	weft_interface all[64];
+	int count = weft_addr_interfaces(all, 64);
+
+	for (int i = 0; i < count && i < 64; i++) {
+		struct sockaddr_storage storage = { 0 };
+		char text[WEFT_ADDR_TEXT_MAX], *colon;
+
+		memcpy(&storage, all[i].addr.bytes, all[i].addr.size);
+		if (storage.ss_family != AF_INET || all[i].flags & IFF_LOOPBACK
+		    || weft_addr_format(&all[i].addr, text, sizeof(text)) < 0)
+			continue;
+		colon = strrchr(text, ':');
+		(void)snprintf(out, room, "tcp://%.*s:0",
+		               (int)(colon - strrchr(text, '/') - 1),
+		               strrchr(text, '/') + 1);
+		return true;
+	}
+	return false;
+}
+
+struct mounted {
+	weft_http_server *server;
+	weft_listener *listener;
+	char place[WEFT_ADDR_TEXT_MAX];
+};
+
+static int
+serve(void *arg)
+{
+	struct mounted *mounted = arg;
+
+	CHECK_EQ(
+		weft_http_serve(mounted->server, mounted->listener, WEFT_NEVER),
+		WEFT_ESHUTDOWN);
+	return 0;
+}
+
+static weft_threadlet
+open_mounted(struct world *world, struct mounted *mounted, const char *address,
+             weft_scope *scope)
+{
+	weft_addr addr;
+
+	mounted->server = weft_http_server_new(NULL);
+	OK(weft_admin_mount(world->admin, mounted->server, "/inside"));
+	OK(weft_listener_open(address, NULL, &mounted->listener));
+	OK(weft_listener_local(mounted->listener, &addr));
+	CHECK(weft_addr_format(&addr, mounted->place, sizeof(mounted->place))
+	      > 0);
+	OK(weft_scope_open(scope, 0, WEFT_NEVER));
+	return weft_scope_go(scope, serve, mounted);
+}
+
+static void
+close_mounted(struct mounted *mounted, weft_scope *scope)
+{
+	weft_listener_close(mounted->listener);
+	OK(weft_scope_close(scope));
+	OK(weft_http_server_free(mounted->server));
+}
+
+static void
+play_outside(struct world *world)
+{
+	static const char request[] = "GET /inside/metrics HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	static const char shown[] = "GET /inside/metrics HTTP/1.1\r\n" BEARER
+				    "Host: localhost\r\n\r\n";
+	struct mounted mounted;
+	char address[80];
+	weft_scope scope;
+	bool has = find_outside(address, sizeof(address));
+
+	if (!has)
+		return; /* a machine of its own */
+	CHECK(open_mounted(world, &mounted, address, &scope) > 0);
+	CHECK_EQ(raw(mounted.place, request), world->opts.token ? 401 : 403);
+	CHECK_EQ(raw(mounted.place, shown), world->opts.token ? 200 : 403);
+	close_mounted(&mounted, &scope);
+}
+
+TEST(admin_that_is_mounted_refuses_peers_from_elsewhere)
+{
+	world_run(&(struct world){ 0 }, play_outside);
+	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_outside);
+}
+
+/* --- routes of the program ------------------------------------------------------------- */
+
+static int
+on_set(weft_http *http, void *arg)
+{
+	struct world *world = arg;
+	int rc = weft_admin_check(world->admin, http, true);
+
+	if (rc < 0)
+		return rc == WEFT_EPERM ? 0 : rc;
+	return weft_http_reply(http, 204, NULL, weft_text(""), WEFT_NEVER);
+}
+
+static int
+on_get(weft_http *http, void *arg)
+{
+	struct world *world = arg;
+	int rc = weft_admin_check(world->admin, http, false);
+
+	if (rc < 0)
+		return rc == WEFT_EPERM ? 0 : rc;
+	return weft_http_reply(http, 200, NULL, weft_text("x"), WEFT_NEVER);
+}
+
+static int
+post(const struct mounted *mounted, const char *headers)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+	               "POST /set HTTP/1.1\r\nContent-Length: 0\r\n%s\r\n",
+	               headers);
+	return raw(mounted->place, text);
+}
+
+static void
+play_own(struct world *world)
+{
+	struct mounted mounted = { 0 };
+	weft_scope scope;
+	weft_addr addr;
+
+	mounted.server = weft_http_server_new(NULL);
+	OK(weft_http_route(mounted.server, "/set", on_set, world));
+	OK(weft_http_route(mounted.server, "/get", on_get, world));
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &mounted.listener));
+	OK(weft_listener_local(mounted.listener, &addr));
+	CHECK(weft_addr_format(&addr, mounted.place, sizeof(mounted.place))
+	      > 0);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, serve, &mounted) > 0);
+
+	CHECK_EQ(post(&mounted, LOCAL "Origin: http://localhost\r\n"), 204);
+	CHECK_EQ(post(&mounted, LOCAL "Sec-Fetch-Site: same-origin\r\n"), 204);
+	CHECK_EQ(post(&mounted, LOCAL "Sec-Fetch-Site: none\r\n"), 403);
+	CHECK_EQ(post(&mounted, LOCAL "Sec-Fetch-Site: cross-site\r\n"), 403);
+	CHECK_EQ(post(&mounted, LOCAL "Origin: http://localhost:9\r\n"), 403);
+	CHECK_EQ(post(&mounted, LOCAL), 403);
+	CHECK_EQ(post(&mounted, "Host: evil.example\r\n"
+	                        "Origin: http://evil.example\r\n"),
+	         403);
+	CHECK_EQ(raw(mounted.place, "GET /set HTTP/1.1\r\n" LOCAL
+	                            "Sec-Fetch-Site: same-origin\r\n\r\n"),
+	         405);
+	CHECK_EQ(raw(mounted.place, "GET /get HTTP/1.1\r\n" LOCAL "\r\n"), 200);
+	CHECK_EQ(raw(mounted.place, "GET /get HTTP/1.1\r\n" LOCAL
+	                            "Sec-Fetch-Site: cross-site\r\n\r\n"),
+	         403);
+	close_mounted(&mounted, &scope);
+}
+
+TEST(admin_guards_routes_of_the_program_as_its_own)
+{
+	world_run(&(struct world){ 0 }, play_own);
+}

@@ -1,0 +1,311 @@
+/* threadlets_test.c - threadlets of all loops: in slices, searched, sorted, bounded. */
+#include <pthread.h>
+#include "admin/world.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CROWD 2000
+#else
+#define CROWD 10000
+#endif
+
+/* --- slices ------------------------------------------------------------------------ */
+
+/* Turns of the loop, as one of its threadlets sees them; and what was asked of it. */
+static int seen, seen_then, slices, together;
+
+/* Whether who looks is held, at the gate, and how many are. */
+static bool holds;
+static int held_now;
+static weft_event gate;
+
+int __wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
+                                  weft_threadlet_info *out, size_t max,
+                                  uint64_t deadline_ns);
+int __real_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
+                                  weft_threadlet_info *out, size_t max,
+                                  uint64_t deadline_ns);
+
+int
+__wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
+                              weft_threadlet_info *out, size_t max,
+                              uint64_t deadline_ns)
+{
+	int now = __atomic_load_n(&seen, __ATOMIC_RELAXED);
+
+	CHECK(max <= 64);
+	together += slices++ > 0 && now == seen_then;
+	seen_then = now;
+	if (holds) {
+		held_now++;
+		OK(weft_event_wait(&gate, weft_in(HOUR)));
+	}
+	return __real_weft_threadlet_list_of(number, cursor, out, max,
+	                                     deadline_ns);
+}
+
+static int
+count_turns(void *arg)
+{
+	(void)arg;
+	while (weft_yield() == 0)
+		(void)__atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+struct crowd {
+	weft_scope scope;
+	weft_threadlet counter;
+};
+
+static void
+assemble(struct crowd *crowd, int count)
+{
+	weft_go_opts opts = { .name = "sleeper", .scope = &crowd->scope };
+
+	OK(weft_scope_open(&crowd->scope, 0, WEFT_NEVER));
+	crowd->counter = weft_scope_go(&crowd->scope, count_turns, NULL);
+	CHECK(crowd->counter > 0);
+	for (int i = 0; i < count; i++)
+		CHECK(weft_go_with(&opts, sleep_until_cancelled, NULL) > 0);
+	OK(weft_yield());
+	seen = seen_then = slices = together = 0;
+}
+
+static void
+disperse(struct crowd *crowd)
+{
+	weft_scope_cancel(&crowd->scope);
+	(void)weft_scope_close(&crowd->scope);
+}
+
+static void
+play_slices(struct world *world)
+{
+	static const char *const targets[] = {
+		"/debug/threadlets?format=json&max=20000&q=sleeper",
+		"/debug/threadlets?format=json&max=20000&sort=since&q=sleeper",
+		"/debug/threadlets?q=sleeper",
+	};
+	struct crowd crowd;
+	const struct reply *reply;
+
+	assemble(&crowd, CROWD);
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		seen = seen_then = slices = together = 0;
+		reply = get(world, targets[i]);
+		CHECK_EQ(reply->status, 200);
+		CHECK_EQ(times_in(reply->body, i < 2 ? "\"name\":\"sleeper\""
+		                                     : " (sleeper) is "),
+		         CROWD);
+		CHECK(i == 2 || is_json(reply->body));
+		CHECK(slices > CROWD / 64);
+		CHECK_EQ(together, 0);
+		CHECK(seen >= (i == 1 ? 3 : 1) * (CROWD / 64));
+	}
+	disperse(&crowd);
+}
+
+TEST(admin_lists_ten_thousand_threadlets_with_a_turn_between_slices)
+{
+	world_run(&(struct world){ 0 }, play_slices);
+}
+
+/* --- what is asked for --------------------------------------------------------------- */
+
+static int
+sleep_named(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(weft_in(HOUR)) == WEFT_ECANCELED ? 0 : -1;
+}
+
+static void
+go_named(weft_scope *scope, const char *name)
+{
+	weft_go_opts opts = { .name = name, .scope = scope };
+
+	CHECK(weft_go_with(&opts, sleep_named, NULL) > 0);
+	OK(weft_sleep_until(weft_in(WEFT_MS))); /* so that their times differ */
+}
+
+static void
+play_query(struct world *world)
+{
+	const struct reply *reply;
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	go_named(&scope, "zebra");
+	go_named(&scope, "ant");
+	go_named(&scope, "An \"odd\"\n<\xff>");
+	reply = get(world, "/debug/threadlets?format=json&q=ZEB");
+	CHECK(is_json(reply->body));
+	CHECK_EQ(times_in(reply->body, "\"id\":"), 1);
+	CHECK_EQ(number_after(reply->body, "shown"), 1);
+	CHECK_EQ(number_after(reply->body, "matched"), 1);
+	CHECK(number_after(reply->body, "total") >= 5);
+	CHECK(strstr(reply->body, "\"state\":\"waiting\""));
+	CHECK(strstr(reply->body, "\"waits_for\":\"sleep\""));
+	CHECK(number_after(reply->body, "left_ns") > 0);
+	CHECK(number_after(reply->body, "stack_used") > 0);
+	CHECK(strstr(reply->body, "\"frames\":[\""));
+
+	reply = get(world, "/debug/threadlets?format=json&q=odd");
+	CHECK(is_json(reply->body));
+	CHECK(strstr(reply->body, "\"name\":\"An \\\"odd\\\"\\u000a\\u003c"
+	                          "\xef\xbf\xbd>\""));
+	reply = get(world, "/debug/threadlets?q=odd");
+	CHECK(strstr(reply->body, " (An \"odd\"?<?>) is waiting for sleep, "
+	                          "since "));
+
+	reply = get(world, "/debug/threadlets?format=json&sort=name&max=20000");
+	CHECK(strstr(reply->body, "\"zebra\"")
+	      > strstr(reply->body, "\"ant\""));
+	reply = get(world, "/debug/threadlets?format=json&sort=since&q=sleep");
+	CHECK(strstr(reply->body, "\"zebra\"")
+	      < strstr(reply->body, "\"ant\""));
+	reply = get(world, "/debug/threadlets?format=json&max=2");
+	CHECK_EQ(times_in(reply->body, "\"id\":"), 2);
+	CHECK(number_after(reply->body, "total") >= 5);
+	reply = get(world, "/debug/threadlets?format=json&sort=stack&max=1");
+	CHECK_EQ(times_in(reply->body, "\"id\":"), 1);
+	reply = get(world, "/debug/threadlets?format=json&loop=999999999");
+	CHECK_EQ(times_in(reply->body, "\"id\":"), 0);
+	weft_scope_cancel(&scope);
+	OK(weft_scope_close(&scope));
+}
+
+TEST(admin_finds_sorts_and_bounds_threadlets_and_escapes_their_names)
+{
+	world_run(&(struct world){ 0 }, play_query);
+}
+
+static void
+play_bad(struct world *world)
+{
+	static const char *const bad[] = {
+		"max=0",  "max=20001", "max=x",  "max=",     "max=-1",
+		"loop=0", "loop=x",    "sort=x", "format=x",
+	};
+	char target[512];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		(void)snprintf(target, sizeof(target), "/debug/threadlets?%s",
+		               bad[i]);
+		CHECK_EQ(get(world, target)->status, 400);
+	}
+	(void)snprintf(target, sizeof(target), "/debug/threadlets?q=%0201d", 0);
+	CHECK_EQ(get(world, target)->status, 400);
+	(void)snprintf(target, sizeof(target), "/debug/threadlets?q=%0200d", 0);
+	CHECK_EQ(get(world, target)->status, 200);
+	CHECK_EQ(get(world, "/debug/dag")->status, 200);
+	CHECK(is_json(get(world, "/debug/dag")->body));
+}
+
+TEST(admin_says_what_is_wrong_with_a_query)
+{
+	world_run(&(struct world){ 0 }, play_bad);
+}
+
+/* Four are held as they look at a loop. */
+static void
+play_busy(struct world *world)
+{
+	static const char request[] = "GET /debug/threadlets HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	weft_stream *readers[4];
+
+	holds = true;
+	for (int i = 0; i < 4; i++) {
+		OK(weft_connect(world->place, NULL, &readers[i],
+		                weft_in(HOUR)));
+		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1,
+		                    weft_in(HOUR)),
+		         sizeof(request) - 1);
+	}
+	UNTIL(held_now == 4);
+	CHECK_EQ(get(world, "/debug/threadlets")->status, 503);
+	CHECK_EQ(get(world, "/metrics")->status, 200);
+	holds = false;
+	OK(weft_event_set(&gate));
+	for (int i = 0; i < 4; i++)
+		weft_close(readers[i]);
+	while (get(world, "/debug/threadlets")->status == 503)
+		OK(weft_yield());
+}
+
+TEST(admin_lists_for_a_few_at_a_time)
+{
+	world_run(&(struct world){ 0 }, play_busy);
+}
+
+/* --- other loops ----------------------------------------------------------------------- */
+
+struct held {
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	bool is_held, may_go;
+};
+
+static void
+hold_thread(void *arg)
+{
+	struct held *held = arg;
+
+	(void)pthread_mutex_lock(&held->mutex);
+	held->is_held = true;
+	(void)pthread_cond_broadcast(&held->cond);
+	while (!held->may_go)
+		(void)pthread_cond_wait(&held->cond, &held->mutex);
+	(void)pthread_mutex_unlock(&held->mutex);
+}
+
+static void
+wait_until_held(struct held *held)
+{
+	(void)pthread_mutex_lock(&held->mutex);
+	while (!held->is_held)
+		(void)pthread_cond_wait(&held->cond, &held->mutex);
+	(void)pthread_mutex_unlock(&held->mutex);
+}
+
+static void
+play_held(struct world *world)
+{
+	struct held held = { PTHREAD_MUTEX_INITIALIZER,
+		             PTHREAD_COND_INITIALIZER, false, false };
+	const weft_loop_opts opts = { .name = "other\"loop" };
+	weft_loop *loop = weft_loop_new(&opts);
+	const struct reply *reply;
+
+	CHECK(loop);
+	OK(weft_loop_start(loop));
+	(void)go_on(loop, sleep_until_cancelled, NULL);
+	do /* until it has come there */
+		reply = get(world, "/debug/threadlets?format=json"
+		                   "&q=sleep_until_cancelled");
+	while (number_after(reply->body, "total") < 3);
+	CHECK(is_json(reply->body));
+	CHECK_EQ(times_in(reply->body, "\"silent\":[]"), 1);
+	OK(weft_loop_post(loop, hold_thread, &held));
+	wait_until_held(&held);
+	reply = get(world, "/debug/threadlets?format=json");
+	CHECK(is_json(reply->body));
+	CHECK_EQ(times_in(reply->body, "\"silent\":[]"), 0);
+	reply = get(world, "/debug/threadlets");
+	CHECK(strstr(reply->body, "other\"loop) does not answer: timed out"));
+	reply = get(world, "/metrics");
+	CHECK(strstr(reply->body, "name=\"other\\\"loop\""));
+	(void)pthread_mutex_lock(&held.mutex);
+	held.may_go = true;
+	(void)pthread_cond_broadcast(&held.cond);
+	(void)pthread_mutex_unlock(&held.mutex);
+	weft_loop_stop(loop);
+	OK(weft_loop_wait_stopped(loop, weft_in(HOUR)));
+	OK(weft_loop_free(loop));
+}
+
+TEST(admin_names_a_loop_that_does_not_answer_and_goes_on)
+{
+	world_run(&(struct world){ 0 }, play_held);
+}

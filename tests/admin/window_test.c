@@ -1,0 +1,366 @@
+/* window_test.c - the page, loops and metrics, and where they are. */
+#include <unistd.h>
+#include <weft/listener.h>
+#include "admin/world.h"
+
+/* --- loops and numbers ----------------------------------------------------------------- */
+
+static double
+read_number(void *arg)
+{
+	return *(double *)arg;
+}
+
+static void
+play_loops(struct world *world)
+{
+	const struct reply *reply;
+	double before, apples = 12.5;
+
+	OK(weft_admin_add(world->admin, "apples", "That \"were\" <eaten>\n",
+	                  read_number, &apples));
+	reply = get(world, "/debug/loops");
+	CHECK_EQ(reply->status, 200);
+	CHECK_STR(reply->type, "application/json");
+	CHECK_STR(reply->cache, "no-store");
+	CHECK(strstr(reply->policy, "default-src 'none'"));
+	CHECK(is_json(reply->body));
+	CHECK_EQ(number_after(reply->body, "pid"), getpid());
+	CHECK(strstr(reply->body, "\"title\":\"a \\\"title\\\" \\u003c\""));
+	CHECK(strstr(reply->body, "\"version\":\""));
+	CHECK(strstr(reply->body,
+	             "{\"name\":\"apples\",\"help\":\"That \\\"were\\\" "
+	             "\\u003ceaten>\\u000a\",\"value\":12.5}"));
+	CHECK(number_after(reply->body, "uptime_ns") >= 0);
+	CHECK(number_after(reply->body, "threadlets") >= 2);
+	CHECK(number_after(reply->body, "cpu_ns") > 0);
+	before = number_after(reply->body, "accepted");
+	CHECK_EQ(raw(world->place, "GET /metrics HTTP/1.1\r\n"
+	                           "Host: localhost\r\n\r\n"),
+	         200);
+	reply = get(world, "/debug/loops");
+	CHECK_EQ(number_after(reply->body, "accepted"), before + 1);
+}
+
+TEST(admin_tells_of_loops_and_of_the_programs_own_numbers)
+{
+	world_run(&(struct world){ .opts = { .title = "a \"title\" <" } },
+	          play_loops);
+}
+
+static void
+play_metrics(struct world *world)
+{
+	double apples = 3, odd = -1;
+	const struct reply *reply;
+
+	OK(weft_admin_add(world->admin, "apples_total", "Eaten\\by\nme",
+	                  read_number, &apples));
+	OK(weft_admin_add(world->admin, "odd", NULL, read_number, &odd));
+	reply = get(world, "/metrics");
+	CHECK_EQ(reply->status, 200);
+	CHECK_STR(reply->type, "text/plain; version=0.0.4; charset=utf-8");
+	CHECK(strstr(reply->body, "\n# TYPE apples_total counter\n"
+	                          "apples_total 3\n"));
+	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me\n"));
+	CHECK(strstr(reply->body, "\n# TYPE odd gauge\nodd -1\n"));
+	CHECK(strstr(reply->body, "\n# TYPE weft_loop_turns_total counter\n"));
+	CHECK(strstr(reply->body, "weft_loop_turns_total{loop=\""));
+	CHECK(number_after(reply->body, "process_resident_memory_bytes") > 0);
+	CHECK(number_after(reply->body, "process_start_time_seconds") > 1e9);
+	CHECK(number_after(reply->body, "process_open_fds") >= 3);
+}
+
+TEST(admin_has_metrics_for_prometheus)
+{
+	world_run(&(struct world){ 0 }, play_metrics);
+}
+
+static void
+play_names(struct world *world)
+{
+	double x = 0;
+
+	OK(weft_admin_add(world->admin, "x_1", "", read_number, &x));
+	CHECK_EQ(weft_admin_add(world->admin, "x_1", "", read_number, &x),
+	         WEFT_EEXIST);
+	CHECK_EQ(weft_admin_add(world->admin, "weft_loop_turns_total", "",
+	                        read_number, &x),
+	         WEFT_EEXIST);
+	CHECK_EQ(weft_admin_add(world->admin, "process_open_fds", "",
+	                        read_number, &x),
+	         WEFT_EEXIST);
+	CHECK_EQ(weft_admin_add(world->admin, "", "", read_number, &x),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "1x", "", read_number, &x),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "x y", "", read_number, &x),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
+}
+
+TEST(admin_takes_only_names_that_prometheus_reads_and_each_once)
+{
+	world_run(&(struct world){ 0 }, play_names);
+}
+
+/* --- the page --------------------------------------------------------------------------- */
+
+static void
+nonce_of(const struct reply *reply, char *out)
+{
+	const char *at = strstr(reply->policy, "script-src 'nonce-");
+
+	CHECK(at);
+	(void)snprintf(out, 40, "%.32s", at + strlen("script-src 'nonce-"));
+	CHECK_EQ(strspn(out, "0123456789abcdef"), 32);
+}
+
+static void
+play_page(struct world *world)
+{
+	char first[40], second[40], tag[80];
+	const struct reply *reply;
+
+	OK(weft_admin_panel(world->admin, "One & <two>",
+	                    "<style>p { color: red }</style><p id=own>x</p>",
+	                    "globalThis.own = 1;"));
+	OK(weft_admin_panel(world->admin, "Three", "<p>3</p>", NULL));
+	reply = get(world, "/");
+	CHECK_EQ(reply->status, 200);
+	CHECK_STR(reply->type, "text/html; charset=utf-8");
+	CHECK(strstr(reply->policy, "default-src 'none'"));
+	CHECK(strstr(reply->policy, "frame-ancestors 'none'"));
+	nonce_of(reply, first);
+	CHECK(strstr(reply->body, "<title>&lt;b>&amp;</title>"));
+	CHECK(strstr(reply->body, "One &amp; &lt;two>"));
+	CHECK(strstr(reply->body, "<p id=own>x</p>"));
+	CHECK(strstr(reply->body, "globalThis.own = 1;"));
+	CHECK(strstr(reply->body, "Three") > strstr(reply->body, "One &amp;"));
+	CHECK_EQ(times_in(reply->body, "{{"), 0);
+	CHECK_EQ(times_in(reply->body, "http://")
+	                 - times_in(reply->body, "http://www.w3.org/"),
+	         0);
+	(void)snprintf(tag, sizeof(tag), "<style nonce=\"%s\"", first);
+	CHECK_EQ(times_in(reply->body, tag), 2);
+	(void)snprintf(tag, sizeof(tag), "<script nonce=\"%s\"", first);
+	CHECK_EQ(times_in(reply->body, tag), 2);
+	CHECK_EQ(times_in(reply->body, "<script"), 2);
+	nonce_of(get(world, "/"), second);
+	CHECK(strcmp(first, second) != 0);
+}
+
+TEST(admin_page_is_one_document_with_panels_and_a_number_used_once)
+{
+	world_run(&(struct world){ .opts = { .title = "<b>&" } }, play_page);
+}
+
+/* --- where it is ------------------------------------------------------------------------- */
+
+struct house {
+	struct world *world;
+	weft_http_server *server;
+	weft_listener *listener;
+	char url[256];
+};
+
+static int
+serve(void *arg)
+{
+	struct house *house = arg;
+
+	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
+	         WEFT_ESHUTDOWN);
+	return 0;
+}
+
+static int
+on_own(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, NULL, weft_text("own"), WEFT_NEVER);
+}
+
+static void
+open_house(struct house *house)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr addr;
+
+	house->server = weft_http_server_new(NULL);
+	CHECK(house->server);
+	OK(weft_http_route(house->server, "GET /", on_own, NULL));
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &house->listener));
+	OK(weft_listener_local(house->listener, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	(void)snprintf(house->url, sizeof(house->url), "http://%s", text + 6);
+}
+
+static void
+play_mount(struct world *world)
+{
+	struct house house;
+	weft_scope scope;
+
+	open_house(&house);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "admin"),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin/"),
+	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/{x}"),
+	         WEFT_EINVAL);
+	OK(weft_admin_mount(world->admin, house.server, "/admin"));
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin"),
+	         WEFT_EEXIST);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, serve, &house) > 0);
+
+	CHECK_STR(get_at(world, house.url, "/")->body, "own");
+	CHECK_EQ(get_at(world, house.url, "/admin")->status, 308);
+	CHECK_STR(get_at(world, house.url, "/admin")->location, "/admin/");
+	CHECK_EQ(get_at(world, house.url, "/admin/")->status, 200);
+	CHECK_EQ(get_at(world, house.url, "/admin/metrics")->status, 200);
+	CHECK_EQ(get_at(world, house.url, "/admin/debug/loops")->status, 200);
+	CHECK_EQ(get_at(world, house.url, "/metrics")->status, 404);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/late"),
+	         WEFT_EBUSY);
+	weft_listener_close(house.listener);
+	OK(weft_scope_close(&scope));
+	OK(weft_http_server_free(house.server));
+}
+
+TEST(admin_can_be_mounted_below_a_prefix_of_another_server)
+{
+	world_run(&(struct world){ 0 }, play_mount);
+}
+
+static void
+play_unix(struct world *world)
+{
+	char url[256] = "http+unix://";
+	weft_admin *other;
+
+	for (const char *at = world->address + 5; *at; at++)
+		(void)snprintf(url + strlen(url), sizeof(url) - strlen(url),
+		               *at == '/' ? "%%2F" : "%c", *at);
+	CHECK_EQ(get_at(world, url, "/metrics")->status, 200);
+	CHECK_EQ(raw(world->address, "GET /metrics HTTP/1.1\r\n"
+	                             "Host: whatever.example\r\n\r\n"),
+	         200);
+	CHECK_EQ(weft_admin_open(world->address, NULL, &other),
+	         WEFT_EADDRINUSE);
+}
+
+TEST(admin_answers_on_a_unix_socket_by_any_name)
+{
+	char folder[] = "/tmp/weft-admin-XXXXXX", address[128];
+
+	CHECK(mkdtemp(folder));
+	(void)snprintf(address, sizeof(address), "unix:%s/socket", folder);
+	world_run(&(struct world){ .address = address }, play_unix);
+	CHECK_EQ(rmdir(folder), 0); /* the socket is gone, too */
+}
+
+static int
+open_nowhere(void *arg)
+{
+	weft_admin *admin;
+	weft_addr addr;
+
+	(void)arg;
+	OK(weft_admin_open(NULL, NULL, &admin));
+	CHECK_EQ(weft_admin_addr(admin, &addr), WEFT_ENOENT);
+	weft_admin_close(admin);
+	weft_admin_close(NULL);
+	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &admin));
+	weft_admin_close(admin); /* before it has served */
+	return 0;
+}
+
+TEST(admin_can_be_closed_before_it_has_served_and_be_nowhere)
+{
+	run_threadlet(open_nowhere, NULL);
+}
+
+static void
+close_by_callback(void *arg)
+{
+	weft_admin_close(arg);
+}
+
+TEST(admin_is_opened_and_closed_without_a_threadlet_and_does_not_keep_a_loop)
+{
+	weft_loop *loop = make();
+	weft_admin_opts opts = { .loop = loop };
+	weft_admin *admin;
+
+	OK(weft_admin_open("tcp://127.0.0.1:0", &opts, &admin));
+	OK(weft_loop_run(loop));
+	OK(weft_loop_post(loop, close_by_callback, admin));
+	OK(weft_loop_run(loop));
+	weft_loop_stop(loop);
+	if (weft_loop_state(loop) != WEFT_STOPPED)
+		OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+}
+
+/* --- several loops ------------------------------------------------------------------------ */
+
+struct tally {
+	weft_loop *home;
+	int calls, strays; /* of the number, and not by its loop */
+};
+
+static double
+read_at_home(void *arg)
+{
+	struct tally *tally = arg;
+
+	tally->calls++;
+	tally->strays += weft_loop_current() != tally->home;
+	return 7;
+}
+
+#define VISITS 16
+
+static int
+visit_many(void *arg)
+{
+	struct tally tally = { .home = weft_loop_current() };
+	struct world world = { .client = weft_http_client_new(NULL) };
+	char text[WEFT_ADDR_TEXT_MAX];
+	const struct reply *reply;
+	weft_addr addr;
+
+	(void)arg;
+	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &world.admin));
+	OK(weft_admin_add(world.admin, "seven", "", read_at_home, &tally));
+	OK(weft_admin_addr(world.admin, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);
+	world.field = (weft_http_field){ "Accept", "*/*" };
+	for (int i = 0; i < VISITS; i++) {
+		reply = get(&world, "/debug/loops");
+		CHECK_EQ(reply->status, 200);
+		CHECK(is_json(reply->body));
+		CHECK(strstr(reply->body, "\"value\":7}"));
+		CHECK(times_in(reply->body, "\"number\":") >= 2);
+		reply = get(&world, "/metrics");
+		CHECK(strstr(reply->body, "\nseven 7\n"));
+		/* a new connection, which goes to another loop */
+		OK(weft_http_client_free(world.client));
+		world.client = weft_http_client_new(NULL);
+	}
+	CHECK_EQ(tally.calls, 2 * VISITS);
+	CHECK_EQ(tally.strays, 0);
+	OK(weft_http_client_free(world.client));
+	weft_admin_close(world.admin);
+	return 0;
+}
+
+TEST(admin_reads_numbers_on_its_loop_whichever_loop_answers)
+{
+	const weft_runtime_opts opts = { .loops = 2 };
+
+	OK(weft_main(&opts, visit_many, NULL));
+}
