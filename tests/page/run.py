@@ -395,7 +395,7 @@ CONTRAST = """(() => {
 		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 		const large = parseFloat(style.fontSize) >= 24;
 		if (ratio < (large ? 3 : 4.5))
-			poor.push([element.tagName, element.className, element.textContent.slice(0, 30), ratio]);
+			poor.push([element.tagName, element.className, element.textContent, ratio]);
 	}
 	return poor;
 })()"""

@@ -4,9 +4,9 @@
  *   weft.spark(canvas, { colour })
  *
  * Both give an object with push(ms, values); `colour` names a property of the style sheet,
- * `whole` is for what is counted.  Time goes from left to right, and nothing moves but when a value comes.
- * The newest values stand in the legend as text; others are read with the pointer, or
- * with the arrow keys, and are then said in words, too.
+ * `whole` is for what is counted.  Time goes from left to right, and nothing moves but when
+ * a value comes.  The newest values stand in the legend as text; others are read with the
+ * pointer, or with the arrow keys, and are then said in words, too.
  */
 (function () {
 "use strict";
@@ -84,14 +84,14 @@ class Chart {
 	}
 
 	push(at, values) {
-		const before = this.points.length;
+		const read = this.points[this.cursor];
 
 		if (at - this.points.at(-1)?.at < LEAST_MS)
 			this.points.pop();
 		this.points.push({ at, values });
 		this.points = this.points.filter((point) => point.at > at - SPAN_MS);
-		if (this.cursor !== null)
-			this.cursor = Math.max(0, this.cursor - Math.max(0, before + 1 - this.points.length));
+		if (read)
+			this.cursor = Math.max(0, this.points.indexOf(read));
 		this.onChange?.();
 		this.paint();
 	}

@@ -190,15 +190,15 @@ class Graph {
 		this.facts = make("p", { class: "hint" });
 		this.frame = make("div", { class: "graph-frame", tabindex: 0, role: "group" });
 		this.rows = make("tbody");
+		this.legend = make("div");
 		this.element = make("article", { class: "graph card" }, this.title, this.facts,
-			this.frame, legend(), this.table());
+			this.frame, this.legend, this.table());
 		list.append(this.element);
 		new ResizeObserver(() => this.build()).observe(this.frame);
 	}
 
 	table() {
 		const heads = ["Node", "Place", "Mean", "Longest", "Last", "Times", "Failed"];
-
 		const row = make("tr", {}, ...heads.map((text, i) =>
 			make("th", { scope: "col", class: i > 1 && "number", text })));
 
@@ -212,8 +212,10 @@ class Graph {
 			[name, place, inputs]));
 
 		this.dag = dag;
-		if (shape !== this.shape)
+		if (shape !== this.shape) {
 			this.form = null;
+			this.legend.replaceChildren(legend(dag.nodes));
+		}
 		this.shape = shape;
 		say(this.title, dag.name || `graph ${dag.number}`);
 		say(this.facts, facts(dag));
@@ -277,8 +279,8 @@ function row(node) {
 		...cells.map((text) => make("td", { class: "number", text })));
 }
 
-function legend() {
-	const list = weft.places();
+function legend(nodes) {
+	const list = weft.places(nodes);
 
 	list.append(make("li", {}, make("i", { class: "ramp" }),
 		"the more colour, the longer it takes"));

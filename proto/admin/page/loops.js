@@ -170,8 +170,18 @@ class LoopCharts {
 
 /* --- numbers of the program ----------------------------------------------- */
 
+/* The unit is the end of the name, as is the custom for metrics. */
+function valueText(name, value) {
+	const unit = /_(bytes|seconds)(_total)?$/.exec(name)?.[1];
+
+	if (unit === "bytes")
+		return bytes(value);
+	return unit === "seconds" ? duration(value * 1e9) : number(value);
+}
+
 class Value {
 	constructor(name, help) {
+		this.name = name;
 		this.value = make("b", { class: "big" });
 		this.more = make("span", { class: "hint" });
 		this.isCounter = name.endsWith("_total");
@@ -188,9 +198,9 @@ class Value {
 		const grown = this.before
 			? (value - this.before.value) / (at - this.before.at) * 1000 : 0;
 
-		say(this.value, number(value));
+		say(this.value, valueText(this.name, value));
 		if (this.isCounter && this.before)
-			say(this.more, `${number(Math.max(0, grown))} per second`);
+			say(this.more, `${valueText(this.name, Math.max(0, grown))} per second`);
 		if (!this.isCounter || this.before)
 			this.line.push(at, [this.isCounter ? Math.max(0, grown) : value]);
 		this.before = { at, value };

@@ -76,7 +76,7 @@ class Row {
 		if (text !== this.shown)
 			this.frames.replaceChildren(
 				...lines.map((line) => make("li", {}, ...place(line))),
-				make("li", { class: "faint", text: last }));
+				make("li", { class: "note faint", text: last }));
 		this.shown = text;
 	}
 }

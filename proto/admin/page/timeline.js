@@ -104,8 +104,10 @@ function paint(place, { total_us: total, nodes }) {
 	}
 	const words = rows.map((row) => `${row.name} ${took(row)}`).join(", ");
 
-	place.replaceChildren(draw("svg", { class: "timeline", width: form.width, height: y,
-		role: "img", "aria-label": words }, ...drawTicks(form, y), ...parts));
+	const picture = draw("svg", { class: "timeline", width: form.width, height: y,
+		role: "img", "aria-label": words }, ...drawTicks(form, y), ...parts);
+
+	place.replaceChildren(picture, weft.places(nodes));
 }
 
 const shown = new WeakMap(); /* by place, so that it can be painted for another width */
@@ -122,8 +124,14 @@ weft.timeline = function (place, run) {
 	resized.observe(place);
 };
 
-/* Which colour is which place. */
-weft.places = () => make("ul", { class: "legend" }, ...[["loop", "on a loop"],
-	["cpu", "on the CPU pool"], ["blocking", "on blocking threads"]].map(([name, text]) =>
-	make("li", {}, weft.swatch(`--${name}`), text)));
+const PLACES = { loop: "on a loop", cpu: "on the CPU pool", blocking: "on blocking threads" };
+
+/* Which colour is which place, of those that some nodes have. */
+weft.places = function (nodes) {
+	const names = Object.keys(PLACES).filter((name) =>
+		nodes.some(({ place }) => place === name));
+
+	return make("ul", { class: "legend" }, ...names.map((name) =>
+		make("li", {}, weft.swatch(`--${name}`), PLACES[name])));
+};
 })();

@@ -312,7 +312,6 @@ function showSlowest(request) {
 	weft.timeline(find("demo-slow"), request);
 }
 
-find("demo-slow").after(weft.places());
 weft.stream("/demo/events", {
 	demo(state) {
 		showRedis(state);
