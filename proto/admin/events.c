@@ -43,6 +43,7 @@ make_news(weft_admin *admin, struct weft__admin_news **out)
 	if (news) {
 		news->owners = 1;
 		news->made_ns = now;
+		news->event = "loops";
 		memcpy(news->text, text.data, text.size);
 		news->text[text.size] = '\0';
 		*out = news;
@@ -99,7 +100,7 @@ tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 
 	if (rc < 0)
 		return rc;
-	rc = weft_http_event(http, "loops", news->text,
+	rc = weft_http_event(http, news->event, news->text,
 	                     weft_in(WEFT__ADMIN_TAKE_NS));
 	weft__admin_news_drop(news);
 	return rc;

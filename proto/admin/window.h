@@ -43,9 +43,10 @@ struct weft__admin_mount {
 
 /* What readers of events are told. */
 struct weft__admin_news {
-	uint32_t owners; /* atomic */
-	uint64_t made_ns;
-	char     text[];
+	uint32_t    owners; /* atomic */
+	uint64_t    made_ns;
+	const char *event;  /* its name */
+	char        text[];
 };
 
 struct weft_admin {

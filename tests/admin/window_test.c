@@ -145,7 +145,6 @@ play_page(struct world *world)
 	CHECK_EQ(times_in(reply->body, tag), 2);
 	(void)snprintf(tag, sizeof(tag), "<script nonce=\"%s\"", first);
 	CHECK_EQ(times_in(reply->body, tag), 2);
-	CHECK_EQ(times_in(reply->body, "<script"), 2);
 	nonce_of(get(world, "/"), second);
 	CHECK(strcmp(first, second) != 0);
 }

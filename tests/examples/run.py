@@ -391,6 +391,23 @@ def cache_aside(program):
             check(out, out == sorted(f"{word} profile of {i}" for i in range(100)))
 
 
+def observed(program):
+    """The service is asked, and its window tells of that; nobody else's page may."""
+    with contextlib.ExitStack() as stack:
+        doors = [listen(stack) for _ in range(2)]
+        fds, ports = [d.fileno() for d in doors], [d.getsockname()[1] for d in doors]
+        process = start(program, *(f"fd:{fd}" for fd in fds), fds=fds)
+        for _ in range(3):
+            check("hello", ask(ports[0], "GET", "/hello")[2] == b"hello\n")
+        metrics = ask(ports[1], "GET", "/metrics")[2].decode()
+        check(metrics, "\nhello_served_total 3\n" in metrics)
+        check("page", ask(ports[1], "GET", "/")[2].startswith(b"<!doctype html>"))
+        other = {"Sec-Fetch-Site": "cross-site"}
+        check("403", ask(ports[1], "GET", "/metrics", headers=other)[0] == 403)
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+
+
 def shutdown(program):
     """All jobs that were taken before the signal are done after it."""
     process = start(program)
@@ -426,7 +443,7 @@ def main(args):
     servers = {"echo": echo, "echo_ops": echo, "serve": serve, "proxy": proxy,
                "echo_callback": echo_callback, "shutdown": shutdown, "udp_time": udp_time,
                "secure": secure, "files": files, "chat": chat, "fetch": fetch,
-               "hiredis": hiredis, "cache_aside": cache_aside}
+               "hiredis": hiredis, "cache_aside": cache_aside, "observed": observed}
     if name in servers:
         servers[name](args[0])
     else:

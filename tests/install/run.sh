@@ -22,6 +22,8 @@ done
 "$work/c/outside_http_static"
 "$work/c/outside_redis"
 "$work/c/outside_redis_static"
+"$work/c/outside_admin"
+"$work/c/outside_admin_static"
 if [ -x "$work/c/outside_js" ]; then
 	"$work/c/outside_js"
 	"$work/c/outside_js_static"
@@ -40,6 +42,9 @@ cc "$here/c/http.c" -o "$work/http_by_pkg_config" \
 cc "$here/c/redis.c" -o "$work/redis_by_pkg_config" \
 	$(pkg-config --cflags --libs weft_redis) -Wl,-rpath,"$libdir"
 "$work/redis_by_pkg_config"
+cc "$here/c/admin.c" -o "$work/admin_by_pkg_config" \
+	$(pkg-config --cflags --libs weft_admin) -Wl,-rpath,"$libdir"
+"$work/admin_by_pkg_config"
 
 # The static library brings along what it stands on.
 static=$(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Look at a running program through its window, as others do: promtool reads its metrics, what is
+JSON has the members that it should have, and the numbers are those of what was asked of it.
+
+    tests/admin/check.py OBSERVED       the example `observed`
+"""
+import http.client
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+PATIENCE = 60  # seconds until something that must happen has happened
+REQUESTS = 50
+
+QUANTILES = {"count", "mean", "p50", "p90", "p95", "p99", "max"}
+PHASES = {"timers", "first", "inbox", "threadlets", "wait", "done", "immediates", "closing",
+          "microtasks"}
+LOOP = {"number", "name", "state", "threadlets", "backend", "backend_reason", "turns", "wakes",
+        "syscalls", "polls_skipped", "posts_accepted", "posts_executed", "posts_refused",
+        "ops_started", "ops_finished", "timers_fired", "fds", "alive", "accepted", "accepts_paused",
+        "accepts_shed", "connected", "connects_failed", "handshakes", "handshakes_failed",
+        "peers_dropped", "turns_per_s", "callbacks_per_s", "phase_ns", "inbox", "microtasks", "turn",
+        "lag"}
+THREADLET = {"loop", "id", "name", "fn", "state", "waits_for", "waits_on", "waited_ns", "left_ns",
+             "spawned_at", "stack_bytes", "stack_used", "stack_high", "frames"}
+
+
+def check(what, good):
+    if not good:
+        sys.exit(f"not as it should be: {what}")
+
+
+class Place:
+    """A listening socket that a program is given, and who asks there."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.fd, self.port = self.socket.fileno(), self.socket.getsockname()[1]
+
+    def ask(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        body = reply.read()
+        connection.close()
+        return reply.status, body
+
+    def get(self, path):
+        status, body = self.ask(path)
+        check((path, status, body[:200]), status == 200)
+        return body
+
+    def json(self, path):
+        return json.loads(self.get(path))
+
+
+def ask_service(service):
+    """REQUESTS requests, some at once."""
+    def some():
+        for _ in range(REQUESTS // 5):
+            check("hello", service.get("/hello") == b"hello\n")
+    threads = [threading.Thread(target=some) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def check_loops(window):
+    about = window.json("/debug/loops")
+    check(about.keys(), about.keys() == {"program", "title", "pid", "version", "uptime_ns", "now_ns",
+                                         "loops", "values", "process"})
+    check(about["program"], about["program"] == about["title"] == "observed")
+    check(about["process"], about["process"].keys() == {"cpu_ns", "rss_bytes", "fds", "threads"})
+    values = {value["name"]: value["value"] for value in about["values"]}
+    check(values, values == {"hello_served_total": REQUESTS, "hello_waiting": 0})
+    check("loops", len(about["loops"]) == 1)
+    loop = about["loops"][0]
+    check(loop.keys() ^ LOOP, loop.keys() == LOOP)
+    check(loop["phase_ns"], loop["phase_ns"].keys() == PHASES)
+    for name in ("turn", "lag"):
+        check(loop[name], loop[name].keys() == QUANTILES)
+    for name in ("inbox", "microtasks"):
+        check(loop[name], loop[name].keys() == {"now", "max", "average"})
+    # What was asked of the service, and what this one asks.
+    check(loop["accepted"], loop["accepted"] == REQUESTS + 1)
+    check("threadlets", 0 < loop["threadlets"] < 20)
+
+
+def samples(text):
+    """The samples of metrics: {name with labels: value}."""
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+            for line in text.splitlines() if not line.startswith("#")}
+
+
+def check_metrics(window):
+    text = window.get("/metrics").decode()
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                          capture_output=True, timeout=PATIENCE)
+    check(done.stdout + done.stderr, done.returncode == 0 and not done.stderr.strip())
+    numbers = samples(text)
+    check("served", numbers["hello_served_total"] == REQUESTS)
+    accepted = [value for name, value in numbers.items()
+                if name.startswith("weft_loop_accepted_total{")]
+    check(accepted, accepted == [REQUESTS + 2])
+    check("cpu", numbers["process_cpu_seconds_total"] > 0)
+
+
+def check_threadlets(window):
+    listed = window.json("/debug/threadlets?format=json&sort=name")
+    check(listed.keys(), {"total", "shown", "threadlets"} <= listed.keys())
+    check("shown", listed["shown"] == len(listed["threadlets"]) == listed["total"])
+    for one in listed["threadlets"]:
+        check(one, one.keys() == THREADLET)
+    names = [one["name"] for one in listed["threadlets"]]
+    check(names, names == sorted(names) and "admin" in names)
+    text = window.get("/debug/threadlets").decode()
+    check(text, text.startswith("loop 1 (") and text.endswith(" threadlets\n"))
+    check("graphs", window.json("/debug/dag") == {"dags": []})
+
+
+def check_observed(window):
+    """While events are read the loop is observed, and promtool still content."""
+    connection = http.client.HTTPConnection("127.0.0.1", window.port, timeout=PATIENCE)
+    connection.request("GET", "/events?ms=250")
+    reply = connection.getresponse()
+    while True:
+        line = reply.readline().decode()
+        if line.startswith("data: ") and json.loads(line[6:])["loops"][0]["turn"]["count"] > 0:
+            break
+    text = window.get("/metrics").decode()
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                          capture_output=True, timeout=PATIENCE)
+    check(done.stdout + done.stderr, done.returncode == 0 and not done.stderr.strip())
+    check(text, 'stat="p99"} ' in text and 'phase="wait"} ' in text)
+    connection.close()
+
+
+def main(program):
+    if not shutil.which("promtool"):
+        print("skipped: there is no promtool (Debian package prometheus)")
+        sys.exit(77)
+    service, window = Place(), Place()
+    process = subprocess.Popen([program, f"fd:{service.fd}", f"fd:{window.fd}"],
+                               pass_fds=[service.fd, window.fd])
+    try:
+        ask_service(service)
+        check_loops(window)
+        check_metrics(window)
+        check_threadlets(window)
+        check_observed(window)
+        process.send_signal(signal.SIGTERM)
+        check("its end", process.wait(PATIENCE) == 0)
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
