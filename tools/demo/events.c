@@ -41,18 +41,17 @@ add_sides(struct text *text, struct demo *demo)
 static void
 add_depths(struct text *text, struct demo *demo)
 {
-	uint64_t inflight = 0, waiting = 0;
+	uint64_t waiting = 0;
 
-	for (uint32_t i = 0; i < demo->station_count; i++) {
-		inflight += meter_get(&demo->stations[i].inflight);
+	for (uint32_t i = 0; i < demo->station_count; i++)
 		waiting += meter_get(&demo->stations[i].waiting);
-	}
 	text_add(text,
 	         ",\"in_flight\":{\"requests\":%llu,\"redis\":%llu,"
 	         "\"threads_redis\":%llu},\"queues\":{\"cpu\":%llu,"
 	         "\"redis_waiting\":%llu}",
-	         ULL(meter_get(&demo->admission.in_flight)), ULL(inflight),
-	         ULL(meter_get(&demo->threads_in_flight)),
+	         ULL(meter_get(&demo->admission.in_flight)),
+	         ULL(meter_get(&demo->calls.shown)),
+	         ULL(meter_get(&demo->threads_calls.shown)),
 	         ULL(meter_get(&demo->cpu_waiting)), ULL(waiting));
 }
 

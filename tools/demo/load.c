@@ -60,16 +60,15 @@ ask(struct job *job)
 	static const char *const paths[SIDES] = { "feed", "threads" };
 	struct demo *demo = job->load->demo;
 	weft_http_field from = { LOAD_HEADER, "1" };
-	char url[128];
+	char url[160];
 	weft_http_request request = { .url = url,
 		                      .fields = &from,
 		                      .field_count = 1 };
 	weft_http *http;
 	int rc;
 
-	(void)snprintf(url, sizeof(url), "http://%s:%u/%s/%u",
-	               demo->opts.address, demo->port, paths[job->side],
-	               job->viewer);
+	(void)snprintf(url, sizeof(url), "http://%s:%u/%s/%u", demo->host,
+	               demo->port, paths[job->side], job->viewer);
 	rc = weft_http_fetch(job->load->client, &request, &http,
 	                     weft_in(10 * WEFT_S));
 	if (rc < 0)

@@ -103,3 +103,31 @@ meter_read(struct meter *meter, enum side side, struct quantiles *out)
 	out->p95 = quantile(&all, count, 95);
 	out->p99 = quantile(&all, count, 99);
 }
+
+void
+gauge_add(struct gauge *gauge)
+{
+	uint64_t now = __atomic_add_fetch(&gauge->now, 1, __ATOMIC_RELAXED);
+	uint64_t most = meter_get(&gauge->most);
+
+	while (now > most
+	       && !__atomic_compare_exchange_n(&gauge->most, &most, now, true,
+	                                       __ATOMIC_RELAXED,
+	                                       __ATOMIC_RELAXED))
+		;
+}
+
+void
+gauge_sub(struct gauge *gauge)
+{
+	__atomic_fetch_sub(&gauge->now, 1, __ATOMIC_RELAXED);
+}
+
+void
+gauge_turn(struct gauge *gauge)
+{
+	uint64_t most = __atomic_exchange_n(
+		&gauge->most, meter_get(&gauge->now), __ATOMIC_RELAXED);
+
+	__atomic_store_n(&gauge->shown, most, __ATOMIC_RELAXED);
+}

@@ -44,6 +44,16 @@ void meter_record(struct meter *meter, enum side side, uint64_t latency_ns);
 /* What was recorded in the last second; its count is the rate. */
 void meter_read(struct meter *meter, enum side side, struct quantiles *out);
 
+/* How many of something there are at once.  What is shown is the most that there were in
+ * the last quarter of a second: calls come in bursts, which a look now and then would miss. */
+struct gauge {
+	uint64_t now, most, shown; /* atomic */
+};
+
+void gauge_add(struct gauge *gauge);
+void gauge_sub(struct gauge *gauge);
+void gauge_turn(struct gauge *gauge); /* a quarter of a second is over */
+
 static inline void
 meter_count(uint64_t *counter)
 {

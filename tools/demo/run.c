@@ -51,17 +51,29 @@ add_routes(struct demo *demo)
 	return rc;
 }
 
+/* What it listens at, and a name by which it can be asked: of all addresses, this one. */
+static void
+name_host(struct demo *demo, char *out, size_t max)
+{
+	const char *address = demo->opts.address;
+	bool six = strchr(address, ':') != NULL;
+	bool all = !*address || strcmp(address, "0.0.0.0") == 0
+	           || strcmp(address, "::") == 0;
+
+	(void)snprintf(out, max, six ? "[%s]" : "%s", address);
+	(void)snprintf(demo->host, sizeof(demo->host), "%s",
+	               all ? "127.0.0.1" : out);
+}
+
 static int
 bind_port(struct demo *demo, uint32_t port)
 {
-	bool six = strchr(demo->opts.address, ':') != NULL;
-	char text[WEFT_ADDR_TEXT_MAX];
+	char host[80], text[WEFT_ADDR_TEXT_MAX];
 	weft_addr bound;
 	int rc;
 
-	(void)snprintf(text, sizeof(text),
-	               six ? "tcp://[%s]:%u" : "tcp://%s:%u",
-	               demo->opts.address, port);
+	name_host(demo, host, sizeof(host));
+	(void)snprintf(text, sizeof(text), "tcp://%s:%u", host, port);
 	rc = weft_listener_open(text, NULL, &demo->listener);
 	if (rc == 0)
 		rc = weft_listener_local(demo->listener, &bound);
@@ -140,16 +152,14 @@ serve(void *arg)
 static void
 tell_ready(struct demo *demo)
 {
-	bool six = strchr(demo->opts.address, ':') != NULL;
 	char detail[256];
 
 	health_detail(demo, detail, sizeof(detail));
 	if (!health_is_up(demo) && !demo->opts.quiet)
 		printf("redis is down, and will be tried again: %s\n", detail);
-	printf(six ? "page: http://[%s]:%u/\n" : "page: http://%s:%u/\n",
-	       demo->opts.address, demo->port);
+	printf("page: http://%s:%u/\n", demo->host, demo->port);
 	if (!demo->opts.quiet)
-		printf("feed: curl http://%s:%u/feed/7\n", demo->opts.address,
+		printf("feed: curl http://%s:%u/feed/7\n", demo->host,
 		       demo->port);
 	(void)fflush(stdout);
 }

@@ -144,7 +144,7 @@ struct station {
 	weft_loop   *loop;
 	weft_redis  *redis;
 	int          error;              /* of opening it */
-	uint64_t     inflight, waiting;  /* atomic: of its Redis client */
+	uint64_t     waiting;            /* atomic: calls that its Redis client has queued */
 	uint64_t     cpu_ns;             /* atomic: of its thread */
 };
 
@@ -178,6 +178,7 @@ struct demo {
 	struct endpoint      endpoint;
 	char                 redis_url[ADDRESS_MAX]; /* through the proxy */
 	uint32_t             port;                   /* that it serves at */
+	char                 host[80];               /* and is asked by */
 
 	struct far       *far;
 	struct station    stations[DEMO_LOOPS];
@@ -195,7 +196,8 @@ struct demo {
 	struct slow  slow;
 	struct admission admission; /* of /feed */
 	uint64_t     cpu_waiting;  /* atomic: runs whose scoring has not begun */
-	uint64_t     threads_in_flight; /* atomic: blocking calls */
+	struct gauge calls;         /* of Redis, in flight by the graphs */
+	struct gauge threads_calls; /* the same, by the threads */
 	uint64_t     readers;      /* atomic: of /demo/events */
 
 	pthread_mutex_t health_lock;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "service.h"
 
-#define LOOK_NS (100 * WEFT_MS)
+#define LOOK_NS METER_SLOT_NS
 
 static uint64_t
 cpu_clock(clockid_t clock)
@@ -24,10 +24,13 @@ look(struct station *station)
 	weft_redis_stats stats = { 0 };
 
 	(void)weft_redis_get_stats(station->redis, &stats);
-	__atomic_store_n(&station->inflight, stats.inflight, __ATOMIC_RELAXED);
 	__atomic_store_n(&station->waiting, stats.waiting, __ATOMIC_RELAXED);
 	__atomic_store_n(&station->cpu_ns, cpu_clock(CLOCK_THREAD_CPUTIME_ID),
 	                 __ATOMIC_RELAXED);
+	if (station == station->demo->stations) {
+		gauge_turn(&station->demo->calls);
+		gauge_turn(&station->demo->threads_calls);
+	}
 }
 
 static int

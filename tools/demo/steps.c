@@ -347,7 +347,11 @@ run_step(weft_dag_step *step, void *arg)
 		time->begin_ns = weft_now();
 	if (time->state == NODE_WAITS)
 		time->state = NODE_RUNS;
+	if (kind->type == REPLY)
+		gauge_add(&request->demo->calls);
 	rc = kind->fn(step, request);
+	if (kind->type == REPLY)
+		gauge_sub(&request->demo->calls);
 	time->end_ns = weft_now();
 	if (rc < 0)
 		time->state = NODE_FAILED;

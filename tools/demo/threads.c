@@ -54,15 +54,14 @@ end(struct job *job, enum node node, int rc)
 static struct demo *
 counted_begin(struct job *job)
 {
-	__atomic_fetch_add(&job->request->demo->threads_in_flight, 1,
-	                   __ATOMIC_RELAXED);
+	gauge_add(&job->request->demo->threads_calls);
 	return job->request->demo;
 }
 
 static int
 counted_end(struct demo *demo, int rc)
 {
-	__atomic_fetch_sub(&demo->threads_in_flight, 1, __ATOMIC_RELAXED);
+	gauge_sub(&demo->threads_calls);
 	if (rc < 0)
 		meter_count(&demo->meter.redis_errors);
 	return rc;
