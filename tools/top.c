@@ -64,22 +64,23 @@ read_value(struct top_opts *opts, const char *name, const char *value)
 static int
 read_words(struct top_opts *opts, int argc, char **argv)
 {
-	const char *target = NULL;
+	int given = 0;
 
+	opts->name = DEFAULT_TARGET;
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--once") == 0)
 			opts->once = true;
-		else if (*argv[i] != '-' && target)
+		else if (*argv[i] != '-' && given++)
 			return misused("%s is one too many", argv[i]);
 		else if (*argv[i] != '-')
-			target = argv[i];
+			opts->name = argv[i];
 		else if (i + 1 == argc
 		         || !read_value(opts, argv[i], argv[i + 1]))
 			return misused("what is %s?", argv[i]);
 		else
 			i++;
 	}
-	if (target_url(target ? target : DEFAULT_TARGET, opts->base) < 0)
+	if (target_url(opts->name, opts->base) < 0)
 		return misused("%s", weft_detail());
 	return 0;
 }

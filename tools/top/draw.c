@@ -72,7 +72,7 @@ draw_title(struct top *top)
 	format_number(pid, model->pid, UNIT_NUMBER);
 	if (model->readings == 0)
 		(void)snprintf(line, sizeof(line), " weft top  %.400s",
-		               top->opts->base);
+		               top->opts->name);
 	else
 		(void)snprintf(line, sizeof(line),
 		               " weft top  %.200s  pid %s  up %s  weft %.32s  "

@@ -19,18 +19,28 @@
 /* --- asking ------------------------------------------------------------------- */
 
 static int
-refused(struct top *top, int status)
+refused(const struct top *top, int status)
 {
-	const char *base = top->opts->base;
-
 	if (status == 401 || status == 403)
-		return weft_fail(WEFT_EPERM, "%s answers %d: %s", base, status,
+		return weft_fail(WEFT_EPERM, "it answers %d: %s", status,
 		                 top->opts->token ? "the token is not right"
 		                                  : "it wants a --token");
 	if (status == 404)
 		return weft_fail(WEFT_ENOENT,
-		                 "%s answers 404: there is no window", base);
-	return weft_fail(WEFT_EPROTO, "%s answers %d", base, status);
+		                 "it answers 404: there is no window");
+	if (status == 409)
+		return weft_fail(WEFT_EBUSY, "somebody else does so now");
+	return weft_fail(WEFT_EPROTO, "it answers %d", status);
+}
+
+/* Without the URL, which is on the screen; what is wrong with a name or a certificate is
+ * told in full. */
+static int
+shortened(int rc)
+{
+	if (rc == WEFT_ENONAME || rc == WEFT_ECERT)
+		return rc;
+	return weft_fail(rc, "%s", weft_strerror(rc));
 }
 
 int
@@ -51,7 +61,7 @@ link_ask(struct top *top, const char *path, weft_http **out,
 	(void)snprintf(url, sizeof(url), "%s%s", top->opts->base, path);
 	rc = weft_http_fetch(top->client, &request, &http, deadline_ns);
 	if (rc < 0)
-		return rc;
+		return shortened(rc);
 	if (weft_http_status(http) != 200) {
 		rc = refused(top, weft_http_status(http));
 		weft_http_close(http);
@@ -99,15 +109,13 @@ read_events(struct top *top, weft_http *http)
 		if (n > 0)
 			rc = events_read(&events, piece, (size_t)n);
 		else if (n == 0)
-			rc = weft_fail(WEFT_EPIPE, "%s has closed the window",
-			               top->opts->base);
+			rc = weft_fail(WEFT_EPIPE, "it has closed the window");
 		else if (n == WEFT_ETIMEDOUT)
 			rc = weft_fail(WEFT_ETIMEDOUT,
-			               "%s has said nothing for %.0f s",
-			               top->opts->base,
+			               "it has said nothing for %.0f s",
 			               (double)silence_ns / 1e9);
 		else
-			rc = (int)n;
+			rc = shortened((int)n);
 	}
 	events_free(&events);
 	return rc;
@@ -141,7 +149,8 @@ link_feed(void *arg)
 		if (rc == WEFT_ECANCELED || rc == WEFT_EINTR)
 			continue;
 		(void)snprintf(top->trouble, sizeof(top->trouble),
-		               "%.400s; trying again", weft_detail());
+		               "%.200s; trying again  (%.200s)", weft_detail(),
+		               top->opts->name);
 		top->connected = false;
 		draw_show(top);
 		rc = weft_sleep_until(weft_in(AGAIN_NS));

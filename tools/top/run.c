@@ -241,7 +241,8 @@ run_top(void *arg)
 	if (top->client)
 		rc = top->opts->once ? run_once(top) : run_live(top);
 	if (rc < 0) {
-		fprintf(stderr, "weft: %s\n", weft_detail());
+		fprintf(stderr, "weft: %s: %s\n", top->opts->name,
+		        weft_detail());
 		top->status = 1;
 	}
 	(void)weft_http_client_free(top->client);

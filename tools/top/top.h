@@ -23,7 +23,8 @@
 #define PERIOD_MOST_MS  10000u
 
 struct top_opts {
-	char base[TARGET_MAX]; /* URL, without the last slash */
+	const char *name;      /* of what is looked at, as it was given */
+	char base[TARGET_MAX]; /* its URL, without the last slash */
 	const char *token;     /* or NULL */
 	uint32_t period_ms;
 	bool once;
@@ -110,7 +111,7 @@ void act_on_key(int key, void *top);
 /* --- link.c ------------------------------------------------------------------ */
 
 /* Ask for `path` below the base; fills `out`, which weft_http_close() ends.  Returns 0; or an error
- * with its text, also for a status other than 200. */
+ * with a short text, also for a status other than 200. */
 int link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns);
 
 /* Read what the program tells until the link fails; with `once`, two readings.  Returns an
