@@ -122,6 +122,8 @@ ROWS = (
     Row("http.static.cpu", "ns", "served_weft", (nginx(1),)),
     Row("http.slowpeers.p99", "us", "served_weft", (nginx(None),)),
     Row("http.overload.goodput", "of peak", "served_weft", bar=0.9, better="higher"),
+    # CPU time for each request, with a reader of the window's events and without.
+    Row("admin.overhead", "ns", "served_watched", (Peer("without", "served_alone", 0.97),)),
     # CPU time of the server.
     Row("store.get.p16.cpu", "ns", "stored_weft", (Peer("redis-server", "stored_redis", 1.3),)),
 

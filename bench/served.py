@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measure a server that is a process of its own.
 
-    served_NAME ROW      NAME: weft, nginx, go
+    served_NAME ROW      NAME: weft, nginx, go; alone and watched: weft with a window,
+                         which nobody looks through, or a reader of its events
 
 The build makes a link to this file for each server that is here.  The server runs on the
 first core, its clients on the second; shown is what the row is about, mostly the CPU time
@@ -109,7 +110,7 @@ class Server:
 
     def __init__(self, name, folder):
         self.folder = folder
-        self.process, self.pid = None, 0
+        self.process, self.pid, self.reader = None, 0, None
         getattr(self, f"start_{name}")()
 
     def spawn(self, *words):
@@ -119,6 +120,16 @@ class Server:
     def start_weft(self):
         self.spawn(PROGRAMS / "site_weft", self.folder)
         self.plain, self.secure = map(int, self.process.stdout.readline().split())
+
+    def start_alone(self):
+        self.spawn(PROGRAMS / "site_weft", self.folder, "window")
+        self.plain, self.secure, self.window = map(int, self.process.stdout.readline().split())
+
+    def start_watched(self):
+        self.start_alone()
+        self.reader = subprocess.Popen(
+            pinned(OTHER_CORE, "curl", "-sN", f"http://127.0.0.1:{self.window}/events"),
+            stdout=subprocess.DEVNULL)
 
     def start_go(self):
         self.spawn(PROGRAMS / "rows_go", "serve")
@@ -143,6 +154,11 @@ class Server:
         return f"http://127.0.0.1:{self.plain}{path}"
 
     def stop(self):
+        if self.reader:
+            if self.reader.poll() is not None:
+                sys.exit("nobody has read the events")
+            self.reader.terminate()
+            self.reader.wait(WAIT_S)
         self.process.terminate()
         self.process.wait(WAIT_S)
 
@@ -234,6 +250,7 @@ def overload(server):
 
 
 MEASURES = {
+    "admin.overhead": cpu_of("/plain"),
     "http.plain.cpu": cpu_of("/plain"),
     "http.pipelined.rps": pipelined,
     "http.static.cpu": cpu_of("/file/static.txt"),

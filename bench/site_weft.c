@@ -1,13 +1,14 @@
 /* site_weft.c - the web server that served.py measures.
  *
- *     site_weft FOLDER
+ *     site_weft FOLDER [window]
  *
  * It serves the files of FOLDER, over TLS too with cert.pem and key.pem of it, a short
- * text, and something that takes work.  It prints its ports, plain and secure, and runs
- * until it is killed.
+ * text, and something that takes work.  It prints its ports, plain and secure, and of its
+ * window if it is to have one, and runs until it is killed.
  */
 #include "bench.h"
 #include <weft/addr.h>
+#include <weft/admin.h>
 #include <weft/http.h>
 #include <weft/listener.h>
 #include <weft/loop.h>
@@ -57,6 +58,15 @@ serve(void *arg)
 	return weft_http_serve(server, arg, WEFT_NEVER);
 }
 
+static void
+print_port(const weft_addr *addr)
+{
+	char text[128];
+
+	BENCH_CHECK(weft_addr_format(addr, text, sizeof(text)) > 0);
+	(void)printf("%s ", strrchr(text, ':') + 1);
+}
+
 /* Serve at `address`, and print its port. */
 static void
 open_site(weft_loop *loop, const char *address, weft_tls *tls)
@@ -67,13 +77,23 @@ open_site(weft_loop *loop, const char *address, weft_tls *tls)
 	weft_go_opts go = { .loop = loop };
 	weft_listener *listener;
 	weft_addr addr;
-	char text[128];
 
 	BENCH_CHECK(weft_listener_open(address, &opts, &listener) == 0);
 	BENCH_CHECK(weft_listener_local(listener, &addr) == 0);
-	BENCH_CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	BENCH_CHECK(weft_go_with(&go, serve, listener) > 0);
-	(void)printf("%s ", strrchr(text, ':') + 1);
+	print_port(&addr);
+}
+
+static void
+open_window(weft_loop *loop)
+{
+	weft_admin_opts opts = { .loop = loop };
+	weft_admin *admin;
+	weft_addr addr;
+
+	BENCH_CHECK(weft_admin_open("tcp://127.0.0.1:0", &opts, &admin) == 0);
+	BENCH_CHECK(weft_admin_addr(admin, &addr) == 0);
+	print_port(&addr);
 }
 
 static weft_tls *
@@ -98,8 +118,8 @@ main(int argc, char **argv)
 	weft_http_server_opts opts = { .requests_max = AT_ONCE };
 	weft_loop *loop = weft_loop_new(NULL);
 
-	if (argc != 2)
-		bench_die("usage: %s FOLDER", argv[0]);
+	if (argc != 2 && argc != 3)
+		bench_die("usage: %s FOLDER [window]", argv[0]);
 	folder = argv[1];
 	(void)raise_limit();
 	server = weft_http_server_new(&opts);
@@ -113,6 +133,8 @@ main(int argc, char **argv)
 	            == 0);
 	open_site(loop, "tcp://127.0.0.1:0", NULL);
 	open_site(loop, "tls://127.0.0.1:0", open_tls());
+	if (argc == 3)
+		open_window(loop);
 	(void)printf("\n");
 	BENCH_CHECK(fflush(stdout) == 0);
 	return weft_loop_run(loop);

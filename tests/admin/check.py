@@ -23,8 +23,8 @@ LOOP = {"number", "name", "state", "threadlets", "backend", "backend_reason", "t
         "syscalls", "polls_skipped", "posts_accepted", "posts_executed", "posts_refused",
         "ops_started", "ops_finished", "timers_fired", "fds", "alive", "accepted", "accepts_paused",
         "accepts_shed", "connected", "connects_failed", "handshakes", "handshakes_failed",
-        "peers_dropped", "turns_per_s", "callbacks_per_s", "phase_ns", "inbox", "microtasks", "turn",
-        "lag"}
+        "peers_dropped", "turns_per_s", "callbacks_per_s", "phase_ns", "inbox", "microtasks",
+        "turn", "lag"}
 THREADLET = {"loop", "id", "name", "fn", "state", "waits_for", "waits_on", "waited_ns", "left_ns",
              "spawned_at", "stack_bytes", "stack_used", "stack_high", "frames"}
 
@@ -72,8 +72,8 @@ def ask_service(service):
 
 def check_loops(window):
     about = window.json("/debug/loops")
-    check(about.keys(), about.keys() == {"program", "title", "pid", "version", "uptime_ns", "now_ns",
-                                         "loops", "values", "process"})
+    check(about.keys(), about.keys() == {"program", "title", "pid", "version", "uptime_ns",
+                                         "now_ns", "loops", "values", "process"})
     check(about["program"], about["program"] == about["title"] == "observed")
     check(about["process"], about["process"].keys() == {"cpu_ns", "rss_bytes", "fds", "threads"})
     values = {value["name"]: value["value"] for value in about["values"]}

@@ -38,6 +38,45 @@ TEST(admin_makes_news_once_for_all_readers)
 	world_run(&(struct world){ 0 }, play_fan);
 }
 
+/* --- several loops --------------------------------------------------------------------- */
+
+static int
+visit_from_everywhere(void *arg)
+{
+	struct world world = { .client = weft_http_client_new(NULL) };
+	weft_http *readers[READERS];
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr addr;
+
+	(void)arg;
+	OK(weft_admin_open("tcp://127.0.0.1:0", NULL, &world.admin));
+	OK(weft_admin_addr(world.admin, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	(void)snprintf(world.url, sizeof(world.url), "http://%s", text + 6);
+	for (int i = 0; i < READERS; i++) /* each where there is least to do */
+		readers[i] = begin_get(&world, "/events?ms=250");
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < READERS; i++)
+			CHECK(is_json(next_event(readers[i])));
+	for (int i = 0; i < READERS; i += 2) /* some go first */
+		weft_http_close(readers[i]);
+	weft_admin_close(world.admin);
+	for (int i = 1; i < READERS; i += 2) {
+		while (next_event(readers[i]))
+			;
+		weft_http_close(readers[i]);
+	}
+	OK(weft_http_client_free(world.client));
+	return 0;
+}
+
+TEST(admin_tells_readers_on_several_loops_and_closes_under_them)
+{
+	const weft_runtime_opts opts = { .loops = 3 };
+
+	OK(weft_main(&opts, visit_from_everywhere, NULL));
+}
+
 static void
 play_moving(struct world *world)
 {
