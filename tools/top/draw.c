@@ -98,6 +98,9 @@ draw_process(struct top *top)
 	const struct model *model = &top->model;
 	char cpu[FORMAT_ROOM], rss[FORMAT_ROOM], fds[FORMAT_ROOM];
 	char threads[FORMAT_ROOM], line[512];
+	struct field held = { .row = 1,
+		              .width = top->screen.columns,
+		              .style = STYLE_BAD };
 
 	if (*top->trouble) {
 		put(&top->screen, 1, STYLE_BAD, top->trouble);
@@ -114,6 +117,13 @@ draw_process(struct top *top)
 	(void)snprintf(line, sizeof(line), "cpu %s  rss %s  fds %s  threads %s",
 	               cpu, rss, fds, threads);
 	put(&top->screen, 1, STYLE_PLAIN, line);
+	if (model->silent_count == 0)
+		return;
+	/* Something holds them: their threadlets are not told. */
+	held.column = top->screen.lines[1].cells + 2;
+	(void)snprintf(line, sizeof(line), "%u of the loops held up",
+	               model->silent_count);
+	(void)screen_put(&top->screen, held, line);
 }
 
 static double

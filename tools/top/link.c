@@ -27,7 +27,7 @@ refused(const struct top *top, int status)
 		                                  : "it wants a --token");
 	if (status == 404)
 		return weft_fail(WEFT_ENOENT,
-		                 "it answers 404: there is no window");
+		                 "it answers 404: there is no such page");
 	if (status == 409)
 		return weft_fail(WEFT_EBUSY, "somebody else does so now");
 	return weft_fail(WEFT_EPROTO, "it answers %d", status);

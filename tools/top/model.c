@@ -322,6 +322,8 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 	model->threadlets = rows;
 	model->threadlet_count = count;
 	model->threadlet_total = json_number(json.root, "total", (double)count);
+	model->silent_count = (uint32_t)list_size(json.root, "silent",
+	                                          LOOPS_MAX);
 	model->has_threadlets = true;
 	return 0;
 }

@@ -38,6 +38,7 @@ struct model {
 	struct value_row *values;
 	size_t loop_count, threadlet_count, value_count;
 	double threadlet_total;    /* of which threadlet_count are here */
+	uint32_t silent_count;     /* of loops that have not answered */
 	uint32_t readings;         /* of loops, of this process */
 	bool has_threadlets;
 	const char *title, *version;

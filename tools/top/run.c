@@ -225,8 +225,10 @@ run_once(struct top *top)
 		return rc;
 	top->screen.plain = true;
 	rows = draw_text(top, columns_wanted());
-	return rows < 0 ? rows
-	                : screen_print(&top->screen, rows, STDOUT_FILENO);
+	if (rows < 0)
+		return rows;
+	rc = screen_print(&top->screen, rows, STDOUT_FILENO);
+	return rc < 0 ? weft_fail(rc, "%s", weft_strerror(rc)) : 0;
 }
 
 /* --- all of it ---------------------------------------------------------------- */
