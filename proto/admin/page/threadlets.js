@@ -32,7 +32,8 @@ class Row {
 			"aria-expanded": "false", "aria-controls": `frames-${this.key}` });
 		this.number = make("span", { class: "faint" });
 		this.state = make("span", { class: "chip" });
-		this.wait = cell("Waits for");
+		this.what = make("span");
+		this.on = make("span", { class: "faint" });
 		this.since = make("td", { class: "number", "data-label": "Since" });
 		this.spawned = cell("Spawned at", ...place(threadlet.spawned_at));
 		this.stack = make("td", { class: "number", "data-label": "Stack" });
@@ -40,7 +41,8 @@ class Row {
 			make("td", { colspan: 6 }, this.frames));
 		this.element = make("tr", {},
 			make("th", { scope: "row" }, this.button, " ", this.number),
-			cell("State", this.state), this.wait, this.since, this.spawned, this.stack);
+			cell("State", this.state), cell("Waits for", this.what, " ", this.on),
+			this.since, this.spawned, this.stack);
 		this.button.addEventListener("click", () => this.toggle());
 	}
 
@@ -56,7 +58,8 @@ class Row {
 		say(this.number, `#${threadlet.id} · loop ${threadlet.loop}`);
 		say(this.state, threadlet.state);
 		set(this.state, "data-kind", threadlet.state);
-		say(this.wait, waitText(threadlet));
+		say(this.what, threadlet.waits_for || "–");
+		say(this.on, onText(threadlet));
 		say(this.since, duration(threadlet.waited_ns));
 		say(this.stack, `${bytes(threadlet.stack_used)} of `
 			+ bytes(threadlet.stack_bytes));
@@ -81,12 +84,17 @@ class Row {
 	}
 }
 
-function waitText({ waits_for: what, waits_on: on }) {
-	if (!what)
-		return "–";
-	if (!on)
-		return what;
-	return on > 0 && on < 1e6 ? `${what} ${on}` : `${what} 0x${BigInt(on).toString(16)}`;
+/* A descriptor or number, or an address, by which those that wait for the same are found. */
+function onText({ waits_for: what, waits_on: on }) {
+	if (!what || !on)
+		return "";
+	return on > 0 && on < 1e6 ? `${on}` : `0x${BigInt(on).toString(16)}`;
+}
+
+function countText(shown, all) {
+	if (shown < all)
+		return `${number(shown)} of ${number(all)} shown`;
+	return all === 1 ? "1 threadlet" : `${number(all)} threadlets`;
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -144,17 +152,16 @@ class Table {
 			this.show(found);
 	}
 
-	show({ total, threadlets }) {
+	show({ matched, threadlets, silent = [] }) {
 		const keys = new Set(threadlets.map(keyOf));
 
 		for (const [key, row] of this.rows)
 			if (!keys.has(key))
 				this.drop(key, row);
 		threadlets.forEach((threadlet, index) => this.showRow(threadlet, index));
-		this.more.hidden = threadlets.length >= total;
-		say(find("threadlet-count"), threadlets.length < total
-			? `${number(threadlets.length)} of ${number(total)} shown`
-			: `${number(total)} ${total === 1 ? "threadlet" : "threadlets"}`);
+		this.more.hidden = threadlets.length >= matched;
+		say(find("threadlet-count"), countText(threadlets.length, matched)
+			+ silent.map((loop) => `. Loop ${loop} is too busy to answer`).join(""));
 	}
 
 	drop(key, row) {
