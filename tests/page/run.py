@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The page in a Chromium without a window: what somebody who looks at it relies on.
 
-    tests/page/run.py [--load N] [--seconds N] FOLDER WEFT CROWD [WORD]
+    tests/page/run.py [--load N] [--seconds N] [--height N] FOLDER WEFT CROWD [WORD]
 
 WEFT is the program whose `demo` is looked at, CROWD is crowd.c, which has a window
 without a panel and ten thousand threadlets; with WORD only the tests run whose names
-contain it.  Pictures of the page are left in FOLDER, after so many seconds at that load,
-which is low by default: tests run where others want the processor, too.  Nothing is waited for by time, and
-every server ends with its test.  Exits with 77 if there is no browser.
+contain it.  Pictures of the page, so high, are left in FOLDER, after so many seconds at
+that load, which is low by default: tests run where others want the processor, too.
+Nothing is waited for by time, and every server ends with its test.  Exits with 77 if
+there is no browser.
 """
 import argparse
 import base64
@@ -80,7 +81,7 @@ class Stage(contextlib.ExitStack):
     def __init__(self, options):
         super().__init__()
         self.pictures, self.picture_seconds = Path(options.folder), options.seconds
-        self.load = options.load
+        self.load, self.height = options.load, options.height
         self.weft, self.crowd_program = options.weft, options.crowd
         self.folder = Path(self.enter_context(
             tempfile.TemporaryDirectory(prefix="weft-page-", ignore_cleanup_errors=True)))
@@ -123,8 +124,8 @@ class Page(Tab):
         self.call("Page.navigate", url=server.url)
         self.await_live()
 
-    def form(self, width, theme="light", motion="no-preference"):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
+    def form(self, width, theme="light", motion="no-preference", height=900):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": theme},
@@ -163,11 +164,7 @@ class Page(Tab):
         return said + self.events("Runtime.exceptionThrown") + self.events("Log.entryAdded")
 
     def picture(self, file):
-        self.value("document.fonts.ready.then(() => 0)")
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                         clip={"x": 0, "y": 0, "width": size["width"],
-                               "height": min(size["height"], 6000), "scale": 1})["data"]
+        data = self.call("Page.captureScreenshot", format="png")["data"]
         file.write_bytes(base64.b64decode(data))
 
 
@@ -441,7 +438,7 @@ def page_fits_and_can_be_read_at_each_width_and_theme(stage, server, page):
         page.await_change("#uptime")
     for width in WIDTHS:
         for theme in THEMES:
-            page.form(width, theme)
+            page.form(width, theme, height=stage.height)
             page.until(f"innerWidth == {width} && document.querySelector('.timeline')"
                        ".getAttribute('width') < innerWidth")
             equal(page.value("document.documentElement.scrollWidth"), width)
@@ -516,6 +513,7 @@ def main():
         parser.add_argument(name)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--load", type=int, default=20)
+    parser.add_argument("--height", type=int, default=900)
     parser.add_argument("word", nargs="?", default="")
     options = parser.parse_args()
     with Stage(options) as stage:
