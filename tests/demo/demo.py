@@ -78,9 +78,9 @@ class Demo:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def ask(self, path, method="GET", body=b"", headers=()):
-        """One request on a connection of its own."""
-        head = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}",
-                "Connection: close", f"Content-Length: {len(body)}", *headers]
+        """One request on a connection of its own; by HTTP/1.0 nothing comes in chunks."""
+        head = [f"{method} {path} HTTP/1.0", f"Host: 127.0.0.1:{self.port}",
+                f"Content-Length: {len(body)}", *headers]
         with self.connect() as stream:
             stream.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
             return Reply(read_all(stream))

@@ -193,6 +193,37 @@ def counters_agree_with_what_clients_counted(weft):
               (480, 160, 160, 0, 0))
 
 
+@test
+def the_page_has_the_panel_and_metrics_agree(weft):
+    with Demo(weft, "--fan-out", 10, "--delay-us", 0) as demo:
+        demo.wait_up()
+        page = demo.get("/").text()
+        check("the panel", 'id="demo-weft-rps"' in page and "/demo/events" in page)
+        for path in ["/feed/1"] * 7 + ["/feed/600"] * 5 + ["/feed/x"] * 3:
+            demo.ask(path)
+        metrics = dict(re.findall(r"^(demo_\w+) (\d+)$", demo.get("/metrics").text(), re.M))
+        equal({name: metrics[f"demo_{name}_total"] for name in ("ok", "not_found", "bad", "shed",
+                                                               "errors")},
+              {"ok": "7", "not_found": "5", "bad": "3", "shed": "0", "errors": "0"})
+        names = [dag["name"] for dag in demo.get("/debug/dag").json()["dags"]]
+        equal(names, ["feed"])
+
+
+@test
+def other_sites_can_neither_set_nor_watch(weft):
+    with Demo(weft) as demo:
+        demo.wait_up()
+        before = demo.now()["settings"]
+        own = f"Origin: {demo.url}"
+        for headers in ((), ("Origin: http://evil.example",), ("Sec-Fetch-Site: cross-site",),
+                        (own, "Sec-Fetch-Site: cross-site")):
+            equal((headers, demo.ask("/demo/set", "POST", b"load=9", headers).status),
+                  (headers, 403))
+        equal(demo.ask("/demo/events", headers=("Sec-Fetch-Site: cross-site",)).status, 403)
+        equal(demo.ask("/demo/set", headers=(own,)).status, 405)
+        equal(demo.now()["settings"], before)
+
+
 def run_threads(count, function, *args):
     """Call it in so many threads; the first error of one is ours."""
     errors = []
@@ -344,7 +375,8 @@ def lose_and_find(store, demo):
 def redis_killed_and_restarted_is_told_and_found_again(weft):
     program = shutil.which("redis-server")
     with store_of_redis(program) if program else store_of_weft(weft) as store:
-        with Demo(weft, "--redis", store.url, load=50) as demo:
+        # Nobody else is in the queue of the threads.
+        with Demo(weft, "--redis", store.url, "--compare", 0, load=50) as demo:
             for _ in range(2):
                 lose_and_find(store, demo)
             demo.terminate()
