@@ -256,7 +256,9 @@ TEST(rates_are_from_one_reading_to_the_next)
 	CHECK(isnan(model.values[1].rate));
 	CHECK_EQ(model.cpu, 25);
 	CHECK_EQ(read_loops(&model, 1, 12, 1500), 0); /* no time between */
-	CHECK(isnan(model.loops[0].busy));
+	CHECK_EQ(model.loops[0].busy, 25);
+	CHECK_EQ(read_loops(&model, 1, 14, 1000), 0); /* it never shrinks */
+	CHECK(isnan(model.loops[0].busy) && isnan(model.values[0].rate));
 	model_free(&model);
 }
 

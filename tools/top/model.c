@@ -244,6 +244,10 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 	fresh.uptime_ns = json_number(root, "uptime_ns", NAN);
 	fresh.now_ns = json_number(root, "now_ns", NAN);
 	before = before_of(model, &fresh);
+	if (before->readings > 0 && before->now_ns == fresh.now_ns) {
+		json_free(&fresh.loops_json); /* the same, told again */
+		return 0;
+	}
 	read_process(&fresh, before);
 	if (!json_get(root, "loops") || read_loops(&fresh, before) < 0
 	    || read_values(&fresh, before) < 0) {
