@@ -143,6 +143,17 @@ check_address(const char *address, const weft_admin *admin)
 	                 address);
 }
 
+/* Take the listener, which whoever is first closes: who closes the window, or who serves
+ * and cannot accept any more, so that nobody waits there in vain. */
+static void
+close_listener(weft_admin *admin)
+{
+	weft_listener *listener = admin->listener;
+
+	admin->listener = NULL;
+	weft_listener_close(listener);
+}
+
 static int
 serve(void *arg)
 {
@@ -152,6 +163,7 @@ serve(void *arg)
 		    admin)) /* else there is no listener any more */
 		(void)weft_http_serve(admin->server, admin->listener,
 		                      WEFT_NEVER);
+	close_listener(admin);
 	weft__admin_drop(admin);
 	return 0;
 }
@@ -227,7 +239,7 @@ weft_admin_open(const char *address, const weft_admin_opts *opts,
 	if (address)
 		rc = open_server(admin, address);
 	if (rc < 0) {
-		weft_listener_close(admin->listener);
+		close_listener(admin);
 		free_admin(admin);
 		return rc;
 	}
@@ -262,7 +274,7 @@ weft_admin_close(weft_admin *admin)
 	        && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
 	admin->gone = waits ? &gone : NULL;
 	(void)weft_event_set(&admin->closing);
-	weft_listener_close(admin->listener);
+	close_listener(admin);
 	weft__admin_drop(admin);
 	if (!waits)
 		return;

@@ -164,6 +164,12 @@ on_dag(weft_http *http, void *arg)
 }
 
 static int
+on_trace(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), weft__admin_trace);
+}
+
+static int
 on_events(weft_http *http, void *arg)
 {
 	return answer(http, admin_of(arg), weft__admin_events);
@@ -205,6 +211,7 @@ weft__admin_routes(struct weft__admin_mount *mount, weft_http_server *server)
 		{ "/debug/loops", on_loops },
 		{ "/debug/threadlets", on_threadlets },
 		{ "/debug/dag", on_dag },
+		{ "/debug/trace", on_trace },
 		{ "/events", on_events },
 	};
 	int rc = mount->prefix[0] ? add(mount, server, "", on_bare) : 0;

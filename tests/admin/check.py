@@ -140,6 +140,63 @@ def check_observed(window):
     connection.close()
 
 
+def spans_of(events):
+    """For each track, (begin, end) of its spans; those that are told in two parts must end."""
+    spans, begun = {}, {}
+    for event in events:
+        track = event.get("pid"), event.get("tid")
+        if event["ph"] == "X":
+            spans.setdefault(track, []).append((event["ts"], event["ts"] + event["dur"]))
+        elif event["ph"] == "B":
+            begun.setdefault(track, []).append(event["ts"])
+        elif event["ph"] == "E":
+            check(event, begun.get(track))
+            spans.setdefault(track, []).append((begun[track].pop(), event["ts"]))
+    check("spans that do not end", not any(begun.values()))
+    return spans
+
+
+def check_spans(events):
+    """On each track a span is inside of another or beside it."""
+    rounding = 0.0021  # microseconds
+    for track, spans in spans_of(events).items():
+        around = []
+        for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+            while around and around[-1] <= begin + rounding:
+                around.pop()
+            check((track, begin, end, around[-3:]), not around or end <= around[-1] + rounding)
+            around.append(end)
+
+
+def record_twice(service, window):
+    """Two ask for a recording while the service works; what they were answered."""
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(window.ask("/debug/trace?seconds=2")))
+               for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        service.get("/hello")
+    for thread in threads:
+        thread.join()
+    return sorted(got)
+
+
+def check_trace(service, window):
+    """Of two who ask for a recording at once one is refused."""
+    got = record_twice(service, window)
+    while got[1][0] == 200:  # the machine was so busy that they came one after the other
+        got = record_twice(service, window)
+    check(got[1], (got[0][0], got[1][0]) == (200, 409))
+    trace = json.loads(got[0][1])
+    events = trace if isinstance(trace, list) else trace["traceEvents"]
+    check("events", len(events) > 50)
+    names = {event["args"]["name"] for event in events
+             if event["ph"] == "M" and event["name"] == "thread_name"}
+    check(names, any("http" in name for name in names))
+    check_spans(events)
+
+
 def main(program):
     if not shutil.which("promtool"):
         print("skipped: there is no promtool (Debian package prometheus)")
@@ -153,6 +210,7 @@ def main(program):
         check_metrics(window)
         check_threadlets(window)
         check_observed(window)
+        check_trace(service, window)
         process.send_signal(signal.SIGTERM)
         check("its end", process.wait(PATIENCE) == 0)
     finally:

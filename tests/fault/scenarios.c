@@ -667,6 +667,7 @@ const struct scenario scenarios[] = {
 	{ "tls", run_tls },
 	{ "tls_guest", run_tls_guest },
 	{ "fetch", run_fetch },
+	{ "admin", run_admin },
 	{ "redis", run_redis },
 	{ "http", run_http },
 	{ "signal", run_signal },

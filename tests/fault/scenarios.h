@@ -48,6 +48,7 @@ void run_tls(const char *backend);
 void run_tls_guest(const char *backend);
 void run_fetch(const char *backend);
 void run_http(const char *backend);
+void run_admin(const char *backend);
 void run_redis(const char *backend);
 void run_signal(const char *backend);
 void run_child(const char *backend);

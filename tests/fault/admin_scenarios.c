@@ -1,0 +1,96 @@
+/* admin_scenarios.c - a window that is opened, looked through and closed.
+ *
+ * Whatever fails, opening either works or leaves nothing, every reply that comes whole is a
+ * whole one, and closing ends.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <weft/admin.h>
+#include "fault.h"
+#include "scenarios.h"
+
+struct view {
+	struct world world;
+	char address[WEFT_ADDR_TEXT_MAX];
+	int play_left;
+};
+
+static double
+read_one(void *arg)
+{
+	(void)arg;
+	return 1;
+}
+
+/* Ask for `path`; whatever comes, up to its end or to the first of endless news. */
+static void
+ask(struct view *view, const char *path)
+{
+	char text[4096];
+	weft_stream *stream;
+	ssize_t n;
+	int size = snprintf(text, sizeof(text),
+	                    "GET %s HTTP/1.1\r\nHost: localhost\r\n"
+	                    "Connection: close\r\n\r\n",
+	                    path);
+
+	if (!went_well(weft_connect(view->address, NULL, &stream, soon()), 0))
+		return;
+	n = weft_write(stream, text, (size_t)size, soon());
+	while (went_well(n > 0, true)) {
+		n = weft_read(stream, text, sizeof(text), soon());
+		if (n <= 0 || strcmp(path, "/events") == 0)
+			break;
+	}
+	weft_close(stream);
+}
+
+static void
+look_around(struct view *view, weft_admin *admin)
+{
+	static const char *const paths[] = {
+		"/",
+		"/debug/threadlets?format=json&sort=since&max=10",
+		"/events",
+	};
+
+	(void)went_well(weft_admin_add(admin, "one", "One.", read_one, NULL),
+	                0);
+	(void)went_well(weft_admin_panel(admin, "Panel", "<p>x</p>", NULL), 0);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		ask(view, paths[i]);
+}
+
+static int
+play(void *arg)
+{
+	struct view *view = arg;
+	weft_admin *admin = NULL;
+	weft_addr addr;
+	int rc = weft_admin_open("tcp://127.0.0.1:0", NULL, &admin);
+
+	EXPECT((rc == 0) == (admin != NULL));
+	if (went_well(rc, 0)) {
+		EXPECT(weft_admin_addr(admin, &addr) == 0);
+		EXPECT(weft_addr_format(&addr, view->address,
+		                        sizeof(view->address))
+		       > 0);
+		look_around(view, admin);
+	}
+	weft_admin_close(admin);
+	view->play_left = 0;
+	return 0;
+}
+
+void
+run_admin(const char *backend)
+{
+	struct view view = { .play_left = 0 };
+
+	if (!make_world(&view.world, backend, 0))
+		return;
+	view.play_left = start_on(&view.world, play, &view);
+	await_zero(&view.world, &view.play_left);
+	check_works(&view.world);
+	end_world(&view.world);
+}
