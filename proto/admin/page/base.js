@@ -12,7 +12,7 @@
 
 const weft = globalThis.weft = {};
 const HIDDEN_MS = 5000; /* that a stream outlives its page's being seen */
-const SILENCE_MS = 5000; /* after which a stream counts as lost */
+const SILENCE_MS = 5000; /* after which a stream counts as lost, at first */
 const RETRY_MS = [500, 1000, 2000, 4000];
 
 /* --- elements ------------------------------------------------------------- */
@@ -171,8 +171,11 @@ class Stream {
 		this.failures = Math.min(this.failures + 1, RETRY_MS.length - 1);
 	}
 
+	/* One that is slow to answer is given more time with each try, or it never could. */
 	listen() {
-		if (this.source && Date.now() - this.heardAt > SILENCE_MS)
+		const patience = SILENCE_MS * 2 ** this.failures;
+
+		if (this.source && Date.now() - this.heardAt > patience)
 			this.fail();
 	}
 
