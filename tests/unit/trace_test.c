@@ -178,27 +178,40 @@ TEST(names_are_escaped_whatever_is_in_them)
 	OK(weft_loop_free(loop));
 }
 
-/* Threadlets that follow each other on one stack have a track each. */
+/* Ten that follow each other, most likely on one stack. */
+static int
+start_ten(void *arg)
+{
+	weft_scope scope;
+
+	(void)arg;
+	for (int i = 0; i < 10; i++) {
+		weft_go_opts opts = { .name = "one of ten", .scope = &scope };
+
+		OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+		CHECK(weft_go_with(&opts, sleep_a_little, NULL) > 0);
+		OK(weft_scope_close(&scope));
+	}
+	return 0;
+}
+
 TEST(each_threadlet_has_a_track_of_its_own)
 {
 	weft_loop *loop = weft_loop_new(NULL);
+	weft_go_opts opts = { .loop = loop };
 	weft_trace *trace = record(0);
 	char *text;
 
-	for (int i = 0; i < 10; i++) {
-		weft_go_opts opts = { .loop = loop, .name = "one of ten" };
-
-		CHECK(weft_go_with(&opts, sleep_a_little, NULL) > 0);
-		OK(weft_loop_run(loop));
-	}
+	CHECK(weft_go_with(&opts, start_ten, NULL) > 0);
+	OK(weft_loop_run(loop));
 	OK(weft_trace_end(trace));
 	text = text_of(trace);
 	CHECK_EQ(count_of(text, "(one of ten)"), 10);
-	CHECK_EQ(count_of(text, "\"name\":\"begin\""), 10);
-	CHECK_EQ(count_of(text, "\"name\":\"end\""), 10);
+	CHECK_EQ(count_of(text, "\"name\":\"begin\""), 11);
+	CHECK_EQ(count_of(text, "\"name\":\"end\""), 11);
 	CHECK_EQ(count_of(text, "\"name\":\"sleep\""), 10);
 	CHECK_EQ(count_of(text, "\"until\":\"sleep\""), 10);
-	CHECK_EQ(count_of(text, "\"until\":\"end\""), 10);
+	CHECK_EQ(count_of(text, "\"until\":\"end\""), 11);
 	free(text);
 	weft_trace_free(trace);
 	OK(weft_loop_free(loop));

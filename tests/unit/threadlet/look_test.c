@@ -491,7 +491,7 @@ number_of(const char *name)
 TEST(threadlets_are_listed_by_the_number_of_their_loop)
 {
 	weft_loop_opts opts = { .name = "numbered" };
-	weft_loop *loop = weft_loop_new(&opts);
+	weft_loop *loop = weft_loop_new(&opts), *next = weft_loop_new(NULL);
 	uint64_t cursor = 0, number = number_of("numbered");
 
 	CHECK(number > 0);
@@ -516,6 +516,7 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	         WEFT_ENOENT);
 	CHECK_EQ(weft_threadlet_list_of(0, &cursor, seen, 8, WEFT_NEVER),
 	         WEFT_ENOENT);
+	OK(weft_loop_free(next));
 	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER),
 	             WEFT_EINVAL);
 }
