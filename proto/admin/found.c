@@ -134,8 +134,8 @@ write_json(struct weft__admin_look *look, const struct weft__admin_found *found)
 /* --- text ------------------------------------------------------------------------ */
 
 /* Names are bytes of others, and a dump is read in terminals. */
-static void
-put_name(struct weft__admin_text *text, const char *name)
+void
+weft__admin_put_name(struct weft__admin_text *text, const char *name)
 {
 	while (*name) {
 		size_t size = weft__admin_utf8(name);
@@ -220,7 +220,7 @@ write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
 	weft__admin_put_number(text, (uint64_t)info->id);
 	weft__admin_puts(text, " (");
 	if (info->name[0])
-		put_name(text, info->name);
+		weft__admin_put_name(text, info->name);
 	else
 		weft__admin_puts(text, weft__admin_symbol(look, info->fn));
 	weft__admin_puts(text, ") is ");

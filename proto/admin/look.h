@@ -51,6 +51,9 @@ const char *weft__admin_symbol(struct weft__admin_look *look, const void *addres
 /* Whether the text that is looked for stands in what is told of the threadlet. */
 bool weft__admin_matches(struct weft__admin_look *look, const weft_threadlet_info *info);
 
+/* A name that is not ours, as a line of text can have it. */
+void weft__admin_put_name(struct weft__admin_text *text, const char *name);
+
 /* Write one. */
 void weft__admin_write_found(struct weft__admin_look *look,
                              const struct weft__admin_found *found);

@@ -76,7 +76,7 @@ write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
 	weft__admin_puts(text, "loop ");
 	weft__admin_put_number(text, info->number);
 	weft__admin_puts(text, info->name[0] ? " (" : "");
-	weft__admin_puts(text, info->name);
+	weft__admin_put_name(text, info->name);
 	weft__admin_puts(text, info->name[0] ? ")" : "");
 	weft__admin_puts(text, rc < 0 ? " does not answer: " : " was ");
 	weft__admin_puts(text, rc < 0 ? weft_strerror(rc)
