@@ -97,8 +97,8 @@ WEFT_API int weft_admin_check(weft_admin *admin, weft_http *http, bool writes);
 WEFT_API int weft_admin_addr(weft_admin *admin, weft_addr *out);
 
 /* Close it: streams of events end, and replies in hand come to an end soon.  Servers that
- * it is mounted on must not serve any more, nor a handler call it.  Takes it; accepts NULL;
- * not cancellable.
+ * it is mounted on must not serve any more, nor a handler call it.  No function of
+ * weft_admin_add() is called once it has returned.  Takes it; accepts NULL; not cancellable.
  * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);
 

@@ -8,7 +8,7 @@
 
 /* Who looks at graphs wants to know their times: those of runs that begin now. */
 static int
-write_dags(weft_http *http, struct weft__admin_text *text)
+write_dags(weft_http *http, weft_admin *admin, struct weft__admin_text *text)
 {
 	uint64_t cursor = 0;
 	weft_value value;
@@ -25,6 +25,8 @@ write_dags(weft_http *http, struct weft__admin_text *text)
 		rc = weft__admin_flush(http, text, PIECE_BYTES);
 		if (rc == 0)
 			rc = weft_yield();
+		if (rc == 0 && weft__admin_is_closing(admin))
+			rc = WEFT_ESHUTDOWN;
 	}
 	weft__json_close(text, ']');
 	weft__json_close(text, '}');
@@ -37,13 +39,12 @@ weft__admin_dag(weft_http *http, weft_admin *admin)
 	struct weft__admin_text text = { 0 };
 	int rc = weft__admin_headers(http, NULL);
 
-	(void)admin;
 	weft_dag_observe(weft_in(OBSERVE_NS));
 	if (rc == 0)
 		rc = weft_http_begin(http, 200, "application/json",
 		                     weft_in(WEFT__ADMIN_TAKE_NS));
 	if (rc == 0)
-		rc = write_dags(http, &text);
+		rc = write_dags(http, admin, &text);
 	if (rc == 0)
 		rc = weft__admin_flush(http, &text, 1);
 	weft__admin_text_fini(&text);

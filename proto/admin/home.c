@@ -27,13 +27,16 @@ drop(struct question *question)
 	weft_release(question);
 }
 
+/* The program's functions are called no more once it has closed the window, on this loop:
+ * also if nobody could wait for that. */
 static void
 on_home(void *arg)
 {
 	struct question *question = arg;
 	weft_admin *admin = question->admin;
 
-	question->write(admin, &question->text);
+	if (!weft__admin_is_closing(admin))
+		question->write(admin, &question->text);
 	(void)weft_event_set(&question->done);
 	drop(question);
 	weft__admin_drop(admin);
@@ -60,7 +63,8 @@ weft__admin_at_home(weft_admin *admin,
 	struct question *question;
 
 	if (weft_loop_current() == admin->loop) {
-		write(admin, text);
+		if (!weft__admin_is_closing(admin))
+			write(admin, text);
 		return;
 	}
 	question = weft_alloc(sizeof(*question));

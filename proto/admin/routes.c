@@ -116,6 +116,11 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn)
 	int rc;
 
 	weft__admin_hold(admin);
+	if (weft__admin_is_closing(admin)) {
+		rc = weft__admin_say(http, 503, "the window closes");
+		weft__admin_drop(admin);
+		return rc;
+	}
 	rc = weft__admin_greet(admin, http);
 	if (rc == 0)
 		rc = weft__admin_guard(admin, http, false);

@@ -1,6 +1,7 @@
 /* window_test.c - the page, loops and metrics, and where they are. */
 #include <unistd.h>
 #include <weft/listener.h>
+#include <weft/metrics.h>
 #include "admin/world.h"
 
 /* --- loops and numbers ----------------------------------------------------------------- */
@@ -301,6 +302,71 @@ TEST(admin_is_opened_and_closed_without_a_threadlet_and_does_not_keep_a_loop)
 	if (weft_loop_state(loop) != WEFT_STOPPED)
 		OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
+}
+
+struct ending {
+	weft_loop *loop;
+	weft_admin *admin; /* NULL: closed */
+	char place[WEFT_ADDR_TEXT_MAX];
+	int late; /* calls since then */
+};
+
+static double
+read_late(void *arg)
+{
+	struct ending *ending = arg;
+
+	ending->late += !ending->admin;
+	return 0;
+}
+
+static void
+close_ending(void *arg)
+{
+	struct ending *ending = arg;
+
+	weft_admin_close(ending->admin);
+	ending->admin = NULL;
+}
+
+/* It has connected, the window closes, and then it asks: a drain still answers that. */
+static int
+ask_late(void *arg)
+{
+	static const char request[] = "GET /metrics HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	struct ending *ending = arg;
+	weft_loop_stats stats = { 0 };
+	weft_stream *stream;
+	char byte;
+
+	OK(weft_connect(ending->place, NULL, &stream, weft_in(HOUR)));
+	while (stats.accepted == 0) {
+		OK(weft_sleep_until(weft_in(WEFT_US)));
+		OK(weft_loop_metrics(ending->loop, &stats));
+	}
+	OK(weft_loop_post(ending->loop, close_ending, ending));
+	UNTIL(!ending->admin);
+	(void)weft_write(stream, request, sizeof(request) - 1, weft_in(HOUR));
+	(void)weft_read(stream, &byte, 1, weft_in(HOUR));
+	weft_close(stream);
+	return 0;
+}
+
+TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
+{
+	struct ending ending = { .loop = make() };
+	weft_admin_opts opts = { .loop = ending.loop };
+	weft_addr addr;
+
+	OK(weft_admin_open("tcp://127.0.0.1:0", &opts, &ending.admin));
+	OK(weft_admin_add(ending.admin, "late", "", read_late, &ending));
+	OK(weft_admin_addr(ending.admin, &addr));
+	CHECK(weft_addr_format(&addr, ending.place, sizeof(ending.place)) > 0);
+	(void)go_on(ending.loop, ask_late, &ending);
+	OK(weft_loop_run(ending.loop));
+	CHECK_EQ(ending.late, 0);
+	OK(weft_loop_free(ending.loop));
 }
 
 /* --- several loops ------------------------------------------------------------------------ */
