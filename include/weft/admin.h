@@ -7,7 +7,9 @@
  *      only by the name localhost or by an address: no foreign name can lead there.  With
  *      a token whoever shows it is answered, from anywhere, and nobody else: as
  *      "Authorization: Bearer TOKEN", or once as ?token=TOKEN, for which a browser gets a
- *      cookie.
+ *      cookie.  Behind a proxy there must be one: all whom it lets in come from this machine
+ *      then.  What says that it was passed on (Forwarded, X-Forwarded-For, Via, ...) is
+ *      refused without, but not every proxy says it.
  *   2. What a browser asks for on behalf of another site is refused; so is all else by
  *      403, with the reason.
  *   3. While nobody looks there is nothing to be done: no timer, nothing is observed.  With

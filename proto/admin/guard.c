@@ -1,6 +1,8 @@
 /* guard.c - who is answered.
  *
  *   1. The peer: with a token whoever shows it, without one whoever is on this machine.
+ *      A proxy on this machine is on this machine, and whoever asks through it need not be:
+ *      if it says so, that needs a token, too.
  *   2. The name that it has asked for: without a token it must not be one that somebody
  *      else can make lead here (DNS rebinding), or a page of theirs would be taken for
  *      one of ours.
@@ -17,11 +19,14 @@
 
 #define HOST_MAX 256
 
+/* Who is refused does not keep its connection: there are few of them. */
 static int
 refuse(weft_http *http, int status, const char *why)
 {
-	int rc = weft__admin_say(http, status, why);
+	int rc = weft_http_set(http, "Connection", "close");
 
+	if (rc == 0)
+		rc = weft__admin_say(http, status, why);
 	return rc < 0 ? rc : WEFT_EPERM;
 }
 
@@ -121,6 +126,23 @@ site_of(weft_http *http)
 	return origin || (site && same(site, "same-origin")) ? 1 : 0;
 }
 
+/* Whether a proxy says that it asks for somebody else; rule 1. */
+static bool
+is_passed_on(weft_http *http)
+{
+	static const char *const names[] = { "Forwarded",
+		                             "X-Forwarded-For",
+		                             "X-Forwarded-Host",
+		                             "X-Real-IP",
+		                             "Via",
+		                             NULL };
+
+	for (const char *const *name = names; *name; name++)
+		if (weft_http_header(http, *name))
+			return true;
+	return false;
+}
+
 /* --- all of it -------------------------------------------------------------------- */
 
 static int
@@ -139,7 +161,7 @@ check_peer(weft_admin *admin, weft_http *http)
 		              "a token is needed: ?token=TOKEN, or "
 		              "Authorization: Bearer TOKEN");
 	}
-	if (!weft__admin_is_local(&peer))
+	if (!weft__admin_is_local(&peer) || is_passed_on(http))
 		return refuse(http, 403,
 		              "only peers on this machine are "
 		              "answered without a token");

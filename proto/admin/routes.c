@@ -109,7 +109,8 @@ weft__admin_query(weft_http *http, const char *name, uint64_t range[2],
 
 /* --- routes ---------------------------------------------------------------------- */
 
-/* Everything goes through here. */
+/* Everything goes through here.  A server that drains still answers who has just come: not
+ * from here, since what the program has lent may be gone. */
 static int
 answer(weft_http *http, weft_admin *admin, answer_fn fn)
 {
@@ -180,17 +181,24 @@ on_events(weft_http *http, void *arg)
 	return answer(http, admin_of(arg), weft__admin_events);
 }
 
-/* The page's own links are relative: it stands behind a slash. */
+/* The page's own links are relative: it stands behind a slash, which is added to what was
+ * asked for. */
 static int
-on_bare(weft_http *http, void *arg)
+go_behind(weft_http *http, weft_admin *admin)
 {
-	struct weft__admin_mount *mount = arg;
 	char place[PATTERN_MAX];
 	int rc;
 
-	(void)snprintf(place, sizeof(place), "%s/", mount->prefix);
+	(void)admin;
+	(void)snprintf(place, sizeof(place), "%s/", weft_http_path(http));
 	rc = weft_http_set(http, "Location", place);
 	return rc < 0 ? rc : weft__admin_say(http, 308, "it is behind a slash");
+}
+
+static int
+on_bare(weft_http *http, void *arg)
+{
+	return answer(http, admin_of(arg), go_behind);
 }
 
 static int

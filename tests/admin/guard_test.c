@@ -38,11 +38,45 @@ play_names(struct world *world)
 	CHECK_EQ(ASK("Host: evillocalhost\r\n"), 403);
 	CHECK_EQ(ASK("Host: 127.0.0.1.evil.example\r\n"), 403);
 	CHECK_EQ(ASK("Host: \r\n"), 403);
+	CHECK_EQ(ASK("Host: localhost.\r\n"), 403);
+	CHECK_EQ(ASK("Host: evil.example:127.0.0.1\r\n"), 400);
+	CHECK_EQ(raw(world->place, "GET /metrics HTTP/1.0\r\n\r\n"), 403);
 }
 
 TEST(admin_answers_only_by_names_that_nobody_else_can_make_lead_here)
 {
 	world_run(&(struct world){ 0 }, play_names);
+}
+
+static void
+play_passed_on(struct world *world)
+{
+	bool shows = world->opts.token != NULL;
+	const char *bearer = shows ? BEARER : "";
+	static const char *const fields[] = {
+		"Forwarded: for=192.0.2.7",
+		"X-Forwarded-For: 192.0.2.7",
+		"X-Forwarded-Host: a.example",
+		"X-Real-IP: 192.0.2.7",
+		"Via: 1.1 proxy",
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		char headers[256];
+
+		(void)snprintf(headers, sizeof(headers),
+		               LOCAL "%s"
+		                     "%s\r\n",
+		               bearer, fields[i]);
+		CHECK_EQ(ASK(headers), shows ? 200 : 403);
+	}
+}
+
+TEST(admin_without_a_token_refuses_what_a_proxy_says_to_pass_on)
+{
+	world_run(&(struct world){ 0 }, play_passed_on);
+	world_run(&(struct world){ .opts = { .token = TOKEN } },
+	          play_passed_on);
 }
 
 static void
@@ -246,6 +280,8 @@ play_outside(struct world *world)
 				      "Host: localhost\r\n\r\n";
 	static const char shown[] = "GET /inside/metrics HTTP/1.1\r\n" BEARER
 				    "Host: localhost\r\n\r\n";
+	static const char bare[] = "GET /inside HTTP/1.1\r\n"
+				   "Host: localhost\r\n\r\n";
 	struct mounted mounted;
 	char address[80];
 	weft_scope scope;
@@ -256,6 +292,7 @@ play_outside(struct world *world)
 	CHECK(open_mounted(world, &mounted, address, &scope) > 0);
 	CHECK_EQ(raw(mounted.place, request), world->opts.token ? 401 : 403);
 	CHECK_EQ(raw(mounted.place, shown), world->opts.token ? 200 : 403);
+	CHECK_EQ(raw(mounted.place, bare), world->opts.token ? 401 : 403);
 	close_mounted(&mounted, &scope);
 }
 
