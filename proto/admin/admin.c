@@ -219,6 +219,19 @@ open_server(weft_admin *admin, const char *address)
 	return rc < 0 ? rc : start(admin);
 }
 
+/* Whether it can be shown: a header has no other bytes, and blanks at its ends are lost. */
+static bool
+is_token(const char *token)
+{
+	size_t size = strlen(token);
+
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)token[i] < ' ' || token[i] == 0x7f)
+			return false;
+	return size > 0 && size <= TOKEN_MAX && token[0] != ' '
+	       && token[size - 1] != ' ';
+}
+
 int
 weft_admin_open(const char *address, const weft_admin_opts *opts,
                 weft_admin **out)
@@ -230,9 +243,10 @@ weft_admin_open(const char *address, const weft_admin_opts *opts,
 	opts = opts ? opts : &defaults;
 	if (!out || (!opts->loop && !weft_loop_current()))
 		return weft_fail(WEFT_EINVAL, "weft_admin_open: no loop");
-	if (opts->token && (!*opts->token || strlen(opts->token) > TOKEN_MAX))
+	if (opts->token && !is_token(opts->token))
 		return weft_fail(WEFT_EINVAL,
-		                 "weft_admin_open: a token has 1 to 256 bytes");
+		                 "weft_admin_open: a token has 1 to 256 bytes, "
+		                 "no line end, and no blank at its ends");
 	admin = make(opts);
 	if (!admin)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");

@@ -2,7 +2,9 @@
  *
  * In a query it stands in histories and logs; so it is answered by a cookie and a redirect
  * to the same place without it.  The cookie has the token in hex, since not every byte may
- * stand there, and the browser sends it only for pages of its own site.
+ * stand there, and the browser sends it only for pages of its own site.  Browsers keep the
+ * cookies of all ports of a host together: the port is part of its name, so that the
+ * windows of several programs do not replace each other's.
  *
  * Comparing takes as long for a token that is wrong in its first byte as in its last.
  */
@@ -10,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COOKIE "weft_admin"
+#define COOKIE         "weft_admin"
+#define NAME_MAX_BYTES 32
 
 /* How long it takes depends on what was given, not on where they differ. */
 static bool
@@ -51,11 +54,26 @@ is_cookie(const char *value, size_t size, const char *token)
 	return is_token(given, size / 2, token);
 }
 
-/* Any of the cookies of that name: another program of this machine may have set one. */
-static bool
-has_cookie(const char *cookies, const char *token)
+/* "weft_admin_7070=", by the port that the browser has asked for. */
+static size_t
+name_cookie(weft_http *http, char *out)
 {
-	const size_t name = sizeof(COOKIE "=") - 1;
+	const char *host = weft_http_header(http, "Host");
+	const char *port = host ? strrchr(host, ':') : NULL;
+	size_t size = port ? strspn(port + 1, "0123456789") : 0;
+
+	if (size == 0 || size > 5 || port[1 + size]) /* or within [::1] */
+		return (size_t)snprintf(out, NAME_MAX_BYTES, COOKIE "=");
+	return (size_t)snprintf(out, NAME_MAX_BYTES, COOKIE "_%s=", port + 1);
+}
+
+/* Any of the cookies of that name: another page of this machine may have set one. */
+static bool
+has_cookie(weft_http *http, const char *token)
+{
+	const char *cookies = weft_http_header(http, "Cookie");
+	char name[NAME_MAX_BYTES];
+	size_t name_size = name_cookie(http, name);
 	bool found = false;
 
 	while (cookies && *cookies) {
@@ -63,8 +81,9 @@ has_cookie(const char *cookies, const char *token)
 
 		cookies += strspn(cookies, " \t;");
 		size = strcspn(cookies, ";");
-		if (strncmp(cookies, COOKIE "=", name) == 0)
-			found |= is_cookie(cookies + name, size - name, token);
+		if (strncmp(cookies, name, name_size) == 0)
+			found |= is_cookie(cookies + name_size,
+			                   size - name_size, token);
 		cookies += size;
 	}
 	return found;
@@ -84,16 +103,17 @@ bool
 weft__admin_shows_token(weft_admin *admin, weft_http *http)
 {
 	return weft__admin_shows_bearer(admin, http)
-	       || has_cookie(weft_http_header(http, "Cookie"), admin->token);
+	       || has_cookie(http, admin->token);
 }
 
 static int
 set_cookie(weft_admin *admin, weft_http *http)
 {
 	struct weft__admin_text text = { 0 };
+	char name[NAME_MAX_BYTES];
 	int rc;
 
-	weft__admin_puts(&text, COOKIE "=");
+	weft__admin_put(&text, name, name_cookie(http, name));
 	for (const char *at = admin->token; *at; at++) {
 		char byte[3];
 

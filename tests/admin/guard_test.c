@@ -159,11 +159,16 @@ play_token(struct world *world)
 	CHECK(strstr(cookie, "; HttpOnly"));
 	CHECK(strstr(cookie, "; SameSite=Strict"));
 	CHECK(!strstr(cookie, "sesame"));
+	/* It is that of the port that was asked for. */
 	(void)snprintf(headers, sizeof(headers),
-	               LOCAL "Cookie: a=b; %.*s; c=d\r\n",
+	               "Host: %s\r\nCookie: a=b; %.*s; c=d\r\n", world->url + 7,
 	               (int)strcspn(cookie, ";"), cookie);
 	CHECK_EQ(ASK(headers), 200);
-	(void)snprintf(headers, sizeof(headers), LOCAL "Cookie: %.*s0\r\n",
+	(void)snprintf(headers, sizeof(headers),
+	               "Host: %s\r\nCookie: %.*s0\r\n", world->url + 7,
+	               (int)strcspn(cookie, ";"), cookie);
+	CHECK_EQ(ASK(headers), 401);
+	(void)snprintf(headers, sizeof(headers), LOCAL "Cookie: %.*s\r\n",
 	               (int)strcspn(cookie, ";"), cookie);
 	CHECK_EQ(ASK(headers), 401);
 	CHECK_EQ(ASK(LOCAL "Cookie: weft_admin=; weft_admin=zz\r\n"), 401);
@@ -195,6 +200,10 @@ open_badly(void *arg)
 	CHECK_EQ(weft_admin_open(NULL, &opts, &admin), WEFT_EINVAL);
 	CHECK_EQ(weft_admin_open("tcp://127.0.0.1", NULL, &admin), WEFT_EINVAL);
 	CHECK(!admin);
+	opts.token = "from a file\n";
+	CHECK_EQ(weft_admin_open(NULL, &opts, &admin), WEFT_EINVAL);
+	opts.token = " x";
+	CHECK_EQ(weft_admin_open(NULL, &opts, &admin), WEFT_EINVAL);
 	opts.token = "x";
 	OK(weft_admin_open("tcp://0.0.0.0:0", &opts, &admin));
 	weft_admin_close(admin);
