@@ -47,7 +47,7 @@ typedef struct weft_admin_opts {
 	weft_loop  *loop;            /* default: the caller's */
 	const char *token;           /* copied; see 1 */
 	const char *title;           /* of the page; copied; default: the program's name */
-	uint32_t    connections_max; /* and readers of events; default 32 */
+	uint32_t    connections_max; /* of readers of events; default 32; 8 for others */
 	size_t      trace_max;       /* bytes; default 64 MiB */
 	uint64_t    spare[4];
 } weft_admin_opts;

@@ -7,6 +7,7 @@
 #include "os_admin.h"
 
 #define CONNECTIONS_MAX 32u
+#define OTHERS_MAX      8u /* beside readers, who may stay for days */
 #define TRACE_MAX       ((size_t)64 << 20)
 #define TOKEN_MAX       ((size_t)256)
 #define NAME_MAX_BYTES  ((size_t)128)
@@ -187,10 +188,13 @@ start(weft_admin *admin)
 static int
 open_listener(weft_admin *admin, const char *address)
 {
-	weft_listener_opts opts = { .connections_max = admin->connections_max,
+	uint32_t readers = admin->connections_max;
+	weft_listener_opts opts = { .connections_max = readers,
 		                    .replace = true };
 	int rc = check_address(address, admin);
 
+	if (readers < UINT32_MAX - OTHERS_MAX)
+		opts.connections_max += OTHERS_MAX;
 	if (rc == 0)
 		rc = weft_listener_open(address, &opts, &admin->listener);
 	if (rc == 0)

@@ -225,6 +225,28 @@ TEST(admin_has_so_many_readers_and_they_end_with_their_server)
 	          play_many);
 }
 
+/* Pages that stay open do not keep others out, not even the next reader from being told. */
+static void
+play_room(struct world *world)
+{
+	weft_http *readers[2];
+
+	for (int i = 0; i < 2; i++) {
+		readers[i] = begin_get(world, "/events");
+		CHECK(next_event(readers[i]));
+	}
+	CHECK_EQ(get(world, "/metrics")->status, 200);
+	CHECK_EQ(get(world, "/events")->status, 503);
+	for (int i = 0; i < 2; i++)
+		weft_http_close(readers[i]);
+}
+
+TEST(admin_answers_others_while_it_has_all_its_readers)
+{
+	world_run(&(struct world){ .opts = { .connections_max = 2 } },
+	          play_room);
+}
+
 static void
 play_close(struct world *world)
 {
