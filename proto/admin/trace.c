@@ -1,9 +1,15 @@
-/* trace.c - a recording of some seconds, as a Chrome trace. */
+/* trace.c - a recording of some seconds, as a Chrome trace.
+ *
+ * There is one until it has been sent, not only while it lasts: its memory is needed so
+ * long, and who takes it slowly would have others begin theirs.
+ */
 #include "window.h"
 #include <weft/trace.h>
 
 #define SECONDS_DEFAULT UINT64_C(3)
 #define SECONDS_MAX     UINT64_C(60)
+
+static uint32_t busy; /* atomic: there is one, of whichever window */
 
 /* Record until then, or until the window closes; fills nothing. */
 static int
@@ -20,7 +26,7 @@ record(weft_admin *admin, weft_trace *trace, uint64_t seconds)
 }
 
 static int
-send_trace(weft_http *http, weft_trace *trace)
+send_trace(weft_http *http, weft_admin *admin, weft_trace *trace)
 {
 	const char *piece;
 	size_t size;
@@ -37,6 +43,8 @@ send_trace(weft_http *http, weft_trace *trace)
 		                            weft_in(WEFT__ADMIN_TAKE_NS));
 
 		rc = n < 0 ? (int)n : weft_yield();
+		if (rc == 0 && weft__admin_is_closing(admin))
+			rc = WEFT_ESHUTDOWN;
 	}
 	return rc;
 }
@@ -45,8 +53,13 @@ static int
 begin(weft_http *http, weft_admin *admin, weft_trace **out)
 {
 	const weft_trace_opts opts = { .bytes_max = admin->trace_max };
-	int rc = weft_trace_begin(&opts, out);
+	bool free = !__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE);
+	int rc = free ? weft_trace_begin(&opts, out) : WEFT_EBUSY;
 
+	if (rc == 0)
+		return 0;
+	if (free)
+		__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	if (rc != WEFT_EBUSY)
 		return rc;
 	rc = weft__admin_say(http, 409, "somebody records already");
@@ -69,7 +82,8 @@ weft__admin_trace(weft_http *http, weft_admin *admin)
 		return rc < 0 ? rc : 0;
 	rc = record(admin, trace, seconds);
 	if (rc == 0)
-		rc = send_trace(http, trace);
+		rc = send_trace(http, admin, trace);
 	weft_trace_free(trace);
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	return rc;
 }

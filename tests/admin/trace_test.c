@@ -1,4 +1,5 @@
 /* trace_test.c - recordings through the window. */
+#include <unistd.h>
 #include <weft/trace.h>
 #include "admin/world.h"
 
@@ -10,6 +11,61 @@ sleep_shortly(void *arg)
 	while (!*stop)
 		OK(weft_sleep_until(weft_in(WEFT_MS)));
 	return 0;
+}
+
+/* More than sockets keep of it: who does not read has it wait. */
+static int
+be_busy(void *arg)
+{
+	bool *stop = arg;
+
+	while (!*stop)
+		OK(weft_yield());
+	return 0;
+}
+
+/* Ask for a recording, and take nothing of it. */
+static weft_stream *
+ask_for(struct world *world, unsigned seconds)
+{
+	char request[96];
+	weft_stream *stream;
+	int size = snprintf(request, sizeof(request),
+	                    "GET /debug/trace?seconds=%u HTTP/1.1\r\n"
+	                    "Host: localhost\r\n\r\n",
+	                    seconds);
+
+	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
+	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_in(HOUR)),
+	         size);
+	return stream;
+}
+
+/* Wait until somebody records. */
+static void
+await_recording(void)
+{
+	weft_trace *recording;
+	int rc;
+
+	while ((rc = weft_trace_begin(NULL, &recording)) == 0) {
+		weft_trace_free(recording); /* not yet */
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+	}
+	CHECK_EQ(rc, WEFT_EBUSY);
+}
+
+/* Wait until nobody does. */
+static void
+await_its_end(void)
+{
+	weft_trace *recording;
+	int rc;
+
+	while ((rc = weft_trace_begin(NULL, &recording)) == WEFT_EBUSY)
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+	OK(rc);
+	weft_trace_free(recording);
 }
 
 static void
@@ -60,11 +116,14 @@ static void
 play_bounded(struct world *world)
 {
 	static bool stop; /* a threadlet may look at it later */
+	const char *at;
 
 	stop = false;
-	CHECK(weft_go(sleep_shortly, &stop) > 0);
-	CHECK_EQ(get(world, "/debug/trace?seconds=1")->status, 200);
-	CHECK(get(world, "/debug/trace?seconds=1")->size < 1 << 20);
+	CHECK(weft_go(be_busy, &stop) > 0);
+	at = strstr(get(world, "/debug/trace?seconds=1")->body,
+	            "\"dropped_events\"");
+	CHECK(at);
+	CHECK(number_after(at, "count") > 0);
 	stop = true;
 }
 
@@ -74,31 +133,52 @@ TEST(admin_bounds_what_is_recorded)
 	          play_bounded);
 }
 
+/* The first has recorded, and is being sent: to somebody who takes some bytes only. */
+static void
+play_slow(struct world *world)
+{
+	static const char request[] = "GET /debug/trace?seconds=1 HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	static bool stop; /* a threadlet may look at it later */
+	weft_stream *stream;
+	char byte = 0;
+
+	stop = false;
+	CHECK(weft_go(be_busy, &stop) > 0);
+	stream = ask_for(world, 1);
+	while (byte != '[')
+		CHECK_EQ(weft_read(stream, &byte, 1, weft_in(HOUR)), 1);
+	stop = true;
+	CHECK_EQ(raw(world->place, request), 409);
+	weft_close(stream);
+	while (raw(world->place, request) != 200) /* that it has gone */
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+}
+
+TEST(admin_refuses_to_record_while_a_recording_is_being_sent)
+{
+	char folder[] = "/tmp/weft-trace-XXXXXX", address[128];
+
+	CHECK(mkdtemp(folder));
+	(void)snprintf(address, sizeof(address), "unix:%s/socket", folder);
+	world_run(&(struct world){ .address = address,
+	                           .opts = { .trace_max = 4 << 20 } },
+	          play_slow);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
 /* Somebody records for a minute, and the window closes. */
 static void
 play_close(struct world *world)
 {
-	static const char request[] = "GET /debug/trace?seconds=60 HTTP/1.1\r\n"
-				      "Host: localhost\r\n\r\n";
-	weft_stream *stream;
-	weft_trace *recording;
+	weft_stream *stream = ask_for(world, 60);
 	uint64_t begun = weft_now();
-	int rc;
 
-	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
-	CHECK_EQ(
-		weft_write(stream, request, sizeof(request) - 1, weft_in(HOUR)),
-		sizeof(request) - 1);
-	while ((rc = weft_trace_begin(NULL, &recording)) == 0) {
-		weft_trace_free(recording); /* not yet */
-		OK(weft_sleep_until(weft_in(WEFT_MS)));
-	}
-	CHECK_EQ(rc, WEFT_EBUSY);
+	await_recording();
 	weft_admin_close(world->admin);
 	world->admin = NULL;
 	CHECK(weft_now() - begun < 60 * WEFT_S);
-	OK(weft_trace_begin(NULL, &recording));
-	weft_trace_free(recording);
+	await_its_end();
 	weft_close(stream);
 }
 
