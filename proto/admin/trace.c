@@ -1,35 +1,30 @@
 /* trace.c - a recording of some seconds, as a Chrome trace.
  *
- * There is one until it has been sent, not only while it lasts: its memory is needed so
- * long, and who takes it slowly would have others begin theirs.
+ *   1. There is one until it has been sent, not only while it lasts: its memory is needed
+ *      so long, and who takes it slowly would have others begin theirs.
+ *   2. The reply begins with the recording, and gets a line end each second, which JSON may
+ *      begin with: only who writes notices that the peer has gone, and then it ends.
+ *   3. Turning it into text is work of a pool: before the first piece all of it is looked
+ *      at and sorted, and that would hold the loop.
  */
 #include "window.h"
 #include <weft/trace.h>
+#include <weft/work.h>
 
 #define SECONDS_DEFAULT UINT64_C(3)
 #define SECONDS_MAX     UINT64_C(60)
 
 static uint32_t busy; /* atomic: there is one, of whichever window */
 
-/* Record until then, or until the window closes; fills nothing. */
-static int
-record(weft_admin *admin, weft_trace *trace, uint64_t seconds)
-{
-	int rc = weft_event_wait(&admin->closing, weft_in(seconds * WEFT_S));
-	int ended = weft_trace_end(trace);
-
-	if (rc == 0)
-		return WEFT_ESHUTDOWN;
-	if (rc != WEFT_ETIMEDOUT)
-		return rc;
-	return ended;
-}
-
-static int
-send_trace(weft_http *http, weft_admin *admin, weft_trace *trace)
-{
-	const char *piece;
+struct piece {
+	weft_trace *trace;
+	const char *data;
 	size_t size;
+};
+
+static int
+begin_reply(weft_http *http)
+{
 	int rc = weft__admin_headers(http, NULL);
 
 	if (rc == 0)
@@ -38,13 +33,71 @@ send_trace(weft_http *http, weft_admin *admin, weft_trace *trace)
 	if (rc == 0)
 		rc = weft_http_begin(http, 200, "application/json",
 		                     weft_in(WEFT__ADMIN_TAKE_NS));
-	while (rc == 0 && (rc = weft_trace_read(trace, &piece, &size)) > 0) {
-		ssize_t n = weft_http_write(http, piece, size,
-		                            weft_in(WEFT__ADMIN_TAKE_NS));
+	return rc;
+}
 
-		rc = n < 0 ? (int)n : weft_yield();
+static int
+write_some(weft_http *http, const char *data, size_t size)
+{
+	ssize_t n = weft_http_write(http, data, size,
+	                            weft_in(WEFT__ADMIN_TAKE_NS));
+
+	return n < 0 ? (int)n : 0;
+}
+
+/* Record so long, or until the window closes or the peer goes.  Rule 2. */
+static int
+record(weft_http *http, weft_admin *admin, weft_trace *trace, uint64_t seconds)
+{
+	uint64_t due = weft_now();
+	int rc = begin_reply(http), ended;
+
+	while (rc == 0 && seconds-- > 0) {
+		rc = write_some(http, "\n", 1);
+		if (rc < 0)
+			break;
+		due += WEFT_S;
+		rc = weft_event_wait(&admin->closing, due);
+		if (rc == 0)
+			rc = WEFT_ESHUTDOWN;
+		else if (rc == WEFT_ETIMEDOUT)
+			rc = weft_canceled(); /* or was it the scope's? */
+	}
+	ended = weft_trace_end(trace);
+	return rc < 0 ? rc : ended;
+}
+
+static int
+read_piece(void *arg)
+{
+	struct piece *piece = arg;
+
+	return weft_trace_read(piece->trace, &piece->data, &piece->size);
+}
+
+/* Rule 3; without a thread a loop that is held is better than no trace. */
+static int
+next_piece(struct piece *piece)
+{
+	int rc = weft_work(WEFT_BLOCKING, read_piece, piece, WEFT_NEVER);
+
+	return rc == WEFT_EAGAIN ? read_piece(piece) : rc;
+}
+
+static int
+send_trace(weft_http *http, weft_admin *admin, weft_trace *trace)
+{
+	struct piece piece = { .trace = trace };
+	int rc;
+
+	while ((rc = next_piece(&piece)) > 0) {
+		rc = write_some(http, piece.data, piece.size);
+		if (rc == 0)
+			rc = weft_yield();
 		if (rc == 0 && weft__admin_is_closing(admin))
 			rc = WEFT_ESHUTDOWN;
+		if (rc < 0)
+			break;
 	}
 	return rc;
 }
@@ -80,7 +133,7 @@ weft__admin_trace(weft_http *http, weft_admin *admin)
 	rc = begin(http, admin, &trace);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	rc = record(admin, trace, seconds);
+	rc = record(http, admin, trace, seconds);
 	if (rc == 0)
 		rc = send_trace(http, admin, trace);
 	weft_trace_free(trace);

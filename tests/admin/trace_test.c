@@ -3,6 +3,22 @@
 #include <weft/trace.h>
 #include "admin/world.h"
 
+static int pieces, strays; /* read, and by a loop; atomic */
+
+int
+__wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
+int
+__real_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
+
+int
+__wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size)
+{
+	(void)__atomic_add_fetch(&pieces, 1, __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&strays, weft_loop_current() != NULL,
+	                         __ATOMIC_RELAXED);
+	return __real_weft_trace_read(recording, out, size);
+}
+
 static int
 sleep_shortly(void *arg)
 {
@@ -165,6 +181,41 @@ TEST(admin_refuses_to_record_while_a_recording_is_being_sent)
 	                           .opts = { .trace_max = 4 << 20 } },
 	          play_slow);
 	CHECK_EQ(rmdir(folder), 0);
+}
+
+/* Somebody wants a minute, but does not wait for it. */
+static void
+play_gone(struct world *world)
+{
+	weft_stream *stream = ask_for(world, 60);
+	uint64_t begun = weft_now();
+	char text[13] = { 0 };
+
+	await_recording();
+	CHECK_EQ(weft_read_exact(stream, text, 12, weft_in(HOUR)), 12);
+	CHECK_STR(text, "HTTP/1.1 200"); /* while it lasts */
+	weft_close(stream);
+	await_its_end();
+	CHECK(weft_now() - begun < 60 * WEFT_S);
+}
+
+TEST(admin_ends_a_recording_as_who_wanted_it_goes)
+{
+	world_run(&(struct world){ 0 }, play_gone);
+}
+
+static void
+play_pieces(struct world *world)
+{
+	pieces = strays = 0;
+	CHECK_EQ(get(world, "/debug/trace?seconds=1")->status, 200);
+	CHECK(__atomic_load_n(&pieces, __ATOMIC_RELAXED) > 0);
+	CHECK_EQ(__atomic_load_n(&strays, __ATOMIC_RELAXED), 0);
+}
+
+TEST(admin_makes_the_text_of_a_recording_on_no_loop)
+{
+	world_run(&(struct world){ 0 }, play_pieces);
 }
 
 /* Somebody records for a minute, and the window closes. */
