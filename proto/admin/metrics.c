@@ -26,9 +26,7 @@ put_head(struct weft__admin_text *text, const char *name, const char *help,
 	weft__admin_puts(text, "# HELP ");
 	weft__admin_puts(text, name);
 	weft__admin_puts(text, " ");
-	for (; *help; help++) /* a backslash or line end would mean something */
-		weft__admin_put(text,
-		                *help == '\n' || *help == '\\' ? " " : help, 1);
+	weft__admin_put_help(text, help);
 	weft__admin_puts(text, "\n# TYPE ");
 	weft__admin_puts(text, name);
 	weft__admin_puts(text, " ");

@@ -194,6 +194,19 @@ weft__admin_put_html(struct weft__admin_text *text, const char *data)
 }
 
 void
+weft__admin_put_help(struct weft__admin_text *text, const char *data)
+{
+	while (*data) {
+		if (*data == '\n' || *data == '\\') {
+			weft__admin_put(text, " ", 1);
+			data++;
+		} else {
+			data += put_character(text, data);
+		}
+	}
+}
+
+void
 weft__admin_put_label(struct weft__admin_text *text, const char *data)
 {
 	while (*data) {

@@ -29,6 +29,8 @@ void weft__admin_put_double(struct weft__admin_text *text, double number, bool s
 /* With what means something in HTML, or in a label, escaped. */
 void weft__admin_put_html(struct weft__admin_text *text, const char *data);
 void weft__admin_put_label(struct weft__admin_text *text, const char *data);
+/* A line of help for metrics: what would mean something there is a blank. */
+void weft__admin_put_help(struct weft__admin_text *text, const char *data);
 
 /* JSON.  Commas are put where they are due; bytes that are no UTF-8 become U+FFFD. */
 void weft__json_open(struct weft__admin_text *text, char bracket);

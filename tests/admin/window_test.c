@@ -55,15 +55,16 @@ play_metrics(struct world *world)
 	double apples = 3, odd = -1;
 	const struct reply *reply;
 
-	OK(weft_admin_add(world->admin, "apples_total", "Eaten\\by\nme",
-	                  read_number, &apples));
+	OK(weft_admin_add(world->admin, "apples_total",
+	                  "Eaten\\by\nme, \xc3\xa9\xff", read_number, &apples));
 	OK(weft_admin_add(world->admin, "odd", NULL, read_number, &odd));
 	reply = get(world, "/metrics");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "text/plain; version=0.0.4; charset=utf-8");
 	CHECK(strstr(reply->body, "\n# TYPE apples_total counter\n"
 	                          "apples_total 3\n"));
-	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me\n"));
+	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me, "
+	                          "\xc3\xa9\xef\xbf\xbd\n"));
 	CHECK(strstr(reply->body, "\n# TYPE odd gauge\nodd -1\n"));
 	CHECK(strstr(reply->body, "\n# TYPE weft_loop_turns_total counter\n"));
 	CHECK(strstr(reply->body, "weft_loop_turns_total{loop=\""));
