@@ -278,7 +278,7 @@ weft_admin_addr(weft_admin *admin, weft_addr *out)
 }
 
 /* A threadlet waits until the last holder has let go, cancelled or not; the scope keeps
- * cancellation out. */
+ * cancellation out.  Another loop could neither close the listener nor be waited for. */
 void
 weft_admin_close(weft_admin *admin)
 {
@@ -288,6 +288,11 @@ weft_admin_close(weft_admin *admin)
 
 	if (!admin)
 		return;
+	if (weft_loop_current() && weft_loop_current() != admin->loop) {
+		(void)weft_fail(WEFT_EXDEV,
+		                "weft_admin_close: a window of another loop");
+		return;
+	}
 	waits = weft_self()
 	        && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
 	admin->gone = waits ? &gone : NULL;

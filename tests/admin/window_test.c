@@ -1,4 +1,5 @@
 /* window_test.c - the page, loops and metrics, and where they are. */
+#include <pthread.h>
 #include <unistd.h>
 #include <weft/listener.h>
 #include <weft/metrics.h>
@@ -368,6 +369,41 @@ TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
 	OK(weft_loop_run(ending.loop));
 	CHECK_EQ(ending.late, 0);
 	OK(weft_loop_free(ending.loop));
+}
+
+static int
+close_elsewhere(void *arg)
+{
+	weft_admin_close(arg);
+	CHECK(strstr(weft_detail(), "another loop"));
+	return 0;
+}
+
+static void *
+run_elsewhere(void *arg)
+{
+	weft_loop *loop = make();
+
+	(void)go_on(loop, close_elsewhere, arg);
+	OK(weft_loop_run(loop));
+	OK(weft_loop_free(loop));
+	return NULL;
+}
+
+/* There is nothing for the thread to wait for here. */
+static void
+play_elsewhere(struct world *world)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, run_elsewhere, world->admin), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(get(world, "/metrics")->status, 200);
+}
+
+TEST(admin_is_not_closed_by_another_loop)
+{
+	world_run(&(struct world){ 0 }, play_elsewhere);
 }
 
 /* --- several loops ------------------------------------------------------------------------ */
