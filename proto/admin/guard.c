@@ -8,7 +8,8 @@
  *      one of ours.
  *   3. The page that asks, as browsers say it: Sec-Fetch-Site, and Origin, which must be
  *      the name and port that were asked for.  Another port of this machine is another
- *      site's, too.
+ *      site's, too.  It may have a link to the page, which a browser then shows by itself
+ *      and to nobody else; in no frame.
  *   4. What writes is a POST, and needs one of these said, or the token in a header, which
  *      no form can have.
  */
@@ -126,6 +127,18 @@ site_of(weft_http *http)
 	return origin || (site && same(site, "same-origin")) ? 1 : 0;
 }
 
+/* Whether a browser goes to a page of its own, by a link. */
+static bool
+is_visit(weft_http *http)
+{
+	const char *mode = weft_http_header(http, "Sec-Fetch-Mode");
+	const char *dest = weft_http_header(http, "Sec-Fetch-Dest");
+
+	return strcmp(weft_http_method(http), "GET") == 0
+	       && !weft_http_header(http, "Origin") && mode
+	       && same(mode, "navigate") && (!dest || same(dest, "document"));
+}
+
 /* Whether a proxy says that it asks for somebody else; rule 1. */
 static bool
 is_passed_on(weft_http *http)
@@ -185,16 +198,16 @@ check_writing(weft_admin *admin, weft_http *http, int site)
 }
 
 int
-weft__admin_guard(weft_admin *admin, weft_http *http, bool writes)
+weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use)
 {
 	int rc = check_peer(admin, http);
 	int site = site_of(http);
 
 	if (rc < 0)
 		return rc;
-	if (site < 0)
+	if (site < 0 && !(use == WEFT__ADMIN_VISITS && is_visit(http)))
 		return refuse(http, 403, "another site asks for this");
-	return writes ? check_writing(admin, http, site) : 0;
+	return use == WEFT__ADMIN_WRITES ? check_writing(admin, http, site) : 0;
 }
 
 int
@@ -202,5 +215,6 @@ weft_admin_check(weft_admin *admin, weft_http *http, bool writes)
 {
 	if (!admin || !http)
 		return weft_fail(WEFT_EINVAL, "weft_admin_check: NULL");
-	return weft__admin_guard(admin, http, writes);
+	return weft__admin_guard(
+		admin, http, writes ? WEFT__ADMIN_WRITES : WEFT__ADMIN_READS);
 }

@@ -22,6 +22,7 @@ weft__admin_headers(weft_http *http, const char *policy)
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "Referrer-Policy", "no-referrer" },
 		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "Cross-Origin-Opener-Policy", "same-origin" },
 	};
 	int rc = 0;
 
@@ -112,7 +113,8 @@ weft__admin_query(weft_http *http, const char *name, uint64_t range[2],
 /* Everything goes through here.  A server that drains still answers who has just come: not
  * from here, since what the program has lent may be gone. */
 static int
-answer(weft_http *http, weft_admin *admin, answer_fn fn)
+answer(weft_http *http, weft_admin *admin, answer_fn fn,
+       enum weft__admin_use use)
 {
 	int rc;
 
@@ -124,7 +126,7 @@ answer(weft_http *http, weft_admin *admin, answer_fn fn)
 	}
 	rc = weft__admin_greet(admin, http);
 	if (rc == 0)
-		rc = weft__admin_guard(admin, http, false);
+		rc = weft__admin_guard(admin, http, use);
 	if (rc == 0)
 		rc = fn(http, admin);
 	else if (rc == WEFT_EPERM || rc > 0)
@@ -142,43 +144,49 @@ admin_of(void *arg)
 static int
 on_page(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_page);
+	return answer(http, admin_of(arg), weft__admin_page,
+	              WEFT__ADMIN_VISITS);
 }
 
 static int
 on_metrics(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_metrics);
+	return answer(http, admin_of(arg), weft__admin_metrics,
+	              WEFT__ADMIN_READS);
 }
 
 static int
 on_loops(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_loops);
+	return answer(http, admin_of(arg), weft__admin_loops,
+	              WEFT__ADMIN_READS);
 }
 
 static int
 on_threadlets(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_threadlets);
+	return answer(http, admin_of(arg), weft__admin_threadlets,
+	              WEFT__ADMIN_READS);
 }
 
 static int
 on_dag(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_dag);
+	return answer(http, admin_of(arg), weft__admin_dag, WEFT__ADMIN_READS);
 }
 
 static int
 on_trace(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_trace);
+	return answer(http, admin_of(arg), weft__admin_trace,
+	              WEFT__ADMIN_READS);
 }
 
 static int
 on_events(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_events);
+	return answer(http, admin_of(arg), weft__admin_events,
+	              WEFT__ADMIN_READS);
 }
 
 /* The page's own links are relative: it stands behind a slash, which is added to what was
@@ -198,7 +206,7 @@ go_behind(weft_http *http, weft_admin *admin)
 static int
 on_bare(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), go_behind);
+	return answer(http, admin_of(arg), go_behind, WEFT__ADMIN_VISITS);
 }
 
 static int

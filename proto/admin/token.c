@@ -89,12 +89,24 @@ has_cookie(weft_http *http, const char *token)
 	return found;
 }
 
+/* Names of schemes are the same in any case. */
+static bool
+is_bearer(const char *given)
+{
+	static const char scheme[] = "bearer";
+
+	for (size_t i = 0; scheme[i]; i++)
+		if ((given[i] | 0x20) != scheme[i])
+			return false;
+	return given[sizeof(scheme) - 1] == ' ';
+}
+
 bool
 weft__admin_shows_bearer(weft_admin *admin, weft_http *http)
 {
 	const char *given = weft_http_header(http, "Authorization");
 
-	if (!admin->token || !given || strncmp(given, "Bearer ", 7) != 0)
+	if (!admin->token || !given || !is_bearer(given))
 		return false;
 	return is_token(given + 7, strlen(given + 7), admin->token);
 }

@@ -82,9 +82,16 @@ bool weft__admin_is_closing(weft_admin *admin);
 /* Add the routes below mount->prefix.  Returns 0 or an error. */
 int weft__admin_routes(struct weft__admin_mount *mount, weft_http_server *server);
 
+/* What a request is for. */
+enum weft__admin_use {
+	WEFT__ADMIN_READS,
+	WEFT__ADMIN_WRITES,
+	WEFT__ADMIN_VISITS, /* the page itself, where a link of others may lead */
+};
+
 /* Whether the request may be answered.  Returns 0; or has answered: WEFT_EPERM, or an
  * error of that. */
-int weft__admin_guard(weft_admin *admin, weft_http *http, bool writes);
+int weft__admin_guard(weft_admin *admin, weft_http *http, enum weft__admin_use use);
 
 /* Deal with ?token=.  Returns 0 if there is none; 1 if it was answered; or an error. */
 int weft__admin_greet(weft_admin *admin, weft_http *http);

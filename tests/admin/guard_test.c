@@ -133,6 +133,32 @@ TEST(admin_is_for_reading_alone)
 	world_run(&(struct world){ 0 }, play_methods);
 }
 
+#define FOREIGN LOCAL "Sec-Fetch-Site: cross-site\r\n"
+#define VISIT   FOREIGN "Sec-Fetch-Mode: navigate\r\n"
+
+static void
+play_links(struct world *world)
+{
+	CHECK_EQ(ask(world, "GET /", VISIT), 200);
+	CHECK_EQ(ask(world, "GET /", VISIT "Sec-Fetch-Dest: document\r\n"),
+	         200);
+	CHECK_EQ(ask(world, "GET /", VISIT "Sec-Fetch-Dest: iframe\r\n"), 403);
+	CHECK_EQ(ask(world, "GET /", VISIT "Origin: http://evil.example\r\n"),
+	         403);
+	CHECK_EQ(ask(world, "GET /", FOREIGN "Sec-Fetch-Mode: no-cors\r\n"),
+	         403);
+	CHECK_EQ(ask(world, "HEAD /", VISIT), 403);
+	CHECK_EQ(ASK(VISIT), 403);
+	CHECK_EQ(ask(world, "GET /debug/loops", VISIT), 403);
+	CHECK_EQ(ask(world, "GET /debug/trace", VISIT), 403);
+	CHECK_EQ(ask(world, "GET /events", VISIT), 403);
+}
+
+TEST(admin_shows_the_page_and_nothing_else_to_who_follows_a_link)
+{
+	world_run(&(struct world){ 0 }, play_links);
+}
+
 /* --- the token ------------------------------------------------------------------------ */
 
 static void
@@ -144,6 +170,10 @@ play_token(struct world *world)
 	CHECK_EQ(ASK(LOCAL), 401);
 	CHECK_EQ(ASK(LOCAL BEARER), 200);
 	CHECK_EQ(ASK("Host: any.example\r\n" BEARER), 200);
+	CHECK_EQ(ASK(LOCAL "Authorization: bearer open sesame\r\n"), 200);
+	CHECK_EQ(ASK(LOCAL "Authorization: BEARER open sesame\r\n"), 200);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearer\r\n"), 401);
+	CHECK_EQ(ASK(LOCAL "Authorization: Bearers open sesame\r\n"), 401);
 	CHECK_EQ(ASK(LOCAL BEARER "Sec-Fetch-Site: cross-site\r\n"), 403);
 	CHECK_EQ(ASK(LOCAL "Authorization: Bearer open sesam\r\n"), 401);
 	CHECK_EQ(ASK(LOCAL "Authorization: Bearer open sesamf\r\n"), 401);
@@ -309,6 +339,47 @@ TEST(admin_that_is_mounted_refuses_peers_from_elsewhere)
 {
 	world_run(&(struct world){ 0 }, play_outside);
 	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_outside);
+}
+
+static bool
+has_six(void)
+{
+	weft_listener *listener;
+	int rc = weft_listener_open("tcp://[::1]:0", NULL, &listener);
+
+	if (rc == 0)
+		weft_listener_close(listener);
+	return rc == 0;
+}
+
+/* A listener for all takes IPv4, too, whose peers are ::ffff:127.0.0.1 there. */
+static void
+play_six(struct world *world)
+{
+	static const char request[] = "GET /inside/metrics HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	struct mounted mounted;
+	char place[80];
+	const char *port;
+	weft_scope scope;
+
+	if (!has_six())
+		return; /* nothing to ask */
+	CHECK(open_mounted(world, &mounted, "tcp://:0", &scope) > 0);
+	port = strrchr(mounted.place, ':');
+	(void)snprintf(place, sizeof(place), "tcp://[::1]%s", port);
+	CHECK_EQ(raw(place, request), 200);
+	(void)snprintf(place, sizeof(place), "tcp://127.0.0.1%s", port);
+	CHECK_EQ(raw(place, request), 200);
+	close_mounted(&mounted, &scope);
+	CHECK(open_mounted(world, &mounted, "tcp://[::1]:0", &scope) > 0);
+	CHECK_EQ(raw(mounted.place, request), 200);
+	close_mounted(&mounted, &scope);
+}
+
+TEST(admin_knows_peers_on_this_machine_by_their_ipv6_addresses)
+{
+	world_run(&(struct world){ 0 }, play_six);
 }
 
 /* --- routes of the program ------------------------------------------------------------- */
