@@ -9,9 +9,10 @@
  *      "Authorization: Bearer TOKEN", or once as ?token=TOKEN, for which a browser gets a
  *      cookie.  Behind a proxy there must be one: all whom it lets in come from this machine
  *      then.  What says that it was passed on (Forwarded, X-Forwarded-For, Via, ...) is
- *      refused without, but not every proxy says it.
- *   2. What a browser asks for on behalf of another site is refused; so is all else by
- *      403, with the reason.
+ *      refused without, but not every proxy says it.  Browsers send a cookie to every port of
+ *      the host that has set it: what listens on another one can read the token.
+ *   2. What a browser asks for on behalf of another site is refused, by 403 with the reason,
+ *      but for links to the page.
  *   3. While nobody looks there is nothing to be done: no timer, nothing is observed.  With
  *      readers of /events what they are told is put together once for all of them, and
  *      loops and graphs are observed (weft_loop_observe(), weft_dag_observe()) until some
@@ -22,8 +23,11 @@
  *
  * Threadlets: /debug/threadlets is the text of weft_dump(); ?format=json the same as JSON,
  * q=TEXT those in which it stands, loop=N those of a loop, sort=since|stack|name, max=N (1000,
- * at most 20,000).  /debug/trace?seconds=N (1 to 60) records that long; one at a time, others
- * are answered 409.  /events?ms=N (250 to 10,000) has another period than a second.
+ * at most 20,000).  /debug/trace?seconds=N (1 to 60) records that long, or until its reader
+ * goes; one at a time until it has been sent, others are answered 409.  Both must fit into the
+ * time of a request: 180 s here, request_ns of a server that it is mounted on, by default 60 s;
+ * the reply is cut off then, so ask for less there.  /events?ms=N (250 to 10,000) has another
+ * period than a second.
  *
  * Metrics: what weft_loop_stats counts is weft_loop_turns_total,
  * weft_loop_posts_refused_total and so on, with labels loop and name; for loops that are
@@ -101,7 +105,8 @@ WEFT_API int weft_admin_addr(weft_admin *admin, weft_addr *out);
 /* Close it: streams of events end, and replies in hand come to an end soon.  Servers that
  * it is mounted on must not serve any more, nor a handler call it.  No function of
  * weft_admin_add() is called once it has returned.  Takes it; accepts NULL; not cancellable.
- * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
+ * On another loop that is WEFT_EXDEV, told by weft_detail() alone, and does nothing.
+ * Thread: the window's loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_admin_close(weft_admin *admin);
 
 WEFT_END
