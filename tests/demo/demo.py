@@ -91,6 +91,11 @@ class Demo:
         check(f"{path}: cut short", reply.whole)
         return reply
 
+    def get_soon(self, path):
+        """The same with a load, which is let in before us at times."""
+        return wait_until(f"{path} is answered",
+                          lambda: self.ask(path).status == 200 and self)
+
     def set(self, body, status=204):
         reply = self.ask("/demo/set", "POST", body.encode(),
                          (f"Origin: {self.url}", "Sec-Fetch-Site: same-origin"))

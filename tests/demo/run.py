@@ -352,7 +352,7 @@ def a_reader_of_events_does_not_hold_up_the_end(weft):
 # --- Redis goes and comes ---------------------------------------------------------------------
 
 def lose_and_find(store, demo):
-    demo.wait_up().get("/feed/7")
+    demo.wait_up().get_soon("/feed/7")
     before = demo.now()
     store.kill()
     down = demo.wait("it is down", lambda now: now["redis"]["state"] == "down")
@@ -365,8 +365,7 @@ def lose_and_find(store, demo):
     lost = grown(before, demo.now())
     check(lost, lost["errors"] >= 1 and lost["redis_errors"] >= 1)
     store.start()
-    demo.wait_up()
-    demo.get("/feed/7")
+    demo.wait_up().get_soon("/feed/7")
     demo.get("/threads/7")
     equal(demo.now()["redis"]["detail"], "")
 
@@ -390,7 +389,7 @@ def redis_that_comes_later_is_waited_for(weft):
             check(demo.said, "redis is down" in demo.said[0])
             demo.get("/feed/7", 503)
             store.start()
-            demo.wait_up().get("/feed/7")
+            demo.wait_up().get_soon("/feed/7")
             demo.terminate()
 
 
