@@ -4,27 +4,11 @@ import json
 import re
 import socket
 import subprocess
-import time
+import sys
+from pathlib import Path
 
-PATIENCE = 60  # seconds until something that must happen has happened
-
-
-def check(what, good):
-    if not good:
-        raise AssertionError(what)
-
-
-def equal(got, want):
-    check(f"{got!r} is not {want!r}", got == want)
-
-
-def wait_until(what, happened):
-    """What `happened` gives, as soon as it is something."""
-    end = time.monotonic() + PATIENCE
-    while not (found := happened()):
-        check(f"it never came: {what}", time.monotonic() < end)
-        time.sleep(0.01)
-    return found
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "outside"))
+from seen import PATIENCE, check, equal, wait_until  # noqa: E402
 
 
 def free_port():

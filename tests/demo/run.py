@@ -18,16 +18,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # no folder of it among the sources
 sys.path.insert(0, str(Path(__file__).parent))
 import model
-from demo import (PATIENCE, Demo, Reply, check, equal, read_all, store_of_redis, store_of_weft,
-                  wait_until)
+from demo import Demo, Reply, read_all, store_of_redis, store_of_weft
+from seen import PATIENCE, TESTS, check, equal, test, wait_until
 
 RUNS_MAX = 64  # in flight on a loop
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def grown(before, after):
