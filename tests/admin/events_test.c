@@ -160,39 +160,6 @@ TEST(admin_observes_while_somebody_reads_events_and_not_otherwise)
 
 /* --- bounds and ends ----------------------------------------------------------------------- */
 
-struct house {
-	weft_http_server *server;
-	weft_listener *listener;
-	char url[256];
-};
-
-static int
-serve(void *arg)
-{
-	struct house *house = arg;
-
-	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
-	return 0;
-}
-
-static void
-open_house(struct house *house, weft_admin *admin, weft_scope *scope)
-{
-	char text[WEFT_ADDR_TEXT_MAX];
-	weft_addr addr;
-
-	house->server = weft_http_server_new(NULL);
-	CHECK(house->server);
-	OK(weft_admin_mount(admin, house->server, ""));
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &house->listener));
-	OK(weft_listener_local(house->listener, &addr));
-	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	(void)snprintf(house->url, sizeof(house->url), "http://%s", text + 6);
-	OK(weft_scope_open(scope, 0, WEFT_NEVER));
-	CHECK(weft_scope_go(scope, serve, house) > 0);
-}
-
 static void
 play_many(struct world *world)
 {
@@ -200,7 +167,10 @@ play_many(struct world *world)
 	struct house house;
 	weft_scope scope;
 
-	open_house(&house, world->admin, &scope);
+	open_house(&house);
+	OK(weft_admin_mount(world->admin, house.server, ""));
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, serve_house, &house) > 0);
 	memcpy(world->url, house.url, sizeof(house.url));
 	for (int i = 0; i < 2; i++) {
 		readers[i] = begin_get(world, "/events");

@@ -159,43 +159,11 @@ TEST(admin_page_is_one_document_with_panels_and_a_number_used_once)
 
 /* --- where it is ------------------------------------------------------------------------- */
 
-struct house {
-	struct world *world;
-	weft_http_server *server;
-	weft_listener *listener;
-	char url[256];
-};
-
-static int
-serve(void *arg)
-{
-	struct house *house = arg;
-
-	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
-	return 0;
-}
-
 static int
 on_own(weft_http *http, void *arg)
 {
 	(void)arg;
 	return weft_http_reply(http, 200, NULL, weft_text("own"), WEFT_NEVER);
-}
-
-static void
-open_house(struct house *house)
-{
-	char text[WEFT_ADDR_TEXT_MAX];
-	weft_addr addr;
-
-	house->server = weft_http_server_new(NULL);
-	CHECK(house->server);
-	OK(weft_http_route(house->server, "GET /", on_own, NULL));
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &house->listener));
-	OK(weft_listener_local(house->listener, &addr));
-	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	(void)snprintf(house->url, sizeof(house->url), "http://%s", text + 6);
 }
 
 static void
@@ -205,6 +173,7 @@ play_mount(struct world *world)
 	weft_scope scope;
 
 	open_house(&house);
+	OK(weft_http_route(house.server, "GET /", on_own, NULL));
 	CHECK_EQ(weft_admin_mount(world->admin, house.server, "admin"),
 	         WEFT_EINVAL);
 	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin/"),
@@ -215,7 +184,7 @@ play_mount(struct world *world)
 	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin"),
 	         WEFT_EEXIST);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	CHECK(weft_scope_go(&scope, serve, &house) > 0);
+	CHECK(weft_scope_go(&scope, serve_house, &house) > 0);
 
 	CHECK_STR(get_at(world, house.url, "/")->body, "own");
 	CHECK_EQ(get_at(world, house.url, "/admin")->status, 308);

@@ -254,3 +254,29 @@ next_event(weft_http *http)
 	text[used - 2] = '\0';
 	return text + 19;
 }
+
+/* --- a server of the test's own ---------------------------------------------------------- */
+
+void
+open_house(struct house *house)
+{
+	char text[WEFT_ADDR_TEXT_MAX];
+	weft_addr addr;
+
+	house->server = weft_http_server_new(NULL);
+	CHECK(house->server);
+	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &house->listener));
+	OK(weft_listener_local(house->listener, &addr));
+	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
+	(void)snprintf(house->url, sizeof(house->url), "http://%s", text + 6);
+}
+
+int
+serve_house(void *arg)
+{
+	struct house *house = arg;
+
+	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
+	         WEFT_ESHUTDOWN);
+	return 0;
+}

@@ -28,6 +28,18 @@ struct world {
 
 void world_run(struct world *world, void (*play)(struct world *world));
 
+/* A server of the test's own, which a window can be mounted on. */
+struct house {
+	weft_http_server *server;
+	weft_listener    *listener;
+	char              url[256];
+};
+
+void open_house(struct house *house);
+
+/* A threadlet's: serve until the listener is closed. */
+int serve_house(void *house);
+
 /* A reply: its body ended by NUL; until the next call. */
 struct reply {
 	int    status;

@@ -430,6 +430,10 @@ CONTRAST = """(() => {
 CONTROLS = {"button", "slider", "searchbox", "textbox", "combobox", "switch", "link", "checkbox"}
 
 
+def fits(page, width):
+    equal(page.value("document.documentElement.scrollWidth"), width)
+
+
 @test
 def page_fits_and_can_be_read_at_each_width_and_theme(stage, server, page):
     server.ask("demo/set", f"load={stage.load}&fan_out=120&delay_us=1000&compare=1").close()
@@ -446,13 +450,21 @@ def page_fits_and_can_be_read_at_each_width_and_theme(stage, server, page):
             page.form(width, theme, height=stage.height)
             page.until(f"innerWidth == {width} && document.querySelector('.timeline')"
                        ".getAttribute('width') < innerWidth")
-            equal(page.value("document.documentElement.scrollWidth"), width)
+            fits(page, width)
             equal(page.value(CONTRAST), [])
             page.picture(stage.pictures / f"page-{width}-{theme}.png")
     page.form(360)
     page.until("innerWidth == 360")
-    equal(page.value("document.documentElement.scrollWidth"), 360)
+    fits(page, 360)
     page.form(1280)
+
+
+@test
+def page_fits_before_its_timeline_is_painted_anew(stage, server, page):
+    page.form(1280)
+    page.until("!!document.querySelector('.timeline')")
+    page.value("document.querySelector('.timeline').setAttribute('width', 2000)")
+    fits(page, 1280)
 
 
 @test
