@@ -6,6 +6,7 @@
 Nothing is waited for by time: what has to happen shows in a reply or an event.
 """
 import contextlib
+import itertools
 import re
 import shutil
 import signal
@@ -166,6 +167,19 @@ def events_tell_of_both_sides_and_of_the_slowest(weft):
         equal(last["redis"], {"state": "up", "url": "embedded store", "detail": ""})
         check(slow, slow["viewer"].isdigit() and len(slow["nodes"]) == 10)
         check(slow, max(node["end_us"] for node in slow["nodes"]) <= slow["total_us"])
+
+
+@test
+def calls_in_flight_are_those_that_wait_by_each_way(weft):
+    most = 0
+    with Demo(weft, "--fan-out", 20, "--delay-us", 20000, load=100) as demo:
+        with contextlib.closing(demo.events()) as events:
+            for name, value in itertools.islice(events, 200):
+                flight = value.get("in_flight", {"threads_redis": 0, "redis": 0})
+                most = max(most, flight["threads_redis"])
+                if flight["threads_redis"] == 8 and flight["redis"] > 8:
+                    break
+    equal(most, 8)
 
 
 @test

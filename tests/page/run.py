@@ -385,6 +385,27 @@ def server_that_is_killed_and_started_again_is_noticed(stage, server, page):
     again.kill()
 
 
+SQUARES = """(() => {
+	const canvas = document.querySelector("#demo-weft-calls");
+	const [red, green, blue] = canvas.getContext("2d").getImageData(5, 5, 1, 1).data;
+	const pen = document.createElement("canvas").getContext("2d");
+	pen.fillStyle = `rgb(${red}, ${green}, ${blue})`;
+	return [canvas.width / devicePixelRatio - canvas.clientWidth, pen.fillStyle];
+})()"""
+
+
+@test
+def squares_are_painted_anew_though_no_news_come(stage, server, page):
+    mine = stage.demo()
+    page = Page(stage, mine)
+    page.until(f"{SQUARES}[1] == '#0f766e'")
+    mine.kill()
+    page.until("document.querySelector('#state').innerText == 'lost, reconnecting'")
+    page.form(400, "dark")
+    page.until("innerWidth == 400")
+    page.until(f"String({SQUARES}) == '0,#4cc3b3'")
+
+
 @test
 def server_that_hangs_is_noticed(stage, server, page):
     mine = stage.demo()

@@ -46,20 +46,14 @@ end(struct job *job, enum node node, int rc)
 	return rc;
 }
 
-#define CALL(job, ...)                                                 \
-	counted_end(counted_begin(job),                                \
-	            blocking_call((job)->client, (job)->request->demo, \
-	                          &(job)->reply, __VA_ARGS__))
-
-static struct demo *
-counted_begin(struct job *job)
-{
-	gauge_add(&job->request->demo->threads_calls);
-	return job->request->demo;
-}
+#define CALL(job, ...)                                              \
+	(gauge_add(&(job)->request->demo->threads_calls),           \
+	 counted((job)->request->demo,                              \
+	         blocking_call((job)->client, (job)->request->demo, \
+	                       &(job)->reply, __VA_ARGS__)))
 
 static int
-counted_end(struct demo *demo, int rc)
+counted(struct demo *demo, int rc)
 {
 	gauge_sub(&demo->threads_calls);
 	if (rc < 0)

@@ -170,8 +170,11 @@ function cellSize(width, height, count) {
 	return 5;
 }
 
+let flight = null; /* what was told last, to be painted again */
+
 /* Each square is one call, or so many that all have room. */
 function showFlight(state) {
+	flight = state;
 	const { redis, threads_redis: blocked } = state.in_flight;
 	const canvas = find("demo-weft-calls");
 	const room = Math.min(MARKED_MAX, Math.floor(canvas.clientWidth / 8) * 9);
@@ -186,6 +189,11 @@ function showFlight(state) {
 	set(canvas, "aria-label", `${redis} calls in flight`);
 	set(find("demo-threads-calls"), "aria-label", `${blocked} of 8 threads wait`);
 }
+
+const paintAgain = () => flight && showFlight(flight);
+
+new ResizeObserver(paintAgain).observe(find("demo-weft-calls"));
+weft.onTheme(paintAgain);
 
 const factor = (value) => `${value >= 9.95 ? Math.round(value) : value.toFixed(1)} times`;
 
@@ -244,7 +252,7 @@ function startCharts() {
 		{ name: "p50", colour: "--weft", thin: true },
 		{ name: "8 threads p99", colour: "--threads" },
 		{ name: "p50", colour: "--threads", thin: true }] });
-	const flight = weft.chart(place, { title: "Redis calls in flight", format: number,
+	const calls = weft.chart(place, { title: "Redis calls in flight", format: number,
 		whole: true, series: sides });
 	const queues = weft.chart(place, { title: "Waiting", format: number, whole: true,
 		series: [
@@ -260,7 +268,7 @@ function startCharts() {
 		requests.push(at, [state.rps.weft, on(state.rps.threads)]);
 		latency.push(at, [q(ours, "p99"), q(ours, "p50"), on(q(theirs, "p99")),
 			on(q(theirs, "p50"))]);
-		flight.push(at, [state.in_flight.redis, on(state.in_flight.threads_redis)]);
+		calls.push(at, [state.in_flight.redis, on(state.in_flight.threads_redis)]);
 		queues.push(at, [state.queues.cpu, state.queues.redis_waiting,
 			state.in_flight.requests]);
 	};
