@@ -1,7 +1,10 @@
 /* redis_peer.c - a server for the Redis client that checks it, and misbehaves as told. */
+#include <unistd.h>
 #include "proto/redis_peer.h"
 
-#define WORDS 16
+#define WORDS       16
+#define PORTS_FIRST 20000 /* below those that the system chooses */
+#define PORTS       12000
 
 struct peer_seat {
 	struct peer *peer;
@@ -406,20 +409,41 @@ accept_all(void *arg)
 	return 0;
 }
 
-void
-peer_open(struct peer *peer, weft_loop *loop)
+static int
+listen_at(struct peer *peer, unsigned port)
 {
 	weft_listener_opts opts = { .tls = peer->tls };
-	weft_go_opts go = { .loop = loop, .background = true };
-	weft_addr local;
 	char text[WEFT_ADDR_TEXT_MAX];
 
 	(void)snprintf(text, sizeof(text), "%s://127.0.0.1:%u",
-	               peer->tls ? "tls" : "tcp", peer->port);
-	OK(weft_listener_open(text, &opts, &peer->listener));
-	OK(weft_listener_local(peer->listener, &local));
-	CHECK(weft_addr_format(&local, text, sizeof(text)) > 0);
-	peer->port = (unsigned)strtoul(strrchr(text, ':') + 1, NULL, 10);
+	               peer->tls ? "tls" : "tcp", port);
+	return weft_listener_open(text, &opts, &peer->listener);
+}
+
+/* A port that is still free when the peer comes back: none that the system gives to
+ * whoever connects meanwhile. */
+static void
+choose_port(struct peer *peer)
+{
+	unsigned port = (unsigned)getpid() * 7;
+	int rc;
+
+	do {
+		peer->port = PORTS_FIRST + port++ % PORTS;
+		rc = listen_at(peer, peer->port);
+	} while (rc == WEFT_EADDRINUSE);
+	CHECK_EQ(rc, 0);
+}
+
+void
+peer_open(struct peer *peer, weft_loop *loop)
+{
+	weft_go_opts go = { .loop = loop, .background = true };
+
+	if (peer->port)
+		OK(listen_at(peer, peer->port));
+	else
+		choose_port(peer);
 	CHECK(weft_go_with(&go, accept_all, peer) > 0);
 }
 
