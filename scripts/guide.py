@@ -6,7 +6,7 @@
 
 Looked at are docs/guide/*.md and README.md:
 
-  1. Every block of C, JavaScript or a DAG file is a run of whole lines of the example that
+  1. Every block of C, JavaScript, Python or a DAG file is a run of whole lines of the example that
      the line above it names.
   2. An example shown there has at most 100 lines, a chapter shows at least one, and
      README.md of the guide leads to every chapter.
@@ -20,8 +20,8 @@ import tempfile
 from pathlib import Path
 
 LINES_MAX = 100
-EXAMPLE = re.compile(r"examples/(?:\w+\.(?:c|dag)|js/\w+\.js)\b")
-LANGUAGES = ("c", "js", "dag")
+EXAMPLE = re.compile(r"examples/(?:\w+\.(?:c|dag)|js/\w+\.js|python/\w+\.py)\b")
+LANGUAGES = ("c", "js", "dag", "python")
 NAME = re.compile(r"\b(?:weft|WEFT)_\w+")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 

@@ -1,0 +1,108 @@
+/* child.c - the ends of child processes, without threads and signals.
+ *
+ * What is to be called is made when the child is, with a place reserved in the ring: so
+ * its end cannot be lost for want of memory.
+ */
+#include "core.h"
+#include <sys/wait.h>
+
+#define CODE_UNKNOWN 255 /* as asyncio says it if somebody else has reaped it */
+
+struct child {
+	weft_watch watch;
+	struct loop_core *core;
+	struct handle *handle;      /* callback(pid, code) */
+	struct child *next, **link; /* in the loop's list */
+};
+
+static void
+unlist(struct child *child)
+{
+	*child->link = child->next;
+	if (child->next)
+		child->next->link = child->link;
+}
+
+static int
+code_of(int status)
+{
+	if (status >= 0 && WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return status >= 0 && WIFSIGNALED(status) ? -WTERMSIG(status)
+	                                          : CODE_UNKNOWN;
+}
+
+static void
+on_end(weft_watch *watch, int status, void *arg)
+{
+	struct child *child = arg;
+	PyObject *code = PyLong_FromLong(code_of(status));
+
+	(void)watch;
+	if (!code) {
+		PyErr_Clear();
+		code = PyLong_FromLong(CODE_UNKNOWN); /* there is always one */
+	}
+	Py_SETREF(child->handle->args[1], code);
+	unlist(child);
+	weftpy_ring_push_reserved(child->core, (PyObject *)child->handle);
+	PyMem_RawFree(child);
+}
+
+/* Call callback(pid, code) when the child has ended. */
+int
+weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
+{
+	PyObject *number = PyLong_FromLong(pid);
+	PyObject *args[3] = { callback, number, Py_None };
+	struct child *child = PyMem_RawCalloc(1, sizeof *child);
+	int rc = WEFT_ENOMEM;
+
+	if (child && number && weftpy_ring_reserve(core, 1) == 0)
+		child->handle = weftpy_handle_new(core, args, 3, NULL);
+	Py_XDECREF(number);
+	if (child && child->handle) {
+		child->core = core;
+		rc = weft_watch_start_pid(core->loop, &child->watch, pid,
+		                          on_end, child);
+	}
+	if (rc < 0) {
+		if (child)
+			Py_XDECREF(child->handle);
+		PyMem_RawFree(child);
+		if (!PyErr_Occurred())
+			weftpy_error(rc);
+		return -1;
+	}
+	weftpy_handle_track((PyObject *)child->handle);
+	core->reserved++;
+	child->next = core->children;
+	child->link = &core->children;
+	if (child->next)
+		child->next->link = &child->next;
+	core->children = child;
+	return 0;
+}
+
+int
+weftpy_children_traverse(struct loop_core *core, visitproc visit, void *arg)
+{
+	for (struct child *child = core->children; child; child = child->next)
+		Py_VISIT(child->handle);
+	return 0;
+}
+
+void
+weftpy_children_clear(struct loop_core *core)
+{
+	while (core->children) {
+		struct child *child = core->children;
+		struct handle *handle = child->handle;
+
+		(void)weft_watch_stop(&child->watch);
+		unlist(child);
+		core->reserved--;
+		PyMem_RawFree(child);
+		Py_DECREF(handle);
+	}
+}

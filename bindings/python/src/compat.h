@@ -1,0 +1,47 @@
+/* compat.h - where versions of Python differ: each difference is one function here.
+ *
+ * asyncio is asked what it can do (weft/_compat.py); this is the C API alone, which says so by its
+ * version.
+ */
+#ifndef WEFTPY_COMPAT_H
+#define WEFTPY_COMPAT_H
+
+#include <Python.h>
+#include <stdbool.h>
+
+/* Take the exception that is set: normalised, with its traceback. */
+static inline PyObject *
+weftpy_fetch_exception(void)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+	return PyErr_GetRaisedException();
+#else
+	PyObject *type, *value, *trace;
+
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	if (trace)
+		PyException_SetTraceback(value, trace);
+	Py_XDECREF(type);
+	Py_XDECREF(trace);
+	return value;
+#endif
+}
+
+/* Whether a weak reference is to this object, which the caller holds. */
+static inline bool
+weftpy_refers_to(PyObject *weak, PyObject *object)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	PyObject *found = NULL;
+
+	if (PyWeakref_GetRef(weak, &found) < 0)
+		PyErr_Clear(); /* not a weak reference at all */
+	Py_XDECREF(found);
+	return found == object;
+#else
+	return PyWeakref_GetObject(weak) == object;
+#endif
+}
+
+#endif

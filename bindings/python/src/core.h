@@ -1,0 +1,223 @@
+/* core.h - what the files of weft._core share.
+ *
+ * A loop of asyncio is two things here.  asyncio's own SelectorEventLoop, in Python, does
+ * what happens once per loop or connection.  LoopCore, in C, does what happens once per
+ * callback or packet: it stands before that class in the bases of weft.Loop, and so
+ * replaces those of its methods that are hot.
+ *
+ *   1. What is to be called lies in the ring: handles, and transports with something to
+ *      read or write.  Only run.c takes from it, at one point of a turn: so exceptions
+ *      go one way, and no code of a program runs where a turn looks at descriptors.
+ *   2. The GIL guards all of it, but for the inbox, which has a lock of its own and is
+ *      where other threads leave handles.  A loop belongs to the thread that runs it.
+ *   3. The GIL is let go of in a turn that may block, and nowhere else: between the
+ *      hooks before_wait and after_wait.
+ *   4. There are no static objects: all that is made of types, names and imported
+ *      functions is in the state of the module, one for each interpreter.
+ */
+#ifndef WEFTPY_CORE_H
+#define WEFTPY_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <weft/loop.h>
+#include <weft/timer.h>
+#include <weft/watch.h>
+#include "compat.h"
+#include "tls.h"
+
+#define WEFTPY_BASE_WORDS 10 /* the slots of asyncio.TimerHandle */
+#define WEFTPY_ARGS       3  /* kept in the handle; more are a tuple */
+#define WEFTPY_IN_TUPLE   255
+#define WEFTPY_SCRATCH    (256 * 1024) /* bytes read at once, at most */
+
+struct loop_core;
+
+/* A callback that is to be called once: a true asyncio.Handle, whose slots are there and
+ * stay empty, since getters of the same names stand before them. */
+struct handle {
+	PyObject_HEAD
+	PyObject *base[WEFTPY_BASE_WORDS];
+	PyObject *loop;
+	PyObject *callback; /* NULL once cancelled */
+	PyObject *context;
+	PyObject *spare;    /* written to by calls of methods, never read */
+	PyObject *args[WEFTPY_ARGS];
+	PyObject *traceback, *repr; /* in debug mode, else NULL */
+	uint8_t   args_count; /* or WEFTPY_IN_TUPLE: args[0] is a tuple */
+	bool      cancelled;
+	bool      running; /* so cancel() leaves callback and args to the call */
+};
+
+struct timer_handle {
+	struct handle        handle;
+	double               when;   /* seconds, by the monotonic clock */
+	weft_timer           timer;
+	struct timer_handle *next, **link; /* in the loop's list, which owns a reference;
+	                                      link is NULL if it is not scheduled */
+};
+
+/* Names that are looked up and called over and over. */
+#define WEFTPY_NAMES(X)                                                        \
+	X(_run) X(_run_in_debug) X(_check_thread) X(_check_callback)           \
+	X(_ensure_fd_no_transport) X(_fatal_error) X(_call_connection_lost)    \
+	X(_report_failed_callback) X(_report_flow_control) X(set_result)       \
+	X(set_exception) X(done) X(data_received) X(get_buffer)                \
+	X(buffer_updated) X(eof_received) X(pause_writing) X(resume_writing)   \
+	X(create_future) X(sock_recv) X(sock_sendall) X(_sock_recv) X(_sock_sendall)            \
+	X(fileno) X(close) X(shutdown) X(loop) X(cancelled)
+
+#define WEFTPY_DECLARE_NAME(name) PyObject *name;
+
+struct weftpy_state {
+	PyTypeObject *loop_type, *handle_type, *timer_type, *stream_type, *sock_type;
+	PyObject *socket_type;        /* socket.socket */
+	PyObject *future_type;        /* asyncio.Future */
+	PyObject *buffered_type;      /* asyncio.BufferedProtocol */
+	PyObject *extract_stack;      /* of asyncio.format_helpers */
+	PyObject *context_argument;   /* ("context",) */
+	PyObject *loop_argument;      /* ("loop",) */
+	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
+	struct { /* handles and timers that wait to be used again */
+		struct handle *first; /* linked by their callback */
+		unsigned count;
+	} kept[2];
+	struct weftpy_tls_state tls;
+};
+
+struct inbox { /* from any thread, under its lock */
+	pthread_mutex_t lock;
+	PyObject **items;
+	size_t count, size;
+};
+
+struct child;
+struct stream;
+struct fd_entry;
+
+struct loop_core {
+	PyObject_HEAD
+	struct weftpy_state *state;
+	weft_loop *loop;            /* NULL before _open() and after _dispose() */
+	weft_loop_hook hook;
+	PyObject **ring;            /* a power of two */
+	size_t ring_size, head, tail; /* head: next to be called; both only grow */
+	struct inbox inbox;
+	struct timer_handle *timers;/* that are scheduled */
+	size_t reserved;            /* places in the ring for them, so firing cannot fail */
+	struct fd_entry **fds;      /* by descriptor; readers, writers, sock_* */
+	size_t fds_count;
+	struct child *children;
+	struct stream *streams;     /* that are armed; each is owned here */
+	struct weft_admin *admin;
+	PyThreadState *saved;       /* while a turn blocks */
+	PyObject *raised;           /* what ends the run */
+	char *scratch;              /* where short reads go first */
+	unsigned long owner;        /* thread that runs it, or 0 */
+	uint64_t polled_ns, yielded_ns;
+	pid_t pid;                  /* of the process that made it */
+	bool closed, stopping, debug;
+	bool poll_first;
+};
+
+extern struct PyModuleDef weftpy_module;
+
+/* module.c */
+struct weftpy_state *weftpy_state_of(PyObject *module);
+PyObject *weftpy_error(int error);     /* raise OSError or what fits; NULL */
+
+/* handle.c */
+int  weftpy_handle_exec(PyObject *module, struct weftpy_state *state);
+struct handle *weftpy_handle_new(struct loop_core *core, PyObject *const *args,
+                                 Py_ssize_t count, PyObject *context);
+struct timer_handle *weftpy_timer_new(struct loop_core *core, double when,
+                                      PyObject *const *args, Py_ssize_t count,
+                                      PyObject *context);
+int  weftpy_handle_run(struct loop_core *core, struct handle *handle);
+void weftpy_handle_cancel(struct handle *handle);
+int  weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer);
+void weftpy_timers_clear(struct loop_core *core);
+void weftpy_handles_free(struct weftpy_state *state);
+int  weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
+                         void *arg);
+
+/* The collector has to know of it from now on. */
+static inline void
+weftpy_handle_track(PyObject *handle)
+{
+	if (!PyObject_GC_IsTracked(handle))
+		PyObject_GC_Track(handle);
+}
+
+/* ring.c */
+int  weftpy_ring_reserve(struct loop_core *core, size_t places);
+int  weftpy_ring_push(struct loop_core *core, PyObject *item); /* borrows it */
+void weftpy_ring_push_reserved(struct loop_core *core, PyObject *item); /* takes it */
+PyObject *weftpy_ring_pop(struct loop_core *core);
+int  weftpy_inbox_push(struct loop_core *core, PyObject *item);
+int  weftpy_inbox_take(struct loop_core *core);
+void weftpy_ring_clear(struct loop_core *core);
+
+/* loop.c */
+int  weftpy_loop_exec(PyObject *module, struct weftpy_state *state);
+int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg);
+
+/* run.c */
+int  weftpy_run(struct loop_core *core);
+void weftpy_run_init(struct loop_core *core);
+
+/* fds.c */
+PyObject *weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
+                        Py_ssize_t count);
+int  weftpy_fd_remove(struct loop_core *core, int side, int fd);
+int  weftpy_fd_watched(struct loop_core *core, int side, int fd);
+PyObject *weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock);
+void weftpy_fd_forget(struct loop_core *core, int fd);
+int  weftpy_fds_traverse(struct loop_core *core, visitproc visit, void *arg);
+void weftpy_fds_clear(struct loop_core *core);
+
+/* admin.c */
+PyObject *weftpy_metrics(struct loop_core *core);
+PyObject *weftpy_admin_open(struct loop_core *core, PyObject *const *args);
+void weftpy_admin_close(struct loop_core *core);
+
+/* blocked.c */
+void weftpy_blocked_init(void);
+int  weftpy_blocked_watch(struct loop_core *core);
+void weftpy_blocked_forget(struct loop_core *core);
+
+/* child.c */
+int  weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback);
+int  weftpy_children_traverse(struct loop_core *core, visitproc visit, void *arg);
+void weftpy_children_clear(struct loop_core *core);
+
+/* sock.c */
+int  weftpy_sock_exec(PyObject *module, struct weftpy_state *state);
+PyObject *weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size);
+PyObject *weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *data);
+
+/* stream.c */
+int  weftpy_stream_exec(PyObject *module, struct weftpy_state *state);
+int  weftpy_streams_traverse(struct loop_core *core, visitproc visit, void *arg);
+void weftpy_streams_clear(struct loop_core *core);
+int  weftpy_stream_run(PyObject *stream);
+int  weftpy_stream_check(struct weftpy_state *state, PyObject *object);
+int  weftpy_stream_write(PyObject *stream, PyObject *data);
+
+static inline size_t
+weftpy_ring_count(const struct loop_core *core)
+{
+	return core->tail - core->head;
+}
+
+/* What the program may not handle by accident: it ends the loop's run. */
+static inline bool
+weftpy_is_fatal(void)
+{
+	return PyErr_ExceptionMatches(PyExc_SystemExit)
+	       || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+}
+
+#endif

@@ -1,0 +1,359 @@
+/* fds.c - readers and writers of descriptors, and the waits of sock_*().
+ *
+ * An entry for each descriptor has one watch and two sides, reading and writing.  On a
+ * side stands a handle (add_reader), which is called each time, or a future (sock_recv
+ * and the like), which is woken once.
+ *
+ *   1. An entry of readers and writers lives while it has one; the watch is armed for
+ *      just the sides that are taken.
+ *   2. An entry of sock_*() stays armed after a wait, since most sockets are waited for
+ *      again and again, and so costs no system call.  Readiness that nobody waits for
+ *      mutes it until somebody does.
+ *   3. It is that of one socket object, which it refers to weakly.  Another object with
+ *      the same number is another file: the watch is started anew.
+ */
+#include "core.h"
+#include <sys/stat.h>
+
+struct fd_entry {
+	weft_watch watch;
+	struct loop_core *core;
+	PyObject *side[2]; /* handle or future */
+	PyObject *sock;    /* weak reference, for sock_*(); else NULL */
+	uint32_t armed;    /* events that the watch asks for */
+	int fd;
+	bool started;
+};
+
+static const uint32_t side_event[2] = { WEFT_READABLE, WEFT_WRITABLE };
+
+static struct fd_entry *
+find(struct loop_core *core, int fd)
+{
+	return (size_t)fd < core->fds_count ? core->fds[fd] : NULL;
+}
+
+static struct fd_entry *
+make(struct loop_core *core, int fd)
+{
+	size_t count = core->fds_count ? core->fds_count : 64;
+	struct fd_entry **fds;
+
+	while (count <= (size_t)fd)
+		count *= 2;
+	if (count > core->fds_count) {
+		fds = PyMem_RawRealloc(core->fds, count * sizeof *fds);
+		if (!fds) {
+			PyErr_NoMemory();
+			return NULL;
+		}
+		memset(fds + core->fds_count, 0,
+		       (count - core->fds_count) * sizeof *fds);
+		core->fds = fds;
+		core->fds_count = count;
+	}
+	core->fds[fd] = PyMem_RawCalloc(1, sizeof **core->fds);
+	if (!core->fds[fd]) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	core->fds[fd]->core = core;
+	core->fds[fd]->fd = fd;
+	return core->fds[fd];
+}
+
+/* Ends the entry; what stood on its sides is dropped last, since that runs code. */
+static void
+discard(struct fd_entry *entry)
+{
+	PyObject *gone[3] = { entry->side[0], entry->side[1], entry->sock };
+
+	if (entry->started)
+		(void)weft_watch_stop(&entry->watch);
+	entry->core->fds[entry->fd] = NULL;
+	PyMem_RawFree(entry);
+	for (int i = 0; i < 3; i++)
+		Py_XDECREF(gone[i]);
+}
+
+static void on_ready(weft_watch *watch, int what, void *arg);
+
+static int
+arm(struct fd_entry *entry, uint32_t events)
+{
+	int rc = weft_watch_start(entry->core->loop, &entry->watch, entry->fd,
+	                          events, on_ready, entry);
+
+	if (rc < 0)
+		return rc;
+	if (events & ~entry->armed)
+		entry->core->polled_ns = 0;
+	entry->started = true;
+	entry->armed = events;
+	return 0;
+}
+
+/* Wake a wait.  What goes wrong is without memory; the wait stays, and the descriptor is
+ * still ready. */
+static void
+wake(struct fd_entry *entry, int side)
+{
+	struct weftpy_state *state = entry->core->state;
+	PyObject *future = Py_NewRef(entry->side[side]), *done, *result = NULL;
+
+	done = PyObject_CallMethodNoArgs(future, state->names.done);
+	if (done == Py_False)
+		result = PyObject_CallMethodOneArg(
+			future, state->names.set_result, Py_None);
+	if ((done == Py_True || result) && entry->side[side] == future)
+		Py_CLEAR(entry->side[side]);
+	Py_XDECREF(done);
+	Py_XDECREF(result);
+	Py_DECREF(future);
+	PyErr_Clear();
+}
+
+static void
+tell(struct fd_entry *entry, int side)
+{
+	PyObject *who = entry->side[side];
+
+	if (!who) /* rule 2 */
+		(void)arm(entry, entry->armed & ~side_event[side]);
+	else if (Py_TYPE(who) != entry->core->state->handle_type)
+		wake(entry, side);
+	else if (weftpy_ring_push(entry->core, who) < 0)
+		PyErr_Clear(); /* it is told again */
+}
+
+static void
+on_ready(weft_watch *watch, int what, void *arg)
+{
+	struct fd_entry *entry = arg;
+	uint32_t events = (uint32_t)what;
+
+	(void)watch;
+	if (what < 0) { /* the loop ends */
+		entry->started = false;
+		return;
+	}
+	if (events & (WEFT_ERROR | WEFT_HUP))
+		events |= WEFT_READABLE | WEFT_WRITABLE;
+	for (int side = 0; side < 2; side++)
+		if (events & entry->armed & side_event[side])
+			tell(entry, side);
+}
+
+static uint32_t
+wanted(const struct fd_entry *entry)
+{
+	return (entry->side[0] ? WEFT_READABLE : 0)
+	       | (entry->side[1] ? WEFT_WRITABLE : 0);
+}
+
+/* Take one off its side and cancel it, if it is a handle; true if there was one. */
+static bool
+take_off(struct fd_entry *entry, int side)
+{
+	PyObject *who = entry->side[side];
+	bool is_handle;
+
+	entry->side[side] = NULL;
+	is_handle = who && Py_TYPE(who) == entry->core->state->handle_type;
+	if (is_handle)
+		weftpy_handle_cancel((struct handle *)who);
+	Py_XDECREF(who);
+	return is_handle;
+}
+
+static PyObject *
+fail(struct fd_entry *entry, int error)
+{
+	if (!wanted(entry))
+		discard(entry);
+	return weftpy_error(error);
+}
+
+/* A file is always ready: asyncio refuses it, as epoll does, where weft would call back for
+ * ever. */
+static struct fd_entry *
+make_watchable(struct loop_core *core, int fd)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat) == 0
+	    && (S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode))) {
+		weftpy_error(WEFT_EPERM);
+		return NULL;
+	}
+	return make(core, fd);
+}
+
+/* args: the descriptor, the callback and its arguments. */
+PyObject *
+weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
+              Py_ssize_t count)
+{
+	int fd = PyObject_AsFileDescriptor(args[0]), rc;
+	struct fd_entry *entry;
+	struct handle *handle;
+
+	if (fd < 0)
+		return NULL;
+	entry = find(core, fd);
+	if (!entry && !(entry = make_watchable(core, fd)))
+		return NULL;
+	handle = weftpy_handle_new(core, args + 1, count - 1, NULL);
+	rc = handle ? arm(entry, wanted(entry) | side_event[side]) : 0;
+	if (!handle || rc < 0) {
+		Py_XDECREF(handle);
+		if (rc < 0)
+			return fail(entry, rc);
+		if (!wanted(entry))
+			discard(entry);
+		return NULL;
+	}
+	weftpy_handle_track((PyObject *)handle);
+	(void)take_off(entry, side);
+	entry->side[side] = Py_NewRef((PyObject *)handle);
+	return (PyObject *)handle;
+}
+
+int
+weftpy_fd_remove(struct loop_core *core, int side, int fd)
+{
+	struct fd_entry *entry = find(core, fd);
+	bool found;
+
+	if (!entry || !entry->side[side])
+		return 0;
+	found = take_off(entry, side);
+	if (core->fds[fd] != entry)
+		return found; /* dropping it ran code that ended the entry */
+	if (!wanted(entry))
+		discard(entry);
+	else if (arm(entry, wanted(entry)) < 0)
+		discard(entry); /* closed behind our back */
+	return found;
+}
+
+int
+weftpy_fd_watched(struct loop_core *core, int side, int fd)
+{
+	struct fd_entry *entry = find(core, fd);
+
+	return entry && entry->side[side];
+}
+
+/* --- sock_*() ------------------------------------------------------------- */
+
+static int
+is_done(struct weftpy_state *state, PyObject *future)
+{
+	PyObject *done = PyObject_CallMethodNoArgs(future, state->names.done);
+	int rc = done ? PyObject_IsTrue(done) : -1;
+
+	Py_XDECREF(done);
+	return rc;
+}
+
+/* The entry for a socket object; whatever had its number before is over. */
+static struct fd_entry *
+entry_of(struct loop_core *core, PyObject *sock, int fd)
+{
+	struct fd_entry *entry = find(core, fd);
+	PyObject *result;
+
+	if (entry && entry->sock && weftpy_refers_to(entry->sock, sock))
+		return entry;
+	result = PyObject_CallMethodObjArgs(
+		(PyObject *)core, core->state->names._ensure_fd_no_transport,
+		sock, NULL);
+	if (!result)
+		return NULL;
+	Py_DECREF(result);
+	entry = find(core, fd);
+	if (entry && entry->sock)
+		discard(entry);
+	else if (entry)
+		return entry; /* readers and writers share it */
+	entry = make(core, fd);
+	if (entry && !(entry->sock = PyWeakref_NewRef(sock, NULL))) {
+		discard(entry);
+		return NULL;
+	}
+	return entry;
+}
+
+static int
+check_free(struct loop_core *core, struct fd_entry *entry, int side)
+{
+	PyObject *who = entry->side[side];
+	int done;
+
+	if (!who)
+		return 0;
+	done = Py_TYPE(who) == core->state->handle_type
+	               ? 0
+	               : is_done(core->state, who);
+	if (done == 0)
+		PyErr_Format(PyExc_RuntimeError,
+		             "file descriptor %d has a %s that waits already",
+		             entry->fd, side ? "writer" : "reader");
+	return done == 1 ? 0 : -1;
+}
+
+/* A future that is woken when the socket can be read from, or written to. */
+PyObject *
+weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
+{
+	int fd = PyObject_AsFileDescriptor(sock), rc = 0;
+	struct fd_entry *entry;
+	PyObject *future;
+
+	if (fd < 0)
+		return NULL;
+	entry = entry_of(core, sock, fd);
+	if (!entry || check_free(core, entry, side) < 0)
+		return NULL;
+	if (!entry->started || !(entry->armed & side_event[side]))
+		rc = arm(entry, wanted(entry) | side_event[side]);
+	if (rc < 0)
+		return fail(entry, rc);
+	future = PyObject_CallMethodNoArgs((PyObject *)core,
+	                                   core->state->names.create_future);
+	if (!future || core->fds[fd] != entry)
+		return future;
+	Py_XSETREF(entry->side[side], Py_NewRef(future));
+	return future;
+}
+
+/* A transport takes the number over. */
+void
+weftpy_fd_forget(struct loop_core *core, int fd)
+{
+	struct fd_entry *entry = find(core, fd);
+
+	if (entry)
+		discard(entry);
+}
+
+int
+weftpy_fds_traverse(struct loop_core *core, visitproc visit, void *arg)
+{
+	for (size_t fd = 0; fd < core->fds_count; fd++) {
+		if (!core->fds[fd])
+			continue;
+		Py_VISIT(core->fds[fd]->side[0]);
+		Py_VISIT(core->fds[fd]->side[1]);
+	}
+	return 0;
+}
+
+void
+weftpy_fds_clear(struct loop_core *core)
+{
+	for (size_t fd = 0; fd < core->fds_count; fd++)
+		if (core->fds[fd])
+			discard(core->fds[fd]);
+}

@@ -1,0 +1,640 @@
+/* handle.c - callbacks that are to be called: Handle and TimerHandle.
+ *
+ * Both are subclasses of asyncio's classes of those names, so that isinstance(), repr()
+ * and comparisons are theirs.  The slots of the bases stay empty: getters of the same
+ * names read the fields in C.
+ *
+ *   1. A handle in the ring, and a timer that is scheduled, is owned there.
+ *   2. cancel() drops callback and arguments at once, unless they are being called:
+ *      then the call does, when it is over.
+ *   3. A timer is in its loop's list exactly while it is scheduled, and has a place
+ *      reserved in the ring for that time.  Cancelled by another thread it stays
+ *      there until it is due, since wheels belong to their loop's thread.
+ *   4. Most handles are called and gone before the collector would look at them again,
+ *      so it does not know of those that wait: the loop shows it what they refer to,
+ *      as its own, if nobody else holds them.  One that lives on after its call is
+ *      tracked then.  So an unclosed loop that is garbage stays if somebody who is
+ *      garbage, too, holds a handle of it that waits.
+ */
+#include <math.h>
+#include "core.h"
+
+#define KEPT_MAX 8192 /* some 1.5 MB, after a burst */
+
+static struct handle *
+take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
+{
+	struct handle *handle = state->kept[kind].first;
+
+	if (handle) {
+		state->kept[kind].first = (struct handle *)handle->callback;
+		state->kept[kind].count--;
+		return (struct handle *)PyObject_Init((PyObject *)handle, type);
+	}
+	handle = PyObject_GC_New(struct handle, type);
+	if (handle)
+		memset(handle->base, 0, sizeof handle->base);
+	return handle;
+}
+
+/* A handle for args[0], called with the rest; they and a context are shared. */
+static struct handle *
+handle_make(struct loop_core *core, int kind, PyObject *const *args,
+            Py_ssize_t count, PyObject *context)
+{
+	struct weftpy_state *state = core->state;
+	struct handle *handle = take_kept(
+		state, kind, kind ? state->timer_type : state->handle_type);
+
+	if (!handle)
+		return NULL;
+	handle->loop = Py_NewRef((PyObject *)core);
+	handle->callback = Py_NewRef(args[0]);
+	handle->args_count = 0;
+	handle->cancelled = handle->running = false;
+	handle->traceback = handle->repr = NULL;
+	handle->context = context ? Py_NewRef(context)
+	                          : PyContext_CopyCurrent();
+	if (kind)
+		((struct timer_handle *)handle)->link = NULL;
+	if (!handle->context) {
+		Py_DECREF(handle);
+		return NULL;
+	}
+	if (count - 1 <= WEFTPY_ARGS) {
+		for (Py_ssize_t i = 0; i < count - 1; i++)
+			handle->args[i] = Py_NewRef(args[i + 1]);
+		handle->args_count = (uint8_t)(count - 1);
+	} else {
+		PyObject *rest = PyTuple_New(count - 1);
+
+		if (!rest) {
+			Py_DECREF(handle);
+			return NULL;
+		}
+		for (Py_ssize_t i = 0; i < count - 1; i++)
+			PyTuple_SET_ITEM(rest, i, Py_NewRef(args[i + 1]));
+		handle->args[0] = rest;
+		handle->args_count = WEFTPY_IN_TUPLE;
+	}
+	return handle;
+}
+
+/* Where it was made, as the Python of the caller sees it. */
+static int
+note_traceback(struct weftpy_state *state, struct handle *handle)
+{
+	PyObject *frame = (PyObject *)PyEval_GetFrame();
+
+	if (!frame)
+		return 0;
+	handle->traceback = PyObject_CallOneArg(state->extract_stack, frame);
+	return handle->traceback ? 0 : -1;
+}
+
+static struct handle *
+handle_new(struct loop_core *core, int kind, PyObject *const *args,
+           Py_ssize_t count, PyObject *context)
+{
+	struct handle *handle = handle_make(core, kind, args, count, context);
+
+	if (!handle)
+		return NULL;
+	if (core->debug && note_traceback(core->state, handle) < 0) {
+		Py_DECREF(handle);
+		return NULL;
+	}
+	return handle;
+}
+
+struct handle *
+weftpy_handle_new(struct loop_core *core, PyObject *const *args,
+                  Py_ssize_t count, PyObject *context)
+{
+	return handle_new(core, 0, args, count, context);
+}
+
+struct timer_handle *
+weftpy_timer_new(struct loop_core *core, double when, PyObject *const *args,
+                 Py_ssize_t count, PyObject *context)
+{
+	struct timer_handle *timer = (struct timer_handle *)handle_new(
+		core, 1, args, count, context);
+
+	if (timer) {
+		timer->when = when;
+		memset(&timer->timer, 0, sizeof timer->timer);
+	}
+	return timer;
+}
+
+static void
+drop_args(struct handle *handle)
+{
+	unsigned count = handle->args_count == WEFTPY_IN_TUPLE
+	                         ? 1
+	                         : handle->args_count;
+
+	handle->args_count = 0;
+	for (unsigned i = 0; i < count; i++)
+		Py_DECREF(handle->args[i]);
+}
+
+static void
+drop_call(struct handle *handle)
+{
+	Py_CLEAR(handle->callback);
+	drop_args(handle);
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* Tell the exception handler; fails only with what ends the loop's run. */
+static int
+report(struct loop_core *core, struct handle *handle)
+{
+	PyObject *error, *result;
+
+	if (weftpy_is_fatal())
+		return -1;
+	error = weftpy_fetch_exception();
+	result = PyObject_CallMethodObjArgs(
+		(PyObject *)core, core->state->names._report_failed_callback,
+		handle, error, NULL);
+	Py_XDECREF(error);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+static PyObject *
+call(struct handle *handle)
+{
+	PyObject *rest;
+
+	if (handle->args_count != WEFTPY_IN_TUPLE)
+		return PyObject_Vectorcall(
+			handle->callback, handle->args,
+			handle->args_count | PY_VECTORCALL_ARGUMENTS_OFFSET,
+			NULL);
+	rest = handle->args[0];
+	return PyObject_Vectorcall(handle->callback, &PyTuple_GET_ITEM(rest, 0),
+	                           (size_t)PyTuple_GET_SIZE(rest), NULL);
+}
+
+/* Call it in its context, unless it was cancelled; the caller holds a reference. */
+int
+weftpy_handle_run(struct loop_core *core, struct handle *handle)
+{
+	PyObject *result = NULL;
+	int rc = 0;
+
+	if (handle->cancelled || handle->running)
+		return 0;
+	handle->running = true;
+	if (PyContext_Enter(handle->context) == 0) {
+		result = call(handle);
+		if (PyContext_Exit(handle->context) < 0)
+			Py_CLEAR(result);
+	}
+	if (!result)
+		rc = report(core, handle);
+	handle->running = false;
+	Py_XDECREF(result);
+	if (handle->cancelled)
+		drop_call(handle);
+	return rc;
+}
+
+static PyObject *
+handle_run(PyObject *self, PyObject *unused)
+{
+	struct handle *handle = (struct handle *)self;
+
+	(void)unused;
+	Py_INCREF(self);
+	if (weftpy_handle_run((struct loop_core *)handle->loop, handle) < 0) {
+		Py_DECREF(self);
+		return NULL;
+	}
+	Py_DECREF(self);
+	Py_RETURN_NONE;
+}
+
+/* --- cancelling ----------------------------------------------------------- */
+
+void
+weftpy_handle_cancel(struct handle *handle)
+{
+	if (handle->cancelled)
+		return;
+	handle->cancelled = true;
+	if (!handle->running)
+		drop_call(handle);
+}
+
+/* What it was stays known in debug mode, for reports of slow callbacks. */
+static int
+keep_repr(struct handle *handle)
+{
+	if (!((struct loop_core *)handle->loop)->debug || handle->cancelled)
+		return 0;
+	Py_XSETREF(handle->repr, NULL);
+	handle->cancelled = true; /* as asyncio's repr has it */
+	handle->repr = PyObject_Repr((PyObject *)handle);
+	handle->cancelled = false;
+	return handle->repr ? 0 : -1;
+}
+
+static PyObject *
+handle_cancel(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (keep_repr((struct handle *)self) < 0)
+		return NULL;
+	weftpy_handle_cancel((struct handle *)self);
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+handle_cancelled(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(((struct handle *)self)->cancelled);
+}
+
+/* --- timers --------------------------------------------------------------- */
+
+static void
+list(struct loop_core *core, struct timer_handle *timer)
+{
+	Py_INCREF(timer);
+	timer->next = core->timers;
+	timer->link = &core->timers;
+	if (timer->next)
+		timer->next->link = &timer->next;
+	core->timers = timer;
+	core->reserved++;
+}
+
+/* Gives the list's reference to the caller. */
+static void
+unlist(struct timer_handle *timer)
+{
+	*timer->link = timer->next;
+	if (timer->next)
+		timer->next->link = timer->link;
+	timer->link = NULL;
+}
+
+static void
+fire(weft_timer *weft, void *arg)
+{
+	struct timer_handle *timer = arg;
+
+	(void)weft;
+	unlist(timer);
+	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop,
+	                          (PyObject *)timer);
+}
+
+/* Deadlines that no clock will reach are kept in the list alone. */
+int
+weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
+{
+	double due = ceil(timer->when * 1e9);
+	int rc = 0;
+
+	if (isnan(due)) {
+		PyErr_SetString(PyExc_ValueError, "the time is not a number");
+		return -1;
+	}
+	if (weftpy_ring_reserve(core, 1) < 0)
+		return -1;
+	if (due < 1)
+		due = 1;
+	if (due < 1e18)
+		rc = weft_timer_start(core->loop, &timer->timer, (uint64_t)due,
+		                      0, fire, timer);
+	if (rc < 0) {
+		weftpy_error(rc);
+		return -1;
+	}
+	list(core, timer);
+	return 0;
+}
+
+static bool
+is_elsewhere(const struct loop_core *core)
+{
+	return core->owner && core->owner != PyThread_get_thread_ident();
+}
+
+static void
+unschedule(struct loop_core *core, struct timer_handle *timer)
+{
+	(void)weft_timer_stop(
+		&timer->timer); /* one that never fires is not armed */
+	unlist(timer);
+	core->reserved--;
+	Py_DECREF(timer);
+}
+
+static PyObject *
+timer_cancel(PyObject *self, PyObject *unused)
+{
+	struct timer_handle *timer = (struct timer_handle *)self;
+	struct loop_core *core = (struct loop_core *)timer->handle.loop;
+
+	if (timer->link && !is_elsewhere(core)) {
+		if (keep_repr(&timer->handle) < 0)
+			return NULL;
+		unschedule(core, timer); /* the caller holds a reference */
+	}
+	return handle_cancel(self, unused);
+}
+
+void
+weftpy_timers_clear(struct loop_core *core)
+{
+	while (core->timers)
+		unschedule(core, core->timers);
+}
+
+static PyObject *
+timer_when(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyFloat_FromDouble(((struct timer_handle *)self)->when);
+}
+
+/* --- as asyncio sees them ------------------------------------------------- */
+
+static PyObject *
+or_none(PyObject *object)
+{
+	return Py_NewRef(object ? object : Py_None);
+}
+
+static PyObject *
+get_callback(PyObject *self, void *unused)
+{
+	(void)unused;
+	return or_none(((struct handle *)self)->callback);
+}
+
+static PyObject *
+get_args(PyObject *self, void *unused)
+{
+	struct handle *handle = (struct handle *)self;
+	PyObject *args;
+
+	(void)unused;
+	if (!handle->callback)
+		Py_RETURN_NONE;
+	if (handle->args_count == WEFTPY_IN_TUPLE)
+		return Py_NewRef(handle->args[0]);
+	args = PyTuple_New(handle->args_count);
+	for (Py_ssize_t i = 0; args && i < handle->args_count; i++)
+		PyTuple_SET_ITEM(args, i, Py_NewRef(handle->args[i]));
+	return args;
+}
+
+static PyObject *
+get_cancelled(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(((struct handle *)self)->cancelled);
+}
+
+static PyObject *
+get_loop(PyObject *self, void *unused)
+{
+	(void)unused;
+	return or_none(((struct handle *)self)->loop);
+}
+
+static PyObject *
+get_context(PyObject *self, void *unused)
+{
+	(void)unused;
+	return or_none(((struct handle *)self)->context);
+}
+
+static PyObject *
+get_traceback(PyObject *self, void *unused)
+{
+	(void)unused;
+	return or_none(((struct handle *)self)->traceback);
+}
+
+static PyObject *
+get_repr(PyObject *self, void *unused)
+{
+	(void)unused;
+	return or_none(((struct handle *)self)->repr);
+}
+
+static PyObject *
+get_scheduled(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(((struct timer_handle *)self)->link != NULL);
+}
+
+static PyObject *
+get_when(PyObject *self, void *unused)
+{
+	(void)unused;
+	return timer_when(self, NULL);
+}
+
+/* --- types ---------------------------------------------------------------- */
+
+static int
+handle_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	struct handle *handle = (struct handle *)self;
+	unsigned count = handle->args_count == WEFTPY_IN_TUPLE
+	                         ? 1
+	                         : handle->args_count;
+
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(handle->loop);
+	Py_VISIT(handle->callback);
+	Py_VISIT(handle->context);
+	Py_VISIT(handle->traceback);
+	for (unsigned i = 0; i < count; i++)
+		Py_VISIT(handle->args[i]);
+	return 0;
+}
+
+/* Visit what the ring or the list of timers owns (rule 4). */
+int
+weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
+                    void *arg)
+{
+	PyTypeObject *type = Py_TYPE(item);
+
+	if ((type == state->handle_type || type == state->timer_type)
+	    && !PyObject_GC_IsTracked(item))
+		return Py_REFCNT(item) == 1 ? handle_traverse(item, visit, arg)
+		                            : 0;
+	Py_VISIT(item);
+	return 0;
+}
+
+/* A handle that is never called again is all that the collector meets. */
+static int
+handle_clear(PyObject *self)
+{
+	struct handle *handle = (struct handle *)self;
+
+	if (!handle->running)
+		drop_call(handle);
+	Py_CLEAR(handle->traceback);
+	return 0;
+}
+
+static void
+handle_dealloc(PyObject *self)
+{
+	struct handle *handle = (struct handle *)self;
+	PyTypeObject *type = Py_TYPE(self);
+	struct weftpy_state *state = ((struct loop_core *)handle->loop)->state;
+	int kind = type == state->timer_type;
+	PyObject *loop = handle->loop;
+
+	PyObject_GC_UnTrack(self);
+	if (*(PyObject **)((char *)self + type->tp_weaklistoffset))
+		PyObject_ClearWeakRefs(self);
+	drop_call(handle);
+	Py_CLEAR(handle->context);
+	Py_CLEAR(handle->traceback);
+	Py_CLEAR(handle->repr);
+	if (state->kept[kind].count < KEPT_MAX) {
+		handle->callback = (PyObject *)state->kept[kind].first;
+		state->kept[kind].first = handle;
+		state->kept[kind].count++;
+	} else {
+		PyObject_GC_Del(self);
+	}
+	Py_DECREF(loop);
+	Py_DECREF(type);
+}
+
+void
+weftpy_handles_free(struct weftpy_state *state)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		while (state->kept[kind].first) {
+			struct handle *handle = state->kept[kind].first;
+
+			state->kept[kind].first =
+				(struct handle *)handle->callback;
+			PyObject_GC_Del(handle);
+		}
+		state->kept[kind].count = KEPT_MAX; /* keep no more */
+	}
+}
+
+static PyMethodDef handle_methods[] = {
+	{ "cancel", handle_cancel, METH_NOARGS, NULL },
+	{ "cancelled", handle_cancelled, METH_NOARGS, NULL },
+	{ "_run", handle_run, METH_NOARGS, NULL },
+	{ 0 },
+};
+
+static PyMethodDef timer_methods[] = {
+	{ "cancel", timer_cancel, METH_NOARGS, NULL },
+	{ "cancelled", handle_cancelled, METH_NOARGS, NULL },
+	{ "when", timer_when, METH_NOARGS, NULL },
+	{ "_run", handle_run, METH_NOARGS, NULL },
+	{ 0 },
+};
+
+#define HANDLE_GETTERS                                                    \
+	{ "_callback", get_callback, NULL, NULL, NULL },                  \
+		{ "_args", get_args, NULL, NULL, NULL },                  \
+		{ "_cancelled", get_cancelled, NULL, NULL, NULL },        \
+		{ "_loop", get_loop, NULL, NULL, NULL },                  \
+		{ "_context", get_context, NULL, NULL, NULL },            \
+		{ "_source_traceback", get_traceback, NULL, NULL, NULL }, \
+	{                                                                 \
+		"_repr", get_repr, NULL, NULL, NULL                       \
+	}
+
+static PyGetSetDef handle_getters[] = { HANDLE_GETTERS, { 0 } };
+
+static PyGetSetDef timer_getters[] = {
+	HANDLE_GETTERS,
+	{ "_scheduled", get_scheduled, NULL, NULL, NULL },
+	{ "_when", get_when, NULL, NULL, NULL },
+	{ 0 },
+};
+
+static PyType_Slot handle_slots[] = {
+	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
+	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, handle_methods },
+	{ Py_tp_getset, handle_getters },    { 0, NULL },
+};
+
+static PyType_Slot timer_slots[] = {
+	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
+	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, timer_methods },
+	{ Py_tp_getset, timer_getters },     { 0, NULL },
+};
+
+#define HANDLE_FLAGS                             \
+	(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC \
+	 | Py_TPFLAGS_DISALLOW_INSTANTIATION)
+
+static PyType_Spec handle_spec = {
+	.name = "weft._core.Handle",
+	.basicsize = sizeof(struct handle),
+	.flags = HANDLE_FLAGS,
+	.slots = handle_slots,
+};
+
+static PyType_Spec timer_spec = {
+	.name = "weft._core.TimerHandle",
+	.basicsize = sizeof(struct timer_handle),
+	.flags = HANDLE_FLAGS,
+	.slots = timer_slots,
+};
+
+static PyTypeObject *
+make_type(PyObject *module, PyType_Spec *spec, PyObject *events,
+          const char *base_name)
+{
+	PyObject *base = PyObject_GetAttrString(events, base_name);
+	PyTypeObject *type = NULL;
+
+	if (!base)
+		return NULL;
+	if (((PyTypeObject *)base)->tp_basicsize
+	    > (Py_ssize_t)offsetof(struct handle, loop))
+		PyErr_Format(PyExc_ImportError,
+		             "asyncio.%s of this Python has more in it than "
+		             "weft knows of",
+		             base_name);
+	else
+		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec,
+		                                                base);
+	Py_DECREF(base);
+	return type;
+}
+
+int
+weftpy_handle_exec(PyObject *module, struct weftpy_state *state)
+{
+	PyObject *events = PyImport_ImportModule("asyncio.events");
+
+	if (!events)
+		return -1;
+	state->handle_type = make_type(module, &handle_spec, events, "Handle");
+	if (state->handle_type)
+		state->timer_type = make_type(module, &timer_spec, events,
+		                              "TimerHandle");
+	Py_DECREF(events);
+	return state->timer_type ? 0 : -1;
+}

@@ -1,0 +1,686 @@
+/* loop.c - LoopCore: the methods of an asyncio loop that are called most.
+ *
+ * weft.Loop derives from it first and from asyncio.SelectorEventLoop second.  The flags
+ * that both sides read (_closed, _stopping, _debug) are fields here, under asyncio's
+ * names.
+ */
+#include "core.h"
+#include <math.h>
+#include <unistd.h>
+
+static struct loop_core *
+core_of(PyObject *self)
+{
+	return (struct loop_core *)self;
+}
+
+/* --- scheduling ----------------------------------------------------------- */
+
+/* Raises, and returns false, if nothing can be scheduled any more. */
+static bool
+is_open(struct loop_core *core)
+{
+	if (core->closed || !core->loop) {
+		PyErr_SetString(PyExc_RuntimeError, "Event loop is closed");
+		return false;
+	}
+	return true;
+}
+
+/* The only keyword of all of these: context=. */
+static int
+find_context(struct weftpy_state *state, PyObject *const *args,
+             Py_ssize_t count, PyObject *names, PyObject **out)
+{
+	*out = NULL;
+	if (!names || PyTuple_GET_SIZE(names) == 0)
+		return 0;
+	if (PyTuple_GET_SIZE(names) != 1
+	    || PyUnicode_Compare(PyTuple_GET_ITEM(names, 0),
+	                         PyTuple_GET_ITEM(state->context_argument, 0))
+	               != 0) {
+		PyErr_Format(PyExc_TypeError,
+		             "unexpected keyword arguments: %R", names);
+		return -1;
+	}
+	if (args[count] == Py_None)
+		return 0;
+	if (!PyContext_CheckExact(args[count])) {
+		PyErr_Format(PyExc_TypeError,
+		             "context must be a contextvars.Context, not %R",
+		             args[count]);
+		return -1;
+	}
+	*out = args[count];
+	return 0;
+}
+
+static int
+check_callback(struct loop_core *core, PyObject *callback, const char *method)
+{
+	PyObject *name = PyUnicode_FromString(method), *result;
+
+	if (!name)
+		return -1;
+	result = PyObject_CallMethodObjArgs((PyObject *)core,
+	                                    core->state->names._check_callback,
+	                                    callback, name, NULL);
+	Py_DECREF(name);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+static int
+check_thread(struct loop_core *core)
+{
+	PyObject *result = PyObject_CallMethodNoArgs(
+		(PyObject *)core, core->state->names._check_thread);
+
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+static bool
+has_callback(Py_ssize_t count, Py_ssize_t need, const char *method)
+{
+	if (count >= need)
+		return true;
+	PyErr_Format(PyExc_TypeError,
+	             "%s() needs %zd positional arguments, got %zd", method,
+	             need, count);
+	return false;
+}
+
+/* What other threads have left before comes first. */
+static int
+push_in_order(struct loop_core *core, struct handle *handle)
+{
+	if (weftpy_inbox_take(core) < 0)
+		return -1;
+	return weftpy_ring_push(core, (PyObject *)handle);
+}
+
+static PyObject *
+call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
+          PyObject *names)
+{
+	struct loop_core *core = core_of(self);
+	struct handle *handle;
+	PyObject *context;
+
+	if (!is_open(core) || !has_callback(count, 1, "call_soon")
+	    || find_context(core->state, args, count, names, &context) < 0)
+		return NULL;
+	if (core->debug
+	    && (check_thread(core) < 0
+	        || check_callback(core, args[0], "call_soon") < 0))
+		return NULL;
+	handle = weftpy_handle_new(core, args, count, context);
+	if (handle && push_in_order(core, handle) < 0)
+		Py_CLEAR(handle);
+	return (PyObject *)handle;
+}
+
+/* For callbacks of our own. */
+int
+weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg)
+{
+	PyObject *args[2] = { callback, arg };
+	struct handle *handle = weftpy_handle_new(core, args, arg ? 2 : 1,
+	                                          NULL);
+	int rc;
+
+	if (!handle)
+		return -1;
+	rc = weftpy_ring_push(core, (PyObject *)handle);
+	Py_DECREF(handle);
+	return rc;
+}
+
+/* From the loop's own thread it is in order with call_soon(). */
+static PyObject *
+call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                     PyObject *names)
+{
+	struct loop_core *core = core_of(self);
+	struct handle *handle;
+	PyObject *context;
+	int rc;
+
+	if (!is_open(core) || !has_callback(count, 1, "call_soon_threadsafe")
+	    || find_context(core->state, args, count, names, &context) < 0)
+		return NULL;
+	if (core->debug
+	    && check_callback(core, args[0], "call_soon_threadsafe") < 0)
+		return NULL;
+	handle = weftpy_handle_new(core, args, count, context);
+	if (!handle)
+		return NULL;
+	if (core->owner == PyThread_get_thread_ident()) {
+		rc = push_in_order(core, handle);
+	} else {
+		rc = weftpy_inbox_push(core, (PyObject *)handle);
+		if (rc == 0 && core->loop)
+			weft_loop_wake(core->loop);
+	}
+	if (rc < 0)
+		Py_CLEAR(handle);
+	return (PyObject *)handle;
+}
+
+static PyObject *
+schedule(struct loop_core *core, double when, PyObject *const *args,
+         Py_ssize_t count, PyObject *context)
+{
+	struct timer_handle *timer;
+
+	if (core->debug
+	    && (check_thread(core) < 0
+	        || check_callback(core, args[0], "call_at") < 0))
+		return NULL;
+	timer = weftpy_timer_new(core, when, args, count, context);
+	if (timer && weftpy_timer_schedule(core, timer) < 0)
+		Py_CLEAR(timer);
+	return (PyObject *)timer;
+}
+
+static PyObject *
+call_at(PyObject *self, PyObject *const *args, Py_ssize_t count,
+        PyObject *names)
+{
+	struct loop_core *core = core_of(self);
+	PyObject *context;
+	double when;
+
+	if (!has_callback(count, 2, "call_at")
+	    || find_context(core->state, args, count, names, &context) < 0)
+		return NULL;
+	if (args[0] == Py_None) {
+		PyErr_SetString(PyExc_TypeError, "when cannot be None");
+		return NULL;
+	}
+	when = PyFloat_AsDouble(args[0]);
+	if ((when == -1 && PyErr_Occurred()) || !is_open(core))
+		return NULL;
+	return schedule(core, when, args + 1, count - 1, context);
+}
+
+static double
+seconds(void)
+{
+	return (double)weft_now() * 1e-9;
+}
+
+static PyObject *
+call_later(PyObject *self, PyObject *const *args, Py_ssize_t count,
+           PyObject *names)
+{
+	struct loop_core *core = core_of(self);
+	PyObject *context;
+	double delay;
+
+	if (!has_callback(count, 2, "call_later")
+	    || find_context(core->state, args, count, names, &context) < 0)
+		return NULL;
+	if (args[0] == Py_None) {
+		PyErr_SetString(PyExc_TypeError, "delay must not be None");
+		return NULL;
+	}
+	delay = PyFloat_AsDouble(args[0]);
+	if ((delay == -1 && PyErr_Occurred()) || !is_open(core))
+		return NULL;
+	return schedule(core, seconds() + delay, args + 1, count - 1, context);
+}
+
+static PyObject *
+loop_time(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return PyFloat_FromDouble(seconds());
+}
+
+static PyObject *
+create_future(PyObject *self, PyObject *unused)
+{
+	struct weftpy_state *state = core_of(self)->state;
+	PyObject *args[2] = { NULL, self }, *names = state->loop_argument;
+
+	(void)unused;
+	return PyObject_Vectorcall(state->future_type, args + 1,
+	                           0 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+}
+
+/* Handles that were made elsewhere: those of signals. */
+static PyObject *
+add_callback(PyObject *self, PyObject *handle)
+{
+	PyObject *cancelled = PyObject_CallMethodNoArgs(
+		handle, core_of(self)->state->names.cancelled);
+	int skip = cancelled ? PyObject_IsTrue(cancelled) : -1;
+
+	Py_XDECREF(cancelled);
+	if (skip < 0
+	    || (skip == 0 && weftpy_ring_push(core_of(self), handle) < 0))
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+write_to_self(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (core_of(self)->loop)
+		weft_loop_wake(core_of(self)->loop);
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+stop(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	core_of(self)->stopping = true;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+is_closed(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(core_of(self)->closed);
+}
+
+static PyObject *
+get_debug(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(core_of(self)->debug);
+}
+
+static PyObject *
+run(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!is_open(core_of(self)) || weftpy_run(core_of(self)) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* --- descriptors and children --------------------------------------------- */
+
+static PyObject *
+add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count)
+{
+	if (!is_open(core_of(self)) || !has_callback(count, 2, "add"))
+		return NULL;
+	return weftpy_fd_add(core_of(self), side, args, count);
+}
+
+static PyObject *
+add_reader(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	return add_side(self, 0, args, count);
+}
+
+static PyObject *
+add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	return add_side(self, 1, args, count);
+}
+
+static PyObject *
+ask_side(PyObject *self, int side, PyObject *file,
+         int (*ask)(struct loop_core *, int, int))
+{
+	int fd;
+
+	if (core_of(self)->closed || !core_of(self)->loop)
+		Py_RETURN_FALSE;
+	fd = PyObject_AsFileDescriptor(file);
+	if (fd < 0)
+		return NULL;
+	return PyBool_FromLong(ask(core_of(self), side, fd));
+}
+
+static PyObject *
+remove_reader(PyObject *self, PyObject *file)
+{
+	return ask_side(self, 0, file, weftpy_fd_remove);
+}
+
+static PyObject *
+remove_writer(PyObject *self, PyObject *file)
+{
+	return ask_side(self, 1, file, weftpy_fd_remove);
+}
+
+static PyObject *
+is_watched(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	if (!has_callback(count, 2, "_is_watched"))
+		return NULL;
+	return ask_side(self, PyObject_IsTrue(args[1]) == 1, args[0],
+	                weftpy_fd_watched);
+}
+
+static bool
+has_exactly(Py_ssize_t count, Py_ssize_t need, const char *method)
+{
+	if (count == need)
+		return true;
+	PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, got %zd",
+	             method, need, count);
+	return false;
+}
+
+static PyObject *
+wait_readable(PyObject *self, PyObject *sock)
+{
+	return is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 0, sock)
+	                              : NULL;
+}
+
+static PyObject *
+wait_writable(PyObject *self, PyObject *sock)
+{
+	return is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 1, sock)
+	                              : NULL;
+}
+
+static PyObject *
+sock_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	return has_exactly(count, 2, "sock_recv")
+	               ? weftpy_sock_recv(core_of(self), args[0], args[1])
+	               : NULL;
+}
+
+static PyObject *
+sock_sendall(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	return has_exactly(count, 2, "sock_sendall")
+	               ? weftpy_sock_sendall(core_of(self), args[0], args[1])
+	               : NULL;
+}
+
+static PyObject *
+watch_child(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	long pid;
+
+	if (!is_open(core_of(self)) || !has_callback(count, 2, "_watch_child"))
+		return NULL;
+	pid = PyLong_AsLong(args[0]);
+	if ((pid == -1 && PyErr_Occurred())
+	    || weftpy_child_watch(core_of(self), (pid_t)pid, args[1]) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+metrics(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return is_open(core_of(self)) ? weftpy_metrics(core_of(self)) : NULL;
+}
+
+static PyObject *
+open_admin(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	if (!is_open(core_of(self)) || !has_callback(count, 3, "_open_admin"))
+		return NULL;
+	return weftpy_admin_open(core_of(self), args);
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+/* _open(backend, watchdog): the weft loop underneath. */
+static PyObject *
+open_loop(PyObject *self, PyObject *args)
+{
+	struct loop_core *core = core_of(self);
+	weft_loop_opts opts = { .name = "asyncio",
+		                .flags = WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE };
+	const char *backend;
+	double watchdog;
+
+	if (!PyArg_ParseTuple(args, "zd", &backend, &watchdog))
+		return NULL;
+	if (core->loop) {
+		PyErr_SetString(PyExc_RuntimeError, "the loop is open");
+		return NULL;
+	}
+	opts.backend = backend;
+	opts.watchdog_ns = (uint64_t)(watchdog * 1e9);
+	core->scratch = PyMem_RawMalloc(WEFTPY_SCRATCH);
+	core->loop = core->scratch ? weft_loop_new(&opts) : NULL;
+	if (!core->loop) {
+		if (!core->scratch || weft_detail()[0] == '\0')
+			return PyErr_NoMemory();
+		PyErr_SetString(PyExc_ValueError, weft_detail());
+		return NULL;
+	}
+	weftpy_run_init(core);
+	(void)weft_loop_push_hook(core->loop, &core->hook); /* a new loop */
+	core->pid = getpid();
+	core->closed = false;
+	if (watchdog > 0 && weftpy_blocked_watch(core) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* Run weft's loop to its end, which frees what windows and threadlets have. */
+static void
+end_loop(struct loop_core *core)
+{
+	weft_loop *loop = core->loop;
+
+	core->loop = NULL;
+	weftpy_blocked_forget(core);
+	/* The watchdog may be waiting for the GIL, and freeing waits for it. */
+	Py_BEGIN_ALLOW_THREADS if (core->pid == getpid())
+	{
+		weft_loop_drop_hook(loop, &core->hook);
+		weftpy_admin_close(core);
+		weft_loop_stop(loop);
+		while (weft_loop_run_once(loop, WEFT_NEVER) > 0)
+			continue;
+	}
+	(void)weft_loop_free(loop);
+	Py_END_ALLOW_THREADS
+}
+
+static int
+loop_clear(PyObject *self)
+{
+	struct loop_core *core = core_of(self);
+
+	if (core->loop) {
+		weftpy_timers_clear(core);
+		weftpy_children_clear(core);
+		weftpy_streams_clear(core);
+		weftpy_fds_clear(core);
+	}
+	weftpy_ring_clear(core);
+	return 0;
+}
+
+static PyObject *
+dispose(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	(void)loop_clear(self);
+	if (core_of(self)->loop)
+		end_loop(core_of(self));
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	PyObject *module = PyType_GetModuleByDef(type, &weftpy_module);
+	struct loop_core *core;
+
+	(void)args;
+	(void)kwargs;
+	if (!module)
+		return NULL;
+	core = (struct loop_core *)type->tp_alloc(type, 0);
+	if (!core)
+		return NULL;
+	core->state = weftpy_state_of(module);
+	core->closed = true; /* until _open() */
+	if (pthread_mutex_init(&core->inbox.lock, NULL) != 0) {
+		Py_DECREF(core);
+		return PyErr_NoMemory();
+	}
+	return (PyObject *)core;
+}
+
+static int
+visit_queued(struct loop_core *core, visitproc visit, void *arg)
+{
+	int rc = 0;
+
+	for (size_t i = core->head; i != core->tail && rc == 0; i++)
+		rc = weftpy_handle_visit(core->state,
+		                         core->ring[i & (core->ring_size - 1)],
+		                         visit, arg);
+	for (size_t i = 0; i < core->inbox.count && rc == 0; i++)
+		rc = weftpy_handle_visit(core->state, core->inbox.items[i],
+		                         visit, arg);
+	for (struct timer_handle *t = core->timers; t && rc == 0; t = t->next)
+		rc = weftpy_handle_visit(core->state, (PyObject *)t, visit,
+		                         arg);
+	return rc;
+}
+
+static int
+loop_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	struct loop_core *core = core_of(self);
+	int rc = visit_queued(core, visit, arg);
+
+	Py_VISIT(Py_TYPE(self));
+	if (rc == 0)
+		rc = weftpy_fds_traverse(core, visit, arg);
+	if (rc == 0)
+		rc = weftpy_streams_traverse(core, visit, arg);
+	return rc ? rc : weftpy_children_traverse(core, visit, arg);
+}
+
+static void
+loop_dealloc(PyObject *self)
+{
+	struct loop_core *core = core_of(self);
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	(void)loop_clear(self);
+	if (core->loop)
+		end_loop(core);
+	pthread_mutex_destroy(&core->inbox.lock);
+	PyMem_RawFree(core->inbox.items);
+	PyMem_RawFree(core->scratch);
+	PyMem_RawFree(core->fds);
+	PyMem_Free(core->ring);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+/* --- the type ------------------------------------------------------------- */
+
+static PyObject *
+get_flag(PyObject *self, void *offset)
+{
+	return PyBool_FromLong(*(bool *)((char *)self + (uintptr_t)offset));
+}
+
+static int
+set_flag(PyObject *self, PyObject *value, void *offset)
+{
+	int on = value ? PyObject_IsTrue(value) : 0;
+
+	if (on < 0)
+		return -1;
+	*(bool *)((char *)self + (uintptr_t)offset) = on != 0;
+	return 0;
+}
+
+#define FLAG(name, field)                                         \
+	{                                                         \
+		name, get_flag, set_flag, NULL,                   \
+			(void *)offsetof(struct loop_core, field) \
+	}
+
+static PyGetSetDef loop_getters[] = {
+	FLAG("_closed", closed),
+	FLAG("_stopping", stopping),
+	FLAG("_debug", debug),
+	{ 0 },
+};
+
+#define FAST     (METH_FASTCALL)
+#define KEYWORDS (METH_FASTCALL | METH_KEYWORDS)
+#define METHOD(name, function, flags)                                    \
+	{                                                                \
+		name, (PyCFunction)(void (*)(void))function, flags, NULL \
+	}
+
+static PyMethodDef loop_methods[] = {
+	METHOD("call_soon", call_soon, KEYWORDS),
+	METHOD("call_soon_threadsafe", call_soon_threadsafe, KEYWORDS),
+	METHOD("call_later", call_later, KEYWORDS),
+	METHOD("call_at", call_at, KEYWORDS),
+	METHOD("time", loop_time, METH_NOARGS),
+	METHOD("stop", stop, METH_NOARGS),
+	METHOD("is_closed", is_closed, METH_NOARGS),
+	METHOD("get_debug", get_debug, METH_NOARGS),
+	METHOD("create_future", create_future, METH_NOARGS),
+	METHOD("_add_callback", add_callback, METH_O),
+	METHOD("_write_to_self", write_to_self, METH_NOARGS),
+	METHOD("_add_reader", add_reader, FAST),
+	METHOD("_add_writer", add_writer, FAST),
+	METHOD("_remove_reader", remove_reader, METH_O),
+	METHOD("_remove_writer", remove_writer, METH_O),
+	METHOD("_is_watched", is_watched, FAST),
+	METHOD("_wait_readable", wait_readable, METH_O),
+	METHOD("_wait_writable", wait_writable, METH_O),
+	METHOD("sock_recv", sock_recv, FAST),
+	METHOD("sock_sendall", sock_sendall, FAST),
+	METHOD("_watch_child", watch_child, FAST),
+	METHOD("_metrics", metrics, METH_NOARGS),
+	METHOD("_open_admin", open_admin, FAST),
+	METHOD("_open", open_loop, METH_VARARGS),
+	METHOD("_run", run, METH_NOARGS),
+	METHOD("_dispose", dispose, METH_NOARGS),
+	{ 0 },
+};
+
+static PyType_Slot loop_slots[] = {
+	{ Py_tp_new, loop_new },
+	{ Py_tp_traverse, loop_traverse },
+	{ Py_tp_clear, loop_clear },
+	{ Py_tp_dealloc, loop_dealloc },
+	{ Py_tp_methods, loop_methods },
+	{ Py_tp_getset, loop_getters },
+	{ 0, NULL },
+};
+
+static PyType_Spec loop_spec = {
+	.name = "weft._core.LoopCore",
+	.basicsize = sizeof(struct loop_core),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+	.slots = loop_slots,
+};
+
+int
+weftpy_loop_exec(PyObject *module, struct weftpy_state *state)
+{
+	state->loop_type = (PyTypeObject *)PyType_FromModuleAndSpec(
+		module, &loop_spec, NULL);
+	if (!state->loop_type)
+		return -1;
+	return PyModule_AddObjectRef(module, "LoopCore",
+	                             (PyObject *)state->loop_type);
+}

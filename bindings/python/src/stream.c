@@ -1,0 +1,650 @@
+/* stream.c - Stream: the transport of a connected socket.
+ *
+ * It is a subclass of asyncio.Transport, by the mixin that asyncio's sendfile() asks for,
+ * and the base of weft.SocketTransport, which adds in Python what happens once in a
+ * connection's life.  The rules are in stream.h.
+ */
+#include "stream.h"
+#include <structmember.h>
+#include <sys/socket.h>
+
+static struct stream *
+stream_of(PyObject *self)
+{
+	return (struct stream *)self;
+}
+
+/* --- the watch ------------------------------------------------------------ */
+
+static void
+list(struct stream *s)
+{
+	struct loop_core *core = s->core;
+
+	Py_INCREF(s);
+	s->next = core->streams;
+	s->link = &core->streams;
+	if (s->next)
+		s->next->link = &s->next;
+	core->streams = s;
+}
+
+/* May be the end of the transport, unless the caller holds a reference. */
+static void
+unlist(struct stream *s)
+{
+	if (!s->link)
+		return;
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->link = NULL;
+	Py_DECREF(s);
+}
+
+static void
+on_ready(weft_watch *watch, int what, void *arg)
+{
+	struct stream *s = arg;
+
+	(void)watch;
+	if (what < 0) { /* the loop ends */
+		s->watching = false;
+		s->armed = 0;
+		return;
+	}
+	if (what & (WEFT_HUP | WEFT_ERROR))
+		what |= WEFT_READABLE | WEFT_WRITABLE;
+	s->ready |= (uint32_t)what & s->armed;
+	if (s->in_ring || !s->ready)
+		return;
+	if (weftpy_ring_push(s->core, (PyObject *)s) == 0)
+		s->in_ring = true;
+	else
+		PyErr_Clear(); /* it is told again */
+}
+
+static void
+unwatch(struct stream *s)
+{
+	if (s->watching)
+		(void)weft_watch_stop(&s->watch);
+	s->watching = false;
+	s->armed = s->ready = 0;
+	unlist(s);
+}
+
+/* Have the watch armed for what is wanted now. */
+int
+weftpy_stream_update(struct stream *s)
+{
+	uint32_t events =
+		(s->reading && !s->paused && !s->closing ? WEFT_READABLE : 0)
+		| (s->count > 0 && s->lost == 0 ? WEFT_WRITABLE : 0);
+	int rc;
+
+	if (events == s->armed || !s->core)
+		return 0;
+	if (!events) {
+		unwatch(s);
+		return 0;
+	}
+	if (!s->watching)
+		weftpy_fd_forget(s->core, s->fd);
+	rc = weft_watch_start(s->core->loop, &s->watch, s->fd, events, on_ready,
+	                      s);
+	if (rc < 0) {
+		weftpy_error(rc);
+		return -1;
+	}
+	if (events & ~s->armed)
+		s->core->polled_ns = 0;
+	s->watching = true;
+	s->armed = events;
+	s->ready &= events;
+	if (!s->link)
+		list(s);
+	return 0;
+}
+
+/* What is left to the loop's end: no transport is told. */
+void
+weftpy_streams_clear(struct loop_core *core)
+{
+	while (core->streams)
+		unwatch(core->streams);
+}
+
+int
+weftpy_streams_traverse(struct loop_core *core, visitproc visit, void *arg)
+{
+	for (struct stream *s = core->streams; s; s = s->next)
+		Py_VISIT(s);
+	return 0;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+static int
+run_events(struct stream *s, uint32_t ready)
+{
+	int rc = 0;
+
+	if ((ready & WEFT_READABLE) && (s->armed & WEFT_READABLE)
+	    && s->lost == 0)
+		rc = weftpy_stream_read(s);
+	if (rc == 0 && (ready & WEFT_WRITABLE) && s->count > 0 && s->lost == 0
+	    && s->core)
+		rc = weftpy_stream_flush(s);
+	return rc;
+}
+
+/* Told as a failed callback would be. */
+static int
+report(struct loop_core *core, struct stream *s)
+{
+	PyObject *error = weftpy_fetch_exception();
+	PyObject *result = PyObject_CallMethodObjArgs(
+		(PyObject *)core, core->state->names._report_failed_callback, s,
+		error, NULL);
+
+	Py_XDECREF(error);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+int
+weftpy_stream_run(PyObject *self)
+{
+	struct stream *s = stream_of(self);
+	struct loop_core *core = s->core;
+	PyObject *context = s->context;
+	uint32_t ready = s->ready;
+	int rc;
+
+	s->ready = 0;
+	s->in_ring = false;
+	if (!core || !context)
+		return 0;
+	Py_INCREF(core);
+	Py_INCREF(context);
+	rc = PyContext_Enter(context);
+	if (rc == 0) {
+		rc = run_events(s, ready);
+		(void)PyContext_Exit(context); /* we have entered it */
+	}
+	if (rc < 0 && !weftpy_is_fatal())
+		rc = report(core, s);
+	Py_DECREF(context);
+	Py_DECREF(core);
+	return rc;
+}
+
+static PyObject *
+stream_run(PyObject *self, PyObject *unused)
+{
+	int rc;
+
+	(void)unused;
+	Py_INCREF(self);
+	rc = weftpy_stream_run(self);
+	Py_DECREF(self);
+	if (rc < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static int
+plan_lost(struct stream *s, PyObject *error)
+{
+	PyObject *call = PyObject_GetAttr(
+		(PyObject *)s, s->core->state->names._call_connection_lost);
+	int rc;
+
+	if (!call)
+		return -1;
+	s->lost++;
+	rc = weftpy_call_soon(s->core, call, error);
+	Py_DECREF(call);
+	return rc;
+}
+
+int
+weftpy_stream_close(struct stream *s)
+{
+	if (s->closing || !s->core)
+		return 0;
+	s->closing = true;
+	if (s->count == 0 && plan_lost(s, Py_None) < 0)
+		return -1;
+	return weftpy_stream_update(s);
+}
+
+static PyObject *
+stream_close(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (weftpy_stream_close(stream_of(self)) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+stream_force_close(PyObject *self, PyObject *error)
+{
+	struct stream *s = stream_of(self);
+
+	if (s->lost > 0 || !s->core)
+		Py_RETURN_NONE;
+	weftpy_stream_drop_queue(s);
+	s->closing = true;
+	if (plan_lost(s, error) < 0 || weftpy_stream_update(s) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+stream_abort(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return stream_force_close(self, Py_None);
+}
+
+/* Tell of the exception that is set, and end the connection with it. */
+int
+weftpy_stream_fatal(struct stream *s, const char *message)
+{
+	PyObject *error = weftpy_fetch_exception();
+	PyObject *text = PyUnicode_FromString(message), *result = NULL;
+
+	if (text && s->core)
+		result = PyObject_CallMethodObjArgs(
+			(PyObject *)s, s->core->state->names._fatal_error,
+			error, text, NULL);
+	else if (text)
+		result = Py_NewRef(Py_None); /* it has ended */
+	Py_XDECREF(error);
+	Py_XDECREF(text);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+/* The connection is over: nothing refers to the loop or the protocol any more. */
+static PyObject *
+stream_release(PyObject *self, PyObject *unused)
+{
+	struct stream *s = stream_of(self);
+	struct loop_core *core = s->core;
+
+	(void)unused;
+	unwatch(s);
+	weftpy_stream_drop_queue(s);
+	s->core = NULL;
+	s->fd = -1;
+	s->closing = true;
+	s->lost++;
+	Py_CLEAR(s->sock);
+	Py_CLEAR(s->protocol);
+	Py_CLEAR(s->server);
+	Py_CLEAR(s->context);
+	Py_XDECREF(core);
+	Py_RETURN_NONE;
+}
+
+/* --- reading and writing -------------------------------------------------- */
+
+static PyObject *
+stream_start_reading(PyObject *self, PyObject *unused)
+{
+	struct stream *s = stream_of(self);
+
+	(void)unused;
+	s->reading = true;
+	if (weftpy_stream_update(s) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+set_paused(struct stream *s, bool paused)
+{
+	if (s->closing || s->paused == paused)
+		Py_RETURN_FALSE;
+	s->paused = paused;
+	if (weftpy_stream_update(s) < 0)
+		return NULL;
+	Py_RETURN_TRUE;
+}
+
+static PyObject *
+pause_reading(PyObject *self, PyObject *unused)
+{
+	PyObject *changed = set_paused(stream_of(self), true);
+
+	(void)unused;
+	Py_XDECREF(changed);
+	return changed ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *
+resume_reading(PyObject *self, PyObject *unused)
+{
+	PyObject *changed = set_paused(stream_of(self), false);
+
+	(void)unused;
+	Py_XDECREF(changed);
+	return changed ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *
+is_reading(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!stream_of(self)->paused
+	                       && !stream_of(self)->closing);
+}
+
+static PyObject *
+is_closing(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(stream_of(self)->closing);
+}
+
+static PyObject *
+stream_write(PyObject *self, PyObject *data)
+{
+	if (weftpy_stream_write(self, data) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+stream_writelines(PyObject *self, PyObject *items)
+{
+	if (weftpy_stream_writelines(stream_of(self), items) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+write_eof(PyObject *self, PyObject *unused)
+{
+	struct stream *s = stream_of(self);
+
+	(void)unused;
+	if (s->closing || s->eof)
+		Py_RETURN_NONE;
+	s->eof = true;
+	if (s->count == 0 && shutdown(s->fd, SHUT_WR) < 0)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+get_write_buffer_size(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return PyLong_FromSize_t(stream_of(self)->queued);
+}
+
+static PyObject *
+set_marks(PyObject *self, PyObject *args)
+{
+	struct stream *s = stream_of(self);
+	Py_ssize_t high, low;
+
+	if (!PyArg_ParseTuple(args, "nn", &high, &low))
+		return NULL;
+	s->high = (size_t)high;
+	s->low = (size_t)low;
+	if (weftpy_stream_maybe_pause(s) < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* --- the protocol --------------------------------------------------------- */
+
+static PyObject *
+set_protocol(PyObject *self, PyObject *protocol)
+{
+	struct stream *s = stream_of(self);
+	PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module);
+	int buffered;
+
+	if (!module)
+		return NULL;
+	buffered = PyObject_IsInstance(protocol,
+	                               weftpy_state_of(module)->buffered_type);
+	if (buffered < 0)
+		return NULL;
+	s->taker = weftpy_tls_check(protocol) ? TAKES_TLS
+	           : buffered                 ? TAKES_BUFFER
+	                                      : TAKES_BYTES;
+	s->connected = true;
+	Py_XSETREF(s->protocol, Py_NewRef(protocol));
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+get_protocol(PyObject *self, PyObject *unused)
+{
+	PyObject *protocol = stream_of(self)->protocol;
+
+	(void)unused;
+	return Py_NewRef(protocol ? protocol : Py_None);
+}
+
+/* _start(loop, sock, protocol, server) */
+static PyObject *
+stream_start(PyObject *self, PyObject *args)
+{
+	struct stream *s = stream_of(self);
+	PyObject *loop, *sock, *protocol, *server, *result;
+	PyTypeObject *type;
+
+	if (!PyArg_ParseTuple(args, "OOOO", &loop, &sock, &protocol, &server))
+		return NULL;
+	type = weftpy_state_of(
+		       PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module))
+	               ->loop_type;
+	if (!PyObject_TypeCheck(loop, type) || s->core) {
+		PyErr_SetString(PyExc_TypeError,
+		                "a transport is started once, on a weft loop");
+		return NULL;
+	}
+	s->fd = PyObject_AsFileDescriptor(sock);
+	if (s->fd < 0)
+		return NULL;
+	Py_XSETREF(s->context, PyContext_CopyCurrent());
+	if (!s->context)
+		return NULL;
+	result = set_protocol(self, protocol);
+	if (!result)
+		return NULL;
+	Py_DECREF(result);
+	s->core = (struct loop_core *)Py_NewRef(loop);
+	s->sock = Py_NewRef(sock);
+	s->server = Py_NewRef(server);
+	Py_RETURN_NONE;
+}
+
+/* --- the type ------------------------------------------------------------- */
+
+static int
+stream_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	struct stream *s = stream_of(self);
+
+	Py_VISIT(Py_TYPE(self));
+	Py_VISIT(s->extra);
+	Py_VISIT(s->core);
+	Py_VISIT(s->sock);
+	Py_VISIT(s->protocol);
+	Py_VISIT(s->server);
+	Py_VISIT(s->context);
+	Py_VISIT(s->empty_waiter);
+	return 0;
+}
+
+/* The watch goes with the loop, or when the transport does. */
+static int
+stream_clear(PyObject *self)
+{
+	struct stream *s = stream_of(self);
+
+	Py_CLEAR(s->extra);
+	Py_CLEAR(s->sock);
+	Py_CLEAR(s->protocol);
+	Py_CLEAR(s->server);
+	Py_CLEAR(s->context);
+	Py_CLEAR(s->empty_waiter);
+	return 0;
+}
+
+static void
+stream_dealloc(PyObject *self)
+{
+	struct stream *s = stream_of(self);
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	if (s->weak)
+		PyObject_ClearWeakRefs(self);
+	if (s->watching)
+		(void)weft_watch_stop(&s->watch);
+	weftpy_stream_drop_queue(s);
+	PyMem_Free(s->queue);
+	(void)stream_clear(self);
+	Py_CLEAR(s->core);
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *
+get_loop(PyObject *self, void *unused)
+{
+	PyObject *loop = (PyObject *)stream_of(self)->core;
+
+	(void)unused;
+	return Py_NewRef(loop ? loop : Py_None);
+}
+
+static PyObject *
+get_empty_waiter(PyObject *self, void *unused)
+{
+	PyObject *waiter = stream_of(self)->empty_waiter;
+
+	(void)unused;
+	return Py_NewRef(waiter ? waiter : Py_None);
+}
+
+static int
+set_empty_waiter(PyObject *self, PyObject *value, void *unused)
+{
+	(void)unused;
+	Py_XSETREF(stream_of(self)->empty_waiter,
+	           value && value != Py_None ? Py_NewRef(value) : NULL);
+	return 0;
+}
+
+static PyGetSetDef stream_getters[] = {
+	{ "_loop", get_loop, NULL, NULL, NULL },
+	{ "_empty_waiter", get_empty_waiter, set_empty_waiter, NULL, NULL },
+	{ 0 },
+};
+
+#define MEMBER(name, kind, field, flags)                                \
+	{                                                               \
+		name, kind, offsetof(struct stream, field), flags, NULL \
+	}
+
+static PyMemberDef stream_members[] = {
+	MEMBER("__weaklistoffset__", T_PYSSIZET, weak, READONLY),
+	MEMBER("_sock", T_OBJECT, sock, READONLY),
+	MEMBER("_sock_fd", T_INT, fd, READONLY),
+	MEMBER("_protocol", T_OBJECT, protocol, READONLY),
+	MEMBER("_server", T_OBJECT, server, READONLY),
+	MEMBER("_conn_lost", T_INT, lost, READONLY),
+	MEMBER("_closing", T_BOOL, closing, READONLY),
+	MEMBER("_paused", T_BOOL, paused, READONLY),
+	MEMBER("_eof", T_BOOL, eof, READONLY),
+	MEMBER("_protocol_connected", T_BOOL, connected, READONLY),
+	MEMBER("_protocol_paused", T_BOOL, protocol_paused, READONLY),
+	MEMBER("_high_water", T_PYSSIZET, high, READONLY),
+	MEMBER("_low_water", T_PYSSIZET, low, READONLY),
+	{ 0 },
+};
+
+static PyMethodDef stream_methods[] = {
+	{ "write", stream_write, METH_O, NULL },
+	{ "writelines", stream_writelines, METH_O, NULL },
+	{ "write_eof", write_eof, METH_NOARGS, NULL },
+	{ "close", stream_close, METH_NOARGS, NULL },
+	{ "abort", stream_abort, METH_NOARGS, NULL },
+	{ "is_closing", is_closing, METH_NOARGS, NULL },
+	{ "is_reading", is_reading, METH_NOARGS, NULL },
+	{ "pause_reading", pause_reading, METH_NOARGS, NULL },
+	{ "resume_reading", resume_reading, METH_NOARGS, NULL },
+	{ "set_protocol", set_protocol, METH_O, NULL },
+	{ "get_protocol", get_protocol, METH_NOARGS, NULL },
+	{ "get_write_buffer_size", get_write_buffer_size, METH_NOARGS, NULL },
+	{ "_set_marks", set_marks, METH_VARARGS, NULL },
+	{ "_start", stream_start, METH_VARARGS, NULL },
+	{ "_start_reading", stream_start_reading, METH_NOARGS, NULL },
+	{ "_force_close", stream_force_close, METH_O, NULL },
+	{ "_release", stream_release, METH_NOARGS, NULL },
+	{ "_run", stream_run, METH_NOARGS, NULL },
+	{ 0 },
+};
+
+static PyType_Slot stream_slots[] = {
+	{ Py_tp_traverse, stream_traverse },
+	{ Py_tp_clear, stream_clear },
+	{ Py_tp_dealloc, stream_dealloc },
+	{ Py_tp_methods, stream_methods },
+	{ Py_tp_getset, stream_getters },
+	{ Py_tp_members, stream_members },
+	{ 0, NULL },
+};
+
+static PyType_Spec stream_spec = {
+	.name = "weft._core.Stream",
+	.basicsize = sizeof(struct stream),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+	.slots = stream_slots,
+};
+
+int
+weftpy_stream_check(struct weftpy_state *state, PyObject *object)
+{
+	return PyObject_TypeCheck(object, state->stream_type);
+}
+
+int
+weftpy_stream_exec(PyObject *module, struct weftpy_state *state)
+{
+	PyObject *asyncio = PyImport_ImportModule("asyncio.transports"), *base;
+
+	base = asyncio ? PyObject_GetAttrString(asyncio, "_FlowControlMixin")
+	               : NULL;
+	Py_XDECREF(asyncio);
+	if (!base)
+		return -1;
+	if (((PyTypeObject *)base)->tp_basicsize
+	    != (Py_ssize_t)offsetof(struct stream, weak))
+		PyErr_SetString(
+			PyExc_ImportError,
+			"transports of this Python's asyncio are not as "
+			"weft knows them");
+	else
+		state->stream_type = (PyTypeObject *)PyType_FromModuleAndSpec(
+			module, &stream_spec, base);
+	Py_DECREF(base);
+	if (!state->stream_type)
+		return -1;
+	return PyModule_AddObjectRef(module, "Stream",
+	                             (PyObject *)state->stream_type);
+}

@@ -1,0 +1,78 @@
+/* tls.h - TLS for transports of asyncio: what the rest of weft._core may use of it.
+ *
+ * TLSProtocol and SSLTransport are to asyncio.sslproto's SSLProtocol and its transport
+ * what C is to Python: the same constructor, methods, messages and errors.  The module
+ * embeds a struct weftpy_tls_state in its own state, and gives it to exec, traverse and
+ * clear of the same name.
+ */
+#ifndef WEFTPY_TLS_H
+#define WEFTPY_TLS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define WEFTPY_TLS_SPARES 4 /* receive buffers kept, for loops of several threads */
+
+/* Names of attributes that are looked up and methods that are called. */
+#define WEFTPY_TLS_NAMES(X)                                                    \
+	X(abort) X(buffer_updated) X(call_exception_handler) X(call_later)     \
+	X(call_soon) X(cancel) X(cancelled) X(cipher) X(close) X(compression)  \
+	X(connection_lost) X(connection_made) X(data_received) X(debug)        \
+	X(do_handshake) X(eof_received) X(get_buffer) X(get_debug)             \
+	X(get_extra_info) X(getpeercert) X(is_closing) X(join)                 \
+	X(pause_reading) X(pause_writing) X(peercert) X(pending) X(read)       \
+	X(resume_reading) X(resume_writing) X(set_exception) X(set_result)     \
+	X(ssl_object) X(sslcontext) X(time) X(unwrap) X(warning) X(wrap_bio)   \
+	X(write) X(_check_handshake_timeout) X(_check_shutdown_timeout)        \
+	X(_create_transport_context) X(_do_read) X(_force_close) X(_resume)    \
+	X(_sslobj) X(AppProtocolState) X(SSLProtocolState)                     \
+	X(SSL_HANDSHAKE_TIMEOUT) X(SSL_SHUTDOWN_TIMEOUT)
+
+#define WEFTPY_TLS_DECLARE_NAME(name) PyObject *name;
+
+struct weftpy_tls_span;
+
+/* Every member is a reference, and NULL before exec and after clear.  Those that say `of
+ * ssl` stay NULL where Python has been built without it. */
+struct weftpy_tls_state {
+	PyTypeObject *protocol_type, *transport_type, *span_type;
+	PyObject *buffered_type;   /* asyncio.BufferedProtocol */
+	PyObject *cancelled_error; /* asyncio.CancelledError */
+	PyObject *constants;       /* asyncio.constants */
+	PyObject *sslproto;        /* asyncio.sslproto */
+	PyObject *logger;          /* asyncio.log.logger */
+	PyObject *wrap_names;      /* ("server_side", "server_hostname") */
+	PyObject *exc_info_name;   /* ("exc_info",) */
+	PyObject *empty;           /* b"" */
+	PyObject *ssl_error;       /* of ssl, as all that follow but names and spares */
+	PyObject *certificate_error, *want_read, *syscall_error;
+	PyObject *bio_type, *bio_read, *bio_write; /* MemoryBIO, and methods of it */
+	PyObject *object_read, *object_write;      /* SSLObject's, in Python */
+	PyObject *inner_type;                      /* _ssl._SSLSocket, and methods of it: */
+	PyObject *inner_read, *inner_write, *inner_pending;
+	struct { WEFTPY_TLS_NAMES(WEFTPY_TLS_DECLARE_NAME) } names;
+	struct weftpy_tls_span *spares[WEFTPY_TLS_SPARES];
+};
+
+/* Given by the module. */
+extern struct PyModuleDef weftpy_module;
+struct weftpy_tls_state *weftpy_tls_state_of(PyObject *module);
+
+/* Make the types and add them to the module; -1 with an exception set. */
+int  weftpy_tls_exec(PyObject *module, struct weftpy_tls_state *state);
+int  weftpy_tls_traverse(struct weftpy_tls_state *state, visitproc visit, void *arg);
+void weftpy_tls_clear(struct weftpy_tls_state *state);
+
+/* Whether the protocol of a transport is a TLSProtocol, and so fit for the next two. */
+int  weftpy_tls_check(PyObject *protocol);
+
+/* Lend memory for bytes that come from the peer: get_buffer() in C.  It is shared by all
+ * connections, and lent until weftpy_tls_received(): call that soon, with 0 if nothing
+ * came.  -1 with an exception set. */
+int  weftpy_tls_buffer(PyObject *protocol, char **at, Py_ssize_t *size);
+
+/* Take that many bytes from the memory lent: buffer_updated() in C.  Runs callbacks of the
+ * program, which may close anything.  -1 with an exception set. */
+int  weftpy_tls_received(PyObject *protocol, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,216 @@
+/* tls_protocol.h - what the files of TLS share.
+ *
+ * Bytes of the peer go socket -> receive buffer -> `incoming` -> OpenSSL -> the program's
+ * protocol, and back program -> OpenSSL -> `outgoing` -> socket.  Both BIOs and the object
+ * of OpenSSL are Python's, made by the program's own SSLContext.
+ *
+ *   1. Everything that calls a program's code holds references to what it uses after
+ *      that: the program may close, abort, write, pause or set a protocol at any time.
+ *   2. `transport` and `app_protocol` are NULL once the connection is lost, `transport`
+ *      also before it is made.
+ *   3. `inner` is there only if it is of the type of _ssl that we know, and its owner
+ *      does not read or write in a way of its own.  Only then do we trust that OpenSSL
+ *      holds back no whole record, and stop reading when `incoming` is empty: being told
+ *      so by an exception costs more than to decrypt a short record.
+ *   4. `rest` is set if OpenSSL may hold plaintext, `partial` if it may hold part of a
+ *      record; `unsent` if `outgoing` may hold something.
+ *   5. What waits in the backlog is bytes, so it cannot change while it waits.
+ *   6. An int that is returned is 0, or -1 with an exception set.
+ */
+#ifndef WEFTPY_TLS_PROTOCOL_H
+#define WEFTPY_TLS_PROTOCOL_H
+
+#include <stdbool.h>
+#include "tls.h"
+
+#define TLS_SPAN_BYTES   (256 * 1024) /* of a receive buffer */
+#define TLS_RECORD_BYTES 16384        /* plaintext of one record at most */
+#define TLS_BASE_WORDS   5            /* slots of asyncio's classes below a transport */
+
+enum tls_phase { UNWRAPPED, DO_HANDSHAKE, WRAPPED, FLUSHING, SHUTDOWN };
+enum tls_app_phase { APP_INIT, APP_MADE, APP_EOF, APP_LOST };
+
+/* Memory that C functions of Python can be given: a receive buffer, or some place for a
+ * moment.  Buffers of it can be taken only while `at` is set. */
+struct weftpy_tls_span {
+	PyObject_HEAD
+	char      *at;
+	Py_ssize_t size;
+	Py_ssize_t exports; /* buffers taken and not released */
+	char      *memory;  /* its own, of TLS_SPAN_BYTES, or NULL */
+};
+
+struct tls_backlog { /* a queue: items[first], and count - 1 after it */
+	PyObject **items;
+	Py_ssize_t first, count, room;
+	Py_ssize_t bytes;
+};
+
+struct tls_transport {
+	PyObject_HEAD
+	PyObject *base[TLS_BASE_WORDS]; /* set by code of the base class only */
+	PyObject *weak, *dict;
+	PyObject *loop;
+	struct tls_protocol *protocol; /* NULL after the second close() */
+	char closed;
+};
+
+struct tls_protocol {
+	PyObject_HEAD
+	PyObject *weak;
+	struct weftpy_tls_state *state; /* lives as long as the type */
+	PyObject *loop;
+	PyObject *app_protocol;
+	PyObject *get_buffer, *buffer_updated; /* of a buffered app_protocol, else NULL */
+	struct tls_transport *app_transport;
+	PyObject *transport;
+	PyObject *waiter;
+	PyObject *context, *server_hostname;
+	PyObject *extra; /* a dict */
+	PyObject *incoming, *outgoing;
+	PyObject *sslobj, *inner;
+	PyObject *handshake_timeout, *shutdown_timeout; /* seconds */
+	PyObject *handshake_handle, *shutdown_handle;   /* of their timers */
+	PyObject *handshake_start; /* in debug mode */
+	struct weftpy_tls_span *window; /* over what is decrypted into */
+	struct weftpy_tls_span *span;   /* lent to the transport, else NULL */
+	struct tls_backlog backlog;
+	Py_ssize_t incoming_pending;    /* as last seen by the reading */
+	Py_ssize_t incoming_high, incoming_low, outgoing_high, outgoing_low;
+	unsigned lost_writes;
+	uint8_t phase, app_phase;
+	char server_side, eof_received;
+	char ssl_writing_paused, ssl_reading_paused;
+	char app_writing_paused, app_reading_paused;
+	bool app_transport_made;
+	bool rest, partial, unsent;
+};
+
+/* tls_span.c */
+int  weftpy_tls_span_exec(PyObject *module, struct weftpy_tls_state *state);
+struct weftpy_tls_span *weftpy_tls_span_new(struct weftpy_tls_state *state, bool memory);
+struct weftpy_tls_span *weftpy_tls_span_take(struct weftpy_tls_state *state);
+void weftpy_tls_span_give(struct weftpy_tls_state *state, struct weftpy_tls_span **span);
+
+/* tls_protocol.c */
+int  weftpy_tls_protocol_exec(PyObject *module, struct weftpy_tls_state *state);
+int  weftpy_tls_set_app_protocol(struct tls_protocol *self, PyObject *app_protocol);
+PyObject *weftpy_tls_extra_info(struct tls_protocol *self, PyObject *name, PyObject *other);
+
+/* tls_phase.c */
+int  weftpy_tls_start_handshake(struct tls_protocol *self);
+int  weftpy_tls_handshake_late(struct tls_protocol *self);
+int  weftpy_tls_start_shutdown(struct tls_protocol *self);
+int  weftpy_tls_shutdown_late(struct tls_protocol *self);
+int  weftpy_tls_advance(struct tls_protocol *self, Py_ssize_t hint);
+int  weftpy_tls_eof_received(struct tls_protocol *self); /* 1: stay open */
+int  weftpy_tls_lost(struct tls_protocol *self, PyObject *error);
+int  weftpy_tls_abort(struct tls_protocol *self, PyObject *error);
+int  weftpy_tls_call_eof_received(struct tls_protocol *self);
+int  weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error);
+int  weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message);
+
+/* tls_read.c */
+int  weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint);
+int  weftpy_tls_resume_reading(struct tls_protocol *self);
+int  weftpy_tls_control_reading(struct tls_protocol *self);
+Py_ssize_t weftpy_tls_pending(struct tls_protocol *self, PyObject *bio);
+
+/* tls_write.c */
+int  weftpy_tls_write(struct tls_protocol *self, PyObject *data);
+int  weftpy_tls_write_lines(struct tls_protocol *self, PyObject *lines);
+int  weftpy_tls_write_out(struct tls_protocol *self);
+int  weftpy_tls_send(struct tls_protocol *self);
+int  weftpy_tls_control_writing(struct tls_protocol *self);
+int  weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data);
+int  weftpy_tls_wrong_data(PyObject *data); /* -1, with TypeError set */
+void weftpy_tls_backlog_clear(struct tls_protocol *self);
+Py_ssize_t weftpy_tls_write_size(struct tls_protocol *self);
+
+/* tls_transport.c */
+int  weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state);
+struct tls_transport *weftpy_tls_transport_new(struct tls_protocol *protocol);
+int  weftpy_tls_read_limits(struct tls_protocol *self, PyObject *high, PyObject *low);
+int  weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject *low);
+
+/* --- calls ------------------------------------------------------------------------- */
+
+/* Drop what a call has returned. */
+static inline int
+tls_done(PyObject *result)
+{
+	if (!result)
+		return -1;
+	Py_DECREF(result);
+	return 0;
+}
+
+static inline PyObject *
+tls_call(PyObject *object, PyObject *name)
+{
+	return PyObject_VectorcallMethod(name, &object, 1, NULL);
+}
+
+static inline PyObject *
+tls_call_one(PyObject *object, PyObject *name, PyObject *argument)
+{
+	PyObject *args[] = { object, argument };
+
+	return PyObject_VectorcallMethod(name, args, 2, NULL);
+}
+
+static inline PyObject *
+tls_call_two(PyObject *object, PyObject *name, PyObject *one, PyObject *two)
+{
+	PyObject *args[] = { object, one, two };
+
+	return PyObject_VectorcallMethod(name, args, 3, NULL);
+}
+
+/* The exception that is set, with its traceback; it is set no longer. */
+static inline PyObject *
+tls_take_error(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+	return PyErr_GetRaisedException();
+#else
+	PyObject *type, *error, *traceback;
+
+	PyErr_Fetch(&type, &error, &traceback);
+	PyErr_NormalizeException(&type, &error, &traceback);
+	if (traceback)
+		PyException_SetTraceback(error, traceback);
+	Py_XDECREF(type);
+	Py_XDECREF(traceback);
+	return error;
+#endif
+}
+
+/* Set an exception that was taken. */
+static inline void
+tls_put_error(PyObject *error)
+{
+	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+	Py_DECREF(error);
+}
+
+/* What ends the loop's run, whoever is in between. */
+static inline bool
+tls_is_fatal(void)
+{
+	return PyErr_ExceptionMatches(PyExc_SystemExit)
+	       || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+}
+
+/* Whether OpenSSL wants more from the peer first; if so, no exception is set any more. */
+static inline bool
+tls_clear_again(struct weftpy_tls_state *state)
+{
+	if (!PyErr_ExceptionMatches(state->want_read)
+	    && !PyErr_ExceptionMatches(state->syscall_error))
+		return false;
+	PyErr_Clear();
+	return true;
+}
+
+#endif

@@ -1,0 +1,604 @@
+/* tls_transport.c - SSLTransport: what a program has of a TLS connection.
+ *
+ * The name is said in asyncio's way, since programs look for "ssl" in it.  It is a subclass
+ * of asyncio's transport with flow control, which asyncio's sendfile asks for, but has
+ * nothing of that class: the slots of it stay empty.  All work is done by the protocol.
+ * After a second close() there is none; what is called then has no effect, and what is
+ * asked is answered as for a connection that is closed.
+ */
+#include <stddef.h>
+#include "tls_protocol.h"
+#include <structmember.h> /* after Python.h */
+
+#define READ_HIGH_BYTES  (256 * 1024) /* as asyncio has it */
+#define WRITE_HIGH_BYTES (512 * 1024)
+
+static struct tls_transport *
+transport_of(PyObject *object)
+{
+	return (struct tls_transport *)object;
+}
+
+/* The protocol with a reference, or NULL: callbacks may make it go. */
+static struct tls_protocol *
+hold_protocol(PyObject *object)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	Py_XINCREF(protocol);
+	return protocol;
+}
+
+static PyObject *
+none_or_error(struct tls_protocol *held, int rc)
+{
+	Py_XDECREF(held);
+	if (rc < 0)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* --- limits ----------------------------------------------------------------------- */
+
+static int
+to_size(PyObject *number, Py_ssize_t *size)
+{
+	double value;
+
+	if (!PyFloat_Check(number)) {
+		*size = PyNumber_AsSsize_t(number, NULL);
+		return *size == -1 && PyErr_Occurred() ? -1 : 0;
+	}
+	value = PyFloat_AS_DOUBLE(number);
+	if (value >= (double)PY_SSIZE_T_MAX)
+		*size = PY_SSIZE_T_MAX;
+	else
+		*size = value >= 0 ? (Py_ssize_t)value : -1;
+	return 0;
+}
+
+/* Both limits, with what is not given made of what is. */
+static int
+limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size,
+          Py_ssize_t *low_size)
+{
+	Py_ssize_t wanted_high = *high_size, wanted_low = 0;
+
+	if (low != Py_None && to_size(low, &wanted_low) < 0)
+		return -1;
+	if (high != Py_None) {
+		if (to_size(high, &wanted_high) < 0)
+			return -1;
+	} else if (low != Py_None) {
+		wanted_high = wanted_low > PY_SSIZE_T_MAX / 4 ? PY_SSIZE_T_MAX
+		                                              : wanted_low * 4;
+	}
+	if (low == Py_None)
+		wanted_low = wanted_high >> 2; /* down, not to 0 */
+	if (wanted_high < wanted_low || wanted_low < 0) {
+		PyErr_Format(PyExc_ValueError,
+		             "high (%zd) must be >= low (%zd) must be >= 0",
+		             wanted_high, wanted_low);
+		return -1;
+	}
+	*high_size = wanted_high;
+	*low_size = wanted_low;
+	return 0;
+}
+
+int
+weftpy_tls_read_limits(struct tls_protocol *self, PyObject *high, PyObject *low)
+{
+	Py_ssize_t high_size = READ_HIGH_BYTES, low_size;
+
+	if (limits_of(high, low, &high_size, &low_size) < 0)
+		return -1;
+	self->incoming_high = high_size;
+	self->incoming_low = low_size;
+	return 0;
+}
+
+int
+weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high,
+                        PyObject *low)
+{
+	Py_ssize_t high_size = WRITE_HIGH_BYTES, low_size;
+
+	if (limits_of(high, low, &high_size, &low_size) < 0)
+		return -1;
+	self->outgoing_high = high_size;
+	self->outgoing_low = low_size;
+	return 0;
+}
+
+static int
+parse_limits(PyObject *args, PyObject *kwargs, PyObject **high, PyObject **low)
+{
+	static char *names[] = { "high", "low", NULL };
+
+	*high = *low = Py_None;
+	return PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, high,
+	                                   low)
+	               ? 0
+	               : -1;
+}
+
+static PyObject *
+transport_set_write_buffer_limits(PyObject *object, PyObject *args,
+                                  PyObject *kwargs)
+{
+	struct tls_protocol *protocol;
+	PyObject *high, *low;
+	int rc = 0;
+
+	if (parse_limits(args, kwargs, &high, &low) < 0)
+		return NULL;
+	protocol = hold_protocol(object);
+	if (protocol)
+		rc = weftpy_tls_write_limits(protocol, high, low);
+	if (protocol && rc == 0)
+		rc = weftpy_tls_control_writing(protocol);
+	return none_or_error(protocol, rc);
+}
+
+static PyObject *
+transport_set_read_buffer_limits(PyObject *object, PyObject *args,
+                                 PyObject *kwargs)
+{
+	struct tls_protocol *protocol;
+	PyObject *high, *low;
+	int rc = 0;
+
+	if (parse_limits(args, kwargs, &high, &low) < 0)
+		return NULL;
+	protocol = hold_protocol(object);
+	if (protocol)
+		rc = weftpy_tls_read_limits(protocol, high, low);
+	if (protocol && rc == 0)
+		rc = weftpy_tls_control_reading(protocol);
+	return none_or_error(protocol, rc);
+}
+
+static PyObject *
+transport_get_write_buffer_limits(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	return Py_BuildValue("nn", protocol ? protocol->outgoing_low : 0,
+	                     protocol ? protocol->outgoing_high : 0);
+}
+
+static PyObject *
+transport_get_read_buffer_limits(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	return Py_BuildValue("nn", protocol ? protocol->incoming_low : 0,
+	                     protocol ? protocol->incoming_high : 0);
+}
+
+static PyObject *
+transport_get_write_buffer_size(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+	Py_ssize_t size = protocol ? weftpy_tls_write_size(protocol) : 0;
+
+	(void)unused;
+	return size < 0 ? NULL : PyLong_FromSsize_t(size);
+}
+
+static PyObject *
+transport_get_read_buffer_size(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+	Py_ssize_t size =
+		protocol ? weftpy_tls_pending(protocol, protocol->incoming) : 0;
+
+	(void)unused;
+	return size < 0 ? NULL : PyLong_FromSsize_t(size);
+}
+
+/* --- reading ---------------------------------------------------------------------- */
+
+static PyObject *
+transport_is_reading(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	return PyBool_FromLong(protocol && !protocol->app_reading_paused);
+}
+
+static PyObject *
+transport_pause_reading(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	if (protocol)
+		protocol->app_reading_paused = true;
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+transport_resume_reading(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = hold_protocol(object);
+
+	(void)unused;
+	return none_or_error(
+		protocol, protocol ? weftpy_tls_resume_reading(protocol) : 0);
+}
+
+/* --- writing ---------------------------------------------------------------------- */
+
+static PyObject *
+transport_write(PyObject *object, PyObject *data)
+{
+	struct tls_protocol *protocol;
+	Py_ssize_t size;
+	int rc = 0;
+
+	if (PyBytes_CheckExact(data)) {
+		size = PyBytes_GET_SIZE(data);
+	} else if (PyBytes_Check(data) || PyByteArray_Check(data)
+	           || PyMemoryView_Check(data)) {
+		size = PyObject_Size(data);
+	} else {
+		(void)weftpy_tls_wrong_data(data);
+		return NULL;
+	}
+	if (size < 0)
+		return NULL;
+	protocol = hold_protocol(object);
+	if (protocol && size)
+		rc = weftpy_tls_write(protocol, data);
+	return none_or_error(protocol, rc);
+}
+
+static PyObject *
+transport_writelines(PyObject *object, PyObject *lines)
+{
+	struct tls_protocol *protocol = hold_protocol(object);
+
+	return none_or_error(protocol,
+	                     protocol ? weftpy_tls_write_lines(protocol, lines)
+	                              : 0);
+}
+
+static PyObject *
+transport_write_eof(PyObject *object, PyObject *unused)
+{
+	(void)object;
+	(void)unused;
+	PyErr_SetNone(PyExc_NotImplementedError);
+	return NULL;
+}
+
+static PyObject *
+transport_can_write_eof(PyObject *object, PyObject *unused)
+{
+	(void)object;
+	(void)unused;
+	Py_RETURN_FALSE;
+}
+
+/* Fills the backlog as OpenSSL would, for tests of asyncio. */
+static PyObject *
+transport_append_backlog(PyObject *object, PyObject *data)
+{
+	struct tls_protocol *protocol = hold_protocol(object);
+
+	return none_or_error(protocol,
+	                     protocol ? weftpy_tls_backlog_push(protocol, data)
+	                              : 0);
+}
+
+/* --- the end ---------------------------------------------------------------------- */
+
+static PyObject *
+transport_close(PyObject *object, PyObject *unused)
+{
+	struct tls_transport *self = transport_of(object);
+	struct tls_protocol *protocol = hold_protocol(object);
+	int rc = 0;
+
+	(void)unused;
+	if (self->closed) {
+		Py_CLEAR(self->protocol);
+	} else {
+		self->closed = true;
+		rc = protocol ? weftpy_tls_start_shutdown(protocol) : 0;
+	}
+	return none_or_error(protocol, rc);
+}
+
+static PyObject *
+transport_force_close(PyObject *object, PyObject *error)
+{
+	struct tls_protocol *protocol = hold_protocol(object);
+
+	transport_of(object)->closed = true;
+	return none_or_error(protocol,
+	                     protocol ? weftpy_tls_abort(protocol, error) : 0);
+}
+
+static PyObject *
+transport_abort(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	return transport_force_close(object, Py_None);
+}
+
+static PyObject *
+transport_is_closing(PyObject *object, PyObject *unused)
+{
+	struct tls_transport *self = transport_of(object);
+	PyObject *below, *answer;
+
+	(void)unused;
+	if (self->closed || !self->protocol)
+		Py_RETURN_TRUE;
+	if (!self->protocol->transport)
+		Py_RETURN_FALSE;
+	below = Py_NewRef(self->protocol->transport);
+	answer = tls_call(below, self->protocol->state->names.is_closing);
+	Py_DECREF(below);
+	return answer;
+}
+
+/* --- the rest --------------------------------------------------------------------- */
+
+static PyObject *
+transport_get_extra_info(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = { "name", "default", NULL };
+	PyObject *name, *other = Py_None, *value;
+	struct tls_protocol *protocol;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:get_extra_info",
+	                                 names, &name, &other))
+		return NULL;
+	protocol = hold_protocol(object);
+	if (!protocol)
+		return Py_NewRef(other);
+	value = weftpy_tls_extra_info(protocol, name, other);
+	Py_DECREF(protocol);
+	return value;
+}
+
+static PyObject *
+transport_set_protocol(PyObject *object, PyObject *protocol)
+{
+	struct tls_protocol *held = hold_protocol(object);
+
+	return none_or_error(
+		held, held ? weftpy_tls_set_app_protocol(held, protocol) : 0);
+}
+
+static PyObject *
+transport_get_protocol(PyObject *object, PyObject *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	if (!protocol || !protocol->app_protocol)
+		Py_RETURN_NONE;
+	return Py_NewRef(protocol->app_protocol);
+}
+
+static PyObject *
+transport_protocol_paused(PyObject *object, void *unused)
+{
+	struct tls_protocol *protocol = transport_of(object)->protocol;
+
+	(void)unused;
+	return PyBool_FromLong(protocol && protocol->app_writing_paused);
+}
+
+/* --- the type --------------------------------------------------------------------- */
+
+static int
+transport_traverse(PyObject *object, visitproc visit, void *arg)
+{
+	struct tls_transport *self = transport_of(object);
+
+	Py_VISIT(Py_TYPE(object));
+	for (int i = 0; i < TLS_BASE_WORDS; i++)
+		Py_VISIT(self->base[i]);
+	Py_VISIT(self->dict);
+	Py_VISIT(self->loop);
+	Py_VISIT(self->protocol);
+	return 0;
+}
+
+static int
+transport_clear(PyObject *object)
+{
+	struct tls_transport *self = transport_of(object);
+
+	for (int i = 0; i < TLS_BASE_WORDS; i++)
+		Py_CLEAR(self->base[i]);
+	Py_CLEAR(self->dict);
+	Py_CLEAR(self->loop);
+	Py_CLEAR(self->protocol);
+	return 0;
+}
+
+/* One that nobody has closed is a mistake of the program. */
+static void
+transport_finalize(PyObject *object)
+{
+	struct tls_transport *self = transport_of(object);
+	PyObject *type, *error, *traceback;
+
+	if (self->closed)
+		return;
+	self->closed = true;
+	PyErr_Fetch(&type, &error, &traceback);
+	if (PyErr_WarnEx(PyExc_ResourceWarning,
+	                 "unclosed transport "
+	                 "<asyncio._SSLProtocolTransport object>",
+	                 1)
+	    < 0)
+		PyErr_WriteUnraisable(object);
+	PyErr_Restore(type, error, traceback);
+}
+
+static void
+transport_dealloc(PyObject *object)
+{
+	struct tls_transport *self = transport_of(object);
+	PyTypeObject *type = Py_TYPE(object);
+
+	if (PyObject_CallFinalizerFromDealloc(object) < 0)
+		return;
+	PyObject_GC_UnTrack(object);
+	if (self->weak)
+		PyObject_ClearWeakRefs(object);
+	(void)transport_clear(object);
+	type->tp_free(object);
+	Py_DECREF(type);
+}
+
+static PyMemberDef transport_members[] = {
+	{ "_loop", T_OBJECT, offsetof(struct tls_transport, loop), READONLY,
+	  NULL },
+	{ "_ssl_protocol", T_OBJECT, offsetof(struct tls_transport, protocol),
+	  READONLY, NULL },
+	{ "_closed", T_BOOL, offsetof(struct tls_transport, closed), 0, NULL },
+	{ "__dictoffset__", T_PYSSIZET, offsetof(struct tls_transport, dict),
+	  READONLY, NULL },
+	{ "__weaklistoffset__", T_PYSSIZET,
+	  offsetof(struct tls_transport, weak), READONLY, NULL },
+	{ NULL, 0, 0, 0, NULL },
+};
+
+static PyGetSetDef transport_getset[] = {
+	{ "_protocol_paused", transport_protocol_paused, NULL, NULL, NULL },
+	{ "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL,
+	  NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+#define METHOD(name, function, flags)                                      \
+	{                                                                  \
+		name, (PyCFunction)(void (*)(void))(function), flags, NULL \
+	}
+
+static PyMethodDef transport_methods[] = {
+	METHOD("get_extra_info", transport_get_extra_info,
+	       METH_VARARGS | METH_KEYWORDS),
+	METHOD("set_protocol", transport_set_protocol, METH_O),
+	METHOD("get_protocol", transport_get_protocol, METH_NOARGS),
+	METHOD("is_closing", transport_is_closing, METH_NOARGS),
+	METHOD("close", transport_close, METH_NOARGS),
+	METHOD("abort", transport_abort, METH_NOARGS),
+	METHOD("_force_close", transport_force_close, METH_O),
+	METHOD("is_reading", transport_is_reading, METH_NOARGS),
+	METHOD("pause_reading", transport_pause_reading, METH_NOARGS),
+	METHOD("resume_reading", transport_resume_reading, METH_NOARGS),
+	METHOD("set_write_buffer_limits", transport_set_write_buffer_limits,
+	       METH_VARARGS | METH_KEYWORDS),
+	METHOD("set_read_buffer_limits", transport_set_read_buffer_limits,
+	       METH_VARARGS | METH_KEYWORDS),
+	METHOD("get_write_buffer_limits", transport_get_write_buffer_limits,
+	       METH_NOARGS),
+	METHOD("get_read_buffer_limits", transport_get_read_buffer_limits,
+	       METH_NOARGS),
+	METHOD("get_write_buffer_size", transport_get_write_buffer_size,
+	       METH_NOARGS),
+	METHOD("get_read_buffer_size", transport_get_read_buffer_size,
+	       METH_NOARGS),
+	METHOD("write", transport_write, METH_O),
+	METHOD("writelines", transport_writelines, METH_O),
+	METHOD("write_eof", transport_write_eof, METH_NOARGS),
+	METHOD("can_write_eof", transport_can_write_eof, METH_NOARGS),
+	METHOD("_test__append_write_backlog", transport_append_backlog, METH_O),
+	{ NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot transport_slots[] = {
+	{ Py_tp_doc, "The program's end of a TLS connection." },
+	{ Py_tp_dealloc, transport_dealloc },
+	{ Py_tp_finalize, transport_finalize },
+	{ Py_tp_traverse, transport_traverse },
+	{ Py_tp_clear, transport_clear },
+	{ Py_tp_members, transport_members },
+	{ Py_tp_getset, transport_getset },
+	{ Py_tp_methods, transport_methods },
+	{ 0, NULL },
+};
+
+static PyType_Spec transport_spec = {
+	.name = "weft._core.SSLTransport",
+	.basicsize = sizeof(struct tls_transport),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC
+	         | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.slots = transport_slots,
+};
+
+struct tls_transport *
+weftpy_tls_transport_new(struct tls_protocol *protocol)
+{
+	PyTypeObject *type = protocol->state->transport_type;
+	struct tls_transport *self = (struct tls_transport *)type->tp_alloc(
+		type, 0);
+
+	if (!self)
+		return NULL;
+	Py_INCREF(protocol);
+	self->protocol = protocol;
+	self->loop = Py_NewRef(protocol->loop);
+	return self;
+}
+
+/* What start_tls() and sendfile() of asyncio ask a transport for. */
+static int
+set_abilities(PyObject *type, PyObject *constants)
+{
+	PyObject *modes = PyObject_GetAttrString(constants, "_SendfileMode");
+	PyObject *mode = modes ? PyObject_GetAttrString(modes, "FALLBACK")
+	                       : NULL;
+	int rc = -1;
+
+	if (mode
+	    && PyObject_SetAttrString(type, "_sendfile_compatible", mode) == 0)
+		rc = PyObject_SetAttrString(type, "_start_tls_compatible",
+		                            Py_True);
+	Py_XDECREF(modes);
+	Py_XDECREF(mode);
+	return rc;
+}
+
+int
+weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state)
+{
+	PyObject *transports = PyImport_ImportModule("asyncio.transports");
+	PyObject *base = transports ? PyObject_GetAttrString(
+				 transports, "_FlowControlMixin")
+	                            : NULL;
+
+	Py_XDECREF(transports);
+	if (!base)
+		return -1;
+	if (((PyTypeObject *)base)->tp_basicsize
+	    > (Py_ssize_t)offsetof(struct tls_transport, weak)) {
+		PyErr_SetString(PyExc_ImportError,
+		                "asyncio's transports have more fields than "
+		                "known");
+		Py_DECREF(base);
+		return -1;
+	}
+	state->transport_type = (PyTypeObject *)PyType_FromModuleAndSpec(
+		module, &transport_spec, base);
+	Py_DECREF(base);
+	if (!state->transport_type
+	    || set_abilities((PyObject *)state->transport_type,
+	                     state->constants)
+	               < 0)
+		return -1;
+	return PyModule_AddType(module, state->transport_type);
+}

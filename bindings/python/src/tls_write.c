@@ -1,0 +1,423 @@
+/* tls_write.c - TLS from the program to the peer.
+ *
+ * Data is encrypted at once, and what comes of it is sent at once, unless the transport
+ * is full: then it waits, encrypted, in `outgoing`.  Data waits in the backlog, as it is,
+ * only while OpenSSL cannot take it: before the handshake is over, and while it is being
+ * repeated.  Short pieces in the backlog leave as one record.
+ */
+#include <string.h>
+#include "tls_protocol.h"
+
+#define WARN_WRITES \
+	5 /* after the end that nobody is told of, as asyncio has it */
+
+/* --- the transport ---------------------------------------------------------------- */
+
+/* Every byte to the peer passes here. */
+static int
+transport_write(struct tls_protocol *self, PyObject *data)
+{
+	PyObject *transport = Py_NewRef(self->transport);
+	int rc = tls_done(
+		tls_call_one(transport, self->state->names.write, data));
+
+	Py_DECREF(transport);
+	return rc;
+}
+
+/* Take all that OpenSSL has for the peer. */
+static PyObject *
+take_outgoing(struct tls_protocol *self)
+{
+	self->unsent = false;
+	return PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1,
+	                           NULL);
+}
+
+/* Send what OpenSSL has for the peer, then tell the program whether to go on. */
+int
+weftpy_tls_send(struct tls_protocol *self)
+{
+	if (self->unsent && !self->ssl_writing_paused && self->transport) {
+		PyObject *data = take_outgoing(self);
+		int rc;
+
+		if (!data)
+			return -1;
+		rc = PyBytes_GET_SIZE(data) ? transport_write(self, data) : 0;
+		Py_DECREF(data);
+		if (rc < 0)
+			return -1;
+	}
+	return weftpy_tls_control_writing(self);
+}
+
+/* --- flow control of the program -------------------------------------------------- */
+
+Py_ssize_t
+weftpy_tls_write_size(struct tls_protocol *self)
+{
+	Py_ssize_t pending = self->unsent
+	                             ? weftpy_tls_pending(self, self->outgoing)
+	                             : 0;
+
+	return pending < 0 ? -1 : pending + self->backlog.bytes;
+}
+
+/* An error of the program's method is told, and is not the connection's end. */
+static int
+report_control(struct tls_protocol *self, const char *message)
+{
+	PyObject *error, *context, *transport;
+	int rc;
+
+	if (tls_is_fatal())
+		return -1;
+	error = tls_take_error();
+	transport = self->app_transport ? (PyObject *)self->app_transport
+	                                : Py_None;
+	context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message,
+	                        "exception", error, "transport", transport,
+	                        "protocol", self);
+	Py_XDECREF(error);
+	if (!context)
+		return -1;
+	rc = tls_done(tls_call_one(self->loop,
+	                           self->state->names.call_exception_handler,
+	                           context));
+	Py_DECREF(context);
+	return rc;
+}
+
+static int
+call_control(struct tls_protocol *self, PyObject *name, const char *message)
+{
+	PyObject *app_protocol, *result;
+
+	if (!self->app_protocol)
+		return 0;
+	app_protocol = Py_NewRef(self->app_protocol);
+	result = tls_call(app_protocol, name);
+	Py_DECREF(app_protocol);
+	if (!result)
+		return report_control(self, message);
+	Py_DECREF(result);
+	return 0;
+}
+
+int
+weftpy_tls_control_writing(struct tls_protocol *self)
+{
+	Py_ssize_t size = weftpy_tls_write_size(self);
+
+	if (size < 0)
+		return -1;
+	if (size >= self->outgoing_high && !self->app_writing_paused) {
+		self->app_writing_paused = true;
+		return call_control(self, self->state->names.pause_writing,
+		                    "protocol.pause_writing() failed");
+	}
+	if (size <= self->outgoing_low && self->app_writing_paused) {
+		self->app_writing_paused = false;
+		return call_control(self, self->state->names.resume_writing,
+		                    "protocol.resume_writing() failed");
+	}
+	return 0;
+}
+
+/* --- the backlog ------------------------------------------------------------------ */
+
+int
+weftpy_tls_wrong_data(PyObject *data)
+{
+	PyObject *name = PyType_GetName(Py_TYPE(data));
+
+	if (name)
+		PyErr_Format(PyExc_TypeError,
+		             "data: expecting a bytes-like instance, got %U",
+		             name);
+	Py_XDECREF(name);
+	return -1;
+}
+
+/* Room for one more at the end. */
+static int
+reserve(struct tls_backlog *backlog)
+{
+	Py_ssize_t room = backlog->room ? backlog->room * 2 : 4;
+	PyObject **items;
+
+	if (backlog->first + backlog->count < backlog->room)
+		return 0;
+	if (backlog->first > backlog->room / 2) {
+		memmove(backlog->items, backlog->items + backlog->first,
+		        (size_t)backlog->count * sizeof *items);
+		backlog->first = 0;
+		return 0;
+	}
+	items = PyMem_Realloc(backlog->items, (size_t)room * sizeof *items);
+	if (!items) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	backlog->items = items;
+	backlog->room = room;
+	return 0;
+}
+
+int
+weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data)
+{
+	struct tls_backlog *backlog = &self->backlog;
+	PyObject *bytes;
+
+	if (!PyObject_CheckBuffer(data))
+		return weftpy_tls_wrong_data(data);
+	bytes = PyBytes_CheckExact(data) ? Py_NewRef(data)
+	                                 : PyBytes_FromObject(data);
+	if (!bytes)
+		return -1;
+	if (!PyBytes_GET_SIZE(bytes)) {
+		Py_DECREF(bytes);
+		return 0;
+	}
+	if (reserve(backlog) < 0) {
+		Py_DECREF(bytes);
+		return -1;
+	}
+	backlog->items[backlog->first + backlog->count++] = bytes;
+	backlog->bytes += PyBytes_GET_SIZE(bytes);
+	return 0;
+}
+
+/* Replace the first `count` items by one, or by none. */
+static void
+backlog_replace(struct tls_backlog *backlog, Py_ssize_t count, PyObject *item)
+{
+	for (Py_ssize_t i = 0; i < count; i++) {
+		PyObject *old = backlog->items[backlog->first++];
+
+		backlog->count--;
+		backlog->bytes -= PyBytes_GET_SIZE(old);
+		Py_DECREF(old); /* bytes: nobody is called */
+	}
+	if (item) {
+		backlog->items[--backlog->first] = item;
+		backlog->count++;
+		backlog->bytes += PyBytes_GET_SIZE(item);
+	}
+	if (!backlog->count)
+		backlog->first = 0;
+}
+
+void
+weftpy_tls_backlog_clear(struct tls_protocol *self)
+{
+	struct tls_backlog *backlog = &self->backlog;
+
+	backlog_replace(backlog, backlog->count, NULL);
+	PyMem_Free(backlog->items);
+	*backlog = (struct tls_backlog){ .items = NULL };
+}
+
+/* The items from the first that one record can hold, as one.  OpenSSL wants a write that
+ * it could not do again with the same bytes, and maybe more: so it gets them. */
+static int
+backlog_join(struct tls_backlog *backlog)
+{
+	PyObject **items = backlog->items + backlog->first;
+	Py_ssize_t count = 0, size = 0;
+	PyObject *joined;
+	char *at;
+
+	while (count < backlog->count
+	       && PyBytes_GET_SIZE(items[count]) <= TLS_RECORD_BYTES - size)
+		size += PyBytes_GET_SIZE(items[count++]);
+	if (count < 2)
+		return 0;
+	joined = PyBytes_FromStringAndSize(NULL, size);
+	if (!joined)
+		return -1;
+	at = PyBytes_AS_STRING(joined);
+	for (Py_ssize_t i = 0; i < count; i++) {
+		size_t part = (size_t)PyBytes_GET_SIZE(items[i]);
+
+		memcpy(at, PyBytes_AS_STRING(items[i]), part);
+		at += part;
+	}
+	backlog_replace(backlog, count, joined);
+	return 0;
+}
+
+/* --- encrypting ------------------------------------------------------------------- */
+
+/* How much OpenSSL has taken; -1 with an exception set. */
+static Py_ssize_t
+encrypt(struct tls_protocol *self, PyObject *data)
+{
+	PyObject *sslobj = self->inner ? self->inner : self->sslobj, *result;
+	PyObject *args[] = { sslobj, data };
+	Py_ssize_t count;
+
+	self->unsent = true;
+	Py_INCREF(sslobj);
+	if (self->inner)
+		result = PyObject_Vectorcall(self->state->inner_write, args, 2,
+		                             NULL);
+	else
+		result = tls_call_one(sslobj, self->state->names.write, data);
+	Py_DECREF(sslobj);
+	if (!result)
+		return -1;
+	count = PyLong_AsSsize_t(result);
+	Py_DECREF(result);
+	return count;
+}
+
+/* The first item has been taken, whole or in part. */
+static int
+backlog_taken(struct tls_protocol *self, PyObject *data, Py_ssize_t count)
+{
+	struct tls_backlog *backlog = &self->backlog;
+	Py_ssize_t left = PyBytes_GET_SIZE(data) - count;
+	PyObject *rest = NULL;
+
+	if (!backlog->count || backlog->items[backlog->first] != data)
+		return 0; /* a callback of OpenSSL has been here in between */
+	if (left > 0) {
+		rest = PyBytes_FromStringAndSize(
+			PyBytes_AS_STRING(data) + count, left);
+		if (!rest)
+			return -1;
+	}
+	backlog_replace(backlog, 1, rest);
+	return 0;
+}
+
+/* Encrypt the backlog as far as OpenSSL takes it, and send. */
+int
+weftpy_tls_write_out(struct tls_protocol *self)
+{
+	struct tls_backlog *backlog = &self->backlog;
+
+	while (backlog->count) {
+		PyObject *data;
+		Py_ssize_t count;
+		int rc = backlog_join(backlog);
+
+		if (rc < 0)
+			return -1;
+		data = Py_NewRef(backlog->items[backlog->first]);
+		count = encrypt(self, data);
+		if (count >= 0)
+			rc = backlog_taken(self, data, count);
+		Py_DECREF(data);
+		if (rc < 0)
+			return -1;
+		if (count < 0 && !tls_clear_again(self->state))
+			return -1;
+		if (count <= 0)
+			break;
+	}
+	return weftpy_tls_send(self);
+}
+
+/* Encrypt data without a stay in the backlog, if that can be. */
+static int
+write_at_once(struct tls_protocol *self, PyObject *data)
+{
+	Py_ssize_t count = encrypt(self, data), size;
+
+	if (count < 0) {
+		if (!tls_clear_again(self->state))
+			return -1;
+		count = 0;
+	}
+	size = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data)
+	                                : PyObject_Length(data);
+	if (count >= size)
+		return size < 0 ? -1 : weftpy_tls_send(self);
+	if (weftpy_tls_backlog_push(self, data) < 0)
+		return -1;
+	if (count > 0
+	    && backlog_taken(self, self->backlog.items[self->backlog.first],
+	                     count)
+	               < 0)
+		return -1;
+	return weftpy_tls_send(self);
+}
+
+/* --- what the program calls ------------------------------------------------------- */
+
+/* Whether data can still be taken; -1 with an exception set. */
+static int
+may_write(struct tls_protocol *self)
+{
+	PyObject *text;
+	int rc;
+
+	if (self->phase == WRAPPED || self->phase == DO_HANDSHAKE)
+		return 1;
+	if (self->lost_writes++ < WARN_WRITES)
+		return 0;
+	text = PyUnicode_FromString("SSL connection is closed");
+	if (!text)
+		return -1;
+	rc = tls_done(tls_call_one(self->state->logger,
+	                           self->state->names.warning, text));
+	Py_DECREF(text);
+	return rc;
+}
+
+/* An error of writing is the end of the connection, not the writer's. */
+static int
+settle(struct tls_protocol *self, int rc)
+{
+	PyObject *error;
+
+	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
+		return rc;
+	error = tls_take_error();
+	rc = weftpy_tls_fatal_error(self, error, "Fatal error on SSL protocol");
+	Py_XDECREF(error);
+	return rc;
+}
+
+int
+weftpy_tls_write(struct tls_protocol *self, PyObject *data)
+{
+	int rc = may_write(self);
+
+	if (rc <= 0)
+		return rc;
+	if (self->phase == WRAPPED && !self->backlog.count)
+		return settle(self, write_at_once(self, data));
+	rc = weftpy_tls_backlog_push(self, data);
+	if (rc == 0 && self->phase == WRAPPED)
+		rc = settle(self, weftpy_tls_write_out(self));
+	return rc;
+}
+
+int
+weftpy_tls_write_lines(struct tls_protocol *self, PyObject *lines)
+{
+	int rc = may_write(self);
+	PyObject *iterator, *data;
+
+	if (rc <= 0)
+		return rc;
+	iterator = PyObject_GetIter(lines);
+	if (!iterator)
+		return -1;
+	rc = 0;
+	while (rc == 0 && (data = PyIter_Next(iterator))) {
+		rc = weftpy_tls_backlog_push(self, data);
+		Py_DECREF(data);
+	}
+	Py_DECREF(iterator);
+	if (rc < 0 || PyErr_Occurred())
+		return -1;
+	if (self->phase == WRAPPED)
+		rc = settle(self, weftpy_tls_write_out(self));
+	return rc;
+}

@@ -1,0 +1,309 @@
+"""The loop: asyncio's own SelectorEventLoop, with what happens for each callback and each
+packet taken over by LoopCore, in C.
+
+Whatever is not here is asyncio's: how connections are made, servers accept, names are
+resolved, executors and generators are shut down.  So each version of Python has its own
+surface and semantics.
+"""
+import asyncio
+import collections.abc
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+
+from asyncio import base_events, events, format_helpers, unix_events
+from asyncio.log import logger
+
+try:
+    import ssl
+except ImportError:  # Python may be built without
+    ssl = None
+
+from . import _core
+from ._transport import SocketTransport
+
+
+class _Selector:
+    """Stands where asyncio's loop has its selector: tells what LoopCore watches."""
+
+    def __init__(self, loop):
+        self._is_watched = loop._is_watched
+
+    def get_key(self, fd):
+        mask = (selectors.EVENT_READ * self._is_watched(fd, False)
+                | selectors.EVENT_WRITE * self._is_watched(fd, True))
+        if not mask:
+            raise KeyError(f"{fd!r} is not registered")
+        return selectors.SelectorKey(fd, fd, mask, None)
+
+    def close(self):
+        self._is_watched = None
+
+
+def _check_socket(loop, sock):
+    base_events._check_ssl_socket(sock)
+    if loop._debug and sock.gettimeout() != 0:
+        raise ValueError("the socket must be non-blocking")
+
+
+collections.abc.Coroutine.register(_core.SockCall)  # as asyncio.create_task() asks for
+
+
+class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
+    """An asyncio event loop on weft."""
+
+    def __init__(self, *, backend=None, watchdog=None):
+        if watchdog is not None and not 0 < watchdog < 1e6:
+            raise ValueError(f"watchdog must be a number of seconds, not {watchdog!r}")
+        self._open(backend or os.environ.get("WEFT_BACKEND") or "epoll", watchdog or 0.0)
+        try:
+            super().__init__(_Selector(self))
+        except BaseException:
+            self._closed = True
+            self._dispose()
+            raise
+
+    # --- running -------------------------------------------------------------
+
+    def run_forever(self):
+        self._check_closed()
+        self._check_running()
+        self._set_coroutine_origin_tracking(self._debug)
+        hooks = sys.get_asyncgen_hooks()
+        is_woken = self._take_wakeup_fd()
+        try:
+            self._thread_id = threading.get_ident()
+            sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook,
+                                   finalizer=self._asyncgen_finalizer_hook)
+            events._set_running_loop(self)
+            self._run()
+        finally:
+            self._stopping = False
+            self._thread_id = None
+            events._set_running_loop(None)
+            self._set_coroutine_origin_tracking(False)
+            sys.set_asyncgen_hooks(*hooks)
+            if is_woken:
+                self._give_wakeup_fd()
+
+    def _take_wakeup_fd(self):
+        """Have signals that come just before a wait end it, unless somebody else is told of
+        them; true if this must be undone."""
+        if threading.current_thread() is not threading.main_thread():
+            return False
+        try:
+            old = signal.set_wakeup_fd(self._csock.fileno(), warn_on_full_buffer=False)
+            if old not in (-1, self._csock.fileno()):
+                signal.set_wakeup_fd(old)
+            return old == -1
+        except ValueError:  # an interpreter of its own has no signals
+            return False
+
+    def _give_wakeup_fd(self):
+        if not self._signal_handlers:  # they keep it, as with asyncio
+            signal.set_wakeup_fd(-1)
+
+    def remove_signal_handler(self, sig):
+        removed = super().remove_signal_handler(sig)
+        if removed and self.is_running():
+            self._take_wakeup_fd()
+        return removed
+
+    def _run_in_debug(self, handle):
+        if getattr(handle, "_cancelled", False):
+            return
+        self._current_handle = handle
+        try:
+            started = self.time()
+            handle._run()
+            took = self.time() - started
+            if took >= self.slow_callback_duration:
+                name = (base_events._format_handle(handle)
+                        if isinstance(handle, events.Handle) else repr(handle))
+                logger.warning("Executing %s took %.3f seconds", name, took)
+        finally:
+            self._current_handle = None
+
+    def _report_failed_callback(self, handle, exc):
+        context = {"exception": exc}
+        if isinstance(handle, events.Handle):
+            what = format_helpers._format_callback_source(handle._callback, handle._args)
+            context["handle"] = handle
+            if handle._source_traceback:
+                context["source_traceback"] = handle._source_traceback
+        else:
+            what = repr(handle)
+            context["transport"] = handle
+        self.call_exception_handler({"message": f"Exception in callback {what}", **context})
+
+    def close(self):
+        super().close()
+        self._dispose()
+
+    # --- connections ---------------------------------------------------------
+
+    def _make_socket_transport(self, sock, protocol, waiter=None, *, extra=None, server=None):
+        return SocketTransport(self, sock, protocol, waiter, extra, server)
+
+    def _make_ssl_transport(self, rawsock, protocol, sslcontext, waiter=None, *,
+                            server_side=False, server_hostname=None, extra=None, server=None,
+                            ssl_handshake_timeout=None, ssl_shutdown_timeout=None):
+        tls = _core.TLSProtocol(self, protocol, sslcontext, waiter, server_side,
+                                server_hostname, ssl_handshake_timeout=ssl_handshake_timeout,
+                                ssl_shutdown_timeout=ssl_shutdown_timeout)
+        SocketTransport(self, rawsock, tls, extra=extra, server=server)
+        return tls._app_transport
+
+    async def start_tls(self, transport, protocol, sslcontext, *, server_side=False,
+                        server_hostname=None, ssl_handshake_timeout=None,
+                        ssl_shutdown_timeout=None):
+        if ssl is None:
+            raise RuntimeError("Python ssl module is not available")
+        if not isinstance(sslcontext, ssl.SSLContext):
+            raise TypeError("sslcontext is expected to be an instance of ssl.SSLContext, "
+                            f"got {sslcontext!r}")
+        if not getattr(transport, "_start_tls_compatible", False):
+            raise TypeError(f"transport {transport!r} is not supported by start_tls()")
+        waiter = self.create_future()
+        tls = _core.TLSProtocol(self, protocol, sslcontext, waiter, server_side,
+                                server_hostname, call_connection_made=False,
+                                ssl_handshake_timeout=ssl_handshake_timeout,
+                                ssl_shutdown_timeout=ssl_shutdown_timeout)
+        # Nothing may be read before the new protocol knows its transport.
+        transport.pause_reading()
+        transport.set_protocol(tls)
+        made = self.call_soon(tls.connection_made, transport)
+        resumed = self.call_soon(transport.resume_reading)
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            made.cancel()
+            resumed.cancel()
+            raise
+        return tls._app_transport
+
+    # --- sockets -------------------------------------------------------------
+    #
+    # sock_recv() and sock_sendall() are LoopCore's, for plain sockets; for others, and in debug
+    # mode, they come here, as do those that are called less often.
+    #
+    # Each asks the system first, and waits only if it must; outside of the handler, so that
+    # what ends the wait is not told as a consequence.
+
+    async def _sock_recv(self, sock, n):
+        _check_socket(self, sock)
+        while True:
+            try:
+                return sock.recv(n)
+            except (BlockingIOError, InterruptedError):
+                pass
+            await self._wait_readable(sock)
+
+    async def sock_recv_into(self, sock, buf):
+        _check_socket(self, sock)
+        while True:
+            try:
+                return sock.recv_into(buf)
+            except (BlockingIOError, InterruptedError):
+                pass
+            await self._wait_readable(sock)
+
+    async def sock_recvfrom(self, sock, bufsize):
+        _check_socket(self, sock)
+        while True:
+            try:
+                return sock.recvfrom(bufsize)
+            except (BlockingIOError, InterruptedError):
+                pass
+            await self._wait_readable(sock)
+
+    async def sock_recvfrom_into(self, sock, buf, nbytes=0):
+        _check_socket(self, sock)
+        nbytes = nbytes or len(buf)
+        while True:
+            try:
+                return sock.recvfrom_into(buf, nbytes)
+            except (BlockingIOError, InterruptedError):
+                pass
+            await self._wait_readable(sock)
+
+    async def _sock_sendall(self, sock, data):
+        _check_socket(self, sock)
+        try:
+            sent = sock.send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        if sent == len(data):
+            return
+        with memoryview(data) as view, view.cast("B") as rest:
+            while sent < len(rest):
+                await self._wait_writable(sock)
+                try:
+                    sent += sock.send(rest[sent:])
+                except (BlockingIOError, InterruptedError):
+                    pass
+
+    async def sock_sendto(self, sock, data, address):
+        _check_socket(self, sock)
+        while True:
+            try:
+                return sock.sendto(data, address)
+            except (BlockingIOError, InterruptedError):
+                pass
+            await self._wait_writable(sock)
+
+    async def sock_accept(self, sock):
+        _check_socket(self, sock)
+        while True:
+            try:
+                conn, address = sock.accept()
+            except (BlockingIOError, InterruptedError):
+                pass
+            else:
+                conn.setblocking(False)
+                return conn, address
+            await self._wait_readable(sock)
+
+    async def sock_connect(self, sock, address):
+        _check_socket(self, sock)
+        if sock.family in (socket.AF_INET, socket.AF_INET6):
+            resolved = await self._ensure_resolved(
+                address, family=sock.family, type=sock.type, proto=sock.proto, loop=self)
+            address = resolved[0][4]
+        try:
+            sock.connect(address)
+            return
+        except (BlockingIOError, InterruptedError):
+            pass
+        await self._wait_writable(sock)
+        error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error != 0:
+            raise OSError(error, f"Connect call failed {address}")
+
+    # --- child processes -----------------------------------------------------
+
+    async def _make_subprocess_transport(self, protocol, args, shell, stdin, stdout, stderr,
+                                         bufsize, extra=None, **kwargs):
+        waiter = self.create_future()
+        transport = unix_events._UnixSubprocessTransport(
+            self, protocol, args, shell, stdin, stdout, stderr, bufsize,
+            waiter=waiter, extra=extra, **kwargs)
+
+        def ended(pid, code):
+            # One round later, so that what its pipes still have comes first.
+            self.call_soon(transport._process_exited, code)
+
+        self._watch_child(transport.get_pid(), ended)
+        try:
+            await waiter
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException:
+            transport.close()
+            await transport._wait()
+            raise
+        return transport
