@@ -4,16 +4,18 @@
 #     bench/build.sh RELEASE BENCH    e.g. bench/build.sh build/release build/bench
 #
 # The package goes to BENCH/prefix, the programs to BENCH/programs, where run.py
-# looks for them.
+# looks for them; the build's Python package is BENCH/python.
 set -eu
 [ $# -eq 2 ] || { echo "usage: $0 RELEASE BENCH" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-release=$1
+release=$(cd "$1" && pwd)
 mkdir -p "$2"
 bench=$(cd "$2" && pwd)
 
 rm -rf "$bench/prefix" # a header that is gone must not be found
 cmake --install "$release" --prefix "$bench/prefix" >/dev/null
+rm -f "$bench/python"
+[ ! -d "$release/python" ] || ln -s "$release/python" "$bench/python"
 cmake -S "$here" -B "$bench/programs" -G Ninja \
 	-DCMAKE_PREFIX_PATH="$bench/prefix" >/dev/null
 cmake --build "$bench/programs" -- --quiet

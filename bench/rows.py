@@ -42,6 +42,15 @@ def hiredis_ev(bar):
     return Peer("hiredis+libev", "redis_ev", bar)
 
 
+def uvloop(bar):
+    return Peer("uvloop", "py_uvloop", bar)
+
+
+def pythons(bar):
+    """uvloop, and beside it the loop that Python has."""
+    return uvloop(bar), Peer("asyncio", "py_asyncio", None)
+
+
 ROWS = (
     Row("timer.start_stop.1e5", "ns", "timer_weft", (uv("timer", 10), ev("timer", 1.5))),
     Row("timer.rearm.1e6", "ns", "timer_weft", (uv("timer", 8), ev("timer", None))),
@@ -153,4 +162,20 @@ ROWS = (
     # pool against the same work on threads that block.
     Row("demo.rps", "1/s", "ranked_weft", (Peer("8 blocking threads", "ranked_threads", 5),),
         better="higher"),
+
+    # Loops for asyncio under the same Python: CPU time of the process for each operation; of an
+    # echo server for each message, on 32 connections; and wall time of a child that ends at once.
+    Row("py.call_soon.batch", "ns", "py_weft", pythons(1.6)),
+    Row("py.call_soon.chain", "ns", "py_weft", pythons(2)),
+    Row("py.sleep0.1", "ns", "py_weft", pythons(1.7)),
+    Row("py.sleep0.100", "ns", "py_weft", pythons(1.4)),
+    Row("py.future_wake", "ns", "py_weft", pythons(2)),
+    Row("py.timer_cancel", "ns", "py_weft", pythons(3)),
+    Row("py.threadsafe", "ns", "py_weft", pythons(1.3)),
+    Row("py.echo.protocol.1k.cpu", "ns", "py_weft", pythons(1.1)),
+    Row("py.echo.streams.1k.cpu", "ns", "py_weft", pythons(1.1)),
+    Row("py.echo.sock.1k.cpu", "ns", "py_weft", pythons(2)),
+    Row("py.echo.protocol.100k.cpu", "ns", "py_weft", pythons(1)),
+    Row("py.echo.tls.1k.cpu", "ns", "py_weft", pythons(1.1)),
+    Row("py.subprocess", "us", "py_weft", (uvloop(1),)),
 )

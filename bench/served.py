@@ -261,14 +261,19 @@ MEASURES = {
 }
 
 
-def furnish(folder):
-    """Files to serve, and a certificate."""
-    (folder / "static.txt").write_bytes(b"x" * FILE_BYTES)
-    (folder / "bulk.txt").write_bytes(os.urandom(BULK_BYTES))
+def certify(folder):
+    """A certificate and its key."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=localhost",
                     "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
                    check=True, capture_output=True)
+
+
+def furnish(folder):
+    """Files to serve, and a certificate."""
+    (folder / "static.txt").write_bytes(b"x" * FILE_BYTES)
+    (folder / "bulk.txt").write_bytes(os.urandom(BULK_BYTES))
+    certify(folder)
 
 
 def main():

@@ -6,26 +6,12 @@
 #include "bench.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "secure.h"
 
 static SSL_CTX *context;
 static uint16_t port;
-
-/* TLS 1.3 with one cipher and one group, so that servers have no choice. */
-static void
-set_up(void)
-{
-	context = SSL_CTX_new(TLS_client_method());
-	BENCH_CHECK(context);
-	BENCH_CHECK(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION));
-	BENCH_CHECK(
-		SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256"));
-	BENCH_CHECK(SSL_CTX_set1_groups_list(context, "X25519"));
-	SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
-	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-}
 
 static SSL *
 start(void)
@@ -90,7 +76,7 @@ main(int argc, char **argv)
 	if (count < 1)
 		bench_die("usage: %s handshake|bulk PORT COUNT", argv[0]);
 	port = (uint16_t)strtol(argv[2], NULL, 10);
-	set_up();
+	context = secure_context();
 	if (strcmp(argv[1], "handshake") == 0) {
 		for (long i = 0; i < count; i++)
 			finish(start());
