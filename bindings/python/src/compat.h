@@ -1,7 +1,6 @@
 /* compat.h - where versions of Python differ: each difference is one function here.
  *
- * asyncio is asked what it can do (weft/_compat.py); this is the C API alone, which says so by its
- * version.
+ * This is about the C API; what differs in asyncio is in weft/_compat.py.
  */
 #ifndef WEFTPY_COMPAT_H
 #define WEFTPY_COMPAT_H
@@ -42,6 +41,14 @@ weftpy_refers_to(PyObject *weak, PyObject *object)
 #else
 	return PyWeakref_GetObject(weak) == object;
 #endif
+}
+
+/* From Python 3.14 on the timeout of a TLS shutdown also bounds how long the transport below
+ * may take to send what is queued. */
+static inline bool
+weftpy_bounds_end(void)
+{
+	return PY_VERSION_HEX >= 0x030e0000;
 }
 
 #endif

@@ -31,6 +31,7 @@
 #define WEFTPY_BASE_WORDS 10 /* the slots of asyncio.TimerHandle */
 #define WEFTPY_ARGS       3  /* kept in the handle; more are a tuple */
 #define WEFTPY_IN_TUPLE   255
+#define WEFTPY_POLL_NS    (100 * WEFT_US) /* see run.c */
 #define WEFTPY_SCRATCH    (256 * 1024) /* bytes read at once, at most */
 
 struct loop_core;
@@ -73,6 +74,7 @@ struct timer_handle {
 
 struct weftpy_state {
 	PyTypeObject *loop_type, *handle_type, *timer_type, *stream_type, *sock_type;
+	PyTypeObject *shared_type;    /* of what call_soon_threadsafe() returns */
 	PyObject *socket_type;        /* socket.socket */
 	PyObject *future_type;        /* asyncio.Future */
 	PyObject *buffered_type;      /* asyncio.BufferedProtocol */
@@ -95,6 +97,7 @@ struct inbox { /* from any thread, under its lock */
 
 struct child;
 struct stream;
+struct waiting;
 struct fd_entry;
 
 struct loop_core {
@@ -105,6 +108,7 @@ struct loop_core {
 	PyObject **ring;            /* a power of two */
 	size_t ring_size, head, tail; /* head: next to be called; both only grow */
 	struct inbox inbox;
+	struct waiting *waiting;    /* other threads, for calls to end */
 	struct timer_handle *timers;/* that are scheduled */
 	size_t reserved;            /* places in the ring for them, so firing cannot fail */
 	struct fd_entry **fds;      /* by descriptor; readers, writers, sock_* */
@@ -116,10 +120,12 @@ struct loop_core {
 	PyObject *raised;           /* what ends the run */
 	char *scratch;              /* where short reads go first */
 	unsigned long owner;        /* thread that runs it, or 0 */
-	uint64_t polled_ns, yielded_ns;
+	uint64_t polled_ns;         /* 0: the kernel is to be asked before the next round */
+	uint64_t yielded_ns;
 	pid_t pid;                  /* of the process that made it */
 	bool closed, stopping, debug;
 	bool poll_first;
+	bool over;                  /* the run ends with this turn */
 };
 
 extern struct PyModuleDef weftpy_module;
@@ -132,6 +138,8 @@ PyObject *weftpy_error(int error);     /* raise OSError or what fits; NULL */
 int  weftpy_handle_exec(PyObject *module, struct weftpy_state *state);
 struct handle *weftpy_handle_new(struct loop_core *core, PyObject *const *args,
                                  Py_ssize_t count, PyObject *context);
+struct handle *weftpy_handle_new_shared(struct loop_core *core, PyObject *const *args,
+                                        Py_ssize_t count, PyObject *context);
 struct timer_handle *weftpy_timer_new(struct loop_core *core, double when,
                                       PyObject *const *args, Py_ssize_t count,
                                       PyObject *context);
@@ -162,7 +170,8 @@ void weftpy_ring_clear(struct loop_core *core);
 
 /* loop.c */
 int  weftpy_loop_exec(PyObject *module, struct weftpy_state *state);
-int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg);
+int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
+                      PyObject *context);
 
 /* run.c */
 int  weftpy_run(struct loop_core *core);
@@ -170,7 +179,7 @@ void weftpy_run_init(struct loop_core *core);
 
 /* fds.c */
 PyObject *weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
-                        Py_ssize_t count);
+                        Py_ssize_t count, PyObject *context);
 int  weftpy_fd_remove(struct loop_core *core, int side, int fd);
 int  weftpy_fd_watched(struct loop_core *core, int side, int fd);
 PyObject *weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock);
@@ -210,6 +219,16 @@ static inline size_t
 weftpy_ring_count(const struct loop_core *core)
 {
 	return core->tail - core->head;
+}
+
+/* Whether it is a struct handle, and no handle of asyncio's own. */
+static inline bool
+weftpy_is_handle(const struct weftpy_state *state, PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+
+	return type == state->handle_type || type == state->timer_type
+	       || type == state->shared_type;
 }
 
 /* What the program may not handle by accident: it ends the loop's run. */

@@ -93,24 +93,34 @@ arm(struct fd_entry *entry, uint32_t events)
 	return 0;
 }
 
-/* Wake a wait.  What goes wrong is without memory; the wait stays, and the descriptor is
- * still ready. */
+static int
+is_done(struct weftpy_state *state, PyObject *future)
+{
+	PyObject *done = PyObject_CallMethodNoArgs(future, state->names.done);
+	int rc = done ? PyObject_IsTrue(done) : -1;
+
+	Py_XDECREF(done);
+	return rc;
+}
+
+/* Wake a wait.  Without memory for that it stays, and the descriptor is still ready; but a
+ * future that could not tell who waits for it has lost them, and that is said. */
 static void
 wake(struct fd_entry *entry, int side)
 {
 	struct weftpy_state *state = entry->core->state;
-	PyObject *future = Py_NewRef(entry->side[side]), *done, *result = NULL;
+	PyObject *future = Py_NewRef(entry->side[side]), *result = NULL;
+	int done = is_done(state, future);
 
-	done = PyObject_CallMethodNoArgs(future, state->names.done);
-	if (done == Py_False)
+	if (done == 0)
 		result = PyObject_CallMethodOneArg(
 			future, state->names.set_result, Py_None);
-	if ((done == Py_True || result) && entry->side[side] == future)
+	if ((done == 1 || result) && entry->side[side] == future)
 		Py_CLEAR(entry->side[side]);
-	Py_XDECREF(done);
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable(future);
 	Py_XDECREF(result);
 	Py_DECREF(future);
-	PyErr_Clear();
 }
 
 static void
@@ -192,7 +202,7 @@ make_watchable(struct loop_core *core, int fd)
 /* args: the descriptor, the callback and its arguments. */
 PyObject *
 weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
-              Py_ssize_t count)
+              Py_ssize_t count, PyObject *context)
 {
 	int fd = PyObject_AsFileDescriptor(args[0]), rc;
 	struct fd_entry *entry;
@@ -203,7 +213,7 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
 	entry = find(core, fd);
 	if (!entry && !(entry = make_watchable(core, fd)))
 		return NULL;
-	handle = weftpy_handle_new(core, args + 1, count - 1, NULL);
+	handle = weftpy_handle_new(core, args + 1, count - 1, context);
 	rc = handle ? arm(entry, wanted(entry) | side_event[side]) : 0;
 	if (!handle || rc < 0) {
 		Py_XDECREF(handle);
@@ -246,16 +256,6 @@ weftpy_fd_watched(struct loop_core *core, int side, int fd)
 }
 
 /* --- sock_*() ------------------------------------------------------------- */
-
-static int
-is_done(struct weftpy_state *state, PyObject *future)
-{
-	PyObject *done = PyObject_CallMethodNoArgs(future, state->names.done);
-	int rc = done ? PyObject_IsTrue(done) : -1;
-
-	Py_XDECREF(done);
-	return rc;
-}
 
 /* The entry for a socket object; whatever had its number before is over. */
 static struct fd_entry *

@@ -13,8 +13,11 @@
  *   4. Most handles are called and gone before the collector would look at them again,
  *      so it does not know of those that wait: the loop shows it what they refer to,
  *      as its own, if nobody else holds them.  One that lives on after its call is
- *      tracked then.  So an unclosed loop that is garbage stays if somebody who is
- *      garbage, too, holds a handle of it that waits.
+ *      tracked then, and timers always are.  So an unclosed loop that is garbage stays
+ *      if somebody who is garbage, too, holds a handle of it that waits.
+ *   5. From Python 3.14 on, what call_soon_threadsafe() returns is a class of its own:
+ *      for other threads its cancel() and cancelled() wait for a call that has begun.
+ *      So a call either has ended then, or never begins.
  */
 #include <math.h>
 #include "core.h"
@@ -39,12 +42,11 @@ take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
 
 /* A handle for args[0], called with the rest; they and a context are shared. */
 static struct handle *
-handle_make(struct loop_core *core, int kind, PyObject *const *args,
+handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
             Py_ssize_t count, PyObject *context)
 {
-	struct weftpy_state *state = core->state;
-	struct handle *handle = take_kept(
-		state, kind, kind ? state->timer_type : state->handle_type);
+	int kind = type == core->state->timer_type;
+	struct handle *handle = take_kept(core->state, kind, type);
 
 	if (!handle)
 		return NULL;
@@ -93,10 +95,10 @@ note_traceback(struct weftpy_state *state, struct handle *handle)
 }
 
 static struct handle *
-handle_new(struct loop_core *core, int kind, PyObject *const *args,
+handle_new(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
            Py_ssize_t count, PyObject *context)
 {
-	struct handle *handle = handle_make(core, kind, args, count, context);
+	struct handle *handle = handle_make(core, type, args, count, context);
 
 	if (!handle)
 		return NULL;
@@ -111,7 +113,15 @@ struct handle *
 weftpy_handle_new(struct loop_core *core, PyObject *const *args,
                   Py_ssize_t count, PyObject *context)
 {
-	return handle_new(core, 0, args, count, context);
+	return handle_new(core, core->state->handle_type, args, count, context);
+}
+
+/* For other threads, as call_soon_threadsafe() gives them. */
+struct handle *
+weftpy_handle_new_shared(struct loop_core *core, PyObject *const *args,
+                         Py_ssize_t count, PyObject *context)
+{
+	return handle_new(core, core->state->shared_type, args, count, context);
 }
 
 struct timer_handle *
@@ -119,10 +129,11 @@ weftpy_timer_new(struct loop_core *core, double when, PyObject *const *args,
                  Py_ssize_t count, PyObject *context)
 {
 	struct timer_handle *timer = (struct timer_handle *)handle_new(
-		core, 1, args, count, context);
+		core, core->state->timer_type, args, count, context);
 
 	if (timer) {
 		timer->when = when;
+		PyObject_GC_Track((PyObject *)timer);
 		memset(&timer->timer, 0, sizeof timer->timer);
 	}
 	return timer;
@@ -145,6 +156,73 @@ drop_call(struct handle *handle)
 {
 	Py_CLEAR(handle->callback);
 	drop_args(handle);
+}
+
+/* --- waiting for a call --------------------------------------------------- */
+
+struct waiting { /* on the stack of who waits; the GIL guards the list */
+	struct handle *handle;
+	PyThread_type_lock lock; /* held until it is woken */
+	struct waiting *next;
+	bool listed;
+};
+
+static bool
+is_elsewhere(const struct loop_core *core)
+{
+	return core->owner && core->owner != PyThread_get_thread_ident();
+}
+
+/* Take one off the list, or all of a handle. */
+static void
+wake(struct loop_core *core, const struct waiting *one,
+     const struct handle *handle)
+{
+	struct waiting **link = &core->waiting;
+
+	while (*link) {
+		struct waiting *each = *link;
+
+		if (each != one && each->handle != handle) {
+			link = &each->next;
+			continue;
+		}
+		*link = each->next;
+		each->listed = false;
+		PyThread_release_lock(each->lock);
+	}
+}
+
+/* Let the loop's thread end a call that has begun; fails if a signal's handler does. */
+static int
+wait_for_call(struct handle *handle)
+{
+	struct loop_core *core = (struct loop_core *)handle->loop;
+	struct waiting me = { .handle = handle, .next = core->waiting };
+	int rc = 0;
+
+	if (!handle->running || !is_elsewhere(core))
+		return 0;
+	me.lock = PyThread_allocate_lock();
+	if (!me.lock) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	(void)PyThread_acquire_lock(me.lock, WAIT_LOCK); /* it is new */
+	me.listed = true;
+	core->waiting = &me;
+	while (me.listed && rc == 0) {
+		PyThreadState *saved = PyEval_SaveThread();
+
+		/* or until a signal comes */
+		(void)PyThread_acquire_lock_timed(me.lock, -1, 1);
+		PyEval_RestoreThread(saved);
+		rc = PyErr_CheckSignals();
+	}
+	if (me.listed)
+		wake(core, &me, NULL);
+	PyThread_free_lock(me.lock);
+	return rc;
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -199,6 +277,8 @@ weftpy_handle_run(struct loop_core *core, struct handle *handle)
 	if (!result)
 		rc = report(core, handle);
 	handle->running = false;
+	if (core->waiting)
+		wake(core, NULL, handle);
 	Py_XDECREF(result);
 	if (handle->cancelled)
 		drop_call(handle);
@@ -262,6 +342,22 @@ handle_cancelled(PyObject *self, PyObject *unused)
 	return PyBool_FromLong(((struct handle *)self)->cancelled);
 }
 
+static PyObject *
+shared_cancel(PyObject *self, PyObject *unused)
+{
+	return wait_for_call((struct handle *)self) < 0
+	               ? NULL
+	               : handle_cancel(self, unused);
+}
+
+static PyObject *
+shared_cancelled(PyObject *self, PyObject *unused)
+{
+	return wait_for_call((struct handle *)self) < 0
+	               ? NULL
+	               : handle_cancelled(self, unused);
+}
+
 /* --- timers --------------------------------------------------------------- */
 
 static void
@@ -320,13 +416,9 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 		return -1;
 	}
 	list(core, timer);
+	if (due < (double)(core->polled_ns + 2 * WEFTPY_POLL_NS))
+		core->polled_ns = 0;
 	return 0;
-}
-
-static bool
-is_elsewhere(const struct loop_core *core)
-{
-	return core->owner && core->owner != PyThread_get_thread_ident();
 }
 
 static void
@@ -473,10 +565,7 @@ int
 weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
                     void *arg)
 {
-	PyTypeObject *type = Py_TYPE(item);
-
-	if ((type == state->handle_type || type == state->timer_type)
-	    && !PyObject_GC_IsTracked(item))
+	if (weftpy_is_handle(state, item) && !PyObject_GC_IsTracked(item))
 		return Py_REFCNT(item) == 1 ? handle_traverse(item, visit, arg)
 		                            : 0;
 	Py_VISIT(item);
@@ -544,6 +633,13 @@ static PyMethodDef handle_methods[] = {
 	{ 0 },
 };
 
+static PyMethodDef shared_methods[] = {
+	{ "cancel", shared_cancel, METH_NOARGS, NULL },
+	{ "cancelled", shared_cancelled, METH_NOARGS, NULL },
+	{ "_run", handle_run, METH_NOARGS, NULL },
+	{ 0 },
+};
+
 static PyMethodDef timer_methods[] = {
 	{ "cancel", timer_cancel, METH_NOARGS, NULL },
 	{ "cancelled", handle_cancelled, METH_NOARGS, NULL },
@@ -578,6 +674,12 @@ static PyType_Slot handle_slots[] = {
 	{ Py_tp_getset, handle_getters },    { 0, NULL },
 };
 
+static PyType_Slot shared_slots[] = {
+	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
+	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, shared_methods },
+	{ Py_tp_getset, handle_getters },    { 0, NULL },
+};
+
 static PyType_Slot timer_slots[] = {
 	{ Py_tp_traverse, handle_traverse }, { Py_tp_clear, handle_clear },
 	{ Py_tp_dealloc, handle_dealloc },   { Py_tp_methods, timer_methods },
@@ -593,6 +695,13 @@ static PyType_Spec handle_spec = {
 	.basicsize = sizeof(struct handle),
 	.flags = HANDLE_FLAGS,
 	.slots = handle_slots,
+};
+
+static PyType_Spec shared_spec = {
+	.name = "weft._core.ThreadSafeHandle",
+	.basicsize = sizeof(struct handle),
+	.flags = HANDLE_FLAGS,
+	.slots = shared_slots,
 };
 
 static PyType_Spec timer_spec = {
@@ -624,6 +733,17 @@ make_type(PyObject *module, PyType_Spec *spec, PyObject *events,
 	return type;
 }
 
+/* rule 5 */
+static PyTypeObject *
+make_shared_type(PyObject *module, struct weftpy_state *state, PyObject *events)
+{
+	if (PyObject_HasAttrString(events, "_ThreadSafeHandle"))
+		return make_type(module, &shared_spec, events,
+		                 "_ThreadSafeHandle");
+	Py_INCREF(state->handle_type);
+	return state->handle_type;
+}
+
 int
 weftpy_handle_exec(PyObject *module, struct weftpy_state *state)
 {
@@ -635,6 +755,8 @@ weftpy_handle_exec(PyObject *module, struct weftpy_state *state)
 	if (state->handle_type)
 		state->timer_type = make_type(module, &timer_spec, events,
 		                              "TimerHandle");
+	if (state->timer_type)
+		state->shared_type = make_shared_type(module, state, events);
 	Py_DECREF(events);
-	return state->timer_type ? 0 : -1;
+	return state->shared_type ? 0 : -1;
 }

@@ -123,11 +123,12 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
 
 /* For callbacks of our own. */
 int
-weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg)
+weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
+                 PyObject *context)
 {
 	PyObject *args[2] = { callback, arg };
 	struct handle *handle = weftpy_handle_new(core, args, arg ? 2 : 1,
-	                                          NULL);
+	                                          context);
 	int rc;
 
 	if (!handle)
@@ -153,7 +154,7 @@ call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
 	if (core->debug
 	    && check_callback(core, args[0], "call_soon_threadsafe") < 0)
 		return NULL;
-	handle = weftpy_handle_new(core, args, count, context);
+	handle = weftpy_handle_new_shared(core, args, count, context);
 	if (!handle)
 		return NULL;
 	if (core->owner == PyThread_get_thread_ident()) {
@@ -309,23 +310,30 @@ run(PyObject *self, PyObject *unused)
 /* --- descriptors and children --------------------------------------------- */
 
 static PyObject *
-add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count)
+add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count,
+         PyObject *names)
 {
-	if (!is_open(core_of(self)) || !has_callback(count, 2, "add"))
+	struct loop_core *core = core_of(self);
+	PyObject *context;
+
+	if (!is_open(core) || !has_callback(count, 2, "add")
+	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
-	return weftpy_fd_add(core_of(self), side, args, count);
+	return weftpy_fd_add(core, side, args, count, context);
 }
 
 static PyObject *
-add_reader(PyObject *self, PyObject *const *args, Py_ssize_t count)
+add_reader(PyObject *self, PyObject *const *args, Py_ssize_t count,
+           PyObject *names)
 {
-	return add_side(self, 0, args, count);
+	return add_side(self, 0, args, count, names);
 }
 
 static PyObject *
-add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count,
+           PyObject *names)
 {
-	return add_side(self, 1, args, count);
+	return add_side(self, 1, args, count, names);
 }
 
 static PyObject *
@@ -639,8 +647,8 @@ static PyMethodDef loop_methods[] = {
 	METHOD("create_future", create_future, METH_NOARGS),
 	METHOD("_add_callback", add_callback, METH_O),
 	METHOD("_write_to_self", write_to_self, METH_NOARGS),
-	METHOD("_add_reader", add_reader, FAST),
-	METHOD("_add_writer", add_writer, FAST),
+	METHOD("_add_reader", add_reader, KEYWORDS),
+	METHOD("_add_writer", add_writer, KEYWORDS),
 	METHOD("_remove_reader", remove_reader, METH_O),
 	METHOD("_remove_writer", remove_writer, METH_O),
 	METHOD("_is_watched", is_watched, FAST),

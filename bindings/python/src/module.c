@@ -107,6 +107,7 @@ traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->loop_type);
 	Py_VISIT(state->handle_type);
 	Py_VISIT(state->timer_type);
+	Py_VISIT(state->shared_type);
 	Py_VISIT(state->stream_type);
 	Py_VISIT(state->sock_type);
 	Py_VISIT(state->socket_type);
@@ -121,6 +122,7 @@ clear(PyObject *module)
 {
 	struct weftpy_state *state = weftpy_state_of(module);
 
+	weftpy_handles_free(state); /* as long as their types are there */
 	WEFTPY_NAMES(CLEAR_NAME)
 	Py_CLEAR(state->loop_type);
 	Py_CLEAR(state->stream_type);
@@ -133,6 +135,7 @@ clear(PyObject *module)
 	Py_CLEAR(state->loop_argument);
 	Py_CLEAR(state->handle_type);
 	Py_CLEAR(state->timer_type);
+	Py_CLEAR(state->shared_type);
 	weftpy_tls_clear(&state->tls);
 	return 0;
 }
@@ -140,12 +143,8 @@ clear(PyObject *module)
 static void
 release(void *module)
 {
-	struct weftpy_state *state = weftpy_state_of(module);
-
-	if (!state)
-		return;
-	weftpy_handles_free(state);
-	(void)clear(module);
+	if (weftpy_state_of(module))
+		(void)clear(module);
 }
 
 static PyModuleDef_Slot slots[] = {

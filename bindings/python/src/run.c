@@ -8,9 +8,10 @@
  *   1. A run begins by polling: asyncio promises that descriptors which are ready
  *      are seen to, even if the loop is to stop at once.
  *   2. While something is ready a round may follow another without asking the kernel:
- *      it is asked at most POLL_NS after the last time, so that callbacks cannot starve
- *      descriptors, and in the round after something else is watched for (polled_ns is 0
- *      then).
+ *      it is asked at most WEFTPY_POLL_NS after the last time, so that callbacks cannot starve
+ *      descriptors.  But it is asked before the next round if this one has given it a
+ *      reason, so that a program sees what it would see with asyncio: something was sent
+ *      or closed, something else is watched for, or a timer is near (polled_ns is 0 then).
  *   3. A loop that never blocks gives other threads their turn with the GIL every
  *      YIELD_NS, and looks for signals whenever it polls: code in C does neither.
  *   4. An exception that ends the run is put aside, since the turn goes on: no
@@ -18,7 +19,6 @@
  */
 #include "core.h"
 
-#define POLL_NS  (100 * WEFT_US)
 #define YIELD_NS (5 * WEFT_MS) /* the interpreter's own interval */
 
 /* End the run with the exception that is set; the first one counts. */
@@ -29,7 +29,7 @@ put_aside(struct loop_core *core)
 		PyErr_Clear();
 	else
 		core->raised = weftpy_fetch_exception();
-	weft_loop_leave(core->loop);
+	core->over = true;
 }
 
 /* A handle of asyncio's own, as those of signals are. */
@@ -54,24 +54,12 @@ run_in_debug(struct loop_core *core, PyObject *item)
 }
 
 static int
-run_handle(struct loop_core *core, PyObject *item)
-{
-	int rc = weftpy_handle_run(core, (struct handle *)item);
-
-	if (Py_REFCNT(item) > 1) /* somebody holds it */
-		weftpy_handle_track(item);
-	return rc;
-}
-
-static int
 run_item(struct loop_core *core, PyObject *item)
 {
-	PyTypeObject *type = Py_TYPE(item);
-
 	if (__builtin_expect(core->debug, 0))
 		return run_in_debug(core, item);
-	if (type == core->state->handle_type || type == core->state->timer_type)
-		return run_handle(core, item);
+	if (weftpy_is_handle(core->state, item))
+		return weftpy_handle_run(core, (struct handle *)item);
 	if (weftpy_stream_check(core->state, item))
 		return weftpy_stream_run(item);
 	return run_foreign(core, item);
@@ -87,6 +75,8 @@ run_round(struct loop_core *core)
 		PyObject *item = weftpy_ring_pop(core);
 
 		rc = run_item(core, item);
+		if (Py_REFCNT(item) > 1 && weftpy_is_handle(core->state, item))
+			weftpy_handle_track(item); /* somebody holds it */
 		Py_DECREF(item);
 	}
 	return rc;
@@ -98,6 +88,7 @@ hook_ready(weft_loop *loop, void *arg)
 	struct loop_core *core = arg;
 	int rc = 0;
 
+	(void)loop;
 	if (core->poll_first) { /* rule 1 */
 		core->poll_first = false;
 		return 1;
@@ -105,12 +96,12 @@ hook_ready(weft_loop *loop, void *arg)
 	do
 		rc = run_round(core);
 	while (rc == 0 && weftpy_ring_count(core) > 0 && !core->stopping
-	       && weft_now() - core->polled_ns < POLL_NS);
+	       && weft_now() - core->polled_ns < WEFTPY_POLL_NS);
 	if (rc < 0)
 		put_aside(core);
 	else if (core->stopping)
-		weft_loop_leave(loop);
-	return weftpy_ring_count(core) > 0;
+		core->over = true;
+	return core->over || weftpy_ring_count(core) > 0;
 }
 
 static void
@@ -158,7 +149,10 @@ weftpy_run(struct loop_core *core)
 
 	core->owner = PyThread_get_thread_ident();
 	core->poll_first = true;
-	rc = weft_loop_run(core->loop);
+	core->over = false;
+	do /* one turn, since each of these does ask the kernel */
+		rc = weft_loop_run_once(core->loop, WEFT_NEVER);
+	while (rc >= 0 && !core->over);
 	core->owner = 0;
 	raised = core->raised;
 	core->raised = NULL;

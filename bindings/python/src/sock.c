@@ -80,6 +80,7 @@ try_send(struct sock_call *call, int fd, PyObject **out)
 	if (!call->view.obj
 	    && PyObject_GetBuffer(call->data, &call->view, PyBUF_SIMPLE) < 0)
 		return -1;
+	call->core->polled_ns = 0;
 	do {
 		ssize_t count = send(fd, (char *)call->view.buf + call->done,
 		                     (size_t)(call->view.len - call->done),
@@ -99,11 +100,13 @@ try_call(struct sock_call *call, PyObject **out)
 	int fd = PyObject_AsFileDescriptor(call->sock);
 
 	*out = NULL;
-	if (fd < 0) { /* it was closed */
-		PyErr_Clear();
+	if (fd < 0 && PyErr_ExceptionMatches(PyExc_ValueError)) {
+		PyErr_Clear(); /* it was closed */
 		errno = EBADF;
 		return would_block();
 	}
+	if (fd < 0)
+		return -1;
 	return call->kind == SENDS ? try_send(call, fd, out)
 	                           : try_receive(call, fd, out);
 }

@@ -206,7 +206,8 @@ plan_lost(struct stream *s, PyObject *error)
 	if (!call)
 		return -1;
 	s->lost++;
-	rc = weftpy_call_soon(s->core, call, error);
+	rc = weftpy_call_soon(s->core, call, error,
+	                      s->context_given ? s->context : NULL);
 	Py_DECREF(call);
 	return rc;
 }
@@ -279,6 +280,8 @@ stream_release(PyObject *self, PyObject *unused)
 	struct loop_core *core = s->core;
 
 	(void)unused;
+	if (core)
+		core->polled_ns = 0;
 	unwatch(s);
 	weftpy_stream_drop_queue(s);
 	s->core = NULL;
@@ -378,6 +381,7 @@ write_eof(PyObject *self, PyObject *unused)
 	if (s->closing || s->eof)
 		Py_RETURN_NONE;
 	s->eof = true;
+	s->core->polled_ns = 0;
 	if (s->count == 0 && shutdown(s->fd, SHUT_WR) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	Py_RETURN_NONE;
@@ -437,15 +441,16 @@ get_protocol(PyObject *self, PyObject *unused)
 	return Py_NewRef(protocol ? protocol : Py_None);
 }
 
-/* _start(loop, sock, protocol, server) */
+/* _start(loop, sock, protocol, server, context): without a context, in a copy of this one. */
 static PyObject *
 stream_start(PyObject *self, PyObject *args)
 {
 	struct stream *s = stream_of(self);
-	PyObject *loop, *sock, *protocol, *server, *result;
+	PyObject *loop, *sock, *protocol, *server, *context, *result;
 	PyTypeObject *type;
 
-	if (!PyArg_ParseTuple(args, "OOOO", &loop, &sock, &protocol, &server))
+	if (!PyArg_ParseTuple(args, "OOOOO", &loop, &sock, &protocol, &server,
+	                      &context))
 		return NULL;
 	type = weftpy_state_of(
 		       PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module))
@@ -458,7 +463,9 @@ stream_start(PyObject *self, PyObject *args)
 	s->fd = PyObject_AsFileDescriptor(sock);
 	if (s->fd < 0)
 		return NULL;
-	Py_XSETREF(s->context, PyContext_CopyCurrent());
+	s->context_given = context != Py_None;
+	Py_XSETREF(s->context, s->context_given ? Py_NewRef(context)
+	                                        : PyContext_CopyCurrent());
 	if (!s->context)
 		return NULL;
 	result = set_protocol(self, protocol);

@@ -42,6 +42,7 @@ struct stream {
 	int lost;
 	enum taker taker;
 	bool watching, in_ring;
+	bool context_given;         /* so its end is told in it as well */
 	bool closing, eof, paused, reading, connected, protocol_paused;
 };
 

@@ -214,10 +214,13 @@ read_tls(struct stream *s)
 		            "Fatal error: protocol.get_buffer() call failed.");
 	} else {
 		count = receive(s, at, (size_t)size);
-		if (has_data(s, count, &rc)
-		    && weftpy_tls_received(protocol, count) < 0)
+		if (!has_data(s, count, &rc)) {
+			if (rc == 0 && weftpy_tls_received(protocol, 0) < 0)
+				PyErr_Clear(); /* it has its buffer back */
+		} else if (weftpy_tls_received(protocol, count) < 0) {
 			rc = failed(s, "Fatal error: protocol.buffer_updated() "
 			               "call failed.");
+		}
 	}
 	Py_DECREF(protocol);
 	return rc;

@@ -107,6 +107,7 @@ send_queue(struct stream *s)
 		spans[i].iov_len = s->queue[s->first + i].left;
 		message.msg_iovlen++;
 	}
+	s->core->polled_ns = 0;
 	count = sendmsg(s->fd, &message, MSG_NOSIGNAL);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -199,6 +200,7 @@ write_span(struct stream *s, PyObject *data, const char *at, size_t size)
 {
 	ssize_t count = 0;
 
+	s->core->polled_ns = 0;
 	if (s->count == 0) {
 		count = send(s->fd, at, size, MSG_NOSIGNAL);
 		if (count == (ssize_t)size)
@@ -299,7 +301,7 @@ flush_failed(struct stream *s)
 	int rc;
 
 	weftpy_stream_drop_queue(s);
-	PyErr_SetObject((PyObject *)Py_TYPE(error), Py_NewRef(error));
+	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	rc = weftpy_stream_fatal(s, write_error);
 	if (rc == 0 && s->empty_waiter) {
 		result = PyObject_CallMethodOneArg(

@@ -8,6 +8,7 @@
  * unless it knows the connection already, data, at most once eof_received(), and
  * connection_lost() by the loop, never from inside of a call of the program.
  */
+#include "compat.h"
 #include "tls_protocol.h"
 
 static int
@@ -419,10 +420,20 @@ shutdown_done(struct tls_protocol *self)
 	PyObject *close;
 	int rc;
 
-	if (cancel_timer(self, &self->shutdown_handle) < 0)
+	if ((!self->transport || !weftpy_bounds_end())
+	    && cancel_timer(self, &self->shutdown_handle) < 0)
 		return -1;
 	if (!self->transport)
 		return 0;
+	/* What is queued below comes first: a peer that does not read must not keep
+	 * the connection for ever. */
+	if (!self->shutdown_handle && weftpy_bounds_end()) {
+		self->shutdown_handle = call_later(
+			self, self->shutdown_timeout,
+			self->state->names._check_shutdown_timeout);
+		if (!self->shutdown_handle)
+			return -1;
+	}
 	close = PyObject_GetAttr(self->transport, state->names.close);
 	if (!close)
 		return -1;

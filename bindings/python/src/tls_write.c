@@ -8,8 +8,8 @@
 #include <string.h>
 #include "tls_protocol.h"
 
-#define WARN_WRITES \
-	5 /* after the end that nobody is told of, as asyncio has it */
+/* Writes after the end that are not told of, as asyncio has it. */
+#define WARN_WRITES 5
 
 /* --- the transport ---------------------------------------------------------------- */
 

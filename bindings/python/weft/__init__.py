@@ -7,7 +7,6 @@ Programs need not change: `weft.run` is asyncio.run with this loop, `new_event_l
 loop factory for asyncio.Runner, and `install` makes it the loop that asyncio makes.
 """
 import asyncio
-import sys
 
 from ._core import version as __version__
 from ._loop import Loop
@@ -28,6 +27,9 @@ def new_event_loop(*, backend=None, watchdog=None):
 
 def run(main, *, debug=None, backend=None, watchdog=None):
     """Run a coroutine as asyncio.run() does, on a loop of weft."""
+    if asyncio._get_running_loop() is not None:
+        raise RuntimeError("weft.run() cannot be called from a running event loop")
+
     def factory():
         return new_event_loop(backend=backend, watchdog=watchdog)
 
@@ -67,9 +69,5 @@ def __getattr__(name):
 
 def install():
     """Have asyncio make loops of weft, in the whole program."""
-    from ._policy import EventLoopPolicy
-    if sys.version_info >= (3, 14):
-        from ._policy import set_policy
-        set_policy(EventLoopPolicy())
-    else:
-        asyncio.set_event_loop_policy(EventLoopPolicy())
+    from ._policy import EventLoopPolicy, set_policy
+    set_policy(EventLoopPolicy())

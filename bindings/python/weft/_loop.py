@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 
-from asyncio import base_events, events, format_helpers, unix_events
+from asyncio import base_events, events, format_helpers, streams, unix_events
 from asyncio.log import logger
 
 try:
@@ -23,6 +23,7 @@ except ImportError:  # Python may be built without
     ssl = None
 
 from . import _core
+from ._compat import TELLS_END_AT_ONCE
 from ._transport import SocketTransport
 
 
@@ -52,13 +53,23 @@ def _check_socket(loop, sock):
 collections.abc.Coroutine.register(_core.SockCall)  # as asyncio.create_task() asks for
 
 
+def _move_read(protocol, tls):
+    """What a client has sent before the server wanted TLS is the beginning of its handshake."""
+    reader = protocol._stream_reader
+    if reader is not None and reader._buffer:
+        tls._incoming.write(reader._buffer)
+        reader._buffer.clear()
+
+
 class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
     """An asyncio event loop on weft."""
 
     def __init__(self, *, backend=None, watchdog=None):
         if watchdog is not None and not 0 < watchdog < 1e6:
             raise ValueError(f"watchdog must be a number of seconds, not {watchdog!r}")
-        self._open(backend or os.environ.get("WEFT_BACKEND") or "epoll", watchdog or 0.0)
+        if backend is None:
+            backend = os.environ.get("WEFT_BACKEND") or "epoll"
+        self._open(backend, watchdog or 0.0)
         try:
             super().__init__(_Selector(self))
         except BaseException:
@@ -83,11 +94,16 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
         finally:
             self._stopping = False
             self._thread_id = None
-            events._set_running_loop(None)
-            self._set_coroutine_origin_tracking(False)
-            sys.set_asyncgen_hooks(*hooks)
-            if is_woken:
-                self._give_wakeup_fd()
+            try:
+                try:
+                    events._set_running_loop(None)
+                except MemoryError:
+                    events._set_running_loop(None)  # that makes an object, and must not fail
+            finally:
+                self._set_coroutine_origin_tracking(False)
+                sys.set_asyncgen_hooks(*hooks)
+                if is_woken:
+                    self._give_wakeup_fd()
 
     def _take_wakeup_fd(self):
         """Have signals that come just before a wait end it, unless somebody else is told of
@@ -126,6 +142,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                 logger.warning("Executing %s took %.3f seconds", name, took)
         finally:
             self._current_handle = None
+            handle = None  # this frame lives on in the traceback of what a task has raised
 
     def _report_failed_callback(self, handle, exc):
         context = {"exception": exc}
@@ -140,21 +157,26 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
         self.call_exception_handler({"message": f"Exception in callback {what}", **context})
 
     def close(self):
-        super().close()
-        self._dispose()
+        try:
+            super().close()
+        finally:
+            if self.is_closed():
+                self._dispose()
 
     # --- connections ---------------------------------------------------------
 
-    def _make_socket_transport(self, sock, protocol, waiter=None, *, extra=None, server=None):
-        return SocketTransport(self, sock, protocol, waiter, extra, server)
+    def _make_socket_transport(self, sock, protocol, waiter=None, *, extra=None, server=None,
+                               context=None):
+        return SocketTransport(self, sock, protocol, waiter, extra, server, context)
 
     def _make_ssl_transport(self, rawsock, protocol, sslcontext, waiter=None, *,
                             server_side=False, server_hostname=None, extra=None, server=None,
-                            ssl_handshake_timeout=None, ssl_shutdown_timeout=None):
+                            ssl_handshake_timeout=None, ssl_shutdown_timeout=None,
+                            context=None):
         tls = _core.TLSProtocol(self, protocol, sslcontext, waiter, server_side,
                                 server_hostname, ssl_handshake_timeout=ssl_handshake_timeout,
                                 ssl_shutdown_timeout=ssl_shutdown_timeout)
-        SocketTransport(self, rawsock, tls, extra=extra, server=server)
+        SocketTransport(self, rawsock, tls, extra=extra, server=server, context=context)
         return tls._app_transport
 
     async def start_tls(self, transport, protocol, sslcontext, *, server_side=False,
@@ -174,6 +196,8 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
                                 ssl_shutdown_timeout=ssl_shutdown_timeout)
         # Nothing may be read before the new protocol knows its transport.
         transport.pause_reading()
+        if server_side and isinstance(protocol, streams.StreamReaderProtocol):
+            _move_read(protocol, tls)
         transport.set_protocol(tls)
         made = self.call_soon(tls.connection_made, transport)
         resumed = self.call_soon(transport.resume_reading)
@@ -183,6 +207,7 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             transport.close()
             made.cancel()
             resumed.cancel()
+            waiter = None  # whose exception has this frame in its traceback
             raise
         return tls._app_transport
 
@@ -294,8 +319,10 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             waiter=waiter, extra=extra, **kwargs)
 
         def ended(pid, code):
-            # One round later, so that what its pipes still have comes first.
-            self.call_soon(transport._process_exited, code)
+            if TELLS_END_AT_ONCE:
+                transport._process_exited(code)
+            else:  # one round later, so that what its pipes still have comes first
+                self.call_soon(transport._process_exited, code)
 
         self._watch_child(transport.get_pid(), ended)
         try:

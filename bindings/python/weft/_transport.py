@@ -1,5 +1,4 @@
 """What happens once in the life of a connection; the rest is Stream's, in C."""
-import inspect
 import socket
 import warnings
 
@@ -8,9 +7,7 @@ from asyncio.log import logger
 from asyncio.transports import BaseTransport
 
 from . import _core
-
-# Python 3.13 tells a server which transport comes and goes.
-_TELLS_SERVER = len(inspect.signature(base_events.Server._attach).parameters) > 1
+from ._compat import TELLS_SERVER
 
 _HIGH_WATER = 64 * 1024
 
@@ -41,23 +38,24 @@ class SocketTransport(_core.Stream):
     _start_tls_compatible = True
     _sendfile_compatible = constants._SendfileMode.TRY_NATIVE
 
-    def __init__(self, loop, sock, protocol, waiter=None, extra=None, server=None):
+    def __init__(self, loop, sock, protocol, waiter=None, extra=None, server=None,
+                 context=None):
         BaseTransport.__init__(self, extra)  # the mixin's own would set what is C's
         self._extra["socket"] = trsock.TransportSocket(sock)
         self._extra["sockname"] = _address(sock.getsockname)
         if "peername" not in self._extra:
             self._extra["peername"] = _address(sock.getpeername)
-        self._start(loop, sock, protocol, server)
+        self._start(loop, sock, protocol, server, context)
         self._set_marks(_HIGH_WATER, _HIGH_WATER // 4)
         if server is not None:
-            server._attach(self) if _TELLS_SERVER else server._attach()
+            server._attach(self) if TELLS_SERVER else server._attach()
         loop._transports[self._sock_fd] = self
         base_events._set_nodelay(sock)
-        loop.call_soon(protocol.connection_made, self)
+        loop.call_soon(protocol.connection_made, self, context=context)
         # Nothing is read, and nobody who waits is woken, before connection_made().
-        loop.call_soon(self._start_reading)
+        loop.call_soon(self._start_reading, context=context)
         if waiter is not None:
-            loop.call_soon(futures._set_result_unless_cancelled, waiter, None)
+            loop.call_soon(futures._set_result_unless_cancelled, waiter, None, context=context)
 
     def __repr__(self):
         info = [self.__class__.__name__]
@@ -119,7 +117,7 @@ class SocketTransport(_core.Stream):
             self._release()
             sock.close()
             if server is not None:
-                server._detach(self) if _TELLS_SERVER else server._detach()
+                server._detach(self) if TELLS_SERVER else server._detach()
             if waiter is not None and not waiter.done():
                 waiter.set_exception(ConnectionError("Connection is closed by peer"))
 

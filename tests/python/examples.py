@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Run the examples of examples/python, and compare what they say.
+
+    examples.py [FOLDER]    needs PYTHONPATH to lead to the package
+"""
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples/python"
+LIMIT_S = 60
+
+
+def start(name, *args):
+    return subprocess.Popen([sys.executable, FOLDER / name, *args], stdout=subprocess.PIPE,
+                            text=True)
+
+
+def said(program, pattern):
+    """What the next line of the program says in the place of the pattern's group."""
+    line = program.stdout.readline()
+    found = re.fullmatch(pattern, line.rstrip("\n"))
+    assert found, f"{line!r} is not {pattern!r}"
+    return found[1]
+
+
+def end(program, number):
+    program.send_signal(number)
+    rest, _ = program.communicate(timeout=LIMIT_S)
+    assert program.returncode == 0, program.returncode
+    return rest
+
+
+def ask(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT_S) as reply:
+        return reply.read()
+
+
+def hello_says_hello():
+    program = start("hello.py")
+    text, _ = program.communicate(timeout=LIMIT_S)
+    assert (text, program.returncode) == ("hello weft\n", 0), (text, program.returncode)
+
+
+def echo_says_what_it_is_told():
+    program = start("echo.py")
+    text, _ = program.communicate(timeout=LIMIT_S)
+    assert (text, program.returncode) == ("warp\nweft\n", 0), (text, program.returncode)
+
+
+def server_that_is_told_to_end_answers_whom_it_has_let_in():
+    program = start("shutdown.py")
+    port = int(said(program, r"serving at (\d+)"))
+    with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as peer:
+        peer.sendall(b"you\n")
+        # Let in are those of whom the server has a task: one more that was answered says so.
+        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as other:
+            other.sendall(b"other\n")
+            assert other.makefile().readline() == "hello other\n"
+        rest = end(program, signal.SIGTERM)
+        assert peer.makefile().readline() == "hello you\n"
+    assert rest == "all is answered\n", rest
+
+
+def web_application_answers_and_has_a_window():
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        return "aiohttp is not here"
+    program = start("web.py", "0")
+    port = said(program, r"serving at (\d+)")
+    window = said(program, r"window at tcp://127\.0\.0\.1:(\d+)")
+    assert json.loads(ask(port, "/hello/weft")) == {"hello": "weft"}
+    assert json.loads(ask(port, "/turns"))["turns"] > 0
+    assert b"weft_loop_turns_total" in ask(window, "/metrics")
+    assert end(program, signal.SIGINT) == "bye\n"
+    return None
+
+
+def main():
+    for test in (hello_says_hello,
+                 echo_says_what_it_is_told,
+                 server_that_is_told_to_end_answers_whom_it_has_let_in,
+                 web_application_answers_and_has_a_window):
+        why = test()
+        print(f"skipped {test.__name__}: {why}" if why else f"ok   {test.__name__}", flush=True)
+
+
+main()

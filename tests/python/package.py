@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Install the package as its users do, from a source archive that setuptools made, and use it.
+
+    package.py SOURCES
+
+Nothing is fetched: setuptools and wheel are the system's.
+"""
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+PROGRAM = """
+import asyncio, weft
+assert weft.__file__.startswith({folder!r}), weft.__file__
+async def main():
+    return type(asyncio.get_running_loop()).__module__
+assert weft.run(main()) == "weft._loop"
+print(weft.__version__)
+"""
+
+
+def run(*words, **options):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **options)
+    if done.returncode != 0:
+        sys.exit(f"{words}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def main():
+    sources = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        # A clone, so that what others have built beside the sources stays out.
+        run("git", "clone", "-q", sources, f"{folder}/clone")
+        run(sys.executable, "setup.py", "-q", "sdist", "-d", folder, cwd=f"{folder}/clone")
+        [archive] = Path(folder).glob("weft-*.tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(f"{folder}/sources")
+        [unpacked] = Path(folder, "sources").iterdir()
+        run(sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-index",
+            "--no-deps", "--target", f"{folder}/site", unpacked)
+        site = f"{folder}/site"
+        said = run(sys.executable, "-c", PROGRAM.format(folder=site), cwd=folder,
+                   env={**os.environ, "PYTHONPATH": site})
+        print("installed weft", said.strip(), "from", archive.name)
+
+
+main()

@@ -1,0 +1,331 @@
+"""Programs that run short of memory: each allocation of Python's fails once, one after another.
+
+    starve.sweep(NAME, STRIDE)    in a process of its own; prints what came of it as JSON
+
+A scenario is run again and again, and each time another allocation fails, the first, the one
+after STRIDE others, and so on up to its last.  What comes of it must be the result, or a
+MemoryError that is raised, reported to the exception handler, or told as one that nobody could
+catch.  A loop that does none of them and goes on waiting is stopped by a timer that was armed
+before, and counts as stalled.
+"""
+import array
+import asyncio
+import collections
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+import _testcapi
+import house
+
+STALL = 0.05  # seconds: long enough for most that still goes on
+LIMIT = 60_000  # allocations that no scenario makes
+
+
+async def callbacks(loop, held):
+    done = loop.create_future()
+    ran = []
+    loop.call_soon(ran.append, 1)
+    loop.call_later(0, ran.append, 2)
+    loop.call_soon_threadsafe(ran.append, 3)
+    loop.call_later(1000, ran.append).cancel()
+    loop.call_soon(done.set_result, None)
+    await done
+    await asyncio.sleep(0)
+    await asyncio.sleep(0.0001)
+    assert sorted(ran) == [1, 2, 3], ran
+
+
+async def readers(loop, held):
+    one, two = held.enter_context(pair())
+    ready = loop.create_future()
+    loop.add_reader(one, lambda: ready.done() or ready.set_result(None))
+    held.callback(loop.remove_reader, one)
+    two.send(b"x")
+    await ready
+    loop.remove_reader(one)
+    loop.add_writer(two, lambda: loop.remove_writer(two))
+    held.callback(loop.remove_writer, two)
+    await asyncio.sleep(0)
+
+
+async def sockets(loop, held):
+    one, two = held.enter_context(pair())
+    receiving = asyncio.ensure_future(loop.sock_recv(one, 100))
+    await asyncio.sleep(0)
+    await loop.sock_sendall(two, b"hello")
+    assert await receiving == b"hello"
+    buffer = bytearray(100)
+    await loop.sock_sendall(one, b"back")
+    assert await loop.sock_recv_into(two, buffer) == 4
+
+
+class Echo(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.transport.write(data)
+
+
+class Asking(asyncio.Protocol):
+    def __init__(self, loop):
+        self.answer, self.lost, self.data = loop.create_future(), loop.create_future(), b""
+
+    def data_received(self, data):
+        self.data += data
+        if len(self.data) == 5 and not self.answer.done():
+            self.answer.set_result(None)
+
+    def connection_lost(self, exc):
+        for each in (self.answer, self.lost):
+            if not each.done():
+                each.set_result(exc)
+
+
+async def ask(loop, held, **options):
+    """Echo over a pair of transports."""
+    one, two = held.enter_context(pair())
+    serving = {"ssl": house.server_context()} if options else {}
+    accepting = asyncio.ensure_future(loop.connect_accepted_socket(Echo, two, **serving))
+    held.callback(end, accepting)
+    asking = Asking(loop)
+
+    def accepted(_):
+        if accepting.cancelled() or accepting.exception():
+            with contextlib.suppress(OSError):
+                two.shutdown(socket.SHUT_RDWR)  # so that the other end need not wait
+    accepting.add_done_callback(accepted)
+    transport, _ = await loop.create_connection(lambda: asking, sock=one, **options)
+    held.callback(transport.abort)
+    transport.write(b"hello")
+    await asking.answer
+    transport.close()
+    lost = await asking.lost
+    if asking.data != b"hello" or lost:
+        raise lost or ConnectionResetError
+
+
+def end(connecting):
+    if connecting.done() and not connecting.cancelled() and not connecting.exception():
+        connecting.result()[0].abort()
+    connecting.cancel()
+
+
+async def streams(loop, held):
+    await ask(loop, held)
+
+
+async def secure(loop, held):
+    await ask(loop, held, ssl=house.client_context(), server_hostname="localhost")
+
+
+async def served(loop, held):
+    server = await loop.create_server(Echo, "127.0.0.1", 0)
+    held.callback(server.close)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    held.callback(writer.transport.abort)
+    writer.write(b"hello")
+    if await reader.read(5) != b"hello":
+        raise ConnectionResetError
+    writer.close()
+    server.close()
+
+
+async def datagrams(loop, held):
+    heard = loop.create_future()
+
+    class Heard(asyncio.DatagramProtocol):
+        def datagram_received(self, data, addr):
+            heard.set_result(data)
+    one, _ = await loop.create_datagram_endpoint(Heard, local_addr=("127.0.0.1", 0))
+    held.callback(one.abort)
+    two, _ = await loop.create_datagram_endpoint(
+        asyncio.DatagramProtocol, remote_addr=one.get_extra_info("sockname"))
+    held.callback(two.abort)
+    two.sendto(b"x")
+    assert await heard == b"x"
+
+
+async def processes(loop, held):
+    process = await asyncio.create_subprocess_exec("true", stdout=-1)
+    held.callback(lambda: process._transport.close())
+    await process.communicate()
+    assert process.returncode == 0
+
+
+SCENARIOS = {each.__name__: each for each in (callbacks, readers, sockets, streams, secure, served,
+                                              datagrams, processes)}
+
+
+@contextlib.contextmanager
+def pair():
+    one, two = socket.socketpair()
+    with one, two:
+        one.setblocking(False)
+        two.setblocking(False)
+        yield one, two
+
+
+class Run:
+    """One run of a scenario on a loop of its own, in which one allocation fails."""
+
+    def __init__(self, scenario, patience=STALL):
+        self.scenario, self.patience, self.told, self.rest = scenario, patience, [], None
+        self.over, self.stalled, self.stuck = True, False, False
+        sys.unraisablehook = lambda what: self.tell(what.exc_value)
+
+    def tell(self, wrong):
+        """Somebody was told of it: there is nothing more to wait for."""
+        self.told.append(wrong)
+        if not self.over:
+            self.loop.stop()
+
+    def stall(self):
+        self.stalled = True
+        self.loop.stop()
+
+    def go(self, number):
+        """What it raised, or None."""
+        self.loop = loop = house.new_loop()
+        loop.set_exception_handler(lambda _, context: self.tell(context.get("exception")))
+        held = contextlib.ExitStack()
+        guard = loop.call_later(self.patience, self.stall)
+        loop.run_until_complete(house.turns(1))
+        raised, task = None, loop.create_task(self.scenario(loop, held))
+        self.over = False
+        try:
+            _testcapi.set_nomemory(number, number + 1)
+            try:
+                loop.run_until_complete(task)
+                if self.rest:
+                    use_up(self.rest)
+            finally:
+                _testcapi.remove_mem_hooks()
+        except BaseException as wrong:
+            raised = wrong
+        self.over = True
+        guard.cancel()
+        self.stuck = loop.is_running() or asyncio._get_running_loop() is not None
+        asyncio._set_running_loop(None)
+        if not loop.is_running():
+            self.clean(loop, held)
+        return raised
+
+    def clean(self, loop, held):
+        """Close all that it held, and let what is left come to its end."""
+        for close in (lambda: None, held.close, lambda: None):
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            close()
+            for _ in range(10):  # turn by turn: a stop may still be pending
+                loop.stop()
+                loop.run_forever()
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def is_memory_error(wrong):
+    while wrong is not None:
+        if isinstance(wrong, MemoryError):
+            return True
+        wrong = wrong.__cause__ or wrong.__context__
+    return False
+
+
+def judge(run, raised):
+    """What came of it, as one or two words."""
+    if run.stuck:
+        return "stuck"
+    if raised is None and not run.told:
+        return "done"
+    if is_memory_error(raised) or any(is_memory_error(each) for each in run.told):
+        return "MemoryError"
+    if run.stalled:
+        return "stalled"
+    return type(run.told[0] if run.told else raised).__name__
+
+
+def try_at(scenario, number):
+    """What comes of it; one that stalls gets more time, before it is said of it."""
+    for patience in (STALL, 4 * STALL):
+        run = Run(scenario, patience)
+        outcome = judge(run, run.go(number))
+        collect()  # what is left must not end in the middle of the next
+        if outcome != "stalled":
+            break
+    return outcome
+
+
+def collect():
+    while gc.collect():  # finalizers make more
+        pass
+
+
+def use_up(count):
+    """Allocate until an allocation fails; how often that was."""
+    try:
+        while True:
+            count[0] += bytes(40) == b""
+            count[1] += 1
+    except MemoryError:
+        return count[1]
+
+
+def count_allocations(scenario):
+    """How many a run makes: what it has left of those that may succeed."""
+    _testcapi.set_nomemory(LIMIT, LIMIT + 1)
+    try:
+        every = use_up(array.array("q", [0, 0]))
+    finally:
+        _testcapi.remove_mem_hooks()
+    collect()  # free lists are empty then, as they are at each point
+    run = Run(scenario)
+    run.rest = array.array("q", [0, 0])
+    run.go(LIMIT)
+    return LIMIT - run.rest[1] * LIMIT // every
+
+
+def left():
+    """What of the loop is alive, and descriptors, threads and children."""
+    collect()
+    kinds = (asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.BaseProtocol,
+             asyncio.Handle, asyncio.Future)
+    alive = collections.Counter(type(each).__name__ for each in gc.get_objects()
+                                if isinstance(each, kinds))
+    return {"objects": dict(alive), "descriptors": len(house.descriptors()),
+            "threads": threading.active_count(), "children": len(house.children())}
+
+
+def sweep(name, stride=1):
+    scenario = SCENARIOS[name]
+    signal.alarm(200)
+    house.server_context(), house.client_context()
+    for _ in range(3):
+        run = Run(scenario)
+        raised = run.go(LIMIT)
+        assert judge(run, raised) == "done", (raised, run.told, run.stalled)
+    points = count_allocations(scenario)
+    del run
+    collect()
+    gc.freeze()  # so that the rest is collected fast
+    before, start, outcomes = left(), time.monotonic(), {}
+    for number in range(1, points + stride, stride):
+        outcomes.setdefault(try_at(scenario, number), []).append(number)
+    print(json.dumps({"points": points, "before": before, "after": left(),
+                      "seconds": round(time.monotonic() - start, 2),
+                      "outcomes": {name: len(each) for name, each in outcomes.items()},
+                      "where": {name: each[:20] for name, each in outcomes.items()
+                                if name not in ("done", "MemoryError")}}))
+    sys.stdout.flush()
+    os._exit(0)  # without an end that could fail for other reasons
+
+
+if __name__ == "__main__":
+    sweep(sys.argv[1], int(sys.argv[2]))
