@@ -3,10 +3,12 @@ import asyncio
 import gc
 import logging
 import re
+import sys
 import threading
 import time
 
-from house import LoopCase, Planned, Witness, child, new_loop, turns, weft_only
+from house import (LoopCase, Planned, Witness, child, new_loop, run, turns,
+                   weft_only)
 
 
 class DebugCase(LoopCase):
@@ -179,7 +181,6 @@ class Origins(DebugCase):
         self.go(main())
 
     def test_the_depth_of_origins_is_as_before_after_a_run(self):
-        import sys
         before = sys.get_coroutine_origin_tracking_depth()
         seen = []
         self.loop.call_soon(lambda: seen.append(sys.get_coroutine_origin_tracking_depth()))
@@ -224,12 +225,10 @@ class Switches(LoopCase):
             self.assertEqual((status, out.strip()), (0, want), told)
 
     def test_a_runner_turns_it_on_and_off(self):
-        import house
-
         async def main():
             return asyncio.get_running_loop().get_debug()
-        self.assertTrue(house.run(main(), debug=True))
-        self.assertFalse(house.run(main(), debug=False))
+        self.assertTrue(run(main(), debug=True))
+        self.assertFalse(run(main(), debug=False))
 
     @weft_only
     def test_a_loop_in_development_mode_says_nothing_of_itself(self):

@@ -154,8 +154,12 @@ class LoopCase(unittest.TestCase):
         if kind == "unix":
             pair = socket.socketpair()
         else:
+            first = socket.socket(proto=socket.IPPROTO_TCP)
             with socket.create_server(("127.0.0.1", 0)) as listener:
-                first = socket.create_connection(listener.getsockname())
+                for each in (listener, first):  # else they take as many megabytes as they like
+                    each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 17)
+                    each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+                first.connect(listener.getsockname())
                 pair = first, listener.accept()[0]
         for each in pair:
             each.setblocking(False)

@@ -1,4 +1,5 @@
 """The life of a loop: run, stop, run again, nest, close; tasks and generators at its end."""
+import _asyncio
 import asyncio
 import contextvars
 import gc
@@ -180,7 +181,7 @@ class Closing(LoopCase):
         self.assertFalse(self.loop.is_closed())
 
     def test_a_closed_loop_refuses_what_would_need_it(self):
-        loop, (mine, peer) = self.loop, self.pair()
+        loop, mine = self.loop, self.pair()[0]
         loop.close()
         refused = {
             "run_forever": loop.run_forever,
@@ -249,7 +250,6 @@ class Closing(LoopCase):
 
 class Tasks(LoopCase):
     def test_futures_and_tasks_are_those_of_asyncio(self):
-        import _asyncio
         future = self.loop.create_future()
         self.assertIs(type(future), _asyncio.Future)
         self.assertIs(future.get_loop(), self.loop)

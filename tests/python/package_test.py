@@ -3,10 +3,9 @@ import asyncio
 import contextlib
 import os
 import threading
-import unittest
 import warnings
 
-from house import LOOP, LoopCase, child, turns, weft_only
+from house import LoopCase, child, turns, weft_only
 
 try:
     import weft
@@ -240,7 +239,7 @@ class Metrics(LoopCase):
             self.assertIn("turns", weft.metrics(self.loop))
 
 
-@unittest.skipUnless(LOOP == "weft", "for weft alone")
+@weft_only
 class Importing(LoopCase):
     outside = True
 

@@ -234,7 +234,7 @@ class Writing(PipeCase):
     def test_both_ends_of_one_pipe_talk(self):
         async def main():
             out, into = self.pipe()
-            (reader, heard), (writer, told) = await self.reading(out), await self.writing(into)
+            (_, heard), (writer, told) = await self.reading(out), await self.writing(into)
             for size in (1, 1000, 100_000):
                 writer.write(b"x" * size)
                 want = len(heard.data) + size

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 
-from house import LoopCase, fill, turns
+from house import LoopCase, Witness, fill, turns
 
 
 class Readers(LoopCase):
@@ -154,8 +154,6 @@ class Readers(LoopCase):
             self.assertFalse(self.loop.remove_reader(file))
 
     def test_the_descriptor_of_a_transport_is_refused(self):
-        from house import Witness
-
         async def main():
             transport, _ = await self.wire(Witness(self.loop))
             fd = transport.get_extra_info("socket").fileno()
@@ -173,6 +171,8 @@ class Reuse(LoopCase):
     def again(self, number):
         """A new pair, one end of which has that number."""
         one, two = socket.socketpair()
+        if two.fileno() == number:
+            one, two = two, one
         if one.fileno() != number:
             os.dup2(one.fileno(), number)
             one.close()
@@ -185,9 +185,10 @@ class Reuse(LoopCase):
 
     def test_a_new_socket_of_an_old_number_is_read_by_its_own_reader(self):
         heard = []
+        number = self.pair()[0].detach()
+        os.close(number)
         for i in range(5):
-            mine, peer = socket.socketpair() if i == 0 else self.again(number)
-            number = mine.fileno()
+            mine, peer = self.again(number)
             self.loop.add_reader(number, lambda i=i, mine=mine: (
                 heard.append((i, mine.recv(10))), self.loop.stop()))
             peer.send(b"%d" % i)
@@ -249,8 +250,6 @@ class Reuse(LoopCase):
         self.go(main())
 
     def test_a_transport_gets_the_number_of_a_socket_that_was_waited_on(self):
-        from house import Witness
-
         async def main():
             mine, peer = self.pair()
             number = mine.fileno()

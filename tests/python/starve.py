@@ -196,8 +196,8 @@ class Run:
         self.loop = loop = house.new_loop()
         loop.set_exception_handler(lambda _, context: self.tell(context.get("exception")))
         held = contextlib.ExitStack()
-        guard = loop.call_later(self.patience, self.stall)
         loop.run_until_complete(house.turns(1))
+        guard = loop.call_later(self.patience, self.stall)
         raised, task = None, loop.create_task(self.scenario(loop, held))
         self.over = False
         try:
@@ -254,7 +254,7 @@ def judge(run, raised):
 
 def try_at(scenario, number):
     """What comes of it; one that stalls gets more time, before it is said of it."""
-    for patience in (STALL, 4 * STALL):
+    for patience in (STALL, 10 * STALL):
         run = Run(scenario, patience)
         outcome = judge(run, run.go(number))
         collect()  # what is left must not end in the middle of the next
@@ -286,7 +286,7 @@ def count_allocations(scenario):
     finally:
         _testcapi.remove_mem_hooks()
     collect()  # free lists are empty then, as they are at each point
-    run = Run(scenario)
+    run = Run(scenario, house.PATIENCE)
     run.rest = array.array("q", [0, 0])
     run.go(LIMIT)
     return LIMIT - run.rest[1] * LIMIT // every
@@ -308,7 +308,7 @@ def sweep(name, stride=1):
     signal.alarm(200)
     house.server_context(), house.client_context()
     for _ in range(3):
-        run = Run(scenario)
+        run = Run(scenario, house.PATIENCE)
         raised = run.go(LIMIT)
         assert judge(run, raised) == "done", (raised, run.told, run.stalled)
     points = count_allocations(scenario)

@@ -1,5 +1,6 @@
 """Several threads: callbacks from outside, loops side by side, other interpreters."""
 import asyncio
+import concurrent.futures
 import signal
 import socket
 import threading
@@ -162,7 +163,6 @@ class FromOutside(LoopCase):
         self.go(main())
 
     def test_a_default_executor_is_one_of_threads(self):
-        import concurrent.futures
         self.assertRaises(TypeError, self.loop.set_default_executor, object())
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="mine")
         self.loop.set_default_executor(pool)

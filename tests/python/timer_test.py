@@ -1,5 +1,7 @@
 """Timers: never early, ties in order, every kind of number, and cancellation in every state."""
 import asyncio
+import fractions
+import gc
 import math
 import random
 import time
@@ -116,7 +118,6 @@ class Firing(LoopCase):
         self.go(main())
 
     def test_whole_numbers_and_what_has_a_float_are_delays(self):
-        import fractions
         fired = self.fire(lambda note: [self.loop.call_later(delay, note) for delay in
                                         (0, False, fractions.Fraction(1, 1000))], 3)
         self.assertEqual(len(fired), 3)
@@ -205,7 +206,6 @@ class Cancelling(LoopCase):
         self.assertTrue(handle.cancelled())
 
     def test_cancelled_far_timers_are_not_kept_without_end(self):
-        import gc
         for _ in range(20000):
             self.loop.call_later(1000, print).cancel()
         self.settle()

@@ -1,4 +1,4 @@
-/* compat.h - where versions of Python differ: each difference is one function here.
+/* compat.h - exceptions, and where versions of Python differ: each difference is one function.
  *
  * This is about the C API; what differs in asyncio is in weft/_compat.py.
  */
@@ -49,6 +49,14 @@ static inline bool
 weftpy_bounds_end(void)
 {
 	return PY_VERSION_HEX >= 0x030e0000;
+}
+
+/* What the program may not handle by accident: it ends the loop's run. */
+static inline bool
+weftpy_is_fatal(void)
+{
+	return PyErr_ExceptionMatches(PyExc_SystemExit)
+	       || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
 }
 
 #endif

@@ -231,12 +231,4 @@ weftpy_is_handle(const struct weftpy_state *state, PyObject *object)
 	       || type == state->shared_type;
 }
 
-/* What the program may not handle by accident: it ends the loop's run. */
-static inline bool
-weftpy_is_fatal(void)
-{
-	return PyErr_ExceptionMatches(PyExc_SystemExit)
-	       || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-}
-
 #endif

@@ -8,7 +8,6 @@
  * unless it knows the connection already, data, at most once eof_received(), and
  * connection_lost() by the loop, never from inside of a call of the program.
  */
-#include "compat.h"
 #include "tls_protocol.h"
 
 static int
@@ -294,7 +293,7 @@ handshake_done(struct tls_protocol *self)
 	if (!peercert) {
 		if (!PyErr_ExceptionMatches(PyExc_Exception))
 			return -1;
-		error = tls_take_error();
+		error = weftpy_fetch_exception();
 		rc = handshake_failed(self, error);
 		Py_XDECREF(error);
 		return rc;
@@ -322,7 +321,7 @@ do_handshake(struct tls_protocol *self)
 		if (!PyErr_ExceptionMatches(self->state->ssl_error))
 			return -1;
 	}
-	error = result ? NULL : tls_take_error();
+	error = result ? NULL : weftpy_fetch_exception();
 	Py_XDECREF(result);
 	rc = cancel_timer(self, &self->handshake_handle);
 	if (rc == 0)
@@ -404,9 +403,9 @@ weftpy_tls_call_eof_received(struct tls_protocol *self)
 		              "returning true from eof_received() "
 		              "has no effect when using ssl",
 		              NULL, NULL, NULL);
-	if (rc == 0 || tls_is_fatal())
+	if (rc == 0 || weftpy_is_fatal())
 		return rc;
-	error = tls_take_error();
+	error = weftpy_fetch_exception();
 	rc = weftpy_tls_fatal_error(self, error,
 	                            "Error calling eof_received()");
 	Py_XDECREF(error);
@@ -462,7 +461,7 @@ do_shutdown(struct tls_protocol *self)
 		if (!result && tls_clear_again(self->state))
 			return weftpy_tls_send(self);
 		if (!result && PyErr_ExceptionMatches(self->state->ssl_error)) {
-			error = tls_take_error();
+			error = weftpy_fetch_exception();
 			rc = shutdown_failed(self, error);
 			Py_XDECREF(error);
 			return rc;
@@ -491,7 +490,7 @@ do_flush(struct tls_protocol *self, Py_ssize_t hint)
 static int
 shut_at_once(struct tls_protocol *self)
 {
-	PyObject *error = tls_take_error();
+	PyObject *error = weftpy_fetch_exception();
 
 	if (weftpy_tls_abort(self, Py_None) < 0)
 		PyErr_Clear(); /* what came first is told */
@@ -613,7 +612,7 @@ weftpy_tls_eof_received(struct tls_protocol *self)
 	if (rc >= 0 || !self->transport
 	    || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
-	error = tls_take_error();
+	error = weftpy_fetch_exception();
 	transport = Py_NewRef(self->transport);
 	rc = tls_done(tls_call(transport, self->state->names.close));
 	Py_DECREF(transport);
@@ -648,7 +647,7 @@ call_connection_lost(struct tls_protocol *self, PyObject *error)
 static void
 keep_first(int rc, PyObject **first)
 {
-	PyObject *error = rc < 0 ? tls_take_error() : NULL;
+	PyObject *error = rc < 0 ? weftpy_fetch_exception() : NULL;
 
 	if (!*first)
 		*first = error;

@@ -20,7 +20,7 @@
 #ifndef WEFTPY_TLS_PROTOCOL_H
 #define WEFTPY_TLS_PROTOCOL_H
 
-#include <stdbool.h>
+#include "compat.h"
 #include "tls.h"
 
 #define TLS_SPAN_BYTES   (256 * 1024) /* of a receive buffer */
@@ -167,39 +167,12 @@ tls_call_two(PyObject *object, PyObject *name, PyObject *one, PyObject *two)
 	return PyObject_VectorcallMethod(name, args, 3, NULL);
 }
 
-/* The exception that is set, with its traceback; it is set no longer. */
-static inline PyObject *
-tls_take_error(void)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-	return PyErr_GetRaisedException();
-#else
-	PyObject *type, *error, *traceback;
-
-	PyErr_Fetch(&type, &error, &traceback);
-	PyErr_NormalizeException(&type, &error, &traceback);
-	if (traceback)
-		PyException_SetTraceback(error, traceback);
-	Py_XDECREF(type);
-	Py_XDECREF(traceback);
-	return error;
-#endif
-}
-
 /* Set an exception that was taken. */
 static inline void
 tls_put_error(PyObject *error)
 {
 	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	Py_DECREF(error);
-}
-
-/* What ends the loop's run, whoever is in between. */
-static inline bool
-tls_is_fatal(void)
-{
-	return PyErr_ExceptionMatches(PyExc_SystemExit)
-	       || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
 }
 
 /* Whether OpenSSL wants more from the peer first; if so, no exception is set any more. */

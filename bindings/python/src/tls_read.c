@@ -411,7 +411,7 @@ weftpy_tls_read(struct tls_protocol *self, Py_ssize_t hint)
 	rc = read_all(self, hint);
 	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
-	error = tls_take_error();
+	error = weftpy_fetch_exception();
 	rc = weftpy_tls_fatal_error(self, error, "Fatal error on SSL protocol");
 	Py_XDECREF(error);
 	return rc;

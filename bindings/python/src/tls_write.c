@@ -71,9 +71,9 @@ report_control(struct tls_protocol *self, const char *message)
 	PyObject *error, *context, *transport;
 	int rc;
 
-	if (tls_is_fatal())
+	if (weftpy_is_fatal())
 		return -1;
-	error = tls_take_error();
+	error = weftpy_fetch_exception();
 	transport = self->app_transport ? (PyObject *)self->app_transport
 	                                : Py_None;
 	context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message,
@@ -377,7 +377,7 @@ settle(struct tls_protocol *self, int rc)
 
 	if (rc == 0 || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
-	error = tls_take_error();
+	error = weftpy_fetch_exception();
 	rc = weftpy_tls_fatal_error(self, error, "Fatal error on SSL protocol");
 	Py_XDECREF(error);
 	return rc;
