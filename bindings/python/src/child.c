@@ -58,10 +58,11 @@ weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 	struct child *child = PyMem_RawCalloc(1, sizeof *child);
 	int rc = WEFT_ENOMEM;
 
-	if (child && number && weftpy_ring_reserve(core, 1) == 0)
+	if (child && number)
 		child->handle = weftpy_handle_new(core, args, 3, NULL);
 	Py_XDECREF(number);
-	if (child && child->handle) {
+	/* Making it may have run code, which may have filled the ring. */
+	if (child && child->handle && weftpy_ring_reserve(core, 1) == 0) {
 		child->core = core;
 		rc = weft_watch_start_pid(core->loop, &child->watch, pid,
 		                          on_end, child);

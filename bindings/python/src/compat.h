@@ -27,20 +27,31 @@ weftpy_fetch_exception(void)
 #endif
 }
 
-/* Whether a weak reference is to this object, which the caller holds. */
-static inline bool
-weftpy_refers_to(PyObject *weak, PyObject *object)
+/* What a weak reference is to, as a new reference, or NULL if it is gone. */
+static inline PyObject *
+weftpy_referent(PyObject *weak)
 {
 #if PY_VERSION_HEX >= 0x030d0000
 	PyObject *found = NULL;
 
 	if (PyWeakref_GetRef(weak, &found) < 0)
 		PyErr_Clear(); /* not a weak reference at all */
+	return found;
+#else
+	PyObject *found = PyWeakref_GetObject(weak);
+
+	return found == Py_None ? NULL : Py_NewRef(found);
+#endif
+}
+
+/* Whether a weak reference is to this object, which the caller holds. */
+static inline bool
+weftpy_refers_to(PyObject *weak, PyObject *object)
+{
+	PyObject *found = weftpy_referent(weak);
+
 	Py_XDECREF(found);
 	return found == object;
-#else
-	return PyWeakref_GetObject(weak) == object;
-#endif
 }
 
 /* From Python 3.14 on the timeout of a TLS shutdown also bounds how long the transport below

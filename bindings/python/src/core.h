@@ -68,7 +68,7 @@ struct timer_handle {
 	X(set_exception) X(done) X(data_received) X(get_buffer)                \
 	X(buffer_updated) X(eof_received) X(pause_writing) X(resume_writing)   \
 	X(create_future) X(sock_recv) X(sock_sendall) X(_sock_recv) X(_sock_sendall)            \
-	X(fileno) X(close) X(shutdown) X(loop) X(cancelled)
+	X(fileno) X(close) X(shutdown) X(loop) X(cancel) X(cancelled)
 
 #define WEFTPY_DECLARE_NAME(name) PyObject *name;
 
@@ -169,6 +169,7 @@ int  weftpy_inbox_take(struct loop_core *core);
 void weftpy_ring_clear(struct loop_core *core);
 
 /* loop.c */
+bool weftpy_is_open(struct loop_core *core); /* else raises RuntimeError */
 int  weftpy_loop_exec(PyObject *module, struct weftpy_state *state);
 int  weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
                       PyObject *context);

@@ -13,7 +13,10 @@
  *      the same number is another file: the watch is started anew.
  */
 #include "core.h"
+#include <errno.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct fd_entry {
 	weft_watch watch;
@@ -26,6 +29,12 @@ struct fd_entry {
 };
 
 static const uint32_t side_event[2] = { WEFT_READABLE, WEFT_WRITABLE };
+
+static bool
+is_handle_of(const struct loop_core *core, PyObject *object)
+{
+	return Py_TYPE(object) == core->state->handle_type;
+}
 
 static struct fd_entry *
 find(struct loop_core *core, int fd)
@@ -108,14 +117,16 @@ is_done(struct weftpy_state *state, PyObject *future)
 static void
 wake(struct fd_entry *entry, int side)
 {
-	struct weftpy_state *state = entry->core->state;
+	struct loop_core *core = entry->core;
 	PyObject *future = Py_NewRef(entry->side[side]), *result = NULL;
-	int done = is_done(state, future);
+	int fd = entry->fd, done = is_done(core->state, future);
 
 	if (done == 0)
 		result = PyObject_CallMethodOneArg(
-			future, state->names.set_result, Py_None);
-	if ((done == 1 || result) && entry->side[side] == future)
+			future, core->state->names.set_result, Py_None);
+	/* Either may have run code that ended the entry. */
+	if ((done == 1 || result) && core->fds[fd] == entry
+	    && entry->side[side] == future)
 		Py_CLEAR(entry->side[side]);
 	if (PyErr_Occurred())
 		PyErr_WriteUnraisable(future);
@@ -130,7 +141,7 @@ tell(struct fd_entry *entry, int side)
 
 	if (!who) /* rule 2 */
 		(void)arm(entry, entry->armed & ~side_event[side]);
-	else if (Py_TYPE(who) != entry->core->state->handle_type)
+	else if (!is_handle_of(entry->core, who))
 		wake(entry, side);
 	else if (weftpy_ring_push(entry->core, who) < 0)
 		PyErr_Clear(); /* it is told again */
@@ -140,7 +151,9 @@ static void
 on_ready(weft_watch *watch, int what, void *arg)
 {
 	struct fd_entry *entry = arg;
+	struct loop_core *core = entry->core;
 	uint32_t events = (uint32_t)what;
+	int fd = entry->fd;
 
 	(void)watch;
 	if (what < 0) { /* the loop ends */
@@ -149,7 +162,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	}
 	if (events & (WEFT_ERROR | WEFT_HUP))
 		events |= WEFT_READABLE | WEFT_WRITABLE;
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2 && core->fds[fd] == entry; side++)
 		if (events & entry->armed & side_event[side])
 			tell(entry, side);
 }
@@ -169,7 +182,7 @@ take_off(struct fd_entry *entry, int side)
 	bool is_handle;
 
 	entry->side[side] = NULL;
-	is_handle = who && Py_TYPE(who) == entry->core->state->handle_type;
+	is_handle = who && is_handle_of(entry->core, who);
 	if (is_handle)
 		weftpy_handle_cancel((struct handle *)who);
 	Py_XDECREF(who);
@@ -184,6 +197,20 @@ fail(struct fd_entry *entry, int error)
 	return weftpy_error(error);
 }
 
+/* Whether a device can be waited for; /dev/null cannot. */
+static bool
+is_waitable(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+	bool refused = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0
+	               && errno == EPERM;
+
+	if (set >= 0)
+		close(set);
+	return !refused;
+}
+
 /* A file is always ready: asyncio refuses it, as epoll does, where weft would call back for
  * ever. */
 static struct fd_entry *
@@ -192,11 +219,29 @@ make_watchable(struct loop_core *core, int fd)
 	struct stat stat;
 
 	if (fstat(fd, &stat) == 0
-	    && (S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode))) {
+	    && (S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode)
+	        || (S_ISCHR(stat.st_mode) && !is_waitable(fd)))) {
 		weftpy_error(WEFT_EPERM);
 		return NULL;
 	}
 	return make(core, fd);
+}
+
+/* Put a handle on its side; the entry may be gone afterwards, since what stood there is
+ * dropped, which runs code. */
+static void
+put_on(struct fd_entry *entry, int side, struct handle *handle)
+{
+	PyObject *old = entry->side[side], *sock = entry->sock;
+	bool is_handle = old && is_handle_of(entry->core, old);
+
+	entry->side[side] = Py_NewRef((PyObject *)handle);
+	entry->sock =
+		NULL; /* a number with readers is no longer one socket's */
+	if (is_handle)
+		weftpy_handle_cancel((struct handle *)old);
+	Py_XDECREF(old);
+	Py_XDECREF(sock);
 }
 
 /* args: the descriptor, the callback and its arguments. */
@@ -210,22 +255,21 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
 
 	if (fd < 0)
 		return NULL;
-	entry = find(core, fd);
-	if (!entry && !(entry = make_watchable(core, fd)))
-		return NULL;
 	handle = weftpy_handle_new(core, args + 1, count - 1, context);
-	rc = handle ? arm(entry, wanted(entry) | side_event[side]) : 0;
-	if (!handle || rc < 0) {
-		Py_XDECREF(handle);
-		if (rc < 0)
-			return fail(entry, rc);
-		if (!wanted(entry))
-			discard(entry);
+	if (!handle)
+		return NULL;
+	entry = find(core, fd);
+	if (!entry && !(entry = make_watchable(core, fd))) {
+		Py_DECREF(handle);
 		return NULL;
 	}
+	rc = arm(entry, wanted(entry) | side_event[side]);
+	if (rc < 0) {
+		Py_DECREF(handle);
+		return fail(entry, rc);
+	}
 	weftpy_handle_track((PyObject *)handle);
-	(void)take_off(entry, side);
-	entry->side[side] = Py_NewRef((PyObject *)handle);
+	put_on(entry, side, handle);
 	return (PyObject *)handle;
 }
 
@@ -257,6 +301,21 @@ weftpy_fd_watched(struct loop_core *core, int side, int fd)
 
 /* --- sock_*() ------------------------------------------------------------- */
 
+/* Whether somebody waits, by another object that has the same number still: they are of
+ * the same file. */
+static bool
+is_waited_for(struct loop_core *core, struct fd_entry *entry)
+{
+	PyObject *sock = weftpy_referent(entry->sock);
+	int fd = entry->fd;
+	bool same = sock && wanted(entry)
+	            && PyObject_AsFileDescriptor(sock) == fd;
+
+	PyErr_Clear(); /* it was closed */
+	Py_XDECREF(sock);
+	return same && find(core, fd) == entry;
+}
+
 /* The entry for a socket object; whatever had its number before is over. */
 static struct fd_entry *
 entry_of(struct loop_core *core, PyObject *sock, int fd)
@@ -273,10 +332,11 @@ entry_of(struct loop_core *core, PyObject *sock, int fd)
 		return NULL;
 	Py_DECREF(result);
 	entry = find(core, fd);
-	if (entry && entry->sock)
+	if (entry && (!entry->sock || is_waited_for(core, entry)))
+		return entry; /* readers, writers or another object share it */
+	entry = find(core, fd); /* asking ran code */
+	if (entry)
 		discard(entry);
-	else if (entry)
-		return entry; /* readers and writers share it */
 	entry = make(core, fd);
 	if (entry && !(entry->sock = PyWeakref_NewRef(sock, NULL))) {
 		discard(entry);
@@ -293,9 +353,7 @@ check_free(struct loop_core *core, struct fd_entry *entry, int side)
 
 	if (!who)
 		return 0;
-	done = Py_TYPE(who) == core->state->handle_type
-	               ? 0
-	               : is_done(core->state, who);
+	done = is_handle_of(core, who) ? 0 : is_done(core->state, who);
 	if (done == 0)
 		PyErr_Format(PyExc_RuntimeError,
 		             "file descriptor %d has a %s that waits already",
@@ -311,7 +369,7 @@ weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 	struct fd_entry *entry;
 	PyObject *future;
 
-	if (fd < 0)
+	if (fd < 0 || !weftpy_is_open(core))
 		return NULL;
 	entry = entry_of(core, sock, fd);
 	if (!entry || check_free(core, entry, side) < 0)

@@ -17,8 +17,8 @@ core_of(PyObject *self)
 /* --- scheduling ----------------------------------------------------------- */
 
 /* Raises, and returns false, if nothing can be scheduled any more. */
-static bool
-is_open(struct loop_core *core)
+bool
+weftpy_is_open(struct loop_core *core)
 {
 	if (core->closed || !core->loop) {
 		PyErr_SetString(PyExc_RuntimeError, "Event loop is closed");
@@ -108,7 +108,7 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
 	struct handle *handle;
 	PyObject *context;
 
-	if (!is_open(core) || !has_callback(count, 1, "call_soon")
+	if (!weftpy_is_open(core) || !has_callback(count, 1, "call_soon")
 	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
 	if (core->debug
@@ -148,7 +148,8 @@ call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
 	PyObject *context;
 	int rc;
 
-	if (!is_open(core) || !has_callback(count, 1, "call_soon_threadsafe")
+	if (!weftpy_is_open(core)
+	    || !has_callback(count, 1, "call_soon_threadsafe")
 	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
 	if (core->debug
@@ -201,7 +202,7 @@ call_at(PyObject *self, PyObject *const *args, Py_ssize_t count,
 		return NULL;
 	}
 	when = PyFloat_AsDouble(args[0]);
-	if ((when == -1 && PyErr_Occurred()) || !is_open(core))
+	if ((when == -1 && PyErr_Occurred()) || !weftpy_is_open(core))
 		return NULL;
 	return schedule(core, when, args + 1, count - 1, context);
 }
@@ -228,7 +229,7 @@ call_later(PyObject *self, PyObject *const *args, Py_ssize_t count,
 		return NULL;
 	}
 	delay = PyFloat_AsDouble(args[0]);
-	if ((delay == -1 && PyErr_Occurred()) || !is_open(core))
+	if ((delay == -1 && PyErr_Occurred()) || !weftpy_is_open(core))
 		return NULL;
 	return schedule(core, seconds() + delay, args + 1, count - 1, context);
 }
@@ -302,7 +303,7 @@ static PyObject *
 run(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (!is_open(core_of(self)) || weftpy_run(core_of(self)) < 0)
+	if (!weftpy_is_open(core_of(self)) || weftpy_run(core_of(self)) < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -316,7 +317,7 @@ add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count,
 	struct loop_core *core = core_of(self);
 	PyObject *context;
 
-	if (!is_open(core) || !has_callback(count, 2, "add")
+	if (!weftpy_is_open(core) || !has_callback(count, 2, "add")
 	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
 	return weftpy_fd_add(core, side, args, count, context);
@@ -384,15 +385,17 @@ has_exactly(Py_ssize_t count, Py_ssize_t need, const char *method)
 static PyObject *
 wait_readable(PyObject *self, PyObject *sock)
 {
-	return is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 0, sock)
-	                              : NULL;
+	return weftpy_is_open(core_of(self))
+	               ? weftpy_fd_wait(core_of(self), 0, sock)
+	               : NULL;
 }
 
 static PyObject *
 wait_writable(PyObject *self, PyObject *sock)
 {
-	return is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 1, sock)
-	                              : NULL;
+	return weftpy_is_open(core_of(self))
+	               ? weftpy_fd_wait(core_of(self), 1, sock)
+	               : NULL;
 }
 
 static PyObject *
@@ -416,7 +419,8 @@ watch_child(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	long pid;
 
-	if (!is_open(core_of(self)) || !has_callback(count, 2, "_watch_child"))
+	if (!weftpy_is_open(core_of(self))
+	    || !has_callback(count, 2, "_watch_child"))
 		return NULL;
 	pid = PyLong_AsLong(args[0]);
 	if ((pid == -1 && PyErr_Occurred())
@@ -429,13 +433,15 @@ static PyObject *
 metrics(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	return is_open(core_of(self)) ? weftpy_metrics(core_of(self)) : NULL;
+	return weftpy_is_open(core_of(self)) ? weftpy_metrics(core_of(self))
+	                                     : NULL;
 }
 
 static PyObject *
 open_admin(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-	if (!is_open(core_of(self)) || !has_callback(count, 3, "_open_admin"))
+	if (!weftpy_is_open(core_of(self))
+	    || !has_callback(count, 3, "_open_admin"))
 		return NULL;
 	return weftpy_admin_open(core_of(self), args);
 }

@@ -6,7 +6,8 @@
  * may do something else, and is served by the same methods in Python.
  *
  *   1. Nothing is done before it is awaited.
- *   2. `iter` is the iterator of the future that it waits for, else NULL.
+ *   2. `future` is what it waits for and `iter` its iterator, else they are NULL.  Ended
+ *      from outside it cancels the future, so that others may wait for the socket.
  *   3. Once it has returned or raised it is over, and awaiting it again is an error.
  */
 #include "core.h"
@@ -19,7 +20,7 @@ enum kind { RECEIVES, SENDS };
 struct sock_call {
 	PyObject_HEAD struct loop_core *core;
 	PyObject *sock; /* NULL once it is over */
-	PyObject *iter;
+	PyObject *iter, *future;
 	PyObject *name;  /* of the method, for those who look at tasks */
 	Py_buffer view;  /* to be sent; view.obj is NULL before */
 	PyObject *data;  /* what the view is to be of */
@@ -32,6 +33,7 @@ static void
 over(struct sock_call *call)
 {
 	Py_CLEAR(call->iter);
+	Py_CLEAR(call->future);
 	Py_CLEAR(call->sock);
 	Py_CLEAR(call->data);
 	if (call->view.obj)
@@ -61,7 +63,7 @@ try_receive(struct sock_call *call, int fd, PyObject **out)
 			return -1;
 		at = PyBytes_AS_STRING(*out);
 	}
-	count = recv(fd, at, (size_t)call->size, 0);
+	count = recv(fd, at, (size_t)call->size, MSG_DONTWAIT);
 	if (count < 0) {
 		Py_CLEAR(*out);
 		return would_block();
@@ -84,7 +86,7 @@ try_send(struct sock_call *call, int fd, PyObject **out)
 	do {
 		ssize_t count = send(fd, (char *)call->view.buf + call->done,
 		                     (size_t)(call->view.len - call->done),
-		                     MSG_NOSIGNAL);
+		                     MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (count < 0)
 			return would_block();
@@ -121,7 +123,7 @@ begin_wait(struct sock_call *call)
 		return -1;
 	/* A future of asyncio is its own awaitable. */
 	call->iter = PyObject_GetIter(future);
-	Py_DECREF(future);
+	call->future = future;
 	return call->iter ? 0 : -1;
 }
 
@@ -146,6 +148,7 @@ step(PyObject *self, PyObject *value, PyObject **out)
 			if (sent == PYGEN_NEXT)
 				return PYGEN_NEXT;
 			Py_CLEAR(call->iter);
+			Py_CLEAR(call->future);
 			if (sent == PYGEN_ERROR)
 				break;
 			Py_CLEAR(*out);
@@ -187,6 +190,22 @@ next(PyObject *self)
 	return send_method(self, Py_None);
 }
 
+/* Who awaits it ends it. */
+static void
+give_up(struct sock_call *call)
+{
+	PyObject *result;
+
+	if (call->future) {
+		result = PyObject_CallMethodNoArgs(
+			call->future, call->core->state->names.cancel);
+		if (!result)
+			PyErr_WriteUnraisable(call->future);
+		Py_XDECREF(result);
+	}
+	over(call);
+}
+
 /* throw(exception), or throw(type, value, traceback) as it was */
 static PyObject *
 throw_method(PyObject *self, PyObject *args)
@@ -195,7 +214,7 @@ throw_method(PyObject *self, PyObject *args)
 
 	if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &trace))
 		return NULL;
-	over((struct sock_call *)self);
+	give_up((struct sock_call *)self);
 	if (PyExceptionInstance_Check(type))
 		PyErr_SetObject((PyObject *)Py_TYPE(type), type);
 	else if (PyExceptionClass_Check(type))
@@ -211,7 +230,7 @@ static PyObject *
 close_method(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	over((struct sock_call *)self);
+	give_up((struct sock_call *)self);
 	Py_RETURN_NONE;
 }
 
@@ -294,6 +313,7 @@ call_traverse(PyObject *self, visitproc visit, void *arg)
 	Py_VISIT(call->core);
 	Py_VISIT(call->sock);
 	Py_VISIT(call->iter);
+	Py_VISIT(call->future);
 	Py_VISIT(call->data);
 	Py_VISIT(call->view.obj);
 	return 0;

@@ -89,8 +89,8 @@ weftpy_stream_update(struct stream *s)
 		unwatch(s);
 		return 0;
 	}
-	if (!s->watching)
-		weftpy_fd_forget(s->core, s->fd);
+	if (!weftpy_is_open(s->core))
+		return -1;
 	rc = weft_watch_start(s->core->loop, &s->watch, s->fd, events, on_ready,
 	                      s);
 	if (rc < 0) {
@@ -316,8 +316,10 @@ set_paused(struct stream *s, bool paused)
 	if (s->closing || s->paused == paused)
 		Py_RETURN_FALSE;
 	s->paused = paused;
-	if (weftpy_stream_update(s) < 0)
+	if (weftpy_stream_update(s) < 0) {
+		s->paused = !paused;
 		return NULL;
+	}
 	Py_RETURN_TRUE;
 }
 
@@ -378,7 +380,7 @@ write_eof(PyObject *self, PyObject *unused)
 	struct stream *s = stream_of(self);
 
 	(void)unused;
-	if (s->closing || s->eof)
+	if (s->closing || s->eof || !s->core)
 		Py_RETURN_NONE;
 	s->eof = true;
 	s->core->polled_ns = 0;
@@ -473,6 +475,7 @@ stream_start(PyObject *self, PyObject *args)
 		return NULL;
 	Py_DECREF(result);
 	s->core = (struct loop_core *)Py_NewRef(loop);
+	weftpy_fd_forget(s->core, s->fd); /* whoever had the number before */
 	s->sock = Py_NewRef(sock);
 	s->server = Py_NewRef(server);
 	Py_RETURN_NONE;

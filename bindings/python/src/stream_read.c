@@ -12,7 +12,7 @@
 static ssize_t
 receive(struct stream *s, void *at, size_t size)
 {
-	ssize_t count = recv(s->fd, at, size, 0);
+	ssize_t count = recv(s->fd, at, size, MSG_DONTWAIT);
 
 	if (count >= 0)
 		return count;

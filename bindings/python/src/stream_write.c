@@ -108,7 +108,7 @@ send_queue(struct stream *s)
 		message.msg_iovlen++;
 	}
 	s->core->polled_ns = 0;
-	count = sendmsg(s->fd, &message, MSG_NOSIGNAL);
+	count = sendmsg(s->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (count < 0) {
@@ -202,7 +202,7 @@ write_span(struct stream *s, PyObject *data, const char *at, size_t size)
 
 	s->core->polled_ns = 0;
 	if (s->count == 0) {
-		count = send(s->fd, at, size, MSG_NOSIGNAL);
+		count = send(s->fd, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (count == (ssize_t)size)
 			return 0;
 		if (count < 0 && errno != EAGAIN && errno != EINTR) {
@@ -271,18 +271,32 @@ enqueue_all(struct stream *s, PyObject *items)
 	return 0;
 }
 
+/* Nothing of a list is sent if not all of it can be. */
+static void
+drop_from(struct stream *s, size_t count)
+{
+	while (s->count > count) {
+		struct piece *piece = &s->queue[s->first + --s->count];
+
+		s->queued -= piece->left;
+		Py_DECREF(piece->bytes);
+	}
+}
+
 int
 weftpy_stream_writelines(struct stream *s, PyObject *list)
 {
 	PyObject *items = PySequence_Fast(list, "writelines() needs a list");
-	bool was_empty = s->count == 0;
+	size_t before = s->count;
 	int rc;
 
 	if (!items)
 		return -1;
 	if (may_write(s, &rc)) {
 		rc = enqueue_all(s, items);
-		if (rc == 0 && was_empty && s->count > 0 && send_queue(s) < 0)
+		if (rc < 0)
+			drop_from(s, before);
+		if (rc == 0 && before == 0 && s->count > 0 && send_queue(s) < 0)
 			rc = weftpy_stream_fatal(s, write_error);
 		if (rc == 0 && s->core)
 			rc = weftpy_stream_update(s);

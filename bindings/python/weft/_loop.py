@@ -324,7 +324,13 @@ class Loop(_core.LoopCore, asyncio.SelectorEventLoop):
             else:  # one round later, so that what its pipes still have comes first
                 self.call_soon(transport._process_exited, code)
 
-        self._watch_child(transport.get_pid(), ended)
+        try:
+            self._watch_child(transport.get_pid(), ended)
+        except ProcessLookupError:  # somebody else has reaped it: told as asyncio does
+            self.call_soon(ended, transport.get_pid(), 255)
+        except BaseException:
+            transport.close()
+            raise
         try:
             await waiter
         except (SystemExit, KeyboardInterrupt):
