@@ -67,8 +67,8 @@ struct timer_handle {
 	X(_report_failed_callback) X(_report_flow_control) X(set_result)       \
 	X(set_exception) X(done) X(data_received) X(get_buffer)                \
 	X(buffer_updated) X(eof_received) X(pause_writing) X(resume_writing)   \
-	X(create_future) X(sock_recv) X(sock_sendall) X(_sock_recv) X(_sock_sendall)            \
-	X(fileno) X(close) X(shutdown) X(loop) X(cancel) X(cancelled)
+	X(create_future) X(sock_recv) X(sock_sendall) X(_sock_recv)            \
+	X(_sock_sendall) X(cancel) X(cancelled)
 
 #define WEFTPY_DECLARE_NAME(name) PyObject *name;
 
