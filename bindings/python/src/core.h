@@ -68,7 +68,8 @@ struct timer_handle {
 	X(set_exception) X(done) X(data_received) X(get_buffer)                \
 	X(buffer_updated) X(eof_received) X(pause_writing) X(resume_writing)   \
 	X(create_future) X(sock_recv) X(sock_sendall) X(_sock_recv)            \
-	X(_sock_sendall) X(cancel) X(cancelled)
+	X(_sock_sendall) X(cancel) X(cancelled) X(feed_data) X(_wakeup_waiter) \
+	X(_stream_reader_wr) X(_buffer) X(_eof) X(_limit) X(_waiter)
 
 #define WEFTPY_DECLARE_NAME(name) PyObject *name;
 
@@ -79,6 +80,10 @@ struct weftpy_state {
 	PyObject *future_type;        /* asyncio.Future */
 	PyObject *buffered_type;      /* asyncio.BufferedProtocol */
 	PyObject *extract_stack;      /* of asyncio.format_helpers */
+	struct {                      /* methods of asyncio's streams; NULL: not known */
+		PyTypeObject *protocol_type;
+		PyObject *data_received, *feed_data, *wakeup_waiter;
+	} reader;
 	PyObject *context_argument;   /* ("context",) */
 	PyObject *loop_argument;      /* ("loop",) */
 	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
@@ -207,6 +212,11 @@ void weftpy_children_clear(struct loop_core *core);
 int  weftpy_sock_exec(PyObject *module, struct weftpy_state *state);
 PyObject *weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size);
 PyObject *weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *data);
+
+/* reader.c */
+int  weftpy_reader_exec(struct weftpy_state *state);
+int  weftpy_reader_traverse(struct weftpy_state *state, visitproc visit, void *arg);
+void weftpy_reader_clear(struct weftpy_state *state);
 
 /* stream.c */
 int  weftpy_stream_exec(PyObject *module, struct weftpy_state *state);

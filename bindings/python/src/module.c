@@ -87,6 +87,7 @@ exec(PyObject *module)
 	    || weftpy_handle_exec(module, state) < 0
 	    || weftpy_loop_exec(module, state) < 0
 	    || weftpy_sock_exec(module, state) < 0
+	    || weftpy_reader_exec(state) < 0
 	    || weftpy_stream_exec(module, state) < 0
 	    || weftpy_tls_exec(module, &state->tls) < 0)
 		return -1;
@@ -114,7 +115,9 @@ traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->future_type);
 	Py_VISIT(state->buffered_type);
 	Py_VISIT(state->extract_stack);
-	return weftpy_tls_traverse(&state->tls, visit, arg);
+	return weftpy_reader_traverse(state, visit, arg)
+	               ? -1
+	               : weftpy_tls_traverse(&state->tls, visit, arg);
 }
 
 static int
@@ -136,6 +139,7 @@ clear(PyObject *module)
 	Py_CLEAR(state->handle_type);
 	Py_CLEAR(state->timer_type);
 	Py_CLEAR(state->shared_type);
+	weftpy_reader_clear(state);
 	weftpy_tls_clear(&state->tls);
 	return 0;
 }

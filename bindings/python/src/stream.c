@@ -418,17 +418,20 @@ set_protocol(PyObject *self, PyObject *protocol)
 {
 	struct stream *s = stream_of(self);
 	PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module);
+	struct weftpy_state *state;
 	int buffered;
 
 	if (!module)
 		return NULL;
-	buffered = PyObject_IsInstance(protocol,
-	                               weftpy_state_of(module)->buffered_type);
+	state = weftpy_state_of(module);
+	buffered = PyObject_IsInstance(protocol, state->buffered_type);
 	if (buffered < 0)
 		return NULL;
 	s->taker = weftpy_tls_check(protocol) ? TAKES_TLS
 	           : buffered                 ? TAKES_BUFFER
-	                                      : TAKES_BYTES;
+	           : Py_IS_TYPE(protocol, state->reader.protocol_type)
+	                   ? TAKES_STREAM
+	                   : TAKES_BYTES;
 	s->connected = true;
 	Py_XSETREF(s->protocol, Py_NewRef(protocol));
 	Py_RETURN_NONE;

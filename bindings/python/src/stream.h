@@ -15,7 +15,7 @@
 #include "core.h"
 
 /* How the protocol takes what is read. */
-enum taker { TAKES_BYTES, TAKES_BUFFER, TAKES_TLS };
+enum taker { TAKES_BYTES, TAKES_BUFFER, TAKES_TLS, TAKES_STREAM };
 
 struct piece { /* of the queue */
 	PyObject   *bytes;
@@ -48,6 +48,11 @@ struct stream {
 
 /* stream_read.c: -1 with what ends the loop's run. */
 int weftpy_stream_read(struct stream *s);
+
+/* reader.c: 1 if a reader of asyncio's own has it now, 0 if Python is to be asked, -1 with
+ * what a call of data_received() would have raised. */
+int weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol, const char *at,
+                       size_t count);
 
 /* stream_write.c */
 int  weftpy_stream_flush(struct stream *s); /* what the socket takes; -1 as above */

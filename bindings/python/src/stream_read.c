@@ -100,25 +100,57 @@ has_data(struct stream *s, ssize_t count, int *rc)
 	return false;
 }
 
+static const char not_received[] =
+	"Fatal error: protocol.data_received() call failed.";
+
+static int
+give_bytes(struct weftpy_state *state, PyObject *protocol, PyObject *bytes)
+{
+	PyObject *args[] = { Py_NewRef(protocol), bytes };
+	PyObject *result = PyObject_VectorcallMethod(
+		state->names.data_received, args,
+		2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+
+	Py_DECREF(protocol);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
 static int
 read_bytes(struct stream *s)
 {
-	PyObject *bytes = NULL, *result, *args[2];
+	PyObject *bytes = NULL;
 	int rc;
 
 	if (!has_data(s, receive_bytes(s, &bytes), &rc))
 		return rc;
-	args[0] = Py_NewRef(s->protocol);
-	args[1] = bytes;
-	result = PyObject_VectorcallMethod(
-		s->core->state->names.data_received, args,
-		2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-	Py_DECREF(args[0]);
+	rc = give_bytes(s->core->state, s->protocol, bytes);
 	Py_DECREF(bytes);
-	Py_XDECREF(result);
-	return result ? 0
-	              : failed(s, "Fatal error: protocol.data_received() call "
-	                          "failed.");
+	return rc == 0 ? 0 : failed(s, not_received);
+}
+
+/* Bytes are made of it only if its reader is none that we know. */
+static int
+read_stream(struct stream *s)
+{
+	struct weftpy_state *state = s->core->state;
+	char *scratch = s->core->scratch;
+	PyObject *protocol = Py_NewRef(s->protocol), *bytes;
+	ssize_t count = receive(s, scratch, WEFTPY_SCRATCH);
+	int rc;
+
+	if (has_data(s, count, &rc)) {
+		rc = weftpy_reader_feed(state, protocol, scratch,
+		                        (size_t)count);
+		if (rc == 0) {
+			bytes = PyBytes_FromStringAndSize(scratch, count);
+			rc = bytes ? give_bytes(state, protocol, bytes) : -1;
+			Py_XDECREF(bytes);
+		}
+		rc = rc < 0 ? failed(s, not_received) : 0;
+	}
+	Py_DECREF(protocol);
+	return rc;
 }
 
 /* What the protocol gives to read into, as asyncio checks it. */
@@ -234,6 +266,8 @@ weftpy_stream_read(struct stream *s)
 		return read_buffer(s);
 	case TAKES_TLS:
 		return read_tls(s);
+	case TAKES_STREAM:
+		return read_stream(s);
 	default:
 		return read_bytes(s);
 	}

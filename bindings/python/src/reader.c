@@ -1,0 +1,195 @@
+/* reader.c - what was read, to a StreamReader.
+ *
+ * asyncio's streams are a StreamReaderProtocol that hands bytes to a StreamReader: some
+ * calls of Python for each piece, which do little.  Where both are asyncio's own, the same
+ * is done here.  A method that somebody has put in their place, in the class or in the
+ * object, is called: then, and wherever else data_received() would do more than to keep
+ * bytes and wake a reader, nothing is done here, and Python is asked.
+ */
+#include "stream.h"
+#include <string.h>
+
+/* Whether a call of obj.name() is one of the function that asyncio has there. */
+static bool
+is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
+{
+	PyObject *method = PyObject_GetAttr(obj, name);
+	bool same = method && PyMethod_Check(method)
+	            && PyMethod_GET_FUNCTION(method) == function;
+
+	if (!method)
+		PyErr_Clear();
+	Py_XDECREF(method);
+	return same;
+}
+
+static PyObject *
+get(PyObject *obj, PyObject *name)
+{
+	PyObject *value = PyObject_GetAttr(obj, name);
+
+	if (!value)
+		PyErr_Clear();
+	return value;
+}
+
+/* Whether it takes bytes, and has room for so many without having to pause its transport. */
+static bool
+has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer,
+         size_t count)
+{
+	PyObject *eof = get(reader, state->names._eof);
+	PyObject *limit = get(reader, state->names._limit);
+	long long most = limit && PyLong_CheckExact(limit)
+	                         ? PyLong_AsLongLong(limit)
+	                         : -1;
+	bool room = eof == Py_False && most >= 0
+	            && ((size_t)PyByteArray_GET_SIZE(buffer) + count) / 2
+	                       < (size_t)most;
+
+	PyErr_Clear(); /* a limit beyond all numbers */
+	Py_XDECREF(eof);
+	Py_XDECREF(limit);
+	return room;
+}
+
+static int
+append(PyObject *buffer, const char *at, size_t count)
+{
+	Py_ssize_t size = PyByteArray_GET_SIZE(buffer);
+
+	if (PyByteArray_Resize(buffer, size + (Py_ssize_t)count) < 0)
+		return -1;
+	memcpy(PyByteArray_AS_STRING(buffer) + size, at, count);
+	return 0;
+}
+
+/* _wakeup_waiter() */
+static int
+wake(struct weftpy_state *state, PyObject *reader)
+{
+	PyObject *waiter = PyObject_GetAttr(reader, state->names._waiter);
+	PyObject *result = NULL;
+	int cancelled = 1;
+
+	if (!waiter || waiter == Py_None) {
+		Py_XDECREF(waiter);
+		return waiter ? 0 : -1;
+	}
+	if (PyObject_SetAttr(reader, state->names._waiter, Py_None) == 0)
+		result = PyObject_CallMethodNoArgs(waiter,
+		                                   state->names.cancelled);
+	cancelled = result ? PyObject_IsTrue(result) : -1;
+	if (cancelled == 0) {
+		Py_SETREF(result,
+		          PyObject_CallMethodOneArg(
+				  waiter, state->names.set_result, Py_None));
+		cancelled = result ? 0 : -1;
+	}
+	Py_XDECREF(result);
+	Py_DECREF(waiter);
+	return cancelled < 0 ? -1 : 0;
+}
+
+static int
+feed(struct weftpy_state *state, PyObject *reader, const char *at, size_t count)
+{
+	PyObject *buffer;
+	int rc = 0;
+
+	if (!is_asyncios(reader, state->names.feed_data,
+	                 state->reader.feed_data)
+	    || !is_asyncios(reader, state->names._wakeup_waiter,
+	                    state->reader.wakeup_waiter))
+		return 0;
+	buffer = get(reader, state->names._buffer);
+	if (buffer && PyByteArray_CheckExact(buffer)
+	    && has_room(state, reader, buffer, count))
+		rc = append(buffer, at, count) < 0 || wake(state, reader) < 0
+		             ? -1
+		             : 1;
+	Py_XDECREF(buffer);
+	return rc;
+}
+
+int
+weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol,
+                   const char *at, size_t count)
+{
+	PyObject *weak, *reader = NULL;
+	int rc;
+
+	if (!is_asyncios(protocol, state->names.data_received,
+	                 state->reader.data_received))
+		return 0;
+	weak = get(protocol, state->names._stream_reader_wr);
+	if (weak && PyWeakref_CheckRef(weak))
+		reader = weftpy_referent(weak);
+	Py_XDECREF(weak);
+	rc = reader ? feed(state, reader, at, count) : 0;
+	Py_XDECREF(reader);
+	return rc;
+}
+
+/* --- the module ----------------------------------------------------------- */
+
+/* What asyncio's source has as method `name` of a class: not what a program that was here
+ * before us has put there, and not what a Python may have that is not known yet. */
+static PyObject *
+method_of(PyObject *streams, PyObject *class, const char *name)
+{
+	PyObject *function = PyObject_GetAttrString(class, name);
+
+	if (function
+	    && (PY_VERSION_HEX >= 0x030f0000 || !PyFunction_Check(function)
+	        || PyFunction_GET_GLOBALS(function)
+	                   != PyModule_GetDict(streams)))
+		Py_CLEAR(function);
+	return function;
+}
+
+int
+weftpy_reader_exec(struct weftpy_state *state)
+{
+	PyObject *streams = PyImport_ImportModule("asyncio.streams");
+	PyObject *protocol = NULL, *reader = NULL;
+
+	if (streams) {
+		protocol = PyObject_GetAttrString(streams,
+		                                  "StreamReaderProtocol");
+		reader = PyObject_GetAttrString(streams, "StreamReader");
+	}
+	if (protocol && reader) {
+		state->reader.data_received = method_of(streams, protocol,
+		                                        "data_received");
+		state->reader.feed_data = method_of(streams, reader,
+		                                    "feed_data");
+		state->reader.wakeup_waiter = method_of(streams, reader,
+		                                        "_wakeup_waiter");
+		state->reader.protocol_type = (PyTypeObject *)Py_NewRef(
+			protocol);
+	}
+	Py_XDECREF(streams);
+	Py_XDECREF(protocol);
+	Py_XDECREF(reader);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+int
+weftpy_reader_traverse(struct weftpy_state *state, visitproc visit, void *arg)
+{
+	Py_VISIT(state->reader.protocol_type);
+	Py_VISIT(state->reader.data_received);
+	Py_VISIT(state->reader.feed_data);
+	Py_VISIT(state->reader.wakeup_waiter);
+	return 0;
+}
+
+void
+weftpy_reader_clear(struct weftpy_state *state)
+{
+	Py_CLEAR(state->reader.protocol_type);
+	Py_CLEAR(state->reader.data_received);
+	Py_CLEAR(state->reader.feed_data);
+	Py_CLEAR(state->reader.wakeup_waiter);
+}
