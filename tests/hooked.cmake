@@ -57,7 +57,7 @@ set_tests_properties(sim PROPERTIES TIMEOUT 900 COST 100)
 # Bugs are planted in what is built without more ado: they are those of the source.  A
 # server among 10,000 idle peers and 1,000 slow ones is looked at where memory is watched,
 # too.
-if(WEFT_COVERAGE OR WEFT_PORTABLE OR WEFT_STRESS)
+if(WEFT_COVERAGE OR WEFT_PORTABLE)
   return()
 endif()
 file(GLOB selftest_sources CONFIGURE_DEPENDS sim/selftest/*.c)

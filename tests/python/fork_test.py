@@ -1,6 +1,6 @@
 """fork: the child may end, become another program, or run a loop of its own; the loop of its
 parent it cannot use, and its parent does not notice."""
-from house import LoopCase, child, weft_only
+from house import LoopCase, child, not_in_debug, weft_only
 
 # A loop in use: it watches, waits for a timer, and has a connection.  `inside` forks in a
 # callback; `what` is run in the child, which must leave by os._exit.
@@ -128,6 +128,7 @@ class Fork(LoopCase):
         """)
 
     @weft_only
+    @not_in_debug
     def test_a_child_that_uses_the_loop_of_its_parent_does_not_disturb_it(self):
         """Whether each is refused or without effect: nothing hangs, and nobody else hears."""
         self.fork("""
@@ -143,6 +144,7 @@ class Fork(LoopCase):
         """.replace('b"not mine"', 'b""'))
 
     @weft_only
+    @not_in_debug
     def test_a_child_may_close_the_loop_of_its_parent_that_does_not_run(self):
         got, out, told = child("""
 import os

@@ -32,6 +32,7 @@ LOOP = os.environ.get("WEFT_TEST_LOOP") or "weft"
 PATIENCE = float(os.environ.get("WEFT_TEST_PATIENCE") or 60)  # seconds until what must happen has
 UNRAISABLE = []  # what was raised where nobody could catch it, as text
 weft_only = unittest.skipUnless(LOOP == "weft", "for weft alone")
+not_in_debug = unittest.skipIf(os.environ.get("WEFT_TEST_DEBUG"), "misuse ends a debug build")
 
 
 # --- loops -------------------------------------------------------------------

@@ -3,6 +3,9 @@
 
 set(python ${CMAKE_CURRENT_LIST_DIR})
 set(python_environment PYTHONPATH=${PROJECT_BINARY_DIR}/python PYTHONDONTWRITEBYTECODE=1)
+if(WEFT_DEBUG)
+  list(APPEND python_environment WEFT_TEST_DEBUG=1)
+endif()
 if(WEFT_SANITIZE MATCHES "address")
   # Python itself is not built with it: the runtime comes first, and sees all memory.
   execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so
