@@ -84,7 +84,7 @@ struct weftpy_state {
 		PyTypeObject *protocol_type;
 		PyObject *data_received, *feed_data, *wakeup_waiter;
 	} reader;
-	PyObject *context_argument;   /* ("context",) */
+	PyObject *context_argument;   /* ("context",): the tuple that was given last */
 	PyObject *loop_argument;      /* ("loop",) */
 	struct { WEFTPY_NAMES(WEFTPY_DECLARE_NAME) } names;
 	struct { /* handles and timers that wait to be used again */

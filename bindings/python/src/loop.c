@@ -27,6 +27,22 @@ weftpy_is_open(struct loop_core *core)
 	return true;
 }
 
+/* Whether the names are ("context",).  A caller gives the same tuple each time: it is
+ * kept, so that the text is compared once. */
+static bool
+is_context(struct weftpy_state *state, PyObject *names)
+{
+	if (names == state->context_argument)
+		return true;
+	if (PyTuple_GET_SIZE(names) != 1
+	    || PyUnicode_Compare(PyTuple_GET_ITEM(names, 0),
+	                         PyTuple_GET_ITEM(state->context_argument, 0))
+	               != 0)
+		return false;
+	Py_SETREF(state->context_argument, Py_NewRef(names));
+	return true;
+}
+
 /* The only keyword of all of these: context=. */
 static int
 find_context(struct weftpy_state *state, PyObject *const *args,
@@ -35,10 +51,7 @@ find_context(struct weftpy_state *state, PyObject *const *args,
 	*out = NULL;
 	if (!names || PyTuple_GET_SIZE(names) == 0)
 		return 0;
-	if (PyTuple_GET_SIZE(names) != 1
-	    || PyUnicode_Compare(PyTuple_GET_ITEM(names, 0),
-	                         PyTuple_GET_ITEM(state->context_argument, 0))
-	               != 0) {
+	if (!is_context(state, names)) {
 		PyErr_Format(PyExc_TypeError,
 		             "unexpected keyword arguments: %R", names);
 		return -1;
