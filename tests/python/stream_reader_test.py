@@ -174,6 +174,16 @@ class Feeding(LoopCase):
                 self.assertEqual(self.same_as_stock(scenario, of_reader, name),
                                  [(name, *args), b"bytes"])
 
+    def test_the_method_of_another_reader_gets_what_is_that_readers(self):
+        async def scenario(loop, seen):
+            other = asyncio.StreamReader(loop=loop)
+            async with self.stream(loop) as (reader, _, peer):
+                with mock.patch.object(reader, "feed_data", other.feed_data):
+                    peer.send(b"bytes")
+                    seen.append(await other.read(100))
+                seen.append(len(reader._buffer))
+        self.assertEqual(self.same_as_stock(scenario), [b"bytes", 0])
+
     @weft_only
     @unittest.skipIf(sys.version_info >= (3, 15), "not known yet")
     def test_asyncios_own_reader_is_fed_without_calls_of_python(self):

@@ -15,6 +15,7 @@ is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
 {
 	PyObject *method = PyObject_GetAttr(obj, name);
 	bool same = method && PyMethod_Check(method)
+	            && PyMethod_GET_SELF(method) == obj
 	            && PyMethod_GET_FUNCTION(method) == function;
 
 	if (!method)
