@@ -131,10 +131,14 @@ class Place:
         lines = self.lines()[4:-2]
         return [line for line in lines if line.strip()]
 
-    def check_restored(self, status):
-        """It has ended so, and the terminal is as it was."""
+    def check_ended(self, status):
+        """It ends so."""
         wait_until(lambda: f"the end\n{self.screen()}", lambda: self.read("status"))
         equal(self.read("status").strip(), str(status))
+
+    def check_restored(self, status):
+        """It has ended so, and the terminal is as it was."""
+        self.check_ended(status)
         self.see("ready>")
         self.check_terminal()
         self.type("stty -g >after")
@@ -520,7 +524,7 @@ def a_dumb_terminal_gets_text(place):
     place.open(columns=160, rows=120)
     place.top(before="TERM=dumb")
     place.see("crowd-59")
-    equal(place.read("status").strip(), "0")
+    place.check_ended(0)
     equal(place.flag("alternate_on"), "0")
 
 
