@@ -12,11 +12,19 @@
  *   5. Only the senders' lock lets values in, only the receivers' lock out.  A value is
  *      there before it is counted in (I: release, acquired by who takes it out), and its
  *      place is free before it is counted out (O: the same the other way round).
+ *   6. Who finds such a channel empty, or full, looks on for a moment before it suspends, if
+ *      its loop has nobody else to run: to be woken by another thread takes longer than
+ *      that one needs to fill the buffer, or to empty it.  One long look finds many values
+ *      there, many short ones would take the other side's line away for each.  A look that
+ *      did not pay makes the next ones rarer, as with loops (sleep.c).
  */
 #include "threadlet/chan.h"
 
-#define BYTES_MAX ((size_t)1 << 40) /* of a whole channel */
-#define ALIGNMENT ((uintptr_t) _Alignof(weft_chan))
+#define BYTES_MAX   ((size_t)1 << 40) /* of a whole channel */
+#define LOOKS       2
+#define LOOK_PAUSES 128 /* some 1.6 us */
+#define SKIPS_MAX   64u
+#define ALIGNMENT   ((uintptr_t) _Alignof(weft_chan))
 
 static inline void
 copy(void *to, const void *from, size_t size)
@@ -164,6 +172,60 @@ recv_alone(weft_chan *chan, void *out)
 	return can;
 }
 
+/* Invariant 6.  Both numbers are a matter of speed alone: whoever writes them last. */
+static bool
+may_look(struct weft__chan_side *side)
+{
+	const struct weft__threadlet *self = weft__self();
+	const weft_loop *loop = self ? self->crew->loop : NULL;
+	uint32_t skip = weft__count_get(&side->skip);
+
+	if (WEFT__GATE_TRIES == 0 || !loop || !loop->spin.allowed
+	    || loop->ready.first)
+		return false;
+	if (skip > 0)
+		weft__count_set(&side->skip, skip - 1);
+	return skip == 0;
+}
+
+/* Whether the other side has gone on meanwhile. */
+static bool
+look_on(struct weft__chan_side *side, const struct weft__chan_side *other)
+{
+	uint32_t skips = 2 * weft__count_get(&side->skips) + 1;
+	bool moved = false;
+	uint64_t count;
+
+	if (!may_look(side))
+		return false;
+	count = weft__load(&other->count, WEFT__RELAXED);
+	for (int i = 0; i < LOOKS && !moved; i++) {
+		for (int k = 0; k < LOOK_PAUSES; k++)
+			weft__pause();
+		moved = weft__load(&other->count, WEFT__RELAXED) != count;
+	}
+	skips = moved ? 0 : skips < SKIPS_MAX ? skips : SKIPS_MAX;
+	weft__count_set(&side->skips, skips);
+	weft__count_set(&side->skip, skips);
+	return moved;
+}
+
+static bool
+send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
+{
+	return send_alone(chan, value)
+	       || (deadline_ns != WEFT_NOW && look_on(&chan->in, &chan->out)
+	           && send_alone(chan, value));
+}
+
+static bool
+recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
+{
+	return recv_alone(chan, out)
+	       || (deadline_ns != WEFT_NOW && look_on(&chan->out, &chan->in)
+	           && recv_alone(chan, out));
+}
+
 static inline bool
 has_sides(const weft_chan *chan)
 {
@@ -176,7 +238,8 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	struct weft__wait *wake;
 	int rc = weft__told(deadline_ns);
 
-	if (rc == 0 && has_sides(chan) && send_alone(chan, value))
+	if (rc == 0 && has_sides(chan)
+	    && send_by_side(chan, value, deadline_ns))
 		return finish(0, NULL);
 	if (rc == 0)
 		rc = weft__gate_enter(weft__chan_gate(chan));
@@ -200,7 +263,7 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 	struct weft__wait *wake;
 	int rc = weft__told(deadline_ns);
 
-	if (rc == 0 && has_sides(chan) && recv_alone(chan, out))
+	if (rc == 0 && has_sides(chan) && recv_by_side(chan, out, deadline_ns))
 		return finish(0, NULL);
 	if (rc == 0)
 		rc = weft__gate_enter(weft__chan_gate(chan));
