@@ -101,6 +101,7 @@ static int
 traverse(PyObject *module, visitproc visit, void *arg)
 {
 	struct weftpy_state *state = weftpy_state_of(module);
+	int rc;
 
 	if (!state)
 		return 0;
@@ -115,9 +116,8 @@ traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->future_type);
 	Py_VISIT(state->buffered_type);
 	Py_VISIT(state->extract_stack);
-	return weftpy_reader_traverse(state, visit, arg)
-	               ? -1
-	               : weftpy_tls_traverse(&state->tls, visit, arg);
+	rc = weftpy_reader_traverse(state, visit, arg);
+	return rc ? rc : weftpy_tls_traverse(&state->tls, visit, arg);
 }
 
 static int

@@ -9,21 +9,7 @@
 #include "stream.h"
 #include <string.h>
 
-/* Whether a call of obj.name() is one of the function that asyncio has there. */
-static bool
-is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
-{
-	PyObject *method = PyObject_GetAttr(obj, name);
-	bool same = method && PyMethod_Check(method)
-	            && PyMethod_GET_SELF(method) == obj
-	            && PyMethod_GET_FUNCTION(method) == function;
-
-	if (!method)
-		PyErr_Clear();
-	Py_XDECREF(method);
-	return same;
-}
-
+/* NULL, with no exception, if there is none. */
 static PyObject *
 get(PyObject *obj, PyObject *name)
 {
@@ -32,6 +18,19 @@ get(PyObject *obj, PyObject *name)
 	if (!value)
 		PyErr_Clear();
 	return value;
+}
+
+/* Whether a call of obj.name() is one of the function that asyncio has there. */
+static bool
+is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
+{
+	PyObject *method = get(obj, name);
+	bool same = method && PyMethod_Check(method)
+	            && PyMethod_GET_SELF(method) == obj
+	            && PyMethod_GET_FUNCTION(method) == function;
+
+	Py_XDECREF(method);
+	return same;
 }
 
 /* Whether it takes bytes, and has room for so many without having to pause its transport. */
@@ -71,7 +70,7 @@ wake(struct weftpy_state *state, PyObject *reader)
 {
 	PyObject *waiter = PyObject_GetAttr(reader, state->names._waiter);
 	PyObject *result = NULL;
-	int cancelled = 1;
+	int cancelled;
 
 	if (!waiter || waiter == Py_None) {
 		Py_XDECREF(waiter);
@@ -139,12 +138,15 @@ weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol,
 static PyObject *
 method_of(PyObject *streams, PyObject *class, const char *name)
 {
-	PyObject *function = PyObject_GetAttrString(class, name);
+	PyObject *function = PY_VERSION_HEX < 0x030f0000
+	                             ? PyObject_GetAttrString(class, name)
+	                             : NULL;
 
-	if (function
-	    && (PY_VERSION_HEX >= 0x030f0000 || !PyFunction_Check(function)
-	        || PyFunction_GET_GLOBALS(function)
-	                   != PyModule_GetDict(streams)))
+	if (!function)
+		PyErr_Clear();
+	else if (!PyFunction_Check(function)
+	         || PyFunction_GET_GLOBALS(function)
+	                    != PyModule_GetDict(streams))
 		Py_CLEAR(function);
 	return function;
 }
