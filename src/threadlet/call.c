@@ -27,13 +27,13 @@ weft_yield(void)
 	struct weft__threadlet *self = weft__self();
 
 	if (!self || self->why | self->interrupted
-	    || weft__loop_is_forked(self->crew->loop)) {
+	    || weft__loop_is_forked(weft__loop_here())) {
 		int rc = weft__may_wait(WEFT_NEVER);
 
 		if (rc < 0)
 			return rc;
 	}
-	weft__make_ready(self);
+	weft__make_ready_on(weft__loop_here(), self);
 	weft__leave(self);
 	return self->why;
 }

@@ -35,9 +35,8 @@ fetch_ahead(const struct weft__threadlet *next)
 }
 
 static inline struct weft__threadlet *
-pop(struct weft__crew *crew)
+pop(weft_loop *loop)
 {
-	weft_loop *loop = crew->loop;
 	struct weft__threadlet *next = loop->ready.first;
 	uint32_t left = weft__count_get(&loop->left);
 
@@ -51,14 +50,12 @@ pop(struct weft__crew *crew)
 
 /* Who runs next; NULL: the loop. */
 static inline struct weft__threadlet *
-pick(struct weft__crew *crew)
+pick(weft_loop *loop)
 {
-	const weft_loop *loop = crew->loop;
-
 	if (loop->ticks.count | loop->microtasks.count | loop->hooks.checkpoints
 	    | loop->traced) /* invariants 2, 5 */
 		return NULL;
-	return pop(crew);
+	return pop(loop);
 }
 
 /* Not inlined: switches are without it mostly. */
@@ -117,12 +114,13 @@ void
 weft__leave(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
-	struct weft__threadlet *next = pick(crew);
+	weft_loop *loop = weft__loop_here();
+	struct weft__threadlet *next = pick(loop);
 
 	if (next == self)
 		return;
 	save(crew, self);
-	self->since_ns = crew->loop->now_ns;
+	self->since_ns = loop->now_ns;
 	crew->thread->threadlet = next;
 	weft__switch(&self->context, next ? &next->context : &crew->context);
 	arrive(crew, self);
@@ -132,7 +130,7 @@ struct weft__context *
 weft__leave_for_ever(struct weft__threadlet *self)
 {
 	struct weft__crew *crew = self->crew;
-	struct weft__threadlet *next = pick(crew);
+	struct weft__threadlet *next = pick(weft__loop_here());
 
 	crew->dead = self;
 	crew->thread->threadlet = next;
@@ -203,7 +201,7 @@ crew_run(weft_loop *loop)
 	(void)weft__loop_time(loop);
 	crew->modes = weft__modes();
 	weft__count_set(&loop->left, LEFT_MAX);
-	while ((next = pop(crew))) {
+	while ((next = pop(loop))) {
 		change_to(crew, next);
 		weft__checkpoint(loop);
 	}

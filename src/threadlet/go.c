@@ -216,11 +216,11 @@ fill(struct weft__threadlet *t, const struct weft__start *start,
 	handle->ended = false;
 }
 
-/* It is here, on its loop's thread. */
+/* Into the crew, as its newest, and among those that can run. */
 static inline void
-enlist(struct weft__crew *crew, struct weft__threadlet *t)
+link_to_crew(struct weft__crew *crew, weft_loop *loop,
+             struct weft__threadlet *t)
 {
-	weft_loop *loop = crew->loop;
 	struct weft__threadlet *older = crew->newest;
 
 	t->older = older;
@@ -229,15 +229,24 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 		older->newer = t;
 	crew->newest = t;
 	t->seq = ++crew->seq;
+	weft__count(&loop->threadlets, 1);
+	weft__make_ready_on(loop, t);
+}
+
+/* It is here, on its loop's thread. */
+static void
+enlist(struct weft__crew *crew, struct weft__threadlet *t)
+{
+	weft_loop *loop = crew->loop;
+
 	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn
 	    && !loop->traced)
 		t->trace_what = NULL; /* it may run unseen, in this turn yet */
-	weft__count(&loop->threadlets, 1);
 	if (t->background)
 		weft__count(&loop->alive, (uint64_t)-1);
 	if (weft__loop_is_stopping(loop) && !t->why)
 		t->why = t->base_why = WEFT_ECANCELED;
-	weft__make_ready(t);
+	link_to_crew(crew, loop, t);
 }
 
 static void
@@ -396,8 +405,9 @@ go_here(const struct weft__start *start)
 	struct weft__threadlet *t;
 
 	if (!start->fn || !stack || !stack->laid || !handle
-	    || weft__loop_is_forked(crew->loop) || weft__tracing()
-	    || weft__load(&crew->loop->state, WEFT__RELAXED) >= WEFT_STOPPING
+	    || weft__loop_is_forked(weft__loop_here()) || weft__tracing()
+	    || weft__load(&weft__loop_here()->state, WEFT__RELAXED)
+	               >= WEFT_STOPPING
 	    || is_full(crew))
 		return 0;
 	if (start->scope
@@ -408,8 +418,9 @@ go_here(const struct weft__start *start)
 	fill(t, start, crew, weft__handle_pop(&crew->handles));
 	if (scope)
 		weft__scope_add(scope, handle);
-	t->since_ns = self->crew->loop->now_ns; /* read before it ran */
-	enlist(crew, t);
+	t->since_ns = weft__loop_here()->now_ns; /* read before it ran */
+	link_to_crew(crew, weft__loop_here(),
+	             t); /* not traced, stopping or in the background */
 	return weft__handle_show(handle, crew);
 }
 

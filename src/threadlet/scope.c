@@ -99,7 +99,7 @@ weft_scope_open(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	struct weft__threadlet *self = weft__self();
 
 	if (!self || !public || (flags & ~KNOWN) || deadline_ns != WEFT_NEVER
-	    || weft__loop_is_forked(self->crew->loop) || !self->crew->scopes)
+	    || weft__loop_is_forked(weft__loop_here()) || !self->crew->scopes)
 		return open_slow(public, flags, deadline_ns);
 	open_in(self, take(self->crew), public, flags, deadline_ns);
 	return 0;
@@ -296,7 +296,7 @@ weft_scope_close(weft_scope *public)
 	bool is_it = public && scope && scope->public == public;
 	int rc;
 
-	if (!is_it || weft__loop_is_forked(self->crew->loop))
+	if (!is_it || weft__loop_is_forked(weft__loop_here()))
 		return refuse_close(is_it);
 	rc = finish(self, scope);
 	public->opaque[0] = 0;

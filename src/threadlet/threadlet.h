@@ -155,6 +155,14 @@ weft__self(void)
 	return thread ? thread->threadlet : NULL;
 }
 
+/* The loop of the calling threadlet.  By its thread, and not by itself: a switch has the
+ * processor wait until it knows who runs, and so would all that is found by way of that. */
+static inline weft_loop *
+weft__loop_here(void)
+{
+	return weft__thread_ptr->loop;
+}
+
 /* Its number; 0 while it ends.  Also for signal handlers. */
 static inline int64_t
 weft__threadlet_id(const struct weft__threadlet *t)
@@ -182,11 +190,11 @@ weft__crew_of(weft_loop *loop)
 void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
                      void *arg);
 
-/* It can run, after all that can. */
+/* It can run, after all that can; on that loop, which is its own. */
 static inline void
-weft__make_ready(struct weft__threadlet *threadlet)
+weft__make_ready_on(weft_loop *loop, struct weft__threadlet *threadlet)
 {
-	struct weft__run_queue *ready = &threadlet->crew->loop->ready;
+	struct weft__run_queue *ready = &loop->ready;
 
 	threadlet->next = NULL;
 	if (ready->first)
@@ -194,6 +202,12 @@ weft__make_ready(struct weft__threadlet *threadlet)
 	else
 		ready->first = threadlet;
 	ready->last = threadlet;
+}
+
+static inline void
+weft__make_ready(struct weft__threadlet *threadlet)
+{
+	weft__make_ready_on(threadlet->crew->loop, threadlet);
 }
 
 /* Go on with whoever is next, until this one is made ready and its turn has come. */
@@ -230,14 +244,15 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 	return waiter->result;
 }
 
-/* A call has not suspended: it does when too many in a row have not. */
-void weft__stayed_slow(struct weft__threadlet *self);
+/* Let all that can run go first, and the loop when it is its turn. */
+void weft__give_way(struct weft__threadlet *self);
 
+/* A call has not suspended: it does when too many in a row have not. */
 static inline void
 weft__stayed(struct weft__threadlet *self)
 {
 	if (self && ++self->crew->streak >= 64)
-		weft__stayed_slow(self);
+		weft__give_way(self);
 }
 
 static inline bool
@@ -255,15 +270,21 @@ weft__claim(struct weft__waiter *waiter)
 
 /* End the wait of a waiter that the caller has claimed, on its loop's thread. */
 static inline void
-weft__wake(struct weft__waiter *waiter, int64_t result)
+weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 {
 	struct weft__threadlet *threadlet = waiter->threadlet;
 
 	waiter->result = result;
 	threadlet->waiter = NULL;
 	if (__builtin_expect(threadlet->place.block != NULL, 0))
-		(void)weft__wheel_drop(&threadlet->crew->loop->wheel, &threadlet->place);
-	weft__make_ready(threadlet);
+		(void)weft__wheel_drop(&loop->wheel, &threadlet->place);
+	weft__make_ready_on(loop, threadlet);
+}
+
+static inline void
+weft__wake(struct weft__waiter *waiter, int64_t result)
+{
+	weft__wake_on(waiter->threadlet->crew->loop, waiter, result);
 }
 
 /* Ask the present wait of a threadlet, if there is one, to end early. */
@@ -394,7 +415,7 @@ weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, in
 	scope->live_count = 0;
 	weft__handle_give(&scope->owner->crew->handles, handle);
 	if (weft__claim(closer))
-		weft__wake(closer, 0);
+		weft__wake_on(weft__loop_here(), closer, 0);
 	return true;
 }
 

@@ -54,10 +54,10 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 }
 
 void
-weft__stayed_slow(struct weft__threadlet *self)
+weft__give_way(struct weft__threadlet *self)
 {
 	self->crew->streak = 0;
-	weft__make_ready(self);
+	weft__make_ready_on(weft__loop_here(), self);
 	weft__leave(self);
 }
 
