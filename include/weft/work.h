@@ -35,7 +35,8 @@ typedef struct weft_pool_opts {
 	uint64_t    idle_ns;     /* an idle thread above the minimum ends; default 10 s */
 	size_t      stack_bytes; /* default: the system's */
 	const char *cpus;        /* that its threads run on, "0-3,6"; default: all */
-	uint64_t    spare[4];
+	bool        no_spin;     /* an idle thread sleeps at once, as WEFT_LOOP_NO_SPIN */
+	uint64_t    spare[3];
 } weft_pool_opts;
 
 /* Make a pool; threads start with the first work.  Borrows `opts` until return.

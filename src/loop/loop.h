@@ -15,6 +15,7 @@
 #include <weft/loop.h>
 #include "base/biased.h"
 #include "base/lock.h"
+#include "base/look.h"
 #include "base/ring.h"
 #include "backend/backend.h"
 #include "base/thread.h"
@@ -52,8 +53,8 @@ struct weft__numbers {
 /* Whether spinning pays; sleep.c. */
 struct weft__spin {
 	bool     allowed;
-	uint32_t skip;  /* sleeps left that do not spin */
-	uint32_t skips; /* how many to leave out after the next failure */
+	struct weft__luck sleeps; /* of spins before a sleep, */
+	struct weft__luck waits;  /* and of looks of threadlets that wait for others */
 	uint32_t small; /* batches in a row that were small, with more behind them */
 	bool     own;   /* the loop's thread has posted to itself in this turn */
 };

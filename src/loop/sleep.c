@@ -6,9 +6,8 @@
  *
  *   1. It never spins where another thread would need the CPU to end the wait (one
  *      CPU, or a quota below two), nor when told not to.
- *   2. A spin that did not pay makes the next ones rarer, twice as rare each time; a
- *      spin that paid, or a sleep so short that a spin would have, starts over.
- *      A loop that is woken now and then so hardly ever spins.
+ *   2. A spin that did not pay makes the next ones rarer (look.h); a spin that paid, or a
+ *      sleep so short that a spin would have, starts over.
  *   3. A loop that is fed by threads as fast as it takes would take posts one by one,
  *      and each look at the inbox takes the head word from a producer just when it
  *      needs it.  So after some small batches in a row it looks away for a moment; a
@@ -100,19 +99,6 @@ spend_wake(weft_loop *loop)
 	if (weft__load(&loop->wake.state, WEFT__RELAXED) == WEFT__NODE_QUEUED)
 		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT,
 		                     WEFT__ACQ_REL);
-}
-
-static void
-spin_failed(struct weft__spin *spin)
-{
-	spin->skips = spin->skips < SKIPS_MAX ? 2 * spin->skips + 1 : SKIPS_MAX;
-	spin->skip = spin->skips;
-}
-
-static void
-spin_would_pay(struct weft__spin *spin)
-{
-	spin->skip = spin->skips = 0;
 }
 
 /* Watch the inbox for a moment; true if something came.  Looks become rarer, so
@@ -232,13 +218,12 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	/* A spin watches the inbox only, so not where the kernel is awaited. */
 	if (spin->allowed && !weft__backend_is_used(&loop->backend)) {
 		begin_ns = weft__sys->now();
-		if (spin->skip > 0) {
-			spin->skip--;
-		} else if (spin_for_work(loop, begin_ns, deadline_ns)) {
-			spin_would_pay(spin);
-			return;
-		} else {
-			spin_failed(spin);
+		if (weft__luck_try(&spin->sleeps)) {
+			bool paid = spin_for_work(loop, begin_ns, deadline_ns);
+
+			weft__luck_tell(&spin->sleeps, paid, SKIPS_MAX);
+			if (paid)
+				return;
 		}
 	}
 	/* Fails once stopping; whoever stops also wakes.  At the end it waits for
@@ -262,7 +247,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (begin_ns && weft__inbox_has(&loop->inbox)
 	    && weft__sys->now() - begin_ns < SHORT_NS)
-		spin_would_pay(spin);
+		weft__luck_good(&spin->sleeps);
 }
 
 void

@@ -178,11 +178,16 @@ make_loops(weft_runtime *runtime, const weft_runtime_opts *given)
 }
 
 static bool
-make_pools(weft_runtime *runtime)
+make_pools(weft_runtime *runtime, const weft_runtime_opts *opts)
 {
-	runtime->cpu = weft_pool_new(&(weft_pool_opts){ .name = "cpu" });
-	runtime->blocking = weft_pool_new(&(weft_pool_opts){
-		.name = "blocking", .threads_max = BLOCKING_MAX });
+	bool no_spin = opts->loop.flags & WEFT_LOOP_NO_SPIN;
+
+	runtime->cpu = weft_pool_new(
+		&(weft_pool_opts){ .name = "cpu", .no_spin = no_spin });
+	runtime->blocking = weft_pool_new(
+		&(weft_pool_opts){ .name = "blocking",
+	                           .threads_max = BLOCKING_MAX,
+	                           .no_spin = no_spin });
 	return runtime->cpu && runtime->blocking;
 }
 
@@ -218,7 +223,7 @@ weft_runtime_new(const weft_runtime_opts *opts)
 	}
 	runtime->count = count;
 	if (weft__dumper_make(&runtime->dumper, opts->dump_signal) == 0
-	    && make_pools(runtime) && make_loops(runtime, opts))
+	    && make_pools(runtime, opts) && make_loops(runtime, opts))
 		return runtime;
 	free_loops(runtime);
 	return NULL;

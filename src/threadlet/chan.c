@@ -15,16 +15,19 @@
  *   6. Who finds such a channel empty, or full, looks on for a moment before it suspends, if
  *      its loop has nobody else to run: to be woken by another thread takes longer than
  *      that one needs to fill the buffer, or to empty it.  One long look finds many values
- *      there, many short ones would take the other side's line away for each.  A look that
- *      did not pay makes the next ones rarer, as with loops (sleep.c).
+ *      there, many short ones would take the other side's line away for each.
+ *   7. How long is learned, since machines differ: if the whole buffer has moved, the other
+ *      side has stood still and waited for this one; if less than half of it, the next look
+ *      comes too soon.
  */
 #include "threadlet/chan.h"
 
-#define BYTES_MAX   ((size_t)1 << 40) /* of a whole channel */
-#define LOOKS       2
-#define LOOK_PAUSES 128 /* some 1.6 us */
-#define SKIPS_MAX   64u
-#define ALIGNMENT   ((uintptr_t) _Alignof(weft_chan))
+#define BYTES_MAX  ((size_t)1 << 40) /* of a whole channel */
+#define LOOKS      2
+#define PAUSES     64u /* of a look, at first: some 800 ns */
+#define PAUSES_MIN 8u
+#define PAUSES_MAX 256u
+#define ALIGNMENT  ((uintptr_t) _Alignof(weft_chan))
 
 static inline void
 copy(void *to, const void *from, size_t size)
@@ -172,49 +175,48 @@ recv_alone(weft_chan *chan, void *out)
 	return can;
 }
 
-/* Invariant 6.  Both numbers are a matter of speed alone: whoever writes them last. */
-static bool
-may_look(struct weft__chan_side *side)
+/* Invariant 7. */
+static void
+learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 {
-	const struct weft__threadlet *self = weft__self();
-	const weft_loop *loop = self ? self->crew->loop : NULL;
-	uint32_t skip = weft__count_get(&side->skip);
+	uint32_t pauses = weft__count_get(&side->pauses);
 
-	if (WEFT__GATE_TRIES == 0 || !loop || !loop->spin.allowed
-	    || loop->ready.first)
-		return false;
-	if (skip > 0)
-		weft__count_set(&side->skip, skip - 1);
-	return skip == 0;
+	if (moved > capacity - capacity / 8 && pauses > PAUSES_MIN)
+		weft__count_set(&side->pauses, pauses - pauses / 4);
+	else if (moved < capacity / 2 && pauses < PAUSES_MAX)
+		weft__count_set(&side->pauses, pauses + pauses / 4);
 }
 
-/* Whether the other side has gone on meanwhile. */
+/* Invariant 6.  Whether the other side has gone on meanwhile. */
 static bool
-look_on(struct weft__chan_side *side, const struct weft__chan_side *other)
+look_on(struct weft__chan_side *side, const struct weft__chan_side *other,
+        size_t capacity)
 {
-	uint32_t skips = 2 * weft__count_get(&side->skips) + 1;
-	bool moved = false;
-	uint64_t count;
+	uint32_t pauses = weft__count_get(&side->pauses);
+	uint64_t moved = 0, count;
 
-	if (!may_look(side))
+	if (!weft__gate_may_look(&side->luck))
 		return false;
 	count = weft__load(&other->count, WEFT__RELAXED);
 	for (int i = 0; i < LOOKS && !moved; i++) {
-		for (int k = 0; k < LOOK_PAUSES; k++)
+		for (uint32_t k = 0; k < pauses; k++)
 			weft__pause();
-		moved = weft__load(&other->count, WEFT__RELAXED) != count;
+		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
-	skips = moved ? 0 : skips < SKIPS_MAX ? skips : SKIPS_MAX;
-	weft__count_set(&side->skips, skips);
-	weft__count_set(&side->skip, skips);
-	return moved;
+	weft__luck_tell(&side->luck, moved > 0, WEFT__GATE_SKIPS_MAX);
+	if (moved == 0)
+		return false;
+	learn(side, capacity, moved);
+	weft__give_way(weft__self());
+	return true;
 }
 
 static bool
 send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	return send_alone(chan, value)
-	       || (deadline_ns != WEFT_NOW && look_on(&chan->in, &chan->out)
+	       || (deadline_ns != WEFT_NOW
+	           && look_on(&chan->in, &chan->out, chan->capacity)
 	           && send_alone(chan, value));
 }
 
@@ -222,7 +224,8 @@ static bool
 recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	return recv_alone(chan, out)
-	       || (deadline_ns != WEFT_NOW && look_on(&chan->out, &chan->in)
+	       || (deadline_ns != WEFT_NOW
+	           && look_on(&chan->out, &chan->in, chan->capacity)
 	           && recv_alone(chan, out));
 }
 
@@ -377,6 +380,8 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 	chan->capacity = capacity;
 	chan->in.place = chan->out.place = chan->values;
 	chan->end = chan->values + value_bytes * capacity;
+	weft__count_set(&chan->in.pauses, PAUSES);
+	weft__count_set(&chan->out.pauses, PAUSES);
 	weft__store(&chan->refs, 1, WEFT__RELAXED);
 	return chan;
 }

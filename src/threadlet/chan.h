@@ -14,8 +14,8 @@ struct weft__chan_side {
 	char             *place; /* where the next one is put, or taken from */
 	uint64_t          other; /* what the other side's count was at least */
 	struct weft__lock lock;  /* of a shared channel that has a buffer */
-	weft__a32         skip;  /* waits left that begin without a look, */
-	weft__a32         skips; /* and how many it will be after one that did not pay */
+	struct weft__luck luck;  /* of those who look on before they wait, */
+	weft__a32         pauses; /* and how long they do */
 } __attribute__((aligned(64))); /* each side works in its own line */
 
 struct weft_chan {

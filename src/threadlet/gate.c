@@ -6,9 +6,16 @@
  *   2. A claimed waiter is woken outside of the gate, so that nobody is held up by that.
  *      From then on its memory, and perhaps the gate's, is gone.
  *   3. Whoever wakes a waiter has written its result, and what it waited for, before: to
- *      a loop that is ordered by its inbox, to a plain thread by W (release, acquire).
+ *      a loop that sleeps that is ordered by its inbox, to all others by W (release,
+ *      acquire).
+ *   4. Who waits looks on for a moment first: another thread that is about to wake it
+ *      does so sooner than it could be suspended and resumed.  Then it exchanges SLEEPS
+ *      in, and who wakes it exchanges WOKEN in.  So whichever of the two comes second
+ *      sees the other: the waiter does not sleep, or is roused.
  */
 #include "threadlet/gate.h"
+
+#define LOOK_NS (3 * WEFT_US)
 
 static int
 bind_home(struct weft__gate *gate)
@@ -89,12 +96,39 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
 	};
 }
 
+bool
+weft__gate_may_look(struct weft__luck *luck)
+{
+	const struct weft__threadlet *self = weft__self();
+	const weft_loop *loop = self ? self->crew->loop : NULL;
+
+	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed
+	       && !loop->ready.first && weft__luck_try(luck);
+}
+
+/* Invariant 4.  Whether it was woken already. */
+static bool
+look_on(struct weft__shared_waiter *w)
+{
+	struct weft__luck *luck = w->loop ? &w->loop->spin.waits : NULL;
+
+	if (luck && weft__gate_may_look(luck))
+		weft__luck_tell(
+			luck,
+			weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),
+			WEFT__GATE_SKIPS_MAX);
+	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
+	       == WEFT__WAIT_WOKEN; /* W */
+}
+
 /* A plain thread: parks. */
 static int64_t
 park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
-	while (!weft__load(&w->woken, WEFT__ACQUIRE)) { /* W */
-		int rc = weft__sys->park(&w->woken, 0, deadline_ns);
+	while (weft__load(&w->woken, WEFT__ACQUIRE) /* W */
+	       != WEFT__WAIT_WOKEN) {
+		int rc = weft__sys->park(&w->woken, WEFT__WAIT_SLEEPS,
+		                         deadline_ns);
 
 		if (rc != -ETIMEDOUT)
 			continue;
@@ -108,6 +142,11 @@ park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 int64_t
 weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
+	if (w->waiter.shared && look_on(w)) {
+		if (w->waiter.threadlet)
+			weft__give_way(w->waiter.threadlet);
+		return weft__get(w->waiter.result);
+	}
 	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns)
 	                           : park(w, deadline_ns);
 }
@@ -132,12 +171,13 @@ weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
 		return;
 	}
 	weft__put(w->waiter.result, result);
-	if (loop) {
-		weft__loop_tell(loop, &w->node, on_woken, &w->waiter);
+	if (weft__exchange(&w->woken, WEFT__WAIT_WOKEN, WEFT__RELEASE) /* W */
+	    != WEFT__WAIT_SLEEPS)
 		return;
-	}
-	weft__store(&w->woken, 1, WEFT__RELEASE); /* W */
-	weft__sys->unpark(&w->woken);
+	if (loop)
+		weft__loop_tell(loop, &w->node, on_woken, &w->waiter);
+	else
+		weft__sys->unpark(&w->woken); /* maybe gone; no harm */
 }
 
 struct weft__wait *
@@ -191,7 +231,7 @@ __attribute__((noinline)) int
 weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
                      uint64_t deadline_ns)
 {
-	const weft_loop *loop = weft__thread_ptr->loop;
+	const weft_loop *loop = weft__loop_here();
 
 	if (deadline_ns == WEFT_NOW || loop->ending
 	    || weft__loop_is_forked(loop))

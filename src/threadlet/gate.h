@@ -37,6 +37,11 @@ struct weft__gate_pair {
 #define WEFT__GATE_TRIES 8
 #endif
 
+/* May the caller look on before it suspends?  Not if its loop has others to run.  And if
+ * what it looked for has come, it gives way as if it had suspended: looks take long. */
+#define WEFT__GATE_SKIPS_MAX 64u
+bool weft__gate_may_look(struct weft__luck *luck);
+
 /* The slow part: 0, or why it cannot be entered. */
 int weft__gate_enter_slow(struct weft__gate *gate);
 
@@ -117,13 +122,19 @@ weft__gate_caller(void)
 	return thread->threadlet ? (void *)thread->threadlet : (void *)thread;
 }
 
+enum {
+	WEFT__WAIT_LOOKS, /* it looks on, or will: it need only be told */
+	WEFT__WAIT_WOKEN,
+	WEFT__WAIT_SLEEPS,
+};
+
 /* A waiter that another thread can wake, and that may be a plain thread.  All that the
  * other one has to know is here, so that it fetches few lines from this one's cache. */
 struct weft__shared_waiter {
 	struct weft__waiter    waiter;
 	weft_loop             *loop;  /* of its threadlet; NULL: a plain thread */
 	struct weft__node_head node;  /* carries the wake to the loop */
-	weft__a32              woken; /* a plain thread parks here */
+	weft__a32              woken; /* WEFT__WAIT_*; a plain thread parks here */
 } __attribute__((aligned(64)));
 
 /* Set up a waiter for the caller, before it is put in a queue. */

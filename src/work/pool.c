@@ -27,10 +27,18 @@
  *      sent while the pool is there.
  *   6. Places of the queue are counted apart from the lock: at most queue_max, taken
  *      before the op is started, which can then not fail any more for lack of one.
+ *   7. At most one of the idle threads looks at its bell before it sleeps there, and only
+ *      while that pays (look.h).  Its bell says so: whoever calls it need not wake it.  It
+ *      ends its look with a compare-exchange: either it was called, or whoever calls it
+ *      from now on wakes it.
  */
 #include "base/report.h"
 #include "loop/loop.h"
 #include "work/pool.h"
+
+#define LOOK_NS   (20 * WEFT_US) /* these three as for loops, in sleep.c */
+#define SHORT_NS  (50 * WEFT_US)
+#define SKIPS_MAX 1024u
 
 /* --- the queue ---------------------------------------------------------- */
 
@@ -96,17 +104,28 @@ weft__pool_give_back(weft_pool *pool)
 
 /* --- the threads -------------------------------------------------------- */
 
-/* Take a worker off the idle list for the work, or the end, that it is to find. */
-static struct weft__worker *
-call_idle(weft_pool *pool)
+/* Take a worker off the idle list for the work, or the end, that it is to find; false if
+ * there is none.  If `*asleep` is not NULL it is to be woken, outside of the lock. */
+static bool
+call_idle(weft_pool *pool, struct weft__worker **asleep)
 {
 	struct weft__worker *worker = weft__get(pool->idle);
 
+	*asleep = NULL;
 	if (!worker)
-		return NULL;
+		return false;
 	weft__put(pool->idle, weft__get(worker->below));
-	weft__store(&worker->bell, 1, WEFT__RELAXED);
-	return worker;
+	if (weft__exchange(&worker->bell, WEFT__WORKER_CALLED, WEFT__RELAXED)
+	    == WEFT__WORKER_SLEEPS)
+		*asleep = worker;
+	return true;
+}
+
+static void
+wake(struct weft__worker *asleep)
+{
+	if (asleep)
+		weft__sys->unpark(&asleep->bell); /* invariant 5 */
 }
 
 /* Take this one off; false if it was called (invariant 2). */
@@ -144,6 +163,48 @@ end_of_idling(const weft_pool *pool)
 	               : WEFT_NEVER;
 }
 
+/* Invariant 7; under the lock, as it becomes idle. */
+static bool
+begin_look(weft_pool *pool)
+{
+	if (!pool->set.may_look || weft__count_get(&pool->looking)
+	    || !weft__luck_try(&pool->luck))
+		return false;
+	weft__count_set(&pool->looking, 1);
+	return true;
+}
+
+static void
+look(struct weft__worker *worker)
+{
+	weft_pool *pool = worker->pool;
+	uint32_t word = WEFT__WORKER_LOOKS;
+	bool called = weft__look_at(&worker->bell, word, LOOK_NS)
+	              || !weft__cas(&worker->bell, &word, WEFT__WORKER_SLEEPS,
+	                            WEFT__RELAXED);
+
+	weft__luck_tell(&pool->luck, called, SKIPS_MAX);
+	weft__count_set(&pool->looking, 0);
+}
+
+/* Until it is called, or its time is up.  If a look would have paid, the next one is
+ * taken. */
+static void
+rest(struct weft__worker *worker, uint64_t deadline_ns)
+{
+	weft_pool *pool = worker->pool;
+	uint64_t begin_ns = pool->set.may_look ? weft__sys->now() : 0;
+	int rc = 0;
+
+	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS
+	       && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS,
+		                     deadline_ns);
+	if (begin_ns && rc != -ETIMEDOUT
+	    && weft__sys->now() - begin_ns < SHORT_NS)
+		weft__luck_good(&pool->luck);
+}
+
 /* There is nothing to do: sleep, with the lock given back meanwhile.  False if the
  * thread has retired. */
 static bool
@@ -151,19 +212,22 @@ idle(struct weft__worker *worker)
 {
 	weft_pool *pool = worker->pool;
 	uint64_t deadline_ns = end_of_idling(pool);
-	int rc = 0;
+	bool looks;
 
 	if (weft__get(pool->ending)) {
 		retire(worker);
 		return false;
 	}
+	looks = begin_look(pool);
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker); /* invariant 1 */
-	weft__store(&worker->bell, 0, WEFT__RELAXED);
+	weft__store(&worker->bell,
+	            looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
+	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
-	while (weft__load(&worker->bell, WEFT__RELAXED) == 0
-	       && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, 0, deadline_ns);
+	if (looks)
+		look(worker);
+	rest(worker, deadline_ns);
 	weft__lock_take(&pool->lock);
 	/* Whatever ended the sleep, the list says whether it was called.  Another may
 	 * have been, for work that is still there. */
@@ -285,12 +349,12 @@ start_thread(weft_pool *pool)
 static int
 push(weft_pool *pool, struct weft__op *op)
 {
-	struct weft__worker *called;
+	struct weft__worker *asleep;
 	int rc = 0;
 
 	weft__lock_take(&pool->lock);
-	called = call_idle(pool);
-	if (!called && weft__get(pool->threads) < pool->set.threads_max)
+	if (!call_idle(pool, &asleep)
+	    && weft__get(pool->threads) < pool->set.threads_max)
 		rc = start_thread(pool);
 	/* That there are no more threads matters only if there is none. */
 	if (weft__get(pool->threads) > 0) {
@@ -298,8 +362,7 @@ push(weft_pool *pool, struct weft__op *op)
 		rc = 0;
 	}
 	weft__lock_give(&pool->lock);
-	if (called)
-		weft__sys->unpark(&called->bell); /* invariant 5 */
+	wake(asleep);
 	return rc;
 }
 
@@ -371,12 +434,12 @@ weft__pool_make(const struct weft__pool_setup *set)
 static void
 end_threads(weft_pool *pool)
 {
-	struct weft__worker *called;
+	struct weft__worker *asleep;
 
 	weft__lock_take(&pool->lock);
 	weft__put(pool->ending, true);
-	while ((called = call_idle(pool)))
-		weft__sys->unpark(&called->bell);
+	while (call_idle(pool, &asleep))
+		wake(asleep);
 	weft__lock_give(&pool->lock);
 	for (struct weft__worker *w = pool->workers; w; w = w->other)
 		if (w->has_thread)

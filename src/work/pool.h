@@ -16,13 +16,20 @@
 #include <weft/work.h>
 #include "backend/op.h"
 #include "base/lock.h"
+#include "base/look.h"
 #include "base/thread.h"
+
+enum {
+	WEFT__WORKER_SLEEPS, /* on its bell, or is about to */
+	WEFT__WORKER_CALLED,
+	WEFT__WORKER_LOOKS,  /* at its bell, for a moment before it sleeps */
+};
 
 /* A thread of a pool, or the place of one; it lasts as long as the pool. */
 struct weft__worker {
 	weft_pool           *pool;   /* set once, as the next */
 	struct weft__worker *other;  /* in the pool's list of all */
-	weft__a32            bell;   /* 0 while it may sleep on it */
+	weft__a32            bell;   /* WEFT__WORKER_* */
 	weft__a32            why;    /* the work it runs was asked to end; or 0 */
 
 	/* Under the pool's lock. */
@@ -40,6 +47,7 @@ struct weft__pool_setup {
 	size_t   stack_bytes;
 	struct weft__cpus cpus;
 	bool     has_cpus;
+	bool     may_look;    /* there is another CPU to look at */
 	uint32_t forks;       /* weft__program.forks at its making */
 };
 
@@ -57,6 +65,9 @@ struct weft_pool {
 	struct weft__worker *workers; /* all */
 	uint32_t threads;             /* that have not ended */
 	bool     ending;
+
+	weft__a32 looking;            /* 1: one of the idle ones looks at its bell */
+	struct weft__luck luck;       /* of such looks */
 };
 
 /* --- options.c ---------------------------------------------------------- */

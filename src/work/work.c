@@ -62,6 +62,7 @@ weft__loop_pool(weft_loop *loop, const weft_pool *which)
 	const weft_pool_opts opts = {
 		.name = cpu ? "weft-cpu" : "weft-blocking",
 		.threads_max = cpu ? 0 : BLOCKING_MAX,
+		.no_spin = !loop->spin.allowed,
 	};
 	struct weft__pool_setup set;
 	struct pools *pools = get_pools(loop);

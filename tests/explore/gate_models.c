@@ -453,6 +453,8 @@ static const struct plant plants[] = {
 	{ NO_CLAIM, &models[SOONER], 0, "ends a wait without claiming it" },
 	{ NO_DROP, &models[SOONER], 0, "leaves a wait that has ended queued" },
 	{ LATE_PUSH, &models[HANDS], 0, "looks, leaves the gate, and queues" },
+	{ LATE_SLEEP, &models[HANDS], 0,
+	  "sleeps without minding that it was woken" },
 	{ EARLY_WAKE, &models[HANDS], 0, "wakes, and then copies the value" },
 	{ NO_UNPARK, &models[HANDS], 0,
 	  "tells a waiter, and does not wake it" },

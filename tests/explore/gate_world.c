@@ -45,8 +45,15 @@ give_up(void *state)
 static int
 park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 {
-	while (!weft__load(&waiter->woken, WEFT__ACQUIRE)) {
-		if (weft__sys->park(&waiter->woken, 0, deadline_ns)
+	if (w->bug == LATE_SLEEP)
+		weft__store(&waiter->woken, WEFT__WAIT_SLEEPS, WEFT__RELAXED);
+	else if (weft__exchange(&waiter->woken, WEFT__WAIT_SLEEPS,
+	                        WEFT__ACQUIRE)
+	         == WEFT__WAIT_WOKEN)
+		return (int)weft__get(waiter->waiter.result);
+	while (weft__load(&waiter->woken, WEFT__ACQUIRE) != WEFT__WAIT_WOKEN) {
+		if (weft__sys->park(&waiter->woken, WEFT__WAIT_SLEEPS,
+		                    deadline_ns)
 		    != -ETIMEDOUT)
 			continue;
 		if (w->bug == NO_CLAIM || weft__claim(&waiter->waiter))
@@ -116,7 +123,7 @@ send_badly(struct world *w, weft_chan *chan, uint64_t value)
 		weft__put(*(uint64_t *)wait->value, value);
 		weft__put(wait->waiter->result, 0);
 		weft__gate_leave(weft__chan_gate(chan));
-		weft__store(&waiter->woken, 1, WEFT__RELEASE);
+		weft__store(&waiter->woken, WEFT__WAIT_WOKEN, WEFT__RELEASE);
 		return true;
 	}
 	if (wait) {
@@ -172,6 +179,7 @@ recv_value(struct world *w, weft_chan *chan, uint64_t *out,
 {
 	uint64_t copy;
 	int rc = w->bug == NO_CLAIM || w->bug == NO_DROP || w->bug == LATE_PUSH
+	                         || w->bug == LATE_SLEEP
 	                 ? recv_badly(w, chan, &copy, deadline_ns)
 	                 : weft_chan_recv(chan, &copy, deadline_ns);
 

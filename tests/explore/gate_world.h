@@ -1,6 +1,6 @@
 /* gate_world.h - what the models of channels, select and locks share.
  *
- * Those who wait are plain threads, which park; gate_loops.c has threadlets of a loop.
+ * Those who wait are plain threads, which park.
  * The models are in gate_models.c (channels and select) and gate_locks.c and make one
  * program, since the orders of one source are weakened over all its models.
  */
@@ -17,6 +17,7 @@ enum bug {
 	NO_CLAIM,    /* a deadline ends a wait that somebody else may have claimed */
 	NO_DROP,     /* a wait that was ended by its deadline stays in the queue */
 	LATE_PUSH,   /* a receiver looks, leaves the gate, and queues then */
+	LATE_SLEEP,  /* a waiter sleeps without minding that it was woken */
 	EARLY_WAKE,  /* a receiver is woken, and then its value copied */
 	NO_UNPARK,   /* a waiter is told, and not woken */
 	LATE_READ,   /* the next of a list is read when this one was woken */

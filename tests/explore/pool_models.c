@@ -23,14 +23,15 @@ void leave_as_it_is(weft_pool *pool);
 
 enum bug {
 	NO_BUG,
-	NO_RING,     /* takes a worker off the idle list and does not wake it */
-	NO_CALL,     /* queues, and calls nobody if there is a thread */
-	EARLY_LOOK,  /* looks for an idle worker before it takes the lock */
-	LATE_IDLE,   /* a worker gives the lock back, then enters the list */
-	DEAF,        /* whose time is up ends, though it was called */
-	UNDEAD,      /* has retired, and takes one more work */
-	NO_OWNER,    /* revokes what a worker has taken */
-	NO_LOCK,     /* revokes without the lock */
+	NO_RING,    /* takes a worker off the idle list and does not wake it */
+	NO_CALL,    /* queues, and calls nobody if there is a thread */
+	EARLY_LOOK, /* looks for an idle worker before it takes the lock */
+	LATE_IDLE,  /* a worker gives the lock back, then enters the list */
+	LATE_SLEEP, /* ends its look at the bell without minding what it says */
+	DEAF,       /* whose time is up ends, though it was called */
+	UNDEAD,     /* has retired, and takes one more work */
+	NO_OWNER,   /* revokes what a worker has taken */
+	NO_LOCK,    /* revokes without the lock */
 	EARLY_LEAVE, /* a work leaves the pool before its result is told */
 	NO_JOIN,     /* the pool is given back while a thread ends */
 };
@@ -57,20 +58,19 @@ static int left_early; /* works that have left, though their end is to come */
 static int
 push_wrongly(weft_pool *pool, struct weft__op *op)
 {
-	struct weft__worker *called = NULL;
+	struct weft__worker *asleep = NULL, *left;
 	int rc = 0;
 
 	if (planted == EARLY_LOOK)
-		called = call_idle(pool);
+		(void)call_idle(pool, &asleep);
 	weft__lock_take(&pool->lock);
 	if (planted == NO_RING)
-		(void)call_idle(pool);
+		(void)call_idle(pool, &left);
 	if (weft__get(pool->threads) == 0)
 		rc = start_thread(pool);
 	append(pool, op);
 	weft__lock_give(&pool->lock);
-	if (called)
-		weft__sys->unpark(&called->bell);
+	wake(asleep);
 	return rc;
 }
 
@@ -116,11 +116,17 @@ idle_wrongly(struct weft__worker *worker)
 	}
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker);
-	weft__store(&worker->bell, 0, WEFT__RELAXED);
+	weft__store(&worker->bell,
+	            planted == LATE_SLEEP ? WEFT__WORKER_LOOKS
+	                                  : WEFT__WORKER_SLEEPS,
+	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
-	while (weft__load(&worker->bell, WEFT__RELAXED) == 0
+	if (planted == LATE_SLEEP)
+		weft__store(&worker->bell, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
+	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS
 	       && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, 0, deadline_ns);
+		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS,
+		                     deadline_ns);
 	weft__lock_take(&pool->lock);
 	if (!leave_idle(worker) && (planted != DEAF || rc != -ETIMEDOUT))
 		return true;
@@ -554,6 +560,8 @@ static const struct plant plants[] = {
 	  "looks for an idle worker without the lock" },
 	{ LATE_IDLE, &models[SLEEP], 0,
 	  "goes to sleep without a last look at the queue" },
+	{ LATE_SLEEP, &models[SLEEP], 0,
+	  "ends its look at the bell without minding what it says" },
 	{ DEAF, &models[SHRINK], 0, "ends though it was called" },
 	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
 	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },

@@ -128,6 +128,49 @@ TEST(a_thread_is_started_only_if_none_is_idle)
 	OK(weft_loop_free(loop));
 }
 
+static int
+add_one(void *arg)
+{
+	return ++*(int *)arg; /* what the one before has written is seen */
+}
+
+TEST(work_that_comes_as_the_last_has_ended_is_done_by_the_same_thread)
+{
+	weft_pool *pool = make_pool(4, 0);
+	int sum = 0;
+
+	for (int i = 1; i <= 20000; i++) {
+		await_idle(pool, i > 1);
+		CHECK_EQ(weft_work(pool, add_one, &sum, WEFT_NEVER), i);
+	}
+	CHECK_EQ(threads_of(pool), 1);
+	OK(weft_pool_free(pool));
+}
+
+/* Whether threads of the pool that a loop has for computing may. */
+static bool
+loops_may_look(uint32_t flags)
+{
+	weft_loop *loop = weft_loop_new(&(weft_loop_opts){ .flags = flags });
+	bool may = weft__loop_pool(loop, WEFT_CPU)->set.may_look;
+
+	OK(weft_loop_free(loop));
+	return may;
+}
+
+TEST(threads_look_for_work_before_they_sleep_unless_that_is_refused_or_in_vain)
+{
+	weft_pool *quiet = weft_pool_new(&(weft_pool_opts){ .no_spin = true });
+	weft_pool *pool = weft_pool_new(NULL);
+
+	CHECK(!quiet->set.may_look);
+	CHECK_EQ(pool->set.may_look, weft__sys->cpus() > 1);
+	CHECK(!loops_may_look(WEFT_LOOP_NO_SPIN));
+	CHECK_EQ(loops_may_look(0), weft__sys->cpus() > 1);
+	OK(weft_pool_free(quiet));
+	OK(weft_pool_free(pool));
+}
+
 TEST(threads_that_idle_end_but_for_the_least_and_come_again)
 {
 	for (uint32_t least = 0; least < 3; least += 2) {

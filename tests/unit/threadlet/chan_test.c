@@ -266,6 +266,69 @@ TEST(between_loops_and_threads_values_arrive_once_and_in_order_of_each_sender)
 	pass_between_loops(64);
 }
 
+/* Values that come as fast as they are taken: whoever waits for one has it in a moment. */
+struct flow {
+	weft_chan *chan;
+	weft__a32 rested; /* of the two loops */
+};
+
+static int
+send_until_rested(void *arg)
+{
+	struct flow *flow = arg;
+	int value = 0;
+
+	for (; weft__load(&flow->rested, WEFT__RELAXED) < 2; value++)
+		OK(weft_chan_send(flow->chan, &value, WEFT_NEVER));
+	weft_chan_close(flow->chan);
+	return 0;
+}
+
+static int
+recv_in_order(void *arg)
+{
+	const struct flow *flow = arg;
+	int value, next = 0;
+
+	while (weft_chan_recv(flow->chan, &value, WEFT_NEVER) == 0)
+		CHECK_EQ(value, next++);
+	return 0;
+}
+
+static int
+rest_some_times(void *arg)
+{
+	struct flow *flow = arg;
+
+	for (int i = 0; i < 5; i++)
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+	(void)weft__add(&flow->rested, 1, WEFT__RELAXED);
+	return 0;
+}
+
+static void
+flow_between_loops(size_t capacity)
+{
+	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
+	struct flow flow = { .rested = { 0 } };
+
+	flow.chan = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
+	go_on(other, send_until_rested, &flow);
+	go_on(other, rest_some_times, &flow);
+	go_on(here, recv_in_order, &flow);
+	go_on(here, rest_some_times, &flow);
+	OK(weft_loop_run(here));
+	stop_and_free(other);
+	OK(weft_loop_free(here));
+	weft_chan_unref(flow.chan);
+}
+
+TEST(loops_that_hand_values_to_each_other_leave_the_others_of_them_their_turn)
+{
+	flow_between_loops(0);
+	flow_between_loops(64);
+}
+
 /* --- select ------------------------------------------------------------- */
 
 static int

@@ -1,4 +1,5 @@
 /* sync_test.c - locks, conditions, semaphores, groups, once, events. */
+#include <weft/metrics.h>
 #include "unit/threadlet/crew.h"
 
 /* --- mutex -------------------------------------------------------------- */
@@ -357,6 +358,62 @@ TEST(a_semaphore_counts_units_and_a_group_work)
 
 	run_threadlet(count_units, &local);
 	run_threadlet(count_units, &shared);
+}
+
+/* Two loops that wake each other in turn, each time so soon that nobody need suspend. */
+struct rally {
+	weft_sem ball[2];
+	weft__a32 done;
+};
+
+struct player {
+	struct rally *rally;
+	int side;
+	uint64_t rounds;
+};
+
+static int
+play(void *arg)
+{
+	struct player *player = arg;
+	struct rally *rally = player->rally;
+
+	while (!weft__load(&rally->done, WEFT__RELAXED)) {
+		OK(weft_sem_acquire(&rally->ball[player->side], WEFT_NEVER));
+		OK(weft_sem_release(&rally->ball[!player->side], 1));
+		player->rounds++;
+	}
+	return 0;
+}
+
+static int
+rest_some_times(void *arg)
+{
+	struct rally *rally = arg;
+
+	for (int i = 0; i < 10; i++)
+		OK(weft_sleep_until(weft_in(WEFT_MS)));
+	weft__store(&rally->done, 1, WEFT__RELAXED);
+	return 0;
+}
+
+TEST(a_loop_whose_threadlet_is_woken_in_a_moment_each_time_goes_on_all_the_same)
+{
+	struct rally rally = { .ball = { WEFT_SHARED_INIT, WEFT_SHARED_INIT } };
+	struct player players[] = { { &rally, 0, 0 }, { &rally, 1, 0 } };
+	weft_loop_stats stats;
+	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
+
+	OK(weft_sem_release(&rally.ball[0], 1));
+	go_on(other, play, &players[0]);
+	go_on(here, play, &players[1]);
+	go_on(here, rest_some_times, &rally);
+	OK(weft_loop_run(here));
+	stop_and_free(other);
+	/* A turn has 64 changes of threadlets at most; a few rounds may need none. */
+	OK(weft_loop_metrics(here, &stats));
+	CHECK(stats.turns >= players[1].rounds / 512);
+	OK(weft_loop_free(here));
 }
 
 /* --- once, event -------------------------------------------------------- */

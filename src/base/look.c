@@ -1,0 +1,17 @@
+/* look.c - looking on for a moment before one sleeps. */
+#include "base/look.h"
+
+bool
+weft__look_at(const weft__a32 *word, uint32_t value, uint64_t for_ns)
+{
+	uint64_t end_ns = weft__sys->now() + for_ns;
+
+	do
+		for (int i = 0; i < WEFT__LOOKS; i++) {
+			if (weft__load(word, WEFT__RELAXED) != value)
+				return true;
+			weft__pause();
+		}
+	while (WEFT__LOOKS > 1 && weft__sys->now() < end_ns);
+	return false;
+}
