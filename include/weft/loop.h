@@ -31,7 +31,7 @@ WEFT_BEGIN
 
 enum {
 	WEFT_LOOP_METRICS = 1 << 0, /* times, rates and depths, in 90 kB: weft/metrics.h */
-	WEFT_LOOP_NO_SPIN = 1 << 1, /* never spin before parking */
+	WEFT_LOOP_NO_SPIN = 1 << 1, /* never look on for a moment before sleeping */
 	WEFT_LOOP_KEEP    = 1 << 3, /* running does not end for lack of work */
 	WEFT_LOOP_MOVABLE = 1 << 4, /* any thread may run it; io_uring unbound, slower */
 };

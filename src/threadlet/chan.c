@@ -181,10 +181,12 @@ learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 {
 	uint32_t pauses = weft__count_get(&side->pauses);
 
-	if (moved > capacity - capacity / 8 && pauses > PAUSES_MIN)
-		weft__count_set(&side->pauses, pauses - pauses / 4);
-	else if (moved < capacity / 2 && pauses < PAUSES_MAX)
-		weft__count_set(&side->pauses, pauses + pauses / 4);
+	if (moved >= capacity - capacity / 8)
+		pauses -= pauses / 4;
+	else if (moved < capacity / 2)
+		pauses += pauses / 4;
+	if (pauses >= PAUSES_MIN && pauses <= PAUSES_MAX)
+		weft__count_set(&side->pauses, pauses);
 }
 
 /* Invariant 6.  Whether the other side has gone on meanwhile. */
@@ -204,29 +206,40 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other,
 		moved = weft__load(&other->count, WEFT__RELAXED) - count;
 	}
 	weft__luck_tell(&side->luck, moved > 0, WEFT__GATE_SKIPS_MAX);
-	if (moved == 0)
+	if (moved > 0)
+		learn(side, capacity, moved);
+	return moved > 0;
+}
+
+/* By one lock, at once or after a look, which counts as a wait: see gate.h. */
+static bool
+send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
+{
+	if (send_alone(chan, value)) {
+		weft__stayed(weft__self());
+		return true;
+	}
+	if (deadline_ns == WEFT_NOW
+	    || !look_on(&chan->in, &chan->out, chan->capacity)
+	    || !send_alone(chan, value))
 		return false;
-	learn(side, capacity, moved);
 	weft__give_way(weft__self());
 	return true;
 }
 
 static bool
-send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
-{
-	return send_alone(chan, value)
-	       || (deadline_ns != WEFT_NOW
-	           && look_on(&chan->in, &chan->out, chan->capacity)
-	           && send_alone(chan, value));
-}
-
-static bool
 recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
-	return recv_alone(chan, out)
-	       || (deadline_ns != WEFT_NOW
-	           && look_on(&chan->out, &chan->in, chan->capacity)
-	           && recv_alone(chan, out));
+	if (recv_alone(chan, out)) {
+		weft__stayed(weft__self());
+		return true;
+	}
+	if (deadline_ns == WEFT_NOW
+	    || !look_on(&chan->out, &chan->in, chan->capacity)
+	    || !recv_alone(chan, out))
+		return false;
+	weft__give_way(weft__self());
+	return true;
 }
 
 static inline bool
@@ -243,7 +256,7 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 
 	if (rc == 0 && has_sides(chan)
 	    && send_by_side(chan, value, deadline_ns))
-		return finish(0, NULL);
+		return 0;
 	if (rc == 0)
 		rc = weft__gate_enter(weft__chan_gate(chan));
 	if (rc < 0)
@@ -267,7 +280,7 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 	int rc = weft__told(deadline_ns);
 
 	if (rc == 0 && has_sides(chan) && recv_by_side(chan, out, deadline_ns))
-		return finish(0, NULL);
+		return 0;
 	if (rc == 0)
 		rc = weft__gate_enter(weft__chan_gate(chan));
 	if (rc < 0)

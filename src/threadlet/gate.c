@@ -93,6 +93,7 @@ weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
 		            .on = (intptr_t)on,
 		            .shared = true },
 		.loop = self ? self->crew->loop : NULL,
+		.looks = true,
 	};
 }
 
@@ -103,7 +104,9 @@ weft__gate_may_look(struct weft__luck *luck)
 	const weft_loop *loop = self ? self->crew->loop : NULL;
 
 	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed
-	       && !loop->ready.first && weft__luck_try(luck);
+	       && !loop->ready.first && !loop->ticks.count
+	       && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
+	       && weft__luck_try(luck);
 }
 
 /* Invariant 4.  Whether it was woken already. */
@@ -112,7 +115,7 @@ look_on(struct weft__shared_waiter *w)
 {
 	struct weft__luck *luck = w->loop ? &w->loop->spin.waits : NULL;
 
-	if (luck && weft__gate_may_look(luck))
+	if (luck && w->looks && weft__gate_may_look(luck))
 		weft__luck_tell(
 			luck,
 			weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),

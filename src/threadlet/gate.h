@@ -37,8 +37,9 @@ struct weft__gate_pair {
 #define WEFT__GATE_TRIES 8
 #endif
 
-/* May the caller look on before it suspends?  Not if its loop has others to run.  And if
- * what it looked for has come, it gives way as if it had suspended: looks take long. */
+/* May the caller look on before it suspends?  Not if its loop has something else to do.
+ * And if what it looked for has come, it gives way as if it had suspended: so the loop
+ * comes to its turn after as many looks as others may run in one. */
 #define WEFT__GATE_SKIPS_MAX 64u
 bool weft__gate_may_look(struct weft__luck *luck);
 
@@ -135,6 +136,7 @@ struct weft__shared_waiter {
 	weft_loop             *loop;  /* of its threadlet; NULL: a plain thread */
 	struct weft__node_head node;  /* carries the wake to the loop */
 	weft__a32              woken; /* WEFT__WAIT_*; a plain thread parks here */
+	bool                   looks; /* another thread may wake it in a moment */
 } __attribute__((aligned(64)));
 
 /* Set up a waiter for the caller, before it is put in a queue. */

@@ -286,6 +286,7 @@ static int
 note_gates(struct choice *choice)
 {
 	choice->shared = true;
+	choice->w.looks = false;
 	for (size_t i = 0; i < choice->count; i++) {
 		const weft_case *c = &choice->cases[i];
 		struct weft__gate *gate = gate_of(c);
@@ -297,6 +298,8 @@ note_gates(struct choice *choice)
 		choice->entries[i] = (struct entry){ .gate = gate };
 		if (gate)
 			add_gate(choice, gate);
+		if (gate && gate->flags & WEFT_SHARED)
+			choice->w.looks = true;
 		if (c->op || c->joined
 		    || (gate && !(gate->flags & WEFT_SHARED)))
 			choice->shared = false;

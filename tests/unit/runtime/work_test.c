@@ -139,7 +139,7 @@ TEST(work_that_comes_as_the_last_has_ended_is_done_by_the_same_thread)
 	weft_pool *pool = make_pool(4, 0);
 	int sum = 0;
 
-	for (int i = 1; i <= 20000; i++) {
+	for (int i = 1; i <= 2000; i++) {
 		await_idle(pool, i > 1);
 		CHECK_EQ(weft_work(pool, add_one, &sum, WEFT_NEVER), i);
 	}

@@ -377,9 +377,11 @@ play(void *arg)
 {
 	struct player *player = arg;
 	struct rally *rally = player->rally;
+	bool done = false;
 
-	while (!weft__load(&rally->done, WEFT__RELAXED)) {
+	while (!done) { /* the one who has the ball later sees it, too */
 		OK(weft_sem_acquire(&rally->ball[player->side], WEFT_NEVER));
+		done = weft__load(&rally->done, WEFT__RELAXED);
 		OK(weft_sem_release(&rally->ball[!player->side], 1));
 		player->rounds++;
 	}
