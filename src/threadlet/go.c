@@ -419,8 +419,8 @@ go_here(const struct weft__start *start)
 	if (scope)
 		weft__scope_add(scope, handle);
 	t->since_ns = weft__loop_here()->now_ns; /* read before it ran */
-	link_to_crew(crew, weft__loop_here(),
-	             t); /* not traced, stopping or in the background */
+	/* It is not traced, not told to stop and not in the background. */
+	link_to_crew(crew, weft__loop_here(), t);
 	return weft__handle_show(handle, crew);
 }
 

@@ -127,12 +127,14 @@ write_until_full(void *arg)
 	(void)arg;
 	connect_line(&line);
 	OK(weft_stream_set(line.near, "sndbuf", 4096));
+	/* On a busy machine a millisecond may be over though there is room again. */
 	for (int i = 0; rc == 1; i++) {
 		rc = (int)weft_write(line.near, "x", 1, weft_in(WEFT_MS));
+		if (rc == WEFT_ETIMEDOUT)
+			rc = (int)weft_write(line.near, "x", 1, WEFT_NOW);
 		CHECK(i < 64 << 20);
 	}
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(line.near, "x", 1, WEFT_NOW), WEFT_ETIMEDOUT);
 	OK(weft_stream_get(line.near, "queued", &queued));
 	CHECK(queued <= 4096);
 	weft_stream_reset(line.near);
