@@ -224,7 +224,7 @@ void weft__arrive(struct weft__threadlet *self);
 /* May the caller suspend?  0, or the error that its call returns. */
 int weft__may_wait(uint64_t deadline_ns);
 
-/* Arm the deadline of the wait that has just begun. */
+/* Arm the deadline of the wait that has just begun, or move it. */
 void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);
 
 /* Suspend until woken; the deadline wakes, too. */

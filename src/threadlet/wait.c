@@ -47,9 +47,12 @@ weft__ask(struct weft__threadlet *threadlet, int why)
 void
 weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 {
+	struct weft_wheel *wheel = &self->crew->loop->wheel;
+
+	if (__builtin_expect(self->place.block != NULL, 0))
+		(void)weft__wheel_drop(wheel, &self->place);
 	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;
-	if (weft__wheel_add(&self->crew->loop->wheel, &self->place, deadline_ns)
-	    < 0)
+	if (weft__wheel_add(wheel, &self->place, deadline_ns) < 0)
 		weft__ask(self, WEFT_ENOMEM);
 }
 

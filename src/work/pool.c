@@ -27,7 +27,10 @@
  *      sent while the pool is there.
  *   6. Places of the queue are counted apart from the lock: at most queue_max, taken
  *      before the op is started, which can then not fail any more for lack of one.
- *   7. At most one of the idle threads looks at its bell before it sleeps there, and only
+ *   7. A work that runs may put more in while the pool ends: no thread is started for it,
+ *      as those that are there have been counted, and its own thread takes it before it
+ *      ends, too.
+ *   8. At most one of the idle threads looks at its bell before it sleeps there, and only
  *      while that pays (look.h).  Its bell says so: whoever calls it need not wake it.  It
  *      ends its look with a compare-exchange: either it was called, or whoever calls it
  *      from now on wakes it.
@@ -163,7 +166,7 @@ end_of_idling(const weft_pool *pool)
 	               : WEFT_NEVER;
 }
 
-/* Invariant 7; under the lock, as it becomes idle. */
+/* Invariant 8; under the lock, as it becomes idle. */
 static bool
 begin_look(weft_pool *pool)
 {
@@ -353,7 +356,7 @@ push(weft_pool *pool, struct weft__op *op)
 	int rc = 0;
 
 	weft__lock_take(&pool->lock);
-	if (!call_idle(pool, &asleep)
+	if (!call_idle(pool, &asleep) && !weft__get(pool->ending)
 	    && weft__get(pool->threads) < pool->set.threads_max)
 		rc = start_thread(pool);
 	/* That there are no more threads matters only if there is none. */

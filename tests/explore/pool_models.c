@@ -33,6 +33,7 @@ enum bug {
 	NO_OWNER,   /* revokes what a worker has taken */
 	NO_LOCK,    /* revokes without the lock */
 	EARLY_LEAVE, /* a work leaves the pool before its result is told */
+	LATE_START,  /* starts a thread though the pool ends */
 	NO_JOIN,     /* the pool is given back while a thread ends */
 };
 
@@ -41,8 +42,9 @@ struct world {
 	weft_loop *loop;
 	weft_op op;
 	weft_node node;
-	weft__a32 begun; /* the op of a loop */
-	uint32_t ran[2]; /* by the pool */
+	weft__a32 begun;               /* the op of a loop */
+	struct weft__op first, second; /* without one */
+	uint32_t ran[2];               /* by the pool */
 	uint32_t posted;
 	int rc[2];
 	int64_t result;
@@ -66,7 +68,7 @@ push_wrongly(weft_pool *pool, struct weft__op *op)
 	weft__lock_take(&pool->lock);
 	if (planted == NO_RING)
 		(void)call_idle(pool, &left);
-	if (weft__get(pool->threads) == 0)
+	if (weft__get(pool->threads) == 0 || planted == LATE_START)
 		rc = start_thread(pool);
 	append(pool, op);
 	weft__lock_give(&pool->lock);
@@ -78,6 +80,7 @@ int
 weft__pool_push(weft_pool *pool, struct weft__op *op)
 {
 	return planted == NO_RING || planted == NO_CALL || planted == EARLY_LOOK
+	                       || planted == LATE_START
 	               ? push_wrongly(pool, op)
 	               : push_as_it_is(pool, op);
 }
@@ -249,6 +252,16 @@ setup_two(void *state)
 	EXPLORE_CHECK(start_thread(w->pool) == 0);
 }
 
+/* With room for a second thread. */
+static void
+setup_more(void *state)
+{
+	struct world *w = state;
+
+	setup(w);
+	w->pool->set.threads_max = 2;
+}
+
 static int
 count_first(void *arg)
 {
@@ -341,6 +354,43 @@ give_up_and_free(void *state)
 	EXPLORE_CHECK(weft__get(w->ran[0]) == (rc == 1));
 	EXPLORE_CHECK(weft_work(w->pool, count_second, w, WEFT_NEVER) == 1);
 	free_pool(w);
+}
+
+/* A loop ends its pool when its works have been told; a thread may then still be putting
+ * in more. */
+static void
+on_second(weft_op *op, int64_t result, void *arg)
+{
+	(void)op;
+	(void)result;
+	(void)arg;
+}
+
+static int
+put_in_more(void *arg)
+{
+	struct world *w = arg;
+
+	weft__store(&w->begun, 1, WEFT__RELEASE);
+	w->second.on_done = on_second;
+	weft__op_set_work(&w->second, count_second, w);
+	EXPLORE_CHECK(weft__pool_push(w->pool, &w->second) == 0);
+	return 1;
+}
+
+static void
+end_soon(void *state)
+{
+	struct world *w = state;
+
+	w->first.on_done = on_second;
+	weft__op_set_work(&w->first, put_in_more, w);
+	EXPLORE_CHECK(weft__pool_push(w->pool, &w->first) == 0);
+	while (!weft__load(&w->begun, WEFT__ACQUIRE))
+		weft__sys->yield();
+	weft__pool_end(w->pool);
+	EXPLORE_CHECK(weft__get(w->ran[1]) == 1);
+	explore_dismiss();
 }
 
 static void
@@ -510,6 +560,7 @@ enum {
 	LOOP,
 	CANCEL,
 	CANCEL_FREE,
+	END,
 	STOP,
 	STOPPER,
 };
@@ -543,6 +594,9 @@ static const struct explore_model models[] = {
 		"a cancel meets the result and who frees", setup_loop, nothing,
 		.threads = 3, .preemptions = 1,
 		.thread = { cancel_work, free_soon, explore_started }),
+	[END] = MODEL("work that runs puts in more as its pool ends",
+	              setup_more, nothing, .threads = 3, .preemptions = 1,
+	              .thread = { end_soon, explore_started, explore_started }),
 	[STOP] = MODEL("a stop meets work that posts to its loop",
 	               setup_kept_loop, nothing, .threads = 2, .preemptions = 1,
 	               .thread = { work_and_stop_meanwhile, explore_started }),
@@ -568,6 +622,7 @@ static const struct plant plants[] = {
 	{ NO_LOCK, &models[GIVE_UP], 0, "takes back without the lock" },
 	{ EARLY_LEAVE, &models[CANCEL_FREE], 0,
 	  "leaves the pool before it is told" },
+	{ LATE_START, &models[END], 0, "starts a thread though the pool ends" },
 	{ NO_JOIN, &models[LOOP], 0,
 	  "gives the pool back while a thread ends" },
 };

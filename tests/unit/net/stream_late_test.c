@@ -266,3 +266,36 @@ TEST(what_comes_as_a_read_is_ended_is_its_own_or_the_next_ones)
 {
 	run_late(read_as_it_ends, OP);
 }
+
+/* --- deadlines ------------------------------------------------------------ */
+
+/* The scope's comes first, then what the loop has not seen yet is looked for. */
+static int
+read_in_scope(void *arg)
+{
+	struct late *late = arg;
+	weft_scope scope;
+	char buf[8];
+
+	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(HOUR)),
+	         WEFT_ETIMEDOUT);
+	OK(weft_scope_close(&scope));
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(WEFT_MS)),
+	         WEFT_ETIMEDOUT);
+	weft_close(late->ends.a);
+	weft_close(late->ends.b);
+	return 0;
+}
+
+TEST(a_read_whose_scope_is_over_leaves_no_deadline_of_its_own_behind)
+{
+	for (int kind = 0; kind < LINE_KINDS; kind++) {
+		struct late late = { .ends = open_ends(kind) };
+		weft_loop *loop = weft_loop_new(NULL);
+
+		go_on(loop, read_in_scope, &late);
+		OK(weft_loop_run(loop));
+		stop_idle(loop);
+	}
+}
