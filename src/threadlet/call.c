@@ -33,7 +33,7 @@ weft_yield(void)
 		if (rc < 0)
 			return rc;
 	}
-	weft__make_ready_on(weft__loop_here(), self);
+	weft__make_ready(weft__loop_here(), self);
 	weft__leave(self);
 	return self->why;
 }

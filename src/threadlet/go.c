@@ -230,7 +230,7 @@ link_to_crew(struct weft__crew *crew, weft_loop *loop,
 	crew->newest = t;
 	t->seq = ++crew->seq;
 	weft__count(&loop->threadlets, 1);
-	weft__make_ready_on(loop, t);
+	weft__make_ready(loop, t);
 }
 
 /* It is here, on its loop's thread. */

@@ -192,7 +192,7 @@ void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
 
 /* It can run, after all that can; on that loop, which is its own. */
 static inline void
-weft__make_ready_on(weft_loop *loop, struct weft__threadlet *threadlet)
+weft__make_ready(weft_loop *loop, struct weft__threadlet *threadlet)
 {
 	struct weft__run_queue *ready = &loop->ready;
 
@@ -202,12 +202,6 @@ weft__make_ready_on(weft_loop *loop, struct weft__threadlet *threadlet)
 	else
 		ready->first = threadlet;
 	ready->last = threadlet;
-}
-
-static inline void
-weft__make_ready(struct weft__threadlet *threadlet)
-{
-	weft__make_ready_on(threadlet->crew->loop, threadlet);
 }
 
 /* Go on with whoever is next, until this one is made ready and its turn has come. */
@@ -278,7 +272,7 @@ weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 	threadlet->waiter = NULL;
 	if (__builtin_expect(threadlet->place.block != NULL, 0))
 		(void)weft__wheel_drop(&loop->wheel, &threadlet->place);
-	weft__make_ready_on(loop, threadlet);
+	weft__make_ready(loop, threadlet);
 }
 
 static inline void

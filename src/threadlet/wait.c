@@ -60,7 +60,7 @@ void
 weft__give_way(struct weft__threadlet *self)
 {
 	self->crew->streak = 0;
-	weft__make_ready_on(weft__loop_here(), self);
+	weft__make_ready(weft__loop_here(), self);
 	weft__leave(self);
 }
 
