@@ -53,10 +53,34 @@ struct weft__thread {
 extern _Thread_local struct weft__thread *weft__thread_ptr
 	__attribute__((tls_model("initial-exec")));
 
+/* The calling thread's, or NULL: not made yet.  Read where it is asked for: a threadlet
+ * may go on in another thread than it was suspended in, and a compiler takes the thread
+ * for the same all through a function.  On arm64 it keeps what it has read of that; on
+ * x86-64 there is nothing to keep. */
+static inline struct weft__thread *
+weft__thread_here(void)
+{
+#if defined(__aarch64__)
+	struct weft__thread *self;
+	uintptr_t thread;
+
+	__asm__ volatile("mrs	%1, tpidr_el0\n\t"
+	                 "adrp	%0, :gottprel:weft__thread_ptr\n\t"
+	                 "ldr	%0, [%0, :gottprel_lo12:weft__thread_ptr]\n\t"
+	                 "ldr	%0, [%1, %0]"
+	                 : "=&r"(self), "=&r"(thread)
+	                 :
+	                 : "memory");
+	return self;
+#else
+	return weft__thread_ptr;
+#endif
+}
+
 static inline struct weft__thread *
 weft__thread_self(void)
 {
-	struct weft__thread *self = weft__thread_ptr;
+	struct weft__thread *self = weft__thread_here();
 
 	return __builtin_expect(self != NULL, 1) ? self : weft__sys->thread_self();
 }

@@ -247,7 +247,7 @@ weft__loop_is_usable(const weft_loop *loop)
 {
 	uintptr_t runner = weft__load(&loop->runner, WEFT__RELAXED);
 
-	return (!runner || runner == (uintptr_t)weft__thread_ptr)
+	return (!runner || runner == (uintptr_t)weft__thread_here())
 	       && loop->quick == weft__load(&weft__program.forks, WEFT__RELAXED)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }

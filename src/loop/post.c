@@ -66,7 +66,7 @@ tell(weft_loop *loop, struct weft__lane *lane)
 static inline struct weft__lane *
 lane_at_hand(const weft_loop *loop)
 {
-	const struct weft__thread *self = weft__thread_ptr;
+	const struct weft__thread *self = weft__thread_here();
 	struct weft__lane *lane;
 
 	if (!loop || !self || self->post_id != loop->inbox.id
@@ -100,7 +100,7 @@ weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
 static inline void
 note_own(weft_loop *loop)
 {
-	uintptr_t self = (uintptr_t)weft__thread_ptr;
+	uintptr_t self = (uintptr_t)weft__thread_here();
 
 	if (self && weft__load(&loop->runner, WEFT__RELAXED) == self)
 		loop->spin.own = true;
@@ -111,7 +111,7 @@ note_own(weft_loop *loop)
 static inline bool
 post_here(weft_loop *loop, struct weft__node *node)
 {
-	const struct weft__thread *self = weft__thread_ptr;
+	const struct weft__thread *self = weft__thread_here();
 
 	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self
 	    || self->lanes || weft__load(&loop->inbox.head, WEFT__RELAXED))

@@ -68,7 +68,7 @@ on_poke(const struct weft__moment *moment)
 
 	if (weft__load(&answer.state, WEFT__ACQUIRE) != ASKED
 	    || weft__load(&answer.loop->runner, WEFT__RELAXED)
-	               != (uintptr_t)weft__thread_ptr
+	               != (uintptr_t)weft__thread_here()
 	    || !weft__cas(&answer.state, &asked, WRITING,
 	                  WEFT__ACQ_REL)) /* W */
 		return false;

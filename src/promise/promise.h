@@ -126,7 +126,7 @@ weft__promise_loop(const weft_promise *promise)
 static inline bool
 weft__home_is_here(const struct weft__home *home)
 {
-	const struct weft__thread *thread = weft__thread_ptr;
+	const struct weft__thread *thread = weft__thread_here();
 
 	return thread && thread->loop && thread->loop == weft__home_loop(home);
 }

@@ -58,7 +58,7 @@ weft__gate_is_of(const struct weft__gate *gate, const struct weft__thread *threa
 static inline struct weft__threadlet *
 weft__gate_is_open(const struct weft__gate *gate)
 {
-	const struct weft__thread *thread = weft__thread_ptr;
+	const struct weft__thread *thread = weft__thread_here();
 	struct weft__threadlet *self = thread ? thread->threadlet : NULL;
 
 	if (!self || self->why | self->interrupted || !weft__gate_is_of(gate, thread))
@@ -70,7 +70,7 @@ weft__gate_is_open(const struct weft__gate *gate)
 static inline int
 weft__gate_enter(struct weft__gate *gate)
 {
-	const struct weft__thread *thread = weft__thread_ptr;
+	const struct weft__thread *thread = weft__thread_here();
 
 	if (thread && thread->loop && !(gate->flags & WEFT_SHARED)
 	    && weft__load(&gate->home, WEFT__RELAXED) == thread->loop->inbox.id)

@@ -105,7 +105,7 @@ int
 weft_mutex_unlock(weft_mutex *public)
 {
 	struct mutex *mutex = (struct mutex *)(void *)public;
-	const struct weft__thread *thread = weft__thread_ptr;
+	const struct weft__thread *thread = weft__thread_here();
 
 	if (!thread || !thread->threadlet
 	    || !weft__gate_is_of(&mutex->gate, thread)

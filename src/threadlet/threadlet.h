@@ -150,7 +150,7 @@ struct weft__crew {
 static inline struct weft__threadlet *
 weft__self(void)
 {
-	const struct weft__thread *thread = weft__thread_ptr;
+	const struct weft__thread *thread = weft__thread_here();
 
 	return thread ? thread->threadlet : NULL;
 }
@@ -160,7 +160,7 @@ weft__self(void)
 static inline weft_loop *
 weft__loop_here(void)
 {
-	return weft__thread_ptr->loop;
+	return weft__thread_here()->loop;
 }
 
 /* Its number; 0 while it ends.  Also for signal handlers. */
