@@ -27,6 +27,7 @@
 #define PAUSES     64u /* of a look, at first: some 800 ns */
 #define PAUSES_MIN 8u
 #define PAUSES_MAX 256u
+#define WORD       sizeof(uint64_t)
 #define ALIGNMENT  ((uintptr_t) _Alignof(weft_chan))
 
 static inline void
@@ -34,8 +35,8 @@ copy(void *to, const void *from, size_t size)
 {
 	weft__will_get(from, size);
 	weft__will_put(to, size);
-	if (__builtin_expect(size == 8, 1))
-		__builtin_memcpy(to, from, 8); /* one load and one store */
+	if (__builtin_expect(size == WORD, 1))
+		__builtin_memcpy(to, from, WORD); /* one load and one store */
 	else
 		__builtin_memcpy(to, from, size);
 }
@@ -48,29 +49,31 @@ count_of(const weft_chan *chan)
 	                - weft__count_get(&chan->out.count));
 }
 
-/* Count one on this side: I, O. */
+/* Count one on this side, which goes on at `next`: I, O. */
 static inline void
-pass(weft_chan *chan, struct weft__chan_side *side)
+pass(weft_chan *chan, struct weft__chan_side *side, char *next)
 {
-	char *next = weft__get(side->place) + chan->value_bytes;
-
 	weft__put(side->place, next == chan->end ? chan->values : next);
 	weft__store(&side->count, weft__count_get(&side->count) + 1,
 	            WEFT__RELEASE);
 }
 
 static inline void
-put(weft_chan *chan, const void *value)
+put(weft_chan *chan, const void *value, size_t size)
 {
-	copy(weft__get(chan->in.place), value, chan->value_bytes);
-	pass(chan, &chan->in);
+	char *place = weft__get(chan->in.place);
+
+	copy(place, value, size);
+	pass(chan, &chan->in, place + size);
 }
 
 static inline void
-take(weft_chan *chan, void *out)
+take(weft_chan *chan, void *out, size_t size)
 {
-	copy(out, weft__get(chan->out.place), chan->value_bytes);
-	pass(chan, &chan->out);
+	char *place = weft__get(chan->out.place);
+
+	copy(out, place, size);
+	pass(chan, &chan->out, place + size);
 }
 
 static inline __attribute__((always_inline)) int
@@ -86,7 +89,7 @@ send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 	}
 	if (count_of(chan) == chan->capacity)
 		return WEFT_EAGAIN;
-	put(chan, value);
+	put(chan, value, chan->value_bytes);
 	return 0;
 }
 
@@ -97,9 +100,9 @@ recv_now(weft_chan *chan, void *out, struct weft__wait **wake)
 	                ? weft__wait_claim(&chan->senders)
 	                : NULL;
 	if (count_of(chan) > 0) {
-		take(chan, out);
+		take(chan, out, chan->value_bytes);
 		if (*wake)
-			put(chan, (*wake)->value);
+			put(chan, (*wake)->value, chan->value_bytes);
 		return 0;
 	}
 	if (*wake) {
@@ -127,7 +130,7 @@ finish(int rc, struct weft__wait *wake)
 {
 	if (wake)
 		weft__gate_wake(wake->waiter, 0);
-	weft__stayed(weft__self());
+	(void)weft__stayed(weft__self());
 	return rc;
 }
 
@@ -156,7 +159,7 @@ send_alone(weft_chan *chan, const void *value)
 	can = !weft__get(chan->closed) && !weft__get(chan->receivers.first)
 	      && !is_ahead(&chan->in, &chan->out, chan->capacity);
 	if (can)
-		put(chan, value);
+		put(chan, value, chan->value_bytes);
 	weft__lock_give(&chan->in.lock);
 	return can;
 }
@@ -170,7 +173,7 @@ recv_alone(weft_chan *chan, void *out)
 	can = !weft__get(chan->senders.first)
 	      && !is_ahead(&chan->out, &chan->in, 0);
 	if (can)
-		take(chan, out);
+		take(chan, out, chan->value_bytes);
 	weft__lock_give(&chan->out.lock);
 	return can;
 }
@@ -216,14 +219,14 @@ static bool
 send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
 	if (send_alone(chan, value)) {
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOW
 	    || !look_on(&chan->in, &chan->out, chan->capacity)
 	    || !send_alone(chan, value))
 		return false;
-	weft__give_way(weft__self());
+	(void)weft__give_way(weft__self());
 	return true;
 }
 
@@ -231,14 +234,14 @@ static bool
 recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
 	if (recv_alone(chan, out)) {
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return true;
 	}
 	if (deadline_ns == WEFT_NOW
 	    || !look_on(&chan->out, &chan->in, chan->capacity)
 	    || !recv_alone(chan, out))
 		return false;
-	weft__give_way(weft__self());
+	(void)weft__give_way(weft__self());
 	return true;
 }
 
@@ -321,6 +324,29 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns)
 	                            deadline_ns);
 }
 
+/* Through the buffer of a local channel, where there is something to do so.  Most values
+ * are pointers and numbers, which are copied without a call: so the short ways below have
+ * nothing to save for one. */
+__attribute__((noinline)) static int
+send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
+{
+	put(chan, value, chan->value_bytes);
+	return weft__stayed(self);
+}
+
+__attribute__((noinline)) static int
+recv_bytes(weft_chan *chan, void *out, struct weft__threadlet *self)
+{
+	take(chan, out, chan->value_bytes);
+	return weft__stayed(self);
+}
+
+static inline bool
+has_words(const weft_chan *chan)
+{
+	return chan->value_bytes == WORD;
+}
+
 int
 weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
@@ -332,9 +358,10 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	if (chan->closed || chan->receivers.first
 	    || count_of(chan) == chan->capacity)
 		return send_here(chan, value, deadline_ns);
-	put(chan, value);
-	weft__stayed(self);
-	return 0;
+	if (!has_words(chan))
+		return send_bytes(chan, value, self);
+	put(chan, value, WORD);
+	return weft__stayed(self);
 }
 
 int
@@ -347,9 +374,10 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 		return recv_shared(chan, out, deadline_ns);
 	if (chan->senders.first || count_of(chan) == 0)
 		return recv_here(chan, out, deadline_ns);
-	take(chan, out);
-	weft__stayed(self);
-	return 0;
+	if (!has_words(chan))
+		return recv_bytes(chan, out, self);
+	take(chan, out, WORD);
+	return weft__stayed(self);
 }
 
 /* Out before in: so what comes and goes meanwhile makes it more, and not less than none. */

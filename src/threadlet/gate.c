@@ -147,7 +147,7 @@ weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
 	if (w->waiter.shared && look_on(w)) {
 		if (w->waiter.threadlet)
-			weft__give_way(w->waiter.threadlet);
+			(void)weft__give_way(w->waiter.threadlet);
 		return weft__get(w->waiter.result);
 	}
 	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns)

@@ -269,7 +269,7 @@ choose(struct choice *choice, uint64_t deadline_ns)
 	leave_gates(choice, choice->gates_count);
 	if (choice->wake)
 		weft__gate_wake(choice->wake->waiter, 0);
-	weft__stayed(weft__self());
+	(void)weft__stayed(weft__self());
 	return rc;
 }
 

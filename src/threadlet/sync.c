@@ -59,8 +59,7 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 		return wait_for(c, "sem", deadline_ns);
 	weft__put(c->count, weft__get(c->count) - 1);
 	weft__gate_leave(&c->gate);
-	weft__stayed(weft__self());
-	return 0;
+	return weft__stayed(weft__self());
 }
 
 /* Units go to those who wait first, so there are none while somebody does. */

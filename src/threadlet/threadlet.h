@@ -238,15 +238,15 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 	return waiter->result;
 }
 
-/* Let all that can run go first, and the loop when it is its turn. */
-void weft__give_way(struct weft__threadlet *self);
+/* Let all that can run go first, and the loop when it is its turn.  Returns 0: what ends
+ * with this call need not save anything for it. */
+__attribute__((noinline)) int weft__give_way(struct weft__threadlet *self);
 
-/* A call has not suspended: it does when too many in a row have not. */
-static inline void
+/* A call has not suspended: it does when too many in a row have not.  Returns 0. */
+static inline int
 weft__stayed(struct weft__threadlet *self)
 {
-	if (self && ++self->crew->streak >= 64)
-		weft__give_way(self);
+	return self && ++self->crew->streak >= 64 ? weft__give_way(self) : 0;
 }
 
 static inline bool

@@ -56,12 +56,13 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 		weft__ask(self, WEFT_ENOMEM);
 }
 
-void
+int
 weft__give_way(struct weft__threadlet *self)
 {
 	self->crew->streak = 0;
 	weft__make_ready(weft__loop_here(), self);
 	weft__leave(self);
+	return 0;
 }
 
 /* --- queues ------------------------------------------------------------- */

@@ -407,7 +407,7 @@ weft__listener_next(weft_listener *listener, weft_stream **out,
 
 	if (listener->ready) {
 		*out = weft__listener_take(listener);
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return 0;
 	}
 	if (!listener->error) {

@@ -61,7 +61,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size,
 	if (n < 0 && n != -EAGAIN)
 		return told(stream, n);
 	if (n >= 0) {
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return n;
 	}
 	if (deadline_ns == WEFT_NOW)
@@ -76,7 +76,7 @@ static int
 stay(weft_stream *stream)
 {
 	stream->guests++;
-	weft__stayed(weft__self());
+	(void)weft__stayed(weft__self());
 	return weft__guest_leave(stream);
 }
 

@@ -73,7 +73,7 @@ weft__send_wait(weft_stream *stream, struct weft__write write,
 	if (rc < 0)
 		return rc;
 	if (w.write.ended) {
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return w.write.result;
 	}
 	w.write.waiter = &w.waiter;
@@ -111,7 +111,7 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
 	if (sent < 0)
 		return sent;
 	if ((size_t)sent == size) {
-		weft__stayed(weft__self());
+		(void)weft__stayed(weft__self());
 		return (ssize_t)size;
 	}
 	if (deadline_ns == WEFT_NOW)
