@@ -126,11 +126,11 @@ weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 
 /* Outside of the gate. */
 static inline int
-finish(int rc, struct weft__wait *wake)
+finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 {
 	if (wake)
 		weft__gate_wake(wake->waiter, 0);
-	(void)weft__stayed(weft__self());
+	(void)weft__stayed(self);
 	return rc;
 }
 
@@ -273,7 +273,7 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		                                   false },
 			deadline_ns);
 	weft__gate_leave(weft__chan_gate(chan));
-	return finish(rc, wake);
+	return finish(rc, wake, weft__self());
 }
 
 __attribute__((noinline)) static int
@@ -296,32 +296,49 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 				"chan recv", &chan->receivers, out, false },
 			deadline_ns);
 	weft__gate_leave(weft__chan_gate(chan));
-	return finish(rc, wake);
+	return finish(rc, wake, weft__self());
 }
 
-/* A local channel: somebody waits, or the caller has to. */
+/* --- local channels ----------------------------------------------------- */
+
+static inline int
+wait_to_send(weft_chan *chan, const void *value, uint64_t deadline_ns,
+             struct weft__threadlet *self)
+{
+	return weft__gate_wait_here(&chan->senders, "chan send",
+	                            (void *)(uintptr_t)value, deadline_ns,
+	                            self);
+}
+
+static inline int
+wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns,
+             struct weft__threadlet *self)
+{
+	return weft__gate_wait_here(&chan->receivers, "chan recv", out,
+	                            deadline_ns, self);
+}
+
+/* Somebody waits for what the caller brings, or it is closed. */
 __attribute__((noinline)) static int
-send_here(weft_chan *chan, const void *value, uint64_t deadline_ns)
+send_here(weft_chan *chan, const void *value, uint64_t deadline_ns,
+          struct weft__threadlet *self)
 {
 	struct weft__wait *wake;
 	int rc = send_now(chan, value, &wake);
 
-	if (rc != WEFT_EAGAIN)
-		return finish(rc, wake);
-	return weft__gate_wait_here(&chan->senders, "chan send",
-	                            (void *)(uintptr_t)value, deadline_ns);
+	return rc == WEFT_EAGAIN ? wait_to_send(chan, value, deadline_ns, self)
+	                         : finish(rc, wake, self);
 }
 
 __attribute__((noinline)) static int
-recv_here(weft_chan *chan, void *out, uint64_t deadline_ns)
+recv_here(weft_chan *chan, void *out, uint64_t deadline_ns,
+          struct weft__threadlet *self)
 {
 	struct weft__wait *wake;
 	int rc = recv_now(chan, out, &wake);
 
-	if (rc != WEFT_EAGAIN)
-		return finish(rc, wake);
-	return weft__gate_wait_here(&chan->receivers, "chan recv", out,
-	                            deadline_ns);
+	return rc == WEFT_EAGAIN ? wait_to_recv(chan, out, deadline_ns, self)
+	                         : finish(rc, wake, self);
 }
 
 /* Through the buffer of a local channel, where there is something to do so.  Most values
@@ -355,9 +372,10 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 
 	if (!self)
 		return send_shared(chan, value, deadline_ns);
-	if (chan->closed || chan->receivers.first
-	    || count_of(chan) == chan->capacity)
-		return send_here(chan, value, deadline_ns);
+	if (chan->closed || chan->receivers.first)
+		return send_here(chan, value, deadline_ns, self);
+	if (count_of(chan) == chan->capacity)
+		return wait_to_send(chan, value, deadline_ns, self);
 	if (!has_words(chan))
 		return send_bytes(chan, value, self);
 	put(chan, value, WORD);
@@ -372,8 +390,12 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 
 	if (!self)
 		return recv_shared(chan, out, deadline_ns);
-	if (chan->senders.first || count_of(chan) == 0)
-		return recv_here(chan, out, deadline_ns);
+	if (chan->senders.first)
+		return recv_here(chan, out, deadline_ns, self);
+	if (count_of(chan) == 0)
+		return chan->closed
+		               ? recv_here(chan, out, deadline_ns, self)
+		               : wait_to_recv(chan, out, deadline_ns, self);
 	if (!has_words(chan))
 		return recv_bytes(chan, out, self);
 	take(chan, out, WORD);

@@ -214,32 +214,40 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 /* --- waiting in a queue ------------------------------------------------- */
 
 static inline int
-wait_local(struct weft__waits *queue, const char *what, void *value, bool deaf,
-           uint64_t deadline_ns)
+wait_local(struct weft__threadlet *self, struct weft__waits *queue,
+           const char *what, void *value, bool deaf, uint64_t deadline_ns)
 {
-	struct weft__waiter waiter = { .what = what,
+	struct weft__waiter waiter = { .threadlet = self,
+		                       .what = what,
 		                       .on = (intptr_t)queue,
 		                       .deaf = deaf };
 	struct weft__wait wait = { .waiter = &waiter, .value = value };
 	int rc;
 
 	weft__wait_push(queue, &wait);
-	rc = (int)weft__wait(&waiter, deadline_ns);
+	rc = (int)weft__wait_as(self, &waiter, deadline_ns);
 	if (wait.queue)
 		weft__wait_drop(&wait);
 	return rc;
 }
 
-__attribute__((noinline)) int
-weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
-                     uint64_t deadline_ns)
+/* Without a canary: it has no array that could run over. */
+__attribute__((no_stack_protector)) struct weft__gate_return
+weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value,
+                     uint64_t deadline_ns, struct weft__threadlet *self,
+                     const void *site)
 {
 	const weft_loop *loop = weft__loop_here();
+	struct weft__crew *crew = self->crew;
+	int rc;
 
 	if (deadline_ns == WEFT_NOW || loop->ending
 	    || weft__loop_is_forked(loop))
-		return weft__may_wait(deadline_ns);
-	return wait_local(queue, what, value, false, deadline_ns);
+		return (struct weft__gate_return){ weft__may_wait(deadline_ns),
+			                           false };
+	crew->site = site;
+	rc = wait_local(self, queue, what, value, false, deadline_ns);
+	return (struct weft__gate_return){ rc, crew->site != site };
 }
 
 static int
@@ -279,6 +287,6 @@ weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
 		return rc;
 	}
 	return shared ? wait_shared(gate, how, deadline_ns)
-	              : wait_local(how->queue, how->what, how->value, how->deaf,
-	                           deadline_ns);
+	              : wait_local(weft__self(), how->queue, how->what,
+	                           how->value, how->deaf, deadline_ns);
 }

@@ -172,10 +172,25 @@ struct weft__gate_wait {
 int weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
                     uint64_t deadline_ns);
 
-/* The same in a gate that weft__gate_is_open() has found open.  To be called last: then
- * all who wait return by the same frames, as the CPU's prediction of returns likes it. */
+/* The same in a gate that weft__gate_is_open() has found open for `self`.  To be called
+ * last, so that it returns to the user, and all who wait return by the same frames.
+ *
+ * A CPU predicts that a return goes behind the last call that has not returned; after a
+ * switch that is the call by which the other threadlet waits.  Where both wait in the same
+ * code that is right.  Else, as between a sender and a receiver, it is wrong each time, and
+ * a jump, which is predicted by where it went before, takes a third off the whole.  So
+ * weft__gate_wait_here(), which is in assembly, tells weft__gate_wait_from() where it
+ * returns to, and returns as that says. */
+struct weft__gate_return {
+	int64_t  result;
+	uint64_t by_jump;
+};
 int weft__gate_wait_here(struct weft__waits *queue, const char *what, void *value,
-                         uint64_t deadline_ns);
+                         uint64_t deadline_ns, struct weft__threadlet *self);
+struct weft__gate_return
+weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value,
+                     uint64_t deadline_ns, struct weft__threadlet *self,
+                     const void *site);
 
 /* Inside of the gate of an event: whether it is set, and who waits. */
 bool weft__event_is_set(weft_event *event);

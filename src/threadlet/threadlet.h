@@ -125,6 +125,7 @@ struct weft__threadlet {
 struct weft__crew {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
+	const void             *site;    /* where the last to wait returns to: see gate.h */
 	struct weft__threadlet *dead;    /* its stack is still to be given back */
 	struct weft__context    context; /* of the thread that runs the loop, */
 	uint64_t                modes;   /* and those of it with which functions begin */
@@ -223,12 +224,9 @@ void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);
 
 /* Suspend until woken; the deadline wakes, too. */
 static inline int64_t
-weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
+weft__wait_as(struct weft__threadlet *self, struct weft__waiter *waiter,
+              uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__self();
-
-	if (!waiter->shared) /* else others may look at it already */
-		waiter->threadlet = self;
 	self->waiter = waiter;
 	if (deadline_ns != WEFT_NEVER)
 		weft__wait_until(self, deadline_ns);
@@ -236,6 +234,16 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 	if (waiter->result == WEFT_EINTR)
 		self->interrupted = false;
 	return waiter->result;
+}
+
+static inline int64_t
+weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
+{
+	struct weft__threadlet *self = weft__self();
+
+	if (!waiter->shared) /* else others may look at it already */
+		waiter->threadlet = self;
+	return weft__wait_as(self, waiter, deadline_ns);
 }
 
 /* Let all that can run go first, and the loop when it is its turn.  Returns 0: what ends

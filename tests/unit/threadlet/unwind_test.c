@@ -7,11 +7,25 @@
 
 enum { DEPTH = 3 };
 
+static weft_chan *chan;
+
 static int
-park(void)
+sleep_for_ever(void)
 {
 	return weft_sleep_until(WEFT_NEVER);
 }
+
+static int
+wait_for_value(void)
+{
+	uint64_t value;
+
+	/* From then on it is the loop's. */
+	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	return weft_chan_recv(chan, &value, WEFT_NEVER);
+}
+
+static int (*park)(void);
 
 static __attribute__((noinline)) int
 park_in_lean_code(void *arg)
@@ -39,12 +53,14 @@ count_in(const weft_threadlet_info *info, uintptr_t fn)
 	return count;
 }
 
-TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
+static void
+find_callers_of(int (*fn)(void))
 {
 	weft_loop *loop = make();
 	weft_threadlet_info info;
 	uint64_t cursor = 0;
 
+	park = fn;
 	(void)go_on(loop, park_in_lean_code, MARK('p'));
 	turns(loop, 2);
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, &info, 1, WEFT_NEVER), 1);
@@ -55,4 +71,17 @@ TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
 	CHECK(count_in(&info, (uintptr_t)lean_inner) >= DEPTH + 1);
 	CHECK(count_in(&info, (uintptr_t)lean_outer) >= 1);
 	CHECK(count_in(&info, (uintptr_t)park_in_lean_code) >= 1);
+}
+
+TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
+{
+	find_callers_of(sleep_for_ever);
+}
+
+TEST(callers_of_one_that_waits_at_a_channel_are_found_too)
+{
+	chan = weft_chan_new(sizeof(uint64_t), 0, 0);
+	CHECK(chan != NULL);
+	find_callers_of(wait_for_value);
+	weft_chan_unref(chan);
 }

@@ -1,0 +1,29 @@
+/* gate_aarch64.S - how a call that has waited returns: see weft__gate_wait_here() in
+ * gate.h.
+ *
+ * Always by a return: a jump would need a landing pad (BTI) where it goes.
+ */
+#if defined(__aarch64__)
+
+	.text
+	.globl	weft__gate_wait_here
+	.hidden	weft__gate_wait_here
+	.type	weft__gate_wait_here, %function
+	.p2align 4
+weft__gate_wait_here:
+	.cfi_startproc
+	hint	#34
+	mov	x5, x30			/* where it returns to */
+	b	weft__gate_wait_from
+	.cfi_endproc
+	.size	weft__gate_wait_here, . - weft__gate_wait_here
+
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.long	4, 16, 5		/* name, text, NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.long	0xc0000000, 4, 3, 0	/* AARCH64_FEATURE_1_AND: BTI, PAC */
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

@@ -1,0 +1,43 @@
+/* gate_x86_64.S - how a call that has waited returns: see weft__gate_wait_here() in
+ * gate.h.
+ *
+ * The prefix says that the jump, as any return, may land where no endbr64 is (IBT).
+ */
+#if defined(__x86_64__)
+
+	.text
+	.globl	weft__gate_wait_here
+	.hidden	weft__gate_wait_here
+	.type	weft__gate_wait_here, @function
+	.p2align 4
+weft__gate_wait_here:
+	.cfi_startproc
+	endbr64
+	movq	(%rsp), %r9		/* where it returns to */
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp
+	call	weft__gate_wait_from
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbp
+	testb	%dl, %dl
+	jne	1f
+	ret
+1:	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register rip, rcx
+	notrack jmp *%rcx
+	.cfi_endproc
+	.size	weft__gate_wait_here, . - weft__gate_wait_here
+
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.long	4, 16, 5		/* name, text, NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.long	0xc0000002, 4, 1, 0	/* X86_FEATURE_1_AND: IBT */
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits
