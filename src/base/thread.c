@@ -5,7 +5,8 @@
 #include "base/build.h"
 #include "base/thread.h"
 
-_Thread_local struct weft__thread *weft__thread_ptr;
+/* Used by assembly, which a compiler of whole programs does not see. */
+__attribute__((used)) _Thread_local struct weft__thread *weft__thread_ptr;
 
 void
 weft__thread_end(struct weft__thread *thread)

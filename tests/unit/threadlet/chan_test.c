@@ -4,9 +4,12 @@
 struct ends {
 	weft_chan *chan;
 	int from, count; /* values to send */
-	int64_t sum;     /* of those received */
+	int more;    /* times that a value has its number, after the first */
+	int64_t sum; /* of those received */
 	int got;
 };
+
+enum { MORE_MAX = 5 };
 
 static int
 send_some(void *arg)
@@ -14,9 +17,11 @@ send_some(void *arg)
 	struct ends *ends = arg;
 
 	for (int i = 0; i < ends->count; i++) {
-		int value = ends->from + i;
+		int value[1 + MORE_MAX];
 
-		OK(weft_chan_send(ends->chan, &value, WEFT_NEVER));
+		for (int k = 0; k <= MORE_MAX; k++)
+			value[k] = ends->from + i;
+		OK(weft_chan_send(ends->chan, value, WEFT_NEVER));
 	}
 	return 0;
 }
@@ -25,12 +30,14 @@ static int
 recv_all(void *arg)
 {
 	struct ends *ends = arg;
-	int value, last = -1, rc;
+	int value[1 + MORE_MAX], last = -1, rc;
 
-	while ((rc = weft_chan_recv(ends->chan, &value, WEFT_NEVER)) == 0) {
-		CHECK(value > last); /* of one sender: in order */
-		last = value;
-		ends->sum += value;
+	while ((rc = weft_chan_recv(ends->chan, value, WEFT_NEVER)) == 0) {
+		CHECK(value[0] > last); /* of one sender: in order */
+		for (int k = 0; k < ends->more; k++)
+			CHECK_EQ(value[1 + k], value[0]);
+		last = value[0];
+		ends->sum += value[0];
 		ends->got++;
 	}
 	CHECK_EQ(rc, WEFT_EPIPE);
@@ -48,12 +55,13 @@ send_and_close(void *arg)
 }
 
 static void
-pass(size_t capacity, uint32_t flags)
+pass(size_t capacity, uint32_t flags, int more)
 {
-	struct ends ends = { .count = 1000 };
+	struct ends ends = { .count = 1000, .more = more };
 	weft_loop *loop = make();
 
-	ends.chan = weft_chan_new(sizeof(int), capacity, flags);
+	ends.chan = weft_chan_new((size_t)(1 + more) * sizeof(int), capacity,
+	                          flags);
 	go_on(loop, send_and_close, &ends);
 	go_on(loop, recv_all, &ends);
 	OK(weft_loop_run(loop));
@@ -63,13 +71,17 @@ pass(size_t capacity, uint32_t flags)
 	OK(weft_loop_free(loop));
 }
 
-TEST(values_arrive_once_and_in_order_whatever_the_capacity)
+TEST(values_arrive_once_and_in_order_whatever_capacity_and_size)
 {
-	for (size_t capacity = 0; capacity < 5; capacity++) {
-		pass(capacity, 0);
-		pass(capacity, WEFT_SHARED);
+	const int sizes[] = { 0, 1, MORE_MAX }; /* 4, 8 and 24 bytes */
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (size_t capacity = 0; capacity < 5; capacity++) {
+			pass(capacity, 0, sizes[i]);
+			pass(capacity, WEFT_SHARED, sizes[i]);
+		}
+		pass(5000, 0, sizes[i]);
 	}
-	pass(5000, 0);
 }
 
 static int

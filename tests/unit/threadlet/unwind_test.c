@@ -7,8 +7,6 @@
 
 enum { DEPTH = 3 };
 
-static weft_chan *chan;
-
 static int
 sleep_for_ever(void)
 {
@@ -18,11 +16,16 @@ sleep_for_ever(void)
 static int
 wait_for_value(void)
 {
+	weft_chan *chan = weft_chan_new(sizeof(uint64_t), 0, 0);
 	uint64_t value;
+	int rc;
 
+	CHECK(chan != NULL);
 	/* From then on it is the loop's. */
 	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
-	return weft_chan_recv(chan, &value, WEFT_NEVER);
+	rc = weft_chan_recv(chan, &value, WEFT_NEVER);
+	weft_chan_unref(chan);
+	return rc;
 }
 
 static int (*park)(void);
@@ -80,8 +83,5 @@ TEST(callers_without_frame_pointers_are_found_by_unwind_tables)
 
 TEST(callers_of_one_that_waits_at_a_channel_are_found_too)
 {
-	chan = weft_chan_new(sizeof(uint64_t), 0, 0);
-	CHECK(chan != NULL);
 	find_callers_of(wait_for_value);
-	weft_chan_unref(chan);
 }
