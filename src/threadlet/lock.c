@@ -79,7 +79,7 @@ weft_mutex_lock(weft_mutex *public, uint64_t deadline_ns)
 	struct mutex *mutex = (struct mutex *)(void *)public;
 	struct weft__threadlet *self = weft__gate_is_open(&mutex->gate);
 
-	if (!self || mutex->owner)
+	if (__builtin_expect(!self || mutex->owner, 0))
 		return lock_slow(mutex, deadline_ns);
 	mutex->owner = self;
 	return 0;
@@ -106,10 +106,12 @@ weft_mutex_unlock(weft_mutex *public)
 {
 	struct mutex *mutex = (struct mutex *)(void *)public;
 	const struct weft__thread *thread = weft__thread_here();
+	const void *self = thread ? thread->threadlet : NULL;
 
-	if (!thread || !thread->threadlet
-	    || !weft__gate_is_of(&mutex->gate, thread)
-	    || mutex->owner != thread->threadlet || mutex->waits.first)
+	if (__builtin_expect(!self || !weft__gate_is_of(&mutex->gate, thread)
+	                             || mutex->owner != self
+	                             || mutex->waits.first,
+	                     0))
 		return unlock_slow(mutex);
 	mutex->owner = NULL;
 	return 0;
