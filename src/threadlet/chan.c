@@ -318,7 +318,7 @@ wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns,
 	                            deadline_ns, self);
 }
 
-/* Somebody waits for what the caller brings, or it is closed. */
+/* Somebody waits on the other side, or it is closed. */
 __attribute__((noinline)) static int
 send_here(weft_chan *chan, const void *value, uint64_t deadline_ns,
           struct weft__threadlet *self)
@@ -341,9 +341,9 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns,
 	                         : finish(rc, wake, self);
 }
 
-/* Through the buffer of a local channel, where there is something to do so.  Most values
- * are pointers and numbers, which are copied without a call: so the short ways below have
- * nothing to save for one. */
+/* Through the buffer, in which there is room, or a value.  Most values are pointers and
+ * numbers, which are copied without a call: so the short ways below, which leave all others
+ * to these, have nothing to save for one. */
 __attribute__((noinline)) static int
 send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
 {

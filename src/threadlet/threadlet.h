@@ -125,7 +125,8 @@ struct weft__threadlet {
 struct weft__crew {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
-	const void             *site;    /* where the last to wait returns to: see gate.h */
+	const void             *site;    /* to which the last to wait at a local channel */
+	                                 /* returns: see gate.h */
 	struct weft__threadlet *dead;    /* its stack is still to be given back */
 	struct weft__context    context; /* of the thread that runs the loop, */
 	uint64_t                modes;   /* and those of it with which functions begin */

@@ -280,30 +280,62 @@ TEST(between_loops_and_threads_values_arrive_once_and_in_order_of_each_sender)
 
 /* Values that come as fast as they are taken: whoever waits for one has it in a moment. */
 struct flow {
-	weft_chan *chan;
+	weft_chan *there, *back;
 	weft__a32 rested; /* of the two loops */
+	int count;        /* of the calls that `here` made */
 };
+
+static bool
+goes_on(const struct flow *flow)
+{
+	return weft__load(&flow->rested, WEFT__RELAXED) < 2;
+}
 
 static int
 send_until_rested(void *arg)
 {
 	struct flow *flow = arg;
-	int value = 0;
 
-	for (; weft__load(&flow->rested, WEFT__RELAXED) < 2; value++)
-		OK(weft_chan_send(flow->chan, &value, WEFT_NEVER));
-	weft_chan_close(flow->chan);
+	for (int value = 0; goes_on(flow); value++)
+		OK(weft_chan_send(flow->there, &value, WEFT_NEVER));
+	weft_chan_close(flow->there);
 	return 0;
 }
 
 static int
 recv_in_order(void *arg)
 {
-	const struct flow *flow = arg;
-	int value, next = 0;
+	struct flow *flow = arg;
+	int value;
 
-	while (weft_chan_recv(flow->chan, &value, WEFT_NEVER) == 0)
-		CHECK_EQ(value, next++);
+	while (weft_chan_recv(flow->there, &value, WEFT_NEVER) == 0)
+		CHECK_EQ(value, flow->count++);
+	return 0;
+}
+
+static int
+send_each_back(void *arg)
+{
+	const struct flow *flow = arg;
+	int value;
+
+	while (weft_chan_recv(flow->there, &value, WEFT_NEVER) == 0)
+		OK(weft_chan_send(flow->back, &value, WEFT_NEVER));
+	return 0;
+}
+
+static int
+send_one_at_a_time(void *arg)
+{
+	struct flow *flow = arg;
+	int value = 0;
+
+	for (; goes_on(flow); flow->count++) {
+		OK(weft_chan_send(flow->there, &flow->count, WEFT_NEVER));
+		OK(weft_chan_recv(flow->back, &value, WEFT_NEVER));
+		CHECK_EQ(value, flow->count);
+	}
+	weft_chan_close(flow->there);
 	return 0;
 }
 
@@ -318,27 +350,37 @@ rest_some_times(void *arg)
 	return 0;
 }
 
+/* At most so many calls in a turn, whoever else waits for one. */
 static void
-flow_between_loops(size_t capacity)
+flow_between_loops(size_t capacity, weft_threadlet_fn there,
+                   weft_threadlet_fn here, uint64_t most)
 {
-	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
+	weft_loop *other = make_started(), *own = weft_loop_new(NULL);
 	struct flow flow = { .rested = { 0 } };
+	weft_loop_stats stats;
 
-	flow.chan = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
-	go_on(other, send_until_rested, &flow);
+	flow.there = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
+	flow.back = weft_chan_new(sizeof(int), capacity, WEFT_SHARED);
+	go_on(other, there, &flow);
 	go_on(other, rest_some_times, &flow);
-	go_on(here, recv_in_order, &flow);
-	go_on(here, rest_some_times, &flow);
-	OK(weft_loop_run(here));
+	go_on(own, here, &flow);
+	go_on(own, rest_some_times, &flow);
+	OK(weft_loop_run(own));
 	stop_and_free(other);
-	OK(weft_loop_free(here));
-	weft_chan_unref(flow.chan);
+	OK(weft_loop_metrics(own, &stats));
+	CHECK((uint64_t)flow.count <= (stats.turns + 1) * most);
+	OK(weft_loop_free(own));
+	weft_chan_unref(flow.there);
+	weft_chan_unref(flow.back);
 }
 
 TEST(loops_that_hand_values_to_each_other_leave_the_others_of_them_their_turn)
 {
-	flow_between_loops(0);
-	flow_between_loops(64);
+	/* 64 calls in a row that do not suspend, and 64 changes of threadlets. */
+	flow_between_loops(64, send_until_rested, recv_in_order, 64 * 64 + 64);
+	/* Each waits for the other; now and then that one was there before. */
+	flow_between_loops(0, send_each_back, send_one_at_a_time, 512);
+	flow_between_loops(1, send_each_back, send_one_at_a_time, 512);
 }
 
 /* --- select ------------------------------------------------------------- */
