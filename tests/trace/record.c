@@ -31,6 +31,15 @@ posted_on(void *arg)
 	MUST(weft_loop_post(second, posted, NULL) == 0);
 }
 
+static weft_sem back = WEFT_SHARED_INIT;
+
+static void
+post_back(void *arg)
+{
+	(void)arg;
+	MUST(weft_sem_release(&back, 1) == 0);
+}
+
 static void
 last_post(void *arg)
 {
@@ -137,6 +146,12 @@ play(void *arg)
 {
 	weft_scope scope;
 
+	for (int i = 0; i < 5;
+	     i++) { /* a turn of each loop, however busy they are */
+		MUST(weft_loop_post(second, post_back, NULL) == 0);
+		MUST(weft_sem_acquire(&back, WEFT_NEVER) == 0);
+		MUST(weft_sleep_until(weft_in(1)) == 0);
+	}
 	MUST(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	for (int i = 0; i < 10; i++)
 		MUST(weft_scope_go(&scope, child, NULL) > 0);
