@@ -107,6 +107,10 @@ class Tab:
     def until(self, expression):
         return until(f"{expression} in a page", lambda: self.value(expression))
 
+    def until_so(self, what, look):
+        """Take what the browser says until `look` is content with the events."""
+        return until(what, lambda: look() or self.value("0"))
+
     def events(self, method):
         return [event["params"] for event in self.browser.events[self.session]
                 if event["method"] == method]

@@ -15,7 +15,7 @@
 #define PIECE      16384
 #define BODY_MAX   (UINT64_C(256) << 20)
 #define MIRROR_MAX ((size_t)32 << 20)
-#define PATIENCE   weft_in(20 * WEFT_S)
+#define PATIENCE   weft_in(120 * WEFT_S)
 
 static weft_http_server *server;
 
