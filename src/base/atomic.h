@@ -31,7 +31,7 @@ enum {
 
 enum weft__atomic_kind {
 	WEFT__LOAD, WEFT__STORE, WEFT__EXCHANGE, WEFT__ADD, WEFT__OR,
-	WEFT__CAS,   /* fails with the order WEFT__RELAXED */
+	WEFT__CAS,
 	WEFT__READ,  /* plain memory, by weft__get() */
 	WEFT__WRITE, /* plain memory, by weft__put() */
 };
@@ -39,6 +39,7 @@ enum weft__atomic_kind {
 struct weft__atomic_call {
 	enum weft__atomic_kind kind;
 	int         order;
+	int         failed;   /* order of a WEFT__CAS that fails: a load */
 	void       *addr;
 	uint32_t    size;     /* bytes: 4 or 8; 2 where no test looks */
 	uint64_t    value;    /* stored, added or exchanged in */
@@ -58,29 +59,30 @@ extern weft__atomic_fn weft__atomic_hook; /* never NULL */
 /* Does `call` as the hardware would, without a choice. */
 uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
-#define weft__atomic(kind_, a, order_, value_, expected_)                      \
+#define weft__atomic(kind_, a, order_, value_, expected_, failed_)             \
 	weft__atomic_hook(&(const struct weft__atomic_call){                   \
-		.kind = (kind_), .order = (order_),                            \
+		.kind = (kind_), .order = (order_), .failed = (failed_),       \
 		.addr = (void *)(uintptr_t)&(a)->raw,                         \
 		.size = sizeof (a)->raw, .value = (uint64_t)(value_),          \
 		.expected = (uint64_t)(expected_), .file = __FILE__,           \
 		.line = __LINE__ })
 
 #define weft__load(a, order) \
-	((__typeof__((a)->raw))weft__atomic(WEFT__LOAD, a, order, 0, 0))
+	((__typeof__((a)->raw))weft__atomic(WEFT__LOAD, a, order, 0, 0, 0))
 #define weft__store(a, value, order) \
-	((void)weft__atomic(WEFT__STORE, a, order, value, 0))
+	((void)weft__atomic(WEFT__STORE, a, order, value, 0, 0))
 #define weft__exchange(a, value, order) \
-	((__typeof__((a)->raw))weft__atomic(WEFT__EXCHANGE, a, order, value, 0))
+	((__typeof__((a)->raw))weft__atomic(WEFT__EXCHANGE, a, order, \
+	                                    value, 0, 0))
 #define weft__add(a, value, order) \
-	((__typeof__((a)->raw))weft__atomic(WEFT__ADD, a, order, value, 0))
+	((__typeof__((a)->raw))weft__atomic(WEFT__ADD, a, order, value, 0, 0))
 #define weft__or(a, value, order) \
-	((__typeof__((a)->raw))weft__atomic(WEFT__OR, a, order, value, 0))
-#define weft__cas(a, expected, value, order)                                   \
+	((__typeof__((a)->raw))weft__atomic(WEFT__OR, a, order, value, 0, 0))
+#define weft__cas_else(a, expected, value, order, failed)                      \
 	__extension__({                                                        \
 		__typeof__(expected) want_ = (expected);                       \
 		__typeof__(*want_) seen_ = (__typeof__(*want_))weft__atomic(   \
-			WEFT__CAS, a, order, value, *want_);                   \
+			WEFT__CAS, a, order, value, *want_, failed);           \
 		bool done_ = seen_ == *want_;                                  \
 		*want_ = seen_;                                                \
 		done_;                                                         \
@@ -112,10 +114,11 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__add(a, value, order) __atomic_fetch_add(&(a)->raw, value, order)
 #define weft__or(a, value, order) __atomic_fetch_or(&(a)->raw, value, order)
 
-/* Compare and exchange: true if done.  *expected becomes what was seen. */
-#define weft__cas(a, expected, value, order)                                   \
+/* Compare and exchange: true if done.  *expected becomes the value seen, which is read
+ * with the order `failed` if it was another one. */
+#define weft__cas_else(a, expected, value, order, failed)                      \
 	__atomic_compare_exchange_n(&(a)->raw, expected, value, false, order,  \
-	                            WEFT__RELAXED)
+	                            failed)
 
 #define weft__get(place)        (place)
 #define weft__put(place, value) ((void)((place) = (value)))
@@ -125,6 +128,12 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__will_put(at, size) ((void)0)
 
 #endif
+
+/* The same for a caller that only compares the value seen, or tries again with it.  A
+ * caller that follows it as a pointer, or relies on anything written before it, has to
+ * acquire it: weft__cas_else(). */
+#define weft__cas(a, expected, value, order) \
+	weft__cas_else(a, expected, value, order, WEFT__RELAXED)
 
 /* What stands before is not moved behind by the compiler; the CPU may. */
 #define weft__compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)

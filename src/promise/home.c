@@ -45,8 +45,8 @@ make_home(weft_loop *loop)
 	home->ready_end = &home->ready;
 	home->rejected_end = &home->rejected;
 	weft__store(&home->left, ALIVE, WEFT__RELAXED);
-	if (weft__cas(&loop->promises, &none, (uintptr_t)home,
-	              WEFT__ACQ_REL)) /* M */
+	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home,
+	                   WEFT__RELEASE, WEFT__ACQUIRE)) /* M */
 		return home;
 	weft__sys->release(
 		home); /* another thread was first, or it has stopped */

@@ -293,13 +293,16 @@ weft__crew_make(weft_loop *loop)
 
 	if (!crew)
 		return NULL;
-	crew->loop = loop;
+	weft__put(crew->loop, loop);
 	crew->modes = weft__modes();
 	crew->max = loop->threadlet_max;
 	crew->class = weft__stack_class(loop->stack_bytes);
 	weft__handles_init();
-	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__ACQ_REL))
+	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__RELEASE))
 		return crew;
+	/* Another thread was first.  It gave the lock of the handles back, in
+	 * weft__handles_init(), before it published its crew; this takes that lock, and
+	 * so acquires that crew. */
 	weft__handles_fini(crew);
 	weft__sys->release(crew);
 	return (struct weft__crew *)other;

@@ -29,6 +29,7 @@ enum { LOAD, STORE, EXCHANGE, CAS, CALL };
 struct op {
 	int kind;
 	int order;
+	int failed; /* order of a CAS that fails */
 	int atom;
 	uint32_t value;
 };
@@ -116,14 +117,17 @@ is_rmw(int event)
 	       && axioms.writes[event];
 }
 
-/* A compare-exchange that fails is a relaxed load. */
+/* A compare-exchange that fails is a load with an order of its own. */
 static int
 event_order(int event)
 {
-	if (event >= axioms.events
-	    || (event_op(event)->kind == CAS && !axioms.writes[event]))
+	const struct op *op;
+
+	if (event >= axioms.events)
 		return WEFT__RELAXED;
-	return event_op(event)->order;
+	op = event_op(event);
+	return op->kind == CAS && !axioms.writes[event] ? op->failed
+	                                                : op->order;
 }
 
 /* The place of an event in eco, among those of its atom. */
@@ -327,29 +331,29 @@ static struct outcomes explored, *explored_out = &explored;
 
 /* A macro, so that each use is a place of its own: a place that repeats a load
  * is taken for a spin. */
-#define STEP(i)                                                                \
-	do {                                                                   \
-		const struct op *op = &script[thread][i];                      \
-		weft__a32 *atom = op->atom ? &p->y : &p->x;                    \
-		uint32_t seen = 1, *reg = &p->reg[thread];                     \
-                                                                               \
-		if (i >= ops)                                                  \
-			break;                                                 \
-		if (op->kind == LOAD)                                          \
-			*reg = register_add(*reg,                              \
-			                    weft__load(atom, op->order));      \
-		else if (op->kind == STORE)                                    \
-			weft__store(atom, op->value, op->order);               \
-		else if (op->kind == EXCHANGE)                                 \
-			*reg = register_add(                                   \
-				*reg,                                          \
-				weft__exchange(atom, op->value, op->order));   \
-		else if (op->kind == CALL)                                     \
-			weft__sys->unpark(atom);                               \
-		else                                                           \
-			*reg = register_add(                                   \
-				*reg,                                          \
-				weft__cas(atom, &seen, op->value, op->order)); \
+#define STEP(i)                                                               \
+	do {                                                                  \
+		const struct op *op = &script[thread][i];                     \
+		weft__a32 *atom = op->atom ? &p->y : &p->x;                   \
+		uint32_t seen = 1, *reg = &p->reg[thread];                    \
+                                                                              \
+		if (i >= ops)                                                 \
+			break;                                                \
+		if (op->kind == LOAD)                                         \
+			*reg = register_add(*reg,                             \
+			                    weft__load(atom, op->order));     \
+		else if (op->kind == STORE)                                   \
+			weft__store(atom, op->value, op->order);              \
+		else if (op->kind == EXCHANGE)                                \
+			*reg = register_add(                                  \
+				*reg,                                         \
+				weft__exchange(atom, op->value, op->order));  \
+		else if (op->kind == CALL)                                    \
+			weft__sys->unpark(atom);                              \
+		else                                                          \
+			*reg = register_add(                                  \
+				*reg, weft__cas_else(atom, &seen, op->value,  \
+			                             op->order, op->failed)); \
 	} while (0)
 
 static void
@@ -418,6 +422,7 @@ script_make(uint64_t *seed, int number, bool calls)
 		                                : WEFT__ACQ_REL;
 		if (number % 3 == 0 || (number % 3 == 1 && (bits >> 32) % 4))
 			op->order = WEFT__SEQ_CST;
+		op->failed = load_orders[(bits >> 44) % 3];
 	}
 }
 
@@ -425,8 +430,9 @@ static void
 script_print(void)
 {
 	for (int i = 0; i < threads * ops; i++)
-		printf("T%d: kind %d order %d atom %d value %u\n", i / ops,
-		       event_op(i)->kind, event_op(i)->order, event_op(i)->atom,
+		printf("T%d: kind %d order %d failed %d atom %d value %u\n",
+		       i / ops, event_op(i)->kind, event_op(i)->order,
+		       event_op(i)->failed, event_op(i)->atom,
 		       event_op(i)->value);
 }
 

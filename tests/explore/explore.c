@@ -99,6 +99,7 @@ static uint64_t
 hook(const struct weft__atomic_call *call)
 {
 	struct explore__slot *self = explore__self();
+	struct weft__atomic_call done = *call;
 	struct explore__op op;
 
 	if (!explore__run.active)
@@ -109,8 +110,10 @@ hook(const struct weft__atomic_call *call)
 		explore__plain(call);
 		return 0;
 	}
-	op = (struct explore__op){ .kind = call->kind,
-		                   .order = explore__weaken_order(call),
+	explore__weaken(&done);
+	op = (struct explore__op){ .kind = done.kind,
+		                   .order = done.order,
+		                   .failed = done.failed,
 		                   .addr = (uintptr_t)call->addr };
 	if (explore__run.current != EXPLORE__MAIN) {
 		explore__heap_check(op.addr, call->size, self->last);
@@ -120,7 +123,7 @@ hook(const struct weft__atomic_call *call)
 			explore__spin();
 		explore__point(&op);
 	}
-	return explore__atomic(call, op.order);
+	return explore__atomic(&done);
 }
 
 /* --- one execution ------------------------------------------------------ */

@@ -78,6 +78,9 @@ int explore_weaken(const struct explore_model *model);
 /* The same over several models: found is what one of them finds. */
 int explore_weaken_all(const struct explore_model *models, int count);
 
+/* The same for the orders of compare-exchanges that fail, and no other order. */
+int explore_weaken_failed(const struct explore_model *models, int count);
+
 /* The execution has failed.  From threads, setup and check. */
 _Noreturn void explore_fail(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));

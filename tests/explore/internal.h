@@ -54,6 +54,7 @@ struct explore__place {
 struct explore__op {
 	int       kind;
 	int       order;
+	int       failed; /* as in struct weft__atomic_call */
 	uintptr_t addr;
 };
 
@@ -184,7 +185,7 @@ void explore__spin(void);
 
 /* memory.c */
 void     explore__memory_begin(void);
-uint64_t explore__atomic(const struct weft__atomic_call *call, int order);
+uint64_t explore__atomic(const struct weft__atomic_call *call);
 struct explore__atom *explore__atom_get(uintptr_t addr, uint32_t size);
 uint32_t explore__atom_size(uintptr_t addr);
 void     explore__atom_touch(struct explore__atom *atom,
@@ -231,7 +232,7 @@ const char *explore__kind_name(int kind);
 void explore__label(uintptr_t addr, char *text, size_t size);
 const char *explore__slot_name(int slot);
 
-/* weaken.c: the order to use at this call. */
-int  explore__weaken_order(const struct weft__atomic_call *call);
+/* weaken.c: give the call the weaker order that is tried, if it is the one. */
+void explore__weaken(struct weft__atomic_call *call);
 
 #endif

@@ -17,8 +17,8 @@
  *      relaxed.  A store by the same thread does not, as in C++20; C11 would
  *      allow it.
  *   4. A compare-exchange is strong: it succeeds as a read-modify-write if the
- *      message read has the value, else it is a relaxed load.  That load may be
- *      stale.
+ *      message read has the value, else it is a load with its other order.
+ *      That load may be stale.
  *   5. seq_cst: one more view, common to all.  A seq_cst operation on an atomic
  *      reads or follows nothing older than this view has for that atomic, and
  *      moves the view up to what it read or wrote; and it acquires and
@@ -308,23 +308,38 @@ stale_note(struct explore__atom *atom, bool stale)
 	}
 }
 
+/* Is `call` a load if it reads this message?  Rule 4. */
+static bool
+is_load(const struct weft__atomic_call *call,
+        const struct explore__message *message)
+{
+	return call->kind == WEFT__LOAD
+	       || (call->kind == WEFT__CAS && message->value != call->expected);
+}
+
+/* The order of `call` if it reads this message. */
+static int
+order_of(const struct weft__atomic_call *call,
+         const struct explore__message *message)
+{
+	return call->kind == WEFT__CAS && is_load(call, message) ? call->failed
+	                                                         : call->order;
+}
+
 /* May `call` read this message, or follow it?  Rules 1 to 5; that it is not
  * older than the view is known. */
 static bool
-suits(const struct weft__atomic_call *call, int order,
+suits(const struct weft__atomic_call *call,
       const struct explore__message *message, int16_t common)
 {
-	if (call->kind == WEFT__CAS && message->value != call->expected)
-		return true; /* a relaxed load */
-	if (order == WEFT__SEQ_CST && message->time < common)
+	if (order_of(call, message) == WEFT__SEQ_CST && message->time < common)
 		return false;
-	return call->kind == WEFT__LOAD || !message->taken;
+	return is_load(call, message) || !message->taken;
 }
 
 /* What `call` reads or follows: the newest that suits first. */
 static struct explore__message *
-message_choose(struct explore__atom *atom, const struct weft__atomic_call *call,
-               int order)
+message_choose(struct explore__atom *atom, const struct weft__atomic_call *call)
 {
 	struct explore__slot *self = explore__self();
 	struct explore__message *options[OPTIONS_MAX], *message = atom->newest;
@@ -337,7 +352,7 @@ message_choose(struct explore__atom *atom, const struct weft__atomic_call *call,
 		oldest = atom->newest->time;
 	for (; message && message->time >= oldest; message = message->prev)
 		if (message->born >= self->floor && count < OPTIONS_MAX
-		    && suits(call, order, message, common))
+		    && suits(call, message, common))
 			options[count++] = message;
 	if (count == 0) /* of those that are new to a thread that slept */
 		explore__stop(EXPLORE__REDUNDANT);
@@ -401,34 +416,30 @@ modified(const struct weft__atomic_call *call, uint64_t old)
 
 /* The operation itself: returns what it has read. */
 static const struct explore__message *
-perform(struct explore__atom *atom, const struct weft__atomic_call *call,
-        int order)
+perform(struct explore__atom *atom, const struct weft__atomic_call *call)
 {
-	struct explore__message *message = message_choose(atom, call, order);
+	struct explore__message *message = message_choose(atom, call);
+	int order = order_of(call, message);
 
-	if (call->kind == WEFT__CAS && message->value != call->expected) {
-		read_message(atom, message, WEFT__RELAXED);
-		return message;
-	}
 	if (call->kind != WEFT__STORE)
 		read_message(atom, message, order);
-	if (call->kind != WEFT__STORE && call->kind != WEFT__LOAD)
+	if (is_load(call, message))
+		return message;
+	if (call->kind != WEFT__STORE)
 		message->taken = true;
-	if (call->kind != WEFT__LOAD)
-		write_message(atom, message, order,
-		              modified(call, message->value));
+	write_message(atom, message, order, modified(call, message->value));
 	return message;
 }
 
 /* For the schedule, after it is done; `read` is what it read or followed. */
 static void
-trace(const struct weft__atomic_call *call, int order,
-      const struct explore__atom *atom, const struct explore__message *read)
+trace(const struct weft__atomic_call *call, const struct explore__atom *atom,
+      const struct explore__message *read)
 {
 	struct explore__place place = { call->file, call->line };
 	unsigned long long old = read->value, newest = atom->newest->value;
 	unsigned long long value = modified(call, old);
-	const char *name = explore__order_name(order);
+	const char *name = explore__order_name(order_of(call, read));
 	char label[64], late[64] = "";
 
 	explore__label(atom->addr, label, sizeof label);
@@ -441,9 +452,9 @@ trace(const struct weft__atomic_call *call, int order,
 	else if (call->kind == WEFT__LOAD)
 		explore__trace(call->kind, place, "%s is %#llx, %s%s", label,
 		               old, name, late);
-	else if (call->kind == WEFT__CAS && old != call->expected)
-		explore__trace(call->kind, place, "%s is %#llx: fails%s", label,
-		               old, late);
+	else if (is_load(call, read))
+		explore__trace(call->kind, place, "%s is %#llx: fails, %s%s",
+		               label, old, name, late);
 	else
 		explore__trace(call->kind, place,
 		               "%s from %#llx to %#llx, %s%s", label, old,
@@ -476,7 +487,7 @@ explore__spin_same(const struct weft__atomic_call *call)
 }
 
 uint64_t
-explore__atomic(const struct weft__atomic_call *call, int order)
+explore__atomic(const struct weft__atomic_call *call)
 {
 	struct explore__slot *self = explore__self();
 	struct explore__place place = { call->file, call->line };
@@ -488,13 +499,13 @@ explore__atomic(const struct weft__atomic_call *call, int order)
 	explore__heap_check(addr, call->size, place);
 	atom = explore__atom_get(addr, call->size);
 	explore__atom_touch(atom, place);
-	read = perform(atom, call, order);
+	read = perform(atom, call);
 	if (call->kind == WEFT__STORE || changes != explore__run.writes)
 		self->spin_count = 0;
 	else
 		spin_note(call);
 	if (explore__run.tracing)
-		trace(call, order, atom, read);
+		trace(call, atom, read);
 	return read->value;
 }
 

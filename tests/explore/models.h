@@ -2,7 +2,8 @@
  *
  * Every model must hold in all its executions; every planted bug must be found by its
  * model; and of every memory order that the models come to, made one step weaker, one of
- * them must notice.
+ * them must notice.  Models of whole loops come to many orders of which they show little:
+ * of these only the orders of failed compare-exchanges are made weaker.
  */
 #ifndef WEFT_TESTS_EXPLORE_MODELS_H
 #define WEFT_TESTS_EXPLORE_MODELS_H
@@ -24,9 +25,12 @@ struct model_set {
 	const struct plant         *plants;
 	size_t                      model_count;
 	size_t                      plant_count;
-	bool                        as_it_is; /* its orders are not weakened */
+	bool                        as_it_is; /* only orders of failure are weakened */
 	bool                        once;     /* its plants are run in one build only */
 };
+
+/* Sets that share a program with another one. */
+extern const struct model_set first_models;
 
 extern int planted; /* in the worlds that are opened now; 0: none */
 

@@ -51,13 +51,38 @@ handle(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
+/* The hook can read the reason of the rejection that it is called with. */
+static void
+on_report(void *arg, const weft_report *report)
+{
+	struct world *w = reporting;
+
+	(void)arg;
+	if (!w)
+		return;
+	if (report->kind == WEFT_REPORT_UNHANDLED) {
+		weft__put(w->unhandled, weft__get(w->unhandled) + 1);
+	} else if (report->kind == WEFT_REPORT_HANDLED) {
+		EXPLORE_CHECK(weft__get(w->number) == 7);
+		weft__put(w->handled_later, weft__get(w->handled_later) + 1);
+	}
+}
+
+/* Count the reports of rejections in `w`; NULL: do not count them. */
+static void
+count_reports(struct world *w)
+{
+	reporting = w;
+	weft__hooks.on_report = on_report;
+}
+
 static void
 setup(void *state)
 {
 	struct world *w = state;
 	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
 
-	reporting = NULL;
+	count_reports(NULL);
 	w->loop = weft_loop_new(&opts);
 	w->promise = weft_promise_new(w->loop);
 	EXPLORE_CHECK(w->promise != NULL);
@@ -78,25 +103,8 @@ setup_none(void *state)
 	struct world *w = state;
 	weft_loop_opts opts = { .flags = WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP };
 
-	reporting = NULL;
+	count_reports(NULL);
 	w->loop = weft_loop_new(&opts);
-}
-
-/* Who is told of a rejection can look at it. */
-static void
-on_report(void *arg, const weft_report *report)
-{
-	struct world *w = reporting;
-
-	(void)arg;
-	if (!w)
-		return;
-	if (report->kind == WEFT_REPORT_UNHANDLED) {
-		weft__put(w->unhandled, weft__get(w->unhandled) + 1);
-	} else if (report->kind == WEFT_REPORT_HANDLED) {
-		EXPLORE_CHECK(weft__get(w->number) == 7);
-		weft__put(w->handled_later, weft__get(w->handled_later) + 1);
-	}
 }
 
 /* The loop stops as soon as it runs: there it walks its promises. */
@@ -139,7 +147,7 @@ setup_reports(void *state)
 {
 	setup_stopping(state);
 	(void)weft_promise_ref(((struct world *)state)->promise);
-	reporting = state;
+	count_reports(state);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -529,9 +537,9 @@ static const struct model_set promise_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &promise_models };
+	static const struct model_set *const sets[] = { &first_models,
+		                                        &promise_models };
 
 	(void)argv;
-	weft__hooks.on_report = on_report;
 	return models_run(sets, COUNT(sets), argc);
 }

@@ -161,7 +161,8 @@ is_atomic(const struct explore__op *op)
 static bool
 is_common(const struct explore__op *op)
 {
-	return !is_atomic(op) || op->order == WEFT__SEQ_CST;
+	return !is_atomic(op) || op->order == WEFT__SEQ_CST
+	       || op->failed == WEFT__SEQ_CST;
 }
 
 /* Must the sleeping `z` wake when `e` is done?  Rules 1 to 5. */

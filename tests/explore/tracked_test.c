@@ -267,6 +267,46 @@ TEST(tracked_released_memory_is_given_out_again_if_asked_for)
 	must_fail(model, "planted");
 }
 
+/* Two threads make an object; one publishes its own, and the other uses that too. */
+static void
+use_first(void *arg)
+{
+	struct world *w = arg;
+	struct node *node = weft__sys->alloc(sizeof *node);
+	uintptr_t none = 0;
+	int failed = planted ? WEFT__RELAXED : WEFT__ACQUIRE;
+
+	weft__put(node->value, 3);
+	if (!weft__cas_else(&w->ptr, &none, (uintptr_t)node, WEFT__RELEASE,
+	                    failed)) {
+		weft__sys->release(node);
+		node = (struct node *)none;
+	}
+	EXPLORE_CHECK(weft__get(node->value) == 3);
+}
+
+static void
+release_first(void *arg)
+{
+	struct world *w = arg;
+
+	weft__sys->release((void *)weft__load(&w->ptr, WEFT__RELAXED));
+}
+
+TEST(tracked_failed_compare_exchange_has_to_acquire_what_it_follows)
+{
+	struct explore_model model = { .name = "first user",
+		                       .state_size = sizeof(struct world),
+		                       .threads = 2,
+		                       .thread = { use_first, use_first },
+		                       .check = release_first };
+
+	must_pass(model);
+	must_fail(model, "race");
+	planted = false;
+	CHECK_EQ(explore_weaken(&model), 0); /* either order */
+}
+
 static void
 frame_user(void *arg)
 {

@@ -8,7 +8,8 @@
  * it is needed; both are worth knowing.
  *
  * A place is file, line, kind and order: two operations of one kind in one line
- * count as one.
+ * count as one.  A compare-exchange is two places, one with the order of its
+ * success and one with that of its failure.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,11 @@ struct site {
 	struct explore__place place;
 	enum weft__atomic_kind kind;
 	int order;
+	bool failed;     /* the order is that of a failed compare-exchange */
 	uint64_t models; /* mask of those that come here */
 };
+
+enum which { ALL_ORDERS, FAILED_ONLY };
 
 static struct {
 	struct site sites[SITES_MAX];
@@ -34,42 +38,51 @@ static struct {
 } weaken;
 
 static bool
-site_is(const struct site *site, const struct weft__atomic_call *call)
+site_equals(const struct site *a, const struct site *b)
 {
-	return site->place.line == call->line && site->kind == call->kind
-	       && site->order == call->order
-	       && (site->place.file == call->file
-	           || strcmp(site->place.file, call->file) == 0);
+	return a->place.line == b->place.line && a->kind == b->kind
+	       && a->order == b->order && a->failed == b->failed
+	       && (a->place.file == b->place.file
+	           || strcmp(a->place.file, b->place.file) == 0);
 }
 
 static void
-site_note(const struct weft__atomic_call *call)
+site_note(const struct site *site)
 {
-	if (call->order == WEFT__RELAXED)
+	if (site->order == WEFT__RELAXED)
 		return;
 	for (int i = 0; i < weaken.count; i++)
-		if (site_is(&weaken.sites[i], call)) {
+		if (site_equals(&weaken.sites[i], site)) {
 			weaken.sites[i].models |= weaken.model;
 			return;
 		}
 	if (weaken.count == SITES_MAX)
 		explore_fail("the model has too many places to weaken");
-	weaken.sites[weaken.count++] = (struct site){
-		.place = { call->file, call->line },
-		.kind = call->kind,
-		.order = call->order,
-		.models = weaken.model,
-	};
+	weaken.sites[weaken.count] = *site;
+	weaken.sites[weaken.count++].models = weaken.model;
 }
 
-int
-explore__weaken_order(const struct weft__atomic_call *call)
+/* One of the orders of a call. */
+static void
+weaken_order(const struct weft__atomic_call *call, bool failed, int *order)
 {
+	struct site site = { .place = { call->file, call->line },
+		             .kind = call->kind,
+		             .order = *order,
+		             .failed = failed };
+
 	if (weaken.listing)
-		site_note(call);
-	if (weaken.weak && site_is(&weaken.target, call))
-		return weaken.order;
-	return call->order;
+		site_note(&site);
+	if (weaken.weak && site_equals(&weaken.target, &site))
+		*order = weaken.order;
+}
+
+void
+explore__weaken(struct weft__atomic_call *call)
+{
+	weaken_order(call, false, &call->order);
+	if (call->kind == WEFT__CAS)
+		weaken_order(call, true, &call->failed);
 }
 
 /* The orders one step weaker; returns how many. */
@@ -78,7 +91,8 @@ weaker(const struct site *site, int out[WEAKER_MAX])
 {
 	switch (site->order) {
 	case WEFT__SEQ_CST:
-		out[0] = site->kind == WEFT__LOAD    ? WEFT__ACQUIRE
+		out[0] = site->kind == WEFT__LOAD || site->failed
+		                 ? WEFT__ACQUIRE
 		         : site->kind == WEFT__STORE ? WEFT__RELEASE
 		                                     : WEFT__ACQ_REL;
 		return 1;
@@ -95,9 +109,10 @@ weaker(const struct site *site, int out[WEAKER_MAX])
 static void
 site_print(const struct site *site, int order)
 {
-	printf("  %s:%d  %s %s -> %s: ", explore__base_name(site->place.file),
-	       site->place.line, explore__kind_name(site->kind),
-	       explore__order_name(site->order), explore__order_name(order));
+	printf("  %s:%d  %s%s %s -> %s: ", explore__base_name(site->place.file),
+	       site->place.line, site->failed ? "failed " : "",
+	       explore__kind_name(site->kind), explore__order_name(site->order),
+	       explore__order_name(order));
 }
 
 /* Try one with the models that come there; true if one of them finds it. */
@@ -133,41 +148,62 @@ site_try(const struct explore_model *models, const struct site *site, int order)
 	return false;
 }
 
-/* List the places of a model; false if it fails as it is. */
+/* List the places of a model; false if it fails as it is.  Of failures too the first
+ * executions show all places: one where a compare-exchange succeeds is the same. */
 static bool
-sites_list(const struct explore_model *model, int index)
+sites_list(const struct explore_model *of, int index, enum which which)
 {
+	struct explore_model model = *of;
 	struct explore_result result;
 
+	if (which == FAILED_ONLY)
+		model.executions_max = 1000;
 	weaken.model = UINT64_C(1) << index;
 	weaken.listing = true;
-	(void)explore_run(model, &result);
+	(void)explore_run(&model, &result);
 	weaken.listing = false;
 	if (result.failure)
-		printf("  %s fails as it is: %s\n%s", model->name,
+		printf("  %s fails as it is: %s\n%s", model.name,
 		       result.failure, result.schedule);
 	return result.failure == NULL;
 }
 
-int
-explore_weaken_all(const struct explore_model *models, int count)
+static int
+weaken_models(const struct explore_model *models, int count, enum which which)
 {
 	int orders[WEAKER_MAX], tried = 0, missed = 0;
 
 	weaken.count = 0;
 	for (int i = 0; i < count && i < EXPLORE_MODELS_MAX; i++)
-		if (!sites_list(&models[i], i))
+		if (!sites_list(&models[i], i, which))
 			return -1;
-	printf("%s%s, weakened: %d places\n", models[0].name,
-	       count > 1 ? " and others" : "", weaken.count);
-	for (int i = 0; i < weaken.count; i++)
-		for (int k = weaker(&weaken.sites[i], orders); k-- > 0;) {
+	printf("%s%s, weakened: %d places%s\n", models[0].name,
+	       count > 1 ? " and others" : "", weaken.count,
+	       which == FAILED_ONLY ? ", but only where it fails" : "");
+	for (int i = 0; i < weaken.count; i++) {
+		const struct site *site = &weaken.sites[i];
+
+		if (which == FAILED_ONLY && !site->failed)
+			continue;
+		for (int k = weaker(site, orders); k-- > 0;) {
 			tried++;
-			missed += !site_try(models, &weaken.sites[i],
-			                    orders[k]);
+			missed += !site_try(models, site, orders[k]);
 		}
+	}
 	printf("  %d of %d found\n", tried - missed, tried);
 	return missed;
+}
+
+int
+explore_weaken_all(const struct explore_model *models, int count)
+{
+	return weaken_models(models, count, ALL_ORDERS);
+}
+
+int
+explore_weaken_failed(const struct explore_model *models, int count)
+{
+	return weaken_models(models, count, FAILED_ONLY);
 }
 
 int
