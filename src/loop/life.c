@@ -27,37 +27,6 @@
 #define BRIEFLY \
 	((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
 
-struct weft__program weft__program;
-
-static void
-count_fork(void)
-{
-	(void)weft__add(&weft__program.forks, 1, WEFT__RELAXED);
-	weft__threadlets_forked();
-	weft__dags_forked();
-	weft__trace_forked();
-	weft__signals_forked();
-	weft__registry_forget();
-	weft__watchdog_forget();
-}
-
-/* Ask for that once in a process. */
-int
-weft__watch_forks(void)
-{
-	static struct weft__lock lock;
-	static bool ready;
-	int rc = 0;
-
-	weft__lock_take(&lock);
-	if (!ready) {
-		rc = weft__sys->at_fork(count_fork);
-		ready = rc == 0;
-	}
-	weft__lock_give(&lock);
-	return rc;
-}
-
 int
 weft__loop_check(const weft_loop *loop, const char *call)
 {

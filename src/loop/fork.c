@@ -1,0 +1,37 @@
+/* fork.c - what fork() does to loops: the child counts it, and forgets its parent's.
+ *
+ * A loop keeps the count of its making.  Where that is not the count of the process, the
+ * loop is a copy of the parent's: memory only (invariant 5 of life.c).
+ */
+#include "loop/loop.h"
+
+struct weft__program weft__program;
+
+static void
+count_fork(void)
+{
+	(void)weft__add(&weft__program.forks, 1, WEFT__RELAXED);
+	weft__threadlets_forked();
+	weft__dags_forked();
+	weft__trace_forked();
+	weft__signals_forked();
+	weft__registry_forget();
+	weft__watchdog_forget();
+}
+
+/* Ask for that once in a process. */
+int
+weft__watch_forks(void)
+{
+	static struct weft__lock lock;
+	static bool ready;
+	int rc = 0;
+
+	weft__lock_take(&lock);
+	if (!ready) {
+		rc = weft__sys->at_fork(count_fork);
+		ready = rc == 0;
+	}
+	weft__lock_give(&lock);
+	return rc;
+}
