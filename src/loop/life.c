@@ -8,7 +8,8 @@
  *   1. STOPPING and STOPPED are final: nothing leads back.
  *   2. Whoever makes it STOPPING also closes the door and wakes the loop.  The loop
  *      then disarms, runs turns until all that was accepted has run, and becomes
- *      STOPPED: the runner's last word but for giving up `runner`.
+ *      STOPPED: the runner's last word but for giving up `runner`.  So calls check the
+ *      state before they check who has the loop.
  *   3. A thread inside stop, leave, wake, wait_stopped or a call by number is counted
  *      in `visitors` before its first look at the state.  free() waits until there is
  *      none, and for those who owe the inbox a wake, and for the runner of a stopped
@@ -31,17 +32,17 @@ int
 weft__loop_check(const weft_loop *loop, const char *call)
 {
 	uintptr_t runner;
+	bool stopped;
 
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, call);
 	/* BRIEFLY or not: what is called as an idle loop ends may look at it. */
 	runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
-	if ((runner && runner != (uintptr_t)weft__thread_self())
+	stopped = weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED;
+	if ((runner && runner != (uintptr_t)weft__thread_self() && !stopped)
 	    || weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, call);
-	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
-		return weft__fail(WEFT_ESHUTDOWN, call);
-	return 0;
+	return stopped ? weft__fail(WEFT_ESHUTDOWN, call) : 0; /* invariant 2 */
 }
 
 /* --- who has it --------------------------------------------------------- */
@@ -524,7 +525,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 	if (state == WEFT_STOPPED) {
 		give_back(loop);
 		return weft__fail(WEFT_EALREADY,
-		                  "weft_loop_run: it has stopped");
+		                  "weft_loop_run: the loop has stopped");
 	}
 	weft__loop_adopt(loop);
 	loop->stack_end = before;
@@ -546,6 +547,9 @@ begin_run(weft_loop *loop, weft_loop **before)
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_run: no loop of this process");
+	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_loop_run: the loop has stopped");
 	while ((runner = claim(loop)) & BRIEFLY)
 		weft__sys->yield();
 	if (runner == (uintptr_t)weft__thread_self())
@@ -723,7 +727,8 @@ start_thread(weft_loop *loop)
 	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)
 	    && state == WEFT_STOPPED) {
 		give_back(loop);
-		return weft__fail(WEFT_EALREADY, "weft_loop_start: stopped");
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_loop_start: the loop has stopped");
 	}
 	if (loop->has_thread) /* it has left its run and is about to end */
 		(void)weft__sys->thread_join(loop->thread);
@@ -750,6 +755,9 @@ weft_loop_start(weft_loop *loop)
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_start: no loop of this process");
+	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
+		return weft__fail(WEFT_EALREADY,
+		                  "weft_loop_start: the loop has stopped");
 	while (!weft__cas(&loop->runner, &runner, starter_of(loop) | BRIEFLY,
 	                  WEFT__ACQUIRE)) { /* R */
 		if (!(runner & BRIEFLY))

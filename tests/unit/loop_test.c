@@ -328,6 +328,33 @@ TEST(a_stopped_loop_never_runs_again)
 	OK(weft_loop_free(loop));
 }
 
+/* Its thread has yet to give it up, in most of the rounds. */
+TEST(after_a_wait_for_its_stop_every_call_finds_the_loop_stopped)
+{
+	enum { ROUNDS = 300 };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		weft_loop *loop = make();
+		weft_timer timer = WEFT_INIT;
+
+		OK(weft_loop_start(loop));
+		weft_loop_stop(loop);
+		OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+		if (i % 4 == 0)
+			CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
+		else if (i % 4 == 1)
+			CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
+		else if (i % 4 == 2)
+			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW),
+			         WEFT_EALREADY);
+		else
+			CHECK_EQ(weft_timer_start(loop, &timer, WEFT_NOW, 0,
+			                          note_timer, NULL),
+			         WEFT_ESHUTDOWN);
+		OK(weft_loop_free(loop));
+	}
+}
+
 TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
 {
 	for (int once = 0; once < 2; once++) {
