@@ -23,6 +23,9 @@ set(WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 if(WEFT_SANITIZE)
   list(REMOVE_ITEM WEFT_LINK_FLAGS -Wl,-z,relro,-z,now,-z,noexecstack,-z,defs)
 endif()
+# The libraries stay loaded: what they have given to threads, loops and the system points
+# into them.
+list(APPEND WEFT_LINK_FLAGS -Wl,-z,nodelete)
 
 function(weft_compile target)
   set_target_properties(${target} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON

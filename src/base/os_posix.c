@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -483,9 +484,27 @@ on_thread_exit(void *arg)
 	weft__thread_ptr = NULL;
 }
 
+/* Keep the object that contains this code loaded, though a plugin that brought it is closed:
+ * from now on the system has pointers into it, for ends of threads, forks and signals, and
+ * threads of the library run it.  The main program, without a name here, stays anyway. */
+static void
+stay_loaded(void)
+{
+#ifdef __GLIBC__ /* others unload nothing, or have no dladdr1() */
+	struct link_map *object;
+	Dl_info info;
+
+	if (dladdr1(&exit_key, &info, (void **)&object, RTLD_DL_LINKMAP)
+	    && object->l_name[0])
+		(void)dlopen(object->l_name,
+		             RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+#endif
+}
+
 static void
 make_exit_key(void)
 {
+	stay_loaded();
 	/* Without a key, what an ending thread holds is leaked, and no more. */
 	(void)pthread_key_create(&exit_key, on_thread_exit);
 }

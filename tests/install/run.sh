@@ -56,6 +56,11 @@ strays=$(nm -D --defined-only "$libdir"/libweft*.so |
 	awk 'NF == 3 && $2 != "A" && $3 !~ /^weft_[a-z]/ { print $3 }')
 [ -z "$strays" ] || { echo "exported by mistake: $strays"; exit 1; }
 
+# A closed plugin does not unload them.
+for lib in "$libdir"/libweft*.so; do
+	readelf -d "$lib" | grep -q NODELETE || { echo "$lib can be unloaded"; exit 1; }
+done
+
 # Every header compiles alone, in both languages; that of hiredis where there is hiredis.
 for header in "$work"/prefix/include/weft/*.h; do
 	if [ "$(basename "$header")" = hiredis.h ] &&
