@@ -9,6 +9,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
   list(APPEND WEFT_HARDENING -mbranch-protection=standard)
 endif()
+# Exported to programs that use the library: a function with a large frame then touches
+# each page of it, and cannot step over the guard of a threadlet's stack.
+set(WEFT_RECOMMENDED
+  $<$<COMPILE_LANG_AND_ID:C,GNU,Clang>:-fstack-clash-protection>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-fstack-clash-protection>)
 # Structs are cleared by plain stores: `rep stos`, gcc's choice, costs more than what is
 # done with most of them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")

@@ -7,6 +7,11 @@
  * call returns WEFT_ECANCELED until the threadlet ends, except inside a shielded
  * scope.  Nothing is ever unwound behind the program's back.
  *
+ * A stack does not grow.  Below each is a guard of at least 64 KiB: an overflow ends the
+ * process and damages nothing.  A function whose frame is larger than the guard can step
+ * over it, unless it is compiled with -fstack-clash-protection, which the flags of
+ * pkg-config and of the CMake package include.
+ *
  * A loop with threadlets alive is bound to the thread that runs it.  As it stops, its
  * threadlets are cancelled and run to their end; those that are started meanwhile are
  * cancelled from birth.

@@ -27,7 +27,7 @@ is_overflow(const char *base, const struct weft__moment *moment)
 	if (moment->sp < base)
 		return true;
 	return moment->sp < base + NEAR && addr < base
-	       && addr >= base - WEFT__STACK_PAGE;
+	       && addr >= base - WEFT__STACK_GUARD;
 }
 
 static void

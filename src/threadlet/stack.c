@@ -1,24 +1,26 @@
 /* stack.c - memory for threadlets.
  *
- * Stacks come in slabs, each one mapping.  Every stack has a guard page below it, so
- * that one which overflows ends the process instead of writing into its neighbour.  A
- * loop keeps free stacks in a cache, last in, first out, so that the next threadlet
- * finds warm memory; what is too much goes to the depot, where all loops find it.
+ * Stacks come in slabs, each one mapping.  Every stack has a guard below it, so that an
+ * overflow ends the process instead of writing into the neighbor.  A guard is address
+ * space only: the kernel marks its pages (MADV_GUARD_INSTALL), which takes no memory and
+ * no mapping, so that a million guarded stacks need at most 15,625 mappings.  A loop
+ * keeps free stacks in a cache, last in, first out, so that the next threadlet finds
+ * warm memory; what is too much goes to the depot, where all loops find it.
  *
  *   1. A stack is in use, in one cache, or in the depot.
  *   2. Those in the depot are cold: their pages have been given back.
  *   3. A slab whose stacks are all in the depot may be unmapped; that is done by a trim,
  *      under the lock.
  *
- * The stride is a page more than a power of two, and the tops of neighbours are at
- * different distances from their ends: so what threadlets have there, and use at every
+ * The stride is an odd number of pages, and the tops of neighbors are at different
+ * distances from their ends: so what threadlets have there, and use at every
  * switch, does not all fall into the same few lines of the CPU's caches.
  */
 #include "base/lock.h"
 #include "threadlet/stack.h"
 
-#define SLAB_BYTES ((size_t)4 << 20)
 #define SLAB_MAX   64u
+#define SLAB_BYTES ((size_t)9 << 20)  /* so many of the default size fit */
 #define KEEP_BYTES ((size_t)64 << 20) /* of a class, in a cache, */
 #define KEEP_MAX   1024u              /* or so many */
 #define KEEP_MIN   4u
@@ -54,7 +56,7 @@ weft__stack_class(size_t bytes)
 static size_t
 stride(int class)
 {
-	return weft__stack_bytes(class) + WEFT__STACK_PAGE;
+	return weft__stack_bytes(class) + WEFT__STACK_GUARD;
 }
 
 static uint32_t
@@ -77,11 +79,11 @@ lay_out(struct weft__stack_slab *slab)
 		char *guard = slab->memory + i * stride(slab->class);
 		char *end = guard + stride(slab->class);
 
-		if (weft__sys->stack_guard(guard, WEFT__STACK_PAGE) < 0)
+		if (weft__sys->stack_guard(guard, WEFT__STACK_GUARD) < 0)
 			return false;
 		slab->stacks[i] = (struct weft__stack){
 			.slab = slab,
-			.base = guard + WEFT__STACK_PAGE,
+			.base = guard + WEFT__STACK_GUARD,
 			.top = end - i % COLORS * COLOR,
 			.class = slab->class,
 			.keep = keep_max(slab->class),

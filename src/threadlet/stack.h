@@ -17,6 +17,11 @@
 #define WEFT__STACK_PAGE ((size_t)65536)
 #endif
 
+/* A function compiled without -fstack-clash-protection may move the stack pointer by its
+ * whole frame before it touches any of it.  It steps over a guard smaller than the frame.
+ * The guard is one page more than 64 KiB: see the stride in stack.c. */
+#define WEFT__STACK_GUARD ((size_t)65536 + WEFT__STACK_PAGE)
+
 struct weft__stack_slab;
 
 struct weft__stack {

@@ -11,8 +11,13 @@ mkdir -p "$work"
 cmake --install "$build" --prefix "$work/prefix" >"$work/install.log"
 
 for lang in c cxx; do
-	cmake -S "$here/$lang" -B "$work/$lang" -G Ninja \
+	cmake -S "$here/$lang" -B "$work/$lang" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 		-DCMAKE_PREFIX_PATH="$work/prefix" >"$work/$lang.log"
+	if grep '"command"' "$work/$lang/compile_commands.json" |
+		grep -v -e -fstack-clash-protection; then
+		echo "the CMake package does not recommend -fstack-clash-protection"
+		exit 1
+	fi
 	cmake --build "$work/$lang" >>"$work/$lang.log"
 	"$work/$lang/outside"
 	"$work/$lang/outside_static"
@@ -33,6 +38,10 @@ fi
 export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig:$(
 	ls -d "$work"/prefix/lib/*/pkgconfig 2>/dev/null || true)"
 flags=$(pkg-config --cflags --libs weft)
+case $flags in
+*-fstack-clash-protection*) ;;
+*) echo "pkg-config does not recommend -fstack-clash-protection"; exit 1 ;;
+esac
 libdir=$(pkg-config --variable=libdir weft)
 cc "$here/c/main.c" -o "$work/by_pkg_config" $flags -Wl,-rpath,"$libdir"
 "$work/by_pkg_config"

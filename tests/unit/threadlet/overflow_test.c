@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "unit/threadlet/crew.h"
+#include "unit/threadlet/unprobed.h"
+
+enum { NEIGHBORS = 16 };
 
 static char output[16384];
 
@@ -38,6 +41,28 @@ overflow_at_once(void *arg)
 	(void)arg;
 	room[0] = 1;
 	return room[0];
+}
+
+/* The last frame ends 8 KiB, or 56 KiB, below the stack. */
+static int
+overflow_by_small_frames(void *arg)
+{
+	(void)arg;
+	_exit(dig_12_kib(5) & 0); /* it must not get here */
+}
+
+static int
+overflow_by_large_frames(void *arg)
+{
+	(void)arg;
+	_exit(dig_60_kib(1) & 0);
+}
+
+static int
+sleep_forever(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(WEFT_NEVER);
 }
 
 static int
@@ -97,7 +122,11 @@ run_in_child(weft_threadlet_fn fn, bool started)
 {
 	weft_loop *loop = weft_loop_new(NULL);
 	weft_go_opts opts = { .loop = loop, .name = "digger" };
+	weft_go_opts neighbor = { .loop = loop, .background = true };
 
+	for (int i = 0; i < NEIGHBORS; i++) /* whose stacks lie below */
+		if (weft_go_with(&neighbor, sleep_forever, NULL) < 0)
+			_exit(2);
 	if (weft_catch_overflow() < 0 || weft_catch_overflow() < 0
 	    || weft_go_with(&opts, fn, NULL) < 0)
 		_exit(2);
@@ -129,6 +158,10 @@ child(const char *what)
 		run_in_child(stray_into_guard, false);
 	} else if (strstr(what, "stray")) {
 		run_in_child(stray, false);
+	} else if (strstr(what, "12 KiB")) {
+		run_in_child(overflow_by_small_frames, false);
+	} else if (strstr(what, "60 KiB")) {
+		run_in_child(overflow_by_large_frames, false);
 	} else if (strstr(what, "large")) {
 		run_in_child(overflow_at_once, false);
 	} else {
@@ -216,6 +249,15 @@ TEST(an_overflow_in_a_thread_of_ours_is_told_too)
 TEST(one_frame_larger_than_the_guard_is_an_overflow)
 {
 	check_died(run("large"));
+	check_told("weft: ");
+}
+
+/* Compiled without -fstack-clash-protection, so that nothing but the guard catches it. */
+TEST(frames_of_less_than_64_kib_do_not_step_over_the_guard)
+{
+	check_died(run("frames of 12 KiB"));
+	check_told("weft: ");
+	check_died(run("frames of 60 KiB"));
 	check_told("weft: ");
 }
 
