@@ -44,7 +44,8 @@ typedef struct weft_http_server_opts {
 	uint32_t requests_max;   /* handled at once, above: 503; default 10,000 */
 	size_t   target_max;     /* bytes of path and query; default 8 KiB */
 	uint64_t grace_ns;       /* before rate_min counts; default 10 s */
-	uint64_t spare[2];
+	size_t   stack_bytes;    /* for handlers; at most 1 GiB; default: the loop's, 64 KiB */
+	uint64_t spare[1];
 } weft_http_server_opts;
 
 /* Make a server without routes; NULL without memory.  Free it once nothing serves;

@@ -210,7 +210,10 @@ run(void *arg)
 int
 weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
 {
-	const weft_go_opts opts = { .name = "http" };
+	const weft_go_opts opts = {
+		.name = "http",
+		.stack_bytes = service->server->opts.stack_bytes,
+	};
 	struct start *start = weft_alloc(sizeof(*start));
 	weft_threadlet rc = WEFT_ENOMEM;
 

@@ -14,6 +14,7 @@
 #define REQUESTS_MAX 10000u
 #define FORCE_NS     (5 * WEFT_S)
 #define SLICE        16u /* connections */
+#define STACK_MAX    ((size_t)1 << 30)
 
 static void
 set_defaults(weft_http_server *server)
@@ -33,6 +34,8 @@ set_defaults(weft_http_server *server)
 	opts->rate_min = opts->rate_min ? opts->rate_min : RATE_MIN;
 	opts->requests_max = opts->requests_max ? opts->requests_max
 	                                        : REQUESTS_MAX;
+	if (opts->stack_bytes > STACK_MAX)
+		opts->stack_bytes = STACK_MAX;
 	server->limits = (struct weft__http_limits){
 		.head_max = (uint32_t)opts->header_max,
 		.target_max = (uint32_t)opts->target_max,

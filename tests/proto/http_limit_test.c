@@ -532,6 +532,37 @@ TEST(a_handler_has_a_deadline)
 
 /* --- defaults --------------------------------------------------------------- */
 
+/* Answers with what it has found in a local of 128 KiB. */
+static int
+use_much_stack(weft_http *http, void *arg)
+{
+	char much[128 << 10];
+
+	(void)arg;
+	memset(much, 'a', sizeof(much));
+	return weft_http_reply(http, 200, NULL,
+	                       (weft_span){ much, sizeof(much) }, WEFT_NEVER);
+}
+
+static void
+prepare_much_stack(struct site *site)
+{
+	OK(weft_http_route(site->server, "GET /", use_much_stack, NULL));
+}
+
+static void
+visit_much_stack(struct site *site)
+{
+	CHECK_EQ(status_of(ASK(site, GET HOST END)), 200);
+}
+
+TEST(handlers_have_the_stack_that_the_server_was_given)
+{
+	weft_http_server_opts opts = { .stack_bytes = 256 << 10 };
+
+	site_run(&opts, prepare_much_stack, visit_much_stack);
+}
+
 /* As weft/http.h tells them; the simulation meets those that take time. */
 TEST(a_server_that_is_told_nothing_has_the_limits_that_are_told_of)
 {
