@@ -84,10 +84,12 @@ WEFT_API int weft_interrupt(weft_threadlet threadlet);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API weft_threadlet weft_self(void);
 
-/* Whether the caller has been asked to end: a cancelled threadlet or scope, or pool work
- * (weft/work.h) whose op was asked.  For long computations: deadlines of scopes are
- * compared with the clock.
- * Returns 0, WEFT_ECANCELED, WEFT_ETIMEDOUT (the scope's deadline).
+/* Whether the caller has to end: its threadlet or scope was canceled, the deadline of its
+ * scope has passed, the scope's abort signal has fired, its loop is stopping, or it is
+ * pool work (weft/work.h) whose op was canceled.  For long computations: the answer does
+ * not depend on the loop, which a computation keeps from running.
+ * Returns 0, WEFT_ECANCELED, WEFT_ETIMEDOUT (the scope's deadline), or the error of the
+ * abort signal.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_canceled(void);
 

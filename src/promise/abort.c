@@ -9,13 +9,18 @@
  *      taken out is not being called.  But for signals of other loops, which listen by
  *      links of their own: these are referenced, under it, before they are called, unless
  *      they end; and they end only after leaving the list.
- *   3. A timer is cleared as the signal fires, and as it ends without having fired, both on
+ *   3. A signal whose deadline has passed, or a source of which has fired, has fired for
+ *      whoever checks it: the check does what the loop would do in its next iteration.
+ *      So a threadlet that computes sees it.
+ *   4. A timer is cleared as the signal fires, and as it ends without having fired, both on
  *      the loop's thread: so it needs no reference.
  */
 #include <string.h>
 #include <weft/abort.h>
 #include <weft/schedule.h>
 #include "promise/promise.h"
+
+#define DEPTH_MAX 16 /* of sources of sources that a check looks at */
 
 /* Laid out as weft_node. */
 struct listener {
@@ -41,8 +46,9 @@ struct weft_abort {
 	struct weft__reaction fired;
 	struct weft__lock lock; /* of who listens */
 	struct listener *first, *last;
-	weft__a64 timer; /* its number, or 0 */
-	bool told;       /* the loop's: the reaction has run */
+	weft__a64 timer;      /* its number, or 0 */
+	uint64_t deadline_ns; /* of the timer; set once */
+	bool told;            /* the loop's: the reaction has run */
 	size_t count;
 	struct link links[];
 };
@@ -126,7 +132,7 @@ on_fired(struct weft__reaction *reaction, weft_promise *of)
 	int64_t timer = (int64_t)weft__load(&abort->timer, WEFT__RELAXED);
 
 	(void)reaction;
-	if (timer) /* invariant 3 */
+	if (timer) /* invariant 4 */
 		(void)weft_schedule_clear(weft__promise_loop(of), timer, NULL);
 	abort->told = true;
 	call_listeners(abort);
@@ -208,6 +214,7 @@ make(weft_loop *loop, size_t count)
 	memset(&abort->fired, 0, how.size - offsetof(weft_abort, fired));
 	abort->fired.run = on_fired;
 	abort->count = count;
+	abort->deadline_ns = WEFT_NEVER;
 	if (weft__promise_add(&abort->promise, &abort->fired))
 		return abort;
 	(void)weft__fail(WEFT_ESHUTDOWN, "abort: its loop stops");
@@ -279,13 +286,54 @@ weft_abort_fire(weft_abort *abort, weft_value reason)
 	return weft__promise_fail(&abort->promise, WEFT_ECANCELED);
 }
 
+/* --- checking ------------------------------------------------------------- */
+
+/* A source has fired: so does the signal, for the same reason. */
+static void
+fire_by(weft_abort *abort, const struct link *link)
+{
+	struct weft__settling how = { .source = &link->source->promise };
+
+	(void)weft__promise_settle(&abort->promise, &how);
+}
+
+static void
+time_out(weft_abort *abort)
+{
+	(void)weft__fail(WEFT_ETIMEDOUT, "timed out");
+	(void)weft__promise_fail(&abort->promise, WEFT_ETIMEDOUT);
+}
+
+/* Invariant 3.  Sources of sources count down to a depth that fits small stacks. */
+static bool
+is_pending(weft_abort *abort, int depth)
+{
+	if (weft__promise_outcome(&abort->promise) != WEFT_PENDING)
+		return false;
+	if (abort->deadline_ns != WEFT_NEVER
+	    && weft__sys->now() >= abort->deadline_ns) {
+		time_out(abort);
+		return false;
+	}
+	for (size_t i = 0; depth > 0 && i < abort->count; i++) {
+		struct link *link = &abort->links[i];
+
+		if (is_pending(link->source, depth - 1))
+			continue;
+		fire_by(abort, link);
+		return false;
+	}
+	return true;
+}
+
 int
 weft_abort_check(const weft_abort *signal, weft_value *out)
 {
 	weft_abort *abort = abort_of(signal);
 	int error;
 
-	if (!abort || weft_promise_state(&abort->promise, out) == WEFT_PENDING)
+	if (!abort || is_pending(abort, DEPTH_MAX)
+	    || weft_promise_state(&abort->promise, out) == WEFT_PENDING)
 		return 0;
 	error = weft__promise_error(&abort->promise);
 	return error == WEFT_EREJECTED ? WEFT_ECANCELED : error;
@@ -299,8 +347,7 @@ on_timeout(void *arg)
 	weft_abort *abort = arg;
 
 	weft__store(&abort->timer, 0, WEFT__RELAXED);
-	(void)weft__fail(WEFT_ETIMEDOUT, "timed out");
-	(void)weft__promise_fail(&abort->promise, WEFT_ETIMEDOUT);
+	time_out(abort);
 }
 
 weft_abort *
@@ -312,6 +359,7 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 
 	if (!abort || deadline_ns == WEFT_NEVER)
 		return abort;
+	abort->deadline_ns = deadline_ns;
 	timer = weft_schedule_timeout(
 		weft__promise_loop(&abort->promise),
 		deadline_ns > now_ns ? deadline_ns - now_ns : 0, on_timeout,
@@ -327,15 +375,14 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 
 /* --- by others ---------------------------------------------------------- */
 
-/* A source has fired: so does the signal, for the same reason.  It was referenced. */
+/* The signal was referenced. */
 static void
 fire_by_source(void *arg)
 {
 	struct link *link = arg;
 	weft_abort *abort = link->into;
-	struct weft__settling how = { .source = &link->source->promise };
 
-	(void)weft__promise_settle(&abort->promise, &how);
+	fire_by(abort, link);
 	(void)weft_abort_unref(abort);
 }
 
@@ -406,6 +453,13 @@ end_scope(void *arg)
 	weft__scope_end(tie->scope, weft_abort_check(tie->signal, NULL));
 }
 
+static int
+check_tie(const struct weft__scope_tie *base)
+{
+	return weft_abort_check(
+		((const struct tie *)(const void *)base)->signal, NULL);
+}
+
 static void
 cut(struct weft__scope_tie *base)
 {
@@ -442,6 +496,7 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 		return weft__fail(WEFT_ENOMEM, "weft_abort_scope: no memory");
 	}
 	tie->tie.cut = cut;
+	tie->tie.check = check_tie;
 	tie->scope = scope;
 	tie->node = (weft_node){ .fn = end_scope, .arg = tie };
 	(void)weft_abort_push(tie->signal, &tie->node);

@@ -182,16 +182,28 @@ weft_interrupt(weft_threadlet id)
 	return ask(id, WEFT__REQUEST_INTERRUPT);
 }
 
-/* A scope around it, up to a shield, whose deadline has passed.  Those of the threadlet in
- * whose scope this one lives count, too, as far as they are on the same loop. */
+/* Why a scope has to end, or 0. */
+static int
+why_over(const struct weft__scope *scope, uint64_t now_ns)
+{
+	if (scope->why)
+		return 0; /* it has been ended */
+	if (scope->place.block && scope->place.due_ns <= now_ns)
+		return WEFT_ETIMEDOUT;
+	return scope->tie ? scope->tie->check(scope->tie) : 0;
+}
+
+/* A scope around it, up to a shield, that is over, with the reason.  The scopes of the
+ * threadlet in whose scope this one lives count as well, if they are on the same loop. */
 static struct weft__scope *
-find_passed(const struct weft__threadlet *t, uint64_t now_ns)
+find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 {
 	struct weft__scope *scope = t->scope;
 
 	for (;;) {
 		for (; scope; scope = scope->outer) {
-			if (scope->place.block && scope->place.due_ns <= now_ns)
+			*why = why_over(scope, now_ns);
+			if (*why)
 				return scope;
 			if (scope->flags & WEFT_SHIELD)
 				return NULL;
@@ -203,20 +215,24 @@ find_passed(const struct weft__threadlet *t, uint64_t now_ns)
 	}
 }
 
-/* What the loop will find when it turns: do it now, so that what is told stays told. */
+/* Do now what the loop will do in its next iteration, so that the answer stays true. */
 int
 weft__threadlet_look(struct weft__threadlet *self)
 {
-	struct weft__scope *passed;
+	struct weft__scope *over;
+	int why;
 
 	if (self->closing)
 		return self->why;
+	if (weft__loop_is_stopping(self->crew->loop))
+		weft__threadlet_end(self, WEFT_ECANCELED);
 	if (weft__handle_is_asked(self->handle))
 		do_asked(self->crew);
-	while (!self->why && (passed = find_passed(self, weft__sys->now()))) {
-		(void)weft__wheel_drop(&self->crew->loop->wheel,
-		                       &passed->place);
-		weft__scope_end(passed, WEFT_ETIMEDOUT);
+	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
+		if (over->place.block)
+			(void)weft__wheel_drop(&self->crew->loop->wheel,
+			                       &over->place);
+		weft__scope_end(over, why);
 	}
 	return self->why;
 }

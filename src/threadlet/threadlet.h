@@ -53,6 +53,7 @@ struct weft__wait {
 /* What else ends a scope, of the layer above; cut as the scope is closed. */
 struct weft__scope_tie {
 	void (*cut)(struct weft__scope_tie *tie);
+	int  (*check)(const struct weft__scope_tie *tie); /* 0, or why the scope ends */
 };
 
 /* What a scope is; the public struct only points here, since it may lie in a frame that

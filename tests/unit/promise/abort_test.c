@@ -1,4 +1,6 @@
 /* abort_test.c - abort signals: fired once, heard by listeners, scopes and promises. */
+#include <pthread.h>
+#include <sched.h>
 #include "unit/threadlet/crew.h"
 
 static weft_value
@@ -289,4 +291,97 @@ TEST(a_guarded_promise_settles_as_the_other_unless_the_signal_is_first)
 	(void)weft_abort_unref(play.abort);
 	stop_idle(loop);
 	stop_and_free(other);
+}
+
+/* --- threadlets that compute ------------------------------------------------ */
+
+static weft_abort *fired_elsewhere;
+static weft__a32 computes, has_fired;
+
+static void *
+fire_elsewhere(void *arg)
+{
+	while (!weft__load(&computes, WEFT__ACQUIRE))
+		(void)sched_yield();
+	OK(weft_abort_fire(fired_elsewhere, none()));
+	weft__store(&has_fired, 1, WEFT__RELEASE);
+	return arg;
+}
+
+/* Computes inside of a scope until another thread has fired `fired_elsewhere`, to which
+ * the scope is tied by `signal`. */
+static void
+compute_until_fired(const weft_abort *signal)
+{
+	weft_scope scope;
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	OK(weft_abort_scope(signal, &scope));
+	OK(weft_canceled());
+	weft__store(&computes, 1, WEFT__RELEASE);
+	while (!weft__load(&has_fired, WEFT__ACQUIRE))
+		;
+	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_abort_check(signal, NULL), WEFT_ECANCELED);
+	OK(weft_scope_close(&scope));
+	OK(weft_canceled());
+}
+
+static int
+compute_in_scope(void *arg)
+{
+	weft_abort *other = weft_abort_new(NULL), *either;
+	const weft_abort *sources[2];
+
+	fired_elsewhere = weft_abort_new(NULL);
+	sources[0] = other;
+	sources[1] = fired_elsewhere;
+	either = weft_abort_new_any(NULL, sources, 2);
+	compute_until_fired(arg ? either : fired_elsewhere);
+	note(MARK('c'));
+	(void)weft_abort_unref(either);
+	(void)weft_abort_unref(other);
+	(void)weft_abort_unref(fired_elsewhere);
+	return 0;
+}
+
+TEST(a_threadlet_that_computes_sees_that_the_signal_of_its_scope_has_fired)
+{
+	for (int any = 0; any < 2; any++) {
+		pthread_t thread;
+
+		weft__store(&computes, 0, WEFT__RELAXED);
+		weft__store(&has_fired, 0, WEFT__RELAXED);
+		OK(pthread_create(&thread, NULL, fire_elsewhere, NULL));
+		run_threadlet(compute_in_scope, any ? MARK(1) : NULL);
+		OK(pthread_join(thread, NULL));
+		CHECK_STR(trace, "c");
+	}
+}
+
+static int
+compute_past_a_timeout(void *arg)
+{
+	uint64_t until_ns = weft_in(WEFT_MS);
+	weft_abort *timeout = weft_abort_new_timeout(NULL, until_ns);
+	weft_scope scope;
+
+	(void)arg;
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	OK(weft_abort_scope(timeout, &scope));
+	while (weft_now() < until_ns)
+		;
+	CHECK_EQ(weft_canceled(), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_abort_check(timeout, NULL), WEFT_ETIMEDOUT);
+	OK(weft_scope_close(&scope));
+	OK(weft_yield());
+	(void)weft_abort_unref(timeout);
+	note(MARK('c'));
+	return 0;
+}
+
+TEST(a_threadlet_that_computes_sees_the_timeout_of_the_signal_of_its_scope)
+{
+	run_threadlet(compute_past_a_timeout, NULL);
+	CHECK_STR(trace, "c");
 }

@@ -374,3 +374,51 @@ TEST(one_turn_of_a_loop_stopped_by_another_thread_keeps_to_its_deadline)
 	OK(weft_loop_free(loop));
 	close_pair(line);
 }
+
+/* --- computing while the loop is stopped ------------------------------------ */
+
+static weft__a32 computes, is_stopped;
+
+/* Does not suspend before the loop has been stopped. */
+static int
+compute_until_stopped(void *arg)
+{
+	weft_scope shield;
+
+	OK(weft_canceled());
+	weft__store(&computes, 1, WEFT__RELEASE);
+	if (!arg)
+		weft_loop_stop(NULL);
+	while (arg && !weft__load(&is_stopped, WEFT__ACQUIRE))
+		;
+	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
+	OK(weft_canceled());
+	OK(weft_scope_close(&shield));
+	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
+	CHECK_EQ(weft_canceled(), WEFT_ECANCELED); /* it stays so */
+	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
+	note(MARK('c'));
+	return 0;
+}
+
+TEST(a_threadlet_that_computes_sees_that_its_loop_is_stopped)
+{
+	weft_loop *loop = make_started();
+
+	weft__store(&computes, 0, WEFT__RELAXED);
+	weft__store(&is_stopped, 0, WEFT__RELAXED);
+	(void)go_on(loop, compute_until_stopped, MARK(1));
+	while (!weft__load(&computes, WEFT__ACQUIRE))
+		(void)sched_yield();
+	weft_loop_stop(loop);
+	weft__store(&is_stopped, 1, WEFT__RELEASE);
+	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
+	OK(weft_loop_free(loop));
+	CHECK_STR(trace, "c");
+}
+
+TEST(a_threadlet_that_computes_sees_that_it_has_stopped_its_own_loop)
+{
+	run_threadlet(compute_until_stopped, NULL);
+	CHECK_STR(trace, "c");
+}
