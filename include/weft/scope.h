@@ -58,8 +58,8 @@ WEFT_API void weft_scope_cancel(weft_scope *scope);
 
 /* Wait until every threadlet in the scope has ended; not cancellable, without a
  * deadline of its own.  The scope closed must be the one opened last.
- * Returns 0, or the first failure of a threadlet that was not told to end; WEFT_EINVAL
- * if it is not the caller's last.
+ * Returns 0, or the first failure of a threadlet that was not told to end, with its text
+ * in weft_detail(); WEFT_EINVAL if it is not the caller's last.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_scope_close(weft_scope *scope);
 

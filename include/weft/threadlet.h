@@ -60,7 +60,7 @@ WEFT_API weft_threadlet weft_go_with(const weft_go_opts *opts,
                                      weft_threadlet_fn fn, void *arg);
 
 /* Wait until a threadlet of an open scope has ended; fills `out` (may be NULL)
- * with what it returned.
+ * with what it returned.  If that is an error, weft_detail() has its text.
  * Returns 0, WEFT_ESRCH if it is not, or no longer, there, WEFT_EDEADLK for
  * oneself, WEFT_EXDEV for one in a scope of another loop.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */

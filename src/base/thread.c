@@ -98,10 +98,37 @@ weft__pass_words(int error, struct weft__failure *to)
 {
 	const char *said = weft__said(error);
 
-	if (said && !to->words)
+	if (said)
+		weft__pass_text(error, said, to);
+}
+
+void
+weft__pass_text(int error, const char *text, struct weft__failure *to)
+{
+	if (text && !to->words)
 		to->words = weft__sys->alloc(sizeof(*to->words));
-	if (!said || !to->words)
+	if (!text || !to->words) {
+		to->text = weft_strerror(error);
 		return;
+	}
 	to->words->error = error;
-	to->text = memcpy(to->words->text, said, strlen(said) + 1);
+	/* Cut to what fits, as weft_fail() does. */
+	(void)snprintf(to->words->text, WEFT__TEXT_BYTES, "%s", text);
+	to->text = to->words->text;
+}
+
+char *
+weft__copy_detail(int error)
+{
+	const struct weft__failure *last = weft__failure_of(
+		weft__thread_self());
+	size_t size = last->text ? strlen(last->text) + 1 : 0;
+	char *copy;
+
+	if (size <= 1
+	    || (last->words && last->text == last->words->text
+	        && last->words->error != error))
+		return NULL;
+	copy = weft__sys->alloc(size);
+	return copy ? memcpy(copy, last->text, size) : NULL;
 }

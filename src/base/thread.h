@@ -118,6 +118,14 @@ const char *weft__said(int error);
 /* Have `to` say what the thread says now of `error`, if it does. */
 void weft__pass_words(int error, struct weft__failure *to);
 
+/* Have `to`, whose owner does not run or is the caller, say `text`, copied, of `error`;
+ * without a text, or memory for it, weft_strerror(). */
+WEFT__SELDOM void weft__pass_text(int error, const char *text, struct weft__failure *to);
+
+/* A copy of weft_detail(), to be released; NULL if that is empty or was said of another
+ * error than `error`, or without memory. */
+WEFT__SELDOM char *weft__copy_detail(int error);
+
 /* Fail with a text that is static: sets weft_detail() and returns `error`. */
 WEFT__SELDOM int weft__fail(int error, const char *text);
 

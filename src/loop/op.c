@@ -691,5 +691,7 @@ weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
 	weft__assert(weft__exchange(&op->node.state, WEFT__NODE_QUEUED,
 	                            WEFT__ACQ_REL)
 	             == 0); /* F */
+	if (result < 0)
+		send_text(op, (int)result);
 	send_result(op, result, fn);
 }

@@ -51,7 +51,7 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 }
 
 static void
-report_failure(const struct weft__threadlet *self, int error)
+report_failure(const struct weft__threadlet *self, int error, const char *text)
 {
 	weft__report(&(weft_report){
 		.kind = WEFT_REPORT_FAILED,
@@ -60,7 +60,7 @@ report_failure(const struct weft__threadlet *self, int error)
 		.threadlet = (int64_t)weft__load(&self->handle->id,
 	                                         WEFT__RELAXED),
 		.name = self->name,
-		.text = weft_detail()[0] ? weft_detail() : weft_strerror(error),
+		.text = text && text[0] ? text : weft_strerror(error),
 	});
 }
 
@@ -114,18 +114,33 @@ has_left(const struct weft__threadlet *self)
 	       != 0;
 }
 
+/* It has failed, with that text, which is taken: for those who join it, or reported. */
+static void
+end_failed(struct weft__threadlet *self, char *text)
+{
+	if (self->handle->scope) {
+		self->handle->text = text;
+		return;
+	}
+	if (!self->was_told)
+		report_failure(self, self->result, text);
+	weft__sys->release(text);
+}
+
 WEFT__SELDOM static void
 end_all(struct weft__threadlet *self)
 {
+	/* Before scopes and cleanups fail for reasons of their own. */
+	char *text = self->result < 0 ? weft__copy_detail(self->result) : NULL;
 	int error = weft__scopes_close(self);
 
 	if (error < 0)
-		report_failure(self, error);
+		report_failure(self, error, weft_detail());
 	self->closing = true;
 	self->interrupted = false;
 	self->why = 0;
-	if (self->result < 0 && !self->was_told && !self->handle->scope)
-		report_failure(self, self->result);
+	if (self->result < 0)
+		end_failed(self, text);
 	do { /* each may leave something of the others */
 		run_cleanups(self);
 		weft__threadlet_end_locals(self);

@@ -35,6 +35,8 @@ struct weft__handle {
 	struct weft__waits   joiners;
 	int                  result;
 	bool                 ended;
+	char                *text;  /* of the result, a failure; NULL: none.  Set as the */
+	                            /* threadlet ends, on its loop, if a scope joins it */
 
 	int64_t              next_id; /* its owner's */
 

@@ -16,6 +16,7 @@ static void
 give(struct weft__crew *crew, struct weft__scope *scope)
 {
 	weft__assert(!scope->live);
+	weft__assert(!scope->text);
 	scope->public = NULL;
 	scope->error = 0;
 	scope->outer = crew->scopes;
@@ -166,6 +167,13 @@ weft__scope_remove(struct weft__handle *handle)
 	scope->live_count--;
 }
 
+WEFT__SELDOM static void
+drop_text(char **text)
+{
+	weft__sys->release(*text);
+	*text = NULL;
+}
+
 static void
 forget_oldest(struct weft__scope *scope)
 {
@@ -174,15 +182,28 @@ forget_oldest(struct weft__scope *scope)
 	weft__assert(handle->scope == scope && scope->ended_count > 0);
 	scope->ended = handle->next;
 	scope->ended_count--;
+	if (handle->text)
+		drop_text(&handle->text);
 	weft__handle_give(&scope->owner->crew->handles, handle);
 }
 
+static char *
+copy_text(const char *text)
+{
+	size_t size = __builtin_strlen(text) + 1;
+	char *copy = weft__sys->alloc(size);
+
+	return copy ? __builtin_memcpy(copy, text, size) : NULL;
+}
+
+/* The handle may be forgotten before the scope is closed: the scope has its own text. */
 WEFT__SELDOM static void
-fail(struct weft__scope *scope, int error)
+fail(struct weft__scope *scope, int error, const char *text)
 {
 	if (scope->error)
 		return;
 	scope->error = error;
+	scope->text = text ? copy_text(text) : NULL;
 	if (scope->public)
 		scope->public->error = error;
 	if (scope->flags & WEFT_FAIL_FAST)
@@ -196,6 +217,9 @@ tell_joiners(struct weft__handle *handle, int result)
 
 	while ((joiner = weft__wait_claim(&handle->joiners))) {
 		*(int64_t *)joiner->value = result;
+		if (result < 0)
+			weft__pass_text(result, handle->text,
+			                &joiner->waiter->threadlet->failure);
 		weft__wake(joiner->waiter, 0);
 	}
 }
@@ -227,7 +251,7 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 		tell_joiners(handle, result);
 	remember(scope, handle);
 	if (result < 0 && !told)
-		fail(scope, result);
+		fail(scope, result, handle->text);
 	if (scope->live_count == 0 && scope->closer
 	    && weft__claim(scope->closer))
 		weft__wake(scope->closer, 0);
@@ -263,8 +287,17 @@ clear(struct weft__scope *scope)
 	scope->tie = NULL;
 }
 
+/* The scope is closed with its error: `says`, as the failure of its owner. */
+WEFT__SELDOM static void
+tell_error(struct weft__threadlet *self, struct weft__scope *scope, bool says)
+{
+	if (says)
+		weft__pass_text(scope->error, scope->text, &self->failure);
+	drop_text(&scope->text);
+}
+
 static inline int
-finish(struct weft__threadlet *self, struct weft__scope *scope)
+finish(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 {
 	struct weft__scope *outer = scope->outer;
 	int error;
@@ -274,6 +307,8 @@ finish(struct weft__threadlet *self, struct weft__scope *scope)
 	if (scope->place.block || scope->ended || scope->tie)
 		clear(scope);
 	error = scope->error;
+	if (error)
+		tell_error(self, scope, says);
 	self->scope = outer;
 	self->why = outer ? outer->why : self->closing ? 0 : self->base_why;
 	give(self->crew, scope);
@@ -298,7 +333,7 @@ weft_scope_close(weft_scope *public)
 
 	if (!is_it || weft__loop_is_forked(weft__loop_here()))
 		return refuse_close(is_it);
-	rc = finish(self, scope);
+	rc = finish(self, scope, true);
 	public->opaque[0] = 0;
 	return rc;
 }
@@ -312,7 +347,7 @@ weft__scopes_close(struct weft__threadlet *self)
 	for (struct weft__scope *s = self->scope; s; s = s->outer)
 		s->public = NULL;
 	while (self->scope) {
-		int rc = finish(self, self->scope);
+		int rc = finish(self, self->scope, error == 0);
 
 		error = error ? error : rc;
 	}
@@ -357,6 +392,9 @@ weft_join(weft_threadlet id, int *out, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (handle->ended) {
+		if (handle->result < 0)
+			weft__pass_text(handle->result, handle->text,
+			                weft__failure_of(weft__thread_self()));
 		if (out)
 			*out = handle->result;
 		return 0;

@@ -158,6 +158,9 @@ on_op_done(weft_op *op, int64_t result, void *arg)
 	if (op->more || !weft__claim(entry->wait.waiter))
 		return;
 	entry->wait.waiter->chosen = &entry->wait;
+	if (weft__op_of(op)->kind == WEFT__OP_OWN && weft__op_of(op)->has_text)
+		weft__pass_words((int)result,
+		                 &entry->wait.waiter->threadlet->failure);
 	weft__gate_wake(entry->wait.waiter, result);
 }
 

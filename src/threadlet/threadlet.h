@@ -68,6 +68,7 @@ struct weft__scope {
 	uint32_t flags;
 	int      why;                   /* what every wait inside returns, or 0 */
 	int      error;
+	char    *text;                  /* of the error, or NULL */
 	struct weft__waiter    *closer; /* the owner, as it waits for the last */
 	struct weft__scope_tie *tie;    /* or NULL */
 	struct weft__place      place;  /* of its deadline */

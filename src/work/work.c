@@ -175,6 +175,8 @@ struct call {
 	struct weft__op op; /* first, and without a loop */
 	weft__a32 done;     /* 1: `result` is there; the caller parks here */
 	int result;         /* under the pool's lock */
+	struct weft__failure
+		*failure; /* of the caller, who waits: the text goes there */
 };
 
 /* A caller's work is done; invariant 3. */
@@ -186,6 +188,8 @@ finish_call(weft_op *op, int64_t result, void *arg)
 
 	weft__lock_take(&pool->lock);
 	weft__put(call->result, (int)result);
+	if (result < 0)
+		weft__pass_words((int)result, call->failure);
 	weft__store(&call->done, 1, WEFT__RELAXED);
 	weft__sys->unpark(&call->done);
 	weft__lock_give(&pool->lock);
@@ -225,6 +229,7 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 		return rc;
 	call.op.on_done = finish_call;
 	call.op.arg = pool;
+	call.failure = weft__failure_of(weft__thread_self());
 	weft__op_set_work(&call.op, fn, arg);
 	rc = weft__pool_push(pool, &call.op);
 	if (rc < 0) {

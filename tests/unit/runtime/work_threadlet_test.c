@@ -163,3 +163,41 @@ TEST(a_loop_stops_with_work_queued_and_in_flight)
 	for (int i = 0; i < 20; i++)
 		run_threadlet(start_and_stop, NULL);
 }
+
+/* --- texts ---------------------------------------------------------------- */
+
+static int
+fail_with_text(void *arg)
+{
+	return weft_fail(WEFT_EPROTO, "%s", (const char *)arg);
+}
+
+static int
+fail_work(void *arg)
+{
+	(void)weft_fail(WEFT_EINVAL, "before");
+	CHECK_EQ(weft_work(WEFT_CPU, fail_with_text,
+	                   (void *)(uintptr_t) "in the pool", WEFT_NEVER),
+	         WEFT_EPROTO);
+	CHECK_STR(weft_detail(), "in the pool");
+	note(arg);
+	return 0;
+}
+
+TEST(the_text_of_an_error_goes_along_with_the_work_to_a_threadlet)
+{
+	run_threadlet(fail_work, MARK('w'));
+	CHECK_STR(trace, "w");
+}
+
+TEST(the_text_of_an_error_goes_along_with_the_work_to_a_plain_thread)
+{
+	weft_pool *pool = weft_pool_new(NULL);
+
+	(void)weft_fail(WEFT_EINVAL, "before");
+	CHECK_EQ(weft_work(pool, fail_with_text,
+	                   (void *)(uintptr_t) "in the pool", WEFT_NEVER),
+	         WEFT_EPROTO);
+	CHECK_STR(weft_detail(), "in the pool");
+	OK(weft_pool_free(pool));
+}

@@ -131,6 +131,30 @@ wait_for_words(void *arg)
 	return 0;
 }
 
+static int
+select_words(void *arg)
+{
+	weft_case choice = { .op = NULL };
+	weft_op op;
+
+	(void)weft_fail(WEFT_EINVAL, "before");
+	OK(weft_op_init(&op, NULL, NULL, NULL));
+	OK(weft_op_begin(&op, on_no_cancel, NULL, WEFT_NEVER));
+	OK(weft_loop_post(weft_loop_current(), fail_op, &op));
+	choice.op = &op;
+	CHECK_EQ(weft_select(&choice, 1, WEFT_NEVER), 0);
+	CHECK_EQ(choice.result, WEFT_EPROTO);
+	CHECK_STR(weft_detail(), "over there");
+	note(arg);
+	return 0;
+}
+
+TEST(the_text_of_an_error_reaches_a_select_over_the_op)
+{
+	run_threadlet(select_words, MARK('s'));
+	CHECK_STR(trace, "s");
+}
+
 TEST(who_waits_for_an_op_is_told_the_text_of_its_error)
 {
 	run_threadlet(wait_for_words, MARK('w'));
