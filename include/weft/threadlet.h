@@ -166,11 +166,13 @@ WEFT_API int weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
                                     weft_threadlet_info *out, size_t max,
                                     uint64_t deadline_ns);
 
-/* Write what is known of a code address, as dumps do: "function file+0x1234", where the
- * offset is for addr2line(1) and the function may be missing; else the address.  Cut to
- * `size` bytes with the NUL.
+/* Write what is known of a code address, as dumps do: "function+0x1f (file.c:12)", static
+ * functions included.  A return address has the line of its call.  Without a line table
+ * "function+0x1f (library.so)"; without a symbol "program+0x1234", where the number is for
+ * addr2line(1); else the address.  Cut to `size` bytes with the NUL.  The program's files are
+ * read for that: milliseconds at an address's first time.
  * Returns the length.
- * Thread: any.  Blocks: no.  Since: 0.1. */
+ * Thread: any.  Blocks: the thread, on files.  Since: 0.1. */
 WEFT_API size_t weft_symbol(const void *address, char *buf, size_t size);
 
 /* Write all threadlets of all loops as text to the descriptor `fd`.  A loop that does

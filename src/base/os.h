@@ -131,8 +131,13 @@ int64_t  weft__os_quietly(int64_t (*call)(const void *arg), const void *arg);
 /* A result of a system call as >= 0 or -errno. */
 int64_t  weft__os_result(int64_t rc);
 
-/* Add what is at the code address `pc` to a text: a function, or a file and an offset. */
+/* Add what is at the code address `pc` to a text: function and line, as far as the program's
+ * files tell; else a file and an offset, or the number. */
 void     weft__os_add_symbol(struct weft__text *text, const void *pc);
+
+/* The same in a signal handler, for files that were loaded before the last preparation. */
+void     weft__os_add_symbol_in_handler(struct weft__text *text, const void *pc);
+void     weft__os_symbols_prepare(void);
 
 /* The number of this process, and the name of its program. */
 uint64_t weft__os_pid(void);

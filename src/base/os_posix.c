@@ -4,7 +4,6 @@
  * flags that the table promises (never blocks, never signals, close-on-exec).
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,27 +60,6 @@ weft__os_abort(const char *message)
 	if (message && write(STDERR_FILENO, message, strlen(message)) > 0)
 		(void)!write(STDERR_FILENO, "\n", 1);
 	abort();
-}
-
-/* The offset is what addr2line wants, less one for the call before a return address. */
-void
-weft__os_add_symbol(struct weft__text *text, const void *pc)
-{
-	const char *file;
-	Dl_info info;
-
-	if (!dladdr(pc, &info) || !info.dli_fname) {
-		weft__text_hex(text, (uintptr_t)pc);
-		return;
-	}
-	if (info.dli_sname) {
-		weft__text_add(text, info.dli_sname);
-		weft__text_add(text, " ");
-	}
-	file = strrchr(info.dli_fname, '/');
-	weft__text_add(text, file ? file + 1 : info.dli_fname);
-	weft__text_add(text, "+");
-	weft__text_hex(text, (uintptr_t)pc - (uintptr_t)info.dli_fbase);
 }
 
 /* --- memory ------------------------------------------------------------- */

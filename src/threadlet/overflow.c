@@ -3,7 +3,8 @@
  * The stack that overflows is the one that runs, so nothing is searched for: the calling
  * thread's own struct says which threadlet that is, and its guard is below its stack.
  * All of it happens in a signal handler, on a stack of its own, with no allocation, no
- * lock and no call that needs one; therefore addresses are not told by name.
+ * lock and no call that needs one: functions and lines are read from the program's files, of
+ * which a list was made before (base/os_symbol.c).
  *
  *   1. A fault is an overflow if the stack pointer is at the end of the stack and the
  *      address in the guard; or if the stack pointer is below the stack, where a frame
@@ -42,14 +43,14 @@ add_depth(struct weft__text *text, const struct weft__threadlet *t,
 	weft__text_number(text, (int64_t)weft__stack_bytes(t->stack->class));
 	weft__text_add(text, " bytes, about ");
 	weft__text_number(text, (int64_t)weft__frames_walk(frame, NULL, 0));
-	weft__text_add(text, " calls deep, in the code at ");
-	weft__text_hex(text, (uintptr_t)moment->pc);
+	weft__text_add(text, " calls deep, in ");
+	weft__os_add_symbol_in_handler(text, moment->pc);
 }
 
 static void
 report(const struct weft__threadlet *t, const struct weft__moment *moment)
 {
-	char buf[400];
+	char buf[800];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
 	weft_report about = {
 		.kind = WEFT_REPORT_OVERFLOW,
@@ -65,9 +66,9 @@ report(const struct weft__threadlet *t, const struct weft__moment *moment)
 	weft__text_add(&text, t->name);
 	weft__text_add(&text, t->name[0] ? ")" : "");
 	weft__text_add(&text, ", started at ");
-	weft__text_hex(&text, (uintptr_t)t->spawned_at);
+	weft__os_add_symbol_in_handler(&text, t->spawned_at);
 	weft__text_add(&text, " with the function ");
-	weft__text_hex(&text, (uintptr_t)t->fn);
+	weft__os_add_symbol_in_handler(&text, (const void *)(uintptr_t)t->fn);
 	weft__text_add(&text, ": ");
 	add_depth(&text, t, moment);
 	weft__report_or_print(&about);
@@ -97,6 +98,7 @@ weft_catch_overflow(void)
 	static struct weft__lock lock;
 	int rc = weft__os_signal_stack(weft__thread_self());
 
+	weft__os_symbols_prepare();
 	weft__lock_take(&lock);
 	if (rc == 0 && !weft__load(&weft__overflow_is_caught, WEFT__RELAXED))
 		rc = weft__os_catch_faults(look);

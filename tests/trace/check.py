@@ -115,7 +115,7 @@ def check_contents(events, flows):
 
     must(sum("(first)" in n or "(second)" in n for n in names) == 2, f"loops: {names}")
     must(sum("(player)" in n for n in names) == 1, "the player is not there")
-    must(sum("(child" in n or "+0x" in n for n in names) >= 10, "children have no tracks")
+    must(sum("(child" in n or ".c:" in n for n in names) >= 10, "children have no tracks")
     must(any(n.startswith("weft-cpu ") for n in names), "threads of the pool have no track")
     must(any(n.startswith("thread ") for n in names), "the plain thread has no track")
     # 100 posts and one each of two kinds from outside, ten of children, one by each of 110

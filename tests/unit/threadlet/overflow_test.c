@@ -223,7 +223,9 @@ check_told(const char *before)
 
 	CHECK(at != NULL);
 	CHECK(strstr(output, before) != NULL && strstr(output, before) < at);
-	CHECK(strstr(at, " (digger), started at 0x"));
+	CHECK(strstr(at, " (digger), started at run_in_child+0x"));
+	CHECK(strstr(at, " with the function overflow"));
+	CHECK(strstr(at, " (overflow_test.c:"));
 	CHECK(strstr(at, "65536 bytes, about "));
 	CHECK(!strstr(at + 1, "stack overflow in threadlet "));
 }
@@ -244,6 +246,16 @@ TEST(an_overflow_in_a_thread_of_ours_is_told_too)
 {
 	check_died(run("thread"));
 	check_told("weft: ");
+}
+
+TEST(overflow_report_names_the_function_and_the_line_where_it_happened)
+{
+	const char *at;
+
+	check_died(run("plain"));
+	at = strstr(output, " calls deep, in dig");
+	CHECK(at != NULL);
+	CHECK(strstr(at, " (overflow_test.c:"));
 }
 
 TEST(one_frame_larger_than_the_guard_is_an_overflow)
