@@ -172,7 +172,7 @@ WEFT_API int weft_fail(int error, const char *format, ...)
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_version(void);
 
-/* Everything the library has to tell that no caller is there to be told. */
+/* What the library reports because no caller is there to return it to. */
 typedef enum weft_report_kind {
 	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
 	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
@@ -183,7 +183,7 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_BLOCKED,         /* the watchdog: a loop is held too long */
 	WEFT_REPORT_DEADLOCK,        /* threadlets parked, nothing can wake them */
 	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; signal context, dies after */
-	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline of wait_stopped */
+	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline; says what still runs */
 } weft_report_kind;
 
 typedef struct weft_report {
@@ -204,14 +204,23 @@ typedef struct weft_hooks {
 	void  (*on_report)(void *arg, const weft_report *report); /* borrows report */
 	void  *arg;
 	int    log_level;  /* reports of kind LOG up to this level; default errors */
+	bool   silent;     /* without on_report: print no reports but BUG and OVERFLOW */
 	uint64_t spare[4];
 } weft_hooks;
 
 /* Set the process's allocator and report hook; copies `hooks`.  The three
- * memory functions come together or not at all.
+ * memory functions come together or not at all.  Without a report hook errors and warnings
+ * are printed, as by weft_report_print(), unless `silent` is set.
  * Returns 0, WEFT_EINVAL, or WEFT_EBUSY if the library has allocated before.
  * Thread: any, before first use.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_set_hooks(const weft_hooks *hooks);
+
+/* Print a report on standard error, in one line: "weft: threadlet loader failed: load
+ * settings: no such file (WEFT_ENOENT)".  Reports without a hook are printed so; a hook may
+ * do the same with those that it does not handle.  Lines that follow the first are indented.
+ * It may be called in a signal handler.
+ * Thread: any.  Blocks: the thread, on standard error.  Since: 0.1. */
+WEFT_API void weft_report_print(const weft_report *report);
 
 /* Memory of the library's allocator, for protocols and bindings: what they hold is then
  * counted, bounded and made to fail with all else.  Release takes `mem`, and accepts NULL.

@@ -2,7 +2,7 @@
  *
  * A threadlet is a function on its own stack, for life on the loop it first runs
  * on.  It returns >= 0, or a negative error to say that it failed.  It is started
- * alone (weft_go: nobody joins it, a failure goes to the report hook) or in a
+ * alone (weft_go: nobody joins it, a failure is reported) or in a
  * scope (weft/scope.h: joined there).  Cancellation is sticky: every suspending
  * call returns WEFT_ECANCELED until the threadlet ends, except inside a shielded
  * scope.  Nothing is ever unwound behind the program's back.
@@ -182,8 +182,8 @@ WEFT_API size_t weft_symbol(const void *address, char *buf, size_t size);
  * Thread: any.  Blocks: waits; and the thread, on `fd`.  Since: 0.1. */
 WEFT_API int weft_dump(int fd);
 
-/* Take over SIGSEGV and SIGBUS to report a stack overflow (WEFT_REPORT_OVERFLOW; without
- * a report hook, on standard error) by threadlet and spawn place before the process dies.
+/* Take over SIGSEGV and SIGBUS to report a stack overflow (WEFT_REPORT_OVERFLOW) by
+ * threadlet and spawn place before the process dies.
  * Then the fault happens again, and is the program's: a handler that was there before
  * gets it, and all faults that are something else.  Threads that run threadlets are
  * given a signal stack, unless they have one.  Any number of times; weft_main() does it.

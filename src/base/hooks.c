@@ -1,12 +1,20 @@
-/* hooks.c - the program's allocator and report hook, and the last words.
+/* hooks.c - the program's allocator, and where reports go.
  *
  * The hooks are one copy for the process, written before the library's first
  * allocation and only read after it, so they need no lock.
+ *
+ * A report goes to the program's hook; without one it is a line on standard error.  The line
+ * is put together on the stack and written at once, so that lines of several threads do not
+ * mix, and a signal handler can do the same.
  */
-#include <stdio.h>
 #include "base/os.h"
 #include "base/report.h"
 #include "base/thread.h"
+#include "threadlet/switch/frames.h"
+
+#define STANDARD_ERROR 2
+#define LINE_BYTES     1400 /* the longest detail, with name and error */
+#define CALLERS_MAX    24
 
 weft_hooks weft__hooks;
 weft__a32 weft__hooks_used;
@@ -32,6 +40,81 @@ weft_set_hooks(const weft_hooks *hooks)
 	return 0;
 }
 
+/* --- reports ------------------------------------------------------------ */
+
+/* After these the process dies, so they are never kept silent. */
+static bool
+report_is_fatal(const weft_report *report)
+{
+	return report->kind == WEFT_REPORT_BUG
+	       || report->kind == WEFT_REPORT_OVERFLOW;
+}
+
+/* Who the report is about: "threadlet loader failed: ", "loop weft-0: ". */
+static void
+report_add_subject(struct weft__text *line, const weft_report *report)
+{
+	bool failed = report->kind == WEFT_REPORT_FAILED;
+	bool is_of_loop = report->loop
+	                  && (report->kind == WEFT_REPORT_DEADLOCK
+	                      || report->kind == WEFT_REPORT_LATE_STOP
+	                      || report->kind == WEFT_REPORT_MICROTASK_FLOOD);
+	const char *name = report->name ? report->name : "";
+
+	if (report_is_fatal(report) || (!failed && !name[0]))
+		return;
+	weft__text_add(line, failed ? "threadlet " : is_of_loop ? "loop " : "");
+	if (name[0])
+		weft__text_add(line, name);
+	else
+		weft__text_number(line, report->threadlet);
+	weft__text_add(line, failed ? " failed: " : ": ");
+}
+
+static bool
+report_shows_error(const weft_report *report)
+{
+	return report->error < 0
+	       && (report->kind == WEFT_REPORT_FAILED
+	           || report->kind == WEFT_REPORT_UNHANDLED
+	           || report->kind == WEFT_REPORT_LOG);
+}
+
+static void
+report_write(const char *text, size_t size)
+{
+	/* If it fails there is nobody to report it to. */
+	(void)weft__sys->write(STANDARD_ERROR, text, size);
+}
+
+void
+weft_report_print(const weft_report *report)
+{
+	char buf[LINE_BYTES];
+	struct weft__text line = weft__text_begin(buf, sizeof(buf) - 1);
+	size_t size;
+
+	if (!report || !report->text)
+		return;
+	size = __builtin_strlen(report->text);
+	weft__text_add(&line, "weft: ");
+	report_add_subject(&line, report);
+	if (size > sizeof(buf) - 1 - line.size) { /* of many lines */
+		report_write(buf, line.size);
+		report_write(report->text, size);
+		line = weft__text_begin(buf, sizeof(buf) - 1);
+	} else {
+		weft__text_add(&line, report->text);
+	}
+	if (report_shows_error(report)) {
+		weft__text_add(&line, " (");
+		weft__text_add(&line, weft_errname(report->error));
+		weft__text_add(&line, ")");
+	}
+	buf[line.size++] = '\n'; /* one byte was kept for it */
+	report_write(buf, line.size);
+}
+
 void
 weft__report(const weft_report *report)
 {
@@ -40,33 +123,88 @@ weft__report(const weft_report *report)
 		return;
 	if (weft__hooks.on_report)
 		weft__hooks.on_report(weft__hooks.arg, report);
+	else if (report_is_fatal(report)
+	         || (!weft__hooks.silent && report->level <= 1))
+		weft_report_print(report);
 }
 
-void
-weft__report_or_print(const weft_report *report)
+static _Noreturn void
+report_bug(const char *text)
 {
-	const char *parts[3] = { "weft: ", report->text, "\n" };
-
-	if (weft__hooks.on_report) {
-		weft__report(report);
-		return;
-	}
-	for (int i = 0; i < 3; i++) /* if it fails there is nobody to tell */
-		(void)weft__sys->write(2, parts[i], __builtin_strlen(parts[i]));
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_BUG, .text = text });
+	weft__os_abort();
 }
 
 /* The buffer is the stack's: there may be no memory, and no way back. */
 void
 weft__panic(const char *file, int line, const char *text)
 {
-	char message[512];
+	char buf[512];
+	struct weft__text message = weft__text_begin(buf, sizeof(buf));
 
-	(void)snprintf(message, sizeof(message), "weft: %s:%d: %s", file, line,
-	               text);
-	weft__report(
-		&(weft_report){ .kind = WEFT_REPORT_BUG, .text = message });
-	weft__os_abort(weft__hooks.on_report ? NULL : message);
+	weft__text_add(&message, file);
+	weft__text_add(&message, ":");
+	weft__text_number(&message, line);
+	weft__text_add(&message, ": ");
+	weft__text_add(&message, text);
+	report_bug(buf);
 }
+
+/* --- misuse ------------------------------------------------------------- */
+
+static bool
+begins_with(const char *text, const char *with)
+{
+	return __builtin_strncmp(text, with, __builtin_strlen(with)) == 0;
+}
+
+bool
+weft__find_caller(const void *const *callers, size_t count, char *out,
+                  size_t room)
+{
+	bool is_inside = false;
+
+	for (size_t i = 0; i < count && callers[i]; i++) {
+		struct weft__text text = weft__text_begin(out, room);
+
+		weft__os_add_symbol(&text, callers[i]);
+		if (is_inside && !begins_with(out, "weft_"))
+			return true;
+		is_inside |= begins_with(out, "weft_")
+		             && !begins_with(out, "weft__");
+	}
+	return false;
+}
+
+static bool
+find_caller_here(char *out, size_t room)
+{
+	const struct weft__thread *self = weft__thread_self();
+	const void *high = self->threadlet ? (const void *)self->threadlet
+	                                   : weft__os_stack_end();
+	const void *callers[CALLERS_MAX];
+
+	(void)weft__frames_walk(weft__frame_here(high), callers, CALLERS_MAX);
+	return weft__find_caller(callers, CALLERS_MAX, out, room);
+}
+
+void
+weft__misuse_abort(const char *what)
+{
+	char place[160], buf[512];
+	struct weft__text message = weft__text_begin(buf, sizeof(buf));
+
+	weft__text_add(&message, "misuse");
+	if (find_caller_here(place, sizeof(place))) {
+		weft__text_add(&message, " at ");
+		weft__text_add(&message, place);
+	}
+	weft__text_add(&message, ": ");
+	weft__text_add(&message, what);
+	report_bug(buf);
+}
+
+/* --- memory ------------------------------------------------------------- */
 
 void *
 weft__alloc_zero(size_t size)

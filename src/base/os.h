@@ -175,8 +175,12 @@ void     weft__os_forget_pokes(void);
  * ends.  0 or -errno. */
 int      weft__os_signal_stack(struct weft__thread *self);
 
-/* Print `message`, if there is one, and die. */
-_Noreturn void weft__os_abort(const char *message);
+/* End the process: with a core, or with that status, and nothing else of it runs. */
+_Noreturn void weft__os_abort(void);
+_Noreturn void weft__os_exit(int status);
+
+/* The end of the calling thread's own stack; the caller's frame if that is not known. */
+const void *weft__os_stack_end(void);
 
 /* Whole milliseconds, rounded up, so that no sleep ends early; -1 for none. */
 int      weft__os_ms(int64_t timeout_ns);

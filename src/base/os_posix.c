@@ -55,11 +55,32 @@ weft__os_ms(int64_t timeout_ns)
 }
 
 void
-weft__os_abort(const char *message)
+weft__os_abort(void)
 {
-	if (message && write(STDERR_FILENO, message, strlen(message)) > 0)
-		(void)!write(STDERR_FILENO, "\n", 1);
 	abort();
+}
+
+/* Without what exit() does: that waits for locks, and what still runs may hold them. */
+void
+weft__os_exit(int status)
+{
+	_exit(status);
+}
+
+const void *
+weft__os_stack_end(void)
+{
+	const char *end = __builtin_frame_address(0);
+	pthread_attr_t attr;
+	size_t size;
+	void *low;
+
+	if (pthread_getattr_np(pthread_self(), &attr) != 0)
+		return end;
+	if (pthread_attr_getstack(&attr, &low, &size) == 0)
+		end = (const char *)low + size;
+	(void)pthread_attr_destroy(&attr);
+	return end;
 }
 
 /* --- memory ------------------------------------------------------------- */

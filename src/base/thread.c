@@ -44,7 +44,7 @@ int
 weft__misuse(int error, const char *text)
 {
 	if (WEFT__DEBUG)
-		weft__panic("misuse", 0, text);
+		weft__misuse_abort(text);
 	return weft__fail(error, text);
 }
 

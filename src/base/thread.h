@@ -132,4 +132,7 @@ WEFT__SELDOM int weft__fail(int error, const char *text);
 /* The same for misuse of the API; a debug build aborts with the text. */
 WEFT__SELDOM int weft__misuse(int error, const char *text);
 
+/* Report a misuse by the code that called the library, and abort; of hooks.c. */
+_Noreturn void weft__misuse_abort(const char *what);
+
 #endif

@@ -6,6 +6,7 @@
  *      joins, and the stack, which is somebody else's to give back (crew.c).
  *   3. One that is joined on another loop travels there when it is dead, stack and all.
  */
+#include "base/os.h"
 #include "base/report.h"
 #include "threadlet/threadlet.h"
 
@@ -50,16 +51,24 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 		weft__stack_give(&crew->stacks, dead->stack);
 }
 
+/* A threadlet without a name is called by its function. */
 static void
 report_failure(const struct weft__threadlet *self, int error, const char *text)
 {
+	char buf[128];
+	struct weft__text name = weft__text_begin(buf, sizeof(buf));
+
+	if (self->name[0])
+		weft__text_add(&name, self->name);
+	else
+		weft__os_add_symbol(&name, (const void *)(uintptr_t)self->fn);
 	weft__report(&(weft_report){
 		.kind = WEFT_REPORT_FAILED,
 		.error = error,
 		.loop = self->crew->loop,
 		.threadlet = (int64_t)weft__load(&self->handle->id,
 	                                         WEFT__RELAXED),
-		.name = self->name,
+		.name = buf,
 		.text = text && text[0] ? text : weft_strerror(error),
 	});
 }

@@ -71,7 +71,7 @@ report(const struct weft__threadlet *t, const struct weft__moment *moment)
 	weft__os_add_symbol_in_handler(&text, (const void *)(uintptr_t)t->fn);
 	weft__text_add(&text, ": ");
 	add_depth(&text, t, moment);
-	weft__report_or_print(&about);
+	weft__report(&about);
 }
 
 static bool

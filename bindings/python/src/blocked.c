@@ -41,8 +41,11 @@ on_report(void *arg, const weft_report *report)
 	PyObject *module, *result = NULL;
 
 	(void)arg;
-	if (report->kind != WEFT_REPORT_BLOCKED)
+	if (report->kind != WEFT_REPORT_BLOCKED) {
+		if (report->level <= 1)
+			weft_report_print(report);
 		return;
+	}
 	owner = owner_of(report->loop);
 	if (owner == 0)
 		return;
