@@ -26,7 +26,8 @@ typedef struct weft_runtime_opts {
 	int            dump_signal; /* weft_dump(2) at this signal, by a thread of its own:
 	                             * also while the loops are held up, until they have
 	                             * stopped; default none */
-	uint64_t       grace_ns; /* of weft_main(): to end after cancellation; 10 s */
+	uint64_t       grace_ns; /* of weft_main(): to end after a signal, or after the
+	                          * function has returned; 10 s */
 	weft_loop_opts loop;     /* of each loop; default name: "weft-0" and so on */
 	uint64_t       spare[4];
 } weft_runtime_opts;
@@ -34,10 +35,12 @@ typedef struct weft_runtime_opts {
 /* Run `fn(arg)` as a threadlet on a new runtime; when it has ended, stop all.  SIGINT and
  * SIGTERM cancel it, unless the program waits for them itself; SIGPIPE is ignored; stack
  * overflows are reported (weft_catch_overflow()), unless the program has a handler for
- * SIGSEGV.  What has not ended after the grace is reported (WEFT_REPORT_LATE_STOP) and
- * left behind.
- * Returns an exit status: 0, or 1 if `fn` failed (said in a report), or there was no
- * memory for all that (weft_detail()).
+ * SIGSEGV.  The grace begins at the first signal, else when `fn` has returned.  What still
+ * runs at its end is reported by name and place (WEFT_REPORT_LATE_STOP); then, after a
+ * signal, the process exits with 128 + its number, as by _exit(2); without one, it is left
+ * behind.  A SIGINT that follows another signal exits at once.
+ * Returns an exit status: 0, or 1 if `fn` failed or something could not be started; either
+ * is reported.
  * Thread: any plain one.  Blocks: the thread.  Since: 0.1. */
 WEFT_API int weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn,
                        void *arg);

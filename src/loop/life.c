@@ -21,7 +21,6 @@
  *      Threadlets of other loops are told (stop_wait.c).
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
-#include "base/report.h"
 #include "loop/lane.h"
 #include "loop/loop.h"
 
@@ -453,18 +452,6 @@ out:
 	weft__loop_exit(loop);
 }
 
-void
-weft__loop_report_late(weft_loop *loop)
-{
-	weft__report(
-		&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
-	                        .level = 1,
-	                        .error = WEFT_ETIMEDOUT,
-	                        .loop = loop,
-	                        .name = loop->name,
-	                        .text = "the loop has not stopped in time" });
-}
-
 /* Would the calling thread keep the loop, or the one that it runs, from going on? */
 static bool
 would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
@@ -502,7 +489,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
 	       && rc != -ETIMEDOUT)
 		rc = weft__sys->park(&loop->state, state, deadline_ns);
-	if (state != WEFT_STOPPED)
+	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOW)
 		weft__loop_report_late(loop);
 	weft__loop_exit(loop);
 	return state == WEFT_STOPPED
@@ -529,7 +516,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 	}
 	weft__loop_adopt(loop);
 	loop->stack_end = before;
-	if (loop->watchdog_ns)
+	if (loop->watchdog_ns || loop->runtime)
 		weft__watchdog_begin(loop);
 	*before = self->loop;
 	self->loop = loop;
@@ -599,7 +586,7 @@ end_run(weft_loop *loop, weft_loop *before)
 	                      : 0;
 	if (loop->traced)
 		weft__trace_rest(loop);
-	if (loop->watchdog_ns)
+	if (loop->watchdog_ns || loop->runtime)
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
 	weft__loop_settle(loop);

@@ -73,6 +73,8 @@ struct weft__hooks {
 	bool            telling;     /* next_changed is on the stack */
 };
 
+struct weft__text;
+
 /* Who runs on a loop's thread, as the watchdog wants to know it. */
 struct weft__holder {
 	weft_threadlet id; /* 0: a callback */
@@ -99,6 +101,7 @@ struct weft__crew_ops {
 	void (*check)(weft_loop *loop);  /* whether they can ever go on: it sleeps */
 	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
+	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
 	void (*fini)(weft_loop *loop, bool alone);
 	const void *layout;              /* for debuggers, who find it by name */
@@ -149,7 +152,7 @@ struct weft_loop {
 	char       backend_name[8]; /* asked for; "": the best here */
 	uint64_t   watchdog_ns; /* 0: not watched */
 	struct weft__watched watched;
-	weft__a64  pokes_to;    /* the thread that runs it, if it is watched; or 0 */
+	weft__a64  pokes_to;    /* the thread that runs it, if it can be asked; or 0 */
 
 	/* Of observe.c. */
 	weft__aptr meter;       /* struct weft__meter; 0: nobody has looked yet */
@@ -571,9 +574,12 @@ void weft__loop_report_late(weft_loop *loop);
 int  weft__watchdog_add(weft_loop *loop);
 void weft__watchdog_remove(weft_loop *loop);
 
-/* This thread begins, and ends, a run of a loop that is watched. */
+/* This thread begins, and ends, a run of a loop whose holder can be asked for. */
 void weft__watchdog_begin(weft_loop *loop);
 void weft__watchdog_end(weft_loop *loop);
+
+/* What runs on the loop's thread now.  False if the thread does not answer. */
+bool weft__loop_holder(weft_loop *loop, struct weft__holder *out);
 
 /* Look at a loop: has it been held for longer than it may, and not been told of? */
 bool weft__watchdog_look(weft_loop *loop, uint64_t now_ns);

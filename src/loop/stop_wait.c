@@ -8,7 +8,11 @@
  *      visitors and references: of somebody who has not seen it stopped it finds one.
  *   3. Whoever is told does not look at the loop any more, which may be gone.
  */
+#include "base/report.h"
+#include "base/text.h"
 #include "loop/loop.h"
+
+#define LATE_BYTES 1200 /* of a report */
 
 bool
 weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait)
@@ -70,4 +74,21 @@ weft__stop_waits_tell(weft_loop *loop)
 		(void)weft_loop_unref(loop);
 		wait->told(wait);
 	} while (true);
+}
+
+void
+weft__loop_report_late(weft_loop *loop)
+{
+	char buf[LATE_BYTES];
+	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+
+	weft__text_add(&text, "has not stopped in time");
+	if (weft__load(&loop->crew, WEFT__ACQUIRE))
+		weft__crew_ops.add_rest(loop, &text);
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
+	                             .level = 1,
+	                             .error = WEFT_ETIMEDOUT,
+	                             .loop = loop,
+	                             .name = loop->name,
+	                             .text = buf });
 }

@@ -9,9 +9,9 @@
  *   1. There is one such thread in the process while there are loops to be watched: it
  *      is started with the first and ended with the last, under the lock.
  *   2. Whatever it looks at it visits (registry.c), so no loop is freed meanwhile.
- *   3. There is one answer, and it is free, asked for, being written, or there.  Only the
- *      watchdog asks; the handler of the thread that runs the loop takes it on itself to
- *      write (W); what comes too late finds that it is not asked for.
+ *   3. There is one answer, and it is free, asked for, being written, or there.  One thread
+ *      at a time asks, under `asking`; the handler of the thread that runs the loop takes it
+ *      on itself to write (W); what comes too late finds that it is not asked for.
  *   4. What is told once is not told again before the loop has moved.
  */
 #include "base/os.h"
@@ -34,6 +34,7 @@ static struct {
 } dog;
 
 static struct {
+	struct weft__lock asking;
 	weft__a32 state;
 	weft_loop *loop;
 	struct weft__holder holder;
@@ -90,11 +91,11 @@ weft__watchdog_end(weft_loop *loop)
 	weft__store(&loop->pokes_to, 0, WEFT__RELEASE);
 }
 
-/* --- on the watchdog's -------------------------------------------------- */
+/* --- on the thread that asks -------------------------------------------- */
 
-/* True if the holder is known now. */
+/* The caller has the lock `asking`.  True if the holder is known now. */
 static bool
-ask(weft_loop *loop)
+ask_locked(weft_loop *loop)
 {
 	uint64_t until_ns = weft_in(ANSWER_NS);
 	uint32_t state = ASKED;
@@ -115,6 +116,37 @@ ask(weft_loop *loop)
 	weft__store(&answer.state, FREE, WEFT__RELAXED);
 	return true;
 }
+
+/* Under a lock of its own: the first to ask may be no watchdog.  0, or an error. */
+static int
+catch_pokes(void)
+{
+	int rc = 0;
+
+	weft__lock_take(&answer.asking);
+	if (!dog.catches)
+		rc = weft__os_catch_pokes(on_poke);
+	dog.catches = rc == 0;
+	weft__lock_give(&answer.asking);
+	return rc;
+}
+
+bool
+weft__loop_holder(weft_loop *loop, struct weft__holder *out)
+{
+	bool known;
+
+	if (catch_pokes() < 0)
+		return false;
+	weft__lock_take(&answer.asking);
+	known = ask_locked(loop);
+	if (known)
+		*out = answer.holder;
+	weft__lock_give(&answer.asking);
+	return known;
+}
+
+/* --- on the watchdog's -------------------------------------------------- */
 
 static void
 add_holder(struct weft__text *text, const struct weft__holder *holder)
@@ -147,6 +179,7 @@ report(weft_loop *loop, uint64_t held_ns)
 {
 	char buf[TEXT_BYTES];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+	struct weft__holder holder;
 	weft_report about = {
 		.kind = WEFT_REPORT_BLOCKED,
 		.level = 1,
@@ -157,11 +190,11 @@ report(weft_loop *loop, uint64_t held_ns)
 
 	weft__text_add(&text, "the loop has been held for ");
 	weft__text_seconds(&text, held_ns);
-	if (ask(loop)) {
-		add_holder(&text, &answer.holder);
-		about.threadlet = answer.holder.id;
+	if (weft__loop_holder(loop, &holder)) {
+		add_holder(&text, &holder);
+		about.threadlet = holder.id;
 		if (about.threadlet)
-			about.name = answer.holder.name;
+			about.name = holder.name;
 	} else {
 		weft__text_add(&text, "; its thread does not tell by whom");
 	}
@@ -247,11 +280,10 @@ start(void)
 {
 	struct weft__thread_opts opts = { .name = "weft watchdog",
 		                          .fn = dog_main };
-	int rc = dog.catches ? 0 : weft__os_catch_pokes(on_poke);
+	int rc = catch_pokes();
 
 	if (rc < 0)
 		return rc;
-	dog.catches = true;
 	weft__store(&dog.ring, 0, WEFT__RELAXED);
 	return weft__sys->thread_start(&opts, &dog.thread);
 }
@@ -290,6 +322,7 @@ weft__watchdog_forget(void)
 {
 	dog.lock = (struct weft__lock){ 0 };
 	dog.loops = 0;
+	answer.asking = (struct weft__lock){ 0 };
 	weft__os_forget_pokes();
 	weft__store(&answer.state, FREE, WEFT__RELAXED);
 }

@@ -1,13 +1,24 @@
 /* main.c - a whole program: a runtime, and one threadlet that it is about.
  *
- * SIGINT and SIGTERM cancel that threadlet, unless the program has an interest in them of
- * its own: then it knows what to do.
+ * The calling thread runs one more loop, the control loop.  It has nothing of the program's,
+ * so that signals and the end of the grace are seen while all other loops are held.
+ *
+ *   1. The grace begins at the first SIGINT or SIGTERM, or when the program's function has
+ *      returned, whichever comes first.  It begins once.
+ *   2. After a signal the process ends by the end of the grace: if something still runs then,
+ *      it is reported, and the process exits with 128 and the signal's number.  A SIGINT that
+ *      follows another signal does not wait for that.
+ *   3. A signal that the program has an interest of its own in does none of this: the program
+ *      knows what to do.
  */
 #include <signal.h>
 #include <weft/runtime.h>
 #include <weft/sync.h>
 #include <weft/watch.h>
+#include "base/os.h"
+#include "base/report.h"
 #include "loop/signal.h"
+#include "runtime/late.h"
 #include "threadlet/threadlet.h"
 
 #define GRACE_DEFAULT (10 * WEFT_S)
@@ -15,20 +26,68 @@
 struct program {
 	weft_threadlet_fn fn;
 	void *arg;
+	weft_runtime *runtime;
 	int result;
 	weft_threadlet id;
 	weft_event ended;
 	weft_node cleanup;
+
+	/* Of the control loop. */
+	weft_loop *control;
 	weft_watch watches[2]; /* on those signals */
+	uint64_t grace_ns;
+	uint64_t deadline_ns; /* the end of the grace; 0: it has not begun */
+	int signo;            /* the first that came, or 0 */
+	bool stopping;        /* supervise() sees to the end */
 };
+
+/* --- signals ------------------------------------------------------------ */
+
+static void
+begin_grace(struct program *program)
+{
+	if (program->deadline_ns == 0) /* invariant 1 */
+		program->deadline_ns = weft_in(program->grace_ns);
+}
+
+static _Noreturn void
+exit_by_signal(int signo)
+{
+	weft__os_exit(128 + signo);
+}
+
+/* A threadlet, since a callback must not wait for other loops. */
+static int
+end_grace(void *arg)
+{
+	struct program *program = arg;
+
+	if (weft_sleep_until(program->deadline_ns) < 0 || program->stopping)
+		return 0;
+	weft__runtime_report_late(program->runtime);
+	exit_by_signal(program->signo); /* invariant 2 */
+}
 
 static void
 on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct program *program = arg;
+	weft_go_opts opts = { .name = "grace",
+		              .loop = program->control,
+		              .background = true };
 
-	if (what > 0 && !weft__signal_has_others(watch->loop, what))
-		(void)weft_cancel(program->id);
+	if (what < 0 || weft__signal_has_others(watch->loop, what))
+		return; /* invariant 3 */
+	if (program->signo) {
+		if (what == SIGINT)
+			exit_by_signal(what);
+		return;
+	}
+	program->signo = what;
+	begin_grace(program);
+	(void)weft_cancel(program->id);
+	if (weft_go_with(&opts, end_grace, program) < 0)
+		exit_by_signal(what); /* no memory to wait with */
 }
 
 static int
@@ -37,47 +96,121 @@ watch_signals(struct program *program)
 	static const int signals[] = { SIGINT, SIGTERM };
 	int rc = 0;
 
-	for (int i = 0; i < 2 && rc == 0; i++)
-		rc = weft_watch_start_signal(NULL, &program->watches[i],
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		weft_watch *watch = &program->watches[i];
+
+		weft_watch_set_background(watch, true);
+		rc = weft_watch_start_signal(program->control, watch,
 		                             signals[i], on_signal, program);
+	}
 	return rc;
 }
+
+/* --- threadlets --------------------------------------------------------- */
 
 static void
 end_main(void *arg)
 {
 	struct program *program = arg;
 
-	for (int i = 0; i < 2; i++)
-		(void)weft_watch_stop(&program->watches[i]);
 	(void)weft_event_set(&program->ended);
 }
 
-/* Its end is told by the cleanup that was pushed first, and so runs last. */
+/* The cleanup that was pushed first runs last. */
 static int
 main_threadlet(void *arg)
 {
 	struct program *program = arg;
 
-	program->id = weft_self();
 	program->cleanup = (weft_node){ .fn = end_main, .arg = program };
 	weft_cleanup_push(&program->cleanup);
-	program->result = watch_signals(program);
-	if (program->result == 0)
-		program->result = program->fn(program->arg);
+	program->result = program->fn(program->arg);
 	return program->result;
 }
 
+/* On the control loop: it runs until this has returned. */
 static int
-run_program(weft_runtime *runtime, struct program *program)
+supervise(void *arg)
 {
-	weft_go_opts opts = { .name = "main",
-		              .loop = weft_runtime_loop(runtime, 0) };
+	struct program *program = arg;
+	int rc;
 
-	if (weft_go_with(&opts, main_threadlet, program) < 0)
-		return 1;
 	(void)weft_event_wait(&program->ended, WEFT_NEVER);
-	return program->result < 0;
+	program->stopping = true;
+	weft_runtime_stop(program->runtime);
+	begin_grace(program);
+	rc = weft_runtime_wait_stopped(program->runtime, program->deadline_ns);
+	if (rc < 0 && program->signo)
+		exit_by_signal(program->signo); /* invariant 2 */
+	if (rc == 0)
+		(void)weft_runtime_free(program->runtime);
+	return 0;
+}
+
+/* --- from start to end -------------------------------------------------- */
+
+/* 0, or an error with its text. */
+static int
+make_program(struct program *program, const weft_runtime_opts *opts)
+{
+	weft_loop_opts control = { .name = "weft-main", .backend = "poll" };
+
+	program->control = weft_loop_new(&control);
+	if (!program->control)
+		return WEFT_ENOMEM;
+	weft__registry_remove(program->control); /* of no interest to anybody */
+	program->runtime = weft_runtime_new(opts);
+	return program->runtime ? watch_signals(program) : WEFT_ENOMEM;
+}
+
+static void
+report_start(void)
+{
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG,
+	                             .text = weft_detail() });
+}
+
+/* Run it to its end.  What cannot be started has ended. */
+static void
+run_program(struct program *program)
+{
+	weft_go_opts opts = { .name = "main" };
+	bool is_supervised = false;
+	weft_threadlet rc = weft_runtime_start(program->runtime);
+
+	if (rc == 0) {
+		opts.loop = program->control;
+		rc = weft_go_with(&opts, supervise, program);
+		is_supervised = rc > 0;
+	}
+	if (is_supervised) {
+		opts.loop = weft_runtime_loop(program->runtime, 0);
+		rc = weft_go_with(&opts, main_threadlet, program);
+		program->id = rc;
+	}
+	if (rc < 0) {
+		report_start();
+		program->result = (int)rc;
+		(void)weft_event_set(&program->ended);
+	}
+	if (is_supervised)
+		(void)weft_loop_run(program->control);
+	else
+		(void)supervise(program);
+}
+
+/* Nothing of the program is in it any more. */
+static void
+end_control(struct program *program)
+{
+	if (!program->control)
+		return;
+	for (int i = 0; i < 2; i++)
+		(void)weft_watch_stop(&program->watches[i]);
+	weft_loop_stop(program->control);
+	(void)weft_loop_run(
+		program->control); /* if something was left to run */
+	(void)weft_loop_free(program->control);
 }
 
 int
@@ -85,26 +218,26 @@ weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
 {
 	struct program program = { .fn = fn,
 		                   .arg = arg,
-		                   .ended = WEFT_SHARED_INIT };
-	uint64_t grace_ns = opts && opts->grace_ns ? opts->grace_ns
-	                                           : GRACE_DEFAULT;
-	weft_runtime *runtime;
-	int status = 1;
+		                   .ended = WEFT_SHARED_INIT,
+		                   .grace_ns = GRACE_DEFAULT };
 
 	if (!fn || weft__thread_self()->loop) {
 		(void)weft__misuse(WEFT_EINVAL,
 		                   "weft_main: no function, or inside a loop");
+		report_start();
 		return 1;
 	}
+	if (opts && opts->grace_ns)
+		program.grace_ns = opts->grace_ns;
 	weft__sys->ignore_pipe();
 	weft__overflow_catch_unasked();
-	runtime = weft_runtime_new(opts);
-	if (!runtime)
-		return 1;
-	if (weft_runtime_start(runtime) == 0)
-		status = run_program(runtime, &program);
-	weft_runtime_stop(runtime);
-	if (weft_runtime_wait_stopped(runtime, weft_in(grace_ns)) == 0)
-		(void)weft_runtime_free(runtime);
-	return status;
+	program.result = make_program(&program, opts);
+	if (program.result < 0) {
+		report_start();
+		(void)weft_runtime_free(program.runtime);
+	} else {
+		run_program(&program);
+	}
+	end_control(&program);
+	return program.result < 0;
 }

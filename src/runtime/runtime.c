@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "loop/loop.h"
 #include "runtime/dumper.h"
+#include "runtime/late.h"
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
@@ -284,6 +285,22 @@ weft_runtime_stop(weft_runtime *runtime)
 		weft_loop_stop(runtime->loops[i]);
 }
 
+static void
+report_pools(weft_runtime *runtime)
+{
+	weft__pool_report_late(runtime->cpu);
+	weft__pool_report_late(runtime->blocking);
+}
+
+void
+weft__runtime_report_late(weft_runtime *runtime)
+{
+	for (uint32_t i = 0; i < runtime->count; i++)
+		if (weft_loop_state(runtime->loops[i]) != WEFT_STOPPED)
+			weft__loop_report_late(runtime->loops[i]);
+	report_pools(runtime);
+}
+
 int
 weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 {
@@ -298,6 +315,8 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 
 		rc = one < 0 ? one : rc;
 	}
+	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
+		report_pools(runtime);
 	return rc < 0 ? rc
 	              : weft__dumper_stop(&runtime->dumper,
 	                                  deadline_ns); /* 3 */

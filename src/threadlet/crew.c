@@ -280,6 +280,7 @@ const struct weft__crew_ops weft__crew_ops = {
 	.check = weft__crew_check,
 	.look = weft__crew_look,
 	.tell_holder = crew_tell_holder,
+	.add_rest = weft__crew_add_rest,
 	.trace_mark = weft__threadlet_trace_mark,
 	.fini = crew_fini,
 	.layout = weft_gdb_layout,

@@ -10,6 +10,7 @@ struct wait {
 	struct weft__waiter waiter;
 	struct weft__node_head node;
 	weft_loop *home; /* of the threadlet */
+	weft_loop *late; /* it has not stopped by the deadline; referred to */
 };
 
 /* On the home's thread. */
@@ -43,8 +44,9 @@ give_up(struct weft__waiter *waiter, int why)
 	if (!loop)
 		return;
 	if (why == WEFT_ETIMEDOUT)
-		weft__loop_report_late(loop);
-	(void)weft_loop_unref(loop);
+		wait->late = loop;
+	else
+		(void)weft_loop_unref(loop);
 	if (weft__claim(waiter))
 		weft__wake(waiter, why);
 }
@@ -61,7 +63,12 @@ weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	wait.home = weft__self()->crew->loop;
-	return weft__stop_wait_add(loop, &wait.stop)
-	               ? (int)weft__wait(&wait.waiter, deadline_ns)
-	               : 0;
+	if (!weft__stop_wait_add(loop, &wait.stop))
+		return 0;
+	rc = (int)weft__wait(&wait.waiter, deadline_ns);
+	if (wait.late) {
+		weft__loop_report_late(wait.late);
+		(void)weft_loop_unref(wait.late);
+	}
+	return rc;
 }

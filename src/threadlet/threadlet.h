@@ -3,7 +3,8 @@
  * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
  * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
  * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
- * others can see of it), dump.c (the same as text), trace.c, deadlock.c and overflow.c.
+ * others can see of it), dump.c and rest.c (the same as text), trace.c, deadlock.c and
+ * overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -455,6 +456,9 @@ void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
+
+/* The same of a loop that has not stopped in time, in one line; of rest.c. */
+void weft__crew_add_rest(weft_loop *loop, struct weft__text *text);
 
 /* What a waiter waits for, in a word; static. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);

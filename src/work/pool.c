@@ -35,13 +35,17 @@
  *      ends its look with a compare-exchange: either it was called, or whoever calls it
  *      from now on wakes it.
  */
+#include "base/os.h"
 #include "base/report.h"
 #include "loop/loop.h"
 #include "work/pool.h"
 
-#define LOOK_NS   (20 * WEFT_US) /* these three as for loops, in sleep.c */
-#define SHORT_NS  (50 * WEFT_US)
-#define SKIPS_MAX 1024u
+#define LOOK_NS    (20 * WEFT_US) /* these three as for loops, in sleep.c */
+#define SHORT_NS   (50 * WEFT_US)
+#define SKIPS_MAX  1024u
+
+#define LATE_MAX   8 /* functions in a report, */
+#define LATE_BYTES 1000
 
 /* --- the queue ---------------------------------------------------------- */
 
@@ -249,11 +253,13 @@ next_work(struct weft__worker *worker)
 	struct weft__op *op;
 
 	weft__lock_take(&pool->lock);
+	weft__put(worker->runs, NULL);
 	while (!(op = weft__get(pool->first)) && idle(worker))
 		;
 	if (op) {
 		take_out(pool, op);
 		weft__put(worker->op, op);
+		weft__put(worker->runs, weft__get(op->node.fn));
 		weft__store(&worker->why, 0, WEFT__RELAXED);
 	}
 	weft__lock_give(&pool->lock);
@@ -400,6 +406,44 @@ weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
 			weft__store(&w->why, (uint32_t)why, WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	return queued;
+}
+
+/* --- what is late ------------------------------------------------------- */
+
+void
+weft__pool_report_late(weft_pool *pool)
+{
+	char name[32], buf[LATE_BYTES];
+	struct weft__text title = weft__text_begin(name, sizeof(name));
+	struct weft__text text = weft__text_begin(buf, sizeof(buf));
+	weft_fn running[LATE_MAX];
+	int count = 0, more = 0;
+
+	weft__lock_take(&pool->lock);
+	for (struct weft__worker *w = pool->workers; w; w = w->other)
+		if (weft__get(w->runs) && count < LATE_MAX)
+			running[count++] = weft__get(w->runs);
+		else
+			more += weft__get(w->runs) != NULL;
+	weft__lock_give(&pool->lock);
+	if (count == 0)
+		return;
+	weft__text_add(&title, "pool ");
+	weft__text_add(&title, pool->set.name);
+	for (int i = 0; i < count; i++) {
+		weft__text_add(&text, i ? ", " : "still runs ");
+		weft__os_add_symbol(&text, (const void *)(uintptr_t)running[i]);
+	}
+	if (more > 0) {
+		weft__text_add(&text, " and ");
+		weft__text_number(&text, more);
+		weft__text_add(&text, " more");
+	}
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_LATE_STOP,
+	                             .level = 1,
+	                             .error = WEFT_ETIMEDOUT,
+	                             .name = name,
+	                             .text = buf });
 }
 
 /* --- life --------------------------------------------------------------- */

@@ -35,6 +35,7 @@ struct weft__worker {
 	/* Under the pool's lock. */
 	struct weft__worker *below;  /* in the list of idle or of spare ones */
 	struct weft__op     *op;     /* that it took last, not to be looked into */
+	weft_fn              runs;   /* the function of that, while it runs; or NULL */
 	uint64_t             thread; /* to be joined, */
 	bool                 has_thread; /* if there is one */
 };
@@ -114,6 +115,9 @@ weft__op_do_work(struct weft__op *op)
 /* Queue the work of `op` and see that a thread comes for it.  0, or an error if there
  * is no thread; then it was not queued. */
 int weft__pool_push(weft_pool *pool, struct weft__op *op);
+
+/* Report the work that its threads run now, by function. */
+void weft__pool_report_late(weft_pool *pool);
 
 /* End the work of `op` early: true if it was queued and is not any more.  Otherwise
  * its function is told that it should return, and why. */

@@ -84,6 +84,8 @@ run_case(const char *what)
 		fn = fail_in_another;
 	if (strcmp(what, "misuse") == 0)
 		fn = misuse;
+	if (strcmp(what, "start") == 0)
+		opts.loops = 5000;
 	return weft_main(&opts, fn, NULL);
 }
 
@@ -147,6 +149,13 @@ TEST(long_text_is_one_line_and_ends_with_the_error)
 	CHECK(strlen(output) > 1023);
 	CHECK_STR(output + strlen(output) - strlen(end), end);
 	CHECK(strchr(output, '\n') == output + strlen(output) - 1);
+}
+
+TEST(program_that_cannot_start_says_why)
+{
+	CHECK_EQ(WEXITSTATUS(run("start")), 1);
+	CHECK_STR(output, "weft: weft_runtime_new: more than 1,024 "
+	                  "loops\n");
 }
 
 TEST(hook_replaces_the_line)

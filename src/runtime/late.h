@@ -1,0 +1,11 @@
+/* late.h - a runtime that does not end.  Private. */
+#ifndef WEFT_RUNTIME_LATE_H
+#define WEFT_RUNTIME_LATE_H
+
+#include <weft/runtime.h>
+
+/* Report what of `runtime` still runs: threadlets of its loops, work of its pools.
+ * Thread: any.  Blocks: waits, some 300 ms for each loop that is held. */
+void weft__runtime_report_late(weft_runtime *runtime);
+
+#endif
