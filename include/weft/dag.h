@@ -149,7 +149,7 @@ typedef enum weft_dag_state {
 typedef struct weft_dag_progress {
 	const char    *node;
 	weft_dag_state state;
-	int            error;
+	int            error;       /* of what ended; of RETRYING, why the attempt failed */
 	uint32_t       done, total; /* nodes that have ended; that are known by now */
 } weft_dag_progress;
 

@@ -167,13 +167,16 @@ keep_error(struct weft__dag_step *step, int error)
 	frame->text = text;
 }
 
-/* Once more, at once or after a while. */
+/* Once more, at once or after a while.  The error is the attempt's, not the step's: only the
+ * progress shows it. */
 static void
-try_again(struct weft__dag_hand *hand, struct weft__dag_step *step)
+try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 {
 	step->attempt++;
 	step->state = WEFT_DAG_RETRYING;
+	step->error = error;
 	weft__dag_note(step);
+	step->error = 0;
 	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1,
 	                WEFT__RELAXED);
 	if (step->limited)
@@ -206,7 +209,7 @@ fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
 
 	/* Items are tried again each by itself; the fallback is for all of them. */
 	if (goes_on && !list && step->attempt < set->retries) {
-		try_again(hand, step);
+		try_again(hand, step, error);
 		return;
 	}
 	if (goes_on && set->optional && !step->item

@@ -21,6 +21,7 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 	weft_dag_run *run = step->frame->run;
 	struct weft__dag_news *news = weft__sys->alloc(sizeof(*news));
 	bool ends = step->state >= WEFT_DAG_DONE, rings;
+	bool failed = ends || step->state == WEFT_DAG_RETRYING;
 
 	weft__lock_take(&run->lock);
 	rings = !run->loop && run->waiter_parked; /* it tells them */
@@ -31,7 +32,7 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 		*news = (struct weft__dag_news){
 			.what = { .node = step->node->more->name,
 			          .state = (weft_dag_state)step->state,
-			          .error = ends ? step->error : 0,
+			          .error = failed ? step->error : 0,
 			          .done = run->ended,
 			          .total = run->total },
 		};

@@ -270,7 +270,9 @@ weft__child_open(weft_loop *loop, const char *const *argv,
 	rc = open_child(child, opts, &spawn);
 	if (rc < 0) {
 		weft__sys->release(child);
-		return weft__fail(rc, "weft_child_open: cannot be started");
+		return weft_fail(rc, "weft_child_open: %s%s%s: %s", argv[0],
+		                 opts->cwd ? " in " : "",
+		                 opts->cwd ? opts->cwd : "", weft_strerror(rc));
 	}
 	(void)weft_loop_ref(loop);
 	*out = child;

@@ -600,6 +600,10 @@ on_progress(const weft_dag_progress *progress, void *arg)
 	seen->failed += progress->state == WEFT_DAG_FAILED;
 	seen->skipped += progress->state == WEFT_DAG_SKIPPED;
 	seen->retrying += progress->state == WEFT_DAG_RETRYING;
+	if (progress->state == WEFT_DAG_RETRYING)
+		CHECK_EQ(progress->error, WEFT_EPROTO);
+	if (progress->state == WEFT_DAG_STARTED)
+		CHECK_EQ(progress->error, 0);
 	seen->dropped += progress->state == WEFT_DAG_DROPPED;
 	seen->last_done = progress->done;
 	seen->total = progress->total;

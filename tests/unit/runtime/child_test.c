@@ -250,6 +250,16 @@ TEST_TWICE(a_thousand_children_leave_no_zombie)
 
 /* --- how it begins ------------------------------------------------------ */
 
+static void
+check_text(const char *begin)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof(text), "%s%s", begin,
+	               weft_strerror(WEFT_ENOENT));
+	CHECK_STR(weft_detail(), text);
+}
+
 TEST(what_cannot_be_started_leaves_nothing)
 {
 	static const struct {
@@ -277,6 +287,21 @@ TEST(what_cannot_be_started_leaves_nothing)
 		check_no_child();
 	}
 	OK(weft_loop_run(loop));
+	end_loop(loop);
+}
+
+TEST(error_of_a_program_that_cannot_be_started_names_it)
+{
+	const char *const none[] = { "no-such-program-at-all", NULL };
+	const char *const some[] = { "true", NULL };
+	const weft_child_opts opts = { .cwd = "/no/such/folder" };
+	weft_loop *loop = make();
+	weft_child *child;
+
+	CHECK_EQ(weft__child_open(loop, none, NULL, &child), WEFT_ENOENT);
+	check_text("weft_child_open: no-such-program-at-all: ");
+	CHECK_EQ(weft__child_open(loop, some, &opts, &child), WEFT_ENOENT);
+	check_text("weft_child_open: true in /no/such/folder: ");
 	end_loop(loop);
 }
 
