@@ -142,7 +142,8 @@ WEFT_API int weft_stream_shutdown_op(weft_stream *stream, weft_op *op,
                                      uint64_t deadline_ns);
 
 /* Close: waiters end with WEFT_ESHUTDOWN, TLS says goodbye, queued writes are sent
- * within the stream's linger_ns.  Takes it; accepts NULL; not cancellable.  From a
+ * as long as the peer takes bytes; after linger_ns without any (default 10 s) the rest is
+ * dropped.  Takes it; accepts NULL; not cancellable.  From a
  * callback it returns at once; a stream with on_close is valid until that, and
  * meanwhile may be closed or reset again, all else being WEFT_ESHUTDOWN.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
@@ -201,7 +202,8 @@ WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 /* Set and get a numeric option by name: nodelay, keepalive_s, linger_ns, rcvbuf,
  * sndbuf, high_water, low_water, write_max (INT64_MAX: no bound), read_max, fds (1: see
  * weft_stream_recv_fd()), queued (get only: bytes of the caller's and of files not yet sent,
- * under TLS the plain ones), ...
+ * under TLS the plain ones), unsent (get only: queued, and the bytes that the kernel holds
+ * because the peer has not acknowledged them), ...
  * Return 0, WEFT_ENOENT for an unknown name, WEFT_EINVAL for a bad value.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);

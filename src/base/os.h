@@ -49,6 +49,7 @@ int      weft__os_get_option(int fd, int level, int name, void *value,
                              socklen_t *size);
 int      weft__os_socket_pair(int out[2]);
 int      weft__os_path_mode(int fd, mode_t mode);
+int64_t  weft__os_unsent(int fd);
 int      weft__os_path_remove(const char *path);
 int64_t  weft__os_recv(int fd, void *buf, size_t size, int flags);
 int64_t  weft__os_send(int fd, const void *buf, size_t size, int flags);
@@ -109,6 +110,7 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.get_option = weft__os_get_option, \
 	.socket_pair = weft__os_socket_pair, \
 	.path_mode = weft__os_path_mode, \
+	.unsent = weft__os_unsent, \
 	.path_remove = weft__os_path_remove, \
 	.recv = weft__os_recv, \
 	.send = weft__os_send, \

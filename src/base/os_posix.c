@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -715,6 +716,15 @@ int
 weft__os_path_mode(int fd, mode_t mode)
 {
 	return (int)weft__os_result(fchmod(fd, mode));
+}
+
+int64_t
+weft__os_unsent(int fd)
+{
+	int bytes = 0;
+	int64_t rc = weft__os_result(ioctl(fd, TIOCOUTQ, &bytes));
+
+	return rc < 0 ? rc : bytes;
 }
 
 int

@@ -173,6 +173,7 @@ struct weft__sys {
 	int (*set_option)(int fd, int level, int name, const void *value, socklen_t size);
 	int (*get_option)(int fd, int level, int name, void *value, socklen_t *size);
 	int (*socket_pair)(int out[2]); /* two Unix streams, connected */
+	int64_t (*unsent)(int fd); /* bytes sent that the peer has not acknowledged */
 
 	/* The name of a Unix socket in the file system: who may connect to it, said
 	 * before it is bound; and its end. */

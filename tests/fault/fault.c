@@ -584,6 +584,14 @@ on_path_mode(int fd, mode_t mode)
 	return rc ? rc : real.path_mode(fd, mode);
 }
 
+static int64_t
+on_unsent(int fd)
+{
+	int rc = strike(FAULT_unsent);
+
+	return rc ? rc : real.unsent(fd);
+}
+
 static int
 on_path_remove(const char *path)
 {
@@ -783,6 +791,7 @@ wrap_sockets(void)
 	table.get_option = on_get_option;
 	table.socket_pair = on_socket_pair;
 	table.path_mode = on_path_mode;
+	table.unsent = on_unsent;
 	table.path_remove = on_path_remove;
 	table.recv = on_recv;
 	table.send = on_send;

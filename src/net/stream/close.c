@@ -84,11 +84,34 @@ weft__close_go_on(weft_stream *stream)
 	return true;
 }
 
+static void linger(weft_stream *stream);
+
 static void
 on_linger(weft_timer *timer, void *arg)
 {
+	weft_stream *stream = arg;
+	const struct weft__sender *out = stream->out;
+
 	(void)timer;
-	weft__send_fail(arg, WEFT_ESHUTDOWN);
+	if (stream->queued < out->linger_queued
+	    || weft__stream_unsent(stream) < out->linger_unsent)
+		linger(stream);
+	else
+		weft__send_fail(stream, WEFT_ESHUTDOWN);
+}
+
+/* Send what is queued, as long as the peer takes some of it within linger_ns. */
+static void
+linger(weft_stream *stream)
+{
+	struct weft__sender *out = stream->out;
+
+	out->linger_queued = stream->queued;
+	out->linger_unsent = weft__stream_unsent(stream);
+	if (weft_timer_start(weft__stream_loop(stream), &out->linger,
+	                     weft_in(stream->linger_ns), 0, on_linger, stream)
+	    < 0)
+		weft__send_fail(stream, WEFT_ESHUTDOWN);
 }
 
 /* Threadlets that write are told; what was queued by ops is sent, for a while. */
@@ -111,20 +134,6 @@ end_writes(weft_stream *stream)
 		weft__send_flush(stream);
 		stream->guests--;
 	}
-}
-
-/* From a callback a timer ends the wait for a peer that does not read. */
-static void
-limit_by_timer(weft_stream *stream)
-{
-	if (!stream->out)
-		return;
-	stream->out->linger = (weft_timer)WEFT_INIT;
-	stream->out->lingers = true;
-	if (weft_timer_start(weft__stream_loop(stream), &stream->out->linger,
-	                     weft_in(stream->linger_ns), 0, on_linger, stream)
-	    < 0)
-		weft__send_fail(stream, WEFT_ESHUTDOWN);
 }
 
 /* Nothing calls a user from inside a user's call: who wants to hear of the end hears of
@@ -169,27 +178,10 @@ check(weft_stream *stream, const char *call)
 	return rc == WEFT_ESHUTDOWN ? 0 : rc;
 }
 
-/* A threadlet that closes: nothing but the deadline is for it. */
-struct closer {
-	struct weft__waiter waiter;
-	weft_stream *stream;
-};
-
-static void
-ask_closer(struct weft__waiter *waiter, int why)
-{
-	if (why == WEFT_ETIMEDOUT || why == WEFT_ENOMEM)
-		weft__send_fail(((struct closer *)(void *)waiter)->stream,
-		                WEFT_ESHUTDOWN);
-}
-
 void
 weft_close(weft_stream *stream)
 {
-	struct closer closer = { .waiter = { .what = "close",
-		                             .ask = ask_closer },
-		                 .stream = stream };
-	uint64_t until_ns;
+	struct weft__waiter closer = { .what = "close", .deaf = true };
 
 	if (!stream || (stream->flags & WEFT__STREAM_CLOSING))
 		return;
@@ -199,18 +191,20 @@ weft_close(weft_stream *stream)
 	}
 	if (check(stream, "weft_close") < 0)
 		return;
-	closer.waiter.on = stream->fd;
+	closer.on = stream->fd;
 	begin(stream);
 	end_writes(stream);
-	until_ns = stream->out ? weft_in(stream->linger_ns) : WEFT_NEVER;
 	if (weft__close_go_on(stream))
 		return;
-	if (!weft__self()) {
-		limit_by_timer(stream);
-		return;
+	if (stream->out) {
+		stream->out->linger = (weft_timer)WEFT_INIT;
+		stream->out->lingers = true;
+		linger(stream);
 	}
-	stream->closer = &closer.waiter;
-	(void)weft__wait(&closer.waiter, until_ns);
+	if (!weft__self())
+		return;
+	stream->closer = &closer;
+	(void)weft__wait(&closer, WEFT_NEVER);
 }
 
 void

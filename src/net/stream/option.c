@@ -12,6 +12,7 @@ enum {
 	FIELD32,   /* of the stream's own */
 	FIELD64,
 	QUEUED, /* may only be asked */
+	UNSENT, /* the same */
 	PASSES, /* descriptors are taken */
 };
 
@@ -38,6 +39,7 @@ static const struct option {
 	  INT32_MAX },
 	{ "fds", PASSES, 0, 0, 0, 1, 1 },
 	{ "queued", QUEUED, 0, 0, 0, 0, 0 },
+	{ "unsent", UNSENT, 0, 0, 0, 0, 0 },
 };
 
 static const struct option *
@@ -126,6 +128,14 @@ count_queued(const weft_stream *stream)
 	return (int64_t)size;
 }
 
+int64_t
+weft__stream_unsent(const weft_stream *stream)
+{
+	int64_t kernel = weft__sys->unsent(stream->fd);
+
+	return count_queued(stream) + (kernel > 0 ? kernel : 0);
+}
+
 int
 weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 {
@@ -135,8 +145,8 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 
 	if (rc < 0)
 		return rc;
-	if (option->kind == QUEUED || value < option->min
-	    || value > option->max)
+	if (option->kind == QUEUED || option->kind == UNSENT
+	    || value < option->min || value > option->max)
 		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value",
 		                 name);
 	field = (char *)stream + option->offset;
@@ -186,6 +196,9 @@ weft_stream_get(weft_stream *stream, const char *name, int64_t *out)
 		break;
 	case QUEUED:
 		*out = count_queued(stream);
+		break;
+	case UNSENT:
+		*out = weft__stream_unsent(stream);
 		break;
 	default:
 		*out = *(const int64_t *)(const void *)field;

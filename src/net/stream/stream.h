@@ -72,6 +72,9 @@ struct weft__sender {
 	weft_op       op;
 	weft_timer    linger; /* of a close, */
 	bool          lingers; /* if it counts */
+	uint64_t      linger_queued; /* when it was last started: bytes in memory, */
+	int64_t       linger_unsent; /* and those with the kernel, which may count its own
+	                              * overhead among them */
 	struct msghdr msg;
 	struct iovec  iov[WEFT__IOVS];
 	struct weft__sender *next; /* spare */
@@ -191,6 +194,9 @@ int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *cal
 /* --- option.c ----------------------------------------------------------- */
 
 /* The connection has failed: a text that names its peer.  Returns `error`. */
+/* Bytes that are queued, and those in the kernel that the peer has not acknowledged. */
+int64_t weft__stream_unsent(const weft_stream *stream);
+
 int weft__stream_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- receive.c ---------------------------------------------------------- */

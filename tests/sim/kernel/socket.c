@@ -404,6 +404,20 @@ sim_sock_error(int fd, int *out)
 	return 0;
 }
 
+/* A receiver here acknowledges what its program has taken. */
+int64_t
+sim_sock_unsent(int fd)
+{
+	struct sim_socket *socket;
+	int rc = sim_sock_of(fd, &socket);
+
+	if (rc < 0)
+		return rc;
+	if (!socket->peer)
+		return 0;
+	return (int64_t)(socket->peer->in.sent - socket->peer->in.credited);
+}
+
 /* A listener or an attempt to connect is undone. */
 static int
 undo(struct sim_socket *socket)

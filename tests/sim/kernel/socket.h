@@ -68,6 +68,7 @@ int sim_sock_listen(int fd, int backlog);
 int sim_sock_accept(int fd);
 int sim_sock_connect(int fd, const struct sockaddr *addr, socklen_t size);
 int sim_sock_error(int fd, int *out);
+int64_t sim_sock_unsent(int fd);
 int sim_sock_shutdown(int fd, int how);
 void sim_sock_option(int fd, int level, int name, const void *value);
 int sim_sock_name(int fd, struct sockaddr *addr, socklen_t *size);

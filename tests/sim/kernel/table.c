@@ -365,6 +365,16 @@ sys_path_remove(const char *path)
 }
 
 static int64_t
+sys_unsent(int fd)
+{
+	int64_t rc = enter(SIM_CALL_unsent);
+
+	if (rc == 0)
+		rc = sim_sock_unsent(fd);
+	return leave(SIM_CALL_unsent, fd, 0, rc);
+}
+
+static int64_t
 sys_recv(int fd, void *buf, size_t size, int flags)
 {
 	struct iovec part = { .iov_base = buf, .iov_len = size };
@@ -627,6 +637,7 @@ const struct weft__sys sim_sys = {
 	.get_option = sys_get_option,
 	.socket_pair = sys_socket_pair,
 	.path_mode = sys_path_mode,
+	.unsent = sys_unsent,
 	.path_remove = sys_path_remove,
 	.recv = sys_recv,
 	.send = sys_send,
