@@ -43,8 +43,9 @@ WEFT_API int weft_listener_accept(weft_listener *listener, weft_stream **out,
                                   uint64_t deadline_ns);
 
 /* Serve until closed, cancelled or the deadline: each peer on a threadlet of its
- * own, on the loop of the runtime that has least to do.  Then cut those in their
- * handshake, and wait for the others to end; they are cancelled with the caller.
+ * own, on the loop of the runtime that has least to do.  Then wait for them to end; they
+ * are cancelled with the caller.  Handshakes have half a second more.  If cancelled, it stops
+ * to listen, as weft_listener_close() does: peers that are queued are still served.
  * With share_port each loop can have a listener at one address: the system spreads peers
  * over them by a hash (SO_REUSEPORT), and each is served where it was accepted.
  * Returns WEFT_ESHUTDOWN once closed.

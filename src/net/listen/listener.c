@@ -680,6 +680,20 @@ close_socket(weft_listener *listener)
 }
 
 void
+weft__listener_leave(weft_listener *listener)
+{
+	if (listener->fd < 0)
+		return;
+	if (listener->flags & WEFT__LISTENER_SHARES)
+		weft__listen_deafen(listener->fd);
+	/* Who has been queued is accepted, if somebody serves them. */
+	if ((listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
+	    && weft__sys->set_nonblock(listener->fd) == 0)
+		accept_more(listener, UINT32_MAX);
+	close_socket(listener);
+}
+
+void
 weft__listener_end(weft_listener *listener)
 {
 	weft_stream *stream;
@@ -689,13 +703,9 @@ weft__listener_end(weft_listener *listener)
 	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED
 	           | WEFT__LISTENER_HANDING)))
 		return;
-	if (listener->fd >= 0) {
-		/* Who has been queued is accepted, if somebody serves them. */
-		if ((listener->flags
-		     & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
-		    && weft__sys->set_nonblock(listener->fd) == 0)
-			accept_more(listener, UINT32_MAX);
-		close_socket(listener);
+	if (!(listener->flags & WEFT__LISTENER_ENDED)) {
+		listener->flags |= WEFT__LISTENER_ENDED;
+		weft__listener_leave(listener);
 		if (listener->flags & WEFT__LISTENER_OWED)
 			listener->flags |= WEFT__LISTENER_STARTED;
 		hand_out(listener);

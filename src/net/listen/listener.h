@@ -28,6 +28,7 @@ enum {
 	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
 	WEFT__LISTENER_FULL = 1 << 12,   /* there was no room for the next */
 	WEFT__LISTENER_SHARES = 1 << 13, /* its port; peers stay on its loop */
+	WEFT__LISTENER_ENDED = 1 << 14,  /* its closer and its callback know of the close */
 };
 
 struct weft_listener {
@@ -65,12 +66,20 @@ struct weft_listener {
 int weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *local,
                  char **path);
 
+/* Have a listening socket ignore new handshakes.  Peers try again a second later, and reach
+ * another socket that shares the port by then.  Without this, those that come between the
+ * last accept and the close would be reset. */
+void weft__listen_deafen(int fd);
+
 /* May this thread use it?  If it has no loop, it gets `loop` (NULL: the caller's).  0, or
  * an error. */
 int weft__listener_use(weft_listener *listener, weft_loop *loop, const char *call);
 
 /* See that it accepts, if that is wanted and there is room. */
 void weft__listener_go_on(weft_listener *listener);
+
+/* Accept all that is queued, and close the socket; no accept is with the backend. */
+void weft__listener_leave(weft_listener *listener);
 
 /* Something has ended: free it, if that was the last. */
 void weft__listener_end(weft_listener *listener);

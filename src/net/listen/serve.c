@@ -1,18 +1,21 @@
 /* serve.c - each peer on a threadlet of its own, on whichever loop has least to do.
  *
- * Who is still in its handshake when accepting ends is cut, since it may never end; who is
- * past it is waited for.  So those in their handshake are in a list, which a peer leaves,
- * under its lock, before it is served: what was cut is not served, and what is served is
- * never cut.
+ * A handshake may never end, so it is cut HANDSHAKE_NS after accepting has ended; until
+ * then neither that nor a cancellation of the caller disturbs it.  Peers past their
+ * handshake are waited for.  Handshakes are in a list, which a peer leaves, under its lock,
+ * before it is served: a peer that was cut is not served, and a peer that is served is never
+ * cut.
  */
 #include "base/lock.h"
 #include "net/listen/listener.h"
 #include "net/tls/tls.h"
 
+#define HANDSHAKE_NS (WEFT_S / 2)
+
 /* A handshake, in the frame of its threadlet. */
 struct greeting {
 	struct greeting *prev, *next;
-	weft_threadlet who;
+	weft_stream *stream;
 	bool cut;
 };
 
@@ -23,7 +26,8 @@ struct service {
 	weft_scope scope; /* of all peers, so that it outlives them */
 	struct weft__lock lock;
 	struct greeting *first;
-	bool over; /* accepting has ended; both are the lock's */
+	bool over;        /* no handshake may begin; both are the lock's */
+	weft_timer timer; /* until they are cut */
 };
 
 struct peer {
@@ -64,29 +68,59 @@ end_greeting(struct service *service, struct greeting *greeting)
 }
 
 static void
-cut_greetings(struct service *service)
+cut_greetings(weft_timer *timer, void *arg)
 {
+	struct service *service = arg;
+
+	(void)timer;
 	weft__lock_take(&service->lock);
 	service->over = true;
 	for (struct greeting *g = service->first; g; g = g->next) {
 		g->cut = true;
-		(void)weft_cancel(g->who);
+		weft_stream_interrupt(g->stream);
 	}
 	weft__lock_give(&service->lock);
+}
+
+/* Cut them later, or now if there is no memory for that. */
+static void
+limit_greetings(struct service *service)
+{
+	weft_loop *loop = weft__self()->crew->loop;
+
+	if (!service->listener->tls
+	    || weft_timer_start(loop, &service->timer, weft_in(HANDSHAKE_NS), 0,
+	                        cut_greetings, service)
+	               < 0)
+		cut_greetings(NULL, service);
+}
+
+/* Shake hands, undisturbed by a cancellation of who serves. */
+static int
+shake_hands(struct peer *peer)
+{
+	weft_scope scope;
+	int rc = weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER);
+
+	if (rc < 0)
+		return rc;
+	rc = weft_tls_start(peer->stream, peer->tls, WEFT_TLS_SERVER, NULL,
+	                    weft_in(peer->handshake_ns));
+	(void)weft_scope_close(&scope);
+	return rc;
 }
 
 /* The handshake, if there is to be one.  True: it may be served. */
 static bool
 greet(struct peer *peer)
 {
-	struct greeting greeting = { .who = weft_self() };
+	struct greeting greeting = { .stream = peer->stream };
 	int rc = WEFT_ESHUTDOWN;
 
 	if (!peer->tls)
 		return true;
 	if (begin_greeting(peer->service, &greeting)) {
-		rc = weft_tls_start(peer->stream, peer->tls, WEFT_TLS_SERVER,
-		                    NULL, weft_in(peer->handshake_ns));
+		rc = shake_hands(peer);
 		if (!end_greeting(peer->service, &greeting))
 			rc = WEFT_ESHUTDOWN;
 	}
@@ -167,11 +201,14 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 /* Who was accepted is served, or told the end by whoever serves: to leave them to the
  * listener would be to drop them. */
 static void
-start_last(struct service *service)
+start_last(struct service *service, int why)
 {
 	weft_stream *stream;
 
 	weft__listener_halt(service->listener);
+	/* Nobody will accept here any more: new peers are to go elsewhere. */
+	if (why == WEFT_ECANCELED)
+		weft__listener_leave(service->listener);
 	while ((stream = weft__listener_take(service->listener)))
 		start_peer(service, stream);
 }
@@ -180,7 +217,9 @@ int
 weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
                     uint64_t deadline_ns)
 {
-	struct service service = { .listener = listener, .fn = fn, .arg = arg };
+	struct service service = {
+		.listener = listener, .fn = fn, .arg = arg, .timer = WEFT_INIT
+	};
 	int rc = weft__listener_use(listener, NULL, "weft_listener_serve");
 
 	if (rc == 0 && !fn)
@@ -199,11 +238,12 @@ weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
 		return rc;
 	listener->flags |= WEFT__LISTENER_SERVED;
 	rc = accept_peers(&service, deadline_ns);
-	start_last(&service);
+	limit_greetings(&service);
+	start_last(&service, rc);
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_SERVED;
 	if (listener->flags & WEFT__LISTENER_CLOSING)
 		weft__listener_end(listener);
-	cut_greetings(&service);
 	(void)weft_scope_close(&service.scope);
+	(void)weft_timer_stop(&service.timer);
 	return rc;
 }
