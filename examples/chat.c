@@ -50,7 +50,7 @@ say(weft_http *http, void *arg)
 static int
 page(weft_http *http, void *folder)
 {
-	return weft_http_reply_file(http, folder, "chat.html", weft_in(WEFT_S));
+	return weft_http_reply_file(http, folder, "chat.html", WEFT_NEVER);
 }
 
 static int

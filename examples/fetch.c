@@ -10,15 +10,15 @@ static int
 fetch(weft_http_client *client, const char *url)
 {
 	weft_http_request request = { .url = url };
-	uint64_t deadline_ns = weft_in(10 * WEFT_S);
+	const uint64_t wait_ns = 10 * WEFT_S;
 	weft_http *http = NULL;
 	char buf[8192];
-	ssize_t n = weft_http_fetch(client, &request, &http, deadline_ns);
+	ssize_t n = weft_http_fetch(client, &request, &http, weft_in(wait_ns));
 
 	if (n == 0)
 		printf("%d %s\n", weft_http_status(http), weft_http_url(http));
 	while (n >= 0) {
-		n = weft_http_read(http, buf, sizeof buf, deadline_ns);
+		n = weft_http_read(http, buf, sizeof buf, weft_in(wait_ns));
 		if (n <= 0)
 			break;
 		fwrite(buf, 1, (size_t)n, stdout);

@@ -7,7 +7,7 @@ static int
 send_file(weft_http *http, void *folder)
 {
 	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
-	                            weft_in(60 * WEFT_S));
+	                            WEFT_NEVER);
 }
 
 static int

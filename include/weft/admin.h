@@ -24,10 +24,8 @@
  * Threadlets: /debug/threadlets is the text of weft_dump(); ?format=json the same as JSON,
  * q=TEXT those in which it stands, loop=N those of a loop, sort=since|stack|name, max=N (1000,
  * at most 20,000).  /debug/trace?seconds=N (1 to 60) records that long, or until its reader
- * goes; one at a time until it has been sent, others are answered 409.  Both must fit into the
- * time of a request: 180 s here, request_ns of a server that it is mounted on, by default 60 s;
- * the reply is cut off then, so ask for less there.  /events?ms=N (250 to 10,000) has another
- * period than a second.
+ * goes; one at a time until it has been sent, others are answered 409.  /events?ms=N (250 to
+ * 10,000) has another period than a second.
  *
  * Metrics: what weft_loop_stats counts is weft_loop_turns_total,
  * weft_loop_posts_refused_total and so on, with labels loop and name; for loops that are

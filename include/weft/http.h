@@ -7,8 +7,11 @@
  *
  * A server has one threadlet for each connection, and the exchanges of a connection
  * run on it one after the other.  Replies leave when the peer has nothing more in hand to
- * be answered: those to pipelined requests in one write.  A peer that sends or takes less
- * than rate_min for longer than ten seconds is dropped.
+ * be answered: those to pipelined requests in one write.
+ *
+ * No limit bounds a whole transfer.  A handler is cancelled after request_ns in which no byte
+ * of its request or reply has moved.  A peer may move nothing for grace_ns at first; each byte
+ * it moves then adds 1/rate_min seconds, up to request_ns.  A slower peer is dropped.
  *
  * Link with weft_http, and with weft.
  */
@@ -39,13 +42,14 @@ typedef struct weft_http_server_opts {
 	uint64_t body_max;       /* bytes; default 16 MiB */
 	uint64_t header_ns;      /* to receive a header; default 10 s */
 	uint64_t idle_ns;        /* kept alive; default 60 s */
-	uint64_t request_ns;     /* the scope of a handler; default 60 s */
-	uint32_t rate_min;       /* bytes per second after 10 s; default 128 */
+	uint64_t request_ns;     /* a handler without progress; default 60 s */
+	uint32_t rate_min;       /* bytes per second after grace_ns; default 128 */
 	uint32_t requests_max;   /* handled at once, above: 503; default 10,000 */
 	size_t   target_max;     /* bytes of path and query; default 8 KiB */
 	uint64_t grace_ns;       /* before rate_min counts; default 10 s */
 	size_t   stack_bytes;    /* for handlers; at most 1 GiB; default: the loop's, 64 KiB */
-	uint64_t spare[1];
+	uint64_t drain_ns;       /* for the last request of a connection; default 0.5 s */
+	uint64_t spare[2];
 } weft_http_server_opts;
 
 /* Make a server without routes; NULL without memory.  Free it once nothing serves;
@@ -66,9 +70,9 @@ WEFT_API int weft_http_route(weft_http_server *server, const char *pattern,
                              weft_http_fn fn, void *arg);
 
 /* Serve requests on `listener`, borrowed, until it is closed, the caller is cancelled or
- * the deadline; then drain: replies in hand are finished and say that they are the last,
- * idle connections are closed, new ones after half a second without a request, event
- * streams cancelled, which is their end.  What is still there at the deadline, or five
+ * the deadline; then drain.  Replies from then on say "Connection: close".  A connection
+ * without a request waits for one for drain_ns, since it may be on its way, and is closed.
+ * Event streams are cancelled, which is their end.  What is left at the deadline, or five
  * seconds after the deadline that ended it or a cancellation, is cancelled.
  * Returns WEFT_ESHUTDOWN once closed, else why it ended.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */

@@ -11,7 +11,6 @@
 #define TRACE_MAX       ((size_t)64 << 20)
 #define TOKEN_MAX       ((size_t)256)
 #define NAME_MAX_BYTES  ((size_t)128)
-#define REQUEST_NS      (180 * WEFT_S) /* a trace of a minute, and its sending */
 
 /* --- its life ------------------------------------------------------------------ */
 
@@ -210,8 +209,7 @@ open_listener(weft_admin *admin, const char *address)
 static int
 open_server(weft_admin *admin, const char *address)
 {
-	weft_http_server_opts opts = { .body_max = 4096,
-		                       .request_ns = REQUEST_NS };
+	weft_http_server_opts opts = { .body_max = 4096 };
 	int rc = open_listener(admin, address);
 
 	if (rc < 0)

@@ -41,8 +41,7 @@ weft__admin_dag(weft_http *http, weft_admin *admin)
 
 	weft_dag_observe(weft_in(OBSERVE_NS));
 	if (rc == 0)
-		rc = weft_http_begin(http, 200, "application/json",
-		                     weft_in(WEFT__ADMIN_TAKE_NS));
+		rc = weft_http_begin(http, 200, "application/json", WEFT_NEVER);
 	if (rc == 0)
 		rc = write_dags(http, admin, &text);
 	if (rc == 0)

@@ -153,7 +153,7 @@ send_page(weft_http *http, struct page *page)
 		rc = weft_http_reply(
 			http, 200, "text/html; charset=utf-8",
 			(weft_span){ page->text.data, page->text.size },
-			weft_in(WEFT__ADMIN_TAKE_NS));
+			WEFT_NEVER);
 	return rc;
 }
 

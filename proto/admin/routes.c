@@ -40,10 +40,9 @@ weft__admin_say(weft_http *http, int status, const char *line)
 	int rc = weft__admin_headers(http, NULL);
 
 	return rc < 0 ? rc
-	              : weft_http_reply(http, status,
-	                                "text/plain; charset=utf-8",
-	                                (weft_span){ text, (size_t)size },
-	                                weft_in(WEFT__ADMIN_TAKE_NS));
+	              : weft_http_reply(
+			      http, status, "text/plain; charset=utf-8",
+			      (weft_span){ text, (size_t)size }, WEFT_NEVER);
 }
 
 int
@@ -56,8 +55,7 @@ weft__admin_reply(weft_http *http, const char *type,
 	if (rc == 0)
 		rc = weft__admin_headers(http, NULL);
 	if (rc == 0)
-		rc = weft_http_reply(http, 200, type, body,
-		                     weft_in(WEFT__ADMIN_TAKE_NS));
+		rc = weft_http_reply(http, 200, type, body, WEFT_NEVER);
 	weft__admin_text_fini(text);
 	return rc;
 }
@@ -76,7 +74,7 @@ weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 		size_t left = text->size - done;
 		ssize_t n = weft_http_write(http, text->data + done,
 		                            left < PIECE_MAX ? left : PIECE_MAX,
-		                            weft_in(WEFT__ADMIN_TAKE_NS));
+		                            WEFT_NEVER);
 
 		if (n < 0)
 			return (int)n;

@@ -218,7 +218,7 @@ write_all(struct weft__admin_look *look)
 		rc = weft_http_begin(look->http, 200,
 		                     look->json ? "application/json"
 		                                : "text/plain; charset=utf-8",
-		                     weft_in(WEFT__ADMIN_TAKE_NS));
+		                     WEFT_NEVER);
 	if (look->json) {
 		weft__json_open(&look->text, '{');
 		weft__json_key(&look->text, "threadlets");

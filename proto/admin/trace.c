@@ -31,16 +31,14 @@ begin_reply(weft_http *http)
 		rc = weft_http_set(http, "Content-Disposition",
 		                   "attachment; filename=\"trace.json\"");
 	if (rc == 0)
-		rc = weft_http_begin(http, 200, "application/json",
-		                     weft_in(WEFT__ADMIN_TAKE_NS));
+		rc = weft_http_begin(http, 200, "application/json", WEFT_NEVER);
 	return rc;
 }
 
 static int
 write_some(weft_http *http, const char *data, size_t size)
 {
-	ssize_t n = weft_http_write(http, data, size,
-	                            weft_in(WEFT__ADMIN_TAKE_NS));
+	ssize_t n = weft_http_write(http, data, size, WEFT_NEVER);
 
 	return n < 0 ? (int)n : 0;
 }

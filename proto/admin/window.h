@@ -18,7 +18,7 @@
 
 #define WEFT__ADMIN_LOOPS_MAX   1024u /* that are told of */
 #define WEFT__ADMIN_SLICE       64u   /* threadlets looked at without a break */
-#define WEFT__ADMIN_TAKE_NS     (5 * WEFT_S) /* for a peer to take a piece */
+#define WEFT__ADMIN_TAKE_NS     (5 * WEFT_S) /* for a peer to take an event */
 
 /* A number of the program's own. */
 struct weft__admin_value {

@@ -55,6 +55,24 @@ open_scope(struct weft__http_conn *conn)
 	return 0;
 }
 
+/* The slack makes sure that the pace of a peer that stops ends before the handler's time. */
+void
+weft__http_conn_progress(struct weft__http_wire *wire)
+{
+	struct weft__http_conn *conn = wire->owner;
+	uint64_t now;
+
+	if (!conn->scoped || conn->endless)
+		return;
+	now = weft_loop_now(conn->loop);
+	if (now - conn->scope_since_ns < slack(conn))
+		return;
+	conn->scope_since_ns = now;
+	(void)weft_scope_set_deadline(&conn->scope,
+	                              now + conn->server->opts.request_ns
+	                                      + slack(conn));
+}
+
 static void
 count_active(struct weft__http_conn *conn)
 {
@@ -183,11 +201,13 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 		weft__http_count(&counts_of(conn)->slow, 1);
 	if (conn->wire.error)
 		return false;
-	conn->wire.out_pace.left_ns = conn->wire.grace_ns;
-	/* What the kernel still has counts, too: to close over it would be a reset. */
+	if (conn->wire.out_pace.left_ns < conn->wire.grace_ns)
+		conn->wire.out_pace.left_ns = conn->wire.grace_ns;
+	/* What the kernel still has counts, too: to close over it would be a reset.  In a
+	 * drain the peer may send its next request before it reads that this was the last. */
 	if (!keep)
 		conn->linger =
-			!http->in.over
+			!http->in.over || weft__http_draining(conn)
 			|| weft_peek(conn->wire.stream, 1, &data, WEFT_NOW) > 0;
 	return keep;
 }

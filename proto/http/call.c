@@ -226,7 +226,7 @@ open_try(struct weft__http_call *call)
 	if (rc < 0)
 		return rc;
 	call->wire.wait = weft__http_call_wait;
-	call->wire.waiter = call;
+	call->wire.owner = call;
 	call->http = weft__http_new(&call->wire, call);
 	if (!call->http)
 		return weft_fail(WEFT_ENOMEM, "no memory for a request");

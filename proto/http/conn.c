@@ -11,7 +11,6 @@
 
 #define LINGER_NS    (2 * WEFT_S)
 #define LINGER_BYTES (64u << 20) /* more than the buffers of two sockets hold */
-#define FRESH_NS     (WEFT_S / 2)
 
 /* What of weft's queue a head may take. */
 #define QUEUE_MIN (64u << 10)
@@ -36,12 +35,16 @@ end_batch(struct weft__http_conn *conn)
 
 /* --- waiting ---------------------------------------------------------------- */
 
-/* The end of waiting when the server drains.  Who has just come is sending its first
- * request, which would be lost; others know that a kept connection may end. */
+/* The end of waiting when the server drains.  The peer may have sent a request before it
+ * could know of the drain. */
 static uint64_t
 last_wait(const struct weft__http_conn *conn)
 {
-	return conn->used ? 0 : conn->since_ns + FRESH_NS;
+	uint64_t since_ns = conn->service->drained_ns > conn->since_ns
+	                            ? conn->service->drained_ns
+	                            : conn->since_ns;
+
+	return since_ns + conn->server->opts.drain_ns;
 }
 
 static ssize_t
@@ -57,12 +60,11 @@ wait_byte(struct weft__http_conn *conn)
 		weft__http_conn_state(conn, WEFT__HTTP_IDLE);
 		if (weft__http_draining(conn) && until > last_wait(conn))
 			until = last_wait(conn);
-		if (until <= weft_loop_now(conn->loop))
-			n = WEFT_ESHUTDOWN;
-		else
-			n = weft_peek(conn->wire.stream, 1, &data, until);
+		n = weft_peek(conn->wire.stream, 1, &data, until);
 		weft__http_conn_busy(conn);
 	}
+	if (n == WEFT_ETIMEDOUT && !weft__http_draining(conn))
+		weft__http_count(&conn->server->counts.idle, 1);
 	return n;
 }
 
@@ -71,16 +73,11 @@ wait_byte(struct weft__http_conn *conn)
 static bool
 wait_idle(struct weft__http_conn *conn)
 {
-	ssize_t n;
-
 	end_batch(conn);
 	if (conn->cut || weft__http_wire_flush(&conn->wire, WEFT_NEVER) < 0)
 		return false;
 	weft__http_wire_rest(&conn->wire);
-	n = wait_byte(conn);
-	if (n == WEFT_ETIMEDOUT)
-		weft__http_count(&conn->server->counts.idle, 1);
-	return n > 0;
+	return wait_byte(conn) > 0;
 }
 
 /* --- exchanges -------------------------------------------------------------- */
@@ -142,8 +139,7 @@ static void
 finish(struct weft__http_conn *conn)
 {
 	end_batch(conn);
-	if (!conn->taken
-	    && weft__http_wire_flush(&conn->wire, weft_in(LINGER_NS)) < 0)
+	if (!conn->taken && weft__http_wire_flush(&conn->wire, WEFT_NEVER) < 0)
 		conn->cut = true;
 	weft__http_wire_fini(&conn->wire);
 	if (conn->linger && !conn->cut && !conn->taken)
@@ -171,7 +167,10 @@ prepare(struct weft__http_conn *conn)
 
 	conn->wire.rate_min = server->opts.rate_min;
 	conn->wire.grace_ns = server->opts.grace_ns;
+	conn->wire.pause_ns = server->opts.request_ns;
 	conn->wire.out_pace.left_ns = server->opts.grace_ns;
+	conn->wire.on_progress = weft__http_conn_progress;
+	conn->wire.owner = conn;
 	conn->wire.draining = &conn->service->draining;
 	if (rc == 0 && max >= QUEUE_MIN)
 		rc = weft_stream_set(conn->wire.stream, "read_max",

@@ -116,7 +116,7 @@ int
 weft__http_call_wait(struct weft__http_wire *wire, weft_op *op,
                      uint64_t deadline_ns)
 {
-	struct weft__http_call *call = wire->waiter;
+	struct weft__http_call *call = wire->owner;
 	size_t min = 1;
 	weft_op reading;
 	int rc;

@@ -63,7 +63,7 @@ char *weft__http_arena_copy(struct weft__http_arena *arena, const char *text, si
 
 /* --- wire.c ------------------------------------------------------------------ */
 
-/* How long may be waited for a peer, which is longer by what it moves. */
+/* How long the peer may still move nothing.  Each byte that it moves adds to that. */
 struct weft__http_pace {
 	uint64_t left_ns;
 };
@@ -74,15 +74,19 @@ struct weft__http_wire {
 	char                    *out;      /* a slab, or NULL */
 	uint32_t                 out_size; /* bytes in it */
 	uint32_t                 rate_min; /* bytes per second; 0: any */
-	uint64_t                 grace_ns;
+	uint64_t                 grace_ns; /* a pace begins with this, */
+	uint64_t                 pause_ns; /* and grows to this, if that is more */
+	uint64_t                 unsent;   /* bytes that the peer had not acknowledged when
+	                                    * they were last counted, and what was sent since */
 	const uint32_t          *draining; /* if set and not 0, replies are the last */
 	bool                     slow;     /* the peer was too slow */
 	int                      error;    /* of output, for good; or 0 */
 	struct weft__http_pace   out_pace;
+	void (*on_progress)(struct weft__http_wire *wire); /* bytes have moved; or NULL */
 	/* If set, it decides on output instead of a pace: whether it may go on (NULL), and
 	 * how long an op is waited for.  0, or an error. */
 	int (*wait)(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns);
-	void                    *waiter;   /* its own */
+	void                    *owner;    /* of both functions */
 };
 
 /* Prepare one; 0 or WEFT_ENOMEM. */
@@ -128,12 +132,20 @@ ssize_t weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
                                    const void **out, struct weft__http_pace *pace,
                                    uint64_t deadline_ns);
 
-/* The end of what may be waited now; and what was, while `bytes` have moved. */
+/* When the pace ends if nothing moves from now on; and account for a wait in which `bytes`
+ * have moved. */
 uint64_t weft__http_pace_end(const struct weft__http_wire *wire,
                              const struct weft__http_pace *pace, uint64_t now_ns);
 void weft__http_pace_spend(const struct weft__http_wire *wire,
                            struct weft__http_pace *pace, uint64_t waited_ns,
                            uint64_t bytes);
+
+/* Account for a wait for output: ask how much the peer has acknowledged meanwhile. */
+void weft__http_wire_waited(struct weft__http_wire *wire, uint64_t waited_ns);
+
+/* When a wait for output that began at `now_ns` has to be accounted for: at the end of its
+ * pace, or sooner, so that progress is noticed before pause_ns has passed. */
+uint64_t weft__http_wire_look(const struct weft__http_wire *wire, uint64_t now_ns);
 
 /* --- an exchange ------------------------------------------------------------- */
 

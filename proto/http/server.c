@@ -10,11 +10,20 @@
 #define IDLE_NS      (60 * WEFT_S)
 #define REQUEST_NS   (60 * WEFT_S)
 #define GRACE_NS     (10 * WEFT_S)
+#define DRAIN_NS     (WEFT_S / 2)
 #define RATE_MIN     128u
 #define REQUESTS_MAX 10000u
 #define FORCE_NS     (5 * WEFT_S)
 #define SLICE        16u /* connections */
 #define STACK_MAX    ((size_t)1 << 30)
+
+static uint64_t
+time_of(uint64_t given_ns, uint64_t default_ns)
+{
+	uint64_t time_ns = given_ns ? given_ns : default_ns;
+
+	return time_ns < WEFT_NEVER / 2 ? time_ns : WEFT_NEVER / 2;
+}
 
 static void
 set_defaults(weft_http_server *server)
@@ -27,10 +36,11 @@ set_defaults(weft_http_server *server)
 	opts->header_max = head < (16u << 20) ? head : 16u << 20;
 	opts->target_max = target < opts->header_max ? target
 	                                             : opts->header_max;
-	opts->header_ns = opts->header_ns ? opts->header_ns : HEADER_NS;
-	opts->idle_ns = opts->idle_ns ? opts->idle_ns : IDLE_NS;
-	opts->request_ns = opts->request_ns ? opts->request_ns : REQUEST_NS;
-	opts->grace_ns = opts->grace_ns ? opts->grace_ns : GRACE_NS;
+	opts->header_ns = time_of(opts->header_ns, HEADER_NS);
+	opts->idle_ns = time_of(opts->idle_ns, IDLE_NS);
+	opts->request_ns = time_of(opts->request_ns, REQUEST_NS);
+	opts->grace_ns = time_of(opts->grace_ns, GRACE_NS);
+	opts->drain_ns = time_of(opts->drain_ns, DRAIN_NS);
 	opts->rate_min = opts->rate_min ? opts->rate_min : RATE_MIN;
 	opts->requests_max = opts->requests_max ? opts->requests_max
 	                                        : REQUESTS_MAX;
@@ -280,6 +290,7 @@ on_ask(weft_op *op, int why, void *arg)
 static void
 drain(struct weft__http_service *service, uint64_t limit_ns)
 {
+	service->drained_ns = weft_now();
 	__atomic_store_n(&service->draining, 1, __ATOMIC_SEQ_CST);
 	tell_all(service, false);
 	weft_timer_set_background(&service->force, true);

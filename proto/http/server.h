@@ -73,7 +73,8 @@ struct weft__http_counts {
 struct weft_http_server {
 	struct weft__http_node      *root;
 	struct weft__http_limits     limits;
-	weft_http_server_opts        opts;   /* without defaults */
+	weft_http_server_opts        opts;   /* defaults filled in, times of at most 292
+	                                      * years: they can be added to a time */
 	struct weft__http_counts     counts;
 	struct weft__http_files     *files;  /* open ones, or NULL */
 };
@@ -120,6 +121,7 @@ struct weft__http_conn {
 struct weft__http_service {
 	weft_http_server       *server;
 	uint32_t                draining; /* atomic */
+	uint64_t                drained_ns; /* when that began; written before it is set */
 	uint32_t                holders;  /* atomic: connections, and who serves */
 	uint32_t                lock;     /* of the list */
 	uint32_t                round;    /* of telling it */
@@ -165,6 +167,9 @@ weft__http_conn_of(weft_http *http)
 /* The head of an exchange has come, or not: answer.  True: the connection goes on. */
 bool weft__http_answer(struct weft__http_conn *conn, weft_http *http);
 bool weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http, int error);
+
+/* Bytes have moved on the wire of a connection: its handler has request_ns again. */
+void weft__http_conn_progress(struct weft__http_wire *wire);
 
 /* --- reply.c, event.c ------------------------------------------------------------ */
 

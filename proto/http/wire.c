@@ -3,17 +3,19 @@
  * What is made is gathered in a buffer, so that the replies to pipelined requests, and a
  * head and its body, leave in one write.
  *
- * A peer has a time in which it need not move anything: its grace.  Waiting for it uses
- * that up, and each byte that it moves meanwhile gives some of it back; so one that is
- * faster than rate_min lasts for ever, and one that stops moving lasts no longer than the
- * grace.  What the kernel takes at once counts as moved: at first that says nothing about
- * the peer, but then it has its grace anyway, and later the room is there since it has read.
+ * A peer may move nothing for a while: for its grace at first.  Each wait for it uses that
+ * time up, and each byte that it moves adds to it, up to pause_ns.  So a transfer of any length
+ * finishes if it is faster than rate_min on average, and a peer that stops is dropped.  The
+ * kernels on both sides move bytes in bursts of up to a megabyte, some of them minutes apart
+ * for a slow reader.  Output therefore counts as moved when the peer acknowledges it, not
+ * when the kernel takes it; and the pauses between acknowledgements are what pause_ns is for.
  */
 #include "exchange.h"
 #include <weft/select.h>
 
 #define SPANS    7
 #define COPY_MAX (WEFT__HTTP_SLAB / 2)
+#define LOOKS    8 /* at a waiting output, in pause_ns */
 
 int
 weft__http_wire_init(struct weft__http_wire *wire, weft_stream *stream)
@@ -50,18 +52,39 @@ weft__http_pace_spend(const struct weft__http_wire *wire,
                       uint64_t bytes)
 {
 	uint64_t most = UINT64_C(1) << 33; /* no product overflows */
+	uint64_t cap = wire->grace_ns > wire->pause_ns ? wire->grace_ns
+	                                               : wire->pause_ns;
 	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns
 	                                          : 0;
 
-	if (wire->rate_min == 0
-	    || (waited_ns == 0 && pace->left_ns == wire->grace_ns))
+	if (wire->rate_min == 0)
 		return;
 	bytes = bytes < most ? bytes : most;
 	left += bytes * WEFT_S / wire->rate_min;
-	pace->left_ns = left < wire->grace_ns ? left : wire->grace_ns;
+	pace->left_ns = left < cap ? left : cap;
 }
 
-/* --- output ---------------------------------------------------------------- */
+static void
+tell_progress(struct weft__http_wire *wire)
+{
+	if (wire->on_progress)
+		wire->on_progress(wire);
+}
+
+void
+weft__http_wire_waited(struct weft__http_wire *wire, uint64_t waited_ns)
+{
+	int64_t unsent = 0;
+	uint64_t moved = 0;
+
+	(void)weft_stream_get(wire->stream, "unsent", &unsent);
+	if ((uint64_t)unsent < wire->unsent)
+		moved = wire->unsent - (uint64_t)unsent;
+	wire->unsent = (uint64_t)unsent;
+	weft__http_pace_spend(wire, &wire->out_pace, waited_ns, moved);
+	if (moved > 0)
+		tell_progress(wire);
+}
 
 static uint64_t
 nearer(uint64_t a, uint64_t b)
@@ -69,38 +92,38 @@ nearer(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Wait for an op that writes `left` bytes, as long as the peer takes them fast
- * enough. */
+uint64_t
+weft__http_wire_look(const struct weft__http_wire *wire, uint64_t now_ns)
+{
+	return nearer(weft__http_pace_end(wire, &wire->out_pace, now_ns),
+	              now_ns + wire->pause_ns / LOOKS);
+}
+
+/* --- output ---------------------------------------------------------------- */
+
+/* Wait for a write op, as long as the peer takes bytes fast enough. */
 static int
-wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t left,
-           uint64_t deadline_ns)
+wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 {
 	weft_case wait = { .op = op };
-	struct weft__http_pace *pace = &wire->out_pace;
 
 	for (;;) {
 		uint64_t now = weft_now(), then;
-		uint64_t end = weft__http_pace_end(wire, pace, now);
-		int rc = weft_select(&wait, 1, nearer(end, deadline_ns));
-		int64_t queued = 0;
+		uint64_t look = weft__http_wire_look(wire, now);
+		int rc = weft_select(&wait, 1, nearer(look, deadline_ns));
 
 		then = weft_now();
-		if (rc == 0) {
-			weft__http_pace_spend(wire, pace, then - now, left);
+		weft__http_wire_waited(wire, then - now);
+		if (rc == 0)
 			return wait.result < 0 ? (int)wait.result : 0;
-		}
-		(void)weft_stream_get(wire->stream, "queued", &queued);
-		weft__http_pace_spend(wire, pace, then - now,
-		                      left - (uint64_t)queued);
-		left = (uint64_t)queued;
 		if (rc != WEFT_ETIMEDOUT || deadline_ns <= then)
 			return rc;
-		if (pace->left_ns == 0) {
+		if (wire->out_pace.left_ns == 0) {
 			wire->slow = true;
 			return weft_fail(WEFT_ETIMEDOUT,
 			                 "http: the peer reads too slowly");
 		}
-		if (then < end) /* a scope's deadline */
+		if (then < look) /* the deadline of a scope */
 			return rc;
 	}
 }
@@ -110,18 +133,17 @@ static int
 send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
            uint64_t deadline_ns)
 {
-	uint64_t left = 0;
 	weft_op op;
 	int rc;
 
 	for (size_t i = 0; i < count; i++)
-		left += spans[i].size;
+		wire->unsent += spans[i].size;
 	(void)weft_op_init(&op, NULL, NULL, NULL);
 	rc = weft_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
 	rc = wire->wait ? wire->wait(wire, &op, deadline_ns)
-	                : wait_paced(wire, &op, left, deadline_ns);
+	                : wait_paced(wire, &op, deadline_ns);
 	if (op.pending) {
 		weft_op_cancel(&op);
 		(void)weft_op_wait(&op, WEFT_NEVER);
@@ -153,7 +175,8 @@ send_all(struct weft__http_wire *wire, weft_span *spans, size_t count,
 	ssize_t n = rc < 0 ? rc : weft_write_some(wire->stream, spans, count);
 
 	if (n >= 0) {
-		weft__http_pace_spend(wire, &wire->out_pace, 0, (uint64_t)n);
+		wire->unsent += (uint64_t)n;
+		tell_progress(wire);
 		advance(&spans, &count, (size_t)n);
 	}
 	if (n < 0)
@@ -287,6 +310,8 @@ weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
 	waited = weft_now() - begin;
 	weft__http_pace_spend(wire, pace, waited,
 	                      n > here ? (uint64_t)(n - here) : 0);
+	if (n > here)
+		tell_progress(wire);
 	if (n == WEFT_ETIMEDOUT && wire->rate_min && pace->left_ns == 0) {
 		wire->slow = true;
 		return weft_fail(WEFT_ETIMEDOUT,

@@ -1,8 +1,7 @@
 /* wire_file.c - parts of files, as fast as the peer has to take them.
  *
- * The kernel sends them, so nobody here sees the bytes go.  A timer looks at what is left
- * each time that the peer's grace would be used up, and interrupts the write if the peer
- * has used it up.
+ * The kernel sends the bytes.  A timer asks now and then how many are left, and interrupts
+ * the write once the pace of the peer has ended.
  */
 #include "exchange.h"
 #include <weft/loop.h>
@@ -12,20 +11,15 @@ struct look {
 	weft_timer timer;
 	struct weft__http_wire *wire;
 	uint64_t since_ns;
-	uint64_t left; /* bytes, then */
 };
 
 static void
-look_at(struct look *look, uint64_t left)
+look_now(struct look *look)
 {
 	uint64_t now = weft_now();
-	/* What grows is another piece of the same file. */
-	uint64_t moved = left <= look->left ? look->left - left : look->left;
 
-	weft__http_pace_spend(look->wire, &look->wire->out_pace,
-	                      now - look->since_ns, moved);
+	weft__http_wire_waited(look->wire, now - look->since_ns);
 	look->since_ns = now;
-	look->left = left;
 }
 
 static int start_look(struct look *look);
@@ -35,11 +29,9 @@ on_look(weft_timer *timer, void *arg)
 {
 	struct look *look = arg;
 	struct weft__http_wire *wire = look->wire;
-	int64_t queued = 0;
 
 	(void)timer;
-	(void)weft_stream_get(wire->stream, "queued", &queued);
-	look_at(look, (uint64_t)queued);
+	look_now(look);
 	if (wire->out_pace.left_ns > 0 && start_look(look) == 0)
 		return;
 	wire->slow = true;
@@ -49,13 +41,12 @@ on_look(weft_timer *timer, void *arg)
 static int
 start_look(struct look *look)
 {
-	uint64_t end = weft__http_pace_end(look->wire, &look->wire->out_pace,
-	                                   look->since_ns);
+	uint64_t at_ns = weft__http_wire_look(look->wire, look->since_ns);
 
-	return end == WEFT_NEVER
+	return at_ns == WEFT_NEVER
 	               ? 0
 	               : weft_timer_start(weft_loop_current(), &look->timer,
-	                                  end, 0, on_look, look);
+	                                  at_ns, 0, on_look, look);
 }
 
 int
@@ -64,19 +55,18 @@ weft__http_wire_file(struct weft__http_wire *wire, int fd,
 {
 	struct look look = { .timer = WEFT_INIT,
 		             .wire = wire,
-		             .since_ns = weft_now(),
-		             .left = part.size };
+		             .since_ns = weft_now() };
 	int64_t n;
 
 	if (wire->error)
 		return wire->error;
+	wire->unsent += part.size;
 	weft_timer_set_background(&look.timer, true);
 	n = start_look(&look);
 	if (n == 0)
 		n = weft_write_file(wire->stream, fd, part.first, part.size,
 		                    deadline_ns);
 	(void)weft_timer_stop(&look.timer);
-	look_at(&look, 0);
 	if (n == WEFT_EINTR && wire->slow)
 		n = weft_fail(WEFT_ETIMEDOUT,
 		              "http: the peer reads too slowly");

@@ -121,6 +121,99 @@ TEST(a_drain_lets_go_of_what_was_upgraded)
 		site_run_loops(3, prepare_much, visit_and_upgrade);
 }
 
+/* --- requests on their way ------------------------------------------------------- */
+
+static int
+reply_soon(weft_http *http, void *arg)
+{
+	(void)arg;
+	return weft_http_reply(http, 200, NULL, weft_text("hello"), WEFT_NEVER);
+}
+
+static void
+prepare_soon(struct site *site)
+{
+	OK(weft_http_route(site->server, "/", reply_soon, site));
+}
+
+static void
+hear_last(weft_stream *stream)
+{
+	const char *reply = hear_all(stream);
+
+	CHECK_EQ(status_of(reply), 200);
+	CHECK(strstr(reply, "\r\nConnection: close\r\n"));
+	weft_close(stream);
+}
+
+static weft_stream *
+enter_and_ask(struct site *site)
+{
+	weft_stream *stream = site_enter(site);
+
+	SAY(stream, GET HOST END);
+	CHECK_EQ(status_of(hear(stream, "hello")), 200);
+	return stream;
+}
+
+/* It is idle, and asks once more before it can know of the end. */
+static void
+visit_on_its_way(struct site *site)
+{
+	weft_stream *kept = enter_and_ask(site), *fresh = site_enter(site);
+
+	site_close(site);
+	turn_often();
+	SAY(kept, GET HOST END);
+	hear_last(kept);
+	SAY(fresh, GET HOST END);
+	hear_last(fresh);
+}
+
+TEST(a_request_on_its_way_to_an_idle_connection_is_answered_in_a_drain)
+{
+	weft_http_server_opts opts = { .drain_ns = HOUR };
+
+	site_run(&opts, prepare_soon, visit_on_its_way);
+}
+
+/* Two at once: the second is too late, but the first reply must not be lost by that. */
+static void
+visit_with_two(struct site *site)
+{
+	weft_stream *kept = enter_and_ask(site);
+
+	site_close(site);
+	SAY(kept, GET HOST END);
+	SAY(kept, GET HOST END);
+	hear_last(kept);
+}
+
+TEST(a_request_behind_the_last_does_not_reset_the_connection)
+{
+	weft_http_server_opts opts = { .drain_ns = HOUR };
+
+	site_run(&opts, prepare_soon, visit_with_two);
+}
+
+static void
+visit_and_say_nothing(struct site *site)
+{
+	weft_stream *kept = enter_and_ask(site);
+
+	site_close(site);
+	CHECK_STR(hear_all(kept), "");
+	weft_close(kept);
+	CHECK_EQ(stats_of(site).idle, 0);
+}
+
+TEST(an_idle_connection_is_closed_at_the_end_of_its_time_in_a_drain)
+{
+	weft_http_server_opts opts = { .drain_ns = 20 * WEFT_MS };
+
+	site_run(&opts, prepare_soon, visit_and_say_nothing);
+}
+
 /* --- cancelling a drain --------------------------------------------------------- */
 
 static const struct weft__sys *real_sys;
@@ -133,6 +226,19 @@ static uint64_t
 now_ahead(void)
 {
 	return real_sys->now() + __atomic_load_n(&ahead_ns, __ATOMIC_RELAXED);
+}
+
+static void
+run_with_clock(uint64_t (*now)(void), const weft_http_server_opts *opts,
+               void (*prepare)(struct site *site),
+               void (*visit)(struct site *site))
+{
+	real_sys = weft__sys;
+	ahead_sys = *real_sys;
+	ahead_sys.now = now;
+	weft__sys = &ahead_sys;
+	site_run(opts, prepare, visit);
+	weft__sys = real_sys;
 }
 
 static int
@@ -185,10 +291,34 @@ TEST(a_drain_that_is_cancelled_ends_five_seconds_later)
 {
 	weft_http_server_opts opts = { .request_ns = 100 * HOUR };
 
-	real_sys = weft__sys;
-	ahead_sys = *real_sys;
-	ahead_sys.now = now_ahead;
-	weft__sys = &ahead_sys;
-	site_run(&opts, prepare_waiting, visit_and_cancel);
-	weft__sys = real_sys;
+	run_with_clock(now_ahead, &opts, prepare_waiting, visit_and_cancel);
+}
+
+static uint64_t
+now_still(void)
+{
+	return ahead_ns;
+}
+
+/* Those five seconds do not begin. */
+static void
+visit_after_a_cancel(struct site *site)
+{
+	weft_stream *kept = enter_and_ask(site), *queued = site_enter(site);
+	weft_stream *late;
+
+	OK(weft_cancel(site->serving));
+	turn_often();
+	CHECK_EQ(weft_connect(site->address, NULL, &late, WEFT_NEVER),
+	         WEFT_ECONNREFUSED);
+	SAY(queued, GET HOST END);
+	hear_last(queued);
+	SAY(kept, GET HOST END);
+	hear_last(kept);
+}
+
+TEST(a_server_that_is_cancelled_stops_to_listen_and_answers_who_is_there)
+{
+	ahead_ns = weft_now();
+	run_with_clock(now_still, NULL, prepare_soon, visit_after_a_cancel);
 }

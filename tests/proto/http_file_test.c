@@ -392,7 +392,8 @@ visit_and_not_read(struct site *site)
 
 TEST(who_does_not_read_a_file_is_dropped)
 {
-	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS };
+	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS,
+		                       .request_ns = 200 * WEFT_MS };
 	char path[128];
 
 	make_tree();

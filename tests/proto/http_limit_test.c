@@ -301,12 +301,14 @@ TEST(peers_that_send_too_slowly_are_dropped)
 	site_run(&opts, prepare, visit_slowly);
 }
 
-/* For how long a peer is waited for that moves so much at a time; not for ever. */
+/* For how long the server waits for a peer that moves so many bytes at a time: an hour at
+ * most. */
 static uint64_t
 patience(uint64_t every_ns, uint64_t bytes)
 {
 	const struct weft__http_wire wire = { .rate_min = 128,
-		                              .grace_ns = 10 * WEFT_S };
+		                              .grace_ns = 10 * WEFT_S,
+		                              .pause_ns = 60 * WEFT_S };
 	struct weft__http_pace pace = { .left_ns = wire.grace_ns };
 	uint64_t now_ns = 0;
 
@@ -332,8 +334,23 @@ TEST(peers_just_above_the_least_rate_last_and_those_just_below_do_not)
 	         (9 * 128 + 1) * WEFT_S + 127 * WEFT_S / 128);
 	CHECK_EQ(patience(WEFT_S / 128, 1), HOUR);
 	CHECK(patience(WEFT_S / 127, 1) < HOUR);
-	/* What comes at once is worth no more than the grace. */
+	/* The first bytes have to come within the grace. */
 	CHECK_EQ(patience(11 * WEFT_S, 11 * 200), 10 * WEFT_S);
+}
+
+TEST(what_a_peer_has_moved_allows_it_a_longer_pause)
+{
+	const struct weft__http_wire wire = { .rate_min = 128,
+		                              .grace_ns = 10 * WEFT_S,
+		                              .pause_ns = 60 * WEFT_S };
+	struct weft__http_pace pace = { .left_ns = wire.grace_ns };
+
+	weft__http_pace_spend(&wire, &pace, 9 * WEFT_S, 20 * 128);
+	CHECK_EQ(pace.left_ns, 21 * WEFT_S);
+	weft__http_pace_spend(&wire, &pace, 0, 1 << 20);
+	CHECK_EQ(pace.left_ns, 60 * WEFT_S);
+	weft__http_pace_spend(&wire, &pace, 61 * WEFT_S, 0);
+	CHECK_EQ(pace.left_ns, 0);
 }
 
 static weft_event replied;
@@ -373,7 +390,8 @@ visit_and_not_read(struct site *site)
 
 TEST(peers_that_do_not_read_are_dropped)
 {
-	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS };
+	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS,
+		                       .request_ns = 40 * WEFT_MS };
 
 	site_run(&opts, prepare_much, visit_and_not_read);
 }

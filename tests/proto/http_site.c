@@ -123,6 +123,23 @@ site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
 	end_site(&site);
 }
 
+static void
+on_turn(void *turned)
+{
+	OK(weft_event_set(turned));
+}
+
+void
+turn_often(void)
+{
+	for (int i = 0; i < 4; i++) {
+		weft_event turned = WEFT_INIT;
+
+		OK(weft_loop_post(weft_loop_current(), on_turn, &turned));
+		OK(weft_event_wait(&turned, WEFT_NEVER));
+	}
+}
+
 /* --- visitors ------------------------------------------------------------- */
 
 weft_stream *

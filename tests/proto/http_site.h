@@ -39,6 +39,9 @@ void site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
 /* Close the listener now. */
 void site_close(struct site *site);
 
+/* Let the caller's loop go on for a few turns: all that is due happens. */
+void turn_often(void);
+
 /* --- visitors ---------------------------------------------------------------- */
 
 weft_stream *site_enter(struct site *site);

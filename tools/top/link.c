@@ -10,7 +10,7 @@
 #include "events.h"
 #include "top.h"
 
-#define ASK_NS    (10 * WEFT_S) /* for a head, or a whole reply */
+#define ASK_NS    (10 * WEFT_S) /* for a head, and between two pieces of a reply */
 #define AGAIN_NS  WEFT_S        /* to the next attempt */
 #define FEW_ROWS  100           /* threadlets beside the loops */
 #define MANY_ROWS 2000          /* in a table of their own */
@@ -164,7 +164,6 @@ link_feed(void *arg)
 static ssize_t
 read_body(weft_http *http, char **out)
 {
-	uint64_t deadline_ns = weft_in(ASK_NS);
 	size_t room = PIECE, size = 0;
 	char *bytes = malloc(room);
 	ssize_t n = bytes ? 1 : weft_fail(WEFT_ENOMEM, "out of memory");
@@ -183,7 +182,7 @@ read_body(weft_http *http, char **out)
 			room *= 2;
 		}
 		n = weft_http_read(http, bytes + size, room - size,
-		                   deadline_ns);
+		                   weft_in(ASK_NS));
 		size += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0) {

@@ -9,7 +9,7 @@
 #include "top.h"
 
 #define TRACE_SECONDS 5
-#define SAVE_NS       (60 * WEFT_S)
+#define SAVE_NS       (60 * WEFT_S) /* for the head, and between two pieces */
 #define SAVE_MAX      ((uint64_t)1 << 30)
 #define PIECE         16384u
 
@@ -62,13 +62,13 @@ open_file(struct saving *saving)
 static int
 copy(struct saving *saving, weft_http *http)
 {
-	uint64_t deadline_ns = weft_in(SAVE_NS);
 	char piece[PIECE];
 	ssize_t n = 1;
 	int rc;
 
 	while (n > 0) {
-		n = weft_http_read(http, piece, sizeof(piece), deadline_ns);
+		n = weft_http_read(http, piece, sizeof(piece),
+		                   weft_in(SAVE_NS));
 		if (n <= 0)
 			break;
 		saving->size += (uint64_t)n;
