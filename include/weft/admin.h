@@ -4,7 +4,8 @@
  * /debug/loops, /debug/threadlets, /debug/dag, /debug/trace and /events.  It only reads.
  *
  *   1. Without a token only peers on the loopback and on Unix sockets are answered, and
- *      only by the name localhost or by an address: no foreign name can lead there.  With
+ *      only by the names localhost, *.localhost, 127.x.x.x and [::1]: browsers say for these
+ *      alone which site asks.  With
  *      a token whoever shows it is answered, from anywhere, and nobody else: as
  *      "Authorization: Bearer TOKEN", or once as ?token=TOKEN, for which a browser gets a
  *      cookie.  Behind a proxy there must be one: all whom it lets in come from this machine

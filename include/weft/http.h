@@ -49,6 +49,9 @@ typedef struct weft_http_server_opts {
 	uint64_t grace_ns;       /* before rate_min counts; default 10 s */
 	size_t   stack_bytes;    /* for handlers; at most 1 GiB; default: the loop's, 64 KiB */
 	uint64_t drain_ns;       /* for the last request of a connection; default 0.5 s */
+	uint32_t idle_max;       /* connections without a request; above, the one that waits
+	                          * longest is closed, first of all one that was never
+	                          * answered below 400; default: no bound */
 	uint64_t spare[2];
 } weft_http_server_opts;
 

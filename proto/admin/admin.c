@@ -8,9 +8,11 @@
 
 #define CONNECTIONS_MAX 32u
 #define OTHERS_MAX      8u /* beside readers, who may stay for days */
-#define TRACE_MAX       ((size_t)64 << 20)
-#define TOKEN_MAX       ((size_t)256)
-#define NAME_MAX_BYTES  ((size_t)128)
+#define IDLE_MAX \
+	16u /* more are closed, so that nobody can keep the owner out */
+#define TRACE_MAX      ((size_t)64 << 20)
+#define TOKEN_MAX      ((size_t)256)
+#define NAME_MAX_BYTES ((size_t)128)
 
 /* --- its life ------------------------------------------------------------------ */
 
@@ -107,7 +109,8 @@ make(const weft_admin_opts *opts)
 	admin->title = copy(opts->title ? opts->title
 	                                : weft__admin_os_program());
 	admin->token = opts->token ? copy(opts->token) : NULL;
-	if (admin->title && (admin->token || !opts->token))
+	if (admin->title && (admin->token || !opts->token)
+	    && weft__admin_os_random(admin->secret, sizeof(admin->secret)))
 		return admin;
 	free_admin(admin);
 	return NULL;
@@ -192,8 +195,9 @@ open_listener(weft_admin *admin, const char *address)
 		                    .replace = true };
 	int rc = check_address(address, admin);
 
-	if (readers < UINT32_MAX - OTHERS_MAX)
-		opts.connections_max += OTHERS_MAX;
+	/* Those that are being closed count until they are. */
+	if (readers < UINT32_MAX - OTHERS_MAX - 2 * IDLE_MAX)
+		opts.connections_max += OTHERS_MAX + 2 * IDLE_MAX;
 	if (rc == 0)
 		rc = weft_listener_open(address, &opts, &admin->listener);
 	if (rc == 0)
@@ -209,7 +213,7 @@ open_listener(weft_admin *admin, const char *address)
 static int
 open_server(weft_admin *admin, const char *address)
 {
-	weft_http_server_opts opts = { .body_max = 4096 };
+	weft_http_server_opts opts = { .body_max = 4096, .idle_max = IDLE_MAX };
 	int rc = open_listener(admin, address);
 
 	if (rc < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define FRAMES 16
+#define FD_MAX (1 << 24) /* descriptors are below, addresses of objects above */
 
 const char *
 weft__admin_symbol(struct weft__admin_look *look, const void *address)
@@ -20,9 +21,28 @@ weft__admin_symbol(struct weft__admin_look *look, const void *address)
 		return "";
 	if (symbol->address != address) {
 		(void)weft_symbol(address, symbol->text, sizeof(symbol->text));
+		if (strncmp(symbol->text, "0x", 2) == 0)
+			memcpy(symbol->text, "?", 2);
 		symbol->address = address;
 	}
 	return symbol->text;
+}
+
+/* What a threadlet waits on: a descriptor or a threadlet as it is, an object by a number
+ * that is the same for each who waits on it, but does not tell its address. */
+static int64_t
+number_of(struct weft__admin_look *look, const weft_threadlet_info *info)
+{
+	uint64_t number = (uint64_t)info->waits_on;
+
+	if (info->waits_on < FD_MAX || strcmp(info->waits_for, "join") == 0)
+		return info->waits_on;
+	for (int i = 0; i < 2; i++) {
+		number = (number ^ look->admin->secret[i])
+		         * UINT64_C(0x9e3779b97f4a7c15);
+		number ^= number >> 32;
+	}
+	return (int64_t)(number >> 32 | FD_MAX);
 }
 
 /* --- looking for a text --------------------------------------------------------- */
@@ -68,8 +88,9 @@ weft__admin_matches(struct weft__admin_look *look,
 /* --- JSON ------------------------------------------------------------------------ */
 
 static void
-put_wait(struct weft__admin_text *text, const weft_threadlet_info *info)
+put_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 {
+	struct weft__admin_text *text = &look->text;
 	uint64_t now = weft_now();
 
 	weft__json_key(text, "state");
@@ -77,7 +98,7 @@ put_wait(struct weft__admin_text *text, const weft_threadlet_info *info)
 	weft__json_key(text, "waits_for");
 	weft__json_text(text, info->waits_for);
 	weft__json_key(text, "waits_on");
-	weft__json_signed(text, info->waits_on);
+	weft__json_signed(text, number_of(look, info));
 	weft__json_key(text, "waited_ns");
 	weft__json_number(text,
 	                  now > info->since_ns ? now - info->since_ns : 0);
@@ -124,7 +145,7 @@ write_json(struct weft__admin_look *look, const struct weft__admin_found *found)
 	weft__json_text(text, info->name);
 	weft__json_key(text, "fn");
 	weft__json_text(text, weft__admin_symbol(look, info->fn));
-	put_wait(text, info);
+	put_wait(look, info);
 	weft__json_key(text, "spawned_at");
 	weft__json_text(text, weft__admin_symbol(look, info->spawned_at));
 	put_stack(look, info);
@@ -164,20 +185,19 @@ put_seconds(struct weft__admin_text *text, uint64_t ns)
 }
 
 static void
-write_wait(struct weft__admin_text *text, const weft_threadlet_info *info)
+write_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 {
+	struct weft__admin_text *text = &look->text;
+	int64_t number = number_of(look, info);
 	uint64_t now = weft_now();
 
 	if (info->waits_for[0]) {
 		weft__admin_puts(text, " for ");
 		weft__admin_puts(text, info->waits_for);
 	}
-	if (info->waits_for[0] && info->waits_on > 0) {
-		weft__admin_puts(text, " ");
-		if (info->waits_on > INT64_C(1) << 40)
-			weft__admin_put_hex(text, (uint64_t)info->waits_on);
-		else
-			weft__admin_put_number(text, (uint64_t)info->waits_on);
+	if (info->waits_for[0] && number > 0) {
+		weft__admin_puts(text, number < FD_MAX ? " " : " #");
+		weft__admin_put_number(text, (uint64_t)number);
 	}
 	weft__admin_puts(text, ", since ");
 	put_seconds(text, now > info->since_ns ? now - info->since_ns : 0);
@@ -225,7 +245,7 @@ write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
 		weft__admin_puts(text, weft__admin_symbol(look, info->fn));
 	weft__admin_puts(text, ") is ");
 	weft__admin_puts(text, info->state);
-	write_wait(text, info);
+	write_wait(look, info);
 	weft__admin_puts(text, "\n    started at ");
 	weft__admin_puts(text, weft__admin_symbol(look, info->spawned_at));
 	weft__admin_puts(text, "\n");

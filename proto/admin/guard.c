@@ -3,9 +3,10 @@
  *   1. The peer: with a token whoever shows it, without one whoever is on this machine.
  *      A proxy on this machine is on this machine, and whoever asks through it need not be:
  *      if it says so, that needs a token, too.
- *   2. The name that it has asked for: without a token it must not be one that somebody
- *      else can make lead here (DNS rebinding), or a page of theirs would be taken for
- *      one of ours.
+ *   2. The name that it has asked for: without a token it is localhost, a name below it,
+ *      127.0.0.0/8 or [::1].  Another site can make other names lead here (DNS rebinding).
+ *      Other addresses of this machine (0.0.0.0, [::], [::ffff:127.0.0.1]) do, too, and to
+ *      those browsers do not send what rule 3 reads: they trust only the names above.
  *   3. The page that asks, as browsers say it: Sec-Fetch-Site, and Origin, which must be
  *      the name and port that were asked for.  Another port of this machine is another
  *      site's, too.  It may have a link to the page, which a browser then shows by itself
@@ -93,7 +94,7 @@ is_own_name(const char *host)
 
 	if (!host || !cut_host(host, name, &six))
 		return false;
-	return weft__admin_os_is_literal(name, six)
+	return weft__admin_os_is_loopback(name, six)
 	       || (!six
 	           && (same(name, "localhost") || ends(name, ".localhost")));
 }
@@ -180,8 +181,8 @@ check_peer(weft_admin *admin, weft_http *http)
 		              "answered without a token");
 	if (!is_unix(&peer) && !is_own_name(weft_http_header(http, "Host")))
 		return refuse(http, 403,
-		              "ask for localhost, or an address: "
-		              "names of others may lead here");
+		              "ask for localhost, 127.0.0.1 or [::1]: a page "
+		              "of another site may use any other name");
 	return 0;
 }
 

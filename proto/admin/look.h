@@ -45,7 +45,8 @@ struct weft__admin_look {
 	struct weft__admin_symbol symbols[WEFT__ADMIN_SYMBOLS];
 };
 
-/* A code address as text, valid until the next call. */
+/* A code address as text, valid until the next call; "?" if it has no name.  Raw addresses
+ * would tell any local user where the program lies in memory. */
 const char *weft__admin_symbol(struct weft__admin_look *look, const void *address);
 
 /* Whether the text that is looked for stands in what is told of the threadlet. */

@@ -163,11 +163,15 @@ weft__admin_os_is_local(const struct sockaddr_storage *addr)
 }
 
 bool
-weft__admin_os_is_literal(const char *text, bool six)
+weft__admin_os_is_loopback(const char *text, bool six)
 {
-	uint8_t bytes[16];
+	struct in6_addr in6;
+	struct in_addr in4;
 
-	return inet_pton(six ? AF_INET6 : AF_INET, text, bytes) == 1;
+	if (six)
+		return inet_pton(AF_INET6, text, &in6) == 1
+		       && IN6_IS_ADDR_LOOPBACK(&in6);
+	return inet_pton(AF_INET, text, &in4) == 1 && is_loopback4(in4.s_addr);
 }
 
 bool

@@ -28,8 +28,8 @@ const char *weft__admin_os_program(void);
 bool weft__admin_os_is_local(const struct sockaddr_storage *addr);
 bool weft__admin_os_is_unix(const struct sockaddr_storage *addr);
 
-/* Whether the text is an IPv4 address, or with `six` an IPv6 one. */
-bool weft__admin_os_is_literal(const char *text, bool six);
+/* Whether the text is an address of the loopback: 127.0.0.0/8, or with `six` ::1. */
+bool weft__admin_os_is_loopback(const char *text, bool six);
 
 /* Fill `out` with what nobody can guess.  False: there is no such. */
 bool weft__admin_os_random(void *out, size_t size);

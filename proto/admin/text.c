@@ -66,16 +66,6 @@ weft__admin_put_number(struct weft__admin_text *text, uint64_t number)
 	weft__admin_put(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-void
-weft__admin_put_hex(struct weft__admin_text *text, uint64_t number)
-{
-	char digits[24];
-	int size = snprintf(digits, sizeof(digits), "0x%llx",
-	                    (unsigned long long)number);
-
-	weft__admin_put(text, digits, (size_t)size);
-}
-
 /* The decimal point is the locale's, and may be several bytes. */
 static size_t
 print_double(char *out, size_t room, double number)

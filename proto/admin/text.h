@@ -22,7 +22,6 @@ void weft__admin_text_fini(struct weft__admin_text *text);
 void weft__admin_put(struct weft__admin_text *text, const char *data, size_t size);
 void weft__admin_puts(struct weft__admin_text *text, const char *data);
 void weft__admin_put_number(struct weft__admin_text *text, uint64_t number);
-void weft__admin_put_hex(struct weft__admin_text *text, uint64_t number);
 /* As JSON and Prometheus both read it, whatever the locale; with `special` also
  * NaN, +Inf and -Inf, which JSON does not have: then it is null. */
 void weft__admin_put_double(struct weft__admin_text *text, double number, bool special);

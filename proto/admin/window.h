@@ -58,6 +58,7 @@ struct weft_admin {
 	char                     *title;
 	uint32_t                  connections_max;
 	size_t                    trace_max;
+	uint64_t                  secret[2]; /* of numbers that stand for objects */
 	struct weft__admin_value *values;    /* the home loop's */
 	struct weft__admin_panel *panels;    /* atomic */
 	struct weft__admin_mount *mounts;    /* under `lock` */

@@ -233,6 +233,7 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 		weft__http_conn_busy(conn);
 	}
 	complete(conn, http, rc);
+	conn->proven |= http->out.status < 400;
 	return go_on(conn, http);
 }
 

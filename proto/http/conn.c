@@ -56,6 +56,7 @@ wait_byte(struct weft__http_conn *conn)
 	const void *data;
 	ssize_t n = WEFT_EINTR;
 
+	weft__http_wait_begin(conn);
 	while (n == WEFT_EINTR) {
 		weft__http_conn_state(conn, WEFT__HTTP_IDLE);
 		if (weft__http_draining(conn) && until > last_wait(conn))
@@ -63,6 +64,8 @@ wait_byte(struct weft__http_conn *conn)
 		n = weft_peek(conn->wire.stream, 1, &data, until);
 		weft__http_conn_busy(conn);
 	}
+	if (!weft__http_wait_end(conn))
+		return WEFT_ECANCELED;
 	if (n == WEFT_ETIMEDOUT && !weft__http_draining(conn))
 		weft__http_count(&conn->server->counts.idle, 1);
 	return n;
@@ -105,7 +108,10 @@ next_exchange(struct weft__http_conn *conn)
 		end_batch(conn);
 		until = weft_loop_now(conn->loop)
 		        + conn->server->opts.header_ns;
+		weft__http_wait_begin(conn);
 		rc = weft__http_receive(http, until);
+		if (!weft__http_wait_end(conn))
+			rc = WEFT_ECANCELED;
 	}
 	more = rc < 0 ? weft__http_answer_fault(conn, http, rc)
 	              : weft__http_answer(conn, http);
@@ -142,8 +148,11 @@ finish(struct weft__http_conn *conn)
 	if (!conn->taken && weft__http_wire_flush(&conn->wire, WEFT_NEVER) < 0)
 		conn->cut = true;
 	weft__http_wire_fini(&conn->wire);
-	if (conn->linger && !conn->cut && !conn->taken)
+	if (conn->linger && !conn->cut && !conn->taken) {
+		weft__http_wait_begin(conn);
 		linger(conn);
+		(void)weft__http_wait_end(conn);
+	}
 	weft__http_service_leave(conn);
 	if (conn->taken)
 		return;

@@ -189,6 +189,71 @@ weft__http_service_leave(struct weft__http_conn *conn)
 	unlock(conn->service);
 }
 
+/* --- connections that wait ---------------------------------------------------- */
+
+static void
+wait_leave(struct weft__http_conn *conn)
+{
+	struct weft__http_line *line = &conn->service->waiting[conn->proven];
+
+	*(conn->wait_prev ? &conn->wait_prev->wait_next
+	                  : &line->first) = conn->wait_next;
+	*(conn->wait_next ? &conn->wait_next->wait_prev
+	                  : &line->last) = conn->wait_prev;
+	conn->waits = false;
+	conn->service->waiting_count--;
+}
+
+/* Close the one that has waited longest, but for `newest`. */
+static void
+evict(struct weft__http_service *service, const struct weft__http_conn *newest)
+{
+	struct weft__http_conn *conn = service->waiting[0].first;
+
+	if (!conn || conn == newest)
+		conn = service->waiting[1].first;
+	if (!conn || conn == newest)
+		return;
+	wait_leave(conn);
+	conn->evicted = true;
+	weft__http_count(&service->server->counts.idle, 1);
+	(void)weft_cancel(conn->self);
+}
+
+void
+weft__http_wait_begin(struct weft__http_conn *conn)
+{
+	struct weft__http_service *service = conn->service;
+	struct weft__http_line *line = &service->waiting[conn->proven];
+
+	if (!conn->server->opts.idle_max)
+		return;
+	lock(service);
+	conn->wait_next = NULL;
+	conn->wait_prev = line->last;
+	*(line->last ? &line->last->wait_next : &line->first) = conn;
+	line->last = conn;
+	conn->waits = true;
+	if (++service->waiting_count > conn->server->opts.idle_max)
+		evict(service, conn);
+	unlock(service);
+}
+
+bool
+weft__http_wait_end(struct weft__http_conn *conn)
+{
+	bool evicted;
+
+	if (!conn->server->opts.idle_max)
+		return true;
+	lock(conn->service);
+	if (conn->waits)
+		wait_leave(conn);
+	evicted = conn->evicted;
+	unlock(conn->service);
+	return !evicted;
+}
+
 void
 weft__http_service_drop(struct weft__http_service *service)
 {

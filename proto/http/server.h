@@ -15,6 +15,9 @@
  *      and takes back what was not meant for its next wait.
  *   4. Who was told of a drain stands behind who was not: the list can be told in slices,
  *      and the lock is held for one.
+ *   5. With idle_max a connection is in one of two lists while no request of it is under way:
+ *      while it waits for a header section, and for its peer to close.  The first of a list
+ *      has waited longest.  A connection that is taken out to be closed is cancelled.
  *
  * Thread: a connection is its loop's; a service and the counters are everybody's.
  */
@@ -94,6 +97,7 @@ enum weft__http_state {
 
 struct weft__http_conn {
 	struct weft__http_conn    *prev, *next;
+	struct weft__http_conn    *wait_prev, *wait_next; /* while it waits; rule 5 */
 	struct weft__http_wire     wire;
 	struct weft__http_service *service;
 	weft_http_server          *server;
@@ -115,6 +119,9 @@ struct weft__http_conn {
 	bool  cut;     /* to be ended by a reset */
 	bool  linger;  /* the peer may still be sending */
 	bool  gone;    /* the peer of an event stream is, or has to be */
+	bool  proven;  /* it was answered below 400 */
+	bool  waits;   /* it is in a list of those that wait; the lock's */
+	bool  evicted; /* it was taken out to be closed; the lock's */
 };
 
 /* One call of weft_http_serve(). */
@@ -126,6 +133,10 @@ struct weft__http_service {
 	uint32_t                lock;     /* of the list */
 	uint32_t                round;    /* of telling it */
 	struct weft__http_conn *first, *last;
+	struct weft__http_line {
+		struct weft__http_conn *first, *last;
+	} waiting[2];                     /* not proven, proven */
+	uint32_t                waiting_count;
 	weft_op                 ended;
 	weft_timer              force;    /* until those who are left are cancelled */
 	uint64_t                force_ns; /* its end, or WEFT_NEVER */
@@ -137,6 +148,10 @@ int weft__http_conn_start(struct weft__http_service *service, weft_stream *peer)
 /* Be in the list; and leave it. */
 void weft__http_service_enter(struct weft__http_conn *conn);
 void weft__http_service_leave(struct weft__http_conn *conn);
+
+/* The connection begins to wait; and has ended to: false if it is to be closed.  Rule 5. */
+void weft__http_wait_begin(struct weft__http_conn *conn);
+bool weft__http_wait_end(struct weft__http_conn *conn);
 
 /* One connection less, or who serves. */
 void weft__http_service_drop(struct weft__http_service *service);

@@ -33,6 +33,22 @@ play_names(struct world *world)
 	CHECK_EQ(ASK("Host: 127.0.0.1:80\r\n"), 200);
 	CHECK_EQ(ASK("Host: [::1]:80\r\n"), 200);
 	CHECK_EQ(ASK("Host: [::1]\r\n"), 200);
+	CHECK_EQ(ASK("Host: 127.9.8.7\r\n"), 200);
+	CHECK_EQ(ASK("Host: [0:0::1]:80\r\n"), 200);
+	/* Addresses of this machine that browsers do not trust: they do not say which site
+	 * asks. */
+	CHECK_EQ(ASK("Host: 0.0.0.0:7070\r\n"), 403);
+	CHECK_EQ(ASK("Host: 0\r\n"), 403);
+	CHECK_EQ(ASK("Host: [::]\r\n"), 403);
+	CHECK_EQ(ASK("Host: [::ffff:0.0.0.0]\r\n"), 403);
+	CHECK_EQ(ASK("Host: [::ffff:127.0.0.1]\r\n"), 403);
+	CHECK_EQ(ASK("Host: [::127.0.0.1]\r\n"), 403);
+	CHECK_EQ(ASK("Host: 127.1\r\n"), 403);
+	CHECK_EQ(ASK("Host: 2130706433\r\n"), 403);
+	CHECK_EQ(ASK("Host: 0x7f.0.0.1\r\n"), 403);
+	CHECK_EQ(ASK("Host: 0177.0.0.1\r\n"), 403);
+	CHECK_EQ(ASK("Host: 192.168.1.1\r\n"), 403);
+	CHECK_EQ(ASK("Host: 128.0.0.1\r\n"), 403);
 	CHECK_EQ(ASK("Host: evil.example\r\n"), 403);
 	CHECK_EQ(ASK("Host: localhost.evil.example\r\n"), 403);
 	CHECK_EQ(ASK("Host: evillocalhost\r\n"), 403);
@@ -456,4 +472,43 @@ play_own(struct world *world)
 TEST(admin_guards_routes_of_the_program_as_its_own)
 {
 	world_run(&(struct world){ 0 }, play_own);
+}
+
+/* --- crowds ---------------------------------------------------------------------------- */
+
+#define CROWD 200
+
+static int
+count_closed(weft_stream **crowd)
+{
+	const void *data;
+	int closed = 0;
+
+	for (int i = 0; i < CROWD; i++) {
+		closed += weft_peek(crowd[i], 1, &data, WEFT_NOW)
+		          != WEFT_ETIMEDOUT;
+		weft_close(crowd[i]);
+	}
+	return closed;
+}
+
+/* Half of them begin a header section.  Those that were closed when the owner has been
+ * answered were closed to make room, not by a time limit of theirs. */
+static void
+play_crowd(struct world *world)
+{
+	weft_stream *crowd[CROWD];
+
+	for (int i = 0; i < CROWD; i++) {
+		OK(weft_connect(world->place, NULL, &crowd[i], WEFT_NEVER));
+		if (i % 2)
+			CHECK_EQ(weft_write(crowd[i], "GET", 3, WEFT_NEVER), 3);
+	}
+	CHECK_EQ(ask(world, "GET /metrics", LOCAL BEARER), 200);
+	CHECK(count_closed(crowd) >= CROWD / 2);
+}
+
+TEST(admin_answers_its_owner_among_many_idle_connections)
+{
+	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_crowd);
 }

@@ -309,3 +309,57 @@ TEST(admin_names_a_loop_that_does_not_answer_and_goes_on)
 {
 	world_run(&(struct world){ 0 }, play_held);
 }
+
+/* --- addresses ------------------------------------------------------------------------- */
+
+static int
+wait_at_gate(void *arg)
+{
+	(void)arg;
+	OK(weft_event_wait(&gate, WEFT_NEVER));
+	return 0;
+}
+
+/* What the threadlet of that name waits on. */
+static double
+waits_on(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	CHECK(at);
+	return number_after(at, "waits_on");
+}
+
+static void
+play_addresses(struct world *world)
+{
+	static const char *const names[] = { "first at gate",
+		                             "second at gate" };
+	char address[32];
+	double number;
+	const char *text;
+
+	gate = (weft_event)WEFT_INIT;
+	for (int i = 0; i < 2; i++) {
+		weft_go_opts opts = { .name = names[i] };
+
+		CHECK(weft_go_with(&opts, wait_at_gate, NULL) > 0);
+	}
+	OK(weft_yield());
+	text = get(world, "/debug/threadlets?format=json")->body;
+	number = waits_on(text, names[0]);
+	CHECK(number > 0 && number == waits_on(text, names[1]));
+	CHECK(number < 4294967296.0); /* no pointer of a position-independent
+	                               * program */
+	text = get(world, "/debug/threadlets")->body;
+	(void)snprintf(address, sizeof(address), "%lx",
+	               (unsigned long)(uintptr_t)&gate);
+	CHECK(!strstr(text, address));
+	CHECK(!strstr(text, " 0x"));
+	OK(weft_event_set(&gate));
+}
+
+TEST(admin_tells_no_address_of_code_or_data)
+{
+	world_run(&(struct world){ 0 }, play_addresses);
+}

@@ -418,6 +418,79 @@ TEST(idle_connections_are_closed)
 	site_run(&opts, prepare, visit_and_idle);
 }
 
+/* Whether the server has closed the connection; a reset counts. */
+static bool
+is_closed(weft_stream *stream)
+{
+	const void *data;
+
+	for (int i = 0; i < 3; i++)
+		turn_often();
+	return weft_peek(stream, 1, &data, WEFT_NOW) != WEFT_ETIMEDOUT;
+}
+
+#define MANY 20
+
+static void
+visit_among_many(struct site *site)
+{
+	weft_stream *kept = site_enter(site), *crowd[MANY];
+
+	SAY(kept, GET HOST END);
+	(void)hear(kept, "hello");
+	for (int i = 0; i < MANY; i++) {
+		crowd[i] = site_enter(site);
+		if (i % 2) /* it waits for the rest of a head */
+			SAY(crowd[i], "GET / HTTP");
+		turn_often();
+	}
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(is_closed(crowd[i]), i < MANY - 3);
+	SAY(kept, GET HOST END);
+	CHECK_EQ(status_of(hear(kept, "hello")), 200);
+	SAY(crowd[MANY - 1], "/1.1\r\n" HOST END);
+	CHECK_EQ(status_of(hear(crowd[MANY - 1], "hello")), 200);
+	CHECK_EQ(stats_of(site).idle, MANY - 3);
+	for (int i = 0; i < MANY; i++)
+		weft_close(crowd[i]);
+	weft_close(kept);
+}
+
+TEST(the_connection_that_waits_longest_makes_room_for_others)
+{
+	weft_http_server_opts opts = { .header_ns = HOUR,
+		                       .idle_ns = HOUR,
+		                       .idle_max = 4 };
+
+	site_run(&opts, prepare, visit_among_many);
+}
+
+static void
+visit_with_proven(struct site *site)
+{
+	weft_stream *kept[6];
+
+	for (int i = 0; i < 6; i++) {
+		kept[i] = site_enter(site);
+		SAY(kept[i], GET HOST END);
+		(void)hear(kept[i], "hello");
+		turn_often();
+	}
+	for (int i = 0; i < 6; i++) {
+		CHECK_EQ(is_closed(kept[i]), i < 2);
+		weft_close(kept[i]);
+	}
+}
+
+TEST(among_connections_that_were_answered_the_longest_idle_makes_room)
+{
+	weft_http_server_opts opts = { .header_ns = HOUR,
+		                       .idle_ns = HOUR,
+		                       .idle_max = 4 };
+
+	site_run(&opts, prepare, visit_with_proven);
+}
+
 /* --- load ------------------------------------------------------------------- */
 
 static weft_event entered, released;

@@ -84,11 +84,11 @@ class Row {
 	}
 }
 
-/* A descriptor or number, or an address, by which those that wait for the same are found. */
+/* A descriptor or threadlet, or the number of an object, the same for all that wait on it. */
 function onText({ waits_for: what, waits_on: on }) {
 	if (!what || !on)
 		return "";
-	return on > 0 && on < 1e6 ? `${on}` : `0x${BigInt(on).toString(16)}`;
+	return on > 0 && on < 1 << 24 ? `${on}` : `#${on}`;
 }
 
 function countText(shown, all) {
