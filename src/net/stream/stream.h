@@ -193,10 +193,10 @@ int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *cal
 
 /* --- option.c ----------------------------------------------------------- */
 
-/* The connection has failed: a text that names its peer.  Returns `error`. */
 /* Bytes that are queued, and those in the kernel that the peer has not acknowledged. */
 int64_t weft__stream_unsent(const weft_stream *stream);
 
+/* The connection has failed: a text that names its peer.  Returns `error`. */
 int weft__stream_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- receive.c ---------------------------------------------------------- */
