@@ -586,7 +586,8 @@ end_run(weft_loop *loop, weft_loop *before)
 	                      : 0;
 	if (loop->traced)
 		weft__trace_rest(loop);
-	if (loop->watchdog_ns || loop->runtime)
+	/* Not by `runtime`: that may be taken from a stopped loop already. */
+	if (weft__load(&loop->pokes_to, WEFT__RELAXED))
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
 	weft__loop_settle(loop);
