@@ -5,7 +5,7 @@
 #include <weft/runtime.h>
 
 /* Report what of `runtime` still runs: threadlets of its loops, work of its pools.
- * Thread: any.  Blocks: waits, some 300 ms for each loop that is held. */
+ * Thread: any.  Blocks: waits, up to 6 s for each loop whose thread does not answer. */
 void weft__runtime_report_late(weft_runtime *runtime);
 
 #endif

@@ -7,9 +7,11 @@
 #include "base/report.h"
 #include "threadlet/threadlet.h"
 
-#define ANSWER_NS  (200 * WEFT_MS) /* for a loop that turns */
-#define SHOWN_MAX  8
-#define PLACE_SIZE 160
+#define ANSWER_NS      (200 * WEFT_MS) /* for a loop that turns, each time */
+#define TRIES          20
+#define CALLBACK_TRIES 5
+#define SHOWN_MAX      8
+#define PLACE_SIZE     160
 
 static void
 rest_add_place(struct weft__text *text, const void *const *frames)
@@ -37,47 +39,68 @@ rest_add_threadlet(struct weft__text *text, const weft_threadlet_info *info)
 }
 
 static void
-rest_add_holder(struct weft__text *text, weft_loop *loop)
+rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
+{
+	if (holder->id) {
+		weft__text_add(text, "; threadlet ");
+		if (holder->name[0])
+			weft__text_add(text, holder->name);
+		else
+			weft__os_add_symbol(text, holder->fn);
+	} else {
+		weft__text_add(text, "; a callback");
+	}
+	weft__text_add(text, " does not suspend");
+	if (holder->frames[0]) { /* where it computes, not what it called */
+		weft__text_add(text, ", in ");
+		weft__os_add_symbol(text, holder->frames[0]);
+	}
+}
+
+/* A thread that runs no threadlet may just have had no CPU: it is believed to be in a callback
+ * only if it says so for some time. */
+static bool
+rest_is_held(weft_loop *loop, int tries, struct weft__holder *holder)
+{
+	return weft__loop_holder(loop, holder)
+	       && (holder->id || tries >= CALLBACK_TRIES);
+}
+
+/* The first slice of a loop that turns; 0 if there is none, and then the text says why. */
+static int
+rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor,
+          weft_threadlet_info *infos)
 {
 	struct weft__holder holder;
 
-	if (!weft__loop_holder(loop, &holder)) {
-		weft__text_add(text, "; its thread does not answer");
-		return;
+	for (int tries = 0; tries < TRIES; tries++) {
+		int count = weft_threadlet_list(loop, cursor, infos, SHOWN_MAX,
+		                                weft_in(ANSWER_NS));
+
+		if (count != WEFT_ETIMEDOUT)
+			return count < 0 ? 0 : count;
+		if (rest_is_held(loop, tries, &holder)) {
+			rest_add_holder(text, &holder);
+			return 0;
+		}
 	}
-	weft__text_add(text, "; ");
-	if (holder.id) {
-		weft__text_add(text, "threadlet ");
-		if (holder.name[0])
-			weft__text_add(text, holder.name);
-		else
-			weft__os_add_symbol(text, holder.fn);
-	} else {
-		weft__text_add(text, "a callback");
-	}
-	weft__text_add(text, " does not suspend");
-	if (holder.frames[0]) { /* where it computes, not what it called */
-		weft__text_add(text, ", in ");
-		weft__os_add_symbol(text, holder.frames[0]);
-	}
+	weft__text_add(text, "; its thread does not answer");
+	return 0;
 }
 
 void
 weft__crew_add_rest(weft_loop *loop, struct weft__text *text)
 {
 	weft_threadlet_info infos[SHOWN_MAX];
-	uint64_t cursor = 0, until_ns = weft_in(ANSWER_NS);
-	int count = weft_threadlet_list(loop, &cursor, infos, SHOWN_MAX,
-	                                until_ns);
+	uint64_t cursor = 0;
+	int count = rest_list(loop, text, &cursor, infos);
 	int64_t more = 0;
 
-	if (count == WEFT_ETIMEDOUT)
-		rest_add_holder(text, loop);
 	for (int i = 0; i < count; i++)
 		rest_add_threadlet(text, &infos[i]);
 	while (count > 0) {
 		count = weft_threadlet_list(loop, &cursor, infos, SHOWN_MAX,
-		                            until_ns);
+		                            weft_in(ANSWER_NS));
 		more += count > 0 ? count : 0;
 	}
 	if (more == 0)
