@@ -155,7 +155,8 @@ WEFT_API const char *weft_errname(int error);
 /* What an error would say to a person: "connect tcp://10.0.0.1:80: refused".  It
  * is of the last failed call of this threadlet, outside of one of this thread.
  * Texts travel with their errors through joins, scopes, ops, work, promises and aborts,
- * also between loops: in a callback that is told an error, it is of that error.
+ * also between loops: in a callback that gets an error, it is of that error.  A wait that
+ * ended early without one has its call and the error: "weft_chan_recv: timed out".
  * Returns a text, "" if there is none, borrowed until the next weft call.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API const char *weft_detail(void);

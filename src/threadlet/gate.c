@@ -136,7 +136,9 @@ park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 		if (rc != -ETIMEDOUT)
 			continue;
 		if (weft__claim(&w->waiter))
-			return WEFT_ETIMEDOUT;
+			return weft__fail(WEFT_ETIMEDOUT,
+			                  weft__wait_text(w->waiter.what,
+			                                  WEFT_ETIMEDOUT));
 		deadline_ns = WEFT_NEVER; /* the wake is on its way */
 	}
 	return weft__get(w->waiter.result);

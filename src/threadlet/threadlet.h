@@ -223,6 +223,11 @@ void weft__arrive(struct weft__threadlet *self);
 /* May the caller suspend?  0, or the error that its call returns. */
 int weft__may_wait(uint64_t deadline_ns);
 
+/* What weft_detail() says of a wait for `what` that ended with `error`; and let the waiter's
+ * threadlet say so. */
+WEFT__SELDOM const char *weft__wait_text(const char *what, int error);
+WEFT__SELDOM void weft__wait_failed(const struct weft__waiter *waiter, int error);
+
 /* Arm the deadline of the wait that has just begun, or move it. */
 void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);
 
@@ -281,6 +286,8 @@ weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 	struct weft__threadlet *threadlet = waiter->threadlet;
 
 	waiter->result = result;
+	if (__builtin_expect(result < 0, 0))
+		weft__wait_failed(waiter, (int)result);
 	threadlet->waiter = NULL;
 	if (__builtin_expect(threadlet->place.block != NULL, 0))
 		(void)weft__wheel_drop(&loop->wheel, &threadlet->place);

@@ -3,8 +3,98 @@
  * A waiter says what is waited for and carries the result.  Whoever ends the wait claims
  * it first; see threadlet.h.  Deadlines, cancellation and interruption only ask: a wait
  * for an op asks the op, which ends it when it has finished; all others end at once.
+ *
+ * A wait that fails leaves a text for weft_detail(): the call and the error, from a table,
+ * unless the error came with words of its own.
  */
 #include "threadlet/threadlet.h"
+
+/* --- texts of waits that failed ----------------------------------------- */
+
+/* The texts are those of weft_strerror(); what several calls wait for has the name of all. */
+#define WAIT_TEXTS(what, call)                                   \
+	{                                                        \
+		what, call ": timed out", call ": cancelled",    \
+			call ": interrupted",                    \
+			call ": closed or stopping on this side" \
+	}
+
+static const struct wait_texts {
+	const char *what;
+	const char *timed_out, *canceled, *interrupted, *shut_down;
+} wait_texts[] = {
+	WAIT_TEXTS("accept", "weft_listener_accept"),
+	WAIT_TEXTS("chan recv", "weft_chan_recv"),
+	WAIT_TEXTS("chan send", "weft_chan_send"),
+	WAIT_TEXTS("child", "weft_child_wait"),
+	WAIT_TEXTS("cond", "weft_cond_wait"),
+	WAIT_TEXTS("dag", "weft_dag_run_wait"),
+	WAIT_TEXTS("dgram", "datagram"),
+	WAIT_TEXTS("dns", "name resolution"),
+	WAIT_TEXTS("event", "weft_event_wait"),
+	WAIT_TEXTS("fd", "weft_wait_fd"),
+	WAIT_TEXTS("file", "file operation"),
+	WAIT_TEXTS("group", "weft_group_wait"),
+	WAIT_TEXTS("join", "weft_join"),
+	WAIT_TEXTS("look", "weft_threadlet_list"),
+	WAIT_TEXTS("mutex", "weft_mutex_lock"),
+	WAIT_TEXTS("once", "weft_once_run"),
+	WAIT_TEXTS("op", "weft_op_wait"),
+	WAIT_TEXTS("promise", "weft_await"),
+	WAIT_TEXTS("read", "weft_read"),
+	WAIT_TEXTS("rwlock read", "weft_rwlock_read"),
+	WAIT_TEXTS("rwlock write", "weft_rwlock_write"),
+	WAIT_TEXTS("scope", "weft_scope_close"),
+	WAIT_TEXTS("select", "weft_select"),
+	WAIT_TEXTS("sem", "weft_sem_acquire"),
+	WAIT_TEXTS("signal", "weft_signal_wait"),
+	WAIT_TEXTS("sleep", "weft_sleep_until"),
+	WAIT_TEXTS("stop", "weft_loop_wait_stopped"),
+	WAIT_TEXTS("work", "weft_work"),
+	WAIT_TEXTS("write", "weft_write"),
+};
+
+static const char *
+pick_text(const struct wait_texts *texts, int error)
+{
+	switch (error) {
+	case WEFT_ETIMEDOUT:
+		return texts->timed_out;
+	case WEFT_ECANCELED:
+		return texts->canceled;
+	case WEFT_EINTR:
+		return texts->interrupted;
+	case WEFT_ESHUTDOWN:
+		return texts->shut_down;
+	default:
+		return weft_strerror(error);
+	}
+}
+
+const char *
+weft__wait_text(const char *what, int error)
+{
+	size_t count = sizeof(wait_texts) / sizeof(wait_texts[0]);
+
+	for (size_t i = 0; i < count; i++)
+		if (__builtin_strcmp(wait_texts[i].what, what) == 0)
+			return pick_text(&wait_texts[i], error);
+	return weft_strerror(error);
+}
+
+/* Words that were passed along with this error stay. */
+void
+weft__wait_failed(const struct weft__waiter *waiter, int error)
+{
+	struct weft__failure *failure = &waiter->threadlet->failure;
+	const struct weft__words *words = failure->words;
+
+	if (words && failure->text == words->text && words->error == error)
+		return;
+	failure->text = weft__wait_text(waiter->what, error);
+}
+
+/* --- waiting ------------------------------------------------------------ */
 
 int
 weft__may_wait(uint64_t deadline_ns)
@@ -12,7 +102,8 @@ weft__may_wait(uint64_t deadline_ns)
 	struct weft__threadlet *self = weft__self();
 
 	if (deadline_ns == WEFT_NOW)
-		return WEFT_ETIMEDOUT;
+		return weft__fail(WEFT_ETIMEDOUT,
+		                  "timed out: WEFT_NOW does not wait");
 	if (!self)
 		return weft__fail(WEFT_EDEADLK,
 		                  "outside of threadlets there is nothing to "
@@ -23,10 +114,10 @@ weft__may_wait(uint64_t deadline_ns)
 	if (self->crew->loop->ending)
 		return weft__fail(WEFT_ESHUTDOWN, "the loop has stopped");
 	if (self->why)
-		return self->why;
+		return weft__fail(self->why, weft_strerror(self->why));
 	if (self->interrupted) {
 		self->interrupted = false;
-		return WEFT_EINTR;
+		return weft__fail(WEFT_EINTR, weft_strerror(WEFT_EINTR));
 	}
 	return 0;
 }

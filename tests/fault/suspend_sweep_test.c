@@ -122,7 +122,10 @@ can_close(const struct weft__waiter *waiter)
 
 	if (!use || (use->stream ? !*use->stream : !*use->listener))
 		return false;
-	return !use->stream || (waiter && strcmp(waiter->what, "stream") == 0);
+	return !use->stream
+	       || (waiter
+	           && (strcmp(waiter->what, "read") == 0
+	               || strcmp(waiter->what, "write") == 0));
 }
 
 static int

@@ -376,7 +376,7 @@ ask_reader(struct weft__waiter *waiter, int why)
 int64_t
 weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 {
-	struct reader reader = { .waiter = { .what = "stream",
+	struct reader reader = { .waiter = { .what = "read",
 		                             .on = stream->fd,
 		                             .ask = ask_reader },
 		                 .stream = stream };

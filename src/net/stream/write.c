@@ -63,7 +63,7 @@ int64_t
 weft__send_wait(weft_stream *stream, struct weft__write write,
                 uint64_t deadline_ns)
 {
-	struct writer w = { .waiter = { .what = "stream",
+	struct writer w = { .waiter = { .what = "write",
 		                        .on = stream->fd,
 		                        .ask = ask_writer },
 		            .write = write };
