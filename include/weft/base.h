@@ -13,6 +13,10 @@
  *   Ownership  takes: the callee ends it, whatever it returns.  borrows: until
  *              return, or as long as stated.  fills: the caller owns it after.
  *
+ *   Callbacks  must not let a C++ exception out, and neither must any other function
+ *              that the library calls: the program ends where it was thrown, by
+ *              std::terminate(), with a report (WEFT_REPORT_BUG).
+ *
  *   Loops      NULL, as parameter or option, is the caller's: the one that runs
  *              on this thread.  Without one it is WEFT_EINVAL.
  *
@@ -177,7 +181,8 @@ WEFT_API const char *weft_version(void);
 typedef enum weft_report_kind {
 	WEFT_REPORT_LOG, /* a line of trace; `level` says how loud */
 	WEFT_REPORT_FAILED, /* a threadlet failed and nobody joins it */
-	WEFT_REPORT_BUG, /* a bug of the library, or misuse in a debug build; dies after */
+	WEFT_REPORT_BUG, /* a bug of the library, misuse in a debug build, or an exception
+	                  * that left a callback; dies after */
 	WEFT_REPORT_UNHANDLED, /* a promise was rejected, no handler by checkpoint end */
 	WEFT_REPORT_HANDLED,   /* ... and got one later */
 	WEFT_REPORT_MICROTASK_FLOOD, /* 100,000 microtasks in one drain */

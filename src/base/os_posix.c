@@ -22,6 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "base/build.h"
+#include "base/fence.h"
 #include "base/os.h"
 #include "base/thread.h"
 
@@ -199,7 +200,7 @@ thread_main(void *arg)
 	free(arg);
 	if (start.name[0])
 		(void)pthread_setname_np(pthread_self(), start.name);
-	start.opts.fn(start.opts.arg);
+	weft__fence(start.opts.fn, start.opts.arg);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
  * the CPU lane and parks when there is none.  A run that has a loop ends on its thread
  * (home.c), others wherever their last step did.
  */
+#include "base/fence.h"
 #include "dag/dag.h"
 
 /* How many runs of a template are timed: the first ones, then one of so many. */
@@ -378,8 +379,9 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 /* Work, and park when there is none, until it is over.  The hand has started it, or is
  * empty. */
 static void
-take_part(struct weft__dag_hand *hand)
+take_part(void *arg)
 {
+	struct weft__dag_hand *hand = arg;
 	weft_dag_run *run = hand->run;
 	uint64_t deadline_ns = run->deadline_ns;
 	bool parks;
@@ -446,7 +448,7 @@ wait_in_thread(weft_dag_run *run, uint64_t deadline_ns)
 	}
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;
-	take_part(&hand);
+	weft__fence(take_part, &hand);
 	self->canceled = canceled;
 	self->canceled_arg = canceled_arg;
 	return 0;

@@ -21,6 +21,7 @@
  *      Threadlets of other loops are told (stop_wait.c).
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
+#include "base/fence.h"
 #include "loop/lane.h"
 #include "loop/loop.h"
 
@@ -198,6 +199,17 @@ be_in(weft_loop *loop, struct weft__threadlet *threadlet)
 	weft__thread_self()->threadlet = threadlet;
 }
 
+static void
+drop_locals(void *arg)
+{
+	weft_loop *loop = arg;
+
+	while (weft__locals_end(loop))
+		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
+		       || weft__loop_is_runnable(loop))
+			weft__turn(loop, WEFT_NOW);
+}
+
 /* An idle loop is freed that has values: nothing is accepted from their drops, but for
  * what a stopping loop accepts, which runs. */
 static void
@@ -211,10 +223,7 @@ end_locals(weft_loop *loop)
 	weft__inbox_close(&loop->inbox);
 	loop->ending = true;
 	weft__wheel_fini(&loop->wheel);
-	while (weft__locals_end(loop))
-		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
-		       || weft__loop_is_runnable(loop))
-			weft__turn(loop, WEFT_NOW);
+	weft__fence(drop_locals, loop);
 	be_in(before.loop, before.threadlet);
 }
 
@@ -316,17 +325,6 @@ weft_loop_current(void)
 	return weft__thread_self()->loop;
 }
 
-uint64_t
-weft_loop_now(const weft_loop *loop)
-{
-	if (!loop)
-		loop = weft__thread_self()->loop;
-	if (!loop || !loop->in_turn
-	    || weft__loop_check(loop, "weft_loop_now") < 0)
-		return weft__sys->now();
-	return weft__loop_time((weft_loop *)(uintptr_t)loop);
-}
-
 /* --- ending ------------------------------------------------------------- */
 
 /* Everything has run: the runner's last word. */
@@ -380,8 +378,10 @@ end_promises(weft_loop *loop)
 }
 
 static void
-run_to_end(weft_loop *loop)
+run_to_end(void *arg)
 {
+	weft_loop *loop = arg;
+
 	begin_to_end(loop);
 	while (has_to_drain(loop))
 		weft__turn(loop, WEFT_NEVER);
@@ -418,7 +418,7 @@ stop_idle(weft_loop *loop)
 		if (loop->locals) /* else whoever wants to run it waits */
 			claim_on(loop);
 		be_in(loop, NULL);
-		run_to_end(loop);
+		weft__fence(run_to_end, loop);
 		be_in(before.loop, before.threadlet);
 	}
 	weft__loop_settle(loop);
@@ -521,7 +521,6 @@ enter_run(weft_loop *loop, weft_loop **before)
 	*before = self->loop;
 	self->loop = loop;
 	self->threadlet = NULL; /* of a parent process, if any */
-	weft__checkpoint(loop);
 	return 0;
 }
 
@@ -603,9 +602,11 @@ is_told_to_leave(weft_loop *loop)
 
 /* Turn until stopped, told to leave, or out of work. */
 static void
-run(weft_loop *loop, weft_loop *before, bool keep)
+turn_on(void *arg)
 {
-	loop->keep = keep;
+	weft_loop *loop = arg;
+
+	weft__checkpoint(loop);
 	for (;;) {
 		if (weft__loop_is_stopping(loop)) {
 			run_to_end(loop);
@@ -617,9 +618,17 @@ run(weft_loop *loop, weft_loop *before, bool keep)
 				loop); /* if stopping: the next run's */
 			break;
 		}
-		if (!keep && !weft__loop_is_alive(loop) && become_idle(loop))
+		if (!loop->keep && !weft__loop_is_alive(loop)
+		    && become_idle(loop))
 			break;
 	}
+}
+
+static void
+run(weft_loop *loop, weft_loop *before, bool keep)
+{
+	loop->keep = keep;
+	weft__fence(turn_on, loop);
 	if (weft__loop_meter(loop))
 		weft__meter_pause(loop);
 	end_run(loop, before);
@@ -639,6 +648,33 @@ weft_loop_run(weft_loop *loop)
 	return rc;
 }
 
+struct once {
+	weft_loop *loop;
+	uint64_t deadline_ns;
+};
+
+static void
+turn_once(void *arg)
+{
+	const struct once *once = arg;
+	weft_loop *loop = once->loop;
+
+	weft__checkpoint(loop);
+	loop->must_poll = true;
+	if (weft__loop_is_stopping(loop))
+		begin_to_end(loop);
+	weft__turn(loop, once->deadline_ns);
+	loop->must_poll = false;
+	if (loop->backend.ops && loop->backend.ops->flush)
+		loop->backend.ops->flush(&loop->backend);
+	(void)is_told_to_leave(loop);
+	if (weft__loop_is_stopping(loop) || !become_idle(loop)) {
+		begin_to_end(loop);
+		if (weft__count_get(&loop->threadlets) == 0)
+			run_to_end(loop);
+	}
+}
+
 int
 weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -651,19 +687,7 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	loop->keep = loop->flags & WEFT_LOOP_KEEP;
-	loop->must_poll = true;
-	if (weft__loop_is_stopping(loop))
-		begin_to_end(loop);
-	weft__turn(loop, deadline_ns);
-	loop->must_poll = false;
-	if (loop->backend.ops && loop->backend.ops->flush)
-		loop->backend.ops->flush(&loop->backend);
-	(void)is_told_to_leave(loop);
-	if (weft__loop_is_stopping(loop) || !become_idle(loop)) {
-		begin_to_end(loop);
-		if (weft__count_get(&loop->threadlets) == 0)
-			run_to_end(loop);
-	}
+	weft__fence(turn_once, &(struct once){ loop, deadline_ns });
 	rc = weft__count_get(&loop->threadlets) > 0
 	     || weft__loop_is_alive(loop);
 	if (weft__loop_meter(loop))

@@ -90,3 +90,14 @@ weft_timer_set_background(weft_timer *timer, bool on)
 	if (timer->block)
 		weft__count(&loop_of(timer)->wheel.background, on - before);
 }
+
+uint64_t
+weft_loop_now(const weft_loop *loop)
+{
+	if (!loop)
+		loop = weft__thread_self()->loop;
+	if (!loop || !loop->in_turn
+	    || weft__loop_check(loop, "weft_loop_now") < 0)
+		return weft__sys->now();
+	return weft__loop_time((weft_loop *)(uintptr_t)loop);
+}

@@ -83,7 +83,15 @@ stop_and_wait(void *state)
 	EXPLORE_CHECK(weft_loop_state(w->loop) == WEFT_STOPPED);
 	/* Nothing runs any more: what ran is seen, and stays. */
 	EXPLORE_CHECK(weft__get(w->ran) <= 1);
-	/* It has stopped for every call, though its thread may still have it. */
+}
+
+/* It has stopped for every call, though its thread may still have it. */
+static void
+stop_wait_and_use(void *state)
+{
+	struct world *w = state;
+
+	stop_and_wait(w);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == WEFT_EALREADY);
 	EXPLORE_CHECK(weft_loop_start(w->loop) == WEFT_EALREADY);
 	EXPLORE_CHECK(weft__loop_check(w->loop, "model") == WEFT_ESHUTDOWN);
@@ -302,6 +310,9 @@ static const struct explore_model models[] = {
 	      .check = free_loop, .preemptions = 2),
 	MODEL("every waiter of stopped returns", .threads = 3,
 	      .thread = { run, stop_and_wait, wait_only }, .check = free_loop,
+	      .preemptions = 1),
+	MODEL("a stopped loop is stopped for every call", .threads = 2,
+	      .thread = { run, stop_wait_and_use }, .check = free_loop,
 	      .preemptions = 1),
 	MODEL_OF("stopping an idle loop meets its freeing", setup_with_visitor,
 	         .threads = 2, .thread = { try_to_free, stop_from_inside },

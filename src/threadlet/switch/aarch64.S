@@ -123,6 +123,7 @@ weft__stack_start:
 	.p2align 4
 weft__stack_entry:
 	.cfi_startproc
+	.cfi_personality 0x1b, weft__personality /* base/fence.h */
 	.cfi_undefined x30
 	.cfi_undefined x29
 	hint	#34

@@ -113,6 +113,7 @@ weft__stack_start:
 	.p2align 4
 weft__stack_entry:
 	.cfi_startproc
+	.cfi_personality 0x1b, weft__personality /* base/fence.h */
 	.cfi_undefined rip
 	.cfi_undefined rbp
 	endbr64
