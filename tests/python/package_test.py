@@ -212,6 +212,22 @@ class Metrics(LoopCase):
         self.assertGreater(told["turns"], 0)
         self.assertIn(told["backend"], (*BACKENDS, "uring"))
 
+    def test_rates_and_times_are_measured_from_the_first_reading_on(self):
+        async def sleep_often():
+            for _ in range(20):
+                await asyncio.sleep(0.0005)
+        self.go(sleep_often())
+        before = weft.metrics(self.loop)
+        for name in ("turns_per_s", "callbacks_per_s", "turn", "lag"):
+            self.assertIsNone(before[name])
+        self.go(sleep_often())
+        after = weft.metrics(self.loop)
+        for name in ("turns_per_s", "callbacks_per_s"):
+            self.assertGreater(after[name], 0)
+        for name in ("turn", "lag"):
+            self.assertGreater(after[name]["count"], 0)
+            self.assertGreater(after[name]["p50_ns"], 0)
+
     def test_each_loop_has_its_own(self):
         other = weft.new_event_loop()
         other.run_until_complete(turns(50))

@@ -3,9 +3,14 @@
 #include <weft/admin.h>
 #include <weft/metrics.h>
 
+#define OBSERVED_NS (60 * WEFT_S) /* after each reading */
+
+/* None if nothing was measured. */
 static PyObject *
 quantiles(const weft_quantiles *q)
 {
+	if (q->count == 0)
+		Py_RETURN_NONE;
 	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "count", q->count,
 	                     "mean_ns", q->mean, "p50_ns", q->p50, "p90_ns",
 	                     q->p90, "p95_ns", q->p95, "p99_ns", q->p99,
@@ -15,33 +20,54 @@ quantiles(const weft_quantiles *q)
 static PyObject *
 counters(const struct loop_core *core, const weft_loop_stats *s)
 {
-	return Py_BuildValue(
-		"{s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:d,s:d,s:n,s:n}", "backend",
-		s->backend, "backend_reason", s->backend_reason, "turns",
-		s->turns, "wakes", s->wakes, "syscalls", s->syscalls,
-		"polls_skipped", s->polls_skipped, "timers_fired",
-		s->timers_fired, "fds", s->fds, "turns_per_s", s->turns_per_s,
-		"callbacks_per_s", s->callbacks_per_s, "ready",
-		(Py_ssize_t)weftpy_ring_count(core), "timers",
-		(Py_ssize_t)core->reserved);
+	return Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:n,s:n}",
+	                     "backend", s->backend, "backend_reason",
+	                     s->backend_reason, "turns", s->turns, "wakes",
+	                     s->wakes, "syscalls", s->syscalls, "polls_skipped",
+	                     s->polls_skipped, "timers_fired", s->timers_fired,
+	                     "fds", s->fds, "ready",
+	                     (Py_ssize_t)weftpy_ring_count(core), "timers",
+	                     (Py_ssize_t)core->reserved);
 }
 
-/* The counters of weft/metrics.h, as a dict. */
+/* None while nothing has been measured. */
+static PyObject *
+rate(const weft_loop_stats *s, double per_s)
+{
+	if (s->turn.count == 0)
+		Py_RETURN_NONE;
+	return PyFloat_FromDouble(per_s);
+}
+
+/* Adds `value`, which it takes; false without memory. */
+static bool
+add(PyObject *dict, const char *name, PyObject *value)
+{
+	bool done = value && PyDict_SetItemString(dict, name, value) == 0;
+
+	Py_XDECREF(value);
+	return done;
+}
+
+/* The counters of weft/metrics.h, as a dict.  Rates and times are measured only while the
+ * loop is observed, so that a reading shows what happened since the one before. */
 PyObject *
 weftpy_metrics(struct loop_core *core)
 {
 	weft_loop_stats stats;
-	PyObject *all, *turn, *lag;
+	PyObject *all;
 
 	(void)weft_loop_metrics(core->loop, &stats);
+	(void)weft_loop_observe(
+		0, weft_in(OBSERVED_NS)); /* or nothing is measured */
 	all = counters(core, &stats);
-	turn = all ? quantiles(&stats.turn) : NULL;
-	lag = turn ? quantiles(&stats.lag) : NULL;
-	if (!lag || PyDict_SetItemString(all, "turn", turn) < 0
-	    || PyDict_SetItemString(all, "lag", lag) < 0)
+	if (all
+	    && (!add(all, "turns_per_s", rate(&stats, stats.turns_per_s))
+	        || !add(all, "callbacks_per_s",
+	                rate(&stats, stats.callbacks_per_s))
+	        || !add(all, "turn", quantiles(&stats.turn))
+	        || !add(all, "lag", quantiles(&stats.lag))))
 		Py_CLEAR(all);
-	Py_XDECREF(turn);
-	Py_XDECREF(lag);
 	return all;
 }
 

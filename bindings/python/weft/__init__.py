@@ -38,7 +38,12 @@ def run(main, *, debug=None, backend=None, watchdog=None):
 
 
 def metrics(loop=None):
-    """What a loop did and is at, as a dict: turns, wakes, timers, descriptors, ..."""
+    """What a loop did and is at, as a dict: turns, wakes, timers, descriptors, ...
+
+    Rates (turns_per_s, callbacks_per_s) and times (turn, lag) cover the last ten seconds.
+    A reading has them measured for the next minute; they are None while nothing has been
+    measured, so in the first reading.
+    """
     return _weft_loop(loop)._metrics()
 
 
