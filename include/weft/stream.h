@@ -145,7 +145,8 @@ WEFT_API int weft_stream_shutdown_op(weft_stream *stream, weft_op *op,
  * as long as the peer takes bytes; after linger_ns without any (default 10 s) the rest is
  * dropped.  Takes it; accepts NULL; not cancellable.  From a
  * callback it returns at once; a stream with on_close is valid until that, and
- * meanwhile may be closed or reset again, all else being WEFT_ESHUTDOWN.
+ * meanwhile may be closed or reset again, all else being WEFT_ESHUTDOWN.  In a
+ * threadlet it returns after the results of all ops on the stream.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API void weft_close(weft_stream *stream);
 
@@ -174,7 +175,9 @@ typedef struct weft_stream_events {
 	void (*on_data)(weft_stream *stream, const void *data, ssize_t size, void *arg);
 	/* May be NULL.  Below the low mark again. */
 	void (*on_drain)(weft_stream *stream, void *arg);
-	/* May be NULL.  Gone: every op on it has finished; no call after this. */
+	/* May be NULL.  Gone: every op on it has finished; no call after this.  The loop
+	 * calls it, never a call of the program's, unless the loop has stopped before the
+	 * stream was closed. */
 	void (*on_close)(void *arg);
 	/* May be NULL.  Much is waiting and the queue is empty: give memory of
 	 * `*size` bytes to receive into, or NULL.  It is filled at once, and shown by

@@ -170,7 +170,8 @@ destroy(weft_loop *loop, bool alone)
 	weft__sys->release(loop);
 }
 
-/* Posts that were accepted and have not run; the caller has claimed the loop. */
+/* Something was accepted and has not run, or is to hear of the stop; the caller has claimed
+ * the loop. */
 static bool
 has_accepted(weft_loop *loop)
 {
@@ -187,7 +188,7 @@ has_accepted(weft_loop *loop)
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
 	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0
-	       || loop->ended || loop->hooks.more > 0
+	       || loop->ended || loop->hooks.more > 0 || loop->net_started > 0
 	       || weft__loop_has_promises(loop);
 }
 

@@ -209,6 +209,8 @@ struct weft_loop {
 	weft__a64  texts;             /* of op.c: those of errors on their way, the last first */
 	void      *net;               /* what its streams share, or NULL, */
 	size_t   (*net_trim)(void *net); /* and how to give that back */
+	weft_fn    net_stop; /* called as the ops of a stopping loop are ended */
+	uint64_t   net_started; /* streams with callbacks, which hear of that */
 	weft_fn    net_end;
 	void      *names;             /* of the net layer: the resolver, or NULL, */
 	void     (*names_end)(void *names, bool alone); /* the same */
@@ -487,6 +489,11 @@ int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
  * is called, which ends with weft__op_told(op). */
 void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
 void weft__op_told(void *op);
+
+/* Deliver 0 to `op`, which is initialized, after every result that this thread has
+ * finished ops with.  It needs no memory, and a stopping loop takes it: so it cannot fail,
+ * unless the loop has stopped. */
+void weft__op_follow(weft_op *op);
 
 /* The loop stops: ask everything pending, and tell the owners of own kinds. */
 void weft__ops_end(weft_loop *loop);

@@ -2,7 +2,8 @@
  *
  *   1. A pending op is waiting (with the backend, or in the wheel), or in the list of
  *      finished ops.  Sleeping ops, own kinds and ops on files always stand in the wheel,
- *      at worst at the end of time; so every pending op can be found.
+ *      at worst at the end of time; so every pending op can be found.  The op of
+ *      weft__op_follow() has its result already, and does not.
  *   2. weft__op_deliver() is where every result leaves to its owner.  Before on_done
  *      is called the op is the caller's again, unless more results follow.
  *   3. Asking twice is asking once: only a waiting op can be asked.  The owner of an
@@ -260,6 +261,8 @@ weft__ops_end(weft_loop *loop)
 		else if (weft__op_is_file(op))
 			weft__op_ask(op, WEFT_ESHUTDOWN);
 	}
+	if (loop->net)
+		loop->net_stop(loop->net);
 	weft__wheel_fini(&loop->wheel);
 }
 
@@ -358,6 +361,18 @@ submit(struct weft__op *op)
 		backend->ops->submit(backend, op);
 }
 
+static void
+begin_pending(struct weft__op *op)
+{
+	weft_loop *loop = op->loop;
+
+	op->pending = true;
+	op->state = WEFT__OP_WAITING;
+	weft__count(&loop->alive, !op->background);
+	weft__count(&loop->counts.ops_started, 1);
+	loop->ops++;
+}
+
 static int
 start_quietly(struct weft__op *op, uint64_t deadline_ns)
 {
@@ -376,11 +391,7 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 			return weft__fail(WEFT_ENOMEM,
 			                  "op start: out of memory");
 	}
-	op->pending = true;
-	op->state = WEFT__OP_WAITING;
-	weft__count(&loop->alive, !op->background);
-	weft__count(&loop->counts.ops_started, 1);
-	loop->ops++;
+	begin_pending(op);
 	if (op->kind >= WEFT__OP_FILE_OPEN)
 		submit(op);
 	return 0;
@@ -694,4 +705,17 @@ weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
 	if (result < 0)
 		send_text(op, (int)result);
 	send_result(op, result, fn);
+}
+
+/* The op has its result from the start, so that it needs no place in the wheel. */
+void
+weft__op_follow(weft_op *public)
+{
+	struct weft__op *op = weft__op_of(public);
+	weft_loop *loop = op->loop;
+
+	op->kind = WEFT__OP_OWN;
+	begin_pending(op);
+	(void)weft_op_finish(public, 0);
+	weft__loop_changed(loop);
 }

@@ -49,25 +49,19 @@ on_gone(weft_op *op, int64_t result, void *arg)
 	finish(arg);
 }
 
-static void
-on_gone_asked(weft_op *op, int why, void *arg)
-{
-	(void)op, (void)why, (void)arg;
-}
-
-/* Results of writes may still be on their way to who wrote: as one more result, the end
- * comes behind them. */
+/* Results of ops on the stream may be on their way to the program, and the caller may be
+ * the program itself: the end follows as one more result.  A loop that has stopped has
+ * delivered all results, and delivers no more: then the end comes at once. */
 static bool
 finish_behind_results(weft_stream *stream)
 {
-	if (!stream->events.on_close
-	    || weft_op_init(&stream->in, weft__stream_loop(stream), on_gone,
-	                    stream)
-	               < 0
-	    || weft_op_begin(&stream->in, on_gone_asked, stream, WEFT_NEVER)
-	               < 0)
+	weft_loop *loop = weft__stream_loop(stream);
+
+	if ((!stream->events.on_close && !(stream->flags & WEFT__STREAM_OPS))
+	    || weft_loop_state(loop) == WEFT_STOPPED)
 		return false;
-	(void)weft_op_finish(&stream->in, 0);
+	(void)weft_op_init(&stream->in, loop, on_gone, stream);
+	weft__op_follow(&stream->in);
 	return true;
 }
 
@@ -100,18 +94,25 @@ on_linger(weft_timer *timer, void *arg)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
 }
 
-/* Send what is queued, as long as the peer takes some of it within linger_ns. */
+/* Send what is queued, as long as the peer takes some of it within linger_ns.  A stopping
+ * loop still waits for threadlets that close streams, but refuses timers and disarms those
+ * that it has: this one is firm, and armed past weft_timer_start(). */
 static void
 linger(weft_stream *stream)
 {
+	weft_loop *loop = weft__stream_loop(stream);
 	struct weft__sender *out = stream->out;
 
 	out->linger_queued = stream->queued;
 	out->linger_unsent = weft__stream_unsent(stream);
-	if (weft_timer_start(weft__stream_loop(stream), &out->linger,
-	                     weft_in(stream->linger_ns), 0, on_linger, stream)
-	    < 0)
+	out->linger.tag |= WEFT__TAG_FIRM;
+	out->linger.owner = loop;
+	if (loop->ending
+	    || weft__timer_arm(&loop->wheel, &out->linger,
+	                       weft_in(stream->linger_ns), 0, on_linger, stream)
+	               < 0)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
+	weft__loop_changed(loop);
 }
 
 /* Threadlets that write are told; what was queued by ops is sent, for a while. */
@@ -136,15 +137,11 @@ end_writes(weft_stream *stream)
 	}
 }
 
-/* Nothing calls a user from inside a user's call: who wants to hear of the end hears of
- * it later. */
 static void
 begin(weft_stream *stream)
 {
 	stream->flags |= WEFT__STREAM_CLOSING;
-	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
-	if (stream->events.on_close)
-		weft__events_again(stream);
+	weft__events_end(stream);
 	if (stream->reader || stream->reader_op)
 		weft__reader_end(stream, WEFT_ESHUTDOWN);
 	if (stream->in.pending) {

@@ -25,6 +25,36 @@ is_started(const weft_stream *stream)
 	return stream->flags & WEFT__STREAM_STARTED;
 }
 
+static void
+begin(weft_stream *stream)
+{
+	weft_loop *loop = weft__stream_loop(stream);
+	struct weft__net *net = weft__net_of(loop);
+
+	if (is_started(stream))
+		return;
+	loop->net_started++;
+	stream->flags |= WEFT__STREAM_STARTED;
+	stream->next = net->started;
+	if (stream->next)
+		stream->next->link = &stream->next;
+	stream->link = &net->started;
+	net->started = stream;
+}
+
+void
+weft__events_end(weft_stream *stream)
+{
+	if (!is_started(stream))
+		return;
+	weft__stream_loop(stream)->net_started--;
+	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	*stream->link = stream->next;
+	if (stream->next)
+		stream->next->link = stream->link;
+	stream->link = NULL;
+}
+
 /* Put bytes into memory that the user gives for them, and show them there. */
 static bool
 show_elsewhere(weft_stream *stream)
@@ -70,7 +100,7 @@ tell_end(weft_stream *stream)
 	if (state > 0 || !is_started(stream)
 	    || (stream->in_queue.size > 0 && state != WEFT_ESHUTDOWN))
 		return;
-	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	weft__events_end(stream);
 	stream->events.on_data(stream, NULL, state, stream->arg);
 }
 
@@ -109,7 +139,8 @@ weft__events_on_again(void *arg)
 		weft__events_tell(stream);
 }
 
-/* A loop that stops takes no posts, and tells the end by the op that receives. */
+/* A stopping loop takes no posts; it ends the op that receives, or calls
+ * weft__events_stop(). */
 void
 weft__events_again(weft_stream *stream)
 {
@@ -117,6 +148,35 @@ weft__events_again(weft_stream *stream)
 		return;
 	if (weft_loop_post_node(weft__stream_loop(stream), &stream->again) == 0)
 		stream->flags |= WEFT__STREAM_AGAIN;
+}
+
+static void
+on_loop_stopped(weft_op *op, int64_t result, void *arg)
+{
+	weft_stream *stream = arg;
+
+	(void)op, (void)result;
+	if (stream->flags & WEFT__STREAM_CLOSING) {
+		(void)weft__close_go_on(stream);
+		return;
+	}
+	stream->in_error = WEFT_ESHUTDOWN;
+	weft__events_tell(stream);
+}
+
+/* A stream whose queue is full, or holds the last bytes of a connection that has ended,
+ * has no op that the loop could end. */
+void
+weft__events_stop(void *arg)
+{
+	struct weft__net *net = arg;
+
+	for (weft_stream *s = net->started; s; s = s->next)
+		if (!s->in.pending) {
+			(void)weft_op_init(&s->in, weft__stream_loop(s),
+			                   on_loop_stopped, s);
+			weft__op_follow(&s->in);
+		}
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -144,14 +204,23 @@ weft_stream_start(weft_stream *stream, weft_loop *loop,
 		                    "weft_stream_start: no on_data");
 	if (stream->reader || stream->reader_op)
 		return weft__fail(WEFT_EBUSY, "another reads this stream");
-	stream->flags |= WEFT__STREAM_STARTED;
+	if (weft__stream_loop(stream)->ending)
+		return weft__fail(WEFT_ESHUTDOWN,
+		                  "weft_stream_start: the loop has ended its "
+		                  "ops");
+	begin(stream);
 	set_background(stream);
 	rc = weft__receive_start(stream);
 	if (rc < 0) { /* and who was not started hears of nothing */
-		stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+		weft__events_end(stream);
 		return rc;
 	}
-	stream->events = *events;
+	stream->events = (struct weft__stream_calls){
+		.on_data = events->on_data,
+		.on_drain = events->on_drain,
+		.on_close = events->on_close,
+		.on_buffer = events->on_buffer,
+	};
 	stream->arg = arg;
 	if (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0)
 		weft__events_again(stream);
@@ -165,7 +234,7 @@ weft_stream_stop(weft_stream *stream)
 
 	if (rc < 0)
 		return rc;
-	stream->flags &= ~(uint32_t)WEFT__STREAM_STARTED;
+	weft__events_end(stream);
 	set_background(stream);
 	return weft__receive_start(stream);
 }

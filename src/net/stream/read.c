@@ -270,6 +270,7 @@ weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
 	if (rc < 0)
 		return rc;
+	stream->flags |= WEFT__STREAM_OPS;
 	result = weft__notice_take(&stream->notice) ? WEFT_EINTR
 	                                            : peek_at_once(stream, min);
 	if (result == -EAGAIN) {

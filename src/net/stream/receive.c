@@ -40,6 +40,8 @@ hold(weft_stream *stream, bool on)
 {
 	struct weft__op *op = weft__op_of(&stream->in);
 
+	if (op->kind != WEFT__OP_RECV_MULTI) /* the last call is on its way */
+		return 0;
 	return weft__ready_hold(&op->loop->backend, op, on);
 }
 
@@ -167,10 +169,12 @@ end_input(weft_stream *stream, int64_t result)
 		stream->in_error = (int)result;
 }
 
-/* The op has ended. */
+/* The op has ended.  A loop that ends its ops starts no other. */
 static void
 end(weft_stream *stream, int64_t result)
 {
+	if (stream->in.loop->ending)
+		result = stream->in_error = WEFT_ESHUTDOWN;
 	if (result > 0
 	    || (result == WEFT_ECANCELED
 	        && (stream->flags & WEFT__STREAM_PAUSED))) {
@@ -296,9 +300,6 @@ weft__guest_leave(weft_stream *stream)
 	stream->guests--;
 	if (!(stream->flags & WEFT__STREAM_CLOSING))
 		return 0;
-	/* This is a user's call, and a threadlet's stack: the loop goes on with it,
-	 * unless that has stopped. */
-	weft__events_again(stream);
 	(void)weft__close_go_on(stream);
 	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
 }

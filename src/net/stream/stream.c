@@ -52,6 +52,7 @@ weft__net_of(weft_loop *loop)
 	if (!loop->net) {
 		loop->net = weft__alloc_zero(sizeof(struct weft__net));
 		loop->net_trim = trim_net;
+		loop->net_stop = weft__events_stop;
 		loop->net_end = end_net;
 	}
 	return loop->net;

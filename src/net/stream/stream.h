@@ -15,6 +15,9 @@
  *      of it.
  *   4. It is freed when `in` and `out` are not pending, no callback is on the stack or
  *      posted, and no threadlet that was woken has still to run: those are its guests.
+ *   5. on_close, and the return of weft_close() in a threadlet, come after the results of
+ *      all ops that the program has started on it.  No call of the program calls on_close,
+ *      unless the loop has stopped.
  *
  * Needs: threadlet, loop.
  */
@@ -86,6 +89,7 @@ struct weft__net {
 	struct weft__sender *senders; /* spare ones */
 	struct weft__write  *writes;
 	uint32_t             sender_count, write_count;
+	weft_stream         *started; /* those with callbacks, by `next` */
 	char                *scratch; /* of secure.c */
 };
 
@@ -108,6 +112,15 @@ enum {
 	WEFT__STREAM_MOVING = 1 << 14,  /* between two loops */
 	WEFT__STREAM_PASSES = 1 << 15,  /* takes descriptors */
 	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
+	WEFT__STREAM_OPS = 1 << 17,     /* the program has started ops on it */
+};
+
+/* weft_stream_events, without its spare words. */
+struct weft__stream_calls {
+	void (*on_data)(weft_stream *stream, const void *data, ssize_t size, void *arg);
+	void (*on_drain)(weft_stream *stream, void *arg);
+	void (*on_close)(void *arg);
+	void *(*on_buffer)(weft_stream *stream, size_t *size, void *arg);
 };
 
 struct weft_stream {
@@ -134,9 +147,12 @@ struct weft_stream {
 	size_t      queued;   /* bytes of them */
 	uint64_t    to_copy;  /* of a file of which a piece is queued */
 
-	weft_loop  *moved_to; /* whose it is to be, or NULL */
+	union {
+		weft_loop    *moved_to; /* whose it is to be; NULL: it has a loop, or none */
+		weft_stream **link;     /* of one that is started: what points to it */
+	};
 	size_t      passed_at; /* how many bytes of the queue are before what it came with */
-	weft_stream_events events;
+	struct weft__stream_calls events;
 	void       *arg;
 	weft_node   again;    /* that shows what is left */
 	struct weft__waiter *closer, *mover;
@@ -145,7 +161,7 @@ struct weft_stream {
 	uint64_t    write_max, linger_ns;
 
 	struct weft__quota *quota; /* or NULL */
-	weft_stream *next;    /* accepted, and nobody's yet */
+	weft_stream *next;    /* accepted, and not given to the program; or started */
 	weft_stream **keeper; /* set to NULL when it is gone; or NULL */
 };
 
@@ -299,6 +315,12 @@ void weft__events_tell(weft_stream *stream);
 /* Tell soon what is left. */
 void weft__events_again(weft_stream *stream);
 void weft__events_drain(weft_stream *stream);
+
+/* The callbacks are told no more. */
+void weft__events_end(weft_stream *stream);
+
+/* The loop stops: tell the streams of `net` that would not hear of it otherwise. */
+void weft__events_stop(void *net);
 void weft__events_on_again(void *stream);
 
 /* --- quota.c ------------------------------------------------------------ */

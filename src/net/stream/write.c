@@ -205,6 +205,8 @@ begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns,
 	rc = weft_op_begin(op, on_write_cancel, *out, deadline_ns);
 	if (rc < 0)
 		weft__write_give(weft__stream_loop(stream), *out);
+	else
+		stream->flags |= WEFT__STREAM_OPS;
 	return rc;
 }
 

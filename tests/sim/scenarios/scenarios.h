@@ -56,6 +56,7 @@ extern const struct sim_scenario sim_scenario_asks;
 
 /* Streams. */
 extern const struct sim_scenario sim_scenario_streams;
+extern const struct sim_scenario sim_scenario_stream_stops;
 
 /* HTTP. */
 extern const struct sim_scenario sim_scenario_http;

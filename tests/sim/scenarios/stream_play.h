@@ -15,8 +15,13 @@ enum spoil {
 	SPOIL_WAKE,  /* who waits is not told */
 	SPOIL_CONNECT, /* fails for another reason than it has */
 	SPOIL_ACCEPT,
+	SPOIL_ORDER,  /* on_close before the last write has ended */
+	SPOIL_INSIDE, /* on_close inside the close */
 };
 
 void stream_play(enum spoil spoil);
+
+/* Streams of a loop that stops; only SPOIL_ORDER and SPOIL_INSIDE are for it. */
+void stream_stop_play(enum spoil spoil);
 
 #endif
