@@ -698,10 +698,9 @@ weft__listener_end(weft_listener *listener)
 {
 	weft_stream *stream;
 
-	if (listener->op.pending
+	if (listener->op.pending || listener->standing.pending
 	    || (listener->flags
-	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_POSTED
-	           | WEFT__LISTENER_HANDING)))
+	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_HANDING)))
 		return;
 	if (!(listener->flags & WEFT__LISTENER_ENDED)) {
 		listener->flags |= WEFT__LISTENER_ENDED;
@@ -713,32 +712,19 @@ weft__listener_end(weft_listener *listener)
 			weft__wake(listener->closer, 0);
 		listener->closer = NULL;
 	}
-	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0
-	    || listener->standing.pending)
+	if ((listener->flags & WEFT__LISTENER_SERVED) || listener->greeted > 0)
 		return;
 	while ((stream = weft__listener_take(listener)))
 		weft_stream_reset(stream);
 	release(listener);
 }
 
-static void
-on_later(void *arg)
-{
-	weft_listener *listener = arg;
-
-	listener->flags &= ~(uint32_t)WEFT__LISTENER_POSTED;
-	weft__listener_end(listener);
-}
-
-/* Nothing calls a user from inside a user's call. */
+/* The callback is not called from inside weft_listener_close(): while one is owed its last
+ * call, `standing` is pending, and its end goes on with the close. */
 static void
 close_here(weft_listener *listener)
 {
 	listener->flags |= WEFT__LISTENER_CLOSING;
-	listener->later = (weft_node){ .fn = on_later, .arg = listener };
-	if ((listener->flags & WEFT__LISTENER_OWED)
-	    && weft_loop_post_node(loop_of(listener), &listener->later) == 0)
-		listener->flags |= WEFT__LISTENER_POSTED;
 	if (listener->op.pending)
 		weft_op_cancel(&listener->op);
 	if (listener->standing.pending) {

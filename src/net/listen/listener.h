@@ -23,7 +23,6 @@ enum {
 	WEFT__LISTENER_PERMIT = 1 << 6,  /* the next connection is counted */
 	WEFT__LISTENER_SERVED = 1 << 7,  /* by weft_listener_serve() */
 	WEFT__LISTENER_OWED = 1 << 8,    /* the callback is to be told of the end */
-	WEFT__LISTENER_POSTED = 1 << 9,  /* `later` is */
 	WEFT__LISTENER_HANDING = 1 << 10, /* `handing` is */
 	WEFT__LISTENER_RESTS = 1 << 11,  /* `timer` counts */
 	WEFT__LISTENER_FULL = 1 << 12,   /* there was no room for the next */
@@ -43,7 +42,6 @@ struct weft_listener {
 	                              * of the loop is heard of while nothing is accepted */
 	struct weft__waiter *waiter; /* an acceptor, or NULL */
 	weft_stream         *ready;  /* accepted, and not given to anybody; by `next` */
-	weft_node            later;  /* that goes on with a close */
 	weft_accept_fn       fn;
 	void                *arg;
 	struct weft__quota  *quota;

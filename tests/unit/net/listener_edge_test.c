@@ -345,3 +345,57 @@ TEST(a_server_that_was_cancelled_accepts_nobody_any_more)
 	OK(close(shared.guest));
 	OK(close(shared.door));
 }
+
+/* --- a loop that stops ----------------------------------------------------- */
+
+struct ending {
+	struct house house;
+	bool inside; /* weft_listener_close() is on the stack */
+};
+
+static void
+on_ending(weft_listener *listener, weft_stream *peer, int error, void *arg)
+{
+	struct ending *ending = arg;
+
+	(void)listener;
+	CHECK(!peer);
+	CHECK(!ending->inside);
+	CHECK_EQ(error, WEFT_ESHUTDOWN);
+	ending->house.calls++;
+}
+
+static void
+stop_and_close(void *arg)
+{
+	struct ending *ending = arg;
+
+	weft_loop_stop(ending->house.loop);
+	ending->inside = true;
+	weft_listener_close(ending->house.listener);
+	ending->inside = false;
+}
+
+static void
+close_while_stopping(bool paused)
+{
+	struct ending ending = { .house = open_house(NULL) };
+	weft_loop *loop = ending.house.loop = make();
+
+	OK(weft_listener_start(ending.house.listener, loop, on_ending,
+	                       &ending));
+	turns(loop, 2);
+	if (paused)
+		OK(weft_listener_stop(ending.house.listener));
+	turns(loop, 2);
+	OK(weft_loop_post(loop, stop_and_close, &ending));
+	OK(weft_loop_run(loop));
+	CHECK_EQ(ending.house.calls, 1);
+	OK(weft_loop_free(loop));
+}
+
+TEST(close_while_the_loop_stops_calls_the_callback_after_it_returned)
+{
+	close_while_stopping(false);
+	close_while_stopping(true);
+}
