@@ -206,7 +206,6 @@ struct weft_loop {
 	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
 	void      *pools;             /* of the work layer, or NULL, */
 	weft_fn    pools_end;         /* which knows how to end them */
-	weft__a64  texts;             /* of op.c: those of errors on their way, the last first */
 	void      *net;               /* what its streams share, or NULL, */
 	size_t   (*net_trim)(void *net); /* and how to give that back */
 	weft_fn    net_stop; /* called as the ops of a stopping loop are ended */

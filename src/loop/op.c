@@ -17,62 +17,42 @@
 
 /* --- texts -------------------------------------------------------------- */
 
-/* What an error that is on its way says; there are few at a time. */
+/* What an error that is on its way says.  It travels in `told`, with the result in it, so
+ * that its cost does not depend on how many are on their way. */
 struct text {
-	struct text *next;
-	const struct weft__op *op;
+	int64_t result;
 	char bytes[];
 };
 
 /* If weft_fail() was what its finisher did last, that goes along; from any thread, before
- * the result does. */
-WEFT__SELDOM static void
-send_text(struct weft__op *op, int error)
+ * the result does.  What is to be told. */
+WEFT__SELDOM static int64_t
+with_text(struct weft__op *op, int64_t error)
 {
-	const char *said = weft__said(error);
+	const char *said = weft__said((int)error);
 	size_t size = said ? strlen(said) + 1 : 0;
 	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size)
 	                         : NULL;
-	uint64_t first;
 
 	op->has_text = text != NULL; /* without memory, without one */
 	if (!text)
-		return;
-	text->op = op;
+		return error;
+	text->result = error;
 	memcpy(text->bytes, said, size);
-	first = weft__load(&op->loop->texts, WEFT__RELAXED);
-	do
-		text->next = (struct text *)(uintptr_t)first;
-	while (!weft__cas(&op->loop->texts, &first, (uintptr_t)text,
-	                  WEFT__RELEASE));
+	return (int64_t)(intptr_t)text;
 }
 
-/* The text of `op`, taken out.  Others only add in front meanwhile. */
 static struct text *
-take_text(weft_loop *loop, const struct weft__op *op)
+text_of(const struct weft__op *op)
 {
-	struct text *text, **link;
-	uint64_t first;
-
-	do {
-		first = weft__load(&loop->texts, WEFT__ACQUIRE);
-		link = NULL;
-		for (text = (struct text *)(uintptr_t)first; text->op != op;
-		     text = *link)
-			link = &text->next;
-	} while (!link
-	         && !weft__cas(&loop->texts, &first, (uintptr_t)text->next,
-	                       WEFT__ACQUIRE));
-	if (link)
-		*link = text->next;
-	return text;
+	return (struct text *)(intptr_t)weft__get(op->told);
 }
 
 /* Who is told an error finds its text by weft_detail(). */
 WEFT__SELDOM static void
-tell_text(weft_loop *loop, const struct weft__op *op)
+tell_text(const struct weft__op *op)
 {
-	struct text *text = take_text(loop, op);
+	struct text *text = text_of(op);
 
 	(void)weft_fail((int)op->result, "%s", text->bytes);
 	weft__sys->release(text);
@@ -92,7 +72,7 @@ weft__op_deliver(weft_loop *loop, struct weft__op *op)
 		weft__count(&loop->counts.ops_finished, 1);
 		loop->ops--;
 		if (op->kind == WEFT__OP_OWN && op->has_text)
-			tell_text(loop, op);
+			tell_text(op);
 	}
 	if (op->on_done)
 		op->on_done((weft_op *)(void *)op, op->result, op->arg);
@@ -647,7 +627,7 @@ on_told(void *arg)
 {
 	struct weft__op *op = arg;
 
-	finish(op, weft__get(op->told));
+	finish(op, op->has_text ? text_of(op)->result : weft__get(op->told));
 }
 
 void
@@ -685,7 +665,7 @@ weft_op_finish(weft_op *public, int64_t result)
 		return weft__fail(WEFT_EALREADY,
 		                  "weft_op_finish: has finished");
 	if (result < 0)
-		send_text(op, (int)result);
+		result = with_text(op, result);
 	if (weft__load(&op->loop->runner, WEFT__RELAXED)
 	    == (uintptr_t)weft__thread_self()) {
 		weft__put(op->told, result);
@@ -703,7 +683,7 @@ weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
 	                            WEFT__ACQ_REL)
 	             == 0); /* F */
 	if (result < 0)
-		send_text(op, (int)result);
+		result = with_text(op, result);
 	send_result(op, result, fn);
 }
 
