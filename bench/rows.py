@@ -82,6 +82,9 @@ ROWS = (
     Row("conn.memory.callback", "bytes", "conn_weft", bar=600),
     Row("conn.idle.100k", "ns", "conn_weft"),
 
+    # CPU time of a write in a queue of a million, against as many in queues of a thousand.
+    Row("stream.queue.1e6", "ns", "queue_weft", (Peer("1e3", "queue_few", 0.6),)),
+
     Row("loop.new_free", "ns", "loop_weft", (uv("loop", 1),)),
     Row("loop.new_turn_free", "ns", "loop_weft", (uv("loop", None),)),
     Row("loop.memory", "bytes", "loop_weft", bar=65536),

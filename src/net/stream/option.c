@@ -120,12 +120,7 @@ get_keepalive(const weft_stream *stream, int64_t *out)
 static int64_t
 count_queued(const weft_stream *stream)
 {
-	uint64_t size = stream->queued + stream->to_copy;
-
-	for (const struct weft__write *w = stream->first; w; w = w->next)
-		if (w->kind == WEFT__WRITE_FILE)
-			size += w->part->left;
-	return (int64_t)size;
+	return (int64_t)(stream->queued + stream->queued_files);
 }
 
 int64_t

@@ -1,7 +1,8 @@
 /* send.c - writes in their order, and the op that sends them.
  *
  *   1. Writes stand in a queue, first come first sent; the first of them, and those that
- *      fit behind it, fly with the sender's op: then their memory is the kernel's.
+ *      fit behind it, fly with the sender's op: then their memory is the kernel's.  A
+ *      result looks at those only: its cost does not depend on the length of the queue.
  *   2. A write that is asked to end leaves the queue, unless it flies: then the op is
  *      asked, and the write ends with it.  What was sent by then was sent.
  *   3. An error of the connection ends all writes, and every later one.
@@ -35,6 +36,7 @@ give_sender(weft_loop *loop, struct weft__sender *sender)
 {
 	struct weft__net *net = weft__net_of(loop);
 
+	weft__sys->release(sender->many);
 	if (net->sender_count == SPARE_MAX) {
 		weft__sys->release(sender);
 		return;
@@ -74,18 +76,34 @@ weft__write_give(weft_loop *loop, struct weft__write *write)
 /* --- the queue ---------------------------------------------------------- */
 
 static void
+append_write(weft_stream *stream, struct weft__write *write)
+{
+	write->next = NULL;
+	write->prev = stream->first ? stream->last : NULL;
+	if (write->prev)
+		write->prev->next = write;
+	else
+		stream->first = write;
+	stream->last = write;
+	stream->queued += write->left;
+	if (write->kind == WEFT__WRITE_FILE)
+		stream->queued_files += write->part->left;
+}
+
+static void
 unlink_write(weft_stream *stream, struct weft__write *write)
 {
-	struct weft__write **link = &stream->first, *before = NULL;
-
-	while (*link != write) {
-		before = *link;
-		link = &before->next;
-	}
-	*link = write->next;
-	if (stream->last == write)
-		stream->last = before;
+	if (write->prev)
+		write->prev->next = write->next;
+	else
+		stream->first = write->next;
+	if (write->next)
+		write->next->prev = write->prev;
+	else
+		stream->last = write->prev;
 	stream->queued -= write->left;
+	if (write->kind == WEFT__WRITE_FILE)
+		stream->queued_files -= write->part->left;
 }
 
 /* A write has ended: it leaves the queue, and whoever waits for it is told. */
@@ -153,18 +171,18 @@ weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size)
 	write->skip = size;
 }
 
-/* Gather pieces of what is queued; returns how many. */
+/* Gather at most `max` pieces of what is queued; returns how many. */
 static size_t
-gather(const weft_stream *stream, struct iovec *iov)
+gather_some(const weft_stream *stream, struct iovec *iov, size_t max)
 {
 	size_t n = 0;
 
 	for (struct weft__write *w = stream->first;
-	     w && w->kind == WEFT__WRITE_BYTES && n < WEFT__IOVS; w = w->next) {
+	     w && w->kind == WEFT__WRITE_BYTES && n < max; w = w->next) {
 		size_t skip = w->skip;
 
 		w->flies = true;
-		for (size_t i = 0; i < w->count && n < WEFT__IOVS; i++) {
+		for (size_t i = 0; i < w->count && n < max; i++) {
 			iov[n].iov_base = (void *)((uintptr_t)w->spans[i].data
 			                           + skip);
 			iov[n].iov_len = w->spans[i].size - skip;
@@ -173,6 +191,24 @@ gather(const weft_stream *stream, struct iovec *iov)
 		}
 	}
 	return n;
+}
+
+/* Fill the message of the sender.  Only a queue of many pieces takes memory for many. */
+static void
+gather(weft_stream *stream, struct weft__sender *out)
+{
+	size_t n = gather_some(stream, out->iov, WEFT__IOVS);
+
+	out->msg = (struct msghdr){ .msg_iov = out->iov, .msg_iovlen = n };
+	if (n < WEFT__IOVS)
+		return;
+	if (!out->many)
+		out->many = weft__sys->alloc(WEFT__IOVS_MANY
+		                             * sizeof(*out->many));
+	if (!out->many)
+		return;
+	out->msg.msg_iov = out->many;
+	out->msg.msg_iovlen = gather_some(stream, out->many, WEFT__IOVS_MANY);
 }
 
 static bool
@@ -203,6 +239,7 @@ sent_file(weft_stream *stream, uint64_t size)
 {
 	struct weft__write *write = stream->first;
 
+	stream->queued_files -= size;
 	write->part->offset += size;
 	write->part->left -= size;
 	if (write->part->left == 0 || size == 0)
@@ -223,18 +260,39 @@ is_of_thing(int64_t error)
 	       || error == -EOVERFLOW || error == -ESPIPE || error == -EISDIR;
 }
 
+/* Those that flew are the first of the queue, and only they can have been asked. */
+static bool
+was_asked(const weft_stream *stream, int64_t result)
+{
+	for (const struct weft__write *w = stream->first; w && w->flies;
+	     w = w->next)
+		if (w->why != 0 && w->why == result)
+			return true;
+	return false;
+}
+
+/* Nothing flies any more: what was asked to end, ends. */
+static void
+end_flight(weft_stream *stream)
+{
+	struct weft__write *write = stream->first, *next;
+
+	for (; write && write->flies; write = next) {
+		next = write->next;
+		write->flies = false;
+		if (write->why)
+			end_write(stream, write, write->why);
+	}
+}
+
 /* What the op has ended with: it may have been asked, by one of those that flew. */
 static void
 take_result(weft_stream *stream, int64_t result)
 {
-	struct weft__write *write = stream->first, *next;
-	bool asked = false, file = is_first(stream, WEFT__WRITE_FILE);
+	bool asked = result < 0 && was_asked(stream, result);
+	bool file = is_first(stream, WEFT__WRITE_FILE);
 	bool thing = file || is_first(stream, WEFT__WRITE_FD);
 
-	for (; write; write = write->next) {
-		asked |= write->why != 0 && write->why == result;
-		write->flies = false;
-	}
 	if (result >= 0 && stream->tls)
 		weft__session_sent(stream->tls, (size_t)result);
 	else if (result >= 0 && file)
@@ -244,14 +302,10 @@ take_result(weft_stream *stream, int64_t result)
 	else if (result >= 0)
 		sent(stream, (size_t)result);
 	if (thing && is_of_thing(result)) { /* invariant 4 */
-		stream->first->why = (int)result;
+		end_write(stream, stream->first, result);
 		asked = true;
 	}
-	for (write = stream->first; write; write = next) {
-		next = write->next;
-		if (write->why)
-			end_write(stream, write, write->why);
-	}
+	end_flight(stream);
 	if (result < 0 && !asked)
 		weft__send_fail(stream, (int)result);
 }
@@ -380,8 +434,7 @@ start(weft_stream *stream)
 		return false;
 	if (stream->first->kind != WEFT__WRITE_BYTES)
 		return start_thing(stream);
-	out->msg = (struct msghdr){ .msg_iov = out->iov,
-		                    .msg_iovlen = gather(stream, out->iov) };
+	gather(stream, out);
 	if (out->msg.msg_iovlen == 1 && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = weft_op_send(&out->op, stream->fd, out->iov->iov_base,
 		                  out->iov->iov_len, 0, WEFT_NEVER);
@@ -419,6 +472,7 @@ have_sender(weft_stream *stream)
 	if (!stream->out)
 		return weft__fail(WEFT_ENOMEM, "write: out of memory");
 	stream->out->lingers = false;
+	stream->out->many = NULL;
 	return weft_op_init(&stream->out->op, loop, on_sent, stream);
 }
 
@@ -430,16 +484,10 @@ weft__send_queue(weft_stream *stream, struct weft__write *write)
 
 	if (rc < 0)
 		return rc;
-	write->next = NULL;
 	write->stream = stream;
 	write->why = 0;
 	write->flies = write->ended = false;
-	if (stream->first)
-		stream->last->next = write;
-	else
-		stream->first = write;
-	stream->last = write;
-	stream->queued += write->left;
+	append_write(stream, write);
 	if (idle)
 		pump(stream);
 	return 0;

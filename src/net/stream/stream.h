@@ -30,7 +30,8 @@
 #include "net/stream/queue.h"
 #include "threadlet/threadlet.h"
 
-#define WEFT__IOVS   16
+#define WEFT__IOVS   16 /* spans that one call sends, */
+#define WEFT__IOVS_MANY 256 /* and of a queue that has more */
 #define WEFT__RECORD 16384u /* bytes that TLS carries at a time */
 
 /* What a write is of. */
@@ -53,7 +54,7 @@ struct weft__passing {
 
 /* A write that waits.  On the stack of its threadlet; of an op: from the loop's cache. */
 struct weft__write {
-	struct weft__write  *next;
+	struct weft__write  *next, *prev; /* in the queue */
 	uint8_t              kind;  /* WEFT__WRITE_* */
 	const weft_span     *spans; /* of bytes: the rest of them */
 	struct weft__file_part *part; /* of a file: the rest of it; not counted in `left` */
@@ -80,6 +81,7 @@ struct weft__sender {
 	                              * overhead among them */
 	struct msghdr msg;
 	struct iovec  iov[WEFT__IOVS];
+	struct iovec *many; /* room for more of them, or NULL */
 	struct weft__sender *next; /* spare */
 };
 
@@ -144,8 +146,8 @@ struct weft_stream {
 
 	struct weft__sender *out; /* NULL: nothing is being sent */
 	struct weft__write *last; /* and that comes after all others */
-	size_t      queued;   /* bytes of them */
-	uint64_t    to_copy;  /* of a file of which a piece is queued */
+	size_t      queued;   /* bytes of them, */
+	uint64_t    queued_files; /* and of files that are being written */
 
 	union {
 		weft_loop    *moved_to; /* whose it is to be; NULL: it has a loop, or none */

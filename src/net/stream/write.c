@@ -210,6 +210,17 @@ begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns,
 	return rc;
 }
 
+/* The first write of an empty queue goes to the kernel at once, on a ring as well: a ring
+ * would send nothing before the loop's next wait, and a program that writes much until then
+ * would see its peer dropped at write_max, however fast that reads (decision 14). */
+static int64_t
+send_ahead(weft_stream *stream, const weft_span *spans, size_t count)
+{
+	bool must = weft__stream_loop(stream)->backend.ops->batches;
+
+	return weft__send_now(stream, spans, count, must);
+}
+
 int
 weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
               weft_op *op, uint64_t deadline_ns)
@@ -225,7 +236,7 @@ weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
 		return rc;
 	sent = weft__send_check(stream);
 	if (sent == 0)
-		sent = weft__send_now(stream, spans, count, false);
+		sent = send_ahead(stream, spans, count);
 	if (sent < 0 || (size_t)sent == size) {
 		weft__write_give(op->loop, write);
 		(void)weft_op_finish(op, sent);

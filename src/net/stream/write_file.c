@@ -15,22 +15,24 @@ static int64_t
 copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
         uint64_t deadline_ns)
 {
+	uint64_t unread = part->left; /* counted as queued */
 	int64_t n = 1;
 
+	stream->queued_files += unread;
 	while (n > 0 && part->left > 0) {
 		size_t max = part->left < PIECE ? (size_t)part->left : PIECE;
 
-		stream->to_copy = part->left;
 		n = weft_file_read(part->file, buf, max, part->offset,
 		                   deadline_ns);
 		if (n > 0) {
-			stream->to_copy -= (uint64_t)n;
+			stream->queued_files -= (uint64_t)n;
+			unread -= (uint64_t)n;
 			n = weft_write(stream, buf, (size_t)n, deadline_ns);
 		}
 		part->offset += n > 0 ? (uint64_t)n : 0;
 		part->left -= n > 0 ? (uint64_t)n : 0;
 	}
-	stream->to_copy = 0;
+	stream->queued_files -= unread;
 	return n < 0 ? n : 0; /* 0: the file has ended, or its part */
 }
 
