@@ -466,15 +466,26 @@ first_in(const struct weft_wheel *wheel, unsigned slot)
 	return first;
 }
 
+/* The first that is due, or NULL.  Places that were dropped are passed once. */
+static const struct weft__wheel_entry *
+first_due(struct weft_wheel *wheel)
+{
+	while (wheel->run_at < wheel->run_end
+	       && !wheel->run[wheel->run_at].place)
+		wheel->run_at++;
+	return wheel->run_at < wheel->run_end ? &wheel->run[wheel->run_at]
+	                                      : NULL;
+}
+
 /* Searches the first slot only; what was put off is moved on the way. */
 uint64_t
 weft__wheel_first(struct weft_wheel *wheel)
 {
+	const struct weft__wheel_entry *due = first_due(wheel);
 	unsigned slot;
 
-	for (size_t i = wheel->run_at; i < wheel->run_end; i++)
-		if (wheel->run[i].place)
-			return wheel->run[i].due_ns;
+	if (due)
+		return due->due_ns;
 	while ((slot = first_slot(wheel)) < WEFT__WHEEL_SLOTS) {
 		const uint64_t *first_ns = first_in(wheel, slot);
 
@@ -488,11 +499,11 @@ weft__wheel_first(struct weft_wheel *wheel)
 struct weft__place *
 weft__wheel_any(struct weft_wheel *wheel)
 {
+	const struct weft__wheel_entry *due = first_due(wheel);
 	unsigned slot = first_slot(wheel);
 
-	for (size_t i = wheel->run_at; i < wheel->run_end; i++)
-		if (wheel->run[i].place)
-			return wheel->run[i].place;
+	if (due)
+		return due->place;
 	return slot < WEFT__WHEEL_SLOTS ? wheel->slot[slot]->places[0] : NULL;
 }
 

@@ -20,11 +20,12 @@ struct job {
 	weft_op op;
 	struct weft__file_call call;
 	struct weft__waiter
-		*waiter;       /* the caller; NULL: has gone, or is an op */
-	weft_op *outer;        /* a user's, to be finished; or NULL */
-	struct job *next_left; /* that was left, on this loop */
-	bool ran;              /* the call was made, or will be */
-	char data[];           /* a path, or bytes */
+		*waiter;        /* the caller; NULL: has gone, or is an op */
+	weft_op *outer;         /* a user's, to be finished; or NULL */
+	struct job *next_left;  /* that was left, on this loop; */
+	struct job **link_left; /* what points to this one */
+	bool ran;               /* the call was made, or will be */
+	char data[];            /* a path, or bytes */
 };
 
 /* What the caller waits by. */
@@ -59,13 +60,21 @@ run_job(void *arg)
 }
 
 static void
+list_left(struct job *job)
+{
+	job->link_left = (struct job **)&job->op.loop->left_jobs;
+	job->next_left = *job->link_left;
+	if (job->next_left)
+		job->next_left->link_left = &job->next_left;
+	*job->link_left = job;
+}
+
+static void
 unlist(struct job *job)
 {
-	struct job **link = (struct job **)&job->op.loop->left_jobs;
-
-	while (*link != job)
-		link = &(*link)->next_left;
-	*link = job->next_left;
+	*job->link_left = job->next_left;
+	if (job->next_left)
+		job->next_left->link_left = job->link_left;
 }
 
 static void
@@ -99,8 +108,7 @@ leave_job(struct weft__waiter *waiter, int why)
 		return; /* it has its result */
 	w->job = NULL;
 	job->waiter = NULL;
-	job->next_left = job->op.loop->left_jobs;
-	job->op.loop->left_jobs = job;
+	list_left(job);
 	weft__op_ask(weft__op_of(&job->op),
 	             why); /* if it can still be stopped */
 	weft__wake(waiter, why);

@@ -48,12 +48,12 @@ weft__listener_take(weft_listener *listener)
 static void
 add_ready(weft_listener *listener, weft_stream *stream)
 {
-	weft_stream **link = &listener->ready;
-
-	while (*link)
-		link = &(*link)->next;
 	stream->next = NULL;
-	*link = stream;
+	if (listener->ready)
+		listener->ready_last->next = stream;
+	else
+		listener->ready = stream;
+	listener->ready_last = stream;
 }
 
 /* Tell the callback; afterwards the listener may be gone. */

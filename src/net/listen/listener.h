@@ -41,7 +41,8 @@ struct weft_listener {
 	weft_op              standing; /* from the first start to the close: so that the end
 	                              * of the loop is heard of while nothing is accepted */
 	struct weft__waiter *waiter; /* an acceptor, or NULL */
-	weft_stream         *ready;  /* accepted, and not given to anybody; by `next` */
+	weft_stream         *ready;  /* accepted, and not given to anybody; by `next`, */
+	weft_stream         *ready_last; /* up to this one */
 	weft_accept_fn       fn;
 	void                *arg;
 	struct weft__quota  *quota;

@@ -38,22 +38,27 @@ weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 	return 0;
 }
 
+/* Under the lock of its loop's notices. */
+static void
+unlist(struct weft__notice *notice)
+{
+	*notice->link = notice->next;
+	if (notice->next)
+		notice->next->link = notice->link;
+	notice->link = NULL;
+}
+
 void
 weft__notice_drop(struct weft__notice *notice)
 {
 	struct notices *all = notices_of(notice);
-	struct weft__notice **link;
 
 	if (!all)
 		return;
 	weft__lock_take(&notice->lock);
 	weft__lock_take(&all->lock);
-	for (link = &all->first; *link && *link != notice;
-	     link = &(*link)->next)
-		;
-	if (*link)
-		*link = notice->next;
-	notice->listed = false;
+	if (notice->link)
+		unlist(notice);
 	weft__store(&notice->loop, 0, WEFT__SEQ_CST);
 	weft__lock_give(&all->lock);
 	weft__lock_give(&notice->lock);
@@ -66,12 +71,10 @@ pop(struct notices *all)
 
 	weft__lock_take(&all->lock);
 	notice = all->first;
-	if (notice) {
-		all->first = notice->next;
-		notice->listed = false;
-	} else {
+	if (notice)
+		unlist(notice);
+	else
 		all->queued = false;
-	}
 	weft__lock_give(&all->lock);
 	return notice;
 }
@@ -94,9 +97,11 @@ list(struct weft__notice *notice, weft_loop *loop)
 	struct notices *all = loop->notices;
 
 	weft__lock_take(&all->lock);
-	if (!notice->listed) {
-		notice->listed = true;
+	if (!notice->link) {
 		notice->next = all->first;
+		notice->link = &all->first;
+		if (notice->next)
+			notice->next->link = &notice->next;
 		all->first = notice;
 		if (!all->queued) {
 			all->queued = true;

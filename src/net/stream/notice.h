@@ -25,8 +25,8 @@ struct weft__notice {
 	weft__a32  mark;  /* 1: interrupted */
 	weft__a32  forks; /* of its loop */
 	struct weft__lock lock; /* taken before the loop's */
-	bool       listed;
 	struct weft__notice *next;
+	struct weft__notice **link; /* what points to it; NULL: it is not listed */
 	/* Called on the loop's thread: if somebody waits, ask him. */
 	void     (*tell)(struct weft__notice *notice);
 };
