@@ -63,8 +63,8 @@ WEFT_API int weft_stream_open_fd(int fd, bool borrow, weft_stream **out);
 WEFT_API int weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b);
 
 /* Read what there is, at least one byte, at most `size`.
- * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED; of a
- * terminal that has hung up, -EIO.
+ * Returns the count, 0 at the end of the stream, WEFT_ECONNRESET, WEFT_ETRUNCATED,
+ * WEFT_ENOBUFS if the peer was dropped at write_max; of a terminal that has hung up, -EIO.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API ssize_t weft_read(weft_stream *stream, void *buf, size_t size,
                            uint64_t deadline_ns);
@@ -118,7 +118,7 @@ WEFT_API ssize_t weft_write_some(weft_stream *stream, const weft_span *spans,
 
 /* Write all as an op; spans and bytes belong to it until it has finished.  Any
  * number may be queued, up to the stream's write_max: then the peer is dropped and
- * they finish with WEFT_ENOBUFS.
+ * they finish with WEFT_ENOBUFS, and so does a reader, behind what had arrived.
  * Returns 1 if the queue is above its high mark (wait for on_drain), else as every
  * start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */

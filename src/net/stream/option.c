@@ -256,7 +256,11 @@ weft__stream_explain(const weft_stream *stream, const char *call, int error)
 		                &peer);
 		(void)weft_addr_format(&peer, text, sizeof(text));
 	}
-	return weft_fail(error, "%s %s: %s", call, text, weft_strerror(error));
+	return weft_fail(error, "%s %s: %s", call, text,
+	                 error == WEFT_ENOBUFS
+	                         ? "dropped, as it does not read: more than "
+	                           "write_max was queued"
+	                         : weft_strerror(error));
 }
 
 int

@@ -158,9 +158,10 @@ end_input(weft_stream *stream, int64_t result)
 	if (weft__receive_state(stream) <= 0)
 		return; /* TLS has said so before */
 	/* The kernel tells a reset once, perhaps to a write: what looks like the end is
-	 * none then. */
-	if (result == 0 && stream->out_error == WEFT_ECONNRESET)
-		stream->in_error = WEFT_ECONNRESET;
+	 * none then.  Nor is it after we have dropped the peer. */
+	if (stream->out_error == WEFT_ENOBUFS
+	    || (result == 0 && stream->out_error == WEFT_ECONNRESET))
+		stream->in_error = stream->out_error;
 	else if (result == 0 && stream->tls)
 		weft__secure_end(stream);
 	else if (result == 0)

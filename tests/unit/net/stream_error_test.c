@@ -132,6 +132,77 @@ is_refused(const char *address)
 	       && trial.refused;
 }
 
+/* --- a peer that was dropped ------------------------------------------------ */
+
+#define PIECES 300
+
+struct dropped {
+	struct line line;
+	int failed;
+};
+
+static char piece[100000];
+
+static int
+read_dropped(void *arg)
+{
+	struct dropped *d = arg;
+	char buf[8];
+
+	CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER), 3);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER),
+		         WEFT_ENOBUFS);
+		CHECK(strstr(weft_detail(), d->line.address) != NULL);
+		CHECK(strstr(weft_detail(), "write_max") != NULL);
+		(void)weft_fail(0, "%s", "");
+	}
+	return 0;
+}
+
+static void
+on_piece(weft_op *op, int64_t result, void *arg)
+{
+	struct dropped *d = arg;
+
+	(void)op;
+	CHECK(result == sizeof(piece) || result == WEFT_ENOBUFS);
+	d->failed += result < 0;
+}
+
+/* The peer says three bytes and reads none. */
+static int
+write_until_dropped(void *arg)
+{
+	static weft_op ops[PIECES];
+	static const weft_span span = { piece, sizeof(piece) };
+	struct dropped d = { .failed = 0 };
+	weft_scope scope;
+
+	(void)arg;
+	connect_line(&d.line);
+	CHECK_EQ(weft_write(d.line.far, "abc", 3, WEFT_NEVER), 3);
+	OK(weft_stream_set(d.line.near, "write_max", 1000000));
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_scope_go(&scope, read_dropped, &d) > 0);
+	for (int i = 0; d.failed == 0; i++) {
+		CHECK(i < PIECES);
+		OK(weft_op_init(&ops[i], NULL, on_piece, &d));
+		CHECK(weft_write_op(d.line.near, &span, 1, &ops[i], WEFT_NEVER)
+		      >= 0);
+		OK(weft_yield());
+	}
+	OK(weft_scope_close(&scope));
+	weft_close(d.line.near);
+	weft_close(d.line.far);
+	return 0;
+}
+
+TEST(a_reader_of_a_peer_that_was_dropped_gets_ENOBUFS_behind_what_had_arrived)
+{
+	run_threadlet(write_until_dropped, NULL);
+}
+
 TEST(who_has_no_permission_is_told_where)
 {
 	weft_listener *listener;
