@@ -23,8 +23,9 @@
 #include "net/dns/dns_wire.h"
 
 #define READS_MAX 64 /* sockets looked at, at a time */
+#define ASKED_MAX 256
 
-const uint32_t weft__dns_engine_max = 256;
+const uint32_t weft__dns_engine_max = ASKED_MAX;
 
 struct engine;
 
@@ -40,6 +41,9 @@ struct engine {
 	ares_channel channel;
 	struct socket *sockets;
 	int64_t negative_ttl; /* of the message that is being read, or -1 */
+	struct weft__dns_name
+		*asked[ASKED_MAX]; /* those that it has; or NULL */
+	bool malformed[ASKED_MAX]; /* one of their answers was */
 	bool closing, alone;
 };
 
@@ -114,6 +118,55 @@ connect_socket(ares_socket_t fd, const struct sockaddr *addr,
 	return result_of(kernel(arg)->connect(fd, addr, size));
 }
 
+/* --- malformed answers -------------------------------------------------- */
+
+/* A question is for a name, or with a domain of the search list behind it. */
+static bool
+is_about(const struct weft__dns_name *name, const char *question)
+{
+	size_t size = strlen(name->host);
+
+	return size > 0 && strncmp(question, name->host, size) == 0
+	       && (question[size] == '\0' || question[size] == '.');
+}
+
+static void
+note_malformed(struct engine *engine, const void *message, size_t size)
+{
+	char question[WEFT__DNS_QUESTION_MAX];
+
+	if (!weft__dns_is_malformed(message, size, question))
+		return;
+	for (size_t i = 0; i < ASKED_MAX; i++)
+		if (engine->asked[i] && is_about(engine->asked[i], question))
+			engine->malformed[i] = true;
+}
+
+static void
+note_asked(struct engine *engine, struct weft__dns_name *name)
+{
+	size_t i = 0;
+
+	while (i < ASKED_MAX && engine->asked[i])
+		i++;
+	if (i == ASKED_MAX)
+		return;
+	engine->asked[i] = name;
+	engine->malformed[i] = false;
+}
+
+/* The engine has it no longer.  Returns whether an answer about it was malformed. */
+static bool
+forget_asked(struct engine *engine, const struct weft__dns_name *name)
+{
+	for (size_t i = 0; i < ASKED_MAX; i++)
+		if (engine->asked[i] == name) {
+			engine->asked[i] = NULL;
+			return engine->malformed[i];
+		}
+	return false;
+}
+
 /* tidy: wide, because c-ares says what its functions are given. */
 static ares_ssize_t
 receive(ares_socket_t fd, void *buf, size_t size, int flags,
@@ -133,6 +186,7 @@ receive(ares_socket_t fd, void *buf, size_t size, int flags,
 	if (rc >= 0 && from && from_size) { /* a whole message */
 		*from_size = msg.msg_namelen;
 		engine->negative_ttl = weft__dns_negative_ttl(buf, (size_t)rc);
+		note_malformed(engine, buf, (size_t)rc);
 	}
 	return result_of(rc);
 }
@@ -358,12 +412,16 @@ on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct weft__dns_name *name = arg;
 	struct weft__dns_answer answer = { .error = error_of(status) };
+	bool malformed = forget_asked(name->dns->engine, name);
 
 	(void)timeouts;
 	if (!is_given_back(name, status)) {
 		answer.ttl_ns = ttl_of_no(name->dns->engine);
 		if (info && status == ARES_SUCCESS)
 			read_places(info, &answer);
+		/* c-ares tells of the last answer alone. */
+		if (answer.error == WEFT_ENONAME && malformed)
+			answer.error = WEFT_EPROTO;
 		weft__dns_answered(name, &answer);
 	}
 	ares_freeaddrinfo(info);
@@ -403,6 +461,8 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 	};
 
 	engine->negative_ttl = -1;
+	if (place->family == 0)
+		note_asked(engine, name);
 	if (place->family == 0)
 		ares_getaddrinfo(engine->channel, name->host, NULL, &hints,
 		                 on_places, name);

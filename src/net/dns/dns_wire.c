@@ -1,14 +1,17 @@
-/* dns_wire.c - the one thing that c-ares does not tell: how long a "no" holds.
+/* dns_wire.c - two things that c-ares does not tell: how long a "no" holds, and that one of
+ * two answers is malformed.
  *
- * It is in the SOA record that a server sends along, as the smaller one of the record's
- * own time and its last field.  The bytes are a stranger's: a cursor with an end, and
- * whatever is not as it should be is as if it were not there.
+ * The first is in the SOA record that a server sends along, as the smaller one of the record's
+ * own time and its last field.  The second is lost where the answer about the other kind of
+ * address comes later.  The bytes are a stranger's: they are read by a cursor with an end.
  */
-#include <stdbool.h>
 #include "net/dns/dns_wire.h"
 
 enum {
+	TYPE_A = 1,
 	TYPE_SOA = 6,
+	TYPE_AAAA = 28,
+	TRUNCATED = 0x200, /* of the flags */
 	RCODE_OK = 0,
 	RCODE_NO_NAME = 3,
 	SOA_NUMBERS = 20, /* behind its two names */
@@ -114,4 +117,72 @@ weft__dns_negative_ttl(const void *message, size_t size)
 	while (authorities-- > 0 && ttl < 0 && !c.bad)
 		ttl = read_record(&c);
 	return c.bad ? -1 : ttl;
+}
+
+/* The name of the question, which is never a pointer to elsewhere. */
+static void
+read_question(struct cursor *c, char *out)
+{
+	uint32_t length;
+	size_t size = 0;
+
+	while ((length = take_number(c, 1)) > 0 && !c->bad) {
+		const uint8_t *label = take(c, length);
+
+		if (!label || length > 63
+		    || size + length + 2 > WEFT__DNS_QUESTION_MAX) {
+			c->bad = true;
+			break;
+		}
+		if (size > 0)
+			out[size++] = '.';
+		for (uint32_t i = 0; i < length; i++) {
+			char byte = (char)label[i];
+
+			out[size++] = byte >= 'A' && byte <= 'Z'
+			                      ? (char)(byte | 0x20)
+			                      : byte;
+		}
+	}
+	out[size] = '\0';
+	(void)take(c, 4); /* type and class */
+}
+
+/* Whether a record is whole, and an address has its size. */
+static bool
+check_record(struct cursor *c)
+{
+	uint32_t type, size;
+
+	skip_name(c);
+	type = take_number(c, 2);
+	(void)take(c, 6); /* class and time */
+	size = take_number(c, 2);
+	(void)take(c, size);
+	return !c->bad && (type != TYPE_A || size == 4)
+	       && (type != TYPE_AAAA || size == 16);
+}
+
+bool
+weft__dns_is_malformed(const void *message, size_t size,
+                       char name[WEFT__DNS_QUESTION_MAX])
+{
+	struct cursor c = { .at = message };
+	uint32_t flags, questions, records = 0;
+
+	c.end = c.at + size;
+	(void)take(&c, 2); /* its number */
+	flags = take_number(&c, 2);
+	questions = take_number(&c, 2);
+	for (int i = 0; i < 3; i++)
+		records += take_number(&c, 2);
+	if (c.bad || !(flags >> 15) || (flags & TRUNCATED) || questions != 1)
+		return false;
+	read_question(&c, name);
+	if (c.bad)
+		return false;
+	while (records-- > 0)
+		if (!check_record(&c))
+			return true;
+	return false;
 }

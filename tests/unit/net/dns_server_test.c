@@ -96,7 +96,28 @@ TEST(dns_tells_garbage_from_silence)
 {
 	CHECK_EQ(find_by(PATIENT, "tcp://garbage.test:1"), WEFT_EPROTO);
 	CHECK(strstr(a.text, "garbage.test") != NULL);
-	CHECK(find_by(PATIENT, "tcp://cut.test:1") < 0);
+	CHECK_EQ(find_by(PATIENT, "tcp://cut.test:1"), WEFT_EPROTO);
+}
+
+/* Whichever of the two answers comes last. */
+TEST(dns_keeps_no_name_as_missing_for_a_malformed_answer)
+{
+	static const char *const names[] = { "torn4.test", "torn6.test",
+		                             "short.test", "cut.test" };
+	char address[100];
+	weft_loop *loop;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		(void)snprintf(address, sizeof(address), "tcp://%s:1",
+		               names[i]);
+		world_begin();
+		loop = world_loop(NULL);
+		CHECK_EQ(find(loop, &a, address), WEFT_EPROTO);
+		CHECK_EQ(find(loop, &a, address), WEFT_EPROTO);
+		CHECK_EQ(world_count(names[i]), 2);
+		CHECK_EQ(weft_loop_free(loop), 0);
+		world_end();
+	}
 }
 
 TEST(dns_believes_only_answers_to_its_own_questions)

@@ -54,8 +54,30 @@ TEST(dns_wire_says_nothing_of_other_answers)
 	CHECK_EQ(ttl_of(changed, SIZE), -1);
 }
 
+TEST(dns_wire_knows_a_malformed_answer_and_its_question)
+{
+	char name[WEFT__DNS_QUESTION_MAX];
+	uint8_t changed[SIZE];
+
+	memcpy(changed, message, SIZE);
+	changed[35] = 25;
+	CHECK(!weft__dns_is_malformed(changed, SIZE, name));
+	for (size_t size = 24; size < SIZE; size++) {
+		CHECK(weft__dns_is_malformed(changed, size, name));
+		CHECK_STR(name, "a.test");
+	}
+	changed[13] = 'A';
+	CHECK(weft__dns_is_malformed(changed, SIZE - 1, name));
+	CHECK_STR(name, "a.test");
+	changed[2] |= 2; /* it says so */
+	CHECK(!weft__dns_is_malformed(changed, SIZE - 1, name));
+	for (size_t size = 0; size < 24; size++)
+		CHECK(!weft__dns_is_malformed(message, size, name));
+}
+
 TEST(dns_wire_lives_with_any_bytes)
 {
+	char name[WEFT__DNS_QUESTION_MAX];
 	uint64_t seed = test_seed();
 	uint8_t bytes[SIZE];
 
@@ -67,5 +89,6 @@ TEST(dns_wire_lives_with_any_bytes)
 			bytes[test_random(&seed) % SIZE] = (uint8_t)test_random(
 				&seed);
 		(void)ttl_of(bytes, test_random(&seed) % (SIZE + 1));
+		(void)weft__dns_is_malformed(bytes, SIZE, name);
 	}
 }

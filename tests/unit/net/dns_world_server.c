@@ -11,6 +11,9 @@
  *   half.test        192.0.2.1, and nothing about IPv6
  *   garbage.test     five records, of which there are none
  *   cut.test         the right answer, cut in the middle
+ *   torn4.test       the same of IPv4, and no record of IPv6
+ *   torn6.test       no record of IPv4, and a cut one of IPv6
+ *   short.test       an address of three bytes, and no record of IPv6
  *   stub.test        five bytes
  *   wrongid.test     a lie with another number first, then the truth
  *   wrongname.test   a lie about another name first, then the truth
@@ -315,12 +318,28 @@ answer_garbage(struct message *m)
 	set_counts(m, 5, 0);
 }
 
+static void
+answer_short(struct message *m, const struct question *q)
+{
+	answer_v4(m, q, 0xc0000201, 300);
+	if (q->type == A) {
+		m->bytes[m->size - 5] = 3;
+		m->size--;
+	}
+}
+
 /* The truth, but for what datagrams may do to it. */
 static void
 answer_truly(struct message *m, const struct question *q)
 {
-	if (is(q, "v6.test") && q->type == AAAA)
+	if ((is(q, "v6.test") || is(q, "torn6.test")) && q->type == AAAA)
 		answer_both(m, q);
+	else if (is(q, "short.test"))
+		answer_short(m, q);
+	else if (is(q, "torn6.test"))
+		answer_no(m, 0, true);
+	else if (is(q, "torn4.test"))
+		answer_v4(m, q, 0xc0000201, 300);
 	else if (is(q, "v6.test") || is(q, "nodata.test"))
 		answer_no(m, 0, true);
 	else if (is(q, "both.test"))
@@ -449,7 +468,8 @@ answer_datagram(const struct question *q, const uint8_t *from)
 		answer_truly(&m, q);
 	if (is(q, "stub.test"))
 		m.size = 5;
-	if (is(q, "cut.test"))
+	if (is(q, "cut.test") || (is(q, "torn4.test") && q->type == A)
+	    || (is(q, "torn6.test") && q->type == AAAA))
 		m.size -= 6;
 	if (!begins(q, "held") || !hold(q, &m))
 		reply(q, m.bytes, m.size);
