@@ -11,7 +11,8 @@
  *   2. A server that asks for a certificate of the client accepts none without.
  *   3. Keys of RSA below 2,048 bits and signatures with MD5 or SHA-1 are refused; so are
  *      renegotiation, compression and ciphers without forward secrecy.
- *   4. Sessions are resumed by tickets; a client keeps the last one of up to 64 hosts.
+ *   4. Sessions are resumed by tickets, under the server name that they were made for and no
+ *      other; a client keeps the last one of up to 64 hosts.
  *      Reloading forgets them, on both sides: nobody whom new files do not trust comes
  *      in by an old ticket.
  */

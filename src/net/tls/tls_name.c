@@ -56,6 +56,45 @@ find_default(const struct weft__tls_set *set)
 	return NULL;
 }
 
+/* The name in a hello: the first of a list, whose sizes and kind come before it.  What is not
+ * like that OpenSSL refuses later. */
+static size_t
+hello_name(SSL *ssl, char out[WEFT__TLS_NAME_MAX])
+{
+	const unsigned char *data;
+	size_t size, name;
+
+	if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data,
+	                               &size)
+	    || size < 5)
+		return 0;
+	name = (size_t)data[3] << 8 | data[4];
+	if (name > size - 5 || name > WEFT__TLS_NAME_MAX)
+		return 0;
+	for (size_t i = 0; i < name; i++)
+		out[i] = lower((char)data[5 + i]);
+	return name;
+}
+
+/* A session is resumed under the name that it was made for, and no other (RFC 6066,
+ * section 3): who was let in as a client of one host is not for that a client of another.
+ * OpenSSL compares the context of a session, so the name is part of that. */
+int
+weft__tls_on_hello(SSL *ssl, int *alert, void *arg)
+{
+	char name[WEFT__TLS_NAME_MAX];
+	size_t size = hello_name(ssl, name);
+	unsigned char id[EVP_MAX_MD_SIZE];
+	unsigned id_size = 0;
+
+	(void)arg;
+	if (EVP_Digest(name, size, id, &id_size, EVP_sha256(), NULL)
+	    && SSL_set_session_id_context(ssl, id, id_size))
+		return SSL_CLIENT_HELLO_SUCCESS;
+	*alert = SSL_AD_INTERNAL_ERROR;
+	return SSL_CLIENT_HELLO_ERROR;
+}
+
 int
 weft__tls_on_name(SSL *ssl, int *alert, void *arg)
 {

@@ -105,7 +105,8 @@ ask_client(SSL_CTX *ctx, const struct load *load)
 static bool
 set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 {
-	static const unsigned char id[] = "weft";
+	static const unsigned char id[] =
+		"weft"; /* until a client has named a host */
 	bool tickets = !set->opts->no_tickets;
 
 	/* One is enough: a client that resumes gets the next. */
@@ -114,6 +115,7 @@ set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 	if (!tickets)
 		(void)SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_client_hello_cb(ctx, weft__tls_on_hello, set);
 	(void)SSL_CTX_set_tlsext_servername_callback(ctx, weft__tls_on_name);
 	(void)SSL_CTX_set_tlsext_servername_arg(ctx, set);
 	if (set->alpn)

@@ -85,6 +85,7 @@ struct weft__tls_set *weft__tls_set_of(weft_tls *tls);
 
 /* Callbacks of OpenSSL. */
 int weft__tls_on_name(SSL *ssl, int *alert, void *set);
+int weft__tls_on_hello(SSL *ssl, int *alert, void *set);
 int weft__tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
                       const unsigned char *in, unsigned int in_size, void *set);
 int weft__tls_on_ticket(SSL *ssl, SSL_SESSION *session);

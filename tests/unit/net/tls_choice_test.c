@@ -262,6 +262,77 @@ TEST(tls_a_server_without_tickets_resumes_nothing)
 	basics_close(&b);
 }
 
+/* A client that asks for `name` with the session of another connection, or none; the session
+ * that it has then. */
+static SSL_SESSION *
+resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session,
+          bool *resumed)
+{
+	struct foreign f;
+	struct end end;
+	char byte;
+
+	foreign_open(&f, WEFT_TLS_CLIENT, NULL);
+	CHECK(SSL_CTX_set_max_proto_version(f.ctx, version));
+	f.ssl = SSL_new(f.ctx);
+	CHECK(f.ssl);
+	SSL_set_bio(f.ssl, f.in, f.out);
+	SSL_set_connect_state(f.ssl);
+	if (name)
+		CHECK(SSL_set_tlsext_host_name(f.ssl, name));
+	if (session)
+		CHECK(SSL_set_session(f.ssl, session));
+	SSL_SESSION_free(session);
+	CHECK_EQ(
+		weft__session_open(server, WEFT_TLS_SERVER, NULL, &end.session),
+		0);
+	foreign_handshake(&f, &end);
+	CHECK_EQ(f.rc, 1);
+	CHECK_EQ(end.rc, 0);
+	(void)SSL_read(f.ssl, &byte, 1); /* the ticket */
+	*resumed = SSL_session_reused(f.ssl);
+	session = SSL_get1_session(f.ssl);
+	SSL_set_shutdown(f.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	weft__session_close(end.session);
+	foreign_close(&f);
+	return session;
+}
+
+TEST(tls_a_server_resumes_no_session_of_another_name)
+{
+	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+	static const struct {
+		const char *name;
+		bool resumed;
+	} steps[] = {
+		{ "a.example.org", false },
+		{ "a.example.org", true },
+		{ "A.Example.org", true },
+		{ "b.example.org", false },
+		{ "b.example.org", true },
+		{ NULL, false },
+		{ NULL, true },
+		{ "a.example.org", false },
+	};
+
+	basics_open(&b);
+	for (int v = 0; v < 2; v++) {
+		SSL_SESSION *session = NULL;
+
+		for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+			bool resumed;
+
+			session = resume_as(b.server, versions[v],
+			                    steps[i].name, session, &resumed);
+			if (resumed != steps[i].resumed)
+				test_fail(__FILE__, __LINE__,
+				          "version %d, step %zu", v, i);
+		}
+		SSL_SESSION_free(session);
+	}
+	basics_close(&b);
+}
+
 /* What a foreign server of TLS 1.2 alone gives can be resumed, too, and again. */
 TEST(tls_sessions_of_the_older_version_are_resumed)
 {
