@@ -100,6 +100,26 @@ TEST(js_with_the_grant_the_network_says_why_not)
 	end(&s);
 }
 
+TEST(js_fetch_takes_no_options_from_a_polluted_prototype)
+{
+	check_says("for (const k of ['method', 'headers', 'body', 'redirect',"
+	           " 'signal', 'status', 'statusText'])"
+	           "  Object.prototype[k] = 'POST';"
+	           "const show = (r) => say(r.method, [...r.headers].length,"
+	           "  r.body === null, r.redirect, r.signal);"
+	           "show(new Request('http://a/'));"
+	           "show(new Request('http://a/', {}));"
+	           "show(new Request(new Request('http://a/')));"
+	           "const s = new Response();"
+	           "say(s.status, s.statusText, [...s.headers].length);",
+	           "GET 0 1 follow none GET 0 1 follow none "
+	           "GET 0 1 follow none 200  0 ");
+	check_says("class Options { get method() { return 'put'; } }"
+	           "say(new Request('http://a/', new Options()).method);"
+	           "say(new Request('http://a/', { method: 'post' }).method);",
+	           "PUT POST ");
+}
+
 TEST(js_an_engine_may_go_while_it_waits_for_a_reply)
 {
 	struct script s;

@@ -106,6 +106,21 @@ class Body {
 	}
 }
 
+/* --- options ---------------------------------------------------------- */
+
+const objectPrototype = Object.prototype;
+const { getPrototypeOf, hasOwn } = Object;
+
+/* A member of what a script gives as options.  What Object.prototype has was not given:
+ * another script may have put it there, by a key that it took from elsewhere. */
+function member(init, name) {
+	for (let from = Object(init ?? null); from && from !== objectPrototype;
+		from = getPrototypeOf(from))
+		if (hasOwn(from, name))
+			return init[name];
+	return undefined;
+}
+
 /* --- requests --------------------------------------------------------- */
 
 const METHODS = /^(delete|get|head|options|post|put)$/i;
@@ -144,16 +159,17 @@ class Request extends Body {
 	#state;
 
 	constructor(input, init) {
-		init ??= {};
-		const from = input instanceof Request ? input.#state : {};
-		const method = takeMethod(init.method ?? from.method ?? "GET");
-		const headers = new Headers(init.headers ?? from.headers);
+		const from = input instanceof Request ? input.#state
+			: { __proto__: null };
+		const method = takeMethod(member(init, "method") ?? from.method ?? "GET");
+		const headers = new Headers(member(init, "headers") ?? from.headers);
+		const body = member(init, "body") ?? null;
 		let bytes = from.bytes ?? null;
 
 		if (from.bytes && input.bodyUsed)
 			throw new TypeError("Body is unusable: it has already been read");
-		if (init.body !== undefined && init.body !== null) {
-			const taken = takeBody(init.body);
+		if (body !== null) {
+			const taken = takeBody(body);
 
 			bytes = taken.bytes;
 			if (taken.type && !headers.has("content-type"))
@@ -165,8 +181,9 @@ class Request extends Body {
 		this.#state = {
 			method, headers, bytes,
 			url: from.url ?? takeUrl(input),
-			redirect: takeRedirect(init.redirect ?? from.redirect ?? "follow"),
-			signal: takeSignal(init.signal ?? from.signal ?? null),
+			redirect: takeRedirect(member(init, "redirect") ?? from.redirect
+				?? "follow"),
+			signal: takeSignal(member(init, "signal") ?? from.signal ?? null),
 		};
 	}
 
@@ -191,13 +208,13 @@ let place; /* say where a response came from */
 class Response extends Body {
 	#state;
 
-	constructor(body = null, init = {}) {
-		const headers = new Headers(init.headers);
-		const status = Number(init.status ?? 200);
+	constructor(body = null, init) {
+		const headers = new Headers(member(init, "headers"));
+		const status = Number(member(init, "status") ?? 200);
 		let stream = null;
 
 		if (!(status >= 200 && status <= 599))
-			throw new RangeError(`${init.status} is not a status`);
+			throw new RangeError(`${member(init, "status")} is not a status`);
 		if (body !== null && NO_BODY.includes(status))
 			throw new TypeError(`A response of ${status} has no body`);
 		if (body instanceof ReadableStream) {
@@ -212,14 +229,14 @@ class Response extends Body {
 		super(stream);
 		this.#state = {
 			status, headers, url: "", redirected: false, type: "default",
-			statusText: String(init.statusText ?? ""),
+			statusText: String(member(init, "statusText") ?? ""),
 		};
 	}
 
-	static json(value, init = {}) {
+	static json(value, init) {
 		const response = new Response(JSON.stringify(value), init);
 
-		if (!new Headers(init.headers).has("content-type"))
+		if (!new Headers(member(init, "headers")).has("content-type"))
 			response.headers.set("content-type", "application/json");
 		return response;
 	}
