@@ -222,3 +222,61 @@ TEST(a_hash_is_that_of_the_standard)
 		CHECK_STR(hex, known[i]);
 	}
 }
+
+/* --- files that are not ours ------------------------------------------------ */
+
+static void
+check_refused(const char *why)
+{
+	struct state state;
+
+	CHECK_EQ(state_open(&state, path, true), WEFT_EPERM);
+	CHECK(strstr(weft_detail(), why));
+	state_close(&state, false);
+	CHECK_EQ(state_open(&state, path, false), WEFT_EPERM);
+	state_close(&state, false);
+}
+
+static void
+write_file(const char *text, mode_t mode)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
+	CHECK_EQ(fchmod(fd, mode), 0);
+	CHECK_EQ(close(fd), 0);
+}
+
+TEST(a_state_that_others_may_write_or_own_is_refused)
+{
+	struct state state;
+
+	make_folder();
+	write_file("weft dag state 1\n", 0620);
+	check_refused("others may write");
+	write_file("weft dag state 1\n", 0602);
+	check_refused("others may write");
+	if (geteuid() == 0) {
+		write_file("weft dag state 1\n", 0600);
+		CHECK_EQ(chown(file, 1, 1), 0);
+		check_refused("another user");
+	}
+	CHECK_EQ(unlink(file), 0);
+	write_file("weft dag state 1\n", 0644);
+	CHECK_EQ(state_open(&state, path, true), 0);
+	state_close(&state, false);
+	drop_folder();
+}
+
+TEST(a_file_that_is_no_state_is_refused_and_stays)
+{
+	make_folder();
+	write_file("notes of somebody\n", 0600);
+	check_refused("not the state of a run");
+	CHECK_EQ(size_of_file(), 18);
+	CHECK_EQ(unlink(file), 0);
+	CHECK_EQ(mkfifo(file, 0600), 0);
+	check_refused("not the state of a run");
+	drop_folder();
+}

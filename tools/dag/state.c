@@ -16,6 +16,8 @@
  *      the old records in it, if they are to be taken.  So there is always a whole one.
  *   4. It is locked while a run uses it.
  *   5. A record is taken once: of two items that are equal, each needs its own.
+ *   6. It is a file that belongs to the user of the run, and that nobody else may write, since
+ *      its values are passed to commands.  Any other is refused, and stays as it is.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -285,7 +287,7 @@ read_all(int fd, struct state *state, size_t *out)
 
 	if (fstat(fd, &about) < 0)
 		return -errno;
-	if (!S_ISREG(about.st_mode) || about.st_size > (off_t)STATE_MAX)
+	if (about.st_size > (off_t)STATE_MAX)
 		return weft_fail(WEFT_EMSGSIZE, "%s is no state of a run",
 		                 state->path);
 	state->bytes = malloc((size_t)about.st_size + 1);
@@ -305,13 +307,39 @@ read_all(int fd, struct state *state, size_t *out)
 	return 0;
 }
 
+/* Rule 6. */
+static int
+check_owner(const struct state *state, int fd)
+{
+	struct stat about;
+	char line[sizeof(FIRST_LINE) - 1];
+	ssize_t n;
+
+	if (fstat(fd, &about) < 0)
+		return weft_fail(-errno, "%s: %s", state->path,
+		                 strerror(errno));
+	n = S_ISREG(about.st_mode) ? pread(fd, line, sizeof(line), 0) : -1;
+	if (n < 0 || (n > 0 && memcmp(line, FIRST_LINE, (size_t)n) != 0))
+		return weft_fail(WEFT_EPERM,
+		                 "%s is not the state of a run; move it away",
+		                 state->path);
+	if (about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))
+		return weft_fail(WEFT_EPERM,
+		                 "%s belongs to another user, or others may "
+		                 "write it; move it away",
+		                 state->path);
+	return 0;
+}
+
 /* The old one, locked, with what is to be kept of it. */
 static int
 take_over(struct state *state, int fd, bool resume, size_t *kept)
 {
 	size_t size = 0;
-	int rc;
+	int rc = check_owner(state, fd);
 
+	if (rc < 0)
+		return rc;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return weft_fail(WEFT_EBUSY, "%s is in use by another run",
 		                 state->path);
@@ -374,7 +402,7 @@ state_open(struct state *state, const char *path, bool resume)
 	state->temporary = join(path, end);
 	if (!state->path || !state->temporary)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
-	fd = open(state->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(state->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT)
 		return weft_fail(-errno, "%s: %s", state->path,
 		                 strerror(errno));
