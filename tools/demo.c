@@ -85,9 +85,11 @@ read_options(struct demo_opts *opts, int argc, char **argv)
 			continue;
 		}
 		if (i + 1 == argc || !read_option(opts, argv[i], argv[i + 1])) {
-			fprintf(stderr, "weft demo: %s%s%s\n\n", argv[i],
-			        i + 1 < argc ? " " : "",
-			        i + 1 < argc ? argv[i + 1] : ": no value");
+			/* Not the value: it may be a password. */
+			fprintf(stderr,
+			        "weft demo: %s: no such option, or a bad "
+			        "value\n\n",
+			        argv[i]);
 			return false;
 		}
 		i++;

@@ -104,9 +104,11 @@ read_options(struct program *program, int argc, char **argv)
 		}
 		if (i + 1 == argc
 		    || !read_option(program, argv[i], argv[i + 1])) {
-			fprintf(stderr, "weft store: %s%s%s\n\n", argv[i],
-			        i + 1 < argc ? " " : "",
-			        i + 1 < argc ? argv[i + 1] : ": no value");
+			/* Not the value: it may be a password. */
+			fprintf(stderr,
+			        "weft store: %s: no such option, or a bad "
+			        "value\n\n",
+			        argv[i]);
 			return false;
 		}
 		i++;

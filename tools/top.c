@@ -64,24 +64,28 @@ read_value(struct top_opts *opts, const char *name, const char *value)
 static int
 read_words(struct top_opts *opts, int argc, char **argv)
 {
+	static char shown[TARGET_MAX];
+	const char *target = DEFAULT_TARGET;
 	int given = 0;
 
-	opts->name = DEFAULT_TARGET;
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--once") == 0)
 			opts->once = true;
 		else if (*argv[i] != '-' && given++)
-			return misused("%s is one too many", argv[i]);
+			return misused(
+				"%s is one too many",
+				weft_addr_mask(argv[i], shown, sizeof(shown)));
 		else if (*argv[i] != '-')
-			opts->name = argv[i];
+			target = argv[i];
 		else if (i + 1 == argc
 		         || !read_value(opts, argv[i], argv[i + 1]))
 			return misused("what is %s?", argv[i]);
 		else
 			i++;
 	}
-	if (target_url(opts->name, opts->base) < 0)
+	if (target_url(target, opts->base) < 0)
 		return misused("%s", weft_detail());
+	opts->name = weft_addr_mask(target, shown, sizeof(shown));
 	return 0;
 }
 

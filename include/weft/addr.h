@@ -31,6 +31,13 @@ WEFT_API int weft_addr_parse(const char *text, weft_addr *out);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_addr_format(const weft_addr *addr, char *out, size_t max);
 
+/* Copy the text of an address or URL to `out`, of `max` bytes with the NUL, in a form that may
+ * be shown and logged: user and password before an "@", and what is behind a "?", are
+ * replaced by "***".  The text need not be well-formed.
+ * Returns `out`.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API const char *weft_addr_mask(const char *text, char *out, size_t max);
+
 /* Whether two addresses are the same, ports included.
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);

@@ -9,6 +9,7 @@
  *   2. "unix:" alone is a socket without a name, which the system may show us.
  */
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 #include "base/sys.h"
@@ -40,11 +41,36 @@ struct reader {
 	struct weft__addr_parts *parts;
 };
 
+#define MASK "***"
+
+/* The names of Unix sockets may begin with "@", behind a colon: nothing is secret there. */
+const char *
+weft_addr_mask(const char *text, char *out, size_t max)
+{
+	const char *scheme = strstr(text, "://");
+	const char *from = scheme ? scheme + 3 : text;
+	const char *at = strrchr(text, '@');
+	const char *query = scheme ? strchr(from, '?') : NULL;
+
+	if (!at || at <= from || (!scheme && at[-1] == ':'))
+		at = from = text;
+	if (query && query < at)
+		query = NULL;
+	(void)snprintf(out, max, "%.*s%s%.*s%s", (int)(from - text), text,
+	               at > from ? MASK : "",
+	               query ? (int)(query + 1 - at) : INT32_MAX, at,
+	               query ? MASK : "");
+	return out;
+}
+
 static int
 fail(const struct reader *reader, const char *at, const char *why)
 {
-	return weft_fail(WEFT_EINVAL, "address \"%.300s\": %s, at byte %zu",
-	                 reader->text, why, (size_t)(at - reader->text));
+	char shown[300];
+
+	return weft_fail(WEFT_EINVAL, "address \"%s\": %s, at byte %zu",
+	                 weft_addr_mask(reader->text, shown, sizeof(shown)),
+	                 why, (size_t)(at - reader->text));
 }
 
 /* --- reading: hosts ----------------------------------------------------- */

@@ -92,6 +92,7 @@ int
 endpoint_read(const char *url, struct endpoint *out)
 {
 	static const char net[] = "redis://", local[] = "redis+unix:";
+	char shown[256];
 
 	*out = (struct endpoint){ 0 };
 	if (!url)
@@ -107,5 +108,5 @@ endpoint_read(const char *url, struct endpoint *out)
 	return weft_fail(WEFT_EINVAL,
 	                 "%s: neither redis://HOST:PORT nor "
 	                 "redis+unix:/PATH (no TLS here)",
-	                 url);
+	                 weft_addr_mask(url, shown, sizeof(shown)));
 }

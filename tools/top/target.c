@@ -10,14 +10,15 @@ static int
 write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
 {
 	size_t size = (size_t)snprintf(out, TARGET_MAX, "%s%s", scheme, rest);
+	char shown[256];
 
 	if (size >= TARGET_MAX)
-		return weft_fail(WEFT_EINVAL, "%s: too long", rest);
+		return weft_fail(WEFT_EINVAL, "the URL is too long");
 	if (strpbrk(rest, "?#"))
 		return weft_fail(WEFT_EINVAL,
 		                 "%s: without ? and # (a token is given by "
 		                 "--token)",
-		                 rest);
+		                 weft_addr_mask(out, shown, sizeof(shown)));
 	while (size > 0 && out[size - 1] == '/')
 		out[--size] = '\0';
 	return 0;
@@ -78,6 +79,8 @@ is_socket(const char *path)
 int
 target_url(const char *word, char out[TARGET_MAX])
 {
+	char shown[256];
+
 	if (begins(word, "http://") || begins(word, "https://")
 	    || begins(word, "http+unix://"))
 		return write_url(out, "", word);
@@ -87,12 +90,13 @@ target_url(const char *word, char out[TARGET_MAX])
 		return write_url(out, "https://", word + 6);
 	if (begins(word, "unix:"))
 		return write_path(out, word + 5);
-	if (strchr(word, '/') || is_socket(word))
+	if (!strstr(word, "://") && (strchr(word, '/') || is_socket(word)))
 		return write_path(out, word);
 	if (*word && strspn(word, "0123456789") == strlen(word))
 		return write_url(out, "http://127.0.0.1:", word);
-	if (strchr(word, ':'))
+	if (!strstr(word, "://") && strchr(word, ':'))
 		return write_url(out, "http://", word);
 	return weft_fail(WEFT_EINVAL,
-	                 "%s is no URL, no HOST:PORT, and no socket", word);
+	                 "%s is no URL, no HOST:PORT, and no socket",
+	                 weft_addr_mask(word, shown, sizeof(shown)));
 }

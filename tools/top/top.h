@@ -23,7 +23,7 @@
 #define PERIOD_MOST_MS  10000u
 
 struct top_opts {
-	const char *name;      /* of what is looked at, as it was given */
+	const char *name;      /* of what is looked at, fit to be shown */
 	char base[TARGET_MAX]; /* its URL, without the last slash */
 	const char *token;     /* or NULL */
 	uint32_t period_ms;

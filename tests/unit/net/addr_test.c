@@ -467,3 +467,41 @@ TEST(interfaces_are_listed)
 	}
 	CHECK(found || count == 0);
 }
+
+/* --- what may be shown ------------------------------------------------------ */
+
+static void
+check_mask(const char *text, const char *want)
+{
+	char out[64];
+
+	CHECK_STR(weft_addr_mask(text, out, sizeof(out)), want);
+}
+
+TEST(addr_texts_are_shown_without_passwords)
+{
+	char small[8];
+
+	check_mask("tcp://127.0.0.1:1", "tcp://127.0.0.1:1");
+	check_mask("redis://u:p@h:1/2", "redis://***@h:1/2");
+	check_mask("redis://:p@@@h", "redis://***@h");
+	check_mask("https://u:p@h/?token=t", "https://***@h/?***");
+	check_mask("http://h/?token=t@u", "http://***@u");
+	check_mask("u:p@h:1", "***@h:1");
+	check_mask("unix:@name", "unix:@name");
+	check_mask("unix:/a", "unix:/a");
+	check_mask("@", "@");
+	check_mask("", "");
+	CHECK_STR(weft_addr_mask("redis://u:p@host", small, sizeof(small)),
+	          "redis:/");
+}
+
+TEST(addr_errors_show_no_password)
+{
+	weft_addr addr;
+
+	CHECK_EQ(weft_addr_parse("tcp://user:secret@127.0.0.1:1", &addr),
+	         WEFT_EINVAL);
+	CHECK(!strstr(weft_detail(), "secret"));
+	CHECK(strstr(weft_detail(), "127.0.0.1:1"));
+}
