@@ -299,7 +299,9 @@ weft_skip(weft_stream *stream, size_t size)
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
-	if (stream->flags & WEFT__STREAM_STARTED)
+	/* The rest, or the end, is shown by the loop. */
+	if ((stream->flags & WEFT__STREAM_STARTED)
+	    && (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0))
 		weft__events_again(stream);
 	return 0;
 }
