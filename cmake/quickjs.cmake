@@ -1,4 +1,4 @@
-# QuickJS, which the JavaScript adapter stands on: the system's, else Debian's source.
+# quickjs-ng, which the JavaScript adapter stands on: the system's, else Debian's source.
 #
 # Sets WEFT_HAS_JS; QUICKJS_INCLUDE; and either QUICKJS_LIBRARY, or QUICKJS_OBJECTS, which
 # become part of the adapter's own library.  What is compiled here is compiled once for all
@@ -9,36 +9,53 @@ set(QUICKJS_INCLUDE "")
 set(QUICKJS_LIBRARY "")
 set(QUICKJS_OBJECTS "")
 
+# The version of a header, "" if it is not quickjs-ng's.
+function(weft_quickjs_version header out)
+  set(version "")
+  foreach(part MAJOR MINOR PATCH)
+    file(STRINGS ${header} line REGEX "define QJS_VERSION_${part} ")
+    if(line MATCHES "([0-9]+)$")
+      list(APPEND version ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  list(JOIN version "." version)
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+# The system's, if it is in the range that cmake/quickjs.sh names.
 function(weft_find_quickjs)
-  find_path(QUICKJS_SYSTEM_INCLUDE quickjs.h PATH_SUFFIXES quickjs)
-  find_library(QUICKJS_SYSTEM_LIBRARY quickjs
-    PATH_SUFFIXES quickjs ${CMAKE_LIBRARY_ARCHITECTURE}/quickjs)
+  find_path(QUICKJS_SYSTEM_INCLUDE quickjs.h)
+  find_library(QUICKJS_SYSTEM_LIBRARY qjs)
   if(NOT QUICKJS_SYSTEM_INCLUDE OR NOT QUICKJS_SYSTEM_LIBRARY)
     return()
   endif()
-  # Older ones lack functions that are needed here.
-  file(STRINGS ${QUICKJS_SYSTEM_INCLUDE}/quickjs.h new REGEX "JS_SetUncatchableError")
-  if(new)
+  weft_quickjs_version(${QUICKJS_SYSTEM_INCLUDE}/quickjs.h version)
+  foreach(end oldest below)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/quickjs.sh line REGEX "^${end}=")
+    string(REGEX MATCH "[0-9][0-9.]*" ${end} "${line}")
+  endforeach()
+  if(version VERSION_GREATER_EQUAL oldest AND version VERSION_LESS below)
     set(QUICKJS_INCLUDE ${QUICKJS_SYSTEM_INCLUDE} PARENT_SCOPE)
     set(QUICKJS_LIBRARY ${QUICKJS_SYSTEM_LIBRARY} PARENT_SCOPE)
     set(WEFT_HAS_JS ON PARENT_SCOPE)
   endif()
 endfunction()
 
+# Hardened as the project's own code is.
 function(weft_fetch_quickjs)
   get_filename_component(name ${CMAKE_C_COMPILER} NAME)
-  set(flags -O2 -g1 -DNDEBUG)
-  if(WEFT_SANITIZE) # nobody measures it, and half a minute is saved
-    set(flags -O1 -g1 -DNDEBUG)
+  set(flags -O2 -g1 -DNDEBUG ${WEFT_HARDENING} -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  if(WEFT_SANITIZE) # speed does not matter there, and half a minute is saved
+    set(flags -O1 -g1 -DNDEBUG ${WEFT_HARDENING})
   endif()
-  # It is not ours to clear of undefined behaviour.
+  # Undefined behavior in it is not the project's to fix.
   foreach(kind address thread)
     if(WEFT_SANITIZE MATCHES ${kind})
       string(APPEND name "-${kind}")
-      list(APPEND flags -fsanitize=${kind} -fno-omit-frame-pointer)
+      list(APPEND flags -fsanitize=${kind})
     endif()
   endforeach()
-  set(folder ${PROJECT_SOURCE_DIR}/build/quickjs)
+  set(folder ${PROJECT_SOURCE_DIR}/build/quickjs-ng)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/cmake/quickjs.sh ${folder} ${name}
     ${CMAKE_C_COMPILER} ${flags} RESULT_VARIABLE rc)
   if(NOT rc EQUAL 0)
@@ -56,10 +73,10 @@ if(WEFT_JS)
     weft_fetch_quickjs()
   endif()
   if(NOT WEFT_HAS_JS AND WEFT_JS STREQUAL "AUTO")
-    message(STATUS "weft is built without JavaScript: QuickJS was neither found "
-      "(libquickjs) nor fetched")
+    message(STATUS "weft is built without JavaScript: quickjs-ng was neither found "
+      "(libqjs-dev) nor fetched")
   elseif(NOT WEFT_HAS_JS)
-    message(FATAL_ERROR "WEFT_JS is ON, and QuickJS was neither found (libquickjs) "
+    message(FATAL_ERROR "WEFT_JS is ON, and quickjs-ng was neither found (libqjs-dev) "
       "nor fetched")
   endif()
 else()

@@ -1,27 +1,57 @@
 #!/bin/sh
-# quickjs.sh - QuickJS from Debian's signed source package, as a static library.
+# quickjs.sh - compile quickjs-ng as a static library, from the upstream archive in Debian.
 #
 #     cmake/quickjs.sh FOLDER NAME CC FLAGS...
 #
-# makes FOLDER/NAME/libquickjs.a with quickjs.h beside it.  The source is fetched once,
-# into FOLDER/source: apt gets it from the mirror that this machine already uses, with
-# lists and cache of its own, and checks the signature with the system's keys.  Nothing
-# on the system changes.  Compiled once for each NAME, which says how.
+# makes FOLDER/NAME/libqjs.a with quickjs.h beside it.  NAME stands for one way to compile;
+# all build folders share the result.
+#
+#     cmake/quickjs.sh newest <VERSIONS
+#
+# prints the newest of the Debian versions, one per line, that is in the tested range.
+#
+# apt fetches the archive from the mirror that this machine already uses, with lists and a
+# cache of its own.  apt checks the signature of the index with the system's keys, and the
+# archive against the hash in the index.  Nothing on the system changes.  Debian's packaging
+# beside the archive is not needed.
+#
+# The source expires: after a week the script asks the index again and takes a newer version,
+# so that fixes arrive.  Without a mirror it keeps what it has, and says so.
 set -eu
 
-suite=trixie # Debian 13, the first that has it
-parts="quickjs libregexp libunicode cutils dtoa"
-
-folder=$1 name=$2 cc=$3
-shift 3
+suite=trixie-backports # the oldest suite that has it
+package=quickjs-ng
+oldest=0.16.2 # the tested range: from this version ...
+below=0.17    # ... up to this one, which is not in it; bindings/js/memory.c says why
+parts="quickjs libregexp libunicode dtoa"
 
 say() {
 	echo "quickjs: $*" >&2
 }
 
-# The mirror of Debian's main archive that apt is configured with: the site of the
-# index whose archive calls itself Debian, not its updates for security.  Where lists
-# have not been fetched yet nothing is known of archives but their addresses.
+# Debian versions, one per line, without their Debian revisions and with them.
+newest() {
+	best=
+	while read -r version; do
+		upstream=${version%-*}
+		dpkg --compare-versions "$upstream" ge "$oldest" || continue
+		dpkg --compare-versions "$upstream" lt "$below" || continue
+		dpkg --compare-versions "$version" gt "${best:-0}" && best=$version
+	done
+	[ -z "$best" ] || echo "$best"
+}
+
+if [ "${1-}" = newest ]; then
+	newest
+	exit
+fi
+
+folder=$1 name=$2 cc=$3
+shift 3
+
+# The mirror of Debian's main archive in apt's configuration: the site of the index whose
+# archive calls itself Debian, not its security updates.  Where lists have not been fetched
+# yet apt knows only addresses.
 mirror() {
 	targets '$(ORIGIN)|$(LABEL)|$(REPO_URI)' | sed -n 's/^Debian|Debian|//p' |
 		head -n 1 | grep . ||
@@ -32,57 +62,89 @@ targets() {
 	apt-get indextargets --format "$1" 'Created-By: Packages' 2>/dev/null
 }
 
-# Into the present folder.
-fetch() {
+# Run a program of apt on the index that fetch_index has put into $work.
+apt_do() {
+	program=$1
+	shift
+	"$program" -o "Dir::Etc::sourcelist=$work/sources.list" \
+		-o "Dir::Etc::sourceparts=$work/none" \
+		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" \
+		-o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=2 \
+		-o Acquire::http::Timeout=20 -o Acquire::Languages=none "$@"
+}
+
+fetch_index() {
 	uri=$(mirror)
 	[ -n "$uri" ] || { say "apt knows no mirror of Debian"; return 1; }
 	keys=/usr/share/keyrings/debian-archive-keyring.gpg
 	[ -r "$keys" ] || { say "no $keys"; return 1; }
-	mkdir -p apt/lists/partial apt/cache/archives/partial apt/none
-	echo "deb-src [signed-by=$keys] $uri $suite main" >apt/sources.list
-	set -- -o "Dir::Etc::sourcelist=$PWD/apt/sources.list" \
-		-o "Dir::Etc::sourceparts=$PWD/apt/none" \
-		-o "Dir::State::lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache" \
-		-o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=2 \
-		-o Acquire::http::Timeout=20 -o Acquire::Languages=none
-	apt-get "$@" update -qq && apt-get "$@" source -qq --download-only quickjs
+	mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/none"
+	echo "deb-src [signed-by=$keys] $uri $suite main" >"$work/sources.list"
+	apt_do apt-get update -qq
 }
 
-# What apt has checked is kept: the files, and what they unpack to.
-get_source() {
-	say "fetching Debian's source package"
-	rm -rf download.new source.new
-	if [ ! -d download ]; then
-		mkdir download.new
-		(cd download.new && fetch && rm -rf apt)
-		mv download.new download
+# Put the newest source into source/, unless it is there.
+update_source() {
+	fetch_index || return 1
+	found=$(apt_do apt-cache showsrc --only-source "$package" |
+		sed -n 's/^Version: //p' | newest)
+	[ -n "$found" ] || { say "$suite has no $package from $oldest to $below"; return 1; }
+	if [ "$found" != "$(cat source/debian-version 2>/dev/null)" ]; then
+		say "fetching $package $found"
+		(cd "$work" && apt_do apt-get source -qq --download-only --tar-only \
+			"$package=$found" >/dev/null) || return 1
+		rm -rf source.new
+		mkdir source.new
+		tar -x --strip-components=1 -C source.new -f "$work"/*.orig.tar.* || return 1
+		echo "$found" >source.new/debian-version
+		rm -rf source
+		mv source.new source
 	fi
-	dpkg-source --no-check --no-copy -q -x download/quickjs_*.dsc source.new
-	mv source.new source
+	touch source/debian-version
 }
 
-# Flags that are none of ours: what is not our code is not held to our warnings.
+# The source is there, and was compared with the index within a week.
+is_fresh() {
+	[ -n "$(find source/debian-version -mtime -7 2>/dev/null)" ]
+}
+
+get_source() {
+	work=$PWD/apt.new
+	rm -rf "$work"
+	rc=0
+	update_source || rc=1
+	rm -rf "$work"
+	[ "$rc" -eq 0 ] && return 0
+	[ -d source ] || return 1
+	say "no news of $package: keeping $(cat source/debian-version)"
+}
+
+# The source is not held to the project's warnings.
 compile() {
 	rm -rf "$name.new"
 	mkdir "$name.new"
-	version=$(cat source/VERSION)
-	objects=
 	for part in $parts; do
-		"$cc" -std=gnu11 -w -D_GNU_SOURCE "-DCONFIG_VERSION=\"$version\"" -fPIC \
-			-fvisibility=hidden -funsigned-char -fwrapv "$@" \
+		"$cc" -std=gnu11 -w -D_GNU_SOURCE -fPIC -fvisibility=hidden \
+			-funsigned-char -fwrapv "$@" \
 			-c "source/$part.c" -o "$name.new/$part.o"
-		objects="$objects $name.new/$part.o"
 	done
-	ar rcs "$name.new/libquickjs.a" $objects
+	ar rcs "$name.new/libqjs.a" "$name.new"/*.o
 	cp source/quickjs.h source/LICENSE "$name.new"
+	how "$@" >"$name.new/how"
+	rm -rf "$name"
 	mv "$name.new" "$name"
+}
+
+# All that the result depends on.
+how() {
+	echo "$(cat source/debian-version) $cc $*"
 }
 
 mkdir -p "$folder"
 cd "$folder"
 exec 9>lock
 flock 9
-[ -f "$name/libquickjs.a" ] && exit 0
-[ -d source ] || get_source
-say "compiling ($name)"
+is_fresh || get_source
+[ "$(how "$@")" = "$(cat "$name/how" 2>/dev/null)" ] && exit 0
+say "compiling $(cat source/debian-version) ($name)"
 compile "$@"

@@ -190,6 +190,29 @@ set_runtime(weft_js *js)
 	                       weft__js_module_load, js);
 }
 
+/* The language.  Of what hosts add, `performance` and DOMException among it, scripts get
+ * weft's (global.c) and not QuickJS's. */
+static JSContext *
+new_context(JSRuntime *rt)
+{
+	static int (*const intrinsics[])(JSContext * ctx) = {
+		JS_AddIntrinsicBaseObjects, JS_AddIntrinsicDate,
+		JS_AddIntrinsicEval,        JS_AddIntrinsicRegExp,
+		JS_AddIntrinsicJSON,        JS_AddIntrinsicProxy,
+		JS_AddIntrinsicMapSet,      JS_AddIntrinsicTypedArrays,
+		JS_AddIntrinsicPromise,     JS_AddIntrinsicWeakRef,
+	};
+	JSContext *ctx = JS_NewContextRaw(rt);
+
+	for (size_t i = 0; ctx && i < sizeof(intrinsics) / sizeof(*intrinsics);
+	     i++)
+		if (intrinsics[i](ctx) != 0) {
+			JS_FreeContext(ctx);
+			return NULL;
+		}
+	return ctx;
+}
+
 static bool
 make_context(weft_js *js)
 {
@@ -201,13 +224,14 @@ make_context(weft_js *js)
 	if (!js->rt)
 		return false;
 	set_runtime(js);
-	js->ctx = JS_NewContext(js->rt);
+	js->ctx = new_context(js->rt);
 	if (!js->ctx)
 		return false;
 	JS_SetContextOpaque(js->ctx, js);
 	weft__js_enter(js);
-	ok = weft__js_link_init(js) == 0 && weft__js_expose_init(js) == 0
-	     && weft__js_value_init(js) == 0 && weft__js_globals_init(js) == 0;
+	ok = weft__js_learn_parser(js) == 0 && weft__js_link_init(js) == 0
+	     && weft__js_expose_init(js) == 0 && weft__js_value_init(js) == 0
+	     && weft__js_globals_init(js) == 0;
 	weft__js_leave(js);
 	weft__js_ground_close(js);
 	return ok && !js->refused;

@@ -87,7 +87,10 @@ struct weft_js {
 	char *ground; /* see memory.c */
 	size_t ground_used;
 	bool ground_closed;
-	size_t memory_used, memory_grown, refused_at;
+	size_t memory_used;
+	size_t record_bytes; /* of a function record of the parser */
+	size_t records;      /* in use: a parser runs */
+	bool learning;       /* record_bytes */
 	bool over; /* the limit, at some time in this callback */
 
 	unsigned depth;      /* of enter */
@@ -168,6 +171,9 @@ bool weft__js_ground_open(weft_js *js);
 void weft__js_ground_close(weft_js *js);
 void weft__js_ground_free(weft_js *js);
 
+/* Find out record_bytes.  Returns 0, or -1 with an exception. */
+int weft__js_learn_parser(weft_js *js);
+
 /* --- error.c ------------------------------------------------------------- */
 
 /* The exception that is pending becomes the result of a call: weft_fail(). */
@@ -207,7 +213,7 @@ int  weft__js_queue(weft_js *js, JSValueConst fn); /* as queueMicrotask */
 /* --- rejection.c --------------------------------------------------------- */
 
 void weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
-                    JS_BOOL is_handled, void *opaque);
+                    bool is_handled, void *opaque);
 int  weft__js_judge(weft_js *js); /* returns how many were told of */
 void weft__js_rejections_fini(weft_js *js);
 

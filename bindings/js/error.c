@@ -100,7 +100,7 @@ describe(weft_js *js, JSValueConst error, int number)
 	static const char *const names[3] = { "name", "message", "stack" };
 	char *text;
 
-	if (JS_IsError(ctx, error))
+	if (JS_IsError(error))
 		for (int i = 0; i < 3; i++)
 			parts[i] = get_text(js, error, names[i]);
 	else
@@ -155,7 +155,7 @@ is_text(weft_js *js, JSValueConst error, const char *name, const char *want)
 static bool
 is_memory(weft_js *js, JSValueConst error)
 {
-	if (!JS_IsError(js->ctx, error))
+	if (!JS_IsError(error))
 		return js->refused
 		       && (JS_IsNull(error) || JS_IsUninitialized(error));
 	return is_text(js, error, "name", "InternalError")
@@ -165,7 +165,7 @@ is_memory(weft_js *js, JSValueConst error)
 static int
 number_or_script(weft_js *js, JSValueConst error)
 {
-	int number = JS_IsError(js->ctx, error) ? number_of(js, error) : 0;
+	int number = JS_IsError(error) ? number_of(js, error) : 0;
 
 	return number ? number : WEFT_ESCRIPT;
 }
@@ -260,7 +260,7 @@ weft__js_interrupted(weft_js *js)
 
 	(void)JS_ThrowInternalError(ctx, "interrupted");
 	error = JS_GetException(ctx);
-	JS_SetUncatchableError(ctx, error, true);
+	JS_SetUncatchableError(ctx, error);
 	return JS_Throw(ctx, error);
 }
 
@@ -324,9 +324,8 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 {
 	JSContext *ctx = js->ctx;
 	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), told;
-	const char *stack = JS_IsError(ctx, error)
-	                            ? get_text(js, error, "stack")
-	                            : NULL;
+	const char *stack = JS_IsError(error) ? get_text(js, error, "stack")
+	                                      : NULL;
 	char *copy = stack ? js_strdup(ctx, stack) : NULL;
 	char *text = describe(js, error, 0);
 	const char *file = "";

@@ -259,10 +259,9 @@ weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn,
 int
 weft__js_expose_init(weft_js *js)
 {
-	static JSClassID id;
 	static const JSClassDef class = { .class_name = "HostFunction",
 		                          .finalizer = finalize_exposed };
 
-	js->call_class = JS_NewClassID(&id);
+	(void)JS_NewClassID(js->rt, &js->call_class);
 	return JS_NewClass(js->rt, js->call_class, &class);
 }

@@ -7,8 +7,8 @@ now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	(void)this_value;
 	(void)count;
 	(void)args;
-	return JS_NewFloat64(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf)
-	                                  / 1e6);
+	return JS_NewNumber(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf)
+	                                 / 1e6);
 }
 
 static JSValue
@@ -163,8 +163,7 @@ weft__js_make_host(weft_js *js)
 	                           sizeof(functions) / sizeof(*functions));
 	if (JS_DefinePropertyValueStr(
 		    ctx, host, "timeOrigin",
-		    JS_NewFloat64(ctx,
-	                          (double)weft_perf_origin(js->perf) / 1e6),
+		    JS_NewNumber(ctx, (double)weft_perf_origin(js->perf) / 1e6),
 		    JS_PROP_C_W_E)
 	            < 0
 	    || weft__js_net_init(js, host) < 0) {

@@ -310,7 +310,6 @@ get_then(JSContext *ctx, JSValueConst global)
 int
 weft__js_link_init(weft_js *js)
 {
-	static JSClassID id;
 	static const JSClassDef class = { .class_name = "HostLink",
 		                          .finalizer = finalize_link };
 	JSValue global = JS_GetGlobalObject(js->ctx);
@@ -318,6 +317,6 @@ weft__js_link_init(weft_js *js)
 	js->then = get_then(js->ctx, global);
 	js->error = JS_GetPropertyStr(js->ctx, global, "Error");
 	JS_FreeValue(js->ctx, global);
-	js->link_class = JS_NewClassID(&id);
+	(void)JS_NewClassID(js->rt, &js->link_class);
 	return JS_NewClass(js->rt, js->link_class, &class);
 }

@@ -1,42 +1,46 @@
 /* memory.c - the engine's memory: weft's, counted and bounded.
  *
  * Each block begins with its size, since weft's allocator does not tell.  A block never
- * grows in place: QuickJS asks for room ahead, so that is rare.
+ * grows in place: QuickJS asks for room ahead, so that is rare.  QuickJS cuts what is small
+ * from arenas of 4 KiB that it asks for here.  Each of its other blocks begins with a header
+ * of 8 bytes, in which it counts references.
  *
- * QuickJS does not bear a refusal everywhere: not while it parses, where what it writes
- * grows piece by piece and nobody looks whether it did, and not while it makes the error
- * that tells of one.  So the limit is hard for big blocks only, those asked for at once.
+ * QuickJS does not survive a refusal everywhere.  Its parser writes to buffers without
+ * checking whether they grew, and some constructors use an object's properties without
+ * checking whether there was memory for them.  So the limit is hard for big blocks only.
  *
- *   1. A block that grows is refused far beyond the limit only, unless it is a string or
- *      the items of a big array.  How much a parser needs is bounded by its text, which is
- *      a big block: some 60 times that, twice in memory itself.
- *   2. Small ones may go beyond the limit, the smaller the further; what has grown does
- *      not count there, so that there is room for the error when that is refused.
- *   3. Who went beyond it is ended at the next poll, unless it was by garbage.
+ *   1. A big block that is asked for at once, a string that grows, and the items of a big
+ *      array are refused beyond the limit.  QuickJS survives that, outside of its parser.
+ *   2. A small block, any other that grows, and all of a parser is refused far beyond the
+ *      limit only.  What a parser or a built-in function needs is bounded by its input, which
+ *      is a big block: some 60 times that, twice in memory itself.  A parser runs while one
+ *      of its function records is in use; QuickJS clears these as it makes them, and they are
+ *      known by their size.
+ *   3. A script that went beyond the limit is ended at the next poll, unless what it took was
+ *      garbage.
  *
  * What every engine has is cut from one piece, the ground, and given back with it.  So an
  * engine is made and freed quickly; and making one fails before it has begun, or not at
- * all: QuickJS does not bear a failure there.
+ * all: QuickJS does not survive a failure there.
  */
 #include <weft/base.h>
 #include "engine.h"
 
 /* Enough for a context with all that is put into it at first; a little more than used. */
-#define GROUND_BYTES ((size_t)208 << 10)
+#define GROUND_BYTES ((size_t)272 << 10)
+#define LIMIT_MIN    ((size_t)256 << 10) /* of memory_bytes; see js.h */
 
-enum { PLAIN, IN_GROUND, GROWN };
+enum { PLAIN, IN_GROUND, RECORD };
 
 struct head {
 	size_t size;
 	size_t kind; /* a word, so that what follows is aligned for anything */
 };
 
-#define MARGIN_MIN  ((size_t)2 << 20)
-#define MARGIN_MAX  ((size_t)32 << 20)
-#define GROWN_MIN   ((size_t)4096) /* what is smaller is small, grown or not */
-#define ERROR_BYTES ((size_t)64 << 10)
-#define ITEMS_MAX   4  /* times the limit, of one array */
-#define GROWN_MAX   64 /* times the limit; see js.h */
+#define SMALL_BYTES \
+	((size_t)4096) /* of an arena; what is not bigger is small */
+#define ITEMS_MAX  4   /* times the limit, of one array */
+#define FAR_BEYOND 64  /* times the limit; see js.h */
 
 static struct head *
 head_of(const void *ptr)
@@ -51,62 +55,24 @@ usable_size(const void *ptr)
 }
 
 static void *
-refuse(JSMallocState *state)
+refuse(weft_js *js)
 {
-	weft_js *js = state->opaque;
-
 	js->refused = true;
-	js->refused_at = state->malloc_size - js->memory_grown;
 	return NULL;
 }
 
-/* How far beyond the limit a block of this size may go. */
-static size_t
-margin_for(size_t limit, size_t size)
-{
-	size_t margin = limit / 2;
-
-	if (margin < MARGIN_MIN)
-		margin = MARGIN_MIN;
-	if (margin > MARGIN_MAX)
-		margin = MARGIN_MAX;
-	if (size < 256)
-		return margin;
-	if (size < 4096)
-		return margin / 2;
-	return size < limit / 64 ? margin / 4 : 0;
-}
-
-/* Invariant 2.  After a refusal there is a little more, for the error that tells of it: QuickJS
- * makes one for ever where it cannot. */
+/* Invariants 1 and 2. */
 static bool
-is_small_enough(const weft_js *js, size_t whole, size_t size)
+admit(weft_js *js, size_t size, bool grows)
 {
 	size_t limit = js->opts.memory_bytes;
-
-	if (whole <= limit + margin_for(limit, size))
-		return true;
-	return js->refused && whole <= js->refused_at + ERROR_BYTES
-	       && whole <= limit + 2 * margin_for(limit, 0);
-}
-
-/* Whether there is to be a block; of what grows, invariant 1. */
-static bool
-admit(const JSMallocState *state, size_t size, bool grows)
-{
-	weft_js *js = state->opaque;
-	size_t limit = js->opts.memory_bytes;
-	size_t whole = state->malloc_size + sizeof(struct head) + size;
+	size_t whole = js->memory_used + sizeof(struct head) + size;
 
 	if (whole <= limit)
 		return true;
 	js->over = true;
-	if (grows)
-		return whole / GROWN_MAX <= limit;
-	if (size >= GROWN_MIN)
-		return size <= limit
-		       && whole - limit <= margin_for(limit, size);
-	return is_small_enough(js, whole - js->memory_grown, size);
+	return (grows || size <= SMALL_BYTES || js->records > 0)
+	       && whole / FAR_BEYOND <= limit;
 }
 
 static struct head *
@@ -123,83 +89,107 @@ cut(weft_js *js, size_t size)
 	return head;
 }
 
-static void
-count(JSMallocState *state, const struct head *head)
-{
-	weft_js *js = state->opaque;
-
-	state->malloc_count++;
-	state->malloc_size += sizeof(*head) + head->size;
-	js->memory_used = state->malloc_size;
-	if (head->kind == GROWN)
-		js->memory_grown += head->size;
-}
-
 static void *
-make(JSMallocState *state, size_t size, bool grows)
+make(weft_js *js, size_t size, bool grows)
 {
-	weft_js *js = state->opaque;
 	struct head *head = NULL;
 
-	if (!admit(state, size, grows))
-		return refuse(state);
+	if (size > SIZE_MAX / 2 || !admit(js, size, grows))
+		return refuse(js);
 	if (!js->ground_closed)
 		head = cut(js, size);
 	if (!head) {
 		head = weft_alloc(sizeof(*head) + size);
 		if (!head)
-			return refuse(state);
-		head->kind = grows && size >= GROWN_MIN ? GROWN : PLAIN;
+			return refuse(js);
+		head->kind = PLAIN;
 	}
 	head->size = size;
-	count(state, head);
+	js->memory_used += sizeof(*head) + size;
 	return head + 1;
 }
 
+/* QuickJS sets the references of its header only if there are any: see is_string(). */
 static void *
-allocate(JSMallocState *state, size_t size)
+allocate(void *opaque, size_t size)
 {
-	return make(state, size, false);
+	void *made = make(opaque, size, false);
+
+	if (made && size >= sizeof(uint64_t))
+		memset(made, 0, sizeof(uint64_t));
+	return made;
+}
+
+/* Invariant 2. */
+static void
+mark_record(weft_js *js, void *made, size_t size)
+{
+	struct head *head = head_of(made);
+
+	if (js->learning && size > js->record_bytes)
+		js->record_bytes = size;
+	if (size != js->record_bytes || head->kind != PLAIN)
+		return;
+	head->kind = RECORD;
+	js->records++;
+}
+
+static void *
+allocate_clear(void *opaque, size_t count, size_t size)
+{
+	void *made;
+
+	if (size > 0 && count > SIZE_MAX / size)
+		return refuse(opaque);
+	made = make(opaque, count * size, false);
+	if (!made)
+		return NULL;
+	mark_record(opaque, made, count * size);
+	return memset(made, 0, count * size);
 }
 
 static void
-release(JSMallocState *state, void *ptr)
+release(void *opaque, void *ptr)
 {
-	weft_js *js = state->opaque;
+	weft_js *js = opaque;
 	struct head *head;
 
 	if (!ptr)
 		return;
 	head = head_of(ptr);
-	state->malloc_count--;
-	state->malloc_size -= sizeof(*head) + head->size;
-	js->memory_used = state->malloc_size;
-	if (head->kind == GROWN)
-		js->memory_grown -= head->size;
+	js->memory_used -= sizeof(*head) + head->size;
+	if (head->kind == RECORD)
+		js->records--;
 	if (head->kind != IN_GROUND)
 		weft_release(head);
 }
 
-/* A string that is being built. */
+/* A string that is being built.  Of blocks with references, tables of properties grow too:
+ * they have a type. */
 static bool
 is_string(const void *ptr, size_t size)
 {
-	uint32_t words[4] = { 0 }; /* references, length, two that are unused */
+	struct {
+		uint16_t index;
+		uint8_t size_class, type;
+		uint32_t references;
+	} header = { 0 };
 
-	if (size >= sizeof(words))
-		memcpy(words, ptr, sizeof(words));
-	return words[0] == 1 && words[2] == 0 && words[3] == 0;
+	if (size >= sizeof(header))
+		memcpy(&header, ptr, sizeof(header));
+	return header.references > 0 && header.type == 0;
 }
 
-/* The items of an array, by their tags: 64 bits of a small number each.  Small tables of a
- * parser may look the same. */
+/* The items of an array, by their tags: 64 bits of a small number each.  Other tables may
+ * look the same. */
 static bool
 is_items(const void *ptr, size_t size)
 {
-	const char *at = ptr, *end = at + size;
+	const char *at = (const char *)ptr + sizeof(uint64_t);
+	const char *end = (const char *)ptr + size;
 	int64_t item[2];
 
-	if (size % sizeof(item) != 0)
+	if (size < sizeof(uint64_t) || (size_t)(end - at) % sizeof(item) != 0)
 		return false;
 	for (; at < end; at += sizeof(item)) {
 		memcpy(item, at, sizeof(item));
@@ -209,8 +199,8 @@ is_items(const void *ptr, size_t size)
 	return true;
 }
 
-/* Whether a block of before is nothing of a parser: what a script can make as big as it
- * likes, and QuickJS bears that it does not grow. */
+/* Whether a script can make a block as big as it likes, and QuickJS survives that the block
+ * does not grow. */
 static bool
 is_bearing(const void *ptr, size_t before, size_t size, size_t limit)
 {
@@ -219,39 +209,57 @@ is_bearing(const void *ptr, size_t before, size_t size, size_t limit)
 }
 
 static void *
-resize(JSMallocState *state, void *ptr, size_t size)
+resize(void *opaque, void *ptr, size_t size)
 {
-	size_t limit = ((weft_js *)state->opaque)->opts.memory_bytes;
+	weft_js *js = opaque;
+	size_t limit = js->opts.memory_bytes;
 	size_t before = usable_size(ptr);
 	void *moved;
 
+	if (!ptr)
+		return allocate(js, size);
 	if (size == 0) {
-		release(state, ptr);
+		release(js, ptr);
 		return NULL;
 	}
-	if (ptr && size <= before && size >= before / 2)
+	if (size <= before && size >= before / 2)
 		return ptr;
-	moved = make(state, size,
-	             size < GROWN_MIN
-	                     || (ptr && !is_bearing(ptr, before, size, limit)));
-	if (moved && ptr) {
+	moved = make(js, size, !is_bearing(ptr, before, size, limit));
+	if (moved) {
 		memcpy(moved, ptr, before < size ? before : size);
-		release(state, ptr);
+		release(js, ptr);
 	}
 	return moved;
 }
 
 const JSMallocFunctions weft__js_memory = {
+	.js_calloc = allocate_clear,
 	.js_malloc = allocate,
 	.js_free = release,
 	.js_realloc = resize,
 	.js_malloc_usable_size = usable_size,
 };
 
+/* The record of a function is the biggest block that the parser of an empty text clears. */
+int
+weft__js_learn_parser(weft_js *js)
+{
+	JSValue made;
+
+	js->learning = true;
+	made = JS_Eval(js->ctx, "", 0, "<empty>",
+	               JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY);
+	js->learning = false;
+	if (JS_IsException(made))
+		return -1;
+	JS_FreeValue(js->ctx, made);
+	return 0;
+}
+
 bool
 weft__js_ground_open(weft_js *js)
 {
-	if (js->opts.memory_bytes < GROUND_BYTES)
+	if (js->opts.memory_bytes < LIMIT_MIN)
 		return false;
 	js->ground = weft_alloc(GROUND_BYTES);
 	return js->ground != NULL;

@@ -25,7 +25,7 @@ exit_now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	}
 	(void)JS_ThrowInternalError(ctx, "the script has ended");
 	error = JS_GetException(ctx);
-	JS_SetUncatchableError(ctx, error, 1);
+	JS_SetUncatchableError(ctx, error);
 	return JS_Throw(ctx, error);
 }
 

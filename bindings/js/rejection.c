@@ -47,36 +47,12 @@ grow(struct weft__js_rejections *all)
 	return true;
 }
 
-/* The body of a module that throws is, inside of the engine, a promise that nobody has; the
- * promise of the module, rejected next with the same reason, is the one that counts. */
-static void
-forget_body(weft_js *js, JSValueConst reason)
-{
-	struct weft__js_rejections *all = &js->rejections;
-	struct weft__js_rejection *last;
-	const JSRefCountHeader *head;
-
-	if (all->count == all->first)
-		return;
-	last = &all->items[all->count - 1];
-	if (last->later || !JS_IsObject(last->promise))
-		return;
-	head = JS_VALUE_GET_PTR(last->promise);
-	if (head->ref_count == 1
-	    && JS_StrictEq(js->ctx, last->reason, reason)) {
-		end(js, last);
-		all->count--;
-	}
-}
-
 /* Without memory it is not told of. */
 static void
 add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
 {
 	struct weft__js_rejections *all = &js->rejections;
 
-	if (!later)
-		forget_body(js, reason);
 	if (all->count == all->room && !grow(all))
 		return;
 	all->items[all->count++] = (struct weft__js_rejection){
@@ -146,7 +122,7 @@ ask(weft_js *js, JSValueConst fn, JSValueConst promise)
 
 void
 weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
-               JS_BOOL is_handled, void *opaque)
+               bool is_handled, void *opaque)
 {
 	weft_js *js = opaque;
 

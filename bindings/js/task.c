@@ -492,9 +492,14 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("queueMicrotask", 1, queue_microtask),
 };
 
+/* QuickJS has a queueMicrotask of its own, which reports no errors. */
 void
 weft__js_tasks_init(weft_js *js, JSValueConst global)
 {
+	JSAtom name = JS_NewAtom(js->ctx, "queueMicrotask");
+
+	(void)JS_DeleteProperty(js->ctx, global, name, 0);
+	JS_FreeAtom(js->ctx, name);
 	JS_SetPropertyFunctionList(js->ctx, global, functions,
 	                           sizeof(functions) / sizeof(*functions));
 }

@@ -92,7 +92,7 @@ weft__js_from(weft_js *js, const weft_value *value)
 	if (type == &weft_type_integer)
 		return from_integer(ctx, value->as.integer);
 	if (type == &weft_type_number)
-		return JS_NewFloat64(ctx, value->as.number);
+		return JS_NewNumber(ctx, value->as.number);
 	if (type == &weft_type_text)
 		return JS_NewString(ctx, value->as.ptr);
 	if (type == &weft_type_bytes)
@@ -333,6 +333,26 @@ to_held(struct walk *walk, JSValueConst value, weft_value *out)
 	return rc < 0 ? rc : weft__js_hold(walk->js, value, out);
 }
 
+/* An array, or a proxy of one, or a proxy of that, as Array.isArray() has it. */
+static bool
+is_array(JSContext *ctx, JSValueConst value)
+{
+	JSValue at = JS_DupValue(ctx, value);
+	bool found;
+
+	for (int depth = 0; depth < DEPTH_MAX && JS_IsProxy(at); depth++) {
+		JSValue target = JS_GetProxyTarget(ctx, at);
+
+		JS_FreeValue(ctx, at);
+		at = target;
+	}
+	if (JS_IsException(at)) /* revoked */
+		JS_FreeValue(ctx, JS_GetException(ctx));
+	found = JS_IsArray(at);
+	JS_FreeValue(ctx, at);
+	return found;
+}
+
 static int
 to_object(struct walk *walk, JSValueConst value, weft_value *out)
 {
@@ -343,11 +363,11 @@ to_object(struct walk *walk, JSValueConst value, weft_value *out)
 
 	if (kept)
 		return weft_value_share(kept, out);
-	if (JS_IsArray(ctx, value) > 0)
+	if (is_array(ctx, value))
 		return to_list(walk, value, out);
 	if (weft__js_is_promise(js, value))
 		return to_promise(js, value, out);
-	if (JS_IsError(ctx, value)) {
+	if (JS_IsError(value)) {
 		*out = weft_value_error(weft__js_error_of(js, value));
 		return 0;
 	}
@@ -396,14 +416,12 @@ weft__js_to_all(weft_js *js, int count, JSValueConst *values, weft_value *out)
 	return rc;
 }
 
-/* Ids of classes are the process's; each engine asks, and gets the same. */
 int
 weft__js_value_init(weft_js *js)
 {
-	static JSClassID id;
 	static const JSClassDef class = { .class_name = "HostValue",
 		                          .finalizer = finalize_value };
 
-	js->value_class = JS_NewClassID(&id);
+	(void)JS_NewClassID(js->rt, &js->value_class);
 	return JS_NewClass(js->rt, js->value_class, &class);
 }

@@ -21,12 +21,11 @@
  *   6. As the loop stops, timers are cleared without a call; the engine is still there
  *      to be freed.  Until then it holds a reference to the loop.
  *   7. What would go over memory_bytes is refused, an error that a script can catch, if it is
- *      big and asked for at once, or a string.  What is small may go over by half, that is 2
- *      to 32 MiB, and once more as much for errors.  What grows by and by may go on: the items
- *      of an array to 4 times memory_bytes, and all to 64 times, since a parser bears no
- *      refusal, and takes up to 60 times its text.  The script is ended soon then, unless it
- *      was garbage.  Where a parser needs still more, or the process itself has no memory
- *      left, a script that runs may bring the process down.
+ *      big and asked for at once, or a string.  The items of an array may grow to 4 times
+ *      memory_bytes.  What is small or grows otherwise may go on to 64 times, since the
+ *      engine does not survive a refusal there: a parser takes up to 60 times its text.  The
+ *      script is ended soon then, unless it was garbage.  Where a parser needs still more, or
+ *      the process itself has no memory left, a script that runs may bring the process down.
  *   8. A callback that comes to a limit, or is interrupted, ends with an error that `catch`
  *      does not catch.  But a promise takes it: of an async function, or of a job, that is
  *      rejected as usual, and who handles that goes on, in a callback of its own.  The

@@ -11,10 +11,13 @@ add_test(NAME js_command COMMAND ${js}/command.py $<TARGET_FILE:weft_cli>)
 set_tests_properties(js_command PROPERTIES TIMEOUT 300)
 
 # Scripts that check themselves.
-foreach(name timer_values timer_clear timer_clamp events limits)
+foreach(name timer_values timer_clear timer_clamp events limits engine)
   add_test(NAME js_${name} COMMAND ${js}/run_checks.py $<TARGET_FILE:weft_cli> check_${name})
   set_tests_properties(js_${name} PROPERTIES TIMEOUT 150)
 endforeach()
+
+# The version of the engine that a clean tree takes.
+add_test(NAME js_versions COMMAND ${js}/versions.py ${PROJECT_SOURCE_DIR}/cmake/quickjs.sh)
 
 # Order and output, side by side with Node's.
 add_test(NAME js_order COMMAND ${js}/order.py $<TARGET_FILE:weft_cli>)

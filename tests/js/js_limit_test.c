@@ -150,7 +150,7 @@ TEST(js_endless_recursion_is_an_error_that_can_be_caught)
 
 	begin(&s);
 	check_fails(&s, "(function f() { f() })()", WEFT_ESCRIPT,
-	            "stack overflow");
+	            "Maximum call stack size exceeded");
 	run(&s,
 	    "let deep = 0; (function f() { deep++; try { f() } catch (e) { } })();"
 	    "say(deep > 10)");

@@ -98,6 +98,9 @@ TEST(js_bombs_of_all_sizes_are_refused)
 		"all = 'x'.repeat(5e8)",
 		"all = new Uint8Array(1e9)",
 		"all = 'x'.repeat(3e6).split('').map(c => [c])",
+		"all = []; for (;;) all.push(Object.entries('x'.repeat(1000)))",
+		"all = []; for (;;) all.push(new RegExp('(?<a>b)|(?<c>d)'.repeat(9)))",
+		"all = []; for (;;) all.push(JSON.parse('[' + '{},'.repeat(999) + '0]'))",
 	};
 
 	for (size_t i = 0; i < sizeof(bombs) / sizeof(*bombs); i++)
@@ -142,10 +145,12 @@ TEST(js_timers_and_their_arguments_count)
 	end(&s);
 }
 
-/* Long texts, with so much of the memory in use that the parser needs more. */
+/* Texts of many lengths, up to 2 MiB, with so much of the memory in use that the parser needs
+ * more.  Functions of one name take quadratic time: up to 256 KiB of them. */
 static void
 check_parse(const char *piece, unsigned eighths)
 {
+	unsigned most = strncmp(piece, "function", 8) == 0 ? 1 << 18 : 2 << 20;
 	weft_js_opts opts = { .memory_bytes = 8 << 20, .run_ns = HOUR };
 	struct script s;
 	char source[512];
@@ -154,10 +159,10 @@ check_parse(const char *piece, unsigned eighths)
 	begin_with(&s, &opts);
 	snprintf(source, sizeof(source),
 	         "globalThis.fill = new Uint8Array(%u << 20); const p = '%s';"
-	         "for (let k = 65536; k < 2 << 20; k = k * 1.9 | 0)"
+	         "for (let k = 65536; k < %u; k = k * 1.9 | 0)"
 	         "  try { (0, eval)('var a,b,c;if(0){' + p.repeat(k / p.length)"
 	         "    + '}') } catch { }",
-	         eighths, piece);
+	         eighths, piece, most);
 	rc = weft_js_eval(s.js, source, "test.js", NULL);
 	CHECK(rc == 0 || rc == WEFT_ENOMEM);
 	eval(&s, "fill = null");

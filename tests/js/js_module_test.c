@@ -357,7 +357,7 @@ TEST(js_imports_that_are_too_deep_fail_and_others_do_not)
 	put_file(&folder, "good.js", "export default 'good'");
 	begin_granted(&s);
 	import_each(&s, &folder, "0.js 1.js good.js");
-	CHECK_STR(s.said, "0.js SyntaxError 1.js SyntaxError good.js good ");
+	CHECK_STR(s.said, "0.js RangeError 1.js RangeError good.js good ");
 	end(&s);
 	for (int i = 0; i < DEEP; i++) {
 		snprintf(name, sizeof(name), "%d.js", i);

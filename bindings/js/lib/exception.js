@@ -39,7 +39,8 @@ class DOMException extends Error {
 		this.#name = name === undefined ? "Error" : `${name}`;
 		delete this.message; /* the prototype has it, and it cannot be set */
 		if (typeof this.stack === "string") /* without this constructor */
-			this.stack = replace(this.stack, /^ +at DOMException \(weft:.*\n/, "");
+			define(this, "stack", { configurable: true, writable: true,
+				value: replace(this.stack, /^ +at DOMException \(weft:.*\n/, "") });
 		if (named && "cause" in options)
 			define(this, "cause", { value: options.cause, configurable: true,
 				enumerable: false, writable: true });
