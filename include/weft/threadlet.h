@@ -18,8 +18,11 @@
  *
  * A loop that is about to sleep with nothing to wait for but threadlets, each of which
  * waits for another one of the same loop, reports a deadlock (WEFT_REPORT_DEADLOCK) with
- * all of them, once, and sleeps: a post could still come, or a cancellation.  Who sleeps
- * until WEFT_NEVER, and a loop with WEFT_LOOP_KEEP, is thought to wait for just that.
+ * all of them, once, and sleeps: a post could still come, or a cancellation.  A threadlet
+ * that sleeps until WEFT_NEVER, and a loop with WEFT_LOOP_KEEP, are expected to wait for
+ * just that.  Loops of a runtime are one in this: the last of them to sleep reports the
+ * deadlock, whatever their flags.  Waits at shared objects count there under weft_main(),
+ * on Linux, while the program has no threads of its own, which could use these objects.
  */
 #ifndef WEFT_THREADLET_H
 #define WEFT_THREADLET_H

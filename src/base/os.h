@@ -60,6 +60,9 @@ int      weft__os_interface_index(const char *name);
 int      weft__os_host_find(const char *name, struct weft__host *out, size_t max);
 int      weft__os_host_name(const struct weft__host *host, char *out, size_t max);
 
+/* Threads that the library has started and that have not ended. */
+extern weft__a32 weft__os_own_threads;
+
 void    *weft__os_stack_map(size_t size);
 void     weft__os_stack_unmap(void *mem, size_t size);
 int      weft__os_stack_guard(void *mem, size_t size);

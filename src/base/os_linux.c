@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -178,6 +179,18 @@ os_cpus(void)
 	count = (uint32_t)cgroup_quota(online < 1 ? 1 : (int)online);
 	weft__store(&known, count + 1, WEFT__RELAXED);
 	return (int)count;
+}
+
+/* The folder of the threads has a link for each, and two of its own. */
+static int
+os_other_threads(void)
+{
+	struct stat folder;
+
+	if (stat("/proc/self/task", &folder) < 0)
+		return -errno;
+	return (int)folder.st_nlink - 2
+	       - (int)weft__load(&weft__os_own_threads, WEFT__RELAXED);
 }
 
 static int
@@ -436,6 +449,7 @@ const struct weft__sys weft__sys_real = {
 	.unpark = os_unpark,
 	.barrier = os_barrier,
 	.cpus = os_cpus,
+	.other_threads = os_other_threads,
 	.set_cpus = os_set_cpus,
 	.get_cpus = os_get_cpus,
 	.pipe = os_pipe,

@@ -117,6 +117,12 @@ os_cpus(void)
 }
 
 static int
+os_other_threads(void)
+{
+	return -ENOSYS;
+}
+
+static int
 os_set_cpus(const struct weft__cpus *cpus)
 {
 	(void)cpus;
@@ -260,7 +266,7 @@ const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
 	.unpark = os_unpark, .barrier = os_barrier,
 	.cpus = os_cpus,     .set_cpus = os_set_cpus,
-	.get_cpus = os_get_cpus,
+	.get_cpus = os_get_cpus, .other_threads = os_other_threads,
 	.pipe = os_pipe,
 	.recvmmsg = os_recvmmsg, .sendmmsg = os_sendmmsg,
 	.sendfile = os_sendfile,

@@ -192,6 +192,14 @@ struct start {
 	char name[16];
 };
 
+weft__a32 weft__os_own_threads;
+
+static void
+forget_threads(void)
+{
+	weft__store(&weft__os_own_threads, 0, WEFT__RELAXED);
+}
+
 static void *
 thread_main(void *arg)
 {
@@ -201,6 +209,7 @@ thread_main(void *arg)
 	if (start.name[0])
 		(void)pthread_setname_np(pthread_self(), start.name);
 	weft__fence(start.opts.fn, start.opts.arg);
+	(void)weft__add(&weft__os_own_threads, UINT32_MAX, WEFT__RELAXED);
 	return NULL;
 }
 
@@ -258,8 +267,11 @@ weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 	start->opts = *opts;
 	if (opts->name)
 		memcpy(start->name, opts->name, strnlen(opts->name, 15));
+	(void)weft__add(&weft__os_own_threads, 1, WEFT__RELAXED);
 	rc = create(start, &thread);
 	if (rc != 0) {
+		(void)weft__add(&weft__os_own_threads, UINT32_MAX,
+		                WEFT__RELAXED);
 		free(start);
 		return -rc;
 	}
@@ -536,7 +548,9 @@ weft__os_ignore_pipe(void)
 int
 weft__os_at_fork(void (*fn)(void))
 {
-	return -pthread_atfork(NULL, NULL, fn);
+	int rc = pthread_atfork(NULL, NULL, forget_threads);
+
+	return -(rc ? rc : pthread_atfork(NULL, NULL, fn));
 }
 
 /* --- descriptors -------------------------------------------------------- */

@@ -137,6 +137,9 @@ struct weft__sys {
 	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
 	int (*cpus)(void);
 
+	/* How many threads of this process the library has not started; -ENOSYS. */
+	int (*other_threads)(void);
+
 	/* Have the calling thread run on these CPUs only; NULL: just say whether that
 	 * can be asked for.  0, -EINVAL if there is none of them, -ENOSYS, -EPERM. */
 	int (*set_cpus)(const struct weft__cpus *cpus);

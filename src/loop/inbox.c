@@ -141,18 +141,15 @@ mark_word(struct weft__inbox *inbox)
 	return (weft__a32 *)(void *)&inbox->head;
 }
 
-bool
+/* A close after the doze does not change the mode: its wake, which follows, does. */
+void
 weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 {
 	uintptr_t closed = weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 
-	if (!weft__inbox_doze(inbox, WEFT__IN_PARK))
-		return false;
 	/* Rung, too late, or for no reason: the loop looks around in any case. */
 	(void)weft__sys->park(mark_word(inbox),
 	                      (uint32_t)(closed | WEFT__IN_PARK), deadline_ns);
-	weft__inbox_rouse(inbox, WEFT__IN_PARK);
-	return true;
 }
 
 void

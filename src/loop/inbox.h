@@ -141,8 +141,7 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 bool weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode);
 void weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode);
 
-/* Doze, sleep IN_PARK until rung or the deadline, and rouse; false if there was no
- * sleep. */
-bool weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
+/* Of a loop that dozes IN_PARK: sleep until rung or the deadline. */
+void weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
 
 #endif

@@ -170,6 +170,7 @@ struct weft_loop {
 	size_t     stack_bytes;
 	struct weft__cpus *cpus; /* of the thread of weft_loop_start(), or NULL */
 	struct weft_runtime *runtime; /* that it is of, or NULL */
+	bool       quiet;       /* of runtime/quiet.c, under its lock */
 
 	/* The runner's. */
 	struct weft__run_queue ready;
@@ -450,6 +451,12 @@ void weft__loop_kick(weft_loop *loop, int mode);
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);
 void weft__loop_woken(weft_loop *loop);
+
+/* The loop, of a runtime, has dozed, and only other threads can wake it: true if none of them
+ * will, which is reported as it goes on; so it must not sleep.  And: it goes on, before it
+ * takes anything from its inbox.  In runtime/. */
+bool weft__runtime_rest(weft_loop *loop);
+void weft__runtime_go_on(weft_loop *loop);
 
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);

@@ -15,6 +15,7 @@
  */
 #include "loop/lane.h"
 #include "loop/loop.h"
+#include "loop/signal.h"
 
 #define POLL_TURNS    61 /* of a busy loop, between two looks at descriptors, */
 #define POLL_NS       (50 * WEFT_US) /* or so long */
@@ -152,17 +153,49 @@ ask_kernel(weft_loop *loop, int64_t timeout_ns)
 	loop->backend.events_fresh = true;
 }
 
+/* Nothing that the loop knows of can wake it but a signal; other threads can.  A loop of a
+ * runtime asks the others then. */
+static bool
+is_quiet(const weft_loop *loop, uint64_t deadline_ns)
+{
+	const struct weft__signals *signals = loop->signals;
+
+	return deadline_ns == WEFT_NEVER && loop->runtime && loop->ops == 0
+	       && loop->backend.fds.in_use == (signals ? 1u : 0u)
+	       && !(signals && signals->processes) && !loop->hooks.first
+	       && !weft__loop_is_embedded(loop)
+	       && !weft__loop_is_stopping(loop);
+}
+
+/* The loop dozes: must it not sleep, since nobody would wake it? */
+static bool
+is_stuck(weft_loop *loop, uint64_t deadline_ns)
+{
+	return is_quiet(loop, deadline_ns) && weft__runtime_rest(loop);
+}
+
 static void
 wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 {
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
 		return;
 	/* An error here (no memory in the kernel) passes or shows again. */
-	if (loop->backend.always > 0)
+	if (loop->backend.always > 0 || is_stuck(loop, deadline_ns))
 		ask_kernel(loop, 0);
 	else
 		ask_kernel(loop, weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
+}
+
+static void
+wait_in_park(weft_loop *loop, uint64_t deadline_ns)
+{
+	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
+		return;
+	if (!is_stuck(loop, deadline_ns))
+		weft__inbox_park(&loop->inbox, deadline_ns);
+	weft__inbox_rouse(&loop->inbox, WEFT__IN_PARK);
+	weft__count(&loop->tally.syscalls, 1);
 }
 
 /* While work is runnable the kernel is asked only now and then.  What it has told before is
@@ -237,14 +270,16 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 		weft__trace_sleep(loop);
 	if (uses_backend(loop))
 		wait_in_backend(loop, deadline_ns);
-	else if (weft__inbox_park(&loop->inbox, deadline_ns))
-		weft__count(&loop->tally.syscalls, 1);
+	else
+		wait_in_park(loop, deadline_ns);
 	if (weft__loop_meter(loop))
 		weft__meter_woke(loop);
 	if (loop->traced)
 		weft__trace_woke(loop);
 	state = WEFT_SLEEPING;
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
+	if (loop->quiet)
+		weft__runtime_go_on(loop);
 	if (begin_ns && weft__inbox_has(&loop->inbox)
 	    && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__luck_good(&spin->sleeps);

@@ -19,6 +19,7 @@
 #include "base/report.h"
 #include "loop/signal.h"
 #include "runtime/late.h"
+#include "runtime/runtime.h"
 #include "threadlet/threadlet.h"
 
 #define GRACE_DEFAULT (10 * WEFT_S)
@@ -184,6 +185,7 @@ run_program(struct program *program)
 		is_supervised = rc > 0;
 	}
 	if (is_supervised) {
+		weft__runtime_main_waits(program->runtime);
 		opts.loop = weft_runtime_loop(program->runtime, 0);
 		rc = weft_go_with(&opts, main_threadlet, program);
 		program->id = rc;

@@ -9,26 +9,13 @@
  */
 #include <stdio.h>
 #include <weft/runtime.h>
-#include "base/lock.h"
-#include "loop/loop.h"
-#include "runtime/dumper.h"
 #include "runtime/late.h"
+#include "runtime/runtime.h"
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
 #define LOOPS_MAX    1024u
 #define BLOCKING_MAX 64u
-
-struct weft_runtime {
-	struct weft_runtime *next; /* of the list */
-	uint32_t count;
-	weft__a32 turn; /* where the search for the least loaded begins */
-	weft__a32 stopping;
-	bool started;
-	weft_pool *cpu, *blocking; /* of all its loops */
-	struct weft__dumper dumper;
-	weft_loop *loops[];
-};
 
 static struct {
 	struct weft__lock lock;

@@ -5,6 +5,8 @@
  * nothing will happen; but if all that keeps a run from ending are threadlets that wait
  * for what only their own loop's thread can bring, something is most likely wrong.
  *
+ * Loops of a runtime are asked together (runtime/quiet.c), when all of them sleep.
+ *
  *   1. A witness is a threadlet that something else can wake.  While there is one, there
  *      is no deadlock; so the last that was found is asked first.
  *   2. What was reported is not reported again before a threadlet has run.
@@ -16,42 +18,77 @@
 
 #define TEXT_BYTES ((size_t)16384)
 
-/* It runs on another loop, or has ended there and is on its way home. */
+/* Those who are asked about: the threadlets of a crew, alone or with all others of the
+ * loops of a runtime. */
+struct suspects {
+	struct weft__crew *crew;
+	struct weft_runtime *runtime; /* NULL: alone */
+};
+
+/* Is that crew not among those who are asked about? */
 static bool
-is_distant(const struct weft__crew *crew, const struct weft__handle *handle)
+is_outside(const struct suspects *all, const struct weft__crew *crew)
 {
-	return weft__load(&handle->crew, WEFT__ACQUIRE)
-	               != (uintptr_t)crew /* M */
-	       || (!handle->threadlet && !handle->ended);
+	return crew != all->crew
+	       && (!all->runtime || crew->loop->runtime != all->runtime);
+}
+
+/* It runs outside, or has ended there and is on its way home. */
+static bool
+is_distant(const struct suspects *all, const struct weft__handle *handle)
+{
+	const struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&handle->crew, WEFT__ACQUIRE); /* M */
+
+	return is_outside(all, crew) || (!handle->threadlet && !handle->ended);
 }
 
 static bool
-has_distant_child(const struct weft__crew *crew,
-                  const struct weft__scope *scope)
+has_distant_child(const struct suspects *all, const struct weft__scope *scope)
 {
 	for (const struct weft__handle *h = scope->live; h; h = h->next)
-		if (is_distant(crew, h))
+		if (is_distant(all, h))
 			return true;
 	return false;
 }
 
 static bool
-is_witness(const struct weft__crew *crew, const struct weft__threadlet *t)
+is_witness(const struct suspects *all, const struct weft__threadlet *t)
 {
 	const struct weft__waiter *waiter = t->waiter;
 	const struct weft__scope *home = t->handle->scope;
 	const struct weft__handle *joined;
 
-	if (!waiter || waiter->shared || waiter->ask || waiter->sleeps)
+	if (!waiter || waiter->ask || waiter->sleeps)
 		return true;
-	if (home && home->owner->crew != crew)
-		return true; /* its scope can be cancelled there */
+	if (waiter->shared)
+		return !all->runtime || weft__runtime_is_fed(all->runtime);
+	if (home && is_outside(all, home->owner->crew))
+		return true; /* its scope can be canceled there */
 	if (t->scope && t->scope->closer == waiter)
-		return has_distant_child(crew, t->scope);
+		return has_distant_child(all, t->scope);
 	if (__builtin_strcmp(waiter->what, "join") != 0)
 		return false;
 	joined = weft__handle_find_any(waiter->on);
-	return !joined || is_distant(crew, joined);
+	return !joined || is_distant(all, joined);
+}
+
+/* Is there no witness?  Counts those that keep a run going. */
+static bool
+has_no_witness(const struct suspects *all, uint64_t *alive)
+{
+	struct weft__crew *crew = all->crew;
+
+	if (weft__load(&crew->coming, WEFT__RELAXED) > 0
+	    || (crew->witness && is_witness(all, crew->witness)))
+		return false; /* invariant 1 */
+	for (struct weft__threadlet *t = crew->newest; t; t = t->older) {
+		crew->witness = is_witness(all, t) ? t : NULL;
+		if (crew->witness)
+			return false;
+		*alive += !t->background;
+	}
+	return true;
 }
 
 static bool
@@ -59,16 +96,19 @@ is_stuck(struct weft__crew *crew)
 {
 	uint64_t alive = 0;
 
-	if (weft__load(&crew->coming, WEFT__RELAXED) > 0
-	    || (crew->witness && is_witness(crew, crew->witness)))
-		return false; /* invariant 1 */
-	for (struct weft__threadlet *t = crew->newest; t; t = t->older) {
-		crew->witness = is_witness(crew, t) ? t : NULL;
-		if (crew->witness)
-			return false;
-		alive += !t->background;
-	}
-	return alive > 0 && alive == weft__loop_alive(crew->loop);
+	return has_no_witness(&(struct suspects){ crew, NULL }, &alive)
+	       && alive > 0 && alive == weft__loop_alive(crew->loop);
+}
+
+bool
+weft__crew_is_stuck(weft_loop *loop, uint64_t *alive)
+{
+	struct weft__crew *crew = (struct weft__crew *)weft__load(
+		&loop->crew, WEFT__ACQUIRE);
+
+	return !crew
+	       || has_no_witness(&(struct suspects){ crew, loop->runtime },
+	                         alive);
 }
 
 static void

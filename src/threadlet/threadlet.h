@@ -470,6 +470,16 @@ void weft__crew_add_rest(weft_loop *loop, struct weft__text *text);
 /* What a waiter waits for, in a word; static. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);
 
+/* --- deadlock.c --------------------------------------------------------- */
+
+/* Does each threadlet of this loop of a runtime, all of which sleep, wait for another one of
+ * the runtime?  Adds those that keep a run going to `alive`. */
+bool weft__crew_is_stuck(weft_loop *loop, uint64_t *alive);
+
+/* Are there threads that may use shared objects, besides the loops of the runtime?  In
+ * runtime/. */
+bool weft__runtime_is_fed(struct weft_runtime *runtime);
+
 /* --- trace.c ------------------------------------------------------------- */
 
 uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);

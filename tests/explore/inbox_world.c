@@ -134,8 +134,9 @@ sleep_once(struct world *w, bool by_fd)
 
 			(void)weft__sys->park(&other, 0, WEFT_NEVER);
 		}
-	} else {
+	} else if (weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
 		weft__inbox_park(w->inbox, WEFT_NEVER);
+		weft__inbox_rouse(w->inbox, WEFT__IN_PARK);
 	}
 }
 

@@ -424,6 +424,12 @@ sys_cpus(void)
 }
 
 static int
+sys_other_threads(void)
+{
+	return -ENOSYS;
+}
+
+static int
 sys_set_nonblock(int fd)
 {
 	(void)event_get(fd);
@@ -470,6 +476,7 @@ explore__sys(void)
 			  .thread_self = sys_thread_self,
 			  .at_fork = sys_at_fork,
 			  .cpus = sys_cpus,
+			  .other_threads = sys_other_threads,
 			  .env = sys_env,
 			  .close = sys_close,
 			  .read = sys_read,

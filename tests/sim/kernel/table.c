@@ -112,6 +112,13 @@ sys_cpus(void)
 }
 
 /* Where a thread runs makes no difference here. */
+/* Which threads could still begin to call, a scenario knows alone. */
+static int
+sys_other_threads(void)
+{
+	return -ENOSYS;
+}
+
 static int
 sys_set_cpus(const struct weft__cpus *cpus)
 {
@@ -615,6 +622,7 @@ const struct weft__sys sim_sys = {
 	.thread_self = sim_thread_self,
 	.at_fork = sys_at_fork,
 	.cpus = sys_cpus,
+	.other_threads = sys_other_threads,
 	.set_cpus = sys_set_cpus,
 	.env = sys_env,
 	.close = sys_close,

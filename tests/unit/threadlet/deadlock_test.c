@@ -351,3 +351,234 @@ TEST(a_child_on_another_loop_may_still_end)
 	run_with_far_child(join_far_child);
 	run_with_far_child(close_with_far_child);
 }
+
+/* --- all loops of a runtime ---------------------------------------------- */
+
+enum { LOOPS = 3 };
+
+static weft_chan *never_sent;
+
+static int
+receive_in_vain(void *arg)
+{
+	int value, rc = weft_chan_recv(never_sent, &value, WEFT_NEVER);
+
+	(void)arg;
+	return rc == WEFT_ECANCELED || rc == WEFT_EPIPE ? 0 : rc;
+}
+
+/* Closes a scope with a threadlet on each loop, of which the hook cancels the first. */
+static int
+receive_on_all_loops(void *arg)
+{
+	weft_runtime *runtime = weft_runtime_current();
+	weft_scope scope;
+	weft_loop *loop;
+
+	(void)arg;
+	never_sent = weft_chan_new(sizeof(int), 0, WEFT_SHARED);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	for (uint32_t i = 0; (loop = weft_runtime_loop(runtime, i)); i++) {
+		weft_go_opts opts = { .loop = loop, .scope = &scope };
+		weft_threadlet id = weft_go_with(&opts, receive_in_vain, NULL);
+
+		CHECK(id > 0);
+		ids[0] = i == 0 ? id : ids[0];
+	}
+	OK(weft_join(ids[0], NULL, WEFT_NEVER));
+	weft_scope_cancel(&scope);
+	OK(weft_scope_close(&scope));
+	never_sent = weft_chan_unref(never_sent);
+	return 0;
+}
+
+static void
+run_program(uint32_t loops, weft_threadlet_fn fn)
+{
+	weft_runtime_opts opts = { .loops = loops };
+
+	CHECK_EQ(weft_main(&opts, fn, NULL), 0);
+}
+
+TEST(a_deadlock_in_a_program_of_weft_main_is_reported)
+{
+	for (uint32_t loops = 1; loops <= LOOPS; loops++) {
+		listen_for(true);
+		run_program(loops, wait_in_a_circle);
+		CHECK_EQ(reported(), 1);
+		CHECK(strstr(text, "waiting for join "));
+		listen_no_more();
+	}
+}
+
+TEST(a_second_deadlock_in_a_program_is_reported_if_the_hook_has_ended_the_first)
+{
+	listen_for(true);
+	run_program(LOOPS, twice_in_a_circle);
+	CHECK_EQ(reported(), 2);
+	listen_no_more();
+}
+
+/* The kernel counts threads that have been joined a little longer; and TSan has one of its
+ * own, which the library cannot tell from one of the program. */
+static void
+await_ends(void)
+{
+	while (!TEST_TSAN && weft__sys->other_threads() > 1)
+		(void)sched_yield();
+}
+
+TEST(a_deadlock_over_several_loops_is_reported_with_all_of_them)
+{
+	if (TEST_TSAN || weft__sys->other_threads() < 0)
+		return;
+	for (uint32_t loops = 1; loops <= LOOPS; loops++) {
+		const char *at = text;
+
+		await_ends();
+		listen_for(true);
+		run_program(loops, receive_on_all_loops);
+		CHECK_EQ(reported(), 1);
+		for (uint32_t i = 0; i < loops; i++) {
+			at = strstr(at, "waiting for chan");
+			CHECK(at != NULL);
+			at++;
+		}
+		listen_no_more();
+	}
+}
+
+static int
+wait_on_another_loop(void *arg)
+{
+	weft_runtime *runtime = weft_runtime_current();
+	weft_scope scope;
+	weft_go_opts opts = { .loop = weft_runtime_loop(runtime, 1),
+		              .scope = &scope };
+
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_go_with(&opts, wait_in_a_circle, arg) > 0);
+	return weft_scope_close(&scope);
+}
+
+static weft_event finished;
+
+static int
+finish_after(void *arg)
+{
+	int rc = wait_on_another_loop(arg);
+
+	OK(weft_event_set(&finished));
+	return rc;
+}
+
+TEST(a_deadlock_in_a_runtime_without_weft_main_is_reported)
+{
+	weft_runtime *runtime;
+	weft_go_opts opts = WEFT_INIT;
+
+	listen_for(true);
+	finished = (weft_event)WEFT_SHARED_INIT;
+	runtime = weft_runtime_new(&(weft_runtime_opts){ .loops = 2 });
+	OK(weft_runtime_start(runtime));
+	opts.loop = weft_runtime_loop(runtime, 0);
+	CHECK(weft_go_with(&opts, finish_after, NULL) > 0);
+	OK(weft_event_wait(&finished, WEFT_NEVER));
+	CHECK_EQ(reported(), 1);
+	weft_runtime_stop(runtime);
+	OK(weft_runtime_wait_stopped(runtime, WEFT_NEVER));
+	OK(weft_runtime_free(runtime));
+	listen_no_more();
+}
+
+static weft__a32 fed;
+
+static void *
+feed_when_asleep(void *arg)
+{
+	int value = 1;
+
+	for (uint32_t i = 0; i < LOOPS; i++)
+		watch_for(weft_runtime_loop(arg, i), WEFT_SLEEPING);
+	OK(weft_chan_send(never_sent, &value, WEFT_NEVER));
+	weft__store(&fed, 1, WEFT__RELEASE);
+	return NULL;
+}
+
+static int
+receive_from_a_thread(void *arg)
+{
+	int value;
+	pthread_t feeder;
+
+	(void)arg;
+	never_sent = weft_chan_new(sizeof(int), 0, WEFT_SHARED);
+	feeder = thread(feed_when_asleep, weft_runtime_current());
+	OK(weft_chan_recv(never_sent, &value, WEFT_NEVER));
+	OK(pthread_join(feeder, NULL));
+	never_sent = weft_chan_unref(never_sent);
+	return 0;
+}
+
+TEST(threadlets_that_a_plain_thread_can_wake_are_in_no_deadlock)
+{
+	listen_for(false);
+	run_program(LOOPS, receive_from_a_thread);
+	CHECK_EQ(reported(), 0);
+	listen_no_more();
+}
+
+enum { ROUNDS = 2000 };
+
+static weft_chan *there, *back;
+
+static int
+answer_all(void *arg)
+{
+	int value;
+
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		OK(weft_chan_recv(there, &value, WEFT_NEVER));
+		OK(weft_chan_send(back, &value, WEFT_NEVER));
+	}
+	return 0;
+}
+
+static int
+ask_all(void *arg)
+{
+	weft_scope scope;
+	weft_go_opts opts = { .loop = weft_runtime_loop(weft_runtime_current(),
+		                                        1),
+		              .scope = &scope };
+
+	(void)arg;
+	there = weft_chan_new(sizeof(int), 0, WEFT_SHARED);
+	back = weft_chan_new(sizeof(int), 0, WEFT_SHARED);
+	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
+	CHECK(weft_go_with(&opts, answer_all, NULL) > 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		int value = i;
+
+		OK(weft_chan_send(there, &value, WEFT_NEVER));
+		OK(weft_chan_recv(back, &value, WEFT_NEVER));
+		CHECK_EQ(value, i);
+	}
+	OK(weft_scope_close(&scope));
+	there = weft_chan_unref(there);
+	back = weft_chan_unref(back);
+	return 0;
+}
+
+TEST(loops_that_sleep_and_wake_each_other_are_in_no_deadlock)
+{
+	weft_runtime_opts opts = { .loops = 2,
+		                   .loop.flags = WEFT_LOOP_NO_SPIN };
+
+	await_ends();
+	listen_for(false);
+	CHECK_EQ(weft_main(&opts, ask_all, NULL), 0);
+	CHECK_EQ(reported(), 0);
+	listen_no_more();
+}

@@ -1,0 +1,177 @@
+/* quiet.c - deadlocks of all loops of a runtime.
+ *
+ * A loop is quiet while it sleeps and only other threads can wake it.  The last loop of a
+ * runtime to become quiet asks whether all threadlets wait for each other.
+ *
+ *   1. A loop becomes quiet when it dozes: from then on what is sent to it takes away the
+ *      mark in its inbox.  It goes on, under the lock, before it takes anything from there.
+ *      So if all loops are quiet and all marks are there, under the lock, then nothing is
+ *      on its way between them, and none of their threadlets runs.
+ *   2. Threads besides those of the loops can post, and use shared objects.  That they post
+ *      is not expected; that they use shared objects is, if there are such threads.  Threads
+ *      of pools do neither, but for work, which is an op of some loop.
+ *   3. A deadlock is reported once, unless the hook has ended it.
+ */
+#include "base/report.h"
+#include "runtime/runtime.h"
+#include "threadlet/threadlet.h"
+
+#define TEXT_BYTES ((size_t)16384)
+
+void
+weft__runtime_main_waits(weft_runtime *runtime)
+{
+	weft__store(&runtime->quiet.main_waits, 1, WEFT__RELAXED);
+}
+
+/* Loops that are not of the runtime: others run them. */
+static bool
+has_other_loops(const struct weft_runtime *runtime)
+{
+	bool found = false;
+
+	weft__lock_take(&weft__registry.lock);
+	for (const weft_loop *loop = weft__registry.first; loop && !found;
+	     loop = loop->next_listed)
+		found = loop->runtime != runtime
+		        && loop != runtime->dumper.loop;
+	weft__lock_give(&weft__registry.lock);
+	return found;
+}
+
+/* Invariant 2; under the lock. */
+bool
+weft__runtime_is_fed(struct weft_runtime *runtime)
+{
+	struct weft__quiet *quiet = &runtime->quiet;
+
+	if (!weft__load(&quiet->main_waits, WEFT__RELAXED))
+		return true;
+	if (!quiet->fed)
+		quiet->fed = weft__sys->other_threads() != 1
+		             || has_other_loops(runtime);
+	return quiet->fed;
+}
+
+/* Invariant 1; under the lock. */
+static bool
+all_sleep(const struct weft_runtime *runtime)
+{
+	if (runtime->quiet.count < runtime->count)
+		return false;
+	for (uint32_t i = 0; i < runtime->count; i++)
+		if (!weft__inbox_is_asleep(&runtime->loops[i]->inbox))
+			return false;
+	return !weft__load(&runtime->stopping, WEFT__RELAXED);
+}
+
+/* Under the lock. */
+static bool
+is_stuck(const struct weft_runtime *runtime)
+{
+	uint64_t alive = 0;
+
+	if (runtime->quiet.over || !all_sleep(runtime))
+		return false;
+	for (uint32_t i = 0; i < runtime->count; i++)
+		if (!weft__crew_is_stuck(runtime->loops[i], &alive))
+			return false;
+	return alive > 0;
+}
+
+/* Under the lock: none of the threadlets runs.  NULL without memory. */
+static char *
+describe(const struct weft_runtime *runtime)
+{
+	char *buf = weft__sys->alloc(TEXT_BYTES);
+	struct weft__text text;
+
+	if (!buf)
+		return NULL;
+	text = weft__text_begin(buf, TEXT_BYTES);
+	weft__text_add(&text, "threadlets wait for each other only:\n");
+	for (uint32_t i = 0; i < runtime->count; i++) {
+		uintptr_t crew = weft__load(&runtime->loops[i]->crew,
+		                            WEFT__ACQUIRE);
+
+		if (crew)
+			weft__add_crew(&text, (struct weft__crew *)crew);
+	}
+	weft__text_end_line(&text);
+	return buf;
+}
+
+bool
+weft__runtime_rest(weft_loop *loop)
+{
+	struct weft_runtime *runtime = loop->runtime;
+	struct weft__quiet *quiet = &runtime->quiet;
+	bool stuck;
+
+	weft__lock_take(&quiet->lock);
+	loop->quiet = true;
+	quiet->count++;
+	stuck = is_stuck(runtime);
+	if (stuck) {
+		quiet->over = true;
+		quiet->teller = loop;
+		quiet->text = describe(runtime);
+	}
+	weft__lock_give(&quiet->lock);
+	return stuck;
+}
+
+static void
+report(weft_loop *loop, char *text)
+{
+	weft__report(&(weft_report){
+		.kind = WEFT_REPORT_DEADLOCK,
+		.error = WEFT_EDEADLK,
+		.loop = loop,
+		.name = loop->name,
+		.text = text ? text : "threadlets wait for each other only",
+	});
+	weft__sys->release(text);
+}
+
+/* Has the hook sent anything to a loop?  Then that has gone on since the report, or is about
+ * to, and another deadlock is another report: invariant 3. */
+static void
+end_report(weft_loop *loop, uint64_t wakes)
+{
+	struct weft_runtime *runtime = loop->runtime;
+	struct weft__quiet *quiet = &runtime->quiet;
+
+	weft__lock_take(&quiet->lock);
+	if (quiet->wakes != wakes || weft__loop_is_runnable(loop))
+		quiet->over = false;
+	for (uint32_t i = 0; i < runtime->count; i++)
+		if (runtime->loops[i]->quiet
+		    && !weft__inbox_is_asleep(&runtime->loops[i]->inbox))
+			quiet->over = false;
+	weft__lock_give(&quiet->lock);
+}
+
+void
+weft__runtime_go_on(weft_loop *loop)
+{
+	struct weft__quiet *quiet = &loop->runtime->quiet;
+	char *text = NULL;
+	uint64_t wakes;
+	bool tells;
+
+	weft__lock_take(&quiet->lock);
+	loop->quiet = false;
+	quiet->count--;
+	wakes = ++quiet->wakes;
+	tells = quiet->teller == loop;
+	if (tells) {
+		text = quiet->text;
+		quiet->teller = NULL;
+	}
+	weft__lock_give(&quiet->lock);
+	if (!tells)
+		return;
+	report(loop, text);
+	end_report(loop, wakes);
+}
