@@ -16,6 +16,7 @@
 
 struct town {
 	char address[WEFT_ADDR_TEXT_MAX];
+	bool has_port;                  /* the system has chosen one */
 	uint32_t asked, answered, most; /* requests; atomic */
 };
 
@@ -60,9 +61,13 @@ open_place(struct place *place, struct town *town)
 	CHECK(place->server);
 	OK(weft_http_route(place->server, "GET /", greet, NULL));
 	OK(weft_listener_open(town->address, &listen, &place->listener));
-	OK(weft_listener_local(place->listener, &addr));
-	CHECK(weft_addr_format(&addr, town->address, sizeof(town->address))
-	      > 0);
+	if (!town->has_port) { /* clients read it from then on */
+		OK(weft_listener_local(place->listener, &addr));
+		CHECK(weft_addr_format(&addr, town->address,
+		                       sizeof(town->address))
+		      > 0);
+		town->has_port = true;
+	}
 	place->drained = (weft_event)WEFT_INIT;
 	CHECK(weft_go(serve, place) > 0);
 	OK(weft_yield()); /* it serves now */
