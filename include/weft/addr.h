@@ -42,6 +42,11 @@ WEFT_API const char *weft_addr_mask(const char *text, char *out, size_t max);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API bool weft_addr_equal(const weft_addr *a, const weft_addr *b);
 
+/* Whether an address is of this machine alone: of a Unix socket, or of the loopback, also as
+ * IPv6 writes IPv4.
+ * Thread: any.  Blocks: no.  Since: 0.1. */
+WEFT_API bool weft_addr_is_local(const weft_addr *addr);
+
 typedef struct weft_interface {
 	char      name[16];
 	uint32_t  index;

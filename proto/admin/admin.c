@@ -118,17 +118,6 @@ make(const weft_admin_opts *opts)
 
 /* --- its server ---------------------------------------------------------------- */
 
-bool
-weft__admin_is_local(const weft_addr *addr)
-{
-	struct sockaddr_storage storage = { 0 };
-
-	if (addr->size == 0 || addr->size > sizeof(storage))
-		return false;
-	memcpy(&storage, addr->bytes, addr->size);
-	return weft__admin_os_is_local(&storage);
-}
-
 /* What is known before anything is bound; a socket that was handed over is looked at
  * later. */
 static int
@@ -138,7 +127,7 @@ check_address(const char *address, const weft_admin *admin)
 
 	if (admin->token || strncmp(address, "fd:", 3) == 0)
 		return 0;
-	if (weft_addr_parse(address, &addr) < 0 || weft__admin_is_local(&addr))
+	if (weft_addr_parse(address, &addr) < 0 || weft_addr_is_local(&addr))
 		return 0; /* what is wrong with it is said when it is opened */
 	return weft_fail(WEFT_EPERM,
 	                 "weft_admin_open %s: others can reach it, so a token "
@@ -202,7 +191,7 @@ open_listener(weft_admin *admin, const char *address)
 		rc = weft_listener_open(address, &opts, &admin->listener);
 	if (rc == 0)
 		rc = weft_listener_local(admin->listener, &admin->addr);
-	if (rc == 0 && !admin->token && !weft__admin_is_local(&admin->addr))
+	if (rc == 0 && !admin->token && !weft_addr_is_local(&admin->addr))
 		rc = weft_fail(WEFT_EPERM,
 		               "weft_admin_open %s: others can reach it, so a "
 		               "token is needed",

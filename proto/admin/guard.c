@@ -175,7 +175,7 @@ check_peer(weft_admin *admin, weft_http *http)
 		              "a token is needed: ?token=TOKEN, or "
 		              "Authorization: Bearer TOKEN");
 	}
-	if (!weft__admin_is_local(&peer) || is_passed_on(http))
+	if (!weft_addr_is_local(&peer) || is_passed_on(http))
 		return refuse(http, 403,
 		              "only peers on this machine are "
 		              "answered without a token");

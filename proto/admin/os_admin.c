@@ -146,23 +146,6 @@ weft__admin_os_is_unix(const struct sockaddr_storage *addr)
 }
 
 bool
-weft__admin_os_is_local(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *in4 = (const void *)addr;
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	uint32_t mapped;
-
-	if (addr->ss_family == AF_INET)
-		return is_loopback4(in4->sin_addr.s_addr);
-	if (addr->ss_family != AF_INET6)
-		return addr->ss_family == AF_UNIX;
-	if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-	memcpy(&mapped, in6->sin6_addr.s6_addr + 12, sizeof(mapped));
-	return is_loopback4(mapped);
-}
-
-bool
 weft__admin_os_is_loopback(const char *text, bool six)
 {
 	struct in6_addr in6;

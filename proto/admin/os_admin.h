@@ -24,8 +24,7 @@ void weft__admin_os_process(struct weft__admin_process *out);
 /* The program's name, for ever. */
 const char *weft__admin_os_program(void);
 
-/* Whether the address is of a Unix socket or of the loopback. */
-bool weft__admin_os_is_local(const struct sockaddr_storage *addr);
+/* Whether the address is of a Unix socket. */
 bool weft__admin_os_is_unix(const struct sockaddr_storage *addr);
 
 /* Whether the text is an address of the loopback: 127.0.0.0/8, or with `six` ::1. */

@@ -99,9 +99,6 @@ int weft__admin_greet(weft_admin *admin, weft_http *http);
 bool weft__admin_shows_token(weft_admin *admin, weft_http *http);
 bool weft__admin_shows_bearer(weft_admin *admin, weft_http *http);
 
-/* Whether it is an address that only this machine reaches. */
-bool weft__admin_is_local(const weft_addr *addr);
-
 /* Headers of every answer; `policy` NULL: nothing may be loaded or run. */
 int weft__admin_headers(weft_http *http, const char *policy);
 

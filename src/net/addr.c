@@ -211,6 +211,27 @@ weft_addr_equal(const weft_addr *a, const weft_addr *b)
 	}
 }
 
+bool
+weft_addr_is_local(const weft_addr *addr)
+{
+	static const uint8_t loopback[16] = { [15] = 1 };
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct sockaddr_in *in4 = (const void *)addr->bytes;
+	const struct sockaddr_in6 *in6 = (const void *)addr->bytes;
+	const uint8_t *ip = in6->sin6_addr.s6_addr;
+
+	switch (weft__addr_family(addr)) {
+	case AF_INET:
+		return *(const uint8_t *)&in4->sin_addr == 127;
+	case AF_INET6:
+		return memcmp(ip, loopback, sizeof(loopback)) == 0
+		       || (memcmp(ip, mapped, sizeof(mapped)) == 0
+		           && ip[12] == 127);
+	default:
+		return weft__addr_family(addr) == AF_UNIX;
+	}
+}
+
 int
 weft_addr_interfaces(weft_interface *out, size_t max)
 {

@@ -385,6 +385,35 @@ from(const void *bytes, size_t size)
 	return addr;
 }
 
+static bool
+is_local(const char *text)
+{
+	weft_addr addr;
+
+	CHECK_EQ(weft_addr_parse(text, &addr), 0);
+	return weft_addr_is_local(&addr);
+}
+
+TEST(loopback_addresses_and_unix_sockets_are_local)
+{
+	static const weft_addr none;
+
+	CHECK(is_local("tcp://127.0.0.1:1"));
+	CHECK(is_local("tcp://127.255.0.9:1"));
+	CHECK(is_local("tcp://[::1]:1"));
+	CHECK(is_local("tcp://[::ffff:127.0.0.1]:1"));
+	CHECK(is_local("unix:/a"));
+	CHECK(is_local("unix:@a"));
+	CHECK(!is_local("tcp://0.0.0.0:1"));
+	CHECK(!is_local("tcp://[::]:1"));
+	CHECK(!is_local("tcp://10.0.0.1:1"));
+	CHECK(!is_local("tcp://128.0.0.1:1"));
+	CHECK(!is_local("tcp://[::2]:1"));
+	CHECK(!is_local("tcp://[::127.0.0.1]:1"));
+	CHECK(!is_local("tcp://[::ffff:10.0.0.1]:1"));
+	CHECK(!weft_addr_is_local(&none));
+}
+
 TEST(what_the_kernel_gives_is_made_the_same)
 {
 	weft_addr mapped = parse("udp://[::ffff:1.2.3.4]:5");
