@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - fuzz each target for a while, and then its planted mistake, which must be found.
+# run.sh - fuzz each target for a while, and then its planted mistakes, which must be found.
 #
 #     fuzz/run.sh BUILD [NAME] [SECONDS]    e.g. fuzz/run.sh build/fuzz http 30
 #
@@ -40,14 +40,18 @@ sound() {
 # seconds; a busy machine gets more of them, which cost nothing where it is found.
 planted() {
 	patience=$((seconds * 4))
-	finds="$build/finds/planted-$1"
-	rm -rf "$finds" "$finds".failed-*
-	begin=$(date +%s)
-	! fuzz "$1_fuzz_planted" "$1" "$finds" "$patience" ||
-		fail "$1_fuzz did not find its planted mistake in $patience s" "$finds.log"
-	grep -q '^oracle: ' "$finds.log" ||
-		fail "$1_fuzz_planted died, but not by its oracle" "$finds.log"
-	echo "$1_fuzz: found its planted mistake in $(($(date +%s) - begin)) s"
+	for patch in "$here/planted/$1.patch" "$here/planted/$1"_*.patch; do
+		[ -f "$patch" ] || continue
+		plant=$(basename "$patch" .patch)
+		finds="$build/finds/planted-$plant"
+		rm -rf "$finds" "$finds".failed-*
+		begin=$(date +%s)
+		! fuzz "${plant}_fuzz_planted" "$1" "$finds" "$patience" ||
+			fail "$1_fuzz did not find $plant.patch in $patience s" "$finds.log"
+		grep -q '^oracle: ' "$finds.log" ||
+			fail "${plant}_fuzz_planted died, but not by its oracle" "$finds.log"
+		echo "$1_fuzz: found $plant.patch in $(($(date +%s) - begin)) s"
+	done
 }
 
 # Two targets at a time.

@@ -7,6 +7,7 @@
  *   1. At once, byte by byte, in two pieces: the same answers.
  *   2. Answers are whole replies, one after the other.
  *   3. When the store is gone, all memory has been given back.
+ *   4. No request is read beyond request_max.
  */
 #include <string.h>
 #include "fuzz.h"
@@ -77,6 +78,19 @@ check_replies(const struct client *client)
 		at = check_reply(at, end, 0);
 }
 
+/* --- rule 4 ------------------------------------------------------------------ */
+
+/* The end of the line behind the last word may come after the limit. */
+static void
+check_limit(const struct client *client)
+{
+	size_t most = client->store->limits.request_max + 2;
+
+	ORACLE(client->reader.left == 0 || client->reader.at <= most,
+	       "%zu bytes of a request, more than %zu", client->reader.at,
+	       most);
+}
+
 /* --- rules 1 and 3 ------------------------------------------------------------ */
 
 static void
@@ -108,7 +122,7 @@ run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
     unsigned how)
 {
 	static const char all[] = "PSUBSCRIBE *\r\n";
-	weft_store_opts opts = { .seed = 1, .no_debug = true };
+	weft_store_opts opts = { .seed = 1 };
 	weft_loop *loop = weft_loop_new(NULL);
 	struct client *client, *listener;
 	weft_store *store;
@@ -118,6 +132,7 @@ run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
 	opts.memory_max = 8 << 20;
 	opts.bulk_max = how & 8 ? 16 : 1 << 16;
 	opts.words_max = how & 8 ? 4 : 1000;
+	opts.request_max = how & 16 ? 64 : 0;
 	if (weft_store_open(loop, &opts, &store) < 0)
 		abort();
 	store->clock_ms = clock_ms;
@@ -126,9 +141,11 @@ run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
 	client_feed(listener, all, sizeof(all) - 1);
 	client = client_new(store);
 	begin(client, how);
-	for (size_t at = 0; at < size; at += cut)
+	for (size_t at = 0; at < size; at += cut) {
 		client_feed(client, (const char *)data + at,
 		            size - at < cut ? size - at : cut);
+		check_limit(client);
+	}
 	outcome->size = 0;
 	take(outcome, listener);
 	take(outcome, client);

@@ -30,7 +30,9 @@ static const char help[] =
 	"  --output-max BYTES   that a client may leave unread; default 256m\n"
 	"  --bulk-max BYTES     of one word of a request; default 512m\n"
 	"  --password-env NAME  a variable with the password that AUTH must give\n"
-	"  --no-debug           refuse DEBUG\n"
+	"  --without-password   listen beyond this machine though there is no password\n"
+	"  --tracking-max BYTES for what clients that track have read; default 64m\n"
+	"  --debug              allow DEBUG, which can hold up the store\n"
 	"\n"
 	"BYTES may end with k, m or g.\n";
 
@@ -89,19 +91,32 @@ read_option(struct program *program, const char *name, const char *value)
 		return read_size(value, &opts->output_max);
 	if (strcmp(name, "--bulk-max") == 0)
 		return read_size(value, &opts->bulk_max);
+	if (strcmp(name, "--tracking-max") == 0)
+		return read_size(value, &opts->tracking_max);
 	if (strcmp(name, "--password-env") == 0)
 		return read_password(value, &opts->password);
 	return false;
+}
+
+/* Whether it is an option without a value. */
+static bool
+read_switch(struct program *program, const char *name)
+{
+	if (strcmp(name, "--debug") == 0)
+		program->opts.debug = true;
+	else if (strcmp(name, "--without-password") == 0)
+		program->opts.without_password = true;
+	else
+		return false;
+	return true;
 }
 
 static bool
 read_options(struct program *program, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
-		if (strcmp(argv[i], "--no-debug") == 0) {
-			program->opts.no_debug = true;
+		if (read_switch(program, argv[i]))
 			continue;
-		}
 		if (i + 1 == argc
 		    || !read_option(program, argv[i], argv[i + 1])) {
 			/* Not the value: it may be a password. */

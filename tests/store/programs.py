@@ -72,10 +72,11 @@ def test_options(program, folder):
     run(program, "store", "--listen", status=2)
     run(program, "store", "--memory-max", "1x", status=2)
     run(program, "store", "--listen", f"unix:{folder}/none/none", status=1)
+    run(program, "store", "--listen", "tcp://0.0.0.0:0", status=1)
 
 
 def test_bounds(program, folder):
-    store = start_store(program, folder, "--memory-max", "1m", "--no-debug")
+    store = start_store(program, folder, "--memory-max", "1m")
     connection = Connection(store.path)
     for i in range(3):
         reply = connection.ask("SET", i, "v" * 600000)
@@ -92,7 +93,7 @@ def main():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
         test_options(program, folder)
-        store = start_store(program, folder)
+        store = start_store(program, folder, "--debug")
         for test in (test_command_line, test_interactive, test_benchmark, test_sleep_and_stop):
             test(store)
         if len(sys.argv) > 2:

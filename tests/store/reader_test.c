@@ -124,6 +124,20 @@ TEST(request_with_wrong_numbers_is_refused)
 	     "invalid multibulk length");
 }
 
+/* The first word ends where the request must end. */
+TEST(word_behind_the_longest_request_is_refused)
+{
+	static const struct reader_limits tight = { 1 << 20, 21, 100, 65536 };
+	static const char bytes[] = "*2\r\n$12\r\n0123456789ab\r\n$1\r\nx\r\n";
+	struct reader reader;
+
+	reader_init(&reader, &heap);
+	CHECK_EQ(reader_next(&reader, &tight, bytes, 23), 0);
+	CHECK_EQ(reader_next(&reader, &tight, bytes, sizeof(bytes) - 1), -1);
+	CHECK_STR(reader.wrong, "invalid bulk length");
+	reader_fini(&reader);
+}
+
 TEST(request_that_is_too_long_is_refused_as_soon_as_it_is_known)
 {
 	const struct reader_limits tight = { 10, 40, 2, 8 };

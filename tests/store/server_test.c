@@ -98,6 +98,32 @@ ask_and_quit(struct scene *scene)
 	hear_end(stream);
 }
 
+/* Of those at which it may listen, the ports are the system's choice. */
+TEST(store_without_a_password_listens_on_this_machine_only)
+{
+	static const char *const far[] = { "tcp://0.0.0.0:0", "tcp://[::]:0" };
+	const weft_store_opts all[] = {
+		{ 0 },
+		{ .password = "p" },
+		{ .without_password = true },
+	};
+
+	for (int i = 0; i < 3; i++) {
+		weft_loop *loop = weft_loop_new(NULL);
+		weft_store *store;
+
+		OK(weft_store_open(loop, &all[i], &store));
+		for (int k = 0; k < 2; k++)
+			CHECK_EQ(weft_store_listen(store, far[k], NULL),
+			         i == 0 ? WEFT_EPERM : 0);
+		OK(weft_store_listen(store, "tcp://127.0.0.1:0", NULL));
+		OK(weft_store_listen(store, "unix:@weft-store-test", NULL));
+		weft_store_close(store, NULL, NULL);
+		OK(weft_loop_run(loop));
+		OK(weft_loop_free(loop));
+	}
+}
+
 TEST(client_is_answered_and_can_quit)
 {
 	play_with(NULL, ask_and_quit);

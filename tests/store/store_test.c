@@ -250,6 +250,98 @@ TEST(client_that_tracks_is_told_of_what_expires)
 	talk_close(&talk);
 }
 
+static void
+track(struct client *client)
+{
+	(void)talk_say(client, "HELLO 3");
+	SAY(client, "CLIENT TRACKING ON", "+OK\r\n");
+}
+
+TEST(tracking_is_bounded_in_bytes)
+{
+	const weft_store_opts opts = { .tracking_max = 100000 };
+	struct talk talk = talk_open(&opts);
+	struct client *client = talk_client(&talk);
+	const char *heard;
+	char line[2048];
+	size_t before;
+
+	track(client);
+	before = talk.store->heap.used;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(line, sizeof(line), "GET %01000d", i);
+		(void)talk_say(client, line);
+		CHECK(talk.store->tracking_used <= opts.tracking_max);
+	}
+	CHECK(talk.store->heap.used < before + 2 * opts.tracking_max);
+	/* A name that alone is too long is reported at once. */
+	snprintf(line, sizeof(line), "GET a");
+	talk.store->opts.tracking_max = 1;
+	heard = talk_say(client, line);
+	CHECK(strstr(heard, "invalidate"));
+	CHECK_EQ(talk.store->tracking_used, 0);
+	talk_close(&talk);
+}
+
+TEST(what_a_client_has_read_is_forgotten_when_it_goes)
+{
+	struct talk talk = talk_open(NULL);
+	struct client *client = talk_client(&talk), *other = talk_client(&talk);
+	size_t alone;
+
+	track(other);
+	SAY(other, "GET shared", "_\r\n");
+	alone = talk.store->tracking_used;
+	track(client);
+	SAY(client, "MGET a b shared", "*3\r\n_\r\n_\r\n_\r\n");
+	SAY(client, "GET a", "_\r\n");
+	CHECK(talk.store->tracking_used > alone);
+	client_free(client);
+	CHECK_EQ(talk.store->tracking_used, alone);
+	client = talk_client(&talk);
+	SAY(client, "MSET a 1 b 1 shared 1", "+OK\r\n");
+	CHECK_STR(talk_hear(other),
+	          ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nshared\r\n");
+	CHECK_EQ(talk.store->tracking_used, 0);
+	talk_close(&talk);
+}
+
+/* --- requests that browsers send --------------------------------------------- */
+
+static void
+check_dropped(struct talk *talk, const char *bytes)
+{
+	struct client *client = talk_client(talk);
+
+	client_feed(client, bytes, strlen(bytes));
+	CHECK(client->flags & CLIENT_DOOMED);
+	SAY(talk_client(talk), "GET kept", "$1\r\n1\r\n");
+}
+
+TEST(commands_in_the_body_of_an_http_request_are_not_run)
+{
+	struct talk talk = talk_open(NULL);
+
+	SAY(talk_client(&talk), "SET kept 1", "+OK\r\n");
+	check_dropped(&talk, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n"
+	                     "FLUSHALL\r\n");
+	check_dropped(&talk, "PUT / HTTP/1.1\r\nhost: a\r\n\r\nFLUSHALL\r\n");
+	check_dropped(&talk, "*1\r\n$4\r\npost\r\nFLUSHALL\r\n");
+	talk_close(&talk);
+}
+
+TEST(debug_is_refused_unless_it_was_allowed)
+{
+	const weft_store_opts opts = { .debug = true };
+	struct talk strict = talk_open(NULL), lax = talk_open(&opts);
+
+	SAY(talk_client(&strict), "DEBUG SLEEP 0",
+	    "-ERR DEBUG command not allowed.\r\n");
+	SAY(talk_client(&lax), "DEBUG SLEEP 0", "+OK\r\n");
+	talk_close(&strict);
+	talk_close(&lax);
+}
+
 /* --- limits ----------------------------------------------------------------- */
 
 TEST(full_store_refuses_what_grows_and_lets_go)

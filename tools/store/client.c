@@ -132,6 +132,7 @@ client_free(struct client *client)
 	struct heap *heap = &client->store->heap;
 
 	client_reset(client);
+	tracking_forget(client);
 	(void)weft_timer_stop(&client->timer);
 	client_resume_end(client);
 	undirty(client);

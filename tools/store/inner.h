@@ -70,6 +70,7 @@ struct client {
 	struct table       channels, patterns, watches, waits; /* interests */
 	weft_timer         timer;   /* of one who is blocked */
 	uint64_t           redirect; /* client that is told instead, by id; 0: none */
+	struct reading    *readings; /* of tracking.c */
 	struct text       *name, *library, *library_version;
 	int64_t            since_ms, active_ms;
 	weft_stream       *stream; /* NULL: only bytes, for tests */
@@ -109,7 +110,8 @@ struct weft_store {
 	struct table         ids; /* clients by their id */
 	struct table         channels, patterns; /* topics */
 	struct table         watched, blocked;   /* topics: names of keys */
-	struct table         tracked;            /* what clients have read */
+	struct table         tracked, readings;  /* what clients have read; tracking.c */
+	size_t               tracking_used;      /* bytes of that */
 	struct text        **ready; /* keys that somebody waits for, and has come */
 	uint32_t             ready_count, ready_room;
 	struct text        **own;   /* keys of which the client who runs is told afterwards */
@@ -229,6 +231,7 @@ void watch_touch_all(struct weft_store *store, struct base *base); /* NULL: of a
 /* --- tracking.c --------------------------------------------------------------- */
 
 void tracking_remember(struct client *client, struct word name);
+void tracking_forget(struct client *client); /* it is about to go */
 void tracking_changed(struct weft_store *store, struct client *changer, struct word name);
 void tracking_flushed(struct weft_store *store);
 void tracking_tell_own(struct weft_store *store);

@@ -267,6 +267,7 @@ read_bulk(struct reader *reader, const struct reader_limits *limits,
 	if (next == 0)
 		return 0;
 	if (next < 0 || bulk < 0 || (uint64_t)bulk > limits->bulk_max
+	    || (size_t)next > limits->request_max
 	    || (uint64_t)bulk > limits->request_max - (size_t)next)
 		return (int)fail(reader, "invalid bulk length");
 	if (reader->is_stranger && bulk > READER_STRANGER_BULK)

@@ -137,6 +137,14 @@ finish(struct client *client, uint32_t before)
 		serve_ready(store);
 }
 
+/* Is it a line of HTTP?  A web page can make a browser send one to any port, with commands in the
+ * body.  Every HTTP request has a Host field before its body. */
+static bool
+is_http(struct word word)
+{
+	return word_is(word, "post") || word_is(word, "host:");
+}
+
 void
 run_request(struct client *client, const struct word *words, size_t count)
 {
@@ -145,6 +153,11 @@ run_request(struct client *client, const struct word *words, size_t count)
 
 	if (count == 0)
 		return;
+	if (is_http(words[0])) {
+		client->flags |= CLIENT_DOOMED;
+		client_dirty(client);
+		return;
+	}
 	command = command_find(words[0]);
 	client->store->stats.commands++;
 	client->store->runs = client;

@@ -258,7 +258,7 @@ COMMAND(debug)
 		  .words = 3 },
 	};
 
-	if (client->store->opts.no_debug)
+	if (!client->store->opts.debug)
 		say_error(client, "ERR DEBUG command not allowed.");
 	else
 		command_run_part(client, parts,

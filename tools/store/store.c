@@ -5,7 +5,8 @@
 #include "command.h"
 #include "say.h"
 
-#define EXPIRY_NS (100 * WEFT_MS)
+#define EXPIRY_NS    (100 * WEFT_MS)
+#define TRACKING_MAX ((size_t)64 << 20)
 
 static int64_t
 wall_clock_ms(void)
@@ -36,6 +37,14 @@ size_or(size_t given, size_t usual, size_t most)
 	return given < most ? given : most;
 }
 
+static size_t
+tracking_default(const weft_store_opts *opts)
+{
+	size_t part = opts->memory_max / 16;
+
+	return part > 0 && part < TRACKING_MAX ? part : TRACKING_MAX;
+}
+
 static void
 set_limits(struct weft_store *store, const weft_store_opts *opts)
 {
@@ -50,6 +59,8 @@ set_limits(struct weft_store *store, const weft_store_opts *opts)
 	set->inline_max = set->inline_max ? set->inline_max : 64u << 10;
 	set->output_max = size_or(set->output_max, (size_t)256 << 20, SIZE_MAX);
 	set->clients_max = set->clients_max ? set->clients_max : 10000;
+	set->tracking_max = size_or(set->tracking_max, tracking_default(set),
+	                            SIZE_MAX);
 	store->limits = (struct reader_limits){ set->bulk_max, set->request_max,
 		                                set->words_max,
 		                                set->inline_max };
@@ -160,6 +171,23 @@ on_accept(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	store_leave(store);
 }
 
+/* Anybody who reaches the port can read and write everything in a store without a password. */
+static int
+check_exposure(const weft_store *store, const char *address,
+               weft_listener *listener)
+{
+	weft_addr local;
+	int rc = weft_listener_local(listener, &local);
+
+	if (rc < 0 || store->password || store->opts.without_password
+	    || weft_addr_is_local(&local))
+		return rc;
+	return weft_fail(WEFT_EPERM,
+	                 "store: %s is not on this machine only: set a "
+	                 "password, or allow clients without one",
+	                 address);
+}
+
 int
 weft_store_listen(weft_store *store, const char *address, weft_addr *bound)
 {
@@ -173,7 +201,8 @@ weft_store_listen(weft_store *store, const char *address, weft_addr *bound)
 
 	if (rc < 0)
 		return rc;
-	if (bound)
+	rc = check_exposure(store, address, listener);
+	if (rc == 0 && bound)
 		rc = weft_listener_local(listener, bound);
 	listening = heap_new(&store->heap, sizeof(*listening));
 	*listening = (struct listening){ store, listener, store->listening };

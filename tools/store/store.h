@@ -5,7 +5,9 @@
  * it.  A store lives on one loop, and all that it does runs on that loop's thread.
  *
  * Foreign bytes are bounded: words and bytes of a request, bytes that a client leaves unread,
- * clients, and the memory of data (memory_max).  If the system itself has no memory, the process
+ * clients, the memory of data (memory_max) and of tracking (tracking_max).  A web page can make a
+ * browser send requests to any port; so a client that sends "POST" or "Host:" as a command is
+ * dropped.  If the system itself has no memory, the process
  * aborts with a message, as redis-server does.
  */
 #ifndef WEFT_STORE_H
@@ -27,7 +29,10 @@ typedef struct weft_store_opts {
 	uint32_t    inline_max;  /* of a request that is a plain line; default 64 KiB */
 	size_t      output_max;  /* unread by a client, which is then dropped; default 256 MiB */
 	uint32_t    clients_max; /* at once; default 10,000 */
-	bool        no_debug;    /* refuse DEBUG, which can hold up the loop */
+	bool        debug;       /* allow DEBUG, which can hold up the loop */
+	bool        without_password; /* listen beyond this machine though no password is set */
+	size_t      tracking_max; /* for what clients have read that track keys; default 64 MiB, or
+	                           * a sixteenth of memory_max if that is less */
 	uint64_t    seed;        /* of hashes and of what is drawn; default: the system's */
 } weft_store_opts;
 
@@ -38,7 +43,9 @@ int weft_store_open(weft_loop *loop, const weft_store_opts *opts, weft_store **o
 
 /* Serve clients at `address` (tcp://HOST:PORT, unix:/PATH), any number of them; `bound`, which may
  * be NULL, is filled with where it listens.
- * Returns 0, or as weft_listener_open().
+ * Without a password it listens at Unix sockets and loopback addresses only, unless
+ * `without_password` is set.
+ * Returns 0, WEFT_EPERM, or as weft_listener_open().
  * Thread: loop.  Blocks: no. */
 int weft_store_listen(weft_store *store, const char *address, weft_addr *bound);
 

@@ -1,7 +1,14 @@
-/* tracking.c - who has read which keys, so that those who keep copies are told of changes.
+/* tracking.c - which clients have read which keys, so that a change is reported to them.
  *
- * A name is in the table from the first read by a client that tracks to the next change; then all
- * who have read it are told once.  Clients are kept by number: one that has gone is not found.
+ * A name is in the table from the first read by a client that tracks to the next change, which
+ * is reported once to each client that has read the name.
+ *
+ *   1. A `reading` is one client that has read one name.  It is in the table `readings`, in the
+ *      list of its name and in the list of its client, so that neither a read, nor a change, nor
+ *      the end of a client walks over those of others.
+ *   2. A name has at least one reading: it goes with the last of them.
+ *   3. All of that takes at most tracking_max bytes.  Beyond, names are reported as if they
+ *      had changed, and forgotten.
  */
 #include "command.h"
 #include "say.h"
@@ -10,89 +17,112 @@
 
 struct tracked {
 	struct node node;
-	uint64_t *ids;
-	uint32_t count, room;
+	struct reading *readings; /* by `next` */
 	char name[];
 };
 
-static struct table *
-table_of(struct weft_store *store)
-{
-	if (!store->tracked.heap)
-		table_init(&store->tracked, &store->heap,
-		           offsetof(struct tracked, name));
-	return &store->tracked;
-}
+struct reading {
+	struct node node;
+	struct client *client;
+	struct reading *next, **link;         /* of the name */
+	struct reading *next_own, **link_own; /* of the client */
+	struct reading_key {
+		struct tracked *tracked;
+		struct client *client;
+	} key; /* the name of the node */
+};
 
-static bool
-knows(const struct tracked *tracked, uint64_t id)
-{
-	for (uint32_t i = 0; i < tracked->count; i++)
-		if (tracked->ids[i] == id)
-			return true;
-	return false;
-}
-
-/* Of what would be too much, one name is told as if it had changed, and forgotten. */
 static void
-make_place(struct weft_store *store)
+init_tables(struct weft_store *store)
 {
-	struct table *table = &store->tracked;
-	struct text *name;
-
-	if (table_count(table) < TRACKED_MAX)
+	if (store->tracked.heap)
 		return;
-	name = text_new(&store->heap, table_name(table, table_any(table)));
-	tracking_changed(store, NULL, text_word(name));
-	text_free(&store->heap, name);
+	table_init(&store->tracked, &store->heap,
+	           offsetof(struct tracked, name));
+	table_init(&store->readings, &store->heap,
+	           offsetof(struct reading, key));
 }
 
-static bool
-is_wanted(const struct client *client)
+static struct tracked *
+tracked_find(struct weft_store *store, struct word name)
 {
-	if (client->flags & CLIENT_OPTIN)
-		return client->flags & CLIENT_CACHING;
-	if (client->flags & CLIENT_OPTOUT)
-		return !(client->flags & CLIENT_CACHING);
-	return true;
+	return (struct tracked *)(void *)table_find(&store->tracked, name);
+}
+
+static struct tracked *
+tracked_add(struct weft_store *store, struct word name)
+{
+	size_t size = sizeof(struct tracked) + name.size;
+	struct tracked *tracked = heap_new(&store->heap, size);
+
+	memcpy(tracked->name, name.data, name.size);
+	table_add(&store->tracked, &tracked->node, name.size);
+	store->tracking_used += size;
+	return tracked;
+}
+
+/* It has no readings. */
+static void
+tracked_drop(struct weft_store *store, struct tracked *tracked)
+{
+	size_t size = sizeof(*tracked) + tracked->node.size;
+
+	table_remove(&store->tracked, &tracked->node);
+	store->tracking_used -= size;
+	heap_give(&store->heap, tracked, size);
+}
+
+static void
+reading_add(struct client *client, struct tracked *tracked)
+{
+	struct weft_store *store = client->store;
+	struct reading_key key = { tracked, client };
+	struct reading *reading;
+
+	if (table_find(&store->readings,
+	               (struct word){ (const char *)&key, sizeof(key) }))
+		return;
+	reading = heap_new(&store->heap, sizeof(*reading));
+	reading->client = client;
+	reading->key = key;
+	table_add(&store->readings, &reading->node, sizeof(key));
+	reading->next = tracked->readings;
+	reading->link = &tracked->readings;
+	if (reading->next)
+		reading->next->link = &reading->next;
+	tracked->readings = reading;
+	reading->next_own = client->readings;
+	reading->link_own = &client->readings;
+	if (reading->next_own)
+		reading->next_own->link_own = &reading->next_own;
+	client->readings = reading;
+	store->tracking_used += sizeof(*reading);
+}
+
+static void
+reading_drop(struct weft_store *store, struct reading *reading)
+{
+	table_remove(&store->readings, &reading->node);
+	*reading->link = reading->next;
+	if (reading->next)
+		reading->next->link = reading->link;
+	*reading->link_own = reading->next_own;
+	if (reading->next_own)
+		reading->next_own->link_own = reading->link_own;
+	store->tracking_used -= sizeof(*reading);
+	heap_give(&store->heap, reading, sizeof(*reading));
 }
 
 void
-tracking_remember(struct client *client, struct word name)
+tracking_forget(struct client *client)
 {
-	struct heap *heap = &client->store->heap;
-	struct table *table = table_of(client->store);
-	struct tracked *tracked;
+	while (client->readings) {
+		struct tracked *tracked = client->readings->key.tracked;
 
-	if (!is_wanted(client))
-		return;
-	tracked = (struct tracked *)(void *)table_find(table, name);
-	if (!tracked) {
-		make_place(client->store);
-		tracked = heap_new(heap, sizeof(*tracked) + name.size);
-		memcpy(tracked->name, name.data, name.size);
-		table_add(table, &tracked->node, name.size);
+		reading_drop(client->store, client->readings);
+		if (!tracked->readings)
+			tracked_drop(client->store, tracked);
 	}
-	if (knows(tracked, client->id))
-		return;
-	if (tracked->count == tracked->room) {
-		uint32_t room = tracked->room ? tracked->room * 2 : 2;
-
-		tracked->ids = heap_resize(heap, tracked->ids,
-		                           tracked->room * sizeof(uint64_t),
-		                           room * sizeof(uint64_t));
-		tracked->room = room;
-	}
-	tracked->ids[tracked->count++] = client->id;
-}
-
-static void
-drop_tracked(struct node *node, void *heap)
-{
-	struct tracked *tracked = (struct tracked *)(void *)node;
-
-	heap_give(heap, tracked->ids, tracked->room * sizeof(uint64_t));
-	heap_give(heap, tracked, sizeof(*tracked) + node->size);
 }
 
 /* --- telling ---------------------------------------------------------------- */
@@ -167,6 +197,56 @@ tracking_tell_own(struct weft_store *store)
 	store->own_count = 0;
 }
 
+/* Report a name to the clients that have read it, and forget it. */
+static void
+invalidate(struct weft_store *store, struct tracked *tracked,
+           const struct client *changer)
+{
+	struct word name = { tracked->name, tracked->node.size };
+
+	while (tracked->readings) {
+		struct client *client = tracked->readings->client;
+
+		reading_drop(store, tracked->readings);
+		if (!(client->flags & CLIENT_TRACKS)
+		    || (client == changer && (client->flags & CLIENT_NOLOOP)))
+			continue;
+		if (client == store->runs)
+			tell_later(store, &name);
+		else
+			tell(client, &name);
+	}
+	tracked_drop(store, tracked);
+}
+
+static bool
+is_wanted(const struct client *client)
+{
+	if (client->flags & CLIENT_OPTIN)
+		return client->flags & CLIENT_CACHING;
+	if (client->flags & CLIENT_OPTOUT)
+		return !(client->flags & CLIENT_CACHING);
+	return true;
+}
+
+void
+tracking_remember(struct client *client, struct word name)
+{
+	struct weft_store *store = client->store;
+	struct tracked *tracked;
+
+	if (!is_wanted(client))
+		return;
+	init_tables(store);
+	tracked = tracked_find(store, name);
+	reading_add(client, tracked ? tracked : tracked_add(store, name));
+	while (store->tracking_used > store->opts.tracking_max
+	       || table_count(&store->tracked) > TRACKED_MAX)
+		invalidate(store,
+		           (struct tracked *)(void *)table_any(&store->tracked),
+		           NULL);
+}
+
 void
 tracking_changed(struct weft_store *store, struct client *changer,
                  struct word name)
@@ -175,22 +255,18 @@ tracking_changed(struct weft_store *store, struct client *changer,
 
 	if (table_count(&store->tracked) == 0)
 		return;
-	tracked = (struct tracked *)(void *)table_find(&store->tracked, name);
-	if (!tracked)
-		return;
-	table_remove(&store->tracked, &tracked->node);
-	for (uint32_t i = 0; i < tracked->count; i++) {
-		struct client *client = client_by_id(store, tracked->ids[i]);
+	tracked = tracked_find(store, name);
+	if (tracked)
+		invalidate(store, tracked, changer);
+}
 
-		if (!client || !(client->flags & CLIENT_TRACKS)
-		    || (client == changer && (client->flags & CLIENT_NOLOOP)))
-			continue;
-		if (client == store->runs)
-			tell_later(store, &name);
-		else
-			tell(client, &name);
-	}
-	drop_tracked(&tracked->node, &store->heap);
+/* All names, without a report. */
+static void
+forget_all(struct weft_store *store)
+{
+	for (struct client *client = store->clients; client;
+	     client = client->next)
+		tracking_forget(client);
 }
 
 /* Everything is gone: one message says so. */
@@ -206,8 +282,7 @@ tracking_flushed(struct weft_store *store)
 		else
 			tell(client, NULL);
 	}
-	if (store->tracked.heap)
-		table_clear(&store->tracked, drop_tracked, &store->heap);
+	forget_all(store);
 }
 
 void
@@ -216,8 +291,11 @@ tracking_fini(struct weft_store *store)
 	for (uint32_t i = 0; i < store->own_count; i++)
 		text_free(&store->heap, store->own[i]);
 	store->own_count = 0;
-	if (store->tracked.heap)
-		table_clear(&store->tracked, drop_tracked, &store->heap);
+	forget_all(store);
+	if (store->tracked.heap) {
+		table_clear(&store->tracked, NULL, NULL);
+		table_clear(&store->readings, NULL, NULL);
+	}
 }
 
 /* --- CLIENT TRACKING and its kin --------------------------------------------- */
