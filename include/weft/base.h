@@ -8,7 +8,9 @@
  *   Deadlines  absolute, last, named deadline_ns.  WEFT_NEVER: no limit.
  *              WEFT_NOW: do it only if it can be done at once, else
  *              WEFT_ETIMEDOUT; so it never suspends and is allowed anywhere.
- *              What has already arrived beats the deadline.
+ *              What has already arrived beats the deadline: a call reports
+ *              WEFT_ETIMEDOUT only if nothing had arrived for it, however late
+ *              the loop runs and however many calls wait.
  *   Options    a zeroed field is its default; a NULL struct is all defaults.
  *   Ownership  takes: the callee ends it, whatever it returns.  borrows: until
  *              return, or as long as stated.  fills: the caller owns it after.

@@ -103,6 +103,8 @@ struct weft__backend {
 	struct weft__event    *events; /* WEFT__EVENTS_MAX */
 	uint32_t               events_count, events_at;
 	uint32_t               events_max; /* to be fetched by one wait */
+	bool                   more;   /* after a wait: the kernel may have more that is ready */
+	bool                   timed_out; /* ... it fetched nothing until its timeout */
 	bool                   events_fresh; /* fetched, and not all looked at yet: else those
 	                                * there are what an earlier look has left */
 	void                  *buffer; /* for receive_multi; made at first need */
@@ -159,12 +161,6 @@ void weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation
                       uint32_t ready);
 
 bool weft__ready_next(struct weft__backend *backend, struct weft__ready *out);
-
-/* Note that an op's side is readable if it is now; true if so. */
-bool weft__ready_remind(struct weft__backend *backend, struct weft__op *op);
-
-/* Look once more for what an op waits for; true if it has a result now. */
-bool weft__ready_look(struct weft__backend *backend, struct weft__op *op);
 
 /* Try accepts again that found no free descriptor. */
 void weft__ready_resume(struct weft__backend *backend);

@@ -204,6 +204,8 @@ weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns)
 
 	count = weft__kernel(backend)->epoll_wait(backend->fd, events, room,
 	                                          timeout_ns);
+	backend->timed_out = count == 0;
+	backend->more |= count < 0 || count == room;
 	if (count < 0)
 		return count == -EINTR ? 0 : count;
 	for (int i = 0; i < count; i++)

@@ -128,8 +128,12 @@ report(struct weft__backend *backend, uint32_t index)
 	struct weft__fd *entry = weft__fds_get(&backend->fds, p->fd);
 	int fd = p->fd, revents = p->revents;
 
-	if (!revents || backend->events_count >= backend->events_max)
+	if (!revents)
 		return;
+	if (backend->events_count >= backend->events_max) {
+		backend->more = true;
+		return;
+	}
 	p->revents = 0;
 	weft__ready_note(backend, fd, entry->generation,
 	                 weft__ready_of_poll(revents));
@@ -146,6 +150,8 @@ poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 	int rc = weft__kernel(backend)->poll(polls->fds, polls->count,
 	                                     timeout_ns);
 
+	backend->timed_out = rc == 0;
+	backend->more |= rc < 0;
 	if (rc <= 0)
 		return rc == -EINTR ? 0 : rc;
 	if (polls->fds[0].revents)

@@ -30,19 +30,6 @@ weft__ready_of_poll(int revents)
 	       | (revents & POLLHUP ? WEFT_HUP : 0);
 }
 
-/* What a look at the descriptor tells of `events`, or -EAGAIN. */
-static int64_t
-poll_now(struct weft__backend *backend, int fd, uint32_t events)
-{
-	struct pollfd p = { .fd = fd };
-
-	p.events = (short)((events & WEFT_READABLE ? POLLIN : 0)
-	                   | (events & WEFT_WRITABLE ? POLLOUT : 0));
-	if (weft__kernel(backend)->poll(&p, 1, 0) <= 0)
-		return -EAGAIN;
-	return weft__ready_of_poll(p.revents);
-}
-
 /* How many events may stay for the next turn: who always has more to do leaves room for
  * others. */
 static uint32_t
@@ -299,33 +286,6 @@ weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 {
 	leave(backend, op);
 	weft__backend_finish(backend, op, why);
-}
-
-bool
-weft__ready_remind(struct weft__backend *backend, struct weft__op *op)
-{
-	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
-
-	if (poll_now(backend, op->fd, WEFT_READABLE) < 0)
-		return false;
-	weft__ready_note(backend, op->fd, entry->generation, WEFT_READABLE);
-	return true;
-}
-
-bool
-weft__ready_look(struct weft__backend *backend, struct weft__op *op)
-{
-	int64_t result;
-
-	if (op->kind == WEFT__OP_POLL)
-		result = poll_now(backend, op->fd, op->events);
-	else
-		result = weft__ready_attempt(backend, op);
-	if (result == -EAGAIN)
-		return false;
-	leave(backend, op);
-	weft__backend_finish(backend, op, result);
-	return true;
 }
 
 /* --- accepts without a free descriptor ---------------------------------- */

@@ -200,7 +200,14 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 		ring->fd, unsubmitted(ring), wait,
 		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0),
 		timed ? &arg : NULL);
-	return rc == -EINTR || rc == -ETIME ? 0 : rc < 0 ? rc : 0;
+	return rc == -EINTR ? 0 : rc < 0 ? rc : 0;
+}
+
+bool
+weft__uring_is_behind(const struct weft__uring *ring)
+{
+	return load_relaxed(ring->sq_flags)
+	       & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
 bool
@@ -208,8 +215,7 @@ weft__uring_has_work(const struct weft__uring *ring)
 {
 	return load_acquire(ring->cq_tail) != ring->cq_head
 	       || ring->sq_tail != load_relaxed(ring->sq_head)
-	       || (load_relaxed(ring->sq_flags)
-	           & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW));
+	       || weft__uring_is_behind(ring);
 }
 
 bool

@@ -11,9 +11,7 @@
  *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion:
  *      it keeps its side, so that a close waits for it.  An op on a file has none, since
  *      any number may be under way on one: it is counted in `requests`.
- *   2. Cancelling asks the kernel; the op ends with its own completion.  One that was
- *      cancelled by a deadline is tried once more, so that what has arrived is not
- *      told as a timeout.
+ *   2. Cancelling asks the kernel; the op ends with its own completion.
  *   3. An op that finds no room in the ring, or is cancelled without room, is UNSENT or
  *      stands in `unsent`, and goes in before the next wait.  One that ends before its
  *      cancellation could be sent leaves the list.
@@ -254,13 +252,6 @@ goes_on(const struct weft__op *op, int result)
 	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
 }
 
-/* Of those that can be tried without blocking. */
-static bool
-is_receive(const struct weft__op *op)
-{
-	return op->kind == WEFT__OP_RECV || op->kind == WEFT__OP_RECVMSG;
-}
-
 /* An error that says no more than: ask again.  The same as in ready.c, and a receive
  * that found no buffer. */
 static bool
@@ -282,15 +273,12 @@ is_passing(const struct weft__op *op, int64_t result)
 
 /* What an op ends with that was asked to and brings nothing. */
 static int64_t
-result_asked(struct weft__backend *backend, struct weft__op *op, int64_t result)
+result_asked(const struct weft__op *op, int64_t result)
 {
-	if (result != -ECANCELED && result != -EINTR && result != -EAGAIN
-	    && !is_passing(op, result))
-		return result;
-	result = op->why;
-	if (op->why == WEFT_ETIMEDOUT && is_receive(op))
-		result = weft__ready_attempt(backend, op); /* 2 */
-	return result == -EAGAIN ? op->why : result;
+	return result == -ECANCELED || result == -EINTR || result == -EAGAIN
+	                       || is_passing(op, result)
+	               ? op->why
+	               : result;
 }
 
 /* The thread that sent `op` has ended, and its requests with it; invariant 7.  A
@@ -325,8 +313,9 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		return false;
 	}
 	if (asked) {
-		result = result_asked(backend, op, result);
+		result = result_asked(op, result);
 	} else if (is_passing(op, result)) {
+		backend->more = true; /* its descriptor may be ready */
 		push(backend, op);
 		return false;
 	}
@@ -334,6 +323,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	if (!asked && !weft__op_is_file(op)
 	    && (result == -EAGAIN || result == -EINTR)) {
 		/* It is non-blocking, or a connect that was interrupted. */
+		backend->more = true;
 		weft__ready_submit(backend, op);
 		return false;
 	}
@@ -467,7 +457,11 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 		timeout_ns = 0; /* 6 */
 	if (timeout_ns == 0 && !weft__uring_has_work(&u->ring))
 		return 0;
-	return weft__uring_enter(&u->ring, timeout_ns);
+	rc = weft__uring_enter(&u->ring, timeout_ns);
+	backend->timed_out = rc == -ETIME;
+	backend->more |= (rc < 0 && rc != -ETIME)
+	                 || weft__uring_is_behind(&u->ring);
+	return backend->timed_out ? 0 : rc;
 }
 
 static void

@@ -36,6 +36,7 @@ enum {
 	WEFT__TAG_SCOPE,
 	WEFT__TAG_KIND = 0xff,
 	WEFT__TAG_FIRM = 0x200, /* of a timer of the library's: also as the loop stops */
+	WEFT__TAG_DEADLINE = 0x400, /* what has arrived by then comes first; expire.c */
 };
 
 /* Timers and immediates by number; schedule.c. */
@@ -57,6 +58,16 @@ struct weft__spin {
 	struct weft__luck waits;  /* and of looks of threadlets that wait for others */
 	uint32_t small; /* batches in a row that were small, with more behind them */
 	bool     own;   /* the loop's thread has posted to itself in this turn */
+};
+
+/* Which deadlines may expire; expire.c. */
+struct weft__expiry {
+	uint64_t ns, seq;             /* those due by this time and armed before this start */
+	uint64_t asked_ns, asked_seq; /* the same, of the delivery under way */
+	uint32_t polls;               /* that may follow, */
+	uint32_t steps, turns;        /* and turns after the last poll */
+	uint8_t  stage;               /* 0: no delivery is under way */
+	bool     asked;               /* the kernel, since it began */
 };
 
 /* What bindings have called at points of a turn; hook.c. */
@@ -202,6 +213,7 @@ struct weft_loop {
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
+	struct weft__expiry expiry;
 	struct weft__locals *locals;  /* of local.c; NULL: none was set */
 	void      *notices;           /* of net/stream/notice.c: interrupts on their way; or NULL */
 	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
@@ -376,8 +388,9 @@ weft__loop_has_promises(weft_loop *loop)
 /* One turn, whose wait lasts until the deadline at most. */
 void weft__turn(weft_loop *loop, uint64_t deadline_ns);
 
-/* Something can run without waiting. */
+/* Something can run without waiting; and the same, timers and deadlines aside. */
 bool weft__loop_is_runnable(const weft_loop *loop);
+bool weft__loop_has_work(const weft_loop *loop);
 
 /* Something keeps a run going. */
 bool weft__loop_is_alive(weft_loop *loop);
@@ -466,6 +479,18 @@ int weft__loop_open_backend(weft_loop *loop);
 void weft__loop_poll(weft_loop *loop);
 void weft__loop_ask(weft_loop *loop);
 
+/* --- expire.c ----------------------------------------------------------- */
+
+/* May a deadline that has passed expire?  If not, begin to deliver what has arrived. */
+bool weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place);
+
+/* The kernel has to be asked in this turn.  It has been asked.  A sleep until then was
+ * ended by its timeout.  The turn has ended, and a delivery is under way. */
+bool weft__expiry_wants_poll(const weft_loop *loop);
+void weft__expiry_asked(weft_loop *loop);
+void weft__expiry_slept(weft_loop *loop, uint64_t until_ns);
+void weft__expiry_step(weft_loop *loop);
+
 /* --- op.c, watch.c ------------------------------------------------------ */
 
 /* Hand a result to its owner; the one place where results leave. */
@@ -478,9 +503,6 @@ void weft__ops_run_done(weft_loop *loop);
 void weft__op_ask(struct weft__op *op, int why);
 
 void weft__op_expire(weft_loop *loop, struct weft__place *place);
-
-/* Ask it because whoever waits for it has no more time: what has come is looked for. */
-void weft__op_time_out(struct weft__op *op);
 
 /* Does the backend of `loop`, opened for that, take ops on files?  And start one. */
 bool weft__loop_has_files(weft_loop *loop);
@@ -616,6 +638,10 @@ void weft__local_drop(int key, void *value);
 bool weft__locals_end(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
+
+/* As weft_schedule_timeout(), at `deadline_ns`: what has arrived by then comes first. */
+int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
+                                void *arg);
 
 /* What has a number is due; true if it was called. */
 bool weft__number_expire(weft_loop *loop, struct weft__place *place);

@@ -133,6 +133,7 @@ weft__op_ask(struct weft__op *op, int why)
 			return;
 		op->why = why;
 		op->state = WEFT__OP_ASKED;
+		op->place.tag &= (uint16_t)~WEFT__TAG_DEADLINE;
 		(void)weft__wheel_move(&op->loop->wheel, &op->place, 0);
 	} else {
 		finish(op, why);
@@ -150,36 +151,7 @@ tell_owner(weft_loop *loop, struct weft__op *op, int why)
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
 
-/* Bytes that are there come first, by the usual way; then the end. */
-static void
-expire_multi(weft_loop *loop, struct weft__op *op)
-{
-	bool looked = op->connecting; /* no other use for it in this kind */
-
-	op->connecting = true;
-	if (looked || !weft__ready_remind(&loop->backend, op))
-		weft__op_ask(op, WEFT_ETIMEDOUT);
-	else
-		weft__assert(weft__wheel_add(&loop->wheel, &op->place, 0) == 0);
-}
-
-void
-weft__op_time_out(struct weft__op *op)
-{
-	weft_loop *loop = op->loop;
-
-	if (op->kind >= WEFT__OP_POLL && op->state == WEFT__OP_WAITING
-	    && op->kind != WEFT__OP_RECV_MULTI
-	    && weft__ready_look(&loop->backend, op))
-		return;
-	if (op->state == WEFT__OP_SENT)
-		/* What the kernel has finished by now is found before it is asked
-		 * to give up. */
-		(void)loop->backend.ops->wait(&loop->backend, 0);
-	weft__op_ask(op, WEFT_ETIMEDOUT);
-}
-
-/* A deadline is there.  What has come by then is looked for once more. */
+/* A deadline has passed, and what had arrived was delivered; or an owner is to be told. */
 void
 weft__op_expire(weft_loop *loop, struct weft__place *place)
 {
@@ -194,13 +166,11 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 			finish(op, 0);
 		else if (op->kind == WEFT__OP_OWN)
 			tell_owner(loop, op, WEFT_ETIMEDOUT);
-		else if (op->kind == WEFT__OP_RECV_MULTI)
-			expire_multi(loop, op);
 		else
-			weft__op_time_out(op);
+			weft__op_ask(op, WEFT_ETIMEDOUT);
 		break;
 	default:
-		weft__op_time_out(op);
+		weft__op_ask(op, WEFT_ETIMEDOUT);
 		break;
 	}
 }
@@ -366,7 +336,9 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 	    && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
-		op->place.tag = WEFT__TAG_OP | WEFT__PLACE_BACKGROUND;
+		op->place.tag =
+			WEFT__TAG_OP | WEFT__PLACE_BACKGROUND
+			| (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__TAG_DEADLINE);
 		if (weft__wheel_add(&loop->wheel, &op->place, deadline_ns) < 0)
 			return weft__fail(WEFT_ENOMEM,
 			                  "op start: out of memory");

@@ -22,7 +22,7 @@
 #define ROOM_FIRST   64u
 #define SLAB_NUMBERS 32u
 
-enum { TIMEOUT, INTERVAL, IMMEDIATE };
+enum { TIMEOUT, DEADLINE, INTERVAL, IMMEDIATE };
 
 struct weft__number {
 	struct weft__place place;  /* in the wheel; the loop's */
@@ -148,7 +148,8 @@ attach(weft_loop *loop, struct weft__number *n)
 	struct weft__numbers *all = &loop->numbers;
 
 	if (n->kind != IMMEDIATE) {
-		n->place.tag = WEFT__TAG_NUMBER | WEFT__PLACE_BACKGROUND;
+		n->place.tag = WEFT__TAG_NUMBER | WEFT__PLACE_BACKGROUND
+		               | (n->kind == DEADLINE ? WEFT__TAG_DEADLINE : 0);
 		n->attached = weft__wheel_add(&loop->wheel, &n->place,
 		                              n->place.due_ns)
 		              == 0;
@@ -498,6 +499,17 @@ weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
 		                 .kind = TIMEOUT };
 
 	return add(weft__loop_or_current(loop), &wanted);
+}
+
+int64_t
+weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
+                        void *arg)
+{
+	struct wanted wanted = {
+		.due_ns = deadline_ns, .fn = fn, .arg = arg, .kind = DEADLINE
+	};
+
+	return add(loop, &wanted);
 }
 
 int64_t

@@ -358,10 +358,6 @@ on_op_cancel(weft_op *op, int why, void *arg)
 	struct weft__signals *s = op->loop->signals;
 
 	(void)arg;
-	if (why == WEFT_ETIMEDOUT) /* what is there by now beats it */
-		take(s);
-	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED))
-		return;
 	weft__node_remove(&s->waiting, weft__op_node(weft__op_of(op)));
 	(void)weft_op_finish(op, why);
 }

@@ -147,10 +147,14 @@ uses_backend(const weft_loop *loop)
 static void
 ask_kernel(weft_loop *loop, int64_t timeout_ns)
 {
-	if (loop->backend.always > 0)
-		weft__ready_note_files(&loop->backend);
-	(void)loop->backend.ops->wait(&loop->backend, timeout_ns);
-	loop->backend.events_fresh = true;
+	struct weft__backend *backend = &loop->backend;
+
+	if (backend->always > 0)
+		weft__ready_note_files(backend);
+	backend->more = backend->timed_out = false;
+	weft__expiry_asked(loop);
+	(void)backend->ops->wait(backend, timeout_ns);
+	backend->events_fresh = true;
 }
 
 /* Nothing that the loop knows of can wake it but a signal; other threads can.  A loop of a
@@ -185,6 +189,8 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 	else
 		ask_kernel(loop, weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
+	if (loop->backend.timed_out && loop->backend.always == 0)
+		weft__expiry_slept(loop, deadline_ns);
 }
 
 static void
@@ -210,6 +216,7 @@ is_poll_due(weft_loop *loop)
 	    || backend->events_count == backend->events_max)
 		return false;
 	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
+	    && !weft__expiry_wants_poll(loop)
 	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {
 		weft__count(&loop->counts.polls_skipped, 1);
 		return false;

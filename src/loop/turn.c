@@ -16,7 +16,7 @@
 
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
 
-/* How many timers, of both kinds, that were: 1 or 0. */
+/* Fire a timer, or let a deadline expire.  Returns how many timers that were: 1 or 0. */
 static unsigned
 expire(weft_loop *loop, struct weft__place *place)
 {
@@ -59,6 +59,11 @@ run_timers(weft_loop *loop)
 	}
 	while (left-- > 0 && (loop->draining || !weft__loop_is_stopping(loop))
 	       && (place = weft__wheel_pop(wheel))) {
+		if ((place->tag & WEFT__TAG_DEADLINE)
+		    && !weft__deadline_may_expire(loop, place)) {
+			weft__wheel_put_back(wheel, place);
+			break;
+		}
 		if (loop->timed && left == WEFT__CALLS_MAX - 1)
 			weft__meter_late(loop, place->due_ns, before_ns);
 		fired += expire(loop, place);
@@ -255,7 +260,7 @@ run_last(weft_loop *loop)
 
 /* What is most often there comes first. */
 bool
-weft__loop_is_runnable(const weft_loop *loop)
+weft__loop_has_work(const weft_loop *loop)
 {
 	return loop->own.first || loop->ready.first
 	       || weft__inbox_has(&loop->inbox) || loop->posts.first
@@ -263,8 +268,13 @@ weft__loop_is_runnable(const weft_loop *loop)
 	       || loop->backend.events_count > 0 || loop->last.first
 	       || loop->numbers.due || loop->ticks.count > 0
 	       || loop->microtasks.count > 0 || loop->hooks.more > 0
-	       || loop->promises_due || weft__wheel_has_run(&loop->wheel)
-	       || loop->ended;
+	       || loop->promises_due || loop->ended;
+}
+
+bool
+weft__loop_is_runnable(const weft_loop *loop)
+{
+	return weft__loop_has_work(loop) || weft__wheel_has_run(&loop->wheel);
 }
 
 bool
@@ -366,6 +376,7 @@ run_done(weft_loop *loop)
 		weft__checkpoint(loop);
 	}
 	weft__loop_called(loop, WEFT_PHASE_DONE, calls);
+	loop->backend.more |= calls == WEFT__CALLS_MAX;
 	if (loop->backend.done.first)
 		weft__ops_run_done(loop);
 	plan_resume(loop);
@@ -403,6 +414,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		weft__numbers_run_due(loop);
 	if (loop->ended)
 		weft__watches_run_ended(loop);
+	if (loop->expiry.stage)
+		weft__expiry_step(loop);
 	if (loop->timed)
 		weft__meter_end(loop);
 	loop->in_turn = false;

@@ -354,16 +354,13 @@ weft_abort *
 weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 {
 	weft_abort *abort = make(loop, 0);
-	uint64_t now_ns = weft__sys->now();
 	int64_t timer;
 
 	if (!abort || deadline_ns == WEFT_NEVER)
 		return abort;
 	abort->deadline_ns = deadline_ns;
-	timer = weft_schedule_timeout(
-		weft__promise_loop(&abort->promise),
-		deadline_ns > now_ns ? deadline_ns - now_ns : 0, on_timeout,
-		abort);
+	timer = weft__schedule_deadline(weft__promise_loop(&abort->promise),
+	                                deadline_ns, on_timeout, abort);
 	if (timer < 0)
 		return weft_abort_unref(abort);
 	/* If it has fired meanwhile the number stands for nothing, and never will. */

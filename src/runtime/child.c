@@ -286,9 +286,6 @@ on_wait_cancel(weft_op *op, int why, void *arg)
 {
 	weft_child *child = arg;
 
-	/* If it has ended by now, that beats the deadline. */
-	if (why == WEFT_ETIMEDOUT && weft__process_look(&child->process))
-		return;
 	weft__node_remove(&child->waiting, weft__op_node(weft__op_of(op)));
 	(void)weft_op_finish(op, why);
 }

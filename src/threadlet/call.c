@@ -75,12 +75,7 @@ struct op_waiter {
 static void
 ask_op(struct weft__waiter *waiter, int why)
 {
-	struct weft__op *op = ((struct op_waiter *)(void *)waiter)->op;
-
-	if (why == WEFT_ETIMEDOUT)
-		weft__op_time_out(op);
-	else
-		weft__op_ask(op, why);
+	weft__op_ask(((struct op_waiter *)(void *)waiter)->op, why);
 }
 
 const struct weft__op *

@@ -33,7 +33,8 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 		(void)weft__wheel_drop(wheel, &scope->place);
 	if (deadline_ns == WEFT_NEVER)
 		return 0;
-	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND;
+	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND
+	                   | WEFT__TAG_DEADLINE;
 	return weft__wheel_add(wheel, &scope->place, deadline_ns);
 }
 

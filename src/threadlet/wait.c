@@ -142,7 +142,8 @@ weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns)
 
 	if (__builtin_expect(self->place.block != NULL, 0))
 		(void)weft__wheel_drop(wheel, &self->place);
-	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND;
+	self->place.tag = WEFT__TAG_THREADLET | WEFT__PLACE_BACKGROUND
+	                  | (self->waiter->sleeps ? 0 : WEFT__TAG_DEADLINE);
 	if (weft__wheel_add(wheel, &self->place, deadline_ns) < 0)
 		weft__ask(self, WEFT_ENOMEM);
 }

@@ -388,6 +388,16 @@ weft__wheel_pop(struct weft_wheel *wheel)
 	return NULL;
 }
 
+void
+weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
+{
+	weft__assert(wheel->run_at > 0 && !p->block
+	             && wheel->run[wheel->run_at - 1].place == p);
+	p->block = wheel;
+	p->index = (uint32_t)--wheel->run_at;
+	count(wheel, p, 1);
+}
+
 /* --- arming ------------------------------------------------------------- */
 
 /* Cold ends are the last thing a function does, so that the short way through it

@@ -84,11 +84,14 @@ void weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns);
 /* Take the next of the run, disarmed; NULL at its end. */
 struct weft__place *weft__wheel_pop(struct weft_wheel *wheel);
 
-/* Something is left of the run. */
+/* Take back the last pop: `place` is armed again, as the next of the run. */
+void weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *place);
+
+/* Something is left of the run; if all that is left was dropped, a pop finds that out. */
 static inline bool
 weft__wheel_has_run(const struct weft_wheel *wheel)
 {
-	return wheel->run_at < wheel->run_end;
+	return wheel->run_at < wheel->run_end && weft__count_get(&wheel->count) > 0;
 }
 
 /* The first deadline; WEFT_NEVER: none. */

@@ -167,17 +167,10 @@ weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
 
 /* --- ops ---------------------------------------------------------------- */
 
-/* What there is room for by now goes before a deadline. */
 static void
-on_cancel(weft_op *public, int why, void *arg)
+on_cancel(weft_op *op, int why, void *arg)
 {
-	struct weft__op *op = weft__op_of(public);
-	weft_dgram *dgram = arg;
-
-	if (why == WEFT_ETIMEDOUT)
-		(void)flush(dgram);
-	if (weft__load(&op->node.state, WEFT__RELAXED) == 0)
-		drop(dgram, op, why);
+	drop(arg, weft__op_of(op), why);
 }
 
 /* Not inline, or gcc takes an op on a threadlet's stack for one that is left behind. */

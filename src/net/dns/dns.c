@@ -28,6 +28,19 @@ weft__dns_arm(struct weft__dns *dns)
 	                       on_timer, dns);
 }
 
+/* 0: at once.  Else a query times out then, unless its answer has arrived. */
+static void
+aim_timer(struct weft__dns *dns, uint64_t due_ns)
+{
+	struct weft__place *place = weft__timer_place(&dns->timer);
+
+	if (due_ns == 0)
+		place->tag &= (uint16_t)~WEFT__TAG_DEADLINE;
+	else
+		place->tag |= WEFT__TAG_DEADLINE;
+	(void)weft__wheel_move(&dns->loop->wheel, place, due_ns);
+}
+
 void
 weft__dns_poke(struct weft__dns *dns)
 {
@@ -36,7 +49,7 @@ weft__dns_poke(struct weft__dns *dns)
 	if (dns->ending)
 		return;
 	if (place->block) /* else nobody waits, or the loop ends */
-		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
+		aim_timer(dns, 0);
 	weft__loop_changed(dns->loop);
 }
 
@@ -60,10 +73,9 @@ weft__dns_set_timer(struct weft__dns *dns)
 	if (!dns->queue.first && dns->asked == 0)
 		(void)weft__wheel_drop(&dns->loop->wheel, place);
 	else if (can_ask(dns) || dns->reopen)
-		(void)weft__wheel_move(&dns->loop->wheel, place, 0);
+		aim_timer(dns, 0);
 	else
-		(void)weft__wheel_move(&dns->loop->wheel, place,
-		                       due_ns < FAR ? due_ns : FAR);
+		aim_timer(dns, due_ns < FAR ? due_ns : FAR);
 }
 
 static int
@@ -237,19 +249,12 @@ weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* Asked to end early, on the thread's own stack.  What has arrived beats the deadline. */
+/* Asked to end early, on the thread's own stack. */
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
 	struct weft__dns_wait *wait = arg;
-	struct weft__dns *dns = op->loop->names;
 
-	if (why == WEFT_ETIMEDOUT && dns->engine) {
-		weft__dns_engine_look(dns);
-		weft__dns_set_timer(dns);
-	}
-	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED))
-		return; /* it has its result, and the wait is gone */
 	weft__dns_unwant(wait);
 	weft__sys->release(wait);
 	(void)weft_op_finish(op, why);

@@ -201,9 +201,6 @@ void weft__dns_engine_close(struct weft__dns *dns, bool alone);
 /* Ask for a name that is ASKED.  It is answered later, or at once. */
 void weft__dns_engine_ask(struct weft__dns_name *name);
 
-/* Take what has arrived. */
-void weft__dns_engine_look(struct weft__dns *dns);
-
 /* It is called when its time has come, and says when that is again; or WEFT_NEVER. */
 void     weft__dns_engine_tick(struct weft__dns *dns);
 uint64_t weft__dns_engine_due(struct weft__dns *dns);

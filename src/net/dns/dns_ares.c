@@ -22,7 +22,6 @@
 #include "net/dns/dns.h"
 #include "net/dns/dns_wire.h"
 
-#define READS_MAX 64 /* sockets looked at, at a time */
 #define ASKED_MAX 256
 
 const uint32_t weft__dns_engine_max = ASKED_MAX;
@@ -470,21 +469,6 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 		ares_gethostbyaddr(engine->channel, place->ip,
 		                   place->family == AF_INET6 ? 16 : 4,
 		                   place->family, on_host, name);
-}
-
-void
-weft__dns_engine_look(struct weft__dns *dns)
-{
-	struct engine *engine = dns->engine;
-	int fds[READS_MAX], count = 0;
-
-	for (struct socket *s = engine->sockets; s && count < READS_MAX;
-	     s = s->next)
-		fds[count++] = s->fd;
-	while (count-- > 0)
-		if (*find(engine, fds[count]))
-			ares_process_fd(engine->channel, fds[count],
-			                ARES_SOCKET_BAD);
 }
 
 void

@@ -117,12 +117,6 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 
 /* Answers come by themselves. */
 void
-weft__dns_engine_look(struct weft__dns *dns)
-{
-	(void)dns;
-}
-
-void
 weft__dns_engine_tick(struct weft__dns *dns)
 {
 	(void)dns;

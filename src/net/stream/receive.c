@@ -5,7 +5,6 @@
  *      until the queue is full.
  *   2. Bytes go to the reader that waits with memory for them, if the queue is empty;
  *      what is too much for it, and all else, to the queue.
- *   3. A deadline is told only when the loop has looked once more for what has arrived.
  */
 #include <errno.h>
 #include <string.h>
@@ -343,36 +342,12 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 struct reader {
 	struct weft__waiter waiter;
 	weft_stream *stream;
-	bool looked;
 };
 
-/* Is there perhaps something that the loop has not seen?  It sees it in this turn. */
-static bool
-look(weft_stream *stream)
-{
-	struct weft__op *op = weft__op_of(&stream->in);
-	struct weft__backend *backend = &op->loop->backend;
-
-	if (!op->pending)
-		return false;
-	if (op->state == WEFT__OP_WAITING)
-		return weft__ready_remind(backend, op);
-	(void)backend->ops->wait(backend, 0);
-	return true;
-}
-
-/* Invariant 3. */
 static void
 ask_reader(struct weft__waiter *waiter, int why)
 {
-	struct reader *reader = (struct reader *)(void *)waiter;
-
-	if (why == WEFT_ETIMEDOUT && !reader->looked && look(reader->stream)) {
-		reader->looked = true;
-		weft__wait_until(waiter->threadlet, 0);
-		return;
-	}
-	weft__reader_end(reader->stream, why);
+	weft__reader_end(((struct reader *)(void *)waiter)->stream, why);
 }
 
 int64_t
