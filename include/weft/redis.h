@@ -65,6 +65,9 @@ WEFT_API void weft_redis_close(weft_redis *redis);
  * server's text in weft_detail(); WEFT_EPIPE if the connection was lost and it is not
  * repeated, or why there is none (invariant 2), WEFT_EAGAIN (queue_max), WEFT_EINVAL
  * (invariant 3), WEFT_EMSGSIZE if the reply is above reply_max, WEFT_EPROTO.
+ * From another thread or loop, the endpoint's loop decides whether the reply or the
+ * deadline came first: if that loop is late, the call returns up to one second after its
+ * deadline.
  * Thread: any.  Blocks: waits.  Since: 0.1. */
 WEFT_API int weft_redis_call(weft_redis *redis, const weft_span *words,
                              size_t count, weft_redis_reply **out,

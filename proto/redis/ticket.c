@@ -12,11 +12,17 @@
  *   3. The endpoint is held from the post until its loop has let go of the ticket, and that
  *      loop as long as the ticket is there; the loop of a caller's op until the op is over,
  *      and if the result was on its way, until that has come.
+ *   4. The endpoint's loop decides whether the deadline or the reply came first: the reply
+ *      may have arrived where only that loop can see it.  The caller waits for its word,
+ *      and gives up on its own only if the loop is late by more than LATE_NS: it may
+ *      be one that never turns, and even wait for the caller.
  */
 #include "client.h"
 #include <weft/threadlet.h>
 
 enum { OPEN, DONE, GONE };
+
+#define LATE_NS WEFT_S
 
 struct ticket {
 	struct weft__redis_command command;
@@ -246,6 +252,14 @@ cancel(void *arg)
 
 /* --- from elsewhere ---------------------------------------------------------- */
 
+/* When a caller gives up on its own; invariant 4. */
+static uint64_t
+give_up_at(uint64_t deadline_ns)
+{
+	return deadline_ns < WEFT_NEVER - LATE_NS ? deadline_ns + LATE_NS
+	                                          : deadline_ns;
+}
+
 /* Send the ticket, or begin it if the loop is the caller's.  On failure it is gone. */
 static int
 hand_over(struct ticket *ticket)
@@ -287,7 +301,7 @@ weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command,
 	(void)hold(ticket);
 	rc = hand_over(ticket);
 	if (rc == 0) {
-		rc = weft_event_wait(&ticket->told, deadline_ns);
+		rc = weft_event_wait(&ticket->told, give_up_at(deadline_ns));
 		if (rc < 0
 		    && __atomic_exchange_n(&ticket->claim, GONE,
 		                           __ATOMIC_ACQ_REL)
@@ -339,7 +353,8 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count,
 	ticket->outer = op;
 	ticket->out = out;
 	ticket->home = weft_loop_ref(op->loop);
-	rc = weft_op_begin(op, on_outer_cancel, ticket, deadline_ns);
+	rc = weft_op_begin(op, on_outer_cancel, ticket,
+	                   give_up_at(deadline_ns));
 	if (rc < 0) {
 		drop(ticket);
 		return rc;
