@@ -525,6 +525,28 @@ def public_test(tree):
                 yield s.path, f.line, f"{public_name(f)} is in no test"
 
 
+def those_that_wait(group):
+    """The functions that have a deadline; else all, if their comment says that they suspend."""
+    timed = [f for f in group.functions
+             if re.search(r"\bdeadline_ns\b", LEXEME.sub(" ", f.text))]
+    suspends = re.search(r"Blocks:\s+(?:suspends|waits)", group.doc or "")
+    return timed or (group.functions if suspends else [])
+
+
+@rule
+def late_table(tree):
+    named = set()
+    for s in tree.c:
+        if s.pure.match("tests/late/*.c"):
+            named.update(re.findall(r"\b(?:ROW|EXCEPT)\((weft_\w+)", s.code))
+    for s in tree.headers:
+        for group in public_groups(s):
+            for f in those_that_wait(group):
+                if public_name(f) not in named:
+                    yield s.path, f.line, (f"{public_name(f)} waits, and is no ROW of tests/late "
+                                           "and no EXCEPT with a reason")
+
+
 @rule
 def open_mark(tree):
     for s in tree.code:
@@ -658,6 +680,10 @@ PLANTS = [  # rule, path, text, line of the first finding
      "/* Thread: any.  Since: 0.1. */\nWEFT_API int weft_timer_stop(void);\n", 4),
     ("public-test", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
      + "\nWEFT_API int weft_timer_stop(void);\nWEFT_API int weft_untested(void);\n", 6),
+    ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n" + PUBLIC_DOC
+     + "\nWEFT_API int weft_timer_stop(int a,\n\tlong deadline_ns);\n", 4 + PUBLIC_DOC.count("\n")),
+    ("late-table", "include/weft/a.h", "/* weft/a.h - a. */\n\n/* Thread: loop.  Blocks: "
+     "suspends.\n * Since: 0.1. */\nWEFT_API int weft_timer_stop(void);\n", 5),
     *[("open-mark", "scripts/a.py", f"# {mark}: later\n", 1)
       for mark in ("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")],
     ("local-path", "docs/a.txt", "See /wo" "rk/main.\n", 1),

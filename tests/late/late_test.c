@@ -1,0 +1,120 @@
+/* late_test.c - what has already arrived beats the deadline: in every call, for any number
+ * of waiters, also where the loop is late.
+ *
+ * The rows name the calls that are tried, EXCEPT those that are not, with the reason.
+ * scripts/tidy.py compares both with the headers: each function that has a deadline, or
+ * suspends, is in one of them. */
+#include <sys/resource.h>
+#include "late/late.h"
+
+#define EXCEPT(call, reason)
+
+EXCEPT(weft_sleep_until, "the deadline is what it waits for")
+EXCEPT(weft_op_sleep, "the deadline is what it waits for")
+EXCEPT(weft_yield, "has no deadline")
+EXCEPT(weft_loop_run_once, "the deadline ends a turn's wait, it is no timeout")
+EXCEPT(weft_poller_wait, "asks the kernel itself, after the deadline")
+EXCEPT(weft_listener_serve, "the deadline ends the serving, whatever arrives")
+EXCEPT(weft_http_serve, "the deadline ends the serving, whatever arrives")
+EXCEPT(weft_once_run,
+       "waits for a function that cannot end while the loop is held")
+EXCEPT(weft_threadlet_list,
+       "waits for a turn of another loop, on that loop's thread")
+EXCEPT(weft_threadlet_list_of, "as weft_threadlet_list")
+EXCEPT(weft_dump, "as weft_threadlet_list")
+EXCEPT(weft_loop_wait_stopped,
+       "the thread that stops takes the wait over: stop_wait_test")
+EXCEPT(weft_runtime_wait_stopped, "as weft_loop_wait_stopped")
+EXCEPT(weft_dag_run_wait,
+       "a run ends by its own steps and turns: nothing arrives")
+EXCEPT(weft_dag_run_op, "as weft_dag_run_wait")
+EXCEPT(weft_child_open, "a program starts in the pool: as weft_work")
+EXCEPT(weft_file_open,
+       "is done by the pool, as weft_work, or by the ring, as weft_op_recv")
+EXCEPT(weft_file_read, "as weft_file_open")
+EXCEPT(weft_file_write, "as weft_file_open")
+EXCEPT(weft_file_read_op, "as weft_file_open")
+EXCEPT(weft_file_write_op, "as weft_file_open")
+EXCEPT(weft_file_sync, "as weft_file_open")
+EXCEPT(weft_dns_resolve, "has a server of its own in dns_server_test")
+EXCEPT(weft_dns_resolve_op, "as weft_dns_resolve")
+EXCEPT(weft_dns_reverse, "as weft_dns_resolve")
+EXCEPT(weft_http_reply, "writes by weft_write_spans")
+EXCEPT(weft_http_reply_file, "writes by weft_write_spans and weft_write_file")
+EXCEPT(weft_http_begin, "writes by weft_write_spans")
+EXCEPT(weft_http_upgrade, "writes by weft_write_spans")
+EXCEPT(weft_http_write, "writes by weft_write_spans")
+EXCEPT(weft_http_event, "writes by weft_write_spans")
+EXCEPT(weft_http_finish, "reads the reply by the same way as weft_http_fetch")
+EXCEPT(weft_tls_start,
+       "its steps are reads and writes of the stream, and wait as these")
+EXCEPT(weft_admin_check, "has no deadline")
+EXCEPT(weft_admin_close, "has no deadline")
+EXCEPT(weft_child_close, "has no deadline")
+EXCEPT(weft_dgram_close, "has no deadline")
+EXCEPT(weft_file_close, "has no deadline")
+EXCEPT(weft_listener_close, "has no deadline")
+EXCEPT(weft_redis_close, "has no deadline")
+EXCEPT(weft_scope_close, "has no deadline but that of weft_scope_open")
+EXCEPT(weft_close, "has no deadline")
+EXCEPT(weft_stream_move, "has no deadline")
+
+#define MANY 3000u
+
+/* Each waiter has up to three descriptors.  The number of waiters there is room for. */
+static uint32_t
+allow_many(void)
+{
+	struct rlimit limit;
+
+	OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
+	OK(setrlimit(RLIMIT_NOFILE, &limit));
+	return limit.rlim_cur >= 4 * MANY ? MANY : (uint32_t)limit.rlim_cur / 4;
+}
+
+static bool
+run_rows(const struct row *rows, uint32_t count, bool fed)
+{
+	bool good = true;
+
+	for (const struct row *row = rows; row->call; row++) {
+		uint32_t n = row->max && row->max < count ? row->max : count;
+
+		if (!fed && row->has_no_end)
+			continue;
+		good &= late_run(row, n, fed, false);
+		good &= late_run(row, n, fed, true);
+	}
+	return good;
+}
+
+static void
+run_all(uint32_t count, bool fed)
+{
+	bool good = run_rows(late_core_rows, count, fed);
+
+	good &= run_rows(late_net_rows, count, fed);
+	good &= run_rows(late_proto_rows, count, fed);
+	CHECK(good); /* else it was told above which call was not */
+}
+
+TEST(a_call_that_gets_nothing_reports_a_timeout)
+{
+	run_all(1, false);
+}
+
+TEST(what_has_arrived_beats_the_deadline_of_one_waiter)
+{
+	run_all(1, true);
+}
+
+TEST(what_has_arrived_beats_the_deadline_of_300_waiters)
+{
+	run_all(300, true);
+}
+
+TEST(what_has_arrived_beats_the_deadline_of_3000_waiters)
+{
+	run_all(allow_many(), true);
+}
