@@ -104,6 +104,18 @@ time_check(uint64_t due_ns)
 }
 
 void
+late_check(int64_t result, uint64_t arrived_ns, uint64_t deadline_ns)
+{
+	if (result != WEFT_ETIMEDOUT)
+		return;
+	time_check(deadline_ns);
+	if (arrived_ns > 0 && arrived_ns <= deadline_ns)
+		sim_fail("a timeout, though something arrived %llu ns before "
+		         "the deadline",
+		         (unsigned long long)(deadline_ns - arrived_ns));
+}
+
+void
 owner_check(uint64_t wanted, uint64_t got)
 {
 	if (wanted != got)

@@ -8,6 +8,7 @@
  *   stream  bytes come out as they went in: none lost, changed or added
  *   order   numbers from each source arrive in sequence, none twice
  *   time    nothing before its time
+ *   late    what has arrived in time is not reported as a timeout
  *   owner   a callback is for the connection that it was started for
  *
  * Needs: sim.h, the public API.  Thread: as stated; judges belong to whoever
@@ -59,6 +60,9 @@ void order_check(const struct order *order); /* all that was given came */
 
 /* Is it time for what is due then? */
 void time_check(uint64_t due_ns);
+
+/* May a call with that deadline end so, for which something arrived then (0: nothing)? */
+void late_check(int64_t result, uint64_t arrived_ns, uint64_t deadline_ns);
 
 /* Is what arrives for `got` meant for `wanted`? */
 void owner_check(uint64_t wanted, uint64_t got);

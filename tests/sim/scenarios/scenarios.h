@@ -28,6 +28,7 @@ extern const struct sim_scenario sim_scenario_tasks;
 /* Ops. */
 extern const struct sim_scenario sim_scenario_own;
 extern const struct sim_scenario sim_scenario_cancel;
+extern const struct sim_scenario sim_scenario_late;
 
 /* Pools of threads. */
 extern const struct sim_scenario sim_scenario_work;

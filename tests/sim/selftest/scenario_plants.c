@@ -231,6 +231,16 @@ fire_early(void *arg)
 }
 
 static void
+time_out_late(void *arg)
+{
+	uint64_t deadline_ns = weft_in(WEFT_MS);
+
+	(void)arg;
+	pause_ns(2 * WEFT_MS);
+	late_check(WEFT_ETIMEDOUT, deadline_ns - 1, deadline_ns);
+}
+
+static void
 reach_another(void *arg)
 {
 	(void)arg;
@@ -287,6 +297,7 @@ static const struct {
 	{ "repeat_a_post", repeat_a_post, "number 0 of source 0 arrives as 1" },
 	{ "lose_a_post", lose_a_post, "source 0 gave 2, and 1" },
 	{ "fire_early", fire_early, "ns early" },
+	{ "time_out_late", time_out_late, "a timeout, though" },
 	{ "reach_another", reach_another, "a callback of 1 reached 2" },
 	{ "tell_would_block", tell_would_block, "kind 2 has result -11" },
 	{ "tell_too_much", tell_too_much, "kind 3 has result 11" },
