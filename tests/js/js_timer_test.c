@@ -1,4 +1,6 @@
 /* js_timer_test.c - timers, immediates, ticks and jobs: contracts and order. */
+#include <errno.h>
+#include "base/sys.h"
 #include "js/script.h"
 
 TEST(js_jobs_run_in_one_queue_behind_ticks)
@@ -111,23 +113,68 @@ TEST(js_immediates_set_by_immediates_wait_a_turn)
 	           "1 2 3 ");
 }
 
-/* The clamp: by the clock that timers are set by. */
-TEST(js_timers_nested_deep_are_clamped)
+/* --- the clamp, on a clock that hardly moves but for waits -------------- */
+
+static const struct weft__sys *real;
+static uint64_t clock_ns;
+
+static uint64_t
+fake_now(void)
 {
-	weft_js_opts opts = { 0 };
+	return clock_ns++; /* so that a loop that spins comes to an end */
+}
+
+static int
+fake_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
+{
+	(void)word;
+	(void)value;
+	CHECK(deadline_ns != WEFT_NEVER); /* nothing would end it */
+	if (clock_ns < deadline_ns)
+		clock_ns = deadline_ns;
+	return -ETIMEDOUT;
+}
+
+/* How long the script waits in all, in milliseconds. */
+static uint64_t
+waits_of(const char *source)
+{
+	struct weft__sys faked = *weft__sys;
 	struct script s;
 	uint64_t begin_ns;
 
-	begin_with(&s, &opts);
-	begin_ns = weft_now();
-	run(&s,
-	    "let n = 0; (function again() { if (n++ < 10) setTimeout(again, 0) })()");
-	CHECK(weft_now() - begin_ns >= 4 * 4 * WEFT_MS);
-	begin_ns = weft_now();
-	run(&s,
-	    "let m = 0; const i = setInterval(() => { if (++m == 10) clearInterval(i) }, 0)");
-	CHECK(weft_now() - begin_ns >= 4 * 4 * WEFT_MS);
+	begin(&s);
+	clock_ns = begin_ns = weft_now();
+	faked.now = fake_now;
+	faked.park = fake_park;
+	real = weft__sys;
+	weft__sys = &faked;
+	run(&s, source);
+	weft__sys = real;
+	CHECK_EQ(s.errors, 0);
 	end(&s);
+	return (clock_ns - begin_ns) / WEFT_MS;
+}
+
+#define CHAIN(ms)                                                  \
+	"let n = 0; (function again() { if (n++ < 10) setTimeout(" \
+	"again, " #ms ") })()"
+#define BEATS(ms)                                            \
+	"let n = 0; const id = setInterval(() => { if (++n " \
+	"== 10) clearInterval(id) }, " #ms ")"
+
+/* Of ten waits the last ones are of timers nested more than five deep. */
+TEST(js_only_timers_nested_deep_are_clamped_and_to_4_ms)
+{
+	CHECK_EQ(waits_of(CHAIN(2)), 6 * 2 + 4 * 4);
+	CHECK_EQ(waits_of(CHAIN(4)), 10 * 4);
+	CHECK_EQ(waits_of(CHAIN(7)), 10 * 7);
+	CHECK_EQ(waits_of(BEATS(2)), 6 * 2 + 4 * 4);
+	CHECK_EQ(waits_of(BEATS(7)), 10 * 7);
+	/* What an immediate sets begins at the first level. */
+	CHECK_EQ(waits_of("let n = 0; (function again() { if (n++ < 20) "
+	                  "setTimeout(setImmediate, 2, again) })()"),
+	         20 * 2);
 }
 
 TEST(js_a_throw_in_a_microtask_is_an_error_and_no_rejection)

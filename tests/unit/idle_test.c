@@ -4,6 +4,7 @@
  * another loop up to a deadline, which is the clock of the test.  How often the first
  * has gone to wait is counted at the door, so a single wakeup shows.
  */
+#include <sched.h>
 #include "unit/probe.h"
 
 #define WHILE_NS (200 * WEFT_MS)
@@ -115,6 +116,63 @@ TEST(a_loop_with_quiet_descriptors_sleeps_without_a_wakeup)
 	CHECK_EQ(waits_of(A_TIMER | A_WATCH), 0);
 	CHECK_EQ(waits_of(AN_OP), 0);
 	CHECK_EQ(waits_of(ALL), 0);
+}
+
+/* --- after the last descriptor ------------------------------------------ */
+
+static void
+stop_watch(void *arg)
+{
+	struct idle *idle = arg;
+
+	CHECK_EQ(weft_watch_stop(&idle->watch.watch), 1);
+}
+
+static void
+count_run(void *arg)
+{
+	(void)weft__add((weft__a32 *)arg, 1, WEFT__RELEASE);
+}
+
+/* Wake the loop by a post, and wait until it sleeps again; so often. */
+static void
+wake_by_posts(weft_loop *loop, uint32_t times)
+{
+	weft__a32 ran = { 0 };
+
+	for (uint32_t i = 1; i <= times; i++) {
+		OK(weft_loop_post(loop, count_run, &ran));
+		while (weft__load(&ran, WEFT__ACQUIRE) < i)
+			(void)sched_yield();
+		watch_for(loop, WEFT_SLEEPING);
+	}
+}
+
+/* A ring may have to learn first that nothing is left of the watch. */
+TEST(a_loop_whose_last_descriptor_is_gone_sleeps_without_the_kernels_poller)
+{
+	weft_loop_opts opts = { .flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN };
+	struct idle idle = { .pairs[0] = make_pair() };
+	int64_t polled, parked;
+	weft_loop *loop;
+
+	count_calls();
+	loop = make_with(&opts);
+	calls.only = loop;
+	watch(loop, &idle.watch, idle.pairs[0].fd, WEFT_READABLE);
+	OK(weft_loop_start(loop));
+	wake_by_posts(loop, 20);
+	CHECK_EQ(counted(&calls.parks), 0);
+	OK(weft_loop_post(loop, stop_watch, &idle));
+	wake_by_posts(loop, 20);
+	parked = counted(&calls.parks);
+	polled = counted(&calls.waits) - parked;
+	wake_by_posts(loop, 50);
+	CHECK(counted(&calls.parks) > parked);
+	CHECK_EQ(counted(&calls.waits) - counted(&calls.parks), polled);
+	stop_and_free(loop);
+	count_no_more();
+	close_pair(idle.pairs[0]);
 }
 
 /* --- waiting for one deadline ------------------------------------------- */

@@ -60,6 +60,33 @@ TEST(an_edge_is_told_at_every_change)
 	OK(weft_loop_free(loop));
 }
 
+/* Bytes that are left are told once; on poll, which knows levels only, in every turn. */
+TEST(an_edge_is_told_once_while_nothing_changes)
+{
+	weft_loop *loop = make();
+	struct pair pair = make_pair();
+	struct watcher p = { .calls = 0 };
+	weft_loop_stats stats;
+
+	put(pair.peer, "x");
+	watch(loop, &p, pair.fd, WEFT_READABLE | WEFT_EDGE);
+	while (p.calls == 0)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	turns(loop, 10);
+	OK(weft_loop_metrics(loop, &stats));
+	if (strcmp(stats.backend, "poll") == 0)
+		CHECK_EQ(p.calls, 11);
+	else
+		CHECK_EQ(p.calls, 1);
+	put(pair.peer, "y");
+	while (p.calls == 1)
+		(void)weft_loop_run_once(loop, WEFT_NEVER);
+	CHECK_EQ(p.what, WEFT_READABLE);
+	CHECK_EQ(weft_watch_stop(&p.watch), 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+}
+
 TEST(a_watch_is_told_all_that_it_asked_for_at_once_and_a_hangup_unasked)
 {
 	weft_loop *loop = make();

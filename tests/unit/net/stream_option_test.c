@@ -186,3 +186,106 @@ TEST(no_more_is_looked_at_than_may_be_read)
 
 	run_threadlet(look_far, &ends);
 }
+
+/* --- calls from another thread than the loop's ---------------------------- */
+
+static void
+ignore_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
+{
+	(void)data;
+	(void)size;
+	(void)arg;
+	if (size <= 0)
+		weft_close(stream);
+}
+
+static const weft_stream_events ignoring = { .on_data = ignore_data };
+
+struct strange {
+	weft_loop *loop, *other;
+	weft_stream *stream;
+	weft_op op; /* of the other loop */
+	weft__a32 bound;
+};
+
+static void
+bind_here(void *arg)
+{
+	struct strange *s = arg;
+
+	OK(weft_stream_start(s->stream, NULL, &ignoring, NULL));
+	weft__store(&s->bound, 1, WEFT__RELEASE);
+}
+
+enum { STRANGE_CALLS = 21 };
+
+/* Every call on a stream that is for its loop's thread and returns an error, by number. */
+static int64_t
+call_strangely(struct strange *s, int what)
+{
+	static char buf[8];
+	const weft_span span = { buf, sizeof(buf) };
+	const void *data;
+	int64_t value;
+	weft_addr addr;
+	int fd;
+
+	/* clang-format off */
+	switch (what) {
+	case 0: return weft_read(s->stream, buf, 1, WEFT_NOW);
+	case 1: return weft_read_exact(s->stream, buf, 1, WEFT_NOW);
+	case 2: return weft_read_until(s->stream, "x", buf, 8, WEFT_NOW);
+	case 3: return weft_peek(s->stream, 1, &data, WEFT_NOW);
+	case 4: return weft_peek_op(s->stream, 1, &s->op, WEFT_NEVER);
+	case 5: return weft_skip(s->stream, 0);
+	case 6: return weft_write(s->stream, buf, 1, WEFT_NOW);
+	case 7: return weft_write_spans(s->stream, &span, 1, WEFT_NOW);
+	case 8: return weft_write_some(s->stream, &span, 1);
+	case 9: return weft_write_op(s->stream, &span, 1, &s->op, WEFT_NEVER);
+	case 10: return weft_write_file(s->stream, 0, 0, 1, WEFT_NOW);
+	case 11: return weft_stream_shutdown(s->stream, WEFT_NOW);
+	case 12: return weft_stream_shutdown_op(s->stream, &s->op, WEFT_NEVER);
+	case 13: return weft_stream_move(s->stream, s->other);
+	case 14: return weft_stream_start(s->stream, NULL, &ignoring, NULL);
+	case 15: return weft_stream_start(s->stream, s->other, &ignoring, NULL);
+	case 16: return weft_stream_stop(s->stream);
+	case 17: return weft_stream_set(s->stream, "read_max", 7);
+	case 18: return weft_stream_get(s->stream, "read_max", &value);
+	case 19: return weft_stream_peer(s->stream, &addr);
+	default: return weft_stream_recv_fd(s->stream, &fd, WEFT_NOW);
+	}
+	/* clang-format on */
+}
+
+TEST(a_call_on_a_stream_whose_loop_runs_elsewhere_is_refused)
+{
+	struct strange s = { .loop = make_started(), .other = make() };
+	weft_stream *peer;
+
+	OK(weft_stream_open_pair(&s.stream, &peer));
+	OK(weft_op_init(&s.op, s.other, NULL, NULL));
+	OK(weft_loop_post(s.loop, bind_here, &s));
+	while (!weft__load(&s.bound, WEFT__ACQUIRE))
+		(void)sched_yield();
+	for (int i = 0; i < STRANGE_CALLS; i++)
+		CHECK_MISUSE(call_strangely(&s, i), WEFT_EXDEV);
+	weft_close(peer);
+	stop_and_free(s.loop);
+	OK(weft_loop_free(s.other));
+}
+
+/* The loop is idle, so its thread is this one: but the stream is of that loop alone. */
+TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
+{
+	weft_loop *loop = make(), *other = make();
+	weft_stream *stream, *peer;
+
+	OK(weft_stream_open_pair(&stream, &peer));
+	OK(weft_stream_start(stream, loop, &ignoring, NULL));
+	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL),
+	             WEFT_EXDEV);
+	weft_close(peer);
+	OK(weft_loop_run(loop)); /* until the stream has seen its end */
+	OK(weft_loop_free(loop));
+	OK(weft_loop_free(other));
+}

@@ -96,6 +96,32 @@ TEST(a_storm_of_starts_from_a_threadlet_spreads_evenly)
 	check_spread(100);
 }
 
+/* Those that wait on one loop keep others away from it until the rest has as many. */
+TEST(a_loaded_loop_gets_no_threadlets_until_the_others_have_as_many)
+{
+	enum { BEFORE = 60, LATER = 90 };
+	weft_go_opts opts = { .loop = NULL };
+
+	begin_spread(0);
+	opts.loop = weft_runtime_loop(spread.runtime, 0);
+	OK(weft_group_add(&spread.started, BEFORE));
+	for (int i = 0; i < BEFORE; i++)
+		CHECK(weft_go_with(&opts, count_here, NULL) > 0);
+	OK(weft_group_wait(&spread.started, WEFT_NEVER));
+	OK(weft_group_add(&spread.started, LATER));
+	CHECK(weft_go(start_storm, MARK(LATER)) > 0);
+	OK(weft_group_wait(&spread.started, WEFT_NEVER));
+	CHECK_EQ(weft__load(&spread.per_loop[0], WEFT__RELAXED), BEFORE);
+	for (int i = 1; i < LOOPS; i++) {
+		int got = (int)weft__load(&spread.per_loop[i], WEFT__RELAXED);
+
+		CHECK(got >= LATER / (LOOPS - 1) - 2
+		      && got <= LATER / (LOOPS - 1) + 2);
+	}
+	OK(weft_event_set(&spread.go_on));
+	end_runtime(spread.runtime);
+}
+
 /* --- scopes over loops -------------------------------------------------- */
 
 static int
