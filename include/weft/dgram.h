@@ -90,7 +90,8 @@ WEFT_API int weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group,
 WEFT_API int weft_dgram_set(weft_dgram *dgram, const char *name, int64_t value);
 WEFT_API int weft_dgram_get(weft_dgram *dgram, const char *name, int64_t *out);
 
-/* The address it is bound to; the descriptor, borrowed.
+/* The address it is bound to; the descriptor, borrowed: only weft_dgram_close() closes it,
+ * and ends what waits on it with WEFT_ESHUTDOWN.
  * Return 0 (the descriptor).
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_dgram_local(weft_dgram *dgram, weft_addr *out);

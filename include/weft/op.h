@@ -15,6 +15,10 @@
  * WEFT_ETIMEDOUT and twice WEFT_ESHUTDOWN; a result that carries bytes, an fd or a
  * value beats them, and before a deadline is told, what has arrived is looked for.
  *
+ * A descriptor is closed by weft_op_close(), or after its ops have finished.  If it is closed
+ * unannounced, its ops may wait on; they finish with WEFT_EBADF once the loop learns that
+ * the number stands for another file.
+ *
  * On a descriptor one op may wait to read (receive, accept, poll for READABLE) and one
  * to write (send, connect, poll for WRITABLE); another is refused with WEFT_EBUSY.
  */

@@ -29,6 +29,8 @@ WEFT_API int weft_poller_open(const char *backend, weft_poller **out);
 WEFT_API void weft_poller_close(weft_poller *poller);
 
 /* Watch `fd` for `events`, reported with `token`.  Borrows `fd` until removed.
+ * A number that was closed without weft_poller_remove() and stands for another file may be
+ * added again.
  * Returns 0, WEFT_EEXIST if it is there, WEFT_EBADF, WEFT_EINVAL, WEFT_ENOMEM.
  * Thread: its own.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_poller_add(weft_poller *poller, int fd, uint32_t events,

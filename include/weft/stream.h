@@ -212,7 +212,8 @@ WEFT_API void weft_stream_set_background(weft_stream *stream, bool on);
 WEFT_API int weft_stream_set(weft_stream *stream, const char *name, int64_t value);
 WEFT_API int weft_stream_get(weft_stream *stream, const char *name, int64_t *out);
 
-/* The addresses of the peer and of our side; the descriptor, borrowed.
+/* The addresses of the peer and of our side; the descriptor, borrowed: only weft_close()
+ * closes it, and ends what waits on it with WEFT_ESHUTDOWN.
  * Return 0 (the descriptor), or -errno.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_stream_peer(weft_stream *stream, weft_addr *out);

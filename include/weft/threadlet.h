@@ -107,7 +107,8 @@ WEFT_API int weft_yield(void);
 WEFT_API int weft_sleep_until(uint64_t deadline_ns);
 
 /* Wait until `fd`, borrowed, is ready for one of `events`.
- * Returns the mask, WEFT_EBUSY if another waits in that direction, WEFT_EBADF.
+ * Returns the mask, WEFT_EBUSY if another waits in that direction, WEFT_EBADF, also if it
+ * is closed meanwhile and the loop learns of that; WEFT_ESHUTDOWN if its owner closes it.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */
 WEFT_API int weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns);
 

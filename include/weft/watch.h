@@ -3,7 +3,9 @@
  * A watch calls back any number of times until it is stopped.  It is embedded
  * in the caller's struct, zeroed at first, and must stay put while started.  It
  * holds no reference to the file it watches: closing a descriptor unannounced
- * closes the file, loses events, and hurts nobody who gets the number next.
+ * closes the file and loses events.  The next owner of the number is not affected:
+ * once the loop learns that the number stands for another file, the watch ends with
+ * WEFT_EBADF.
  */
 #ifndef WEFT_WATCH_H
 #define WEFT_WATCH_H
@@ -15,8 +17,10 @@ WEFT_BEGIN
 typedef struct weft_watch weft_watch;
 
 /* Runs on the loop's thread with what happened: readiness, the signal's number, or a
- * child's wait status; or WEFT_ESHUTDOWN, once, as the loop stops or weft_op_close()
- * closes the descriptor: then the watch is stopped.  May stop and free its watch. */
+ * child's wait status.  Or once with an error, and then the watch is stopped:
+ * WEFT_ESHUTDOWN as the loop stops, or as weft_op_close() or the stream or socket that owns
+ * the descriptor closes it; WEFT_EBADF if it was closed unannounced.  May stop and free its
+ * watch. */
 typedef void (*weft_watch_fn)(weft_watch *watch, int what, void *arg);
 
 struct weft_watch {

@@ -177,6 +177,7 @@ adopt(struct weft__backend *backend, int fd)
 
 	if (!entry) /* it will be borrowed, which is slower and no less right */
 		return;
+	weft__ready_evict(backend, fd, WEFT__BOTH, WEFT_EBADF);
 	entry->generation++;
 	entry->armed = 0;
 	entry->flags = WEFT__FD_OWNED | WEFT__FD_MAY_WRITE;
@@ -190,7 +191,8 @@ weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
 {
 	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
 		adopt(backend, (int)result);
-	if (op->kind == WEFT__OP_CONNECT && result == 0)
+	if (op->kind == WEFT__OP_CONNECT && result == 0
+	    && weft__ready_has(backend, op))
 		weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_OWNED;
 }
 

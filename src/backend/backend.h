@@ -21,6 +21,12 @@
 #include "backend/op.h"
 
 #define WEFT__EVENTS_MAX 256u /* fetched by one wait */
+#define WEFT__GONE       0x4000u /* readiness of a number that stands for another file */
+
+/* The token of a watch: 0: not started; ENDED: in the list of those to be called, with the
+ * error in the upper half. */
+#define WEFT__WATCH_STARTED 1u
+#define WEFT__WATCH_ENDED   2u
 
 struct weft__backend;
 
@@ -88,8 +94,17 @@ struct weft__backend_ops {
 	 * NULL. */
 	size_t (*trim)(struct weft__backend *backend);
 
+	/* Is the file of `op`, which the kernel has, the one that its number stands for
+	 * now?  NULL: the kernel never has an op. */
+	bool (*has_file)(struct weft__backend *backend, struct weft__op *op);
+
+	/* Take `op` back if it waits to be handed to the kernel; false if the kernel has
+	 * it.  Or NULL, as above. */
+	bool (*withdraw)(struct weft__backend *backend, struct weft__op *op);
+
 	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
-	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files. */
+	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files; -ENOENT:
+	 * something is armed, and `fd` stands for another file. */
 	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
 	            uint32_t want);
 };
@@ -107,6 +122,7 @@ struct weft__backend {
 	bool                   timed_out; /* ... it fetched nothing until its timeout */
 	bool                   events_fresh; /* fetched, and not all looked at yet: else those
 	                                * there are what an earlier look has left */
+	weft_watch            *ended;  /* watches that ended, to be called; linked by spare */
 	void                  *buffer; /* for receive_multi; made at first need */
 	const void            *data;   /* what its present result lies at */
 	struct weft__node_list closing; /* close ops that wait for others to end */
@@ -131,6 +147,26 @@ weft__kernel(const struct weft__backend *backend)
 {
 	weft__count(&backend->tally->syscalls, 1);
 	return weft__sys;
+}
+
+/* Remember which file `fd` stands for, for waiters who have nothing armed. */
+static inline void
+weft__fd_identify(const struct weft__backend *backend, int fd, struct weft__fd *entry)
+{
+	int64_t now = weft__kernel(backend)->identity(fd);
+
+	entry->identity = now < 0 ? 0 : (uint32_t)now;
+}
+
+/* Is the file that was identified in `entry` another one than `fd` stands for now?  No, if
+ * that cannot be said. */
+static inline bool
+weft__fd_is_other(const struct weft__backend *backend, int fd,
+                  const struct weft__fd *entry)
+{
+	int64_t now = entry->identity ? weft__kernel(backend)->identity(fd) : 0;
+
+	return now == -EBADF || (now > 0 && (uint32_t)now != entry->identity);
 }
 
 /* Something has to be learned from the kernel. */
@@ -173,8 +209,27 @@ void weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch);
 /* Note the watched files, before a wait. */
 void weft__ready_note_files(struct weft__backend *backend);
 
-/* The number is about to be closed: forget it, and everything fetched for it. */
+/* The number is about to be closed: end its waiters with WEFT_ESHUTDOWN, and forget it
+ * and everything fetched for it. */
 void weft__ready_forget(struct weft__backend *backend, int fd);
+
+/* Make `sides` of `fd`, which has an entry, free for `newcomer`: evict the waiters there if
+ * the number stands for another file than theirs.  0 or WEFT_EBUSY. */
+int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
+                       uintptr_t newcomer);
+
+/* End the waiters at `sides` of `fd` with `why`; what was armed and fetched there is
+ * dropped.  Or end all but `newcomer` with WEFT_EBADF, if the number stands for another file
+ * than theirs. */
+void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why);
+void weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer);
+
+/* Does `op` stand at its side?  One that was evicted while the kernel has it does not. */
+bool weft__ready_has(struct weft__backend *backend, const struct weft__op *op);
+
+/* A watch has ended: it is to be called with `why`.  And: it leaves its sides for that. */
+void weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why);
+void weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why);
 
 /* Who waits at a side of `fd`, or NULL. */
 weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);

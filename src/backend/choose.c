@@ -20,11 +20,13 @@ weft__backend_exists(const char *name)
 	return false;
 }
 
-/* Ops may have finished before there was a backend: their list stays. */
+/* Ops may have finished, and watches ended, before there was a backend: their lists
+ * stay. */
 static void
 clear(struct weft__backend *backend)
 {
 	*backend = (struct weft__backend){ .done = backend->done,
+		                           .ended = backend->ended,
 		                           .tally = backend->tally };
 }
 

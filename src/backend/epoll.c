@@ -5,8 +5,8 @@
  * registered by edges and never read: each write is a new edge.
  *
  *   1. What the kernel has for a number is entry->armed, unless the file was closed
- *      behind our back; so a change that finds it missing adds it, and an addition
- *      that finds it there changes it.
+ *      behind our back.  A change then finds it missing (ENOENT), whichever file has the
+ *      number now; an addition that finds it there changes it.
  *   2. The epoll may have to be made anew.  Whoever polls us from outside gets another
  *      one, which holds it, stays, and is readable when it is.
  *   3. Files, which epoll refuses with EPERM, are ready.c's business: they never make
@@ -62,19 +62,27 @@ epoll_open(struct weft__backend *backend)
 	return add_wake(backend);
 }
 
-/* Invariant 1. */
-static int
-change(struct weft__backend *backend, int fd, bool known,
-       struct epoll_event *event)
+static struct epoll_event
+event_of(int fd, const struct weft__fd *entry, uint32_t want)
 {
-	int first = known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, first, fd,
-	                                          event);
+	return (struct epoll_event){
+		.events = (want & WEFT_READABLE ? EPOLLIN : 0)
+		          | (want & WEFT_WRITABLE ? EPOLLOUT : 0)
+		          | (want & WEFT_EDGE ? EPOLLET | EPOLLRDHUP : 0),
+		.data.u64 = data_of(fd, entry),
+	};
+}
 
-	if (rc == (known ? -ENOENT : -EEXIST))
-		rc = weft__kernel(backend)->epoll_ctl(
-			backend->fd, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd,
-			event);
+/* Register what may be registered already; invariant 1. */
+static int
+add(struct weft__backend *backend, int fd, struct epoll_event *event)
+{
+	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
+	                                          fd, event);
+
+	if (rc == -EEXIST)
+		rc = weft__kernel(backend)->epoll_ctl(backend->fd,
+		                                      EPOLL_CTL_MOD, fd, event);
 	return rc;
 }
 
@@ -82,7 +90,7 @@ int
 weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
                 uint32_t want)
 {
-	struct epoll_event event = { .data.u64 = data_of(fd, entry) };
+	struct epoll_event event = event_of(fd, entry, want);
 
 	if (want == 0) {
 		/* It may have gone with its file. */
@@ -90,10 +98,10 @@ weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 			backend->fd, EPOLL_CTL_DEL, fd, &event);
 		return 0;
 	}
-	event.events = (want & WEFT_READABLE ? EPOLLIN : 0)
-	               | (want & WEFT_WRITABLE ? EPOLLOUT : 0)
-	               | (want & WEFT_EDGE ? EPOLLET | EPOLLRDHUP : 0);
-	return change(backend, fd, entry->armed != 0, &event);
+	if (!entry->armed)
+		return add(backend, fd, &event);
+	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd,
+	                                        &event);
 }
 
 /* An end of the peer's stream is readable, and what follows a short read. */
@@ -144,10 +152,12 @@ arm_all(struct weft__backend *backend)
 	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE;
 	     i++) {
 		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)i);
+		struct epoll_event event;
 
-		if (entry && entry->armed)
-			rc = weft__epoll_arm(backend, (int)i, entry,
-			                     entry->armed);
+		if (!entry || !entry->armed)
+			continue;
+		event = event_of((int)i, entry, entry->armed);
+		rc = add(backend, (int)i, &event);
 		if (rc == -EBADF) /* closed behind our back */
 			rc = 0;
 	}

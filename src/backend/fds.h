@@ -37,7 +37,8 @@ struct weft__fd {
 	uint16_t  armed;      /* WEFT_READABLE, WRITABLE, EDGE as the kernel has it */
 	uint16_t  flags;
 	uint32_t  index;      /* the backend's */
-	uint32_t  spare;
+	uint32_t  identity;   /* of the file, for waiters who have nothing armed, and on poll
+	                       * for all; 0: not known */
 };
 
 struct weft__fds {

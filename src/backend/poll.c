@@ -5,6 +5,7 @@
  *
  *   1. polls[entry->index] is the entry's while entry->armed is not 0.
  *   2. polls has room for every entry armed: arm() reserves, or fails.
+ *   3. entry->identity is that of the file which was armed.
  *
  * It has no edges: a watch that asked for them is told the level.
  */
@@ -94,13 +95,15 @@ poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 		return 0;
 	}
 	if (!entry->armed) {
-		int kind = weft__kernel(backend)->kind(
-			fd); /* finds what is closed */
+		int64_t identity = weft__kernel(backend)->identity(fd);
 
-		if (kind < 0 || reserve(polls) < 0)
-			return kind < 0 ? kind : -ENOMEM;
+		if (identity == -EBADF || reserve(polls) < 0)
+			return identity == -EBADF ? -EBADF : -ENOMEM;
 		entry->index = polls->count++;
+		entry->identity = identity < 0 ? 0 : (uint32_t)identity;
 		polls->fds[entry->index].fd = fd;
+	} else if (weft__fd_is_other(backend, fd, entry)) {
+		return -ENOENT;
 	}
 	polls->fds[entry->index].revents = 0;
 	polls->fds[entry->index].events =
@@ -120,7 +123,18 @@ drain(struct weft__backend *backend)
 		;
 }
 
-/* A number that was closed behind our back reports once, and is forgotten. */
+/* poll(2) knows numbers only: one that was closed behind our back may stand for another
+ * file by now, whose readiness is nothing to us. */
+static bool
+is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry,
+        int revents)
+{
+	if ((revents & POLLNVAL) || (entry->flags & WEFT__FD_OWNED))
+		return revents & POLLNVAL;
+	return weft__fd_is_other(backend, fd, entry);
+}
+
+/* A number that is gone reports that once, and is forgotten. */
 static void
 report(struct weft__backend *backend, uint32_t index)
 {
@@ -135,12 +149,15 @@ report(struct weft__backend *backend, uint32_t index)
 		return;
 	}
 	p->revents = 0;
-	weft__ready_note(backend, fd, entry->generation,
-	                 weft__ready_of_poll(revents));
-	if (revents & POLLNVAL) {
-		disarm(backend, entry);
-		entry->armed = 0;
+	if (!is_gone(backend, fd, entry, revents)) {
+		weft__ready_note(backend, fd, entry->generation,
+		                 weft__ready_of_poll(revents));
+		return;
 	}
+	weft__ready_note(backend, fd, entry->generation,
+	                 WEFT_ERROR | WEFT__GONE);
+	disarm(backend, entry);
+	entry->armed = 0;
 }
 
 static int

@@ -78,14 +78,36 @@ arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 	struct weft__backend *backend = &poller->backend;
 	uint32_t want = events & BOTH ? events & (BOTH | WEFT_EDGE) : 0;
 	int rc = backend->ops->arm(backend, fd, entry, want);
-	bool file = rc == -EPERM;
+	bool file;
 
+	if (rc == -ENOENT) { /* the number stands for another file by now */
+		(void)backend->ops->arm(backend, fd, entry, 0);
+		entry->armed = 0;
+		entry->generation++;
+		rc = backend->ops->arm(backend, fd, entry, want);
+	}
+	file = rc == -EPERM;
 	if (rc < 0 && !file)
 		return weft__fail(rc, "weft_poller: the kernel refused");
 	backend->always += (uint32_t)file - !!(entry->flags & WEFT__FD_ALWAYS);
 	entry->flags = file ? WEFT__FD_ALWAYS : 0;
 	entry->armed = (uint16_t)(file ? 0 : want);
+	if (!entry->armed)
+		weft__fd_identify(backend, fd, entry);
 	return 0;
+}
+
+/* Was the number closed without weft_poller_remove(), and stands for another file? */
+static bool
+is_stale(weft_poller *poller, int fd, struct weft__fd *entry)
+{
+	struct weft__backend *backend = &poller->backend;
+	int rc;
+
+	if (!entry->armed)
+		return weft__fd_is_other(backend, fd, entry);
+	rc = backend->ops->arm(backend, fd, entry, entry->armed);
+	return rc == -ENOENT || rc == -EBADF;
 }
 
 int
@@ -104,7 +126,7 @@ weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	if (!entry)
 		return weft__fail(WEFT_ENOMEM,
 		                  "weft_poller_add: out of memory");
-	if (entry->side[EVENTS])
+	if (entry->side[EVENTS] && !is_stale(poller, fd, entry))
 		return weft__fail(WEFT_EEXIST,
 		                  "weft_poller_add: is there already");
 	entry->generation++;

@@ -58,8 +58,7 @@ weft__ready_own(struct weft__backend *backend, int fd, uint16_t what)
 
 	if (!entry)
 		return WEFT_ENOMEM;
-	if (!weft__fd_is_idle(
-		    entry)) /* who had the number before has not left */
+	if (weft__ready_claim(backend, fd, WEFT__BOTH, 0) < 0)
 		return WEFT_EBUSY;
 	entry->generation++;
 	entry->armed = 0;
@@ -97,7 +96,7 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
 	if (!backend->ops->edge)
-		rc = weft__sides_arm(backend, op->fd, entry, false);
+		rc = weft__sides_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);
 	if (rc < 0 && !on)
@@ -165,20 +164,149 @@ close_those_free(struct weft__backend *backend)
 	}
 }
 
+/* --- numbers that stand for another file -------------------------------- */
+
+static bool
+is_with_kernel(const struct weft__op *op)
+{
+	return op
+	       && (op->state == WEFT__OP_SENT
+	           || op->state == WEFT__OP_CANCELING);
+}
+
+/* Is the file that was armed, or identified, another one than `fd` stands for? */
+static bool
+is_other_file(struct weft__backend *backend, int fd, struct weft__fd *entry)
+{
+	int rc;
+
+	if (!entry->armed)
+		return weft__fd_is_other(backend, fd, entry);
+	rc = backend->ops->arm(backend, fd, entry, entry->armed);
+	return rc == -ENOENT || rc == -EBADF;
+}
+
+void
+weft__ready_evict_stale(struct weft__backend *backend, int fd,
+                        uintptr_t newcomer)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+	bool other = is_other_file(backend, fd, entry);
+	uint32_t stale = 0;
+
+	for (int side = 0; side < 2; side++) {
+		struct weft__op *op = weft__side_op(entry, side);
+
+		if (!entry->side[side] || entry->side[side] == newcomer)
+			continue;
+		if (is_with_kernel(op) ? !backend->ops->has_file(backend, op)
+		                       : other)
+			stale |= weft__side_mask(side);
+	}
+	if (stale | other)
+		weft__ready_evict(backend, fd, stale, WEFT_EBADF);
+}
+
+/* Somebody else than `newcomer` is at one of `sides`, or closes the number. */
+static bool
+is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
+{
+	bool taken = entry->flags & WEFT__FD_CLOSING;
+
+	for (int side = 0; side < 2; side++)
+		taken |= (sides & weft__side_mask(side)) && entry->side[side]
+		         && entry->side[side] != newcomer;
+	return taken;
+}
+
+/* A newcomer that takes a free side, and arms it or gives it to the kernel, would have those
+ * of whom only the identity is known pass for waiters of its own file. */
+int
+weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
+                  uintptr_t newcomer)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (is_taken(entry, sides, newcomer)
+	    || (!entry->armed && entry->identity && !weft__fd_is_idle(entry)))
+		weft__ready_evict_stale(backend, fd, newcomer);
+	return is_taken(entry, sides, newcomer) ? WEFT_EBUSY : 0;
+}
+
+/* An op that the kernel has keeps its memory until the kernel gives it back; until then it
+ * counts as a request, since it has no side any more. */
+static void
+evict_op(struct weft__backend *backend, struct weft__fd *entry,
+         struct weft__op *op, int why)
+{
+	if (op->state == WEFT__OP_SENT && backend->ops->withdraw(backend, op)) {
+		weft__sides_leave(backend, entry, (uintptr_t)op);
+		weft__backend_finish(backend, op, why);
+		return;
+	}
+	if (op->state != WEFT__OP_CANCELING)
+		backend->ops->cancel(backend, op, why);
+	if (op->state != WEFT__OP_CANCELING)
+		return;
+	op->why = why;
+	weft__sides_leave(backend, entry, (uintptr_t)op);
+	backend->requests++;
+}
+
+/* A close that waits for a number which is not its own any more has nothing to close. */
+static void
+evict_closing(struct weft__backend *backend, int fd, int why)
+{
+	struct weft__node *node = backend->closing.first;
+
+	backend->closing = (struct weft__node_list){ 0 };
+	while (node) {
+		struct weft__op *op = weft__node_op(node);
+
+		node = node->next;
+		if (op->fd == fd)
+			weft__backend_finish(backend, op, why);
+		else
+			weft__node_append(&backend->closing, weft__op_node(op));
+	}
+}
+
+void
+weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides,
+                  int why)
+{
+	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
+
+	if (entry->armed)
+		(void)backend->ops->arm(backend, fd, entry, 0);
+	entry->armed = 0;
+	entry->generation++;
+	for (int side = 0; side < 2; side++) {
+		struct weft__op *op = weft__side_op(entry, side);
+		weft_watch *watch = weft__side_watch(entry, side);
+
+		if (!(sides & weft__side_mask(side)))
+			continue;
+		if (op)
+			evict_op(backend, entry, op, why);
+		if (watch)
+			weft__watch_evict(backend, watch, why);
+	}
+	if (entry->flags & WEFT__FD_CLOSING)
+		evict_closing(backend, fd, why);
+	entry->flags &= WEFT__FD_ALWAYS; /* of a watch that stays */
+}
+
 /* --- ops ---------------------------------------------------------------- */
 
 int
 weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
-	uint32_t sides = weft__op_sides(op);
 
-	if (entry && (entry->flags & WEFT__FD_CLOSING))
-		return WEFT_EBUSY;
-	for (int side = 0; entry && side < 2; side++)
-		if ((sides & weft__side_mask(side)) && entry->side[side])
-			return WEFT_EBUSY;
-	return 0;
+	return entry && !weft__fd_is_idle(entry) ? weft__ready_claim(
+		       backend, op->fd, weft__op_sides(op), 0)
+	                                         : 0;
 }
 
 /* Is a try likely to succeed before anything is reported? */
@@ -214,7 +342,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	             ? weft__kernel(backend)->set_nonblock(op->fd)
 	             : 0;
 	if (rc == 0)
-		rc = weft__sides_arm(backend, op->fd, entry, true);
+		rc = weft__sides_arm(backend, op->fd, entry, (uintptr_t)op);
 	if (rc == 0) {
 		/* The edge of what is there already may have been used up. */
 		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
@@ -272,7 +400,7 @@ leave(struct weft__backend *backend, struct weft__op *op)
 	/* Invariant 4; a poll(2) backend forgets at once, which costs nothing, and a ring
 	 * lest it is told what its requests tell as well. */
 	if (!backend->ops->edge)
-		(void)weft__sides_arm(backend, op->fd, entry, false);
+		(void)weft__sides_arm(backend, op->fd, entry, 0);
 	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches
 	         && entry->armed && !is_armed_for(entry)
 	         && backend->ops->arm(backend, op->fd, entry, 0) == 0)
@@ -305,7 +433,8 @@ weft__ready_pause(struct weft__backend *backend, struct weft__op *op)
 	op->state = WEFT__OP_PAUSED;
 	weft__node_append(&backend->paused, weft__op_node(op));
 	backend->sheds++;
-	(void)weft__sides_arm(backend, op->fd, entry, false);
+	weft__fd_identify(backend, op->fd, entry);
+	(void)weft__sides_arm(backend, op->fd, entry, 0);
 }
 
 void
@@ -451,7 +580,7 @@ dispatch(struct weft__backend *backend, struct weft__event *event,
 	if (out->op)
 		return dispatch_op(backend, event, entry, side);
 	if (!(entry->armed & WEFT_EDGE)) /* invariant 4 */
-		(void)weft__sides_arm(backend, event->fd, entry, false);
+		(void)weft__sides_arm(backend, event->fd, entry, 0);
 	return false;
 }
 
@@ -467,6 +596,9 @@ weft__ready_next(struct weft__backend *backend, struct weft__ready *out)
 		if (!entry || entry->generation != event->generation
 		    || event->sides == 0)
 			backend->events_at++; /* invariant 2 */
+		else if (event->ready & WEFT__GONE)
+			weft__ready_evict(backend, event->fd, WEFT__BOTH,
+			                  WEFT_EBADF);
 		else if (dispatch(backend, event, entry, out))
 			return true;
 	}
@@ -482,11 +614,7 @@ weft__ready_forget(struct weft__backend *backend, int fd)
 
 	if (!entry)
 		return;
-	weft__assert(weft__fd_is_idle(entry));
-	if (entry->armed)
-		(void)backend->ops->arm(backend, fd, entry, 0);
-	entry->armed = entry->flags = 0;
-	entry->generation++;
+	weft__ready_evict(backend, fd, WEFT__BOTH, WEFT_ESHUTDOWN);
 }
 
 weft_watch *

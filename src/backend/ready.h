@@ -14,6 +14,9 @@
  *      sooner, since mostly the next wait needs it again.
  *   5. An accept that finds no free descriptor keeps its side, unarmed, in `paused`,
  *      until weft__ready_resume(): a full process neither spins nor loses the wait.
+ *   6. A number may be closed behind our back and stand for another file since.  That
+ *      shows when the kernel does not know what is armed, or by the identity of the file;
+ *      then the waiters of the old file are evicted: they end with WEFT_EBADF.
  */
 #ifndef WEFT_BACKEND_READY_H
 #define WEFT_BACKEND_READY_H
@@ -75,9 +78,12 @@ void weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
 void weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
                        uintptr_t who);
 
-/* Bring the kernel in line with who waits; `verify`: also if it should be.  0, or an error. */
+/* Bring the kernel in line with the waiters.  `newcomer` is the waiter that has just
+ * begun, or 0: for a newcomer the kernel is always asked, unless the descriptor is owned.
+ * If the number stands for another file by now, all other waiters are evicted.
+ * 0 or an error. */
 int  weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-                     bool verify);
+                     uintptr_t newcomer);
 
 /* --- attempt.c ---------------------------------------------------------- */
 

@@ -182,6 +182,23 @@ weft__uring_get(struct weft__uring *ring)
 	return sqe;
 }
 
+/* A request that does nothing, and whose completion is nobody's, stays in its place. */
+bool
+weft__uring_withdraw(struct weft__uring *ring, const void *user_data)
+{
+	for (uint32_t at = load_acquire(ring->sq_head); at != ring->sq_tail;
+	     at++) {
+		struct io_uring_sqe *sqe = &ring->sqes[at & ring->sq_mask];
+
+		if (sqe->user_data != (uint64_t)(uintptr_t)user_data)
+			continue;
+		__builtin_memset(sqe, 0, sizeof(*sqe));
+		sqe->opcode = IORING_OP_NOP;
+		return true;
+	}
+	return false;
+}
+
 int
 weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 {
@@ -216,6 +233,18 @@ weft__uring_has_work(const struct weft__uring *ring)
 	return load_acquire(ring->cq_tail) != ring->cq_head
 	       || ring->sq_tail != load_relaxed(ring->sq_head)
 	       || weft__uring_is_behind(ring);
+}
+
+bool
+weft__uring_has_result(const struct weft__uring *ring, const void *user_data)
+{
+	uint32_t end = load_acquire(ring->cq_tail); /* C */
+
+	for (uint32_t at = ring->cq_head; at != end; at++)
+		if (ring->cqes[at & ring->cq_mask].user_data
+		    == (uint64_t)(uintptr_t)user_data)
+			return true;
+	return false;
 }
 
 bool

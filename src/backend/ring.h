@@ -50,6 +50,9 @@ int weft__uring_enable(struct weft__uring *ring);
  * the kernel takes none. */
 struct io_uring_sqe *weft__uring_get(struct weft__uring *ring);
 
+/* Take back the entry with that user data if the kernel has not got it; false if it has. */
+bool weft__uring_withdraw(struct weft__uring *ring, const void *user_data);
+
 /* Hand over, and wait for a completion until the timeout; -1: none.  0 or -errno; -ETIME if
  * none came until then. */
 int weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns);
@@ -60,6 +63,9 @@ bool weft__uring_has_work(const struct weft__uring *ring);
 /* The kernel holds back completions until it is entered again: a call makes a limited
  * number of them. */
 bool weft__uring_is_behind(const struct weft__uring *ring);
+
+/* Is there a completion with that user data to be taken? */
+bool weft__uring_has_result(const struct weft__uring *ring, const void *user_data);
 
 /* The next completion, copied; false if there is none. */
 bool weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out);

@@ -18,6 +18,8 @@ weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
 	if (weft__fd_is_idle(entry)) {
 		weft__sides_count(backend, 1);
 		entry->generation += !(entry->flags & WEFT__FD_OWNED);
+		if (!entry->armed)
+			entry->identity = 0;
 	}
 	for (int side = 0; side < 2; side++)
 		if (sides & weft__side_mask(side))
@@ -37,6 +39,15 @@ weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
 		weft__sides_count(backend, -1);
 }
 
+bool
+weft__ready_has(struct weft__backend *backend, const struct weft__op *op)
+{
+	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
+
+	return entry->side[0] == (uintptr_t)op
+	       || entry->side[1] == (uintptr_t)op;
+}
+
 /* What the kernel should look for on behalf of a side. */
 static uint32_t
 want_of(const struct weft__fd *entry, int side, bool *level)
@@ -54,11 +65,11 @@ want_of(const struct weft__fd *entry, int side, bool *level)
 	return weft__side_mask(side);
 }
 
-/* Bring the kernel in line.  For an owned descriptor on an edge backend that is done
- * once for both sides, and then holds until it is closed. */
-int
-weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-                bool verify)
+/* For an owned descriptor on an edge backend that is done once for both sides, and then
+ * holds until it is closed. */
+static int
+bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry,
+              bool verify)
 {
 	bool level = !backend->ops->edge;
 	uint32_t want = want_of(entry, 0, &level) | want_of(entry, 1, &level);
@@ -73,7 +84,22 @@ weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 	    && (!verify || (entry->flags & WEFT__FD_OWNED)))
 		return 0;
 	rc = backend->ops->arm(backend, fd, entry, want);
-	if (rc == 0)
-		entry->armed = (uint16_t)want;
-	return rc;
+	if (rc < 0)
+		return rc;
+	entry->armed = (uint16_t)want;
+	if (!want && !weft__fd_is_idle(entry))
+		weft__fd_identify(backend, fd, entry);
+	return 0;
+}
+
+int
+weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+                uintptr_t newcomer)
+{
+	int rc = bring_in_line(backend, fd, entry, newcomer != 0);
+
+	if (rc != -ENOENT && rc != -EBADF)
+		return rc;
+	weft__ready_evict_stale(backend, fd, newcomer);
+	return rc == -ENOENT ? bring_in_line(backend, fd, entry, false) : rc;
 }

@@ -20,7 +20,8 @@
  *   6. Nobody sleeps while the eventfd or the epoll is not polled for want of room: a
  *      wake or a watch would not end the wait.
  *   7. On a ring that is not bound the kernel cancels, unasked, what a thread has sent
- *      as that thread ends; it has done nothing by then, and is sent again.
+ *      as that thread ends, and has_file() cancels to learn something.  Such an op has
+ *      done nothing by then, and is sent again.
  *   8. Who polls us from outside gets an eventfd that the ring signals, since a ring that
  *      leaves its work to its thread (DEFER_TASKRUN) wakes nobody who polls it.  It is
  *      reset before each look: what comes later signals again, and what came before is
@@ -155,7 +156,7 @@ push_unsent(struct weft__backend *backend)
 static void
 leave(struct weft__backend *backend, struct weft__op *op)
 {
-	if (weft__op_is_file(op))
+	if (weft__op_is_file(op) || !weft__ready_has(backend, op))
 		backend->requests--;
 	else
 		weft__ready_leave(backend, op);
@@ -242,6 +243,32 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	}
 }
 
+static bool
+uring_withdraw(struct weft__backend *backend, struct weft__op *op)
+{
+	return weft__uring_withdraw(&uring_of(backend)->ring, op);
+}
+
+/* Cancelling by descriptor finds requests by their file.  If it finds none, the kernel has
+ * the op for another file, or has finished it; if it finds some, they are sent again.
+ * Kernels before 6.0 do not say. */
+static bool
+uring_has_file(struct weft__backend *backend, struct weft__op *op)
+{
+	struct uring *u = uring_of(backend);
+	struct io_uring_sync_cancel_reg reg = {
+		.fd = op->fd,
+		.flags = IORING_ASYNC_CANCEL_FD,
+		.timeout = { 0, 0 },
+	};
+
+	return weft__uring_enter(&u->ring, 0) < 0
+	       || weft__kernel(backend)->uring_register(
+			  u->ring.fd, IORING_REGISTER_SYNC_CANCEL, &reg, 1)
+	                  != -ENOENT
+	       || weft__uring_has_result(&u->ring, op);
+}
+
 /* --- completions -------------------------------------------------------- */
 
 /* A result that does not end an op which has many. */
@@ -281,7 +308,7 @@ result_asked(const struct weft__op *op, int64_t result)
 	               : result;
 }
 
-/* The thread that sent `op` has ended, and its requests with it; invariant 7.  A
+/* The kernel has cancelled `op`, and nobody asked it to; invariant 7.  A
  * connection that was begun can only be waited for. */
 static void
 send_again(struct weft__backend *backend, struct weft__op *op)
@@ -308,7 +335,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		weft__ready_pause(backend, op);
 		return false;
 	}
-	if (!asked && result == -ECANCELED && !backend->binds) {
+	if (!asked && result == -ECANCELED) {
 		send_again(backend, op);
 		return false;
 	}
@@ -541,5 +568,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.show = uring_show,
 	.trim = uring_trim,
 	.has_work = uring_has_work,
+	.has_file = uring_has_file,
+	.withdraw = uring_withdraw,
 	.arm = uring_arm,
 };

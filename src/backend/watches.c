@@ -25,7 +25,9 @@ weft__ready_note_files(struct weft__backend *backend)
 			continue;
 		left--;
 		weft__ready_note(backend, (int)fd, entry->generation,
-		                 WEFT__BOTH);
+		                 weft__fd_is_other(backend, (int)fd, entry)
+		                         ? WEFT_ERROR | WEFT__GONE
+		                         : WEFT__BOTH);
 	}
 }
 
@@ -42,6 +44,27 @@ watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 	return entry->side[0] ? WEFT_WRITABLE : WEFT_READABLE;
 }
 
+/* A watch could not be changed: make the entry what it was before, unless the other
+ * waiters have been evicted meanwhile. */
+static void
+restore(struct weft__backend *backend, struct weft__fd *entry,
+        const struct weft__fd *old, uintptr_t who)
+{
+	bool evicted = (old->side[0] && old->side[0] != who && !entry->side[0])
+	               || (old->side[1] && old->side[1] != who
+	                   && !entry->side[1]);
+	struct weft__fd was = *old;
+
+	for (int side = 0; evicted && side < 2; side++)
+		if (was.side[side] != who)
+			was.side[side] = 0;
+	if (evicted)
+		was.armed = was.flags = 0;
+	if (weft__fd_is_idle(entry) && !weft__fd_is_idle(&was))
+		weft__sides_count(backend, 1);
+	*entry = was;
+}
+
 int
 weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
                   uint32_t events)
@@ -55,27 +78,25 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 	if (!entry)
 		return WEFT_ENOMEM;
 	sides = watch_sides(entry, who, events);
-	for (int side = 0; side < 2; side++)
-		if ((sides & weft__side_mask(side)) && entry->side[side]
-		    && entry->side[side] != who)
-			return WEFT_EBUSY;
+	if (weft__ready_claim(backend, fd, sides, who) < 0)
+		return WEFT_EBUSY;
 	old = *entry;
 	weft__sides_leave(backend, entry, who);
 	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
 	               | (events & WATCH_EVENTS);
 	weft__sides_take(backend, entry, sides, who);
 	if (events & WEFT__BOTH)
-		rc = weft__sides_arm(backend, fd, entry, true);
-	if (rc < 0 && rc != -EPERM) { /* as if it had not been asked */
+		rc = weft__sides_arm(backend, fd, entry, who);
+	if (rc < 0 && rc != -EPERM) {
 		watch->flags = before;
 		weft__sides_leave(backend, entry, who);
-		if (weft__fd_is_idle(entry) && !weft__fd_is_idle(&old))
-			weft__sides_count(backend, 1);
-		*entry = old;
+		restore(backend, entry, &old, who);
 		return rc;
 	}
 	set_always(backend, entry,
 	           rc == -EPERM); /* a file: nothing to wait for */
+	if (!entry->armed)
+		weft__fd_identify(backend, fd, entry);
 	return 0;
 }
 
@@ -87,5 +108,21 @@ weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
 	weft__sides_leave(backend, entry, (uintptr_t)watch | WEFT__IS_WATCH);
 	set_always(backend, entry, false);
 	if (!backend->ops->edge)
-		(void)weft__sides_arm(backend, watch->id, entry, false);
+		(void)weft__sides_arm(backend, watch->id, entry, 0);
+}
+
+void
+weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why)
+{
+	watch->token = WEFT__WATCH_STARTED | WEFT__WATCH_ENDED
+	               | (uint64_t)(uint32_t)why << 32;
+	watch->spare = (uint64_t)(uintptr_t)backend->ended;
+	backend->ended = watch;
+}
+
+void
+weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why)
+{
+	weft__ready_unwatch(backend, watch);
+	weft__watch_tell_end(backend, watch, why);
 }

@@ -35,6 +35,7 @@ int      weft__os_set_nonblock(int fd);
 int      weft__os_set_block(int fd);
 int      weft__os_set_cloexec(int fd);
 int      weft__os_kind(int fd);
+int64_t  weft__os_identity(int fd);
 
 int      weft__os_bind(int fd, const struct sockaddr *addr, socklen_t size);
 int      weft__os_listen(int fd, int backlog);
@@ -102,6 +103,7 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.set_nonblock = weft__os_set_nonblock, \
 	.set_block = weft__os_set_block, \
 	.kind = weft__os_kind, \
+	.identity = weft__os_identity, \
 	.bind = weft__os_bind, \
 	.listen = weft__os_listen, \
 	.connect = weft__os_connect, \

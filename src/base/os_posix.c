@@ -608,19 +608,6 @@ weft__os_set_cloexec(int fd)
 	return add_flag(fd, F_GETFD, F_SETFD, FD_CLOEXEC);
 }
 
-int
-weft__os_kind(int fd)
-{
-	struct stat st;
-	int rc = (int)weft__os_result(fstat(fd, &st));
-
-	if (rc < 0)
-		return rc;
-	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
-		return WEFT__FD_FILE;
-	return S_ISSOCK(st.st_mode) ? WEFT__FD_SOCKET : WEFT__FD_OTHER;
-}
-
 /* --- files -------------------------------------------------------------- */
 
 int

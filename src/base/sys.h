@@ -157,6 +157,10 @@ struct weft__sys {
 	int (*set_block)(int fd);
 	int (*kind)(int fd); /* WEFT__FD_*, or -EBADF */
 
+	/* A number >= 0 that is the same for the same open file, and mostly differs
+	 * between two: special files of one kind may share one.  Or -errno. */
+	int64_t (*identity)(int fd);
+
 	/* Files; these may block.  open adds close-on-exec. */
 	int (*file_open)(const char *path, int flags, mode_t mode);
 	int64_t (*file_read)(int fd, void *buf, size_t size, uint64_t offset);

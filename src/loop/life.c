@@ -188,8 +188,8 @@ has_accepted(weft_loop *loop)
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
 	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0
-	       || loop->ended || loop->hooks.more > 0 || loop->net_started > 0
-	       || weft__loop_has_promises(loop);
+	       || loop->backend.ended || loop->hooks.more > 0
+	       || loop->net_started > 0 || weft__loop_has_promises(loop);
 }
 
 /* What this thread runs; for turns that are not part of a run. */

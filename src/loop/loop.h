@@ -209,7 +209,6 @@ struct weft_loop {
 	struct weft__loop_trace trace; /* of trace.c, while `traced` */
 	struct weft__place resume;    /* when paused accepts are tried again */
 	struct weft__signals *signals; /* of signal.c; NULL: no interest */
-	weft_watch *ended;            /* watches to be told that they have ended */
 	uint64_t   ops;               /* pending */
 	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
 	uint32_t   unpolled;          /* turns since then */
@@ -525,6 +524,10 @@ void weft__op_follow(weft_op *op);
 
 /* The loop stops: ask everything pending, and tell the owners of own kinds. */
 void weft__ops_end(weft_loop *loop);
+
+/* The program closes `fd` by an object that has no loop: those who wait on it on the
+ * calling thread's loop end with WEFT_ESHUTDOWN. */
+void weft__fd_forget(int fd);
 
 /* End whoever waits on `fd`. */
 void weft__fd_evict(weft_loop *loop, int fd);

@@ -268,7 +268,7 @@ weft__loop_has_work(const weft_loop *loop)
 	       || loop->backend.events_count > 0 || loop->last.first
 	       || loop->numbers.due || loop->ticks.count > 0
 	       || loop->microtasks.count > 0 || loop->hooks.more > 0
-	       || loop->promises_due || loop->ended;
+	       || loop->promises_due || loop->backend.ended;
 }
 
 bool
@@ -412,7 +412,7 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 		run_done(loop);
 	if (loop->numbers.due)
 		weft__numbers_run_due(loop);
-	if (loop->ended)
+	if (loop->backend.ended)
 		weft__watches_run_ended(loop);
 	if (loop->expiry.stage)
 		weft__expiry_step(loop);

@@ -6,7 +6,7 @@
  *
  *   1. token is not 0 exactly while the watch is started; then it has its sides in
  *      the backend, or is muted, or is one of SIGNAL or CHILD and kept there, or
- *      (ENDED) stands in the loop's list of those to be told of the end.
+ *      (ENDED) stands in the backend's list of those to be told of the end.
  *   2. A watch counts as alive while it is started, wants something and is not in the
  *      background.
  *   3. spare is the link of a list (signals, ended), or of CHILD what it is made of.
@@ -22,8 +22,8 @@
 #define SIGNAL     0x40000u /* what it is a watch on, if not a descriptor */
 #define CHILD      0x80000u
 #define KIND       (SIGNAL | CHILD)
-#define STARTED    1u /* of token */
-#define ENDED      2u
+#define STARTED    WEFT__WATCH_STARTED
+#define ENDED      WEFT__WATCH_ENDED
 
 static bool
 is_counted(const weft_watch *watch)
@@ -55,7 +55,7 @@ check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
 static void
 unend(weft_loop *loop, weft_watch *watch)
 {
-	weft_watch **link = &loop->ended;
+	weft_watch **link = &loop->backend.ended;
 
 	while (*link != watch)
 		link = (weft_watch **)(void *)&(*link)->spare;
@@ -242,9 +242,7 @@ void
 weft__watch_end(weft_loop *loop, weft_watch *watch)
 {
 	detach(loop, watch);
-	watch->token |= ENDED;
-	watch->spare = (uint64_t)(uintptr_t)loop->ended;
-	loop->ended = watch;
+	weft__watch_tell_end(&loop->backend, watch, WEFT_ESHUTDOWN);
 }
 
 void
@@ -252,11 +250,12 @@ weft__watches_run_ended(weft_loop *loop)
 {
 	uint32_t calls = 0;
 
-	while (loop->ended) {
-		weft_watch *watch = loop->ended;
+	while (loop->backend.ended) {
+		weft_watch *watch = loop->backend.ended;
+		int why = (int)(uint32_t)(watch->token >> 32);
 
 		stop(loop, watch);
-		watch->fn(watch, WEFT_ESHUTDOWN, watch->arg);
+		watch->fn(watch, why, watch->arg);
 		weft__checkpoint(loop);
 		calls++;
 	}

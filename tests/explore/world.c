@@ -443,6 +443,13 @@ sys_kind(int fd)
 	return WEFT__FD_OTHER;
 }
 
+static int64_t
+sys_identity(int fd)
+{
+	(void)event_get(fd);
+	return 1 + fd;
+}
+
 /* Rule 2.  It stands for functions of any type, and does not return. */
 static void
 sys_missing(void)
@@ -483,6 +490,7 @@ explore__sys(void)
 			  .write = sys_write,
 			  .set_nonblock = sys_set_nonblock,
 			  .kind = sys_kind,
+			  .identity = sys_identity,
 			  .eventfd = sys_eventfd,
 		  } };
 

@@ -130,6 +130,40 @@ TEST(what_is_there_already_unknown_or_closed_is_refused)
 	weft_poller_wake(NULL);
 }
 
+static void
+takes_a_number_again(weft_poller *poller, int fds[2])
+{
+	static const uint32_t asked[] = { WEFT_READABLE, 0 };
+
+	for (int i = 0; i < 2; i++) { /* also one that was muted */
+		weft_poller_event event;
+		int stale[2], fresh[2];
+
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, stale), 0);
+		CHECK_EQ(weft_poller_add(poller, stale[0], asked[i], 1), 0);
+		CHECK_EQ(close(stale[0]), 0);
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fresh), 0);
+		CHECK_EQ(fresh[0], stale[0]);
+		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 2),
+		         0);
+		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 3),
+		         WEFT_EEXIST);
+		CHECK_EQ(write(fresh[1], "x", 1), 1);
+		CHECK_EQ(weft_poller_wait(poller, &event, 1, WEFT_NEVER), 1);
+		CHECK_EQ(event.token, 2);
+		CHECK_EQ(weft_poller_remove(poller, fresh[0]), 0);
+		CHECK_EQ(close(fresh[0]), 0);
+		CHECK_EQ(close(fresh[1]), 0);
+		CHECK_EQ(close(stale[1]), 0);
+	}
+	(void)fds;
+}
+
+TEST(a_number_closed_without_removing_it_is_added_again)
+{
+	on_each(takes_a_number_again);
+}
+
 static void *
 wake_it(void *arg)
 {

@@ -298,7 +298,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	CHECK(weft_loop_current() == watch->loop);
 	CHECK_EQ(watch->id, w->fd);
 	if (what < 0) {
-		CHECK_EQ(what, WEFT_ESHUTDOWN);
+		CHECK(what == WEFT_ESHUTDOWN || what == WEFT_EBADF);
 		CHECK_EQ(weft_watch_stop(watch), 0);
 		w->ends++;
 	} else {

@@ -333,6 +333,7 @@ TEST(a_descriptor_closed_unannounced_hangs_nobody_and_its_number_is_free)
 	OK(close(a.fd));
 	CHECK_EQ(recv(a.peer, &next, 1, MSG_DONTWAIT), 0); /* really closed */
 	turns(loop, 3);
+	p.ends = 0; /* poll(2) says that it was closed */
 	next = make_pair();
 	CHECK_EQ(next.fd, a.fd);
 	watch(loop, &p, next.fd, WEFT_READABLE); /* verifies */

@@ -145,6 +145,8 @@ release(weft_dgram *dgram)
 			weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed && loop)
 		weft__ready_forget(&loop->backend, dgram->fd);
+	else if (!dgram->borrowed)
+		weft__fd_forget(dgram->fd);
 	if (!dgram->borrowed)
 		(void)kernel(dgram)->close(dgram->fd);
 	if (dgram->closer)

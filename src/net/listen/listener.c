@@ -668,6 +668,8 @@ close_socket(weft_listener *listener)
 
 	if (loop && loop->backend.ops)
 		weft__ready_forget(&loop->backend, listener->fd);
+	else if (!loop && !(listener->flags & WEFT__LISTENER_BORROWED))
+		weft__fd_forget(listener->fd);
 	if (!(listener->flags & WEFT__LISTENER_BORROWED))
 		(void)weft__sys->close(listener->fd);
 	if (listener->path

@@ -154,8 +154,10 @@ begin(weft_stream *stream)
 static void
 close_unbound(weft_stream *stream)
 {
-	if (!(stream->flags & WEFT__STREAM_BORROWED))
+	if (!(stream->flags & WEFT__STREAM_BORROWED)) {
+		weft__fd_forget(stream->fd);
 		(void)weft__sys->close(stream->fd);
+	}
 	weft__stream_free(stream);
 }
 

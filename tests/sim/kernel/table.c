@@ -222,6 +222,17 @@ sys_kind(int fd)
 	return (int)leave(SIM_CALL_kind, fd, 0, rc);
 }
 
+static int64_t
+sys_identity(int fd)
+{
+	int64_t rc = enter(SIM_CALL_identity);
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (rc == 0)
+		rc = file ? (int64_t)file->id : -EBADF;
+	return leave(SIM_CALL_identity, fd, 0, rc);
+}
+
 /* --- sockets ---------------------------------------------------------- */
 
 static int
@@ -632,6 +643,7 @@ const struct weft__sys sim_sys = {
 	.pipe = sys_pipe,
 	.set_nonblock = sys_set_nonblock,
 	.kind = sys_kind,
+	.identity = sys_identity,
 	.socket = sys_socket,
 	.bind = sys_bind,
 	.listen = sys_listen,

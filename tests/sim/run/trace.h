@@ -17,7 +17,7 @@
 	X(alloc) X(resize) X(release) X(now) X(random) X(park) X(unpark)       \
 	X(yield) X(barrier) X(thread_start) X(thread_join) X(at_fork) X(cpus)    \
 	X(set_cpus) X(close)                                                   \
-	X(read) X(write) X(pipe) X(set_nonblock) X(kind) X(socket) X(bind)     \
+	X(read) X(write) X(pipe) X(set_nonblock) X(kind) X(identity) X(socket) X(bind)     \
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
 	X(peername) X(set_option) X(get_option) X(socket_pair)                 \
 	X(path_mode) X(path_remove) X(unsent)                                  \

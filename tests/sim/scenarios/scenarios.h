@@ -40,6 +40,7 @@ extern const struct sim_scenario sim_scenario_fd_stop;
 extern const struct sim_scenario sim_scenario_fd_full;
 extern const struct sim_scenario sim_scenario_connect;
 extern const struct sim_scenario sim_scenario_reuse;
+extern const struct sim_scenario sim_scenario_stolen;
 extern const struct sim_scenario sim_scenario_watches;
 extern const struct sim_scenario sim_scenario_memory;
 
