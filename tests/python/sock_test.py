@@ -1,6 +1,7 @@
 """sock_*: raw sockets on the loop."""
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import tempfile
@@ -73,6 +74,35 @@ class Streams(LoopCase):
                 return got
             got = await asyncio.gather(both(mine, b"a"), both(peer, b"b"))
             self.assertTrue(got == [b"b" * size, b"a" * size])
+        self.go(main())
+
+    def test_a_wait_ends_when_its_number_stands_for_another_socket(self):
+        async def use_socket(sock, peer):
+            received = asyncio.ensure_future(self.loop.sock_recv(sock, 10))
+            await turns()
+            peer.send(b"x")
+            self.assertEqual(await received, b"x")
+
+        async def use_reader(sock, peer):
+            ready = self.loop.create_future()
+            self.loop.add_reader(sock, lambda: ready.done() or ready.set_result(None))
+            peer.send(b"x")
+            await ready
+            self.loop.remove_reader(sock)
+
+        async def main():
+            for use in (use_socket, use_reader):
+                mine, peer = self.pair()
+                waiting = asyncio.ensure_future(self.loop.sock_recv(mine, 10))
+                await turns()
+                number = mine.fileno()
+                os.close(mine.detach())
+                heir, other = self.pair()
+                self.assertEqual(heir.fileno(), number)
+                await use(heir, other)
+                with self.assertRaises(OSError) as caught:
+                    await waiting
+                self.assertEqual(caught.exception.errno, errno.EBADF)
         self.go(main())
 
     def test_two_that_wait_for_one_socket_are_kept_apart_or_refused_but_none_hangs(self):

@@ -10,7 +10,8 @@
  *      again and again, and so costs no system call.  Readiness that nobody waits for
  *      mutes it until somebody does.
  *   3. It is that of one socket object, which it refers to weakly.  Another object with
- *      the same number is another file: the watch is started anew.
+ *      the same number is another file: the watch is started again, and waits for the
+ *      former one fail with EBADF.
  */
 #include "core.h"
 #include <errno.h>
@@ -86,6 +87,44 @@ discard(struct fd_entry *entry)
 }
 
 static void on_ready(weft_watch *watch, int what, void *arg);
+static int is_done(struct weftpy_state *state, PyObject *future);
+
+/* Fail a wait whose socket was closed. */
+static void
+fail_wait(struct loop_core *core, PyObject *future)
+{
+	PyObject *error, *result = NULL;
+	int done = is_done(core->state, future);
+
+	if (done == 0) {
+		(void)weftpy_error(WEFT_EBADF);
+		error = weftpy_fetch_exception();
+		result = PyObject_CallMethodOneArg(
+			future, core->state->names.set_exception, error);
+		Py_DECREF(error);
+	}
+	if (PyErr_Occurred())
+		PyErr_WriteUnraisable(future);
+	Py_XDECREF(result);
+}
+
+/* The number stands for another file: waits for the former one fail, and its readers and
+ * writers are gone. */
+static void
+end_stale(struct fd_entry *entry)
+{
+	struct loop_core *core = entry->core;
+	PyObject *waits[2] = { entry->side[0], entry->side[1] };
+
+	Py_XINCREF(waits[0]);
+	Py_XINCREF(waits[1]);
+	discard(entry);
+	for (int side = 0; side < 2; side++)
+		if (waits[side] && !is_handle_of(core, waits[side]))
+			fail_wait(core, waits[side]);
+	Py_XDECREF(waits[0]);
+	Py_XDECREF(waits[1]);
+}
 
 static int
 arm(struct fd_entry *entry, uint32_t events)
@@ -156,8 +195,10 @@ on_ready(weft_watch *watch, int what, void *arg)
 	int fd = entry->fd;
 
 	(void)watch;
-	if (what < 0) { /* the loop ends */
+	if (what < 0) {
 		entry->started = false;
+		if (what == WEFT_EBADF) /* else the loop ends */
+			end_stale(entry);
 		return;
 	}
 	if (events & (WEFT_ERROR | WEFT_HUP))
@@ -244,6 +285,21 @@ put_on(struct fd_entry *entry, int side, struct handle *handle)
 	Py_XDECREF(sock);
 }
 
+/* Whether somebody waits, by another object that has the same number still: they are of
+ * the same file. */
+static bool
+is_waited_for(struct loop_core *core, struct fd_entry *entry)
+{
+	PyObject *sock = weftpy_referent(entry->sock);
+	int fd = entry->fd;
+	bool same = sock && wanted(entry)
+	            && PyObject_AsFileDescriptor(sock) == fd;
+
+	PyErr_Clear(); /* it was closed */
+	Py_XDECREF(sock);
+	return same && find(core, fd) == entry;
+}
+
 /* args: the descriptor, the callback and its arguments. */
 PyObject *
 weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
@@ -259,6 +315,13 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
 	if (!handle)
 		return NULL;
 	entry = find(core, fd);
+	if (entry && entry->sock && wanted(entry)
+	    && !is_waited_for(core, entry)) {
+		entry = find(core, fd); /* asking ran code */
+		if (entry)
+			end_stale(entry);
+		entry = find(core, fd);
+	}
 	if (!entry && !(entry = make_watchable(core, fd))) {
 		Py_DECREF(handle);
 		return NULL;
@@ -301,21 +364,6 @@ weftpy_fd_watched(struct loop_core *core, int side, int fd)
 
 /* --- sock_*() ------------------------------------------------------------- */
 
-/* Whether somebody waits, by another object that has the same number still: they are of
- * the same file. */
-static bool
-is_waited_for(struct loop_core *core, struct fd_entry *entry)
-{
-	PyObject *sock = weftpy_referent(entry->sock);
-	int fd = entry->fd;
-	bool same = sock && wanted(entry)
-	            && PyObject_AsFileDescriptor(sock) == fd;
-
-	PyErr_Clear(); /* it was closed */
-	Py_XDECREF(sock);
-	return same && find(core, fd) == entry;
-}
-
 /* The entry for a socket object; whatever had its number before is over. */
 static struct fd_entry *
 entry_of(struct loop_core *core, PyObject *sock, int fd)
@@ -336,7 +384,10 @@ entry_of(struct loop_core *core, PyObject *sock, int fd)
 		return entry; /* readers, writers or another object share it */
 	entry = find(core, fd); /* asking ran code */
 	if (entry)
-		discard(entry);
+		end_stale(entry);
+	entry = find(core, fd);
+	if (entry) /* and so did that */
+		return entry;
 	entry = make(core, fd);
 	if (entry && !(entry->sock = PyWeakref_NewRef(sock, NULL))) {
 		discard(entry);
@@ -393,7 +444,7 @@ weftpy_fd_forget(struct loop_core *core, int fd)
 	struct fd_entry *entry = find(core, fd);
 
 	if (entry)
-		discard(entry);
+		end_stale(entry);
 }
 
 int
