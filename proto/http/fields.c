@@ -91,7 +91,7 @@ more_room(weft_http *http, size_t size, int *error)
 static int
 append(weft_http *http, struct text name, struct text value)
 {
-	int error;
+	int error = 0;
 	char *at = more_room(http, name.size + value.size + 4, &error);
 
 	if (!at)
@@ -107,7 +107,7 @@ append(weft_http *http, struct text name, struct text value)
 int
 weft__http_add_lines(weft_http *http, struct text lines)
 {
-	int error;
+	int error = 0;
 	char *at = more_room(http, lines.size, &error);
 
 	if (!at)

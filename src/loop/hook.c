@@ -55,9 +55,16 @@ begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
 	hooks->cursors = cursor;
 }
 
-/* The next one of the series, or NULL; then it has ended. */
+/* Each begin has its end in the same function: the cursor is on that function's stack. */
+static void
+end(weft_loop *loop, const struct weft__hook_cursor *cursor)
+{
+	loop->hooks.cursors = cursor->outer;
+}
+
+/* The next one of the series, or NULL. */
 static weft_loop_hook *
-visit(weft_loop *loop, struct weft__hook_cursor *cursor)
+visit(struct weft__hook_cursor *cursor)
 {
 	weft_loop_hook *hook;
 
@@ -68,7 +75,6 @@ visit(weft_loop *loop, struct weft__hook_cursor *cursor)
 		if (links->number <= cursor->last)
 			return hook;
 	}
-	loop->hooks.cursors = cursor->outer;
 	return NULL;
 }
 
@@ -88,7 +94,7 @@ weft__hooks_ready(weft_loop *loop)
 	weft_loop_hook *hook;
 
 	begin(loop, &cursor, false);
-	while ((hook = visit(loop, &cursor))) {
+	while ((hook = visit(&cursor))) {
 		if (!hook->ready)
 			continue;
 		set_more(loop, hook, false);
@@ -97,6 +103,7 @@ weft__hooks_ready(weft_loop *loop)
 			set_more(loop, hook, true);
 		weft__checkpoint(loop);
 	}
+	end(loop, &cursor);
 }
 
 void
@@ -107,9 +114,10 @@ weft__hooks_before_wait(weft_loop *loop, bool may_block)
 
 	begin(loop, &cursor, false);
 	loop->hooks.waiting = cursor.last;
-	while ((hook = visit(loop, &cursor)))
+	while ((hook = visit(&cursor)))
 		if (hook->before_wait)
 			hook->before_wait(loop, may_block, hook->arg);
+	end(loop, &cursor);
 }
 
 /* No checkpoint stands between the two: who runs jobs may have let go of its lock. */
@@ -121,9 +129,10 @@ weft__hooks_after_wait(weft_loop *loop, bool may_block)
 
 	begin(loop, &cursor, true);
 	cursor.last = loop->hooks.waiting; /* invariant 2 */
-	while ((hook = visit(loop, &cursor)))
+	while ((hook = visit(&cursor)))
 		if (hook->after_wait)
 			hook->after_wait(loop, may_block, hook->arg);
+	end(loop, &cursor);
 	weft__checkpoint(loop);
 }
 
@@ -135,12 +144,13 @@ weft__hooks_checkpoint(weft_loop *loop)
 	uint64_t count = 0;
 
 	begin(loop, &cursor, false);
-	while ((hook = visit(loop, &cursor)))
+	while ((hook = visit(&cursor)))
 		if (hook->checkpoint) {
 			int jobs = hook->checkpoint(loop, hook->arg);
 
 			count += jobs > 0 ? (uint64_t)jobs : 0;
 		}
+	end(loop, &cursor);
 	return count;
 }
 
@@ -151,9 +161,10 @@ tell_all(weft_loop *loop)
 	weft_loop_hook *hook;
 
 	begin(loop, &cursor, false);
-	while ((hook = visit(loop, &cursor)))
+	while ((hook = visit(&cursor)))
 		if (hook->next_changed)
 			hook->next_changed(loop, hook->arg);
+	end(loop, &cursor);
 }
 
 /* What a hook changes while it is told is told when all have been. */

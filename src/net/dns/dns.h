@@ -2,8 +2,8 @@
  *
  * The files: dns.c (the calls), dns_cache.c (what is asked for, by whom, and what is
  * known), dns_host.c (which names are names), dns_order.c (which address is best); and
- * one of two engines that ask: dns_ares.c, on the loop's own descriptors, with dns_wire.c,
- * and dns_system.c, on threads that block.
+ * one of two engines that ask: dns_ares.c, on the loop's own descriptors, with dns_wire.c
+ * and dns_ares_new.c or dns_ares_old.c, and dns_system.c, on threads that block.
  *
  *   1. A resolver is made at its loop's first need and ends with the loop.  Only
  *      its timer has an engine ask, so that engines run on the thread's own stack, and

@@ -14,12 +14,12 @@
  *      and the hosts file for each name that is asked for.  Memory is its own, too: its
  *      allocator is one for the process, and others may use it.
  */
-#include <ares.h>
 #include <netdb.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <weft/watch.h>
 #include "net/dns/dns.h"
+#include "net/dns/dns_ares.h"
 #include "net/dns/dns_wire.h"
 
 #define ASKED_MAX 256
@@ -199,7 +199,7 @@ send_parts(ares_socket_t fd, const struct iovec *parts, int count, void *arg)
 	return result_of(kernel(arg)->sendmsg(fd, &msg, 0));
 }
 
-static const struct ares_socket_functions functions = {
+const struct ares_socket_functions weft__dns_sockets = {
 	.asocket = open_socket,
 	.aclose = close_socket,
 	.aconnect = connect_socket,
@@ -277,12 +277,13 @@ open_channel(struct engine *engine)
 	           | (set->resolv_conf ? ARES_OPT_RESOLVCONF : 0);
 	int rc = init_library();
 
+	mask |= weft__dns_no_cache(&options);
 	if (rc == ARES_SUCCESS)
 		rc = ares_init_options(&engine->channel, &options, mask);
 	if (rc != ARES_SUCCESS)
 		return rc;
-	ares_set_socket_functions(engine->channel, &functions, engine);
-	if (set->servers)
+	rc = weft__dns_set_sockets(engine->channel, engine);
+	if (rc == ARES_SUCCESS && set->servers)
 		rc = ares_set_servers_ports_csv(engine->channel, set->servers);
 	if (rc != ARES_SUCCESS)
 		ares_destroy(engine->channel);

@@ -98,7 +98,7 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
                  uint64_t deadline_ns)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_write");
-	size_t size;
+	size_t size = 0;
 	int64_t sent;
 
 	if (rc == 0)
@@ -133,7 +133,7 @@ ssize_t
 weft_write_some(weft_stream *stream, const weft_span *spans, size_t count)
 {
 	int rc = weft__stream_use(stream, NULL, "weft_write_some");
-	size_t size;
+	size_t size = 0;
 
 	if (rc == 0)
 		rc = check_spans(spans, count, &size);
@@ -225,7 +225,7 @@ weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
               weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__write *write;
-	size_t size;
+	size_t size = 0;
 	int64_t sent;
 	int rc = check_spans(spans, count, &size);
 
