@@ -9,8 +9,8 @@
 struct program {
 	weft_loop *loop;
 	weft_js *js;
-	const char *file, *code; /* one of them */
-	bool exited; /* the script, by itself: nothing is told any more */
+	const char *file; /* NULL: code is evaluated */
+	bool exited;      /* the script, by itself: nothing is told any more */
 	int rc;
 };
 
@@ -44,25 +44,14 @@ on_exit_called(weft_js *js, int status, void *arg)
 	weft_loop_leave(program->loop);
 }
 
-static void
-print(const weft_value *value)
-{
-	if (value->type == &weft_type_integer)
-		printf("%lld\n", (long long)value->as.integer);
-	else if (value->type == &weft_type_number)
-		printf("%.17g\n", value->as.number);
-	else if (value->type == &weft_type_text)
-		puts(value->as.ptr);
-}
-
-static int
-on_fulfilled(const weft_value *in, weft_value *out, void *arg)
-{
-	(void)out;
-	(void)arg;
-	print(in);
-	return 0;
-}
+/* Evaluates the program's first argument, and shows what it comes to as console.log does.  A
+ * value of C would not do: it cannot tell true from 1, nor null from undefined. */
+static const char evaluate[] =
+	"(() => {"
+	" const show = (value) => { if (value !== undefined) console.log(value); };"
+	" const value = (0, eval)(process.argv[1]);"
+	" return value instanceof Promise ? value.then(show) : show(value);"
+	" })()";
 
 /* Nobody can settle it any more: it comes to nothing, and what else runs goes on. */
 static bool
@@ -100,8 +89,7 @@ on_rejected(const weft_value *in, weft_value *out, void *arg)
 static void
 wait_for(struct program *program, weft_promise *promise)
 {
-	promise = weft_promise_then(promise, on_fulfilled, on_rejected,
-	                            program);
+	promise = weft_promise_then(promise, NULL, on_rejected, program);
 	if (!promise) {
 		program->rc = WEFT_ENOMEM;
 		tell(program, "out of memory");
@@ -119,14 +107,12 @@ begin(void *arg)
 	if (program->file)
 		program->rc = weft_js_load(program->js, program->file, NULL);
 	else
-		program->rc = weft_js_eval(program->js, program->code, "[eval]",
+		program->rc = weft_js_eval(program->js, evaluate, "weft:eval",
 		                           &out);
 	if (program->rc < 0)
 		tell(program, weft_detail());
 	else if (out.type == &weft_type_promise)
 		wait_for(program, weft_promise_ref(out.as.ptr));
-	else
-		print(&out);
 	weft_value_drop(&out);
 }
 
@@ -165,18 +151,37 @@ script(struct program *program, char **argv)
 	exit(status & 0xff); /* all else ends with the process, and sooner */
 }
 
+/* The first word after the verb: `what`, unless it is an option. */
+static int
+start(int argc, char **argv, const char *what)
+{
+	bool runs = strcmp(argv[1], "run") == 0;
+	struct program program = { .file = runs ? argv[2] : NULL };
+
+	if (argc < 3) {
+		fprintf(stderr, "weft %s: %s is missing\n\n", argv[1], what);
+		return VERB_MISUSED;
+	}
+	if (strcmp(argv[2], "--help") == 0)
+		return VERB_HELP;
+	if (runs && argv[2][0] == '-') {
+		fprintf(stderr,
+		        "weft run: there is no option %s; "
+		        "a file of that name is ./%s\n\n",
+		        argv[2], argv[2]);
+		return VERB_MISUSED;
+	}
+	return script(&program, argv);
+}
+
 int
 verb_run(int argc, char **argv)
 {
-	struct program program = { .file = argv[2] };
-
-	return argc < 3 ? VERB_MISUSED : script(&program, argv);
+	return start(argc, argv, "FILE.js");
 }
 
 int
 verb_eval(int argc, char **argv)
 {
-	struct program program = { .code = argv[2] };
-
-	return argc < 3 ? VERB_MISUSED : script(&program, argv);
+	return start(argc, argv, "CODE");
 }

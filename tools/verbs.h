@@ -2,7 +2,9 @@
 #ifndef WEFT_VERBS_H
 #define WEFT_VERBS_H
 
-#define VERB_MISUSED (-1) /* have the usage told */
+/* Instead of an exit status: print the usage of the verb. */
+#define VERB_MISUSED (-1) /* to stderr; the verb has said what is wrong */
+#define VERB_HELP    (-2) /* to stdout */
 
 /* Each gets the words of the whole program, and returns an exit status. */
 int verb_run(int argc, char **argv);

@@ -46,17 +46,34 @@ usage(FILE *to, int status)
 	return status;
 }
 
+static int
+verb_usage(const struct verb *verb, FILE *to, int status)
+{
+	fprintf(to, "usage: weft %s\n\n%s", verb->usage, verb->help);
+	return status;
+}
+
+static int
+run_verb(const struct verb *verb, int argc, char **argv)
+{
+	int status = verb->run(argc, argv);
+
+	if (status == VERB_HELP)
+		return verb_usage(verb, stdout, 0);
+	return status == VERB_MISUSED ? verb_usage(verb, stderr, 2) : status;
+}
+
 int
 main(int argc, char **argv)
 {
-	int status = VERB_MISUSED;
-
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("weft %s\n", weft_version()) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout, 0);
 	for (size_t i = 0; argc > 1 && i < VERBS; i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)
-			status = verbs[i].run(argc, argv);
-	return status == VERB_MISUSED ? usage(stderr, 2) : status;
+			return run_verb(&verbs[i], argc, argv);
+	if (argc > 1)
+		fprintf(stderr, "weft: there is no verb %s\n\n", argv[1]);
+	return usage(stderr, 2);
 }

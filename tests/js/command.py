@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `weft eval` and `weft run` print, and end with.
+"""What `weft eval`, `weft run` and a misused `weft` print, and end with.
 
     tests/js/command.py WEFT
 """
@@ -15,6 +15,17 @@ EVALS = {
     "6 * 7": (0, "42\n", ""),
     "'text'": (0, "text\n", ""),
     "undefined": (0, "", ""),
+    "null": (0, "null\n", ""),
+    "true": (0, "true\n", ""),
+    "0.1": (0, "0.1\n", ""),
+    "-0": (0, "-0\n", ""),
+    "2n ** 70n": (0, "1180591620717411303424n\n", ""),
+    "[1,{a:2}]": (0, "[ 1, { a: 2 } ]\n", ""),
+    "[true, null, undefined]": (0, "[ true, null, undefined ]\n", ""),
+    "Promise.resolve([1, { a: 2 }])": (0, "[ 1, { a: 2 } ]\n", ""),
+    "let x = 1; x += 1": (0, "2\n", ""),
+    "var y = 3; globalThis.y": (0, "3\n", ""),
+    "process.argv.length": (0, "2\n", ""),
     "throw new Error('lost')": (1, "", "Uncaught Error: lost\n"),
     "Promise.resolve(8)": (0, "8\n", ""),
     "Promise.reject(new Error('lost'))": (1, "", "Uncaught Error: lost\n"),
@@ -45,6 +56,34 @@ EVALS = {
 }
 
 
+# Words of the program: the status, and how what it prints on each stream begins.
+COMMANDS = {
+    "frob": (2, "", "weft: there is no verb frob\n\nusage: weft run"),
+    "": (2, "", "usage: weft run"),
+    "run": (2, "", "weft run: FILE.js is missing\n\nusage: weft run FILE.js"),
+    "eval": (2, "", "weft eval: CODE is missing\n\nusage: weft eval CODE"),
+    "run --help": (0, "usage: weft run FILE.js", ""),
+    "eval --help": (0, "usage: weft eval CODE", ""),
+    "run --frob": (2, "", "weft run: there is no option --frob; a file of that name is ./--frob\n"
+                          "\nusage: weft run FILE.js"),
+    "store --frob": (2, "", "weft store: --frob: no such option"),
+    "demo --frob": (2, "", "weft demo: --frob: no such option"),
+    "top --frob": (2, "", "weft top: what is --frob?\n\nusage: weft top"),
+    "dag --frob": (2, "", "weft dag: what is --frob?\n\nusage: weft dag"),
+}
+
+
+def check_command(weft, words, want):
+    done = subprocess.run([weft, *words.split()], capture_output=True, text=True,
+                          timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
+    begins = [text[:len(start)] if start else text
+              for text, start in ((done.stdout, want[1]), (done.stderr, want[2]))]
+    got = (done.returncode, *begins)
+    if got != want:
+        print(f"weft {words}:\n  {got}, wanted {want}")
+    return got == want
+
+
 def check(weft, code, want, folder):
     code = code.replace("FOLDER", str(folder)).replace("NAME", folder.name)
     done = subprocess.run([weft, "eval", code], cwd=folder / "in", capture_output=True, text=True,
@@ -64,6 +103,7 @@ def main(weft):
         (folder / "x.mjs").write_text("export default 'x';\n")
         (folder / "in" / "x.mjs").write_text("export default 'inner';\n")
         results = [check(weft, code, want, folder) for code, want in EVALS.items()]
+    results += [check_command(weft, words, want) for words, want in COMMANDS.items()]
     sys.exit(0 if all(results) else 1)
 
 
