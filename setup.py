@@ -10,6 +10,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
+BUILD = ROOT / "build"  # setuptools too puts here what it makes, so that a clone stays clean
 
 
 def version():
@@ -35,6 +36,7 @@ class CMakeBuild(build_ext):
         shutil.copy(built, target)
 
 
+BUILD.mkdir(exist_ok=True)
 setup(
     version=version(),
     packages=["weft"],
@@ -42,4 +44,5 @@ setup(
     package_data={"weft": ["py.typed", "*.pyi"]},
     ext_modules=[Extension("weft._core", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
+    options={"egg_info": {"egg_base": BUILD.name}},
 )

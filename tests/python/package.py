@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Install the package as its users do, from a source archive that setuptools made, and use it.
+"""Install the package as its users do, from a clone and from a source archive that setuptools
+made, and use it.  The clone stays clean.
 
     package.py SOURCES
 
@@ -30,6 +31,17 @@ def run(*words, **options):
     return done.stdout
 
 
+def install(sources, site):
+    run(sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-index", "--no-deps",
+        "--target", site, sources)
+
+
+def check_clean(clone):
+    left = run("git", "status", "--porcelain", cwd=clone)
+    if left:
+        sys.exit(f"left in the clone:\n{left}")
+
+
 def main():
     sources = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -40,8 +52,9 @@ def main():
         with tarfile.open(archive) as tar:
             tar.extractall(f"{folder}/sources")
         [unpacked] = Path(folder, "sources").iterdir()
-        run(sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-index",
-            "--no-deps", "--target", f"{folder}/site", unpacked)
+        install(f"{folder}/clone", f"{folder}/other")
+        check_clean(f"{folder}/clone")
+        install(unpacked, f"{folder}/site")
         site = f"{folder}/site"
         said = run(sys.executable, "-c", PROGRAM.format(folder=site), cwd=folder,
                    env={**os.environ, "PYTHONPATH": site})
