@@ -203,7 +203,7 @@ static const weft_stream_events ignoring = { .on_data = ignore_data };
 
 struct strange {
 	weft_loop *loop, *other;
-	weft_stream *stream;
+	weft_stream *stream, *peer;
 	weft_op op; /* of the other loop */
 	weft__a32 bound;
 };
@@ -215,6 +215,15 @@ bind_here(void *arg)
 
 	OK(weft_stream_start(s->stream, NULL, &ignoring, NULL));
 	weft__store(&s->bound, 1, WEFT__RELEASE);
+}
+
+static void
+close_here(void *arg)
+{
+	struct strange *s = arg;
+
+	weft_close(s->stream);
+	weft_close(s->peer);
 }
 
 enum { STRANGE_CALLS = 21 };
@@ -260,16 +269,15 @@ call_strangely(struct strange *s, int what)
 TEST(a_call_on_a_stream_whose_loop_runs_elsewhere_is_refused)
 {
 	struct strange s = { .loop = make_started(), .other = make() };
-	weft_stream *peer;
 
-	OK(weft_stream_open_pair(&s.stream, &peer));
+	OK(weft_stream_open_pair(&s.stream, &s.peer));
 	OK(weft_op_init(&s.op, s.other, NULL, NULL));
 	OK(weft_loop_post(s.loop, bind_here, &s));
 	while (!weft__load(&s.bound, WEFT__ACQUIRE))
 		(void)sched_yield();
 	for (int i = 0; i < STRANGE_CALLS; i++)
 		CHECK_MISUSE(call_strangely(&s, i), WEFT_EXDEV);
-	weft_close(peer);
+	OK(weft_loop_post(s.loop, close_here, &s));
 	stop_and_free(s.loop);
 	OK(weft_loop_free(s.other));
 }
