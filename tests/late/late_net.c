@@ -418,22 +418,48 @@ call_op_recv_multi(struct waiter *w, uint64_t deadline_ns)
 
 /* --- connections ------------------------------------------------------------------ */
 
+/* Each waiter has an address of its own, 127.1.x.y, so that thousands of them do not use up
+ * the ports of one address. */
+static struct sockaddr_in
+door_of(const struct waiter *w)
+{
+	uint32_t index = (uint32_t)(w - w->stage->waiters);
+
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+		                     .sin_port = (in_port_t)w->value,
+		                     .sin_addr.s_addr = htonl(0x7f010001
+		                                              + index) };
+}
+
+static void
+write_door(const struct waiter *w, char *out, size_t size)
+{
+	uint32_t index = 1 + (uint32_t)(w - w->stage->waiters);
+
+	(void)snprintf(out, size, "tcp://127.1.%u.%u:%u", index >> 8,
+	               index & 255, ntohs((in_port_t)w->value));
+}
+
 static void
 open_door(struct waiter *w)
 {
 	struct sockaddr_in addr;
+	socklen_t size = sizeof(addr);
 
-	w->fd = make_listener(8, &addr);
+	w->value = 0;
+	addr = door_of(w);
+	w->fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
+	OK(bind(w->fd, (struct sockaddr *)&addr, size));
+	OK(listen(w->fd, 8));
+	OK(getsockname(w->fd, (struct sockaddr *)&addr, &size));
 	w->value = addr.sin_port;
 }
 
 static void
 connect_there(struct waiter *w)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-		                    .sin_port = (in_port_t)w->value };
+	struct sockaddr_in addr = door_of(w);
 
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	w->peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(w->peer >= 0);
 	OK(connect(w->peer, (struct sockaddr *)&addr, sizeof(addr)));
@@ -467,7 +493,9 @@ open_listener(struct waiter *w)
 	weft_addr addr;
 	char text[WEFT_ADDR_TEXT_MAX];
 
-	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &listener));
+	w->value = 0;
+	write_door(w, text, sizeof(text));
+	OK(weft_listener_open(text, NULL, &listener));
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	w->value = htons((in_port_t)strtol(strrchr(text, ':') + 1, NULL, 10));
@@ -497,8 +525,7 @@ static void
 name_door(struct waiter *w)
 {
 	open_door(w);
-	(void)snprintf(w->buf, sizeof(w->buf), "tcp://127.0.0.1:%u",
-	               ntohs((in_port_t)w->value));
+	write_door(w, w->buf, sizeof(w->buf));
 }
 
 static int64_t
@@ -527,13 +554,11 @@ call_connect_op(struct waiter *w, uint64_t deadline_ns)
 static int64_t
 call_op_connect(struct waiter *w, uint64_t deadline_ns)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-		                    .sin_port = (in_port_t)w->value };
+	struct sockaddr_in addr = door_of(w);
 	int fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
 	int64_t rc;
 
 	CHECK(fd >= 0);
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
 	OK(weft_op_connect(&w->op, fd, (struct sockaddr *)&addr, sizeof(addr),
 	                   deadline_ns));
