@@ -261,7 +261,9 @@ static void
 end_op(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
-	sim_check(result == 0 || result > 0 || result == WEFT_ENOMEM);
+	/* A kernel that reports fewer events than there are lets a deadline pass. */
+	sim_check(result >= 0 || result == WEFT_ENOMEM
+	          || result == WEFT_ETIMEDOUT);
 	end_thing(arg);
 }
 

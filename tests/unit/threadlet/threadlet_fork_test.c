@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/sys.h"
+#include "threadlet/handle.h"
 #include "unit/threadlet/crew.h"
 
 static int
