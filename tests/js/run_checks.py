@@ -11,13 +11,15 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 PATIENCE = 120  # seconds
+REPORTS = ["weft: 100,000 microtasks in one drain, and more to come"]  # that a script may cause
 
 
 def main(weft, *names):
     for name in names:
         done = subprocess.run([weft, "run", SCRIPTS / f"{name}.js"], capture_output=True,
                               text=True, timeout=PATIENCE, check=False)
-        if done.returncode or done.stderr or done.stdout.splitlines()[-1:] != ["ok"]:
+        errors = [line for line in done.stderr.splitlines() if line not in REPORTS]
+        if done.returncode or errors or done.stdout.splitlines()[-1:] != ["ok"]:
             sys.exit(f"{name}: status {done.returncode}\n{done.stdout}{done.stderr}")
 
 
