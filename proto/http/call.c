@@ -374,23 +374,12 @@ say_url(struct weft__http_call *call, int error, const char *text)
 	                 weft__http_url_shown(&call->url), call->url.text, why);
 }
 
-/* Errors by which a call ends early.  Cleaning up after it may have failed since, so
- * weft_detail() may be about that. */
-static bool
-is_early_end(int error)
-{
-	return error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED
-	       || error == WEFT_EINTR || error == WEFT_ESHUTDOWN;
-}
-
 int
 weft__http_call_fail(struct weft__http_call *call, int error)
 {
 	const char *text = weft_detail();
 
-	return say_url(call, error,
-	               *text && !is_early_end(error) ? text
-	                                             : weft_strerror(error));
+	return say_url(call, error, *text ? text : weft_strerror(error));
 }
 
 /* Of the stream's errors nobody has said more than what they are.  A refusal is told again

@@ -147,6 +147,8 @@ send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
 	if (op.pending) {
 		weft_op_cancel(&op);
 		(void)weft_op_wait(&op, WEFT_NEVER);
+		if (rc < 0) /* the text is of the end of `op` by now */
+			rc = weft_fail(rc, "%s", weft_strerror(rc));
 	}
 	return rc;
 }
