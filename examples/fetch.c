@@ -23,8 +23,6 @@ fetch(weft_http_client *client, const char *url)
 			break;
 		fwrite(buf, 1, (size_t)n, stdout);
 	}
-	if (n < 0)
-		printf("%s\n", weft_detail());
 	weft_http_close(http);
 	return (int)n;
 }
@@ -39,7 +37,7 @@ run(void *arg)
 	int rc = weft_tls_open(&trust, &opts.tls);
 
 	if (rc < 0 || !(client = weft_http_client_new(&opts)))
-		return puts(weft_detail()), rc;
+		return rc < 0 ? rc : WEFT_ENOMEM;
 	while (*urls && rc >= 0)
 		rc = fetch(client, *urls++);
 	weft_http_client_free(client);
