@@ -6,6 +6,7 @@ JSON has the members that it should have, and the numbers are those of what was 
 """
 import http.client
 import json
+import re
 import shutil
 import signal
 import socket
@@ -119,7 +120,7 @@ def check_threadlets(window):
     names = [one["name"] for one in listed["threadlets"]]
     check(names, names == sorted(names) and "admin" in names)
     text = window.get("/debug/threadlets").decode()
-    check(text, text.startswith("loop 1 (") and text.endswith(" threadlets\n"))
+    check(text, re.match(r"loop \d+ \(", text) and text.endswith(" threadlets\n"))
     check("graphs", window.json("/debug/dag") == {"dags": []})
 
 

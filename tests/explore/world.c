@@ -255,6 +255,8 @@ static int64_t
 sys_write(int fd, const void *buf, size_t size)
 {
 	(void)buf;
+	if (fd == 2) /* a report, before an abort */
+		return (int64_t)size;
 	explore__enter();
 	event_set(event_get(fd), "signal");
 	return (int64_t)size;
