@@ -59,6 +59,7 @@ EXCEPT(weft_scope_close, "has no deadline but that of weft_scope_open")
 EXCEPT(weft_close, "has no deadline")
 EXCEPT(weft_stream_move, "has no deadline")
 
+#define SOME 300u
 #define MANY 3000u
 
 /* Each waiter has up to three descriptors.  The number of waiters there is room for. */
@@ -84,7 +85,8 @@ run_rows(const struct row *rows, uint32_t count, bool fed)
 		if (!fed && row->has_no_end)
 			continue;
 		good &= late_run(row, n, fed, false);
-		good &= late_run(row, n, fed, true);
+		if (n <= SOME) /* more of them would show nothing else */
+			good &= late_run(row, n, fed, true);
 	}
 	return good;
 }
@@ -111,7 +113,7 @@ TEST(what_has_arrived_beats_the_deadline_of_one_waiter)
 
 TEST(what_has_arrived_beats_the_deadline_of_300_waiters)
 {
-	run_all(300, true);
+	run_all(SOME, true);
 }
 
 TEST(what_has_arrived_beats_the_deadline_of_3000_waiters)
