@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include "backend/backend.h"
+#include "base/os.h"
 #include "deaths.h"
 #include "fault.h"
 #include "open_fds.h"
@@ -561,6 +562,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)unsetenv("WEFT_BACKEND"); /* the sweep chooses */
 	fault_install();
+	weft__hooks.silent = true; /* what fails on purpose is no news */
 	deaths_catch(now_text);
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 5)

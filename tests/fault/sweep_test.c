@@ -29,7 +29,7 @@
 #include <unistd.h>
 #include <weft/weft.h>
 #include "backend/backend.h"
-#include "base/sys.h"
+#include "base/os.h"
 #include "deaths.h"
 #include "fault.h"
 #include "open_fds.h"
@@ -542,6 +542,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)unsetenv("WEFT_BACKEND"); /* scenarios choose */
 	fault_install();
+	weft__hooks.silent = true; /* what fails on purpose is no news */
 	deaths_catch(now);
 	failed = sweep_first_loop();
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
