@@ -1,6 +1,8 @@
 /* sides.c - who waits at a descriptor, and what the kernel is to look for. */
 #include "backend/ready.h"
 
+#define TRIES 2 /* to find out that a number stands for another file */
+
 /* One descriptor more, or less, has somebody waiting. */
 void
 weft__sides_count(struct weft__backend *backend, int by)
@@ -98,8 +100,9 @@ weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 {
 	int rc = bring_in_line(backend, fd, entry, newcomer != 0);
 
-	if (rc != -ENOENT && rc != -EBADF)
-		return rc;
-	weft__ready_evict_stale(backend, fd, newcomer);
-	return rc == -ENOENT ? bring_in_line(backend, fd, entry, false) : rc;
+	for (int i = 0; (rc == -ENOENT || rc == -EBADF) && i < TRIES; i++) {
+		weft__ready_evict_stale(backend, fd, newcomer);
+		rc = bring_in_line(backend, fd, entry, newcomer != 0);
+	}
+	return rc;
 }

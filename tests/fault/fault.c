@@ -476,6 +476,14 @@ on_kind(int fd)
 	return rc ? rc : real.kind(fd);
 }
 
+static int64_t
+on_identity(int fd)
+{
+	int rc = strike(FAULT_identity);
+
+	return rc ? rc : real.identity(fd);
+}
+
 /* --- sockets ------------------------------------------------------------ */
 
 static int
@@ -832,6 +840,7 @@ fault_install(void)
 	table.set_nonblock = on_set_nonblock;
 	table.set_block = on_set_block;
 	table.kind = on_kind;
+	table.identity = on_identity;
 	table.poll = on_poll;
 	table.epoll_create = on_epoll_create;
 	table.epoll_ctl = on_epoll_ctl;

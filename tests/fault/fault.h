@@ -27,6 +27,7 @@
 	X(memory) X(random) X(park) X(thread_start) X(thread_join) X(at_fork)  \
 	X(barrier) X(set_cpus)                                                 \
 	X(close) X(read) X(write) X(pipe) X(set_nonblock) X(kind)              \
+	X(identity)                                                            \
 	X(socket) X(bind) X(listen) X(accept) X(connect) X(so_error)           \
 	X(shutdown) X(sockname) X(peername) X(set_option) X(get_option)        \
 	X(socket_pair) X(path_mode) X(path_remove) X(unsent)                   \
