@@ -60,6 +60,7 @@ struct weft__backend_ops {
 	const char *name;
 	bool        edge; /* arms once and tells changes, for what is not a watch */
 	bool        files; /* takes ops on files, which it need not wait for */
+	bool        shares; /* memory with the kernel, which valgrind does not see change */
 	bool        batches; /* many calls cost one: what is queued beats what is tried */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */

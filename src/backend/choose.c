@@ -8,6 +8,7 @@
 #include <string.h>
 #include "backend/backend.h"
 #include "backend/list.h"
+#include "base/valgrind.h"
 
 #define COUNT (sizeof(backends) / sizeof(backends[0]))
 
@@ -79,6 +80,17 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops,
 	return rc;
 }
 
+/* valgrind runs one thread at a time, and a thread that sleeps in io_uring_enter(2) keeps
+ * the others from running: two loops hang. */
+static bool
+is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
+{
+	if (!ops->shares || !weft__on_valgrind)
+		return false;
+	say(tally, "io_uring: hangs on valgrind");
+	return true;
+}
+
 int
 weft__backend_open(struct weft__backend *backend, const char *name,
                    bool movable)
@@ -88,7 +100,8 @@ weft__backend_open(struct weft__backend *backend, const char *name,
 
 	memset(tally->reason, 0, sizeof(tally->reason));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
-		if (!name || strcmp(backends[i]->name, name) == 0)
+		if (name ? strcmp(backends[i]->name, name) == 0
+		         : !is_unfit(tally, backends[i]))
 			rc = open_one(backend, backends[i], movable);
 	if (rc < 0)
 		return rc;

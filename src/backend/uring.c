@@ -555,6 +555,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
 	.edge = true,
 	.files = true,
+	.shares = true,
 	.batches = true,
 	.open = uring_open,
 	.close = uring_close,

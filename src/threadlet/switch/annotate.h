@@ -17,6 +17,7 @@
 #ifndef WEFT_THREADLET_SWITCH_ANNOTATE_H
 #define WEFT_THREADLET_SWITCH_ANNOTATE_H
 
+#include "base/valgrind.h"
 #include "threadlet/switch/switch.h"
 
 #if defined(__has_feature)
@@ -129,17 +130,7 @@ weft__asan_fini(struct weft__context *context)
 
 #endif
 
-#if defined(__has_include)
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#endif
-#endif
-
-extern bool weft__on_valgrind; /* asking each time costs as much as a switch */
-
 #ifdef VALGRIND_STACK_REGISTER
-
-#define weft__valgrind_runs() (RUNNING_ON_VALGRIND != 0)
 
 static inline uint32_t
 weft__valgrind_make(const void *stack, size_t bytes)
@@ -158,7 +149,6 @@ weft__valgrind_fini(uint32_t id)
 
 #else
 
-#define weft__valgrind_runs()             false
 #define weft__valgrind_make(stack, bytes) 0
 #define weft__valgrind_fini(id)           ((void)(id))
 

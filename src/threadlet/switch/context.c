@@ -14,14 +14,6 @@
 
 #include <stddef.h>
 
-bool weft__on_valgrind;
-
-__attribute__((constructor)) static void
-look_for_valgrind(void)
-{
-	weft__on_valgrind = weft__valgrind_runs();
-}
-
 /* Not instrumented: it is left after the tools were told that another runs. */
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) void *
 weft__context_main(void *arg)

@@ -1,0 +1,86 @@
+/* valgrind_test.c - loops on valgrind, and what they choose there.
+ *
+ * The same program runs with and without valgrind.
+ */
+#include "base/sys.h"
+#include "base/valgrind.h"
+#include "unit/threadlet/crew.h"
+
+/* --- the choice --------------------------------------------------------- */
+
+/* The backend of a loop that uses one. */
+static weft_loop_stats
+stats_of_choice(void)
+{
+	weft_loop_opts opts = WEFT_INIT;
+	weft_loop *loop = make_with(&opts);
+	struct pair pair = make_pair();
+	struct watcher w = { .calls = 0 };
+	weft_loop_stats stats;
+
+	watch(loop, &w, pair.fd, WEFT_READABLE);
+	weft_loop_metrics(loop, &stats);
+	CHECK_EQ(weft_watch_stop(&w.watch), 1);
+	close_pair(pair);
+	OK(weft_loop_free(loop));
+	return stats;
+}
+
+TEST(a_loop_on_valgrind_chooses_epoll_and_says_why)
+{
+	bool really = weft__on_valgrind;
+	weft_loop_stats stats;
+
+	if (TEST_PORTABLE) /* there is no choice */
+		return;
+	(void)unsetenv("WEFT_BACKEND");
+	weft__on_valgrind = true;
+	stats = stats_of_choice();
+	weft__on_valgrind = really;
+	CHECK_STR(stats.backend, "epoll");
+	CHECK_STR(stats.backend_reason,
+	          "io_uring: hangs on valgrind, so epoll");
+}
+
+TEST(valgrind_is_recognized)
+{
+	const char *expected = getenv("EXPECT_VALGRIND");
+
+	CHECK_EQ(weft__on_valgrind, expected != NULL);
+}
+
+/* --- two loops ---------------------------------------------------------- */
+
+enum { ROUNDS = 20 };
+
+static weft_stream *ends[2];
+static weft__a32 done;
+
+/* Send a byte, and take the peer's. */
+static int
+exchange(void *arg)
+{
+	weft_stream *stream = arg;
+	char c = 'x';
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(weft_write(stream, &c, 1, WEFT_NEVER), 1);
+		CHECK_EQ(weft_read(stream, &c, 1, WEFT_NEVER), 1);
+	}
+	weft_close(stream);
+	(void)weft__add(&done, 1, WEFT__RELEASE);
+	return 0;
+}
+
+TEST(two_loops_talk_to_each_other)
+{
+	weft_loop *loops[2] = { make_started(), make_started() };
+
+	OK(weft_stream_open_pair(&ends[0], &ends[1]));
+	for (int i = 0; i < 2; i++)
+		(void)go_on(loops[i], exchange, ends[i]);
+	while (weft__load(&done, WEFT__ACQUIRE) < 2)
+		weft__sys->yield();
+	for (int i = 0; i < 2; i++)
+		stop_and_free(loops[i]);
+}
