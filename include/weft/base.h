@@ -192,6 +192,7 @@ typedef enum weft_report_kind {
 	WEFT_REPORT_DEADLOCK,        /* threadlets parked, nothing can wake them */
 	WEFT_REPORT_OVERFLOW,        /* a stack overflowed; signal context, dies after */
 	WEFT_REPORT_LATE_STOP,       /* did not end by the deadline; says what still runs */
+	WEFT_REPORT_BACKEND,         /* a loop cannot wait as before; says how it goes on */
 } weft_report_kind;
 
 typedef struct weft_report {

@@ -38,7 +38,8 @@ enum {
 typedef struct weft_loop_stats {
 	const char    *backend;         /* "uring"; "" before it is opened */
 	const char    *backend_reason;  /* "io_uring_setup: EPERM, so epoll", "best here",
-	                                   "asked for", "not opened yet" */
+	                                   "asked for", "not opened yet"; changes if the
+	                                   backend fails later, and may name "none" then */
 	uint64_t       turns;
 	uint64_t       wakes;           /* by threads that found it asleep */
 	uint64_t       syscalls;        /* of the loop's thread, for the loop */

@@ -10,6 +10,8 @@
  *   3. wait() returns when something happened, woken or at the timeout, and may return
  *      for no reason.
  *   4. wake() may be called by any thread, from open to close.
+ *   5. wait() may begin to fail for good, as when the program forbids itself a system
+ *      call.  Then the table changes; descriptors for wake() stay.
  *
  * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, but wake() and show().
  */
@@ -31,12 +33,14 @@
 struct weft__backend;
 
 /* What is told of a backend, from its making on: counted by the loop's thread, read by
- * any.  The reason is written before the name (B, release) and stays from then on. */
+ * any.  A text is written before its pointer, and that before the name (B, release); it
+ * stays from then on. */
 struct weft__tally {
 	weft__a64  syscalls;   /* made for the loop, by its thread */
 	weft__a32  fds;        /* with somebody waiting */
 	weft__aptr name;       /* 0: not open */
-	char       reason[96]; /* why this one */
+	weft__aptr reason;     /* one of the texts, why this one */
+	char       texts[2][96]; /* as it was opened, and since it failed */
 };
 
 /* A descriptor that became ready, as fetched from the kernel. */
@@ -58,7 +62,9 @@ struct weft__ready {
 
 struct weft__backend_ops {
 	const char *name;
+	const char *call; /* that wait() makes, for reports */
 	bool        edge; /* arms once and tells changes, for what is not a watch */
+	bool        deaf; /* what fd() gives tells of show() only: to be looked at now and then */
 	bool        files; /* takes ops on files, which it need not wait for */
 	bool        shares; /* memory with the kernel, which valgrind does not see change */
 	bool        batches; /* many calls cost one: what is queued beats what is tried */
@@ -99,9 +105,13 @@ struct weft__backend_ops {
 	 * now?  NULL: the kernel never has an op. */
 	bool (*has_file)(struct weft__backend *backend, struct weft__op *op);
 
-	/* Take `op` back if it waits to be handed to the kernel; false if the kernel has
-	 * it.  Or NULL, as above. */
-	bool (*withdraw)(struct weft__backend *backend, struct weft__op *op);
+	/* Finish `op`, which the kernel has or waits to be given, with `why`, as soon as the
+	 * kernel gives it back.  It has left its sides.  Or NULL, as above. */
+	void (*evict)(struct weft__backend *backend, struct weft__op *op, int why);
+
+	/* wait() fails again and again with `error`: go on without it, by another table.
+	 * 0 or -errno; or NULL: there is no other way. */
+	int (*fall)(struct weft__backend *backend, int error);
 
 	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
 	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files; -ENOENT:
@@ -112,6 +122,7 @@ struct weft__backend_ops {
 
 struct weft__backend {
 	const struct weft__backend_ops *ops; /* NULL: not open */
+	const struct weft__backend_ops *waker; /* as opened: for wake() and show() by others */
 	struct weft__tally    *tally;  /* its owner's, set before it is opened */
 	const char            *at;     /* what open() is about to do, for the reason */
 	struct weft__fds       fds;
@@ -137,6 +148,8 @@ struct weft__backend {
 	uint32_t               always; /* watches on files, which are always ready */
 	uint32_t               requests; /* ops on files, which stand at no descriptor */
 	struct weft__node_list paused; /* accepts without a descriptor to be had */
+	uint32_t               failures; /* of wait(), in a row */
+	int                    broken; /* the error of wait(), for which there is no other way */
 	uint64_t               sheds;  /* how often that happened */
 	int                    passed; /* a descriptor that has come with bytes, plus 1; or 0 */
 };
@@ -181,6 +194,10 @@ weft__backend_is_used(const struct weft__backend *backend)
 int  weft__backend_open(struct weft__backend *backend, const char *name, bool movable);
 void weft__backend_close(struct weft__backend *backend);
 
+/* wait() fails for good with `error`: go on with another way to wait, or end all that waits
+ * with the error, and what begins to wait later too. */
+void weft__backend_fall(struct weft__backend *backend, int error);
+
 /* Is there one of that name in this build? */
 bool weft__backend_exists(const char *name);
 
@@ -220,8 +237,8 @@ int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
                        uintptr_t newcomer);
 
 /* End the waiters at `sides` of `fd` with `why`; what was armed and fetched there is
- * dropped.  Or end all but `newcomer` with WEFT_EBADF, if the number stands for another file
- * than theirs. */
+ * dropped.  Or end those but `newcomer` with WEFT_EBADF that wait for another file than the
+ * number stands for. */
 void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why);
 void weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer);
 
@@ -302,6 +319,7 @@ extern const struct weft__backend_ops weft__backend_uring;
 /* --- epoll.c, for uring.c ----------------------------------------------- */
 
 int  weft__epoll_make(struct weft__backend *backend); /* 0 or -errno */
+int  weft__epoll_add_wake(struct weft__backend *backend); /* 0 or -errno */
 int  weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
                      uint32_t want);
 int  weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns);

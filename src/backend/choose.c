@@ -5,6 +5,7 @@
  * one opens; one that was asked for by name is tried alone.  Why the better ones were
  * refused is kept, as a text that any thread may read once the name is published (B).
  */
+#include <errno.h>
 #include <string.h>
 #include "backend/backend.h"
 #include "backend/list.h"
@@ -31,14 +32,30 @@ clear(struct weft__backend *backend)
 		                           .tally = backend->tally };
 }
 
+/* The text that is being written: the second once the first is published. */
+static char *
+text_of(struct weft__tally *tally)
+{
+	return tally->texts[weft__load(&tally->name, WEFT__RELAXED) != 0];
+}
+
 /* Add to the reason, as far as there is room; it was zeroed. */
 static void
 say(struct weft__tally *tally, const char *text)
 {
-	size_t used = strlen(tally->reason), size = strlen(text);
-	size_t room = sizeof(tally->reason) - 1 - used;
+	char *reason = text_of(tally);
+	size_t used = strlen(reason), size = strlen(text);
+	size_t room = sizeof(tally->texts[0]) - 1 - used;
 
-	memcpy(tally->reason + used, text, size < room ? size : room);
+	memcpy(reason + used, text, size < room ? size : room);
+}
+
+/* It is written. */
+static void
+publish(struct weft__tally *tally, const char *name)
+{
+	weft__store(&tally->reason, (uintptr_t)text_of(tally), WEFT__RELEASE);
+	weft__store(&tally->name, (uintptr_t)name, WEFT__RELEASE); /* B */
 }
 
 /* "io_uring_setup: EPERM", from the step that failed. */
@@ -47,7 +64,7 @@ say_refused(const struct weft__backend *backend, int error)
 {
 	const char *name = weft_errname(error);
 
-	if (backend->tally->reason[0])
+	if (text_of(backend->tally)[0])
 		say(backend->tally, ", ");
 	say(backend->tally, backend->at);
 	say(backend->tally, ": ");
@@ -98,7 +115,8 @@ weft__backend_open(struct weft__backend *backend, const char *name,
 	struct weft__tally *tally = backend->tally;
 	int rc = WEFT_ENOSYS;
 
-	memset(tally->reason, 0, sizeof(tally->reason));
+	weft__store(&tally->name, 0, WEFT__RELAXED);
+	memset(tally->texts, 0, sizeof(tally->texts));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
 		if (name ? strcmp(backends[i]->name, name) == 0
 		         : !is_unfit(tally, backends[i]))
@@ -107,15 +125,101 @@ weft__backend_open(struct weft__backend *backend, const char *name,
 		return rc;
 	if (name) {
 		say(tally, "asked for");
-	} else if (!tally->reason[0]) {
+	} else if (!tally->texts[0][0]) {
 		say(tally, "best here");
 	} else {
 		say(tally, ", so ");
 		say(tally, backend->ops->name);
 	}
-	weft__store(&tally->name, (uintptr_t)backend->ops->name,
-	            WEFT__RELEASE); /* B */
+	backend->waker = backend->ops;
+	publish(tally, backend->ops->name);
 	return rc;
+}
+
+/* --- no way to wait ----------------------------------------------------- */
+
+static void
+none_submit(struct weft__backend *backend, struct weft__op *op)
+{
+	weft__backend_finish(backend, op, backend->broken);
+}
+
+/* From outside show() is seen, and taken back here. */
+static int
+none_wait(struct weft__backend *backend, int64_t timeout_ns)
+{
+	uint64_t count;
+
+	(void)timeout_ns;
+	if (backend->outer_fd >= 0)
+		(void)weft__kernel(backend)->read(backend->outer_fd, &count,
+		                                  sizeof(count));
+	return 0;
+}
+
+static int
+none_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
+         uint32_t want)
+{
+	(void)fd, (void)entry;
+	return want ? backend->broken : 0;
+}
+
+static int
+none_fd(struct weft__backend *backend)
+{
+	return backend->outer_fd >= 0 ? backend->outer_fd : backend->broken;
+}
+
+static const struct weft__backend_ops backend_none = {
+	.name = "none",
+	.call = "none",
+	.deaf = true,
+	.submit = none_submit,
+	.cancel = weft__ready_cancel,
+	.wait = none_wait,
+	.next = weft__ready_next,
+	.fd = none_fd,
+	.arm = none_arm,
+};
+
+/* Everything that waits ends, by the old table; then that goes, but for the descriptors by
+ * which other threads wake. */
+static void
+break_down(struct weft__backend *backend, int error)
+{
+	uint32_t count = backend->fds.count * WEFT__FDS_PAGE;
+
+	backend->broken = error;
+	for (uint32_t fd = 0; fd < count; fd++) {
+		const struct weft__fd *entry = weft__fds_get(&backend->fds,
+		                                             (int)fd);
+
+		if (entry && (entry->side[0] || entry->side[1]))
+			weft__ready_evict(backend, (int)fd,
+			                  WEFT_READABLE | WEFT_WRITABLE, error);
+	}
+	if (backend->ops->close)
+		backend->ops->close(backend);
+	backend->state = NULL;
+	if (backend->fd >= 0 && error != -EBADF && error != -EINVAL)
+		(void)weft__kernel(backend)->close(backend->fd);
+	backend->fd = -1;
+	backend->ops = &backend_none;
+}
+
+void
+weft__backend_fall(struct weft__backend *backend, int error)
+{
+	struct weft__tally *tally = backend->tally;
+
+	backend->at = backend->ops->call;
+	say_refused(backend, error);
+	if (!backend->ops->fall || backend->ops->fall(backend, error) < 0)
+		break_down(backend, error);
+	say(tally, ", so ");
+	say(tally, backend->ops->name);
+	publish(tally, backend->ops->name);
 }
 
 void

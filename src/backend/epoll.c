@@ -37,8 +37,8 @@ weft__epoll_make(struct weft__backend *backend)
 	return backend->fd < 0 ? backend->fd : 0;
 }
 
-static int
-add_wake(struct weft__backend *backend)
+int
+weft__epoll_add_wake(struct weft__backend *backend)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 		                     .data.u64 = WAKE };
@@ -59,7 +59,7 @@ epoll_open(struct weft__backend *backend)
 	if (backend->wake_fd[0] < 0)
 		return backend->wake_fd[0];
 	backend->at = "epoll_ctl";
-	return add_wake(backend);
+	return weft__epoll_add_wake(backend);
 }
 
 static struct epoll_event
@@ -146,8 +146,9 @@ epoll_fd(struct weft__backend *backend)
 static int
 arm_all(struct weft__backend *backend)
 {
-	bool alone = backend->ops == &weft__backend_epoll; /* not uring's */
-	int rc = alone ? add_wake(backend) : 0;
+	int rc = backend->ops == &weft__backend_uring
+	                 ? 0 /* which polls the eventfd itself */
+	                 : weft__epoll_add_wake(backend);
 
 	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE;
 	     i++) {
@@ -161,7 +162,8 @@ arm_all(struct weft__backend *backend)
 		if (rc == -EBADF) /* closed behind our back */
 			rc = 0;
 	}
-	if (rc == 0 && alone && backend->outer_fd >= 0)
+	if (rc == 0 && backend->ops == &weft__backend_epoll
+	    && backend->outer_fd >= 0)
 		rc = hold(backend, backend->outer_fd, backend->fd);
 	return rc;
 }
@@ -239,6 +241,7 @@ epoll_wake(struct weft__backend *backend)
 
 const struct weft__backend_ops weft__backend_epoll = {
 	.name = "epoll",
+	.call = "epoll_wait",
 	.edge = true,
 	.open = epoll_open,
 	.submit = weft__ready_submit,

@@ -189,6 +189,7 @@ poll_wake(struct weft__backend *backend)
 
 const struct weft__backend_ops weft__backend_poll = {
 	.name = "poll",
+	.call = "poll",
 	.open = poll_open,
 	.close = poll_close,
 	.submit = weft__ready_submit,

@@ -233,24 +233,16 @@ weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
 	return is_taken(entry, sides, newcomer) ? WEFT_EBUSY : 0;
 }
 
-/* An op that the kernel has keeps its memory until the kernel gives it back; until then it
- * counts as a request, since it has no side any more. */
 static void
 evict_op(struct weft__backend *backend, struct weft__fd *entry,
          struct weft__op *op, int why)
 {
-	if (op->state == WEFT__OP_SENT && backend->ops->withdraw(backend, op)) {
-		weft__sides_leave(backend, entry, (uintptr_t)op);
-		weft__backend_finish(backend, op, why);
+	if (!is_with_kernel(op) && op->state != WEFT__OP_UNSENT) {
+		backend->ops->cancel(backend, op, why);
 		return;
 	}
-	if (op->state != WEFT__OP_CANCELING)
-		backend->ops->cancel(backend, op, why);
-	if (op->state != WEFT__OP_CANCELING)
-		return;
-	op->why = why;
 	weft__sides_leave(backend, entry, (uintptr_t)op);
-	backend->requests++;
+	backend->ops->evict(backend, op, why);
 }
 
 /* A close that waits for a number which is not its own any more has nothing to close. */

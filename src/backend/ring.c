@@ -20,7 +20,8 @@
 #include <errno.h>
 #include "backend/ring.h"
 
-#define BOUND (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
+#define CANCEL_NS (100 * WEFT_MS) /* a file may be slow to be read */
+#define BOUND     (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 /* What is shared with the kernel is atomic to us too. */
 static uint32_t
@@ -148,6 +149,27 @@ weft__uring_close(struct weft__uring *ring)
 	clear(ring, ring->failed);
 }
 
+/* Cancelling by io_uring_register(2) also completes what it cancels.  If that is refused, too,
+ * the kernel cancels because the ring is closed; a bound ring executes nothing more then,
+ * since that is left to the thread that enters it.  A number that is no ring any more was
+ * closed behind our back. */
+void
+weft__uring_abandon(struct weft__uring *ring, int error)
+{
+	struct io_uring_sync_cancel_reg all = {
+		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
+		.timeout = { 0, (int64_t)CANCEL_NS },
+	};
+
+	if (error != -EBADF && error != -EOPNOTSUPP) {
+		(void)weft__uring_kernel(ring)->uring_register(
+			ring->fd, IORING_REGISTER_SYNC_CANCEL, &all, 1);
+		(void)weft__uring_kernel(ring)->close(ring->fd);
+	}
+	ring->fd = -1;
+	ring->dead = true;
+}
+
 /* Entries that the kernel has not taken yet. */
 static uint32_t
 unsubmitted(const struct weft__uring *ring)
@@ -175,7 +197,7 @@ weft__uring_get(struct weft__uring *ring)
 
 	if (unsubmitted(ring) == ring->sq_entries && ring->enabled)
 		(void)weft__uring_enter(ring, 0);
-	if (unsubmitted(ring) == ring->sq_entries)
+	if (unsubmitted(ring) == ring->sq_entries || ring->dead)
 		return NULL;
 	sqe = &ring->sqes[ring->sq_tail++ & ring->sq_mask];
 	__builtin_memset(sqe, 0, sizeof(*sqe));

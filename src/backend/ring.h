@@ -12,6 +12,7 @@ struct weft__uring {
 	int      fd;
 	uint32_t features;
 	bool     enabled;    /* by the thread that submits from then on */
+	bool     dead;       /* abandoned: what was completed by then can be taken */
 
 	/* Submission: entries from sq_done to sq_tail are ours to hand over. */
 	struct io_uring_sqe *sqes;
@@ -42,6 +43,10 @@ weft__uring_kernel(const struct weft__uring *ring)
  * 0 or -errno. */
 int  weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound);
 void weft__uring_close(struct weft__uring *ring);
+
+/* The kernel refuses to be entered, with `error`: have it give up all requests, and close the
+ * ring.  What has completed can still be taken. */
+void weft__uring_abandon(struct weft__uring *ring, int error);
 
 /* Let this thread, and no other from now on, enter it.  0 or -errno. */
 int weft__uring_enable(struct weft__uring *ring);

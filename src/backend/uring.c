@@ -26,6 +26,10 @@
  *      leaves its work to its thread (DEFER_TASKRUN) wakes nobody who polls it.  It is
  *      reset before each look: what comes later signals again, and what came before is
  *      found by the look, or told by has_work().
+ *   9. An op without a side (on a file, or evicted) that the kernel has stands in
+ *      `requests`, linked by next, and back by arg; one that is not linked has arg NULL.
+ *  10. A ring that cannot be entered any more is abandoned.  What has completed is taken
+ *      first; then the ops that it still has go to an epoll, those on files fail.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,6 +52,10 @@ struct uring {
 	bool waker;  /* the eventfd is polled */
 	bool poller; /* the epoll is polled */
 	struct weft__node_list unsent;
+	struct weft__node *
+		requests; /* ops with the kernel that have no side; invariant 9 */
+	int error;        /* why the ring was abandoned, or 0 */
+	bool settled;     /* ... and nothing of it is left */
 };
 
 static struct uring *
@@ -118,13 +126,44 @@ uring_open(struct weft__backend *backend)
 
 /* --- requests ----------------------------------------------------------- */
 
+/* Invariant 9. */
+static void
+link_request(struct uring *u, struct weft__op *op)
+{
+	struct weft__node *node = weft__op_node(op);
+
+	node->next = u->requests;
+	node->arg = &u->requests;
+	if (node->next)
+		node->next->arg = &node->next;
+	u->requests = node;
+}
+
+static void
+unlink_request(struct weft__op *op)
+{
+	struct weft__node *node = weft__op_node(op);
+
+	if (!node->arg)
+		return;
+	*(struct weft__node **)node->arg = node->next;
+	if (node->next)
+		node->next->arg = node->arg;
+	node->arg = NULL;
+}
+
 /* Put a request for `op` into the ring: its call, or its cancellation. */
 static void
 push(struct weft__backend *backend, struct weft__op *op)
 {
 	struct uring *u = uring_of(backend);
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
+	bool sideless = weft__op_is_file(op)
+	                || (op->state == WEFT__OP_CANCELING
+	                    && !weft__ready_has(backend, op));
 
+	if (sideless)
+		unlink_request(op);
 	if (!sqe) { /* invariant 3 */
 		if (op->state != WEFT__OP_CANCELING)
 			op->state = WEFT__OP_UNSENT;
@@ -135,6 +174,8 @@ push(struct weft__backend *backend, struct weft__op *op)
 		weft__request_fill(sqe, op);
 		op->state = WEFT__OP_SENT;
 	}
+	if (sideless && sqe)
+		link_request(u, op);
 }
 
 static void
@@ -156,10 +197,12 @@ push_unsent(struct weft__backend *backend)
 static void
 leave(struct weft__backend *backend, struct weft__op *op)
 {
-	if (weft__op_is_file(op) || !weft__ready_has(backend, op))
+	if (weft__op_is_file(op) || !weft__ready_has(backend, op)) {
+		unlink_request(op);
 		backend->requests--;
-	else
+	} else {
 		weft__ready_leave(backend, op);
+	}
 }
 
 /* Requests wait on blocking descriptors only; invariant 5. */
@@ -206,6 +249,7 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 	}
 	if (weft__op_is_file(op)) {
 		backend->requests++;
+		weft__op_node(op)->arg = NULL;
 		push(backend, op);
 		return;
 	}
@@ -243,10 +287,39 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	}
 }
 
+/* Nothing tells whether a cancellation is in `unsent`, so look. */
 static bool
-uring_withdraw(struct weft__backend *backend, struct weft__op *op)
+is_unsent(const struct uring *u, struct weft__op *op)
 {
-	return weft__uring_withdraw(&uring_of(backend)->ring, op);
+	const struct weft__node *node = u->unsent.first;
+
+	while (node && node != weft__op_node(op))
+		node = node->next;
+	return node != NULL;
+}
+
+static void
+uring_evict(struct weft__backend *backend, struct weft__op *op, int why)
+{
+	struct uring *u = uring_of(backend);
+
+	if (op->state == WEFT__OP_UNSENT)
+		weft__node_remove(&u->unsent, weft__op_node(op));
+	if (op->state == WEFT__OP_UNSENT
+	    || (op->state == WEFT__OP_SENT
+	        && weft__uring_withdraw(&u->ring, op))) {
+		weft__backend_finish(backend, op, why);
+		return;
+	}
+	op->why = why;
+	weft__op_node(op)->arg = NULL;
+	backend->requests++;
+	if (op->state == WEFT__OP_SENT) {
+		op->state = WEFT__OP_CANCELING;
+		push(backend, op);
+	} else if (!is_unsent(u, op)) {
+		link_request(u, op);
+	}
 }
 
 /* Cancelling by descriptor finds requests by their file.  If it finds none, the kernel has
@@ -397,8 +470,9 @@ poll_forever(struct uring *u, int fd, uint64_t tell, uint32_t how)
 		u->poller = true;
 }
 
+/* Take completions until there is a result to deliver. */
 static bool
-uring_next(struct weft__backend *backend, struct weft__ready *out)
+next_completion(struct weft__backend *backend, struct weft__ready *out)
 {
 	struct uring *u = uring_of(backend);
 	struct io_uring_cqe cqe;
@@ -420,7 +494,13 @@ uring_next(struct weft__backend *backend, struct weft__ready *out)
 			return true;
 		}
 	}
-	return weft__ready_next(backend, out);
+	return false;
+}
+
+static bool
+uring_next(struct weft__backend *backend, struct weft__ready *out)
+{
+	return next_completion(backend, out) || weft__ready_next(backend, out);
 }
 
 static void
@@ -551,8 +631,134 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 	return rc < 0 ? rc : weft__epoll_arm(backend, fd, entry, want);
 }
 
+/* --- without the ring --------------------------------------------------- */
+
+/* Wait for `op`, which the ring has lost, by readiness, if there is an epoll for that.  A
+ * connection that was begun goes on. */
+static void
+move_op(struct weft__backend *backend, struct weft__op *op)
+{
+	bool has_way = backend->ops != &weft__backend_uring;
+	int rc = 0;
+
+	leave(backend, op);
+	if (op->state == WEFT__OP_CANCELING || weft__op_is_file(op)
+	    || !has_way) {
+		weft__backend_finish(backend, op,
+		                     op->state == WEFT__OP_CANCELING
+		                             ? op->why
+		                             : uring_of(backend)->error);
+		return;
+	}
+	if (op->kind == WEFT__OP_CONNECT) {
+		op->connecting = true;
+		rc = weft__kernel(backend)->set_nonblock(op->fd);
+	}
+	if (rc < 0)
+		weft__backend_finish(backend, op, rc);
+	else
+		weft__ready_submit(backend, op);
+}
+
+/* All that has completed is taken: what the ring still has will not; invariant 10. */
+static void
+settle(struct weft__backend *backend)
+{
+	struct uring *u = uring_of(backend);
+	uint32_t count = 2 * backend->fds.count * WEFT__FDS_PAGE;
+
+	u->settled = true;
+	while (u->requests)
+		move_op(backend, weft__node_op(u->requests));
+	while (u->unsent.first) {
+		struct weft__op *op = weft__node_op(u->unsent.first);
+
+		weft__node_remove(&u->unsent, weft__op_node(op));
+		move_op(backend, op);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct weft__op *op = weft__ready_op_at(backend, (int)(i / 2),
+		                                        (int)(i % 2));
+
+		if (op
+		    && (op->state == WEFT__OP_SENT
+		        || op->state == WEFT__OP_CANCELING))
+			move_op(backend, op);
+	}
+}
+
+static bool
+fallen_next(struct weft__backend *backend, struct weft__ready *out)
+{
+	if (next_completion(backend, out))
+		return true;
+	if (!uring_of(backend)->settled)
+		settle(backend);
+	return weft__ready_next(backend, out);
+}
+
+static int
+fallen_wait(struct weft__backend *backend, int64_t timeout_ns)
+{
+	if (backend->outer_fd >= 0)
+		reset(backend, backend->outer_fd);
+	return weft__epoll_fetch(backend,
+	                         uring_of(backend)->settled ? timeout_ns : 0);
+}
+
+static int
+fallen_fd(struct weft__backend *backend)
+{
+	if (backend->outer_fd < 0)
+		backend->outer_fd = weft__kernel(backend)->eventfd();
+	return backend->outer_fd;
+}
+
+/* What is not settled yet is not known to be of another file. */
+static bool
+fallen_has_file(struct weft__backend *backend, struct weft__op *op)
+{
+	(void)backend, (void)op;
+	return true;
+}
+
+static const struct weft__backend_ops backend_fallen = {
+	.name = "epoll",
+	.call = "epoll_wait",
+	.edge = true,
+	.deaf = true,
+	.close = uring_close,
+	.submit = weft__ready_submit,
+	.cancel = uring_cancel,
+	.wait = fallen_wait,
+	.next = fallen_next,
+	.fd = fallen_fd,
+	.has_file = fallen_has_file,
+	.evict = uring_evict,
+	.arm = weft__epoll_arm,
+};
+
+static int
+uring_fall(struct weft__backend *backend, int error)
+{
+	struct uring *u = uring_of(backend);
+	int rc;
+
+	u->error = error;
+	weft__uring_abandon(&u->ring, error);
+	rc = backend->fd < 0 ? weft__epoll_make(backend) : 0;
+	if (rc == 0)
+		rc = weft__epoll_add_wake(backend);
+	if (rc == 0)
+		backend->ops = &backend_fallen;
+	else
+		settle(backend); /* nothing else ends what the ring has */
+	return rc;
+}
+
 const struct weft__backend_ops weft__backend_uring = {
 	.name = "uring",
+	.call = "io_uring_enter",
 	.edge = true,
 	.files = true,
 	.shares = true,
@@ -570,6 +776,7 @@ const struct weft__backend_ops weft__backend_uring = {
 	.trim = uring_trim,
 	.has_work = uring_has_work,
 	.has_file = uring_has_file,
-	.withdraw = uring_withdraw,
+	.evict = uring_evict,
+	.fall = uring_fall,
 	.arm = uring_arm,
 };

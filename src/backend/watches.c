@@ -75,8 +75,8 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 	struct weft__fd old;
 	int rc = 0;
 
-	if (!entry)
-		return WEFT_ENOMEM;
+	if (!entry || backend->broken)
+		return entry ? backend->broken : WEFT_ENOMEM;
 	sides = watch_sides(entry, who, events);
 	if (weft__ready_claim(backend, fd, sides, who) < 0)
 		return WEFT_EBUSY;

@@ -58,6 +58,7 @@ report_add_subject(struct weft__text *line, const weft_report *report)
 	bool is_of_loop = report->loop
 	                  && (report->kind == WEFT_REPORT_DEADLOCK
 	                      || report->kind == WEFT_REPORT_LATE_STOP
+	                      || report->kind == WEFT_REPORT_BACKEND
 	                      || report->kind == WEFT_REPORT_MICROTASK_FLOOD);
 	const char *name = report->name ? report->name : "";
 

@@ -17,8 +17,12 @@
  *   5. The descriptor tells what the kernel knows and we do not.  What we know and the
  *      kernel does not, weft_loop_next() tells: requests that were not handed over,
  *      results that were fetched, watched files.
+ *   6. A ring that was lost leaves a descriptor which shows pushes only: the host is asked
+ *      to have a turn run every few milliseconds.
  */
 #include "loop/loop.h"
+
+#define DEAF_NS (10 * WEFT_MS)
 
 void
 weft__loop_settle(weft_loop *loop)
@@ -70,13 +74,27 @@ backend_has_work(weft_loop *loop)
 	               && backend->ops->has_work(backend)));
 }
 
+static uint64_t
+sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* When to look for events that the descriptor does not tell of; rule 6. */
+static uint64_t
+look_at(const weft_loop *loop)
+{
+	return loop->backend.ops && loop->backend.ops->deaf ? weft_in(DEAF_NS)
+	                                                    : WEFT_NEVER;
+}
+
 uint64_t
 weft__loop_next(weft_loop *loop)
 {
 	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop)
 	    || loop->woken || backend_has_work(loop))
 		return WEFT_NOW;
-	return weft__wheel_bound(&loop->wheel);
+	return sooner(weft__wheel_bound(&loop->wheel), look_at(loop));
 }
 
 uint64_t

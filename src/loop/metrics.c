@@ -131,7 +131,9 @@ read_backend(const struct weft__tally *tally, weft_loop_stats *out)
 	                                            WEFT__ACQUIRE); /* B */
 
 	out->backend = name ? name : "";
-	out->backend_reason = name ? tally->reason : "not opened yet";
+	out->backend_reason = name ? (const char *)weft__load(&tally->reason,
+	                                                      WEFT__ACQUIRE)
+	                           : "not opened yet";
 	out->syscalls = weft__count_get(&tally->syscalls);
 	out->fds = weft__count_get(&tally->fds);
 }

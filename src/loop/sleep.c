@@ -12,7 +12,13 @@
  *      and each look at the inbox takes the head word from a producer just when it
  *      needs it.  So after some small batches in a row it looks away for a moment; a
  *      batch comes together meanwhile, at a fraction of the cost for each.
+ *   4. A wait that fails does not make the loop turn at once: it is tried again after a
+ *      moment.  One that fails again and again, other than for want of memory, is given
+ *      up (weft__backend_fall()).
  */
+#include <errno.h>
+#include <stdio.h>
+#include "base/report.h"
 #include "loop/lane.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
@@ -26,6 +32,8 @@
 #define SHORT_NS      (50 * WEFT_US) /* of a sleep, with the cost of being woken */
 #define SKIPS_MAX     1024u
 #define PAUSES_MAX    16 /* between two looks: some 300 ns */
+#define FAILURES_MAX  8u /* of waits in a row, until it is taken for lasting */
+#define RETRY_NS      WEFT_MS /* between two of them */
 
 void
 weft__loop_gather(weft_loop *loop, uint32_t taken)
@@ -58,9 +66,9 @@ weft__loop_kick(weft_loop *loop, int mode)
 	if (mode == WEFT__IN_PARK)
 		weft__inbox_ring(&loop->inbox);
 	else if (mode == WEFT__IN_FOREIGN)
-		loop->backend.ops->show(&loop->backend);
+		loop->backend.waker->show(&loop->backend);
 	else
-		loop->backend.ops->wake(&loop->backend);
+		loop->backend.waker->wake(&loop->backend);
 	weft__inbox_woken(&loop->inbox);
 }
 
@@ -144,17 +152,59 @@ uses_backend(const weft_loop *loop)
 	       || weft__loop_is_embedded(loop);
 }
 
-static void
+/* An error that passes: the kernel lacks memory, or room for results. */
+static bool
+wait_may_recover(int error)
+{
+	return error == -ENOMEM || error == -EAGAIN || error == -EBUSY
+	       || error == -EINTR;
+}
+
+/* The loop cannot wait as it did.  That is reported once: afterwards it waits by another
+ * call, or for no descriptor at all. */
+WEFT__SELDOM static void
+lose_backend(weft_loop *loop, int error)
+{
+	char text[160];
+
+	weft__backend_fall(&loop->backend, error);
+	(void)snprintf(
+		text, sizeof(text), "the loop cannot wait as before: %s",
+		(const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
+	                             .level = 1,
+	                             .error = error,
+	                             .loop = loop,
+	                             .name = loop->name,
+	                             .text = text });
+}
+
+WEFT__SELDOM static void
+note_failure(weft_loop *loop, int error)
+{
+	if (++loop->backend.failures < FAILURES_MAX || wait_may_recover(error))
+		return;
+	loop->backend.failures = 0;
+	lose_backend(loop, error);
+}
+
+static int
 ask_kernel(weft_loop *loop, int64_t timeout_ns)
 {
 	struct weft__backend *backend = &loop->backend;
+	int rc;
 
 	if (backend->always > 0)
 		weft__ready_note_files(backend);
 	backend->more = backend->timed_out = false;
 	weft__expiry_asked(loop);
-	(void)backend->ops->wait(backend, timeout_ns);
+	rc = backend->ops->wait(backend, timeout_ns);
 	backend->events_fresh = true;
+	if (rc < 0)
+		note_failure(loop, rc);
+	else
+		backend->failures = 0;
+	return rc;
 }
 
 /* Nothing that the loop knows of can wake it but a signal; other threads can.  A loop of a
@@ -178,19 +228,35 @@ is_stuck(weft_loop *loop, uint64_t deadline_ns)
 	return is_quiet(loop, deadline_ns) && weft__runtime_rest(loop);
 }
 
+/* A wait has failed: it is tried again, but not at once. */
+WEFT__SELDOM static void
+rest(weft_loop *loop, uint64_t deadline_ns)
+{
+	uint64_t retry_ns = weft_in(RETRY_NS);
+
+	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
+		return;
+	weft__inbox_park(&loop->inbox,
+	                 retry_ns < deadline_ns ? retry_ns : deadline_ns);
+	weft__inbox_rouse(&loop->inbox, WEFT__IN_PARK);
+}
+
 static void
 wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 {
+	int rc;
+
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
 		return;
-	/* An error here (no memory in the kernel) passes or shows again. */
-	if (loop->backend.always > 0 || is_stuck(loop, deadline_ns))
-		ask_kernel(loop, 0);
-	else
-		ask_kernel(loop, weft__timeout_of(deadline_ns));
+	rc = ask_kernel(loop,
+	                loop->backend.always > 0 || is_stuck(loop, deadline_ns)
+	                        ? 0
+	                        : weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
 	if (loop->backend.timed_out && loop->backend.always == 0)
 		weft__expiry_slept(loop, deadline_ns);
+	if (rc < 0)
+		rest(loop, deadline_ns);
 }
 
 static void
@@ -230,7 +296,7 @@ void
 weft__loop_ask(weft_loop *loop)
 {
 	if (is_poll_due(loop))
-		ask_kernel(loop, 0);
+		(void)ask_kernel(loop, 0);
 }
 
 void
@@ -240,7 +306,7 @@ weft__loop_poll(weft_loop *loop)
 		return;
 	if (loop->hooks.first)
 		weft__hooks_before_wait(loop, false);
-	ask_kernel(loop, 0);
+	(void)ask_kernel(loop, 0);
 	if (loop->timed)
 		weft__meter_mark(loop, WEFT_PHASE_WAIT);
 	if (loop->hooks.first)
@@ -275,7 +341,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 		weft__meter_sleep(loop);
 	if (loop->traced)
 		weft__trace_sleep(loop);
-	if (uses_backend(loop))
+	if (uses_backend(loop) && !loop->backend.broken)
 		wait_in_backend(loop, deadline_ns);
 	else
 		wait_in_park(loop, deadline_ns);
