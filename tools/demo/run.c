@@ -180,6 +180,20 @@ tell_end(struct demo *demo)
 	(void)fflush(stdout);
 }
 
+/* Say that it serves, and wait for a signal to end.  The first look takes the signals: a
+ * caller that sends one after it has read the page's line gets an orderly end. */
+static int
+wait_for_signal(struct demo *demo)
+{
+	const uint64_t ends = WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM);
+	int rc = weft_signal_wait(ends, WEFT_NOW);
+
+	if (rc != WEFT_ETIMEDOUT)
+		return rc;
+	tell_ready(demo);
+	return weft_signal_wait(ends, WEFT_NEVER);
+}
+
 /* Serve until a signal comes, then until all that was let in is answered. */
 static int
 serve_until_signal(struct demo *demo)
@@ -198,11 +212,8 @@ serve_until_signal(struct demo *demo)
 		rc = weft_event_wait(&demo->first_look, weft_in(10 * WEFT_S));
 	if (rc == 0 || rc == WEFT_ETIMEDOUT)
 		rc = load_start(demo, &demo->load);
-	if (rc == 0) {
-		tell_ready(demo);
-		rc = weft_signal_wait(WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM),
-		                      WEFT_NEVER);
-	}
+	if (rc == 0)
+		rc = wait_for_signal(demo);
 	weft_listener_close(demo->listener);
 	demo->listener = NULL;
 	load_stop(demo->load);
