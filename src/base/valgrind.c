@@ -1,15 +1,15 @@
 /* valgrind.c - whether the program runs on valgrind. */
 #include "base/valgrind.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include "base/os.h"
 
 bool weft__on_valgrind;
 
 __attribute__((constructor)) static void
 look_for_valgrind(void)
 {
-	const char *preloaded = getenv("LD_PRELOAD");
+	const char *preloaded = weft__os_env("LD_PRELOAD");
 
 	weft__on_valgrind = RUNNING_ON_VALGRIND
 	                    || (preloaded && strstr(preloaded, "vgpreload_"));
