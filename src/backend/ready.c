@@ -95,7 +95,9 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 	if (op->state != WEFT__OP_WAITING)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
-	if (!backend->ops->edge)
+	/* What was armed while the op was held may leave out its side. */
+	if (!backend->ops->edge
+	    || (!on && !(entry->armed & weft__op_sides(op))))
 		rc = weft__sides_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);

@@ -128,6 +128,40 @@ TEST(a_stream_is_read_by_count_by_delimiter_and_by_looking_ahead)
 	run_two(read_in_ways, NULL, &line);
 }
 
+/* Nothing waits for the receive of the peek when the poll starts, so the backend looks only
+ * for room then. */
+static int
+read_during_poll(void *arg)
+{
+	static const char full[4096];
+	struct line *line = arg;
+	int fd = weft_stream_fd(line->a);
+	weft_op peek, poll;
+	char buf[8];
+
+	OK(weft_op_init(&peek, NULL, NULL, NULL));
+	OK(weft_op_init(&poll, NULL, NULL, NULL));
+	OK(weft_peek_op(line->a, 1, &peek, WEFT_NEVER));
+	weft_op_cancel(&peek);
+	CHECK_EQ(weft_op_wait(&peek, WEFT_NEVER), WEFT_ECANCELED);
+	while (send(fd, full, sizeof(full), MSG_DONTWAIT) > 0)
+		;
+	OK(weft_op_poll(&poll, fd, WEFT_WRITABLE, WEFT_NEVER));
+	CHECK_EQ(send(weft_stream_fd(line->b), "one", 3, 0), 3);
+	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(10 * WEFT_S)), 3);
+	CHECK(poll.pending);
+	weft_op_cancel(&poll);
+	CHECK_EQ(weft_op_wait(&poll, WEFT_NEVER), WEFT_ECANCELED);
+	return close_both(line);
+}
+
+TEST(a_stream_reads_while_an_op_polls_its_descriptor_for_room)
+{
+	struct line line = open_line();
+
+	run_two(read_during_poll, NULL, &line);
+}
+
 static int
 wait_for_byte(void *arg)
 {
