@@ -101,7 +101,7 @@ WEFT_API int weft_admin_check(weft_admin *admin, weft_http *http, bool writes);
  * Thread: any.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_admin_addr(weft_admin *admin, weft_addr *out);
 
-/* Close it: streams of events end, and replies in hand come to an end soon.  Servers that
+/* Close it: streams of events end, and replies in progress have five seconds to.  Servers that
  * it is mounted on must not serve any more, nor a handler call it.  No function of
  * weft_admin_add() is called once it has returned.  Takes it; accepts NULL; not cancellable.
  * On another loop that is WEFT_EXDEV, told by weft_detail() alone, and does nothing.

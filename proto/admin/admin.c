@@ -170,8 +170,10 @@ start(weft_admin *admin)
 
 	weft__admin_hold(admin);
 	rc = weft_go_with(&go, serve, admin);
-	if (rc > 0)
+	if (rc > 0) {
+		admin->serving = rc;
 		return 0;
+	}
 	weft__admin_drop(admin);
 	return (int)rc;
 }
@@ -269,7 +271,8 @@ weft_admin_addr(weft_admin *admin, weft_addr *out)
 }
 
 /* A threadlet waits until the last holder has let go, cancelled or not; the scope keeps
- * cancellation out.  Another loop could neither close the listener nor be waited for. */
+ * cancellation out.  Another loop could neither close the listener nor be waited for.
+ * Without the cancel a drain has no limit, and a peer that stops reading holds it up. */
 void
 weft_admin_close(weft_admin *admin)
 {
@@ -289,6 +292,8 @@ weft_admin_close(weft_admin *admin)
 	admin->gone = waits ? &gone : NULL;
 	(void)weft_event_set(&admin->closing);
 	close_listener(admin);
+	if (admin->serving)
+		(void)weft_cancel(admin->serving);
 	weft__admin_drop(admin);
 	if (!waits)
 		return;

@@ -53,6 +53,7 @@ struct weft_admin {
 	weft_loop                *loop;      /* its home; referenced */
 	weft_http_server         *server;    /* NULL: only mounted */
 	weft_listener            *listener;  /* until closed */
+	weft_threadlet            serving;   /* on `server`; 0: only mounted */
 	weft_addr                 addr;
 	char                     *token;     /* NULL: none */
 	char                     *title;

@@ -4,6 +4,7 @@
 #include <weft/listener.h>
 #include <weft/metrics.h>
 #include "admin/world.h"
+#include "base/sys.h"
 
 /* --- loops and numbers ----------------------------------------------------------------- */
 
@@ -338,6 +339,88 @@ TEST(admin_that_a_callback_has_closed_does_not_read_numbers_any_more)
 	OK(weft_loop_run(ending.loop));
 	CHECK_EQ(ending.late, 0);
 	OK(weft_loop_free(ending.loop));
+}
+
+/* --- a reader that stops --------------------------------------------------------------- */
+
+#define MUCH    (7u << 20) /* more than the kernel buffers */
+#define LIMIT_S 5          /* of replies, once the window closes */
+
+static const struct weft__sys *real_sys;
+static uint64_t clock_ns; /* stands still but for pass() */
+
+static uint64_t
+now_still(void)
+{
+	return clock_ns;
+}
+
+static void
+on_turn(void *turned)
+{
+	OK(weft_event_set(turned));
+}
+
+/* The clock goes on, and the loop has some iterations to notice that. */
+static void
+pass(uint64_t ns)
+{
+	clock_ns += ns;
+	for (int i = 0; i < 4; i++) {
+		weft_event turned = WEFT_INIT;
+
+		OK(weft_loop_post(weft_loop_current(), on_turn, &turned));
+		OK(weft_event_wait(&turned, WEFT_NEVER));
+	}
+}
+
+static int
+close_window(void *arg)
+{
+	struct world *world = arg;
+
+	weft_admin_close(world->admin);
+	world->admin = NULL;
+	return 0;
+}
+
+static void
+play_stopped_reader(struct world *world)
+{
+	static const char request[] = "GET / HTTP/1.1\r\n"
+				      "Host: localhost\r\n\r\n";
+	static char html[MUCH];
+	weft_stream *stream;
+	const void *seen;
+	int seconds = 0;
+
+	memset(html, 'x', sizeof(html) - 1);
+	OK(weft_admin_panel(world->admin, "Much", html, NULL));
+	OK(weft_connect(world->place, NULL, &stream, WEFT_NEVER));
+	OK(weft_stream_set(stream, "rcvbuf", 65536));
+	CHECK_EQ(weft_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
+	         (ssize_t)sizeof(request) - 1);
+	CHECK(weft_peek(stream, 1, &seen, WEFT_NEVER) >= 1);
+	CHECK(weft_go(close_window, world) > 0);
+	pass(0);
+	for (; seconds <= LIMIT_S && world->admin; seconds++)
+		pass(WEFT_S);
+	CHECK(!world->admin);
+	CHECK(seconds >= LIMIT_S);
+	weft_stream_reset(stream);
+}
+
+TEST(admin_close_cuts_a_reply_that_its_reader_does_not_take)
+{
+	static struct weft__sys still;
+
+	real_sys = weft__sys;
+	still = *real_sys;
+	still.now = now_still;
+	clock_ns = real_sys->now();
+	weft__sys = &still;
+	world_run(&(struct world){ 0 }, play_stopped_reader);
+	weft__sys = real_sys;
 }
 
 static int
