@@ -82,12 +82,14 @@ cut_greetings(weft_timer *timer, void *arg)
 	weft__lock_give(&service->lock);
 }
 
-/* Cut them later, or now if there is no memory for that. */
+/* Cut them later, or now if there is no memory for that or the loop is stopping.  If it
+ * begins to stop later, it still waits for the handshakes: the timer is firm. */
 static void
 limit_greetings(struct service *service)
 {
 	weft_loop *loop = weft__self()->crew->loop;
 
+	service->timer.tag |= WEFT__TAG_FIRM;
 	if (!service->listener->tls
 	    || weft_timer_start(loop, &service->timer, weft_in(HANDSHAKE_NS), 0,
 	                        cut_greetings, service)

@@ -168,6 +168,54 @@ TEST(a_peer_that_says_nothing_holds_up_nobody)
 	run_visits(come_later, HOUR);
 }
 
+struct silence {
+	struct house house;
+	weft_stream *silent;
+};
+
+static int
+serve_silence(void *arg)
+{
+	return serve(&((struct silence *)arg)->house);
+}
+
+static int
+close_beside_silence(void *arg)
+{
+	struct silence *silence = arg;
+
+	OK(weft_connect(silence->house.plain, NULL, &silence->silent,
+	                WEFT_NEVER));
+	weft_listener_close(silence->house.listener);
+	silence->house.listener = NULL;
+	return 0;
+}
+
+/* The close gives the handshake half a second.  That holds, too, if the loop stops within. */
+TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
+{
+	struct silence silence = { .silent = NULL };
+	uint64_t deadline_ns = weft_in(60 * WEFT_S);
+	weft_loop *loop = make();
+
+	make_world();
+	silence.house = open_house(HOUR);
+	(void)go_on(loop, serve_silence, &silence);
+	(void)go_on(loop, close_beside_silence, &silence);
+	while (silence.house.listener)
+		turn(loop);
+	turns(loop, 10);
+	weft_loop_stop(loop);
+	while (weft_loop_state(loop) != WEFT_STOPPED
+	       && weft_now() < deadline_ns)
+		(void)weft_loop_run_once(loop, deadline_ns);
+	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
+	CHECK_EQ(silence.house.served, 0);
+	weft_close(silence.silent);
+	OK(weft_loop_free(loop));
+	drop_world();
+}
+
 /* --- a client's limit ----------------------------------------------------- */
 
 struct quiet {
