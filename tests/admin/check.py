@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 
-PATIENCE = 60  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until something that must happen has happened
 REQUESTS = 50
 
 QUANTILES = {"count", "mean", "p50", "p90", "p95", "p99", "max"}

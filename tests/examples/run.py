@@ -21,7 +21,7 @@ import threading
 import time
 from pathlib import Path
 
-PATIENCE = 120  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until something that must happen has happened
 
 # What is printed, as regular expressions that match all of it.
 SAYS = {

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PATIENCE = 120  # seconds
+PATIENCE = 300  # seconds
 
 # What is evaluated: the status, what is printed, how what is told begins.
 EVALS = {

@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-PATIENCE = 120  # seconds
+PATIENCE = 300  # seconds
 PLACE = re.compile(r"^ +(at .*|\.\.\. \d+ lines matching cause stack trace \.\.\.)$")
 COMPARED = ("order_jobs", "order_timers", "order_random", "events", "abort", "performance", "text",
             "console_values", "console_format")

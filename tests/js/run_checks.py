@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-PATIENCE = 120  # seconds
+PATIENCE = 300  # seconds
 REPORTS = ["weft: 100,000 microtasks in one drain, and more to come"]  # that a script may cause
 
 

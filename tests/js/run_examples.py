@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/js"
-PATIENCE = 60  # seconds
+PATIENCE = 300  # seconds
 
 SAYS = {
     "abort_timeout": """\

@@ -27,7 +27,7 @@ WORDS = [
 
 def says_no_secret(weft):
     for words in WORDS:
-        run = subprocess.run([weft, *words], capture_output=True, text=True, timeout=100,
+        run = subprocess.run([weft, *words], capture_output=True, text=True, timeout=300,
                              stdin=subprocess.DEVNULL)
         said = run.stdout + run.stderr
         assert run.returncode != 0, words
@@ -56,7 +56,7 @@ def dev_tells_before_sudo():
                 if os.path.exists(f"{place}/{name}") and not os.path.exists(f"{folder}/{name}"):
                     os.symlink(f"{place}/{name}", f"{folder}/{name}")
         run = subprocess.run(["/bin/sh", ROOT / "dev", "check"], env={"PATH": folder},
-                             capture_output=True, text=True, timeout=100)
+                             capture_output=True, text=True, timeout=300)
     assert run.returncode != 0
     told = run.stderr.find("sudo apt-get install")
     assert 0 <= told < run.stderr.find("sudo was called"), run.stderr

@@ -33,7 +33,7 @@ from cdp import Browser, Tab  # noqa: E402
 from world import check, until  # noqa: E402
 
 # A browser beside many compilers is slow.
-PATIENCE = cdp.PATIENCE = world.PATIENCE = 100
+PATIENCE = cdp.PATIENCE = world.PATIENCE = 300
 
 TESTS = []
 CROWD = 10000

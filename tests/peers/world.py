@@ -17,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-PATIENCE = 120  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until something that must happen has happened
 SKIP = 77
 
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE = 60  # seconds
+PATIENCE = 300  # seconds
 BIG = 3 << 20  # as in http_ask.c
 
 CONFIG = """

@@ -29,7 +29,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 LOOP = os.environ.get("WEFT_TEST_LOOP") or "weft"
-PATIENCE = float(os.environ.get("WEFT_TEST_PATIENCE") or 60)  # seconds until what must happen has
+PATIENCE = float(os.environ.get("WEFT_TEST_PATIENCE") or 300)  # seconds until what must happen has
 UNRAISABLE = []  # what was raised where nobody could catch it, as text
 weft_only = unittest.skipUnless(LOOP == "weft", "for weft alone")
 not_in_debug = unittest.skipIf(os.environ.get("WEFT_TEST_DEBUG"), "misuse ends a debug build")

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 60  # seconds until something that must happen has happened
+PATIENCE = 300  # seconds until something that must happen has happened
 SKIPPED = 77
 
 

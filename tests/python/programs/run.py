@@ -34,7 +34,7 @@ import suites  # noqa: E402
 
 SKIP = 77
 STOCK = "asyncio"
-PATIENCE = 240  # seconds for a program
+PATIENCE = 800  # seconds for a program
 LAST_WORDS = 5  # seconds that a hanging program has to say where it hangs
 SHOWN_MAX = 10  # findings of a suite with their tracebacks
 

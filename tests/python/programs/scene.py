@@ -10,7 +10,7 @@ import socket
 import ssl
 from pathlib import Path
 
-PATIENCE = 60  # seconds for what must happen
+PATIENCE = 300  # seconds for what must happen
 
 
 class Scene:

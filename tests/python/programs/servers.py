@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE = 60  # seconds until a server is there, or has gone
+PATIENCE = 300  # seconds until a server is there, or has gone
 
 
 class Servers(contextlib.ExitStack):
