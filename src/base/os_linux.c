@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <linux/io_uring.h>
@@ -441,6 +442,23 @@ os_sendfile(int fd, int file, uint64_t offset, size_t size)
 	                        &(struct part){ fd, file, offset, size });
 }
 
+/* The filter sees a segment from its TCP header on, which has the flags in byte 13. */
+static int
+os_ignore_syn(int fd)
+{
+	enum { FLAGS = 13, SYN = 2 };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FLAGS),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, SYN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	return weft__os_set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+	                           sizeof(program));
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,
@@ -458,6 +476,7 @@ const struct weft__sys weft__sys_real = {
 	.recvmmsg = os_recvmmsg,
 	.sendmmsg = os_sendmmsg,
 	.sendfile = os_sendfile,
+	.ignore_syn = os_ignore_syn,
 	.poll = os_poll,
 	.epoll_create = os_epoll_create,
 	.epoll_ctl = os_epoll_ctl,

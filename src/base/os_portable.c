@@ -261,6 +261,13 @@ os_sendfile(int fd, int file, uint64_t offset, size_t size)
 	return -ENOSYS;
 }
 
+static int
+os_ignore_syn(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
 /* clang-format off */
 const struct weft__sys weft__sys_real = {
 	WEFT__OS_POSIX,      .random = os_random, .park = os_park,
@@ -269,7 +276,7 @@ const struct weft__sys weft__sys_real = {
 	.get_cpus = os_get_cpus, .other_threads = os_other_threads,
 	.pipe = os_pipe,
 	.recvmmsg = os_recvmmsg, .sendmmsg = os_sendmmsg,
-	.sendfile = os_sendfile,
+	.sendfile = os_sendfile, .ignore_syn = os_ignore_syn,
 	.socket = os_socket, .accept = os_accept, .poll = os_poll,
 	.stack_guard = weft__os_stack_guard, .stack_touched = os_stack_touched,
 	.pid_open = os_pid_open, .reap = os_reap, .kill = os_kill,

@@ -182,6 +182,11 @@ struct weft__sys {
 	int (*socket_pair)(int out[2]); /* two Unix streams, connected */
 	int64_t (*unsent)(int fd); /* bytes sent that the peer has not acknowledged */
 
+	/* Have a listening TCP socket ignore every new SYN.  Handshakes that have begun
+	 * go on, and their connections reach its queue.  0, or -errno; -ENOSYS where the
+	 * kernel has no filters for that. */
+	int (*ignore_syn)(int fd);
+
 	/* The name of a Unix socket in the file system: who may connect to it, said
 	 * before it is bound; and its end. */
 	int (*path_mode)(int fd, mode_t mode);

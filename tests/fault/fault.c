@@ -601,6 +601,14 @@ on_unsent(int fd)
 }
 
 static int
+on_ignore_syn(int fd)
+{
+	int rc = strike(FAULT_ignore_syn);
+
+	return rc ? rc : real.ignore_syn(fd);
+}
+
+static int
 on_path_remove(const char *path)
 {
 	int rc = strike(FAULT_path_remove);
@@ -800,6 +808,7 @@ wrap_sockets(void)
 	table.socket_pair = on_socket_pair;
 	table.path_mode = on_path_mode;
 	table.unsent = on_unsent;
+	table.ignore_syn = on_ignore_syn;
 	table.path_remove = on_path_remove;
 	table.recv = on_recv;
 	table.send = on_send;

@@ -1,6 +1,5 @@
 /* listen.c - a socket that listens, by the text of its address. */
 #include <errno.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -162,24 +161,6 @@ copy_path(const struct weft__addr_parts *parts, char **out)
 	memcpy(*out, parts->path, parts->path_size);
 	(*out)[parts->path_size] = '\0';
 	return 0;
-}
-
-/* The filter sees a segment from its TCP header on, which has the flags in byte 13. */
-void
-weft__listen_deafen(int fd)
-{
-	enum { FLAGS = 13, SYN = 2 };
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FLAGS),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, SYN, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, 0),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
-
-	/* Without it some peers may be lost, but there is nobody to tell. */
-	(void)weft__sys->set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-	                            sizeof(program));
 }
 
 int

@@ -687,7 +687,7 @@ weft__listener_leave(weft_listener *listener)
 	if (listener->fd < 0)
 		return;
 	if (listener->flags & WEFT__LISTENER_SHARES)
-		weft__listen_deafen(listener->fd);
+		(void)weft__sys->ignore_syn(listener->fd);
 	/* Who has been queued is accepted, if somebody serves them. */
 	if ((listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
 	    && weft__sys->set_nonblock(listener->fd) == 0)

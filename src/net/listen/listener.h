@@ -65,11 +65,6 @@ struct weft_listener {
 int weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *local,
                  char **path);
 
-/* Have a listening socket ignore new handshakes.  Peers try again a second later, and reach
- * another socket that shares the port by then.  Without this, those that come between the
- * last accept and the close would be reset. */
-void weft__listen_deafen(int fd);
-
 /* May this thread use it?  If it has no loop, it gets `loop` (NULL: the caller's).  0, or
  * an error. */
 int weft__listener_use(weft_listener *listener, weft_loop *loop, const char *call);

@@ -283,12 +283,14 @@ on_request(void *object, uint64_t arg)
 
 	if (socket->state != SIM_SOCK_CONNECTING || socket->attempt != arg / 8)
 		return;
-	if (listener && listener->queue_count <= listener->queue_max) {
+	if (listener && !listener->ignores_syn
+	    && listener->queue_count <= listener->queue_max) {
 		make_other_end(socket, listener);
 		sim_packet(socket, on_connected, socket->attempt);
 		return;
 	}
-	if (!listener || refuses || tries >= TRIES_MAX) {
+	if (!listener || (refuses && !listener->ignores_syn)
+	    || tries >= TRIES_MAX) {
 		sim_packet(socket, sim_stream_reset,
 		           tries >= TRIES_MAX ? ETIMEDOUT : 0);
 		return;
@@ -402,6 +404,17 @@ sim_sock_error(int fd, int *out)
 	*out = socket->error;
 	socket->error = 0;
 	return 0;
+}
+
+int
+sim_sock_ignore_syn(int fd)
+{
+	struct sim_socket *socket;
+	int rc = sim_sock_of(fd, &socket);
+
+	if (rc == 0)
+		socket->ignores_syn = true;
+	return rc;
 }
 
 /* A receiver here acknowledges what its program has taken. */

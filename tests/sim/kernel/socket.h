@@ -42,6 +42,7 @@ struct sim_socket {
 	bool                reported;    /* a connect has told of the success */
 	bool                no_space;    /* somebody waits for room to send */
 	bool                reset_sent;  /* by a peer that is long gone */
+	bool                ignores_syn; /* a listener: each is as if lost */
 	bool                aborts;      /* a close is a reset: SO_LINGER of 0 s */
 	uint64_t            hidden_in;   /* odd: input is not seen now */
 	uint64_t            hidden_out;  /* odd: so is room to send */
@@ -69,6 +70,7 @@ int sim_sock_accept(int fd);
 int sim_sock_connect(int fd, const struct sockaddr *addr, socklen_t size);
 int sim_sock_error(int fd, int *out);
 int64_t sim_sock_unsent(int fd);
+int sim_sock_ignore_syn(int fd);
 int sim_sock_shutdown(int fd, int how);
 void sim_sock_option(int fd, int level, int name, const void *value);
 int sim_sock_name(int fd, struct sockaddr *addr, socklen_t *size);

@@ -382,6 +382,16 @@ sys_path_remove(const char *path)
 	return (int)leave(SIM_CALL_path_remove, 0, 0, rc ? rc : -ENOENT);
 }
 
+static int
+sys_ignore_syn(int fd)
+{
+	int rc = enter(SIM_CALL_ignore_syn);
+
+	if (rc == 0)
+		rc = sim_sock_ignore_syn(fd);
+	return (int)leave(SIM_CALL_ignore_syn, fd, 0, rc);
+}
+
 static int64_t
 sys_unsent(int fd)
 {
@@ -658,6 +668,7 @@ const struct weft__sys sim_sys = {
 	.socket_pair = sys_socket_pair,
 	.path_mode = sys_path_mode,
 	.unsent = sys_unsent,
+	.ignore_syn = sys_ignore_syn,
 	.path_remove = sys_path_remove,
 	.recv = sys_recv,
 	.send = sys_send,

@@ -20,7 +20,7 @@
 	X(read) X(write) X(pipe) X(set_nonblock) X(kind) X(identity) X(socket) X(bind)     \
 	X(listen) X(accept) X(connect) X(so_error) X(shutdown) X(sockname)     \
 	X(peername) X(set_option) X(get_option) X(socket_pair)                 \
-	X(path_mode) X(path_remove) X(unsent)                                  \
+	X(path_mode) X(path_remove) X(unsent) X(ignore_syn)                    \
 	X(recvmmsg) X(sendmmsg) X(interfaces) X(interface_index)               \
 	X(host_find) X(host_name)                                              \
 	X(recv) X(send) X(recvmsg) X(sendmsg) X(poll) X(epoll_create)          \
