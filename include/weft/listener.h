@@ -83,6 +83,11 @@ WEFT_API void weft_listener_interrupt(weft_listener *listener);
 /* Close: waiters end with WEFT_ESHUTDOWN; connections already queued are first handed to
  * the callback or to weft_listener_serve(), as far as connections_max has room; the others
  * are dropped.  Takes it; accepts NULL; not cancellable.
+ * With share_port, a listener that is served or has a callback first drains for 200 ms: it
+ * ignores new handshakes, which reach another listener of the port when the peer tries again
+ * after a second, and accepts those under way.  A handshake with a longer round trip is
+ * reset, unless net.ipv4.tcp_migrate_req is set; so are some where the system cannot ignore
+ * handshakes (Linux can): there the close does not wait.
  * Thread: loop.  Blocks: suspends in a threadlet, else no.  Since: 0.1. */
 WEFT_API void weft_listener_close(weft_listener *listener);
 

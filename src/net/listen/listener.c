@@ -377,7 +377,7 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	rc = weft__loop_check(its, name);
 	if (rc < 0)
 		return rc;
-	if (listener->flags & WEFT__LISTENER_CLOSING)
+	if (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS))
 		return weft__fail(WEFT_ESHUTDOWN, "the listener was closed");
 	if (loop_of(listener))
 		return 0;
@@ -686,8 +686,6 @@ weft__listener_leave(weft_listener *listener)
 {
 	if (listener->fd < 0)
 		return;
-	if (listener->flags & WEFT__LISTENER_SHARES)
-		(void)weft__sys->ignore_syn(listener->fd);
 	/* Who has been queued is accepted, if somebody serves them. */
 	if ((listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
 	    && weft__sys->set_nonblock(listener->fd) == 0)
@@ -723,8 +721,8 @@ weft__listener_end(weft_listener *listener)
 
 /* The callback is not called from inside weft_listener_close(): while one is owed its last
  * call, `standing` is pending, and its end goes on with the close. */
-static void
-close_here(weft_listener *listener)
+void
+weft__listener_shut(weft_listener *listener)
 {
 	listener->flags |= WEFT__LISTENER_CLOSING;
 	if (listener->op.pending)
@@ -741,8 +739,11 @@ weft_listener_close(weft_listener *listener)
 {
 	struct weft__waiter waiter = { .what = "close", .deaf = true };
 	weft_loop *loop = listener ? loop_of(listener) : NULL;
+	bool drains, waits;
 
-	if (!listener || (listener->flags & WEFT__LISTENER_CLOSING))
+	if (!listener
+	    || (listener->flags
+	        & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS)))
 		return;
 	if (loop) {
 		/* A loop that has stopped still lets its listeners go. */
@@ -751,12 +752,14 @@ weft_listener_close(weft_listener *listener)
 		if (rc < 0 && rc != WEFT_ESHUTDOWN)
 			return;
 	}
-	if (!listener->op.pending || !weft__self()) {
-		close_here(listener);
-		return;
-	}
+	drains = weft__listener_begin_drain(listener);
+	waits = weft__self() && (drains || listener->op.pending);
 	waiter.on = listener->fd;
-	listener->closer = &waiter;
-	close_here(listener);
-	(void)weft__wait(&waiter, WEFT_NEVER);
+	listener->closer = waits ? &waiter : NULL;
+	if (drains)
+		listener->flags |= WEFT__LISTENER_DRAINS;
+	else
+		weft__listener_shut(listener);
+	if (waits)
+		(void)weft__wait(&waiter, WEFT_NEVER);
 }

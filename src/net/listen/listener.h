@@ -1,10 +1,15 @@
-/* listener.h - listeners, as listen.c, listener.c and serve.c share them.  Private.
+/* listener.h - listeners, as the files of this folder share them.  Private.
  *
  *   1. One accept is with the backend while somebody wants connections and there is
  *      room for one; what it brings waits in `ready` if nobody wants it any more.
  *   2. A connection is counted before it is accepted, and by its stream when that goes.
  *   3. It is freed when it is closed, its ops have ended, nobody serves it, and no
  *      connection is in its handshake, which a threadlet does for each.
+ *
+ *   4. A listener that shares its port drains before its socket is closed: the kernel has
+ *      answered SYNs whose last ACK is still on its way, and would reset those peers, since
+ *      their handshakes belong to this socket alone.  While `drain` is pending the socket
+ *      ignores new SYNs, and connections are accepted and handed out as before.
  *
  * Needs: threadlet, loop.  Thread: its loop's.
  */
@@ -16,6 +21,7 @@
 
 enum {
 	WEFT__LISTENER_BORROWED = 1 << 0,
+	WEFT__LISTENER_DRAINS = 1 << 1,  /* it was closed; the close follows `drain` */
 	WEFT__LISTENER_STARTED = 1 << 2, /* the callback is told */
 	WEFT__LISTENER_CLOSING = 1 << 3,
 	WEFT__LISTENER_CALLED = 1 << 4,  /* it is on the stack */
@@ -40,6 +46,8 @@ struct weft_listener {
 	weft_op              op;     /* accepts */
 	weft_op              standing; /* from the first start to the close: so that the end
 	                              * of the loop is heard of while nothing is accepted */
+	weft_op              drain;  /* its deadline ends the drain */
+	struct weft__waiter *drainer; /* a canceled server that waits for `drain` */
 	struct weft__waiter *waiter; /* an acceptor, or NULL */
 	weft_stream         *ready;  /* accepted, and not given to anybody; by `next`, */
 	weft_stream         *ready_last; /* up to this one */
@@ -71,6 +79,16 @@ int weft__listener_use(weft_listener *listener, weft_loop *loop, const char *cal
 
 /* See that it accepts, if that is wanted and there is room. */
 void weft__listener_go_on(weft_listener *listener);
+
+/* Begin the drain, if this listener needs one.  Returns whether it is under way; its end
+ * goes on with the close if WEFT__LISTENER_DRAINS is set. */
+bool weft__listener_begin_drain(weft_listener *listener);
+
+/* Close it now; the rest follows when its ops have ended. */
+void weft__listener_shut(weft_listener *listener);
+
+/* Wait until the drain has ended, if this listener needs one.  Not cancellable. */
+void weft__listener_drain(weft_listener *listener);
 
 /* Accept all that is queued, and close the socket; no accept is with the backend. */
 void weft__listener_leave(weft_listener *listener);

@@ -208,9 +208,11 @@ start_last(struct service *service, int why)
 	weft_stream *stream;
 
 	weft__listener_halt(service->listener);
-	/* Nobody will accept here any more: new peers are to go elsewhere. */
-	if (why == WEFT_ECANCELED)
+	/* This service accepts no more: new peers have to reach another listener. */
+	if (why == WEFT_ECANCELED) {
+		weft__listener_drain(service->listener);
 		weft__listener_leave(service->listener);
+	}
 	while ((stream = weft__listener_take(service->listener)))
 		start_peer(service, stream);
 }
