@@ -546,6 +546,8 @@ take_busy(void *arg)
 		OK(weft_cancel(v.waiter));
 	weft_op_cancel(&v.op);
 	(void)weft_watch_stop(&v.watch);
+	while (v.op.pending || (v.waiter > 0 && v.ends == 0))
+		OK(weft_sleep_until(weft_in(WEFT_US)));
 	close_pair(pair);
 	return 0;
 }
