@@ -118,5 +118,7 @@ TEST(what_has_arrived_beats_the_deadline_of_300_waiters)
 
 TEST(what_has_arrived_beats_the_deadline_of_3000_waiters)
 {
+	if (TEST_TSAN) /* takes minutes, and adds no threads */
+		return;
 	run_all(allow_many(), true);
 }
