@@ -2,14 +2,16 @@
 """Measure weft side by side with its peers.
 
     bench/run.py --build DIR [FILTER] [--json | --markdown] [--pairs N]
-                 [--svg DIR] [--check]
+                 [--svg DIR] [--check] [--against OTHER]
     bench/run.py --from FILE ...    show results kept from --json, measuring nothing
     bench/run.py --self-test        measure programs whose values are known
 
 A row and a peer are measured as pairs, weft and peer one after the other, in turns
 about who goes first.  Each pair gives a ratio, above 1 when weft is ahead, whatever the
 unit; shown are the median and the quartiles of the ratios and the medians of the values.
-FILTER is a part of a row's name, or a pattern (`*.1e6`).  Exit 1: a program failed, or,
+FILTER is a part of a row's name, or a pattern (`*.1e6`).  --against measures each row
+against the same program of OTHER, the folder of another build, instead of the peers; a row
+that is slower by more than 2 % is below its bar.  Exit 1: a program failed, or,
 with --check, a bar was missed.  Only the standard library is used.
 """
 import argparse
@@ -31,6 +33,7 @@ import rows
 from rows import Peer, Row
 
 PAIRS, TIMEOUT_S = 9, 300
+BEFORE = 0.98  # the bar of --against
 SKIPPED = 77  # exit status
 HEAD = ("row", "weft", "peer", "its value", "ratio", "quartiles", "bar", "")
 
@@ -225,6 +228,18 @@ def chosen(table, pattern):
     return [row for row in table if pattern in row.name]
 
 
+def programs_of(build):
+    """Where the measuring programs of a build are."""
+    return build / "programs" if (build / "programs").is_dir() else build
+
+
+def against(table, other):
+    """The rows, each with the program of another build as its only peer."""
+    programs = programs_of(other).resolve()
+    return [row._replace(peers=(Peer("before", str(programs / row.weft), BEFORE),))
+            for row in table]
+
+
 def kept_results(path, names):
     """Results from a file of --json lines."""
     with path.open(encoding="utf-8") as f:
@@ -240,6 +255,7 @@ def parse(words):
     parser.add_argument("--pairs", type=int, metavar="N", default=PAIRS)
     parser.add_argument("--svg", type=Path, metavar="DIR")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--against", type=Path, metavar="OTHER")
     parser.add_argument("--self-test", action="store_true")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true")
@@ -259,9 +275,10 @@ def run(words, table=rows.ROWS):
     if not table:
         tell(f"no row is called {options.filter}")
         return 2
+    if options.against:
+        table = against(table, options.against)
     by_name = {row.name: row for row in table}
-    programs = options.build / "programs"
-    session = Session(programs if programs.is_dir() else options.build, options.pairs)
+    session = Session(programs_of(options.build), options.pairs)
     results = kept_results(options.file, by_name) if options.file else session.run(table)
     missed = show(results, by_name, options)
     return 1 if session.failed or (options.check and missed) else 0
@@ -370,6 +387,20 @@ def check_forms(folder, build):
     expect("bars", bars, ["bar", "behind"])
 
 
+def check_against(folder, build):
+    """Another build takes the place of the peers."""
+    other = folder / "other"
+    other.mkdir()
+    fake(other, "ours", [11])
+    table = (Row("t.lower", "ns", "ours", (Peer("them", "theirs", 2),)), Row("t.big", "ns", "ours"))
+    status, out, _ = silently([*build, "--json", "--against", str(other)], table)
+    expect("against", [(line["bench"], line["peer"], line["ratio"], line["bar"])
+                       for line in map(json.loads, out.splitlines())],
+           [("t.lower", "before", 1.1, BEFORE), ("t.big", "before", 1.1, BEFORE)])
+    fake(other, "ours", [9])
+    expect("slower", silently([*build, "--check", "--against", str(other)], table)[0], 1)
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -384,7 +415,8 @@ def self_test():
 
         for check in (lambda: check_figures(folder / "programs", build),
                       lambda: check_bars(build), lambda: check_trouble(build),
-                      lambda: check_forms(folder, build)):
+                      lambda: check_forms(folder, build),
+                      lambda: check_against(folder, build)):
             fresh()
             check()
     print("bench: self-test passed")
