@@ -16,7 +16,6 @@ static const struct weft__sys *real_sys;
 static struct weft__sys slow_sys;
 static uint64_t clock_ns;
 static char body[SIZE];
-static weft_event handled;
 static int handler_rc;
 
 static uint64_t
@@ -45,7 +44,6 @@ run_slowly(void (*prepare)(struct site *site), void (*visit)(struct site *site))
 	slow_sys = *real_sys;
 	slow_sys.now = now_slow;
 	clock_ns = real_sys->now();
-	handled = (weft_event)WEFT_INIT;
 	handler_rc = 1;
 	weft__sys = &slow_sys;
 	site_run(NULL, prepare, visit);
@@ -58,7 +56,6 @@ static int
 end_handler(int rc)
 {
 	handler_rc = rc;
-	OK(weft_event_set(&handled));
 	return rc;
 }
 
@@ -281,8 +278,9 @@ visit_and_stop(struct site *site)
 	/* Its last bytes may have been acknowledged some seconds ago. */
 	pass(30 * WEFT_S);
 	CHECK_EQ(handler_rc, 1);
-	pass(60 * WEFT_S);
-	OK(weft_event_wait(&handled, weft_in(HOUR)));
+	/* The kernel may acknowledge late what the reader has read, by this clock. */
+	for (int i = 0; i < 10 && handler_rc == 1; i++)
+		pass(60 * WEFT_S);
 	CHECK_EQ(handler_rc, WEFT_ETIMEDOUT);
 	CHECK_EQ(stats_of(site).slow, 1);
 	weft_close(stream);
