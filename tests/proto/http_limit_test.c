@@ -654,6 +654,15 @@ TEST(handlers_have_the_stack_that_the_server_was_given)
 	site_run(&opts, prepare_much_stack, visit_much_stack);
 }
 
+TEST(stack_of_handlers_is_at_most_a_gibibyte)
+{
+	weft_http_server_opts opts = { .stack_bytes = SIZE_MAX };
+	weft_http_server *server = weft_http_server_new(&opts);
+
+	CHECK_EQ(server->opts.stack_bytes, (size_t)1 << 30);
+	OK(weft_http_server_free(server));
+}
+
 /* As weft/http.h tells them; the simulation meets those that take time. */
 TEST(a_server_that_is_told_nothing_has_the_limits_that_are_told_of)
 {

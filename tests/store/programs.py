@@ -73,6 +73,21 @@ def test_options(program, folder):
     run(program, "store", "--memory-max", "1x", status=2)
     run(program, "store", "--listen", f"unix:{folder}/none/none", status=1)
     run(program, "store", "--listen", "tcp://0.0.0.0:0", status=1)
+    run(program, "store", "--tracking-max", "1x", status=2)
+    store = start_store(program, folder, "--without-password", "--listen", "tcp://0.0.0.0:0")
+    check("it listens everywhere if asked to by name", store.stop() == 0)
+
+
+def test_tracking(program, folder):
+    store = start_store(program, folder, "--tracking-max", "1")
+    connection = Connection(store.path)
+    connection.send([("HELLO", 3), ("CLIENT", "TRACKING", "ON"), ("GET", "a")])
+    replies = [connection.read() for _ in range(3)]
+    check(f"tracking is on: {replies}", replies[1] == Reply("status", b"OK"))
+    connection.send([("PING",)])
+    check("a name beyond the bound is reported at once", connection.read()[0] == "push")
+    connection.close()
+    check("it ends", store.stop() == 0)
 
 
 def test_bounds(program, folder):
@@ -100,6 +115,7 @@ def main():
             run(sys.argv[2], store.path)
         check("it ends", store.stop() == 0)
         test_bounds(program, folder)
+        test_tracking(program, folder)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
  * are waited for. */
 #include <errno.h>
 #include <unistd.h>
+#include "base/sys.h"
+#include "loop/loop.h"
 #include "unit/net/secure_world.h"
 
 #define LIMIT_NS (5 * WEFT_MS)
@@ -214,6 +216,99 @@ TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 	weft_close(silence.silent);
 	OK(weft_loop_free(loop));
 	drop_world();
+}
+
+/* --- the end of a service ------------------------------------------------- */
+
+static struct {
+	const struct weft__sys *before;
+	struct weft__sys table;
+	uint64_t now_ns;
+} hooked;
+
+static uint64_t
+hooked_now(void)
+{
+	return hooked.now_ns;
+}
+
+/* The clock moves only when a test moves it. */
+static void
+run_with_own_clock(weft_threadlet_fn visits)
+{
+	struct house house;
+	weft_loop *loop;
+
+	hooked.before = weft__sys;
+	hooked.table = *weft__sys;
+	hooked.table.now = hooked_now;
+	hooked.now_ns = weft__sys->now();
+	weft__sys = &hooked.table;
+	make_world();
+	house = open_house(HOUR);
+	loop = make();
+	(void)go_on(loop, serve, &house);
+	(void)go_on(loop, visits, &house);
+	OK(weft_loop_run(loop));
+	CHECK_EQ(house.ended, WEFT_ESHUTDOWN);
+	OK(weft_loop_free(loop));
+	drop_world();
+	weft__sys = hooked.before;
+}
+
+/* Connect, and have the listener closed before the handshake. */
+static weft_stream *
+come_before_the_end(struct house *house)
+{
+	const weft_loop *loop = weft_loop_current();
+	weft_stream *stream;
+
+	OK(weft_connect(house->plain, NULL, &stream, WEFT_NEVER));
+	while (weft__count_get(&loop->counts.accepted) == 0)
+		OK(weft_yield());
+	weft_listener_close(house->listener);
+	for (int i = 0; i < 20; i++)
+		OK(weft_yield());
+	CHECK_EQ(house->served, 0);
+	return stream;
+}
+
+static int
+shake_hands_late(void *arg)
+{
+	struct house *house = arg;
+	weft_stream *stream = come_before_the_end(house);
+
+	hooked.now_ns += WEFT_S / 4;
+	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost",
+	                  WEFT_NEVER));
+	exchange(stream);
+	CHECK_EQ(house->served, 1);
+	weft_close(stream);
+	return 0;
+}
+
+TEST(handshake_under_way_at_the_end_of_a_service_is_finished_and_served)
+{
+	run_with_own_clock(shake_hands_late);
+}
+
+static int
+stay_silent(void *arg)
+{
+	weft_stream *stream = come_before_the_end(arg);
+	char byte;
+
+	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	hooked.now_ns += WEFT_S / 2;
+	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
+	weft_close(stream);
+	return 0;
+}
+
+TEST(handshake_is_cut_half_a_second_after_the_end_of_a_service)
+{
+	run_with_own_clock(stay_silent);
 }
 
 /* --- a client's limit ----------------------------------------------------- */
