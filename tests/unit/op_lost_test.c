@@ -141,7 +141,7 @@ struct waiting {
 	char bytes[1 << 20];
 	struct pair watched;
 	weft_watch watch;
-	int told;
+	int seen;
 	weft_stream *stream, *peer;
 	weft_threadlet reader;
 	ssize_t read;
@@ -162,7 +162,7 @@ static void
 on_told(weft_watch *watch, int what, void *arg)
 {
 	(void)arg;
-	all.told = what;
+	all.seen = what;
 	(void)weft_watch_stop(watch);
 }
 
@@ -222,7 +222,7 @@ feed_all(void)
 static void
 await_all(void)
 {
-	while (all.ended < OPS || all.told == 0 || all.read == 0)
+	while (all.ended < OPS || all.seen == 0 || all.read == 0)
 		OK(weft_sleep_until(weft_in(100 * WEFT_US)));
 }
 
@@ -265,7 +265,7 @@ go_on_by_epoll(void *arg)
 	CHECK_EQ(all.results[POLL], WEFT_READABLE);
 	CHECK_EQ(all.results[WRITE], 1000);
 	CHECK(all.results[TAKE] >= 0);
-	CHECK_EQ(all.told, WEFT_READABLE);
+	CHECK_EQ(all.seen, WEFT_READABLE);
 	CHECK_EQ(all.read, 1);
 	weft_loop_metrics(NULL, &stats);
 	CHECK_STR(stats.backend, "epoll");
@@ -314,7 +314,7 @@ fail_all(void *arg)
 	await_all();
 	for (int i = 0; i < OPS; i++)
 		CHECK_EQ(all.results[i], -EPERM);
-	CHECK_EQ(all.told, -EPERM);
+	CHECK_EQ(all.seen, -EPERM);
 	CHECK_EQ(all.read, -EPERM);
 	CHECK_EQ(reports, way);
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8 * way);
@@ -358,7 +358,7 @@ TEST(a_loop_that_has_lost_its_way_to_wait_stops)
 	(void)go_on(loop, wait_on, NULL);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(all.ended, OPS);
-	CHECK(all.told < 0);
+	CHECK(all.seen < 0);
 	CHECK(all.read < 0);
 	end_loss();
 	end_all();

@@ -191,12 +191,12 @@ use_watch(void)
 {
 	struct pair pair = get_pair();
 	weft_watch fresh = WEFT_INIT;
-	int told = 0;
+	int seen = 0;
 
 	OK(weft_watch_start(NULL, &fresh, pair.fd, WEFT_READABLE, count_ready,
-	                    &told));
+	                    &seen));
 	put(pair.peer, "x");
-	while (told == 0)
+	while (seen == 0)
 		OK(weft_sleep_until(weft_in(WEFT_US)));
 	CHECK_EQ(weft_watch_stop(&fresh), 1);
 	close_pair(pair);

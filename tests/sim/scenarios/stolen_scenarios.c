@@ -6,7 +6,7 @@
  *
  *   1. A waiter hears of the file that it was started on, never of the next one of the
  *      same number.
- *   2. A newcomer is refused only if somebody waits on the same file.
+ *   2. A newcomer is refused only if a waiter of the same file exists.
  *   3. Once a newcomer has begun to wait at a number, the waiters of its former file end,
  *      with WEFT_EBADF.
  */
@@ -243,7 +243,7 @@ check_newcomers(void *arg)
 			sim_fail("waits on a closed file although its number "
 			         "is in use");
 	}
-	thief.ending = true; /* what remains is told of the end */
+	thief.ending = true; /* the remaining waiters get the end */
 }
 
 static void
