@@ -110,9 +110,7 @@ on_peer(weft_listener *listener, weft_stream *peer, int error, void *arg)
 	(void)listener;
 	BENCH_CHECK(peer || error == WEFT_ESHUTDOWN);
 	if (peer)
-		BENCH_CHECK(
-			weft_stream_start(peer, server->loop, &events, server)
-			== 0);
+		BENCH_CHECK(weft_stream_start(peer, server->loop, &events, server) == 0);
 }
 
 static int
@@ -120,8 +118,7 @@ serve_all(void *arg)
 {
 	struct server *server = arg;
 
-	(void)weft_listener_serve(server->listener, server->serve, server,
-	                          WEFT_NEVER);
+	(void)weft_listener_serve(server->listener, server->serve, server, WEFT_NEVER);
 	return 0;
 }
 
@@ -140,8 +137,7 @@ server_run(struct server *server)
 	if (server->serve)
 		BENCH_CHECK(weft_go_with(&go, serve_all, server) > 0);
 	else
-		BENCH_CHECK(weft_listener_start(server->listener, server->loop,
-		                                on_peer, server)
+		BENCH_CHECK(weft_listener_start(server->listener, server->loop, on_peer, server)
 		            == 0);
 	BENCH_CHECK(weft_loop_run(server->loop) == 0);
 	BENCH_CHECK(server->closed == server->count);
@@ -150,8 +146,7 @@ server_run(struct server *server)
 static double
 conn_memory(weft_peer_fn serve)
 {
-	struct server server = { .serve = serve,
-		                 .count = CONN_BEFORE + CONN_MEMORY };
+	struct server server = { .serve = serve, .count = CONN_BEFORE + CONN_MEMORY };
 	pid_t child;
 
 	if (raise_limit() < (uint64_t)server.count + 100)
@@ -195,9 +190,7 @@ run_parts(struct server *servers, int count)
 	pthread_t threads[PARTS];
 
 	for (int i = 0; i < count; i++)
-		BENCH_CHECK(
-			pthread_create(&threads[i], NULL, part_run, &servers[i])
-			== 0);
+		BENCH_CHECK(pthread_create(&threads[i], NULL, part_run, &servers[i]) == 0);
 	for (int i = 0; i < count; i++)
 		BENCH_CHECK(pthread_join(threads[i], NULL) == 0);
 }
@@ -224,8 +217,7 @@ conn_idle_100k(void)
 			server->count = part;
 		if (!one && i > 0)
 			server->fd = conn_listen(&server->addr);
-		clients[i] = conn_clients(&server->addr, part, (uint32_t)i + 1,
-		                          meeting);
+		clients[i] = conn_clients(&server->addr, part, (uint32_t)i + 1, meeting);
 	}
 	begin = bench_process_ns();
 	run_parts(servers, one ? 1 : PARTS);

@@ -19,8 +19,7 @@ static int
 produce(void *arg)
 {
 	(void)arg;
-	for (uint64_t x = 1;
-	     !atomic_load_explicit(&enough, memory_order_relaxed); x++)
+	for (uint64_t x = 1; !atomic_load_explicit(&enough, memory_order_relaxed); x++)
 		BENCH_CHECK(weft_chan_send(chan, &x, WEFT_NEVER) == 0);
 	weft_chan_close(chan);
 	return 0;

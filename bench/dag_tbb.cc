@@ -21,8 +21,7 @@ graph_begin(void)
 static int
 graph_node(void)
 {
-	dag_nodes.emplace_back(
-		*dag_graph, [](const tbb::flow::continue_msg &) { dag_add(); });
+	dag_nodes.emplace_back(*dag_graph, [](const tbb::flow::continue_msg &) { dag_add(); });
 	dag_has_source.push_back(false);
 	return (int)dag_nodes.size() - 1;
 }

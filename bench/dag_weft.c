@@ -50,18 +50,15 @@ add_node(int node, const int *first, const int *next, const char **inputs)
 	int count = 0;
 
 	for (int e = first[node]; e >= 0; e = next[e]) {
-		(void)snprintf(names[count], sizeof(names[count]), "%d",
-		               dag_pairs[e][0]);
+		(void)snprintf(names[count], sizeof(names[count]), "%d", dag_pairs[e][0]);
 		inputs[count] = names[count];
 		count++;
 	}
 	inputs[count] = NULL;
 	(void)snprintf(name, sizeof(name), "%d", node);
-	BENCH_CHECK(
-		weft_dag_add(dag_template, &(weft_dag_node){ .name = name,
-	                                                     .fn = dag_body,
-	                                                     .inputs = inputs })
-		>= 0);
+	BENCH_CHECK(weft_dag_add(dag_template,
+	                         &(weft_dag_node){ .name = name, .fn = dag_body, .inputs = inputs })
+	            >= 0);
 }
 
 static void

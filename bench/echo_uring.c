@@ -37,17 +37,15 @@ request(uint64_t kind, uint64_t file, uint64_t buffer)
 static void
 give(unsigned buffer)
 {
-	io_uring_buf_ring_add(given, buffers + (size_t)buffer * BUFFER_SIZE,
-	                      BUFFER_SIZE, (unsigned short)buffer,
-	                      io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_add(given, buffers + (size_t)buffer * BUFFER_SIZE, BUFFER_SIZE,
+	                      (unsigned short)buffer, io_uring_buf_ring_mask(BUFFERS), 0);
 	io_uring_buf_ring_advance(given, 1);
 }
 
 static void
 start_accept(void)
 {
-	io_uring_prep_multishot_accept_direct(request(ACCEPT, 0, 0), listening,
-	                                      NULL, NULL, 0);
+	io_uring_prep_multishot_accept_direct(request(ACCEPT, 0, 0), listening, NULL, NULL, 0);
 }
 
 static void
@@ -64,8 +62,7 @@ start_send(uint64_t file, unsigned buffer, size_t size)
 {
 	struct io_uring_sqe *sqe = request(SEND, file, buffer);
 
-	io_uring_prep_send(sqe, (int)file,
-	                   buffers + (size_t)buffer * BUFFER_SIZE, size,
+	io_uring_prep_send(sqe, (int)file, buffers + (size_t)buffer * BUFFER_SIZE, size,
 	                   MSG_WAITALL | MSG_NOSIGNAL);
 	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
 }
@@ -74,8 +71,7 @@ static void
 on_recv(const struct io_uring_cqe *cqe, uint64_t file)
 {
 	if (cqe->res > 0)
-		start_send(file, cqe->flags >> IORING_CQE_BUFFER_SHIFT,
-		           (size_t)cqe->res);
+		start_send(file, cqe->flags >> IORING_CQE_BUFFER_SHIFT, (size_t)cqe->res);
 	if (cqe->flags & IORING_CQE_F_MORE)
 		return;
 	if (cqe->res > 0 || cqe->res == -ENOBUFS) {

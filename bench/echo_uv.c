@@ -48,8 +48,7 @@ on_connection(uv_stream_t *server, int status)
 	BENCH_CHECK(uv_tcp_init(&loop, &peer->tcp) == 0);
 	BENCH_CHECK(uv_accept(server, (uv_stream_t *)&peer->tcp) == 0);
 	open_peers++;
-	BENCH_CHECK(uv_read_start((uv_stream_t *)&peer->tcp, on_alloc, on_read)
-	            == 0);
+	BENCH_CHECK(uv_read_start((uv_stream_t *)&peer->tcp, on_alloc, on_read) == 0);
 }
 
 static void
@@ -59,8 +58,7 @@ echo_open(int fd, const char *backend)
 	BENCH_CHECK(uv_loop_init(&loop) == 0);
 	BENCH_CHECK(uv_tcp_init(&loop, &listener) == 0);
 	BENCH_CHECK(uv_tcp_open(&listener, fd) == 0);
-	BENCH_CHECK(uv_listen((uv_stream_t *)&listener, 1024, on_connection)
-	            == 0);
+	BENCH_CHECK(uv_listen((uv_stream_t *)&listener, 1024, on_connection) == 0);
 }
 
 static void

@@ -28,9 +28,7 @@ on_closed(weft_op *op, int64_t result, void *arg)
 static void
 send_on(struct peer *peer)
 {
-	BENCH_CHECK(weft_op_send(&peer->send, peer->fd, peer->buf, peer->size,
-	                         0, WEFT_NEVER)
-	            == 0);
+	BENCH_CHECK(weft_op_send(&peer->send, peer->fd, peer->buf, peer->size, 0, WEFT_NEVER) == 0);
 }
 
 static void
@@ -54,8 +52,7 @@ on_received(weft_op *op, int64_t result, void *arg)
 
 	if (result > 0) {
 		BENCH_CHECK(peer->size + (size_t)result <= sizeof(peer->buf));
-		memcpy(peer->buf + peer->size, weft_op_data(op),
-		       (size_t)result);
+		memcpy(peer->buf + peer->size, weft_op_data(op), (size_t)result);
 		peer->size += (size_t)result;
 		if (!peer->send.pending)
 			send_on(peer);
@@ -92,8 +89,7 @@ echo_open(int listener, const char *backend)
 	loop = weft_loop_new(&opts);
 	BENCH_CHECK(loop);
 	weft_op_init(&accepting, loop, on_accepted, NULL);
-	BENCH_CHECK(weft_op_accept(&accepting, listener, WEFT_MULTI, WEFT_NEVER)
-	            == 0);
+	BENCH_CHECK(weft_op_accept(&accepting, listener, WEFT_MULTI, WEFT_NEVER) == 0);
 }
 
 static void

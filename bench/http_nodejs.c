@@ -47,8 +47,7 @@ head_parse(const char *data, size_t size)
 	pieces.count = 0;
 	pieces.done = false;
 	http_parser_init(&parser, HTTP_REQUEST);
-	if (http_parser_execute(&parser, &settings, data, size) != size
-	    || !pieces.done)
+	if (http_parser_execute(&parser, &settings, data, size) != size || !pieces.done)
 		return 0;
 	return pieces.count;
 }

@@ -49,8 +49,7 @@ reopen(struct connection *c)
 		(void)close(c->fd);
 	c->fd = socket(AF_INET, SOCK_STREAM, 0);
 	BENCH_CHECK(c->fd >= 0);
-	BENCH_CHECK(connect(c->fd, (struct sockaddr *)&addr, sizeof(addr))
-	            == 0);
+	BENCH_CHECK(connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)) == 0);
 	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	BENCH_CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, c->fd, &event) == 0);
 }
@@ -77,8 +76,8 @@ hear(struct connection *c, uint64_t now)
 	bool was_asked = c->asked != 0;
 
 	buf[n > 0 ? n : 0] = '\0';
-	if (n > 12 && was_asked && memcmp(buf + 9, "200", 3) == 0
-	    && now - c->asked < PATIENCE_NS && now >= begin + WARM_NS)
+	if (n > 12 && was_asked && memcmp(buf + 9, "200", 3) == 0 && now - c->asked < PATIENCE_NS
+	    && now >= begin + WARM_NS)
 		good++;
 	if (n <= 0 || strcasestr(buf, "connection: close"))
 		reopen(c);
@@ -123,8 +122,8 @@ main(int argc, char **argv)
 	rate = strtod(argv[3], NULL);
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	addr.sin_port = htons((uint16_t)strtol(argv[1], NULL, 10));
-	(void)snprintf(request, sizeof(request),
-	               "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[2]);
+	(void)snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	               argv[2]);
 	poller = epoll_create1(0);
 	if (rate == 0)
 		count = CLOSED_LOOP;

@@ -5,8 +5,7 @@
  */
 #include "bench.h"
 
-static pthread_mutex_t mutex
-	__attribute__((aligned(BENCH_LINE))) = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex __attribute__((aligned(BENCH_LINE))) = PTHREAD_MUTEX_INITIALIZER;
 
 static inline void
 mutex_lock(void)

@@ -68,8 +68,7 @@ hear(struct connection *c)
 	ssize_t n = recv(c->fd, buf, sizeof(buf), 0);
 
 	BENCH_CHECK(n > 0 && (size_t)n <= c->left);
-	BENCH_CHECK(c->left % reply_size != 0 || n < 12
-	            || memcmp(buf, "HTTP/1.1 200", 12) == 0);
+	BENCH_CHECK(c->left % reply_size != 0 || n < 12 || memcmp(buf, "HTTP/1.1 200", 12) == 0);
 	c->left -= (size_t)n;
 	if (c->left == 0) {
 		replies += DEEP;
@@ -103,24 +102,21 @@ main(int argc, char **argv)
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	addr.sin_port = htons((uint16_t)strtol(argv[1], NULL, 10));
 	for (int i = 0; i < DEEP; i++)
-		request_size = (size_t)snprintf(
-			batch + (size_t)i * request_size, 256,
-			"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[2]);
+		request_size = (size_t)snprintf(batch + (size_t)i * request_size, 256,
+		                                "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		                                argv[2]);
 	learn_size();
 	for (int i = 0; i < CONNECTIONS; i++) {
-		struct epoll_event event = { .events = EPOLLIN,
-			                     .data.ptr = &all[i] };
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = &all[i] };
 
 		all[i].fd = start();
-		BENCH_CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, all[i].fd, &event)
-		            == 0);
+		BENCH_CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, all[i].fd, &event) == 0);
 		ask(&all[i]);
 	}
 	run(poller, WARM_NS);
 	begin = bench_wall_ns();
 	replies = 0;
 	run(poller, MEASURE_NS);
-	(void)printf("%.1f\n", (double)replies * BENCH_S
-	                               / (double)(bench_wall_ns() - begin));
+	(void)printf("%.1f\n", (double)replies * BENCH_S / (double)(bench_wall_ns() - begin));
 	return 0;
 }

@@ -54,8 +54,7 @@ run(const struct plan *what)
 	BENCH_CHECK(loop && weft_loop_post(loop, begin, NULL) == 0);
 	BENCH_CHECK(weft_loop_run(loop) == 0);
 	BENCH_CHECK(at == what->rounds);
-	return (double)(end_ns - begin_ns)
-	       / (double)(what->rounds * what->size);
+	return (double)(end_ns - begin_ns) / (double)(what->rounds * what->size);
 }
 
 /* Rounds that end at once are no calls of each other. */
@@ -127,9 +126,7 @@ create_resolve_round(int64_t i)
 	for (int k = 0; k < MADE; k++) {
 		weft_promise *promise = weft_promise_new(loop);
 
-		BENCH_CHECK(
-			weft_promise_resolve(promise, weft_value_integer(i + k))
-			== 0);
+		BENCH_CHECK(weft_promise_resolve(promise, weft_value_integer(i + k)) == 0);
 		(void)weft_promise_unref(promise);
 	}
 	end_round();
@@ -148,8 +145,7 @@ end_all(const weft_value *in, weft_value *out, void *arg)
 
 	(void)out;
 	(void)arg;
-	BENCH_CHECK(list->count == MANY
-	            && list->items[MANY - 1].as.integer == at + MANY - 1);
+	BENCH_CHECK(list->count == MANY && list->items[MANY - 1].as.integer == at + MANY - 1);
 	next();
 	return 0;
 }
@@ -169,8 +165,7 @@ all_round(int64_t i)
 {
 	for (int k = 0; k < MANY; k++) {
 		promises[k] = weft_promise_new(loop);
-		(void)weft_promise_resolve(promises[k],
-		                           weft_value_integer(i + k));
+		(void)weft_promise_resolve(promises[k], weft_value_integer(i + k));
 	}
 	watch_all(weft_promise_all(promises, MANY));
 }
@@ -190,8 +185,7 @@ all_late_round(int64_t i)
 		promises[k] = weft_promise_ref(weft_promise_new(loop));
 	all = weft_promise_all(promises, MANY);
 	for (int k = 0; k < MANY; k++) {
-		(void)weft_promise_resolve(promises[k],
-		                           weft_value_integer(i + k));
+		(void)weft_promise_resolve(promises[k], weft_value_integer(i + k));
 		(void)weft_promise_unref(promises[k]);
 	}
 	watch_all(all);
@@ -248,8 +242,7 @@ set_clear_round(int64_t i)
 {
 	(void)i;
 	for (uint64_t k = 0; k < SETS; k++) {
-		int64_t id = weft_schedule_timeout(loop, (10000 + k) * BENCH_MS,
-		                                   never, NULL);
+		int64_t id = weft_schedule_timeout(loop, (10000 + k) * BENCH_MS, never, NULL);
 
 		BENCH_CHECK(weft_schedule_clear(loop, id, NULL) == 0);
 	}
@@ -263,12 +256,9 @@ set_clear(void)
 }
 
 static const struct bench_row promise_rows[] = {
-	{ "promise.then_chain", then_chain },
-	{ "promise.then_chain.1000", then_chain_few },
-	{ "promise.create_resolve", create_resolve },
-	{ "promise.all.1000", all_1000 },
-	{ "promise.all.1000.late", all_1000_late },
-	{ "microtask", microtask },
+	{ "promise.then_chain", then_chain },         { "promise.then_chain.1000", then_chain_few },
+	{ "promise.create_resolve", create_resolve }, { "promise.all.1000", all_1000 },
+	{ "promise.all.1000.late", all_1000_late },   { "microtask", microtask },
 	{ "timeout.set_clear", set_clear },
 };
 

@@ -142,8 +142,7 @@ run(int poller, int connections, uint64_t count)
 static void
 start(struct connection *c, int port, SSL_CTX *context, int poller)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET,
-		                     .data.ptr = c };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = c };
 
 	c->fd = local_connect(port);
 	c->sent = c->received = size;
@@ -175,10 +174,9 @@ main(int argc, char **argv)
 	int poller = epoll_create1(0);
 
 	size = argc == 6 ? strtoul(argv[4], NULL, 10) : 0;
-	if (connections < 1 || connections > CONNECTIONS_MAX || size < 1
-	    || size > BYTES_MAX || count < 1)
-		bench_die("usage: %s plain|tls PORT CONNECTIONS BYTES COUNT",
-		          argv[0]);
+	if (connections < 1 || connections > CONNECTIONS_MAX || size < 1 || size > BYTES_MAX
+	    || count < 1)
+		bench_die("usage: %s plain|tls PORT CONNECTIONS BYTES COUNT", argv[0]);
 	(void)alarm(PATIENCE_S);
 	for (size_t i = 0; i < size; i++)
 		message[i] = (char)bench_random();

@@ -29,17 +29,14 @@ ask_next(redisAsyncContext *context)
 		return;
 	}
 	sizes[1] = strlen(key);
-	BENCH_CHECK(
-		redisAsyncCommandArgv(context, on_reply, NULL, 2, words, sizes)
-		== REDIS_OK);
+	BENCH_CHECK(redisAsyncCommandArgv(context, on_reply, NULL, 2, words, sizes) == REDIS_OK);
 }
 
 static void
 ask(uint64_t count, int at_once, bool far)
 {
 	struct ev_loop *loop = ev_default_loop(0);
-	redisAsyncContext *context = redisAsyncConnect("127.0.0.1",
-	                                               redis_start(far));
+	redisAsyncContext *context = redisAsyncConnect("127.0.0.1", redis_start(far));
 
 	BENCH_CHECK(loop && context && !context->err);
 	BENCH_CHECK(redisLibevAttach(loop, context) == REDIS_OK);
@@ -78,10 +75,8 @@ rtt_100_rps(void)
 }
 
 static const struct bench_row redis_rows[] = {
-	{ "redis.get.100.cpu", get_100_cpu },
-	{ "redis.get.100.op", get_100_cpu },
-	{ "redis.get.100.rps", get_100_rps },
-	{ "redis.get.1.rps", get_1_rps },
+	{ "redis.get.100.cpu", get_100_cpu }, { "redis.get.100.op", get_100_cpu },
+	{ "redis.get.100.rps", get_100_rps }, { "redis.get.1.rps", get_1_rps },
 	{ "redis.rtt.100.rps", rtt_100_rps },
 };
 

@@ -43,8 +43,7 @@ rtt_100_rps(void)
 
 	redis_begin(REDIS_FAR_FEW);
 	for (int i = 0; i < THREADS; i++)
-		BENCH_CHECK(pthread_create(&threads[i], NULL, ask_on, &port)
-		            == 0);
+		BENCH_CHECK(pthread_create(&threads[i], NULL, ask_on, &port) == 0);
 	/* The proxy ends with its first connection: all are kept until the last. */
 	for (int i = 0; i < THREADS; i++)
 		BENCH_CHECK(pthread_join(threads[i], &contexts[i]) == 0);

@@ -34,8 +34,7 @@ ask_on(void *arg)
 		weft_span words[] = { { "GET", 3 }, { key, strlen(key) } };
 		weft_redis_reply *reply;
 
-		BENCH_CHECK(weft_redis_call(arg, words, 2, &reply, WEFT_NEVER)
-		            == 0);
+		BENCH_CHECK(weft_redis_call(arg, words, 2, &reply, WEFT_NEVER) == 0);
 		take_reply(reply);
 	}
 	return 0;
@@ -49,9 +48,9 @@ start_op(struct asker *asker)
 	if (!redis_ask(asker->key))
 		return;
 	words[1].size = strlen(asker->key);
-	BENCH_CHECK(weft_redis_call_op(asker->redis, words, 2, &asker->reply,
-	                               &asker->op, WEFT_NEVER)
-	            == 0);
+	BENCH_CHECK(
+		weft_redis_call_op(asker->redis, words, 2, &asker->reply, &asker->op, WEFT_NEVER)
+		== 0);
 }
 
 static void
@@ -72,8 +71,7 @@ ask_by_ops(weft_loop *loop, weft_redis *redis, int askers)
 
 	for (int i = 0; i < askers; i++) {
 		all[i].redis = redis;
-		BENCH_CHECK(weft_op_init(&all[i].op, loop, on_done, &all[i])
-		            == 0);
+		BENCH_CHECK(weft_op_init(&all[i].op, loop, on_done, &all[i]) == 0);
 		start_op(&all[i]);
 	}
 	BENCH_CHECK(weft_loop_run(loop) == 0);
@@ -98,8 +96,7 @@ ask(uint64_t count, int askers, bool far, bool by_ops)
 	weft_redis *redis;
 	char address[64];
 
-	(void)snprintf(address, sizeof(address), "redis://127.0.0.1:%d",
-	               redis_start(far));
+	(void)snprintf(address, sizeof(address), "redis://127.0.0.1:%d", redis_start(far));
 	redis_begin(count);
 	BENCH_CHECK(loop);
 	BENCH_CHECK(weft_redis_open(address, &opts, &redis) == 0);
@@ -147,10 +144,8 @@ rtt_100_rps(void)
 }
 
 static const struct bench_row redis_rows[] = {
-	{ "redis.get.100.cpu", get_100_cpu },
-	{ "redis.get.100.op", get_100_op },
-	{ "redis.get.100.rps", get_100_rps },
-	{ "redis.get.1.rps", get_1_rps },
+	{ "redis.get.100.cpu", get_100_cpu }, { "redis.get.100.op", get_100_op },
+	{ "redis.get.100.rps", get_100_rps }, { "redis.get.1.rps", get_1_rps },
 	{ "redis.rtt.100.rps", rtt_100_rps },
 };
 

@@ -36,8 +36,7 @@ static int
 answer_file(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply_file(http, folder, weft_http_param(http, "name"),
-	                            WEFT_NEVER);
+	return weft_http_reply_file(http, folder, weft_http_param(http, "name"), WEFT_NEVER);
 }
 
 static int
@@ -71,9 +70,7 @@ print_port(const weft_addr *addr)
 static void
 open_site(weft_loop *loop, const char *address, weft_tls *tls)
 {
-	weft_listener_opts opts = { .tls = tls,
-		                    .backlog = 1024,
-		                    .connections_max = 19000 };
+	weft_listener_opts opts = { .tls = tls, .backlog = 1024, .connections_max = 19000 };
 	weft_go_opts go = { .loop = loop };
 	weft_listener *listener;
 	weft_addr addr;
@@ -101,9 +98,7 @@ open_tls(void)
 {
 	char chain[4096], key[4096];
 	weft_tls_cert cert = { .chain_file = chain, .key_file = key };
-	weft_tls_opts opts = { .certs = &cert,
-		               .cert_count = 1,
-		               .no_tickets = true };
+	weft_tls_opts opts = { .certs = &cert, .cert_count = 1, .no_tickets = true };
 	weft_tls *tls;
 
 	(void)snprintf(chain, sizeof(chain), "%s/cert.pem", folder);
@@ -124,13 +119,9 @@ main(int argc, char **argv)
 	(void)raise_limit();
 	server = weft_http_server_new(&opts);
 	BENCH_CHECK(loop && server);
-	BENCH_CHECK(weft_http_route(server, "GET /plain", answer_plain, NULL)
-	            == 0);
-	BENCH_CHECK(weft_http_route(server, "GET /file/{name...}", answer_file,
-	                            NULL)
-	            == 0);
-	BENCH_CHECK(weft_http_route(server, "GET /work", answer_work, NULL)
-	            == 0);
+	BENCH_CHECK(weft_http_route(server, "GET /plain", answer_plain, NULL) == 0);
+	BENCH_CHECK(weft_http_route(server, "GET /file/{name...}", answer_file, NULL) == 0);
+	BENCH_CHECK(weft_http_route(server, "GET /work", answer_work, NULL) == 0);
 	open_site(loop, "tcp://127.0.0.1:0", NULL);
 	open_site(loop, "tls://127.0.0.1:0", open_tls());
 	if (argc == 3)

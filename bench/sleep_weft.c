@@ -31,8 +31,7 @@ sleep_measure(void)
 	for (int i = 0; i < SLEEP_COUNT; i++)
 		BENCH_CHECK(weft_scope_go(&scope, sleeper, NULL) > 0);
 	BENCH_CHECK(weft_scope_close(&scope) == 0);
-	return (double)(bench_wall_ns() - begin)
-	       / (double)(SLEEP_NS * SLEEP_TIMES);
+	return (double)(bench_wall_ns() - begin) / (double)(SLEEP_NS * SLEEP_TIMES);
 }
 
 static double

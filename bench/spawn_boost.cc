@@ -11,8 +11,7 @@ static boost::fibers::pooled_fixedsize_stack stacks;
 static inline void
 spawn_join()
 {
-	boost::fibers::fiber fiber(boost::fibers::launch::dispatch,
-	                           std::allocator_arg, stacks,
+	boost::fibers::fiber fiber(boost::fibers::launch::dispatch, std::allocator_arg, stacks,
 	                           [] { spawn_ran++; });
 
 	fiber.join();

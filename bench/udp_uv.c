@@ -38,8 +38,7 @@ flush(void)
 		lens[i] = 1;
 	}
 	if (waiting > 0)
-		BENCH_CHECK(uv_udp_try_send2(&udp, waiting, bufs, lens, to, 0)
-		            == (int)waiting);
+		BENCH_CHECK(uv_udp_try_send2(&udp, waiting, bufs, lens, to, 0) == (int)waiting);
 	waiting = 0;
 }
 
@@ -65,8 +64,8 @@ echo(uv_buf_t out, const struct sockaddr *from)
 #endif
 
 static void
-on_recv(uv_udp_t *handle, ssize_t size, const uv_buf_t *buf,
-        const struct sockaddr *from, unsigned flags)
+on_recv(uv_udp_t *handle, ssize_t size, const uv_buf_t *buf, const struct sockaddr *from,
+        unsigned flags)
 {
 	(void)handle;
 	(void)flags;

@@ -25,8 +25,7 @@ serve(void *arg)
 		}
 		n = weft_dgram_recv(dgram, batch, BATCH, WEFT_NEVER);
 		for (int i = 0; i < n; i += sent) {
-			sent = weft_dgram_send(dgram, batch + i,
-			                       (size_t)(n - i), WEFT_NEVER);
+			sent = weft_dgram_send(dgram, batch + i, (size_t)(n - i), WEFT_NEVER);
 			BENCH_CHECK(sent > 0);
 		}
 	} while (n > 0 && batch[n - 1].size > 0);

@@ -23,8 +23,7 @@ static void
 side_kick(struct side *side)
 {
 	(void)atomic_fetch_add(&side->kicks, 1);
-	(void)syscall(SYS_futex, &side->kicks, FUTEX_WAKE_PRIVATE, 1, NULL,
-	              NULL, 0);
+	(void)syscall(SYS_futex, &side->kicks, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void
@@ -32,8 +31,8 @@ side_run(struct side *side)
 {
 	for (unsigned seen = 0; !side->left; seen++) {
 		while (atomic_load(&side->kicks) == seen)
-			(void)syscall(SYS_futex, &side->kicks,
-			              FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+			(void)syscall(SYS_futex, &side->kicks, FUTEX_WAIT_PRIVATE, seen, NULL, NULL,
+			              0);
 		on_kick(side);
 	}
 }

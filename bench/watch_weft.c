@@ -45,8 +45,7 @@ watch_memory(void)
 		int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
 		BENCH_CHECK(fd >= 0);
-		BENCH_CHECK(weft_watch_start(loop, &watches[i], fd,
-		                             WEFT_READABLE, on_watch, NULL)
+		BENCH_CHECK(weft_watch_start(loop, &watches[i], fd, WEFT_READABLE, on_watch, NULL)
 		            == 0);
 	}
 	BENCH_CHECK(weft_loop_run_once(loop, WEFT_NOW) == 1);

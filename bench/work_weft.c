@@ -18,8 +18,7 @@ static double
 work_loop(void)
 {
 	do
-		BENCH_CHECK(weft_work(WEFT_CPU, on_work, NULL, WEFT_NEVER)
-		            == 0);
+		BENCH_CHECK(weft_work(WEFT_CPU, on_work, NULL, WEFT_NEVER) == 0);
 	while (!work_back());
 	return 0;
 }

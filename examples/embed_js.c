@@ -5,8 +5,7 @@
 
 /* lookup(id): runs on a threadlet; the script gets a promise. */
 static int
-lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-       void *arg)
+lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	int rc = weft_sleep_until(weft_in(100 * WEFT_MS));
 
@@ -20,8 +19,7 @@ lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 }
 
 static int
-print(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-      void *arg)
+print(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js, (void)out, (void)arg;
 	for (size_t i = 0; i < count; i++)
@@ -47,8 +45,7 @@ main(void)
 	                  "}, 10);",
 	                  "inline.js", NULL);
 	if (rc == 0)
-		rc = weft_loop_run(
-			loop); /* until the script has nothing left */
+		rc = weft_loop_run(loop); /* until the script has nothing left */
 	if (rc == 0)
 		rc = weft_js_failed(js); /* what nobody handled */
 	if (rc < 0)

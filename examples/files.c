@@ -6,8 +6,7 @@
 static int
 send_file(weft_http *http, void *folder)
 {
-	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
-	                            WEFT_NEVER);
+	return weft_http_reply_file(http, folder, weft_http_param(http, "path"), WEFT_NEVER);
 }
 
 static int

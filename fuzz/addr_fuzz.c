@@ -13,8 +13,7 @@ read_back(const weft_addr *addr)
 	ORACLE(size > 0 && (size_t)size == strlen(text), "no text");
 	ORACLE(weft_addr_parse(text, &again) == 0, "not read back: %s", text);
 	ORACLE(weft_addr_equal(addr, &again), "read as another: %s", text);
-	ORACLE(weft_addr_format(addr, short_text, (size_t)size)
-	               == WEFT_EMSGSIZE,
+	ORACLE(weft_addr_format(addr, short_text, (size_t)size) == WEFT_EMSGSIZE,
 	       "written beyond its room: %s", text);
 }
 

@@ -31,21 +31,17 @@ look_at_errors(const struct dagfile *file, const char *bytes, size_t size)
 	for (struct dagfile_error *e = file->errors; e; e = e->next, kept++) {
 		long room = line_size(bytes, size, e->at.line);
 
-		ORACLE(room >= 0 && e->at.column >= 1
-		               && (long)e->at.column <= room + 1,
-		       "%u:%u is not in the file: %s", e->at.line, e->at.column,
-		       e->text);
+		ORACLE(room >= 0 && e->at.column >= 1 && (long)e->at.column <= room + 1,
+		       "%u:%u is not in the file: %s", e->at.line, e->at.column, e->text);
 		ORACLE(e->at.line > last.line
-		               || (e->at.line == last.line
-		                   && e->at.column >= last.column),
+		               || (e->at.line == last.line && e->at.column >= last.column),
 		       "%u:%u is told too late", e->at.line, e->at.column);
 		ORACLE(*e->text, "a mistake without a text");
 		last = e->at;
 	}
 	ORACLE(kept
-	               == (file->error_count < DAGFILE_ERRORS_MAX
-	                           ? file->error_count
-	                           : DAGFILE_ERRORS_MAX),
+	               == (file->error_count < DAGFILE_ERRORS_MAX ? file->error_count
+	                                                          : DAGFILE_ERRORS_MAX),
 	       "%u of %u mistakes", kept, file->error_count);
 }
 
@@ -57,18 +53,15 @@ look_at_word(const struct dagfile *file, const struct dagfile_node *node,
 
 	for (struct dagfile_piece *p = word->pieces; p; p = p->next) {
 		ORACLE(p->kind != DAGFILE_VARIABLE, "%s is not known", p->text);
-		ORACLE(p->kind != DAGFILE_ITEM || node->each, "an item of %s",
-		       node->name);
-		ORACLE(p->kind != DAGFILE_INPUT || p->index < file->input_count,
-		       "input %u", p->index);
+		ORACLE(p->kind != DAGFILE_ITEM || node->each, "an item of %s", node->name);
+		ORACLE(p->kind != DAGFILE_INPUT || p->index < file->input_count, "input %u",
+		       p->index);
 		if (p->kind != DAGFILE_SOURCE)
 			continue;
 		found = false;
 		for (struct dagfile_ref *r = node->refs; r; r = r->next)
-			found |= r->use == DAGFILE_NEEDS
-			         && r->index == p->index;
-		ORACLE(found, "%s uses %s, and does not need it", node->name,
-		       p->text);
+			found |= r->use == DAGFILE_NEEDS && r->index == p->index;
+		ORACLE(found, "%s uses %s, and does not need it", node->name, p->text);
 	}
 }
 
@@ -89,8 +82,7 @@ look_at_words(const struct dagfile *file, const struct dagfile_node *node)
 
 /* Whether who uses a value has one to use. */
 static void
-look_at_refs(const struct dagfile *file, const struct dagfile_node *node,
-             const bool *done)
+look_at_refs(const struct dagfile *file, const struct dagfile_node *node, const bool *done)
 {
 	for (struct dagfile_ref *r = node->refs; r; r = r->next) {
 		const struct dagfile_node *from = &file->nodes[r->index];
@@ -98,13 +90,10 @@ look_at_refs(const struct dagfile *file, const struct dagfile_node *node,
 		ORACLE(r->known, "%s is not known", r->name);
 		if (r->is_input)
 			continue;
-		ORACLE(done[r->index], "%s comes before %s", node->name,
-		       r->name);
-		ORACLE(r->use == DAGFILE_AFTER
-		               || from->output <= DAGFILE_OUTPUT_LINES,
+		ORACLE(done[r->index], "%s comes before %s", node->name, r->name);
+		ORACLE(r->use == DAGFILE_AFTER || from->output <= DAGFILE_OUTPUT_LINES,
 		       "%s keeps no value for %s", r->name, node->name);
-		ORACLE(r->use != DAGFILE_EACH || from->each
-		               || from->output == DAGFILE_OUTPUT_LINES,
+		ORACLE(r->use != DAGFILE_EACH || from->each || from->output == DAGFILE_OUTPUT_LINES,
 		       "%s gives no list for %s", r->name, node->name);
 	}
 }
@@ -121,15 +110,10 @@ look_at_nodes(const struct dagfile *file)
 		uint32_t index = file->order[i];
 		const struct dagfile_node *node = &file->nodes[index];
 
-		ORACLE(index < file->node_count && !done[index],
-		       "node %u is there twice", index);
+		ORACLE(index < file->node_count && !done[index], "node %u is there twice", index);
 		ORACLE(dagfile_is_name(node->name), "node %s", node->name);
-		ORACLE(node->output != DAGFILE_OUTPUT_UNSAID,
-		       "%s has no "
-		       "output",
-		       node->name);
-		ORACLE(!(node->lines && node->words), "%s has both",
-		       node->name);
+		ORACLE(node->output != DAGFILE_OUTPUT_UNSAID, "%s has no output", node->name);
+		ORACLE(!(node->lines && node->words), "%s has both", node->name);
 		look_at_refs(file, node, done);
 		look_at_words(file, node);
 		done[index] = true;

@@ -16,14 +16,12 @@
 #include "http/values.h"
 #include "proto/feed.h"
 
-#define SMALL \
-	700 /* up to this size also byte by byte: it takes the square of it */
+#define SMALL 700 /* up to this size also byte by byte: it takes the square of it */
 
 static struct outcome whole, other;
 
 static void
-compare(const struct feed *feed, const char *data, size_t size,
-        struct feed_cut cut)
+compare(const struct feed *feed, const char *data, size_t size, struct feed_cut cut)
 {
 	const char *what;
 
@@ -54,8 +52,7 @@ put_part(struct writer *w, const char *data, struct weft__http_part part)
 {
 	ORACLE(part.at + part.size <= whole.head.size, "part beyond its head");
 	for (uint32_t i = 0; i < part.size; i++)
-		ORACLE(!strchr("\r\n", data[part.at + i]),
-		       "line end in a part");
+		ORACLE(!strchr("\r\n", data[part.at + i]), "line end in a part");
 	put(w, data + part.at, part.size);
 }
 
@@ -68,9 +65,7 @@ write_head(struct writer *w, const char *data, bool is_response)
 	version[7] = (char)('0' + head->minor);
 	if (is_response) {
 		put(w, version, 8);
-		put(w, status,
-		    (size_t)snprintf(status, sizeof(status), " %d ",
-		                     head->status));
+		put(w, status, (size_t)snprintf(status, sizeof(status), " %d ", head->status));
 		put_part(w, data, head->reason);
 	} else {
 		put_part(w, data, head->method);
@@ -102,14 +97,11 @@ write_again(const struct feed *feed, const char *data)
 	write_head(&w, data, feed->kind == FEED_RESPONSE);
 	/* It may be longer, by the space before an empty reason. */
 	free_feed.limits.head_max = sizeof(w.text);
-	feed_run(&free_feed, w.text, w.size,
-	         (struct feed_cut){ .how = FEED_WHOLE }, &other);
-	ORACLE(other.has_head, "refused when written again: %s",
-	       other.fault.text);
-	ORACLE(a->framing == b->framing && a->length == b->length
-	               && a->flags == b->flags && a->status == b->status
-	               && a->form == b->form && a->lines.count == b->lines.count
-	               && a->path.size == b->path.size
+	feed_run(&free_feed, w.text, w.size, (struct feed_cut){ .how = FEED_WHOLE }, &other);
+	ORACLE(other.has_head, "refused when written again: %s", other.fault.text);
+	ORACLE(a->framing == b->framing && a->length == b->length && a->flags == b->flags
+	               && a->status == b->status && a->form == b->form
+	               && a->lines.count == b->lines.count && a->path.size == b->path.size
 	               && a->host.size == b->host.size,
 	       "means something else when written again");
 }
@@ -130,8 +122,7 @@ check_path(const char *data, size_t size)
 	for (const char *at = out; at; at = strchr(at + 1, '/')) {
 		size_t dots = strspn(at + 1, ".");
 
-		ORACLE(dots < 1 || dots > 2
-		               || (at[1 + dots] && at[1 + dots] != '/'),
+		ORACLE(dots < 1 || dots > 2 || (at[1 + dots] && at[1 + dots] != '/'),
 		       "dots in a path");
 	}
 }
@@ -144,11 +135,9 @@ check_query(const char *data, size_t size)
 	char out[256];
 
 	while (weft__http_query_next(&query, &pair)) {
-		ORACLE(pair.name >= data
-		               && pair.value + pair.value_size <= data + size,
+		ORACLE(pair.name >= data && pair.value + pair.value_size <= data + size,
 		       "pair outside of its query");
-		(void)weft__http_query_decode(pair.value, pair.value_size, out,
-		                              sizeof(out));
+		(void)weft__http_query_decode(pair.value, pair.value_size, out, sizeof(out));
 	}
 }
 
@@ -161,8 +150,7 @@ check_date(const char *data, size_t size)
 	if (weft__http_date_parse(data, size, 1800000000, &date) < 0
 	    || weft__http_date_format(date, text) < 0) /* 9999's leap second */
 		return;
-	ORACLE(weft__http_date_parse(text, strlen(text), 0, &again) == 0
-	               && again == date,
+	ORACLE(weft__http_date_parse(text, strlen(text), 0, &again) == 0 && again == date,
 	       "another date when written again");
 }
 
@@ -188,22 +176,18 @@ check_value(const char *data, size_t size, uint64_t total)
 
 /* One message at the front of the data.  Returns its size if another may follow. */
 static size_t
-check_message(const struct feed *feed, const char *data, size_t size,
-              unsigned seed)
+check_message(const struct feed *feed, const char *data, size_t size, unsigned seed)
 {
-	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE },
-	         &whole);
+	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 	if (size <= SMALL)
 		compare(feed, data, size, (struct feed_cut){ FEED_BYTES, 0 });
 	if (size > 0)
-		compare(feed, data, size,
-		        (struct feed_cut){ FEED_TWO, seed % size });
+		compare(feed, data, size, (struct feed_cut){ FEED_TWO, seed % size });
 	compare(feed, data, size, (struct feed_cut){ FEED_RANDOM, seed });
 	write_again(feed, data);
 	if (feed->kind == FEED_REQUEST && whole.head.path.size > 0)
 		check_path(data + whole.head.path.at, whole.head.path.size);
-	if (whole.rc != WEFT__HTTP_DONE
-	    || !(whole.head.flags & WEFT__HTTP_KEEP_ALIVE))
+	if (whole.rc != WEFT__HTTP_DONE || !(whole.head.flags & WEFT__HTTP_KEEP_ALIVE))
 		return 0;
 	return whole.used;
 }

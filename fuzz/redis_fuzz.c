@@ -15,8 +15,7 @@
 #include "fuzz.h"
 #include "proto/resp_feed.h"
 
-static const struct weft__resp_limits loose = { 1 << 20, WEFT__RESP_DEPTH,
-	                                        100000 };
+static const struct weft__resp_limits loose = { 1 << 20, WEFT__RESP_DEPTH, 100000 };
 static const struct weft__resp_limits tight = { 60, 2, 8 };
 
 /* --- rule 2: the plain reader ------------------------------------------------ */
@@ -72,8 +71,7 @@ plain_integer(const char *text, size_t size, long long *out)
 static bool plain_element(struct plain *p, bool kept, size_t depth);
 
 static bool
-plain_items(struct plain *p, char type, long long count, bool kept,
-            size_t depth)
+plain_items(struct plain *p, char type, long long count, bool kept, size_t depth)
 {
 	uint64_t items = (uint64_t)count * (type == '%' || type == '|' ? 2 : 1);
 	bool attribute = type == '|';
@@ -109,12 +107,10 @@ plain_bytes(struct plain *p, char type, long long length, bool kept)
 		return stop(p, true);
 	if (p->end - p->at < 2 || p->end - p->at - 2 < length)
 		return stop(p, false);
-	if (memcmp(p->at + length, "\r\n", 2) != 0
-	    || (type == '=' && p->at[3] != ':'))
+	if (memcmp(p->at + length, "\r\n", 2) != 0 || (type == '=' && p->at[3] != ':'))
 		return stop(p, true);
 	if (kept) {
-		resp_addf(&p->tree, "%c%zu\r\n", type == '!' ? '!' : '$',
-		          (size_t)length - skip);
+		resp_addf(&p->tree, "%c%zu\r\n", type == '!' ? '!' : '$', (size_t)length - skip);
 		resp_add(&p->tree, p->at + skip, (size_t)length - skip);
 		resp_add(&p->tree, "\r\n", 2);
 	}
@@ -162,9 +158,8 @@ plain_element(struct plain *p, bool kept, size_t depth)
 	if (strchr("$!=*%~>|", type)) {
 		if (!plain_integer(text, size, &number))
 			return stop(p, true);
-		return strchr("$!=", type)
-		               ? plain_bytes(p, type, number, kept)
-		               : plain_items(p, type, number, kept, depth);
+		return strchr("$!=", type) ? plain_bytes(p, type, number, kept)
+		                           : plain_items(p, type, number, kept, depth);
 	}
 	if (!plain_value(type, text, size))
 		return stop(p, true);
@@ -186,22 +181,19 @@ compare_plain(const struct resp_outcome *got, const char *data, size_t size,
 	struct plain p = { .at = data, .end = data + size };
 	bool read = plain_element(&p, true, 0);
 	size_t used = (size_t)(p.at - data);
-	bool fits = read && used <= limits->bytes_max
-	            && p.nodes <= limits->nodes_max
+	bool fits = read && used <= limits->bytes_max && p.nodes <= limits->nodes_max
 	            && p.depth <= limits->depth_max;
 
-	ORACLE(!fits || got->rc == (ssize_t)used, "not read: %zd of %zu, %.*s",
-	       got->rc, used, (int)got->text.size, got->text.data);
+	ORACLE(!fits || got->rc == (ssize_t)used, "not read: %zd of %zu, %.*s", got->rc, used,
+	       (int)got->text.size, got->text.data);
 	ORACLE(fits || got->rc <= 0, "read, but should not be");
-	ORACLE(!read || fits || got->rc == WEFT_EMSGSIZE, "limit: %zd",
-	       got->rc);
+	ORACLE(!read || fits || got->rc == WEFT_EMSGSIZE, "limit: %zd", got->rc);
 	ORACLE(!p.bad || got->rc < 0, "accepted: %zd", got->rc);
 	ORACLE(!p.short_ || got->rc == 0 || got->rc == WEFT_EMSGSIZE || p.bad,
 	       "ends too early: %zd", got->rc);
 	ORACLE(!fits
 	               || (got->text.size == p.tree.size
-	                   && memcmp(got->text.data, p.tree.data, p.tree.size)
-	                              == 0),
+	                   && memcmp(got->text.data, p.tree.data, p.tree.size) == 0),
 	       "another tree");
 	free(p.tree.data);
 }
@@ -209,30 +201,22 @@ compare_plain(const struct resp_outcome *got, const char *data, size_t size,
 /* --- rules 1 and 3 --------------------------------------------------------------- */
 
 static void
-check_reply(const char *data, size_t size, uint64_t seed,
-            const struct weft__resp_limits *limits)
+check_reply(const char *data, size_t size, uint64_t seed, const struct weft__resp_limits *limits)
 {
-	struct resp_cut cuts[] = { { RESP_BYTES, 0 },
-		                   { RESP_TWO, seed },
-		                   { RESP_RANDOM, seed } };
+	struct resp_cut cuts[] = { { RESP_BYTES, 0 }, { RESP_TWO, seed }, { RESP_RANDOM, seed } };
 	struct resp_outcome whole, other;
 
 	resp_feed(limits, data, size, (struct resp_cut){ 0 }, &whole);
 	for (int i = 0; i < 3; i++) {
 		resp_feed(limits, data, size, cuts[i], &other);
-		ORACLE(resp_same(&whole, &other), "cut %d: %zd, %zd", i,
-		       whole.rc, other.rc);
+		ORACLE(resp_same(&whole, &other), "cut %d: %zd, %zd", i, whole.rc, other.rc);
 		resp_outcome_drop(&other);
 	}
 	compare_plain(&whole, data, size, limits);
 	if (whole.rc > 0) {
-		resp_feed(&loose, whole.text.data, whole.text.size,
-		          (struct resp_cut){ 0 }, &other);
-		ORACLE(other.rc == (ssize_t)whole.text.size
-		               && other.text.size == whole.text.size
-		               && memcmp(other.text.data, whole.text.data,
-		                         whole.text.size)
-		                          == 0,
+		resp_feed(&loose, whole.text.data, whole.text.size, (struct resp_cut){ 0 }, &other);
+		ORACLE(other.rc == (ssize_t)whole.text.size && other.text.size == whole.text.size
+		               && memcmp(other.text.data, whole.text.data, whole.text.size) == 0,
 		       "another tree when written again");
 		resp_outcome_drop(&other);
 	}
@@ -262,8 +246,7 @@ check_words(const char *data, size_t size)
 	}
 	total = weft__resp_size(words, count);
 	bytes = malloc(total);
-	ORACLE(weft__resp_put(bytes, words, count) == bytes + total,
-	       "words of another size");
+	ORACLE(weft__resp_put(bytes, words, count) == bytes + total, "words of another size");
 	reply = resp_read(bytes, total, size & 1);
 	ORACLE(weft_redis_count(reply) == count, "another number of words");
 	for (size_t i = 0; i < count; i++) {
@@ -271,8 +254,7 @@ check_words(const char *data, size_t size)
 
 		(void)weft_redis_text(weft_redis_item(reply, i), &text);
 		ORACLE(text.data && text.size == words[i].size
-		               && memcmp(text.data, words[i].data, text.size)
-		                          == 0,
+		               && memcmp(text.data, words[i].data, text.size) == 0,
 		       "another word");
 	}
 	weft_redis_reply_free(reply);
@@ -296,11 +278,9 @@ check_number(const char *data, size_t size)
 		               || (number != number && want != want),
 		       "%a, not %a", number, want);
 	}
-	ORACLE(weft__resp_integer(data, size, &integer)
-	               == plain_integer(text, size, &plain),
+	ORACLE(weft__resp_integer(data, size, &integer) == plain_integer(text, size, &plain),
 	       "one integer, and one that is none");
-	ORACLE(!plain_integer(text, size, &plain) || plain == integer,
-	       "another integer");
+	ORACLE(!plain_integer(text, size, &plain) || plain == integer, "another integer");
 	free(text);
 }
 
@@ -317,7 +297,6 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	else if (input[0] == 'N')
 		check_number(data, size);
 	else
-		check_reply(data, size, input[1],
-		            input[0] == 'r' ? &tight : &loose);
+		check_reply(data, size, input[1], input[0] == 'r' ? &tight : &loose);
 	return 0;
 }

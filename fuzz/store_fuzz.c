@@ -90,8 +90,7 @@ check_limit(const struct client *client)
 	const struct reader *reader = &client->reader;
 	size_t most = client->store->limits.request_max + 2;
 
-	ORACLE(reader->left == 0 || (reader->count == 0 && !reader->has_bulk)
-	               || reader->at <= most,
+	ORACLE(reader->left == 0 || (reader->count == 0 && !reader->has_bulk) || reader->at <= most,
 	       "%zu bytes of a request, more than %zu", reader->at, most);
 }
 
@@ -122,8 +121,7 @@ begin(struct client *client, unsigned how)
 }
 
 static void
-run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
-    unsigned how)
+run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut, unsigned how)
 {
 	static const char all[] = "PSUBSCRIBE *\r\n";
 	weft_store_opts opts = { .seed = 1 };
@@ -146,8 +144,7 @@ run(struct outcome *outcome, const uint8_t *data, size_t size, size_t cut,
 	client = client_new(store);
 	begin(client, how);
 	for (size_t at = 0; at < size; at += cut) {
-		client_feed(client, (const char *)data + at,
-		            size - at < cut ? size - at : cut);
+		client_feed(client, (const char *)data + at, size - at < cut ? size - at : cut);
 		check_limit(client);
 	}
 	outcome->size = 0;
@@ -162,8 +159,7 @@ static void
 compare(const uint8_t *data, size_t size, size_t cut, unsigned how)
 {
 	run(&other, data, size, cut, how);
-	ORACLE(whole.size == other.size
-	               && memcmp(whole.text, other.text, whole.size) == 0
+	ORACLE(whole.size == other.size && memcmp(whole.text, other.text, whole.size) == 0
 	               && whole.keys == other.keys
 	               && ((whole.flags ^ other.flags)
 	                   & (CLIENT_LAST | CLIENT_MULTI | CLIENT_BLOCKED))
@@ -179,8 +175,7 @@ is_fickle(const uint8_t *data, size_t size)
 
 	for (size_t i = 0; i < 3; i++)
 		for (size_t at = 0; at + 4 <= size; at++)
-			if (strncasecmp((const char *)data + at, words[i], 4)
-			    == 0)
+			if (strncasecmp((const char *)data + at, words[i], 4) == 0)
 				return true;
 	return false;
 }

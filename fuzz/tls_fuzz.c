@@ -43,12 +43,10 @@ make_cert(EVP_PKEY *key)
 	MUST(ASN1_INTEGER_set(X509_get_serialNumber(x509), 1));
 	MUST(X509_gmtime_adj(X509_getm_notBefore(x509), -86400));
 	MUST(X509_gmtime_adj(X509_getm_notAfter(x509), 86400L * 365));
-	MUST(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-	                                (const unsigned char *)"fuzz", -1, -1,
-	                                0));
+	MUST(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"fuzz", -1,
+	                                -1, 0));
 	MUST(X509_set_issuer_name(x509, name) && X509_set_pubkey(x509, key));
-	san = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name,
-	                          "DNS:fuzz.example");
+	san = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:fuzz.example");
 	MUST(san && X509_add_ext(x509, san, -1));
 	X509_EXTENSION_free(san);
 	MUST(X509_sign(x509, key, EVP_sha256()) > 0);
@@ -135,9 +133,7 @@ fuzz_handshake(int role, struct input *in)
 {
 	struct weft__session *s;
 
-	MUST(weft__session_open(tls, role,
-	                        role == WEFT_TLS_CLIENT ? "fuzz.example" : NULL,
-	                        &s)
+	MUST(weft__session_open(tls, role, role == WEFT_TLS_CLIENT ? "fuzz.example" : NULL, &s)
 	     == 0);
 	do {
 		int rc = weft__session_handshake(s);
@@ -211,8 +207,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	role = data[0] & 1 ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT;
 	in = (struct input){ data + 4, size - 4,
-		             (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8
-		                     | data[3] };
+		             (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3] };
 	if (data[0] & 2)
 		fuzz_data(role, &in);
 	else

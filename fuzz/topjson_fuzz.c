@@ -23,8 +23,7 @@ struct judge {
 static void
 skip(struct judge *judge)
 {
-	while (judge->at < judge->end && *judge->at
-	       && strchr(" \t\r\n", *judge->at))
+	while (judge->at < judge->end && *judge->at && strchr(" \t\r\n", *judge->at))
 		judge->at++;
 }
 
@@ -58,8 +57,7 @@ judge_text(struct judge *judge)
 			continue;
 		for (int i = 0; i < 4; i++) {
 			judge->at++;
-			if (peek(judge) == '\0'
-			    || !strchr("0123456789abcdefABCDEF", peek(judge)))
+			if (peek(judge) == '\0' || !strchr("0123456789abcdefABCDEF", peek(judge)))
 				return false;
 		}
 	}
@@ -205,13 +203,11 @@ look_at_text(const char *text)
 		size_t size;
 		int width = text_next(&text, true, out, &size);
 
-		ORACLE(width >= 0 && width <= 2 && size >= 1 && size <= 4,
-		       "%d cells, %zu bytes", width, size);
-		ORACLE((unsigned char)out[0] >= 0x20 && out[0] != 0x7f,
-		       "byte %d", out[0]);
+		ORACLE(width >= 0 && width <= 2 && size >= 1 && size <= 4, "%d cells, %zu bytes",
+		       width, size);
+		ORACLE((unsigned char)out[0] >= 0x20 && out[0] != 0x7f, "byte %d", out[0]);
 		ORACLE(size > 1 || !(out[0] & 0x80), "byte %d alone", out[0]);
-		ORACLE(size != 2 || (unsigned char)out[0] != 0xc2
-		               || (unsigned char)out[1] >= 0xa0,
+		ORACLE(size != 2 || (unsigned char)out[0] != 0xc2 || (unsigned char)out[1] >= 0xa0,
 		       "a control of eight bits");
 	}
 }
@@ -221,8 +217,7 @@ write_text(FILE *to, const char *text)
 {
 	fputc('"', to);
 	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == '"'
-		    || *text == '\\')
+		if ((unsigned char)*text < 0x20 || *text == '"' || *text == '\\')
 			fprintf(to, "\\u%04x", *text);
 		else
 			fputc(*text, to);
@@ -286,19 +281,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *once, *twice;
 	size_t once_size, twice_size;
 
-	ORACLE(good == is_json(bytes, size), "the reader says %s",
-	       good ? "yes" : first.error);
+	ORACLE(good == is_json(bytes, size), "the reader says %s", good ? "yes" : first.error);
 	if (!good) {
-		ORACLE(first.error && first.error_at <= size, "at %zu",
-		       first.error_at);
+		ORACLE(first.error && first.error_at <= size, "at %zu", first.error_at);
 		return 0;
 	}
 	once = write_again(&first, &once_size);
-	ORACLE(json_read(&second, once, once_size) == 0, "not again: %s",
-	       second.error);
+	ORACLE(json_read(&second, once, once_size) == 0, "not again: %s", second.error);
 	twice = write_again(&second, &twice_size);
-	ORACLE(once_size == twice_size && memcmp(once, twice, once_size) == 0,
-	       "%s is %s", once, twice);
+	ORACLE(once_size == twice_size && memcmp(once, twice, once_size) == 0, "%s is %s", once,
+	       twice);
 	json_free(&first);
 	json_free(&second);
 	free(once);

@@ -11,8 +11,8 @@ static void
 is_clean(const char *text, const char *without)
 {
 	for (const char *at = text; *at; at++)
-		ORACLE(*at > ' ' && *at < 0x7f && !strchr(without, *at),
-		       "byte %d in %s", *at, text);
+		ORACLE(*at > ' ' && *at < 0x7f && !strchr(without, *at), "byte %d in %s", *at,
+		       text);
 }
 
 static void
@@ -26,20 +26,15 @@ look_at(const struct weft__http_url *url)
 	ORACLE(url->target[0] == '/', "target %s", url->target);
 	ORACLE(url->local
 	               || (origin > strlen(url->host)
-	                   && memcmp(url->target - strlen(url->host), url->host,
-	                             strlen(url->host))
+	                   && memcmp(url->target - strlen(url->host), url->host, strlen(url->host))
 	                              == 0),
 	       "host %s of %s", url->host, url->text);
-	ORACLE(!strstr(url->target, "/../") || strchr(url->target, '?'),
-	       "dots in %s", url->target);
+	ORACLE(!strstr(url->target, "/../") || strchr(url->target, '?'), "dots in %s", url->target);
 	if (strlen(url->text) > WEFT__HTTP_URL_MAX)
 		return; /* it has grown by what was encoded */
-	ORACLE(weft__http_url_parse(url->text, &again) == 0,
-	       "not read back: %s", url->text);
-	ORACLE(strcmp(url->text, again.text) == 0
-	               && strcmp(url->address, again.address) == 0
-	               && strcmp(url->host, again.host) == 0
-	               && url->secure == again.secure
+	ORACLE(weft__http_url_parse(url->text, &again) == 0, "not read back: %s", url->text);
+	ORACLE(strcmp(url->text, again.text) == 0 && strcmp(url->address, again.address) == 0
+	               && strcmp(url->host, again.host) == 0 && url->secure == again.secure
 	               && url->local == again.local,
 	       "read as another: %s, %s", url->text, again.text);
 	weft__http_url_drop(&again);

@@ -18,8 +18,7 @@ runner_run(const char *name, struct test *const *tests, size_t count)
 	static struct CMUnitTest units[TESTS_MAX];
 
 	for (size_t i = 0; i < count; i++)
-		units[i] = (struct CMUnitTest){ tests[i]->name, run_unit, NULL,
-			                        NULL, tests[i] };
+		units[i] = (struct CMUnitTest){ tests[i]->name, run_unit, NULL, NULL, tests[i] };
 	return _cmocka_run_group_tests(name, units, count, NULL, NULL);
 }
 

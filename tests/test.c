@@ -13,8 +13,7 @@ const bool test_misuse_aborts = WEFT__DEBUG;
 
 /* Asked for by ThreadSanitizer.  OpenSSL counts references where it does not see that: what
  * one thread has read before it let go is freed by another, in these. */
-__attribute__((visibility("default"))) const char *
-__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 
 const char *
 __tsan_default_suppressions(void)
@@ -43,21 +42,18 @@ test_fail(const char *file, int line, const char *format, ...)
 }
 
 void
-test_equal(int64_t got, int64_t want, const char *text, const char *file,
-           int line)
+test_equal(int64_t got, int64_t want, const char *text, const char *file, int line)
 {
 	if (got != want)
-		test_fail(file, line, "%s is %lld, not %lld", text,
-		          (long long)got, (long long)want);
+		test_fail(file, line, "%s is %lld, not %lld", text, (long long)got,
+		          (long long)want);
 }
 
 void
-test_equal_text(const char *got, const char *want, const char *text,
-                const char *file, int line)
+test_equal_text(const char *got, const char *want, const char *text, const char *file, int line)
 {
 	if (!got || strcmp(got, want) != 0)
-		test_fail(file, line, "%s is \"%s\", not \"%s\"", text,
-		          got ? got : "(null)", want);
+		test_fail(file, line, "%s is \"%s\", not \"%s\"", text, got ? got : "(null)", want);
 }
 
 int
@@ -92,8 +88,7 @@ test_child_aborted(const char *text, const char *file, int line)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		test_fail(file, line, "%s: no child to try it in", text);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
-		test_fail(file, line, "%s did not abort (status %d)", text,
-		          status);
+		test_fail(file, line, "%s did not abort (status %d)", text, status);
 }
 
 void
@@ -176,10 +171,8 @@ test_run(struct test *test)
 	int fds = test_open_fds();
 
 	test->run();
-	test_equal(test_live_allocations(), held,
-	           "allocations held after the test", test->name, 0);
-	test_equal(test_open_fds(), fds, "descriptors open after the test",
-	           test->name, 0);
+	test_equal(test_live_allocations(), held, "allocations held after the test", test->name, 0);
+	test_equal(test_open_fds(), fds, "descriptors open after the test", test->name, 0);
 }
 
 int

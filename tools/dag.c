@@ -61,8 +61,7 @@ tell_errors(const struct dagrun *run)
 	const struct dagfile *file = run->file;
 
 	for (struct dagfile_error *e = file->errors; e; e = e->next)
-		fprintf(stderr, "%s:%u:%u: %s\n", run->path, e->at.line,
-		        e->at.column, e->text);
+		fprintf(stderr, "%s:%u:%u: %s\n", run->path, e->at.line, e->at.column, e->text);
 	if (file->error_count > DAGFILE_ERRORS_MAX)
 		fprintf(stderr, "%s: and %u more\n", run->path,
 		        file->error_count - DAGFILE_ERRORS_MAX);
@@ -211,13 +210,11 @@ set_input(struct dagrun *run, const char *word)
 	if (!equals)
 		return misused("%s is not NAME=VALUE", word);
 	for (uint32_t i = 0; i < file->input_count; i++)
-		if (strncmp(file->inputs[i].name, word, size) == 0
-		    && !file->inputs[i].name[size]) {
+		if (strncmp(file->inputs[i].name, word, size) == 0 && !file->inputs[i].name[size]) {
 			run->values[i] = equals + 1;
 			return 0;
 		}
-	fprintf(stderr, "weft: %s has no input %.*s\n", run->path, (int)size,
-	        word);
+	fprintf(stderr, "weft: %s has no input %.*s\n", run->path, (int)size, word);
 	return 2;
 }
 
@@ -230,12 +227,9 @@ set_inputs(struct dagrun *run, const struct words *words)
 		status = set_input(run, words->inputs[i]);
 	for (uint32_t i = 0; i < run->file->input_count && status == 0; i++)
 		if (!run->values[i]) {
-			fprintf(stderr,
-			        "%s:%u:%u: the input %s is not set: give "
-			        "%s=VALUE\n",
+			fprintf(stderr, "%s:%u:%u: the input %s is not set: give %s=VALUE\n",
 			        run->path, run->file->inputs[i].at.line,
-			        run->file->inputs[i].at.column,
-			        run->file->inputs[i].name,
+			        run->file->inputs[i].at.column, run->file->inputs[i].name,
 			        run->file->inputs[i].name);
 			status = 2;
 		}
@@ -331,8 +325,7 @@ verb_dag_dot(struct dagrun *run, int argc, char **argv)
 	status = load_only(run, argv[json]);
 	if (status != 0)
 		return status;
-	if (weft_dag_write(run->dag, json ? WEFT_DAG_JSON : WEFT_DAG_DOT, &text)
-	    < 0) {
+	if (weft_dag_write(run->dag, json ? WEFT_DAG_JSON : WEFT_DAG_DOT, &text) < 0) {
 		fprintf(stderr, "weft: %s\n", weft_detail());
 		return 1;
 	}

@@ -86,9 +86,7 @@ read_options(struct demo_opts *opts, int argc, char **argv)
 		}
 		if (i + 1 == argc || !read_option(opts, argv[i], argv[i + 1])) {
 			/* Not the value: it may be a password. */
-			fprintf(stderr,
-			        "weft demo: %s: no such option, or a bad "
-			        "value\n\n",
+			fprintf(stderr, "weft demo: %s: no such option, or a bad value\n\n",
 			        argv[i]);
 			return false;
 		}

@@ -57,10 +57,8 @@ static const char evaluate[] =
 static bool
 is_forgotten(const weft_value *reason)
 {
-	return reason->type == &weft_type_error
-	       && reason->as.integer == WEFT_EPIPE
-	       && strcmp(weft_detail(), "the script has forgotten its promise")
-	                  == 0;
+	return reason->type == &weft_type_error && reason->as.integer == WEFT_EPIPE
+	       && strcmp(weft_detail(), "the script has forgotten its promise") == 0;
 }
 
 /* What is no error says of itself what String() makes of it. */
@@ -107,8 +105,7 @@ begin(void *arg)
 	if (program->file)
 		program->rc = weft_js_load(program->js, program->file, NULL);
 	else
-		program->rc = weft_js_eval(program->js, evaluate, "weft:eval",
-		                           &out);
+		program->rc = weft_js_eval(program->js, evaluate, "weft:eval", &out);
 	if (program->rc < 0)
 		tell(program, weft_detail());
 	else if (out.type == &weft_type_promise)
@@ -119,8 +116,7 @@ begin(void *arg)
 static int
 run(struct program *program)
 {
-	if (weft_loop_post(program->loop, begin, program) < 0
-	    || weft_loop_run(program->loop) < 0)
+	if (weft_loop_post(program->loop, begin, program) < 0 || weft_loop_run(program->loop) < 0)
 		return 1;
 	if (program->rc < 0 && !program->exited)
 		return 1;
@@ -165,9 +161,7 @@ start(int argc, char **argv, const char *what)
 	if (strcmp(argv[2], "--help") == 0)
 		return VERB_HELP;
 	if (runs && argv[2][0] == '-') {
-		fprintf(stderr,
-		        "weft run: there is no option %s; "
-		        "a file of that name is ./%s\n\n",
+		fprintf(stderr, "weft run: there is no option %s; a file of that name is ./%s\n\n",
 		        argv[2], argv[2]);
 		return VERB_MISUSED;
 	}

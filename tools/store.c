@@ -117,20 +117,16 @@ read_options(struct program *program, int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		if (read_switch(program, argv[i]))
 			continue;
-		if (i + 1 == argc
-		    || !read_option(program, argv[i], argv[i + 1])) {
+		if (i + 1 == argc || !read_option(program, argv[i], argv[i + 1])) {
 			/* Not the value: it may be a password. */
-			fprintf(stderr,
-			        "weft store: %s: no such option, or a bad "
-			        "value\n\n",
+			fprintf(stderr, "weft store: %s: no such option, or a bad value\n\n",
 			        argv[i]);
 			return false;
 		}
 		i++;
 	}
 	if (program->address_count == 0)
-		program->addresses[program->address_count++] =
-			"tcp://127.0.0.1:6379";
+		program->addresses[program->address_count++] = "tcp://127.0.0.1:6379";
 	return true;
 }
 
@@ -170,11 +166,11 @@ start(struct program *program, weft_loop *loop)
 	for (size_t i = 0; i < program->address_count && rc == 0; i++)
 		rc = listen_at(program, program->addresses[i]);
 	if (rc == 0)
-		rc = weft_watch_start_signal(loop, &program->watches[0],
-		                             SIGTERM, on_signal, program);
+		rc = weft_watch_start_signal(loop, &program->watches[0], SIGTERM, on_signal,
+		                             program);
 	if (rc == 0)
-		rc = weft_watch_start_signal(loop, &program->watches[1], SIGINT,
-		                             on_signal, program);
+		rc = weft_watch_start_signal(loop, &program->watches[1], SIGINT, on_signal,
+		                             program);
 	fflush(stdout);
 	return rc;
 }

@@ -72,13 +72,11 @@ read_words(struct top_opts *opts, int argc, char **argv)
 		if (strcmp(argv[i], "--once") == 0)
 			opts->once = true;
 		else if (*argv[i] != '-' && given++)
-			return misused(
-				"%s is one too many",
-				weft_addr_mask(argv[i], shown, sizeof(shown)));
+			return misused("%s is one too many",
+			               weft_addr_mask(argv[i], shown, sizeof(shown)));
 		else if (*argv[i] != '-')
 			target = argv[i];
-		else if (i + 1 == argc
-		         || !read_value(opts, argv[i], argv[i + 1]))
+		else if (i + 1 == argc || !read_value(opts, argv[i], argv[i + 1]))
 			return misused("what is %s?", argv[i]);
 		else
 			i++;

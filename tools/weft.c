@@ -38,8 +38,7 @@ static int
 usage(FILE *to, int status)
 {
 	for (size_t i = 0; i < VERBS; i++)
-		fprintf(to, "%s weft %s\n", i == 0 ? "usage:" : "      ",
-		        verbs[i].usage);
+		fprintf(to, "%s weft %s\n", i == 0 ? "usage:" : "      ", verbs[i].usage);
 	fprintf(to, "       weft --version | --help\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		fputs(verbs[i].help, to);

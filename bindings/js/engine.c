@@ -143,11 +143,9 @@ weft__js_check(weft_js *js, const char *what)
 	if (!js)
 		return weft_fail(WEFT_EINVAL, "%s: no engine", what);
 	if (!js->ctx || js->ended)
-		return weft_fail(WEFT_ESHUTDOWN, "%s: the engine has ended",
-		                 what);
+		return weft_fail(WEFT_ESHUTDOWN, "%s: the engine has ended", what);
 	state = weft_loop_state(js->loop);
-	if (weft_loop_current() != js->loop && state != WEFT_IDLE
-	    && state != WEFT_STOPPED)
+	if (weft_loop_current() != js->loop && state != WEFT_IDLE && state != WEFT_STOPPED)
 		return weft_fail(WEFT_EXDEV, "%s: of another loop", what);
 	return 0;
 }
@@ -186,8 +184,7 @@ set_runtime(weft_js *js)
 	JS_SetMaxStackSize(js->rt, js->opts.stack_bytes);
 	JS_SetInterruptHandler(js->rt, on_poll, js);
 	JS_SetHostPromiseRejectionTracker(js->rt, weft__js_track, js);
-	JS_SetModuleLoaderFunc(js->rt, weft__js_module_name,
-	                       weft__js_module_load, js);
+	JS_SetModuleLoaderFunc(js->rt, weft__js_module_name, weft__js_module_load, js);
 }
 
 /* The language.  Of what hosts add, `performance` and DOMException among it, scripts get
@@ -196,16 +193,14 @@ static JSContext *
 new_context(JSRuntime *rt)
 {
 	static int (*const intrinsics[])(JSContext * ctx) = {
-		JS_AddIntrinsicBaseObjects, JS_AddIntrinsicDate,
-		JS_AddIntrinsicEval,        JS_AddIntrinsicRegExp,
-		JS_AddIntrinsicJSON,        JS_AddIntrinsicProxy,
-		JS_AddIntrinsicMapSet,      JS_AddIntrinsicTypedArrays,
-		JS_AddIntrinsicPromise,     JS_AddIntrinsicWeakRef,
+		JS_AddIntrinsicBaseObjects, JS_AddIntrinsicDate,        JS_AddIntrinsicEval,
+		JS_AddIntrinsicRegExp,      JS_AddIntrinsicJSON,        JS_AddIntrinsicProxy,
+		JS_AddIntrinsicMapSet,      JS_AddIntrinsicTypedArrays, JS_AddIntrinsicPromise,
+		JS_AddIntrinsicWeakRef,
 	};
 	JSContext *ctx = JS_NewContextRaw(rt);
 
-	for (size_t i = 0; ctx && i < sizeof(intrinsics) / sizeof(*intrinsics);
-	     i++)
+	for (size_t i = 0; ctx && i < sizeof(intrinsics) / sizeof(*intrinsics); i++)
 		if (intrinsics[i](ctx) != 0) {
 			JS_FreeContext(ctx);
 			return NULL;
@@ -267,8 +262,7 @@ weft_js_new(weft_loop *loop, const weft_js_opts *opts)
 	set_places(js);
 	set_hook(js);
 	js->perf = weft_perf_new(1);
-	if (js->perf && make_context(js)
-	    && weft_loop_push_hook(loop, &js->hook) == 0)
+	if (js->perf && make_context(js) && weft_loop_push_hook(loop, &js->hook) == 0)
 		return js;
 	(void)weft_js_free(js);
 	(void)weft_fail(WEFT_ENOMEM, "weft_js_new: out of memory");
@@ -314,8 +308,7 @@ weft_js_free(weft_js *js)
 	if (!js)
 		return 0;
 	if (js->depth > 0)
-		return weft_fail(WEFT_EBUSY,
-		                 "weft_js_free: inside of a script");
+		return weft_fail(WEFT_EBUSY, "weft_js_free: inside of a script");
 	js->ended = true;
 	weft_loop_drop_hook(js->loop, &js->hook);
 	js->freeing = true;
@@ -384,8 +377,7 @@ run_elsewhere(struct ask *ask)
 	if (rc < 0)
 		return rc;
 	ask->done = weft_promise_new(ask->js->loop);
-	rc = ask->done ? weft_schedule_microtask(ask->js->loop, run_asked, ask)
-	               : WEFT_ENOMEM;
+	rc = ask->done ? weft_schedule_microtask(ask->js->loop, run_asked, ask) : WEFT_ENOMEM;
 	if (rc == 0)
 		do
 			rc = weft_await(ask->done, NULL, WEFT_NEVER);
@@ -396,8 +388,7 @@ run_elsewhere(struct ask *ask)
 }
 
 int
-weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg),
-            void *arg)
+weft__js_do(weft_js *js, const char *what, int (*fn)(weft_js *js, void *arg), void *arg)
 {
 	struct ask ask = { js, what, fn, arg, NULL };
 	int rc = weft__js_check(js, what);
@@ -445,8 +436,7 @@ static int
 eval(weft_js *js, void *arg)
 {
 	const struct script *script = arg;
-	JSValue result = JS_Eval(js->ctx, script->source,
-	                         strlen(script->source), script->file,
+	JSValue result = JS_Eval(js->ctx, script->source, strlen(script->source), script->file,
 	                         JS_EVAL_TYPE_GLOBAL);
 
 	return finish(js, result, script->out);
@@ -497,9 +487,7 @@ find(weft_js *js, const char *path, JSValue *within)
 
 		JS_FreeValue(ctx, *within);
 		*within = found;
-		found = name == JS_ATOM_NULL
-		                ? JS_EXCEPTION
-		                : JS_GetProperty(ctx, *within, name);
+		found = name == JS_ATOM_NULL ? JS_EXCEPTION : JS_GetProperty(ctx, *within, name);
 		JS_FreeAtom(ctx, name);
 		path += size + (path[size] == '.');
 	}
@@ -551,13 +539,11 @@ call(weft_js *js, void *arg)
 	if (JS_IsException(fn)) {
 		rc = weft__js_failure(js);
 	} else if (!JS_IsFunction(ctx, fn)) {
-		rc = weft_fail(WEFT_ENOENT, "no function %s in the script",
-		               call->path);
+		rc = weft_fail(WEFT_ENOENT, "no function %s in the script", call->path);
 	} else {
 		args = make_args(js, call->args, call->count);
 		if (args)
-			result = JS_Call(ctx, fn, within, (int)call->count,
-			                 args);
+			result = JS_Call(ctx, fn, within, (int)call->count, args);
 		rc = finish(js, result, call->out);
 	}
 	if (args)
@@ -568,8 +554,7 @@ call(weft_js *js, void *arg)
 }
 
 int
-weft_js_call(weft_js *js, const char *path, const weft_value *args,
-             size_t count, weft_value *out)
+weft_js_call(weft_js *js, const char *path, const weft_value *args, size_t count, weft_value *out)
 {
 	struct call arg = { path, args, count, out };
 
@@ -586,8 +571,7 @@ weft_js_failed(weft_js *js)
 	if (!js || js->failed == 0)
 		return 0;
 	return weft_fail(js->failed, "%s",
-	                 js->failed_text ? js->failed_text
-	                                 : weft_strerror(js->failed));
+	                 js->failed_text ? js->failed_text : weft_strerror(js->failed));
 }
 
 int

@@ -13,9 +13,7 @@ get_own(JSContext *ctx, JSValueConst object, const char *name)
 		                       .getter = JS_UNDEFINED,
 		                       .setter = JS_UNDEFINED };
 	JSAtom atom = JS_NewAtom(ctx, name);
-	int rc = atom == JS_ATOM_NULL
-	                 ? -1
-	                 : JS_GetOwnProperty(ctx, &found, object, atom);
+	int rc = atom == JS_ATOM_NULL ? -1 : JS_GetOwnProperty(ctx, &found, object, atom);
 
 	JS_FreeAtom(ctx, atom);
 	if (rc <= 0)
@@ -65,17 +63,15 @@ get_text(weft_js *js, JSValueConst error, const char *name)
 }
 
 static char *
-join(const char *limit, const char *name, const char *message,
-     const char *stack)
+join(const char *limit, const char *name, const char *message, const char *stack)
 {
-	size_t size = strlen(limit) + strlen(name) + strlen(message)
-	              + strlen(stack) + 4;
+	size_t size = strlen(limit) + strlen(name) + strlen(message) + strlen(stack) + 4;
 	char *text = weft_alloc(size);
 
 	if (!text)
 		return NULL;
-	(void)snprintf(text, size, "%s%s%s%s\n%s", limit, name,
-	               *message ? ": " : "", message, stack);
+	(void)snprintf(text, size, "%s%s%s%s\n%s", limit, name, *message ? ": " : "", message,
+	               stack);
 	for (size = strlen(text); size > 0 && text[size - 1] == '\n'; size--)
 		text[size - 1] = '\0';
 	return text;
@@ -156,8 +152,7 @@ static bool
 is_memory(weft_js *js, JSValueConst error)
 {
 	if (!JS_IsError(error))
-		return js->refused
-		       && (JS_IsNull(error) || JS_IsUninitialized(error));
+		return js->refused && (JS_IsNull(error) || JS_IsUninitialized(error));
 	return is_text(js, error, "name", "InternalError")
 	       && is_text(js, error, "message", "out of memory");
 }
@@ -218,23 +213,18 @@ weft__js_make_error(weft_js *js, int error)
 {
 	JSContext *ctx = js->ctx;
 	const char *text = weft_detail();
-	JSValue message = JS_NewString(ctx,
-	                               *text ? text : weft_strerror(error));
-	JSValue made = JS_IsException(message)
-	                       ? JS_EXCEPTION
-	                       : JS_CallConstructor(ctx, js->error, 1,
-	                                            &message);
+	JSValue message = JS_NewString(ctx, *text ? text : weft_strerror(error));
+	JSValue made = JS_IsException(message) ? JS_EXCEPTION
+	                                       : JS_CallConstructor(ctx, js->error, 1, &message);
 	int flags = JS_PROP_CONFIGURABLE | JS_PROP_WRITABLE;
 
 	JS_FreeValue(ctx, message);
 	if (JS_IsException(made))
 		return made;
-	if (JS_DefinePropertyValueStr(ctx, made, "code",
-	                              JS_NewString(ctx, weft_errname(error)),
+	if (JS_DefinePropertyValueStr(ctx, made, "code", JS_NewString(ctx, weft_errname(error)),
 	                              flags | JS_PROP_ENUMERABLE)
 	            < 0
-	    || JS_DefinePropertyValueStr(ctx, made, "errno",
-	                                 JS_NewInt32(ctx, error),
+	    || JS_DefinePropertyValueStr(ctx, made, "errno", JS_NewInt32(ctx, error),
 	                                 flags | JS_PROP_ENUMERABLE)
 	               < 0) {
 		JS_FreeValue(ctx, made);
@@ -279,9 +269,7 @@ weft__js_unhandled(weft_js *js, JSValueConst error)
 	text = describe(js, error, number);
 	(void)weft_fail(number, "%s", text ? text : weft_strerror(number));
 	if (js->opts.on_error
-	    && !js->opts.on_error(js, number,
-	                          text ? text : weft_strerror(number),
-	                          js->opts.arg))
+	    && !js->opts.on_error(js, number, text ? text : weft_strerror(number), js->opts.arg))
 		weft__js_end(js);
 	if (js->failed == 0) {
 		js->failed = number;
@@ -307,8 +295,7 @@ find_place(char *stack, const char **file, int *line, int *column)
 	if (strncmp(begin, "at ", 3) == 0)
 		begin += 3;
 	*file = begin;
-	for (int *number = column; number;
-	     number = number == column ? line : NULL) {
+	for (int *number = column; number; number = number == column ? line : NULL) {
 		char *colon = strrchr(begin, ':');
 
 		if (!colon)
@@ -324,8 +311,7 @@ dispatch(weft_js *js, JSValueConst error, JSValueConst events)
 {
 	JSContext *ctx = js->ctx;
 	JSValue fn = JS_GetPropertyStr(ctx, events, "dispatchError"), told;
-	const char *stack = JS_IsError(error) ? get_text(js, error, "stack")
-	                                      : NULL;
+	const char *stack = JS_IsError(error) ? get_text(js, error, "stack") : NULL;
 	char *copy = stack ? js_strdup(ctx, stack) : NULL;
 	char *text = describe(js, error, 0);
 	const char *file = "";

@@ -53,12 +53,10 @@ answer(weft_js *js, int rc, weft_value *out)
 }
 
 static JSValue
-call_now(weft_js *js, const struct exposed *exposed, int count,
-         JSValueConst *args)
+call_now(weft_js *js, const struct exposed *exposed, int count, JSValueConst *args)
 {
 	weft_value few[FEW], out = { 0 };
-	weft_value *given =
-		count <= FEW ? few : weft_alloc((size_t)count * sizeof(*given));
+	weft_value *given = count <= FEW ? few : weft_alloc((size_t)count * sizeof(*given));
 	int rc = given ? make_args(js, count, args, given) : WEFT_ENOMEM;
 
 	if (rc == 0) {
@@ -95,11 +93,9 @@ run_call(const weft_value *in, weft_value *out, void *arg)
 }
 
 static JSValue
-call_later(weft_js *js, const struct exposed *exposed, int count,
-           JSValueConst *args)
+call_later(weft_js *js, const struct exposed *exposed, int count, JSValueConst *args)
 {
-	struct call *call = weft_alloc(sizeof(*call)
-	                               + (size_t)count * sizeof(*call->args));
+	struct call *call = weft_alloc(sizeof(*call) + (size_t)count * sizeof(*call->args));
 	weft_promise *promise;
 	int rc;
 
@@ -122,8 +118,8 @@ call_later(weft_js *js, const struct exposed *exposed, int count,
 }
 
 static JSValue
-call_exposed(JSContext *ctx, JSValueConst this_value, int count,
-             JSValueConst *args, int magic, JSValue *data)
+call_exposed(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int magic,
+             JSValue *data)
 {
 	weft_js *js = weft__js_of(ctx);
 	const struct exposed *exposed = JS_GetOpaque(data[0], js->call_class);
@@ -152,14 +148,11 @@ finalize_exposed(JSRuntime *rt, JSValue object)
 }
 
 JSValue
-weft__js_function(weft_js *js, const char *name, bool suspends, weft_js_fn fn,
-                  void *arg)
+weft__js_function(weft_js *js, const char *name, bool suspends, weft_js_fn fn, void *arg)
 {
 	JSContext *ctx = js->ctx;
 	JSValue object = JS_NewObjectClass(ctx, (int)js->call_class), made;
-	struct exposed *exposed = JS_IsException(object)
-	                                  ? NULL
-	                                  : weft_alloc(sizeof(*exposed));
+	struct exposed *exposed = JS_IsException(object) ? NULL : weft_alloc(sizeof(*exposed));
 
 	if (!exposed) {
 		JS_FreeValue(ctx, object);
@@ -170,8 +163,7 @@ weft__js_function(weft_js *js, const char *name, bool suspends, weft_js_fn fn,
 	made = JS_NewCFunctionData(ctx, call_exposed, 0, 0, 1, &object);
 	JS_FreeValue(ctx, object);
 	if (!JS_IsException(made))
-		(void)JS_DefinePropertyValueStr(ctx, made, "name",
-		                                JS_NewString(ctx, name),
+		(void)JS_DefinePropertyValueStr(ctx, made, "name", JS_NewString(ctx, name),
 		                                JS_PROP_CONFIGURABLE);
 	return made;
 }
@@ -185,8 +177,7 @@ step_into(JSContext *ctx, JSValue within, JSAtom name)
 	if (JS_IsUndefined(inner)) {
 		inner = JS_NewObject(ctx);
 		if (!JS_IsException(inner)
-		    && JS_DefinePropertyValue(ctx, within, name,
-		                              JS_DupValue(ctx, inner),
+		    && JS_DefinePropertyValue(ctx, within, name, JS_DupValue(ctx, inner),
 		                              JS_PROP_C_W_E)
 		               < 0) {
 			JS_FreeValue(ctx, inner);
@@ -223,13 +214,11 @@ put(weft_js *js, void *arg)
 	}
 	if (JS_IsException(within))
 		return weft__js_failure(js);
-	fn = weft__js_function(js, path, put->exposed.suspends, put->exposed.fn,
-	                       put->exposed.arg);
+	fn = weft__js_function(js, path, put->exposed.suspends, put->exposed.fn, put->exposed.arg);
 	rc = JS_IsException(fn)
 	             ? -1
 	             : JS_DefinePropertyValueStr(ctx, within, path, fn,
-	                                         JS_PROP_CONFIGURABLE
-	                                                 | JS_PROP_WRITABLE);
+	                                         JS_PROP_CONFIGURABLE | JS_PROP_WRITABLE);
 	JS_FreeValue(ctx, within);
 	return rc < 0 ? weft__js_failure(js) : 0;
 }
@@ -239,13 +228,11 @@ is_path(const char *path)
 {
 	size_t size = path ? strlen(path) : 0;
 
-	return size > 0 && path[0] != '.' && path[size - 1] != '.'
-	       && !strstr(path, "..");
+	return size > 0 && path[0] != '.' && path[size - 1] != '.' && !strstr(path, "..");
 }
 
 int
-weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn,
-               void *arg)
+weft_js_expose(weft_js *js, const char *path, bool suspends, weft_js_fn fn, void *arg)
 {
 	struct put what = { path, { fn, arg, suspends } };
 	int rc;

@@ -124,8 +124,7 @@ weft__js_loaded(weft_js *js, const char *name)
 {
 	int at = find_family(name);
 
-	return at < 0 || at >= WEFT__JS_FAMILIES ? JS_UNDEFINED
-	                                         : js->families[at];
+	return at < 0 || at >= WEFT__JS_FAMILIES ? JS_UNDEFINED : js->families[at];
 }
 
 JSValue
@@ -187,14 +186,12 @@ put_plain(JSContext *ctx, JSValueConst global, const char *name, JSValue value)
 {
 	if (JS_IsException(value))
 		return -1;
-	return JS_DefinePropertyValueStr(ctx, global, name, value,
-	                                 PLAIN | JS_PROP_THROW);
+	return JS_DefinePropertyValueStr(ctx, global, name, value, PLAIN | JS_PROP_THROW);
 }
 
 /* All globals of a family become plain. */
 static int
-put_family(JSContext *ctx, JSValueConst global, const char *family,
-           JSValueConst exports)
+put_family(JSContext *ctx, JSValueConst global, const char *family, JSValueConst exports)
 {
 	int rc = 0;
 
@@ -205,9 +202,8 @@ put_family(JSContext *ctx, JSValueConst global, const char *family,
 			continue;
 		name = JS_NewAtom(ctx, globals[i].name);
 		if (is_waiting(ctx, global, name))
-			rc = put_plain(
-				ctx, global, globals[i].name,
-				find_export(ctx, exports, globals[i].name));
+			rc = put_plain(ctx, global, globals[i].name,
+			               find_export(ctx, exports, globals[i].name));
 		JS_FreeAtom(ctx, name);
 	}
 	return rc;
@@ -226,17 +222,14 @@ get_global(JSContext *ctx, JSValueConst this_value, int which)
 	global = JS_GetGlobalObject(ctx);
 	rc = put_family(ctx, global, globals[which].family, exports);
 	JS_FreeValue(ctx, global);
-	return rc < 0 ? JS_EXCEPTION
-	              : find_export(ctx, exports, globals[which].name);
+	return rc < 0 ? JS_EXCEPTION : find_export(ctx, exports, globals[which].name);
 }
 
 static JSValue
-set_global(JSContext *ctx, JSValueConst this_value, JSValueConst value,
-           int which)
+set_global(JSContext *ctx, JSValueConst this_value, JSValueConst value, int which)
 {
 	JSValue global = JS_GetGlobalObject(ctx);
-	int rc = put_plain(ctx, global, globals[which].name,
-	                   JS_DupValue(ctx, value));
+	int rc = put_plain(ctx, global, globals[which].name, JS_DupValue(ctx, value));
 
 	(void)this_value;
 	JS_FreeValue(ctx, global);
@@ -247,8 +240,8 @@ static int
 add_waiting(JSContext *ctx, JSValueConst global)
 {
 	for (int i = 0; i < GLOBALS; i++) {
-		JSCFunctionListEntry entry = JS_CGETSET_MAGIC_DEF(
-			globals[i].name, get_global, set_global, (int16_t)i);
+		JSCFunctionListEntry entry = JS_CGETSET_MAGIC_DEF(globals[i].name, get_global,
+		                                                  set_global, (int16_t)i);
 
 		if (find_family(globals[i].family) >= 0)
 			JS_SetPropertyFunctionList(ctx, global, &entry, 1);
@@ -259,8 +252,7 @@ add_waiting(JSContext *ctx, JSValueConst global)
 /* --- at once -------------------------------------------------------------------------------- */
 
 static JSValue
-report_error(JSContext *ctx, JSValueConst this_value, int count,
-             JSValueConst *args)
+report_error(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 
@@ -283,8 +275,7 @@ weft__js_globals_init(weft_js *js)
 
 	weft__js_tasks_init(js, global);
 	JS_SetPropertyFunctionList(ctx, global, more, 1);
-	rc = JS_DefinePropertyValueStr(ctx, global, "self",
-	                               JS_DupValue(ctx, global), PLAIN);
+	rc = JS_DefinePropertyValueStr(ctx, global, "self", JS_DupValue(ctx, global), PLAIN);
 	if (rc >= 0)
 		rc = weft__js_process_init(js, global);
 	if (rc >= 0)

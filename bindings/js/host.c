@@ -7,8 +7,7 @@ now(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	(void)this_value;
 	(void)count;
 	(void)args;
-	return JS_NewNumber(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf)
-	                                 / 1e6);
+	return JS_NewNumber(ctx, (double)weft_perf_now(weft__js_of(ctx)->perf) / 1e6);
 }
 
 static JSValue
@@ -20,8 +19,7 @@ timeout(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 	(void)count;
 	if (JS_ToFloat64(ctx, &ms, args[1]) < 0)
 		return JS_EXCEPTION;
-	return weft__js_timeout(weft__js_of(ctx), args[0], ms,
-	                        JS_ToBool(ctx, args[2]) > 0);
+	return weft__js_timeout(weft__js_of(ctx), args[0], ms, JS_ToBool(ctx, args[2]) > 0);
 }
 
 static JSValue
@@ -34,13 +32,11 @@ clear(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 }
 
 static JSValue
-microtask(JSContext *ctx, JSValueConst this_value, int count,
-          JSValueConst *args)
+microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)this_value;
 	(void)count;
-	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION
-	                                                     : JS_UNDEFINED;
+	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
 
 static JSValue
@@ -66,8 +62,7 @@ write_out(weft_js *js, int fd, const char *text, size_t size)
 }
 
 static JSValue
-write_text(JSContext *ctx, JSValueConst this_value, int count,
-           JSValueConst *args)
+write_text(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	int32_t fd = 1;
 	size_t size;
@@ -87,11 +82,9 @@ write_text(JSContext *ctx, JSValueConst this_value, int count,
 }
 
 static JSValue
-promise_state(JSContext *ctx, JSValueConst this_value, int count,
-              JSValueConst *args)
+promise_state(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
-	static const char *const names[] = { "pending", "fulfilled",
-		                             "rejected" };
+	static const char *const names[] = { "pending", "fulfilled", "rejected" };
 	int state = (int)JS_PromiseState(ctx, args[0]);
 	JSValue array = JS_NewArray(ctx);
 
@@ -99,13 +92,11 @@ promise_state(JSContext *ctx, JSValueConst this_value, int count,
 	(void)count;
 	if (state < 0 || state > 2)
 		state = 0;
-	if (JS_DefinePropertyValueUint32(ctx, array, 0,
-	                                 JS_NewString(ctx, names[state]),
+	if (JS_DefinePropertyValueUint32(ctx, array, 0, JS_NewString(ctx, names[state]),
 	                                 JS_PROP_C_W_E)
 	            < 0
 	    || (state > 0
-	        && JS_DefinePropertyValueUint32(ctx, array, 1,
-	                                        JS_PromiseResult(ctx, args[0]),
+	        && JS_DefinePropertyValueUint32(ctx, array, 1, JS_PromiseResult(ctx, args[0]),
 	                                        JS_PROP_C_W_E)
 	                   < 0)) {
 		JS_FreeValue(ctx, array);
@@ -133,17 +124,14 @@ freeze(JSContext *ctx, JSValue object)
 	JSPropertyEnum *names;
 	uint32_t count;
 
-	if (JS_GetOwnPropertyNames(ctx, &names, &count, object,
-	                           JS_GPN_STRING_MASK)
-	    < 0) {
+	if (JS_GetOwnPropertyNames(ctx, &names, &count, object, JS_GPN_STRING_MASK) < 0) {
 		JS_FreeValue(ctx, object);
 		return JS_EXCEPTION;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		(void)JS_DefineProperty(
-			ctx, object, names[i].atom, JS_UNDEFINED, JS_UNDEFINED,
-			JS_UNDEFINED,
-			JS_PROP_HAS_CONFIGURABLE | JS_PROP_HAS_WRITABLE);
+		(void)JS_DefineProperty(ctx, object, names[i].atom, JS_UNDEFINED, JS_UNDEFINED,
+		                        JS_UNDEFINED,
+		                        JS_PROP_HAS_CONFIGURABLE | JS_PROP_HAS_WRITABLE);
 		JS_FreeAtom(ctx, names[i].atom);
 	}
 	js_free(ctx, names);
@@ -159,12 +147,10 @@ weft__js_make_host(weft_js *js)
 
 	if (JS_IsException(host))
 		return host;
-	JS_SetPropertyFunctionList(ctx, host, functions,
-	                           sizeof(functions) / sizeof(*functions));
-	if (JS_DefinePropertyValueStr(
-		    ctx, host, "timeOrigin",
-		    JS_NewNumber(ctx, (double)weft_perf_origin(js->perf) / 1e6),
-		    JS_PROP_C_W_E)
+	JS_SetPropertyFunctionList(ctx, host, functions, sizeof(functions) / sizeof(*functions));
+	if (JS_DefinePropertyValueStr(ctx, host, "timeOrigin",
+	                              JS_NewNumber(ctx, (double)weft_perf_origin(js->perf) / 1e6),
+	                              JS_PROP_C_W_E)
 	            < 0
 	    || weft__js_net_init(js, host) < 0) {
 		JS_FreeValue(ctx, host);

@@ -31,8 +31,7 @@ goes_on(weft_js *js, int count)
 		return true;
 	if (js->drain_until_ns == 0)
 		js->drain_until_ns = weft_in(js->opts.run_ns);
-	return js->drain_until_ns == WEFT_NEVER
-	       || weft_now() < js->drain_until_ns;
+	return js->drain_until_ns == WEFT_NEVER || weft_now() < js->drain_until_ns;
 }
 
 static int
@@ -41,8 +40,7 @@ run_jobs(weft_js *js)
 	JSContext *ctx;
 	int count = 0, rc;
 
-	while (goes_on(js, count)
-	       && (rc = JS_ExecutePendingJob(js->rt, &ctx)) != 0) {
+	while (goes_on(js, count) && (rc = JS_ExecutePendingJob(js->rt, &ctx)) != 0) {
 		if (rc < 0)
 			weft__js_uncaught(js);
 		count++;

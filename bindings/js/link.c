@@ -39,9 +39,8 @@ finalize_link(JSRuntime *rt, JSValue object)
 	if (!promise)
 		return;
 	(void)snprintf(kept, sizeof(kept), "%s", weft_detail());
-	(void)weft_fail(error,
-	                js->freeing ? "the engine of the script was freed"
-	                            : "the script has forgotten its promise");
+	(void)weft_fail(error, js->freeing ? "the engine of the script was freed"
+	                                   : "the script has forgotten its promise");
 	(void)weft_promise_reject(promise, weft_value_error(error));
 	(void)weft_promise_unref(promise);
 	(void)weft_fail(error, "%s", kept);
@@ -62,8 +61,8 @@ settle_with(weft_js *js, weft_promise *promise, JSValueConst value, bool reject)
 }
 
 static JSValue
-settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args,
-       int reject, JSValue *data)
+settle(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int reject,
+       JSValue *data)
 {
 	weft_js *js = weft__js_of(ctx);
 	weft_promise *promise = JS_GetOpaque(data[0], js->link_class);
@@ -123,8 +122,7 @@ weft__js_to_promise(weft_js *js, JSValueConst promise, weft_promise **out)
 }
 
 static JSValue
-do_nothing(JSContext *ctx, JSValueConst this_value, int count,
-           JSValueConst *args)
+do_nothing(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)ctx;
 	(void)this_value;
@@ -137,8 +135,7 @@ void
 weft__js_ignore(weft_js *js, JSValueConst promise)
 {
 	JSContext *ctx = js->ctx;
-	JSValue fns[2] = { JS_UNDEFINED,
-		           JS_NewCFunction(ctx, do_nothing, "", 1) };
+	JSValue fns[2] = { JS_UNDEFINED, JS_NewCFunction(ctx, do_nothing, "", 1) };
 	JSValue chained = JS_Call(ctx, js->then, promise, 2, fns);
 
 	if (JS_IsException(chained))
@@ -235,9 +232,7 @@ make_link(weft_js *js, const JSValue *settle_fns)
 
 	if (!link)
 		return NULL;
-	*link = (struct weft__js_link){ .js = js,
-		                        .next = js->links,
-		                        .link = &js->links };
+	*link = (struct weft__js_link){ .js = js, .next = js->links, .link = &js->links };
 	link->settle[0] = settle_fns[0];
 	link->settle[1] = settle_fns[1];
 	if (js->links)
@@ -310,8 +305,7 @@ get_then(JSContext *ctx, JSValueConst global)
 int
 weft__js_link_init(weft_js *js)
 {
-	static const JSClassDef class = { .class_name = "HostLink",
-		                          .finalizer = finalize_link };
+	static const JSClassDef class = { .class_name = "HostLink", .finalizer = finalize_link };
 	JSValue global = JS_GetGlobalObject(js->ctx);
 
 	js->then = get_then(js->ctx, global);

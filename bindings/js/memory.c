@@ -37,10 +37,9 @@ struct head {
 	size_t kind; /* a word, so that what follows is aligned for anything */
 };
 
-#define SMALL_BYTES \
-	((size_t)4096) /* of an arena; what is not bigger is small */
-#define ITEMS_MAX  4   /* times the limit, of one array */
-#define FAR_BEYOND 64  /* times the limit; see js.h */
+#define SMALL_BYTES ((size_t)4096) /* of an arena; what is not bigger is small */
+#define ITEMS_MAX   4              /* times the limit, of one array */
+#define FAR_BEYOND  64             /* times the limit; see js.h */
 
 static struct head *
 head_of(const void *ptr)
@@ -71,16 +70,14 @@ admit(weft_js *js, size_t size, bool grows)
 	if (whole <= limit)
 		return true;
 	js->over = true;
-	return (grows || size <= SMALL_BYTES || js->records > 0)
-	       && whole / FAR_BEYOND <= limit;
+	return (grows || size <= SMALL_BYTES || js->records > 0) && whole / FAR_BEYOND <= limit;
 }
 
 static struct head *
 cut(weft_js *js, size_t size)
 {
 	size_t whole = (sizeof(struct head) + size + 15) & ~(size_t)15;
-	struct head *head = (struct head *)(void *)(js->ground
-	                                            + js->ground_used);
+	struct head *head = (struct head *)(void *)(js->ground + js->ground_used);
 
 	if (!js->ground || whole > GROUND_BYTES - js->ground_used)
 		return NULL;
@@ -204,8 +201,7 @@ is_items(const void *ptr, size_t size)
 static bool
 is_bearing(const void *ptr, size_t before, size_t size, size_t limit)
 {
-	return is_string(ptr, before)
-	       || (size / ITEMS_MAX > limit && is_items(ptr, before));
+	return is_string(ptr, before) || (size / ITEMS_MAX > limit && is_items(ptr, before));
 }
 
 static void *
@@ -247,8 +243,7 @@ weft__js_learn_parser(weft_js *js)
 	JSValue made;
 
 	js->learning = true;
-	made = JS_Eval(js->ctx, "", 0, "<empty>",
-	               JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY);
+	made = JS_Eval(js->ctx, "", 0, "<empty>", JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY);
 	js->learning = false;
 	if (JS_IsException(made))
 		return -1;

@@ -40,8 +40,7 @@ tidy(char *path)
 		if (up && to > fixed) {
 			while (to > fixed && *--to != '/')
 				;
-		} else if (up ? !rooted
-		              : size > 0 && !(size == 1 && *from == '.')) {
+		} else if (up ? !rooted : size > 0 && !(size == 1 && *from == '.')) {
 			if (to > begin)
 				*to++ = '/';
 			memmove(to, from, size);
@@ -75,8 +74,7 @@ make_url(const char *path, char *out, size_t room)
 			*out = '\0';
 			return;
 		}
-		at += (size_t)snprintf(out + at, room - at,
-		                       is_plain ? "%c" : "%%%02X",
+		at += (size_t)snprintf(out + at, room - at, is_plain ? "%c" : "%%%02X",
 		                       is_plain ? *path : (unsigned char)*path);
 	}
 }
@@ -87,9 +85,8 @@ make_url(const char *path, char *out, size_t room)
 static JSValue
 recall(weft_js *js, const char *name)
 {
-	return JS_IsObject(js->broken)
-	               ? JS_GetPropertyStr(js->ctx, js->broken, name)
-	               : JS_UNDEFINED;
+	return JS_IsObject(js->broken) ? JS_GetPropertyStr(js->ctx, js->broken, name)
+	                               : JS_UNDEFINED;
 }
 
 /* Without memory it is not remembered: whoever runs the module is told. */
@@ -101,8 +98,8 @@ remember(weft_js *js, const char *name, JSValueConst error)
 	if (!JS_IsObject(js->broken))
 		js->broken = JS_NewObjectProto(ctx, JS_NULL);
 	if (JS_IsException(js->broken)
-	    || JS_DefinePropertyValueStr(ctx, js->broken, name,
-	                                 JS_DupValue(ctx, error), JS_PROP_C_W_E)
+	    || JS_DefinePropertyValueStr(ctx, js->broken, name, JS_DupValue(ctx, error),
+	                                 JS_PROP_C_W_E)
 	               < 0)
 		JS_FreeValue(ctx, JS_GetException(ctx));
 }
@@ -209,8 +206,7 @@ may_reach(weft_js *js, const char *path)
 }
 
 char *
-weft__js_module_name(JSContext *ctx, const char *base, const char *name,
-                     void *opaque)
+weft__js_module_name(JSContext *ctx, const char *base, const char *name, void *opaque)
 {
 	weft_js *js = opaque;
 	char *path;
@@ -221,8 +217,7 @@ weft__js_module_name(JSContext *ctx, const char *base, const char *name,
 	}
 	if (js->loading)
 		js->loading->resolves = true;
-	path = *name == '/' || is_relative(name) ? join(ctx, base, name)
-	                                         : mark(ctx, name);
+	path = *name == '/' || is_relative(name) ? join(ctx, base, name) : mark(ctx, name);
 	if (path && !may_reach(js, path)) {
 		js_free(ctx, path);
 		return NULL;
@@ -263,11 +258,9 @@ set_meta(weft_js *js, JSModuleDef *module, const char *path, bool is_main)
 		return -1;
 	url = url_of(ctx, path);
 	if (!JS_IsException(url))
-		rc = JS_DefinePropertyValueStr(ctx, meta, "url", url,
-		                               JS_PROP_C_W_E);
+		rc = JS_DefinePropertyValueStr(ctx, meta, "url", url, JS_PROP_C_W_E);
 	if (rc >= 0)
-		rc = JS_DefinePropertyValueStr(ctx, meta, "main",
-		                               JS_NewBool(ctx, is_main),
+		rc = JS_DefinePropertyValueStr(ctx, meta, "main", JS_NewBool(ctx, is_main),
 		                               JS_PROP_C_W_E);
 	JS_FreeValue(ctx, meta);
 	return rc < 0 ? -1 : 0;
@@ -276,8 +269,7 @@ set_meta(weft_js *js, JSModuleDef *module, const char *path, bool is_main)
 /* A module was compiled, and what it imports with it.  Takes `module` and the load's
  * error. */
 static JSValue
-end_load(weft_js *js, struct weft__js_load *load, const char *path,
-         JSValue module)
+end_load(weft_js *js, struct weft__js_load *load, const char *path, JSValue module)
 {
 	JSContext *ctx = js->ctx;
 
@@ -303,8 +295,7 @@ static JSValue
 compile(weft_js *js, const char *path, bool is_main)
 {
 	JSContext *ctx = js->ctx;
-	struct weft__js_load load = { .outer = js->loading,
-		                      .error = JS_UNDEFINED };
+	struct weft__js_load load = { .outer = js->loading, .error = JS_UNDEFINED };
 	char *text = NULL;
 	int64_t size = weft__js_read_file(ctx, path, &text);
 	JSValue module;
@@ -316,8 +307,7 @@ compile(weft_js *js, const char *path, bool is_main)
 	                 JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
 	js_free(ctx, text);
 	module = end_load(js, &load, path, module);
-	if (!JS_IsException(module)
-	    && set_meta(js, JS_VALUE_GET_PTR(module), path, is_main) < 0) {
+	if (!JS_IsException(module) && set_meta(js, JS_VALUE_GET_PTR(module), path, is_main) < 0) {
 		JS_FreeValue(ctx, module);
 		return JS_EXCEPTION;
 	}
@@ -328,15 +318,11 @@ static JSValue
 load(weft_js *js, const char *name)
 {
 	if (*name == '<')
-		return JS_ThrowTypeError(
-			js->ctx,
-			"import of '%.*s': neither a path nor relative",
-			(int)strlen(name) - 2, name + 1);
+		return JS_ThrowTypeError(js->ctx, "import of '%.*s': neither a path nor relative",
+		                         (int)strlen(name) - 2, name + 1);
 	if (!(js->opts.grants & WEFT_JS_FILES))
 		return weft__js_throw(
-			js,
-			weft_fail(WEFT_EPERM,
-		                  "import of %s: files are not granted", name));
+			js, weft_fail(WEFT_EPERM, "import of %s: files are not granted", name));
 	return compile(js, name, false);
 }
 
@@ -384,13 +370,11 @@ weft__js_module_run(weft_js *js, const char *file, weft_value *out)
 	JSValue module, promise;
 
 	if (!weft__js_real_path(file, path, sizeof(path)))
-		return weft_fail(WEFT_ENOENT, "%s: %s", file,
-		                 weft_strerror(WEFT_ENOENT));
+		return weft_fail(WEFT_ENOENT, "%s: %s", file, weft_strerror(WEFT_ENOENT));
 	module = compile(js, path, true);
 	if (JS_IsException(module))
 		return weft__js_failure(js);
 	js->jobs_first = true;
 	promise = JS_EvalFunction(js->ctx, module);
-	return JS_IsException(promise) ? weft__js_failure(js)
-	                               : finish(js, promise, out);
+	return JS_IsException(promise) ? weft__js_failure(js) : finish(js, promise, out);
 }

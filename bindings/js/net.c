@@ -51,8 +51,7 @@ net_of(weft_js *js)
 	net = weft_alloc(sizeof(*net));
 	if (!net)
 		return NULL;
-	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts),
-		                      .refs = 1 };
+	*net = (struct weft__js_net){ .client = weft_http_client_new(&opts), .refs = 1 };
 	if (net->client)
 		return js->net = net;
 	weft_release(net);
@@ -122,8 +121,7 @@ static const weft_type type_exchange = { .name = "exchange",
 	                                 .share = share_exchange };
 
 static int
-begin(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-      void *arg)
+begin(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct weft__js_net *net;
 	struct exchange *exchange;
@@ -132,15 +130,12 @@ begin(weft_js *js, const weft_value *args, size_t count, weft_value *out,
 	(void)count;
 	(void)arg;
 	if (!(js->opts.grants & WEFT_JS_NET))
-		return weft_fail(WEFT_EPERM,
-		                 "fetch: the host has not granted the network");
+		return weft_fail(WEFT_EPERM, "fetch: the host has not granted the network");
 	net = net_of(js);
 	exchange = net ? weft_alloc(sizeof(*exchange)) : NULL;
 	if (!exchange)
 		return WEFT_ENOMEM;
-	*exchange = (struct exchange){ .net = net,
-		                       .abort = weft_abort_new(js->loop),
-		                       .refs = 1 };
+	*exchange = (struct exchange){ .net = net, .abort = weft_abort_new(js->loop), .refs = 1 };
 	if (!exchange->abort) {
 		weft_release(exchange);
 		return WEFT_ENOMEM;
@@ -309,11 +304,9 @@ static int
 make_reply(weft_http *http, weft_value *out)
 {
 	weft_value items[3] = { weft_value_integer(weft_http_status(http)),
-		                weft_value_text(weft_http_url(http)),
-		                list_fields(http) };
+		                weft_value_text(weft_http_url(http)), list_fields(http) };
 
-	if (items[1].type == &weft_type_error
-	    || items[2].type == &weft_type_error) {
+	if (items[1].type == &weft_type_error || items[2].type == &weft_type_error) {
 		drop_all(items, 3);
 		return WEFT_ENOMEM;
 	}
@@ -323,8 +316,7 @@ make_reply(weft_http *http, weft_value *out)
 
 /* What stands behind the exchange: method, url, fields, body, whether to follow. */
 static int
-make_request(const weft_value *args, weft_http_request *request,
-             weft_http_field **fields)
+make_request(const weft_value *args, weft_http_request *request, weft_http_field **fields)
 {
 	int rc = make_fields(&args[3], fields);
 
@@ -337,14 +329,11 @@ make_request(const weft_value *args, weft_http_request *request,
 	if (args[4].type == &weft_type_bytes)
 		request->body = *(const weft_span *)args[4].as.ptr;
 	request->no_redirect = args[5].as.integer == 0;
-	return request->method && request->url
-	               ? 0
-	               : weft_fail(WEFT_EINVAL, "fetch: method or URL");
+	return request->method && request->url ? 0 : weft_fail(WEFT_EINVAL, "fetch: method or URL");
 }
 
 static int
-open_exchange(weft_js *js, const weft_value *args, size_t count,
-              weft_value *out, void *arg)
+open_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct exchange *exchange = count == 6 ? take(args, count) : NULL;
 	weft_http_field *fields = NULL;
@@ -357,8 +346,7 @@ open_exchange(weft_js *js, const weft_value *args, size_t count,
 	request.abort = exchange->abort;
 	rc = make_request(args, &request, &fields);
 	if (rc == 0)
-		rc = weft_http_fetch(exchange->net->client, &request,
-		                     &exchange->http, WEFT_NEVER);
+		rc = weft_http_fetch(exchange->net->client, &request, &exchange->http, WEFT_NEVER);
 	weft_release(fields);
 	if (rc == 0)
 		rc = make_reply(exchange->http, out);
@@ -374,9 +362,7 @@ static int
 read_piece(weft_http *http, weft_value *out)
 {
 	void *piece = weft_alloc(PIECE_BYTES);
-	ssize_t size = piece ? weft_http_read(http, piece, PIECE_BYTES,
-	                                      WEFT_NEVER)
-	                     : WEFT_ENOMEM;
+	ssize_t size = piece ? weft_http_read(http, piece, PIECE_BYTES, WEFT_NEVER) : WEFT_ENOMEM;
 
 	if (size > 0) {
 		*out = weft_value_bytes((weft_span){ piece, (size_t)size });
@@ -389,8 +375,7 @@ read_piece(weft_http *http, weft_value *out)
 
 /* No value at the end. */
 static int
-read_exchange(weft_js *js, const weft_value *args, size_t count,
-              weft_value *out, void *arg)
+read_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct exchange *exchange = take(args, count);
 	int rc;
@@ -406,8 +391,7 @@ read_exchange(weft_js *js, const weft_value *args, size_t count,
 }
 
 static int
-end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-             void *arg)
+end_exchange(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js, (void)out, (void)arg;
 	if (count > 0 && args[0].type == &type_exchange)
@@ -432,16 +416,13 @@ weft__js_net_init(weft_js *js, JSValueConst host)
 	};
 	int rc = 0;
 
-	for (size_t i = 0;
-	     rc >= 0 && i < sizeof(functions) / sizeof(*functions); i++) {
-		JSValue fn = weft__js_function(js, functions[i].name,
-		                               functions[i].suspends,
+	for (size_t i = 0; rc >= 0 && i < sizeof(functions) / sizeof(*functions); i++) {
+		JSValue fn = weft__js_function(js, functions[i].name, functions[i].suspends,
 		                               functions[i].fn, NULL);
 
 		rc = JS_IsException(fn)
 		             ? -1
-		             : JS_DefinePropertyValueStr(js->ctx, host,
-		                                         functions[i].name, fn,
+		             : JS_DefinePropertyValueStr(js->ctx, host, functions[i].name, fn,
 		                                         JS_PROP_C_W_E);
 	}
 	return rc < 0 ? -1 : 0;

@@ -61,9 +61,7 @@ read_all(JSContext *ctx, int fd, size_t room, int64_t *out)
 		else if (got < 0 && errno != EINTR)
 			break;
 	}
-	*out = got < 0           ? -errno
-	       : size > FILE_MAX ? WEFT_EMSGSIZE
-	                         : (int64_t)size;
+	*out = got < 0 ? -errno : size > FILE_MAX ? WEFT_EMSGSIZE : (int64_t)size;
 	if (text)
 		text[size] = '\0';
 	return text;

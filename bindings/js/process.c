@@ -46,8 +46,7 @@ weft__js_exit_code(weft_js *js)
 	has = JS_GetOwnProperty(ctx, &found, js->process, name);
 	JS_FreeAtom(ctx, name);
 	if (has > 0) {
-		if (!JS_IsObject(found.value)
-		    && JS_ToInt32(ctx, &code, found.value) < 0)
+		if (!JS_IsObject(found.value) && JS_ToInt32(ctx, &code, found.value) < 0)
 			JS_FreeValue(ctx, JS_GetException(ctx));
 		JS_FreeValue(ctx, found.value);
 		JS_FreeValue(ctx, found.getter);
@@ -64,8 +63,7 @@ make_argv(weft_js *js)
 
 	for (uint32_t i = 0; js->opts.argv && js->opts.argv[i]; i++)
 		(void)JS_DefinePropertyValueUint32(
-			ctx, array, i, JS_NewString(ctx, js->opts.argv[i]),
-			JS_PROP_C_W_E);
+			ctx, array, i, JS_NewString(ctx, js->opts.argv[i]), JS_PROP_C_W_E);
 	return array;
 }
 
@@ -83,10 +81,9 @@ make_env(weft_js *js)
 		JSAtom name = JS_NewAtomLen(ctx, *all, size);
 
 		if ((*all)[size] == '=')
-			(void)JS_DefinePropertyValue(
-				ctx, object, name,
-				JS_NewString(ctx, *all + size + 1),
-				JS_PROP_C_W_E);
+			(void)JS_DefinePropertyValue(ctx, object, name,
+			                             JS_NewString(ctx, *all + size + 1),
+			                             JS_PROP_C_W_E);
 		JS_FreeAtom(ctx, name);
 	}
 	return object;
@@ -101,8 +98,8 @@ get_env(JSContext *ctx, JSValueConst this_value)
 
 	(void)this_value;
 	if (!JS_IsException(env)
-	    && JS_DefinePropertyValueStr(ctx, js->process, "env",
-	                                 JS_DupValue(ctx, env), JS_PROP_C_W_E)
+	    && JS_DefinePropertyValueStr(ctx, js->process, "env", JS_DupValue(ctx, env),
+	                                 JS_PROP_C_W_E)
 	               < 0) {
 		JS_FreeValue(ctx, env);
 		return JS_EXCEPTION;
@@ -127,13 +124,9 @@ weft__js_process_init(weft_js *js, JSValueConst global)
 	if (JS_IsException(process))
 		return -1;
 	js->process = process;
-	JS_SetPropertyFunctionList(ctx, process, functions,
-	                           sizeof(functions) / sizeof(*functions));
-	if (JS_DefinePropertyValueStr(ctx, process, "argv", make_argv(js),
-	                              JS_PROP_C_W_E)
-	    < 0)
+	JS_SetPropertyFunctionList(ctx, process, functions, sizeof(functions) / sizeof(*functions));
+	if (JS_DefinePropertyValueStr(ctx, process, "argv", make_argv(js), JS_PROP_C_W_E) < 0)
 		return -1;
-	return JS_DefinePropertyValueStr(
-		ctx, global, "process", JS_DupValue(ctx, process),
-		JS_PROP_CONFIGURABLE | JS_PROP_WRITABLE);
+	return JS_DefinePropertyValueStr(ctx, global, "process", JS_DupValue(ctx, process),
+	                                 JS_PROP_CONFIGURABLE | JS_PROP_WRITABLE);
 }

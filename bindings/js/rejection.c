@@ -19,8 +19,7 @@ end(weft_js *js, struct weft__js_rejection *item)
 static bool
 is_same(JSValueConst a, JSValueConst b)
 {
-	return JS_IsObject(a) && JS_IsObject(b)
-	       && JS_VALUE_GET_PTR(a) == JS_VALUE_GET_PTR(b);
+	return JS_IsObject(a) && JS_IsObject(b) && JS_VALUE_GET_PTR(a) == JS_VALUE_GET_PTR(b);
 }
 
 static bool
@@ -55,10 +54,9 @@ add(weft_js *js, JSValueConst promise, JSValueConst reason, bool later)
 
 	if (all->count == all->room && !grow(all))
 		return;
-	all->items[all->count++] = (struct weft__js_rejection){
-		JS_DupValue(js->ctx, promise), JS_DupValue(js->ctx, reason),
-		later, all->round
-	};
+	all->items[all->count++] = (struct weft__js_rejection){ JS_DupValue(js->ctx, promise),
+		                                                JS_DupValue(js->ctx, reason), later,
+		                                                all->round };
 }
 
 /* Forget one that is waiting: mostly the last, or the first that is left. */
@@ -73,30 +71,26 @@ forget(weft_js *js, JSValueConst promise)
 		return true;
 	}
 	for (at = all->first; at < all->count; at++)
-		if (is_same(all->items[at].promise, promise)
-		    && !all->items[at].later)
+		if (is_same(all->items[at].promise, promise) && !all->items[at].later)
 			break;
 	if (at == all->count)
 		return false;
 	end(js, &all->items[at]);
-	while (all->first < all->count
-	       && JS_IsUndefined(all->items[all->first].promise))
+	while (all->first < all->count && JS_IsUndefined(all->items[all->first].promise))
 		all->first++;
 	return true;
 }
 
 /* --- those told of ---------------------------------------------------------------- */
 
-static const char remember_text[] =
-	"(() => { const told = new WeakSet();"
-	" return [p => told.add(p), p => told.delete(p)]; })()";
+static const char remember_text[] = "(() => { const told = new WeakSet();"
+				    " return [p => told.add(p), p => told.delete(p)]; })()";
 
 static void
 make_told(weft_js *js)
 {
 	struct weft__js_rejections *all = &js->rejections;
-	JSValue made = JS_Eval(js->ctx, remember_text,
-	                       sizeof(remember_text) - 1, "weft:rejection",
+	JSValue made = JS_Eval(js->ctx, remember_text, sizeof(remember_text) - 1, "weft:rejection",
 	                       JS_EVAL_TYPE_GLOBAL);
 
 	if (JS_IsException(made)) {
@@ -121,8 +115,8 @@ ask(weft_js *js, JSValueConst fn, JSValueConst promise)
 }
 
 void
-weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
-               bool is_handled, void *opaque)
+weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason, bool is_handled,
+               void *opaque)
 {
 	weft_js *js = opaque;
 
@@ -131,8 +125,7 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
 		return; /* that it was stopped is what is told */
 	if (!is_handled)
 		add(js, promise, reason, false);
-	else if (!forget(js, promise)
-	         && JS_IsFunction(js->ctx, js->rejections.untold)
+	else if (!forget(js, promise) && JS_IsFunction(js->ctx, js->rejections.untold)
 	         && ask(js, js->rejections.untold, promise))
 		add(js, promise, reason, true);
 }
@@ -142,11 +135,9 @@ weft__js_track(JSContext *ctx, JSValueConst promise, JSValueConst reason,
 static bool
 dispatch(weft_js *js, const struct weft__js_rejection *item)
 {
-	const char *type = item->later ? "rejectionhandled"
-	                               : "unhandledrejection";
-	JSValue events = weft__js_listened(
-		js,
-		item->later ? "onrejectionhandled" : "onunhandledrejection");
+	const char *type = item->later ? "rejectionhandled" : "unhandledrejection";
+	JSValue events = weft__js_listened(js, item->later ? "onrejectionhandled"
+	                                                   : "onunhandledrejection");
 	JSContext *ctx = js->ctx;
 	JSValue fn, told, args[3];
 	bool dealt_with;
@@ -193,8 +184,7 @@ weft__js_judge(weft_js *js)
 	unsigned round = ++all->round;
 	int count = 0;
 
-	while (all->first < all->count
-	       && all->items[all->first].round != round) {
+	while (all->first < all->count && all->items[all->first].round != round) {
 		struct weft__js_rejection item = all->items[all->first++];
 
 		if (JS_IsUndefined(item.promise))

@@ -96,8 +96,7 @@ give_back(weft_js *js, struct weft__js_task *task)
 }
 
 static bool
-copy_args(weft_js *js, struct weft__js_task *task, int count,
-          JSValueConst *args)
+copy_args(weft_js *js, struct weft__js_task *task, int count, JSValueConst *args)
 {
 	task->count = 0;
 	task->args = NULL;
@@ -145,8 +144,7 @@ eval(weft_js *js, JSValueConst text)
 	weft__js_enter(js);
 	source = JS_ToCStringLen(js->ctx, &size, text);
 	if (source)
-		result = JS_Eval(js->ctx, source, size, "<timer>",
-		                 JS_EVAL_TYPE_GLOBAL);
+		result = JS_Eval(js->ctx, source, size, "<timer>", JS_EVAL_TYPE_GLOBAL);
 	if (JS_IsException(result))
 		weft__js_uncaught(js);
 	if (source)
@@ -194,17 +192,15 @@ arm(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 
 	if (due_ns == WEFT_NEVER)
 		due_ns--;
-	return weft_timer_start(js->loop, &task->timer, due_ns, 0, on_timer,
-	                        task);
+	return weft_timer_start(js->loop, &task->timer, due_ns, 0, on_timer, task);
 }
 
 /* The delay HTML gives to one that was set by a timer, in turn set by one, and so on. */
 static uint64_t
 clamp(unsigned nesting, uint64_t delay_ns)
 {
-	return nesting > NESTING_MAX && delay_ns < CLAMP_MS * WEFT_MS
-	               ? CLAMP_MS * WEFT_MS
-	               : delay_ns;
+	return nesting > NESTING_MAX && delay_ns < CLAMP_MS * WEFT_MS ? CLAMP_MS * WEFT_MS
+	                                                              : delay_ns;
 }
 
 static void
@@ -299,8 +295,7 @@ start(weft_js *js, struct weft__js_task *task, uint64_t delay_ns)
 }
 
 static JSValue
-set_timer(JSContext *ctx, JSValueConst this_value, int count,
-          JSValueConst *args, int kind)
+set_timer(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args, int kind)
 {
 	weft_js *js = weft__js_of(ctx);
 	unsigned nesting = js->tasks.nesting;
@@ -343,8 +338,7 @@ weft__js_timeout(weft_js *js, JSValueConst fn, double ms, bool background)
 }
 
 static JSValue
-set_immediate(JSContext *ctx, JSValueConst this_value, int count,
-              JSValueConst *args)
+set_immediate(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
@@ -358,8 +352,7 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count,
 		return JS_EXCEPTION;
 	number = number_of(task);
 	task->number = js->ended ? WEFT_ESHUTDOWN
-	                         : weft_schedule_immediate(js->loop,
-	                                                   on_immediate, task);
+	                         : weft_schedule_immediate(js->loop, on_immediate, task);
 	if (task->number < 0) {
 		bool full = task->number == WEFT_ENOMEM;
 
@@ -371,8 +364,7 @@ set_immediate(JSContext *ctx, JSValueConst this_value, int count,
 }
 
 JSValue
-weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count,
-                   JSValueConst *args)
+weft__js_next_tick(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	weft_js *js = weft__js_of(ctx);
 	struct weft__js_task *task;
@@ -430,8 +422,7 @@ weft__js_clear(weft_js *js, JSValueConst number)
 }
 
 static JSValue
-clear_any(JSContext *ctx, JSValueConst this_value, int count,
-          JSValueConst *args)
+clear_any(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)this_value;
 	(void)count;
@@ -471,15 +462,13 @@ weft__js_tasks_fini(weft_js *js)
 /* --- what scripts see -------------------------------------------------------------------- */
 
 static JSValue
-queue_microtask(JSContext *ctx, JSValueConst this_value, int count,
-                JSValueConst *args)
+queue_microtask(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	(void)this_value;
 	(void)count;
 	if (!JS_IsFunction(ctx, args[0]))
 		return JS_ThrowTypeError(ctx, "a function is needed");
-	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION
-	                                                     : JS_UNDEFINED;
+	return weft__js_queue(weft__js_of(ctx), args[0]) < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
 
 static const JSCFunctionListEntry functions[] = {

@@ -13,8 +13,7 @@ weft__js_repair(char *text, size_t size)
 {
 	unsigned char *at = (unsigned char *)text, *end = at + size;
 
-	while (end - at >= 3
-	       && (at = memchr(at, 0xed, (size_t)(end - at) - 2))) {
+	while (end - at >= 3 && (at = memchr(at, 0xed, (size_t)(end - at) - 2))) {
 		if (at[1] >= 0xa0)
 			memcpy(at, "\xef\xbf\xbd", 3);
 		at += 3;
@@ -25,8 +24,7 @@ weft__js_repair(char *text, size_t size)
 JSValue
 weft__js_new_bytes(JSContext *ctx, const void *data, size_t size)
 {
-	JSValue args[3] = { JS_NewArrayBufferCopy(ctx, data, size),
-		            JS_UNDEFINED, JS_UNDEFINED };
+	JSValue args[3] = { JS_NewArrayBufferCopy(ctx, data, size), JS_UNDEFINED, JS_UNDEFINED };
 	JSValue array;
 
 	if (JS_IsException(args[0]))
@@ -37,8 +35,7 @@ weft__js_new_bytes(JSContext *ctx, const void *data, size_t size)
 }
 
 JSValue
-weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count,
-                     JSValueConst *args)
+weft__js_utf8_encode(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	size_t size;
 	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
@@ -58,8 +55,7 @@ bool
 weft__js_bytes(JSContext *ctx, JSValueConst value, weft_span *out)
 {
 	size_t offset, size, each, whole;
-	JSValue buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, &size,
-	                                        &each);
+	JSValue buffer = JS_GetTypedArrayBuffer(ctx, value, &offset, &size, &each);
 	uint8_t *data;
 
 	if (JS_IsException(buffer))
@@ -87,12 +83,10 @@ make_pair(JSContext *ctx, size_t first, size_t second)
 {
 	JSValue array = JS_NewArray(ctx);
 
-	if (JS_DefinePropertyValueUint32(ctx, array, 0,
-	                                 JS_NewInt64(ctx, (int64_t)first),
+	if (JS_DefinePropertyValueUint32(ctx, array, 0, JS_NewInt64(ctx, (int64_t)first),
 	                                 JS_PROP_C_W_E)
 	            < 0
-	    || JS_DefinePropertyValueUint32(ctx, array, 1,
-	                                    JS_NewInt64(ctx, (int64_t)second),
+	    || JS_DefinePropertyValueUint32(ctx, array, 1, JS_NewInt64(ctx, (int64_t)second),
 	                                    JS_PROP_C_W_E)
 	               < 0) {
 		JS_FreeValue(ctx, array);
@@ -103,8 +97,7 @@ make_pair(JSContext *ctx, size_t first, size_t second)
 
 /* Whole characters only: [units of the string read, bytes written]. */
 JSValue
-weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count,
-                          JSValueConst *args)
+weft__js_utf8_encode_into(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	size_t size, read = 0, written = 0;
 	const char *text = JS_ToCStringLen(ctx, &size, args[0]);
@@ -193,8 +186,7 @@ decode_broken(JSContext *ctx, const unsigned char *at, const unsigned char *end)
 		bool good;
 		size_t size = next_character(at, end, &good);
 
-		memcpy(to, good ? (const char *)at : "\xef\xbf\xbd",
-		       good ? size : 3);
+		memcpy(to, good ? (const char *)at : "\xef\xbf\xbd", good ? size : 3);
 		to += good ? size : 3;
 		at += size;
 	}
@@ -204,8 +196,7 @@ decode_broken(JSContext *ctx, const unsigned char *at, const unsigned char *end)
 }
 
 JSValue
-weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count,
-                     JSValueConst *args)
+weft__js_utf8_decode(JSContext *ctx, JSValueConst this_value, int count, JSValueConst *args)
 {
 	const unsigned char *begin, *end;
 	weft_span bytes;

@@ -3,8 +3,8 @@
 
 #define DEPTH_MAX   64
 #define LOOK        1024
-#define HELD_BYTES  64 /* what it takes to hold a value, about */
-#define BLOCK_BYTES 32 /* what each block takes beside what is in it, about */
+#define HELD_BYTES  64                 /* what it takes to hold a value, about */
+#define BLOCK_BYTES 32                 /* what each block takes beside what is in it, about */
 #define WHOLE_MAX   ((int64_t)1 << 53) /* numbers are exact up to here */
 
 /* --- to JavaScript ---------------------------------------------------------------- */
@@ -33,8 +33,7 @@ from_list(weft_js *js, const weft_list *list)
 		JSValue item = weft__js_from(js, &list->items[i]);
 
 		if (JS_IsException(item)
-		    || JS_DefinePropertyValueUint32(ctx, array, (uint32_t)i,
-		                                    item, JS_PROP_C_W_E)
+		    || JS_DefinePropertyValueUint32(ctx, array, (uint32_t)i, item, JS_PROP_C_W_E)
 		               < 0) {
 			JS_FreeValue(ctx, array);
 			return JS_EXCEPTION;
@@ -48,8 +47,7 @@ static JSValue
 wrap(weft_js *js, weft_value *value)
 {
 	JSValue object = JS_NewObjectClass(js->ctx, (int)js->value_class);
-	weft_value *kept = JS_IsException(object) ? NULL
-	                                          : weft_alloc(sizeof(*kept));
+	weft_value *kept = JS_IsException(object) ? NULL : weft_alloc(sizeof(*kept));
 
 	if (!kept) {
 		weft_value_drop(value);
@@ -102,8 +100,7 @@ weft__js_from(weft_js *js, const weft_value *value)
 	if (type == &weft_type_error)
 		return weft__js_make_error(js, (int)value->as.integer);
 	if (type == &weft_type_promise)
-		return weft__js_from_promise(js,
-		                             weft_promise_ref(value->as.ptr));
+		return weft__js_from_promise(js, weft_promise_ref(value->as.ptr));
 	if (type == &weft_type_js)
 		return weft__js_held_value(js, value);
 	return from_shared(js, value);
@@ -113,9 +110,8 @@ static bool
 is_known(const weft_type *type)
 {
 	return !type || type == &weft_type_integer || type == &weft_type_number
-	       || type == &weft_type_text || type == &weft_type_bytes
-	       || type == &weft_type_list || type == &weft_type_error
-	       || type == &weft_type_promise || type == &weft_type_js;
+	       || type == &weft_type_text || type == &weft_type_bytes || type == &weft_type_list
+	       || type == &weft_type_error || type == &weft_type_promise || type == &weft_type_js;
 }
 
 JSValue
@@ -148,8 +144,7 @@ spend(struct walk *walk, size_t size)
 {
 	size += BLOCK_BYTES;
 	if (size > walk->left)
-		return weft_fail(WEFT_EMSGSIZE, "more than memory_bytes in one "
-		                                "value for the host");
+		return weft_fail(WEFT_EMSGSIZE, "more than memory_bytes in one value for the host");
 	walk->left -= size;
 	return 0;
 }
@@ -159,8 +154,7 @@ static int
 made(weft_value value, weft_value *out)
 {
 	if (value.type == &weft_type_error)
-		return weft_fail((int)value.as.integer, "%s",
-		                 weft_strerror((int)value.as.integer));
+		return weft_fail((int)value.as.integer, "%s", weft_strerror((int)value.as.integer));
 	*out = value;
 	return 0;
 }
@@ -203,9 +197,8 @@ to_text(struct walk *walk, JSValueConst value, weft_value *out)
 		return weft__js_failure(js);
 	rc = spend(walk, size);
 	if (rc == 0)
-		rc = made(memchr(text, '\0', size)
-		                  ? weft_value_bytes((weft_span){ text, size })
-		                  : weft_value_text(text),
+		rc = made(memchr(text, '\0', size) ? weft_value_bytes((weft_span){ text, size })
+		                                   : weft_value_text(text),
 		          out);
 	JS_FreeCString(js->ctx, text);
 	return rc;
@@ -250,16 +243,14 @@ static int
 length_of(weft_js *js, JSValueConst array, uint32_t *out)
 {
 	JSValue length = JS_GetPropertyStr(js->ctx, array, "length");
-	int rc = JS_IsException(length) ? -1
-	                                : JS_ToUint32(js->ctx, out, length);
+	int rc = JS_IsException(length) ? -1 : JS_ToUint32(js->ctx, out, length);
 
 	JS_FreeValue(js->ctx, length);
 	return rc < 0 ? weft__js_failure(js) : 0;
 }
 
 static int
-to_items(struct walk *walk, JSValueConst array, uint32_t count,
-         weft_value *items)
+to_items(struct walk *walk, JSValueConst array, uint32_t count, weft_value *items)
 {
 	int rc = 0;
 
@@ -419,8 +410,7 @@ weft__js_to_all(weft_js *js, int count, JSValueConst *values, weft_value *out)
 int
 weft__js_value_init(weft_js *js)
 {
-	static const JSClassDef class = { .class_name = "HostValue",
-		                          .finalizer = finalize_value };
+	static const JSClassDef class = { .class_name = "HostValue", .finalizer = finalize_value };
 
 	(void)JS_NewClassID(js->rt, &js->value_class);
 	return JS_NewClass(js->rt, js->value_class, &class);

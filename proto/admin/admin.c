@@ -7,12 +7,11 @@
 #include "os_admin.h"
 
 #define CONNECTIONS_MAX 32u
-#define OTHERS_MAX      8u /* beside readers, who may stay for days */
-#define IDLE_MAX \
-	16u /* more are closed, so that nobody can keep the owner out */
-#define TRACE_MAX      ((size_t)64 << 20)
-#define TOKEN_MAX      ((size_t)256)
-#define NAME_MAX_BYTES ((size_t)128)
+#define OTHERS_MAX      8u  /* beside readers, who may stay for days */
+#define IDLE_MAX        16u /* more are closed, so that nobody can keep the owner out */
+#define TRACE_MAX       ((size_t)64 << 20)
+#define TOKEN_MAX       ((size_t)256)
+#define NAME_MAX_BYTES  ((size_t)128)
 
 /* --- its life ------------------------------------------------------------------ */
 
@@ -54,8 +53,7 @@ free_lists(weft_admin *admin)
 static void
 free_admin(weft_admin *admin)
 {
-	(void)weft_http_server_free(
-		admin->server); /* nothing serves any more */
+	(void)weft_http_server_free(admin->server); /* nothing serves any more */
 	weft__admin_news_drop(admin->news);
 	free_lists(admin);
 	if (admin->loop)
@@ -99,15 +97,13 @@ make(const weft_admin_opts *opts)
 		return NULL;
 	*admin = (weft_admin){
 		.loop = weft_loop_ref(loop),
-		.connections_max = opts->connections_max ? opts->connections_max
-		                                         : CONNECTIONS_MAX,
+		.connections_max = opts->connections_max ? opts->connections_max : CONNECTIONS_MAX,
 		.trace_max = opts->trace_max ? opts->trace_max : TRACE_MAX,
 		.holders = 1,
 		.closing = WEFT_SHARED_INIT,
 		.fan = WEFT_SHARED_INIT,
 	};
-	admin->title = copy(opts->title ? opts->title
-	                                : weft__admin_os_program());
+	admin->title = copy(opts->title ? opts->title : weft__admin_os_program());
 	admin->token = opts->token ? copy(opts->token) : NULL;
 	if (admin->title && (admin->token || !opts->token)
 	    && weft__admin_os_random(admin->secret, sizeof(admin->secret)))
@@ -130,9 +126,7 @@ check_address(const char *address, const weft_admin *admin)
 	if (weft_addr_parse(address, &addr) < 0 || weft_addr_is_local(&addr))
 		return 0; /* what is wrong with it is said when it is opened */
 	return weft_fail(WEFT_EPERM,
-	                 "weft_admin_open %s: others can reach it, so a token "
-	                 "is needed",
-	                 address);
+	                 "weft_admin_open %s: others can reach it, so a token is needed", address);
 }
 
 /* Take the listener, which whoever is first closes: who closes the window, or who serves
@@ -151,10 +145,8 @@ serve(void *arg)
 {
 	weft_admin *admin = arg;
 
-	if (!weft__admin_is_closing(
-		    admin)) /* else there is no listener any more */
-		(void)weft_http_serve(admin->server, admin->listener,
-		                      WEFT_NEVER);
+	if (!weft__admin_is_closing(admin)) /* else there is no listener any more */
+		(void)weft_http_serve(admin->server, admin->listener, WEFT_NEVER);
 	close_listener(admin);
 	weft__admin_drop(admin);
 	return 0;
@@ -163,9 +155,7 @@ serve(void *arg)
 static int
 start(weft_admin *admin)
 {
-	const weft_go_opts go = { .name = "admin",
-		                  .loop = admin->loop,
-		                  .background = true };
+	const weft_go_opts go = { .name = "admin", .loop = admin->loop, .background = true };
 	weft_threadlet rc;
 
 	weft__admin_hold(admin);
@@ -182,8 +172,7 @@ static int
 open_listener(weft_admin *admin, const char *address)
 {
 	uint32_t readers = admin->connections_max;
-	weft_listener_opts opts = { .connections_max = readers,
-		                    .replace = true };
+	weft_listener_opts opts = { .connections_max = readers, .replace = true };
 	int rc = check_address(address, admin);
 
 	/* Those that are being closed count until they are. */
@@ -195,8 +184,7 @@ open_listener(weft_admin *admin, const char *address)
 		rc = weft_listener_local(admin->listener, &admin->addr);
 	if (rc == 0 && !admin->token && !weft_addr_is_local(&admin->addr))
 		rc = weft_fail(WEFT_EPERM,
-		               "weft_admin_open %s: others can reach it, so a "
-		               "token is needed",
+		               "weft_admin_open %s: others can reach it, so a token is needed",
 		               address);
 	return rc;
 }
@@ -225,13 +213,11 @@ is_token(const char *token)
 	for (size_t i = 0; i < size; i++)
 		if ((unsigned char)token[i] < ' ' || token[i] == 0x7f)
 			return false;
-	return size > 0 && size <= TOKEN_MAX && token[0] != ' '
-	       && token[size - 1] != ' ';
+	return size > 0 && size <= TOKEN_MAX && token[0] != ' ' && token[size - 1] != ' ';
 }
 
 int
-weft_admin_open(const char *address, const weft_admin_opts *opts,
-                weft_admin **out)
+weft_admin_open(const char *address, const weft_admin_opts *opts, weft_admin **out)
 {
 	static const weft_admin_opts defaults;
 	weft_admin *admin;
@@ -241,9 +227,8 @@ weft_admin_open(const char *address, const weft_admin_opts *opts,
 	if (!out || (!opts->loop && !weft_loop_current()))
 		return weft_fail(WEFT_EINVAL, "weft_admin_open: no loop");
 	if (opts->token && !is_token(opts->token))
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_admin_open: a token has 1 to 256 bytes, "
-		                 "no line end, and no blank at its ends");
+		return weft_fail(WEFT_EINVAL, "weft_admin_open: a token has 1 to 256 bytes, "
+		                              "no line end, and no blank at its ends");
 	admin = make(opts);
 	if (!admin)
 		return weft_fail(WEFT_ENOMEM, "weft_admin_open: no memory");
@@ -264,8 +249,7 @@ weft_admin_addr(weft_admin *admin, weft_addr *out)
 	if (!admin || !out)
 		return weft_fail(WEFT_EINVAL, "weft_admin_addr: NULL");
 	if (!admin->server)
-		return weft_fail(WEFT_ENOENT, "weft_admin_addr: it is only "
-		                              "mounted");
+		return weft_fail(WEFT_ENOENT, "weft_admin_addr: it is only mounted");
 	*out = admin->addr;
 	return 0;
 }
@@ -283,12 +267,10 @@ weft_admin_close(weft_admin *admin)
 	if (!admin)
 		return;
 	if (weft_loop_current() && weft_loop_current() != admin->loop) {
-		(void)weft_fail(WEFT_EXDEV,
-		                "weft_admin_close: a window of another loop");
+		(void)weft_fail(WEFT_EXDEV, "weft_admin_close: a window of another loop");
 		return;
 	}
-	waits = weft_self()
-	        && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
+	waits = weft_self() && weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0;
 	admin->gone = waits ? &gone : NULL;
 	(void)weft_event_set(&admin->closing);
 	close_listener(admin);
@@ -329,16 +311,13 @@ is_prefix(const char *prefix)
 }
 
 int
-weft_admin_mount(weft_admin *admin, weft_http_server *server,
-                 const char *prefix)
+weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix)
 {
 	struct weft__admin_mount *mount;
 	size_t size;
 
 	if (!admin || !server || !prefix || !is_prefix(prefix))
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_admin_mount: a prefix is \"\" or "
-		                 "\"/path\"");
+		return weft_fail(WEFT_EINVAL, "weft_admin_mount: a prefix is \"\" or \"/path\"");
 	size = strlen(prefix) + 1;
 	mount = weft_alloc(sizeof(*mount) + size);
 	if (!mount)
@@ -358,9 +337,8 @@ is_name(const char *name)
 	size_t size = strlen(name);
 
 	for (size_t i = 0; i < size; i++)
-		if (!((name[i] >= 'a' && name[i] <= 'z')
-		      || (name[i] >= 'A' && name[i] <= 'Z') || name[i] == '_'
-		      || (i > 0 && name[i] >= '0' && name[i] <= '9')))
+		if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z')
+		      || name[i] == '_' || (i > 0 && name[i] >= '0' && name[i] <= '9')))
 			return false;
 	return size > 0 && size <= NAME_MAX_BYTES;
 }
@@ -376,8 +354,8 @@ find_value(weft_admin *admin, const char *name)
 }
 
 int
-weft_admin_add(weft_admin *admin, const char *name, const char *help,
-               double (*fn)(void *arg), void *arg)
+weft_admin_add(weft_admin *admin, const char *name, const char *help, double (*fn)(void *arg),
+               void *arg)
 {
 	struct weft__admin_value **link, *value;
 	size_t size, help_size;
@@ -386,8 +364,7 @@ weft_admin_add(weft_admin *admin, const char *name, const char *help,
 		return weft_fail(WEFT_EINVAL, "weft_admin_add: not a name");
 	link = find_value(admin, name);
 	if (*link || weft__admin_is_metric(name))
-		return weft_fail(WEFT_EEXIST, "weft_admin_add %s: there is one",
-		                 name);
+		return weft_fail(WEFT_EEXIST, "weft_admin_add %s: there is one", name);
 	help = help ? help : "";
 	size = strlen(name) + 1;
 	help_size = strlen(help) + 1;
@@ -403,8 +380,7 @@ weft_admin_add(weft_admin *admin, const char *name, const char *help,
 }
 
 int
-weft_admin_panel(weft_admin *admin, const char *title, const char *html,
-                 const char *script)
+weft_admin_panel(weft_admin *admin, const char *title, const char *html, const char *script)
 {
 	struct weft__admin_panel *panel, **link;
 

@@ -17,8 +17,7 @@ write_dags(weft_http *http, weft_admin *admin, struct weft__admin_text *text)
 	weft__json_open(text, '{');
 	weft__json_key(text, "dags");
 	weft__json_open(text, '[');
-	for (unsigned i = 0; rc == 0 && i < DAGS_MAX
-	                     && (more = weft_dag_list(&cursor, &value)) > 0;
+	for (unsigned i = 0; rc == 0 && i < DAGS_MAX && (more = weft_dag_list(&cursor, &value)) > 0;
 	     i++) {
 		weft__json_raw(text, value.as.ptr);
 		weft_value_drop(&value);

@@ -55,8 +55,7 @@ make_news(weft_admin *admin, struct weft__admin_news **out)
 static void
 observe(uint64_t period_ns)
 {
-	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns
-	                                            : OBSERVE_NS;
+	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns : OBSERVE_NS;
 
 	(void)weft_loop_observe(0, weft_in(lease)); /* without memory: less */
 	weft_dag_observe(weft_in(lease));
@@ -64,8 +63,7 @@ observe(uint64_t period_ns)
 
 /* News that were made at `since_ns` or later; the caller drops them. */
 static int
-get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns,
-         struct weft__admin_news **out)
+get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns, struct weft__admin_news **out)
 {
 	struct weft__admin_news *news = NULL;
 	int rc = weft_mutex_lock(&admin->fan, WEFT_NEVER);
@@ -82,8 +80,7 @@ get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns,
 		}
 	}
 	if (rc == 0) {
-		(void)__atomic_add_fetch(&admin->news->owners, 1,
-		                         __ATOMIC_RELAXED);
+		(void)__atomic_add_fetch(&admin->news->owners, 1, __ATOMIC_RELAXED);
 		*out = admin->news;
 	}
 	(void)weft_mutex_unlock(&admin->fan);
@@ -100,8 +97,7 @@ tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 
 	if (rc < 0)
 		return rc;
-	rc = weft_http_event(http, news->event, news->text,
-	                     weft_in(WEFT__ADMIN_TAKE_NS));
+	rc = weft_http_event(http, news->event, news->text, weft_in(WEFT__ADMIN_TAKE_NS));
 	weft__admin_news_drop(news);
 	return rc;
 }
@@ -111,8 +107,7 @@ static int
 tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
 {
 	uint64_t now = weft_now(), due;
-	int rc = tell(http, admin, now > FRESH_NS ? now - FRESH_NS : 0,
-	              period_ns);
+	int rc = tell(http, admin, now > FRESH_NS ? now - FRESH_NS : 0, period_ns);
 
 	while (rc == 0) {
 		due = (weft_now() / period_ns + 1) * period_ns;
@@ -132,10 +127,8 @@ weft__admin_events(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!weft__admin_query(http, "ms", (uint64_t[2]){ 250, 10000 }, &ms))
-		return weft__admin_say(http, 400,
-		                       "ms is a number from 250 to 10000");
-	if (__atomic_add_fetch(&admin->readers, 1, __ATOMIC_RELAXED)
-	    <= admin->connections_max) {
+		return weft__admin_say(http, 400, "ms is a number from 250 to 10000");
+	if (__atomic_add_fetch(&admin->readers, 1, __ATOMIC_RELAXED) <= admin->connections_max) {
 		rc = weft__admin_headers(http, NULL);
 		if (rc == 0)
 			rc = tell_on(http, admin, ms * WEFT_MS);

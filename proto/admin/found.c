@@ -13,8 +13,7 @@ const char *
 weft__admin_symbol(struct weft__admin_look *look, const void *address)
 {
 	uintptr_t number = (uintptr_t)address;
-	size_t slot = (number ^ number >> 8 ^ number >> 16)
-	              % WEFT__ADMIN_SYMBOLS;
+	size_t slot = (number ^ number >> 8 ^ number >> 16) % WEFT__ADMIN_SYMBOLS;
 	struct weft__admin_symbol *symbol = &look->symbols[slot];
 
 	if (!address)
@@ -38,8 +37,7 @@ number_of(struct weft__admin_look *look, const weft_threadlet_info *info)
 	if (info->waits_on < FD_MAX || strcmp(info->waits_for, "join") == 0)
 		return info->waits_on;
 	for (int i = 0; i < 2; i++) {
-		number = (number ^ look->admin->secret[i])
-		         * UINT64_C(0x9e3779b97f4a7c15);
+		number = (number ^ look->admin->secret[i]) * UINT64_C(0x9e3779b97f4a7c15);
 		number ^= number >> 32;
 	}
 	return (int64_t)(number >> 32 | FD_MAX);
@@ -69,14 +67,12 @@ stands_in(const char *text, const char *part)
 }
 
 bool
-weft__admin_matches(struct weft__admin_look *look,
-                    const weft_threadlet_info *info)
+weft__admin_matches(struct weft__admin_look *look, const weft_threadlet_info *info)
 {
 	const char *q = look->query;
 
 	if (!q || !*q || stands_in(info->name, q) || stands_in(info->state, q)
-	    || stands_in(info->waits_for, q)
-	    || stands_in(weft__admin_symbol(look, info->fn), q)
+	    || stands_in(info->waits_for, q) || stands_in(weft__admin_symbol(look, info->fn), q)
 	    || stands_in(weft__admin_symbol(look, info->spawned_at), q))
 		return true;
 	for (int i = 0; i < FRAMES && info->frames[i]; i++)
@@ -100,15 +96,12 @@ put_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 	weft__json_key(text, "waits_on");
 	weft__json_signed(text, number_of(look, info));
 	weft__json_key(text, "waited_ns");
-	weft__json_number(text,
-	                  now > info->since_ns ? now - info->since_ns : 0);
+	weft__json_number(text, now > info->since_ns ? now - info->since_ns : 0);
 	weft__json_key(text, "left_ns");
 	if (info->deadline_ns == WEFT_NEVER)
 		weft__json_raw(text, "null");
 	else
-		weft__json_number(text, info->deadline_ns > now
-		                                ? info->deadline_ns - now
-		                                : 0);
+		weft__json_number(text, info->deadline_ns > now ? info->deadline_ns - now : 0);
 }
 
 static void
@@ -125,8 +118,7 @@ put_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
 	weft__json_key(text, "frames");
 	weft__json_open(text, '[');
 	for (int i = 0; i < FRAMES && info->frames[i]; i++)
-		weft__json_text(text,
-		                weft__admin_symbol(look, info->frames[i]));
+		weft__json_text(text, weft__admin_symbol(look, info->frames[i]));
 	weft__json_close(text, ']');
 }
 
@@ -160,8 +152,8 @@ weft__admin_put_name(struct weft__admin_text *text, const char *name)
 {
 	while (*name) {
 		size_t size = weft__admin_utf8(name);
-		bool plain = size > 0 && (unsigned char)*name >= 0x20
-		             && *name != 0x7f && (unsigned char)*name != 0xc2;
+		bool plain = size > 0 && (unsigned char)*name >= 0x20 && *name != 0x7f
+		             && (unsigned char)*name != 0xc2;
 
 		if (plain)
 			weft__admin_put(text, name, size);
@@ -174,8 +166,7 @@ weft__admin_put_name(struct weft__admin_text *text, const char *name)
 static void
 put_seconds(struct weft__admin_text *text, uint64_t ns)
 {
-	char digits[3] = { (char)('0' + ns / 100000000 % 10),
-		           (char)('0' + ns / 10000000 % 10),
+	char digits[3] = { (char)('0' + ns / 100000000 % 10), (char)('0' + ns / 10000000 % 10),
 		           (char)('0' + ns / 1000000 % 10) };
 
 	weft__admin_put_number(text, ns / WEFT_S);
@@ -204,8 +195,7 @@ write_wait(struct weft__admin_look *look, const weft_threadlet_info *info)
 	if (info->deadline_ns == WEFT_NEVER)
 		return;
 	weft__admin_puts(text, ", until in ");
-	put_seconds(text,
-	            info->deadline_ns > now ? info->deadline_ns - now : 0);
+	put_seconds(text, info->deadline_ns > now ? info->deadline_ns - now : 0);
 }
 
 static void
@@ -224,8 +214,7 @@ write_stack(struct weft__admin_look *look, const weft_threadlet_info *info)
 		weft__admin_puts(text, "    #");
 		weft__admin_put_number(text, (uint64_t)i);
 		weft__admin_puts(text, " ");
-		weft__admin_puts(text,
-		                 weft__admin_symbol(look, info->frames[i]));
+		weft__admin_puts(text, weft__admin_symbol(look, info->frames[i]));
 		weft__admin_puts(text, "\n");
 	}
 }
@@ -253,8 +242,7 @@ write_text(struct weft__admin_look *look, const struct weft__admin_found *found)
 }
 
 void
-weft__admin_write_found(struct weft__admin_look *look,
-                        const struct weft__admin_found *found)
+weft__admin_write_found(struct weft__admin_look *look, const struct weft__admin_found *found)
 {
 	if (look->json)
 		write_json(look, found);

@@ -95,8 +95,7 @@ is_own_name(const char *host)
 	if (!host || !cut_host(host, name, &six))
 		return false;
 	return weft__admin_os_is_loopback(name, six)
-	       || (!six
-	           && (same(name, "localhost") || ends(name, ".localhost")));
+	       || (!six && (same(name, "localhost") || ends(name, ".localhost")));
 }
 
 /* --- sites ------------------------------------------------------------------------ */
@@ -135,21 +134,17 @@ is_visit(weft_http *http)
 	const char *mode = weft_http_header(http, "Sec-Fetch-Mode");
 	const char *dest = weft_http_header(http, "Sec-Fetch-Dest");
 
-	return strcmp(weft_http_method(http), "GET") == 0
-	       && !weft_http_header(http, "Origin") && mode
-	       && same(mode, "navigate") && (!dest || same(dest, "document"));
+	return strcmp(weft_http_method(http), "GET") == 0 && !weft_http_header(http, "Origin")
+	       && mode && same(mode, "navigate") && (!dest || same(dest, "document"));
 }
 
 /* Whether a proxy says that it asks for somebody else; rule 1. */
 static bool
 is_passed_on(weft_http *http)
 {
-	static const char *const names[] = { "Forwarded",
-		                             "X-Forwarded-For",
-		                             "X-Forwarded-Host",
-		                             "X-Real-IP",
-		                             "Via",
-		                             NULL };
+	static const char *const names[] = {
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via", NULL
+	};
 
 	for (const char *const *name = names; *name; name++)
 		if (weft_http_header(http, *name))
@@ -172,13 +167,10 @@ check_peer(weft_admin *admin, weft_http *http)
 			return 0;
 		(void)weft_http_set(http, "WWW-Authenticate", "Bearer");
 		return refuse(http, 401,
-		              "a token is needed: ?token=TOKEN, or "
-		              "Authorization: Bearer TOKEN");
+		              "a token is needed: ?token=TOKEN, or Authorization: Bearer TOKEN");
 	}
 	if (!weft_addr_is_local(&peer) || is_passed_on(http))
-		return refuse(http, 403,
-		              "only peers on this machine are "
-		              "answered without a token");
+		return refuse(http, 403, "only peers on this machine are answered without a token");
 	if (!is_unix(&peer) && !is_own_name(weft_http_header(http, "Host")))
 		return refuse(http, 403,
 		              "ask for localhost, 127.0.0.1 or [::1]: a page "
@@ -216,6 +208,5 @@ weft_admin_check(weft_admin *admin, weft_http *http, bool writes)
 {
 	if (!admin || !http)
 		return weft_fail(WEFT_EINVAL, "weft_admin_check: NULL");
-	return weft__admin_guard(
-		admin, http, writes ? WEFT__ADMIN_WRITES : WEFT__ADMIN_READS);
+	return weft__admin_guard(admin, http, writes ? WEFT__ADMIN_WRITES : WEFT__ADMIN_READS);
 }

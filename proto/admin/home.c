@@ -56,8 +56,7 @@ wait_for(struct question *question, struct weft__admin_text *text)
 
 void
 weft__admin_at_home(weft_admin *admin,
-                    void (*write)(weft_admin *admin,
-                                  struct weft__admin_text *text),
+                    void (*write)(weft_admin *admin, struct weft__admin_text *text),
                     struct weft__admin_text *text)
 {
 	struct question *question;
@@ -72,8 +71,7 @@ weft__admin_at_home(weft_admin *admin,
 		text->error = WEFT_ENOMEM;
 		return;
 	}
-	*question = (struct question){ .node = { .fn = on_home,
-		                                 .arg = question },
+	*question = (struct question){ .node = { .fn = on_home, .arg = question },
 		                       .owners = 2,
 		                       .admin = admin,
 		                       .write = write,

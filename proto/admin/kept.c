@@ -9,19 +9,16 @@
 
 /* Whether `a` comes before `b`; those that are equal, by age. */
 static bool
-before(enum weft__admin_order order, const weft_threadlet_info *a,
-       const weft_threadlet_info *b)
+before(enum weft__admin_order order, const weft_threadlet_info *a, const weft_threadlet_info *b)
 {
 	int differ = 0;
 
 	if (order == WEFT__ADMIN_BY_NAME)
 		differ = strncmp(a->name, b->name, sizeof(a->name));
 	else if (order == WEFT__ADMIN_BY_SINCE)
-		differ = (a->since_ns > b->since_ns)
-		         - (a->since_ns < b->since_ns);
+		differ = (a->since_ns > b->since_ns) - (a->since_ns < b->since_ns);
 	else
-		differ = (a->stack_used < b->stack_used)
-		         - (a->stack_used > b->stack_used);
+		differ = (a->stack_used < b->stack_used) - (a->stack_used > b->stack_used);
 	return differ < 0 || (differ == 0 && a->id < b->id);
 }
 
@@ -67,8 +64,7 @@ sift_down(struct weft__admin_kept *kept, size_t count)
 }
 
 void
-weft__admin_keep(struct weft__admin_kept *kept,
-                 const struct weft__admin_found *found)
+weft__admin_keep(struct weft__admin_kept *kept, const struct weft__admin_found *found)
 {
 	if (kept->count < kept->max) {
 		kept->items[kept->count] = *found;

@@ -20,8 +20,7 @@ const struct weft__admin_count weft__admin_counts[] = {
 	COUNTER(polls_skipped, "Turns too busy to ask for events."),
 	COUNTER(posts_accepted, "Posts that the loop has taken."),
 	COUNTER(posts_executed, "Posts that have run."),
-	COUNTER(posts_refused, "Posts that found the inbox full, or the loop "
-	                       "stopping."),
+	COUNTER(posts_refused, "Posts that found the inbox full, or the loop stopping."),
 	COUNTER(ops_started, "Operations begun."),
 	COUNTER(ops_finished, "Operations finished."),
 	COUNTER(timers_fired, "Timers fired."),
@@ -29,8 +28,7 @@ const struct weft__admin_count weft__admin_counts[] = {
 	GAUGE(alive, "What keeps the loop running."),
 	COUNTER(accepted, "Connections accepted by listeners."),
 	COUNTER(accepts_paused, "Times that a listener had connections_max."),
-	COUNTER(accepts_shed, "Connections shed for lack of descriptors, "
-	                      "memory or threadlets."),
+	COUNTER(accepts_shed, "Connections shed for lack of descriptors, memory or threadlets."),
 	COUNTER(connected, "Connections made."),
 	COUNTER(connects_failed, "Connections that could not be made."),
 	COUNTER(handshakes, "TLS handshakes done."),
@@ -54,26 +52,22 @@ const char *const weft__admin_phases[WEFT_PHASES] = {
 static const char *
 state_name(weft_state state)
 {
-	static const char *const names[] = {
-		"idle", "starting", "running", "sleeping", "stopping", "stopped"
-	};
+	static const char *const names[] = { "idle",     "starting", "running",
+		                             "sleeping", "stopping", "stopped" };
 
-	return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state]
-	                                                          : "unknown";
+	return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
 /* --- a loop ---------------------------------------------------------------------- */
 
 static void
-put_quantiles(struct weft__admin_text *text, const char *key,
-              const weft_quantiles *q)
+put_quantiles(struct weft__admin_text *text, const char *key, const weft_quantiles *q)
 {
 	const struct {
 		const char *key;
 		uint64_t value;
-	} members[] = { { "count", q->count }, { "mean", q->mean },
-		        { "p50", q->p50 },     { "p90", q->p90 },
-		        { "p95", q->p95 },     { "p99", q->p99 },
+	} members[] = { { "count", q->count }, { "mean", q->mean }, { "p50", q->p50 },
+		        { "p90", q->p90 },     { "p95", q->p95 },   { "p99", q->p99 },
 		        { "max", q->max } };
 
 	weft__json_key(text, key);
@@ -86,8 +80,7 @@ put_quantiles(struct weft__admin_text *text, const char *key,
 }
 
 static void
-put_depth(struct weft__admin_text *text, const char *key,
-          const weft_depth *depth)
+put_depth(struct weft__admin_text *text, const char *key, const weft_depth *depth)
 {
 	weft__json_key(text, key);
 	weft__json_open(text, '{');
@@ -103,8 +96,7 @@ put_depth(struct weft__admin_text *text, const char *key,
 static void
 put_counts(struct weft__admin_text *text, const weft_loop_stats *stats)
 {
-	for (const struct weft__admin_count *c = weft__admin_counts; c->name;
-	     c++) {
+	for (const struct weft__admin_count *c = weft__admin_counts; c->name; c++) {
 		uint64_t value;
 
 		memcpy(&value, (const char *)stats + c->offset, sizeof(value));
@@ -190,8 +182,7 @@ put_program(weft_admin *admin, struct weft__admin_text *text,
 }
 
 static void
-put_process(struct weft__admin_text *text,
-            const struct weft__admin_process *process)
+put_process(struct weft__admin_text *text, const struct weft__admin_process *process)
 {
 	weft__json_key(text, "process");
 	weft__json_open(text, '{');
@@ -214,9 +205,7 @@ put_loops(struct weft__admin_text *text)
 
 	weft__json_key(text, "loops");
 	weft__json_open(text, '[');
-	for (unsigned i = 0;
-	     i < WEFT__ADMIN_LOOPS_MAX && weft_loop_list(&cursor, &info) > 0;
-	     i++)
+	for (unsigned i = 0; i < WEFT__ADMIN_LOOPS_MAX && weft_loop_list(&cursor, &info) > 0; i++)
 		put_loop(text, &info);
 	weft__json_close(text, ']');
 }

@@ -20,8 +20,7 @@ struct reading {
 /* --- lines ----------------------------------------------------------------------- */
 
 static void
-put_head(struct weft__admin_text *text, const char *name, const char *help,
-         const char *type)
+put_head(struct weft__admin_text *text, const char *name, const char *help, const char *type)
 {
 	weft__admin_puts(text, "# HELP ");
 	weft__admin_puts(text, name);
@@ -35,8 +34,7 @@ put_head(struct weft__admin_text *text, const char *name, const char *help,
 }
 
 static void
-put_plain(struct weft__admin_text *text, const char *name, const char *help,
-          double value)
+put_plain(struct weft__admin_text *text, const char *name, const char *help, double value)
 {
 	size_t size = strlen(name);
 	bool grows = size > 6 && strcmp(name + size - 6, "_total") == 0;
@@ -60,8 +58,7 @@ put_label(struct weft__admin_text *text, const char *key, const char *value)
 
 /* `name{loop="1",name="x"`, open for more labels. */
 static void
-begin_sample(struct weft__admin_text *text, const char *name,
-             const weft_loop_info *info)
+begin_sample(struct weft__admin_text *text, const char *name, const weft_loop_info *info)
 {
 	weft__admin_puts(text, name);
 	weft__admin_puts(text, "{loop=\"");
@@ -97,8 +94,7 @@ seconds(uint64_t ns)
 static void
 name_count(const struct weft__admin_count *count, char *out, size_t room)
 {
-	(void)snprintf(out, room, "weft_loop_%s%s", count->name,
-	               count->grows ? "_total" : "");
+	(void)snprintf(out, room, "weft_loop_%s%s", count->name, count->grows ? "_total" : "");
 }
 
 static void
@@ -113,8 +109,7 @@ put_count(struct reading *reading, const struct weft__admin_count *count)
 		const weft_loop_info *info = &reading->loops[i];
 		uint64_t value;
 
-		memcpy(&value, (const char *)&info->stats + count->offset,
-		       sizeof(value));
+		memcpy(&value, (const char *)&info->stats + count->offset, sizeof(value));
 		begin_sample(text, name, info);
 		end_whole(text, value);
 	}
@@ -125,16 +120,14 @@ put_info(struct reading *reading)
 {
 	struct weft__admin_text *text = &reading->text;
 
-	put_head(text, "weft_loop_info", "What the loop waits with, and why.",
-	         "gauge");
+	put_head(text, "weft_loop_info", "What the loop waits with, and why.", "gauge");
 	for (unsigned i = 0; i < reading->count; i++) {
 		begin_sample(text, "weft_loop_info", &reading->loops[i]);
 		put_label(text, "backend", reading->loops[i].backend);
 		put_label(text, "reason", reading->loops[i].backend_reason);
 		end_whole(text, 1);
 	}
-	put_head(text, "weft_loop_threadlets", "Threadlets that live.",
-	         "gauge");
+	put_head(text, "weft_loop_threadlets", "Threadlets that live.", "gauge");
 	for (unsigned i = 0; i < reading->count; i++) {
 		begin_sample(text, "weft_loop_threadlets", &reading->loops[i]);
 		end_whole(text, reading->loops[i].threadlets);
@@ -159,20 +152,15 @@ put_phases(struct reading *reading)
 	put_head(text, "weft_loop_phase_seconds_total",
 	         "Time by phase of the turn, while observed.", "counter");
 	for (unsigned i = 0; i < reading->count; i++)
-		for (int p = 0; p < WEFT_PHASES && is_timed(&reading->loops[i]);
-		     p++) {
-			begin_sample(text, "weft_loop_phase_seconds_total",
-			             &reading->loops[i]);
+		for (int p = 0; p < WEFT_PHASES && is_timed(&reading->loops[i]); p++) {
+			begin_sample(text, "weft_loop_phase_seconds_total", &reading->loops[i]);
 			put_label(text, "phase", weft__admin_phases[p]);
-			end_double(
-				text,
-				seconds(reading->loops[i].stats.phase_ns[p]));
+			end_double(text, seconds(reading->loops[i].stats.phase_ns[p]));
 		}
 }
 
 static void
-put_depth(struct reading *reading, const char *name, const char *help,
-          size_t offset)
+put_depth(struct reading *reading, const char *name, const char *help, size_t offset)
 {
 	struct weft__admin_text *text = &reading->text;
 
@@ -181,8 +169,7 @@ put_depth(struct reading *reading, const char *name, const char *help,
 		const weft_loop_info *info = &reading->loops[i];
 		weft_depth depth;
 
-		memcpy(&depth, (const char *)&info->stats + offset,
-		       sizeof(depth));
+		memcpy(&depth, (const char *)&info->stats + offset, sizeof(depth));
 		if (!is_timed(info))
 			continue;
 		begin_sample(text, name, info);
@@ -195,11 +182,9 @@ put_depth(struct reading *reading, const char *name, const char *help,
 }
 
 static void
-put_quantiles(struct reading *reading, const char *name, const char *help,
-              size_t offset)
+put_quantiles(struct reading *reading, const char *name, const char *help, size_t offset)
 {
-	static const char *const stats[] = { "mean", "p50", "p90",
-		                             "p95",  "p99", "max" };
+	static const char *const stats[] = { "mean", "p50", "p90", "p95", "p99", "max" };
 	struct weft__admin_text *text = &reading->text;
 
 	put_head(text, name, help, "gauge");
@@ -222,17 +207,15 @@ static void
 put_loops(struct reading *reading)
 {
 	put_info(reading);
-	for (const struct weft__admin_count *c = weft__admin_counts; c->name;
-	     c++)
+	for (const struct weft__admin_count *c = weft__admin_counts; c->name; c++)
 		put_count(reading, c);
 	put_phases(reading);
 	put_depth(reading, "weft_loop_inbox_depth",
 	          "Posts that wait, now and at most in ten seconds.",
 	          offsetof(weft_loop_stats, inbox));
-	put_depth(
-		reading, "weft_loop_microtask_depth",
-		"Microtasks as a drain began, now and at most in ten seconds.",
-		offsetof(weft_loop_stats, microtasks));
+	put_depth(reading, "weft_loop_microtask_depth",
+	          "Microtasks as a drain began, now and at most in ten seconds.",
+	          offsetof(weft_loop_stats, microtasks));
 	put_quantiles(reading, "weft_loop_turn_seconds",
 	              "How long turns lasted in the last ten seconds.",
 	              offsetof(weft_loop_stats, turn));
@@ -249,20 +232,16 @@ put_process(struct weft__admin_text *text)
 	struct weft__admin_process p;
 
 	weft__admin_os_process(&p);
-	put_plain(text, "process_cpu_seconds_total",
-	          "Total user and system CPU time.", seconds(p.cpu_ns));
-	put_plain(text, "process_resident_memory_bytes",
-	          "Resident memory size.", (double)p.rss_bytes);
+	put_plain(text, "process_cpu_seconds_total", "Total user and system CPU time.",
+	          seconds(p.cpu_ns));
+	put_plain(text, "process_resident_memory_bytes", "Resident memory size.",
+	          (double)p.rss_bytes);
 	put_plain(text, "process_virtual_memory_bytes", "Virtual memory size.",
 	          (double)p.virtual_bytes);
-	put_plain(text, "process_open_fds", "Open file descriptors.",
-	          (double)p.fds);
-	put_plain(text, "process_max_fds", "Most file descriptors.",
-	          (double)p.fds_max);
-	put_plain(text, "process_threads", "Threads of the system.",
-	          (double)p.threads);
-	put_plain(text, "process_start_time_seconds",
-	          "Start of the process since 1970.",
+	put_plain(text, "process_open_fds", "Open file descriptors.", (double)p.fds);
+	put_plain(text, "process_max_fds", "Most file descriptors.", (double)p.fds_max);
+	put_plain(text, "process_threads", "Threads of the system.", (double)p.threads);
+	put_plain(text, "process_start_time_seconds", "Start of the process since 1970.",
 	          (double)p.started_ms / 1e3);
 }
 
@@ -270,15 +249,13 @@ static void
 put_values(weft_admin *admin, struct weft__admin_text *text)
 {
 	for (struct weft__admin_value *v = admin->values; v; v = v->next)
-		put_plain(text, v->name, v->help[0] ? v->help : v->name,
-		          v->fn(v->arg));
+		put_plain(text, v->name, v->help[0] ? v->help : v->name, v->fn(v->arg));
 }
 
 bool
 weft__admin_is_metric(const char *name)
 {
-	static const char *const taken[] = { "weft_loop_", "weft_build_",
-		                             "process_", NULL };
+	static const char *const taken[] = { "weft_loop_", "weft_build_", "process_", NULL };
 
 	for (const char *const *at = taken; *at; at++)
 		if (strncmp(name, *at, strlen(*at)) == 0)
@@ -291,8 +268,7 @@ read_loops(struct reading *reading)
 {
 	uint64_t cursor = 0;
 
-	reading->loops = weft_alloc(WEFT__ADMIN_LOOPS_MAX
-	                            * sizeof(*reading->loops));
+	reading->loops = weft_alloc(WEFT__ADMIN_LOOPS_MAX * sizeof(*reading->loops));
 	if (!reading->loops)
 		return WEFT_ENOMEM;
 	while (reading->count < WEFT__ADMIN_LOOPS_MAX
@@ -317,6 +293,5 @@ weft__admin_metrics(weft_http *http, weft_admin *admin)
 	weft_release(reading.loops);
 	put_process(text);
 	weft__admin_at_home(admin, put_values, text);
-	return weft__admin_reply(
-		http, "text/plain; version=0.0.4; charset=utf-8", text);
+	return weft__admin_reply(http, "text/plain; version=0.0.4; charset=utf-8", text);
 }

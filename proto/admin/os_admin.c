@@ -92,8 +92,7 @@ read_times(struct weft__admin_process *out, const char *stat)
 
 	if (since == 0 || ticks == 0)
 		return;
-	since = since / ticks * 1000000000u
-	        + since % ticks * 1000000000u / ticks;
+	since = since / ticks * 1000000000u + since % ticks * 1000000000u / ticks;
 	out->uptime_ns = now > since ? now - since : 0;
 	out->started_ms = (clock_ns(CLOCK_REALTIME) - out->uptime_ns) / 1000000;
 }
@@ -152,8 +151,7 @@ weft__admin_os_is_loopback(const char *text, bool six)
 	struct in_addr in4;
 
 	if (six)
-		return inet_pton(AF_INET6, text, &in6) == 1
-		       && IN6_IS_ADDR_LOOPBACK(&in6);
+		return inet_pton(AF_INET6, text, &in6) == 1 && IN6_IS_ADDR_LOOPBACK(&in6);
 	return inet_pton(AF_INET, text, &in4) == 1 && is_loopback4(in4.s_addr);
 }
 

@@ -144,16 +144,13 @@ send_page(weft_http *http, struct page *page)
 	(void)snprintf(policy, sizeof(policy),
 	               "default-src 'none'; script-src 'nonce-%s'; "
 	               "style-src 'nonce-%s'; connect-src 'self'; "
-	               "img-src data:; base-uri 'none'; form-action 'none'; "
-	               "frame-ancestors 'none'",
+	               "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	               page->nonce, page->nonce);
 	if (rc == 0)
 		rc = weft__admin_headers(http, policy);
 	if (rc == 0)
-		rc = weft_http_reply(
-			http, 200, "text/html; charset=utf-8",
-			(weft_span){ page->text.data, page->text.size },
-			WEFT_NEVER);
+		rc = weft_http_reply(http, 200, "text/html; charset=utf-8",
+		                     (weft_span){ page->text.data, page->text.size }, WEFT_NEVER);
 	return rc;
 }
 
@@ -164,9 +161,7 @@ weft__admin_page(weft_http *http, weft_admin *admin)
 	int rc;
 
 	if (!draw_nonce(page.nonce))
-		return weft__admin_say(http, 503,
-		                       "there are no random "
-		                       "numbers");
+		return weft__admin_say(http, 503, "there are no random numbers");
 	put_page(&page);
 	rc = send_page(http, &page);
 	weft__admin_text_fini(&page.text);

@@ -26,8 +26,7 @@ weft__admin_headers(weft_http *http, const char *policy)
 	};
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && rc == 0;
-	     i++)
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && rc == 0; i++)
 		rc = weft_http_set(http, fields[i].name, fields[i].value);
 	return rc;
 }
@@ -40,14 +39,12 @@ weft__admin_say(weft_http *http, int status, const char *line)
 	int rc = weft__admin_headers(http, NULL);
 
 	return rc < 0 ? rc
-	              : weft_http_reply(
-			      http, status, "text/plain; charset=utf-8",
-			      (weft_span){ text, (size_t)size }, WEFT_NEVER);
+	              : weft_http_reply(http, status, "text/plain; charset=utf-8",
+	                                (weft_span){ text, (size_t)size }, WEFT_NEVER);
 }
 
 int
-weft__admin_reply(weft_http *http, const char *type,
-                  struct weft__admin_text *text)
+weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *text)
 {
 	weft_span body = { text->data, text->size };
 	int rc = text->error;
@@ -73,8 +70,7 @@ weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 	while (done < text->size) {
 		size_t left = text->size - done;
 		ssize_t n = weft_http_write(http, text->data + done,
-		                            left < PIECE_MAX ? left : PIECE_MAX,
-		                            WEFT_NEVER);
+		                            left < PIECE_MAX ? left : PIECE_MAX, WEFT_NEVER);
 
 		if (n < 0)
 			return (int)n;
@@ -85,8 +81,7 @@ weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 }
 
 bool
-weft__admin_query(weft_http *http, const char *name, uint64_t range[2],
-                  uint64_t *out)
+weft__admin_query(weft_http *http, const char *name, uint64_t range[2], uint64_t *out)
 {
 	const char *at = weft_http_param(http, name);
 	uint64_t number = 0;
@@ -111,8 +106,7 @@ weft__admin_query(weft_http *http, const char *name, uint64_t range[2],
 /* Everything goes through here.  A server that drains still answers who has just come: not
  * from here, since what the program has lent may be gone. */
 static int
-answer(weft_http *http, weft_admin *admin, answer_fn fn,
-       enum weft__admin_use use)
+answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use use)
 {
 	int rc;
 
@@ -142,29 +136,25 @@ admin_of(void *arg)
 static int
 on_page(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_page,
-	              WEFT__ADMIN_VISITS);
+	return answer(http, admin_of(arg), weft__admin_page, WEFT__ADMIN_VISITS);
 }
 
 static int
 on_metrics(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_metrics,
-	              WEFT__ADMIN_READS);
+	return answer(http, admin_of(arg), weft__admin_metrics, WEFT__ADMIN_READS);
 }
 
 static int
 on_loops(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_loops,
-	              WEFT__ADMIN_READS);
+	return answer(http, admin_of(arg), weft__admin_loops, WEFT__ADMIN_READS);
 }
 
 static int
 on_threadlets(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_threadlets,
-	              WEFT__ADMIN_READS);
+	return answer(http, admin_of(arg), weft__admin_threadlets, WEFT__ADMIN_READS);
 }
 
 static int
@@ -176,15 +166,13 @@ on_dag(weft_http *http, void *arg)
 static int
 on_trace(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_trace,
-	              WEFT__ADMIN_READS);
+	return answer(http, admin_of(arg), weft__admin_trace, WEFT__ADMIN_READS);
 }
 
 static int
 on_events(weft_http *http, void *arg)
 {
-	return answer(http, admin_of(arg), weft__admin_events,
-	              WEFT__ADMIN_READS);
+	return answer(http, admin_of(arg), weft__admin_events, WEFT__ADMIN_READS);
 }
 
 /* The page's own links are relative: it stands behind a slash, which is added to what was
@@ -208,13 +196,11 @@ on_bare(weft_http *http, void *arg)
 }
 
 static int
-add(struct weft__admin_mount *mount, weft_http_server *server, const char *path,
-    weft_http_fn fn)
+add(struct weft__admin_mount *mount, weft_http_server *server, const char *path, weft_http_fn fn)
 {
 	char pattern[PATTERN_MAX];
 
-	(void)snprintf(pattern, sizeof(pattern), "GET %s%s", mount->prefix,
-	               path);
+	(void)snprintf(pattern, sizeof(pattern), "GET %s%s", mount->prefix, path);
 	return weft_http_route(server, pattern, fn, mount);
 }
 
@@ -235,8 +221,7 @@ weft__admin_routes(struct weft__admin_mount *mount, weft_http_server *server)
 	};
 	int rc = mount->prefix[0] ? add(mount, server, "", on_bare) : 0;
 
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0;
-	     i++)
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0; i++)
 		rc = add(mount, server, routes[i].path, routes[i].fn);
 	return rc;
 }

@@ -75,8 +75,7 @@ print_double(char *out, size_t room, double number)
 	bool foreign = false;
 
 	for (int i = 0; i < size; i++) {
-		bool plain = (out[i] >= '0' && out[i] <= '9')
-		             || strchr("+-e", out[i]);
+		bool plain = (out[i] >= '0' && out[i] <= '9') || strchr("+-e", out[i]);
 
 		if (plain)
 			out[used++] = out[i];
@@ -88,14 +87,12 @@ print_double(char *out, size_t room, double number)
 }
 
 void
-weft__admin_put_double(struct weft__admin_text *text, double number,
-                       bool special)
+weft__admin_put_double(struct weft__admin_text *text, double number, bool special)
 {
 	char digits[64];
 
 	if (number == number && number - number == 0)
-		weft__admin_put(text, digits,
-		                print_double(digits, sizeof(digits), number));
+		weft__admin_put(text, digits, print_double(digits, sizeof(digits), number));
 	else if (!special)
 		weft__admin_puts(text, "null");
 	else if (number != number)
@@ -243,8 +240,7 @@ put_escape(struct weft__admin_text *text, char byte)
 	if (byte == '"' || byte == '\\')
 		(void)snprintf(escape, sizeof(escape), "\\%c", byte);
 	else
-		(void)snprintf(escape, sizeof(escape), "\\u%04x",
-		               (unsigned char)byte);
+		(void)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)byte);
 	weft__admin_puts(text, escape);
 }
 
@@ -285,8 +281,7 @@ weft__json_signed(struct weft__admin_text *text, int64_t value)
 	put_comma(text);
 	if (value < 0)
 		weft__admin_put(text, "-", 1);
-	weft__admin_put_number(text, value < 0 ? 0 - (uint64_t)value
-	                                       : (uint64_t)value);
+	weft__admin_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 void

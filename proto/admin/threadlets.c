@@ -50,11 +50,9 @@ read_query(struct weft__admin_look *look)
 		return "q has at most 200 bytes";
 	if (!read_order(weft_http_param(http, "sort"), &look->kept.order))
 		return "sort is since, stack or name";
-	if (!weft__admin_query(http, "max", (uint64_t[2]){ 1, MAX_EVER },
-	                       &look->max))
+	if (!weft__admin_query(http, "max", (uint64_t[2]){ 1, MAX_EVER }, &look->max))
 		return "max is a number from 1 to 20000";
-	if (!weft__admin_query(http, "loop", (uint64_t[2]){ 1, UINT64_MAX },
-	                       &look->loop))
+	if (!weft__admin_query(http, "loop", (uint64_t[2]){ 1, UINT64_MAX }, &look->loop))
 		return "loop is the number of one";
 	return NULL;
 }
@@ -64,9 +62,8 @@ read_query(struct weft__admin_look *look)
 static void
 write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
 {
-	static const char *const states[] = {
-		"idle", "starting", "running", "sleeping", "stopping", "stopped"
-	};
+	static const char *const states[] = { "idle",     "starting", "running",
+		                              "sleeping", "stopping", "stopped" };
 	struct weft__admin_text *text = &look->text;
 
 	if (rc < 0 && look->json)
@@ -79,14 +76,12 @@ write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
 	weft__admin_put_name(text, info->name);
 	weft__admin_puts(text, info->name[0] ? ")" : "");
 	weft__admin_puts(text, rc < 0 ? " does not answer: " : " was ");
-	weft__admin_puts(text, rc < 0 ? weft_strerror(rc)
-	                              : states[(unsigned)info->state % 6]);
+	weft__admin_puts(text, rc < 0 ? weft_strerror(rc) : states[(unsigned)info->state % 6]);
 	weft__admin_puts(text, "\n");
 }
 
 static void
-take(struct weft__admin_look *look, uint64_t loop,
-     const weft_threadlet_info *info)
+take(struct weft__admin_look *look, uint64_t loop, const weft_threadlet_info *info)
 {
 	struct weft__admin_found found = { loop, *info };
 
@@ -127,8 +122,7 @@ walk_loop(struct weft__admin_look *look, const weft_loop_info *info)
 	int rc = 0, n;
 
 	do {
-		n = weft_threadlet_list_of(info->number, &cursor, look->slice,
-		                           WEFT__ADMIN_SLICE,
+		n = weft_threadlet_list_of(info->number, &cursor, look->slice, WEFT__ADMIN_SLICE,
 		                           weft_in(ANSWER_NS));
 		if (n < 0 && n != WEFT_ETIMEDOUT)
 			return n == WEFT_ENOENT || n == WEFT_ESHUTDOWN ? 0 : n;
@@ -216,8 +210,7 @@ write_all(struct weft__admin_look *look)
 
 	if (rc == 0)
 		rc = weft_http_begin(look->http, 200,
-		                     look->json ? "application/json"
-		                                : "text/plain; charset=utf-8",
+		                     look->json ? "application/json" : "text/plain; charset=utf-8",
 		                     WEFT_NEVER);
 	if (look->json) {
 		weft__json_open(&look->text, '{');
@@ -247,8 +240,7 @@ list(weft_http *http, weft_admin *admin)
 	wrong = read_query(look);
 	look->kept.max = look->max;
 	if (look->kept.order && !wrong)
-		look->kept.items = weft_alloc(look->max
-		                              * sizeof(*look->kept.items));
+		look->kept.items = weft_alloc(look->max * sizeof(*look->kept.items));
 	if (wrong)
 		rc = weft__admin_say(http, 400, wrong);
 	else if (!look->kept.order || look->kept.items)
@@ -265,13 +257,11 @@ weft__admin_threadlets(weft_http *http, weft_admin *admin)
 {
 	int rc;
 
-	if (__atomic_add_fetch(&admin->dumps, 1, __ATOMIC_RELAXED)
-	    <= DUMPS_MAX) {
+	if (__atomic_add_fetch(&admin->dumps, 1, __ATOMIC_RELAXED) <= DUMPS_MAX) {
 		rc = list(http, admin);
 	} else {
 		(void)weft_http_set(http, "Retry-After", "1");
-		rc = weft__admin_say(http, 503,
-		                     "others are listing threadlets");
+		rc = weft__admin_say(http, 503, "others are listing threadlets");
 	}
 	(void)__atomic_sub_fetch(&admin->dumps, 1, __ATOMIC_RELAXED);
 	return rc;

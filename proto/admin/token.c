@@ -23,8 +23,7 @@ is_token(const char *given, size_t size, const char *token)
 	volatile unsigned differ = size != token_size;
 
 	for (size_t i = 0; i < size; i++)
-		differ |= (unsigned char)given[i]
-		          ^ (unsigned char)token[i % token_size];
+		differ |= (unsigned char)given[i] ^ (unsigned char)token[i % token_size];
 	return differ == 0;
 }
 
@@ -82,8 +81,7 @@ has_cookie(weft_http *http, const char *token)
 		cookies += strspn(cookies, " \t;");
 		size = strcspn(cookies, ";");
 		if (strncmp(cookies, name, name_size) == 0)
-			found |= is_cookie(cookies + name_size,
-			                   size - name_size, token);
+			found |= is_cookie(cookies + name_size, size - name_size, token);
 		cookies += size;
 	}
 	return found;
@@ -114,8 +112,7 @@ weft__admin_shows_bearer(weft_admin *admin, weft_http *http)
 bool
 weft__admin_shows_token(weft_admin *admin, weft_http *http)
 {
-	return weft__admin_shows_bearer(admin, http)
-	       || has_cookie(http, admin->token);
+	return weft__admin_shows_bearer(admin, http) || has_cookie(http, admin->token);
 }
 
 static int
@@ -134,8 +131,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 	}
 	weft__admin_put(&text, "; Path=/; HttpOnly; SameSite=Strict",
 	                sizeof("; Path=/; HttpOnly; SameSite=Strict"));
-	rc = text.error ? text.error
-	                : weft_http_set(http, "Set-Cookie", text.data);
+	rc = text.error ? text.error : weft_http_set(http, "Set-Cookie", text.data);
 	weft__admin_text_fini(&text);
 	return rc;
 }

@@ -124,10 +124,8 @@ weft__admin_trace(weft_http *http, weft_admin *admin)
 	weft_trace *trace;
 	int rc;
 
-	if (!weft__admin_query(http, "seconds", (uint64_t[2]){ 1, SECONDS_MAX },
-	                       &seconds))
-		return weft__admin_say(http, 400,
-		                       "seconds is a number from 1 to 60");
+	if (!weft__admin_query(http, "seconds", (uint64_t[2]){ 1, SECONDS_MAX }, &seconds))
+		return weft__admin_say(http, 400, "seconds is a number from 1 to 60");
 	rc = begin(http, admin, &trace);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;

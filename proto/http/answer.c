@@ -69,15 +69,13 @@ weft__http_conn_progress(struct weft__http_wire *wire)
 		return;
 	conn->scope_since_ns = now;
 	(void)weft_scope_set_deadline(&conn->scope,
-	                              now + conn->server->opts.request_ns
-	                                      + slack(conn));
+	                              now + conn->server->opts.request_ns + slack(conn));
 }
 
 static void
 count_active(struct weft__http_conn *conn)
 {
-	uint32_t active = __atomic_add_fetch(&counts_of(conn)->active, 1,
-	                                     __ATOMIC_RELAXED);
+	uint32_t active = __atomic_add_fetch(&counts_of(conn)->active, 1, __ATOMIC_RELAXED);
 
 	conn->active = true;
 	conn->shed = active > conn->server->opts.requests_max;
@@ -95,8 +93,7 @@ shed(struct weft__http_conn *conn, weft_http *http)
 static int
 answer_nobody(struct weft__http_conn *conn, weft_http *http)
 {
-	const char *methods = weft__http_route_methods(conn->server->root,
-	                                               http);
+	const char *methods = weft__http_route_methods(conn->server->root, http);
 	const char *method = weft_http_method(http);
 	int rc;
 
@@ -107,8 +104,8 @@ answer_nobody(struct weft__http_conn *conn, weft_http *http)
 	rc = weft_http_set(http, "Allow", methods);
 	if (rc < 0)
 		return rc;
-	return weft__http_reply_status(
-		http, strcmp(method, "OPTIONS") == 0 ? 204 : 405, WEFT_NEVER);
+	return weft__http_reply_status(http, strcmp(method, "OPTIONS") == 0 ? 204 : 405,
+	                               WEFT_NEVER);
 }
 
 static int
@@ -170,8 +167,7 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 		if (rc < 0)
 			close_scope(conn);   /* it may be what has ended */
 		weft__http_cut_fields(http); /* they were for another */
-		(void)weft__http_reply_status(http, status_of(conn, http, rc),
-		                              WEFT_NEVER);
+		(void)weft__http_reply_status(http, status_of(conn, http, rc), WEFT_NEVER);
 		return;
 	}
 	if (out->bodyless)
@@ -180,8 +176,7 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 		rc = weft__http_finish_message(http, WEFT_NEVER);
 	if (rc < 0) {
 		weft__http_count(&counts_of(conn)->failed, 1);
-		conn->cut = out->stage == WEFT__HTTP_BEGUN
-		            || rc == WEFT_ETRUNCATED;
+		conn->cut = out->stage == WEFT__HTTP_BEGUN || rc == WEFT_ETRUNCATED;
 		out->close = true;
 	}
 }
@@ -194,9 +189,7 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	const void *data;
 
 	if (keep && !http->in.over)
-		keep = weft__http_drain(http, WEFT__HTTP_DRAIN,
-		                        weft_in(DRAIN_NS))
-		       == 0;
+		keep = weft__http_drain(http, WEFT__HTTP_DRAIN, weft_in(DRAIN_NS)) == 0;
 	if (conn->wire.slow)
 		weft__http_count(&counts_of(conn)->slow, 1);
 	if (conn->wire.error)
@@ -206,9 +199,8 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 	/* What the kernel still has counts, too: to close over it would be a reset.  In a
 	 * drain the peer may send its next request before it reads that this was the last. */
 	if (!keep)
-		conn->linger =
-			!http->in.over || weft__http_draining(conn)
-			|| weft_peek(conn->wire.stream, 1, &data, WEFT_NOW) > 0;
+		conn->linger = !http->in.over || weft__http_draining(conn)
+		               || weft_peek(conn->wire.stream, 1, &data, WEFT_NOW) > 0;
 	return keep;
 }
 
@@ -238,8 +230,7 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 }
 
 bool
-weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http,
-                        int error)
+weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http, int error)
 {
 	int status = http->in.head.fault.status;
 

@@ -91,13 +91,11 @@ ext_byte(struct weft__http_body *body, char byte)
 {
 	int state = body->state, next;
 
-	next = state == EXT_QUOTED || state == EXT_ESCAPED
-	               ? after_quoted(state, byte)
-	               : after_plain(state, byte);
+	next = state == EXT_QUOTED || state == EXT_ESCAPED ? after_quoted(state, byte)
+	                                                   : after_plain(state, byte);
 	if (next == 0)
 		return refuse(body, "bad chunk extension");
-	if (++body->ext > WEFT__HTTP_EXT_MAX
-	    || ++body->ext_total > body->head_max)
+	if (++body->ext > WEFT__HTTP_EXT_MAX || ++body->ext_total > body->head_max)
 		return refuse(body, "chunk extensions too long");
 	body->state = (uint8_t)next;
 	return 0;
@@ -165,8 +163,7 @@ counted_step(struct weft__http_body *body, size_t at, size_t size, int next,
 }
 
 static int
-until_close_step(struct weft__http_body *body, size_t size,
-                 struct weft__http_step *out)
+until_close_step(struct weft__http_body *body, size_t size, struct weft__http_step *out)
 {
 	uint64_t most = body->max - body->taken;
 
@@ -176,18 +173,16 @@ until_close_step(struct weft__http_body *body, size_t size,
 }
 
 static int
-trailer_step(struct weft__http_body *body, const char *data, size_t at,
-             size_t size, struct weft__http_step *out)
+trailer_step(struct weft__http_body *body, const char *data, size_t at, size_t size,
+             struct weft__http_step *out)
 {
 	struct weft__http_lines *lines = &body->trailers;
 	struct text input = { data + at, size - at };
 	int rc;
 
-	while ((rc = weft__http_field_read(lines, &body->fault, input,
-	                                   body->head_max))
+	while ((rc = weft__http_field_read(lines, &body->fault, input, body->head_max))
 	       == WEFT__HTTP_DATA) {
-		struct weft__http_field *last =
-			&lines->fields[lines->count - 1];
+		struct weft__http_field *last = &lines->fields[lines->count - 1];
 
 		if (weft__http_not_a_trailer(part_text(input.data, last->name)))
 			return refuse(body, "field not allowed as a trailer");
@@ -204,15 +199,14 @@ trailer_step(struct weft__http_body *body, const char *data, size_t at,
 }
 
 int
-weft__http_body_next(struct weft__http_body *body, const char *data,
-                     size_t size, struct weft__http_step *out)
+weft__http_body_next(struct weft__http_body *body, const char *data, size_t size,
+                     struct weft__http_step *out)
 {
 	size_t at = 0;
 	int rc = 0;
 
 	if (body->fault.status)
-		return weft_fail(body->fault.error, "http: %s",
-		                 body->fault.text);
+		return weft_fail(body->fault.error, "http: %s", body->fault.text);
 	while (at < size && body->state >= CHUNK_SIZE && rc == 0)
 		rc = frame_byte(body, data[at++]);
 	if (rc < 0)
@@ -239,8 +233,7 @@ int
 weft__http_body_close(struct weft__http_body *body)
 {
 	if (body->fault.status)
-		return weft_fail(body->fault.error, "http: %s",
-		                 body->fault.text);
+		return weft_fail(body->fault.error, "http: %s", body->fault.text);
 	if (body->state == BODY_UNTIL_CLOSE)
 		body->state = BODY_OVER;
 	if (body->state == BODY_OVER)
@@ -249,8 +242,7 @@ weft__http_body_close(struct weft__http_body *body)
 }
 
 void
-weft__http_body_init(struct weft__http_body *body,
-                     const struct weft__http_head *head,
+weft__http_body_init(struct weft__http_body *body, const struct weft__http_head *head,
                      struct weft__http_field *fields, uint32_t room)
 {
 	static const uint8_t begin[] = {

@@ -22,8 +22,7 @@ allow(weft_http *http, uint64_t deadline_ns)
 	    || weft__http_has_more(http->wire))
 		return 0;
 	return weft__http_wire_put(http->wire, "HTTP/1.1 100 Continue\r\n\r\n",
-	                           sizeof("HTTP/1.1 100 Continue\r\n\r\n") - 1,
-	                           deadline_ns);
+	                           sizeof("HTTP/1.1 100 Continue\r\n\r\n") - 1, deadline_ns);
 }
 
 static int
@@ -32,11 +31,9 @@ take_trailers(weft_http *http, const char *data, struct weft__http_step step)
 	struct weft__http_in *in = &http->in;
 
 	if (in->body.trailers.count > 0) {
-		in->trailers = weft__http_arena_copy(&http->arena,
-		                                     data + step.at, step.size);
+		in->trailers = weft__http_arena_copy(&http->arena, data + step.at, step.size);
 		if (!in->trailers)
-			return lose(http,
-			            weft_fail(WEFT_ENOMEM, "http: no memory"));
+			return lose(http, weft_fail(WEFT_ENOMEM, "http: no memory"));
 	}
 	in->over = true;
 	return weft_skip(http->wire->stream, step.used);
@@ -79,13 +76,11 @@ next_piece(weft_http *http, uint64_t deadline_ns)
 		ssize_t n;
 
 		/* An end that needs no more bytes is not waited for. */
-		if (in->body.left == 0
-		    && in->head.framing == WEFT__HTTP_LENGTH) {
+		if (in->body.left == 0 && in->head.framing == WEFT__HTTP_LENGTH) {
 			in->over = true;
 			return 0;
 		}
-		n = weft__http_wire_peek_paced(http->wire, min, &data,
-		                               &in->pace, deadline_ns);
+		n = weft__http_wire_peek_paced(http->wire, min, &data, &in->pace, deadline_ns);
 		if (n < 0)
 			return http->wire->slow ? lose(http, n) : (int)n;
 		if ((size_t)n < min) {
@@ -113,8 +108,7 @@ weft__http_drop_here(weft_http *http)
 
 		(void)weft_skip(http->wire->stream, in->ready);
 		in->ready = 0;
-		if (in->body.left == 0
-		    && in->head.framing == WEFT__HTTP_LENGTH) {
+		if (in->body.left == 0 && in->head.framing == WEFT__HTTP_LENGTH) {
 			in->over = true;
 			return 0;
 		}
@@ -187,8 +181,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 }
 
 ssize_t
-weft_http_read_all(weft_http *http, void *buf, size_t size,
-                   uint64_t deadline_ns)
+weft_http_read_all(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 {
 	char more;
 	size_t got = 0;
@@ -199,13 +192,11 @@ weft_http_read_all(weft_http *http, void *buf, size_t size,
 	do {
 		bool full = got == size;
 
-		n = weft_http_read(http, full ? &more : (char *)buf + got,
-		                   full ? 1 : size - got, deadline_ns);
+		n = weft_http_read(http, full ? &more : (char *)buf + got, full ? 1 : size - got,
+		                   deadline_ns);
 		if (n > 0 && full)
-			return weft_fail(
-				WEFT_EMSGSIZE,
-				"weft_http_read_all: more than %zu bytes",
-				size);
+			return weft_fail(WEFT_EMSGSIZE, "weft_http_read_all: more than %zu bytes",
+			                 size);
 		got += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
 	return n < 0 ? n : (ssize_t)got;

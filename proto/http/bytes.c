@@ -62,8 +62,7 @@ bool
 weft__http_same(struct text text, const char *name)
 {
 	for (size_t i = 0; i < text.size; i++)
-		if (name[i] == '\0'
-		    || lower_of(text.data[i]) != lower_of(name[i]))
+		if (name[i] == '\0' || lower_of(text.data[i]) != lower_of(name[i]))
 			return false;
 	return name[text.size] == '\0';
 }
@@ -103,8 +102,7 @@ weft__http_decimal(struct text text, uint64_t *out)
 	for (size_t i = 0; i < text.size; i++) {
 		unsigned digit = (unsigned)(text.data[i] - '0');
 
-		if (!byte_is(text.data[i], BYTE_DIGIT)
-		    || number > (UINT64_MAX - digit) / 10)
+		if (!byte_is(text.data[i], BYTE_DIGIT) || number > (UINT64_MAX - digit) / 10)
 			return false;
 		number = number * 10 + digit;
 	}

@@ -43,8 +43,7 @@ add_fields(struct weft__http_call *call)
 
 		named |= weft__http_same(name, "User-Agent");
 		if (weft__http_may_send(call, field->name))
-			rc = weft__http_add_field(call->http, field->name,
-			                          field->value);
+			rc = weft__http_add_field(call->http, field->name, field->value);
 	}
 	if (rc == 0 && !named)
 		rc = weft__http_add_field(call->http, "User-Agent", "weft");
@@ -90,8 +89,8 @@ send_head(struct weft__http_call *call, uint64_t deadline_ns)
 	*at++ = ' ';
 	at = weft__http_put_text(at, (struct text){ call->url.target, target });
 	(void)weft__http_put_text(at, WEFT__HTTP_LITERAL(" HTTP/1.1\r\n"));
-	return weft__http_begin_request(call->http, (struct text){ line, size },
-	                                length_of(call), deadline_ns);
+	return weft__http_begin_request(call->http, (struct text){ line, size }, length_of(call),
+	                                deadline_ns);
 }
 
 /* All of it, or the head if the body is streamed. */
@@ -102,8 +101,7 @@ send_request(struct weft__http_call *call, uint64_t deadline_ns)
 	int rc = send_head(call, deadline_ns);
 
 	if (rc == 0 && call->with_body && !call->streamed && body.size > 0)
-		rc = (int)weft_http_write(call->http, body.data, body.size,
-		                          deadline_ns);
+		rc = (int)weft_http_write(call->http, body.data, body.size, deadline_ns);
 	rc = rc > 0 ? 0 : rc;
 	if (rc == 0 && !call->streamed)
 		rc = weft__http_finish_message(call->http, deadline_ns);
@@ -120,8 +118,7 @@ send_request(struct weft__http_call *call, uint64_t deadline_ns)
 static bool
 is_broken(int rc)
 {
-	return rc == WEFT_EPIPE || rc == WEFT_ECONNRESET
-	       || rc == WEFT_ETRUNCATED;
+	return rc == WEFT_EPIPE || rc == WEFT_ECONNRESET || rc == WEFT_ETRUNCATED;
 }
 
 static void
@@ -131,13 +128,12 @@ expect_reply(struct weft__http_call *call)
 		.head_max = call->client->header_max,
 		.body_max = UINT64_MAX,
 	};
-	enum weft__http_asked asked = strcmp(call->method, "HEAD") == 0
-	                                      ? WEFT__HTTP_ASKED_HEAD
-	                                      : WEFT__HTTP_ASKED_OTHER;
+	enum weft__http_asked asked = strcmp(call->method, "HEAD") == 0 ? WEFT__HTTP_ASKED_HEAD
+	                                                                : WEFT__HTTP_ASKED_OTHER;
 
 	call->http->in = (struct weft__http_in){ 0 };
-	weft__http_response_init(&call->http->in.head, call->http->fields,
-	                         WEFT__HTTP_FIELDS_MAX, &limits, asked);
+	weft__http_response_init(&call->http->in.head, call->http->fields, WEFT__HTTP_FIELDS_MAX,
+	                         &limits, asked);
 	call->asked = true;
 }
 
@@ -197,8 +193,7 @@ weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns)
 		give_up_sending(call);
 	rc = receive_final(call, deadline_ns);
 	if (rc == WEFT_EPIPE)
-		return weft_fail(WEFT_ETRUNCATED,
-		                 "the connection was closed without a reply");
+		return weft_fail(WEFT_ETRUNCATED, "the connection was closed without a reply");
 	return rc;
 }
 
@@ -266,9 +261,8 @@ try_once(struct weft__http_call *call, uint64_t deadline_ns)
 static bool
 is_idempotent(const char *method)
 {
-	static const char *const methods[] = { "GET",    "HEAD",    "PUT",
-		                               "DELETE", "OPTIONS", "TRACE",
-		                               NULL };
+	static const char *const methods[] = { "GET",     "HEAD",  "PUT", "DELETE",
+		                               "OPTIONS", "TRACE", NULL };
 
 	for (const char *const *at = methods; *at; at++)
 		if (strcmp(method, *at) == 0)
@@ -290,8 +284,7 @@ int
 weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 {
 	struct weft__http_slot *slot = &call->slot;
-	int rc = weft__http_pool_take(&call->client->pool, call->url.address,
-	                              slot, deadline_ns);
+	int rc = weft__http_pool_take(&call->client->pool, call->url.address, slot, deadline_ns);
 
 	if (rc < 0)
 		return rc;
@@ -312,10 +305,8 @@ may_keep(const struct weft__http_call *call)
 {
 	const struct weft__http_head *head = &call->http->in.head;
 
-	return call->sent && head->status >= 200
-	       && (head->flags & WEFT__HTTP_KEEP_ALIVE)
-	       && head->framing != WEFT__HTTP_UNTIL_CLOSE
-	       && head->framing != WEFT__HTTP_TUNNEL;
+	return call->sent && head->status >= 200 && (head->flags & WEFT__HTTP_KEEP_ALIVE)
+	       && head->framing != WEFT__HTTP_UNTIL_CLOSE && head->framing != WEFT__HTTP_TUNNEL;
 }
 
 /* Drop the rest of the reply.  That it cannot be is no error of anybody's, and says
@@ -326,8 +317,7 @@ drain(weft_http *http, uint64_t deadline_ns)
 	char said[1024];
 	size_t size = strnlen(weft_detail(), sizeof(said) - 1);
 
-	if (http->in.head.framing == WEFT__HTTP_LENGTH
-	    && http->in.body.left > WEFT__HTTP_DRAIN_MAX)
+	if (http->in.head.framing == WEFT__HTTP_LENGTH && http->in.body.left > WEFT__HTTP_DRAIN_MAX)
 		return false;
 	memcpy(said, weft_detail(), size);
 	said[size] = '\0';
@@ -370,8 +360,8 @@ say_url(struct weft__http_call *call, int error, const char *text)
 
 	memcpy(why, text, size);
 	why[size] = '\0';
-	return weft_fail(error, "%s %.*s: %s", call->method,
-	                 weft__http_url_shown(&call->url), call->url.text, why);
+	return weft_fail(error, "%s %.*s: %s", call->method, weft__http_url_shown(&call->url),
+	                 call->url.text, why);
 }
 
 int
@@ -388,13 +378,12 @@ int
 weft__http_told(weft_http *http, int error)
 {
 	struct weft__http_call *call = http->owner;
-	bool is_said = error == WEFT_EPROTO || error == WEFT_EMSGSIZE
-	               || error == WEFT_ETRUNCATED || error == WEFT_EINVAL;
+	bool is_said = error == WEFT_EPROTO || error == WEFT_EMSGSIZE || error == WEFT_ETRUNCATED
+	               || error == WEFT_EINVAL;
 
 	if (http->is_server || call->request)
 		return error;
 	if (error == WEFT_EPIPE && call->refused)
 		return say_url(call, error, WEFT__HTTP_REFUSED);
-	return say_url(call, error,
-	               is_said ? weft_detail() : weft_strerror(error));
+	return say_url(call, error, is_said ? weft_detail() : weft_strerror(error));
 }

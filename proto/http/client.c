@@ -31,8 +31,7 @@ weft_http_client_new(const weft_http_client_opts *opts)
 	weft_http_client *client;
 
 	if (!loop) {
-		(void)weft_fail(WEFT_EINVAL,
-		                "weft_http_client_new: no loop runs here");
+		(void)weft_fail(WEFT_EINVAL, "weft_http_client_new: no loop runs here");
 		return NULL;
 	}
 	client = weft_alloc(sizeof(*client));
@@ -62,8 +61,7 @@ weft_http_client_free(weft_http_client *client)
 	if (!client)
 		return 0;
 	if (client->open > 0)
-		return weft_fail(WEFT_EBUSY, "%u exchanges are open",
-		                 (unsigned)client->open);
+		return weft_fail(WEFT_EBUSY, "%u exchanges are open", (unsigned)client->open);
 	weft__http_pool_fini(&client->pool);
 	(void)weft_loop_unref(client->pool.loop);
 	weft_release(client);
@@ -87,19 +85,15 @@ check_method(const char *method)
 static int
 check_field(const weft_http_field *field)
 {
-	struct text name = { field->name,
-		             field->name ? strlen(field->name) : 0 };
-	struct text value = { field->value,
-		              field->value ? strlen(field->value) : 0 };
+	struct text name = { field->name, field->name ? strlen(field->name) : 0 };
+	struct text value = { field->value, field->value ? strlen(field->value) : 0 };
 
 	if (!field->name || !weft__http_is_token(name))
 		return weft_fail(WEFT_EINVAL, "no proper name of a field");
 	if (!field->value || !weft__http_is_value(value))
-		return weft_fail(WEFT_EINVAL, "no proper value of %.40s",
-		                 field->name);
+		return weft_fail(WEFT_EINVAL, "no proper value of %.40s", field->name);
 	if (weft__http_is_ours(field->name))
-		return weft_fail(WEFT_EINVAL, "%s is not the caller's to say",
-		                 field->name);
+		return weft_fail(WEFT_EINVAL, "%s is not the caller's to say", field->name);
 	return 0;
 }
 
@@ -111,8 +105,7 @@ check_request(const weft_http_request *request)
 	if (!request->url)
 		return weft_fail(WEFT_EINVAL, "a request without a URL");
 	if (request->streamed && request->body.size > 0)
-		return weft_fail(WEFT_EINVAL,
-		                 "a body that is given and streamed");
+		return weft_fail(WEFT_EINVAL, "a body that is given and streamed");
 	rc = request->method ? check_method(request->method) : 0;
 	for (size_t i = 0; i < request->field_count && rc == 0; i++)
 		rc = check_field(&request->fields[i]);
@@ -120,8 +113,7 @@ check_request(const weft_http_request *request)
 }
 
 static int
-make_call(weft_http_client *client, const weft_http_request *request,
-          struct weft__http_call **out)
+make_call(weft_http_client *client, const weft_http_request *request, struct weft__http_call **out)
 {
 	struct weft__http_call *call = weft_alloc(sizeof(*call));
 	const char *method = request->method ? request->method : "GET";
@@ -204,8 +196,8 @@ run_call(struct weft__http_call *call, uint64_t deadline_ns)
 }
 
 int
-weft_http_fetch(weft_http_client *client, const weft_http_request *request,
-                weft_http **out, uint64_t deadline_ns)
+weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft_http **out,
+                uint64_t deadline_ns)
 {
 	struct weft__http_call *call = NULL;
 	int rc;
@@ -215,9 +207,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request,
 	if (client->pool.loop != weft_loop_current())
 		return weft_fail(WEFT_EXDEV, "a client of another loop");
 	if (!weft_self())
-		return weft_fail(WEFT_EDEADLK,
-		                 "outside of threadlets there is nothing to "
-		                 "suspend");
+		return weft_fail(WEFT_EDEADLK, "outside of threadlets there is nothing to suspend");
 	rc = check_request(request);
 	if (rc == 0)
 		rc = make_call(client, request, &call);

@@ -40,9 +40,8 @@ end_batch(struct weft__http_conn *conn)
 static uint64_t
 last_wait(const struct weft__http_conn *conn)
 {
-	uint64_t since_ns = conn->service->drained_ns > conn->since_ns
-	                            ? conn->service->drained_ns
-	                            : conn->since_ns;
+	uint64_t since_ns = conn->service->drained_ns > conn->since_ns ? conn->service->drained_ns
+	                                                               : conn->since_ns;
 
 	return since_ns + conn->server->opts.drain_ns;
 }
@@ -101,20 +100,18 @@ next_exchange(struct weft__http_conn *conn)
 		return false;
 	}
 	http->is_server = true;
-	weft__http_request_init(&http->in.head, http->fields,
-	                        WEFT__HTTP_FIELDS_MAX, &conn->server->limits);
+	weft__http_request_init(&http->in.head, http->fields, WEFT__HTTP_FIELDS_MAX,
+	                        &conn->server->limits);
 	rc = weft__http_receive_here(http);
 	if (rc == WEFT_EAGAIN) {
 		end_batch(conn);
-		until = weft_loop_now(conn->loop)
-		        + conn->server->opts.header_ns;
+		until = weft_loop_now(conn->loop) + conn->server->opts.header_ns;
 		weft__http_wait_begin(conn);
 		rc = weft__http_receive(http, until);
 		if (!weft__http_wait_end(conn))
 			rc = WEFT_ECANCELED;
 	}
-	more = rc < 0 ? weft__http_answer_fault(conn, http, rc)
-	              : weft__http_answer(conn, http);
+	more = rc < 0 ? weft__http_answer_fault(conn, http, rc) : weft__http_answer(conn, http);
 	conn->used = true;
 	weft__http_end(http);
 	return more && !conn->cut;
@@ -182,8 +179,7 @@ prepare(struct weft__http_conn *conn)
 	conn->wire.owner = conn;
 	conn->wire.draining = &conn->service->draining;
 	if (rc == 0 && max >= QUEUE_MIN)
-		rc = weft_stream_set(conn->wire.stream, "read_max",
-		                     (int64_t)max + 1);
+		rc = weft_stream_set(conn->wire.stream, "read_max", (int64_t)max + 1);
 	return rc;
 }
 

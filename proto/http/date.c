@@ -14,9 +14,8 @@
 #define DAY 86400
 
 static const char days[] = "MonTueWedThuFriSatSun";
-static const char *const long_days[] = { "Monday",   "Tuesday", "Wednesday",
-	                                 "Thursday", "Friday",  "Saturday",
-	                                 "Sunday" };
+static const char *const long_days[] = { "Monday", "Tuesday",  "Wednesday", "Thursday",
+	                                 "Friday", "Saturday", "Sunday" };
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 struct moment {
@@ -35,8 +34,7 @@ days_to(int64_t year, int month, int day)
 	int64_t of_era = y - century * 400;
 	int64_t of_year = (153 * m + 2) / 5 + day - 1;
 
-	return century * 146097 + of_era * 365 + of_era / 4 - of_era / 100
-	       + of_year - 719468;
+	return century * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
 /* The inverse. */
@@ -46,9 +44,7 @@ date_of(int64_t count, struct moment *out)
 	int64_t z = count + 719468;
 	int64_t era = (z >= 0 ? z : z - 146096) / 146097;
 	int64_t of_era = z - era * 146097;
-	int64_t year = (of_era - of_era / 1460 + of_era / 36524
-	                - of_era / 146096)
-	               / 365;
+	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
 	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
 	int64_t m = (5 * of_year + 2) / 153;
 
@@ -220,14 +216,11 @@ read_rfc850(struct reader *r, int64_t now, struct moment *out)
 static bool
 is_real(const struct moment *x)
 {
-	static const char last[] = { 31, 29, 31, 30, 31, 30,
-		                     31, 31, 30, 31, 30, 31 };
-	bool leap = x->year % 4 == 0
-	            && (x->year % 100 != 0 || x->year % 400 == 0);
+	static const char last[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = x->year % 4 == 0 && (x->year % 100 != 0 || x->year % 400 == 0);
 
-	return x->day >= 1 && x->day <= last[x->month - 1]
-	       && (x->month != 2 || x->day < 29 || leap) && x->hour < 24
-	       && x->minute < 60 && x->second <= 60; /* a leap second */
+	return x->day >= 1 && x->day <= last[x->month - 1] && (x->month != 2 || x->day < 29 || leap)
+	       && x->hour < 24 && x->minute < 60 && x->second <= 60; /* a leap second */
 }
 
 int
@@ -248,17 +241,15 @@ weft__http_date_parse(const char *value, size_t size, int64_t now, int64_t *out)
 	}
 	if (r.bad || r.at != r.end || !is_real(&x))
 		return weft_fail(WEFT_EINVAL, "http: bad date");
-	*out = days_to(x.year, x.month, x.day) * DAY + x.hour * 3600
-	       + x.minute * 60 + x.second;
+	*out = days_to(x.year, x.month, x.day) * DAY + x.hour * 3600 + x.minute * 60 + x.second;
 	return 0;
 }
 
 bool
-weft__http_modified_since(const char *value, size_t size, int64_t modified,
-                          int64_t now)
+weft__http_modified_since(const char *value, size_t size, int64_t modified, int64_t now)
 {
 	int64_t since;
 
-	return weft__http_date_parse(value, size, now, &since) < 0
-	       || since > now || modified > since;
+	return weft__http_date_parse(value, size, now, &since) < 0 || since > now
+	       || modified > since;
 }

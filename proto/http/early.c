@@ -86,8 +86,7 @@ is_sent(weft_stream *stream)
  * there when all is sent has refused nothing; and the look for one lets the rest be sent, so
  * that is asked after it. */
 static int
-wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
-          uint64_t deadline_ns)
+wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t deadline_ns)
 {
 	weft_case cases[2] = { { .op = writing }, { .op = reading } };
 	size_t min = 1;
@@ -100,8 +99,7 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
 			return 0;
 		if (seen == STOP)
 			return 1;
-		if (min > 0
-		    && weft_peek_op(stream, min, reading, WEFT_NEVER) < 0)
+		if (min > 0 && weft_peek_op(stream, min, reading, WEFT_NEVER) < 0)
 			min = 0;
 		cases[1].op = min > 0 ? reading : NULL;
 		which = weft_select(cases, 2, deadline_ns);
@@ -113,8 +111,7 @@ wait_both(weft_stream *stream, weft_op *writing, weft_op *reading,
 }
 
 int
-weft__http_call_wait(struct weft__http_wire *wire, weft_op *op,
-                     uint64_t deadline_ns)
+weft__http_call_wait(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__http_call *call = wire->owner;
 	size_t min = 1;

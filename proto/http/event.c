@@ -188,8 +188,7 @@ put_event(char *at, const char *event, const char *data)
 
 	if (event) {
 		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("event: "));
-		at = weft__http_put_text(at,
-		                         (struct text){ event, strlen(event) });
+		at = weft__http_put_text(at, (struct text){ event, strlen(event) });
 		*at++ = '\n';
 	}
 	while (next_line(&data, &line)) {
@@ -209,9 +208,8 @@ begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 	if (http->out.stage == WEFT__HTTP_NOT_BEGUN) {
 		rc = weft_http_set(http, "Cache-Control", "no-store");
 		if (rc == 0)
-			rc = weft__http_begin_reply(
-				http, 200, "text/event-stream",
-				WEFT__HTTP_UNKNOWN, deadline_ns);
+			rc = weft__http_begin_reply(http, 200, "text/event-stream",
+			                            WEFT__HTTP_UNKNOWN, deadline_ns);
 	}
 	if (rc < 0 || http->out.bodyless)
 		return rc;
@@ -224,8 +222,7 @@ begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 static int
 check_event(weft_http *http, const char *event, const char *data)
 {
-	if (!http || !http->is_server || !data
-	    || (event && event[strcspn(event, "\r\n")]))
+	if (!http || !http->is_server || !data || (event && event[strcspn(event, "\r\n")]))
 		return weft_fail(WEFT_EINVAL, "weft_http_event: not an event");
 	if (http->out.stage == WEFT__HTTP_ENDED)
 		return weft_fail(WEFT_EALREADY, "http: all was said");
@@ -233,8 +230,7 @@ check_event(weft_http *http, const char *event, const char *data)
 }
 
 int
-weft_http_event(weft_http *http, const char *event, const char *data,
-                uint64_t deadline_ns)
+weft_http_event(weft_http *http, const char *event, const char *data, uint64_t deadline_ns)
 {
 	struct weft__http_conn *conn;
 	char here[ON_STACK], *text = here;

@@ -69,8 +69,7 @@ more_room(weft_http *http, size_t size, int *error)
 	char *lines;
 
 	if (size > WEFT__HTTP_LINES_MAX - out->lines_size) {
-		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of "
-		                                  "fields");
+		*error = weft_fail(WEFT_EMSGSIZE, "http: more than 64 KiB of fields");
 		return NULL;
 	}
 	if (size <= out->lines_room - out->lines_size)
@@ -125,8 +124,7 @@ set_length(struct weft__http_out *out, const char *value)
 	uint64_t length = WEFT__HTTP_UNKNOWN;
 
 	if (value
-	    && (!weft__http_decimal((struct text){ value, strlen(value) },
-	                            &length)
+	    && (!weft__http_decimal((struct text){ value, strlen(value) }, &length)
 	        || length == WEFT__HTTP_UNKNOWN))
 		return weft_fail(WEFT_EINVAL, "http: not a length");
 	out->length = length;
@@ -137,8 +135,7 @@ static int
 set_connection(struct weft__http_out *out, const char *value)
 {
 	if (value && !is((struct text){ value, strlen(value) }, "close"))
-		return weft_fail(WEFT_EINVAL, "http: Connection is for "
-		                              "\"close\"");
+		return weft_fail(WEFT_EINVAL, "http: Connection is for \"close\"");
 	out->close = value != NULL;
 	return 0;
 }
@@ -151,10 +148,9 @@ set_special(weft_http *http, struct text name, const char *value)
 		return set_length(&http->out, value);
 	if (is(name, "connection"))
 		return set_connection(&http->out, value);
-	if (is(name, "transfer-encoding") || is(name, "upgrade")
-	    || is(name, "keep-alive"))
-		return weft_fail(WEFT_EINVAL, "http: %.*s is not to be set",
-		                 (int)name.size, name.data);
+	if (is(name, "transfer-encoding") || is(name, "upgrade") || is(name, "keep-alive"))
+		return weft_fail(WEFT_EINVAL, "http: %.*s is not to be set", (int)name.size,
+		                 name.data);
 	if (is(name, "date"))
 		http->out.has_date = value != NULL;
 	return 1;
@@ -172,8 +168,7 @@ check_trailer(const struct weft__http_out *out, struct text name)
 	if (out->framing == WEFT__HTTP_UNTIL_CLOSE)
 		return 0;
 	if (out->framing != WEFT__HTTP_CHUNKED)
-		return weft_fail(WEFT_EINVAL, "http: trailers come after "
-		                              "chunks");
+		return weft_fail(WEFT_EINVAL, "http: trailers come after chunks");
 	return 1;
 }
 
@@ -195,19 +190,15 @@ weft_http_set(weft_http *http, const char *name, const char *value)
 	int rc;
 
 	if (!http || !weft__http_is_token(n)
-	    || (value
-	        && !weft__http_is_value((struct text){ value, strlen(value) })))
-		return weft_fail(WEFT_EINVAL, "weft_http_set: cannot stand in "
-		                              "a header");
-	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN
-	             ? set_special(http, n, value)
-	             : check_trailer(&http->out, n);
+	    || (value && !weft__http_is_value((struct text){ value, strlen(value) })))
+		return weft_fail(WEFT_EINVAL, "weft_http_set: cannot stand in a header");
+	rc = http->out.stage == WEFT__HTTP_NOT_BEGUN ? set_special(http, n, value)
+	                                             : check_trailer(&http->out, n);
 	if (rc <= 0)
 		return rc;
 	if (!is(n, "set-cookie") || !value)
 		cut(&http->out, n);
-	return value ? append(http, n, (struct text){ value, strlen(value) })
-	             : 0;
+	return value ? append(http, n, (struct text){ value, strlen(value) }) : 0;
 }
 
 void
@@ -219,8 +210,7 @@ weft__http_cut_field(weft_http *http, const char *name)
 bool
 weft__http_has_field(weft_http *http, const char *name)
 {
-	return http->out.lines_size > 0
-	       && find(&http->out, (struct text){ name, strlen(name) });
+	return http->out.lines_size > 0 && find(&http->out, (struct text){ name, strlen(name) });
 }
 
 void

@@ -37,9 +37,8 @@ clean(const char *name, bool index, char *out)
 		name += size;
 	}
 	if (index)
-		at = weft__http_put_text(
-			at, at == out ? WEFT__HTTP_LITERAL("index.html")
-				      : WEFT__HTTP_LITERAL(INDEX));
+		at = weft__http_put_text(at, at == out ? WEFT__HTTP_LITERAL("index.html")
+		                                       : WEFT__HTTP_LITERAL(INDEX));
 	*at = '\0';
 	return 0;
 }
@@ -57,21 +56,18 @@ ends_as_folder(const char *name)
 /* Is the file's tag in a field of that name, of which there may be several?  1, 0, or -1
  * if there is none. */
 static int
-match_tags(weft_http *http, const char *name,
-           const struct weft__http_file *file, bool weak)
+match_tags(weft_http *http, const char *name, const struct weft__http_file *file, bool weak)
 {
 	const struct weft__http_field *field;
 	uint32_t index = 0;
 	int found = -1;
 
 	while (found != 1
-	       && (field = weft__http_field_next(&http->in.head.lines,
-	                                         http->in.text, name,
+	       && (field = weft__http_field_next(&http->in.head.lines, http->in.text, name,
 	                                         &index))) {
 		struct text value = part_text(http->in.text, field->value);
 
-		found = weft__http_etag_match(value.data, value.size,
-		                              file->etag, weak);
+		found = weft__http_etag_match(value.data, value.size, file->etag, weak);
 	}
 	return found;
 }
@@ -87,9 +83,7 @@ is_other(weft_http *http, const struct weft__http_file *file)
 	if (match >= 0)
 		return match == 0;
 	return weft__http_value(http, "if-unmodified-since", &value)
-	       && weft__http_date_parse(value.data, value.size,
-	                                weft__http_os_seconds(), &date)
-	                  == 0
+	       && weft__http_date_parse(value.data, value.size, weft__http_os_seconds(), &date) == 0
 	       && file->found.modified_s > date;
 }
 
@@ -103,8 +97,7 @@ has_it(weft_http *http, const struct weft__http_file *file)
 	if (match >= 0)
 		return match == 1;
 	if (weft__http_value(http, "if-modified-since", &value))
-		return !weft__http_modified_since(value.data, value.size,
-		                                  file->found.modified_s,
+		return !weft__http_modified_since(value.data, value.size, file->found.modified_s,
 		                                  weft__http_os_seconds());
 	return false;
 }
@@ -125,8 +118,7 @@ is_same(weft_http *http, const struct weft__http_file *file)
 
 /* What is to be sent: the status and the part of the file. */
 static int
-choose_part(weft_http *http, const struct weft__http_file *file,
-            struct weft__http_range *part)
+choose_part(weft_http *http, const struct weft__http_file *file, struct weft__http_range *part)
 {
 	struct weft__http_range ranges[RANGES];
 	struct text value;
@@ -137,11 +129,10 @@ choose_part(weft_http *http, const struct weft__http_file *file,
 		return 412;
 	if (has_it(http, file))
 		return 304;
-	if (strcmp(weft_http_method(http), "GET") != 0
-	    || !weft__http_value(http, "range", &value) || !is_same(http, file))
+	if (strcmp(weft_http_method(http), "GET") != 0 || !weft__http_value(http, "range", &value)
+	    || !is_same(http, file))
 		return 200;
-	count = weft__http_range_parse(value.data, value.size, file->found.size,
-	                               ranges, RANGES);
+	count = weft__http_range_parse(value.data, value.size, file->found.size, ranges, RANGES);
 	if (count == WEFT_ENOENT)
 		return 416;
 	if (count != 1)
@@ -174,8 +165,8 @@ set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 
 /* The body, behind the head in the buffer: a small one in the same write. */
 static int
-send_part(weft_http *http, const struct weft__http_file *file,
-          struct weft__http_range part, uint64_t deadline_ns)
+send_part(weft_http *http, const struct weft__http_file *file, struct weft__http_range part,
+          uint64_t deadline_ns)
 {
 	struct weft__http_wire *wire = http->wire;
 	size_t room = WEFT__HTTP_SLAB - wire->out_size;
@@ -183,8 +174,8 @@ send_part(weft_http *http, const struct weft__http_file *file,
 
 	if (part.size <= room) {
 		char *at = wire->out + wire->out_size;
-		ssize_t n = weft__http_os_read_now(
-			file->found.fd, at, (size_t)part.size, part.first);
+		ssize_t n = weft__http_os_read_now(file->found.fd, at, (size_t)part.size,
+		                                   part.first);
 
 		if (n == (ssize_t)part.size) {
 			weft__http_wire_add(wire, at + n);
@@ -192,39 +183,31 @@ send_part(weft_http *http, const struct weft__http_file *file,
 		}
 	}
 	rc = weft__http_wire_flush(wire, deadline_ns);
-	return rc < 0 ? rc
-	              : weft__http_wire_file(wire, file->found.fd, part,
-	                                     deadline_ns);
+	return rc < 0 ? rc : weft__http_wire_file(wire, file->found.fd, part, deadline_ns);
 }
 
 static int
-send_file(weft_http *http, const struct weft__http_file *file,
-          uint64_t deadline_ns)
+send_file(weft_http *http, const struct weft__http_file *file, uint64_t deadline_ns)
 {
 	struct weft__http_range part;
 	int status = choose_part(http, file, &part), rc;
-	const char *type = weft__http_has_field(http, "content-type")
-	                           ? NULL
-	                           : file->type;
+	const char *type = weft__http_has_field(http, "content-type") ? NULL : file->type;
 
 	if (status == 412)
 		return weft__http_reply_status(http, 412, deadline_ns);
 	if (status == 416) {
 		rc = set_range(http, NULL, file->found.size);
-		return rc < 0 ? rc
-		              : weft__http_reply_status(http, 416, deadline_ns);
+		return rc < 0 ? rc : weft__http_reply_status(http, 416, deadline_ns);
 	}
 	weft__http_cut_field(http, "etag");
 	weft__http_cut_field(http, "last-modified");
 	weft__http_cut_field(http, "accept-ranges");
-	rc = weft__http_add_lines(
-		http, (struct text){ file->lines, file->lines_size });
+	rc = weft__http_add_lines(http, (struct text){ file->lines, file->lines_size });
 	if (rc == 0 && status == 206)
 		rc = set_range(http, &part, file->found.size);
 	if (rc == 0)
-		rc = weft__http_begin_reply(http, status,
-		                            status == 304 ? NULL : type,
-		                            part.size, deadline_ns);
+		rc = weft__http_begin_reply(http, status, status == 304 ? NULL : type, part.size,
+		                            deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (!http->out.bodyless && part.size > 0)
@@ -250,8 +233,7 @@ redirect(weft_http *http, uint64_t deadline_ns)
 	/* Else the first part would be read as a host. */
 	if (path.size == 0 || (path.size > 1 && path.data[1] == '/'))
 		return weft__http_reply_status(http, 404, deadline_ns);
-	to = at = weft__http_arena_take(&http->arena,
-	                                path.size + query.size + 3);
+	to = at = weft__http_arena_take(&http->arena, path.size + query.size + 3);
 	if (!to)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	at = weft__http_put_text(at, path);
@@ -299,8 +281,7 @@ check_method(weft_http *http)
 }
 
 int
-weft_http_reply_file(weft_http *http, const char *root, const char *name,
-                     uint64_t deadline_ns)
+weft_http_reply_file(weft_http *http, const char *root, const char *name, uint64_t deadline_ns)
 {
 	struct weft__http_file *file;
 	bool index;
@@ -313,18 +294,15 @@ weft_http_reply_file(weft_http *http, const char *root, const char *name,
 		return weft_fail(WEFT_EALREADY, "http: it has begun");
 	if (!check_method(http)) {
 		rc = weft_http_set(http, "Allow", "GET, HEAD");
-		return rc < 0 ? rc
-		              : weft__http_reply_status(http, 405, deadline_ns);
+		return rc < 0 ? rc : weft__http_reply_status(http, 405, deadline_ns);
 	}
-	clear = weft__http_arena_take(&http->arena,
-	                              strlen(name) + sizeof(INDEX));
+	clear = weft__http_arena_take(&http->arena, strlen(name) + sizeof(INDEX));
 	if (!clear)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	index = ends_as_folder(name);
 	rc = clean(name, index, clear);
 	if (rc == 0)
-		rc = weft__http_file_take(weft__http_conn_of(http)->server,
-		                          root, clear, &file);
+		rc = weft__http_file_take(weft__http_conn_of(http)->server, root, clear, &file);
 	if (rc < 0)
 		return answer_error(http, rc, deadline_ns);
 	if (!file->found.is_folder)

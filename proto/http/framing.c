@@ -24,8 +24,7 @@ refuse(struct weft__http_head *head, const char *text)
 }
 
 static int
-note_host(struct weft__http_head *head, struct text value,
-          struct weft__http_part part)
+note_host(struct weft__http_head *head, struct text value, struct weft__http_part part)
 {
 	if (head->is_response)
 		return 0;
@@ -34,10 +33,8 @@ note_host(struct weft__http_head *head, struct text value,
 	if (!weft__http_host_ok(value, false))
 		return refuse(head, "bad Host");
 	head->seen |= SEEN_HOST;
-	if (head->form == WEFT__HTTP_ORIGIN
-	    || head->form == WEFT__HTTP_ASTERISK)
-		head->host =
-			part; /* else the target's is the one that counts */
+	if (head->form == WEFT__HTTP_ORIGIN || head->form == WEFT__HTTP_ASTERISK)
+		head->host = part; /* else the target's is the one that counts */
 	return 0;
 }
 
@@ -101,8 +98,7 @@ note_connection(struct weft__http_head *head, struct text list)
 static int
 note_expect(struct weft__http_head *head, struct text value)
 {
-	head->seen |= weft__http_same(value, "100-continue") ? SEEN_CONTINUE
-	                                                     : SEEN_EXPECT;
+	head->seen |= weft__http_same(value, "100-continue") ? SEEN_CONTINUE : SEEN_EXPECT;
 	return 0;
 }
 
@@ -118,11 +114,11 @@ note_upgrade(struct weft__http_head *head, struct weft__http_part value)
 static bool
 may_matter(struct text name)
 {
-	static const char first[18] = { [4] = 'h',  [6] = 'e',  [7] = 'u',
-		                        [10] = 'c', [14] = 'c', [17] = 't' };
+	static const char first[18] = {
+		[4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'
+	};
 
-	return name.size < sizeof(first)
-	       && first[name.size] == (name.data[0] | 0x20);
+	return name.size < sizeof(first) && first[name.size] == (name.data[0] | 0x20);
 }
 
 int
@@ -175,8 +171,7 @@ check_coding(struct weft__http_head *head)
 	if (head->minor == 0)
 		return refuse(head, "Transfer-Encoding in HTTP/1.0");
 	if (head->seen & SEEN_CODING)
-		return weft__http_refuse(&head->fault, 501,
-		                         "unknown transfer coding");
+		return weft__http_refuse(&head->fault, 501, "unknown transfer coding");
 	return 0;
 }
 
@@ -200,10 +195,8 @@ conclude_request(struct weft__http_head *head)
 	if (head->form == WEFT__HTTP_AUTHORITY && framing != WEFT__HTTP_NO_BODY)
 		return refuse(head, "CONNECT with a body");
 	if ((head->seen & SEEN_EXPECT) && head->minor > 0)
-		return weft__http_refuse(&head->fault, 417,
-		                         "unknown expectation");
-	if ((head->seen & SEEN_CONTINUE) && head->minor > 0
-	    && framing != WEFT__HTTP_NO_BODY)
+		return weft__http_refuse(&head->fault, 417, "unknown expectation");
+	if ((head->seen & SEEN_CONTINUE) && head->minor > 0 && framing != WEFT__HTTP_NO_BODY)
 		head->flags |= WEFT__HTTP_CONTINUE;
 	head->framing = (uint8_t)framing;
 	return 0;
@@ -246,12 +239,10 @@ conclude_connection(struct weft__http_head *head)
 {
 	bool kept = head->minor > 0 || (head->seen & SEEN_KEEP_ALIVE);
 
-	if (kept && !(head->seen & SEEN_CLOSE)
-	    && head->framing != WEFT__HTTP_UNTIL_CLOSE
+	if (kept && !(head->seen & SEEN_CLOSE) && head->framing != WEFT__HTTP_UNTIL_CLOSE
 	    && head->framing != WEFT__HTTP_TUNNEL)
 		head->flags |= WEFT__HTTP_KEEP_ALIVE;
-	if (head->minor > 0 && (head->seen & SEEN_UPGRADING)
-	    && head->upgrade.size > 0)
+	if (head->minor > 0 && (head->seen & SEEN_UPGRADING) && head->upgrade.size > 0)
 		head->flags |= WEFT__HTTP_UPGRADE;
 }
 
@@ -262,12 +253,10 @@ weft__http_conclude(struct weft__http_head *head)
 
 	if (rc < 0)
 		return rc;
-	rc = head->is_response ? conclude_response(head)
-	                       : conclude_request(head);
+	rc = head->is_response ? conclude_response(head) : conclude_request(head);
 	if (rc < 0)
 		return rc;
-	if (head->framing == WEFT__HTTP_LENGTH
-	    && head->length > head->limits.body_max)
+	if (head->framing == WEFT__HTTP_LENGTH && head->length > head->limits.body_max)
 		return weft__http_refuse(&head->fault, 413, "body too large");
 	conclude_connection(head);
 	return 0;

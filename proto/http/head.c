@@ -18,9 +18,8 @@
 enum { AT_FIRST_LINE, AT_FIELDS, AT_END };
 
 int
-weft__http_line_read(struct weft__http_lines *lines,
-                     struct weft__http_fault *fault, struct text input,
-                     uint32_t max, uint32_t *end)
+weft__http_line_read(struct weft__http_lines *lines, struct weft__http_fault *fault,
+                     struct text input, uint32_t max, uint32_t *end)
 {
 	size_t size = input.size < max ? input.size : max;
 	int unfinished = input.size > max ? LINE_TOO_LONG : WEFT__HTTP_MORE;
@@ -71,8 +70,8 @@ name_end(struct text input, uint32_t line)
 
 /* Take the line from lines->line to `end` apart. */
 static int
-field_split(struct weft__http_lines *lines, struct weft__http_fault *fault,
-            struct text input, uint32_t end)
+field_split(struct weft__http_lines *lines, struct weft__http_fault *fault, struct text input,
+            uint32_t end)
 {
 	const char *data = input.data;
 	uint32_t line = lines->line, at = name_end(input, line);
@@ -94,9 +93,8 @@ field_split(struct weft__http_lines *lines, struct weft__http_fault *fault,
 }
 
 int
-weft__http_field_read(struct weft__http_lines *lines,
-                      struct weft__http_fault *fault, struct text input,
-                      uint32_t max)
+weft__http_field_read(struct weft__http_lines *lines, struct weft__http_fault *fault,
+                      struct text input, uint32_t max)
 {
 	uint32_t end;
 	int rc = weft__http_line_read(lines, fault, input, max, &end);
@@ -118,11 +116,10 @@ weft__http_field_read(struct weft__http_lines *lines,
 static uint32_t
 request_line_max(const struct weft__http_head *head)
 {
-	uint64_t max = (uint64_t)head->lines.line + WEFT__HTTP_METHOD_MAX
-	               + head->limits.target_max + sizeof("  HTTP/1.1\r\n") - 1;
+	uint64_t max = (uint64_t)head->lines.line + WEFT__HTTP_METHOD_MAX + head->limits.target_max
+	               + sizeof("  HTTP/1.1\r\n") - 1;
 
-	return max < head->limits.head_max ? (uint32_t)max
-	                                   : head->limits.head_max;
+	return max < head->limits.head_max ? (uint32_t)max : head->limits.head_max;
 }
 
 /* A request line without end: it is the method that is too long if no space came where
@@ -133,8 +130,7 @@ request_line_too_long(struct weft__http_head *head, const char *data)
 	const char *line = data + head->lines.line;
 	size_t size = head->lines.at - head->lines.line;
 
-	if (size > WEFT__HTTP_METHOD_MAX
-	    && !memchr(line, ' ', WEFT__HTTP_METHOD_MAX + 1))
+	if (size > WEFT__HTTP_METHOD_MAX && !memchr(line, ' ', WEFT__HTTP_METHOD_MAX + 1))
 		return weft__http_refuse(&head->fault, 501, "method too long");
 	if (size <= head->limits.target_max)
 		return weft__http_refuse(&head->fault, 431, "head too large");
@@ -148,8 +144,7 @@ empty_line(struct weft__http_head *head)
 	if (head->is_response)
 		return weft__http_refuse(&head->fault, 400, "no status line");
 	if (head->empty == WEFT__HTTP_EMPTY_MAX)
-		return weft__http_refuse(&head->fault, 400,
-		                         "empty lines before a request");
+		return weft__http_refuse(&head->fault, 400, "empty lines before a request");
 	head->empty++;
 	head->lines.line = head->lines.at;
 	return 0;
@@ -159,17 +154,13 @@ empty_line(struct weft__http_head *head)
 static int
 first_line(struct weft__http_head *head, struct text input)
 {
-	uint32_t max = head->is_response ? head->limits.head_max
-	                                 : request_line_max(head);
+	uint32_t max = head->is_response ? head->limits.head_max : request_line_max(head);
 	uint32_t end;
-	int rc = weft__http_line_read(&head->lines, &head->fault, input, max,
-	                              &end);
+	int rc = weft__http_line_read(&head->lines, &head->fault, input, max, &end);
 
 	if (rc == LINE_TOO_LONG)
-		return head->is_response
-		               ? weft__http_refuse(&head->fault, 431,
-		                                   "head too large")
-		               : request_line_too_long(head, input.data);
+		return head->is_response ? weft__http_refuse(&head->fault, 431, "head too large")
+		                         : request_line_too_long(head, input.data);
 	if (rc != WEFT__HTTP_DONE)
 		return rc;
 	if (end == head->lines.line) {
@@ -189,13 +180,11 @@ first_line(struct weft__http_head *head, struct text input)
 static int
 next_field(struct weft__http_head *head, struct text input)
 {
-	int rc = weft__http_field_read(&head->lines, &head->fault, input,
-	                               head->limits.head_max);
+	int rc = weft__http_field_read(&head->lines, &head->fault, input, head->limits.head_max);
 
 	if (rc == WEFT__HTTP_DATA) {
 		uint32_t last = head->lines.count - 1;
-		int noted = weft__http_note_field(head, input.data,
-		                                  &head->lines.fields[last]);
+		int noted = weft__http_note_field(head, input.data, &head->lines.fields[last]);
 
 		return noted < 0 ? noted : rc;
 	}
@@ -210,15 +199,13 @@ next_field(struct weft__http_head *head, struct text input)
 }
 
 int
-weft__http_head_parse(struct weft__http_head *head, const char *data,
-                      size_t size)
+weft__http_head_parse(struct weft__http_head *head, const char *data, size_t size)
 {
 	struct text input = { data, size };
 	int rc = WEFT__HTTP_DATA;
 
 	if (head->fault.status)
-		return weft_fail(head->fault.error, "http: %s",
-		                 head->fault.text);
+		return weft_fail(head->fault.error, "http: %s", head->fault.text);
 	if (head->state == AT_END)
 		return WEFT__HTTP_DONE;
 	while (rc == WEFT__HTTP_DATA && head->state == AT_FIRST_LINE)
@@ -229,8 +216,8 @@ weft__http_head_parse(struct weft__http_head *head, const char *data,
 }
 
 static void
-head_init(struct weft__http_head *head, struct weft__http_field *fields,
-          uint32_t room, const struct weft__http_limits *limits)
+head_init(struct weft__http_head *head, struct weft__http_field *fields, uint32_t room,
+          const struct weft__http_limits *limits)
 {
 	*head = (struct weft__http_head){ .lines = { fields, 0, room, 0, 0 } };
 	if (limits)
@@ -244,17 +231,15 @@ head_init(struct weft__http_head *head, struct weft__http_field *fields,
 }
 
 void
-weft__http_request_init(struct weft__http_head *head,
-                        struct weft__http_field *fields, uint32_t room,
-                        const struct weft__http_limits *limits)
+weft__http_request_init(struct weft__http_head *head, struct weft__http_field *fields,
+                        uint32_t room, const struct weft__http_limits *limits)
 {
 	head_init(head, fields, room, limits);
 }
 
 void
-weft__http_response_init(struct weft__http_head *head,
-                         struct weft__http_field *fields, uint32_t room,
-                         const struct weft__http_limits *limits,
+weft__http_response_init(struct weft__http_head *head, struct weft__http_field *fields,
+                         uint32_t room, const struct weft__http_limits *limits,
                          enum weft__http_asked asked)
 {
 	head_init(head, fields, room, limits);
@@ -263,12 +248,11 @@ weft__http_response_init(struct weft__http_head *head,
 }
 
 const struct weft__http_field *
-weft__http_field_next(const struct weft__http_lines *lines, const char *data,
-                      const char *name, uint32_t *index)
+weft__http_field_next(const struct weft__http_lines *lines, const char *data, const char *name,
+                      uint32_t *index)
 {
 	while (*index < lines->count) {
-		const struct weft__http_field *field =
-			&lines->fields[(*index)++];
+		const struct weft__http_field *field = &lines->fields[(*index)++];
 
 		if (weft__http_same(part_text(data, field->name), name))
 			return field;

@@ -15,14 +15,12 @@ take_head(weft_http *http, const char *data)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	if (in->head.framing == WEFT__HTTP_CHUNKED) {
 		room = WEFT__HTTP_TRAILERS;
-		trailers = weft__http_arena_take(&http->arena,
-		                                 room * sizeof(*trailers));
+		trailers = weft__http_arena_take(&http->arena, room * sizeof(*trailers));
 		if (!trailers)
 			return weft_fail(WEFT_ENOMEM, "http: no memory");
 	}
 	weft__http_body_init(&in->body, &in->head, trailers, room);
-	in->over = in->head.framing == WEFT__HTTP_NO_BODY
-	           || in->head.framing == WEFT__HTTP_TUNNEL;
+	in->over = in->head.framing == WEFT__HTTP_NO_BODY || in->head.framing == WEFT__HTTP_TUNNEL;
 	in->asks = !in->over && (in->head.flags & WEFT__HTTP_CONTINUE);
 	return weft_skip(http->wire->stream, in->head.size);
 }
@@ -34,18 +32,15 @@ weft__http_receive(weft_http *http, uint64_t deadline_ns)
 
 	for (;;) {
 		const void *data;
-		ssize_t n = weft__http_wire_peek(http->wire, min, &data,
-		                                 deadline_ns);
+		ssize_t n = weft__http_wire_peek(http->wire, min, &data, deadline_ns);
 		int rc;
 
 		if (n < 0)
 			return (int)n;
 		if (n == 0)
-			return weft_fail(WEFT_EPIPE,
-			                 "http: the peer has closed");
+			return weft_fail(WEFT_EPIPE, "http: the peer has closed");
 		if ((size_t)n < min)
-			return weft_fail(WEFT_ETRUNCATED,
-			                 "http: head ended before its end");
+			return weft_fail(WEFT_ETRUNCATED, "http: head ended before its end");
 		rc = weft__http_head_parse(&http->in.head, data, (size_t)n);
 		if (rc == WEFT__HTTP_DONE)
 			return take_head(http, data);
@@ -88,8 +83,7 @@ weft__http_value(weft_http *http, const char *name, struct text *out)
 
 	if (!http->in.text)
 		return false;
-	field = weft__http_field_next(&http->in.head.lines, http->in.text, name,
-	                              &index);
+	field = weft__http_field_next(&http->in.head.lines, http->in.text, name, &index);
 	if (!field)
 		return false;
 	*out = part_text(http->in.text, field->value);
@@ -122,16 +116,14 @@ weft__http_decode_path(weft_http *http)
 		return 0;
 	if (in->head.form == WEFT__HTTP_ABSOLUTE && path.size == 0)
 		path = WEFT__HTTP_LITERAL("/");
-	else if (in->head.form == WEFT__HTTP_ASTERISK
-	         || in->head.form == WEFT__HTTP_AUTHORITY)
+	else if (in->head.form == WEFT__HTTP_ASTERISK || in->head.form == WEFT__HTTP_AUTHORITY)
 		path = part_text(in->text, in->head.target);
 	copy = weft__http_arena_copy(&http->arena, path.data, path.size);
 	if (!copy)
 		return weft_fail(WEFT_ENOMEM, "http: no memory");
 	in->path_size = (uint32_t)path.size;
 	if (path.data[0] == '/' && !is_plain(path)) {
-		rc = weft__http_path_decode(path.data, path.size, copy,
-		                            path.size + 1);
+		rc = weft__http_path_decode(path.data, path.size, copy, path.size + 1);
 		in->path_size = (uint32_t)rc;
 	}
 	if (rc < 0)
@@ -175,8 +167,7 @@ weft_http_peer(weft_http *http, weft_addr *out)
 	if (!http || !out)
 		return weft_fail(WEFT_EINVAL, "weft_http_peer: NULL");
 	if (!http->wire || !http->wire->stream)
-		return weft_fail(WEFT_EPIPE, "weft_http_peer: no "
-		                             "connection");
+		return weft_fail(WEFT_EPIPE, "weft_http_peer: no connection");
 	return weft_stream_peer(http->wire->stream, out);
 }
 
@@ -188,8 +179,7 @@ weft_http_header(weft_http *http, const char *name)
 
 	if (!http || !name || !http->in.text)
 		return NULL;
-	field = weft__http_field_next(&http->in.head.lines, http->in.text, name,
-	                              &index);
+	field = weft__http_field_next(&http->in.head.lines, http->in.text, name, &index);
 	return field ? weft__http_text(http, field->value) : NULL;
 }
 
@@ -198,8 +188,7 @@ ended(char *text, const struct weft__http_field *field)
 {
 	text[field->name.at + field->name.size] = '\0';
 	text[field->value.at + field->value.size] = '\0';
-	return (weft_http_field){ text + field->name.at,
-		                  text + field->value.at };
+	return (weft_http_field){ text + field->name.at, text + field->value.at };
 }
 
 bool

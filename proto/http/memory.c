@@ -35,8 +35,8 @@ find_key(void)
 	made = weft_local_new(drop);
 	if (made < 0)
 		return made;
-	return __atomic_compare_exchange_n(&key, &found, made, false,
-	                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+	return __atomic_compare_exchange_n(&key, &found, made, false, __ATOMIC_ACQ_REL,
+	                                   __ATOMIC_ACQUIRE)
 	               ? made
 	               : found;
 }
@@ -126,8 +126,7 @@ weft__http_arena_clear(struct weft__http_arena *arena)
 }
 
 char *
-weft__http_arena_copy(struct weft__http_arena *arena, const char *text,
-                      size_t size)
+weft__http_arena_copy(struct weft__http_arena *arena, const char *text, size_t size)
 {
 	char *copy = weft__http_arena_take(arena, size + 1);
 
@@ -151,8 +150,7 @@ weft__http_new(struct weft__http_wire *wire, void *owner)
 	memset(&http->in, 0, sizeof(http->in));
 	memset(&http->out, 0, sizeof(http->out));
 	http->wire = wire;
-	http->arena = (struct weft__http_arena){ http->first,
-		                                 (char *)http + WEFT__HTTP_SLAB,
+	http->arena = (struct weft__http_arena){ http->first, (char *)http + WEFT__HTTP_SLAB,
 		                                 NULL };
 	http->owner = owner;
 	http->abort = NULL;

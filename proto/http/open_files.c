@@ -36,8 +36,7 @@ unlock(struct weft__http_files *files)
 void
 weft__http_file_give(struct weft__http_file *file)
 {
-	if (!file
-	    || __atomic_sub_fetch(&file->holders, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!file || __atomic_sub_fetch(&file->holders, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	weft__http_os_close(file->found.fd);
 	weft_release(file);
@@ -54,8 +53,7 @@ hash_text(uint64_t hash, const char *text)
 }
 
 static bool
-is_it(const struct weft__http_file *file, uint64_t hash, const char *root,
-      const char *name)
+is_it(const struct weft__http_file *file, uint64_t hash, const char *root, const char *name)
 {
 	return file && file->hash == hash && strcmp(file->names, root) == 0
 	       && strcmp(file->names + file->root_size, name) == 0;
@@ -63,8 +61,7 @@ is_it(const struct weft__http_file *file, uint64_t hash, const char *root,
 
 /* That which is at hand; NULL: none. */
 static struct weft__http_file *
-look(struct weft__http_files *files, uint64_t hash, const char *root,
-     const char *name)
+look(struct weft__http_files *files, uint64_t hash, const char *root, const char *name)
 {
 	struct weft__http_file *file;
 
@@ -122,8 +119,7 @@ weft__http_files_free(struct weft__http_files *files)
 static struct weft__http_files *
 files_of(weft_http_server *server)
 {
-	struct weft__http_files *files = __atomic_load_n(&server->files,
-	                                                 __ATOMIC_ACQUIRE);
+	struct weft__http_files *files = __atomic_load_n(&server->files, __ATOMIC_ACQUIRE);
 	struct weft__http_files *none = NULL;
 
 	if (files)
@@ -132,8 +128,8 @@ files_of(weft_http_server *server)
 	if (!files)
 		return NULL;
 	memset(files, 0, sizeof(*files));
-	if (__atomic_compare_exchange_n(&server->files, &none, files, false,
-	                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&server->files, &none, files, false, __ATOMIC_ACQ_REL,
+	                                __ATOMIC_ACQUIRE))
 		return files;
 	weft_release(files);
 	return none;
@@ -180,15 +176,13 @@ describe(struct weft__http_file *file, const char *name)
 		(void)weft__http_date_format(0, file->modified);
 	file->type = weft__http_type_of(name);
 	at = put_line(file->lines, WEFT__HTTP_LITERAL("ETag: "), file->etag);
-	at = put_line(at, WEFT__HTTP_LITERAL("Last-Modified: "),
-	              file->modified);
+	at = put_line(at, WEFT__HTTP_LITERAL("Last-Modified: "), file->modified);
 	at = put_line(at, WEFT__HTTP_LITERAL("Accept-Ranges: "), "bytes");
 	file->lines_size = (uint32_t)(at - file->lines);
 }
 
 static int
-load(uint64_t hash, const char *root, const char *name,
-     struct weft__http_file **out)
+load(uint64_t hash, const char *root, const char *name, struct weft__http_file **out)
 {
 	struct job job = { .root = root, .name = name };
 	size_t root_size = strlen(root) + 1, name_size = strlen(name) + 1;
@@ -225,11 +219,10 @@ will_do(struct weft__http_file *file)
 }
 
 int
-weft__http_file_take(weft_http_server *server, const char *root,
-                     const char *name, struct weft__http_file **out)
+weft__http_file_take(weft_http_server *server, const char *root, const char *name,
+                     struct weft__http_file **out)
 {
-	uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), root),
-	                          name);
+	uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), root), name);
 	struct weft__http_files *files = files_of(server);
 	struct weft__http_file *file;
 	int rc;

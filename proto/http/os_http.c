@@ -36,8 +36,7 @@ open_beneath(int root, const char *name)
 {
 #if HAS_OPENAT2
 	struct open_how how = { .flags = OPEN_FLAGS,
-		                .resolve = RESOLVE_BENEATH
-		                           | RESOLVE_NO_MAGICLINKS };
+		                .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	long fd = syscall(SYS_openat2, root, name, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
@@ -60,8 +59,7 @@ open_by_parts(int root, const char *name)
 		int fd;
 
 		if (size >= sizeof(part))
-			return at != root ? (close(at), -ENAMETOOLONG)
-			                  : -ENAMETOOLONG;
+			return at != root ? (close(at), -ENAMETOOLONG) : -ENAMETOOLONG;
 		memcpy(part, name, size);
 		part[size] = '\0';
 		fd = openat(at, size ? part : ".",
@@ -77,8 +75,7 @@ open_by_parts(int root, const char *name)
 }
 
 int
-weft__http_os_find(const char *root, const char *name,
-                   struct weft__http_found *out)
+weft__http_os_find(const char *root, const char *name, struct weft__http_found *out)
 {
 	int base = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY), fd;
 	struct stat st;
@@ -91,8 +88,7 @@ weft__http_os_find(const char *root, const char *name,
 	(void)close(base);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0
-	    || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
+	if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
 		(void)close(fd);
 		return -ENOENT;
 	}

@@ -12,8 +12,7 @@
 static bool
 draining(const struct weft__http_wire *wire)
 {
-	return wire->draining
-	       && __atomic_load_n(wire->draining, __ATOMIC_RELAXED);
+	return wire->draining && __atomic_load_n(wire->draining, __ATOMIC_RELAXED);
 }
 
 static bool
@@ -34,8 +33,7 @@ is_stuck(const weft_http *http, bool whole)
 
 	if (in->asks || in->lost)
 		return true;
-	return whole && in->text && !in->over
-	       && in->head.framing == WEFT__HTTP_LENGTH
+	return whole && in->text && !in->over && in->head.framing == WEFT__HTTP_LENGTH
 	       && in->body.left + in->ready > WEFT__HTTP_DRAIN;
 }
 
@@ -50,8 +48,7 @@ frame_reply(weft_http *http, int status, uint64_t length)
 	if (length == WEFT__HTTP_UNKNOWN)
 		length = out->length;
 	out->status = status;
-	out->bodyless = empty || status == 101
-	                || (http->in.text && is_head(http));
+	out->bodyless = empty || status == 101 || (http->in.text && is_head(http));
 	out->left = length;
 	if (empty || status == 101)
 		out->framing = WEFT__HTTP_NO_BODY;
@@ -62,8 +59,7 @@ frame_reply(weft_http *http, int status, uint64_t length)
 	else
 		out->framing = WEFT__HTTP_UNTIL_CLOSE;
 	if (out->framing == WEFT__HTTP_UNTIL_CLOSE || is_stuck(http, whole)
-	    || !(http->in.head.flags & WEFT__HTTP_KEEP_ALIVE)
-	    || draining(http->wire))
+	    || !(http->in.head.flags & WEFT__HTTP_KEEP_ALIVE) || draining(http->wire))
 		out->close = true;
 }
 
@@ -73,14 +69,11 @@ put_framing(const weft_http *http, char *at)
 	const struct weft__http_out *out = &http->out;
 
 	if (out->framing == WEFT__HTTP_LENGTH) {
-		at = weft__http_put_text(
-			at, WEFT__HTTP_LITERAL("Content-Length: "));
+		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("Content-Length: "));
 		at = weft__http_put_number(at, out->left);
 		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
 	} else if (out->framing == WEFT__HTTP_CHUNKED) {
-		at = weft__http_put_text(
-			at,
-			WEFT__HTTP_LITERAL("Transfer-Encoding: chunked\r\n"));
+		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("Transfer-Encoding: chunked\r\n"));
 	}
 	return at;
 }
@@ -89,14 +82,11 @@ static char *
 put_connection(const weft_http *http, char *at)
 {
 	if (http->out.status == 101)
-		return weft__http_put_text(
-			at, WEFT__HTTP_LITERAL("Connection: Upgrade\r\n"));
+		return weft__http_put_text(at, WEFT__HTTP_LITERAL("Connection: Upgrade\r\n"));
 	if (http->out.close)
-		return weft__http_put_text(
-			at, WEFT__HTTP_LITERAL("Connection: close\r\n"));
+		return weft__http_put_text(at, WEFT__HTTP_LITERAL("Connection: close\r\n"));
 	if (http->is_server && http->in.head.minor == 0)
-		return weft__http_put_text(
-			at, WEFT__HTTP_LITERAL("Connection: keep-alive\r\n"));
+		return weft__http_put_text(at, WEFT__HTTP_LITERAL("Connection: keep-alive\r\n"));
 	return at;
 }
 
@@ -120,8 +110,7 @@ put_lines(weft_http *http, char *at, uint64_t deadline_ns)
 	}
 	weft__http_wire_add(http->wire, at);
 	rc = weft__http_wire_send(http->wire, &span, 1, false, deadline_ns);
-	return rc < 0 ? rc
-	              : weft__http_wire_put(http->wire, "\r\n", 2, deadline_ns);
+	return rc < 0 ? rc : weft__http_wire_put(http->wire, "\r\n", 2, deadline_ns);
 }
 
 static int
@@ -133,8 +122,8 @@ check_begin(const weft_http *http)
 }
 
 int
-weft__http_begin_reply(weft_http *http, int status, const char *type,
-                       uint64_t length, uint64_t deadline_ns)
+weft__http_begin_reply(weft_http *http, int status, const char *type, uint64_t length,
+                       uint64_t deadline_ns)
 {
 	struct text kind = { type, type ? strlen(type) : 0 };
 	char number[8], *at;
@@ -142,25 +131,21 @@ weft__http_begin_reply(weft_http *http, int status, const char *type,
 
 	if (rc < 0)
 		return rc;
-	if (status < 101 || status > 999 || kind.size > TYPE_MAX
-	    || !weft__http_is_value(kind))
+	if (status < 101 || status > 999 || kind.size > TYPE_MAX || !weft__http_is_value(kind))
 		return weft_fail(WEFT_EINVAL, "http: no such status or type");
 	frame_reply(http, status, length);
 	if (type && http->out.lines_size > 0)
 		weft__http_cut_field(http, "content-type");
-	at = weft__http_wire_room(http->wire, 256 + kind.size + LINES_PUT,
-	                          deadline_ns);
+	at = weft__http_wire_room(http->wire, 256 + kind.size + LINES_PUT, deadline_ns);
 	if (!at)
 		return http->wire->error;
 	at = weft__http_put_text(at, WEFT__HTTP_LITERAL("HTTP/1.1 "));
 	at = weft__http_put_text(at, weft__http_phrase(status, number));
 	at = weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
 	if (!http->out.has_date)
-		at = weft__http_put_text(
-			at, weft__http_date_line(http->wire->local));
+		at = weft__http_put_text(at, weft__http_date_line(http->wire->local));
 	if (type) {
-		at = weft__http_put_text(at,
-		                         WEFT__HTTP_LITERAL("Content-Type: "));
+		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("Content-Type: "));
 		at = weft__http_put_text(at, kind);
 		at = weft__http_put_text(at, WEFT__HTTP_LITERAL("\r\n"));
 	}
@@ -170,8 +155,7 @@ weft__http_begin_reply(weft_http *http, int status, const char *type,
 }
 
 int
-weft__http_begin_request(weft_http *http, struct text line, uint64_t length,
-                         uint64_t deadline_ns)
+weft__http_begin_request(weft_http *http, struct text line, uint64_t length, uint64_t deadline_ns)
 {
 	struct weft__http_out *out = &http->out;
 	weft_span span = { line.data, line.size };
@@ -217,8 +201,7 @@ write_piece(weft_http *http, weft_span body, uint64_t deadline_ns)
 
 	if (out->framing == WEFT__HTTP_LENGTH) {
 		if (body.size > out->left)
-			return weft_fail(WEFT_EINVAL, "http: more than "
-			                              "Content-Length");
+			return weft_fail(WEFT_EINVAL, "http: more than Content-Length");
 		out->left -= body.size;
 	}
 	if (out->bodyless)
@@ -246,8 +229,7 @@ write_guarded(weft_http *http, weft_span body, uint64_t deadline_ns)
 }
 
 ssize_t
-weft_http_write(weft_http *http, const void *buf, size_t size,
-                uint64_t deadline_ns)
+weft_http_write(weft_http *http, const void *buf, size_t size, uint64_t deadline_ns)
 {
 	weft_span body = { buf, size };
 	int rc = 0;
@@ -255,8 +237,7 @@ weft_http_write(weft_http *http, const void *buf, size_t size,
 	if (!http || (!buf && size > 0) || size > INT64_MAX)
 		return weft_fail(WEFT_EINVAL, "weft_http_write: NULL");
 	if (http->out.stage == WEFT__HTTP_NOT_BEGUN && http->is_server)
-		rc = weft__http_begin_reply(http, 200, NULL, WEFT__HTTP_UNKNOWN,
-		                            deadline_ns);
+		rc = weft__http_begin_reply(http, 200, NULL, WEFT__HTTP_UNKNOWN, deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (http->out.cut)
@@ -271,9 +252,7 @@ int
 weft__http_finish_message(weft_http *http, uint64_t deadline_ns)
 {
 	struct weft__http_out *out = &http->out;
-	weft_span end[3] = { { "0\r\n", 3 },
-		             { out->lines, out->lines_size },
-		             { "\r\n", 2 } };
+	weft_span end[3] = { { "0\r\n", 3 }, { out->lines, out->lines_size }, { "\r\n", 2 } };
 
 	if (out->stage != WEFT__HTTP_BEGUN)
 		return http->wire->error;
@@ -282,11 +261,9 @@ weft__http_finish_message(weft_http *http, uint64_t deadline_ns)
 		return http->wire->error;
 	if (out->framing == WEFT__HTTP_LENGTH && out->left > 0) {
 		out->close = true;
-		return weft_fail(WEFT_ETRUNCATED, "http: less was written than "
-		                                  "Content-Length");
+		return weft_fail(WEFT_ETRUNCATED, "http: less was written than Content-Length");
 	}
 	if (out->framing == WEFT__HTTP_CHUNKED)
-		return weft__http_wire_send(http->wire, end, 3, false,
-		                            deadline_ns);
+		return weft__http_wire_send(http->wire, end, 3, false, deadline_ns);
 	return http->wire->error;
 }

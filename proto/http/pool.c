@@ -20,8 +20,7 @@
 #include <weft/sync.h>
 #include <weft/threadlet.h>
 
-#define OF(link, member) \
-	((void *)((char *)(link)-offsetof(struct weft__http_conn, member)))
+#define OF(link, member) ((void *)((char *)(link)-offsetof(struct weft__http_conn, member)))
 
 struct weft__http_host {
 	struct weft__http_host *next; /* of its bucket */
@@ -32,8 +31,7 @@ struct weft__http_host {
 };
 
 struct waiter {
-	struct weft__http_link
-		link; /* first; its own ring once it has a slot */
+	struct weft__http_link link; /* first; its own ring once it has a slot */
 	weft_event given;
 	struct weft__http_conn *conn;
 	bool has_slot;
@@ -192,9 +190,7 @@ watch_idle(struct weft__http_pool *pool, struct weft__http_conn *conn)
 
 	weft_timer_set_background(&conn->timer, true);
 	weft_stream_set_background(conn->stream, true);
-	if (weft_timer_start(pool->loop, &conn->timer, due_ns, 0, on_idle_time,
-	                     conn)
-	    < 0)
+	if (weft_timer_start(pool->loop, &conn->timer, due_ns, 0, on_idle_time, conn) < 0)
 		return false;
 	if (weft_stream_start(conn->stream, pool->loop, &events, conn) == 0)
 		return true;
@@ -203,8 +199,7 @@ watch_idle(struct weft__http_pool *pool, struct weft__http_conn *conn)
 }
 
 static void
-make_idle(struct weft__http_pool *pool, struct weft__http_host *host,
-          struct weft__http_conn *conn)
+make_idle(struct weft__http_pool *pool, struct weft__http_host *host, struct weft__http_conn *conn)
 {
 	if (pool->idle_max == 0 || !watch_idle(pool, conn)) {
 		close_conn(pool, conn);
@@ -298,8 +293,7 @@ wait_for_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 	unlink_from(&waiter.link);
 	host->waiting--;
 	return weft_fail(rc, "waiting for one of %u connections to %s: %s",
-	                 (unsigned)slot->pool->per_host_max, host->address,
-	                 weft_strerror(rc));
+	                 (unsigned)slot->pool->per_host_max, host->address, weft_strerror(rc));
 }
 
 static int
@@ -314,15 +308,14 @@ get_slot(struct weft__http_slot *slot, uint64_t deadline_ns)
 		return 0;
 	}
 	if (host->waiting >= pool->queue_max)
-		return weft_fail(WEFT_EAGAIN,
-		                 "%u wait for a connection to %s already",
+		return weft_fail(WEFT_EAGAIN, "%u wait for a connection to %s already",
 		                 (unsigned)host->waiting, host->address);
 	return wait_for_slot(slot, deadline_ns);
 }
 
 int
-weft__http_pool_take(struct weft__http_pool *pool, const char *address,
-                     struct weft__http_slot *out, uint64_t deadline_ns)
+weft__http_pool_take(struct weft__http_pool *pool, const char *address, struct weft__http_slot *out,
+                     uint64_t deadline_ns)
 {
 	struct weft__http_slot slot = { .pool = pool };
 	int rc;
@@ -350,8 +343,7 @@ weft__http_slot_connect(struct weft__http_slot *slot, uint64_t deadline_ns)
 	*conn = (struct weft__http_conn){ 0 };
 	ring(&conn->of_host);
 	ring(&conn->of_pool);
-	rc = weft_connect(slot->host->address, &slot->pool->connect,
-	                  &conn->stream, deadline_ns);
+	rc = weft_connect(slot->host->address, &slot->pool->connect, &conn->stream, deadline_ns);
 	if (rc < 0) {
 		weft_release(conn);
 		return rc;

@@ -10,14 +10,12 @@
 static char *
 decode_pair(const struct weft__http_pair *pair, char *at, const char *end)
 {
-	ssize_t n = weft__http_query_decode(pair->name, pair->name_size, at,
-	                                    (size_t)(end - at));
+	ssize_t n = weft__http_query_decode(pair->name, pair->name_size, at, (size_t)(end - at));
 
 	if (n < 0)
 		return NULL;
 	at += n + 1;
-	n = weft__http_query_decode(pair->value, pair->value_size, at,
-	                            (size_t)(end - at));
+	n = weft__http_query_decode(pair->value, pair->value_size, at, (size_t)(end - at));
 	return n < 0 ? NULL : at + n + 1;
 }
 
@@ -73,8 +71,8 @@ weft_http_param(weft_http *http, const char *name)
 		if (strcmp(param->name, name) != 0)
 			continue;
 		if (!param->text)
-			param->text = weft__http_arena_copy(
-				&http->arena, param->value, param->size);
+			param->text = weft__http_arena_copy(&http->arena, param->value,
+			                                    param->size);
 		return param->text;
 	}
 	return of_query(http, name);

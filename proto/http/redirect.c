@@ -26,8 +26,8 @@ is_one_of(const char *name, const char *const *names)
 bool
 weft__http_may_send(const struct weft__http_call *call, const char *name)
 {
-	static const char *const secrets[] = { "Authorization", "Cookie",
-		                               "Proxy-Authorization", NULL };
+	static const char *const secrets[] = { "Authorization", "Cookie", "Proxy-Authorization",
+		                               NULL };
 	static const char *const of_body[] = { "Content-Type",
 		                               "Content-Encoding",
 		                               "Content-Language",
@@ -44,8 +44,7 @@ weft__http_may_send(const struct weft__http_call *call, const char *name)
 static bool
 is_redirect(int status)
 {
-	return status == 301 || status == 302 || status == 303 || status == 307
-	       || status == 308;
+	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
 /* Rules 1 and 2. */
@@ -54,8 +53,7 @@ becomes_get(const struct weft__http_call *call, int status)
 {
 	if (status == 303)
 		return strcmp(call->method, "HEAD") != 0;
-	return (status == 301 || status == 302)
-	       && strcmp(call->method, "POST") == 0;
+	return (status == 301 || status == 302) && strcmp(call->method, "POST") == 0;
 }
 
 static int
@@ -69,8 +67,8 @@ check_next(const struct weft__http_url *from, const struct weft__http_url *to)
 		why = "leads to a socket of this machine";
 	if (!why)
 		return 0;
-	return weft_fail(WEFT_EPERM, "redirect to %.*s %s",
-	                 weft__http_url_shown(to), to->text, why);
+	return weft_fail(WEFT_EPERM, "redirect to %.*s %s", weft__http_url_shown(to), to->text,
+	                 why);
 }
 
 int
@@ -80,8 +78,7 @@ weft__http_redirect(struct weft__http_call *call, struct weft__http_url *next)
 	struct weft__http_url url;
 	const char *location;
 
-	if (!is_redirect(status) || call->streamed
-	    || call->request->no_redirect)
+	if (!is_redirect(status) || call->streamed || call->request->no_redirect)
 		return 0;
 	location = weft_http_header(call->http, "Location");
 	if (!location)

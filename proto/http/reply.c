@@ -10,8 +10,7 @@ check(weft_http *http, const char *call)
 }
 
 int
-weft_http_reply(weft_http *http, int status, const char *type, weft_span body,
-                uint64_t deadline_ns)
+weft_http_reply(weft_http *http, int status, const char *type, weft_span body, uint64_t deadline_ns)
 {
 	int rc = check(http, "weft_http_reply");
 
@@ -20,29 +19,25 @@ weft_http_reply(weft_http *http, int status, const char *type, weft_span body,
 	if (rc == 0 && status < 200)
 		rc = weft_fail(WEFT_EINVAL, "weft_http_reply: not a status");
 	if (rc == 0)
-		rc = weft__http_begin_reply(http, status, type, body.size,
-		                            deadline_ns);
+		rc = weft__http_begin_reply(http, status, type, body.size, deadline_ns);
 	if (rc < 0)
 		return rc;
 	http->out.stage = WEFT__HTTP_ENDED;
 	http->out.left = 0;
 	return http->out.bodyless || body.size == 0
 	               ? 0
-	               : weft__http_wire_send(http->wire, &body, 1, false,
-	                                      deadline_ns);
+	               : weft__http_wire_send(http->wire, &body, 1, false, deadline_ns);
 }
 
 int
-weft_http_begin(weft_http *http, int status, const char *type,
-                uint64_t deadline_ns)
+weft_http_begin(weft_http *http, int status, const char *type, uint64_t deadline_ns)
 {
 	int rc = check(http, "weft_http_begin");
 
 	if (rc == 0 && status < 200)
 		rc = weft_fail(WEFT_EINVAL, "weft_http_begin: not a status");
 	return rc < 0 ? rc
-	              : weft__http_begin_reply(http, status, type,
-	                                       WEFT__HTTP_UNKNOWN, deadline_ns);
+	              : weft__http_begin_reply(http, status, type, WEFT__HTTP_UNKNOWN, deadline_ns);
 }
 
 int
@@ -54,8 +49,7 @@ weft__http_reply_status(weft_http *http, int status, uint64_t deadline_ns)
 	at = weft__http_put_text(at, weft__http_phrase(status, number));
 	*at++ = '\n';
 	return weft_http_reply(http, status, empty ? NULL : "text/plain",
-	                       (weft_span){ page, (size_t)(at - page) },
-	                       deadline_ns);
+	                       (weft_span){ page, (size_t)(at - page) }, deadline_ns);
 }
 
 void
@@ -79,8 +73,7 @@ check_protocol(weft_http *http, const char *protocol)
 	struct text element;
 
 	if (!(http->in.head.flags & WEFT__HTTP_UPGRADE) || !http->in.over)
-		return weft_fail(WEFT_EINVAL, "weft_http_upgrade: not asked "
-		                              "for");
+		return weft_fail(WEFT_EINVAL, "weft_http_upgrade: not asked for");
 	while (weft__http_list_next(&list, &element))
 		if (weft__http_same(element, protocol))
 			return 0;
@@ -102,8 +95,7 @@ hand_over(struct weft__http_conn *conn, weft_http *http)
 }
 
 int
-weft_http_upgrade(weft_http *http, const char *protocol, weft_stream **out,
-                  uint64_t deadline_ns)
+weft_http_upgrade(weft_http *http, const char *protocol, weft_stream **out, uint64_t deadline_ns)
 {
 	int rc = check(http, "weft_http_upgrade");
 

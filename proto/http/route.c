@@ -36,8 +36,7 @@ literal_child(const struct weft__http_node *node, struct text text)
 	struct weft__http_node *child = node->literals;
 
 	while (child
-	       && (child->size != text.size
-	           || memcmp(child->text, text.data, text.size) != 0))
+	       && (child->size != text.size || memcmp(child->text, text.data, text.size) != 0))
 		child = child->next;
 	return child;
 }
@@ -46,8 +45,7 @@ literal_child(const struct weft__http_node *node, struct text text)
 static struct weft__http_node *
 descend(struct weft__http_node *node, struct text segment, bool is_param)
 {
-	struct weft__http_node *child = is_param ? node->param
-	                                         : literal_child(node, segment);
+	struct weft__http_node *child = is_param ? node->param : literal_child(node, segment);
 
 	if (child)
 		return child;
@@ -71,20 +69,16 @@ read_segment(struct text segment, struct text *name, bool *is_rest)
 
 	*name = (struct text){ NULL, 0 };
 	*is_rest = false;
-	if (!memchr(segment.data, '{', segment.size)
-	    && !memchr(segment.data, '}', segment.size))
+	if (!memchr(segment.data, '{', segment.size) && !memchr(segment.data, '}', segment.size))
 		return 0;
-	if (segment.size < 3 || segment.data[0] != '{'
-	    || segment.data[segment.size - 1] != '}')
+	if (segment.size < 3 || segment.data[0] != '{' || segment.data[segment.size - 1] != '}')
 		return bad("a parameter is a whole segment");
-	if (inside.size > 3
-	    && memcmp(inside.data + inside.size - 3, "...", 3) == 0) {
+	if (inside.size > 3 && memcmp(inside.data + inside.size - 3, "...", 3) == 0) {
 		*is_rest = true;
 		inside.size -= 3;
 	}
 	for (size_t i = 0; i < inside.size; i++)
-		if (!byte_is(inside.data[i], BYTE_ALPHA | BYTE_DIGIT)
-		    && inside.data[i] != '_')
+		if (!byte_is(inside.data[i], BYTE_ALPHA | BYTE_DIGIT) && inside.data[i] != '_')
 			return bad("bad name of a parameter");
 	*name = inside;
 	return 0;
@@ -94,8 +88,8 @@ read_segment(struct text segment, struct text *name, bool *is_rest)
 static struct weft__http_route *
 make_route(struct text method, size_t pattern_size)
 {
-	struct weft__http_route *route = weft_alloc(sizeof(*route) + method.size
-	                                            + pattern_size + 2);
+	struct weft__http_route *route = weft_alloc(sizeof(*route) + method.size + pattern_size
+	                                            + 2);
 	char *text;
 
 	if (!route)
@@ -130,16 +124,14 @@ link_route(struct weft__http_route **list, struct weft__http_route *route)
 {
 	for (; *list; list = &(*list)->next)
 		if (strcmp((*list)->method, route->method) == 0)
-			return weft_fail(WEFT_EEXIST,
-			                 "weft_http_route: there is one");
+			return weft_fail(WEFT_EEXIST, "weft_http_route: there is one");
 	*list = route;
 	return 0;
 }
 
 /* Put the route at the end of its path, which is data[0..size) behind a slash. */
 static int
-place(struct weft__http_node *node, struct weft__http_route *route,
-      struct text path)
+place(struct weft__http_node *node, struct weft__http_route *route, struct text path)
 {
 	char *names = (char *)(route + 1) + route->method_size + 1;
 	bool more = true, is_rest = false;
@@ -147,8 +139,7 @@ place(struct weft__http_node *node, struct weft__http_route *route,
 	for (int depth = 0; more; depth++) {
 		const char *slash = memchr(path.data, '/', path.size);
 		struct text segment = { path.data,
-			                slash ? (size_t)(slash - path.data)
-			                      : path.size };
+			                slash ? (size_t)(slash - path.data) : path.size };
 		struct text name;
 		int rc = read_segment(segment, &name, &is_rest);
 
@@ -165,18 +156,15 @@ place(struct weft__http_node *node, struct weft__http_route *route,
 			return link_route(&node->rest, route);
 		node = descend(node, segment, name.data != NULL);
 		if (!node)
-			return weft_fail(WEFT_ENOMEM, "weft_http_route: no "
-			                              "memory");
+			return weft_fail(WEFT_ENOMEM, "weft_http_route: no memory");
 		if (more)
-			path = (struct text){ slash + 1,
-				              path.size - segment.size - 1 };
+			path = (struct text){ slash + 1, path.size - segment.size - 1 };
 	}
 	return link_route(&node->here, route);
 }
 
 int
-weft__http_route_add(struct weft__http_node *root, const char *pattern,
-                     weft_http_fn fn, void *arg)
+weft__http_route_add(struct weft__http_node *root, const char *pattern, weft_http_fn fn, void *arg)
 {
 	struct text method = { pattern, strcspn(pattern, " /") };
 	struct weft__http_route *route;
@@ -247,8 +235,7 @@ struct methods {
 static bool
 is_method(struct text method, const char *name)
 {
-	return strlen(name) == method.size
-	       && memcmp(name, method.data, method.size) == 0;
+	return strlen(name) == method.size && memcmp(name, method.data, method.size) == 0;
 }
 
 /* How well a route suits the method: 0 not at all. */
@@ -260,9 +247,7 @@ rank(const struct weft__http_route *route, struct text method)
 	if (route->method_size == method.size
 	    && memcmp(route->method, method.data, method.size) == 0)
 		return 3;
-	return is_method(method, "HEAD") && strcmp(route->method, "GET") == 0
-	               ? 2
-	               : 0;
+	return is_method(method, "HEAD") && strcmp(route->method, "GET") == 0 ? 2 : 0;
 }
 
 static bool
@@ -283,8 +268,7 @@ note(struct methods *methods, const char *method)
 {
 	size_t size = strlen(method);
 
-	if (methods->size + size + 3 > methods->room
-	    || has(methods, (struct text){ method, size }))
+	if (methods->size + size + 3 > methods->room || has(methods, (struct text){ method, size }))
 		return;
 	if (methods->size > 0) {
 		memcpy(methods->text + methods->size, ", ", 2);
@@ -331,8 +315,7 @@ choose(struct search *search, const struct weft__http_route *route)
 /* Search below `node`, from the segment at `at` on, which is beyond the end if there is
  * none; `count` parameters have been seen. */
 static bool
-walk(struct search *search, const struct weft__http_node *node, const char *at,
-     uint32_t count)
+walk(struct search *search, const struct weft__http_node *node, const char *at, uint32_t count)
 {
 	const struct weft__http_node *child;
 	const char *stop, *end = search->end;
@@ -365,15 +348,14 @@ weft__http_route_find(const struct weft__http_node *root, weft_http *http)
 	search.end = http->in.path + http->in.path_size;
 	search.method = part_text(http->in.text, http->in.head.method);
 	search.methods = NULL;
-	if (http->in.path[0] != '/'
-	    || !walk(&search, root, http->in.path + 1, 0))
+	if (http->in.path[0] != '/' || !walk(&search, root, http->in.path + 1, 0))
 		return NULL;
 	http->param_count = (uint8_t)search.found->count;
 	for (uint32_t i = 0; i < search.found->count; i++)
-		http->params[i] = (struct weft__http_param){
-			search.found->names[i], search.values[i].data,
-			(uint32_t)search.values[i].size, NULL
-		};
+		http->params[i] = (struct weft__http_param){ search.found->names[i],
+			                                     search.values[i].data,
+			                                     (uint32_t)search.values[i].size,
+			                                     NULL };
 	return search.found;
 }
 

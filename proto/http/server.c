@@ -30,20 +30,17 @@ set_defaults(weft_http_server *server)
 {
 	weft_http_server_opts *opts = &server->opts;
 	size_t head = opts->header_max ? opts->header_max : WEFT__HTTP_HEAD_MAX;
-	size_t target = opts->target_max ? opts->target_max
-	                                 : WEFT__HTTP_TARGET_MAX;
+	size_t target = opts->target_max ? opts->target_max : WEFT__HTTP_TARGET_MAX;
 
 	opts->header_max = head < (16u << 20) ? head : 16u << 20;
-	opts->target_max = target < opts->header_max ? target
-	                                             : opts->header_max;
+	opts->target_max = target < opts->header_max ? target : opts->header_max;
 	opts->header_ns = time_of(opts->header_ns, HEADER_NS);
 	opts->idle_ns = time_of(opts->idle_ns, IDLE_NS);
 	opts->request_ns = time_of(opts->request_ns, REQUEST_NS);
 	opts->grace_ns = time_of(opts->grace_ns, GRACE_NS);
 	opts->drain_ns = time_of(opts->drain_ns, DRAIN_NS);
 	opts->rate_min = opts->rate_min ? opts->rate_min : RATE_MIN;
-	opts->requests_max = opts->requests_max ? opts->requests_max
-	                                        : REQUESTS_MAX;
+	opts->requests_max = opts->requests_max ? opts->requests_max : REQUESTS_MAX;
 	if (opts->stack_bytes > STACK_MAX)
 		opts->stack_bytes = STACK_MAX;
 	server->limits = (struct weft__http_limits){
@@ -85,8 +82,7 @@ weft_http_server_free(weft_http_server *server)
 	if (!server)
 		return 0;
 	if (is_serving(server))
-		return weft_fail(WEFT_EBUSY, "weft_http_server_free: it "
-		                             "serves");
+		return weft_fail(WEFT_EBUSY, "weft_http_server_free: it serves");
 	weft__http_routes_free(server->root);
 	weft__http_files_free(server->files);
 	weft_release(server);
@@ -94,8 +90,7 @@ weft_http_server_free(weft_http_server *server)
 }
 
 int
-weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn,
-                void *arg)
+weft_http_route(weft_http_server *server, const char *pattern, weft_http_fn fn, void *arg)
 {
 	if (!server || !pattern || !fn)
 		return weft_fail(WEFT_EINVAL, "weft_http_route: NULL");
@@ -196,10 +191,8 @@ wait_leave(struct weft__http_conn *conn)
 {
 	struct weft__http_line *line = &conn->service->waiting[conn->proven];
 
-	*(conn->wait_prev ? &conn->wait_prev->wait_next
-	                  : &line->first) = conn->wait_next;
-	*(conn->wait_next ? &conn->wait_next->wait_prev
-	                  : &line->last) = conn->wait_prev;
+	*(conn->wait_prev ? &conn->wait_prev->wait_next : &line->first) = conn->wait_next;
+	*(conn->wait_next ? &conn->wait_next->wait_prev : &line->last) = conn->wait_prev;
 	conn->waits = false;
 	conn->service->waiting_count--;
 }
@@ -270,9 +263,8 @@ tell(struct weft__http_conn *conn, bool force)
 
 	if (force)
 		(void)weft_cancel(conn->self);
-	else if (__atomic_compare_exchange_n(
-			 &conn->state, &state, WEFT__HTTP_TOLD, false,
-			 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	else if (__atomic_compare_exchange_n(&conn->state, &state, WEFT__HTTP_TOLD, false,
+	                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		weft_stream_interrupt(conn->wire.stream);
 	else if (state == WEFT__HTTP_TAKEN)
 		(void)weft_cancel(conn->self);
@@ -285,8 +277,7 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 {
 	const void *data;
 
-	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST)
-	    != WEFT__HTTP_TOLD)
+	if (__atomic_exchange_n(&conn->state, WEFT__HTTP_BUSY, __ATOMIC_SEQ_CST) != WEFT__HTTP_TOLD)
 		return;
 	lock(conn->service);
 	unlock(conn->service);
@@ -301,8 +292,7 @@ tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 	uint32_t told = 0;
 
 	lock(service);
-	while (told < SLICE && (conn = service->first)
-	       && conn->round != round) {
+	while (told < SLICE && (conn = service->first) && conn->round != round) {
 		take_out(service, conn);
 		link_last(service, conn);
 		conn->round = round;
@@ -337,8 +327,7 @@ limit(struct weft__http_service *service, uint64_t until_ns)
 	if (until_ns >= service->force_ns)
 		return;
 	service->force_ns = until_ns;
-	if (weft_timer_start(service->ended.loop, &service->force, until_ns, 0,
-	                     on_limit, service)
+	if (weft_timer_start(service->ended.loop, &service->force, until_ns, 0, on_limit, service)
 	    < 0)
 		tell_all(service, true);
 }
@@ -374,21 +363,18 @@ on_peer(weft_stream *peer, void *arg)
 }
 
 int
-weft_http_serve(weft_http_server *server, weft_listener *listener,
-                uint64_t deadline_ns)
+weft_http_serve(weft_http_server *server, weft_listener *listener, uint64_t deadline_ns)
 {
-	struct weft__http_service service = { .server = server,
-		                              .holders = 1,
-		                              .force = WEFT_INIT,
-		                              .force_ns = WEFT_NEVER };
+	struct weft__http_service service = {
+		.server = server, .holders = 1, .force = WEFT_INIT, .force_ns = WEFT_NEVER
+	};
 	int rc;
 
 	if (!server || !listener)
 		return weft_fail(WEFT_EINVAL, "weft_http_serve: NULL");
 	rc = weft_op_init(&service.ended, NULL, NULL, NULL);
 	if (rc == 0)
-		rc = weft_op_begin(&service.ended, on_ask, &service,
-		                   WEFT_NEVER);
+		rc = weft_op_begin(&service.ended, on_ask, &service, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
 	weft_op_set_background(&service.ended, true);

@@ -15,13 +15,11 @@ version(struct weft__http_head *head, struct text text)
 {
 	const char *x = text.data;
 
-	if (text.size != VERSION_SIZE || memcmp(x, "HTTP/", 5) != 0
-	    || !byte_is(x[5], BYTE_DIGIT) || x[6] != '.'
-	    || !byte_is(x[7], BYTE_DIGIT))
+	if (text.size != VERSION_SIZE || memcmp(x, "HTTP/", 5) != 0 || !byte_is(x[5], BYTE_DIGIT)
+	    || x[6] != '.' || !byte_is(x[7], BYTE_DIGIT))
 		return weft__http_refuse(&head->fault, 400, "bad version");
 	if (x[5] != '1' || x[7] > '1')
-		return weft__http_refuse(&head->fault, 505,
-		                         "version is not 1.0 or 1.1");
+		return weft__http_refuse(&head->fault, 505, "version is not 1.0 or 1.1");
 	head->minor = (uint8_t)(x[7] - '0');
 	return 0;
 }
@@ -44,8 +42,7 @@ method(struct weft__http_head *head, const char *data, uint32_t end)
 }
 
 int
-weft__http_request_line(struct weft__http_head *head, const char *data,
-                        uint32_t end)
+weft__http_request_line(struct weft__http_head *head, const char *data, uint32_t end)
 {
 	uint32_t from, to;
 	int rc = method(head, data, end);
@@ -65,8 +62,7 @@ weft__http_request_line(struct weft__http_head *head, const char *data,
 
 /* "HTTP/1.1 200 reason"; the space before an empty reason is often left out. */
 int
-weft__http_status_line(struct weft__http_head *head, const char *data,
-                       uint32_t end)
+weft__http_status_line(struct weft__http_head *head, const char *data, uint32_t end)
 {
 	uint32_t line = head->lines.line;
 	const char *code = data + line + VERSION_SIZE + 1;
@@ -77,11 +73,10 @@ weft__http_status_line(struct weft__http_head *head, const char *data,
 	rc = version(head, (struct text){ data + line, VERSION_SIZE });
 	if (rc < 0)
 		return rc;
-	if (!byte_is(code[0], BYTE_DIGIT) || code[0] == '0'
-	    || !byte_is(code[1], BYTE_DIGIT) || !byte_is(code[2], BYTE_DIGIT))
+	if (!byte_is(code[0], BYTE_DIGIT) || code[0] == '0' || !byte_is(code[1], BYTE_DIGIT)
+	    || !byte_is(code[2], BYTE_DIGIT))
 		return weft__http_refuse(&head->fault, 400, "bad status");
-	head->status = (uint16_t)((code[0] - '0') * 100 + (code[1] - '0') * 10
-	                          + (code[2] - '0'));
+	head->status = (uint16_t)((code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0'));
 	if (code + 3 == data + end)
 		return 0;
 	if (code[3] != ' ')

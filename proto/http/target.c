@@ -18,9 +18,8 @@ port_ok(const char *at, const char *end)
 {
 	uint64_t port;
 
-	return weft__http_decimal((struct text){ at, (size_t)(end - at) },
-	                          &port)
-	       && end - at <= 5 && port <= 65535;
+	return weft__http_decimal((struct text){ at, (size_t)(end - at) }, &port) && end - at <= 5
+	       && port <= 65535;
 }
 
 /* After the "[address]" that the text begins with; NULL if it does not. */
@@ -30,8 +29,7 @@ after_literal(struct text host)
 	const char *at = host.data + 1, *end = host.data + host.size;
 	unsigned colons = 0;
 
-	for (; at < end && (byte_is(*at, BYTE_HEX) || *at == ':' || *at == '.');
-	     at++)
+	for (; at < end && (byte_is(*at, BYTE_HEX) || *at == ':' || *at == '.'); at++)
 		colons += *at == ':';
 	return at < end && *at == ']' && colons >= 2 ? at + 1 : NULL;
 }
@@ -45,8 +43,7 @@ after_name(struct text host)
 
 	for (; at < end; at++) {
 		if (*at == '%') {
-			if (end - at < 3 || !byte_is(at[1], BYTE_HEX)
-			    || !byte_is(at[2], BYTE_HEX))
+			if (end - at < 3 || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
 				return NULL;
 			at += 2;
 		} else if (!byte_is(*at, BYTE_NAME)) {
@@ -84,8 +81,7 @@ set_path(struct weft__http_head *head, const char *data, uint32_t at)
 
 	head->path = (struct weft__http_part){ at, stop - at };
 	if (mark)
-		head->query = (struct weft__http_part){ stop + 1,
-			                                end - stop - 1 };
+		head->query = (struct weft__http_part){ stop + 1, end - stop - 1 };
 }
 
 /* "http://host/path"; other schemes are not for a server of this protocol. */
@@ -95,12 +91,9 @@ absolute(struct weft__http_head *head, const char *data)
 	struct text target = part_text(data, head->target);
 	uint32_t begin, end = head->target.at + head->target.size, at;
 
-	if (target.size > 7
-	    && weft__http_same((struct text){ target.data, 7 }, "http://"))
+	if (target.size > 7 && weft__http_same((struct text){ target.data, 7 }, "http://"))
 		begin = head->target.at + 7;
-	else if (target.size > 8
-	         && weft__http_same((struct text){ target.data, 8 },
-	                            "https://"))
+	else if (target.size > 8 && weft__http_same((struct text){ target.data, 8 }, "https://"))
 		begin = head->target.at + 8;
 	else
 		return bad_target(head);
@@ -108,8 +101,7 @@ absolute(struct weft__http_head *head, const char *data)
 		at++;
 	head->form = WEFT__HTTP_ABSOLUTE;
 	head->host = (struct weft__http_part){ begin, at - begin };
-	if (at == begin
-	    || !weft__http_host_ok(part_text(data, head->host), false))
+	if (at == begin || !weft__http_host_ok(part_text(data, head->host), false))
 		return bad_target(head);
 	set_path(head, data, at);
 	return 0;

@@ -45,9 +45,8 @@ weft__http_type_of(const char *name)
 
 	if (dot && (!slash || dot > slash))
 		for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-			if (weft__http_same(
-				    (struct text){ dot + 1, strlen(dot + 1) },
-				    types[i].suffix))
+			if (weft__http_same((struct text){ dot + 1, strlen(dot + 1) },
+			                    types[i].suffix))
 				return types[i].type;
 	return "application/octet-stream";
 }

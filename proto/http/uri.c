@@ -31,15 +31,13 @@ path_byte_ok(int byte)
 
 /* Append the segment at *at, up to the next slash. */
 static int
-add_segment(const char **at, const char *end, char *out, size_t room,
-            size_t *length)
+add_segment(const char **at, const char *end, char *out, size_t room, size_t *length)
 {
 	while (*at < end && **at != '/') {
 		int byte = decode_byte(at, end);
 
 		if (!path_byte_ok(byte))
-			return weft_fail(WEFT_EINVAL,
-			                 "http: bad byte in a path");
+			return weft_fail(WEFT_EINVAL, "http: bad byte in a path");
 		if (*length + 1 >= room)
 			return weft_fail(WEFT_EMSGSIZE, "http: path too long");
 		out[(*length)++] = (char)byte;
@@ -72,12 +70,10 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 {
 	const char *at = path, *end = path + size;
 	size_t length = 0, from, dots;
-	bool open =
-		false; /* ends with a slash already, since dots were taken out */
+	bool open = false; /* ends with a slash already, since dots were taken out */
 
 	if (size == 0 || *path != '/')
-		return weft_fail(WEFT_EINVAL,
-		                 "http: path does not begin with a slash");
+		return weft_fail(WEFT_EINVAL, "http: path does not begin with a slash");
 	while (at < end) {
 		int rc;
 
@@ -94,8 +90,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 		open = dots > 0;
 		length -= dots;
 		if (dots == 2 && !climb(out, &length))
-			return weft_fail(WEFT_EINVAL,
-			                 "http: path above its root");
+			return weft_fail(WEFT_EINVAL, "http: path above its root");
 	}
 	out[length] = '\0';
 	return (ssize_t)length;
@@ -111,8 +106,7 @@ find(const char *at, const char *end, char byte)
 }
 
 bool
-weft__http_query_next(struct weft__http_query *query,
-                      struct weft__http_pair *out)
+weft__http_query_next(struct weft__http_query *query, struct weft__http_pair *out)
 {
 	const char *at = query->data, *end = at + query->size, *stop, *equals;
 
@@ -143,8 +137,7 @@ weft__http_query_decode(const char *text, size_t size, char *out, size_t room)
 		int byte = *at == '+' ? (at++, ' ') : decode_byte(&at, end);
 
 		if (byte <= 0)
-			return weft_fail(WEFT_EINVAL,
-			                 "http: bad byte in a query");
+			return weft_fail(WEFT_EINVAL, "http: bad byte in a query");
 		if (length + 1 >= room)
 			return weft_fail(WEFT_EMSGSIZE, "http: query too long");
 		out[length++] = (char)byte;

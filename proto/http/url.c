@@ -70,15 +70,13 @@ refuse(const char *url, const char *why)
 		       && !strchr("?#", url[shown]))
 			shown++;
 	}
-	return weft_fail(WEFT_EINVAL, "url %.*s%s: %s", (int)shown, url,
-	                 hide ? "..." : "", why);
+	return weft_fail(WEFT_EINVAL, "url %.*s%s: %s", (int)shown, url, hide ? "..." : "", why);
 }
 
 static int
 refuse_length(void)
 {
-	return weft_fail(WEFT_EMSGSIZE, "url of more than %u bytes",
-	                 (unsigned)WEFT__HTTP_URL_MAX);
+	return weft_fail(WEFT_EMSGSIZE, "url of more than %u bytes", (unsigned)WEFT__HTTP_URL_MAX);
 }
 
 /* Cut a port off the end of a host that weft__http_host_ok() has accepted. */
@@ -96,8 +94,7 @@ split_port(struct given *given)
 	given->host.size = at - 1;
 	if (at == all.size)
 		return 0;
-	(void)weft__http_decimal((struct text){ all.data + at, all.size - at },
-	                         &given->port);
+	(void)weft__http_decimal((struct text){ all.data + at, all.size - at }, &given->port);
 	return given->port > 0 ? 0 : refuse(given->url, "no such port");
 }
 
@@ -120,8 +117,7 @@ split_host(struct given *given)
 		return is_visible(host) ? 0 : refuse(given->url, "no socket");
 	if (memchr(host.data, '@', host.size))
 		return refuse(given->url, "a user before the host");
-	if (memchr(host.data, '%', host.size)
-	    || !weft__http_host_ok(host, false))
+	if (memchr(host.data, '%', host.size) || !weft__http_host_ok(host, false))
 		return refuse(given->url, "no proper host");
 	if (split_port(given) < 0)
 		return WEFT_EINVAL;
@@ -238,8 +234,7 @@ put_socket(char *at, struct text host)
 		char byte = host.data[i];
 
 		if (byte == '%') {
-			if (host.size - i < 3
-			    || !byte_is(host.data[i + 1], BYTE_HEX)
+			if (host.size - i < 3 || !byte_is(host.data[i + 1], BYTE_HEX)
 			    || !byte_is(host.data[i + 2], BYTE_HEX))
 				return NULL;
 			byte = (char)(hex_value(host.data[i + 1]) << 4
@@ -345,8 +340,7 @@ has_scheme(const char *reference)
 {
 	size_t size = strcspn(reference, ":/?#");
 
-	return size > 0 && reference[size] == ':'
-	       && byte_is(reference[0], BYTE_ALPHA);
+	return size > 0 && reference[size] == ':' && byte_is(reference[0], BYTE_ALPHA);
 }
 
 /* How much of the base stands in front of a reference that has no scheme. */

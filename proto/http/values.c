@@ -26,8 +26,7 @@ range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 	}
 	last = UINT64_MAX;
 	if (!weft__http_decimal(left, &first)
-	    || (right.size > 0 && !weft__http_decimal(right, &last))
-	    || last < first)
+	    || (right.size > 0 && !weft__http_decimal(right, &last)) || last < first)
 		return WEFT_EINVAL;
 	if (first >= total)
 		return 0;
@@ -38,8 +37,7 @@ range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 
 /* The ranges of a list; 0 if none has bytes within the total. */
 static int
-range_list(struct text list, uint64_t total, struct weft__http_range *out,
-           int room)
+range_list(struct text list, uint64_t total, struct weft__http_range *out, int room)
 {
 	uint64_t sum = 0;
 	struct text spec;
@@ -62,8 +60,8 @@ range_list(struct text list, uint64_t total, struct weft__http_range *out,
 }
 
 int
-weft__http_range_parse(const char *value, size_t size, uint64_t total,
-                       struct weft__http_range *out, int room)
+weft__http_range_parse(const char *value, size_t size, uint64_t total, struct weft__http_range *out,
+                       int room)
 {
 	struct text list = { value, size };
 	int rc;
@@ -77,8 +75,7 @@ weft__http_range_parse(const char *value, size_t size, uint64_t total,
 		return 0;
 	if (rc == 0)
 		return weft_fail(WEFT_ENOENT, "http: no such range");
-	return rc == WEFT_EMSGSIZE ? weft_fail(rc, "http: too many ranges")
-	                           : rc;
+	return rc == WEFT_EMSGSIZE ? weft_fail(rc, "http: too many ranges") : rc;
 }
 
 /* --- entity tags ------------------------------------------------------------- */
@@ -98,8 +95,7 @@ static bool
 is_quoted(struct text tag)
 {
 	return tag.size >= 2 && tag.data[0] == '"'
-	       && memchr(tag.data + 1, '"', tag.size - 1)
-	                  == tag.data + tag.size - 1;
+	       && memchr(tag.data + 1, '"', tag.size - 1) == tag.data + tag.size - 1;
 }
 
 /* Where the tag at the front of a list ends; backslashes in it mean nothing. */
@@ -119,16 +115,14 @@ tag_size(struct text list)
 static void
 skip_between(struct text *list)
 {
-	while (list->size > 0
-	       && (*list->data == ',' || is_blank(*list->data))) {
+	while (list->size > 0 && (*list->data == ',' || is_blank(*list->data))) {
 		list->data++;
 		list->size--;
 	}
 }
 
 bool
-weft__http_etag_match(const char *value, size_t size, const char *etag,
-                      bool weak)
+weft__http_etag_match(const char *value, size_t size, const char *etag, bool weak)
 {
 	struct text list = { value, size }, own = { etag, strlen(etag) };
 	bool own_weak = strip_weak(&own), found = false;
@@ -143,11 +137,9 @@ weft__http_etag_match(const char *value, size_t size, const char *etag,
 		list.size -= tag.size;
 		tag_weak = strip_weak(&tag);
 		if (!is_quoted(tag)
-		    || (list.size > 0 && *list.data != ','
-		        && !is_blank(*list.data)))
+		    || (list.size > 0 && *list.data != ',' && !is_blank(*list.data)))
 			return false;
-		if (tag.size == own.size
-		    && memcmp(tag.data, own.data, own.size) == 0
+		if (tag.size == own.size && memcmp(tag.data, own.data, own.size) == 0
 		    && (weak || (!tag_weak && !own_weak)))
 			found = true;
 	}
@@ -162,8 +154,7 @@ weight_of(struct text text)
 {
 	int weight = 0;
 
-	if (text.size == 0 || text.size > 5
-	    || (text.data[0] != '0' && text.data[0] != '1')
+	if (text.size == 0 || text.size > 5 || (text.data[0] != '0' && text.data[0] != '1')
 	    || (text.size > 1 && text.data[1] != '.'))
 		return -1;
 	for (size_t i = 2; i < 5; i++) {
@@ -195,8 +186,7 @@ cut_weight(struct text *element)
 		rest.data++;
 		rest.size--;
 	}
-	if (rest.size < 2 || (rest.data[0] | 0x20) != 'q'
-	    || rest.data[1] != '=')
+	if (rest.size < 2 || (rest.data[0] | 0x20) != 'q' || rest.data[1] != '=')
 		return -1;
 	return weight_of((struct text){ rest.data + 2, rest.size - 2 });
 }

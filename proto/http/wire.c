@@ -38,8 +38,8 @@ weft__http_wire_fini(struct weft__http_wire *wire)
 /* --- pace ------------------------------------------------------------------ */
 
 uint64_t
-weft__http_pace_end(const struct weft__http_wire *wire,
-                    const struct weft__http_pace *pace, uint64_t now_ns)
+weft__http_pace_end(const struct weft__http_wire *wire, const struct weft__http_pace *pace,
+                    uint64_t now_ns)
 {
 	if (wire->rate_min == 0 || pace->left_ns > WEFT_NEVER - now_ns)
 		return WEFT_NEVER;
@@ -47,15 +47,12 @@ weft__http_pace_end(const struct weft__http_wire *wire,
 }
 
 void
-weft__http_pace_spend(const struct weft__http_wire *wire,
-                      struct weft__http_pace *pace, uint64_t waited_ns,
-                      uint64_t bytes)
+weft__http_pace_spend(const struct weft__http_wire *wire, struct weft__http_pace *pace,
+                      uint64_t waited_ns, uint64_t bytes)
 {
 	uint64_t most = UINT64_C(1) << 33; /* no product overflows */
-	uint64_t cap = wire->grace_ns > wire->pause_ns ? wire->grace_ns
-	                                               : wire->pause_ns;
-	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns
-	                                          : 0;
+	uint64_t cap = wire->grace_ns > wire->pause_ns ? wire->grace_ns : wire->pause_ns;
+	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns : 0;
 
 	if (wire->rate_min == 0)
 		return;
@@ -120,8 +117,7 @@ wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 			return rc;
 		if (wire->out_pace.left_ns == 0) {
 			wire->slow = true;
-			return weft_fail(WEFT_ETIMEDOUT,
-			                 "http: the peer reads too slowly");
+			return weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
 		}
 		if (then < look) /* the deadline of a scope */
 			return rc;
@@ -130,8 +126,7 @@ wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 
 /* The kernel is full: the rest goes as an op. */
 static int
-send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
-           uint64_t deadline_ns)
+send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count, uint64_t deadline_ns)
 {
 	weft_op op;
 	int rc;
@@ -142,8 +137,7 @@ send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count,
 	rc = weft_write_op(wire->stream, spans, count, &op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
-	rc = wire->wait ? wire->wait(wire, &op, deadline_ns)
-	                : wait_paced(wire, &op, deadline_ns);
+	rc = wire->wait ? wire->wait(wire, &op, deadline_ns) : wait_paced(wire, &op, deadline_ns);
 	if (op.pending) {
 		weft_op_cancel(&op);
 		(void)weft_op_wait(&op, WEFT_NEVER);
@@ -170,8 +164,7 @@ advance(weft_span **spans, size_t *count, size_t size)
 
 /* Send all of it; `spans` are changed. */
 static int
-send_all(struct weft__http_wire *wire, weft_span *spans, size_t count,
-         uint64_t deadline_ns)
+send_all(struct weft__http_wire *wire, weft_span *spans, size_t count, uint64_t deadline_ns)
 {
 	int rc = wire->wait ? wire->wait(wire, NULL, deadline_ns) : 0;
 	ssize_t n = rc < 0 ? rc : weft_write_some(wire->stream, spans, count);
@@ -210,8 +203,7 @@ weft__http_wire_rest(struct weft__http_wire *wire)
 }
 
 char *
-weft__http_wire_room(struct weft__http_wire *wire, size_t size,
-                     uint64_t deadline_ns)
+weft__http_wire_room(struct weft__http_wire *wire, size_t size, uint64_t deadline_ns)
 {
 	if (wire->error)
 		return NULL;
@@ -222,15 +214,14 @@ weft__http_wire_room(struct weft__http_wire *wire, size_t size,
 			return NULL;
 		}
 	}
-	if (size > WEFT__HTTP_SLAB - wire->out_size
-	    && weft__http_wire_flush(wire, deadline_ns) < 0)
+	if (size > WEFT__HTTP_SLAB - wire->out_size && weft__http_wire_flush(wire, deadline_ns) < 0)
 		return NULL;
 	return wire->out + wire->out_size;
 }
 
 int
-weft__http_wire_put(struct weft__http_wire *wire, const void *bytes,
-                    size_t size, uint64_t deadline_ns)
+weft__http_wire_put(struct weft__http_wire *wire, const void *bytes, size_t size,
+                    uint64_t deadline_ns)
 {
 	char *at = weft__http_wire_room(wire, size, deadline_ns);
 
@@ -243,20 +234,18 @@ weft__http_wire_put(struct weft__http_wire *wire, const void *bytes,
 }
 
 static int
-put_spans(struct weft__http_wire *wire, const weft_span *spans, size_t count,
-          uint64_t deadline_ns)
+put_spans(struct weft__http_wire *wire, const weft_span *spans, size_t count, uint64_t deadline_ns)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = weft__http_wire_put(wire, spans[i].data, spans[i].size,
-		                         deadline_ns);
+		rc = weft__http_wire_put(wire, spans[i].data, spans[i].size, deadline_ns);
 	return rc;
 }
 
 int
-weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans,
-                     size_t count, bool now, uint64_t deadline_ns)
+weft__http_wire_send(struct weft__http_wire *wire, const weft_span *spans, size_t count, bool now,
+                     uint64_t deadline_ns)
 {
 	weft_span all[SPANS] = { { wire->out, wire->out_size } };
 	size_t total = 0, used = wire->out_size > 0;
@@ -294,9 +283,8 @@ weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
 }
 
 ssize_t
-weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
-                           const void **out, struct weft__http_pace *pace,
-                           uint64_t deadline_ns)
+weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min, const void **out,
+                           struct weft__http_pace *pace, uint64_t deadline_ns)
 {
 	ssize_t here = weft_peek(wire->stream, 0, out, WEFT_NOW), n;
 	uint64_t begin, end, waited;
@@ -310,14 +298,12 @@ weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min,
 	end = weft__http_pace_end(wire, pace, begin);
 	n = weft_peek(wire->stream, min, out, nearer(end, deadline_ns));
 	waited = weft_now() - begin;
-	weft__http_pace_spend(wire, pace, waited,
-	                      n > here ? (uint64_t)(n - here) : 0);
+	weft__http_pace_spend(wire, pace, waited, n > here ? (uint64_t)(n - here) : 0);
 	if (n > here)
 		tell_progress(wire);
 	if (n == WEFT_ETIMEDOUT && wire->rate_min && pace->left_ns == 0) {
 		wire->slow = true;
-		return weft_fail(WEFT_ETIMEDOUT,
-		                 "http: the peer sends too slowly");
+		return weft_fail(WEFT_ETIMEDOUT, "http: the peer sends too slowly");
 	}
 	return n;
 }

@@ -43,19 +43,16 @@ start_look(struct look *look)
 {
 	uint64_t at_ns = weft__http_wire_look(look->wire, look->since_ns);
 
-	return at_ns == WEFT_NEVER
-	               ? 0
-	               : weft_timer_start(weft_loop_current(), &look->timer,
-	                                  at_ns, 0, on_look, look);
+	return at_ns == WEFT_NEVER ? 0
+	                           : weft_timer_start(weft_loop_current(), &look->timer, at_ns, 0,
+	                                              on_look, look);
 }
 
 int
-weft__http_wire_file(struct weft__http_wire *wire, int fd,
-                     struct weft__http_range part, uint64_t deadline_ns)
+weft__http_wire_file(struct weft__http_wire *wire, int fd, struct weft__http_range part,
+                     uint64_t deadline_ns)
 {
-	struct look look = { .timer = WEFT_INIT,
-		             .wire = wire,
-		             .since_ns = weft_now() };
+	struct look look = { .timer = WEFT_INIT, .wire = wire, .since_ns = weft_now() };
 	int64_t n;
 
 	if (wire->error)
@@ -64,12 +61,10 @@ weft__http_wire_file(struct weft__http_wire *wire, int fd,
 	weft_timer_set_background(&look.timer, true);
 	n = start_look(&look);
 	if (n == 0)
-		n = weft_write_file(wire->stream, fd, part.first, part.size,
-		                    deadline_ns);
+		n = weft_write_file(wire->stream, fd, part.first, part.size, deadline_ns);
 	(void)weft_timer_stop(&look.timer);
 	if (n == WEFT_EINTR && wire->slow)
-		n = weft_fail(WEFT_ETIMEDOUT,
-		              "http: the peer reads too slowly");
+		n = weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
 	if (n >= 0 && (uint64_t)n < part.size)
 		n = weft_fail(WEFT_ETRUNCATED, "http: the file has shrunk");
 	wire->error = n < 0 ? (int)n : 0;

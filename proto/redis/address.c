@@ -51,9 +51,8 @@ decode(const char *text, size_t size, char **out)
 		}
 		if (high < 0 || low < 0 || (high == 0 && low == 0)) {
 			weft_release(copy);
-			return weft_fail(WEFT_EINVAL,
-			                 "user or password of an address: no "
-			                 "byte after a percent sign");
+			return weft_fail(WEFT_EINVAL, "user or password of an address: no "
+			                              "byte after a percent sign");
 		}
 		*to++ = (char)(high << 4 | low);
 		i += 2;
@@ -84,8 +83,7 @@ read_database(weft_redis *redis, const char *text)
 	size_t size = strlen(text);
 
 	if (size > 9 || strspn(text, "0123456789") != size)
-		return weft_fail(WEFT_EINVAL,
-		                 "the database of an address is no number");
+		return weft_fail(WEFT_EINVAL, "the database of an address is no number");
 	while (size > 0 && *text == '0') {
 		text++;
 		size--;
@@ -98,9 +96,7 @@ read_database(weft_redis *redis, const char *text)
 static int
 read_host(weft_redis *redis, const char *scheme, const char *text, size_t size)
 {
-	const char *bracket = size > 0 && text[0] == '['
-	                              ? memchr(text, ']', size)
-	                              : NULL;
+	const char *bracket = size > 0 && text[0] == '[' ? memchr(text, ']', size) : NULL;
 	const char *from = bracket ? bracket : text;
 	const char *colon = memchr(from, ':', size - (size_t)(from - text));
 	size_t host = colon ? (size_t)(colon - text) : size;
@@ -108,15 +104,13 @@ read_host(weft_redis *redis, const char *scheme, const char *text, size_t size)
 	size_t port_size = colon ? size - host - 1 : sizeof(PORT) - 1;
 	size_t room = size + 32;
 
-	if (port_size == 0 || port_size > 5
-	    || strspn(port, "0123456789") < port_size)
+	if (port_size == 0 || port_size > 5 || strspn(port, "0123456789") < port_size)
 		return weft_fail(WEFT_EINVAL, "an address with no proper port");
 	redis->address = weft_alloc(room);
 	if (!redis->address)
 		return weft_fail(WEFT_ENOMEM, "no memory for an address");
-	(void)snprintf(redis->address, room, "%s%.*s:%.*s", scheme,
-	               host > 0 ? (int)host : 9, host > 0 ? text : "127.0.0.1",
-	               (int)port_size, port);
+	(void)snprintf(redis->address, room, "%s%.*s:%.*s", scheme, host > 0 ? (int)host : 9,
+	               host > 0 ? text : "127.0.0.1", (int)port_size, port);
 	return 0;
 }
 
@@ -130,13 +124,11 @@ read_net(weft_redis *redis, const char *scheme, const char *text)
 
 	for (size_t i = 0; i < size; i++)
 		if (text[i] == '@')
-			at = text
-			     + i; /* the last one: others may be of a password */
+			at = text + i; /* the last one: others may be of a password */
 	if (*rest == '/')
 		rc = read_database(redis, rest + 1);
 	else if (*rest)
-		rc = weft_fail(WEFT_EINVAL, "an address with something behind "
-		                            "its host");
+		rc = weft_fail(WEFT_EINVAL, "an address with something behind its host");
 	if (rc == 0 && at)
 		rc = read_user(redis, text, (size_t)(at - text));
 	if (rc < 0)
@@ -173,6 +165,5 @@ weft__redis_address(weft_redis *redis, const char *text)
 	if (strncmp(text, "redis+unix:", 11) == 0)
 		return read_path(redis, text + 11);
 	return weft_fail(WEFT_EINVAL, "an address that begins neither with "
-	                              "redis:// nor with rediss:// nor with "
-	                              "redis+unix:");
+	                              "redis:// nor with rediss:// nor with redis+unix:");
 }

@@ -88,8 +88,7 @@ grow(struct weft__redis_cache *cache)
 {
 	struct weft__redis_cache old = *cache;
 
-	if (cache->count <= cache->mask
-	    || make_tables(cache, 2 * (cache->mask + 1)) < 0)
+	if (cache->count <= cache->mask || make_tables(cache, 2 * (cache->mask + 1)) < 0)
 		return;
 	for (size_t i = 0; i <= old.mask; i++) {
 		while (old.by_words[i]) {
@@ -198,8 +197,7 @@ tell_one(struct entry *entry, struct weft__redis_command *command, int rc)
 	weft__redis_unlink(&command->link);
 	command->state = WEFT__REDIS_NOWHERE;
 	if (fetch->reply)
-		weft__redis_answer(entry->redis, command,
-		                   weft__resp_ref(fetch->reply));
+		weft__redis_answer(entry->redis, command, weft__resp_ref(fetch->reply));
 	else
 		weft__redis_end(entry->redis, command, rc, fetch->text);
 }
@@ -211,8 +209,7 @@ keep(struct weft__redis_cache *cache, struct entry *entry)
 	weft_redis *redis = entry->redis;
 
 	entry->reply = entry->fetch.reply;
-	entry->cost = sizeof(*entry) + entry->fetch.size
-	              + weft__resp_bytes(entry->reply);
+	entry->cost = sizeof(*entry) + entry->fetch.size + weft__resp_bytes(entry->reply);
 	cache->bytes += entry->cost;
 	weft__redis_link_before(cache->by_use.next, &entry->by_use);
 	while (cache->bytes > redis->cache_bytes)
@@ -226,10 +223,7 @@ on_fetched(struct weft__redis_command *fetch, int rc)
 	struct weft__redis_cache *cache = entry->redis->cache;
 
 	while (!weft__redis_alone(&entry->behind))
-		tell_one(entry,
-		         WEFT__REDIS_OF(weft__redis_command, link,
-		                        entry->behind.next),
-		         rc);
+		tell_one(entry, WEFT__REDIS_OF(weft__redis_command, link, entry->behind.next), rc);
 	if (rc == 0 && is_tracked(entry->redis)) {
 		keep(cache, entry);
 		return;
@@ -241,8 +235,8 @@ on_fetched(struct weft__redis_command *fetch, int rc)
 }
 
 static struct entry *
-make_entry(weft_redis *redis, const struct weft__redis_command *command,
-           const char *bytes, size_t size)
+make_entry(weft_redis *redis, const struct weft__redis_command *command, const char *bytes,
+           size_t size)
 {
 	struct weft__redis_cache *cache = redis->cache;
 	struct entry *entry = weft_alloc(sizeof(*entry) + size);
@@ -289,9 +283,8 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 {
 	char room[WORDS_MAX];
 	const char *bytes = command->bytes ? command->bytes : room;
-	size_t size = command->bytes
-	                      ? command->size
-	                      : weft__resp_size(command->words, command->count);
+	size_t size = command->bytes ? command->size
+	                             : weft__resp_size(command->words, command->count);
 	weft_redis_reply *reply;
 	struct entry *entry;
 	bool is_new;
@@ -329,8 +322,8 @@ has_key(const struct entry *entry, weft_span key)
 	const char *end = entry->bytes + entry->fetch.size;
 	const char *at = weft__redis_word(entry->bytes, 1, 0).data;
 
-	return (size_t)(end - at) >= key.size + 2
-	       && memcmp(at, key.data, key.size) == 0 && at[key.size] == '\r';
+	return (size_t)(end - at) >= key.size + 2 && memcmp(at, key.data, key.size) == 0
+	       && at[key.size] == '\r';
 }
 
 static void
@@ -341,8 +334,7 @@ drop_key(struct weft__redis_cache *cache, weft_span key)
 
 	for (; entry; entry = next) {
 		next = entry->next_by_key;
-		if (entry->reply && entry->key_hash == hash
-		    && has_key(entry, key))
+		if (entry->reply && entry->key_hash == hash && has_key(entry, key))
 			drop(cache, entry);
 	}
 }
@@ -384,16 +376,14 @@ drop_bytes(struct weft__redis_cache *cache, const char *at, const char *end)
 
 /* Invariant 3. */
 void
-weft__redis_cache_wrote(weft_redis *redis,
-                        const struct weft__redis_command *command)
+weft__redis_cache_wrote(weft_redis *redis, const struct weft__redis_command *command)
 {
 	struct weft__redis_cache *cache = redis->cache;
 
 	if (weft__redis_alone(&cache->by_use))
 		return;
 	if (command->bytes)
-		drop_bytes(cache, command->bytes,
-		           command->bytes + command->size);
+		drop_bytes(cache, command->bytes, command->bytes + command->size);
 	else
 		for (size_t i = 1; i < command->count; i++)
 			drop_key(cache, command->words[i]);

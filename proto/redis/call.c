@@ -39,8 +39,8 @@ enter(weft_redis *redis)
 /* An event is quicker than an op, and who is told to end gives the command up itself.  The
  * endpoint may be gone when the wait is over, unless the command is not. */
 static int
-wait_for(weft_redis *redis, struct weft__redis_command *command,
-         weft_redis_reply **out, uint64_t deadline_ns)
+wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+         uint64_t deadline_ns)
 {
 	int rc = 0;
 
@@ -56,8 +56,8 @@ wait_for(weft_redis *redis, struct weft__redis_command *command,
 /* One that blocks at the server is over when its connection is, and an op is waited for
  * also by who is told to end. */
 static int
-wait_by_op(weft_redis *redis, struct weft__redis_command *command,
-           weft_redis_reply **out, uint64_t deadline_ns)
+wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+           uint64_t deadline_ns)
 {
 	weft_op op;
 	int rc;
@@ -75,8 +75,8 @@ wait_by_op(weft_redis *redis, struct weft__redis_command *command,
 }
 
 static int
-run_here(weft_redis *redis, struct weft__redis_command *command,
-         weft_redis_reply **out, uint64_t deadline_ns)
+run_here(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+         uint64_t deadline_ns)
 {
 	int rc = enter(redis);
 
@@ -84,9 +84,8 @@ run_here(weft_redis *redis, struct weft__redis_command *command,
 		rc = weft__redis_admit(redis, command);
 	if (rc < 0)
 		return rc;
-	return command->flags & WEFT__REDIS_BLOCKS
-	               ? wait_by_op(redis, command, out, deadline_ns)
-	               : wait_for(redis, command, out, deadline_ns);
+	return command->flags & WEFT__REDIS_BLOCKS ? wait_by_op(redis, command, out, deadline_ns)
+	                                           : wait_for(redis, command, out, deadline_ns);
 }
 
 int
@@ -98,8 +97,8 @@ weft__redis_may_wait(void)
 }
 
 int
-weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
-                weft_redis_reply **out, uint64_t deadline_ns)
+weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+                uint64_t deadline_ns)
 {
 	int rc;
 
@@ -108,14 +107,12 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
 	if (weft_loop_current() == redis->loop)
 		return run_here(redis, command, out, deadline_ns);
 	rc = weft__redis_may_wait();
-	return rc < 0 ? rc
-	              : weft__redis_run_afar(redis, command, out, deadline_ns);
+	return rc < 0 ? rc : weft__redis_run_afar(redis, command, out, deadline_ns);
 }
 
 /* A reply that is in the cache is there at once. */
 static int
-look_up(weft_redis *redis, const struct weft__redis_command *command,
-        weft_redis_reply **out)
+look_up(weft_redis *redis, const struct weft__redis_command *command, weft_redis_reply **out)
 {
 	char bytes[512];
 	weft_redis_reply *reply;
@@ -137,8 +134,8 @@ look_up(weft_redis *redis, const struct weft__redis_command *command,
 }
 
 int
-weft_redis_call(weft_redis *redis, const weft_span *words, size_t count,
-                weft_redis_reply **out, uint64_t deadline_ns)
+weft_redis_call(weft_redis *redis, const weft_span *words, size_t count, weft_redis_reply **out,
+                uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
 	int rc;
@@ -148,15 +145,14 @@ weft_redis_call(weft_redis *redis, const weft_span *words, size_t count,
 	rc = weft__redis_command_init(redis, &command, words, count);
 	if (rc < 0)
 		return rc;
-	if (redis->cache && (command.flags & WEFT__REDIS_KEYED)
-	    && look_up(redis, &command, out))
+	if (redis->cache && (command.flags & WEFT__REDIS_KEYED) && look_up(redis, &command, out))
 		return 0;
 	return weft__redis_run(redis, &command, out, deadline_ns);
 }
 
 int
-weft_redis_callf(weft_redis *redis, weft_redis_reply **out,
-                 uint64_t deadline_ns, const char *format, ...)
+weft_redis_callf(weft_redis *redis, weft_redis_reply **out, uint64_t deadline_ns,
+                 const char *format, ...)
 {
 	struct weft__resp_words words;
 	va_list args;

@@ -11,25 +11,18 @@ static void
 say(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 {
 	struct weft__redis_line *line = redis->feed_line;
-	const char *verb = channel->is_pattern
-	                           ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
-	                   : wanted ? "SUBSCRIBE"
-	                            : "UNSUBSCRIBE";
-	const weft_span words[2] = { weft_text(verb),
-		                     { channel->name, channel->size } };
-	struct weft__redis_command command = { .words = words,
-		                               .count = 2,
-		                               .replies = 1 };
+	const char *verb = channel->is_pattern ? wanted ? "PSUBSCRIBE" : "PUNSUBSCRIBE"
+	                   : wanted            ? "SUBSCRIBE"
+	                                       : "UNSUBSCRIBE";
+	const weft_span words[2] = { weft_text(verb), { channel->name, channel->size } };
+	struct weft__redis_command command = { .words = words, .count = 2, .replies = 1 };
 
 	if (!line || line->state != WEFT__REDIS_READY)
 		return;
 	if (weft__redis_wire_put(line->wire, &command))
 		line->wire->tail--;
 	else
-		weft__redis_line_lost(line,
-		                      weft_fail(WEFT_ENOMEM, "no memory "
-		                                             "to "
-		                                             "subscribe"));
+		weft__redis_line_lost(line, weft_fail(WEFT_ENOMEM, "no memory to subscribe"));
 }
 
 static struct weft__redis_channel *
@@ -38,8 +31,8 @@ find(weft_redis *redis, const void *name, size_t size, bool is_pattern)
 	struct weft__redis_link *at = redis->channels.next;
 
 	for (; at != &redis->channels; at = at->next) {
-		struct weft__redis_channel *channel = WEFT__REDIS_OF(
-			weft__redis_channel, of_redis, at);
+		struct weft__redis_channel *channel = WEFT__REDIS_OF(weft__redis_channel, of_redis,
+		                                                     at);
 
 		if (channel->size == size && channel->is_pattern == is_pattern
 		    && memcmp(channel->name, name, size) == 0)
@@ -52,13 +45,11 @@ static struct weft__redis_channel *
 make(weft_redis *redis, const char *name, bool is_pattern)
 {
 	size_t size = strlen(name);
-	struct weft__redis_channel *channel = weft_alloc(sizeof(*channel) + size
-	                                                 + 1);
+	struct weft__redis_channel *channel = weft_alloc(sizeof(*channel) + size + 1);
 
 	if (!channel)
 		return NULL;
-	*channel = (struct weft__redis_channel){ .is_pattern = is_pattern,
-		                                 .size = size };
+	*channel = (struct weft__redis_channel){ .is_pattern = is_pattern, .size = size };
 	memcpy(channel->name, name, size + 1);
 	weft__redis_ring(&channel->members);
 	weft__redis_link_before(&redis->channels, &channel->of_redis);
@@ -72,8 +63,8 @@ weft__redis_channels_join(weft_redis_feed *feed, const char *const *names)
 
 	for (; *names; names++) {
 		bool is_pattern = strpbrk(*names, "*?[") != NULL;
-		struct weft__redis_channel *channel = find(
-			redis, *names, strlen(*names), is_pattern);
+		struct weft__redis_channel *channel = find(redis, *names, strlen(*names),
+		                                           is_pattern);
 		struct weft__redis_member *member;
 		bool is_new = !channel;
 
@@ -82,8 +73,7 @@ weft__redis_channels_join(weft_redis_feed *feed, const char *const *names)
 		if (!channel)
 			return weft_fail(WEFT_ENOMEM, "no memory for a feed");
 		member = &feed->members[feed->member_count++];
-		*member = (struct weft__redis_member){ .channel = channel,
-			                               .feed = feed };
+		*member = (struct weft__redis_member){ .channel = channel, .feed = feed };
 		weft__redis_link_before(&channel->members, &member->of_channel);
 		if (is_new)
 			say(redis, channel, true);
@@ -95,8 +85,7 @@ void
 weft__redis_channels_leave(weft_redis_feed *feed)
 {
 	while (feed->member_count > 0) {
-		struct weft__redis_member *member =
-			&feed->members[--feed->member_count];
+		struct weft__redis_member *member = &feed->members[--feed->member_count];
 		struct weft__redis_channel *channel = member->channel;
 
 		weft__redis_unlink(&member->of_channel);
@@ -113,10 +102,9 @@ weft__redis_feed_ready(weft_redis *redis)
 {
 	struct weft__redis_link *at = redis->channels.next;
 
-	for (; at != &redis->channels && redis->feed_line->wire;
-	     at = at->next) {
-		struct weft__redis_channel *channel = WEFT__REDIS_OF(
-			weft__redis_channel, of_redis, at);
+	for (; at != &redis->channels && redis->feed_line->wire; at = at->next) {
+		struct weft__redis_channel *channel = WEFT__REDIS_OF(weft__redis_channel, of_redis,
+		                                                     at);
 
 		channel->confirmed = false;
 		say(redis, channel, true);
@@ -143,9 +131,7 @@ confirm(weft_redis *redis, struct weft__redis_channel *channel)
 	channel->confirmed = true;
 	redis->failures = 0;
 	for (; at != &channel->members; at = at->next) {
-		weft_redis_feed *feed = WEFT__REDIS_OF(weft__redis_member,
-		                                       of_channel, at)
-		                                ->feed;
+		weft_redis_feed *feed = WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed;
 
 		if (!feed->is_open)
 			open_if_complete(feed);
@@ -188,8 +174,7 @@ hand_to(weft_redis_feed *feed, weft_redis_reply *message)
 		feed->count--;
 	}
 	if (message)
-		feed->ring[(feed->head + feed->count++) & mask] =
-			weft__resp_ref(message);
+		feed->ring[(feed->head + feed->count++) & mask] = weft__resp_ref(message);
 	(void)weft_event_set(&feed->news);
 }
 
@@ -200,17 +185,14 @@ publish(struct weft__redis_channel *channel, weft_span name, weft_span text)
 	struct weft__redis_link *at = channel->members.next;
 
 	for (; at != &channel->members; at = at->next)
-		hand_to(WEFT__REDIS_OF(weft__redis_member, of_channel, at)
-		                ->feed,
-		        message);
+		hand_to(WEFT__REDIS_OF(weft__redis_member, of_channel, at)->feed, message);
 	weft_redis_reply_free(message);
 }
 
 static bool
 is(weft_span text, const char *word)
 {
-	return text.size == strlen(word)
-	       && memcmp(text.data, word, text.size) == 0;
+	return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
 static weft_span
@@ -227,14 +209,12 @@ weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
 {
 	weft_span kind = text_at(message, 0), name = text_at(message, 1);
 	bool is_pattern = kind.size > 0 && *(const char *)kind.data == 'p';
-	struct weft__redis_channel *channel = find(redis, name.data, name.size,
-	                                           is_pattern);
+	struct weft__redis_channel *channel = find(redis, name.data, name.size, is_pattern);
 	weft_span said = { "", 0 };
 
 	if (weft_redis_kind(message) == WEFT_REDIS_ERROR) {
 		(void)weft_redis_text(message, &said);
-		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size,
-		                (const char *)said.data);
+		(void)weft_fail(WEFT_EREPLY, "%.*s", (int)said.size, (const char *)said.data);
 		weft__redis_feed_failed(redis, WEFT_EREPLY, weft_detail());
 		return;
 	}

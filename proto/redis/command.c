@@ -4,8 +4,7 @@
 /* --- accepting --------------------------------------------------------------- */
 
 int
-weft__redis_command_init(const weft_redis *redis,
-                         struct weft__redis_command *command,
+weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *command,
                          const weft_span *words, size_t count)
 {
 	if (!words || count == 0 || words[0].size == 0)
@@ -43,18 +42,14 @@ refuse(const struct weft__redis_command *command, const char *why)
 }
 
 int
-weft__redis_check(const weft_redis *redis,
-                  const struct weft__redis_command *command)
+weft__redis_check(const weft_redis *redis, const struct weft__redis_command *command)
 {
 	if (command->flags & WEFT__REDIS_NEVER)
 		return refuse(command, "not for calls; messages are for feeds");
 	if ((command->flags & WEFT__REDIS_STATE) && !redis->session)
-		return refuse(command,
-		              "would change a connection that is "
-		              "shared; see weft_redis_multi(), and the "
-		              "option session");
-	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session
-	    && redis->connections_max < 2)
+		return refuse(command, "would change a connection that is "
+		                       "shared; see weft_redis_multi(), and the option session");
+	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session && redis->connections_max < 2)
 		return refuse(command, "needs a connection of its own, and "
 		                       "connections_max leaves none");
 	return 0;
@@ -63,10 +58,8 @@ weft__redis_check(const weft_redis *redis,
 int
 weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
 {
-	bool is_leased = (command->flags & WEFT__REDIS_BLOCKS)
-	                 && !redis->session;
-	uint32_t waiting = is_leased ? redis->blocked_count
-	                             : redis->shared.queued;
+	bool is_leased = (command->flags & WEFT__REDIS_BLOCKS) && !redis->session;
+	uint32_t waiting = is_leased ? redis->blocked_count : redis->shared.queued;
 	int rc = weft__redis_check(redis, command);
 
 	if (rc < 0)
@@ -74,8 +67,8 @@ weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command)
 	if (redis->closed)
 		return weft_fail(WEFT_ESHUTDOWN, "the endpoint is closed");
 	if (waiting >= redis->queue_max)
-		return weft_fail(WEFT_EAGAIN, "%u commands wait for %s already",
-		                 (unsigned)waiting, redis->address);
+		return weft_fail(WEFT_EAGAIN, "%u commands wait for %s already", (unsigned)waiting,
+		                 redis->address);
 	return 0;
 }
 
@@ -84,8 +77,8 @@ weft__redis_submit(weft_redis *redis, struct weft__redis_command *command)
 {
 	if (!command->fetches)
 		redis->stats.calls++;
-	if (redis->cache && (command->flags & WEFT__REDIS_KEYED)
-	    && !command->fetches && weft__redis_cache_join(redis, command))
+	if (redis->cache && (command->flags & WEFT__REDIS_KEYED) && !command->fetches
+	    && weft__redis_cache_join(redis, command))
 		return;
 	if ((command->flags & WEFT__REDIS_BLOCKS) && !redis->session)
 		weft__redis_lease(redis, command);
@@ -96,8 +89,7 @@ weft__redis_submit(weft_redis *redis, struct weft__redis_command *command)
 /* --- ending ------------------------------------------------------------------ */
 
 void
-weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc,
-                const char *text)
+weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc, const char *text)
 {
 	(void)redis;
 	if (text && !command->text)
@@ -106,8 +98,7 @@ weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc,
 }
 
 void
-weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
-                   weft_redis_reply *reply)
+weft__redis_answer(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply *reply)
 {
 	weft_redis_type kind = weft_redis_kind(reply);
 
@@ -120,8 +111,7 @@ weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
 	if (kind == WEFT_REDIS_NIL && command->replies > 1)
 		command->done(command, WEFT_EAGAIN);
 	else
-		command->done(command,
-		              kind == WEFT_REDIS_ERROR ? WEFT_EREPLY : 0);
+		command->done(command, kind == WEFT_REDIS_ERROR ? WEFT_EREPLY : 0);
 }
 
 static void
@@ -150,31 +140,25 @@ leave_with_wire(struct weft__redis_command *command, int why)
 	if (line->kind == WEFT__REDIS_LEASED)
 		weft__redis_line_close(line, WEFT_ESHUTDOWN);
 	else
-		weft__redis_line_lost(line,
-		                      why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
+		weft__redis_line_lost(line, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
 }
 
 /* Who waited in vain for a connection is told which. */
 void
-weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command,
-                      int why)
+weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command, int why)
 {
-	bool was_sent = command->state == WEFT__REDIS_SENT
-	                || command->state == WEFT__REDIS_LEAVING;
+	bool was_sent = command->state == WEFT__REDIS_SENT || command->state == WEFT__REDIS_LEAVING;
 
 	command->state = WEFT__REDIS_NOWHERE;
 	(void)weft_fail(why, "%.*s: %s, %s %s",
 	                command->name.size < 40 ? (int)command->name.size : 40,
 	                (const char *)command->name.data, weft_strerror(why),
-	                was_sent ? "no reply from"
-	                         : "before it could be sent to",
-	                redis->address);
+	                was_sent ? "no reply from" : "before it could be sent to", redis->address);
 	weft__redis_end(redis, command, why, weft_detail());
 }
 
 void
-weft__redis_forget(weft_redis *redis, struct weft__redis_command *command,
-                   int why)
+weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int why)
 {
 	switch (command->state) {
 	case WEFT__REDIS_QUEUED:
@@ -185,8 +169,7 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command,
 			leave_with_wire(command, why);
 			return;
 		}
-		weft__redis_slot_at(command->line->wire, command->slot)
-			->command = NULL;
+		weft__redis_slot_at(command->line->wire, command->slot)->command = NULL;
 		break;
 	case WEFT__REDIS_BEHIND:
 		weft__redis_unlink(&command->link);
@@ -198,8 +181,7 @@ weft__redis_forget(weft_redis *redis, struct weft__redis_command *command,
 }
 
 int
-weft__redis_tell(struct weft__redis_command *command, int rc,
-                 weft_redis_reply **out)
+weft__redis_tell(struct weft__redis_command *command, int rc, weft_redis_reply **out)
 {
 	weft_span said = { "", 0 };
 
@@ -210,16 +192,13 @@ weft__redis_tell(struct weft__redis_command *command, int rc,
 	}
 	if (rc < 0 && command->text)
 		(void)weft_fail(rc, "%s", command->text);
-	else if (rc == WEFT_EREPLY
-	         && weft_redis_text(command->reply, &said) == 0)
-		(void)weft_fail(rc, "%.*s", (int)said.size,
-		                (const char *)said.data);
+	else if (rc == WEFT_EREPLY && weft_redis_text(command->reply, &said) == 0)
+		(void)weft_fail(rc, "%.*s", (int)said.size, (const char *)said.data);
 	else if (rc == WEFT_EAGAIN)
 		(void)weft_fail(rc, "what was watched has changed");
 	else if (rc < 0)
 		(void)weft_fail(rc, "%.*s: %s", (int)command->name.size,
-		                (const char *)command->name.data,
-		                weft_strerror(rc));
+		                (const char *)command->name.data, weft_strerror(rc));
 	weft_release(command->text);
 	weft_redis_reply_free(command->reply);
 	return rc;

@@ -27,11 +27,8 @@ open_line(weft_redis *redis)
 
 	if (redis->feed_line)
 		return 0;
-	if (redis->leased_count + 2 > redis->connections_max
-	    && !weft__redis_lease_drop(redis))
-		return weft_fail(WEFT_EAGAIN,
-		                 "no connection is left for feeds "
-		                 "of %u",
+	if (redis->leased_count + 2 > redis->connections_max && !weft__redis_lease_drop(redis))
+		return weft_fail(WEFT_EAGAIN, "no connection is left for feeds of %u",
 		                 (unsigned)redis->connections_max);
 	line = weft_alloc(sizeof(*line));
 	if (!line)
@@ -61,8 +58,7 @@ end_feed(weft_redis_feed *feed, int error, const char *text)
 	(void)weft_event_set(&feed->news);
 }
 
-#define FEED(link) \
-	((weft_redis_feed *)WEFT__REDIS_OF(weft_redis_feed, of_redis, link))
+#define FEED(link) ((weft_redis_feed *)WEFT__REDIS_OF(weft_redis_feed, of_redis, link))
 
 /* Those that were open wait for the next try; as the loop stops, and without memory, there
  * is none. */
@@ -70,8 +66,7 @@ void
 weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 {
 	struct weft__redis_link *at = redis->feeds.next;
-	bool go_on = false,
-	     over = error == WEFT_ESHUTDOWN || error == WEFT_ENOMEM;
+	bool go_on = false, over = error == WEFT_ESHUTDOWN || error == WEFT_ENOMEM;
 
 	for (; at != &redis->feeds; at = at->next) {
 		if (!FEED(at)->is_open || over)
@@ -79,8 +74,7 @@ weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 		else
 			go_on = true;
 	}
-	if (go_on && redis->feed_line
-	    && redis->feed_line->state == WEFT__REDIS_OFF)
+	if (go_on && redis->feed_line && redis->feed_line->state == WEFT__REDIS_OFF)
 		weft__redis_line_start(redis->feed_line);
 }
 
@@ -100,8 +94,7 @@ static int
 check(const weft_redis *redis, const char *const *channels)
 {
 	if (!redis || !channels || !*channels)
-		return weft_fail(WEFT_EINVAL, "weft_redis_feed_open: NULL, or "
-		                              "no channel");
+		return weft_fail(WEFT_EINVAL, "weft_redis_feed_open: NULL, or no channel");
 	if (redis->session)
 		return weft_fail(WEFT_EINVAL, "a session has no feeds");
 	if (weft_loop_current() != redis->loop)
@@ -128,8 +121,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
 			close_line(redis);
 		return weft_fail(WEFT_ENOMEM, "no memory for a feed");
 	}
-	*feed = (weft_redis_feed){ .redis = weft__redis_ref(redis),
-		                   .users = 1 };
+	*feed = (weft_redis_feed){ .redis = weft__redis_ref(redis), .users = 1 };
 	weft__redis_link_before(&redis->feeds, &feed->of_redis);
 	*out = feed;
 	return 0;
@@ -145,8 +137,7 @@ wait_for_news(weft_redis_feed *feed, uint64_t deadline_ns)
 	rc = weft_event_wait(&feed->news, deadline_ns);
 	if (feed->error)
 		return weft_fail(feed->error, "%s",
-		                 feed->text ? feed->text
-		                            : weft_strerror(feed->error));
+		                 feed->text ? feed->text : weft_strerror(feed->error));
 	return rc;
 }
 
@@ -162,8 +153,8 @@ is_confirmed(const weft_redis_feed *feed)
 }
 
 int
-weft_redis_feed_open(weft_redis *redis, const char *const *channels,
-                     weft_redis_feed **out, uint64_t deadline_ns)
+weft_redis_feed_open(weft_redis *redis, const char *const *channels, weft_redis_feed **out,
+                     uint64_t deadline_ns)
 {
 	weft_redis_feed *feed = NULL;
 	int rc = check(redis, channels);
@@ -179,8 +170,7 @@ weft_redis_feed_open(weft_redis *redis, const char *const *channels,
 		feed->is_open = true;
 	feed->users++;
 	while (rc == 0 && !feed->is_open)
-		rc = feed->error ? feed->error
-		                 : wait_for_news(feed, deadline_ns);
+		rc = feed->error ? feed->error : wait_for_news(feed, deadline_ns);
 	feed->users--;
 	if (rc < 0) {
 		(void)weft_fail(rc, "feed of %s: %s", channels[0],
@@ -208,9 +198,7 @@ receive(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
 		rc = wait_for_news(feed, deadline_ns);
 	if (feed->fell_behind) {
 		feed->fell_behind = false;
-		return weft_fail(WEFT_ENOBUFS,
-		                 "more than %u messages waited: "
-		                 "the oldest are lost",
+		return weft_fail(WEFT_ENOBUFS, "more than %u messages waited: the oldest are lost",
 		                 WEFT__REDIS_BACKLOG);
 	}
 	if (feed->count == 0)
@@ -220,8 +208,7 @@ receive(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
 }
 
 int
-weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out,
-                     uint64_t deadline_ns)
+weft_redis_feed_recv(weft_redis_feed *feed, weft_redis_reply **out, uint64_t deadline_ns)
 {
 	int rc;
 

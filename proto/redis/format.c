@@ -32,8 +32,8 @@ struct conversion {
 static int
 refuse(const char *format, const char *at, const char *why)
 {
-	return weft_fail(WEFT_EINVAL, "redis: %s, at byte %zu of \"%.200s\"",
-	                 why, (size_t)(at - format), format);
+	return weft_fail(WEFT_EINVAL, "redis: %s, at byte %zu of \"%.200s\"", why,
+	                 (size_t)(at - format), format);
 }
 
 /* --- words ------------------------------------------------------------------- */
@@ -44,8 +44,7 @@ begin_word(struct sink *sink)
 	if (sink->in_word)
 		return;
 	if (sink->words)
-		sink->words[sink->count] =
-			(weft_span){ sink->bytes + sink->used, 0 };
+		sink->words[sink->count] = (weft_span){ sink->bytes + sink->used, 0 };
 	sink->count++;
 	sink->in_word = true;
 }
@@ -79,10 +78,8 @@ set_point(char *text, size_t size)
 
 	for (size_t i = 0; i < size; i++) {
 		bool plain = (text[i] >= '0' && text[i] <= '9')
-		             || ((text[i] | 0x20) >= 'a'
-		                 && (text[i] | 0x20) <= 'z')
-		             || text[i] == '+' || text[i] == '-'
-		             || text[i] == ' ';
+		             || ((text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'z')
+		             || text[i] == '+' || text[i] == '-' || text[i] == ' ';
 
 		if (plain)
 			text[kept++] = text[i];
@@ -106,8 +103,7 @@ print(struct sink *sink, bool has_point, const char *spec, ...)
 	va_end(args);
 	if (size < 0 || (sink->words && (size_t)size >= room))
 		return WEFT_EINVAL;
-	grow_word(sink,
-	          at && has_point ? set_point(at, (size_t)size) : (size_t)size);
+	grow_word(sink, at && has_point ? set_point(at, (size_t)size) : (size_t)size);
 	return 0;
 }
 
@@ -225,21 +221,17 @@ put_number(struct sink *sink, struct conversion *c, struct arguments *args)
 {
 	if (strchr("eEfFgGaA", c->letter)) {
 		if (c->length == 'L')
-			return print(sink, true, complete(c, 'L'),
-			             va_arg(args->list, long double));
+			return print(sink, true, complete(c, 'L'), va_arg(args->list, long double));
 		return c->length && c->length != 'l'
 		               ? WEFT_EINVAL
-		               : print(sink, true, complete(c, 0),
-		                       va_arg(args->list, double));
+		               : print(sink, true, complete(c, 0), va_arg(args->list, double));
 	}
 	if (c->length == 'L')
 		return WEFT_EINVAL;
 	if (c->letter == 'd' || c->letter == 'i')
-		return print(sink, false, complete(c, 'j'),
-		             signed_argument(c->length, args));
+		return print(sink, false, complete(c, 'j'), signed_argument(c->length, args));
 	if (strchr("ouxX", c->letter))
-		return print(sink, false, complete(c, 'j'),
-		             unsigned_argument(c->length, args));
+		return print(sink, false, complete(c, 'j'), unsigned_argument(c->length, args));
 	return WEFT_EINVAL;
 }
 
@@ -281,10 +273,8 @@ walk(struct sink *sink, const char *format, struct arguments *args)
 			sink->in_word = false;
 			at++;
 		} else if (*at == '%') {
-			if (!read_conversion(&c, at)
-			    || put_value(sink, &c, args) < 0)
-				return refuse(format, at,
-				              "a wrong conversion or value");
+			if (!read_conversion(&c, at) || put_value(sink, &c, args) < 0)
+				return refuse(format, at, "a wrong conversion or value");
 			at = c.end;
 		}
 	}
@@ -304,8 +294,7 @@ walk_copy(struct sink *sink, const char *format, va_list list)
 }
 
 int
-weft__resp_format(struct weft__resp_words *out, const char *format,
-                  va_list args)
+weft__resp_format(struct weft__resp_words *out, const char *format, va_list args)
 {
 	struct sink sink = { .words = NULL };
 	size_t spans;

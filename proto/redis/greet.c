@@ -14,8 +14,7 @@ enum greeting {
 };
 
 static int
-say(struct weft__redis_wire *wire, enum greeting which, const weft_span *words,
-    size_t count)
+say(struct weft__redis_wire *wire, enum greeting which, const weft_span *words, size_t count)
 {
 	struct weft__redis_command command = {
 		.words = words,
@@ -40,8 +39,7 @@ say_hello(struct weft__redis_wire *wire)
 
 	if (redis->password) {
 		words[count++] = weft_text("AUTH");
-		words[count++] = weft_text(redis->user ? redis->user
-		                                       : "default");
+		words[count++] = weft_text(redis->user ? redis->user : "default");
 		words[count++] = weft_text(redis->password);
 	}
 	words[count++] = weft_text("SETNAME");
@@ -52,8 +50,7 @@ say_hello(struct weft__redis_wire *wire)
 static int
 say_select(struct weft__redis_wire *wire, enum greeting which)
 {
-	weft_span words[2] = { weft_text("SELECT"),
-		               weft_text(wire->redis->database) };
+	weft_span words[2] = { weft_text("SELECT"), weft_text(wire->redis->database) };
 
 	return wire->redis->database[0] ? say(wire, which, words, 2) : 0;
 }
@@ -61,8 +58,7 @@ say_select(struct weft__redis_wire *wire, enum greeting which)
 static int
 say_tracking(struct weft__redis_wire *wire)
 {
-	const weft_span words[3] = { weft_text("CLIENT"), weft_text("TRACKING"),
-		                     weft_text("ON") };
+	const weft_span words[3] = { weft_text("CLIENT"), weft_text("TRACKING"), weft_text("ON") };
 
 	if (!wire->redis->cache || wire->line->kind != WEFT__REDIS_SHARED)
 		return 0;
@@ -119,8 +115,7 @@ is_old(const weft_redis *redis, weft_span said)
 }
 
 static void
-on_error(struct weft__redis_wire *wire, enum greeting which,
-         const weft_redis_reply *reply)
+on_error(struct weft__redis_wire *wire, enum greeting which, const weft_redis_reply *reply)
 {
 	weft_span said = { "", 0 };
 
@@ -131,8 +126,8 @@ on_error(struct weft__redis_wire *wire, enum greeting which,
 	}
 	if (which == TRACKING || (which == SELECT && wire->fell_back))
 		return; /* it goes without; it is said again */
-	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", wire->redis->address,
-	                (int)said.size, (const char *)said.data);
+	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", wire->redis->address, (int)said.size,
+	                (const char *)said.data);
 	weft__redis_line_failed(wire->line, WEFT_EREPLY, weft_detail());
 }
 
@@ -141,14 +136,11 @@ is_version_3(const weft_redis_reply *reply)
 {
 	int64_t version = 0;
 
-	return weft_redis_integer(weft_redis_field(reply, "proto"), &version)
-	               == 0
-	       && version >= 3;
+	return weft_redis_integer(weft_redis_field(reply, "proto"), &version) == 0 && version >= 3;
 }
 
 static void
-on_answer(struct weft__redis_wire *wire, enum greeting which,
-          const weft_redis_reply *reply)
+on_answer(struct weft__redis_wire *wire, enum greeting which, const weft_redis_reply *reply)
 {
 	if (weft_redis_kind(reply) == WEFT_REDIS_ERROR)
 		on_error(wire, which, reply);
@@ -159,8 +151,7 @@ on_answer(struct weft__redis_wire *wire, enum greeting which,
 }
 
 void
-weft__redis_greeted(struct weft__redis_wire *wire, unsigned which,
-                    weft_redis_reply *reply)
+weft__redis_greeted(struct weft__redis_wire *wire, unsigned which, weft_redis_reply *reply)
 {
 	on_answer(wire, which, reply);
 	weft_redis_reply_free(reply);

@@ -38,16 +38,13 @@ note_part(struct weft__redis_slot *slot, weft_redis_reply *reply)
 	struct weft__redis_command *command = slot->command;
 	uint32_t number = command ? command->replies - slot->left : 0;
 
-	if (command && !command->text
-	    && weft_redis_kind(reply) == WEFT_REDIS_ERROR) {
+	if (command && !command->text && weft_redis_kind(reply) == WEFT_REDIS_ERROR) {
 		weft_span said = { "", 0 };
 
 		(void)weft_redis_text(reply, &said);
-		(void)weft_fail(WEFT_EREPLY, "command %u of the unit: %.*s",
-		                (unsigned)number, (int)said.size,
-		                (const char *)said.data);
-		command->text = weft__redis_copy(weft_detail(),
-		                                 strlen(weft_detail()));
+		(void)weft_fail(WEFT_EREPLY, "command %u of the unit: %.*s", (unsigned)number,
+		                (int)said.size, (const char *)said.data);
+		command->text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
 	}
 	weft_redis_reply_free(reply);
 }
@@ -94,8 +91,7 @@ pair_nothing(struct weft__redis_wire *wire)
 		weft__redis_end(wire->redis, command, WEFT_ENOMEM, NULL);
 	}
 	if (greets)
-		weft__redis_line_failed(wire->line, WEFT_ENOMEM,
-		                        "no memory for a reply");
+		weft__redis_line_failed(wire->line, WEFT_ENOMEM, "no memory for a reply");
 }
 
 /* --- reading ----------------------------------------------------------------- */
@@ -104,8 +100,7 @@ pair_nothing(struct weft__redis_wire *wire)
 static bool
 is_push(const struct weft__redis_wire *wire, char first)
 {
-	return first == '>'
-	       || (wire->line->kind == WEFT__REDIS_FEEDS && !wire->greetings);
+	return first == '>' || (wire->line->kind == WEFT__REDIS_FEEDS && !wire->greetings);
 }
 
 /* One whole reply; `rc` is what its build came to. */
@@ -120,9 +115,7 @@ take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
 		if (rc == 0)
 			weft__redis_pushed(wire, reply);
 		else /* it could have said what is not true any more */
-			break_off(wire,
-			          weft_fail(WEFT_ENOMEM, "no memory for a "
-			                                 "message"));
+			break_off(wire, weft_fail(WEFT_ENOMEM, "no memory for a message"));
 		return;
 	}
 	if (wire->head == wire->tail) {
@@ -146,8 +139,7 @@ read_some(struct weft__redis_wire *wire, const char *data, size_t size)
 
 	while (wire->line && at < size) {
 		weft_redis_reply *reply = NULL;
-		ssize_t n = weft__resp_scan(&wire->scan, limits, data + at,
-		                            size - at);
+		ssize_t n = weft__resp_scan(&wire->scan, limits, data + at, size - at);
 		int rc;
 
 		if (n == 0)
@@ -156,8 +148,7 @@ read_some(struct weft__redis_wire *wire, const char *data, size_t size)
 			break_off(wire, (int)n);
 			break;
 		}
-		rc = weft__resp_build(&wire->scan, data + at, (size_t)n,
-		                      &reply);
+		rc = weft__resp_build(&wire->scan, data + at, (size_t)n, &reply);
 		take(wire, data[at], rc, reply);
 		at += (size_t)n;
 	}
@@ -194,8 +185,7 @@ read_large(struct weft__redis_wire *wire)
 	struct weft__redis_bytes *in = &wire->in;
 
 	while (in->size >= LARGE) {
-		ssize_t n = weft__resp_scan(&wire->scan, &wire->redis->limits,
-		                            in->data, in->size);
+		ssize_t n = weft__resp_scan(&wire->scan, &wire->redis->limits, in->data, in->size);
 
 		if (n < 0)
 			break_off(wire, (int)n);
@@ -228,8 +218,7 @@ read_gathered(struct weft__redis_wire *wire)
 }
 
 void
-weft__redis_wire_read(struct weft__redis_wire *wire, const char *data,
-                      size_t size)
+weft__redis_wire_read(struct weft__redis_wire *wire, const char *data, size_t size)
 {
 	size_t at = wire->in.size > 0 ? 0 : read_some(wire, data, size);
 
@@ -237,8 +226,7 @@ weft__redis_wire_read(struct weft__redis_wire *wire, const char *data,
 		return;
 	if (at < size) {
 		if (!weft__redis_bytes_reserve(&wire->in, size - at)) {
-			break_off(wire, weft_fail(WEFT_ENOMEM,
-			                          "no memory for a reply"));
+			break_off(wire, weft_fail(WEFT_ENOMEM, "no memory for a reply"));
 			return;
 		}
 		memcpy(wire->in.data + wire->in.size, data + at, size - at);

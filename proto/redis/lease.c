@@ -19,8 +19,7 @@ find_idle(weft_redis *redis)
 	struct weft__redis_link *at = redis->leased.next;
 
 	for (; at != &redis->leased; at = at->next) {
-		struct weft__redis_line *line = WEFT__REDIS_OF(weft__redis_line,
-		                                               of_redis, at);
+		struct weft__redis_line *line = WEFT__REDIS_OF(weft__redis_line, of_redis, at);
 
 		if (is_idle(line))
 			return line;
@@ -34,8 +33,7 @@ leases_max(const weft_redis *redis)
 {
 	uint32_t others = 1 + (redis->feed_line != NULL);
 
-	return redis->connections_max > others ? redis->connections_max - others
-	                                       : 0;
+	return redis->connections_max > others ? redis->connections_max - others : 0;
 }
 
 static struct weft__redis_line *
@@ -63,8 +61,8 @@ push(weft_redis *redis, struct weft__redis_command *command)
 static struct weft__redis_command *
 pop(weft_redis *redis)
 {
-	struct weft__redis_command *command = WEFT__REDIS_OF(
-		weft__redis_command, link, redis->blocked.next);
+	struct weft__redis_command *command = WEFT__REDIS_OF(weft__redis_command, link,
+	                                                     redis->blocked.next);
 
 	weft__redis_unlink(&command->link);
 	redis->blocked_count--;
@@ -113,14 +111,12 @@ weft__redis_lease_ended(struct weft__redis_line *line)
 
 	weft__redis_unlink(&line->of_redis);
 	redis->leased_count--;
-	if (redis->blocked_count > 0 && !redis->closed
-	    && redis->leased_count < leases_max(redis))
+	if (redis->blocked_count > 0 && !redis->closed && redis->leased_count < leases_max(redis))
 		weft__redis_lease(redis, pop(redis));
 }
 
 void
-weft__redis_lease_failed(struct weft__redis_line *line, int error,
-                         const char *text)
+weft__redis_lease_failed(struct weft__redis_line *line, int error, const char *text)
 {
 	weft_redis *redis = line->redis;
 

@@ -28,8 +28,7 @@ first_of(struct weft__redis_link *queue)
 }
 
 void
-weft__redis_queue_push(struct weft__redis_line *line,
-                       struct weft__redis_link *before,
+weft__redis_queue_push(struct weft__redis_line *line, struct weft__redis_link *before,
                        struct weft__redis_command *command)
 {
 	command->line = line;
@@ -50,12 +49,10 @@ weft__redis_queue_pop(struct weft__redis_line *line)
 }
 
 void
-weft__redis_queue_end(struct weft__redis_line *line, int error,
-                      const char *text)
+weft__redis_queue_end(struct weft__redis_line *line, int error, const char *text)
 {
 	while (line->queued > 0)
-		weft__redis_end(line->redis, weft__redis_queue_pop(line), error,
-		                text);
+		weft__redis_end(line->redis, weft__redis_queue_pop(line), error, text);
 }
 
 static uint64_t
@@ -67,15 +64,13 @@ room_of(const struct weft__redis_line *line)
 static bool
 has_room(const struct weft__redis_line *line)
 {
-	return line->state == WEFT__REDIS_READY
-	       && weft__redis_inflight(line->wire) < room_of(line);
+	return line->state == WEFT__REDIS_READY && weft__redis_inflight(line->wire) < room_of(line);
 }
 
 static void
 put(struct weft__redis_line *line, struct weft__redis_command *command)
 {
-	struct weft__redis_slot *slot = weft__redis_wire_put(line->wire,
-	                                                     command);
+	struct weft__redis_slot *slot = weft__redis_wire_put(line->wire, command);
 
 	if (!slot) {
 		weft__redis_end(line->redis, command, WEFT_ENOMEM, NULL);
@@ -97,8 +92,7 @@ weft__redis_line_pump(struct weft__redis_line *line)
 }
 
 void
-weft__redis_line_submit(struct weft__redis_line *line,
-                        struct weft__redis_command *command)
+weft__redis_line_submit(struct weft__redis_line *line, struct weft__redis_command *command)
 {
 	if (line->queued == 0 && has_room(line)) {
 		put(line, command);
@@ -146,8 +140,7 @@ weft__redis_line_free(struct weft__redis_line *line)
 }
 
 void
-weft__redis_line_failed(struct weft__redis_line *line, int error,
-                        const char *text)
+weft__redis_line_failed(struct weft__redis_line *line, int error, const char *text)
 {
 	char said[512];
 	size_t size = strnlen(text, sizeof(said) - 1);
@@ -173,8 +166,7 @@ on_greet_time(weft_timer *timer, void *arg)
 	struct weft__redis_line *line = arg;
 
 	(void)timer;
-	(void)weft_fail(WEFT_ETIMEDOUT, "%s: no answer to the greeting",
-	                line->redis->address);
+	(void)weft_fail(WEFT_ETIMEDOUT, "%s: no answer to the greeting", line->redis->address);
 	weft__redis_line_failed(line, WEFT_ETIMEDOUT, weft_detail());
 }
 
@@ -189,9 +181,8 @@ greet(struct weft__redis_line *line)
 		rc = weft__redis_greet(line->wire);
 	}
 	if (rc == 0)
-		rc = weft_timer_start(line->redis->loop, &line->timer,
-		                      line->greet_by_ns, 0, on_greet_time,
-		                      line);
+		rc = weft_timer_start(line->redis->loop, &line->timer, line->greet_by_ns, 0,
+		                      on_greet_time, line);
 	if (rc < 0)
 		weft__redis_line_failed(line, rc, weft_strerror(rc));
 }
@@ -211,8 +202,7 @@ on_connected(weft_op *op, int64_t result, void *arg)
 		weft__redis_line_free(line);
 	} else if (result < 0) {
 		if (!strstr(weft_detail(), redis->address))
-			(void)weft_fail((int)result, "connect %s: %s",
-			                redis->address,
+			(void)weft_fail((int)result, "connect %s: %s", redis->address,
 			                weft_strerror((int)result));
 		weft__redis_line_failed(line, (int)result, weft_detail());
 	} else {
@@ -231,8 +221,8 @@ dial(struct weft__redis_line *line)
 	(void)weft_op_init(&line->connect, redis->loop, on_connected, line);
 	weft_op_set_background(&line->connect, true);
 	line->state = WEFT__REDIS_CONNECTING;
-	rc = weft_connect_op(redis->address, &redis->connect, &line->connected,
-	                     &line->connect, line->greet_by_ns);
+	rc = weft_connect_op(redis->address, &redis->connect, &line->connected, &line->connect,
+	                     line->greet_by_ns);
 	if (rc < 0)
 		weft__redis_line_failed(line, rc, weft_detail());
 	else
@@ -256,8 +246,7 @@ weft__redis_line_start(struct weft__redis_line *line)
 		dial(line);
 		return;
 	}
-	rc = weft_timer_start(redis->loop, &line->timer, redis->retry_ns, 0,
-	                      on_pause_over, line);
+	rc = weft_timer_start(redis->loop, &line->timer, redis->retry_ns, 0, on_pause_over, line);
 	if (rc < 0)
 		weft__redis_line_failed(line, rc, weft_strerror(rc));
 	else

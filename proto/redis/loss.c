@@ -6,25 +6,21 @@
 
 /* Invariant 6. */
 static bool
-goes_on(const struct weft__redis_wire *wire,
-        const struct weft__redis_slot *slot)
+goes_on(const struct weft__redis_wire *wire, const struct weft__redis_slot *slot)
 {
 	const struct weft__redis_command *command = slot->command;
 
 	return slot->begin >= wire->given
-	       || ((command->flags & WEFT__REDIS_READS)
-	           && command->tries < WEFT__REDIS_TRIES);
+	       || ((command->flags & WEFT__REDIS_READS) && command->tries < WEFT__REDIS_TRIES);
 }
 
 static void
-end_lost(weft_redis *redis, struct weft__redis_command *command, int error,
-         const char *why)
+end_lost(weft_redis *redis, struct weft__redis_command *command, int error, const char *why)
 {
 	if (error != WEFT_ESHUTDOWN) {
-		(void)weft_fail(
-			WEFT_EPIPE, "%.*s: the connection to %s was lost: %s",
-			(int)command->name.size,
-			(const char *)command->name.data, redis->address, why);
+		(void)weft_fail(WEFT_EPIPE, "%.*s: the connection to %s was lost: %s",
+		                (int)command->name.size, (const char *)command->name.data,
+		                redis->address, why);
 		error = WEFT_EPIPE;
 		redis->stats.lost++;
 	} else {
@@ -35,26 +31,22 @@ end_lost(weft_redis *redis, struct weft__redis_command *command, int error,
 
 /* What was in slots goes on, ahead of what is queued and in its order; or ends. */
 static void
-empty_slots(struct weft__redis_line *line, struct weft__redis_wire *wire,
-            int error, const char *why)
+empty_slots(struct weft__redis_line *line, struct weft__redis_wire *wire, int error,
+            const char *why)
 {
 	struct weft__redis_link *before = line->queue.next;
 
 	for (; wire->head < wire->tail; wire->head++) {
-		struct weft__redis_slot *slot = weft__redis_slot_at(wire,
-		                                                    wire->head);
+		struct weft__redis_slot *slot = weft__redis_slot_at(wire, wire->head);
 		struct weft__redis_command *command = slot->command;
 
 		slot->command = NULL;
 		if (!command)
 			continue;
 		command->state = WEFT__REDIS_NOWHERE;
-		*slot = (struct weft__redis_slot){ .command = command,
-			                           .begin = slot->begin };
+		*slot = (struct weft__redis_slot){ .command = command, .begin = slot->begin };
 		if (error != WEFT_ESHUTDOWN && goes_on(wire, slot)) {
-			command->tries = (uint8_t)(command->tries
-			                           + (slot->begin
-			                              < wire->given));
+			command->tries = (uint8_t)(command->tries + (slot->begin < wire->given));
 			weft__redis_queue_push(line, before, command);
 		} else {
 			end_lost(line->redis, command, error, why);
@@ -113,8 +105,7 @@ weft__redis_line_close(struct weft__redis_line *line, int why)
 	if (line->wire) {
 		bool busy = weft__redis_inflight(line->wire) > 0;
 
-		empty_slots(line, line->wire, WEFT_ESHUTDOWN,
-		            weft_strerror(why));
+		empty_slots(line, line->wire, WEFT_ESHUTDOWN, weft_strerror(why));
 		weft__redis_wire_detach(line->wire, busy);
 	}
 	weft__redis_queue_end(line, why, weft_strerror(why));

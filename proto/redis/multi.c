@@ -10,22 +10,19 @@ static int
 check_part(const weft_redis *redis, const weft_redis_command *part)
 {
 	struct weft__redis_command command;
-	int rc = weft__redis_command_init(redis, &command, part->words,
-	                                  part->count);
+	int rc = weft__redis_command_init(redis, &command, part->words, part->count);
 
 	if (rc < 0)
 		return rc;
 	if (command.flags & (WEFT__REDIS_NEVER | WEFT__REDIS_STATE))
 		return weft_fail(WEFT_EINVAL, "%.*s: not in a unit",
-		                 command.name.size < 40 ? (int)command.name.size
-		                                        : 40,
+		                 command.name.size < 40 ? (int)command.name.size : 40,
 		                 (const char *)command.name.data);
 	return 0;
 }
 
 static int
-measure(const weft_redis *redis, const weft_redis_command *commands,
-        size_t count, size_t *out)
+measure(const weft_redis *redis, const weft_redis_command *commands, size_t count, size_t *out)
 {
 	const weft_span multi = weft_text("MULTI"), exec = weft_text("EXEC");
 	size_t size = weft__resp_size(&multi, 1) + weft__resp_size(&exec, 1);
@@ -44,8 +41,8 @@ measure(const weft_redis *redis, const weft_redis_command *commands,
 }
 
 int
-weft_redis_multi(weft_redis *redis, const weft_redis_command *commands,
-                 size_t count, weft_redis_reply **out, uint64_t deadline_ns)
+weft_redis_multi(weft_redis *redis, const weft_redis_command *commands, size_t count,
+                 weft_redis_reply **out, uint64_t deadline_ns)
 {
 	const weft_span multi = weft_text("MULTI"), exec = weft_text("EXEC");
 	struct weft__redis_command unit = { .name = multi };

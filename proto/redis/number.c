@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include "resp.h"
 
-#define DIGITS_MAX \
-	800 /* more never decide how a double is rounded, but for being there */
+#define DIGITS_MAX   800        /* more never decide how a double is rounded, but for being there */
 #define EXPONENT_MAX 1000000000 /* beyond every double, however many digits */
 
 static bool
@@ -141,10 +140,9 @@ by_library(struct decimal *d)
 static double
 value_of(struct decimal *d)
 {
-	static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
-		                       1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-		                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-		                       1e18, 1e19, 1e20, 1e21, 1e22 };
+	static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+		                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+		                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 	uint64_t number = 0;
 
 	if (d->count == 0)

@@ -63,14 +63,11 @@ set_limits(weft_redis *redis, const weft_redis_opts *opts)
 {
 	redis->session = opts->session;
 	redis->connect.tls = opts->tls;
-	redis->inflight_max = opts->inflight_max ? opts->inflight_max
-	                                         : INFLIGHT_MAX;
+	redis->inflight_max = opts->inflight_max ? opts->inflight_max : INFLIGHT_MAX;
 	redis->queue_max = opts->queue_max ? opts->queue_max : QUEUE_MAX;
-	redis->connections_max = opts->connections_max ? opts->connections_max
-	                                               : CONNECTIONS_MAX;
+	redis->connections_max = opts->connections_max ? opts->connections_max : CONNECTIONS_MAX;
 	redis->connect_ns = opts->connect_ns ? opts->connect_ns : CONNECT_NS;
-	redis->backoff_max_ns = opts->backoff_max_ns ? opts->backoff_max_ns
-	                                             : BACKOFF_NS;
+	redis->backoff_max_ns = opts->backoff_max_ns ? opts->backoff_max_ns : BACKOFF_NS;
 	redis->cache_bytes = opts->session ? 0 : opts->cache_bytes;
 	redis->limits = (struct weft__resp_limits){
 		.bytes_max = opts->reply_max ? opts->reply_max : REPLY_MAX,
@@ -96,8 +93,7 @@ fill(weft_redis *redis, const char *address, const weft_redis_opts *opts)
 }
 
 int
-weft_redis_open(const char *address, const weft_redis_opts *opts,
-                weft_redis **out)
+weft_redis_open(const char *address, const weft_redis_opts *opts, weft_redis **out)
 {
 	static const weft_redis_opts none = { 0 };
 	const weft_redis_opts *x = opts ? opts : &none;
@@ -106,8 +102,7 @@ weft_redis_open(const char *address, const weft_redis_opts *opts,
 	int rc;
 
 	if (!address || !out || !loop)
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_redis_open: NULL, or no loop");
+		return weft_fail(WEFT_EINVAL, "weft_redis_open: NULL, or no loop");
 	redis = weft_alloc(sizeof(*redis));
 	if (!redis)
 		return weft_fail(WEFT_ENOMEM, "no memory for an endpoint");
@@ -135,8 +130,8 @@ static void
 end_blocked(weft_redis *redis)
 {
 	while (redis->blocked_count > 0) {
-		struct weft__redis_command *command = WEFT__REDIS_OF(
-			weft__redis_command, link, redis->blocked.next);
+		struct weft__redis_command *command = WEFT__REDIS_OF(weft__redis_command, link,
+		                                                     redis->blocked.next);
 
 		weft__redis_unlink(&command->link);
 		redis->blocked_count--;
@@ -153,10 +148,9 @@ weft_redis_close(weft_redis *redis)
 	redis->closed = true;
 	end_blocked(redis);
 	while (!weft__redis_alone(&redis->leased))
-		weft__redis_line_close(WEFT__REDIS_OF(weft__redis_line,
-		                                      of_redis,
-		                                      redis->leased.next),
-		                       WEFT_ESHUTDOWN);
+		weft__redis_line_close(
+			WEFT__REDIS_OF(weft__redis_line, of_redis, redis->leased.next),
+			WEFT_ESHUTDOWN);
 	weft__redis_feed_end(redis);
 	weft__redis_line_close(&redis->shared, WEFT_ESHUTDOWN);
 	weft__redis_unref(redis);

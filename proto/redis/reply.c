@@ -38,8 +38,7 @@ has_bytes(const weft_redis_reply *reply)
 {
 	weft_redis_type kind = weft_redis_kind(reply);
 
-	return kind == WEFT_REDIS_TEXT || kind == WEFT_REDIS_ERROR
-	       || kind == WEFT_REDIS_NUMBER;
+	return kind == WEFT_REDIS_TEXT || kind == WEFT_REDIS_ERROR || kind == WEFT_REDIS_NUMBER;
 }
 
 /* It is not what was asked for; what it says helps, if it says something. */
@@ -50,9 +49,8 @@ refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
 	bool says = has_bytes(reply);
 
 	return weft_fail(kind == WEFT_REDIS_NIL ? WEFT_ENOENT : WEFT_EINVAL,
-	                 "%s: %s%s%.100s%s, not %s", call, names[kind],
-	                 says ? " \"" : "", says ? reply->as.data : "",
-	                 says ? "\"" : "", wanted);
+	                 "%s: %s%s%.100s%s, not %s", call, names[kind], says ? " \"" : "",
+	                 says ? reply->as.data : "", says ? "\"" : "", wanted);
 }
 
 static int
@@ -83,8 +81,7 @@ weft_redis_integer(const weft_redis_reply *reply, int64_t *out)
 		*out = reply->as.integer;
 		return 0;
 	}
-	if (kind == WEFT_REDIS_TEXT
-	    && weft__resp_integer(reply->as.data, reply->size, out))
+	if (kind == WEFT_REDIS_TEXT && weft__resp_integer(reply->as.data, reply->size, out))
 		return 0;
 	return refuse(reply, "weft_redis_integer", "an integer");
 }
@@ -138,6 +135,4 @@ share(void *ptr)
 	(void)weft__resp_ref(ptr);
 }
 
-const weft_type weft_type_redis = { .name = "redis reply",
-	                            .drop = drop,
-	                            .share = share };
+const weft_type weft_type_redis = { .name = "redis reply", .drop = drop, .share = share };

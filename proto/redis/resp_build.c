@@ -85,8 +85,8 @@ take_bytes(struct build *b, weft_redis_reply *node, char type)
 		return;
 	}
 	b->at += (size_t)length + 2;
-	set_text(node, type == '!' ? WEFT_REDIS_ERROR : WEFT_REDIS_TEXT,
-	         text + skip, (size_t)length - skip);
+	set_text(node, type == '!' ? WEFT_REDIS_ERROR : WEFT_REDIS_TEXT, text + skip,
+	         (size_t)length - skip);
 }
 
 static void
@@ -247,8 +247,8 @@ build_text(const char *data, size_t size, weft_redis_reply **out)
 }
 
 int
-weft__resp_build(const struct weft__resp_scan *scan, const char *data,
-                 size_t size, weft_redis_reply **out)
+weft__resp_build(const struct weft__resp_scan *scan, const char *data, size_t size,
+                 weft_redis_reply **out)
 {
 	struct weft__resp_block *block;
 	char *copy;
@@ -266,8 +266,8 @@ weft__resp_build(const struct weft__resp_scan *scan, const char *data,
 }
 
 int
-weft__resp_build_taking(const struct weft__resp_scan *scan, char *data,
-                        size_t size, weft_redis_reply **out)
+weft__resp_build_taking(const struct weft__resp_scan *scan, char *data, size_t size,
+                        weft_redis_reply **out)
 {
 	struct weft__resp_block *block = block_new(scan->nodes, 0);
 
@@ -283,8 +283,7 @@ weft__resp_build_taking(const struct weft__resp_scan *scan, char *data,
 weft_redis_reply *
 weft__resp_ref(weft_redis_reply *reply)
 {
-	(void)__atomic_fetch_add(&weft__resp_block(reply)->owners, 1,
-	                         __ATOMIC_RELAXED);
+	(void)__atomic_fetch_add(&weft__resp_block(reply)->owners, 1, __ATOMIC_RELAXED);
 	return reply;
 }
 

@@ -32,11 +32,10 @@ enum line {
 };
 
 static const uint8_t lines[256] = {
-	['+'] = LINE_TEXT,   ['-'] = LINE_TEXT,   [':'] = LINE_INTEGER,
-	[','] = LINE_NUMBER, ['('] = LINE_DIGITS, ['#'] = LINE_BOOL,
-	['_'] = LINE_NIL,    ['$'] = LINE_BYTES,  ['!'] = LINE_BYTES,
-	['='] = LINE_BYTES,  ['*'] = LINE_ITEMS,  ['%'] = LINE_ITEMS,
-	['~'] = LINE_ITEMS,  ['>'] = LINE_ITEMS,  ['|'] = LINE_ITEMS,
+	['+'] = LINE_TEXT,   ['-'] = LINE_TEXT,  [':'] = LINE_INTEGER, [','] = LINE_NUMBER,
+	['('] = LINE_DIGITS, ['#'] = LINE_BOOL,  ['_'] = LINE_NIL,     ['$'] = LINE_BYTES,
+	['!'] = LINE_BYTES,  ['='] = LINE_BYTES, ['*'] = LINE_ITEMS,   ['%'] = LINE_ITEMS,
+	['~'] = LINE_ITEMS,  ['>'] = LINE_ITEMS, ['|'] = LINE_ITEMS,
 };
 
 /* The reply that is read, as far as it has come. */
@@ -49,15 +48,13 @@ struct input {
 static int
 broken(const char *what, size_t at)
 {
-	return weft_fail(WEFT_EPROTO, "redis: %s, at byte %zu of a reply", what,
-	                 at);
+	return weft_fail(WEFT_EPROTO, "redis: %s, at byte %zu of a reply", what, at);
 }
 
 static int
 too_much(const char *what, uint64_t max, size_t at)
 {
-	return weft_fail(WEFT_EMSGSIZE,
-	                 "redis: a reply with more than %llu %s, by byte %zu",
+	return weft_fail(WEFT_EMSGSIZE, "redis: a reply with more than %llu %s, by byte %zu",
 	                 (unsigned long long)max, what, at);
 }
 
@@ -98,9 +95,7 @@ find_line_end(struct weft__resp_scan *scan, const struct input *in)
 		return too_large(in, at);
 	if (at + 1 >= in->size)
 		return MORE;
-	return in->data[at + 1] == '\n'
-	               ? ENDED
-	               : broken("a carriage return without line feed", at);
+	return in->data[at + 1] == '\n' ? ENDED : broken("a carriage return without line feed", at);
 }
 
 static bool
@@ -141,17 +136,14 @@ line_is_good(enum line line, const char *text, size_t size)
 
 /* The line of a length was read, which ends before scan->at. */
 static int
-begin_bytes(struct weft__resp_scan *scan, const struct input *in,
-            int64_t length)
+begin_bytes(struct weft__resp_scan *scan, const struct input *in, int64_t length)
 {
 	char type = in->data[scan->start];
 
 	if (length < 0)
-		return type == '$' && length == -1
-		               ? ENDED
-		               : broken("a negative length", scan->start);
-	if (room_after(in, scan->at) < 2
-	    || (uint64_t)length > room_after(in, scan->at) - 2)
+		return type == '$' && length == -1 ? ENDED
+		                                   : broken("a negative length", scan->start);
+	if (room_after(in, scan->at) < 2 || (uint64_t)length > room_after(in, scan->at) - 2)
 		return too_large(in, scan->start);
 	if (type == '=' && length < 4)
 		return broken("a verbatim text without format", scan->start);
@@ -186,9 +178,7 @@ begin_items(struct weft__resp_scan *scan, const struct input *in, int64_t count)
 	uint64_t items = (uint64_t)count;
 
 	if (count < 0)
-		return type == '*' && count == -1
-		               ? ENDED
-		               : broken("a negative count", scan->start);
+		return type == '*' && count == -1 ? ENDED : broken("a negative count", scan->start);
 	if (type == '%' || type == '|')
 		items *= 2;
 	if (items > limits->nodes_max - scan->nodes)
@@ -201,9 +191,8 @@ begin_items(struct weft__resp_scan *scan, const struct input *in, int64_t count)
 	}
 	if (scan->depth > limits->depth_max || scan->depth > WEFT__RESP_DEPTH)
 		return too_much("lists in each other",
-		                limits->depth_max < WEFT__RESP_DEPTH
-		                        ? limits->depth_max
-		                        : WEFT__RESP_DEPTH,
+		                limits->depth_max < WEFT__RESP_DEPTH ? limits->depth_max
+		                                                     : WEFT__RESP_DEPTH,
 		                scan->start);
 	if (items == 0)
 		return ENDED;
@@ -224,16 +213,13 @@ take_line(struct weft__resp_scan *scan, const struct input *in)
 	if (line != LINE_BYTES && line != LINE_ITEMS)
 		return line_is_good(line, text, size)
 		               ? ENDED
-		               : broken("a value that is not of its type",
-		                        scan->start);
+		               : broken("a value that is not of its type", scan->start);
 	WEFT__RESP_LOOKED_AT(size);
 	if (size == 1 && text[0] == '?')
-		return broken("a streamed value, which is not supported",
-		              scan->start);
+		return broken("a streamed value, which is not supported", scan->start);
 	if (!weft__resp_integer(text, size, &number))
 		return broken("a length that is not a number", scan->start);
-	return line == LINE_BYTES ? begin_bytes(scan, in, number)
-	                          : begin_items(scan, in, number);
+	return line == LINE_BYTES ? begin_bytes(scan, in, number) : begin_items(scan, in, number);
 }
 
 /* A new element begins with the byte at scan->at, which is there. */
@@ -265,8 +251,7 @@ end_of_text(const struct input *in, size_t at)
 		length = length * 10 + (size_t)(data[digits++] - '0');
 	if (data[1] == '0' && digits > 2)
 		return 0;
-	if (length + digits + 4 > size || data[digits] != '\r'
-	    || data[digits + 1] != '\n')
+	if (length + digits + 4 > size || data[digits] != '\r' || data[digits + 1] != '\n')
 		return 0;
 	data += digits + 2 + length;
 	if (data[0] != '\r' || data[1] != '\n')
@@ -335,9 +320,8 @@ scan_on(struct weft__resp_scan *scan, const struct input *in)
 }
 
 ssize_t
-weft__resp_scan(struct weft__resp_scan *scan,
-                const struct weft__resp_limits *limits, const char *data,
-                size_t size)
+weft__resp_scan(struct weft__resp_scan *scan, const struct weft__resp_limits *limits,
+                const char *data, size_t size)
 {
 	struct input in = { limits, data, size };
 	size_t end = 0;

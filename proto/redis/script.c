@@ -13,15 +13,14 @@ call(weft_redis *redis, weft_span *words, size_t count, weft_redis_reply **out,
 }
 
 int
-weft_redis_script(weft_redis *redis, const char *script, const weft_span *words,
-                  size_t count, weft_redis_reply **out, uint64_t deadline_ns)
+weft_redis_script(weft_redis *redis, const char *script, const weft_span *words, size_t count,
+                  weft_redis_reply **out, uint64_t deadline_ns)
 {
 	char hash[41];
 	weft_span *all;
 	int rc;
 
-	if (!redis || !script || (!words && count > 0)
-	    || count > SIZE_MAX / sizeof(*all) - 2)
+	if (!redis || !script || (!words && count > 0) || count > SIZE_MAX / sizeof(*all) - 2)
 		return weft_fail(WEFT_EINVAL, "weft_redis_script: NULL");
 	all = weft_alloc((count + 2) * sizeof(*all));
 	if (!all)

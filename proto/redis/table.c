@@ -183,9 +183,8 @@ weft__redis_table_make(uint8_t *table)
 {
 	memset(table, 0, WEFT__REDIS_TABLE);
 	for (size_t i = 0; i < COUNT; i++) {
-		uint32_t at = hash_name(
-			(const unsigned char *)entries[i].name,
-			strnlen(entries[i].name, sizeof(entries[i].name)));
+		uint32_t at = hash_name((const unsigned char *)entries[i].name,
+		                        strnlen(entries[i].name, sizeof(entries[i].name)));
 
 		while (table[at % WEFT__REDIS_TABLE])
 			at++;
@@ -212,10 +211,8 @@ find(const weft_redis *redis, weft_span name)
 static uint32_t
 flags_of_client(const weft_span *words, size_t count)
 {
-	static const char *const states[] = {
-		"CACHING", "NO-EVICT", "NO-TOUCH",
-		"SETINFO", "SETNAME",  "TRACKING"
-	};
+	static const char *const states[] = { "CACHING", "NO-EVICT", "NO-TOUCH",
+		                              "SETINFO", "SETNAME",  "TRACKING" };
 
 	if (count < 2)
 		return 0;

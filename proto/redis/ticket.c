@@ -72,22 +72,18 @@ copy_words(struct ticket *ticket, const struct weft__redis_command *from)
 	bool plain = !memchr(from->name.data, '\n', from->name.size);
 
 	(void)weft__resp_put(ticket->bytes, from->words, from->count);
-	command->name = plain ? weft__redis_word(ticket->bytes, 0,
-	                                         from->name.size)
+	command->name = plain ? weft__redis_word(ticket->bytes, 0, from->name.size)
 	                      : weft_text("a command");
 	if (plain && (from->flags & WEFT__REDIS_KEYED))
-		command->key = weft__redis_word(ticket->bytes, 1,
-		                                from->key.size);
+		command->key = weft__redis_word(ticket->bytes, 1, from->key.size);
 	else
 		command->flags &= (uint8_t)~WEFT__REDIS_KEYED;
 }
 
 static struct ticket *
-make(weft_redis *redis, const struct weft__redis_command *from,
-     uint64_t deadline_ns)
+make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadline_ns)
 {
-	size_t size = from->bytes ? from->size
-	                          : weft__resp_size(from->words, from->count);
+	size_t size = from->bytes ? from->size : weft__resp_size(from->words, from->count);
 	struct ticket *ticket = weft_alloc(sizeof(*ticket) + size);
 
 	if (!ticket) {
@@ -133,12 +129,10 @@ settle(struct ticket *ticket)
 	int rc = tell(ticket, &reply);
 
 	if (rc == 0)
-		(void)weft_promise_resolve(
-			ticket->promise,
-			weft_value_ptr(&weft_type_redis, reply));
+		(void)weft_promise_resolve(ticket->promise,
+		                           weft_value_ptr(&weft_type_redis, reply));
 	else
-		(void)weft_promise_reject(ticket->promise,
-		                          weft_value_error(rc));
+		(void)weft_promise_reject(ticket->promise, weft_value_error(rc));
 	(void)weft_promise_unref(ticket->promise);
 }
 
@@ -149,8 +143,7 @@ bring(void *arg)
 	struct ticket *ticket = arg;
 	weft_loop *home = ticket->home;
 
-	ticket->home =
-		NULL; /* invariant 3: who learns of the end may free it */
+	ticket->home = NULL; /* invariant 3: who learns of the end may free it */
 	if (!ticket->is_over) {
 		ticket->is_over = true;
 		(void)weft_op_finish(ticket->outer, tell(ticket, ticket->out));
@@ -184,8 +177,7 @@ deliver(struct ticket *ticket, int rc)
 	ticket->rc = rc;
 	if (ticket->promise)
 		settle(ticket);
-	else if (__atomic_exchange_n(&ticket->claim, DONE, __ATOMIC_ACQ_REL)
-	         == OPEN)
+	else if (__atomic_exchange_n(&ticket->claim, DONE, __ATOMIC_ACQ_REL) == OPEN)
 		tell_waiter(ticket);
 	drop(ticket);
 	weft__redis_unref(redis);
@@ -217,8 +209,7 @@ finish(struct weft__redis_command *command, int rc)
 static void
 refuse(struct ticket *ticket, int rc)
 {
-	ticket->command.text = weft__redis_copy(weft_detail(),
-	                                        strlen(weft_detail()));
+	ticket->command.text = weft__redis_copy(weft_detail(), strlen(weft_detail()));
 	deliver(ticket, rc);
 }
 
@@ -233,8 +224,7 @@ begin(void *arg)
 	ticket->command.op = &ticket->op;
 	ticket->command.done = finish;
 	if (rc == 0)
-		rc = weft_op_begin(&ticket->op, on_op_cancel, ticket,
-		                   ticket->deadline_ns);
+		rc = weft_op_begin(&ticket->op, on_op_cancel, ticket, ticket->deadline_ns);
 	if (rc < 0)
 		refuse(ticket, rc);
 	else
@@ -256,8 +246,7 @@ cancel(void *arg)
 static uint64_t
 give_up_at(uint64_t deadline_ns)
 {
-	return deadline_ns < WEFT_NEVER - LATE_NS ? deadline_ns + LATE_NS
-	                                          : deadline_ns;
+	return deadline_ns < WEFT_NEVER - LATE_NS ? deadline_ns + LATE_NS : deadline_ns;
 }
 
 /* Send the ticket, or begin it if the loop is the caller's.  On failure it is gone. */
@@ -290,8 +279,8 @@ give_up(struct ticket *ticket)
 }
 
 int
-weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command,
-                     weft_redis_reply **out, uint64_t deadline_ns)
+weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
+                     uint64_t deadline_ns)
 {
 	struct ticket *ticket = make(redis, command, deadline_ns);
 	int rc;
@@ -302,10 +291,7 @@ weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command,
 	rc = hand_over(ticket);
 	if (rc == 0) {
 		rc = weft_event_wait(&ticket->told, give_up_at(deadline_ns));
-		if (rc < 0
-		    && __atomic_exchange_n(&ticket->claim, GONE,
-		                           __ATOMIC_ACQ_REL)
-		               == OPEN)
+		if (rc < 0 && __atomic_exchange_n(&ticket->claim, GONE, __ATOMIC_ACQ_REL) == OPEN)
 			give_up(ticket);
 		else
 			rc = tell(ticket, out);
@@ -321,8 +307,7 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 
 	ticket->is_over = true;
 	(void)weft_op_finish(op, why);
-	if (__atomic_exchange_n(&ticket->claim, GONE, __ATOMIC_ACQ_REL)
-	    == OPEN) {
+	if (__atomic_exchange_n(&ticket->claim, GONE, __ATOMIC_ACQ_REL) == OPEN) {
 		ticket->home = weft_loop_unref(ticket->home);
 		give_up(ticket);
 	}
@@ -330,8 +315,8 @@ on_outer_cancel(weft_op *op, int why, void *arg)
 }
 
 int
-weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count,
-                   weft_redis_reply **out, weft_op *op, uint64_t deadline_ns)
+weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count, weft_redis_reply **out,
+                   weft_op *op, uint64_t deadline_ns)
 {
 	struct weft__redis_command command;
 	struct ticket *ticket;
@@ -342,9 +327,8 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count,
 		                              "op that was not initialised");
 	rc = weft__redis_command_init(redis, &command, words, count);
 	if (rc == 0)
-		rc = op->loop == redis->loop
-		             ? weft__redis_admit(redis, &command)
-		             : weft__redis_check(redis, &command);
+		rc = op->loop == redis->loop ? weft__redis_admit(redis, &command)
+		                             : weft__redis_check(redis, &command);
 	if (rc < 0)
 		return rc;
 	ticket = make(redis, &command, deadline_ns);
@@ -353,8 +337,7 @@ weft_redis_call_op(weft_redis *redis, const weft_span *words, size_t count,
 	ticket->outer = op;
 	ticket->out = out;
 	ticket->home = weft_loop_ref(op->loop);
-	rc = weft_op_begin(op, on_outer_cancel, ticket,
-	                   give_up_at(deadline_ns));
+	rc = weft_op_begin(op, on_outer_cancel, ticket, give_up_at(deadline_ns));
 	if (rc < 0) {
 		drop(ticket);
 		return rc;
@@ -375,9 +358,7 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
 	struct weft__redis_command command;
 	weft_promise *promise = weft_promise_new(NULL);
 	struct ticket *ticket = NULL;
-	int rc = redis ? 0
-	               : weft_fail(WEFT_EINVAL, "weft_redis_call_promise: "
-	                                        "NULL");
+	int rc = redis ? 0 : weft_fail(WEFT_EINVAL, "weft_redis_call_promise: NULL");
 
 	if (!promise)
 		return NULL;

@@ -7,13 +7,12 @@
 #include "client.h"
 #include <weft/threadlet.h>
 
-#define OUT_FIRST 4096u
-#define OUT_KEEP  (256u << 10) /* bytes that an empty buffer may keep */
-#define OUT_ENOUGH \
-	(16u << 10)   /* bytes that are sent without waiting for more */
-#define TURNS_MAX 8   /* that are waited for more */
-#define SLOTS     64u /* at first, a power of 2 */
-#define KEEPALIVE 30  /* s; so that a dead peer is found at last */
+#define OUT_FIRST  4096u
+#define OUT_KEEP   (256u << 10) /* bytes that an empty buffer may keep */
+#define OUT_ENOUGH (16u << 10)  /* bytes that are sent without waiting for more */
+#define TURNS_MAX  8            /* that are waited for more */
+#define SLOTS      64u          /* at first, a power of 2 */
+#define KEEPALIVE  30           /* s; so that a dead peer is found at last */
 
 /* --- bytes ------------------------------------------------------------------- */
 
@@ -23,8 +22,7 @@ weft__redis_bytes_reserve(struct weft__redis_bytes *bytes, size_t more)
 	size_t room = bytes->room ? bytes->room : OUT_FIRST, need;
 	char *data;
 
-	if (__builtin_add_overflow(bytes->size, more, &need)
-	    || need > SIZE_MAX / 4)
+	if (__builtin_add_overflow(bytes->size, more, &need) || need > SIZE_MAX / 4)
 		return false;
 	if (need <= bytes->room)
 		return true;
@@ -81,8 +79,7 @@ on_close(void *arg)
 
 	wire->gone = true;
 	if (wire->leaving)
-		weft__redis_end_early(wire->redis, wire->leaving,
-		                      wire->leaving_why);
+		weft__redis_end_early(wire->redis, wire->leaving, wire->leaving_why);
 	free_if_over(wire);
 }
 
@@ -102,8 +99,7 @@ weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once)
 	wire->closer = (weft_node){ .fn = close_now, .arg = wire };
 	if (at_once)
 		weft_stream_reset(wire->stream);
-	else if (!weft_self()
-	         || weft_loop_post_last(wire->redis->loop, &wire->closer) < 0)
+	else if (!weft_self() || weft_loop_post_last(wire->redis->loop, &wire->closer) < 0)
 		weft_close(wire->stream);
 }
 
@@ -139,12 +135,10 @@ send_rest(struct weft__redis_wire *wire, size_t sent)
 
 	wire->sending = wire->out;
 	wire->out = swap;
-	wire->write_span = (weft_span){ wire->sending.data + sent,
-		                        wire->sending.size - sent };
+	wire->write_span = (weft_span){ wire->sending.data + sent, wire->sending.size - sent };
 	wire->given += wire->write_span.size;
 	wire->redis->stats.bytes_out += wire->write_span.size;
-	rc = weft_write_op(wire->stream, &wire->write_span, 1, &wire->write,
-	                   WEFT_NEVER);
+	rc = weft_write_op(wire->stream, &wire->write_span, 1, &wire->write, WEFT_NEVER);
 	return rc < 0 ? rc : 0;
 }
 
@@ -172,8 +166,7 @@ waits_for_more(struct weft__redis_wire *wire)
 	bool grows = wire->put > wire->seen;
 
 	wire->seen = wire->put;
-	if (!wire->line || !grows || wire->out.size > OUT_ENOUGH
-	    || wire->turns_waited == TURNS_MAX
+	if (!wire->line || !grows || wire->out.size > OUT_ENOUGH || wire->turns_waited == TURNS_MAX
 	    || weft_loop_next(wire->redis->loop) != WEFT_NOW) {
 		wire->turns_waited = 0;
 		return false;
@@ -228,28 +221,23 @@ grow_slots(struct weft__redis_wire *wire)
 }
 
 struct weft__redis_slot *
-weft__redis_wire_put(struct weft__redis_wire *wire,
-                     const struct weft__redis_command *command)
+weft__redis_wire_put(struct weft__redis_wire *wire, const struct weft__redis_command *command)
 {
-	size_t size = command->bytes
-	                      ? command->size
-	                      : weft__resp_size(command->words, command->count);
+	size_t size = command->bytes ? command->size
+	                             : weft__resp_size(command->words, command->count);
 	struct weft__redis_bytes *out = &wire->out;
 	struct weft__redis_slot *slot;
 
 	if (wire->tail - wire->head > wire->slot_mask && !grow_slots(wire))
 		return NULL;
-	if (size > out->room - out->size
-	    && !weft__redis_bytes_reserve(out, size))
+	if (size > out->room - out->size && !weft__redis_bytes_reserve(out, size))
 		return NULL;
 	if (command->bytes)
 		memcpy(out->data + out->size, command->bytes, size);
 	else
-		(void)weft__resp_put(out->data + out->size, command->words,
-		                     command->count);
+		(void)weft__resp_put(out->data + out->size, command->words, command->count);
 	slot = weft__redis_slot_at(wire, wire->tail++);
-	*slot = (struct weft__redis_slot){ .begin = wire->put,
-		                           .left = command->replies };
+	*slot = (struct weft__redis_slot){ .begin = wire->put, .left = command->replies };
 	out->size += size;
 	wire->put += size;
 	schedule_flush(wire);
@@ -266,13 +254,11 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	if (!wire->line)
 		return;
 	if (size == 0)
-		weft__redis_line_lost(wire->line,
-		                      weft_fail(WEFT_EPIPE, "the server has "
-		                                            "closed it"));
+		weft__redis_line_lost(wire->line, weft_fail(WEFT_EPIPE, "the server has "
+		                                                        "closed it"));
 	else if (size < 0)
-		weft__redis_line_lost(
-			wire->line,
-			weft_fail((int)size, "%s", weft_strerror((int)size)));
+		weft__redis_line_lost(wire->line,
+		                      weft_fail((int)size, "%s", weft_strerror((int)size)));
 	if (size <= 0)
 		return;
 	wire->redis->stats.bytes_in += (uint64_t)size;
@@ -284,13 +270,11 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 static int
 start(struct weft__redis_wire *wire)
 {
-	static const weft_stream_events events = { .on_data = on_data,
-		                                   .on_close = on_close };
+	static const weft_stream_events events = { .on_data = on_data, .on_close = on_close };
 	weft_redis *redis = wire->redis;
 	int rc;
 
-	if (!grow_slots(wire)
-	    || !weft__redis_bytes_reserve(&wire->out, OUT_FIRST))
+	if (!grow_slots(wire) || !weft__redis_bytes_reserve(&wire->out, OUT_FIRST))
 		return weft_fail(WEFT_ENOMEM, "no memory for a connection");
 	(void)weft_op_init(&wire->write, redis->loop, on_written, wire);
 	weft_op_set_background(&wire->write, true);
@@ -298,8 +282,7 @@ start(struct weft__redis_wire *wire)
 	rc = weft_stream_set(wire->stream, "write_max", INT64_MAX);
 	(void)weft_stream_set(wire->stream, "keepalive_s", KEEPALIVE);
 	if (rc == 0)
-		rc = weft_stream_start(wire->stream, redis->loop, &events,
-		                       wire);
+		rc = weft_stream_start(wire->stream, redis->loop, &events, wire);
 	return rc;
 }
 

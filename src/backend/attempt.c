@@ -9,14 +9,12 @@ static int64_t
 try_connect(struct weft__backend *backend, struct weft__op *op)
 {
 	int error = 0;
-	int rc = op->connecting
-	                 ? weft__kernel(backend)->so_error(op->fd, &error)
-	                 : weft__kernel(backend)->set_nonblock(op->fd);
+	int rc = op->connecting ? weft__kernel(backend)->so_error(op->fd, &error)
+	                        : weft__kernel(backend)->set_nonblock(op->fd);
 
 	if (rc < 0 || error)
 		return rc < 0 ? rc : -error;
-	rc = weft__kernel(backend)->connect(op->fd, op->addr,
-	                                    (socklen_t)op->size);
+	rc = weft__kernel(backend)->connect(op->fd, op->addr, (socklen_t)op->size);
 	if (rc == -EINPROGRESS || rc == -EALREADY || rc == -EINTR) {
 		op->connecting = true;
 		return -EAGAIN;
@@ -42,8 +40,7 @@ try_accept(struct weft__backend *backend, const struct weft__op *op)
 }
 
 static int64_t
-receive(struct weft__backend *backend, const struct weft__fd *entry, int fd,
-        void *buf, size_t size)
+receive(struct weft__backend *backend, const struct weft__fd *entry, int fd, void *buf, size_t size)
 {
 	if (entry->flags & WEFT__FD_PLAIN)
 		return weft__kernel(backend)->read(fd, buf, size);
@@ -70,16 +67,13 @@ receive_multi(struct weft__backend *backend, const struct weft__fd *entry,
 }
 
 static int64_t
-try_receive(struct weft__backend *backend, const struct weft__fd *entry,
-            const struct weft__op *op)
+try_receive(struct weft__backend *backend, const struct weft__fd *entry, const struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_RECV:
-		return weft__kernel(backend)->recv(op->fd, op->buf, op->size,
-		                                   op->flags);
+		return weft__kernel(backend)->recv(op->fd, op->buf, op->size, op->flags);
 	case WEFT__OP_RECVMSG:
-		return weft__kernel(backend)->recvmsg(op->fd, op->msg,
-		                                      op->flags);
+		return weft__kernel(backend)->recvmsg(op->fd, op->msg, op->flags);
 	default:
 		return receive_multi(backend, entry, op);
 	}
@@ -87,28 +81,24 @@ try_receive(struct weft__backend *backend, const struct weft__fd *entry,
 
 /* As much of it as one call takes; what is no socket is written by its first piece. */
 static int64_t
-send_message(struct weft__backend *backend, const struct weft__fd *entry,
-             int fd, const struct msghdr *msg, int flags)
+send_message(struct weft__backend *backend, const struct weft__fd *entry, int fd,
+             const struct msghdr *msg, int flags)
 {
 	const struct iovec *part = msg->msg_iov;
 
 	if (entry && (entry->flags & WEFT__FD_PLAIN))
-		return weft__kernel(backend)->write_quiet(fd, part->iov_base,
-		                                          part->iov_len);
+		return weft__kernel(backend)->write_quiet(fd, part->iov_base, part->iov_len);
 	if (msg->msg_iovlen == 1 && !msg->msg_control && !msg->msg_name)
-		return weft__kernel(backend)->send(fd, part->iov_base,
-		                                   part->iov_len, flags);
+		return weft__kernel(backend)->send(fd, part->iov_base, part->iov_len, flags);
 	return weft__kernel(backend)->sendmsg(fd, msg, flags);
 }
 
 /* A ring may have it blocking, and there is no flag for one call. */
 static int64_t
-send_file(struct weft__backend *backend, struct weft__fd *entry,
-          const struct weft__op *op)
+send_file(struct weft__backend *backend, struct weft__fd *entry, const struct weft__op *op)
 {
 	const struct weft__file_part *part = op->part;
-	uint64_t size = part->left < WEFT__SENDFILE_MAX ? part->left
-	                                                : WEFT__SENDFILE_MAX;
+	uint64_t size = part->left < WEFT__SENDFILE_MAX ? part->left : WEFT__SENDFILE_MAX;
 
 	if (!(entry->flags & WEFT__FD_UNBLOCKED)) {
 		int rc = weft__kernel(backend)->set_nonblock(op->fd);
@@ -118,13 +108,11 @@ send_file(struct weft__backend *backend, struct weft__fd *entry,
 		entry->flags &= (uint16_t)~WEFT__FD_BLOCKING;
 		entry->flags |= WEFT__FD_UNBLOCKED;
 	}
-	return weft__kernel(backend)->sendfile(op->fd, part->file, part->offset,
-	                                       (size_t)size);
+	return weft__kernel(backend)->sendfile(op->fd, part->file, part->offset, (size_t)size);
 }
 
 static int64_t
-try_once(struct weft__backend *backend, struct weft__fd *entry,
-         struct weft__op *op)
+try_once(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op)
 {
 	switch (op->kind) {
 	case WEFT__OP_ACCEPT:
@@ -132,8 +120,7 @@ try_once(struct weft__backend *backend, struct weft__fd *entry,
 	case WEFT__OP_CONNECT:
 		return try_connect(backend, op);
 	case WEFT__OP_SEND:
-		return weft__kernel(backend)->send(op->fd, op->data, op->size,
-		                                   op->flags);
+		return weft__kernel(backend)->send(op->fd, op->data, op->size, op->flags);
 	case WEFT__OP_SENDMSG:
 		return send_message(backend, entry, op->fd, op->msg, op->flags);
 	case WEFT__OP_SENDFILE:
@@ -145,8 +132,7 @@ try_once(struct weft__backend *backend, struct weft__fd *entry,
 
 /* Whether a result means that there is no more where it came from. */
 static bool
-is_drained(const struct weft__fd *entry, const struct weft__op *op,
-           int64_t result)
+is_drained(const struct weft__fd *entry, const struct weft__op *op, int64_t result)
 {
 	if (result == -EAGAIN)
 		return true;
@@ -163,9 +149,7 @@ is_local(struct weft__backend *backend, int fd)
 	struct sockaddr_storage name = { 0 };
 	socklen_t size = sizeof(name);
 
-	return weft__kernel(backend)->sockname(fd, (struct sockaddr *)&name,
-	                                       &size)
-	               < 0
+	return weft__kernel(backend)->sockname(fd, (struct sockaddr *)&name, &size) < 0
 	       || name.ss_family == AF_UNIX;
 }
 
@@ -186,20 +170,17 @@ adopt(struct weft__backend *backend, int fd)
 }
 
 void
-weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
-                  int64_t result)
+weft__ready_learn(struct weft__backend *backend, const struct weft__op *op, int64_t result)
 {
 	if (op->kind == WEFT__OP_ACCEPT && result >= 0)
 		adopt(backend, (int)result);
-	if (op->kind == WEFT__OP_CONNECT && result == 0
-	    && weft__ready_has(backend, op))
+	if (op->kind == WEFT__OP_CONNECT && result == 0 && weft__ready_has(backend, op))
 		weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_OWNED;
 }
 
 /* Make the op's call: its result, or -EAGAIN. */
 int64_t
-weft__attempt(struct weft__backend *backend, struct weft__fd *entry,
-              struct weft__op *op)
+weft__attempt(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op)
 {
 	int64_t result = -EINTR;
 
@@ -208,9 +189,8 @@ weft__attempt(struct weft__backend *backend, struct weft__fd *entry,
 	if (result == -EINTR || result == -EWOULDBLOCK)
 		result = -EAGAIN;
 	if (is_drained(entry, op, result))
-		entry->flags &= weft__op_sides(op) == WEFT_READABLE
-		                        ? (uint16_t)~WEFT__FD_MAY_READ
-		                        : (uint16_t)~WEFT__FD_MAY_WRITE;
+		entry->flags &= weft__op_sides(op) == WEFT_READABLE ? (uint16_t)~WEFT__FD_MAY_READ
+		                                                    : (uint16_t)~WEFT__FD_MAY_WRITE;
 	weft__ready_learn(backend, op, result);
 	return result;
 }
@@ -222,14 +202,12 @@ weft__ready_attempt(struct weft__backend *backend, struct weft__op *op)
 }
 
 int64_t
-weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
-                     bool must)
+weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg, bool must)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 	int64_t result = -EINTR;
 
-	if (!must && (entry->armed & WEFT_EDGE)
-	    && !(entry->flags & WEFT__FD_MAY_WRITE))
+	if (!must && (entry->armed & WEFT_EDGE) && !(entry->flags & WEFT__FD_MAY_WRITE))
 		return -EAGAIN;
 	for (int i = 0; result == -EINTR && i < WEFT__TRIES_MAX; i++)
 		result = send_message(backend, entry, fd, msg, 0);

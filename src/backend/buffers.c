@@ -14,14 +14,12 @@
 static void
 give(struct weft__buffers *buffers, unsigned id)
 {
-	struct io_uring_buf *buf =
-		&buffers->free->bufs[buffers->tail & (COUNT - 1)];
+	struct io_uring_buf *buf = &buffers->free->bufs[buffers->tail & (COUNT - 1)];
 
 	buf->addr = (uint64_t)(uintptr_t)(buffers->memory + (size_t)id * SIZE);
 	buf->len = SIZE;
 	buf->bid = (uint16_t)id;
-	weft__store((weft__a16 *)(void *)&buffers->free->tail, ++buffers->tail,
-	            WEFT__RELEASE);
+	weft__store((weft__a16 *)(void *)&buffers->free->tail, ++buffers->tail, WEFT__RELEASE);
 }
 
 void
@@ -33,11 +31,9 @@ weft__buffers_drop(struct weft__buffers *buffers)
 }
 
 int
-weft__buffers_make(struct weft__buffers *buffers,
-                   const struct weft__uring *ring)
+weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring)
 {
-	struct io_uring_buf_reg reg = { .ring_entries = COUNT,
-		                        .bgid = WEFT__BUFFER_GROUP };
+	struct io_uring_buf_reg reg = { .ring_entries = COUNT, .bgid = WEFT__BUFFER_GROUP };
 	int rc = -ENOMEM;
 
 	if (buffers->memory)
@@ -46,8 +42,8 @@ weft__buffers_make(struct weft__buffers *buffers,
 	buffers->memory = weft__uring_kernel(ring)->map(BYTES, -1, 0);
 	reg.ring_addr = (uint64_t)(uintptr_t)buffers->free;
 	if (buffers->free && buffers->memory)
-		rc = weft__uring_kernel(ring)->uring_register(
-			ring->fd, IORING_REGISTER_PBUF_RING, &reg, 1);
+		rc = weft__uring_kernel(ring)->uring_register(ring->fd, IORING_REGISTER_PBUF_RING,
+		                                              &reg, 1);
 	if (rc < 0) {
 		weft__buffers_drop(buffers);
 		return rc;
@@ -58,14 +54,13 @@ weft__buffers_make(struct weft__buffers *buffers,
 }
 
 size_t
-weft__buffers_trim(struct weft__buffers *buffers,
-                   const struct weft__uring *ring)
+weft__buffers_trim(struct weft__buffers *buffers, const struct weft__uring *ring)
 {
 	struct io_uring_buf_reg reg = { .bgid = WEFT__BUFFER_GROUP };
 
 	if (!buffers->memory || buffers->held >= 0
-	    || weft__uring_kernel(ring)->uring_register(
-		       ring->fd, IORING_UNREGISTER_PBUF_RING, &reg, 1)
+	    || weft__uring_kernel(ring)->uring_register(ring->fd, IORING_UNREGISTER_PBUF_RING, &reg,
+	                                                1)
 	               < 0)
 		return 0;
 	weft__buffers_drop(buffers);
@@ -73,8 +68,7 @@ weft__buffers_trim(struct weft__buffers *buffers,
 }
 
 const void *
-weft__buffers_hold(struct weft__buffers *buffers,
-                   const struct io_uring_cqe *cqe)
+weft__buffers_hold(struct weft__buffers *buffers, const struct io_uring_cqe *cqe)
 {
 	buffers->held = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 	return buffers->memory + (size_t)buffers->held * SIZE;

@@ -68,15 +68,11 @@ say_refused(const struct weft__backend *backend, int error)
 		say(backend->tally, ", ");
 	say(backend->tally, backend->at);
 	say(backend->tally, ": ");
-	say(backend->tally, name
-	                            + (name[0] == '-'              ? 1
-	                               : strncmp(name, "WEFT_", 5) ? 0
-	                                                           : 5));
+	say(backend->tally, name + (name[0] == '-' ? 1 : strncmp(name, "WEFT_", 5) ? 0 : 5));
 }
 
 static int
-open_one(struct weft__backend *backend, const struct weft__backend_ops *ops,
-         bool movable)
+open_one(struct weft__backend *backend, const struct weft__backend_ops *ops, bool movable)
 {
 	int rc;
 
@@ -87,8 +83,7 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops,
 	backend->events_max = WEFT__EVENTS_MAX;
 	backend->fd = backend->outer_fd = -1;
 	backend->wake_fd[0] = backend->wake_fd[1] = -1;
-	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX
-	                                   * sizeof(*backend->events));
+	backend->events = weft__sys->alloc(WEFT__EVENTS_MAX * sizeof(*backend->events));
 	rc = backend->events ? ops->open(backend) : WEFT_ENOMEM;
 	if (rc < 0) {
 		say_refused(backend, rc);
@@ -109,8 +104,7 @@ is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
 }
 
 int
-weft__backend_open(struct weft__backend *backend, const char *name,
-                   bool movable)
+weft__backend_open(struct weft__backend *backend, const char *name, bool movable)
 {
 	struct weft__tally *tally = backend->tally;
 	int rc = WEFT_ENOSYS;
@@ -118,8 +112,7 @@ weft__backend_open(struct weft__backend *backend, const char *name,
 	weft__store(&tally->name, 0, WEFT__RELAXED);
 	memset(tally->texts, 0, sizeof(tally->texts));
 	for (size_t i = 0; i < COUNT && rc < 0; i++)
-		if (name ? strcmp(backends[i]->name, name) == 0
-		         : !is_unfit(tally, backends[i]))
+		if (name ? strcmp(backends[i]->name, name) == 0 : !is_unfit(tally, backends[i]))
 			rc = open_one(backend, backends[i], movable);
 	if (rc < 0)
 		return rc;
@@ -152,14 +145,12 @@ none_wait(struct weft__backend *backend, int64_t timeout_ns)
 
 	(void)timeout_ns;
 	if (backend->outer_fd >= 0)
-		(void)weft__kernel(backend)->read(backend->outer_fd, &count,
-		                                  sizeof(count));
+		(void)weft__kernel(backend)->read(backend->outer_fd, &count, sizeof(count));
 	return 0;
 }
 
 static int
-none_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-         uint32_t want)
+none_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t want)
 {
 	(void)fd, (void)entry;
 	return want ? backend->broken : 0;
@@ -192,12 +183,10 @@ break_down(struct weft__backend *backend, int error)
 
 	backend->broken = error;
 	for (uint32_t fd = 0; fd < count; fd++) {
-		const struct weft__fd *entry = weft__fds_get(&backend->fds,
-		                                             (int)fd);
+		const struct weft__fd *entry = weft__fds_get(&backend->fds, (int)fd);
 
 		if (entry && (entry->side[0] || entry->side[1]))
-			weft__ready_evict(backend, (int)fd,
-			                  WEFT_READABLE | WEFT_WRITABLE, error);
+			weft__ready_evict(backend, (int)fd, WEFT_READABLE | WEFT_WRITABLE, error);
 	}
 	if (backend->ops->close)
 		backend->ops->close(backend);
@@ -225,8 +214,8 @@ weft__backend_fall(struct weft__backend *backend, int error)
 void
 weft__backend_close(struct weft__backend *backend)
 {
-	const int fds[] = { backend->wake_fd[0], backend->wake_fd[1],
-		            backend->outer_fd, backend->fd };
+	const int fds[] = { backend->wake_fd[0], backend->wake_fd[1], backend->outer_fd,
+		            backend->fd };
 
 	if (!backend->ops)
 		return;

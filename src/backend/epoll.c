@@ -28,8 +28,7 @@ int
 weft__epoll_make(struct weft__backend *backend)
 {
 	if (!backend->fetched) /* it may be there from an earlier try */
-		backend->fetched = weft__sys->alloc(
-			WEFT__EVENTS_MAX * sizeof(struct epoll_event));
+		backend->fetched = weft__sys->alloc(WEFT__EVENTS_MAX * sizeof(struct epoll_event));
 	if (!backend->fetched)
 		return -ENOMEM;
 	backend->at = "epoll_create";
@@ -40,11 +39,10 @@ weft__epoll_make(struct weft__backend *backend)
 int
 weft__epoll_add_wake(struct weft__backend *backend)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
-		                     .data.u64 = WAKE };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE };
 
-	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
-	                                        backend->wake_fd[0], &event);
+	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD, backend->wake_fd[0],
+	                                        &event);
 }
 
 static int
@@ -77,31 +75,26 @@ event_of(int fd, const struct weft__fd *entry, uint32_t want)
 static int
 add(struct weft__backend *backend, int fd, struct epoll_event *event)
 {
-	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD,
-	                                          fd, event);
+	int rc = weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_ADD, fd, event);
 
 	if (rc == -EEXIST)
-		rc = weft__kernel(backend)->epoll_ctl(backend->fd,
-		                                      EPOLL_CTL_MOD, fd, event);
+		rc = weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, event);
 	return rc;
 }
 
 int
-weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-                uint32_t want)
+weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t want)
 {
 	struct epoll_event event = event_of(fd, entry, want);
 
 	if (want == 0) {
 		/* It may have gone with its file. */
-		(void)weft__kernel(backend)->epoll_ctl(
-			backend->fd, EPOLL_CTL_DEL, fd, &event);
+		(void)weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd, &event);
 		return 0;
 	}
 	if (!entry->armed)
 		return add(backend, fd, &event);
-	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd,
-	                                        &event);
+	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event);
 }
 
 /* An end of the peer's stream is readable, and what follows a short read. */
@@ -109,8 +102,7 @@ static uint32_t
 ready_of(uint32_t events)
 {
 	return (events & (EPOLLIN | EPOLLRDHUP) ? WEFT_READABLE : 0)
-	       | (events & EPOLLOUT ? WEFT_WRITABLE : 0)
-	       | (events & EPOLLERR ? WEFT_ERROR : 0)
+	       | (events & EPOLLOUT ? WEFT_WRITABLE : 0) | (events & EPOLLERR ? WEFT_ERROR : 0)
 	       | (events & EPOLLHUP ? WEFT_HUP : 0);
 }
 
@@ -119,8 +111,7 @@ hold(struct weft__backend *backend, int outer, int inner)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	return weft__kernel(backend)->epoll_ctl(outer, EPOLL_CTL_ADD, inner,
-	                                        &event);
+	return weft__kernel(backend)->epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event);
 }
 
 static int
@@ -146,12 +137,10 @@ epoll_fd(struct weft__backend *backend)
 static int
 arm_all(struct weft__backend *backend)
 {
-	int rc = backend->ops == &weft__backend_uring
-	                 ? 0 /* which polls the eventfd itself */
-	                 : weft__epoll_add_wake(backend);
+	int rc = backend->ops == &weft__backend_uring ? 0 /* which polls the eventfd itself */
+	                                              : weft__epoll_add_wake(backend);
 
-	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE;
-	     i++) {
+	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE; i++) {
 		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)i);
 		struct epoll_event event;
 
@@ -162,8 +151,7 @@ arm_all(struct weft__backend *backend)
 		if (rc == -EBADF) /* closed behind our back */
 			rc = 0;
 	}
-	if (rc == 0 && backend->ops == &weft__backend_epoll
-	    && backend->outer_fd >= 0)
+	if (rc == 0 && backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
 		rc = hold(backend, backend->outer_fd, backend->fd);
 	return rc;
 }
@@ -185,8 +173,7 @@ rebuild(struct weft__backend *backend)
 	}
 	/* A forked child may keep it open, and so in there. */
 	if (backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
-		(void)weft__kernel(backend)->epoll_ctl(
-			backend->outer_fd, EPOLL_CTL_DEL, old, NULL);
+		(void)weft__kernel(backend)->epoll_ctl(backend->outer_fd, EPOLL_CTL_DEL, old, NULL);
 	(void)weft__kernel(backend)->close(old);
 }
 
@@ -214,8 +201,7 @@ weft__epoll_fetch(struct weft__backend *backend, int64_t timeout_ns)
 	bool stray = false;
 	int count;
 
-	count = weft__kernel(backend)->epoll_wait(backend->fd, events, room,
-	                                          timeout_ns);
+	count = weft__kernel(backend)->epoll_wait(backend->fd, events, room, timeout_ns);
 	backend->timed_out = count == 0;
 	backend->more |= count < 0 || count == room;
 	if (count < 0)
@@ -234,8 +220,7 @@ epoll_wake(struct weft__backend *backend)
 	uint64_t one = 1;
 
 	/* It overflows after 2^64 wakes. */
-	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one))
-	       == -EINTR)
+	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one)) == -EINTR)
 		;
 }
 

@@ -30,8 +30,7 @@ weft__fds_make(struct weft__fds *fds, int fd)
 		return NULL;
 	if (!fds->pages[page]) {
 		fds->pages[page] = weft__alloc_zero(PAGE_BYTES);
-		for (uint32_t i = 0; fds->pages[page] && i < WEFT__FDS_PAGE;
-		     i++)
+		for (uint32_t i = 0; fds->pages[page] && i < WEFT__FDS_PAGE; i++)
 			fds->pages[page][i].generation = fds->generation;
 	}
 	return weft__fds_get(fds, fd);
@@ -41,8 +40,7 @@ static bool
 is_unused(const struct weft__fd *page)
 {
 	for (uint32_t i = 0; i < WEFT__FDS_PAGE; i++)
-		if (page[i].side[0] || page[i].side[1] || page[i].armed
-		    || page[i].flags)
+		if (page[i].side[0] || page[i].side[1] || page[i].armed || page[i].flags)
 			return false;
 	return true;
 }

@@ -43,8 +43,7 @@ keep(struct weft__backend *backend, const struct cmsghdr *head)
 }
 
 int64_t
-weft__passed_receive(struct weft__backend *backend, int fd, void *buf,
-                     size_t size)
+weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t size)
 {
 	union {
 		struct cmsghdr head;
@@ -64,8 +63,7 @@ weft__passed_receive(struct weft__backend *backend, int fd, void *buf,
 	if (n < 0)
 		return n;
 	for (head = CMSG_FIRSTHDR(&msg); head; head = CMSG_NXTHDR(&msg, head))
-		if (head->cmsg_level == SOL_SOCKET
-		    && head->cmsg_type == SCM_RIGHTS)
+		if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
 			keep(backend, head);
 	return n;
 }

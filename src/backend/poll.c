@@ -65,8 +65,7 @@ poll_open(struct weft__backend *backend)
 	rc = weft__kernel(backend)->pipe(backend->wake_fd);
 	if (rc < 0)
 		return rc;
-	polls->fds[polls->count++] = (struct pollfd){ .fd = backend->wake_fd[0],
-		                                      .events = POLLIN };
+	polls->fds[polls->count++] = (struct pollfd){ .fd = backend->wake_fd[0], .events = POLLIN };
 	return 0;
 }
 
@@ -84,8 +83,7 @@ disarm(struct weft__backend *backend, struct weft__fd *entry)
 }
 
 static int
-poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-         uint32_t want)
+poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t want)
 {
 	struct polls *polls = polls_of(backend);
 
@@ -106,9 +104,8 @@ poll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
 		return -ENOENT;
 	}
 	polls->fds[entry->index].revents = 0;
-	polls->fds[entry->index].events =
-		(short)((want & WEFT_READABLE ? POLLIN : 0)
-	                | (want & WEFT_WRITABLE ? POLLOUT : 0));
+	polls->fds[entry->index].events = (short)((want & WEFT_READABLE ? POLLIN : 0)
+	                                          | (want & WEFT_WRITABLE ? POLLOUT : 0));
 	return 0;
 }
 
@@ -117,17 +114,14 @@ drain(struct weft__backend *backend)
 {
 	char bytes[64];
 
-	while (weft__kernel(backend)->read(backend->wake_fd[0], bytes,
-	                                   sizeof(bytes))
-	       > 0)
+	while (weft__kernel(backend)->read(backend->wake_fd[0], bytes, sizeof(bytes)) > 0)
 		;
 }
 
 /* poll(2) knows numbers only: one that was closed behind our back may stand for another
  * file by now, whose readiness is nothing to us. */
 static bool
-is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry,
-        int revents)
+is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry, int revents)
 {
 	if ((revents & POLLNVAL) || (entry->flags & WEFT__FD_OWNED))
 		return revents & POLLNVAL;
@@ -150,12 +144,10 @@ report(struct weft__backend *backend, uint32_t index)
 	}
 	p->revents = 0;
 	if (!is_gone(backend, fd, entry, revents)) {
-		weft__ready_note(backend, fd, entry->generation,
-		                 weft__ready_of_poll(revents));
+		weft__ready_note(backend, fd, entry->generation, weft__ready_of_poll(revents));
 		return;
 	}
-	weft__ready_note(backend, fd, entry->generation,
-	                 WEFT_ERROR | WEFT__GONE);
+	weft__ready_note(backend, fd, entry->generation, WEFT_ERROR | WEFT__GONE);
 	disarm(backend, entry);
 	entry->armed = 0;
 }
@@ -164,8 +156,7 @@ static int
 poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
 	struct polls *polls = polls_of(backend);
-	int rc = weft__kernel(backend)->poll(polls->fds, polls->count,
-	                                     timeout_ns);
+	int rc = weft__kernel(backend)->poll(polls->fds, polls->count, timeout_ns);
 
 	backend->timed_out = rc == 0;
 	backend->more |= rc < 0;

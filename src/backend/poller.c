@@ -31,18 +31,15 @@ weft_poller_open(const char *backend, weft_poller **out)
 	int rc;
 
 	if (!out || (backend && !weft__backend_exists(backend)))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_poller_open: unknown backend");
+		return weft__fail(WEFT_EINVAL, "weft_poller_open: unknown backend");
 	if (!backend)
 		backend = weft__backend_exists("epoll") ? "epoll" : "poll";
 	if (backend[0] == 'u')
-		return weft__fail(WEFT_ENOSYS,
-		                  "weft_poller_open: readiness gains "
-		                  "nothing by io_uring");
+		return weft__fail(WEFT_ENOSYS, "weft_poller_open: readiness gains "
+		                               "nothing by io_uring");
 	poller = weft__alloc_zero(sizeof(*poller));
 	if (!poller)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_poller_open: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_poller_open: out of memory");
 	poller->backend.tally = &poller->tally;
 	rc = weft__backend_open(&poller->backend, backend, true);
 	if (rc < 0) {
@@ -65,8 +62,7 @@ weft_poller_close(weft_poller *poller)
 static struct weft__fd *
 find(weft_poller *poller, int fd)
 {
-	struct weft__fd *entry =
-		fd < 0 ? NULL : weft__fds_get(&poller->backend.fds, fd);
+	struct weft__fd *entry = fd < 0 ? NULL : weft__fds_get(&poller->backend.fds, fd);
 
 	return entry && entry->side[EVENTS] ? entry : NULL;
 }
@@ -117,18 +113,14 @@ weft_poller_add(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	int rc;
 
 	if (!poller || (events & ~KNOWN))
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_poller_add: NULL, or unknown events");
+		return weft__misuse(WEFT_EINVAL, "weft_poller_add: NULL, or unknown events");
 	if (fd < 0 || weft__kernel(&poller->backend)->kind(fd) < 0)
-		return weft__fail(WEFT_EBADF,
-		                  "weft_poller_add: bad descriptor");
+		return weft__fail(WEFT_EBADF, "weft_poller_add: bad descriptor");
 	entry = weft__fds_make(&poller->backend.fds, fd);
 	if (!entry)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_poller_add: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_poller_add: out of memory");
 	if (entry->side[EVENTS] && !is_stale(poller, fd, entry))
-		return weft__fail(WEFT_EEXIST,
-		                  "weft_poller_add: is there already");
+		return weft__fail(WEFT_EEXIST, "weft_poller_add: is there already");
 	entry->generation++;
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
@@ -145,13 +137,10 @@ weft_poller_modify(weft_poller *poller, int fd, uint32_t events, uint64_t token)
 	int rc;
 
 	if (!poller || (events & ~KNOWN))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_poller_modify: NULL, or unknown events");
+		return weft__misuse(WEFT_EINVAL, "weft_poller_modify: NULL, or unknown events");
 	entry = find(poller, fd);
 	if (!entry)
-		return weft__fail(WEFT_ENOENT,
-		                  "weft_poller_modify: is not there");
+		return weft__fail(WEFT_ENOENT, "weft_poller_modify: is not there");
 	rc = arm(poller, fd, entry, events);
 	if (rc < 0)
 		return rc;
@@ -166,8 +155,7 @@ weft_poller_remove(weft_poller *poller, int fd)
 	struct weft__fd *entry = poller ? find(poller, fd) : NULL;
 
 	if (!entry)
-		return weft__fail(WEFT_ENOENT,
-		                  "weft_poller_remove: is not there");
+		return weft__fail(WEFT_ENOENT, "weft_poller_remove: is not there");
 	(void)arm(poller, fd, entry, 0);
 	entry->generation++;
 	entry->side[EVENTS] = entry->side[TOKEN] = 0;
@@ -191,8 +179,7 @@ collect(weft_poller *poller, weft_poller_event *out)
 		asked = (uint32_t)entry->side[EVENTS] & BOTH;
 		ready = asked ? event->ready & (asked | ALARMS) : 0;
 		if (ready)
-			out[count++] = (weft_poller_event){ entry->side[TOKEN],
-				                            ready };
+			out[count++] = (weft_poller_event){ entry->side[TOKEN], ready };
 		else
 			(void)arm(poller, event->fd, entry, asked);
 	}
@@ -201,8 +188,7 @@ collect(weft_poller *poller, weft_poller_event *out)
 }
 
 int
-weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max,
-                 uint64_t deadline_ns)
+weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max, uint64_t deadline_ns)
 {
 	struct weft__backend *backend;
 	int rc;
@@ -210,18 +196,15 @@ weft_poller_wait(weft_poller *poller, weft_poller_event *events, size_t max,
 	if (!poller || !events || max == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_poller_wait: no room");
 	backend = &poller->backend;
-	backend->events_max = max < WEFT__EVENTS_MAX ? (uint32_t)max
-	                                             : WEFT__EVENTS_MAX;
+	backend->events_max = max < WEFT__EVENTS_MAX ? (uint32_t)max : WEFT__EVENTS_MAX;
 	if (backend->always > 0)
 		weft__ready_note_files(backend);
 	rc = backend->events_count >= backend->events_max
 	             ? 0
-	             : backend->ops->wait(
-			     backend, backend->events_count > 0
-					      ? 0
-					      : weft__timeout_of(deadline_ns));
-	return rc < 0 ? weft__fail(rc, "weft_poller_wait")
-	              : collect(poller, events);
+	             : backend->ops->wait(backend, backend->events_count > 0
+	                                                   ? 0
+	                                                   : weft__timeout_of(deadline_ns));
+	return rc < 0 ? weft__fail(rc, "weft_poller_wait") : collect(poller, events);
 }
 
 void

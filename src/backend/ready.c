@@ -10,8 +10,7 @@
 #include "backend/ready.h"
 
 void
-weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
-                     int64_t result)
+weft__backend_finish(struct weft__backend *backend, struct weft__op *op, int64_t result)
 {
 	op->result = result;
 	op->more = false;
@@ -24,8 +23,7 @@ weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
 uint32_t
 weft__ready_of_poll(int revents)
 {
-	return (revents & POLLIN ? WEFT_READABLE : 0)
-	       | (revents & POLLOUT ? WEFT_WRITABLE : 0)
+	return (revents & POLLIN ? WEFT_READABLE : 0) | (revents & POLLOUT ? WEFT_WRITABLE : 0)
 	       | (revents & (POLLERR | POLLNVAL) ? WEFT_ERROR : 0)
 	       | (revents & POLLHUP ? WEFT_HUP : 0);
 }
@@ -96,8 +94,7 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
 	/* What was armed while the op was held may leave out its side. */
-	if (!backend->ops->edge
-	    || (!on && !(entry->armed & weft__op_sides(op))))
+	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_sides(op))))
 		rc = weft__sides_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
 		show_again(backend, op->fd, entry);
@@ -107,14 +104,13 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 }
 
 int64_t
-weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
-                     void *buf, size_t size, bool must)
+weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op, void *buf, size_t size,
+                     bool must)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 	int64_t result;
 
-	if (op->state != WEFT__OP_WAITING
-	    || (!must && !(entry->flags & WEFT__FD_MAY_READ)))
+	if (op->state != WEFT__OP_WAITING || (!must && !(entry->flags & WEFT__FD_MAY_READ)))
 		return -EAGAIN;
 	op->buf = buf;
 	op->size = size;
@@ -171,9 +167,7 @@ close_those_free(struct weft__backend *backend)
 static bool
 is_with_kernel(const struct weft__op *op)
 {
-	return op
-	       && (op->state == WEFT__OP_SENT
-	           || op->state == WEFT__OP_CANCELING);
+	return op && (op->state == WEFT__OP_SENT || op->state == WEFT__OP_CANCELING);
 }
 
 /* Is the file that was armed, or identified, another one than `fd` stands for? */
@@ -189,8 +183,7 @@ is_other_file(struct weft__backend *backend, int fd, struct weft__fd *entry)
 }
 
 void
-weft__ready_evict_stale(struct weft__backend *backend, int fd,
-                        uintptr_t newcomer)
+weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 	bool other = is_other_file(backend, fd, entry);
@@ -201,8 +194,7 @@ weft__ready_evict_stale(struct weft__backend *backend, int fd,
 
 		if (!entry->side[side] || entry->side[side] == newcomer)
 			continue;
-		if (is_with_kernel(op) ? !backend->ops->has_file(backend, op)
-		                       : other)
+		if (is_with_kernel(op) ? !backend->ops->has_file(backend, op) : other)
 			stale |= weft__side_mask(side);
 	}
 	if (stale | other)
@@ -224,8 +216,7 @@ is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
 /* A newcomer that takes a free side, and arms it or gives it to the kernel, would have those
  * of whom only the identity is known pass for waiters of its own file. */
 int
-weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
-                  uintptr_t newcomer)
+weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides, uintptr_t newcomer)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
@@ -236,8 +227,7 @@ weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
 }
 
 static void
-evict_op(struct weft__backend *backend, struct weft__fd *entry,
-         struct weft__op *op, int why)
+evict_op(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op, int why)
 {
 	if (!is_with_kernel(op) && op->state != WEFT__OP_UNSENT) {
 		backend->ops->cancel(backend, op, why);
@@ -266,8 +256,7 @@ evict_closing(struct weft__backend *backend, int fd, int why)
 }
 
 void
-weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides,
-                  int why)
+weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
@@ -298,9 +287,9 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	return entry && !weft__fd_is_idle(entry) ? weft__ready_claim(
-		       backend, op->fd, weft__op_sides(op), 0)
-	                                         : 0;
+	return entry && !weft__fd_is_idle(entry)
+	               ? weft__ready_claim(backend, op->fd, weft__op_sides(op), 0)
+	               : 0;
 }
 
 /* Is a try likely to succeed before anything is reported? */
@@ -312,8 +301,7 @@ may_try(const struct weft__backend *backend, const struct weft__fd *entry,
 		return false;
 	if (weft__op_sides(op) == WEFT_WRITABLE)
 		return !backend->ops->edge || !(entry->armed & WEFT_EDGE)
-		       || (entry->flags & WEFT__FD_MAY_WRITE)
-		       || op->kind == WEFT__OP_CONNECT;
+		       || (entry->flags & WEFT__FD_MAY_WRITE) || op->kind == WEFT__OP_CONNECT;
 	return backend->ops->edge && (entry->flags & WEFT__FD_MAY_READ);
 }
 
@@ -332,9 +320,7 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	}
 	op->state = WEFT__OP_WAITING;
 	weft__sides_take(backend, entry, weft__op_sides(op), (uintptr_t)op);
-	rc = op->kind == WEFT__OP_ACCEPT
-	             ? weft__kernel(backend)->set_nonblock(op->fd)
-	             : 0;
+	rc = op->kind == WEFT__OP_ACCEPT ? weft__kernel(backend)->set_nonblock(op->fd) : 0;
 	if (rc == 0)
 		rc = weft__sides_arm(backend, op->fd, entry, (uintptr_t)op);
 	if (rc == 0) {
@@ -357,16 +343,14 @@ weft__ready_take(struct weft__backend *backend, struct weft__op *op)
 	struct weft__fd *entry = weft__fds_make(&backend->fds, op->fd);
 
 	if (entry)
-		weft__sides_take(backend, entry, weft__op_sides(op),
-		                 (uintptr_t)op);
+		weft__sides_take(backend, entry, weft__op_sides(op), (uintptr_t)op);
 	return entry;
 }
 
 void
 weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 {
-	weft__sides_leave(backend, weft__fds_get(&backend->fds, op->fd),
-	                  (uintptr_t)op);
+	weft__sides_leave(backend, weft__fds_get(&backend->fds, op->fd), (uintptr_t)op);
 	if (backend->closing.first)
 		close_those_free(backend);
 }
@@ -378,8 +362,7 @@ is_armed_for(const struct weft__fd *entry)
 	for (int side = 0; side < 2; side++) {
 		const struct weft__op *op = weft__side_op(entry, side);
 
-		if (weft__side_watch(entry, side)
-		    || (op && op->state == WEFT__OP_WAITING))
+		if (weft__side_watch(entry, side) || (op && op->state == WEFT__OP_WAITING))
 			return true;
 	}
 	return false;
@@ -395,9 +378,8 @@ leave(struct weft__backend *backend, struct weft__op *op)
 	 * lest it is told what its requests tell as well. */
 	if (!backend->ops->edge)
 		(void)weft__sides_arm(backend, op->fd, entry, 0);
-	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches
-	         && entry->armed && !is_armed_for(entry)
-	         && backend->ops->arm(backend, op->fd, entry, 0) == 0)
+	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches && entry->armed
+	         && !is_armed_for(entry) && backend->ops->arm(backend, op->fd, entry, 0) == 0)
 		entry->armed = 0;
 	if (op->kind == WEFT__OP_ACCEPT && backend->paused.first)
 		weft__node_remove(&backend->paused, weft__op_node(op));
@@ -415,8 +397,7 @@ weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 bool
 weft__ready_is_exhausted(int64_t result)
 {
-	return result == -EMFILE || result == -ENFILE || result == -ENOBUFS
-	       || result == -ENOMEM;
+	return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
 }
 
 void
@@ -451,8 +432,7 @@ weft__ready_resume(struct weft__backend *backend)
 /* --- events ------------------------------------------------------------- */
 
 void
-weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation,
-                 uint32_t ready)
+weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation, uint32_t ready)
 {
 	struct weft__fd *entry = weft__fds_get(&backend->fds, fd);
 
@@ -486,8 +466,7 @@ weft__ready_ending(struct weft__backend *backend, int fd)
  * more, but not for ever: then others come first, and the kernel is to report it again.
  * One that tells levels does that by itself. */
 static void
-stay(struct weft__backend *backend, struct weft__event *event,
-     struct weft__fd *entry, int side)
+stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry, int side)
 {
 	struct weft__op *op = weft__side_op(entry, side);
 
@@ -505,8 +484,8 @@ stay(struct weft__backend *backend, struct weft__event *event,
 
 /* An op's side was reported: true if it has a result. */
 static bool
-dispatch_op(struct weft__backend *backend, struct weft__event *event,
-            struct weft__fd *entry, int side)
+dispatch_op(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
+            int side)
 {
 	struct weft__op *op = weft__side_op(entry, side);
 	bool multi = weft__op_is_multi(op);
@@ -515,8 +494,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	if (op->state != WEFT__OP_WAITING || (op->events & WEFT__HELD))
 		return false;
 	if (op->kind == WEFT__OP_POLL) {
-		result = event->ready
-		         & ((op->events & WEFT__BOTH) | WEFT__ALARMS);
+		result = event->ready & ((op->events & WEFT__BOTH) | WEFT__ALARMS);
 		event->sides = 0;
 	} else {
 		__builtin_prefetch(op->arg); /* on_done looks there */
@@ -524,14 +502,12 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 	}
 	if (result == -EAGAIN)
 		return false;
-	if (multi && op->kind == WEFT__OP_ACCEPT
-	    && weft__ready_is_exhausted(result)) {
+	if (multi && op->kind == WEFT__OP_ACCEPT && weft__ready_is_exhausted(result)) {
 		weft__ready_pause(backend, op);
 		return false;
 	}
 	op->result = result;
-	if (multi
-	    && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
+	if (multi && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT))) {
 		stay(backend, event, entry, side);
 		return true;
 	}
@@ -544,8 +520,8 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event,
 /* A watch's side was reported: true if it is to be called.  One that has both sides
  * is called once for both. */
 static bool
-dispatch_watch(const struct weft__fd *entry, struct weft__event *event,
-               int side, struct weft__ready *out)
+dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int side,
+               struct weft__ready *out)
 {
 	uint32_t asked = out->watch->flags & WEFT__BOTH;
 
@@ -559,8 +535,8 @@ dispatch_watch(const struct weft__fd *entry, struct weft__event *event,
 
 /* Look at the next side of an event; true if there is something to do. */
 static bool
-dispatch(struct weft__backend *backend, struct weft__event *event,
-         struct weft__fd *entry, struct weft__ready *out)
+dispatch(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
+         struct weft__ready *out)
 {
 	int side = event->sides & 1 ? WEFT__READ_SIDE : WEFT__WRITE_SIDE;
 
@@ -582,17 +558,13 @@ bool
 weft__ready_next(struct weft__backend *backend, struct weft__ready *out)
 {
 	while (backend->events_at < backend->events_count) {
-		struct weft__event *event =
-			&backend->events[backend->events_at];
-		struct weft__fd *entry = weft__fds_get(&backend->fds,
-		                                       event->fd);
+		struct weft__event *event = &backend->events[backend->events_at];
+		struct weft__fd *entry = weft__fds_get(&backend->fds, event->fd);
 
-		if (!entry || entry->generation != event->generation
-		    || event->sides == 0)
+		if (!entry || entry->generation != event->generation || event->sides == 0)
 			backend->events_at++; /* invariant 2 */
 		else if (event->ready & WEFT__GONE)
-			weft__ready_evict(backend, event->fd, WEFT__BOTH,
-			                  WEFT_EBADF);
+			weft__ready_evict(backend, event->fd, WEFT__BOTH, WEFT_EBADF);
 		else if (dispatch(backend, event, entry, out))
 			return true;
 	}

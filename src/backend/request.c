@@ -19,8 +19,7 @@ fill_file(struct io_uring_sqe *sqe, const struct weft__op *op)
 		break;
 	case WEFT__OP_FILE_READ:
 	case WEFT__OP_FILE_WRITE:
-		sqe->opcode = op->kind == WEFT__OP_FILE_READ ? IORING_OP_READ
-		                                             : IORING_OP_WRITE;
+		sqe->opcode = op->kind == WEFT__OP_FILE_READ ? IORING_OP_READ : IORING_OP_WRITE;
 		sqe->len = op->length;
 		sqe->off = op->offset;
 		break;
@@ -78,8 +77,7 @@ weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 		sqe->addr = 0;
 		sqe->len = 0;
 		sqe->accept_flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
-		sqe->ioprio = op->events & WEFT_MULTI ? IORING_ACCEPT_MULTISHOT
-		                                      : 0;
+		sqe->ioprio = op->events & WEFT_MULTI ? IORING_ACCEPT_MULTISHOT : 0;
 		break;
 	default:
 		sqe->opcode = IORING_OP_CONNECT;
@@ -90,8 +88,7 @@ weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op)
 }
 
 void
-weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op,
-                     uint64_t tell)
+weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op, uint64_t tell)
 {
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->addr = (uint64_t)(uintptr_t)op;

@@ -45,25 +45,21 @@ store_release(uint32_t *word, uint32_t value)
 static void
 clear(struct weft__uring *ring, const char *failed)
 {
-	*ring = (struct weft__uring){ .fd = -1,
-		                      .syscalls = ring->syscalls,
-		                      .failed = failed };
+	*ring = (struct weft__uring){ .fd = -1, .syscalls = ring->syscalls, .failed = failed };
 }
 
 static int
 map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 {
 	size_t sq = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
-	size_t cq = p->cq_off.cqes
-	            + p->cq_entries * sizeof(struct io_uring_cqe);
+	size_t cq = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
 	char *mem;
 
 	ring->ring_size = sq > cq ? sq : cq;
 	ring->sqe_size = p->sq_entries * sizeof(struct io_uring_sqe);
-	ring->ring_mem = weft__uring_kernel(ring)->map(
-		ring->ring_size, ring->fd, IORING_OFF_SQ_RING);
-	ring->sqe_mem = weft__uring_kernel(ring)->map(ring->sqe_size, ring->fd,
-	                                              IORING_OFF_SQES);
+	ring->ring_mem = weft__uring_kernel(ring)->map(ring->ring_size, ring->fd,
+	                                               IORING_OFF_SQ_RING);
+	ring->sqe_mem = weft__uring_kernel(ring)->map(ring->sqe_size, ring->fd, IORING_OFF_SQES);
 	if (!ring->ring_mem || !ring->sqe_mem)
 		return -ENOMEM;
 	mem = ring->ring_mem;
@@ -100,8 +96,7 @@ check_calls(struct weft__uring *ring)
 	int rc;
 
 	ring->failed = "io_uring_register";
-	rc = weft__uring_kernel(ring)->uring_register(
-		ring->fd, IORING_REGISTER_PROBE, &none, 0);
+	rc = weft__uring_kernel(ring)->uring_register(ring->fd, IORING_REGISTER_PROBE, &none, 0);
 	if (is_denial(rc))
 		return rc;
 	ring->failed = "io_uring_enter";
@@ -112,11 +107,10 @@ check_calls(struct weft__uring *ring)
 int
 weft__uring_open(struct weft__uring *ring, uint32_t entries, bool bound)
 {
-	const uint32_t needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP
-	                        | IORING_FEAT_EXT_ARG;
+	const uint32_t needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	struct io_uring_params p = {
-		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP
-		         | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_R_DISABLED
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL
+		         | IORING_SETUP_R_DISABLED
 		         | (bound ? BOUND | IORING_SETUP_TASKRUN_FLAG : 0),
 		.cq_entries = 4 * entries,
 	};
@@ -184,8 +178,8 @@ weft__uring_enable(struct weft__uring *ring)
 
 	if (ring->enabled)
 		return 0;
-	rc = weft__uring_kernel(ring)->uring_register(
-		ring->fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+	rc = weft__uring_kernel(ring)->uring_register(ring->fd, IORING_REGISTER_ENABLE_RINGS, NULL,
+	                                              0);
 	ring->enabled = rc == 0;
 	return rc;
 }
@@ -208,8 +202,7 @@ weft__uring_get(struct weft__uring *ring)
 bool
 weft__uring_withdraw(struct weft__uring *ring, const void *user_data)
 {
-	for (uint32_t at = load_acquire(ring->sq_head); at != ring->sq_tail;
-	     at++) {
+	for (uint32_t at = load_acquire(ring->sq_head); at != ring->sq_tail; at++) {
 		struct io_uring_sqe *sqe = &ring->sqes[at & ring->sq_mask];
 
 		if (sqe->user_data != (uint64_t)(uintptr_t)user_data)
@@ -227,8 +220,7 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 	struct __kernel_timespec ts = { timeout_ns / (int64_t)WEFT_S,
 		                        timeout_ns % (int64_t)WEFT_S };
 	struct io_uring_getevents_arg arg = { .ts = (uint64_t)(uintptr_t)&ts };
-	bool timed, wait = timeout_ns != 0
-	                   && load_acquire(ring->cq_tail) == ring->cq_head;
+	bool timed, wait = timeout_ns != 0 && load_acquire(ring->cq_tail) == ring->cq_head;
 	int rc = weft__uring_enable(ring);
 
 	if (rc < 0)
@@ -237,24 +229,21 @@ weft__uring_enter(struct weft__uring *ring, int64_t timeout_ns)
 	timed = wait && timeout_ns > 0;
 	rc = weft__uring_kernel(ring)->uring_enter(
 		ring->fd, unsubmitted(ring), wait,
-		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0),
-		timed ? &arg : NULL);
+		IORING_ENTER_GETEVENTS | (timed ? IORING_ENTER_EXT_ARG : 0), timed ? &arg : NULL);
 	return rc == -EINTR ? 0 : rc < 0 ? rc : 0;
 }
 
 bool
 weft__uring_is_behind(const struct weft__uring *ring)
 {
-	return load_relaxed(ring->sq_flags)
-	       & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+	return load_relaxed(ring->sq_flags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
 bool
 weft__uring_has_work(const struct weft__uring *ring)
 {
 	return load_acquire(ring->cq_tail) != ring->cq_head
-	       || ring->sq_tail != load_relaxed(ring->sq_head)
-	       || weft__uring_is_behind(ring);
+	       || ring->sq_tail != load_relaxed(ring->sq_head) || weft__uring_is_behind(ring);
 }
 
 bool
@@ -263,8 +252,7 @@ weft__uring_has_result(const struct weft__uring *ring, const void *user_data)
 	uint32_t end = load_acquire(ring->cq_tail); /* C */
 
 	for (uint32_t at = ring->cq_head; at != end; at++)
-		if (ring->cqes[at & ring->cq_mask].user_data
-		    == (uint64_t)(uintptr_t)user_data)
+		if (ring->cqes[at & ring->cq_mask].user_data == (uint64_t)(uintptr_t)user_data)
 			return true;
 	return false;
 }
@@ -276,9 +264,8 @@ weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out)
 		return false;
 	*out = ring->cqes[ring->cq_head++ & ring->cq_mask];
 	/* What the next one is of, to be there by then; small ones lead nowhere. */
-	__builtin_prefetch((const void *)(uintptr_t)ring
-	                           ->cqes[ring->cq_head & ring->cq_mask]
-	                           .user_data);
+	__builtin_prefetch(
+		(const void *)(uintptr_t)ring->cqes[ring->cq_head & ring->cq_mask].user_data);
 	store_release(ring->cq_head_shared, ring->cq_head); /* H */
 	return true;
 }

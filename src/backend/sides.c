@@ -14,8 +14,8 @@ weft__sides_count(struct weft__backend *backend, int by)
 /* Whoever begins to wait on a borrowed number that nobody waited on may have another
  * file behind it: what was fetched before is not for him. */
 void
-weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
-                 uint32_t sides, uintptr_t who)
+weft__sides_take(struct weft__backend *backend, struct weft__fd *entry, uint32_t sides,
+                 uintptr_t who)
 {
 	if (weft__fd_is_idle(entry)) {
 		weft__sides_count(backend, 1);
@@ -29,8 +29,7 @@ weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
 }
 
 void
-weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
-                  uintptr_t who)
+weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry, uintptr_t who)
 {
 	bool was_empty = weft__fd_is_idle(entry);
 
@@ -46,8 +45,7 @@ weft__ready_has(struct weft__backend *backend, const struct weft__op *op)
 {
 	const struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
-	return entry->side[0] == (uintptr_t)op
-	       || entry->side[1] == (uintptr_t)op;
+	return entry->side[0] == (uintptr_t)op || entry->side[1] == (uintptr_t)op;
 }
 
 /* What the kernel should look for on behalf of a side. */
@@ -70,8 +68,7 @@ want_of(const struct weft__fd *entry, int side, bool *level)
 /* For an owned descriptor on an edge backend that is done once for both sides, and then
  * holds until it is closed. */
 static int
-bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry,
-              bool verify)
+bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry, bool verify)
 {
 	bool level = !backend->ops->edge;
 	uint32_t want = want_of(entry, 0, &level) | want_of(entry, 1, &level);
@@ -82,8 +79,7 @@ bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry,
 			want = WEFT__BOTH;
 		want |= WEFT_EDGE;
 	}
-	if (want == entry->armed
-	    && (!verify || (entry->flags & WEFT__FD_OWNED)))
+	if (want == entry->armed && (!verify || (entry->flags & WEFT__FD_OWNED)))
 		return 0;
 	rc = backend->ops->arm(backend, fd, entry, want);
 	if (rc < 0)
@@ -95,8 +91,7 @@ bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry,
 }
 
 int
-weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-                uintptr_t newcomer)
+weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uintptr_t newcomer)
 {
 	int rc = bring_in_line(backend, fd, entry, newcomer != 0);
 

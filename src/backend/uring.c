@@ -39,12 +39,7 @@
 
 #define ENTRIES 256u
 
-enum {
-	TELL_NOBODY,
-	TELL_WAKE,
-	TELL_EPOLL,
-	TELL_OPS
-}; /* user data below an op's */
+enum { TELL_NOBODY, TELL_WAKE, TELL_EPOLL, TELL_OPS }; /* user data below an op's */
 
 struct uring {
 	struct weft__uring ring;
@@ -52,10 +47,9 @@ struct uring {
 	bool waker;  /* the eventfd is polled */
 	bool poller; /* the epoll is polled */
 	struct weft__node_list unsent;
-	struct weft__node *
-		requests; /* ops with the kernel that have no side; invariant 9 */
-	int error;        /* why the ring was abandoned, or 0 */
-	bool settled;     /* ... and nothing of it is left */
+	struct weft__node *requests; /* ops with the kernel that have no side; invariant 9 */
+	int error;                   /* why the ring was abandoned, or 0 */
+	bool settled;                /* ... and nothing of it is left */
 };
 
 static struct uring *
@@ -73,8 +67,7 @@ is_receiving(struct weft__backend *backend)
 	uint32_t count = backend->fds.count * WEFT__FDS_PAGE;
 
 	for (uint32_t fd = 0; fd < count; fd++) {
-		const struct weft__op *op = weft__ready_op_at(backend, (int)fd,
-		                                              WEFT__READ_SIDE);
+		const struct weft__op *op = weft__ready_op_at(backend, (int)fd, WEFT__READ_SIDE);
 
 		if (op && op->kind == WEFT__OP_RECV_MULTI)
 			return true;
@@ -87,9 +80,7 @@ uring_trim(struct weft__backend *backend)
 {
 	struct uring *u = uring_of(backend);
 
-	return is_receiving(backend)
-	               ? 0
-	               : weft__buffers_trim(&u->buffers, &u->ring);
+	return is_receiving(backend) ? 0 : weft__buffers_trim(&u->buffers, &u->ring);
 }
 
 static void
@@ -159,8 +150,7 @@ push(struct weft__backend *backend, struct weft__op *op)
 	struct uring *u = uring_of(backend);
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
 	bool sideless = weft__op_is_file(op)
-	                || (op->state == WEFT__OP_CANCELING
-	                    && !weft__ready_has(backend, op));
+	                || (op->state == WEFT__OP_CANCELING && !weft__ready_has(backend, op));
 
 	if (sideless)
 		unlink_request(op);
@@ -207,8 +197,7 @@ leave(struct weft__backend *backend, struct weft__op *op)
 
 /* Requests wait on blocking descriptors only; invariant 5. */
 static void
-make_blocking(struct weft__backend *backend, struct weft__fd *entry,
-              const struct weft__op *op)
+make_blocking(struct weft__backend *backend, struct weft__fd *entry, const struct weft__op *op)
 {
 	if (entry->flags & WEFT__FD_BLOCKING)
 		return;
@@ -228,8 +217,7 @@ is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
 	case WEFT__OP_SENDFILE:
 		return true;
 	case WEFT__OP_SENDMSG:
-		return (entry->flags & WEFT__FD_PLAIN)
-		       || op->msg->msg_controllen > 0;
+		return (entry->flags & WEFT__FD_PLAIN) || op->msg->msg_controllen > 0;
 	case WEFT__OP_RECV_MULTI:
 		return entry->flags & (WEFT__FD_PLAIN | WEFT__FD_PASSES);
 	default:
@@ -254,8 +242,7 @@ uring_submit(struct weft__backend *backend, struct weft__op *op)
 		return;
 	}
 	if (op->kind == WEFT__OP_RECV_MULTI)
-		rc = weft__buffers_make(&uring_of(backend)->buffers,
-		                        &uring_of(backend)->ring);
+		rc = weft__buffers_make(&uring_of(backend)->buffers, &uring_of(backend)->ring);
 	entry = rc < 0 ? NULL : weft__ready_take(backend, op);
 	if (!entry) {
 		weft__backend_finish(backend, op, rc < 0 ? rc : WEFT_ENOMEM);
@@ -278,8 +265,7 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 		op->state = WEFT__OP_CANCELING;
 		push(backend, op);
 	} else if (op->state == WEFT__OP_UNSENT) {
-		weft__node_remove(&uring_of(backend)->unsent,
-		                  weft__op_node(op));
+		weft__node_remove(&uring_of(backend)->unsent, weft__op_node(op));
 		leave(backend, op);
 		weft__backend_finish(backend, op, why);
 	} else {
@@ -306,8 +292,7 @@ uring_evict(struct weft__backend *backend, struct weft__op *op, int why)
 	if (op->state == WEFT__OP_UNSENT)
 		weft__node_remove(&u->unsent, weft__op_node(op));
 	if (op->state == WEFT__OP_UNSENT
-	    || (op->state == WEFT__OP_SENT
-	        && weft__uring_withdraw(&u->ring, op))) {
+	    || (op->state == WEFT__OP_SENT && weft__uring_withdraw(&u->ring, op))) {
 		weft__backend_finish(backend, op, why);
 		return;
 	}
@@ -336,8 +321,8 @@ uring_has_file(struct weft__backend *backend, struct weft__op *op)
 	};
 
 	return weft__uring_enter(&u->ring, 0) < 0
-	       || weft__kernel(backend)->uring_register(
-			  u->ring.fd, IORING_REGISTER_SYNC_CANCEL, &reg, 1)
+	       || weft__kernel(backend)->uring_register(u->ring.fd, IORING_REGISTER_SYNC_CANCEL,
+	                                                &reg, 1)
 	                  != -ENOENT
 	       || weft__uring_has_result(&u->ring, op);
 }
@@ -420,8 +405,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 		return false;
 	}
 	leave(backend, op);
-	if (!asked && !weft__op_is_file(op)
-	    && (result == -EAGAIN || result == -EINTR)) {
+	if (!asked && !weft__op_is_file(op) && (result == -EAGAIN || result == -EINTR)) {
 		/* It is non-blocking, or a connect that was interrupted. */
 		backend->more = true;
 		weft__ready_submit(backend, op);
@@ -435,8 +419,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 
 /* A completion of an op: true if there is a result to deliver. */
 static bool
-take(struct weft__backend *backend, struct weft__op *op,
-     const struct io_uring_cqe *cqe)
+take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_cqe *cqe)
 {
 	struct uring *u = uring_of(backend);
 
@@ -479,8 +462,7 @@ next_completion(struct weft__backend *backend, struct weft__ready *out)
 
 	weft__buffers_give_back(&u->buffers); /* invariant 4 */
 	while (weft__uring_next(&u->ring, &cqe)) {
-		struct weft__op *op =
-			(struct weft__op *)(uintptr_t)cqe.user_data;
+		struct weft__op *op = (struct weft__op *)(uintptr_t)cqe.user_data;
 		bool ended = !(cqe.flags & IORING_CQE_F_MORE);
 
 		if (cqe.user_data == TELL_WAKE) {
@@ -488,8 +470,7 @@ next_completion(struct weft__backend *backend, struct weft__ready *out)
 		} else if (cqe.user_data == TELL_EPOLL) {
 			u->poller = !ended;
 			(void)weft__epoll_fetch(backend, 0);
-		} else if (cqe.user_data >= TELL_OPS
-		           && take(backend, op, &cqe)) {
+		} else if (cqe.user_data >= TELL_OPS && take(backend, op, &cqe)) {
 			*out = (struct weft__ready){ .op = op };
 			return true;
 		}
@@ -511,8 +492,7 @@ prepare(struct weft__backend *backend)
 	if (u->unsent.first)
 		push_unsent(backend);
 	if (!u->waker)
-		poll_forever(u, backend->wake_fd[0], TELL_WAKE,
-		             IORING_POLL_ADD_MULTI);
+		poll_forever(u, backend->wake_fd[0], TELL_WAKE, IORING_POLL_ADD_MULTI);
 	if (!u->poller && backend->fd >= 0)
 		poll_forever(u, backend->fd, TELL_EPOLL, 0);
 }
@@ -566,8 +546,7 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 		return 0;
 	rc = weft__uring_enter(&u->ring, timeout_ns);
 	backend->timed_out = rc == -ETIME;
-	backend->more |= (rc < 0 && rc != -ETIME)
-	                 || weft__uring_is_behind(&u->ring);
+	backend->more |= (rc < 0 && rc != -ETIME) || weft__uring_is_behind(&u->ring);
 	return backend->timed_out ? 0 : rc;
 }
 
@@ -590,8 +569,8 @@ uring_fd(struct weft__backend *backend)
 		return fd;
 	rc = uring_wait(backend, 0);
 	if (rc == 0)
-		rc = weft__kernel(backend)->uring_register(
-			u->ring.fd, IORING_REGISTER_EVENTFD, &fd, 1);
+		rc = weft__kernel(backend)->uring_register(u->ring.fd, IORING_REGISTER_EVENTFD, &fd,
+		                                           1);
 	if (rc < 0) {
 		(void)weft__kernel(backend)->close(fd);
 		return rc;
@@ -623,8 +602,7 @@ uring_wake(struct weft__backend *backend)
 
 /* The epoll for watches and poll ops is made when the first of them comes. */
 static int
-uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
-          uint32_t want)
+uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t want)
 {
 	int rc = backend->fd < 0 ? weft__epoll_make(backend) : 0;
 
@@ -642,12 +620,10 @@ move_op(struct weft__backend *backend, struct weft__op *op)
 	int rc = 0;
 
 	leave(backend, op);
-	if (op->state == WEFT__OP_CANCELING || weft__op_is_file(op)
-	    || !has_way) {
+	if (op->state == WEFT__OP_CANCELING || weft__op_is_file(op) || !has_way) {
 		weft__backend_finish(backend, op,
-		                     op->state == WEFT__OP_CANCELING
-		                             ? op->why
-		                             : uring_of(backend)->error);
+		                     op->state == WEFT__OP_CANCELING ? op->why
+		                                                     : uring_of(backend)->error);
 		return;
 	}
 	if (op->kind == WEFT__OP_CONNECT) {
@@ -677,12 +653,9 @@ settle(struct weft__backend *backend)
 		move_op(backend, op);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		struct weft__op *op = weft__ready_op_at(backend, (int)(i / 2),
-		                                        (int)(i % 2));
+		struct weft__op *op = weft__ready_op_at(backend, (int)(i / 2), (int)(i % 2));
 
-		if (op
-		    && (op->state == WEFT__OP_SENT
-		        || op->state == WEFT__OP_CANCELING))
+		if (op && (op->state == WEFT__OP_SENT || op->state == WEFT__OP_CANCELING))
 			move_op(backend, op);
 	}
 }
@@ -702,8 +675,7 @@ fallen_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
 	if (backend->outer_fd >= 0)
 		reset(backend, backend->outer_fd);
-	return weft__epoll_fetch(backend,
-	                         uring_of(backend)->settled ? timeout_ns : 0);
+	return weft__epoll_fetch(backend, uring_of(backend)->settled ? timeout_ns : 0);
 }
 
 static int

@@ -8,8 +8,7 @@ static void
 set_always(struct weft__backend *backend, struct weft__fd *entry, bool on)
 {
 	backend->always += (uint32_t)on - !!(entry->flags & WEFT__FD_ALWAYS);
-	entry->flags = (uint16_t)((entry->flags & ~WEFT__FD_ALWAYS)
-	                          | (on ? WEFT__FD_ALWAYS : 0));
+	entry->flags = (uint16_t)((entry->flags & ~WEFT__FD_ALWAYS) | (on ? WEFT__FD_ALWAYS : 0));
 }
 
 void
@@ -17,8 +16,7 @@ weft__ready_note_files(struct weft__backend *backend)
 {
 	uint32_t left = backend->always;
 
-	for (uint32_t fd = 0;
-	     left > 0 && fd < backend->fds.count * WEFT__FDS_PAGE; fd++) {
+	for (uint32_t fd = 0; left > 0 && fd < backend->fds.count * WEFT__FDS_PAGE; fd++) {
 		struct weft__fd *entry = weft__fds_get(&backend->fds, (int)fd);
 
 		if (!entry || !(entry->flags & WEFT__FD_ALWAYS))
@@ -47,12 +45,11 @@ watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 /* A watch could not be changed: make the entry what it was before, unless the other
  * waiters have been evicted meanwhile. */
 static void
-restore(struct weft__backend *backend, struct weft__fd *entry,
-        const struct weft__fd *old, uintptr_t who)
+restore(struct weft__backend *backend, struct weft__fd *entry, const struct weft__fd *old,
+        uintptr_t who)
 {
 	bool evicted = (old->side[0] && old->side[0] != who && !entry->side[0])
-	               || (old->side[1] && old->side[1] != who
-	                   && !entry->side[1]);
+	               || (old->side[1] && old->side[1] != who && !entry->side[1]);
 	struct weft__fd was = *old;
 
 	for (int side = 0; evicted && side < 2; side++)
@@ -66,8 +63,7 @@ restore(struct weft__backend *backend, struct weft__fd *entry,
 }
 
 int
-weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
-                  uint32_t events)
+weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd, uint32_t events)
 {
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 	uintptr_t who = (uintptr_t)watch | WEFT__IS_WATCH;
@@ -82,8 +78,7 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 		return WEFT_EBUSY;
 	old = *entry;
 	weft__sides_leave(backend, entry, who);
-	watch->flags = (before & ~(uint32_t)WATCH_EVENTS)
-	               | (events & WATCH_EVENTS);
+	watch->flags = (before & ~(uint32_t)WATCH_EVENTS) | (events & WATCH_EVENTS);
 	weft__sides_take(backend, entry, sides, who);
 	if (events & WEFT__BOTH)
 		rc = weft__sides_arm(backend, fd, entry, who);
@@ -93,8 +88,7 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
 		restore(backend, entry, &old, who);
 		return rc;
 	}
-	set_always(backend, entry,
-	           rc == -EPERM); /* a file: nothing to wait for */
+	set_always(backend, entry, rc == -EPERM); /* a file: nothing to wait for */
 	if (!entry->armed)
 		weft__fd_identify(backend, fd, entry);
 	return 0;
@@ -114,8 +108,7 @@ weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch)
 void
 weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why)
 {
-	watch->token = WEFT__WATCH_STARTED | WEFT__WATCH_ENDED
-	               | (uint64_t)(uint32_t)why << 32;
+	watch->token = WEFT__WATCH_STARTED | WEFT__WATCH_ENDED | (uint64_t)(uint32_t)why << 32;
 	watch->spare = (uint64_t)(uintptr_t)backend->ended;
 	backend->ended = watch;
 }

@@ -25,7 +25,5 @@ weft__timeout_of(uint64_t deadline_ns)
 	now_ns = weft__sys->now();
 	if (deadline_ns <= now_ns)
 		return 0;
-	return deadline_ns - now_ns > INT64_MAX
-	               ? INT64_MAX
-	               : (int64_t)(deadline_ns - now_ns);
+	return deadline_ns - now_ns > INT64_MAX ? INT64_MAX : (int64_t)(deadline_ns - now_ns);
 }

@@ -96,6 +96,5 @@ weft_errname(int error)
 const char *
 weft_version(void)
 {
-	return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(
-		WEFT_VERSION_PATCH);
+	return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
 }

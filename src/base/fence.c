@@ -12,16 +12,13 @@
 #include "base/report.h"
 
 /* Called by the unwinder only, as the tables say. */
-_Unwind_Reason_Code weft__personality(int version, _Unwind_Action actions,
-                                      _Unwind_Exception_Class class,
-                                      struct _Unwind_Exception *exception,
-                                      struct _Unwind_Context *context);
+_Unwind_Reason_Code
+weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+                  struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
 __attribute__((used, visibility("hidden"))) _Unwind_Reason_Code
-weft__personality(int version, _Unwind_Action actions,
-                  _Unwind_Exception_Class class,
-                  struct _Unwind_Exception *exception,
-                  struct _Unwind_Context *context)
+weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+                  struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
 	(void)version;
 	(void)class;
@@ -29,11 +26,10 @@ weft__personality(int version, _Unwind_Action actions,
 	(void)context;
 	if (!(actions & _UA_SEARCH_PHASE))
 		return _URC_CONTINUE_UNWIND;
-	weft__report(&(weft_report){
-		.kind = WEFT_REPORT_BUG,
-		.text = "an exception has left a function that weft called: "
-			"callbacks, threadlets, steps and work must catch "
-			"their own" });
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_BUG,
+	                             .text = "an exception has left a function that weft called: "
+	                                     "callbacks, threadlets, steps and work must catch "
+	                                     "their own" });
 	return _URC_FATAL_PHASE1_ERROR;
 }
 

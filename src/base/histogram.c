@@ -14,8 +14,7 @@ weft__histogram_add(struct weft__histogram *h, uint64_t value, uint32_t weight)
 
 	if (__builtin_mul_overflow(value, (uint64_t)weight, &all))
 		all = UINT64_MAX;
-	(void)weft__count(&h->counts[weft__bucket_of(value, WEFT__SUB_BITS)],
-	                  weight);
+	(void)weft__count(&h->counts[weft__bucket_of(value, WEFT__SUB_BITS)], weight);
 	weft__count_set(&h->sum, add_up_to_max(weft__count_get(&h->sum), all));
 	if (value > weft__count_get(&h->max))
 		weft__count_set(&h->max, value);
@@ -31,8 +30,7 @@ weft__histogram_clear(struct weft__histogram *h)
 }
 
 void
-weft__histogram_sum(const struct weft__histogram *h,
-                    struct weft__histogram_sum *sum)
+weft__histogram_sum(const struct weft__histogram *h, struct weft__histogram_sum *sum)
 {
 	uint64_t max = weft__count_get(&h->max);
 
@@ -49,8 +47,7 @@ weft__histogram_sum(const struct weft__histogram *h,
 
 /* The greatest value is known as it is, and no quantile exceeds it. */
 uint64_t
-weft__histogram_quantile(const struct weft__histogram_sum *sum,
-                         unsigned percent)
+weft__histogram_quantile(const struct weft__histogram_sum *sum, unsigned percent)
 {
 	uint64_t whole = sum->count / 100 * percent, seen = 0;
 	uint64_t rank = whole + (sum->count % 100 * percent + 99) / 100;

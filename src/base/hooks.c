@@ -25,17 +25,13 @@ weft_set_hooks(const weft_hooks *hooks)
 	int memory;
 
 	if (!hooks)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_set_hooks: hooks is NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_set_hooks: hooks is NULL");
 	memory = !!hooks->alloc + !!hooks->resize + !!hooks->release;
 	if (memory != 0 && memory != 3)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_set_hooks: alloc, resize and "
-		                    "release come together or not at all");
+		return weft__misuse(WEFT_EINVAL, "weft_set_hooks: alloc, resize and "
+		                                 "release come together or not at all");
 	if (weft__load(&weft__hooks_used, WEFT__RELAXED))
-		return weft__fail(
-			WEFT_EBUSY,
-			"weft_set_hooks: the library has allocated before");
+		return weft__fail(WEFT_EBUSY, "weft_set_hooks: the library has allocated before");
 	weft__hooks = *hooks;
 	return 0;
 }
@@ -46,8 +42,7 @@ weft_set_hooks(const weft_hooks *hooks)
 static bool
 report_is_fatal(const weft_report *report)
 {
-	return report->kind == WEFT_REPORT_BUG
-	       || report->kind == WEFT_REPORT_OVERFLOW;
+	return report->kind == WEFT_REPORT_BUG || report->kind == WEFT_REPORT_OVERFLOW;
 }
 
 /* Who the report is about: "threadlet loader failed: ", "loop weft-0: ". */
@@ -76,8 +71,7 @@ static bool
 report_shows_error(const weft_report *report)
 {
 	return report->error < 0
-	       && (report->kind == WEFT_REPORT_FAILED
-	           || report->kind == WEFT_REPORT_UNHANDLED
+	       && (report->kind == WEFT_REPORT_FAILED || report->kind == WEFT_REPORT_UNHANDLED
 	           || report->kind == WEFT_REPORT_LOG);
 }
 
@@ -119,13 +113,11 @@ weft_report_print(const weft_report *report)
 void
 weft__report(const weft_report *report)
 {
-	if (report->kind == WEFT_REPORT_LOG
-	    && report->level > weft__hooks.log_level)
+	if (report->kind == WEFT_REPORT_LOG && report->level > weft__hooks.log_level)
 		return;
 	if (weft__hooks.on_report)
 		weft__hooks.on_report(weft__hooks.arg, report);
-	else if (report_is_fatal(report)
-	         || (!weft__hooks.silent && report->level <= 1))
+	else if (report_is_fatal(report) || (!weft__hooks.silent && report->level <= 1))
 		weft_report_print(report);
 }
 
@@ -160,8 +152,7 @@ begins_with(const char *text, const char *with)
 }
 
 bool
-weft__find_caller(const void *const *callers, size_t count, char *out,
-                  size_t room)
+weft__find_caller(const void *const *callers, size_t count, char *out, size_t room)
 {
 	bool is_inside = false;
 
@@ -171,8 +162,7 @@ weft__find_caller(const void *const *callers, size_t count, char *out,
 		weft__os_add_symbol(&text, callers[i]);
 		if (is_inside && !begins_with(out, "weft_"))
 			return true;
-		is_inside |= begins_with(out, "weft_")
-		             && !begins_with(out, "weft__");
+		is_inside |= begins_with(out, "weft_") && !begins_with(out, "weft__");
 	}
 	return false;
 }
@@ -181,8 +171,7 @@ static bool
 find_caller_here(char *out, size_t room)
 {
 	const struct weft__thread *self = weft__thread_self();
-	const void *high = self->threadlet ? (const void *)self->threadlet
-	                                   : weft__os_stack_end();
+	const void *high = self->threadlet ? (const void *)self->threadlet : weft__os_stack_end();
 	const void *callers[CALLERS_MAX];
 
 	(void)weft__frames_walk(weft__frame_here(high), callers, CALLERS_MAX);

@@ -24,10 +24,8 @@ image_has_head(struct weft__bytes file, Elf64_Ehdr *head)
 	if (file.size < sizeof(*head))
 		return false;
 	memcpy(head, file.at, sizeof(*head));
-	return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0
-	       && head->e_ident[EI_CLASS] == ELFCLASS64
-	       && head->e_ident[EI_DATA] == order
-	       && head->e_shentsize == sizeof(Elf64_Shdr);
+	return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64
+	       && head->e_ident[EI_DATA] == order && head->e_shentsize == sizeof(Elf64_Shdr);
 }
 
 struct sections {
@@ -47,15 +45,13 @@ image_section(const struct sections *in, size_t index, Elf64_Shdr *out)
 static struct weft__bytes
 image_content(const struct sections *in, const Elf64_Shdr *section)
 {
-	if (section->sh_type == SHT_NOBITS
-	    || section->sh_flags & SHF_COMPRESSED)
+	if (section->sh_type == SHT_NOBITS || section->sh_flags & SHF_COMPRESSED)
 		return (struct weft__bytes){ 0 };
 	return image_part(in->file, section->sh_offset, section->sh_size);
 }
 
 static bool
-image_is_named(const struct sections *in, const Elf64_Shdr *section,
-               const char *name)
+image_is_named(const struct sections *in, const Elf64_Shdr *section, const char *name)
 {
 	size_t size = strlen(name) + 1;
 	struct weft__bytes text = image_part(in->names, section->sh_name, size);
@@ -64,8 +60,7 @@ image_is_named(const struct sections *in, const Elf64_Shdr *section,
 }
 
 static void
-image_take_symbols(struct weft__image *image, const struct sections *in,
-                   const Elf64_Shdr *section)
+image_take_symbols(struct weft__image *image, const struct sections *in, const Elf64_Shdr *section)
 {
 	Elf64_Shdr names;
 
@@ -76,8 +71,7 @@ image_take_symbols(struct weft__image *image, const struct sections *in,
 }
 
 static void
-image_take(struct weft__image *image, const struct sections *in,
-           const Elf64_Shdr *section)
+image_take(struct weft__image *image, const struct sections *in, const Elf64_Shdr *section)
 {
 	if (section->sh_type == SHT_SYMTAB
 	    || (section->sh_type == SHT_DYNSYM && !image->symbols.at))
@@ -100,8 +94,7 @@ weft__image_open(struct weft__image *image, struct weft__bytes file)
 	*image = (struct weft__image){ 0 };
 	if (!image_has_head(file, &head))
 		return false;
-	in.table = image_part(file, head.e_shoff,
-	                      (uint64_t)head.e_shnum * sizeof(section));
+	in.table = image_part(file, head.e_shoff, (uint64_t)head.e_shnum * sizeof(section));
 	in.count = in.table.size / sizeof(section);
 	if (image_section(&in, head.e_shstrndx, &section))
 		in.names = image_content(&in, &section);
@@ -116,8 +109,7 @@ image_name(const struct weft__image *image, uint32_t offset)
 {
 	struct weft__bytes names = image->names;
 
-	if (offset >= names.size
-	    || !memchr(names.at + offset, '\0', names.size - offset))
+	if (offset >= names.size || !memchr(names.at + offset, '\0', names.size - offset))
 		return NULL;
 	return (const char *)names.at + offset;
 }
@@ -128,15 +120,13 @@ image_symbol_covers(const Elf64_Sym *symbol, uint64_t address)
 {
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC)
-	       && symbol->st_shndx != SHN_UNDEF && symbol->st_value <= address
-	       && (symbol->st_size == 0
-	           || address - symbol->st_value < symbol->st_size);
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF
+	       && symbol->st_value <= address
+	       && (symbol->st_size == 0 || address - symbol->st_value < symbol->st_size);
 }
 
 bool
-weft__image_function(const struct weft__image *image, uint64_t address,
-                     struct weft__function *out)
+weft__image_function(const struct weft__image *image, uint64_t address, struct weft__function *out)
 {
 	size_t count = image->symbols.size / sizeof(Elf64_Sym);
 	const char *best = NULL;
@@ -146,10 +136,8 @@ weft__image_function(const struct weft__image *image, uint64_t address,
 		const char *name;
 		Elf64_Sym symbol;
 
-		memcpy(&symbol, image->symbols.at + i * sizeof(symbol),
-		       sizeof(symbol));
-		if (!image_symbol_covers(&symbol, address)
-		    || (best && symbol.st_value <= start))
+		memcpy(&symbol, image->symbols.at + i * sizeof(symbol), sizeof(symbol));
+		if (!image_symbol_covers(&symbol, address) || (best && symbol.st_value <= start))
 			continue;
 		name = image_name(image, symbol.st_name);
 		if (name && *name) {

@@ -37,8 +37,7 @@ enum {
 	FORM_LINE_STRP = 0x1f,
 };
 
-#define FORMATS_MAX \
-	16 /* of the fields of a file's entry; there are five kinds */
+#define FORMATS_MAX 16 /* of the fields of a file's entry; there are five kinds */
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -49,9 +48,8 @@ struct cursor {
 struct program {
 	struct weft__bytes all; /* without the field of its size */
 	struct cursor code;
-	struct cursor tables; /* of directories and files */
-	const uint8_t
-		*lengths; /* of standard opcodes: how many operands, from 1 */
+	struct cursor tables;   /* of directories and files */
+	const uint8_t *lengths; /* of standard opcodes: how many operands, from 1 */
 	uint16_t version;
 	uint8_t offset_bytes; /* 4 or 8, by the width of this DWARF */
 	uint8_t step, line_range, opcode_base;
@@ -166,8 +164,7 @@ text_at(struct weft__bytes section, uint64_t offset)
 static bool
 read_head(struct program *program)
 {
-	struct cursor in = { program->all.at,
-		             program->all.at + program->all.size, false };
+	struct cursor in = { program->all.at, program->all.at + program->all.size, false };
 	uint64_t head_bytes;
 
 	program->version = (uint16_t)take(&in, 2);
@@ -188,18 +185,15 @@ read_head(struct program *program)
 	program->lengths = in.at;
 	skip(&in, program->opcode_base ? program->opcode_base - 1u : 0);
 	program->tables = in;
-	return !in.bad && !program->code.bad && program->line_range > 0
-	       && program->opcode_base > 0;
+	return !in.bad && !program->code.bad && program->line_range > 0 && program->opcode_base > 0;
 }
 
 /* The program at `at`, and where the next one begins.  False at the end of the section;
  * a program that cannot be read has no code. */
 static bool
-open_program(const struct weft__image *image, size_t at, size_t *next,
-             struct program *out)
+open_program(const struct weft__image *image, size_t at, size_t *next, struct program *out)
 {
-	struct cursor in = { image->lines.at,
-		             image->lines.at + image->lines.size, false };
+	struct cursor in = { image->lines.at, image->lines.at + image->lines.size, false };
 	uint64_t size;
 
 	*out = (struct program){ .offset_bytes = 4 };
@@ -242,8 +236,8 @@ take_format(struct cursor *in, struct format *out)
 
 /* One field of an entry: a text, or NULL for all else. */
 static const char *
-take_field(const struct weft__image *image, const struct program *program,
-           struct cursor *in, uint64_t form)
+take_field(const struct weft__image *image, const struct program *program, struct cursor *in,
+           uint64_t form)
 {
 	switch (form) {
 	case FORM_STRING:
@@ -282,8 +276,8 @@ take_field(const struct weft__image *image, const struct program *program,
 /* The path in the entry of that number; NULL if there is none.  Invariant 2: an entry of no
  * bytes is not repeated. */
 static const char *
-take_entry(const struct weft__image *image, const struct program *program,
-           struct cursor *in, uint64_t number)
+take_entry(const struct weft__image *image, const struct program *program, struct cursor *in,
+           uint64_t number)
 {
 	struct format format;
 	const char *path = NULL;
@@ -297,8 +291,7 @@ take_entry(const struct weft__image *image, const struct program *program,
 	for (uint64_t i = 0; i < count && i <= number && !in->bad; i++) {
 		path = NULL;
 		for (unsigned k = 0; k < format.count; k++) {
-			const char *text = take_field(image, program, in,
-			                              format.forms[k]);
+			const char *text = take_field(image, program, in, format.forms[k]);
 
 			if (format.kinds[k] == LNCT_PATH)
 				path = text;
@@ -325,8 +318,7 @@ find_old_file(struct cursor in, uint64_t number)
 }
 
 static const char *
-find_file(const struct weft__image *image, const struct program *program,
-          uint64_t number)
+find_file(const struct weft__image *image, const struct program *program, uint64_t number)
 {
 	struct cursor in = program->tables;
 
@@ -362,8 +354,7 @@ write_row(struct search *search)
 	if (search->start == 0)
 		return;
 	search->low = row->address < search->low ? row->address : search->low;
-	search->high = row->address > search->high ? row->address
-	                                           : search->high;
+	search->high = row->address > search->high ? row->address : search->high;
 }
 
 static void
@@ -383,8 +374,7 @@ do_extended(struct cursor *in, struct search *search)
 			begin_sequence(search);
 		break;
 	case LNE_SET_ADDRESS:
-		search->row.address = take(
-			&inside, size - 1 < 8 ? (unsigned)size - 1 : 8);
+		search->row.address = take(&inside, size - 1 < 8 ? (unsigned)size - 1 : 8);
 		break;
 	default:
 		break;
@@ -392,8 +382,7 @@ do_extended(struct cursor *in, struct search *search)
 }
 
 static void
-do_standard(const struct program *program, struct cursor *in,
-            struct search *search, uint8_t opcode)
+do_standard(const struct program *program, struct cursor *in, struct search *search, uint8_t opcode)
 {
 	struct row *row = &search->row;
 
@@ -405,15 +394,13 @@ do_standard(const struct program *program, struct cursor *in,
 		row->address += take_unsigned(in) * program->step;
 		break;
 	case LNS_ADVANCE_LINE:
-		row->line = (int64_t)((uint64_t)row->line
-		                      + (uint64_t)take_signed(in));
+		row->line = (int64_t)((uint64_t)row->line + (uint64_t)take_signed(in));
 		break;
 	case LNS_SET_FILE:
 		row->file = take_unsigned(in);
 		break;
 	case LNS_CONST_ADD_PC:
-		row->address += (uint64_t)((255 - program->opcode_base)
-		                           / program->line_range)
+		row->address += (uint64_t)((255 - program->opcode_base) / program->line_range)
 		                * program->step;
 		break;
 	case LNS_FIXED_ADVANCE_PC:
@@ -430,13 +417,10 @@ do_special(const struct program *program, struct search *search, uint8_t opcode)
 {
 	unsigned by = opcode - program->opcode_base;
 
-	search->row.address += (uint64_t)(by / program->line_range)
-	                       * program->step;
-	search->row.line =
-		(int64_t)((uint64_t)search->row.line
-	                  + (uint64_t)(int64_t)(program->line_base
-	                                        + (int)(by
-	                                                % program->line_range)));
+	search->row.address += (uint64_t)(by / program->line_range) * program->step;
+	search->row.line = (int64_t)((uint64_t)search->row.line
+	                             + (uint64_t)(int64_t)(program->line_base
+	                                                   + (int)(by % program->line_range)));
 	write_row(search);
 }
 
@@ -465,8 +449,7 @@ run_program(const struct program *program, struct search *search)
 /* --- looking for -------------------------------------------------------- */
 
 size_t
-weft__lines_spans(const struct weft__image *image, struct weft__lines_span *out,
-                  size_t max)
+weft__lines_spans(const struct weft__image *image, struct weft__lines_span *out, size_t max)
 {
 	size_t at = 0, next = 0, count = 0;
 	struct program program;
@@ -477,15 +460,14 @@ weft__lines_spans(const struct weft__image *image, struct weft__lines_span *out,
 		if (count >= max)
 			continue;
 		run_program(&program, &search);
-		out[count] = (struct weft__lines_span){ search.low, search.high,
-			                                at };
+		out[count] = (struct weft__lines_span){ search.low, search.high, at };
 	}
 	return count;
 }
 
 bool
-weft__lines_find_in(const struct weft__image *image, size_t at,
-                    uint64_t address, struct weft__line *out)
+weft__lines_find_in(const struct weft__image *image, size_t at, uint64_t address,
+                    struct weft__line *out)
 {
 	struct search search = { .address = address };
 	struct program program;
@@ -499,14 +481,12 @@ weft__lines_find_in(const struct weft__image *image, size_t at,
 		return false;
 	file = find_file(image, &program, search.before.file);
 	if (file)
-		*out = (struct weft__line){ file,
-			                    (uint64_t)search.before.line };
+		*out = (struct weft__line){ file, (uint64_t)search.before.line };
 	return file != NULL;
 }
 
 bool
-weft__lines_find(const struct weft__image *image, uint64_t address,
-                 struct weft__line *out)
+weft__lines_find(const struct weft__image *image, uint64_t address, struct weft__line *out)
 {
 	size_t at = 0, next = 0;
 	struct program program;

@@ -52,8 +52,7 @@ read_host(const struct sockaddr *from, struct weft__host *out)
 int
 weft__os_host_find(const char *name, struct weft__host *out, size_t max)
 {
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
-		                        .ai_socktype = SOCK_STREAM };
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list = NULL;
 	int rc = getaddrinfo(name, NULL, &hints, &list);
 	size_t count = 0;
@@ -70,16 +69,13 @@ int
 weft__os_host_name(const struct weft__host *host, char *out, size_t max)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		                    .sin6_scope_id = host->scope };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_scope_id = host->scope };
 	bool is6 = host->family == AF_INET6;
 	int rc;
 
 	memcpy(&in.sin_addr, host->ip, sizeof(in.sin_addr));
 	memcpy(&in6.sin6_addr, host->ip, sizeof(in6.sin6_addr));
-	rc = getnameinfo(is6 ? (const struct sockaddr *)&in6
-	                     : (const struct sockaddr *)&in,
-	                 is6 ? sizeof(in6) : sizeof(in), out, (socklen_t)max,
-	                 NULL, 0, NI_NAMEREQD);
+	rc = getnameinfo(is6 ? (const struct sockaddr *)&in6 : (const struct sockaddr *)&in,
+	                 is6 ? sizeof(in6) : sizeof(in), out, (socklen_t)max, NULL, 0, NI_NAMEREQD);
 	return rc == 0 ? (int)strlen(out) : error_of(rc);
 }

@@ -35,9 +35,8 @@ bits_of(const struct sockaddr *mask, int family)
 	if (!mask)
 		return (uint32_t)size * 8;
 	bytes = (const uint8_t *)mask
-	        + (family == AF_INET
-	                   ? offsetof(struct sockaddr_in, sin_addr)
-	                   : offsetof(struct sockaddr_in6, sin6_addr));
+	        + (family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+	                             : offsetof(struct sockaddr_in6, sin6_addr));
 	for (size_t i = 0; i < size; i++)
 		bits += (uint32_t)__builtin_popcount(bytes[i]);
 	return bits;
@@ -54,8 +53,7 @@ fill(weft_interface *out, const struct ifaddrs *entry)
 	out->addr.size = (uint32_t)size_of(entry);
 	out->addr.kind = SOCK_STREAM;
 	memcpy(out->addr.bytes, entry->ifa_addr, out->addr.size);
-	out->prefix_bits = bits_of(entry->ifa_netmask,
-	                           entry->ifa_addr->sa_family);
+	out->prefix_bits = bits_of(entry->ifa_netmask, entry->ifa_addr->sa_family);
 }
 
 int

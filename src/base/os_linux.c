@@ -30,8 +30,7 @@
 static struct timespec
 to_timespec(uint64_t ns)
 {
-	return (struct timespec){ .tv_sec = (time_t)(ns / WEFT_S),
-		                  .tv_nsec = (long)(ns % WEFT_S) };
+	return (struct timespec){ .tv_sec = (time_t)(ns / WEFT_S), .tv_nsec = (long)(ns % WEFT_S) };
 }
 
 static int
@@ -58,10 +57,9 @@ sleep_on(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 	struct timespec until = to_timespec(deadline_ns);
 
 	/* FUTEX_WAIT_BITSET is the one that takes an absolute monotonic time. */
-	return (int)weft__os_result(syscall(
-		SYS_futex, &word->raw, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-		value, deadline_ns == WEFT_NEVER ? NULL : &until, NULL,
-		FUTEX_BITSET_MATCH_ANY));
+	return (int)weft__os_result(
+		syscall(SYS_futex, &word->raw, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
+	                deadline_ns == WEFT_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY));
 }
 
 /* ThreadSanitizer holds a signal back until its thread calls something that it knows,
@@ -87,26 +85,23 @@ static void
 os_unpark(weft__a32 *word)
 {
 	/* Of a private futex the address alone counts; waking nobody is no error. */
-	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
-	              1);
+	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
 }
 
 /* The process must have said that it will ask; so the first one says it. */
 static int
 os_barrier(void)
 {
-	int rc = (int)weft__os_result(syscall(
-		SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
+	int rc = (int)weft__os_result(
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 
 	if (rc != -EPERM)
 		return rc;
 	rc = (int)weft__os_result(
-		syscall(SYS_membarrier,
-	                MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 	return rc < 0 ? rc
 	              : (int)weft__os_result(
-			      syscall(SYS_membarrier,
-	                              MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
+			      syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
 /* --- CPUs --------------------------------------------------------------- */
@@ -149,14 +144,12 @@ cgroup_quota(int most)
 
 	if (fd >= 0)
 		(void)close(fd);
-	if (n <= 3
-	    || memcmp(group, "0::", 3) != 0) /* not the unified hierarchy */
+	if (n <= 3 || memcmp(group, "0::", 3) != 0) /* not the unified hierarchy */
 		return most;
 	group[n] = '\0';
 	group[strcspn(group, "\n")] = '\0';
 	for (;;) {
-		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max",
-		               group + 3);
+		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group + 3);
 		most = quota_of(path, most);
 		slash = strrchr(group + 3, '/');
 		if (!slash)
@@ -190,8 +183,7 @@ os_other_threads(void)
 
 	if (stat("/proc/self/task", &folder) < 0)
 		return -errno;
-	return (int)folder.st_nlink - 2
-	       - (int)weft__load(&weft__os_own_threads, WEFT__RELAXED);
+	return (int)folder.st_nlink - 2 - (int)weft__load(&weft__os_own_threads, WEFT__RELAXED);
 }
 
 static int
@@ -234,15 +226,13 @@ os_pipe(int out[2])
 static int
 os_socket(int domain, int type, int protocol)
 {
-	return (int)weft__os_result(
-		socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
+	return (int)weft__os_result(socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
 }
 
 static int
 os_accept(int fd)
 {
-	return (int)weft__os_result(
-		accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	return (int)weft__os_result(accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 static int
@@ -250,8 +240,7 @@ os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 {
 	struct timespec timeout = to_timespec((uint64_t)timeout_ns);
 
-	return (int)weft__os_result(
-		ppoll(fds, count, timeout_ns < 0 ? NULL : &timeout, NULL));
+	return (int)weft__os_result(ppoll(fds, count, timeout_ns < 0 ? NULL : &timeout, NULL));
 }
 
 static int
@@ -273,18 +262,14 @@ os_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
 	struct timespec timeout = to_timespec((uint64_t)timeout_ns);
 	int rc = -ENOSYS;
 
-	if (timeout_ns
-	    <= 0) /* nothing to round, and the older call is cheaper */
-		return (int)weft__os_result(
-			epoll_wait(ep, events, max, timeout_ns < 0 ? -1 : 0));
+	if (timeout_ns <= 0) /* nothing to round, and the older call is cheaper */
+		return (int)weft__os_result(epoll_wait(ep, events, max, timeout_ns < 0 ? -1 : 0));
 	if (!weft__load(&old_kernel, WEFT__RELAXED))
-		rc = (int)weft__os_result(
-			epoll_pwait2(ep, events, max, &timeout, NULL));
+		rc = (int)weft__os_result(epoll_pwait2(ep, events, max, &timeout, NULL));
 	if (rc != -ENOSYS)
 		return rc;
 	weft__store(&old_kernel, 1, WEFT__RELAXED);
-	return (int)weft__os_result(
-		epoll_wait(ep, events, max, weft__os_ms(timeout_ns)));
+	return (int)weft__os_result(epoll_wait(ep, events, max, weft__os_ms(timeout_ns)));
 }
 
 static int
@@ -298,33 +283,27 @@ os_eventfd(void)
 static int
 os_uring_setup(uint32_t entries, struct io_uring_params *params)
 {
-	return (int)weft__os_result(
-		syscall(SYS_io_uring_setup, entries, params));
+	return (int)weft__os_result(syscall(SYS_io_uring_setup, entries, params));
 }
 
 static int
-os_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
-               const void *arg)
+os_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg)
 {
-	return (int)weft__os_result(
-		syscall(SYS_io_uring_enter, ring, submit, wait, flags, arg,
-	                arg ? sizeof(struct io_uring_getevents_arg) : 0));
+	return (int)weft__os_result(syscall(SYS_io_uring_enter, ring, submit, wait, flags, arg,
+	                                    arg ? sizeof(struct io_uring_getevents_arg) : 0));
 }
 
 static int
 os_uring_register(int ring, uint32_t what, void *arg, uint32_t count)
 {
-	return (int)weft__os_result(
-		syscall(SYS_io_uring_register, ring, what, arg, count));
+	return (int)weft__os_result(syscall(SYS_io_uring_register, ring, what, arg, count));
 }
 
 static void *
 os_map(size_t size, int fd, uint64_t offset)
 {
-	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS
-	                   : MAP_SHARED | MAP_POPULATE;
-	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd,
-	                 (off_t)offset);
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED | MAP_POPULATE;
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 
 	if (mem == MAP_FAILED)
 		return NULL;
@@ -376,8 +355,7 @@ os_kill(const struct weft__pid *pid, int signo, bool group)
 {
 	if (group || pid->fd < 0)
 		return weft__os_kill(pid->pid, signo, group);
-	return (int)weft__os_result(
-		syscall(SYS_pidfd_send_signal, pid->fd, signo, NULL, 0));
+	return (int)weft__os_result(syscall(SYS_pidfd_send_signal, pid->fd, signo, NULL, 0));
 }
 
 /* A page that is swapped out counts as not in use, here. */
@@ -390,8 +368,7 @@ os_stack_touched(void *mem, size_t size)
 	for (size_t at = 0; at < size; at += pages * page) {
 		pages = (size - at) / page;
 		pages = pages < sizeof(in_use) ? pages : sizeof(in_use);
-		if (pages == 0
-		    || mincore((char *)mem + at, pages * page, in_use) < 0)
+		if (pages == 0 || mincore((char *)mem + at, pages * page, in_use) < 0)
 			return 0;
 		for (size_t i = 0; i < pages; i++)
 			if (in_use[i] & 1)
@@ -408,15 +385,14 @@ WEFT_STATIC_ASSERT(sizeof(struct weft__mmsg) == sizeof(struct mmsghdr)
 static int
 os_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 {
-	return (int)weft__os_result(
-		recvmmsg(fd, (void *)msgs, count, flags | MSG_DONTWAIT, NULL));
+	return (int)weft__os_result(recvmmsg(fd, (void *)msgs, count, flags | MSG_DONTWAIT, NULL));
 }
 
 static int
 os_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 {
-	return (int)weft__os_result(sendmmsg(
-		fd, (void *)msgs, count, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+	return (int)weft__os_result(
+		sendmmsg(fd, (void *)msgs, count, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 struct part {
@@ -431,15 +407,13 @@ send_part(const void *arg)
 	const struct part *part = arg;
 	off_t offset = (off_t)part->offset;
 
-	return weft__os_result(
-		sendfile(part->fd, part->file, &offset, part->size));
+	return weft__os_result(sendfile(part->fd, part->file, &offset, part->size));
 }
 
 static int64_t
 os_sendfile(int fd, int file, uint64_t offset, size_t size)
 {
-	return weft__os_quietly(send_part,
-	                        &(struct part){ fd, file, offset, size });
+	return weft__os_quietly(send_part, &(struct part){ fd, file, offset, size });
 }
 
 /* The filter sees a segment from its TCP header on, which has the flags in byte 13. */
@@ -455,8 +429,7 @@ os_ignore_syn(int fd)
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
 
-	return weft__os_set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-	                           sizeof(program));
+	return weft__os_set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 /* clang-format off */

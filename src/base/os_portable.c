@@ -40,8 +40,7 @@ make_lots(void)
 static struct lot *
 lot_of(const weft__a32 *word)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)word
-	                * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
 
 	(void)pthread_once(&lots_once, make_lots);
 	return &lots[hash >> 58];
@@ -88,8 +87,7 @@ static int
 os_random(void *buf, size_t size)
 {
 	char *at = buf;
-	int fd = (int)weft__os_result(
-		open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+	int fd = (int)weft__os_result(open("/dev/urandom", O_RDONLY | O_CLOEXEC));
 	int64_t n = fd;
 
 	while (n >= 0 && size > 0) {
@@ -191,8 +189,7 @@ os_accept(int fd)
 static int
 os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 {
-	return (int)weft__os_result(
-		poll(fds, (nfds_t)count, weft__os_ms(timeout_ns)));
+	return (int)weft__os_result(poll(fds, (nfds_t)count, weft__os_ms(timeout_ns)));
 }
 
 /* A process is known by its number, which stays its own until it is reaped. */

@@ -225,8 +225,7 @@ set_stack(pthread_attr_t *attr, size_t bytes)
 	if (bytes > SIZE_MAX - page)
 		return EINVAL;
 	bytes = bytes < least ? least : bytes;
-	return pthread_attr_setstacksize(attr,
-	                                 (bytes + page - 1) & ~(page - 1));
+	return pthread_attr_setstacksize(attr, (bytes + page - 1) & ~(page - 1));
 }
 
 /* An errno, or 0. */
@@ -235,8 +234,7 @@ create(struct start *start, pthread_t *out)
 {
 	pthread_attr_t attr;
 	/* One that is blocked kills without a handler. */
-	static const int faults[] = { SIGSEGV, SIGBUS,  SIGFPE,
-		                      SIGILL,  SIGTRAP, SIGABRT };
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
 	sigset_t all, before;
 	int rc = pthread_attr_init(&attr);
 
@@ -270,8 +268,7 @@ weft__os_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 	(void)weft__add(&weft__os_own_threads, 1, WEFT__RELAXED);
 	rc = create(start, &thread);
 	if (rc != 0) {
-		(void)weft__add(&weft__os_own_threads, UINT32_MAX,
-		                WEFT__RELAXED);
+		(void)weft__add(&weft__os_own_threads, UINT32_MAX, WEFT__RELAXED);
 		free(start);
 		return -rc;
 	}
@@ -287,8 +284,7 @@ weft__os_thread_join(uint64_t thread)
 
 /* --- signals ------------------------------------------------------------ */
 
-#define SIGNAL_STACK \
-	((size_t)65536) /* for a report hook, and large registers */
+#define SIGNAL_STACK ((size_t)65536) /* for a report hook, and large registers */
 
 int
 weft__os_signal_stack(struct weft__thread *self)
@@ -333,8 +329,7 @@ moment_of(const void *context)
 	return (struct weft__moment)
 	{
 #if defined(__x86_64__)
-		.pc = (const char *)cpu->gregs[REG_RIP],
-		.fp = (const char *)cpu->gregs[REG_RBP],
+		.pc = (const char *)cpu->gregs[REG_RIP], .fp = (const char *)cpu->gregs[REG_RBP],
 		.sp = (const char *)cpu->gregs[REG_RSP],
 #else
 		.pc = (const char *)cpu->pc, .fp = (const char *)cpu->regs[29],
@@ -350,8 +345,7 @@ static bool (*look_at_fault)(const struct weft__moment *moment);
 /* Not ours.  Who ignores a signal, or leaves it at its default, has no handler: then a
  * fault happens again, and what was sent is sent again. */
 static void
-pass_on(int number, siginfo_t *info, void *context,
-        const struct sigaction *before)
+pass_on(int number, siginfo_t *info, void *context, const struct sigaction *before)
 {
 	bool is_sent = info->si_code <= 0;
 
@@ -359,8 +353,7 @@ pass_on(int number, siginfo_t *info, void *context,
 		before->sa_sigaction(number, info, context);
 	} else if (before->sa_handler == SIG_IGN && is_sent) {
 		return;
-	} else if (before->sa_handler == SIG_DFL
-	           || before->sa_handler == SIG_IGN) {
+	} else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN) {
 		(void)sigaction(number, before, NULL);
 		if (is_sent)
 			(void)raise(number);
@@ -372,8 +365,7 @@ pass_on(int number, siginfo_t *info, void *context,
 static void
 on_fault(int number, siginfo_t *info, void *context)
 {
-	const struct sigaction *before =
-		&faults_before[number == fault_signals[1]];
+	const struct sigaction *before = &faults_before[number == fault_signals[1]];
 	struct weft__moment moment = moment_of(context);
 	int saved = errno;
 
@@ -388,19 +380,16 @@ on_fault(int number, siginfo_t *info, void *context)
 int
 weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
 {
-	struct sigaction mine = { .sa_sigaction = on_fault,
-		                  .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	int rc = 0;
 
 	look_at_fault = look;
 	(void)sigemptyset(&mine.sa_mask);
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		/* Before the handler can be called. */
-		rc = (int)weft__os_result(
-			sigaction(fault_signals[i], NULL, &faults_before[i]));
+		rc = (int)weft__os_result(sigaction(fault_signals[i], NULL, &faults_before[i]));
 		if (rc == 0)
-			rc = (int)weft__os_result(
-				sigaction(fault_signals[i], &mine, NULL));
+			rc = (int)weft__os_result(sigaction(fault_signals[i], &mine, NULL));
 	}
 	return rc;
 }
@@ -428,8 +417,7 @@ on_poke(int number, siginfo_t *info, void *context)
 		;
 	else if (pokes_before.sa_flags & SA_SIGINFO)
 		pokes_before.sa_sigaction(number, info, context);
-	else if (pokes_before.sa_handler != SIG_DFL
-	         && pokes_before.sa_handler != SIG_IGN)
+	else if (pokes_before.sa_handler != SIG_DFL && pokes_before.sa_handler != SIG_IGN)
 		pokes_before.sa_handler(number);
 	errno = saved;
 }
@@ -438,15 +426,13 @@ int
 weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment))
 {
 	struct sigaction mine = { .sa_sigaction = on_poke,
-		                  .sa_flags = SA_SIGINFO | SA_ONSTACK
-		                              | SA_RESTART };
+		                  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
 	int rc;
 
 	look_at_poke = look;
 	(void)sigemptyset(&mine.sa_mask);
 	rc = (int)weft__os_result(sigaction(SIGURG, NULL, &pokes_before));
-	return rc < 0 ? rc
-	              : (int)weft__os_result(sigaction(SIGURG, &mine, NULL));
+	return rc < 0 ? rc : (int)weft__os_result(sigaction(SIGURG, &mine, NULL));
 }
 
 uint64_t
@@ -507,10 +493,8 @@ stay_loaded(void)
 	struct link_map *object;
 	Dl_info info;
 
-	if (dladdr1(&exit_key, &info, (void **)&object, RTLD_DL_LINKMAP)
-	    && object->l_name[0])
-		(void)dlopen(object->l_name,
-		             RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	if (dladdr1(&exit_key, &info, (void **)&object, RTLD_DL_LINKMAP) && object->l_name[0])
+		(void)dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 #endif
 }
 
@@ -659,8 +643,7 @@ weft__os_so_error(int fd, int *out)
 {
 	socklen_t size = sizeof(*out);
 
-	return (int)weft__os_result(
-		getsockopt(fd, SOL_SOCKET, SO_ERROR, out, &size));
+	return (int)weft__os_result(getsockopt(fd, SOL_SOCKET, SO_ERROR, out, &size));
 }
 
 int
@@ -682,8 +665,7 @@ weft__os_peername(int fd, struct sockaddr *addr, socklen_t *size)
 }
 
 int
-weft__os_set_option(int fd, int level, int name, const void *value,
-                    socklen_t size)
+weft__os_set_option(int fd, int level, int name, const void *value, socklen_t size)
 {
 	return (int)weft__os_result(setsockopt(fd, level, name, value, size));
 }
@@ -744,8 +726,7 @@ weft__os_recv(int fd, void *buf, size_t size, int flags)
 int64_t
 weft__os_send(int fd, const void *buf, size_t size, int flags)
 {
-	return weft__os_result(
-		send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+	return weft__os_result(send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 int64_t
@@ -757,8 +738,7 @@ weft__os_recvmsg(int fd, struct msghdr *msg, int flags)
 int64_t
 weft__os_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return weft__os_result(
-		sendmsg(fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+	return weft__os_result(sendmsg(fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 /* --- stacks ------------------------------------------------------------- */
@@ -768,9 +748,8 @@ weft__os_sendmsg(int fd, const struct msghdr *msg, int flags)
 void *
 weft__os_stack_map(size_t size)
 {
-	void *mem = mmap(
-		NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
 	if (mem == MAP_FAILED)
 		return NULL;

@@ -26,8 +26,7 @@ on_signal(int signo)
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {
-	struct sigaction action = { .sa_handler = on_signal,
-		                    .sa_flags = SA_RESTART | SA_ONSTACK };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
 
 	(void)sigfillset(&action.sa_mask);
 	weft__store(&signal_fn, (uintptr_t)fn, WEFT__RELAXED);
@@ -56,8 +55,7 @@ lift(const int from[3], int to[3])
 	for (int i = 0; i < 3; i++) {
 		if (from[i] < 0 || from[i] > 2)
 			continue;
-		to[i] = (int)weft__os_result(
-			fcntl(from[i], F_DUPFD_CLOEXEC, 3));
+		to[i] = (int)weft__os_result(fcntl(from[i], F_DUPFD_CLOEXEC, 3));
 		if (to[i] >= 0)
 			continue;
 		for (int k = 0; k < i; k++)
@@ -69,18 +67,15 @@ lift(const int from[3], int to[3])
 }
 
 static int
-add_actions(const struct weft__spawn *spawn, const int fds[3],
-            posix_spawn_file_actions_t *actions)
+add_actions(const struct weft__spawn *spawn, const int fds[3], posix_spawn_file_actions_t *actions)
 {
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < 3; i++)
 		if (fds[i] >= 0)
-			rc = posix_spawn_file_actions_adddup2(actions, fds[i],
-			                                      i);
+			rc = posix_spawn_file_actions_adddup2(actions, fds[i], i);
 		else if (fds[i] == WEFT__SPAWN_NULL)
-			rc = posix_spawn_file_actions_addopen(
-				actions, i, "/dev/null", O_RDWR, 0);
+			rc = posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_RDWR, 0);
 	if (rc == 0 && spawn->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(actions, spawn->cwd);
 	return -rc;
@@ -121,12 +116,10 @@ spawn_with(const struct weft__spawn *spawn, const int fds[3])
 		if (rc == 0)
 			rc = add_attributes(spawn, &attr);
 		if (rc == 0) /* it does not write what is not const here */
-			rc = -posix_spawnp(
-				&pid, spawn->argv[0], &actions, &attr,
-				(char *const *)(uintptr_t)spawn->argv,
-				spawn->env
-					? (char *const *)(uintptr_t)spawn->env
-					: environ);
+			rc = -posix_spawnp(&pid, spawn->argv[0], &actions, &attr,
+			                   (char *const *)(uintptr_t)spawn->argv,
+			                   spawn->env ? (char *const *)(uintptr_t)spawn->env
+			                              : environ);
 		(void)posix_spawnattr_destroy(&attr);
 	}
 	(void)posix_spawn_file_actions_destroy(&actions);
@@ -154,13 +147,11 @@ weft__os_waitid(int type, int id, uint32_t how, int *out)
 	siginfo_t info = { .si_pid = 0 };
 	int flags = WEXITED | (how & WEFT__REAP_WAIT ? 0 : WNOHANG)
 	            | (how & WEFT__REAP_KEEP ? WNOWAIT : 0);
-	int rc = (int)weft__os_result(
-		waitid((idtype_t)type, (id_t)id, &info, flags));
+	int rc = (int)weft__os_result(waitid((idtype_t)type, (id_t)id, &info, flags));
 
 	if (rc < 0 || info.si_pid == 0)
 		return rc;
-	*out = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
-	                                  : info.si_status;
+	*out = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status;
 	if (info.si_code == CLD_DUMPED)
 		*out |= WCOREFLAG;
 	return 1;

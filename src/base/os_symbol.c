@@ -156,8 +156,7 @@ map_file(const char *path)
 	if (fd < 0)
 		return out;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-		at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd,
-		          0);
+		at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (at != MAP_FAILED)
 			out = (struct weft__bytes){ at, (size_t)st.st_size };
 	}
@@ -184,8 +183,8 @@ find_spans(struct loaded *file, const struct weft__image *image)
 
 /* `file` has spans only if this thread is busy. */
 static bool
-find_line(const struct loaded *file, const struct weft__image *image,
-          uint64_t address, struct weft__line *out)
+find_line(const struct loaded *file, const struct weft__image *image, uint64_t address,
+          struct weft__line *out)
 {
 	if (!file->spans)
 		return weft__lines_find(image, address, out);
@@ -231,8 +230,7 @@ add_function(struct weft__text *text, const char *name)
 }
 
 static void
-add_place(struct weft__text *text, const struct loaded *file,
-          const struct weft__line *line)
+add_place(struct weft__text *text, const struct loaded *file, const struct weft__line *line)
 {
 	weft__text_add(text, " (");
 	if (line) {
@@ -248,24 +246,22 @@ add_place(struct weft__text *text, const struct loaded *file,
 /* An address inside of a function is where a call returns to, so that the line is the one
  * of the byte before. */
 static bool
-describe(struct weft__text *text, const struct loaded *file,
-         const struct weft__image *image, uint64_t address)
+describe(struct weft__text *text, const struct loaded *file, const struct weft__image *image,
+         uint64_t address)
 {
 	struct weft__function function;
 	struct weft__line line;
 	uint64_t inside;
 	bool has_line;
 
-	if (!weft__image_function(image, address, &function)
-	    || function.start != address) {
+	if (!weft__image_function(image, address, &function) || function.start != address) {
 		address--;
 		if (!weft__image_function(image, address, &function))
 			return false;
 		address++;
 	}
 	inside = address - function.start;
-	has_line = find_line(file, image, inside ? address - 1 : address,
-	                     &line);
+	has_line = find_line(file, image, inside ? address - 1 : address, &line);
 	add_function(text, function.name);
 	if (inside) {
 		weft__text_add(text, "+");
@@ -277,8 +273,7 @@ describe(struct weft__text *text, const struct loaded *file,
 
 /* `file` may be changed if this thread is busy. */
 static void
-add_address(struct weft__text *text, struct loaded *file, uintptr_t pc,
-            bool is_busy)
+add_address(struct weft__text *text, struct loaded *file, uintptr_t pc, bool is_busy)
 {
 	struct weft__bytes bytes = map_file(file->path);
 	struct weft__image image;
@@ -310,8 +305,7 @@ look_up(struct weft__text *text, const void *pc, bool is_busy)
 	}
 	if (is_busy)
 		file = list_file(&question.file);
-	add_address(text, file ? file : &question.file, (uintptr_t)pc,
-	            is_busy && file);
+	add_address(text, file ? file : &question.file, (uintptr_t)pc, is_busy && file);
 }
 
 void

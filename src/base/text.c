@@ -35,8 +35,7 @@ weft__text_number(struct weft__text *text, int64_t number)
 {
 	if (number < 0)
 		weft__text_add(text, "-");
-	add_digits(text, number < 0 ? -(uint64_t)number : (uint64_t)number, 10,
-	           1);
+	add_digits(text, number < 0 ? -(uint64_t)number : (uint64_t)number, 10, 1);
 }
 
 void
@@ -66,11 +65,7 @@ size_t
 weft__text_character(const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
-	size_t size = *at < 0x80   ? 1
-	              : *at < 0xc2 ? 0
-	              : *at < 0xe0 ? 2
-	              : *at < 0xf0 ? 3
-	                           : 4;
+	size_t size = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
 
 	if (*at > 0xf4)
 		return 0;

@@ -78,8 +78,7 @@ weft_fail(int error, const char *format, ...)
 static bool
 take_words(const struct weft__failure *last, int error)
 {
-	if (!last->words || last->text != last->words->text
-	    || last->words->error != error)
+	if (!last->words || last->text != last->words->text || last->words->error != error)
 		return false;
 	last->words->error = 0;
 	return true;
@@ -120,14 +119,12 @@ weft__pass_text(int error, const char *text, struct weft__failure *to)
 char *
 weft__copy_detail(int error)
 {
-	const struct weft__failure *last = weft__failure_of(
-		weft__thread_self());
+	const struct weft__failure *last = weft__failure_of(weft__thread_self());
 	size_t size = last->text ? strlen(last->text) + 1 : 0;
 	char *copy;
 
 	if (size <= 1
-	    || (last->words && last->text == last->words->text
-	        && last->words->error != error))
+	    || (last->words && last->text == last->words->text && last->words->error != error))
 		return NULL;
 	copy = weft__sys->alloc(size);
 	return copy ? memcpy(copy, last->text, size) : NULL;

@@ -11,6 +11,5 @@ look_for_valgrind(void)
 {
 	const char *preloaded = weft__os_env("LD_PRELOAD");
 
-	weft__on_valgrind = RUNNING_ON_VALGRIND
-	                    || (preloaded && strstr(preloaded, "vgpreload_"));
+	weft__on_valgrind = RUNNING_ON_VALGRIND || (preloaded && strstr(preloaded, "vgpreload_"));
 }

@@ -19,8 +19,7 @@
 #define DEPTH_MAX 64 /* of lists in lists, for sharing */
 
 _Static_assert(sizeof(weft_span) == sizeof(struct iovec)
-                       && offsetof(weft_span, size)
-                                  == offsetof(struct iovec, iov_len),
+                       && offsetof(weft_span, size) == offsetof(struct iovec, iov_len),
                "weft_span is laid out as struct iovec");
 
 struct head {
@@ -64,8 +63,7 @@ block_share(void *ptr)
 static bool
 block_unshare(void *ptr)
 {
-	uint64_t before = weft__add(&head_of(ptr)->owners, UINT64_MAX,
-	                            WEFT__ACQ_REL);
+	uint64_t before = weft__add(&head_of(ptr)->owners, UINT64_MAX, WEFT__ACQ_REL);
 
 	weft__assert(before > 0);
 	return before == 1;
@@ -115,26 +113,18 @@ share_nothing(void *ptr)
 	(void)ptr;
 }
 
-const weft_type weft_type_integer = { .name = "integer",
-	                              .share = share_nothing };
+const weft_type weft_type_integer = { .name = "integer", .share = share_nothing };
 const weft_type weft_type_number = { .name = "number", .share = share_nothing };
 const weft_type weft_type_error = { .name = "error", .share = share_nothing };
-const weft_type weft_type_text = { .name = "text",
-	                           .drop = block_drop,
-	                           .share = block_share };
-const weft_type weft_type_bytes = { .name = "bytes",
-	                            .drop = block_drop,
-	                            .share = block_share };
-const weft_type weft_type_list = { .name = "list",
-	                           .drop = list_drop,
-	                           .share = block_share };
+const weft_type weft_type_text = { .name = "text", .drop = block_drop, .share = block_share };
+const weft_type weft_type_bytes = { .name = "bytes", .drop = block_drop, .share = block_share };
+const weft_type weft_type_list = { .name = "list", .drop = list_drop, .share = block_share };
 
 static bool
 is_ours(const weft_type *type)
 {
-	return type == &weft_type_integer || type == &weft_type_number
-	       || type == &weft_type_error || type == &weft_type_text
-	       || type == &weft_type_bytes || type == &weft_type_list;
+	return type == &weft_type_integer || type == &weft_type_number || type == &weft_type_error
+	       || type == &weft_type_text || type == &weft_type_bytes || type == &weft_type_list;
 }
 
 static weft_value
@@ -159,8 +149,7 @@ weft_value
 weft_value_error(int error)
 {
 	if (error >= 0)
-		error = weft__misuse(WEFT_EINVAL,
-		                     "weft_value_error: not an error");
+		error = weft__misuse(WEFT_EINVAL, "weft_value_error: not an error");
 	return error_value(error);
 }
 
@@ -168,11 +157,10 @@ weft_value
 weft_value_ptr(const weft_type *type, void *ptr)
 {
 	if (!type)
-		return error_value(weft__misuse(
-			WEFT_EINVAL, "weft_value_ptr: type is NULL"));
+		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_ptr: type is NULL"));
 	if (is_ours(type))
-		return error_value(weft__misuse(
-			WEFT_EINVAL, "weft_value_ptr: type is the library's"));
+		return error_value(
+			weft__misuse(WEFT_EINVAL, "weft_value_ptr: type is the library's"));
 	return (weft_value){ type, { .ptr = ptr } };
 }
 
@@ -183,8 +171,7 @@ weft_value_text(const char *text)
 	char *copy;
 
 	if (!text)
-		return error_value(weft__misuse(
-			WEFT_EINVAL, "weft_value_text: text is NULL"));
+		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_text: text is NULL"));
 	size = strlen(text) + 1;
 	copy = block_new(size);
 	if (!copy)
@@ -199,8 +186,7 @@ weft_value_bytes(weft_span bytes)
 	weft_span *copy = NULL;
 
 	if (!bytes.data && bytes.size > 0)
-		return error_value(weft__misuse(
-			WEFT_EINVAL, "weft_value_bytes: bytes at NULL"));
+		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_bytes: bytes at NULL"));
 	if (bytes.size <= SIZE_MAX - sizeof(*copy))
 		copy = block_new(sizeof(*copy) + bytes.size);
 	if (!copy)
@@ -231,8 +217,7 @@ weft_value_list(weft_value *items, size_t count)
 	weft_value list;
 
 	if (!items && count > 0)
-		return error_value(weft__misuse(
-			WEFT_EINVAL, "weft_value_list: items is NULL"));
+		return error_value(weft__misuse(WEFT_EINVAL, "weft_value_list: items is NULL"));
 	list = weft__value_list(count);
 	for (size_t i = 0; i < count; i++)
 		if (list.type != &weft_type_list)
@@ -253,8 +238,7 @@ is_shareable(const weft_value *value, int depth)
 	if (value->type != &weft_type_list)
 		return value->type->share != NULL;
 	for (size_t i = 0; i < list->count; i++)
-		if (depth >= DEPTH_MAX
-		    || !is_shareable(&list->items[i], depth + 1))
+		if (depth >= DEPTH_MAX || !is_shareable(&list->items[i], depth + 1))
 			return false;
 	return true;
 }
@@ -263,12 +247,9 @@ int
 weft_value_share(const weft_value *value, weft_value *out)
 {
 	if (!value || !out || value == out)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_value_share: needs two values");
+		return weft__misuse(WEFT_EINVAL, "weft_value_share: needs two values");
 	if (!is_shareable(value, 0))
-		return weft__fail(
-			WEFT_EPERM,
-			"weft_value_share: its type cannot be shared");
+		return weft__fail(WEFT_EPERM, "weft_value_share: its type cannot be shared");
 	if (value->type)
 		value->type->share(value->as.ptr);
 	*out = *value;

@@ -35,9 +35,7 @@ place_of(const weft_dag *dag, const char *name)
 	uint32_t at = hash(name) & (dag->names_room - 1);
 
 	while (dag->names[at]
-	       && __builtin_strcmp(dag->nodes[dag->names[at] - 1].more->name,
-	                           name)
-	                  != 0)
+	       && __builtin_strcmp(dag->nodes[dag->names[at] - 1].more->name, name) != 0)
 		at = (at + 1) & (dag->names_room - 1);
 	return &dag->names[at];
 }
@@ -82,8 +80,7 @@ reserve_node(weft_dag *dag)
 	if (!nodes)
 		return WEFT_ENOMEM;
 	if (dag->nodes)
-		__builtin_memcpy(nodes, dag->nodes,
-		                 dag->count * sizeof(*nodes));
+		__builtin_memcpy(nodes, dag->nodes, dag->count * sizeof(*nodes));
 	weft__sys->release(dag->nodes);
 	dag->nodes = nodes;
 	dag->room = room;
@@ -113,8 +110,7 @@ copy_inputs(weft_dag_node *set, const weft_dag_node *from)
 
 	for (size_t i = 0; i < count; i++)
 		bytes += __builtin_strlen(from->inputs[i]) + 1;
-	names = weft__sys->alloc((count + 1) * sizeof(*names)
-	                         + count * sizeof(*types) + bytes);
+	names = weft__sys->alloc((count + 1) * sizeof(*names) + count * sizeof(*types) + bytes);
 	if (!names)
 		return WEFT_ENOMEM;
 	types = (const weft_type **)(names + count + 1);
@@ -156,8 +152,7 @@ what_is_wrong(const weft_dag_node *node)
 		return "has more than 65,535 retries";
 	if (node->fallback.type && !node->optional)
 		return "has a fallback and is not optional";
-	if (node->fallback.type
-	    && weft__dag_type_of(node) != node->fallback.type)
+	if (node->fallback.type && weft__dag_type_of(node) != node->fallback.type)
 		return "has a fallback of another type";
 	if (!can_share(&node->fallback))
 		return "has a fallback that cannot be shared";
@@ -173,8 +168,7 @@ flags_of(const weft_dag_node *node)
 		flags |= WEFT__DAG_GROUP;
 	if (node->timeout_ns)
 		flags |= WEFT__DAG_TIMED;
-	if (flags || node->when || node->optional || node->retries
-	    || node->limit)
+	if (flags || node->when || node->optional || node->retries || node->limit)
 		flags |= WEFT__DAG_SPECIAL;
 	return flags;
 }
@@ -194,10 +188,8 @@ weft__dag_copy_node(struct weft__dag_node *to, struct weft__dag_more *more,
 	const char *wrong = what_is_wrong(from);
 
 	/* A value that could not be made. */
-	if (fallback->type == &weft_type_error
-	    && from->type != &weft_type_error)
-		return weft_fail((int)fallback->as.integer,
-		                 "node %s: no fallback: %s", from->name,
+	if (fallback->type == &weft_type_error && from->type != &weft_type_error)
+		return weft_fail((int)fallback->as.integer, "node %s: no fallback: %s", from->name,
 		                 weft_strerror((int)fallback->as.integer));
 	if (wrong)
 		return weft_fail(WEFT_EINVAL, "node %s %s", from->name, wrong);
@@ -251,13 +243,11 @@ static int
 check_name(const weft_dag *dag, const char *name)
 {
 	if (dag->checked)
-		return weft__fail(WEFT_EBUSY, "weft_dag: it is checked, and "
-		                              "changes no more");
+		return weft__fail(WEFT_EBUSY, "weft_dag: it is checked, and changes no more");
 	if (!name || !*name)
 		return weft__fail(WEFT_EINVAL, "weft_dag: no name");
 	if (weft__dag_find(dag, name) >= 0)
-		return weft_fail(WEFT_EEXIST, "weft_dag: there is a %s already",
-		                 name);
+		return weft_fail(WEFT_EEXIST, "weft_dag: there is a %s already", name);
 	return 0;
 }
 
@@ -301,9 +291,7 @@ weft_dag_add_input(weft_dag *dag, const char *name, const weft_type *type)
 		return weft__fail(WEFT_ENOMEM, "weft_dag: out of memory");
 	}
 	more->type = type;
-	dag->nodes[dag->count] = (struct weft__dag_node){
-		.flags = WEFT__DAG_INPUT, .more = more
-	};
+	dag->nodes[dag->count] = (struct weft__dag_node){ .flags = WEFT__DAG_INPUT, .more = more };
 	dag->inputs++;
 	return put_in(dag, more);
 }
@@ -319,9 +307,7 @@ add(weft_dag *dag, const weft_dag_node *node)
 	rc = weft__dag_copy_node(&dag->nodes[dag->count], more, node);
 	if (rc < 0) {
 		weft__sys->release(more);
-		return rc == WEFT_ENOMEM
-		               ? weft__fail(rc, "weft_dag: out of memory")
-		               : rc;
+		return rc == WEFT_ENOMEM ? weft__fail(rc, "weft_dag: out of memory") : rc;
 	}
 	return put_in(dag, more);
 }
@@ -358,19 +344,15 @@ weft_dag_set_limit(weft_dag *dag, const char *name, uint32_t max)
 	struct weft__dag_limit *limit;
 
 	if (!dag || !name || !*name || max == 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dag_set_limit: no name, or "
-		                    "nothing allowed");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_set_limit: no name, or nothing allowed");
 	if (dag->checked)
-		return weft__fail(WEFT_EBUSY, "weft_dag_set_limit: it is "
-		                              "checked");
+		return weft__fail(WEFT_EBUSY, "weft_dag_set_limit: it is checked");
 	limit = weft__dag_find_limit(dag, name);
 	if (!limit) {
 		limit = weft__alloc_zero(sizeof(*limit));
 		if (!limit || !(limit->name = copy_text(name))) {
 			weft__sys->release(limit);
-			return weft__fail(WEFT_ENOMEM,
-			                  "weft_dag_set_limit: out of memory");
+			return weft__fail(WEFT_ENOMEM, "weft_dag_set_limit: out of memory");
 		}
 		limit->next = dag->limits;
 		dag->limits = limit;
@@ -399,16 +381,14 @@ weft_dag_free(weft_dag *dag)
 	if (!dag)
 		return 0;
 	if (weft__load(&dag->users, WEFT__ACQUIRE) > 0) /* with unref */
-		return weft__fail(WEFT_EBUSY, "weft_dag_free: a run or another "
-		                              "graph uses it");
+		return weft__fail(WEFT_EBUSY, "weft_dag_free: a run or another graph uses it");
 	if (dag->checked)
 		weft__dag_delist(dag);
 	for (uint32_t i = 0; i < dag->count; i++) {
 		struct weft__dag_more *more = dag->nodes[i].more;
 
 		if (dag->checked && more->set.sub) {
-			(void)weft__add(&more->set.sub->parents, UINT32_MAX,
-			                WEFT__RELAXED);
+			(void)weft__add(&more->set.sub->parents, UINT32_MAX, WEFT__RELAXED);
 			weft__dag_unref(more->set.sub);
 		}
 		weft__dag_drop_node(more);

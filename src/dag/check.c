@@ -55,13 +55,11 @@ static int
 make_arrays(struct check *check)
 {
 	weft_dag *dag = check->dag;
-	uint64_t edges = count_edges(dag),
-		 words = 2 * edges + 3ull * dag->count;
+	uint64_t edges = count_edges(dag), words = 2 * edges + 3ull * dag->count;
 	uint32_t *memory;
 
 	if (edges > UINT32_MAX / 4)
-		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than a "
-		                               "billion edges");
+		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than a billion edges");
 	memory = weft__alloc_zero((words + 1) * sizeof(*memory));
 	if (!memory)
 		return weft__fail(WEFT_ENOMEM, "weft_dag_check: out of memory");
@@ -84,18 +82,15 @@ check_type(const weft_dag *dag, uint32_t index, uint32_t k, uint32_t source)
 	const weft_type *wanted = set->input_types ? set->input_types[k] : NULL;
 
 	if (set->each && k == 0) {
-		if (given == &weft_type_list
-		    || (!given && is_input(dag, source)))
+		if (given == &weft_type_list || (!given && is_input(dag, source)))
 			return 0;
-		return weft_fail(WEFT_EINVAL,
-		                 "node %s is for each item of %s, which is no "
-		                 "list",
+		return weft_fail(WEFT_EINVAL, "node %s is for each item of %s, which is no list",
 		                 set->name, dag->nodes[source].more->name);
 	}
 	if (!wanted || wanted == given || (!given && is_input(dag, source)))
 		return 0;
-	return weft_fail(WEFT_EINVAL, "node %s takes %s as %s, which is %s",
-	                 set->name, dag->nodes[source].more->name, wanted->name,
+	return weft_fail(WEFT_EINVAL, "node %s takes %s as %s, which is %s", set->name,
+	                 dag->nodes[source].more->name, wanted->name,
 	                 given ? given->name : "no value");
 }
 
@@ -115,9 +110,7 @@ resolve_node(struct check *check, uint32_t index, uint32_t *at)
 		int rc;
 
 		if (source < 0)
-			return weft_fail(WEFT_EINVAL,
-			                 "node %s: there is no node or input "
-			                 "%s",
+			return weft_fail(WEFT_EINVAL, "node %s: there is no node or input %s",
 			                 set->name, set->inputs[k]);
 		rc = check_type(dag, index, k, (uint32_t)source);
 		if (rc < 0)
@@ -144,8 +137,7 @@ turn_edges(struct check *check)
 	}
 	for (uint32_t i = 0; i < dag->count; i++)
 		for (uint32_t k = 0; k < dag->nodes[i].in_count; k++) {
-			struct weft__dag_node *from =
-				&dag->nodes[dag->in[dag->nodes[i].in_at + k]];
+			struct weft__dag_node *from = &dag->nodes[dag->in[dag->nodes[i].in_at + k]];
 
 			dag->out[from->out_at + from->out_count++] = i;
 		}
@@ -221,8 +213,7 @@ tell_cycle(const struct check *check)
 		weft__text_add(&text, " -> ");
 		weft__text_add(&text, dag->nodes[path[i]].more->name);
 	}
-	return weft_fail(WEFT_EINVAL, "%s: the nodes form a cycle: %s",
-	                 dag->name, buffer);
+	return weft_fail(WEFT_EINVAL, "%s: the nodes form a cycle: %s", dag->name, buffer);
 }
 
 /* Take nodes away whose sources are gone, until none is left. */
@@ -238,8 +229,7 @@ find_cycles(struct check *check)
 			check->line[known++] = i;
 	}
 	for (; done < known; done++) {
-		const struct weft__dag_node *node =
-			&dag->nodes[check->line[done]];
+		const struct weft__dag_node *node = &dag->nodes[check->line[done]];
 
 		for (uint32_t k = 0; k < node->out_count; k++) {
 			uint32_t to = dag->out[node->out_at + k];
@@ -260,15 +250,11 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 	uint32_t k = 0;
 
 	if (!sub->checked)
-		return weft_fail(WEFT_EINVAL,
-		                 "node %s: its graph %s is not "
-		                 "checked",
-		                 set->name, sub->name);
+		return weft_fail(WEFT_EINVAL, "node %s: its graph %s is not checked", set->name,
+		                 sub->name);
 	if (count_inputs(set) != sub->inputs)
-		return weft_fail(WEFT_EINVAL,
-		                 "node %s has %u inputs, and its graph %s %u",
-		                 set->name, count_inputs(set), sub->name,
-		                 sub->inputs);
+		return weft_fail(WEFT_EINVAL, "node %s has %u inputs, and its graph %s %u",
+		                 set->name, count_inputs(set), sub->name, sub->inputs);
 	for (uint32_t i = 0; i < sub->count; i++) {
 		int64_t from;
 		const weft_type *given, *wanted = sub->nodes[i].more->type;
@@ -277,26 +263,19 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 			continue;
 		from = weft__dag_find(dag, set->inputs[k]);
 		given = dag->nodes[from].more->type;
-		if (wanted && given && wanted != given
-		    && !(set->each && k == 0))
+		if (wanted && given && wanted != given && !(set->each && k == 0))
 			return weft_fail(WEFT_EINVAL,
-			                 "node %s gives %s as %s to its graph, "
-			                 "which takes %s",
-			                 set->name, set->inputs[k], given->name,
-			                 wanted->name);
+			                 "node %s gives %s as %s to its graph, which takes %s",
+			                 set->name, set->inputs[k], given->name, wanted->name);
 		k++;
 	}
-	if (set->type
-	    && (sub->sink == sub->count
-	        || sub->nodes[sub->sink].more->type != set->type))
+	if (set->type && (sub->sink == sub->count || sub->nodes[sub->sink].more->type != set->type))
 		return weft_fail(WEFT_EINVAL,
-		                 "node %s: its graph %s has no one last node "
-		                 "of type %s",
-		                 set->name, sub->name, set->type->name);
+		                 "node %s: its graph %s has no one last node of type %s", set->name,
+		                 sub->name, set->type->name);
 	if (sub->nesting + 1 > WEFT__DAG_NESTING)
 		return weft_fail(WEFT_EINVAL,
-		                 "node %s: graphs stand more than "
-		                 "64 deep in each other",
+		                 "node %s: graphs stand more than 64 deep in each other",
 		                 set->name);
 	if (dag->nesting < sub->nesting + 1)
 		dag->nesting = sub->nesting + 1;
@@ -308,13 +287,10 @@ check_sub(weft_dag *dag, const weft_dag_node *set)
 static int
 check_limit(const weft_dag *dag, struct weft__dag_more *more)
 {
-	more->limit = more->set.limit
-	                      ? weft__dag_find_limit(dag, more->set.limit)
-	                      : NULL;
-	return more->set.limit && !more->limit
-	               ? weft_fail(WEFT_EINVAL, "node %s: there is no limit %s",
-	                           more->name, more->set.limit)
-	               : 0;
+	more->limit = more->set.limit ? weft__dag_find_limit(dag, more->set.limit) : NULL;
+	return more->set.limit && !more->limit ? weft_fail(
+		       WEFT_EINVAL, "node %s: there is no limit %s", more->name, more->set.limit)
+	                                       : 0;
 }
 
 /* Insert a priority, highest first. */
@@ -328,8 +304,7 @@ add_level(weft_dag *dag, int priority)
 	if (at < dag->levels && dag->level[at] == priority)
 		return 0;
 	if (dag->levels == WEFT__DAG_LEVELS)
-		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than 16 "
-		                               "different priorities");
+		return weft__fail(WEFT_EINVAL, "weft_dag_check: more than 16 different priorities");
 	for (i = dag->levels; i > at; i--)
 		dag->level[i] = dag->level[i - 1];
 	dag->level[at] = priority;
@@ -407,10 +382,8 @@ freeze(weft_dag *dag)
 			sinks++;
 		}
 		if (node->more->set.sub) {
-			(void)weft__add(&node->more->set.sub->users, 1,
-			                WEFT__RELAXED);
-			(void)weft__add(&node->more->set.sub->parents, 1,
-			                WEFT__RELAXED);
+			(void)weft__add(&node->more->set.sub->users, 1, WEFT__RELAXED);
+			(void)weft__add(&node->more->set.sub->parents, 1, WEFT__RELAXED);
 		}
 	}
 	dag->checked = true;

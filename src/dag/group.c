@@ -28,11 +28,8 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 {
 	weft_dag_run *run = owner->frame->run;
 	size_t steps = (size_t)count * sizeof(struct weft__dag_step);
-	size_t times = run->frame.times
-	                       ? (size_t)count * sizeof(struct weft__dag_times)
-	                       : 0;
-	struct weft__dag_frame *frame = weft__sys->alloc(sizeof(*frame) + steps
-	                                                 + times);
+	size_t times = run->frame.times ? (size_t)count * sizeof(struct weft__dag_times) : 0;
+	struct weft__dag_frame *frame = weft__sys->alloc(sizeof(*frame) + steps + times);
 
 	if (!frame)
 		return NULL;
@@ -40,9 +37,7 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 		                           .dag = dag,
 		                           .owner = owner,
 		                           .count = count,
-		                           .begin_ns = run->observed
-		                                               ? weft_now()
-		                                               : 0,
+		                           .begin_ns = run->observed ? weft_now() : 0,
 		                           .deadline_ns = WEFT_NEVER };
 	frame->steps = (struct weft__dag_step *)(void *)(frame + 1);
 	if (times) {
@@ -130,8 +125,7 @@ open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	uint32_t count;
 
 	if (!items_of(step, &list)) {
-		fail(hand, step,
-		     weft__fail(WEFT_EINVAL, "its first input is no list"));
+		fail(hand, step, weft__fail(WEFT_EINVAL, "its first input is no list"));
 		return;
 	}
 	count = (uint32_t)list.count;
@@ -245,15 +239,13 @@ grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
 static int
 reserve(struct weft__dag_added *added, uint32_t edges)
 {
-	void *nodes = grow(added->nodes, added->count, 1, &added->room,
-	                   sizeof(*added->nodes));
+	void *nodes = grow(added->nodes, added->count, 1, &added->room, sizeof(*added->nodes));
 	void *in;
 
 	if (!nodes)
 		return WEFT_ENOMEM;
 	added->nodes = nodes;
-	in = grow(added->in, added->edges, edges, &added->edges_room,
-	          sizeof(*added->in));
+	in = grow(added->in, added->edges, edges, &added->edges_room, sizeof(*added->in));
 	if (!in)
 		return WEFT_ENOMEM;
 	added->in = in;
@@ -288,11 +280,10 @@ resolve(const weft_dag_step *step, const char *name, int32_t *out)
 		    && !(i < 64 && (step->moved >> i & 1)))
 			return 0;
 	}
-	return weft_fail(
-		WEFT_EINVAL,
-		"weft_dag_step_add: %s is not this node, none of its "
-		"inputs that it has not taken, and was not added by it",
-		name);
+	return weft_fail(WEFT_EINVAL,
+	                 "weft_dag_step_add: %s is not this node, none of its "
+	                 "inputs that it has not taken, and was not added by it",
+	                 name);
 }
 
 static uint32_t
@@ -306,18 +297,15 @@ depth_of(const struct weft__dag_frame *frame)
 }
 
 static const char *
-what_is_wrong(const weft_dag_step *step, const weft_dag_node *node,
-              uint32_t inputs)
+what_is_wrong(const weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 {
 	const weft_dag_run *run = step->hand->run;
 
 	if (!run->loop
 	    && (node->place == WEFT_DAG_LOOP || node->timeout_ns
-	        || (node->retries && node->backoff_ns)
-	        || (node->sub && node->sub->needs_loop)))
+	        || (node->retries && node->backoff_ns) || (node->sub && node->sub->needs_loop)))
 		return "needs a loop, and the run has none";
-	if ((node->place == WEFT_DAG_BLOCKING
-	     || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
+	if ((node->place == WEFT_DAG_BLOCKING || (node->sub && node->sub->work[WEFT_DAG_BLOCKING]))
 	    && !run->lanes[WEFT_DAG_BLOCKING].pool)
 		return "needs a pool, and the run has none";
 	if (node->sub && (!node->sub->checked || node->sub->inputs != inputs))
@@ -340,18 +328,13 @@ check_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 		return weft__fail(WEFT_EINVAL, "weft_dag_step_add: no name");
 	if (find_added(step->added, node->name) >= 0
 	    || weft__dag_find(step->step->frame->dag, node->name) >= 0)
-		return weft_fail(WEFT_EEXIST,
-		                 "weft_dag_step_add: there is a %s already",
+		return weft_fail(WEFT_EEXIST, "weft_dag_step_add: there is a %s already",
 		                 node->name);
-	if (node->limit
-	    && !weft__dag_find_limit(step->step->frame->dag, node->limit))
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_dag_step_add: there is no limit %s",
+	if (node->limit && !weft__dag_find_limit(step->step->frame->dag, node->limit))
+		return weft_fail(WEFT_EINVAL, "weft_dag_step_add: there is no limit %s",
 		                 node->limit);
 	wrong = what_is_wrong(step, node, inputs);
-	return wrong ? weft_fail(WEFT_EINVAL, "weft_dag_step_add: %s %s",
-	                         node->name, wrong)
-	             : 0;
+	return wrong ? weft_fail(WEFT_EINVAL, "weft_dag_step_add: %s %s", node->name, wrong) : 0;
 }
 
 /* The node, in place behind the last one. */
@@ -364,8 +347,7 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	int rc = 0;
 
 	for (uint32_t k = 0; k < inputs && rc == 0; k++)
-		rc = resolve(step, node->inputs[k],
-		             &added->in[added->edges + k]);
+		rc = resolve(step, node->inputs[k], &added->in[added->edges + k]);
 	if (rc < 0)
 		return rc;
 	more = weft__sys->alloc(sizeof(*more));
@@ -380,8 +362,7 @@ copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	to->in_count = inputs;
 	to->level = weft__dag_level(step->step->frame->dag, node->priority);
 	if (node->limit)
-		more->limit = weft__dag_find_limit(step->step->frame->dag,
-		                                   node->limit);
+		more->limit = weft__dag_find_limit(step->step->frame->dag, node->limit);
 	if (node->sub) {
 		(void)weft__add(&node->sub->users, 1, WEFT__RELAXED);
 		if (node->sub->has_limits && added->run->alone)
@@ -403,14 +384,11 @@ add(weft_dag_step *step, const weft_dag_node *node)
 	if (!step->added)
 		step->added = make_added(step->hand->run);
 	if (!step->added || reserve(step->added, inputs) < 0)
-		return weft__fail(WEFT_ENOMEM, "weft_dag_step_add: out of "
-		                               "memory");
+		return weft__fail(WEFT_ENOMEM, "weft_dag_step_add: out of memory");
 	rc = check_added(step, node, inputs);
 	if (rc == 0)
 		rc = copy_added(step, node, inputs);
-	return rc == WEFT_ENOMEM
-	               ? weft__fail(rc, "weft_dag_step_add: out of memory")
-	               : rc;
+	return rc == WEFT_ENOMEM ? weft__fail(rc, "weft_dag_step_add: out of memory") : rc;
 }
 
 int
@@ -485,10 +463,9 @@ weft__dag_open_added(weft_dag_step *attempt)
 	struct weft__dag_hand *hand = attempt->hand;
 	struct weft__dag_step *step = attempt->step;
 	struct weft__dag_added *added = attempt->added;
-	struct weft__dag_frame *frame =
-		turn_edges(added) == 0
-			? make_frame(step, step->frame->dag, added->count)
-			: NULL;
+	struct weft__dag_frame *frame = turn_edges(added) == 0
+	                                        ? make_frame(step, step->frame->dag, added->count)
+	                                        : NULL;
 
 	if (!frame) {
 		weft__dag_drop_added(added);
@@ -549,8 +526,7 @@ weft__dag_group_source(const struct weft__dag_step *step, size_t index)
 }
 
 void
-weft__dag_close_group(struct weft__dag_hand *hand,
-                      struct weft__dag_frame *frame)
+weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
 {
 	struct weft__dag_step *owner = frame->owner;
 	int error = (int)weft__load(&frame->error, WEFT__RELAXED);
@@ -578,7 +554,6 @@ weft__dag_close_group(struct weft__dag_hand *hand,
 	if (frame->run->traced)
 		weft__dag_trace_group(frame);
 	if (frame->begin_ns && !frame->added && !owner->item)
-		weft__dag_see(owner->node, weft_now() - frame->begin_ns,
-		              error < 0);
+		weft__dag_see(owner->node, weft_now() - frame->begin_ns, error < 0);
 	weft__dag_finish(hand, owner, error, out);
 }

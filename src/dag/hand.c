@@ -17,8 +17,7 @@ tell_count(struct weft__dag_hand *hand)
 
 	hand->frame = NULL;
 	hand->ended = 0;
-	if (!frame
-	    || weft__dag_lower(hand->run, &frame->left, ended) != ended) /* L */
+	if (!frame || weft__dag_lower(hand->run, &frame->left, ended) != ended) /* L */
 		return;
 	if (frame->owner)
 		weft__dag_close_group(hand, frame);
@@ -27,8 +26,7 @@ tell_count(struct weft__dag_hand *hand)
 }
 
 void
-weft__dag_turn_to(struct weft__dag_hand *hand,
-                  const struct weft__dag_frame *frame)
+weft__dag_turn_to(struct weft__dag_hand *hand, const struct weft__dag_frame *frame)
 {
 	while (hand->frame && hand->frame != frame)
 		tell_count(hand);
@@ -85,16 +83,14 @@ weft__dag_ready(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	}
 	if ((node->flags & WEFT__DAG_SPECIAL) && !prepare(hand, step))
 		return;
-	if (node->place != hand->place || weft__dag_level_of(step) > 0
-	    || !keep(hand, step))
+	if (node->place != hand->place || weft__dag_level_of(step) > 0 || !keep(hand, step))
 		weft__dag_append(&hand->ready, step);
 }
 
 /* --- ending -------------------------------------------------------------- */
 
 static void
-free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step,
-               bool bad)
+free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step, bool bad)
 {
 	struct weft__dag_frame *frame = step->frame;
 	const struct weft__dag_node *node = step->node;
@@ -104,8 +100,7 @@ free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step,
 		struct weft__dag_step *to = &frame->steps[out[k]];
 
 		if (bad)
-			(void)weft__or(&to->missing, WEFT__DAG_DOOMED,
-			               WEFT__RELAXED);
+			(void)weft__or(&to->missing, WEFT__DAG_DOOMED, WEFT__RELAXED);
 		if ((weft__dag_lower(hand->run, &to->missing, 1) /* M */
 		     & ~WEFT__DAG_DOOMED)
 		    == 1)
@@ -114,8 +109,8 @@ free_followers(struct weft__dag_hand *hand, struct weft__dag_step *step,
 }
 
 void
-weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step,
-                   weft_dag_state state, int error)
+weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step, weft_dag_state state,
+                   int error)
 {
 	step->state = (uint8_t)state;
 	step->error = error;
@@ -123,9 +118,7 @@ weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step,
 	if (step->limited)
 		weft__dag_leave_limit(hand, step);
 	if (!step->item)
-		free_followers(hand, step,
-		               state >= WEFT_DAG_FAILED
-		                       && state != WEFT_DAG_SKIPPED);
+		free_followers(hand, step, state >= WEFT_DAG_FAILED && state != WEFT_DAG_SKIPPED);
 	weft__dag_count(hand, step->frame);
 }
 
@@ -177,8 +170,7 @@ try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 	step->error = error;
 	weft__dag_note(step);
 	step->error = 0;
-	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1,
-	                WEFT__RELAXED);
+	(void)weft__add(&((weft_dag *)(uintptr_t)step->frame->dag)->retries, 1, WEFT__RELAXED);
 	if (step->limited)
 		weft__dag_leave_limit(hand, step);
 	if (step->node->more->set.backoff_ns)
@@ -191,13 +183,11 @@ try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 static bool
 is_shut_down(const weft_dag_run *run, int error)
 {
-	return error == WEFT_ECANCELED && run->loop
-	       && weft_loop_state(run->loop) >= WEFT_STOPPING;
+	return error == WEFT_ECANCELED && run->loop && weft_loop_state(run->loop) >= WEFT_STOPPING;
 }
 
 static void
-fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
-             int error)
+fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 {
 	weft_dag_run *run = step->frame->run;
 	const weft_dag_node *set = &step->node->more->set;
@@ -224,8 +214,7 @@ fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step,
 }
 
 void
-weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step,
-                 int rc, weft_value out)
+weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step, int rc, weft_value out)
 {
 	if (rc < 0) {
 		weft_value_drop(&out);
@@ -247,9 +236,8 @@ sweep_sleepers(struct weft__dag_hand *hand)
 
 	hand->run->sleepers = (struct weft__dag_list){ 0 };
 	while ((step = weft__dag_pop(&all)))
-		weft__dag_append(weft__dag_is_stopped(step->frame)
-		                         ? &hand->own
-		                         : &hand->run->sleepers,
+		weft__dag_append(weft__dag_is_stopped(step->frame) ? &hand->own
+		                                                   : &hand->run->sleepers,
 		                 step);
 }
 
@@ -264,8 +252,7 @@ sweep_limits(struct weft__dag_hand *hand)
 }
 
 void
-weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame,
-               int error)
+weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int error)
 {
 	weft_dag_run *run = frame->run;
 	uint32_t none = 0;
@@ -294,8 +281,7 @@ weft__dag_settle(struct weft__dag_hand *hand)
 	while (hand->own.first || hand->ready.first) {
 		while ((step = weft__dag_pop(&hand->own)))
 			if (is_dropped(step))
-				weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
-				                   WEFT_ECANCELED);
+				weft__dag_end_step(hand, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
 			else
 				weft__dag_open_group(hand, step);
 		if (hand->ready.first)

@@ -108,8 +108,7 @@ static int
 sitter_main(void *arg)
 {
 	struct weft__dag_step *step = arg;
-	struct weft__dag_hand hand = { .run = step->frame->run,
-		                       .place = WEFT_DAG_LOOP };
+	struct weft__dag_hand hand = { .run = step->frame->run, .place = WEFT_DAG_LOOP };
 
 	while (step) {
 		sit(&hand, step);
@@ -129,9 +128,7 @@ static void
 start_sitter(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	const weft_go_opts opts = { .name = step->node->more->name };
-	const struct weft__start start = { .opts = &opts,
-		                           .fn = sitter_main,
-		                           .arg = step };
+	const struct weft__start start = { .opts = &opts, .fn = sitter_main, .arg = step };
 	weft_threadlet id = weft__go_on(hand->run->loop, &start);
 
 	if (id < 0)
@@ -229,8 +226,7 @@ take_due(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
 
 	run->sleepers = (struct weft__dag_list){ 0 };
 	while ((step = weft__dag_pop(&all)))
-		weft__dag_append(step->due_ns <= now_ns ? out : &run->sleepers,
-		                 step);
+		weft__dag_append(step->due_ns <= now_ns ? out : &run->sleepers, step);
 }
 
 static uint64_t
@@ -277,8 +273,7 @@ arm_timer(struct weft__dag_hand *hand)
 	if (next_ns == WEFT_NEVER)
 		(void)weft_timer_stop(&run->timer);
 	else
-		rc = weft_timer_start(run->loop, &run->timer, next_ns, 0,
-		                      on_time, run);
+		rc = weft_timer_start(run->loop, &run->timer, next_ns, 0, on_time, run);
 	if (rc < 0)
 		weft__dag_stop(hand, &run->frame, rc);
 }
@@ -321,8 +316,7 @@ keep_times(struct weft__dag_hand *hand)
 	take_due(run, now_ns, &due);
 	weft__lock_give(&run->lock);
 	while ((step = weft__dag_pop(&expired)))
-		weft__dag_finish(hand, step,
-		                 weft__fail(WEFT_ETIMEDOUT, "timed out"),
+		weft__dag_finish(hand, step, weft__fail(WEFT_ETIMEDOUT, "timed out"),
 		                 (weft_value){ 0 });
 	while ((step = weft__dag_pop(&due)))
 		weft__dag_ready(hand, step);
@@ -384,8 +378,7 @@ on_poke(void *arg)
 void
 weft__dag_poke(weft_dag_run *run, uint32_t what)
 {
-	if (!run->loop
-	    || weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_GOING
+	if (!run->loop || weft__load(&run->state, WEFT__RELAXED) != WEFT__DAG_GOING
 	    || weft__or(&run->poke, what, WEFT__ACQ_REL))
 		return;
 	weft__dag_run_ref(run);
@@ -454,8 +447,7 @@ on_start(void *arg)
 	int rc = weft_op_init(&run->home, run->loop, on_home_done, run);
 
 	if (rc == 0)
-		rc = weft_op_begin(&run->home, on_home_cancel, run,
-		                   run->deadline_ns);
+		rc = weft_op_begin(&run->home, on_home_cancel, run, run->deadline_ns);
 	if (rc < 0) {
 		weft__store(&run->frame.error, (uint32_t)rc, WEFT__RELAXED);
 		weft__dag_run_tell(run, NULL);

@@ -30,8 +30,7 @@ tickets_of(const weft_dag *dag, int place)
 	if (place == WEFT_DAG_LOOP)
 		return 0;
 	/* One more than there are: what steps add has to be run by somebody. */
-	return dag->work[place] < TICKETS_MAX ? dag->work[place] + 1
-	                                      : TICKETS_MAX;
+	return dag->work[place] < TICKETS_MAX ? dag->work[place] + 1 : TICKETS_MAX;
 }
 
 static uint32_t
@@ -46,8 +45,7 @@ weft__dag_lanes_size(const weft_dag *dag)
 	size_t size = 3 * levels_of(dag) * sizeof(struct weft__dag_list);
 
 	for (int place = 0; place < 3; place++)
-		size += tickets_of(dag, place)
-		        * sizeof(struct weft__dag_ticket);
+		size += tickets_of(dag, place) * sizeof(struct weft__dag_ticket);
 	return size;
 }
 
@@ -76,8 +74,7 @@ weft__dag_lanes_init(weft_dag_run *run, void *memory)
 	run->lanes[WEFT_DAG_CPU].pool = run->opts.cpu;
 	run->lanes[WEFT_DAG_BLOCKING].pool = run->opts.blocking;
 	for (int place = 0; place < 3; place++)
-		if (run->lanes[place].pool == WEFT_CPU
-		    || run->lanes[place].pool == WEFT_BLOCKING)
+		if (run->lanes[place].pool == WEFT_CPU || run->lanes[place].pool == WEFT_BLOCKING)
 			run->lanes[place].pool = NULL; /* the loop's: home.c */
 }
 
@@ -227,8 +224,7 @@ send_ticket(struct weft__dag_ticket *ticket)
 
 /* Nobody comes.  If others are there they do it, else it cannot be done. */
 static void
-come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket,
-                int rc)
+come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, int rc)
 {
 	struct weft__dag_lane *lane = ticket->lane;
 	weft_dag_run *run = lane->run;
@@ -294,8 +290,7 @@ static bool
 goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
 {
 	if (!hand->ticket || ++hand->rounds < ROUNDS_MAX || lane->queued == 0
-	    || lane->run->waiter_parked
-	    || weft__load(&lane->pool->places, WEFT__RELAXED) == 0
+	    || lane->run->waiter_parked || weft__load(&lane->pool->places, WEFT__RELAXED) == 0
 	    || !weft__pool_reserve(lane->pool))
 		return false;
 	hand->ticket->again = true;
@@ -325,8 +320,7 @@ take(struct weft__dag_hand *hand)
 
 	weft__lock_take(&hand->run->lock);
 	behind = goes_behind(hand, lane);
-	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS
-	       && (step = get(lane))) {
+	while (!behind && count < max && cost < WEFT__DAG_BATCH_NS && (step = get(lane))) {
 		weft__dag_append(&hand->taken, step);
 		cost += weft__dag_cost(step);
 		count++;
@@ -371,8 +365,7 @@ static void
 run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
 	bool is_long = hand->place == WEFT_DAG_CPU
-	               && (weft__dag_cost(step) > WAKE_NS
-	                   || (step->node->flags & WEFT__DAG_TIMED));
+	               && (weft__dag_cost(step) > WAKE_NS || (step->node->flags & WEFT__DAG_TIMED));
 
 	if (is_long)
 		begin_long(hand);
@@ -417,8 +410,7 @@ weft__dag_work(struct weft__dag_hand *hand)
 			continue;
 		}
 		weft__dag_let_go(hand);
-		if (!hand->next && !hand->taken.first
-		    && (is_over(hand->run) || !take(hand)))
+		if (!hand->next && !hand->taken.first && (is_over(hand->run) || !take(hand)))
 			return;
 	}
 }
@@ -432,8 +424,7 @@ help(void *arg)
 	struct weft__thread *self = weft__thread_self();
 	struct weft__dag_hand hand = { .run = lane->run,
 		                       .ticket = ticket,
-		                       .place = (int)(lane
-		                                      - lane->run->lanes) };
+		                       .place = (int)(lane - lane->run->lanes) };
 
 	self->canceled = weft__dag_canceled;
 	self->canceled_arg = &hand;

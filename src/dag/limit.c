@@ -70,8 +70,7 @@ pass_on(struct weft__dag_limit *limit)
 }
 
 void
-weft__dag_leave_late(struct weft__dag_hand *hand,
-                     const struct weft__dag_step *step)
+weft__dag_leave_late(struct weft__dag_hand *hand, const struct weft__dag_step *step)
 {
 	weft_dag *dag = (weft_dag *)(uintptr_t)step->frame->dag;
 	struct weft__dag_step *next;
@@ -114,8 +113,7 @@ weft__dag_sweep_limits(struct weft__dag_hand *hand, const weft_dag *of)
 		struct weft__dag_step *step;
 
 		while ((step = weft__dag_pop(&all))) {
-			bool ends = step->frame->run == hand->run
-			            && is_stopped(step->frame);
+			bool ends = step->frame->run == hand->run && is_stopped(step->frame);
 
 			weft__dag_append(ends ? &hand->own : &rest, step);
 			if (ends)

@@ -115,7 +115,6 @@ weft__dag_see(struct weft__dag_node *node, uint64_t took_ns, bool failed)
 	if (failed)
 		(void)weft__add(&seen->failed, 1, WEFT__RELAXED);
 	weft__store(&seen->last_ns, took_ns, WEFT__RELAXED);
-	while (max_ns < took_ns
-	       && !weft__cas(&seen->max_ns, &max_ns, took_ns, WEFT__RELAXED))
+	while (max_ns < took_ns && !weft__cas(&seen->max_ns, &max_ns, took_ns, WEFT__RELAXED))
 		;
 }

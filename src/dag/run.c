@@ -16,8 +16,7 @@
 /* --- making -------------------------------------------------------------- */
 
 void
-weft__dag_frame_init(struct weft__dag_frame *frame, weft_dag_run *run,
-                     const weft_dag *dag)
+weft__dag_frame_init(struct weft__dag_frame *frame, weft_dag_run *run, const weft_dag *dag)
 {
 	frame->run = run;
 	frame->dag = dag;
@@ -46,11 +45,8 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	size_t lanes = weft__dag_lanes_size(dag);
 	size_t steps = dag->count * sizeof(struct weft__dag_step);
 	bool traced = weft__tracing() != 0;
-	size_t times = opts->trace || traced
-	                       ? dag->count * sizeof(struct weft__dag_times)
-	                       : 0;
-	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + lanes + steps
-	                                     + times);
+	size_t times = opts->trace || traced ? dag->count * sizeof(struct weft__dag_times) : 0;
+	weft_dag_run *run = weft__sys->alloc(sizeof(*run) + lanes + steps + times);
 	char *memory = (char *)(run + 1);
 
 	if (!run)
@@ -81,13 +77,11 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 static bool
 is_forked(const weft_pool *pool)
 {
-	return pool && pool != WEFT_CPU && pool != WEFT_BLOCKING
-	       && weft__pool_is_forked(pool);
+	return pool && pool != WEFT_CPU && pool != WEFT_BLOCKING && weft__pool_is_forked(pool);
 }
 
 static const char *
-what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts,
-              const weft_loop *loop)
+what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts, const weft_loop *loop)
 {
 	if (!dag->checked)
 		return "it is not checked";
@@ -95,8 +89,7 @@ what_is_wrong(const weft_dag *dag, const weft_dag_run_opts *opts,
 		return "it has nodes that need a loop, and there is none";
 	if (dag->work[WEFT_DAG_BLOCKING] && !loop
 	    && (!opts->blocking || opts->blocking == WEFT_BLOCKING))
-		return "it has nodes that block, and there is no pool for "
-		       "them";
+		return "it has nodes that block, and there is no pool for them";
 	if (opts->abort && !loop)
 		return "an abort signal needs a loop";
 	if (is_forked(opts->cpu) || is_forked(opts->blocking))
@@ -121,8 +114,7 @@ weft_dag_run_new(weft_dag *dag, const weft_dag_run_opts *opts)
 	}
 	run = make(dag, opts);
 	if (!run) {
-		(void)weft__fail(WEFT_ENOMEM, "weft_dag_run_new: out of "
-		                              "memory");
+		(void)weft__fail(WEFT_ENOMEM, "weft_dag_run_new: out of memory");
 		return NULL;
 	}
 	if (loop)
@@ -143,14 +135,10 @@ weft_dag_run_set(weft_dag_run *run, const char *input, weft_value value)
 		rc = weft__fail(WEFT_EBUSY, "weft_dag_run_set: it is started");
 	else if ((index = weft__dag_find(run->dag, input)) < 0
 	         || !(run->dag->nodes[index].flags & WEFT__DAG_INPUT))
-		rc = weft_fail(WEFT_ENOENT,
-		               "weft_dag_run_set: there is no input %s", input);
-	else if ((type = run->dag->nodes[index].more->type)
-	         && value.type != type)
-		rc = weft_fail(
-			WEFT_EINVAL, "weft_dag_run_set: %s is %s, and takes %s",
-			input, value.type ? value.type->name : "no value",
-			type->name);
+		rc = weft_fail(WEFT_ENOENT, "weft_dag_run_set: there is no input %s", input);
+	else if ((type = run->dag->nodes[index].more->type) && value.type != type)
+		rc = weft_fail(WEFT_EINVAL, "weft_dag_run_set: %s is %s, and takes %s", input,
+		               value.type ? value.type->name : "no value", type->name);
 	if (rc < 0) {
 		weft_value_drop(&value);
 		return rc;
@@ -228,8 +216,7 @@ weft_dag_run_free(weft_dag_run *run)
 /* --- starting ------------------------------------------------------------ */
 
 void
-weft__dag_frame_start(struct weft__dag_hand *hand,
-                      struct weft__dag_frame *frame)
+weft__dag_frame_start(struct weft__dag_hand *hand, struct weft__dag_frame *frame)
 {
 	const weft_dag *dag = frame->dag;
 
@@ -253,8 +240,7 @@ claim(weft_dag_run *run)
 	uint32_t fresh = WEFT__DAG_NEW;
 
 	if (!weft__cas(&run->state, &fresh, WEFT__DAG_GOING, WEFT__RELAXED))
-		return weft__fail(WEFT_EALREADY, "weft_dag_run: it was started "
-		                                 "before");
+		return weft__fail(WEFT_EALREADY, "weft_dag_run: it was started before");
 	return 0;
 }
 
@@ -360,15 +346,13 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 	weft_dag_run *run = hand->run;
 	int rc = 0;
 
-	while (weft__load(&run->bell, WEFT__RELAXED) == 0
-	       && !is_called_off(hand)) {
+	while (weft__load(&run->bell, WEFT__RELAXED) == 0 && !is_called_off(hand)) {
 		uint64_t look_ns = hand->outer ? weft_in(LOOK_NS) : WEFT_NEVER;
 
 		if (rc == -ETIMEDOUT && weft_now() >= *deadline_ns)
 			break;
 		rc = weft__sys->park(&run->bell, 0,
-		                     look_ns < *deadline_ns ? look_ns
-		                                            : *deadline_ns);
+		                     look_ns < *deadline_ns ? look_ns : *deadline_ns);
 	}
 	if (*deadline_ns == WEFT_NEVER || weft_now() < *deadline_ns)
 		return;
@@ -410,8 +394,7 @@ take_part(void *arg)
 static int
 ask_worker(void *worker)
 {
-	return (int)weft__load(&((struct weft__worker *)worker)->why,
-	                       WEFT__RELAXED);
+	return (int)weft__load(&((struct weft__worker *)worker)->why, WEFT__RELAXED);
 }
 
 static int
@@ -479,8 +462,7 @@ outcome(weft_dag_run *run)
 	if (error == 0)
 		return 0;
 	return run->frame.text ? weft_fail(error, "%s", run->frame.text)
-	                       : weft_fail(error, "%s: %s", run->dag->name,
-	                                   weft_strerror(error));
+	                       : weft_fail(error, "%s: %s", run->dag->name, weft_strerror(error));
 }
 
 void
@@ -595,8 +577,7 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 	if (!run)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
 	if (self->loop && !self->threadlet)
-		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a "
-		                                "callback");
+		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a callback");
 	/* Its steps may free it. */
 	(void)weft__add(&run->holders, 1, WEFT__RELAXED);
 	rc = self->threadlet ? wait_in_threadlet(run, deadline_ns)
@@ -625,24 +606,18 @@ weft_dag_run_get(weft_dag_run *run, const char *name, weft_value *out)
 	if (!run || !name || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_run_get: NULL");
 	if (!is_over(run))
-		return weft__fail(WEFT_EBUSY, "weft_dag_run_get: it has not "
-		                              "ended");
+		return weft__fail(WEFT_EBUSY, "weft_dag_run_get: it has not ended");
 	index = weft__dag_find(run->dag, name);
-	step = index >= 0 ? &run->frame.steps[index]
-	                  : weft__dag_find_added(run, name);
+	step = index >= 0 ? &run->frame.steps[index] : weft__dag_find_added(run, name);
 	if (!step)
-		return weft_fail(WEFT_ENOENT,
-		                 "weft_dag_run_get: there is no node %s", name);
+		return weft_fail(WEFT_ENOENT, "weft_dag_run_get: there is no node %s", name);
 	if (step->state == WEFT_DAG_SKIPPED)
 		return weft_fail(WEFT_ENOENT, "node %s was skipped", name);
 	if (step->state == WEFT_DAG_FAILED)
-		return weft_fail(step->error, "node %s: %s", name,
-		                 weft_strerror(step->error));
+		return weft_fail(step->error, "node %s: %s", name, weft_strerror(step->error));
 	if (step->state == WEFT_DAG_DROPPED
-	    || (step->state == WEFT_DAG_WAITING
-	        && !(step->node->flags & WEFT__DAG_INPUT)))
-		return weft_fail(WEFT_ECANCELED, "node %s was never begun",
-		                 name);
+	    || (step->state == WEFT_DAG_WAITING && !(step->node->flags & WEFT__DAG_INPUT)))
+		return weft_fail(WEFT_ECANCELED, "node %s was never begun", name);
 	*out = step->out;
 	return 0;
 }

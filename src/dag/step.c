@@ -28,8 +28,7 @@ static void
 learn(struct weft__dag_node *node, uint64_t took_ns)
 {
 	uint32_t old = weft__load(&node->cost, WEFT__RELAXED);
-	uint32_t took = took_ns < UINT32_MAX ? (uint32_t)took_ns + 1
-	                                     : UINT32_MAX;
+	uint32_t took = took_ns < UINT32_MAX ? (uint32_t)took_ns + 1 : UINT32_MAX;
 
 	if (took < old)
 		took = old - (old - took) / 4;
@@ -44,15 +43,13 @@ call(weft_dag_step *attempt)
 	struct weft__dag_node *node = attempt->step->node;
 	int rc;
 
-	attempt->begin_ns = is_clock_known(hand) ? hand->clock_ns
-	                                         : look_at_clock(hand);
+	attempt->begin_ns = is_clock_known(hand) ? hand->clock_ns : look_at_clock(hand);
 	rc = node->fn(attempt, node->arg);
 	hand->clock_ns = attempt->end_ns = look_at_clock(hand);
 	if (attempt->begin_ns) {
 		learn(node, attempt->end_ns - attempt->begin_ns);
 		if (hand->run->observed && !attempt->step->item)
-			weft__dag_see(node, attempt->end_ns - attempt->begin_ns,
-			              rc < 0);
+			weft__dag_see(node, attempt->end_ns - attempt->begin_ns, rc < 0);
 	}
 	return rc;
 }
@@ -76,9 +73,8 @@ keep_times(const weft_dag_step *attempt)
 uint64_t
 weft__dag_deadline_of(const struct weft__dag_step *step)
 {
-	uint64_t timeout_ns = step->node->flags & WEFT__DAG_TIMED
-	                              ? step->node->more->set.timeout_ns
-	                              : 0;
+	uint64_t timeout_ns = step->node->flags & WEFT__DAG_TIMED ? step->node->more->set.timeout_ns
+	                                                          : 0;
 	uint64_t own = timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER;
 	uint64_t run = step->frame->run->deadline_ns;
 
@@ -92,8 +88,7 @@ begin_timed(weft_dag_step *attempt)
 	struct weft__dag_hand *hand = attempt->hand;
 	weft_dag_run *run = hand->run;
 
-	weft__dag_turn_to(hand,
-	                  NULL); /* the step may end before this hand is back */
+	weft__dag_turn_to(hand, NULL); /* the step may end before this hand is back */
 	weft__store(&hand->why, 0, WEFT__RELAXED);
 	weft__lock_take(&run->lock);
 	hand->late_limited = false;
@@ -175,12 +170,10 @@ run_special(weft_dag_step *attempt)
 {
 	struct weft__dag_step *step = attempt->step;
 	const weft_dag_node *set = &step->node->more->set;
-	bool is_timed = (step->node->flags & WEFT__DAG_TIMED)
-	                && step->node->place != WEFT_DAG_LOOP;
+	bool is_timed = (step->node->flags & WEFT__DAG_TIMED) && step->node->place != WEFT_DAG_LOOP;
 	int rc;
 
-	if (set->when && step->attempt == 0 && !step->item
-	    && !set->when(attempt, set->arg)) {
+	if (set->when && step->attempt == 0 && !step->item && !set->when(attempt, set->arg)) {
 		forget(attempt);
 		weft__dag_end_step(attempt->hand, step, WEFT_DAG_SKIPPED, 0);
 		return;
@@ -203,8 +196,7 @@ run_special(weft_dag_step *attempt)
 static bool
 is_past_end(const weft_dag_run *run)
 {
-	return run->deadline_ns != WEFT_NEVER && !run->loop
-	       && weft_now() >= run->deadline_ns;
+	return run->deadline_ns != WEFT_NEVER && !run->loop && weft_now() >= run->deadline_ns;
 }
 
 void
@@ -219,8 +211,7 @@ weft__dag_run_step(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	if (hand->outer && (why = hand->outer(hand->outer_arg)) < 0)
 		weft__dag_stop(hand, &hand->run->frame, why);
 	if (weft__dag_is_stopped(step->frame)) {
-		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED,
-		                   WEFT_ECANCELED);
+		weft__dag_end_step(hand, step, WEFT_DAG_DROPPED, WEFT_ECANCELED);
 		return;
 	}
 	step->state = WEFT_DAG_STARTED;
@@ -249,8 +240,7 @@ weft__dag_canceled(void *arg)
 	if (why || !hand->attempt)
 		return why;
 	frame = hand->attempt->step->frame;
-	while (!(why = (int)weft__load(&frame->stopped, WEFT__RELAXED))
-	       && frame->owner)
+	while (!(why = (int)weft__load(&frame->stopped, WEFT__RELAXED)) && frame->owner)
 		frame = frame->owner->frame;
 	if (!why && is_past_end(hand->run))
 		why = WEFT_ETIMEDOUT;
@@ -296,8 +286,7 @@ is_last(const struct weft__dag_step *step, size_t index)
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
 	/* What a graph gets from outside is borrowed: group.c. */
-	return from->out_count == 1
-	       && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
+	return from->out_count == 1 && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
 }
 
 int
@@ -306,8 +295,7 @@ weft_dag_step_take(weft_dag_step *step, size_t index, weft_value *out)
 	weft_value *value = step ? weft__dag_source(step->step, index) : NULL;
 
 	if (!value || !out)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dag_step_take: no such input");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_step_take: no such input");
 	if (step->added || index >= 64 || !is_last(step->step, index))
 		return weft_value_share(value, out);
 	*out = *value;
@@ -322,9 +310,7 @@ weft_dag_step_out(weft_dag_step *step, weft_value value)
 	const weft_dag_node *set = step ? &step->step->node->more->set : NULL;
 
 	if (!set || !value.type || value.type != set->type) {
-		int rc = weft_fail(WEFT_EINVAL,
-		                   "its output is %s, and is to "
-		                   "be %s",
+		int rc = weft_fail(WEFT_EINVAL, "its output is %s, and is to be %s",
 		                   value.type ? value.type->name : "no value",
 		                   set && set->type ? set->type->name : "none");
 

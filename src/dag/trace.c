@@ -44,10 +44,7 @@ note_edges(const struct weft__dag_step *step, const struct weft__dag_times *to)
 	if (frame->added)
 		return;
 	for (uint32_t i = 0; i < step->node->in_count; i++)
-		note_edge(
-			times_of(&frame->steps[frame->dag->in[step->node->in_at
-		                                              + i]]),
-			to);
+		note_edge(times_of(&frame->steps[frame->dag->in[step->node->in_at + i]]), to);
 }
 
 void

@@ -74,9 +74,8 @@ add_number(struct out *out, int64_t number)
 static void
 add_us(struct out *out, uint64_t ns)
 {
-	char places[4] = { (char)('0' + ns / 100 % 10),
-		           (char)('0' + ns / 10 % 10), (char)('0' + ns % 10),
-		           '\0' };
+	char places[4] = { (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+		           (char)('0' + ns % 10), '\0' };
 
 	add_number(out, (int64_t)(ns / 1000));
 	add(out, ".");
@@ -93,8 +92,7 @@ add_quoted(struct out *out, const char *text)
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
 		size_t size = weft__text_character(text);
-		char escape[7] = { '\\',        'u',         '0', '0',
-			           hex[c >> 4], hex[c & 15], '\0' };
+		char escape[7] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0' };
 
 		if (c == '"' || c == '\\')
 			add(out, "\\");
@@ -121,8 +119,7 @@ static const char *
 state_name(const struct weft__dag_step *step)
 {
 	static const char *const names[] = {
-		"waiting", "started", "retrying", "done",
-		"failed",  "skipped", "dropped",
+		"waiting", "started", "retrying", "done", "failed", "skipped", "dropped",
 	};
 
 	return names[step->state];
@@ -134,16 +131,14 @@ static const char *
 colour(const struct weft__dag_step *step)
 {
 	static const char *const names[] = {
-		"white",  "lightblue", "khaki",  "palegreen",
-		"salmon", "grey90",    "grey70",
+		"white", "lightblue", "khaki", "palegreen", "salmon", "grey90", "grey70",
 	};
 
 	return names[step->state];
 }
 
 static void
-dot_node(struct out *out, const struct weft__dag_node *node,
-         const struct weft__dag_step *step)
+dot_node(struct out *out, const struct weft__dag_node *node, const struct weft__dag_step *step)
 {
 	bool input = node->flags & WEFT__DAG_INPUT;
 
@@ -173,8 +168,7 @@ dot(struct out *out, const weft_dag *dag, const weft_dag_run *run)
 	add_quoted(out, dag->name);
 	add(out, " {\n\trankdir=LR;\n");
 	for (uint32_t i = 0; i < dag->count; i++)
-		dot_node(out, &dag->nodes[i],
-		         run ? &run->frame.steps[i] : NULL);
+		dot_node(out, &dag->nodes[i], run ? &run->frame.steps[i] : NULL);
 	for (uint32_t i = 0; i < dag->count; i++)
 		for (uint32_t k = 0; k < dag->nodes[i].in_count; k++) {
 			uint32_t from = dag->in[dag->nodes[i].in_at + k];
@@ -191,15 +185,13 @@ dot(struct out *out, const weft_dag *dag, const weft_dag_run *run)
 /* --- JSON ---------------------------------------------------------------- */
 
 static void
-json_inputs(struct out *out, const weft_dag *dag,
-            const struct weft__dag_node *node)
+json_inputs(struct out *out, const weft_dag *dag, const struct weft__dag_node *node)
 {
 	add(out, ", \"inputs\": [");
 	for (uint32_t k = 0; k < node->in_count; k++) {
 		if (k > 0)
 			add(out, ", ");
-		add_quoted(out,
-		           dag->nodes[dag->in[node->in_at + k]].more->name);
+		add_quoted(out, dag->nodes[dag->in[node->in_at + k]].more->name);
 	}
 	add(out, "]");
 }
@@ -208,9 +200,9 @@ static void
 json_step(struct out *out, const struct weft__dag_step *step)
 {
 	const struct weft__dag_frame *frame = step->frame;
-	const struct weft__dag_times *times =
-		frame->run->opts.trace ? &frame->times[step - frame->steps]
-				       : NULL;
+	const struct weft__dag_times *times = frame->run->opts.trace
+	                                              ? &frame->times[step - frame->steps]
+	                                              : NULL;
 
 	add(out, ", \"state\": ");
 	add_quoted(out, state_name(step));
@@ -249,8 +241,7 @@ json_seen(struct out *out, const struct weft__dag_seen *seen)
 }
 
 static void
-json_node(struct out *out, const weft_dag *dag, uint32_t index,
-          const struct look *look)
+json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct look *look)
 {
 	const struct weft__dag_node *node = &dag->nodes[index];
 	bool input = node->flags & WEFT__DAG_INPUT;
@@ -298,9 +289,7 @@ json_counts(struct out *out, const weft_dag *dag)
 static void
 json(struct out *out, const weft_dag *dag, const struct look *look)
 {
-	int error = look->run ? (int)weft__load(&look->run->frame.error,
-	                                        WEFT__RELAXED)
-	                      : 0;
+	int error = look->run ? (int)weft__load(&look->run->frame.error, WEFT__RELAXED) : 0;
 
 	add(out, "{\n\t\"name\": ");
 	add_quoted(out, dag->name);
@@ -340,15 +329,14 @@ static uint64_t
 first_time(const struct weft__dag_frame *frame, uint64_t begin_ns)
 {
 	for (uint32_t i = 0; i < frame->count; i++)
-		if (frame->times[i].end_ns
-		    && frame->times[i].begin_ns < begin_ns)
+		if (frame->times[i].end_ns && frame->times[i].begin_ns < begin_ns)
 			begin_ns = frame->times[i].begin_ns;
 	return begin_ns;
 }
 
 static void
-trace_step(struct out *out, const struct weft__dag_step *step,
-           uint64_t begin_ns, struct threads *threads)
+trace_step(struct out *out, const struct weft__dag_step *step, uint64_t begin_ns,
+           struct threads *threads)
 {
 	const struct weft__dag_frame *frame = step->frame;
 	const struct weft__dag_times *t = &frame->times[step - frame->steps];
@@ -414,11 +402,8 @@ weft_dag_write(const weft_dag *dag, int format, weft_value *value)
 {
 	struct out out = { 0 };
 
-	if (!dag || !value || !dag->checked
-	    || (format != WEFT_DAG_DOT && format != WEFT_DAG_JSON))
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dag_write: not checked, or no such "
-		                    "format");
+	if (!dag || !value || !dag->checked || (format != WEFT_DAG_DOT && format != WEFT_DAG_JSON))
+		return weft__misuse(WEFT_EINVAL, "weft_dag_write: not checked, or no such format");
 	if (format == WEFT_DAG_DOT)
 		dot(&out, dag, NULL);
 	else
@@ -441,13 +426,11 @@ weft_dag_run_write(weft_dag_run *run, int format, weft_value *value)
 	struct out out = { 0 };
 
 	if (!run || !value || format < WEFT_DAG_DOT || format > WEFT_DAG_TRACE)
-		return weft__misuse(WEFT_EINVAL, "weft_dag_run_write: no such "
-		                                 "format");
+		return weft__misuse(WEFT_EINVAL, "weft_dag_run_write: no such format");
 	if (weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_GOING)
 		return weft__fail(WEFT_EBUSY, "weft_dag_run_write: it runs");
 	if (format == WEFT_DAG_TRACE && !run->opts.trace)
-		return weft__fail(WEFT_EINVAL, "weft_dag_run_write: it was "
-		                               "made without trace");
+		return weft__fail(WEFT_EINVAL, "weft_dag_run_write: it was made without trace");
 	if (format == WEFT_DAG_DOT)
 		dot(&out, run->dag, run);
 	else if (format == WEFT_DAG_JSON)

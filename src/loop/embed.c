@@ -50,8 +50,7 @@ void
 weft__loop_adopt(weft_loop *loop)
 {
 	if (weft__loop_is_embedded(loop))
-		weft__store(&loop->host, (uintptr_t)weft__thread_self(),
-		            WEFT__RELAXED);
+		weft__store(&loop->host, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
 	weft__loop_rouse(loop);
 }
 
@@ -70,8 +69,7 @@ backend_has_work(weft_loop *loop)
 
 	return backend->ops
 	       && (backend->always > 0
-	           || (backend->ops->has_work
-	               && backend->ops->has_work(backend)));
+	           || (backend->ops->has_work && backend->ops->has_work(backend)));
 }
 
 static uint64_t
@@ -84,15 +82,14 @@ sooner(uint64_t a_ns, uint64_t b_ns)
 static uint64_t
 look_at(const weft_loop *loop)
 {
-	return loop->backend.ops && loop->backend.ops->deaf ? weft_in(DEAF_NS)
-	                                                    : WEFT_NEVER;
+	return loop->backend.ops && loop->backend.ops->deaf ? weft_in(DEAF_NS) : WEFT_NEVER;
 }
 
 uint64_t
 weft__loop_next(weft_loop *loop)
 {
-	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop)
-	    || loop->woken || backend_has_work(loop))
+	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop) || loop->woken
+	    || backend_has_work(loop))
 		return WEFT_NOW;
 	return sooner(weft__wheel_bound(&loop->wheel), look_at(loop));
 }
@@ -129,8 +126,7 @@ weft_loop_fd(weft_loop *loop)
 	if (rc < 0)
 		return rc;
 	if (loop->bound && loop->bound != self)
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_loop_fd: bound to another thread");
+		return weft__misuse(WEFT_EXDEV, "weft_loop_fd: bound to another thread");
 	if (weft__loop_is_stopping(loop) && !weft__loop_is_embedded(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_loop_fd: stopping");
 	rc = open_fd(loop);
@@ -140,8 +136,7 @@ weft_loop_fd(weft_loop *loop)
 		return weft__fail(rc, "weft_loop_fd: nothing to be polled");
 	weft__store(&loop->host, self, WEFT__RELAXED);
 	/* Another thread may be stopping it; one that runs settles when it is done. */
-	if (weft__load(&loop->runner, WEFT__RELAXED) != self
-	    && weft__loop_claim(loop)) {
+	if (weft__load(&loop->runner, WEFT__RELAXED) != self && weft__loop_claim(loop)) {
 		weft__loop_settle(loop);
 		weft__loop_give_back(loop);
 	}

@@ -27,12 +27,9 @@
 
 enum { IDLE, POLL, RUN };
 
-#define STEPS_MAX \
-	3u /* turns that a result can take to its call, after the poll */
-#define TURNS_MAX \
-	64u /* of RUN, where the queues are longer than a turn's budget */
-#define POLL_MIN \
-	16u /* descriptors that a poll reports at least, if it leaves some */
+#define STEPS_MAX 3u  /* turns that a result can take to its call, after the poll */
+#define TURNS_MAX 64u /* of RUN, where the queues are longer than a turn's budget */
+#define POLL_MIN  16u /* descriptors that a poll reports at least, if it leaves some */
 
 static void
 begin_run(struct weft__expiry *expiry)
@@ -66,8 +63,7 @@ begin(weft_loop *loop)
 	}
 	expiry->stage = POLL;
 	expiry->asked = false;
-	expiry->polls = 2
-	                + (backend->fds.in_use + backend->requests) / POLL_MIN;
+	expiry->polls = 2 + (backend->fds.in_use + backend->requests) / POLL_MIN;
 }
 
 bool
@@ -75,8 +71,7 @@ weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place)
 {
 	const struct weft__expiry *expiry = &loop->expiry;
 
-	if (expiry->stage == IDLE
-	    && (place->due_ns > expiry->ns || place->seq >= expiry->seq))
+	if (expiry->stage == IDLE && (place->due_ns > expiry->ns || place->seq >= expiry->seq))
 		begin(loop);
 	return place->due_ns <= expiry->ns && place->seq < expiry->seq;
 }

@@ -22,9 +22,7 @@ struct links {
 	uint64_t more : 1; /* its last `ready` said so */
 	uint64_t number : 63;
 };
-WEFT_STATIC_ASSERT(sizeof(struct links)
-                           == sizeof(((weft_loop_hook *)0)->opaque),
-                   "one layout");
+WEFT_STATIC_ASSERT(sizeof(struct links) == sizeof(((weft_loop_hook *)0)->opaque), "one layout");
 
 struct weft__hook_cursor {
 	weft_loop_hook *next;
@@ -206,12 +204,10 @@ weft_loop_push_hook(weft_loop *loop, weft_loop_hook *hook)
 	if (!hook)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_push_hook: NULL");
 	if (links_of(hook)->loop)
-		return weft__misuse(WEFT_EBUSY,
-		                    "weft_loop_push_hook: is on a loop");
+		return weft__misuse(WEFT_EBUSY, "weft_loop_push_hook: is on a loop");
 	hooks = &loop->hooks;
-	*links_of(hook) = (struct links){ .before = hooks->last,
-		                          .loop = loop,
-		                          .number = ++hooks->pushes };
+	*links_of(hook) =
+		(struct links){ .before = hooks->last, .loop = loop, .number = ++hooks->pushes };
 	*(hooks->last ? &links_of(hooks->last)->next : &hooks->first) = hook;
 	hooks->last = hook;
 	count(loop, hook, 1);
@@ -240,10 +236,8 @@ drop(weft_loop *loop, weft_loop_hook *hook)
 	move_cursors(loop, hook);
 	set_more(loop, hook, false);
 	count(loop, hook, UINT32_MAX);
-	*(links->before ? &links_of(links->before)->next
-	                : &hooks->first) = links->next;
-	*(links->next ? &links_of(links->next)->before
-	              : &hooks->last) = links->before;
+	*(links->before ? &links_of(links->before)->next : &hooks->first) = links->next;
+	*(links->next ? &links_of(links->next)->before : &hooks->last) = links->before;
 	*links = (struct links){ .loop = NULL };
 }
 

@@ -44,8 +44,7 @@ node_of(uintptr_t head)
 /* --- the queue ---------------------------------------------------------- */
 
 int
-weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
-                 bool internal)
+weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node, bool internal)
 {
 	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
 
@@ -53,8 +52,7 @@ weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
 		if ((head & CLOSED) && !internal)
 			return WEFT_ESHUTDOWN;
 		weft__put(node->next, node_of(head));
-	} while (!weft__cas(&inbox->head, &head,
-	                    (uintptr_t)node | (head & CLOSED),
+	} while (!weft__cas(&inbox->head, &head, (uintptr_t)node | (head & CLOSED),
 	                    WEFT__ACQ_REL)); /* P */
 	return (int)(head & MODE);
 }
@@ -81,8 +79,7 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 
 	if (!node_of(head))
 		return 0;
-	while (!weft__cas(&inbox->head, &head, head & CLOSED,
-	                  WEFT__ACQUIRE)) /* T */
+	while (!weft__cas(&inbox->head, &head, head & CLOSED, WEFT__ACQUIRE)) /* T */
 		;
 	turned = weft__node_turn(node_of(head));
 	while (turned) {
@@ -113,8 +110,7 @@ weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 	do {
 		if (node_of(head))
 			return false;
-	} while (!weft__cas(&inbox->head, &head, (head & CLOSED) | mode,
-	                    WEFT__RELEASE)); /* M */
+	} while (!weft__cas(&inbox->head, &head, (head & CLOSED) | mode, WEFT__RELEASE)); /* M */
 	inbox->sleeps++;
 	return true;
 }
@@ -125,8 +121,7 @@ weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode)
 	uintptr_t head = weft__load(&inbox->head, WEFT__RELAXED);
 
 	while ((head & MODE) == mode)
-		if (weft__cas(&inbox->head, &head, head & CLOSED,
-		              WEFT__RELAXED))
+		if (weft__cas(&inbox->head, &head, head & CLOSED, WEFT__RELAXED))
 			return;
 	weft__count(&inbox->wakes_owed, 1); /* invariant 2 */
 }
@@ -148,8 +143,7 @@ weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 	uintptr_t closed = weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 
 	/* Rung, too late, or for no reason: the loop looks around in any case. */
-	(void)weft__sys->park(mark_word(inbox),
-	                      (uint32_t)(closed | WEFT__IN_PARK), deadline_ns);
+	(void)weft__sys->park(mark_word(inbox), (uint32_t)(closed | WEFT__IN_PARK), deadline_ns);
 }
 
 void

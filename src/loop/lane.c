@@ -128,8 +128,7 @@ take_over(struct weft__lane *lane, uint32_t kind)
 		uint32_t owned = 0;
 
 		if (weft__get(lane->kind) == kind
-		    && weft__cas(&lane->owned, &owned, 1,
-		                 WEFT__ACQUIRE)) /* O */
+		    && weft__cas(&lane->owned, &owned, 1, WEFT__ACQUIRE)) /* O */
 			return lane;
 	}
 	return NULL;
@@ -149,8 +148,7 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 		if (waiting < share) {
 			uint32_t lent = waiting == 0 && lane->lent;
 
-			(void)weft__add(slots_left(inbox, kind),
-			                share - (uint32_t)waiting - lent,
+			(void)weft__add(slots_left(inbox, kind), share - (uint32_t)waiting - lent,
 			                WEFT__RELAXED);
 			weft__put(lane->share, (uint32_t)waiting);
 			lane->lent &= !lent;
@@ -172,16 +170,14 @@ stretch(struct weft__lane *lane, uint32_t share)
 		return true;
 	if (lane->fill && 2 * lane->fill->size > share)
 		size = 2 * lane->fill->size; /* so that little steps are few */
-	piece = weft__alloc_zero(sizeof(*piece)
-	                         + size * sizeof(piece->calls[0]));
+	piece = weft__alloc_zero(sizeof(*piece) + size * sizeof(piece->calls[0]));
 	if (!piece)
 		return false;
 	piece->size = size;
 	weft__store(&piece->end, UINT64_MAX, WEFT__RELAXED);
 	if (lane->fill) {
 		weft__put(lane->fill->next, piece);
-		weft__store(&lane->fill->end,
-		            weft__load(&lane->call.made, WEFT__RELAXED),
+		weft__store(&lane->fill->end, weft__load(&lane->call.made, WEFT__RELAXED),
 		            WEFT__RELAXED);
 	}
 	lane->fill = piece;
@@ -274,17 +270,14 @@ publish(struct weft__inbox *inbox, struct weft__lane *lane)
 
 	do
 		weft__put(lane->next_of_inbox, (struct weft__lane *)first);
-	while (!weft__cas(&inbox->lanes, &first, (uintptr_t)lane,
-	                  WEFT__RELEASE));
+	while (!weft__cas(&inbox->lanes, &first, (uintptr_t)lane, WEFT__RELEASE));
 }
 
 static struct weft__lane *
 make_lane(struct weft__inbox *inbox, uint32_t kind)
 {
 	char *memory = weft__alloc_zero(sizeof(struct weft__lane) + LINE - 1);
-	struct weft__lane *lane =
-		(struct weft__lane *)(void *)(memory
-	                                      + -(uintptr_t)memory % LINE);
+	struct weft__lane *lane = (struct weft__lane *)(void *)(memory + -(uintptr_t)memory % LINE);
 
 	if (!memory)
 		return NULL;
@@ -347,8 +340,7 @@ find_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 static int
 stay_quiet(struct weft__lane *lane, int rc)
 {
-	weft__store(&lane->call.called, WEFT__LANE_QUIET,
-	            WEFT__RELEASE); /* R */
+	weft__store(&lane->call.called, WEFT__LANE_QUIET, WEFT__RELEASE); /* R */
 	return rc;
 }
 
@@ -356,16 +348,14 @@ stay_quiet(struct weft__lane *lane, int rc)
 static int
 call(struct weft__inbox *inbox, struct weft__lane *lane)
 {
-	return weft__inbox_push(
-		inbox, (struct weft__node *)(void *)&lane->call.node, false);
+	return weft__inbox_push(inbox, (struct weft__node *)(void *)&lane->call.node, false);
 }
 
 /* True if the loop has promised to look, and need not be called. */
 static bool
 is_promised(struct weft__lane *lane)
 {
-	return weft__or(&lane->call.called, WEFT__LANE_CALLED,
-	                WEFT__ACQ_REL); /* K */
+	return weft__or(&lane->call.called, WEFT__LANE_CALLED, WEFT__ACQ_REL); /* K */
 }
 
 /* Invariants 5 and 6: a call that has been read must not touch the inbox any more. */
@@ -394,8 +384,7 @@ weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind)
 
 	if (!lane || (weft__lane_is_full(lane) && !make_room(inbox, lane)))
 		return WEFT_EAGAIN;
-	return weft__lane_put(lane, fn, arg) ? WEFT__AWAKE
-	                                     : weft__lane_tell(inbox, lane);
+	return weft__lane_put(lane, fn, arg) ? WEFT__AWAKE : weft__lane_tell(inbox, lane);
 }
 
 int
@@ -411,8 +400,7 @@ weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
 	weft__put(node->before, weft__load(&lane->call.made, WEFT__RELAXED));
 	do
 		weft__put(node->next, (struct weft__node *)top);
-	while (!weft__cas(&lane->call.extra, &top, (uintptr_t)node,
-	                  WEFT__RELEASE)); /* E */
+	while (!weft__cas(&lane->call.extra, &top, (uintptr_t)node, WEFT__RELEASE)); /* E */
 	if (is_promised(lane))
 		return WEFT__AWAKE;
 	if (weft__load(&lane->call.extra, WEFT__RELAXED) != (uintptr_t)node)
@@ -432,7 +420,5 @@ weft__lane_last_key(uint64_t inbox_id, uint32_t kind)
 
 	while (lane && (lane->inbox_id != inbox_id || lane->kind != kind))
 		lane = lane->next_of_thread;
-	return lane ? weft__lane_key(
-		       lane, weft__load(&lane->call.made, WEFT__RELAXED) - 1)
-	            : 0;
+	return lane ? weft__lane_key(lane, weft__load(&lane->call.made, WEFT__RELAXED) - 1) : 0;
 }

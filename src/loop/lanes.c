@@ -17,18 +17,15 @@
 static bool
 is_empty(const struct weft__lane *lane)
 {
-	return weft__load(&lane->done, WEFT__RELAXED) == lane->limit
-	       && !lane->nodes.first;
+	return weft__load(&lane->done, WEFT__RELAXED) == lane->limit && !lane->nodes.first;
 }
 
 /* More than has been run; what is new is not taken yet. */
 static bool
 has_more(const struct weft__lane *lane)
 {
-	return weft__load(&lane->call.made, WEFT__RELAXED)
-	               != weft__load(&lane->done, WEFT__RELAXED)
-	       || lane->nodes.first
-	       || weft__load(&lane->call.extra, WEFT__RELAXED);
+	return weft__load(&lane->call.made, WEFT__RELAXED) != weft__load(&lane->done, WEFT__RELAXED)
+	       || lane->nodes.first || weft__load(&lane->call.extra, WEFT__RELAXED);
 }
 
 static void
@@ -44,8 +41,8 @@ set_stop(struct weft__lane *lane)
 static void
 take_extra(struct weft__lane *lane)
 {
-	struct weft__node *node = (struct weft__node *)weft__exchange(
-		&lane->call.extra, 0, WEFT__ACQUIRE); /* E */
+	struct weft__node *node = (struct weft__node *)weft__exchange(&lane->call.extra, 0,
+	                                                              WEFT__ACQUIRE); /* E */
 
 	node = weft__node_turn(node);
 	while (node) {
@@ -93,8 +90,7 @@ weft__lane_next_slow(struct weft__lane *lane, weft_fn *fn, void **arg)
 static void
 list(struct weft__lane *lane)
 {
-	struct weft__lane_list *l =
-		&lane->inbox->listed[lane->kind & WEFT__NODE_FIRST];
+	struct weft__lane_list *l = &lane->inbox->listed[lane->kind & WEFT__NODE_FIRST];
 
 	lane->next_listed = NULL;
 	if (l->count++ == 0)
@@ -184,17 +180,15 @@ has_barriers(struct weft__inbox *inbox)
 	if (weft__inbox_is_closed(inbox)) /* nothing is promised any more */
 		return false;
 	if (inbox->barriers == WEFT__BARRIERS_UNKNOWN)
-		inbox->barriers = weft__sys->barrier() == 0
-		                          ? WEFT__BARRIERS_WORK
-		                          : WEFT__BARRIERS_NONE;
+		inbox->barriers = weft__sys->barrier() == 0 ? WEFT__BARRIERS_WORK
+		                                            : WEFT__BARRIERS_NONE;
 	return inbox->barriers == WEFT__BARRIERS_WORK;
 }
 
 static void
 cool(struct weft__lane *lane)
 {
-	weft__store(&lane->call.called, WEFT__LANE_QUIET,
-	            WEFT__RELEASE); /* B */
+	weft__store(&lane->call.called, WEFT__LANE_QUIET, WEFT__RELEASE); /* B */
 	barrier(lane->inbox);
 	look_again(lane);
 }
@@ -211,14 +205,12 @@ weft__lane_end(struct weft__lane *lane, uint32_t ran)
 			cool(lane);
 		else
 			list(lane);
-	} else if (lane->heat >= lane->inbox->hot_after
-	           && has_barriers(lane->inbox)) {
+	} else if (lane->heat >= lane->inbox->hot_after && has_barriers(lane->inbox)) {
 		lane->hot = true;
 		weft__store(&lane->call.called, WEFT__LANE_HOT, WEFT__RELAXED);
 		list(lane);
 	} else {
-		(void)weft__exchange(&lane->call.called, WEFT__LANE_QUIET,
-		                     WEFT__ACQ_REL); /* Q */
+		(void)weft__exchange(&lane->call.called, WEFT__LANE_QUIET, WEFT__ACQ_REL); /* Q */
 		look_again(lane);
 	}
 }
@@ -260,8 +252,7 @@ weft__lanes_rest(struct weft__inbox *inbox)
 		struct weft__lane *lane = inbox->listed[i].first;
 
 		for (uint32_t left = inbox->listed[i].count; left > 0; left--) {
-			weft__store(&lane->call.called, WEFT__LANE_QUIET,
-			            WEFT__RELEASE); /* B */
+			weft__store(&lane->call.called, WEFT__LANE_QUIET, WEFT__RELEASE); /* B */
 			lane = lane->next_listed;
 		}
 	}
@@ -315,8 +306,7 @@ weft__lanes_give_up(struct weft__inbox *inbox)
 {
 	/* No order: who made a lane has posted, or whoever frees the loop made
 	 * sure that it posts no more. */
-	struct weft__lane *lane = (struct weft__lane *)weft__load(
-		&inbox->lanes, WEFT__RELAXED);
+	struct weft__lane *lane = (struct weft__lane *)weft__load(&inbox->lanes, WEFT__RELAXED);
 
 	while (lane) {
 		struct weft__lane *next = lane->next_of_inbox;

@@ -25,8 +25,7 @@
 #include "loop/lane.h"
 #include "loop/loop.h"
 
-#define BRIEFLY \
-	((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
+#define BRIEFLY ((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
 
 int
 weft__loop_check(const weft_loop *loop, const char *call)
@@ -60,8 +59,7 @@ claim(weft_loop *loop)
 {
 	uintptr_t runner = 0;
 
-	(void)weft__cas(&loop->runner, &runner,
-	                (uintptr_t)weft__thread_self() | BRIEFLY,
+	(void)weft__cas(&loop->runner, &runner, (uintptr_t)weft__thread_self() | BRIEFLY,
 	                WEFT__ACQUIRE); /* R */
 	return runner;
 }
@@ -92,8 +90,7 @@ weft__loop_exit(weft_loop *loop)
 static void
 claim_on(weft_loop *loop)
 {
-	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
-	            WEFT__RELAXED);
+	weft__store(&loop->runner, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
 }
 
 bool
@@ -112,8 +109,7 @@ weft__loop_hold(weft_loop *loop)
 {
 	uintptr_t runner = 0;
 
-	return weft__cas(&loop->runner, &runner, BRIEFLY,
-	                 WEFT__ACQUIRE); /* R */
+	return weft__cas(&loop->runner, &runner, BRIEFLY, WEFT__ACQUIRE); /* R */
 }
 
 void
@@ -187,9 +183,8 @@ has_accepted(weft_loop *loop)
 			if (!(n->kind & WEFT__NODE_OWN))
 				return true;
 	return loop->ticks.count > 0 || loop->microtasks.count > 0
-	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0
-	       || loop->backend.ended || loop->hooks.more > 0
-	       || loop->net_started > 0 || weft__loop_has_promises(loop);
+	       || weft__count_get(&loop->threadlets) > 0 || loop->ops > 0 || loop->backend.ended
+	       || loop->hooks.more > 0 || loop->net_started > 0 || weft__loop_has_promises(loop);
 }
 
 /* What this thread runs; for turns that are not part of a run. */
@@ -270,24 +265,19 @@ weft_loop_free(weft_loop *loop)
 	state = weft__load(&loop->state, WEFT__ACQUIRE);
 	while ((runner = claim(loop)) != 0) { /* invariant 3 */
 		if (state != WEFT_STOPPED && !(runner & BRIEFLY))
-			return weft__fail(WEFT_EBUSY,
-			                  "weft_loop_free: it runs");
+			return weft__fail(WEFT_EBUSY, "weft_loop_free: it runs");
 		weft__sys->yield();
 	}
 	state = weft__load(&loop->state, WEFT__RELAXED);
 	if (weft__load(&loop->refs, WEFT__ACQUIRE) > 0
-	    || (state != WEFT_STOPPED
-	        && (state != WEFT_IDLE || has_accepted(loop)))) {
+	    || (state != WEFT_STOPPED && (state != WEFT_IDLE || has_accepted(loop)))) {
 		give_back(loop);
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_loop_free: it is referenced, "
-		                  "or has accepted posts to run");
+		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is referenced, "
+		                              "or has accepted posts to run");
 	}
 	if (!wait_for_visitors(loop, state)) {
 		give_back(loop);
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_loop_free: it is being stopped, or "
-		                  "referenced");
+		return weft__fail(WEFT_EBUSY, "weft_loop_free: it is being stopped, or referenced");
 	}
 	if (loop->locals)
 		end_locals(loop);
@@ -316,8 +306,7 @@ weft_loop_state(const weft_loop *loop)
 {
 	if (!loop)
 		loop = weft__thread_self()->loop;
-	return loop ? (weft_state)weft__load(&loop->state, WEFT__ACQUIRE)
-	            : WEFT_STOPPED;
+	return loop ? (weft_state)weft__load(&loop->state, WEFT__ACQUIRE) : WEFT_STOPPED;
 }
 
 weft_loop *
@@ -360,9 +349,8 @@ begin_to_end(weft_loop *loop)
 static bool
 has_to_drain(weft_loop *loop)
 {
-	return weft__count_get(&loop->threadlets) > 0 || loop->own.first
-	       || loop->first.first || loop->posts.first
-	       || !weft__lanes_rest(&loop->inbox)
+	return weft__count_get(&loop->threadlets) > 0 || loop->own.first || loop->first.first
+	       || loop->posts.first || !weft__lanes_rest(&loop->inbox)
 	       || weft__inbox_has(&loop->inbox);
 }
 
@@ -370,8 +358,7 @@ has_to_drain(weft_loop *loop)
 static bool
 end_promises(weft_loop *loop)
 {
-	const struct weft__loop_promises *promises = weft__loop_close_promises(
-		loop);
+	const struct weft__loop_promises *promises = weft__loop_close_promises(loop);
 	bool more = promises && promises->end(loop);
 
 	weft__checkpoint(loop);
@@ -392,8 +379,7 @@ run_to_end(void *arg)
 		weft__ops_end(loop);
 	}
 	do /* drops may leave something to run */
-		while (end_promises(loop) || loop->ops > 0
-		       || weft__count_get(&loop->threadlets) > 0
+		while (end_promises(loop) || loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
@@ -424,8 +410,7 @@ stop_idle(weft_loop *loop)
 	}
 	weft__loop_settle(loop);
 	give_back(loop);
-	if (weft__loop_is_embedded(loop)
-	    && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
+	if (weft__loop_is_embedded(loop) && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
 		weft__loop_wake(loop); /* its host has to run it */
 }
 
@@ -442,8 +427,7 @@ weft_loop_stop(weft_loop *loop)
 	do {
 		if (state >= WEFT_STOPPING)
 			goto out;
-	} while (
-		!weft__cas(&loop->state, &state, WEFT_STOPPING, WEFT__RELAXED));
+	} while (!weft__cas(&loop->state, &state, WEFT_STOPPING, WEFT__RELAXED));
 	weft__inbox_close(&loop->inbox);
 	if (state == WEFT_IDLE && !weft__loop_is_hosted_elsewhere(loop))
 		stop_idle(loop);
@@ -462,9 +446,7 @@ would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
 	if (loop == self->loop)
 		return true;
 	return deadline_ns != WEFT_NOW
-	       && (self->loop
-	           || weft__load(&loop->host, WEFT__RELAXED)
-	                      == (uintptr_t)self);
+	       && (self->loop || weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)self);
 }
 
 int
@@ -476,16 +458,14 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	loop = weft__loop_or_current(loop);
 	if (!loop || weft__loop_is_forked(loop))
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
-		                    "weft_loop_wait_stopped: no loop of this "
-		                    "process");
+		                    "weft_loop_wait_stopped: no loop of this process");
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
 	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOW
 	    && loop != weft__thread_self()->loop)
 		return weft__threadlet_wait_stopped(loop, deadline_ns);
 	if (would_wait_for_itself(loop, deadline_ns))
-		return weft__fail(WEFT_EDEADLK,
-		                  "weft_loop_wait_stopped: in a callback");
+		return weft__fail(WEFT_EDEADLK, "weft_loop_wait_stopped: in a callback");
 	weft__loop_enter(loop);
 	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
 	       && rc != -ETIMEDOUT)
@@ -493,9 +473,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOW)
 		weft__loop_report_late(loop);
 	weft__loop_exit(loop);
-	return state == WEFT_STOPPED
-	               ? 0
-	               : weft__fail(WEFT_ETIMEDOUT, "the loop has not stopped");
+	return state == WEFT_STOPPED ? 0 : weft__fail(WEFT_ETIMEDOUT, "the loop has not stopped");
 }
 
 /* --- running ------------------------------------------------------------ */
@@ -512,8 +490,7 @@ enter_run(weft_loop *loop, weft_loop **before)
 		;
 	if (state == WEFT_STOPPED) {
 		give_back(loop);
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_loop_run: the loop has stopped");
+		return weft__fail(WEFT_EALREADY, "weft_loop_run: the loop has stopped");
 	}
 	weft__loop_adopt(loop);
 	loop->stack_end = before;
@@ -535,26 +512,21 @@ begin_run(weft_loop *loop, weft_loop **before)
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_run: no loop of this process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_loop_run: the loop has stopped");
+		return weft__fail(WEFT_EALREADY, "weft_loop_run: the loop has stopped");
 	while ((runner = claim(loop)) & BRIEFLY)
 		weft__sys->yield();
 	if (runner == (uintptr_t)weft__thread_self())
-		return weft__misuse(WEFT_EDEADLK,
-		                    "weft_loop_run: inside itself");
+		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: inside itself");
 	if (runner == 0 && weft__thread_self()->threadlet
 	    && !weft__loop_is_forked(weft__thread_self()->loop)) {
 		give_back(loop);
-		return weft__misuse(WEFT_EDEADLK,
-		                    "weft_loop_run: in a threadlet");
+		return weft__misuse(WEFT_EDEADLK, "weft_loop_run: in a threadlet");
 	}
 	if (runner != 0)
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_loop_run: it runs elsewhere");
+		return weft__fail(WEFT_EBUSY, "weft_loop_run: it runs elsewhere");
 	if (loop->bound && loop->bound != (uintptr_t)weft__thread_self()) {
 		give_back(loop);
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_loop_run: bound to another thread");
+		return weft__misuse(WEFT_EXDEV, "weft_loop_run: bound to another thread");
 	}
 	claim_on(loop);
 	return enter_run(loop, before);
@@ -579,11 +551,10 @@ static void
 end_run(weft_loop *loop, weft_loop *before)
 {
 	/* The thread of weft_loop_start() ends with the run: others may have it then. */
-	loop->bound = loop->backend.binds
-	                              || (weft__count_get(&loop->threadlets) > 0
-	                                  && !loop->own_thread)
-	                      ? (uintptr_t)weft__thread_self()
-	                      : 0;
+	loop->bound =
+		loop->backend.binds || (weft__count_get(&loop->threadlets) > 0 && !loop->own_thread)
+			? (uintptr_t)weft__thread_self()
+			: 0;
 	if (loop->traced)
 		weft__trace_rest(loop);
 	/* Not by `runtime`: that may be taken from a stopped loop already. */
@@ -615,12 +586,10 @@ turn_on(void *arg)
 		}
 		weft__turn(loop, WEFT_NEVER);
 		if (is_told_to_leave(loop)) {
-			(void)become_idle(
-				loop); /* if stopping: the next run's */
+			(void)become_idle(loop); /* if stopping: the next run's */
 			break;
 		}
-		if (!loop->keep && !weft__loop_is_alive(loop)
-		    && become_idle(loop))
+		if (!loop->keep && !weft__loop_is_alive(loop) && become_idle(loop))
 			break;
 	}
 }
@@ -689,8 +658,7 @@ weft_loop_run_once(weft_loop *loop, uint64_t deadline_ns)
 		return rc;
 	loop->keep = loop->flags & WEFT_LOOP_KEEP;
 	weft__fence(turn_once, &(struct once){ loop, deadline_ns });
-	rc = weft__count_get(&loop->threadlets) > 0
-	     || weft__loop_is_alive(loop);
+	rc = weft__count_get(&loop->threadlets) > 0 || weft__loop_is_alive(loop);
 	if (weft__loop_meter(loop))
 		weft__meter_pause(loop);
 	end_run(loop, before);
@@ -715,8 +683,7 @@ thread_main(void *arg)
 	weft_loop *loop = arg, *before;
 
 	/* Taken over from the starter, who wrote all before this thread began. */
-	weft__store(&loop->runner, (uintptr_t)weft__thread_self(),
-	            WEFT__RELAXED);
+	weft__store(&loop->runner, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
 	loop->own_thread = true;
 	if (loop->cpus) /* if none of them is there, it runs where it can */
 		(void)weft__sys->set_cpus(loop->cpus);
@@ -740,8 +707,7 @@ start_thread(weft_loop *loop)
 	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)
 	    && state == WEFT_STOPPED) {
 		give_back(loop);
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_loop_start: the loop has stopped");
+		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
 	}
 	if (loop->has_thread) /* it has left its run and is about to end */
 		(void)weft__sys->thread_join(loop->thread);
@@ -754,8 +720,7 @@ start_thread(weft_loop *loop)
 	(void)weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
 	give_back(loop);
 	if (weft__loop_is_stopping(loop))
-		stop_idle(
-			loop); /* was stopped meanwhile, and nobody will run it */
+		stop_idle(loop); /* was stopped meanwhile, and nobody will run it */
 	return weft__fail(WEFT_EAGAIN, "weft_loop_start: no thread");
 }
 
@@ -769,13 +734,11 @@ weft_loop_start(weft_loop *loop)
 		return weft__misuse(loop ? WEFT_EXDEV : WEFT_EINVAL,
 		                    "weft_loop_start: no loop of this process");
 	if (weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_loop_start: the loop has stopped");
+		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
 	while (!weft__cas(&loop->runner, &runner, starter_of(loop) | BRIEFLY,
 	                  WEFT__ACQUIRE)) { /* R */
 		if (!(runner & BRIEFLY))
-			return weft__fail(WEFT_EBUSY,
-			                  "weft_loop_start: it runs");
+			return weft__fail(WEFT_EBUSY, "weft_loop_start: it runs");
 		weft__sys->yield();
 		runner = 0;
 	}

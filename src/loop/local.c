@@ -32,16 +32,13 @@ weft_local_new(weft_fn drop)
 		count = 0;
 	}
 	weft__lock_give(&keys.lock);
-	return count ? (int)count
-	             : weft__fail(WEFT_EAGAIN, "weft_local_new: 64 are made");
+	return count ? (int)count : weft__fail(WEFT_EAGAIN, "weft_local_new: 64 are made");
 }
 
 bool
 weft__local_is_key(int key)
 {
-	return key > 0
-	       && (uint32_t)key
-	                  <= weft__load(&keys.count, WEFT__ACQUIRE); /* K */
+	return key > 0 && (uint32_t)key <= weft__load(&keys.count, WEFT__ACQUIRE); /* K */
 }
 
 void *

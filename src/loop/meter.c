@@ -115,9 +115,7 @@ weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 static void
 look(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
 {
-	int64_t step = ((int64_t)(depth << 16)
-	                - (int64_t)weft__count_get(&gauge->average))
-	               / LOOKS;
+	int64_t step = ((int64_t)(depth << 16) - (int64_t)weft__count_get(&gauge->average)) / LOOKS;
 
 	weft__count_set(&gauge->now, depth);
 	(void)weft__count(&gauge->average, step);
@@ -183,10 +181,8 @@ weft__meter_mark(weft_loop *loop, int phase)
 	uint64_t now_ns = weft__sys->now(), ns = now_ns - meter->at_ns;
 	uint64_t tasks_ns = meter->tasks_ns < ns ? meter->tasks_ns : ns;
 
-	(void)weft__count(&meter->phase_ns[phase],
-	                  (ns - tasks_ns) * meter->scale);
-	(void)weft__count(&meter->phase_ns[WEFT_PHASE_MICROTASKS],
-	                  tasks_ns * meter->scale);
+	(void)weft__count(&meter->phase_ns[phase], (ns - tasks_ns) * meter->scale);
+	(void)weft__count(&meter->phase_ns[WEFT_PHASE_MICROTASKS], tasks_ns * meter->scale);
 	meter->busy_ns += phase == WEFT_PHASE_WAIT ? 0 : ns;
 	meter->tasks_ns = 0;
 	meter->at_ns = now_ns;
@@ -200,13 +196,11 @@ weft__meter_took(weft_loop *loop, bool some)
 	const struct weft__counts *counts = &loop->counts;
 	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
 	               + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
-	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns
-	                                     : meter->woke_ns;
+	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns : meter->woke_ns;
 	uint64_t lag_ns = meter->period_ns; /* a look at the inbox each turn */
 
 	look(&meter->inbox, &slice->inbox_max,
-	     weft__count_get(&counts->taken) - run
-	             + weft__lanes_depth(&loop->inbox));
+	     weft__count_get(&counts->taken) - run + weft__lanes_depth(&loop->inbox));
 	if (meter->woke_ns)
 		lag_ns = meter->at_ns > begin_ns ? meter->at_ns - begin_ns : 0;
 	if (some && (lag_ns > 0 || meter->woke_ns))
@@ -222,8 +216,7 @@ weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns)
 	struct weft__meter *meter = loop->timed;
 
 	if (due_ns > before_ns)
-		weft__histogram_add(&slice_now(meter)->lag,
-		                    loop->now_ns - due_ns, meter->weight);
+		weft__histogram_add(&slice_now(meter)->lag, loop->now_ns - due_ns, meter->weight);
 }
 
 /* In a turn of many small callbacks two readings for each drain would be too many.  So
@@ -253,8 +246,7 @@ weft__meter_drained(weft_loop *loop, uint64_t begin_ns)
 /* Turns of which one, that took each_ns, stands for all.  Together they took all_ns:
  * what is far too much for that was one that stalled. */
 static void
-add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns,
-          uint64_t all_ns)
+add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns, uint64_t all_ns)
 {
 	struct weft__histogram *h = &slice_now(meter)->turn;
 
@@ -319,8 +311,7 @@ weft__meter_woke(weft_loop *loop)
 	uint64_t posted_ns = weft__load(&meter->posted, WEFT__RELAXED);
 
 	meter->woke_ns = weft__sys->now();
-	(void)weft__count(&meter->phase_ns[WEFT_PHASE_WAIT],
-	                  meter->woke_ns - meter->at_ns);
+	(void)weft__count(&meter->phase_ns[WEFT_PHASE_WAIT], meter->woke_ns - meter->at_ns);
 	/* From before this wait, it is of an earlier one. */
 	meter->posted_ns = posted_ns >= meter->slept_ns ? posted_ns : 0;
 	meter->at_ns = meter->woke_ns;

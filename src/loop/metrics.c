@@ -24,27 +24,22 @@ greater(uint64_t a, uint64_t b)
 /* Add the slices of the seconds up to `last`, with the histogram that lies at `offset`
  * in each; false if one was used again meanwhile. */
 static bool
-sum_up(struct weft__meter *meter, uint64_t last, size_t offset,
-       struct window *out)
+sum_up(struct weft__meter *meter, uint64_t last, size_t offset, struct window *out)
 {
 	__builtin_memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i < WEFT__SLICES; i++) {
 		struct weft__slice *slice = &meter->slices[i];
-		uint64_t mark = weft__load(&slice->second,
-		                           WEFT__ACQUIRE); /* S */
+		uint64_t mark = weft__load(&slice->second, WEFT__ACQUIRE); /* S */
 
-		if (mark == 0 || mark - 1 > last
-		    || last - (mark - 1) >= WEFT__WINDOW)
+		if (mark == 0 || mark - 1 > last || last - (mark - 1) >= WEFT__WINDOW)
 			continue;
 		out->turns += weft__count_get(&slice->turns);
 		out->calls += weft__count_get(&slice->calls);
-		out->inbox_max = greater(out->inbox_max,
-		                         weft__count_get(&slice->inbox_max));
-		out->tasks_max = greater(out->tasks_max,
-		                         weft__count_get(&slice->tasks_max));
+		out->inbox_max = greater(out->inbox_max, weft__count_get(&slice->inbox_max));
+		out->tasks_max = greater(out->tasks_max, weft__count_get(&slice->tasks_max));
 		weft__histogram_sum(
-			(const struct weft__histogram
-		                 *)(const void *)((const char *)slice + offset),
+			(const struct weft__histogram *)(const void *)((const char *)slice
+		                                                       + offset),
 			&out->values);
 		if (weft__add(&slice->second, 0, WEFT__RELEASE) != mark) /* A */
 			return false;
@@ -83,14 +78,10 @@ static double
 rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
 {
 	uint64_t second = now_ns / WEFT_S;
-	uint64_t begin_ns = second < WEFT__WINDOW
-	                            ? 0
-	                            : (second - (WEFT__WINDOW - 1)) * WEFT_S;
+	uint64_t begin_ns = second < WEFT__WINDOW ? 0 : (second - (WEFT__WINDOW - 1)) * WEFT_S;
 
 	begin_ns = greater(begin_ns, weft__count_get(&meter->born_ns));
-	return now_ns > begin_ns ? (double)count * (double)WEFT_S
-	                                   / (double)(now_ns - begin_ns)
-	                         : 0;
+	return now_ns > begin_ns ? (double)count * (double)WEFT_S / (double)(now_ns - begin_ns) : 0;
 }
 
 static weft_depth
@@ -109,16 +100,14 @@ read_meter(struct weft__meter *meter, uint64_t queued, weft_loop_stats *out)
 	struct window window;
 	uint64_t now_ns;
 
-	now_ns = read_window(meter, offsetof(struct weft__slice, turn),
-	                     &window);
+	now_ns = read_window(meter, offsetof(struct weft__slice, turn), &window);
 	out->turn = quantiles_of(&window.values);
 	out->turns_per_s = rate_of(meter, window.turns, now_ns);
 	out->callbacks_per_s = rate_of(meter, window.calls, now_ns);
 	(void)read_window(meter, offsetof(struct weft__slice, lag), &window);
 	out->lag = quantiles_of(&window.values);
 	out->inbox = depth_of(&meter->inbox, queued, window.inbox_max);
-	out->microtasks = depth_of(&meter->tasks,
-	                           weft__count_get(&meter->tasks.now),
+	out->microtasks = depth_of(&meter->tasks, weft__count_get(&meter->tasks.now),
 	                           window.tasks_max);
 	for (int i = 0; i < WEFT_PHASES; i++)
 		out->phase_ns[i] = weft__count_get(&meter->phase_ns[i]);
@@ -127,12 +116,10 @@ read_meter(struct weft__meter *meter, uint64_t queued, weft_loop_stats *out)
 static void
 read_backend(const struct weft__tally *tally, weft_loop_stats *out)
 {
-	const char *name = (const char *)weft__load(&tally->name,
-	                                            WEFT__ACQUIRE); /* B */
+	const char *name = (const char *)weft__load(&tally->name, WEFT__ACQUIRE); /* B */
 
 	out->backend = name ? name : "";
-	out->backend_reason = name ? (const char *)weft__load(&tally->reason,
-	                                                      WEFT__ACQUIRE)
+	out->backend_reason = name ? (const char *)weft__load(&tally->reason, WEFT__ACQUIRE)
 	                           : "not opened yet";
 	out->syscalls = weft__count_get(&tally->syscalls);
 	out->fds = weft__count_get(&tally->fds);
@@ -176,13 +163,11 @@ read_loop(weft_loop *loop, weft_loop_stats *out)
 	taken = weft__count_get(&counts->taken);
 	if (run > taken) /* read in another order than written */
 		run = taken;
-	*out = (weft_loop_stats){ .posts_accepted = taken,
-		                  .posts_executed = run };
+	*out = (weft_loop_stats){ .posts_accepted = taken, .posts_executed = run };
 	read_counts(loop, out);
 	read_backend(&loop->tally, out);
 	if (meter)
-		read_meter(meter, taken - run + weft__lanes_depth(&loop->inbox),
-		           out);
+		read_meter(meter, taken - run + weft__lanes_depth(&loop->inbox), out);
 }
 
 int
@@ -192,8 +177,7 @@ weft_loop_metrics(weft_loop *loop, weft_loop_stats *out)
 	if (!loop || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_metrics: NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_loop_metrics: after fork");
+		return weft__misuse(WEFT_EXDEV, "weft_loop_metrics: after fork");
 	read_loop(loop, out);
 	return 0;
 }
@@ -224,8 +208,7 @@ weft_loop_list(uint64_t *cursor, weft_loop_info *out)
 	copy_text(out->name, sizeof(out->name), loop->name);
 	read_loop(loop, &out->stats);
 	copy_text(out->backend, sizeof(out->backend), out->stats.backend);
-	copy_text(out->backend_reason, sizeof(out->backend_reason),
-	          out->stats.backend_reason);
+	copy_text(out->backend_reason, sizeof(out->backend_reason), out->stats.backend_reason);
 	out->stats.backend = out->stats.backend_reason = NULL;
 	weft__loop_exit(loop);
 	return 1;

@@ -53,20 +53,17 @@ weft__checkpoint_slow(weft_loop *loop)
 		return;
 	loop->in_checkpoint = true;
 	if (loop->timed)
-		begin_ns = weft__meter_drain(
-			loop, loop->ticks.count + loop->microtasks.count);
+		begin_ns = weft__meter_drain(loop, loop->ticks.count + loop->microtasks.count);
 	do {
 		while (loop->ticks.count | loop->microtasks.count) {
 			run_ring(loop, &loop->ticks, &count);
 			run_ring(loop, &loop->microtasks, &count);
 		}
-		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop)
-		                               : 0;
+		jobs = loop->hooks.checkpoints ? weft__hooks_checkpoint(loop) : 0;
 		if (!jobs && loop->promises_due)
 			jobs = weft__loop_promises(loop)->run_due(loop);
 		add(loop, &count, jobs);
-	} while (jobs | loop->ticks.count | loop->microtasks.count
-	         | loop->promises_due);
+	} while (jobs | loop->ticks.count | loop->microtasks.count | loop->promises_due);
 	loop->in_checkpoint = false;
 	weft__count(&loop->counts.calls[WEFT_PHASE_MICROTASKS], count);
 	if (begin_ns)

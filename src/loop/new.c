@@ -7,9 +7,7 @@
 #define CREW_DEFAULT   (UINT32_C(1) << 22)
 #define STACK_DEFAULT  ((size_t)64 << 10)
 #define STACK_MAX      ((size_t)1 << 30)
-#define KNOWN_FLAGS                                             \
-	(WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP \
-	 | WEFT_LOOP_MOVABLE)
+#define KNOWN_FLAGS    (WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE)
 
 /* By option, else by the environment, else NULL. */
 static const char *
@@ -24,17 +22,14 @@ check_opts(const weft_loop_opts *opts)
 	const char *backend = backend_wanted(opts);
 
 	if (opts->flags & ~(uint32_t)KNOWN_FLAGS)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_loop_new: unknown flags");
+		return weft__misuse(WEFT_EINVAL, "weft_loop_new: unknown flags");
 	if (opts->stack_bytes > STACK_MAX)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_loop_new: stacks larger than 1 GiB");
+		return weft__fail(WEFT_EINVAL, "weft_loop_new: stacks larger than 1 GiB");
 	if (opts->cpus && weft__sys->set_cpus(NULL) < 0)
 		return weft__fail(WEFT_ENOSYS, "weft_loop_new: threads cannot "
 		                               "be bound to cpus here");
 	if (backend && !weft__backend_exists(backend))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_loop_new: unknown backend");
+		return weft__fail(WEFT_EINVAL, "weft_loop_new: unknown backend");
 	return 0;
 }
 
@@ -77,8 +72,7 @@ set_cpus(weft_loop *loop, const char *cpus)
 		return weft__fail(WEFT_ENOMEM, "weft_loop_new: out of memory");
 	if (weft__cpus_read(loop->cpus, cpus))
 		return 0;
-	return weft__fail(WEFT_EINVAL,
-	                  "weft_loop_new: cpus are not like \"0-3,6\"");
+	return weft__fail(WEFT_EINVAL, "weft_loop_new: cpus are not like \"0-3,6\"");
 }
 
 static int
@@ -110,30 +104,23 @@ weft_loop_new(const weft_loop_opts *opts)
 	}
 	if (set_cpus(loop, opts->cpus) < 0) {
 		weft__sys->release(loop->cpus);
-		weft__sys->release(
-			(void *)weft__load(&loop->meter, WEFT__RELAXED));
+		weft__sys->release((void *)weft__load(&loop->meter, WEFT__RELAXED));
 		weft__sys->release(loop);
 		return NULL;
 	}
-	weft__inbox_init(&loop->inbox,
-	                 opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
+	weft__inbox_init(&loop->inbox, opts->inbox_max ? opts->inbox_max : INBOX_DEFAULT);
 	weft__wheel_init(&loop->wheel, weft__sys->now());
 	loop->wake.kind = WEFT__NODE_KEEP | WEFT__NODE_OWN;
 	copy_name(loop->name, sizeof(loop->name), opts->name);
-	copy_name(loop->backend_name, sizeof(loop->backend_name),
-	          backend_wanted(opts));
+	copy_name(loop->backend_name, sizeof(loop->backend_name), backend_wanted(opts));
 	loop->backend.tally = &loop->tally;
 	loop->flags = opts->flags;
 	loop->budget = opts->budget ? opts->budget : BUDGET_DEFAULT;
-	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max
-	                                          : CREW_DEFAULT;
-	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes
-	                                      : STACK_DEFAULT;
+	loop->threadlet_max = opts->threadlet_max ? opts->threadlet_max : CREW_DEFAULT;
+	loop->stack_bytes = opts->stack_bytes ? opts->stack_bytes : STACK_DEFAULT;
 	loop->hooks.told_ns = WEFT_NEVER;
-	loop->forks = loop->quick = weft__load(&weft__program.forks,
-	                                       WEFT__RELAXED);
-	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN)
-	                     && weft__sys->cpus() > 1;
+	loop->forks = loop->quick = weft__load(&weft__program.forks, WEFT__RELAXED);
+	loop->spin.allowed = !(opts->flags & WEFT_LOOP_NO_SPIN) && weft__sys->cpus() > 1;
 	if (opts->watchdog_ns && watch(loop, opts->watchdog_ns) < 0) {
 		(void)weft_loop_free(loop);
 		return NULL;

@@ -33,8 +33,7 @@ weft__meter_off(weft_loop *loop, uint64_t now_ns)
 {
 	uint64_t until_ns = weft__load(&loop->observed_ns, WEFT__RELAXED);
 
-	if (now_ns <= until_ns
-	    || !weft__cas(&loop->observed_ns, &until_ns, 0, WEFT__RELAXED))
+	if (now_ns <= until_ns || !weft__cas(&loop->observed_ns, &until_ns, 0, WEFT__RELAXED))
 		return false; /* invariant 3 */
 	weft__store(&loop->metering, 0, WEFT__RELAXED);
 	loop->timed_turn = 0;
@@ -52,10 +51,8 @@ make_meter(weft_loop *loop)
 		return 0;
 	meter = weft__meter_new();
 	if (!meter)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_loop_observe: out of memory");
-	if (!weft__cas(&loop->meter, &other, (uintptr_t)meter,
-	               WEFT__RELEASE)) /* M */
+		return weft__fail(WEFT_ENOMEM, "weft_loop_observe: out of memory");
+	if (!weft__cas(&loop->meter, &other, (uintptr_t)meter, WEFT__RELEASE)) /* M */
 		weft__sys->release(meter);
 	return 0;
 }
@@ -88,8 +85,7 @@ observe(weft_loop *loop, uint64_t until_ns)
 	do {
 		if (before_ns >= until_ns)
 			return 0;
-	} while (!weft__cas(&loop->observed_ns, &before_ns, until_ns,
-	                    WEFT__RELEASE));
+	} while (!weft__cas(&loop->observed_ns, &before_ns, until_ns, WEFT__RELEASE));
 	if (before_ns == 0)
 		begin(loop);
 	return 0;
@@ -112,8 +108,7 @@ weft_loop_observe(uint64_t number, uint64_t until_ns)
 	}
 	loop = weft__registry_find(number);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT,
-		                  "weft_loop_observe: there is no such loop");
+		return weft__fail(WEFT_ENOENT, "weft_loop_observe: there is no such loop");
 	rc = observe(loop, until_ns);
 	weft__loop_exit(loop);
 	return rc;

@@ -31,8 +31,7 @@ with_text(struct weft__op *op, int64_t error)
 {
 	const char *said = weft__said((int)error);
 	size_t size = said ? strlen(said) + 1 : 0;
-	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size)
-	                         : NULL;
+	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size) : NULL;
 
 	op->has_text = text != NULL; /* without memory, without one */
 	if (!text)
@@ -145,8 +144,7 @@ static void
 tell_owner(weft_loop *loop, struct weft__op *op, int why)
 {
 	op->state = WEFT__OP_TOLD;
-	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1)
-	             == 0);
+	weft__assert(weft__wheel_add(&loop->wheel, &op->place, WEFT_NEVER - 1) == 0);
 	if (!is_told(op))
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
@@ -221,8 +219,7 @@ weft_op_cancel(weft_op *public)
 {
 	struct weft__op *op = weft__op_of(public);
 
-	if (!op || !op->pending
-	    || weft__loop_check(op->loop, "weft_op_cancel") < 0)
+	if (!op || !op->pending || weft__loop_check(op->loop, "weft_op_cancel") < 0)
 		return;
 	weft__op_ask(op, WEFT_ECANCELED);
 	weft__loop_changed(op->loop);
@@ -247,8 +244,7 @@ weft_op_set_background(weft_op *public, bool on)
 {
 	struct weft__op *op = weft__op_of(public);
 
-	if (!op || !op->loop
-	    || weft__loop_check(op->loop, "weft_op_set_background") < 0)
+	if (!op || !op->loop || weft__loop_check(op->loop, "weft_op_set_background") < 0)
 		return;
 	if (op->pending)
 		weft__count(&op->loop->alive, (uint64_t)op->background - on);
@@ -259,17 +255,15 @@ weft_op_set_background(weft_op *public, bool on)
 WEFT__SELDOM static int
 check_loop(const struct weft__op *op, int kind)
 {
-	int rc = weft__loop_check(op->loop, "op start: not on its loop's "
-	                                    "thread");
+	int rc = weft__loop_check(op->loop, "op start: not on its loop's thread");
 
 	if (rc < 0)
 		return rc;
-	if (op->pending || !weft__loop_is_stopping(op->loop)
-	    || kind == WEFT__OP_CLOSE)
+	if (op->pending || !weft__loop_is_stopping(op->loop) || kind == WEFT__OP_CLOSE)
 		return 0;
-	return op->loop->ending || !weft__thread_self()->threadlet ? weft__fail(
-		       WEFT_ESHUTDOWN, "op start: the loop is stopping")
-	                                                           : 0;
+	return op->loop->ending || !weft__thread_self()->threadlet
+	               ? weft__fail(WEFT_ESHUTDOWN, "op start: the loop is stopping")
+	               : 0;
 }
 
 /* May `op` be started as `kind`?  If so, begin to fill it.  Of a file the kernel says
@@ -281,9 +275,7 @@ prepare(struct weft__op *op, int kind, int fd)
 	int rc;
 
 	if (!op || !op->loop || (has_fd && fd < 0))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"op start: not initialised, or a bad descriptor");
+		return weft__misuse(WEFT_EINVAL, "op start: not initialised, or a bad descriptor");
 	rc = weft__loop_is_usable(op->loop) ? 0 : check_loop(op, kind);
 	if (rc < 0)
 		return rc;
@@ -328,20 +320,15 @@ start_quietly(struct weft__op *op, uint64_t deadline_ns)
 {
 	weft_loop *loop = op->loop;
 
-	if (op->kind >= WEFT__OP_POLL
-	    && weft__ready_is_free(&loop->backend, op) < 0)
-		return weft__fail(WEFT_EBUSY,
-		                  "op start: another waits on this descriptor");
-	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE
-	    && deadline_ns == WEFT_NEVER)
+	if (op->kind >= WEFT__OP_POLL && weft__ready_is_free(&loop->backend, op) < 0)
+		return weft__fail(WEFT_EBUSY, "op start: another waits on this descriptor");
+	if (op->kind < WEFT__OP_POLL && op->kind != WEFT__OP_CLOSE && deadline_ns == WEFT_NEVER)
 		deadline_ns = WEFT_NEVER - 1; /* invariant 1 */
 	if (deadline_ns != WEFT_NEVER) {
-		op->place.tag =
-			WEFT__TAG_OP | WEFT__PLACE_BACKGROUND
-			| (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__TAG_DEADLINE);
+		op->place.tag = WEFT__TAG_OP | WEFT__PLACE_BACKGROUND
+		                | (op->kind == WEFT__OP_SLEEP ? 0 : WEFT__TAG_DEADLINE);
 		if (weft__wheel_add(&loop->wheel, &op->place, deadline_ns) < 0)
-			return weft__fail(WEFT_ENOMEM,
-			                  "op start: out of memory");
+			return weft__fail(WEFT_ENOMEM, "op start: out of memory");
 	}
 	begin_pending(op);
 	if (op->kind >= WEFT__OP_FILE_OPEN)
@@ -373,8 +360,8 @@ weft_op_sleep(weft_op *public, uint64_t deadline_ns)
 int
 weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 {
-	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_ERROR
-	                       | WEFT_HUP | WEFT_EDGE | WEFT_MULTI;
+	const uint32_t known = WEFT_READABLE | WEFT_WRITABLE | WEFT_ERROR | WEFT_HUP | WEFT_EDGE
+	                       | WEFT_MULTI;
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_POLL, fd);
 
@@ -387,8 +374,7 @@ weft_op_poll(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 }
 
 int
-weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags,
-             uint64_t deadline_ns)
+weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_RECV, fd);
@@ -404,8 +390,7 @@ weft_op_recv(weft_op *public, int fd, void *buf, size_t size, int flags,
 }
 
 int
-weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags,
-             uint64_t deadline_ns)
+weft_op_send(weft_op *public, int fd, const void *buf, size_t size, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_SEND, fd);
@@ -435,14 +420,11 @@ weft_op_recv_multi(weft_op *public, int fd, uint64_t deadline_ns)
 const void *
 weft_op_data(const weft_op *op)
 {
-	return op && op->loop && op->kind == WEFT__OP_RECV_MULTI
-	               ? op->loop->backend.data
-	               : NULL;
+	return op && op->loop && op->kind == WEFT__OP_RECV_MULTI ? op->loop->backend.data : NULL;
 }
 
 static int
-start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags,
-          uint64_t deadline_ns)
+start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags, uint64_t deadline_ns)
 {
 	if (rc < 0)
 		return rc;
@@ -454,29 +436,25 @@ start_msg(struct weft__op *op, int rc, struct msghdr *msg, int flags,
 }
 
 int
-weft_op_recvmsg(weft_op *public, int fd, struct msghdr *msg, int flags,
-                uint64_t deadline_ns)
+weft_op_recvmsg(weft_op *public, int fd, struct msghdr *msg, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 
-	return start_msg(op, prepare(op, WEFT__OP_RECVMSG, fd), msg, flags,
-	                 deadline_ns);
+	return start_msg(op, prepare(op, WEFT__OP_RECVMSG, fd), msg, flags, deadline_ns);
 }
 
 int
-weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags,
-                uint64_t deadline_ns)
+weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 
 	/* Only read, though the member is shared with recvmsg. */
-	return start_msg(op, prepare(op, WEFT__OP_SENDMSG, fd),
-	                 (struct msghdr *)(uintptr_t)msg, flags, deadline_ns);
+	return start_msg(op, prepare(op, WEFT__OP_SENDMSG, fd), (struct msghdr *)(uintptr_t)msg,
+	                 flags, deadline_ns);
 }
 
 int
-weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part,
-                  uint64_t deadline_ns)
+weft__op_sendfile(weft_op *public, int fd, const struct weft__file_part *part, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_SENDFILE, fd);
@@ -502,8 +480,8 @@ weft_op_accept(weft_op *public, int fd, uint32_t events, uint64_t deadline_ns)
 }
 
 int
-weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr,
-                socklen_t size, uint64_t deadline_ns)
+weft_op_connect(weft_op *public, int fd, const struct sockaddr *addr, socklen_t size,
+                uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_CONNECT, fd);
@@ -524,8 +502,7 @@ weft__loop_has_files(weft_loop *loop)
 }
 
 int
-weft__op_start_file(weft_op *public, const struct weft__file_call *call,
-                    uint64_t deadline_ns)
+weft__op_start_file(weft_op *public, const struct weft__file_call *call, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, call->kind, call->fd);
@@ -544,10 +521,8 @@ void
 weft__fd_evict(weft_loop *loop, int fd)
 {
 	for (int side = 0; side < 2; side++) {
-		struct weft__op *op = weft__ready_op_at(&loop->backend, fd,
-		                                        side);
-		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd,
-		                                         side);
+		struct weft__op *op = weft__ready_op_at(&loop->backend, fd, side);
+		weft_watch *watch = weft__ready_watch_at(&loop->backend, fd, side);
 
 		if (op)
 			weft__op_ask(op, WEFT_ESHUTDOWN);
@@ -589,8 +564,7 @@ weft_op_close(weft_op *public, int fd)
 /* --- own kinds ---------------------------------------------------------- */
 
 int
-weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg,
-              uint64_t deadline_ns)
+weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_OWN, -1);
@@ -631,8 +605,7 @@ send_result(struct weft__op *op, int64_t result, weft_fn fn)
 	weft__put(op->told, result);
 	weft__put(node->fn, fn);
 	weft__put(node->arg, op);
-	weft__put(node->kind,
-	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
 	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
 }
 
@@ -643,14 +616,11 @@ weft_op_finish(weft_op *public, int64_t result)
 
 	if (!op || !op->loop)
 		return weft__misuse(WEFT_EINVAL, "weft_op_finish: no op");
-	if (weft__exchange(&op->node.state, WEFT__NODE_QUEUED,
-	                   WEFT__ACQ_REL)) /* F */
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_op_finish: has finished");
+	if (weft__exchange(&op->node.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL)) /* F */
+		return weft__fail(WEFT_EALREADY, "weft_op_finish: has finished");
 	if (result < 0)
 		result = with_text(op, result);
-	if (weft__load(&op->loop->runner, WEFT__RELAXED)
-	    == (uintptr_t)weft__thread_self()) {
+	if (weft__load(&op->loop->runner, WEFT__RELAXED) == (uintptr_t)weft__thread_self()) {
 		weft__put(op->told, result);
 		on_told(op);
 	} else {
@@ -662,8 +632,7 @@ weft_op_finish(weft_op *public, int64_t result)
 void
 weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
 {
-	weft__assert(weft__exchange(&op->node.state, WEFT__NODE_QUEUED,
-	                            WEFT__ACQ_REL)
+	weft__assert(weft__exchange(&op->node.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL)
 	             == 0); /* F */
 	if (result < 0)
 		result = with_text(op, result);

@@ -153,8 +153,7 @@ find_mark(const weft_perf *perf, const char *name, uint64_t *out)
 }
 
 int
-weft_perf_measure(weft_perf *perf, const char *name, const char *from,
-                  const char *to)
+weft_perf_measure(weft_perf *perf, const char *name, const char *from, const char *to)
 {
 	weft_perf_entry entry = { .is_measure = true };
 	uint64_t end_ns = weft_perf_now(perf);

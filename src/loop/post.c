@@ -6,18 +6,16 @@ static __attribute__((noinline, cold)) int
 refused(weft_loop *loop, int error)
 {
 	(void)weft__add(&loop->counts.refused, 1, WEFT__RELAXED);
-	return weft__fail(error, error == WEFT_EAGAIN
-	                                 ? "post: the inbox is full"
-	                                 : "post: the loop is stopping");
+	return weft__fail(error, error == WEFT_EAGAIN ? "post: the inbox is full"
+	                                              : "post: the loop is stopping");
 }
 
 /* By its lane; 0, or an error. */
 static int
 post_by_lane(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
-	int rc = weft__inbox_is_closed(&loop->inbox)
-	                 ? WEFT_ESHUTDOWN
-	                 : weft__lane_post(&loop->inbox, fn, arg, kind);
+	int rc = weft__inbox_is_closed(&loop->inbox) ? WEFT_ESHUTDOWN
+	                                             : weft__lane_post(&loop->inbox, fn, arg, kind);
 
 	if (rc > 0)
 		weft__loop_kick(loop, rc);
@@ -42,8 +40,7 @@ static __attribute__((noinline)) int
 post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
 	if (!loop || !fn)
-		return weft__misuse(WEFT_EINVAL,
-		                    "post: no loop, or no function");
+		return weft__misuse(WEFT_EINVAL, "post: no loop, or no function");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "post: after fork");
 	return weft__tracing() ? post_traced(loop, fn, arg, kind)
@@ -69,9 +66,8 @@ lane_at_hand(const weft_loop *loop)
 	const struct weft__thread *self = weft__thread_here();
 	struct weft__lane *lane;
 
-	if (!loop || !self || self->post_id != loop->inbox.id
-	    || weft__loop_is_forked(loop) || weft__tracing()
-	    || weft__inbox_is_closed(&loop->inbox))
+	if (!loop || !self || self->post_id != loop->inbox.id || weft__loop_is_forked(loop)
+	    || weft__tracing() || weft__inbox_is_closed(&loop->inbox))
 		return NULL;
 	lane = self->post_lane;
 	return weft__lane_is_full(lane) ? NULL : lane;
@@ -113,8 +109,8 @@ post_here(weft_loop *loop, struct weft__node *node)
 {
 	const struct weft__thread *self = weft__thread_here();
 
-	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self
-	    || self->lanes || weft__load(&loop->inbox.head, WEFT__RELAXED))
+	if (!self || weft__load(&loop->runner, WEFT__RELAXED) != (uintptr_t)self || self->lanes
+	    || weft__load(&loop->inbox.head, WEFT__RELAXED))
 		return false;
 	weft__node_append(&loop->own, node);
 	loop->own_count++;
@@ -130,9 +126,8 @@ post_node(weft_loop *loop, struct weft__node *node)
 	if (post_here(loop, node))
 		return 0;
 	note_own(loop);
-	rc = weft__inbox_is_closed(&loop->inbox)
-	             ? WEFT_ESHUTDOWN
-	             : weft__lane_post_node(&loop->inbox, node);
+	rc = weft__inbox_is_closed(&loop->inbox) ? WEFT_ESHUTDOWN
+	                                         : weft__lane_post_node(&loop->inbox, node);
 	if (rc < 0)
 		weft__store(&node->state, 0, WEFT__RELAXED);
 	else
@@ -149,8 +144,7 @@ post_node_traced(weft_loop *loop, struct weft__node *node)
 	int rc = post_node(loop, node);
 
 	if (rc == 0)
-		weft__trace_did(WEFT__TRACE_POST, (uintptr_t)node, fn,
-		                begin_ns);
+		weft__trace_did(WEFT__TRACE_POST, (uintptr_t)node, fn, begin_ns);
 	return rc;
 }
 
@@ -163,11 +157,9 @@ weft_loop_post_node(weft_loop *loop, weft_node *public)
 	if (!loop || !node || !node->fn)
 		return weft__misuse(WEFT_EINVAL, "weft_loop_post_node: NULL");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_loop_post_node: after fork");
+		return weft__misuse(WEFT_EXDEV, "weft_loop_post_node: after fork");
 	if (weft__load(&node->state, WEFT__ACQUIRE)) /* N, in inbox.c */
-		return weft__misuse(WEFT_EBUSY,
-		                    "weft_loop_post_node: queued already");
+		return weft__misuse(WEFT_EBUSY, "weft_loop_post_node: queued already");
 	weft__store(&node->state, WEFT__NODE_QUEUED, WEFT__RELAXED);
 	weft__put(node->kind, 0);
 	if (__builtin_expect(weft__tracing(), 0))

@@ -21,13 +21,11 @@ kernel(const struct weft__process *process)
 }
 
 int
-weft__process_reap(const struct weft__process *process, uint32_t how,
-                   int *status)
+weft__process_reap(const struct weft__process *process, uint32_t how, int *status)
 {
 	int rc = -EINTR;
 
-	for (int i = 0; rc < 0 && rc != -ECHILD && i < TRIES_MAX;
-	     i += rc != -EINTR)
+	for (int i = 0; rc < 0 && rc != -ECHILD && i < TRIES_MAX; i += rc != -EINTR)
 		rc = kernel(process)->reap(&process->pid, how, status);
 	return rc;
 }
@@ -65,8 +63,7 @@ weft__process_look(struct weft__process *process)
 	int status = 0, rc;
 
 	/* Its number is still its own, and so is that of its group. */
-	if (process->sweep
-	    && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
+	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
 		(void)kernel(process)->kill(&process->pid, SIGKILL, true);
 	rc = weft__process_reap(process, 0, &status);
 	if (rc != 0)
@@ -137,8 +134,7 @@ weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
 	if (fd < 0)
 		return fd;
 	weft_watch_set_background(&process->watch, true);
-	rc = weft_watch_start(loop, &process->watch, fd, WEFT_READABLE,
-	                      on_readable, process);
+	rc = weft_watch_start(loop, &process->watch, fd, WEFT_READABLE, on_readable, process);
 	if (rc < 0)
 		weft__process_forget(process);
 	return rc;

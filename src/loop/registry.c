@@ -46,8 +46,7 @@ find_after(uint64_t number)
 	weft_loop *next = NULL;
 
 	for (weft_loop *l = weft__registry.first; l; l = l->next_listed)
-		if (l->inbox.id > number
-		    && (!next || l->inbox.id < next->inbox.id))
+		if (l->inbox.id > number && (!next || l->inbox.id < next->inbox.id))
 			next = l;
 	return next;
 }

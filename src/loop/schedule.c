@@ -48,8 +48,7 @@ struct weft__numbers_slab {
 static bool
 is_runner(const weft_loop *loop)
 {
-	return weft__load(&loop->runner, WEFT__RELAXED)
-	       == (uintptr_t)weft__thread_self();
+	return weft__load(&loop->runner, WEFT__RELAXED) == (uintptr_t)weft__thread_self();
 }
 
 /* --- the table, under the lock ------------------------------------------ */
@@ -74,11 +73,9 @@ table_add(struct weft__numbers *all, struct weft__number *n)
 static WEFT__APART int
 table_grow(struct weft__numbers *all)
 {
-	struct weft__numbers bigger = { .room = all->room ? 2 * all->room
-		                                          : ROOM_FIRST };
+	struct weft__numbers bigger = { .room = all->room ? 2 * all->room : ROOM_FIRST };
 
-	bigger.buckets = weft__alloc_zero(bigger.room
-	                                  * sizeof(*bigger.buckets));
+	bigger.buckets = weft__alloc_zero(bigger.room * sizeof(*bigger.buckets));
 	if (!bigger.buckets)
 		return WEFT_ENOMEM;
 	for (size_t i = 0; i < all->room; i++)
@@ -123,8 +120,7 @@ take_spare(struct weft__numbers *all)
 	struct weft__number *n = all->spare;
 
 	if (!n) {
-		struct weft__numbers_slab *slab = weft__sys->alloc(
-			sizeof(*slab));
+		struct weft__numbers_slab *slab = weft__sys->alloc(sizeof(*slab));
 
 		if (!slab)
 			return NULL;
@@ -150,9 +146,7 @@ attach(weft_loop *loop, struct weft__number *n)
 	if (n->kind != IMMEDIATE) {
 		n->place.tag = WEFT__TAG_NUMBER | WEFT__PLACE_BACKGROUND
 		               | (n->kind == DEADLINE ? WEFT__TAG_DEADLINE : 0);
-		n->attached = weft__wheel_add(&loop->wheel, &n->place,
-		                              n->place.due_ns)
-		              == 0;
+		n->attached = weft__wheel_add(&loop->wheel, &n->place, n->place.due_ns) == 0;
 		return;
 	}
 	if (!all->due)
@@ -273,8 +267,7 @@ weft__number_expire(weft_loop *loop, struct weft__place *place)
 
 	n->attached = false; /* popped; an interval is armed anew by settle() */
 	if (n->kind == INTERVAL)
-		place->due_ns = weft__next_due(place->due_ns, n->every_ns,
-		                               loop->wheel.now_ns);
+		place->due_ns = weft__next_due(place->due_ns, n->every_ns, loop->wheel.now_ns);
 	fn = claim(loop, n, &arg);
 	return call(fn, arg);
 }
@@ -289,8 +282,7 @@ weft__numbers_run_due(weft_loop *loop)
 	bool last = false;
 
 	/* Up to what is the last one now: callbacks add behind it. */
-	while (all->due && !last && left-- > 0
-	       && !weft__loop_is_stopping(loop)) {
+	while (all->due && !last && left-- > 0 && !weft__loop_is_stopping(loop)) {
 		struct weft__number *n = all->due;
 		weft_fn fn;
 		void *arg = NULL;
@@ -446,10 +438,8 @@ add_locked(weft_loop *loop, const struct wanted *wanted, int *mode)
 	table_remove(all, n);
 	n->next = all->spare;
 	all->spare = n;
-	return *mode == WEFT_ENOMEM
-	               ? refuse_memory()
-	               : weft__fail(*mode,
-	                            "weft_schedule: the loop is stopping");
+	return *mode == WEFT_ENOMEM ? refuse_memory()
+	                            : weft__fail(*mode, "weft_schedule: the loop is stopping");
 }
 
 static int64_t
@@ -467,8 +457,7 @@ add(weft_loop *loop, const struct wanted *wanted)
 		return weft__misuse(WEFT_EINVAL, "weft_schedule: no function");
 	visits = visit(loop);
 	if (weft__loop_is_stopping(loop)) {
-		id = weft__fail(WEFT_ESHUTDOWN,
-		                "weft_schedule: the loop is stopping");
+		id = weft__fail(WEFT_ESHUTDOWN, "weft_schedule: the loop is stopping");
 	} else {
 		weft__biased_take(&loop->numbers.lock, !visits);
 		id = add_locked(loop, wanted, &mode);
@@ -493,28 +482,23 @@ due_in(uint64_t delay_ns)
 WEFT__WHOLE int64_t
 weft_schedule_timeout(weft_loop *loop, uint64_t delay_ns, weft_fn fn, void *arg)
 {
-	struct wanted wanted = { .due_ns = due_in(delay_ns),
-		                 .fn = fn,
-		                 .arg = arg,
-		                 .kind = TIMEOUT };
+	struct wanted wanted = {
+		.due_ns = due_in(delay_ns), .fn = fn, .arg = arg, .kind = TIMEOUT
+	};
 
 	return add(weft__loop_or_current(loop), &wanted);
 }
 
 int64_t
-weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
-                        void *arg)
+weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn, void *arg)
 {
-	struct wanted wanted = {
-		.due_ns = deadline_ns, .fn = fn, .arg = arg, .kind = DEADLINE
-	};
+	struct wanted wanted = { .due_ns = deadline_ns, .fn = fn, .arg = arg, .kind = DEADLINE };
 
 	return add(loop, &wanted);
 }
 
 int64_t
-weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn,
-                       void *arg)
+weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn, void *arg)
 {
 	struct wanted wanted = { .due_ns = due_in(every_ns),
 		                 .every_ns = every_ns,
@@ -523,8 +507,7 @@ weft_schedule_interval(weft_loop *loop, uint64_t every_ns, weft_fn fn,
 		                 .kind = INTERVAL };
 
 	if (every_ns == 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_schedule_interval: of 0 ns");
+		return weft__misuse(WEFT_EINVAL, "weft_schedule_interval: of 0 ns");
 	return add(weft__loop_or_current(loop), &wanted);
 }
 
@@ -539,8 +522,7 @@ weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 /* Find number `id`, change what is wanted of it, and see that it happens. */
 static int
 change(weft_loop *loop, int64_t id,
-       void (*apply)(weft_loop *loop, struct weft__number *n, void *arg),
-       void *arg)
+       void (*apply)(weft_loop *loop, struct weft__number *n, void *arg), void *arg)
 {
 	struct weft__number *n;
 	int mode = WEFT__AWAKE;
@@ -588,6 +570,5 @@ apply_background(weft_loop *loop, struct weft__number *n, void *arg)
 int
 weft_schedule_set_background(weft_loop *loop, int64_t id, bool on)
 {
-	return change(weft__loop_or_current(loop), id, apply_background,
-	              on ? &loop : NULL);
+	return change(weft__loop_or_current(loop), id, apply_background, on ? &loop : NULL);
 }

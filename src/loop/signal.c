@@ -50,9 +50,8 @@ load(weft__aptr *place)
 static void
 on_signal(int signo)
 {
-	(void)weft__add(&all.inside, 1, WEFT__SEQ_CST); /* I */
-	for (struct weft__signals *s = load(&all.first); s;
-	     s = load(&s->next)) { /* L */
+	(void)weft__add(&all.inside, 1, WEFT__SEQ_CST);                           /* I */
+	for (struct weft__signals *s = load(&all.first); s; s = load(&s->next)) { /* L */
 		if (!(weft__load(&s->wanted, WEFT__RELAXED) & BIT(signo)))
 			continue;
 		(void)weft__or(&s->came, BIT(signo), WEFT__ACQ_REL); /* B */
@@ -80,8 +79,7 @@ want(struct weft__signals *s, int signo)
 	weft__lock_take(&all.lock);
 	set_wanted(s, signo, true);
 	if (all.taken[signo].loops++ == 0)
-		rc = weft__sys->signal_take(signo, on_signal,
-		                            &all.taken[signo].before);
+		rc = weft__sys->signal_take(signo, on_signal, &all.taken[signo].before);
 	if (rc < 0) {
 		all.taken[signo].loops--;
 		set_wanted(s, signo, false);
@@ -130,7 +128,7 @@ delist(struct weft__signals *s)
 	while (load(link) != s)
 		link = &load(link)->next;
 	weft__store(link, (uintptr_t)load(&s->next), WEFT__SEQ_CST); /* L */
-	while (weft__load(&all.inside, WEFT__SEQ_CST) > 0) /* invariant 3 */
+	while (weft__load(&all.inside, WEFT__SEQ_CST) > 0)           /* invariant 3 */
 		weft__sys->yield();
 	weft__lock_give(&all.lock);
 }
@@ -140,8 +138,7 @@ weft__signals_forked(void)
 {
 	for (int signo = 1; signo < WEFT__SIGNALS; signo++)
 		if (all.taken[signo].loops > 0)
-			(void)weft__sys->signal_give(signo,
-			                             &all.taken[signo].before);
+			(void)weft__sys->signal_give(signo, &all.taken[signo].before);
 	__builtin_memset(&all, 0, sizeof(all));
 }
 
@@ -175,8 +172,7 @@ open_signals(weft_loop *loop, int *error)
 	*error = weft__kernel(&loop->backend)->pipe(s->fds);
 	weft_watch_set_background(&s->watch, true);
 	if (*error == 0)
-		*error = weft_watch_start(loop, &s->watch, s->fds[0],
-		                          WEFT_READABLE, on_pipe, s);
+		*error = weft_watch_start(loop, &s->watch, s->fds[0], WEFT_READABLE, on_pipe, s);
 	if (*error < 0) {
 		release(s);
 		return NULL;
@@ -425,8 +421,7 @@ weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns)
 	int rc = check_set(signals), signo;
 
 	if (rc == 0)
-		rc = weft_op_begin(op, on_op_cancel, (void *)(uintptr_t)signals,
-		                   deadline_ns);
+		rc = weft_op_begin(op, on_op_cancel, (void *)(uintptr_t)signals, deadline_ns);
 	if (rc < 0)
 		return rc;
 	rc = keep(op->loop, signals);
@@ -438,8 +433,7 @@ weft__signal_op(weft_op *op, uint64_t signals, uint64_t deadline_ns)
 	if (signo > 0)
 		(void)weft_op_finish(op, signo);
 	else
-		weft__node_append(&op->loop->signals->waiting,
-		                  weft__op_node(weft__op_of(op)));
+		weft__node_append(&op->loop->signals->waiting, weft__op_node(weft__op_of(op)));
 	return 0;
 }
 
@@ -487,8 +481,7 @@ on_pipe(weft_watch *watch, int what, void *arg)
 		return;
 	}
 	/* What is left, after an error too, is found in the next turn. */
-	while (weft__kernel(&s->loop->backend)
-	                       ->read(s->fds[0], bytes, sizeof(bytes))
+	while (weft__kernel(&s->loop->backend)->read(s->fds[0], bytes, sizeof(bytes))
 	               == (int64_t)sizeof(bytes)
 	       && ++reads < READS_MAX)
 		;

@@ -23,7 +23,7 @@
 #include "loop/loop.h"
 #include "loop/signal.h"
 
-#define POLL_TURNS    61 /* of a busy loop, between two looks at descriptors, */
+#define POLL_TURNS    61             /* of a busy loop, between two looks at descriptors, */
 #define POLL_NS       (50 * WEFT_US) /* or so long */
 #define SMALL_BATCH   64u            /* posts */
 #define SMALL_ROW     3u
@@ -31,8 +31,8 @@
 #define SPIN_NS       (20 * WEFT_US)
 #define SHORT_NS      (50 * WEFT_US) /* of a sleep, with the cost of being woken */
 #define SKIPS_MAX     1024u
-#define PAUSES_MAX    16 /* between two looks: some 300 ns */
-#define FAILURES_MAX  8u /* of waits in a row, until it is taken for lasting */
+#define PAUSES_MAX    16      /* between two looks: some 300 ns */
+#define FAILURES_MAX  8u      /* of waits in a row, until it is taken for lasting */
 #define RETRY_NS      WEFT_MS /* between two of them */
 
 void
@@ -40,8 +40,8 @@ weft__loop_gather(weft_loop *loop, uint32_t taken)
 {
 	struct weft__spin *spin = &loop->spin;
 
-	if (taken == 0 || taken >= SMALL_BATCH || spin->own || loop->own.first
-	    || !spin->allowed || !weft__inbox_has(&loop->inbox)) {
+	if (taken == 0 || taken >= SMALL_BATCH || spin->own || loop->own.first || !spin->allowed
+	    || !weft__inbox_has(&loop->inbox)) {
 		spin->small = 0;
 		spin->own = false;
 		return;
@@ -59,8 +59,8 @@ weft__loop_kick(weft_loop *loop, int mode)
 
 	if (mode == WEFT__AWAKE)
 		return;
-	meter = (struct weft__meter *)weft__load(
-		&loop->metering, WEFT__ACQUIRE); /* K, in observe.c */
+	meter = (struct weft__meter *)weft__load(&loop->metering,
+	                                         WEFT__ACQUIRE); /* K, in observe.c */
 	if (meter)
 		weft__store(&meter->posted, weft__sys->now(), WEFT__RELAXED);
 	if (mode == WEFT__IN_PARK)
@@ -82,8 +82,7 @@ weft__loop_wake(weft_loop *loop)
 {
 	if (weft__exchange(&loop->wake.state, WEFT__NODE_QUEUED, WEFT__ACQ_REL))
 		return; /* W */
-	weft__loop_kick(loop,
-	                weft__inbox_push(&loop->inbox, &loop->wake, true));
+	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, &loop->wake, true));
 }
 
 void
@@ -106,8 +105,7 @@ static void
 spend_wake(weft_loop *loop)
 {
 	if (weft__load(&loop->wake.state, WEFT__RELAXED) == WEFT__NODE_QUEUED)
-		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT,
-		                     WEFT__ACQ_REL);
+		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT, WEFT__ACQ_REL);
 }
 
 /* Watch the inbox for a moment; true if something came.  Looks become rarer, so
@@ -138,9 +136,7 @@ weft__loop_open_backend(weft_loop *loop)
 {
 	if (loop->backend.ops)
 		return 0;
-	return weft__backend_open(&loop->backend,
-	                          loop->backend_name[0] ? loop->backend_name
-	                                                : NULL,
+	return weft__backend_open(&loop->backend, loop->backend_name[0] ? loop->backend_name : NULL,
 	                          loop->flags & WEFT_LOOP_MOVABLE);
 }
 
@@ -148,16 +144,14 @@ weft__loop_open_backend(weft_loop *loop)
 static bool
 uses_backend(const weft_loop *loop)
 {
-	return weft__backend_is_used(&loop->backend)
-	       || weft__loop_is_embedded(loop);
+	return weft__backend_is_used(&loop->backend) || weft__loop_is_embedded(loop);
 }
 
 /* An error that passes: the kernel lacks memory, or room for results. */
 static bool
 wait_may_recover(int error)
 {
-	return error == -ENOMEM || error == -EAGAIN || error == -EBUSY
-	       || error == -EINTR;
+	return error == -ENOMEM || error == -EAGAIN || error == -EBUSY || error == -EINTR;
 }
 
 /* The loop cannot wait as it did.  That is reported once: afterwards it waits by another
@@ -168,9 +162,8 @@ lose_backend(weft_loop *loop, int error)
 	char text[160];
 
 	weft__backend_fall(&loop->backend, error);
-	(void)snprintf(
-		text, sizeof(text), "the loop cannot wait as before: %s",
-		(const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
+	(void)snprintf(text, sizeof(text), "the loop cannot wait as before: %s",
+	               (const char *)weft__load(&loop->tally.reason, WEFT__RELAXED));
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_BACKEND,
 	                             .level = 1,
 	                             .error = error,
@@ -217,8 +210,7 @@ is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 	return deadline_ns == WEFT_NEVER && loop->runtime && loop->ops == 0
 	       && loop->backend.fds.in_use == (signals ? 1u : 0u)
 	       && !(signals && signals->processes) && !loop->hooks.first
-	       && !weft__loop_is_embedded(loop)
-	       && !weft__loop_is_stopping(loop);
+	       && !weft__loop_is_embedded(loop) && !weft__loop_is_stopping(loop);
 }
 
 /* The loop dozes: must it not sleep, since nobody would wake it? */
@@ -236,8 +228,7 @@ rest(weft_loop *loop, uint64_t deadline_ns)
 
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_PARK))
 		return;
-	weft__inbox_park(&loop->inbox,
-	                 retry_ns < deadline_ns ? retry_ns : deadline_ns);
+	weft__inbox_park(&loop->inbox, retry_ns < deadline_ns ? retry_ns : deadline_ns);
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_PARK);
 }
 
@@ -248,10 +239,9 @@ wait_in_backend(weft_loop *loop, uint64_t deadline_ns)
 
 	if (!weft__inbox_doze(&loop->inbox, WEFT__IN_BACKEND))
 		return;
-	rc = ask_kernel(loop,
-	                loop->backend.always > 0 || is_stuck(loop, deadline_ns)
-	                        ? 0
-	                        : weft__timeout_of(deadline_ns));
+	rc = ask_kernel(loop, loop->backend.always > 0 || is_stuck(loop, deadline_ns)
+	                              ? 0
+	                              : weft__timeout_of(deadline_ns));
 	weft__inbox_rouse(&loop->inbox, WEFT__IN_BACKEND);
 	if (loop->backend.timed_out && loop->backend.always == 0)
 		weft__expiry_slept(loop, deadline_ns);
@@ -277,12 +267,10 @@ is_poll_due(weft_loop *loop)
 {
 	const struct weft__backend *backend = &loop->backend;
 
-	if (!uses_backend(loop)
-	    || (backend->events_count > 0 && backend->events_fresh)
+	if (!uses_backend(loop) || (backend->events_count > 0 && backend->events_fresh)
 	    || backend->events_count == backend->events_max)
 		return false;
-	if (++loop->unpolled < POLL_TURNS && !loop->must_poll
-	    && !weft__expiry_wants_poll(loop)
+	if (++loop->unpolled < POLL_TURNS && !loop->must_poll && !weft__expiry_wants_poll(loop)
 	    && weft__loop_time(loop) < loop->polled_ns + POLL_NS) {
 		weft__count(&loop->counts.polls_skipped, 1);
 		return false;
@@ -334,8 +322,8 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	}
 	/* Fails once stopping; whoever stops also wakes.  At the end it waits for
 	 * those who finish late. */
-	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED)
-	    && !loop->ending && !loop->draining)
+	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED) && !loop->ending
+	    && !loop->draining)
 		return;
 	if (weft__loop_meter(loop))
 		weft__meter_sleep(loop);
@@ -353,8 +341,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	(void)weft__cas(&loop->state, &state, WEFT_RUNNING, WEFT__RELAXED);
 	if (loop->quiet)
 		weft__runtime_go_on(loop);
-	if (begin_ns && weft__inbox_has(&loop->inbox)
-	    && weft__sys->now() - begin_ns < SHORT_NS)
+	if (begin_ns && weft__inbox_has(&loop->inbox) && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__luck_good(&spin->sleeps);
 }
 

@@ -16,8 +16,8 @@ is_free_for(const weft_loop *loop, const weft_timer *timer)
 
 /* The caller's loop was meant, a host wants to be told, or it cannot be started. */
 static __attribute__((noinline, cold)) int
-start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
-             uint64_t every_ns, weft_timer_fn fn, void *arg)
+start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
+             weft_timer_fn fn, void *arg)
 {
 	int rc;
 
@@ -28,9 +28,7 @@ start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
 	if (weft__loop_is_stopping(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_timer_start: stopping");
 	if (!timer || !is_free_for(loop, timer))
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_timer_start: NULL, or armed elsewhere");
+		return weft__misuse(WEFT_EINVAL, "weft_timer_start: NULL, or armed elsewhere");
 	timer->owner = loop;
 	rc = weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
 	weft__loop_changed(loop);
@@ -39,12 +37,11 @@ start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
 
 /* What is rare is a tail call, so that the short way saves no registers. */
 int
-weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns,
-                 uint64_t every_ns, weft_timer_fn fn, void *arg)
+weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
+                 weft_timer_fn fn, void *arg)
 {
-	if (__builtin_expect(!loop || !timer || !weft__loop_is_usable(loop)
-	                             || !is_free_for(loop, timer),
-	                     0))
+	if (__builtin_expect(
+		    !loop || !timer || !weft__loop_is_usable(loop) || !is_free_for(loop, timer), 0))
 		return start_slowly(loop, timer, due_ns, every_ns, fn, arg);
 	timer->owner = loop;
 	return weft__timer_arm(&loop->wheel, timer, due_ns, every_ns, fn, arg);
@@ -70,8 +67,7 @@ weft_timer_stop(weft_timer *timer)
 		return 0;
 	if (__builtin_expect(!weft__loop_is_usable(loop_of(timer)), 0))
 		return stop_slowly(timer);
-	return weft__wheel_drop(&loop_of(timer)->wheel,
-	                        weft__timer_place(timer));
+	return weft__wheel_drop(&loop_of(timer)->wheel, weft__timer_place(timer));
 }
 
 void
@@ -80,13 +76,10 @@ weft_timer_set_background(weft_timer *timer, bool on)
 	uint64_t before;
 
 	if (!timer
-	    || (timer->block
-	        && weft__loop_check(loop_of(timer), "weft_timer_set_background")
-	                   < 0))
+	    || (timer->block && weft__loop_check(loop_of(timer), "weft_timer_set_background") < 0))
 		return;
 	before = !!(timer->tag & WEFT__PLACE_BACKGROUND);
-	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND
-	                : WEFT__TAG_TIMER;
+	timer->tag = on ? WEFT__TAG_TIMER | WEFT__PLACE_BACKGROUND : WEFT__TAG_TIMER;
 	if (timer->block)
 		weft__count(&loop_of(timer)->wheel.background, on - before);
 }
@@ -96,8 +89,7 @@ weft_loop_now(const weft_loop *loop)
 {
 	if (!loop)
 		loop = weft__thread_self()->loop;
-	if (!loop || !loop->in_turn
-	    || weft__loop_check(loop, "weft_loop_now") < 0)
+	if (!loop || !loop->in_turn || weft__loop_check(loop, "weft_loop_now") < 0)
 		return weft__sys->now();
 	return weft__loop_time((weft_loop *)(uintptr_t)loop);
 }

@@ -56,8 +56,7 @@ enter(const struct weft__thread *self)
 	(void)weft__add(stripe(self), 1, WEFT__SEQ_CST); /* W */
 	now = weft__load(&tracer.now, WEFT__SEQ_CST);    /* R */
 	if (now == 0)
-		(void)weft__add(stripe(self), UINT32_MAX,
-		                WEFT__RELEASE); /* O */
+		(void)weft__add(stripe(self), UINT32_MAX, WEFT__RELEASE); /* O */
 	return (weft_trace *)now;
 }
 
@@ -87,9 +86,7 @@ take_chunk(weft_trace *trace)
 static struct weft__trace_event *
 reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
 {
-	struct weft__trace_chunk *chunk = self->trace_id == trace->id
-	                                          ? self->trace_chunk
-	                                          : NULL;
+	struct weft__trace_chunk *chunk = self->trace_id == trace->id ? self->trace_chunk : NULL;
 
 	if (!chunk || chunk->count + events > WEFT__TRACE_EVENTS) {
 		chunk = take_chunk(trace);
@@ -107,15 +104,13 @@ reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
 static void
 put_text(struct weft__trace_event *slot, const char *text)
 {
-	struct weft__text out = weft__text_begin((char *)slot,
-	                                         WEFT__TRACE_TEXT);
+	struct weft__text out = weft__text_begin((char *)slot, WEFT__TRACE_TEXT);
 
 	weft__text_add(&out, text);
 }
 
 bool
-weft__trace_note(uint64_t mark, struct weft__trace_event event,
-                 const char *text)
+weft__trace_note(uint64_t mark, struct weft__trace_event event, const char *text)
 {
 	struct weft__thread *self = weft__thread_self();
 	weft_trace *trace = mark ? enter(self) : NULL;
@@ -199,10 +194,9 @@ static uint64_t
 mark_of_loop(weft_loop *loop)
 {
 	return loop->trace.mark = weft__trace_mark(
-		       loop->trace.mark,
-		       &(struct weft__trace_name){ .kind = WEFT__TRACK_LOOP,
-	                                           .number = loop->inbox.id,
-	                                           .text = loop->name });
+		       loop->trace.mark, &(struct weft__trace_name){ .kind = WEFT__TRACK_LOOP,
+	                                                             .number = loop->inbox.id,
+	                                                             .text = loop->name });
 }
 
 static uint64_t
@@ -210,9 +204,8 @@ mark_of_thread(struct weft__thread *self)
 {
 	return self->trace_mark = weft__trace_mark(
 		       self->trace_mark,
-		       &(struct weft__trace_name){
-			       .kind = WEFT__TRACK_THREAD,
-			       .text = self->name ? self->name : "thread" });
+		       &(struct weft__trace_name){ .kind = WEFT__TRACK_THREAD,
+	                                           .text = self->name ? self->name : "thread" });
 }
 
 uint64_t
@@ -230,13 +223,12 @@ weft__trace_here(void)
 static void
 note_since(weft_loop *loop, int kind, uint64_t begin_ns, uint64_t key)
 {
-	(void)weft__trace_note(
-		mark_of_loop(loop),
-		(struct weft__trace_event){ .begin_ns = begin_ns,
-	                                    .end_ns = loop->trace.at_ns,
-	                                    .key = key,
-	                                    .kind = (uint16_t)kind },
-		NULL);
+	(void)weft__trace_note(mark_of_loop(loop),
+	                       (struct weft__trace_event){ .begin_ns = begin_ns,
+	                                                   .end_ns = loop->trace.at_ns,
+	                                                   .key = key,
+	                                                   .kind = (uint16_t)kind },
+	                       NULL);
 }
 
 /* What of a turn lies before its wait, or after. */
@@ -271,14 +263,13 @@ weft__trace_phase(weft_loop *loop, int phase, uint32_t calls)
 
 	loop->trace.at_ns = weft__sys->now();
 	loop->trace.did = true;
-	(void)weft__trace_note(
-		mark_of_loop(loop),
-		(struct weft__trace_event){ .begin_ns = begin_ns,
-	                                    .end_ns = loop->trace.at_ns,
-	                                    .key = calls,
-	                                    .kind = WEFT__TRACE_PHASE,
-	                                    .number = (uint16_t)phase },
-		NULL);
+	(void)weft__trace_note(mark_of_loop(loop),
+	                       (struct weft__trace_event){ .begin_ns = begin_ns,
+	                                                   .end_ns = loop->trace.at_ns,
+	                                                   .key = calls,
+	                                                   .kind = WEFT__TRACE_PHASE,
+	                                                   .number = (uint16_t)phase },
+	                       NULL);
 }
 
 void
@@ -327,13 +318,11 @@ make(size_t bytes_max)
 int
 weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 {
-	size_t bytes_max = opts && opts->bytes_max ? opts->bytes_max
-	                                           : BYTES_DEFAULT;
+	size_t bytes_max = opts && opts->bytes_max ? opts->bytes_max : BYTES_DEFAULT;
 	weft_trace *trace = NULL;
 	bool busy;
 
-	WEFT_STATIC_ASSERT(sizeof(struct weft__trace_chunk)
-	                           <= WEFT__TRACE_CHUNK,
+	WEFT_STATIC_ASSERT(sizeof(struct weft__trace_chunk) <= WEFT__TRACE_CHUNK,
 	                   "a chunk has its size");
 	if (!out)
 		return weft__misuse(WEFT_EINVAL, "weft_trace_begin: NULL");
@@ -353,11 +342,8 @@ weft_trace_begin(const weft_trace_opts *opts, weft_trace **out)
 	}
 	weft__lock_give(&tracer.lock);
 	if (busy)
-		return weft__fail(WEFT_EBUSY, "weft_trace_begin: something is "
-		                              "being recorded");
-	return trace ? 0
-	             : weft__fail(WEFT_ENOMEM,
-	                          "weft_trace_begin: out of memory");
+		return weft__fail(WEFT_EBUSY, "weft_trace_begin: something is being recorded");
+	return trace ? 0 : weft__fail(WEFT_ENOMEM, "weft_trace_begin: out of memory");
 }
 
 /* Invariant 1. */
@@ -365,8 +351,7 @@ static void
 wait_for_writers(void)
 {
 	for (unsigned i = 0; i < STRIPES; i++)
-		while (weft__load(&tracer.stripes[i].inside, WEFT__SEQ_CST)
-		       > 0) /* L */
+		while (weft__load(&tracer.stripes[i].inside, WEFT__SEQ_CST) > 0) /* L */
 			weft__sys->yield();
 }
 

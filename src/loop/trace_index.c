@@ -19,17 +19,13 @@ weft__trace_chunks(const weft_trace *trace)
 uint32_t
 weft__trace_slots(const struct weft__trace_event *event)
 {
-	return event->kind == WEFT__TRACE_NAME
-	                       || event->kind == WEFT__TRACE_STEP
-	               ? 2
-	               : 1;
+	return event->kind == WEFT__TRACE_NAME || event->kind == WEFT__TRACE_STEP ? 2 : 1;
 }
 
 static bool
 is_post(const struct weft__trace_event *event)
 {
-	return event->kind == WEFT__TRACE_POST
-	       || event->kind == WEFT__TRACE_QUEUED;
+	return event->kind == WEFT__TRACE_POST || event->kind == WEFT__TRACE_QUEUED;
 }
 
 /* Numbers that have begun again at 0 have no name. */
@@ -54,8 +50,7 @@ look_through(const weft_trace *trace)
 		const struct weft__trace_chunk *chunk = &trace->chunks[c];
 		const struct weft__trace_event *event = chunk->events;
 
-		for (; event < chunk->events + chunk->count;
-		     event += weft__trace_slots(event)) {
+		for (; event < chunk->events + chunk->count; event += weft__trace_slots(event)) {
 			if (is_post(event)) {
 				if (text->posts)
 					text->posts[text->post_count] = event;
@@ -69,8 +64,7 @@ look_through(const weft_trace *trace)
 static bool
 is_before(const struct weft__trace_event *a, const struct weft__trace_event *b)
 {
-	return a->key < b->key
-	       || (a->key == b->key && a->begin_ns < b->begin_ns);
+	return a->key < b->key || (a->key == b->key && a->begin_ns < b->begin_ns);
 }
 
 /* Let the entry at `at` of a heap sink to where it belongs; the greatest is first. */
@@ -81,8 +75,7 @@ sink(const struct weft__trace_event **heap, size_t at, size_t count)
 	size_t below;
 
 	while ((below = 2 * at + 1) < count) {
-		if (below + 1 < count
-		    && is_before(heap[below], heap[below + 1]))
+		if (below + 1 < count && is_before(heap[below], heap[below + 1]))
 			below++;
 		if (!is_before(entry, heap[below]))
 			break;
@@ -113,18 +106,15 @@ weft__trace_prepare(weft_trace *trace)
 	size_t names = weft__load(&trace->threadlets, WEFT__RELAXED);
 
 	if (!text)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_trace_read: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_trace_read: out of memory");
 	trace->text = text;
 	text->pid = weft__os_pid();
 	look_through(trace);
-	text->posts = weft__alloc_zero((text->post_count + 1)
-	                               * sizeof(*text->posts));
+	text->posts = weft__alloc_zero((text->post_count + 1) * sizeof(*text->posts));
 	text->names = weft__alloc_zero((names + 1) * sizeof(*text->names));
 	if (!text->posts || !text->names) {
 		weft__trace_drop_text(trace);
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_trace_read: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_trace_read: out of memory");
 	}
 	look_through(trace);
 	sort(text->posts, text->post_count);
@@ -143,8 +133,7 @@ weft__trace_drop_text(weft_trace *trace)
 }
 
 const struct weft__trace_event *
-weft__trace_find_post(const struct weft__trace_text *text, uint64_t key,
-                      uint64_t at_ns)
+weft__trace_find_post(const struct weft__trace_text *text, uint64_t key, uint64_t at_ns)
 {
 	size_t low = 0, high = text->post_count;
 
@@ -152,15 +141,12 @@ weft__trace_find_post(const struct weft__trace_text *text, uint64_t key,
 		size_t middle = low + (high - low) / 2;
 		const struct weft__trace_event *post = text->posts[middle];
 
-		if (post->key < key
-		    || (post->key == key && post->begin_ns <= at_ns))
+		if (post->key < key || (post->key == key && post->begin_ns <= at_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low > 0 && text->posts[low - 1]->key == key
-	               ? text->posts[low - 1]
-	               : NULL;
+	return low > 0 && text->posts[low - 1]->key == key ? text->posts[low - 1] : NULL;
 }
 
 const struct weft__trace_event *

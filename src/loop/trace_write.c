@@ -49,8 +49,8 @@ add_number(struct weft__trace_text *out, uint64_t number)
 static void
 add_us(struct weft__trace_text *out, uint64_t ns)
 {
-	char places[4] = { '.', (char)('0' + ns / 100 % 10),
-		           (char)('0' + ns / 10 % 10), (char)('0' + ns % 10) };
+	char places[4] = { '.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+		           (char)('0' + ns % 10) };
 
 	add_number(out, ns / 1000);
 	add_bytes(out, places, sizeof(places));
@@ -89,8 +89,7 @@ add_symbol(struct weft__trace_text *out, const void *code)
 	char *text = out->symbols[at].text;
 
 	if (!text[0] || out->symbols[at].code != code) {
-		struct weft__text symbol = weft__text_begin(text,
-		                                            WEFT__TRACE_SYMBOL);
+		struct weft__text symbol = weft__text_begin(text, WEFT__TRACE_SYMBOL);
 
 		weft__os_add_symbol(&symbol, code);
 		out->symbols[at].code = code;
@@ -118,8 +117,7 @@ begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
 
 /* The same of a span, up to its name, which follows. */
 static void
-begin_span(const weft_trace *trace, const struct weft__trace_event *event,
-           const char *category)
+begin_span(const weft_trace *trace, const struct weft__trace_event *event, const char *category)
 {
 	struct weft__trace_text *out = trace->text;
 
@@ -138,8 +136,7 @@ struct place {
 
 /* Invariants 1 and 2. */
 static void
-add_arrow(const weft_trace *trace, const char *name, struct place from,
-          struct place to)
+add_arrow(const weft_trace *trace, const char *name, struct place from, struct place to)
 {
 	struct weft__trace_text *out = trace->text;
 	struct place ends[2] = { from, to };
@@ -157,19 +154,17 @@ add_arrow(const weft_trace *trace, const char *name, struct place from,
 
 /* A call that was handed over by a post. */
 static void
-add_call(const weft_trace *trace, const struct weft__trace_event *event,
-         const char *category)
+add_call(const weft_trace *trace, const struct weft__trace_event *event, const char *category)
 {
 	struct weft__trace_text *out = trace->text;
-	const struct weft__trace_event *post = weft__trace_find_post(
-		out, event->key, event->begin_ns);
+	const struct weft__trace_event *post = weft__trace_find_post(out, event->key,
+	                                                             event->begin_ns);
 
 	begin_span(trace, event, category);
 	add_symbol(out, event->what);
 	add(out, "\"}");
 	if (post)
-		add_arrow(trace, category,
-		          (struct place){ post->track, post->begin_ns },
+		add_arrow(trace, category, (struct place){ post->track, post->begin_ns },
 		          (struct place){ event->track, event->begin_ns });
 }
 
@@ -203,8 +198,7 @@ name_track(const weft_trace *trace, const struct weft__trace_event *event)
 		add(out, " ");
 		add_number(out, event->track & WEFT__TRACK_MASK);
 	} else {
-		add(out, event->track & WEFT__TRACK_THREADLET ? "threadlet "
-		                                              : "loop ");
+		add(out, event->track & WEFT__TRACK_THREADLET ? "threadlet " : "loop ");
 		add_number(out, event->key);
 		add(out, named ? " (" : "");
 		add_name(out, event);
@@ -242,8 +236,7 @@ add_loop_span(const weft_trace *trace, const struct weft__trace_event *event)
 static void
 add_threadlet(const weft_trace *trace, const struct weft__trace_event *event)
 {
-	const struct weft__trace_event *name = weft__trace_name_of(trace,
-	                                                           event->key);
+	const struct weft__trace_event *name = weft__trace_name_of(trace, event->key);
 	struct weft__trace_text *out = trace->text;
 
 	begin_span(trace, event, "threadlet");
@@ -266,8 +259,7 @@ add_moment(const weft_trace *trace, const struct weft__trace_event *event)
 {
 	begin(trace, "i", event->track, event->begin_ns);
 	add(trace->text, ",\"s\":\"t\",\"cat\":\"threadlet\",\"name\":\"");
-	add(trace->text,
-	    event->kind == WEFT__TRACE_BEGAN ? "begin\"}" : "end\"}");
+	add(trace->text, event->kind == WEFT__TRACE_BEGAN ? "begin\"}" : "end\"}");
 }
 
 static void
@@ -288,8 +280,7 @@ add_event(const weft_trace *trace, const struct weft__trace_event *event)
 	case WEFT__TRACE_POST:
 	case WEFT__TRACE_QUEUED:
 		begin_span(trace, event, "post");
-		add(trace->text,
-		    event->kind == WEFT__TRACE_POST ? "post " : "queue ");
+		add(trace->text, event->kind == WEFT__TRACE_POST ? "post " : "queue ");
 		add_symbol(trace->text, event->what);
 		add(trace->text, "\"}");
 		break;
@@ -311,10 +302,8 @@ add_event(const weft_trace *trace, const struct weft__trace_event *event)
 		add_step(trace, event);
 		break;
 	case WEFT__TRACE_EDGE:
-		add_arrow(
-			trace, "edge",
-			(struct place){ (uint32_t)event->key, event->begin_ns },
-			(struct place){ event->track, event->end_ns });
+		add_arrow(trace, "edge", (struct place){ (uint32_t)event->key, event->begin_ns },
+		          (struct place){ event->track, event->end_ns });
 		break;
 	default:
 		add_loop_span(trace, event);
@@ -368,8 +357,7 @@ fill(const weft_trace *trace)
 	struct weft__trace_text *text = trace->text;
 
 	while (text->size + ROOM_MIN <= WEFT__TRACE_PIECE && !text->ended) {
-		const struct weft__trace_chunk *chunk =
-			&trace->chunks[text->chunk];
+		const struct weft__trace_chunk *chunk = &trace->chunks[text->chunk];
 
 		if (!text->begun) {
 			add_head(trace);
@@ -380,8 +368,7 @@ fill(const weft_trace *trace)
 			text->event = 0;
 		} else {
 			add_event(trace, &chunk->events[text->event]);
-			text->event += weft__trace_slots(
-				&chunk->events[text->event]);
+			text->event += weft__trace_slots(&chunk->events[text->event]);
 		}
 	}
 }
@@ -396,8 +383,7 @@ weft_trace_read(weft_trace *trace, const char **out, size_t *size)
 	if (trace->forks != weft__load(&weft__program.forks, WEFT__RELAXED))
 		return weft__fail(WEFT_EXDEV, "weft_trace_read: after fork");
 	if (weft__trace_is_on(trace))
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_trace_read: it is being recorded");
+		return weft__fail(WEFT_EBUSY, "weft_trace_read: it is being recorded");
 	if (!trace->text)
 		rc = weft__trace_prepare(trace);
 	if (rc < 0)

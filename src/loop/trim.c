@@ -22,9 +22,7 @@ trim_ring(struct weft__ring *ring)
 static size_t
 trim_crew(weft_loop *loop)
 {
-	return weft__load(&loop->crew, WEFT__ACQUIRE)
-	               ? weft__crew_ops.trim(loop)
-	               : 0;
+	return weft__load(&loop->crew, WEFT__ACQUIRE) ? weft__crew_ops.trim(loop) : 0;
 }
 
 static size_t
@@ -44,8 +42,7 @@ trim_backend(weft_loop *loop)
 	/* Events that were fetched are of known generations. */
 	if (backend->events_count == 0)
 		bytes += weft__fds_trim(&backend->fds);
-	if (loop->in_turn
-	    || (loop->bound && loop->bound != (uintptr_t)weft__thread_self()))
+	if (loop->in_turn || (loop->bound && loop->bound != (uintptr_t)weft__thread_self()))
 		return bytes;
 	if (backend->ops && backend->ops->trim)
 		bytes += backend->ops->trim(backend);
@@ -61,10 +58,8 @@ weft_loop_trim(weft_loop *loop)
 	rc = weft__loop_check(loop, "weft_loop_trim");
 	if (rc < 0)
 		return rc;
-	return (int64_t)(trim_crew(loop) + trim_ring(&loop->ticks)
-	                 + trim_ring(&loop->microtasks)
-	                 + weft__numbers_trim(loop)
-	                 + weft__wheel_trim(&loop->wheel) + trim_backend(loop)
-	                 + trim_promises(loop)
+	return (int64_t)(trim_crew(loop) + trim_ring(&loop->ticks) + trim_ring(&loop->microtasks)
+	                 + weft__numbers_trim(loop) + weft__wheel_trim(&loop->wheel)
+	                 + trim_backend(loop) + trim_promises(loop)
 	                 + (loop->net ? loop->net_trim(loop->net) : 0));
 }

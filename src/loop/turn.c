@@ -22,8 +22,7 @@ expire(weft_loop *loop, struct weft__place *place)
 {
 	switch (place->tag & WEFT__TAG_KIND) {
 	case WEFT__TAG_TIMER:
-		if (weft__loop_is_stopping(loop)
-		    && !(place->tag & WEFT__TAG_FIRM))
+		if (weft__loop_is_stopping(loop) && !(place->tag & WEFT__TAG_FIRM))
 			return 0; /* disarmed without a call */
 		weft__timer_fire(&loop->wheel, weft__place_timer(place));
 		return 1;
@@ -59,8 +58,7 @@ run_timers(weft_loop *loop)
 	}
 	while (left-- > 0 && (loop->draining || !weft__loop_is_stopping(loop))
 	       && (place = weft__wheel_pop(wheel))) {
-		if ((place->tag & WEFT__TAG_DEADLINE)
-		    && !weft__deadline_may_expire(loop, place)) {
+		if ((place->tag & WEFT__TAG_DEADLINE) && !weft__deadline_may_expire(loop, place)) {
 			weft__wheel_put_back(wheel, place);
 			break;
 		}
@@ -100,8 +98,7 @@ key_in_lane(const struct weft__lane *lane)
 	uint64_t done = weft__load(&lane->done, WEFT__RELAXED);
 	const struct weft__node *node = lane->nodes.first;
 
-	return node && node->before == done ? (uintptr_t)node
-	                                    : weft__lane_key(lane, done);
+	return node && node->before == done ? (uintptr_t)node : weft__lane_key(lane, done);
 }
 
 /* A post that is about to run, and since when; known before its memory is let go of. */
@@ -122,15 +119,13 @@ call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
 {
 	fn(arg);
 	weft__checkpoint(loop);
-	weft__trace_did(WEFT__TRACE_RAN, met.key, (const void *)(uintptr_t)fn,
-	                met.at_ns);
+	weft__trace_did(WEFT__TRACE_RAN, met.key, (const void *)(uintptr_t)fn, met.at_ns);
 }
 
 /* Run at most `max` calls of a list.  A node without a function is the loop's own
  * and only meant to wake it.  Returns how many posts were run. */
 static inline __attribute__((always_inline)) uint32_t
-run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max,
-          bool traced)
+run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
 {
 	struct met met = traced ? meet(key_in_list(list)) : nobody;
 	weft_fn fn;
@@ -162,9 +157,8 @@ run_list_traced(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 static uint32_t
 run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 {
-	return __builtin_expect(loop->traced, 0)
-	               ? run_list_traced(loop, list, max)
-	               : run_calls(loop, list, max, false);
+	return __builtin_expect(loop->traced, 0) ? run_list_traced(loop, list, max)
+	                                         : run_calls(loop, list, max, false);
 }
 
 /* Run a share of the calls that a lane has. */
@@ -201,14 +195,12 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 {
 	uint32_t all = 0;
 
-	for (uint32_t lanes = loop->inbox.listed[which].count;
-	     lanes > 0 && all < budget; lanes--) {
+	for (uint32_t lanes = loop->inbox.listed[which].count; lanes > 0 && all < budget; lanes--) {
 		struct weft__lane *lane = weft__lane_begin(&loop->inbox, which);
 		uint32_t share = (budget - all + lanes - 1) / lanes, ran;
 
-		ran = __builtin_expect(loop->traced, 0)
-		              ? run_lane_traced(loop, lane, share)
-		              : run_lane(loop, lane, share, false);
+		ran = __builtin_expect(loop->traced, 0) ? run_lane_traced(loop, lane, share)
+		                                        : run_lane(loop, lane, share, false);
 		weft__lane_end(lane, ran);
 		all += ran;
 	}
@@ -219,8 +211,7 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 /* A list and its lanes, as a phase; most turns have nothing in one or the other.  Adds
  * to `taken` what came by lanes.  False if the budget was used up. */
 static inline bool
-run_posts(weft_loop *loop, int phase, struct weft__node_list *list,
-          uint32_t max, uint32_t *taken)
+run_posts(weft_loop *loop, int phase, struct weft__node_list *list, uint32_t max, uint32_t *taken)
 {
 	int which = phase == WEFT_PHASE_FIRST;
 	uint32_t calls = 0, by_lanes = 0;
@@ -262,12 +253,10 @@ run_last(weft_loop *loop)
 bool
 weft__loop_has_work(const weft_loop *loop)
 {
-	return loop->own.first || loop->ready.first
-	       || weft__inbox_has(&loop->inbox) || loop->posts.first
-	       || loop->first.first || loop->backend.done.first
-	       || loop->backend.events_count > 0 || loop->last.first
-	       || loop->numbers.due || loop->ticks.count > 0
-	       || loop->microtasks.count > 0 || loop->hooks.more > 0
+	return loop->own.first || loop->ready.first || weft__inbox_has(&loop->inbox)
+	       || loop->posts.first || loop->first.first || loop->backend.done.first
+	       || loop->backend.events_count > 0 || loop->last.first || loop->numbers.due
+	       || loop->ticks.count > 0 || loop->microtasks.count > 0 || loop->hooks.more > 0
 	       || loop->promises_due || loop->backend.ended;
 }
 
@@ -295,13 +284,11 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 
 	loop->woken = false;
 	if (woken || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
-	    || (weft__load(&loop->leave, WEFT__RELAXED)
-	        && !weft__loop_is_stopping(loop)))
+	    || (weft__load(&loop->leave, WEFT__RELAXED) && !weft__loop_is_stopping(loop)))
 		return WEFT_NOW;
 	if (loop->ending
 	    || (weft__loop_is_stopping(loop)
-	        && (!loop->draining
-	            || weft__count_get(&loop->threadlets) == 0)))
+	        && (!loop->draining || weft__count_get(&loop->threadlets) == 0)))
 		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
 	if (weft__loop_alive(loop) == 0 && !loop->keep && !loop->draining)
 		return WEFT_NOW;
@@ -315,8 +302,7 @@ is_alone(const weft_loop *loop)
 {
 	return weft__count_get(&loop->threadlets) > 0 && loop->ops == 0
 	       && loop->backend.fds.in_use == 0 && !loop->hooks.first
-	       && (!loop->keep || loop->draining)
-	       && !weft__loop_is_embedded(loop);
+	       && (!loop->keep || loop->draining) && !weft__loop_is_embedded(loop);
 }
 
 static void
@@ -352,9 +338,7 @@ plan_resume(weft_loop *loop)
 		return;
 	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
 	/* Without memory even for that, the next turn comes at once and tries. */
-	if (weft__wheel_add(&loop->wheel, &loop->resume,
-	                    weft__loop_time(loop) + RESUME_NS)
-	    < 0)
+	if (weft__wheel_add(&loop->wheel, &loop->resume, weft__loop_time(loop) + RESUME_NS) < 0)
 		loop->woken = true;
 }
 
@@ -369,8 +353,7 @@ run_done(weft_loop *loop)
 	       && loop->backend.ops->next(&loop->backend, &ready);
 	     calls++) {
 		if (ready.watch)
-			ready.watch->fn(ready.watch, (int)ready.ready,
-			                ready.watch->arg);
+			ready.watch->fn(ready.watch, (int)ready.ready, ready.watch->arg);
 		else
 			weft__op_deliver(loop, ready.op);
 		weft__checkpoint(loop);
@@ -396,10 +379,8 @@ weft__turn(weft_loop *loop, uint64_t deadline_ns)
 	if (weft__count_get(&loop->wheel.count) > 0)
 		run_timers(loop);
 	taken = weft__loop_take(loop);
-	if (run_posts(loop, WEFT_PHASE_FIRST, &loop->first, WEFT__CALLS_MAX,
-	              &taken))
-		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts,
-		                loop->budget, &taken);
+	if (run_posts(loop, WEFT_PHASE_FIRST, &loop->first, WEFT__CALLS_MAX, &taken))
+		(void)run_posts(loop, WEFT_PHASE_INBOX, &loop->posts, loop->budget, &taken);
 	if (loop->ready.first)
 		weft__crew_ops.run(loop);
 	if (loop->hooks.first)

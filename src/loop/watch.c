@@ -28,8 +28,7 @@
 static bool
 is_counted(const weft_watch *watch)
 {
-	return watch->token && (watch->flags & (EVENTS | KIND))
-	       && !(watch->flags & BACKGROUND);
+	return watch->token && (watch->flags & (EVENTS | KIND)) && !(watch->flags & BACKGROUND);
 }
 
 static int
@@ -40,12 +39,10 @@ check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
 	if (rc < 0)
 		return rc;
 	if (!watch || !fn || !valid)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_watch_start: NULL, unknown events, "
-		                    "or a bad number");
+		return weft__misuse(WEFT_EINVAL, "weft_watch_start: NULL, unknown events, "
+		                                 "or a bad number");
 	if (watch->token && watch->loop != loop)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_watch_start: on another loop");
+		return weft__misuse(WEFT_EINVAL, "weft_watch_start: on another loop");
 	if (weft__loop_is_stopping(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_watch_start: stopping");
 	return 0;
@@ -99,8 +96,8 @@ set_kind(weft_watch *watch, uint32_t kind)
 }
 
 int
-weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
-                 weft_watch_fn fn, void *arg)
+weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, weft_watch_fn fn,
+                 void *arg)
 {
 	bool was_counted;
 	int rc;
@@ -110,14 +107,9 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events,
 	if (rc < 0)
 		return rc;
 	/* Muting needs no word of the kernel's. */
-	if (fd < 0
-	    || ((events & EVENTS)
-	        && weft__kernel(&loop->backend)->kind(fd) < 0))
-		return weft__fail(WEFT_EBADF,
-		                  "weft_watch_start: bad descriptor");
-	if (watch->token
-	    && (watch->id != fd || (watch->token & ENDED)
-	        || (watch->flags & KIND)))
+	if (fd < 0 || ((events & EVENTS) && weft__kernel(&loop->backend)->kind(fd) < 0))
+		return weft__fail(WEFT_EBADF, "weft_watch_start: bad descriptor");
+	if (watch->token && (watch->id != fd || (watch->token & ENDED) || (watch->flags & KIND)))
 		stop(loop, watch);
 	if (!watch->token)
 		set_kind(watch, 0);
@@ -149,8 +141,7 @@ begin(weft_loop *loop, weft_watch *watch, uint32_t kind, int id)
 }
 
 int
-weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo,
-                        weft_watch_fn fn, void *arg)
+weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo, weft_watch_fn fn, void *arg)
 {
 	int rc;
 
@@ -158,12 +149,10 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo,
 	rc = check(loop, watch, signo > 0 && signo < WEFT__SIGNALS, fn);
 	if (rc < 0)
 		return rc;
-	if (watch->token != STARTED || !(watch->flags & SIGNAL)
-	    || watch->id != signo) {
+	if (watch->token != STARTED || !(watch->flags & SIGNAL) || watch->id != signo) {
 		rc = weft__signal_use(loop, signo);
 		if (rc < 0)
-			return weft__fail(rc, "weft_watch_start_signal: cannot "
-			                      "be taken over");
+			return weft__fail(rc, "weft_watch_start_signal: cannot be taken over");
 		if (watch->token)
 			stop(loop, watch);
 		begin(loop, watch, SIGNAL, signo);
@@ -176,8 +165,7 @@ weft_watch_start_signal(weft_loop *loop, weft_watch *watch, int signo,
 }
 
 int
-weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid,
-                     weft_watch_fn fn, void *arg)
+weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid, weft_watch_fn fn, void *arg)
 {
 	void *made;
 	int rc;
@@ -186,8 +174,7 @@ weft_watch_start_pid(weft_loop *loop, weft_watch *watch, pid_t pid,
 	rc = check(loop, watch, pid > 0, fn);
 	if (rc < 0)
 		return rc;
-	if (watch->token != STARTED || !(watch->flags & CHILD)
-	    || watch->id != pid) {
+	if (watch->token != STARTED || !(watch->flags & CHILD) || watch->id != pid) {
 		made = weft__pid_open(loop, watch, (int)pid, &rc);
 		if (!made)
 			return weft__fail(rc, "weft_watch_start_pid: no such "
@@ -226,16 +213,12 @@ weft_watch_set_background(weft_watch *watch, bool on)
 	bool was_counted;
 
 	if (!watch
-	    || (watch->token
-	        && weft__loop_check(watch->loop, "weft_watch_set_background")
-	                   < 0))
+	    || (watch->token && weft__loop_check(watch->loop, "weft_watch_set_background") < 0))
 		return;
 	was_counted = is_counted(watch);
-	watch->flags = (watch->flags & ~BACKGROUND) | CHOSEN
-	               | (on ? BACKGROUND : 0);
+	watch->flags = (watch->flags & ~BACKGROUND) | CHOSEN | (on ? BACKGROUND : 0);
 	if (watch->token)
-		weft__count(&watch->loop->alive,
-		            (uint64_t)is_counted(watch) - was_counted);
+		weft__count(&watch->loop->alive, (uint64_t)is_counted(watch) - was_counted);
 }
 
 void

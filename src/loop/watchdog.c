@@ -47,10 +47,9 @@ write_down(const struct weft__moment *moment)
 {
 	weft_loop *loop = answer.loop;
 	struct weft__holder *holder = &answer.holder;
-	struct weft__frame frame = { .pc = moment->pc,
-		                     .fp = moment->fp,
-		                     .low = moment->sp,
-		                     .high = loop->stack_end };
+	struct weft__frame frame = {
+		.pc = moment->pc, .fp = moment->fp, .low = moment->sp, .high = loop->stack_end
+	};
 
 	*holder = (struct weft__holder){ 0 };
 	if (weft__load(&loop->crew, WEFT__RELAXED))
@@ -68,10 +67,8 @@ on_poke(const struct weft__moment *moment)
 	uint32_t asked = ASKED;
 
 	if (weft__load(&answer.state, WEFT__ACQUIRE) != ASKED
-	    || weft__load(&answer.loop->runner, WEFT__RELAXED)
-	               != (uintptr_t)weft__thread_here()
-	    || !weft__cas(&answer.state, &asked, WRITING,
-	                  WEFT__ACQ_REL)) /* W */
+	    || weft__load(&answer.loop->runner, WEFT__RELAXED) != (uintptr_t)weft__thread_here()
+	    || !weft__cas(&answer.state, &asked, WRITING, WEFT__ACQ_REL)) /* W */
 		return false;
 	write_down(moment);
 	weft__store(&answer.state, THERE, WEFT__RELEASE);
@@ -278,8 +275,7 @@ wake_up(uint32_t by)
 static int
 start(void)
 {
-	struct weft__thread_opts opts = { .name = "weft watchdog",
-		                          .fn = dog_main };
+	struct weft__thread_opts opts = { .name = "weft watchdog", .fn = dog_main };
 	int rc = catch_pokes();
 
 	if (rc < 0)

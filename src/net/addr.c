@@ -41,14 +41,11 @@ inet6_of(weft_addr *addr)
 int
 weft__addr_family(const weft_addr *addr)
 {
-	return addr->size >= sizeof(sa_family_t)
-	               ? weft__addr_sockaddr(addr)->sa_family
-	               : AF_UNSPEC;
+	return addr->size >= sizeof(sa_family_t) ? weft__addr_sockaddr(addr)->sa_family : AF_UNSPEC;
 }
 
 /* Also where the port is in one of IPv6. */
-_Static_assert(offsetof(struct sockaddr_in, sin_port)
-                       == offsetof(struct sockaddr_in6, sin6_port),
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
                "ports are in one place");
 
 static bool
@@ -91,8 +88,7 @@ weft__addr_map(weft_addr *addr)
 	if (weft__addr_family(addr) != AF_INET)
 		return;
 	addr->size = sizeof(*in6);
-	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-		                      .sin6_port = in.sin_port };
+	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = in.sin_port };
 	memset(in6->sin6_addr.s6_addr + 10, 0xff, 2);
 	memcpy(in6->sin6_addr.s6_addr + 12, &in.sin_addr, 4);
 }
@@ -129,8 +125,7 @@ trim_unix(weft_addr *addr)
 
 	if (size > 0 && un->sun_path[0])
 		size++;
-	memset(addr->bytes + PATH_AT + size, 0,
-	       sizeof(addr->bytes) - PATH_AT - size);
+	memset(addr->bytes + PATH_AT + size, 0, sizeof(addr->bytes) - PATH_AT - size);
 	addr->size = (uint32_t)(PATH_AT + size);
 }
 
@@ -156,13 +151,11 @@ weft__addr_settle(weft_addr *addr, socklen_t size)
 }
 
 void
-weft__addr_from(const struct sockaddr *from, socklen_t size, uint32_t kind,
-                weft_addr *out)
+weft__addr_from(const struct sockaddr *from, socklen_t size, uint32_t kind, weft_addr *out)
 {
 	out->kind = kind;
 	memcpy(out->bytes, from,
-	       size < sizeof(struct sockaddr_un) ? size
-	                                         : sizeof(struct sockaddr_un));
+	       size < sizeof(struct sockaddr_un) ? size : sizeof(struct sockaddr_un));
 	weft__addr_settle(out, size);
 }
 
@@ -172,8 +165,7 @@ is_same_inet6(const weft_addr *a, const weft_addr *b)
 	const struct sockaddr_in6 *one = (const void *)a->bytes;
 	const struct sockaddr_in6 *two = (const void *)b->bytes;
 
-	return one->sin6_port == two->sin6_port
-	       && one->sin6_scope_id == two->sin6_scope_id
+	return one->sin6_port == two->sin6_port && one->sin6_scope_id == two->sin6_scope_id
 	       && memcmp(&one->sin6_addr, &two->sin6_addr, 16) == 0;
 }
 
@@ -183,8 +175,7 @@ is_same_inet(const weft_addr *a, const weft_addr *b)
 	const struct sockaddr_in *one = (const void *)a->bytes;
 	const struct sockaddr_in *two = (const void *)b->bytes;
 
-	return one->sin_port == two->sin_port
-	       && one->sin_addr.s_addr == two->sin_addr.s_addr;
+	return one->sin_port == two->sin_port && one->sin_addr.s_addr == two->sin_addr.s_addr;
 }
 
 bool
@@ -201,13 +192,10 @@ weft_addr_equal(const weft_addr *a, const weft_addr *b)
 		return is_same_inet6(a, b);
 	case AF_UNIX:
 		return name_size(a) == name_size(b)
-		       && memcmp(a->bytes + PATH_AT, b->bytes + PATH_AT,
-		                 name_size(a))
-		                  == 0;
+		       && memcmp(a->bytes + PATH_AT, b->bytes + PATH_AT, name_size(a)) == 0;
 	default:
 		return a->size == b->size
-		       && (a->size > sizeof(a->bytes)
-		           || memcmp(a->bytes, b->bytes, a->size) == 0);
+		       && (a->size > sizeof(a->bytes) || memcmp(a->bytes, b->bytes, a->size) == 0);
 	}
 }
 
@@ -225,8 +213,7 @@ weft_addr_is_local(const weft_addr *addr)
 		return *(const uint8_t *)&in4->sin_addr == 127;
 	case AF_INET6:
 		return memcmp(ip, loopback, sizeof(loopback)) == 0
-		       || (memcmp(ip, mapped, sizeof(mapped)) == 0
-		           && ip[12] == 127);
+		       || (memcmp(ip, mapped, sizeof(mapped)) == 0 && ip[12] == 127);
 	default:
 		return weft__addr_family(addr) == AF_UNIX;
 	}
@@ -237,7 +224,5 @@ weft_addr_interfaces(weft_interface *out, size_t max)
 {
 	int rc = weft__sys->interfaces(out, max);
 
-	return rc < 0 ? weft_fail(rc, "weft_addr_interfaces: %s",
-	                          weft_strerror(rc))
-	              : rc;
+	return rc < 0 ? weft_fail(rc, "weft_addr_interfaces: %s", weft_strerror(rc)) : rc;
 }

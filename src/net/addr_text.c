@@ -56,10 +56,8 @@ weft_addr_mask(const char *text, char *out, size_t max)
 		at = from = text;
 	if (query && query < at)
 		query = NULL;
-	(void)snprintf(out, max, "%.*s%s%.*s%s", (int)(from - text), text,
-	               at > from ? MASK : "",
-	               query ? (int)(query + 1 - at) : INT32_MAX, at,
-	               query ? MASK : "");
+	(void)snprintf(out, max, "%.*s%s%.*s%s", (int)(from - text), text, at > from ? MASK : "",
+	               query ? (int)(query + 1 - at) : INT32_MAX, at, query ? MASK : "");
 	return out;
 }
 
@@ -69,8 +67,8 @@ fail(const struct reader *reader, const char *at, const char *why)
 	char shown[300];
 
 	return weft_fail(WEFT_EINVAL, "address \"%s\": %s, at byte %zu",
-	                 weft_addr_mask(reader->text, shown, sizeof(shown)),
-	                 why, (size_t)(at - reader->text));
+	                 weft_addr_mask(reader->text, shown, sizeof(shown)), why,
+	                 (size_t)(at - reader->text));
 }
 
 /* --- reading: hosts ----------------------------------------------------- */
@@ -89,8 +87,7 @@ set_inet(struct weft__addr_parts *parts, const uint8_t ip[4])
 static void
 set_inet6(struct weft__addr_parts *parts, const uint8_t ip[16], uint32_t scope)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		                    .sin6_scope_id = scope };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_scope_id = scope };
 
 	memcpy(&in6.sin6_addr, ip, 16);
 	memcpy(parts->addr.bytes, &in6, sizeof(in6));
@@ -100,8 +97,7 @@ set_inet6(struct weft__addr_parts *parts, const uint8_t ip[16], uint32_t scope)
 
 /* The number of an interface, or its name. */
 static int
-read_scope(const struct reader *reader, const char *at, size_t size,
-           uint32_t *out)
+read_scope(const struct reader *reader, const char *at, size_t size, uint32_t *out)
 {
 	char name[sizeof(((weft_interface *)0)->name)];
 	int rc;
@@ -134,9 +130,7 @@ read_inet6(struct reader *reader)
 		return fail(reader, reader->at, "the bracket is not closed");
 	if (!weft__ip6_read(start, ip_size, ip))
 		return fail(reader, start, "no IPv6 address");
-	rc = percent ? read_scope(reader, percent + 1, size - ip_size - 1,
-	                          &scope)
-	             : 0;
+	rc = percent ? read_scope(reader, percent + 1, size - ip_size - 1, &scope) : 0;
 	if (rc < 0)
 		return rc;
 	set_inet6(reader->parts, ip, scope);
@@ -155,8 +149,8 @@ is_digit(char c)
 static bool
 is_of_name(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-	       || c == '-' || c == '_' || c == '.';
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'
+	       || c == '_' || c == '.';
 }
 
 /* No name ends with a label of digits: such were meant for IPv4. */
@@ -179,15 +173,11 @@ check_name(const struct reader *reader, const char *host, size_t size)
 		return fail(reader, host, "no IPv4 address");
 	for (size_t i = 0; i < size; i++) {
 		if (!is_of_name(host[i]))
-			return fail(reader, host + i,
-			            "no character of a host name");
+			return fail(reader, host + i, "no character of a host name");
 		if (host[i] == '.' && (i == 0 || host[i - 1] == '.'))
-			return fail(reader, host + i,
-			            "a part of the host name is empty");
+			return fail(reader, host + i, "a part of the host name is empty");
 	}
-	return size > NAME_MAX_BYTES
-	               ? fail(reader, host, "the host name is too long")
-	               : 0;
+	return size > NAME_MAX_BYTES ? fail(reader, host, "the host name is too long") : 0;
 }
 
 static int
@@ -224,8 +214,7 @@ read_port(struct reader *reader)
 	if (reader->at[0] != ':')
 		return fail(reader, reader->at, "no port");
 	reader->at++;
-	if (!weft__digits_read(reader->at, strlen(reader->at), UINT16_MAX,
-	                       &port))
+	if (!weft__digits_read(reader->at, strlen(reader->at), UINT16_MAX, &port))
 		return fail(reader, reader->at, "no port, which is 0 to 65535");
 	reader->parts->port = (uint16_t)port;
 	weft__addr_set_port(&reader->parts->addr, (uint16_t)port);
@@ -253,16 +242,14 @@ read_unix(struct reader *reader)
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
 	if (size > PATH_MAX_BYTES + is_abstract)
-		return fail(reader, reader->at + PATH_MAX_BYTES,
-		            "the path is too long");
+		return fail(reader, reader->at + PATH_MAX_BYTES, "the path is too long");
 	if (is_abstract && size == 1)
 		return fail(reader, reader->at + 1, "the name is empty");
 	memcpy(un.sun_path, reader->at, size);
 	if (is_abstract)
 		un.sun_path[0] = '\0';
 	memcpy(parts->addr.bytes, &un, sizeof(un));
-	parts->addr.size = (uint32_t)(PATH_AT + size
-	                              + (size > 0 && !is_abstract));
+	parts->addr.size = (uint32_t)(PATH_AT + size + (size > 0 && !is_abstract));
 	parts->path = reader->at;
 	parts->path_size = size;
 	parts->is_literal = true;
@@ -273,8 +260,7 @@ static const struct scheme *
 find_scheme(const char *text)
 {
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (strncmp(text, schemes[i].text, strlen(schemes[i].text))
-		    == 0)
+		if (strncmp(text, schemes[i].text, strlen(schemes[i].text)) == 0)
 			return &schemes[i];
 	return NULL;
 }
@@ -288,9 +274,7 @@ weft__addr_split(const char *text, struct weft__addr_parts *out)
 	int rc;
 
 	if (!scheme)
-		return fail(&reader, text,
-		            "not tcp://, tls://, udp://, unix:, unixdgram: "
-		            "or fd:");
+		return fail(&reader, text, "not tcp://, tls://, udp://, unix:, unixdgram: or fd:");
 	reader.at += strlen(scheme->text);
 	parts.scheme = scheme->scheme;
 	parts.addr.kind = scheme->kind;
@@ -325,14 +309,10 @@ weft_addr_parse(const char *text, weft_addr *out)
 		return rc;
 	if (parts.fd >= 0)
 		return weft_fail(WEFT_EINVAL,
-		                 "address \"%.300s\": a descriptor has no "
-		                 "address here",
-		                 text);
+		                 "address \"%.300s\": a descriptor has no address here", text);
 	if (!parts.is_literal)
 		return weft_fail(WEFT_EINVAL,
-		                 "address \"%.300s\": the host is a name, not "
-		                 "an address",
-		                 text);
+		                 "address \"%.300s\": the host is a name, not an address", text);
 	*out = parts.addr;
 	return 0;
 }
@@ -417,11 +397,9 @@ weft_addr_format(const weft_addr *addr, char *out, size_t max)
 	if (!addr || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_addr_format: NULL");
 	if (!write_addr(&text, addr))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_addr_format: it has no text");
+		return weft__fail(WEFT_EINVAL, "weft_addr_format: it has no text");
 	if (text.size >= max)
-		return weft__fail(WEFT_EMSGSIZE,
-		                  "weft_addr_format: the text is longer");
+		return weft__fail(WEFT_EMSGSIZE, "weft_addr_format: the text is longer");
 	memcpy(out, buf, text.size + 1);
 	return (int)text.size;
 }

@@ -31,13 +31,10 @@ weft__ip4_read(const char *text, size_t size, uint8_t out[4])
 	uint8_t ip[4];
 
 	for (int i = 0; i < 4; i++) {
-		const char *dot =
-			i < 3 ? memchr(text, '.', (size_t)(end - text)) : end;
+		const char *dot = i < 3 ? memchr(text, '.', (size_t)(end - text)) : end;
 		uint32_t number;
 
-		if (!dot
-		    || !weft__digits_read(text, (size_t)(dot - text), 255,
-		                          &number))
+		if (!dot || !weft__digits_read(text, (size_t)(dot - text), 255, &number))
 			return false;
 		ip[i] = (uint8_t)number;
 		text = dot + 1;
@@ -74,8 +71,7 @@ read_group(struct groups *groups, const char *at, const char *end)
 
 	if (!stop && memchr(at, '.', (size_t)(end - at))) {
 		if (groups->size > 12
-		    || !weft__ip4_read(at, (size_t)(end - at),
-		                       groups->bytes + groups->size))
+		    || !weft__ip4_read(at, (size_t)(end - at), groups->bytes + groups->size))
 			return NULL;
 		groups->size += 4;
 		return end;

@@ -158,16 +158,13 @@ weft_abort_push(const weft_abort *signal, weft_node *node)
 
 	if (!abort || !node || !node->fn)
 		return weft__misuse(WEFT_EINVAL, "weft_abort_push: NULL");
-	rc = weft__loop_check(weft__promise_loop(&abort->promise),
-	                      "weft_abort_push");
+	rc = weft__loop_check(weft__promise_loop(&abort->promise), "weft_abort_push");
 	if (rc < 0)
 		return rc;
 	if (listener->listed)
-		return weft__misuse(WEFT_EBUSY,
-		                    "weft_abort_push: listens already");
+		return weft__misuse(WEFT_EBUSY, "weft_abort_push: listens already");
 	if (abort->told) {
-		rc = weft_schedule_microtask(
-			weft__promise_loop(&abort->promise), call_late, abort);
+		rc = weft_schedule_microtask(weft__promise_loop(&abort->promise), call_late, abort);
 		if (rc < 0)
 			return rc;
 		(void)weft_abort_ref(abort);
@@ -186,9 +183,7 @@ weft_abort_drop(const weft_abort *signal, weft_node *node)
 	struct listener *listener = (struct listener *)(void *)node;
 
 	if (!abort || !node
-	    || weft__loop_check(weft__promise_loop(&abort->promise),
-	                        "weft_abort_drop")
-	               < 0)
+	    || weft__loop_check(weft__promise_loop(&abort->promise), "weft_abort_drop") < 0)
 		return;
 	weft__lock_take(&abort->lock);
 	if (listener->listed)
@@ -202,8 +197,7 @@ static weft_abort *
 make(weft_loop *loop, size_t count)
 {
 	struct weft__making how = { .loop = loop,
-		                    .size = sizeof(weft_abort)
-		                            + count * sizeof(struct link),
+		                    .size = sizeof(weft_abort) + count * sizeof(struct link),
 		                    .refs = 1,
 		                    .cared = true,
 		                    .kind = WEFT__PROMISE_ABORT };
@@ -242,8 +236,7 @@ weft__abort_end(weft_promise *promise)
 	int64_t timer = (int64_t)weft__load(&abort->timer, WEFT__RELAXED);
 
 	if (timer && weft__promise_outcome(promise) == WEFT_PENDING)
-		(void)weft_schedule_clear(weft__promise_loop(promise), timer,
-		                          NULL);
+		(void)weft_schedule_clear(weft__promise_loop(promise), timer, NULL);
 	for (size_t i = 0; i < abort->count; i++) {
 		struct link *link = &abort->links[i];
 
@@ -310,8 +303,7 @@ is_pending(weft_abort *abort, int depth)
 {
 	if (weft__promise_outcome(&abort->promise) != WEFT_PENDING)
 		return false;
-	if (abort->deadline_ns != WEFT_NEVER
-	    && weft__sys->now() >= abort->deadline_ns) {
+	if (abort->deadline_ns != WEFT_NEVER && weft__sys->now() >= abort->deadline_ns) {
 		time_out(abort);
 		return false;
 	}
@@ -359,14 +351,13 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 	if (!abort || deadline_ns == WEFT_NEVER)
 		return abort;
 	abort->deadline_ns = deadline_ns;
-	timer = weft__schedule_deadline(weft__promise_loop(&abort->promise),
-	                                deadline_ns, on_timeout, abort);
+	timer = weft__schedule_deadline(weft__promise_loop(&abort->promise), deadline_ns,
+	                                on_timeout, abort);
 	if (timer < 0)
 		return weft_abort_unref(abort);
 	/* If it has fired meanwhile the number stands for nothing, and never will. */
 	weft__store(&abort->timer, (uint64_t)timer, WEFT__RELAXED);
-	(void)weft_schedule_set_background(weft__promise_loop(&abort->promise),
-	                                   timer, true);
+	(void)weft_schedule_set_background(weft__promise_loop(&abort->promise), timer, true);
 	return abort;
 }
 
@@ -400,8 +391,7 @@ tie_link(struct link *link)
 }
 
 weft_abort *
-weft_abort_new_any(weft_loop *loop, const weft_abort *const *sources,
-                   size_t count)
+weft_abort_new_any(weft_loop *loop, const weft_abort *const *sources, size_t count)
 {
 	weft_abort *abort = NULL;
 	bool whole = true;
@@ -453,8 +443,7 @@ end_scope(void *arg)
 static int
 check_tie(const struct weft__scope_tie *base)
 {
-	return weft_abort_check(
-		((const struct tie *)(const void *)base)->signal, NULL);
+	return weft_abort_check(((const struct tie *)(const void *)base)->signal, NULL);
 }
 
 static void
@@ -475,11 +464,9 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 	int rc;
 
 	if (!abort || !scope)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_abort_scope: not open here");
+		return weft__misuse(WEFT_EINVAL, "weft_abort_scope: not open here");
 	if (scope->tie)
-		return weft__misuse(WEFT_EBUSY,
-		                    "weft_abort_scope: it has a signal");
+		return weft__misuse(WEFT_EBUSY, "weft_abort_scope: it has a signal");
 	rc = weft_abort_check(abort, NULL);
 	if (rc < 0) {
 		weft__scope_end(scope, rc);
@@ -526,8 +513,7 @@ static void
 reject_result(void *arg)
 {
 	struct guard *guard = arg;
-	struct weft__settling how = { .source = &guard->signal->promise,
-		                      .follower = true };
+	struct weft__settling how = { .source = &guard->signal->promise, .follower = true };
 
 	(void)weft__promise_settle(guard->result, &how);
 }

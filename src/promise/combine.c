@@ -62,8 +62,7 @@ list_values(struct many *many, weft_value *out)
 	if (list.type != &weft_type_list)
 		return WEFT_ENOMEM;
 	for (size_t i = 0; i < many->count && rc == 0; i++)
-		rc = take_value(many->ones[i].promise,
-		                &((weft_list *)list.as.ptr)->items[i]);
+		rc = take_value(many->ones[i].promise, &((weft_list *)list.as.ptr)->items[i]);
 	if (rc < 0)
 		weft_value_drop(&list);
 	else
@@ -94,8 +93,7 @@ finish_all_settled(struct many *many, struct weft__settling *how)
 		return WEFT_ENOMEM;
 	for (size_t i = 0; i < many->count; i++)
 		((weft_list *)list.as.ptr)->items[i] = (weft_value){
-			&weft_type_promise,
-			{ .ptr = weft_promise_ref(many->ones[i].promise) }
+			&weft_type_promise, { .ptr = weft_promise_ref(many->ones[i].promise) }
 		};
 	how->outcome = WEFT_FULFILLED;
 	how->value = list;
@@ -108,9 +106,7 @@ static void
 finish(struct many *many)
 {
 	struct weft__settling how = { 0 };
-	int rc = many->finish
-	                         && weft__promise_outcome(many->result)
-	                                    == WEFT_PENDING
+	int rc = many->finish && weft__promise_outcome(many->result) == WEFT_PENDING
 	                 ? many->finish(many, &how)
 	                 : 0;
 
@@ -132,8 +128,7 @@ count_one(struct many *many)
 	if (many->is_local)
 		left = weft__count(&many->left, UINT64_MAX);
 	else
-		left = weft__add(&many->left, UINT64_MAX, WEFT__ACQ_REL)
-		       - 1; /* L */
+		left = weft__add(&many->left, UINT64_MAX, WEFT__ACQ_REL) - 1; /* L */
 	if (left == 0)
 		finish(many);
 }
@@ -171,12 +166,10 @@ static struct many *
 make_many(weft_promise *const *promises, size_t count)
 {
 	struct many *many = NULL;
-	weft_promise *result = weft_promise_new(
-		count > 0 ? weft__promise_loop(promises[0]) : NULL);
+	weft_promise *result = weft_promise_new(count > 0 ? weft__promise_loop(promises[0]) : NULL);
 
 	if (result && count < (SIZE_MAX - sizeof(*many)) / sizeof(struct one))
-		many = weft__sys->alloc(sizeof(*many)
-		                        + count * sizeof(struct one));
+		many = weft__sys->alloc(sizeof(*many) + count * sizeof(struct one));
 	if (!many) {
 		(void)weft_promise_unref(result);
 		unref_all(promises, count);

@@ -45,13 +45,11 @@ make_home(weft_loop *loop)
 	home->ready_end = &home->ready;
 	home->rejected_end = &home->rejected;
 	weft__store(&home->left, ALIVE, WEFT__RELAXED);
-	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home,
-	                   WEFT__RELEASE, WEFT__ACQUIRE)) /* M */
+	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home, WEFT__RELEASE,
+	                   WEFT__ACQUIRE)) /* M */
 		return home;
-	weft__sys->release(
-		home); /* another thread was first, or it has stopped */
-	return none == WEFT__PROMISES_LATE ? &nowhere
-	                                   : (struct weft__home *)none;
+	weft__sys->release(home); /* another thread was first, or it has stopped */
+	return none == WEFT__PROMISES_LATE ? &nowhere : (struct weft__home *)none;
 }
 
 struct weft__home *
@@ -83,8 +81,8 @@ has_own_memory(const weft_promise *promise)
 static weft_promise *
 take_returned(struct weft__home *home)
 {
-	weft_promise *first = (weft_promise *)weft__exchange(
-		&home->returned, 0, WEFT__ACQUIRE); /* R */
+	weft_promise *first = (weft_promise *)weft__exchange(&home->returned, 0,
+	                                                     WEFT__ACQUIRE); /* R */
 
 	for (weft_promise *p = first; p; p = p->next)
 		home->free_count++;
@@ -120,8 +118,7 @@ alloc_slow(struct weft__home *home)
 		home->free_count--;
 		return promise;
 	}
-	if ((size_t)(home->cut_end - home->cut) < sizeof(weft_promise)
-	    && !add_slab(home))
+	if ((size_t)(home->cut_end - home->cut) < sizeof(weft_promise) && !add_slab(home))
 		return NULL;
 	cut = home->cut;
 	home->cut += sizeof(weft_promise);
@@ -184,8 +181,7 @@ return_promise(struct weft__home *home, weft_promise *promise)
 			return;
 		}
 		promise->next = (weft_promise *)head;
-	} while (!weft__cas(&home->returned, &head, (uintptr_t)promise,
-	                    WEFT__RELEASE)); /* R */
+	} while (!weft__cas(&home->returned, &head, (uintptr_t)promise, WEFT__RELEASE)); /* R */
 }
 
 void
@@ -311,8 +307,7 @@ on_news(void *arg)
 	weft_promise *promise, *next, *turned = NULL;
 
 	weft__home_loop(home)->own_run++;
-	promise = (weft_promise *)weft__exchange(&home->news, 0,
-	                                         WEFT__ACQ_REL); /* N */
+	promise = (weft_promise *)weft__exchange(&home->news, 0, WEFT__ACQ_REL); /* N */
 	for (; promise; promise = next) {
 		next = promise->far;
 		promise->far = turned;
@@ -335,11 +330,9 @@ weft__home_tell(weft_promise *promise)
 
 	do
 		promise->far = (weft_promise *)head;
-	while (!weft__cas(&home->news, &head, (uintptr_t)promise,
-	                  WEFT__ACQ_REL)); /* N */
+	while (!weft__cas(&home->news, &head, (uintptr_t)promise, WEFT__ACQ_REL)); /* N */
 	if (!head)
-		weft__loop_tell(weft__home_loop(home), &home->node, on_news,
-		                home);
+		weft__loop_tell(weft__home_loop(home), &home->node, on_news, home);
 }
 
 /* --- jobs --------------------------------------------------------------- */
@@ -352,9 +345,7 @@ weft__home_queue(weft_promise *promise)
 	struct weft__home *home = promise->home;
 	weft_loop *loop = weft__home_loop(home);
 
-	if (home->ready
-	    || weft__ring_push(&loop->microtasks, weft__promise_run, promise)
-	               < 0) {
+	if (home->ready || weft__ring_push(&loop->microtasks, weft__promise_run, promise) < 0) {
 		promise->far = NULL; /* by `next` it may stand in `rejected` */
 		*home->ready_end = promise;
 		home->ready_end = &promise->far;

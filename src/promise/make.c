@@ -27,8 +27,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 	if (result < 0)
 		(void)weft__promise_fail(&with->promise, (int)result);
 	else
-		(void)weft_promise_resolve(&with->promise,
-		                           weft_value_integer(result));
+		(void)weft_promise_resolve(&with->promise, weft_value_integer(result));
 	with->keeps = false;
 	(void)weft_promise_unref(&with->promise);
 }
@@ -48,10 +47,9 @@ weft__promise_op_keeps(weft_promise *promise)
 weft_promise *
 weft_promise_new_op(weft_loop *loop, weft_op **out)
 {
-	struct weft__making how = { .loop = loop,
-		                    .size = sizeof(struct op_promise),
-		                    .refs = 1,
-		                    .kind = WEFT__PROMISE_OP };
+	struct weft__making how = {
+		.loop = loop, .size = sizeof(struct op_promise), .refs = 1, .kind = WEFT__PROMISE_OP
+	};
 	struct op_promise *with = NULL;
 	weft_promise *promise = NULL;
 
@@ -63,8 +61,7 @@ weft_promise_new_op(weft_loop *loop, weft_op **out)
 		return NULL;
 	with = (struct op_promise *)(void *)promise;
 	with->keeps = false;
-	(void)weft_op_init(&with->op, weft__promise_loop(promise), on_done,
-	                   with);
+	(void)weft_op_init(&with->op, weft__promise_loop(promise), on_done, with);
 	*out = &with->op;
 	return promise;
 }

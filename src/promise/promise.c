@@ -57,8 +57,7 @@ cannot_make(weft_loop *loop)
 /* Nobody has it, so that this is plain memory.  What is not written here is written before
  * it is read: how it ends as it does, what it is chained to as that is done. */
 static inline void
-init(weft_promise *promise, struct weft__home *home,
-     const struct weft__making *how)
+init(weft_promise *promise, struct weft__home *home, const struct weft__making *how)
 {
 	promise->refs = (weft__a32){ how->refs };
 	promise->outcome = (weft__a32){ WEFT_PENDING };
@@ -94,9 +93,7 @@ weft__promise_make(const struct weft__making *how)
 WEFT__WHOLE weft_promise *
 weft_promise_new(weft_loop *loop)
 {
-	struct weft__making how = { .loop = loop,
-		                    .size = sizeof(weft_promise),
-		                    .refs = 1 };
+	struct weft__making how = { .loop = loop, .size = sizeof(weft_promise), .refs = 1 };
 
 	return weft__promise_make(&how);
 }
@@ -110,21 +107,18 @@ report(const weft_promise *promise, weft_report_kind kind, const char *what)
 	char text[REPORT_TEXT];
 	struct weft__text to = weft__text_begin(text, sizeof(text));
 	int error = weft__promise_error(promise);
-	weft_loop *loop = weft__promise_is_here(promise)
-	                          ? weft__promise_loop(promise)
-	                          : NULL;
+	weft_loop *loop = weft__promise_is_here(promise) ? weft__promise_loop(promise) : NULL;
 
 	weft__text_add(&to, "a promise was ");
 	weft__text_add(&to, what);
 	weft__text_add(&to, ": ");
 	weft__text_add(&to, weft_detail());
-	weft__report(
-		&(weft_report){ .kind = kind,
-	                        .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
-	                        .error = error,
-	                        .loop = loop,
-	                        .name = loop ? loop->name : NULL,
-	                        .text = text });
+	weft__report(&(weft_report){ .kind = kind,
+	                             .level = kind == WEFT_REPORT_UNHANDLED ? 0 : 2,
+	                             .error = error,
+	                             .loop = loop,
+	                             .name = loop ? loop->name : NULL,
+	                             .text = text });
 }
 
 void
@@ -133,15 +127,13 @@ weft__promise_report(weft_promise *promise)
 	uint32_t care = WEFT__UNCARED;
 
 	if (weft__cas(&promise->care, &care, WEFT__REPORTED, WEFT__RELAXED))
-		report(promise, WEFT_REPORT_UNHANDLED,
-		       "rejected, and nobody handles that");
+		report(promise, WEFT_REPORT_UNHANDLED, "rejected, and nobody handles that");
 }
 
 void
 weft__promise_care_late(weft_promise *promise)
 {
-	uint32_t before = weft__exchange(&promise->care, WEFT__CARED,
-	                                 WEFT__RELAXED);
+	uint32_t before = weft__exchange(&promise->care, WEFT__CARED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
 		report(promise, WEFT_REPORT_HANDLED, "handled after all");
@@ -235,8 +227,7 @@ keep_text(void)
 
 /* Inside. */
 static inline void
-write_outcome(weft_promise *promise, const struct weft__settling *how,
-              char *text)
+write_outcome(weft_promise *promise, const struct weft__settling *how, char *text)
 {
 	uint32_t outcome = how->outcome;
 
@@ -263,15 +254,13 @@ claim_awaiters(weft_promise *promise)
 
 	promise->awaited = false;
 	for (; reaction; reaction = next) {
-		struct weft__awaiter *awaiter =
-			(struct weft__awaiter *)(void *)reaction;
+		struct weft__awaiter *awaiter = (struct weft__awaiter *)(void *)reaction;
 
 		next = reaction->next;
 		if (reaction->run) {
 			weft__reaction_add(&promise->last, reaction);
 		} else if (weft__claim(&awaiter->w.waiter)) {
-			weft__put(awaiter->w.waiter.chosen,
-			          (struct weft__wait *)(void *)awaiter);
+			weft__put(awaiter->w.waiter.chosen, (struct weft__wait *)(void *)awaiter);
 			weft__reaction_add(&awaiters, reaction);
 		}
 	}
@@ -285,8 +274,7 @@ wake_awaiters(struct weft__reaction *reaction)
 
 	for (; reaction; reaction = next) {
 		next = reaction->next; /* it is gone when woken */
-		weft__gate_wake_shared(
-			&((struct weft__awaiter *)(void *)reaction)->w, 0);
+		weft__gate_wake_shared(&((struct weft__awaiter *)(void *)reaction)->w, 0);
 	}
 }
 
@@ -376,8 +364,7 @@ weft__promise_fail(weft_promise *promise, int error)
 int
 weft_promise_reject(weft_promise *promise, weft_value reason)
 {
-	struct weft__settling how = { .outcome = WEFT_REJECTED,
-		                      .value = reason };
+	struct weft__settling how = { .outcome = WEFT_REJECTED, .value = reason };
 
 	if (!promise) {
 		weft_value_drop(&reason);

@@ -29,8 +29,7 @@ weft__promise_try_ref(weft_promise *promise)
 	uint32_t refs = weft__load(&promise->refs, WEFT__RELAXED);
 
 	while (refs > 0)
-		if (weft__cas(&promise->refs, &refs, refs + 1,
-		              WEFT__ACQUIRE)) /* T */
+		if (weft__cas(&promise->refs, &refs, refs + 1, WEFT__ACQUIRE)) /* T */
 			return true;
 	return false;
 }
@@ -60,8 +59,7 @@ ends_alone(const weft_promise *promise)
 	const weft_type *type = promise->value.type;
 
 	return (!type || !type->drop) && promise->kind != WEFT__PROMISE_ABORT
-	       && !(weft__load(&promise->outcome, WEFT__RELAXED)
-	            & WEFT__PROMISE_SOURCE);
+	       && !(weft__load(&promise->outcome, WEFT__RELAXED) & WEFT__PROMISE_SOURCE);
 }
 
 /* Values are dropped at once, also of promises in lists in promises.  If they stand deep in
@@ -100,11 +98,9 @@ static bool
 is_forgotten(const weft_promise *promise, bool is_here)
 {
 	if (promise->kind == WEFT__PROMISE_ABORT)
-		return is_here
-		       || (promise->foreign && !weft__abort_is_tied(promise));
+		return is_here || (promise->foreign && !weft__abort_is_tied(promise));
 	return !promise->last
-	       && (is_here
-	           || (promise->foreign && promise->kind != WEFT__PROMISE_OP));
+	       && (is_here || (promise->foreign && promise->kind != WEFT__PROMISE_OP));
 }
 
 /* The last reference has gone, here.  Invariant 3 of promise.c. */
@@ -118,8 +114,7 @@ break_promise(weft_promise *promise)
 
 	weft__store(&promise->care, WEFT__CARED, WEFT__RELAXED);
 	weft__store(&promise->refs, 1, WEFT__RELAXED);
-	(void)weft__fail(WEFT_EPIPE,
-	                 "promise: nobody is left who could settle it");
+	(void)weft__fail(WEFT_EPIPE, "promise: nobody is left who could settle it");
 	(void)weft__promise_settle(promise, &how);
 	(void)weft_promise_unref(promise);
 }
@@ -150,11 +145,9 @@ abandon(weft_promise *promise)
 static inline bool
 was_last(weft_promise *promise)
 {
-	if (weft__load(&promise->refs, WEFT__ACQUIRE) != 1
-	    || promise->kind == WEFT__PROMISE_ABORT
+	if (weft__load(&promise->refs, WEFT__ACQUIRE) != 1 || promise->kind == WEFT__PROMISE_ABORT
 	    || !weft__promise_is_here(promise))
-		return weft__add(&promise->refs, UINT32_MAX, WEFT__ACQ_REL)
-		       == 1;
+		return weft__add(&promise->refs, UINT32_MAX, WEFT__ACQ_REL) == 1;
 	weft__store(&promise->refs, 0, WEFT__RELAXED);
 	return true;
 }
@@ -177,8 +170,7 @@ weft_promise_unref(weft_promise *promise)
 weft_outcome
 weft_promise_state(weft_promise *promise, weft_value *out)
 {
-	weft_outcome outcome = promise ? weft__promise_outcome(promise)
-	                               : WEFT_PENDING;
+	weft_outcome outcome = promise ? weft__promise_outcome(promise) : WEFT_PENDING;
 
 	if (out && outcome != WEFT_PENDING)
 		*out = promise->value;
@@ -188,11 +180,9 @@ weft_promise_state(weft_promise *promise, weft_value *out)
 int
 weft__promise_error(const weft_promise *promise)
 {
-	const weft_promise *owner = weft__promise_owner(
-		(weft_promise *)(uintptr_t)promise);
+	const weft_promise *owner = weft__promise_owner((weft_promise *)(uintptr_t)promise);
 	const weft_value *reason = &owner->value;
-	int error = reason->type == &weft_type_error ? (int)reason->as.integer
-	                                             : WEFT_EREJECTED;
+	int error = reason->type == &weft_type_error ? (int)reason->as.integer : WEFT_EREJECTED;
 
 	if (owner->text)
 		return weft_fail(error, "%s", owner->text);
@@ -215,15 +205,12 @@ share_value(void *ptr)
 	(void)weft_promise_ref(ptr);
 }
 
-const weft_type weft_type_promise = { .name = "promise",
-	                              .drop = drop_value,
-	                              .share = share_value };
+const weft_type weft_type_promise = { .name = "promise", .drop = drop_value, .share = share_value };
 
 weft_value
 weft_value_promise(weft_promise *promise)
 {
 	if (!promise)
-		return weft_value_error(
-			weft__misuse(WEFT_EINVAL, "weft_value_promise: NULL"));
+		return weft_value_error(weft__misuse(WEFT_EINVAL, "weft_value_promise: NULL"));
 	return (weft_value){ &weft_type_promise, { .ptr = promise } };
 }

@@ -17,9 +17,8 @@
  */
 #include "promise/promise.h"
 
-#define chain_promise(reaction)                                             \
-	((weft_promise *)(void *)((char *)(reaction)-offsetof(weft_promise, \
-	                                                      chain)))
+#define chain_promise(reaction) \
+	((weft_promise *)(void *)((char *)(reaction)-offsetof(weft_promise, chain)))
 
 /* --- following ---------------------------------------------------------- */
 
@@ -75,8 +74,7 @@ begin_to_follow(weft_promise *promise)
 static bool
 is_chained(const weft_promise *promise)
 {
-	return promise->kind == WEFT__PROMISE_THEN
-	       || promise->kind == WEFT__PROMISE_FINALLY;
+	return promise->kind == WEFT__PROMISE_THEN || promise->kind == WEFT__PROMISE_FINALLY;
 }
 
 /* The reaction by which it follows; NULL without memory. */
@@ -137,8 +135,7 @@ weft__promise_follow(weft_promise *promise, weft_promise *other)
 }
 
 static WEFT__APART int
-resolve_with_promise(weft_promise *promise, weft_promise *other,
-                     bool chain_is_free)
+resolve_with_promise(weft_promise *promise, weft_promise *other, bool chain_is_free)
 {
 	int rc = 0;
 
@@ -175,11 +172,9 @@ call_thenable(const weft_value *in, weft_value *out, void *arg)
 
 /* Its `then` is user code, so it is called in a microtask. */
 static WEFT__APART int
-resolve_with_thenable(weft_promise *promise, weft_value value,
-                      bool chain_is_free)
+resolve_with_thenable(weft_promise *promise, weft_value value, bool chain_is_free)
 {
-	struct weft__settling how = { .outcome = WEFT_FULFILLED,
-		                      .value = value };
+	struct weft__settling how = { .outcome = WEFT_FULFILLED, .value = value };
 	weft_promise *carrier, *settled = NULL;
 
 	if (!begin_to_follow(promise)) {
@@ -208,8 +203,7 @@ resolve(weft_promise *promise, weft_value value, bool chain_is_free)
 
 	weft__value_copy(&how.value, &value);
 	if (value.type == &weft_type_promise)
-		return resolve_with_promise(promise, value.as.ptr,
-		                            chain_is_free);
+		return resolve_with_promise(promise, value.as.ptr, chain_is_free);
 	if (value.type && value.type->then)
 		return resolve_with_thenable(promise, value, chain_is_free);
 	return weft__promise_settle(promise, &how);
@@ -243,8 +237,7 @@ failure(int rc, weft_value out)
 /* Call what fits the outcome before, which is passed on if there is nothing to call, and
  * after what is called always.  Fills `how` the promise settles. */
 static void
-call_handler(weft_promise *promise, weft_promise *before,
-             struct weft__settling *how)
+call_handler(weft_promise *promise, weft_promise *before, struct weft__settling *how)
 {
 	bool is_rejected = weft__promise_outcome(before) == WEFT_REJECTED;
 	bool is_finally = promise->kind == WEFT__PROMISE_FINALLY;
@@ -274,8 +267,7 @@ static bool
 is_to_follow(const struct weft__settling *how)
 {
 	return how->outcome == WEFT_FULFILLED && how->value.type
-	       && (how->value.type == &weft_type_promise
-	           || how->value.type->then);
+	       && (how->value.type == &weft_type_promise || how->value.type->then);
 }
 
 static WEFT__WHOLE void
@@ -377,10 +369,8 @@ arrive(const struct travel *travel)
 static void
 take_travels(struct weft__home *home, uintptr_t leave)
 {
-	uintptr_t taken = weft__exchange(&home->travels, leave,
-	                                 WEFT__ACQ_REL); /* N */
-	struct travel *travel = taken == ON_ITS_WAY ? NULL
-	                                            : (struct travel *)taken;
+	uintptr_t taken = weft__exchange(&home->travels, leave, WEFT__ACQ_REL); /* N */
+	struct travel *travel = taken == ON_ITS_WAY ? NULL : (struct travel *)taken;
 	struct travel *next, *turned = NULL;
 
 	for (; travel; travel = next) {
@@ -411,13 +401,10 @@ send_travel(struct weft__home *home, struct travel *travel)
 	uintptr_t head = weft__load(&home->travels, WEFT__RELAXED);
 
 	do
-		travel->next = head == ON_ITS_WAY ? NULL
-		                                  : (struct travel *)head;
-	while (!weft__cas(&home->travels, &head, (uintptr_t)travel,
-	                  WEFT__ACQ_REL)); /* N */
+		travel->next = head == ON_ITS_WAY ? NULL : (struct travel *)head;
+	while (!weft__cas(&home->travels, &head, (uintptr_t)travel, WEFT__ACQ_REL)); /* N */
 	if (!head)
-		weft__loop_tell(weft__home_loop(home), &home->travels_node,
-		                on_travels, home);
+		weft__loop_tell(weft__home_loop(home), &home->travels_node, on_travels, home);
 }
 
 /* On the loop: chain behind what others have chained before. */
@@ -433,8 +420,7 @@ chain_in_order(weft_promise *promise, weft_promise *before)
 
 /* By another thread than the loop's; takes `travel`.  Invariant 3. */
 static void
-chain_from_afar(weft_promise *promise, weft_promise *before,
-                struct travel *travel)
+chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *travel)
 {
 	if (!weft__promise_react(before, &promise->chain)) {
 		travel->promise = promise;
@@ -465,8 +451,7 @@ undo(weft_promise *promise)
 static bool
 is_served(const weft_promise *promise, bool is_here)
 {
-	return promise->listed
-	       || (is_here && weft__promise_loop(promise)->ending);
+	return promise->listed || (is_here && weft__promise_loop(promise)->ending);
 }
 
 struct handlers {
@@ -476,16 +461,14 @@ struct handlers {
 };
 
 static weft_promise *
-make_next(const weft_promise *before, const struct handlers *handlers,
-          bool is_here)
+make_next(const weft_promise *before, const struct handlers *handlers, bool is_here)
 {
 	struct weft__making how = { .loop = weft__promise_loop(before),
 		                    .size = sizeof(*before),
 		                    .refs = 2,
 		                    .travels = !is_here,
-		                    .kind = handlers->always
-		                                    ? WEFT__PROMISE_FINALLY
-		                                    : WEFT__PROMISE_THEN };
+		                    .kind = handlers->always ? WEFT__PROMISE_FINALLY
+		                                             : WEFT__PROMISE_THEN };
 	weft_promise *promise = how.loop ? weft__promise_make(&how) : NULL;
 
 	if (!promise)
@@ -507,8 +490,7 @@ static WEFT__APART weft_promise *
 chain_far(weft_promise *before, const struct handlers *handlers)
 {
 	struct travel *travel = weft__alloc_zero(sizeof(*travel));
-	weft_promise *promise = travel ? make_next(before, handlers, false)
-	                               : NULL;
+	weft_promise *promise = travel ? make_next(before, handlers, false) : NULL;
 
 	if (promise)
 		chain_from_afar(promise, before, travel);
@@ -538,12 +520,9 @@ chain(weft_promise *before, const struct handlers *handlers)
 }
 
 WEFT__WHOLE weft_promise *
-weft_promise_then(weft_promise *promise, weft_then_fn fulfilled,
-                  weft_then_fn rejected, void *arg)
+weft_promise_then(weft_promise *promise, weft_then_fn fulfilled, weft_then_fn rejected, void *arg)
 {
-	struct handlers handlers = { .fulfilled = fulfilled,
-		                     .rejected = rejected,
-		                     .arg = arg };
+	struct handlers handlers = { .fulfilled = fulfilled, .rejected = rejected, .arg = arg };
 
 	return chain(promise, &handlers);
 }

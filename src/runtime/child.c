@@ -29,8 +29,8 @@ struct weft_child {
 	bool ended;
 	bool group;
 	bool closing;
-	int status; /* once ended: as on_end of a process */
-	int fds[3]; /* our ends of pipes, or -1: none, or in a stream */
+	int status;              /* once ended: as on_end of a process */
+	int fds[3];              /* our ends of pipes, or -1: none, or in a stream */
 	weft_stream *streams[3]; /* or NULL: not asked for, or closed */
 	uint64_t grace_ns;
 	struct weft__node_list waiting; /* ops */
@@ -55,8 +55,7 @@ kill_now(const weft_child *child)
 	int rc = -EPERM;
 
 	for (int i = 0; i < KILLS_MAX && rc < 0 && rc != -ESRCH; i++)
-		rc = kernel(child)->kill(&child->process.pid, SIGKILL,
-		                         child->group);
+		rc = kernel(child)->kill(&child->process.pid, SIGKILL, child->group);
 	return rc;
 }
 
@@ -107,10 +106,9 @@ close_fds(weft_child *child)
 		if (fd < 0)
 			continue;
 		child->fds[i] = -1;
-		weft__assert(weft_op_init(&child->closers[i],
-		                          child->process.loop, on_fd_closed,
-		                          child)
-		             == 0);
+		weft__assert(
+			weft_op_init(&child->closers[i], child->process.loop, on_fd_closed, child)
+			== 0);
 		/* Refused once the loop has stopped, and then closed. */
 		if (weft_op_close(&child->closers[i], fd) == 0)
 			child->left++;
@@ -154,11 +152,9 @@ check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
 	if (!argv || !argv[0] || !out)
 		return weft__misuse(WEFT_EINVAL, "weft_child_open: NULL");
 	for (int i = 0; i < 3; i++)
-		if (opts->std[i] < WEFT_CHILD_INHERIT
-		    || opts->std[i] > WEFT_CHILD_FD
+		if (opts->std[i] < WEFT_CHILD_INHERIT || opts->std[i] > WEFT_CHILD_FD
 		    || (opts->std[i] == WEFT_CHILD_FD && opts->fd[i] < 0))
-			return weft__misuse(WEFT_EINVAL,
-			                    "weft_child_open: bad std or fd");
+			return weft__misuse(WEFT_EINVAL, "weft_child_open: bad std or fd");
 	return 0;
 }
 
@@ -181,19 +177,18 @@ make_pipe(weft_child *child, int index)
 
 /* What the child's three descriptors are made of.  0 or an error. */
 static int
-make_fds(weft_child *child, const weft_child_opts *opts,
-         struct weft__spawn *spawn)
+make_fds(weft_child *child, const weft_child_opts *opts, struct weft__spawn *spawn)
 {
-	static const int others[] = { [WEFT_CHILD_INHERIT] = WEFT__SPAWN_KEEP,
-		                      [WEFT_CHILD_NULL] = WEFT__SPAWN_NULL };
+	static const int others[] = {
+		[WEFT_CHILD_INHERIT] = WEFT__SPAWN_KEEP, [WEFT_CHILD_NULL] = WEFT__SPAWN_NULL
+	};
 
 	for (int i = 0; i < 3; i++) {
 		if (opts->std[i] == WEFT_CHILD_PIPE)
 			spawn->fds[i] = make_pipe(child, i);
 		else
-			spawn->fds[i] = opts->std[i] == WEFT_CHILD_FD
-			                        ? opts->fd[i]
-			                        : others[opts->std[i]];
+			spawn->fds[i] = opts->std[i] == WEFT_CHILD_FD ? opts->fd[i]
+			                                              : others[opts->std[i]];
 		if (opts->std[i] == WEFT_CHILD_PIPE && spawn->fds[i] < 0)
 			return spawn->fds[i];
 	}
@@ -222,8 +217,7 @@ launch(weft_child *child, const struct weft__spawn *spawn)
 }
 
 static int
-open_child(weft_child *child, const weft_child_opts *opts,
-           struct weft__spawn *spawn)
+open_child(weft_child *child, const weft_child_opts *opts, struct weft__spawn *spawn)
 {
 	int rc = make_fds(child, opts, spawn);
 
@@ -239,8 +233,8 @@ open_child(weft_child *child, const weft_child_opts *opts,
 }
 
 int
-weft__child_open(weft_loop *loop, const char *const *argv,
-                 const weft_child_opts *opts, weft_child **out)
+weft__child_open(weft_loop *loop, const char *const *argv, const weft_child_opts *opts,
+                 weft_child **out)
 {
 	static const weft_child_opts defaults;
 	struct weft__spawn spawn = { .argv = argv, .fds = { -1, -1, -1 } };
@@ -259,8 +253,7 @@ weft__child_open(weft_loop *loop, const char *const *argv,
 		return weft__fail(WEFT_ESHUTDOWN, "weft_child_open: stopping");
 	child = weft__alloc_zero(sizeof(*child));
 	if (!child)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_child_open: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_child_open: out of memory");
 	child->process.loop = loop;
 	child->fds[0] = child->fds[1] = child->fds[2] = -1;
 	child->group = spawn.group = opts->group;
@@ -271,8 +264,8 @@ weft__child_open(weft_loop *loop, const char *const *argv,
 	if (rc < 0) {
 		weft__sys->release(child);
 		return weft_fail(rc, "weft_child_open: %s%s%s: %s", argv[0],
-		                 opts->cwd ? " in " : "",
-		                 opts->cwd ? opts->cwd : "", weft_strerror(rc));
+		                 opts->cwd ? " in " : "", opts->cwd ? opts->cwd : "",
+		                 weft_strerror(rc));
 	}
 	(void)weft_loop_ref(loop);
 	*out = child;
@@ -304,8 +297,7 @@ weft__child_wait_op(weft_child *child, weft_op *op, uint64_t deadline_ns)
 	if (child->ended)
 		(void)weft_op_finish(op, child->status);
 	else
-		weft__node_append(&child->waiting,
-		                  weft__op_node(weft__op_of(op)));
+		weft__node_append(&child->waiting, weft__op_node(weft__op_of(op)));
 	return 0;
 }
 
@@ -316,9 +308,7 @@ weft__child_look(weft_child *child, int *out)
 
 	if (!child)
 		return weft__misuse(WEFT_EINVAL, "weft_child_wait: no child");
-	rc = child->ended
-	             ? 0
-	             : weft__loop_check(child->process.loop, "weft_child_wait");
+	rc = child->ended ? 0 : weft__loop_check(child->process.loop, "weft_child_wait");
 	if (rc < 0)
 		return rc;
 	if (!child->ended && !weft__process_look(&child->process))
@@ -340,8 +330,7 @@ weft_child_kill(weft_child *child, int signo)
 	if (rc < 0)
 		return rc;
 	rc = child->ended ? WEFT_ESRCH
-	                  : kernel(child)->kill(&child->process.pid, signo,
-	                                        child->group);
+	                  : kernel(child)->kill(&child->process.pid, signo, child->group);
 	return rc < 0 ? weft__fail(rc, "weft_child_kill") : 0;
 }
 
@@ -350,9 +339,8 @@ weft_child_fd(const weft_child *child, int index)
 {
 	if (!child || index < 0 || index > 2)
 		return weft__misuse(WEFT_EINVAL, "weft_child_fd: no such one");
-	return child->fds[index] >= 0
-	               ? child->fds[index]
-	               : weft__fail(WEFT_EINVAL, "weft_child_fd: not a pipe");
+	return child->fds[index] >= 0 ? child->fds[index]
+	                              : weft__fail(WEFT_EINVAL, "weft_child_fd: not a pipe");
 }
 
 weft_stream *
@@ -361,8 +349,7 @@ weft_child_stream(weft_child *child, int index)
 	weft_stream *stream;
 
 	if (!child || index < 0 || index > 2) {
-		(void)weft__misuse(WEFT_EINVAL,
-		                   "weft_child_stream: no such one");
+		(void)weft__misuse(WEFT_EINVAL, "weft_child_stream: no such one");
 		return NULL;
 	}
 	if (child->streams[index])
@@ -401,8 +388,8 @@ terminate(weft_child *child)
 	weft_timer_set_background(&child->timer, child->closer != NULL);
 	child->timer.tag |= WEFT__TAG_FIRM;
 	child->timer.owner = loop;
-	if (weft__timer_arm(&loop->wheel, &child->timer,
-	                    weft_in(child->grace_ns), AGAIN_NS, on_grace, child)
+	if (weft__timer_arm(&loop->wheel, &child->timer, weft_in(child->grace_ns), AGAIN_NS,
+	                    on_grace, child)
 	    < 0)
 		(void)kill_now(child); /* no memory to wait with */
 	weft__loop_changed(loop);
@@ -465,7 +452,6 @@ weft__child_close_later(weft_child *child)
 	rc = weft__loop_check(loop, "weft_child_close");
 	if (is_misuse(rc))
 		return rc;
-	close_child(child, weft__loop_is_stopping(loop) ? WEFT_ESHUTDOWN : 0,
-	            NULL);
+	close_child(child, weft__loop_is_stopping(loop) ? WEFT_ESHUTDOWN : 0, NULL);
 	return 0;
 }

@@ -7,8 +7,8 @@
 #include "threadlet/threadlet.h"
 
 int
-weft_child_open(const char *const *argv, const weft_child_opts *opts,
-                weft_child **out, uint64_t deadline_ns)
+weft_child_open(const char *const *argv, const weft_child_opts *opts, weft_child **out,
+                uint64_t deadline_ns)
 {
 	/* It is done at once; but a threadlet that is cancelled starts nothing. */
 	int rc = deadline_ns == WEFT_NOW ? 0 : weft__may_wait(deadline_ns);

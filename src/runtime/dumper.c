@@ -46,8 +46,7 @@ weft__dumper_make(struct weft__dumper *dumper, int signo)
 	if (signo == 0)
 		return 0;
 	if (signo < 0 || signo > 63)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_runtime_new: no signal for dumps");
+		return weft__fail(WEFT_EINVAL, "weft_runtime_new: no signal for dumps");
 	dumper->loop = weft_loop_new(&opts);
 	return dumper->loop ? 0 : WEFT_ENOMEM;
 }
@@ -65,8 +64,8 @@ weft__dumper_start(struct weft__dumper *dumper)
 
 	if (!dumper->loop)
 		return 0;
-	rc = weft_watch_start_signal(dumper->loop, &dumper->watch,
-	                             dumper->signo, on_signal, dumper);
+	rc = weft_watch_start_signal(dumper->loop, &dumper->watch, dumper->signo, on_signal,
+	                             dumper);
 	if (rc < 0)
 		return rc;
 	rc = weft_loop_start(dumper->loop);

@@ -73,9 +73,7 @@ static void
 on_signal(weft_watch *watch, int what, void *arg)
 {
 	struct program *program = arg;
-	weft_go_opts opts = { .name = "grace",
-		              .loop = program->control,
-		              .background = true };
+	weft_go_opts opts = { .name = "grace", .loop = program->control, .background = true };
 
 	if (what < 0 || weft__signal_has_others(watch->loop, what))
 		return; /* invariant 3 */
@@ -101,8 +99,8 @@ watch_signals(struct program *program)
 		weft_watch *watch = &program->watches[i];
 
 		weft_watch_set_background(watch, true);
-		rc = weft_watch_start_signal(program->control, watch,
-		                             signals[i], on_signal, program);
+		rc = weft_watch_start_signal(program->control, watch, signals[i], on_signal,
+		                             program);
 	}
 	return rc;
 }
@@ -167,8 +165,7 @@ make_program(struct program *program, const weft_runtime_opts *opts)
 static void
 report_start(void)
 {
-	weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG,
-	                             .text = weft_detail() });
+	weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG, .text = weft_detail() });
 }
 
 /* Run it to its end.  What cannot be started has ended. */
@@ -210,22 +207,19 @@ end_control(struct program *program)
 	for (int i = 0; i < 2; i++)
 		(void)weft_watch_stop(&program->watches[i]);
 	weft_loop_stop(program->control);
-	(void)weft_loop_run(
-		program->control); /* if something was left to run */
+	(void)weft_loop_run(program->control); /* if something was left to run */
 	(void)weft_loop_free(program->control);
 }
 
 int
 weft_main(const weft_runtime_opts *opts, weft_threadlet_fn fn, void *arg)
 {
-	struct program program = { .fn = fn,
-		                   .arg = arg,
-		                   .ended = WEFT_SHARED_INIT,
-		                   .grace_ns = GRACE_DEFAULT };
+	struct program program = {
+		.fn = fn, .arg = arg, .ended = WEFT_SHARED_INIT, .grace_ns = GRACE_DEFAULT
+	};
 
 	if (!fn || weft__thread_self()->loop) {
-		(void)weft__misuse(WEFT_EINVAL,
-		                   "weft_main: no function, or inside a loop");
+		(void)weft__misuse(WEFT_EINVAL, "weft_main: no function, or inside a loop");
 		report_start();
 		return 1;
 	}

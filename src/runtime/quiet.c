@@ -31,10 +31,8 @@ has_other_loops(const struct weft_runtime *runtime)
 	bool found = false;
 
 	weft__lock_take(&weft__registry.lock);
-	for (const weft_loop *loop = weft__registry.first; loop && !found;
-	     loop = loop->next_listed)
-		found = loop->runtime != runtime
-		        && loop != runtime->dumper.loop;
+	for (const weft_loop *loop = weft__registry.first; loop && !found; loop = loop->next_listed)
+		found = loop->runtime != runtime && loop != runtime->dumper.loop;
 	weft__lock_give(&weft__registry.lock);
 	return found;
 }
@@ -48,8 +46,7 @@ weft__runtime_is_fed(struct weft_runtime *runtime)
 	if (!weft__load(&quiet->main_waits, WEFT__RELAXED))
 		return true;
 	if (!quiet->fed)
-		quiet->fed = weft__sys->other_threads() != 1
-		             || has_other_loops(runtime);
+		quiet->fed = weft__sys->other_threads() != 1 || has_other_loops(runtime);
 	return quiet->fed;
 }
 
@@ -91,8 +88,7 @@ describe(const struct weft_runtime *runtime)
 	text = weft__text_begin(buf, TEXT_BYTES);
 	weft__text_add(&text, "threadlets wait for each other only:\n");
 	for (uint32_t i = 0; i < runtime->count; i++) {
-		uintptr_t crew = weft__load(&runtime->loops[i]->crew,
-		                            WEFT__ACQUIRE);
+		uintptr_t crew = weft__load(&runtime->loops[i]->crew, WEFT__ACQUIRE);
 
 		if (crew)
 			weft__add_crew(&text, (struct weft__crew *)crew);
@@ -146,8 +142,7 @@ end_report(weft_loop *loop, uint64_t wakes)
 	if (quiet->wakes != wakes || weft__loop_is_runnable(loop))
 		quiet->over = false;
 	for (uint32_t i = 0; i < runtime->count; i++)
-		if (runtime->loops[i]->quiet
-		    && !weft__inbox_is_asleep(&runtime->loops[i]->inbox))
+		if (runtime->loops[i]->quiet && !weft__inbox_is_asleep(&runtime->loops[i]->inbox))
 			quiet->over = false;
 	weft__lock_give(&quiet->lock);
 }

@@ -27,11 +27,9 @@ static struct {
 static uint64_t
 load_of(weft_loop *loop)
 {
-	const struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&loop->crew, WEFT__ACQUIRE);
+	const struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
 
-	return crew ? weft__count_get(&loop->threadlets)
-	                       + weft__load(&crew->coming, WEFT__RELAXED)
+	return crew ? weft__count_get(&loop->threadlets) + weft__load(&crew->coming, WEFT__RELAXED)
 	            : 0;
 }
 
@@ -66,8 +64,7 @@ go_listed(const struct weft__start *how)
 		if (!weft__load(&runtime->stopping, WEFT__RELAXED))
 			break;
 	id = runtime ? weft__go_on(least_loaded_of(runtime), how)
-	             : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs here, "
-	                                         "and no runtime");
+	             : weft__misuse(WEFT_EINVAL, "weft_go: no loop runs here, and no runtime");
 	weft__lock_give(&list.lock);
 	return id;
 }
@@ -109,20 +106,17 @@ cpus_to_pin(struct weft__cpus *out, const char *text)
 	int rc = weft__sys->get_cpus(out), count = 0;
 
 	if (rc < 0)
-		return weft__fail(rc, "weft_runtime_new: threads cannot be "
-		                      "bound to cpus here");
+		return weft__fail(rc, "weft_runtime_new: threads cannot be bound to cpus here");
 	if (text && !weft__cpus_read(&asked, text))
-		return weft__fail(WEFT_EINVAL, "weft_runtime_new: cpus are not "
-		                               "like \"0-3,6\"");
+		return weft__fail(WEFT_EINVAL, "weft_runtime_new: cpus are not like \"0-3,6\"");
 	for (int i = 0; i < WEFT__CPUS_MAX / 64; i++) {
 		out->words[i] &= text ? asked.words[i] : UINT64_MAX;
 		for (uint64_t left = out->words[i]; left; left &= left - 1)
 			count++;
 	}
 	return count > 0 ? count
-	                 : weft__fail(WEFT_EINVAL,
-	                              "weft_runtime_new: none of the cpus is "
-	                              "allowed here");
+	                 : weft__fail(WEFT_EINVAL, "weft_runtime_new: none of the cpus is "
+	                                           "allowed here");
 }
 
 /* The number of the n-th CPU of a set, from 0; there are more than n. */
@@ -149,17 +143,14 @@ make_loops(weft_runtime *runtime, const weft_runtime_opts *given)
 		               given->loop.name ? given->loop.name : "weft", i);
 		opts.name = name;
 		if (pins > 0) {
-			(void)snprintf(cpu, sizeof(cpu), "%u",
-			               cpu_at(&cpus, i % (uint32_t)pins));
+			(void)snprintf(cpu, sizeof(cpu), "%u", cpu_at(&cpus, i % (uint32_t)pins));
 			opts.cpus = cpu;
 		}
 		runtime->loops[i] = weft_loop_new(&opts);
 		if (!runtime->loops[i])
 			return false;
 		runtime->loops[i]->runtime = runtime;
-		if (weft__loop_set_pools(runtime->loops[i], runtime->cpu,
-		                         runtime->blocking)
-		    < 0)
+		if (weft__loop_set_pools(runtime->loops[i], runtime->cpu, runtime->blocking) < 0)
 			return false;
 	}
 	return pins >= 0;
@@ -170,12 +161,9 @@ make_pools(weft_runtime *runtime, const weft_runtime_opts *opts)
 {
 	bool no_spin = opts->loop.flags & WEFT_LOOP_NO_SPIN;
 
-	runtime->cpu = weft_pool_new(
-		&(weft_pool_opts){ .name = "cpu", .no_spin = no_spin });
-	runtime->blocking = weft_pool_new(
-		&(weft_pool_opts){ .name = "blocking",
-	                           .threads_max = BLOCKING_MAX,
-	                           .no_spin = no_spin });
+	runtime->cpu = weft_pool_new(&(weft_pool_opts){ .name = "cpu", .no_spin = no_spin });
+	runtime->blocking = weft_pool_new(&(weft_pool_opts){
+		.name = "blocking", .threads_max = BLOCKING_MAX, .no_spin = no_spin });
 	return runtime->cpu && runtime->blocking;
 }
 
@@ -199,19 +187,17 @@ weft_runtime_new(const weft_runtime_opts *opts)
 	opts = opts ? opts : &defaults;
 	count = loops_wanted(opts);
 	if (count > LOOPS_MAX) {
-		(void)weft__fail(WEFT_EINVAL,
-		                 "weft_runtime_new: more than 1,024 loops");
+		(void)weft__fail(WEFT_EINVAL, "weft_runtime_new: more than 1,024 loops");
 		return NULL;
 	}
-	runtime = weft__alloc_zero(sizeof(*runtime)
-	                           + count * sizeof(runtime->loops[0]));
+	runtime = weft__alloc_zero(sizeof(*runtime) + count * sizeof(runtime->loops[0]));
 	if (!runtime) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_runtime_new: no memory");
 		return NULL;
 	}
 	runtime->count = count;
-	if (weft__dumper_make(&runtime->dumper, opts->dump_signal) == 0
-	    && make_pools(runtime, opts) && make_loops(runtime, opts))
+	if (weft__dumper_make(&runtime->dumper, opts->dump_signal) == 0 && make_pools(runtime, opts)
+	    && make_loops(runtime, opts))
 		return runtime;
 	free_loops(runtime);
 	return NULL;
@@ -294,19 +280,15 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 	int rc = 0;
 
 	if (!runtime)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_runtime_wait_stopped: NULL");
+		return weft__misuse(WEFT_EINVAL, "weft_runtime_wait_stopped: NULL");
 	for (uint32_t i = 0; i < runtime->count; i++) {
-		int one = weft_loop_wait_stopped(runtime->loops[i],
-		                                 deadline_ns);
+		int one = weft_loop_wait_stopped(runtime->loops[i], deadline_ns);
 
 		rc = one < 0 ? one : rc;
 	}
 	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
 		report_pools(runtime);
-	return rc < 0 ? rc
-	              : weft__dumper_stop(&runtime->dumper,
-	                                  deadline_ns); /* 3 */
+	return rc < 0 ? rc : weft__dumper_stop(&runtime->dumper, deadline_ns); /* 3 */
 }
 
 int
@@ -317,15 +299,11 @@ weft_runtime_free(weft_runtime *runtime)
 	for (uint32_t i = 0; i < runtime->count; i++) {
 		weft_state state = weft_loop_state(runtime->loops[i]);
 
-		if (state != WEFT_STOPPED
-		    && (state != WEFT_IDLE || runtime->started))
-			return weft__fail(WEFT_EBUSY,
-			                  "weft_runtime_free: it runs");
+		if (state != WEFT_STOPPED && (state != WEFT_IDLE || runtime->started))
+			return weft__fail(WEFT_EBUSY, "weft_runtime_free: it runs");
 	}
 	if (weft__dumper_stop(&runtime->dumper, WEFT_NEVER) < 0)
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_runtime_free: its end was not waited "
-		                  "for");
+		return weft__fail(WEFT_EBUSY, "weft_runtime_free: its end was not waited for");
 	unlist(runtime);
 	free_loops(runtime);
 	return 0;

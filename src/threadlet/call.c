@@ -26,8 +26,7 @@ weft_yield(void)
 {
 	struct weft__threadlet *self = weft__self();
 
-	if (!self || self->why | self->interrupted
-	    || weft__loop_is_forked(weft__loop_here())) {
+	if (!self || self->why | self->interrupted || weft__loop_is_forked(weft__loop_here())) {
 		int rc = weft__may_wait(WEFT_NEVER);
 
 		if (rc < 0)
@@ -42,8 +41,7 @@ int
 weft_sleep_until(uint64_t deadline_ns)
 {
 	struct weft__waiter waiter = { .what = "sleep", .sleeps = true };
-	int rc = deadline_ns == WEFT_NOW ? weft_yield()
-	                                 : weft__may_wait(deadline_ns);
+	int rc = deadline_ns == WEFT_NOW ? weft_yield() : weft__may_wait(deadline_ns);
 
 	if (rc < 0 || deadline_ns == WEFT_NOW)
 		return rc;
@@ -81,17 +79,13 @@ ask_op(struct weft__waiter *waiter, int why)
 const struct weft__op *
 weft__waiter_op(const struct weft__waiter *waiter)
 {
-	return waiter->ask == ask_op
-	               ? ((const struct op_waiter *)(const void *)waiter)->op
-	               : NULL;
+	return waiter->ask == ask_op ? ((const struct op_waiter *)(const void *)waiter)->op : NULL;
 }
 
 int
 weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 {
-	struct op_waiter w = {
-		.waiter = { .what = "fd", .on = fd, .ask = ask_op }
-	};
+	struct op_waiter w = { .waiter = { .what = "fd", .on = fd, .ask = ask_op } };
 	weft_op op;
 	int rc = weft__may_wait(WEFT_NEVER);
 
@@ -107,11 +101,10 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 static int64_t
 wait_op(struct weft__op *op, const char *what, uint64_t deadline_ns, bool deaf)
 {
-	struct op_waiter w = { .waiter = { .what = what,
-		                           .on = (intptr_t)op,
-		                           .deaf = deaf,
-		                           .ask = ask_op },
-		               .op = op };
+	struct op_waiter w = {
+		.waiter = { .what = what, .on = (intptr_t)op, .deaf = deaf, .ask = ask_op },
+		.op = op
+	};
 	void *arg = op->arg;
 
 	op->on_done = weft__op_waited;
@@ -126,15 +119,12 @@ static int
 check_op(const struct weft__op *op)
 {
 	if (!op || op->kind == WEFT__OP_NONE || (op->pending && op->on_done))
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_op_wait: never started, or it has an "
-		                    "on_done");
+		return weft__misuse(WEFT_EINVAL, "weft_op_wait: never started, or it has an "
+		                                 "on_done");
 	if (!weft__self())
-		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a "
-		                                "threadlet");
+		return weft__fail(WEFT_EDEADLK, "weft_op_wait: not in a threadlet");
 	if (op->loop != weft__self()->crew->loop)
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_op_wait: of another loop");
+		return weft__misuse(WEFT_EXDEV, "weft_op_wait: of another loop");
 	return 0;
 }
 
@@ -183,9 +173,7 @@ weft_cleanup_push(weft_node *public)
 	struct weft__node *node = (struct weft__node *)(void *)public;
 
 	if (!self || !node || !node->fn) {
-		(void)weft__misuse(WEFT_EINVAL,
-		                   "weft_cleanup_push: NULL, or not in a "
-		                   "threadlet");
+		(void)weft__misuse(WEFT_EINVAL, "weft_cleanup_push: NULL, or not in a threadlet");
 		return;
 	}
 	node->next = self->cleanups;

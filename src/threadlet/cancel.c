@@ -28,19 +28,16 @@ add(struct round *round, struct weft__threadlet *t)
 }
 
 static void
-end_level(struct round *round, const struct weft__crew *crew,
-          struct weft__scope *scope)
+end_level(struct round *round, const struct weft__crew *crew, struct weft__scope *scope)
 {
 	if (scope->why)
 		return;
 	scope->why = round->why;
 	for (struct weft__handle *h = scope->live; h; h = h->next) {
 		if (weft__load(&h->crew, WEFT__ACQUIRE) != (uintptr_t)crew)
-			(void)weft__handle_ask(
-				(int64_t)weft__load(&h->id, WEFT__RELAXED),
-				round->why == WEFT_ETIMEDOUT
-					? WEFT__REQUEST_TIMEOUT
-					: WEFT__REQUEST_CANCEL);
+			(void)weft__handle_ask((int64_t)weft__load(&h->id, WEFT__RELAXED),
+			                       round->why == WEFT_ETIMEDOUT ? WEFT__REQUEST_TIMEOUT
+			                                                    : WEFT__REQUEST_CANCEL);
 		else if (h->threadlet) /* else it is on its way home */
 			add(round, h->threadlet);
 	}
@@ -48,8 +45,7 @@ end_level(struct round *round, const struct weft__crew *crew,
 
 /* End the levels of `t` from `bottom` (NULL: its base) up to the nearest shield. */
 static void
-end_levels(struct round *round, struct weft__threadlet *t,
-           struct weft__scope *bottom)
+end_levels(struct round *round, struct weft__threadlet *t, struct weft__scope *bottom)
 {
 	struct weft__scope *shield = NULL, *scope;
 
@@ -143,8 +139,7 @@ static struct weft__handle *
 find_here(weft_threadlet id)
 {
 	weft_loop *loop = weft__thread_self()->loop;
-	struct weft__crew *crew = loop ? (struct weft__crew *)weft__load(
-					  &loop->crew, WEFT__RELAXED)
+	struct weft__crew *crew = loop ? (struct weft__crew *)weft__load(&loop->crew, WEFT__RELAXED)
 	                               : NULL;
 
 	return crew ? weft__handle_find(crew, id) : NULL;
@@ -230,8 +225,7 @@ weft__threadlet_look(struct weft__threadlet *self)
 		do_asked(self->crew);
 	while (!self->why && (over = find_over(self, weft__sys->now(), &why))) {
 		if (over->place.block)
-			(void)weft__wheel_drop(&self->crew->loop->wheel,
-			                       &over->place);
+			(void)weft__wheel_drop(&self->crew->loop->wheel, &over->place);
 		weft__scope_end(over, why);
 	}
 	return self->why;

@@ -45,8 +45,7 @@ copy(void *to, const void *from, size_t size)
 static inline size_t
 count_of(const weft_chan *chan)
 {
-	return (size_t)(weft__count_get(&chan->in.count)
-	                - weft__count_get(&chan->out.count));
+	return (size_t)(weft__count_get(&chan->in.count) - weft__count_get(&chan->out.count));
 }
 
 /* Count one on this side, which goes on at `next`: I, O. */
@@ -54,8 +53,7 @@ static inline void
 pass(weft_chan *chan, struct weft__chan_side *side, char *next)
 {
 	weft__put(side->place, next == chan->end ? chan->values : next);
-	weft__store(&side->count, weft__count_get(&side->count) + 1,
-	            WEFT__RELEASE);
+	weft__store(&side->count, weft__count_get(&side->count) + 1, WEFT__RELEASE);
 }
 
 static inline void
@@ -82,8 +80,7 @@ send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 	*wake = NULL;
 	if (weft__get(chan->closed))
 		return WEFT_EPIPE;
-	if (weft__get(chan->receivers.first)
-	    && (*wake = weft__wait_claim(&chan->receivers))) {
+	if (weft__get(chan->receivers.first) && (*wake = weft__wait_claim(&chan->receivers))) {
 		copy((*wake)->value, value, chan->value_bytes);
 		return 0;
 	}
@@ -96,9 +93,7 @@ send_now(weft_chan *chan, const void *value, struct weft__wait **wake)
 static inline __attribute__((always_inline)) int
 recv_now(weft_chan *chan, void *out, struct weft__wait **wake)
 {
-	*wake = weft__get(chan->senders.first)
-	                ? weft__wait_claim(&chan->senders)
-	                : NULL;
+	*wake = weft__get(chan->senders.first) ? weft__wait_claim(&chan->senders) : NULL;
 	if (count_of(chan) > 0) {
 		take(chan, out, chan->value_bytes);
 		if (*wake)
@@ -137,15 +132,13 @@ finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 /* Is this side's count ahead of the other's by so much?  That is looked at only when what
  * was last seen of it does not say no; inside of the gate counts go on without that. */
 static bool
-is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other,
-         uint64_t by)
+is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other, uint64_t by)
 {
 	uint64_t count = weft__count_get(&side->count);
 
 	if ((int64_t)(count - weft__get(side->other)) < (int64_t)by)
 		return false;
-	weft__put(side->other,
-	          weft__load(&other->count, WEFT__ACQUIRE)); /* I, O */
+	weft__put(side->other, weft__load(&other->count, WEFT__ACQUIRE)); /* I, O */
 	return count - weft__get(side->other) == by;
 }
 
@@ -170,8 +163,7 @@ recv_alone(weft_chan *chan, void *out)
 	bool can;
 
 	weft__gate_lock(&chan->out.lock);
-	can = !weft__get(chan->senders.first)
-	      && !is_ahead(&chan->out, &chan->in, 0);
+	can = !weft__get(chan->senders.first) && !is_ahead(&chan->out, &chan->in, 0);
 	if (can)
 		take(chan, out, chan->value_bytes);
 	weft__lock_give(&chan->out.lock);
@@ -194,8 +186,7 @@ learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 
 /* Invariant 6.  Whether the other side has gone on meanwhile. */
 static bool
-look_on(struct weft__chan_side *side, const struct weft__chan_side *other,
-        size_t capacity)
+look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_t capacity)
 {
 	uint32_t pauses = weft__count_get(&side->pauses);
 	uint64_t moved = 0, count;
@@ -222,8 +213,7 @@ send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOW
-	    || !look_on(&chan->in, &chan->out, chan->capacity)
+	if (deadline_ns == WEFT_NOW || !look_on(&chan->in, &chan->out, chan->capacity)
 	    || !send_alone(chan, value))
 		return false;
 	(void)weft__give_way(weft__self());
@@ -237,8 +227,7 @@ recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOW
-	    || !look_on(&chan->out, &chan->in, chan->capacity)
+	if (deadline_ns == WEFT_NOW || !look_on(&chan->out, &chan->in, chan->capacity)
 	    || !recv_alone(chan, out))
 		return false;
 	(void)weft__give_way(weft__self());
@@ -257,8 +246,7 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 	struct weft__wait *wake;
 	int rc = weft__told(deadline_ns);
 
-	if (rc == 0 && has_sides(chan)
-	    && send_by_side(chan, value, deadline_ns))
+	if (rc == 0 && has_sides(chan) && send_by_side(chan, value, deadline_ns))
 		return 0;
 	if (rc == 0)
 		rc = weft__gate_enter(weft__chan_gate(chan));
@@ -266,12 +254,10 @@ send_shared(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		return rc;
 	rc = send_now(chan, value, &wake);
 	if (rc == WEFT_EAGAIN)
-		return weft__gate_wait(
-			weft__chan_gate(chan),
-			&(struct weft__gate_wait){ "chan send", &chan->senders,
-		                                   (void *)(uintptr_t)value,
-		                                   false },
-			deadline_ns);
+		return weft__gate_wait(weft__chan_gate(chan),
+		                       &(struct weft__gate_wait){ "chan send", &chan->senders,
+		                                                  (void *)(uintptr_t)value, false },
+		                       deadline_ns);
 	weft__gate_leave(weft__chan_gate(chan));
 	return finish(rc, wake, weft__self());
 }
@@ -292,8 +278,7 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 	if (rc == WEFT_EAGAIN)
 		return weft__gate_wait(
 			weft__chan_gate(chan),
-			&(struct weft__gate_wait){
-				"chan recv", &chan->receivers, out, false },
+			&(struct weft__gate_wait){ "chan recv", &chan->receivers, out, false },
 			deadline_ns);
 	weft__gate_leave(weft__chan_gate(chan));
 	return finish(rc, wake, weft__self());
@@ -302,26 +287,21 @@ recv_shared(weft_chan *chan, void *out, uint64_t deadline_ns)
 /* --- local channels ----------------------------------------------------- */
 
 static inline int
-wait_to_send(weft_chan *chan, const void *value, uint64_t deadline_ns,
-             struct weft__threadlet *self)
+wait_to_send(weft_chan *chan, const void *value, uint64_t deadline_ns, struct weft__threadlet *self)
 {
-	return weft__gate_wait_here(&chan->senders, "chan send",
-	                            (void *)(uintptr_t)value, deadline_ns,
-	                            self);
+	return weft__gate_wait_here(&chan->senders, "chan send", (void *)(uintptr_t)value,
+	                            deadline_ns, self);
 }
 
 static inline int
-wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns,
-             struct weft__threadlet *self)
+wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadlet *self)
 {
-	return weft__gate_wait_here(&chan->receivers, "chan recv", out,
-	                            deadline_ns, self);
+	return weft__gate_wait_here(&chan->receivers, "chan recv", out, deadline_ns, self);
 }
 
 /* Somebody waits on the other side, or it is closed. */
 __attribute__((noinline)) static int
-send_here(weft_chan *chan, const void *value, uint64_t deadline_ns,
-          struct weft__threadlet *self)
+send_here(weft_chan *chan, const void *value, uint64_t deadline_ns, struct weft__threadlet *self)
 {
 	struct weft__wait *wake;
 	int rc = send_now(chan, value, &wake);
@@ -331,8 +311,7 @@ send_here(weft_chan *chan, const void *value, uint64_t deadline_ns,
 }
 
 __attribute__((noinline)) static int
-recv_here(weft_chan *chan, void *out, uint64_t deadline_ns,
-          struct weft__threadlet *self)
+recv_here(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadlet *self)
 {
 	struct weft__wait *wake;
 	int rc = recv_now(chan, out, &wake);
@@ -367,8 +346,7 @@ has_words(const weft_chan *chan)
 int
 weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(
-		weft__chan_gate(chan));
+	struct weft__threadlet *self = weft__gate_is_open(weft__chan_gate(chan));
 
 	if (!self)
 		return send_shared(chan, value, deadline_ns);
@@ -385,17 +363,15 @@ weft_chan_send(weft_chan *chan, const void *value, uint64_t deadline_ns)
 int
 weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 {
-	struct weft__threadlet *self = weft__gate_is_open(
-		weft__chan_gate(chan));
+	struct weft__threadlet *self = weft__gate_is_open(weft__chan_gate(chan));
 
 	if (!self)
 		return recv_shared(chan, out, deadline_ns);
 	if (chan->senders.first)
 		return recv_here(chan, out, deadline_ns, self);
 	if (count_of(chan) == 0)
-		return chan->closed
-		               ? recv_here(chan, out, deadline_ns, self)
-		               : wait_to_recv(chan, out, deadline_ns, self);
+		return chan->closed ? recv_here(chan, out, deadline_ns, self)
+		                    : wait_to_recv(chan, out, deadline_ns, self);
 	if (!has_words(chan))
 		return recv_bytes(chan, out, self);
 	take(chan, out, WORD);
@@ -422,12 +398,10 @@ weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
 
 	if ((flags & ~WEFT_SHARED) || value_bytes > BYTES_MAX
 	    || (value_bytes > 0 && capacity > BYTES_MAX / value_bytes)) {
-		(void)weft__fail(WEFT_EINVAL,
-		                 "weft_chan_new: too large, or unknown flags");
+		(void)weft__fail(WEFT_EINVAL, "weft_chan_new: too large, or unknown flags");
 		return NULL;
 	}
-	memory = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity
-	                          + ALIGNMENT);
+	memory = weft__alloc_zero(sizeof(*chan) + value_bytes * capacity + ALIGNMENT);
 	if (!memory) {
 		(void)weft__fail(WEFT_ENOMEM, "weft_chan_new: out of memory");
 		return NULL;

@@ -172,16 +172,14 @@ change_to(struct weft__crew *crew, struct weft__threadlet *next)
 	void *exceptions[2] = { NULL, NULL };
 
 	if (crew->exceptions)
-		__builtin_memcpy(exceptions, crew->exceptions,
-		                 sizeof(exceptions));
+		__builtin_memcpy(exceptions, crew->exceptions, sizeof(exceptions));
 	thread->threadlet = next;
 	if (__builtin_expect(crew->loop->traced, 0))
 		switch_traced(crew, next);
 	else
 		weft__switch(&crew->context, &next->context);
 	if (crew->exceptions)
-		__builtin_memcpy(crew->exceptions, exceptions,
-		                 sizeof(exceptions));
+		__builtin_memcpy(crew->exceptions, exceptions, sizeof(exceptions));
 	bury(crew);
 	*crew->error = error;
 }
@@ -195,8 +193,7 @@ crew_run(weft_loop *loop)
 
 	if (crew->thread != thread)
 		board(crew, thread);
-	if (weft__load(&weft__overflow_is_caught, WEFT__RELAXED)
-	    && !thread->has_signal_stack)
+	if (weft__load(&weft__overflow_is_caught, WEFT__RELAXED) && !thread->has_signal_stack)
 		weft__overflow_prepare(thread);
 	(void)weft__loop_time(loop);
 	crew->modes = weft__modes();
@@ -205,8 +202,7 @@ crew_run(weft_loop *loop)
 		change_to(crew, next);
 		weft__checkpoint(loop);
 	}
-	weft__loop_called(loop, WEFT_PHASE_THREADLETS,
-	                  LEFT_MAX - weft__count_get(&loop->left));
+	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - weft__count_get(&loop->left));
 }
 
 /* In a signal handler of the loop's thread. */
@@ -310,15 +306,13 @@ weft__crew_make(weft_loop *loop)
 }
 
 void
-weft__loop_tell(weft_loop *loop, struct weft__node_head *head, weft_fn fn,
-                void *arg)
+weft__loop_tell(weft_loop *loop, struct weft__node_head *head, weft_fn fn, void *arg)
 {
 	struct weft__node *node = (struct weft__node *)(void *)head;
 
 	weft__put(node->fn, fn);
 	weft__put(node->arg, arg);
-	weft__put(node->kind,
-	          WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
+	weft__put(node->kind, WEFT__NODE_OWN | WEFT__NODE_KEEP | WEFT__NODE_FIRST);
 	weft__loop_kick(loop, weft__inbox_push(&loop->inbox, node, true));
 }
 

@@ -29,16 +29,15 @@ struct suspects {
 static bool
 is_outside(const struct suspects *all, const struct weft__crew *crew)
 {
-	return crew != all->crew
-	       && (!all->runtime || crew->loop->runtime != all->runtime);
+	return crew != all->crew && (!all->runtime || crew->loop->runtime != all->runtime);
 }
 
 /* It runs outside, or has ended there and is on its way home. */
 static bool
 is_distant(const struct suspects *all, const struct weft__handle *handle)
 {
-	const struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&handle->crew, WEFT__ACQUIRE); /* M */
+	const struct weft__crew *crew = (struct weft__crew *)weft__load(&handle->crew,
+	                                                                WEFT__ACQUIRE); /* M */
 
 	return is_outside(all, crew) || (!handle->threadlet && !handle->ended);
 }
@@ -96,19 +95,16 @@ is_stuck(struct weft__crew *crew)
 {
 	uint64_t alive = 0;
 
-	return has_no_witness(&(struct suspects){ crew, NULL }, &alive)
-	       && alive > 0 && alive == weft__loop_alive(crew->loop);
+	return has_no_witness(&(struct suspects){ crew, NULL }, &alive) && alive > 0
+	       && alive == weft__loop_alive(crew->loop);
 }
 
 bool
 weft__crew_is_stuck(weft_loop *loop, uint64_t *alive)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&loop->crew, WEFT__ACQUIRE);
+	struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
 
-	return !crew
-	       || has_no_witness(&(struct suspects){ crew, loop->runtime },
-	                         alive);
+	return !crew || has_no_witness(&(struct suspects){ crew, loop->runtime }, alive);
 }
 
 static void
@@ -139,10 +135,8 @@ report(struct weft__crew *crew)
 void
 weft__crew_check(weft_loop *loop)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&loop->crew, WEFT__RELAXED);
-	uint64_t ran = weft__count_get(
-		&loop->counts.calls[WEFT_PHASE_THREADLETS]);
+	struct weft__crew *crew = (struct weft__crew *)weft__load(&loop->crew, WEFT__RELAXED);
+	uint64_t ran = weft__count_get(&loop->counts.calls[WEFT_PHASE_THREADLETS]);
 
 	if (crew->fed || crew->stuck_at == ran + 1)
 		return; /* invariant 2 */

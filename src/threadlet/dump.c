@@ -38,18 +38,14 @@ add_wait(struct weft__text *text, const weft_threadlet_info *info)
 }
 
 static void
-add_times(struct weft__text *text, const weft_threadlet_info *info,
-          uint64_t now_ns)
+add_times(struct weft__text *text, const weft_threadlet_info *info, uint64_t now_ns)
 {
 	weft__text_add(text, ", since ");
-	weft__text_seconds(
-		text, now_ns > info->since_ns ? now_ns - info->since_ns : 0);
+	weft__text_seconds(text, now_ns > info->since_ns ? now_ns - info->since_ns : 0);
 	if (info->deadline_ns == WEFT_NEVER)
 		return;
 	weft__text_add(text, ", until in ");
-	weft__text_seconds(text, info->deadline_ns > now_ns
-	                                 ? info->deadline_ns - now_ns
-	                                 : 0);
+	weft__text_seconds(text, info->deadline_ns > now_ns ? info->deadline_ns - now_ns : 0);
 }
 
 static void
@@ -81,8 +77,7 @@ weft__add_name(struct weft__text *text, const weft_threadlet_info *info)
 }
 
 void
-weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
-                    uint64_t now_ns)
+weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info, uint64_t now_ns)
 {
 	weft__text_add(text, "  threadlet ");
 	weft__text_number(text, info->id);
@@ -135,8 +130,7 @@ write_out(int fd, const struct weft__text *text)
 	size_t done = 0;
 
 	while (done < text->size) {
-		int64_t n = weft__sys->write(fd, text->buf + done,
-		                             text->size - done);
+		int64_t n = weft__sys->write(fd, text->buf + done, text->size - done);
 
 		if (n == -EAGAIN)
 			n = weft__sys->poll(&ready, 1, -1) < 0 ? -EAGAIN : 0;
@@ -150,9 +144,8 @@ write_out(int fd, const struct weft__text *text)
 static const char *
 state_of(const weft_loop *loop)
 {
-	static const char *const names[] = {
-		"idle", "starting", "running", "sleeping", "stopping", "stopped"
-	};
+	static const char *const names[] = { "idle",     "starting", "running",
+		                             "sleeping", "stopping", "stopped" };
 
 	return names[weft__load(&loop->state, WEFT__RELAXED)];
 }
@@ -202,10 +195,8 @@ dump_loop(struct dump *dump, weft_loop *loop)
 	int rc = write_head(dump, loop, 0), count = 1;
 
 	while (rc == 0 && count > 0) {
-		count = weft_threadlet_list(loop, &cursor, dump->infos, SLICE,
-		                            weft_in(ANSWER_NS));
-		rc = count < 0 ? write_head(dump, loop, count)
-		               : write_slice(dump, count);
+		count = weft_threadlet_list(loop, &cursor, dump->infos, SLICE, weft_in(ANSWER_NS));
+		rc = count < 0 ? write_head(dump, loop, count) : write_slice(dump, count);
 	}
 	return rc;
 }

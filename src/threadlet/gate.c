@@ -24,8 +24,7 @@ bind_home(struct weft__gate *gate)
 	uint64_t none = 0;
 
 	if (!loop)
-		return weft__misuse(WEFT_EXDEV,
-		                    "not shared, and no loop runs here");
+		return weft__misuse(WEFT_EXDEV, "not shared, and no loop runs here");
 	if (weft__cas(&gate->home, &none, loop->inbox.id, WEFT__RELAXED))
 		return 0;
 	return weft__misuse(WEFT_EXDEV, "not shared, and of another loop");
@@ -48,13 +47,11 @@ weft__gate_lock_slow(struct weft__lock *lock)
 int
 weft__gate_enter_slow(struct weft__gate *gate)
 {
-	const struct weft__gate_pair *pair =
-		(const struct weft__gate_pair *)(const void *)gate;
+	const struct weft__gate_pair *pair = (const struct weft__gate_pair *)(const void *)gate;
 
 	if (!(gate->flags & WEFT_SHARED))
-		return gate->flags == 0
-		               ? bind_home(gate)
-		               : weft__misuse(WEFT_EINVAL, "not initialised");
+		return gate->flags == 0 ? bind_home(gate)
+		                        : weft__misuse(WEFT_EINVAL, "not initialised");
 	if (!(gate->flags & WEFT__GATE_PAIR)) {
 		weft__gate_lock(&gate->lock);
 		return 0;
@@ -82,16 +79,12 @@ weft__gate_may_wait(bool shared, uint64_t deadline_ns)
 }
 
 void
-weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
-                         const void *on)
+weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what, const void *on)
 {
 	struct weft__threadlet *self = weft__self();
 
 	*w = (struct weft__shared_waiter){
-		.waiter = { .threadlet = self,
-		            .what = what,
-		            .on = (intptr_t)on,
-		            .shared = true },
+		.waiter = { .threadlet = self, .what = what, .on = (intptr_t)on, .shared = true },
 		.loop = self ? self->crew->loop : NULL,
 		.looks = true,
 	};
@@ -103,9 +96,8 @@ weft__gate_may_look(struct weft__luck *luck)
 	const struct weft__threadlet *self = weft__self();
 	const weft_loop *loop = self ? self->crew->loop : NULL;
 
-	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed
-	       && !loop->ready.first && !loop->ticks.count
-	       && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
+	return WEFT__GATE_TRIES > 0 && loop && loop->spin.allowed && !loop->ready.first
+	       && !loop->ticks.count && !loop->microtasks.count && !weft__inbox_has(&loop->inbox)
 	       && weft__luck_try(luck);
 }
 
@@ -116,10 +108,8 @@ look_on(struct weft__shared_waiter *w)
 	struct weft__luck *luck = w->loop ? &w->loop->spin.waits : NULL;
 
 	if (luck && w->looks && weft__gate_may_look(luck))
-		weft__luck_tell(
-			luck,
-			weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),
-			WEFT__GATE_SKIPS_MAX);
+		weft__luck_tell(luck, weft__look_at(&w->woken, WEFT__WAIT_LOOKS, LOOK_NS),
+		                WEFT__GATE_SKIPS_MAX);
 	return weft__exchange(&w->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
 	       == WEFT__WAIT_WOKEN; /* W */
 }
@@ -130,15 +120,13 @@ park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
 	while (weft__load(&w->woken, WEFT__ACQUIRE) /* W */
 	       != WEFT__WAIT_WOKEN) {
-		int rc = weft__sys->park(&w->woken, WEFT__WAIT_SLEEPS,
-		                         deadline_ns);
+		int rc = weft__sys->park(&w->woken, WEFT__WAIT_SLEEPS, deadline_ns);
 
 		if (rc != -ETIMEDOUT)
 			continue;
 		if (weft__claim(&w->waiter))
 			return weft__fail(WEFT_ETIMEDOUT,
-			                  weft__wait_text(w->waiter.what,
-			                                  WEFT_ETIMEDOUT));
+			                  weft__wait_text(w->waiter.what, WEFT_ETIMEDOUT));
 		deadline_ns = WEFT_NEVER; /* the wake is on its way */
 	}
 	return weft__get(w->waiter.result);
@@ -152,8 +140,7 @@ weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns)
 			(void)weft__give_way(w->waiter.threadlet);
 		return weft__get(w->waiter.result);
 	}
-	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns)
-	                           : park(w, deadline_ns);
+	return w->waiter.threadlet ? weft__wait(&w->waiter, deadline_ns) : park(w, deadline_ns);
 }
 
 static void
@@ -216,13 +203,12 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 /* --- waiting in a queue ------------------------------------------------- */
 
 static inline int
-wait_local(struct weft__threadlet *self, struct weft__waits *queue,
-           const char *what, void *value, bool deaf, uint64_t deadline_ns)
+wait_local(struct weft__threadlet *self, struct weft__waits *queue, const char *what, void *value,
+           bool deaf, uint64_t deadline_ns)
 {
-	struct weft__waiter waiter = { .threadlet = self,
-		                       .what = what,
-		                       .on = (intptr_t)queue,
-		                       .deaf = deaf };
+	struct weft__waiter waiter = {
+		.threadlet = self, .what = what, .on = (intptr_t)queue, .deaf = deaf
+	};
 	struct weft__wait wait = { .waiter = &waiter, .value = value };
 	int rc;
 
@@ -235,26 +221,22 @@ wait_local(struct weft__threadlet *self, struct weft__waits *queue,
 
 /* Without a canary: it has no array that could run over. */
 __attribute__((no_stack_protector)) struct weft__gate_return
-weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value,
-                     uint64_t deadline_ns, struct weft__threadlet *self,
-                     const void *site)
+weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value, uint64_t deadline_ns,
+                     struct weft__threadlet *self, const void *site)
 {
 	const weft_loop *loop = weft__loop_here();
 	struct weft__crew *crew = self->crew;
 	int rc;
 
-	if (deadline_ns == WEFT_NOW || loop->ending
-	    || weft__loop_is_forked(loop))
-		return (struct weft__gate_return){ weft__may_wait(deadline_ns),
-			                           false };
+	if (deadline_ns == WEFT_NOW || loop->ending || weft__loop_is_forked(loop))
+		return (struct weft__gate_return){ weft__may_wait(deadline_ns), false };
 	crew->site = site;
 	rc = wait_local(self, queue, what, value, false, deadline_ns);
 	return (struct weft__gate_return){ rc, crew->site != site };
 }
 
 static int
-wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
-            uint64_t deadline_ns)
+wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t deadline_ns)
 {
 	struct {
 		struct weft__shared_waiter w;
@@ -264,8 +246,7 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
 
 	weft__shared_waiter_init(&here.w, how->what, how->queue);
 	here.w.waiter.deaf = how->deaf;
-	here.wait = (struct weft__wait){ .waiter = &here.w.waiter,
-		                         .value = how->value };
+	here.wait = (struct weft__wait){ .waiter = &here.w.waiter, .value = how->value };
 	weft__wait_push(how->queue, &here.wait);
 	weft__gate_leave(gate);
 	rc = (int)weft__shared_wait(&here.w, deadline_ns);
@@ -278,8 +259,7 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how,
 }
 
 int
-weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
-                uint64_t deadline_ns)
+weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t deadline_ns)
 {
 	bool shared = gate->flags & WEFT_SHARED;
 	int rc = how->deaf ? 0 : weft__gate_may_wait(shared, deadline_ns);
@@ -289,6 +269,6 @@ weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
 		return rc;
 	}
 	return shared ? wait_shared(gate, how, deadline_ns)
-	              : wait_local(weft__self(), how->queue, how->what,
-	                           how->value, how->deaf, deadline_ns);
+	              : wait_local(weft__self(), how->queue, how->what, how->value, how->deaf,
+	                           deadline_ns);
 }

@@ -45,8 +45,7 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 
 	if (handle)
 		weft__loop_tell(handle->scope->owner->crew->loop,
-		                (struct weft__node_head *)(void *)&dead->node,
-		                on_came_home, dead);
+		                (struct weft__node_head *)(void *)&dead->node, on_came_home, dead);
 	else
 		weft__stack_give(&crew->stacks, dead->stack);
 }
@@ -66,8 +65,7 @@ report_failure(const struct weft__threadlet *self, int error, const char *text)
 		.kind = WEFT_REPORT_FAILED,
 		.error = error,
 		.loop = self->crew->loop,
-		.threadlet = (int64_t)weft__load(&self->handle->id,
-	                                         WEFT__RELAXED),
+		.threadlet = (int64_t)weft__load(&self->handle->id, WEFT__RELAXED),
 		.name = buf,
 		.text = text && text[0] ? text : weft_strerror(error),
 	});
@@ -118,9 +116,7 @@ unlink_from_crew(struct weft__threadlet *self)
 static bool
 has_left(const struct weft__threadlet *self)
 {
-	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups
-	        | (uintptr_t)self->locals)
-	       != 0;
+	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups | (uintptr_t)self->locals) != 0;
 }
 
 /* It has failed, with that text, which is taken: for those who join it, or reported. */
@@ -205,9 +201,8 @@ lay(struct weft__stack *stack, uint64_t modes)
 	struct weft__threadlet *t = lies_at(stack);
 
 	*t = (struct weft__threadlet){ .stack = stack };
-	weft__context_make(&t->context, stack->base,
-	                   (size_t)((char *)t - stack->base), threadlet_main,
-	                   t);
+	weft__context_make(&t->context, stack->base, (size_t)((char *)t - stack->base),
+	                   threadlet_main, t);
 	weft__context_renew(&t->context, modes);
 	stack->laid = true;
 }
@@ -221,8 +216,8 @@ weft__threadlet_unlay(struct weft__stack *stack)
 
 /* What it is told, and what the function before may have left otherwise. */
 static inline void
-fill(struct weft__threadlet *t, const struct weft__start *start,
-     struct weft__crew *crew, struct weft__handle *handle)
+fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__crew *crew,
+     struct weft__handle *handle)
 {
 	for (size_t i = 0; i < sizeof(t->zero) / sizeof(t->zero[0]); i++)
 		t->zero[i] = 0;
@@ -242,8 +237,7 @@ fill(struct weft__threadlet *t, const struct weft__start *start,
 
 /* Into the crew, as its newest, and among those that can run. */
 static inline void
-link_to_crew(struct weft__crew *crew, weft_loop *loop,
-             struct weft__threadlet *t)
+link_to_crew(struct weft__crew *crew, weft_loop *loop, struct weft__threadlet *t)
 {
 	struct weft__threadlet *older = crew->newest;
 
@@ -263,8 +257,7 @@ enlist(struct weft__crew *crew, struct weft__threadlet *t)
 {
 	weft_loop *loop = crew->loop;
 
-	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn
-	    && !loop->traced)
+	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn && !loop->traced)
 		t->trace_what = NULL; /* it may run unseen, in this turn yet */
 	if (t->background)
 		weft__count(&loop->alive, (uint64_t)-1);
@@ -285,13 +278,11 @@ on_arrival(void *arg)
 
 /* A stack and a handle; NULL without memory. */
 static struct weft__threadlet *
-make(struct weft__crew *crew, const struct weft__start *start, int class,
-     bool here)
+make(struct weft__crew *crew, const struct weft__start *start, int class, bool here)
 {
-	struct weft__stack *stack = weft__stack_take(
-		here ? &crew->stacks : NULL, class);
-	struct weft__handle *handle =
-		stack ? weft__handle_take(here ? &crew->handles : NULL) : NULL;
+	struct weft__stack *stack = weft__stack_take(here ? &crew->stacks : NULL, class);
+	struct weft__handle *handle = stack ? weft__handle_take(here ? &crew->handles : NULL)
+	                                    : NULL;
 	uint64_t modes = here ? crew->modes : weft__modes();
 	struct weft__threadlet *t;
 
@@ -346,13 +337,11 @@ ship(struct weft__crew *crew, struct weft__threadlet *t)
 
 /* May a threadlet be started here, in that scope?  0, or an error. */
 static int
-check(const struct weft__start *start, weft_loop *loop,
-      struct weft__scope **scope)
+check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
 {
 	*scope = NULL;
 	if (!start->fn || !loop)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_go: no function, or no loop");
+		return weft__misuse(WEFT_EINVAL, "weft_go: no function, or no loop");
 	if (weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "weft_go: after fork");
 	if (!start->scope)
@@ -361,16 +350,14 @@ check(const struct weft__start *start, weft_loop *loop,
 	if (!*scope)
 		return weft__misuse(WEFT_EINVAL, "weft_go: no open scope");
 	if ((*scope)->owner->crew->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_go: a scope of another loop");
+		return weft__misuse(WEFT_EXDEV, "weft_go: a scope of another loop");
 	return (*scope)->why;
 }
 
 static bool
 is_full(const struct weft__crew *crew)
 {
-	return weft__count_get(&crew->loop->threadlets)
-	               + weft__load(&crew->coming, WEFT__RELAXED)
+	return weft__count_get(&crew->loop->threadlets) + weft__load(&crew->coming, WEFT__RELAXED)
 	       >= crew->max;
 }
 
@@ -389,15 +376,12 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 	crew = weft__crew_of(loop);
 	if (!crew)
 		return weft__fail(WEFT_ENOMEM, "weft_go: out of memory");
-	class = start->opts->stack_bytes
-	                ? weft__stack_class(start->opts->stack_bytes)
-	                : crew->class;
+	class = start->opts->stack_bytes ? weft__stack_class(start->opts->stack_bytes)
+	                                 : crew->class;
 	if (class < 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_go: a stack larger than 1 GiB");
+		return weft__misuse(WEFT_EINVAL, "weft_go: a stack larger than 1 GiB");
 	if (is_full(crew))
-		return weft__fail(WEFT_EAGAIN, "weft_go: threadlet_max of the "
-		                               "loop is reached");
+		return weft__fail(WEFT_EAGAIN, "weft_go: threadlet_max of the loop is reached");
 	here = weft__thread_self()->loop == loop;
 	if (here && weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED)
 		return weft__fail(WEFT_ESHUTDOWN, "weft_go: it has stopped");
@@ -423,19 +407,16 @@ go_here(const struct weft__start *start)
 	const struct weft__threadlet *self = weft__self();
 	struct weft__scope *scope = weft__scope_of(start->scope);
 	struct weft__crew *crew = self ? self->crew : NULL;
-	struct weft__stack *stack = crew ? crew->stacks.free[crew->class]
-	                                 : NULL;
+	struct weft__stack *stack = crew ? crew->stacks.free[crew->class] : NULL;
 	struct weft__handle *handle = crew ? crew->handles.free : NULL;
 	struct weft__threadlet *t;
 
 	if (!start->fn || !stack || !stack->laid || !handle
 	    || weft__loop_is_forked(weft__loop_here()) || weft__tracing()
-	    || weft__load(&weft__loop_here()->state, WEFT__RELAXED)
-	               >= WEFT_STOPPING
+	    || weft__load(&weft__loop_here()->state, WEFT__RELAXED) >= WEFT_STOPPING
 	    || is_full(crew))
 		return 0;
-	if (start->scope
-	    && (!scope || scope->owner->crew != crew || scope->why))
+	if (start->scope && (!scope || scope->owner->crew != crew || scope->why))
 		return 0;
 	t = lies_at(weft__stack_pop(&crew->stacks, crew->class));
 	weft__context_renew(&t->context, crew->modes);
@@ -468,8 +449,7 @@ weft_threadlet
 weft_go(weft_threadlet_fn fn, void *arg)
 {
 	const void *from = __builtin_return_address(0);
-	weft_threadlet id = go_here(
-		&(struct weft__start){ &defaults, NULL, fn, arg, from });
+	weft_threadlet id = go_here(&(struct weft__start){ &defaults, NULL, fn, arg, from });
 
 	return id ? id : go_far(NULL, fn, arg, from);
 }
@@ -477,8 +457,7 @@ weft_go(weft_threadlet_fn fn, void *arg)
 weft_threadlet
 weft_go_with(const weft_go_opts *opts, weft_threadlet_fn fn, void *arg)
 {
-	struct weft__start how = { opts ? opts : &defaults,
-		                   opts ? opts->scope : NULL, fn, arg,
+	struct weft__start how = { opts ? opts : &defaults, opts ? opts->scope : NULL, fn, arg,
 		                   __builtin_return_address(0) };
 
 	return go(weft__loop_or_current(how.opts->loop), &how);

@@ -37,11 +37,10 @@ static struct weft__handle *
 at(int64_t id)
 {
 	uint32_t index = (uint32_t)(id & (STEP - 1));
-	struct weft__handle *chunk =
-		id < STEP ? NULL
-			  : (struct weft__handle *)weft__load(
-				  &all.directory[index >> CHUNK_BITS],
-				  WEFT__ACQUIRE);
+	struct weft__handle *chunk = id < STEP ? NULL
+	                                       : (struct weft__handle *)weft__load(
+						       &all.directory[index >> CHUNK_BITS],
+						       WEFT__ACQUIRE);
 
 	return chunk ? &chunk[index & (CHUNK - 1)] : NULL;
 }
@@ -58,13 +57,11 @@ make_chunk(void)
 	if (!chunk)
 		return false;
 	for (uint32_t i = CHUNK; i-- > 0;) {
-		chunk[i].next_id = all.first_id
-		                   | (all.chunks << CHUNK_BITS | i);
+		chunk[i].next_id = all.first_id | (all.chunks << CHUNK_BITS | i);
 		chunk[i].next = all.free;
 		all.free = &chunk[i];
 	}
-	weft__store(&all.directory[all.chunks++], (uintptr_t)chunk,
-	            WEFT__RELEASE); /* C */
+	weft__store(&all.directory[all.chunks++], (uintptr_t)chunk, WEFT__RELEASE); /* C */
 	return true;
 }
 
@@ -196,9 +193,7 @@ weft__handle_find_any(int64_t id)
 {
 	struct weft__handle *handle = at(id);
 
-	return handle && (int64_t)weft__load(&handle->id, WEFT__ACQUIRE) == id
-	               ? handle
-	               : NULL;
+	return handle && (int64_t)weft__load(&handle->id, WEFT__ACQUIRE) == id ? handle : NULL;
 }
 
 struct weft__handle *
@@ -206,9 +201,7 @@ weft__handle_find(const struct weft__crew *crew, int64_t id)
 {
 	struct weft__handle *handle = weft__handle_find_any(id);
 
-	return handle
-	                       && weft__load(&handle->crew, WEFT__ACQUIRE)
-	                                  == (uintptr_t)crew /* M */
+	return handle && weft__load(&handle->crew, WEFT__ACQUIRE) == (uintptr_t)crew /* M */
 	               ? handle
 	               : NULL;
 }
@@ -219,8 +212,7 @@ weft__handle_find(const struct weft__crew *crew, int64_t id)
 static void
 list_asked(struct weft__handle *handle)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&handle->crew, WEFT__RELAXED);
+	struct weft__crew *crew = (struct weft__crew *)weft__load(&handle->crew, WEFT__RELAXED);
 	struct weft__requests *asked = &crew->asked;
 
 	handle->asked = true;
@@ -242,24 +234,21 @@ weft__handle_ask(int64_t id, unsigned requests)
 	handle = weft__handle_find_any(id);
 	if (handle) {
 		if (handle->wanted == id)
-			requests |= weft__load(&handle->requests,
-			                       WEFT__RELAXED);
+			requests |= weft__load(&handle->requests, WEFT__RELAXED);
 		weft__store(&handle->requests, requests, WEFT__RELAXED);
 		handle->wanted = id;
 		if (!handle->asked)
 			list_asked(handle);
 	}
 	weft__lock_give(&all.lock);
-	return handle ? 0
-	              : weft__fail(WEFT_ESRCH, "no such threadlet any more");
+	return handle ? 0 : weft__fail(WEFT_ESRCH, "no such threadlet any more");
 }
 
 static bool
 is_wanted(const struct weft__handle *handle)
 {
 	return handle->wanted != 0
-	       && (int64_t)weft__load(&handle->id, WEFT__RELAXED)
-	                  == handle->wanted;
+	       && (int64_t)weft__load(&handle->id, WEFT__RELAXED) == handle->wanted;
 }
 
 /* The caller has the lock. */
@@ -303,10 +292,8 @@ weft__handle_next_asked(struct weft__crew *crew, unsigned *requests)
 	while (!handle && crew->asked.first) {
 		handle = pop_asked(crew);
 		if (is_wanted(handle)
-		    && weft__load(&handle->crew, WEFT__RELAXED)
-		               == (uintptr_t)crew) {
-			*requests = weft__load(&handle->requests,
-			                       WEFT__RELAXED);
+		    && weft__load(&handle->crew, WEFT__RELAXED) == (uintptr_t)crew) {
+			*requests = weft__load(&handle->requests, WEFT__RELAXED);
 			weft__store(&handle->requests, 0, WEFT__RELAXED);
 			handle->wanted = 0;
 			break;

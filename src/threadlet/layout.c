@@ -15,8 +15,7 @@
 	}
 
 /* Read by nobody in the program: kept all the same. */
-__attribute__((used))
-WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
+__attribute__((used)) WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
 	{ "version", VERSION },
 	{ "registry", (uintptr_t)&weft__registry },
 	OF("registry.first", struct weft__registry, first),

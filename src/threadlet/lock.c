@@ -42,12 +42,10 @@ take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 	}
 	if (weft__get(mutex->owner) == caller) {
 		weft__gate_leave(&mutex->gate);
-		return weft__misuse(WEFT_EDEADLK,
-		                    "weft_mutex_lock: the caller has it");
+		return weft__misuse(WEFT_EDEADLK, "weft_mutex_lock: the caller has it");
 	}
 	return weft__gate_wait(&mutex->gate,
-	                       &(struct weft__gate_wait){
-				       "mutex", &mutex->waits, caller, deaf },
+	                       &(struct weft__gate_wait){ "mutex", &mutex->waits, caller, deaf },
 	                       deadline_ns);
 }
 
@@ -94,8 +92,7 @@ unlock_slow(struct mutex *mutex)
 		return rc;
 	if (weft__get(mutex->owner) != weft__gate_caller()) {
 		weft__gate_leave(&mutex->gate);
-		return weft__misuse(WEFT_EPERM,
-		                    "weft_mutex_unlock: not the caller's");
+		return weft__misuse(WEFT_EPERM, "weft_mutex_unlock: not the caller's");
 	}
 	hand_over(mutex);
 	return 0;
@@ -109,8 +106,7 @@ weft_mutex_unlock(weft_mutex *public)
 	const void *self = thread ? thread->threadlet : NULL;
 
 	if (__builtin_expect(!self || !weft__gate_is_of(&mutex->gate, thread)
-	                             || mutex->owner != self
-	                             || mutex->waits.first,
+	                             || mutex->owner != self || mutex->waits.first,
 	                     0))
 		return unlock_slow(mutex);
 	mutex->owner = NULL;
@@ -143,8 +139,7 @@ unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 }
 
 int
-weft_cond_wait(weft_cond *public, weft_mutex *public_mutex,
-               uint64_t deadline_ns)
+weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns)
 {
 	struct cond *cond = (struct cond *)(void *)public;
 	struct mutex *mutex = (struct mutex *)(void *)public_mutex;
@@ -210,8 +205,7 @@ let_in(struct rwlock *lock)
 	bool writes = weft__get(lock->owner) != NULL;
 	uint64_t count = weft__get(lock->count);
 
-	if (!writes && count == 0
-	    && (list = weft__wait_claim(&lock->writers))) {
+	if (!writes && count == 0 && (list = weft__wait_claim(&lock->writers))) {
 		weft__put(lock->owner, list->value);
 		weft__put(list->next, NULL);
 	} else if (!writes && !weft__get(lock->writers.first)) {
@@ -250,8 +244,7 @@ weft_rwlock_read(weft_rwlock *public, uint64_t deadline_ns)
 	if (weft__get(lock->owner) || weft__get(lock->writers.first))
 		return weft__gate_wait(
 			&lock->gate,
-			&(struct weft__gate_wait){
-				"rwlock read", &lock->readers, NULL, false },
+			&(struct weft__gate_wait){ "rwlock read", &lock->readers, NULL, false },
 			deadline_ns);
 	weft__put(lock->count, weft__get(lock->count) + 1);
 	weft__gate_leave(&lock->gate);
@@ -272,11 +265,10 @@ weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
 		weft__gate_leave(&lock->gate);
 		return 0;
 	}
-	rc = weft__gate_wait(&lock->gate,
-	                     &(struct weft__gate_wait){ "rwlock write",
-	                                                &lock->writers, caller,
-	                                                false },
-	                     deadline_ns);
+	rc = weft__gate_wait(
+		&lock->gate,
+		&(struct weft__gate_wait){ "rwlock write", &lock->writers, caller, false },
+		deadline_ns);
 	/* Those who read may have waited for us alone. */
 	if (rc < 0 && weft__gate_enter(&lock->gate) == 0)
 		let_in(lock);

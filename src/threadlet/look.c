@@ -81,13 +81,10 @@ describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
 
 	out->stack_bytes = weft__stack_bytes(stack->class);
 	end = stack->base + out->stack_bytes;
-	out->stack_high = weft__sys->stack_touched(stack->base,
-	                                           out->stack_bytes);
+	out->stack_high = weft__sys->stack_touched(stack->base, out->stack_bytes);
 	if (weft__self() == t) {
 		out->state = "running";
-		out->stack_used =
-			(size_t)(end
-		                 - (const char *)__builtin_frame_address(0));
+		out->stack_used = (size_t)(end - (const char *)__builtin_frame_address(0));
 		(void)weft__frames_walk(weft__frame_here(t), out->frames, 16);
 	} else {
 		out->stack_used = (size_t)(end - (const char *)t->context.sp);
@@ -100,8 +97,7 @@ describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
 }
 
 void
-weft__threadlet_describe(const struct weft__threadlet *t,
-                         weft_threadlet_info *out)
+weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out)
 {
 	*out = (weft_threadlet_info){
 		.id = (int64_t)weft__load(&t->handle->id, WEFT__RELAXED),
@@ -136,8 +132,7 @@ find_place(const struct weft__crew *crew, uint64_t cursor)
 static void
 copy(struct weft__look *look)
 {
-	struct weft__crew *crew = (struct weft__crew *)weft__load(
-		&look->loop->crew, WEFT__RELAXED);
+	struct weft__crew *crew = (struct weft__crew *)weft__load(&look->loop->crew, WEFT__RELAXED);
 	struct weft__threadlet *t = find_place(crew, look->cursor);
 
 	for (; t && (size_t)look->count < look->max; t = t->older) {
@@ -173,16 +168,14 @@ weft__crew_look(weft_loop *loop)
 		if (look) {
 			*link = look->next;
 			look->asked = false;
-			(void)weft__add(&loop->looks, UINT32_MAX,
-			                WEFT__RELAXED);
+			(void)weft__add(&loop->looks, UINT32_MAX, WEFT__RELAXED);
 		}
 		weft__lock_give(&weft__registry.lock);
 		if (!look)
 			return;
 		copy(look);
 		if (look->home) {
-			weft__loop_tell(look->home, &look->node, on_answer,
-			                look);
+			weft__loop_tell(look->home, &look->node, on_answer, look);
 			continue;
 		}
 		weft__store(&look->answered, 1, WEFT__RELEASE);
@@ -226,9 +219,7 @@ static void
 ask_to_end(struct weft__waiter *waiter, int why)
 {
 	struct weft__look *look =
-		(struct weft__look *)(void *)((char *)waiter
-	                                      - offsetof(struct weft__look,
-	                                                 waiter));
+		(struct weft__look *)(void *)((char *)waiter - offsetof(struct weft__look, waiter));
 
 	if (take_back(look) && weft__claim(waiter))
 		weft__wake(waiter, why);
@@ -269,9 +260,9 @@ check_wait(uint64_t deadline_ns)
 {
 	if (weft__self() || deadline_ns == WEFT_NOW)
 		return weft__may_wait(deadline_ns);
-	return weft__thread_self()->loop ? weft__fail(
-		       WEFT_EDEADLK, "weft_threadlet_list: in a callback")
-	                                 : 0;
+	return weft__thread_self()->loop
+	               ? weft__fail(WEFT_EDEADLK, "weft_threadlet_list: in a callback")
+	               : 0;
 }
 
 /* Invariant 2. */
@@ -302,8 +293,7 @@ look_from_outside(struct weft__look *look, uint64_t deadline_ns)
 
 /* The loop cannot be freed meanwhile. */
 static int
-list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
-     uint64_t deadline_ns)
+list(weft_loop *loop, uint64_t *cursor, struct weft__look *look, uint64_t deadline_ns)
 {
 	int rc = 0;
 
@@ -322,21 +312,17 @@ list(weft_loop *loop, uint64_t *cursor, struct weft__look *look,
 }
 
 int
-weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
-                    size_t max, uint64_t deadline_ns)
+weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out, size_t max,
+                    uint64_t deadline_ns)
 {
-	struct weft__look look = { .out = out,
-		                   .max = max < SLICE_MAX ? max : SLICE_MAX };
+	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	int rc;
 
 	loop = weft__loop_or_current(loop);
 	if (!loop || !cursor || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_threadlet_list: no loop, "
-		                    "or no room");
+		return weft__misuse(WEFT_EINVAL, "weft_threadlet_list: no loop, or no room");
 	if (weft__loop_is_forked(loop))
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_threadlet_list: after fork");
+		return weft__misuse(WEFT_EXDEV, "weft_threadlet_list: after fork");
 	weft__loop_enter(loop);
 	rc = list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
@@ -344,22 +330,18 @@ weft_threadlet_list(weft_loop *loop, uint64_t *cursor, weft_threadlet_info *out,
 }
 
 int
-weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
-                       weft_threadlet_info *out, size_t max,
+weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *out, size_t max,
                        uint64_t deadline_ns)
 {
-	struct weft__look look = { .out = out,
-		                   .max = max < SLICE_MAX ? max : SLICE_MAX };
+	struct weft__look look = { .out = out, .max = max < SLICE_MAX ? max : SLICE_MAX };
 	weft_loop *loop;
 	int rc;
 
 	if (!cursor || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_threadlet_list_of: no room");
+		return weft__misuse(WEFT_EINVAL, "weft_threadlet_list_of: no room");
 	loop = weft__registry_find(number);
 	if (!loop)
-		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: there "
-		                               "is no such loop");
+		return weft__fail(WEFT_ENOENT, "weft_threadlet_list_of: there is no such loop");
 	rc = list(loop, cursor, &look, deadline_ns);
 	weft__loop_exit(loop);
 	return rc;

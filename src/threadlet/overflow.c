@@ -27,18 +27,16 @@ is_overflow(const char *base, const struct weft__moment *moment)
 
 	if (moment->sp < base)
 		return true;
-	return moment->sp < base + NEAR && addr < base
-	       && addr >= base - WEFT__STACK_GUARD;
+	return moment->sp < base + NEAR && addr < base && addr >= base - WEFT__STACK_GUARD;
 }
 
 static void
 add_depth(struct weft__text *text, const struct weft__threadlet *t,
           const struct weft__moment *moment)
 {
-	struct weft__frame frame = { .pc = moment->pc,
-		                     .fp = moment->fp,
-		                     .low = t->stack->base,
-		                     .high = (const char *)t };
+	struct weft__frame frame = {
+		.pc = moment->pc, .fp = moment->fp, .low = t->stack->base, .high = (const char *)t
+	};
 
 	weft__text_number(text, (int64_t)weft__stack_bytes(t->stack->class));
 	weft__text_add(text, " bytes, about ");
@@ -105,8 +103,7 @@ weft_catch_overflow(void)
 	if (rc == 0)
 		weft__store(&weft__overflow_is_caught, 1, WEFT__RELAXED);
 	weft__lock_give(&lock);
-	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack")
-	              : 0;
+	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack") : 0;
 }
 
 /* Who has a handler knows what to do, and may not expect to be called by ours. */

@@ -33,8 +33,7 @@ rest_add_threadlet(struct weft__text *text, const weft_threadlet_info *info)
 	weft__text_add(text, "; threadlet ");
 	weft__add_name(text, info);
 	weft__text_add(text, info->waits_for[0] ? " waits for " : " is ");
-	weft__text_add(text,
-	               info->waits_for[0] ? info->waits_for : info->state);
+	weft__text_add(text, info->waits_for[0] ? info->waits_for : info->state);
 	rest_add_place(text, info->frames);
 }
 
@@ -62,20 +61,17 @@ rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
 static bool
 rest_is_held(weft_loop *loop, int tries, struct weft__holder *holder)
 {
-	return weft__loop_holder(loop, holder)
-	       && (holder->id || tries >= CALLBACK_TRIES);
+	return weft__loop_holder(loop, holder) && (holder->id || tries >= CALLBACK_TRIES);
 }
 
 /* The first slice of a loop that turns; 0 if there is none, and then the text says why. */
 static int
-rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor,
-          weft_threadlet_info *infos)
+rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threadlet_info *infos)
 {
 	struct weft__holder holder;
 
 	for (int tries = 0; tries < TRIES; tries++) {
-		int count = weft_threadlet_list(loop, cursor, infos, SHOWN_MAX,
-		                                weft_in(ANSWER_NS));
+		int count = weft_threadlet_list(loop, cursor, infos, SHOWN_MAX, weft_in(ANSWER_NS));
 
 		if (count != WEFT_ETIMEDOUT)
 			return count < 0 ? 0 : count;
@@ -99,8 +95,7 @@ weft__crew_add_rest(weft_loop *loop, struct weft__text *text)
 	for (int i = 0; i < count; i++)
 		rest_add_threadlet(text, &infos[i]);
 	while (count > 0) {
-		count = weft_threadlet_list(loop, &cursor, infos, SHOWN_MAX,
-		                            weft_in(ANSWER_NS));
+		count = weft_threadlet_list(loop, &cursor, infos, SHOWN_MAX, weft_in(ANSWER_NS));
 		more += count > 0 ? count : 0;
 	}
 	if (more == 0)

@@ -33,8 +33,7 @@ arm(struct weft__scope *scope, uint64_t deadline_ns)
 		(void)weft__wheel_drop(wheel, &scope->place);
 	if (deadline_ns == WEFT_NEVER)
 		return 0;
-	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND
-	                   | WEFT__TAG_DEADLINE;
+	scope->place.tag = WEFT__TAG_SCOPE | WEFT__PLACE_BACKGROUND | WEFT__TAG_DEADLINE;
 	return weft__wheel_add(wheel, &scope->place, deadline_ns);
 }
 
@@ -49,8 +48,8 @@ take(struct weft__crew *crew)
 }
 
 static inline void
-open_in(struct weft__threadlet *self, struct weft__scope *scope,
-        weft_scope *public, uint32_t flags, uint64_t deadline_ns)
+open_in(struct weft__threadlet *self, struct weft__scope *scope, weft_scope *public, uint32_t flags,
+        uint64_t deadline_ns)
 {
 	int why = flags & WEFT_SHIELD ? 0 : self->why;
 
@@ -77,8 +76,7 @@ open_slow(weft_scope *public, uint32_t flags, uint64_t deadline_ns)
 	if (!public || (flags & ~KNOWN))
 		return weft__misuse(WEFT_EINVAL, "weft_scope_open: bad flags");
 	if (!self)
-		return weft__fail(WEFT_EDEADLK,
-		                  "weft_scope_open: not in a threadlet");
+		return weft__fail(WEFT_EDEADLK, "weft_scope_open: not in a threadlet");
 	if (weft__loop_is_forked(self->crew->loop))
 		return weft__misuse(WEFT_EXDEV, "weft_scope_open: after fork");
 	scope = take(self->crew);
@@ -112,9 +110,7 @@ weft__scope_here(const weft_scope *public)
 {
 	struct weft__scope *scope = weft__scope_of(public);
 
-	return scope && scope->owner->crew->loop == weft__thread_self()->loop
-	               ? scope
-	               : NULL;
+	return scope && scope->owner->crew->loop == weft__thread_self()->loop ? scope : NULL;
 }
 
 int
@@ -124,14 +120,11 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	int rc;
 
 	if (!scope)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_scope_set_deadline: not open here");
+		return weft__misuse(WEFT_EINVAL, "weft_scope_set_deadline: not open here");
 	if (weft__loop_is_forked(scope->owner->crew->loop))
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_scope_set_deadline: after fork");
+		return weft__misuse(WEFT_EXDEV, "weft_scope_set_deadline: after fork");
 	if (scope->why)
-		return weft__fail(WEFT_EALREADY,
-		                  "weft_scope_set_deadline: it has ended");
+		return weft__fail(WEFT_EALREADY, "weft_scope_set_deadline: it has ended");
 	rc = arm(scope, deadline_ns);
 	if (rc < 0) /* it can only be put off; the old one is gone */
 		return weft__fail(rc, "weft_scope_set_deadline: no memory");
@@ -147,8 +140,7 @@ weft_scope_cancel(weft_scope *public)
 	if (scope && !weft__loop_is_forked(scope->owner->crew->loop))
 		weft__scope_end(scope, WEFT_ECANCELED);
 	else
-		(void)weft__misuse(WEFT_EINVAL,
-		                   "weft_scope_cancel: not open here");
+		(void)weft__misuse(WEFT_EINVAL, "weft_scope_cancel: not open here");
 }
 
 /* --- children ----------------------------------------------------------- */
@@ -219,8 +211,7 @@ tell_joiners(struct weft__handle *handle, int result)
 	while ((joiner = weft__wait_claim(&handle->joiners))) {
 		*(int64_t *)joiner->value = result;
 		if (result < 0)
-			weft__pass_text(result, handle->text,
-			                &joiner->waiter->threadlet->failure);
+			weft__pass_text(result, handle->text, &joiner->waiter->threadlet->failure);
 		weft__wake(joiner->waiter, 0);
 	}
 }
@@ -253,8 +244,7 @@ weft__scope_child_ended(struct weft__handle *handle, int result, bool told)
 	remember(scope, handle);
 	if (result < 0 && !told)
 		fail(scope, result, handle->text);
-	if (scope->live_count == 0 && scope->closer
-	    && weft__claim(scope->closer))
+	if (scope->live_count == 0 && scope->closer && weft__claim(scope->closer))
 		weft__wake(scope->closer, 0);
 }
 
@@ -279,8 +269,7 @@ __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
 	if (scope->place.block)
-		(void)weft__wheel_drop(&scope->owner->crew->loop->wheel,
-		                       &scope->place);
+		(void)weft__wheel_drop(&scope->owner->crew->loop->wheel, &scope->place);
 	while (scope->ended)
 		forget_oldest(scope);
 	if (scope->tie)
@@ -320,8 +309,7 @@ WEFT__SELDOM static int
 refuse_close(bool forked)
 {
 	return forked ? weft__misuse(WEFT_EXDEV, "weft_scope_close: after fork")
-	              : weft__misuse(WEFT_EINVAL,
-	                             "weft_scope_close: not the last opened");
+	              : weft__misuse(WEFT_EINVAL, "weft_scope_close: not the last opened");
 }
 
 int
@@ -371,12 +359,9 @@ find(int64_t id, struct weft__handle **out)
 	if (loop && weft__loop_is_forked(loop))
 		return weft__misuse(WEFT_EXDEV, "weft_join: after fork");
 	if (!home)
-		return weft__fail(WEFT_ESRCH,
-		                  "weft_join: not a threadlet of an open "
-		                  "scope");
+		return weft__fail(WEFT_ESRCH, "weft_join: not a threadlet of an open scope");
 	if (home != here)
-		return weft__fail(WEFT_EXDEV,
-		                  "weft_join: in a scope of another loop");
+		return weft__fail(WEFT_EXDEV, "weft_join: in a scope of another loop");
 	*out = handle;
 	return 0;
 }

@@ -26,9 +26,8 @@ struct choice {
 	struct entry *entries;
 	struct weft__gate **gates; /* in order, each once */
 	size_t gates_count;
-	bool shared; /* all sources are */
-	struct weft__wait
-		*wake; /* somebody to be woken when out of the gates */
+	bool shared;             /* all sources are */
+	struct weft__wait *wake; /* somebody to be woken when out of the gates */
 };
 
 /* --- gates -------------------------------------------------------------- */
@@ -87,8 +86,7 @@ try_op(weft_case *c)
 	const struct weft__op *op = weft__op_of(c->op);
 
 	if (op->pending && op->loop != weft__thread_self()->loop)
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_select: an op of another loop");
+		return weft__misuse(WEFT_EXDEV, "weft_select: an op of another loop");
 	if (op->pending)
 		return op->on_done ? WEFT_EBUSY : WEFT_EAGAIN;
 	c->result = op->kind == WEFT__OP_NONE ? WEFT_EINVAL : op->result;
@@ -137,9 +135,7 @@ try_all(struct choice *choice)
 	size_t first = choice->count ? chance % choice->count : 0;
 
 	for (size_t i = 0; i < choice->count; i++) {
-		size_t at = first + i < choice->count
-		                    ? first + i
-		                    : first + i - choice->count;
+		size_t at = first + i < choice->count ? first + i : first + i - choice->count;
 		int rc = try_case(choice, &choice->cases[at]);
 
 		if (rc != WEFT_EAGAIN)
@@ -159,8 +155,7 @@ on_op_done(weft_op *op, int64_t result, void *arg)
 		return;
 	entry->wait.waiter->chosen = &entry->wait;
 	if (weft__op_of(op)->kind == WEFT__OP_OWN && weft__op_of(op)->has_text)
-		weft__pass_words((int)result,
-		                 &entry->wait.waiter->threadlet->failure);
+		weft__pass_words((int)result, &entry->wait.waiter->threadlet->failure);
 	weft__gate_wake(entry->wait.waiter, result);
 }
 
@@ -171,8 +166,7 @@ queue_case(struct choice *choice, size_t i)
 	weft_case *c = &choice->cases[i];
 	struct entry *entry = &choice->entries[i];
 
-	entry->wait = (struct weft__wait){ .waiter = &choice->w.waiter,
-		                           .value = c->value };
+	entry->wait = (struct weft__wait){ .waiter = &choice->w.waiter, .value = c->value };
 	if (c->recv) {
 		weft__wait_push(&c->recv->receivers, &entry->wait);
 	} else if (c->send) {
@@ -210,11 +204,10 @@ first_time(const struct choice *choice)
 	size_t first = choice->count;
 
 	for (size_t i = 0; i < choice->count; i++)
-		if (choice->cases[i].until_ns && !choice->entries[i].gate
-		    && !choice->cases[i].op && !choice->cases[i].joined
+		if (choice->cases[i].until_ns && !choice->entries[i].gate && !choice->cases[i].op
+		    && !choice->cases[i].joined
 		    && (first == choice->count
-		        || choice->cases[i].until_ns
-		                   < choice->cases[first].until_ns))
+		        || choice->cases[i].until_ns < choice->cases[first].until_ns))
 			first = i;
 	return first;
 }
@@ -225,20 +218,18 @@ wait_for_first(struct choice *choice, uint64_t deadline_ns)
 {
 	size_t time = first_time(choice);
 	struct weft__wait *chosen;
-	uint64_t until_ns = time < choice->count ? choice->cases[time].until_ns
-	                                         : WEFT_NEVER;
+	uint64_t until_ns = time < choice->count ? choice->cases[time].until_ns : WEFT_NEVER;
 	int64_t result;
 	int rc;
 
-	result = weft__shared_wait(
-		&choice->w, until_ns < deadline_ns ? until_ns : deadline_ns);
+	result = weft__shared_wait(&choice->w, until_ns < deadline_ns ? until_ns : deadline_ns);
 	rc = enter_gates(choice);
 	weft__assert(rc == 0);
 	unqueue(choice);
 	leave_gates(choice, choice->gates_count);
 	chosen = weft__get(choice->w.waiter.chosen);
-	if (!chosen && result == WEFT_ETIMEDOUT && until_ns <= deadline_ns
-	    && time < choice->count && weft_now() >= until_ns) {
+	if (!chosen && result == WEFT_ETIMEDOUT && until_ns <= deadline_ns && time < choice->count
+	    && weft_now() >= until_ns) {
 		choice->cases[time].result = 0;
 		return (int)time;
 	}
@@ -279,8 +270,8 @@ choose(struct choice *choice, uint64_t deadline_ns)
 static bool
 has_one_source(const weft_case *c)
 {
-	return (c->recv != NULL) + (c->send != NULL) + (c->event != NULL)
-	               + (c->op != NULL) + (c->joined != 0) + (c->until_ns != 0)
+	return (c->recv != NULL) + (c->send != NULL) + (c->event != NULL) + (c->op != NULL)
+	               + (c->joined != 0) + (c->until_ns != 0)
 	       <= 1;
 }
 
@@ -295,16 +286,13 @@ note_gates(struct choice *choice)
 		struct weft__gate *gate = gate_of(c);
 
 		if (!has_one_source(c))
-			return weft__misuse(WEFT_EINVAL,
-			                    "weft_select: a case with two "
-			                    "sources");
+			return weft__misuse(WEFT_EINVAL, "weft_select: a case with two sources");
 		choice->entries[i] = (struct entry){ .gate = gate };
 		if (gate)
 			add_gate(choice, gate);
 		if (gate && gate->flags & WEFT_SHARED)
 			choice->w.looks = true;
-		if (c->op || c->joined
-		    || (gate && !(gate->flags & WEFT_SHARED)))
+		if (c->op || c->joined || (gate && !(gate->flags & WEFT_SHARED)))
 			choice->shared = false;
 	}
 	return 0;
@@ -315,10 +303,9 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 {
 	struct entry few[FEW];
 	struct weft__gate *few_gates[FEW];
-	struct choice choice = { .cases = cases,
-		                 .count = count,
-		                 .entries = few,
-		                 .gates = few_gates };
+	struct choice choice = {
+		.cases = cases, .count = count, .entries = few, .gates = few_gates
+	};
 	int rc;
 
 	if ((!cases && count > 0) || count > CASES_MAX)
@@ -327,13 +314,10 @@ weft_select(weft_case *cases, size_t count, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	if (count > FEW) {
-		choice.entries = weft__sys->alloc(
-			count * (sizeof(few[0]) + sizeof(few_gates[0])));
+		choice.entries = weft__sys->alloc(count * (sizeof(few[0]) + sizeof(few_gates[0])));
 		if (!choice.entries)
-			return weft__fail(WEFT_ENOMEM,
-			                  "weft_select: no memory");
-		choice.gates = (struct weft__gate **)(void *)(choice.entries
-		                                              + count);
+			return weft__fail(WEFT_ENOMEM, "weft_select: no memory");
+		choice.gates = (struct weft__gate **)(void *)(choice.entries + count);
 	}
 	weft__shared_waiter_init(&choice.w, "select", cases);
 	rc = note_gates(&choice);

@@ -26,7 +26,7 @@
 #define KEEP_MIN   4u
 #define COLOR      ((size_t)128) /* tops differ by this, */
 #define COLORS     12u           /* times less than that */
-#define REFILL     32u /* stacks that a cache takes from the depot at a time */
+#define REFILL     32u           /* stacks that a cache takes from the depot at a time */
 
 struct weft__stack_slab {
 	struct weft__stack_slab *next;
@@ -64,9 +64,7 @@ keep_max(int class)
 {
 	size_t count = KEEP_BYTES / WEFT__STACK_MIN >> class;
 
-	return count > KEEP_MAX   ? KEEP_MAX
-	       : count < KEEP_MIN ? KEEP_MIN
-	                          : (uint32_t)count;
+	return count > KEEP_MAX ? KEEP_MAX : count < KEEP_MIN ? KEEP_MIN : (uint32_t)count;
 }
 
 /* --- slabs -------------------------------------------------------------- */
@@ -99,8 +97,7 @@ make_slab(int class)
 	struct weft__stack_slab *slab;
 
 	count = count < 1 ? 1 : count > SLAB_MAX ? SLAB_MAX : count;
-	slab = weft__alloc_zero(sizeof(*slab)
-	                        + count * sizeof(slab->stacks[0]));
+	slab = weft__alloc_zero(sizeof(*slab) + count * sizeof(slab->stacks[0]));
 	if (!slab)
 		return NULL;
 	slab->class = class;
@@ -265,8 +262,7 @@ unmap_idle(void)
 			continue;
 		}
 		*link = slab->next;
-		weft__sys->stack_unmap(slab->memory,
-		                       slab->count * stride(slab->class));
+		weft__sys->stack_unmap(slab->memory, slab->count * stride(slab->class));
 		bytes += sizeof(*slab) + slab->count * sizeof(slab->stacks[0]);
 		weft__sys->release(slab);
 	}

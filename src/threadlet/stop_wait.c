@@ -36,9 +36,7 @@ on_stopped(struct weft__stop_wait *stop)
 static void
 give_up(struct weft__waiter *waiter, int why)
 {
-	struct wait *wait = (struct wait *)(void *)((char *)waiter
-	                                            - offsetof(struct wait,
-	                                                       waiter));
+	struct wait *wait = (struct wait *)(void *)((char *)waiter - offsetof(struct wait, waiter));
 	weft_loop *loop = weft__stop_wait_drop(&wait->stop);
 
 	if (!loop)
@@ -55,9 +53,7 @@ int
 weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 {
 	struct wait wait = { .stop = { .told = on_stopped },
-		             .waiter = { .what = "stop",
-		                         .on = (intptr_t)loop,
-		                         .ask = give_up } };
+		             .waiter = { .what = "stop", .on = (intptr_t)loop, .ask = give_up } };
 	int rc = weft__may_wait(deadline_ns);
 
 	if (rc < 0)

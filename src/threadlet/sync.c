@@ -5,8 +5,7 @@
 struct counter {
 	struct weft__gate gate;
 	struct weft__waits waits;
-	uint64_t
-		count; /* units, work left, the state of a once, whether it is set */
+	uint64_t count; /* units, work left, the state of a once, whether it is set */
 };
 WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
                            && sizeof(struct counter) == sizeof(weft_group)
@@ -31,10 +30,8 @@ wake_all(struct counter *c, int64_t result)
 static int
 wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
 {
-	return weft__gate_wait(
-		&c->gate,
-		&(struct weft__gate_wait){ what, &c->waits, NULL, false },
-		deadline_ns);
+	return weft__gate_wait(&c->gate, &(struct weft__gate_wait){ what, &c->waits, NULL, false },
+	                       deadline_ns);
 }
 
 static int
@@ -74,8 +71,7 @@ weft_sem_release(weft_sem *sem, uint32_t count)
 		return rc;
 	if (weft__get(c->count) + count > COUNT_MAX) {
 		weft__gate_leave(&c->gate);
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_sem_release: too many units");
+		return weft__misuse(WEFT_EINVAL, "weft_sem_release: too many units");
 	}
 	while (count > 0 && (wait = weft__wait_claim(&c->waits))) {
 		weft__put(*end, wait);
@@ -124,9 +120,7 @@ weft_group_done(weft_group *group)
 		return 0;
 	}
 	weft__gate_leave(&c->gate);
-	return left == 0 ? weft__misuse(WEFT_EINVAL,
-	                                "weft_group_done: nothing is left")
-	                 : 0;
+	return left == 0 ? weft__misuse(WEFT_EINVAL, "weft_group_done: nothing is left") : 0;
 }
 
 int
@@ -156,8 +150,7 @@ end_once(struct counter *c, bool done)
 }
 
 int
-weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg,
-              uint64_t deadline_ns)
+weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadline_ns)
 {
 	struct counter *c = counter_of(once);
 	uintptr_t caller = (uintptr_t)weft__gate_caller();

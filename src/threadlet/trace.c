@@ -11,28 +11,25 @@
 uint64_t
 weft__threadlet_trace_mark(struct weft__threadlet *t)
 {
-	return t->trace_mark = weft__trace_mark(
-		       t->trace_mark,
-		       &(struct weft__trace_name){
-			       .kind = WEFT__TRACK_THREADLET,
-			       .number = (uint64_t)weft__threadlet_id(t),
-			       .text = t->name,
-			       .code = (const void *)(uintptr_t)t->fn,
-		       });
+	return t->trace_mark = weft__trace_mark(t->trace_mark,
+	                                        &(struct weft__trace_name){
+							.kind = WEFT__TRACK_THREADLET,
+							.number = (uint64_t)weft__threadlet_id(t),
+							.text = t->name,
+							.code = (const void *)(uintptr_t)t->fn,
+						});
 }
 
 static void
-note(uint64_t mark, int kind, uint64_t begin_ns, uint64_t end_ns,
-     const char *what, uint64_t key)
+note(uint64_t mark, int kind, uint64_t begin_ns, uint64_t end_ns, const char *what, uint64_t key)
 {
-	(void)weft__trace_note(
-		mark,
-		(struct weft__trace_event){ .begin_ns = begin_ns,
-	                                    .end_ns = end_ns,
-	                                    .key = key,
-	                                    .what = what,
-	                                    .kind = (uint16_t)kind },
-		NULL);
+	(void)weft__trace_note(mark,
+	                       (struct weft__trace_event){ .begin_ns = begin_ns,
+	                                                   .end_ns = end_ns,
+	                                                   .key = key,
+	                                                   .what = what,
+	                                                   .kind = (uint16_t)kind },
+	                       NULL);
 }
 
 static const char started[] = "start";
@@ -53,8 +50,7 @@ weft__trace_come(struct weft__threadlet *t)
 	uint64_t mark = weft__threadlet_trace_mark(t);
 
 	if (t->trace_what)
-		note(mark, WEFT__TRACE_WAITED, t->trace_ns, now_ns,
-		     t->trace_what, 0);
+		note(mark, WEFT__TRACE_WAITED, t->trace_ns, now_ns, t->trace_what, 0);
 	if (t->trace_what == started)
 		note(mark, WEFT__TRACE_BEGAN, now_ns, now_ns, "", 0);
 	t->trace_ns = now_ns;
@@ -64,13 +60,11 @@ void
 weft__trace_leave(struct weft__threadlet *t, bool dead)
 {
 	uint64_t now_ns = weft__sys->now();
-	const char *why = dead        ? "end"
-	                  : t->waiter ? weft__waiter_what(t->waiter)
-	                              : "ready";
+	const char *why = dead ? "end" : t->waiter ? weft__waiter_what(t->waiter) : "ready";
 
 	if (t->trace_mark)
-		note(t->crew->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns,
-		     now_ns, why, (uint32_t)t->trace_mark);
+		note(t->crew->loop->trace.mark, WEFT__TRACE_RUN, t->trace_ns, now_ns, why,
+		     (uint32_t)t->trace_mark);
 	if (dead)
 		note(t->trace_mark, WEFT__TRACE_ENDED, now_ns, now_ns, "", 0);
 	t->trace_ns = now_ns;

@@ -12,11 +12,10 @@
 /* --- texts of waits that failed ----------------------------------------- */
 
 /* The texts are those of weft_strerror(); what several calls wait for has the name of all. */
-#define WAIT_TEXTS(what, call)                                   \
-	{                                                        \
-		what, call ": timed out", call ": cancelled",    \
-			call ": interrupted",                    \
-			call ": closed or stopping on this side" \
+#define WAIT_TEXTS(what, call)                                                      \
+	{                                                                           \
+		what, call ": timed out", call ": cancelled", call ": interrupted", \
+			call ": closed or stopping on this side"                    \
 	}
 
 static const struct wait_texts {
@@ -102,12 +101,10 @@ weft__may_wait(uint64_t deadline_ns)
 	struct weft__threadlet *self = weft__self();
 
 	if (deadline_ns == WEFT_NOW)
-		return weft__fail(WEFT_ETIMEDOUT,
-		                  "timed out: WEFT_NOW does not wait");
+		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOW does not wait");
 	if (!self)
-		return weft__fail(WEFT_EDEADLK,
-		                  "outside of threadlets there is nothing to "
-		                  "suspend");
+		return weft__fail(WEFT_EDEADLK, "outside of threadlets there is nothing to "
+		                                "suspend");
 	if (weft__loop_is_forked(self->crew->loop))
 		return weft__misuse(WEFT_EXDEV, "a forked child cannot go on "
 		                                "with its parent's loop");

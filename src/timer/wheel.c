@@ -43,15 +43,14 @@
 #define BLOCK_ROOM  30u
 #define LIMIT_FIRST 16u
 #define LIMIT_LAST  ((size_t)1 << 31) /* place->index has 32 bits */
-#define AHEAD       12u /* how far to prefetch: about a miss's worth of firing */
+#define AHEAD       12u               /* how far to prefetch: about a miss's worth of firing */
 #define IN_RUN      0xffffu
-#define FEW_BLOCKS  3 /* a slot of so many is searched for the first deadline */
-#define TAKE_LEVELS \
-	3u /* slots of these levels are taken whole: see fill_run() */
+#define FEW_BLOCKS  3  /* a slot of so many is searched for the first deadline */
+#define TAKE_LEVELS 3u /* slots of these levels are taken whole: see fill_run() */
 
-#define FLAT    __attribute__((flatten))
-#define COLD    __attribute__((noinline, cold))
-#define rare(x) __builtin_expect(!!(x), 0)
+#define FLAT        __attribute__((flatten))
+#define COLD        __attribute__((noinline, cold))
+#define rare(x)     __builtin_expect(!!(x), 0)
 
 typedef struct weft__wheel_block block;
 typedef struct weft__place place;
@@ -82,8 +81,8 @@ blocks_for(size_t count)
 static int
 add_slab(struct weft_wheel *wheel, size_t blocks)
 {
-	struct weft__wheel_slab *slab = weft__sys->alloc(
-		sizeof(*slab) + blocks * sizeof(slab->blocks[0]));
+	struct weft__wheel_slab *slab = weft__sys->alloc(sizeof(*slab)
+	                                                 + blocks * sizeof(slab->blocks[0]));
 
 	if (!slab)
 		return WEFT_ENOMEM;
@@ -111,8 +110,7 @@ reserve(struct weft_wheel *wheel)
 	if (!run)
 		return WEFT_ENOMEM;
 	wheel->run = run;
-	if (blocks > wheel->blocks
-	    && add_slab(wheel, blocks - wheel->blocks) < 0)
+	if (blocks > wheel->blocks && add_slab(wheel, blocks - wheel->blocks) < 0)
 		return WEFT_ENOMEM;
 	wheel->limit = limit;
 	return 0;
@@ -152,8 +150,7 @@ slot_start(const struct weft_wheel *wheel, unsigned slot)
 static uint64_t
 slot_last(const struct weft_wheel *wheel, unsigned slot)
 {
-	return slot_start(wheel, slot)
-	       + ((UINT64_C(1) << shift_of(slot / DIGITS)) - 1);
+	return slot_start(wheel, slot) + ((UINT64_C(1) << shift_of(slot / DIGITS)) - 1);
 }
 
 /* The first slot in use, or WEFT__WHEEL_SLOTS. */
@@ -162,9 +159,7 @@ first_slot(const struct weft_wheel *wheel)
 {
 	for (unsigned level = 0; level < WEFT__WHEEL_LEVELS; level++)
 		if (wheel->occupied[level])
-			return level * DIGITS
-			       + (unsigned)__builtin_ctzll(
-				       wheel->occupied[level]);
+			return level * DIGITS + (unsigned)__builtin_ctzll(wheel->occupied[level]);
 	return WEFT__WHEEL_SLOTS;
 }
 
@@ -303,8 +298,7 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 			place *p = b->places[i];
 
 			if (p->due_ns <= last_ns)
-				*e++ = (struct weft__wheel_entry){ p->due_ns,
-					                           p->seq, p };
+				*e++ = (struct weft__wheel_entry){ p->due_ns, p->seq, p };
 			else
 				(void)insert(wheel, p, p->due_ns);
 		}
@@ -336,8 +330,7 @@ fill_run(struct weft_wheel *wheel, uint64_t now_ns)
 		if (start_ns > wheel->now_ns)
 			wheel->now_ns = start_ns;
 		if (slot < DIGITS || (slot < TAKE_LEVELS * DIGITS && behind))
-			take_due(wheel, detach(wheel, slot),
-			         behind ? last_ns : now_ns);
+			take_due(wheel, detach(wheel, slot), behind ? last_ns : now_ns);
 		else
 			spread(wheel, detach(wheel, slot));
 		if (slot < DIGITS && !behind)
@@ -357,8 +350,7 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	if (now_ns > wheel->now_ns)
 		wheel->now_ns = now_ns;
 	slot = first_slot(wheel);
-	wheel->bound_ns = slot == WEFT__WHEEL_SLOTS ? WEFT_NEVER
-	                                            : slot_start(wheel, slot);
+	wheel->bound_ns = slot == WEFT__WHEEL_SLOTS ? WEFT_NEVER : slot_start(wheel, slot);
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
@@ -391,8 +383,7 @@ weft__wheel_pop(struct weft_wheel *wheel)
 void
 weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
 {
-	weft__assert(wheel->run_at > 0 && !p->block
-	             && wheel->run[wheel->run_at - 1].place == p);
+	weft__assert(wheel->run_at > 0 && !p->block && wheel->run[wheel->run_at - 1].place == p);
 	p->block = wheel;
 	p->index = (uint32_t)--wheel->run_at;
 	count(wheel, p, 1);
@@ -411,8 +402,7 @@ add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 }
 
 FLAT int
-weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p,
-                uint64_t due_ns)
+weft__wheel_add(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_ns)
 {
 	if (rare(weft__count_get(&wheel->count) >= wheel->limit))
 		return add_slowly(wheel, p, due_ns);
@@ -444,8 +434,7 @@ move_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 }
 
 int
-weft__wheel_move(struct weft_wheel *wheel, struct weft__place *p,
-                 uint64_t due_ns)
+weft__wheel_move(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_ns)
 {
 	if (p->slot == IN_RUN || due_ns < slot_start(wheel, p->slot))
 		return move_slowly(wheel, p, due_ns);
@@ -480,11 +469,9 @@ first_in(const struct weft_wheel *wheel, unsigned slot)
 static const struct weft__wheel_entry *
 first_due(struct weft_wheel *wheel)
 {
-	while (wheel->run_at < wheel->run_end
-	       && !wheel->run[wheel->run_at].place)
+	while (wheel->run_at < wheel->run_end && !wheel->run[wheel->run_at].place)
 		wheel->run_at++;
-	return wheel->run_at < wheel->run_end ? &wheel->run[wheel->run_at]
-	                                      : NULL;
+	return wheel->run_at < wheel->run_end ? &wheel->run[wheel->run_at] : NULL;
 }
 
 /* Searches the first slot only; what was put off is moved on the way. */
@@ -535,8 +522,7 @@ weft__wheel_bound(struct weft_wheel *wheel)
 		wheel->bound_exact = true;
 	}
 	/* One look at the beginning of a long slot is cheaper than a search. */
-	if (!wheel->bound_exact
-	    && (slot == WEFT__WHEEL_SLOTS || !is_long(wheel->slot[slot]))) {
+	if (!wheel->bound_exact && (slot == WEFT__WHEEL_SLOTS || !is_long(wheel->slot[slot]))) {
 		wheel->bound_ns = weft__wheel_first(wheel);
 		wheel->bound_exact = true;
 	}
@@ -572,8 +558,7 @@ release_all(struct weft_wheel *wheel)
 size_t
 weft__wheel_trim(struct weft_wheel *wheel)
 {
-	size_t bytes = wheel->blocks * sizeof(block)
-	               + wheel->limit * sizeof(*wheel->run);
+	size_t bytes = wheel->blocks * sizeof(block) + wheel->limit * sizeof(*wheel->run);
 
 	if (weft__count_get(&wheel->count) > 0)
 		return 0;
@@ -606,8 +591,8 @@ refuse(const char *text)
 }
 
 FLAT int
-weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
-                uint64_t every_ns, weft_timer_fn fn, void *arg)
+weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
+                weft_timer_fn fn, void *arg)
 {
 	struct weft__place *p = weft__timer_place(timer);
 
@@ -616,8 +601,7 @@ weft__timer_arm(struct weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
 	timer->fn = fn;
 	timer->arg = arg;
 	timer->every_ns = every_ns;
-	return p->block ? weft__wheel_move(wheel, p, due_ns)
-	                : weft__wheel_add(wheel, p, due_ns);
+	return p->block ? weft__wheel_move(wheel, p, due_ns) : weft__wheel_add(wheel, p, due_ns);
 }
 
 uint64_t
@@ -636,10 +620,9 @@ void
 weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
 {
 	if (timer->every_ns)
-		weft__assert(weft__wheel_add(wheel, weft__timer_place(timer),
-		                             weft__next_due(timer->due_ns,
-		                                            timer->every_ns,
-		                                            wheel->now_ns))
+		weft__assert(weft__wheel_add(
+				     wheel, weft__timer_place(timer),
+				     weft__next_due(timer->due_ns, timer->every_ns, wheel->now_ns))
 		             == 0);
 	timer->fn(timer, timer->arg); /* may have freed it */
 }
@@ -670,8 +653,8 @@ weft_wheel_free(weft_wheel *wheel)
 }
 
 FLAT int
-weft_wheel_start(weft_wheel *wheel, weft_timer *timer, uint64_t due_ns,
-                 uint64_t every_ns, weft_timer_fn fn, void *arg)
+weft_wheel_start(weft_wheel *wheel, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
+                 weft_timer_fn fn, void *arg)
 {
 	if (!wheel || !timer)
 		return refuse("weft_wheel_start: NULL");
@@ -696,12 +679,9 @@ weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 	int64_t fired = 0;
 
 	if (!wheel || now_ns < wheel->now_ns)
-		return weft__misuse(
-			WEFT_EINVAL,
-			"weft_wheel_advance: NULL, or back in time");
+		return weft__misuse(WEFT_EINVAL, "weft_wheel_advance: NULL, or back in time");
 	if (wheel->advancing)
-		return weft__misuse(WEFT_EBUSY,
-		                    "weft_wheel_advance: called by a callback");
+		return weft__misuse(WEFT_EBUSY, "weft_wheel_advance: called by a callback");
 	weft__wheel_collect(wheel, now_ns);
 	wheel->advancing = true;
 	while (!wheel->freed && (p = weft__wheel_pop(wheel))) {
@@ -718,8 +698,7 @@ weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 uint64_t
 weft_wheel_next(const weft_wheel *wheel)
 {
-	return wheel ? weft__wheel_first((weft_wheel *)(uintptr_t)wheel)
-	             : WEFT_NEVER;
+	return wheel ? weft__wheel_first((weft_wheel *)(uintptr_t)wheel) : WEFT_NEVER;
 }
 
 size_t

@@ -19,13 +19,12 @@
 struct job {
 	weft_op op;
 	struct weft__file_call call;
-	struct weft__waiter
-		*waiter;        /* the caller; NULL: has gone, or is an op */
-	weft_op *outer;         /* a user's, to be finished; or NULL */
-	struct job *next_left;  /* that was left, on this loop; */
-	struct job **link_left; /* what points to this one */
-	bool ran;               /* the call was made, or will be */
-	char data[];            /* a path, or bytes */
+	struct weft__waiter *waiter; /* the caller; NULL: has gone, or is an op */
+	weft_op *outer;              /* a user's, to be finished; or NULL */
+	struct job *next_left;       /* that was left, on this loop; */
+	struct job **link_left;      /* what points to this one */
+	bool ran;                    /* the call was made, or will be */
+	char data[];                 /* a path, or bytes */
 };
 
 /* What the caller waits by. */
@@ -44,14 +43,11 @@ run_job(void *arg)
 	job->ran = true;
 	switch (call->kind) {
 	case WEFT__OP_FILE_OPEN:
-		return weft__sys->file_open(call->buf, call->flags,
-		                            (mode_t)call->offset);
+		return weft__sys->file_open(call->buf, call->flags, (mode_t)call->offset);
 	case WEFT__OP_FILE_READ:
-		return (int)weft__sys->file_read(call->fd, call->buf,
-		                                 call->length, call->offset);
+		return (int)weft__sys->file_read(call->fd, call->buf, call->length, call->offset);
 	case WEFT__OP_FILE_WRITE:
-		return (int)weft__sys->file_write(call->fd, call->buf,
-		                                  call->length, call->offset);
+		return (int)weft__sys->file_write(call->fd, call->buf, call->length, call->offset);
 	case WEFT__OP_FILE_SYNC:
 		return weft__sys->file_sync(call->fd);
 	default:
@@ -109,8 +105,7 @@ leave_job(struct weft__waiter *waiter, int why)
 	w->job = NULL;
 	job->waiter = NULL;
 	list_left(job);
-	weft__op_ask(weft__op_of(&job->op),
-	             why); /* if it can still be stopped */
+	weft__op_ask(weft__op_of(&job->op), why); /* if it can still be stopped */
 	weft__wake(waiter, why);
 }
 
@@ -135,8 +130,7 @@ start_job(struct job *job)
 	int rc;
 
 	if (!weft__loop_has_files(job->op.loop))
-		return weft_work_op(WEFT_BLOCKING, run_job, job, &job->op,
-		                    WEFT_NEVER);
+		return weft_work_op(WEFT_BLOCKING, run_job, job, &job->op, WEFT_NEVER);
 	rc = weft__op_start_file(&job->op, &job->call, WEFT_NEVER);
 	job->ran = rc == 0;
 	return rc;
@@ -151,8 +145,7 @@ do_job(struct job *job, uint64_t deadline_ns, bool *done)
 	struct job_waiter w = { .waiter = { .what = "file",
 		                            .on = job->call.fd,
 		                            .ask = leave_job,
-		                            .deaf = job->call.kind
-		                                    == WEFT__OP_FILE_CLOSE },
+		                            .deaf = job->call.kind == WEFT__OP_FILE_CLOSE },
 		                .job = job };
 	int rc;
 
@@ -199,32 +192,25 @@ check(const void *buf, size_t size, uint64_t offset)
 {
 	if (!buf && size > 0)
 		return weft__misuse(WEFT_EINVAL, "weft_file: no buffer");
-	return offset > INT64_MAX
-	               ? weft__fail(WEFT_EINVAL, "weft_file: no such offset")
-	               : 0;
+	return offset > INT64_MAX ? weft__fail(WEFT_EINVAL, "weft_file: no such offset") : 0;
 }
 
 int
 weft_file_open(const char *path, int flags, mode_t mode, uint64_t deadline_ns)
 {
-	struct weft__file_call call = { .kind = WEFT__OP_FILE_OPEN,
-		                        .fd = -1,
-		                        .flags = flags,
-		                        .offset = mode };
+	struct weft__file_call call = {
+		.kind = WEFT__OP_FILE_OPEN, .fd = -1, .flags = flags, .offset = mode
+	};
 
 	if (!path)
 		return weft__misuse(WEFT_EINVAL, "weft_file_open: no path");
-	return do_call(call, __builtin_strlen(path) + 1, path, NULL,
-	               deadline_ns);
+	return do_call(call, __builtin_strlen(path) + 1, path, NULL, deadline_ns);
 }
 
 ssize_t
-weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
-               uint64_t deadline_ns)
+weft_file_read(int fd, void *buf, size_t size, uint64_t offset, uint64_t deadline_ns)
 {
-	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ,
-		                        .fd = fd,
-		                        .offset = offset };
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ, .fd = fd, .offset = offset };
 	int rc = check(buf, size, offset);
 
 	size = size < COPY_MAX ? size : COPY_MAX;
@@ -233,12 +219,9 @@ weft_file_read(int fd, void *buf, size_t size, uint64_t offset,
 }
 
 ssize_t
-weft_file_write(int fd, const void *buf, size_t size, uint64_t offset,
-                uint64_t deadline_ns)
+weft_file_write(int fd, const void *buf, size_t size, uint64_t offset, uint64_t deadline_ns)
 {
-	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,
-		                        .fd = fd,
-		                        .offset = offset };
+	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE, .fd = fd, .offset = offset };
 	int rc = check(buf, size, offset);
 
 	size = size < COPY_MAX ? size : COPY_MAX;
@@ -261,12 +244,9 @@ await_left(weft_loop *loop, int fd)
 	struct job *job = loop->left_jobs;
 
 	while (job) {
-		struct weft__waiter waiter = { .what = "file",
-			                       .on = fd,
-			                       .deaf = true };
+		struct weft__waiter waiter = { .what = "file", .on = fd, .deaf = true };
 
-		if (job->call.fd != fd
-		    || job->call.kind == WEFT__OP_FILE_OPEN) {
+		if (job->call.fd != fd || job->call.kind == WEFT__OP_FILE_OPEN) {
 			job = job->next_left;
 			continue;
 		}
@@ -283,8 +263,7 @@ await_left(weft_loop *loop, int fd)
 int
 weft_file_close(int fd)
 {
-	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE,
-		                              .fd = fd };
+	const struct weft__file_call call = { .kind = WEFT__OP_FILE_CLOSE, .fd = fd };
 	weft_loop *loop = weft__self() ? weft__self()->crew->loop : NULL;
 	struct job *job;
 	bool done;
@@ -316,12 +295,10 @@ on_cancel(weft_op *op, int why, void *arg)
 
 /* Invariant 3: have a job done for `op`, which alone keeps the loop running. */
 static int
-start_outer(const struct weft__file_call *call, weft_op *op,
-            uint64_t deadline_ns)
+start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_ns)
 {
 	struct job *job = make_job(op->loop, call, 0);
-	int rc = job ? weft_op_begin(op, on_cancel, job, deadline_ns)
-	             : WEFT_ENOMEM;
+	int rc = job ? weft_op_begin(op, on_cancel, job, deadline_ns) : WEFT_ENOMEM;
 
 	if (rc < 0) {
 		weft__sys->release(job);
@@ -338,38 +315,34 @@ start_outer(const struct weft__file_call *call, weft_op *op,
 }
 
 static int
-start_op(struct weft__file_call call, size_t size, weft_op *op,
-         uint64_t deadline_ns)
+start_op(struct weft__file_call call, size_t size, weft_op *op, uint64_t deadline_ns)
 {
 	int rc = check(call.buf, size, call.offset);
 
 	if (rc == 0)
-		rc = op ? weft__loop_check(op->loop, "weft_file: no op of a "
-		                                     "loop here")
+		rc = op ? weft__loop_check(op->loop, "weft_file: no op of a loop here")
 		        : weft__misuse(WEFT_EINVAL, "weft_file: no op");
 	if (rc < 0)
 		return rc;
 	call.length = (uint32_t)(size < LENGTH_MAX ? size : LENGTH_MAX);
-	return weft__loop_has_files(op->loop)
-	               ? weft__op_start_file(op, &call, deadline_ns)
-	               : start_outer(&call, op, deadline_ns);
+	return weft__loop_has_files(op->loop) ? weft__op_start_file(op, &call, deadline_ns)
+	                                      : start_outer(&call, op, deadline_ns);
 }
 
 int
 weft_file_read_op(int fd, void *buf, size_t size, uint64_t offset, weft_op *op,
                   uint64_t deadline_ns)
 {
-	struct weft__file_call call = { .kind = WEFT__OP_FILE_READ,
-		                        .fd = fd,
-		                        .buf = buf,
-		                        .offset = offset };
+	struct weft__file_call call = {
+		.kind = WEFT__OP_FILE_READ, .fd = fd, .buf = buf, .offset = offset
+	};
 
 	return start_op(call, size, op, deadline_ns);
 }
 
 int
-weft_file_write_op(int fd, const void *buf, size_t size, uint64_t offset,
-                   weft_op *op, uint64_t deadline_ns)
+weft_file_write_op(int fd, const void *buf, size_t size, uint64_t offset, weft_op *op,
+                   uint64_t deadline_ns)
 {
 	/* Only read, though the member is shared with reads. */
 	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,

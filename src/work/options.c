@@ -16,8 +16,7 @@ set_cpus(struct weft__pool_setup *out, const char *text)
 	if (!text)
 		return 0;
 	if (!weft__cpus_read(&out->cpus, text))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_pool_new: cpus are not like \"0-3,6\"");
+		return weft__fail(WEFT_EINVAL, "weft_pool_new: cpus are not like \"0-3,6\"");
 	if (weft__sys->set_cpus(NULL) < 0)
 		return weft__fail(WEFT_ENOSYS, "weft_pool_new: threads cannot "
 		                               "be bound to cpus here");
@@ -48,18 +47,14 @@ weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts)
 		.may_look = !opts->no_spin && weft__sys->cpus() > 1,
 		.forks = weft__load(&weft__program.forks, WEFT__RELAXED),
 	};
-	__builtin_memcpy(out->name, name,
-	                 size < sizeof(out->name) ? size
-	                                          : sizeof(out->name) - 1);
+	__builtin_memcpy(out->name, name, size < sizeof(out->name) ? size : sizeof(out->name) - 1);
 	if (out->threads_max == 0) {
 		out->threads_max = threads_default();
 		if (out->threads_max < out->threads_min)
 			out->threads_max = out->threads_min;
 	}
-	if (out->threads_min > out->threads_max
-	    || out->threads_max > THREADS_MOST)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_pool_new: threads_min is above "
-		                  "threads_max, or that above 65,536");
+	if (out->threads_min > out->threads_max || out->threads_max > THREADS_MOST)
+		return weft__fail(WEFT_EINVAL, "weft_pool_new: threads_min is above "
+		                               "threads_max, or that above 65,536");
 	return set_cpus(out, opts->cpus);
 }

@@ -165,17 +165,15 @@ retire(struct weft__worker *worker)
 static uint64_t
 end_of_idling(const weft_pool *pool)
 {
-	return weft__get(pool->threads) > pool->set.threads_min
-	               ? weft_in(pool->set.idle_ns)
-	               : WEFT_NEVER;
+	return weft__get(pool->threads) > pool->set.threads_min ? weft_in(pool->set.idle_ns)
+	                                                        : WEFT_NEVER;
 }
 
 /* Invariant 8; under the lock, as it becomes idle. */
 static bool
 begin_look(weft_pool *pool)
 {
-	if (!pool->set.may_look || weft__count_get(&pool->looking)
-	    || !weft__luck_try(&pool->luck))
+	if (!pool->set.may_look || weft__count_get(&pool->looking) || !weft__luck_try(&pool->luck))
 		return false;
 	weft__count_set(&pool->looking, 1);
 	return true;
@@ -187,8 +185,7 @@ look(struct weft__worker *worker)
 	weft_pool *pool = worker->pool;
 	uint32_t word = WEFT__WORKER_LOOKS;
 	bool called = weft__look_at(&worker->bell, word, LOOK_NS)
-	              || !weft__cas(&worker->bell, &word, WEFT__WORKER_SLEEPS,
-	                            WEFT__RELAXED);
+	              || !weft__cas(&worker->bell, &word, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 
 	weft__luck_tell(&pool->luck, called, SKIPS_MAX);
 	weft__count_set(&pool->looking, 0);
@@ -203,12 +200,9 @@ rest(struct weft__worker *worker, uint64_t deadline_ns)
 	uint64_t begin_ns = pool->set.may_look ? weft__sys->now() : 0;
 	int rc = 0;
 
-	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS
-	       && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS,
-		                     deadline_ns);
-	if (begin_ns && rc != -ETIMEDOUT
-	    && weft__sys->now() - begin_ns < SHORT_NS)
+	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS, deadline_ns);
+	if (begin_ns && rc != -ETIMEDOUT && weft__sys->now() - begin_ns < SHORT_NS)
 		weft__luck_good(&pool->luck);
 }
 
@@ -228,9 +222,7 @@ idle(struct weft__worker *worker)
 	looks = begin_look(pool);
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker); /* invariant 1 */
-	weft__store(&worker->bell,
-	            looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
-	            WEFT__RELAXED);
+	weft__store(&worker->bell, looks ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS, WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (looks)
 		look(worker);
@@ -273,13 +265,12 @@ bind_to_cpus(const weft_pool *pool)
 	int rc = weft__sys->set_cpus(&pool->set.cpus);
 
 	if (rc < 0)
-		weft__report(&(weft_report){
-			.kind = WEFT_REPORT_LOG,
-			.level = 1,
-			.error = rc,
-			.name = pool->set.name,
-			.text = "a thread of the pool is not bound to its "
-				"cpus" });
+		weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG,
+		                             .level = 1,
+		                             .error = rc,
+		                             .name = pool->set.name,
+		                             .text = "a thread of the pool is not bound to its "
+		                                     "cpus" });
 }
 
 static int
@@ -304,8 +295,7 @@ worker_main(void *arg)
 	if (worker->pool->set.has_cpus)
 		bind_to_cpus(worker->pool);
 	while ((op = next_work(worker)))
-		weft__work_finish(op, weft__tracing() ? work_traced(op)
-		                                      : weft__op_do_work(op));
+		weft__work_finish(op, weft__tracing() ? work_traced(op) : weft__op_do_work(op));
 }
 
 /* A worker without a thread, or NULL without memory. */
@@ -387,8 +377,7 @@ weft__pool_push(weft_pool *pool, struct weft__op *op)
 	begin_ns = weft__sys->now();
 	rc = push(pool, op);
 	if (rc == 0)
-		weft__trace_did(WEFT__TRACE_QUEUED, (uintptr_t)op, fn,
-		                begin_ns);
+		weft__trace_did(WEFT__TRACE_QUEUED, (uintptr_t)op, fn, begin_ns);
 	return rc;
 }
 
@@ -451,8 +440,7 @@ weft__pool_report_late(weft_pool *pool)
 bool
 weft__pool_is_forked(const weft_pool *pool)
 {
-	return pool->set.forks
-	       != weft__load(&weft__program.forks, WEFT__RELAXED);
+	return pool->set.forks != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
 
 void
@@ -502,8 +490,7 @@ weft__pool_end(weft_pool *pool)
 	if (!weft__pool_is_forked(pool))
 		end_threads(pool);
 	else if (self->worker && self->worker->pool == pool)
-		self->worker =
-			NULL; /* one of its threads has forked, and is alone */
+		self->worker = NULL; /* one of its threads has forked, and is alone */
 	while ((worker = pool->workers)) {
 		pool->workers = worker->other;
 		weft__sys->release(worker);
@@ -538,18 +525,14 @@ weft_pool_free(weft_pool *pool)
 	if (!pool)
 		return 0;
 	if (pool == WEFT_CPU || pool == WEFT_BLOCKING)
-		return weft__fail(WEFT_EBUSY, "weft_pool_free: it is freed "
-		                              "with its loop");
+		return weft__fail(WEFT_EBUSY, "weft_pool_free: it is freed with its loop");
 	if (!weft__pool_is_forked(pool)) {
 		if (self && self->pool == pool)
-			return weft__fail(WEFT_EDEADLK,
-			                  "weft_pool_free: in a thread of the "
-			                  "pool");
+			return weft__fail(WEFT_EDEADLK, "weft_pool_free: in a thread of the pool");
 		if (weft__load(&pool->users, WEFT__ACQUIRE) > 0 /* U */
 		    || weft__load(&pool->owners, WEFT__ACQUIRE) > 0)
-			return weft__fail(WEFT_EBUSY,
-			                  "weft_pool_free: it has work, or "
-			                  "belongs to a loop");
+			return weft__fail(WEFT_EBUSY, "weft_pool_free: it has work, or "
+			                              "belongs to a loop");
 	}
 	weft__pool_end(pool);
 	return 0;

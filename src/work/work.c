@@ -37,8 +37,7 @@ end_pools(void *arg)
 		if (!pool)
 			continue;
 		if (pools->borrowed)
-			(void)weft__add(&pool->owners, UINT32_MAX,
-			                WEFT__RELEASE);
+			(void)weft__add(&pool->owners, UINT32_MAX, WEFT__RELEASE);
 		else
 			weft__pool_end(pool);
 	}
@@ -97,16 +96,14 @@ enter(weft_pool **pool, weft_loop *loop)
 {
 	if (*pool == WEFT_CPU || *pool == WEFT_BLOCKING) {
 		if (!loop)
-			return weft__misuse(WEFT_EINVAL,
-			                    "work: this thread has no loop "
-			                    "with pools");
+			return weft__misuse(WEFT_EINVAL, "work: this thread has no loop "
+			                                 "with pools");
 		*pool = weft__loop_pool(loop, *pool);
 		if (!*pool)
 			return weft__fail(WEFT_ENOMEM, "work: out of memory");
 	}
 	if (weft__pool_is_forked(*pool))
-		return weft__misuse(WEFT_EXDEV,
-		                    "work: a pool of another process");
+		return weft__misuse(WEFT_EXDEV, "work: a pool of another process");
 	weft__pool_enter(*pool);
 	if (weft__pool_reserve(*pool))
 		return 0;
@@ -139,8 +136,7 @@ on_worked(void *arg)
 }
 
 int
-weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public,
-             uint64_t deadline_ns)
+weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint64_t deadline_ns)
 {
 	struct weft__op *op = weft__op_of(public);
 	int rc;
@@ -172,11 +168,10 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public,
 
 /* A thread that waits for its work. */
 struct call {
-	struct weft__op op; /* first, and without a loop */
-	weft__a32 done;     /* 1: `result` is there; the caller parks here */
-	int result;         /* under the pool's lock */
-	struct weft__failure
-		*failure; /* of the caller, who waits: the text goes there */
+	struct weft__op op;            /* first, and without a loop */
+	weft__a32 done;                /* 1: `result` is there; the caller parks here */
+	int result;                    /* under the pool's lock */
+	struct weft__failure *failure; /* of the caller, who waits: the text goes there */
 };
 
 /* A caller's work is done; invariant 3. */
@@ -219,8 +214,7 @@ await(struct call *call, uint64_t deadline_ns)
 }
 
 static int
-work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
-               uint64_t deadline_ns)
+work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
 	struct call call = { .done = { 0 } };
 	int rc = enter(&pool, NULL);
@@ -251,8 +245,7 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg,
 /* The op on the threadlet's stack is waited for whatever happens, since so is work that
  * runs; cancelling only asks it. */
 static int
-work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg,
-                  uint64_t deadline_ns)
+work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
 	weft_op op;
 	int rc = weft__may_wait(deadline_ns);
@@ -274,8 +267,7 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 	if (deadline_ns == WEFT_NOW) /* another thread would have to do it */
 		return weft__fail(WEFT_ETIMEDOUT, "weft_work: not at once");
 	if (self->worker && self->worker->pool == pool)
-		return weft__fail(WEFT_EDEADLK,
-		                  "weft_work: in a thread of the pool");
+		return weft__fail(WEFT_EDEADLK, "weft_work: in a thread of the pool");
 	if (self->threadlet)
 		return work_in_threadlet(pool, fn, arg, deadline_ns);
 	if (self->loop)

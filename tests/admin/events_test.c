@@ -191,8 +191,7 @@ play_many(struct world *world)
 
 TEST(admin_has_so_many_readers_and_they_end_with_their_server)
 {
-	world_run(&(struct world){ .opts = { .connections_max = 2 } },
-	          play_many);
+	world_run(&(struct world){ .opts = { .connections_max = 2 } }, play_many);
 }
 
 /* Pages that stay open do not keep others out, not even the next reader from being told. */
@@ -213,8 +212,7 @@ play_room(struct world *world)
 
 TEST(admin_answers_others_while_it_has_all_its_readers)
 {
-	world_run(&(struct world){ .opts = { .connections_max = 2 } },
-	          play_room);
+	world_run(&(struct world){ .opts = { .connections_max = 2 } }, play_room);
 }
 
 static void

@@ -15,8 +15,7 @@ ask(struct world *world, const char *line, const char *headers)
 {
 	char text[2048];
 
-	(void)snprintf(text, sizeof(text),
-	               "%s HTTP/1.1\r\n%sConnection: close\r\n\r\n", line,
+	(void)snprintf(text, sizeof(text), "%s HTTP/1.1\r\n%sConnection: close\r\n\r\n", line,
 	               headers);
 	return raw(world->place, text);
 }
@@ -92,8 +91,7 @@ play_passed_on(struct world *world)
 TEST(admin_without_a_token_refuses_what_a_proxy_says_to_pass_on)
 {
 	world_run(&(struct world){ 0 }, play_passed_on);
-	world_run(&(struct world){ .opts = { .token = TOKEN } },
-	          play_passed_on);
+	world_run(&(struct world){ .opts = { .token = TOKEN } }, play_passed_on);
 }
 
 static void
@@ -114,8 +112,7 @@ play_sites(struct world *world)
 	             LOCAL "Sec-Fetch-Site: cross-site"
 	                   "\r\n"),
 	         403);
-	CHECK_EQ(ask(world, "GET /", LOCAL "Sec-Fetch-Site: cross-site\r\n"),
-	         403);
+	CHECK_EQ(ask(world, "GET /", LOCAL "Sec-Fetch-Site: cross-site\r\n"), 403);
 }
 
 TEST(admin_refuses_what_other_sites_ask_for)
@@ -126,20 +123,16 @@ TEST(admin_refuses_what_other_sites_ask_for)
 static void
 play_methods(struct world *world)
 {
-	static const char *const methods[] = { "POST", "PUT", "DELETE",
-		                               "PATCH" };
-	static const char *const paths[] = { "/", "/metrics", "/debug/loops",
-		                             "/debug/threadlets", "/events" };
+	static const char *const methods[] = { "POST", "PUT", "DELETE", "PATCH" };
+	static const char *const paths[] = { "/", "/metrics", "/debug/loops", "/debug/threadlets",
+		                             "/events" };
 
 	for (size_t m = 0; m < 4; m++)
 		for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++) {
 			char line[64];
 
-			(void)snprintf(line, sizeof(line), "%s %s", methods[m],
-			               paths[p]);
-			CHECK_EQ(
-				ask(world, line, LOCAL "Content-Length: 0\r\n"),
-				405);
+			(void)snprintf(line, sizeof(line), "%s %s", methods[m], paths[p]);
+			CHECK_EQ(ask(world, line, LOCAL "Content-Length: 0\r\n"), 405);
 		}
 	CHECK_EQ(ask(world, "HEAD /metrics", LOCAL), 200);
 	CHECK_EQ(ask(world, "GET /etc/passwd", LOCAL), 404);
@@ -157,13 +150,10 @@ static void
 play_links(struct world *world)
 {
 	CHECK_EQ(ask(world, "GET /", VISIT), 200);
-	CHECK_EQ(ask(world, "GET /", VISIT "Sec-Fetch-Dest: document\r\n"),
-	         200);
+	CHECK_EQ(ask(world, "GET /", VISIT "Sec-Fetch-Dest: document\r\n"), 200);
 	CHECK_EQ(ask(world, "GET /", VISIT "Sec-Fetch-Dest: iframe\r\n"), 403);
-	CHECK_EQ(ask(world, "GET /", VISIT "Origin: http://evil.example\r\n"),
-	         403);
-	CHECK_EQ(ask(world, "GET /", FOREIGN "Sec-Fetch-Mode: no-cors\r\n"),
-	         403);
+	CHECK_EQ(ask(world, "GET /", VISIT "Origin: http://evil.example\r\n"), 403);
+	CHECK_EQ(ask(world, "GET /", FOREIGN "Sec-Fetch-Mode: no-cors\r\n"), 403);
 	CHECK_EQ(ask(world, "HEAD /", VISIT), 403);
 	CHECK_EQ(ASK(VISIT), 403);
 	CHECK_EQ(ask(world, "GET /debug/loops", VISIT), 403);
@@ -207,12 +197,10 @@ play_token(struct world *world)
 	CHECK(strstr(cookie, "; SameSite=Strict"));
 	CHECK(!strstr(cookie, "sesame"));
 	/* It is that of the port that was asked for. */
-	(void)snprintf(headers, sizeof(headers),
-	               "Host: %s\r\nCookie: a=b; %.*s; c=d\r\n", world->url + 7,
-	               (int)strcspn(cookie, ";"), cookie);
+	(void)snprintf(headers, sizeof(headers), "Host: %s\r\nCookie: a=b; %.*s; c=d\r\n",
+	               world->url + 7, (int)strcspn(cookie, ";"), cookie);
 	CHECK_EQ(ASK(headers), 200);
-	(void)snprintf(headers, sizeof(headers),
-	               "Host: %s\r\nCookie: %.*s0\r\n", world->url + 7,
+	(void)snprintf(headers, sizeof(headers), "Host: %s\r\nCookie: %.*s0\r\n", world->url + 7,
 	               (int)strcspn(cookie, ";"), cookie);
 	CHECK_EQ(ASK(headers), 401);
 	(void)snprintf(headers, sizeof(headers), LOCAL "Cookie: %.*s\r\n",
@@ -229,8 +217,7 @@ TEST(admin_with_a_token_answers_whoever_shows_it_and_nobody_else)
 static int
 open_badly(void *arg)
 {
-	static const char *const open[] = { "tcp://0.0.0.0:0", "tcp://:0",
-		                            "tcp://[::]:0",
+	static const char *const open[] = { "tcp://0.0.0.0:0", "tcp://:0", "tcp://[::]:0",
 		                            "tcp://192.0.2.1:0" };
 	char long_token[400];
 	weft_admin_opts opts = { .token = long_token };
@@ -280,8 +267,7 @@ find_outside(char *out, size_t room)
 		    || weft_addr_format(&all[i].addr, text, sizeof(text)) < 0)
 			continue;
 		colon = strrchr(text, ':');
-		(void)snprintf(out, room, "tcp://%.*s:0",
-		               (int)(colon - strrchr(text, '/') - 1),
+		(void)snprintf(out, room, "tcp://%.*s:0", (int)(colon - strrchr(text, '/') - 1),
 		               strrchr(text, '/') + 1);
 		return true;
 	}
@@ -299,15 +285,12 @@ serve(void *arg)
 {
 	struct mounted *mounted = arg;
 
-	CHECK_EQ(
-		weft_http_serve(mounted->server, mounted->listener, WEFT_NEVER),
-		WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_http_serve(mounted->server, mounted->listener, WEFT_NEVER), WEFT_ESHUTDOWN);
 	return 0;
 }
 
 static weft_threadlet
-open_mounted(struct world *world, struct mounted *mounted, const char *address,
-             weft_scope *scope)
+open_mounted(struct world *world, struct mounted *mounted, const char *address, weft_scope *scope)
 {
 	weft_addr addr;
 
@@ -315,8 +298,7 @@ open_mounted(struct world *world, struct mounted *mounted, const char *address,
 	OK(weft_admin_mount(world->admin, mounted->server, "/inside"));
 	OK(weft_listener_open(address, NULL, &mounted->listener));
 	OK(weft_listener_local(mounted->listener, &addr));
-	CHECK(weft_addr_format(&addr, mounted->place, sizeof(mounted->place))
-	      > 0);
+	CHECK(weft_addr_format(&addr, mounted->place, sizeof(mounted->place)) > 0);
 	OK(weft_scope_open(scope, 0, WEFT_NEVER));
 	return weft_scope_go(scope, serve, mounted);
 }
@@ -428,8 +410,7 @@ post(const struct mounted *mounted, const char *headers)
 {
 	char text[512];
 
-	(void)snprintf(text, sizeof(text),
-	               "POST /set HTTP/1.1\r\nContent-Length: 0\r\n%s\r\n",
+	(void)snprintf(text, sizeof(text), "POST /set HTTP/1.1\r\nContent-Length: 0\r\n%s\r\n",
 	               headers);
 	return raw(mounted->place, text);
 }
@@ -446,8 +427,7 @@ play_own(struct world *world)
 	OK(weft_http_route(mounted.server, "/get", on_get, world));
 	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &mounted.listener));
 	OK(weft_listener_local(mounted.listener, &addr));
-	CHECK(weft_addr_format(&addr, mounted.place, sizeof(mounted.place))
-	      > 0);
+	CHECK(weft_addr_format(&addr, mounted.place, sizeof(mounted.place)) > 0);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, serve, &mounted) > 0);
 
@@ -460,12 +440,12 @@ play_own(struct world *world)
 	CHECK_EQ(post(&mounted, "Host: evil.example\r\n"
 	                        "Origin: http://evil.example\r\n"),
 	         403);
-	CHECK_EQ(raw(mounted.place, "GET /set HTTP/1.1\r\n" LOCAL
-	                            "Sec-Fetch-Site: same-origin\r\n\r\n"),
+	CHECK_EQ(raw(mounted.place,
+	             "GET /set HTTP/1.1\r\n" LOCAL "Sec-Fetch-Site: same-origin\r\n\r\n"),
 	         405);
 	CHECK_EQ(raw(mounted.place, "GET /get HTTP/1.1\r\n" LOCAL "\r\n"), 200);
-	CHECK_EQ(raw(mounted.place, "GET /get HTTP/1.1\r\n" LOCAL
-	                            "Sec-Fetch-Site: cross-site\r\n\r\n"),
+	CHECK_EQ(raw(mounted.place,
+	             "GET /get HTTP/1.1\r\n" LOCAL "Sec-Fetch-Site: cross-site\r\n\r\n"),
 	         403);
 	close_mounted(&mounted, &scope);
 }
@@ -486,8 +466,7 @@ count_closed(weft_stream **crowd)
 	int closed = 0;
 
 	for (int i = 0; i < CROWD; i++) {
-		closed += weft_peek(crowd[i], 1, &data, WEFT_NOW)
-		          != WEFT_ETIMEDOUT;
+		closed += weft_peek(crowd[i], 1, &data, WEFT_NOW) != WEFT_ETIMEDOUT;
 		weft_close(crowd[i]);
 	}
 	return closed;

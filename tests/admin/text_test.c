@@ -56,8 +56,7 @@ TEST(json_escapes_what_others_have_named)
 		{ "\xe0\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
 		{ "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
 		{ "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
-		{ "\xf4\x90\x80\x80",
-		  "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ "\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
 	};
 	struct weft__admin_text text = { 0 };
 
@@ -104,8 +103,7 @@ TEST(numbers_are_written_as_everybody_reads_them)
 
 TEST(numbers_do_not_depend_on_the_locale)
 {
-	static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8",
-		                             "de_DE", NULL };
+	static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", NULL };
 	struct weft__admin_text text = { 0 };
 	const char *const *name = names;
 

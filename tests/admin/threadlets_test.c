@@ -18,17 +18,14 @@ static bool holds;
 static int held_now;
 static weft_event gate;
 
-int __wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
-                                  weft_threadlet_info *out, size_t max,
-                                  uint64_t deadline_ns);
-int __real_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
-                                  weft_threadlet_info *out, size_t max,
-                                  uint64_t deadline_ns);
+int __wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
+                                  size_t max, uint64_t deadline_ns);
+int __real_weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
+                                  size_t max, uint64_t deadline_ns);
 
 int
-__wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
-                              weft_threadlet_info *out, size_t max,
-                              uint64_t deadline_ns)
+__wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor, weft_threadlet_info *out,
+                              size_t max, uint64_t deadline_ns)
 {
 	int now = __atomic_load_n(&seen, __ATOMIC_RELAXED);
 
@@ -39,8 +36,7 @@ __wrap_weft_threadlet_list_of(uint64_t number, uint64_t *cursor,
 		held_now++;
 		OK(weft_event_wait(&gate, weft_in(HOUR)));
 	}
-	return __real_weft_threadlet_list_of(number, cursor, out, max,
-	                                     deadline_ns);
+	return __real_weft_threadlet_list_of(number, cursor, out, max, deadline_ns);
 }
 
 static int
@@ -94,8 +90,7 @@ play_slices(struct world *world)
 		seen = seen_then = slices = together = 0;
 		reply = get(world, targets[i]);
 		CHECK_EQ(reply->status, 200);
-		CHECK_EQ(times_in(reply->body, i < 2 ? "\"name\":\"sleeper\""
-		                                     : " (sleeper) is "),
+		CHECK_EQ(times_in(reply->body, i < 2 ? "\"name\":\"sleeper\"" : " (sleeper) is "),
 		         CROWD);
 		CHECK(i == 2 || is_json(reply->body));
 		CHECK(slices > CROWD / 64);
@@ -155,15 +150,12 @@ play_query(struct world *world)
 	CHECK(strstr(reply->body, "\"name\":\"An \\\"odd\\\"\\u000a\\u003c"
 	                          "\xef\xbf\xbd>\""));
 	reply = get(world, "/debug/threadlets?q=odd");
-	CHECK(strstr(reply->body, " (An \"odd\"?<?>) is waiting for sleep, "
-	                          "since "));
+	CHECK(strstr(reply->body, " (An \"odd\"?<?>) is waiting for sleep, since "));
 
 	reply = get(world, "/debug/threadlets?format=json&sort=name&max=20000");
-	CHECK(strstr(reply->body, "\"zebra\"")
-	      > strstr(reply->body, "\"ant\""));
+	CHECK(strstr(reply->body, "\"zebra\"") > strstr(reply->body, "\"ant\""));
 	reply = get(world, "/debug/threadlets?format=json&sort=since&q=sleep");
-	CHECK(strstr(reply->body, "\"zebra\"")
-	      < strstr(reply->body, "\"ant\""));
+	CHECK(strstr(reply->body, "\"zebra\"") < strstr(reply->body, "\"ant\""));
 	reply = get(world, "/debug/threadlets?format=json&max=2");
 	CHECK_EQ(times_in(reply->body, "\"id\":"), 2);
 	CHECK(number_after(reply->body, "total") >= 5);
@@ -190,8 +182,7 @@ play_bad(struct world *world)
 	char target[512];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		(void)snprintf(target, sizeof(target), "/debug/threadlets?%s",
-		               bad[i]);
+		(void)snprintf(target, sizeof(target), "/debug/threadlets?%s", bad[i]);
 		CHECK_EQ(get(world, target)->status, 400);
 	}
 	(void)snprintf(target, sizeof(target), "/debug/threadlets?q=%0201d", 0);
@@ -217,10 +208,8 @@ play_busy(struct world *world)
 
 	holds = true;
 	for (int i = 0; i < 4; i++) {
-		OK(weft_connect(world->place, NULL, &readers[i],
-		                weft_in(HOUR)));
-		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1,
-		                    weft_in(HOUR)),
+		OK(weft_connect(world->place, NULL, &readers[i], weft_in(HOUR)));
+		CHECK_EQ(weft_write(readers[i], request, sizeof(request) - 1, weft_in(HOUR)),
 		         sizeof(request) - 1);
 	}
 	UNTIL(held_now == 4);
@@ -272,8 +261,7 @@ wait_until_held(struct held *held)
 static void
 play_held(struct world *world)
 {
-	struct held held = { PTHREAD_MUTEX_INITIALIZER,
-		             PTHREAD_COND_INITIALIZER, false, false };
+	struct held held = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false };
 	const weft_loop_opts opts = { .name = "other\"loop" };
 	weft_loop *loop = weft_loop_new(&opts);
 	const struct reply *reply;
@@ -333,8 +321,7 @@ waits_on(const char *text, const char *name)
 static void
 play_addresses(struct world *world)
 {
-	static const char *const names[] = { "first at gate",
-		                             "second at gate" };
+	static const char *const names[] = { "first at gate", "second at gate" };
 	char address[32];
 	double number;
 	const char *text;
@@ -352,8 +339,7 @@ play_addresses(struct world *world)
 	CHECK(number < 4294967296.0); /* no pointer of a position-independent
 	                               * program */
 	text = get(world, "/debug/threadlets")->body;
-	(void)snprintf(address, sizeof(address), "%lx",
-	               (unsigned long)(uintptr_t)&gate);
+	(void)snprintf(address, sizeof(address), "%lx", (unsigned long)(uintptr_t)&gate);
 	CHECK(!strstr(text, address));
 	CHECK(!strstr(text, " 0x"));
 	OK(weft_event_set(&gate));

@@ -5,17 +5,14 @@
 
 static int pieces, strays; /* read, and by a loop; atomic */
 
-int
-__wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
-int
-__real_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
+int __wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
+int __real_weft_trace_read(weft_trace *recording, const char **out, size_t *size);
 
 int
 __wrap_weft_trace_read(weft_trace *recording, const char **out, size_t *size)
 {
 	(void)__atomic_add_fetch(&pieces, 1, __ATOMIC_RELAXED);
-	(void)__atomic_add_fetch(&strays, weft_loop_current() != NULL,
-	                         __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&strays, weft_loop_current() != NULL, __ATOMIC_RELAXED);
 	return __real_weft_trace_read(recording, out, size);
 }
 
@@ -52,8 +49,7 @@ ask_for(struct world *world, unsigned seconds)
 	                    seconds);
 
 	OK(weft_connect(world->place, NULL, &stream, weft_in(HOUR)));
-	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_in(HOUR)),
-	         size);
+	CHECK_EQ(weft_write(stream, request, (size_t)size, weft_in(HOUR)), size);
 	return stream;
 }
 
@@ -117,8 +113,7 @@ play_bad(struct world *world)
 	char target[64];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		(void)snprintf(target, sizeof(target),
-		               "/debug/trace?seconds=%s", bad[i]);
+		(void)snprintf(target, sizeof(target), "/debug/trace?seconds=%s", bad[i]);
 		CHECK_EQ(get(world, target)->status, 400);
 	}
 }
@@ -136,8 +131,7 @@ play_bounded(struct world *world)
 
 	stop = false;
 	CHECK(weft_go(be_busy, &stop) > 0);
-	at = strstr(get(world, "/debug/trace?seconds=1")->body,
-	            "\"dropped_events\"");
+	at = strstr(get(world, "/debug/trace?seconds=1")->body, "\"dropped_events\"");
 	CHECK(at);
 	CHECK(number_after(at, "count") > 0);
 	stop = true;
@@ -145,8 +139,7 @@ play_bounded(struct world *world)
 
 TEST(admin_bounds_what_is_recorded)
 {
-	world_run(&(struct world){ .opts = { .trace_max = 16384 } },
-	          play_bounded);
+	world_run(&(struct world){ .opts = { .trace_max = 16384 } }, play_bounded);
 }
 
 /* The first has recorded, and is being sent: to somebody who takes some bytes only. */
@@ -177,8 +170,7 @@ TEST(admin_refuses_to_record_while_a_recording_is_being_sent)
 
 	CHECK(mkdtemp(folder));
 	(void)snprintf(address, sizeof(address), "unix:%s/socket", folder);
-	world_run(&(struct world){ .address = address,
-	                           .opts = { .trace_max = 4 << 20 } },
+	world_run(&(struct world){ .address = address, .opts = { .trace_max = 4 << 20 } },
 	          play_slow);
 	CHECK_EQ(rmdir(folder), 0);
 }

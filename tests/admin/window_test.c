@@ -20,8 +20,7 @@ play_loops(struct world *world)
 	const struct reply *reply;
 	double before, apples = 12.5;
 
-	OK(weft_admin_add(world->admin, "apples", "That \"were\" <eaten>\n",
-	                  read_number, &apples));
+	OK(weft_admin_add(world->admin, "apples", "That \"were\" <eaten>\n", read_number, &apples));
 	reply = get(world, "/debug/loops");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "application/json");
@@ -31,9 +30,8 @@ play_loops(struct world *world)
 	CHECK_EQ(number_after(reply->body, "pid"), getpid());
 	CHECK(strstr(reply->body, "\"title\":\"a \\\"title\\\" \\u003c\""));
 	CHECK(strstr(reply->body, "\"version\":\""));
-	CHECK(strstr(reply->body,
-	             "{\"name\":\"apples\",\"help\":\"That \\\"were\\\" "
-	             "\\u003ceaten>\\u000a\",\"value\":12.5}"));
+	CHECK(strstr(reply->body, "{\"name\":\"apples\",\"help\":\"That \\\"were\\\" "
+	                          "\\u003ceaten>\\u000a\",\"value\":12.5}"));
 	CHECK(number_after(reply->body, "uptime_ns") >= 0);
 	CHECK(number_after(reply->body, "threadlets") >= 2);
 	CHECK(number_after(reply->body, "cpu_ns") > 0);
@@ -47,8 +45,7 @@ play_loops(struct world *world)
 
 TEST(admin_tells_of_loops_and_of_the_programs_own_numbers)
 {
-	world_run(&(struct world){ .opts = { .title = "a \"title\" <" } },
-	          play_loops);
+	world_run(&(struct world){ .opts = { .title = "a \"title\" <" } }, play_loops);
 }
 
 static void
@@ -57,16 +54,15 @@ play_metrics(struct world *world)
 	double apples = 3, odd = -1;
 	const struct reply *reply;
 
-	OK(weft_admin_add(world->admin, "apples_total",
-	                  "Eaten\\by\nme, \xc3\xa9\xff", read_number, &apples));
+	OK(weft_admin_add(world->admin, "apples_total", "Eaten\\by\nme, \xc3\xa9\xff", read_number,
+	                  &apples));
 	OK(weft_admin_add(world->admin, "odd", NULL, read_number, &odd));
 	reply = get(world, "/metrics");
 	CHECK_EQ(reply->status, 200);
 	CHECK_STR(reply->type, "text/plain; version=0.0.4; charset=utf-8");
 	CHECK(strstr(reply->body, "\n# TYPE apples_total counter\n"
 	                          "apples_total 3\n"));
-	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me, "
-	                          "\xc3\xa9\xef\xbf\xbd\n"));
+	CHECK(strstr(reply->body, "\n# HELP apples_total Eaten by me, \xc3\xa9\xef\xbf\xbd\n"));
 	CHECK(strstr(reply->body, "\n# TYPE odd gauge\nodd -1\n"));
 	CHECK(strstr(reply->body, "\n# TYPE weft_loop_turns_total counter\n"));
 	CHECK(strstr(reply->body, "weft_loop_turns_total{loop=\""));
@@ -86,20 +82,14 @@ play_names(struct world *world)
 	double x = 0;
 
 	OK(weft_admin_add(world->admin, "x_1", "", read_number, &x));
-	CHECK_EQ(weft_admin_add(world->admin, "x_1", "", read_number, &x),
+	CHECK_EQ(weft_admin_add(world->admin, "x_1", "", read_number, &x), WEFT_EEXIST);
+	CHECK_EQ(weft_admin_add(world->admin, "weft_loop_turns_total", "", read_number, &x),
 	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "weft_loop_turns_total", "",
-	                        read_number, &x),
+	CHECK_EQ(weft_admin_add(world->admin, "process_open_fds", "", read_number, &x),
 	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "process_open_fds", "",
-	                        read_number, &x),
-	         WEFT_EEXIST);
-	CHECK_EQ(weft_admin_add(world->admin, "", "", read_number, &x),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add(world->admin, "1x", "", read_number, &x),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_admin_add(world->admin, "x y", "", read_number, &x),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "", "", read_number, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "1x", "", read_number, &x), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_add(world->admin, "x y", "", read_number, &x), WEFT_EINVAL);
 	CHECK_EQ(weft_admin_add(world->admin, "y", "", NULL, &x), WEFT_EINVAL);
 }
 
@@ -142,9 +132,7 @@ play_page(struct world *world)
 	CHECK(strstr(reply->body, "globalThis.own = 1;"));
 	CHECK(strstr(reply->body, "Three") > strstr(reply->body, "One &amp;"));
 	CHECK_EQ(times_in(reply->body, "{{"), 0);
-	CHECK_EQ(times_in(reply->body, "http://")
-	                 - times_in(reply->body, "http://www.w3.org/"),
-	         0);
+	CHECK_EQ(times_in(reply->body, "http://") - times_in(reply->body, "http://www.w3.org/"), 0);
 	(void)snprintf(tag, sizeof(tag), "<style nonce=\"%s\"", first);
 	CHECK_EQ(times_in(reply->body, tag), 2);
 	(void)snprintf(tag, sizeof(tag), "<script nonce=\"%s\"", first);
@@ -175,15 +163,11 @@ play_mount(struct world *world)
 
 	open_house(&house);
 	OK(weft_http_route(house.server, "GET /", on_own, NULL));
-	CHECK_EQ(weft_admin_mount(world->admin, house.server, "admin"),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin/"),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/{x}"),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "admin"), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin/"), WEFT_EINVAL);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/{x}"), WEFT_EINVAL);
 	OK(weft_admin_mount(world->admin, house.server, "/admin"));
-	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin"),
-	         WEFT_EEXIST);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/admin"), WEFT_EEXIST);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, serve_house, &house) > 0);
 
@@ -194,8 +178,7 @@ play_mount(struct world *world)
 	CHECK_EQ(get_at(world, house.url, "/admin/metrics")->status, 200);
 	CHECK_EQ(get_at(world, house.url, "/admin/debug/loops")->status, 200);
 	CHECK_EQ(get_at(world, house.url, "/metrics")->status, 404);
-	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/late"),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_admin_mount(world->admin, house.server, "/late"), WEFT_EBUSY);
 	weft_listener_close(house.listener);
 	OK(weft_scope_close(&scope));
 	OK(weft_http_server_free(house.server));
@@ -219,8 +202,7 @@ play_unix(struct world *world)
 	CHECK_EQ(raw(world->address, "GET /metrics HTTP/1.1\r\n"
 	                             "Host: whatever.example\r\n\r\n"),
 	         200);
-	CHECK_EQ(weft_admin_open(world->address, NULL, &other),
-	         WEFT_EADDRINUSE);
+	CHECK_EQ(weft_admin_open(world->address, NULL, &other), WEFT_EADDRINUSE);
 }
 
 TEST(admin_answers_on_a_unix_socket_by_any_name)

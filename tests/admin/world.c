@@ -26,16 +26,14 @@ find_place(struct world *world)
 	OK(weft_admin_addr(world->admin, &addr));
 	CHECK(weft_addr_format(&addr, world->place, sizeof(world->place)) > 0);
 	if (strncmp(world->place, "tcp://", 6) == 0)
-		(void)snprintf(world->url, sizeof(world->url), "http://%s",
-		               world->place + 6);
+		(void)snprintf(world->url, sizeof(world->url), "http://%s", world->place + 6);
 }
 
 static int
 enter(void *arg)
 {
 	struct world *world = arg;
-	const char *address = world->address ? world->address
-	                                     : "tcp://127.0.0.1:0";
+	const char *address = world->address ? world->address : "tcp://127.0.0.1:0";
 
 	world->client = weft_http_client_new(NULL);
 	CHECK(world->client);
@@ -95,8 +93,7 @@ read_body(weft_http *http)
 			reply.body = realloc(reply.body, room);
 			CHECK(reply.body);
 		}
-		n = weft_http_read(http, reply.body + reply.size, 65535,
-		                   weft_in(HOUR));
+		n = weft_http_read(http, reply.body + reply.size, 65535, weft_in(HOUR));
 		CHECK(n >= 0);
 		reply.size += (size_t)n;
 	}
@@ -111,8 +108,7 @@ get_at(struct world *world, const char *url, const char *target)
 	forget();
 	reply.status = weft_http_status(http);
 	copy_header(http, "Content-Type", reply.type, sizeof(reply.type));
-	copy_header(http, "Content-Security-Policy", reply.policy,
-	            sizeof(reply.policy));
+	copy_header(http, "Content-Security-Policy", reply.policy, sizeof(reply.policy));
 	copy_header(http, "Location", reply.location, sizeof(reply.location));
 	copy_header(http, "Set-Cookie", reply.cookie, sizeof(reply.cookie));
 	copy_header(http, "Cache-Control", reply.cache, sizeof(reply.cache));
@@ -135,8 +131,7 @@ raw(const char *place, const char *request)
 	int status = 0;
 
 	OK(weft_connect(place, NULL, &stream, weft_in(HOUR)));
-	CHECK_EQ(weft_write(stream, request, strlen(request), weft_in(HOUR)),
-	         strlen(request));
+	CHECK_EQ(weft_write(stream, request, strlen(request), weft_in(HOUR)), strlen(request));
 	CHECK_EQ(weft_read_exact(stream, text, 12, weft_in(HOUR)), 12);
 	text[12] = '\0';
 	CHECK(sscanf(text, "HTTP/1.1 %d", &status) == 1);
@@ -276,7 +271,6 @@ serve_house(void *arg)
 {
 	struct house *house = arg;
 
-	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_http_serve(house->server, house->listener, WEFT_NEVER), WEFT_ESHUTDOWN);
 	return 0;
 }

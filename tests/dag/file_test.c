@@ -18,8 +18,8 @@ parse_well(const char *text)
 	struct dagfile *file = parse(text);
 
 	if (file->errors)
-		fprintf(stderr, "%u:%u: %s\n", file->errors->at.line,
-		        file->errors->at.column, file->errors->text);
+		fprintf(stderr, "%u:%u: %s\n", file->errors->at.line, file->errors->at.column,
+		        file->errors->text);
 	CHECK_EQ(file->error_count, 0);
 	return file;
 }
@@ -44,8 +44,7 @@ check_errors(const char *text, const char *said)
 
 	got[0] = '\0';
 	for (struct dagfile_error *e = file->errors; e; e = e->next)
-		size += (size_t)snprintf(got + size, sizeof(got) - size,
-		                         "%u:%u: %s\n", e->at.line,
+		size += (size_t)snprintf(got + size, sizeof(got) - size, "%u:%u: %s\n", e->at.line,
 		                         e->at.column, e->text);
 	CHECK_STR(got, said);
 	dagfile_free(file);
@@ -86,8 +85,7 @@ TEST(a_file_of_all_statements_is_read)
 	CHECK_STR(file->inputs[3].value, "");
 	CHECK_EQ(file->limits->max, 3);
 	CHECK_EQ(file->node_count, 3);
-	CHECK_STR(find(file, "scan")->lines->text,
-	          "find src -name '*.c'  # the shell's");
+	CHECK_STR(find(file, "scan")->lines->text, "find src -name '*.c'  # the shell's");
 	CHECK(compile->each);
 	CHECK_EQ(compile->refs->index, 0);
 	CHECK_EQ(compile->timeout_ns, 1500 * WEFT_MS);
@@ -109,8 +107,7 @@ TEST(a_file_of_all_statements_is_read)
 
 TEST(several_run_lines_are_one_script)
 {
-	struct dagfile *file = parse_well(
-		"node a\nrun  cd x\n\n# no\nrun ls\n");
+	struct dagfile *file = parse_well("node a\nrun  cd x\n\n# no\nrun ls\n");
 
 	CHECK_STR(file->nodes[0].lines->text, "cd x");
 	CHECK_STR(file->nodes[0].lines->next->text, "ls");
@@ -120,9 +117,8 @@ TEST(several_run_lines_are_one_script)
 
 TEST(a_value_that_nobody_uses_is_shown_and_one_that_is_used_is_kept)
 {
-	struct dagfile *file = parse_well(
-		"node a\nrun x\nnode b\nneeds a\nrun x\nnode c\nafter b\n"
-		"node d\nrun x\nnode e\nrun x\nstdin d\noutput none\n");
+	struct dagfile *file = parse_well("node a\nrun x\nnode b\nneeds a\nrun x\nnode c\nafter b\n"
+	                                  "node d\nrun x\nnode e\nrun x\nstdin d\noutput none\n");
 
 	CHECK_EQ(find(file, "a")->output, DAGFILE_OUTPUT_TEXT);
 	CHECK_EQ(find(file, "b")->output, DAGFILE_OUTPUT_SHOW);
@@ -145,8 +141,7 @@ TEST(the_order_has_each_node_behind_what_it_waits_for)
 
 TEST(line_ends_of_other_systems_and_a_last_line_without_one_are_read)
 {
-	struct dagfile *file = parse_well(
-		"node a\r\n  run x y\r\n  timeout 1s");
+	struct dagfile *file = parse_well("node a\r\n  run x y\r\n  timeout 1s");
 
 	CHECK_STR(file->nodes[0].lines->text, "x y");
 	CHECK_EQ(file->nodes[0].timeout_ns, WEFT_S);
@@ -159,17 +154,11 @@ TEST(times_have_a_unit)
 		const char *text;
 		uint64_t ns;
 	} times[] = {
-		{ "1us", 1000 },
-		{ "250ms", 250 * WEFT_MS },
-		{ "1.5s", 1500 * WEFT_MS },
-		{ "2m", 120 * WEFT_S },
-		{ "1h", 3600 * WEFT_S },
-		{ "0.001s", WEFT_MS },
+		{ "1us", 1000 },        { "250ms", 250 * WEFT_MS }, { "1.5s", 1500 * WEFT_MS },
+		{ "2m", 120 * WEFT_S }, { "1h", 3600 * WEFT_S },    { "0.001s", WEFT_MS },
 	};
-	static const char *const wrong[] = { "",          "1",       "s",
-		                             "-1s",       "1 s",     "0s",
-		                             "1.s",       ".5s",     "1sec",
-		                             "99999999s", "1.2345s", "0x1s" };
+	static const char *const wrong[] = { "",    "1",   "s",    "-1s",       "1 s",     "0s",
+		                             "1.s", ".5s", "1sec", "99999999s", "1.2345s", "0x1s" };
 	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
@@ -184,29 +173,22 @@ TEST(times_have_a_unit)
 
 TEST(mistakes_of_words_are_told_where_they_are)
 {
-	check_errors("node a\nrun x\n  dir \"x\n",
-	             "3:7: these quotes are not closed\n");
-	check_errors("node a\nredis \"x\n",
-	             "2:7: these quotes are not closed\n");
+	check_errors("node a\nrun x\n  dir \"x\n", "3:7: these quotes are not closed\n");
+	check_errors("node a\nredis \"x\n", "2:7: these quotes are not closed\n");
 	check_errors("node a\nrun x\ndir \"x\\y\"\n",
-	             "3:7: a backslash in quotes stands before one of \" \\ $ "
-	             "n t\n");
+	             "3:7: a backslash in quotes stands before one of \" \\ $ n t\n");
 }
 
 TEST(mistakes_of_statements_are_told_where_they_are)
 {
 	check_errors("what is this\nnode a\nrun x\n",
-	             "1:1: dag, input, limit, server or node is to begin this "
-	             "line\n");
-	check_errors("node a\nrun x\n  jump 3\n",
-	             "3:3: this is no option of a node, and begins no "
-	             "statement\n");
+	             "1:1: dag, input, limit, server or node is to begin this line\n");
+	check_errors("node a\nrun x\n  jump 3\n", "3:3: this is no option of a node, and begins no "
+	                                          "statement\n");
 	check_errors("input a = b c\nnode x\nrun y\n",
-	             "1:13: this is one word too many; what has blanks stands "
-	             "in quotes\n");
+	             "1:13: this is one word too many; what has blanks stands in quotes\n");
 	check_errors("node a\nrun x\ntimeout 1\n",
-	             "3:9: the timeout is a number above 0 with us, ms, s, m "
-	             "or h\n");
+	             "3:9: the timeout is a number above 0 with us, ms, s, m or h\n");
 	check_errors("node a\nrun x\nretries 1001\n",
 	             "3:9: the count of retries is a number from 0 to 1000\n");
 	check_errors("node a\nrun x\nretries 1 retries 1\n",
@@ -215,45 +197,36 @@ TEST(mistakes_of_statements_are_told_where_they_are)
 	             "3:10: the priority is a number from -1000 to 1000\n");
 	check_errors("node a\nrun x\noutput all\n",
 	             "3:8: the output is text, lines, show or none\n");
-	check_errors("node a\nrun x\nenv A B\n",
-	             "3:5: a variable is set as: env NAME=VALUE\n");
+	check_errors("node a\nrun x\nenv A B\n", "3:5: a variable is set as: env NAME=VALUE\n");
 	check_errors("node a\nrun x\ndir\n", "3:4: a folder is missing\n");
 	check_errors("node a\n  run\n  run x\n", "2:6: a command is missing\n");
 	check_errors("limit a 3\nnode a\nrun x\n",
 	             "1:9: a limit is declared as: limit NAME = NUMBER\n");
 	check_errors("limit a = 0\nnode a\nrun x\n",
 	             "1:11: the limit is a number from 1 to 1024\n");
-	check_errors("dag a\ndag b\nnode a\nrun x\n",
-	             "2:5: its name was said in line 1\n");
-	check_errors("node 1a\nrun x\n",
-	             "1:6: the name of the node is of letters, digits and _, "
-	             "begins with no digit, and has at most 64 bytes\n");
+	check_errors("dag a\ndag b\nnode a\nrun x\n", "2:5: its name was said in line 1\n");
+	check_errors("node 1a\nrun x\n", "1:6: the name of the node is of letters, digits and _, "
+	                                 "begins with no digit, and has at most 64 bytes\n");
 	check_errors("", "1:1: there is no node in it\n");
 }
 
 TEST(mistakes_of_variables_are_told_where_they_are)
 {
-	check_errors("node a\nredis GET $b\n",
-	             "2:11: there is no node b, and no input\n");
+	check_errors("node a\nredis GET $b\n", "2:11: there is no node b, and no input\n");
 	check_errors("node a\nredis GET x$\n",
-	             "2:12: no name behind the dollar sign; $$ is one that "
-	             "stands for itself\n");
+	             "2:12: no name behind the dollar sign; $$ is one that stands for itself\n");
 	check_errors("input b =\nnode a\nredis GET ${b\n",
-	             "3:11: no name behind the dollar sign; $$ is one that "
-	             "stands for itself\n");
+	             "3:11: no name behind the dollar sign; $$ is one that stands for itself\n");
 	check_errors("input b = $c\nnode a\nrun x\n",
-	             "1:11: the value has no variables in it; $$ is a dollar "
-	             "sign\n");
+	             "1:11: the value has no variables in it; $$ is a dollar sign\n");
 }
 
 TEST(a_script_that_would_find_a_variable_empty_is_told)
 {
 	check_errors("node b\nrun x\nnode a\nrun x; echo \"$b\"\n",
-	             "4:14: $b is the value of a node that this one does not "
-	             "need: say needs b\n");
+	             "4:14: $b is the value of a node that this one does not need: say needs b\n");
 	check_errors("node b\nrun x\nnode a\nafter b\nrun x ${b}\n",
-	             "5:7: $b is the value of a node that this one does not "
-	             "need: say needs b\n");
+	             "5:7: $b is the value of a node that this one does not need: say needs b\n");
 	dagfile_free(parse_well("node b\nrun x\nnode a\nrun x '$b' \\$b $$b\n"
 	                        "run x \"a'\" 'x\nrun $b' $HOME $bb\n"));
 }
@@ -261,24 +234,18 @@ TEST(a_script_that_would_find_a_variable_empty_is_told)
 TEST(mistakes_of_names_are_told_where_they_are)
 {
 	check_errors("node a\nrun x\nneeds b\n", "3:7: there is no node b\n");
-	check_errors("node a each b\nrun x\n",
-	             "1:13: there is no node b, and no input\n");
+	check_errors("node a each b\nrun x\n", "1:13: there is no node b, and no input\n");
 	check_errors("input b = 1\nnode a\nrun x\nafter b\n",
 	             "4:7: b is an input, which every node has\n");
-	check_errors("node a\nrun x\nnode a\nrun y\n",
-	             "3:6: there is a a already, in line 1\n");
-	check_errors("input a = 1\nnode a\nrun y\n",
-	             "2:6: there is a a already, in line 1\n");
-	check_errors("node item\nrun y\n",
-	             "1:6: item is the name of what each is done for\n");
+	check_errors("node a\nrun x\nnode a\nrun y\n", "3:6: there is a a already, in line 1\n");
+	check_errors("input a = 1\nnode a\nrun y\n", "2:6: there is a a already, in line 1\n");
+	check_errors("node item\nrun y\n", "1:6: item is the name of what each is done for\n");
 	check_errors("node a\nrun x\nlimit b\n",
-	             "3:7: there is no limit b: declare it as limit b = "
-	             "NUMBER\n");
+	             "3:7: there is no limit b: declare it as limit b = NUMBER\n");
 	check_errors("node a\nredis GET $item\n",
 	             "2:11: there is no $item in a node without each\n");
 	check_errors("input l =\nnode a each l\nrun x\nwhen $item\n",
-	             "4:6: there is no $item in what is asked once for all of "
-	             "them\n");
+	             "4:6: there is no $item in what is asked once for all of them\n");
 }
 
 TEST(values_that_do_not_fit_are_told)
@@ -288,24 +255,19 @@ TEST(values_that_do_not_fit_are_told)
 	check_errors("node a\nrun x\noutput none\nnode b\nneeds a\nrun x\n",
 	             "5:7: a keeps no value; after a waits for it\n");
 	check_errors("node a\nrun x\nnode c\nafter a\nnode b\nneeds c\nrun x\n",
-	             "6:7: c does nothing that has a value; after c waits for "
-	             "it\n");
+	             "6:7: c does nothing that has a value; after c waits for it\n");
 	check_errors("input l =\nnode a each l\nrun x\noutput lines\n",
 	             "4:8: with each the values are a list already, one for "
 	             "each item: let it be text\n");
-	check_errors("node a\nrun x\nredis GET a\n",
-	             "1:6: a has both run and redis\n");
-	check_errors("node a\noptional\n",
-	             "1:6: a has nothing to do: run or redis is missing\n");
+	check_errors("node a\nrun x\nredis GET a\n", "1:6: a has both run and redis\n");
+	check_errors("node a\noptional\n", "1:6: a has nothing to do: run or redis is missing\n");
 	check_errors("node a\nrun x\noptional \"b\"\n",
-	             "1:6: a has a value to take when it fails, and no node "
-	             "has a use for it\n");
+	             "1:6: a has a value to take when it fails, and no node has a use for it\n");
 }
 
 TEST(cycles_are_told_with_their_path)
 {
-	check_errors("node a\nrun x\nneeds a\n",
-	             "3:7: a cycle, each behind the next: a -> a\n");
+	check_errors("node a\nrun x\nneeds a\n", "3:7: a cycle, each behind the next: a -> a\n");
 	check_errors("node a\nrun x\nafter b\nnode b\nrun x\nafter c\n"
 	             "node c\nrun x\nafter a\nnode d\nrun x\nafter a\n",
 	             "9:7: a cycle, each behind the next: a -> b -> c -> a\n");
@@ -315,12 +277,10 @@ TEST(one_reading_tells_several_mistakes_in_their_order)
 {
 	check_errors("node a\n  run x\n  timeout x\n  retries y\n"
 	             "node b\n  needs nothing\n  run x\n  jump\n",
-	             "3:11: the timeout is a number above 0 with us, ms, s, m "
-	             "or h\n"
+	             "3:11: the timeout is a number above 0 with us, ms, s, m or h\n"
 	             "4:11: the count of retries is a number from 0 to 1000\n"
 	             "6:9: there is no node nothing\n"
-	             "8:3: this is no option of a node, and begins no "
-	             "statement\n");
+	             "8:3: this is no option of a node, and begins no statement\n");
 }
 
 /* --- bounds ----------------------------------------------------------------- */
@@ -374,8 +334,7 @@ TEST(files_lines_names_and_scripts_have_a_bound)
 
 /* `head`, then a word up to the bound of it, and once more. */
 static void
-check_repeated(const char *head, const char *word, uint32_t max,
-               const char *said)
+check_repeated(const char *head, const char *word, uint32_t max, const char *said)
 {
 	size_t room = strlen(head) + (size_t)max * strlen(word) + 100, size;
 	char *text = malloc(room);
@@ -392,13 +351,10 @@ check_repeated(const char *head, const char *word, uint32_t max,
 
 TEST(edges_and_words_have_a_bound_in_all)
 {
-	check_repeated("node a\nrun x\nnode b\nrun x\n", "after a\n",
-	               DAGFILE_REFS_MAX,
-	               "1000005:7: nodes wait for others more than 1000000 "
-	               "times\n");
+	check_repeated("node a\nrun x\nnode b\nrun x\n", "after a\n", DAGFILE_REFS_MAX,
+	               "1000005:7: nodes wait for others more than 1000000 times\n");
 	check_repeated("node a\nrun x\n", "env A=x\n", DAGFILE_PIECES_MAX - 1,
-	               "2000002:7: words with more than 2000000 pieces in "
-	               "all\n");
+	               "2000002:7: words with more than 2000000 pieces in all\n");
 }
 
 TEST(a_zero_byte_is_no_text)
@@ -420,8 +376,7 @@ TEST(there_are_sixteen_different_priorities)
 		if (i == 16)
 			check_errors(text, "");
 		size += (size_t)snprintf(text + size, sizeof(text) - size,
-		                         "node n%d\nrun x\npriority %d\n", i,
-		                         i);
+		                         "node n%d\nrun x\npriority %d\n", i, i);
 	}
 	check_errors(text, "49:6: more than 16 different priorities\n");
 }
@@ -435,10 +390,9 @@ TEST(a_file_as_large_as_it_may_be_is_read_in_one_pass)
 
 	CHECK(text);
 	for (int i = 0; i < 100000; i++)
-		size += (size_t)snprintf(
-			text + size, room - size,
-			"node n%d\nrun x $n%d\n%s%d\n", i, i ? i - 1 : 100001,
-			i ? "needs n" : "priority ", i ? i - 1 : 0);
+		size += (size_t)snprintf(text + size, room - size, "node n%d\nrun x $n%d\n%s%d\n",
+		                         i, i ? i - 1 : 100001, i ? "needs n" : "priority ",
+		                         i ? i - 1 : 0);
 	file = dagfile_parse(text, size);
 	CHECK_EQ(file->error_count, 0);
 	CHECK_EQ(file->node_count, 100000);

@@ -63,8 +63,7 @@ size_of_file(void)
 
 TEST(what_is_put_can_be_taken_by_the_next_run_once)
 {
-	weft_value items[2] = { weft_value_text("one\ntwo"),
-		                weft_value_text("") };
+	weft_value items[2] = { weft_value_text("one\ntwo"), weft_value_text("") };
 	weft_value list = weft_value_list(items, 2), none = { 0 };
 	struct state state;
 

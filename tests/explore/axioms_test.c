@@ -100,8 +100,7 @@ event_op(int event)
 static int
 event_atom(int event)
 {
-	return event < axioms.events ? event_op(event)->atom
-	                             : event - axioms.events;
+	return event < axioms.events ? event_op(event)->atom : event - axioms.events;
 }
 
 static uint32_t
@@ -113,8 +112,7 @@ event_value(int event)
 static bool
 is_rmw(int event)
 {
-	return event < axioms.events && event_op(event)->kind >= EXCHANGE
-	       && axioms.writes[event];
+	return event < axioms.events && event_op(event)->kind >= EXCHANGE && axioms.writes[event];
 }
 
 /* A compare-exchange that fails is a load with an order of its own. */
@@ -126,8 +124,7 @@ event_order(int event)
 	if (event >= axioms.events)
 		return WEFT__RELAXED;
 	op = event_op(event);
-	return op->kind == CAS && !axioms.writes[event] ? op->failed
-	                                                : op->order;
+	return op->kind == CAS && !axioms.writes[event] ? op->failed : op->order;
 }
 
 /* The place of an event in eco, among those of its atom. */
@@ -151,8 +148,7 @@ static void
 add_program_order(uint32_t relation[ALL])
 {
 	for (int a = 0; a < axioms.events; a++)
-		for (int b = a + 1; b < axioms.events && b / ops == a / ops;
-		     b++)
+		for (int b = a + 1; b < axioms.events && b / ops == a / ops; b++)
 			relation[a] |= 1u << b;
 	for (int i = 0; i < 2; i++)
 		relation[axioms.events + i] = (1u << axioms.events) - 1;
@@ -169,10 +165,8 @@ is_acyclic(void)
 		if (event_op(a)->kind != STORE)
 			before[axioms.rf[a]] |= 1u << a;
 		for (int b = 0; b < axioms.events; b++)
-			if (event_order(a) == WEFT__SEQ_CST
-			    && event_order(b) == WEFT__SEQ_CST
-			    && event_atom(a) == event_atom(b)
-			    && event_rank(a) < event_rank(b))
+			if (event_order(a) == WEFT__SEQ_CST && event_order(b) == WEFT__SEQ_CST
+			    && event_atom(a) == event_atom(b) && event_rank(a) < event_rank(b))
 				before[a] |= 1u << b;
 	}
 	close_transitively(before);
@@ -225,8 +219,7 @@ judge(void)
 	uint32_t reg[THREADS] = { 0 }, last[2] = { 0 };
 
 	for (int a = 0; a < axioms.events; a++)
-		if (is_rmw(a)
-		    && axioms.place[a] != axioms.place[axioms.rf[a]] + 1)
+		if (is_rmw(a) && axioms.place[a] != axioms.place[axioms.rf[a]] + 1)
 			return;
 	if (!is_acyclic() || !is_coherent())
 		return;
@@ -237,8 +230,7 @@ judge(void)
 			*r = register_add(*r, axioms.writes[a]);
 		else if (event_op(a)->kind != STORE)
 			*r = register_add(*r, event_value(axioms.rf[a]));
-		if (axioms.writes[a]
-		    && axioms.place[a] == axioms.count[event_atom(a)])
+		if (axioms.writes[a] && axioms.place[a] == axioms.count[event_atom(a)])
 			last[event_atom(a)] = event_value(a);
 	}
 	outcome_add(axioms.out, outcome_of(reg, last[0], last[1]));
@@ -277,11 +269,9 @@ find_stores(void)
 		int kind = event_op(a)->kind;
 
 		axioms.writes[a] = kind == STORE || kind == EXCHANGE
-		                   || (kind == CAS
-		                       && event_value(axioms.rf[a]) == 1);
+		                   || (kind == CAS && event_value(axioms.rf[a]) == 1);
 		if (axioms.writes[a])
-			axioms.list[event_atom(a)]
-				   [axioms.count[event_atom(a)]++] = a;
+			axioms.list[event_atom(a)][axioms.count[event_atom(a)]++] = a;
 	}
 	for (int a = 0; a < axioms.events; a++)
 		if (event_op(a)->kind != STORE && !axioms.writes[axioms.rf[a]])
@@ -302,8 +292,7 @@ choose_reads(int event)
 	}
 	for (int from = 0; from < axioms.events + 2; from++)
 		if (from != event && event_atom(from) == event_atom(event)
-		    && (from >= axioms.events
-		        || event_op(from)->kind != LOAD)) {
+		    && (from >= axioms.events || event_op(from)->kind != LOAD)) {
 			axioms.rf[event] = from;
 			choose_reads(event + 1);
 		}
@@ -331,29 +320,25 @@ static struct outcomes explored, *explored_out = &explored;
 
 /* A macro, so that each use is a place of its own: a place that repeats a load
  * is taken for a spin. */
-#define STEP(i)                                                               \
-	do {                                                                  \
-		const struct op *op = &script[thread][i];                     \
-		weft__a32 *atom = op->atom ? &p->y : &p->x;                   \
-		uint32_t seen = 1, *reg = &p->reg[thread];                    \
-                                                                              \
-		if (i >= ops)                                                 \
-			break;                                                \
-		if (op->kind == LOAD)                                         \
-			*reg = register_add(*reg,                             \
-			                    weft__load(atom, op->order));     \
-		else if (op->kind == STORE)                                   \
-			weft__store(atom, op->value, op->order);              \
-		else if (op->kind == EXCHANGE)                                \
-			*reg = register_add(                                  \
-				*reg,                                         \
-				weft__exchange(atom, op->value, op->order));  \
-		else if (op->kind == CALL)                                    \
-			weft__sys->unpark(atom);                              \
-		else                                                          \
-			*reg = register_add(                                  \
-				*reg, weft__cas_else(atom, &seen, op->value,  \
-			                             op->order, op->failed)); \
+#define STEP(i)                                                                                \
+	do {                                                                                   \
+		const struct op *op = &script[thread][i];                                      \
+		weft__a32 *atom = op->atom ? &p->y : &p->x;                                    \
+		uint32_t seen = 1, *reg = &p->reg[thread];                                     \
+                                                                                               \
+		if (i >= ops)                                                                  \
+			break;                                                                 \
+		if (op->kind == LOAD)                                                          \
+			*reg = register_add(*reg, weft__load(atom, op->order));                \
+		else if (op->kind == STORE)                                                    \
+			weft__store(atom, op->value, op->order);                               \
+		else if (op->kind == EXCHANGE)                                                 \
+			*reg = register_add(*reg, weft__exchange(atom, op->value, op->order)); \
+		else if (op->kind == CALL)                                                     \
+			weft__sys->unpark(atom);                                               \
+		else                                                                           \
+			*reg = register_add(*reg, weft__cas_else(atom, &seen, op->value,       \
+			                                         op->order, op->failed));      \
 	} while (0)
 
 static void
@@ -397,10 +382,8 @@ explore_outcomes(struct outcomes *out, int preemptions)
 
 /* --- programs ----------------------------------------------------------- */
 
-static const int load_orders[] = { WEFT__RELAXED, WEFT__ACQUIRE,
-	                           WEFT__SEQ_CST };
-static const int store_orders[] = { WEFT__RELAXED, WEFT__RELEASE,
-	                            WEFT__SEQ_CST };
+static const int load_orders[] = { WEFT__RELAXED, WEFT__ACQUIRE, WEFT__SEQ_CST };
+static const int store_orders[] = { WEFT__RELAXED, WEFT__RELEASE, WEFT__SEQ_CST };
 
 /* Two programs of three are nearly all seq_cst: elsewhere it hardly shows. */
 static void
@@ -409,8 +392,7 @@ script_make(uint64_t *seed, int number, bool calls)
 	for (int i = 0; i < threads * ops; i++) {
 		uint64_t bits = test_random(seed);
 		struct op *op = &script[i / ops][i % ops];
-		static const int kinds[] = { LOAD,  LOAD,  LOAD,     STORE,
-			                     STORE, STORE, EXCHANGE, CAS };
+		static const int kinds[] = { LOAD, LOAD, LOAD, STORE, STORE, STORE, EXCHANGE, CAS };
 
 		op->kind = kinds[bits % 8];
 		if (calls && (bits >> 40) % 4 == 0)
@@ -430,10 +412,9 @@ static void
 script_print(void)
 {
 	for (int i = 0; i < threads * ops; i++)
-		printf("T%d: kind %d order %d failed %d atom %d value %u\n",
-		       i / ops, event_op(i)->kind, event_op(i)->order,
-		       event_op(i)->failed, event_op(i)->atom,
-		       event_op(i)->value);
+		printf("T%d: kind %d order %d failed %d atom %d value %u\n", i / ops,
+		       event_op(i)->kind, event_op(i)->order, event_op(i)->failed,
+		       event_op(i)->atom, event_op(i)->value);
 }
 
 static void

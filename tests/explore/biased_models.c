@@ -139,8 +139,7 @@ static const struct explore_model models[] = {
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, &models[0], 0,
-	  "no barrier before the look at the owner" },
+	{ NO_BARRIER, &models[0], 0, "no barrier before the look at the owner" },
 	{ NO_WAIT, &models[0], 0, "no look at the owner" },
 	{ NO_LOOK, &models[0], 0, "the owner does not look" },
 };

@@ -64,9 +64,8 @@ explore__stop(enum explore__outcome outcome)
 void
 explore__go(int slot)
 {
-	struct weft__context *from = explore__run.active
-	                                     ? &explore__self()->context
-	                                     : &explore__run.home;
+	struct weft__context *from = explore__run.active ? &explore__self()->context
+	                                                 : &explore__run.home;
 
 	explore__run.active = true;
 	explore__run.current = slot;
@@ -83,13 +82,11 @@ explore_fail(const char *format, ...)
 	vsnprintf(own.failure, sizeof own.failure, format, args);
 	va_end(args);
 	if (!explore__run.active) {
-		fprintf(stderr, "explore: outside of a model: %s\n",
-		        own.failure);
+		fprintf(stderr, "explore: outside of a model: %s\n", own.failure);
 		abort();
 	}
 	if (explore__run.tracing)
-		explore__trace(EXPLORE__NOTE, explore__self()->last,
-		               "FAILS: %s", own.failure);
+		explore__trace(EXPLORE__NOTE, explore__self()->last, "FAILS: %s", own.failure);
 	explore__stop(EXPLORE__FAILED);
 }
 
@@ -118,8 +115,7 @@ hook(const struct weft__atomic_call *call)
 	if (explore__run.current != EXPLORE__MAIN) {
 		explore__heap_check(op.addr, call->size, self->last);
 		(void)explore__atom_get(op.addr, call->size);
-		if (self->spin_count >= EXPLORE__REPEATS_MAX
-		    && explore__spin_same(call))
+		if (self->spin_count >= EXPLORE__REPEATS_MAX && explore__spin_same(call))
 			explore__spin();
 		explore__point(&op);
 	}
@@ -163,8 +159,7 @@ static void
 threads_join(void)
 {
 	for (int i = 0; i < explore__run.model->threads; i++)
-		explore__view_join(&explore__self()->view,
-		                   &explore__run.slots[i].view);
+		explore__view_join(&explore__self()->view, &explore__run.slots[i].view);
 }
 
 static void
@@ -212,8 +207,7 @@ slot_begin(int index)
 	if (!slot->rested) {
 		if (slot->context.sp)
 			weft__context_fini(&slot->context);
-		weft__context_make(&slot->context, own.stacks[index],
-		                   STACK_BYTES, slot_main,
+		weft__context_make(&slot->context, own.stacks[index], STACK_BYTES, slot_main,
 		                   (void *)(intptr_t)index);
 	}
 	context = slot->context;
@@ -250,8 +244,7 @@ static void
 on_signal(int number)
 {
 	if (explore__run.active)
-		explore_fail("%s after %s:%d: %s",
-		             explore__slot_name(explore__run.current),
+		explore_fail("%s after %s:%d: %s", explore__slot_name(explore__run.current),
 		             explore__base_name(explore__self()->last.file),
 		             explore__self()->last.line,
 		             number == SIGABRT ? "abort" : "invalid address");
@@ -269,8 +262,7 @@ struct saved {
 static void
 world_enter(struct saved *saved)
 {
-	struct sigaction action = { .sa_handler = on_signal,
-		                    .sa_flags = SA_NODEFER };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
 
 	saved->sys = weft__sys;
 	saved->hook = weft__atomic_hook;
@@ -302,11 +294,10 @@ failure_trace(struct explore_result *out)
 	explore__trace_begin();
 	explore__run.tracing = true;
 	if (execute() != EXPLORE__FAILED || strcmp(failure, own.failure) != 0)
-		snprintf(
-			failure, sizeof failure,
-			"the model is not deterministic: a replay ended otherwise "
-			"than with: %.800s",
-			own.failure);
+		snprintf(failure, sizeof failure,
+		         "the model is not deterministic: a replay ended otherwise "
+		         "than with: %.800s",
+		         own.failure);
 	explore__run.tracing = false;
 	out->failure = failure;
 	out->schedule = explore__trace_text();
@@ -345,8 +336,7 @@ explore_all(const struct explore_model *model, struct explore_result *out)
 			out->depth_max = explore__search_depth();
 		more = explore__search_next();
 		if (model->executions_max
-		    && out->executions + out->redundant
-		               >= model->executions_max)
+		    && out->executions + out->redundant >= model->executions_max)
 			break;
 	}
 	out->complete = !more && !out->failure && out->pruned == 0;
@@ -374,15 +364,12 @@ explore_run(const struct explore_model *model, struct explore_result *out)
 }
 
 int
-explore_report(const struct explore_model *model, bool expected,
-               struct explore_result *out)
+explore_report(const struct explore_model *model, bool expected, struct explore_result *out)
 {
 	int result = explore_run(model, out);
 
-	printf("%s: %llu executions, %llu redundant, %llu pruned, depth %u, "
-	       "%.3f s: %s\n",
-	       model->name, (unsigned long long)out->executions,
-	       (unsigned long long)out->redundant,
+	printf("%s: %llu executions, %llu redundant, %llu pruned, depth %u, %.3f s: %s\n",
+	       model->name, (unsigned long long)out->executions, (unsigned long long)out->redundant,
 	       (unsigned long long)out->pruned, out->depth_max, out->seconds,
 	       out->failure    ? out->failure
 	       : out->complete ? "no failure"

@@ -396,11 +396,10 @@ check_global(void *arg)
 TEST(explore_globals_are_put_back_after_each_execution)
 {
 	global.raw = 10;
-	must_pass((struct explore_model){
-		.name = "globals",
-		.threads = 2,
-		.thread = { count_global, count_global },
-		.check = check_global });
+	must_pass((struct explore_model){ .name = "globals",
+	                                  .threads = 2,
+	                                  .thread = { count_global, count_global },
+	                                  .check = check_global });
 	CHECK_EQ(global.raw, 10);
 	CHECK_EQ(global_plain, 0);
 }
@@ -429,8 +428,7 @@ TEST(explore_model_that_is_not_deterministic_is_told_so)
 static void
 choose_one(void *arg)
 {
-	((struct world *)arg)->r[explore_thread()] = (uint32_t)explore_choose(
-		3);
+	((struct world *)arg)->r[explore_thread()] = (uint32_t)explore_choose(3);
 }
 
 static bool chosen[9];

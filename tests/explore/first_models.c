@@ -75,8 +75,7 @@ check_promises(void *state)
 	EXPLORE_CHECK(w->promise[0]->home == w->promise[1]->home);
 	end_loop(w);
 	for (int i = 0; i < 2; i++) {
-		EXPLORE_CHECK(weft_promise_state(w->promise[i], NULL)
-		              == WEFT_REJECTED);
+		EXPLORE_CHECK(weft_promise_state(w->promise[i], NULL) == WEFT_REJECTED);
 		(void)weft_promise_unref(w->promise[i]);
 	}
 }
@@ -92,18 +91,15 @@ check_crew(void *state)
 
 /* --- the models ------------------------------------------------------------- */
 
-#define BOTH(name_, thread_, check_)                               \
-	{                                                          \
-		.name = name_, .state_size = sizeof(struct world), \
-		.threads = 2, .setup = setup, .check = check_,     \
-		.thread = { thread_, thread_ }, .steps_max = 4000, \
+#define BOTH(name_, thread_, check_)                                                             \
+	{                                                                                        \
+		.name = name_, .state_size = sizeof(struct world), .threads = 2, .setup = setup, \
+		.check = check_, .thread = { thread_, thread_ }, .steps_max = 4000,              \
 	}
 
 static const struct explore_model models[] = {
-	BOTH("two threads make a loop's first promise", make_promise,
-	     check_promises),
-	BOTH("two threads start a loop's first threadlet", make_crew,
-	     check_crew),
+	BOTH("two threads make a loop's first promise", make_promise, check_promises),
+	BOTH("two threads start a loop's first threadlet", make_crew, check_crew),
 };
 
 const struct model_set first_models = {

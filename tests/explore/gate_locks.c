@@ -337,56 +337,49 @@ end_reading_and_check(void *state)
 
 /* --- the models --------------------------------------------------------- */
 
-#define TWO(name_, setup_, one_, other_, check_, ...)                  \
-	MODEL(name_, setup_, .threads = 2, .thread = { one_, other_ }, \
-	      .check = check_, __VA_ARGS__)
-#define THREE(name_, setup_, one_, other_, third_, check_, bound_)             \
-	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, \
-	      .check = check_, .preemptions = bound_)
+#define TWO(name_, setup_, one_, other_, check_, ...) \
+	MODEL(name_, setup_, .threads = 2, .thread = { one_, other_ }, .check = check_, __VA_ARGS__)
+#define THREE(name_, setup_, one_, other_, third_, check_, bound_)                              \
+	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, .check = check_, \
+	      .preemptions = bound_)
 
 enum { MUTEX_OF_THREE, EVENT, GIVES_UP, CONDITION };
 
 static const struct explore_model models[] = {
-	[MUTEX_OF_THREE] = THREE("a mutex lets one of three in at a time",
-	                         setup, lock_and_count, lock_and_count,
-	                         lock_and_count, check_mutex, 2),
-	[EVENT] = TWO("who waited for an event may free it", setup_event,
-	              wait_and_free, set_it, NULL, .spurious = 1),
-	[GIVES_UP] = TWO("a reader passes a writer that has given up",
-	                 setup_read, write_soon, read_it, end_reading_and_check,
-	                 .timeouts = true),
-	[CONDITION] = TWO("a condition is not missed", setup, wait_for_flag,
-	                  raise_and_wake, check_mutex, .preemptions = 3),
-	TWO("a mutex lets one in at a time", setup, lock_and_count,
-	    lock_and_count, check_mutex, .spurious = 1),
-	TWO("a lock is not lost to one whose time is up", setup, lock_and_count,
-	    lock_soon, check_mutex, .timeouts = true),
-	TWO("a condition with a deadline has the lock in any case", setup,
-	    wait_for_flag_soon, raise_and_wake, check_mutex, .timeouts = true,
-	    .preemptions = 2),
-	TWO("a unit is not lost to one whose time is up", setup, acquire_soon,
-	    release_one, check_units, .timeouts = true),
-	THREE("units go to those who wait", setup, acquire_one, acquire_one,
-	      release_two, check_units, 2),
-	TWO("who selected an event may free it", setup_event, select_and_free,
-	    set_it, NULL, .spurious = 1),
-	THREE("who waited for a group may free it", setup_group, end_work,
-	      end_work, wait_for_group, NULL, 2),
-	TWO("once is tried again by the next when it failed", setup, run_once,
-	    run_once, check_once, .spurious = 1),
-	THREE("once is tried again by one of two", setup, run_once, run_once,
-	      run_once, check_once, 1),
-	TWO("who writes is alone", setup, write_it, read_it, check_free,
+	[MUTEX_OF_THREE] = THREE("a mutex lets one of three in at a time", setup, lock_and_count,
+	                         lock_and_count, lock_and_count, check_mutex, 2),
+	[EVENT] = TWO("who waited for an event may free it", setup_event, wait_and_free, set_it,
+	              NULL, .spurious = 1),
+	[GIVES_UP] = TWO("a reader passes a writer that has given up", setup_read, write_soon,
+	                 read_it, end_reading_and_check, .timeouts = true),
+	[CONDITION] = TWO("a condition is not missed", setup, wait_for_flag, raise_and_wake,
+	                  check_mutex, .preemptions = 3),
+	TWO("a mutex lets one in at a time", setup, lock_and_count, lock_and_count, check_mutex,
 	    .spurious = 1),
-	THREE("a writer that may give up, and readers", setup_read, write_soon,
-	      read_it, end_reading, check_free, 2),
+	TWO("a lock is not lost to one whose time is up", setup, lock_and_count, lock_soon,
+	    check_mutex, .timeouts = true),
+	TWO("a condition with a deadline has the lock in any case", setup, wait_for_flag_soon,
+	    raise_and_wake, check_mutex, .timeouts = true, .preemptions = 2),
+	TWO("a unit is not lost to one whose time is up", setup, acquire_soon, release_one,
+	    check_units, .timeouts = true),
+	THREE("units go to those who wait", setup, acquire_one, acquire_one, release_two,
+	      check_units, 2),
+	TWO("who selected an event may free it", setup_event, select_and_free, set_it, NULL,
+	    .spurious = 1),
+	THREE("who waited for a group may free it", setup_group, end_work, end_work, wait_for_group,
+	      NULL, 2),
+	TWO("once is tried again by the next when it failed", setup, run_once, run_once, check_once,
+	    .spurious = 1),
+	THREE("once is tried again by one of two", setup, run_once, run_once, run_once, check_once,
+	      1),
+	TWO("who writes is alone", setup, write_it, read_it, check_free, .spurious = 1),
+	THREE("a writer that may give up, and readers", setup_read, write_soon, read_it,
+	      end_reading, check_free, 2),
 };
 
 static const struct plant plants[] = {
-	{ NO_OWNER, &models[MUTEX_OF_THREE], 0,
-	  "tells the next owner, who then has no lock" },
-	{ LATE_LEAVE, &models[EVENT], 0,
-	  "wakes inside of the gate it then leaves" },
+	{ NO_OWNER, &models[MUTEX_OF_THREE], 0, "tells the next owner, who then has no lock" },
+	{ LATE_LEAVE, &models[EVENT], 0, "wakes inside of the gate it then leaves" },
 	{ NO_LET_IN, &models[GIVES_UP], 0, "gives up and lets no reader in" },
 	{ EARLY_UNLOCK, &models[CONDITION], 0, "unlocks, and then queues" },
 };

@@ -24,8 +24,7 @@ static void
 send_some(struct world *w, unsigned who, unsigned count)
 {
 	for (unsigned i = 1; i <= count; i++)
-		EXPLORE_CHECK(send_value(w, w->a, VALUE(who, i), WEFT_NEVER)
-		              == 0);
+		EXPLORE_CHECK(send_value(w, w->a, VALUE(who, i), WEFT_NEVER) == 0);
 }
 
 static void
@@ -53,8 +52,7 @@ send_until_closed(void *state)
 	struct world *w = state;
 
 	while (w->done[0] < 2) {
-		w->rc[0] = send_value(w, w->a, VALUE(0, w->done[0] + 1),
-		                      WEFT_NEVER);
+		w->rc[0] = send_value(w, w->a, VALUE(0, w->done[0] + 1), WEFT_NEVER);
 		if (w->rc[0] < 0)
 			break;
 		w->done[0]++;
@@ -274,14 +272,12 @@ select_either(void *state)
 	struct world *w = state;
 	int who = explore_thread();
 	uint64_t out, in;
-	weft_case cases[2] = { { .send = w->a, .value = &out },
-		               { .recv = w->a, .value = &in } };
+	weft_case cases[2] = { { .send = w->a, .value = &out }, { .recv = w->a, .value = &in } };
 
 	weft__put(out, VALUE(who, 1));
 	w->rc[who] = select_two(w, cases, WEFT_NEVER);
 	EXPLORE_CHECK(w->rc[who] >= 0 && cases[w->rc[who]].result == 0);
-	EXPLORE_CHECK(w->rc[who] == 0
-	              || weft__get(in) == VALUE((unsigned)(1 - who), 1));
+	EXPLORE_CHECK(w->rc[who] == 0 || weft__get(in) == VALUE((unsigned)(1 - who), 1));
 }
 
 /* Receives from one channel, whichever of two cases gets it. */
@@ -311,9 +307,9 @@ select_soon(void *state)
 	int which = select_two(w, cases, SOON);
 
 	w->rc[0] = which < 0 ? which : 0;
-	EXPLORE_CHECK(which == WEFT_ETIMEDOUT
-	              || (which == 0 && cases[0].result == 0
-	                  && weft__get(values[0]) == VALUE(0, 1)));
+	EXPLORE_CHECK(
+		which == WEFT_ETIMEDOUT
+		|| (which == 0 && cases[0].result == 0 && weft__get(values[0]) == VALUE(0, 1)));
 }
 
 /* --- checks ------------------------------------------------------------- */
@@ -398,72 +394,61 @@ setup_two_refs(void *state)
 
 /* --- the models --------------------------------------------------------- */
 
-#define TWO(name_, setup_, one_, other_, check_, ...)                  \
-	MODEL(name_, setup_, .threads = 2, .thread = { one_, other_ }, \
-	      .check = check_, __VA_ARGS__)
-#define THREE(name_, setup_, one_, other_, third_, check_, bound_)             \
-	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, \
-	      .check = check_, .preemptions = bound_)
+#define TWO(name_, setup_, one_, other_, check_, ...) \
+	MODEL(name_, setup_, .threads = 2, .thread = { one_, other_ }, .check = check_, __VA_ARGS__)
+#define THREE(name_, setup_, one_, other_, third_, check_, bound_)                              \
+	MODEL(name_, setup_, .threads = 3, .thread = { one_, other_, third_ }, .check = check_, \
+	      .preemptions = bound_)
 
 enum { LAST, HANDS, SOONER, CLOSED_UPON, SELECTS, PLACE };
 
 static const struct explore_model models[] = {
-	[LAST] = TWO("the last who lets go gives the memory back",
-	             setup_two_refs, send_and_unref, recv_and_unref, check_gone,
-	             .spurious = 0),
-	[HANDS] = TWO("a value goes from hand to hand", setup_0, send_two,
-	              recv_two, check_nothing_left, .spurious = 1),
-	[SOONER] = TWO("a receiver with a deadline has the value or has not",
-	               setup_0, recv_soon, send_soon, check_agreed,
-	               .timeouts = true),
-	[CLOSED_UPON] = THREE("closing ends all who receive", setup_0,
-	                      recv_nothing, recv_nothing, close_a,
-	                      check_nothing_left, 2),
-	[SELECTS] = TWO("a select takes what comes in either channel", setup_0,
-	                select_two_values, send_to_both, check_nothing_left,
-	                .preemptions = 3),
-	[PLACE] = TWO("values pass a channel with one place in order", setup_1,
-	              send_two, recv_two, check_nothing_left, .spurious = 1),
-	THREE("two send to one, hand to hand", setup_0, send_one, send_other,
-	      recv_two, check_nothing_left, 2),
-	THREE("two send to one by one place", setup_1, send_one, send_other,
-	      recv_two, check_nothing_left, 2),
-	THREE("two receive from one", setup_0, send_two, recv_either,
-	      recv_either, check_both_got, 2),
-	TWO("what was sent as the channel closes can be received", setup_1,
-	    send_until_closed, close_a, check_sent, .spurious = 1),
-	TWO("a receiver gets the rest, and then the end", setup_1,
-	    recv_until_closed, send_and_close, check_sent, .preemptions = 3),
-	TWO("a wait that has ended is in no queue", setup_0, recv_soon,
-	    send_now_twice, check_agreed, .timeouts = true),
-	THREE("a select takes from two senders", setup_0, select_two_values,
-	      send_to_a, send_to_b, check_nothing_left, 1),
-	TWO("two selects that meet agree on a channel", setup_0, select_to_send,
-	    select_to_recv, check_same_channel, .spurious = 1),
-	TWO("two selects that would send or receive do one each", setup_0,
-	    select_either, select_either, check_one_each, .spurious = 1),
+	[LAST] = TWO("the last who lets go gives the memory back", setup_two_refs, send_and_unref,
+	             recv_and_unref, check_gone, .spurious = 0),
+	[HANDS] = TWO("a value goes from hand to hand", setup_0, send_two, recv_two,
+	              check_nothing_left, .spurious = 1),
+	[SOONER] = TWO("a receiver with a deadline has the value or has not", setup_0, recv_soon,
+	               send_soon, check_agreed, .timeouts = true),
+	[CLOSED_UPON] = THREE("closing ends all who receive", setup_0, recv_nothing, recv_nothing,
+	                      close_a, check_nothing_left, 2),
+	[SELECTS] = TWO("a select takes what comes in either channel", setup_0, select_two_values,
+	                send_to_both, check_nothing_left, .preemptions = 3),
+	[PLACE] = TWO("values pass a channel with one place in order", setup_1, send_two, recv_two,
+	              check_nothing_left, .spurious = 1),
+	THREE("two send to one, hand to hand", setup_0, send_one, send_other, recv_two,
+	      check_nothing_left, 2),
+	THREE("two send to one by one place", setup_1, send_one, send_other, recv_two,
+	      check_nothing_left, 2),
+	THREE("two receive from one", setup_0, send_two, recv_either, recv_either, check_both_got,
+	      2),
+	TWO("what was sent as the channel closes can be received", setup_1, send_until_closed,
+	    close_a, check_sent, .spurious = 1),
+	TWO("a receiver gets the rest, and then the end", setup_1, recv_until_closed,
+	    send_and_close, check_sent, .preemptions = 3),
+	TWO("a wait that has ended is in no queue", setup_0, recv_soon, send_now_twice,
+	    check_agreed, .timeouts = true),
+	THREE("a select takes from two senders", setup_0, select_two_values, send_to_a, send_to_b,
+	      check_nothing_left, 1),
+	TWO("two selects that meet agree on a channel", setup_0, select_to_send, select_to_recv,
+	    check_same_channel, .spurious = 1),
+	TWO("two selects that would send or receive do one each", setup_0, select_either,
+	    select_either, check_one_each, .spurious = 1),
 	TWO("a select that names a channel twice gets each value once", setup_0,
-	    select_twice_the_same, send_two, check_nothing_left,
-	    .preemptions = 3),
-	TWO("a select with a deadline has the value or has not", setup_0,
-	    select_soon, send_soon, check_agreed, .timeouts = true),
+	    select_twice_the_same, send_two, check_nothing_left, .preemptions = 3),
+	TWO("a select with a deadline has the value or has not", setup_0, select_soon, send_soon,
+	    check_agreed, .timeouts = true),
 };
 
 static const struct plant plants[] = {
 	{ NO_CLAIM, &models[SOONER], 0, "ends a wait without claiming it" },
 	{ NO_DROP, &models[SOONER], 0, "leaves a wait that has ended queued" },
 	{ LATE_PUSH, &models[HANDS], 0, "looks, leaves the gate, and queues" },
-	{ LATE_SLEEP, &models[HANDS], 0,
-	  "sleeps without minding that it was woken" },
+	{ LATE_SLEEP, &models[HANDS], 0, "sleeps without minding that it was woken" },
 	{ EARLY_WAKE, &models[HANDS], 0, "wakes, and then copies the value" },
-	{ NO_UNPARK, &models[HANDS], 0,
-	  "tells a waiter, and does not wake it" },
-	{ LATE_READ, &models[CLOSED_UPON], 0,
-	  "reads what comes after one it woke" },
-	{ NO_LOOK, &models[LAST], 0,
-	  "puts a value where it is, while one waits for it" },
-	{ EARLY_COUNT, &models[PLACE], 0,
-	  "counts a value in, and then puts it there" },
+	{ NO_UNPARK, &models[HANDS], 0, "tells a waiter, and does not wake it" },
+	{ LATE_READ, &models[CLOSED_UPON], 0, "reads what comes after one it woke" },
+	{ NO_LOOK, &models[LAST], 0, "puts a value where it is, while one waits for it" },
+	{ EARLY_COUNT, &models[PLACE], 0, "counts a value in, and then puts it there" },
 	{ ONE_GATE, &models[SELECTS], 0, "selects gate by gate" },
 };
 
@@ -477,8 +462,7 @@ static const struct model_set chan_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &chan_models,
-		                                        &lock_models };
+	static const struct model_set *const sets[] = { &chan_models, &lock_models };
 
 	(void)argv;
 	return models_run(sets, COUNT(sets), argc);

@@ -47,14 +47,11 @@ park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 {
 	if (w->bug == LATE_SLEEP)
 		weft__store(&waiter->woken, WEFT__WAIT_SLEEPS, WEFT__RELAXED);
-	else if (weft__exchange(&waiter->woken, WEFT__WAIT_SLEEPS,
-	                        WEFT__ACQUIRE)
+	else if (weft__exchange(&waiter->woken, WEFT__WAIT_SLEEPS, WEFT__ACQUIRE)
 	         == WEFT__WAIT_WOKEN)
 		return (int)weft__get(waiter->waiter.result);
 	while (weft__load(&waiter->woken, WEFT__ACQUIRE) != WEFT__WAIT_WOKEN) {
-		if (weft__sys->park(&waiter->woken, WEFT__WAIT_SLEEPS,
-		                    deadline_ns)
-		    != -ETIMEDOUT)
+		if (weft__sys->park(&waiter->woken, WEFT__WAIT_SLEEPS, deadline_ns) != -ETIMEDOUT)
 			continue;
 		if (w->bug == NO_CLAIM || weft__claim(&waiter->waiter))
 			return WEFT_ETIMEDOUT;
@@ -65,8 +62,8 @@ park(struct world *w, struct weft__shared_waiter *waiter, uint64_t deadline_ns)
 
 /* Inside of the gate, which is left. */
 static int
-wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue,
-        void *value, uint64_t deadline_ns)
+wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue, void *value,
+        uint64_t deadline_ns)
 {
 	struct weft__shared_waiter waiter;
 	struct weft__wait wait = { .waiter = &waiter.waiter, .value = value };
@@ -91,8 +88,7 @@ wait_in(struct world *w, struct weft__gate *gate, struct weft__waits *queue,
 /* --- channels ----------------------------------------------------------- */
 
 static int
-recv_badly(struct world *w, weft_chan *chan, uint64_t *out,
-           uint64_t deadline_ns)
+recv_badly(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadline_ns)
 {
 	struct weft__wait *wake;
 	int rc;
@@ -100,8 +96,7 @@ recv_badly(struct world *w, weft_chan *chan, uint64_t *out,
 	(void)weft__gate_enter(weft__chan_gate(chan));
 	rc = weft__chan_recv(chan, out, &wake);
 	if (rc == WEFT_EAGAIN)
-		return wait_in(w, weft__chan_gate(chan), &chan->receivers, out,
-		               deadline_ns);
+		return wait_in(w, weft__chan_gate(chan), &chan->receivers, out, deadline_ns);
 	weft__gate_leave(weft__chan_gate(chan));
 	if (wake)
 		weft__gate_wake(wake->waiter, 0);
@@ -157,25 +152,21 @@ send_alone_badly(struct world *w, weft_chan *chan, uint64_t value)
 }
 
 int
-send_value(struct world *w, weft_chan *chan, uint64_t value,
-           uint64_t deadline_ns)
+send_value(struct world *w, weft_chan *chan, uint64_t value, uint64_t deadline_ns)
 {
 	uint64_t copy;
 
-	if ((w->bug == NO_LOOK || w->bug == EARLY_COUNT)
-	    && send_alone_badly(w, chan, value))
+	if ((w->bug == NO_LOOK || w->bug == EARLY_COUNT) && send_alone_badly(w, chan, value))
 		return 0;
 
-	if ((w->bug == EARLY_WAKE || w->bug == NO_UNPARK)
-	    && send_badly(w, chan, value))
+	if ((w->bug == EARLY_WAKE || w->bug == NO_UNPARK) && send_badly(w, chan, value))
 		return 0;
 	weft__put(copy, value);
 	return weft_chan_send(chan, &copy, deadline_ns);
 }
 
 int
-recv_value(struct world *w, weft_chan *chan, uint64_t *out,
-           uint64_t deadline_ns)
+recv_value(struct world *w, weft_chan *chan, uint64_t *out, uint64_t deadline_ns)
 {
 	uint64_t copy;
 	int rc = w->bug == NO_CLAIM || w->bug == NO_DROP || w->bug == LATE_PUSH
@@ -225,8 +216,7 @@ set_event(struct world *w)
 		return;
 	}
 	(void)weft__gate_enter(gate);
-	(void)weft__gate_wake_all(
-		weft__gate_claim_all(weft__event_waits(w->event)), 0);
+	(void)weft__gate_wake_all(weft__gate_claim_all(weft__event_waits(w->event)), 0);
 	weft__gate_leave(gate);
 	EXPLORE_CHECK(weft_event_set(w->event) == 0);
 }
@@ -246,8 +236,7 @@ select_badly(struct world *w, weft_case cases[2], uint64_t deadline_ns)
 	for (i = 0; i < 2 && rc == WEFT_EAGAIN; i++) {
 		struct weft_chan *chan = cases[i].recv;
 
-		waits[i] = (struct weft__wait){ .waiter = &waiter.waiter,
-			                        .value = cases[i].value };
+		waits[i] = (struct weft__wait){ .waiter = &waiter.waiter, .value = cases[i].value };
 		(void)weft__gate_enter(weft__chan_gate(chan));
 		rc = weft__chan_recv(chan, cases[i].value, &wake);
 		if (rc == WEFT_EAGAIN)
@@ -307,8 +296,7 @@ lock_to_write(struct world *w, uint64_t deadline_ns)
 		return weft_rwlock_write(&w->rwlock, deadline_ns);
 	(void)weft__gate_enter(&lock->gate);
 	EXPLORE_CHECK(weft__get(lock->count) > 0);
-	return wait_in(w, &lock->gate, &lock->writers, weft__gate_caller(),
-	               deadline_ns);
+	return wait_in(w, &lock->gate, &lock->writers, weft__gate_caller(), deadline_ns);
 }
 
 int

@@ -95,8 +95,7 @@ block_new(size_t size)
 static void
 heap_point(void)
 {
-	struct explore__op op = { .kind = EXPLORE__HEAP,
-		                  .addr = (uintptr_t)&heap };
+	struct explore__op op = { .kind = EXPLORE__HEAP, .addr = (uintptr_t)&heap };
 
 	if (explore__run.model->reuse)
 		explore__point(&op);
@@ -120,8 +119,7 @@ explore__heap_alloc(size_t size)
 	block->made = self->last;
 	memset((void *)block->addr, 0xa5, size);
 	if (explore__run.tracing)
-		explore__trace(EXPLORE__NOTE, self->last,
-		               "alloc of %zu bytes: block %d", size,
+		explore__trace(EXPLORE__NOTE, self->last, "alloc of %zu bytes: block %d", size,
 		               (int)(block - heap.blocks));
 	return (void *)block->addr;
 }
@@ -131,9 +129,7 @@ block_find(uintptr_t addr)
 {
 	size_t at = (addr - (uintptr_t)heap.arena) / GRAIN;
 
-	return explore__heap_owns(addr) && heap.map[at] != 0
-	               ? &heap.blocks[heap.map[at]]
-	               : NULL;
+	return explore__heap_owns(addr) && heap.map[at] != 0 ? &heap.blocks[heap.map[at]] : NULL;
 }
 
 void
@@ -152,10 +148,8 @@ explore__heap_release(void *mem)
 		explore_fail("release of what alloc has not returned");
 	if (!block->living)
 		explore_fail("block %d is released twice: by %s after %s:%d",
-		             (int)(block - heap.blocks),
-		             explore__slot_name(block->releaser),
-		             explore__base_name(block->released.file),
-		             block->released.line);
+		             (int)(block - heap.blocks), explore__slot_name(block->releaser),
+		             explore__base_name(block->released.file), block->released.line);
 	if (explore__run.tracing)
 		explore__trace(EXPLORE__NOTE, self->last, "release of block %d",
 		               (int)(block - heap.blocks));
@@ -190,8 +184,7 @@ check_stack(uintptr_t addr, struct explore__place place)
 	    && addr < explore__run.slots[slot].edge)
 		explore_fail("%s at %s:%d uses a stack frame that %s has left",
 		             explore__slot_name(explore__run.current),
-		             explore__base_name(place.file), place.line,
-		             explore__slot_name(slot));
+		             explore__base_name(place.file), place.line, explore__slot_name(slot));
 }
 
 void
@@ -206,20 +199,16 @@ explore__heap_check(uintptr_t addr, size_t size, struct explore__place place)
 	}
 	block = block_find(addr);
 	if (!block)
-		explore_fail("%s at %s:%d uses memory outside of any block",
-		             who, explore__base_name(place.file), place.line);
+		explore_fail("%s at %s:%d uses memory outside of any block", who,
+		             explore__base_name(place.file), place.line);
 	if (!block->living)
-		explore_fail(
-			"use after free: %s at %s:%d uses block %d, freed by "
-			"%s after %s:%d",
-			who, explore__base_name(place.file), place.line,
-			(int)(block - heap.blocks),
-			explore__slot_name(block->releaser),
-			explore__base_name(block->released.file),
-			block->released.line);
-	if (addr + size > block->addr + block->size)
-		explore_fail("%s at %s:%d uses memory past the end of block %d",
+		explore_fail("use after free: %s at %s:%d uses block %d, freed by %s after %s:%d",
 		             who, explore__base_name(place.file), place.line,
+		             (int)(block - heap.blocks), explore__slot_name(block->releaser),
+		             explore__base_name(block->released.file), block->released.line);
+	if (addr + size > block->addr + block->size)
+		explore_fail("%s at %s:%d uses memory past the end of block %d", who,
+		             explore__base_name(place.file), place.line,
 		             (int)(block - heap.blocks));
 }
 
@@ -231,13 +220,10 @@ explore__heap_end(void)
 		const struct block *block = &heap.blocks[i];
 
 		if (block->living)
-			explore_fail(
-				"leak: block %d of %zu bytes, allocated by %s "
-				"after %s:%d, is not released",
-				i, block->size,
-				explore__slot_name(block->maker),
-				explore__base_name(block->made.file),
-				block->made.line);
+			explore_fail("leak: block %d of %zu bytes, allocated by %s "
+			             "after %s:%d, is not released",
+			             i, block->size, explore__slot_name(block->maker),
+			             explore__base_name(block->made.file), block->made.line);
 	}
 }
 
@@ -248,8 +234,7 @@ explore__heap_label(uintptr_t addr, char *text, size_t size)
 	const struct block *block = block_find(addr);
 
 	if (!block)
-		snprintf(text, size, "arena+%zu",
-		         (size_t)(addr - (uintptr_t)heap.arena));
+		snprintf(text, size, "arena+%zu", (size_t)(addr - (uintptr_t)heap.arena));
 	else if (block == &heap.blocks[1])
 		snprintf(text, size, "state+%zu", (size_t)(addr - block->addr));
 	else

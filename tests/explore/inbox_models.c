@@ -84,8 +84,7 @@ host(struct world *w, uint32_t want)
 		if (w->got >= want)
 			return;
 		open_backend(w);
-		foreign = w->bug != NO_DOZE
-		          && weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN);
+		foreign = w->bug != NO_DOZE && weft__inbox_doze(w->inbox, WEFT__IN_FOREIGN);
 		if (w->bug == NO_LOOK || !weft__inbox_has(w->inbox))
 			(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
 	}
@@ -133,61 +132,49 @@ check_shared(void *state)
 
 /* --- the models --------------------------------------------------------- */
 
-#define MODEL(name_, ...)                                          \
-	{                                                          \
-		.name = name_, .state_size = sizeof(struct world), \
-		.setup = setup, __VA_ARGS__                        \
+#define MODEL(name_, ...)                                                                      \
+	{                                                                                      \
+		.name = name_, .state_size = sizeof(struct world), .setup = setup, __VA_ARGS__ \
 	}
 
 enum { HOST_MODEL = 7 }; /* its number, with two more after it */
 
 static const struct explore_model models[] = {
 	MODEL("a loop that goes to sleep misses no push", .threads = 2,
-	      .thread = { produce_two, consume_two }, .check = check_accepted,
-	      .spurious = 1),
-	MODEL("order and wakes hold when the way of sleeping changes",
-	      .threads = 2, .thread = { produce_two, consume_two_by_both },
-	      .check = check_accepted),
+	      .thread = { produce_two, consume_two }, .check = check_accepted, .spurious = 1),
+	MODEL("order and wakes hold when the way of sleeping changes", .threads = 2,
+	      .thread = { produce_two, consume_two_by_both }, .check = check_accepted),
 	MODEL("a wake never reaches an inbox that is gone", .threads = 2,
-	      .thread = { produce_one, consume_and_free }, .check = check_gone,
-	      .spurious = 1),
+	      .thread = { produce_one, consume_and_free }, .check = check_gone, .spurious = 1),
 	MODEL("what is accepted while the door closes is found", .threads = 2,
-	      .thread = { produce_two, close_and_take },
-	      .check = check_accepted),
+	      .thread = { produce_two, close_and_take }, .check = check_accepted),
 	MODEL("a node that was seen to be free is", .threads = 2,
-	      .thread = { push_node_twice, consume_two },
-	      .check = check_accepted, .preemptions = 3),
+	      .thread = { push_node_twice, consume_two }, .check = check_accepted,
+	      .preemptions = 3),
 	MODEL("the lock lets one in at a time", .threads = 2,
 	      .thread = { lock_and_add, lock_and_add }, .check = check_shared),
 	MODEL("two producers and a loop", .threads = 3,
-	      .thread = { produce_one, produce_other, consume_two },
-	      .check = check_accepted, .preemptions = 3),
-	[HOST_MODEL] = MODEL("a loop that lives in another misses no push",
-	                     .threads = 2, .thread = { produce_two, host_two },
-	                     .check = check_accepted),
+	      .thread = { produce_one, produce_other, consume_two }, .check = check_accepted,
+	      .preemptions = 3),
+	[HOST_MODEL] = MODEL("a loop that lives in another misses no push", .threads = 2,
+	                     .thread = { produce_two, host_two }, .check = check_accepted),
 	MODEL("two producers and a loop that lives in another", .threads = 3,
-	      .thread = { produce_one, produce_other, host_two },
-	      .check = check_accepted, .preemptions = 3),
-	MODEL("a wake never reaches a loop that was freed in its host",
-	      .threads = 2, .thread = { produce_one, host_and_free },
-	      .check = check_gone),
+	      .thread = { produce_one, produce_other, host_two }, .check = check_accepted,
+	      .preemptions = 3),
+	MODEL("a wake never reaches a loop that was freed in its host", .threads = 2,
+	      .thread = { produce_one, host_and_free }, .check = check_gone),
 };
 
 static const struct plant plants[] = {
-	{ NO_COMPARE, &models[0], 0,
-	  "looks, then parks elsewhere than on the mark" },
+	{ NO_COMPARE, &models[0], 0, "looks, then parks elsewhere than on the mark" },
 	{ NO_RING, &models[0], 0, "takes the mark and does not wake" },
 	{ NO_DEBT, &models[2], 0, "does not wait for who owes a wake" },
 	{ LATE_CLOSE, &models[3], 0, "closes the door after its last look" },
 	{ LIFO, &models[0], 0, "does not turn the chain around" },
-	{ NO_DOZE, &models[HOST_MODEL], 0,
-	  "goes back to its host without the mark" },
-	{ NO_LOOK, &models[HOST_MODEL], 0,
-	  "waits for the descriptor though the doze has failed" },
-	{ NO_RING, &models[HOST_MODEL + 1], 0,
-	  "takes the mark IN_FOREIGN and does not wake" },
-	{ NO_DEBT, &models[HOST_MODEL + 2], 0,
-	  "is freed in its host while a wake is owed" },
+	{ NO_DOZE, &models[HOST_MODEL], 0, "goes back to its host without the mark" },
+	{ NO_LOOK, &models[HOST_MODEL], 0, "waits for the descriptor though the doze has failed" },
+	{ NO_RING, &models[HOST_MODEL + 1], 0, "takes the mark IN_FOREIGN and does not wake" },
+	{ NO_DEBT, &models[HOST_MODEL + 2], 0, "is freed in its host while a wake is owed" },
 };
 
 static const struct model_set inbox_models = {
@@ -202,8 +189,7 @@ static const struct model_set inbox_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &inbox_models,
-		                                        &lane_models };
+	static const struct model_set *const sets[] = { &inbox_models, &lane_models };
 
 	(void)argv;
 	return models_run(sets, COUNT(sets), argc);

@@ -128,8 +128,7 @@ sleep_once(struct world *w, bool by_fd)
 		(void)explore_fd_wait(EXPLORE_FD, WEFT_NEVER);
 		weft__inbox_rouse(w->inbox, WEFT__IN_BACKEND);
 	} else if (w->bug == NO_COMPARE) {
-		if (!weft__inbox_has(w->inbox)
-		    && weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
+		if (!weft__inbox_has(w->inbox) && weft__inbox_doze(w->inbox, WEFT__IN_PARK)) {
 			static weft__a32 other;
 
 			(void)weft__sys->park(&other, 0, WEFT_NEVER);
@@ -177,8 +176,7 @@ close_and_take(void *state)
 		weft__inbox_close(w->inbox);
 	do
 		take_all(w);
-	while (w->bug != NO_REST
-	       && (!weft__lanes_rest(w->inbox) || weft__inbox_has(w->inbox)));
+	while (w->bug != NO_REST && (!weft__lanes_rest(w->inbox) || weft__inbox_has(w->inbox)));
 	if (w->bug == LATE_CLOSE)
 		weft__inbox_close(w->inbox);
 }

@@ -14,9 +14,8 @@ post(struct world *w, uintptr_t what)
 	int rc;
 
 	do
-		rc = weft__inbox_is_closed(inbox)
-		             ? WEFT_ESHUTDOWN
-		             : weft__lane_post(inbox, mark, (void *)what, 0);
+		rc = weft__inbox_is_closed(inbox) ? WEFT_ESHUTDOWN
+		                                  : weft__lane_post(inbox, mark, (void *)what, 0);
 	while (rc == WEFT_EAGAIN && (weft__sys->yield(), true));
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
@@ -31,9 +30,8 @@ post_node(struct world *w, uintptr_t what)
 	int rc;
 
 	fill(node, what);
-	rc = weft__inbox_is_closed(w->inbox)
-	             ? WEFT_ESHUTDOWN
-	             : weft__lane_post_node(w->inbox, node);
+	rc = weft__inbox_is_closed(w->inbox) ? WEFT_ESHUTDOWN
+	                                     : weft__lane_post_node(w->inbox, node);
 	if (rc >= 0)
 		(void)weft__add(&w->accepted, 1, WEFT__RELAXED);
 	wake(w, w->inbox, rc);
@@ -371,61 +369,57 @@ take_and_check(void *state)
 
 #define LANES(name_, setup_, post_, loop_, bound_) \
 	LANES_(name_, setup_, post_, loop_, bound_, check_accepted)
-#define LANES_(name_, setup_, one_, other_, bound_, check_)                \
-	{                                                                  \
-		.name = name_, .state_size = sizeof(struct world),         \
-		.setup = setup_, .threads = 2, .thread = { one_, other_ }, \
-		.check = check_, .preemptions = bound_                     \
+#define LANES_(name_, setup_, one_, other_, bound_, check_)                                       \
+	{                                                                                         \
+		.name = name_, .state_size = sizeof(struct world), .setup = setup_, .threads = 2, \
+		.thread = { one_, other_ }, .check = check_, .preemptions = bound_                \
 	}
 
 enum { HOT_MODEL = 5 }; /* its number; 4 later the same with a door */
 
 static const struct explore_model models[] = {
-	LANES_("a thread ends while the loop it posted to is freed", setup,
-	       post_and_end, consume_free_end, 3, check_gone),
-	LANES_("two threads find a full lane", setup_full, find_full, find_full,
-	       1, take_and_check),
-	LANES("a slot is not used again before it was read", setup_narrow,
-	      post_two, consume_two, 1),
-	LANES_("two threads share the lanes that others left", setup_four,
-	       post_twice_and_end, post_once_and_end, 1, take_and_check),
-	LANES("a lane passes from one thread to another", setup_narrow,
-	      post_and_end, consume_and_post, 2),
-	[HOT_MODEL] = LANES("a loop that leaves a hot lane misses no call",
-	                    setup_hot, post_second, consume_two, 0),
+	LANES_("a thread ends while the loop it posted to is freed", setup, post_and_end,
+	       consume_free_end, 3, check_gone),
+	LANES_("two threads find a full lane", setup_full, find_full, find_full, 1, take_and_check),
+	LANES("a slot is not used again before it was read", setup_narrow, post_two, consume_two,
+	      1),
+	LANES_("two threads share the lanes that others left", setup_four, post_twice_and_end,
+	       post_once_and_end, 1, take_and_check),
+	LANES("a lane passes from one thread to another", setup_narrow, post_and_end,
+	      consume_and_post, 2),
+	[HOT_MODEL] = LANES("a loop that leaves a hot lane misses no call", setup_hot, post_second,
+	                    consume_two, 0),
 	LANES("... nor one of two", setup_hot, post_more, consume_three, 2),
-	LANES("a loop that goes quiet on a lane misses no call", setup_cool,
-	      post_second, consume_two, 0),
+	LANES("a loop that goes quiet on a lane misses no call", setup_cool, post_second,
+	      consume_two, 0),
 	LANES("... nor one of two", setup_cool, post_more, consume_three, 2),
-	LANES("what a hot lane accepts while the door closes is found",
-	      setup_hot, post_second, close_and_take, 0),
+	LANES("what a hot lane accepts while the door closes is found", setup_hot, post_second,
+	      close_and_take, 0),
 	LANES("... also of two", setup_hot, post_more, close_and_take, 3),
-	LANES("what a quiet lane accepts while the door closes is found",
-	      setup_cool, post_second, close_and_take, 0),
+	LANES("what a quiet lane accepts while the door closes is found", setup_cool, post_second,
+	      close_and_take, 0),
 	LANES("... also of two", setup_cool, post_more, close_and_take, 3),
-	LANES("a node that a lane accepts while the door closes is found",
-	      setup_cool, post_node_more, close_and_take, 0),
-	LANES("... also of a hot one", setup_hot, post_second_node,
-	      close_and_take, 3),
-	LANES("calls and nodes of a thread keep their order", setup_four,
-	      post_mixed, consume_three, 2),
-	LANES("a lane goes on in pieces that the loop gives back", setup,
-	      post_three, consume_three, 1),
-	LANES_("a call that has run touches no inbox that is gone", setup_hot,
-	       post_second_and_end, consume_two_and_free, 3, check_gone),
+	LANES("a node that a lane accepts while the door closes is found", setup_cool,
+	      post_node_more, close_and_take, 0),
+	LANES("... also of a hot one", setup_hot, post_second_node, close_and_take, 3),
+	LANES("calls and nodes of a thread keep their order", setup_four, post_mixed, consume_three,
+	      2),
+	LANES("a lane goes on in pieces that the loop gives back", setup, post_three, consume_three,
+	      1),
+	LANES_("a call that has run touches no inbox that is gone", setup_hot, post_second_and_end,
+	       consume_two_and_free, 3, check_gone),
 	LANES_("nor does one of a quiet lane", setup_cool, post_second_and_end,
 	       consume_two_and_free, 3, check_gone),
-	LANES_("nor does a node", setup_hot, post_node_and_end,
-	       consume_two_and_free, 3, check_gone),
-	LANES("a lane that is taken over does not overtake a node", setup_left,
-	      post_node_then_call, consume_in_steps, 2),
-	LANES_("room that a lane does not use goes to another", setup_two_lanes,
-	       post_two_unordered, post_one_unordered, 2, take_and_check),
+	LANES_("nor does a node", setup_hot, post_node_and_end, consume_two_and_free, 3,
+	       check_gone),
+	LANES("a lane that is taken over does not overtake a node", setup_left, post_node_then_call,
+	      consume_in_steps, 2),
+	LANES_("room that a lane does not use goes to another", setup_two_lanes, post_two_unordered,
+	       post_one_unordered, 2, take_and_check),
 };
 
 static const struct plant plants[] = {
-	{ NO_BARRIER, &models[HOT_MODEL], 0,
-	  "leaves a hot lane without a barrier" },
+	{ NO_BARRIER, &models[HOT_MODEL], 0, "leaves a hot lane without a barrier" },
 	{ NO_REST, &models[HOT_MODEL + 4], 0, "ends while a lane is hot" },
 };
 

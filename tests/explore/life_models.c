@@ -16,8 +16,7 @@ struct world {
 	uint32_t waits, told; /* 1: begun and not taken back; and times told */
 };
 
-#define WORLD(wait_) \
-	((struct world *)(void *)((char *)(wait_)-offsetof(struct world, wait)))
+#define WORLD(wait_) ((struct world *)(void *)((char *)(wait_)-offsetof(struct world, wait)))
 
 static void
 count(void *arg)
@@ -104,8 +103,7 @@ post_stop_wait_free(void *state)
 
 	post(w);
 	stop_and_wait(w);
-	EXPLORE_CHECK(weft__get(w->ran)
-	              == weft__load(&w->accepted, WEFT__RELAXED));
+	EXPLORE_CHECK(weft__get(w->ran) == weft__load(&w->accepted, WEFT__RELAXED));
 	EXPLORE_CHECK(weft_loop_free(w->loop) == 0);
 	w->loop = NULL;
 }
@@ -169,8 +167,7 @@ run_until_stopped(void *state)
 {
 	struct world *w = state;
 
-	while (weft_loop_run(w->loop) == 0
-	       && weft_loop_state(w->loop) != WEFT_STOPPED)
+	while (weft_loop_run(w->loop) == 0 && weft_loop_state(w->loop) != WEFT_STOPPED)
 		;
 }
 
@@ -290,53 +287,44 @@ stop_without_wake(void *state)
 	weft__inbox_close(&w->loop->inbox);
 }
 
-#define MODEL_OF(name_, setup_, ...)                               \
-	{                                                          \
-		.name = name_, .state_size = sizeof(struct world), \
-		.setup = setup_, .steps_max = 4000, __VA_ARGS__    \
+#define MODEL_OF(name_, setup_, ...)                                                \
+	{                                                                           \
+		.name = name_, .state_size = sizeof(struct world), .setup = setup_, \
+		.steps_max = 4000, __VA_ARGS__                                      \
 	}
 #define MODEL(name_, ...) MODEL_OF(name_, setup, __VA_ARGS__)
 
 static const struct explore_model models[] = {
 	MODEL("a loop is posted to, stopped, awaited and freed", .threads = 2,
-	      .thread = { run, post_stop_wait_free }, .check = free_loop,
-	      .preemptions = 2),
-	MODEL("stopping an idle loop meets a post", .threads = 2,
-	      .thread = { stop, post_only }, .check = run_and_free),
-	MODEL("stopping an idle loop meets a run", .threads = 2,
-	      .thread = { run, stop }, .check = free_loop, .preemptions = 3),
+	      .thread = { run, post_stop_wait_free }, .check = free_loop, .preemptions = 2),
+	MODEL("stopping an idle loop meets a post", .threads = 2, .thread = { stop, post_only },
+	      .check = run_and_free),
+	MODEL("stopping an idle loop meets a run", .threads = 2, .thread = { run, stop },
+	      .check = free_loop, .preemptions = 3),
 	MODEL("a run that is left and stopped comes to its end", .threads = 2,
-	      .thread = { run_until_stopped, leave_then_stop },
-	      .check = free_loop, .preemptions = 2),
-	MODEL("every waiter of stopped returns", .threads = 3,
-	      .thread = { run, stop_and_wait, wait_only }, .check = free_loop,
-	      .preemptions = 1),
-	MODEL("a stopped loop is stopped for every call", .threads = 2,
-	      .thread = { run, stop_wait_and_use }, .check = free_loop,
-	      .preemptions = 1),
-	MODEL_OF("stopping an idle loop meets its freeing", setup_with_visitor,
-	         .threads = 2, .thread = { try_to_free, stop_from_inside },
-	         .check = free_if_left),
-	MODEL_OF("stopping an idle loop meets a run that is refused",
-	         setup_bound, .threads = 2, .thread = { run_in_vain, stop },
-	         .check = check_stopped),
-	MODEL_OF("stopping an idle loop meets a start that is refused",
-	         setup_bound, .threads = 2, .thread = { start_in_vain, stop },
-	         .check = check_stopped),
-	MODEL("who comes as a loop stops is told, or finds it stopped",
-	      .threads = 2, .thread = { stop, wait_to_be_told },
-	      .check = check_told),
-	MODEL("who waits before a loop stops is told", .threads = 2,
-	      .thread = { run, wait_then_stop }, .check = check_told,
+	      .thread = { run_until_stopped, leave_then_stop }, .check = free_loop,
 	      .preemptions = 2),
-	MODEL("who waits for the end of a run is told or takes that back",
-	      .threads = 3, .thread = { run, stop, wait_and_take_back },
-	      .check = check_told, .preemptions = 1),
+	MODEL("every waiter of stopped returns", .threads = 3,
+	      .thread = { run, stop_and_wait, wait_only }, .check = free_loop, .preemptions = 1),
+	MODEL("a stopped loop is stopped for every call", .threads = 2,
+	      .thread = { run, stop_wait_and_use }, .check = free_loop, .preemptions = 1),
+	MODEL_OF("stopping an idle loop meets its freeing", setup_with_visitor, .threads = 2,
+	         .thread = { try_to_free, stop_from_inside }, .check = free_if_left),
+	MODEL_OF("stopping an idle loop meets a run that is refused", setup_bound, .threads = 2,
+	         .thread = { run_in_vain, stop }, .check = check_stopped),
+	MODEL_OF("stopping an idle loop meets a start that is refused", setup_bound, .threads = 2,
+	         .thread = { start_in_vain, stop }, .check = check_stopped),
+	MODEL("who comes as a loop stops is told, or finds it stopped", .threads = 2,
+	      .thread = { stop, wait_to_be_told }, .check = check_told),
+	MODEL("who waits before a loop stops is told", .threads = 2,
+	      .thread = { run, wait_then_stop }, .check = check_told, .preemptions = 2),
+	MODEL("who waits for the end of a run is told or takes that back", .threads = 3,
+	      .thread = { run, stop, wait_and_take_back }, .check = check_told, .preemptions = 1),
 };
 
-static const struct explore_model mistaken = MODEL(
-	"a loop is stopped", .threads = 2, .thread = { run, stop_without_wake },
-	.check = free_loop);
+static const struct explore_model mistaken = MODEL("a loop is stopped", .threads = 2,
+                                                   .thread = { run, stop_without_wake },
+                                                   .check = free_loop);
 
 static const struct plant plants[] = {
 	{ 0, &mistaken, 0, "a stop that forgets to wake" },

@@ -98,10 +98,8 @@ static const struct explore_model sb = {
 TEST(litmus_store_buffering_shows_with_less_than_seq_cst)
 {
 	static const int orders[][2] = {
-		{ WEFT__RELAXED, WEFT__RELAXED },
-		{ WEFT__RELEASE, WEFT__ACQUIRE },
-		{ WEFT__SEQ_CST, WEFT__RELAXED },
-		{ WEFT__SEQ_CST, WEFT__ACQUIRE },
+		{ WEFT__RELAXED, WEFT__RELAXED }, { WEFT__RELEASE, WEFT__ACQUIRE },
+		{ WEFT__SEQ_CST, WEFT__RELAXED }, { WEFT__SEQ_CST, WEFT__ACQUIRE },
 		{ WEFT__RELAXED, WEFT__SEQ_CST },
 	};
 
@@ -335,12 +333,11 @@ check_sum(void *arg)
 static void
 sum(const char *name, void (*thread)(void *))
 {
-	(void)litmus(
-		(struct explore_model){ .name = name,
-	                                .threads = 3,
-	                                .thread = { thread, thread, thread },
-	                                .check = check_sum },
-		0, 0);
+	(void)litmus((struct explore_model){ .name = name,
+	                                     .threads = 3,
+	                                     .thread = { thread, thread, thread },
+	                                     .check = check_sum },
+	             0, 0);
 }
 
 TEST(litmus_increments_are_not_lost)
@@ -459,10 +456,9 @@ check_last(void *arg)
 
 TEST(litmus_stores_may_take_effect_in_another_order)
 {
-	struct explore_model model = { .name = "2+2W",
-		                       .threads = 2,
-		                       .thread = { ww_0, ww_1 },
-		                       .check = check_last };
+	struct explore_model model = {
+		.name = "2+2W", .threads = 2, .thread = { ww_0, ww_1 }, .check = check_last
+	};
 
 	(void)litmus(model, WEFT__RELEASE, 0);
 	CHECK_EQ(outcomes_count(), 4);
@@ -698,8 +694,7 @@ TEST(litmus_plain_memory_that_was_read_is_handed_over_too)
 {
 	struct explore_model model = { .name = "plain memory to write",
 		                       .threads = 2,
-		                       .thread = { plain_last_reader,
-		                                   plain_next_writer },
+		                       .thread = { plain_last_reader, plain_next_writer },
 		                       .check = check_outcome };
 	struct explore_result result;
 
@@ -775,8 +770,7 @@ TEST(litmus_memory_used_again_is_noticed_by_all_its_readers)
 	struct explore_model model = { .name = "memory used again",
 		                       .threads = 3,
 		                       .setup = reuse_setup,
-		                       .thread = { reuse_writer, reuse_reader_1,
-		                                   reuse_reader_2 },
+		                       .thread = { reuse_writer, reuse_reader_1, reuse_reader_2 },
 		                       .check = reuse_check };
 
 	CHECK(litmus(model, WEFT__RELEASE, WEFT__ACQUIRE).failure == NULL);

@@ -82,8 +82,7 @@ explore__memory_begin(void)
 static uint64_t
 real_read(uintptr_t addr, uint32_t size)
 {
-	return size == 4 ? *(volatile uint32_t *)addr
-	                 : *(volatile uint64_t *)addr;
+	return size == 4 ? *(volatile uint32_t *)addr : *(volatile uint64_t *)addr;
 }
 
 static void
@@ -101,8 +100,7 @@ entry_find(uintptr_t addr)
 {
 	size_t at = (addr >> 2) * 0x9e3779b1u % TABLE;
 
-	while (memory.table[at].turn == memory.turn
-	       && memory.table[at].addr != addr)
+	while (memory.table[at].turn == memory.turn && memory.table[at].addr != addr)
 		at = (at + 1) % TABLE;
 	return &memory.table[at];
 }
@@ -123,8 +121,7 @@ messages_shift(struct explore__atom *atom, struct explore__message *message)
 	for (int i = 0; i < memory.views_count; i++)
 		seen_shift(&memory.views[i], atom->index, message->time);
 	for (int i = 0; i < EXPLORE__SLOTS; i++)
-		seen_shift(&explore__run.slots[i].view, atom->index,
-		           message->time);
+		seen_shift(&explore__run.slots[i].view, atom->index, message->time);
 	seen_shift(&memory.common, atom->index, message->time);
 	for (; above->prev != message->prev; above = above->prev)
 		above->time++;
@@ -133,8 +130,7 @@ messages_shift(struct explore__atom *atom, struct explore__message *message)
 }
 
 static struct explore__message *
-message_new(struct explore__atom *atom, struct explore__message *prev,
-            uint64_t value)
+message_new(struct explore__atom *atom, struct explore__message *prev, uint64_t value)
 {
 	struct explore__message *message;
 
@@ -163,8 +159,7 @@ atom_new(struct entry *entry, uintptr_t addr, uint32_t size)
 		explore_fail("the model has too many atomics");
 	atom = &memory.atoms[memory.atoms_count];
 	memset(atom, 0, sizeof *atom);
-	*entry = (struct entry){ addr, memory.turn,
-		                 (int16_t)memory.atoms_count };
+	*entry = (struct entry){ addr, memory.turn, (int16_t)memory.atoms_count };
 	atom->addr = addr;
 	atom->size = size;
 	atom->index = (int16_t)memory.atoms_count++;
@@ -188,8 +183,7 @@ explore__atom_get(uintptr_t addr, uint32_t size)
 	if (explore__on_stack(addr, NULL)) /* rule 8 */
 		return atom_new(entry, addr, size);
 	explore__label(addr, label, sizeof label);
-	explore_fail("%s was changed without a hook, or is used with two sizes",
-	             label);
+	explore_fail("%s was changed without a hook, or is used with two sizes", label);
 }
 
 /* A thread may park on the first half of a wider atomic. */
@@ -257,11 +251,9 @@ explore__fence_all(void)
 	if (explore__run.current == EXPLORE__MAIN)
 		return;
 	for (int i = 0; i < count; i++)
-		join(memory.common.seen, slots[i].view.seen,
-		     memory.atoms_count);
+		join(memory.common.seen, slots[i].view.seen, memory.atoms_count);
 	for (int i = 0; i < count; i++)
-		join(slots[i].view.seen, memory.common.seen,
-		     memory.atoms_count);
+		join(slots[i].view.seen, memory.common.seen, memory.atoms_count);
 }
 
 /* What a message of the running thread carries.  Plain accesses from here on
@@ -310,8 +302,7 @@ stale_note(struct explore__atom *atom, bool stale)
 
 /* Is `call` a load if it reads this message?  Rule 4. */
 static bool
-is_load(const struct weft__atomic_call *call,
-        const struct explore__message *message)
+is_load(const struct weft__atomic_call *call, const struct explore__message *message)
 {
 	return call->kind == WEFT__LOAD
 	       || (call->kind == WEFT__CAS && message->value != call->expected);
@@ -319,18 +310,15 @@ is_load(const struct weft__atomic_call *call,
 
 /* The order of `call` if it reads this message. */
 static int
-order_of(const struct weft__atomic_call *call,
-         const struct explore__message *message)
+order_of(const struct weft__atomic_call *call, const struct explore__message *message)
 {
-	return call->kind == WEFT__CAS && is_load(call, message) ? call->failed
-	                                                         : call->order;
+	return call->kind == WEFT__CAS && is_load(call, message) ? call->failed : call->order;
 }
 
 /* May `call` read this message, or follow it?  Rules 1 to 5; that it is not
  * older than the view is known. */
 static bool
-suits(const struct weft__atomic_call *call,
-      const struct explore__message *message, int16_t common)
+suits(const struct weft__atomic_call *call, const struct explore__message *message, int16_t common)
 {
 	if (order_of(call, message) == WEFT__SEQ_CST && message->time < common)
 		return false;
@@ -347,8 +335,7 @@ message_choose(struct explore__atom *atom, const struct weft__atomic_call *call)
 	int16_t common = memory.common.seen[atom->index];
 	int count = 0;
 
-	if (call->kind != WEFT__STORE
-	    && atom->stale[explore__run.current] >= EXPLORE__STALE_MAX)
+	if (call->kind != WEFT__STORE && atom->stale[explore__run.current] >= EXPLORE__STALE_MAX)
 		oldest = atom->newest->time;
 	for (; message && message->time >= oldest; message = message->prev)
 		if (message->born >= self->floor && count < OPTIONS_MAX
@@ -360,8 +347,7 @@ message_choose(struct explore__atom *atom, const struct weft__atomic_call *call)
 }
 
 static void
-read_message(struct explore__atom *atom, const struct explore__message *message,
-             int order)
+read_message(struct explore__atom *atom, const struct explore__message *message, int order)
 {
 	struct explore__slot *self = explore__self();
 
@@ -376,8 +362,7 @@ read_message(struct explore__atom *atom, const struct explore__message *message,
 
 /* A new message behind `prev`; if that is taken, by this one (rule 3). */
 static void
-write_message(struct explore__atom *atom, struct explore__message *prev,
-              int order, uint64_t value)
+write_message(struct explore__atom *atom, struct explore__message *prev, int order, uint64_t value)
 {
 	struct explore__slot *self = explore__self();
 	const struct explore__view *carried = prev->taken ? prev->view : NULL;
@@ -444,21 +429,17 @@ trace(const struct weft__atomic_call *call, const struct explore__atom *atom,
 
 	explore__label(atom->addr, label, sizeof label);
 	if (explore__self()->view.seen[atom->index] < atom->newest->time)
-		snprintf(late, sizeof late, ", NOT THE NEWEST, which is %#llx",
-		         newest);
+		snprintf(late, sizeof late, ", NOT THE NEWEST, which is %#llx", newest);
 	if (call->kind == WEFT__STORE)
-		explore__trace(call->kind, place, "%s = %#llx, %s%s", label,
-		               value, name, late);
+		explore__trace(call->kind, place, "%s = %#llx, %s%s", label, value, name, late);
 	else if (call->kind == WEFT__LOAD)
-		explore__trace(call->kind, place, "%s is %#llx, %s%s", label,
-		               old, name, late);
+		explore__trace(call->kind, place, "%s is %#llx, %s%s", label, old, name, late);
 	else if (is_load(call, read))
-		explore__trace(call->kind, place, "%s is %#llx: fails, %s%s",
-		               label, old, name, late);
+		explore__trace(call->kind, place, "%s is %#llx: fails, %s%s", label, old, name,
+		               late);
 	else
-		explore__trace(call->kind, place,
-		               "%s from %#llx to %#llx, %s%s", label, old,
-		               value, name, late);
+		explore__trace(call->kind, place, "%s from %#llx to %#llx, %s%s", label, old, value,
+		               name, late);
 }
 
 /* An operation that changed nothing: once more, or for the first time? */
@@ -480,10 +461,8 @@ explore__spin_same(const struct weft__atomic_call *call)
 {
 	const struct explore__slot *self = explore__self();
 
-	return self->spin_place.line == call->line
-	       && self->spin_place.file == call->file
-	       && self->spin_addr == (uintptr_t)call->addr
-	       && self->spin_kind == (int)call->kind;
+	return self->spin_place.line == call->line && self->spin_place.file == call->file
+	       && self->spin_addr == (uintptr_t)call->addr && self->spin_kind == (int)call->kind;
 }
 
 uint64_t
@@ -517,8 +496,7 @@ explore__atoms_restore(void)
 	for (int i = memory.atoms_count; i-- > 0;) {
 		const struct explore__atom *atom = &memory.atoms[i];
 
-		if (!explore__heap_owns(atom->addr)
-		    && !explore__on_stack(atom->addr, NULL))
+		if (!explore__heap_owns(atom->addr) && !explore__on_stack(atom->addr, NULL))
 			real_write(atom->addr, atom->size, atom->first);
 	}
 }
@@ -529,16 +507,14 @@ check_ordered(const struct explore__atom *atom)
 	const struct explore__slot *self = explore__self();
 
 	for (int slot = 0; slot < EXPLORE__SLOTS; slot++)
-		if (slot != explore__run.current
-		    && atom->stamp[slot] > self->view.clock[slot])
-			explore_fail(
-				"%s releases memory after %s:%d, which is not "
-				"ordered after its use by %s at %s:%d",
-				explore__slot_name(explore__run.current),
-				explore__base_name(self->last.file),
-				self->last.line, explore__slot_name(slot),
-				explore__base_name(atom->place[slot].file),
-				atom->place[slot].line);
+		if (slot != explore__run.current && atom->stamp[slot] > self->view.clock[slot])
+			explore_fail("%s releases memory after %s:%d, which is not "
+			             "ordered after its use by %s at %s:%d",
+			             explore__slot_name(explore__run.current),
+			             explore__base_name(self->last.file), self->last.line,
+			             explore__slot_name(slot),
+			             explore__base_name(atom->place[slot].file),
+			             atom->place[slot].line);
 }
 
 /* The running thread releases memory: every access to it must have happened

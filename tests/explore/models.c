@@ -56,8 +56,7 @@ weaken(const struct model_set *const *sets, size_t set_count, bool as_it_is)
 			count(false);
 			return;
 		}
-		memcpy(&all[made], sets[i]->models,
-		       sets[i]->model_count * sizeof(all[0]));
+		memcpy(&all[made], sets[i]->models, sets[i]->model_count * sizeof(all[0]));
 		made += sets[i]->model_count;
 	}
 	if (made > 0)

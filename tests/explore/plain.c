@@ -54,8 +54,7 @@ entry_find(uintptr_t addr)
 {
 	size_t at = addr * 0x9e3779b1u % TABLE;
 
-	while (plain.table[at].turn == plain.turn
-	       && plain.table[at].addr != addr)
+	while (plain.table[at].turn == plain.turn && plain.table[at].addr != addr)
 		at = (at + 1) % TABLE;
 	return &plain.table[at];
 }
@@ -77,8 +76,7 @@ cell_new(uintptr_t addr, size_t size)
 
 	if (plain.count == CELLS_MAX)
 		explore_fail("the model has too much plain memory");
-	*entry_find(addr) = (struct entry){ addr, plain.turn,
-		                            (int16_t)plain.count };
+	*entry_find(addr) = (struct entry){ addr, plain.turn, (int16_t)plain.count };
 	cell = &plain.cells[plain.count++];
 	memset(cell, 0, sizeof *cell);
 	cell->addr = addr;
@@ -123,18 +121,16 @@ cell_at(uintptr_t addr, size_t size)
 }
 
 static _Noreturn void
-fail_race(const struct cell *cell, const char *what, int slot,
-          struct explore__place there)
+fail_race(const struct cell *cell, const char *what, int slot, struct explore__place there)
 {
 	const struct explore__slot *self = explore__self();
 	char label[64];
 
 	explore__label(cell->addr, label, sizeof label);
-	explore_fail("data race on %s: %s at %s:%d with the %s by %s at %s:%d",
-	             label, explore__slot_name(explore__run.current),
-	             explore__base_name(self->last.file), self->last.line, what,
-	             explore__slot_name(slot), explore__base_name(there.file),
-	             there.line);
+	explore_fail("data race on %s: %s at %s:%d with the %s by %s at %s:%d", label,
+	             explore__slot_name(explore__run.current), explore__base_name(self->last.file),
+	             self->last.line, what, explore__slot_name(slot),
+	             explore__base_name(there.file), there.line);
 }
 
 /* Everything that has been done to the cell and excludes a write now. */
@@ -203,8 +199,7 @@ explore__plain_restore(void)
 	for (int i = plain.count; i-- > 0;) {
 		const struct cell *cell = &plain.cells[i];
 
-		if (!explore__heap_owns(cell->addr)
-		    && !explore__on_stack(cell->addr, NULL))
+		if (!explore__heap_owns(cell->addr) && !explore__on_stack(cell->addr, NULL))
 			memcpy((void *)cell->addr, cell->first, cell->size);
 	}
 }

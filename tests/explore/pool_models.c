@@ -23,15 +23,15 @@ void leave_as_it_is(weft_pool *pool);
 
 enum bug {
 	NO_BUG,
-	NO_RING,    /* takes a worker off the idle list and does not wake it */
-	NO_CALL,    /* queues, and calls nobody if there is a thread */
-	EARLY_LOOK, /* looks for an idle worker before it takes the lock */
-	LATE_IDLE,  /* a worker gives the lock back, then enters the list */
-	LATE_SLEEP, /* ends its look at the bell without minding what it says */
-	DEAF,       /* whose time is up ends, though it was called */
-	UNDEAD,     /* has retired, and takes one more work */
-	NO_OWNER,   /* revokes what a worker has taken */
-	NO_LOCK,    /* revokes without the lock */
+	NO_RING,     /* takes a worker off the idle list and does not wake it */
+	NO_CALL,     /* queues, and calls nobody if there is a thread */
+	EARLY_LOOK,  /* looks for an idle worker before it takes the lock */
+	LATE_IDLE,   /* a worker gives the lock back, then enters the list */
+	LATE_SLEEP,  /* ends its look at the bell without minding what it says */
+	DEAF,        /* whose time is up ends, though it was called */
+	UNDEAD,      /* has retired, and takes one more work */
+	NO_OWNER,    /* revokes what a worker has taken */
+	NO_LOCK,     /* revokes without the lock */
 	EARLY_LEAVE, /* a work leaves the pool before its result is told */
 	LATE_START,  /* starts a thread though the pool ends */
 	NO_JOIN,     /* the pool is given back while a thread ends */
@@ -119,17 +119,13 @@ idle_wrongly(struct weft__worker *worker)
 	}
 	weft__put(worker->below, weft__get(pool->idle));
 	weft__put(pool->idle, worker);
-	weft__store(&worker->bell,
-	            planted == LATE_SLEEP ? WEFT__WORKER_LOOKS
-	                                  : WEFT__WORKER_SLEEPS,
+	weft__store(&worker->bell, planted == LATE_SLEEP ? WEFT__WORKER_LOOKS : WEFT__WORKER_SLEEPS,
 	            WEFT__RELAXED);
 	weft__lock_give(&pool->lock);
 	if (planted == LATE_SLEEP)
 		weft__store(&worker->bell, WEFT__WORKER_SLEEPS, WEFT__RELAXED);
-	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS
-	       && rc != -ETIMEDOUT)
-		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS,
-		                     deadline_ns);
+	while (weft__load(&worker->bell, WEFT__RELAXED) == WEFT__WORKER_SLEEPS && rc != -ETIMEDOUT)
+		rc = weft__sys->park(&worker->bell, WEFT__WORKER_SLEEPS, deadline_ns);
 	weft__lock_take(&pool->lock);
 	if (!leave_idle(worker) && (planted != DEAF || rc != -ETIMEDOUT))
 		return true;
@@ -167,9 +163,8 @@ be_wrong_worker(void *arg)
 	struct weft__op *op;
 
 	weft__thread_self()->worker = worker;
-	while ((op = planted >= LATE_IDLE && planted <= UNDEAD
-	                     ? next_wrongly(worker)
-	                     : next_work(worker))) {
+	while ((op = planted >= LATE_IDLE && planted <= UNDEAD ? next_wrongly(worker)
+	                                                       : next_work(worker))) {
 		weft_pool *pool = worker->pool;
 
 		int result = weft__op_do_work(op);
@@ -308,8 +303,7 @@ call_twice_and_free(void *state)
 	struct world *w = state;
 
 	for (uint32_t i = 1; i <= 2; i++) {
-		EXPLORE_CHECK(weft_work(w->pool, count_first, w, WEFT_NEVER)
-		              == 1);
+		EXPLORE_CHECK(weft_work(w->pool, count_first, w, WEFT_NEVER) == 1);
 		EXPLORE_CHECK(weft__get(w->ran[0]) == i);
 	}
 	free_pool(w);
@@ -449,8 +443,7 @@ run_work_and_free(void *state)
 	struct world *w = state;
 
 	EXPLORE_CHECK(weft_op_init(&w->op, w->loop, on_done_free, w) == 0);
-	EXPLORE_CHECK(weft_work_op(w->pool, count_first, w, &w->op, WEFT_NEVER)
-	              == 0);
+	EXPLORE_CHECK(weft_work_op(w->pool, count_first, w, &w->op, WEFT_NEVER) == 0);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(w->results == 1 && w->result == 1);
 	EXPLORE_CHECK(weft__get(w->ran[0]) == 1);
@@ -463,8 +456,7 @@ cancel_work_and_free(void *state)
 	struct world *w = state;
 
 	EXPLORE_CHECK(weft_op_init(&w->op, w->loop, on_done_free, w) == 0);
-	EXPLORE_CHECK(weft_work_op(w->pool, count_first, w, &w->op, WEFT_NEVER)
-	              == 0);
+	EXPLORE_CHECK(weft_work_op(w->pool, count_first, w, &w->op, WEFT_NEVER) == 0);
 	weft_op_cancel(&w->op);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(w->results == 1);
@@ -480,9 +472,7 @@ cancel_work(void *state)
 	struct world *w = state;
 
 	EXPLORE_CHECK(weft_op_init(&w->op, w->loop, on_done, w) == 0);
-	EXPLORE_CHECK(
-		weft_work_op(w->pool, count_and_tell, w, &w->op, WEFT_NEVER)
-		== 0);
+	EXPLORE_CHECK(weft_work_op(w->pool, count_and_tell, w, &w->op, WEFT_NEVER) == 0);
 	weft_op_cancel(&w->op);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
 	EXPLORE_CHECK(w->results == 1);
@@ -513,8 +503,7 @@ work_and_stop(struct world *w)
 {
 	w->node = (weft_node){ .fn = on_node, .arg = w };
 	EXPLORE_CHECK(weft_op_init(&w->op, w->loop, on_done, w) == 0);
-	EXPLORE_CHECK(weft_work_op(w->pool, post_back, w, &w->op, WEFT_NEVER)
-	              == 0);
+	EXPLORE_CHECK(weft_work_op(w->pool, post_back, w, &w->op, WEFT_NEVER) == 0);
 	if (!w->stops)
 		weft_loop_stop(w->loop);
 	EXPLORE_CHECK(weft_loop_run(w->loop) == 0);
@@ -544,11 +533,10 @@ work_that_stops(void *state)
 
 /* --- the run ------------------------------------------------------------ */
 
-#define MODEL(name_, setup_, check_, ...)                            \
-	{                                                            \
-		.name = name_, .state_size = sizeof(struct world),   \
-		.setup = setup_, .check = check_, .steps_max = 4000, \
-		__VA_ARGS__                                          \
+#define MODEL(name_, setup_, check_, ...)                                           \
+	{                                                                           \
+		.name = name_, .state_size = sizeof(struct world), .setup = setup_, \
+		.check = check_, .steps_max = 4000, __VA_ARGS__                     \
 	}
 
 enum {
@@ -566,65 +554,54 @@ enum {
 };
 
 static const struct explore_model models[] = {
-	[SLEEP] = MODEL("a thread that goes to sleep misses no work",
-	                setup_staying, nothing, .threads = 2, .preemptions = 2,
+	[SLEEP] = MODEL("a thread that goes to sleep misses no work", setup_staying, nothing,
+	                .threads = 2, .preemptions = 2,
 	                .thread = { call_twice_and_free, explore_started }),
-	[FREER] = MODEL("a pool is there until its caller is out of it", setup,
-	                nothing, .threads = 3, .preemptions = 1,
+	[FREER] = MODEL("a pool is there until its caller is out of it", setup, nothing,
+	                .threads = 3, .preemptions = 1,
 	                .thread = { call_and_go, free_soon, explore_started }),
-	[GIVE_UP] = MODEL("a call gives up while a thread takes its work",
-	                  setup, nothing, .threads = 2, .timeouts = true,
-	                  .preemptions = 2,
+	[GIVE_UP] = MODEL("a call gives up while a thread takes its work", setup, nothing,
+	                  .threads = 2, .timeouts = true, .preemptions = 2,
 	                  .thread = { give_up_and_free, explore_started }),
-	[SHRINK] = MODEL("a thread whose time is up meets new work", setup,
-	                 nothing, .threads = 2, .timeouts = true,
-	                 .preemptions = 2,
+	[SHRINK] = MODEL("a thread whose time is up meets new work", setup, nothing, .threads = 2,
+	                 .timeouts = true, .preemptions = 2,
 	                 .thread = { call_twice_and_free, explore_started }),
-	[TWO_THREADS] = MODEL(
-		"one of two threads is called, the other ends", setup_two,
-		nothing, .threads = 3, .preemptions = 1,
-		.thread = { call_and_free, explore_started, explore_started }),
-	[LOOP] = MODEL("the callback of the last work frees the pool",
-	               setup_loop, nothing, .threads = 2, .preemptions = 2,
+	[TWO_THREADS] = MODEL("one of two threads is called, the other ends", setup_two, nothing,
+	                      .threads = 3, .preemptions = 1,
+	                      .thread = { call_and_free, explore_started, explore_started }),
+	[LOOP] = MODEL("the callback of the last work frees the pool", setup_loop, nothing,
+	               .threads = 2, .preemptions = 2,
 	               .thread = { run_work_and_free, explore_started }),
-	[CANCEL] = MODEL("a cancel meets a thread that takes the work",
-	                 setup_loop, nothing, .threads = 2, .preemptions = 2,
+	[CANCEL] = MODEL("a cancel meets a thread that takes the work", setup_loop, nothing,
+	                 .threads = 2, .preemptions = 2,
 	                 .thread = { cancel_work_and_free, explore_started }),
-	[CANCEL_FREE] = MODEL(
-		"a cancel meets the result and who frees", setup_loop, nothing,
-		.threads = 3, .preemptions = 1,
-		.thread = { cancel_work, free_soon, explore_started }),
-	[END] = MODEL("work that runs puts in more as its pool ends",
-	              setup_more, nothing, .threads = 3, .preemptions = 1,
+	[CANCEL_FREE] = MODEL("a cancel meets the result and who frees", setup_loop, nothing,
+	                      .threads = 3, .preemptions = 1,
+	                      .thread = { cancel_work, free_soon, explore_started }),
+	[END] = MODEL("work that runs puts in more as its pool ends", setup_more, nothing,
+	              .threads = 3, .preemptions = 1,
 	              .thread = { end_soon, explore_started, explore_started }),
-	[STOP] = MODEL("a stop meets work that posts to its loop",
-	               setup_kept_loop, nothing, .threads = 2, .preemptions = 1,
+	[STOP] = MODEL("a stop meets work that posts to its loop", setup_kept_loop, nothing,
+	               .threads = 2, .preemptions = 1,
 	               .thread = { work_and_stop_meanwhile, explore_started }),
-	[STOPPER] = MODEL("work stops its loop and posts to it",
-	                  setup_kept_loop, nothing, .threads = 2,
-	                  .preemptions = 1,
+	[STOPPER] = MODEL("work stops its loop and posts to it", setup_kept_loop, nothing,
+	                  .threads = 2, .preemptions = 1,
 	                  .thread = { work_that_stops, explore_started }),
 };
 
 static const struct plant plants[] = {
-	{ NO_RING, &models[SLEEP], 0,
-	  "takes a worker off the list and does not wake it" },
+	{ NO_RING, &models[SLEEP], 0, "takes a worker off the list and does not wake it" },
 	{ NO_CALL, &models[SLEEP], 0, "queues work and calls nobody" },
-	{ EARLY_LOOK, &models[SLEEP], 0,
-	  "looks for an idle worker without the lock" },
-	{ LATE_IDLE, &models[SLEEP], 0,
-	  "goes to sleep without a last look at the queue" },
-	{ LATE_SLEEP, &models[SLEEP], 0,
-	  "ends its look at the bell without minding what it says" },
+	{ EARLY_LOOK, &models[SLEEP], 0, "looks for an idle worker without the lock" },
+	{ LATE_IDLE, &models[SLEEP], 0, "goes to sleep without a last look at the queue" },
+	{ LATE_SLEEP, &models[SLEEP], 0, "ends its look at the bell without minding what it says" },
 	{ DEAF, &models[SHRINK], 0, "ends though it was called" },
 	{ UNDEAD, &models[TWO_THREADS], 1, "takes work after it has retired" },
 	{ NO_OWNER, &models[GIVE_UP], 0, "takes back what a thread has taken" },
 	{ NO_LOCK, &models[GIVE_UP], 0, "takes back without the lock" },
-	{ EARLY_LEAVE, &models[CANCEL_FREE], 0,
-	  "leaves the pool before it is told" },
+	{ EARLY_LEAVE, &models[CANCEL_FREE], 0, "leaves the pool before it is told" },
 	{ LATE_START, &models[END], 0, "starts a thread though the pool ends" },
-	{ NO_JOIN, &models[LOOP], 0,
-	  "gives the pool back while a thread ends" },
+	{ NO_JOIN, &models[LOOP], 0, "gives the pool back while a thread ends" },
 };
 
 static const struct model_set pool_models = {

@@ -22,9 +22,7 @@ struct world {
 	weft_promise *near;
 };
 
-#define SOON \
-	(2   \
-	 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
+#define SOON (2 * WEFT_S) /* a deadline: it passes when nothing else can, or at once */
 
 static struct world *reporting; /* whose reports are counted, or NULL */
 
@@ -123,8 +121,7 @@ chain_near(void *arg)
 {
 	struct world *w = arg;
 
-	w->near = weft_promise_then(weft_promise_ref(w->promise), handle, NULL,
-	                            w);
+	w->near = weft_promise_then(weft_promise_ref(w->promise), handle, NULL, w);
 	EXPLORE_CHECK(w->near != NULL);
 }
 
@@ -136,8 +133,7 @@ setup_chaining(void *state)
 
 	setup(w);
 	w->node = (weft_node){ .fn = chain_near, .arg = w };
-	EXPLORE_CHECK(weft_promise_resolve(w->promise, weft_value_integer(7))
-	              == 0);
+	EXPLORE_CHECK(weft_promise_resolve(w->promise, weft_value_integer(7)) == 0);
 	EXPLORE_CHECK(weft_loop_post_node(w->loop, &w->node) == 0);
 	weft_loop_stop(w->loop);
 }
@@ -155,8 +151,7 @@ setup_reports(void *state)
 static void
 resolve(struct world *w, int who)
 {
-	w->rc[who] = weft_promise_resolve(w->promise,
-	                                  weft_value_ptr(&type_counted, w));
+	w->rc[who] = weft_promise_resolve(w->promise, weft_value_ptr(&type_counted, w));
 	EXPLORE_CHECK(w->rc[who] == 0 || w->rc[who] == WEFT_EALREADY);
 }
 
@@ -179,8 +174,7 @@ await_soon(void *state)
 	weft_value value = { 0 };
 
 	w->rc[0] = weft_await(w->promise, &value, SOON);
-	EXPLORE_CHECK(w->rc[0] == WEFT_ETIMEDOUT
-	              || (w->rc[0] == 0 && value.as.ptr == w));
+	EXPLORE_CHECK(w->rc[0] == WEFT_ETIMEDOUT || (w->rc[0] == 0 && value.as.ptr == w));
 }
 
 static void
@@ -212,8 +206,7 @@ chain(void *state)
 {
 	struct world *w = state;
 
-	w->next = weft_promise_then(weft_promise_ref(w->promise), handle,
-	                            handle, w);
+	w->next = weft_promise_then(weft_promise_ref(w->promise), handle, handle, w);
 	EXPLORE_CHECK(w->next != NULL);
 }
 
@@ -240,8 +233,7 @@ reject_and_run(void *state)
 	struct world *w = state;
 
 	weft__put(w->number, 7);
-	EXPLORE_CHECK(weft_promise_reject(w->promise, weft_value_integer(7))
-	              == 0);
+	EXPLORE_CHECK(weft_promise_reject(w->promise, weft_value_integer(7)) == 0);
 	run_to_end(w);
 	let_go(w);
 }
@@ -270,8 +262,7 @@ chain_if_served(void *state)
 {
 	struct world *w = state;
 
-	w->next = weft_promise_then(weft_promise_ref(w->promise), handle, NULL,
-	                            w);
+	w->next = weft_promise_then(weft_promise_ref(w->promise), handle, NULL, w);
 }
 
 static void
@@ -461,8 +452,7 @@ static void
 handle_badly(void *state)
 {
 	struct world *w = state;
-	uint32_t before = weft__exchange(&w->promise->care, WEFT__CARED,
-	                                 WEFT__RELAXED);
+	uint32_t before = weft__exchange(&w->promise->care, WEFT__CARED, WEFT__RELAXED);
 
 	if (before == WEFT__REPORTED)
 		on_report(NULL, &(weft_report){ .kind = WEFT_REPORT_HANDLED });
@@ -471,51 +461,50 @@ handle_badly(void *state)
 
 /* --- the models ------------------------------------------------------------- */
 
-#define MODEL(name_, setup_, check_, bound_, ...)                        \
-	{                                                                \
-		.name = name_, .state_size = sizeof(struct world),       \
-		.setup = setup_, .check = check_, .preemptions = bound_, \
-		.steps_max = 4000, .late_unpark = true, __VA_ARGS__      \
+#define MODEL(name_, setup_, check_, bound_, ...)                                               \
+	{                                                                                       \
+		.name = name_, .state_size = sizeof(struct world), .setup = setup_,             \
+		.check = check_, .preemptions = bound_, .steps_max = 4000, .late_unpark = true, \
+		__VA_ARGS__                                                                     \
 	}
 #define TWO(name_, setup_, one_, other_, check_, bound_, ...) \
-	MODEL(name_, setup_, check_, bound_, .threads = 2,    \
-	      .thread = { one_, other_ }, __VA_ARGS__)
+	MODEL(name_, setup_, check_, bound_, .threads = 2, .thread = { one_, other_ }, __VA_ARGS__)
 static const struct explore_model models[] = {
-	TWO("of two who settle one wins", setup, resolve_first, resolve_second,
-	    check_one_won, -1, .spurious = 0),
-	TWO("who awaits with a deadline has the value or has not", setup,
-	    await_soon, resolve_second, check_resolved, 3, .timeouts = true),
-	TWO("who awaits is woken", setup, await_for_ever, resolve_second,
-	    check_resolved, 3, .spurious = 1),
-	TWO("who is chained as it settles is called", setup, chain,
-	    resolve_second, check_chained, 3, .spurious = 0),
-	TWO("the last of two who let go ends it", setup_two, let_go, let_go,
-	    check_gone, -1, .spurious = 0),
-	TWO("one lets go as another settles", setup_two, let_go,
-	    resolve_and_let_go, check_gone, 3, .spurious = 0),
-	TWO("an idle loop is stopped as the last lets go", setup, stop, let_go,
+	TWO("of two who settle one wins", setup, resolve_first, resolve_second, check_one_won, -1,
+	    .spurious = 0),
+	TWO("who awaits with a deadline has the value or has not", setup, await_soon,
+	    resolve_second, check_resolved, 3, .timeouts = true),
+	TWO("who awaits is woken", setup, await_for_ever, resolve_second, check_resolved, 3,
+	    .spurious = 1),
+	TWO("who is chained as it settles is called", setup, chain, resolve_second, check_chained,
+	    3, .spurious = 0),
+	TWO("the last of two who let go ends it", setup_two, let_go, let_go, check_gone, -1,
+	    .spurious = 0),
+	TWO("one lets go as another settles", setup_two, let_go, resolve_and_let_go, check_gone, 3,
+	    .spurious = 0),
+	TWO("an idle loop is stopped as the last lets go", setup, stop, let_go, check_gone, 2,
+	    .spurious = 0),
+	TWO("a running loop ends as the last lets go", setup_stopping, run_to_end, let_go,
 	    check_gone, 2, .spurious = 0),
-	TWO("a running loop ends as the last lets go", setup_stopping,
-	    run_to_end, let_go, check_gone, 2, .spurious = 0),
-	TWO("a loop chains and ends as another chains", setup_chaining,
-	    run_to_end, chain_if_served, check_both, 2, .spurious = 0),
-	TWO("a loop is stopped as its first promise is made", setup_none, stop,
-	    make_first, check_rejected, 2, .spurious = 0),
-	TWO("a rejection is reported as somebody handles it", setup_reports,
-	    reject_and_run, handle_rejection, check_reports, 1, .spurious = 0),
+	TWO("a loop chains and ends as another chains", setup_chaining, run_to_end, chain_if_served,
+	    check_both, 2, .spurious = 0),
+	TWO("a loop is stopped as its first promise is made", setup_none, stop, make_first,
+	    check_rejected, 2, .spurious = 0),
+	TWO("a rejection is reported as somebody handles it", setup_reports, reject_and_run,
+	    handle_rejection, check_reports, 1, .spurious = 0),
 };
 
 static const struct explore_model mistaken[] = {
-	TWO("of two who settle one wins", setup, resolve_badly_first,
-	    resolve_badly_second, check_one_won, -1, .spurious = 0),
-	TWO("who awaits is woken", setup, await_badly, resolve_second,
-	    check_resolved, 3, .spurious = 0),
-	TWO("the last of two who let go ends it", setup_two, let_go_badly,
-	    let_go_badly, check_gone, -1, .spurious = 0),
-	TWO("a running loop ends as the last lets go", setup_stopping,
-	    run_to_end, let_go_alone, check_gone, 2, .spurious = 0),
-	TWO("a rejection is reported as somebody handles it", setup_reports,
-	    reject_and_run, handle_badly, check_reports, 1, .spurious = 0),
+	TWO("of two who settle one wins", setup, resolve_badly_first, resolve_badly_second,
+	    check_one_won, -1, .spurious = 0),
+	TWO("who awaits is woken", setup, await_badly, resolve_second, check_resolved, 3,
+	    .spurious = 0),
+	TWO("the last of two who let go ends it", setup_two, let_go_badly, let_go_badly, check_gone,
+	    -1, .spurious = 0),
+	TWO("a running loop ends as the last lets go", setup_stopping, run_to_end, let_go_alone,
+	    check_gone, 2, .spurious = 0),
+	TWO("a rejection is reported as somebody handles it", setup_reports, reject_and_run,
+	    handle_badly, check_reports, 1, .spurious = 0),
 };
 
 static const struct plant plants[] = {
@@ -537,8 +526,7 @@ static const struct model_set promise_models = {
 int
 main(int argc, char **argv)
 {
-	static const struct model_set *const sets[] = { &first_models,
-		                                        &promise_models };
+	static const struct model_set *const sets[] = { &first_models, &promise_models };
 
 	(void)argv;
 	return models_run(sets, COUNT(sets), argc);

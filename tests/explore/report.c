@@ -61,25 +61,18 @@ const char *
 explore__kind_name(int kind)
 {
 	static const char *const names[] = {
-		[WEFT__LOAD] = "load",
-		[WEFT__STORE] = "store",
-		[WEFT__EXCHANGE] = "exchange",
-		[WEFT__ADD] = "add",
-		[WEFT__OR] = "or",
-		[WEFT__CAS] = "cas",
-		[WEFT__READ] = "get",
-		[WEFT__WRITE] = "put",
+		[WEFT__LOAD] = "load", [WEFT__STORE] = "store", [WEFT__EXCHANGE] = "exchange",
+		[WEFT__ADD] = "add",   [WEFT__OR] = "or",       [WEFT__CAS] = "cas",
+		[WEFT__READ] = "get",  [WEFT__WRITE] = "put",
 	};
 
-	return kind >= 0 && kind <= WEFT__WRITE && names[kind] ? names[kind]
-	                                                       : "";
+	return kind >= 0 && kind <= WEFT__WRITE && names[kind] ? names[kind] : "";
 }
 
 const char *
 explore__slot_name(int slot)
 {
-	static const char *const names[EXPLORE__SLOTS] = { "T0", "T1", "T2",
-		                                           "T3", "main" };
+	static const char *const names[EXPLORE__SLOTS] = { "T0", "T1", "T2", "T3", "main" };
 
 	return names[slot];
 }
@@ -93,10 +86,8 @@ explore__label(uintptr_t addr, char *text, size_t size)
 		explore__heap_label(addr, text, size);
 	else if (explore__on_stack(addr, &slot))
 		snprintf(text, size, "%s's stack-%zu", explore__slot_name(slot),
-		         (size_t)((uintptr_t)explore__run.slots[slot]
-		                          .context.stack
-		                  + explore__run.slots[slot].context.stack_bytes
-		                  - addr));
+		         (size_t)((uintptr_t)explore__run.slots[slot].context.stack
+		                  + explore__run.slots[slot].context.stack_bytes - addr));
 	else
 		snprintf(text, size, "global %#zx", (size_t)addr);
 }
@@ -112,11 +103,10 @@ explore__trace(int kind, struct explore__place place, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
-	length = snprintf(report.text + report.used, room,
-	                  "  %4u  %-4s  %-8s %s  (%s:%d)\n", ++report.steps,
-	                  explore__slot_name(explore__run.current),
-	                  explore__kind_name(kind), what,
-	                  explore__base_name(place.file), place.line);
+	length = snprintf(report.text + report.used, room, "  %4u  %-4s  %-8s %s  (%s:%d)\n",
+	                  ++report.steps, explore__slot_name(explore__run.current),
+	                  explore__kind_name(kind), what, explore__base_name(place.file),
+	                  place.line);
 	if (length > 0 && (size_t)length < room)
 		report.used += (size_t)length;
 	else

@@ -126,8 +126,7 @@ node_pass(struct node made)
 	bool same;
 
 	if (search.at <= search.count) {
-		same = node->is_thread == made.is_thread
-		       && node->options == made.options;
+		same = node->is_thread == made.is_thread && node->options == made.options;
 		if (!same)
 			explore_fail("the model is not deterministic: a replay "
 			             "came to another choice");
@@ -161,8 +160,7 @@ is_atomic(const struct explore__op *op)
 static bool
 is_common(const struct explore__op *op)
 {
-	return !is_atomic(op) || op->order == WEFT__SEQ_CST
-	       || op->failed == WEFT__SEQ_CST;
+	return !is_atomic(op) || op->order == WEFT__SEQ_CST || op->failed == WEFT__SEQ_CST;
 }
 
 /* Must the sleeping `z` wake when `e` is done?  Rules 1 to 5. */
@@ -191,8 +189,7 @@ sleeps(int thread)
 
 	if (!(search.sleep & 1u << thread))
 		return false;
-	return !is_reader(op)
-	       || explore__atom_count(op->addr) == search.floor[thread];
+	return !is_reader(op) || explore__atom_count(op->addr) == search.floor[thread];
 }
 
 /* `thread` does its operation; those in `done` have had their turn here. */
@@ -202,8 +199,7 @@ sleep_update(int thread, uint32_t done)
 	struct explore__slot *slots = explore__run.slots;
 	uint32_t mask = (search.sleep | done) & ~(1u << thread);
 
-	slots[thread].floor = search.sleep & 1u << thread
-	                                      && is_reader(&slots[thread].op)
+	slots[thread].floor = search.sleep & 1u << thread && is_reader(&slots[thread].op)
 	                              ? search.floor[thread]
 	                              : 0;
 	search.sleep = 0;
@@ -211,8 +207,7 @@ sleep_update(int thread, uint32_t done)
 		int other = __builtin_ctz(mask);
 
 		if (done & 1u << other && is_reader(&slots[other].op))
-			search.floor[other] = explore__atom_count(
-				slots[other].op.addr);
+			search.floor[other] = explore__atom_count(slots[other].op.addr);
 		if (!depends(&slots[other].op, &slots[thread].op))
 			search.sleep |= 1u << other;
 	}
@@ -231,13 +226,11 @@ enabled(const struct explore__slot *slot)
 {
 	if (slot->state != EXPLORE__READY)
 		return false;
-	if (slot->guarded && !slot->was_stale
-	    && others_writes(slot) == slot->bar)
+	if (slot->guarded && !slot->was_stale && others_writes(slot) == slot->bar)
 		return false;
 	if (slot->op.kind == EXPLORE__WAIT)
 		return explore__event_ready(slot->op.addr) || slot->expired
-		       || (explore__run.model->timeouts
-		           && slot->deadline_ns != WEFT_NEVER);
+		       || (explore__run.model->timeouts && slot->deadline_ns != WEFT_NEVER);
 	return true;
 }
 
@@ -270,8 +263,7 @@ waits_for_time(const struct explore__slot *slot)
 {
 	return slot->deadline_ns != WEFT_NEVER
 	       && (slot->state == EXPLORE__PARKED
-	           || (slot->state == EXPLORE__READY
-	               && slot->op.kind == EXPLORE__WAIT));
+	           || (slot->state == EXPLORE__READY && slot->op.kind == EXPLORE__WAIT));
 }
 
 /* Let time pass to the first deadline and wake one that has it. */
@@ -309,8 +301,7 @@ spin_alone(void)
 	for (int i = 0; i < explore__run.model->threads; i++) {
 		struct explore__slot *slot = &explore__run.slots[i];
 
-		if (slot->state == EXPLORE__READY && slot->guarded
-		    && slot->op.kind != EXPLORE__WAIT
+		if (slot->state == EXPLORE__READY && slot->guarded && slot->op.kind != EXPLORE__WAIT
 		    && (!least || slot->lonely < least->lonely))
 			least = slot;
 	}
@@ -318,10 +309,9 @@ spin_alone(void)
 		return false;
 	explore__run.now_ns += 1000;
 	if (++least->lonely > EXPLORE__LONELY_MAX)
-		explore_fail(
-			"%s spins for ever after %s:%d: nothing else can run",
-			explore__slot_name((int)(least - explore__run.slots)),
-			explore__base_name(least->last.file), least->last.line);
+		explore_fail("%s spins for ever after %s:%d: nothing else can run",
+		             explore__slot_name((int)(least - explore__run.slots)),
+		             explore__base_name(least->last.file), least->last.line);
 	least->guarded = false;
 	return true;
 }
@@ -337,11 +327,9 @@ fail_deadlock(void)
 
 		if (slot->state != EXPLORE__ENDED && used < sizeof text)
 			used += (size_t)snprintf(
-				text + used, sizeof text - used,
-				"%s%s waits after %s:%d", used ? ", " : "",
-				explore__slot_name(i),
-				explore__base_name(slot->last.file),
-				slot->last.line);
+				text + used, sizeof text - used, "%s%s waits after %s:%d",
+				used ? ", " : "", explore__slot_name(i),
+				explore__base_name(slot->last.file), slot->last.line);
 	}
 	explore_fail("deadlock: %s", text);
 }
@@ -372,8 +360,7 @@ within_bound(uint32_t mask)
 static int
 thread_choose(uint32_t mask, uint32_t *done)
 {
-	int first = mask & 1u << search.last ? search.last
-	                                     : __builtin_ctz(mask);
+	int first = mask & 1u << search.last ? search.last : __builtin_ctz(mask);
 	struct node *node;
 
 	*done = 0;
@@ -405,10 +392,8 @@ thread_take(uint32_t mask)
 		awake = within_bound(awake);
 	thread = thread_choose(awake, &done);
 	if (search.bounded)
-		search.preempted += search.last != thread
-		                    && search.last != EXPLORE__MAIN
-		                    && mask & 1u << search.last
-		                    && !slots[search.last].guarded;
+		search.preempted += search.last != thread && search.last != EXPLORE__MAIN
+		                    && mask & 1u << search.last && !slots[search.last].guarded;
 	else
 		sleep_update(thread, done);
 	slots[thread].guarded = false;

@@ -57,8 +57,7 @@ static void
 use_released(void *arg)
 {
 	struct world *w = arg;
-	struct node *node = (struct node *)weft__exchange(&w->ptr, 0,
-	                                                  WEFT__ACQ_REL);
+	struct node *node = (struct node *)weft__exchange(&w->ptr, 0, WEFT__ACQ_REL);
 
 	if (node)
 		weft__sys->release(node);
@@ -71,8 +70,7 @@ TEST(tracked_use_after_release_names_both_places)
 	struct explore_model model = { .name = "use after free",
 		                       .threads = 2,
 		                       .setup = refs_setup,
-		                       .thread = { use_released,
-		                                   use_released } };
+		                       .thread = { use_released, use_released } };
 
 	must_pass(model);
 	must_fail(model, "use after free: T0 at tracked_test.c:");
@@ -95,8 +93,7 @@ TEST(tracked_leak)
 	struct explore_model model = { .name = "leak",
 		                       .threads = 2,
 		                       .setup = refs_setup,
-		                       .thread = { release_maybe,
-		                                   release_maybe } };
+		                       .thread = { release_maybe, release_maybe } };
 
 	must_pass(model);
 	must_fail(model, "leak: block 2 of 16 bytes, allocated by main");
@@ -117,8 +114,7 @@ TEST(tracked_double_release)
 	struct explore_model model = { .name = "double release",
 		                       .threads = 2,
 		                       .setup = refs_setup,
-		                       .thread = { release_twice,
-		                                   release_twice } };
+		                       .thread = { release_twice, release_twice } };
 
 	must_pass(model);
 	must_fail(model, "released twice");
@@ -145,8 +141,7 @@ indexed_push(struct indexed *s, uint32_t index)
 	uint64_t top = weft__load(&s->top, WEFT__RELAXED);
 
 	do
-		weft__store(&s->next[index], (uint32_t)(top & 255),
-		            WEFT__RELAXED);
+		weft__store(&s->next[index], (uint32_t)(top & 255), WEFT__RELAXED);
 	while (!weft__cas(&s->top, &top, top_make(top, index), WEFT__RELEASE));
 }
 
@@ -277,8 +272,7 @@ use_first(void *arg)
 	int failed = planted ? WEFT__RELAXED : WEFT__ACQUIRE;
 
 	weft__put(node->value, 3);
-	if (!weft__cas_else(&w->ptr, &none, (uintptr_t)node, WEFT__RELEASE,
-	                    failed)) {
+	if (!weft__cas_else(&w->ptr, &none, (uintptr_t)node, WEFT__RELEASE, failed)) {
 		weft__sys->release(node);
 		node = (struct node *)none;
 	}
@@ -426,8 +420,7 @@ TEST(tracked_part_of_what_was_written_whole_races)
 {
 	struct explore_model model = { .name = "part of a whole",
 		                       .threads = 2,
-		                       .thread = { whole_writer,
-		                                   part_reader } };
+		                       .thread = { whole_writer, part_reader } };
 
 	must_pass(model);
 	must_fail(model, "data race on state+31");

@@ -40,10 +40,9 @@ static struct {
 static bool
 site_equals(const struct site *a, const struct site *b)
 {
-	return a->place.line == b->place.line && a->kind == b->kind
-	       && a->order == b->order && a->failed == b->failed
-	       && (a->place.file == b->place.file
-	           || strcmp(a->place.file, b->place.file) == 0);
+	return a->place.line == b->place.line && a->kind == b->kind && a->order == b->order
+	       && a->failed == b->failed
+	       && (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }
 
 static void
@@ -91,10 +90,9 @@ weaker(const struct site *site, int out[WEAKER_MAX])
 {
 	switch (site->order) {
 	case WEFT__SEQ_CST:
-		out[0] = site->kind == WEFT__LOAD || site->failed
-		                 ? WEFT__ACQUIRE
-		         : site->kind == WEFT__STORE ? WEFT__RELEASE
-		                                     : WEFT__ACQ_REL;
+		out[0] = site->kind == WEFT__LOAD || site->failed ? WEFT__ACQUIRE
+		         : site->kind == WEFT__STORE              ? WEFT__RELEASE
+		                                                  : WEFT__ACQ_REL;
 		return 1;
 	case WEFT__ACQ_REL:
 		out[0] = WEFT__ACQUIRE;
@@ -109,10 +107,9 @@ weaker(const struct site *site, int out[WEAKER_MAX])
 static void
 site_print(const struct site *site, int order)
 {
-	printf("  %s:%d  %s%s %s -> %s: ", explore__base_name(site->place.file),
-	       site->place.line, site->failed ? "failed " : "",
-	       explore__kind_name(site->kind), explore__order_name(site->order),
-	       explore__order_name(order));
+	printf("  %s:%d  %s%s %s -> %s: ", explore__base_name(site->place.file), site->place.line,
+	       site->failed ? "failed " : "", explore__kind_name(site->kind),
+	       explore__order_name(site->order), explore__order_name(order));
 }
 
 /* Try one with the models that come there; true if one of them finds it. */
@@ -127,8 +124,7 @@ site_try(const struct explore_model *models, const struct site *site, int order)
 	weaken.order = order;
 	site_print(site, order);
 	for (uint64_t left = site->models; left; left &= left - 1) {
-		const struct explore_model *model =
-			&models[__builtin_ctzll(left)];
+		const struct explore_model *model = &models[__builtin_ctzll(left)];
 
 		weaken.weak = true;
 		(void)explore_run(model, &result);
@@ -137,13 +133,11 @@ site_try(const struct explore_model *models, const struct site *site, int order)
 		complete &= result.complete;
 		if (result.failure) {
 			printf("found (%llu executions)\n      by %s: %s\n",
-			       (unsigned long long)executions, model->name,
-			       result.failure);
+			       (unsigned long long)executions, model->name, result.failure);
 			return true;
 		}
 	}
-	printf("NOT FOUND (%llu executions%s)\n",
-	       (unsigned long long)executions,
+	printf("NOT FOUND (%llu executions%s)\n", (unsigned long long)executions,
 	       complete ? "" : ", search incomplete");
 	return false;
 }
@@ -163,8 +157,7 @@ sites_list(const struct explore_model *of, int index, enum which which)
 	(void)explore_run(&model, &result);
 	weaken.listing = false;
 	if (result.failure)
-		printf("  %s fails as it is: %s\n%s", model.name,
-		       result.failure, result.schedule);
+		printf("  %s fails as it is: %s\n%s", model.name, result.failure, result.schedule);
 	return result.failure == NULL;
 }
 
@@ -177,9 +170,8 @@ weaken_models(const struct explore_model *models, int count, enum which which)
 	for (int i = 0; i < count && i < EXPLORE_MODELS_MAX; i++)
 		if (!sites_list(&models[i], i, which))
 			return -1;
-	printf("%s%s, weakened: %d places%s\n", models[0].name,
-	       count > 1 ? " and others" : "", weaken.count,
-	       which == FAILED_ONLY ? ", but only where it fails" : "");
+	printf("%s%s, weakened: %d places%s\n", models[0].name, count > 1 ? " and others" : "",
+	       weaken.count, which == FAILED_ONLY ? ", but only where it fails" : "");
 	for (int i = 0; i < weaken.count; i++) {
 		const struct site *site = &weaken.sites[i];
 

@@ -65,8 +65,7 @@ trace(const char *text, uintptr_t addr)
 	if (!explore__run.tracing)
 		return;
 	explore__label(addr, label, sizeof label);
-	explore__trace(EXPLORE__NOTE, explore__self()->last, "%s %s", text,
-	               label);
+	explore__trace(EXPLORE__NOTE, explore__self()->last, "%s %s", text, label);
 }
 
 static void
@@ -203,16 +202,14 @@ event_point(int kind, struct event *event, const char *text)
 	if (!event->open)
 		explore_fail("%s: %s of a closed descriptor, after %s:%d",
 		             explore__slot_name(explore__run.current), text,
-		             explore__base_name(self->last.file),
-		             self->last.line);
+		             explore__base_name(self->last.file), self->last.line);
 	trace(text, (uintptr_t)event);
 }
 
 bool
 explore__event_ready(uintptr_t event)
 {
-	return ((const struct event *)event)->set
-	       || !((const struct event *)event)->open;
+	return ((const struct event *)event)->set || !((const struct event *)event)->open;
 }
 
 static int
@@ -316,8 +313,7 @@ sys_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 	for (int i = 0; i < explore__run.model->threads; i++) {
 		struct starter *starter = &world.starters[i];
 
-		if (explore__run.model->thread[i] != explore_started
-		    || starter->busy)
+		if (explore__run.model->thread[i] != explore_started || starter->busy)
 			continue;
 		starter->busy = true;
 		starter->opts = *opts;
@@ -456,11 +452,9 @@ sys_identity(int fd)
 static void
 sys_missing(void)
 {
-	explore_fail(
-		"%s calls a system function that has no model, after %s:%d",
-		explore__slot_name(explore__run.current),
-		explore__base_name(explore__self()->last.file),
-		explore__self()->last.line);
+	explore_fail("%s calls a system function that has no model, after %s:%d",
+	             explore__slot_name(explore__run.current),
+	             explore__base_name(explore__self()->last.file), explore__self()->last.line);
 }
 
 const struct weft__sys *
@@ -468,8 +462,7 @@ explore__sys(void)
 {
 	static union {
 		struct weft__sys table;
-		void (*members[sizeof(struct weft__sys)
-		               / sizeof(void (*)(void))])(void);
+		void (*members[sizeof(struct weft__sys) / sizeof(void (*)(void))])(void);
 	} sys = { .table = {
 			  .alloc = explore__heap_alloc,
 			  .resize = explore__heap_resize,

@@ -66,8 +66,7 @@ grow(weft_dag_step *step, void *arg)
 static int
 fail_once(weft_dag_step *step, void *arg)
 {
-	return weft_dag_step_attempt(step) ? count_up(step, arg)
-	                                   : weft_fail(WEFT_EAGAIN, "once");
+	return weft_dag_step_attempt(step) ? count_up(step, arg) : weft_fail(WEFT_EAGAIN, "once");
 }
 
 static const weft_dag_node nodes[] = {
@@ -96,27 +95,21 @@ static const weft_dag_node nodes[] = {
 };
 
 static const char *const *const inputs[] = {
-	NULL,
-	NULL,
-	INPUTS("list"),
-	INPUTS("list"),
-	INPUTS("nap", "grow"),
-	INPUTS("again", "grow"),
+	NULL, NULL, INPUTS("list"), INPUTS("list"), INPUTS("nap", "grow"), INPUTS("again", "grow"),
 };
 
 static weft_dag *
 make_inner(void)
 {
 	weft_dag *dag = weft_dag_new("inner");
-	weft_dag_node node = { .name = "b",
-		               .fn = count_up,
-		               .inputs = INPUTS("a"),
-		               .type = &weft_type_integer };
+	weft_dag_node node = {
+		.name = "b", .fn = count_up, .inputs = INPUTS("a"), .type = &weft_type_integer
+	};
 
 	if (!dag)
 		return NULL;
-	if (weft_dag_add_input(dag, "a", &weft_type_integer) >= 0
-	    && weft_dag_add(dag, &node) >= 0 && weft_dag_check(dag) == 0)
+	if (weft_dag_add_input(dag, "a", &weft_type_integer) >= 0 && weft_dag_add(dag, &node) >= 0
+	    && weft_dag_check(dag) == 0)
 		return dag;
 	EXPECT(weft_dag_free(dag) == 0);
 	return NULL;
@@ -126,17 +119,15 @@ static weft_dag *
 make_outer(weft_dag *inner)
 {
 	weft_dag *dag = weft_dag_new("outer");
-	weft_dag_node sub = { .name = "sub",
-		              .sub = inner,
-		              .inputs = INPUTS("block"),
-		              .type = &weft_type_integer };
+	weft_dag_node sub = {
+		.name = "sub", .sub = inner, .inputs = INPUTS("block"), .type = &weft_type_integer
+	};
 	int rc;
 
 	if (!dag)
 		return NULL;
 	rc = weft_dag_set_limit(dag, "one", 1);
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]) && rc >= 0;
-	     i++) {
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]) && rc >= 0; i++) {
 		weft_dag_node node = nodes[i];
 
 		node.inputs = inputs[i];
@@ -209,8 +200,7 @@ run_once(struct world *world, weft_dag *dag, bool cancel)
 	EXPECT(state.left == 0);
 	if (state.result == 0)
 		look_at(run);
-	EXPECT(state.result == 0 || fault_hits() > 0
-	       || (cancel && state.result == WEFT_ECANCELED));
+	EXPECT(state.result == 0 || fault_hits() > 0 || (cancel && state.result == WEFT_ECANCELED));
 	weft_dag_run_free(run);
 	return state.result == 0;
 }

@@ -39,19 +39,16 @@ on_sanitizer(void)
 }
 
 /* There in programs built with a sanitizer, whose own reports are better. */
-__attribute__((weak)) void
-__sanitizer_set_death_callback(void (*callback)(void));
+__attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
 void
 deaths_catch(const char *run)
 {
-	static const int numbers[] = { SIGALRM, SIGABRT, SIGSEGV,
-		                       SIGBUS,  SIGILL,  SIGFPE };
+	static const int numbers[] = { SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
 	size_t count = sizeof(numbers) / sizeof(numbers[0]);
 	static char room[65536];
 	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) };
-	struct sigaction action = { .sa_handler = on_signal,
-		                    .sa_flags = SA_ONSTACK };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
 
 	now = run;
 	if (__sanitizer_set_death_callback) {

@@ -19,8 +19,7 @@ struct post {
 };
 
 static void
-on_messages(weft_dgram *dgram, const weft_message *messages, int count,
-            void *arg)
+on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *arg)
 {
 	struct post *post = arg;
 
@@ -29,8 +28,7 @@ on_messages(weft_dgram *dgram, const weft_message *messages, int count,
 	if (count == WEFT_ESHUTDOWN)
 		post->face_left = 0;
 	for (int i = 0; i < count; i++) {
-		EXPECT(messages[i].size == 5
-		       && memcmp(messages[i].data, "hello", 5) == 0);
+		EXPECT(messages[i].size == 5 && memcmp(messages[i].data, "hello", 5) == 0);
 		EXPECT(weft_addr_equal(&messages[i].addr, &post->to));
 		post->answer_left = 0;
 	}
@@ -46,12 +44,9 @@ echo(void *arg)
 	int rc = 0;
 
 	for (int i = 0; i < 2 && rc <= 0 && rc != WEFT_ETIMEDOUT; i++)
-		rc = weft_dgram_recv(post->echo, &message, 1,
-		                     weft_in(2 * WAIT_NS));
+		rc = weft_dgram_recv(post->echo, &message, 1, weft_in(2 * WAIT_NS));
 	if (went_well(rc, 1))
-		(void)went_well(weft_dgram_send(post->echo, &message, 1,
-		                                weft_in(10 * WAIT_NS)),
-		                1);
+		(void)went_well(weft_dgram_send(post->echo, &message, 1, weft_in(10 * WAIT_NS)), 1);
 	weft_dgram_close(post->echo);
 	post->echo_left = 0;
 	return 0;
@@ -72,16 +67,14 @@ talk(struct world *world, struct post *post)
 	struct job job;
 
 	message.addr = post->to;
-	post->face_left = went_well(
-		weft_dgram_start(post->ours, world->loop, on_messages, post),
-		0);
+	post->face_left = went_well(weft_dgram_start(post->ours, world->loop, on_messages, post),
+	                            0);
 	post->echo_left = weft_go_with(&opts, echo, post) > 0;
 	if (!post->echo_left)
 		weft_dgram_close(post->echo);
 	EXPECT(post->echo_left || fault_hits() > 0);
 	init(world, &job);
-	begin(&job, weft_dgram_send_op(post->ours, &message, 1, &job.op,
-	                               weft_in(50 * WAIT_NS)));
+	begin(&job, weft_dgram_send_op(post->ours, &message, 1, &job.op, weft_in(50 * WAIT_NS)));
 	(void)went_well((int)await(world, &job), 1);
 	if (fault_hits() == 0 || job.result == 1)
 		drive_long(world, &post->echo_left);
@@ -128,8 +121,7 @@ run_dgram(const char *backend)
 		ask(&post);
 		if (!open_one(&post.echo)) {
 			weft_dgram_close(post.ours);
-		} else if (!went_well(weft_dgram_local(post.echo, &post.to),
-		                      0)) {
+		} else if (!went_well(weft_dgram_local(post.echo, &post.to), 0)) {
 			weft_dgram_close(post.ours);
 			weft_dgram_close(post.echo);
 		} else {

@@ -35,8 +35,7 @@ struct server {
 static size_t
 answer(uint8_t *bytes, size_t size)
 {
-	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0,   1, 0, 0,
-		                          1,    44, 0, 4, 192, 0, 2, 1 };
+	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 192, 0, 2, 1 };
 	bool is4 = bytes[size - 4] == 0 && bytes[size - 3] == 1;
 
 	bytes[2] = 0x81;
@@ -58,13 +57,11 @@ serve(void *arg)
 	for (;;) {
 		socklen_t room = sizeof(from);
 
-		size = recvfrom(server->fd, bytes, 512, 0,
-		                (struct sockaddr *)&from, &room);
+		size = recvfrom(server->fd, bytes, 512, 0, (struct sockaddr *)&from, &room);
 		if (size == sizeof(farewell))
 			return NULL;
 		if (size > 17)
-			(void)!sendto(server->fd, bytes,
-			              answer(bytes, (size_t)size), 0,
+			(void)!sendto(server->fd, bytes, answer(bytes, (size_t)size), 0,
 			              (struct sockaddr *)&from, room);
 	}
 }
@@ -86,8 +83,7 @@ begin_serving(struct server *server)
 	server->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	EXPECT(bind(server->fd, (struct sockaddr *)&in, sizeof(in)) == 0);
 	address_of(server, &in);
-	(void)snprintf(server->where, sizeof(server->where), "127.0.0.1:%d",
-	               ntohs(in.sin_port));
+	(void)snprintf(server->where, sizeof(server->where), "127.0.0.1:%d", ntohs(in.sin_port));
 	EXPECT(pthread_create(&server->thread, NULL, serve, server) == 0);
 }
 
@@ -98,8 +94,7 @@ end_serving(struct server *server)
 	struct sockaddr_in to;
 
 	address_of(server, &to);
-	EXPECT(sendto(fd, farewell, sizeof(farewell), 0, (struct sockaddr *)&to,
-	              sizeof(to))
+	EXPECT(sendto(fd, farewell, sizeof(farewell), 0, (struct sockaddr *)&to, sizeof(to))
 	       == sizeof(farewell));
 	EXPECT(pthread_join(server->thread, NULL) == 0);
 	fault_close(fd);
@@ -133,8 +128,7 @@ take_over_memory(void)
 	static bool done;
 
 	if (!done)
-		EXPECT(ares_library_init_mem(ARES_LIB_INIT_ALL, take, give,
-		                             resize)
+		EXPECT(ares_library_init_mem(ARES_LIB_INIT_ALL, take, give, resize)
 		       == ARES_SUCCESS);
 	done = true;
 }
@@ -167,11 +161,9 @@ static void
 ask(struct world *world, struct asking *asking, const char *address)
 {
 	*asking = (struct asking){ .job = { .result = WEFT_EINVAL } };
-	EXPECT(weft_op_init(&asking->job.op, world->loop, on_found, asking)
-	       == 0);
-	begin(&asking->job,
-	      weft_dns_resolve_op(address, &asking->out, 1, &asking->job.op,
-	                          weft_in(50 * WAIT_NS)));
+	EXPECT(weft_op_init(&asking->job.op, world->loop, on_found, asking) == 0);
+	begin(&asking->job, weft_dns_resolve_op(address, &asking->out, 1, &asking->job.op,
+	                                        weft_in(50 * WAIT_NS)));
 }
 
 /* The result: the one address that there is, or an error that was asked for. */
@@ -218,8 +210,7 @@ static int
 use_names(void *arg)
 {
 	weft_addr out[2];
-	int rc = weft_dns_resolve("tcp://localhost:80", out, 2,
-	                          weft_in(50 * WAIT_NS));
+	int rc = weft_dns_resolve("tcp://localhost:80", out, 2, weft_in(50 * WAIT_NS));
 
 	EXPECT(rc == 2 || fault_hits() > 0);
 	weft_dns_reset();
@@ -265,9 +256,7 @@ check_names(struct world *world)
 void
 run_dns(const char *backend)
 {
-	struct weft__dns_setup set = { .resolv_conf = "/dev/null",
-		                       .timeout_ms = 10,
-		                       .tries = 3 };
+	struct weft__dns_setup set = { .resolv_conf = "/dev/null", .timeout_ms = 10, .tries = 3 };
 	struct server server;
 	struct world world;
 

@@ -25,11 +25,9 @@ static weft__a32 healed;
 static char problem_text[256];
 
 const struct fault_errno fault_errnos[] = {
-#define WEFT_ERRNO(call, error, recoverable) \
-	{ #call, #error, error, recoverable },
+#define WEFT_ERRNO(call, error, recoverable) { #call, #error, error, recoverable },
 #include "errnos.def"
-#define WEFT_ERRNO(call, error, recoverable) \
-	{ #call, #error, error, recoverable },
+#define WEFT_ERRNO(call, error, recoverable) { #call, #error, error, recoverable },
 #include "uring.def"
 };
 const size_t fault_errno_count = sizeof(fault_errnos) / sizeof(fault_errnos[0]);
@@ -56,13 +54,12 @@ fault_member_find(const char *name)
 static bool
 can_be_short(int member)
 {
-	return member == FAULT_read || member == FAULT_write
-	       || member == FAULT_recv || member == FAULT_send
-	       || member == FAULT_recvmsg || member == FAULT_sendmsg
-	       || member == FAULT_recvmmsg || member == FAULT_sendmmsg
-	       || member == FAULT_sendfile || member == FAULT_uring_enter
-	       || member == FAULT_sq_recv || member == FAULT_sq_recv_multi
-	       || member == FAULT_sq_send || member == FAULT_sq_file;
+	return member == FAULT_read || member == FAULT_write || member == FAULT_recv
+	       || member == FAULT_send || member == FAULT_recvmsg || member == FAULT_sendmsg
+	       || member == FAULT_recvmmsg || member == FAULT_sendmmsg || member == FAULT_sendfile
+	       || member == FAULT_uring_enter || member == FAULT_sq_recv
+	       || member == FAULT_sq_recv_multi || member == FAULT_sq_send
+	       || member == FAULT_sq_file;
 }
 
 bool
@@ -75,17 +72,14 @@ fault_can_be(int member, enum fault_kind kind)
 	case FAULT_MEMORY_FROM:
 		return member == FAULT_memory;
 	case FAULT_ONCE:
-		return member == FAULT_sq_recv_multi
-		       || member == FAULT_sq_accept_multi
+		return member == FAULT_sq_recv_multi || member == FAULT_sq_accept_multi
 		       || member == FAULT_sq_poll;
 	case FAULT_ENDED:
-		return member == FAULT_cq_recv_multi
-		       || member == FAULT_cq_accept_multi
+		return member == FAULT_cq_recv_multi || member == FAULT_cq_accept_multi
 		       || member == FAULT_cq_poll;
 	case FAULT_DENIED:
 		return member == FAULT_pid_open || member == FAULT_uring_setup
-		       || member == FAULT_uring_enter
-		       || member == FAULT_uring_register;
+		       || member == FAULT_uring_enter || member == FAULT_uring_register;
 	default:
 		return false;
 	}
@@ -138,8 +132,7 @@ bool
 fault_is_painless(void)
 {
 	return plan.kind != FAULT_NONE && plan.kind != FAULT_DENIED
-	       && (plan.member == FAULT_uring_enter
-	           || plan.member >= FAULT_sq_recv)
+	       && (plan.member == FAULT_uring_enter || plan.member >= FAULT_sq_recv)
 	       && (plan.kind != FAULT_ERRNO || plan.honest);
 }
 
@@ -168,9 +161,8 @@ fault_problem(const char *file, int line, const char *text)
 	const char *name = strrchr(file, '/');
 
 	if (weft__add(&problems, 1, WEFT__RELAXED) == 0)
-		(void)snprintf(problem_text, sizeof(problem_text),
-		               "%s:%d: not so: %s", name ? name + 1 : file,
-		               line, text);
+		(void)snprintf(problem_text, sizeof(problem_text), "%s:%d: not so: %s",
+		               name ? name + 1 : file, line, text);
 }
 
 uint64_t
@@ -229,8 +221,7 @@ fault_strike(int member)
 {
 	uint64_t n = count(member);
 
-	if (plan.kind == FAULT_DENIED && fault_is_of(member)
-	    && fault_is_lasting()) {
+	if (plan.kind == FAULT_DENIED && fault_is_of(member) && fault_is_lasting()) {
 		fault_hit();
 		return -EPERM;
 	}
@@ -261,8 +252,7 @@ memory_is_struck(void)
 {
 	uint64_t n = count(FAULT_memory);
 
-	if (plan.kind == FAULT_MEMORY_FROM && n > plan.n
-	    && !weft__load(&healed, WEFT__RELAXED))
+	if (plan.kind == FAULT_MEMORY_FROM && n > plan.n && !weft__load(&healed, WEFT__RELAXED))
 		return true;
 	return is_struck(FAULT_memory, FAULT_MEMORY_ONE, n)
 	       || is_struck(FAULT_memory, FAULT_MEMORY_FROM, n);
@@ -395,8 +385,7 @@ close_and_look(int fd)
 	int rc = real.close(fd);
 
 	if (rc == -EBADF)
-		fault_problem(__FILE__, __LINE__,
-		              "a descriptor closed is open");
+		fault_problem(__FILE__, __LINE__, "a descriptor closed is open");
 	return rc;
 }
 
@@ -764,8 +753,7 @@ static int
 on_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
 {
 	uint64_t n = count(FAULT_epoll_ctl);
-	bool fits = op == EPOLL_CTL_ADD
-	            || (plan.error != ENOMEM && plan.error != ENOSPC);
+	bool fits = op == EPOLL_CTL_ADD || (plan.error != ENOMEM && plan.error != ENOSPC);
 	int rc = 0, done = 0;
 
 	if (fits && is_struck(FAULT_epoll_ctl, FAULT_ERRNO, n))

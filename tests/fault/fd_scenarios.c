@@ -26,8 +26,7 @@ static void
 address(struct letter *letter, size_t size)
 {
 	letter->iov = (struct iovec){ letter->bytes, size };
-	letter->msg = (struct msghdr){ .msg_iov = &letter->iov,
-		                       .msg_iovlen = 1 };
+	letter->msg = (struct msghdr){ .msg_iov = &letter->iov, .msg_iovlen = 1 };
 }
 
 static int
@@ -35,10 +34,8 @@ start_send(struct job *job, int fd, struct letter *letter, size_t size)
 {
 	address(letter, size);
 	if (fd % 2)
-		return weft_op_sendmsg(&job->op, fd, &letter->msg, 0,
-		                       weft_in(WAIT_NS));
-	return weft_op_send(&job->op, fd, letter->bytes, size, 0,
-	                    weft_in(WAIT_NS));
+		return weft_op_sendmsg(&job->op, fd, &letter->msg, 0, weft_in(WAIT_NS));
+	return weft_op_send(&job->op, fd, letter->bytes, size, 0, weft_in(WAIT_NS));
 }
 
 static int
@@ -46,10 +43,8 @@ start_receive(struct job *job, int fd, struct letter *letter)
 {
 	address(letter, TEXT_SIZE);
 	if (fd % 2)
-		return weft_op_recvmsg(&job->op, fd, &letter->msg, 0,
-		                       weft_in(WAIT_NS));
-	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0,
-	                    weft_in(WAIT_NS));
+		return weft_op_recvmsg(&job->op, fd, &letter->msg, 0, weft_in(WAIT_NS));
+	return weft_op_recv(&job->op, fd, letter->bytes, TEXT_SIZE, 0, weft_in(WAIT_NS));
 }
 
 /* Send `size` bytes of the text; returns how many have come. */
@@ -91,8 +86,7 @@ run_echo(const char *backend)
 		for (int i = 0; i < 3 && size > 0; i++)
 			size = pass(&world, fds[i % 2], fds[1 - i % 2], size);
 		init(&world, &last); /* of the stream, or of its time */
-		begin(&last, weft_op_recv(&last.op, fds[0], &byte, 1, 0,
-		                          weft_in(WEFT_MS)));
+		begin(&last, weft_op_recv(&last.op, fds[0], &byte, 1, 0, weft_in(WEFT_MS)));
 		close_by_op(&world, fds[1]);
 		(void)await(&world, &last);
 	}
@@ -125,8 +119,7 @@ make_listener(struct station *station)
 	station->addr = (struct sockaddr_in){ .sin_family = AF_INET };
 	station->addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	station->listener = make_socket();
-	return station->listener >= 0
-	       && bind(station->listener, addr, size) == 0
+	return station->listener >= 0 && bind(station->listener, addr, size) == 0
 	       && listen(station->listener, 8) == 0
 	       && getsockname(station->listener, addr, &size) == 0;
 }
@@ -151,10 +144,8 @@ start_accepting(struct station *station)
 	struct job *job = &station->accept;
 
 	*job = (struct job){ .result = WEFT_EAGAIN };
-	EXPECT(weft_op_init(&job->op, station->world.loop, on_accepted, job)
-	       == 0);
-	begin(job, weft_op_accept(&job->op, station->listener, WEFT_MULTI,
-	                          weft_in(100 * WAIT_NS)));
+	EXPECT(weft_op_init(&job->op, station->world.loop, on_accepted, job) == 0);
+	begin(job, weft_op_accept(&job->op, station->listener, WEFT_MULTI, weft_in(100 * WAIT_NS)));
 }
 
 /* Connect a client; returns its descriptor, or -1. */
@@ -167,9 +158,8 @@ connect_client(struct station *station)
 	if (fd < 0)
 		return -1;
 	init(&station->world, &job);
-	begin(&job,
-	      weft_op_connect(&job.op, fd, (struct sockaddr *)&station->addr,
-	                      sizeof(station->addr), weft_in(WAIT_NS)));
+	begin(&job, weft_op_connect(&job.op, fd, (struct sockaddr *)&station->addr,
+	                            sizeof(station->addr), weft_in(WAIT_NS)));
 	if (await(&station->world, &job) == 0)
 		return fd;
 	EXPECT(fault_hits() > 0);
@@ -184,8 +174,7 @@ await_accepted(struct station *station, int count)
 	int left = count - station->accept.fd_count;
 
 	for (int i = 0; left > 0 && i < 2 * STEPS_MIN; i++) {
-		(void)weft_loop_run_once(station->world.loop,
-		                         weft_in(WAIT_NS / 10));
+		(void)weft_loop_run_once(station->world.loop, weft_in(WAIT_NS / 10));
 		left = count - station->accept.fd_count;
 	}
 	EXPECT(left <= 0 || fault_hits() > 0);
@@ -198,8 +187,7 @@ send_text(struct world *world, int fd)
 	struct job job;
 
 	init(world, &job);
-	begin(&job,
-	      weft_op_send(&job.op, fd, TEXT, TEXT_SIZE, 0, weft_in(WAIT_NS)));
+	begin(&job, weft_op_send(&job.op, fd, TEXT, TEXT_SIZE, 0, weft_in(WAIT_NS)));
 	return await(world, &job);
 }
 
@@ -239,8 +227,7 @@ talk_slowly(struct world *world, int client, int server)
 		size_t room = sizeof(bytes) - got < 8 ? sizeof(bytes) - got : 8;
 
 		init(world, &in);
-		begin(&in, weft_op_recv(&in.op, server, bytes + got, room, 0,
-		                        weft_in(WAIT_NS)));
+		begin(&in, weft_op_recv(&in.op, server, bytes + got, room, 0, weft_in(WAIT_NS)));
 		(void)await(world, &in);
 		got += in.bytes;
 	} while (in.result > 0 && got < sizeof(bytes));
@@ -286,8 +273,7 @@ check_accepts(struct station *station)
 		return;
 	fault_heal();
 	fd = make_socket();
-	(void)connect(fd, (struct sockaddr *)&station->addr,
-	              sizeof(station->addr));
+	(void)connect(fd, (struct sockaddr *)&station->addr, sizeof(station->addr));
 	(void)await_accepted(station, before + 1);
 	EXPECT(station->accept.fd_count > before);
 	fault_close(fd);
@@ -333,8 +319,7 @@ limit_fds(struct rlimit *before)
 static int
 knock(struct station *station, int fd)
 {
-	return connect(fd, (struct sockaddr *)&station->addr,
-	               sizeof(station->addr));
+	return connect(fd, (struct sockaddr *)&station->addr, sizeof(station->addr));
 }
 
 void
@@ -419,8 +404,7 @@ poll_for(weft_poller *poller, uint64_t token)
 	uint32_t found = 0;
 
 	for (int i = 0; i < 3 && !found; i++) {
-		int n = weft_poller_wait(poller, events, 4,
-		                         weft_in(i ? WAIT_NS / 10 : 0));
+		int n = weft_poller_wait(poller, events, 4, weft_in(i ? WAIT_NS / 10 : 0));
 
 		EXPECT(n >= 0 || fault_hits() > 0);
 		for (int k = 0; k < n; k++)
@@ -441,8 +425,7 @@ try_poller(weft_poller *poller, const int fds[2], int file)
 	EXPECT(!added || poll_for(poller, 1) || fault_hits() > 0);
 	if (weft_poller_modify(poller, fds[0], 0, 1) == 0)
 		EXPECT(poll_for(poller, 1) == 0 || fault_hits() > 0);
-	if (weft_poller_modify(poller, fds[0], WEFT_READABLE | WEFT_EDGE, 2)
-	    == 0)
+	if (weft_poller_modify(poller, fds[0], WEFT_READABLE | WEFT_EDGE, 2) == 0)
 		EXPECT(poll_for(poller, 2) || fault_hits() > 0);
 	if (weft_poller_add(poller, fds[1], WEFT_WRITABLE, 3) == 0)
 		EXPECT(poll_for(poller, 3) || fault_hits() > 0);

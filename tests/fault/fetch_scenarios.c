@@ -31,13 +31,11 @@ answer(weft_stream *peer, void *arg)
 
 	(void)arg;
 	for (;;) {
-		ssize_t n = weft_read_until(peer, "\r\n\r\n", head,
-		                            sizeof(head), soon());
+		ssize_t n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head), soon());
 
 		if (n <= 0)
 			break;
-		if (memcmp(head, "PUT", 3) == 0
-		    && weft_read_exact(peer, head, 4, soon()) < 0)
+		if (memcmp(head, "PUT", 3) == 0 && weft_read_exact(peer, head, 4, soon()) < 0)
 			break;
 		if (weft_write(peer, REPLY, sizeof(REPLY) - 1, soon()) < 0)
 			break;
@@ -53,9 +51,7 @@ serve(void *arg)
 	weft_listener *listener = site->listener;
 
 	if (listener /* not closed before this began */
-	    && !went_well(
-		    weft_listener_serve(listener, answer, site, WEFT_NEVER),
-		    WEFT_ESHUTDOWN)
+	    && !went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;
 		weft_listener_close(listener);
@@ -100,12 +96,8 @@ static void
 ask_all(struct site *site)
 {
 	weft_http_field field = { "Accept", "text/plain" };
-	weft_http_request get = { .url = site->url,
-		                  .fields = &field,
-		                  .field_count = 1 };
-	weft_http_request put = { .url = site->url,
-		                  .method = "PUT",
-		                  .body = { "body", 4 } };
+	weft_http_request get = { .url = site->url, .fields = &field, .field_count = 1 };
+	weft_http_request put = { .url = site->url, .method = "PUT", .body = { "body", 4 } };
 
 	ask(site, &get);
 	ask(site, &put);
@@ -119,9 +111,7 @@ play_site(struct site *site)
 	weft_listener *listener;
 	weft_addr addr;
 
-	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                  &site->listener),
-	               0))
+	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL, &site->listener), 0))
 		return;
 	EXPECT(weft_listener_local(site->listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, text, sizeof(text)) > 0);

@@ -64,8 +64,7 @@ write_by_op(struct world *world, int fd)
 	struct job job;
 
 	init_file(world, &job);
-	begin(&job, weft_file_write_op(fd, text, sizeof(text), 0, &job.op,
-	                               weft_in(50 * WAIT_NS)));
+	begin(&job, weft_file_write_op(fd, text, sizeof(text), 0, &job.op, weft_in(50 * WAIT_NS)));
 	return count_of(await(world, &job));
 }
 
@@ -79,8 +78,8 @@ read_by_ops(struct world *world, int fd, size_t there)
 
 	for (int i = 0; i < READERS; i++) {
 		init_file(world, &jobs[i]);
-		begin(&jobs[i], weft_file_read_op(fd, bufs[i], sizeof(text), 0,
-		                                  &jobs[i].op, WEFT_NEVER));
+		begin(&jobs[i],
+		      weft_file_read_op(fd, bufs[i], sizeof(text), 0, &jobs[i].op, WEFT_NEVER));
 	}
 	weft_op_cancel(&jobs[0].op);
 	for (int i = 0; i < READERS; i++) {
@@ -105,15 +104,13 @@ use_file(void *arg)
 	struct reader *reader = arg;
 	char buf[sizeof(text)];
 	ssize_t there, count;
-	int fd = weft_file_open(reader->path, O_RDWR | O_CREAT, 0600,
-	                        WEFT_NEVER);
+	int fd = weft_file_open(reader->path, O_RDWR | O_CREAT, 0600, WEFT_NEVER);
 
 	if (went_well(fd < 0 ? fd : 0, 0)) {
 		there = weft_file_write(fd, text, sizeof(text), 0, WEFT_NEVER);
 		(void)count_of(there);
 		(void)went_well(weft_file_sync(fd, WEFT_NEVER), 0);
-		count = weft_file_read(fd, buf, sizeof(buf), 0,
-		                       weft_in(3600 * WEFT_S));
+		count = weft_file_read(fd, buf, sizeof(buf), 0, weft_in(3600 * WEFT_S));
 		EXPECT(count == there || fault_hits() > 0);
 		EXPECT(count <= 0 || memcmp(buf, text, (size_t)count) == 0);
 		(void)went_well(weft_file_close(fd), 0);
@@ -128,8 +125,7 @@ go_reading(struct world *world)
 	struct reader reader = { .left = 1 };
 	weft_go_opts opts = { .loop = world->loop };
 
-	(void)snprintf(reader.path, sizeof(reader.path), "/tmp/weft-swept-%d",
-	               (int)getpid());
+	(void)snprintf(reader.path, sizeof(reader.path), "/tmp/weft-swept-%d", (int)getpid());
 	if (weft_go_with(&opts, use_file, &reader) < 0) {
 		EXPECT(fault_hits() > 0);
 		return;

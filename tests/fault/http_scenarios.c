@@ -59,8 +59,7 @@ serve(void *arg)
 	weft_listener *listener = web->listener;
 	weft_http_stats stats;
 
-	if (!went_well(weft_http_serve(web->server, listener, WEFT_NEVER),
-	               WEFT_ESHUTDOWN)
+	if (!went_well(weft_http_serve(web->server, listener, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && web->listener) {
 		web->listener = NULL;
 		weft_listener_close(listener);
@@ -79,15 +78,9 @@ open_web(struct web *web)
 
 	web->server = weft_http_server_new(&opts);
 	if (!went_well(!!web->server, true)
-	    || !went_well(weft_http_route(web->server, "POST /echo/{name}",
-	                                  echo, NULL),
-	                  0)
-	    || !went_well(weft_http_route(web->server, "GET /events",
-	                                  send_events, NULL),
-	                  0)
-	    || !went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                     &web->listener),
-	                  0))
+	    || !went_well(weft_http_route(web->server, "POST /echo/{name}", echo, NULL), 0)
+	    || !went_well(weft_http_route(web->server, "GET /events", send_events, NULL), 0)
+	    || !went_well(weft_listener_open("tcp://127.0.0.1:0", NULL, &web->listener), 0))
 		return false;
 	EXPECT(weft_listener_local(web->listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, web->address, sizeof(web->address)) > 0);
@@ -109,9 +102,7 @@ ask(weft_stream *stream, const char *text)
 	n = weft_read_until(stream, "\r\n\r\n", reply, sizeof(reply), soon());
 	if (n < 12 || memcmp(reply, "HTTP/1.1 200", 12) != 0)
 		return went_well(0, 1);
-	return went_well(weft_read_until(stream, "0\r\n\r\n", reply,
-	                                 sizeof(reply), soon())
-	                         > 0,
+	return went_well(weft_read_until(stream, "0\r\n\r\n", reply, sizeof(reply), soon()) > 0,
 	                 true);
 }
 
@@ -120,12 +111,11 @@ visit(struct web *web)
 {
 	weft_stream *stream;
 
-	if (!web->listener
-	    || !went_well(weft_connect(web->address, NULL, &stream, soon()), 0))
+	if (!web->listener || !went_well(weft_connect(web->address, NULL, &stream, soon()), 0))
 		return;
-	if (ask(stream, "POST /echo/a%20b?c=d HTTP/1.1\r\n" HOST
-	                "Transfer-Encoding: chunked\r\n\r\n"
-	                "5\r\nhello\r\n0\r\nX: y\r\n\r\n"))
+	if (ask(stream,
+	        "POST /echo/a%20b?c=d HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+	        "5\r\nhello\r\n0\r\nX: y\r\n\r\n"))
 		(void)ask(stream, "GET /events HTTP/1.1\r\n" HOST "\r\n");
 	weft_close(stream);
 }

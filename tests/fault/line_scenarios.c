@@ -79,8 +79,7 @@ take(struct line *line, const struct io_uring_cqe *cqe)
 	} else if (what == RECEIVE && cqe->res == -EINTR) {
 		line->ends[what]--;
 		request(line, RECEIVE);
-	} else if (what == WAITER && line->mistake == INSISTS
-	           && cqe->res != -ECANCELED) {
+	} else if (what == WAITER && line->mistake == INSISTS && cqe->res != -ECANCELED) {
 		line->ends[what]--;
 	}
 }
@@ -107,8 +106,7 @@ ring_bell(struct line *line)
 	(void)!write(line->bell, &one, sizeof(one));
 	for (int i = 0; i < 4 && line->rings == before; i++)
 		turn_line(line, POLL);
-	EXPECT(line->rings > before
-	       || (fault_hits() > 0 && !fault_is_painless()));
+	EXPECT(line->rings > before || (fault_hits() > 0 && !fault_is_painless()));
 }
 
 static void
@@ -138,8 +136,7 @@ static void
 run_mistaken(enum mistake mistake)
 {
 	weft__a64 calls = { 0 };
-	struct line line = { .mistake = mistake,
-		             .ring = { .syscalls = &calls } };
+	struct line line = { .mistake = mistake, .ring = { .syscalls = &calls } };
 
 	if (weft__uring_open(&line.ring, 4, true) < 0) {
 		EXPECT(fault_hits() > 0);

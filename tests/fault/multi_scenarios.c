@@ -138,22 +138,17 @@ open_house(struct house *house)
 	house->addr = (struct sockaddr_in){ .sin_family = AF_INET };
 	house->addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	house->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	EXPECT(weft_op_init(&house->op, house->world.loop, on_guest, house)
-	       == 0);
-	return bind(house->listener, addr, size) == 0
-	       && listen(house->listener, GUESTS) == 0
+	EXPECT(weft_op_init(&house->op, house->world.loop, on_guest, house) == 0);
+	return bind(house->listener, addr, size) == 0 && listen(house->listener, GUESTS) == 0
 	       && getsockname(house->listener, addr, &size) == 0
-	       && weft_op_accept(&house->op, house->listener, WEFT_MULTI,
-	                         WEFT_NEVER)
-	                  == 0;
+	       && weft_op_accept(&house->op, house->listener, WEFT_MULTI, WEFT_NEVER) == 0;
 }
 
 static void
 send_guests(struct house *house)
 {
 	for (int i = 0; i < GUESTS; i++) {
-		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
-		                          0);
+		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		(void)connect(house->guests[i], (struct sockaddr *)&house->addr,
 		              sizeof(house->addr));
 	}

@@ -38,8 +38,7 @@ on_watch(weft_watch *watch, int what, void *arg)
 static int
 look(struct world *world, struct eye *eye, int fd, uint32_t events)
 {
-	int rc = weft_watch_start(world->loop, &eye->watch, fd, events,
-	                          on_watch, eye);
+	int rc = weft_watch_start(world->loop, &eye->watch, fd, events, on_watch, eye);
 
 	if (rc == 0)
 		eye->events = events;
@@ -63,8 +62,7 @@ expect_call(struct world *world, struct eye *eye)
 /* Change a watch for whose descriptor there is something; where that fails, it is as
  * before or stopped, but not started and deaf. */
 static void
-change_eye(struct world *world, struct eye *eye, const int fds[2],
-           uint32_t events)
+change_eye(struct world *world, struct eye *eye, const int fds[2], uint32_t events)
 {
 	if (look(world, eye, fds[0], events) < 0) {
 		EXPECT(fault_hits() > 0);
@@ -236,11 +234,8 @@ run_own_kinds(struct world *world)
 	for (int i = 0; i < OWN_MANY; i++) {
 		init(world, &many[i]);
 		begin(&many[i],
-		      weft_op_begin(&many[i].op,
-		                    i % 2 ? on_cancel : on_cancel_later,
-		                    &later[i],
-		                    i % 4 ? weft_in((uint64_t)i * 40 * WEFT_US)
-		                          : WEFT_NEVER));
+		      weft_op_begin(&many[i].op, i % 2 ? on_cancel : on_cancel_later, &later[i],
+		                    i % 4 ? weft_in((uint64_t)i * 40 * WEFT_US) : WEFT_NEVER));
 	}
 	for (int i = 0; i < OWN_MANY; i++) {
 		if (i % 4 == 0 || i % 7 == 0)
@@ -259,10 +254,8 @@ wait_in_vain(struct world *world, const int fds[2])
 
 	for (int i = 0; i < 4; i++)
 		init(world, &jobs[i]);
-	begin(&jobs[0], weft_op_recv(&jobs[0].op, fds[0], &byte, 1, 0,
-	                             weft_in(300 * WEFT_US)));
-	begin(&jobs[1], weft_op_poll(&jobs[1].op, fds[1],
-	                             WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
+	begin(&jobs[0], weft_op_recv(&jobs[0].op, fds[0], &byte, 1, 0, weft_in(300 * WEFT_US)));
+	begin(&jobs[1], weft_op_poll(&jobs[1].op, fds[1], WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
 	begin(&jobs[2], weft_op_sleep(&jobs[2].op, weft_in(200 * WEFT_US)));
 	begin(&jobs[3], weft_op_sleep(&jobs[3].op, WEFT_NEVER));
 	EXPECT(await(world, &jobs[0]) == WEFT_ETIMEDOUT || fault_hits() > 0);
@@ -281,16 +274,13 @@ poll_both(struct world *world, const int fds[2])
 
 	init(world, &reader);
 	init(world, &writer);
-	begin(&reader, weft_op_poll(&reader.op, fds[0], WEFT_READABLE,
-	                            weft_in(WAIT_NS)));
-	begin(&writer, weft_op_poll(&writer.op, fds[0], WEFT_WRITABLE,
-	                            weft_in(WAIT_NS)));
+	begin(&reader, weft_op_poll(&reader.op, fds[0], WEFT_READABLE, weft_in(WAIT_NS)));
+	begin(&writer, weft_op_poll(&writer.op, fds[0], WEFT_WRITABLE, weft_in(WAIT_NS)));
 	put_byte(fds[1]);
 	(void)await(world, &writer);
 	EXPECT(await(world, &reader) > 0 || fault_hits() > 0);
 	init(world, &reader);
-	begin(&reader,
-	      weft_op_recv(&reader.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
+	begin(&reader, weft_op_recv(&reader.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
 	EXPECT(await(world, &reader) == 1 || fault_hits() > 0);
 }
 
@@ -335,8 +325,7 @@ on_cancel_both(weft_op *op, int why, void *arg)
 		told++;
 	(void)weft_op_finish(op, why);
 	if (ending->own[told ^ ending->partner].left > 0)
-		(void)weft_op_finish(&ending->own[told ^ ending->partner].op,
-		                     why);
+		(void)weft_op_finish(&ending->own[told ^ ending->partner].op, why);
 }
 
 /* One that is told asks the others. */
@@ -369,22 +358,17 @@ start_all(struct ending *e, weft_op_cancel_fn fn)
 		init(world, &e->jobs[i]);
 	for (int i = 0; i < 4; i++) {
 		init(world, &e->own[i]);
-		begin(&e->own[i],
-		      weft_op_begin(&e->own[i].op, fn, e, WEFT_NEVER));
+		begin(&e->own[i], weft_op_begin(&e->own[i].op, fn, e, WEFT_NEVER));
 	}
 	begin(&e->jobs[0], weft_op_sleep(&e->jobs[0].op, WEFT_NEVER));
-	begin(&e->jobs[1], weft_op_recv(&e->jobs[1].op, e->fds[0], &byte, 1, 0,
-	                                weft_in(WEFT_S)));
-	begin(&e->jobs[2],
-	      weft_op_recv_multi(&e->jobs[2].op, e->fds[1], WEFT_NEVER));
+	begin(&e->jobs[1], weft_op_recv(&e->jobs[1].op, e->fds[0], &byte, 1, 0, weft_in(WEFT_S)));
+	begin(&e->jobs[2], weft_op_recv_multi(&e->jobs[2].op, e->fds[1], WEFT_NEVER));
 	begin(&e->jobs[3],
-	      weft_op_poll(&e->jobs[3].op, e->others[0],
-	                   WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
+	      weft_op_poll(&e->jobs[3].op, e->others[0], WEFT_READABLE | WEFT_MULTI, WEFT_NEVER));
 	begin(&e->jobs[4], weft_op_sleep(&e->jobs[4].op, weft_in(WEFT_S)));
 	e->eye = (struct eye){ .calls = 0 };
 	e->eye.left = look(world, &e->eye, e->others[1], WEFT_READABLE) == 0;
-	(void)weft_timer_start(world->loop, &e->timer, weft_in(WEFT_S), 0,
-	                       on_far, NULL);
+	(void)weft_timer_start(world->loop, &e->timer, weft_in(WEFT_S), 0, on_far, NULL);
 	(void)weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 }
 

@@ -69,8 +69,7 @@ on_hear(weft_watch *watch, int what, void *arg)
 static bool
 hear(struct world *world, struct ear *ear)
 {
-	int rc = weft_watch_start_signal(world->loop, &ear->watch, SIGUSR1,
-	                                 on_hear, ear);
+	int rc = weft_watch_start_signal(world->loop, &ear->watch, SIGUSR1, on_hear, ear);
 
 	EXPECT(rc == 0 || fault_hits() > 0);
 	EXPECT(rc == 0 || weft_watch_stop(&ear->watch) == 0);
@@ -142,8 +141,7 @@ static weft_child *
 open_cat(struct world *world)
 {
 	const char *const argv[] = { "cat", NULL };
-	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE,
-		                          WEFT_CHILD_NULL },
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE, WEFT_CHILD_NULL },
 		                 .grace_ns = WEFT_MS };
 	weft_child *child = NULL;
 	int rc = weft__child_open(world->loop, argv, &opts, &child);
@@ -193,8 +191,7 @@ run_child(const char *backend)
 	child = open_cat(&world);
 	if (child) {
 		init(&world, &job);
-		begin(&job, weft__child_wait_op(child, &job.op,
-		                                weft_in(100 * WAIT_NS)));
+		begin(&job, weft__child_wait_op(child, &job.op, weft_in(100 * WAIT_NS)));
 		if (weft_child_kill(child, SIGKILL) < 0)
 			weft_op_cancel(&job.op);
 		outlast(&world, &job.left);
@@ -233,15 +230,13 @@ run_child_stop(const char *backend)
 		(void)weft_child_kill(children[2], SIGKILL);
 	turn(world.loop);
 	weft_loop_stop(world.loop);
-	for (int i = 0; weft_loop_state(world.loop) != WEFT_STOPPED && i < 100;
-	     i++)
+	for (int i = 0; weft_loop_state(world.loop) != WEFT_STOPPED && i < 100; i++)
 		(void)weft_loop_run_once(world.loop, weft_in(WAIT_NS / 10));
 	EXPECT(weft_loop_state(world.loop) == WEFT_STOPPED);
 	EXPECT(jobs[1].left == 0);
 	for (int i = 0; i < 3; i += 2)
 		if (children[i])
-			EXPECT(weft__child_close_op(children[i], &jobs[i].op)
-			       == WEFT_ESHUTDOWN);
+			EXPECT(weft__child_close_op(children[i], &jobs[i].op) == WEFT_ESHUTDOWN);
 	EXPECT(weft_loop_free(world.loop) == 0);
 	check_end();
 }
@@ -287,9 +282,7 @@ run_pid(const char *backend)
 	if (!make_world(&world, backend, 0))
 		return;
 	pid = fork_one();
-	grave.left = weft_watch_start_pid(world.loop, &grave.watch, pid,
-	                                  on_death, &grave)
-	             == 0;
+	grave.left = weft_watch_start_pid(world.loop, &grave.watch, pid, on_death, &grave) == 0;
 	EXPECT(grave.left == 1 || fault_hits() > 0);
 	(void)kill(pid, SIGKILL);
 	if (grave.left) {

@@ -106,8 +106,7 @@ chain(struct star *star, int number)
 	if (!star->promise)
 		return;
 	star->play->left++;
-	next = weft_promise_then(weft_promise_ref(star->promise), on_link,
-	                         on_link, link);
+	next = weft_promise_then(weft_promise_ref(star->promise), on_link, on_link, link);
 	EXPECT(next || fault_hits() > 0);
 	if (!next)
 		star->play->left--;
@@ -128,9 +127,8 @@ make_stars(struct play *play)
 	}
 	for (int i = 0; i < STARS; i++)
 		if (play->stars[i].promise)
-			EXPECT(weft_promise_resolve(
-				       play->stars[i].promise,
-				       value_of(play, &type_counted))
+			EXPECT(weft_promise_resolve(play->stars[i].promise,
+			                            value_of(play, &type_counted))
 			       == 0);
 }
 
@@ -176,13 +174,10 @@ settle_odds(struct play *play)
 	weft_promise *two = weft_promise_new(play->world.loop);
 
 	if (one)
-		EXPECT(weft_promise_resolve(one, value_of(play, &type_thenable))
-		               == 0
+		EXPECT(weft_promise_resolve(one, value_of(play, &type_thenable)) == 0
 		       || fault_hits() > 0);
 	if (one && two)
-		EXPECT(weft_promise_resolve(
-			       two, weft_value_promise(weft_promise_ref(one)))
-		       == 0);
+		EXPECT(weft_promise_resolve(two, weft_value_promise(weft_promise_ref(one))) == 0);
 	else if (two)
 		EXPECT(weft_promise_reject(two, weft_value_text("odd")) == 0);
 	keep(play, one);
@@ -206,10 +201,9 @@ sleep_by_op(struct play *play)
 static void
 combine_odds(struct play *play)
 {
-	static weft_promise *(*const combine[])(
-		weft_promise *const *,
-		size_t) = { weft_promise_all, weft_promise_all_settled,
-		            weft_promise_any, weft_promise_race };
+	static weft_promise *(*const combine[])(weft_promise *const *, size_t) = {
+		weft_promise_all, weft_promise_all_settled, weft_promise_any, weft_promise_race
+	};
 	size_t count = (size_t)play->odd_count;
 
 	for (int i = 0; count > 0 && i < 4; i++) {
@@ -251,8 +245,7 @@ await_all(void *arg)
 	struct play *play = arg;
 
 	for (int i = 0; i < play->odd_count; i++)
-		EXPECT(weft_await(play->odds[i], NULL, soon())
-		       != WEFT_ETIMEDOUT);
+		EXPECT(weft_await(play->odds[i], NULL, soon()) != WEFT_ETIMEDOUT);
 	play->world.left--;
 	return 0;
 }
@@ -263,8 +256,7 @@ pending_of(struct play *play)
 	int count = 0;
 
 	for (int i = 0; i < play->odd_count; i++)
-		count += weft_promise_state(play->odds[i], NULL)
-		         == WEFT_PENDING;
+		count += weft_promise_state(play->odds[i], NULL) == WEFT_PENDING;
 	return count;
 }
 
@@ -274,8 +266,7 @@ settle_all(struct play *play)
 {
 	uint64_t deadline_ns = weft_in(50 * WAIT_NS);
 
-	for (int steps = 0; pending_of(play) > 0
-	                    && (steps < STEPS_MIN || weft_now() < deadline_ns);
+	for (int steps = 0; pending_of(play) > 0 && (steps < STEPS_MIN || weft_now() < deadline_ns);
 	     steps++)
 		(void)weft_loop_run_once(play->world.loop, weft_in(WEFT_MS));
 	EXPECT(pending_of(play) == 0);

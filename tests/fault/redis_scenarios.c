@@ -16,8 +16,7 @@ struct site {
 	weft_listener *listener; /* NULL: closed */
 	weft_redis *redis;
 	char address[WEFT_ADDR_TEXT_MAX + 8];
-	uint64_t
-		deadline_ns; /* of all calls: one lost receive may hold up all of them */
+	uint64_t deadline_ns; /* of all calls: one lost receive may hold up all of them */
 	int serve_left, play_left;
 };
 
@@ -86,8 +85,7 @@ answer_one(weft_stream *peer, const char *name, const char *key)
 	else
 		size = snprintf(text, sizeof(text), "$%zu\r\n%s:%s\r\n",
 		                strlen(name) + strlen(key) + 1, name, key);
-	return size > 0 && weft_write(peer, text, (size_t)size, soon()) < 0 ? -1
-	                                                                    : 0;
+	return size > 0 && weft_write(peer, text, (size_t)size, soon()) < 0 ? -1 : 0;
 }
 
 static int
@@ -110,9 +108,7 @@ serve(void *arg)
 	weft_listener *listener = site->listener;
 
 	if (listener /* not closed before this began */
-	    && !went_well(
-		    weft_listener_serve(listener, answer, site, WEFT_NEVER),
-		    WEFT_ESHUTDOWN)
+	    && !went_well(weft_listener_serve(listener, answer, site, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && site->listener) {
 		site->listener = NULL;
 		weft_listener_close(listener);
@@ -137,8 +133,7 @@ static void
 ask(struct site *site, const char *command, const char *want)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(site->redis, &reply, site->deadline_ns,
-	                          command);
+	int rc = weft_redis_callf(site->redis, &reply, site->deadline_ns, command);
 
 	EXPECT((rc == 0) == (reply != NULL));
 	if (went_well(rc, 0))
@@ -152,9 +147,7 @@ ask_unit(struct site *site)
 	const weft_redis_command unit = { set, 3 };
 	weft_redis_reply *reply = NULL;
 
-	if (went_well(weft_redis_multi(site->redis, &unit, 1, &reply,
-	                               site->deadline_ns),
-	              0)) {
+	if (went_well(weft_redis_multi(site->redis, &unit, 1, &reply, site->deadline_ns), 0)) {
 		EXPECT(weft_redis_count(reply) == 1);
 		weft_redis_reply_free(reply);
 	}
@@ -169,8 +162,7 @@ ask_by_op(struct site *site)
 	int64_t rc;
 
 	EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
-	rc = weft_redis_call_op(site->redis, words, 2, &reply, &op,
-	                        site->deadline_ns);
+	rc = weft_redis_call_op(site->redis, words, 2, &reply, &op, site->deadline_ns);
 	if (rc == 0)
 		rc = weft_op_wait(&op, WEFT_NEVER);
 	if (went_well(rc, 0))
@@ -181,8 +173,7 @@ static void
 ask_by_promise(struct site *site)
 {
 	const weft_span words[] = { { "GET", 3 }, { "later", 5 } };
-	weft_promise *promise = weft_redis_call_promise(site->redis, words, 2,
-	                                                site->deadline_ns);
+	weft_promise *promise = weft_redis_call_promise(site->redis, words, 2, site->deadline_ns);
 	weft_value value;
 	weft_span text;
 
@@ -202,12 +193,9 @@ hear_feed(struct site *site)
 	weft_redis_feed *feed = NULL;
 	weft_redis_reply *message = NULL;
 
-	if (!went_well(weft_redis_feed_open(site->redis, names, &feed,
-	                                    site->deadline_ns),
-	               0))
+	if (!went_well(weft_redis_feed_open(site->redis, names, &feed, site->deadline_ns), 0))
 		return;
-	if (went_well(weft_redis_feed_recv(feed, &message, site->deadline_ns),
-	              0)) {
+	if (went_well(weft_redis_feed_recv(feed, &message, site->deadline_ns), 0)) {
 		EXPECT(weft_redis_count(message) == 2);
 		weft_redis_reply_free(message);
 	}
@@ -231,25 +219,19 @@ ask_all(struct site *site)
 static void
 play_site(struct site *site)
 {
-	weft_redis_opts opts = { .cache_bytes = 4096,
-		                 .backoff_max_ns = WEFT_US };
+	weft_redis_opts opts = { .cache_bytes = 4096, .backoff_max_ns = WEFT_US };
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_listener *listener;
 	weft_addr addr;
 
-	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                  &site->listener),
-	               0))
+	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL, &site->listener), 0))
 		return;
 	EXPECT(weft_listener_local(site->listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, text, sizeof(text)) > 0);
-	(void)snprintf(site->address, sizeof(site->address), "redis%s",
-	               text + 3);
+	(void)snprintf(site->address, sizeof(site->address), "redis%s", text + 3);
 	site->serve_left = start_on(&site->world, serve, site);
 	site->deadline_ns = weft_in(12 * WAIT_NS);
-	if (site->serve_left
-	    && went_well(weft_redis_open(site->address, &opts, &site->redis),
-	                 0))
+	if (site->serve_left && went_well(weft_redis_open(site->address, &opts, &site->redis), 0))
 		ask_all(site);
 	weft_redis_close(site->redis);
 	listener = site->listener;

@@ -43,17 +43,15 @@ kind_of(const struct io_uring_sqe *sqe)
 {
 	switch (sqe->opcode) {
 	case IORING_OP_RECV:
-		return sqe->ioprio & IORING_RECV_MULTISHOT ? FAULT_sq_recv_multi
-		                                           : FAULT_sq_recv;
+		return sqe->ioprio & IORING_RECV_MULTISHOT ? FAULT_sq_recv_multi : FAULT_sq_recv;
 	case IORING_OP_RECVMSG:
 		return FAULT_sq_recv;
 	case IORING_OP_SEND:
 	case IORING_OP_SENDMSG:
 		return FAULT_sq_send;
 	case IORING_OP_ACCEPT:
-		return sqe->ioprio & IORING_ACCEPT_MULTISHOT
-		               ? FAULT_sq_accept_multi
-		               : FAULT_sq_accept;
+		return sqe->ioprio & IORING_ACCEPT_MULTISHOT ? FAULT_sq_accept_multi
+		                                             : FAULT_sq_accept;
 	case IORING_OP_CONNECT:
 		return FAULT_sq_connect;
 	case IORING_OP_POLL_ADD:
@@ -77,9 +75,7 @@ kind_of(const struct io_uring_sqe *sqe)
 static void
 note_kind(struct fault_ring *ring, uint64_t user_data, int kind)
 {
-	uint32_t i = 0, known = ring->known_count < FAULT_KNOWN
-	                                ? ring->known_count
-	                                : FAULT_KNOWN;
+	uint32_t i = 0, known = ring->known_count < FAULT_KNOWN ? ring->known_count : FAULT_KNOWN;
 
 	while (i < known && ring->known[i].user_data != user_data)
 		i++;
@@ -105,8 +101,7 @@ static void
 begin_connect(const struct io_uring_sqe *sqe)
 {
 	(void)real.set_nonblock(sqe->fd);
-	(void)real.connect(sqe->fd, (const void *)(uintptr_t)sqe->addr,
-	                   (socklen_t)sqe->off);
+	(void)real.connect(sqe->fd, (const void *)(uintptr_t)sqe->addr, (socklen_t)sqe->off);
 	(void)real.set_block(sqe->fd);
 }
 
@@ -139,10 +134,8 @@ shorten(struct fault_ring *ring, struct io_uring_sqe *sqe, int kind)
 			ring->buffers->bufs[i].len = 1;
 		return;
 	}
-	if (sqe->opcode == IORING_OP_SENDMSG
-	    || sqe->opcode == IORING_OP_RECVMSG) {
-		sqe->opcode = sqe->opcode == IORING_OP_SENDMSG ? IORING_OP_SEND
-		                                               : IORING_OP_RECV;
+	if (sqe->opcode == IORING_OP_SENDMSG || sqe->opcode == IORING_OP_RECVMSG) {
+		sqe->opcode = sqe->opcode == IORING_OP_SENDMSG ? IORING_OP_SEND : IORING_OP_RECV;
 		sqe->addr = (uint64_t)(uintptr_t)msg->msg_iov[0].iov_base;
 	}
 	sqe->len = 1;
@@ -186,8 +179,7 @@ fault_look_at_requests(struct fault_ring *ring, uint32_t submit)
 
 	if ((int32_t)(ring->sq_seen - head) < 0)
 		ring->sq_seen = head;
-	while (ring->sq_seen != head + submit
-	       && (int32_t)(head + submit - ring->sq_seen) > 0)
+	while (ring->sq_seen != head + submit && (int32_t)(head + submit - ring->sq_seen) > 0)
 		look_at_request(ring, &ring->sqes[ring->sq_seen++ & mask]);
 }
 
@@ -196,8 +188,7 @@ fault_look_at_requests(struct fault_ring *ring, uint32_t submit)
 static struct io_uring_cqe *
 completion(const struct fault_ring *ring, uint32_t at)
 {
-	struct io_uring_cqe *cqes = (void *)(ring->mem
-	                                     + ring->params.cq_off.cqes);
+	struct io_uring_cqe *cqes = (void *)(ring->mem + ring->params.cq_off.cqes);
 
 	return &cqes[at & (ring->params.cq_entries - 1)];
 }
@@ -232,8 +223,7 @@ find_last(const struct fault_ring *ring, uint32_t at, uint64_t user_data)
 	for (at++; at != tail; at++) {
 		struct io_uring_cqe *cqe = completion(ring, at);
 
-		if (cqe->user_data == user_data
-		    && !(cqe->flags & IORING_CQE_F_MORE))
+		if (cqe->user_data == user_data && !(cqe->flags & IORING_CQE_F_MORE))
 			return cqe;
 	}
 	return NULL;
@@ -252,11 +242,9 @@ end_request(const struct fault_ring *ring, uint32_t at)
 	uint32_t tail = word_at(ring, ring->params.cq_off.tail);
 	struct io_uring_cqe *last;
 
-	if (tail - head + ROOM_LEAST > ring->params.cq_entries
-	    || find_last(ring, at, user_data))
+	if (tail - head + ROOM_LEAST > ring->params.cq_entries || find_last(ring, at, user_data))
 		return NULL;
-	(void)real.uring_register(ring->fd, IORING_REGISTER_SYNC_CANCEL, &reg,
-	                          1);
+	(void)real.uring_register(ring->fd, IORING_REGISTER_SYNC_CANCEL, &reg, 1);
 	(void)real.uring_enter(ring->fd, 0, 0, IORING_ENTER_GETEVENTS, NULL);
 	last = find_last(ring, at, user_data);
 	return last && last->res == -ECANCELED ? last : NULL;
@@ -300,8 +288,7 @@ fail_completion(struct fault_ring *ring, uint32_t at, int kind)
 		return end_with_error(ring, at);
 	if (cqe->res >= 0 && !may_be_lost(kind, fault_error()))
 		return false;
-	if (cqe->res >= 0
-	    && (kind == FAULT_cq_accept || kind == FAULT_cq_accept_multi))
+	if (cqe->res >= 0 && (kind == FAULT_cq_accept || kind == FAULT_cq_accept_multi))
 		(void)real.close(cqe->res);
 	cqe->res = -fault_error();
 	cqe->flags = 0;
@@ -326,8 +313,7 @@ look_at_completion(struct fault_ring *ring, uint32_t at)
 	n = fault_count_one(kind);
 	if (fault_is_aimed(kind, FAULT_ERRNO, n))
 		done = fail_completion(ring, at, kind);
-	else if (fault_is_aimed(kind, FAULT_ENDED, n)
-	         && (cqe->flags & IORING_CQE_F_MORE))
+	else if (fault_is_aimed(kind, FAULT_ENDED, n) && (cqe->flags & IORING_CQE_F_MORE))
 		done = end_silently(ring, at);
 	if (done)
 		fault_hit();

@@ -38,8 +38,7 @@ uint64_t scenario_wait_ns;
 static bool
 may_spin(void)
 {
-	return fault_hits() > 0 && fault_is_of(FAULT_epoll_ctl)
-	       && fault_error() == EPERM;
+	return fault_hits() > 0 && fault_is_of(FAULT_epoll_ctl) && fault_error() == EPERM;
 }
 
 /* Turn until *left is 0, nothing is alive, or the time is up. */
@@ -71,8 +70,7 @@ went_in_time(int64_t rc, int64_t want)
 	EXPECT(rc == want || fault_hits() > 0);
 	EXPECT(rc != WEFT_ETIMEDOUT
 	       || (fault_hits() > 0
-	           && (fault_is_of(FAULT_recv)
-	               || (fault_error() && !fault_is_honest()))));
+	           && (fault_is_of(FAULT_recv) || (fault_error() && !fault_is_honest()))));
 	return rc == want;
 }
 
@@ -176,9 +174,7 @@ bool
 make_pair(int fds[2])
 {
 	fds[0] = fds[1] = -1;
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	                  0, fds)
-	       == 0;
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0;
 }
 
 bool
@@ -241,8 +237,7 @@ check_bytes(struct world *world)
 	if (!make_pair(fds))
 		return;
 	init(world, &job);
-	begin(&job,
-	      weft_op_recv(&job.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
+	begin(&job, weft_op_recv(&job.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
 	EXPECT(job.left == 1);
 	turn(world->loop);
 	put_byte(fds[1]);
@@ -338,21 +333,18 @@ schedule_much(struct world *world, struct ticker *ticker)
 	int64_t id;
 
 	*ticker = (struct ticker){ .world = world };
-	ticker->id = weft_schedule_interval(world->loop, 100 * WEFT_US,
-	                                    on_interval, ticker);
+	ticker->id = weft_schedule_interval(world->loop, 100 * WEFT_US, on_interval, ticker);
 	accepted(world, ticker->id);
 	for (int i = 0; i < 70; i++) /* more than a table and two slabs hold */
-		accepted(world, weft_schedule_timeout(world->loop,
-		                                      (uint64_t)i * WEFT_US,
-		                                      on_call, world));
+		accepted(world,
+		         weft_schedule_timeout(world->loop, (uint64_t)i * WEFT_US, on_call, world));
 	accepted(world, weft_schedule_immediate(world->loop, on_call, world));
 	id = weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 	if (id > 0)
 		EXPECT(weft_schedule_clear(world->loop, id, NULL) == 0);
 	id = weft_schedule_timeout(world->loop, WEFT_S, on_call, world);
 	if (id > 0)
-		EXPECT(weft_schedule_set_background(world->loop, id, true)
-		       == 0);
+		EXPECT(weft_schedule_set_background(world->loop, id, true) == 0);
 }
 
 static void
@@ -374,10 +366,9 @@ start_timers(struct world *world, weft_timer timers[20])
 {
 	memset(timers, 0, 20 * sizeof(timers[0]));
 	for (int i = 0; i < 20; i++)
-		accepted(world, weft_timer_start(
-					world->loop, &timers[i],
-					weft_in((uint64_t)i * 20 * WEFT_US),
-					i % 5 ? 0 : WEFT_MS, on_timer, world));
+		accepted(world, weft_timer_start(world->loop, &timers[i],
+		                                 weft_in((uint64_t)i * 20 * WEFT_US),
+		                                 i % 5 ? 0 : WEFT_MS, on_timer, world));
 }
 
 static void
@@ -394,9 +385,7 @@ run_loop(const char *backend)
 	post_much(&world, nodes);
 	start_timers(&world, timers);
 	schedule_much(&world, &ticker);
-	if (weft_timer_start(world.loop, &guard, weft_in(WAIT_NS), 0, on_leave,
-	                     world.loop)
-	    == 0) {
+	if (weft_timer_start(world.loop, &guard, weft_in(WAIT_NS), 0, on_leave, world.loop) == 0) {
 		weft_timer_set_background(&guard, true);
 		EXPECT(weft_loop_run(world.loop) == 0);
 	}
@@ -461,8 +450,7 @@ on_crowd_byte(weft_op *op, int64_t result, void *arg)
 	struct crowd *crowd = arg;
 
 	if (result > 0)
-		(void)weft_op_recv(op, crowd->fds[0], &crowd->byte, 1, 0,
-		                   WEFT_NEVER);
+		(void)weft_op_recv(op, crowd->fds[0], &crowd->byte, 1, 0, WEFT_NEVER);
 }
 
 /* Have the loop wait for something. */
@@ -472,13 +460,12 @@ occupy(struct crowd *crowd, enum awaited what)
 	weft_loop *loop = crowd->world.loop;
 
 	if (what == WATCH && make_pipe(crowd->fds))
-		(void)weft_watch_start(loop, &crowd->watch, crowd->fds[0],
-		                       WEFT_READABLE, on_crowd_watch, NULL);
+		(void)weft_watch_start(loop, &crowd->watch, crowd->fds[0], WEFT_READABLE,
+		                       on_crowd_watch, NULL);
 	if (what != OP || !make_blocking_pair(crowd->fds))
 		return;
 	EXPECT(weft_op_init(&crowd->op, loop, on_crowd_byte, crowd) == 0);
-	(void)weft_op_recv(&crowd->op, crowd->fds[0], &crowd->byte, 1, 0,
-	                   WEFT_NEVER);
+	(void)weft_op_recv(&crowd->op, crowd->fds[0], &crowd->byte, 1, 0, WEFT_NEVER);
 }
 
 /* Post, and see it called.  A wake that was lost to a lie of the kernel's is made up
@@ -518,8 +505,7 @@ run_posters(struct crowd *crowd)
 	uint64_t threads[2];
 	int count = 0;
 
-	while (count < 2
-	       && weft__sys_real.thread_start(&opts, &threads[count]) == 0)
+	while (count < 2 && weft__sys_real.thread_start(&opts, &threads[count]) == 0)
 		count++;
 	while (count > 0)
 		(void)weft__sys_real.thread_join(threads[--count]);
@@ -613,8 +599,7 @@ run_wheel(const char *backend)
 	memset(timers, 0, sizeof(timers));
 	for (int i = 0; i < TIMERS; i++) {
 		uint64_t due_ns = 2000 + (uint64_t)i * i * 977;
-		int rc = weft_wheel_start(wheel, &timers[i], due_ns, 0, on_fire,
-		                          &left);
+		int rc = weft_wheel_start(wheel, &timers[i], due_ns, 0, on_fire, &left);
 
 		EXPECT(rc == 0 || (rc == WEFT_ENOMEM && fault_hits() > 0));
 		armed += rc == 0;
@@ -627,8 +612,7 @@ run_wheel(const char *backend)
 		EXPECT(weft_wheel_advance(wheel, now_ns) >= 0);
 	EXPECT(left == 0 && weft_wheel_next(wheel) == WEFT_NEVER);
 	fault_heal();
-	left = weft_wheel_start(wheel, &timers[0], 60000000, 0, on_fire, &left)
-	       == 0;
+	left = weft_wheel_start(wheel, &timers[0], 60000000, 0, on_fire, &left) == 0;
 	EXPECT(left == 1 && weft_wheel_advance(wheel, 60000000) == 1);
 	EXPECT(left == 0);
 	weft_wheel_free(wheel);

@@ -53,8 +53,7 @@ on_close(void *arg)
 
 	EXPECT(face->close_left == 1 && !face->stream);
 	face->close_left = face->end_left = 0;
-	weft_loop_leave(
-		faces.world.loop); /* that is all there is to wait for */
+	weft_loop_leave(faces.world.loop); /* that is all there is to wait for */
 }
 
 static void
@@ -95,9 +94,7 @@ static bool
 begin_face(struct face *face, weft_stream *stream)
 {
 	*face = (struct face){ .stream = stream };
-	if (!went_well(
-		    weft_stream_start(stream, faces.world.loop, &events, face),
-		    0)) {
+	if (!went_well(weft_stream_start(stream, faces.world.loop, &events, face), 0)) {
 		face->stream = NULL;
 		weft_close(stream);
 		return false;
@@ -133,8 +130,7 @@ send_pieces(const weft_span *spans)
 	for (int i = 0; i <= PIECES; i++)
 		init(&faces.world, &jobs[i]);
 	for (int i = 0; i < PIECES && well; i++) {
-		rc = weft_write_op(faces.here.stream, &spans[i], 1, &jobs[i].op,
-		                   WEFT_NEVER);
+		rc = weft_write_op(faces.here.stream, &spans[i], 1, &jobs[i].op, WEFT_NEVER);
 		high |= rc == 1;
 		begin(&jobs[i], rc > 0 ? 0 : rc);
 		well = went_well(jobs[i].result, 0);
@@ -143,8 +139,7 @@ send_pieces(const weft_span *spans)
 	if (!well)
 		return false;
 	begin(&jobs[PIECES],
-	      weft_stream_shutdown_op(faces.here.stream, &jobs[PIECES].op,
-	                              WEFT_NEVER));
+	      weft_stream_shutdown_op(faces.here.stream, &jobs[PIECES].op, WEFT_NEVER));
 	return went_well(jobs[PIECES].result, 0);
 }
 
@@ -155,12 +150,10 @@ await_pieces(bool well)
 	struct job *jobs = faces.jobs;
 
 	for (int i = 0; i <= PIECES && well; i++)
-		well = went_well(await(&faces.world, &jobs[i]),
-		                 i < PIECES ? PIECE : 0);
+		well = went_well(await(&faces.world, &jobs[i]), i < PIECES ? PIECE : 0);
 	if (well && fault_hits() == 0)
 		drive_faces(&faces.there.close_left);
-	EXPECT(fault_hits() > 0
-	       || (faces.there.got == ALL && faces.here.drains == 1));
+	EXPECT(fault_hits() > 0 || (faces.there.got == ALL && faces.here.drains == 1));
 	end_face(&faces.there, true);
 }
 
@@ -220,10 +213,8 @@ connect_there(const char *address)
 	struct job job;
 
 	init(&faces.world, &job);
-	begin(&job, weft_connect_op(address, NULL, &stream, &job.op,
-	                            weft_in(50 * WAIT_NS)));
-	if (went_well(await(&faces.world, &job), 0)
-	    && begin_face(&faces.there, stream)) {
+	begin(&job, weft_connect_op(address, NULL, &stream, &job.op, weft_in(50 * WAIT_NS)));
+	if (went_well(await(&faces.world, &job), 0) && begin_face(&faces.there, stream)) {
 		drive_faces(&faces.there.close_left);
 		EXPECT(faces.there.got == 50 || fault_hits() > 0);
 		end_face(&faces.there, false);
@@ -237,15 +228,11 @@ play_connection(void)
 	weft_listener *listener;
 	weft_addr addr;
 
-	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                  &faces.listener),
-	               0))
+	if (!went_well(weft_listener_open("tcp://127.0.0.1:0", NULL, &faces.listener), 0))
 		return;
 	EXPECT(weft_listener_local(faces.listener, &addr) == 0);
 	EXPECT(weft_addr_format(&addr, address, sizeof(address)) > 0);
-	if (went_well(weft_listener_start(faces.listener, faces.world.loop,
-	                                  on_peer, NULL),
-	              0)) {
+	if (went_well(weft_listener_start(faces.listener, faces.world.loop, on_peer, NULL), 0)) {
 		faces.accept_left = 1;
 		connect_there(address);
 	}

@@ -33,8 +33,7 @@ hear(void *arg)
 	while ((n = weft_read(post->b, buf, sizeof(buf), soon())) > 0) {
 		EXPECT(post->heard + (size_t)n <= ALL);
 		if (post->heard + (size_t)n <= ALL)
-			EXPECT(memcmp(buf, post->bytes + post->heard, (size_t)n)
-			       == 0);
+			EXPECT(memcmp(buf, post->bytes + post->heard, (size_t)n) == 0);
 		post->heard += (size_t)n;
 	}
 	if (went_well(n, 0) && post->said)
@@ -50,12 +49,10 @@ say(void *arg)
 	struct post *post = arg;
 
 	post->said = went_well(weft_write(post->a, post->bytes, 1, soon()), 1)
-	             && went_well(weft_write_file(post->a, fileno(post->file),
-	                                          0, 2 * FILE_SIZE, soon()),
-	                          FILE_SIZE)
-	             && went_well(weft_write(post->a, post->bytes + ALL - 1, 1,
-	                                     soon()),
-	                          1);
+	             && went_well(
+			     weft_write_file(post->a, fileno(post->file), 0, 2 * FILE_SIZE, soon()),
+			     FILE_SIZE)
+	             && went_well(weft_write(post->a, post->bytes + ALL - 1, 1, soon()), 1);
 	weft_close(post->a);
 	post->say_left = 0;
 	return 0;
@@ -67,12 +64,8 @@ pass(void *arg)
 	struct post *post = arg;
 
 	post->said = went_well(weft_write(post->a, "hi", 2, soon()), 2)
-	             && went_well(weft_stream_send_fd(
-					  post->a, fileno(post->file), soon()),
-	                          0)
-	             && went_well(weft_stream_send_fd(
-					  post->a, fileno(post->file), soon()),
-	                          0);
+	             && went_well(weft_stream_send_fd(post->a, fileno(post->file), soon()), 0)
+	             && went_well(weft_stream_send_fd(post->a, fileno(post->file), soon()), 0);
 	weft_close(post->a);
 	post->say_left = 0;
 	return 0;

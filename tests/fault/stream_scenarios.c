@@ -31,8 +31,7 @@ heard(struct talk *talk, const void *bytes, ssize_t size)
 		return;
 	EXPECT(talk->heard + (size_t)size <= ALL);
 	if (talk->heard + (size_t)size <= ALL)
-		EXPECT(memcmp(bytes, talk->bytes + talk->heard, (size_t)size)
-		       == 0);
+		EXPECT(memcmp(bytes, talk->bytes + talk->heard, (size_t)size) == 0);
 	talk->heard += (size_t)size;
 }
 
@@ -71,18 +70,15 @@ say_rest(struct talk *talk)
 	for (int i = 0; i < 2; i++) {
 		spans[i] = (weft_span){ talk->bytes + MUCH + i * SOME, SOME };
 		EXPECT(weft_op_init(&ops[i], NULL, NULL, NULL) == 0);
-		well[i] = went_in_time(weft_write_op(talk->a, &spans[i], 1,
-		                                     &ops[i], WEFT_NEVER),
+		well[i] = went_in_time(weft_write_op(talk->a, &spans[i], 1, &ops[i], WEFT_NEVER),
 		                       0);
 		if (!well[i])
 			break;
 	}
 	if (well[0] && well[1])
-		talk->said = went_in_time(weft_stream_shutdown(talk->a, soon()),
-		                          0);
+		talk->said = went_in_time(weft_stream_shutdown(talk->a, soon()), 0);
 	if (well[0])
-		well[1] = well[1]
-		          && went_in_time(weft_op_wait(&ops[1], soon()), SOME);
+		well[1] = well[1] && went_in_time(weft_op_wait(&ops[1], soon()), SOME);
 	if (well[0])
 		well[0] = went_in_time(weft_op_wait(&ops[0], soon()), SOME);
 	return well[0] && well[1];
@@ -97,8 +93,7 @@ play_pair(struct talk *talk)
 	talk->hear_left = start_on(&talk->world, hear, talk);
 	if (!talk->hear_left)
 		weft_close(talk->b);
-	if (went_in_time(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH)
-	    && !say_rest(talk))
+	if (went_in_time(weft_write(talk->a, talk->bytes, MUCH, soon()), MUCH) && !say_rest(talk))
 		talk->said = false;
 	weft_close(talk->a);
 }
@@ -112,8 +107,7 @@ echo(weft_stream *peer, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	while ((n = weft_read_until(peer, "\n", line, sizeof(line), soon()))
-	       > 0)
+	while ((n = weft_read_until(peer, "\n", line, sizeof(line), soon())) > 0)
 		if (!went_in_time(weft_write(peer, line, (size_t)n, soon()), n))
 			break;
 	EXPECT(n >= 0 || n == WEFT_ECONNRESET || fault_hits() > 0);
@@ -128,9 +122,7 @@ serve(void *arg)
 	weft_listener *listener = talk->listener;
 
 	if (listener /* not closed before this began */
-	    && !went_in_time(
-		    weft_listener_serve(listener, echo, talk, WEFT_NEVER),
-		    WEFT_ESHUTDOWN)
+	    && !went_in_time(weft_listener_serve(listener, echo, talk, WEFT_NEVER), WEFT_ESHUTDOWN)
 	    && talk->listener) {
 		talk->listener = NULL;
 		weft_listener_close(listener);
@@ -158,9 +150,7 @@ visit(struct talk *talk, bool rudely)
 {
 	weft_stream *stream;
 
-	if (!talk->listener
-	    || !went_in_time(weft_connect(talk->address, NULL, &stream, soon()),
-	                     0))
+	if (!talk->listener || !went_in_time(weft_connect(talk->address, NULL, &stream, soon()), 0))
 		return;
 	if (say_hello(stream) && !rudely
 	    && went_in_time(weft_stream_move(stream, talk->world.loop), 0))
@@ -177,13 +167,10 @@ play_guests(struct talk *talk)
 	weft_listener *listener;
 	weft_addr addr;
 
-	if (!went_in_time(weft_listener_open("tcp://127.0.0.1:0", NULL,
-	                                     &talk->listener),
-	                  0))
+	if (!went_in_time(weft_listener_open("tcp://127.0.0.1:0", NULL, &talk->listener), 0))
 		return;
 	EXPECT(weft_listener_local(talk->listener, &addr) == 0);
-	EXPECT(weft_addr_format(&addr, talk->address, sizeof(talk->address))
-	       > 0);
+	EXPECT(weft_addr_format(&addr, talk->address, sizeof(talk->address)) > 0);
 	talk->serve_left = start_on(&talk->world, serve, talk);
 	if (talk->serve_left) {
 		visit(talk, false);

@@ -46,8 +46,7 @@ send_some(void *arg)
 		(void)nap(i); /* so that now one side waits, now the other */
 		*value = number * VALUES + i;
 		RETRY(went,
-		      how_open(weft_chan_send(line->chan, value, WEFT_NEVER),
-		               &line->receivers));
+		      how_open(weft_chan_send(line->chan, value, WEFT_NEVER), &line->receivers));
 		if (went == WELL)
 			line->sent |= 1u << *value;
 		*value = NONE;
@@ -74,8 +73,7 @@ receive_all(void *arg)
 	while (went == WELL) {
 		*value = NONE;
 		RETRY(went,
-		      how_open(weft_chan_recv(line->chan, value, WEFT_NEVER),
-		               &line->senders));
+		      how_open(weft_chan_recv(line->chan, value, WEFT_NEVER), &line->senders));
 		if (went == WELL) {
 			note(line, *value);
 			(void)nap(2);
@@ -103,8 +101,7 @@ end_line(struct line *line)
 static int
 run_line(const struct stage *stage, size_t capacity)
 {
-	struct line line = { .chan = weft_chan_new(sizeof(int), capacity,
-		                                   stage->flags),
+	struct line line = { .chan = weft_chan_new(sizeof(int), capacity, stage->flags),
 		             .senders = SIDES,
 		             .receivers = SIDES };
 	weft_scope scope;
@@ -148,8 +145,7 @@ wait_at_empty(void *arg)
 	int value = NONE;
 	enum went went;
 
-	RETRY(went, how(weft_chan_recv(doors->empty, &value, WEFT_NEVER),
-	                WEFT_EPIPE));
+	RETRY(went, how(weft_chan_recv(doors->empty, &value, WEFT_NEVER), WEFT_EPIPE));
 	EXPECT(value == NONE);
 	return 0;
 }
@@ -160,8 +156,7 @@ wait_at_full(void *arg)
 	struct doors *doors = arg;
 	enum went went;
 
-	RETRY(went, how(weft_chan_send(doors->full, &doors->value, WEFT_NEVER),
-	                WEFT_EPIPE));
+	RETRY(went, how(weft_chan_send(doors->full, &doors->value, WEFT_NEVER), WEFT_EPIPE));
 	return 0;
 }
 
@@ -229,12 +224,10 @@ feed(void *arg)
 	int value = FED;
 
 	(void)nap(1);
-	RETRY(went, how_open(weft_chan_send(choice->in, &value, WEFT_NEVER),
-	                     &choice->choosers));
+	RETRY(went, how_open(weft_chan_send(choice->in, &value, WEFT_NEVER), &choice->choosers));
 	choice->sent = went == WELL ? FED : 0;
 	RETRY(went,
-	      how_open(weft_chan_recv(choice->out, &choice->taken, WEFT_NEVER),
-	               &choice->choosers));
+	      how_open(weft_chan_recv(choice->out, &choice->taken, WEFT_NEVER), &choice->choosers));
 	if (nap(1) == 0)
 		EXPECT(write(choice->fd, "b", 1) == 1);
 	(void)nap(1);
@@ -250,13 +243,11 @@ static void
 check_case(const struct choice *choice, int number)
 {
 	static const int64_t usual[] = { 0, 0, 1, 0, RETURNED, 0 };
-	static const int64_t ended[] = { WEFT_EPIPE, WEFT_EPIPE, 0,
-		                         0,          RETURNED,   0 };
+	static const int64_t ended[] = { WEFT_EPIPE, WEFT_EPIPE, 0, 0, RETURNED, 0 };
 	int64_t result = choice->cases[number].result;
 
 	EXPECT(choice->left & 1u << number);
-	EXPECT(result == usual[number]
-	       || (result == ended[number] && choice->feeders == 0));
+	EXPECT(result == usual[number] || (result == ended[number] && choice->feeders == 0));
 	EXPECT(number != EVENT || choice->feeders == 0);
 }
 
@@ -288,8 +279,7 @@ set_cases(struct choice *choice, weft_threadlet feeder)
 	static int asked = ASKED;
 	weft_case *cases = choice->cases;
 
-	cases[RECV] = (weft_case){ .recv = choice->in,
-		                   .value = &choice->value };
+	cases[RECV] = (weft_case){ .recv = choice->in, .value = &choice->value };
 	cases[SEND] = (weft_case){ .send = choice->out, .value = &asked };
 	cases[OP].op = &choice->op;
 	cases[EVENT].event = &choice->event;
@@ -326,9 +316,7 @@ run_select(void *arg)
 	weft_scope scope;
 
 	EXPECT(weft_op_init(&choice.op, NULL, NULL, NULL) == 0);
-	EXPECT(weft_op_recv(&choice.op, stage->fds[0], &choice.byte, 1, 0,
-	                    WEFT_NEVER)
-	       == 0);
+	EXPECT(weft_op_recv(&choice.op, stage->fds[0], &choice.byte, 1, 0, WEFT_NEVER) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	set_cases(&choice, start_in(&scope, stage->there, feed, &choice));
 	choose(&choice);
@@ -378,8 +366,7 @@ lose_value(void *arg)
 int
 plant_value(void *arg)
 {
-	struct line line = { .chan = weft_chan_new(sizeof(int), 1, 0),
-		             .sent = 1u << 0 };
+	struct line line = { .chan = weft_chan_new(sizeof(int), 1, 0), .sent = 1u << 0 };
 	int value = 0;
 	weft_scope scope;
 

@@ -33,9 +33,7 @@ say(weft_timer *timer, void *arg)
 	(void)timer;
 	(void)weft_write_some(seat->stream, &span, 1);
 	if (seat->said < 3)
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS),
-		                        0, say, seat)
-		       == 0);
+		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS), 0, say, seat) == 0);
 }
 
 /* The end of a head, and of a body in chunks, is an empty line. */
@@ -62,9 +60,7 @@ hear(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	}
 	if (is_asked(seat, data, (size_t)size)) {
 		seat->said = 0;
-		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS),
-		                        0, say, seat)
-		       == 0);
+		EXPECT(weft_timer_start(NULL, &seat->timer, weft_in(SHORT_NS), 0, say, seat) == 0);
 	}
 	EXPECT(weft_skip(stream, (size_t)size) == 0);
 }
@@ -119,9 +115,7 @@ ask(struct host *host, const weft_http_request *request)
 	weft_http *http = NULL;
 	enum went went;
 
-	RETRY(went,
-	      how(weft_http_fetch(host->client, request, &http, WEFT_NEVER),
-	          0));
+	RETRY(went, how(weft_http_fetch(host->client, request, &http, WEFT_NEVER), 0));
 	EXPECT((went == WELL) == (http != NULL));
 	if (went == WELL && request->streamed) {
 		RETRY(went, how(weft_http_finish(http, WEFT_NEVER), 0));
@@ -147,9 +141,7 @@ static int
 visit_streaming(void *arg)
 {
 	struct host *host = arg;
-	weft_http_request request = { .url = host->url,
-		                      .method = "POST",
-		                      .streamed = true };
+	weft_http_request request = { .url = host->url, .method = "POST", .streamed = true };
 
 	(void)ask(host, &request);
 	return 0;

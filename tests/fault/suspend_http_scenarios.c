@@ -66,8 +66,7 @@ open_web(struct web *web)
 	EXPECT(web->server);
 	EXPECT(weft_http_route(web->server, "POST /echo", echo, NULL) == 0);
 	EXPECT(weft_http_route(web->server, "/nap", nap_and_reply, NULL) == 0);
-	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &web->listener)
-	       == 0);
+	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &web->listener) == 0);
 	EXPECT(weft_listener_local(web->listener, &addr) == 0);
 	return weft_addr_format(&addr, web->address, sizeof(web->address)) > 0;
 }
@@ -79,8 +78,7 @@ serve(void *arg)
 	weft_http_stats stats;
 	int rc = weft_http_serve(web->server, web->listener, WEFT_NEVER);
 
-	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self()
-	       || weft_canceled() == rc);
+	EXPECT(rc == WEFT_ESHUTDOWN || target() == weft_self() || weft_canceled() == rc);
 	weft_http_server_stats(web->server, &stats);
 	EXPECT(stats.open == 0 && stats.active == 0);
 	close_web(web); /* so that who comes late does not wait */
@@ -106,13 +104,11 @@ static bool
 hear(weft_stream *stream, const char *end)
 {
 	char text[512];
-	ssize_t n = weft_read_until(stream, "\r\n\r\n", text, sizeof(text),
-	                            WEFT_NEVER);
+	ssize_t n = weft_read_until(stream, "\r\n\r\n", text, sizeof(text), WEFT_NEVER);
 	bool well = n > 12 && memcmp(text, "HTTP/1.1 200", 12) == 0;
 
 	if (well) {
-		n = weft_read_until(stream, end, text, sizeof(text),
-		                    WEFT_NEVER);
+		n = weft_read_until(stream, end, text, sizeof(text), WEFT_NEVER);
 		well = n > 0;
 	}
 	EXPECT(well || target());
@@ -122,17 +118,14 @@ hear(weft_stream *stream, const char *end)
 static void
 talk(weft_stream *stream)
 {
-	bool well = say(stream, "POST /echo HTTP/1.1\r\n" HOST
-	                        "Transfer-Encoding: chunked\r\n\r\n"
+	bool well = say(stream, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 	                        "5\r\nhello\r\n");
 
 	(void)nap(1);
-	well = well && say(stream, "5\r\nworld\r\n0\r\n\r\n")
-	       && hear(stream, "0\r\n\r\n");
+	well = well && say(stream, "5\r\nworld\r\n0\r\n\r\n") && hear(stream, "0\r\n\r\n");
 	well = well
 	       && say(stream, "GET /nap HTTP/1.1\r\n" HOST "\r\n"
-	                      "POST /echo HTTP/1.1\r\n" HOST
-	                      "Content-Length: 3\r\n\r\n")
+	                      "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n")
 	       && hear(stream, "slept");
 	if (well && say(stream, "abc"))
 		(void)hear(stream, "0\r\n\r\n");

@@ -46,8 +46,7 @@ static void
 answer(weft_stream *stream, char *words[2])
 {
 	char text[128];
-	int key = (int)strcspn(words[1], "\r"),
-	    name = (int)strcspn(words[0], "\r");
+	int key = (int)strcspn(words[1], "\r"), name = (int)strcspn(words[0], "\r");
 	weft_span span;
 
 	if (strncmp(words[0], "HELLO", 5) == 0)
@@ -60,8 +59,7 @@ answer(weft_stream *stream, char *words[2])
 	else if (strncmp(words[0], "UNSUBSCRIBE", 11) == 0)
 		return;
 	else
-		(void)snprintf(text, sizeof(text), "+%.*s:%.*s\r\n", name,
-		               words[0], key, words[1]);
+		(void)snprintf(text, sizeof(text), "+%.*s:%.*s\r\n", name, words[0], key, words[1]);
 	span = weft_text(text);
 	EXPECT(weft_write_some(stream, &span, 1) == (ssize_t)span.size);
 }
@@ -116,8 +114,7 @@ ask(weft_redis *redis, const char *name, const char *key)
 	enum went went;
 	weft_span text;
 
-	RETRY(went,
-	      how(weft_redis_call(redis, words, 2, &reply, WEFT_NEVER), 0));
+	RETRY(went, how(weft_redis_call(redis, words, 2, &reply, WEFT_NEVER), 0));
 	EXPECT((went == WELL) == (reply != NULL));
 	if (went != WELL)
 		return went;
@@ -157,8 +154,7 @@ visit_feed(void *arg)
 	weft_redis_feed *feed = NULL;
 	enum went went;
 
-	RETRY(went,
-	      how(weft_redis_feed_open(arg, names, &feed, WEFT_NEVER), 0));
+	RETRY(went, how(weft_redis_feed_open(arg, names, &feed, WEFT_NEVER), 0));
 	if (went != WELL)
 		return 0;
 	RETRY(went, how(weft_redis_feed_recv(feed, &message, WEFT_NEVER), 0));

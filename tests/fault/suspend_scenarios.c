@@ -22,8 +22,7 @@ how(int64_t rc, int64_t want)
 		return WELL;
 	if (rc == WEFT_EINTR)
 		return AGAIN;
-	if (rc
-	    == WEFT_ESHUTDOWN) /* what it waited for, and not it, has ended */
+	if (rc == WEFT_ESHUTDOWN) /* what it waited for, and not it, has ended */
 		return TOLD;
 	EXPECT(weft_yield() == rc);
 	EXPECT(weft_sleep_until(weft_in(SHORT_NS)) == rc);
@@ -84,8 +83,7 @@ play(void *arg)
 	if (player->begins)
 		EXPECT(write(player->fd, &byte, 1) == 1);
 	for (int i = 0; i < 3; i++) {
-		if (!await(player->fd, WEFT_READABLE)
-		    || read(player->fd, &byte, 1) <= 0)
+		if (!await(player->fd, WEFT_READABLE) || read(player->fd, &byte, 1) <= 0)
 			break;
 		if (!await(player->fd, WEFT_WRITABLE)
 		    || send(player->fd, &byte, 1, MSG_NOSIGNAL) < 0)
@@ -99,8 +97,7 @@ static int
 run_fd(void *arg)
 {
 	struct stage *stage = arg;
-	struct player players[2] = { { stage->fds[0], true },
-		                     { stage->fds[1], false } };
+	struct player players[2] = { { stage->fds[0], true }, { stage->fds[1], false } };
 	weft_scope scope;
 
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
@@ -118,8 +115,7 @@ run_fd_late(void *arg)
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
-		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE,
-		                  weft_in(SHORT_NS));
+		rc = weft_wait_fd(stage->fds[i], WEFT_READABLE, weft_in(SHORT_NS));
 		if (how(rc, WEFT_ETIMEDOUT) == TOLD)
 			return rc;
 	}
@@ -138,9 +134,7 @@ send_soon(void *arg)
 	if (nap(1) == 0)
 		do {
 			EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
-			EXPECT(weft_op_send(&op, stage->fds[1], "s", 1, 0,
-			                    WEFT_NEVER)
-			       == 0);
+			EXPECT(weft_op_send(&op, stage->fds[1], "s", 1, 0, WEFT_NEVER) == 0);
 			went = how(weft_op_wait(&op, WEFT_NEVER), 1);
 			EXPECT(!op.pending);
 		} while (went == AGAIN);
@@ -157,8 +151,7 @@ receive(const struct stage *stage, char *byte)
 
 	do {
 		EXPECT(weft_op_init(&op, NULL, NULL, NULL) == 0);
-		EXPECT(weft_op_recv(&op, stage->fds[0], byte, 1, 0, WEFT_NEVER)
-		       == 0);
+		EXPECT(weft_op_recv(&op, stage->fds[0], byte, 1, 0, WEFT_NEVER) == 0);
 		rc = weft_op_wait(&op, WEFT_NEVER);
 		EXPECT(!op.pending);
 	} while (how(rc < 0 ? rc : 1, 1) == AGAIN);
@@ -239,8 +232,7 @@ run_join(void *arg)
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	for (int i = 0; i < 3; i++) {
 		workers[i].number = i;
-		workers[i].id = start_in(&scope, stage->there, work,
-		                         &workers[i]);
+		workers[i].id = start_in(&scope, stage->there, work, &workers[i]);
 	}
 	(void)start_in(&scope, NULL, join_too, &workers[1]);
 	for (int i = 0; i < 3 && join(&workers[i]); i++)
@@ -440,8 +432,7 @@ hold_blocks(void *arg)
 	for (int i = 0; i < 3; i++) {
 		struct block *block = weft__sys->alloc(sizeof(*block));
 
-		*block = (struct block){ { .fn = free_block, .arg = block },
-			                 arg };
+		*block = (struct block){ { .fn = free_block, .arg = block }, arg };
 		weft_cleanup_push(&block->node);
 		if (nap(1) < 0)
 			break;
@@ -604,12 +595,9 @@ const struct suspend_scenario suspend_scenarios[] = {
 const size_t suspend_scenario_count = COUNT(suspend_scenarios);
 
 const struct suspend_scenario suspend_plants[] = {
-	{ "leak", plant_leak, 1, false },
-	{ "forgets_fd", plant_fd, 1, false },
-	{ "outcome", plant_outcome, 1, false },
-	{ "deaf", plant_deaf, 1, false },
-	{ "loses_value", plant_value, 1, false },
-	{ "keeps_lock", plant_lock, 1, false },
+	{ "leak", plant_leak, 1, false },          { "forgets_fd", plant_fd, 1, false },
+	{ "outcome", plant_outcome, 1, false },    { "deaf", plant_deaf, 1, false },
+	{ "loses_value", plant_value, 1, false },  { "keeps_lock", plant_lock, 1, false },
 	{ "hides_close", plant_closed, 1, false },
 };
 const size_t suspend_plant_count = COUNT(suspend_plants);

@@ -68,8 +68,7 @@ static ssize_t
 read_some(struct pipe *pipe)
 {
 	char buf[2];
-	ssize_t n = pipe->in ? weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER)
-	                     : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_read(pipe->in, buf, sizeof(buf), WEFT_NEVER) : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -79,8 +78,7 @@ static ssize_t
 read_four(struct pipe *pipe)
 {
 	char buf[4];
-	ssize_t n = pipe->in ? weft_read_exact(pipe->in, buf, 4, WEFT_NEVER)
-	                     : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_read_exact(pipe->in, buf, 4, WEFT_NEVER) : WEFT_ESHUTDOWN;
 
 	heard(pipe, buf, n);
 	return n;
@@ -93,8 +91,7 @@ read_line(struct pipe *pipe)
 	ssize_t n = WEFT_ESHUTDOWN;
 
 	if (pipe->in)
-		n = weft_read_until(pipe->in, "\n", buf, sizeof(buf),
-		                    WEFT_NEVER);
+		n = weft_read_until(pipe->in, "\n", buf, sizeof(buf), WEFT_NEVER);
 
 	heard(pipe, buf, n);
 	return n > 0 ? 1 : n;
@@ -104,8 +101,7 @@ static ssize_t
 peek_three(struct pipe *pipe)
 {
 	const void *seen;
-	ssize_t n = pipe->in ? weft_peek(pipe->in, 3, &seen, WEFT_NEVER)
-	                     : WEFT_ESHUTDOWN;
+	ssize_t n = pipe->in ? weft_peek(pipe->in, 3, &seen, WEFT_NEVER) : WEFT_ESHUTDOWN;
 
 	if (n >= 3) {
 		heard(pipe, seen, 3);
@@ -240,8 +236,7 @@ pour(void *arg)
 	n = weft_write(load->out, load->bytes, MUCH, WEFT_NEVER);
 	load->whole = n == MUCH;
 	if (load->whole)
-		n = load->out ? weft_stream_shutdown(load->out, WEFT_NEVER)
-		              : WEFT_ESHUTDOWN;
+		n = load->out ? weft_stream_shutdown(load->out, WEFT_NEVER) : WEFT_ESHUTDOWN;
 	if (!is_lost(n, load->in))
 		(void)went_well(n, load->whole ? 0 : MUCH);
 	end_pouring(load);
@@ -257,12 +252,10 @@ drink(void *arg)
 
 	uses_stream(&load->in);
 	while (n > 0 || n == WEFT_EINTR) {
-		n = load->in ? weft_read(load->in, buf, sizeof(buf), WEFT_NEVER)
-		             : WEFT_ESHUTDOWN;
+		n = load->in ? weft_read(load->in, buf, sizeof(buf), WEFT_NEVER) : WEFT_ESHUTDOWN;
 		if (n > 0) {
 			EXPECT(load->got + (size_t)n <= MUCH);
-			EXPECT(memcmp(buf, load->bytes + load->got, (size_t)n)
-			       == 0);
+			EXPECT(memcmp(buf, load->bytes + load->got, (size_t)n) == 0);
 			load->got += (size_t)n;
 		} else if (n < 0) {
 			(void)how(n, 0);
@@ -346,8 +339,8 @@ take_fds(void *arg)
 
 	uses_stream(&pipe->in);
 	for (int i = 0; i < 3 && went == WELL && pipe->in; i++) {
-		RETRY(went, how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER),
-		                i < 2 ? 0 : WEFT_EPIPE));
+		RETRY(went,
+		      how(weft_stream_recv_fd(pipe->in, &fd, WEFT_NEVER), i < 2 ? 0 : WEFT_EPIPE));
 		if (went == WELL && i < 2) {
 			EXPECT(close(fd) == 0);
 			pipe->heard++;
@@ -365,8 +358,7 @@ give_fds(void *arg)
 		int rc;
 
 		(void)nap(1);
-		rc = weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out),
-		                         WEFT_NOW);
+		rc = weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out), WEFT_NOW);
 		EXPECT(rc == 0 || is_lost(rc, pipe->in));
 		pipe->spoken += rc == 0;
 	}
@@ -407,11 +399,9 @@ open_door(struct door *door)
 	weft_addr addr;
 
 	*door = (struct door){ .peer = NULL };
-	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &door->listener)
-	       == 0);
+	EXPECT(weft_listener_open("tcp://127.0.0.1:0", NULL, &door->listener) == 0);
 	EXPECT(weft_listener_local(door->listener, &addr) == 0);
-	EXPECT(weft_addr_format(&addr, door->address, sizeof(door->address))
-	       > 0);
+	EXPECT(weft_addr_format(&addr, door->address, sizeof(door->address)) > 0);
 }
 
 static void
@@ -429,8 +419,7 @@ try_door(struct door *door)
 {
 	int rc = weft_connect(door->address, NULL, &door->guest, WEFT_NEVER);
 
-	if (!door->listener
-	    && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
+	if (!door->listener && (rc == WEFT_ECONNREFUSED || rc == WEFT_ECONNRESET))
 		return TOLD;
 	return how(rc, 0);
 }
@@ -458,8 +447,7 @@ let_in_or_end(void *arg)
 
 	uses_listener(&door->listener);
 	do
-		rc = weft_listener_accept(door->listener, &door->peer,
-		                          weft_in(WEFT_S));
+		rc = weft_listener_accept(door->listener, &door->peer, weft_in(WEFT_S));
 	while (rc == WEFT_EINTR && !door->guest && target() == weft_self());
 	EXPECT((rc == 0) == (door->peer != NULL));
 	return 0;
@@ -498,8 +486,7 @@ hear_the_end(void *arg)
 	enum went went;
 
 	uses_stream(&pipe->in);
-	RETRY(went, how(weft_read_exact(pipe->in, buf, 4, WEFT_NEVER),
-	                WEFT_ESHUTDOWN));
+	RETRY(went, how(weft_read_exact(pipe->in, buf, 4, WEFT_NEVER), WEFT_ESHUTDOWN));
 	return 0;
 }
 
@@ -511,8 +498,7 @@ wait_at_door(void *arg)
 
 	uses_listener(&door->listener);
 	RETRY(went,
-	      how(weft_listener_accept(door->listener, &door->peer, WEFT_NEVER),
-	          WEFT_ESHUTDOWN));
+	      how(weft_listener_accept(door->listener, &door->peer, WEFT_NEVER), WEFT_ESHUTDOWN));
 	return 0;
 }
 

@@ -41,8 +41,7 @@
  * whoever runs then, and if that is a threadlet a stream is reset, which does not wait. */
 enum when { AT_ONCE, PARKED, WOKEN, WHENS };
 enum what { NOTHING, CANCEL, INTERRUPT, DEADLINE, CLOSE, WHATS };
-static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT,
-	                       WEFT_ESHUTDOWN };
+static const int reasons[] = { 0, WEFT_ECANCELED, WEFT_EINTR, WEFT_ETIMEDOUT, WEFT_ESHUTDOWN };
 static const char *const hows[WHATS][WHENS] = {
 	{ "-", "-", "-" },
 	{ "cancel", "cancel-parked", "cancel-woken" },
@@ -125,8 +124,7 @@ can_close(const struct weft__waiter *waiter)
 		return false;
 	return !use->stream
 	       || (waiter
-	           && (strcmp(waiter->what, "read") == 0
-	               || strcmp(waiter->what, "write") == 0));
+	           && (strcmp(waiter->what, "read") == 0 || strcmp(waiter->what, "write") == 0));
 }
 
 static int
@@ -378,17 +376,14 @@ drive(weft_loop *loop)
 		EXPECT(weft_loop_run_once(other, WEFT_NOW) >= 0);
 		look_at_woken();
 	}
-	EXPECT(weft_loop_run(loop) == 0
-	       || weft_loop_state(loop) == WEFT_STOPPED);
-	EXPECT(weft_loop_run(other) == 0
-	       || weft_loop_state(other) == WEFT_STOPPED);
+	EXPECT(weft_loop_run(loop) == 0 || weft_loop_state(loop) == WEFT_STOPPED);
+	EXPECT(weft_loop_run(other) == 0 || weft_loop_state(other) == WEFT_STOPPED);
 }
 
 static weft_loop *
 make_loop(void)
 {
-	weft_loop_opts opts = { .backend = run.backend,
-		                .flags = WEFT_LOOP_NO_SPIN };
+	weft_loop_opts opts = { .backend = run.backend, .flags = WEFT_LOOP_NO_SPIN };
 	weft_loop *loop = weft_loop_new(&opts);
 
 	if (!loop)
@@ -406,9 +401,7 @@ run_scenario(void)
 	stage = (struct stage){ .there = now->apart ? other : NULL,
 		                .flags = now->apart ? WEFT_SHARED : 0,
 		                .file = memfd_create("file", MFD_CLOEXEC) };
-	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-	                  0, stage.fds)
-	       == 0);
+	EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, stage.fds) == 0);
 	run.loop = loop;
 	run.alive = 1;
 	EXPECT(weft_go_with(&opts, run_root, NULL) > 0);
@@ -424,10 +417,8 @@ run_scenario(void)
 static void
 note_run(void)
 {
-	(void)snprintf(now_text, sizeof(now_text),
-	               "suspend_sweep_test %s %s %llu %s", now->name,
-	               run.backend, (unsigned long long)run.n,
-	               hows[run.what][run.when]);
+	(void)snprintf(now_text, sizeof(now_text), "suspend_sweep_test %s %s %llu %s", now->name,
+	               run.backend, (unsigned long long)run.n, hows[run.what][run.when]);
 }
 
 /* Run it with one disturbance; false if it went wrong. */
@@ -475,8 +466,7 @@ try_one(struct sweep *sweep, uint64_t n, enum what what, enum when when)
 
 /* 1 if it went wrong, or if it is planted and did not. */
 static int
-sweep_one(const struct suspend_scenario *scenario, const char *backend,
-          bool planted)
+sweep_one(const struct suspend_scenario *scenario, const char *backend, bool planted)
 {
 	struct sweep sweep = { .quiet = planted };
 	uint64_t count;
@@ -490,11 +480,9 @@ sweep_one(const struct suspend_scenario *scenario, const char *backend,
 	for (uint64_t n = 1; n <= count; n++)
 		for (int what = CANCEL; what < whats; what++)
 			for (int when = AT_ONCE; when < WHENS; when++)
-				try_one(&sweep, n, (enum what)what,
-				        (enum when)when);
-	printf("%-14s %-6s %4llu suspensions, %5llu points, ", scenario->name,
-	       backend, (unsigned long long)count,
-	       (unsigned long long)sweep.points);
+				try_one(&sweep, n, (enum what)what, (enum when)when);
+	printf("%-14s %-6s %4llu suspensions, %5llu points, ", scenario->name, backend,
+	       (unsigned long long)count, (unsigned long long)sweep.points);
 	if (planted) {
 		printf("planted: %s\n", sweep.problems ? "found" : "NOT FOUND");
 		return sweep.problems == 0;
@@ -524,8 +512,7 @@ sweep_named(const char *name)
 		found++;
 		for (size_t k = 0; k < COUNT(backends); k++)
 			if (works_here(backends[k]))
-				failed |= sweep_one(&suspend_scenarios[i],
-				                    backends[k], false);
+				failed |= sweep_one(&suspend_scenarios[i], backends[k], false);
 	}
 	for (size_t i = 0; !name && i < suspend_plant_count; i++)
 		failed |= sweep_one(&suspend_plants[i], "poll", true);
@@ -546,8 +533,8 @@ replay(char **args)
 		if (strcmp(hows[i / WHENS][i % WHENS], args[3]) != 0)
 			continue;
 		run.backend = args[1];
-		try_one(&sweep, strtoull(args[2], NULL, 10),
-		        (enum what)(i / WHENS), (enum when)(i % WHENS));
+		try_one(&sweep, strtoull(args[2], NULL, 10), (enum what)(i / WHENS),
+		        (enum when)(i % WHENS));
 		printf("%llu suspensions, %s\n", (unsigned long long)run.count,
 		       sweep.problems ? "a problem" : "no problem");
 		return sweep.problems > 0;

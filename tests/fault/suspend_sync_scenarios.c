@@ -11,8 +11,7 @@ enum { CROWD = 4, ROUNDS = 2 };
 
 /* Several do `fn`, and their owner `meanwhile`, if not NULL. */
 static void
-crowd(const struct stage *stage, weft_threadlet_fn fn,
-      weft_threadlet_fn meanwhile, void *arg)
+crowd(const struct stage *stage, weft_threadlet_fn fn, weft_threadlet_fn meanwhile, void *arg)
 {
 	weft_scope scope;
 
@@ -113,8 +112,7 @@ use_rwlock(void *arg)
 	enum went went = WELL;
 
 	for (int i = 0; i < ROUNDS && went == WELL; i++)
-		went = board->turns++ % 2 ? write_board(board)
-		                          : read_board(board);
+		went = board->turns++ % 2 ? write_board(board) : read_board(board);
 	return 0;
 }
 
@@ -222,9 +220,7 @@ take_items(void *arg)
 			belt->taken++;
 			continue;
 		}
-		went = how(
-			weft_cond_wait(&belt->cond, &belt->mutex, WEFT_NEVER),
-			0);
+		went = how(weft_cond_wait(&belt->cond, &belt->mutex, WEFT_NEVER), 0);
 	}
 	EXPECT(weft_mutex_unlock(&belt->mutex) == 0); /* held in any case */
 	return 0;
@@ -420,8 +416,7 @@ use_once(void *arg)
 	struct first *first = arg;
 	enum went went;
 
-	RETRY(went,
-	      how(weft_once_run(&first->once, be_first, first, WEFT_NEVER), 0));
+	RETRY(went, how(weft_once_run(&first->once, be_first, first, WEFT_NEVER), 0));
 	EXPECT(went == TOLD || first->done == 1);
 	return 0;
 }

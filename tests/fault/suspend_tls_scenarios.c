@@ -43,8 +43,7 @@ leave(struct end *end)
 static bool
 is_cut(int64_t rc)
 {
-	return rc == WEFT_ETRUNCATED || rc == WEFT_ECONNRESET
-	       || rc == WEFT_EPIPE;
+	return rc == WEFT_ETRUNCATED || rc == WEFT_ECONNRESET || rc == WEFT_EPIPE;
 }
 
 static enum went
@@ -62,8 +61,7 @@ shake_hands(struct end *end)
 {
 	const char *name = end->role == WEFT_TLS_CLIENT ? TLS_HOST : NULL;
 	bool begins = weft_canceled() == 0;
-	int rc = weft_tls_start(end->stream, end->tls, end->role, name,
-	                        WEFT_NEVER);
+	int rc = weft_tls_start(end->stream, end->tls, end->role, name, WEFT_NEVER);
 	weft_tls_info info;
 	char byte;
 
@@ -86,8 +84,7 @@ say(struct end *end, size_t size)
 	ssize_t n;
 
 	end->said += size;
-	n = weft_write(end->stream, end->wire->bytes + end->said - size, size,
-	               WEFT_NEVER);
+	n = weft_write(end->stream, end->wire->bytes + end->said - size, size, WEFT_NEVER);
 	/* Some of it may have gone: one cannot go on. */
 	return how_here(end, n, (int64_t)size) == WELL ? WELL : TOLD;
 }
@@ -100,8 +97,7 @@ hear_some(struct end *end)
 
 	if (n > 0) {
 		EXPECT(end->heard + (size_t)n <= end->other->said);
-		EXPECT(memcmp(buf, end->wire->bytes + end->heard, (size_t)n)
-		       == 0);
+		EXPECT(memcmp(buf, end->wire->bytes + end->heard, (size_t)n) == 0);
 		end->heard += (size_t)n;
 	}
 	return n > 0 ? 1 : n;
@@ -112,8 +108,7 @@ hear(struct end *end, size_t size)
 {
 	enum went went = WELL;
 
-	for (size_t until = end->heard + size;
-	     went != TOLD && end->heard < until;)
+	for (size_t until = end->heard + size; went != TOLD && end->heard < until;)
 		went = how_here(end, hear_some(end), 1);
 	return went == TOLD ? TOLD : WELL;
 }
@@ -123,8 +118,7 @@ say_last(struct end *end)
 {
 	enum went went;
 
-	RETRY(went,
-	      how_here(end, weft_stream_shutdown(end->stream, WEFT_NEVER), 0));
+	RETRY(went, how_here(end, weft_stream_shutdown(end->stream, WEFT_NEVER), 0));
 	return went;
 }
 
@@ -143,9 +137,8 @@ be_client(void *arg)
 {
 	struct end *end = arg;
 
-	end->done = shake_hands(end) == WELL && say(end, MUCH) == WELL
-	            && hear(end, 3) == WELL && say_last(end) == WELL
-	            && hear_last(end) == WELL;
+	end->done = shake_hands(end) == WELL && say(end, MUCH) == WELL && hear(end, 3) == WELL
+	            && say_last(end) == WELL && hear_last(end) == WELL;
 	leave(end);
 	return 0;
 }
@@ -155,8 +148,8 @@ be_server(void *arg)
 {
 	struct end *end = arg;
 
-	end->done = shake_hands(end) == WELL && hear(end, MUCH) == WELL
-	            && say(end, 3) == WELL && hear_last(end) == WELL;
+	end->done = shake_hands(end) == WELL && hear(end, MUCH) == WELL && say(end, 3) == WELL
+	            && hear_last(end) == WELL;
 	if (end->done)
 		end->done = say_last(end) == WELL;
 	leave(end);
@@ -170,18 +163,15 @@ open_wire(struct wire *wire)
 {
 	weft_tls_opts server = tls_world_server(), client = tls_world_client();
 
-	*wire = (struct wire){ .client = { .wire = wire,
-		                           .other = &wire->server,
-		                           .role = WEFT_TLS_CLIENT },
-		               .server = { .wire = wire,
-		                           .other = &wire->client,
-		                           .role = WEFT_TLS_SERVER } };
+	*wire = (struct wire){
+		.client = { .wire = wire, .other = &wire->server, .role = WEFT_TLS_CLIENT },
+		.server = { .wire = wire, .other = &wire->client, .role = WEFT_TLS_SERVER }
+	};
 	for (int i = 0; i < MUCH; i++)
 		wire->bytes[i] = (char)(i * 7 % 251);
 	EXPECT(weft_tls_open(&server, &wire->server.tls) == 0);
 	EXPECT(weft_tls_open(&client, &wire->client.tls) == 0);
-	EXPECT(weft_stream_open_pair(&wire->client.stream, &wire->server.stream)
-	       == 0);
+	EXPECT(weft_stream_open_pair(&wire->client.stream, &wire->server.stream) == 0);
 	EXPECT(weft_stream_set(wire->client.stream, "sndbuf", 5000) == 0);
 }
 
@@ -236,11 +226,9 @@ open_door(struct door *door)
 	*door = (struct door){ .over = false };
 	EXPECT(weft_tls_open(&server, &opts.tls) == 0);
 	EXPECT(weft_tls_open(&client, &door->client) == 0);
-	EXPECT(weft_listener_open("tls://127.0.0.1:0", &opts, &door->listener)
-	       == 0);
+	EXPECT(weft_listener_open("tls://127.0.0.1:0", &opts, &door->listener) == 0);
 	EXPECT(weft_listener_local(door->listener, &addr) == 0);
-	EXPECT(weft_addr_format(&addr, door->address, sizeof(door->address))
-	       > 0);
+	EXPECT(weft_addr_format(&addr, door->address, sizeof(door->address)) > 0);
 	memcpy(door->address, "tls", 3);
 	weft_tls_close(opts.tls);
 }

@@ -56,8 +56,7 @@ await_queued(void *arg)
 	struct task *task = arg;
 	enum went went;
 
-	RETRY(went,
-	      how(weft_work(task->pool, do_task, task, WEFT_NEVER), DONE));
+	RETRY(went, how(weft_work(task->pool, do_task, task, WEFT_NEVER), DONE));
 	EXPECT(weft__load(&task->ran, WEFT__ACQUIRE) == (went == WELL));
 	return 0;
 }

@@ -44,8 +44,7 @@
 
 enum { EPOLL, POLL, URING, SMALL, BACKENDS };
 static const char *const backends[] = { "epoll", "poll", "uring", "small" };
-static const char *const kinds[] = { "-",    "-",    "short", "one",
-	                             "from", "once", "ended", "denied" };
+static const char *const kinds[] = { "-", "-", "short", "one", "from", "once", "ended", "denied" };
 
 /* Names are found by c-ares, or by one call on a thread. */
 #define DNS_POINTS(n) (HAS_CARES ? (n) : 330)
@@ -90,12 +89,8 @@ static const struct {
 	{ "streams", { 1050, 950, 850, 900 } },
 	{ "stream_events", { 580, 530, 460, 480 } },
 	{ "stream_file", { 560, 545, 690, 700 } },
-	{ "tls",
-	  { TLS_POINTS(650), TLS_POINTS(650), TLS_POINTS(560),
-	    TLS_POINTS(570) } },
-	{ "tls_guest",
-	  { TLS_POINTS(700), TLS_POINTS(650), TLS_POINTS(620),
-	    TLS_POINTS(690) } },
+	{ "tls", { TLS_POINTS(650), TLS_POINTS(650), TLS_POINTS(560), TLS_POINTS(570) } },
+	{ "tls_guest", { TLS_POINTS(700), TLS_POINTS(650), TLS_POINTS(620), TLS_POINTS(690) } },
 	{ "redis", { 1700, 1600, 1450, 1450 } },
 	{ "http", { 620, 560, 610, 640 } },
 	{ "signal", { 340, 285, 560, 580 } },
@@ -119,22 +114,16 @@ name_of_error(const struct fault_plan *plan)
 		return kinds[plan->kind];
 	for (size_t i = 0; i < fault_errno_count; i++)
 		if (fault_errnos[i].error == plan->error
-		    && strcmp(fault_errnos[i].member,
-		              fault_member_name(plan->member))
-		               == 0)
+		    && strcmp(fault_errnos[i].member, fault_member_name(plan->member)) == 0)
 			return fault_errnos[i].name;
 	return "?";
 }
 
 static void
-note_run(const char *scenario, const char *backend,
-         const struct fault_plan *plan)
+note_run(const char *scenario, const char *backend, const struct fault_plan *plan)
 {
-	(void)snprintf(now, sizeof(now), "sweep_test %s %s %s %llu %s",
-	               scenario, backend,
-	               plan->kind == FAULT_NONE
-	                       ? "-"
-	                       : fault_member_name(plan->member),
+	(void)snprintf(now, sizeof(now), "sweep_test %s %s %s %llu %s", scenario, backend,
+	               plan->kind == FAULT_NONE ? "-" : fault_member_name(plan->member),
 	               (unsigned long long)plan->n, name_of_error(plan));
 }
 
@@ -173,8 +162,7 @@ name_of(const char *backend)
 
 /* Run the scenario under a plan with so much patience; false if it went wrong. */
 static bool
-try_one(const struct sweep *sweep, const struct fault_plan *plan,
-        uint64_t wait_ns)
+try_one(const struct sweep *sweep, const struct fault_plan *plan, uint64_t wait_ns)
 {
 	int64_t held = fault_live();
 	int fds = test_open_fds();
@@ -231,11 +219,9 @@ sweep_errors(struct sweep *sweep, const uint64_t *counts)
 }
 
 static void
-sweep_kind(struct sweep *sweep, int member, enum fault_kind kind,
-           uint64_t count)
+sweep_kind(struct sweep *sweep, int member, enum fault_kind kind, uint64_t count)
 {
-	struct fault_plan plan = { .kind = kind,
-		                   .member = (enum fault_member)member };
+	struct fault_plan plan = { .kind = kind, .member = (enum fault_member)member };
 
 	if (kind == FAULT_DENIED && count > 1)
 		count = 1; /* all of them */
@@ -256,8 +242,7 @@ sweep_all(struct sweep *sweep)
 	for (int kind = FAULT_SHORT; kind <= FAULT_DENIED; kind++)
 		for (int i = 0; i < FAULT_MEMBER_COUNT; i++)
 			if (fault_can_be(i, (enum fault_kind)kind))
-				sweep_kind(sweep, i, (enum fault_kind)kind,
-				           counts[i]);
+				sweep_kind(sweep, i, (enum fault_kind)kind, counts[i]);
 }
 
 static uint64_t
@@ -283,22 +268,19 @@ works_here(const char *backend)
 static int
 sweep_scenario(const struct scenario *scenario, size_t backend)
 {
-	struct sweep sweep = { .scenario = scenario,
-		               .backend = backends[backend] };
+	struct sweep sweep = { .scenario = scenario, .backend = backends[backend] };
 	uint64_t least = least_points(scenario->name, backend);
 	uint64_t begin_ns = weft__sys_real.now();
 
 	if (least == 0 || !works_here(sweep.backend))
 		return 0;
 	sweep_all(&sweep);
-	printf("%-12s %-6s %6llu points, %llu problems, %llu ms\n",
-	       scenario->name, sweep.backend, (unsigned long long)sweep.points,
-	       (unsigned long long)sweep.problems,
-	       (unsigned long long)((weft__sys_real.now() - begin_ns)
-	                            / WEFT_MS));
+	printf("%-12s %-6s %6llu points, %llu problems, %llu ms\n", scenario->name, sweep.backend,
+	       (unsigned long long)sweep.points, (unsigned long long)sweep.problems,
+	       (unsigned long long)((weft__sys_real.now() - begin_ns) / WEFT_MS));
 	if (sweep.points < least)
-		printf("%s %s: fewer than %llu points\n", scenario->name,
-		       sweep.backend, (unsigned long long)least);
+		printf("%s %s: fewer than %llu points\n", scenario->name, sweep.backend,
+		       (unsigned long long)least);
 	return sweep.problems > 0 || sweep.points < least;
 }
 
@@ -391,27 +373,22 @@ run_unguarded(const char *backend)
 }
 
 static const struct scenario planted[] = {
-	{ "leak", run_leak },           { "twice", run_twice },
-	{ "forget", run_forget },       { "zombie", run_zombie },
-	{ "unguarded", run_unguarded },
+	{ "leak", run_leak },     { "twice", run_twice },         { "forget", run_forget },
+	{ "zombie", run_zombie }, { "unguarded", run_unguarded },
 };
 
 static int
 sweep_planted(const struct scenario *scenario, const char *backend)
 {
-	struct sweep sweep = { .scenario = scenario,
-		               .backend = backend,
-		               .quiet = true };
+	struct sweep sweep = { .scenario = scenario, .backend = backend, .quiet = true };
 
 	sweep_all(&sweep);
 	while (lost_count > 0)
 		weft__sys->release(lost[--lost_count]);
 	while (lost_stack_count > 0)
-		weft__sys->stack_unmap(lost_stacks[--lost_stack_count],
-		                       2 * STACK_BYTES);
-	printf("%-12s %-6s %6llu points, planted: %s\n", scenario->name,
-	       backend, (unsigned long long)sweep.points,
-	       sweep.problems ? "found" : "NOT FOUND");
+		weft__sys->stack_unmap(lost_stacks[--lost_stack_count], 2 * STACK_BYTES);
+	printf("%-12s %-6s %6llu points, planted: %s\n", scenario->name, backend,
+	       (unsigned long long)sweep.points, sweep.problems ? "found" : "NOT FOUND");
 	return sweep.problems == 0;
 }
 
@@ -422,8 +399,7 @@ sweep_all_planted(void)
 
 	for (size_t i = 0; i < COUNT(planted); i++)
 		failed |= sweep_planted(&planted[i], "-");
-	for (size_t i = 0; works_here(backends[URING]) && i < mistaken_count;
-	     i++)
+	for (size_t i = 0; works_here(backends[URING]) && i < mistaken_count; i++)
 		failed |= sweep_planted(&mistaken[i], backends[URING]);
 	return failed;
 }
@@ -434,10 +410,9 @@ sweep_all_planted(void)
 static int
 sweep_first_loop(void)
 {
-	struct fault_plan plan = { .kind = FAULT_ERRNO,
-		                   .member = FAULT_at_fork,
-		                   .n = 1,
-		                   .error = ENOMEM };
+	struct fault_plan plan = {
+		.kind = FAULT_ERRNO, .member = FAULT_at_fork, .n = 1, .error = ENOMEM
+	};
 	weft_loop *loop;
 
 	note_run("-", "-", &plan);
@@ -462,8 +437,7 @@ sweep_named(const char *name, const char *backend)
 {
 	int failed = 0, found = 0;
 
-	if (weft__backend_exists(backends[URING])
-	    && !works_here(backends[URING]))
+	if (weft__backend_exists(backends[URING]) && !works_here(backends[URING]))
 		printf("io_uring is refused here, and not swept\n");
 	for (size_t i = 0; i < scenario_count; i++) {
 		if (name && strcmp(name, scenarios[i].name) != 0)
@@ -548,7 +522,6 @@ main(int argc, char **argv)
 	(void)weft_fail(0, "warm: the text buffer of this thread is no leak");
 	if (argc == 6)
 		return replay(argv + 1);
-	failed |= sweep_asked(argc > 1 ? argv[1] : NULL,
-	                      argc > 2 ? argv[2] : NULL);
+	failed |= sweep_asked(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
 	return failed;
 }

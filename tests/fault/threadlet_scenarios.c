@@ -55,12 +55,10 @@ static weft_threadlet
 start_child(struct crew *crew, weft_scope *scope, int number)
 {
 	/* Small ones are many in a slab, and each has a guard. */
-	static const size_t sizes[CHILDREN] = { 0, 1 << 20, 0, 64 << 20,
-		                                4 << 20 };
-	weft_go_opts opts = { .name = "child",
-		              .loop = crew->loop,
-		              .scope = scope,
-		              .stack_bytes = sizes[number] };
+	static const size_t sizes[CHILDREN] = { 0, 1 << 20, 0, 64 << 20, 4 << 20 };
+	weft_go_opts opts = {
+		.name = "child", .loop = crew->loop, .scope = scope, .stack_bytes = sizes[number]
+	};
 	weft_threadlet id = weft_go_with(&opts, child, crew);
 
 	EXPECT(id > 0 || is_excused(id));
@@ -112,8 +110,7 @@ run_crew(struct crew *crew)
 	uint64_t deadline_ns = weft_in(50 * WAIT_NS);
 	int steps = 0;
 
-	while (crew->ended < crew->started
-	       && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {
+	while (crew->ended < crew->started && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {
 		EXPECT(weft_loop_run_once(crew->world.loop, WEFT_NOW) >= 0);
 		if (crew->loop != crew->world.loop)
 			EXPECT(weft_loop_run_once(crew->loop, WEFT_NOW) >= 0);

@@ -40,9 +40,7 @@ shake_hands(struct end *end)
 	const char *name = end->role == WEFT_TLS_CLIENT ? TLS_HOST : NULL;
 	weft_tls_info info;
 
-	return went_in_time(weft_tls_start(end->stream, end->tls, end->role,
-	                                   name, soon()),
-	                    0)
+	return went_in_time(weft_tls_start(end->stream, end->tls, end->role, name, soon()), 0)
 	       && went_in_time(weft_stream_tls(end->stream, &info), 0);
 }
 
@@ -52,8 +50,7 @@ say(struct end *end, size_t size)
 	const char *at = end->wire->bytes + end->said;
 
 	end->said += size;
-	return went_in_time(weft_write(end->stream, at, size, soon()),
-	                    (int64_t)size);
+	return went_in_time(weft_write(end->stream, at, size, soon()), (int64_t)size);
 }
 
 static ssize_t
@@ -66,8 +63,7 @@ hear_some(struct end *end)
 		return n;
 	EXPECT(end->heard + (size_t)n <= end->other->said);
 	if (end->heard + (size_t)n <= MUCH)
-		EXPECT(memcmp(buf, end->wire->bytes + end->heard, (size_t)n)
-		       == 0);
+		EXPECT(memcmp(buf, end->wire->bytes + end->heard, (size_t)n) == 0);
 	end->heard += (size_t)n;
 	return 1;
 }
@@ -99,8 +95,8 @@ be_client(void *arg)
 {
 	struct end *end = arg;
 
-	end->done = shake_hands(end) && say(end, MUCH / 2) && say(end, MUCH / 2)
-	            && hear(end, 3) && say_last(end) && hear_last(end);
+	end->done = shake_hands(end) && say(end, MUCH / 2) && say(end, MUCH / 2) && hear(end, 3)
+	            && say_last(end) && hear_last(end);
 	weft_close(end->stream);
 	end->left = 0;
 	return 0;
@@ -111,8 +107,8 @@ be_server(void *arg)
 {
 	struct end *end = arg;
 
-	end->done = shake_hands(end) && hear(end, MUCH) && say(end, 3)
-	            && hear_last(end) && say_last(end);
+	end->done = shake_hands(end) && hear(end, MUCH) && say(end, 3) && hear_last(end)
+	            && say_last(end);
 	weft_close(end->stream);
 	end->left = 0;
 	return 0;
@@ -142,8 +138,7 @@ play_pair(struct wire *wire)
 {
 	struct end *client = &wire->client, *server = &wire->server;
 
-	if (!went_in_time(
-		    weft_stream_open_pair(&client->stream, &server->stream), 0))
+	if (!went_in_time(weft_stream_open_pair(&client->stream, &server->stream), 0))
 		return;
 	(void)went_in_time(weft_stream_set(client->stream, "sndbuf", 2000), 0);
 	start_end(client, be_client);
@@ -161,12 +156,10 @@ make_wire(const char *backend)
 
 	if (!tls_is_there)
 		return NULL;
-	wire = (struct wire){ .client = { .wire = &wire,
-		                          .other = &wire.server,
-		                          .role = WEFT_TLS_CLIENT },
-		              .server = { .wire = &wire,
-		                          .other = &wire.client,
-		                          .role = WEFT_TLS_SERVER } };
+	wire = (struct wire){
+		.client = { .wire = &wire, .other = &wire.server, .role = WEFT_TLS_CLIENT },
+		.server = { .wire = &wire, .other = &wire.client, .role = WEFT_TLS_SERVER }
+	};
 	for (int i = 0; i < MUCH; i++)
 		wire.bytes[i] = (char)(i * 7 % 251);
 	return make_world(&wire.world, backend, 0) ? &wire : NULL;
@@ -225,9 +218,8 @@ serve(void *arg)
 	struct wire *wire = arg;
 
 	if (wire->listener /* not closed before this began */
-	    && !went_in_time(
-		    weft_listener_serve(wire->listener, echo, wire, WEFT_NEVER),
-		    WEFT_ESHUTDOWN))
+	    && !went_in_time(weft_listener_serve(wire->listener, echo, wire, WEFT_NEVER),
+	                     WEFT_ESHUTDOWN))
 		close_door(wire);
 	wire->serve_left = 0;
 	return 0;
@@ -242,8 +234,7 @@ visit(struct wire *wire)
 	ssize_t n;
 
 	if (!wire->listener
-	    || !went_in_time(
-		    weft_connect(wire->address, &opts, &stream, soon()), 0))
+	    || !went_in_time(weft_connect(wire->address, &opts, &stream, soon()), 0))
 		return;
 	n = weft_write(stream, "word", 4, soon());
 	if (n == 4)
@@ -260,13 +251,9 @@ play_guest(void *arg)
 	weft_listener_opts opts = { .tls = wire->server.tls };
 	weft_addr addr;
 
-	if (went_in_time(weft_listener_open("tls://127.0.0.1:0", &opts,
-	                                    &wire->listener),
-	                 0)) {
+	if (went_in_time(weft_listener_open("tls://127.0.0.1:0", &opts, &wire->listener), 0)) {
 		EXPECT(weft_listener_local(wire->listener, &addr) == 0);
-		EXPECT(weft_addr_format(&addr, wire->address,
-		                        sizeof(wire->address))
-		       > 0);
+		EXPECT(weft_addr_format(&addr, wire->address, sizeof(wire->address)) > 0);
 		memcpy(wire->address, "tls", 3);
 		wire->serve_left = start_on(&wire->world, serve, wire);
 		if (wire->serve_left)

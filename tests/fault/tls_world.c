@@ -19,8 +19,7 @@ make_files(void)
 	leaf = cert_leaf(TLS_HOST, "DNS:" TLS_HOST ",IP:127.0.0.1", &ca);
 	ca_file = cert_file("ca.pem", root);
 	files = (weft_tls_cert){ .chain_file = cert_file("leaf.pem", chain),
-		                 .key_file = cert_key_file("leaf.key", &leaf,
-		                                           NULL) };
+		                 .key_file = cert_key_file("leaf.key", &leaf, NULL) };
 	cert_drop(&leaf);
 	cert_drop(&ca);
 }
@@ -30,9 +29,7 @@ tls_world_server(void)
 {
 	make_files();
 	/* It asks nobody for a certificate, but the system's authorities take long. */
-	return (weft_tls_opts){ .certs = &files,
-		                .cert_count = 1,
-		                .ca_file = ca_file };
+	return (weft_tls_opts){ .certs = &files, .cert_count = 1, .ca_file = ca_file };
 }
 
 weft_tls_opts

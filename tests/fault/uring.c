@@ -119,14 +119,12 @@ note_overflow(void)
 {
 	const void *flags = ring.mem + ring.params.sq_off.flags;
 
-	if (weft__load((const weft__a32 *)flags, WEFT__RELAXED)
-	    & IORING_SQ_CQ_OVERFLOW)
+	if (weft__load((const weft__a32 *)flags, WEFT__RELAXED) & IORING_SQ_CQ_OVERFLOW)
 		(void)weft__add(&overflows, 1, WEFT__RELAXED);
 }
 
 static int
-on_uring_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags,
-               const void *arg)
+on_uring_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg)
 {
 	int rc = fault_strike(FAULT_uring_enter);
 	uint64_t n = fault_count(FAULT_uring_enter);

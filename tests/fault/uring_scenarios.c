@@ -44,10 +44,8 @@ pass_byte(struct world *world, const int fds[2])
 	init(world, &out);
 	begin(&in, weft_op_recv(&in.op, fds[0], &byte, 1, 0, weft_in(WAIT_NS)));
 	begin(&out, weft_op_send(&out.op, fds[1], "x", 1, 0, weft_in(WAIT_NS)));
-	EXPECT(await(world, &out) == 1
-	       || (fault_hits() > 0 && !is_unnoticed()));
-	EXPECT((await(world, &in) == 1 && byte == 'x')
-	       || (fault_hits() > 0 && !is_unnoticed()));
+	EXPECT(await(world, &out) == 1 || (fault_hits() > 0 && !is_unnoticed()));
+	EXPECT((await(world, &in) == 1 && byte == 'x') || (fault_hits() > 0 && !is_unnoticed()));
 }
 
 /* The backend is the best that opens. */
@@ -143,11 +141,8 @@ start_rival(struct flood *flood, int number)
 		return;
 	rival->flood = flood;
 	rival->number = number;
-	EXPECT(weft_op_init(&rival->op, flood->world.loop, on_rival, rival)
-	       == 0);
-	if (weft_op_recv(&rival->op, flood->fds[number][0], &rival->byte, 1, 0,
-	                 WEFT_NEVER)
-	    < 0) {
+	EXPECT(weft_op_init(&rival->op, flood->world.loop, on_rival, rival) == 0);
+	if (weft_op_recv(&rival->op, flood->fds[number][0], &rival->byte, 1, 0, WEFT_NEVER) < 0) {
 		free(rival);
 		return;
 	}
@@ -186,8 +181,7 @@ run_rivals(struct flood *flood)
 		put_byte(flood->fds[i][1]);
 	await_rivals(flood);
 	EXPECT(flood->bytes > RIVALS || fault_hits() > 0);
-	EXPECT(fault_overflows() > overflows || !fault_has_small_rings()
-	       || fault_hits() > 0);
+	EXPECT(fault_overflows() > overflows || !fault_has_small_rings() || fault_hits() > 0);
 }
 
 void
@@ -240,8 +234,7 @@ make_quiet_listener(void)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0
-	    || listen(fd, 1) < 0)
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(fd, 1) < 0)
 		return -1;
 	return fd;
 }
@@ -253,18 +246,12 @@ start_late(struct late *late, uint64_t deadline_ns)
 
 	for (int i = 0; i < 5; i++)
 		init(&late->world, &jobs[i]);
-	begin(&jobs[0], weft_op_recv(&jobs[0].op, late->fds[0], &late->byte, 1,
-	                             0, deadline_ns));
-	begin(&jobs[1],
-	      weft_op_recv_multi(&jobs[1].op, late->fds[1], deadline_ns));
-	begin(&jobs[2], weft_op_recvmsg(&jobs[2].op, late->full[0], &late->msg,
-	                                0, deadline_ns));
-	begin(&jobs[3],
-	      weft_op_send(&jobs[3].op, late->full[0], "x", 1, 0, deadline_ns));
-	begin(&jobs[4],
-	      weft_op_accept(&jobs[4].op, late->listener,
-	                     deadline_ns == WEFT_NEVER ? WEFT_MULTI : 0,
-	                     deadline_ns));
+	begin(&jobs[0], weft_op_recv(&jobs[0].op, late->fds[0], &late->byte, 1, 0, deadline_ns));
+	begin(&jobs[1], weft_op_recv_multi(&jobs[1].op, late->fds[1], deadline_ns));
+	begin(&jobs[2], weft_op_recvmsg(&jobs[2].op, late->full[0], &late->msg, 0, deadline_ns));
+	begin(&jobs[3], weft_op_send(&jobs[3].op, late->full[0], "x", 1, 0, deadline_ns));
+	begin(&jobs[4], weft_op_accept(&jobs[4].op, late->listener,
+	                               deadline_ns == WEFT_NEVER ? WEFT_MULTI : 0, deadline_ns));
 }
 
 /* All end, and with that error; or one of a pair with the end of the other. */
@@ -274,11 +261,9 @@ expect_late(struct late *late, int64_t why)
 	for (int i = 0; i < 5; i++) {
 		int64_t result = await(&late->world, &late->jobs[i]);
 
-		EXPECT(result == why || fault_hits() > 0
-		       || (result == 0 && why == WEFT_ESHUTDOWN));
+		EXPECT(result == why || fault_hits() > 0 || (result == 0 && why == WEFT_ESHUTDOWN));
 		EXPECT(late->jobs[i].result != -ENOBUFS
-		       || !(fault_is_of(FAULT_sq_recv_multi)
-		            || fault_is_of(FAULT_cq_recv_multi)));
+		       || !(fault_is_of(FAULT_sq_recv_multi) || fault_is_of(FAULT_cq_recv_multi)));
 	}
 }
 
@@ -334,8 +319,7 @@ run_late(const char *backend)
 	if (!make_world(&late.world, backend, 0))
 		return;
 	late.listener = make_quiet_listener();
-	if (make_blocking_pair(late.fds) && make_blocking_pair(late.full)
-	    && late.listener >= 0)
+	if (make_blocking_pair(late.fds) && make_blocking_pair(late.full) && late.listener >= 0)
 		run_late_ones(&late);
 	check_works(&late.world);
 	close_both(late.fds);
@@ -362,13 +346,11 @@ find_busy_one(struct caller *caller)
 	caller->addr = (struct sockaddr_in){ .sin_family = AF_INET };
 	caller->addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	caller->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(caller->listener, addr, size) < 0
-	    || listen(caller->listener, 0) < 0
+	if (bind(caller->listener, addr, size) < 0 || listen(caller->listener, 0) < 0
 	    || getsockname(caller->listener, addr, &size) < 0)
 		return false;
 	for (int i = 0; i < 2; i++) {
-		caller->before[i] = socket(
-			AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		caller->before[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		(void)connect(caller->before[i], addr, size);
 	}
 	return true;
@@ -384,10 +366,8 @@ call_in_vain(struct caller *caller, int64_t why, bool seen)
 
 	init(world, &job);
 	begin(&job,
-	      weft_op_connect(&job.op, fd, (struct sockaddr *)&caller->addr,
-	                      sizeof(caller->addr),
-	                      why == WEFT_ETIMEDOUT ? weft_in(200 * WEFT_US)
-	                                            : WEFT_NEVER));
+	      weft_op_connect(&job.op, fd, (struct sockaddr *)&caller->addr, sizeof(caller->addr),
+	                      why == WEFT_ETIMEDOUT ? weft_in(200 * WEFT_US) : WEFT_NEVER));
 	if (seen)
 		turn(world->loop);
 	if (why == WEFT_ECANCELED)
@@ -447,16 +427,13 @@ run_prompt(const char *backend)
 	if (!make_world(&world, backend, 0))
 		return;
 	if (make_pipe(fds)
-	    && weft_watch_start(world.loop, &bell.watch, fds[0], WEFT_READABLE,
-	                        on_bell, &bell)
+	    && weft_watch_start(world.loop, &bell.watch, fds[0], WEFT_READABLE, on_bell, &bell)
 	               == 0) {
 		put_byte(fds[1]);
 		for (int i = 0; i < STEPS_MIN && bell.left > 0; i++)
-			(void)weft_loop_run_once(world.loop,
-			                         weft_in(4 * WEFT_S));
+			(void)weft_loop_run_once(world.loop, weft_in(4 * WEFT_S));
 		EXPECT(bell.left == 0 || fault_hits() > 0);
-		EXPECT(weft__sys_real.now() - begin_ns < 2 * WEFT_S
-		       || !fault_is_honest());
+		EXPECT(weft__sys_real.now() - begin_ns < 2 * WEFT_S || !fault_is_honest());
 	}
 	check_works(&world);
 	(void)weft_watch_stop(&bell.watch);
@@ -469,15 +446,13 @@ run_prompt(const char *backend)
 static void
 run_early_one(struct world *world, int fd, bool multi, uint64_t deadline_ns)
 {
-	int64_t why = deadline_ns == WEFT_NEVER ? WEFT_ECANCELED
-	                                        : WEFT_ETIMEDOUT;
+	int64_t why = deadline_ns == WEFT_NEVER ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
 	struct job job;
 	char byte;
 
 	init(world, &job);
-	begin(&job,
-	      multi ? weft_op_recv_multi(&job.op, fd, deadline_ns)
-	            : weft_op_recv(&job.op, fd, &byte, 1, 0, deadline_ns));
+	begin(&job, multi ? weft_op_recv_multi(&job.op, fd, deadline_ns)
+	                  : weft_op_recv(&job.op, fd, &byte, 1, 0, deadline_ns));
 	if (deadline_ns == WEFT_NEVER)
 		weft_op_cancel(&job.op);
 	EXPECT(await(world, &job) == why || fault_hits() > 0);
@@ -493,8 +468,7 @@ run_early(const char *backend)
 		return;
 	if (make_pair(fds))
 		for (int i = 0; i < 4; i++)
-			run_early_one(&world, fds[i % 2], i % 2,
-			              i < 2 ? WEFT_NEVER : weft_now());
+			run_early_one(&world, fds[i % 2], i % 2, i < 2 ? WEFT_NEVER : weft_now());
 	check_works(&world);
 	close_both(fds);
 	end_world(&world);

@@ -42,13 +42,11 @@ on_task(weft_op *op, int64_t result, void *arg)
 }
 
 static void
-start(struct world *world, struct task *task, weft_pool *pool,
-      uint64_t deadline_ns)
+start(struct world *world, struct task *task, weft_pool *pool, uint64_t deadline_ns)
 {
 	*task = (struct task){ .gate = { 1 } };
 	EXPECT(weft_op_init(&task->op, world->loop, on_task, task) == 0);
-	task->result = weft_work_op(pool, run_task, task, &task->op,
-	                            deadline_ns);
+	task->result = weft_work_op(pool, run_task, task, &task->op, deadline_ns);
 	task->left = task->result == 0;
 }
 
@@ -61,8 +59,7 @@ finish(struct world *world, struct task *task)
 	for (int i = 0; i < STEPS_MIN && task->left > 0; i++)
 		drive(world->loop, &task->left);
 	EXPECT(task->left == 0);
-	EXPECT(weft__load(&task->ran, WEFT__RELAXED)
-	       == (task->result == VALUE));
+	EXPECT(weft__load(&task->ran, WEFT__RELAXED) == (task->result == VALUE));
 	EXPECT(task->result == VALUE || task->result == WEFT_ECANCELED
 	       || task->result == WEFT_ETIMEDOUT || fault_hits() > 0);
 	return task->result;

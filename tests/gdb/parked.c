@@ -30,8 +30,7 @@ joiner(void *arg)
 	if (weft_scope_open(&scope, 0, WEFT_NEVER) < 0)
 		return -1;
 	opts.scope = &scope;
-	(void)weft_join(weft_go_with(&opts, sleeper, (void *)1), NULL,
-	                WEFT_NEVER);
+	(void)weft_join(weft_go_with(&opts, sleeper, (void *)1), NULL, WEFT_NEVER);
 	weft_scope_cancel(&scope);
 	return weft_scope_close(&scope);
 }
@@ -67,8 +66,7 @@ main(int argc, char **argv)
 	opts.name = "joiner";
 	if (weft_go_with(&opts, joiner, NULL) < 0)
 		return 1;
-	weft_timer_start(loop, &timer, weft_in(WEFT_MS), 0, on_timer,
-	                 argc > 1 ? loop : NULL);
+	weft_timer_start(loop, &timer, weft_in(WEFT_MS), 0, on_timer, argc > 1 ? loop : NULL);
 	weft_loop_run(loop);
 	return weft_loop_free(loop) < 0;
 }

@@ -16,10 +16,8 @@ TEST(js_an_error_has_a_message_a_place_and_a_stack)
 	struct script s;
 
 	begin(&s);
-	check_fails(
-		&s,
-		"function inner() {\n  throw new TypeError('why');\n}\ninner()",
-		WEFT_ESCRIPT, "TypeError: why\n    at inner (test.js:2");
+	check_fails(&s, "function inner() {\n  throw new TypeError('why');\n}\ninner()",
+	            WEFT_ESCRIPT, "TypeError: why\n    at inner (test.js:2");
 	check_fails(&s, "throw 42", WEFT_ESCRIPT, "42");
 	check_fails(&s, "throw {}", WEFT_ESCRIPT, "[object Object]");
 	check_fails(&s, "throw { toString() { throw 1 } }", WEFT_ESCRIPT, "");
@@ -45,8 +43,7 @@ TEST(js_functions_are_called_by_path)
 	struct script s;
 
 	begin(&s);
-	eval(&s,
-	     "globalThis.math = { by: 1, times(a, b) { return a * b + this.by } };");
+	eval(&s, "globalThis.math = { by: 1, times(a, b) { return a * b + this.by } };");
 	OK(weft_js_call(s.js, "math.times", args, 2, &out));
 	CHECK_EQ(out.as.integer, 41);
 	CHECK_EQ(weft_js_call(s.js, "math.none", args, 2, &out), WEFT_ENOENT);
@@ -57,8 +54,7 @@ TEST(js_functions_are_called_by_path)
 }
 
 static int
-fail_with_text(weft_js *js, const weft_value *args, size_t count,
-               weft_value *out, void *arg)
+fail_with_text(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)args;
@@ -74,16 +70,14 @@ TEST(js_an_error_of_c_goes_through_a_script_and_stays_itself)
 
 	begin(&s);
 	OK(weft_js_expose(s.js, "host.listen", false, fail_with_text, NULL));
-	run(&s,
-	    "try { host.listen() } catch (e) { say(e.message, e.code, e.errno) }");
+	run(&s, "try { host.listen() } catch (e) { say(e.message, e.code, e.errno) }");
 	CHECK_STR(s.said, "listen: in use WEFT_EADDRINUSE -98 ");
 	check_fails(&s, "host.listen()", WEFT_EADDRINUSE, "listen: in use");
 	end(&s);
 }
 
 static int
-fail_silently(weft_js *js, const weft_value *args, size_t count,
-              weft_value *out, void *arg)
+fail_silently(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)args;
@@ -100,17 +94,13 @@ TEST(js_an_error_without_a_text_does_not_have_that_of_another)
 	begin(&s);
 	OK(weft_js_expose(s.js, "loud", false, fail_with_text, NULL));
 	OK(weft_js_expose(s.js, "silent", false, fail_silently, NULL));
-	run(&s,
-	    "try { loud() } catch { } try { silent() } catch (e) { say(e.message) }");
-	CHECK(strncmp(s.said, weft_strerror(WEFT_EPIPE),
-	              strlen(weft_strerror(WEFT_EPIPE)))
-	      == 0);
+	run(&s, "try { loud() } catch { } try { silent() } catch (e) { say(e.message) }");
+	CHECK(strncmp(s.said, weft_strerror(WEFT_EPIPE), strlen(weft_strerror(WEFT_EPIPE))) == 0);
 	end(&s);
 }
 
 static int
-fail_with_value(weft_js *js, const weft_value *args, size_t count,
-                weft_value *out, void *arg)
+fail_with_value(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)args;
@@ -149,8 +139,7 @@ TEST(js_exposing_makes_the_objects_on_the_way)
 }
 
 static int
-call_back(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-          void *arg)
+call_back(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)args;
 	(void)count;
@@ -170,8 +159,7 @@ TEST(js_a_host_function_may_call_the_script_again)
 }
 
 static int
-free_engine(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-            void *arg)
+free_engine(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)args;
 	(void)count;
@@ -186,10 +174,9 @@ TEST(js_an_engine_is_not_freed_inside_of_its_script)
 
 	begin(&s);
 	OK(weft_js_expose(s.js, "free", false, free_engine, NULL));
-	run(&s,
-	    "try { free() } catch (e) { say(e.code) }"
-	    "setTimeout(() => { try { free() } catch (e) { say(e.code) } }, 1);"
-	    "Promise.resolve().then(free).catch(e => say(e.code))");
+	run(&s, "try { free() } catch (e) { say(e.code) }"
+	        "setTimeout(() => { try { free() } catch (e) { say(e.code) } }, 1);"
+	        "Promise.resolve().then(free).catch(e => say(e.code))");
 	CHECK_STR(s.said, "WEFT_EBUSY WEFT_EBUSY WEFT_EBUSY ");
 	end(&s);
 	OK(weft_js_free(NULL));
@@ -221,9 +208,8 @@ TEST(js_a_host_may_end_the_script_at_an_error)
 
 	begin(&s);
 	s.ends = true;
-	run(&s,
-	    "setInterval(() => { say('once'); throw new Error('end') }, 1);"
-	    "setTimeout(() => say('never'), 50); Promise.resolve().then(() => 1)");
+	run(&s, "setInterval(() => { say('once'); throw new Error('end') }, 1);"
+	        "setTimeout(() => say('never'), 50); Promise.resolve().then(() => 1)");
 	CHECK_EQ(s.errors, 1);
 	CHECK_STR(s.said, "once ");
 	CHECK_EQ(weft_js_eval(s.js, "1", NULL, NULL), WEFT_ESHUTDOWN);
@@ -235,10 +221,9 @@ TEST(js_process_exit_ends_the_script_there)
 	struct script s;
 
 	begin(&s);
-	eval(&s,
-	     "setTimeout(() => { try { process.exit(3) } catch (e) { say('caught') }"
-	     " finally { say('finally') } }, 1);"
-	     "setTimeout(() => say('never'), 2)");
+	eval(&s, "setTimeout(() => { try { process.exit(3) } catch (e) { say('caught') }"
+	         " finally { say('finally') } }, 1);"
+	         "setTimeout(() => say('never'), 2)");
 	OK(weft_loop_run(s.loop));
 	CHECK_STR(s.said, "");
 	CHECK_EQ(s.exits, 1);
@@ -249,16 +234,14 @@ TEST(js_process_exit_ends_the_script_there)
 }
 
 static int
-try_to_free(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-            void *arg)
+try_to_free(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct script *s = arg;
 
 	(void)args;
 	(void)count;
 	(void)out;
-	add_said(s, &(weft_value){ &weft_type_integer,
-	                           { .integer = weft_js_free(js) } });
+	add_said(s, &(weft_value){ &weft_type_integer, { .integer = weft_js_free(js) } });
 	return 0;
 }
 
@@ -304,8 +287,7 @@ TEST(js_the_status_is_what_the_script_wants)
 	begin(&s);
 	eval(&s, "process.exitCode = 5");
 	CHECK_EQ(weft_js_status(s.js), 5);
-	CHECK_EQ(weft_js_eval(s.js, "process.exit()", NULL, NULL),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_js_eval(s.js, "process.exit()", NULL, NULL), WEFT_ESHUTDOWN);
 	CHECK_EQ(s.status, 5);
 	end(&s);
 }
@@ -318,8 +300,7 @@ TEST(js_scripts_see_arguments_and_only_granted_environment)
 
 	OK(setenv("WEFT_JS_TEST", "seen", 1));
 	begin_with(&s, &opts);
-	run(&s,
-	    "say(process.argv.join(), process.env.WEFT_JS_TEST, process.version)");
+	run(&s, "say(process.argv.join(), process.env.WEFT_JS_TEST, process.version)");
 	CHECK_STR(s.said, "weft,a.js,x none weft ");
 	end(&s);
 	opts.grants = WEFT_JS_FILES;
@@ -352,10 +333,9 @@ TEST(js_a_loop_that_stops_takes_the_timers_along)
 	struct script s;
 
 	begin(&s);
-	eval(&s,
-	     "setTimeout(() => say('never'), 1e6); setInterval(() => say('never'), 1e6);"
-	     "setImmediate(() => say('never')); new Promise(() => {});"
-	     "globalThis.id = setTimeout(() => {}, 1e6)");
+	eval(&s, "setTimeout(() => say('never'), 1e6); setInterval(() => say('never'), 1e6);"
+	         "setImmediate(() => say('never')); new Promise(() => {});"
+	         "globalThis.id = setTimeout(() => {}, 1e6)");
 	weft_loop_stop(s.loop);
 	if (weft_loop_state(s.loop) != WEFT_STOPPED)
 		OK(weft_loop_run(s.loop));
@@ -378,8 +358,7 @@ use_engine(void *arg)
 	                "deep(800)",
 	                "test.js", &out));
 	CHECK_EQ(out.as.integer, 800);
-	CHECK_EQ(weft_js_eval(s->js, "throw new Error('told')", "t.js", NULL),
-	         WEFT_ESCRIPT);
+	CHECK_EQ(weft_js_eval(s->js, "throw new Error('told')", "t.js", NULL), WEFT_ESCRIPT);
 	CHECK(strstr(weft_detail(), "Error: told") != NULL);
 	return 0;
 }

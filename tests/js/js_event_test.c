@@ -23,32 +23,28 @@ TEST(js_a_script_may_deal_with_its_rejections)
 {
 	if (!has("addEventListener"))
 		return;
-	check_says(
-		"addEventListener('unhandledrejection', e => { e.preventDefault();"
-		"  say(e.type, e.reason, e.promise === p) });"
-		"addEventListener('rejectionhandled', e => say(e.type, e.promise === p));"
-		"const p = Promise.reject('why'); setTimeout(() => p.catch(() => {}), 1)",
-		"unhandledrejection why 1 rejectionhandled 1 ");
-	check_says(
-		"globalThis.onunhandledrejection = e => { say(e.reason); return false };"
-		"Promise.reject('by property')",
-		"by property ");
+	check_says("addEventListener('unhandledrejection', e => { e.preventDefault();"
+	           "  say(e.type, e.reason, e.promise === p) });"
+	           "addEventListener('rejectionhandled', e => say(e.type, e.promise === p));"
+	           "const p = Promise.reject('why'); setTimeout(() => p.catch(() => {}), 1)",
+	           "unhandledrejection why 1 rejectionhandled 1 ");
+	check_says("globalThis.onunhandledrejection = e => { say(e.reason); return false };"
+	           "Promise.reject('by property')",
+	           "by property ");
 }
 
 TEST(js_a_script_may_deal_with_its_errors)
 {
 	if (!has("addEventListener"))
 		return;
-	check_says(
-		"addEventListener('error', e => { e.preventDefault();"
-		"  say(e.message, e.filename, e.lineno > 0, e.error.name) });"
-		"setTimeout(() => { throw new RangeError('far') }, 1);",
-		"RangeError: far test.js 1 RangeError ");
-	check_says(
-		"addEventListener('error', e => { e.preventDefault(); say(e.error) });"
-		"reportError('told'); queueMicrotask(() => { throw 'job' });"
-		"process.nextTick(() => { throw 'tick' })",
-		"told tick job ");
+	check_says("addEventListener('error', e => { e.preventDefault();"
+	           "  say(e.message, e.filename, e.lineno > 0, e.error.name) });"
+	           "setTimeout(() => { throw new RangeError('far') }, 1);",
+	           "RangeError: far test.js 1 RangeError ");
+	check_says("addEventListener('error', e => { e.preventDefault(); say(e.error) });"
+	           "reportError('told'); queueMicrotask(() => { throw 'job' });"
+	           "process.nextTick(() => { throw 'tick' })",
+	           "told tick job ");
 }
 
 TEST(js_what_a_script_does_not_deal_with_is_the_hosts)
@@ -58,11 +54,10 @@ TEST(js_what_a_script_does_not_deal_with_is_the_hosts)
 	if (!has("addEventListener"))
 		return;
 	begin(&s);
-	run(&s,
-	    "addEventListener('error', e => { say('heard'); throw new Error('again') });"
-	    "setTimeout(() => { throw new Error('first') }, 1);"
-	    "addEventListener('unhandledrejection', () => say('also'));"
-	    "Promise.reject(1)");
+	run(&s, "addEventListener('error', e => { say('heard'); throw new Error('again') });"
+	        "setTimeout(() => { throw new Error('first') }, 1);"
+	        "addEventListener('unhandledrejection', () => say('also'));"
+	        "Promise.reject(1)");
 	CHECK_STR(s.said, "also heard ");
 	CHECK_EQ(s.errors, 3);
 	CHECK_STR(s.text, "1");
@@ -73,11 +68,10 @@ TEST(js_handled_in_the_listener_of_another_is_not_told)
 {
 	if (!has("addEventListener"))
 		return;
-	check_says(
-		"addEventListener('unhandledrejection', e => { e.preventDefault();"
-		"  say(e.reason); q.catch(() => {}) });"
-		"const p = Promise.reject('p'), q = Promise.reject('q')",
-		"p ");
+	check_says("addEventListener('unhandledrejection', e => { e.preventDefault();"
+	           "  say(e.reason); q.catch(() => {}) });"
+	           "const p = Promise.reject('p'), q = Promise.reject('q')",
+	           "p ");
 }
 
 /* --- the console ------------------------------------------------------------------- */
@@ -109,9 +103,7 @@ TEST(js_the_console_writes_where_the_host_wants)
 	loop = weft_loop_new(NULL);
 	js = weft_js_new(loop, &opts);
 	CHECK(js != NULL);
-	OK(weft_js_eval(js,
-	                "console.log('out', 1); console.error('\\ud800 alone')",
-	                NULL, NULL));
+	OK(weft_js_eval(js, "console.log('out', 1); console.error('\\ud800 alone')", NULL, NULL));
 	CHECK_STR(output.text[0], "out 1\n");
 	CHECK_STR(output.text[1], "\xef\xbf\xbd alone\n");
 	OK(weft_js_free(js));

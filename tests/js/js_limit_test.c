@@ -9,10 +9,8 @@ TEST(js_a_loop_without_end_is_ended)
 
 	begin_with(&s, &opts);
 	check_fails(&s, "for (;;);", WEFT_ETIMEDOUT, "ran too long");
-	check_fails(
-		&s,
-		"try { for (;;); } catch { say('caught') } finally { say('f') }",
-		WEFT_ETIMEDOUT, "ran too long");
+	check_fails(&s, "try { for (;;); } catch { say('caught') } finally { say('f') }",
+	            WEFT_ETIMEDOUT, "ran too long");
 	CHECK_STR(s.said, "");
 	CHECK_EQ(eval_integer(&s, "6 * 7"), 42);
 	end(&s);
@@ -24,8 +22,7 @@ TEST(js_a_callback_without_end_is_ended_and_told)
 	struct script s;
 
 	begin_with(&s, &opts);
-	run(&s,
-	    "setTimeout(() => { for (;;); }, 1); setTimeout(() => say('after'), 2)");
+	run(&s, "setTimeout(() => { for (;;); }, 1); setTimeout(() => say('after'), 2)");
 	CHECK_EQ(s.errors, 1);
 	CHECK_EQ(s.error, WEFT_ETIMEDOUT);
 	CHECK_STR(s.said, "after ");
@@ -72,8 +69,7 @@ check_job(const char *source)
 TEST(js_a_job_without_end_is_ended_and_told_whoever_handles_its_promise)
 {
 	check_job("Promise.resolve().then(() => { for (;;); })");
-	check_job(
-		"Promise.resolve().then(() => { for (;;); }).catch(() => {})");
+	check_job("Promise.resolve().then(() => { for (;;); }).catch(() => {})");
 	check_job("(async () => { await null; for (;;); })()");
 	check_job("setTimeout(async () => { for (;;); }, 1)");
 	check_job("new Promise(r => setTimeout(r, 1)).then(() => { for (;;); })"
@@ -86,8 +82,7 @@ TEST(js_a_script_whose_promise_took_the_limit_fails)
 	struct script s;
 
 	begin_with(&s, &opts);
-	check_fails(&s, "(async () => { for (;;); })()", WEFT_ETIMEDOUT,
-	            "ran too long");
+	check_fails(&s, "(async () => { for (;;); })()", WEFT_ETIMEDOUT, "ran too long");
 	OK(weft_loop_run(s.loop));
 	CHECK_EQ(s.errors, 0);
 	end(&s);
@@ -109,8 +104,7 @@ check_endless(const char *source)
 
 	begin_with(&s, &opts);
 	eval(&s, source);
-	OK(weft_timer_start(s.loop, &timer, weft_in(WEFT_MS), 0, leave,
-	                    s.loop));
+	OK(weft_timer_start(s.loop, &timer, weft_in(WEFT_MS), 0, leave, s.loop));
 	OK(weft_loop_run(s.loop));
 	weft_loop_leave(s.loop);
 	OK(weft_loop_run(s.loop));
@@ -124,11 +118,9 @@ check_endless(const char *source)
 
 TEST(js_jobs_that_make_jobs_for_ever_do_not_hold_up_the_loop)
 {
-	check_endless(
-		"var n = 0; (function f() { n++; Promise.resolve().then(f) })()");
+	check_endless("var n = 0; (function f() { n++; Promise.resolve().then(f) })()");
 	check_endless("var n = 0; (function f() { n++; queueMicrotask(f) })()");
-	check_endless(
-		"var n = 0; (function f() { n++; process.nextTick(f) })()");
+	check_endless("var n = 0; (function f() { n++; process.nextTick(f) })()");
 }
 
 TEST(js_without_a_limit_of_time_jobs_may_be_many)
@@ -151,9 +143,8 @@ TEST(js_endless_recursion_is_an_error_that_can_be_caught)
 	begin(&s);
 	check_fails(&s, "(function f() { f() })()", WEFT_ESCRIPT,
 	            "Maximum call stack size exceeded");
-	run(&s,
-	    "let deep = 0; (function f() { deep++; try { f() } catch (e) { } })();"
-	    "say(deep > 10)");
+	run(&s, "let deep = 0; (function f() { deep++; try { f() } catch (e) { } })();"
+	        "say(deep > 10)");
 	CHECK_STR(s.said, "1 ");
 	end(&s);
 }
@@ -177,10 +168,8 @@ TEST(js_a_memory_bomb_is_refused)
 	struct script s;
 
 	begin_with(&s, &opts);
-	check_fails(
-		&s,
-		"let all = []; for (;;) all.push(new Array(1000).fill(1.5))",
-		WEFT_ENOMEM, "out of memory");
+	check_fails(&s, "let all = []; for (;;) all.push(new Array(1000).fill(1.5))", WEFT_ENOMEM,
+	            "out of memory");
 	eval(&s, "all = null");
 	check_fails(&s, "let text = 'x'.repeat(5e8)", WEFT_ENOMEM, "");
 	check_fails(&s, "new Uint8Array(100 * 1024 * 1024)", WEFT_ENOMEM, "");
@@ -204,18 +193,14 @@ TEST(js_what_goes_to_the_host_is_bounded)
 
 	begin_with(&s, &opts);
 	check_fails(&s, "say(Array(2 ** 27))", WEFT_EMSGSIZE, "memory_bytes");
-	check_fails(
-		&s,
-		"let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; say(a)",
-		WEFT_EMSGSIZE, "memory_bytes");
-	check_fails(&s, "var t = 'x'.repeat(1e5); say(Array(1000).fill(t))",
+	check_fails(&s, "let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; say(a)",
 	            WEFT_EMSGSIZE, "memory_bytes");
-	check_fails(&s, "say(...Array(1000).fill(t))", WEFT_EMSGSIZE,
+	check_fails(&s, "var t = 'x'.repeat(1e5); say(Array(1000).fill(t))", WEFT_EMSGSIZE,
 	            "memory_bytes");
-	check_fails(&s, "say(Array(1000).fill(new Uint8Array(1e5)))",
-	            WEFT_EMSGSIZE, "memory_bytes");
-	check_fails(&s, "var o = {}; say(Array(6e4).fill(o))", WEFT_EMSGSIZE,
+	check_fails(&s, "say(...Array(1000).fill(t))", WEFT_EMSGSIZE, "memory_bytes");
+	check_fails(&s, "say(Array(1000).fill(new Uint8Array(1e5)))", WEFT_EMSGSIZE,
 	            "memory_bytes");
+	check_fails(&s, "var o = {}; say(Array(6e4).fill(o))", WEFT_EMSGSIZE, "memory_bytes");
 	CHECK_STR(s.said, "");
 	eval(&s, "say(Array(1e5).fill(1))");
 	CHECK_STR(s.said, "<list> ");
@@ -230,8 +215,7 @@ struct watchdog {
 };
 
 static int
-mark_running(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-             void *arg)
+mark_running(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	struct watchdog *dog = arg;
 
@@ -268,14 +252,12 @@ TEST(js_another_thread_interrupts_a_script)
 	check_fails(&s, "running(); for (;;);", WEFT_EINTR, "interrupted");
 	OK(pthread_join(other, NULL));
 	weft_js_interrupt(s.js); /* nothing runs */
-	CHECK_EQ(eval_integer(&s, "let n = 0; while (n < 1e6) n++; n"),
-	         1000000);
+	CHECK_EQ(eval_integer(&s, "let n = 0; while (n < 1e6) n++; n"), 1000000);
 	end(&s);
 }
 
 static int
-interrupt_now(weft_js *js, const weft_value *args, size_t count,
-              weft_value *out, void *arg)
+interrupt_now(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)args;
 	(void)count;
@@ -293,8 +275,7 @@ TEST(js_a_list_on_its_way_to_the_host_is_interrupted)
 	begin(&s);
 	OK(weft_js_expose(s.js, "interrupt", false, interrupt_now, NULL));
 	for (int i = 0; i < 10; i++)
-		check_fails(&s, "interrupt(); say(Array(2000))", WEFT_EINTR,
-		            "interrupted");
+		check_fails(&s, "interrupt(); say(Array(2000))", WEFT_EINTR, "interrupted");
 	CHECK_STR(s.said, "");
 	end(&s);
 }

@@ -12,13 +12,12 @@ TEST(js_engines_come_and_go_and_leave_nothing)
 
 		CHECK(js != NULL);
 		if (i % 100 == 0) {
-			OK(weft_js_eval(
-				js,
-				"let o = {}; o.self = o; setTimeout(() => o, 9);"
-				"Promise.reject(o); setImmediate(() => o);"
-				"process.nextTick(() => o); (async () => {"
-				"await new Promise(() => {}) })(); globalThis.o = o",
-				NULL, NULL));
+			OK(weft_js_eval(js,
+			                "let o = {}; o.self = o; setTimeout(() => o, 9);"
+			                "Promise.reject(o); setImmediate(() => o);"
+			                "process.nextTick(() => o); (async () => {"
+			                "await new Promise(() => {}) })(); globalThis.o = o",
+			                NULL, NULL));
 			turn(loop);
 		}
 		OK(weft_js_free(js));
@@ -36,12 +35,9 @@ TEST(js_several_engines_share_a_loop)
 	other = weft_js_new(first.loop, NULL);
 	CHECK(other != NULL);
 	OK(weft_js_expose(other, "say", false, say, &second));
-	OK(weft_js_eval(
-		other,
-		"setTimeout(() => say('two'), 1); Promise.resolve('p').then(say)",
-		NULL, NULL));
-	run(&first,
-	    "setTimeout(() => say('one'), 1); say(typeof globalThis.x); x = 1");
+	OK(weft_js_eval(other, "setTimeout(() => say('two'), 1); Promise.resolve('p').then(say)",
+	                NULL, NULL));
+	run(&first, "setTimeout(() => say('one'), 1); say(typeof globalThis.x); x = 1");
 	CHECK_STR(first.said, "undefined one ");
 	CHECK_STR(second.said, "p two ");
 	OK(weft_js_free(other));
@@ -55,11 +51,10 @@ run_alone(void *arg)
 
 	for (int i = 0; i < 5; i++) {
 		begin(s);
-		run(s,
-		    "let n = 0; for (let i = 0; i < 100; i++) setTimeout(async () => {"
-		    "  await null; n += [1, 2, 3].map(x => x * 2).length }, i % 3);"
-		    "const end = setInterval(() => { if (n == 300) { say(n);"
-		    "  clearInterval(end) } }, 1)");
+		run(s, "let n = 0; for (let i = 0; i < 100; i++) setTimeout(async () => {"
+		       "  await null; n += [1, 2, 3].map(x => x * 2).length }, i % 3);"
+		       "const end = setInterval(() => { if (n == 300) { say(n);"
+		       "  clearInterval(end) } }, 1)");
 		CHECK_STR(s->said, "300 ");
 		end(s);
 	}

@@ -72,8 +72,7 @@ check_bomb(const char *source, size_t limit)
 	eval(&s, "var all; function reset() { all = null }");
 	rc = weft_js_eval(s.js, source, "test.js", NULL);
 	if (rc != WEFT_ENOMEM && rc != WEFT_ETIMEDOUT)
-		test_fail(__FILE__, __LINE__, "%s: %d, %s", source, rc,
-		          weft_detail());
+		test_fail(__FILE__, __LINE__, "%s: %d, %s", source, rc, weft_detail());
 	if (rc == WEFT_ENOMEM)
 		CHECK(strstr(weft_detail(), "out of memory") != NULL);
 	OK(weft_js_call(s.js, "reset", NULL, 0, NULL));
@@ -110,15 +109,12 @@ TEST(js_bombs_of_all_sizes_are_refused)
 
 TEST(js_a_script_that_goes_on_after_a_refusal_is_ended)
 {
-	check_bomb(
-		"all = []; for (;;) try { all.push(new Array(5000).fill(1.5)) } catch { }",
-		4 << 20);
-	check_bomb(
-		"all = []; for (;;) try { all.push({ a: 1 }) } catch { eval('let x = 1; x') }",
-		4 << 20);
-	check_bomb(
-		"all = []; for (;;) try { all.push([1]) } catch { new Function('a', 'a()') }",
-		1 << 20);
+	check_bomb("all = []; for (;;) try { all.push(new Array(5000).fill(1.5)) } catch { }",
+	           4 << 20);
+	check_bomb("all = []; for (;;) try { all.push({ a: 1 }) } catch { eval('let x = 1; x') }",
+	           4 << 20);
+	check_bomb("all = []; for (;;) try { all.push([1]) } catch { new Function('a', 'a()') }",
+	           1 << 20);
 }
 
 /* All of it is arguments, and the places of timers. */
@@ -130,18 +126,14 @@ TEST(js_timers_and_their_arguments_count)
 	begin_with(&s, &opts);
 	eval(&s, "const f = () => {}, few = Array(1000).fill(0);"
 	         "let all = []; all[9999] = 0");
-	check_fails(
-		&s,
-		"for (let i = 0; i < 2000; i++) all[i] = setTimeout(f, 1e9, ...few)",
-		WEFT_ENOMEM, "out of memory");
-	eval(&s, "all.forEach(clearTimeout)");
-	check_fails(
-		&s,
-		"for (let i = 0; i < 2000; i++) all[i] = setImmediate(f, ...few)",
-		WEFT_ENOMEM, "out of memory");
-	eval(&s, "all.forEach(clearImmediate)");
-	check_fails(&s, "for (let i = 0; i < 1e5; i++) setTimeout(f, 1e9)",
+	check_fails(&s, "for (let i = 0; i < 2000; i++) all[i] = setTimeout(f, 1e9, ...few)",
 	            WEFT_ENOMEM, "out of memory");
+	eval(&s, "all.forEach(clearTimeout)");
+	check_fails(&s, "for (let i = 0; i < 2000; i++) all[i] = setImmediate(f, ...few)",
+	            WEFT_ENOMEM, "out of memory");
+	eval(&s, "all.forEach(clearImmediate)");
+	check_fails(&s, "for (let i = 0; i < 1e5; i++) setTimeout(f, 1e9)", WEFT_ENOMEM,
+	            "out of memory");
 	end(&s);
 }
 
@@ -173,12 +165,9 @@ check_parse(const char *piece, unsigned eighths)
 TEST(js_a_parser_may_need_more_than_there_is)
 {
 	static const char *const pieces[] = {
-		"a(1);",          "if(a){b()}else{c()};",
-		"for(;a;)b();",   "a||b&&c;",
+		"a(1);",  "if(a){b()}else{c()};", "for(;a;)b();",   "a||b&&c;",
 
-		"a?b:c,",         "function f(){}",
-		"x={a:1,b(){}};", "/a/,",
-		"[a]=b;",         "{;}",
+		"a?b:c,", "function f(){}",       "x={a:1,b(){}};", "/a/,",     "[a]=b;", "{;}",
 	};
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
@@ -195,7 +184,6 @@ TEST(js_garbage_does_not_count)
 	struct script s;
 
 	begin_with(&s, &opts);
-	eval(&s,
-	     "for (let i = 0; i < 50000; i++) { const o = { text: [i, i, i] }; o.self = o }");
+	eval(&s, "for (let i = 0; i < 50000; i++) { const o = { text: [i, i, i] }; o.self = o }");
 	end(&s);
 }

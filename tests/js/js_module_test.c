@@ -62,17 +62,15 @@ load(struct script *s, const struct folder *folder, const char *name)
 
 TEST(js_modules_import_each_other_relative_to_their_files)
 {
-	static const char *const names[] = { "main.js", "in/a.js", "in/b.js",
-		                             "in",      "c.js",    NULL };
+	static const char *const names[] = { "main.js", "in/a.js", "in/b.js", "in", "c.js", NULL };
 	struct folder folder;
 	struct script s;
 
 	make_folder(&folder);
 	OK(mkdir(path_of(&folder, "in"), 0700));
-	put_file(
-		&folder, "main.js",
-		"import { a } from './in/a.js'; import * as c from './in/.././c.js';"
-		"say(a, c.c, import.meta.main, import.meta.url.slice(-8))");
+	put_file(&folder, "main.js",
+	         "import { a } from './in/a.js'; import * as c from './in/.././c.js';"
+	         "say(a, c.c, import.meta.main, import.meta.url.slice(-8))");
 	put_file(&folder, "in/a.js",
 	         "import { b } from './b.js'; import { c } from '../c.js';"
 	         "export const a = 'a' + b + c; say('a', import.meta.main)");
@@ -118,9 +116,8 @@ TEST(js_jobs_of_a_module_come_before_its_ticks)
 	struct script s;
 
 	make_folder(&folder);
-	put_file(
-		&folder, "main.js",
-		"process.nextTick(() => say('tick')); queueMicrotask(() => say('job'));");
+	put_file(&folder, "main.js",
+	         "process.nextTick(() => say('tick')); queueMicrotask(() => say('job'));");
 	put_file(&folder, "timer.js",
 	         "setTimeout(() => { queueMicrotask(() => say('late job'));"
 	         " process.nextTick(() => say('late tick')) }, 1)");
@@ -134,8 +131,7 @@ TEST(js_jobs_of_a_module_come_before_its_ticks)
 
 TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
 {
-	static const char *const names[] = { "main.js", "alone.js", "late.js",
-		                             "other.js", NULL };
+	static const char *const names[] = { "main.js", "alone.js", "late.js", "other.js", NULL };
 	struct folder folder;
 	struct script s;
 
@@ -143,12 +139,10 @@ TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
 	put_file(&folder, "main.js", "import './other.js'");
 	put_file(&folder, "other.js", "say('never')");
 	put_file(&folder, "alone.js", "say('alone')");
-	put_file(&folder, "late.js",
-	         "import('./other.js').catch(e => say(e.code))");
+	put_file(&folder, "late.js", "import('./other.js').catch(e => say(e.code))");
 	begin(&s);
 	load(&s, &folder, "alone.js");
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "main.js"), NULL),
-	         WEFT_EPERM);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "main.js"), NULL), WEFT_EPERM);
 	load(&s, &folder, "late.js");
 	CHECK_STR(s.said, "alone WEFT_EPERM ");
 	end(&s);
@@ -157,8 +151,8 @@ TEST(js_imports_need_a_grant_and_the_hosts_file_does_not)
 
 TEST(js_what_is_wrong_with_a_module_is_told)
 {
-	static const char *const names[] = { "broken.js", "throws.js",
-		                             "missing.js", "names.js", NULL };
+	static const char *const names[] = { "broken.js", "throws.js", "missing.js", "names.js",
+		                             NULL };
 	struct folder folder;
 	struct script s;
 
@@ -168,19 +162,14 @@ TEST(js_what_is_wrong_with_a_module_is_told)
 	put_file(&folder, "missing.js", "import './none.js'");
 	put_file(&folder, "names.js", "import { none } from './throws.js'");
 	begin_granted(&s);
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "none.js"), NULL),
-	         WEFT_ENOENT);
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "broken.js"), NULL),
-	         WEFT_ESCRIPT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "none.js"), NULL), WEFT_ENOENT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "broken.js"), NULL), WEFT_ESCRIPT);
 	CHECK(strstr(weft_detail(), "broken.js:3") != NULL);
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "throws.js"), NULL),
-	         WEFT_ESCRIPT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "throws.js"), NULL), WEFT_ESCRIPT);
 	CHECK(strstr(weft_detail(), "Error: body\n    at") != NULL);
 	CHECK(strstr(weft_detail(), "throws.js:2") != NULL);
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "missing.js"), NULL),
-	         WEFT_ENOENT);
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "names.js"), NULL),
-	         WEFT_ESCRIPT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "missing.js"), NULL), WEFT_ENOENT);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "names.js"), NULL), WEFT_ESCRIPT);
 	OK(weft_loop_run(s.loop));
 	CHECK_STR(s.text, ""); /* who loaded was told */
 	end(&s);
@@ -230,9 +219,7 @@ TEST(js_a_circle_with_a_file_that_is_missing_stays_whole)
 	put_file(&folder, "a.js",
 	         "import './good.js'; import './b.js'; import { x } from"
 	         " './none.js'; export default x; say('never')");
-	put_file(
-		&folder, "b.js",
-		"import a from './a.js'; export default () => a; say('never')");
+	put_file(&folder, "b.js", "import a from './a.js'; export default () => a; say('never')");
 	put_file(&folder, "good.js", "export default 'good'; say('here')");
 	begin_granted(&s);
 	import_each(&s, &folder, "a.js b.js good.js none.js a.js b.js");
@@ -247,8 +234,7 @@ TEST(js_a_circle_with_a_file_that_is_missing_stays_whole)
 
 TEST(js_a_circle_of_three_with_a_broken_text_stays_whole)
 {
-	static const char *const names[] = { "a.js", "b.js", "c.js", "bad.js",
-		                             NULL };
+	static const char *const names[] = { "a.js", "b.js", "c.js", "bad.js", NULL };
 	struct folder folder;
 	struct script s;
 	int rc;
@@ -282,15 +268,13 @@ TEST(js_a_circle_of_three_with_a_broken_text_stays_whole)
 
 TEST(js_a_circle_in_which_one_throws_throws_for_all)
 {
-	static const char *const names[] = { "a.js", "b.js", "c.js", "good.js",
-		                             NULL };
+	static const char *const names[] = { "a.js", "b.js", "c.js", "good.js", NULL };
 	struct folder folder;
 	struct script s;
 
 	make_folder(&folder);
 	put_file(&folder, "a.js", "import './b.js'; export default 'a'");
-	put_file(&folder, "b.js",
-	         "import './good.js'; import './c.js'; throw new RangeError");
+	put_file(&folder, "b.js", "import './good.js'; import './c.js'; throw new RangeError");
 	put_file(&folder, "c.js", "import './a.js'; say('c')");
 	put_file(&folder, "good.js", "export default 'good'");
 	begin_granted(&s);
@@ -319,8 +303,7 @@ TEST(js_what_is_missing_can_be_imported_once_it_is_there)
 
 TEST(js_a_module_is_a_regular_file_of_some_size)
 {
-	static const char *const names[] = { "fifo.js", "in", "big.js",
-		                             "main.js", NULL };
+	static const char *const names[] = { "fifo.js", "in", "big.js", "main.js", NULL };
 	struct folder folder;
 	struct script s;
 
@@ -334,8 +317,7 @@ TEST(js_a_module_is_a_regular_file_of_some_size)
 	import_each(&s, &folder, "fifo.js in big.js main.js");
 	CHECK_STR(s.said, "fifo.js WEFT_EINVAL in WEFT_EINVAL "
 	                  "big.js WEFT_EMSGSIZE main.js WEFT_EINVAL ");
-	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "fifo.js"), NULL),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_js_load(s.js, path_of(&folder, "fifo.js"), NULL), WEFT_EINVAL);
 	CHECK(strstr(weft_detail(), "not a regular file") != NULL);
 	end(&s);
 	remove_folder(&folder, names);

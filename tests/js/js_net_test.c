@@ -22,8 +22,7 @@ listen_here(void)
 	listener = make_listener(4, &addr);
 	peer = -1;
 	OK(fcntl(listener, F_SETFL, O_NONBLOCK));
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/",
-	               ntohs(addr.sin_port));
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/", ntohs(addr.sin_port));
 }
 
 /* Turn the loop until the request is there. */
@@ -51,8 +50,7 @@ see_end(weft_loop *loop)
 	char byte;
 	ssize_t size;
 
-	while ((size = recv(peer, &byte, 1, MSG_DONTWAIT)) < 0
-	       && errno == EAGAIN) {
+	while ((size = recv(peer, &byte, 1, MSG_DONTWAIT)) < 0 && errno == EAGAIN) {
 		turn(loop);
 		sched_yield();
 	}
@@ -112,8 +110,7 @@ TEST(js_fetch_takes_no_options_from_a_polluted_prototype)
 	           "show(new Request(new Request('http://a/')));"
 	           "const s = new Response();"
 	           "say(s.status, s.statusText, [...s.headers].length);",
-	           "GET 0 1 follow none GET 0 1 follow none "
-	           "GET 0 1 follow none 200  0 ");
+	           "GET 0 1 follow none GET 0 1 follow none GET 0 1 follow none 200  0 ");
 	check_says("class Options { get method() { return 'put'; } }"
 	           "say(new Request('http://a/', new Options()).method);"
 	           "say(new Request('http://a/', { method: 'post' }).method);",

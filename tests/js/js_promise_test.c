@@ -37,8 +37,7 @@ TEST(js_a_promise_of_a_script_settles_one_of_c)
 	check_settled(bad, WEFT_REJECTED, WEFT_ESCRIPT);
 	check_settled(thrown, WEFT_REJECTED, WEFT_ESCRIPT);
 	check_settled(number, WEFT_REJECTED, 9);
-	CHECK_EQ(s.errors,
-	         0); /* C handles them, or is told by its own report */
+	CHECK_EQ(s.errors, 0); /* C handles them, or is told by its own report */
 	end(&s);
 }
 
@@ -68,8 +67,7 @@ TEST(js_a_threadlet_awaits_a_script_and_reads_its_error)
 }
 
 static int
-keep_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-             void *arg)
+keep_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)out;
@@ -84,12 +82,11 @@ TEST(js_garbage_does_not_change_what_an_error_says)
 
 	begin(&s);
 	OK(weft_js_expose(s.js, "keep", false, keep_promise, &kept));
-	check_fails(
-		&s,
-		"(() => { const error = new Error('of the script');"
-		" error.promise = new Promise(() => {}); keep(error.promise);"
-		" throw error })()",
-		WEFT_ESCRIPT, "Error: of the script");
+	check_fails(&s,
+	            "(() => { const error = new Error('of the script');"
+	            " error.promise = new Promise(() => {}); keep(error.promise);"
+	            " throw error })()",
+	            WEFT_ESCRIPT, "Error: of the script");
 	CHECK(kept.type == &weft_type_promise);
 	check_settled(weft_promise_ref(kept.as.ptr), WEFT_REJECTED, WEFT_EPIPE);
 	weft_value_drop(&kept);
@@ -125,8 +122,7 @@ TEST(js_what_c_waits_for_ends_with_the_engine)
 /* --- of C, to scripts ---------------------------------------------------------------- */
 
 static int
-give_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-             void *arg)
+give_promise(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)args;
@@ -235,8 +231,7 @@ TEST(js_a_loop_that_stops_rejects_what_scripts_wait_for)
 /* --- host functions that suspend ------------------------------------------------------- */
 
 static int
-double_it(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-          void *arg)
+double_it(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	int rc = weft_sleep_until(weft_in(WEFT_MS));
 
@@ -256,18 +251,16 @@ TEST(js_a_host_function_that_suspends_gives_a_promise)
 
 	begin(&s);
 	OK(weft_js_expose(s.js, "double", true, double_it, NULL));
-	run(&s,
-	    "(async () => {"
-	    "  say((await Promise.all([double(1), double(2), double(21)])).join());"
-	    "  try { await double('x') } catch (e) { say(e.code, e.message) }"
-	    "})(); say(double(0) instanceof Promise)");
+	run(&s, "(async () => {"
+	        "  say((await Promise.all([double(1), double(2), double(21)])).join());"
+	        "  try { await double('x') } catch (e) { say(e.code, e.message) }"
+	        "})(); say(double(0) instanceof Promise)");
 	CHECK_STR(s.said, "1 2,4,42 WEFT_EINVAL double: a number is needed ");
 	end(&s);
 }
 
 static int
-use_freed(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-          void *arg)
+use_freed(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)out;
 	CHECK_EQ(count, 1);
@@ -302,8 +295,7 @@ TEST(js_a_rejection_that_nobody_handles_is_told)
 	struct script s;
 
 	begin(&s);
-	run(&s,
-	    "Promise.reject(new Error('alone')); setTimeout(() => say('on'), 1)");
+	run(&s, "Promise.reject(new Error('alone')); setTimeout(() => say('on'), 1)");
 	CHECK_EQ(s.errors, 1);
 	CHECK_EQ(s.error, WEFT_ESCRIPT);
 	CHECK(strstr(s.text, "Error: alone\n    at") == s.text);
@@ -317,11 +309,10 @@ TEST(js_a_rejection_handled_by_the_end_of_the_checkpoint_is_not_told)
 	struct script s;
 
 	begin(&s);
-	run(&s,
-	    "let p = Promise.reject(1), q = Promise.reject(2), r = Promise.reject(3);"
-	    "q.catch(() => {}); p.catch(() => {});"
-	    "Promise.resolve().then(() => process.nextTick(() =>"
-	    "  Promise.resolve().then(() => r.catch(() => say('in time')))))");
+	run(&s, "let p = Promise.reject(1), q = Promise.reject(2), r = Promise.reject(3);"
+	        "q.catch(() => {}); p.catch(() => {});"
+	        "Promise.resolve().then(() => process.nextTick(() =>"
+	        "  Promise.resolve().then(() => r.catch(() => say('in time')))))");
 	CHECK_EQ(s.errors, 0);
 	CHECK_STR(s.said, "in time ");
 	end(&s);
@@ -332,9 +323,8 @@ TEST(js_many_rejections_handled_in_order_are_forgotten)
 	struct script s;
 
 	begin(&s);
-	run(&s,
-	    "let all = []; for (let i = 0; i < 5000; i++) all.push(Promise.reject(i));"
-	    "Promise.allSettled(all).then(a => say(a.length))");
+	run(&s, "let all = []; for (let i = 0; i < 5000; i++) all.push(Promise.reject(i));"
+	        "Promise.allSettled(all).then(a => say(a.length))");
 	CHECK_EQ(s.errors, 0);
 	CHECK_STR(s.said, "5000 ");
 	end(&s);

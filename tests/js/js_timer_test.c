@@ -5,93 +5,84 @@
 
 TEST(js_jobs_run_in_one_queue_behind_ticks)
 {
-	check_says(
-		"Promise.resolve().then(() => say('p1')); queueMicrotask(() => say('q1'));"
-		"Promise.resolve().then(() => say('p2')); process.nextTick(() => say('t1'));"
-		"queueMicrotask(() => { say('q2'); process.nextTick(() => say('t3'));"
-		"  queueMicrotask(() => say('q3')) });"
-		"process.nextTick(say, 't2', 'args'); say('main')",
-		"main t1 t2 args p1 q1 p2 q2 q3 t3 ");
+	check_says("Promise.resolve().then(() => say('p1')); queueMicrotask(() => say('q1'));"
+	           "Promise.resolve().then(() => say('p2')); process.nextTick(() => say('t1'));"
+	           "queueMicrotask(() => { say('q2'); process.nextTick(() => say('t3'));"
+	           "  queueMicrotask(() => say('q3')) });"
+	           "process.nextTick(say, 't2', 'args'); say('main')",
+	           "main t1 t2 args p1 q1 p2 q2 q3 t3 ");
 }
 
 TEST(js_a_checkpoint_follows_every_callback)
 {
-	check_says(
-		"for (const n of [1, 2]) setTimeout(() => { say('timer' + n);"
-		"  Promise.resolve().then(() => say('job' + n));"
-		"  process.nextTick(() => say('tick' + n)) }, 1);",
-		"timer1 tick1 job1 timer2 tick2 job2 ");
+	check_says("for (const n of [1, 2]) setTimeout(() => { say('timer' + n);"
+	           "  Promise.resolve().then(() => say('job' + n));"
+	           "  process.nextTick(() => say('tick' + n)) }, 1);",
+	           "timer1 tick1 job1 timer2 tick2 job2 ");
 }
 
 TEST(js_timers_fire_in_order_of_their_time_and_then_of_their_setting)
 {
-	check_says(
-		"setTimeout(() => say('c'), 160); setTimeout(() => say('a'), 80);"
-		"setTimeout(() => say('b'), 80); setTimeout(() => say('0'), 0);"
-		"setTimeout(() => say('1'), 1)",
-		"0 1 a b c ");
+	check_says("setTimeout(() => say('c'), 160); setTimeout(() => say('a'), 80);"
+	           "setTimeout(() => say('b'), 80); setTimeout(() => say('0'), 0);"
+	           "setTimeout(() => say('1'), 1)",
+	           "0 1 a b c ");
 }
 
 TEST(js_delays_are_converted_as_the_web_does)
 {
-	check_says(
-		"let n = 0; const f = () => n++;"
-		"for (const ms of [-1, NaN, Infinity, undefined, null, '1', 'x', {}, 2**32,"
-		"                  2**31, { valueOf() { return 1 } }, 0.9, true])"
-		"  setTimeout(f, ms);"
-		"setTimeout(() => say(n), 30)",
-		"13 ");
-	check_says(
-		"try { setTimeout(() => {}, { valueOf() { throw 'v' } }) } catch (e) {"
-		"  say(e) }"
-		"try { setTimeout() } catch (e) { say(e.name) }"
-		"try { setImmediate(1) } catch (e) { say(e.name) }"
-		"try { queueMicrotask({}) } catch (e) { say(e.name) }"
-		"try { process.nextTick() } catch (e) { say(e.name) }",
-		"v TypeError TypeError TypeError TypeError ");
+	check_says("let n = 0; const f = () => n++;"
+	           "for (const ms of [-1, NaN, Infinity, undefined, null, '1', 'x', {}, 2**32,"
+	           "                  2**31, { valueOf() { return 1 } }, 0.9, true])"
+	           "  setTimeout(f, ms);"
+	           "setTimeout(() => say(n), 30)",
+	           "13 ");
+	check_says("try { setTimeout(() => {}, { valueOf() { throw 'v' } }) } catch (e) {"
+	           "  say(e) }"
+	           "try { setTimeout() } catch (e) { say(e.name) }"
+	           "try { setImmediate(1) } catch (e) { say(e.name) }"
+	           "try { queueMicrotask({}) } catch (e) { say(e.name) }"
+	           "try { process.nextTick() } catch (e) { say(e.name) }",
+	           "v TypeError TypeError TypeError TypeError ");
 }
 
 TEST(js_handlers_take_arguments_and_may_be_text)
 {
-	check_says(
-		"globalThis.x = 1; setTimeout('x++; say(\"text\", x)', 1);"
-		"setTimeout(say, 2, 'a', 'b');"
-		"let i = setInterval(v => { say(v); clearInterval(i) }, 3, 'every')",
-		"text 2 a b every ");
+	check_says("globalThis.x = 1; setTimeout('x++; say(\"text\", x)', 1);"
+	           "setTimeout(say, 2, 'a', 'b');"
+	           "let i = setInterval(v => { say(v); clearInterval(i) }, 3, 'every')",
+	           "text 2 a b every ");
 	check_says("setImmediate(say, 'i', 'j')", "i j ");
 }
 
 TEST(js_numbers_are_positive_and_never_come_again)
 {
-	check_says(
-		"const seen = new Set();"
-		"for (let i = 0; i < 1000; i++) {"
-		"  const id = [setTimeout, setInterval, setImmediate][i % 3](() => {}, 1);"
-		"  if (!(Number.isSafeInteger(id) && id > 0) || seen.has(id)) say('bad', id);"
-		"  seen.add(id);"
-		"  [clearInterval, clearImmediate, clearTimeout][i % 3](id);"
-		"} say(seen.size)",
-		"1000 ");
+	check_says("const seen = new Set();"
+	           "for (let i = 0; i < 1000; i++) {"
+	           "  const id = [setTimeout, setInterval, setImmediate][i % 3](() => {}, 1);"
+	           "  if (!(Number.isSafeInteger(id) && id > 0) || seen.has(id)) say('bad', id);"
+	           "  seen.add(id);"
+	           "  [clearInterval, clearImmediate, clearTimeout][i % 3](id);"
+	           "} say(seen.size)",
+	           "1000 ");
 }
 
 TEST(js_clearing_works_from_everywhere)
 {
-	check_says(
-		"const a = setTimeout(() => say('never'), 1); clearTimeout(a); clearTimeout(a);"
-		"const b = setTimeout(() => { clearTimeout(b); clearTimeout(c); say('b') }, 1);"
-		"const c = setTimeout(() => say('never'), 1);"
-		"let n = 0; const d = setInterval(() => { say('d'); if (++n == 2)"
-		"  clearInterval(d) }, 1);"
-		"clearTimeout(undefined); clearTimeout(null); clearTimeout('x');"
-		"clearTimeout({}); clearTimeout(-1); clearTimeout(1e300); clearTimeout();"
-		"clearTimeout(String(setTimeout(() => say('never'), 1)))",
-		"b d d ");
-	check_says(
-		"const e = setImmediate(() => say('never')); clearImmediate(e);"
-		"const f = setImmediate(() => { clearImmediate(g);"
-		"  clearImmediate(f); say('f') });"
-		"const g = setImmediate(() => say('never'))",
-		"f ");
+	check_says("const a = setTimeout(() => say('never'), 1); clearTimeout(a); clearTimeout(a);"
+	           "const b = setTimeout(() => { clearTimeout(b); clearTimeout(c); say('b') }, 1);"
+	           "const c = setTimeout(() => say('never'), 1);"
+	           "let n = 0; const d = setInterval(() => { say('d'); if (++n == 2)"
+	           "  clearInterval(d) }, 1);"
+	           "clearTimeout(undefined); clearTimeout(null); clearTimeout('x');"
+	           "clearTimeout({}); clearTimeout(-1); clearTimeout(1e300); clearTimeout();"
+	           "clearTimeout(String(setTimeout(() => say('never'), 1)))",
+	           "b d d ");
+	check_says("const e = setImmediate(() => say('never')); clearImmediate(e);"
+	           "const f = setImmediate(() => { clearImmediate(g);"
+	           "  clearImmediate(f); say('f') });"
+	           "const g = setImmediate(() => say('never'))",
+	           "f ");
 }
 
 TEST(js_a_script_cannot_clear_timers_of_c)
@@ -182,10 +173,9 @@ TEST(js_a_throw_in_a_microtask_is_an_error_and_no_rejection)
 	struct script s;
 
 	begin(&s);
-	run(&s,
-	    "queueMicrotask(() => { throw new Error('here') });"
-	    "queueMicrotask(() => say('next'));"
-	    "process.nextTick(() => { throw 1 }); process.nextTick(() => say('tick'))");
+	run(&s, "queueMicrotask(() => { throw new Error('here') });"
+	        "queueMicrotask(() => say('next'));"
+	        "process.nextTick(() => { throw 1 }); process.nextTick(() => say('tick'))");
 	CHECK_EQ(s.errors, 2);
 	CHECK_STR(s.text, "1");
 	CHECK_STR(s.said, "tick next ");
@@ -197,9 +187,8 @@ TEST(js_an_interval_goes_on_after_a_throw)
 	struct script s;
 
 	begin(&s);
-	run(&s,
-	    "let n = 0; const i = setInterval(() => { if (++n == 3) clearInterval(i);"
-	    " throw new Error('each') }, 1)");
+	run(&s, "let n = 0; const i = setInterval(() => { if (++n == 3) clearInterval(i);"
+	        " throw new Error('each') }, 1)");
 	CHECK_EQ(s.errors, 3);
 	end(&s);
 }

@@ -19,8 +19,7 @@ check_type(struct script *s, const char *source, const weft_type *type)
 
 	if (value.type != type)
 		test_fail(__FILE__, __LINE__, "%s is %s, not %s", source,
-		          value.type ? value.type->name : "none",
-		          type ? type->name : "none");
+		          value.type ? value.type->name : "none", type ? type->name : "none");
 	weft_value_drop(&value);
 }
 
@@ -71,13 +70,11 @@ TEST(js_lists_keep_their_order_and_have_a_depth)
 	CHECK_EQ(((weft_list *)list->items[2].as.ptr)->items[0].as.integer, 3);
 	CHECK(list->items[3].type == NULL && list->items[4].type == NULL);
 	weft_value_drop(&value);
-	CHECK_EQ(weft_js_eval(s.js, "let a = []; a.push(a); a", NULL, &value),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_js_eval(
-			 s.js,
-			 "[{ }, { get x() { return 1 } },"
-			 "new Proxy([1], { get() { throw new Error('no') } })]",
-			 NULL, &value),
+	CHECK_EQ(weft_js_eval(s.js, "let a = []; a.push(a); a", NULL, &value), WEFT_EINVAL);
+	CHECK_EQ(weft_js_eval(s.js,
+	                      "[{ }, { get x() { return 1 } },"
+	                      "new Proxy([1], { get() { throw new Error('no') } })]",
+	                      NULL, &value),
 	         WEFT_ESCRIPT);
 	end(&s);
 }
@@ -111,19 +108,15 @@ TEST(js_values_of_c_go_in_and_come_back)
 	eval(&s, back_text);
 	out = go_round(&s, (weft_value){ 0 }, "undefined undefined ");
 	CHECK(out.type == NULL);
-	CHECK_EQ(go_round(&s, weft_value_integer(-5), "number -5 ").as.integer,
-	         -5);
+	CHECK_EQ(go_round(&s, weft_value_integer(-5), "number -5 ").as.integer, -5);
 	CHECK(go_round(&s, number, "number 0.25 ").as.number == 0.25);
-	out = go_round(&s, weft_value_integer(INT64_MAX),
-	               "bigint 9223372036854775807 ");
+	out = go_round(&s, weft_value_integer(INT64_MAX), "bigint 9223372036854775807 ");
 	CHECK(out.type == &weft_type_js);
 	weft_value_drop(&out);
-	out = go_round(&s, weft_value_text("gr\xc3\xbc\xc3\x9f"),
-	               "string gr\xc3\xbc\xc3\x9f ");
+	out = go_round(&s, weft_value_text("gr\xc3\xbc\xc3\x9f"), "string gr\xc3\xbc\xc3\x9f ");
 	CHECK_STR(out.as.ptr, "gr\xc3\xbc\xc3\x9f");
 	weft_value_drop(&out);
-	out = go_round(&s, weft_value_bytes((weft_span){ "\1\2", 2 }),
-	               "object 1,2 ");
+	out = go_round(&s, weft_value_bytes((weft_span){ "\1\2", 2 }), "object 1,2 ");
 	CHECK_EQ(((weft_span *)out.as.ptr)->size, 2);
 	weft_value_drop(&out);
 	items[1] = weft_value_text("b");
@@ -153,14 +146,11 @@ share_it(void *ptr)
 	drops--;
 }
 
-static const weft_type shared_type = { .name = "own",
-	                               .drop = drop_it,
-	                               .share = share_it };
+static const weft_type shared_type = { .name = "own", .drop = drop_it, .share = share_it };
 static const weft_type lone_type = { .name = "lone", .drop = drop_it };
 
 static int
-give_own(weft_js *js, const weft_value *args, size_t count, weft_value *out,
-         void *arg)
+give_own(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
 {
 	(void)js;
 	(void)args;
@@ -176,10 +166,8 @@ TEST(js_a_value_of_ones_own_type_is_passed_on_and_ends_once)
 
 	drops = 0;
 	begin(&s);
-	OK(weft_js_expose(s.js, "own", false, give_own,
-	                  (void *)(uintptr_t)&shared_type));
-	OK(weft_js_expose(s.js, "lone", false, give_own,
-	                  (void *)(uintptr_t)&lone_type));
+	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&shared_type));
+	OK(weft_js_expose(s.js, "lone", false, give_own, (void *)(uintptr_t)&lone_type));
 	out = evaluate(&s, "let kept = own(); kept");
 	CHECK(out.type == &shared_type && out.as.ptr == &drops);
 	weft_value_drop(&out);
@@ -241,8 +229,7 @@ TEST(js_a_held_value_is_dropped_on_any_thread)
 
 	drops = 0;
 	begin(&s);
-	OK(weft_js_expose(s.js, "own", false, give_own,
-	                  (void *)(uintptr_t)&lone_type));
+	OK(weft_js_expose(s.js, "own", false, give_own, (void *)(uintptr_t)&lone_type));
 	held = evaluate(&s, "({ part: own() })");
 	OK(pthread_join(thread(drop_elsewhere, &held), NULL));
 	CHECK_EQ(drops, 0); /* it belongs to the loop's thread */

@@ -341,8 +341,7 @@ all_live(struct waiter *w)
 {
 	struct elsewhere *there = w->stage->object;
 
-	return __atomic_load_n(&there->lives, __ATOMIC_ACQUIRE)
-	       == w->stage->count;
+	return __atomic_load_n(&there->lives, __ATOMIC_ACQUIRE) == w->stage->count;
 }
 
 static int64_t
@@ -364,8 +363,7 @@ call_join(struct waiter *w, uint64_t deadline_ns)
 static void
 note_turn(void *arg)
 {
-	__atomic_store_n(&((struct elsewhere *)arg)->has_turned, 1,
-	                 __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct elsewhere *)arg)->has_turned, 1, __ATOMIC_RELEASE);
 }
 
 /* All have ended, and in the turn after that they are on their way home. */
@@ -460,8 +458,7 @@ feed_shop(struct stage *stage)
 	struct shop *shop = stage->object;
 
 	OK(weft_op_init(&shop->last, NULL, NULL, NULL));
-	OK(weft_work_op(shop->pool, tell_that_last, shop, &shop->last,
-	                WEFT_NEVER));
+	OK(weft_work_op(shop->pool, tell_that_last, shop, &shop->last, WEFT_NEVER));
 	OK(close(shop->door[1]));
 	shop->door[1] = -1;
 	while (!__atomic_load_n(&shop->was_last, __ATOMIC_ACQUIRE))
@@ -474,8 +471,7 @@ static void
 open_child(struct waiter *w)
 {
 	const char *const argv[] = { "head", "-c1", NULL };
-	weft_child_opts opts = { .std = { WEFT_CHILD_FD, WEFT_CHILD_NULL,
-		                          WEFT_CHILD_NULL } };
+	weft_child_opts opts = { .std = { WEFT_CHILD_FD, WEFT_CHILD_NULL, WEFT_CHILD_NULL } };
 	weft_child *child;
 	int fds[2];
 

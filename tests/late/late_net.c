@@ -13,8 +13,7 @@ open_pair_of(struct waiter *w, int type)
 
 	OK(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds));
 	for (int i = 0; i < 2; i++)
-		OK(setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &size,
-		              sizeof(size)));
+		OK(setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)));
 	w->fd = fds[0];
 	w->peer = fds[1];
 }
@@ -90,8 +89,7 @@ call_read_exact(struct waiter *w, uint64_t deadline_ns)
 static int64_t
 call_read_until(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_read_until(w->stream, "\n", w->buf, sizeof(w->buf),
-	                       deadline_ns);
+	return weft_read_until(w->stream, "\n", w->buf, sizeof(w->buf), deadline_ns);
 }
 
 static int64_t
@@ -369,8 +367,7 @@ static int64_t
 call_op_recvmsg(struct waiter *w, uint64_t deadline_ns)
 {
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_op_recvmsg(&w->op, w->fd, message_of(w, sizeof(w->buf)), 0,
-	                   deadline_ns));
+	OK(weft_op_recvmsg(&w->op, w->fd, message_of(w, sizeof(w->buf)), 0, deadline_ns));
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
@@ -427,8 +424,7 @@ door_of(const struct waiter *w)
 
 	return (struct sockaddr_in){ .sin_family = AF_INET,
 		                     .sin_port = (in_port_t)w->value,
-		                     .sin_addr.s_addr = htonl(0x7f010001
-		                                              + index) };
+		                     .sin_addr.s_addr = htonl(0x7f010001 + index) };
 }
 
 static void
@@ -436,8 +432,8 @@ write_door(const struct waiter *w, char *out, size_t size)
 {
 	uint32_t index = 1 + (uint32_t)(w - w->stage->waiters);
 
-	(void)snprintf(out, size, "tcp://127.1.%u.%u:%u", index >> 8,
-	               index & 255, ntohs((in_port_t)w->value));
+	(void)snprintf(out, size, "tcp://127.1.%u.%u:%u", index >> 8, index & 255,
+	               ntohs((in_port_t)w->value));
 }
 
 static void
@@ -560,8 +556,7 @@ call_op_connect(struct waiter *w, uint64_t deadline_ns)
 
 	CHECK(fd >= 0);
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_op_connect(&w->op, fd, (struct sockaddr *)&addr, sizeof(addr),
-	                   deadline_ns));
+	OK(weft_op_connect(&w->op, fd, (struct sockaddr *)&addr, sizeof(addr), deadline_ns));
 	rc = weft_op_wait(&w->op, WEFT_NEVER);
 	OK(close(fd));
 	return rc;

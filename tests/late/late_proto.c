@@ -14,10 +14,9 @@
 struct server {
 	int door;
 	uint16_t port;
-	const char *mark; /* of a request that is complete, */
-	uint32_t marks;   /* and how many were heard */
-	const char *greeting, *reply,
-		*head; /* to HELLO; to a request, later or at once */
+	const char *mark;                    /* of a request that is complete, */
+	uint32_t marks;                      /* and how many were heard */
+	const char *greeting, *reply, *head; /* to HELLO; to a request, later or at once */
 	int conns[CONNS_MAX];
 	uint32_t count;
 	size_t size; /* of what was heard since the last mark */
@@ -52,8 +51,8 @@ count_marks(struct server *server, int fd)
 static void
 hear(struct server *server, int fd)
 {
-	ssize_t n = recv(fd, server->heard + server->size,
-	                 HEARD_MAX - server->size - 1, MSG_DONTWAIT);
+	ssize_t n = recv(fd, server->heard + server->size, HEARD_MAX - server->size - 1,
+	                 MSG_DONTWAIT);
 	bool greets;
 
 	if (n <= 0)
@@ -132,8 +131,7 @@ open_redis(struct stage *stage, const char *mark, const char *reply)
 	char text[64];
 
 	server->greeting = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
-	(void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u",
-	               server->port);
+	(void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u", server->port);
 	OK(weft_redis_open(text, NULL, &redis));
 	server->client = redis;
 }
@@ -231,8 +229,7 @@ call_redis_op(struct waiter *w, uint64_t deadline_ns)
 	weft_span words[] = { weft_text("GET"), weft_text("a") };
 
 	OK(weft_op_init(&w->op, NULL, NULL, NULL));
-	OK(weft_redis_call_op(redis_of(w), words, 2, NULL, &w->op,
-	                      deadline_ns));
+	OK(weft_redis_call_op(redis_of(w), words, 2, NULL, &w->op, deadline_ns));
 	return weft_op_wait(&w->op, WEFT_NEVER);
 }
 
@@ -240,8 +237,7 @@ static int64_t
 call_redis_promise(struct waiter *w, uint64_t deadline_ns)
 {
 	weft_span words[] = { weft_text("GET"), weft_text("a") };
-	weft_promise *promise = weft_redis_call_promise(redis_of(w), words, 2,
-	                                                deadline_ns);
+	weft_promise *promise = weft_redis_call_promise(redis_of(w), words, 2, deadline_ns);
 	int64_t rc;
 
 	CHECK(promise != NULL);
@@ -264,8 +260,7 @@ call_redis_script(struct waiter *w, uint64_t deadline_ns)
 {
 	weft_span words[] = { weft_text("0") };
 
-	return weft_redis_script(redis_of(w), "return 1", words, 1, NULL,
-	                         deadline_ns);
+	return weft_redis_script(redis_of(w), "return 1", words, 1, NULL, deadline_ns);
 }
 
 static int
@@ -273,8 +268,7 @@ call_redis_there(void *arg)
 {
 	struct waiter *w = arg;
 
-	return weft_redis_callf(redis_of(w), NULL, w->stage->deadline_ns,
-	                        "GET a");
+	return weft_redis_callf(redis_of(w), NULL, w->stage->deadline_ns, "GET a");
 }
 
 /* From a plain thread. */
@@ -290,8 +284,7 @@ open_feed(struct waiter *w, uint64_t deadline_ns)
 {
 	const char *const channels[] = { "c", NULL };
 	weft_redis_feed *feed;
-	int64_t rc = weft_redis_feed_open(redis_of(w), channels, &feed,
-	                                  deadline_ns);
+	int64_t rc = weft_redis_feed_open(redis_of(w), channels, &feed, deadline_ns);
 
 	w->object = rc == 0 ? feed : NULL;
 	return rc;
@@ -375,8 +368,7 @@ fetch(struct waiter *w, uint64_t deadline_ns)
 	weft_http *http;
 	int64_t rc;
 
-	(void)snprintf(w->buf, sizeof(w->buf), "http://127.0.0.1:%u/",
-	               server->port);
+	(void)snprintf(w->buf, sizeof(w->buf), "http://127.0.0.1:%u/", server->port);
 	rc = weft_http_fetch(server->client, &request, &http, deadline_ns);
 	w->object = rc == 0 ? http : NULL;
 	return rc;
@@ -403,8 +395,7 @@ call_http_read(struct waiter *w, uint64_t deadline_ns)
 static int64_t
 call_http_read_all(struct waiter *w, uint64_t deadline_ns)
 {
-	return weft_http_read_all(w->object, w->buf, sizeof(w->buf),
-	                          deadline_ns);
+	return weft_http_read_all(w->object, w->buf, sizeof(w->buf), deadline_ns);
 }
 
 /* clang-format off */

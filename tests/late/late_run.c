@@ -27,8 +27,7 @@ late_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 static void
 pass_deadline(const struct stage *stage)
 {
-	uint64_t now_ns = weft_now(),
-		 then_ns = stage->deadline_ns + 10 * WEFT_MS;
+	uint64_t now_ns = weft_now(), then_ns = stage->deadline_ns + 10 * WEFT_MS;
 
 	CHECK(now_ns < stage->deadline_ns);
 	__atomic_add_fetch(&ahead_ns, then_ns - now_ns, __ATOMIC_RELAXED);
@@ -121,10 +120,9 @@ check_results(const struct stage *stage)
 	}
 	if (late == (stage->fed ? 0 : stage->count) && wrong == 0)
 		return true;
-	printf("%s, %u waiters, %s, %s: %u timed out, %u failed (%s)\n",
-	       stage->row->call, stage->count, stage->fed ? "fed" : "not fed",
-	       stage->busy ? "busy" : "idle", late, wrong,
-	       weft_errname((int)last));
+	printf("%s, %u waiters, %s, %s: %u timed out, %u failed (%s)\n", stage->row->call,
+	       stage->count, stage->fed ? "fed" : "not fed", stage->busy ? "busy" : "idle", late,
+	       wrong, weft_errname((int)last));
 	return false;
 }
 
@@ -179,9 +177,7 @@ bool
 late_run(const struct row *row, uint32_t count, bool fed, bool busy)
 {
 	bool good;
-	struct stage stage = {
-		.row = row, .count = count, .fed = fed, .busy = busy, .fd = -1
-	};
+	struct stage stage = { .row = row, .count = count, .fed = fed, .busy = busy, .fd = -1 };
 
 	begin_time();
 	stage.waiters = calloc(count, sizeof(*stage.waiters));

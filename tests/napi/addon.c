@@ -18,10 +18,10 @@
 #include <weft/loop.h>
 #include <weft/promise.h>
 
-#define CHECK(call)                                                       \
-	((call) == napi_ok ? (void)0                                      \
-	                   : napi_fatal_error(__FILE__, NAPI_AUTO_LENGTH, \
-	                                      #call, NAPI_AUTO_LENGTH))
+#define CHECK(call)        \
+	((call) == napi_ok \
+	         ? (void)0 \
+	         : napi_fatal_error(__FILE__, NAPI_AUTO_LENGTH, #call, NAPI_AUTO_LENGTH))
 #define MUST(cond) CHECK((cond) ? napi_ok : napi_generic_failure)
 
 static napi_env node; /* the only one */
@@ -101,13 +101,11 @@ call_then(void *ptr, weft_promise *into)
 	napi_value box = get_box(ptr);
 	napi_value handle = make_handle(weft_promise_ref(into));
 
-	CHECK(napi_call_function(node, box, get_member(box, "then"), 1, &handle,
-	                         NULL));
+	CHECK(napi_call_function(node, box, get_member(box, "then"), 1, &handle, NULL));
 	return 0;
 }
 
-static const weft_type type_box = { .name = "JavaScript value",
-	                            .drop = drop_box };
+static const weft_type type_box = { .name = "JavaScript value", .drop = drop_box };
 static const weft_type type_thenable = { .name = "JavaScript thenable",
 	                                 .drop = drop_box,
 	                                 .then = call_then };
@@ -118,11 +116,9 @@ value_of(napi_value box)
 	napi_ref ref;
 
 	if (has_member(box, "promise"))
-		return weft_value_promise(weft_promise_ref(
-			promise_of(get_member(box, "promise"))));
+		return weft_value_promise(weft_promise_ref(promise_of(get_member(box, "promise"))));
 	CHECK(napi_create_reference(node, box, 1, &ref));
-	return weft_value_ptr(
-		has_member(box, "then") ? &type_thenable : &type_box, ref);
+	return weft_value_ptr(has_member(box, "then") ? &type_thenable : &type_box, ref);
 }
 
 static napi_value
@@ -142,8 +138,7 @@ box_of_error(int error)
 	napi_value text, thrown;
 
 	MUST(error == WEFT_EDEADLK);
-	CHECK(napi_create_string_utf8(node, weft_detail(), NAPI_AUTO_LENGTH,
-	                              &text));
+	CHECK(napi_create_string_utf8(node, weft_detail(), NAPI_AUTO_LENGTH, &text));
 	CHECK(napi_create_type_error(node, NULL, text, &thrown));
 	return box_of(thrown);
 }
@@ -232,8 +227,7 @@ resolve(napi_env env, napi_callback_info info)
 	struct call call = arguments(info);
 
 	(void)env;
-	(void)weft_promise_resolve(promise_of(call.args[0]),
-	                           value_of(call.args[1]));
+	(void)weft_promise_resolve(promise_of(call.args[0]), value_of(call.args[1]));
 	return NULL;
 }
 
@@ -243,8 +237,7 @@ reject(napi_env env, napi_callback_info info)
 	struct call call = arguments(info);
 
 	(void)env;
-	(void)weft_promise_reject(promise_of(call.args[0]),
-	                          value_of(call.args[1]));
+	(void)weft_promise_reject(promise_of(call.args[0]), value_of(call.args[1]));
 	return NULL;
 }
 
@@ -259,10 +252,9 @@ then(napi_env env, napi_callback_info info)
 	MUST(handlers);
 	handlers->fulfilled = keep_function(call.args[1]);
 	handlers->rejected = keep_function(call.args[2]);
-	return make_handle(weft_promise_then(
-		weft_promise_ref(promise_of(call.args[0])),
-		handlers->fulfilled ? on_fulfilled : NULL,
-		handlers->rejected ? on_rejected : NULL, handlers));
+	return make_handle(weft_promise_then(weft_promise_ref(promise_of(call.args[0])),
+	                                     handlers->fulfilled ? on_fulfilled : NULL,
+	                                     handlers->rejected ? on_rejected : NULL, handlers));
 }
 
 static void
@@ -271,8 +263,7 @@ call_first(void *arg)
 	napi_value self;
 
 	CHECK(napi_get_undefined(node, &self));
-	CHECK(napi_call_function(node, self, *(napi_value *)arg, 0, NULL,
-	                         NULL));
+	CHECK(napi_call_function(node, self, *(napi_value *)arg, 0, NULL, NULL));
 }
 
 /* run(first): one turn of the loop, which calls `first` there; whether another is due. */
@@ -302,7 +293,6 @@ NAPI_MODULE_INIT()
 	node = env;
 	loop = weft_loop_new(NULL);
 	MUST(loop);
-	CHECK(napi_define_properties(env, exports,
-	                             sizeof(calls) / sizeof(calls[0]), calls));
+	CHECK(napi_define_properties(env, exports, sizeof(calls) / sizeof(calls[0]), calls));
 	return exports;
 }

@@ -36,10 +36,9 @@ gather(weft_scope *scope, int count)
 		char name[32];
 		weft_go_opts opts = { .name = name, .scope = scope };
 
-		(void)snprintf(name, sizeof(name), "<b>%s</b> %05d",
-		               i % 2 ? "sleeper" : "waiter", i);
-		last = weft_go_with(&opts, i % 2 ? sleep_long : wait_long,
-		                    NULL);
+		(void)snprintf(name, sizeof(name), "<b>%s</b> %05d", i % 2 ? "sleeper" : "waiter",
+		               i);
+		last = weft_go_with(&opts, i % 2 ? sleep_long : wait_long, NULL);
 	}
 	return last > 0 ? 0 : (int)last;
 }
@@ -53,8 +52,7 @@ serve(weft_scope *scope, char **words)
 	char address[64];
 	int rc;
 
-	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%s",
-	               words[0]);
+	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%s", words[0]);
 	rc = weft_admin_open(address, &opts, &admin);
 	if (rc < 0)
 		return rc;

@@ -30,8 +30,7 @@ number(weft_http *http, const char *name, uint64_t otherwise)
 static int
 reply_text(weft_http *http, int status, const char *text)
 {
-	return weft_http_reply(http, status, "text/plain", weft_text(text),
-	                       PATIENCE);
+	return weft_http_reply(http, status, "text/plain", weft_text(text), PATIENCE);
 }
 
 static int
@@ -67,13 +66,11 @@ static int
 mirror(weft_http *http, void *arg)
 {
 	char *all = malloc(MIRROR_MAX);
-	ssize_t n = all ? weft_http_read_all(http, all, MIRROR_MAX, PATIENCE)
-	                : WEFT_ENOMEM;
+	ssize_t n = all ? weft_http_read_all(http, all, MIRROR_MAX, PATIENCE) : WEFT_ENOMEM;
 
 	(void)arg;
 	if (n >= 0)
-		n = weft_http_reply(http, 200, NULL,
-		                    (weft_span){ all, (size_t)n }, PATIENCE);
+		n = weft_http_reply(http, 200, NULL, (weft_span){ all, (size_t)n }, PATIENCE);
 	free(all);
 	return (int)n;
 }
@@ -109,9 +106,8 @@ count(weft_http *http, void *arg)
 	if (n < 0)
 		return (int)n;
 	trailer = last_field(http, "x-trailer");
-	snprintf(text, sizeof text, "%llu %llu %.99s\n",
-	         (unsigned long long)size, (unsigned long long)sum,
-	         trailer ? trailer : "-");
+	snprintf(text, sizeof text, "%llu %llu %.99s\n", (unsigned long long)size,
+	         (unsigned long long)sum, trailer ? trailer : "-");
 	return reply_text(http, 200, text);
 }
 
@@ -143,8 +139,7 @@ letters(weft_http *http, void *chunked)
 		sent += n;
 		rc = (int)weft_http_write(http, buf, n, PATIENCE);
 	}
-	return rc >= 0 && chunked ? weft_http_set(http, "X-Letters", "all")
-	                          : rc;
+	return rc >= 0 && chunked ? weft_http_set(http, "X-Letters", "all") : rc;
 }
 
 /* Pieces that come one by one, each some time after the one before. */
@@ -213,10 +208,8 @@ fields(weft_http *http, void *arg)
 	ssize_t rc = weft_http_begin(http, 200, "text/plain", PATIENCE);
 
 	(void)arg;
-	for (size_t i = 0; rc >= 0 && weft_http_header_at(http, i, &field);
-	     i++) {
-		int n = snprintf(line, sizeof line, "%.99s: %.800s\n",
-		                 field.name, field.value);
+	for (size_t i = 0; rc >= 0 && weft_http_header_at(http, i, &field); i++) {
+		int n = snprintf(line, sizeof line, "%.99s: %.800s\n", field.name, field.value);
 
 		rc = weft_http_write(http, line, (size_t)n, PATIENCE);
 	}
@@ -270,25 +263,21 @@ stats(weft_http *http, void *arg)
 
 	(void)arg;
 	weft_http_server_stats(server, &seen);
-	snprintf(
-		text, sizeof text,
-		"{\"connections\": %llu, \"requests\": %llu, \"faults\": %llu, "
-		"\"shed\": %llu, \"slow\": %llu, \"failed\": %llu, "
-		"\"open\": %u, \"active\": %u}\n",
-		(unsigned long long)seen.connections,
-		(unsigned long long)seen.requests,
-		(unsigned long long)seen.faults, (unsigned long long)seen.shed,
-		(unsigned long long)seen.slow, (unsigned long long)seen.failed,
-		seen.open, seen.active);
-	return weft_http_reply(http, 200, "application/json", weft_text(text),
-	                       PATIENCE);
+	snprintf(text, sizeof text,
+	         "{\"connections\": %llu, \"requests\": %llu, \"faults\": %llu, "
+	         "\"shed\": %llu, \"slow\": %llu, \"failed\": %llu, "
+	         "\"open\": %u, \"active\": %u}\n",
+	         (unsigned long long)seen.connections, (unsigned long long)seen.requests,
+	         (unsigned long long)seen.faults, (unsigned long long)seen.shed,
+	         (unsigned long long)seen.slow, (unsigned long long)seen.failed, seen.open,
+	         seen.active);
+	return weft_http_reply(http, 200, "application/json", weft_text(text), PATIENCE);
 }
 
 static int
 files(weft_http *http, void *folder)
 {
-	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
-	                            PATIENCE);
+	return weft_http_reply_file(http, folder, weft_http_param(http, "path"), PATIENCE);
 }
 
 /* --- the program ------------------------------------------------------------- */
@@ -323,8 +312,7 @@ route_all(char *folder)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof routes / sizeof *routes; i++)
-		rc = weft_http_route(server, routes[i].pattern, routes[i].fn,
-		                     routes[i].arg);
+		rc = weft_http_route(server, routes[i].pattern, routes[i].fn, routes[i].arg);
 	return rc;
 }
 
@@ -355,9 +343,7 @@ run(void *arg)
 
 	if (words[2])
 		rc = weft_tls_open(
-			&(weft_tls_opts){ .certs = &(weft_tls_cert){ NULL,
-		                                                     words[2],
-		                                                     words[3] },
+			&(weft_tls_opts){ .certs = &(weft_tls_cert){ NULL, words[2], words[3] },
 		                          .cert_count = 1 },
 			&opts.tls);
 	server = weft_http_server_new(&limits);
@@ -379,8 +365,7 @@ int
 main(int argc, char **argv)
 {
 	if (argc != 3 && argc != 5) {
-		fprintf(stderr, "usage: %s ADDRESS FOLDER [CHAIN KEY]\n",
-		        argv[0]);
+		fprintf(stderr, "usage: %s ADDRESS FOLDER [CHAIN KEY]\n", argv[0]);
 		return 2;
 	}
 	return weft_main(NULL, run, argv + 1);

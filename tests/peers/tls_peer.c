@@ -120,9 +120,8 @@ tell(weft_stream *stream)
 
 	if (weft_stream_tls(stream, &info) < 0)
 		return;
-	printf("%s alpn=%s name=%s peer=%s %s\n", info.version, info.alpn,
-	       info.server_name, info.peer_subject,
-	       info.resumed ? "resumed" : "full");
+	printf("%s alpn=%s name=%s peer=%s %s\n", info.version, info.alpn, info.server_name,
+	       info.peer_subject, info.resumed ? "resumed" : "full");
 	fflush(stdout);
 }
 
@@ -172,8 +171,7 @@ cut(weft_stream *stream)
 static bool
 is_line(const char *line, ssize_t size, const char *text)
 {
-	return (size_t)size == strlen(text)
-	       && memcmp(line, text, (size_t)size) == 0;
+	return (size_t)size == strlen(text) && memcmp(line, text, (size_t)size) == 0;
 }
 
 static int
@@ -182,8 +180,7 @@ echo(weft_stream *peer)
 	char line[256];
 
 	for (;;) {
-		ssize_t n = weft_read_until(peer, "\n", line, sizeof line,
-		                            PATIENCE);
+		ssize_t n = weft_read_until(peer, "\n", line, sizeof line, PATIENCE);
 
 		if (n > 0 && is_line(line, n, "cut\n"))
 			return cut(peer);
@@ -279,9 +276,7 @@ talk(weft_stream *stream)
 		return tell_end(rc);
 	if (strcmp(words.end, "cut") == 0)
 		return cut(stream);
-	rc = strcmp(words.end, "last") == 0
-	             ? 0
-	             : weft_stream_shutdown(stream, PATIENCE);
+	rc = strcmp(words.end, "last") == 0 ? 0 : weft_stream_shutdown(stream, PATIENCE);
 	return tell_end(rc < 0 ? rc : await_end(stream));
 }
 
@@ -323,11 +318,9 @@ main(int argc, char **argv)
 	for (int i = 3; i < argc; i++)
 		good = good && read_word(argv[i]);
 	if (!good) {
-		fprintf(stderr, "usage: %s serve|visit ADDRESS OPTION=VALUE\n",
-		        argv[0]);
+		fprintf(stderr, "usage: %s serve|visit ADDRESS OPTION=VALUE\n", argv[0]);
 		return 2;
 	}
 	words.address = argv[2];
-	return weft_main(NULL, strcmp(argv[1], "serve") == 0 ? serve : visit,
-	                 NULL);
+	return weft_main(NULL, strcmp(argv[1], "serve") == 0 ? serve : visit, NULL);
 }

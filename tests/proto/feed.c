@@ -61,11 +61,9 @@ feed_head(const struct feed *feed, struct source *s, struct outcome *out)
 	int rc;
 
 	if (feed->kind == FEED_RESPONSE)
-		weft__http_response_init(&out->head, out->fields, room,
-		                         &feed->limits, feed->asked);
+		weft__http_response_init(&out->head, out->fields, room, &feed->limits, feed->asked);
 	else
-		weft__http_request_init(&out->head, out->fields, room,
-		                        &feed->limits);
+		weft__http_request_init(&out->head, out->fields, room, &feed->limits);
 	while (arrive(s)) {
 		rc = weft__http_head_parse(&out->head, show(s, 0), s->arrived);
 		if (rc != WEFT__HTTP_MORE)
@@ -81,10 +79,8 @@ assume_chunked(const struct feed *feed, struct outcome *out)
 	static const char text[] = "POST / HTTP/1.1\r\nHost: x\r\n"
 				   "Transfer-Encoding: chunked\r\n\r\n";
 
-	weft__http_request_init(&out->head, out->fields, WEFT__HTTP_FIELDS_MAX,
-	                        &feed->limits);
-	if (weft__http_head_parse(&out->head, text, sizeof(text) - 1)
-	    != WEFT__HTTP_DONE)
+	weft__http_request_init(&out->head, out->fields, WEFT__HTTP_FIELDS_MAX, &feed->limits);
+	if (weft__http_head_parse(&out->head, text, sizeof(text) - 1) != WEFT__HTTP_DONE)
 		abort();
 }
 
@@ -108,20 +104,17 @@ feed_body(const struct feed *feed, struct source *s, struct outcome *out)
 	weft__http_body_init(&out->body, &out->head, out->trailers, room);
 	for (;;) {
 		data = show(s, out->used);
-		rc = weft__http_body_next(&out->body, data,
-		                          s->arrived - out->used, &step);
+		rc = weft__http_body_next(&out->body, data, s->arrived - out->used, &step);
 		if (rc < 0)
 			break;
-		if (step.used > s->arrived - out->used
-		    || step.at + step.size > step.used)
+		if (step.used > s->arrived - out->used || step.at + step.size > step.used)
 			abort();
 		if (rc == WEFT__HTTP_DATA)
 			add_body(out, data + step.at, step.size);
 		if (rc == WEFT__HTTP_DONE)
 			out->trailers_at = out->used + step.at;
 		out->used += step.used;
-		if (rc == WEFT__HTTP_DONE
-		    || (rc == WEFT__HTTP_MORE && !arrive(s)))
+		if (rc == WEFT__HTTP_DONE || (rc == WEFT__HTTP_MORE && !arrive(s)))
 			break;
 	}
 	out->fault = out->body.fault;
@@ -130,8 +123,8 @@ feed_body(const struct feed *feed, struct source *s, struct outcome *out)
 }
 
 void
-feed_run(const struct feed *feed, const char *data, size_t size,
-         struct feed_cut cut, struct outcome *out)
+feed_run(const struct feed *feed, const char *data, size_t size, struct feed_cut cut,
+         struct outcome *out)
 {
 	struct source s = { .data = data, .size = size, .cut = cut };
 
@@ -158,9 +151,7 @@ same_lines(const struct weft__http_lines *a, const struct weft__http_lines *b)
 {
 	return a->count == b->count
 	       && (a->count == 0
-	           || memcmp(a->fields, b->fields,
-	                     a->count * sizeof(a->fields[0]))
-	                      == 0);
+	           || memcmp(a->fields, b->fields, a->count * sizeof(a->fields[0])) == 0);
 }
 
 static bool
@@ -170,8 +161,7 @@ same_part(struct weft__http_part a, struct weft__http_part b)
 }
 
 static const char *
-head_difference(const struct weft__http_head *a,
-                const struct weft__http_head *b)
+head_difference(const struct weft__http_head *a, const struct weft__http_head *b)
 {
 	if (!same_part(a->method, b->method) || !same_part(a->target, b->target)
 	    || !same_part(a->path, b->path) || !same_part(a->query, b->query))
@@ -202,8 +192,7 @@ feed_difference(const struct outcome *a, const struct outcome *b)
 		return "completeness of the head";
 	if (a->body_size != b->body_size || a->body_hash != b->body_hash)
 		return "body";
-	if (a->rc >= 0
-	    && (a->used != b->used || a->trailers_at != b->trailers_at))
+	if (a->rc >= 0 && (a->used != b->used || a->trailers_at != b->trailers_at))
 		return "end of the message";
 	if (a->has_head && a->close_rc != b->close_rc)
 		return "meaning of the end of input";

@@ -59,8 +59,7 @@ on_reply(redisAsyncContext *context, void *answer, void *data)
 static void
 echo(struct user *user)
 {
-	CHECK_EQ(redisAsyncCommand(user->context, on_reply,
-	                           (void *)(intptr_t)user->sent, "ECHO %d",
+	CHECK_EQ(redisAsyncCommand(user->context, on_reply, (void *)(intptr_t)user->sent, "ECHO %d",
 	                           user->sent),
 	         REDIS_OK);
 	user->sent++;
@@ -74,8 +73,7 @@ attach(struct user *user, redisAsyncContext *context)
 	context->data = user;
 	OK(weft_redis_attach_hiredis(user->loop, context));
 	CHECK_EQ(redisAsyncSetConnectCallback(context, on_connect), REDIS_OK);
-	CHECK_EQ(redisAsyncSetDisconnectCallback(context, on_disconnect),
-	         REDIS_OK);
+	CHECK_EQ(redisAsyncSetDisconnectCallback(context, on_disconnect), REDIS_OK);
 }
 
 /* A server, a loop and a context with `count` commands under way. */
@@ -134,9 +132,7 @@ TEST(eight_contexts_share_a_loop)
 	user.total = 1000;
 	user.act = send_next;
 	for (int i = 0; i < 7; i++) {
-		others[i] = (struct user){ .loop = user.loop,
-			                   .total = 1000,
-			                   .act = send_next };
+		others[i] = (struct user){ .loop = user.loop, .total = 1000, .act = send_next };
 		attach(&others[i], redisAsyncConnectUnix(redis.socket));
 		echo(&others[i]);
 	}
@@ -171,11 +167,9 @@ TEST(what_no_buffer_of_a_socket_holds_goes_through_whole)
 	for (int i = 0; i < LARGE; i++)
 		data[i] = (char)(i * 7 + i / 251);
 	begin(&user, &redis, 0);
-	CHECK_EQ(redisAsyncCommand(user.context, NULL, NULL, "SET k %b", data,
-	                           (size_t)LARGE),
+	CHECK_EQ(redisAsyncCommand(user.context, NULL, NULL, "SET k %b", data, (size_t)LARGE),
 	         REDIS_OK);
-	CHECK_EQ(redisAsyncCommand(user.context, on_large, data, "GET k"),
-	         REDIS_OK);
+	CHECK_EQ(redisAsyncCommand(user.context, on_large, data, "GET k"), REDIS_OK);
 	OK(weft_loop_run(user.loop));
 	CHECK_EQ(user.replies, 1);
 	end(&user);
@@ -194,8 +188,7 @@ on_message(redisAsyncContext *context, void *answer, void *data)
 		return;
 	CHECK_EQ(reply->elements, 3);
 	if (strcmp(reply->element[0]->str, "subscribe") == 0) {
-		CHECK_EQ(redisAsyncCommand(other->context, NULL, NULL,
-		                           "PUBLISH news hello"),
+		CHECK_EQ(redisAsyncCommand(other->context, NULL, NULL, "PUBLISH news hello"),
 		         REDIS_OK);
 		return;
 	}
@@ -213,9 +206,7 @@ TEST(messages_are_heard)
 	begin(&user, &redis, 0);
 	hearer = (struct user){ .loop = user.loop };
 	attach(&hearer, redisAsyncConnectUnix(redis.socket));
-	CHECK_EQ(redisAsyncCommand(hearer.context, on_message, &user,
-	                           "SUBSCRIBE news"),
-	         REDIS_OK);
+	CHECK_EQ(redisAsyncCommand(hearer.context, on_message, &user, "SUBSCRIBE news"), REDIS_OK);
 	OK(weft_loop_run(user.loop));
 	CHECK_EQ(hearer.replies, 1);
 	CHECK_EQ(hearer.disconnected, 1);
@@ -351,9 +342,7 @@ static void
 stop_now(struct user *user, const redisReply *reply)
 {
 	(void)reply;
-	CHECK_EQ(redisAsyncCommand(user->context, on_blocked, NULL,
-	                           "BLPOP nothing 0"),
-	         REDIS_OK);
+	CHECK_EQ(redisAsyncCommand(user->context, on_blocked, NULL, "BLPOP nothing 0"), REDIS_OK);
 	weft_loop_stop(user->loop);
 }
 
@@ -395,8 +384,7 @@ TEST(a_context_is_attached_once)
 	struct user user;
 
 	begin(&user, &redis, 1);
-	CHECK_EQ(weft_redis_attach_hiredis(user.loop, user.context),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_redis_attach_hiredis(user.loop, user.context), WEFT_EBUSY);
 	CHECK_EQ(weft_redis_attach_hiredis(user.loop, NULL), WEFT_EINVAL);
 	user.act = disconnect;
 	OK(weft_loop_run(user.loop));

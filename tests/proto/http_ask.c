@@ -25,8 +25,7 @@ check(bool good, const char *what)
 {
 	if (good)
 		return;
-	printf("%s%s: not as it should be (%s)\n", all.base, what,
-	       weft_detail());
+	printf("%s%s: not as it should be (%s)\n", all.base, what, weft_detail());
 	all.failures++;
 }
 
@@ -48,11 +47,8 @@ is_body(weft_http *http, const char *want, size_t size)
 	size_t got = 0;
 	ssize_t n;
 
-	while ((n = weft_http_read(http, buf, sizeof(buf),
-	                           weft_in(PATIENCE_NS)))
-	       > 0) {
-		if (got + (size_t)n > size
-		    || memcmp(buf, want + got, (size_t)n) != 0)
+	while ((n = weft_http_read(http, buf, sizeof(buf), weft_in(PATIENCE_NS))) > 0) {
+		if (got + (size_t)n > size || memcmp(buf, want + got, (size_t)n) != 0)
 			return false;
 		got += (size_t)n;
 	}
@@ -117,8 +113,7 @@ stream_body(const char *path, int status)
 	ssize_t n = fetch(path, put, &http);
 
 	for (size_t at = 0; n >= 0 && at < BIG; at += (size_t)n)
-		n = weft_http_write(http, all.big + at,
-		                    BIG - at < 10000 ? BIG - at : 10000,
+		n = weft_http_write(http, all.big + at, BIG - at < 10000 ? BIG - at : 10000,
 		                    weft_in(PATIENCE_NS));
 	if (http)
 		n = weft_http_finish(http, weft_in(PATIENCE_NS));
@@ -133,8 +128,7 @@ ask_often(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 20; i++)
-		ask("/a.txt", (weft_http_request){ 0 }, 200,
-		    weft_text("hello\n"));
+		ask("/a.txt", (weft_http_request){ 0 }, 200, weft_text("hello\n"));
 	ask("/big", (weft_http_request){ 0 }, 200, (weft_span){ all.big, BIG });
 	return 0;
 }
@@ -147,8 +141,7 @@ ask_at_once(void)
 	if (weft_scope_open(&scope, 0, WEFT_NEVER) < 0)
 		return;
 	for (int i = 0; i < 30; i++)
-		check(weft_scope_go(&scope, ask_often, NULL) > 0,
-		      " a threadlet");
+		check(weft_scope_go(&scope, ask_often, NULL) > 0, " a threadlet");
 	(void)weft_scope_close(&scope);
 }
 
@@ -169,8 +162,7 @@ run(void *arg)
 	ask_kinds();
 	send_bodies();
 	stream_body("/put/streamed", 201);
-	ask("/put/streamed", (weft_http_request){ 0 }, 200,
-	    (weft_span){ all.big, BIG });
+	ask("/put/streamed", (weft_http_request){ 0 }, 200, (weft_span){ all.big, BIG });
 	stream_body("/tight/x", 413);
 	ask_at_once();
 	(void)weft_http_client_free(all.client);

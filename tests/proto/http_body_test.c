@@ -16,16 +16,14 @@ feed_all_ways(const struct feed *feed, const char *data, size_t size)
 {
 	struct feed_cut cut = { .how = FEED_BYTES };
 
-	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE },
-	         &whole);
+	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 	for (cut.number = 0; cut.number < size; cut.number++) {
 		const char *what;
 
 		feed_run(feed, data, size, cut, &other);
 		what = feed_difference(&whole, &other);
 		if (what)
-			test_fail(__FILE__, __LINE__,
-			          "%.*s\ncut at %" PRIu64 ": %s differs",
+			test_fail(__FILE__, __LINE__, "%.*s\ncut at %" PRIu64 ": %s differs",
 			          (int)size, data, cut.number, what);
 		cut.how = FEED_TWO;
 	}
@@ -57,8 +55,7 @@ static const struct good good_bodies[] = {
 	{ S("05\r\nhello\r\n00\r\n\r\n"), "hello", 0, 0 },
 	{ S("0000000000000005\r\nhello\r\n0\r\n\r\n"), "hello", 0, 0 },
 	{ S("1\r\na\r\n2\r\nbc\r\n3\r\n\r\n0\r\n0\r\n\r\n"), "abc\r\n0", 0, 0 },
-	{ S("a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n"),
-	  "01234567890123456789", 0, 0 },
+	{ S("a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n"), "01234567890123456789", 0, 0 },
 	{ S("1;a\r\nx\r\n0;b\r\n\r\n"), "x", 0, 0 },
 	{ S("1;a=b\r\nx\r\n0\r\n\r\n"), "x", 0, 0 },
 	{ S("1;a=b;c;d=\"e;f\\\"\tg\xff\";h\r\nx\r\n0\r\n\r\n"), "x", 0, 0 },
@@ -69,15 +66,13 @@ static const struct good good_bodies[] = {
 
 TEST(chunks_are_put_together_however_they_are_cut)
 {
-	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]);
-	     i++) {
+	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]); i++) {
 		const struct good *good = &good_bodies[i];
 
 		feed_all_ways(&chunked, good->text, good->size);
 		if (whole.rc != WEFT__HTTP_DONE)
-			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)",
-			          (int)good->size, good->text, whole.rc,
-			          weft_detail());
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)", (int)good->size,
+			          good->text, whole.rc, weft_detail());
 		CHECK_EQ(whole.body_size, strlen(good->body));
 		CHECK(whole.body_hash == hash_of(good->body));
 		CHECK_EQ(whole.used, good->size - good->rest);
@@ -88,8 +83,7 @@ TEST(chunks_are_put_together_however_they_are_cut)
 
 TEST(a_body_is_complete_only_with_its_last_byte)
 {
-	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]);
-	     i++) {
+	for (size_t i = 0; i < sizeof(good_bodies) / sizeof(good_bodies[0]); i++) {
 		const struct good *good = &good_bodies[i];
 
 		for (size_t n = 0; n < good->size - good->rest; n++) {
@@ -169,15 +163,13 @@ static const struct bad bad_bodies[] = {
 
 TEST(malformed_chunks_and_trailers_are_refused_however_they_are_cut)
 {
-	for (size_t i = 0; i < sizeof(bad_bodies) / sizeof(bad_bodies[0]);
-	     i++) {
+	for (size_t i = 0; i < sizeof(bad_bodies) / sizeof(bad_bodies[0]); i++) {
 		const struct bad *bad = &bad_bodies[i];
 
 		feed_all_ways(&chunked, bad->text, bad->size);
 		if (whole.fault.status != bad->status || whole.rc >= 0)
-			test_fail(__FILE__, __LINE__, "%.*s\ngives %d, not %d",
-			          (int)bad->size, bad->text, whole.fault.status,
-			          bad->status);
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d, not %d", (int)bad->size,
+			          bad->text, whole.fault.status, bad->status);
 		CHECK_EQ(whole.close_rc, whole.rc);
 	}
 }
@@ -189,12 +181,11 @@ TEST(a_trailer_is_found_where_the_last_step_says)
 	uint32_t index = 0;
 
 	feed_all_ways(&chunked, text, sizeof(text) - 1);
-	field = weft__http_field_next(&whole.body.trailers,
-	                              text + whole.trailers_at, "name", &index);
+	field = weft__http_field_next(&whole.body.trailers, text + whole.trailers_at, "name",
+	                              &index);
 	CHECK(field);
 	CHECK_EQ(field->value.size, 5);
-	CHECK(memcmp(text + whole.trailers_at + field->value.at, "value", 5)
-	      == 0);
+	CHECK(memcmp(text + whole.trailers_at + field->value.at, "value", 5) == 0);
 }
 
 /* --- limits ------------------------------------------------------------------- */
@@ -204,10 +195,8 @@ static char big[1 << 17];
 static void
 check(const struct feed *feed, size_t size, int status)
 {
-	feed_run(feed, big, size, (struct feed_cut){ .how = FEED_WHOLE },
-	         &whole);
-	feed_run(feed, big, size, (struct feed_cut){ FEED_RANDOM, size },
-	         &other);
+	feed_run(feed, big, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
+	feed_run(feed, big, size, (struct feed_cut){ FEED_RANDOM, size }, &other);
 	CHECK(feed_difference(&whole, &other) == NULL);
 	CHECK_EQ(whole.fault.status, status);
 	CHECK(status != 0 || whole.rc == WEFT__HTTP_DONE);
@@ -231,8 +220,7 @@ TEST(a_body_without_a_limit_may_be_as_large_as_a_number_can_say)
 {
 	static const char text[] = "1\r\nx\r\nfffffffffffffffe\r\nx";
 	static const char over[] = "1\r\nx\r\nffffffffffffffff\r\nx";
-	struct feed feed = { .kind = FEED_CHUNKED,
-		             .limits.body_max = UINT64_MAX };
+	struct feed feed = { .kind = FEED_CHUNKED, .limits.body_max = UINT64_MAX };
 
 	feed_all_ways(&feed, text, sizeof(text) - 1);
 	CHECK_EQ(whole.rc, WEFT__HTTP_MORE);
@@ -286,9 +274,7 @@ TEST(extensions_are_bounded_for_a_chunk_and_for_the_body)
 
 TEST(trailers_are_bounded_as_a_head_is)
 {
-	struct feed feed = { .kind = FEED_CHUNKED,
-		             .limits.head_max = 100,
-		             .room = 2 };
+	struct feed feed = { .kind = FEED_CHUNKED, .limits.head_max = 100, .room = 2 };
 	size_t at = (size_t)snprintf(big, sizeof(big), "0\r\nA: ");
 
 	memset(big + at, 'a', 93);
@@ -317,10 +303,8 @@ TEST(mutated_chunks_come_to_the_same_however_they_are_cut)
 		memcpy(big, good->text, good->size);
 		for (int n = 0; n < 2; n++)
 			big[test_random(&seed) % good->size] =
-				likely[test_random(&seed)
-			               % (sizeof(likely) - 1)];
-		feed_run(&chunked, big, good->size,
-		         (struct feed_cut){ .how = FEED_WHOLE }, &whole);
+				likely[test_random(&seed) % (sizeof(likely) - 1)];
+		feed_run(&chunked, big, good->size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 		feed_run(&chunked, big, good->size, cut, &other);
 		CHECK(feed_difference(&whole, &other) == NULL);
 		cut.how = FEED_BYTES;

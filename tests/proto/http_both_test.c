@@ -13,8 +13,7 @@ static int
 greet(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply(http, 200, "text/plain", weft_text("hello"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
 }
 
 static int
@@ -22,8 +21,7 @@ move(weft_http *http, void *arg)
 {
 	(void)arg;
 	OK(weft_http_set(http, "Location", "greet"));
-	return weft_http_reply(http, 303, NULL, weft_text("over there"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 303, NULL, weft_text("over there"), WEFT_NEVER);
 }
 
 /* Send back what comes, as it comes, and its size behind it. */
@@ -52,8 +50,7 @@ serve(void *arg)
 {
 	struct both *both = arg;
 
-	CHECK_EQ(weft_http_serve(both->server, both->listener, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_http_serve(both->server, both->listener, WEFT_NEVER), WEFT_ESHUTDOWN);
 	return 0;
 }
 
@@ -77,9 +74,7 @@ expect(weft_http *http, int status, const char *body)
 	ssize_t n;
 
 	CHECK_EQ(weft_http_status(http), status);
-	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used,
-	                           WEFT_NEVER))
-	       > 0)
+	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used, WEFT_NEVER)) > 0)
 		used += (size_t)n;
 	CHECK_EQ(n, 0);
 	text[used] = '\0';
@@ -104,8 +99,7 @@ stream(struct both *both)
 	while (left > 0) {
 		size_t size = left < PIECE ? left : PIECE;
 
-		CHECK_EQ(weft_http_write(http, piece, size, weft_in(HOUR)),
-		         (ssize_t)size);
+		CHECK_EQ(weft_http_write(http, piece, size, weft_in(HOUR)), (ssize_t)size);
 		left -= size;
 	}
 	OK(weft_http_set(http, "X-Last", "1"));
@@ -128,16 +122,14 @@ sink(weft_http *http, void *arg)
 	for (size_t i = 0; weft_http_header_at(http, i, &field);)
 		i++;
 	(void)snprintf(sum, sizeof(sum), "%zu %s", all, field.value);
-	return weft_http_reply(http, 200, "text/plain", weft_text(sum),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", weft_text(sum), WEFT_NEVER);
 }
 
 static void
 play(struct both *both)
 {
 	weft_http_request none = { 0 }, head = { .method = "HEAD" };
-	weft_http_request post = { .method = "POST",
-		                   .body = weft_text("to and fro") };
+	weft_http_request post = { .method = "POST", .body = weft_text("to and fro") };
 	weft_http_field field;
 	weft_http *http;
 

@@ -4,11 +4,10 @@
 
 /* --- one exchange ------------------------------------------------------------- */
 
-SCRIPT(says_hello, { HEAR, "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:", 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
-
-SCRIPT(says_hello_to_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+SCRIPT(says_hello, { HEAR, "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:", 0 }, { SAY, HELLO, 0 },
        { WAIT, NULL, 0 });
+
+SCRIPT(says_hello_to_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
 static void
 play_one(struct world *world)
@@ -52,13 +51,10 @@ TEST(a_request_goes_out_and_its_reply_is_read)
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 SCRIPT(says_all, { HEAR, NULL, 0 },
-       { DRIP, CHUNKED "3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nX-Sum: 7\r\n\r\n",
-         0 },
-       { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 204 No Content\r\n\r\n", 0 },
-       { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 0 },
-       { HEAR, "HEAD ", 0 }, { SAY, LENGTH("1000\r\n\r\n"), 0 },
-       { HEAR, NULL, 0 },
+       { DRIP, CHUNKED "3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nX-Sum: 7\r\n\r\n", 0 }, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 204 No Content\r\n\r\n", 0 }, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 0 }, { HEAR, "HEAD ", 0 },
+       { SAY, LENGTH("1000\r\n\r\n"), 0 }, { HEAR, NULL, 0 },
        { DRIP,
          "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a"
          "\r\n\r\nHTTP/1.1 404 Nowhere\r\nContent-Length: 2\r\n\r\nno",
@@ -94,8 +90,7 @@ TEST(replies_of_every_framing_are_read_to_their_end_on_one_connection)
 	PLAY(play_kinds, says_all);
 }
 
-#define BAD(name, text) \
-	SCRIPT(name, { HEAR, NULL, 0 }, { SAY, text, 0 }, { WAIT, NULL, 0 })
+#define BAD(name, text) SCRIPT(name, { HEAR, NULL, 0 }, { SAY, text, 0 }, { WAIT, NULL, 0 })
 #define CUT(name, text) SCRIPT(name, { HEAR, NULL, 0 }, { SAY, text, 0 })
 
 BAD(says_garbage, "220 mail.example.org ESMTP\r\n");
@@ -108,8 +103,8 @@ BAD(says_smuggle, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n"
                   "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
 #define INTERIM "HTTP/1.1 102 P\r\n\r\n"
 #define FOUR    INTERIM INTERIM INTERIM INTERIM
-SCRIPT(says_1xx_for_ever, { HEAR, NULL, 0 },
-       { SAY, FOUR FOUR FOUR FOUR FOUR, 0 }, { WAIT, NULL, 0 });
+SCRIPT(says_1xx_for_ever, { HEAR, NULL, 0 }, { SAY, FOUR FOUR FOUR FOUR FOUR, 0 },
+       { WAIT, NULL, 0 });
 SCRIPT(says_too_much, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 },
        { FLOOD, NULL, 5000 }, { WAIT, NULL, 0 });
 CUT(cuts_at_once, "");
@@ -138,22 +133,19 @@ TEST(heads_that_are_bad_or_cut_are_errors_that_name_the_url)
 
 	CHECK(world);
 	world->opts.header_max = 4096;
-	world->peer.scripts = SCRIPTS(
-		says_garbage, says_http2, says_two_lengths, says_folded,
-		switches, says_smuggle, says_1xx_for_ever, says_too_much,
-		cuts_at_once, cuts_status, cuts_head, cuts_1xx);
+	world->peer.scripts = SCRIPTS(says_garbage, says_http2, says_two_lengths, says_folded,
+	                              switches, says_smuggle, says_1xx_for_ever, says_too_much,
+	                              cuts_at_once, cuts_status, cuts_head, cuts_1xx);
 	world_run(world, play_bad);
 	free(world);
 }
 
-SCRIPT(says_long_head, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 },
-       { FLOOD, NULL, 100000 }, { SAY, "\r\n\r\nhello", 0 }, { WAIT, NULL, 0 });
-SCRIPT(says_long_heads, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 },
-       { FLOOD, NULL, 100000 }, { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 },
-       { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 190000 },
-       { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 },
-       { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 210000 },
-       { WAIT, NULL, 0 });
+SCRIPT(says_long_head, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 100000 },
+       { SAY, "\r\n\r\nhello", 0 }, { WAIT, NULL, 0 });
+SCRIPT(says_long_heads, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 100000 },
+       { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nA: "), 0 },
+       { FLOOD, NULL, 190000 }, { SAY, "\r\n\r\nhello", 0 }, { HEAR, NULL, 0 },
+       { SAY, LENGTH("5\r\nA: "), 0 }, { FLOOD, NULL, 210000 }, { WAIT, NULL, 0 });
 
 static void
 play_long_head(struct world *world)
@@ -194,12 +186,11 @@ TEST(a_head_may_be_as_long_as_the_caller_says)
 #define SECRET LENGTH("6\r\n\r\nsecret")
 
 /* As many 1xx as are too many, and not one more: nothing is left to be read. */
-SCRIPT(answers_the_next_one, { HEAR, "GET /alice", 0 },
-       { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 }, { HEAR, "GET /bob", 0 },
-       { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
+SCRIPT(answers_the_next_one, { HEAR, "GET /alice", 0 }, { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 },
+       { HEAR, "GET /bob", 0 }, { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
 SCRIPT(answers_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
-       { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 }, { HOLD, NULL, 0 },
-       { SAY, SECRET, 0 }, { WAIT, NULL, 0 });
+       { SAY, FOUR FOUR FOUR FOUR INTERIM, 0 }, { HOLD, NULL, 0 }, { SAY, SECRET, 0 },
+       { WAIT, NULL, 0 });
 SCRIPT(switches_late, { HEAR, "POST ", 0 }, { TAKE, "0\r\n\r\n", 0 },
        { SAY,
          "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
@@ -249,8 +240,8 @@ CUT(cuts_length, LENGTH("6\r\n\r\nhello"));
 CUT(cuts_chunk, CHUNKED "5\r\nhel");
 CUT(cuts_trailers, CHUNKED "5\r\nhello\r\n0\r\nA: b\r\n");
 BAD(bad_chunk, CHUNKED "x\r\n");
-SCRIPT(breaks_body, { HEAR, NULL, 0 }, { SAY, LENGTH("6\r\n\r\nhello"), 0 },
-       { HOLD, NULL, 0 }, { RESET, NULL, 0 });
+SCRIPT(breaks_body, { HEAR, NULL, 0 }, { SAY, LENGTH("6\r\n\r\nhello"), 0 }, { HOLD, NULL, 0 },
+       { RESET, NULL, 0 });
 
 static void
 play_cut(struct world *world)
@@ -274,18 +265,16 @@ play_cut(struct world *world)
 
 TEST(a_body_that_is_cut_is_not_taken_for_whole)
 {
-	PLAY(play_cut, cuts_length, cuts_chunk, cuts_trailers, bad_chunk,
-	     breaks_body);
+	PLAY(play_cut, cuts_length, cuts_chunk, cuts_trailers, bad_chunk, breaks_body);
 }
 
 /* --- requests ----------------------------------------------------------------- */
 
-SCRIPT(takes_bodies, { HEAR, "POST /p HTTP/1.1\r\n", 0 },
-       { TAKE, "some body", 0 }, { SAY, HELLO, 0 },
-       { HEAR, "PUT /p HTTP/1.1\r\n", 0 }, { SAY, HELLO, 0 },
+SCRIPT(takes_bodies, { HEAR, "POST /p HTTP/1.1\r\n", 0 }, { TAKE, "some body", 0 },
+       { SAY, HELLO, 0 }, { HEAR, "PUT /p HTTP/1.1\r\n", 0 }, { SAY, HELLO, 0 },
        { HEAR, "DELETE /p HTTP/1.1\r\n", 0 }, { SAY, HELLO, 0 },
-       { HEAR, "PROPFIND /p HTTP/1.1\r\n", 0 }, { TAKE, "x", 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+       { HEAR, "PROPFIND /p HTTP/1.1\r\n", 0 }, { TAKE, "x", 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
 
 static void
 play_bodies(struct world *world)
@@ -322,8 +311,7 @@ refuse_field(struct world *world, const char *name, const char *value)
 	weft_http *http = NULL;
 
 	request.url = peer_url(&world->peer, "/");
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_EINVAL);
 	CHECK(!http);
 }
 
@@ -334,26 +322,17 @@ refuse_method(struct world *world, const char *method)
 	weft_http *http;
 
 	request.url = peer_url(&world->peer, "/");
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_EINVAL);
 }
 
 static void
 play_refused(struct world *world)
 {
 	static const char *const ours[] = {
-		"Host",
-		"content-length",
-		"Transfer-Encoding",
-		"Connection",
-		"TE",
-		"Upgrade",
-		"Expect",
-		"Trailer",
-		"keep-alive",
+		"Host",    "content-length", "Transfer-Encoding", "Connection", "TE",
+		"Upgrade", "Expect",         "Trailer",           "keep-alive",
 	};
-	static const char *const urls[] = { "ftp://h/", "http://", "/x",
-		                            "http://u:p@h/",
+	static const char *const urls[] = { "ftp://h/", "http://", "/x", "http://u:p@h/",
 		                            "http://h/a b\r\nX: y" };
 	weft_http_request request = { .url = "http://h/", .streamed = true };
 	weft_http *http = NULL;
@@ -376,17 +355,12 @@ play_refused(struct world *world)
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
 		weft_http_request other = { .url = urls[i] };
 
-		CHECK_EQ(weft_http_fetch(world->client, &other, &http,
-		                         WEFT_NEVER),
-		         WEFT_EINVAL);
+		CHECK_EQ(weft_http_fetch(world->client, &other, &http, WEFT_NEVER), WEFT_EINVAL);
 	}
 	request.body = weft_text("x");
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_http_fetch(NULL, &request, &http, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_http_fetch(world->client, NULL, &http, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_fetch(NULL, &request, &http, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_http_fetch(world->client, NULL, &http, WEFT_NEVER), WEFT_EINVAL);
 	CHECK(!http);
 	CHECK_EQ(world->peer.accepted, 0);
 }
@@ -396,8 +370,8 @@ TEST(what_cannot_stand_in_a_request_or_is_ours_to_say_is_refused)
 	PLAY(play_refused, says_hello);
 }
 
-SCRIPT(takes_long, { HEAR, "GET /aaaa", 0 }, { SAY, HELLO, 0 },
-       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(takes_long, { HEAR, "GET /aaaa", 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
 static void
 play_long(struct world *world)
@@ -406,8 +380,7 @@ play_long(struct world *world)
 	weft_http_field fields[] = { { "X-Long", value }, { "X-End", "1" } };
 
 	memset(url, 'a', sizeof(url) - 1);
-	memcpy(url, peer_url(&world->peer, "/"),
-	       strlen(peer_url(&world->peer, "/")));
+	memcpy(url, peer_url(&world->peer, "/"), strlen(peer_url(&world->peer, "/")));
 	memset(value, 'v', sizeof(value) - 1);
 	world->request.url = url;
 	get(world, "/", 200, "hello");
@@ -428,11 +401,9 @@ TEST(long_urls_and_fields_go_out_whole)
 /* --- streaming ---------------------------------------------------------------- */
 
 SCRIPT(takes_chunks, { HEAR, "POST /s HTTP/1.1\r\n", 0 },
-       { TAKE, "3\r\none\r\n5\r\n, two\r\n0\r\nX-Sum: 8\r\n\r\n", 0 },
-       { SAY, HELLO, 0 }, { HEAR, "POST /s HTTP/1.1\r\n", 0 },
-       { TAKE, "0\r\n\r\n", 0 },
-       { SAY, "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
-         0 },
+       { TAKE, "3\r\none\r\n5\r\n, two\r\n0\r\nX-Sum: 8\r\n\r\n", 0 }, { SAY, HELLO, 0 },
+       { HEAR, "POST /s HTTP/1.1\r\n", 0 }, { TAKE, "0\r\n\r\n", 0 },
+       { SAY, "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 0 },
        { WAIT, NULL, 0 });
 
 static void
@@ -472,8 +443,7 @@ TEST(a_streamed_body_goes_out_in_chunks_and_is_not_redirected)
 static char much[MUCH];
 
 SCRIPT(sinks_and_floods, { HEAR, NULL, 0 }, { SINK, NULL, MUCH },
-       { SAY, LENGTH("1000000\r\n\r\n"), 0 }, { FLOOD, NULL, 1000000 },
-       { WAIT, NULL, 0 });
+       { SAY, LENGTH("1000000\r\n\r\n"), 0 }, { FLOOD, NULL, 1000000 }, { WAIT, NULL, 0 });
 
 static void
 play_much(struct world *world)
@@ -503,16 +473,14 @@ TEST(much_goes_out_and_much_comes_back)
 
 #define TOO_LARGE "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n"
 
-SCRIPT(refuses_and_closes, { HEAR, NULL, 0 },
-       { SAY, TOO_LARGE "Connection: close\r\n\r\nbig", 0 });
+SCRIPT(refuses_and_closes, { HEAR, NULL, 0 }, { SAY, TOO_LARGE "Connection: close\r\n\r\nbig", 0 });
 SCRIPT(refuses_and_waits, { HEAR, NULL, 0 }, { SINK, NULL, 100000 },
-       { SAY, "HTTP/1.1 100 Continue\r\n\r\n", 0 },
-       { DRIP, TOO_LARGE "\r\nbig", 0 }, { HOLD, NULL, 0 });
+       { SAY, "HTTP/1.1 100 Continue\r\n\r\n", 0 }, { DRIP, TOO_LARGE "\r\nbig", 0 },
+       { HOLD, NULL, 0 });
 SCRIPT(agrees_early, { HEAR, NULL, 0 }, { SINK, NULL, 100000 },
-       { SAY, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 },
-       { SINK, NULL, MUCH - 100000 }, { SAY, "llo", 0 });
-SCRIPT(goes_away, { HEAR, NULL, 0 }, { SINK, NULL, 100000 },
-       { RESET, NULL, 0 });
+       { SAY, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 }, { SINK, NULL, MUCH - 100000 },
+       { SAY, "llo", 0 });
+SCRIPT(goes_away, { HEAR, NULL, 0 }, { SINK, NULL, 100000 }, { RESET, NULL, 0 });
 
 static void
 play_early(struct world *world)
@@ -539,8 +507,7 @@ play_early_stream(struct world *world)
 	for (int i = 0; i < 2; i++) {
 		OK(fetch(world, "/", &http));
 		do
-			n = weft_http_write(http, much, sizeof(much),
-			                    weft_in(HOUR));
+			n = weft_http_write(http, much, sizeof(much), weft_in(HOUR));
 		while (n > 0);
 		CHECK(n == WEFT_EPIPE || n == WEFT_ECONNRESET);
 		OK(weft_http_finish(http, weft_in(HOUR)));
@@ -554,8 +521,7 @@ play_early_stream(struct world *world)
 
 TEST(a_reply_that_comes_before_all_is_sent_is_heard)
 {
-	PLAY(play_early, refuses_and_closes, refuses_and_waits, agrees_early,
-	     goes_away);
+	PLAY(play_early, refuses_and_closes, refuses_and_waits, agrees_early, goes_away);
 }
 
 TEST(a_reply_that_comes_while_a_body_is_streamed_is_heard)
@@ -563,8 +529,7 @@ TEST(a_reply_that_comes_while_a_body_is_streamed_is_heard)
 	PLAY(play_early_stream, refuses_and_closes, refuses_and_waits);
 }
 
-SCRIPT(refuses_and_listens, { HEAR, NULL, 0 }, { SAY, TOO_LARGE "\r\nbig", 0 },
-       { HOLD, NULL, 0 });
+SCRIPT(refuses_and_listens, { HEAR, NULL, 0 }, { SAY, TOO_LARGE "\r\nbig", 0 }, { HOLD, NULL, 0 });
 
 static void
 play_early_bytes(struct world *world)

@@ -12,8 +12,7 @@ static int
 reply_much(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply(http, 200, NULL, (weft_span){ much, MUCH },
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, (weft_span){ much, MUCH }, WEFT_NEVER);
 }
 
 static int
@@ -95,9 +94,7 @@ TEST(replies_that_a_drain_meets_are_finished)
 		site_run_loops(3, prepare_much, visit_at_the_end);
 }
 
-#define UPGRADE                     \
-	"GET /up HTTP/1.1\r\n" HOST \
-	"Connection: Upgrade\r\nUpgrade: echo\r\n" END
+#define UPGRADE "GET /up HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: echo\r\n" END
 
 static void
 visit_and_upgrade(struct site *site)
@@ -230,8 +227,7 @@ now_ahead(void)
 
 static void
 run_with_clock(uint64_t (*now)(void), const weft_http_server_opts *opts,
-               void (*prepare)(struct site *site),
-               void (*visit)(struct site *site))
+               void (*prepare)(struct site *site), void (*visit)(struct site *site))
 {
 	real_sys = weft__sys;
 	ahead_sys = *real_sys;
@@ -309,8 +305,7 @@ visit_after_a_cancel(struct site *site)
 
 	OK(weft_cancel(site->serving));
 	turn_often();
-	CHECK_EQ(weft_connect(site->address, NULL, &late, WEFT_NEVER),
-	         WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_connect(site->address, NULL, &late, WEFT_NEVER), WEFT_ECONNREFUSED);
 	SAY(queued, GET HOST END);
 	hear_last(queued);
 	SAY(kept, GET HOST END);

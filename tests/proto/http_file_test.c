@@ -32,8 +32,7 @@ big_byte(size_t at)
 static void
 make_old(const char *name)
 {
-	const struct timespec times[2] = { { 1000000000, 0 },
-		                           { 1000000000, 0 } };
+	const struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
 	char path[256];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
@@ -74,10 +73,9 @@ make_tree(void)
 static void
 remove_tree(void)
 {
-	static const char *const names[] = {
-		"index.html", "a.txt", "empty",  "big.JS",        "secret",
-		"fifo",       "out",   "sub/up", "sub/index.html"
-	};
+	static const char *const names[] = { "index.html", "a.txt",  "empty",
+		                             "big.JS",     "secret", "fifo",
+		                             "out",        "sub/up", "sub/index.html" };
 	char path[256];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -101,11 +99,8 @@ send_file(weft_http *http, void *arg)
 	if (type)
 		OK(weft_http_set(http, "Content-Type", type));
 	OK(weft_http_set(http, "ETag", "\"mine\""));
-	rc = weft_http_reply_file(http, root, weft_http_param(http, "path"),
-	                          WEFT_NEVER);
-	CHECK(rc != 0
-	      || weft_http_reply_file(http, root, "x", WEFT_NEVER)
-	                 == WEFT_EALREADY);
+	rc = weft_http_reply_file(http, root, weft_http_param(http, "path"), WEFT_NEVER);
+	CHECK(rc != 0 || weft_http_reply_file(http, root, "x", WEFT_NEVER) == WEFT_EALREADY);
 	return rc;
 }
 
@@ -120,8 +115,7 @@ static void
 prepare(struct site *site)
 {
 	OK(weft_http_route(site->server, "/f/{path...}", send_file, NULL));
-	OK(weft_http_route(site->server, "/up", send_other,
-	                   (void *)(uintptr_t) "../etc/passwd"));
+	OK(weft_http_route(site->server, "/up", send_other, (void *)(uintptr_t) "../etc/passwd"));
 	OK(weft_http_route(site->server, "/deep", send_other,
 	                   (void *)(uintptr_t) "sub/../../etc/passwd"));
 	OK(weft_http_route(site->server, "/dots", send_other,
@@ -132,8 +126,7 @@ static const char *
 get(struct site *site, const char *path, const char *fields)
 {
 	char text[512];
-	int n = snprintf(text, sizeof(text),
-	                 "GET %s HTTP/1.1\r\n" HOST "%s" END, path, fields);
+	int n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\n" HOST "%s" END, path, fields);
 
 	return ask(site, text, (size_t)n);
 }
@@ -149,8 +142,7 @@ field_of(const char *reply, const char *name)
 	at = strstr(reply, line);
 	CHECK(at);
 	at += strlen(line);
-	(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, "\r"),
-	               at);
+	(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, "\r"), at);
 	return value;
 }
 
@@ -166,8 +158,7 @@ body_of(const char *reply)
 /* --- names -------------------------------------------------------------------- */
 
 static void
-check_found(struct site *site, const char *path, const char *type,
-            const char *body)
+check_found(struct site *site, const char *path, const char *type, const char *body)
 {
 	const char *reply = get(site, path, "");
 
@@ -180,17 +171,15 @@ check_found(struct site *site, const char *path, const char *type,
 static void
 visit_names(struct site *site)
 {
-	static const char *const lost[] = {
-		"/f/none",   "/f/a.txt/x", "/f/bare/", "/f/fifo",   "/f/out",
-		"/f/sub/up", "/up",        "/deep",    "/f/secret/"
-	};
+	static const char *const lost[] = { "/f/none", "/f/a.txt/x", "/f/bare/",
+		                            "/f/fifo", "/f/out",     "/f/sub/up",
+		                            "/up",     "/deep",      "/f/secret/" };
 	const char *html = "text/html; charset=utf-8";
 
 	check_found(site, "/f/", html, "<p>");
 	check_found(site, "/f/index.html", html, "<p>");
 	check_found(site, "/f/sub/", html, "sub");
-	check_found(site, "/f/x/../a.txt", "text/plain; charset=utf-8",
-	            "0123456789");
+	check_found(site, "/f/x/../a.txt", "text/plain; charset=utf-8", "0123456789");
 	check_found(site, "/f/a.txt?type=x/y", "x/y", "0123456789");
 	check_found(site, "/f/empty", "application/octet-stream", "");
 	check_found(site, "/dots", html, "sub");
@@ -236,8 +225,7 @@ check_big(struct site *site, size_t from, size_t to)
 	char range[64];
 	const char *reply, *body;
 
-	(void)snprintf(range, sizeof(range), "Range: bytes=%zu-%zu\r\n", from,
-	               to);
+	(void)snprintf(range, sizeof(range), "Range: bytes=%zu-%zu\r\n", from, to);
 	reply = get(site, "/f/big.JS", range);
 	CHECK_EQ(status_of(reply), 206);
 	body = body_of(reply);
@@ -247,8 +235,7 @@ check_big(struct site *site, size_t from, size_t to)
 }
 
 static void
-check_part(struct site *site, const char *range, const char *part,
-           const char *body)
+check_part(struct site *site, const char *range, const char *part, const char *body)
 {
 	char field[64];
 	const char *reply;
@@ -277,8 +264,7 @@ visit_parts(struct site *site)
 	reply = get(site, "/f/a.txt", "Range: bytes=10-\r\n");
 	CHECK_EQ(status_of(reply), 416);
 	CHECK_STR(field_of(reply, "Content-Range"), "bytes */10");
-	reply = ASK(site, "HEAD /f/a.txt HTTP/1.1\r\n" HOST
-	                  "Range: bytes=0-1\r\n" END);
+	reply = ASK(site, "HEAD /f/a.txt HTTP/1.1\r\n" HOST "Range: bytes=0-1\r\n" END);
 	CHECK_EQ(status_of(reply), 200);
 	CHECK_STR(body_of(reply), "");
 	CHECK_STR(field_of(reply, "Content-Length"), "10");
@@ -287,8 +273,7 @@ visit_parts(struct site *site)
 	check_big(site, 1, 150000);
 	reply = get(site, "/f/big.JS", "");
 	CHECK_EQ(strlen(body_of(reply)), BIG);
-	CHECK_STR(field_of(reply, "Content-Type"),
-	          "text/javascript; charset=utf-8");
+	CHECK_STR(field_of(reply, "Content-Type"), "text/javascript; charset=utf-8");
 }
 
 TEST(a_part_of_a_file_is_sent_as_such)
@@ -305,8 +290,7 @@ get_if(struct site *site, const char *name, const char *value)
 {
 	char field[256];
 
-	(void)snprintf(field, sizeof(field), "Range: bytes=1-2\r\n%s: %s\r\n",
-	               name, value);
+	(void)snprintf(field, sizeof(field), "Range: bytes=1-2\r\n%s: %s\r\n", name, value);
 	return status_of(get(site, "/f/a.txt", field));
 }
 
@@ -317,31 +301,24 @@ visit_conditions(struct site *site)
 	const char *reply = get(site, "/f/a.txt", "");
 
 	(void)snprintf(etag, sizeof(etag), "%s", field_of(reply, "ETag"));
-	(void)snprintf(date, sizeof(date), "%s",
-	               field_of(reply, "Last-Modified"));
+	(void)snprintf(date, sizeof(date), "%s", field_of(reply, "Last-Modified"));
 	CHECK_EQ(get_if(site, "If-None-Match", etag), 304);
 	CHECK_EQ(get_if(site, "If-None-Match", "*"), 304);
 	CHECK_EQ(get_if(site, "If-None-Match", "\"x\""), 206);
 	CHECK_EQ(get_if(site, "If-Modified-Since", date), 304);
-	CHECK_EQ(get_if(site, "If-Modified-Since",
-	                "Thu, 01 Jan 1970 00:00:00 GMT"),
-	         206);
+	CHECK_EQ(get_if(site, "If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"), 206);
 	CHECK_EQ(get_if(site, "If-Range", etag), 206);
 	CHECK_EQ(get_if(site, "If-Range", date), 206);
 	CHECK_EQ(get_if(site, "If-Range", "\"x\""), 200);
-	CHECK_EQ(get_if(site, "If-Range", "Thu, 01 Jan 1970 00:00:00 GMT"),
-	         200);
-	CHECK_EQ(get_if(site, "If-None-Match: \"x\"\r\nIf-None-Match", etag),
-	         304);
+	CHECK_EQ(get_if(site, "If-Range", "Thu, 01 Jan 1970 00:00:00 GMT"), 200);
+	CHECK_EQ(get_if(site, "If-None-Match: \"x\"\r\nIf-None-Match", etag), 304);
 	CHECK_EQ(get_if(site, "If-Match", etag), 206);
 	CHECK_EQ(get_if(site, "If-Match", "*"), 206);
 	CHECK_EQ(get_if(site, "If-Match", "\"x\""), 412);
 	CHECK_EQ(get_if(site, "If-Match: \"x\"\r\nIf-Match", etag), 206);
 	CHECK_EQ(get_if(site, "If-Unmodified-Since", date), 206);
 	CHECK_EQ(get_if(site, "If-Unmodified-Since", "nonsense"), 206);
-	CHECK_EQ(get_if(site, "If-Unmodified-Since",
-	                "Thu, 01 Jan 1970 00:00:00 GMT"),
-	         412);
+	CHECK_EQ(get_if(site, "If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"), 412);
 	reply = get(site, "/f/a.txt", "If-None-Match: *\r\n");
 	CHECK_STR(body_of(reply), "");
 	CHECK(!strstr(reply, "Content-Length"));
@@ -392,8 +369,7 @@ visit_and_not_read(struct site *site)
 
 TEST(who_does_not_read_a_file_is_dropped)
 {
-	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS,
-		                       .request_ns = 200 * WEFT_MS };
+	weft_http_server_opts opts = { .grace_ns = 100 * WEFT_MS, .request_ns = 200 * WEFT_MS };
 	char path[128];
 
 	make_tree();
@@ -463,8 +439,7 @@ visit_and_dawdle(struct site *site)
 
 	SAY(stream, "GET /f/empty HTTP/1.1\r\n" HOST END);
 	(void)hear(stream, END END);
-	while (size < HUGE
-	       && (n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
+	while (size < HUGE && (n = weft_read(stream, buf, sizeof(buf), WEFT_NEVER)) > 0) {
 		size += (size_t)n;
 		for (; dawdled < size && dawdled < HUGE / 2; dawdled += MIB)
 			OK(weft_sleep_until(weft_in(GRACE_NS / 16)));

@@ -9,14 +9,12 @@ static char much[MUCH];
 
 SCRIPT(nobody, { WAIT, NULL, 0 });
 SCRIPT(never_reads, { HEAR, NULL, 0 }, { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
-SCRIPT(half_a_head, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 },
-       { HOLD, NULL, 0 }, { WAIT, NULL, 0 });
-SCRIPT(half_a_body, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\n\r\nhe"), 0 },
-       { HOLD, NULL, 0 }, { SAY, "llo", 0 }, { WAIT, NULL, 0 });
-SCRIPT(then_answers, { HEAR, NULL, 0 }, { TAKE, "0\r\n\r\n", 0 },
-       { SAY, "HTTP/1.1 2", 0 }, { HOLD, NULL, 0 },
-       { SAY, "00 OK\r\nContent-Length: 5\r\n\r\nhello", 0 },
+SCRIPT(half_a_head, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\nA: ", 0 }, { HOLD, NULL, 0 },
        { WAIT, NULL, 0 });
+SCRIPT(half_a_body, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\n\r\nhe"), 0 }, { HOLD, NULL, 0 },
+       { SAY, "llo", 0 }, { WAIT, NULL, 0 });
+SCRIPT(then_answers, { HEAR, NULL, 0 }, { TAKE, "0\r\n\r\n", 0 }, { SAY, "HTTP/1.1 2", 0 },
+       { HOLD, NULL, 0 }, { SAY, "00 OK\r\nContent-Length: 5\r\n\r\nhello", 0 }, { WAIT, NULL, 0 });
 
 static int
 fetch_by(struct world *world, uint64_t deadline_ns, weft_http **out)
@@ -46,8 +44,7 @@ play_deadlines(struct world *world)
 	OK(fetch_by(world, weft_in(HOUR), &http));
 	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), 2);
 	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "/late: timed out"));
 	peer_go_on(&world->peer);
 	CHECK_STR(body_of(http), "llo");
@@ -120,9 +117,8 @@ TEST(who_waits_for_a_reply_can_wait_again)
 }
 
 /* With bytes of the request missing, it would take the next one for them. */
-SCRIPT(refuses_slowly, { HEAR, "POST ", 0 },
-       { SAY, "HTTP/1.1 413 Too Large\r\n", 0 }, { HOLD, NULL, 0 },
-       { SAY, "Content-Length: 3\r\n\r\nbig", 0 }, { HEAR, NULL, 0 },
+SCRIPT(refuses_slowly, { HEAR, "POST ", 0 }, { SAY, "HTTP/1.1 413 Too Large\r\n", 0 },
+       { HOLD, NULL, 0 }, { SAY, "Content-Length: 3\r\n\r\nbig", 0 }, { HEAR, NULL, 0 },
        { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 SCRIPT(says_hello, { HEAR, "GET ", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
@@ -178,8 +174,7 @@ static void *
 alloc_and_answer(void *arg, size_t size)
 {
 	(void)arg;
-	if (listener_fd >= 0 && peer_fd < 0 && size >= FIELD_SIZE
-	    && size < 4 * FIELD_SIZE) {
+	if (listener_fd >= 0 && peer_fd < 0 && size >= FIELD_SIZE && size < 4 * FIELD_SIZE) {
 		peer_fd = accept(listener_fd, NULL, NULL);
 		if (peer_fd >= 0)
 			(void)!write(peer_fd, BUSY, strlen(BUSY));
@@ -204,9 +199,7 @@ release(void *arg, void *mem)
 __attribute__((constructor)) static void
 set_hooks(void)
 {
-	weft_hooks hooks = { .alloc = alloc_and_answer,
-		             .resize = resize,
-		             .release = release };
+	weft_hooks hooks = { .alloc = alloc_and_answer, .resize = resize, .release = release };
 
 	(void)weft_set_hooks(&hooks);
 }
@@ -237,13 +230,10 @@ play_unheard(struct world *world)
 	ssize_t n;
 
 	memset(value, 'v', sizeof(value) - 1);
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/",
-	               listen_apart());
-	world->request = (weft_http_request){ .method = "POST",
-		                              .url = url,
-		                              .streamed = true,
-		                              .fields = &field,
-		                              .field_count = 1 };
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", listen_apart());
+	world->request = (weft_http_request){
+		.method = "POST", .url = url, .streamed = true, .fields = &field, .field_count = 1
+	};
 	OK(fetch(world, "", &http));
 	CHECK(peer_fd >= 0);
 	/* A ring may have the reply without anybody having looked into it. */
@@ -288,8 +278,7 @@ be_guest(void *arg)
 
 	guest->rc = fetch(guest->world, "/", &guest->http);
 	while (guest->rc >= 0 && guest->reads) {
-		guest->rc = (int)weft_http_read(guest->http, bytes, 8,
-		                                WEFT_NEVER);
+		guest->rc = (int)weft_http_read(guest->http, bytes, 8, WEFT_NEVER);
 		if (guest->rc == 0)
 			break;
 	}
@@ -327,8 +316,7 @@ play_cancel(struct world *world)
 	CHECK(world->peer.accepted > 20);
 }
 
-SCRIPT(slow, { HEAR, NULL, 0 },
-       { DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 },
+SCRIPT(slow, { HEAR, NULL, 0 }, { DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", 0 },
        { WAIT, NULL, 0 });
 
 TEST(an_exchange_is_cancelled_at_any_time_and_closes_its_connection)
@@ -433,13 +421,11 @@ play_refused(struct world *world)
 	weft_http_request request = { .url = "http://127.0.0.1:1/x?secret" };
 	weft_http *http;
 
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), "GET http://127.0.0.1:1/x: "));
 	CHECK(!strstr(weft_detail(), "secret"));
 	request.url = "http+unix://%2Fnowhere%2Fat.all/";
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_ENOENT);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_ENOENT);
 	CHECK(strstr(weft_detail(), "nowhere"));
 }
 
@@ -457,8 +443,7 @@ serve_local(void *arg)
 	ssize_t n;
 
 	OK(weft_listener_accept(listener, &peer, WEFT_NEVER));
-	n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head) - 1,
-	                    WEFT_NEVER);
+	n = weft_read_until(peer, "\r\n\r\n", head, sizeof(head) - 1, WEFT_NEVER);
 	CHECK(n > 0);
 	head[n] = '\0';
 	CHECK(strncmp(head, "GET /x HTTP/1.1\r\nHost: localhost\r\n", 34) == 0);
@@ -474,10 +459,8 @@ play_local(struct world *world)
 	char path[64], url[128];
 	weft_scope scope;
 
-	(void)snprintf(path, sizeof(path), "unix:/tmp/weft-http-%d.sock",
-	               (int)getpid());
-	(void)snprintf(url, sizeof(url),
-	               "http+unix://%%2Ftmp%%2fweft-http-%d.sock/x",
+	(void)snprintf(path, sizeof(path), "unix:/tmp/weft-http-%d.sock", (int)getpid());
+	(void)snprintf(url, sizeof(url), "http+unix://%%2Ftmp%%2fweft-http-%d.sock/x",
 	               (int)getpid());
 	OK(weft_listener_open(path, NULL, &listener));
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));

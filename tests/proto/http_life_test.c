@@ -19,8 +19,7 @@ wait_for_release(weft_http *http, void *arg)
 	handler_rc = weft_event_wait(&released, WEFT_NEVER);
 	if (handler_rc < 0)
 		return handler_rc;
-	return weft_http_reply(http, 200, NULL, weft_text("waited"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, weft_text("waited"), WEFT_NEVER);
 }
 
 static int
@@ -141,8 +140,7 @@ upgrade(weft_http *http, void *arg)
 	ssize_t n;
 
 	(void)arg;
-	CHECK_EQ(weft_http_upgrade(http, "other", &stream, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_upgrade(http, "other", &stream, WEFT_NEVER), WEFT_EINVAL);
 	OK(weft_http_set(http, "Sec-Word", "x"));
 	OK(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER));
 	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
@@ -158,8 +156,7 @@ upgrade_unasked(weft_http *http, void *arg)
 {
 	weft_stream *stream;
 
-	CHECK_EQ(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_upgrade(http, "echo", &stream, WEFT_NEVER), WEFT_EINVAL);
 	return hello(http, arg);
 }
 
@@ -178,10 +175,9 @@ visit_upgrade(struct site *site)
 	weft_stream *stream = site_enter(site);
 
 	SAY(stream, GET HOST UPGRADE_TO END "early");
-	CHECK_STR(
-		hear(stream, END END),
-		"HTTP/1.1 101 Switching Protocols\r\n"
-		"Connection: Upgrade\r\nSec-Word: x\r\nUpgrade: echo\r\n" END);
+	CHECK_STR(hear(stream, END END),
+	          "HTTP/1.1 101 Switching Protocols\r\n"
+	          "Connection: Upgrade\r\nSec-Word: x\r\nUpgrade: echo\r\n" END);
 	CHECK_STR(hear(stream, "early"), "early");
 	SAY(stream, "late");
 	CHECK_STR(hear(stream, "late"), "late");
@@ -189,8 +185,7 @@ visit_upgrade(struct site *site)
 	CHECK_STR(hear_all(stream), "");
 	OK(handler_rc);
 	weft_close(stream);
-	CHECK_EQ(status_of(ASK(site, "GET /unasked HTTP/1.1\r\n" HOST END)),
-	         200);
+	CHECK_EQ(status_of(ASK(site, "GET /unasked HTTP/1.1\r\n" HOST END)), 200);
 }
 
 TEST(a_connection_is_handed_over_with_what_has_come)
@@ -229,8 +224,7 @@ send_events(weft_http *http, void *arg)
 	CHECK_EQ(weft_http_event(http, "a", NULL, WEFT_NEVER), WEFT_EINVAL);
 	rc = weft_http_event(http, NULL, "one", WEFT_NEVER);
 	if (rc == 0)
-		rc = weft_http_event(http, "two", "a\nb\r\nc\rd\n\n",
-		                     WEFT_NEVER);
+		rc = weft_http_event(http, "two", "a\nb\r\nc\rd\n\n", WEFT_NEVER);
 	if (rc == 0)
 		rc = weft_http_event(http, NULL, "", WEFT_NEVER);
 	OK(weft_event_set(&entered));
@@ -408,8 +402,7 @@ TEST(a_reader_of_events_that_goes_is_noticed_behind_what_it_sent)
 static void
 visit_with_a_body(struct site *site)
 {
-	weft_stream *stream = begin_unread(site,
-	                                   UNREAD_CHUNKS "4\r\nabcd\r\n4");
+	weft_stream *stream = begin_unread(site, UNREAD_CHUNKS "4\r\nabcd\r\n4");
 
 	SAY(stream, "\r\nefgh\r\n0\r\n\r\n" GET HOST END);
 	OK(weft_sleep_until(weft_in(WEFT_MS)));
@@ -475,11 +468,10 @@ TEST(a_body_that_ends_early_is_the_fault_of_the_client)
 
 /* --- peers that vanish ----------------------------------------------------------- */
 
-#define ECHO_TWICE                                                            \
-	"POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END                   \
-	"3;a=b\r\nabc\r\n4\r\ndefg\r\n0\r\nX: y\r\n\r\n"                      \
-	"POST /echo HTTP/1.1\r\n" HOST CL "6\r\nExpect: 100-continue\r\n" END \
-	"foobar"
+#define ECHO_TWICE                                          \
+	"POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END \
+	"3;a=b\r\nabc\r\n4\r\ndefg\r\n0\r\nX: y\r\n\r\n"    \
+	"POST /echo HTTP/1.1\r\n" HOST CL "6\r\nExpect: 100-continue\r\n" END "foobar"
 
 static void
 visit_in_part(struct site *site)
@@ -501,8 +493,7 @@ visit_in_part(struct site *site)
 				weft_close(stream);
 		}
 	}
-	CHECK_STR(ASK(site, GET HOST END),
-	          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" END "hello");
+	CHECK_STR(ASK(site, GET HOST END), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" END "hello");
 }
 
 TEST(peers_may_vanish_at_any_point)

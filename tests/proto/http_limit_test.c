@@ -49,10 +49,8 @@ visit_with_nonsense(struct site *site)
 		reply = hear_all(stream);
 		if (status_of(reply) != bad->status || site->calls > 0
 		    || !strstr(reply, "\r\nConnection: close\r\n"))
-			test_fail(__FILE__, __LINE__,
-			          "%.*s\ngives %s, not %d; %d calls",
-			          (int)bad->size, bad->text, reply, bad->status,
-			          site->calls);
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %s, not %d; %d calls",
+			          (int)bad->size, bad->text, reply, bad->status, site->calls);
 		weft_close(stream);
 	}
 	CHECK_EQ(stats_of(site).faults, bad_requests_count);
@@ -153,19 +151,12 @@ visit_with_large_bodies(struct site *site)
 	CHECK_EQ(status_of(ASK(site, SWALLOW CL "4\r\n" END "abcd")), 200);
 	CHECK_EQ(status_of(ASK(site, SWALLOW CL "5\r\n" END "abcde")), 413);
 	CHECK_EQ(site->calls, 1);
-	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END
-	                                        "4\r\nabcd\r\n0\r\n\r\n")),
-	         200);
-	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END
-	                                        "3\r\nabc\r\n2\r\nde\r\n")),
-	         413);
-	CHECK_EQ(status_of(ASK(site,
-	                       SWALLOW TE "chunked\r\n" END "x\r\nabc\r\n")),
-	         400);
-	CHECK_EQ(status_of(ASK(site,
-	                       SWALLOW TE "chunked\r\n" END
-	                                  "1\r\na\r\n0\r\nHost: x\r\n\r\n")),
-	         400);
+	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END "4\r\nabcd\r\n0\r\n\r\n")), 200);
+	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END "3\r\nabc\r\n2\r\nde\r\n")), 413);
+	CHECK_EQ(status_of(ASK(site, SWALLOW TE "chunked\r\n" END "x\r\nabc\r\n")), 400);
+	CHECK_EQ(
+		status_of(ASK(site, SWALLOW TE "chunked\r\n" END "1\r\na\r\n0\r\nHost: x\r\n\r\n")),
+		400);
 	CHECK_EQ(stats_of(site).faults, 4);
 	CHECK_EQ(stats_of(site).failed, 0);
 }
@@ -186,8 +177,7 @@ visit_with_too_much(struct site *site)
 	SAY(stream, SWALLOW CL "999999999\r\n" END);
 	fill(weft_stream_fd(stream));
 	CHECK_EQ(status_of(hear_all(stream)), 413);
-	CHECK_EQ(weft_write(stream, rest, sizeof(rest), WEFT_NEVER),
-	         (ssize_t)sizeof(rest));
+	CHECK_EQ(weft_write(stream, rest, sizeof(rest), WEFT_NEVER), (ssize_t)sizeof(rest));
 	weft_close(stream);
 	CHECK_EQ(site->calls, 0);
 }
@@ -218,9 +208,7 @@ read_little(weft_http *http, void *arg)
 	ssize_t n = weft_http_read_all(http, buf, sizeof(buf), WEFT_NEVER);
 
 	(void)arg;
-	return n < 0 ? (int)n
-	             : weft_http_reply(http, 200, NULL, weft_text("little"),
-	                               WEFT_NEVER);
+	return n < 0 ? (int)n : weft_http_reply(http, 200, NULL, weft_text("little"), WEFT_NEVER);
 }
 
 static void
@@ -295,8 +283,7 @@ visit_slowly(struct site *site)
 TEST(peers_that_send_too_slowly_are_dropped)
 {
 	/* A head that is said at once must not be too late. */
-	weft_http_server_opts opts = { .header_ns = WEFT_S,
-		                       .grace_ns = 20 * WEFT_MS };
+	weft_http_server_opts opts = { .header_ns = WEFT_S, .grace_ns = 20 * WEFT_MS };
 
 	site_run(&opts, prepare, visit_slowly);
 }
@@ -330,8 +317,7 @@ TEST(peers_just_above_the_least_rate_last_and_those_just_below_do_not)
 	CHECK_EQ(patience(WEFT_S, 128), HOUR);
 	CHECK_EQ(patience(WEFT_S, 129), HOUR);
 	/* Of each second it has 1/128 less: until there is not all of one. */
-	CHECK_EQ(patience(WEFT_S, 127),
-	         (9 * 128 + 1) * WEFT_S + 127 * WEFT_S / 128);
+	CHECK_EQ(patience(WEFT_S, 127), (9 * 128 + 1) * WEFT_S + 127 * WEFT_S / 128);
 	CHECK_EQ(patience(WEFT_S / 128, 1), HOUR);
 	CHECK(patience(WEFT_S / 127, 1) < HOUR);
 	/* The first bytes have to come within the grace. */
@@ -363,8 +349,7 @@ reply_much(weft_http *http, void *arg)
 
 	(void)arg;
 	do
-		reply_rc = (int)weft_http_write(http, much, sizeof(much),
-		                                WEFT_NEVER);
+		reply_rc = (int)weft_http_write(http, much, sizeof(much), WEFT_NEVER);
 	while (reply_rc > 0);
 	OK(weft_event_set(&replied));
 	return reply_rc;
@@ -390,8 +375,7 @@ visit_and_not_read(struct site *site)
 
 TEST(peers_that_do_not_read_are_dropped)
 {
-	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS,
-		                       .request_ns = 40 * WEFT_MS };
+	weft_http_server_opts opts = { .grace_ns = 20 * WEFT_MS, .request_ns = 40 * WEFT_MS };
 
 	site_run(&opts, prepare_much, visit_and_not_read);
 }
@@ -412,8 +396,7 @@ visit_and_idle(struct site *site)
 
 TEST(idle_connections_are_closed)
 {
-	weft_http_server_opts opts = { .header_ns = WEFT_S,
-		                       .idle_ns = 10 * WEFT_MS };
+	weft_http_server_opts opts = { .header_ns = WEFT_S, .idle_ns = 10 * WEFT_MS };
 
 	site_run(&opts, prepare, visit_and_idle);
 }
@@ -458,9 +441,7 @@ visit_among_many(struct site *site)
 
 TEST(the_connection_that_waits_longest_makes_room_for_others)
 {
-	weft_http_server_opts opts = { .header_ns = HOUR,
-		                       .idle_ns = HOUR,
-		                       .idle_max = 4 };
+	weft_http_server_opts opts = { .header_ns = HOUR, .idle_ns = HOUR, .idle_max = 4 };
 
 	site_run(&opts, prepare, visit_among_many);
 }
@@ -484,9 +465,7 @@ visit_with_proven(struct site *site)
 
 TEST(among_connections_that_were_answered_the_longest_idle_makes_room)
 {
-	weft_http_server_opts opts = { .header_ns = HOUR,
-		                       .idle_ns = HOUR,
-		                       .idle_max = 4 };
+	weft_http_server_opts opts = { .header_ns = HOUR, .idle_ns = HOUR, .idle_max = 4 };
 
 	site_run(&opts, prepare, visit_with_proven);
 }
@@ -558,8 +537,7 @@ take_time(weft_http *http, void *arg)
 
 	site->calls++;
 	if (rc == 0)
-		return weft_http_reply(http, 200, NULL, weft_text("slept"),
-		                       WEFT_NEVER);
+		return weft_http_reply(http, 200, NULL, weft_text("slept"), WEFT_NEVER);
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
 	return weft_http_reply(http, 504, NULL, weft_text("woken"), WEFT_NOW);
 }
@@ -575,9 +553,8 @@ prepare_time(struct site *site)
 static void
 visit_one_after_the_other(struct site *site)
 {
-	const char *reply = ASK(site, TAKE(100) TAKE(100) TAKE(100) TAKE(100)
-	                                      TAKE(100) TAKE(100) TAKE(100)
-	                                              TAKE(100));
+	const char *reply = ASK(site, TAKE(100) TAKE(100) TAKE(100) TAKE(100) TAKE(100) TAKE(100)
+	                                      TAKE(100) TAKE(100));
 
 	CHECK_EQ(count_of(reply, "200 OK"), 8);
 	reply = ASK(site, TAKE(5000) TAKE(1) TAKE(5000) TAKE(1));
@@ -631,8 +608,7 @@ use_much_stack(weft_http *http, void *arg)
 
 	(void)arg;
 	memset(much, 'a', sizeof(much));
-	return weft_http_reply(http, 200, NULL,
-	                       (weft_span){ much, sizeof(much) }, WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, (weft_span){ much, sizeof(much) }, WEFT_NEVER);
 }
 
 static void
@@ -692,10 +668,8 @@ visit_at_the_limits(struct site *site)
 	CHECK_EQ(ask_long(site, 8191, 0), 200); /* and its slash */
 	CHECK_EQ(ask_long(site, 8192, 0), 414);
 	CHECK_EQ(site->calls, 2);
-	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777216\r\n\r\n")),
-	         200);
-	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777217\r\n\r\n")),
-	         413);
+	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777216\r\n\r\n")), 200);
+	CHECK_EQ(status_of(ASK(site, POST "Content-Length: 16777217\r\n\r\n")), 413);
 }
 
 TEST(heads_targets_and_bodies_have_exact_limits_by_default)

@@ -15,12 +15,10 @@ static char text[1 << 16];
 static size_t
 make_head(size_t size, bool one)
 {
-	size_t at = (size_t)snprintf(text, sizeof(text),
-	                             "GET / HTTP/1.1\r\nHost: a\r\n");
+	size_t at = (size_t)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n");
 
 	while (!one && at + 12 < size)
-		at += (size_t)snprintf(text + at, sizeof(text) - at,
-		                       "Name: 12\r\n");
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "Name: 12\r\n");
 	if (one) {
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "X: ");
 		memset(text + at, 'a', size - at - 4);
@@ -76,8 +74,7 @@ TEST(trailers_one_by_one_are_looked_at_a_fixed_number_of_times)
 	memset(text + 6, 'a', size - 10);
 	memcpy(text + size - 4, "\r\n\r\n", 4);
 	weft__http_request_init(&head, fields, 8, NULL);
-	CHECK_EQ(weft__http_head_parse(&head, request, sizeof(request) - 1),
-	         WEFT__HTTP_DONE);
+	CHECK_EQ(weft__http_head_parse(&head, request, sizeof(request) - 1), WEFT__HTTP_DONE);
 	weft__http_body_init(&body, &head, fields, 8);
 	weft__http_looked_at = 0;
 	for (size_t at = 1; rc == WEFT__HTTP_MORE; at++) {

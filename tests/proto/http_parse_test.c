@@ -28,21 +28,17 @@ check_same(struct feed_cut cut, size_t input)
 
 	if (what)
 		test_fail(__FILE__, __LINE__,
-		          "input %zu, cut %d at %" PRIu64
-		          ": %s differs (%d, %d)",
-		          input, (int)cut.how, cut.number, what, whole.rc,
-		          other.rc);
+		          "input %zu, cut %d at %" PRIu64 ": %s differs (%d, %d)", input,
+		          (int)cut.how, cut.number, what, whole.rc, other.rc);
 }
 
 /* Feed in all ways; `whole` is then the outcome. */
 static void
-feed_all_ways(const struct feed *feed, const char *data, size_t size,
-              size_t input)
+feed_all_ways(const struct feed *feed, const char *data, size_t size, size_t input)
 {
 	struct feed_cut cut = { .how = FEED_BYTES };
 
-	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE },
-	         &whole);
+	feed_run(feed, data, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 	feed_run(feed, data, size, cut, &other);
 	check_same(cut, input);
 	cut.how = FEED_TWO;
@@ -62,14 +58,11 @@ TEST(malformed_requests_are_refused_with_their_status_however_they_are_cut)
 
 		feed_all_ways(&request, bad->text, bad->size, i);
 		if (whole.fault.status != bad->status || whole.rc >= 0)
-			test_fail(__FILE__, __LINE__,
-			          "%.*s\ngives %d (%s), not %d", (int)bad->size,
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s), not %d", (int)bad->size,
 			          bad->text, whole.fault.status,
-			          whole.fault.text ? whole.fault.text : "none",
-			          bad->status);
+			          whole.fault.text ? whole.fault.text : "none", bad->status);
 		CHECK(whole.fault.text && whole.fault.text[0]);
-		CHECK_EQ(whole.rc,
-		         bad->status == 413 ? WEFT_EMSGSIZE : WEFT_EPROTO);
+		CHECK_EQ(whole.rc, bad->status == 413 ? WEFT_EMSGSIZE : WEFT_EPROTO);
 	}
 }
 
@@ -84,100 +77,75 @@ static const struct good good_requests[] = {
 	{ S(GET HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
 	{ S("\r\n\r\n\r\n\r\n" GET HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
 	{ S("GET / HTTP/1.0\r\n" END), NONE, 0, "/", "", "", 0, 0 },
-	{ S("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n" END), NONE, KEEP,
-	  "/", "", "", 0, 0 },
-	{ S("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n" END), NONE, 0,
-	  "/", "", "", 0, 0 },
-	{ S(GET HOST "Connection: close\r\n" END), NONE, 0, "/", "", "a", 0,
+	{ S("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n" END), NONE, KEEP, "/", "", "", 0, 0 },
+	{ S("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n" END), NONE, 0, "/", "", "", 0,
 	  0 },
-	{ S(GET HOST "Connection: x,, CLOSE ,y\r\n" END), NONE, 0, "/", "", "a",
-	  0, 0 },
-	{ S(GET HOST "Connection: x\r\nConnection: close\r\n" END), NONE, 0,
-	  "/", "", "a", 0, 0 },
-	{ S(GET HOST "Connection: closed\r\n" END), NONE, KEEP, "/", "", "a", 0,
-	  0 },
+	{ S(GET HOST "Connection: close\r\n" END), NONE, 0, "/", "", "a", 0, 0 },
+	{ S(GET HOST "Connection: x,, CLOSE ,y\r\n" END), NONE, 0, "/", "", "a", 0, 0 },
+	{ S(GET HOST "Connection: x\r\nConnection: close\r\n" END), NONE, 0, "/", "", "a", 0, 0 },
+	{ S(GET HOST "Connection: closed\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
 	{ S(GET HOST "Connection:\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
-	{ S(GET HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n" END), NONE,
-	  KEEP | UPGRADE, "/", "", "a", 0, 0 },
-	{ S(GET HOST "Upgrade: websocket\r\n" END), NONE, KEEP, "/", "", "a", 0,
-	  0 },
-	{ S(GET HOST "Connection: Upgrade\r\n" END), NONE, KEEP, "/", "", "a",
-	  0, 0 },
-	{ S("GET /a/b?c=d&e HTTP/1.1\r\n" HOST END), NONE, KEEP, "/a/b",
-	  "c=d&e", "a", 0, 0 },
+	{ S(GET HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n" END), NONE, KEEP | UPGRADE,
+	  "/", "", "a", 0, 0 },
+	{ S(GET HOST "Upgrade: websocket\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S(GET HOST "Connection: Upgrade\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S("GET /a/b?c=d&e HTTP/1.1\r\n" HOST END), NONE, KEEP, "/a/b", "c=d&e", "a", 0, 0 },
 	{ S("GET /? HTTP/1.1\r\n" HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
-	{ S("GET //a?b?c HTTP/1.1\r\n" HOST END), NONE, KEEP, "//a", "b?c", "a",
-	  0, 0 },
-	{ S("GET /[{|}]\"<>\\^` HTTP/1.1\r\n" HOST END), NONE, KEEP,
-	  "/[{|}]\"<>\\^`", "", "a", 0, 0 },
-	{ S("GET http://b:8/c?d HTTP/1.1\r\n" HOST END), NONE, KEEP, "/c", "d",
-	  "b:8", 0, 0 },
-	{ S("GET HTTPS://b HTTP/1.1\r\n" HOST END), NONE, KEEP, "", "", "b", 0,
+	{ S("GET //a?b?c HTTP/1.1\r\n" HOST END), NONE, KEEP, "//a", "b?c", "a", 0, 0 },
+	{ S("GET /[{|}]\"<>\\^` HTTP/1.1\r\n" HOST END), NONE, KEEP, "/[{|}]\"<>\\^`", "", "a", 0,
 	  0 },
-	{ S("GET http://b?c HTTP/1.1\r\n" HOST END), NONE, KEEP, "", "c", "b",
-	  0, 0 },
+	{ S("GET http://b:8/c?d HTTP/1.1\r\n" HOST END), NONE, KEEP, "/c", "d", "b:8", 0, 0 },
+	{ S("GET HTTPS://b HTTP/1.1\r\n" HOST END), NONE, KEEP, "", "", "b", 0, 0 },
+	{ S("GET http://b?c HTTP/1.1\r\n" HOST END), NONE, KEEP, "", "c", "b", 0, 0 },
 	{ S("OPTIONS * HTTP/1.1\r\n" HOST END), NONE, KEEP, "", "", "a", 0, 0 },
-	{ S("OPTIONS /a HTTP/1.1\r\n" HOST END), NONE, KEEP, "/a", "", "a", 0,
-	  0 },
-	{ S("CONNECT b:443 HTTP/1.1\r\n" HOST END "x"), NONE, KEEP, "", "",
-	  "b:443", 0, 1 },
-	{ S("CONNECT [::1]:443 HTTP/1.1\r\n" HOST CL "0\r\n" END), NONE, KEEP,
-	  "", "", "[::1]:443", 0, 0 },
-	{ S("brew / HTTP/1.1\r\n" HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
-	{ S("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF / HTTP/1.1\r\n" HOST END), NONE,
-	  KEEP, "/", "", "a", 0, 0 },
-	{ S("M-SEARCH!#$%&'*+.^_`|~9 / HTTP/1.1\r\n" HOST END), NONE, KEEP, "/",
-	  "", "a", 0, 0 },
-	{ S(GET "Host:\r\n" END), NONE, KEEP, "/", "", "", 0, 0 },
-	{ S(GET "hOST:  \t a.b:80 \t\r\n" END), NONE, KEEP, "/", "", "a.b:80",
+	{ S("OPTIONS /a HTTP/1.1\r\n" HOST END), NONE, KEEP, "/a", "", "a", 0, 0 },
+	{ S("CONNECT b:443 HTTP/1.1\r\n" HOST END "x"), NONE, KEEP, "", "", "b:443", 0, 1 },
+	{ S("CONNECT [::1]:443 HTTP/1.1\r\n" HOST CL "0\r\n" END), NONE, KEEP, "", "", "[::1]:443",
 	  0, 0 },
-	{ S(GET "Host: [fe80::1.2.3.4]:1\r\n" END), NONE, KEEP, "/", "",
-	  "[fe80::1.2.3.4]:1", 0, 0 },
+	{ S("brew / HTTP/1.1\r\n" HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF / HTTP/1.1\r\n" HOST END), NONE, KEEP, "/", "", "a",
+	  0, 0 },
+	{ S("M-SEARCH!#$%&'*+.^_`|~9 / HTTP/1.1\r\n" HOST END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S(GET "Host:\r\n" END), NONE, KEEP, "/", "", "", 0, 0 },
+	{ S(GET "hOST:  \t a.b:80 \t\r\n" END), NONE, KEEP, "/", "", "a.b:80", 0, 0 },
+	{ S(GET "Host: [fe80::1.2.3.4]:1\r\n" END), NONE, KEEP, "/", "", "[fe80::1.2.3.4]:1", 0,
+	  0 },
 	{ S(GET "Host: a%20b:\r\n" END), NONE, KEEP, "/", "", "a%20b:", 0, 0 },
-	{ S(GET HOST "X:\r\nY: \xff\tz \r\nX: ,\r\n" END), NONE, KEEP, "/", "",
-	  "a", 0, 0 },
-	{ S(GET HOST END GET HOST END), NONE, KEEP, "/", "", "a", 0,
-	  sizeof(GET HOST END) - 1 },
+	{ S(GET HOST "X:\r\nY: \xff\tz \r\nX: ,\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S(GET HOST END GET HOST END), NONE, KEEP, "/", "", "a", 0, sizeof(GET HOST END) - 1 },
 	{ S(POST CL "5\r\n" END "hello"), LENGTH, KEEP, "/", "", "a", 5, 0 },
-	{ S(POST CL "5\r\n" END "hellohello"), LENGTH, KEEP, "/", "", "a", 5,
-	  5 },
+	{ S(POST CL "5\r\n" END "hellohello"), LENGTH, KEEP, "/", "", "a", 5, 5 },
 	{ S(POST CL "0\r\n" END "x"), NONE, KEEP, "/", "", "a", 0, 1 },
 	{ S(POST CL "0005\r\n" END "hello"), LENGTH, KEEP, "/", "", "a", 5, 0 },
-	{ S(POST TE "chunked\r\n" END "5\r\nhello\r\n0\r\n\r\nx"), CHUNKED,
-	  KEEP, "/", "", "a", 5, 1 },
-	{ S(POST TE "CHUNKED\r\n" END "5\r\nhello\r\n0\r\n\r\n"), CHUNKED, KEEP,
-	  "/", "", "a", 5, 0 },
-	{ S(POST CL "5\r\nExpect: 100-Continue\r\n" END "hello"), LENGTH,
-	  KEEP | CONTINUE, "/", "", "a", 5, 0 },
-	{ S(GET HOST "Expect: 100-continue\r\n" END), NONE, KEEP, "/", "", "a",
-	  0, 0 },
-	{ S("POST / HTTP/1.0\r\n" CL "5\r\nExpect: x\r\n" END "hello"), LENGTH,
-	  0, "/", "", "", 5, 0 },
-	{ S(GET HOST "Content-Length2: x\r\nHosts: a b\r\n" END), NONE, KEEP,
-	  "/", "", "a", 0, 0 },
+	{ S(POST TE "chunked\r\n" END "5\r\nhello\r\n0\r\n\r\nx"), CHUNKED, KEEP, "/", "", "a", 5,
+	  1 },
+	{ S(POST TE "CHUNKED\r\n" END "5\r\nhello\r\n0\r\n\r\n"), CHUNKED, KEEP, "/", "", "a", 5,
+	  0 },
+	{ S(POST CL "5\r\nExpect: 100-Continue\r\n" END "hello"), LENGTH, KEEP | CONTINUE, "/", "",
+	  "a", 5, 0 },
+	{ S(GET HOST "Expect: 100-continue\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
+	{ S("POST / HTTP/1.0\r\n" CL "5\r\nExpect: x\r\n" END "hello"), LENGTH, 0, "/", "", "", 5,
+	  0 },
+	{ S(GET HOST "Content-Length2: x\r\nHosts: a b\r\n" END), NONE, KEEP, "/", "", "a", 0, 0 },
 };
 
 static void
-check_part(const char *text, struct weft__http_part part, const char *want,
-           size_t input)
+check_part(const char *text, struct weft__http_part part, const char *want, size_t input)
 {
-	if (part.size != strlen(want)
-	    || memcmp(text + part.at, want, part.size) != 0)
-		test_fail(__FILE__, __LINE__, "input %zu: %.*s, not %s", input,
-		          (int)part.size, text + part.at, want);
+	if (part.size != strlen(want) || memcmp(text + part.at, want, part.size) != 0)
+		test_fail(__FILE__, __LINE__, "input %zu: %.*s, not %s", input, (int)part.size,
+		          text + part.at, want);
 }
 
 TEST(well_formed_requests_mean_what_they_say_however_they_are_cut)
 {
-	for (size_t i = 0; i < sizeof(good_requests) / sizeof(good_requests[0]);
-	     i++) {
+	for (size_t i = 0; i < sizeof(good_requests) / sizeof(good_requests[0]); i++) {
 		const struct good *good = &good_requests[i];
 
 		feed_all_ways(&request, good->text, good->size, i);
 		if (whole.rc != WEFT__HTTP_DONE)
-			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)",
-			          (int)good->size, good->text, whole.rc,
-			          weft_detail());
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)", (int)good->size,
+			          good->text, whole.rc, weft_detail());
 		check_part(good->text, whole.head.path, good->path, i);
 		check_part(good->text, whole.head.query, good->query, i);
 		check_part(good->text, whole.head.host, good->host, i);
@@ -197,18 +165,15 @@ TEST(fields_are_found_by_name_in_any_case_and_in_order)
 
 	feed_all_ways(&request, text, sizeof(text) - 1, 0);
 	CHECK_EQ(whole.head.lines.count, 4);
-	field = weft__http_field_next(&whole.head.lines, text, "ACCEPT",
-	                              &index);
+	field = weft__http_field_next(&whole.head.lines, text, "ACCEPT", &index);
 	CHECK(field);
 	check_part(text, field->name, "Accept", 0);
 	check_part(text, field->value, "a", 0);
-	field = weft__http_field_next(&whole.head.lines, text, "accept",
-	                              &index);
+	field = weft__http_field_next(&whole.head.lines, text, "accept", &index);
 	CHECK(field);
 	check_part(text, field->name, "aCCEPT", 0);
 	check_part(text, field->value, "c d", 0);
-	CHECK(!weft__http_field_next(&whole.head.lines, text, "accept",
-	                             &index));
+	CHECK(!weft__http_field_next(&whole.head.lines, text, "accept", &index));
 	index = 0;
 	CHECK(!weft__http_field_next(&whole.head.lines, text, "x-~", &index));
 	index = 0;
@@ -224,8 +189,7 @@ TEST(a_fault_stays_and_its_text_is_the_detail)
 	struct weft__http_head head;
 
 	weft__http_request_init(&head, fields, 4, NULL);
-	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1),
-	         WEFT_EPROTO);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "http: version is not 1.0 or 1.1");
 	CHECK_EQ(weft__http_head_parse(&head, "GET", 3), WEFT_EPROTO);
 	CHECK_EQ(head.fault.status, 505);
@@ -238,13 +202,10 @@ TEST(bytes_that_are_gone_again_are_misuse)
 	struct weft__http_head head;
 
 	weft__http_request_init(&head, fields, 4, NULL);
-	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1),
-	         WEFT__HTTP_MORE);
-	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 2),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1), WEFT__HTTP_MORE);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 2), WEFT_EINVAL);
 	CHECK_EQ(head.fault.status, 0);
-	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1),
-	         WEFT__HTTP_MORE);
+	CHECK_EQ(weft__http_head_parse(&head, text, sizeof(text) - 1), WEFT__HTTP_MORE);
 }
 
 TEST(a_head_is_complete_only_with_its_empty_line)
@@ -298,15 +259,13 @@ TEST(malformed_responses_are_refused_however_they_are_cut)
 {
 	const struct feed feed = { .kind = FEED_RESPONSE };
 
-	for (size_t i = 0; i < sizeof(bad_responses) / sizeof(bad_responses[0]);
-	     i++) {
+	for (size_t i = 0; i < sizeof(bad_responses) / sizeof(bad_responses[0]); i++) {
 		const struct bad *bad = &bad_responses[i];
 
 		feed_all_ways(&feed, bad->text, bad->size, i);
 		if (whole.fault.status != bad->status)
-			test_fail(__FILE__, __LINE__, "%.*s\ngives %d, not %d",
-			          (int)bad->size, bad->text, whole.fault.status,
-			          bad->status);
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d, not %d", (int)bad->size,
+			          bad->text, whole.fault.status, bad->status);
 	}
 }
 
@@ -330,60 +289,49 @@ struct reply {
 
 static const struct reply replies[] = {
 	{ S(OK_LINE CL "2\r\n" END "hi"), 0, 200, LENGTH, KEEP, 2, DONE, 0 },
-	{ S(OK_LINE CL "2\r\n" END "h"), 0, 200, LENGTH, KEEP, 1, MORE,
-	  WEFT_ETRUNCATED },
+	{ S(OK_LINE CL "2\r\n" END "h"), 0, 200, LENGTH, KEEP, 1, MORE, WEFT_ETRUNCATED },
 	{ S(OK_LINE CL "0\r\n" END), 0, 200, NONE, KEEP, 0, DONE, 0 },
 	{ S(OK_LINE END "hi"), 0, 200, CLOSE, 0, 2, MORE, 0 },
-	{ S("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n" END "hi"), 0, 200,
-	  CLOSE, 0, 2, MORE, 0 },
-	{ S("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n" CL "2\r\n" END
-	    "hi"),
-	  0, 200, LENGTH, KEEP, 2, DONE, 0 },
-	{ S("HTTP/1.0 200 OK\r\n" CL "2\r\n" END "hi"), 0, 200, LENGTH, 0, 2,
-	  DONE, 0 },
-	{ S(OK_LINE TE "chunked\r\n" END "2\r\nhi\r\n0\r\n\r\n"), 0, 200,
-	  CHUNKED, KEEP, 2, DONE, 0 },
-	{ S(OK_LINE TE "chunked\r\n" END "2\r\nhi\r\n"), 0, 200, CHUNKED, KEEP,
-	  2, MORE, WEFT_ETRUNCATED },
+	{ S("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n" END "hi"), 0, 200, CLOSE, 0, 2, MORE,
+	  0 },
+	{ S("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n" CL "2\r\n" END "hi"), 0, 200, LENGTH,
+	  KEEP, 2, DONE, 0 },
+	{ S("HTTP/1.0 200 OK\r\n" CL "2\r\n" END "hi"), 0, 200, LENGTH, 0, 2, DONE, 0 },
+	{ S(OK_LINE TE "chunked\r\n" END "2\r\nhi\r\n0\r\n\r\n"), 0, 200, CHUNKED, KEEP, 2, DONE,
+	  0 },
+	{ S(OK_LINE TE "chunked\r\n" END "2\r\nhi\r\n"), 0, 200, CHUNKED, KEEP, 2, MORE,
+	  WEFT_ETRUNCATED },
 	{ S(OK_LINE CL "2\r\n" END), HEAD_ASKED, 200, NONE, KEEP, 0, DONE, 0 },
-	{ S(OK_LINE TE "chunked\r\n" END), HEAD_ASKED, 200, NONE, KEEP, 0, DONE,
-	  0 },
+	{ S(OK_LINE TE "chunked\r\n" END), HEAD_ASKED, 200, NONE, KEEP, 0, DONE, 0 },
 	{ S(OK_LINE END), HEAD_ASKED, 200, NONE, KEEP, 0, DONE, 0 },
-	{ S("HTTP/1.1 100 Continue\r\n" END "x"), 0, 100, NONE, KEEP, 0, DONE,
+	{ S("HTTP/1.1 100 Continue\r\n" END "x"), 0, 100, NONE, KEEP, 0, DONE, 0 },
+	{ S("HTTP/1.1 204 No Content\r\n" CL "0\r\n" END "x"), 0, 204, NONE, KEEP, 0, DONE, 0 },
+	{ S("HTTP/1.1 204 No Content\r\n" CL "2\r\n" END "x"), HEAD_ASKED, 204, NONE, KEEP, 0, DONE,
 	  0 },
-	{ S("HTTP/1.1 204 No Content\r\n" CL "0\r\n" END "x"), 0, 204, NONE,
-	  KEEP, 0, DONE, 0 },
-	{ S("HTTP/1.1 204 No Content\r\n" CL "2\r\n" END "x"), HEAD_ASKED, 204,
-	  NONE, KEEP, 0, DONE, 0 },
-	{ S("HTTP/1.1 304 Not Modified\r\n" CL "2\r\n" END "x"), 0, 304, NONE,
-	  KEEP, 0, DONE, 0 },
-	{ S("HTTP/1.1 101 x\r\nUpgrade: a\r\nConnection: upgrade\r\n" END "x"),
-	  0, 101, TUNNEL, UPGRADE, 0, DONE, 0 },
-	{ S(OK_LINE CL "2\r\n" END "hi"), CONNECT_ASKED, 200, TUNNEL, 0, 0,
+	{ S("HTTP/1.1 304 Not Modified\r\n" CL "2\r\n" END "x"), 0, 304, NONE, KEEP, 0, DONE, 0 },
+	{ S("HTTP/1.1 101 x\r\nUpgrade: a\r\nConnection: upgrade\r\n" END "x"), 0, 101, TUNNEL,
+	  UPGRADE, 0, DONE, 0 },
+	{ S(OK_LINE CL "2\r\n" END "hi"), CONNECT_ASKED, 200, TUNNEL, 0, 0, DONE, 0 },
+	{ S("HTTP/1.1 407 x\r\n" CL "2\r\n" END "hi"), CONNECT_ASKED, 407, LENGTH, KEEP, 2, DONE,
+	  0 },
+	{ S("HTTP/1.1 200\r\n" CL "2\r\nConnection: close\r\n" END "hi"), 0, 200, LENGTH, 0, 2,
 	  DONE, 0 },
-	{ S("HTTP/1.1 407 x\r\n" CL "2\r\n" END "hi"), CONNECT_ASKED, 407,
-	  LENGTH, KEEP, 2, DONE, 0 },
-	{ S("HTTP/1.1 200\r\n" CL "2\r\nConnection: close\r\n" END "hi"), 0,
-	  200, LENGTH, 0, 2, DONE, 0 },
-	{ S("HTTP/1.1 999 \r\nHost: a b\r\nHost: c\r\n" CL "0\r\n" END), 0, 999,
-	  NONE, KEEP, 0, DONE, 0 },
-	{ S("HTTP/1.1 200 d'accord \xc3\xa9\t!\r\nExpect: x\r\n" CL
-	    "0\r\n" END),
-	  0, 200, NONE, KEEP, 0, DONE, 0 },
+	{ S("HTTP/1.1 999 \r\nHost: a b\r\nHost: c\r\n" CL "0\r\n" END), 0, 999, NONE, KEEP, 0,
+	  DONE, 0 },
+	{ S("HTTP/1.1 200 d'accord \xc3\xa9\t!\r\nExpect: x\r\n" CL "0\r\n" END), 0, 200, NONE,
+	  KEEP, 0, DONE, 0 },
 };
 
 TEST(responses_end_where_status_and_request_and_fields_say)
 {
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
 		const struct reply *reply = &replies[i];
-		struct feed feed = { .kind = FEED_RESPONSE,
-			             .asked = reply->asked };
+		struct feed feed = { .kind = FEED_RESPONSE, .asked = reply->asked };
 
 		feed_all_ways(&feed, reply->text, reply->size, i);
 		if (whole.rc != reply->rc)
-			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)",
-			          (int)reply->size, reply->text, whole.rc,
-			          weft_detail());
+			test_fail(__FILE__, __LINE__, "%.*s\ngives %d (%s)", (int)reply->size,
+			          reply->text, whole.rc, weft_detail());
 		CHECK_EQ(whole.head.status, reply->status);
 		CHECK_EQ(whole.head.framing, reply->framing);
 		CHECK_EQ(whole.head.flags, reply->flags);
@@ -414,8 +362,7 @@ make_head(size_t target, size_t size)
 
 	memset(big + at, 'a', target - 1);
 	at += target - 1;
-	at += (size_t)snprintf(big + at, sizeof(big) - at,
-	                       " HTTP/1.1\r\n" HOST "X: ");
+	at += (size_t)snprintf(big + at, sizeof(big) - at, " HTTP/1.1\r\n" HOST "X: ");
 	if (size > at + 4) {
 		memset(big + at, 'b', size - at - 4);
 		at = size - 4;
@@ -429,8 +376,7 @@ check_limit(const struct feed *feed, size_t size, int status)
 {
 	struct feed_cut bytes = { .how = FEED_BYTES };
 
-	feed_run(feed, big, size, (struct feed_cut){ .how = FEED_WHOLE },
-	         &whole);
+	feed_run(feed, big, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 	feed_run(feed, big, size, bytes, &other);
 	check_same(bytes, size);
 	CHECK_EQ(whole.fault.status, status);
@@ -497,8 +443,7 @@ TEST(as_many_fields_as_there_is_room_for_pass_and_one_more_is_431)
 		size_t at = (size_t)snprintf(big, sizeof(big), GET HOST);
 
 		for (uint32_t i = 1; i < room; i++)
-			at += (size_t)snprintf(big + at, sizeof(big) - at,
-			                       "X%u: y\r\n", i);
+			at += (size_t)snprintf(big + at, sizeof(big) - at, "X%u: y\r\n", i);
 		memcpy(big + at, "\r\n", 2);
 		check_limit(&feed, at + 2, 0);
 		CHECK_EQ(whole.head.lines.count, room);
@@ -564,8 +509,7 @@ TEST(mutated_messages_come_to_the_same_however_they_are_cut)
 
 		memcpy(big, good->text, good->size);
 		size = mutate(&seed, good->size);
-		feed_run(&request, big, size,
-		         (struct feed_cut){ .how = FEED_WHOLE }, &whole);
+		feed_run(&request, big, size, (struct feed_cut){ .how = FEED_WHOLE }, &whole);
 		feed_run(&request, big, size, cut, &other);
 		check_same(cut, i);
 		cut.how = FEED_BYTES;

@@ -15,8 +15,7 @@ with_ports(const struct peer *peer, const char *text, char *out, size_t room)
 
 	for (; *text && used + 8 < room; text++) {
 		if (text[0] == '%' && (text[1] == 'P' || text[1] == 'Q')) {
-			const struct peer *of = *++text == 'P' ? peer
-			                                       : peer->other;
+			const struct peer *of = *++text == 'P' ? peer : peer->other;
 
 			used += (size_t)snprintf(out + used, 8, "%u", of->port);
 		} else {
@@ -31,8 +30,7 @@ hear(struct seat *seat, const struct step *step)
 {
 	char *heard = seat->peer->heard, head[4096];
 	size_t used = strlen(heard);
-	ssize_t n = weft_read_until(seat->stream, "\r\n\r\n", head,
-	                            sizeof(head) - 1, WEFT_NEVER);
+	ssize_t n = weft_read_until(seat->stream, "\r\n\r\n", head, sizeof(head) - 1, WEFT_NEVER);
 
 	if (n <= 0)
 		return WEFT_EPIPE;
@@ -67,8 +65,7 @@ say(struct seat *seat, const struct step *step)
 	with_ports(seat->peer, step->text, text, sizeof(text));
 	size = strlen(text);
 	if (step->act == SAY)
-		return weft_write(seat->stream, text, size, WEFT_NEVER) < 0 ? -1
-		                                                            : 0;
+		return weft_write(seat->stream, text, size, WEFT_NEVER) < 0 ? -1 : 0;
 	for (at = 0; at < size; at++)
 		if (weft_write(seat->stream, text + at, 1, WEFT_NEVER) < 0
 		    || weft_sleep_until(weft_in(WEFT_US)) < 0)
@@ -99,8 +96,7 @@ sink(struct seat *seat, size_t count)
 	ssize_t n = 1;
 
 	for (; count > 0 && n > 0; count -= (size_t)n)
-		n = weft_read(seat->stream, bytes,
-		              count < sizeof(bytes) ? count : sizeof(bytes),
+		n = weft_read(seat->stream, bytes, count < sizeof(bytes) ? count : sizeof(bytes),
 		              WEFT_NEVER);
 	return count > 0 ? -1 : 0;
 }
@@ -170,8 +166,7 @@ accept_all(void *arg)
 		struct seat *seat = malloc(sizeof(*seat));
 
 		CHECK(seat && peer->scripts[peer->accepted]);
-		*seat = (struct seat){ peer, stream,
-			               peer->scripts[peer->accepted++] };
+		*seat = (struct seat){ peer, stream, peer->scripts[peer->accepted++] };
 		peer->open++;
 		CHECK(weft_go_with(&opts, sit, seat) > 0);
 	}
@@ -186,9 +181,8 @@ peer_open(struct peer *peer, weft_loop *loop)
 	weft_addr local;
 	char text[WEFT_ADDR_TEXT_MAX];
 
-	OK(weft_listener_open(peer->tls ? "tls://127.0.0.1:0"
-	                                : "tcp://127.0.0.1:0",
-	                      &opts, &peer->listener));
+	OK(weft_listener_open(peer->tls ? "tls://127.0.0.1:0" : "tcp://127.0.0.1:0", &opts,
+	                      &peer->listener));
 	OK(weft_listener_local(peer->listener, &local));
 	CHECK(weft_addr_format(&local, text, sizeof(text)) > 0);
 	peer->port = (unsigned)strtoul(strrchr(text, ':') + 1, NULL, 10);
@@ -217,8 +211,8 @@ peer_url(const struct peer *peer, const char *path)
 	static unsigned next;
 	char *text = texts[next++ % 4];
 
-	(void)snprintf(text, sizeof(texts[0]), "http%s://127.0.0.1:%u%s",
-	               peer->tls ? "s" : "", peer->port, path);
+	(void)snprintf(text, sizeof(texts[0]), "http%s://127.0.0.1:%u%s", peer->tls ? "s" : "",
+	               peer->port, path);
 	return text;
 }
 

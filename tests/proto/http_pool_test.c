@@ -2,25 +2,19 @@
 #include "http/client.h"
 #include "proto/http_world.h"
 
-SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 },
-       { HEAR, "GET /2", 0 }, { SAY, HELLO, 0 }, { HEAR, "GET /3", 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
-SCRIPT(serves_three_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
-       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_three, { HEAR, "GET /1", 0 }, { SAY, HELLO, 0 }, { HEAR, "GET /2", 0 },
+       { SAY, HELLO, 0 }, { HEAR, "GET /3", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_three_any, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
+       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 SCRIPT(serves_one, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
-SCRIPT(serves_last, { HEAR, NULL, 0 },
-       { SAY, LENGTH("5\r\nConnection: close\r\n\r\nhello"), 0 },
+SCRIPT(serves_last, { HEAR, NULL, 0 }, { SAY, LENGTH("5\r\nConnection: close\r\n\r\nhello"), 0 },
        { WAIT, NULL, 0 });
 SCRIPT(serves_old, { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0 },
-       { WAIT, NULL, 0 });
+       { SAY, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0 }, { WAIT, NULL, 0 });
 SCRIPT(serves_and_closes, { HEAR, NULL, 0 }, { SAY, HELLO, 0 });
-SCRIPT(serves_and_chatters, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
-       { HOLD, NULL, 0 }, { SAY, "HTTP/1.1 408 Late\r\n\r\n", 0 },
-       { WAIT, NULL, 0 });
-SCRIPT(serves_too_much, { HEAR, NULL, 0 }, { SAY, HELLO "x", 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(serves_and_chatters, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HOLD, NULL, 0 },
+       { SAY, "HTTP/1.1 408 Late\r\n\r\n", 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_too_much, { HEAR, NULL, 0 }, { SAY, HELLO "x", 0 }, { WAIT, NULL, 0 });
 
 static void
 play_reuse(struct world *world)
@@ -60,14 +54,13 @@ play_no_reuse(struct world *world)
 
 TEST(a_connection_that_ended_or_said_too_much_serves_no_other)
 {
-	PLAY(play_no_reuse, serves_last, serves_old, serves_and_closes,
-	     serves_and_chatters, serves_too_much, serves_one);
+	PLAY(play_no_reuse, serves_last, serves_old, serves_and_closes, serves_and_chatters,
+	     serves_too_much, serves_one);
 }
 
 SCRIPT(serves_long, { HEAR, NULL, 0 }, { SAY, LENGTH("200000\r\n\r\n"), 0 },
        { FLOOD, NULL, 200000 }, { WAIT, NULL, 0 });
-SCRIPT(serves_half, { HEAR, NULL, 0 }, { SAY, LENGTH("9\r\n\r\nhello"), 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(serves_half, { HEAR, NULL, 0 }, { SAY, LENGTH("9\r\n\r\nhello"), 0 }, { WAIT, NULL, 0 });
 
 static void
 play_unread(struct world *world)
@@ -138,9 +131,8 @@ visit(void *arg)
 	return 0;
 }
 
-SCRIPT(serves_many, { HOLD, NULL, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
-       { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_many, { HOLD, NULL, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { SAY, HELLO, 0 }, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
 /* Two connections, three who wait, one too many, and one who does not wait so long. */
 static void
@@ -157,8 +149,7 @@ play_queue(struct world *world)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 6; i++) {
 		visitors[i] = (struct visitor){ .world = world };
-		(void)snprintf(visitors[i].path, sizeof(visitors[i].path),
-		               "/%d", i);
+		(void)snprintf(visitors[i].path, sizeof(visitors[i].path), "/%d", i);
 		ids[i] = weft_scope_go(&scope, visit, &visitors[i]);
 		CHECK(ids[i] > 0);
 		OK(weft_yield());
@@ -168,9 +159,7 @@ play_queue(struct world *world)
 	CHECK(weft_cancel(ids[3]) == 0);
 	OK(weft_join(ids[3], NULL, WEFT_NEVER));
 	CHECK_EQ(visitors[3].result, WEFT_ECANCELED);
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http,
-	                         weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "one of 2 connections"));
 	peer_go_on(&world->peer);
 	OK(weft_scope_close(&scope));
@@ -259,8 +248,7 @@ play_slots(struct world *world)
 	CHECK_EQ(world->peer.accepted, 4);
 }
 
-SCRIPT(says_nonsense, { HEAR, NULL, 0 }, { SAY, "nonsense\r\n\r\n", 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(says_nonsense, { HEAR, NULL, 0 }, { SAY, "nonsense\r\n\r\n", 0 }, { WAIT, NULL, 0 });
 
 TEST(a_slot_goes_to_the_next_also_without_a_connection)
 {
@@ -268,8 +256,7 @@ TEST(a_slot_goes_to_the_next_also_without_a_connection)
 
 	CHECK(world);
 	world->opts.per_host_max = 1;
-	world->peer.scripts = SCRIPTS(serves_last, says_nonsense, serves_last,
-	                              serves_one);
+	world->peer.scripts = SCRIPTS(serves_last, says_nonsense, serves_last, serves_one);
 	world_run(world, play_slots);
 	free(world);
 }
@@ -326,8 +313,8 @@ TEST(the_latest_connection_is_used_first)
 /* --- trying again ------------------------------------------------------------- */
 
 SCRIPT(dies_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 });
-SCRIPT(breaks_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 },
-       { HEAR, NULL, 0 }, { RESET, NULL, 0 });
+SCRIPT(breaks_on_second, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
+       { RESET, NULL, 0 });
 SCRIPT(dies_in_head, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
        { SAY, "HTTP/1.1 200 O", 0 });
 SCRIPT(dies_after_1xx, { HEAR, NULL, 0 }, { SAY, HELLO, 0 }, { HEAR, NULL, 0 },
@@ -348,13 +335,11 @@ play_again(struct world *world)
 	CHECK_EQ(world->peer.accepted, 4);
 }
 
-SCRIPT(takes_put, { HEAR, "PUT", 0 }, { TAKE, "x", 0 }, { SAY, HELLO, 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(takes_put, { HEAR, "PUT", 0 }, { TAKE, "x", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 
 TEST(a_request_on_a_dead_connection_is_sent_once_more)
 {
-	PLAY(play_again, dies_on_second, breaks_on_second, dies_on_second,
-	     takes_put);
+	PLAY(play_again, dies_on_second, breaks_on_second, dies_on_second, takes_put);
 }
 
 static void
@@ -373,19 +358,17 @@ play_not_again(struct world *world)
 	get(world, "/", 200, "hello");
 	get_error(world, "/", WEFT_ETRUNCATED, "");
 	CHECK_EQ(world->peer.accepted, 3);
-	get_error(world, "/", WEFT_ETRUNCATED,
-	          ""); /* a new one is not tried again */
+	get_error(world, "/", WEFT_ETRUNCATED, ""); /* a new one is not tried again */
 	CHECK_EQ(world->peer.accepted, 4);
 	get(world, "/", 200, "hello");
-	get_error(world, "/", WEFT_ETRUNCATED,
-	          ""); /* and neither is the second */
+	get_error(world, "/", WEFT_ETRUNCATED, ""); /* and neither is the second */
 	CHECK_EQ(world->peer.accepted, 6);
 }
 
 TEST(what_may_have_been_done_or_answered_is_not_sent_once_more)
 {
-	PLAY(play_not_again, dies_on_second, dies_in_head, dies_after_1xx,
-	     dies_at_once, dies_on_second, dies_at_once);
+	PLAY(play_not_again, dies_on_second, dies_in_head, dies_after_1xx, dies_at_once,
+	     dies_on_second, dies_at_once);
 }
 
 /* --- who may use it ------------------------------------------------------------ */
@@ -397,8 +380,7 @@ call_from_callback(void *arg)
 	weft_http_request request = { .url = "http://127.0.0.1/" };
 	weft_http *http;
 
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER),
-	         WEFT_EDEADLK);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, WEFT_NEVER), WEFT_EDEADLK);
 	arrivals = 1;
 }
 
@@ -419,8 +401,7 @@ TEST(a_client_is_for_threadlets_of_its_loop)
 	weft_http *http;
 
 	CHECK(client);
-	CHECK_EQ(weft_http_fetch(client, &request, &http, WEFT_NEVER),
-	         WEFT_EXDEV);
+	CHECK_EQ(weft_http_fetch(client, &request, &http, WEFT_NEVER), WEFT_EXDEV);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	OK(weft_http_client_free(client));
 	OK(weft_loop_free(loop));

@@ -2,17 +2,15 @@
 #include <errno.h>
 #include "proto/http_world.h"
 
-#define TO(status, where)                                                 \
-	"HTTP/1.1 " status " Go\r\nContent-Length: 2\r\nLocation: " where \
-	"\r\n\r\nxx"
+#define TO(status, where) \
+	"HTTP/1.1 " status " Go\r\nContent-Length: 2\r\nLocation: " where "\r\n\r\nxx"
 
-SCRIPT(leads_around, { HEAR, "GET /a HTTP", 0 },
-       { DRIP, TO("301", "/b/c?d"), 0 }, { HEAR, "GET /b/c?d HTTP", 0 },
-       { SAY, TO("302", "../e"), 0 }, { HEAR, "GET /e HTTP", 0 },
+SCRIPT(leads_around, { HEAR, "GET /a HTTP", 0 }, { DRIP, TO("301", "/b/c?d"), 0 },
+       { HEAR, "GET /b/c?d HTTP", 0 }, { SAY, TO("302", "../e"), 0 }, { HEAR, "GET /e HTTP", 0 },
        { SAY, TO("307", "//127.0.0.1:%P/f#g"), 0 }, { HEAR, "GET /f HTTP", 0 },
        { SAY, TO("308", "http://127.0.0.1:%P"), 0 }, { HEAR, "GET / HTTP", 0 },
-       { SAY, TO("303", "?q"), 0 }, { HEAR, "GET /?q HTTP", 0 },
-       { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
+       { SAY, TO("303", "?q"), 0 }, { HEAR, "GET /?q HTTP", 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
 
 static void
 play_around(struct world *world)
@@ -36,34 +34,29 @@ TEST(redirects_are_followed_on_the_same_connection)
 
 /* --- methods and bodies --------------------------------------------------------- */
 
-#define HOP(method, body, status, then, then_body)                          \
-	{ HEAR, method " /a HTTP", 0 }, { TAKE, body, 0 },                  \
-		{ SAY, TO(status, "/b"), 0 }, { HEAR, then " /b HTTP", 0 }, \
-		{ TAKE, then_body, 0 },                                     \
-	{                                                                   \
-		SAY, HELLO, 0                                               \
+#define HOP(method, body, status, then, then_body)                                       \
+	{ HEAR, method " /a HTTP", 0 }, { TAKE, body, 0 }, { SAY, TO(status, "/b"), 0 }, \
+		{ HEAR, then " /b HTTP", 0 }, { TAKE, then_body, 0 },                    \
+	{                                                                                \
+		SAY, HELLO, 0                                                            \
 	}
 
 SCRIPT(keeps_and_drops, HOP("POST", "body", "301", "GET", ""),
-       HOP("POST", "body", "302", "GET", ""),
-       HOP("POST", "body", "303", "GET", ""),
-       HOP("POST", "body", "307", "POST", "body"),
-       HOP("POST", "body", "308", "POST", "body"),
-       HOP("PUT", "body", "301", "PUT", "body"),
-       HOP("PUT", "body", "303", "GET", ""), { WAIT, NULL, 0 });
-SCRIPT(heads, { HEAR, "HEAD /a", 0 },
-       { SAY, "HTTP/1.1 303 Go\r\nLocation: /b\r\nContent-Length: 9\r\n\r\n",
-         0 },
-       { HEAR, "HEAD /b", 0 }, { SAY, LENGTH("5\r\n\r\n"), 0 },
+       HOP("POST", "body", "302", "GET", ""), HOP("POST", "body", "303", "GET", ""),
+       HOP("POST", "body", "307", "POST", "body"), HOP("POST", "body", "308", "POST", "body"),
+       HOP("PUT", "body", "301", "PUT", "body"), HOP("PUT", "body", "303", "GET", ""),
        { WAIT, NULL, 0 });
+SCRIPT(heads, { HEAR, "HEAD /a", 0 },
+       { SAY, "HTTP/1.1 303 Go\r\nLocation: /b\r\nContent-Length: 9\r\n\r\n", 0 },
+       { HEAR, "HEAD /b", 0 }, { SAY, LENGTH("5\r\n\r\n"), 0 }, { WAIT, NULL, 0 });
 
 static void
 play_methods(struct world *world)
 {
-	static const char *const methods[] = { "POST", "POST", "POST", "POST",
-		                               "POST", "PUT",  "PUT" };
-	weft_http_field fields[] = { { "Content-Type", "text/plain" },
-		                     { "Accept", "x" } };
+	static const char *const methods[] = {
+		"POST", "POST", "POST", "POST", "POST", "PUT", "PUT"
+	};
+	weft_http_field fields[] = { { "Content-Type", "text/plain" }, { "Accept", "x" } };
 
 	world->request.fields = fields;
 	world->request.field_count = 2;
@@ -93,11 +86,11 @@ TEST(method_and_body_are_kept_or_dropped_by_the_status)
 
 /* --- what stays at an origin ---------------------------------------------------- */
 
-SCRIPT(leads_away, { HEAR, "GET /a", 0 }, { SAY, TO("302", "/b"), 0 },
-       { HEAR, "GET /b", 0 }, { SAY, TO("302", "http://127.0.0.1:%Q/c"), 0 },
-       { HEAR, "GET /d", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
-SCRIPT(leads_back, { HEAR, "GET /c", 0 },
-       { SAY, TO("302", "http://127.0.0.1:%Q/d"), 0 }, { WAIT, NULL, 0 });
+SCRIPT(leads_away, { HEAR, "GET /a", 0 }, { SAY, TO("302", "/b"), 0 }, { HEAR, "GET /b", 0 },
+       { SAY, TO("302", "http://127.0.0.1:%Q/c"), 0 }, { HEAR, "GET /d", 0 }, { SAY, HELLO, 0 },
+       { WAIT, NULL, 0 });
+SCRIPT(leads_back, { HEAR, "GET /c", 0 }, { SAY, TO("302", "http://127.0.0.1:%Q/d"), 0 },
+       { WAIT, NULL, 0 });
 
 static void
 play_away(struct world *world)
@@ -134,17 +127,14 @@ TEST(what_proves_who_one_is_does_not_leave_its_origin)
 /* --- where nobody goes ---------------------------------------------------------- */
 
 SCRIPT(loops, { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 },
-       { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 },
-       { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 },
-       { SAY, TO("302", "/a"), 0 }, { WAIT, NULL, 0 });
+       { SAY, TO("302", "/a"), 0 }, { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 },
+       { HEAR, NULL, 0 }, { SAY, TO("302", "/a"), 0 }, { WAIT, NULL, 0 });
 SCRIPT(leads_nowhere, { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.1 302 Go\r\nContent-Length: 2\r\n\r\nxx", 0 },
-       { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.1 304 Same\r\nLocation: /x\r\n\r\n", 0 },
-       { HEAR, NULL, 0 }, { SAY, TO("300", "/x"), 0 }, { HEAR, NULL, 0 },
-       { SAY, TO("302", "/x"), 0 }, { WAIT, NULL, 0 });
-#define LEADS(name, where) \
-	SCRIPT(name, { HEAR, NULL, 0 }, { SAY, TO("302", where), 0 })
+       { SAY, "HTTP/1.1 302 Go\r\nContent-Length: 2\r\n\r\nxx", 0 }, { HEAR, NULL, 0 },
+       { SAY, "HTTP/1.1 304 Same\r\nLocation: /x\r\n\r\n", 0 }, { HEAR, NULL, 0 },
+       { SAY, TO("300", "/x"), 0 }, { HEAR, NULL, 0 }, { SAY, TO("302", "/x"), 0 },
+       { WAIT, NULL, 0 });
+#define LEADS(name, where) SCRIPT(name, { HEAR, NULL, 0 }, { SAY, TO("302", where), 0 })
 LEADS(leads_to_ftp, "ftp://h/");
 LEADS(leads_to_script, "javascript:alert(1)");
 LEADS(leads_to_user, "http://u:p@h/");
@@ -206,6 +196,6 @@ TEST(a_redirect_without_a_place_and_one_not_wanted_are_replies)
 
 TEST(nobody_is_led_to_what_is_not_http_or_not_of_the_net)
 {
-	PLAY(play_wrong, leads_to_ftp, leads_to_script, leads_to_user,
-	     leads_to_space, leads_to_socket);
+	PLAY(play_wrong, leads_to_ftp, leads_to_script, leads_to_user, leads_to_space,
+	     leads_to_socket);
 }

@@ -32,8 +32,7 @@ static int
 greet(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply(http, 200, "text/plain", weft_text("hello"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
 }
 
 static int
@@ -41,8 +40,7 @@ serve(void *arg)
 {
 	struct place *place = arg;
 
-	CHECK_EQ(weft_http_serve(place->server, place->listener, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_http_serve(place->server, place->listener, WEFT_NEVER), WEFT_ESHUTDOWN);
 	OK(weft_event_set(&place->drained));
 	return 0;
 }
@@ -52,9 +50,7 @@ open_place(struct place *place, struct town *town)
 {
 	weft_listener_opts listen = { .share_port = true };
 	/* A client may be held up for long on a busy machine. */
-	weft_http_server_opts opts = { .drain_ns = HOUR,
-		                       .idle_ns = HOUR,
-		                       .header_ns = HOUR };
+	weft_http_server_opts opts = { .drain_ns = HOUR, .idle_ns = HOUR, .header_ns = HOUR };
 	weft_addr addr;
 
 	place->server = weft_http_server_new(&opts);
@@ -63,9 +59,7 @@ open_place(struct place *place, struct town *town)
 	OK(weft_listener_open(town->address, &listen, &place->listener));
 	if (!town->has_port) { /* clients read it from then on */
 		OK(weft_listener_local(place->listener, &addr));
-		CHECK(weft_addr_format(&addr, town->address,
-		                       sizeof(town->address))
-		      > 0);
+		CHECK(weft_addr_format(&addr, town->address, sizeof(town->address)) > 0);
 		town->has_port = true;
 	}
 	place->drained = (weft_event)WEFT_INIT;
@@ -113,10 +107,8 @@ ask(weft_stream *stream, bool once)
 	char reply[512];
 	ssize_t n;
 
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER),
-	         strlen(text));
-	n = weft_read_until(stream, "hello", reply, sizeof(reply) - 1,
-	                    WEFT_NEVER);
+	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), strlen(text));
+	n = weft_read_until(stream, "hello", reply, sizeof(reply) - 1, WEFT_NEVER);
 	if (n <= 0)
 		test_fail(__FILE__, __LINE__, "a request is lost: %s",
 		          n == 0 ? "end" : weft_strerror((int)n));
@@ -130,11 +122,9 @@ ask_often(struct town *town, bool once)
 {
 	weft_stream *stream = NULL;
 
-	while (__atomic_add_fetch(&town->asked, 1, __ATOMIC_RELAXED)
-	       <= town->most) {
+	while (__atomic_add_fetch(&town->asked, 1, __ATOMIC_RELAXED) <= town->most) {
 		if (!stream)
-			OK(weft_connect(town->address, NULL, &stream,
-			                WEFT_NEVER));
+			OK(weft_connect(town->address, NULL, &stream, WEFT_NEVER));
 		if (!ask(stream, once)) {
 			weft_close(stream);
 			stream = NULL;
@@ -173,9 +163,7 @@ live(void *arg)
 	open_place(&places[0], town);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < CLIENTS; i++)
-		CHECK(weft_go_with(&opts, i % 2 ? client_once : client_kept,
-		                   town)
-		      > 0);
+		CHECK(weft_go_with(&opts, i % 2 ? client_once : client_kept, town) > 0);
 	restart_often(town, places);
 	return weft_scope_close(&scope);
 }

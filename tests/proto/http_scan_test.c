@@ -14,18 +14,14 @@ struct variant {
 };
 
 static const struct variant variants[] = {
-	{ "swar", weft__http_text_swar, weft__http_word_swar,
-	  weft__http_name_swar },
+	{ "swar", weft__http_text_swar, weft__http_word_swar, weft__http_name_swar },
 #if WEFT__HTTP_SSE2
-	{ "sse2", weft__http_text_sse2, weft__http_word_sse2,
-	  weft__http_name_sse2 },
+	{ "sse2", weft__http_text_sse2, weft__http_word_sse2, weft__http_name_sse2 },
 #endif
 #if WEFT__HTTP_NEON
-	{ "neon", weft__http_text_neon, weft__http_word_neon,
-	  weft__http_name_neon },
+	{ "neon", weft__http_text_neon, weft__http_word_neon, weft__http_name_neon },
 #endif
-	{ "chosen", weft__http_scan_text, weft__http_scan_word,
-	  weft__http_scan_name },
+	{ "chosen", weft__http_scan_text, weft__http_scan_word, weft__http_scan_name },
 };
 
 static void
@@ -38,11 +34,9 @@ compare(const char *data, size_t at, size_t size)
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
 		const struct variant *variant = &variants[i];
 
-		if (variant->text(data, at, size) != text
-		    || variant->word(data, at, size) != word
+		if (variant->text(data, at, size) != text || variant->word(data, at, size) != word
 		    || variant->letters(data, at, size) != name)
-			test_fail(__FILE__, __LINE__,
-			          "%s differs at %zu of %zu", variant->name, at,
+			test_fail(__FILE__, __LINE__, "%s differs at %zu of %zu", variant->name, at,
 			          size);
 	}
 }
@@ -95,8 +89,7 @@ TEST(variants_agree_on_random_bytes)
 		for (size_t j = 0; j < size; j++)
 			data[j] = test_random(&seed) % rare == 0
 			                  ? (char)test_random(&seed)
-			                  : (char)(0x21
-			                           + test_random(&seed) % 94);
+			                  : (char)(0x21 + test_random(&seed) % 94);
 		for (size_t at = 0; at <= size; at += 1 + at / 8)
 			compare(data, at, size);
 		free(data);

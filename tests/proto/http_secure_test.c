@@ -12,8 +12,7 @@ make_tls(void)
 	struct cert leaf = cert_leaf("h", "IP:127.0.0.1", &ca);
 	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
 	weft_tls_cert cert = { .chain_file = cert_file("leaf.pem", chain),
-		               .key_file = cert_key_file("leaf.key", &leaf,
-		                                         NULL) };
+		               .key_file = cert_key_file("leaf.key", &leaf, NULL) };
 	weft_tls_opts server = { .certs = &cert, .cert_count = 1 };
 	weft_tls_opts client = { .ca_file = cert_file("ca.pem", root) };
 

@@ -7,8 +7,7 @@ hello(weft_http *http, void *arg)
 	struct site *site = arg;
 
 	site->calls++;
-	return weft_http_reply(http, 200, "text/plain", weft_text("hello"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
 }
 
 /* Say which route it was, and its parameters. */
@@ -19,8 +18,8 @@ name_route(weft_http *http, void *arg)
 	const char *b = weft_http_param(http, "b");
 	char text[256];
 
-	(void)snprintf(text, sizeof(text), "%s %s a=%s b=%s", (char *)arg,
-	               weft_http_path(http), a ? a : "-", b ? b : "-");
+	(void)snprintf(text, sizeof(text), "%s %s a=%s b=%s", (char *)arg, weft_http_path(http),
+	               a ? a : "-", b ? b : "-");
 	return weft_http_reply(http, 200, NULL, weft_text(text), WEFT_NEVER);
 }
 
@@ -44,12 +43,11 @@ echo(weft_http *http, void *arg)
 static void
 add_routes(struct site *site)
 {
-	static const char *const patterns[] = {
-		"GET /",        "/any",           "GET /u/{a}",
-		"GET /u/me",    "POST /u/{a}",    "GET /u/{a}/x/{b}",
-		"/s/{a...}",    "/s/deep/{a...}", "PUT /only",
-		"/w/{a}/{b...}"
-	};
+	static const char *const patterns[] = { "GET /",       "/any",
+		                                "GET /u/{a}",  "GET /u/me",
+		                                "POST /u/{a}", "GET /u/{a}/x/{b}",
+		                                "/s/{a...}",   "/s/deep/{a...}",
+		                                "PUT /only",   "/w/{a}/{b...}" };
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
 		OK(weft_http_route(site->server, patterns[i], name_route,
@@ -84,8 +82,7 @@ visit_routes(struct site *site)
 	check_route(site, "GET /u/%6de", "GET /u/me /u/me a=- b=-");
 	check_route(site, "GET /u/you?a=1", "GET /u/{a} /u/you a=you b=-");
 	check_route(site, "POST /u/me", "POST /u/{a} /u/me a=me b=-");
-	check_route(site, "GET /u/me/x/7",
-	            "GET /u/{a}/x/{b} /u/me/x/7 a=me b=7");
+	check_route(site, "GET /u/me/x/7", "GET /u/{a}/x/{b} /u/me/x/7 a=me b=7");
 	check_route(site, "GET /s/", "/s/{a...} /s/ a= b=-");
 	check_route(site, "GET /s/a/b/", "/s/{a...} /s/a/b/ a=a/b/ b=-");
 	check_route(site, "GET /s/deep/b", "/s/deep/{a...} /s/deep/b a=b b=-");
@@ -121,8 +118,7 @@ visit_methods(struct site *site)
 	reply = ASK(site, "OPTIONS * HTTP/1.1\r\n" HOST END);
 	CHECK_EQ(status_of(reply), 204);
 	CHECK(strstr(reply, "PUT") && strstr(reply, "POST"));
-	CHECK_EQ(status_of(ASK(site, "OPTIONS /no HTTP/1.1\r\n" HOST END)),
-	         404);
+	CHECK_EQ(status_of(ASK(site, "OPTIONS /no HTTP/1.1\r\n" HOST END)), 404);
 	CHECK_STR(ASK(site, "HEAD / HTTP/1.1\r\n" HOST END),
 	          "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n");
 	CHECK_STR(ASK(site, "HEAD /no HTTP/1.1\r\n" HOST END),
@@ -162,8 +158,7 @@ TEST(patterns_are_checked_and_each_is_there_once)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		CHECK_EQ(weft_http_route(server, bad[i], hello, NULL),
-		         WEFT_EINVAL);
+		CHECK_EQ(weft_http_route(server, bad[i], hello, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_http_route(server, "/", NULL, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_http_route(NULL, "/", hello, NULL), WEFT_EINVAL);
 	OK(weft_http_route(server, "/{a}", hello, NULL));
@@ -185,8 +180,7 @@ say_hello(struct site *site)
 	OK(weft_http_route(site->server, "/echo", echo, site));
 }
 
-#define HELLO \
-	"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n"
+#define HELLO "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n"
 #define CLOSE "Connection: close\r\n"
 
 static void
@@ -199,13 +193,11 @@ visit_kept_alive(struct site *site)
 		CHECK_STR(hear(stream, "hello"), HELLO END "hello");
 	}
 	SAY(stream, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n" END);
-	CHECK_STR(hear(stream, "hello"),
-	          HELLO "Connection: keep-alive\r\n" END "hello");
+	CHECK_STR(hear(stream, "hello"), HELLO "Connection: keep-alive\r\n" END "hello");
 	SAY(stream, "GET / HTTP/1.0\r\n" END);
 	CHECK_STR(hear_all(stream), HELLO CLOSE END "hello");
 	weft_close(stream);
-	CHECK_STR(ASK(site, GET HOST "Connection: close\r\n" END),
-	          HELLO CLOSE END "hello");
+	CHECK_STR(ASK(site, GET HOST "Connection: close\r\n" END), HELLO CLOSE END "hello");
 	CHECK_EQ(site->calls, 6);
 	CHECK_EQ(stats_of(site).connections, 2);
 }
@@ -244,12 +236,12 @@ TEST(pipelined_requests_are_answered_in_their_order)
 static void
 visit_pipelined_bodies(struct site *site)
 {
-	CHECK_STR(ASK(site, "POST /echo HTTP/1.1\r\n" HOST CL "3\r\n" END "abc"
-	                    "POST / HTTP/1.1\r\n" HOST CL "4\r\n" END "GET "
-	                    "POST / HTTP/1.1\r\n" HOST TE "chunked\r\n" END
-	                    "5\r\nGET /\r\n0\r\n\r\n"
-	                    "POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END
-	                    "1;x=y\r\na\r\n2\r\nbc\r\n0\r\nX: y\r\n\r\n"),
+	CHECK_STR(ASK(site,
+	              "POST /echo HTTP/1.1\r\n" HOST CL "3\r\n" END "abc"
+	              "POST / HTTP/1.1\r\n" HOST CL "4\r\n" END "GET "
+	              "POST / HTTP/1.1\r\n" HOST TE "chunked\r\n" END "5\r\nGET /\r\n0\r\n\r\n"
+	              "POST /echo HTTP/1.1\r\n" HOST TE "chunked\r\n" END
+	              "1;x=y\r\na\r\n2\r\nbc\r\n0\r\nX: y\r\n\r\n"),
 	          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END
 	          "3\r\nabc\r\n0\r\n\r\n" HELLO END "hello" HELLO END "hello"
 	          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END
@@ -280,8 +272,7 @@ echo_short(weft_http *http, void *arg)
 	(void)arg;
 	if (n < 0)
 		return (int)n;
-	return weft_http_reply(http, 200, NULL, (weft_span){ buf, (size_t)n },
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, (weft_span){ buf, (size_t)n }, WEFT_NEVER);
 }
 
 static void
@@ -293,13 +284,12 @@ prepare_short(struct site *site)
 static void
 visit_short(struct site *site)
 {
-	CHECK_STR(body_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CLOSE TE
-	                            "chunked\r\n" END "4\r\n0123\r\n"
-	                            "6\r\n456789\r\n0\r\n\r\n")),
+	CHECK_STR(body_of(ASK(site,
+	                      "POST / HTTP/1.1\r\n" HOST CLOSE TE "chunked\r\n" END "4\r\n0123\r\n"
+	                      "6\r\n456789\r\n0\r\n\r\n")),
 	          "0123456789");
 	CHECK_STR(body_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CLOSE END)), "");
-	CHECK_EQ(status_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CL "11\r\n" END
-	                             "0123456789a")),
+	CHECK_EQ(status_of(ASK(site, "POST / HTTP/1.1\r\n" HOST CL "11\r\n" END "0123456789a")),
 	         413);
 }
 
@@ -318,16 +308,13 @@ visit_with_expectations(struct site *site)
 {
 	weft_stream *stream = site_enter(site);
 
-	SAY(stream, "POST /echo HTTP/1.1\r\n" HOST CL
-	            "3\r\nExpect: 100-continue\r\n" END);
+	SAY(stream, "POST /echo HTTP/1.1\r\n" HOST CL "3\r\nExpect: 100-continue\r\n" END);
 	CHECK_STR(hear(stream, END END), "HTTP/1.1 100 Continue\r\n" END);
 	SAY(stream, "abc");
 	CHECK_STR(hear(stream, "0\r\n\r\n"),
-	          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END
-	          "3\r\nabc\r\n0\r\n\r\n");
+	          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END "3\r\nabc\r\n0\r\n\r\n");
 	/* Nobody reads it: no telling whether it will come. */
-	SAY(stream,
-	    "POST / HTTP/1.1\r\n" HOST CL "3\r\nExpect: 100-continue\r\n" END);
+	SAY(stream, "POST / HTTP/1.1\r\n" HOST CL "3\r\nExpect: 100-continue\r\n" END);
 	CHECK_STR(hear_all(stream), HELLO CLOSE END "hello");
 	weft_close(stream);
 	/* It is there already. */
@@ -376,17 +363,15 @@ prepare_trailers(struct site *site)
 static void
 visit_trailers(struct site *site)
 {
-	CHECK_STR(ASK(site,
-	              POST TE "chunked\r\nx-z: 1\r\n" END
-	                      "3\r\nabc\r\n0\r\nx-a: 1\r\nx-b: two \r\n\r\n"),
+	CHECK_STR(ASK(site, POST TE "chunked\r\nx-z: 1\r\n" END
+	                            "3\r\nabc\r\n0\r\nx-a: 1\r\nx-b: two \r\n\r\n"),
 	          "HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\n"
 	          "Transfer-Encoding: chunked\r\nTrailer: x-a, x-b\r\n" END
 	          "3\r\nabc\r\n0\r\nx-z: 1\r\nx-a: 1\r\nx-b: two\r\n\r\n");
 	/* The handler is not to know that its peer has no place for them. */
-	CHECK_STR(
-		ASK(site, "POST / HTTP/1.0\r\nx-z: 1\r\n" CL "3\r\n" END "abc"),
-		"HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\n" CLOSE
-		"Trailer: x-a, x-b\r\n" END "abc");
+	CHECK_STR(ASK(site, "POST / HTTP/1.0\r\nx-z: 1\r\n" CL "3\r\n" END "abc"),
+	          "HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\n" CLOSE
+	          "Trailer: x-a, x-b\r\n" END "abc");
 }
 
 TEST(trailers_come_and_go)
@@ -429,8 +414,7 @@ set_fields(weft_http *http, void *arg)
 	if (weft_http_param(http, "large"))
 		OK(weft_http_set(http, "X-Large", large));
 	OK(weft_http_set(http, "Connection", "close"));
-	return weft_http_reply(http, 299, NULL, (weft_span){ "abc", 3 },
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 299, NULL, (weft_span){ "abc", 3 }, WEFT_NEVER);
 }
 
 static void
@@ -448,8 +432,7 @@ visit_fields(struct site *site)
 	          "HTTP/1.1 299 \r\nContent-Length: 3\r\nConnection: close\r\n"
 	          "x-a: 2\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n"
 	          "Content-Type: x/y\r\n" END "abc");
-	reply = ASK(site, "POST /?large HTTP/1.1\r\n" HOST
-	                  "X-One: 1\r\nx-empty:\r\n" END);
+	reply = ASK(site, "POST /?large HTTP/1.1\r\n" HOST "X-One: 1\r\nx-empty:\r\n" END);
 	CHECK(strstr(reply, "xxx\r\n\r\nabc"));
 	CHECK(strlen(reply) > 30000);
 }
@@ -494,10 +477,8 @@ answer_badly(weft_http *http, void *arg)
 	OK(weft_http_set(http, "Set-Cookie", NULL));
 	OK(weft_http_set(http, "Content-Encoding", NULL));
 	OK(weft_http_set(http, "Date", NULL));
-	OK(weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 },
-	                   WEFT_NEVER));
-	CHECK_EQ(weft_http_reply(http, 200, NULL, weft_text("x"), WEFT_NEVER),
-	         WEFT_EALREADY);
+	OK(weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, WEFT_NEVER));
+	CHECK_EQ(weft_http_reply(http, 200, NULL, weft_text("x"), WEFT_NEVER), WEFT_EALREADY);
 	CHECK_EQ(weft_http_write(http, "x", 1, WEFT_NEVER), WEFT_EALREADY);
 	CHECK_EQ(weft_http_set(http, "x", "y"), WEFT_EALREADY);
 	return 0;
@@ -510,15 +491,13 @@ reply_much(weft_http *http, void *arg)
 
 	(void)arg;
 	memset(much, 'm', sizeof(much));
-	return weft_http_reply(http, 200, NULL,
-	                       (weft_span){ much, sizeof(much) }, WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, (weft_span){ much, sizeof(much) }, WEFT_NEVER);
 }
 
 static void
 prepare_replies(struct site *site)
 {
-	OK(weft_http_route(site->server, "/length/{how}", write_with_length,
-	                   site));
+	OK(weft_http_route(site->server, "/length/{how}", write_with_length, site));
 	OK(weft_http_route(site->server, "/bad/{how}", answer_badly, site));
 	OK(weft_http_route(site->server, "/much", reply_much, site));
 }
@@ -552,12 +531,10 @@ visit_replies(struct site *site)
 	CHECK_EQ(stats_of(site).failed, 3);
 	CHECK_STR(ASK(site, "GET /bad/silent HTTP/1.1\r\n" HOST END),
 	          "HTTP/1.1 404 Not Found\r\n"
-	          "Content-Type: text/plain\r\nContent-Length: 14\r\n" END
-	          "404 Not Found\n");
+	          "Content-Type: text/plain\r\nContent-Length: 14\r\n" END "404 Not Found\n");
 	CHECK_STR(ASK(site, "GET /bad/twice HTTP/1.1\r\n" HOST END),
 	          "HTTP/1.1 204 No Content\r\n\r\n");
-	CHECK_EQ(strlen(body_of(ASK(site, "GET /much HTTP/1.1\r\n" HOST END))),
-	         300000);
+	CHECK_EQ(strlen(body_of(ASK(site, "GET /much HTTP/1.1\r\n" HOST END))), 300000);
 }
 
 TEST(replies_are_whole_or_seen_not_to_be)
@@ -572,15 +549,12 @@ visit_misuse(struct site *site)
 	char byte;
 
 	CHECK_EQ(weft_http_server_free(site->server), WEFT_EBUSY);
-	CHECK_EQ(weft_http_route(site->server, "/late", hello, site),
-	         WEFT_EBUSY);
-	CHECK_EQ(weft_http_serve(NULL, site->listener, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_route(site->server, "/late", hello, site), WEFT_EBUSY);
+	CHECK_EQ(weft_http_serve(NULL, site->listener, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_read(NULL, &byte, 1, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_write(NULL, &byte, 1, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_event(NULL, NULL, "", WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_http_reply(NULL, 200, NULL, weft_text(""), WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_http_reply(NULL, 200, NULL, weft_text(""), WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_reply_file(NULL, "/", "", WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_begin(NULL, 200, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_http_upgrade(NULL, "x", NULL, WEFT_NEVER), WEFT_EINVAL);

@@ -27,8 +27,7 @@ greet(weft_http *http, void *arg)
 	for (int i = 0; i < LOOPS; i++) /* each its own only */
 		if (house->places[i].loop == weft_loop_current())
 			house->places[i].served++;
-	return weft_http_reply(http, 200, "text/plain", weft_text("hello"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", weft_text("hello"), WEFT_NEVER);
 }
 
 static int
@@ -36,8 +35,7 @@ serve(void *arg)
 {
 	struct place *place = arg;
 
-	place->result = weft_http_serve(place->house->server, place->listener,
-	                                WEFT_NEVER);
+	place->result = weft_http_serve(place->house->server, place->listener, WEFT_NEVER);
 	return 0;
 }
 
@@ -58,12 +56,9 @@ visit(const struct house *house)
 
 	OK(weft_connect(house->address, NULL, &stream, WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(weft_write(stream, request, sizeof(request) - 1,
-		                    WEFT_NEVER),
+		CHECK_EQ(weft_write(stream, request, sizeof(request) - 1, WEFT_NEVER),
 		         sizeof(request) - 1);
-		CHECK(weft_read_until(stream, "hello", reply, sizeof(reply),
-		                      WEFT_NEVER)
-		      > 0);
+		CHECK(weft_read_until(stream, "hello", reply, sizeof(reply), WEFT_NEVER) > 0);
 		CHECK(memcmp(reply, "HTTP/1.1 200", 12) == 0);
 	}
 	weft_close(stream);
@@ -83,9 +78,7 @@ open_places(struct house *house)
 		place->loop = weft_runtime_loop(weft_runtime_current(), i);
 		OK(weft_listener_open(address, &opts, &place->listener));
 		OK(weft_listener_local(place->listener, &addr));
-		CHECK(weft_addr_format(&addr, house->address,
-		                       sizeof(house->address))
-		      > 0);
+		CHECK(weft_addr_format(&addr, house->address, sizeof(house->address)) > 0);
 		address = house->address;
 	}
 }
@@ -94,8 +87,7 @@ static void
 go_at_each(struct house *house, weft_scope *scope, weft_threadlet_fn fn)
 {
 	for (int i = 0; i < LOOPS; i++) {
-		weft_go_opts opts = { .scope = scope,
-			              .loop = house->places[i].loop };
+		weft_go_opts opts = { .scope = scope, .loop = house->places[i].loop };
 
 		CHECK(weft_go_with(&opts, fn, &house->places[i]) > 0);
 	}

@@ -9,8 +9,7 @@ serve(void *arg)
 	struct site *site = arg;
 
 	site->serving = weft_self();
-	site->served = weft_http_serve(site->server, site->listener,
-	                               site->until_ns);
+	site->served = weft_http_serve(site->server, site->listener, site->until_ns);
 	return 0;
 }
 
@@ -39,12 +38,10 @@ open_site(struct site *site, const weft_http_server_opts *opts)
 	weft_listener_opts listen = { .tls = site->tls, .handshake_ns = HOUR };
 	weft_addr addr;
 
-	OK(weft_listener_open(site->tls ? "tls://127.0.0.1:0"
-	                                : "tcp://127.0.0.1:0",
-	                      &listen, &site->listener));
+	OK(weft_listener_open(site->tls ? "tls://127.0.0.1:0" : "tcp://127.0.0.1:0", &listen,
+	                      &site->listener));
 	OK(weft_listener_local(site->listener, &addr));
-	CHECK(weft_addr_format(&addr, site->address, sizeof(site->address))
-	      > 0);
+	CHECK(weft_addr_format(&addr, site->address, sizeof(site->address)) > 0);
 	site->server = weft_http_server_new(opts);
 	CHECK(site->server);
 }
@@ -59,8 +56,7 @@ end_site(struct site *site)
 }
 
 static void
-run(struct site site, const weft_http_server_opts *opts,
-    void (*prepare)(struct site *site))
+run(struct site site, const weft_http_server_opts *opts, void (*prepare)(struct site *site))
 {
 	weft_loop *loop = make();
 
@@ -77,20 +73,13 @@ void
 site_run(const weft_http_server_opts *opts, void (*prepare)(struct site *site),
          void (*visiting)(struct site *site))
 {
-	run((struct site){ .visit = visiting,
-	                   .served = 1,
-	                   .until_ns = WEFT_NEVER },
-	    opts, prepare);
+	run((struct site){ .visit = visiting, .served = 1, .until_ns = WEFT_NEVER }, opts, prepare);
 }
 
 void
-site_run_tls(weft_tls *tls, void (*prepare)(struct site *site),
-             void (*visiting)(struct site *site))
+site_run_tls(weft_tls *tls, void (*prepare)(struct site *site), void (*visiting)(struct site *site))
 {
-	run((struct site){ .visit = visiting,
-	                   .served = 1,
-	                   .until_ns = WEFT_NEVER,
-	                   .tls = tls },
+	run((struct site){ .visit = visiting, .served = 1, .until_ns = WEFT_NEVER, .tls = tls },
 	    NULL, prepare);
 }
 
@@ -111,11 +100,8 @@ site_run_loops(uint32_t loops, void (*prepare)(struct site *site),
 {
 	const weft_runtime_opts opts = { .loops = loops };
 	/* It visits many at once, and reads from one after the other. */
-	const weft_http_server_opts patient = { .grace_ns = HOUR,
-		                                .request_ns = HOUR };
-	struct site site = { .visit = visiting,
-		             .served = 1,
-		             .until_ns = WEFT_NEVER };
+	const weft_http_server_opts patient = { .grace_ns = HOUR, .request_ns = HOUR };
+	struct site site = { .visit = visiting, .served = 1, .until_ns = WEFT_NEVER };
 
 	open_site(&site, &patient);
 	prepare(&site);
@@ -174,8 +160,7 @@ without_dates(char *text)
 const char *
 hear(weft_stream *stream, const char *end)
 {
-	ssize_t n = weft_read_until(stream, end, heard, sizeof(heard) - 1,
-	                            weft_in(HOUR));
+	ssize_t n = weft_read_until(stream, end, heard, sizeof(heard) - 1, weft_in(HOUR));
 
 	if (n <= 0)
 		test_fail(__FILE__, __LINE__, "no \"%s\" was heard: %s", end,
@@ -190,14 +175,11 @@ hear_all(weft_stream *stream)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = weft_read(stream, heard + size, sizeof(heard) - 1 - size,
-	                      weft_in(HOUR)))
-	       > 0)
+	while ((n = weft_read(stream, heard + size, sizeof(heard) - 1 - size, weft_in(HOUR))) > 0)
 		size += (size_t)n;
 	heard[size] = '\0';
 	if (n < 0)
-		test_fail(__FILE__, __LINE__, "no end was heard: %s",
-		          weft_strerror((int)n));
+		test_fail(__FILE__, __LINE__, "no end was heard: %s", weft_strerror((int)n));
 	return without_dates(heard);
 }
 

@@ -63,8 +63,7 @@ static int
 reply_whole(weft_http *http, void *arg)
 {
 	(void)arg;
-	return end_handler(weft_http_reply(
-		http, 200, NULL, (weft_span){ body, SIZE }, WEFT_NEVER));
+	return end_handler(weft_http_reply(http, 200, NULL, (weft_span){ body, SIZE }, WEFT_NEVER));
 }
 
 static int
@@ -89,8 +88,7 @@ static int
 reply_little(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply(http, 200, NULL, weft_text("little"),
-	                       WEFT_NEVER);
+	return weft_http_reply(http, 200, NULL, weft_text("little"), WEFT_NEVER);
 }
 
 static int
@@ -223,10 +221,7 @@ TEST(a_slow_download_of_a_file_finishes)
 static void
 visit_twice(struct site *site)
 {
-	download(site,
-	         "GET /whole HTTP/1.1\r\n" HOST END
-	         "GET /little HTTP/1.1\r\n" HOST LAST,
-	         0);
+	download(site, "GET /whole HTTP/1.1\r\n" HOST END "GET /little HTTP/1.1\r\n" HOST LAST, 0);
 }
 
 TEST(the_last_reply_waits_for_a_slow_reader)
@@ -241,8 +236,7 @@ visit_upload(struct site *site)
 	uint64_t since_ns = weft_now();
 	char head[128];
 
-	(void)snprintf(head, sizeof(head),
-	               "POST /body HTTP/1.1\r\n" HOST CL "%u\r\n" END,
+	(void)snprintf(head, sizeof(head), "POST /body HTTP/1.1\r\n" HOST CL "%u\r\n" END,
 	               SIZE / 4);
 	say(stream, head, strlen(head));
 	for (size_t left = SIZE / 4; left > 0;) {

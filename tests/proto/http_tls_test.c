@@ -4,8 +4,8 @@
 
 /* The peer speaks TLS, the other one not. */
 static void
-play_tls(void (*play)(struct world *world), bool trusts,
-         const struct step *const *scripts, const struct step *const *others)
+play_tls(void (*play)(struct world *world), bool trusts, const struct step *const *scripts,
+         const struct step *const *others)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -20,9 +20,8 @@ play_tls(void (*play)(struct world *world), bool trusts,
 	free(world);
 }
 
-SCRIPT(serves_two, { HEAR, "GET /1 ", 0 }, { SAY, HELLO, 0 },
-       { HEAR, "PUT /2 ", 0 }, { TAKE, "body", 0 }, { DRIP, HELLO, 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(serves_two, { HEAR, "GET /1 ", 0 }, { SAY, HELLO, 0 }, { HEAR, "PUT /2 ", 0 },
+       { TAKE, "body", 0 }, { DRIP, HELLO, 0 }, { WAIT, NULL, 0 });
 
 static void
 play_good(struct world *world)
@@ -59,10 +58,8 @@ play_wrong_name(struct world *world)
 	weft_http_request request = { .url = url };
 	weft_http *http;
 
-	(void)snprintf(url, sizeof(url), "https://localhost:%u/1",
-	               world->peer.port);
-	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_in(HOUR)),
-	         WEFT_ECERT);
+	(void)snprintf(url, sizeof(url), "https://localhost:%u/1", world->peer.port);
+	CHECK_EQ(weft_http_fetch(world->client, &request, &http, weft_in(HOUR)), WEFT_ECERT);
 	CHECK(strstr(weft_detail(), url));
 	CHECK_EQ(peer_heard(&world->peer, "GET"), 0);
 }
@@ -74,15 +71,11 @@ TEST(a_certificate_for_another_name_is_refused)
 
 /* --- redirects between them ------------------------------------------------------ */
 
-#define TO(where) \
-	"HTTP/1.1 302 Go\r\nContent-Length: 0\r\nLocation: " where "\r\n\r\n"
+#define TO(where) "HTTP/1.1 302 Go\r\nContent-Length: 0\r\nLocation: " where "\r\n\r\n"
 
-SCRIPT(leads_down, { HEAR, NULL, 0 }, { SAY, TO("http://127.0.0.1:%Q/"), 0 },
-       { WAIT, NULL, 0 });
-SCRIPT(leads_up, { HEAR, NULL, 0 }, { SAY, TO("https://127.0.0.1:%Q/1"), 0 },
-       { WAIT, NULL, 0 });
-SCRIPT(serves_one, { HEAR, "GET /1 ", 0 }, { SAY, HELLO, 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(leads_down, { HEAR, NULL, 0 }, { SAY, TO("http://127.0.0.1:%Q/"), 0 }, { WAIT, NULL, 0 });
+SCRIPT(leads_up, { HEAR, NULL, 0 }, { SAY, TO("https://127.0.0.1:%Q/1"), 0 }, { WAIT, NULL, 0 });
+SCRIPT(serves_one, { HEAR, "GET /1 ", 0 }, { SAY, HELLO, 0 }, { WAIT, NULL, 0 });
 SCRIPT(nobody, { WAIT, NULL, 0 });
 
 static void
@@ -113,11 +106,9 @@ TEST(a_redirect_may_lead_to_https_and_never_away_from_it)
 
 /* --- ends and strangers ----------------------------------------------------------- */
 
-SCRIPT(until_close, { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil close", 0 });
-SCRIPT(until_broken, { HEAR, NULL, 0 },
-       { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil", 0 }, { HOLD, NULL, 0 },
-       { RESET, NULL, 0 });
+SCRIPT(until_close, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil close", 0 });
+SCRIPT(until_broken, { HEAR, NULL, 0 }, { SAY, "HTTP/1.1 200 OK\r\n\r\nuntil", 0 },
+       { HOLD, NULL, 0 }, { RESET, NULL, 0 });
 
 static void
 play_close(struct world *world)
@@ -140,8 +131,7 @@ TEST(a_body_until_the_end_of_the_connection_needs_a_proper_end)
 	play_tls(play_close, true, SCRIPTS(until_close, until_broken), NULL);
 }
 
-SCRIPT(speaks_plain, { SAY, "HTTP/1.1 400 Bad Request\r\n\r\n", 0 },
-       { WAIT, NULL, 0 });
+SCRIPT(speaks_plain, { SAY, "HTTP/1.1 400 Bad Request\r\n\r\n", 0 }, { WAIT, NULL, 0 });
 
 static void
 play_plain(struct world *world)
@@ -151,19 +141,16 @@ play_plain(struct world *world)
 	weft_http *http;
 	int rc;
 
-	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%u/",
-	               world->other.port);
+	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%u/", world->other.port);
 	rc = weft_http_fetch(world->client, &request, &http, weft_in(HOUR));
 	CHECK_EQ(rc, WEFT_EPROTO);
 	CHECK(strstr(weft_detail(), url));
-	rc = weft_http_fetch(world->client, &request, &http,
-	                     weft_in(2 * WEFT_MS));
+	rc = weft_http_fetch(world->client, &request, &http, weft_in(2 * WEFT_MS));
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), url));
 }
 
 TEST(a_host_without_tls_is_an_error_and_one_that_is_silent_is_left)
 {
-	play_tls(play_plain, true, SCRIPTS(nobody),
-	         SCRIPTS(speaks_plain, nobody));
+	play_tls(play_plain, true, SCRIPTS(nobody), SCRIPTS(speaks_plain, nobody));
 }

@@ -6,27 +6,21 @@
 static const struct {
 	const char *text, *written, *address, *host, *target;
 } good[] = {
-	{ "http://example.org", "http://example.org/", "tcp://example.org:80",
-	  "example.org", "/" },
-	{ "HTTPS://Example.ORG:443/A?b#c", "https://example.org/A?b",
-	  "tls://example.org:443", "example.org", "/A?b" },
-	{ "http://h:8080?q", "http://h:8080/?q", "tcp://h:8080", "h:8080",
-	  "/?q" },
+	{ "http://example.org", "http://example.org/", "tcp://example.org:80", "example.org", "/" },
+	{ "HTTPS://Example.ORG:443/A?b#c", "https://example.org/A?b", "tls://example.org:443",
+	  "example.org", "/A?b" },
+	{ "http://h:8080?q", "http://h:8080/?q", "tcp://h:8080", "h:8080", "/?q" },
 	{ "https://h:80/", "https://h:80/", "tls://h:80", "h:80", "/" },
-	{ "http://[::1]:9/x", "http://[::1]:9/x", "tcp://[::1]:9", "[::1]:9",
-	  "/x" },
+	{ "http://[::1]:9/x", "http://[::1]:9/x", "tcp://[::1]:9", "[::1]:9", "/x" },
 	{ "http://[::1]/x", "http://[::1]/x", "tcp://[::1]:80", "[::1]", "/x" },
 	{ "http://h:/x", "http://h/x", "tcp://h:80", "h", "/x" },
 	{ "http://h/a/./b/../c", "http://h/a/c", "tcp://h:80", "h", "/a/c" },
 	{ "http://h/../../a/..", "http://h/", "tcp://h:80", "h", "/" },
-	{ "http://h/a/.?../x", "http://h/a/?../x", "tcp://h:80", "h",
-	  "/a/?../x" },
-	{ "http://h//a///...", "http://h//a///...", "tcp://h:80", "h",
-	  "//a///..." },
-	{ "http://h/\xc3\xa9?\xff", "http://h/%C3%A9?%FF", "tcp://h:80", "h",
-	  "/%C3%A9?%FF" },
-	{ "http+unix://%2Frun%2fa.sock/x", "http+unix://%2Frun%2fa.sock/x",
-	  "unix:/run/a.sock", "localhost", "/x" },
+	{ "http://h/a/.?../x", "http://h/a/?../x", "tcp://h:80", "h", "/a/?../x" },
+	{ "http://h//a///...", "http://h//a///...", "tcp://h:80", "h", "//a///..." },
+	{ "http://h/\xc3\xa9?\xff", "http://h/%C3%A9?%FF", "tcp://h:80", "h", "/%C3%A9?%FF" },
+	{ "http+unix://%2Frun%2fa.sock/x", "http+unix://%2Frun%2fa.sock/x", "unix:/run/a.sock",
+	  "localhost", "/x" },
 };
 
 TEST(a_url_is_written_in_one_form)
@@ -147,8 +141,7 @@ TEST(a_url_that_is_too_long_is_refused_and_secrets_are_not_told)
 	CHECK_EQ(weft__http_url_parse(text, &url), 0);
 	CHECK_EQ(weft__http_url_shown(&url), 200);
 	weft__http_url_drop(&url);
-	CHECK_EQ(weft__http_url_parse("http://u:secret@h/?secret", &url),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft__http_url_parse("http://u:secret@h/?secret", &url), WEFT_EINVAL);
 	CHECK(!strstr(weft_detail(), "secret"));
 	CHECK(strstr(weft_detail(), "a user before the host"));
 	CHECK_EQ(weft__http_url_parse("http://h/a\r\nb", &url), WEFT_EINVAL);
@@ -202,10 +195,8 @@ TEST(a_reference_is_resolved_as_the_rfc_says)
 	struct weft__http_url base, url;
 
 	CHECK_EQ(weft__http_url_parse("http://a/b/c/d;p?q", &base), 0);
-	for (size_t i = 0; i < sizeof(references) / sizeof(references[0]);
-	     i++) {
-		int rc = weft__http_url_resolve(&base, references[i].reference,
-		                                &url);
+	for (size_t i = 0; i < sizeof(references) / sizeof(references[0]); i++) {
+		int rc = weft__http_url_resolve(&base, references[i].reference, &url);
 
 		if (!references[i].written) {
 			CHECK_EQ(rc, WEFT_EINVAL);

@@ -68,14 +68,12 @@ TEST(paths_are_decoded_once_and_cannot_leave_their_root)
 		memcpy(text, paths[i].text, size);
 		rc = weft__http_path_decode(text, size, out, size + 1);
 		if (paths[i].want && rc < 0)
-			test_fail(__FILE__, __LINE__, "%s: %s", paths[i].text,
-			          weft_detail());
+			test_fail(__FILE__, __LINE__, "%s: %s", paths[i].text, weft_detail());
 		if (paths[i].want) {
 			CHECK_STR(out, paths[i].want);
 			CHECK_EQ(rc, strlen(out));
 		} else if (rc != WEFT_EINVAL) {
-			test_fail(__FILE__, __LINE__, "%s gives %zd",
-			          paths[i].text, rc);
+			test_fail(__FILE__, __LINE__, "%s gives %zd", paths[i].text, rc);
 		}
 		free(text);
 		free(out);
@@ -105,9 +103,8 @@ check_query(const char *text, const char *want)
 	size_t at = 0;
 
 	while (weft__http_query_next(&query, &pair))
-		at += (size_t)snprintf(got + at, sizeof(got) - at,
-		                       "[%.*s|%.*s]", (int)pair.name_size,
-		                       pair.name, (int)pair.value_size,
+		at += (size_t)snprintf(got + at, sizeof(got) - at, "[%.*s|%.*s]",
+		                       (int)pair.name_size, pair.name, (int)pair.value_size,
 		                       pair.value);
 	CHECK_STR(got, want);
 	CHECK(!weft__http_query_next(&query, &pair));
@@ -227,16 +224,13 @@ TEST(every_date_that_is_written_is_read_again)
 	CHECK_STR(text, "Fri, 31 Dec 9999 23:59:59 GMT");
 	CHECK_EQ(weft__http_date_format(INT64_C(-62167219200), text), 0);
 	CHECK_STR(text, "Sat, 01 Jan 0000 00:00:00 GMT");
-	CHECK_EQ(weft__http_date_format(INT64_C(253402300800), text),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft__http_date_format(INT64_C(-62167219201), text),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft__http_date_format(INT64_C(253402300800), text), WEFT_EINVAL);
+	CHECK_EQ(weft__http_date_format(INT64_C(-62167219201), text), WEFT_EINVAL);
 	CHECK_EQ(weft__http_date_format(INT64_MIN, text), WEFT_EINVAL);
 	CHECK_EQ(weft__http_date_format(INT64_MAX, text), WEFT_EINVAL);
 	for (int i = 0; i < 20000; i++) {
 		int64_t range = INT64_C(253402300800) + INT64_C(62167219200);
-		int64_t seconds = (int64_t)(test_random(&seed)
-		                            % (uint64_t)range)
+		int64_t seconds = (int64_t)(test_random(&seed) % (uint64_t)range)
 		                  - INT64_C(62167219200);
 
 		CHECK_EQ(weft__http_date_format(seconds, text), 0);
@@ -308,12 +302,12 @@ TEST(ranges_are_those_bytes_that_are_there)
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		const struct range *range = &ranges[i];
 		struct weft__http_range got[3];
-		int rc = weft__http_range_parse(
-			range->text, strlen(range->text), range->total, got, 3);
+		int rc = weft__http_range_parse(range->text, strlen(range->text), range->total, got,
+		                                3);
 
 		if (rc != range->rc)
-			test_fail(__FILE__, __LINE__, "%s gives %d, not %d",
-			          range->text, rc, range->rc);
+			test_fail(__FILE__, __LINE__, "%s gives %d, not %d", range->text, rc,
+			          range->rc);
 		for (int j = 0; j < rc; j++) {
 			CHECK_EQ(got[j].first, range->want[j].first);
 			CHECK_EQ(got[j].size, range->want[j].size);

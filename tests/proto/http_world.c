@@ -64,9 +64,7 @@ body_of(weft_http *http)
 	size_t used = 0;
 	ssize_t n;
 
-	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used,
-	                           weft_in(HOUR)))
-	       > 0)
+	while ((n = weft_http_read(http, text + used, sizeof(text) - 1 - used, weft_in(HOUR))) > 0)
 		used += (size_t)n;
 	text[used] = '\0';
 	return n < 0 ? weft_errname((int)n) : text;
@@ -91,8 +89,7 @@ get_error(struct world *world, const char *path, int error, const char *words)
 
 	CHECK_EQ(fetch(world, path, &http), error);
 	CHECK(!http);
-	(void)snprintf(url, sizeof(url), "127.0.0.1:%u%s", world->peer.port,
-	               path);
+	(void)snprintf(url, sizeof(url), "127.0.0.1:%u%s", world->peer.port, path);
 	if (!strstr(weft_detail(), url))
 		CHECK_STR(weft_detail(), url);
 	if (!strstr(weft_detail(), words))

@@ -11,9 +11,8 @@ become_server(const struct real_redis *redis, int out)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)dup2(out, STDOUT_FILENO);
-	(void)execlp("redis-server", "redis-server", "--port", "0",
-	             "--unixsocket", redis->socket, "--dir", redis->folder,
-	             "--save", "", "--appendonly", "no", (char *)NULL);
+	(void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis->socket,
+	             "--dir", redis->folder, "--save", "", "--appendonly", "no", (char *)NULL);
 	_exit(127);
 }
 
@@ -37,11 +36,9 @@ real_redis_start(struct real_redis *redis)
 {
 	int pipes[2], status = 0;
 
-	(void)snprintf(redis->folder, sizeof(redis->folder),
-	               "/tmp/weft-redis-XXXXXX");
+	(void)snprintf(redis->folder, sizeof(redis->folder), "/tmp/weft-redis-XXXXXX");
 	CHECK(mkdtemp(redis->folder) != NULL);
-	(void)snprintf(redis->socket, sizeof(redis->socket), "%s/socket",
-	               redis->folder);
+	(void)snprintf(redis->socket, sizeof(redis->socket), "%s/socket", redis->folder);
 	CHECK_EQ(pipe(pipes), 0);
 	redis->pid = fork();
 	CHECK(redis->pid >= 0);

@@ -17,8 +17,7 @@ call_once(void *arg)
 {
 	struct caller *caller = arg;
 
-	caller->result = ask(caller->world, caller->name, caller->key,
-	                     caller->deadline_ns);
+	caller->result = ask(caller->world, caller->name, caller->key, caller->deadline_ns);
 	caller->order = ++finished;
 	return 0;
 }
@@ -26,9 +25,7 @@ call_once(void *arg)
 static struct caller
 make_caller(struct world *world, const char *name, int number)
 {
-	struct caller caller = { .world = world,
-		                 .name = name,
-		                 .deadline_ns = weft_in(HOUR) };
+	struct caller caller = { .world = world, .name = name, .deadline_ns = weft_in(HOUR) };
 
 	(void)snprintf(caller.key, sizeof(caller.key), "k%d", number);
 	return caller;
@@ -42,8 +39,7 @@ call_often(void *arg)
 	struct caller *caller = arg;
 
 	for (int i = 0; i < 10; i++)
-		OK(ask(caller->world, i & 1 ? "INCR" : "GET", caller->key,
-		       weft_in(HOUR)));
+		OK(ask(caller->world, i & 1 ? "INCR" : "GET", caller->key, weft_in(HOUR)));
 	return 0;
 }
 
@@ -99,12 +95,10 @@ play_kinds(struct world *world)
 	weft_redis_reply_free(reply);
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET %s", "x"));
 	reply = NULL;
-	CHECK_EQ(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "FAIL"),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "FAIL"), WEFT_EREPLY);
 	CHECK(!reply);
 	CHECK_STR(weft_detail(), "ERR it fails");
-	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG %d",
-	                    3000000));
+	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG %d", 3000000));
 	OK(weft_redis_text(reply, &text));
 	CHECK_EQ(text.size, 3000000);
 	CHECK_EQ(((const char *)text.data)[2999999], 'x');
@@ -129,8 +123,7 @@ call_big(void *arg)
 	weft_redis_reply *reply = NULL;
 	weft_span text;
 
-	OK(weft_redis_callf(bulk->world->redis, &reply, WEFT_NEVER, "BIG %d",
-	                    bulk->size));
+	OK(weft_redis_callf(bulk->world->redis, &reply, WEFT_NEVER, "BIG %d", bulk->size));
 	OK(weft_redis_text(reply, &text));
 	CHECK_EQ(text.size, bulk->size);
 	for (size_t i = 0; i < text.size; i++)
@@ -143,8 +136,7 @@ call_big(void *arg)
 static void
 play_bulks(struct world *world)
 {
-	static const int sizes[] = { 16380, 70000, 1,     16384, 40,   5,
-		                     65536, 3,     17000, 16383, 16000 };
+	static const int sizes[] = { 16380, 70000, 1, 16384, 40, 5, 65536, 3, 17000, 16383, 16000 };
 	struct bulk bulks[sizeof(sizes) / sizeof(sizes[0])];
 	weft_scope scope;
 
@@ -170,8 +162,7 @@ put_big(void *arg)
 
 	CHECK(much);
 	memset(much, 'y', size);
-	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "SET k %b", much,
-	                    size));
+	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "SET k %b", much, size));
 	free(much);
 	return 0;
 }
@@ -267,8 +258,7 @@ static void
 play_mute(struct world *world)
 {
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(ask(world, "GET", "k", weft_in(WEFT_MS)),
-		         WEFT_ETIMEDOUT);
+		CHECK_EQ(ask(world, "GET", "k", weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 		CHECK(strstr(weft_detail(), "GET"));
 		CHECK(strstr(weft_detail(), "127.0.0.1"));
 	}
@@ -282,8 +272,7 @@ TEST(a_server_that_never_answers_costs_deadlines)
 
 TEST(a_server_that_never_answers_costs_deadlines_also_those_who_queue)
 {
-	PLAY(play_mute, .peer = { .is_mute = true },
-	     .opts = { .inflight_max = 4 });
+	PLAY(play_mute, .peer = { .is_mute = true }, .opts = { .inflight_max = 4 });
 }
 
 static void
@@ -407,13 +396,9 @@ play_refused(struct world *world)
 	};
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER,
-		                          refused[i]),
-		         WEFT_EINVAL);
-	CHECK_EQ(weft_redis_call(world->redis, NULL, 0, NULL, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET %q", 1),
-	         WEFT_EINVAL);
+		CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, refused[i]), WEFT_EINVAL);
+	CHECK_EQ(weft_redis_call(world->redis, NULL, 0, NULL, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET %q", 1), WEFT_EINVAL);
 	CHECK_EQ(world->peer.accepted, 0);
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "CLIENT ID"));
 }
@@ -430,8 +415,7 @@ play_broken(struct world *world)
 {
 	weft_redis_reply *reply = NULL;
 
-	CHECK_EQ(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "JUNK"),
-	         WEFT_EPROTO);
+	CHECK_EQ(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "JUNK"), WEFT_EPROTO);
 	CHECK(*weft_detail());
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 2);
@@ -439,9 +423,7 @@ play_broken(struct world *world)
 	UNTIL(stats_of(world).connections == 0);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 3);
-	CHECK_EQ(
-		weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG 20000"),
-		WEFT_EMSGSIZE);
+	CHECK_EQ(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG 20000"), WEFT_EMSGSIZE);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 4);
 	CHECK_EQ(peer_heard(&world->peer, "BIG 20000"), 1);
@@ -476,8 +458,7 @@ play_close(struct world *world)
 
 TEST(closing_ends_commands_in_flight_and_in_the_queue)
 {
-	PLAY(play_close, .peer = { .is_mute = true },
-	     .opts = { .inflight_max = 4 });
+	PLAY(play_close, .peer = { .is_mute = true }, .opts = { .inflight_max = 4 });
 }
 
 static int
@@ -485,8 +466,7 @@ leave_open(void *arg)
 {
 	struct world *world = arg;
 
-	OK(weft_redis_open(peer_address(&world->peer, NULL, NULL), NULL,
-	                   &world->redis));
+	OK(weft_redis_open(peer_address(&world->peer, NULL, NULL), NULL, &world->redis));
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	return 0;
 }
@@ -523,8 +503,7 @@ stop_inside(void *arg)
 {
 	struct world *world = arg;
 
-	OK(weft_redis_open(peer_address(&world->peer, NULL, NULL), NULL,
-	                   &world->redis));
+	OK(weft_redis_open(peer_address(&world->peer, NULL, NULL), NULL, &world->redis));
 	CHECK(weft_go(call_until_stopped, world) > 0);
 	UNTIL(peer_heard(&world->peer, "BLPOP never") == 1);
 	weft_loop_stop(weft_loop_current());

@@ -34,19 +34,15 @@ play_feed(struct world *world)
 	CHECK_EQ(world->peer.accepted, 1);
 	CHECK_EQ(peer_heard(&world->peer, "SUBSCRIBE b"), 1);
 	CHECK_EQ(peer_heard(&world->peer, "PSUBSCRIBE c*"), 1);
-	peer_say(
-		&world->peer,
-		MESSAGE("a", "1") MESSAGE("b", "2") MESSAGE(
-			"zz",
-			"?") ">4\r\n+pmessage\r\n+c*\r\n+cd\r\n$3\r\n3\r\n\r\n");
+	peer_say(&world->peer,
+	         MESSAGE("a", "1") MESSAGE("b", "2")
+	                 MESSAGE("zz", "?") ">4\r\n+pmessage\r\n+c*\r\n+cd\r\n$3\r\n3\r\n\r\n");
 	hear(feed, "a", "1");
 	hear(feed, "b", "2");
 	hear(feed, "cd", "3\r\n");
 	hear(other, "b", "2");
-	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOW), WEFT_ETIMEDOUT);
 	weft_redis_feed_close(feed);
 	UNTIL(peer_heard(&world->peer, "PUNSUBSCRIBE c*") == 1
 	      && peer_heard(&world->peer, "UNSUBSCRIBE a") == 1);
@@ -123,8 +119,7 @@ play_slow_reader(struct world *world)
 		peer_say(&world->peer, line);
 	}
 	UNTIL(stats_of(world).pushes >= 1500);
-	CHECK_EQ(weft_redis_feed_recv(feed, &message, WEFT_NEVER),
-	         WEFT_ENOBUFS);
+	CHECK_EQ(weft_redis_feed_recv(feed, &message, WEFT_NEVER), WEFT_ENOBUFS);
 	for (int i = 1500 - 1024; i < 1500; i++) {
 		OK(weft_redis_feed_recv(feed, &message, WEFT_NEVER));
 		OK(weft_redis_text(weft_redis_item(message, 1), &text));
@@ -147,8 +142,7 @@ hear_the_end(void *arg)
 {
 	weft_redis_reply *message;
 
-	CHECK_EQ(weft_redis_feed_recv(arg, &message, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_redis_feed_recv(arg, &message, WEFT_NEVER), WEFT_ESHUTDOWN);
 	return 0;
 }
 
@@ -179,17 +173,13 @@ play_no_feed(struct world *world)
 	const char *const names[] = { "a", NULL };
 	weft_redis_feed *feed = NULL;
 
-	CHECK_EQ(weft_redis_feed_open(world->redis, names + 1, &feed,
-	                              WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed,
-	                              weft_in(WEFT_MS)),
+	CHECK_EQ(weft_redis_feed_open(world->redis, names + 1, &feed, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, weft_in(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER),
 	         WEFT_ETIMEDOUT); /* of the greeting */
 	peer_close(&world->peer);
-	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER),
-	         WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_redis_feed_open(world->redis, names, &feed, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(!feed);
 }
 
@@ -304,9 +294,7 @@ play_twins(struct world *world)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 10; i++) {
-		twins[i] = (struct twin){
-			world, i < 2 ? weft_in(5 * WEFT_MS) : WEFT_NEVER, 1
-		};
+		twins[i] = (struct twin){ world, i < 2 ? weft_in(5 * WEFT_MS) : WEFT_NEVER, 1 };
 		CHECK(weft_scope_go(&scope, ask_same, &twins[i]) > 0);
 	}
 	UNTIL(twins[0].result < 1 && twins[1].result < 1);
@@ -319,8 +307,7 @@ play_twins(struct world *world)
 
 TEST(who_wants_the_same_at_once_shares_a_request)
 {
-	PLAY(play_twins, .peer = { .holds = true },
-	     .opts = { .cache_bytes = 1 << 20 });
+	PLAY(play_twins, .peer = { .holds = true }, .opts = { .cache_bytes = 1 << 20 });
 }
 
 static void
@@ -354,6 +341,5 @@ play_untracked(struct world *world)
 
 TEST(without_tracking_nothing_is_cached)
 {
-	PLAY(play_untracked, .peer = { .is_old = true },
-	     .opts = { .cache_bytes = 10000 });
+	PLAY(play_untracked, .peer = { .is_old = true }, .opts = { .cache_bytes = 10000 });
 }

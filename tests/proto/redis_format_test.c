@@ -74,12 +74,10 @@ TEST(numbers_are_written_as_printf_does)
 {
 	WORDS("-1|2|3|ff|17", "%d %i %u %x %o", -1, 2, 3u, 255u, 15u);
 	WORDS("-1|-2|18446744073709551615", "%ld %lld %lu", -1L, -2LL, ~0UL);
-	WORDS("5|6|7|8", "%zu %jd %td %llX", (size_t)5, (intmax_t)6,
-	      (ptrdiff_t)7, 8ULL);
+	WORDS("5|6|7|8", "%zu %jd %td %llX", (size_t)5, (intmax_t)6, (ptrdiff_t)7, 8ULL);
 	WORDS("-1|255|-1|65535", "%hhd %hhu %hd %hu", 255, 255, 65535, 65535);
 	WORDS("1.500000|1.5|1e+20|0.1", "%f %g %g %Lg", 1.5, 1.5, 1e20, 0.1L);
-	WORDS("1.50|0x1p+0|2e+00|1.500000", "%.2f %a %.0e %lf", 1.5, 1.0, 2.0,
-	      1.5);
+	WORDS("1.50|0x1p+0|2e+00|1.500000", "%.2f %a %.0e %lf", 1.5, 1.0, 2.0, 1.5);
 	WORDS("00042|+7|0x1f", "%05d %+d %#x", 42, 7, 31u);
 	WORDS("   1|1   |", "%4d %-4d %s", 1, 1, "");
 }
@@ -96,8 +94,8 @@ TEST(a_width_makes_no_words)
 
 TEST(a_point_is_a_point_in_every_locale)
 {
-	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8",
-		                               "de_DE", "ps_AF.UTF-8" };
+	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE",
+		                               "ps_AF.UTF-8" };
 	bool set = false;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -133,11 +131,9 @@ TEST(a_wrong_format_is_refused_with_its_place)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (format(&words, wrong[i], 1, 1, 1) != WEFT_EINVAL)
-			test_fail(__FILE__, __LINE__, "%s is not refused",
-			          wrong[i]);
+			test_fail(__FILE__, __LINE__, "%s is not refused", wrong[i]);
 	CHECK_EQ(format(&words, "GET a%q"), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "redis: a wrong conversion or value, at byte "
-	                         "5 of \"GET a%q\"");
+	CHECK_STR(weft_detail(), "redis: a wrong conversion or value, at byte 5 of \"GET a%q\"");
 	CHECK_EQ(words.count, 99);
 }
 
@@ -189,8 +185,7 @@ check_put(const weft_span *words, size_t count)
 
 		CHECK_EQ(weft_redis_text(weft_redis_item(reply, i), &text), 0);
 		CHECK_EQ(text.size, words[i].size);
-		CHECK(text.size == 0
-		      || memcmp(text.data, words[i].data, text.size) == 0);
+		CHECK(text.size == 0 || memcmp(text.data, words[i].data, text.size) == 0);
 	}
 	weft_redis_reply_free(reply);
 	free(bytes);

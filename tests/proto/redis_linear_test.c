@@ -17,8 +17,7 @@ cost(const struct resp_text *text, size_t piece)
 
 	weft__resp_looked_at = 0;
 	for (size_t at = piece; rc == 0; at += piece)
-		rc = weft__resp_scan(&scan, &limits, text->data,
-		                     at < text->size ? at : text->size);
+		rc = weft__resp_scan(&scan, &limits, text->data, at < text->size ? at : text->size);
 	CHECK_EQ(rc, text->size);
 	return weft__resp_looked_at;
 }
@@ -27,9 +26,8 @@ cost(const struct resp_text *text, size_t piece)
 static struct resp_text
 make(int kind, size_t size)
 {
-	static const char *const items[] = { "$3\r\nabc\r\n", ":123456\r\n",
-		                             ",1.25\r\n", "*1\r\n_\r\n",
-		                             "|1\r\n+k\r\n#t\r\n_\r\n" };
+	static const char *const items[] = { "$3\r\nabc\r\n", ":123456\r\n", ",1.25\r\n",
+		                             "*1\r\n_\r\n", "|1\r\n+k\r\n#t\r\n_\r\n" };
 	struct resp_text text = { 0 };
 
 	if (kind == 5)

@@ -14,8 +14,7 @@ call_once(void *arg)
 {
 	struct caller *caller = arg;
 
-	caller->result = ask(caller->world, caller->name, caller->key,
-	                     weft_in(HOUR));
+	caller->result = ask(caller->world, caller->name, caller->key, weft_in(HOUR));
 	return 0;
 }
 
@@ -35,19 +34,15 @@ play_cut(struct world *world)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < PIPE; i++) {
-		callers[i] = (struct caller){ .world = world,
-			                      .name = i & 1 ? "INCR" : "GET" };
-		(void)snprintf(callers[i].key, sizeof(callers[i].key), "k%d",
-		               i);
+		callers[i] = (struct caller){ .world = world, .name = i & 1 ? "INCR" : "GET" };
+		(void)snprintf(callers[i].key, sizeof(callers[i].key), "k%d", i);
 		CHECK(weft_scope_go(&scope, call_once, &callers[i]) > 0);
 	}
 	OK(weft_scope_close(&scope));
 	for (int i = 0; i < PIPE; i++) {
-		(void)snprintf(line, sizeof(line), "%s %s", callers[i].name,
-		               callers[i].key);
+		(void)snprintf(line, sizeof(line), "%s %s", callers[i].name, callers[i].key);
 		if (i & 1) {
-			CHECK(callers[i].result == 0
-			      || callers[i].result == WEFT_EPIPE);
+			CHECK(callers[i].result == 0 || callers[i].result == WEFT_EPIPE);
 			CHECK(peer_heard(&world->peer, line) <= 1);
 			answered += callers[i].result == 0;
 			lost += callers[i].result < 0;
@@ -95,8 +90,7 @@ TEST(a_pipeline_reset_at_any_byte_repeats_what_reads_and_nothing_else)
 TEST(a_pipeline_cut_before_any_command_repeats_what_reads_and_nothing_else)
 {
 	for (int i = 1; i <= PIPE; i++)
-		PLAY(play_cut, .peer = { .dies_at = i },
-		     .opts = { .backoff_max_ns = 1000 });
+		PLAY(play_cut, .peer = { .dies_at = i }, .opts = { .backoff_max_ns = 1000 });
 }
 
 /* Twice repeated, it is given up. */
@@ -131,8 +125,7 @@ play_unsent(struct world *world)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 5; i++) {
 		callers[i] = (struct caller){ .world = world, .name = "INCR" };
-		(void)snprintf(callers[i].key, sizeof(callers[i].key), "k%d",
-		               i);
+		(void)snprintf(callers[i].key, sizeof(callers[i].key), "k%d", i);
 		CHECK(weft_scope_go(&scope, call_once, &callers[i]) > 0);
 	}
 	OK(weft_scope_close(&scope));
@@ -145,8 +138,7 @@ TEST(what_was_not_sent_goes_on_with_the_next_connection)
 {
 	static const int64_t cuts[] = { 0 };
 
-	PLAY(play_unsent, .peer = { .cuts = cuts, .cut_count = 1 },
-	     .opts = { .inflight_max = 1 });
+	PLAY(play_unsent, .peer = { .cuts = cuts, .cut_count = 1 }, .opts = { .inflight_max = 1 });
 }
 
 static int
@@ -157,8 +149,8 @@ put_big(void *arg)
 	char *much = calloc(1, size);
 
 	CHECK(much);
-	caller->result = weft_redis_callf(caller->world->redis, NULL,
-	                                  WEFT_NEVER, "SET big %b", much, size);
+	caller->result = weft_redis_callf(caller->world->redis, NULL, WEFT_NEVER, "SET big %b",
+	                                  much, size);
 	free(much);
 	return 0;
 }
@@ -194,10 +186,8 @@ TEST(what_has_not_left_the_output_goes_on_with_the_next_connection)
 {
 	static const int64_t cuts[] = { 0 };
 
-	PLAY(play_unflushed, .peer = { .cuts = cuts,
-	                               .cut_count = 1,
-	                               .holds = true,
-	                               .resets = true });
+	PLAY(play_unflushed,
+	     .peer = { .cuts = cuts, .cut_count = 1, .holds = true, .resets = true });
 }
 
 static void
@@ -227,9 +217,7 @@ play_gone(struct world *world)
 	peer_close(&world->peer);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 20; i++) {
-		callers[i] = (struct caller){ .world = world,
-			                      .name = "GET",
-			                      .key = "k" };
+		callers[i] = (struct caller){ .world = world, .name = "GET", .key = "k" };
 		CHECK(weft_scope_go(&scope, call_once, &callers[i]) > 0);
 	}
 	OK(weft_scope_close(&scope));
@@ -279,16 +267,14 @@ static void
 play_database(struct world *world)
 {
 	OK(ask(world, "GET", "k", WEFT_NEVER));
-	CHECK_EQ(peer_heard(&world->peer, "SELECT 7"),
-	         world->peer.is_old ? 2 : 1);
+	CHECK_EQ(peer_heard(&world->peer, "SELECT 7"), world->peer.is_old ? 2 : 1);
 }
 
 static void
 play_wrong(struct world *world)
 {
 	CHECK_EQ(ask(world, "GET", "k", WEFT_NEVER), WEFT_EREPLY);
-	CHECK(strstr(weft_detail(),
-	             world->peer.is_old ? "no entry" : "WRONGPASS"));
+	CHECK(strstr(weft_detail(), world->peer.is_old ? "no entry" : "WRONGPASS"));
 	CHECK_EQ(peer_heard(&world->peer, "GET k"), 0);
 }
 
@@ -302,22 +288,18 @@ play_closed(struct world *world)
 TEST(user_and_password_are_of_the_address_or_of_options)
 {
 	PLAY(play_well, .peer = { .password = "p@ss" }, .user = ":p%40ss@");
-	PLAY(play_well, .peer = { .user = "ann", .password = "x" },
-	     .user = "ann:x@");
-	PLAY(play_well, .peer = { .user = "ann", .password = "x" },
-	     .user = "bob:y@", .opts = { .user = "ann", .password = "x" });
+	PLAY(play_well, .peer = { .user = "ann", .password = "x" }, .user = "ann:x@");
+	PLAY(play_well, .peer = { .user = "ann", .password = "x" }, .user = "bob:y@",
+	     .opts = { .user = "ann", .password = "x" });
 	PLAY(play_wrong, .peer = { .password = "x" }, .user = ":y@");
-	PLAY(play_wrong, .peer = { .user = "ann", .password = "x" },
-	     .user = "bob:x@");
+	PLAY(play_wrong, .peer = { .user = "ann", .password = "x" }, .user = "bob:x@");
 	PLAY(play_closed, .peer = { .password = "x" });
 }
 
 TEST(user_and_password_are_told_to_old_servers_too)
 {
-	PLAY(play_well, .peer = { .password = "x", .is_old = true },
-	     .user = ":x@");
-	PLAY(play_wrong, .peer = { .password = "x", .is_old = true },
-	     .user = ":y@");
+	PLAY(play_well, .peer = { .password = "x", .is_old = true }, .user = ":x@");
+	PLAY(play_wrong, .peer = { .password = "x", .is_old = true }, .user = ":y@");
 	PLAY(play_closed, .peer = { .password = "x", .is_old = true });
 }
 
@@ -374,8 +356,7 @@ play_blocked_deadline(struct world *world)
 	peer_go_on(&world->peer);
 	for (int i = 0; i < 3; i++) {
 		OK(ask(world, "BLPOP", "soon", WEFT_NEVER));
-		CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)),
-		         WEFT_ETIMEDOUT);
+		CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 		UNTIL(world->peer.open == 1); /* the server sees it go */
 		OK(ask(world, "GET", "k", WEFT_NEVER));
 		CHECK_EQ(world->peer.accepted, 2 + i);
@@ -440,13 +421,10 @@ play_unit(struct world *world)
 	OK(weft_redis_text(weft_redis_item(reply, 1), &text));
 	CHECK_STR((const char *)text.data, "INCR:b");
 	weft_redis_reply_free(reply);
-	CHECK_EQ(weft_redis_multi(world->redis, wrong, 2, &reply, WEFT_NEVER),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_multi(world->redis, wrong, 2, &reply, WEFT_NEVER), WEFT_EREPLY);
 	CHECK_STR(weft_detail(), "command 2 of the unit: ERR it fails");
-	CHECK_EQ(weft_redis_multi(world->redis, odd, 1, &reply, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_redis_multi(world->redis, odd, 0, &reply, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_redis_multi(world->redis, odd, 1, &reply, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_redis_multi(world->redis, odd, 0, &reply, WEFT_NEVER), WEFT_EINVAL);
 	OK(ask(world, "GET", "after", WEFT_NEVER));
 }
 
@@ -480,15 +458,11 @@ play_script(struct world *world)
 	const weft_span words[] = { weft_text("1"), weft_text("key") };
 	weft_redis_reply *reply = NULL;
 
-	OK(weft_redis_script(world->redis, "return 1", words, 2, &reply,
-	                     WEFT_NEVER));
+	OK(weft_redis_script(world->redis, "return 1", words, 2, &reply, WEFT_NEVER));
 	weft_redis_reply_free(reply);
-	CHECK_EQ(peer_heard(&world->peer,
-	                    "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db "
-	                    "1 key"),
+	CHECK_EQ(peer_heard(&world->peer, "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 1 key"),
 	         1);
-	CHECK_EQ(peer_heard(&world->peer, "EVAL return 1 1 key"),
-	         world->peer.knows ? 0 : 1);
+	CHECK_EQ(peer_heard(&world->peer, "EVAL return 1 1 key"), world->peer.knows ? 0 : 1);
 }
 
 TEST(a_script_is_sent_only_if_the_server_lacks_it)
@@ -504,14 +478,11 @@ play_session(struct world *world)
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "MULTI"));
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET k"));
 	OK(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "EXEC"));
-	CHECK_EQ(
-		weft_redis_callf(world->redis, NULL, WEFT_NEVER, "SUBSCRIBE a"),
-		WEFT_EINVAL);
+	CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "SUBSCRIBE a"), WEFT_EINVAL);
 	peer_drop(&world->peer);
 	UNTIL(stats_of(world).connections == 0);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
-	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 	CHECK_EQ(world->peer.accepted, 3);
 }
@@ -529,9 +500,7 @@ play_session_cut(struct world *world)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 4; i++) {
-		callers[i] = (struct caller){ .world = world,
-			                      .name = "GET",
-			                      .key = "k" };
+		callers[i] = (struct caller){ .world = world, .name = "GET", .key = "k" };
 		CHECK(weft_scope_go(&scope, call_once, &callers[i]) > 0);
 	}
 	OK(weft_scope_close(&scope));
@@ -568,13 +537,8 @@ TEST(addresses_that_make_no_sense_are_refused)
 		"redis://x:123456",
 	};
 	static const char *const right[] = {
-		"redis://",
-		"redis://x",
-		"redis://:6380",
-		"redis://[::1]:1",
-		"rediss://x/15",
-		"redis+unix:/tmp/x",
-		"redis://a:b%20c@x/0",
+		"redis://",      "redis://x",         "redis://:6380",       "redis://[::1]:1",
+		"rediss://x/15", "redis+unix:/tmp/x", "redis://a:b%20c@x/0",
 	};
 	weft_loop *loop = make();
 	weft_redis_opts opts = { .loop = loop };

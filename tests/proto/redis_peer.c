@@ -24,8 +24,7 @@ static int
 hear_number(struct peer_seat *seat, char kind, size_t *out)
 {
 	char line[32];
-	ssize_t n = weft_read_until(seat->stream, "\r\n", line,
-	                            sizeof(line) - 1, WEFT_NEVER);
+	ssize_t n = weft_read_until(seat->stream, "\r\n", line, sizeof(line) - 1, WEFT_NEVER);
 
 	if (n <= 0)
 		return -1;
@@ -58,9 +57,7 @@ hear(struct peer_seat *seat)
 		seat->words[i] = calloc(1, size + 3);
 		CHECK(seat->words[i]);
 		seat->count++;
-		if (weft_read_exact(seat->stream, seat->words[i], size + 2,
-		                    WEFT_NEVER)
-		    < 0)
+		if (weft_read_exact(seat->stream, seat->words[i], size + 2, WEFT_NEVER) < 0)
 			return -1;
 		CHECK_STR(seat->words[i] + size, "\r\n");
 		seat->words[i][size] = '\0';
@@ -75,8 +72,7 @@ keep_heard(struct peer_seat *seat)
 	size_t used = strlen(heard), room = sizeof(seat->peer->heard) - used;
 
 	for (size_t i = 0; i < seat->count && i < 4; i++) {
-		int n = snprintf(heard + used, room, "%s%s", i ? " " : "",
-		                 seat->words[i]);
+		int n = snprintf(heard + used, room, "%s%s", i ? " " : "", seat->words[i]);
 
 		if (n < 0 || (size_t)n + 2 >= room)
 			return;
@@ -123,8 +119,7 @@ say_tag(struct peer_seat *seat)
 	char tag[512], text[600];
 	const char *key = seat->count > 1 ? seat->words[1] : "";
 
-	if (seat->peer->pushes
-	    && say(seat, ">2\r\n+message\r\n+nobody asked\r\n") < 0)
+	if (seat->peer->pushes && say(seat, ">2\r\n+message\r\n+nobody asked\r\n") < 0)
 		return -1;
 	(void)snprintf(tag, sizeof(tag), "%s:%s", seat->words[0], key);
 	(void)snprintf(text, sizeof(text), "$%zu\r\n%s\r\n", strlen(tag), tag);
@@ -161,8 +156,7 @@ may_enter(const struct peer_seat *seat, size_t at)
 	const char *user = peer->user ? peer->user : "default";
 	bool named = at + 1 < seat->count;
 
-	return at < seat->count
-	       && (!named || strcmp(seat->words[at], user) == 0)
+	return at < seat->count && (!named || strcmp(seat->words[at], user) == 0)
 	       && strcmp(seat->words[at + named], peer->password) == 0;
 }
 
@@ -173,15 +167,13 @@ greet_old(struct peer_seat *seat)
 
 	if (is(seat, "AUTH")) {
 		seat->greeted = peer->password && may_enter(seat, 1);
-		return say_bytes(
-			seat, seat->greeted ? "+OK\r\n" : "-ERR no entry\r\n",
-			seat->greeted ? 5 : 15);
+		return say_bytes(seat, seat->greeted ? "+OK\r\n" : "-ERR no entry\r\n",
+		                 seat->greeted ? 5 : 15);
 	}
 	if (!peer->password)
 		seat->greeted = true;
 	if (!seat->greeted)
-		return say_bytes(seat, "-NOAUTH Authentication required.\r\n",
-		                 34);
+		return say_bytes(seat, "-NOAUTH Authentication required.\r\n", 34);
 	if (is(seat, "HELLO"))
 		return say_bytes(seat, "-ERR unknown command 'HELLO'\r\n", 30);
 	return 1;
@@ -190,11 +182,9 @@ greet_old(struct peer_seat *seat)
 static int
 greet(struct peer_seat *seat)
 {
-	static const char hello[] =
-		"%2\r\n+server\r\n+peer\r\n+proto\r\n:3\r\n";
+	static const char hello[] = "%2\r\n+server\r\n+peer\r\n+proto\r\n:3\r\n";
 	static const char wrong[] = "-WRONGPASS invalid pair\r\n";
-	static const char closed[] =
-		"-NOAUTH HELLO must be called with AUTH\r\n";
+	static const char closed[] = "-NOAUTH HELLO must be called with AUTH\r\n";
 
 	if (seat->peer->is_old)
 		return greet_old(seat);
@@ -228,8 +218,8 @@ add_to_unit(struct peer_seat *seat)
 	}
 	(void)snprintf(tag, sizeof(tag), "%s:%s", seat->words[0],
 	               seat->count > 1 ? seat->words[1] : "");
-	(void)snprintf(seat->unit + used, sizeof(seat->unit) - used,
-	               "$%zu\r\n%s\r\n", strlen(tag), tag);
+	(void)snprintf(seat->unit + used, sizeof(seat->unit) - used, "$%zu\r\n%s\r\n", strlen(tag),
+	               tag);
 	seat->unit_count++;
 	return say(seat, "+QUEUED\r\n");
 }
@@ -242,8 +232,7 @@ run_unit(struct peer_seat *seat)
 	seat->in_unit = false;
 	if (seat->unit_failed)
 		return say(seat, "-EXECABORT discarded\r\n");
-	(void)snprintf(text, sizeof(text), "*%d\r\n%s", seat->unit_count,
-	               seat->unit);
+	(void)snprintf(text, sizeof(text), "*%d\r\n%s", seat->unit_count, seat->unit);
 	return say(seat, text);
 }
 
@@ -285,10 +274,9 @@ subscribe(struct peer_seat *seat)
 		(void)snprintf(name, sizeof(name), "%s", seat->words[0]);
 		for (char *at = name; *at; at++)
 			*at |= 0x20;
-		(void)snprintf(text, sizeof(text),
-		               "%c3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:1\r\n",
-		               seat->peer->is_old ? '*' : '>', strlen(name),
-		               name, size, seat->words[i]);
+		(void)snprintf(text, sizeof(text), "%c3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:1\r\n",
+		               seat->peer->is_old ? '*' : '>', strlen(name), name, size,
+		               seat->words[i]);
 		if (say(seat, text) < 0)
 			return -1;
 	}
@@ -395,9 +383,7 @@ accept_all(void *arg)
 		CHECK(seat);
 		seat->peer = peer;
 		seat->stream = stream;
-		seat->left = peer->accepted < peer->cut_count
-		                     ? peer->cuts[peer->accepted]
-		                     : -1;
+		seat->left = peer->accepted < peer->cut_count ? peer->cuts[peer->accepted] : -1;
 		seat->first = peer->accepted++ == 0;
 		seat->next = peer->seats;
 		peer->seats = seat;
@@ -415,8 +401,7 @@ listen_at(struct peer *peer, unsigned port)
 	weft_listener_opts opts = { .tls = peer->tls };
 	char text[WEFT_ADDR_TEXT_MAX];
 
-	(void)snprintf(text, sizeof(text), "%s://127.0.0.1:%u",
-	               peer->tls ? "tls" : "tcp", port);
+	(void)snprintf(text, sizeof(text), "%s://127.0.0.1:%u", peer->tls ? "tls" : "tcp", port);
 	return weft_listener_open(text, &opts, &peer->listener);
 }
 
@@ -466,8 +451,7 @@ void
 peer_say(struct peer *peer, const char *bytes)
 {
 	for (struct peer_seat *seat = peer->seats; seat; seat = seat->next)
-		(void)weft_write(seat->stream, bytes, strlen(bytes),
-		                 WEFT_NEVER);
+		(void)weft_write(seat->stream, bytes, strlen(bytes), WEFT_NEVER);
 }
 
 void
@@ -487,8 +471,7 @@ peer_heard(const struct peer *peer, const char *line)
 	int count = 0;
 
 	for (const char *at = peer->heard; (at = strstr(at, line)); at += size)
-		count += (at == peer->heard || at[-1] == '\n')
-		         && at[size] == '\n';
+		count += (at == peer->heard || at[-1] == '\n') && at[size] == '\n';
 	return count;
 }
 
@@ -499,9 +482,8 @@ peer_address(const struct peer *peer, const char *user, const char *path)
 	static unsigned next;
 	char *text = texts[next++ % 4];
 
-	(void)snprintf(text, sizeof(texts[0]), "redis%s://%s127.0.0.1:%u%s",
-	               peer->tls ? "s" : "", user ? user : "", peer->port,
-	               path ? path : "");
+	(void)snprintf(text, sizeof(texts[0]), "redis%s://%s127.0.0.1:%u%s", peer->tls ? "s" : "",
+	               user ? user : "", peer->port, path ? path : "");
 	return text;
 }
 
@@ -513,8 +495,8 @@ enter(void *arg)
 	struct world *world = arg;
 	struct peer *peer = &world->peer;
 
-	OK(weft_redis_open(peer_address(peer, world->user, world->path),
-	                   &world->opts, &world->redis));
+	OK(weft_redis_open(peer_address(peer, world->user, world->path), &world->opts,
+	                   &world->redis));
 	world->play(world);
 	weft_redis_close(world->redis);
 	peer_go_on(peer);
@@ -540,8 +522,7 @@ world_run(struct world *world, void (*play)(struct world *world))
 }
 
 int
-ask(struct world *world, const char *name, const char *key,
-    uint64_t deadline_ns)
+ask(struct world *world, const char *name, const char *key, uint64_t deadline_ns)
 {
 	const weft_span words[2] = { weft_text(name), weft_text(key) };
 	weft_redis_reply *reply = NULL;

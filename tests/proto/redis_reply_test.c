@@ -90,8 +90,8 @@ TEST(texts_and_errors_have_bytes_and_a_nul)
 
 TEST(another_kind_is_refused_and_says_what_it_is)
 {
-	static const char *const bytes[] = { ":7\r\n", ",7\r\n", "#t\r\n",
-		                             "*1\r\n+a\r\n", "%0\r\n" };
+	static const char *const bytes[] = { ":7\r\n", ",7\r\n", "#t\r\n", "*1\r\n+a\r\n",
+		                             "%0\r\n" };
 	weft_redis_reply *reply;
 	weft_span text = { "kept", 4 };
 	int64_t integer = 4;
@@ -104,9 +104,7 @@ TEST(another_kind_is_refused_and_says_what_it_is)
 	CHECK_STR(weft_detail(), "weft_redis_text: a map, not a text");
 	reply = reply_of("-WRONGTYPE no\r\n");
 	CHECK_EQ(weft_redis_integer(reply, &integer), WEFT_EINVAL);
-	CHECK_STR(
-		weft_detail(),
-		"weft_redis_integer: an error \"WRONGTYPE no\", not an integer");
+	CHECK_STR(weft_detail(), "weft_redis_integer: an error \"WRONGTYPE no\", not an integer");
 	weft_redis_reply_free(reply);
 	CHECK(text.size == 4 && integer == 4);
 }
@@ -175,8 +173,7 @@ TEST(numbers_are_read_from_numbers_integers_and_texts)
 	weft_redis_reply_free(reply);
 	reply = reply_of("+1.5x\r\n");
 	CHECK_EQ(weft_redis_number(reply, &number), WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "weft_redis_number: a text \"1.5x\", not a number");
+	CHECK_STR(weft_detail(), "weft_redis_number: a text \"1.5x\", not a number");
 	CHECK_EQ(weft_redis_integer(reply, &integer), WEFT_EINVAL);
 	weft_redis_reply_free(reply);
 }
@@ -211,8 +208,7 @@ TEST(every_number_is_the_nearest_double)
 
 		CHECK(weft__resp_number(texts[i], strlen(texts[i]), &number));
 		if (memcmp(&number, &want, sizeof(want)) != 0)
-			test_fail(__FILE__, __LINE__, "%s is %a, not %a",
-			          texts[i], number, want);
+			test_fail(__FILE__, __LINE__, "%s is %a, not %a", texts[i], number, want);
 	}
 }
 
@@ -254,14 +250,13 @@ TEST(random_numbers_are_read_as_they_were_written)
 
 TEST(a_point_is_a_point_in_every_locale)
 {
-	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8",
-		                               "de_DE", "ru_RU.UTF-8" };
+	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE",
+		                               "ru_RU.UTF-8" };
 	const char *set = NULL;
 
 	for (size_t i = 0; i < 4 && !set; i++)
 		set = setlocale(LC_NUMERIC, locales[i]);
-	CHECK(number_of(",1234567890.12345678901\r\n")
-	      == 1234567890.12345678901);
+	CHECK(number_of(",1234567890.12345678901\r\n") == 1234567890.12345678901);
 	CHECK(number_of(",1.5\r\n") == 1.5);
 	(void)setlocale(LC_NUMERIC, "C");
 	if (!set)
@@ -280,13 +275,9 @@ TEST(a_field_is_found_in_a_map_and_in_a_list_of_pairs)
 		weft_redis_reply *reply = reply_of(bytes[i]);
 		int64_t integer = 0;
 
-		CHECK_EQ(weft_redis_integer(weft_redis_field(reply, "a"),
-		                            &integer),
-		         0);
+		CHECK_EQ(weft_redis_integer(weft_redis_field(reply, "a"), &integer), 0);
 		CHECK_EQ(integer, 1);
-		CHECK_EQ(weft_redis_integer(weft_redis_field(reply, "bc"),
-		                            &integer),
-		         0);
+		CHECK_EQ(weft_redis_integer(weft_redis_field(reply, "bc"), &integer), 0);
 		CHECK_EQ(integer, 2);
 		CHECK(weft_redis_field(reply, "b") == NULL);
 		CHECK(weft_redis_field(reply, "") == NULL);
@@ -299,12 +290,10 @@ TEST(a_field_is_found_in_a_map_and_in_a_list_of_pairs)
 
 TEST(nothing_else_has_fields)
 {
-	static const char *const bytes[] = { "~2\r\n+a\r\n+b\r\n",
-		                             ">2\r\n+a\r\n+b\r\n",
-		                             "+a\r\n",
-		                             "_\r\n",
-		                             "*0\r\n",
-		                             "*1\r\n+a\r\n" };
+	static const char *const bytes[] = {
+		"~2\r\n+a\r\n+b\r\n", ">2\r\n+a\r\n+b\r\n", "+a\r\n", "_\r\n", "*0\r\n",
+		"*1\r\n+a\r\n"
+	};
 
 	for (size_t i = 0; i < 6; i++) {
 		weft_redis_reply *reply = reply_of(bytes[i]);
@@ -328,8 +317,7 @@ TEST(a_reply_is_there_until_its_last_owner_has_freed_it)
 {
 	for (int taking = 0; taking < 2; taking++) {
 		int64_t held = test_live_allocations();
-		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10,
-		                                    taking);
+		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10, taking);
 
 		CHECK(weft__resp_ref(reply) == reply);
 		weft_redis_reply_free(reply);
@@ -350,13 +338,11 @@ read_and_free(void *arg)
 TEST(owners_on_several_threads_free_a_reply_once)
 {
 	for (int i = 0; i < 100; i++) {
-		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10,
-		                                    i & 1);
+		weft_redis_reply *reply = resp_read("*1\r\n+abc\r\n", 10, i & 1);
 		pthread_t threads[4];
 
 		for (int t = 0; t < 4; t++)
-			threads[t] = thread(read_and_free,
-			                    weft__resp_ref(reply));
+			threads[t] = thread(read_and_free, weft__resp_ref(reply));
 		read_and_free(reply);
 		for (int t = 0; t < 4; t++)
 			CHECK_EQ(pthread_join(threads[t], NULL), 0);
@@ -366,8 +352,7 @@ TEST(owners_on_several_threads_free_a_reply_once)
 TEST(a_reply_is_a_value_that_can_be_shared)
 {
 	int64_t held = test_live_allocations();
-	weft_value value = weft_value_ptr(&weft_type_redis,
-	                                  reply_of("+abc\r\n"));
+	weft_value value = weft_value_ptr(&weft_type_redis, reply_of("+abc\r\n"));
 	weft_value other;
 
 	CHECK_EQ(weft_value_share(&value, &other), 0);

@@ -181,8 +181,7 @@ TEST(what_is_not_the_protocol_is_refused_by_name_and_byte)
 }
 
 static void
-cut_everywhere(const struct weft__resp_limits *limits, const char *bytes,
-               size_t size)
+cut_everywhere(const struct weft__resp_limits *limits, const char *bytes, size_t size)
 {
 	struct resp_outcome whole, cut;
 
@@ -201,11 +200,9 @@ cut_everywhere(const struct weft__resp_limits *limits, const char *bytes,
 TEST(a_cut_at_any_byte_changes_nothing)
 {
 	for (size_t i = 0; i < COUNT(readings); i++)
-		cut_everywhere(&loose, readings[i].bytes,
-		               strlen(readings[i].bytes));
+		cut_everywhere(&loose, readings[i].bytes, strlen(readings[i].bytes));
 	for (size_t i = 0; i < COUNT(refusals); i++)
-		cut_everywhere(&loose, refusals[i].bytes,
-		               strlen(refusals[i].bytes));
+		cut_everywhere(&loose, refusals[i].bytes, strlen(refusals[i].bytes));
 }
 
 /* Each limit of bytes from none to more than enough: refused until it is enough, and
@@ -220,8 +217,7 @@ TEST(a_limit_of_bytes_is_kept_to_the_byte)
 			struct weft__resp_limits limits = { max, 8, 1000 };
 			struct resp_outcome got = feed(&limits, bytes);
 
-			if (got.rc
-			    != (max < size ? WEFT_EMSGSIZE : (ssize_t)size))
+			if (got.rc != (max < size ? WEFT_EMSGSIZE : (ssize_t)size))
 				say(bytes, &got, "not kept to its bytes");
 			resp_outcome_drop(&got);
 			cut_everywhere(&limits, bytes, size);
@@ -231,8 +227,8 @@ TEST(a_limit_of_bytes_is_kept_to_the_byte)
 
 TEST(a_reply_that_fills_its_limit_unfinished_waits_for_nothing)
 {
-	static const char *const starts[] = { "+aaaaaaa", ":1111111",
-		                              "*1\r\n:12\r", "*2\r\n:1\r\n" };
+	static const char *const starts[] = { "+aaaaaaa", ":1111111", "*1\r\n:12\r",
+		                              "*2\r\n:1\r\n" };
 
 	for (size_t i = 0; i < COUNT(starts); i++) {
 		size_t size = strlen(starts[i]);
@@ -246,15 +242,13 @@ TEST(a_reply_that_fills_its_limit_unfinished_waits_for_nothing)
 
 TEST(a_limit_of_items_counts_all_of_them_in_all_lists)
 {
-	static const char bytes[] =
-		"*2\r\n*2\r\n:1\r\n:2\r\n%1\r\n:3\r\n:4\r\n";
+	static const char bytes[] = "*2\r\n*2\r\n:1\r\n:2\r\n%1\r\n:3\r\n:4\r\n";
 
 	for (uint32_t max = 0; max < 9; max++) {
 		struct weft__resp_limits limits = { 1000, 8, max };
 		struct resp_outcome got = feed(&limits, bytes);
 
-		CHECK_EQ(got.rc,
-		         max < 7 ? WEFT_EMSGSIZE : (ssize_t)sizeof(bytes) - 1);
+		CHECK_EQ(got.rc, max < 7 ? WEFT_EMSGSIZE : (ssize_t)sizeof(bytes) - 1);
 		resp_outcome_drop(&got);
 		cut_everywhere(&limits, bytes, sizeof(bytes) - 1);
 	}
@@ -279,14 +273,11 @@ TEST(a_limit_of_depth_is_kept_and_never_above_ours)
 
 		for (uint32_t max = 0; max < WEFT__RESP_DEPTH + 3; max++) {
 			struct weft__resp_limits limits = { 1000, max, 1000 };
-			bool fits = depth <= (int)max
-			            && depth <= WEFT__RESP_DEPTH;
+			bool fits = depth <= (int)max && depth <= WEFT__RESP_DEPTH;
 			struct resp_outcome got;
 
-			resp_feed(&limits, text.data, text.size,
-			          (struct resp_cut){ 0 }, &got);
-			CHECK_EQ(got.rc,
-			         fits ? (ssize_t)text.size : WEFT_EMSGSIZE);
+			resp_feed(&limits, text.data, text.size, (struct resp_cut){ 0 }, &got);
+			CHECK_EQ(got.rc, fits ? (ssize_t)text.size : WEFT_EMSGSIZE);
 			resp_outcome_drop(&got);
 		}
 		free(text.data);
@@ -313,9 +304,8 @@ TEST(attributes_in_each_other_are_bounded_by_their_items)
 
 TEST(what_is_announced_and_too_much_is_refused_before_it_comes)
 {
-	static const char *const heads[] = { "$1000000000\r\n", "!101\r\n",
-		                             "*1000000000\r\n", "%50\r\n",
-		                             "|40\r\n" };
+	static const char *const heads[] = { "$1000000000\r\n", "!101\r\n", "*1000000000\r\n",
+		                             "%50\r\n", "|40\r\n" };
 	struct weft__resp_limits limits = { 100, 8, 1000000 };
 
 	for (size_t i = 0; i < COUNT(heads); i++) {
@@ -334,8 +324,7 @@ TEST(bytes_after_a_reply_are_left_alone)
 	ssize_t sizes[] = { 7, 8, 5, WEFT_EPROTO };
 
 	for (size_t i = 0; i < COUNT(sizes); i++) {
-		CHECK_EQ(weft__resp_scan(&scan, &loose, at, strlen(at)),
-		         sizes[i]);
+		CHECK_EQ(weft__resp_scan(&scan, &loose, at, strlen(at)), sizes[i]);
 		at += sizes[i] > 0 ? sizes[i] : 0;
 		weft__resp_restart(&scan);
 	}
@@ -350,8 +339,7 @@ TEST(a_text_may_have_any_bytes)
 		resp_addf(&text, "%c", i);
 	resp_addf(&text, "\r\n");
 	for (int taking = 0; taking < 2; taking++) {
-		weft_redis_reply *reply = resp_read(text.data, text.size,
-		                                    taking);
+		weft_redis_reply *reply = resp_read(text.data, text.size, taking);
 		weft_span bytes;
 
 		CHECK_EQ(weft_redis_text(reply, &bytes), 0);
@@ -394,8 +382,7 @@ draw_bytes(struct tree *tree)
 	for (size_t i = 0; i < size; i++)
 		data[i] = (char)(below(tree, 4) ? "\r\n$*:0"[below(tree, 6)]
 		                                : (char)below(tree, 256));
-	resp_addf(&tree->bytes, verbatim ? "=%zu\r\ntxt:" : "$%zu\r\n",
-	          size + (verbatim ? 4 : 0));
+	resp_addf(&tree->bytes, verbatim ? "=%zu\r\ntxt:" : "$%zu\r\n", size + (verbatim ? 4 : 0));
 	resp_addf(&tree->want, "$%zu\r\n", size);
 	resp_add(&tree->bytes, data, size);
 	resp_add(&tree->want, data, size);
@@ -405,8 +392,7 @@ draw_bytes(struct tree *tree)
 static void
 draw_leaf(struct tree *tree)
 {
-	static const char *const leaves[] = { "_\r\n", "#t\r\n", ",0.5\r\n",
-		                              "!2\r\n\r\n\r\n" };
+	static const char *const leaves[] = { "_\r\n", "#t\r\n", ",0.5\r\n", "!2\r\n\r\n\r\n" };
 	static const struct reading others[] = {
 		{ "$-1\r\n", "_\r\n" },
 		{ "*-1\r\n", "_\r\n" },
@@ -426,8 +412,7 @@ draw_leaf(struct tree *tree)
 		break;
 	case 2:
 		(void)snprintf(number, sizeof(number), ":%lld\r\n",
-		               (long long)test_random(&tree->random)
-		                       >> below(tree, 64));
+		               (long long)test_random(&tree->random) >> below(tree, 64));
 		both(tree, number);
 		break;
 	default:
@@ -453,8 +438,7 @@ draw_tree(struct tree *tree, int depth)
 		draw_leaf(tree);
 		return;
 	}
-	(void)snprintf(head, sizeof(head), "%c%d\r\n", "*%~>"[type],
-	               (int)count);
+	(void)snprintf(head, sizeof(head), "%c%d\r\n", "*%~>"[type], (int)count);
 	both(tree, head);
 	for (uint64_t i = 0; i < count * (type == 1 ? 2 : 1); i++)
 		draw_tree(tree, depth - 1);
@@ -473,11 +457,9 @@ TEST(random_trees_are_read_as_they_were_written)
 		tree.bytes.size = tree.want.size = 0;
 		draw_tree(&tree, (int)below(&tree, 7));
 		for (size_t how = 0; how < COUNT(cuts); how++) {
-			struct resp_outcome got,
-				want = { (ssize_t)tree.bytes.size, tree.want };
+			struct resp_outcome got, want = { (ssize_t)tree.bytes.size, tree.want };
 
-			resp_feed(&limits, tree.bytes.data, tree.bytes.size,
-			          cuts[how], &got);
+			resp_feed(&limits, tree.bytes.data, tree.bytes.size, cuts[how], &got);
 			if (!resp_same(&got, &want))
 				say("random tree", &got, "differs");
 			resp_outcome_drop(&got);
@@ -498,8 +480,7 @@ no_memory(size_t size)
 
 TEST(without_memory_a_reply_is_not_built_and_its_bytes_stay)
 {
-	static const char *const replies[] = { "$1\r\na\r\n",
-		                               "*2\r\n:1\r\n+a\r\n" };
+	static const char *const replies[] = { "$1\r\na\r\n", "*2\r\n:1\r\n+a\r\n" };
 	const struct weft__sys *before = weft__sys;
 	struct weft__sys sys = *before;
 
@@ -513,10 +494,8 @@ TEST(without_memory_a_reply_is_not_built_and_its_bytes_stay)
 		memcpy(data, replies[i], size);
 		CHECK_EQ(weft__resp_scan(&scan, &loose, data, size), size);
 		weft__sys = &sys;
-		CHECK_EQ(weft__resp_build(&scan, data, size, &reply),
-		         WEFT_ENOMEM);
-		CHECK_EQ(weft__resp_build_taking(&scan, data, size, &reply),
-		         WEFT_ENOMEM);
+		CHECK_EQ(weft__resp_build(&scan, data, size, &reply), WEFT_ENOMEM);
+		CHECK_EQ(weft__resp_build_taking(&scan, data, size, &reply), WEFT_ENOMEM);
 		weft__sys = before;
 		CHECK(!reply && memcmp(data, replies[i], size) == 0);
 		weft_release(data);

@@ -35,8 +35,7 @@ start_server(void)
 		               "--requirepass",
 		               site.password ? site.password : "",
 		               NULL };
-	weft_child_opts opts = { .std = { WEFT_CHILD_NULL, WEFT_CHILD_NULL,
-		                          WEFT_CHILD_NULL } };
+	weft_child_opts opts = { .std = { WEFT_CHILD_NULL, WEFT_CHILD_NULL, WEFT_CHILD_NULL } };
 
 	OK(weft_child_open(argv, &opts, &site.child, WEFT_NEVER));
 }
@@ -81,12 +80,10 @@ play_with_server(int (*fn)(void))
 	if (access("/usr/bin/redis-server", X_OK) != 0)
 		test_skip("there is no redis-server");
 	play = fn;
-	(void)snprintf(site.folder, sizeof(site.folder),
-	               "/tmp/weft-redis-XXXXXX");
+	(void)snprintf(site.folder, sizeof(site.folder), "/tmp/weft-redis-XXXXXX");
 	CHECK(mkdtemp(site.folder));
 	(void)snprintf(site.path, sizeof(site.path), "%s/socket", site.folder);
-	(void)snprintf(site.address, sizeof(site.address), "redis+unix:%s",
-	               site.path);
+	(void)snprintf(site.address, sizeof(site.address), "redis+unix:%s", site.path);
 	site.opts.backoff_max_ns = 10 * WEFT_MS;
 	run_threadlet(enter, NULL);
 	CHECK_EQ(rmdir(site.folder), 0);
@@ -114,15 +111,13 @@ play_commands(void)
 	weft_span text;
 	double score;
 
-	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET %s %b", "a b",
-	                    "x\0y", (size_t)3));
+	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET %s %b", "a b", "x\0y", (size_t)3));
 	OK(weft_redis_callf(site.redis, &reply, WEFT_NEVER, "GET %s", "a b"));
 	OK(weft_redis_text(reply, &text));
 	CHECK_EQ(text.size, 3);
 	CHECK(memcmp(text.data, "x\0y", 3) == 0);
 	weft_redis_reply_free(reply);
-	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER,
-	                    "HSET h one 1 two 2"));
+	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "HSET h one 1 two 2"));
 	OK(weft_redis_callf(site.redis, &reply, WEFT_NEVER, "HGETALL h"));
 	CHECK_EQ(weft_redis_kind(reply), WEFT_REDIS_MAP);
 	OK(weft_redis_text(weft_redis_field(reply, "two"), &text));
@@ -135,8 +130,7 @@ play_commands(void)
 	weft_redis_reply_free(reply);
 	CHECK_EQ(number("INCR n"), 1);
 	CHECK_EQ(number("INCRBY n 41"), 42);
-	CHECK_EQ(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "LPUSH n 1"),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "LPUSH n 1"), WEFT_EREPLY);
 	CHECK(strncmp(weft_detail(), "WRONGTYPE", 9) == 0);
 	return 0;
 }
@@ -149,18 +143,13 @@ TEST(commands_are_answered_by_redis)
 static int
 play_units(void)
 {
-	const weft_span set[] = { weft_text("SET"), weft_text("a"),
-		                  weft_text("1") };
-	const weft_span bad[] = { weft_text("LPUSH"), weft_text("a"),
-		                  weft_text("1") };
+	const weft_span set[] = { weft_text("SET"), weft_text("a"), weft_text("1") };
+	const weft_span bad[] = { weft_text("LPUSH"), weft_text("a"), weft_text("1") };
 	const weft_span unknown[] = { weft_text("NOSUCH") };
 	const weft_span incr[] = { weft_text("INCR"), weft_text("a") };
-	const weft_redis_command unit[] = { { set, 3 },
-		                            { bad, 3 },
-		                            { incr, 2 } };
+	const weft_redis_command unit[] = { { set, 3 }, { bad, 3 }, { incr, 2 } };
 	const weft_redis_command wrong[] = { { set, 3 }, { unknown, 1 } };
-	const weft_span words[] = { weft_text("1"), weft_text("a"),
-		                    weft_text("b") };
+	const weft_span words[] = { weft_text("1"), weft_text("a"), weft_text("b") };
 	weft_redis_reply *reply = NULL;
 	int64_t value;
 
@@ -169,13 +158,11 @@ play_units(void)
 	OK(weft_redis_integer(weft_redis_item(reply, 2), &value));
 	CHECK_EQ(value, 2);
 	weft_redis_reply_free(reply);
-	CHECK_EQ(weft_redis_multi(site.redis, wrong, 2, &reply, WEFT_NEVER),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_multi(site.redis, wrong, 2, &reply, WEFT_NEVER), WEFT_EREPLY);
 	CHECK(strstr(weft_detail(), "command 2 of the unit"));
 	for (int i = 0; i < 3; i++) {
-		OK(weft_redis_script(site.redis,
-		                     "return redis.call('INCR', KEYS[1])",
-		                     words, 3, &reply, WEFT_NEVER));
+		OK(weft_redis_script(site.redis, "return redis.call('INCR', KEYS[1])", words, 3,
+		                     &reply, WEFT_NEVER));
 		OK(weft_redis_integer(reply, &value));
 		CHECK_EQ(value, 3 + i);
 		weft_redis_reply_free(reply);
@@ -200,8 +187,7 @@ play_watch(void)
 	OK(weft_redis_open(site.address, &opts, &session));
 	OK(weft_redis_callf(session, NULL, WEFT_NEVER, "WATCH a"));
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET a 5"));
-	CHECK_EQ(weft_redis_multi(session, unit, 1, NULL, WEFT_NEVER),
-	         WEFT_EAGAIN);
+	CHECK_EQ(weft_redis_multi(session, unit, 1, NULL, WEFT_NEVER), WEFT_EAGAIN);
 	OK(weft_redis_callf(session, NULL, WEFT_NEVER, "WATCH a"));
 	OK(weft_redis_multi(session, unit, 1, NULL, WEFT_NEVER));
 	CHECK_EQ(number("GET a"), 6);
@@ -237,8 +223,7 @@ play_pops(void)
 	int got[3] = { 0 };
 	weft_scope scope;
 
-	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_in(10 * WEFT_MS),
-	                          "BLPOP list 0"),
+	CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_in(10 * WEFT_MS), "BLPOP list 0"),
 	         WEFT_ETIMEDOUT);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < 3; i++)
@@ -304,19 +289,16 @@ play_tracking(void)
 
 	OK(weft_redis_open(site.address, &opts, &reader));
 	for (int64_t i = 0; i < 200; i++) {
-		OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET k %d",
-		                    (int)i));
+		OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "SET k %d", (int)i));
 		do { /* until the server has told */
-			OK(weft_redis_callf(reader, &reply, WEFT_NEVER,
-			                    "GET k"));
+			OK(weft_redis_callf(reader, &reply, WEFT_NEVER, "GET k"));
 			OK(weft_redis_integer(reply, &value));
 			weft_redis_reply_free(reply);
 			OK(weft_yield());
 		} while (value < i);
 		CHECK_EQ(value, i);
 		/* What it writes itself it reads at once. */
-		OK(weft_redis_callf(reader, NULL, WEFT_NEVER, "SET mine %d",
-		                    (int)i));
+		OK(weft_redis_callf(reader, NULL, WEFT_NEVER, "SET mine %d", (int)i));
 		OK(weft_redis_callf(reader, &reply, WEFT_NEVER, "GET mine"));
 		OK(weft_redis_integer(reply, &value));
 		CHECK_EQ(value, i);
@@ -344,22 +326,18 @@ play_entry(void)
 	weft_redis *redis;
 	char address[160];
 
-	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER,
-	                    "ACL SETUSER ann on >secret ~* +get"));
+	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "ACL SETUSER ann on >secret ~* +get"));
 	OK(weft_redis_open(site.address, &ann, &redis));
 	OK(weft_redis_callf(redis, NULL, WEFT_NEVER, "GET a"));
-	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "SET a 1"),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "SET a 1"), WEFT_EREPLY);
 	CHECK(strncmp(weft_detail(), "NOPERM", 6) == 0);
 	weft_redis_close(redis);
 	OK(weft_redis_open(site.address, &wrong, &redis));
-	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "GET a"),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "GET a"), WEFT_EREPLY);
 	CHECK(strstr(weft_detail(), "WRONGPASS"));
 	weft_redis_close(redis);
 	OK(weft_redis_open(site.address, NULL, &redis));
-	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "GET a"),
-	         WEFT_EREPLY);
+	CHECK_EQ(weft_redis_callf(redis, NULL, WEFT_NEVER, "GET a"), WEFT_EREPLY);
 	CHECK(strstr(weft_detail(), "NOAUTH"));
 	weft_redis_close(redis);
 	(void)snprintf(address, sizeof(address), "%s", site.address);
@@ -398,9 +376,8 @@ work(void *arg)
 			load->well++;
 		else
 			load->failed++;
-		CHECK(rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNREFUSED
-		      || rc == WEFT_ENOENT || rc == WEFT_ECONNRESET
-		      || rc == WEFT_ETIMEDOUT || rc == WEFT_EREPLY);
+		CHECK(rc == 0 || rc == WEFT_EPIPE || rc == WEFT_ECONNREFUSED || rc == WEFT_ENOENT
+		      || rc == WEFT_ECONNRESET || rc == WEFT_ETIMEDOUT || rc == WEFT_EREPLY);
 	}
 	return 0;
 }
@@ -452,8 +429,7 @@ play_asleep(void)
 
 	OK(weft_child_kill(site.child, SIGSTOP));
 	for (int i = 0; i < 10; i++)
-		CHECK_EQ(weft_redis_callf(site.redis, NULL,
-		                          weft_in(2 * WEFT_MS), "GET n"),
+		CHECK_EQ(weft_redis_callf(site.redis, NULL, weft_in(2 * WEFT_MS), "GET n"),
 		         WEFT_ETIMEDOUT);
 	OK(weft_child_kill(site.child, SIGCONT));
 	OK(weft_redis_callf(site.redis, NULL, WEFT_NEVER, "GET n"));

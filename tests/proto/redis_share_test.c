@@ -25,8 +25,8 @@ house_open(const struct world *world)
 	house->loop = make();
 	peer_open(&house->world.peer, house->loop);
 	house->world.opts.loop = house->loop;
-	OK(weft_redis_open(peer_address(&house->world.peer, NULL, NULL),
-	                   &house->world.opts, &house->world.redis));
+	OK(weft_redis_open(peer_address(&house->world.peer, NULL, NULL), &house->world.opts,
+	                   &house->world.redis));
 	OK(weft_loop_start(house->loop));
 	return house;
 }
@@ -71,8 +71,7 @@ call_often(struct guest *guest)
 
 	for (int i = 0; i < CALLS; i++) {
 		(void)snprintf(key, sizeof(key), "g%d.%d", guest->number, i);
-		OK(ask(&guest->house->world, i % 3 ? "GET" : "INCR", key,
-		       weft_in(HOUR)));
+		OK(ask(&guest->house->world, i % 3 ? "GET" : "INCR", key, weft_in(HOUR)));
 	}
 }
 
@@ -111,8 +110,7 @@ call_from_everywhere(const struct world *world)
 	}
 	for (int i = 0; i < 4 * (LOOPS + 1); i++, count++) {
 		guests[count] = (struct guest){ house, count, 0, 0 };
-		(void)go_on(i % (LOOPS + 1) < LOOPS ? loops[i % (LOOPS + 1)]
-		                                    : house->loop,
+		(void)go_on(i % (LOOPS + 1) < LOOPS ? loops[i % (LOOPS + 1)] : house->loop,
 		            run_threadlet_guest, &guests[count]);
 	}
 	for (int i = 0; i < THREADS; i++)
@@ -143,8 +141,7 @@ run_short(void *arg)
 	struct guest *guest = arg;
 
 	for (int i = 0; i < 50; i++)
-		CHECK_EQ(ask(&guest->house->world, "INCR", "k",
-		             weft_in(200 * WEFT_US)),
+		CHECK_EQ(ask(&guest->house->world, "INCR", "k", weft_in(200 * WEFT_US)),
 		         WEFT_ETIMEDOUT);
 	return NULL;
 }
@@ -154,8 +151,7 @@ run_cancelled(void *arg)
 {
 	struct guest *guest = arg;
 
-	CHECK_EQ(ask(&guest->house->world, "INCR", "k", WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(ask(&guest->house->world, "INCR", "k", WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_group_done(&guest->house->left));
 	return 0;
 }
@@ -211,8 +207,7 @@ run_blocked(void *arg)
 {
 	struct guest *guest = arg;
 
-	CHECK_EQ(ask(&guest->house->world, "BLPOP", "never", WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(ask(&guest->house->world, "BLPOP", "never", WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_group_done(&guest->house->left));
 	return 0;
 }
@@ -268,9 +263,7 @@ run_until_end(void *arg)
 {
 	struct guest *guest = arg;
 
-	while ((guest->result = ask(&guest->house->world, "GET", "k",
-	                            WEFT_NEVER))
-	       == 0)
+	while ((guest->result = ask(&guest->house->world, "GET", "k", WEFT_NEVER)) == 0)
 		;
 	return NULL;
 }
@@ -308,8 +301,7 @@ stop_under(const struct world *world)
 	OK(weft_group_wait(&house->left, WEFT_NEVER));
 	/* The server is on that loop too, and may have gone first. */
 	for (int i = 0; i < 8; i++)
-		if (guests[i].result != WEFT_EPIPE
-		    && guests[i].result != WEFT_ECONNREFUSED
+		if (guests[i].result != WEFT_EPIPE && guests[i].result != WEFT_ECONNREFUSED
 		    && guests[i].result != WEFT_ECONNRESET)
 			CHECK_EQ(guests[i].result, WEFT_ESHUTDOWN);
 	weft_redis_close(house->world.redis);
@@ -347,24 +339,20 @@ on_told(weft_op *op, int64_t result, void *arg)
 
 	CHECK(op == &order->op);
 	order->result = result;
-	(void)snprintf(order->detail, sizeof(order->detail), "%s",
-	               weft_detail());
+	(void)snprintf(order->detail, sizeof(order->detail), "%s", weft_detail());
 	order->told++;
 }
 
 static void
-place(struct world *world, struct order *order, const char *name,
-      uint64_t deadline_ns)
+place(struct world *world, struct order *order, const char *name, uint64_t deadline_ns)
 {
 	char words_of_mine[32];
-	weft_span words[2] = { { words_of_mine, strlen(name) },
-		               weft_text("key") };
+	weft_span words[2] = { { words_of_mine, strlen(name) }, weft_text("key") };
 
 	*order = (struct order){ .reply = NULL };
 	(void)snprintf(words_of_mine, sizeof(words_of_mine), "%s", name);
 	OK(weft_op_init(&order->op, NULL, on_told, order));
-	OK(weft_redis_call_op(world->redis, words, 2, &order->reply, &order->op,
-	                      deadline_ns));
+	OK(weft_redis_call_op(world->redis, words, 2, &order->reply, &order->op, deadline_ns));
 	memset(words_of_mine, 0, sizeof(words_of_mine)); /* it is copied */
 }
 
@@ -403,8 +391,7 @@ play_ops(struct world *world)
 	UNTIL(order.told == 1);
 	CHECK_EQ(order.result, WEFT_ECANCELED);
 	OK(weft_op_init(&order.op, NULL, on_told, &order));
-	CHECK_EQ(weft_redis_call_op(world->redis, &multi, 1, NULL, &order.op,
-	                            WEFT_NEVER),
+	CHECK_EQ(weft_redis_call_op(world->redis, &multi, 1, NULL, &order.op, WEFT_NEVER),
 	         WEFT_EINVAL);
 	place(world, &order, "GET", WEFT_NEVER);
 	weft_redis_reply_free(NULL);
@@ -471,8 +458,7 @@ play_promise(struct world *world)
 	const weft_span get[] = { weft_text("GET"), weft_text("key") };
 	const weft_span fail[] = { weft_text("FAIL") };
 	const weft_span multi[] = { weft_text("MULTI") };
-	weft_promise *promise = weft_redis_call_promise(world->redis, get, 2,
-	                                                WEFT_NEVER);
+	weft_promise *promise = weft_redis_call_promise(world->redis, get, 2, WEFT_NEVER);
 	weft_value value;
 	weft_span text;
 
@@ -533,8 +519,7 @@ call_in_callback(void *arg)
 {
 	struct world *world = arg;
 
-	CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET k"),
-	         WEFT_EDEADLK);
+	CHECK_EQ(weft_redis_callf(world->redis, NULL, WEFT_NEVER, "GET k"), WEFT_EDEADLK);
 	was_called = 1;
 }
 

@@ -27,8 +27,7 @@ play_trusted(struct world *world)
 	OK(weft_scope_close(&scope));
 	OK(weft_redis_callf(world->redis, &reply, WEFT_NEVER, "BIG 200000"));
 	weft_redis_reply_free(reply);
-	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "BLPOP", "never", weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	peer_drop(&world->peer);
 	OK(ask(world, "GET", "k", WEFT_NEVER));
 }
@@ -36,8 +35,7 @@ play_trusted(struct world *world)
 TEST(rediss_speaks_tls)
 {
 	make_tls();
-	PLAY(play_trusted, .peer = { .tls = tls.server },
-	     .opts = { .tls = tls.client });
+	PLAY(play_trusted, .peer = { .tls = tls.server }, .opts = { .tls = tls.client });
 	drop_tls();
 }
 
@@ -51,7 +49,6 @@ play_stranger(struct world *world)
 TEST(rediss_speaks_with_nobody_that_is_not_trusted)
 {
 	make_tls();
-	PLAY(play_stranger, .peer = { .tls = tls.server },
-	     .opts = { .tls = tls.stranger });
+	PLAY(play_stranger, .peer = { .tls = tls.server }, .opts = { .tls = tls.stranger });
 	drop_tls();
 }

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include "proto/resp_feed.h"
 
-static const struct weft__resp_limits loose = { 1 << 26, WEFT__RESP_DEPTH,
-	                                        1 << 24 };
+static const struct weft__resp_limits loose = { 1 << 26, WEFT__RESP_DEPTH, 1 << 24 };
 
 void
 resp_add(struct resp_text *text, const void *data, size_t size)
@@ -42,8 +41,7 @@ write_bytes(struct resp_text *out, char type, const weft_redis_reply *reply)
 {
 	weft_span bytes;
 
-	if (weft_redis_text(reply, &bytes) != 0
-	    || ((const char *)bytes.data)[bytes.size] != '\0')
+	if (weft_redis_text(reply, &bytes) != 0 || ((const char *)bytes.data)[bytes.size] != '\0')
 		abort();
 	resp_addf(out, "%c%zu\r\n", type, bytes.size);
 	resp_add(out, bytes.data, bytes.size);
@@ -145,8 +143,7 @@ next_size(struct resp_cut *cut, size_t now, size_t size)
 }
 
 static weft_redis_reply *
-build(const struct weft__resp_scan *scan, const char *data, size_t size,
-      bool taking)
+build(const struct weft__resp_scan *scan, const char *data, size_t size, bool taking)
 {
 	weft_redis_reply *reply = NULL;
 	char *copy;
@@ -207,8 +204,7 @@ bool
 resp_same(const struct resp_outcome *a, const struct resp_outcome *b)
 {
 	return a->rc == b->rc && a->text.size == b->text.size
-	       && (a->text.size == 0
-	           || memcmp(a->text.data, b->text.data, a->text.size) == 0);
+	       && (a->text.size == 0 || memcmp(a->text.data, b->text.data, a->text.size) == 0);
 }
 
 weft_redis_reply *

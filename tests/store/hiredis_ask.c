@@ -33,9 +33,7 @@ expect_number(const char *command, long long number)
 {
 	redisReply *reply = redisCommand(context, command);
 
-	check(reply && reply->type == REDIS_REPLY_INTEGER
-	              && reply->integer == number,
-	      command);
+	check(reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == number, command);
 	freeReplyObject(reply);
 }
 
@@ -45,11 +43,9 @@ pipeline(int count)
 	redisReply *reply;
 
 	for (int i = 0; i < count; i++)
-		check(redisAppendCommand(context, "RPUSH l %d", i) == REDIS_OK,
-		      "append");
+		check(redisAppendCommand(context, "RPUSH l %d", i) == REDIS_OK, "append");
 	for (int i = 0; i < count; i++) {
-		check(redisGetReply(context, (void **)&reply) == REDIS_OK,
-		      "pipeline");
+		check(redisGetReply(context, (void **)&reply) == REDIS_OK, "pipeline");
 		check(reply->integer == i + 1, "answers in their order");
 		freeReplyObject(reply);
 	}
@@ -79,8 +75,7 @@ main(int argc, char **argv)
 	pipeline(10000);
 	expect_number("HSET h f v", 1);
 	reply = redisCommand(context, "HGETALL h");
-	check(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2,
-	      "HGETALL");
+	check(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2, "HGETALL");
 	freeReplyObject(reply);
 	redisFree(context);
 	return 0;

@@ -4,8 +4,7 @@
 #include "test.h"
 
 static struct heap heap;
-static const struct reader_limits usual = { 512 << 20, 1 << 30, 1 << 20,
-	                                    65536 };
+static const struct reader_limits usual = { 512 << 20, 1 << 30, 1 << 20, 65536 };
 
 /* The words of one request, each in brackets; what is wrong with it; "..." if it is not whole. */
 static const char *
@@ -21,8 +20,7 @@ told(const struct reader *reader, ssize_t size)
 	text[0] = '\0';
 	for (uint32_t i = 0; i < reader->count; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "[%.*s]",
-		                       (int)reader->words[i].size,
-		                       reader->words[i].data);
+		                       (int)reader->words[i].size, reader->words[i].data);
 	return text;
 }
 
@@ -79,8 +77,7 @@ TEST(request_is_the_same_wherever_it_is_cut)
 {
 	READ("*1\r\n$4\r\nPING\r\n", "[PING]");
 	READ("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$0\r\n\r\n", "[SET][a][]");
-	READ("*2\r\n$4\r\nECHO\r\n$11\r\nhello\r\n$3\r\n\r\n",
-	     "[ECHO][hello\r\n$3\r\n]");
+	READ("*2\r\n$4\r\nECHO\r\n$11\r\nhello\r\n$3\r\n\r\n", "[ECHO][hello\r\n$3\r\n]");
 	READ("*10\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n"
 	     "$1\r\n5\r\n$1\r\n6\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n",
 	     "[0][1][2][3][4][5][6][7][8][9]");
@@ -98,8 +95,7 @@ TEST(line_is_a_request_too)
 {
 	READ("PING\r\n", "[PING]");
 	READ("SET  a\tb \n", "[SET][a][b]");
-	READ("SET \"a b\" 'c\\'d' \"\\x41\\n\\\"\"\r\n",
-	     "[SET][a b][c'd][A\n\"]");
+	READ("SET \"a b\" 'c\\'d' \"\\x41\\n\\\"\"\r\n", "[SET][a b][c'd][A\n\"]");
 	READ("SET a \"\"\r\n", "[SET][a][]");
 }
 
@@ -120,8 +116,7 @@ TEST(request_with_wrong_numbers_is_refused)
 	READ("*1\r\n$x\r\n", "invalid bulk length");
 	READ("*1\r\n$536870913\r\n", "invalid bulk length");
 	READ("*1\r\n:4\r\n", "expected '$', got ':'");
-	READ("*1111111111111111111111111111111111111111",
-	     "invalid multibulk length");
+	READ("*1111111111111111111111111111111111111111", "invalid multibulk length");
 }
 
 /* The first word ends where the request must end. */
@@ -152,9 +147,7 @@ TEST(request_that_is_too_long_is_refused_as_soon_as_it_is_known)
 	reader_reset(&reader);
 	CHECK_EQ(reader_next(&reader, &tight, "PING a l", 8), 0);
 	reader_reset(&reader);
-	CHECK_EQ(reader_next(&reader, &tight,
-	                     "*2\r\n$10\r\n0123456789\r\n$10\r\n", 26),
-	         0);
+	CHECK_EQ(reader_next(&reader, &tight, "*2\r\n$10\r\n0123456789\r\n$10\r\n", 26), 0);
 	reader_fini(&reader);
 }
 
@@ -163,8 +156,7 @@ TEST(announced_words_take_no_memory_before_they_come)
 	struct reader reader;
 
 	reader_init(&reader, &heap);
-	CHECK_EQ(reader_next(&reader, &usual, "*1048576\r\n$536870912\r\n", 22),
-	         0);
+	CHECK_EQ(reader_next(&reader, &usual, "*1048576\r\n$536870912\r\n", 22), 0);
 	CHECK_EQ(heap.used, 0);
 	reader_fini(&reader);
 }

@@ -41,8 +41,7 @@ play_with(const weft_store_opts *opts, void (*play)(struct scene *scene))
 
 	OK(weft_store_open(loop, opts, &scene.store));
 	OK(weft_store_listen(scene.store, "tcp://127.0.0.1:0", &bound));
-	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address))
-	      > 0);
+	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address)) > 0);
 	(void)go_on(loop, run_play, &scene);
 	OK(weft_loop_run(loop));
 	CHECK(scene.closed);
@@ -61,8 +60,7 @@ enter(struct scene *scene)
 static void
 tell(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), weft_in(HOUR)),
-	         strlen(text));
+	CHECK_EQ(weft_write(stream, text, strlen(text), weft_in(HOUR)), strlen(text));
 }
 
 static void
@@ -114,8 +112,7 @@ TEST(store_without_a_password_listens_on_this_machine_only)
 
 		OK(weft_store_open(loop, &all[i], &store));
 		for (int k = 0; k < 2; k++)
-			CHECK_EQ(weft_store_listen(store, far[k], NULL),
-			         i == 0 ? WEFT_EPERM : 0);
+			CHECK_EQ(weft_store_listen(store, far[k], NULL), i == 0 ? WEFT_EPERM : 0);
 		OK(weft_store_listen(store, "tcp://127.0.0.1:0", NULL));
 		OK(weft_store_listen(store, "unix:@weft-store-test", NULL));
 		weft_store_close(store, NULL, NULL);
@@ -161,8 +158,7 @@ leave_open(struct scene *scene)
 	for (int i = 0; i < 3; i++) {
 		char got[128];
 
-		while (weft_read(streams[i], got, sizeof(got), weft_in(HOUR))
-		       > 0)
+		while (weft_read(streams[i], got, sizeof(got), weft_in(HOUR)) > 0)
 			;
 		weft_close(streams[i]);
 	}
@@ -200,9 +196,7 @@ come_in_crowds(struct scene *scene)
 	for (int i = 0; i < CLIENTS; i++) {
 		char got[64];
 
-		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got),
-		                      weft_in(HOUR))
-		      > 0);
+		CHECK(weft_read_until(streams[i], "\r\n", got, sizeof(got), weft_in(HOUR)) > 0);
 		snprintf(line, sizeof(line), "$4\r\n%04d\r\n", i);
 		hear(streams[i], line);
 	}
@@ -272,8 +266,7 @@ TEST(store_can_be_closed_after_its_loop_has_stopped)
 
 	OK(weft_store_open(loop, NULL, &scene.store));
 	OK(weft_store_listen(scene.store, "tcp://127.0.0.1:0", &bound));
-	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address))
-	      > 0);
+	CHECK(weft_addr_format(&bound, scene.address, sizeof(scene.address)) > 0);
 	(void)go_on(loop, stop_the_loop, &scene);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -316,8 +309,7 @@ hear_bytes(weft_stream *stream, size_t size)
 	static char got[1 << 16];
 
 	while (size > 0) {
-		ssize_t n = weft_read(stream, got,
-		                      size < sizeof(got) ? size : sizeof(got),
+		ssize_t n = weft_read(stream, got, size < sizeof(got) ? size : sizeof(got),
 		                      weft_in(HOUR));
 
 		CHECK(n > 0);
@@ -329,13 +321,11 @@ static void
 ask_and_not_read(struct scene *scene)
 {
 	static char value[VALUE + 32];
-	int begin = snprintf(value, sizeof(value),
-	                     "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$%d\r\n", VALUE);
+	int begin = snprintf(value, sizeof(value), "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$%d\r\n", VALUE);
 
 	memset(value + begin, 'v', VALUE);
 	scene->stream = enter(scene);
-	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE,
-	                    weft_in(HOUR)),
+	CHECK_EQ(weft_write(scene->stream, value, (size_t)begin + VALUE, weft_in(HOUR)),
 	         begin + VALUE);
 	tell(scene->stream, "\r\n");
 	hear(scene->stream, "+OK\r\n");

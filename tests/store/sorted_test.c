@@ -40,8 +40,7 @@ rank_of(const struct model *model, int i)
 static void
 check_spans(const struct sorted *sorted, uint32_t level)
 {
-	const struct item_link *link = &LEVEL(&sorted->head[SORTED_LEVELS - 1],
-	                                      level);
+	const struct item_link *link = &LEVEL(&sorted->head[SORTED_LEVELS - 1], level);
 	size_t at = 0;
 
 	for (; link->next; link = &LEVEL(item_links(link->next), level)) {
@@ -71,8 +70,7 @@ check(const struct sorted *sorted, const struct model *model)
 	}
 	CHECK_EQ(sorted_count(sorted), count);
 	CHECK(sorted_at(sorted, count) == NULL);
-	for (struct item *item = sorted_first(sorted); item;
-	     item = item_next(item)) {
+	for (struct item *item = sorted_first(sorted); item; item = item_next(item)) {
 		CHECK(item->before == before);
 		before = item;
 	}

@@ -27,8 +27,7 @@ TEST(expired_keys_go_without_being_asked_for)
 	char line[64];
 
 	for (int i = 0; i < 1000; i++) {
-		snprintf(line, sizeof(line), "SET key:%d v PX %d", i,
-		         i % 2 ? 100 : 1000000);
+		snprintf(line, sizeof(line), "SET key:%d v PX %d", i, i % 2 ? 100 : 1000000);
 		SAY(client, line, "+OK\r\n");
 	}
 	talk.store->now_ms = talk_ms += 100;
@@ -106,10 +105,8 @@ TEST(transaction_with_a_wrong_command_does_nothing)
 
 	SAY(client, "MULTI", "+OK\r\n");
 	SAY(client, "SET a 1", "+QUEUED\r\n");
-	SAY(client, "SET a",
-	    "-ERR wrong number of arguments for 'set' command\r\n");
-	SAY(client, "EXEC",
-	    "-EXECABORT Transaction discarded because of previous errors.\r\n");
+	SAY(client, "SET a", "-ERR wrong number of arguments for 'set' command\r\n");
+	SAY(client, "EXEC", "-EXECABORT Transaction discarded because of previous errors.\r\n");
 	SAY(client, "EXISTS a", ":0\r\n");
 	talk_close(&talk);
 }
@@ -193,15 +190,12 @@ TEST(subscriber_hears_what_is_published)
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk), *other = talk_client(&talk);
 
-	SAY(client, "SUBSCRIBE news",
-	    "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
-	SAY(client, "PSUBSCRIBE n*",
-	    "*3\r\n$10\r\npsubscribe\r\n$2\r\nn*\r\n:2\r\n");
+	SAY(client, "SUBSCRIBE news", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+	SAY(client, "PSUBSCRIBE n*", "*3\r\n$10\r\npsubscribe\r\n$2\r\nn*\r\n:2\r\n");
 	SAY(other, "PUBLISH news hi", ":2\r\n");
-	CHECK_STR(
-		talk_hear(client),
-		"*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n"
-		"*4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
+	CHECK_STR(talk_hear(client),
+	          "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n"
+	          "*4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
 	SAY(other, "PUBSUB NUMSUB news", "*2\r\n$4\r\nnews\r\n:1\r\n");
 	SAY(client, "GET a",
 	    "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "
@@ -222,13 +216,11 @@ TEST(client_that_tracks_is_told_once_of_a_change)
 	SAY(client, "CLIENT TRACKING ON", "+OK\r\n");
 	SAY(client, "GET a", "_\r\n");
 	SAY(other, "SET a 1", "+OK\r\n");
-	CHECK_STR(talk_hear(client),
-	          ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
+	CHECK_STR(talk_hear(client), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
 	SAY(other, "SET a 2", "+OK\r\n");
 	CHECK_STR(talk_hear(client), "");
 	SAY(client, "MGET a b", "*2\r\n$1\r\n2\r\n_\r\n");
-	SAY(client, "SET b 1",
-	    "+OK\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nb\r\n");
+	SAY(client, "SET b 1", "+OK\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nb\r\n");
 	SAY(other, "FLUSHALL", "+OK\r\n");
 	CHECK_STR(talk_hear(client), ">2\r\n$10\r\ninvalidate\r\n_\r\n");
 	talk_close(&talk);
@@ -245,8 +237,7 @@ TEST(client_that_tracks_is_told_of_what_expires)
 	SAY(client, "GET a", "$1\r\n1\r\n");
 	talk_ms += 10;
 	SAY(other, "GET a", "$-1\r\n");
-	CHECK_STR(talk_hear(client),
-	          ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
+	CHECK_STR(talk_hear(client), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
 	talk_close(&talk);
 }
 
@@ -302,8 +293,7 @@ TEST(what_a_client_has_read_is_forgotten_when_it_goes)
 	CHECK_EQ(talk.store->tracking_used, alone);
 	client = talk_client(&talk);
 	SAY(client, "MSET a 1 b 1 shared 1", "+OK\r\n");
-	CHECK_STR(talk_hear(other),
-	          ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nshared\r\n");
+	CHECK_STR(talk_hear(other), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nshared\r\n");
 	CHECK_EQ(talk.store->tracking_used, 0);
 	talk_close(&talk);
 }
@@ -337,8 +327,7 @@ TEST(debug_is_refused_unless_it_was_allowed)
 	const weft_store_opts opts = { .debug = true };
 	struct talk strict = talk_open(NULL), lax = talk_open(&opts);
 
-	SAY(talk_client(&strict), "DEBUG SLEEP 0",
-	    "-ERR DEBUG command not allowed.\r\n");
+	SAY(talk_client(&strict), "DEBUG SLEEP 0", "-ERR DEBUG command not allowed.\r\n");
 	SAY(talk_client(&lax), "DEBUG SLEEP 0", "+OK\r\n");
 	talk_close(&strict);
 	talk_close(&lax);
@@ -357,8 +346,7 @@ TEST(full_store_refuses_what_grows_and_lets_go)
 		snprintf(line, sizeof(line), "SET key:%d value", i);
 		(void)talk_say(client, line);
 	}
-	SAY(client, "SET b 1",
-	    "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+	SAY(client, "SET b 1", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
 	SAY(client, "GET key:0", "$5\r\nvalue\r\n");
 	SAY(client, "FLUSHALL", "+OK\r\n");
 	SAY(client, "SET b 1", "+OK\r\n");
@@ -429,8 +417,7 @@ TEST(wrong_bytes_end_the_client_after_it_was_told)
 	struct talk talk = talk_open(NULL);
 	struct client *client = talk_client(&talk);
 
-	SAY(client, "*1\r\nx",
-	    "-ERR Protocol error: expected '$', got 'x'\r\n");
+	SAY(client, "*1\r\nx", "-ERR Protocol error: expected '$', got 'x'\r\n");
 	CHECK(client->flags & CLIENT_LAST);
 	SAY(client, "PING", "");
 	talk_close(&talk);

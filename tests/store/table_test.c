@@ -182,8 +182,7 @@ static void
 grow(uint64_t *state, int stay)
 {
 	for (int tries = 0; tries < 40; tries++) {
-		int i = stay
-		        + (int)(test_random(state) % (MANY - (unsigned)stay));
+		int i = stay + (int)(test_random(state) % (MANY - (unsigned)stay));
 
 		if (!entries[i].in)
 			add(i);

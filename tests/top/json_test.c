@@ -9,10 +9,7 @@ static struct json_document document;
 static const struct json *
 read_text(const char *text)
 {
-	CHECK_STR(json_read(&document, text, strlen(text)) == 0
-	                  ? "read"
-	                  : document.error,
-	          "read");
+	CHECK_STR(json_read(&document, text, strlen(text)) == 0 ? "read" : document.error, "read");
 	return document.root;
 }
 
@@ -67,8 +64,7 @@ TEST(members_that_are_missing_or_of_another_kind_have_a_default)
 
 TEST(escapes_in_texts_stand_for_their_characters)
 {
-	CHECK_STR(read_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"")->text,
-	          "\"\\/\b\f\n\r\t");
+	CHECK_STR(read_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"")->text, "\"\\/\b\f\n\r\t");
 	json_free(&document);
 	CHECK_STR(read_text("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\"")->text,
 	          "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
@@ -80,9 +76,8 @@ TEST(what_has_no_character_stands_as_the_replacement)
 	CHECK_STR(read_text("\"a\\u0000b\"")->text, "a\xef\xbf\xbd"
 	                                            "b");
 	json_free(&document);
-	CHECK_STR(read_text("\"\\ud800\\u0041\\udc00\"")->text,
-	          "\xef\xbf\xbd"
-	          "A\xef\xbf\xbd");
+	CHECK_STR(read_text("\"\\ud800\\u0041\\udc00\"")->text, "\xef\xbf\xbd"
+	                                                        "A\xef\xbf\xbd");
 	json_free(&document);
 	CHECK_STR(read_text("\"\\ud800x\"")->text, "\xef\xbf\xbdx");
 	json_free(&document);
@@ -165,8 +160,7 @@ TEST(texts_and_numbers_are_bounded)
 	refuse(text, JSON_TEXT_MAX + 2, "too long a text", JSON_TEXT_MAX + 1);
 	free(text);
 	text = repeat("1", JSON_NUMBER_MAX + 1, 0);
-	refuse(text, JSON_NUMBER_MAX + 1, "too long a number",
-	       JSON_NUMBER_MAX + 1);
+	refuse(text, JSON_NUMBER_MAX + 1, "too long a number", JSON_NUMBER_MAX + 1);
 	refuse(text, JSON_BYTES_MAX + 1, "too large a document", 0);
 	free(text);
 }

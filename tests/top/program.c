@@ -94,8 +94,7 @@ static int
 run(void *arg)
 {
 	struct program *program = arg;
-	weft_admin_opts opts = { .token = program->token,
-		                 .title = "the program" };
+	weft_admin_opts opts = { .token = program->token, .title = "the program" };
 	weft_admin *admin;
 	int rc = weft_admin_open(program->address, &opts, &admin);
 
@@ -103,11 +102,9 @@ run(void *arg)
 		fprintf(stderr, "%s\n", weft_detail());
 		return rc;
 	}
-	rc = weft_admin_add(admin, "requests_total", "answered so far",
-	                    requests, program);
+	rc = weft_admin_add(admin, "requests_total", "answered so far", requests, program);
 	if (rc == 0)
-		rc = weft_admin_add(admin, "temperature",
-		                    "of \033[31mthe room\033[2J", temperature,
+		rc = weft_admin_add(admin, "temperature", "of \033[31mthe room\033[2J", temperature,
 		                    NULL);
 	if (rc == 0)
 		rc = start_all();

@@ -46,8 +46,7 @@ TEST(events_are_the_same_wherever_their_bytes_are_cut)
 		told[0] = '\0';
 		CHECK_EQ(events_read(&events, stream, cut), 0);
 		CHECK_EQ(events_read(&events, stream + cut,
-		                     sizeof(stream) - 1 - cut
-		                             + (cut == sizeof(stream))),
+		                     sizeof(stream) - 1 - cut + (cut == sizeof(stream))),
 		         0);
 		CHECK_STR(told, events_expected);
 		events_free(&events);
@@ -106,17 +105,15 @@ TEST(keys_are_known_by_their_bytes_also_in_pieces)
 {
 	static const char bytes[] = "q\033[A\033OB\033[5~\033[6~\033[Z\t\033[H"
 				    "\033[99;5z";
-	static const int want[] = { 'q',         KEY_UP,        KEY_DOWN,
-		                    KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_BACK_TAB,
-		                    '\t',        KEY_HOME,      KEY_OTHER };
+	static const int want[] = { 'q',          KEY_UP, KEY_DOWN, KEY_PAGE_UP, KEY_PAGE_DOWN,
+		                    KEY_BACK_TAB, '\t',   KEY_HOME, KEY_OTHER };
 
 	for (size_t cut = 0; cut < sizeof(bytes); cut++) {
 		struct keyboard keyboard = { .size = 0 };
 
 		press_count = 0;
 		keyboard_read(&keyboard, bytes, cut, press, NULL);
-		keyboard_read(&keyboard, bytes + cut, sizeof(bytes) - 1 - cut,
-		              press, NULL);
+		keyboard_read(&keyboard, bytes + cut, sizeof(bytes) - 1 - cut, press, NULL);
 		CHECK_EQ(press_count, sizeof(want) / sizeof(want[0]));
 		CHECK_EQ(memcmp(pressed, want, sizeof(want)), 0);
 		CHECK(!keyboard_pending(&keyboard));

@@ -42,8 +42,7 @@ static const struct column columns[] = {
 	  .rank = 1 },
 };
 
-static const struct table table = { "rows",          columns, 3,   rows,
-	                            sizeof(rows[0]), 4,       NULL };
+static const struct table table = { "rows", columns, 3, rows, sizeof(rows[0]), 4, NULL };
 
 /* The names in their order, by their first letters. */
 static const char *
@@ -186,8 +185,7 @@ TEST(after_a_text_of_unsure_width_the_cursor_is_set)
 	(void)show(&screen, "", out, sizeof(out));
 	(void)show(&screen, "\xe5\x90\x8d", out, sizeof(out));
 	CHECK_STR(out, "\033[2;1H\033[2K  \xe5\x90\x8d     \033[10Gend");
-	(void)show(&screen, "12345\xe5\x90\x8d", out,
-	           sizeof(out)); /* no half */
+	(void)show(&screen, "12345\xe5\x90\x8d", out, sizeof(out)); /* no half */
 	CHECK_STR(out, "\033[2;1H\033[2K  12345  end");
 	screen_free(&screen);
 }
@@ -231,15 +229,14 @@ read_loops(struct model *model, int pid, int now_s, int busy_ms)
 {
 	char text[512];
 
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"title\":\"t\",\"pid\":%d,\"now_ns\":%d000000000,"
-		"\"loops\":[{\"number\":1,\"name\":\"a\",\"syscalls\":%d,"
-		"\"phase_ns\":{\"timers\":%d000000,\"wait\":99}}],"
-		"\"values\":[{\"name\":\"x_total\",\"value\":%d},"
-		"{\"name\":\"x\",\"value\":5}],"
-		"\"process\":{\"cpu_ns\":%d000000}}",
-		pid, now_s, busy_ms, busy_ms, busy_ms, busy_ms);
+	(void)snprintf(text, sizeof(text),
+	               "{\"title\":\"t\",\"pid\":%d,\"now_ns\":%d000000000,"
+	               "\"loops\":[{\"number\":1,\"name\":\"a\",\"syscalls\":%d,"
+	               "\"phase_ns\":{\"timers\":%d000000,\"wait\":99}}],"
+	               "\"values\":[{\"name\":\"x_total\",\"value\":%d},"
+	               "{\"name\":\"x\",\"value\":5}],"
+	               "\"process\":{\"cpu_ns\":%d000000}}",
+	               pid, now_s, busy_ms, busy_ms, busy_ms, busy_ms);
 	return model_read_loops(model, text, strlen(text));
 }
 

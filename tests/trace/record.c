@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
-#define MUST(condition)                                                     \
-	((condition)                                                        \
-	         ? (void)0                                                  \
-	         : (fprintf(stderr, "%s: %s\n", #condition, weft_detail()), \
-	            exit(1)))
+#define MUST(condition) \
+	((condition) ? (void)0 : (fprintf(stderr, "%s: %s\n", #condition, weft_detail()), exit(1)))
 
 static weft_loop *first, *second;
 static weft_event done = WEFT_SHARED_INIT;
@@ -78,8 +75,8 @@ waiting_step(weft_dag_step *self, void *arg)
 static int
 list_step(weft_dag_step *self, void *arg)
 {
-	weft_value items[4] = { weft_value_integer(1), weft_value_integer(2),
-		                weft_value_integer(3), weft_value_integer(4) };
+	weft_value items[4] = { weft_value_integer(1), weft_value_integer(2), weft_value_integer(3),
+		                weft_value_integer(4) };
 
 	(void)arg;
 	return weft_dag_step_out(self, weft_value_list(items, 4));
@@ -96,15 +93,9 @@ make_graph(void)
 {
 	const weft_dag_node nodes[] = {
 		{ .name = "a", .fn = step },
-		{ .name = "b",
-		  .fn = waiting_step,
-		  .place = WEFT_DAG_LOOP,
-		  AFTER("a") },
+		{ .name = "b", .fn = waiting_step, .place = WEFT_DAG_LOOP, AFTER("a") },
 		{ .name = "c", .fn = step, AFTER("a") },
-		{ .name = "list",
-		  .fn = list_step,
-		  .type = &weft_type_list,
-		  AFTER("b", "c") },
+		{ .name = "list", .fn = list_step, .type = &weft_type_list, AFTER("b", "c") },
 		{ .name = "each",
 		  .fn = waiting_step,
 		  .place = WEFT_DAG_LOOP,
@@ -146,8 +137,7 @@ play(void *arg)
 {
 	weft_scope scope;
 
-	for (int i = 0; i < 5;
-	     i++) { /* a turn of each loop, however busy they are */
+	for (int i = 0; i < 5; i++) { /* a turn of each loop, however busy they are */
 		MUST(weft_loop_post(second, post_back, NULL) == 0);
 		MUST(weft_sem_acquire(&back, WEFT_NEVER) == 0);
 		MUST(weft_sleep_until(weft_in(1)) == 0);
@@ -193,11 +183,8 @@ int
 main(int argc, char **argv)
 {
 	weft_loop_opts names[2] = { { .name = "first" },
-		                    { .name = "second",
-		                      .flags = WEFT_LOOP_KEEP } };
-	weft_trace_opts opts = {
-		.bytes_max = argc > 1 ? strtoul(argv[1], NULL, 10) : 0
-	};
+		                    { .name = "second", .flags = WEFT_LOOP_KEEP } };
+	weft_trace_opts opts = { .bytes_max = argc > 1 ? strtoul(argv[1], NULL, 10) : 0 };
 	weft_go_opts go = { .name = "player" };
 	weft_dag *dag = make_graph();
 	weft_trace *trace;

@@ -26,8 +26,8 @@ TEST(the_version_text_is_that_of_the_header)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%d.%d.%d", WEFT_VERSION_MAJOR,
-	         WEFT_VERSION_MINOR, WEFT_VERSION_PATCH);
+	snprintf(text, sizeof(text), "%d.%d.%d", WEFT_VERSION_MAJOR, WEFT_VERSION_MINOR,
+	         WEFT_VERSION_PATCH);
 	CHECK_STR(weft_version(), text);
 }
 
@@ -134,8 +134,7 @@ TEST(hooks_that_come_too_late_are_refused)
 
 	free(NULL);
 	CHECK_EQ(weft_set_hooks(&hooks), WEFT_EBUSY);
-	CHECK_STR(weft_detail(),
-	          "weft_set_hooks: the library has allocated before");
+	CHECK_STR(weft_detail(), "weft_set_hooks: the library has allocated before");
 }
 
 static void *

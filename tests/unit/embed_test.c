@@ -62,12 +62,10 @@ do_deed(void *arg)
 		OK(weft_loop_post_first(deed->loop, count, &deed->ran));
 		break;
 	case NUMBER:
-		CHECK(weft_schedule_timeout(deed->loop, 0, count, &deed->ran)
-		      > 0);
+		CHECK(weft_schedule_timeout(deed->loop, 0, count, &deed->ran) > 0);
 		break;
 	case IMMEDIATE:
-		CHECK(weft_schedule_immediate(deed->loop, count, &deed->ran)
-		      > 0);
+		CHECK(weft_schedule_immediate(deed->loop, count, &deed->ran) > 0);
 		break;
 	case WAKE:
 		weft_loop_wake(deed->loop);
@@ -92,10 +90,8 @@ TEST(whatever_other_threads_do_shows_in_the_descriptor)
 		CHECK(!readable(deed.loop, 0));
 		for (int round = 1; round < 4; round++) {
 			if (what == FINISH) {
-				OK(weft_op_init(&deed.op, deed.loop, on_op,
-				                &deed));
-				OK(weft_op_begin(&deed.op, on_cancel, NULL,
-				                 WEFT_NEVER));
+				OK(weft_op_init(&deed.op, deed.loop, on_op, &deed));
+				OK(weft_op_begin(&deed.op, on_cancel, NULL, WEFT_NEVER));
 			}
 			elsewhere(do_deed, &deed);
 			CHECK(readable(deed.loop, -1));
@@ -114,8 +110,7 @@ TEST(what_the_host_itself_does_between_turns_is_noticed)
 
 		check_quiet(deed.loop);
 		(void)do_deed(&deed);
-		CHECK(readable(deed.loop, 0)
-		      || weft_loop_next(deed.loop) == WEFT_NOW);
+		CHECK(readable(deed.loop, 0) || weft_loop_next(deed.loop) == WEFT_NOW);
 		(void)weft_loop_run_once(deed.loop, WEFT_NOW);
 		check_quiet(deed.loop);
 		CHECK_EQ(deed.ran, 1);
@@ -183,8 +178,7 @@ TEST(a_watch_started_between_turns_is_heard_of)
 	make_pair(fds);
 	if (has_fd()) {
 		CHECK(!readable(loop, 0));
-		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE,
-		                    on_readable, &told));
+		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
 		for (int i = 1; i < 4; i++) {
 			while (weft_loop_next(loop) == WEFT_NOW)
 				(void)weft_loop_run_once(loop, WEFT_NOW);
@@ -216,8 +210,7 @@ TEST(a_watched_file_makes_every_turn_needed)
 	CHECK(fd >= 0);
 	if (has_fd()) {
 		(void)weft_loop_fd(loop);
-		OK(weft_watch_start(loop, &watch, fd, WEFT_READABLE, on_file,
-		                    &told));
+		OK(weft_watch_start(loop, &watch, fd, WEFT_READABLE, on_file, &told));
 		CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
 		(void)weft_loop_run_once(loop, WEFT_NOW);
 		CHECK(told > 0);
@@ -237,8 +230,7 @@ close_behind_its_back(weft_loop *loop)
 	int fds[2], copy, told = 0;
 
 	make_pair(fds);
-	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable,
-	                    &told));
+	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
 	(void)weft_loop_run_once(loop, WEFT_NOW);
 	CHECK_EQ(weft_watch_stop(&watch), 1);
 	copy = dup(fds[0]);
@@ -259,8 +251,7 @@ TEST(the_descriptor_stays_the_same_for_whoever_holds_it)
 	if (has_fd()) {
 		int fd = weft_loop_fd(loop);
 
-		OK(weft_watch_start(host, &watch, fd, WEFT_READABLE, on_file,
-		                    &told));
+		OK(weft_watch_start(host, &watch, fd, WEFT_READABLE, on_file, &told));
 		close_behind_its_back(loop);
 		CHECK_EQ(weft_loop_fd(loop), fd);
 		told = 0;
@@ -286,10 +277,8 @@ TEST(timers_fire_in_time_inside_a_foreign_loop)
 	if (has_fd()) {
 		uint64_t due_ns = weft_in(2 * WEFT_MS);
 
-		OK(weft_timer_start(loop, &timer, due_ns, WEFT_MS, on_timer,
-		                    &ticks));
-		OK(weft_timer_start(loop, &far, weft_in(HOUR), 0, on_timer,
-		                    &ticks));
+		OK(weft_timer_start(loop, &timer, due_ns, WEFT_MS, on_timer, &ticks));
+		OK(weft_timer_start(loop, &far, weft_in(HOUR), 0, on_timer, &ticks));
 		CHECK_EQ(weft_loop_next(loop), due_ns);
 		while (ticks < 3)
 			CHECK_EQ(host_once(loop), 1);
@@ -309,8 +298,7 @@ post_many(void *arg)
 	struct deed *deed = arg;
 
 	for (int i = 0; i < POSTS; i++) {
-		while (weft_loop_post(deed->loop, count, &deed->ran)
-		       == WEFT_EAGAIN)
+		while (weft_loop_post(deed->loop, count, &deed->ran) == WEFT_EAGAIN)
 			sched_yield();
 		if (i % 16 == 0)
 			sched_yield(); /* so that it goes to sleep now and then */
@@ -353,8 +341,7 @@ TEST(a_loop_stopped_by_another_thread_stops_when_it_is_next_run)
 	int ticks = 0;
 
 	if (has_fd()) {
-		OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer,
-		                    &ticks));
+		OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer, &ticks));
 		CHECK(!readable(loop, 0));
 		elsewhere(stop, loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
@@ -383,11 +370,9 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		OK(weft_loop_post(busy, count, &ran));
 		weft_loop_stop(busy);
 		CHECK_EQ(weft_loop_state(busy), WEFT_STOPPING);
-		CHECK(readable(busy,
-		               -1)); /* a host that does not ask is told */
+		CHECK(readable(busy, -1)); /* a host that does not ask is told */
 		CHECK_EQ(weft_loop_next(busy), WEFT_NOW);
-		CHECK_EQ(weft_loop_wait_stopped(busy, WEFT_NEVER),
-		         WEFT_EDEADLK);
+		CHECK_EQ(weft_loop_wait_stopped(busy, WEFT_NEVER), WEFT_EDEADLK);
 		OK(weft_loop_run_once(busy, WEFT_NOW));
 		CHECK_EQ(ran, 1);
 	}
@@ -438,8 +423,7 @@ TEST(a_host_runs_a_loop_to_its_end_while_threads_post_and_stop_it)
 
 			p.fd = weft_loop_fd(deed.loop);
 			if (p.fd >= 0)
-				(void)poll(&p, 1,
-				           until(weft_loop_next(deed.loop)));
+				(void)poll(&p, 1, until(weft_loop_next(deed.loop)));
 			(void)weft_loop_run_once(deed.loop, WEFT_NOW);
 		}
 		OK(pthread_join(thread, NULL));
@@ -459,8 +443,7 @@ TEST(an_embedded_loop_can_be_run_and_goes_on_being_embedded)
 	if (has_fd()) {
 		CHECK(!readable(deed.loop, 0));
 		elsewhere(do_deed, &deed);
-		OK(weft_timer_start(deed.loop, &timer, weft_in(WEFT_MS), 0,
-		                    on_timer, &ticks));
+		OK(weft_timer_start(deed.loop, &timer, weft_in(WEFT_MS), 0, on_timer, &ticks));
 		OK(weft_loop_run(deed.loop));
 		CHECK_EQ(deed.ran + ticks, 2);
 		check_quiet(deed.loop);

@@ -27,8 +27,7 @@ act_on_sleeper(void *arg)
 		sched_yield();
 	}
 	if (!sleeper->peer)
-		OK(weft_loop_post(sleeper->deed.loop, count,
-		                  &sleeper->deed.ran));
+		OK(weft_loop_post(sleeper->deed.loop, count, &sleeper->deed.ran));
 	else
 		put(sleeper->peer);
 	return NULL;
@@ -39,8 +38,8 @@ act_later(struct sleeper *sleeper)
 {
 	pthread_t thread;
 
-	(void)snprintf(sleeper->stat, sizeof(sleeper->stat),
-	               "/proc/self/task/%d/stat", (int)gettid());
+	(void)snprintf(sleeper->stat, sizeof(sleeper->stat), "/proc/self/task/%d/stat",
+	               (int)gettid());
 	sleeper->state = 0;
 	OK(pthread_create(&thread, NULL, act_on_sleeper, sleeper));
 	return thread;
@@ -55,16 +54,13 @@ TEST(a_host_that_sleeps_in_poll_is_woken_by_posts_and_by_bytes)
 
 	make_pair(fds);
 	for (int i = 1; has_fd() && i < 5; i++) {
-		struct pollfd p = { .fd = weft_loop_fd(loop),
-			            .events = POLLIN };
+		struct pollfd p = { .fd = weft_loop_fd(loop), .events = POLLIN };
 		pthread_t thread;
 
 		if (i % 2 == 0) {
 			sleeper.peer = fds[1];
-			OK(weft_op_init(&sleeper.deed.op, loop, on_op,
-			                &sleeper.deed));
-			OK(weft_op_recv(&sleeper.deed.op, fds[0], &byte, 1, 0,
-			                WEFT_NEVER));
+			OK(weft_op_init(&sleeper.deed.op, loop, on_op, &sleeper.deed));
+			OK(weft_op_recv(&sleeper.deed.op, fds[0], &byte, 1, 0, WEFT_NEVER));
 		}
 		while (weft_loop_next(loop) == WEFT_NOW)
 			(void)weft_loop_run_once(loop, WEFT_NOW);
@@ -99,8 +95,7 @@ plan(struct nest *nest)
 	if (next_ns == WEFT_NEVER)
 		(void)weft_timer_stop(&nest->timer);
 	else
-		OK(weft_timer_start(nest->outer, &nest->timer, next_ns, 0,
-		                    on_inner_due, nest));
+		OK(weft_timer_start(nest->outer, &nest->timer, next_ns, 0, on_inner_due, nest));
 }
 
 static void
@@ -140,11 +135,9 @@ static void
 make_nest(struct nest *nest)
 {
 	*nest = (struct nest){ .outer = make(), .inner = make() };
-	nest->hook = (weft_loop_hook){ .next_changed = on_changed,
-		                       .arg = nest };
+	nest->hook = (weft_loop_hook){ .next_changed = on_changed, .arg = nest };
 	OK(weft_loop_push_hook(nest->inner, &nest->hook));
-	OK(weft_watch_start(nest->outer, &nest->watch,
-	                    weft_loop_fd(nest->inner), WEFT_READABLE,
+	OK(weft_watch_start(nest->outer, &nest->watch, weft_loop_fd(nest->inner), WEFT_READABLE,
 	                    on_inner_ready, nest));
 	plan(nest);
 }
@@ -181,8 +174,7 @@ TEST(a_loop_lives_inside_another_by_its_descriptor_and_its_hook)
 	make_nest(&nest);
 	deed.loop = nest.inner;
 	OK(pthread_create(&thread, NULL, post_later, &deed));
-	OK(weft_timer_start(nest.inner, &timer, weft_in(WEFT_MS), 0, on_timer,
-	                    &ticks));
+	OK(weft_timer_start(nest.inner, &timer, weft_in(WEFT_MS), 0, on_timer, &ticks));
 	while (deed.ran < 200 || ticks < 1)
 		CHECK_EQ(weft_loop_run_once(nest.outer, WEFT_NEVER), 1);
 	OK(pthread_join(thread, NULL));
@@ -210,10 +202,8 @@ TEST(an_outer_loop_that_sleeps_is_woken_by_posts_and_by_bytes_for_the_inner)
 
 		if (i % 2 == 0) {
 			sleeper.peer = fds[1];
-			OK(weft_op_init(&sleeper.deed.op, nest.inner, on_op,
-			                &sleeper.deed));
-			OK(weft_op_recv(&sleeper.deed.op, fds[0], &byte, 1, 0,
-			                WEFT_NEVER));
+			OK(weft_op_init(&sleeper.deed.op, nest.inner, on_op, &sleeper.deed));
+			OK(weft_op_recv(&sleeper.deed.op, fds[0], &byte, 1, 0, WEFT_NEVER));
 		}
 		thread = act_later(&sleeper);
 		while (sleeper.deed.ran < i)

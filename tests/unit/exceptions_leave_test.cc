@@ -13,10 +13,9 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
-#define CHECK(cond)                                                       \
-	((cond) ? (void)0                                                 \
-	        : (std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, \
-	                        __LINE__, #cond),                         \
+#define CHECK(cond)                                                                         \
+	((cond) ? (void)0                                                                   \
+	        : (std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #cond), \
 	           std::exit(1)))
 
 namespace
@@ -90,9 +89,7 @@ in_timer()
 {
 	static weft_timer timer;
 
-	CHECK(weft_timer_start(loop, &timer, weft_now(), 0, throw_from_timer,
-	                       nullptr)
-	      == 0);
+	CHECK(weft_timer_start(loop, &timer, weft_now(), 0, throw_from_timer, nullptr) == 0);
 	weft_loop_run(loop);
 }
 
@@ -113,8 +110,7 @@ in_watch()
 	int fds[2];
 
 	CHECK(pipe(fds) == 0 && write(fds[1], "x", 1) == 1);
-	CHECK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE,
-	                       throw_from_watch, nullptr)
+	CHECK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, throw_from_watch, nullptr)
 	      == 0);
 	weft_loop_run(loop);
 }
@@ -237,8 +233,7 @@ check_case(const char *name, void (*fn)())
 	CHECK(waitpid(child, &status, 0) == child);
 	std::printf("%s: status %#x\n%s", name, (unsigned)status, said.c_str());
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	CHECK(said.find("weft: an exception has left a function that weft "
-	                "called")
+	CHECK(said.find("weft: an exception has left a function that weft called")
 	      != std::string::npos);
 	CHECK(said.find("of the program") != std::string::npos);
 }

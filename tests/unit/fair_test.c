@@ -16,16 +16,7 @@
 #define PAIRS      300
 #define WARM_TURNS 16 /* what was set on the idle loop has to come in first */
 
-enum source {
-	POST,
-	TIMER,
-	IMMEDIATE,
-	WATCH,
-	FLOODS,
-	FIRST = FLOODS,
-	OP,
-	SOURCES
-};
+enum source { POST, TIMER, IMMEDIATE, WATCH, FLOODS, FIRST = FLOODS, OP, SOURCES };
 
 static const char *const names[SOURCES] = {
 	"post", "timer", "immediate", "watch", "first post", "op",
@@ -120,8 +111,7 @@ become_ready(void)
 	else if (quiet.kind == FIRST)
 		OK(weft_loop_post_first(loop, be_run, NULL));
 	else if (quiet.kind == TIMER)
-		OK(weft_timer_start(loop, &quiet.timer, weft_loop_now(loop), 0,
-		                    be_fired, NULL));
+		OK(weft_timer_start(loop, &quiet.timer, weft_loop_now(loop), 0, be_fired, NULL));
 	else if (quiet.kind == IMMEDIATE)
 		CHECK(weft_schedule_immediate(loop, be_run, NULL) > 0);
 	else
@@ -135,8 +125,7 @@ static bool
 is_called(void)
 {
 	call_count++;
-	if (!over && !quiet.waits && turn_count >= WARM_TURNS
-	    && quiet.delay-- <= 0)
+	if (!over && !quiet.waits && turn_count >= WARM_TURNS && quiet.delay-- <= 0)
 		become_ready();
 	return !over;
 }
@@ -195,8 +184,7 @@ flood(enum source kind, int width)
 		if (kind == IMMEDIATE)
 			CHECK(weft_schedule_immediate(loop, set_again, f) > 0);
 		if (kind == TIMER)
-			OK(weft_timer_start(loop, &f->timer, WEFT_NOW, 0,
-			                    arm_again, f));
+			OK(weft_timer_start(loop, &f->timer, WEFT_NOW, 0, arm_again, f));
 		if (kind == WATCH) {
 			f->pair = make_pair();
 			f->watcher.act = stay_ready;
@@ -267,9 +255,9 @@ measure(enum source kind, int kinds, int width)
 	OK(weft_loop_post_last(loop, &last));
 	OK(weft_loop_run(loop));
 	if (quiet.turns_max > bound || quiet.calls_max > (bound + 1) * per_turn)
-		printf("%s, flood %#x of %d: %lld turns, %lld callbacks\n",
-		       names[kind], (unsigned)kinds, width,
-		       (long long)quiet.turns_max, (long long)quiet.calls_max);
+		printf("%s, flood %#x of %d: %lld turns, %lld callbacks\n", names[kind],
+		       (unsigned)kinds, width, (long long)quiet.turns_max,
+		       (long long)quiet.calls_max);
 	CHECK(quiet.turns_max <= bound);
 	CHECK(quiet.calls_max <= (bound + 1) * per_turn);
 	stop_idle(loop);
@@ -289,14 +277,13 @@ measure_all(int width)
 		for (int set = 0; set <= FLOODS; set++) {
 			int kinds = set < FLOODS ? 1 << set : (1 << FLOODS) - 1;
 			int64_t most = measure((enum source)kind, kinds, width);
-			int64_t allowed = bound_of((enum source)kind, kinds,
-			                           width);
+			int64_t allowed = bound_of((enum source)kind, kinds, width);
 
 			worst = most > worst ? most : worst;
 			bound = allowed > bound ? allowed : bound;
 		}
-		printf("flood of %4d: %-10s waits %3lld turns, bound %lld\n",
-		       width, names[kind], (long long)worst, (long long)bound);
+		printf("flood of %4d: %-10s waits %3lld turns, bound %lld\n", width, names[kind],
+		       (long long)worst, (long long)bound);
 	}
 }
 

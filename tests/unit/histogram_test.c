@@ -41,8 +41,7 @@ draw_two_humps(uint64_t *state)
 static uint64_t
 draw_edges(uint64_t *state)
 {
-	uint64_t edge = (16 + test_random(state) % 16)
-	                << (test_random(state) % 59);
+	uint64_t edge = (16 + test_random(state) % 16) << (test_random(state) % 59);
 
 	return edge - test_random(state) % 2;
 }
@@ -50,8 +49,7 @@ draw_edges(uint64_t *state)
 static uint64_t
 draw_extremes(uint64_t *state)
 {
-	static const uint64_t values[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1,
-		                           UINT64_MAX / 2 };
+	static const uint64_t values[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX / 2 };
 
 	return values[test_random(state) % 5];
 }
@@ -85,8 +83,7 @@ typedef uint64_t (*stand_fn)(uint64_t value);
 static uint64_t
 stand_middle(uint64_t value)
 {
-	return weft__bucket_middle(weft__bucket_of(value, WEFT__SUB_BITS),
-	                           WEFT__SUB_BITS);
+	return weft__bucket_middle(weft__bucket_of(value, WEFT__SUB_BITS), WEFT__SUB_BITS);
 }
 
 static uint64_t
@@ -94,8 +91,7 @@ stand_low_edge(uint64_t value)
 {
 	uint64_t width;
 
-	return weft__bucket_low(weft__bucket_of(value, WEFT__SUB_BITS),
-	                        WEFT__SUB_BITS, &width);
+	return weft__bucket_low(weft__bucket_of(value, WEFT__SUB_BITS), WEFT__SUB_BITS, &width);
 }
 
 static uint64_t
@@ -107,8 +103,7 @@ stand_coarse(uint64_t value)
 static uint64_t
 stand_next(uint64_t value)
 {
-	return weft__bucket_middle(weft__bucket_of(value, WEFT__SUB_BITS) + 1,
-	                           WEFT__SUB_BITS);
+	return weft__bucket_middle(weft__bucket_of(value, WEFT__SUB_BITS) + 1, WEFT__SUB_BITS);
 }
 
 /* How many of many values are told too wrong. */
@@ -177,9 +172,8 @@ check_quantiles(const uint64_t *values, int count)
 		uint64_t got = weft__histogram_quantile(&sum, percents[i]);
 
 		if (!is_near(got, values[rank - 1]))
-			test_fail(__FILE__, __LINE__, "P%u: %llu, not %llu",
-			          percents[i], (unsigned long long)got,
-			          (unsigned long long)values[rank - 1]);
+			test_fail(__FILE__, __LINE__, "P%u: %llu, not %llu", percents[i],
+			          (unsigned long long)got, (unsigned long long)values[rank - 1]);
 	}
 }
 
@@ -192,8 +186,7 @@ TEST(quantiles_are_within_5_percent_of_the_sorted_values)
 		for (int count = 1; count <= VALUES; count = 3 * count + 1) {
 			for (int i = 0; i < count; i++)
 				values[i] = draws[d](&state);
-			qsort(values, (size_t)count, sizeof(values[0]),
-			      by_value);
+			qsort(values, (size_t)count, sizeof(values[0]), by_value);
 			check_quantiles(values, count);
 		}
 }

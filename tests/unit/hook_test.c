@@ -162,8 +162,7 @@ turn(weft_loop *loop)
 TEST(hooks_are_called_in_order_and_after_a_wait_in_reverse)
 {
 	weft_loop *loop = make();
-	struct probe x = probe('x', "rba"), y = probe('y', "rba"),
-		     z = probe('z', "r");
+	struct probe x = probe('x', "rba"), y = probe('y', "rba"), z = probe('z', "r");
 
 	push(loop, &x);
 	push(loop, &y);
@@ -206,8 +205,7 @@ TEST(a_look_at_descriptors_is_a_wait_that_cannot_block)
 
 	OK(pipe(fds));
 	CHECK_EQ(write(fds[1], "x", 1), 1);
-	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable,
-	                    NULL));
+	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, NULL));
 	push(loop, &x);
 	(void)weft_loop_run_once(loop, WEFT_NOW);
 	CHECK_STR(trace, "bxaxw");
@@ -431,8 +429,7 @@ push_other(weft_loop *loop, struct probe *p)
 TEST(a_hook_pushed_from_a_call_takes_part_from_the_next_point_on)
 {
 	weft_loop *loop = make();
-	struct probe x = probe('x', "rba"), y = probe('y', "rba"),
-		     z = probe('z', "rba");
+	struct probe x = probe('x', "rba"), y = probe('y', "rba"), z = probe('z', "rba");
 
 	x.act = y.act = push_other;
 	x.at = 'r';

@@ -62,18 +62,14 @@ main(void)
 	void *mem;
 	int failed = 0;
 
-	failed += check("hooks_are_taken_before_first_use",
-	                weft_set_hooks(&hooks) == 0);
+	failed += check("hooks_are_taken_before_first_use", weft_set_hooks(&hooks) == 0);
 	mem = weft__sys->resize(weft__sys->alloc(8), 800);
 	weft__sys->release(mem);
 	failed += check("all_memory_comes_from_the_programs_allocator",
-	                heap.allocs == 1 && heap.resizes == 1
-	                        && heap.releases == 1);
-	failed += check("hooks_are_refused_after_first_use",
-	                weft_set_hooks(&hooks) == WEFT_EBUSY);
+	                heap.allocs == 1 && heap.resizes == 1 && heap.releases == 1);
+	failed += check("hooks_are_refused_after_first_use", weft_set_hooks(&hooks) == WEFT_EBUSY);
 	weft__report(&quiet);
-	failed += check("a_report_above_the_level_is_not_made",
-	                heap.reports == 0);
+	failed += check("a_report_above_the_level_is_not_made", heap.reports == 0);
 	weft__report(&loud);
 	failed += check("a_report_up_to_the_level_is_made", heap.reports == 2);
 	printf("%d passed, %d failed\n", 5 - failed, failed);

@@ -12,8 +12,7 @@
 static void
 arm(weft_loop *loop, weft_timer *timer, uint64_t delay)
 {
-	OK(weft_timer_start(loop, timer, weft_in(delay), 0, note_timer,
-	                    MARK('t')));
+	OK(weft_timer_start(loop, timer, weft_in(delay), 0, note_timer, MARK('t')));
 }
 
 /* --- making and freeing ------------------------------------------------- */
@@ -244,8 +243,8 @@ leave_sleeper(void *arg)
 
 TEST(a_kept_loop_sleeps_without_work_until_another_thread_makes_it_leave)
 {
-	weft_loop *loop = make_with(&(weft_loop_opts){
-		.flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN });
+	weft_loop *loop = make_with(
+		&(weft_loop_opts){ .flags = WEFT_LOOP_KEEP | WEFT_LOOP_NO_SPIN });
 	pthread_t other = thread(leave_sleeper, loop);
 
 	OK(weft_loop_run(loop));
@@ -345,11 +344,9 @@ TEST(after_a_wait_for_its_stop_every_call_finds_the_loop_stopped)
 		else if (i % 4 == 1)
 			CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
 		else if (i % 4 == 2)
-			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW),
-			         WEFT_EALREADY);
+			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EALREADY);
 		else
-			CHECK_EQ(weft_timer_start(loop, &timer, WEFT_NOW, 0,
-			                          note_timer, NULL),
+			CHECK_EQ(weft_timer_start(loop, &timer, WEFT_NOW, 0, note_timer, NULL),
 			         WEFT_ESHUTDOWN);
 		OK(weft_loop_free(loop));
 	}
@@ -366,10 +363,8 @@ TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
 		weft_loop_stop(loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
-		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOW),
-		         WEFT_ETIMEDOUT);
-		OK(once ? weft_loop_run_once(loop, WEFT_NEVER)
-		        : weft_loop_run(loop));
+		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOW), WEFT_ETIMEDOUT);
+		OK(once ? weft_loop_run_once(loop, WEFT_NEVER) : weft_loop_run(loop));
 		CHECK_STR(trace, "a");
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 		OK(weft_loop_free(loop));
@@ -487,8 +482,7 @@ TEST(a_forked_child_cannot_use_its_parents_loop)
 		int child = test_fork();
 
 		if (child == 0)
-			test_child_exit(use_forked(loops[i % 2], i / 2)
-			                != WEFT_EXDEV);
+			test_child_exit(use_forked(loops[i % 2], i / 2) != WEFT_EXDEV);
 		if (is_well(child, test_misuse_aborts))
 			continue;
 		printf("loop %d, call %d\n", i % 2, i / 2);

@@ -23,8 +23,8 @@ TEST(the_time_of_each_phase_is_told)
 	loop = make(WEFT_LOOP_METRICS);
 	OK(weft_loop_post_first(loop, take_time, TIME(32 * WEFT_MS)));
 	OK(weft_loop_post(loop, take_time_and_more, loop));
-	OK(weft_timer_start(loop, &timer, clock_ns + 62 * WEFT_MS, 0,
-	                    take_time_by_timer, TIME(1 * WEFT_MS)));
+	OK(weft_timer_start(loop, &timer, clock_ns + 62 * WEFT_MS, 0, take_time_by_timer,
+	                    TIME(1 * WEFT_MS)));
 	OK(weft_loop_run(loop));
 	s = stats_of(loop);
 	CHECK_EQ(s.phase_ns[WEFT_PHASE_TIMERS], 1 * WEFT_MS);
@@ -64,8 +64,8 @@ TEST(quantiles_of_turns_do_not_count_their_wait)
 
 	fake_clock();
 	loop = make(WEFT_LOOP_METRICS);
-	OK(weft_timer_start(loop, &slow.timer, clock_ns + 10 * WEFT_MS,
-	                    10 * WEFT_MS, take_longer, &slow));
+	OK(weft_timer_start(loop, &slow.timer, clock_ns + 10 * WEFT_MS, 10 * WEFT_MS, take_longer,
+	                    &slow));
 	OK(weft_loop_run(loop));
 	s = stats_of(loop);
 	CHECK_EQ(s.turn.count, s.turns);
@@ -89,10 +89,9 @@ TEST(a_timer_that_fires_late_shows_as_lag)
 
 	fake_clock();
 	loop = make(WEFT_LOOP_METRICS);
-	OK(weft_timer_start(loop, &first, clock_ns + WEFT_MS, 0,
-	                    take_time_by_timer, TIME(7 * WEFT_MS)));
-	OK(weft_timer_start(loop, &late, clock_ns + 2 * WEFT_MS, 0,
-	                    take_time_by_timer, TIME(0)));
+	OK(weft_timer_start(loop, &first, clock_ns + WEFT_MS, 0, take_time_by_timer,
+	                    TIME(7 * WEFT_MS)));
+	OK(weft_timer_start(loop, &late, clock_ns + 2 * WEFT_MS, 0, take_time_by_timer, TIME(0)));
 	OK(weft_loop_run(loop));
 	s = stats_of(loop);
 	CHECK_EQ(s.lag.count, 2);
@@ -106,8 +105,7 @@ start_overdue(void *arg)
 {
 	static weft_timer timer;
 
-	OK(weft_timer_start(arg, &timer, WEFT_NOW, 0, take_time_by_timer,
-	                    TIME(1)));
+	OK(weft_timer_start(arg, &timer, WEFT_NOW, 0, take_time_by_timer, TIME(1)));
 }
 
 TEST(a_timer_that_was_overdue_when_started_is_no_lag_of_the_loop)
@@ -245,8 +243,7 @@ run_seconds(weft_loop *loop, uint64_t seconds)
 	weft_timer timer = WEFT_INIT;
 	uint64_t left = 10 * seconds;
 
-	OK(weft_timer_start(loop, &timer, clock_ns + 100 * WEFT_MS,
-	                    100 * WEFT_MS, tick, &left));
+	OK(weft_timer_start(loop, &timer, clock_ns + 100 * WEFT_MS, 100 * WEFT_MS, tick, &left));
 	OK(weft_loop_run(loop));
 }
 

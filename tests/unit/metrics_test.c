@@ -38,8 +38,7 @@ script(weft_loop *loop)
 	OK(weft_loop_post_first(loop, nothing, NULL));
 	OK(weft_loop_post_node(loop, &node));
 	for (int i = 0; i < 2; i++)
-		OK(weft_timer_start(loop, &timers[i], clock_ns, 0,
-		                    take_time_by_timer, TIME(1)));
+		OK(weft_timer_start(loop, &timers[i], clock_ns, 0, take_time_by_timer, TIME(1)));
 	CHECK(weft_schedule_timeout(loop, 5, nothing, NULL) > 0);
 	CHECK(weft_schedule_immediate(loop, nothing, NULL) > 0);
 	OK(weft_op_sleep(&op, clock_ns));
@@ -127,8 +126,7 @@ produce(void *arg)
 			(void)weft_schedule_immediate(p->loop, nothing, NULL);
 		if (i % 32 == 0)
 			weft_loop_wake(p->loop);
-		rc = (i % 3 ? weft_loop_post
-		            : weft_loop_post_first)(p->loop, nothing, NULL);
+		rc = (i % 3 ? weft_loop_post : weft_loop_post_first)(p->loop, nothing, NULL);
 		p->accepted += rc == 0;
 		p->refused += rc != 0;
 	}
@@ -147,8 +145,7 @@ TEST(what_was_accepted_was_executed_when_stop_races_with_producers)
 		OK(weft_loop_start(loop));
 		for (int i = 0; i < 3; i++) {
 			producers[i] = (struct producer){ .loop = loop };
-			OK(pthread_create(&producers[i].thread, NULL, produce,
-			                  &producers[i]));
+			OK(pthread_create(&producers[i].thread, NULL, produce, &producers[i]));
 		}
 		while (stats_of(loop).posts_executed < 1000)
 			weft__sys->yield();
@@ -196,8 +193,7 @@ TEST(watched_descriptors_and_polls_left_out_are_counted)
 	int fds[2];
 
 	OK(pipe(fds));
-	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_ready,
-	                    NULL));
+	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_ready, NULL));
 	s = stats_of(loop);
 	CHECK(s.fds == 1 && s.alive == 1 && s.syscalls > 0);
 	OK(weft_loop_post(loop, post_again, loop));
@@ -242,8 +238,7 @@ check_backend(const char *asked, const char *name, const char *reason)
 	OK(pipe(fds));
 	CHECK_STR(stats_of(loop).backend, "");
 	CHECK_STR(stats_of(loop).backend_reason, "not opened yet");
-	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_ready,
-	                    NULL));
+	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_ready, NULL));
 	CHECK_STR(stats_of(loop).backend, name);
 	CHECK_STR(stats_of(loop).backend_reason, reason);
 	CHECK_EQ(weft_watch_stop(&watch), 1);
@@ -269,9 +264,7 @@ TEST(why_better_backends_were_refused_is_told)
 		check_backend(NULL, "epoll", "io_uring_setup: EPERM, so epoll");
 	faked.epoll_create = no_epoll;
 	if (!portable)
-		check_backend(NULL, "poll",
-		              "io_uring_setup: EPERM, epoll_create: EMFILE, "
-		              "so poll");
+		check_backend(NULL, "poll", "io_uring_setup: EPERM, epoll_create: EMFILE, so poll");
 	unfake();
 }
 
@@ -355,8 +348,7 @@ TEST(a_stopped_loop_still_tells_what_it_did)
 	weft_loop *loop = make(WEFT_LOOP_METRICS);
 	weft_timer timer = WEFT_INIT;
 
-	OK(weft_timer_start(loop, &timer, weft_in(FOREVER), 0,
-	                    take_time_by_timer, NULL));
+	OK(weft_timer_start(loop, &timer, weft_in(FOREVER), 0, take_time_by_timer, NULL));
 	OK(weft_loop_post(loop, nothing, NULL));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
 	CHECK_EQ(stats_of(loop).alive, 1);

@@ -123,8 +123,7 @@ TEST(a_receive_cancelled_while_ready_tells_its_bytes_or_leaves_them)
 
 TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
 {
-	static const int kinds[] = { POLL_READ, POLL_WRITE, RECV,
-		                     RECVMSG,   SEND,       SENDMSG };
+	static const int kinds[] = { POLL_READ, POLL_WRITE, RECV, RECVMSG, SEND, SENDMSG };
 	weft_loop *loop = make();
 
 	for (int i = 0; i < 12; i++) {
@@ -185,9 +184,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 	make_mute(&mute);
 	fill(pair.fd);
 	for (int kind = POLL_READ; kind < KINDS; kind++) {
-		int fd = kind == CONNECT
-		                 ? weft__sys->socket(AF_INET, SOCK_STREAM, 0)
-		                 : pair.fd;
+		int fd = kind == CONNECT ? weft__sys->socket(AF_INET, SOCK_STREAM, 0) : pair.fd;
 		bool accepts = kind == ACCEPT || kind == ACCEPT_MULTI;
 		uint64_t deadline = kind % 2 ? WEFT_NOW : weft_in(WEFT_MS);
 		struct probe p = { .addr = mute.addr };
@@ -232,12 +229,9 @@ TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
 			fill(pairs[i].fd);
 			if (i >= ACCEPT && i != SEND && i != SENDMSG) {
 				OK(close(pairs[i].fd));
-				pairs[i].fd =
-					i == CONNECT
-						? weft__sys->socket(
-							AF_INET, SOCK_STREAM, 0)
-						: make_listener(
-							1, &probes[i].addr);
+				pairs[i].fd = i == CONNECT
+				                      ? weft__sys->socket(AF_INET, SOCK_STREAM, 0)
+				                      : make_listener(1, &probes[i].addr);
 			}
 			start(loop, &probes[i], i, pairs[i].fd);
 			weft_op_set_background(&probes[i].op, i % 2);
@@ -250,8 +244,7 @@ TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
 		while (weft_loop_run_once(loop, WEFT_NOW) == 1)
 			;
 		for (int i = 0; i < KINDS; i++) {
-			CHECK_ENDED(&probes[i],
-			            stops ? WEFT_ESHUTDOWN : WEFT_ECANCELED);
+			CHECK_ENDED(&probes[i], stops ? WEFT_ESHUTDOWN : WEFT_ECANCELED);
 			close_pair(pairs[i]);
 		}
 		close_mute(&mute);

@@ -271,8 +271,7 @@ TEST(a_poll_finishes_with_what_it_asked_for_and_with_a_hangup)
 	put(pair.peer, "x");
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.result, WEFT_READABLE);
-	OK(weft_op_poll(&p.op, pair.fd, WEFT_READABLE | WEFT_WRITABLE,
-	                WEFT_NEVER));
+	OK(weft_op_poll(&p.op, pair.fd, WEFT_READABLE | WEFT_WRITABLE, WEFT_NEVER));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.result, WEFT_READABLE | WEFT_WRITABLE);
 	CHECK_EQ(drain(pair.fd), 1);
@@ -336,8 +335,7 @@ TEST(a_close_ends_who_waits_there_and_then_itself)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct probe r = { .name = 'w' }, w = { .name = 'w' },
-		     c = { .name = 'c' };
+	struct probe r = { .name = 'w' }, w = { .name = 'w' }, c = { .name = 'c' };
 
 	fill(pair.fd);
 	start(loop, &r, RECV_MULTI, pair.fd);

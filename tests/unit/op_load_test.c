@@ -50,8 +50,7 @@ TEST(a_peer_that_floods_does_not_starve_a_hundred_quiet_ones)
 	weft_loop *loop = make();
 	struct pair floods[2] = { make_pair(), make_pair() }, quiets[100];
 	struct probe hot[2] = { { .act = flood }, { .act = flood } };
-	struct probe peers[2] = { { .fd = floods[0].peer },
-		                  { .fd = floods[1].peer } };
+	struct probe peers[2] = { { .fd = floods[0].peer }, { .fd = floods[1].peer } };
 	static struct probe quiet[100];
 	int ended = 0;
 

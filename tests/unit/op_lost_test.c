@@ -48,25 +48,20 @@ lose_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 static int
 lose_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
 {
-	return is_failing() ? fail()
-	                    : allowing->epoll_wait(ep, events, max, timeout_ns);
+	return is_failing() ? fail() : allowing->epoll_wait(ep, events, max, timeout_ns);
 }
 
 static int
-lose_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
-                 const void *arg)
+lose_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg)
 {
-	return is_failing()
-	               ? fail()
-	               : allowing->uring_enter(ring, submit, wait, flags, arg);
+	return is_failing() ? fail() : allowing->uring_enter(ring, submit, wait, flags, arg);
 }
 
 static int
 lose_uring_register(int ring, uint32_t what, void *arg, uint32_t count)
 {
-	return is_failing() && register_error
-	               ? register_error
-	               : allowing->uring_register(ring, what, arg, count);
+	return is_failing() && register_error ? register_error
+	                                      : allowing->uring_register(ring, what, arg, count);
 }
 
 static void
@@ -187,18 +182,13 @@ begin_all(void)
 	close_pair(all.pairs[TAKE]);
 	all.pairs[TAKE] = (struct pair){ make_listener(4, &all.name), -1 };
 	fill(all.pairs[WRITE].fd);
-	OK(weft_op_recv(&all.ops[RECEIVE], all.pairs[RECEIVE].fd, &all.byte, 1,
-	                0, SOON));
-	OK(weft_op_recv_multi(&all.ops[RECEIVE_MULTI],
-	                      all.pairs[RECEIVE_MULTI].fd, SOON));
-	OK(weft_op_poll(&all.ops[POLL], all.pairs[POLL].fd, WEFT_READABLE,
-	                SOON));
-	OK(weft_op_send(&all.ops[WRITE], all.pairs[WRITE].fd, all.bytes, 1000,
-	                0, SOON));
+	OK(weft_op_recv(&all.ops[RECEIVE], all.pairs[RECEIVE].fd, &all.byte, 1, 0, SOON));
+	OK(weft_op_recv_multi(&all.ops[RECEIVE_MULTI], all.pairs[RECEIVE_MULTI].fd, SOON));
+	OK(weft_op_poll(&all.ops[POLL], all.pairs[POLL].fd, WEFT_READABLE, SOON));
+	OK(weft_op_send(&all.ops[WRITE], all.pairs[WRITE].fd, all.bytes, 1000, 0, SOON));
 	OK(weft_op_accept(&all.ops[TAKE], all.pairs[TAKE].fd, 0, SOON));
 	all.watched = make_pair();
-	OK(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE,
-	                    on_told, NULL));
+	OK(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL));
 	OK(weft_stream_open_pair(&all.stream, &all.peer));
 	all.reader = weft_go(read_stream, NULL);
 	CHECK(all.reader > 0);
@@ -271,8 +261,7 @@ go_on_by_epoll(void *arg)
 	CHECK_STR(stats.backend, "epoll");
 	CHECK_STR(stats.backend_reason, "io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(reports, 1);
-	CHECK_STR(report, "the loop cannot wait as before: io_uring_enter: "
-	                  "EPERM, so epoll");
+	CHECK_STR(report, "the loop cannot wait as before: io_uring_enter: EPERM, so epoll");
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8);
 	end_all();
 	begin_all(); /* and so on */
@@ -319,8 +308,7 @@ fail_all(void *arg)
 	CHECK_EQ(reports, way);
 	CHECK_EQ(weft__load(&failed, WEFT__RELAXED), 8 * way);
 	CHECK_EQ(weft_wait_fd(all.watched.fd, WEFT_READABLE, SOON), -EPERM);
-	CHECK_EQ(weft_watch_start(NULL, &all.watch, all.watched.fd,
-	                          WEFT_READABLE, on_told, NULL),
+	CHECK_EQ(weft_watch_start(NULL, &all.watch, all.watched.fd, WEFT_READABLE, on_told, NULL),
 	         -EPERM);
 	OK(weft_loop_post(NULL, on_post, &posted));
 	while (!posted) /* timers and posts go on */
@@ -381,8 +369,7 @@ lack_memory(void *arg)
 	OK(weft_sleep_until(weft_in(20 * WEFT_MS)));
 	weft__store(&fails, 0, WEFT__RELAXED);
 	/* At most one a millisecond, and those of other turns. */
-	CHECK(weft__load(&failed, WEFT__RELAXED)
-	      <= 2 * ((weft_now() - begin_ns) / WEFT_MS + 4));
+	CHECK(weft__load(&failed, WEFT__RELAXED) <= 2 * ((weft_now() - begin_ns) / WEFT_MS + 4));
 	await_all();
 	CHECK_EQ(all.results[RECEIVE], 1);
 	CHECK_EQ(all.results[WRITE], 1000);

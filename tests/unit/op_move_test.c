@@ -133,8 +133,7 @@ TEST(a_watch_started_on_one_thread_is_told_on_another)
 	weft_watch watch = WEFT_INIT;
 	int told = 0;
 
-	OK(weft_watch_start(loop, &watch, pair[0], WEFT_READABLE, on_ready,
-	                    &told));
+	OK(weft_watch_start(loop, &watch, pair[0], WEFT_READABLE, on_ready, &told));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
 	put('x');
 	elsewhere(run, loop);

@@ -53,8 +53,7 @@ on_victim_ready(weft_watch *watch, int what, void *arg)
 static void
 watch_victim(struct victim *v, uint32_t events)
 {
-	OK(weft_watch_start(NULL, &v->watch, v->fd, events, on_victim_ready,
-	                    v));
+	OK(weft_watch_start(NULL, &v->watch, v->fd, events, on_victim_ready, v));
 }
 
 static void
@@ -193,8 +192,7 @@ use_watch(void)
 	weft_watch fresh = WEFT_INIT;
 	int seen = 0;
 
-	OK(weft_watch_start(NULL, &fresh, pair.fd, WEFT_READABLE, count_ready,
-	                    &seen));
+	OK(weft_watch_start(NULL, &fresh, pair.fd, WEFT_READABLE, count_ready, &seen));
 	put(pair.peer, "x");
 	while (seen == 0)
 		OK(weft_sleep_until(weft_in(WEFT_US)));
@@ -220,8 +218,7 @@ use_wait_fd(void)
 {
 	struct pair pair = get_pair();
 
-	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, weft_in(WEFT_US)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
 	put(pair.peer, "x");
 	CHECK_EQ(weft_wait_fd(pair.fd, WEFT_READABLE, SOON), WEFT_READABLE);
 	close_pair(pair);
@@ -313,8 +310,7 @@ use_dgram(void)
 
 	OK(weft_dgram_open("udp://127.0.0.1:0", NULL, &dgram));
 	CHECK_EQ(weft_dgram_fd(dgram), number);
-	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, weft_in(WEFT_US)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
 	OK(weft_dgram_local(dgram, &out.addr));
 	CHECK_EQ(weft_dgram_send(dgram, &out, 1, SOON), 1);
 	CHECK_EQ(weft_dgram_recv(dgram, &in, 1, SOON), 1);
@@ -337,24 +333,18 @@ use_child(void)
 static void
 use_signal(void)
 {
-	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGUSR1), weft_in(WEFT_US)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGUSR1), weft_in(WEFT_US)), WEFT_ETIMEDOUT);
 }
 
 static const struct {
 	const char *name;
 	void (*use)(void);
 } newcomers[] = {
-	{ "a watch", use_watch },
-	{ "weft_wait_fd() to write", use_write_side },
-	{ "weft_wait_fd()", use_wait_fd },
-	{ "a receive op", use_recv },
-	{ "a stream", use_stream },
-	{ "a stream of a given descriptor", use_given_stream },
-	{ "a listener", use_listener },
-	{ "a datagram socket", use_dgram },
-	{ "a child", use_child },
-	{ "signals", use_signal },
+	{ "a watch", use_watch },          { "weft_wait_fd() to write", use_write_side },
+	{ "weft_wait_fd()", use_wait_fd }, { "a receive op", use_recv },
+	{ "a stream", use_stream },        { "a stream of a given descriptor", use_given_stream },
+	{ "a listener", use_listener },    { "a datagram socket", use_dgram },
+	{ "a child", use_child },          { "signals", use_signal },
 };
 
 /* --- each meets each ---------------------------------------------------- */
@@ -398,8 +388,7 @@ TEST(a_number_closed_unannounced_serves_its_next_owner_and_ends_the_last)
 		for (size_t j = 0; j < COUNT(newcomers); j++) {
 			struct meeting m = { i, j };
 
-			(void)printf("%s, then %s\n", victims[i].name,
-			             newcomers[j].name);
+			(void)printf("%s, then %s\n", victims[i].name, newcomers[j].name);
 			(void)fflush(stdout);
 			run_threadlet(meet, &m);
 		}
@@ -460,8 +449,7 @@ lend_dgram(struct lender *l)
 
 	OK(weft_dgram_open("udp://127.0.0.1:0", NULL, &l->dgram));
 	if (l->used)
-		CHECK_EQ(weft_dgram_recv(l->dgram, &in, 1, weft_in(WEFT_US)),
-		         WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_dgram_recv(l->dgram, &in, 1, weft_in(WEFT_US)), WEFT_ETIMEDOUT);
 	return weft_dgram_fd(l->dgram);
 }
 
@@ -532,8 +520,7 @@ take_busy(void *arg)
 	victims[m->victim].begin(&v);
 	OK(weft_sleep_until(weft_in(WEFT_US)));
 	for (int i = 0; i < 3; i++) {
-		CHECK_EQ(weft_watch_start(NULL, &fresh, v.fd, BOTH,
-		                          on_victim_ready, &v),
+		CHECK_EQ(weft_watch_start(NULL, &fresh, v.fd, BOTH, on_victim_ready, &v),
 		         WEFT_EBUSY);
 		CHECK_EQ(weft_wait_fd(v.fd, BOTH, SOON), WEFT_EBUSY);
 	}

@@ -42,10 +42,8 @@ TEST(a_sleep_finishes_with_0_once_and_not_before_its_deadline)
 TEST(sleeps_finish_in_order_of_deadline_then_of_start)
 {
 	weft_loop *loop = make();
-	struct probe p[6] = {
-		{ .name = 'a' }, { .name = 'b' }, { .name = 'c' },
-		{ .name = 'd' }, { .name = 'e' }, { .name = 'f' }
-	};
+	struct probe p[6] = { { .name = 'a' }, { .name = 'b' }, { .name = 'c' },
+		              { .name = 'd' }, { .name = 'e' }, { .name = 'f' } };
 	uint64_t now = weft_now();
 
 	start_sleep(loop, &p[4], now + 2 * WEFT_MS);
@@ -196,8 +194,7 @@ finish_all(void *arg)
 	weft_loop *loop = arg;
 	int64_t won = 0;
 
-	while (!weft__load(&slept, WEFT__RELAXED)
-	       && weft_loop_state(loop) != WEFT_SLEEPING)
+	while (!weft__load(&slept, WEFT__RELAXED) && weft_loop_state(loop) != WEFT_SLEEPING)
 		sched_yield(); /* so the first one has to wake it */
 	weft__store(&slept, 1, WEFT__RELAXED);
 	for (int i = 0; i < OWN; i++)
@@ -293,8 +290,7 @@ fail_some(void *arg)
 	struct probe *some = arg;
 
 	for (struct probe *p = some; p < some + TEXTS; p++)
-		OK(weft_op_finish(&p->op,
-		                  weft_fail(WEFT_EPROTO, "%d", number_of(p))));
+		OK(weft_op_finish(&p->op, weft_fail(WEFT_EPROTO, "%d", number_of(p))));
 	return NULL;
 }
 
@@ -441,8 +437,7 @@ TEST(cancelling_what_is_not_pending_does_nothing)
 	weft_op_cancel(&p.op);
 	turn(loop);
 	CHECK_EQ(p.results, 0);
-	start_sleep(loop, &p,
-	            WEFT_NOW); /* and cancels itself when it is over */
+	start_sleep(loop, &p, WEFT_NOW); /* and cancels itself when it is over */
 	OK(weft_loop_run(loop));
 	weft_op_cancel(&p.op);
 	OK(weft_loop_run(loop));
@@ -508,8 +503,7 @@ stop_loop(struct probe *p)
 	weft_loop_stop(p->op.loop);
 	init(p->op.loop, &late);
 	CHECK_EQ(weft_op_sleep(&late.op, WEFT_NOW), WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_op_begin(&late.op, on_cancel, &late, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_op_begin(&late.op, on_cancel, &late, WEFT_NEVER), WEFT_ESHUTDOWN);
 }
 
 TEST(a_loop_that_stops_ends_every_op_once)

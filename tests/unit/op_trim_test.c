@@ -42,8 +42,7 @@ use(weft_loop *loop)
 	static weft_timer timers[MANY];
 
 	for (int i = 0; i < MANY; i++) {
-		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0, on_timer,
-		                    NULL));
+		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0, on_timer, NULL));
 		OK(weft_schedule_microtask(loop, count, NULL));
 		OK(weft_schedule_tick(loop, count, NULL));
 		CHECK(weft_schedule_timeout(loop, 0, count, NULL) > 0);
@@ -122,8 +121,7 @@ TEST(every_callback_may_trim)
 	weft_op op;
 
 	for (int i = 0; i < 3; i++) {
-		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0,
-		                    trim_at_timer, NULL));
+		OK(weft_timer_start(loop, &timers[i], weft_in(0), 0, trim_at_timer, NULL));
 		OK(weft_loop_post(loop, trim, NULL));
 		OK(weft_schedule_microtask(loop, trim, NULL));
 		OK(weft_schedule_tick(loop, trim, NULL));
@@ -216,8 +214,7 @@ TEST(pages_of_closed_descriptors_are_given_back)
 		int fds[2];
 
 		OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE,
-		                    on_readable, NULL));
+		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, NULL));
 		CHECK_EQ(send(fds[1], "x", 1, 0), 1);
 		CHECK(weft_loop_trim(loop) >= 0);
 		OK(weft_loop_run(loop));

@@ -31,8 +31,7 @@ TEST(entries_stand_in_the_order_of_their_start)
 	entry = entry_at(perf, 2);
 	CHECK(entry.is_measure && !entry_at(perf, 1).is_measure);
 	CHECK_EQ(entry.start_ns, entry_at(perf, 1).start_ns);
-	CHECK_EQ(entry.duration_ns,
-	         entry_at(perf, 3).start_ns - entry.start_ns);
+	CHECK_EQ(entry.duration_ns, entry_at(perf, 3).start_ns - entry.start_ns);
 	CHECK_EQ(entry_at(perf, 0).duration_ns, entry_at(perf, 3).start_ns);
 	CHECK_EQ(entry_at(perf, 1).duration_ns, 0);
 	CHECK(weft_perf_now(perf) >= entry_at(perf, 4).start_ns);

@@ -19,9 +19,7 @@ on_each(void (*fn)(weft_poller *poller, int fds[2]))
 
 		if (weft_poller_open(names[i], &poller) < 0)
 			continue;
-		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
-		                    fds),
-		         0);
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 		fn(poller, fds);
 		weft_poller_close(poller);
 		close(fds[0]);
@@ -107,17 +105,13 @@ refuses(weft_poller *poller, int fds[2])
 	weft_poller_event event;
 
 	CHECK_EQ(weft_poller_add(poller, fds[0], WEFT_READABLE, 1), 0);
-	CHECK_EQ(weft_poller_add(poller, fds[0], WEFT_READABLE, 1),
-	         WEFT_EEXIST);
-	CHECK_EQ(weft_poller_modify(poller, fds[1], WEFT_READABLE, 1),
-	         WEFT_ENOENT);
+	CHECK_EQ(weft_poller_add(poller, fds[0], WEFT_READABLE, 1), WEFT_EEXIST);
+	CHECK_EQ(weft_poller_modify(poller, fds[1], WEFT_READABLE, 1), WEFT_ENOENT);
 	CHECK_EQ(weft_poller_add(poller, -1, WEFT_READABLE, 1), WEFT_EBADF);
 	CHECK_EQ(weft_poller_add(poller, 9999, WEFT_READABLE, 1), WEFT_EBADF);
 	CHECK_MISUSE(weft_poller_add(poller, fds[1], 0x4000, 1), WEFT_EINVAL);
-	CHECK_MISUSE(weft_poller_modify(poller, fds[0], 0x4000, 1),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_poller_wait(poller, &event, 0, WEFT_NOW),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_poller_modify(poller, fds[0], 0x4000, 1), WEFT_EINVAL);
+	CHECK_MISUSE(weft_poller_wait(poller, &event, 0, WEFT_NOW), WEFT_EINVAL);
 }
 
 TEST(what_is_there_already_unknown_or_closed_is_refused)
@@ -144,10 +138,8 @@ takes_a_number_again(weft_poller *poller, int fds[2])
 		CHECK_EQ(close(stale[0]), 0);
 		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fresh), 0);
 		CHECK_EQ(fresh[0], stale[0]);
-		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 2),
-		         0);
-		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 3),
-		         WEFT_EEXIST);
+		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 2), 0);
+		CHECK_EQ(weft_poller_add(poller, fresh[0], WEFT_READABLE, 3), WEFT_EEXIST);
 		CHECK_EQ(write(fresh[1], "x", 1), 1);
 		CHECK_EQ(weft_poller_wait(poller, &event, 1, WEFT_NEVER), 1);
 		CHECK_EQ(event.token, 2);

@@ -21,7 +21,7 @@ static struct feed {
 	weft_loop *loop; /* NULL: no more rounds */
 	pthread_barrier_t barrier;
 	struct producer by[PRODUCERS];
-	int64_t disorder; /* posts that ran before or after their turn */
+	int64_t disorder;            /* posts that ran before or after their turn */
 	int64_t kept, kept_accepted; /* posts by callbacks: run, and accepted */
 	int64_t toggle_every;        /* posts of a producer */
 	int64_t stop_at;             /* a post that stops the loop; or -1 */
@@ -51,8 +51,7 @@ toggle(void)
 
 	if (weft_watch_stop(&w->watch))
 		return;
-	rc = weft_watch_start(NULL, &w->watch, w->fd, WEFT_READABLE, on_ready,
-	                      w);
+	rc = weft_watch_start(NULL, &w->watch, w->fd, WEFT_READABLE, on_ready, w);
 	CHECK(rc == 0 || rc == WEFT_ESHUTDOWN);
 }
 
@@ -138,8 +137,7 @@ run_toggle(void *arg)
 static void
 let_sleep_in_both_ways(void)
 {
-	while (counted(&calls.parks) == 0
-	       || counted(&calls.waits) == counted(&calls.parks)) {
+	while (counted(&calls.parks) == 0 || counted(&calls.waits) == counted(&calls.parks)) {
 		watch_for(feed.loop, WEFT_SLEEPING);
 		OK(weft_loop_post(feed.loop, run_toggle, NULL));
 	}
@@ -167,9 +165,8 @@ TEST(of_all_posts_by_four_threads_each_runs_once_in_its_threads_order)
 	close_pair(feed.pair);
 	parks = counted(&calls.parks);
 	others = counted(&calls.waits) - parks;
-	printf("%d x %d posts, %lld by callbacks; %lld parks, %lld waits\n",
-	       PRODUCERS, LOAD_POSTS, (long long)feed.kept, (long long)parks,
-	       (long long)others);
+	printf("%d x %d posts, %lld by callbacks; %lld parks, %lld waits\n", PRODUCERS, LOAD_POSTS,
+	       (long long)feed.kept, (long long)parks, (long long)others);
 	CHECK(parks > 0 && others > 0);
 }
 
@@ -207,8 +204,7 @@ race(uint64_t *seed)
 	uint64_t pause = test_random(seed) % 8192;
 	int64_t stop_at = (int64_t)(test_random(seed) % 512);
 
-	begin(1 + (int64_t)(test_random(seed) % 8),
-	      stop_at < 256 ? stop_at : -1);
+	begin(1 + (int64_t)(test_random(seed) % 8), stop_at < 256 ? stop_at : -1);
 	OK(weft_loop_start(feed.loop));
 	(void)pthread_barrier_wait(&feed.barrier);
 	for (uint64_t i = 0; i < pause; i++)

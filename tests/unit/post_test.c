@@ -152,9 +152,7 @@ TEST(a_node_may_be_posted_again_or_freed_by_its_own_call)
 	weft_loop *loop = make();
 	struct again *again = calloc(1, sizeof(*again));
 
-	*again = (struct again){ { .fn = post_node_again, .arg = again },
-		                 loop,
-		                 100 };
+	*again = (struct again){ { .fn = post_node_again, .arg = again }, loop, 100 };
 	OK(weft_loop_post_node(loop, &again->node));
 	OK(weft_loop_run(loop));
 	OK(weft_loop_free(loop));
@@ -428,9 +426,7 @@ feed_all(void *arg)
 	uintptr_t refused = 0;
 
 	for (int i = 0; i < 5000; i++)
-		refused += weft_loop_post(feed->loops[i % 50], count,
-		                          &feed->ran[i % 50])
-		           != 0;
+		refused += weft_loop_post(feed->loops[i % 50], count, &feed->ran[i % 50]) != 0;
 	(void)pthread_barrier_wait(&feed->barrier); /* fed */
 	(void)pthread_barrier_wait(&feed->barrier); /* freed */
 	return (void *)refused;

@@ -236,23 +236,19 @@ try_start(struct probe *p, enum kind kind, int fd, uint64_t deadline_ns)
 	case POLL_WRITE:
 		return weft_op_poll(op, fd, WEFT_WRITABLE, deadline_ns);
 	case POLL_MULTI:
-		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI,
-		                    deadline_ns);
+		return weft_op_poll(op, fd, WEFT_READABLE | WEFT_MULTI, deadline_ns);
 	case RECV:
-		return weft_op_recv(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
+		return weft_op_recv(op, fd, p->buf, sizeof(p->buf), 0, deadline_ns);
 	case RECV_MULTI:
 		return weft_op_recv_multi(op, fd, deadline_ns);
 	case ACCEPT:
 	case ACCEPT_MULTI:
-		return weft_op_accept(op, fd, kind == ACCEPT ? 0 : WEFT_MULTI,
-		                      deadline_ns);
+		return weft_op_accept(op, fd, kind == ACCEPT ? 0 : WEFT_MULTI, deadline_ns);
 	case SEND:
-		return weft_op_send(op, fd, p->buf, sizeof(p->buf), 0,
-		                    deadline_ns);
+		return weft_op_send(op, fd, p->buf, sizeof(p->buf), 0, deadline_ns);
 	case CONNECT:
-		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr,
-		                       sizeof(p->addr), deadline_ns);
+		return weft_op_connect(op, fd, (struct sockaddr *)&p->addr, sizeof(p->addr),
+		                       deadline_ns);
 	default:
 		return start_msg(p, kind, fd, deadline_ns);
 	}
@@ -282,8 +278,7 @@ gather(struct probe *p)
 	if (p->result <= 0)
 		return;
 	CHECK(gathered_size + (size_t)p->result <= sizeof(gathered));
-	memcpy(gathered + gathered_size, weft_op_data(&p->op),
-	       (size_t)p->result);
+	memcpy(gathered + gathered_size, weft_op_data(&p->op), (size_t)p->result);
 	gathered_size += (size_t)p->result;
 }
 
@@ -352,16 +347,14 @@ count_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 }
 
 static int
-count_epoll_wait(int ep, struct epoll_event *events, int max,
-                 int64_t timeout_ns)
+count_epoll_wait(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
 {
 	add_wait();
 	return uncounted->epoll_wait(ep, events, max, timeout_ns);
 }
 
 static int
-count_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags,
-                  const void *arg)
+count_uring_enter(int ring, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg)
 {
 	add_wait();
 	return uncounted->uring_enter(ring, submit, wait, flags, arg);

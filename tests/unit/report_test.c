@@ -112,8 +112,7 @@ run(const char *what)
 		(void)dup2(fds[1], 2);
 		(void)close(fds[0]);
 		(void)close(fds[1]);
-		(void)execl("/proc/self/exe", "report_test", "--child", what,
-		            NULL);
+		(void)execl("/proc/self/exe", "report_test", "--child", what, NULL);
 		_exit(3);
 	}
 	CHECK_EQ(close(fds[1]), 0);
@@ -135,10 +134,8 @@ TEST(program_that_fails_says_why_in_one_line)
 TEST(lone_threadlet_without_a_name_fails_by_the_name_of_its_function)
 {
 	CHECK_EQ(WEXITSTATUS(run("lone")), 0);
-	CHECK(strstr(output, "weft: threadlet fail_with_text (report_test.c:")
-	      == output);
-	CHECK(strstr(output, ") failed: load settings: no such file "
-	                     "(WEFT_ENOENT)\n"));
+	CHECK(strstr(output, "weft: threadlet fail_with_text (report_test.c:") == output);
+	CHECK(strstr(output, ") failed: load settings: no such file (WEFT_ENOENT)\n"));
 }
 
 TEST(long_text_is_one_line_and_ends_with_the_error)
@@ -154,8 +151,7 @@ TEST(long_text_is_one_line_and_ends_with_the_error)
 TEST(program_that_cannot_start_says_why)
 {
 	CHECK_EQ(WEXITSTATUS(run("start")), 1);
-	CHECK_STR(output, "weft: weft_runtime_new: more than 1,024 "
-	                  "loops\n");
+	CHECK_STR(output, "weft: weft_runtime_new: more than 1,024 loops\n");
 }
 
 TEST(hook_replaces_the_line)

@@ -52,8 +52,7 @@ set_some(void *arg)
 		(void)weft_schedule_clear(NULL, late, NULL);
 		(void)weft_schedule_clear(NULL, soon, NULL);
 		from = weft_now();
-		late = weft_schedule_timeout(NULL, 3 * WEFT_MS, note,
-		                             MARK('c'));
+		late = weft_schedule_timeout(NULL, 3 * WEFT_MS, note, MARK('c'));
 		soon = weft_schedule_timeout(NULL, WEFT_MS, note, MARK('a'));
 	} while (weft_now() >= from + WEFT_MS);
 	CHECK(weft_schedule_immediate(NULL, note, MARK('1')) > 0);
@@ -204,8 +203,7 @@ TEST(of_a_clear_and_an_expiry_that_race_exactly_one_wins)
 		if (i == COUNT / 2) /* from here on it never sleeps */
 			CHECK(weft_schedule_interval(loop, 1, hit, &turns) > 0);
 		for (int j = 0; at == 0 && j < BATCH; j++)
-			set[j] = set_soon(loop, test_random(&seed),
-			                  &ran[i + j]);
+			set[j] = set_soon(loop, test_random(&seed), &ran[i + j]);
 		if (at == 0)
 			spin(&seed, 40 * WEFT_US);
 		rc = weft_schedule_clear(loop, set[at], &out);
@@ -352,8 +350,7 @@ set_and_clear(void *loop)
 
 		CHECK(id > 0);
 		if (i % EACH_OFFER == 0)
-			weft__store(&shared.offered, (uint64_t)id,
-			            WEFT__RELEASE);
+			weft__store(&shared.offered, (uint64_t)id, WEFT__RELEASE);
 		rc = weft_schedule_clear(loop, id, NULL);
 		CHECK(rc == 0 || rc == WEFT_ENOENT);
 		shared.own += rc == 0;
@@ -509,13 +506,11 @@ TEST(a_checkpoint_begins_each_run_and_follows_every_callback_of_every_kind)
 		weft_loop *loop = make();
 		int rc = 1;
 
-		CHECK(set(loop, kind / 2, 0) >= 0
-		      && set(loop, kind / 2, 1) >= 0);
+		CHECK(set(loop, kind / 2, 0) >= 0 && set(loop, kind / 2, 1) >= 0);
 		OK(weft_schedule_microtask(loop, note, MARK('x')));
 		OK(weft_schedule_tick(loop, note, MARK('y')));
 		while (rc == 1)
-			rc = kind % 2 ? weft_loop_run(loop)
-			              : weft_loop_run_once(loop, WEFT_NOW);
+			rc = kind % 2 ? weft_loop_run(loop) : weft_loop_run_once(loop, WEFT_NOW);
 		OK(rc);
 		CHECK_STR(trace, "yx1tm2tm");
 		OK(weft_loop_free(loop));
@@ -531,8 +526,7 @@ queue_each(void *arg)
 		OK(weft_schedule_microtask(NULL, note, MARK('e')));
 		OK(weft_schedule_tick(NULL, queue_each, MARK('b')));
 	} else {
-		OK(weft_schedule_tick(NULL, note,
-		                      MARK(arg == MARK('b') ? 'c' : 'f')));
+		OK(weft_schedule_tick(NULL, note, MARK(arg == MARK('b') ? 'c' : 'f')));
 	}
 }
 
@@ -553,8 +547,8 @@ queue_next(void *arg)
 	int *left = arg;
 
 	if (--*left > 0)
-		OK((*left % 2 ? weft_schedule_tick : weft_schedule_microtask)(
-			NULL, queue_next, arg));
+		OK((*left % 2 ? weft_schedule_tick : weft_schedule_microtask)(NULL, queue_next,
+		                                                              arg));
 	else
 		note(MARK('.'));
 }

@@ -159,10 +159,8 @@ TEST(timers_in_steady_state_allocate_nothing)
 
 	seed = test_seed();
 	for (int i = 0; i < 100; i++)
-		OK(weft_timer_start(loop, &timers[i], WEFT_NOW, 0, arm_again,
-		                    NULL));
-	OK(weft_timer_start(loop, &repeats, WEFT_NOW, 20 * WEFT_US, put_off,
-	                    &late));
+		OK(weft_timer_start(loop, &timers[i], WEFT_NOW, 0, arm_again, NULL));
+	OK(weft_timer_start(loop, &repeats, WEFT_NOW, 20 * WEFT_US, put_off, &late));
 	check_steady(loop);
 	end(loop);
 }
@@ -177,8 +175,7 @@ set_again(void *arg)
 	if (arg)
 		CHECK(weft_schedule_immediate(NULL, set_again, arg) > 0);
 	else
-		CHECK(weft_schedule_timeout(NULL, 10 * WEFT_US, set_again, arg)
-		      > 0);
+		CHECK(weft_schedule_timeout(NULL, 10 * WEFT_US, set_again, arg) > 0);
 }
 
 TEST(numbers_in_steady_state_allocate_nothing)

@@ -79,14 +79,12 @@ TEST(start_of_a_function_has_its_name_without_an_offset)
 
 TEST(function_of_the_library_has_its_own_name_and_line)
 {
-	check_begins(symbol((const void *)(uintptr_t)weft_symbol),
-	             "weft_symbol (dump.c:");
+	check_begins(symbol((const void *)(uintptr_t)weft_symbol), "weft_symbol (dump.c:");
 }
 
 TEST(lines_are_read_from_every_version_of_dwarf)
 {
-	const void *places[] = { dwarf2_place(), dwarf3_place(), dwarf4_place(),
-		                 dwarf5_place() };
+	const void *places[] = { dwarf2_place(), dwarf3_place(), dwarf4_place(), dwarf5_place() };
 
 	for (int i = 0; i < 4; i++) {
 		char want[40];
@@ -138,8 +136,7 @@ read_program(void)
 	at = malloc((size_t)st.st_size);
 	CHECK(at != NULL);
 	while (file.size < (size_t)st.st_size) {
-		ssize_t n = read(fd, at + file.size,
-		                 (size_t)st.st_size - file.size);
+		ssize_t n = read(fd, at + file.size, (size_t)st.st_size - file.size);
 
 		CHECK(n > 0);
 		file.size += (size_t)n;
@@ -178,8 +175,7 @@ draw(uint64_t *state)
 
 /* Of the first line program, and of the sections' table, where damage matters most. */
 static void
-damage(const struct weft__image *image, struct weft__bytes file,
-       uint64_t *state)
+damage(const struct weft__image *image, struct weft__bytes file, uint64_t *state)
 {
 	uint8_t *at = (uint8_t *)(uintptr_t)file.at;
 	size_t lines = (size_t)(image->lines.at - file.at);
@@ -205,8 +201,7 @@ TEST(damaged_files_are_read_within_their_bounds)
 	for (int i = 0; i < DAMAGES; i++) {
 		memcpy(copy, whole.at, whole.size);
 		part.at = copy;
-		damage(&image, (struct weft__bytes){ copy, whole.size },
-		       &state);
+		damage(&image, (struct weft__bytes){ copy, whole.size }, &state);
 		look_into(part, span.low + draw(&state) % 4096);
 	}
 	free(copy);

@@ -56,8 +56,7 @@ say_hello(void *arg)
 	sigset_t mask;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	weft__store(&m->seen_mask, (uint32_t)sigismember(&mask, SIGTERM),
-	            WEFT__RELAXED);
+	weft__store(&m->seen_mask, (uint32_t)sigismember(&mask, SIGTERM), WEFT__RELAXED);
 	weft__store(&m->word, 1, WEFT__RELEASE);
 	SYS->unpark(&m->word);
 }
@@ -65,11 +64,9 @@ say_hello(void *arg)
 TEST(a_parked_thread_is_woken_by_another_which_has_all_signals_blocked)
 {
 	struct meeting m = { { 0 }, { 0 } };
-	struct weft__thread_opts opts = {
-		.name = "a name of more than 15 bytes",
-		.fn = say_hello,
-		.arg = &m
-	};
+	struct weft__thread_opts opts = { .name = "a name of more than 15 bytes",
+		                          .fn = say_hello,
+		                          .arg = &m };
 	uint64_t thread;
 
 	CHECK_EQ(SYS->thread_start(&opts, &thread), 0);
@@ -129,8 +126,7 @@ started_with(size_t stack_bytes)
 
 TEST(a_thread_gets_the_stack_that_is_asked_for_or_the_least_there_can_be)
 {
-	CHECK(started_with(30000001).stack_bytes
-	      >= 30000001); /* not the default */
+	CHECK(started_with(30000001).stack_bytes >= 30000001); /* not the default */
 	CHECK(started_with(1).stack_bytes >= 4096);
 }
 

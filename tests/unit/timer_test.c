@@ -59,10 +59,8 @@ TEST(a_timer_fires_once_and_not_before_its_deadline)
 TEST(timers_fire_in_order_of_deadline_then_of_start)
 {
 	weft_loop *loop = make();
-	struct alarm p[6] = {
-		{ .name = 'a' }, { .name = 'b' }, { .name = 'c' },
-		{ .name = 'd' }, { .name = 'e' }, { .name = 'f' }
-	};
+	struct alarm p[6] = { { .name = 'a' }, { .name = 'b' }, { .name = 'c' },
+		              { .name = 'd' }, { .name = 'e' }, { .name = 'f' } };
 	uint64_t now = weft_now();
 
 	arm(loop, &p[4], now + 2 * WEFT_MS, 0);
@@ -101,8 +99,7 @@ TEST(however_many_timers_are_due_all_fire_in_order_and_none_early)
 		uint64_t due = now + test_random(&seed) % (20 * WEFT_MS);
 
 		timers[i] = (weft_timer)WEFT_INIT;
-		OK(weft_timer_start(loop, &timers[i], due, 0, check_order,
-		                    NULL));
+		OK(weft_timer_start(loop, &timers[i], due, 0, check_order, NULL));
 	}
 	OK(weft_loop_run(loop));
 	CHECK_EQ(fired, COUNT);
@@ -194,8 +191,7 @@ start_until_others_ran(weft_timer *timer, void *arg)
 	struct busy *busy = arg;
 
 	if (++busy->fired < 1000000 && (busy->posts || busy->immediates))
-		OK(weft_timer_start(NULL, timer, WEFT_NOW, 0,
-		                    start_until_others_ran, arg));
+		OK(weft_timer_start(NULL, timer, WEFT_NOW, 0, start_until_others_ran, arg));
 }
 
 TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
@@ -203,11 +199,9 @@ TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
 	weft_loop *loop = make();
 	struct busy busy = { .posts = 500, .immediates = 500 };
 
-	OK(weft_timer_start(loop, &busy.timer, WEFT_NOW, 0,
-	                    start_until_others_ran, &busy));
+	OK(weft_timer_start(loop, &busy.timer, WEFT_NOW, 0, start_until_others_ran, &busy));
 	OK(weft_loop_post(loop, post_chain, &busy.posts));
-	CHECK(weft_schedule_immediate(loop, immediate_chain, &busy.immediates)
-	      > 0);
+	CHECK(weft_schedule_immediate(loop, immediate_chain, &busy.immediates) > 0);
 	OK(weft_loop_run(loop));
 	CHECK(busy.fired < 1000000);
 	CHECK_EQ(busy.posts, 0);
@@ -225,8 +219,7 @@ follow_grid(struct alarm *p)
 	uint64_t until = weft_now() + p->last_ns, before = p->due_ns;
 
 	p->due_ns = p->timer.due_ns;
-	p->early |= p->due_ns <= before
-	            || (p->due_ns - before) % p->timer.every_ns != 0
+	p->early |= p->due_ns <= before || (p->due_ns - before) % p->timer.every_ns != 0
 	            || p->due_ns <= weft_loop_now(NULL);
 	while (weft_now() < until)
 		;
@@ -236,8 +229,7 @@ follow_grid(struct alarm *p)
 
 TEST(a_repeating_timer_keeps_to_its_grid_however_long_its_calls_take)
 {
-	const uint64_t work[] = { 0, 30 * WEFT_US, 100 * WEFT_US,
-		                  350 * WEFT_US };
+	const uint64_t work[] = { 0, 30 * WEFT_US, 100 * WEFT_US, 350 * WEFT_US };
 
 	for (int i = 0; i < 4; i++) {
 		weft_loop *loop = make();
@@ -353,8 +345,8 @@ TEST(a_timer_may_be_freed_by_its_call_a_repeating_one_after_stopping_it)
 	for (int i = 0; i < 100; i++) {
 		weft_timer *timer = calloc(1, sizeof(*timer));
 
-		OK(weft_timer_start(loop, timer, weft_in(WEFT_US),
-		                    i % 2 ? WEFT_US : 0, free_timer, &freed));
+		OK(weft_timer_start(loop, timer, weft_in(WEFT_US), i % 2 ? WEFT_US : 0, free_timer,
+		                    &freed));
 	}
 	OK(weft_loop_run(loop));
 	CHECK_EQ(freed, 100);
@@ -414,8 +406,7 @@ static void
 stop_loop(struct alarm *p)
 {
 	weft_loop_stop(p->loop);
-	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOW, 0, on_fire, p),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOW, 0, on_fire, p), WEFT_ESHUTDOWN);
 	note(MARK('.'));
 }
 
@@ -433,8 +424,7 @@ TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(weft_timer_stop(&late.timer), 0);
 	CHECK_EQ(weft_timer_stop(&late_too.timer), 0);
-	CHECK_EQ(weft_timer_start(loop, &a.timer, WEFT_NOW, 0, on_fire, &a),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_timer_start(loop, &a.timer, WEFT_NOW, 0, on_fire, &a), WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 }
 
@@ -488,15 +478,12 @@ TEST(a_timer_without_function_deadline_or_loop_is_misuse)
 	struct alarm p = { .name = 'a' };
 	weft_timer *t = &p.timer;
 
-	CHECK_MISUSE(weft_timer_start(loop, NULL, 1, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(loop, NULL, 1, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_timer_start(loop, t, 1, 0, NULL, &p), WEFT_EINVAL);
-	CHECK_MISUSE(weft_timer_start(loop, t, WEFT_NEVER, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(loop, t, WEFT_NEVER, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_timer_start(NULL, t, 1, 0, on_fire, &p), WEFT_EINVAL);
 	arm(loop, &p, WEFT_NOW, 0);
-	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p), WEFT_EINVAL);
 	OK(weft_loop_run(loop)); /* it stayed as it was */
 	CHECK_STR(trace, "a");
 	OK(weft_loop_free(loop));
@@ -520,8 +507,7 @@ TEST(the_timers_of_a_loop_are_no_other_threads)
 
 	OK(pthread_barrier_init(&barrier, NULL, 2));
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_timer_start(loop, &timer, 1, 0, on_fire, NULL),
-	             WEFT_EXDEV);
+	CHECK_MISUSE(weft_timer_start(loop, &timer, 1, 0, on_fire, NULL), WEFT_EXDEV);
 	OK(weft_loop_post(loop, arm_far, &barrier));
 	(void)pthread_barrier_wait(&barrier);
 	CHECK_MISUSE(weft_timer_stop(&far), WEFT_EXDEV);

@@ -270,12 +270,9 @@ step(weft_dag_step *self, void *arg)
 TEST(arrows_between_steps_that_do_not_fit_are_dropped_too)
 {
 	weft_dag *dag = weft_dag_new("two");
-	weft_dag_node b = { .name = "b",
-		            .fn = step,
-		            .inputs = (const char *const[]){ "a", NULL } };
+	weft_dag_node b = { .name = "b", .fn = step, .inputs = (const char *const[]){ "a", NULL } };
 
-	CHECK(weft_dag_add(dag, &(weft_dag_node){ .name = "a", .fn = step })
-	      >= 0);
+	CHECK(weft_dag_add(dag, &(weft_dag_node){ .name = "a", .fn = step }) >= 0);
 	CHECK(weft_dag_add(dag, &b) >= 0);
 	OK(weft_dag_check(dag));
 	for (int posts = 0; posts < 5; posts++) {
@@ -294,8 +291,7 @@ TEST(arrows_between_steps_that_do_not_fit_are_dropped_too)
 		OK(weft_trace_end(trace));
 		text = text_of(trace);
 		CHECK(count_of(text, "\"name\":\"b\"") > 10);
-		CHECK(count_of(text, "\"ph\":\"f\"")
-		      <= count_of(text, "\"name\":\"b\""));
+		CHECK(count_of(text, "\"ph\":\"f\"") <= count_of(text, "\"name\":\"b\""));
 		free(text);
 		weft_trace_free(trace);
 		OK(weft_loop_run(loop));

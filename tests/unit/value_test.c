@@ -41,9 +41,7 @@ thing_share(void *ptr)
 	((struct thing *)ptr)->owners++;
 }
 
-static const weft_type shared = { .name = "shared",
-	                          .drop = thing_drop,
-	                          .share = thing_share };
+static const weft_type shared = { .name = "shared", .drop = thing_drop, .share = thing_share };
 static const weft_type single = { .name = "single", .drop = thing_drop };
 static const weft_type endless = { .name = "endless" };
 
@@ -225,8 +223,7 @@ TEST(owners_on_several_threads_share_and_drop_as_they_like)
 
 	for (int i = 0; i < 4; i++) {
 		OK(weft_value_share(&value, &owned[i]));
-		OK(pthread_create(&threads[i], NULL, share_and_drop,
-		                  &owned[i]));
+		OK(pthread_create(&threads[i], NULL, share_and_drop, &owned[i]));
 	}
 	weft_value_drop(&value);
 	for (int i = 0; i < 4; i++)
@@ -267,8 +264,7 @@ TEST(a_list_ends_its_items_with_its_last_owner)
 TEST(a_list_takes_the_values_it_is_made_of)
 {
 	struct thing thing = { .owners = 1 };
-	weft_value items[2] = { weft_value_integer(1),
-		                weft_value_ptr(&single, &thing) };
+	weft_value items[2] = { weft_value_integer(1), weft_value_ptr(&single, &thing) };
 	weft_value list = weft_value_list(items, 2);
 	weft_value none = weft_value_list(NULL, 0);
 
@@ -284,8 +280,7 @@ TEST(a_list_takes_the_values_it_is_made_of)
 TEST(a_list_is_shared_only_if_each_item_can_be_however_deep)
 {
 	struct thing thing = { .owners = 1 };
-	weft_value inner = list_of(weft_value_text("a"),
-	                           weft_value_ptr(&single, &thing));
+	weft_value inner = list_of(weft_value_text("a"), weft_value_ptr(&single, &thing));
 	weft_value list = list_of(weft_value_integer(1), inner), other;
 
 	CHECK_EQ(weft_value_share(&list, &other), WEFT_EPERM);
@@ -385,8 +380,7 @@ TEST(what_no_memory_could_hold_is_out_of_memory)
 		weft_span huge = { "", SIZE_MAX - less };
 
 		CHECK_EQ(error_of(weft_value_bytes(huge)), WEFT_ENOMEM);
-		CHECK_EQ(error_of(weft__value_list(SIZE_MAX / 16 - less)),
-		         WEFT_ENOMEM);
+		CHECK_EQ(error_of(weft__value_list(SIZE_MAX / 16 - less)), WEFT_ENOMEM);
 	}
 	weft__sys = before;
 }
@@ -404,8 +398,7 @@ TEST(values_that_make_no_sense_are_misuse)
 	CHECK_MISUSE(error_of(weft_value_error(5)), WEFT_EINVAL);
 	CHECK_MISUSE(error_of(weft_value_ptr(NULL, &value)), WEFT_EINVAL);
 	for (int i = 0; i < 6; i++)
-		CHECK_MISUSE(error_of(weft_value_ptr(ours[i], &value)),
-		             WEFT_EINVAL);
+		CHECK_MISUSE(error_of(weft_value_ptr(ours[i], &value)), WEFT_EINVAL);
 	CHECK_MISUSE(error_of(weft_value_text(NULL)), WEFT_EINVAL);
 	CHECK_MISUSE(error_of(weft_value_bytes(nowhere)), WEFT_EINVAL);
 	CHECK_MISUSE(weft_value_share(NULL, &other), WEFT_EINVAL);

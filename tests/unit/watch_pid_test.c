@@ -99,8 +99,7 @@ TEST_TWICE(a_pid_that_is_no_child_of_ours_cannot_be_watched)
 	weft_loop *loop = make();
 	struct mourner m = { .calls = 0 };
 
-	CHECK_EQ(weft_watch_start_pid(loop, &m.watch, getppid(), on_death, &m),
-	         WEFT_ESRCH);
+	CHECK_EQ(weft_watch_start_pid(loop, &m.watch, getppid(), on_death, &m), WEFT_ESRCH);
 	end_loop(loop);
 }
 
@@ -125,13 +124,9 @@ TEST(misuse_of_watches_on_a_pid_is_found)
 	weft_loop *loop = make();
 	struct mourner m = { .calls = 0 };
 
-	CHECK_MISUSE(weft_watch_start_pid(loop, &m.watch, 0, on_death, &m),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start_pid(loop, &m.watch, 1, NULL, &m),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start_pid(NULL, &m.watch, 1, on_death, &m),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start_pid(loop, NULL, 1, on_death, &m),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_pid(loop, &m.watch, 0, on_death, &m), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_pid(loop, &m.watch, 1, NULL, &m), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_pid(NULL, &m.watch, 1, on_death, &m), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_pid(loop, NULL, 1, on_death, &m), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }

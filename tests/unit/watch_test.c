@@ -134,8 +134,7 @@ TEST(a_regular_file_is_always_ready)
 		CHECK_EQ(p.what, WEFT_READABLE);
 	}
 	p.calls = 0; /* starting again changes the callback: */
-	OK(weft_watch_start(loop, &p.watch, fd, WEFT_READABLE, count_elsewhere,
-	                    &elsewhere));
+	OK(weft_watch_start(loop, &p.watch, fd, WEFT_READABLE, count_elsewhere, &elsewhere));
 	turns(loop, 1);
 	CHECK_EQ(p.calls, 0);
 	CHECK(elsewhere > 0);
@@ -253,8 +252,7 @@ TEST(who_gets_the_number_of_a_ready_descriptor_gets_none_of_its_events)
 {
 	weft_loop *loop = make();
 	struct pair a = make_pair(), b = make_pair();
-	struct watcher p = { .act = replace_other },
-		       q = { .act = replace_other };
+	struct watcher p = { .act = replace_other }, q = { .act = replace_other };
 
 	p.other = &q;
 	q.other = &p;
@@ -289,18 +287,15 @@ TEST(one_may_wait_in_each_direction_watch_or_op)
 {
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
-	struct watcher r = { .calls = 0 }, w = { .calls = 0 },
-		       x = { .calls = 0 };
+	struct watcher r = { .calls = 0 }, w = { .calls = 0 }, x = { .calls = 0 };
 	int64_t result = 1;
 	weft_op op = WEFT_INIT;
 
 	OK(weft_op_init(&op, loop, keep_result, &result));
 	watch(loop, &r, pair.fd, WEFT_READABLE);
-	CHECK_EQ(weft_watch_start(loop, &x.watch, pair.fd, BOTH, on_ready, &x),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_watch_start(loop, &x.watch, pair.fd, BOTH, on_ready, &x), WEFT_EBUSY);
 	CHECK_EQ(weft_watch_stop(&x.watch), 0);
-	CHECK_EQ(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER), WEFT_EBUSY);
 	watch(loop, &w, pair.fd, WEFT_WRITABLE);
 	put(pair.peer, "x");
 	turns(loop, 1);
@@ -309,8 +304,7 @@ TEST(one_may_wait_in_each_direction_watch_or_op)
 	CHECK_EQ(weft_watch_stop(&r.watch), 1);
 	take(pair.fd);
 	OK(weft_op_poll(&op, pair.fd, WEFT_READABLE, WEFT_NEVER));
-	CHECK_EQ(weft_watch_start(loop, &r.watch, pair.fd, WEFT_READABLE,
-	                          on_ready, &r),
+	CHECK_EQ(weft_watch_start(loop, &r.watch, pair.fd, WEFT_READABLE, on_ready, &r),
 	         WEFT_EBUSY);
 	CHECK_EQ(weft_watch_stop(&w.watch), 1);
 	weft_op_cancel(&op);
@@ -366,8 +360,7 @@ static void
 check_last(struct watcher *p)
 {
 	if (p->ends)
-		CHECK_EQ(weft_watch_start(NULL, &p->watch, p->fd, WEFT_READABLE,
-		                          on_ready, p),
+		CHECK_EQ(weft_watch_start(NULL, &p->watch, p->fd, WEFT_READABLE, on_ready, p),
 		         WEFT_ESHUTDOWN);
 }
 
@@ -380,8 +373,7 @@ TEST(a_loop_that_stops_tells_every_watch_once_which_is_then_stopped)
 
 		for (int i = 0; i < 4; i++) {
 			pairs[i] = make_pair();
-			watch(loop, &p[i], pairs[i].fd,
-			      i == 1 ? BOTH | WEFT_EDGE : WEFT_READABLE);
+			watch(loop, &p[i], pairs[i].fd, i == 1 ? BOTH | WEFT_EDGE : WEFT_READABLE);
 		}
 		weft_watch_set_background(&p[2].watch, true);
 		if (muted)
@@ -497,22 +489,15 @@ TEST(watches_that_make_no_sense_are_refused)
 	int fd = fcntl(0, F_DUPFD, 300);
 
 	OK(close(fd));
-	CHECK_EQ(weft_watch_start(loop, &p.watch, fd, BOTH, on_ready, &p),
-	         WEFT_EBADF);
-	CHECK_EQ(weft_watch_start(loop, &p.watch, -1, BOTH, on_ready, &p),
-	         WEFT_EBADF);
+	CHECK_EQ(weft_watch_start(loop, &p.watch, fd, BOTH, on_ready, &p), WEFT_EBADF);
+	CHECK_EQ(weft_watch_start(loop, &p.watch, -1, BOTH, on_ready, &p), WEFT_EBADF);
 	CHECK_EQ(weft_watch_stop(&p.watch), 0);
-	CHECK_MISUSE(weft_watch_start(loop, NULL, 0, BOTH, on_ready, &p),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, NULL, &p),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, 1 << 20, on_ready, &p),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_watch_start(NULL, &p.watch, 0, BOTH, on_ready, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(loop, NULL, 0, BOTH, on_ready, &p), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, NULL, &p), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, 1 << 20, on_ready, &p), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start(NULL, &p.watch, 0, BOTH, on_ready, &p), WEFT_EINVAL);
 	OK(weft_loop_start(loop));
-	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p),
-	             WEFT_EXDEV);
+	CHECK_MISUSE(weft_watch_start(loop, &p.watch, 0, BOTH, on_ready, &p), WEFT_EXDEV);
 	weft_loop_stop(loop);
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));

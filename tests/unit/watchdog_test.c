@@ -73,8 +73,7 @@ is_of_machine(const char *what, int *tries)
 	return !has_function(what) && ++*tries < 50;
 }
 
-#define SPINNER \
-	"(spinner), started at a_threadlet_that_spins_is_named_with_its_calls+0x"
+#define SPINNER "(spinner), started at a_threadlet_that_spins_is_named_with_its_calls+0x"
 
 TEST(a_threadlet_that_spins_is_named_with_its_calls)
 {

@@ -172,8 +172,7 @@ TEST(a_repeating_timer_keeps_to_its_grid_however_late_it_runs)
 	start(wheel, &p, 1000, 1000);
 	CHECK_EQ(weft_wheel_advance(wheel, 1900), 1);
 	CHECK_EQ(weft_wheel_next(wheel), 2000);
-	CHECK_EQ(weft_wheel_advance(wheel, 5500),
-	         1); /* 3000 to 5000 are missed */
+	CHECK_EQ(weft_wheel_advance(wheel, 5500), 1); /* 3000 to 5000 are missed */
 	CHECK_EQ(weft_wheel_next(wheel), 6000);
 	CHECK_EQ(p.timer.due_ns, 6000);
 	CHECK_EQ(weft_wheel_stop(wheel, &p.timer), 1);
@@ -212,8 +211,7 @@ TEST(a_one_shot_timer_may_free_itself)
 	for (int i = 0; i < 100; i++) {
 		weft_timer *timer = calloc(1, sizeof(*timer));
 
-		CHECK_EQ(weft_wheel_start(wheel, timer, 10, 0, free_self, NULL),
-		         0);
+		CHECK_EQ(weft_wheel_start(wheel, timer, 10, 0, free_self, NULL), 0);
 	}
 	CHECK_EQ(weft_wheel_advance(wheel, 10), 100);
 	weft_wheel_free(wheel);
@@ -301,18 +299,14 @@ TEST(bad_input_is_refused)
 	struct probe p = { .act = advance_inside };
 	weft_timer t = WEFT_INIT;
 
-	CHECK_MISUSE(weft_wheel_start(NULL, &t, 5, 0, on_fire, &p),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_wheel_start(wheel, NULL, 5, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_wheel_start(NULL, &t, 5, 0, on_fire, &p), WEFT_EINVAL);
+	CHECK_MISUSE(weft_wheel_start(wheel, NULL, 5, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_wheel_start(wheel, &t, 5, 0, NULL, &p), WEFT_EINVAL);
-	CHECK_MISUSE(weft_wheel_start(wheel, &t, WEFT_NEVER, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_wheel_start(wheel, &t, WEFT_NEVER, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_wheel_advance(wheel, 999), WEFT_EINVAL);
 	CHECK_MISUSE(weft_wheel_advance(NULL, 999), WEFT_EINVAL);
 	start(wheel, &p, 2000, 0);
-	CHECK_MISUSE(weft_wheel_start(other, &p.timer, 5, 0, on_fire, &p),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_wheel_start(other, &p.timer, 5, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_EQ(weft_wheel_stop(other, &p.timer), 0);
 	CHECK_EQ(weft_wheel_stop(NULL, NULL), 0);
 	CHECK_EQ(weft_wheel_advance(wheel, 2000), 1);
@@ -355,12 +349,10 @@ model_next(const struct model *m, uint64_t now)
 	int best = -1;
 
 	for (int i = 0; i < TIMERS; i++) {
-		if (m->t[i].due > now || m->t[i].fresh
-		    || m->t[i].due == WEFT_NEVER)
+		if (m->t[i].due > now || m->t[i].fresh || m->t[i].due == WEFT_NEVER)
 			continue;
 		if (best < 0 || m->t[i].due < m->t[best].due
-		    || (m->t[i].due == m->t[best].due
-		        && m->t[i].seq < m->t[best].seq))
+		    || (m->t[i].due == m->t[best].due && m->t[i].seq < m->t[best].seq))
 			best = i;
 	}
 	return best;
@@ -387,11 +379,9 @@ model_start(struct model *m, int i, bool fresh)
 {
 	uint64_t due = random_due(m);
 	uint64_t every = test_random(&m->seed) % 4 ? 0 : 1 + due % 100000;
-	uint64_t told = due
-	                + (m->bug == WRONG_MOVE && m->t[i].due != WEFT_NEVER);
+	uint64_t told = due + (m->bug == WRONG_MOVE && m->t[i].due != WEFT_NEVER);
 
-	if (weft_wheel_start(m->wheel, &m->t[i].timer, told, every, model_fire,
-	                     m))
+	if (weft_wheel_start(m->wheel, &m->t[i].timer, told, every, model_fire, m))
 		m->wrong = "start failed";
 	m->t[i].due = due;
 	m->t[i].every = every;
@@ -456,8 +446,7 @@ model_advance(struct model *m)
 	uint64_t step = (r >> 8) % (UINT64_C(1) << r % 40);
 
 	m->now += r % 1000 == 0 ? 86400 * WEFT_S : step;
-	if (weft_wheel_advance(m->wheel, m->now + (m->bug == EARLY ? 3 : 0))
-	    < 0)
+	if (weft_wheel_advance(m->wheel, m->now + (m->bug == EARLY ? 3 : 0)) < 0)
 		m->wrong = "advance failed";
 	if (!m->wrong && model_next(m, m->now) >= 0)
 		m->wrong = "a due timer did not fire";
@@ -530,8 +519,8 @@ TEST(random_operations_do_what_a_sorted_array_would)
 		const char *wrong = run_model(seed + i, NO_BUG, 2000);
 
 		if (wrong)
-			test_fail(__FILE__, __LINE__, "%s: WEFT_SEED=%llu",
-			          wrong, (unsigned long long)(seed + i));
+			test_fail(__FILE__, __LINE__, "%s: WEFT_SEED=%llu", wrong,
+			          (unsigned long long)(seed + i));
 	}
 }
 
@@ -576,14 +565,12 @@ TEST(any_order_of_deadlines_is_sorted)
 
 	for (int shape = 0; shape < 6; shape++) {
 		for (size_t i = 0; i < N; i++)
-			e[i] = (struct weft__wheel_entry){
-				.due_ns = key_of(shape, i, N, &seed), .seq = i
-			};
+			e[i] = (struct weft__wheel_entry){ .due_ns = key_of(shape, i, N, &seed),
+				                           .seq = i };
 		weft__wheel_sort(e, N);
 		for (size_t i = 1; i < N; i++)
 			CHECK(e[i - 1].due_ns < e[i].due_ns
-			      || (e[i - 1].due_ns == e[i].due_ns
-			          && e[i - 1].seq < e[i].seq));
+			      || (e[i - 1].due_ns == e[i].due_ns && e[i - 1].seq < e[i].seq));
 	}
 	free(e);
 }

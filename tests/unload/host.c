@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(cond)                                                        \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			printf("%s:%d: %s is false\n", __FILE__, __LINE__, \
-			       #cond);                                     \
-			exit(1);                                           \
-		}                                                          \
+#define CHECK(cond)                                                                \
+	do {                                                                       \
+		if (!(cond)) {                                                     \
+			printf("%s:%d: %s is false\n", __FILE__, __LINE__, #cond); \
+			exit(1);                                                   \
+		}                                                                  \
 	} while (0)
 
 enum { CYCLES = 1100 }; /* more than the 1,024 keys of a process */

@@ -28,8 +28,7 @@ add_words(struct hash *hash, const struct dagfile_word *word)
 }
 
 static void
-add_definition(struct hash *hash, const struct dagrun *run,
-               const struct dagnode *self)
+add_definition(struct hash *hash, const struct dagrun *run, const struct dagnode *self)
 {
 	const struct dagfile_node *node = self->node;
 
@@ -42,8 +41,7 @@ add_definition(struct hash *hash, const struct dagrun *run,
 	hash_add_number(hash, node->output);
 	hash_add_number(hash, node->each);
 	if (node->words)
-		hash_add_text(hash, run->opts.server ? run->opts.server
-		                                     : run->file->server);
+		hash_add_text(hash, run->opts.server ? run->opts.server : run->file->server);
 	for (uint32_t i = 0; i < run->file->input_count; i++) {
 		hash_add_text(hash, run->file->inputs[i].name);
 		hash_add_text(hash, run->values[i]);
@@ -80,8 +78,7 @@ make_script(struct dagnode *self)
 	if (!self->node->lines)
 		return 0;
 	rc = gathered_add(&text, first, sizeof(first) - 1);
-	for (struct dagfile_line *l = self->node->lines; l && rc == 0;
-	     l = l->next) {
+	for (struct dagfile_line *l = self->node->lines; l && rc == 0; l = l->next) {
 		rc = gathered_add(&text, l->text, strlen(l->text));
 		if (rc == 0)
 			rc = gathered_add(&text, "\n", 1);
@@ -105,8 +102,7 @@ fallback_of(const struct dagfile_node *node)
 
 	if (!node->optional || !type_of(node))
 		return (weft_value){ 0 };
-	return node->output == DAGFILE_OUTPUT_LINES ? gathered_lines(text)
-	                                            : weft_value_text(text);
+	return node->output == DAGFILE_OUTPUT_LINES ? gathered_lines(text) : weft_value_text(text);
 }
 
 static int
@@ -145,8 +141,7 @@ longest_list(const struct dagfile *file)
 
 	for (uint32_t i = 0; i < file->node_count; i++) {
 		count = 0;
-		for (struct dagfile_ref *r = file->nodes[i].refs; r;
-		     r = r->next)
+		for (struct dagfile_ref *r = file->nodes[i].refs; r; r = r->next)
 			count++;
 		longest = count > longest ? count : longest;
 	}
@@ -184,8 +179,7 @@ add_rest(struct dagrun *run)
 		rc = weft_dag_set_limit(run->dag, l->name, l->max);
 	for (uint32_t i = 0; i < file->input_count && rc >= 0; i++)
 		if (file->inputs[i].is_list)
-			rc = weft_dag_add_input(run->dag, file->inputs[i].name,
-			                        &weft_type_list);
+			rc = weft_dag_add_input(run->dag, file->inputs[i].name, &weft_type_list);
 	return rc < 0 ? rc : 0;
 }
 

@@ -66,16 +66,14 @@ struct maker {
 };
 
 static void
-add_piece(struct maker *maker, enum dagfile_kind kind, const char *text,
-          size_t size)
+add_piece(struct maker *maker, enum dagfile_kind kind, const char *text, size_t size)
 {
 	struct dagfile *file = maker->lexer->file;
 	struct dagfile_piece *piece;
 	char *copy;
 
 	if (file->piece_count == DAGFILE_PIECES_MAX)
-		dagfile_fail(file, maker->at,
-		             "words with more than %u pieces in all",
+		dagfile_fail(file, maker->at, "words with more than %u pieces in all",
 		             DAGFILE_PIECES_MAX);
 	if (file->piece_count++ >= DAGFILE_PIECES_MAX)
 		return;
@@ -83,9 +81,7 @@ add_piece(struct maker *maker, enum dagfile_kind kind, const char *text,
 	copy = dagfile_copy(file, text, size);
 	if (!piece || !copy)
 		return;
-	*piece = (struct dagfile_piece){ .kind = kind,
-		                         .text = copy,
-		                         .at = maker->at };
+	*piece = (struct dagfile_piece){ .kind = kind, .text = copy, .at = maker->at };
 	*maker->end = piece;
 	maker->end = &piece->next;
 }
@@ -115,12 +111,10 @@ read_variable(struct maker *maker)
 	}
 	while (end < lexer->end && goes_on_name(*end))
 		end++;
-	if (end == name || !begins_name(*name)
-	    || (size_t)(end - name) > DAGFILE_NAME_MAX
+	if (end == name || !begins_name(*name) || (size_t)(end - name) > DAGFILE_NAME_MAX
 	    || (braces && (end == lexer->end || *end != '}'))) {
 		dagfile_fail(lexer->file, at,
-		             "no name behind the dollar sign; $$ is one that "
-		             "stands for itself");
+		             "no name behind the dollar sign; $$ is one that stands for itself");
 		return false;
 	}
 	end_text(maker);
@@ -144,8 +138,7 @@ read_escape(struct maker *maker)
 	found = code ? strchr(codes, code) : NULL;
 	if (!found) {
 		dagfile_fail(lexer->file, dagfile_where(lexer),
-		             "a backslash in quotes stands before one of "
-		             "\" \\ $ n t");
+		             "a backslash in quotes stands before one of \" \\ $ n t");
 		return false;
 	}
 	maker->text[maker->size++] = means[found - codes];
@@ -191,8 +184,7 @@ read_parts(struct maker *maker)
 	struct dagfile_lexer *lexer = maker->lexer;
 
 	while (lexer->at < lexer->end && !is_blank(*lexer->at)) {
-		bool fine = *lexer->at == '"' ? read_quoted(maker)
-		                              : read_part(maker, false);
+		bool fine = *lexer->at == '"' ? read_quoted(maker) : read_part(maker, false);
 
 		if (!fine)
 			return false;
@@ -201,8 +193,7 @@ read_parts(struct maker *maker)
 }
 
 bool
-dagfile_read_word(struct dagfile_lexer *lexer, const char *what,
-                  struct dagfile_word *out)
+dagfile_read_word(struct dagfile_lexer *lexer, const char *what, struct dagfile_word *out)
 {
 	struct maker maker = { .lexer = lexer };
 	bool missing = dagfile_at_end(lexer);
@@ -225,8 +216,8 @@ dagfile_read_word(struct dagfile_lexer *lexer, const char *what,
 /* --- kinds of words ------------------------------------------------------- */
 
 bool
-dagfile_read_plain(struct dagfile_lexer *lexer, const char *what,
-                   struct dagfile_at *at, const char **text)
+dagfile_read_plain(struct dagfile_lexer *lexer, const char *what, struct dagfile_at *at,
+                   const char **text)
 {
 	struct dagfile_word word;
 
@@ -237,17 +228,15 @@ dagfile_read_plain(struct dagfile_lexer *lexer, const char *what,
 	for (struct dagfile_piece *p = word.pieces; p; p = p->next)
 		if (p->kind != DAGFILE_TEXT) {
 			dagfile_fail(lexer->file, p->at,
-			             "%s has no variables in it; $$ is a "
-			             "dollar sign",
-			             what);
+			             "%s has no variables in it; $$ is a dollar sign", what);
 			return false;
 		}
 	return true;
 }
 
 bool
-dagfile_read_name(struct dagfile_lexer *lexer, const char *what,
-                  struct dagfile_at *at, const char **text)
+dagfile_read_name(struct dagfile_lexer *lexer, const char *what, struct dagfile_at *at,
+                  const char **text)
 {
 	if (!dagfile_read_plain(lexer, what, at, text))
 		return false;
@@ -261,8 +250,8 @@ dagfile_read_name(struct dagfile_lexer *lexer, const char *what,
 }
 
 bool
-dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min,
-                    int64_t max, int64_t *out)
+dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min, int64_t max,
+                    int64_t *out)
 {
 	struct dagfile_at at;
 	const char *text, *digit;
@@ -274,10 +263,8 @@ dagfile_read_number(struct dagfile_lexer *lexer, const char *what, int64_t min,
 	for (; *digit >= '0' && *digit <= '9' && number <= max; digit++)
 		number = number * 10 + (*digit - '0');
 	number = *text == '-' ? -number : number;
-	if (*digit || digit == text + (*text == '-') || number < min
-	    || number > max) {
-		dagfile_fail(lexer->file, at,
-		             "%s is a number from %lld to %lld", what,
+	if (*digit || digit == text + (*text == '-') || number < min || number > max) {
+		dagfile_fail(lexer->file, at, "%s is a number from %lld to %lld", what,
 		             (long long)min, (long long)max);
 		return false;
 	}
@@ -318,8 +305,7 @@ dagfile_parse_time(const char *text, uint64_t *out)
 	if (digits == 0)
 		return false;
 	if (*text == '.')
-		for (text++; *text >= '0' && *text <= '9' && behind < 3;
-		     text++, behind++)
+		for (text++; *text >= '0' && *text <= '9' && behind < 3; text++, behind++)
 			number = number * 10 + (uint64_t)(*text - '0');
 	unit = unit_of(text);
 	if (unit == 0 || number == 0 || (text[-1] == '.'))
@@ -340,8 +326,7 @@ dagfile_read_time(struct dagfile_lexer *lexer, const char *what, uint64_t *out)
 		return false;
 	if (dagfile_parse_time(text, out))
 		return true;
-	dagfile_fail(lexer->file, at,
-	             "%s is a number above 0 with us, ms, s, m or h", what);
+	dagfile_fail(lexer->file, at, "%s is a number above 0 with us, ms, s, m or h", what);
 	return false;
 }
 

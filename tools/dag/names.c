@@ -9,8 +9,7 @@ struct table {
 	uint32_t *slots; /* 0: free; inputs from 1, nodes behind them */
 	uint32_t mask;
 	struct dagfile *file;
-	uint32_t
-		*seen_by; /* of each node: the last one that needs it, plus 1 */
+	uint32_t *seen_by; /* of each node: the last one that needs it, plus 1 */
 };
 
 static uint32_t
@@ -63,16 +62,14 @@ add(struct table *table, uint32_t id)
 	if (!*name)
 		return; /* it was wrong, and that is told */
 	if (strcmp(name, "item") == 0)
-		dagfile_fail(table->file, at,
-		             "item is the name of what each is done for");
+		dagfile_fail(table->file, at, "item is the name of what each is done for");
 	slot = find(table, name, strlen(name));
 	if (*slot == 0) {
 		*slot = id;
 		return;
 	}
 	(void)name_of(table, *slot, &before);
-	dagfile_fail(table->file, at, "there is a %s already, in line %u", name,
-	             before.line);
+	dagfile_fail(table->file, at, "there is a %s already, in line %u", name, before.line);
 }
 
 static bool
@@ -111,8 +108,7 @@ look_up_ref(const struct table *table, struct dagfile_ref *ref)
 {
 	struct dagfile *file = table->file;
 	uint32_t id = *find(table, ref->name, strlen(ref->name));
-	bool takes_input = ref->use == DAGFILE_EACH
-	                   || ref->use == DAGFILE_STDIN;
+	bool takes_input = ref->use == DAGFILE_EACH || ref->use == DAGFILE_STDIN;
 
 	if (id == 0) {
 		dagfile_fail(file, ref->at, "there is no node %s%s", ref->name,
@@ -122,8 +118,7 @@ look_up_ref(const struct table *table, struct dagfile_ref *ref)
 	ref->is_input = id <= file->input_count;
 	ref->index = id - 1 - (ref->is_input ? 0 : file->input_count);
 	if (ref->is_input && !takes_input) {
-		dagfile_fail(file, ref->at,
-		             "%s is an input, which every node has", ref->name);
+		dagfile_fail(file, ref->at, "%s is an input, which every node has", ref->name);
 		return;
 	}
 	ref->known = true;
@@ -141,15 +136,13 @@ want_value(struct dagfile *file, const struct dagfile_ref *ref)
 		return;
 	if (!from->works)
 		dagfile_fail(file, ref->at,
-		             "%s does nothing that has a value; after %s waits "
-		             "for it",
-		             ref->name, ref->name);
+		             "%s does nothing that has a value; after %s waits for it", ref->name,
+		             ref->name);
 	else if (from->output == DAGFILE_OUTPUT_UNSAID)
 		from->output = DAGFILE_OUTPUT_TEXT;
 	else if (from->output > DAGFILE_OUTPUT_LINES)
-		dagfile_fail(file, ref->at,
-		             "%s keeps no value; after %s waits for it",
-		             ref->name, ref->name);
+		dagfile_fail(file, ref->at, "%s keeps no value; after %s waits for it", ref->name,
+		             ref->name);
 }
 
 static void
@@ -157,11 +150,9 @@ check_list(struct dagfile *file, const struct dagfile_ref *ref)
 {
 	const struct dagfile_node *from = &file->nodes[ref->index];
 
-	if (ref->use == DAGFILE_EACH && ref->known && !ref->is_input
-	    && !from->each && from->output == DAGFILE_OUTPUT_TEXT)
-		dagfile_fail(file, ref->at,
-		             "%s gives no list: let it say output lines",
-		             ref->name);
+	if (ref->use == DAGFILE_EACH && ref->known && !ref->is_input && !from->each
+	    && from->output == DAGFILE_OUTPUT_TEXT)
+		dagfile_fail(file, ref->at, "%s gives no list: let it say output lines", ref->name);
 }
 
 /* Mark what a node has in its variables. */
@@ -170,16 +161,13 @@ look_around(const struct table *table, const struct dagfile_node *node)
 {
 	for (const struct dagfile_ref *r = node->refs; r; r = r->next)
 		if (r->known && !r->is_input && r->use == DAGFILE_NEEDS)
-			table->seen_by[r->index] =
-				(uint32_t)(node - table->file->nodes) + 1;
+			table->seen_by[r->index] = (uint32_t)(node - table->file->nodes) + 1;
 }
 
 static bool
-has_value(const struct table *table, const struct dagfile_node *node,
-          uint32_t index)
+has_value(const struct table *table, const struct dagfile_node *node, uint32_t index)
 {
-	return table->seen_by[index]
-	       == (uint32_t)(node - table->file->nodes) + 1;
+	return table->seen_by[index] == (uint32_t)(node - table->file->nodes) + 1;
 }
 
 /* --- variables ------------------------------------------------------------ */
@@ -200,23 +188,17 @@ look_up_piece(const struct look *look, struct dagfile_piece *piece)
 		piece->kind = DAGFILE_ITEM;
 		if (!look->has_item)
 			dagfile_fail(file, piece->at, "there is no $item %s",
-			             look->node->each ? "in what is asked once "
-			                                "for all of them"
-			                              : "in a node without "
-			                                "each");
+			             look->node->each ? "in what is asked once for all of them"
+			                              : "in a node without each");
 		return;
 	}
 	piece->kind = id <= file->input_count ? DAGFILE_INPUT : DAGFILE_SOURCE;
-	piece->index = id - 1
-	               - (id <= file->input_count ? 0 : file->input_count);
+	piece->index = id - 1 - (id <= file->input_count ? 0 : file->input_count);
 	if (id == 0)
+		dagfile_fail(file, piece->at, "there is no node %s, and no input", piece->text);
+	else if (id > file->input_count && !has_value(look->table, look->node, piece->index))
 		dagfile_fail(file, piece->at,
-		             "there is no node %s, and no input", piece->text);
-	else if (id > file->input_count
-	         && !has_value(look->table, look->node, piece->index))
-		dagfile_fail(file, piece->at,
-		             "$%s is the value of a node that this one does "
-		             "not need: say needs %s",
+		             "$%s is the value of a node that this one does not need: say needs %s",
 		             piece->text, piece->text);
 }
 
@@ -231,9 +213,7 @@ look_up_word(const struct look *look, struct dagfile_word *word)
 static void
 look_up_words(const struct table *table, struct dagfile_node *node)
 {
-	struct look look = { .table = table,
-		             .node = node,
-		             .has_item = node->each };
+	struct look look = { .table = table, .node = node, .has_item = node->each };
 
 	for (struct dagfile_word *w = node->words; w; w = w->next)
 		look_up_word(&look, w);
@@ -275,8 +255,7 @@ check_variable(const struct table *table, const struct dagfile_node *node,
 		return;
 	at.column += (uint32_t)(dollar - line->text);
 	dagfile_fail(table->file, at,
-	             "$%.*s is the value of a node that this one does not "
-	             "need: say needs %.*s",
+	             "$%.*s is the value of a node that this one does not need: say needs %.*s",
 	             (int)size, name, (int)size, name);
 }
 
@@ -316,9 +295,8 @@ check_limit(struct dagfile *file, const struct dagfile_node *node)
 		limit = limit->next;
 	if (!limit)
 		dagfile_fail(file, node->limit_at,
-		             "there is no limit %s: declare it as limit %s = "
-		             "NUMBER",
-		             node->limit, node->limit);
+		             "there is no limit %s: declare it as limit %s = NUMBER", node->limit,
+		             node->limit);
 }
 
 static void
@@ -328,23 +306,19 @@ check_node(struct dagfile *file, struct dagfile_node *node)
 		return;
 	check_limit(file, node);
 	if (node->lines && node->words)
-		dagfile_fail(file, node->at, "%s has both run and redis",
-		             node->name);
+		dagfile_fail(file, node->at, "%s has both run and redis", node->name);
 	else if (!node->works && (!node->refs || node->each))
-		dagfile_fail(file, node->at,
-		             "%s has nothing to do: run or redis is missing",
+		dagfile_fail(file, node->at, "%s has nothing to do: run or redis is missing",
 		             node->name);
 	if (node->each && node->output == DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, node->output_at,
 		             "with each the values are a list already, one for "
 		             "each item: let it be text");
 	if (node->output == DAGFILE_OUTPUT_UNSAID)
-		node->output = node->works ? DAGFILE_OUTPUT_SHOW
-		                           : DAGFILE_OUTPUT_NONE;
+		node->output = node->works ? DAGFILE_OUTPUT_SHOW : DAGFILE_OUTPUT_NONE;
 	if (node->fallback && node->output > DAGFILE_OUTPUT_LINES)
 		dagfile_fail(file, node->at,
-		             "%s has a value to take when it fails, and no "
-		             "node has a use for it",
+		             "%s has a value to take when it fails, and no node has a use for it",
 		             node->name);
 }
 
@@ -361,8 +335,7 @@ check_priorities(struct dagfile *file)
 		if (k < count)
 			continue;
 		if (count == DAGFILE_LEVELS) {
-			dagfile_fail(file, file->nodes[i].at,
-			             "more than %u different priorities",
+			dagfile_fail(file, file->nodes[i].at, "more than %u different priorities",
 			             DAGFILE_LEVELS);
 			return;
 		}
@@ -377,8 +350,7 @@ each_ref(struct dagfile *file, const struct table *table,
          void (*fn)(struct dagfile *file, const struct dagfile_ref *ref))
 {
 	for (uint32_t i = 0; i < file->node_count; i++)
-		for (struct dagfile_ref *r = file->nodes[i].refs; r;
-		     r = r->next)
+		for (struct dagfile_ref *r = file->nodes[i].refs; r; r = r->next)
 			if (fn)
 				fn(file, r);
 			else

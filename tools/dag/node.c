@@ -10,8 +10,7 @@ attempt_value(struct attempt *attempt, const struct dagfile_ref *ref)
 {
 	size_t index = 0;
 
-	for (const struct dagfile_ref *r = attempt->node->refs; r != ref;
-	     r = r->next)
+	for (const struct dagfile_ref *r = attempt->node->refs; r != ref; r = r->next)
 		index += !(r->is_input && r->use == DAGFILE_STDIN);
 	return weft_dag_step_in(attempt->step, index);
 }
@@ -28,8 +27,7 @@ value_of(struct attempt *attempt, const struct dagfile_piece *piece)
 }
 
 static int
-add_piece(struct attempt *attempt, const struct dagfile_piece *piece,
-          struct gathered *out)
+add_piece(struct attempt *attempt, const struct dagfile_piece *piece, struct gathered *out)
 {
 	const char *text = piece->text;
 	char *made = NULL;
@@ -45,13 +43,11 @@ add_piece(struct attempt *attempt, const struct dagfile_piece *piece,
 }
 
 int
-attempt_word(struct attempt *attempt, const struct dagfile_word *word,
-             struct gathered *out)
+attempt_word(struct attempt *attempt, const struct dagfile_word *word, struct gathered *out)
 {
 	int rc = gathered_add(out, "", 0);
 
-	for (const struct dagfile_piece *p = word->pieces; p && rc == 0;
-	     p = p->next)
+	for (const struct dagfile_piece *p = word->pieces; p && rc == 0; p = p->next)
 		rc = add_piece(attempt, p, out);
 	return rc;
 }
@@ -74,13 +70,11 @@ attempt_output(struct attempt *attempt, struct gathered *text)
 	if (rc < 0 || attempt->node->output > DAGFILE_OUTPUT_LINES)
 		return rc;
 	if (memchr(text->data, '\0', text->size))
-		return weft_fail(WEFT_EINVAL,
-		                 "its output has a zero byte, and is no text");
+		return weft_fail(WEFT_EINVAL, "its output has a zero byte, and is no text");
 	if (attempt->node->output == DAGFILE_OUTPUT_TEXT)
 		cut_end(text);
-	attempt->out = attempt->node->output == DAGFILE_OUTPUT_TEXT
-	                       ? weft_value_text(text->data)
-	                       : gathered_lines(text->data);
+	attempt->out = attempt->node->output == DAGFILE_OUTPUT_TEXT ? weft_value_text(text->data)
+	                                                            : gathered_lines(text->data);
 	if (attempt->out.type == &weft_type_error)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	return 0;
@@ -104,9 +98,8 @@ add_value(struct hash *hash, const weft_value *value)
 	list = value->as.ptr;
 	hash_add_number(hash, list->count);
 	for (size_t i = 0; i < list->count; i++)
-		hash_add_text(hash, list->items[i].type == &weft_type_text
-		                            ? list->items[i].as.ptr
-		                            : NULL);
+		hash_add_text(hash, list->items[i].type == &weft_type_text ? list->items[i].as.ptr
+		                                                           : NULL);
 }
 
 static void
@@ -117,8 +110,7 @@ make_key(struct attempt *attempt, unsigned char *out)
 	hash_begin(&hash);
 	hash_add(&hash, attempt->self->key, HASH_BYTES);
 	for (struct dagfile_ref *r = attempt->node->refs; r; r = r->next)
-		if (r->use != DAGFILE_AFTER
-		    && !(r->is_input && r->use == DAGFILE_STDIN))
+		if (r->use != DAGFILE_AFTER && !(r->is_input && r->use == DAGFILE_STDIN))
 			add_value(&hash, attempt_value(attempt, r));
 	hash_end(&hash, out);
 }
@@ -164,8 +156,8 @@ tell_failure(struct attempt *attempt, double took)
 	const char *then = what_follows(attempt);
 
 	attempt->run->failures += *then == '\0';
-	show_note(&attempt->run->show, "%s: failed, %.2f s: %s%s",
-	          attempt->label.text, took, weft_detail(), then);
+	show_note(&attempt->run->show, "%s: failed, %.2f s: %s%s", attempt->label.text, took,
+	          weft_detail(), then);
 }
 
 static void
@@ -189,8 +181,7 @@ work_in_time(struct attempt *attempt)
 {
 	uint64_t timeout_ns = attempt->node->timeout_ns;
 	weft_scope scope;
-	int rc = weft_scope_open(&scope, 0,
-	                         timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER);
+	int rc = weft_scope_open(&scope, 0, timeout_ns ? weft_in(timeout_ns) : WEFT_NEVER);
 
 	if (rc < 0)
 		return rc;
@@ -257,8 +248,7 @@ node_run(weft_dag_step *step, void *arg)
 	make_key(&attempt, key);
 	if (state_take(&self->run->state, key, &attempt.out)) {
 		self->run->show.taken++;
-		show_line(&self->run->show, "%s: done by the last run",
-		          attempt.label.text);
+		show_line(&self->run->show, "%s: done by the last run", attempt.label.text);
 		return put_out(&attempt);
 	}
 	rc = work(&attempt);

@@ -13,14 +13,12 @@ struct option {
 };
 
 void
-dagfile_add_ref(struct dagfile *file, struct dagfile_node *node,
-                const struct dagfile_ref *ref)
+dagfile_add_ref(struct dagfile *file, struct dagfile_node *node, const struct dagfile_ref *ref)
 {
 	struct dagfile_ref *copy;
 
 	if (file->ref_count == DAGFILE_REFS_MAX)
-		dagfile_fail(file, ref->at,
-		             "nodes wait for others more than %u times",
+		dagfile_fail(file, ref->at, "nodes wait for others more than %u times",
 		             DAGFILE_REFS_MAX);
 	if (file->ref_count++ >= DAGFILE_REFS_MAX)
 		return;
@@ -35,14 +33,12 @@ dagfile_add_ref(struct dagfile *file, struct dagfile_node *node,
 /* --- lists ---------------------------------------------------------------- */
 
 static bool
-read_refs(struct dagfile_lexer *lexer, struct dagfile_node *node,
-          enum dagfile_use use)
+read_refs(struct dagfile_lexer *lexer, struct dagfile_node *node, enum dagfile_use use)
 {
 	do {
 		struct dagfile_ref ref = { .use = use };
 
-		if (!dagfile_read_name(lexer, "the name of a node", &ref.at,
-		                       &ref.name))
+		if (!dagfile_read_name(lexer, "the name of a node", &ref.at, &ref.name))
 			return false;
 		dagfile_add_ref(lexer->file, node, &ref);
 	} while (!dagfile_at_end(lexer));
@@ -66,8 +62,7 @@ read_stdin(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {
 	struct dagfile_ref ref = { .use = DAGFILE_STDIN };
 
-	if (!dagfile_read_name(lexer, "the name of a node or input", &ref.at,
-	                       &ref.name))
+	if (!dagfile_read_name(lexer, "the name of a node or input", &ref.at, &ref.name))
 		return false;
 	dagfile_add_ref(lexer->file, node, &ref);
 	return true;
@@ -80,8 +75,7 @@ read_redis(struct dagfile_lexer *lexer, struct dagfile_node *node)
 
 	node->works = true;
 	do {
-		struct dagfile_word *word = dagfile_alloc(lexer->file,
-		                                          sizeof(*word));
+		struct dagfile_word *word = dagfile_alloc(lexer->file, sizeof(*word));
 
 		if (!word || !dagfile_read_word(lexer, "a command", word))
 			return false;
@@ -102,15 +96,13 @@ read_run(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	while (lexer->at < end && (*lexer->at == ' ' || *lexer->at == '\t'))
 		lexer->at++;
 	if (lexer->at == end) {
-		dagfile_fail(lexer->file, dagfile_where(lexer),
-		             "a command is missing");
+		dagfile_fail(lexer->file, dagfile_where(lexer), "a command is missing");
 		return false;
 	}
 	node->script_bytes += (size_t)(end - lexer->at) + 1;
 	if (node->script_bytes > DAGFILE_SCRIPT_MAX) {
 		dagfile_fail(lexer->file, dagfile_where(lexer),
-		             "a script of more than %zu bytes: let it be a "
-		             "file",
+		             "a script of more than %zu bytes: let it be a file",
 		             DAGFILE_SCRIPT_MAX);
 		return false;
 	}
@@ -119,8 +111,7 @@ read_run(struct dagfile_lexer *lexer, struct dagfile_node *node)
 		return false;
 	*line = (struct dagfile_line){
 		.at = dagfile_where(lexer),
-		.text = dagfile_copy(lexer->file, lexer->at,
-		                     (size_t)(end - lexer->at)),
+		.text = dagfile_copy(lexer->file, lexer->at, (size_t)(end - lexer->at)),
 	};
 	*(node->last_line ? &node->last_line->next : &node->lines) = line;
 	node->last_line = line;
@@ -146,10 +137,8 @@ read_env(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	name = dagfile_copy(lexer->file, begin, (size_t)(lexer->at - begin));
 	if (!name)
 		return false;
-	if (lexer->at == lexer->end || *lexer->at != '='
-	    || !dagfile_is_name(name)) {
-		dagfile_fail(lexer->file, at,
-		             "a variable is set as: env NAME=VALUE");
+	if (lexer->at == lexer->end || *lexer->at != '=' || !dagfile_is_name(name)) {
+		dagfile_fail(lexer->file, at, "a variable is set as: env NAME=VALUE");
 		return false;
 	}
 	lexer->at++;
@@ -171,17 +160,14 @@ read_output(struct dagfile_lexer *lexer, struct dagfile_node *node)
 	static const char *const kinds[] = { "text", "lines", "show", "none" };
 	const char *kind;
 
-	if (!dagfile_read_plain(lexer, "text, lines, show or none",
-	                        &node->output_at, &kind))
+	if (!dagfile_read_plain(lexer, "text, lines, show or none", &node->output_at, &kind))
 		return false;
 	for (int i = 0; i < 4; i++)
 		if (strcmp(kind, kinds[i]) == 0) {
-			node->output = (enum dagfile_output)(DAGFILE_OUTPUT_TEXT
-			                                     + i);
+			node->output = (enum dagfile_output)(DAGFILE_OUTPUT_TEXT + i);
 			return true;
 		}
-	dagfile_fail(lexer->file, node->output_at,
-	             "the output is text, lines, show or none");
+	dagfile_fail(lexer->file, node->output_at, "the output is text, lines, show or none");
 	return false;
 }
 
@@ -202,8 +188,7 @@ read_retries(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {
 	int64_t number;
 
-	if (!dagfile_read_number(lexer, "the count of retries", 0, 1000,
-	                         &number))
+	if (!dagfile_read_number(lexer, "the count of retries", 0, 1000, &number))
 		return false;
 	node->retries = (uint32_t)number;
 	return true;
@@ -223,8 +208,7 @@ read_priority(struct dagfile_lexer *lexer, struct dagfile_node *node)
 static bool
 read_limit(struct dagfile_lexer *lexer, struct dagfile_node *node)
 {
-	return dagfile_read_name(lexer, "the name of the limit",
-	                         &node->limit_at, &node->limit);
+	return dagfile_read_name(lexer, "the name of the limit", &node->limit_at, &node->limit);
 }
 
 /* Its value is in quotes, so that it is not taken for another option. */
@@ -251,8 +235,7 @@ read_when(struct dagfile_lexer *lexer, struct dagfile_node *node)
 		node->test = DAGFILE_OTHER;
 	else
 		return true;
-	return dagfile_read_word(lexer, "what it is compared with",
-	                         &node->when[1]);
+	return dagfile_read_word(lexer, "what it is compared with", &node->when[1]);
 }
 
 static bool
@@ -296,16 +279,14 @@ read_option(struct dagfile_lexer *lexer, struct dagfile_node *node)
 		if (!dagfile_take_mark(lexer, options[i].word))
 			continue;
 		if ((options[i].flags & ONCE) && (node->said & bit)) {
-			dagfile_fail(lexer->file, at,
-			             "the node has said %s before",
+			dagfile_fail(lexer->file, at, "the node has said %s before",
 			             options[i].word);
 			return false;
 		}
 		node->said |= bit;
 		return options[i].read(lexer, node);
 	}
-	dagfile_fail(lexer->file, at,
-	             "this is no option of a node, and begins no statement");
+	dagfile_fail(lexer->file, at, "this is no option of a node, and begins no statement");
 	return false;
 }
 

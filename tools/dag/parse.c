@@ -95,8 +95,7 @@ is_before(struct dagfile_at a, struct dagfile_at b)
 }
 
 void
-dagfile_fail(struct dagfile *file, struct dagfile_at at, const char *format,
-             ...)
+dagfile_fail(struct dagfile *file, struct dagfile_at at, const char *format, ...)
 {
 	struct dagfile_error *error, **link = &file->errors;
 	char text[1024];
@@ -130,12 +129,10 @@ struct parser {
 };
 
 static void
-say_once(struct parser *parser, struct dagfile_at at, struct dagfile_at before,
-         const char *what)
+say_once(struct parser *parser, struct dagfile_at at, struct dagfile_at before, const char *what)
 {
 	if (before.line)
-		dagfile_fail(parser->file, at, "%s was said in line %u", what,
-		             before.line);
+		dagfile_fail(parser->file, at, "%s was said in line %u", what, before.line);
 }
 
 static void
@@ -144,8 +141,7 @@ read_dag(struct parser *parser)
 	struct dagfile_at at;
 	const char *name;
 
-	if (!dagfile_read_name(&parser->lexer, "the name of the dag", &at,
-	                       &name))
+	if (!dagfile_read_name(&parser->lexer, "the name of the dag", &at, &name))
 		return;
 	say_once(parser, at, parser->dag_at, "its name");
 	parser->dag_at = at;
@@ -158,8 +154,7 @@ read_server(struct parser *parser)
 	struct dagfile_at at;
 	const char *address;
 
-	if (!dagfile_read_plain(&parser->lexer, "the address of the server",
-	                        &at, &address))
+	if (!dagfile_read_plain(&parser->lexer, "the address of the server", &at, &address))
 		return;
 	say_once(parser, at, parser->server_at, "the server");
 	parser->server_at = at;
@@ -173,19 +168,16 @@ read_input(struct parser *parser)
 	struct dagfile_input input = { 0 }, *inputs;
 	struct dagfile_at at;
 
-	if (!dagfile_read_name(&parser->lexer, "the name of the input",
-	                       &input.at, &input.name))
+	if (!dagfile_read_name(&parser->lexer, "the name of the input", &input.at, &input.name))
 		return;
 	if (dagfile_take_mark(&parser->lexer, "=")) {
 		if (dagfile_at_end(&parser->lexer))
 			input.value = "";
-		else if (!dagfile_read_plain(&parser->lexer, "the value", &at,
-		                             &input.value))
+		else if (!dagfile_read_plain(&parser->lexer, "the value", &at, &input.value))
 			return;
 	}
 	if (file->input_count == DAGFILE_INPUTS_MAX) {
-		dagfile_fail(file, input.at, "more than %u inputs",
-		             DAGFILE_INPUTS_MAX);
+		dagfile_fail(file, input.at, "more than %u inputs", DAGFILE_INPUTS_MAX);
 		return;
 	}
 	inputs = grow(file, file->inputs, file->input_count, sizeof(*inputs));
@@ -203,24 +195,21 @@ read_limit(struct parser *parser)
 	uint32_t count = 0;
 	int64_t max;
 
-	if (!dagfile_read_name(&parser->lexer, "the name of the limit",
-	                       &limit.at, &limit.name))
+	if (!dagfile_read_name(&parser->lexer, "the name of the limit", &limit.at, &limit.name))
 		return;
 	if (!dagfile_take_mark(&parser->lexer, "=")) {
 		dagfile_fail(file, dagfile_where(&parser->lexer),
 		             "a limit is declared as: limit NAME = NUMBER");
 		return;
 	}
-	if (!dagfile_read_number(&parser->lexer, "the limit", 1,
-	                         DAGFILE_LIMIT_MAX, &max))
+	if (!dagfile_read_number(&parser->lexer, "the limit", 1, DAGFILE_LIMIT_MAX, &max))
 		return;
 	limit.max = (uint32_t)max;
 	for (; *link; link = &(*link)->next, count++)
 		if (strcmp((*link)->name, limit.name) == 0)
 			say_once(parser, limit.at, (*link)->at, limit.name);
 	if (count == DAGFILE_LIMITS_MAX)
-		dagfile_fail(file, limit.at, "more than %u limits",
-		             DAGFILE_LIMITS_MAX);
+		dagfile_fail(file, limit.at, "more than %u limits", DAGFILE_LIMITS_MAX);
 	copy = dagfile_alloc(file, sizeof(*copy));
 	if (!copy)
 		return;
@@ -237,8 +226,8 @@ add_node(struct parser *parser)
 	struct dagfile_node *nodes;
 
 	if (file->node_count == DAGFILE_NODES_MAX) {
-		dagfile_fail(file, dagfile_where(&parser->lexer),
-		             "more than %u nodes", DAGFILE_NODES_MAX);
+		dagfile_fail(file, dagfile_where(&parser->lexer), "more than %u nodes",
+		             DAGFILE_NODES_MAX);
 		return NULL;
 	}
 	nodes = grow(file, file->nodes, file->node_count, sizeof(*nodes));
@@ -258,14 +247,11 @@ read_node(struct parser *parser)
 	struct dagfile_ref ref = { .use = DAGFILE_EACH };
 
 	parser->in_node = true; /* its options are not wrong, too */
-	if (!node
-	    || !dagfile_read_name(lexer, "the name of the node", &node->at,
-	                          &node->name))
+	if (!node || !dagfile_read_name(lexer, "the name of the node", &node->at, &node->name))
 		return;
 	if (dagfile_take_mark(lexer, "each")) {
 		node->each = true;
-		if (!dagfile_read_name(lexer, "what it is done for each of",
-		                       &ref.at, &ref.name))
+		if (!dagfile_read_name(lexer, "what it is done for each of", &ref.at, &ref.name))
 			return;
 		dagfile_add_ref(parser->file, node, &ref);
 	}
@@ -325,25 +311,21 @@ read_line(struct parser *parser)
 	uint32_t wrong = file->error_count;
 
 	if (memchr(lexer->begin, '\0', (size_t)(lexer->end - lexer->begin))) {
-		dagfile_fail(file, dagfile_where(lexer),
-		             "a zero byte: this is no text");
+		dagfile_fail(file, dagfile_where(lexer), "a zero byte: this is no text");
 		return;
 	}
 	if (dagfile_at_end(lexer))
 		return;
 	if (!read_statement(parser)) {
 		if (parser->in_node)
-			dagfile_read_options(
-				lexer, &file->nodes[file->node_count - 1]);
+			dagfile_read_options(lexer, &file->nodes[file->node_count - 1]);
 		else
 			dagfile_fail(file, dagfile_where(lexer),
-			             "dag, input, limit, server or node is to "
-			             "begin this line");
+			             "dag, input, limit, server or node is to begin this line");
 	}
 	if (file->error_count == wrong && !dagfile_at_end(lexer))
 		dagfile_fail(file, dagfile_where(lexer),
-		             "this is one word too many; what has blanks "
-		             "stands in quotes");
+		             "this is one word too many; what has blanks stands in quotes");
 }
 
 static void
@@ -351,22 +333,17 @@ read_lines(struct parser *parser, const char *bytes, size_t size)
 {
 	const char *end = bytes + size, *stop;
 
-	for (uint32_t line = 1; bytes < end && !parser->file->no_memory;
-	     line++) {
+	for (uint32_t line = 1; bytes < end && !parser->file->no_memory; line++) {
 		stop = memchr(bytes, '\n', (size_t)(end - bytes));
 		stop = stop ? stop : end;
-		parser->lexer = (struct dagfile_lexer){ .file = parser->file,
-			                                .begin = bytes,
-			                                .at = bytes,
-			                                .end = stop,
-			                                .line = line };
+		parser->lexer = (struct dagfile_lexer){
+			.file = parser->file, .begin = bytes, .at = bytes, .end = stop, .line = line
+		};
 		if (stop > bytes && stop[-1] == '\r')
 			parser->lexer.end--;
 		if ((size_t)(stop - bytes) > DAGFILE_LINE_MAX)
-			dagfile_fail(parser->file,
-			             dagfile_where(&parser->lexer),
-			             "a line of more than %zu bytes",
-			             DAGFILE_LINE_MAX);
+			dagfile_fail(parser->file, dagfile_where(&parser->lexer),
+			             "a line of more than %zu bytes", DAGFILE_LINE_MAX);
 		else
 			read_line(parser);
 		bytes = stop + (stop < end);
@@ -384,8 +361,7 @@ dagfile_parse(const char *bytes, size_t size)
 		return NULL;
 	file->scratch = dagfile_alloc(file, DAGFILE_LINE_MAX);
 	if (size > DAGFILE_BYTES_MAX)
-		dagfile_fail(file, begin, "more than %zu bytes",
-		             DAGFILE_BYTES_MAX);
+		dagfile_fail(file, begin, "more than %zu bytes", DAGFILE_BYTES_MAX);
 	else if (file->scratch)
 		read_lines(&parser, bytes, size);
 	if (file->error_count == 0 && file->node_count == 0)

@@ -25,13 +25,11 @@ redis_end(struct dagrun *run)
 static int
 connect_to(struct dagrun *run)
 {
-	const char *server = run->opts.server ? run->opts.server
-	                                      : run->file->server;
+	const char *server = run->opts.server ? run->opts.server : run->file->server;
 
 	if (run->redis)
 		return 0;
-	return weft_redis_open(server ? server : DEFAULT_SERVER, NULL,
-	                       &run->redis);
+	return weft_redis_open(server ? server : DEFAULT_SERVER, NULL, &run->redis);
 }
 
 /* A reply as text, its items in lines; of a map both keys and values. */
@@ -48,8 +46,7 @@ add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 	if (weft_redis_kind(reply) == WEFT_REDIS_INTEGER
 	    || weft_redis_kind(reply) == WEFT_REDIS_BOOL) {
 		(void)weft_redis_integer(reply, &integer);
-		(void)snprintf(digits, sizeof(digits), "%lld",
-		               (long long)integer);
+		(void)snprintf(digits, sizeof(digits), "%lld", (long long)integer);
 		return gathered_add(to, digits, strlen(digits));
 	}
 	if (weft_redis_kind(reply) == WEFT_REDIS_NUMBER) {
@@ -59,8 +56,7 @@ add_reply(struct gathered *to, const weft_redis_reply *reply, int depth)
 		(void)snprintf(digits, sizeof(digits), "%.17g", number);
 		return gathered_add(to, digits, strlen(digits));
 	}
-	for (size_t i = 0; i < weft_redis_count(reply) && rc == 0 && depth < 8;
-	     i++) {
+	for (size_t i = 0; i < weft_redis_count(reply) && rc == 0 && depth < 8; i++) {
 		rc = add_reply(to, weft_redis_item(reply, i), depth + 1);
 		if (rc == 0)
 			rc = gathered_add(to, "\n", 1);
@@ -87,14 +83,12 @@ call(struct attempt *attempt, const weft_span *words, size_t count)
 {
 	weft_redis_reply *reply = NULL;
 	struct gathered text = { 0 };
-	int rc = weft_redis_call(attempt->run->redis, words, count, &reply,
-	                         WEFT_NEVER);
+	int rc = weft_redis_call(attempt->run->redis, words, count, &reply, WEFT_NEVER);
 
 	if (rc == 0)
 		rc = add_reply(&text, reply, 0);
 	if (rc == 0 && text.size > OUTPUT_MAX)
-		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes",
-		               OUTPUT_MAX);
+		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
 	if (rc == 0 && attempt->node->output == DAGFILE_OUTPUT_SHOW)
 		show_reply(attempt, &text);
 	if (rc == 0)
@@ -118,8 +112,7 @@ redis_run(struct attempt *attempt)
 	words = calloc(count, sizeof(*words));
 	if (!texts || !words)
 		rc = weft_fail(WEFT_ENOMEM, "out of memory");
-	for (struct dagfile_word *w = attempt->node->words; w && rc == 0;
-	     w = w->next, made++) {
+	for (struct dagfile_word *w = attempt->node->words; w && rc == 0; w = w->next, made++) {
 		rc = attempt_word(attempt, w, &texts[made]);
 		words[made] = (weft_span){ texts[made].data, texts[made].size };
 	}

@@ -21,8 +21,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 		return;
 	}
 	run->signal = what;
-	show_note(&run->show, "signal %d: ending what runs; once more kills it",
-	          what);
+	show_note(&run->show, "signal %d: ending what runs; once more kills it", what);
 	weft_dag_run_cancel(run->dag_run);
 }
 
@@ -33,8 +32,8 @@ watch_signals(struct dagrun *run)
 	int rc = 0;
 
 	for (int i = 0; i < 3 && rc == 0; i++)
-		rc = weft_watch_start_signal(run->loop, &run->watches[i],
-		                             signals[i], on_signal, run);
+		rc = weft_watch_start_signal(run->loop, &run->watches[i], signals[i], on_signal,
+		                             run);
 	return rc;
 }
 
@@ -56,8 +55,7 @@ count(struct dagrun *run, struct counts *counts)
 {
 	for (uint32_t i = 0; i < run->file->node_count; i++) {
 		weft_value value;
-		int rc = weft_dag_run_get(run->dag_run,
-		                          run->file->nodes[i].name, &value);
+		int rc = weft_dag_run_get(run->dag_run, run->file->nodes[i].name, &value);
 
 		if (rc == 0)
 			counts->done++;
@@ -81,15 +79,13 @@ sum_up(struct dagrun *run)
 	if (show->mode == SHOW_QUIET)
 		return;
 	fprintf(stderr, "weft: %s: %u done, %u failed, %u skipped",
-	        run->file->name ? run->file->name : run->path, counts.done,
-	        counts.failed, counts.skipped);
+	        run->file->name ? run->file->name : run->path, counts.done, counts.failed,
+	        counts.skipped);
 	if (counts.dropped > 0)
-		fprintf(stderr, ", %u not begun or ended early",
-		        counts.dropped);
+		fprintf(stderr, ", %u not begun or ended early", counts.dropped);
 	if (show->taken > 0)
 		fprintf(stderr, ", %u by the last run", show->taken);
-	fprintf(stderr, "; %.2f s\n",
-	        (double)(weft_now() - show->begin_ns) / 1e9);
+	fprintf(stderr, "; %.2f s\n", (double)(weft_now() - show->begin_ns) / 1e9);
 }
 
 static int
@@ -101,8 +97,7 @@ write_trace(struct dagrun *run)
 	bool failed;
 
 	if (rc < 0) {
-		fprintf(stderr, "weft: %s: %s\n", run->opts.trace,
-		        weft_detail());
+		fprintf(stderr, "weft: %s: %s\n", run->opts.trace, weft_detail());
 		return rc;
 	}
 	to = fopen(run->opts.trace, "we");
@@ -110,8 +105,7 @@ write_trace(struct dagrun *run)
 	if (to && fclose(to) != 0)
 		failed = true;
 	if (failed)
-		fprintf(stderr, "weft: %s: %s\n", run->opts.trace,
-		        strerror(errno));
+		fprintf(stderr, "weft: %s: %s\n", run->opts.trace, strerror(errno));
 	weft_value_drop(&text);
 	return failed ? WEFT_EINVAL : 0;
 }
@@ -134,8 +128,7 @@ set_inputs(struct dagrun *run)
 
 	for (uint32_t i = 0; i < file->input_count && rc == 0; i++)
 		if (file->inputs[i].is_list)
-			rc = weft_dag_run_set(run->dag_run,
-			                      file->inputs[i].name,
+			rc = weft_dag_run_set(run->dag_run, file->inputs[i].name,
 			                      gathered_lines(run->values[i]));
 	return rc;
 }
@@ -152,9 +145,7 @@ static int
 run_main(void *arg)
 {
 	struct dagrun *run = arg;
-	uint64_t deadline_ns = run->opts.deadline_ns
-	                               ? weft_in(run->opts.deadline_ns)
-	                               : WEFT_NEVER;
+	uint64_t deadline_ns = run->opts.deadline_ns ? weft_in(run->opts.deadline_ns) : WEFT_NEVER;
 
 	run->rc = set_inputs(run);
 	if (run->rc == 0)

@@ -64,8 +64,7 @@ set_from_value(struct variables *to, const char *name, const weft_value *value)
 }
 
 static void
-set_from_word(struct variables *to, struct attempt *attempt,
-              const struct dagfile_word *word)
+set_from_word(struct variables *to, struct attempt *attempt, const struct dagfile_word *word)
 {
 	struct gathered text = { 0 };
 	int rc = attempt_word(attempt, word, &text);
@@ -154,8 +153,8 @@ show_text_line(struct sink *sink, const char *line, size_t size)
 {
 	size_t kept = size < sizeof(sink->last) ? size : sizeof(sink->last) - 1;
 
-	show_said(&sink->attempt->run->show, sink->to,
-	          sink->attempt->label.text, (weft_span){ line, size });
+	show_said(&sink->attempt->run->show, sink->to, sink->attempt->label.text,
+	          (weft_span){ line, size });
 	if (size == 0)
 		return;
 	memcpy(sink->last, line, kept);
@@ -199,8 +198,7 @@ read_some(struct sink *sink)
 		return n < 0 ? -errno : 0;
 	if (!sink->to && sink->text.size + (size_t)n > OUTPUT_MAX) {
 		sink->too_large = true;
-		return weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes",
-		                 OUTPUT_MAX);
+		return weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
 	}
 	rc = gathered_add(&sink->text, buf, (size_t)n);
 	if (rc == 0 && sink->to)
@@ -254,8 +252,7 @@ writer_main(void *arg)
 	if (size > 0) {
 		spans[0] = (weft_span){ shell->input, size };
 		spans[1] = (weft_span){ "\n", 1 }; /* lines end with it */
-		(void)weft_write_spans(stream, spans,
-		                       shell->input[size - 1] == '\n' ? 1 : 2,
+		(void)weft_write_spans(stream, spans, shell->input[size - 1] == '\n' ? 1 : 2,
 		                       WEFT_NEVER);
 	}
 	weft_close(stream);
@@ -269,14 +266,10 @@ find_input(struct shell *shell)
 
 	for (struct dagfile_ref *r = attempt->node->refs; r; r = r->next)
 		if (r->use == DAGFILE_STDIN) {
-			shell->input =
-				r->is_input
-					? attempt->run->values[r->index]
-					: gathered_of(attempt_value(attempt, r),
-			                              &shell->input_made);
-			return shell->input ? 0
-			                    : weft_fail(WEFT_ENOMEM,
-			                                "out of memory");
+			shell->input = r->is_input ? attempt->run->values[r->index]
+			                           : gathered_of(attempt_value(attempt, r),
+			                                         &shell->input_made);
+			return shell->input ? 0 : weft_fail(WEFT_ENOMEM, "out of memory");
 		}
 	return 0;
 }
@@ -291,8 +284,7 @@ find_folder(struct attempt *attempt, struct gathered *out)
 	if (attempt->node->dir)
 		rc = attempt_word(attempt, attempt->node->dir, &word);
 	if (rc == 0 && (word.size == 0 || word.data[0] != '/'))
-		rc = gathered_add(out, attempt->run->folder,
-		                  strlen(attempt->run->folder));
+		rc = gathered_add(out, attempt->run->folder, strlen(attempt->run->folder));
 	if (rc == 0 && word.size > 0 && out->size > 0)
 		rc = gathered_add(out, "/", 1);
 	if (rc == 0 && word.size > 0)
@@ -302,28 +294,24 @@ find_folder(struct attempt *attempt, struct gathered *out)
 }
 
 static int
-open_child(struct shell *shell, const struct gathered *folder,
-           const struct variables *variables)
+open_child(struct shell *shell, const struct gathered *folder, const struct variables *variables)
 {
 	struct attempt *attempt = shell->attempt;
-	const char *const argv[] = { "/bin/sh", "-e", "-c",
-		                     attempt->self->script, NULL };
+	const char *const argv[] = { "/bin/sh", "-e", "-c", attempt->self->script, NULL };
 	const weft_child_opts opts = {
 		.env = (const char *const *)variables->list,
 		.cwd = folder->data,
 		.std = { shell->input ? WEFT_CHILD_PIPE : WEFT_CHILD_NULL,
-		         attempt->node->output == DAGFILE_OUTPUT_NONE
-		                 ? WEFT_CHILD_NULL
-		                 : WEFT_CHILD_PIPE,
+		         attempt->node->output == DAGFILE_OUTPUT_NONE ? WEFT_CHILD_NULL
+		                                                      : WEFT_CHILD_PIPE,
 		         WEFT_CHILD_PIPE },
 		.group = true,
 	};
 	int rc = weft_child_open(argv, &opts, &shell->child, WEFT_NEVER);
 
 	if (rc == -E2BIG)
-		return weft_fail(rc,
-		                 "its variables are too large for a command: "
-		                 "take large values by stdin");
+		return weft_fail(rc, "its variables are too large for a command: "
+		                     "take large values by stdin");
 	if (rc == WEFT_ENOENT && access(folder->data, X_OK) < 0)
 		return weft_fail(rc, "there is no folder %s", folder->data);
 	return rc;
@@ -397,9 +385,8 @@ end_child(struct shell *shell)
 
 	(void)weft_child_kill(shell->child, SIGTERM);
 	if (weft_scope_open(&scope, WEFT_SHIELD, WEFT_NEVER) == 0) {
-		(void)weft_child_wait(
-			shell->child, NULL,
-			weft_in(shell->attempt->run->opts.grace_ns));
+		(void)weft_child_wait(shell->child, NULL,
+		                      weft_in(shell->attempt->run->opts.grace_ns));
 		(void)weft_scope_close(&scope); /* nothing was started in it */
 	}
 	(void)weft_child_kill(shell->child, SIGKILL);
@@ -443,10 +430,9 @@ judge(const struct shell *shell)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	if (WIFSIGNALED(status))
-		return weft_fail(WEFT_ESCRIPT, "killed by signal %d%s%s",
-		                 WTERMSIG(status), colon, last);
-	return weft_fail(WEFT_ESCRIPT, "exit status %d%s%s",
-	                 WEXITSTATUS(status), colon, last);
+		return weft_fail(WEFT_ESCRIPT, "killed by signal %d%s%s", WTERMSIG(status), colon,
+		                 last);
+	return weft_fail(WEFT_ESCRIPT, "exit status %d%s%s", WEXITSTATUS(status), colon, last);
 }
 
 int
@@ -468,8 +454,7 @@ shell_run(struct attempt *attempt)
 	if (rc == 0 && !shell.out.to)
 		rc = attempt_output(attempt, &shell.out.text);
 	if (shell.out.too_large)
-		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes",
-		               OUTPUT_MAX);
+		rc = weft_fail(WEFT_EMSGSIZE, "its output is above %zu bytes", OUTPUT_MAX);
 	weft_child_close(shell.child);
 	gathered_free(&shell.out.text);
 	gathered_free(&shell.err.text);

@@ -52,15 +52,13 @@ draw(struct show *show)
 	char line[512], head[96], cells[BAR_CELLS + 1];
 	size_t room = columns() - 1, size = 0;
 	uint64_t now_ns = weft_now();
-	uint32_t full = show->total ? (uint32_t)((uint64_t)show->done
-	                                         * BAR_CELLS / show->total)
+	uint32_t full = show->total ? (uint32_t)((uint64_t)show->done * BAR_CELLS / show->total)
 	                            : 0;
 
 	memset(cells, ' ', BAR_CELLS);
 	memset(cells, '=', full < BAR_CELLS ? full : BAR_CELLS);
 	cells[BAR_CELLS] = '\0';
-	(void)snprintf(head, sizeof(head), "[%s] %u/%u %.1f s", cells,
-	               show->done, show->total,
+	(void)snprintf(head, sizeof(head), "[%s] %u/%u %.1f s", cells, show->done, show->total,
 	               (double)(now_ns - show->begin_ns) / 1e9);
 	size = add(line, size, room, head);
 	for (struct label *l = show->running; l && size < room; l = l->next) {
@@ -177,8 +175,8 @@ show_begin(struct show *show, weft_loop *loop, enum show_mode mode)
 	if (mode != SHOW_BAR)
 		return;
 	weft_timer_set_background(&show->timer, true);
-	(void)weft_timer_start(loop, &show->timer, weft_in(TICK_NS), TICK_NS,
-	                       on_tick, show); /* else it ticks less often */
+	(void)weft_timer_start(loop, &show->timer, weft_in(TICK_NS), TICK_NS, on_tick,
+	                       show); /* else it ticks less often */
 }
 
 void

@@ -100,8 +100,7 @@ static weft_value
 read_text(const char *bytes, size_t size)
 {
 	char *copy = strndup(bytes, size);
-	weft_value value = copy ? weft_value_text(copy)
-	                        : weft_value_error(WEFT_ENOMEM);
+	weft_value value = copy ? weft_value_text(copy) : weft_value_error(WEFT_ENOMEM);
 
 	free(copy);
 	return value;
@@ -113,8 +112,7 @@ count_items(const char *at, const char *end)
 	size_t count = 0, size;
 
 	for (; at < end; count++) {
-		if (!read_size(&at, end, ':', &size)
-		    || size > (size_t)(end - at))
+		if (!read_size(&at, end, ':', &size) || size > (size_t)(end - at))
 			return 0;
 		at += size;
 	}
@@ -207,8 +205,7 @@ read_record(const char **at, const char *end, struct record *out)
 static uint32_t
 slot_of(const struct state *state, const unsigned char *key)
 {
-	return (key[0] | (uint32_t)key[1] << 8 | (uint32_t)key[2] << 16)
-	       & state->mask;
+	return (key[0] | (uint32_t)key[1] << 8 | (uint32_t)key[2] << 16) & state->mask;
 }
 
 static int
@@ -224,8 +221,7 @@ index_records(struct state *state)
 	state->mask = room - 1;
 	memset(state->slots, 0xff, room * sizeof(*state->slots));
 	for (uint32_t i = state->count; i-- > 0;) {
-		uint32_t *slot =
-			&state->slots[slot_of(state, state->records[i].key)];
+		uint32_t *slot = &state->slots[slot_of(state, state->records[i].key)];
 
 		state->records[i].next = *slot;
 		*slot = i;
@@ -240,8 +236,7 @@ read_records(struct state *state, size_t size)
 	const char *at = state->bytes, *end = at + size, *good;
 	uint32_t room = 0;
 
-	if (size < strlen(FIRST_LINE)
-	    || memcmp(at, FIRST_LINE, strlen(FIRST_LINE)) != 0)
+	if (size < strlen(FIRST_LINE) || memcmp(at, FIRST_LINE, strlen(FIRST_LINE)) != 0)
 		return 0;
 	good = at += strlen(FIRST_LINE);
 	for (;;) {
@@ -288,14 +283,12 @@ read_all(int fd, struct state *state, size_t *out)
 	if (fstat(fd, &about) < 0)
 		return -errno;
 	if (about.st_size > (off_t)STATE_MAX)
-		return weft_fail(WEFT_EMSGSIZE, "%s is no state of a run",
-		                 state->path);
+		return weft_fail(WEFT_EMSGSIZE, "%s is no state of a run", state->path);
 	state->bytes = malloc((size_t)about.st_size + 1);
 	if (!state->bytes)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	while (size < (size_t)about.st_size) {
-		ssize_t n = read(fd, state->bytes + size,
-		                 (size_t)about.st_size - size);
+		ssize_t n = read(fd, state->bytes + size, (size_t)about.st_size - size);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -316,17 +309,14 @@ check_owner(const struct state *state, int fd)
 	ssize_t n;
 
 	if (fstat(fd, &about) < 0)
-		return weft_fail(-errno, "%s: %s", state->path,
-		                 strerror(errno));
+		return weft_fail(-errno, "%s: %s", state->path, strerror(errno));
 	n = S_ISREG(about.st_mode) ? pread(fd, line, sizeof(line), 0) : -1;
 	if (n < 0 || (n > 0 && memcmp(line, FIRST_LINE, (size_t)n) != 0))
-		return weft_fail(WEFT_EPERM,
-		                 "%s is not the state of a run; move it away",
+		return weft_fail(WEFT_EPERM, "%s is not the state of a run; move it away",
 		                 state->path);
 	if (about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))
 		return weft_fail(WEFT_EPERM,
-		                 "%s belongs to another user, or others may "
-		                 "write it; move it away",
+		                 "%s belongs to another user, or others may write it; move it away",
 		                 state->path);
 	return 0;
 }
@@ -341,8 +331,7 @@ take_over(struct state *state, int fd, bool resume, size_t *kept)
 	if (rc < 0)
 		return rc;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return weft_fail(WEFT_EBUSY, "%s is in use by another run",
-		                 state->path);
+		return weft_fail(WEFT_EBUSY, "%s is in use by another run", state->path);
 	if (!resume)
 		return 0;
 	rc = read_all(fd, state, &size);
@@ -358,11 +347,9 @@ begin_file(struct state *state, size_t kept)
 	int rc, fd;
 
 	(void)unlink(state->temporary); /* of one with our number, long ago */
-	fd = open(state->temporary,
-	          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = open(state->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return weft_fail(-errno, "%s: %s", state->temporary,
-		                 strerror(errno));
+		return weft_fail(-errno, "%s: %s", state->temporary, strerror(errno));
 	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (rc == 0)
 		rc = kept ? write_all(fd, state->bytes, kept)
@@ -404,8 +391,7 @@ state_open(struct state *state, const char *path, bool resume)
 		return weft_fail(WEFT_ENOMEM, "out of memory");
 	fd = open(state->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT)
-		return weft_fail(-errno, "%s: %s", state->path,
-		                 strerror(errno));
+		return weft_fail(-errno, "%s: %s", state->path, strerror(errno));
 	if (fd >= 0)
 		rc = take_over(state, fd, resume, &kept);
 	if (rc == 0)
@@ -426,8 +412,7 @@ append(struct state *state, const struct gathered *record)
 }
 
 void
-state_put(struct state *state, const unsigned char *key,
-          const weft_value *value)
+state_put(struct state *state, const unsigned char *key, const weft_value *value)
 {
 	struct gathered bytes = { 0 }, record = { 0 };
 	char head[2 * HASH_BYTES + 64], check[2 * CHECK_BYTES + 1], kind;
@@ -440,8 +425,7 @@ state_put(struct state *state, const unsigned char *key,
 		check_of(kind, key, bytes.data, bytes.size, check);
 		for (size_t i = 0; i < HASH_BYTES; i++)
 			(void)snprintf(head + 2 * i, 3, "%02x", key[i]);
-		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind,
-		               bytes.size, check);
+		(void)snprintf(head + 2 * HASH_BYTES, 64, " %c %zu %s\n", kind, bytes.size, check);
 		rc = gathered_add(&record, head, strlen(head));
 	}
 	if (rc == 0)
@@ -457,8 +441,7 @@ state_put(struct state *state, const unsigned char *key,
 bool
 state_take(struct state *state, const unsigned char *key, weft_value *out)
 {
-	uint32_t i = state->slots ? state->slots[slot_of(state, key)]
-	                          : NO_RECORD;
+	uint32_t i = state->slots ? state->slots[slot_of(state, key)] : NO_RECORD;
 	struct record *record;
 
 	for (; i != NO_RECORD; i = record->next) {

@@ -15,8 +15,7 @@ admission_init(struct admission *admission, uint32_t most)
 static void
 count(struct admission *admission, int64_t step)
 {
-	__atomic_store_n(&admission->in_flight,
-	                 admission->in_flight + (uint64_t)step,
+	__atomic_store_n(&admission->in_flight, admission->in_flight + (uint64_t)step,
 	                 __ATOMIC_RELAXED);
 }
 
@@ -35,8 +34,7 @@ admission_enter(struct admission *admission)
 
 /* Invariant 2. */
 static void
-adapt(struct admission *admission, uint64_t took_ns, uint64_t target_ns,
-      uint64_t now_ns)
+adapt(struct admission *admission, uint64_t took_ns, uint64_t target_ns, uint64_t now_ns)
 {
 	if (took_ns <= target_ns) {
 		admission->limit += 1 / admission->limit;
@@ -53,8 +51,7 @@ adapt(struct admission *admission, uint64_t took_ns, uint64_t target_ns,
 }
 
 void
-admission_leave(struct admission *admission, uint64_t took_ns,
-                uint64_t target_ns, uint64_t now_ns)
+admission_leave(struct admission *admission, uint64_t took_ns, uint64_t target_ns, uint64_t now_ns)
 {
 	(void)pthread_mutex_lock(&admission->lock);
 	count(admission, -1);

@@ -81,8 +81,7 @@ read_line(struct blocking *client, char **out)
 
 	for (;;) {
 		char *begin = client->buffer + client->used;
-		char *end = memmem(begin, client->size - client->used, "\r\n",
-		                   2);
+		char *end = memmem(begin, client->size - client->used, "\r\n", 2);
 
 		if (end) {
 			*end = '\0';
@@ -158,8 +157,7 @@ read_reply(struct blocking *client, struct blocking_reply *out)
 /* --- calls -------------------------------------------------------------------------- */
 
 static int
-exchange(struct blocking *client, const char *line, size_t size,
-         struct blocking_reply *out)
+exchange(struct blocking *client, const char *line, size_t size, struct blocking_reply *out)
 {
 	int rc = send_all(client, line, size);
 
@@ -213,16 +211,15 @@ dial(struct blocking *client, const struct demo *demo)
 	if (client->fd < 0)
 		return fail_system("socket");
 	(void)setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-	                 sizeof(patience));
+	(void)setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (connect(client->fd, (const struct sockaddr *)&to, sizeof(to)) < 0)
 		return fail_system("connect");
 	return greet(client, &demo->endpoint);
 }
 
 int
-blocking_call(struct blocking *client, const struct demo *demo,
-              struct blocking_reply *out, const char *format, ...)
+blocking_call(struct blocking *client, const struct demo *demo, struct blocking_reply *out,
+              const char *format, ...)
 {
 	char line[256];
 	va_list args;

@@ -31,8 +31,7 @@
 
 enum kind { VIEWER, FOLLOWED_BY, SEEN_BY, CLUSTER, TREND, ITEM, KINDS };
 
-static const uint32_t counts[KINDS] = { VIEWERS,  VIEWERS, VIEWERS,
-	                                CLUSTERS, 1,       ITEMS };
+static const uint32_t counts[KINDS] = { VIEWERS, VIEWERS, VIEWERS, CLUSTERS, 1, ITEMS };
 
 struct writer {
 	struct fill *fill;
@@ -82,18 +81,16 @@ write_topics(uint64_t seed, enum kind kind, uint32_t number, char *out)
 		uint32_t a = draw(seed, kind, number, 100 + t) % 100;
 		uint32_t b = draw(seed, kind, number, 200 + t) % 100;
 
-		size += (size_t)snprintf(out + size, WORD - size, "%s%u",
-		                         t ? " " : "", a * b / 100);
+		size += (size_t)snprintf(out + size, WORD - size, "%s%u", t ? " " : "",
+		                         a * b / 100);
 	}
 }
 
 static void
-add_items(struct writer *writer, enum kind kind, uint32_t number,
-          uint32_t count)
+add_items(struct writer *writer, enum kind kind, uint32_t number, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		add_word(writer, "%u",
-		         draw(writer->fill->seed, kind, number, i) % ITEMS + 1);
+		add_word(writer, "%u", draw(writer->fill->seed, kind, number, i) % ITEMS + 1);
 }
 
 static void
@@ -136,10 +133,8 @@ add_item(struct writer *writer, uint32_t number)
 	write_topics(seed, ITEM, number, topics);
 	add_word(writer, "SET");
 	add_word(writer, KEYS "item:%u", number);
-	add_word(writer, "%u %u %u %s",
-	         draw(seed, ITEM, number, 1) % AUTHORS + 1,
-	         draw(seed, ITEM, number, 2) % 100,
-	         draw(seed, ITEM, number, 3) % 72, topics);
+	add_word(writer, "%u %u %u %s", draw(seed, ITEM, number, 1) % AUTHORS + 1,
+	         draw(seed, ITEM, number, 2) % 100, draw(seed, ITEM, number, 3) % 72, topics);
 }
 
 static void
@@ -190,8 +185,7 @@ drop_old(struct writer *writer)
 {
 	weft_span words[] = { { "DEL", 3 }, writer->spans[1] };
 
-	return weft_redis_call(writer->fill->redis, words, 2, NULL,
-	                       weft_in(10 * WEFT_S));
+	return weft_redis_call(writer->fill->redis, words, 2, NULL, weft_in(10 * WEFT_S));
 }
 
 static int
@@ -203,9 +197,8 @@ write_some(void *arg)
 	while (rc == 0 && next_command(writer)) {
 		rc = drop_old(writer);
 		if (rc == 0)
-			rc = weft_redis_call(writer->fill->redis, writer->spans,
-			                     writer->count, NULL,
-			                     weft_in(10 * WEFT_S));
+			rc = weft_redis_call(writer->fill->redis, writer->spans, writer->count,
+			                     NULL, weft_in(10 * WEFT_S));
 	}
 	return rc;
 }
@@ -213,8 +206,7 @@ write_some(void *arg)
 static void
 describe(const struct demo *demo, char *out, size_t max)
 {
-	(void)snprintf(out, max, "1 seed %llu",
-	               (unsigned long long)demo->opts.seed);
+	(void)snprintf(out, max, "1 seed %llu", (unsigned long long)demo->opts.seed);
 }
 
 int
@@ -223,13 +215,11 @@ data_there(struct demo *demo, weft_redis *redis)
 	weft_redis_reply *reply = NULL;
 	char want[64];
 	weft_span text;
-	int rc = weft_redis_callf(redis, &reply, weft_in(RUN_DEADLINE),
-	                          "GET " KEYS "data");
+	int rc = weft_redis_callf(redis, &reply, weft_in(RUN_DEADLINE), "GET " KEYS "data");
 
 	describe(demo, want, sizeof(want));
 	if (rc == 0)
-		rc = weft_redis_text(reply, &text) == 0
-		     && strcmp(text.data, want) == 0;
+		rc = weft_redis_text(reply, &text) == 0 && strcmp(text.data, want) == 0;
 	weft_redis_reply_free(reply);
 	return rc;
 }
@@ -244,8 +234,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 	int rc = writers ? 0 : WEFT_ENOMEM;
 
 	if (rc == 0)
-		rc = weft_scope_open(&scope, WEFT_FAIL_FAST,
-		                     weft_in(30 * WEFT_S));
+		rc = weft_scope_open(&scope, WEFT_FAIL_FAST, weft_in(30 * WEFT_S));
 	if (rc == 0) {
 		weft_threadlet first = 0;
 
@@ -263,7 +252,7 @@ data_fill(struct demo *demo, weft_redis *redis)
 	free(writers);
 	describe(demo, what, sizeof(what));
 	if (rc == 0)
-		rc = weft_redis_callf(redis, NULL, weft_in(10 * WEFT_S),
-		                      "SET " KEYS "data %s", what);
+		rc = weft_redis_callf(redis, NULL, weft_in(10 * WEFT_S), "SET " KEYS "data %s",
+		                      what);
 	return rc;
 }

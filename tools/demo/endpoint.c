@@ -27,14 +27,12 @@ decode(const char *text, size_t size, char *out, size_t max)
 
 			byte = high * 16 + low;
 			if (high < 0 || low < 0 || byte == 0)
-				return weft_fail(WEFT_EINVAL,
-				                 "a percent sign with no byte "
-				                 "after it");
+				return weft_fail(WEFT_EINVAL, "a percent sign with no byte "
+				                              "after it");
 			i += 2;
 		}
 		if (count + 1 >= max)
-			return weft_fail(WEFT_EMSGSIZE,
-			                 "user or password is too long");
+			return weft_fail(WEFT_EMSGSIZE, "user or password is too long");
 		out[count++] = (char)byte;
 	}
 	out[count] = '\0';
@@ -50,14 +48,11 @@ read_userinfo(const char *text, size_t size, struct endpoint *out)
 	int rc;
 
 	if (size + 2 > sizeof(out->userinfo))
-		return weft_fail(WEFT_EMSGSIZE,
-		                 "user and password are too long");
-	(void)snprintf(out->userinfo, sizeof(out->userinfo), "%.*s@", (int)size,
-	               text);
+		return weft_fail(WEFT_EMSGSIZE, "user and password are too long");
+	(void)snprintf(out->userinfo, sizeof(out->userinfo), "%.*s@", (int)size, text);
 	rc = decode(text, user, out->user, sizeof(out->user));
 	if (rc == 0 && colon)
-		rc = decode(colon + 1, size - user - 1, out->password,
-		            sizeof(out->password));
+		rc = decode(colon + 1, size - user - 1, out->password, sizeof(out->password));
 	return rc;
 }
 
@@ -83,8 +78,8 @@ read_net(const char *text, struct endpoint *out)
 	if (host_size > 256)
 		return weft_fail(WEFT_EINVAL, "the host is too long");
 	(void)snprintf(out->upstream, sizeof(out->upstream), "tcp://%.*s%s",
-	               host_size ? (int)host_size : 9,
-	               host_size ? host : "127.0.0.1", port ? "" : ":6379");
+	               host_size ? (int)host_size : 9, host_size ? host : "127.0.0.1",
+	               port ? "" : ":6379");
 	return 0;
 }
 
@@ -99,14 +94,12 @@ endpoint_read(const char *url, struct endpoint *out)
 		return 0;
 	if (strncmp(url, net, sizeof(net) - 1) == 0)
 		return read_net(url + sizeof(net) - 1, out);
-	if (strncmp(url, local, sizeof(local) - 1) == 0
-	    && strlen(url) < sizeof(out->upstream)) {
+	if (strncmp(url, local, sizeof(local) - 1) == 0 && strlen(url) < sizeof(out->upstream)) {
 		(void)snprintf(out->upstream, sizeof(out->upstream), "unix:%s",
 		               url + sizeof(local) - 1);
 		return 0;
 	}
 	return weft_fail(WEFT_EINVAL,
-	                 "%s: neither redis://HOST:PORT nor "
-	                 "redis+unix:/PATH (no TLS here)",
+	                 "%s: neither redis://HOST:PORT nor redis+unix:/PATH (no TLS here)",
 	                 weft_addr_mask(url, shown, sizeof(shown)));
 }

@@ -18,8 +18,8 @@ add_quantiles(struct text *text, const char *name, const struct quantiles *q)
 	text_add(text,
 	         "\"%s\":{\"count\":%llu,\"mean\":%llu,\"p50\":%llu,"
 	         "\"p90\":%llu,\"p95\":%llu,\"p99\":%llu,\"max\":%llu}",
-	         name, ULL(q->count), ULL(q->mean), ULL(q->p50), ULL(q->p90),
-	         ULL(q->p95), ULL(q->p99), ULL(q->max));
+	         name, ULL(q->count), ULL(q->mean), ULL(q->p50), ULL(q->p90), ULL(q->p95),
+	         ULL(q->p99), ULL(q->max));
 }
 
 static void
@@ -29,9 +29,8 @@ add_sides(struct text *text, struct demo *demo)
 
 	meter_read(&demo->meter, SIDE_WEFT, &weft);
 	meter_read(&demo->meter, SIDE_THREADS, &threads);
-	text_add(text,
-	         "\"rps\":{\"weft\":%llu,\"threads\":%llu},\"latency_us\":{",
-	         ULL(weft.count), ULL(threads.count));
+	text_add(text, "\"rps\":{\"weft\":%llu,\"threads\":%llu},\"latency_us\":{", ULL(weft.count),
+	         ULL(threads.count));
 	add_quantiles(text, "weft", &weft);
 	text_add(text, ",");
 	add_quantiles(text, "threads", &threads);
@@ -49,24 +48,20 @@ add_depths(struct text *text, struct demo *demo)
 	         ",\"in_flight\":{\"requests\":%llu,\"redis\":%llu,"
 	         "\"threads_redis\":%llu},\"queues\":{\"cpu\":%llu,"
 	         "\"redis_waiting\":%llu}",
-	         ULL(meter_get(&demo->admission.in_flight)),
-	         ULL(meter_get(&demo->calls.shown)),
-	         ULL(meter_get(&demo->threads_calls.shown)),
-	         ULL(meter_get(&demo->cpu_waiting)), ULL(waiting));
+	         ULL(meter_get(&demo->admission.in_flight)), ULL(meter_get(&demo->calls.shown)),
+	         ULL(meter_get(&demo->threads_calls.shown)), ULL(meter_get(&demo->cpu_waiting)),
+	         ULL(waiting));
 }
 
 static void
 add_counts(struct text *text, struct demo *demo)
 {
-	static const char *const names[OUTCOMES] = { "ok", "not_found", "bad",
-		                                     "shed", "errors" };
+	static const char *const names[OUTCOMES] = { "ok", "not_found", "bad", "shed", "errors" };
 
 	text_add(text, ",\"counts\":{");
 	for (int i = 0; i < OUTCOMES; i++)
-		text_add(text, "\"%s\":%llu,", names[i],
-		         ULL(meter_get(&demo->meter.outcomes[i])));
-	text_add(text, "\"redis_errors\":%llu}",
-	         ULL(meter_get(&demo->meter.redis_errors)));
+		text_add(text, "\"%s\":%llu,", names[i], ULL(meter_get(&demo->meter.outcomes[i])));
+	text_add(text, "\"redis_errors\":%llu}", ULL(meter_get(&demo->meter.redis_errors)));
 }
 
 /* An address without its user and password. */
@@ -77,8 +72,7 @@ add_redis(struct text *text, struct demo *demo)
 	char detail[256];
 
 	health_detail(demo, detail, sizeof(detail));
-	text_add(text, ",\"redis\":{\"state\":\"%s\",\"url\":",
-	         health_is_up(demo) ? "up" : "down");
+	text_add(text, ",\"redis\":{\"state\":\"%s\",\"url\":", health_is_up(demo) ? "up" : "down");
 	text_add_quoted(text, upstream[0] ? upstream : "embedded store");
 	text_add(text, ",\"detail\":");
 	text_add_quoted(text, detail);
@@ -96,9 +90,8 @@ add_settings(struct text *text, struct demo *demo)
 	         "\"fan_out\":[1,%d],\"delay_us\":[0,%d]},"
 	         "\"capacity_rps\":%llu}",
 	         setting(&settings->load), setting(&settings->fan_out),
-	         setting(&settings->delay_us),
-	         setting(&settings->compare) ? "true" : "false", DEMO_LOAD,
-	         DEMO_FAN_OUT, DEMO_DELAY, ULL(meter_get(&demo->capacity_rps)));
+	         setting(&settings->delay_us), setting(&settings->compare) ? "true" : "false",
+	         DEMO_LOAD, DEMO_FAN_OUT, DEMO_DELAY, ULL(meter_get(&demo->capacity_rps)));
 }
 
 static int
@@ -130,8 +123,7 @@ send_events(struct demo *demo, weft_http *http)
 {
 	char *data = malloc(EVENT_MAX);
 	uint64_t next = weft_now(), number = 0;
-	int rc = data ? weft_http_set(http, "Cache-Control", "no-store")
-	              : WEFT_ENOMEM;
+	int rc = data ? weft_http_set(http, "Cache-Control", "no-store") : WEFT_ENOMEM;
 
 	while (rc >= 0) {
 		rc = send_demo(demo, http, data);
@@ -153,13 +145,11 @@ route_events(weft_http *http, void *arg)
 
 	if (!window_allows(demo->window, http, false))
 		return 0;
-	if (__atomic_fetch_add(&demo->readers, 1, __ATOMIC_RELAXED)
-	    < READERS_MAX) {
+	if (__atomic_fetch_add(&demo->readers, 1, __ATOMIC_RELAXED) < READERS_MAX) {
 		rc = send_events(demo, http);
 	} else {
 		(void)weft_http_set(http, "Retry-After", "5");
-		rc = weft_http_reply(http, 503, "text/plain",
-		                     weft_text("too many readers\n"),
+		rc = weft_http_reply(http, 503, "text/plain", weft_text("too many readers\n"),
 		                     weft_in(WEFT_S));
 	}
 	__atomic_fetch_sub(&demo->readers, 1, __ATOMIC_RELAXED);

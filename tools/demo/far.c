@@ -72,8 +72,7 @@ static int
 keep(struct way *way, const char *data, size_t size)
 {
 	struct piece *piece = malloc(sizeof(*piece) + size);
-	uint64_t delay_ns = setting(&way->demo->settings.delay_us) * WEFT_US
-	                    / 2;
+	uint64_t delay_ns = setting(&way->demo->settings.delay_us) * WEFT_US / 2;
 
 	if (!piece)
 		return WEFT_ENOMEM;
@@ -100,8 +99,7 @@ read_way(void *arg)
 			rc = weft_event_wait(&way->room, WEFT_NEVER);
 		}
 		if (rc >= 0)
-			rc = weft_read(way->from, buffer, READ_BYTES,
-			               WEFT_NEVER);
+			rc = weft_read(way->from, buffer, READ_BYTES, WEFT_NEVER);
 		if (rc > 0)
 			rc = keep(way, buffer, (size_t)rc);
 		else if (rc == 0)
@@ -118,8 +116,7 @@ due_pieces(struct way *way, weft_span *spans)
 	uint64_t now = weft_now();
 	size_t count = 0;
 
-	for (struct piece *piece = way->first;
-	     piece && count < SPANS && piece->due_ns <= now;
+	for (struct piece *piece = way->first; piece && count < SPANS && piece->due_ns <= now;
 	     piece = piece->next)
 		spans[count++] = (weft_span){ piece->data, piece->size };
 	return count;
@@ -158,8 +155,7 @@ write_way(void *arg)
 			rc = weft_sleep_until(way->first->due_ns);
 		count = due_pieces(way, spans);
 		if (rc >= 0 && count > 0) {
-			rc = weft_write_spans(way->to, spans, count,
-			                      WEFT_NEVER);
+			rc = weft_write_spans(way->to, spans, count, WEFT_NEVER);
 			drop_pieces(way, count);
 		}
 	}
@@ -173,8 +169,7 @@ connect_on(struct far *far, weft_stream **out)
 	int rc;
 
 	if (!far->store) {
-		rc = weft_connect(far->demo->endpoint.upstream, NULL, out,
-		                  weft_in(WEFT_S));
+		rc = weft_connect(far->demo->endpoint.upstream, NULL, out, weft_in(WEFT_S));
 		set_trouble(far, rc < 0 ? weft_detail() : "");
 		return rc;
 	}
@@ -246,8 +241,7 @@ open_all(struct far *far)
 	if (!far->demo->endpoint.upstream[0])
 		rc = weft_store_open(NULL, NULL, &far->store);
 	if (rc == 0)
-		rc = weft_listener_open("tcp://127.0.0.1:0", NULL,
-		                        &far->listener);
+		rc = weft_listener_open("tcp://127.0.0.1:0", NULL, &far->listener);
 	if (rc == 0)
 		rc = weft_listener_local(far->listener, &bound);
 	if (rc == 0 && weft_addr_format(&bound, text, sizeof(text)) > 0)
@@ -297,9 +291,8 @@ far_start(struct demo *demo, struct far **out)
 	far->loop = weft_loop_new(&(weft_loop_opts){ .name = "store" });
 	rc = far->loop ? weft_loop_start(far->loop) : WEFT_ENOMEM;
 	if (rc == 0)
-		id = weft_go_with(
-			&(weft_go_opts){ .loop = far->loop, .name = "store" },
-			far_run, far);
+		id = weft_go_with(&(weft_go_opts){ .loop = far->loop, .name = "store" }, far_run,
+		                  far);
 	if (id < 0)
 		rc = (int)id;
 	far->runs = id > 0;

@@ -15,8 +15,7 @@
 static int
 say(weft_http *http, int status, const char *text)
 {
-	return weft_http_reply(http, status, PLAIN, weft_text(text),
-	                       weft_in(5 * WEFT_S));
+	return weft_http_reply(http, status, PLAIN, weft_text(text), weft_in(5 * WEFT_S));
 }
 
 static int
@@ -33,8 +32,7 @@ read_number(const char *text, uint32_t max, uint32_t *out)
 	uint64_t number = 0;
 	size_t size = text ? strlen(text) : 0;
 
-	if (size == 0 || size > 9 || strspn(text, "0123456789") != size
-	    || *text == '0')
+	if (size == 0 || size > 9 || strspn(text, "0123456789") != size || *text == '0')
 		return false;
 	for (; *text; text++)
 		number = number * 10 + (uint64_t)(*text - '0');
@@ -52,8 +50,7 @@ read_request(struct demo *demo, weft_http *http, struct request *out)
 		                 .top = TOP,
 		                 .fan_out = setting(&demo->settings.fan_out),
 		                 .begin_ns = weft_now() };
-	if (!read_number(weft_http_param(http, "viewer"), 999999999,
-	                 &out->viewer))
+	if (!read_number(weft_http_param(http, "viewer"), 999999999, &out->viewer))
 		return "the viewer is not a number from 1 to 999999999\n";
 	if (top && !read_number(top, TOP_MAX, &out->top))
 		return "k is not a number from 1 to 50\n";
@@ -65,8 +62,8 @@ read_request(struct demo *demo, weft_http *http, struct request *out)
 static int
 run_graph(struct request *request, struct text *text)
 {
-	weft_dag_run *run = weft_dag_run_new(
-		request->demo->dag, &(weft_dag_run_opts){ .context = request });
+	weft_dag_run *run = weft_dag_run_new(request->demo->dag,
+	                                     &(weft_dag_run_opts){ .context = request });
 	weft_value feed;
 	int rc = run ? 0 : WEFT_ENOMEM;
 
@@ -77,8 +74,7 @@ run_graph(struct request *request, struct text *text)
 	if (rc == 0)
 		reply_write(text, request, feed.as.ptr);
 	if (request->cpu_waits) /* it failed before its scoring began */
-		__atomic_fetch_sub(&request->demo->cpu_waiting, 1,
-		                   __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&request->demo->cpu_waiting, 1, __ATOMIC_RELAXED);
 	weft_dag_run_free(run);
 	return rc;
 }
@@ -88,14 +84,11 @@ static int
 answer(weft_http *http, struct demo *demo, int rc, const struct text *text)
 {
 	char why[600];
-	enum outcome outcome = rc == 0             ? OK
-	                       : rc == WEFT_ENOENT ? NOT_FOUND
-	                                           : ERRORS;
+	enum outcome outcome = rc == 0 ? OK : rc == WEFT_ENOENT ? NOT_FOUND : ERRORS;
 
 	meter_count(&demo->meter.outcomes[outcome]);
 	if (rc == 0)
-		return weft_http_reply(http, 200, JSON,
-		                       (weft_span){ text->data, text->size },
+		return weft_http_reply(http, 200, JSON, (weft_span){ text->data, text->size },
 		                       weft_in(10 * WEFT_S));
 	if (rc == WEFT_ENOENT)
 		return say(http, 404, "there is no such viewer\n");
@@ -143,8 +136,7 @@ serve_inside(weft_http *http, struct demo *demo, struct request *request)
 	if (ran == 0) {
 		slow_note(&demo->slow, request, end_ns);
 		if (!weft_http_header(http, LOAD_HEADER))
-			meter_record(&demo->meter, SIDE_WEFT,
-			             end_ns - request->begin_ns);
+			meter_record(&demo->meter, SIDE_WEFT, end_ns - request->begin_ns);
 	}
 	free(data);
 	return rc;
@@ -171,8 +163,7 @@ route_feed(weft_http *http, void *arg)
 	}
 	rc = serve_inside(http, demo, &request);
 	now_ns = weft_now();
-	admission_leave(&demo->admission, now_ns - request.begin_ns,
-	                target_ns(demo), now_ns);
+	admission_leave(&demo->admission, now_ns - request.begin_ns, target_ns(demo), now_ns);
 	return rc;
 }
 
@@ -184,8 +175,7 @@ answer_threads(weft_http *http, int rc, const struct text *text)
 	char why[600];
 
 	if (rc == 0)
-		return weft_http_reply(http, 200, JSON,
-		                       (weft_span){ text->data, text->size },
+		return weft_http_reply(http, 200, JSON, (weft_span){ text->data, text->size },
 		                       weft_in(10 * WEFT_S));
 	if (rc == WEFT_ENOENT)
 		return say(http, 404, "there is no such viewer\n");
@@ -215,8 +205,7 @@ route_threads(weft_http *http, void *arg)
 		reply_write(&text, &request, feed);
 	rc = answer_threads(http, ran, &text);
 	if (ran == 0 && !weft_http_header(http, LOAD_HEADER))
-		meter_record(&demo->meter, SIDE_THREADS,
-		             weft_now() - request.begin_ns);
+		meter_record(&demo->meter, SIDE_THREADS, weft_now() - request.begin_ns);
 	free(feed);
 	return rc;
 }

@@ -14,8 +14,7 @@ static void
 set_state(struct demo *demo, int state, const char *detail)
 {
 	(void)pthread_mutex_lock(&demo->health_lock);
-	(void)snprintf(demo->redis_detail, sizeof(demo->redis_detail), "%s",
-	               detail);
+	(void)snprintf(demo->redis_detail, sizeof(demo->redis_detail), "%s", detail);
 	(void)pthread_mutex_unlock(&demo->health_lock);
 	__atomic_store_n(&demo->redis_state, state, __ATOMIC_RELEASE);
 }
@@ -23,8 +22,7 @@ set_state(struct demo *demo, int state, const char *detail)
 bool
 health_is_up(struct demo *demo)
 {
-	return __atomic_load_n(&demo->redis_state, __ATOMIC_ACQUIRE)
-	       == REDIS_UP;
+	return __atomic_load_n(&demo->redis_state, __ATOMIC_ACQUIRE) == REDIS_UP;
 }
 
 void
@@ -43,8 +41,7 @@ set_down(struct demo *demo)
 
 	far_trouble(demo->far, trouble, sizeof(trouble));
 	if (!trouble[0])
-		(void)snprintf(trouble, sizeof(trouble), "%.200s",
-		               weft_detail());
+		(void)snprintf(trouble, sizeof(trouble), "%.200s", weft_detail());
 	set_state(demo, REDIS_DOWN, trouble);
 	meter_count(&demo->meter.redis_errors);
 }

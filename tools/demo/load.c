@@ -49,8 +49,7 @@ read_reply(weft_http *http)
 	ssize_t rc = 1;
 
 	while (rc > 0)
-		rc = weft_http_read(http, buffer, sizeof(buffer),
-		                    weft_in(5 * WEFT_S));
+		rc = weft_http_read(http, buffer, sizeof(buffer), weft_in(5 * WEFT_S));
 	return (int)rc;
 }
 
@@ -61,16 +60,13 @@ ask(struct job *job)
 	struct demo *demo = job->load->demo;
 	weft_http_field from = { LOAD_HEADER, "1" };
 	char url[160];
-	weft_http_request request = { .url = url,
-		                      .fields = &from,
-		                      .field_count = 1 };
+	weft_http_request request = { .url = url, .fields = &from, .field_count = 1 };
 	weft_http *http;
 	int rc;
 
-	(void)snprintf(url, sizeof(url), "http://%s:%u/%s/%u", demo->host,
-	               demo->port, paths[job->side], job->viewer);
-	rc = weft_http_fetch(job->load->client, &request, &http,
-	                     weft_in(10 * WEFT_S));
+	(void)snprintf(url, sizeof(url), "http://%s:%u/%s/%u", demo->host, demo->port,
+	               paths[job->side], job->viewer);
+	rc = weft_http_fetch(job->load->client, &request, &http, weft_in(10 * WEFT_S));
 	if (rc < 0)
 		return;
 	rc = read_reply(http);

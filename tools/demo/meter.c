@@ -111,8 +111,7 @@ gauge_add(struct gauge *gauge)
 	uint64_t most = meter_get(&gauge->most);
 
 	while (now > most
-	       && !__atomic_compare_exchange_n(&gauge->most, &most, now, true,
-	                                       __ATOMIC_RELAXED,
+	       && !__atomic_compare_exchange_n(&gauge->most, &most, now, true, __ATOMIC_RELAXED,
 	                                       __ATOMIC_RELAXED))
 		;
 }
@@ -126,8 +125,7 @@ gauge_sub(struct gauge *gauge)
 void
 gauge_turn(struct gauge *gauge)
 {
-	uint64_t most = __atomic_exchange_n(
-		&gauge->most, meter_get(&gauge->now), __ATOMIC_RELAXED);
+	uint64_t most = __atomic_exchange_n(&gauge->most, meter_get(&gauge->now), __ATOMIC_RELAXED);
 
 	__atomic_store_n(&gauge->shown, most, __ATOMIC_RELAXED);
 }

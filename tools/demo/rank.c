@@ -69,8 +69,7 @@ features_read(struct features *features, const char *text)
 
 /* --- merging ------------------------------------------------------------------ */
 
-#define SLOTS \
-	1024 /* of a set of item numbers; more than go in: SEEN_MAX and DEMO_FAN_OUT */
+#define SLOTS 1024 /* of a set of item numbers; more than go in: SEEN_MAX and DEMO_FAN_OUT */
 
 /* Whether `id` was not in the set yet.  A slot has the number and one. */
 static bool
@@ -88,8 +87,7 @@ set_add(uint32_t set[SLOTS], uint32_t id)
 
 /* The next one of a source that is new, if there is one. */
 static bool
-next_new(const struct ids *ids, uint32_t *at, uint32_t set[SLOTS],
-         uint32_t *out)
+next_new(const struct ids *ids, uint32_t *at, uint32_t set[SLOTS], uint32_t *out)
 {
 	while (*at < ids->count) {
 		*out = ids->ids[(*at)++];
@@ -100,8 +98,7 @@ next_new(const struct ids *ids, uint32_t *at, uint32_t set[SLOTS],
 }
 
 uint32_t
-candidates_merge(const struct ids sources[SOURCES], uint32_t max,
-                 struct candidate *out)
+candidates_merge(const struct ids sources[SOURCES], uint32_t max, struct candidate *out)
 {
 	uint32_t set[SLOTS] = { 0 }, at[SOURCES] = { 0 };
 	uint32_t count = 0;
@@ -110,8 +107,7 @@ candidates_merge(const struct ids sources[SOURCES], uint32_t max,
 	while (more && count < max) {
 		more = false;
 		for (int i = 0; i < SOURCES && count < max; i++)
-			if (next_new(&sources[i], &at[i], set,
-			             &out[count].item)) {
+			if (next_new(&sources[i], &at[i], set, &out[count].item)) {
 				out[count++].source = (enum source)i;
 				more = true;
 			}
@@ -124,8 +120,7 @@ candidates_merge(const struct ids sources[SOURCES], uint32_t max,
 /* A small model: what a viewer likes of an item, also through units that take topics
  * together; what the item is worth by itself; and where it comes from. */
 int64_t
-score_of(const struct profile *profile, const struct features *features,
-         enum source source)
+score_of(const struct profile *profile, const struct features *features, enum source source)
 {
 	static const int64_t bonus[SOURCES] = { 9000, 4000, 0 };
 	int64_t match[TOPICS], score = bonus[source];
@@ -142,13 +137,11 @@ score_of(const struct profile *profile, const struct features *features,
 		if (sum > 0)
 			score += (1 + h % 3) * sum / 16;
 	}
-	return score + 200 * (int64_t)features->quality
-	       - 50 * (int64_t)features->age;
+	return score + 200 * (int64_t)features->quality - 50 * (int64_t)features->age;
 }
 
 void
-feed_add(struct feed *feed, struct candidate candidate,
-         const struct features *features)
+feed_add(struct feed *feed, struct candidate candidate, const struct features *features)
 {
 	struct ranked *item = &feed->items[feed->count];
 
@@ -157,8 +150,7 @@ feed_add(struct feed *feed, struct candidate candidate,
 	*item = (struct ranked){ .item = candidate.item,
 		                 .author = features->author,
 		                 .source = candidate.source,
-		                 .score = score_of(&feed->profile, features,
-		                                   candidate.source) };
+		                 .score = score_of(&feed->profile, features, candidate.source) };
 	feed->count++;
 }
 

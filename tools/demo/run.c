@@ -18,10 +18,7 @@ demo_defaults(struct demo_opts *opts)
 		.port_free = true,
 		.loops = 1,
 		.seed = 7,
-		.settings = { .load = 50,
-		              .fan_out = 120,
-		              .delay_us = 1000,
-		              .compare = 1 },
+		.settings = { .load = 50, .fan_out = 120, .delay_us = 1000, .compare = 1 },
 	};
 }
 
@@ -44,10 +41,8 @@ add_routes(struct demo *demo)
 	demo->server = weft_http_server_new(NULL);
 	if (!demo->server)
 		return WEFT_ENOMEM;
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0;
-	     i++)
-		rc = weft_http_route(demo->server, routes[i].pattern,
-		                     routes[i].fn, demo);
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && rc == 0; i++)
+		rc = weft_http_route(demo->server, routes[i].pattern, routes[i].fn, demo);
 	return rc;
 }
 
@@ -57,12 +52,10 @@ name_host(struct demo *demo, char *out, size_t max)
 {
 	const char *address = demo->opts.address;
 	bool six = strchr(address, ':') != NULL;
-	bool all = !*address || strcmp(address, "0.0.0.0") == 0
-	           || strcmp(address, "::") == 0;
+	bool all = !*address || strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
 
 	(void)snprintf(out, max, six ? "[%s]" : "%s", address);
-	(void)snprintf(demo->host, sizeof(demo->host), "%s",
-	               all ? "127.0.0.1" : out);
+	(void)snprintf(demo->host, sizeof(demo->host), "%s", all ? "127.0.0.1" : out);
 }
 
 static int
@@ -78,8 +71,7 @@ bind_port(struct demo *demo, uint32_t port)
 	if (rc == 0)
 		rc = weft_listener_local(demo->listener, &bound);
 	if (rc == 0 && weft_addr_format(&bound, text, sizeof(text)) > 0)
-		demo->port = (uint32_t)strtoul(strrchr(text, ':') + 1, NULL,
-		                               10);
+		demo->port = (uint32_t)strtoul(strrchr(text, ':') + 1, NULL, 10);
 	return rc;
 }
 
@@ -87,21 +79,16 @@ bind_port(struct demo *demo, uint32_t port)
 static int
 bind_somewhere(struct demo *demo)
 {
-	uint32_t last = demo->opts.port
-	                + (demo->opts.port_free ? DEMO_PORTS : 0);
+	uint32_t last = demo->opts.port + (demo->opts.port_free ? DEMO_PORTS : 0);
 	int rc = WEFT_EADDRINUSE;
 
-	for (uint32_t port = demo->opts.port;
-	     port <= last && rc == WEFT_EADDRINUSE; port++)
+	for (uint32_t port = demo->opts.port; port <= last && rc == WEFT_EADDRINUSE; port++)
 		rc = bind_port(demo, port);
 	if (rc == WEFT_EADDRINUSE && demo->opts.port_free)
-		return weft_fail(rc,
-		                 "ports %u to %u of %s are all taken: say "
-		                 "another with --port",
+		return weft_fail(rc, "ports %u to %u of %s are all taken: say another with --port",
 		                 demo->opts.port, last, demo->opts.address);
 	if (rc == WEFT_EADDRINUSE)
-		return weft_fail(rc, "port %u of %s is taken", demo->opts.port,
-		                 demo->opts.address);
+		return weft_fail(rc, "port %u of %s is taken", demo->opts.port, demo->opts.address);
 	return rc;
 }
 
@@ -110,9 +97,8 @@ make_url(struct demo *demo)
 {
 	const struct endpoint *endpoint = &demo->endpoint;
 
-	(void)snprintf(demo->redis_url, sizeof(demo->redis_url),
-	               "redis://%s127.0.0.1:%d%s%s", endpoint->userinfo,
-	               far_port(demo->far), endpoint->database[0] ? "/" : "",
+	(void)snprintf(demo->redis_url, sizeof(demo->redis_url), "redis://%s127.0.0.1:%d%s%s",
+	               endpoint->userinfo, far_port(demo->far), endpoint->database[0] ? "/" : "",
 	               endpoint->database);
 }
 
@@ -159,8 +145,7 @@ tell_ready(struct demo *demo)
 		printf("redis is down, and will be tried again: %s\n", detail);
 	printf("page: http://%s:%u/\n", demo->host, demo->port);
 	if (!demo->opts.quiet)
-		printf("feed: curl http://%s:%u/feed/7\n", demo->host,
-		       demo->port);
+		printf("feed: curl http://%s:%u/feed/7\n", demo->host, demo->port);
 	(void)fflush(stdout);
 }
 
@@ -170,8 +155,7 @@ tell_end(struct demo *demo)
 	const uint64_t *outcomes = demo->meter.outcomes;
 
 	if (!demo->opts.quiet)
-		printf("ended: %llu ok, %llu not found, %llu bad, %llu shed, "
-		       "%llu errors\n",
+		printf("ended: %llu ok, %llu not found, %llu bad, %llu shed, %llu errors\n",
 		       (unsigned long long)meter_get(&outcomes[OK]),
 		       (unsigned long long)meter_get(&outcomes[NOT_FOUND]),
 		       (unsigned long long)meter_get(&outcomes[BAD]),

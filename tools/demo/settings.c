@@ -36,8 +36,7 @@ read_pair(const char *pair, struct demo_settings *out)
 	if (size == 0 || size > 9 || strspn(value, "0123456789") != size)
 		return false;
 	for (size_t i = 0; i < SLIDERS; i++)
-		if (strlen(sliders[i].name) == name
-		    && memcmp(sliders[i].name, pair, name) == 0
+		if (strlen(sliders[i].name) == name && memcmp(sliders[i].name, pair, name) == 0
 		    && number >= sliders[i].min && number <= sliders[i].max) {
 			*place_of(out, &sliders[i]) = (uint32_t)number;
 			return true;
@@ -51,8 +50,7 @@ read_body(char *body, struct demo_settings *out)
 {
 	char *rest = NULL;
 
-	for (char *pair = strtok_r(body, "&", &rest); pair;
-	     pair = strtok_r(NULL, "&", &rest))
+	for (char *pair = strtok_r(body, "&", &rest); pair; pair = strtok_r(NULL, "&", &rest))
 		if (!read_pair(pair, out))
 			return false;
 	return true;
@@ -61,9 +59,8 @@ read_body(char *body, struct demo_settings *out)
 int
 route_set(weft_http *http, void *arg)
 {
-	static const char wrong[] =
-		"load=0..3000, fan_out=1..400, delay_us=0..20000, "
-		"compare=0..1, with & between them\n";
+	static const char wrong[] = "load=0..3000, fan_out=1..400, delay_us=0..20000, "
+				    "compare=0..1, with & between them\n";
 	struct demo *demo = arg;
 	struct demo_settings settings;
 	char body[BODY_MAX + 1];
@@ -76,15 +73,11 @@ route_set(weft_http *http, void *arg)
 		return (int)size;
 	body[size] = '\0';
 	for (size_t i = 0; i < SLIDERS; i++)
-		*place_of(&settings, &sliders[i]) = setting(
-			place_of(&demo->settings, &sliders[i]));
+		*place_of(&settings, &sliders[i]) = setting(place_of(&demo->settings, &sliders[i]));
 	if (strlen(body) != (size_t)size || !read_body(body, &settings))
-		return weft_http_reply(http, 400, "text/plain",
-		                       weft_text(wrong), weft_in(WEFT_S));
+		return weft_http_reply(http, 400, "text/plain", weft_text(wrong), weft_in(WEFT_S));
 	for (size_t i = 0; i < SLIDERS; i++)
 		__atomic_store_n(place_of(&demo->settings, &sliders[i]),
-		                 *place_of(&settings, &sliders[i]),
-		                 __ATOMIC_RELAXED);
-	return weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 },
-	                       weft_in(WEFT_S));
+		                 *place_of(&settings, &sliders[i]), __ATOMIC_RELAXED);
+	return weft_http_reply(http, 204, NULL, (weft_span){ NULL, 0 }, weft_in(WEFT_S));
 }

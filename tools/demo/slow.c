@@ -12,14 +12,12 @@ slow_init(struct slow *slow)
 void
 slow_note(struct slow *slow, const struct request *request, uint64_t end_ns)
 {
-	uint64_t second = end_ns / WEFT_S,
-		 total_ns = end_ns - request->begin_ns;
+	uint64_t second = end_ns / WEFT_S, total_ns = end_ns - request->begin_ns;
 	int at = (int)(second % SLOW_SECONDS);
 
 	(void)pthread_mutex_lock(&slow->lock);
 	slow->count++;
-	if (slow->slots[at].second != second
-	    || slow->slots[at].total_ns < total_ns) {
+	if (slow->slots[at].second != second || slow->slots[at].total_ns < total_ns) {
 		slow->slots[at].second = second;
 		slow->slots[at].total_ns = total_ns;
 		slow->slots[at].number = slow->count;
@@ -36,11 +34,8 @@ find_slowest(const struct slow *slow)
 	int best = -1;
 
 	for (int i = 0; i < SLOW_SECONDS; i++)
-		if (slow->slots[i].number
-		    && slow->slots[i].second + SLOW_SECONDS > second
-		    && (best < 0
-		        || slow->slots[i].total_ns
-		                   > slow->slots[best].total_ns))
+		if (slow->slots[i].number && slow->slots[i].second + SLOW_SECONDS > second
+		    && (best < 0 || slow->slots[i].total_ns > slow->slots[best].total_ns))
 			best = i;
 	return best;
 }

@@ -25,8 +25,7 @@ look(struct station *station)
 
 	(void)weft_redis_get_stats(station->redis, &stats);
 	__atomic_store_n(&station->waiting, stats.waiting, __ATOMIC_RELAXED);
-	__atomic_store_n(&station->cpu_ns, cpu_clock(CLOCK_THREAD_CPUTIME_ID),
-	                 __ATOMIC_RELAXED);
+	__atomic_store_n(&station->cpu_ns, cpu_clock(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
 	if (station == station->demo->stations) {
 		gauge_turn(&station->demo->calls);
 		gauge_turn(&station->demo->threads_calls);
@@ -42,13 +41,11 @@ station_run(void *arg)
 		                 .connect_ns = 2 * WEFT_S,
 		                 .inflight_max = 65536 };
 
-	station->error = weft_redis_open(demo->redis_url, &opts,
-	                                 &station->redis);
+	station->error = weft_redis_open(demo->redis_url, &opts, &station->redis);
 	(void)weft_group_done(&demo->stations_open);
 	if (station->error < 0)
 		return 0;
-	while (weft_event_wait(&demo->stations_end, weft_in(LOOK_NS))
-	       == WEFT_ETIMEDOUT)
+	while (weft_event_wait(&demo->stations_end, weft_in(LOOK_NS)) == WEFT_ETIMEDOUT)
 		look(station);
 	weft_redis_close(station->redis);
 	(void)weft_group_done(&demo->stations_open);
@@ -112,8 +109,7 @@ capacity_look(struct demo *demo, struct capacity *capacity)
 	now.ok = meter_get(&demo->meter.outcomes[OK]);
 	wall = (double)(now.at_ns - capacity->at_ns);
 	if (capacity->at_ns && now.ok - capacity->ok >= 5 && wall > 0) {
-		loop = (double)(now.cpu_ns - capacity->cpu_ns)
-		       / (wall * demo->station_count);
+		loop = (double)(now.cpu_ns - capacity->cpu_ns) / (wall * demo->station_count);
 		process = (double)(now.process_ns - capacity->process_ns)
 		          / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
 		used = loop > process ? loop : process;
@@ -122,6 +118,5 @@ capacity_look(struct demo *demo, struct capacity *capacity)
 		now.rps = now.rps > 0 ? 0.8 * now.rps + 0.2 * rps : rps;
 	}
 	*capacity = now;
-	__atomic_store_n(&demo->capacity_rps, (uint64_t)now.rps,
-	                 __ATOMIC_RELAXED);
+	__atomic_store_n(&demo->capacity_rps, (uint64_t)now.rps, __ATOMIC_RELAXED);
 }

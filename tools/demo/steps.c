@@ -36,12 +36,10 @@ request_of(weft_dag_step *step)
 
 /* Give a reply on as the step's value. */
 static int
-give(weft_dag_step *step, struct request *request, int rc,
-     weft_redis_reply *reply)
+give(weft_dag_step *step, struct request *request, int rc, weft_redis_reply *reply)
 {
 	if (rc == 0)
-		return weft_dag_step_out(
-			step, weft_value_ptr(&weft_type_redis, reply));
+		return weft_dag_step_out(step, weft_value_ptr(&weft_type_redis, reply));
 	if (rc != WEFT_ECANCELED)
 		meter_count(&request->demo->meter.redis_errors);
 	return rc;
@@ -51,14 +49,12 @@ static int
 get_profile(weft_dag_step *step, struct request *request)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(request->redis, &reply,
-	                          weft_dag_step_deadline(step),
+	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
 	                          "HGETALL " KEYS "viewer:%u", request->viewer);
 
 	if (rc == 0 && weft_redis_count(reply) == 0) {
 		weft_redis_reply_free(reply);
-		return weft_fail(WEFT_ENOENT, "there is no viewer %u",
-		                 request->viewer);
+		return weft_fail(WEFT_ENOENT, "there is no viewer %u", request->viewer);
 	}
 	return give(step, request, rc, reply);
 }
@@ -67,10 +63,9 @@ static int
 get_followed(weft_dag_step *step, struct request *request)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(request->redis, &reply,
-	                          weft_dag_step_deadline(step),
-	                          "LRANGE " KEYS "followed:%u 0 %u",
-	                          request->viewer, request->fan_out - 1);
+	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
+	                          "LRANGE " KEYS "followed:%u 0 %u", request->viewer,
+	                          request->fan_out - 1);
 
 	return give(step, request, rc, reply);
 }
@@ -83,12 +78,10 @@ get_similar(weft_dag_step *step, struct request *request)
 	int64_t cluster = 0;
 	int rc;
 
-	(void)weft_redis_integer(weft_redis_field(profile, "cluster"),
-	                         &cluster);
-	rc = weft_redis_callf(request->redis, &reply,
-	                      weft_dag_step_deadline(step),
-	                      "LRANGE " KEYS "similar:%u 0 %u",
-	                      (unsigned)cluster, request->fan_out - 1);
+	(void)weft_redis_integer(weft_redis_field(profile, "cluster"), &cluster);
+	rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
+	                      "LRANGE " KEYS "similar:%u 0 %u", (unsigned)cluster,
+	                      request->fan_out - 1);
 	return give(step, request, rc, reply);
 }
 
@@ -96,9 +89,8 @@ static int
 get_trending(weft_dag_step *step, struct request *request)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(
-		request->redis, &reply, weft_dag_step_deadline(step),
-		"ZREVRANGE " KEYS "trending 0 %u", request->fan_out - 1);
+	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
+	                          "ZREVRANGE " KEYS "trending 0 %u", request->fan_out - 1);
 
 	return give(step, request, rc, reply);
 }
@@ -107,8 +99,7 @@ static int
 get_seen(weft_dag_step *step, struct request *request)
 {
 	weft_redis_reply *reply = NULL;
-	int rc = weft_redis_callf(request->redis, &reply,
-	                          weft_dag_step_deadline(step),
+	int rc = weft_redis_callf(request->redis, &reply, weft_dag_step_deadline(step),
 	                          "SMEMBERS " KEYS "seen:%u", request->viewer);
 
 	return give(step, request, rc, reply);
@@ -124,8 +115,7 @@ pack(struct candidate candidate)
 static struct candidate
 unpack(int64_t packed)
 {
-	return (struct candidate){ (uint32_t)(packed / SOURCES),
-		                   (enum source)(packed % SOURCES) };
+	return (struct candidate){ (uint32_t)(packed / SOURCES), (enum source)(packed % SOURCES) };
 }
 
 static int
@@ -137,10 +127,8 @@ get_features(weft_dag_step *step, struct request *request)
 	uint32_t item = unpack(weft_dag_step_in(step, 0)->as.integer).item;
 	int rc;
 
-	words[1].size = (size_t)snprintf(key, sizeof(key), KEYS "item:%u",
-	                                 item);
-	rc = weft_redis_call(request->redis, words, 2, &reply,
-	                     weft_dag_step_deadline(step));
+	words[1].size = (size_t)snprintf(key, sizeof(key), KEYS "item:%u", item);
+	rc = weft_redis_call(request->redis, words, 2, &reply, weft_dag_step_deadline(step));
 	if (rc == 0 && --request->features_left == 0) {
 		request->cpu_waits = true;
 		meter_count(&request->demo->cpu_waiting);
@@ -158,8 +146,8 @@ read_ids(const weft_redis_reply *reply, uint32_t *out, uint32_t max)
 	int64_t id;
 
 	for (size_t i = 0; i < all && count < max; i++)
-		if (weft_redis_integer(weft_redis_item(reply, i), &id) == 0
-		    && id > 0 && id < 1000000000)
+		if (weft_redis_integer(weft_redis_item(reply, i), &id) == 0 && id > 0
+		    && id < 1000000000)
 			out[count++] = (uint32_t)id;
 	return count;
 }
@@ -177,8 +165,8 @@ merge(weft_dag_step *step, struct request *request)
 	if (!sources)
 		return WEFT_ENOMEM;
 	for (size_t i = 0; i < SOURCES; i++)
-		sources[i].count = read_ids(weft_dag_step_in(step, i)->as.ptr,
-		                            sources[i].ids, DEMO_FAN_OUT);
+		sources[i].count = read_ids(weft_dag_step_in(step, i)->as.ptr, sources[i].ids,
+		                            DEMO_FAN_OUT);
 	count = candidates_merge(sources, request->fan_out, candidates);
 	free(sources);
 	for (uint32_t i = 0; i < count; i++)
@@ -194,8 +182,7 @@ read_profile(const weft_redis_reply *reply, struct profile *out)
 	weft_span text;
 
 	for (size_t i = 0; i < 3; i++)
-		if (weft_redis_text(weft_redis_field(reply, names[i]), &text)
-		    == 0)
+		if (weft_redis_text(weft_redis_field(reply, names[i]), &text) == 0)
 			(void)profile_field(out, names[i], text.data);
 }
 
@@ -210,8 +197,7 @@ score(weft_dag_step *step, struct request *request)
 
 	if (request->cpu_waits) {
 		request->cpu_waits = false;
-		__atomic_fetch_sub(&request->demo->cpu_waiting, 1,
-		                   __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&request->demo->cpu_waiting, 1, __ATOMIC_RELAXED);
 	}
 	if (!feed)
 		return WEFT_ENOMEM;
@@ -220,8 +206,7 @@ score(weft_dag_step *step, struct request *request)
 	for (size_t i = 0; i < features->count; i++)
 		if (weft_redis_text(features->items[i].as.ptr, &text) == 0
 		    && features_read(&one, text.data))
-			feed_add(feed, unpack(candidates->items[i].as.integer),
-			         &one);
+			feed_add(feed, unpack(candidates->items[i].as.integer), &one);
 	return weft_dag_step_out(step, weft_value_ptr(&type_feed, feed));
 }
 
@@ -229,8 +214,7 @@ static int
 filter(weft_dag_step *step, struct request *request)
 {
 	uint32_t seen[SEEN_MAX];
-	uint32_t count = read_ids(weft_dag_step_in(step, 1)->as.ptr, seen,
-	                          SEEN_MAX);
+	uint32_t count = read_ids(weft_dag_step_in(step, 1)->as.ptr, seen, SEEN_MAX);
 	weft_value feed;
 	int rc = weft_dag_step_take(step, 0, &feed);
 
@@ -259,30 +243,10 @@ rank(weft_dag_step *step, struct request *request)
 #define LIST  &weft_type_list
 
 static const struct node_kind kinds[NODES] = {
-	[PROFILE] = { "profile",
-	              get_profile,
-	              { NULL },
-	              REPLY,
-	              WEFT_DAG_LOOP,
-	              false },
-	[GET_FOLLOWED] = { "followed",
-	                   get_followed,
-	                   { NULL },
-	                   REPLY,
-	                   WEFT_DAG_LOOP,
-	                   false },
-	[GET_SIMILAR] = { "similar",
-	                  get_similar,
-	                  { "profile" },
-	                  REPLY,
-	                  WEFT_DAG_LOOP,
-	                  false },
-	[GET_TRENDING] = { "trending",
-	                   get_trending,
-	                   { NULL },
-	                   REPLY,
-	                   WEFT_DAG_LOOP,
-	                   false },
+	[PROFILE] = { "profile", get_profile, { NULL }, REPLY, WEFT_DAG_LOOP, false },
+	[GET_FOLLOWED] = { "followed", get_followed, { NULL }, REPLY, WEFT_DAG_LOOP, false },
+	[GET_SIMILAR] = { "similar", get_similar, { "profile" }, REPLY, WEFT_DAG_LOOP, false },
+	[GET_TRENDING] = { "trending", get_trending, { NULL }, REPLY, WEFT_DAG_LOOP, false },
 	[SEEN] = { "seen", get_seen, { NULL }, REPLY, WEFT_DAG_LOOP, false },
 	[MERGE] = { "merge",
 	            merge,
@@ -290,30 +254,15 @@ static const struct node_kind kinds[NODES] = {
 	            LIST,
 	            WEFT_DAG_LOOP,
 	            false },
-	[FEATURES] = { "features",
-	               get_features,
-	               { "merge" },
-	               REPLY,
-	               WEFT_DAG_LOOP,
-	               true },
+	[FEATURES] = { "features", get_features, { "merge" }, REPLY, WEFT_DAG_LOOP, true },
 	[SCORE] = { "score",
 	            score,
 	            { "features", "merge", "profile" },
 	            &type_feed,
 	            WEFT_DAG_CPU,
 	            false },
-	[FILTER] = { "filter",
-	             filter,
-	             { "score", "seen" },
-	             &type_feed,
-	             WEFT_DAG_CPU,
-	             false },
-	[RANK] = { "rank",
-	           rank,
-	           { "filter" },
-	           &type_feed,
-	           WEFT_DAG_CPU,
-	           false },
+	[FILTER] = { "filter", filter, { "score", "seen" }, &type_feed, WEFT_DAG_CPU, false },
+	[RANK] = { "rank", rank, { "filter" }, &type_feed, WEFT_DAG_CPU, false },
 };
 
 const char *
@@ -355,8 +304,7 @@ run_step(weft_dag_step *step, void *arg)
 	time->end_ns = weft_now();
 	if (rc < 0)
 		time->state = NODE_FAILED;
-	else if (time->state == NODE_RUNS
-	         && (!kind->each || request->features_left == 0))
+	else if (time->state == NODE_RUNS && (!kind->each || request->features_left == 0))
 		time->state = NODE_DONE;
 	return rc;
 }
@@ -369,14 +317,13 @@ steps_make(struct demo *demo, weft_dag **out)
 
 	(void)demo;
 	for (int i = 0; i < NODES && rc >= 0; i++)
-		rc = weft_dag_add(dag,
-		                  &(weft_dag_node){ .name = kinds[i].name,
-		                                    .fn = run_step,
-		                                    .arg = (void *)&kinds[i],
-		                                    .inputs = kinds[i].inputs,
-		                                    .type = kinds[i].type,
-		                                    .place = kinds[i].place,
-		                                    .each = kinds[i].each });
+		rc = weft_dag_add(dag, &(weft_dag_node){ .name = kinds[i].name,
+		                                         .fn = run_step,
+		                                         .arg = (void *)&kinds[i],
+		                                         .inputs = kinds[i].inputs,
+		                                         .type = kinds[i].type,
+		                                         .place = kinds[i].place,
+		                                         .each = kinds[i].each });
 	if (rc >= 0)
 		rc = weft_dag_check(dag);
 	if (rc < 0) {

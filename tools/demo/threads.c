@@ -46,11 +46,10 @@ end(struct job *job, enum node node, int rc)
 	return rc;
 }
 
-#define CALL(job, ...)                                              \
-	(gauge_add(&(job)->request->demo->threads_calls),           \
-	 counted((job)->request->demo,                              \
-	         blocking_call((job)->client, (job)->request->demo, \
-	                       &(job)->reply, __VA_ARGS__)))
+#define CALL(job, ...)                                    \
+	(gauge_add(&(job)->request->demo->threads_calls), \
+	 counted((job)->request->demo,                    \
+	         blocking_call((job)->client, (job)->request->demo, &(job)->reply, __VA_ARGS__)))
 
 static int
 counted(struct demo *demo, int rc)
@@ -93,11 +92,9 @@ get_source(struct job *job, enum source source)
 	int rc;
 
 	if (source == FOLLOWED)
-		rc = CALL(job, "LRANGE " KEYS "followed:%u 0 %u",
-		          request->viewer, last);
+		rc = CALL(job, "LRANGE " KEYS "followed:%u 0 %u", request->viewer, last);
 	else if (source == SIMILAR)
-		rc = CALL(job, "LRANGE " KEYS "similar:%u 0 %u",
-		          job->feed->profile.cluster, last);
+		rc = CALL(job, "LRANGE " KEYS "similar:%u 0 %u", job->feed->profile.cluster, last);
 	else
 		rc = CALL(job, "ZREVRANGE " KEYS "trending 0 %u", last);
 	if (rc == 0)
@@ -125,8 +122,7 @@ get_features(struct job *job, uint32_t count)
 static int
 get_sources(struct job *job)
 {
-	static const enum node nodes[SOURCES] = { GET_FOLLOWED, GET_SIMILAR,
-		                                  GET_TRENDING };
+	static const enum node nodes[SOURCES] = { GET_FOLLOWED, GET_SIMILAR, GET_TRENDING };
 	int rc;
 
 	begin(job, PROFILE);
@@ -146,14 +142,12 @@ rank_candidates(struct job *job)
 	int rc;
 
 	begin(job, SEEN);
-	rc = end(job, SEEN,
-	         CALL(job, "SMEMBERS " KEYS "seen:%u", request->viewer));
+	rc = end(job, SEEN, CALL(job, "SMEMBERS " KEYS "seen:%u", request->viewer));
 	if (rc < 0)
 		return rc;
 	count = read_ids(&job->reply, seen, SEEN_MAX);
 	begin(job, MERGE);
-	job->feed->candidates = candidates_merge(job->sources, request->fan_out,
-	                                         job->candidates);
+	job->feed->candidates = candidates_merge(job->sources, request->fan_out, job->candidates);
 	(void)end(job, MERGE, 0);
 	begin(job, FEATURES); /* scored as they come */
 	rc = end(job, FEATURES, get_features(job, job->feed->candidates));
@@ -200,8 +194,7 @@ work(void *arg)
 }
 
 int
-threads_feed(struct threads *threads, struct request *request,
-             struct feed *feed)
+threads_feed(struct threads *threads, struct request *request, struct feed *feed)
 {
 	struct job *job = calloc(1, sizeof(*job));
 	int rc;

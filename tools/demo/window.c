@@ -26,35 +26,26 @@ read_count(void *arg)
 	}
 
 static const struct number numbers[] = {
-	COUNT("demo_ok_total", "Requests answered with a feed.",
-	      meter.outcomes[OK]),
-	COUNT("demo_not_found_total",
-	      "Requests for viewers that are not there.",
+	COUNT("demo_ok_total", "Requests answered with a feed.", meter.outcomes[OK]),
+	COUNT("demo_not_found_total", "Requests for viewers that are not there.",
 	      meter.outcomes[NOT_FOUND]),
-	COUNT("demo_bad_total", "Requests that made no sense.",
-	      meter.outcomes[BAD]),
+	COUNT("demo_bad_total", "Requests that made no sense.", meter.outcomes[BAD]),
 	COUNT("demo_shed_total", "Requests refused, for there were too many.",
 	      meter.outcomes[SHED]),
-	COUNT("demo_errors_total", "Requests that failed.",
-	      meter.outcomes[ERRORS]),
-	COUNT("demo_redis_errors_total", "Redis calls that failed.",
-	      meter.redis_errors),
+	COUNT("demo_errors_total", "Requests that failed.", meter.outcomes[ERRORS]),
+	COUNT("demo_redis_errors_total", "Redis calls that failed.", meter.redis_errors),
 	COUNT("demo_in_flight", "Requests in hand.", admission.in_flight),
-	COUNT("demo_capacity_rps", "Requests per second that there could be.",
-	      capacity_rps),
+	COUNT("demo_capacity_rps", "Requests per second that there could be.", capacity_rps),
 };
 
 static int
 fill(struct demo *demo, weft_admin *admin)
 {
-	int rc = weft_admin_panel(admin, "Ranking service",
-	                          (const char *)panel_html,
+	int rc = weft_admin_panel(admin, "Ranking service", (const char *)panel_html,
 	                          (const char *)panel_script);
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == 0;
-	     i++)
-		rc = weft_admin_add(admin, numbers[i].name, numbers[i].help,
-		                    numbers[i].read,
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == 0; i++)
+		rc = weft_admin_add(admin, numbers[i].name, numbers[i].help, numbers[i].read,
 		                    (char *)demo + numbers[i].offset);
 	return rc == 0 ? weft_admin_mount(admin, demo->server, "") : rc;
 }

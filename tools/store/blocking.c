@@ -24,8 +24,7 @@ read_timeout(struct client *client, struct word word, int64_t *out_ms)
 
 /* The first of the keys that is there; NULL if none is, or if the client was told otherwise. */
 static struct key *
-first_key(struct client *client, const struct word *words, size_t count,
-          int kind, bool *told)
+first_key(struct client *client, const struct word *words, size_t count, int kind, bool *told)
 {
 	struct key *key = NULL;
 
@@ -37,8 +36,7 @@ first_key(struct client *client, const struct word *words, size_t count,
 
 /* Nothing is there. */
 static void
-wait_for(struct client *client, const struct word *keys, size_t count,
-         int64_t timeout_ms)
+wait_for(struct client *client, const struct word *keys, size_t count, int64_t timeout_ms)
 {
 	if (client->flags & CLIENT_EXEC)
 		say_null_array(client);
@@ -47,8 +45,7 @@ wait_for(struct client *client, const struct word *keys, size_t count,
 }
 
 static void
-pop_list(struct client *client, const struct word *words, size_t count,
-         bool left)
+pop_list(struct client *client, const struct word *words, size_t count, bool left)
 {
 	int64_t timeout_ms;
 	struct text *text, *name;
@@ -85,13 +82,11 @@ COMMAND(brpop)
 }
 
 static void
-move_or_wait(struct client *client, const struct list_move *move,
-             struct word timeout)
+move_or_wait(struct client *client, const struct list_move *move, struct word timeout)
 {
 	int64_t timeout_ms;
 
-	if (!read_timeout(client, timeout, &timeout_ms)
-	    || list_move(client, move))
+	if (!read_timeout(client, timeout, &timeout_ms) || list_move(client, move))
 		return;
 	if (client->flags & CLIENT_EXEC)
 		say_null(client);
@@ -118,8 +113,7 @@ COMMAND(brpoplpush)
 }
 
 static void
-pop_sorted(struct client *client, const struct word *words, size_t count,
-           bool most)
+pop_sorted(struct client *client, const struct word *words, size_t count, bool most)
 {
 	int64_t timeout_ms;
 	struct text *name;

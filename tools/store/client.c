@@ -27,8 +27,7 @@ add_id(struct client *client)
 struct client *
 client_by_id(const struct weft_store *store, uint64_t id)
 {
-	struct node *node = table_find(
-		&store->ids, (struct word){ (const char *)&id, sizeof(id) });
+	struct node *node = table_find(&store->ids, (struct word){ (const char *)&id, sizeof(id) });
 
 	return node ? ((struct id_node *)(void *)node)->client : NULL;
 }
@@ -65,8 +64,7 @@ client_new(struct weft_store *store)
 	struct client *client = heap_new(&store->heap, sizeof(*client));
 
 	if (!store->ids.heap)
-		table_init(&store->ids, &store->heap,
-		           offsetof(struct id_node, id));
+		table_init(&store->ids, &store->heap, offsetof(struct id_node, id));
 	client->store = store;
 	client->base = &store->bases[0];
 	client->protocol = 2;
@@ -102,10 +100,8 @@ client_reset(struct client *client)
 	multi_end(client);
 	interest_drop_all(client, &client->channels);
 	interest_drop_all(client, &client->patterns);
-	client->flags &= ~(uint32_t)(CLIENT_TRACKS | CLIENT_NOLOOP
-	                             | CLIENT_OPTIN | CLIENT_OPTOUT
-	                             | CLIENT_CACHING | CLIENT_SILENT
-	                             | CLIENT_SKIP | CLIENT_SKIPS);
+	client->flags &= ~(uint32_t)(CLIENT_TRACKS | CLIENT_NOLOOP | CLIENT_OPTIN | CLIENT_OPTOUT
+	                             | CLIENT_CACHING | CLIENT_SILENT | CLIENT_SKIP | CLIENT_SKIPS);
 	client->redirect = 0;
 	client->base = &client->store->bases[0];
 	client->protocol = 2;
@@ -142,8 +138,7 @@ client_free(struct client *client)
 	reader_fini(&client->reader);
 	heap_give(&client->store->traffic, client->in.data, client->in.room);
 	heap_give(&client->store->traffic, client->out.data, client->out.room);
-	heap_give(&client->store->traffic, client->flying.data,
-	          client->flying.room);
+	heap_give(&client->store->traffic, client->flying.data, client->flying.room);
 	free_text(heap, &client->library);
 	free_text(heap, &client->library_version);
 	heap_give(heap, client, sizeof(*client));
@@ -175,8 +170,8 @@ run_all(struct client *client, const char *data, size_t size)
 	size_t used = 0;
 
 	while (used < size && !client_waits(client)) {
-		ssize_t whole = reader_next(reader, &client->store->limits,
-		                            data + used, size - used);
+		ssize_t whole = reader_next(reader, &client->store->limits, data + used,
+		                            size - used);
 
 		if (whole == 0)
 			break;
@@ -230,8 +225,7 @@ client_go_on(struct client *client)
 	size_t used;
 
 	if (in->size == 0
-	    || (client_waits(client)
-	        && !(client->flags & (CLIENT_DOOMED | CLIENT_LAST))))
+	    || (client_waits(client) && !(client->flags & (CLIENT_DOOMED | CLIENT_LAST))))
 		return;
 	used = run_all(client, in->data, in->size);
 	if (used == in->size) {

@@ -64,17 +64,12 @@ do_setinfo(struct client *client, const struct word *words, size_t count)
 	(void)count;
 	if (!version && !word_is(words[2], "lib-name"))
 		say_error(client, "ERR Unrecognized option '%.*s'",
-		          (int)(words[2].size < 128 ? words[2].size : 128),
-		          words[2].data);
+		          (int)(words[2].size < 128 ? words[2].size : 128), words[2].data);
 	else if (!is_plain(words[3]))
-		say_error(client,
-		          "ERR %s cannot contain spaces, newlines or special "
-		          "characters.",
+		say_error(client, "ERR %s cannot contain spaces, newlines or special characters.",
 		          version ? "lib-ver" : "lib-name");
 	else {
-		set_text(client,
-		         version ? &client->library_version : &client->library,
-		         words[3]);
+		set_text(client, version ? &client->library_version : &client->library, words[3]);
 		say_ok(client);
 	}
 }
@@ -111,28 +106,24 @@ describe(const struct client *client, char *out, size_t room)
 	int size;
 
 	address_of(client, address, sizeof(address));
-	size = snprintf(
-		out, room,
-		"id=%llu addr=%s name=%.*s age=%lld idle=%lld flags=%s db=%u "
-		"sub=%zu psub=%zu multi=%d qbuf=%zu omem=%zu cmd=%s "
-		"resp=%d lib-name=%.*s lib-ver=%.*s\n",
-		(unsigned long long)client->id, address,
-		client->name ? (int)client->name->size : 0,
-		client->name ? client->name->bytes : "",
-		(long long)(store->now_ms - client->since_ms) / 1000,
-		(long long)(store->now_ms - client->active_ms) / 1000,
-		client->flags & CLIENT_BLOCKED ? "b" : "N",
-		client->base->number, table_count(&client->channels),
-		table_count(&client->patterns),
-		client->flags & CLIENT_MULTI ? (int)client->queued_count : -1,
-		client->in.size, client->out.size + client->flying.size,
-		client->command ? client->command->name : "NULL",
-		client->protocol,
-		client->library ? (int)client->library->size : 0,
-		client->library ? client->library->bytes : "",
-		client->library_version ? (int)client->library_version->size
-					: 0,
-		client->library_version ? client->library_version->bytes : "");
+	size = snprintf(out, room,
+	                "id=%llu addr=%s name=%.*s age=%lld idle=%lld flags=%s db=%u "
+	                "sub=%zu psub=%zu multi=%d qbuf=%zu omem=%zu cmd=%s "
+	                "resp=%d lib-name=%.*s lib-ver=%.*s\n",
+	                (unsigned long long)client->id, address,
+	                client->name ? (int)client->name->size : 0,
+	                client->name ? client->name->bytes : "",
+	                (long long)(store->now_ms - client->since_ms) / 1000,
+	                (long long)(store->now_ms - client->active_ms) / 1000,
+	                client->flags & CLIENT_BLOCKED ? "b" : "N", client->base->number,
+	                table_count(&client->channels), table_count(&client->patterns),
+	                client->flags & CLIENT_MULTI ? (int)client->queued_count : -1,
+	                client->in.size, client->out.size + client->flying.size,
+	                client->command ? client->command->name : "NULL", client->protocol,
+	                client->library ? (int)client->library->size : 0,
+	                client->library ? client->library->bytes : "",
+	                client->library_version ? (int)client->library_version->size : 0,
+	                client->library_version ? client->library_version->bytes : "");
 	return (size_t)size < room ? (size_t)size : room - 1;
 }
 
@@ -142,8 +133,7 @@ do_info_of(struct client *client, const struct word *words, size_t count)
 	char line[1024];
 
 	(void)words, (void)count;
-	say_verbatim(client, (struct word){ line, describe(client, line,
-	                                                   sizeof(line)) });
+	say_verbatim(client, (struct word){ line, describe(client, line, sizeof(line)) });
 }
 
 static void
@@ -153,8 +143,7 @@ do_list(struct client *client, const struct word *words, size_t count)
 	struct text *all = text_new(heap, WORD(""));
 
 	(void)words, (void)count;
-	for (struct client *other = client->store->clients; other;
-	     other = other->next) {
+	for (struct client *other = client->store->clients; other; other = other->next) {
 		char line[1024];
 		size_t size = describe(other, line, sizeof(line));
 
@@ -175,10 +164,8 @@ do_unblock(struct client *client, const struct word *words, size_t count)
 	struct client *other;
 	int64_t id;
 
-	if (count > 4
-	    || (count == 4 && !error && !word_is(words[3], "timeout"))) {
-		say_error(client, "ERR CLIENT UNBLOCK reason should be TIMEOUT "
-		                  "or ERROR");
+	if (count > 4 || (count == 4 && !error && !word_is(words[3], "timeout"))) {
+		say_error(client, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
 		return;
 	}
 	if (!arg_number(client, words[2], &id))
@@ -189,8 +176,7 @@ do_unblock(struct client *client, const struct word *words, size_t count)
 		return;
 	}
 	if (error)
-		say_error(other, "UNBLOCKED client unblocked via CLIENT "
-		                 "UNBLOCK");
+		say_error(other, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
 	client_time_out(other, !error);
 	say_number(client, 1);
 }
@@ -274,6 +260,5 @@ static const struct command parts[] = {
 
 COMMAND(client)
 {
-	command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words,
-	                 count);
+	command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words, count);
 }

@@ -70,14 +70,12 @@ fill(void)
 {
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct command *command = &commands[i];
-		struct name name = fold(
-			(struct word){ command->name, strlen(command->name) });
+		struct name name = fold((struct word){ command->name, strlen(command->name) });
 		uint32_t at = slot_of(name);
 
 		while (slots[at].command)
 			at = (at + 1) % SLOTS;
-		slots[at] = (struct slot){ name, strlen(command->name),
-			                   command };
+		slots[at] = (struct slot){ name, strlen(command->name), command };
 	}
 }
 
@@ -89,10 +87,8 @@ command_find(struct word word)
 	if (word.size > NAME_MAX_BYTES)
 		return NULL;
 	name = fold(word);
-	for (uint32_t at = slot_of(name); slots[at].command;
-	     at = (at + 1) % SLOTS)
-		if (slots[at].name.low == name.low
-		    && slots[at].name.high == name.high
+	for (uint32_t at = slot_of(name); slots[at].command; at = (at + 1) % SLOTS)
+		if (slots[at].name.low == name.low && slots[at].name.high == name.high
 		    && slots[at].size == word.size)
 			return slots[at].command;
 	return NULL;
@@ -106,8 +102,8 @@ command_all(size_t *count)
 }
 
 void
-command_run_part(struct client *client, const struct command *parts,
-                 size_t part_count, const struct word *words, size_t count)
+command_run_part(struct client *client, const struct command *parts, size_t part_count,
+                 const struct word *words, size_t count)
 {
 	char upper[32] = "";
 
@@ -117,9 +113,7 @@ command_run_part(struct client *client, const struct command *parts,
 		if (command_takes(&parts[i], count))
 			parts[i].run(client, words, count);
 		else
-			say_error(client,
-			          "ERR wrong number of arguments for '%s|%s' "
-			          "command",
+			say_error(client, "ERR wrong number of arguments for '%s|%s' command",
 			          client->command->name, parts[i].name);
 		return;
 	}

@@ -88,9 +88,7 @@ flush(struct client *client)
 	client->span = (weft_span){ client->flying.data, client->flying.size };
 	client->flags |= CLIENT_WRITES;
 	client->store->stats.out_bytes += client->flying.size;
-	if (weft_write_op(client->stream, &client->span, 1, &client->write,
-	                  WEFT_NEVER)
-	    < 0) {
+	if (weft_write_op(client->stream, &client->span, 1, &client->write, WEFT_NEVER) < 0) {
 		client->flags &= ~(uint32_t)CLIENT_WRITES;
 		drop(client);
 	}
@@ -119,12 +117,10 @@ store_flush(void *arg)
 
 /* --- reading ---------------------------------------------------------------- */
 
-static void
-on_data(weft_stream *stream, const void *data, ssize_t size, void *arg);
+static void on_data(weft_stream *stream, const void *data, ssize_t size, void *arg);
 static void on_close(void *arg);
 
-static const weft_stream_events events = { .on_data = on_data,
-	                                   .on_close = on_close };
+static const weft_stream_events events = { .on_data = on_data, .on_close = on_close };
 
 void
 client_read_on(struct client *client)

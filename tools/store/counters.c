@@ -41,8 +41,7 @@ increment(struct client *client, struct word name, int64_t by)
 		return;
 	if (!key)
 		key = keys_add(client->base, name, KIND_STRING);
-	put_text(client, &key->text,
-	         (struct word){ text, number_write(text, number) });
+	put_text(client, &key->text, (struct word){ text, number_write(text, number) });
 	keys_changed(client, client->base, name);
 	say_number(client, number);
 }
@@ -83,22 +82,19 @@ COMMAND(decrby)
 
 /* The sum as text; its size, or 0: the client was told. */
 static size_t
-add_reals(struct client *client, long double a, long double b,
-          char out[REAL_WIDE_MAX])
+add_reals(struct client *client, long double a, long double b, char out[REAL_WIDE_MAX])
 {
 	long double sum = a + b;
 
 	if (isnan(sum) || isinf(sum)) {
-		say_error(client,
-		          "ERR increment would produce NaN or Infinity");
+		say_error(client, "ERR increment would produce NaN or Infinity");
 		return 0;
 	}
 	return real_write_wide(out, sum);
 }
 
 static bool
-wide_arg(struct client *client, struct word word, const char *wrong,
-         long double *out)
+wide_arg(struct client *client, struct word word, const char *wrong, long double *out)
 {
 	if (real_read_wide(word, out))
 		return true;
@@ -169,8 +165,7 @@ COMMAND(hincrby)
 	}
 	if (!add_numbers(client, number, by, &number))
 		return;
-	set_field(client, words,
-	          (struct word){ text, number_write(text, number) });
+	set_field(client, words, (struct word){ text, number_write(text, number) });
 	say_number(client, number);
 }
 
@@ -192,9 +187,7 @@ COMMAND(hincrbyfloat)
 	if (!keys_write_kind(client, words[1], KIND_HASH, &key))
 		return;
 	old = value_of(key, words[2]);
-	if (old
-	    && !wide_arg(client, text_word(old), "hash value is not a float",
-	                 &number))
+	if (old && !wide_arg(client, text_word(old), "hash value is not a float", &number))
 		return;
 	size = add_reals(client, number, by, text);
 	if (size == 0)

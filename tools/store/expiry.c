@@ -5,14 +5,12 @@
 static bool
 say_bad_time(struct client *client)
 {
-	say_error(client, "ERR invalid expire time in '%s' command",
-	          client->command->name);
+	say_error(client, "ERR invalid expire time in '%s' command", client->command->name);
 	return false;
 }
 
 static bool
-to_date(struct client *client, int64_t time, struct expiry_unit unit,
-        int64_t *out_ms)
+to_date(struct client *client, int64_t time, struct expiry_unit unit, int64_t *out_ms)
 {
 	int64_t base = unit.is_date ? 0 : client->store->now_ms;
 
@@ -23,8 +21,7 @@ to_date(struct client *client, int64_t time, struct expiry_unit unit,
 }
 
 bool
-expiry_read(struct client *client, struct word word, struct expiry_unit unit,
-            int64_t *out_ms)
+expiry_read(struct client *client, struct word word, struct expiry_unit unit, int64_t *out_ms)
 {
 	int64_t time;
 
@@ -45,8 +42,7 @@ enum {
 };
 
 static bool
-read_condition(struct client *client, const struct word *words, size_t count,
-               unsigned *out)
+read_condition(struct client *client, const struct word *words, size_t count, unsigned *out)
 {
 	for (size_t i = 3; i < count; i++) {
 		if (word_is(words[i], "nx"))
@@ -59,9 +55,7 @@ read_condition(struct client *client, const struct word *words, size_t count,
 			*out |= IF_EARLIER;
 		else {
 			say_error(client, "ERR Unsupported option %.*s",
-			          (int)(words[i].size < 128 ? words[i].size
-			                                    : 128),
-			          words[i].data);
+			          (int)(words[i].size < 128 ? words[i].size : 128), words[i].data);
 			return false;
 		}
 	}
@@ -71,8 +65,7 @@ read_condition(struct client *client, const struct word *words, size_t count,
 		return false;
 	}
 	if ((*out & IF_LATER) && (*out & IF_EARLIER)) {
-		say_error(client, "ERR GT and LT options at the same time are "
-		                  "not compatible");
+		say_error(client, "ERR GT and LT options at the same time are not compatible");
 		return false;
 	}
 	return true;
@@ -92,16 +85,14 @@ is_met(unsigned condition, int64_t now_ms, int64_t at_ms)
 }
 
 static void
-expire(struct client *client, const struct word *words, size_t count,
-       struct expiry_unit unit)
+expire(struct client *client, const struct word *words, size_t count, struct expiry_unit unit)
 {
 	unsigned condition = 0;
 	int64_t at_ms;
 	struct key *key;
 
 	if (!read_condition(client, words, count, &condition)
-	    || !arg_number(client, words[2], &at_ms)
-	    || !to_date(client, at_ms, unit, &at_ms))
+	    || !arg_number(client, words[2], &at_ms) || !to_date(client, at_ms, unit, &at_ms))
 		return;
 	key = keys_write(client, words[1]);
 	if (!key || !is_met(condition, key->expires_ms, at_ms)) {

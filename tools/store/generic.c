@@ -49,8 +49,7 @@ COMMAND(type)
 
 /* Have `to` hold what `from` holds, and `from` not be there.  Containers change hands. */
 static void
-move_key(struct client *client, struct base *base, struct key *from,
-         struct word name)
+move_key(struct client *client, struct base *base, struct key *from, struct word name)
 {
 	struct key *to = keys_add(base, name, KIND_STRING);
 	struct key held = *from;
@@ -121,8 +120,7 @@ struct copy_options {
 };
 
 static bool
-read_copy(struct client *client, const struct word *words, size_t count,
-          struct copy_options *out)
+read_copy(struct client *client, const struct word *words, size_t count, struct copy_options *out)
 {
 	int64_t number;
 
@@ -133,8 +131,7 @@ read_copy(struct client *client, const struct word *words, size_t count,
 			if (!arg_number(client, words[++i], &number))
 				return false;
 			if (number < 0 || number >= BASES) {
-				say_error(client,
-				          "ERR DB index is out of range");
+				say_error(client, "ERR DB index is out of range");
 				return false;
 			}
 			out->base = &client->store->bases[number];
@@ -154,8 +151,7 @@ COMMAND(copy)
 	if (!read_copy(client, words, count, &options))
 		return;
 	if (options.base == client->base && word_equal(words[1], words[2])) {
-		say_error(client, "ERR source and destination objects are the "
-		                  "same");
+		say_error(client, "ERR source and destination objects are the same");
 		return;
 	}
 	from = keys_write(client, words[1]);
@@ -191,8 +187,7 @@ COMMAND(move)
 	}
 	base = &client->store->bases[number];
 	if (base == client->base) {
-		say_error(client, "ERR source and destination objects are the "
-		                  "same");
+		say_error(client, "ERR source and destination objects are the same");
 		return;
 	}
 	key = keys_write(client, words[1]);
@@ -222,8 +217,7 @@ COMMAND(keys)
 	while ((node = walk_next(&walk)) != NULL) {
 		struct word name = table_name(walk.table, node);
 
-		if (!word_matches(words[1], name)
-		    || !keys_peek(client->store, client->base, name))
+		if (!word_matches(words[1], name) || !keys_peek(client->store, client->base, name))
 			continue;
 		say_bulk(client, name);
 		shown++;
@@ -257,9 +251,7 @@ COMMAND(dbsize)
 static bool
 flush_options(struct client *client, const struct word *words, size_t count)
 {
-	if (count == 1
-	    || (count == 2
-	        && (word_is(words[1], "async") || word_is(words[1], "sync"))))
+	if (count == 1 || (count == 2 && (word_is(words[1], "async") || word_is(words[1], "sync"))))
 		return true;
 	say_syntax(client);
 	return false;

@@ -18,8 +18,7 @@ set_fields(struct client *client, const struct word *words, size_t count)
 	struct key *key;
 
 	if (count % 2 != 0) {
-		say_error(client,
-		          "ERR wrong number of arguments for '%s' command",
+		say_error(client, "ERR wrong number of arguments for '%s' command",
 		          client->command->name);
 		return -1;
 	}
@@ -71,8 +70,7 @@ COMMAND(hget)
 
 	(void)count;
 	if (keys_read_kind(client, words[1], KIND_HASH, &key))
-		say_value(client,
-		          key ? fields_find(key->hash, words[2]) : NULL);
+		say_value(client, key ? fields_find(key->hash, words[2]) : NULL);
 }
 
 COMMAND(hmget)
@@ -83,8 +81,7 @@ COMMAND(hmget)
 		return;
 	say_array(client, count - 2);
 	for (size_t i = 2; i < count; i++)
-		say_value(client,
-		          key ? fields_find(key->hash, words[i]) : NULL);
+		say_value(client, key ? fields_find(key->hash, words[i]) : NULL);
 }
 
 COMMAND(hdel)

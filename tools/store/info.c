@@ -23,8 +23,7 @@ add(struct page *page, const char *format, ...)
 	va_start(args, format);
 	size = vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	page->text = text_reserve(page->heap, page->text,
-	                          page->text->size + (size_t)size);
+	page->text = text_reserve(page->heap, page->text, page->text->size + (size_t)size);
 	memcpy(page->text->bytes + page->text->size, line, (size_t)size);
 	page->text->size += (uint32_t)size;
 }
@@ -36,13 +35,12 @@ begin(struct page *page, const char *section)
 	bool asked = page->count == 0;
 
 	for (size_t i = 0; i < page->count; i++)
-		asked |= word_is(page->sections[i], section)
-		         || word_is(page->sections[i], "all")
+		asked |= word_is(page->sections[i], section) || word_is(page->sections[i], "all")
 		         || word_is(page->sections[i], "default")
 		         || word_is(page->sections[i], "everything");
 	if (asked)
-		add(page, "%s# %c%s\r\n", page->text->size ? "\r\n" : "",
-		    section[0] & ~0x20, section + 1);
+		add(page, "%s# %c%s\r\n", page->text->size ? "\r\n" : "", section[0] & ~0x20,
+		    section + 1);
 	return asked;
 }
 
@@ -55,8 +53,7 @@ add_server(struct page *page, const struct weft_store *store)
 	    "redis_version:%s\r\nredis_mode:standalone\r\n"
 	    "server_name:weft store\r\nweft_version:%s\r\n",
 	    STORE_SPEAKS, weft_version());
-	add(page, "process_id:%lld\r\nuptime_in_seconds:%lld\r\n",
-	    (long long)getpid(),
+	add(page, "process_id:%lld\r\nuptime_in_seconds:%lld\r\n", (long long)getpid(),
 	    (long long)(store->now_ms - store->start_ms) / 1000);
 }
 
@@ -67,8 +64,7 @@ add_clients(struct page *page, const struct weft_store *store)
 		add(page,
 		    "connected_clients:%u\r\nmaxclients:%u\r\n"
 		    "blocked_clients:%u\r\n",
-		    store->client_count, store->opts.clients_max,
-		    store->blocked_count);
+		    store->client_count, store->opts.clients_max, store->blocked_count);
 }
 
 static void
@@ -80,8 +76,7 @@ add_memory(struct page *page, const struct weft_store *store)
 	    "used_memory:%zu\r\nused_memory_peak:%zu\r\n"
 	    "mem_clients_normal:%zu\r\n",
 	    store->heap.used, store->heap.peak, store->traffic.used);
-	add(page, "maxmemory:%zu\r\nmaxmemory_policy:noeviction\r\n",
-	    store->opts.memory_max);
+	add(page, "maxmemory:%zu\r\nmaxmemory_policy:noeviction\r\n", store->opts.memory_max);
 }
 
 static void
@@ -104,18 +99,15 @@ add_stats(struct page *page, const struct weft_store *store)
 	    "total_connections_received:%llu\r\n"
 	    "total_commands_processed:%llu\r\n"
 	    "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n",
-	    (unsigned long long)stats->connections,
-	    (unsigned long long)stats->commands,
-	    (unsigned long long)stats->in_bytes,
-	    (unsigned long long)stats->out_bytes);
+	    (unsigned long long)stats->connections, (unsigned long long)stats->commands,
+	    (unsigned long long)stats->in_bytes, (unsigned long long)stats->out_bytes);
 	add(page,
 	    "rejected_connections:%llu\r\nexpired_keys:%llu\r\n"
 	    "evicted_keys:0\r\nkeyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
-	    (unsigned long long)stats->rejected,
-	    (unsigned long long)stats->expired, (unsigned long long)stats->hits,
-	    (unsigned long long)stats->misses);
-	add(page, "pubsub_channels:%zu\r\npubsub_patterns:%zu\r\n",
-	    table_count(&store->channels), table_count(&store->patterns));
+	    (unsigned long long)stats->rejected, (unsigned long long)stats->expired,
+	    (unsigned long long)stats->hits, (unsigned long long)stats->misses);
+	add(page, "pubsub_channels:%zu\r\npubsub_patterns:%zu\r\n", table_count(&store->channels),
+	    table_count(&store->patterns));
 }
 
 static void
@@ -135,8 +127,7 @@ add_keyspace(struct page *page, const struct weft_store *store)
 COMMAND(info)
 {
 	const struct weft_store *store = client->store;
-	struct page page = { &client->store->heap,
-		             text_new(&client->store->heap, WORD("")),
+	struct page page = { &client->store->heap, text_new(&client->store->heap, WORD("")),
 		             words + 1, count - 1 };
 
 	add_server(&page, store);

@@ -16,8 +16,7 @@ base_init(struct base *base, struct heap *heap, uint32_t number)
 const char *
 kind_name(int kind)
 {
-	static const char *const names[] = { "string", "list", "set", "zset",
-		                             "hash" };
+	static const char *const names[] = { "string", "list", "set", "zset", "hash" };
 
 	return names[kind];
 }
@@ -134,8 +133,7 @@ base_clear(struct base *base)
 	struct heap *heap = base->keys.heap;
 
 	table_clear(&base->keys, free_key, heap);
-	heap_give(heap, base->mortal,
-	          base->mortal_room * sizeof(*base->mortal));
+	heap_give(heap, base->mortal, base->mortal_room * sizeof(*base->mortal));
 	base->mortal = NULL;
 	base->mortal_count = base->mortal_room = 0;
 }
@@ -161,25 +159,20 @@ keys_copy(struct base *base, struct key *to, const struct key *from)
 		for (size_t i = 0; i < from->list->count; i++)
 			deque_insert(
 				to->list, i,
-				text_new(base->keys.heap,
-			                 text_word(*deque_at(from->list, i))));
+				text_new(base->keys.heap, text_word(*deque_at(from->list, i))));
 		return;
 	}
-	walk = table_walk(from->kind == KIND_SORTED ? &from->sorted->table
-	                                            : from->set);
+	walk = table_walk(from->kind == KIND_SORTED ? &from->sorted->table : from->set);
 	while ((node = walk_next(&walk)) != NULL) {
 		struct word name = table_name(walk.table, node);
 
 		if (from->kind == KIND_SORTED)
-			sorted_add(to->sorted, name,
-			           ((struct item *)(void *)node)->score);
+			sorted_add(to->sorted, name, ((struct item *)(void *)node)->score);
 		else if (from->kind == KIND_SET)
 			members_add(to->set, name);
 		else
-			fields_set(
-				to->hash, name,
-				text_word(
-					((struct field *)(void *)node)->value));
+			fields_set(to->hash, name,
+			           text_word(((struct field *)(void *)node)->value));
 	}
 }
 
@@ -192,8 +185,7 @@ add_mortal(struct base *base, struct key *key)
 		uint32_t room = base->mortal_room ? base->mortal_room * 2 : 16;
 
 		base->mortal = heap_resize(base->keys.heap, base->mortal,
-		                           base->mortal_room
-		                                   * sizeof(struct key *),
+		                           base->mortal_room * sizeof(struct key *),
 		                           room * sizeof(struct key *));
 		base->mortal_room = room;
 	}
@@ -223,8 +215,7 @@ keys_expire_at(struct base *base, struct key *key, int64_t at_ms)
 }
 
 void
-keys_mortal(struct client *client, struct base *base, struct key *key,
-            int64_t at_ms)
+keys_mortal(struct client *client, struct base *base, struct key *key, int64_t at_ms)
 {
 	keys_expire_at(base, key, at_ms);
 	if (at_ms != 0)
@@ -255,8 +246,7 @@ expire_sample(struct weft_store *store, struct base *base)
 	uint32_t over = 0;
 
 	for (uint32_t i = 0; i < SAMPLE && base->mortal_count > 0; i++) {
-		struct key *key = base->mortal[heap_below(&store->heap,
-		                                          base->mortal_count)];
+		struct key *key = base->mortal[heap_below(&store->heap, base->mortal_count)];
 
 		if (is_over(store, key)) {
 			expire(store, base, key);
@@ -313,8 +303,7 @@ keys_read(struct client *client, struct word name)
 		client->store->stats.hits++;
 	else
 		client->store->stats.misses++;
-	if ((client->flags & (CLIENT_TRACKS | CLIENT_READS))
-	    == (CLIENT_TRACKS | CLIENT_READS))
+	if ((client->flags & (CLIENT_TRACKS | CLIENT_READS)) == (CLIENT_TRACKS | CLIENT_READS))
 		tracking_remember(client, name);
 	return key;
 }
@@ -329,16 +318,14 @@ is_kind(struct client *client, const struct key *key, int kind)
 }
 
 bool
-keys_read_kind(struct client *client, struct word name, int kind,
-               struct key **out)
+keys_read_kind(struct client *client, struct word name, int kind, struct key **out)
 {
 	*out = keys_read(client, name);
 	return is_kind(client, *out, kind);
 }
 
 bool
-keys_write_kind(struct client *client, struct word name, int kind,
-                struct key **out)
+keys_write_kind(struct client *client, struct word name, int kind, struct key **out)
 {
 	*out = keys_write(client, name);
 	return is_kind(client, *out, kind);

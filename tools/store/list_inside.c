@@ -71,13 +71,12 @@ COMMAND(lset)
 
 /* The part of a list from one index to another, both included; empty if begin == end. */
 static bool
-read_range(struct client *client, const struct word *words, size_t size,
-           size_t *out_begin, size_t *out_end)
+read_range(struct client *client, const struct word *words, size_t size, size_t *out_begin,
+           size_t *out_end)
 {
 	int64_t begin, end, all = (int64_t)size;
 
-	if (!arg_number(client, words[2], &begin)
-	    || !arg_number(client, words[3], &end))
+	if (!arg_number(client, words[2], &begin) || !arg_number(client, words[3], &end))
 		return false;
 	if (begin < 0)
 		begin += all;
@@ -161,8 +160,7 @@ COMMAND(linsert)
 		say_number(client, -1);
 		return;
 	}
-	deque_insert(key->list, at + after,
-	             text_new(&client->store->heap, words[4]));
+	deque_insert(key->list, at + after, text_new(&client->store->heap, words[4]));
 	keys_changed(client, client->base, words[1]);
 	say_number(client, (int64_t)key->list->count);
 }
@@ -171,9 +169,7 @@ COMMAND(linsert)
 static size_t
 remove_values(struct deque *list, struct word value, int64_t count)
 {
-	size_t most = count == 0  ? SIZE_MAX
-	              : count < 0 ? -(size_t)count
-	                          : (size_t)count;
+	size_t most = count == 0 ? SIZE_MAX : count < 0 ? -(size_t)count : (size_t)count;
 	size_t kept = 0, removed = 0, all = list->count;
 
 	for (size_t i = 0; i < all; i++) {
@@ -220,8 +216,7 @@ struct search {
 };
 
 static bool
-read_search(struct client *client, const struct word *words, size_t count,
-            struct search *out)
+read_search(struct client *client, const struct word *words, size_t count, struct search *out)
 {
 	for (size_t i = 3; i < count; i += 2) {
 		bool last = i + 1 == count;
@@ -230,26 +225,21 @@ read_search(struct client *client, const struct word *words, size_t count,
 			if (!arg_number(client, words[i + 1], &out->rank))
 				return false;
 			if (out->rank == 0) {
-				say_error(client,
-				          "ERR RANK can't be zero: use 1 to "
-				          "start from the first match, 2 from "
-				          "the second ... or use negative to "
-				          "start from the end of the list");
+				say_error(client, "ERR RANK can't be zero: use 1 to "
+				                  "start from the first match, 2 from "
+				                  "the second ... or use negative to "
+				                  "start from the end of the list");
 				return false;
 			}
 		} else if (!last && word_is(words[i], "count")) {
-			if (!number_read(words[i + 1], &out->count)
-			    || out->count < 0) {
-				say_error(client,
-				          "ERR COUNT can't be negative");
+			if (!number_read(words[i + 1], &out->count) || out->count < 0) {
+				say_error(client, "ERR COUNT can't be negative");
 				return false;
 			}
 			out->many = true;
 		} else if (!last && word_is(words[i], "maxlen")) {
-			if (!number_read(words[i + 1], &out->most)
-			    || out->most < 0) {
-				say_error(client,
-				          "ERR MAXLEN can't be negative");
+			if (!number_read(words[i + 1], &out->most) || out->most < 0) {
+				say_error(client, "ERR MAXLEN can't be negative");
 				return false;
 			}
 		} else {
@@ -265,8 +255,7 @@ static size_t
 search_list(struct client *client, const struct deque *list, struct word value,
             const struct search *search)
 {
-	int64_t skip = search->rank < 0 ? -(search->rank + 1)
-	                                : search->rank - 1;
+	int64_t skip = search->rank < 0 ? -(search->rank + 1) : search->rank - 1;
 	size_t most = list->count, found = 0;
 
 	if (search->most > 0 && (size_t)search->most < most)

@@ -27,16 +27,14 @@ list_push(struct client *client, struct word name, struct text *text, bool left)
 struct text *
 list_pop(struct client *client, struct key *key, bool left)
 {
-	struct text *text = deque_remove(key->list,
-	                                 left ? 0 : key->list->count - 1);
+	struct text *text = deque_remove(key->list, left ? 0 : key->list->count - 1);
 
 	keys_drop_empty(client->base, key);
 	return text;
 }
 
 static void
-push(struct client *client, const struct word *words, size_t count, bool left,
-     bool only_there)
+push(struct client *client, const struct word *words, size_t count, bool left, bool only_there)
 {
 	struct key *key;
 
@@ -95,14 +93,12 @@ pop(struct client *client, const struct word *words, size_t count, bool left)
 	struct key *key;
 
 	if (count > 3) {
-		say_error(client,
-		          "ERR wrong number of arguments for '%s' command",
+		say_error(client, "ERR wrong number of arguments for '%s' command",
 		          client->command->name);
 		return;
 	}
 	if (count == 3 && (!number_read(words[2], &most) || most < 0)) {
-		say_error(client,
-		          "ERR value is out of range, must be positive");
+		say_error(client, "ERR value is out of range, must be positive");
 		return;
 	}
 	if (!keys_write_kind(client, words[1], KIND_LIST, &key))
@@ -150,11 +146,9 @@ list_move(struct client *client, const struct list_move *move)
 		say_wrong_kind(client);
 		return true;
 	}
-	text = deque_remove(from->list,
-	                    move->from_left ? 0 : from->list->count - 1);
+	text = deque_remove(from->list, move->from_left ? 0 : from->list->count - 1);
 	if (from == to)
-		deque_insert(to->list, move->to_left ? 0 : to->list->count,
-		             text);
+		deque_insert(to->list, move->to_left ? 0 : to->list->count, text);
 	else
 		list_push(client, move->to, text, move->to_left);
 	say_bulk(client, text_word(text));
@@ -193,8 +187,7 @@ struct pop_options {
 };
 
 static bool
-read_pop(struct client *client, const struct word *words, size_t count,
-         struct pop_options *out)
+read_pop(struct client *client, const struct word *words, size_t count, struct pop_options *out)
 {
 	size_t at;
 
@@ -211,13 +204,11 @@ read_pop(struct client *client, const struct word *words, size_t count,
 		return false;
 	out->count = 0;
 	for (at++; at < count; at += 2) {
-		if (out->count != 0 || at + 1 == count
-		    || !word_is(words[at], "count")) {
+		if (out->count != 0 || at + 1 == count || !word_is(words[at], "count")) {
 			say_syntax(client);
 			return false;
 		}
-		if (!number_read(words[at + 1], &out->count)
-		    || out->count <= 0) {
+		if (!number_read(words[at + 1], &out->count) || out->count <= 0) {
 			say_error(client, "ERR count should be greater than 0");
 			return false;
 		}

@@ -21,8 +21,7 @@ multi_end(struct client *client)
 {
 	drop_queue(client);
 	interest_drop_all(client, &client->watches);
-	client->flags &= ~(uint32_t)(CLIENT_MULTI | CLIENT_BROKEN
-	                             | CLIENT_TOUCHED | CLIENT_EXEC);
+	client->flags &= ~(uint32_t)(CLIENT_MULTI | CLIENT_BROKEN | CLIENT_TOUCHED | CLIENT_EXEC);
 }
 
 COMMAND(multi)
@@ -60,8 +59,7 @@ has_expired(struct client *client)
 		struct base *base = &client->store->bases[(int)name.data[0]];
 		struct word key = { name.data + 1, name.size - 1 };
 
-		over |= table_find(&base->keys, key)
-		        && !keys_peek(client->store, base, key);
+		over |= table_find(&base->keys, key) && !keys_peek(client->store, base, key);
 	}
 	return over;
 }
@@ -75,10 +73,8 @@ run_queue(struct client *client)
 	client->flags &= ~(uint32_t)CLIENT_MULTI;
 	client->flags |= CLIENT_EXEC;
 	interest_drop_all(client, &client->watches);
-	for (; request && (client->flags & CLIENT_EXEC);
-	     request = request->next)
-		run_command(client, request->command, request->words,
-		            request->count);
+	for (; request && (client->flags & CLIENT_EXEC); request = request->next)
+		run_command(client, request->command, request->words, request->count);
 }
 
 COMMAND(exec)
@@ -89,8 +85,7 @@ COMMAND(exec)
 		return;
 	}
 	if (client->flags & CLIENT_BROKEN)
-		say_error(client, "EXECABORT Transaction discarded because of "
-		                  "previous errors.");
+		say_error(client, "EXECABORT Transaction discarded because of previous errors.");
 	else if ((client->flags & CLIENT_TOUCHED) || has_expired(client))
 		say_null_array(client);
 	else
@@ -108,14 +103,12 @@ COMMAND(watch)
 		say_error(client, "ERR WATCH inside MULTI is not allowed");
 		return;
 	}
-	for (size_t i = 1; i < count && !(client->flags & CLIENT_TOUCHED);
-	     i++) {
+	for (size_t i = 1; i < count && !(client->flags & CLIENT_TOUCHED); i++) {
 		struct text *name;
 
 		(void)keys_write(client, words[i]); /* it may be over */
 		name = scoped_name(store, client->base, words[i]);
-		(void)interest_add(client, &client->watches, &store->watched,
-		                   text_word(name));
+		(void)interest_add(client, &client->watches, &store->watched, text_word(name));
 		text_free(&store->heap, name);
 	}
 	say_ok(client);

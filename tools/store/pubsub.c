@@ -9,8 +9,7 @@ subscriptions(const struct client *client)
 }
 
 static void
-say_subscription(struct client *client, const char *what,
-                 const struct word *name)
+say_subscription(struct client *client, const char *what, const struct word *name)
 {
 	say_push(client, 3);
 	say_text(client, what);
@@ -24,8 +23,7 @@ say_subscription(struct client *client, const char *what,
 COMMAND(subscribe)
 {
 	for (size_t i = 1; i < count; i++) {
-		(void)interest_add(client, &client->channels,
-		                   &client->store->channels, words[i]);
+		(void)interest_add(client, &client->channels, &client->store->channels, words[i]);
 		say_subscription(client, "subscribe", &words[i]);
 	}
 }
@@ -33,8 +31,7 @@ COMMAND(subscribe)
 COMMAND(psubscribe)
 {
 	for (size_t i = 1; i < count; i++) {
-		(void)interest_add(client, &client->patterns,
-		                   &client->store->patterns, words[i]);
+		(void)interest_add(client, &client->patterns, &client->store->patterns, words[i]);
 		say_subscription(client, "psubscribe", &words[i]);
 	}
 }
@@ -48,8 +45,7 @@ leave_all(struct client *client, struct table *interests, const char *what)
 	if (table_count(interests) == 0)
 		say_subscription(client, what, NULL);
 	while ((node = table_any(interests)) != NULL) {
-		struct text *name = text_new(&client->store->heap,
-		                             table_name(interests, node));
+		struct text *name = text_new(&client->store->heap, table_name(interests, node));
 		struct word word = text_word(name);
 
 		(void)interest_drop(client, interests, word);
@@ -59,8 +55,8 @@ leave_all(struct client *client, struct table *interests, const char *what)
 }
 
 static void
-leave(struct client *client, struct table *interests, const char *what,
-      const struct word *words, size_t count)
+leave(struct client *client, struct table *interests, const char *what, const struct word *words,
+      size_t count)
 {
 	if (count == 1)
 		leave_all(client, interests, what);
@@ -83,8 +79,7 @@ COMMAND(punsubscribe)
 /* --- publishing ------------------------------------------------------------- */
 
 static size_t
-tell_channel(const struct topic *topic, struct word channel,
-             struct word message)
+tell_channel(const struct topic *topic, struct word channel, struct word message)
 {
 	for (uint32_t i = 0; i < topic->count; i++) {
 		struct client *to = topic->clients[i];
@@ -98,8 +93,8 @@ tell_channel(const struct topic *topic, struct word channel,
 }
 
 static size_t
-tell_pattern(const struct topic *topic, struct word pattern,
-             struct word channel, struct word message)
+tell_pattern(const struct topic *topic, struct word pattern, struct word channel,
+             struct word message)
 {
 	for (uint32_t i = 0; i < topic->count; i++) {
 		struct client *to = topic->clients[i];
@@ -126,8 +121,8 @@ COMMAND(publish)
 		struct word pattern = table_name(walk.table, node);
 
 		if (word_matches(pattern, words[1]))
-			told += tell_pattern((struct topic *)(void *)node,
-			                     pattern, words[1], words[2]);
+			told += tell_pattern((struct topic *)(void *)node, pattern, words[1],
+			                     words[2]);
 	}
 	say_number(client, (int64_t)told);
 }
@@ -157,8 +152,7 @@ say_subscribers(struct client *client, const struct word *words, size_t count)
 {
 	say_array(client, 2 * count);
 	for (size_t i = 0; i < count; i++) {
-		struct topic *topic = topic_find(&client->store->channels,
-		                                 words[i]);
+		struct topic *topic = topic_find(&client->store->channels, words[i]);
 
 		say_bulk(client, words[i]);
 		say_number(client, topic ? topic->count : 0);
@@ -172,8 +166,7 @@ COMMAND(pubsub)
 	else if (word_is(words[1], "numsub"))
 		say_subscribers(client, words + 2, count - 2);
 	else if (word_is(words[1], "numpat") && count == 2)
-		say_number(client,
-		           (int64_t)table_count(&client->store->patterns));
+		say_number(client, (int64_t)table_count(&client->store->patterns));
 	else
 		say_unknown_part(client, "PUBSUB", words[1]);
 }

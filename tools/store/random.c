@@ -10,8 +10,7 @@ struct draw {
 };
 
 static bool
-read_draw(struct client *client, const struct word *words, size_t count,
-          struct draw *out)
+read_draw(struct client *client, const struct word *words, size_t count, struct draw *out)
 {
 	const char *with = out->kind == KIND_HASH ? "withvalues" : "withscores";
 
@@ -32,8 +31,7 @@ read_draw(struct client *client, const struct word *words, size_t count,
 }
 
 static void
-say_drawn(struct client *client, const struct draw *draw,
-          const struct node *node)
+say_drawn(struct client *client, const struct draw *draw, const struct node *node)
 {
 	if (draw->both && client->protocol >= 3)
 		say_array(client, 2);
@@ -41,12 +39,9 @@ say_drawn(struct client *client, const struct draw *draw,
 	if (!draw->both)
 		return;
 	if (draw->kind == KIND_HASH)
-		say_bulk(client,
-		         text_word(((const struct field *)(const void *)node)
-		                           ->value));
+		say_bulk(client, text_word(((const struct field *)(const void *)node)->value));
 	else
-		say_double(client,
-		           ((const struct item *)(const void *)node)->score);
+		say_double(client, ((const struct item *)(const void *)node)->score);
 }
 
 static void
@@ -71,8 +66,7 @@ say_draws(struct client *client, const struct draw *draw)
 }
 
 static void
-draw_some(struct client *client, const struct word *words, size_t count,
-          int kind)
+draw_some(struct client *client, const struct word *words, size_t count, int kind)
 {
 	struct draw draw = { .kind = kind };
 	struct key *key;
@@ -93,8 +87,7 @@ draw_some(struct client *client, const struct word *words, size_t count,
 		draw.count = (int64_t)key_count(key);
 	shown = (size_t)(draw.count < 0 ? -draw.count : draw.count);
 	if (draw.has_count)
-		say_array(client,
-		          shown * (draw.both && client->protocol < 3 ? 2 : 1));
+		say_array(client, shown * (draw.both && client->protocol < 3 ? 2 : 1));
 	say_draws(client, &draw);
 }
 

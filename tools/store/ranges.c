@@ -18,8 +18,7 @@ string_of(struct client *client, struct word name, size_t size)
 	}
 	key->text = text_reserve(heap, key->text, size);
 	if (key->text->size < size) {
-		memset(key->text->bytes + key->text->size, 0,
-		       size - key->text->size);
+		memset(key->text->bytes + key->text->size, 0, size - key->text->size);
 		key->text->size = (uint32_t)size;
 	}
 	return key->text;
@@ -30,8 +29,7 @@ is_too_long(struct client *client, size_t at, size_t size)
 {
 	if (at + size <= client->store->limits.bulk_max)
 		return false;
-	say_error(client, "ERR string exceeds maximum allowed size "
-	                  "(proto-max-bulk-len)");
+	say_error(client, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 	return true;
 }
 
@@ -116,16 +114,14 @@ COMMAND(getrange)
 	int64_t begin, end;
 
 	(void)count;
-	if (!arg_number(client, words[2], &begin)
-	    || !arg_number(client, words[3], &end)
+	if (!arg_number(client, words[2], &begin) || !arg_number(client, words[3], &end)
 	    || !keys_read_kind(client, words[1], KIND_STRING, &key))
 		return;
 	if (!key || !cut_range(&begin, &end, key->text->size)) {
 		say_bulk(client, WORD(""));
 		return;
 	}
-	say_bulk(client, (struct word){ key->text->bytes + begin,
-	                                (size_t)(end - begin + 1) });
+	say_bulk(client, (struct word){ key->text->bytes + begin, (size_t)(end - begin + 1) });
 }
 
 COMMAND(substr)
@@ -177,9 +173,8 @@ COMMAND(getbit)
 	if (!bit_offset(client, words[2], &at)
 	    || !keys_read_kind(client, words[1], KIND_STRING, &key))
 		return;
-	say_number(client,
-	           key && (size_t)at / 8 < key->text->size
-	                   && (key->text->bytes[at / 8] & 0x80 >> (at % 8)));
+	say_number(client, key && (size_t)at / 8 < key->text->size
+	                           && (key->text->bytes[at / 8] & 0x80 >> (at % 8)));
 }
 
 static bool
@@ -194,8 +189,7 @@ struct bit_range {
 };
 
 static bool
-read_bit_range(struct client *client, const struct word *words, size_t count,
-               struct bit_range *out)
+read_bit_range(struct client *client, const struct word *words, size_t count, struct bit_range *out)
 {
 	if (count == 2)
 		return true;
@@ -203,8 +197,7 @@ read_bit_range(struct client *client, const struct word *words, size_t count,
 		say_syntax(client);
 		return false;
 	}
-	if (!arg_number(client, words[2], &out->begin)
-	    || !arg_number(client, words[3], &out->end))
+	if (!arg_number(client, words[2], &out->begin) || !arg_number(client, words[3], &out->end))
 		return false;
 	if (out->begin < 0 && out->end < 0 && out->begin > out->end) {
 		say_number(client, 0); /* whatever the unit is */
@@ -233,10 +226,8 @@ COMMAND(bitcount)
 	}
 	if (!read_bit_range(client, words, count, &range))
 		return;
-	if (cut_range(&range.begin, &range.end,
-	              key->text->size * (8 / range.scale)))
-		for (at = range.begin * range.scale;
-		     at < (range.end + 1) * range.scale; at++)
+	if (cut_range(&range.begin, &range.end, key->text->size * (8 / range.scale)))
+		for (at = range.begin * range.scale; at < (range.end + 1) * range.scale; at++)
 			found += bit_of(key->text, at);
 	say_number(client, found);
 }

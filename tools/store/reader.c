@@ -24,8 +24,7 @@ static void
 free_words(struct reader *reader)
 {
 	if (reader->words != reader->few)
-		heap_give(reader->heap, reader->words,
-		          reader->room * sizeof(*reader->words));
+		heap_give(reader->heap, reader->words, reader->room * sizeof(*reader->words));
 	reader->words = reader->few;
 	reader->room = READER_WORDS;
 }
@@ -71,8 +70,7 @@ static void
 make_room(struct reader *reader)
 {
 	size_t room = (size_t)reader->room * 2;
-	struct word *words = heap_take(reader->heap,
-	                               room * sizeof(*reader->words));
+	struct word *words = heap_take(reader->heap, room * sizeof(*reader->words));
 
 	memcpy(words, reader->words, reader->count * sizeof(*words));
 	free_words(reader);
@@ -125,14 +123,13 @@ unquote(const char *at, const char *end, char **out)
 	char quote = *at++;
 
 	for (; at < end && *at != quote; at++) {
-		if (quote == '"' && *at == '\\' && end - at > 3 && at[1] == 'x'
-		    && hex(at[2]) >= 0 && hex(at[3]) >= 0) {
+		if (quote == '"' && *at == '\\' && end - at > 3 && at[1] == 'x' && hex(at[2]) >= 0
+		    && hex(at[3]) >= 0) {
 			*(*out)++ = (char)(hex(at[2]) * 16 + hex(at[3]));
 			at += 3;
 		} else if (quote == '"' && *at == '\\' && end - at > 1) {
 			*(*out)++ = escaped(*++at);
-		} else if (quote == '\'' && *at == '\\' && end - at > 1
-		           && at[1] == '\'') {
+		} else if (quote == '\'' && *at == '\\' && end - at > 1 && at[1] == '\'') {
 			*(*out)++ = *++at;
 		} else {
 			*(*out)++ = *at;
@@ -178,8 +175,7 @@ split(struct reader *reader, const char *data, size_t size)
 }
 
 static ssize_t
-read_line(struct reader *reader, const struct reader_limits *limits,
-          const char *data, size_t size)
+read_line(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
 {
 	const char *end = memchr(data + reader->at, '\n', size - reader->at);
 	size_t line = end ? (size_t)(end - data) : size;
@@ -209,9 +205,7 @@ line_number(const char *data, size_t at, size_t size, int64_t *out)
 	if (i < size && (unsigned char)(data[i] - '1') < 9) { /* the usual */
 		int64_t number = data[i] - '0';
 
-		for (i++; i < size && (unsigned char)(data[i] - '0') < 10
-		          && i < at + 11;
-		     i++)
+		for (i++; i < size && (unsigned char)(data[i] - '0') < 10 && i < at + 11; i++)
 			number = number * 10 + (data[i] - '0');
 		if (i + 1 < size && data[i] == '\r') {
 			*out = number;
@@ -222,8 +216,7 @@ line_number(const char *data, size_t at, size_t size, int64_t *out)
 	end = memchr(data + i, '\r', (size < most ? size : most) - i);
 	if (!end)
 		return size < most ? 0 : -1;
-	if (!number_read((struct word){ data + i, (size_t)(end - data) - i },
-	                 out))
+	if (!number_read((struct word){ data + i, (size_t)(end - data) - i }, out))
 		return -1;
 	i = (size_t)(end - data) + 2;
 	return i > size ? 0 : (ssize_t)i;
@@ -231,8 +224,7 @@ line_number(const char *data, size_t at, size_t size, int64_t *out)
 
 /* The line that begins an array.  1, 0 if it has not come, -1. */
 static int
-read_count(struct reader *reader, const struct reader_limits *limits,
-           const char *data, size_t size)
+read_count(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
 {
 	int64_t count;
 	ssize_t next = line_number(data, 0, size, &count);
@@ -250,8 +242,7 @@ read_count(struct reader *reader, const struct reader_limits *limits,
 
 /* The line before a word.  1, 0 if it has not come, -1. */
 static int
-read_bulk(struct reader *reader, const struct reader_limits *limits,
-          const char *data, size_t size)
+read_bulk(struct reader *reader, const struct reader_limits *limits, const char *data, size_t size)
 {
 	int64_t bulk;
 	ssize_t next;
@@ -259,8 +250,8 @@ read_bulk(struct reader *reader, const struct reader_limits *limits,
 	if (reader->at >= size)
 		return 0;
 	if (data[reader->at] != '$') {
-		(void)snprintf(reader->wrong, sizeof(reader->wrong),
-		               "expected '$', got '%c'", data[reader->at]);
+		(void)snprintf(reader->wrong, sizeof(reader->wrong), "expected '$', got '%c'",
+		               data[reader->at]);
 		return -1;
 	}
 	next = line_number(data, reader->at, size, &bulk);
@@ -279,8 +270,8 @@ read_bulk(struct reader *reader, const struct reader_limits *limits,
 }
 
 ssize_t
-reader_next(struct reader *reader, const struct reader_limits *limits,
-            const char *data, size_t size)
+reader_next(struct reader *reader, const struct reader_limits *limits, const char *data,
+            size_t size)
 {
 	int rc;
 

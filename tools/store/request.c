@@ -2,8 +2,8 @@
 #include "inner.h"
 
 struct request *
-request_keep(struct heap *heap, const struct command *command,
-             const struct word *words, size_t count)
+request_keep(struct heap *heap, const struct command *command, const struct word *words,
+             size_t count)
 {
 	size_t bytes = sizeof(struct request) + count * sizeof(*words);
 	struct request *request;
@@ -12,9 +12,7 @@ request_keep(struct heap *heap, const struct command *command,
 	for (size_t i = 0; i < count; i++)
 		bytes += words[i].size;
 	request = heap_take(heap, bytes);
-	*request = (struct request){ .command = command,
-		                     .bytes = bytes,
-		                     .count = count };
+	*request = (struct request){ .command = command, .bytes = bytes, .count = count };
 	at = (char *)(request->words + count);
 	for (size_t i = 0; i < count; i++) {
 		request->words[i] = (struct word){ at, words[i].size };

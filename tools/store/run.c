@@ -15,59 +15,50 @@ refuse_unknown(struct client *client, const struct word *words, size_t count)
 
 		if (most > words[i].size)
 			most = words[i].size;
-		size += (size_t)snprintf(args + size, sizeof(args) - size,
-		                         "'%.*s' ", (int)most, words[i].data);
+		size += (size_t)snprintf(args + size, sizeof(args) - size, "'%.*s' ", (int)most,
+		                         words[i].data);
 	}
-	say_error(client,
-	          "ERR unknown command '%.*s', with args beginning with: %s",
-	          (int)(words[0].size < 128 ? words[0].size : 128),
-	          words[0].data, args);
+	say_error(client, "ERR unknown command '%.*s', with args beginning with: %s",
+	          (int)(words[0].size < 128 ? words[0].size : 128), words[0].data, args);
 }
 
 static bool
 is_subscribed(const struct client *client)
 {
-	return table_count(&client->channels) + table_count(&client->patterns)
-	       > 0;
+	return table_count(&client->channels) + table_count(&client->patterns) > 0;
 }
 
 /* Whether the store has more memory in use than it may. */
 static bool
 is_full(const struct weft_store *store)
 {
-	return store->opts.memory_max
-	       && store->heap.used > store->opts.memory_max;
+	return store->opts.memory_max && store->heap.used > store->opts.memory_max;
 }
 
 static void
 say_full(struct client *client)
 {
-	say_error(client, "OOM command not allowed when used memory > "
-	                  "'maxmemory'.");
+	say_error(client, "OOM command not allowed when used memory > 'maxmemory'.");
 }
 
 /* EXEC that is refused gives its transaction up. */
 static const char *
 error_of(const struct command *command)
 {
-	return command->run == do_exec
-	               ? "EXECABORT Transaction discarded because of:"
-	               : "ERR";
+	return command->run == do_exec ? "EXECABORT Transaction discarded because of:" : "ERR";
 }
 
 /* Whether a command was refused, and its client told. */
 static bool
-refused(struct client *client, const struct command *command,
-        const struct word *words, size_t count)
+refused(struct client *client, const struct command *command, const struct word *words,
+        size_t count)
 {
 	if (!command)
 		refuse_unknown(client, words, count);
 	else if (!command_takes(command, count))
-		say_error(client,
-		          "%s wrong number of arguments for '%s' command",
+		say_error(client, "%s wrong number of arguments for '%s' command",
 		          error_of(command), command->name);
-	else if (!(client->flags & CLIENT_KNOWN)
-	         && !(command->flags & COMMAND_OPEN))
+	else if (!(client->flags & CLIENT_KNOWN) && !(command->flags & COMMAND_OPEN))
 		say_error(client, "NOAUTH Authentication required.");
 	else if ((command->flags & COMMAND_GROWS) && is_full(client->store))
 		say_full(client);
@@ -75,8 +66,7 @@ refused(struct client *client, const struct command *command,
 	         && !(command->flags & COMMAND_PUBSUB))
 		say_error(client,
 		          "%s Can't execute '%s': only (P|S)SUBSCRIBE / "
-		          "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed "
-		          "in this context",
+		          "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
 		          error_of(command), command->name);
 	else
 		return false;
@@ -88,8 +78,7 @@ refused(struct client *client, const struct command *command,
 }
 
 static void
-queue(struct client *client, const struct command *command,
-      const struct word *words, size_t count)
+queue(struct client *client, const struct command *command, const struct word *words, size_t count)
 {
 	struct request *request;
 
@@ -106,8 +95,8 @@ queue(struct client *client, const struct command *command,
 }
 
 void
-run_command(struct client *client, const struct command *command,
-            const struct word *words, size_t count)
+run_command(struct client *client, const struct command *command, const struct word *words,
+            size_t count)
 {
 	client->command = command;
 	if (command->flags & COMMAND_READ)
@@ -162,8 +151,7 @@ run_request(struct client *client, const struct word *words, size_t count)
 	client->store->stats.commands++;
 	client->store->runs = client;
 	if (!refused(client, command, words, count)) {
-		if ((client->flags & CLIENT_MULTI)
-		    && !(command->flags & COMMAND_DIRECT))
+		if ((client->flags & CLIENT_MULTI) && !(command->flags & COMMAND_DIRECT))
 			queue(client, command, words, count);
 		else
 			run_command(client, command, words, count);

@@ -33,8 +33,7 @@ reserve(struct client *client, size_t size)
 	if (!client_hears(client))
 		return NULL;
 	if (out->room - out->size < size) {
-		if (out->size + client->flying.size + size
-		    > client->store->opts.output_max) {
+		if (out->size + client->flying.size + size > client->store->opts.output_max) {
 			client->flags |= CLIENT_DOOMED;
 			client_dirty(client);
 			return NULL;
@@ -114,8 +113,7 @@ say_error(struct client *client, const char *format, ...)
 void
 say_wrong_kind(struct client *client)
 {
-	say_error(client, "WRONGTYPE Operation against a key holding the wrong "
-	                  "kind of value");
+	say_error(client, "WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
 void
@@ -281,8 +279,7 @@ say_count(struct client *client, size_t place, char kind, size_t count)
 		return;
 	size = client->out.size - end;
 	memcpy(line, client->out.data + end, size);
-	memmove(client->out.data + place + size, client->out.data + place,
-	        end - place);
+	memmove(client->out.data + place + size, client->out.data + place, end - place);
 	memcpy(client->out.data + place, line, size);
 }
 
@@ -296,7 +293,6 @@ say_turn(struct client *client, size_t begin, size_t end)
 	if ((client->flags & CLIENT_DOOMED) || size == 0 || size > sizeof(last))
 		return;
 	memcpy(last, client->out.data + end, size);
-	memmove(client->out.data + begin + size, client->out.data + begin,
-	        end - begin);
+	memmove(client->out.data + begin + size, client->out.data + begin, end - begin);
 	memcpy(client->out.data + begin, last, size);
 }

@@ -23,8 +23,7 @@ read_cursor(struct client *client, struct word word, uint64_t *out)
 	for (size_t i = 0; good && i < word.size; i++) {
 		unsigned digit = (unsigned)(word.data[i] - '0');
 
-		good = digit < 10
-		       && !__builtin_mul_overflow(cursor, 10u, &cursor)
+		good = digit < 10 && !__builtin_mul_overflow(cursor, 10u, &cursor)
 		       && !__builtin_add_overflow(cursor, digit, &cursor);
 	}
 	*out = cursor;
@@ -46,8 +45,8 @@ read_kind(struct word word, struct scan_options *out)
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count,
-             size_t at, struct scan_options *out)
+read_options(struct client *client, const struct word *words, size_t count, size_t at,
+             struct scan_options *out)
 {
 	bool keys = at == 1;
 
@@ -89,8 +88,7 @@ show_key(struct show *show, const struct node *node)
 	struct key *key = keys_peek(client->store, client->base, name);
 	int kind = show->options->kind;
 
-	if (!key || show->options->is_other
-	    || (kind != KIND_ANY && kind != key->kind))
+	if (!key || show->options->is_other || (kind != KIND_ANY && kind != key->kind))
 		return;
 	say_bulk(client, name);
 	show->shown++;
@@ -104,8 +102,7 @@ show_element(struct node *node, void *arg)
 	char score[REAL_MAX];
 
 	show->seen++;
-	if (show->options->has_pattern
-	    && !word_matches(show->options->pattern, name))
+	if (show->options->has_pattern && !word_matches(show->options->pattern, name))
 		return;
 	if (show->kind == KIND_ANY) {
 		show_key(show, node);
@@ -114,14 +111,12 @@ show_element(struct node *node, void *arg)
 	say_bulk(show->client, name);
 	show->shown++;
 	if (show->kind == KIND_HASH) {
-		say_bulk(show->client,
-		         text_word(((struct field *)(void *)node)->value));
+		say_bulk(show->client, text_word(((struct field *)(void *)node)->value));
 		show->shown++;
 	} else if (show->kind == KIND_SORTED) {
 		double real = ((struct item *)(void *)node)->score;
 
-		say_bulk(show->client,
-		         (struct word){ score, real_write(score, real) });
+		say_bulk(show->client, (struct word){ score, real_write(score, real) });
 		show->shown++;
 	}
 }
@@ -148,8 +143,7 @@ scan_elements(struct client *client, const struct table *table, int kind,
 
 	do
 		cursor = table_scan(table, cursor, show_element, &show);
-	while (cursor != 0
-	       && (whole || (show.seen < (size_t)options->count && --rounds)));
+	while (cursor != 0 && (whole || (show.seen < (size_t)options->count && --rounds)));
 	say_count(client, begin, '*', show.shown);
 	end = client->out.size;
 	say_array(client, 2);
@@ -167,8 +161,7 @@ COMMAND(scan)
 }
 
 static void
-scan_key(struct client *client, const struct word *words, size_t count,
-         int kind)
+scan_key(struct client *client, const struct word *words, size_t count, int kind)
 {
 	struct scan_options options = { .count = 10, .kind = KIND_ANY };
 	const struct table *table;

@@ -33,8 +33,7 @@ is_asked(const struct word *patterns, size_t count, const char *name)
 
 			lower[j] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 		}
-		if (word_matches((struct word){ lower, size },
-		                 (struct word){ name, strlen(name) }))
+		if (word_matches((struct word){ lower, size }, (struct word){ name, strlen(name) }))
 			return true;
 	}
 	return false;
@@ -76,19 +75,16 @@ do_config_set(struct client *client, const struct word *words, size_t count)
 	int64_t bytes = 0;
 
 	if (count % 2 != 0) {
-		say_error(client, "ERR wrong number of arguments for "
-		                  "'config|set' command");
+		say_error(client, "ERR wrong number of arguments for 'config|set' command");
 		return;
 	}
 	for (size_t i = 2; i < count; i += 2)
-		if (!word_is(words[i], "maxmemory")
-		    || !number_read(words[i + 1], &bytes) || bytes < 0) {
+		if (!word_is(words[i], "maxmemory") || !number_read(words[i + 1], &bytes)
+		    || bytes < 0) {
 			say_error(client,
 			          "ERR Unknown option or number of arguments "
 			          "for CONFIG SET - '%.*s'",
-			          (int)(words[i].size < 128 ? words[i].size
-			                                    : 128),
-			          words[i].data);
+			          (int)(words[i].size < 128 ? words[i].size : 128), words[i].data);
 			return;
 		}
 	client->store->opts.memory_max = (size_t)bytes;
@@ -96,8 +92,7 @@ do_config_set(struct client *client, const struct word *words, size_t count)
 }
 
 static void
-do_config_resetstat(struct client *client, const struct word *words,
-                    size_t count)
+do_config_resetstat(struct client *client, const struct word *words, size_t count)
 {
 	(void)words, (void)count;
 	client->store->stats = (struct store_stats){ 0 };
@@ -112,8 +107,7 @@ COMMAND(config)
 		{ .name = "resetstat", .run = do_config_resetstat, .words = 2 },
 	};
 
-	command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words,
-	                 count);
+	command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words, count);
 }
 
 /* --- COMMAND ---------------------------------------------------------------- */
@@ -209,9 +203,7 @@ COMMAND(command)
 	size_t all;
 
 	if (count > 1) {
-		command_run_part(client, parts,
-		                 sizeof(parts) / sizeof(parts[0]), words,
-		                 count);
+		command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words, count);
 		return;
 	}
 	list = command_all(&all);
@@ -253,17 +245,13 @@ COMMAND(debug)
 {
 	static const struct command parts[] = {
 		{ .name = "sleep", .run = do_debug_sleep, .words = 3 },
-		{ .name = "set-active-expire",
-		  .run = do_debug_expire,
-		  .words = 3 },
+		{ .name = "set-active-expire", .run = do_debug_expire, .words = 3 },
 	};
 
 	if (!client->store->opts.debug)
 		say_error(client, "ERR DEBUG command not allowed.");
 	else
-		command_run_part(client, parts,
-		                 sizeof(parts) / sizeof(parts[0]), words,
-		                 count);
+		command_run_part(client, parts, sizeof(parts) / sizeof(parts[0]), words, count);
 }
 
 /* --- the rest --------------------------------------------------------------- */
@@ -277,8 +265,7 @@ COMMAND(time)
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	say_array(client, 2);
 	say_bulk(client, (struct word){ text, number_write(text, now.tv_sec) });
-	say_bulk(client,
-	         (struct word){ text, number_write(text, now.tv_nsec / 1000) });
+	say_bulk(client, (struct word){ text, number_write(text, now.tv_nsec / 1000) });
 }
 
 COMMAND(lastsave)
@@ -293,17 +280,14 @@ COMMAND(wait)
 	int64_t number;
 
 	(void)count;
-	if (arg_number(client, words[1], &number)
-	    && arg_number(client, words[2], &number))
+	if (arg_number(client, words[1], &number) && arg_number(client, words[2], &number))
 		say_number(client, 0);
 }
 
 static void
 say_no_scripts(struct client *client)
 {
-	say_error(client,
-	          "ERR weft store runs no scripts: '%s' needs "
-	          "redis-server",
+	say_error(client, "ERR weft store runs no scripts: '%s' needs redis-server",
 	          client->command->name);
 }
 

@@ -14,18 +14,15 @@ is_password(const struct weft_store *store, struct word word)
 		return true;
 	difference = word.size != store->password->size;
 	for (size_t i = 0; i < word.size && i < store->password->size; i++)
-		difference |= (unsigned)(word.data[i]
-		                         ^ store->password->bytes[i]);
+		difference |= (unsigned)(word.data[i] ^ store->password->bytes[i]);
 	return difference == 0;
 }
 
 static bool
 authenticate(struct client *client, struct word user, struct word password)
 {
-	if (!word_equal(user, WORD("default"))
-	    || !is_password(client->store, password)) {
-		say_error(client, "WRONGPASS invalid username-password pair or "
-		                  "user is disabled.");
+	if (!word_equal(user, WORD("default")) || !is_password(client->store, password)) {
+		say_error(client, "WRONGPASS invalid username-password pair or user is disabled.");
 		return false;
 	}
 	client->flags |= CLIENT_KNOWN;
@@ -42,10 +39,9 @@ COMMAND(auth)
 		return;
 	}
 	if (count == 2 && !client->store->password) {
-		say_error(client,
-		          "ERR AUTH <password> called without any password "
-		          "configured for the default user. Are you sure your "
-		          "configuration is correct?");
+		say_error(client, "ERR AUTH <password> called without any password "
+		                  "configured for the default user. Are you sure your "
+		                  "configuration is correct?");
 		return;
 	}
 	if (authenticate(client, user, words[count - 1]))
@@ -80,12 +76,10 @@ struct hello {
 };
 
 static bool
-read_hello(struct client *client, const struct word *words, size_t count,
-           struct hello *out)
+read_hello(struct client *client, const struct word *words, size_t count, struct hello *out)
 {
 	if (count > 1 && !number_read(words[1], &out->protocol)) {
-		say_error(client, "ERR Protocol version is not an integer or "
-		                  "out of range");
+		say_error(client, "ERR Protocol version is not an integer or out of range");
 		return false;
 	}
 	if (count > 1 && (out->protocol < 2 || out->protocol > 3)) {
@@ -99,11 +93,8 @@ read_hello(struct client *client, const struct word *words, size_t count,
 		} else if (word_is(words[i], "setname") && count - i > 1) {
 			out->name = &words[++i];
 		} else {
-			say_error(client,
-			          "ERR Syntax error in HELLO option '%.*s'",
-			          (int)(words[i].size < 128 ? words[i].size
-			                                    : 128),
-			          words[i].data);
+			say_error(client, "ERR Syntax error in HELLO option '%.*s'",
+			          (int)(words[i].size < 128 ? words[i].size : 128), words[i].data);
 			return false;
 		}
 	}
@@ -119,12 +110,11 @@ COMMAND(hello)
 	if (hello.user && !authenticate(client, hello.user[0], hello.user[1]))
 		return;
 	if (!(client->flags & CLIENT_KNOWN)) {
-		say_error(client,
-		          "NOAUTH HELLO must be called with the client already "
-		          "authenticated, otherwise the HELLO <proto> AUTH "
-		          "<user> <pass> option can be used to authenticate "
-		          "the client and select the RESP protocol version at "
-		          "the same time");
+		say_error(client, "NOAUTH HELLO must be called with the client already "
+		                  "authenticated, otherwise the HELLO <proto> AUTH "
+		                  "<user> <pass> option can be used to authenticate "
+		                  "the client and select the RESP protocol version at "
+		                  "the same time");
 		return;
 	}
 	if (hello.name && !client_rename(client, *hello.name))
@@ -138,13 +128,10 @@ COMMAND(hello)
 
 COMMAND(ping)
 {
-	bool subscribed = table_count(&client->channels)
-	                          + table_count(&client->patterns)
-	                  > 0;
+	bool subscribed = table_count(&client->channels) + table_count(&client->patterns) > 0;
 
 	if (count > 2) {
-		say_error(client, "ERR wrong number of arguments for 'ping' "
-		                  "command");
+		say_error(client, "ERR wrong number of arguments for 'ping' command");
 		return;
 	}
 	if (client->protocol == 2 && subscribed) {

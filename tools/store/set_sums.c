@@ -10,8 +10,7 @@ struct sets {
 
 /* Whether all are sets; else the client was told, and there is nothing to free. */
 static bool
-get_sets(struct client *client, const struct word *names, size_t count,
-         struct sets *out)
+get_sets(struct client *client, const struct word *names, size_t count, struct sets *out)
 {
 	struct heap *heap = &client->store->heap;
 	struct key *key;
@@ -31,8 +30,7 @@ get_sets(struct client *client, const struct word *names, size_t count,
 static void
 free_sets(struct client *client, struct sets *sets)
 {
-	heap_give(&client->store->heap, sets->all,
-	          sets->count * sizeof(*sets->all));
+	heap_give(&client->store->heap, sets->all, sets->count * sizeof(*sets->all));
 }
 
 static bool
@@ -105,8 +103,7 @@ subtract(const struct sets *sets, struct table *into)
 		struct word name = table_name(walk.table, node);
 		size_t i = 1;
 
-		while (i < sets->count
-		       && !(sets->all[i] && table_find(sets->all[i], name)))
+		while (i < sets->count && !(sets->all[i] && table_find(sets->all[i], name)))
 			i++;
 		if (i == sets->count)
 			(void)members_add(into, name);
@@ -116,8 +113,7 @@ subtract(const struct sets *sets, struct table *into)
 typedef void (*sum_fn)(const struct sets *sets, struct table *into);
 
 static struct table *
-sum_of(struct client *client, const struct word *names, size_t count,
-       sum_fn sum)
+sum_of(struct client *client, const struct word *names, size_t count, sum_fn sum)
 {
 	struct table *into;
 	struct sets sets;
@@ -131,8 +127,7 @@ sum_of(struct client *client, const struct word *names, size_t count,
 }
 
 static void
-say_sum(struct client *client, const struct word *words, size_t count,
-        sum_fn sum)
+say_sum(struct client *client, const struct word *words, size_t count, sum_fn sum)
 {
 	struct table *result = sum_of(client, words + 1, count - 1, sum);
 	struct walk walk;
@@ -169,8 +164,7 @@ store_set_result(struct client *client, struct word name, struct table *set)
 }
 
 static void
-store_sum(struct client *client, const struct word *words, size_t count,
-          sum_fn sum)
+store_sum(struct client *client, const struct word *words, size_t count, sum_fn sum)
 {
 	struct table *result = sum_of(client, words + 2, count - 2, sum);
 
@@ -211,8 +205,7 @@ COMMAND(sdiffstore)
 /* --- SINTERCARD ------------------------------------------------------------- */
 
 bool
-limit_read(struct client *client, const struct word *words, size_t count,
-           size_t at, int64_t *out)
+limit_read(struct client *client, const struct word *words, size_t count, size_t at, int64_t *out)
 {
 	for (; at < count; at += 2) {
 		if (!word_is(words[at], "limit") || at + 1 == count) {
@@ -239,8 +232,7 @@ read_count(struct client *client, struct word word, size_t given, size_t *out)
 	*out = (size_t)number;
 	if (*out <= given)
 		return true;
-	say_error(client,
-	          "ERR Number of keys can't be greater than number of args");
+	say_error(client, "ERR Number of keys can't be greater than number of args");
 	return false;
 }
 
@@ -260,8 +252,7 @@ COMMAND(sintercard)
 		struct walk walk = table_walk(least);
 		struct node *node;
 
-		while ((limit == 0 || found < limit)
-		       && (node = walk_next(&walk)) != NULL)
+		while ((limit == 0 || found < limit) && (node = walk_next(&walk)) != NULL)
 			found += is_in_all(&sets, table_name(least, node));
 	}
 	free_sets(client, &sets);

@@ -143,8 +143,7 @@ COMMAND(spop)
 		return;
 	}
 	if (count == 3 && (!number_read(words[2], &most) || most < 0)) {
-		say_error(client,
-		          "ERR value is out of range, must be positive");
+		say_error(client, "ERR value is out of range, must be positive");
 		return;
 	}
 	if (!keys_write_kind(client, words[1], KIND_SET, &key))

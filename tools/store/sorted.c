@@ -5,8 +5,7 @@
 static size_t
 bytes_of(size_t name_size, uint32_t levels)
 {
-	return levels * sizeof(struct item_link) + sizeof(struct item)
-	       + name_size;
+	return levels * sizeof(struct item_link) + sizeof(struct item) + name_size;
 }
 
 static struct item_link *
@@ -18,8 +17,7 @@ head_of(const struct sorted *sorted)
 static void
 free_item(struct sorted *sorted, struct item *item)
 {
-	heap_give(sorted->table.heap,
-	          &LEVEL(item_links(item), item->levels - 1),
+	heap_give(sorted->table.heap, &LEVEL(item_links(item), item->levels - 1),
 	          bytes_of(item->node.size, item->levels));
 }
 
@@ -81,8 +79,7 @@ find_way(struct sorted *sorted, double score, struct word name, struct way *way)
 
 	way->before = NULL;
 	for (uint32_t i = sorted->levels; i-- > 0;) {
-		while (LEVEL(links, i).next
-		       && is_less(LEVEL(links, i).next, score, name)) {
+		while (LEVEL(links, i).next && is_less(LEVEL(links, i).next, score, name)) {
 			rank += LEVEL(links, i).span;
 			way->before = LEVEL(links, i).next;
 			links = item_links(way->before);
@@ -95,8 +92,7 @@ find_way(struct sorted *sorted, double score, struct word name, struct way *way)
 static uint32_t
 draw_levels(struct heap *heap)
 {
-	uint64_t bits = heap_draw(heap)
-	                | UINT64_C(1) << (2 * SORTED_LEVELS - 2);
+	uint64_t bits = heap_draw(heap) | UINT64_C(1) << (2 * SORTED_LEVELS - 2);
 
 	return 1 + (uint32_t)__builtin_ctzll(bits) / 2;
 }
@@ -109,8 +105,7 @@ link_item(struct sorted *sorted, struct item *item, size_t count)
 	struct way way;
 
 	while (sorted->levels < item->levels) {
-		struct item_link *head = &LEVEL(head_of(sorted),
-		                                sorted->levels++);
+		struct item_link *head = &LEVEL(head_of(sorted), sorted->levels++);
 
 		*head = (struct item_link){ NULL, count };
 	}
@@ -153,8 +148,7 @@ unlink_item(struct sorted *sorted, struct item *item)
 		links->next->before = item->before;
 	else
 		sorted->last = item->before;
-	while (sorted->levels > 1
-	       && !LEVEL(head_of(sorted), sorted->levels - 1).next)
+	while (sorted->levels > 1 && !LEVEL(head_of(sorted), sorted->levels - 1).next)
 		sorted->levels--;
 }
 
@@ -181,8 +175,7 @@ struct item *
 sorted_move(struct sorted *sorted, struct item *item, double score)
 {
 	struct item *next = item_next(item);
-	bool stays = (!item->before
-	              || is_less(item->before, score, item_word(item)))
+	bool stays = (!item->before || is_less(item->before, score, item_word(item)))
 	             && (!next || !is_less(next, score, item_word(item)));
 
 	if (!stays)
@@ -211,8 +204,7 @@ sorted_rank(const struct sorted *sorted, const struct item *item)
 
 	for (uint32_t i = sorted->levels; i-- > 0;)
 		while (LEVEL(links, i).next
-		       && is_less(LEVEL(links, i).next, item->score,
-		                  item_word(item))) {
+		       && is_less(LEVEL(links, i).next, item->score, item_word(item))) {
 			rank += LEVEL(links, i).span;
 			links = item_links(LEVEL(links, i).next);
 		}
@@ -242,8 +234,7 @@ sorted_before(const struct sorted *sorted, item_fn is_before, const void *limit)
 	size_t rank = 0;
 
 	for (uint32_t i = sorted->levels; i-- > 0;)
-		while (LEVEL(links, i).next
-		       && is_before(LEVEL(links, i).next, limit)) {
+		while (LEVEL(links, i).next && is_before(LEVEL(links, i).next, limit)) {
 			rank += LEVEL(links, i).span;
 			links = item_links(LEVEL(links, i).next);
 		}

@@ -19,15 +19,14 @@ enum {
 struct adding {
 	unsigned flags;
 	size_t added, changed;
-	bool done; /* the last one was added or changed, or is as it should be */
+	bool done;    /* the last one was added or changed, or is as it should be */
 	double score; /* of the last one */
 };
 
 static unsigned
 add_flag(struct word word)
 {
-	static const char *const names[] = { "nx", "xx", "gt",
-		                             "lt", "ch", "incr" };
+	static const char *const names[] = { "nx", "xx", "gt", "lt", "ch", "incr" };
 
 	for (unsigned i = 0; i < 6; i++)
 		if (word_is(word, names[i]))
@@ -41,8 +40,7 @@ check_flags(struct client *client, unsigned flags)
 	const unsigned both = ADD_NX | ADD_XX, order = ADD_GT | ADD_LT;
 
 	if ((flags & both) == both) {
-		say_error(client, "ERR XX and NX options at the same time are "
-		                  "not compatible");
+		say_error(client, "ERR XX and NX options at the same time are not compatible");
 		return false;
 	}
 	if (((flags & ADD_NX) && (flags & order)) || (flags & order) == order) {
@@ -55,8 +53,7 @@ check_flags(struct client *client, unsigned flags)
 
 /* Whether the score is a number; else the client was told. */
 static bool
-change_score(struct client *client, struct sorted *sorted, struct item *item,
-             struct adding *adding)
+change_score(struct client *client, struct sorted *sorted, struct item *item, struct adding *adding)
 {
 	double score = adding->score;
 
@@ -83,8 +80,7 @@ change_score(struct client *client, struct sorted *sorted, struct item *item,
 }
 
 static bool
-add_member(struct client *client, struct sorted *sorted, struct word name,
-           struct adding *adding)
+add_member(struct client *client, struct sorted *sorted, struct word name, struct adding *adding)
 {
 	struct item *item = sorted_find(sorted, name);
 
@@ -102,10 +98,8 @@ static void
 say_added(struct client *client, const struct adding *adding)
 {
 	if (!(adding->flags & ADD_INCR))
-		say_number(client,
-		           (int64_t)(adding->added
-		                     + (adding->flags & ADD_CH ? adding->changed
-		                                               : 0)));
+		say_number(client, (int64_t)(adding->added
+		                             + (adding->flags & ADD_CH ? adding->changed : 0)));
 	else if (adding->done)
 		say_double(client, adding->score);
 	else
@@ -114,8 +108,8 @@ say_added(struct client *client, const struct adding *adding)
 
 /* Pairs of score and name, from `at` on, whose scores were found to be good. */
 static void
-add_pairs(struct client *client, const struct word *words, size_t count,
-          size_t at, struct adding *adding)
+add_pairs(struct client *client, const struct word *words, size_t count, size_t at,
+          struct adding *adding)
 {
 	struct key *key;
 	bool good = true;
@@ -158,8 +152,7 @@ COMMAND(zadd)
 	if (!check_flags(client, adding.flags))
 		return;
 	if ((adding.flags & ADD_INCR) && count - at > 2) {
-		say_error(client, "ERR INCR option supports a single "
-		                  "increment-element pair");
+		say_error(client, "ERR INCR option supports a single increment-element pair");
 		return;
 	}
 	for (size_t i = at; i < count; i += 2)
@@ -256,8 +249,7 @@ say_rank(struct client *client, const struct word *words, bool reverse)
 		return;
 	}
 	rank = sorted_rank(key->sorted, item);
-	say_number(client,
-	           (int64_t)(reverse ? key_count(key) - 1 - rank : rank));
+	say_number(client, (int64_t)(reverse ? key_count(key) - 1 - rank : rank));
 }
 
 COMMAND(zrank)
@@ -276,8 +268,7 @@ COMMAND(zrevrank)
 
 /* With a count, RESP3 has an array of pairs. */
 static void
-say_ends(struct client *client, struct key *key, bool most, size_t count,
-         bool pairs)
+say_ends(struct client *client, struct key *key, bool most, size_t count, bool pairs)
 {
 	struct item *item;
 
@@ -303,8 +294,7 @@ pop(struct client *client, const struct word *words, size_t count, bool most)
 		return;
 	}
 	if (count == 3 && (!number_read(words[2], &number) || number < 0)) {
-		say_error(client,
-		          "ERR value is out of range, must be positive");
+		say_error(client, "ERR value is out of range, must be positive");
 		return;
 	}
 	if (!keys_write_kind(client, words[1], KIND_SORTED, &key))

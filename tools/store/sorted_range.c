@@ -39,12 +39,10 @@ read_name(struct word word, struct name_limit *out)
 }
 
 bool
-range_ends(struct client *client, struct word low, struct word high,
-           struct range *out)
+range_ends(struct client *client, struct word low, struct word high, struct range *out)
 {
 	if (out->by == BY_RANK)
-		return arg_number(client, low, &out->first)
-		       && arg_number(client, high, &out->last);
+		return arg_number(client, low, &out->first) && arg_number(client, high, &out->last);
 	if (out->by == BY_SCORE) {
 		if (read_score(low, &out->low) && read_score(high, &out->high))
 			return true;
@@ -72,8 +70,7 @@ is_not_above(const struct item *item, const void *arg)
 {
 	const struct score_limit *high = arg;
 
-	return high->open ? item->score < high->score
-	                  : item->score <= high->score;
+	return high->open ? item->score < high->score : item->score <= high->score;
 }
 
 static bool
@@ -134,8 +131,7 @@ cut_limit(const struct range *range, size_t *begin, size_t *end)
 }
 
 void
-range_ranks(const struct sorted *sorted, const struct range *range,
-            size_t *begin, size_t *end)
+range_ranks(const struct sorted *sorted, const struct range *range, size_t *begin, size_t *end)
 {
 	size_t count = sorted_count(sorted), from;
 

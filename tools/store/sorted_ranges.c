@@ -19,8 +19,8 @@ read_limit(struct client *client, const struct word *words, struct range *out)
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count,
-             const struct form *form, struct range *out)
+read_options(struct client *client, const struct word *words, size_t count, const struct form *form,
+             struct range *out)
 {
 	for (size_t i = form->stores ? 5 : 4; i < count; i++) {
 		if (!form->stores && word_is(words[i], "withscores")) {
@@ -44,8 +44,8 @@ read_options(struct client *client, const struct word *words, size_t count,
 }
 
 static bool
-read_range(struct client *client, const struct word *words, size_t count,
-           const struct form *form, struct range *out)
+read_range(struct client *client, const struct word *words, size_t count, const struct form *form,
+           struct range *out)
 {
 	const struct word *ends = words + (form->stores ? 3 : 2);
 	bool turned;
@@ -56,9 +56,8 @@ read_range(struct client *client, const struct word *words, size_t count,
 	if (out->by == BY_ANY)
 		out->by = BY_RANK;
 	if (out->has_limit && out->limit != -1 && out->by == BY_RANK) {
-		say_error(client,
-		          "ERR syntax error, LIMIT is only supported in "
-		          "combination with either BYSCORE or BYLEX");
+		say_error(client, "ERR syntax error, LIMIT is only supported in "
+		                  "combination with either BYSCORE or BYLEX");
 		return false;
 	}
 	if (out->scores && out->by == BY_NAME) {
@@ -81,13 +80,11 @@ step(const struct item *item, bool reverse)
 static struct item *
 item_at(const struct sorted *sorted, size_t rank, bool reverse)
 {
-	return sorted_at(sorted,
-	                 reverse ? sorted_count(sorted) - 1 - rank : rank);
+	return sorted_at(sorted, reverse ? sorted_count(sorted) - 1 - rank : rank);
 }
 
 static void
-say_range(struct client *client, const struct sorted *sorted,
-          const struct range *range)
+say_range(struct client *client, const struct sorted *sorted, const struct range *range)
 {
 	bool pairs = range->scores && client->protocol >= 3;
 	struct item *item;
@@ -109,8 +106,7 @@ say_range(struct client *client, const struct sorted *sorted,
 }
 
 static void
-show(struct client *client, const struct word *words, size_t count,
-     struct form form)
+show(struct client *client, const struct word *words, size_t count, struct form form)
 {
 	struct range range;
 	struct key *key;
@@ -131,8 +127,7 @@ COMMAND(zrange)
 
 COMMAND(zrevrange)
 {
-	show(client, words, count,
-	     (struct form){ .by = BY_RANK, .reverse = true });
+	show(client, words, count, (struct form){ .by = BY_RANK, .reverse = true });
 }
 
 COMMAND(zrangebyscore)
@@ -142,8 +137,7 @@ COMMAND(zrangebyscore)
 
 COMMAND(zrevrangebyscore)
 {
-	show(client, words, count,
-	     (struct form){ .by = BY_SCORE, .reverse = true });
+	show(client, words, count, (struct form){ .by = BY_SCORE, .reverse = true });
 }
 
 COMMAND(zrangebylex)
@@ -153,8 +147,7 @@ COMMAND(zrangebylex)
 
 COMMAND(zrevrangebylex)
 {
-	show(client, words, count,
-	     (struct form){ .by = BY_NAME, .reverse = true });
+	show(client, words, count, (struct form){ .by = BY_NAME, .reverse = true });
 }
 
 COMMAND(zrangestore)

@@ -26,8 +26,7 @@ struct sources {
 /* --- reading ---------------------------------------------------------------- */
 
 static bool
-get_sources(struct client *client, const struct word *names,
-            struct sources *sources)
+get_sources(struct client *client, const struct word *names, struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		struct source *source = &sources->all[i];
@@ -41,15 +40,13 @@ get_sources(struct client *client, const struct word *names,
 			return false;
 		}
 		source->is_sorted = key->kind == KIND_SORTED;
-		source->table = source->is_sorted ? &key->sorted->table
-		                                  : key->set;
+		source->table = source->is_sorted ? &key->sorted->table : key->set;
 	}
 	return true;
 }
 
 static bool
-read_weights(struct client *client, const struct word *words,
-             struct sources *sources)
+read_weights(struct client *client, const struct word *words, struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++)
 		if (!real_read(words[i], &sources->all[i].weight)) {
@@ -80,8 +77,7 @@ struct ask {
 };
 
 static bool
-read_options(struct client *client, const struct ask *ask,
-             struct sources *sources)
+read_options(struct client *client, const struct ask *ask, struct sources *sources)
 {
 	const struct word *words = ask->words;
 
@@ -93,10 +89,8 @@ read_options(struct client *client, const struct ask *ask,
 			if (!read_weights(client, words + i + 1, sources))
 				return false;
 			i += sources->count;
-		} else if (ask->sum != SUM_DIFF
-		           && word_is(words[i], "aggregate") && left > 0
-		           && read_aggregate(words[i + 1],
-		                             &sources->aggregate)) {
+		} else if (ask->sum != SUM_DIFF && word_is(words[i], "aggregate") && left > 0
+		           && read_aggregate(words[i + 1], &sources->aggregate)) {
 			i++;
 		} else if (!ask->stores && word_is(words[i], "withscores")) {
 			sources->scores = true;
@@ -126,8 +120,7 @@ sort_sources(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++)
 		sources->all[i].place = i;
-	qsort(sources->all, sources->count, sizeof(*sources->all),
-	      compare_sources);
+	qsort(sources->all, sources->count, sizeof(*sources->all), compare_sources);
 }
 
 /* --- summing ---------------------------------------------------------------- */
@@ -136,10 +129,7 @@ sort_sources(struct sources *sources)
 static double
 product_in(const struct source *source, const struct node *node)
 {
-	double score =
-		source->is_sorted
-			? ((const struct item *)(const void *)node)->score
-			: 1;
+	double score = source->is_sorted ? ((const struct item *)(const void *)node)->score : 1;
 
 	return score * source->weight;
 }
@@ -164,30 +154,27 @@ put_together(enum aggregate aggregate, double a, double b)
 
 /* Whether a member of one source is in all the others, with its score; for ZDIFF, in none. */
 static bool
-is_wanted(const struct sources *sources, const struct source *own, enum sum sum,
-          struct word name, double *score)
+is_wanted(const struct sources *sources, const struct source *own, enum sum sum, struct word name,
+          double *score)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		const struct source *other = &sources->all[i];
-		struct node *node = other->table
-		                            ? table_find(other->table, name)
-		                            : NULL;
+		struct node *node = other->table ? table_find(other->table, name) : NULL;
 
 		if (other == own)
 			continue;
 		if ((sum == SUM_INTER) != (node != NULL))
 			return false;
 		if (node)
-			*score = put_together(sources->aggregate, *score,
-			                      product_in(other, node));
+			*score = put_together(sources->aggregate, *score, product_in(other, node));
 	}
 	return true;
 }
 
 /* The members of one source that are in the result. */
 static void
-sum_source(struct sorted *into, const struct sources *sources,
-           const struct source *own, enum sum sum)
+sum_source(struct sorted *into, const struct sources *sources, const struct source *own,
+           enum sum sum)
 {
 	struct walk walk = table_walk(own->table);
 	struct node *node;
@@ -205,8 +192,7 @@ sum_source(struct sorted *into, const struct sources *sources,
 		item = sorted_find(into, name);
 		if (item)
 			(void)sorted_move(into, item,
-			                  put_together(sources->aggregate,
-			                               item->score, score));
+			                  put_together(sources->aggregate, item->score, score));
 		else
 			(void)sorted_add(into, name, score);
 	}
@@ -248,8 +234,7 @@ say_sorted(struct client *client, struct sorted *sorted, bool scores)
 }
 
 void
-store_sorted_result(struct client *client, struct word name,
-                    struct sorted *sorted)
+store_sorted_result(struct client *client, struct word name, struct sorted *sorted)
 {
 	struct key *key = keys_write(client, name);
 	size_t size = sorted_count(sorted);
@@ -257,8 +242,7 @@ store_sorted_result(struct client *client, struct word name,
 
 	if (key)
 		keys_drop(client->base, key);
-	for (struct item *item = sorted_first(sorted); item;
-	     item = item_next(item))
+	for (struct item *item = sorted_first(sorted); item; item = item_next(item))
 		item->score += 0.0; /* no minus before a 0 is kept */
 	if (size > 0) {
 		key = keys_add(client->base, name, KIND_STRING);
@@ -282,8 +266,7 @@ read_count(struct client *client, struct word word, size_t given, size_t *out)
 	if (!arg_number(client, word, &number))
 		return false;
 	if (number < 1) {
-		say_error(client,
-		          "ERR at least 1 input key is needed for '%s' command",
+		say_error(client, "ERR at least 1 input key is needed for '%s' command",
 		          client->command->name);
 		return false;
 	}
@@ -295,8 +278,7 @@ read_count(struct client *client, struct word word, size_t given, size_t *out)
 }
 
 static void
-sum(struct client *client, const struct word *words, size_t count,
-    enum sum what, bool stores)
+sum(struct client *client, const struct word *words, size_t count, enum sum what, bool stores)
 {
 	const struct word *keys = words + 2 + stores;
 	size_t given = count - 2 - stores;
@@ -305,12 +287,10 @@ sum(struct client *client, const struct word *words, size_t count,
 
 	if (!read_count(client, keys[-1], given, &sources.count))
 		return;
-	sources.all = heap_take(&client->store->heap,
-	                        sources.count * sizeof(*sources.all));
+	sources.all = heap_take(&client->store->heap, sources.count * sizeof(*sources.all));
 	ask.words = keys + sources.count;
 	ask.count = given - sources.count;
-	if (get_sources(client, keys, &sources)
-	    && read_options(client, &ask, &sources)) {
+	if (get_sources(client, keys, &sources) && read_options(client, &ask, &sources)) {
 		struct sorted *result = sum_up(client, &sources, what);
 
 		if (stores)
@@ -318,8 +298,7 @@ sum(struct client *client, const struct word *words, size_t count,
 		else
 			say_sorted(client, result, sources.scores);
 	}
-	heap_give(&client->store->heap, sources.all,
-	          sources.count * sizeof(*sources.all));
+	heap_give(&client->store->heap, sources.all, sources.count * sizeof(*sources.all));
 }
 
 COMMAND(zunion)
@@ -359,18 +338,14 @@ COMMAND(zintercard)
 
 	if (!read_count(client, words[1], count - 2, &sources.count))
 		return;
-	sources.all = heap_take(&client->store->heap,
-	                        sources.count * sizeof(*sources.all));
+	sources.all = heap_take(&client->store->heap, sources.count * sizeof(*sources.all));
 	if (get_sources(client, words + 2, &sources)
 	    && limit_read(client, words, count, 2 + sources.count, &limit)) {
 		struct sorted *result = sum_up(client, &sources, SUM_INTER);
 		size_t found = sorted_count(result);
 
 		sorted_free(result);
-		say_number(client, limit > 0 && found > (size_t)limit
-		                           ? limit
-		                           : (int64_t)found);
+		say_number(client, limit > 0 && found > (size_t)limit ? limit : (int64_t)found);
 	}
-	heap_give(&client->store->heap, sources.all,
-	          sources.count * sizeof(*sources.all));
+	heap_give(&client->store->heap, sources.all, sources.count * sizeof(*sources.all));
 }

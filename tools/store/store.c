@@ -22,8 +22,7 @@ set_seed(struct heap *heap, uint64_t seed)
 {
 	uint64_t drawn[2] = { seed, seed ^ UINT64_C(0x5bd1e995a7c6f3d1) };
 
-	if (!seed
-	    && getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+	if (!seed && getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
 		drawn[0] = drawn[1] = weft_now();
 	heap->seed = drawn[0];
 	heap->drawn = drawn[1];
@@ -53,16 +52,13 @@ set_limits(struct weft_store *store, const weft_store_opts *opts)
 	if (opts)
 		*set = *opts;
 	set->bulk_max = size_or(set->bulk_max, TEXT_MAX, TEXT_MAX);
-	set->request_max = size_or(set->request_max, (size_t)1 << 30,
-	                           (size_t)1 << 30);
+	set->request_max = size_or(set->request_max, (size_t)1 << 30, (size_t)1 << 30);
 	set->words_max = set->words_max ? set->words_max : 1u << 20;
 	set->inline_max = set->inline_max ? set->inline_max : 64u << 10;
 	set->output_max = size_or(set->output_max, (size_t)256 << 20, SIZE_MAX);
 	set->clients_max = set->clients_max ? set->clients_max : 10000;
-	set->tracking_max = size_or(set->tracking_max, tracking_default(set),
-	                            SIZE_MAX);
-	store->limits = (struct reader_limits){ set->bulk_max, set->request_max,
-		                                set->words_max,
+	set->tracking_max = size_or(set->tracking_max, tracking_default(set), SIZE_MAX);
+	store->limits = (struct reader_limits){ set->bulk_max, set->request_max, set->words_max,
 		                                set->inline_max };
 }
 
@@ -96,8 +92,7 @@ weft_store_open(weft_loop *loop, const weft_store_opts *opts, weft_store **out)
 	if (store->opts.password)
 		store->password = text_new(
 			&store->heap,
-			(struct word){ store->opts.password,
-		                       strlen(store->opts.password) });
+			(struct word){ store->opts.password, strlen(store->opts.password) });
 	store->opts.password = NULL;
 	store->clock_ms = wall_clock_ms;
 	store->start_ms = store->now_ms = wall_clock_ms();
@@ -125,9 +120,8 @@ on_expiry(weft_timer *timer, void *arg)
 		mortal += store->bases[i].mortal_count;
 	store->expires = mortal > 0
 	                 && weft_timer_start(store->loop, timer,
-	                                     more ? WEFT_NOW
-	                                          : weft_in(EXPIRY_NS),
-	                                     0, on_expiry, store)
+	                                     more ? WEFT_NOW : weft_in(EXPIRY_NS), 0, on_expiry,
+	                                     store)
 	                            == 0;
 }
 
@@ -138,9 +132,8 @@ store_expires(struct weft_store *store)
 	if (store->expires)
 		return;
 	weft_timer_set_background(&store->expiry, true);
-	store->expires = weft_timer_start(store->loop, &store->expiry,
-	                                  weft_in(EXPIRY_NS), 0, on_expiry,
-	                                  store)
+	store->expires = weft_timer_start(store->loop, &store->expiry, weft_in(EXPIRY_NS), 0,
+	                                  on_expiry, store)
 	                 == 0;
 }
 
@@ -173,14 +166,12 @@ on_accept(weft_listener *listener, weft_stream *peer, int error, void *arg)
 
 /* Anybody who reaches the port can read and write everything in a store without a password. */
 static int
-check_exposure(const weft_store *store, const char *address,
-               weft_listener *listener)
+check_exposure(const weft_store *store, const char *address, weft_listener *listener)
 {
 	weft_addr local;
 	int rc = weft_listener_local(listener, &local);
 
-	if (rc < 0 || store->password || store->opts.without_password
-	    || weft_addr_is_local(&local))
+	if (rc < 0 || store->password || store->opts.without_password || weft_addr_is_local(&local))
 		return rc;
 	return weft_fail(WEFT_EPERM,
 	                 "store: %s is not on this machine only: set a "
@@ -207,8 +198,7 @@ weft_store_listen(weft_store *store, const char *address, weft_addr *bound)
 	listening = heap_new(&store->heap, sizeof(*listening));
 	*listening = (struct listening){ store, listener, store->listening };
 	if (rc == 0)
-		rc = weft_listener_start(listener, store->loop, on_accept,
-		                         listening);
+		rc = weft_listener_start(listener, store->loop, on_accept, listening);
 	if (rc < 0) {
 		weft_listener_close(listener);
 		heap_give(&store->heap, listening, sizeof(*listening));
@@ -259,8 +249,7 @@ store_free(struct weft_store *store)
 
 		heap_give(&store->traffic, spare->data, spare->room);
 	}
-	heap_give(heap, store->ready,
-	          store->ready_room * sizeof(*store->ready));
+	heap_give(heap, store->ready, store->ready_room * sizeof(*store->ready));
 	heap_give(heap, store->own, store->own_room * sizeof(*store->own));
 	text_free(heap, store->password);
 	(void)weft_timer_stop(&store->expiry);
@@ -299,8 +288,7 @@ weft_store_close(weft_store *store, weft_store_closed_fn on_closed, void *arg)
 	store->closing = true;
 	store->on_closed = on_closed;
 	store->closed_arg = arg;
-	for (struct client *client = store->clients; client;
-	     client = client->next) {
+	for (struct client *client = store->clients; client; client = client->next) {
 		client->flags |= CLIENT_DOOMED;
 		client_dirty(client);
 	}

@@ -4,8 +4,7 @@
 
 /* Have `name` hold a string.  A time to expire stays only if asked for. */
 static struct key *
-set_string(struct client *client, struct word name, struct word value,
-           bool keep_expiry)
+set_string(struct client *client, struct word name, struct word value, bool keep_expiry)
 {
 	struct heap *heap = &client->store->heap;
 	struct key *key = keys_write(client, name);
@@ -14,8 +13,7 @@ set_string(struct client *client, struct word name, struct word value,
 		key = keys_add(client->base, name, KIND_STRING);
 	else if (key->kind != KIND_STRING)
 		keys_renew(client->base, key, KIND_STRING);
-	if (key->text && key->text->room >= value.size
-	    && key->text->room <= value.size * 2) {
+	if (key->text && key->text->room >= value.size && key->text->room <= value.size * 2) {
 		memcpy(key->text->bytes, value.data, value.size);
 		key->text->size = (uint32_t)value.size;
 	} else {
@@ -86,20 +84,18 @@ is_conflict(unsigned flags, unsigned more)
 	const unsigned times = OPTION_KEEP | OPTION_PERSIST | OPTION_EXPIRE;
 	const unsigned both = OPTION_NX | OPTION_XX;
 
-	return ((flags & times) && (more & times)
-	        && !(flags & more & ~OPTION_EXPIRE))
+	return ((flags & times) && (more & times) && !(flags & more & ~OPTION_EXPIRE))
 	       || ((flags | more) & both) == both;
 }
 
 static bool
-read_options(struct client *client, const struct word *words, size_t count,
-             bool is_set, struct options *out)
+read_options(struct client *client, const struct word *words, size_t count, bool is_set,
+             struct options *out)
 {
 	for (size_t i = is_set ? 3 : 2; i < count; i++) {
 		unsigned more = option_flag(words[i], is_set);
 
-		if (!more && i + 1 < count
-		    && option_unit(words[i], &out->unit)) {
+		if (!more && i + 1 < count && option_unit(words[i], &out->unit)) {
 			more = OPTION_EXPIRE;
 			out->time = words[i + 1];
 		}
@@ -117,8 +113,7 @@ static bool
 read_time(struct client *client, struct options *options)
 {
 	return !(options->flags & OPTION_EXPIRE)
-	       || expiry_read(client, options->time, options->unit,
-	                      &options->at_ms);
+	       || expiry_read(client, options->time, options->unit, &options->at_ms);
 }
 
 /* --- SET -------------------------------------------------------------------- */
@@ -143,22 +138,19 @@ COMMAND(set)
 		return;
 	if (options.flags & (OPTION_GET | OPTION_NX | OPTION_XX)) {
 		key = keys_write(client, words[1]);
-		if ((options.flags & OPTION_GET) && key
-		    && key->kind != KIND_STRING) {
+		if ((options.flags & OPTION_GET) && key && key->kind != KIND_STRING) {
 			say_wrong_kind(client);
 			return;
 		}
 		if (options.flags & OPTION_GET)
 			say_string(client, key);
-		if (((options.flags & OPTION_NX) && key)
-		    || ((options.flags & OPTION_XX) && !key)) {
+		if (((options.flags & OPTION_NX) && key) || ((options.flags & OPTION_XX) && !key)) {
 			if (!(options.flags & OPTION_GET))
 				say_null(client);
 			return;
 		}
 	}
-	key = set_string(client, words[1], words[2],
-	                 options.flags & OPTION_KEEP);
+	key = set_string(client, words[1], words[2], options.flags & OPTION_KEEP);
 	if (options.flags & OPTION_EXPIRE)
 		keys_mortal(client, client->base, key, options.at_ms);
 	if (!(options.flags & OPTION_GET))
@@ -176,15 +168,13 @@ COMMAND(setnx)
 }
 
 static void
-set_for(struct client *client, const struct word *words,
-        struct expiry_unit unit)
+set_for(struct client *client, const struct word *words, struct expiry_unit unit)
 {
 	int64_t at_ms;
 
 	if (!expiry_read(client, words[2], unit, &at_ms))
 		return;
-	keys_mortal(client, client->base,
-	            set_string(client, words[1], words[3], false), at_ms);
+	keys_mortal(client, client->base, set_string(client, words[1], words[3], false), at_ms);
 	say_ok(client);
 }
 
@@ -251,8 +241,7 @@ COMMAND(getex)
 	if (!read_time(client, &options))
 		return;
 	say_string(client, key);
-	if ((options.flags & OPTION_EXPIRE)
-	    && options.at_ms <= client->store->now_ms)
+	if ((options.flags & OPTION_EXPIRE) && options.at_ms <= client->store->now_ms)
 		keys_drop(client->base, key);
 	else if (options.flags & OPTION_EXPIRE)
 		keys_mortal(client, client->base, key, options.at_ms);
@@ -269,8 +258,7 @@ COMMAND(mget)
 	for (size_t i = 1; i < count; i++) {
 		struct key *key = keys_read(client, words[i]);
 
-		say_string(client,
-		           key && key->kind == KIND_STRING ? key : NULL);
+		say_string(client, key && key->kind == KIND_STRING ? key : NULL);
 	}
 }
 
@@ -279,8 +267,7 @@ are_pairs(struct client *client, size_t count)
 {
 	if (count % 2 == 1)
 		return true;
-	say_error(client, "ERR wrong number of arguments for '%s' command",
-	          client->command->name);
+	say_error(client, "ERR wrong number of arguments for '%s' command", client->command->name);
 	return false;
 }
 

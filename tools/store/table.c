@@ -49,8 +49,7 @@ load_short(const char *at, size_t size)
 		return load_4(at) | load_4(at + size - 4) << 32;
 	if (size == 0)
 		return 0;
-	return bytes[0] | (uint64_t)bytes[size / 2] << 8
-	       | (uint64_t)bytes[size - 1] << 16;
+	return bytes[0] | (uint64_t)bytes[size / 2] << 8 | (uint64_t)bytes[size - 1] << 16;
 }
 
 uint32_t
@@ -176,8 +175,7 @@ table_clear(struct table *table, node_fn drop, void *arg)
 }
 
 static struct node *
-find_in(const struct table *table, const struct half *half, uint32_t hash,
-        struct word name)
+find_in(const struct table *table, const struct half *half, uint32_t hash, struct word name)
 {
 	struct node *node;
 
@@ -185,9 +183,7 @@ find_in(const struct table *table, const struct half *half, uint32_t hash,
 		return NULL;
 	for (node = half->slots[hash & half->mask]; node; node = node->next)
 		if (node->hash == hash && node->size == name.size
-		    && memcmp((const char *)node + table->offset, name.data,
-		              name.size)
-		               == 0)
+		    && memcmp((const char *)node + table->offset, name.data, name.size) == 0)
 			return node;
 	return NULL;
 }
@@ -263,9 +259,7 @@ table_any(const struct table *table)
 	if (half == &table->old)
 		begin = table->moved;
 	do
-		first = half->slots[begin
-		                    + heap_below(table->heap,
-		                                 half->mask + 1 - begin)];
+		first = half->slots[begin + heap_below(table->heap, half->mask + 1 - begin)];
 	while (!first);
 	for (node = first; node; node = node->next)
 		length++;

@@ -32,8 +32,7 @@ text_free(struct heap *heap, struct text *text)
 struct text *
 text_reserve(struct heap *heap, struct text *text, size_t size)
 {
-	size_t room = size < ((size_t)1 << 20) ? size * 2
-	                                       : size + ((size_t)1 << 20);
+	size_t room = size < ((size_t)1 << 20) ? size * 2 : size + ((size_t)1 << 20);
 
 	if (size <= text->room)
 		return text;
@@ -75,8 +74,7 @@ is_in_class(struct word pattern, size_t *at, unsigned char c)
 			high = p[i + 2];
 			i += 2;
 		}
-		found |= low <= high ? c >= low && c <= high
-		                     : c >= high && c <= low;
+		found |= low <= high ? c >= low && c <= high : c >= high && c <= low;
 	}
 	*at = i < pattern.size ? i + 1 : i;
 	return found != negated;
@@ -109,8 +107,7 @@ word_matches(struct word pattern, struct word word)
 			resume = w;
 			continue;
 		}
-		if (p < pattern.size
-		    && byte_matches(pattern, &p, word.data[w])) {
+		if (p < pattern.size && byte_matches(pattern, &p, word.data[w])) {
 			w++;
 			continue;
 		}
@@ -178,8 +175,7 @@ real_read(struct word word, double *out)
 	char text[512], *end;
 	double real;
 
-	if (word.size == 0 || word.size >= sizeof(text)
-	    || isspace((unsigned char)word.data[0]))
+	if (word.size == 0 || word.size >= sizeof(text) || isspace((unsigned char)word.data[0]))
 		return false;
 	memcpy(text, word.data, word.size);
 	text[word.size] = '\0';
@@ -198,8 +194,7 @@ real_read_wide(struct word word, long double *out)
 	char text[5 * 1024], *end;
 	long double real;
 
-	if (word.size == 0 || word.size >= sizeof(text)
-	    || isspace((unsigned char)word.data[0]))
+	if (word.size == 0 || word.size >= sizeof(text) || isspace((unsigned char)word.data[0]))
 		return false;
 	memcpy(text, word.data, word.size);
 	text[word.size] = '\0';
@@ -216,8 +211,7 @@ size_t
 real_write(char out[REAL_MAX], double real)
 {
 	if (isinf(real))
-		return (size_t)snprintf(out, REAL_MAX, "%s",
-		                        real > 0 ? "inf" : "-inf");
+		return (size_t)snprintf(out, REAL_MAX, "%s", real > 0 ? "inf" : "-inf");
 	return (size_t)snprintf(out, REAL_MAX, "%.17g", real);
 }
 

@@ -23,8 +23,7 @@ topic_find(const struct table *topics, struct word name)
 static struct topic *
 new_topic(struct table *topics, struct word name)
 {
-	struct topic *topic = heap_new(topics->heap,
-	                               sizeof(*topic) + name.size);
+	struct topic *topic = heap_new(topics->heap, sizeof(*topic) + name.size);
 
 	memcpy(topic->name, name.data, name.size);
 	table_add(topics, &topic->node, name.size);
@@ -38,8 +37,7 @@ add_client(struct heap *heap, struct topic *topic, struct client *client)
 		uint32_t room = topic->room ? topic->room * 2 : 2;
 
 		topic->clients = heap_resize(heap, topic->clients,
-		                             topic->room
-		                                     * sizeof(struct client *),
+		                             topic->room * sizeof(struct client *),
 		                             room * sizeof(struct client *));
 		topic->room = room;
 	}
@@ -61,14 +59,12 @@ remove_client(struct table *topics, struct topic *topic, struct client *client)
 	if (topic->count > 0)
 		return;
 	table_remove(topics, &topic->node);
-	heap_give(topics->heap, topic->clients,
-	          topic->room * sizeof(struct client *));
+	heap_give(topics->heap, topic->clients, topic->room * sizeof(struct client *));
 	heap_give(topics->heap, topic, sizeof(*topic) + topic->node.size);
 }
 
 bool
-interest_add(struct client *client, struct table *interests,
-             struct table *topics, struct word name)
+interest_add(struct client *client, struct table *interests, struct table *topics, struct word name)
 {
 	struct heap *heap = topics->heap;
 	struct interest *interest;

@@ -37,10 +37,8 @@ init_tables(struct weft_store *store)
 {
 	if (store->tracked.heap)
 		return;
-	table_init(&store->tracked, &store->heap,
-	           offsetof(struct tracked, name));
-	table_init(&store->readings, &store->heap,
-	           offsetof(struct reading, key));
+	table_init(&store->tracked, &store->heap, offsetof(struct tracked, name));
+	table_init(&store->readings, &store->heap, offsetof(struct reading, key));
 }
 
 static struct tracked *
@@ -79,8 +77,7 @@ reading_add(struct client *client, struct tracked *tracked)
 	struct reading_key key = { tracked, client };
 	struct reading *reading;
 
-	if (table_find(&store->readings,
-	               (struct word){ (const char *)&key, sizeof(key) }))
+	if (table_find(&store->readings, (struct word){ (const char *)&key, sizeof(key) }))
 		return;
 	reading = heap_new(&store->heap, sizeof(*reading));
 	reading->client = client;
@@ -142,8 +139,7 @@ begin_message(struct client *client)
 		say_text(to, "invalidate");
 		return to;
 	}
-	if (!client->redirect
-	    || !table_find(&to->channels, WORD("__redis__:invalidate")))
+	if (!client->redirect || !table_find(&to->channels, WORD("__redis__:invalidate")))
 		return NULL;
 	say_array(to, 3);
 	say_text(to, "message");
@@ -179,8 +175,7 @@ tell_later(struct weft_store *store, const struct word *name)
 		                         room * sizeof(*store->own));
 		store->own_room = room;
 	}
-	store->own[store->own_count++] = name ? text_new(&store->heap, *name)
-	                                      : NULL;
+	store->own[store->own_count++] = name ? text_new(&store->heap, *name) : NULL;
 }
 
 void
@@ -199,8 +194,7 @@ tracking_tell_own(struct weft_store *store)
 
 /* Report a name to the clients that have read it, and forget it. */
 static void
-invalidate(struct weft_store *store, struct tracked *tracked,
-           const struct client *changer)
+invalidate(struct weft_store *store, struct tracked *tracked, const struct client *changer)
 {
 	struct word name = { tracked->name, tracked->node.size };
 
@@ -242,14 +236,11 @@ tracking_remember(struct client *client, struct word name)
 	reading_add(client, tracked ? tracked : tracked_add(store, name));
 	while (store->tracking_used > store->opts.tracking_max
 	       || table_count(&store->tracked) > TRACKED_MAX)
-		invalidate(store,
-		           (struct tracked *)(void *)table_any(&store->tracked),
-		           NULL);
+		invalidate(store, (struct tracked *)(void *)table_any(&store->tracked), NULL);
 }
 
 void
-tracking_changed(struct weft_store *store, struct client *changer,
-                 struct word name)
+tracking_changed(struct weft_store *store, struct client *changer, struct word name)
 {
 	struct tracked *tracked;
 
@@ -264,8 +255,7 @@ tracking_changed(struct weft_store *store, struct client *changer,
 static void
 forget_all(struct weft_store *store)
 {
-	for (struct client *client = store->clients; client;
-	     client = client->next)
+	for (struct client *client = store->clients; client; client = client->next)
 		tracking_forget(client);
 }
 
@@ -273,8 +263,7 @@ forget_all(struct weft_store *store)
 void
 tracking_flushed(struct weft_store *store)
 {
-	for (struct client *client = store->clients; client;
-	     client = client->next) {
+	for (struct client *client = store->clients; client; client = client->next) {
 		if (!(client->flags & CLIENT_TRACKS))
 			continue;
 		if (client == store->runs)
@@ -306,8 +295,7 @@ struct wish {
 };
 
 static bool
-read_wish(struct client *client, const struct word *words, size_t count,
-          struct wish *wish)
+read_wish(struct client *client, const struct word *words, size_t count, struct wish *wish)
 {
 	for (size_t i = 3; i < count; i++) {
 		if (word_is(words[i], "redirect") && i + 1 < count) {
@@ -319,10 +307,8 @@ read_wish(struct client *client, const struct word *words, size_t count,
 			wish->flags |= CLIENT_OPTIN;
 		} else if (word_is(words[i], "optout")) {
 			wish->flags |= CLIENT_OPTOUT;
-		} else if (word_is(words[i], "bcast")
-		           || word_is(words[i], "prefix")) {
-			say_error(client, "ERR weft store has no tracking "
-			                  "by prefix (BCAST)");
+		} else if (word_is(words[i], "bcast") || word_is(words[i], "prefix")) {
+			say_error(client, "ERR weft store has no tracking by prefix (BCAST)");
 			return false;
 		} else {
 			say_syntax(client);
@@ -337,24 +323,20 @@ check_wish(struct client *client, const struct wish *wish)
 {
 	const uint32_t both = CLIENT_OPTIN | CLIENT_OPTOUT;
 
-	if (wish->redirect
-	    && !client_by_id(client->store, (uint64_t)wish->redirect))
-		say_error(client, "ERR The client ID you want redirect to does "
-		                  "not exist");
+	if (wish->redirect && !client_by_id(client->store, (uint64_t)wish->redirect))
+		say_error(client, "ERR The client ID you want redirect to does not exist");
 	else if ((wish->flags & both) == both)
-		say_error(client, "ERR You can't specify both OPTIN mode and "
-		                  "OPTOUT mode");
+		say_error(client, "ERR You can't specify both OPTIN mode and OPTOUT mode");
 	else
 		return true;
 	return false;
 }
 
 void
-do_client_tracking(struct client *client, const struct word *words,
-                   size_t count)
+do_client_tracking(struct client *client, const struct word *words, size_t count)
 {
-	const uint32_t all = CLIENT_TRACKS | CLIENT_NOLOOP | CLIENT_OPTIN
-	                     | CLIENT_OPTOUT | CLIENT_CACHING;
+	const uint32_t all = CLIENT_TRACKS | CLIENT_NOLOOP | CLIENT_OPTIN | CLIENT_OPTOUT
+	                     | CLIENT_CACHING;
 	struct wish wish = { 0 };
 
 	if (!read_wish(client, words, count, &wish))
@@ -382,10 +364,9 @@ do_client_caching(struct client *client, const struct word *words, size_t count)
 
 	(void)count;
 	if (!(client->flags & CLIENT_TRACKS))
-		say_error(client,
-		          "ERR CLIENT CACHING can be called only when "
-		          "the client is in tracking mode with OPTIN or "
-		          "OPTOUT mode enabled");
+		say_error(client, "ERR CLIENT CACHING can be called only when "
+		                  "the client is in tracking mode with OPTIN or "
+		                  "OPTOUT mode enabled");
 	else if (!yes && !word_is(words[2], "no"))
 		say_syntax(client);
 	else if (!(client->flags & (yes ? CLIENT_OPTIN : CLIENT_OPTOUT)))
@@ -400,8 +381,7 @@ do_client_caching(struct client *client, const struct word *words, size_t count)
 }
 
 void
-do_client_getredir(struct client *client, const struct word *words,
-                   size_t count)
+do_client_getredir(struct client *client, const struct word *words, size_t count)
 {
 	(void)words, (void)count;
 	if (client->flags & CLIENT_TRACKS)

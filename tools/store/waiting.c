@@ -87,8 +87,7 @@ on_timer(weft_timer *timer, void *arg)
 
 /* With the words of the request that runs. */
 void
-client_wait(struct client *client, const struct word *keys, size_t count,
-            int64_t timeout_ms)
+client_wait(struct client *client, const struct word *keys, size_t count, int64_t timeout_ms)
 {
 	struct weft_store *store = client->store;
 
@@ -97,19 +96,17 @@ client_wait(struct client *client, const struct word *keys, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		struct text *name = scoped_name(store, client->base, keys[i]);
 
-		(void)interest_add(client, &client->waits, &store->blocked,
-		                   text_word(name));
+		(void)interest_add(client, &client->waits, &store->blocked, text_word(name));
 		text_free(&store->heap, name);
 	}
 	client->flags |= CLIENT_BLOCKED;
 	store->blocked_count++;
-	client->waiting = request_keep(&store->heap, client->command,
-	                               client->reader.words,
+	client->waiting = request_keep(&store->heap, client->command, client->reader.words,
 	                               client->reader.count);
 	if (timeout_ms > 0)
 		(void)weft_timer_start(store->loop, &client->timer,
-		                       weft_in((uint64_t)timeout_ms * WEFT_MS),
-		                       0, on_timer, client);
+		                       weft_in((uint64_t)timeout_ms * WEFT_MS), 0, on_timer,
+		                       client);
 }
 
 void
@@ -129,8 +126,7 @@ keys_ready(struct client *client, struct word name)
 		uint32_t room = store->ready_room ? store->ready_room * 2 : 8;
 
 		store->ready = heap_resize(&store->heap, store->ready,
-		                           store->ready_room
-		                                   * sizeof(*store->ready),
+		                           store->ready_room * sizeof(*store->ready),
 		                           room * sizeof(*store->ready));
 		store->ready_room = room;
 	}
@@ -153,8 +149,7 @@ try_again(struct client *client)
 	client->flags &= ~(uint32_t)CLIENT_RETRY;
 	client->flags |= silent;
 	if (!client->served) {
-		client->out.size =
-			said; /* a key of another kind: it waits on */
+		client->out.size = said; /* a key of another kind: it waits on */
 		return false;
 	}
 	if (silent)

@@ -122,8 +122,7 @@ sort_by(struct top *top, int step)
 	struct table_order *order = &tab_of(top)->order;
 	size_t count = table.column_count;
 
-	order->column = (order->column + count + (size_t)(step + 1) - 1)
-	                % count;
+	order->column = (order->column + count + (size_t)(step + 1) - 1) % count;
 	order->top = 0;
 }
 

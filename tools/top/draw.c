@@ -53,9 +53,7 @@ draw_help_line(size_t index)
 static void
 put(struct screen *screen, int row, enum style style, const char *text)
 {
-	const struct field field = { .row = row,
-		                     .width = screen->columns,
-		                     .style = style };
+	const struct field field = { .row = row, .width = screen->columns, .style = style };
 
 	(void)screen_put(screen, field, text);
 }
@@ -71,14 +69,11 @@ draw_title(struct top *top)
 	format_number(up, model->uptime_ns, UNIT_TIME);
 	format_number(pid, model->pid, UNIT_NUMBER);
 	if (model->readings == 0)
-		(void)snprintf(line, sizeof(line), " weft top  %.400s",
-		               top->opts->name);
+		(void)snprintf(line, sizeof(line), " weft top  %.400s", top->opts->name);
 	else
 		(void)snprintf(line, sizeof(line),
-		               " weft top  %.200s  pid %s  up %s  weft %.32s  "
-		               "each %.4gs",
-		               model->title, pid, up, model->version,
-		               (double)top->period_ms / 1e3);
+		               " weft top  %.200s  pid %s  up %s  weft %.32s  each %.4gs",
+		               model->title, pid, up, model->version, (double)top->period_ms / 1e3);
 	if (top->view.paused) {
 		const struct field paused = { .width = 9, .style = STYLE_BAR };
 		const struct field rest = { .column = 9,
@@ -98,9 +93,7 @@ draw_process(struct top *top)
 	const struct model *model = &top->model;
 	char cpu[FORMAT_ROOM], rss[FORMAT_ROOM], fds[FORMAT_ROOM];
 	char threads[FORMAT_ROOM], line[512];
-	struct field held = { .row = 1,
-		              .width = top->screen.columns,
-		              .style = STYLE_BAD };
+	struct field held = { .row = 1, .width = top->screen.columns, .style = STYLE_BAD };
 
 	if (*top->trouble) {
 		put(&top->screen, 1, STYLE_BAD, top->trouble);
@@ -114,15 +107,14 @@ draw_process(struct top *top)
 	format_number(rss, model->rss, UNIT_BYTES);
 	format_number(fds, model->fds, UNIT_NUMBER);
 	format_number(threads, model->threads, UNIT_NUMBER);
-	(void)snprintf(line, sizeof(line), "cpu %s  rss %s  fds %s  threads %s",
-	               cpu, rss, fds, threads);
+	(void)snprintf(line, sizeof(line), "cpu %s  rss %s  fds %s  threads %s", cpu, rss, fds,
+	               threads);
 	put(&top->screen, 1, STYLE_PLAIN, line);
 	if (model->silent_count == 0)
 		return;
 	/* Something holds them: their threadlets are not told. */
 	held.column = top->screen.lines[1].cells + 2;
-	(void)snprintf(line, sizeof(line), "%u of the loops held up",
-	               model->silent_count);
+	(void)snprintf(line, sizeof(line), "%u of the loops held up", model->silent_count);
 	(void)screen_put(&top->screen, held, line);
 }
 
@@ -150,23 +142,20 @@ draw_tabs(struct top *top)
 		bool here = i == (int)top->view.tab;
 
 		format_number(count, total_of(&top->model, i), UNIT_COUNT);
-		(void)snprintf(text, sizeof(text), "%s%d %s%s%s%s",
-		               here ? "[" : " ", i + 1,
-		               tables_get(&top->model, i).name,
-		               narrow ? "" : " ", narrow ? "" : count,
-		               here ? "]" : " ");
+		(void)snprintf(text, sizeof(text), "%s%d %s%s%s%s", here ? "[" : " ", i + 1,
+		               tables_get(&top->model, i).name, narrow ? "" : " ",
+		               narrow ? "" : count, here ? "]" : " ");
 		field.style = here ? STYLE_BOLD : STYLE_PLAIN;
 		field.column += screen_put(&top->screen, field, text);
 	}
 	field.column++;
 	field.style = STYLE_PLAIN;
 	if (*tab->filter) {
-		(void)snprintf(text, sizeof(text), "/%s: %zu of %zu  ",
-		               tab->filter, tab->order.count, shown.row_count);
+		(void)snprintf(text, sizeof(text), "/%s: %zu of %zu  ", tab->filter,
+		               tab->order.count, shown.row_count);
 		field.column += screen_put(&top->screen, field, text);
 	}
-	(void)snprintf(text, sizeof(text), "by %s%s",
-	               shown.columns[tab->order.column].title,
+	(void)snprintf(text, sizeof(text), "by %s%s", shown.columns[tab->order.column].title,
 	               tab->order.reverse ? ", reversed" : "");
 	(void)screen_put(&top->screen, field, text);
 }
@@ -196,12 +185,10 @@ draw_foot(struct top *top)
 	char text[FILTER_MAX + 64];
 
 	if (top->view.editing) {
-		(void)snprintf(text, sizeof(text),
-		               "/%s_   Enter keeps it, Esc clears it",
+		(void)snprintf(text, sizeof(text), "/%s_   Enter keeps it, Esc clears it",
 		               top->view.tabs[top->view.tab].filter);
 		put(&top->screen, row, STYLE_BOLD, text);
-	} else if (*top->view.message
-	           && weft_now() < top->view.message_until_ns) {
+	} else if (*top->view.message && weft_now() < top->view.message_until_ns) {
 		put(&top->screen, row, STYLE_BOLD, top->view.message);
 	} else {
 		draw_keys(top, row);
@@ -217,8 +204,7 @@ sort_all(struct top *top)
 		struct table table = tables_get(&top->model, i);
 
 		/* Without memory there are no rows this time. */
-		(void)table_sort(&table, &top->view.tabs[i].order,
-		                 top->view.tabs[i].filter);
+		(void)table_sort(&table, &top->view.tabs[i].order, top->view.tabs[i].filter);
 	}
 }
 
@@ -247,8 +233,7 @@ draw_sections(struct top *top, int row, int end)
 
 	if (end - row < SECTION_ROWS)
 		return;
-	row = draw_section(top, TAB_VALUES, row,
-	                   half > SECTION_ROWS ? half : SECTION_ROWS);
+	row = draw_section(top, TAB_VALUES, row, half > SECTION_ROWS ? half : SECTION_ROWS);
 	if (end - row >= SECTION_ROWS)
 		(void)draw_section(top, TAB_THREADLETS, row, end - row);
 }
@@ -299,8 +284,7 @@ draw_frame(struct top *top)
 int
 draw_text(struct top *top, int columns)
 {
-	static const enum tab tabs[TABS] = { TAB_LOOPS, TAB_VALUES,
-		                             TAB_THREADLETS };
+	static const enum tab tabs[TABS] = { TAB_LOOPS, TAB_VALUES, TAB_THREADLETS };
 	int row = HEAD_ROWS - 1, rows = HEAD_ROWS + 2 * TABS, rc;
 
 	sort_all(top);
@@ -313,9 +297,7 @@ draw_text(struct top *top, int columns)
 	draw_title(top);
 	draw_process(top);
 	for (int i = 0; i < TABS; i++)
-		row = draw_section(top, tabs[i], row + 1,
-		                   top->screen.rows - row - 1)
-		      - 1;
+		row = draw_section(top, tabs[i], row + 1, top->screen.rows - row - 1) - 1;
 	return row < top->screen.rows ? row : top->screen.rows;
 }
 
@@ -334,8 +316,7 @@ draw_message(struct top *top, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	(void)vsnprintf(top->view.message, sizeof(top->view.message), format,
-	                list);
+	(void)vsnprintf(top->view.message, sizeof(top->view.message), format, list);
 	va_end(list);
 	top->view.message_until_ns = weft_in(MESSAGE_NS);
 	draw_show(top);

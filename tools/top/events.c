@@ -42,13 +42,11 @@ add_data(struct events *events, const char *value, size_t size)
 	int rc = 0;
 
 	if (events->has_data)
-		rc = append(&events->data, &events->data_size,
-		            &events->data_room, "\n", 1);
+		rc = append(&events->data, &events->data_size, &events->data_room, "\n", 1);
 	events->has_data = true;
 	if (rc < 0)
 		return rc;
-	return append(&events->data, &events->data_size, &events->data_room,
-	              value, size);
+	return append(&events->data, &events->data_size, &events->data_room, value, size);
 }
 
 static int
@@ -57,8 +55,8 @@ end_event(struct events *events)
 	int rc = 0;
 
 	if (events->has_data)
-		rc = events->fn(*events->name ? events->name : "message",
-		                events->data, events->data_size, events->arg);
+		rc = events->fn(*events->name ? events->name : "message", events->data,
+		                events->data_size, events->arg);
 	events->name[0] = '\0';
 	events->data_size = 0;
 	events->has_data = false;
@@ -90,8 +88,7 @@ read_field(struct events *events)
 static int
 end_line(struct events *events)
 {
-	int rc = events->line_size == 0 ? end_event(events)
-	                                : read_field(events);
+	int rc = events->line_size == 0 ? end_event(events) : read_field(events);
 
 	events->line_size = 0;
 	return rc;
@@ -122,8 +119,7 @@ events_read(struct events *events, const char *bytes, size_t size)
 			size--;
 			continue;
 		}
-		rc = append(&events->line, &events->line_size,
-		            &events->line_room, bytes, part);
+		rc = append(&events->line, &events->line_size, &events->line_room, bytes, part);
 		events->after_return = part < size && bytes[part] == '\r';
 		if (rc == 0 && part < size) {
 			rc = end_line(events);

@@ -34,15 +34,13 @@ format_long_time(char *out, double seconds)
 	uint64_t whole = (uint64_t)(seconds < 86400e5 ? seconds : 86400e5);
 
 	if (whole < 3600)
-		(void)snprintf(out, FORMAT_ROOM, "%um%02us",
-		               (unsigned)(whole / 60), (unsigned)(whole % 60));
+		(void)snprintf(out, FORMAT_ROOM, "%um%02us", (unsigned)(whole / 60),
+		               (unsigned)(whole % 60));
 	else if (whole < 86400)
-		(void)snprintf(out, FORMAT_ROOM, "%uh%02um",
-		               (unsigned)(whole / 3600),
+		(void)snprintf(out, FORMAT_ROOM, "%uh%02um", (unsigned)(whole / 3600),
 		               (unsigned)(whole % 3600 / 60));
 	else if (whole < 86400 * 100)
-		(void)snprintf(out, FORMAT_ROOM, "%ud%02uh",
-		               (unsigned)(whole / 86400),
+		(void)snprintf(out, FORMAT_ROOM, "%ud%02uh", (unsigned)(whole / 86400),
 		               (unsigned)(whole % 86400 / 3600));
 	else
 		(void)snprintf(out, FORMAT_ROOM, "%" PRIu64 "d", whole / 86400);

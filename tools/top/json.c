@@ -59,8 +59,8 @@ static void
 skip_space(struct reader *reader)
 {
 	while (reader->at < reader->end
-	       && (*reader->at == ' ' || *reader->at == '\t'
-	           || *reader->at == '\n' || *reader->at == '\r'))
+	       && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\n'
+	           || *reader->at == '\r'))
 		reader->at++;
 }
 
@@ -116,8 +116,7 @@ read_four(struct reader *reader, uint32_t *out)
 	uint32_t point = 0;
 
 	for (int i = 0; i < 4; i++, reader->at++) {
-		int digit = reader->at < reader->end ? digit_of(*reader->at)
-		                                     : -1;
+		int digit = reader->at < reader->end ? digit_of(*reader->at) : -1;
 
 		if (digit < 0)
 			return fail(reader, "\\u needs four digits");
@@ -137,8 +136,7 @@ read_point(struct reader *reader)
 	if (!read_four(reader, &point))
 		return false;
 	after = reader->at;
-	if (point < 0xd800 || point > 0xdbff || !take(reader, '\\')
-	    || !take(reader, 'u')) {
+	if (point < 0xd800 || point > 0xdbff || !take(reader, '\\') || !take(reader, 'u')) {
 		reader->at = after;
 		put_point(reader, point);
 		return true;
@@ -205,8 +203,7 @@ skip_digits(struct reader *reader)
 {
 	const char *begin = reader->at;
 
-	while (reader->at < reader->end && *reader->at >= '0'
-	       && *reader->at <= '9')
+	while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
 		reader->at++;
 	return reader->at > begin;
 }
@@ -254,9 +251,7 @@ read_word(struct reader *reader, struct json *value)
 	static const struct {
 		const char *word;
 		enum json_kind kind;
-	} words[] = { { "null", JSON_NULL },
-		      { "false", JSON_FALSE },
-		      { "true", JSON_TRUE } };
+	} words[] = { { "null", JSON_NULL }, { "false", JSON_FALSE }, { "true", JSON_TRUE } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t size = strlen(words[i].word);
@@ -301,8 +296,7 @@ read_items(struct reader *reader, struct json *value)
 		struct json *item = new_value(reader);
 
 		skip_space(reader);
-		if (!item || (named && !read_name(reader, item))
-		    || !read_value(reader, item))
+		if (!item || (named && !read_name(reader, item)) || !read_value(reader, item))
 			return false;
 		*link = item;
 		link = &item->next;
@@ -310,8 +304,7 @@ read_items(struct reader *reader, struct json *value)
 		skip_space(reader);
 	} while (take(reader, ','));
 	return take(reader, close)
-	       || fail(reader, named ? "a comma or } is missing"
-	                             : "a comma or ] is missing");
+	       || fail(reader, named ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
 static bool
@@ -360,16 +353,13 @@ read_document(struct reader *reader, size_t size)
 	if (!reader->out->root || !read_value(reader, reader->out->root))
 		return false;
 	skip_space(reader);
-	return reader->at == reader->end
-	       || fail(reader, "something follows the document");
+	return reader->at == reader->end || fail(reader, "something follows the document");
 }
 
 int
 json_read(struct json_document *out, const char *bytes, size_t size)
 {
-	struct reader reader = {
-		.out = out, .begin = bytes, .at = bytes, .end = bytes + size
-	};
+	struct reader reader = { .out = out, .begin = bytes, .at = bytes, .end = bytes + size };
 	struct json_document error = { 0 };
 
 	*out = error;
@@ -402,8 +392,7 @@ json_get(const struct json *object, const char *name)
 {
 	if (!object || object->kind != JSON_OBJECT)
 		return NULL;
-	for (const struct json *member = object->first; member;
-	     member = member->next)
+	for (const struct json *member = object->first; member; member = member->next)
 		if (strcmp(member->name, name) == 0)
 			return member;
 	return NULL;
@@ -414,8 +403,7 @@ json_number(const struct json *object, const char *name, double otherwise)
 {
 	const struct json *member = json_get(object, name);
 
-	return member && member->kind == JSON_NUMBER ? member->number
-	                                             : otherwise;
+	return member && member->kind == JSON_NUMBER ? member->number : otherwise;
 }
 
 const char *

@@ -26,9 +26,7 @@ key_of(const struct keyboard *keyboard)
 {
 	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++)
 		if (strlen(sequences[i].bytes) == keyboard->size - 1
-		    && memcmp(sequences[i].bytes, keyboard->pending + 1,
-		              keyboard->size - 1)
-		               == 0)
+		    && memcmp(sequences[i].bytes, keyboard->pending + 1, keyboard->size - 1) == 0)
 			return sequences[i].key;
 	return KEY_OTHER;
 }
@@ -39,8 +37,7 @@ is_whole(const struct keyboard *keyboard)
 {
 	char last = keyboard->pending[keyboard->size - 1];
 
-	return (last >= '@' && last <= '~')
-	       || keyboard->size == sizeof(keyboard->pending);
+	return (last >= '@' && last <= '~') || keyboard->size == sizeof(keyboard->pending);
 }
 
 static void
@@ -66,8 +63,7 @@ read_byte(struct keyboard *keyboard, char byte, key_fn fn, void *arg)
 }
 
 void
-keyboard_read(struct keyboard *keyboard, const char *bytes, size_t size,
-              key_fn fn, void *arg)
+keyboard_read(struct keyboard *keyboard, const char *bytes, size_t size, key_fn fn, void *arg)
 {
 	for (size_t i = 0; i < size; i++)
 		read_byte(keyboard, bytes[i], fn, arg);

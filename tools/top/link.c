@@ -26,8 +26,7 @@ refused(const struct top *top, int status)
 		                 top->opts->token ? "the token is not right"
 		                                  : "it wants a --token");
 	if (status == 404)
-		return weft_fail(WEFT_ENOENT,
-		                 "it answers 404: there is no such page");
+		return weft_fail(WEFT_ENOENT, "it answers 404: there is no such page");
 	if (status == 409)
 		return weft_fail(WEFT_EBUSY, "somebody else does so now");
 	return weft_fail(WEFT_EPROTO, "it answers %d", status);
@@ -44,8 +43,7 @@ shortened(int rc)
 }
 
 int
-link_ask(struct top *top, const char *path, weft_http **out,
-         uint64_t deadline_ns)
+link_ask(struct top *top, const char *path, weft_http **out, uint64_t deadline_ns)
 {
 	const weft_http_field fields[] = { { "Authorization", top->bearer } };
 	char url[TARGET_MAX + 512];
@@ -103,16 +101,14 @@ read_events(struct top *top, weft_http *http)
 	int rc = 0;
 
 	while (rc == 0) {
-		ssize_t n = weft_http_read(http, piece, sizeof(piece),
-		                           weft_in(silence_ns));
+		ssize_t n = weft_http_read(http, piece, sizeof(piece), weft_in(silence_ns));
 
 		if (n > 0)
 			rc = events_read(&events, piece, (size_t)n);
 		else if (n == 0)
 			rc = weft_fail(WEFT_EPIPE, "it has closed the window");
 		else if (n == WEFT_ETIMEDOUT)
-			rc = weft_fail(WEFT_ETIMEDOUT,
-			               "it has said nothing for %.0f s",
+			rc = weft_fail(WEFT_ETIMEDOUT, "it has said nothing for %.0f s",
 			               (double)silence_ns / 1e9);
 		else
 			rc = shortened((int)n);
@@ -148,9 +144,8 @@ link_feed(void *arg)
 		rc = link_listen(top);
 		if (rc == WEFT_ECANCELED || rc == WEFT_EINTR)
 			continue;
-		(void)snprintf(top->trouble, sizeof(top->trouble),
-		               "%.200s; trying again  (%.200s)", weft_detail(),
-		               top->opts->name);
+		(void)snprintf(top->trouble, sizeof(top->trouble), "%.200s; trying again  (%.200s)",
+		               weft_detail(), top->opts->name);
 		top->connected = false;
 		draw_show(top);
 		rc = weft_sleep_until(weft_in(AGAIN_NS));
@@ -170,9 +165,7 @@ read_body(weft_http *http, char **out)
 
 	while (n > 0) {
 		if (size == room) {
-			char *grown = room > JSON_BYTES_MAX
-			                      ? NULL
-			                      : realloc(bytes, room * 2);
+			char *grown = room > JSON_BYTES_MAX ? NULL : realloc(bytes, room * 2);
 
 			if (!grown) {
 				n = weft_fail(WEFT_EMSGSIZE, "too large");
@@ -181,8 +174,7 @@ read_body(weft_http *http, char **out)
 			bytes = grown;
 			room *= 2;
 		}
-		n = weft_http_read(http, bytes + size, room - size,
-		                   weft_in(ASK_NS));
+		n = weft_http_read(http, bytes + size, room - size, weft_in(ASK_NS));
 		size += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0) {
@@ -207,16 +199,14 @@ write_path(const struct top *top, char *out, size_t room)
 {
 	const char *filter = top->view.tabs[TAB_THREADLETS].filter;
 	bool many = top->opts->once || top->view.tab == TAB_THREADLETS;
-	size_t size = (size_t)snprintf(
-		out, room, "/debug/threadlets?format=json&sort=since&max=%d",
-		many ? MANY_ROWS : FEW_ROWS);
+	size_t size = (size_t)snprintf(out, room, "/debug/threadlets?format=json&sort=since&max=%d",
+	                               many ? MANY_ROWS : FEW_ROWS);
 
 	if (!asks_for_some(top))
 		return;
 	size += (size_t)snprintf(out + size, room - size, "&q=");
 	for (; *filter && size + 4 < room; filter++)
-		size += (size_t)snprintf(out + size, room - size, "%%%02X",
-		                         (unsigned char)*filter);
+		size += (size_t)snprintf(out + size, room - size, "%%%02X", (unsigned char)*filter);
 }
 
 int
@@ -239,8 +229,7 @@ link_read_threadlets(struct top *top)
 	rc = model_read_threadlets(&top->model, body, (size_t)size);
 	free(body);
 	if (rc == 0 && !some)
-		top->has_more = top->model.threadlet_total
-		                > (double)top->model.threadlet_count;
+		top->has_more = top->model.threadlet_total > (double)top->model.threadlet_count;
 	return rc;
 }
 
@@ -254,18 +243,14 @@ link_look(void *arg)
 		uint64_t wait_ns = top->period_ms * WEFT_MS;
 
 		(void)weft_event_reset(&top->look);
-		rc = top->connected && !top->view.paused
-		             ? link_read_threadlets(top)
-		             : 0;
+		rc = top->connected && !top->view.paused ? link_read_threadlets(top) : 0;
 		if (rc == WEFT_ECANCELED)
 			break;
 		if (rc < 0 && top->connected)
 			draw_message(top, "threadlets: %s", weft_detail());
 		else
 			draw_show(top);
-		rc = weft_event_wait(
-			&top->look,
-			weft_in(wait_ns > WEFT_S ? wait_ns : WEFT_S));
+		rc = weft_event_wait(&top->look, weft_in(wait_ns > WEFT_S ? wait_ns : WEFT_S));
 	}
 	return 0;
 }

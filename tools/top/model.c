@@ -19,8 +19,7 @@ rate(double now, double before, double seconds)
 static int
 refuse(const char *what, const struct json_document *json)
 {
-	return weft_fail(WEFT_EPROTO, "%s: %s at byte %zu", what, json->error,
-	                 json->error_at);
+	return weft_fail(WEFT_EPROTO, "%s: %s at byte %zu", what, json->error, json->error_at);
 }
 
 static size_t
@@ -44,10 +43,8 @@ busy_ns(const struct json *loop)
 
 	if (!phases || phases->kind != JSON_OBJECT || phases->count == 0)
 		return NAN;
-	for (const struct json *phase = phases->first; phase;
-	     phase = phase->next)
-		if (phase->kind == JSON_NUMBER
-		    && strcmp(phase->name, "wait") != 0)
+	for (const struct json *phase = phases->first; phase; phase = phase->next)
+		if (phase->kind == JSON_NUMBER && strcmp(phase->name, "wait") != 0)
 			sum += phase->number;
 	return sum;
 }
@@ -110,8 +107,7 @@ read_loop(struct loop_row *row, const struct json *loop)
 static void
 rate_loop(struct loop_row *row, const struct loop_row *before, double seconds)
 {
-	row->syscalls = rate(row->syscall_count, before->syscall_count,
-	                     seconds);
+	row->syscalls = rate(row->syscall_count, before->syscall_count, seconds);
 	row->busy = rate(row->busy_ns, before->busy_ns, seconds) / 1e7;
 	if (row->busy > 100)
 		row->busy = 100; /* the clocks of two readings are two */
@@ -153,8 +149,7 @@ only_grows(const char *name)
 static const struct value_row *
 value_before(const struct model *before, const char *name, size_t index)
 {
-	if (index < before->value_count
-	    && strcmp(before->values[index].name, name) == 0)
+	if (index < before->value_count && strcmp(before->values[index].name, name) == 0)
 		return &before->values[index];
 	for (size_t i = 0; i < before->value_count; i++)
 		if (strcmp(before->values[i].name, name) == 0)
@@ -181,9 +176,8 @@ read_values(struct model *model, const struct model *before)
 		row->help = json_text(value, "help");
 		row->value = json_number(value, "value", NAN);
 		old = value_before(before, row->name, i);
-		row->rate = old && only_grows(row->name)
-		                    ? rate(row->value, old->value, seconds)
-		                    : NAN;
+		row->rate = old && only_grows(row->name) ? rate(row->value, old->value, seconds)
+		                                         : NAN;
 	}
 	model->value_count = count;
 	return 0;
@@ -200,10 +194,8 @@ read_process(struct model *model, const struct model *before)
 	model->rss = json_number(process, "rss_bytes", NAN);
 	model->fds = json_number(process, "fds", NAN);
 	model->threads = json_number(process, "threads", NAN);
-	model->cpu = before->readings > 0
-	                     ? rate(model->cpu_ns, before->cpu_ns, seconds)
-	                               / 1e7
-	                     : NAN;
+	model->cpu = before->readings > 0 ? rate(model->cpu_ns, before->cpu_ns, seconds) / 1e7
+	                                  : NAN;
 }
 
 static void
@@ -220,8 +212,7 @@ before_of(const struct model *model, const struct model *fresh)
 {
 	static const struct model nothing;
 
-	return model->readings > 0 && model->pid == fresh->pid ? model
-	                                                       : &nothing;
+	return model->readings > 0 && model->pid == fresh->pid ? model : &nothing;
 }
 
 int
@@ -252,8 +243,7 @@ model_read_loops(struct model *model, const char *bytes, size_t size)
 	if (!json_get(root, "loops") || read_loops(&fresh, before) < 0
 	    || read_values(&fresh, before) < 0) {
 		free_loops(&fresh);
-		return weft_fail(WEFT_EPROTO, "this is not what the window of "
-		                              "a weft program says");
+		return weft_fail(WEFT_EPROTO, "this is not what the window of a weft program says");
 	}
 	fresh.readings = before->readings + 1;
 	free_loops(model);
@@ -313,12 +303,10 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 	if (!rows || !json_get(json.root, "threadlets")) {
 		json_free(&json);
 		free(rows);
-		return weft_fail(WEFT_EPROTO,
-		                 "these are not the threadlets of a "
-		                 "weft program");
+		return weft_fail(WEFT_EPROTO, "these are not the threadlets of a weft program");
 	}
-	for (const struct json *item = json_list(json.root, "threadlets");
-	     i < count; item = item->next, i++)
+	for (const struct json *item = json_list(json.root, "threadlets"); i < count;
+	     item = item->next, i++)
 		read_threadlet(&rows[i], item);
 	json_free(&model->threadlets_json);
 	free(model->threadlets);
@@ -326,8 +314,7 @@ model_read_threadlets(struct model *model, const char *bytes, size_t size)
 	model->threadlets = rows;
 	model->threadlet_count = count;
 	model->threadlet_total = json_number(json.root, "total", (double)count);
-	model->silent_count = (uint32_t)list_size(json.root, "silent",
-	                                          LOOPS_MAX);
+	model->silent_count = (uint32_t)list_size(json.root, "silent", LOOPS_MAX);
 	model->has_threadlets = true;
 	return 0;
 }

@@ -16,8 +16,9 @@
 /* --- signals ------------------------------------------------------------------ */
 
 enum { SIGNALS = 7 };
-static const int signals[SIGNALS] = { SIGINT,   SIGTERM, SIGHUP, SIGQUIT,
-	                              SIGWINCH, SIGTSTP, SIGCONT };
+static const int signals[SIGNALS] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT
+};
 
 static void
 resize(struct top *top)
@@ -109,21 +110,19 @@ on_readable(weft_watch *watch, int what, void *arg)
 	(void)weft_timer_stop(&top->escape);
 	keyboard_read(&top->keyboard, bytes, (size_t)n, act_on_key, top);
 	if (keyboard_pending(&top->keyboard)
-	    && weft_timer_start(top->loop, &top->escape, weft_in(ESCAPE_NS), 0,
-	                        on_escape, top)
-	               < 0)
+	    && weft_timer_start(top->loop, &top->escape, weft_in(ESCAPE_NS), 0, on_escape, top) < 0)
 		on_escape(&top->escape, top);
 }
 
 static int
 watch(struct top *top)
 {
-	int rc = weft_watch_start(top->loop, &top->key_watch, STDIN_FILENO,
-	                          WEFT_READABLE, on_readable, top);
+	int rc = weft_watch_start(top->loop, &top->key_watch, STDIN_FILENO, WEFT_READABLE,
+	                          on_readable, top);
 
 	for (int i = 0; i < SIGNALS && rc == 0; i++)
-		rc = weft_watch_start_signal(top->loop, &top->signal_watches[i],
-		                             signals[i], on_signal, top);
+		rc = weft_watch_start_signal(top->loop, &top->signal_watches[i], signals[i],
+		                             on_signal, top);
 	return rc;
 }
 
@@ -203,8 +202,7 @@ columns_wanted(void)
 	long columns = text ? strtol(text, &end, 10) : 0;
 
 	if (columns > 0 && !*end)
-		return columns < SCREEN_COLUMNS_MAX ? (int)columns
-		                                    : SCREEN_COLUMNS_MAX;
+		return columns < SCREEN_COLUMNS_MAX ? (int)columns : SCREEN_COLUMNS_MAX;
 	return ONCE_COLUMNS;
 }
 
@@ -243,8 +241,7 @@ run_top(void *arg)
 	if (top->client)
 		rc = top->opts->once ? run_once(top) : run_live(top);
 	if (rc < 0) {
-		fprintf(stderr, "weft: %s: %s\n", top->opts->name,
-		        weft_detail());
+		fprintf(stderr, "weft: %s: %s\n", top->opts->name, weft_detail());
 		top->status = 1;
 	}
 	(void)weft_http_client_free(top->client);
@@ -286,8 +283,7 @@ top_run(const struct top_opts *opts)
 
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	if (!top || !(top->loop = weft_loop_new(NULL))) {
-		fprintf(stderr, "weft: %s\n",
-		        top ? weft_detail() : "out of memory");
+		fprintf(stderr, "weft: %s\n", top ? weft_detail() : "out of memory");
 		free(top);
 		return 1;
 	}
@@ -296,8 +292,7 @@ top_run(const struct top_opts *opts)
 	top->screen.utf8 = text_locale_is_utf8();
 	top->screen.colours = terminal_has_colours();
 	if (opts->token
-	    && snprintf(top->bearer, sizeof(top->bearer), "Bearer %s",
-	                opts->token)
+	    && snprintf(top->bearer, sizeof(top->bearer), "Bearer %s", opts->token)
 	               >= (int)sizeof(top->bearer))
 		fprintf(stderr, "weft: too long a token\n");
 	else

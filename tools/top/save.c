@@ -26,8 +26,7 @@ static const struct {
 } saves[] = {
 	[SAVE_THREADLETS] = { "threadlets", "txt", "/debug/threadlets",
 	                      "asking for all threadlets" },
-	[SAVE_TRACE] = { "trace", "json", "/debug/trace?seconds=5",
-	                 "recording a trace of 5 s" },
+	[SAVE_TRACE] = { "trace", "json", "/debug/trace?seconds=5", "recording a trace of 5 s" },
 };
 
 _Static_assert(TRACE_SECONDS == 5, "the path and the text say so");
@@ -51,11 +50,9 @@ static int
 open_file(struct saving *saving)
 {
 	name_file(saving);
-	saving->fd = open(saving->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-	                  0600);
+	saving->fd = open(saving->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (saving->fd < 0)
-		return weft_fail(-errno, "%s: %s", saving->path,
-		                 strerror(errno));
+		return weft_fail(-errno, "%s: %s", saving->path, strerror(errno));
 	return 0;
 }
 
@@ -67,8 +64,7 @@ copy(struct saving *saving, weft_http *http)
 	int rc;
 
 	while (n > 0) {
-		n = weft_http_read(http, piece, sizeof(piece),
-		                   weft_in(SAVE_NS));
+		n = weft_http_read(http, piece, sizeof(piece), weft_in(SAVE_NS));
 		if (n <= 0)
 			break;
 		saving->size += (uint64_t)n;
@@ -76,8 +72,7 @@ copy(struct saving *saving, weft_http *http)
 			return weft_fail(WEFT_EMSGSIZE, "more than 1 GiB");
 		rc = screen_write_all(saving->fd, piece, (size_t)n);
 		if (rc < 0)
-			return weft_fail(rc, "%s: %s", saving->path,
-			                 weft_strerror(rc));
+			return weft_fail(rc, "%s: %s", saving->path, weft_strerror(rc));
 	}
 	return (int)n;
 }
@@ -87,8 +82,7 @@ static int
 save(struct saving *saving)
 {
 	weft_http *http;
-	int rc = link_ask(saving->top, saves[saving->what].path, &http,
-	                  weft_in(SAVE_NS));
+	int rc = link_ask(saving->top, saves[saving->what].path, &http, weft_in(SAVE_NS));
 
 	if (rc < 0)
 		return rc;
@@ -96,8 +90,7 @@ save(struct saving *saving)
 	if (rc == 0) {
 		rc = copy(saving, http);
 		if (close(saving->fd) < 0 && rc == 0)
-			rc = weft_fail(-errno, "%s: %s", saving->path,
-			               strerror(errno));
+			rc = weft_fail(-errno, "%s: %s", saving->path, strerror(errno));
 		if (rc < 0)
 			(void)unlink(saving->path);
 	}
@@ -116,11 +109,10 @@ run_save(void *arg)
 	top->saving &= ~(1u << saving->what);
 	format_number(size, (double)saving->size, UNIT_BYTES);
 	if (rc == 0)
-		draw_message(top, "%s: %s bytes are in %s",
-		             saves[saving->what].name, size, saving->path);
+		draw_message(top, "%s: %s bytes are in %s", saves[saving->what].name, size,
+		             saving->path);
 	else if (rc != WEFT_ECANCELED)
-		draw_message(top, "%s: %s", saves[saving->what].name,
-		             weft_detail());
+		draw_message(top, "%s: %s", saves[saving->what].name, weft_detail());
 	free(saving);
 	return 0;
 }

@@ -98,8 +98,7 @@ screen_begin(struct screen *screen)
 
 /* Whether there is room for `size` bytes, and for what ends a line. */
 static bool
-add(const struct screen *screen, struct line *line, const char *bytes,
-    size_t size)
+add(const struct screen *screen, struct line *line, const char *bytes, size_t size)
 {
 	if (line->size + size + 2 * (size_t)SEQUENCE_MAX > screen->room)
 		return false;
@@ -158,8 +157,7 @@ cells_of(const struct screen *screen, const char *text, int max)
 }
 
 static void
-add_text(const struct screen *screen, struct line *line, const char *text,
-         int width)
+add_text(const struct screen *screen, struct line *line, const char *text, int width)
 {
 	int end = line->cells + width;
 
@@ -168,8 +166,7 @@ add_text(const struct screen *screen, struct line *line, const char *text,
 		size_t size;
 		int cells = text_next(&text, screen->utf8, bytes, &size);
 
-		if (line->cells + cells > end
-		    || !add(screen, line, bytes, size))
+		if (line->cells + cells > end || !add(screen, line, bytes, size))
 			return;
 		line->cells += cells;
 		line->adrift |= size > 1;
@@ -185,8 +182,7 @@ screen_put(struct screen *screen, struct field field, const char *text)
 	int begin = field.column, cells;
 	bool bar = field.style == STYLE_BAR;
 
-	if (field.row < 0 || field.row >= screen->rows
-	    || begin >= screen->columns)
+	if (field.row < 0 || field.row >= screen->rows || begin >= screen->columns)
 		return 0;
 	if (field.width > screen->columns - begin)
 		field.width = screen->columns - begin;
@@ -237,10 +233,7 @@ is_shown(const struct screen *screen, int row)
 	const struct line *old = &screen->shown[row];
 
 	return !screen->all
-	       && new->size
-	                  == old->size &&memcmp(new->bytes, old->bytes,
-	                                        new->size)
-	                  == 0;
+	       && new->size == old->size &&memcmp(new->bytes, old->bytes, new->size) == 0;
 }
 
 int

@@ -74,8 +74,7 @@ passes(const struct table *table, const void *row, const char *filter)
 	if (!*filter)
 		return true;
 	for (size_t i = 0; i < table->column_count; i++)
-		if (table->columns[i].is_text
-		    && text_has(text_of(row, &table->columns[i]), filter))
+		if (table->columns[i].is_text && text_has(text_of(row, &table->columns[i]), filter))
 			return true;
 	return false;
 }
@@ -96,8 +95,8 @@ make_room(struct table_order *order, size_t count)
 }
 
 static size_t
-gather(const struct table *table, const struct table_order *order,
-       const char *filter, struct sortable *out)
+gather(const struct table *table, const struct table_order *order, const char *filter,
+       struct sortable *out)
 {
 	const struct column *column = &table->columns[order->column];
 	uint16_t offset = column->order ? column->order : column->offset;
@@ -120,8 +119,7 @@ gather(const struct table *table, const struct table_order *order,
 }
 
 int
-table_sort(const struct table *table, struct table_order *order,
-           const char *filter)
+table_sort(const struct table *table, struct table_order *order, const char *filter)
 {
 	struct sortable *rows;
 
@@ -218,8 +216,8 @@ lay_out(const struct table *table, struct layout *layout, int columns)
 /* --- drawing ---------------------------------------------------------------- */
 
 static void
-draw_head(const struct table *table, const struct table_order *order,
-          struct screen *screen, const struct layout *layout, int row)
+draw_head(const struct table *table, const struct table_order *order, struct screen *screen,
+          const struct layout *layout, int row)
 {
 	struct field field = { .row = row, .style = STYLE_BAR };
 
@@ -242,8 +240,8 @@ draw_head(const struct table *table, const struct table_order *order,
 }
 
 static void
-draw_row(const struct table *table, struct screen *screen,
-         const struct layout *layout, const void *data, int row)
+draw_row(const struct table *table, struct screen *screen, const struct layout *layout,
+         const void *data, int row)
 {
 	struct field field = { .row = row };
 
@@ -256,21 +254,19 @@ draw_row(const struct table *table, struct screen *screen,
 			continue;
 		field.width = layout->widths[i];
 		field.right = !column->is_text;
-		field.style = table->style ? table->style(data, column)
-		                           : STYLE_PLAIN;
+		field.style = table->style ? table->style(data, column) : STYLE_PLAIN;
 		if (column->is_text)
 			text = text_of(data, column);
 		else
-			format_number(number, number_at(data, column->offset),
-			              column->unit);
+			format_number(number, number_at(data, column->offset), column->unit);
 		(void)screen_put(screen, field, text);
 		field.column += field.width + 1;
 	}
 }
 
 void
-table_draw(const struct table *table, struct table_order *order,
-           struct screen *screen, int row, int height)
+table_draw(const struct table *table, struct table_order *order, struct screen *screen, int row,
+           int height)
 {
 	struct layout layout;
 	size_t lines = height > 1 ? (size_t)height - 1 : 0;
@@ -283,7 +279,6 @@ table_draw(const struct table *table, struct table_order *order,
 	lay_out(table, &layout, screen->columns - 1); /* and a mark */
 	draw_head(table, order, screen, &layout, row);
 	for (size_t i = 0; i < lines && order->top + i < order->count; i++)
-		draw_row(table, screen, &layout,
-		         row_at(table, order->index[order->top + i]),
+		draw_row(table, screen, &layout, row_at(table, order->index[order->top + i]),
 		         row + 1 + (int)i);
 }

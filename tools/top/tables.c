@@ -2,16 +2,15 @@
 #include <string.h>
 #include "top.h"
 
-#define NUMBER(type, member, title_, unit_, width_, rank_)                \
-	{                                                                 \
-		.title = title_, .offset = offsetof(struct type, member), \
-		.unit = unit_, .width = width_, .rank = rank_             \
+#define NUMBER(type, member, title_, unit_, width_, rank_)                               \
+	{                                                                                \
+		.title = title_, .offset = offsetof(struct type, member), .unit = unit_, \
+		.width = width_, .rank = rank_                                           \
 	}
-#define TEXT(type, member, title_, width_, share_, rank_)                      \
-	{                                                                      \
-		.title = title_, .offset = offsetof(struct type, member),      \
-		.is_text = 1, .width = width_, .share = share_, .rank = rank_, \
-		.rises = 1                                                     \
+#define TEXT(type, member, title_, width_, share_, rank_)                               \
+	{                                                                               \
+		.title = title_, .offset = offsetof(struct type, member), .is_text = 1, \
+		.width = width_, .share = share_, .rank = rank_, .rises = 1             \
 	}
 
 static const struct column loop_columns[] = {
@@ -69,9 +68,7 @@ static const struct column value_columns[] = {
 static enum style
 above(double number, double warn, double bad)
 {
-	return number >= bad    ? STYLE_BAD
-	       : number >= warn ? STYLE_WARN
-	                        : STYLE_PLAIN; /* NAN, too */
+	return number >= bad ? STYLE_BAD : number >= warn ? STYLE_WARN : STYLE_PLAIN; /* NAN, too */
 }
 
 static enum style
@@ -114,24 +111,16 @@ struct table
 tables_get(const struct model *model, enum tab tab)
 {
 	if (tab == TAB_LOOPS)
-		return (struct table){ "loops",
-			               loop_columns,
-			               COUNT(loop_columns),
-			               model->loops,
-			               sizeof(*model->loops),
-			               model->loop_count,
+		return (struct table){ "loops",      loop_columns,          COUNT(loop_columns),
+			               model->loops, sizeof(*model->loops), model->loop_count,
 			               loop_style };
 	if (tab == TAB_THREADLETS)
-		return (struct table){ "threadlets",
-			               threadlet_columns,
-			               COUNT(threadlet_columns),
-			               model->threadlets,
-			               sizeof(*model->threadlets),
-			               model->threadlet_count,
-			               threadlet_style };
-	return (struct table){
-		"values",      value_columns,          COUNT(value_columns),
-		model->values, sizeof(*model->values), model->value_count,
-		NULL
-	};
+		return (struct table){
+			"threadlets",      threadlet_columns,          COUNT(threadlet_columns),
+			model->threadlets, sizeof(*model->threadlets), model->threadlet_count,
+			threadlet_style
+		};
+	return (struct table){ "values",      value_columns,          COUNT(value_columns),
+		               model->values, sizeof(*model->values), model->value_count,
+		               NULL };
 }

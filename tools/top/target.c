@@ -15,9 +15,7 @@ write_url(char out[TARGET_MAX], const char *scheme, const char *rest)
 	if (size >= TARGET_MAX)
 		return weft_fail(WEFT_EINVAL, "the URL is too long");
 	if (strpbrk(rest, "?#"))
-		return weft_fail(WEFT_EINVAL,
-		                 "%s: without ? and # (a token is given by "
-		                 "--token)",
+		return weft_fail(WEFT_EINVAL, "%s: without ? and # (a token is given by --token)",
 		                 weft_addr_mask(out, shown, sizeof(shown)));
 	while (size > 0 && out[size - 1] == '/')
 		out[--size] = '\0';
@@ -28,8 +26,8 @@ static bool
 is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
-	       || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.'
-	       || byte == '_' || byte == '~';
+	       || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_'
+	       || byte == '~';
 }
 
 /* A path stands in the place of the host, and there no byte may mean anything. */
@@ -43,9 +41,8 @@ write_path(char out[TARGET_MAX], const char *path)
 		size = (size_t)snprintf(whole, sizeof(whole), "%s", path);
 	else if (getcwd(whole, sizeof(whole)))
 		size = strlen(whole)
-		       + (size_t)snprintf(whole + strlen(whole),
-		                          sizeof(whole) - strlen(whole), "/%s",
-		                          path);
+		       + (size_t)snprintf(whole + strlen(whole), sizeof(whole) - strlen(whole),
+		                          "/%s", path);
 	if (size == 0 || size >= sizeof(whole))
 		return weft_fail(WEFT_EINVAL, "%s: too long", path);
 	size = (size_t)snprintf(out, TARGET_MAX, "http+unix://");
@@ -55,8 +52,7 @@ write_path(char out[TARGET_MAX], const char *path)
 		if (is_plain(*at))
 			out[size++] = *at;
 		else
-			size += (size_t)snprintf(out + size, 4, "%%%02X",
-			                         (unsigned char)*at);
+			size += (size_t)snprintf(out + size, 4, "%%%02X", (unsigned char)*at);
 	}
 	out[size] = '\0';
 	return 0;
@@ -81,8 +77,7 @@ target_url(const char *word, char out[TARGET_MAX])
 {
 	char shown[256];
 
-	if (begins(word, "http://") || begins(word, "https://")
-	    || begins(word, "http+unix://"))
+	if (begins(word, "http://") || begins(word, "https://") || begins(word, "http+unix://"))
 		return write_url(out, "", word);
 	if (begins(word, "tcp://"))
 		return write_url(out, "http://", word + 6);
@@ -96,7 +91,6 @@ target_url(const char *word, char out[TARGET_MAX])
 		return write_url(out, "http://127.0.0.1:", word);
 	if (!strstr(word, "://") && strchr(word, ':'))
 		return write_url(out, "http://", word);
-	return weft_fail(WEFT_EINVAL,
-	                 "%s is no URL, no HOST:PORT, and no socket",
+	return weft_fail(WEFT_EINVAL, "%s is no URL, no HOST:PORT, and no socket",
 	                 weft_addr_mask(word, shown, sizeof(shown)));
 }

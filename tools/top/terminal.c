@@ -60,8 +60,7 @@ on_crash(int signo)
 static void
 register_ends(void)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE,
-		                       SIGABRT };
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 	struct sigaction action = {
 		.sa_handler = on_crash,
 		.sa_flags = (int)(SA_RESETHAND | SA_ONSTACK),

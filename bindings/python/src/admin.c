@@ -11,21 +11,18 @@ quantiles(const weft_quantiles *q)
 {
 	if (q->count == 0)
 		Py_RETURN_NONE;
-	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "count", q->count,
-	                     "mean_ns", q->mean, "p50_ns", q->p50, "p90_ns",
-	                     q->p90, "p95_ns", q->p95, "p99_ns", q->p99,
+	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "count", q->count, "mean_ns", q->mean,
+	                     "p50_ns", q->p50, "p90_ns", q->p90, "p95_ns", q->p95, "p99_ns", q->p99,
 	                     "max_ns", q->max);
 }
 
 static PyObject *
 counters(const struct loop_core *core, const weft_loop_stats *s)
 {
-	return Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:n,s:n}",
-	                     "backend", s->backend, "backend_reason",
-	                     s->backend_reason, "turns", s->turns, "wakes",
-	                     s->wakes, "syscalls", s->syscalls, "polls_skipped",
-	                     s->polls_skipped, "timers_fired", s->timers_fired,
-	                     "fds", s->fds, "ready",
+	return Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:n,s:n}", "backend", s->backend,
+	                     "backend_reason", s->backend_reason, "turns", s->turns, "wakes",
+	                     s->wakes, "syscalls", s->syscalls, "polls_skipped", s->polls_skipped,
+	                     "timers_fired", s->timers_fired, "fds", s->fds, "ready",
 	                     (Py_ssize_t)weftpy_ring_count(core), "timers",
 	                     (Py_ssize_t)core->reserved);
 }
@@ -58,13 +55,11 @@ weftpy_metrics(struct loop_core *core)
 	PyObject *all;
 
 	(void)weft_loop_metrics(core->loop, &stats);
-	(void)weft_loop_observe(
-		0, weft_in(OBSERVED_NS)); /* or nothing is measured */
+	(void)weft_loop_observe(0, weft_in(OBSERVED_NS)); /* or nothing is measured */
 	all = counters(core, &stats);
 	if (all
 	    && (!add(all, "turns_per_s", rate(&stats, stats.turns_per_s))
-	        || !add(all, "callbacks_per_s",
-	                rate(&stats, stats.callbacks_per_s))
+	        || !add(all, "callbacks_per_s", rate(&stats, stats.callbacks_per_s))
 	        || !add(all, "turn", quantiles(&stats.turn))
 	        || !add(all, "lag", quantiles(&stats.lag))))
 		Py_CLEAR(all);
@@ -82,13 +77,11 @@ weftpy_admin_open(struct loop_core *core, PyObject *const *args)
 	int rc;
 
 	if (core->admin) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "the loop has a window already");
+		PyErr_SetString(PyExc_RuntimeError, "the loop has a window already");
 		return NULL;
 	}
 	for (int i = 0; i < 3; i++)
-		if (args[i] != Py_None
-		    && !(texts[i] = PyUnicode_AsUTF8(args[i])))
+		if (args[i] != Py_None && !(texts[i] = PyUnicode_AsUTF8(args[i])))
 			return NULL;
 	opts.token = texts[1];
 	opts.title = texts[2];
@@ -96,8 +89,7 @@ weftpy_admin_open(struct loop_core *core, PyObject *const *args)
 	if (rc == 0)
 		rc = weft_admin_addr(core->admin, &addr);
 	if (rc < 0) {
-		PyErr_SetString(rc == WEFT_EPERM ? PyExc_PermissionError
-		                                 : PyExc_OSError,
+		PyErr_SetString(rc == WEFT_EPERM ? PyExc_PermissionError : PyExc_OSError,
 		                weft_detail());
 		return NULL;
 	}

@@ -27,8 +27,7 @@ owner_of(weft_loop *loop)
 	pthread_mutex_lock(&lock);
 	for (struct blocked *entry = watched; entry; entry = entry->next)
 		if (entry->loop == loop)
-			owner = __atomic_load_n(&entry->core->owner,
-			                        __ATOMIC_RELAXED);
+			owner = __atomic_load_n(&entry->core->owner, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
 	return owner;
 }
@@ -52,8 +51,7 @@ on_report(void *arg, const weft_report *report)
 	gil = PyGILState_Ensure();
 	module = PyImport_ImportModule("weft._blocked");
 	if (module)
-		result = PyObject_CallMethod(module, "report", "ks", owner,
-		                             report->text);
+		result = PyObject_CallMethod(module, "report", "ks", owner, report->text);
 	if (!result)
 		PyErr_WriteUnraisable(module);
 	Py_XDECREF(result);

@@ -28,8 +28,7 @@ code_of(int status)
 {
 	if (status >= 0 && WIFEXITED(status))
 		return WEXITSTATUS(status);
-	return status >= 0 && WIFSIGNALED(status) ? -WTERMSIG(status)
-	                                          : CODE_UNKNOWN;
+	return status >= 0 && WIFSIGNALED(status) ? -WTERMSIG(status) : CODE_UNKNOWN;
 }
 
 static void
@@ -64,8 +63,7 @@ weftpy_child_watch(struct loop_core *core, pid_t pid, PyObject *callback)
 	/* Making it may have run code, which may have filled the ring. */
 	if (child && child->handle && weftpy_ring_reserve(core, 1) == 0) {
 		child->core = core;
-		rc = weft_watch_start_pid(core->loop, &child->watch, pid,
-		                          on_end, child);
+		rc = weft_watch_start_pid(core->loop, &child->watch, pid, on_end, child);
 	}
 	if (rc < 0) {
 		if (child)

@@ -57,8 +57,7 @@ make(struct loop_core *core, int fd)
 			PyErr_NoMemory();
 			return NULL;
 		}
-		memset(fds + core->fds_count, 0,
-		       (count - core->fds_count) * sizeof *fds);
+		memset(fds + core->fds_count, 0, (count - core->fds_count) * sizeof *fds);
 		core->fds = fds;
 		core->fds_count = count;
 	}
@@ -99,8 +98,7 @@ fail_wait(struct loop_core *core, PyObject *future)
 	if (done == 0) {
 		(void)weftpy_error(WEFT_EBADF);
 		error = weftpy_fetch_exception();
-		result = PyObject_CallMethodOneArg(
-			future, core->state->names.set_exception, error);
+		result = PyObject_CallMethodOneArg(future, core->state->names.set_exception, error);
 		Py_DECREF(error);
 	}
 	if (PyErr_Occurred())
@@ -129,8 +127,8 @@ end_stale(struct fd_entry *entry)
 static int
 arm(struct fd_entry *entry, uint32_t events)
 {
-	int rc = weft_watch_start(entry->core->loop, &entry->watch, entry->fd,
-	                          events, on_ready, entry);
+	int rc = weft_watch_start(entry->core->loop, &entry->watch, entry->fd, events, on_ready,
+	                          entry);
 
 	if (rc < 0)
 		return rc;
@@ -161,11 +159,9 @@ wake(struct fd_entry *entry, int side)
 	int fd = entry->fd, done = is_done(core->state, future);
 
 	if (done == 0)
-		result = PyObject_CallMethodOneArg(
-			future, core->state->names.set_result, Py_None);
+		result = PyObject_CallMethodOneArg(future, core->state->names.set_result, Py_None);
 	/* Either may have run code that ended the entry. */
-	if ((done == 1 || result) && core->fds[fd] == entry
-	    && entry->side[side] == future)
+	if ((done == 1 || result) && core->fds[fd] == entry && entry->side[side] == future)
 		Py_CLEAR(entry->side[side]);
 	if (PyErr_Occurred())
 		PyErr_WriteUnraisable(future);
@@ -211,8 +207,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 static uint32_t
 wanted(const struct fd_entry *entry)
 {
-	return (entry->side[0] ? WEFT_READABLE : 0)
-	       | (entry->side[1] ? WEFT_WRITABLE : 0);
+	return (entry->side[0] ? WEFT_READABLE : 0) | (entry->side[1] ? WEFT_WRITABLE : 0);
 }
 
 /* Take one off its side and cancel it, if it is a handle; true if there was one. */
@@ -244,8 +239,7 @@ is_waitable(int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int set = epoll_create1(EPOLL_CLOEXEC);
-	bool refused = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0
-	               && errno == EPERM;
+	bool refused = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0 && errno == EPERM;
 
 	if (set >= 0)
 		close(set);
@@ -277,8 +271,7 @@ put_on(struct fd_entry *entry, int side, struct handle *handle)
 	bool is_handle = old && is_handle_of(entry->core, old);
 
 	entry->side[side] = Py_NewRef((PyObject *)handle);
-	entry->sock =
-		NULL; /* a number with readers is no longer one socket's */
+	entry->sock = NULL; /* a number with readers is no longer one socket's */
 	if (is_handle)
 		weftpy_handle_cancel((struct handle *)old);
 	Py_XDECREF(old);
@@ -292,8 +285,7 @@ is_waited_for(struct loop_core *core, struct fd_entry *entry)
 {
 	PyObject *sock = weftpy_referent(entry->sock);
 	int fd = entry->fd;
-	bool same = sock && wanted(entry)
-	            && PyObject_AsFileDescriptor(sock) == fd;
+	bool same = sock && wanted(entry) && PyObject_AsFileDescriptor(sock) == fd;
 
 	PyErr_Clear(); /* it was closed */
 	Py_XDECREF(sock);
@@ -302,8 +294,8 @@ is_waited_for(struct loop_core *core, struct fd_entry *entry)
 
 /* args: the descriptor, the callback and its arguments. */
 PyObject *
-weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
-              Py_ssize_t count, PyObject *context)
+weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args, Py_ssize_t count,
+              PyObject *context)
 {
 	int fd = PyObject_AsFileDescriptor(args[0]), rc;
 	struct fd_entry *entry;
@@ -315,8 +307,7 @@ weftpy_fd_add(struct loop_core *core, int side, PyObject *const *args,
 	if (!handle)
 		return NULL;
 	entry = find(core, fd);
-	if (entry && entry->sock && wanted(entry)
-	    && !is_waited_for(core, entry)) {
+	if (entry && entry->sock && wanted(entry) && !is_waited_for(core, entry)) {
 		entry = find(core, fd); /* asking ran code */
 		if (entry)
 			end_stale(entry);
@@ -373,15 +364,14 @@ entry_of(struct loop_core *core, PyObject *sock, int fd)
 
 	if (entry && entry->sock && weftpy_refers_to(entry->sock, sock))
 		return entry;
-	result = PyObject_CallMethodObjArgs(
-		(PyObject *)core, core->state->names._ensure_fd_no_transport,
-		sock, NULL);
+	result = PyObject_CallMethodObjArgs((PyObject *)core,
+	                                    core->state->names._ensure_fd_no_transport, sock, NULL);
 	if (!result)
 		return NULL;
 	Py_DECREF(result);
 	entry = find(core, fd);
 	if (entry && (!entry->sock || is_waited_for(core, entry)))
-		return entry; /* readers, writers or another object share it */
+		return entry;   /* readers, writers or another object share it */
 	entry = find(core, fd); /* asking ran code */
 	if (entry)
 		end_stale(entry);
@@ -406,8 +396,7 @@ check_free(struct loop_core *core, struct fd_entry *entry, int side)
 		return 0;
 	done = is_handle_of(core, who) ? 0 : is_done(core->state, who);
 	if (done == 0)
-		PyErr_Format(PyExc_RuntimeError,
-		             "file descriptor %d has a %s that waits already",
+		PyErr_Format(PyExc_RuntimeError, "file descriptor %d has a %s that waits already",
 		             entry->fd, side ? "writer" : "reader");
 	return done == 1 ? 0 : -1;
 }
@@ -429,8 +418,7 @@ weftpy_fd_wait(struct loop_core *core, int side, PyObject *sock)
 		rc = arm(entry, wanted(entry) | side_event[side]);
 	if (rc < 0)
 		return fail(entry, rc);
-	future = PyObject_CallMethodNoArgs((PyObject *)core,
-	                                   core->state->names.create_future);
+	future = PyObject_CallMethodNoArgs((PyObject *)core, core->state->names.create_future);
 	if (!future || core->fds[fd] != entry)
 		return future;
 	Py_XSETREF(entry->side[side], Py_NewRef(future));

@@ -42,8 +42,8 @@ take_kept(struct weftpy_state *state, int kind, PyTypeObject *type)
 
 /* A handle for args[0], called with the rest; they and a context are shared. */
 static struct handle *
-handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
-            Py_ssize_t count, PyObject *context)
+handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args, Py_ssize_t count,
+            PyObject *context)
 {
 	int kind = type == core->state->timer_type;
 	struct handle *handle = take_kept(core->state, kind, type);
@@ -55,8 +55,7 @@ handle_make(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
 	handle->args_count = 0;
 	handle->cancelled = handle->running = false;
 	handle->traceback = handle->repr = NULL;
-	handle->context = context ? Py_NewRef(context)
-	                          : PyContext_CopyCurrent();
+	handle->context = context ? Py_NewRef(context) : PyContext_CopyCurrent();
 	if (kind)
 		((struct timer_handle *)handle)->link = NULL;
 	if (!handle->context) {
@@ -95,8 +94,8 @@ note_traceback(struct weftpy_state *state, struct handle *handle)
 }
 
 static struct handle *
-handle_new(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
-           Py_ssize_t count, PyObject *context)
+handle_new(struct loop_core *core, PyTypeObject *type, PyObject *const *args, Py_ssize_t count,
+           PyObject *context)
 {
 	struct handle *handle = handle_make(core, type, args, count, context);
 
@@ -110,23 +109,23 @@ handle_new(struct loop_core *core, PyTypeObject *type, PyObject *const *args,
 }
 
 struct handle *
-weftpy_handle_new(struct loop_core *core, PyObject *const *args,
-                  Py_ssize_t count, PyObject *context)
+weftpy_handle_new(struct loop_core *core, PyObject *const *args, Py_ssize_t count,
+                  PyObject *context)
 {
 	return handle_new(core, core->state->handle_type, args, count, context);
 }
 
 /* For other threads, as call_soon_threadsafe() gives them. */
 struct handle *
-weftpy_handle_new_shared(struct loop_core *core, PyObject *const *args,
-                         Py_ssize_t count, PyObject *context)
+weftpy_handle_new_shared(struct loop_core *core, PyObject *const *args, Py_ssize_t count,
+                         PyObject *context)
 {
 	return handle_new(core, core->state->shared_type, args, count, context);
 }
 
 struct timer_handle *
-weftpy_timer_new(struct loop_core *core, double when, PyObject *const *args,
-                 Py_ssize_t count, PyObject *context)
+weftpy_timer_new(struct loop_core *core, double when, PyObject *const *args, Py_ssize_t count,
+                 PyObject *context)
 {
 	struct timer_handle *timer = (struct timer_handle *)handle_new(
 		core, core->state->timer_type, args, count, context);
@@ -142,9 +141,7 @@ weftpy_timer_new(struct loop_core *core, double when, PyObject *const *args,
 static void
 drop_args(struct handle *handle)
 {
-	unsigned count = handle->args_count == WEFTPY_IN_TUPLE
-	                         ? 1
-	                         : handle->args_count;
+	unsigned count = handle->args_count == WEFTPY_IN_TUPLE ? 1 : handle->args_count;
 
 	handle->args_count = 0;
 	for (unsigned i = 0; i < count; i++)
@@ -175,8 +172,7 @@ is_elsewhere(const struct loop_core *core)
 
 /* Take one off the list, or all of a handle. */
 static void
-wake(struct loop_core *core, const struct waiting *one,
-     const struct handle *handle)
+wake(struct loop_core *core, const struct waiting *one, const struct handle *handle)
 {
 	struct waiting **link = &core->waiting;
 
@@ -237,8 +233,7 @@ report(struct loop_core *core, struct handle *handle)
 		return -1;
 	error = weftpy_fetch_exception();
 	result = PyObject_CallMethodObjArgs(
-		(PyObject *)core, core->state->names._report_failed_callback,
-		handle, error, NULL);
+		(PyObject *)core, core->state->names._report_failed_callback, handle, error, NULL);
 	Py_XDECREF(error);
 	Py_XDECREF(result);
 	return result ? 0 : -1;
@@ -250,10 +245,9 @@ call(struct handle *handle)
 	PyObject *rest;
 
 	if (handle->args_count != WEFTPY_IN_TUPLE)
-		return PyObject_Vectorcall(
-			handle->callback, handle->args,
-			handle->args_count | PY_VECTORCALL_ARGUMENTS_OFFSET,
-			NULL);
+		return PyObject_Vectorcall(handle->callback, handle->args,
+		                           handle->args_count | PY_VECTORCALL_ARGUMENTS_OFFSET,
+		                           NULL);
 	rest = handle->args[0];
 	return PyObject_Vectorcall(handle->callback, &PyTuple_GET_ITEM(rest, 0),
 	                           (size_t)PyTuple_GET_SIZE(rest), NULL);
@@ -345,17 +339,13 @@ handle_cancelled(PyObject *self, PyObject *unused)
 static PyObject *
 shared_cancel(PyObject *self, PyObject *unused)
 {
-	return wait_for_call((struct handle *)self) < 0
-	               ? NULL
-	               : handle_cancel(self, unused);
+	return wait_for_call((struct handle *)self) < 0 ? NULL : handle_cancel(self, unused);
 }
 
 static PyObject *
 shared_cancelled(PyObject *self, PyObject *unused)
 {
-	return wait_for_call((struct handle *)self) < 0
-	               ? NULL
-	               : handle_cancelled(self, unused);
+	return wait_for_call((struct handle *)self) < 0 ? NULL : handle_cancelled(self, unused);
 }
 
 /* --- timers --------------------------------------------------------------- */
@@ -389,8 +379,7 @@ fire(weft_timer *weft, void *arg)
 
 	(void)weft;
 	unlist(timer);
-	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop,
-	                          (PyObject *)timer);
+	weftpy_ring_push_reserved((struct loop_core *)timer->handle.loop, (PyObject *)timer);
 }
 
 /* Deadlines that no clock will reach are kept in the list alone. */
@@ -409,8 +398,7 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 	if (due < 1)
 		due = 1;
 	if (due < 1e18)
-		rc = weft_timer_start(core->loop, &timer->timer, (uint64_t)due,
-		                      0, fire, timer);
+		rc = weft_timer_start(core->loop, &timer->timer, (uint64_t)due, 0, fire, timer);
 	if (rc < 0) {
 		weftpy_error(rc);
 		return -1;
@@ -424,8 +412,7 @@ weftpy_timer_schedule(struct loop_core *core, struct timer_handle *timer)
 static void
 unschedule(struct loop_core *core, struct timer_handle *timer)
 {
-	(void)weft_timer_stop(
-		&timer->timer); /* one that never fires is not armed */
+	(void)weft_timer_stop(&timer->timer); /* one that never fires is not armed */
 	unlist(timer);
 	core->reserved--;
 	Py_DECREF(timer);
@@ -546,9 +533,7 @@ static int
 handle_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	struct handle *handle = (struct handle *)self;
-	unsigned count = handle->args_count == WEFTPY_IN_TUPLE
-	                         ? 1
-	                         : handle->args_count;
+	unsigned count = handle->args_count == WEFTPY_IN_TUPLE ? 1 : handle->args_count;
 
 	Py_VISIT(Py_TYPE(self));
 	Py_VISIT(handle->loop);
@@ -562,12 +547,10 @@ handle_traverse(PyObject *self, visitproc visit, void *arg)
 
 /* Visit what the ring or the list of timers owns (rule 4). */
 int
-weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit,
-                    void *arg)
+weftpy_handle_visit(struct weftpy_state *state, PyObject *item, visitproc visit, void *arg)
 {
 	if (weftpy_is_handle(state, item) && !PyObject_GC_IsTracked(item))
-		return Py_REFCNT(item) == 1 ? handle_traverse(item, visit, arg)
-		                            : 0;
+		return Py_REFCNT(item) == 1 ? handle_traverse(item, visit, arg) : 0;
 	Py_VISIT(item);
 	return 0;
 }
@@ -618,8 +601,7 @@ weftpy_handles_free(struct weftpy_state *state)
 		while (state->kept[kind].first) {
 			struct handle *handle = state->kept[kind].first;
 
-			state->kept[kind].first =
-				(struct handle *)handle->callback;
+			state->kept[kind].first = (struct handle *)handle->callback;
 			PyObject_GC_Del(handle);
 		}
 		state->kept[kind].count = KEPT_MAX; /* keep no more */
@@ -648,15 +630,14 @@ static PyMethodDef timer_methods[] = {
 	{ 0 },
 };
 
-#define HANDLE_GETTERS                                                    \
-	{ "_callback", get_callback, NULL, NULL, NULL },                  \
-		{ "_args", get_args, NULL, NULL, NULL },                  \
-		{ "_cancelled", get_cancelled, NULL, NULL, NULL },        \
-		{ "_loop", get_loop, NULL, NULL, NULL },                  \
-		{ "_context", get_context, NULL, NULL, NULL },            \
-		{ "_source_traceback", get_traceback, NULL, NULL, NULL }, \
-	{                                                                 \
-		"_repr", get_repr, NULL, NULL, NULL                       \
+#define HANDLE_GETTERS                                                                            \
+	{ "_callback", get_callback, NULL, NULL, NULL }, { "_args", get_args, NULL, NULL, NULL }, \
+		{ "_cancelled", get_cancelled, NULL, NULL, NULL },                                \
+		{ "_loop", get_loop, NULL, NULL, NULL },                                          \
+		{ "_context", get_context, NULL, NULL, NULL },                                    \
+		{ "_source_traceback", get_traceback, NULL, NULL, NULL },                         \
+	{                                                                                         \
+		"_repr", get_repr, NULL, NULL, NULL                                               \
 	}
 
 static PyGetSetDef handle_getters[] = { HANDLE_GETTERS, { 0 } };
@@ -686,9 +667,7 @@ static PyType_Slot timer_slots[] = {
 	{ Py_tp_getset, timer_getters },     { 0, NULL },
 };
 
-#define HANDLE_FLAGS                             \
-	(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC \
-	 | Py_TPFLAGS_DISALLOW_INSTANTIATION)
+#define HANDLE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
 static PyType_Spec handle_spec = {
 	.name = "weft._core.Handle",
@@ -712,23 +691,19 @@ static PyType_Spec timer_spec = {
 };
 
 static PyTypeObject *
-make_type(PyObject *module, PyType_Spec *spec, PyObject *events,
-          const char *base_name)
+make_type(PyObject *module, PyType_Spec *spec, PyObject *events, const char *base_name)
 {
 	PyObject *base = PyObject_GetAttrString(events, base_name);
 	PyTypeObject *type = NULL;
 
 	if (!base)
 		return NULL;
-	if (((PyTypeObject *)base)->tp_basicsize
-	    > (Py_ssize_t)offsetof(struct handle, loop))
+	if (((PyTypeObject *)base)->tp_basicsize > (Py_ssize_t)offsetof(struct handle, loop))
 		PyErr_Format(PyExc_ImportError,
-		             "asyncio.%s of this Python has more in it than "
-		             "weft knows of",
+		             "asyncio.%s of this Python has more in it than weft knows of",
 		             base_name);
 	else
-		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec,
-		                                                base);
+		type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, base);
 	Py_DECREF(base);
 	return type;
 }
@@ -738,8 +713,7 @@ static PyTypeObject *
 make_shared_type(PyObject *module, struct weftpy_state *state, PyObject *events)
 {
 	if (PyObject_HasAttrString(events, "_ThreadSafeHandle"))
-		return make_type(module, &shared_spec, events,
-		                 "_ThreadSafeHandle");
+		return make_type(module, &shared_spec, events, "_ThreadSafeHandle");
 	Py_INCREF(state->handle_type);
 	return state->handle_type;
 }
@@ -753,8 +727,7 @@ weftpy_handle_exec(PyObject *module, struct weftpy_state *state)
 		return -1;
 	state->handle_type = make_type(module, &handle_spec, events, "Handle");
 	if (state->handle_type)
-		state->timer_type = make_type(module, &timer_spec, events,
-		                              "TimerHandle");
+		state->timer_type = make_type(module, &timer_spec, events, "TimerHandle");
 	if (state->timer_type)
 		state->shared_type = make_shared_type(module, state, events);
 	Py_DECREF(events);

@@ -45,22 +45,20 @@ is_context(struct weftpy_state *state, PyObject *names)
 
 /* The only keyword of all of these: context=. */
 static int
-find_context(struct weftpy_state *state, PyObject *const *args,
-             Py_ssize_t count, PyObject *names, PyObject **out)
+find_context(struct weftpy_state *state, PyObject *const *args, Py_ssize_t count, PyObject *names,
+             PyObject **out)
 {
 	*out = NULL;
 	if (!names || PyTuple_GET_SIZE(names) == 0)
 		return 0;
 	if (!is_context(state, names)) {
-		PyErr_Format(PyExc_TypeError,
-		             "unexpected keyword arguments: %R", names);
+		PyErr_Format(PyExc_TypeError, "unexpected keyword arguments: %R", names);
 		return -1;
 	}
 	if (args[count] == Py_None)
 		return 0;
 	if (!PyContext_CheckExact(args[count])) {
-		PyErr_Format(PyExc_TypeError,
-		             "context must be a contextvars.Context, not %R",
+		PyErr_Format(PyExc_TypeError, "context must be a contextvars.Context, not %R",
 		             args[count]);
 		return -1;
 	}
@@ -75,8 +73,7 @@ check_callback(struct loop_core *core, PyObject *callback, const char *method)
 
 	if (!name)
 		return -1;
-	result = PyObject_CallMethodObjArgs((PyObject *)core,
-	                                    core->state->names._check_callback,
+	result = PyObject_CallMethodObjArgs((PyObject *)core, core->state->names._check_callback,
 	                                    callback, name, NULL);
 	Py_DECREF(name);
 	Py_XDECREF(result);
@@ -86,8 +83,8 @@ check_callback(struct loop_core *core, PyObject *callback, const char *method)
 static int
 check_thread(struct loop_core *core)
 {
-	PyObject *result = PyObject_CallMethodNoArgs(
-		(PyObject *)core, core->state->names._check_thread);
+	PyObject *result = PyObject_CallMethodNoArgs((PyObject *)core,
+	                                             core->state->names._check_thread);
 
 	Py_XDECREF(result);
 	return result ? 0 : -1;
@@ -98,9 +95,8 @@ has_callback(Py_ssize_t count, Py_ssize_t need, const char *method)
 {
 	if (count >= need)
 		return true;
-	PyErr_Format(PyExc_TypeError,
-	             "%s() needs %zd positional arguments, got %zd", method,
-	             need, count);
+	PyErr_Format(PyExc_TypeError, "%s() needs %zd positional arguments, got %zd", method, need,
+	             count);
 	return false;
 }
 
@@ -114,8 +110,7 @@ push_in_order(struct loop_core *core, struct handle *handle)
 }
 
 static PyObject *
-call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
-          PyObject *names)
+call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	struct handle *handle;
@@ -125,8 +120,7 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
 	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
 	if (core->debug
-	    && (check_thread(core) < 0
-	        || check_callback(core, args[0], "call_soon") < 0))
+	    && (check_thread(core) < 0 || check_callback(core, args[0], "call_soon") < 0))
 		return NULL;
 	handle = weftpy_handle_new(core, args, count, context);
 	if (handle && push_in_order(core, handle) < 0)
@@ -136,12 +130,10 @@ call_soon(PyObject *self, PyObject *const *args, Py_ssize_t count,
 
 /* For callbacks of our own. */
 int
-weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
-                 PyObject *context)
+weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg, PyObject *context)
 {
 	PyObject *args[2] = { callback, arg };
-	struct handle *handle = weftpy_handle_new(core, args, arg ? 2 : 1,
-	                                          context);
+	struct handle *handle = weftpy_handle_new(core, args, arg ? 2 : 1, context);
 	int rc;
 
 	if (!handle)
@@ -153,20 +145,17 @@ weftpy_call_soon(struct loop_core *core, PyObject *callback, PyObject *arg,
 
 /* From the loop's own thread it is in order with call_soon(). */
 static PyObject *
-call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
-                     PyObject *names)
+call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	struct handle *handle;
 	PyObject *context;
 	int rc;
 
-	if (!weftpy_is_open(core)
-	    || !has_callback(count, 1, "call_soon_threadsafe")
+	if (!weftpy_is_open(core) || !has_callback(count, 1, "call_soon_threadsafe")
 	    || find_context(core->state, args, count, names, &context) < 0)
 		return NULL;
-	if (core->debug
-	    && check_callback(core, args[0], "call_soon_threadsafe") < 0)
+	if (core->debug && check_callback(core, args[0], "call_soon_threadsafe") < 0)
 		return NULL;
 	handle = weftpy_handle_new_shared(core, args, count, context);
 	if (!handle)
@@ -184,14 +173,12 @@ call_soon_threadsafe(PyObject *self, PyObject *const *args, Py_ssize_t count,
 }
 
 static PyObject *
-schedule(struct loop_core *core, double when, PyObject *const *args,
-         Py_ssize_t count, PyObject *context)
+schedule(struct loop_core *core, double when, PyObject *const *args, Py_ssize_t count,
+         PyObject *context)
 {
 	struct timer_handle *timer;
 
-	if (core->debug
-	    && (check_thread(core) < 0
-	        || check_callback(core, args[0], "call_at") < 0))
+	if (core->debug && (check_thread(core) < 0 || check_callback(core, args[0], "call_at") < 0))
 		return NULL;
 	timer = weftpy_timer_new(core, when, args, count, context);
 	if (timer && weftpy_timer_schedule(core, timer) < 0)
@@ -200,8 +187,7 @@ schedule(struct loop_core *core, double when, PyObject *const *args,
 }
 
 static PyObject *
-call_at(PyObject *self, PyObject *const *args, Py_ssize_t count,
-        PyObject *names)
+call_at(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	PyObject *context;
@@ -227,8 +213,7 @@ seconds(void)
 }
 
 static PyObject *
-call_later(PyObject *self, PyObject *const *args, Py_ssize_t count,
-           PyObject *names)
+call_later(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	PyObject *context;
@@ -262,21 +247,20 @@ create_future(PyObject *self, PyObject *unused)
 	PyObject *args[2] = { NULL, self }, *names = state->loop_argument;
 
 	(void)unused;
-	return PyObject_Vectorcall(state->future_type, args + 1,
-	                           0 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+	return PyObject_Vectorcall(state->future_type, args + 1, 0 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+	                           names);
 }
 
 /* Handles that were made elsewhere: those of signals. */
 static PyObject *
 add_callback(PyObject *self, PyObject *handle)
 {
-	PyObject *cancelled = PyObject_CallMethodNoArgs(
-		handle, core_of(self)->state->names.cancelled);
+	PyObject *cancelled = PyObject_CallMethodNoArgs(handle,
+	                                                core_of(self)->state->names.cancelled);
 	int skip = cancelled ? PyObject_IsTrue(cancelled) : -1;
 
 	Py_XDECREF(cancelled);
-	if (skip < 0
-	    || (skip == 0 && weftpy_ring_push(core_of(self), handle) < 0))
+	if (skip < 0 || (skip == 0 && weftpy_ring_push(core_of(self), handle) < 0))
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -324,8 +308,7 @@ run(PyObject *self, PyObject *unused)
 /* --- descriptors and children --------------------------------------------- */
 
 static PyObject *
-add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count,
-         PyObject *names)
+add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct loop_core *core = core_of(self);
 	PyObject *context;
@@ -337,22 +320,19 @@ add_side(PyObject *self, int side, PyObject *const *args, Py_ssize_t count,
 }
 
 static PyObject *
-add_reader(PyObject *self, PyObject *const *args, Py_ssize_t count,
-           PyObject *names)
+add_reader(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	return add_side(self, 0, args, count, names);
 }
 
 static PyObject *
-add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count,
-           PyObject *names)
+add_writer(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	return add_side(self, 1, args, count, names);
 }
 
 static PyObject *
-ask_side(PyObject *self, int side, PyObject *file,
-         int (*ask)(struct loop_core *, int, int))
+ask_side(PyObject *self, int side, PyObject *file, int (*ask)(struct loop_core *, int, int))
 {
 	int fd;
 
@@ -381,8 +361,7 @@ is_watched(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	if (!has_callback(count, 2, "_is_watched"))
 		return NULL;
-	return ask_side(self, PyObject_IsTrue(args[1]) == 1, args[0],
-	                weftpy_fd_watched);
+	return ask_side(self, PyObject_IsTrue(args[1]) == 1, args[0], weftpy_fd_watched);
 }
 
 static bool
@@ -390,25 +369,20 @@ has_exactly(Py_ssize_t count, Py_ssize_t need, const char *method)
 {
 	if (count == need)
 		return true;
-	PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, got %zd",
-	             method, need, count);
+	PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, got %zd", method, need, count);
 	return false;
 }
 
 static PyObject *
 wait_readable(PyObject *self, PyObject *sock)
 {
-	return weftpy_is_open(core_of(self))
-	               ? weftpy_fd_wait(core_of(self), 0, sock)
-	               : NULL;
+	return weftpy_is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 0, sock) : NULL;
 }
 
 static PyObject *
 wait_writable(PyObject *self, PyObject *sock)
 {
-	return weftpy_is_open(core_of(self))
-	               ? weftpy_fd_wait(core_of(self), 1, sock)
-	               : NULL;
+	return weftpy_is_open(core_of(self)) ? weftpy_fd_wait(core_of(self), 1, sock) : NULL;
 }
 
 static PyObject *
@@ -432,8 +406,7 @@ watch_child(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	long pid;
 
-	if (!weftpy_is_open(core_of(self))
-	    || !has_callback(count, 2, "_watch_child"))
+	if (!weftpy_is_open(core_of(self)) || !has_callback(count, 2, "_watch_child"))
 		return NULL;
 	pid = PyLong_AsLong(args[0]);
 	if ((pid == -1 && PyErr_Occurred())
@@ -446,15 +419,13 @@ static PyObject *
 metrics(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	return weftpy_is_open(core_of(self)) ? weftpy_metrics(core_of(self))
-	                                     : NULL;
+	return weftpy_is_open(core_of(self)) ? weftpy_metrics(core_of(self)) : NULL;
 }
 
 static PyObject *
 open_admin(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-	if (!weftpy_is_open(core_of(self))
-	    || !has_callback(count, 3, "_open_admin"))
+	if (!weftpy_is_open(core_of(self)) || !has_callback(count, 3, "_open_admin"))
 		return NULL;
 	return weftpy_admin_open(core_of(self), args);
 }
@@ -466,8 +437,7 @@ static PyObject *
 open_loop(PyObject *self, PyObject *args)
 {
 	struct loop_core *core = core_of(self);
-	weft_loop_opts opts = { .name = "asyncio",
-		                .flags = WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE };
+	weft_loop_opts opts = { .name = "asyncio", .flags = WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE };
 	const char *backend;
 	double watchdog;
 
@@ -570,15 +540,12 @@ visit_queued(struct loop_core *core, visitproc visit, void *arg)
 	int rc = 0;
 
 	for (size_t i = core->head; i != core->tail && rc == 0; i++)
-		rc = weftpy_handle_visit(core->state,
-		                         core->ring[i & (core->ring_size - 1)],
-		                         visit, arg);
-	for (size_t i = 0; i < core->inbox.count && rc == 0; i++)
-		rc = weftpy_handle_visit(core->state, core->inbox.items[i],
-		                         visit, arg);
-	for (struct timer_handle *t = core->timers; t && rc == 0; t = t->next)
-		rc = weftpy_handle_visit(core->state, (PyObject *)t, visit,
+		rc = weftpy_handle_visit(core->state, core->ring[i & (core->ring_size - 1)], visit,
 		                         arg);
+	for (size_t i = 0; i < core->inbox.count && rc == 0; i++)
+		rc = weftpy_handle_visit(core->state, core->inbox.items[i], visit, arg);
+	for (struct timer_handle *t = core->timers; t && rc == 0; t = t->next)
+		rc = weftpy_handle_visit(core->state, (PyObject *)t, visit, arg);
 	return rc;
 }
 
@@ -634,10 +601,9 @@ set_flag(PyObject *self, PyObject *value, void *offset)
 	return 0;
 }
 
-#define FLAG(name, field)                                         \
-	{                                                         \
-		name, get_flag, set_flag, NULL,                   \
-			(void *)offsetof(struct loop_core, field) \
+#define FLAG(name, field)                                                                 \
+	{                                                                                 \
+		name, get_flag, set_flag, NULL, (void *)offsetof(struct loop_core, field) \
 	}
 
 static PyGetSetDef loop_getters[] = {
@@ -704,10 +670,8 @@ static PyType_Spec loop_spec = {
 int
 weftpy_loop_exec(PyObject *module, struct weftpy_state *state)
 {
-	state->loop_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-		module, &loop_spec, NULL);
+	state->loop_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &loop_spec, NULL);
 	if (!state->loop_type)
 		return -1;
-	return PyModule_AddObjectRef(module, "LoopCore",
-	                             (PyObject *)state->loop_type);
+	return PyModule_AddObjectRef(module, "LoopCore", (PyObject *)state->loop_type);
 }

@@ -21,11 +21,9 @@ weftpy_error(int error)
 	if (error == WEFT_ENOMEM)
 		return PyErr_NoMemory();
 	if (error == WEFT_EXDEV) {
-		PyErr_SetString(
-			PyExc_RuntimeError,
-			"Non-thread-safe operation invoked on an event "
-			"loop other than the current one, or on that of "
-			"a parent process");
+		PyErr_SetString(PyExc_RuntimeError,
+		                "Non-thread-safe operation invoked on an event "
+		                "loop other than the current one, or on that of a parent process");
 		return NULL;
 	}
 	if (error > -10000) {
@@ -65,13 +63,11 @@ import_all(struct weftpy_state *state)
 	state->socket_type = import("socket", "socket");
 	state->future_type = import("asyncio", "Future");
 	state->buffered_type = import("asyncio", "BufferedProtocol");
-	state->extract_stack = import("asyncio.format_helpers",
-	                              "extract_stack");
+	state->extract_stack = import("asyncio.format_helpers", "extract_stack");
 	state->context_argument = Py_BuildValue("(s)", "context");
 	state->loop_argument = Py_BuildValue("(s)", "loop");
 	return state->socket_type && state->future_type && state->buffered_type
-	                       && state->extract_stack
-	                       && state->context_argument
+	                       && state->extract_stack && state->context_argument
 	                       && state->loop_argument
 	               ? 0
 	               : -1;
@@ -84,12 +80,9 @@ exec(PyObject *module)
 
 	weftpy_blocked_init();
 	if (intern_names(state) < 0 || import_all(state) < 0
-	    || weftpy_handle_exec(module, state) < 0
-	    || weftpy_loop_exec(module, state) < 0
-	    || weftpy_sock_exec(module, state) < 0
-	    || weftpy_reader_exec(state) < 0
-	    || weftpy_stream_exec(module, state) < 0
-	    || weftpy_tls_exec(module, &state->tls) < 0)
+	    || weftpy_handle_exec(module, state) < 0 || weftpy_loop_exec(module, state) < 0
+	    || weftpy_sock_exec(module, state) < 0 || weftpy_reader_exec(state) < 0
+	    || weftpy_stream_exec(module, state) < 0 || weftpy_tls_exec(module, &state->tls) < 0)
 		return -1;
 	return PyModule_AddStringConstant(module, "version", weft_version());
 }

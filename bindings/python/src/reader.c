@@ -25,8 +25,7 @@ static bool
 is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
 {
 	PyObject *method = get(obj, name);
-	bool same = method && PyMethod_Check(method)
-	            && PyMethod_GET_SELF(method) == obj
+	bool same = method && PyMethod_Check(method) && PyMethod_GET_SELF(method) == obj
 	            && PyMethod_GET_FUNCTION(method) == function;
 
 	Py_XDECREF(method);
@@ -35,17 +34,13 @@ is_asyncios(PyObject *obj, PyObject *name, PyObject *function)
 
 /* Whether it takes bytes, and has room for so many without having to pause its transport. */
 static bool
-has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer,
-         size_t count)
+has_room(struct weftpy_state *state, PyObject *reader, PyObject *buffer, size_t count)
 {
 	PyObject *eof = get(reader, state->names._eof);
 	PyObject *limit = get(reader, state->names._limit);
-	long long most = limit && PyLong_CheckExact(limit)
-	                         ? PyLong_AsLongLong(limit)
-	                         : -1;
+	long long most = limit && PyLong_CheckExact(limit) ? PyLong_AsLongLong(limit) : -1;
 	bool room = eof == Py_False && most >= 0
-	            && ((size_t)PyByteArray_GET_SIZE(buffer) + count) / 2
-	                       < (size_t)most;
+	            && ((size_t)PyByteArray_GET_SIZE(buffer) + count) / 2 < (size_t)most;
 
 	PyErr_Clear(); /* a limit beyond all numbers */
 	Py_XDECREF(eof);
@@ -77,13 +72,11 @@ wake(struct weftpy_state *state, PyObject *reader)
 		return waiter ? 0 : -1;
 	}
 	if (PyObject_SetAttr(reader, state->names._waiter, Py_None) == 0)
-		result = PyObject_CallMethodNoArgs(waiter,
-		                                   state->names.cancelled);
+		result = PyObject_CallMethodNoArgs(waiter, state->names.cancelled);
 	cancelled = result ? PyObject_IsTrue(result) : -1;
 	if (cancelled == 0) {
 		Py_SETREF(result,
-		          PyObject_CallMethodOneArg(
-				  waiter, state->names.set_result, Py_None));
+		          PyObject_CallMethodOneArg(waiter, state->names.set_result, Py_None));
 		cancelled = result ? 0 : -1;
 	}
 	Py_XDECREF(result);
@@ -97,30 +90,23 @@ feed(struct weftpy_state *state, PyObject *reader, const char *at, size_t count)
 	PyObject *buffer;
 	int rc = 0;
 
-	if (!is_asyncios(reader, state->names.feed_data,
-	                 state->reader.feed_data)
-	    || !is_asyncios(reader, state->names._wakeup_waiter,
-	                    state->reader.wakeup_waiter))
+	if (!is_asyncios(reader, state->names.feed_data, state->reader.feed_data)
+	    || !is_asyncios(reader, state->names._wakeup_waiter, state->reader.wakeup_waiter))
 		return 0;
 	buffer = get(reader, state->names._buffer);
-	if (buffer && PyByteArray_CheckExact(buffer)
-	    && has_room(state, reader, buffer, count))
-		rc = append(buffer, at, count) < 0 || wake(state, reader) < 0
-		             ? -1
-		             : 1;
+	if (buffer && PyByteArray_CheckExact(buffer) && has_room(state, reader, buffer, count))
+		rc = append(buffer, at, count) < 0 || wake(state, reader) < 0 ? -1 : 1;
 	Py_XDECREF(buffer);
 	return rc;
 }
 
 int
-weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol,
-                   const char *at, size_t count)
+weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol, const char *at, size_t count)
 {
 	PyObject *weak, *reader = NULL;
 	int rc;
 
-	if (!is_asyncios(protocol, state->names.data_received,
-	                 state->reader.data_received))
+	if (!is_asyncios(protocol, state->names.data_received, state->reader.data_received))
 		return 0;
 	weak = get(protocol, state->names._stream_reader_wr);
 	if (weak && PyWeakref_CheckRef(weak))
@@ -138,15 +124,13 @@ weftpy_reader_feed(struct weftpy_state *state, PyObject *protocol,
 static PyObject *
 method_of(PyObject *streams, PyObject *class, const char *name)
 {
-	PyObject *function = PY_VERSION_HEX < 0x030f0000
-	                             ? PyObject_GetAttrString(class, name)
-	                             : NULL;
+	PyObject *function = PY_VERSION_HEX < 0x030f0000 ? PyObject_GetAttrString(class, name)
+	                                                 : NULL;
 
 	if (!function)
 		PyErr_Clear();
 	else if (!PyFunction_Check(function)
-	         || PyFunction_GET_GLOBALS(function)
-	                    != PyModule_GetDict(streams))
+	         || PyFunction_GET_GLOBALS(function) != PyModule_GetDict(streams))
 		Py_CLEAR(function);
 	return function;
 }
@@ -158,19 +142,14 @@ weftpy_reader_exec(struct weftpy_state *state)
 	PyObject *protocol = NULL, *reader = NULL;
 
 	if (streams) {
-		protocol = PyObject_GetAttrString(streams,
-		                                  "StreamReaderProtocol");
+		protocol = PyObject_GetAttrString(streams, "StreamReaderProtocol");
 		reader = PyObject_GetAttrString(streams, "StreamReader");
 	}
 	if (protocol && reader) {
-		state->reader.data_received = method_of(streams, protocol,
-		                                        "data_received");
-		state->reader.feed_data = method_of(streams, reader,
-		                                    "feed_data");
-		state->reader.wakeup_waiter = method_of(streams, reader,
-		                                        "_wakeup_waiter");
-		state->reader.protocol_type = (PyTypeObject *)Py_NewRef(
-			protocol);
+		state->reader.data_received = method_of(streams, protocol, "data_received");
+		state->reader.feed_data = method_of(streams, reader, "feed_data");
+		state->reader.wakeup_waiter = method_of(streams, reader, "_wakeup_waiter");
+		state->reader.protocol_type = (PyTypeObject *)Py_NewRef(protocol);
 	}
 	Py_XDECREF(streams);
 	Py_XDECREF(protocol);

@@ -77,8 +77,7 @@ weftpy_inbox_push(struct loop_core *core, PyObject *item)
 	pthread_mutex_lock(&inbox->lock);
 	if (inbox->count == inbox->size) {
 		size_t size = inbox->size ? inbox->size * 2 : RING_FIRST;
-		PyObject **items = PyMem_RawRealloc(inbox->items,
-		                                    size * sizeof *items);
+		PyObject **items = PyMem_RawRealloc(inbox->items, size * sizeof *items);
 
 		if (items) {
 			inbox->items = items;
@@ -89,8 +88,7 @@ weftpy_inbox_push(struct loop_core *core, PyObject *item)
 	}
 	if (rc == 0) {
 		inbox->items[inbox->count] = Py_NewRef(item);
-		__atomic_store_n(&inbox->count, inbox->count + 1,
-		                 __ATOMIC_RELEASE);
+		__atomic_store_n(&inbox->count, inbox->count + 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&inbox->lock);
 	if (rc < 0)

@@ -36,8 +36,7 @@ put_aside(struct loop_core *core)
 static int
 run_foreign(struct loop_core *core, PyObject *item)
 {
-	PyObject *result = PyObject_CallMethodNoArgs(item,
-	                                             core->state->names._run);
+	PyObject *result = PyObject_CallMethodNoArgs(item, core->state->names._run);
 
 	Py_XDECREF(result);
 	return result ? 0 : -1;
@@ -46,8 +45,8 @@ run_foreign(struct loop_core *core, PyObject *item)
 static int
 run_in_debug(struct loop_core *core, PyObject *item)
 {
-	PyObject *result = PyObject_CallMethodOneArg(
-		(PyObject *)core, core->state->names._run_in_debug, item);
+	PyObject *result = PyObject_CallMethodOneArg((PyObject *)core,
+	                                             core->state->names._run_in_debug, item);
 
 	Py_XDECREF(result);
 	return result ? 0 : -1;
@@ -70,8 +69,7 @@ run_round(struct loop_core *core)
 {
 	int rc = weftpy_inbox_take(core);
 
-	for (size_t left = weftpy_ring_count(core); left > 0 && rc == 0;
-	     left--) {
+	for (size_t left = weftpy_ring_count(core); left > 0 && rc == 0; left--) {
 		PyObject *item = weftpy_ring_pop(core);
 
 		rc = run_item(core, item);

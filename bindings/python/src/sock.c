@@ -71,16 +71,14 @@ try_receive(struct sock_call *call, int fd, PyObject **out)
 	if (!*out)
 		*out = PyBytes_FromStringAndSize(at, count);
 	else if (count < call->size)
-		(void)_PyBytes_Resize(out,
-		                      count); /* sets it to NULL if it fails */
+		(void)_PyBytes_Resize(out, count); /* sets it to NULL if it fails */
 	return *out ? 1 : -1;
 }
 
 static int
 try_send(struct sock_call *call, int fd, PyObject **out)
 {
-	if (!call->view.obj
-	    && PyObject_GetBuffer(call->data, &call->view, PyBUF_SIMPLE) < 0)
+	if (!call->view.obj && PyObject_GetBuffer(call->data, &call->view, PyBUF_SIMPLE) < 0)
 		return -1;
 	call->core->polled_ns = 0;
 	do {
@@ -109,15 +107,13 @@ try_call(struct sock_call *call, PyObject **out)
 	}
 	if (fd < 0)
 		return -1;
-	return call->kind == SENDS ? try_send(call, fd, out)
-	                           : try_receive(call, fd, out);
+	return call->kind == SENDS ? try_send(call, fd, out) : try_receive(call, fd, out);
 }
 
 static int
 begin_wait(struct sock_call *call)
 {
-	PyObject *future = weftpy_fd_wait(call->core, call->kind == SENDS,
-	                                  call->sock);
+	PyObject *future = weftpy_fd_wait(call->core, call->kind == SENDS, call->sock);
 
 	if (!future)
 		return -1;
@@ -138,8 +134,7 @@ step(PyObject *self, PyObject *value, PyObject **out)
 
 	*out = NULL;
 	if (!call->sock) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "cannot reuse already awaited coroutine");
+		PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
 		return PYGEN_ERROR;
 	}
 	for (;;) {
@@ -197,8 +192,7 @@ give_up(struct sock_call *call)
 	PyObject *result;
 
 	if (call->future) {
-		result = PyObject_CallMethodNoArgs(
-			call->future, call->core->state->names.cancel);
+		result = PyObject_CallMethodNoArgs(call->future, call->core->state->names.cancel);
 		if (!result)
 			PyErr_WriteUnraisable(call->future);
 		Py_XDECREF(result);
@@ -220,9 +214,8 @@ throw_method(PyObject *self, PyObject *args)
 	else if (PyExceptionClass_Check(type))
 		PyErr_SetObject(type, value ? value : Py_None);
 	else
-		PyErr_SetString(PyExc_TypeError,
-		                "exceptions must be classes or instances "
-		                "deriving from BaseException");
+		PyErr_SetString(PyExc_TypeError, "exceptions must be classes or instances "
+		                                 "deriving from BaseException");
 	return NULL;
 }
 
@@ -259,15 +252,13 @@ call_new(struct loop_core *core, enum kind kind, PyObject *sock)
 static bool
 is_plain(struct loop_core *core, PyObject *sock)
 {
-	return (PyObject *)Py_TYPE(sock) == core->state->socket_type
-	       && !core->debug;
+	return (PyObject *)Py_TYPE(sock) == core->state->socket_type && !core->debug;
 }
 
 static PyObject *
 in_python(struct loop_core *core, PyObject *name, PyObject *sock, PyObject *arg)
 {
-	return PyObject_CallMethodObjArgs((PyObject *)core, name, sock, arg,
-	                                  NULL);
+	return PyObject_CallMethodObjArgs((PyObject *)core, name, sock, arg, NULL);
 }
 
 PyObject *
@@ -276,11 +267,9 @@ weftpy_sock_recv(struct loop_core *core, PyObject *sock, PyObject *size)
 	struct sock_call *call;
 	Py_ssize_t bytes;
 
-	if (!is_plain(core, sock) || !PyLong_Check(size)
-	    || (bytes = PyLong_AsSsize_t(size)) < 0) {
+	if (!is_plain(core, sock) || !PyLong_Check(size) || (bytes = PyLong_AsSsize_t(size)) < 0) {
 		PyErr_Clear();
-		return in_python(core, core->state->names._sock_recv, sock,
-		                 size);
+		return in_python(core, core->state->names._sock_recv, sock, size);
 	}
 	call = call_new(core, RECEIVES, sock);
 	if (call)
@@ -294,8 +283,7 @@ weftpy_sock_sendall(struct loop_core *core, PyObject *sock, PyObject *data)
 	struct sock_call *call;
 
 	if (!is_plain(core, sock))
-		return in_python(core, core->state->names._sock_sendall, sock,
-		                 data);
+		return in_python(core, core->state->names._sock_sendall, sock, data);
 	call = call_new(core, SENDS, sock);
 	if (call)
 		call->data = Py_NewRef(data);
@@ -347,10 +335,8 @@ static PyMethodDef call_methods[] = {
 };
 
 static PyMemberDef call_members[] = {
-	{ "__name__", T_OBJECT, offsetof(struct sock_call, name), READONLY,
-	  NULL },
-	{ "__qualname__", T_OBJECT, offsetof(struct sock_call, name), READONLY,
-	  NULL },
+	{ "__name__", T_OBJECT, offsetof(struct sock_call, name), READONLY, NULL },
+	{ "__qualname__", T_OBJECT, offsetof(struct sock_call, name), READONLY, NULL },
 	{ 0 },
 };
 
@@ -370,18 +356,15 @@ static PyType_Slot call_slots[] = {
 static PyType_Spec call_spec = {
 	.name = "weft._core.SockCall",
 	.basicsize = sizeof(struct sock_call),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC
-	         | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
 	.slots = call_slots,
 };
 
 int
 weftpy_sock_exec(PyObject *module, struct weftpy_state *state)
 {
-	state->sock_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-		module, &call_spec, NULL);
+	state->sock_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
 	if (!state->sock_type)
 		return -1;
-	return PyModule_AddObjectRef(module, "SockCall",
-	                             (PyObject *)state->sock_type);
+	return PyModule_AddObjectRef(module, "SockCall", (PyObject *)state->sock_type);
 }

@@ -78,9 +78,8 @@ unwatch(struct stream *s)
 int
 weftpy_stream_update(struct stream *s)
 {
-	uint32_t events =
-		(s->reading && !s->paused && !s->closing ? WEFT_READABLE : 0)
-		| (s->count > 0 && s->lost == 0 ? WEFT_WRITABLE : 0);
+	uint32_t events = (s->reading && !s->paused && !s->closing ? WEFT_READABLE : 0)
+	                  | (s->count > 0 && s->lost == 0 ? WEFT_WRITABLE : 0);
 	int rc;
 
 	if (events == s->armed || !s->core)
@@ -91,8 +90,7 @@ weftpy_stream_update(struct stream *s)
 	}
 	if (!weftpy_is_open(s->core))
 		return -1;
-	rc = weft_watch_start(s->core->loop, &s->watch, s->fd, events, on_ready,
-	                      s);
+	rc = weft_watch_start(s->core->loop, &s->watch, s->fd, events, on_ready, s);
 	if (rc < 0) {
 		weftpy_error(rc);
 		return -1;
@@ -130,11 +128,9 @@ run_events(struct stream *s, uint32_t ready)
 {
 	int rc = 0;
 
-	if ((ready & WEFT_READABLE) && (s->armed & WEFT_READABLE)
-	    && s->lost == 0)
+	if ((ready & WEFT_READABLE) && (s->armed & WEFT_READABLE) && s->lost == 0)
 		rc = weftpy_stream_read(s);
-	if (rc == 0 && (ready & WEFT_WRITABLE) && s->count > 0 && s->lost == 0
-	    && s->core)
+	if (rc == 0 && (ready & WEFT_WRITABLE) && s->count > 0 && s->lost == 0 && s->core)
 		rc = weftpy_stream_flush(s);
 	return rc;
 }
@@ -145,8 +141,7 @@ report(struct loop_core *core, struct stream *s)
 {
 	PyObject *error = weftpy_fetch_exception();
 	PyObject *result = PyObject_CallMethodObjArgs(
-		(PyObject *)core, core->state->names._report_failed_callback, s,
-		error, NULL);
+		(PyObject *)core, core->state->names._report_failed_callback, s, error, NULL);
 
 	Py_XDECREF(error);
 	Py_XDECREF(result);
@@ -199,15 +194,14 @@ stream_run(PyObject *self, PyObject *unused)
 static int
 plan_lost(struct stream *s, PyObject *error)
 {
-	PyObject *call = PyObject_GetAttr(
-		(PyObject *)s, s->core->state->names._call_connection_lost);
+	PyObject *call = PyObject_GetAttr((PyObject *)s,
+	                                  s->core->state->names._call_connection_lost);
 	int rc;
 
 	if (!call)
 		return -1;
 	s->lost++;
-	rc = weftpy_call_soon(s->core, call, error,
-	                      s->context_given ? s->context : NULL);
+	rc = weftpy_call_soon(s->core, call, error, s->context_given ? s->context : NULL);
 	Py_DECREF(call);
 	return rc;
 }
@@ -262,8 +256,7 @@ weftpy_stream_fatal(struct stream *s, const char *message)
 
 	if (text && s->core)
 		result = PyObject_CallMethodObjArgs(
-			(PyObject *)s, s->core->state->names._fatal_error,
-			error, text, NULL);
+			(PyObject *)s, s->core->state->names._fatal_error, error, text, NULL);
 	else if (text)
 		result = Py_NewRef(Py_None); /* it has ended */
 	Py_XDECREF(error);
@@ -347,8 +340,7 @@ static PyObject *
 is_reading(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	return PyBool_FromLong(!stream_of(self)->paused
-	                       && !stream_of(self)->closing);
+	return PyBool_FromLong(!stream_of(self)->paused && !stream_of(self)->closing);
 }
 
 static PyObject *
@@ -427,11 +419,10 @@ set_protocol(PyObject *self, PyObject *protocol)
 	buffered = PyObject_IsInstance(protocol, state->buffered_type);
 	if (buffered < 0)
 		return NULL;
-	s->taker = weftpy_tls_check(protocol) ? TAKES_TLS
-	           : buffered                 ? TAKES_BUFFER
-	           : Py_IS_TYPE(protocol, state->reader.protocol_type)
-	                   ? TAKES_STREAM
-	                   : TAKES_BYTES;
+	s->taker = weftpy_tls_check(protocol)                          ? TAKES_TLS
+	           : buffered                                          ? TAKES_BUFFER
+	           : Py_IS_TYPE(protocol, state->reader.protocol_type) ? TAKES_STREAM
+	                                                               : TAKES_BYTES;
 	s->connected = true;
 	Py_XSETREF(s->protocol, Py_NewRef(protocol));
 	Py_RETURN_NONE;
@@ -454,23 +445,18 @@ stream_start(PyObject *self, PyObject *args)
 	PyObject *loop, *sock, *protocol, *server, *context, *result;
 	PyTypeObject *type;
 
-	if (!PyArg_ParseTuple(args, "OOOOO", &loop, &sock, &protocol, &server,
-	                      &context))
+	if (!PyArg_ParseTuple(args, "OOOOO", &loop, &sock, &protocol, &server, &context))
 		return NULL;
-	type = weftpy_state_of(
-		       PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module))
-	               ->loop_type;
+	type = weftpy_state_of(PyType_GetModuleByDef(Py_TYPE(self), &weftpy_module))->loop_type;
 	if (!PyObject_TypeCheck(loop, type) || s->core) {
-		PyErr_SetString(PyExc_TypeError,
-		                "a transport is started once, on a weft loop");
+		PyErr_SetString(PyExc_TypeError, "a transport is started once, on a weft loop");
 		return NULL;
 	}
 	s->fd = PyObject_AsFileDescriptor(sock);
 	if (s->fd < 0)
 		return NULL;
 	s->context_given = context != Py_None;
-	Py_XSETREF(s->context, s->context_given ? Py_NewRef(context)
-	                                        : PyContext_CopyCurrent());
+	Py_XSETREF(s->context, s->context_given ? Py_NewRef(context) : PyContext_CopyCurrent());
 	if (!s->context)
 		return NULL;
 	result = set_protocol(self, protocol);
@@ -641,23 +627,18 @@ weftpy_stream_exec(PyObject *module, struct weftpy_state *state)
 {
 	PyObject *asyncio = PyImport_ImportModule("asyncio.transports"), *base;
 
-	base = asyncio ? PyObject_GetAttrString(asyncio, "_FlowControlMixin")
-	               : NULL;
+	base = asyncio ? PyObject_GetAttrString(asyncio, "_FlowControlMixin") : NULL;
 	Py_XDECREF(asyncio);
 	if (!base)
 		return -1;
-	if (((PyTypeObject *)base)->tp_basicsize
-	    != (Py_ssize_t)offsetof(struct stream, weak))
-		PyErr_SetString(
-			PyExc_ImportError,
-			"transports of this Python's asyncio are not as "
-			"weft knows them");
+	if (((PyTypeObject *)base)->tp_basicsize != (Py_ssize_t)offsetof(struct stream, weak))
+		PyErr_SetString(PyExc_ImportError, "transports of this Python's asyncio are not as "
+		                                   "weft knows them");
 	else
-		state->stream_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-			module, &stream_spec, base);
+		state->stream_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &stream_spec,
+		                                                              base);
 	Py_DECREF(base);
 	if (!state->stream_type)
 		return -1;
-	return PyModule_AddObjectRef(module, "Stream",
-	                             (PyObject *)state->stream_type);
+	return PyModule_AddObjectRef(module, "Stream", (PyObject *)state->stream_type);
 }

@@ -42,8 +42,7 @@ receive_bytes(struct stream *s, PyObject **out)
 	ssize_t count;
 	int there = 0;
 
-	if (s->last_read < READ_LONG || ioctl(s->fd, FIONREAD, &there) < 0
-	    || there < READ_LONG)
+	if (s->last_read < READ_LONG || ioctl(s->fd, FIONREAD, &there) < 0 || there < READ_LONG)
 		return receive_short(s, out);
 	if (there > WEFTPY_SCRATCH)
 		there = WEFTPY_SCRATCH;
@@ -71,15 +70,13 @@ static int
 at_end(struct stream *s)
 {
 	PyObject *protocol = Py_NewRef(s->protocol);
-	PyObject *keep = PyObject_CallMethodNoArgs(
-		protocol, s->core->state->names.eof_received);
+	PyObject *keep = PyObject_CallMethodNoArgs(protocol, s->core->state->names.eof_received);
 	int open = keep ? PyObject_IsTrue(keep) : -1;
 
 	Py_DECREF(protocol);
 	Py_XDECREF(keep);
 	if (open < 0)
-		return failed(
-			s, "Fatal error: protocol.eof_received() call failed.");
+		return failed(s, "Fatal error: protocol.eof_received() call failed.");
 	s->reading = false; /* there is nothing more */
 	return open ? weftpy_stream_update(s) : weftpy_stream_close(s);
 }
@@ -100,16 +97,14 @@ has_data(struct stream *s, ssize_t count, int *rc)
 	return false;
 }
 
-static const char not_received[] =
-	"Fatal error: protocol.data_received() call failed.";
+static const char not_received[] = "Fatal error: protocol.data_received() call failed.";
 
 static int
 give_bytes(struct weftpy_state *state, PyObject *protocol, PyObject *bytes)
 {
 	PyObject *args[] = { Py_NewRef(protocol), bytes };
-	PyObject *result = PyObject_VectorcallMethod(
-		state->names.data_received, args,
-		2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+	PyObject *result = PyObject_VectorcallMethod(state->names.data_received, args,
+	                                             2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 
 	Py_DECREF(protocol);
 	Py_XDECREF(result);
@@ -140,8 +135,7 @@ read_stream(struct stream *s)
 	int rc;
 
 	if (has_data(s, count, &rc)) {
-		rc = weftpy_reader_feed(state, protocol, scratch,
-		                        (size_t)count);
+		rc = weftpy_reader_feed(state, protocol, scratch, (size_t)count);
 		if (rc == 0) {
 			bytes = PyBytes_FromStringAndSize(scratch, count);
 			rc = bytes ? give_bytes(state, protocol, bytes) : -1;
@@ -161,8 +155,8 @@ get_buffer(struct stream *s, PyObject *protocol)
 	Py_ssize_t size;
 
 	if (hint)
-		buffer = PyObject_CallMethodOneArg(
-			protocol, s->core->state->names.get_buffer, hint);
+		buffer = PyObject_CallMethodOneArg(protocol, s->core->state->names.get_buffer,
+		                                   hint);
 	Py_XDECREF(hint);
 	if (!buffer)
 		return NULL;
@@ -171,8 +165,7 @@ get_buffer(struct stream *s, PyObject *protocol)
 		return buffer;
 	Py_DECREF(buffer);
 	if (size == 0)
-		PyErr_SetString(PyExc_RuntimeError,
-		                "get_buffer() returned an empty buffer");
+		PyErr_SetString(PyExc_RuntimeError, "get_buffer() returned an empty buffer");
 	return NULL;
 }
 
@@ -184,14 +177,12 @@ receive_into(struct stream *s, PyObject *buffer)
 
 	if (PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE) < 0) {
 		PyErr_Format(PyExc_TypeError,
-		             "recv_into() argument 1 must be read-write "
-		             "bytes-like object, not %s",
+		             "recv_into() argument 1 must be read-write bytes-like object, not %s",
 		             Py_TYPE(buffer)->tp_name);
 		return -1;
 	}
 	/* get_buffer() may have closed us: then there is nothing to read from. */
-	count = s->fd >= 0 ? receive(s, view.buf, (size_t)view.len)
-	                   : WEFT_EAGAIN;
+	count = s->fd >= 0 ? receive(s, view.buf, (size_t)view.len) : WEFT_EAGAIN;
 	PyBuffer_Release(&view);
 	return count;
 }
@@ -202,8 +193,8 @@ buffer_updated(struct stream *s, PyObject *protocol, ssize_t count)
 	PyObject *number = PyLong_FromSsize_t(count), *result = NULL;
 
 	if (number)
-		result = PyObject_CallMethodOneArg(
-			protocol, s->core->state->names.buffer_updated, number);
+		result = PyObject_CallMethodOneArg(protocol, s->core->state->names.buffer_updated,
+		                                   number);
 	Py_XDECREF(number);
 	Py_XDECREF(result);
 	return result ? 0 : -1;
@@ -218,15 +209,12 @@ read_buffer(struct stream *s)
 	int rc;
 
 	if (!buffer) {
-		rc = failed(s,
-		            "Fatal error: protocol.get_buffer() call failed.");
+		rc = failed(s, "Fatal error: protocol.get_buffer() call failed.");
 	} else {
 		count = receive_into(s, buffer);
 		Py_DECREF(buffer);
-		if (has_data(s, count, &rc)
-		    && buffer_updated(s, protocol, count) < 0)
-			rc = failed(s, "Fatal error: protocol.buffer_updated() "
-			               "call failed.");
+		if (has_data(s, count, &rc) && buffer_updated(s, protocol, count) < 0)
+			rc = failed(s, "Fatal error: protocol.buffer_updated() call failed.");
 	}
 	Py_DECREF(protocol);
 	return rc;
@@ -242,16 +230,14 @@ read_tls(struct stream *s)
 	int rc = 0;
 
 	if (weftpy_tls_buffer(protocol, &at, &size) < 0) {
-		rc = failed(s,
-		            "Fatal error: protocol.get_buffer() call failed.");
+		rc = failed(s, "Fatal error: protocol.get_buffer() call failed.");
 	} else {
 		count = receive(s, at, (size_t)size);
 		if (!has_data(s, count, &rc)) {
 			if (rc == 0 && weftpy_tls_received(protocol, 0) < 0)
 				PyErr_Clear(); /* it has its buffer back */
 		} else if (weftpy_tls_received(protocol, count) < 0) {
-			rc = failed(s, "Fatal error: protocol.buffer_updated() "
-			               "call failed.");
+			rc = failed(s, "Fatal error: protocol.buffer_updated() call failed.");
 		}
 	}
 	Py_DECREF(protocol);

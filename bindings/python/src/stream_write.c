@@ -34,8 +34,7 @@ make_room(struct stream *s)
 	struct piece *queue;
 
 	if (s->first > 0) {
-		memmove(s->queue, s->queue + s->first,
-		        s->count * sizeof *s->queue);
+		memmove(s->queue, s->queue + s->first, s->count * sizeof *s->queue);
 		s->first = 0;
 		if (s->count < s->queue_size)
 			return 0;
@@ -132,10 +131,9 @@ tell_protocol(struct stream *s, PyObject *name)
 		if (weftpy_is_fatal())
 			return -1;
 		error = weftpy_fetch_exception();
-		result = PyObject_CallMethodObjArgs(
-			(PyObject *)s,
-			s->core->state->names._report_flow_control, error, name,
-			NULL);
+		result = PyObject_CallMethodObjArgs((PyObject *)s,
+		                                    s->core->state->names._report_flow_control,
+		                                    error, name, NULL);
 		Py_XDECREF(error);
 	}
 	Py_XDECREF(result);
@@ -170,13 +168,11 @@ may_write(struct stream *s, int *rc)
 
 	*rc = -1;
 	if (s->eof) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "Cannot call write() after write_eof()");
+		PyErr_SetString(PyExc_RuntimeError, "Cannot call write() after write_eof()");
 		return false;
 	}
 	if (s->empty_waiter) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "unable to write; sendfile is in progress");
+		PyErr_SetString(PyExc_RuntimeError, "unable to write; sendfile is in progress");
 		return false;
 	}
 	*rc = 0;
@@ -185,8 +181,7 @@ may_write(struct stream *s, int *rc)
 	if (s->lost++ >= LOST_SAID) {
 		PyObject *name = PyUnicode_FromString("_warn_lost");
 
-		result = name ? PyObject_CallMethodNoArgs((PyObject *)s, name)
-		              : NULL;
+		result = name ? PyObject_CallMethodNoArgs((PyObject *)s, name) : NULL;
 		Py_XDECREF(name);
 		Py_XDECREF(result);
 		*rc = result ? 0 : -1;
@@ -212,8 +207,7 @@ write_span(struct stream *s, PyObject *data, const char *at, size_t size)
 		if (count < 0)
 			count = 0;
 	}
-	if (enqueue(s, data, at + count, size - (size_t)count) < 0
-	    || weftpy_stream_update(s) < 0)
+	if (enqueue(s, data, at + count, size - (size_t)count) < 0 || weftpy_stream_update(s) < 0)
 		return -1;
 	return weftpy_stream_maybe_pause(s);
 }
@@ -221,11 +215,9 @@ write_span(struct stream *s, PyObject *data, const char *at, size_t size)
 static bool
 is_data(PyObject *data)
 {
-	if (PyBytes_Check(data) || PyByteArray_Check(data)
-	    || PyMemoryView_Check(data))
+	if (PyBytes_Check(data) || PyByteArray_Check(data) || PyMemoryView_Check(data))
 		return true;
-	PyErr_Format(PyExc_TypeError,
-	             "data argument must be a bytes-like object, not '%s'",
+	PyErr_Format(PyExc_TypeError, "data argument must be a bytes-like object, not '%s'",
 	             Py_TYPE(data)->tp_name);
 	return false;
 }
@@ -260,8 +252,7 @@ enqueue_all(struct stream *s, PyObject *items)
 		Py_buffer view;
 		int rc;
 
-		if (!is_data(data)
-		    || PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0)
+		if (!is_data(data) || PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0)
 			return -1;
 		rc = enqueue(s, data, view.buf, (size_t)view.len);
 		PyBuffer_Release(&view);
@@ -318,9 +309,8 @@ flush_failed(struct stream *s)
 	PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	rc = weftpy_stream_fatal(s, write_error);
 	if (rc == 0 && s->empty_waiter) {
-		result = PyObject_CallMethodOneArg(
-			s->empty_waiter, s->core->state->names.set_exception,
-			error);
+		result = PyObject_CallMethodOneArg(s->empty_waiter,
+		                                   s->core->state->names.set_exception, error);
 		Py_XDECREF(result);
 		rc = result ? 0 : -1;
 	}
@@ -338,16 +328,13 @@ drained(struct stream *s)
 		Py_CLEAR(result);
 	if (result && s->empty_waiter)
 		Py_SETREF(result,
-		          PyObject_CallMethodOneArg(
-				  s->empty_waiter,
-				  s->core->state->names.set_result, Py_None));
+		          PyObject_CallMethodOneArg(s->empty_waiter,
+		                                    s->core->state->names.set_result, Py_None));
 	if (result && s->closing) {
 		s->lost++;
-		Py_SETREF(result,
-		          PyObject_CallMethodOneArg(
-				  (PyObject *)s,
-				  s->core->state->names._call_connection_lost,
-				  Py_None));
+		Py_SETREF(result, PyObject_CallMethodOneArg(
+					  (PyObject *)s,
+					  s->core->state->names._call_connection_lost, Py_None));
 	} else if (result && s->eof && shutdown(s->fd, SHUT_WR) < 0) {
 		PyErr_SetFromErrno(PyExc_OSError);
 		Py_CLEAR(result);

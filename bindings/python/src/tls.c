@@ -18,11 +18,9 @@ make_names(struct weftpy_tls_state *state)
 			return -1;
 	}
 	state->empty = PyBytes_FromStringAndSize(NULL, 0);
-	state->wrap_names = Py_BuildValue("(ss)", "server_side",
-	                                  "server_hostname");
+	state->wrap_names = Py_BuildValue("(ss)", "server_side", "server_hostname");
 	state->exc_info_name = Py_BuildValue("(s)", "exc_info");
-	return state->empty && state->wrap_names && state->exc_info_name ? 0
-	                                                                 : -1;
+	return state->empty && state->wrap_names && state->exc_info_name ? 0 : -1;
 }
 
 /* Fill places with attributes of a module or a type, each named before its place. */
@@ -132,8 +130,7 @@ import_ssl(struct weftpy_tls_state *state)
 		PyErr_Clear();
 		return 0;
 	}
-	if (rc == 0 && fetch(state->bio_type, bio) == 0
-	    && fetch(object_type, object) == 0)
+	if (rc == 0 && fetch(state->bio_type, bio) == 0 && fetch(object_type, object) == 0)
 		rc = import_inner(state);
 	else
 		rc = -1;
@@ -144,11 +141,9 @@ import_ssl(struct weftpy_tls_state *state)
 int
 weftpy_tls_exec(PyObject *module, struct weftpy_tls_state *state)
 {
-	if (make_names(state) < 0 || import_asyncio(state) < 0
-	    || import_ssl(state) < 0)
+	if (make_names(state) < 0 || import_asyncio(state) < 0 || import_ssl(state) < 0)
 		return -1;
-	if (weftpy_tls_span_exec(module, state) < 0
-	    || weftpy_tls_transport_exec(module, state) < 0)
+	if (weftpy_tls_span_exec(module, state) < 0 || weftpy_tls_transport_exec(module, state) < 0)
 		return -1;
 	return weftpy_tls_protocol_exec(module, state);
 }
@@ -201,8 +196,7 @@ feed(struct tls_protocol *self, Py_ssize_t count)
 
 	if (count) {
 		span->size = count;
-		rc = tls_done(PyObject_Vectorcall(self->state->bio_write, args,
-		                                  2, NULL));
+		rc = tls_done(PyObject_Vectorcall(self->state->bio_write, args, 2, NULL));
 		span->size = TLS_SPAN_BYTES;
 	}
 	weftpy_tls_span_give(self->state, &self->span);

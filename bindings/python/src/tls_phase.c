@@ -13,14 +13,12 @@
 static int
 set_phase(struct tls_protocol *self, enum tls_phase phase)
 {
-	static const char *const names[] = { "UNWRAPPED", "DO_HANDSHAKE",
-		                             "WRAPPED", "FLUSHING",
+	static const char *const names[] = { "UNWRAPPED", "DO_HANDSHAKE", "WRAPPED", "FLUSHING",
 		                             "SHUTDOWN" };
 
 	if (phase != UNWRAPPED && phase != (enum tls_phase)self->phase + 1) {
 		PyErr_Format(PyExc_RuntimeError,
-		             "cannot switch state from SSLProtocolState.%s to "
-		             "SSLProtocolState.%s",
+		             "cannot switch state from SSLProtocolState.%s to SSLProtocolState.%s",
 		             names[self->phase], names[phase]);
 		return -1;
 	}
@@ -51,8 +49,7 @@ call_later(struct tls_protocol *self, PyObject *delay, PyObject *name)
 
 	if (!callback)
 		return NULL;
-	handle = tls_call_two(self->loop, self->state->names.call_later, delay,
-	                      callback);
+	handle = tls_call_two(self->loop, self->state->names.call_later, delay, callback);
 	Py_DECREF(callback);
 	return handle;
 }
@@ -85,10 +82,9 @@ weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error)
 	rc = value ? PyObject_IsTrue(value) : -1;
 	Py_XDECREF(value);
 	if (rc == 0)
-		rc = tls_done(tls_call_one(waiter,
-		                           error ? state->names.set_exception
-		                                 : state->names.set_result,
-		                           error ? error : Py_None));
+		rc = tls_done(tls_call_one(
+			waiter, error ? state->names.set_exception : state->names.set_result,
+			error ? error : Py_None));
 	Py_DECREF(waiter);
 	return rc < 0 ? -1 : 0;
 }
@@ -97,8 +93,8 @@ weftpy_tls_wake_waiter(struct tls_protocol *self, PyObject *error)
 
 /* Log a text with up to two values in it, and an error, each of them or NULL. */
 static int
-log_text(struct tls_protocol *self, PyObject *level, const char *format,
-         PyObject *one, PyObject *two, PyObject *error)
+log_text(struct tls_protocol *self, PyObject *level, const char *format, PyObject *one,
+         PyObject *two, PyObject *error)
 {
 	struct weftpy_tls_state *state = self->state;
 	PyObject *args[5] = { state->logger };
@@ -113,8 +109,8 @@ log_text(struct tls_protocol *self, PyObject *level, const char *format,
 	if (two)
 		args[count++] = two;
 	args[count] = error;
-	rc = tls_done(PyObject_VectorcallMethod(
-		level, args, count, error ? state->exc_info_name : NULL));
+	rc = tls_done(
+		PyObject_VectorcallMethod(level, args, count, error ? state->exc_info_name : NULL));
 	Py_DECREF(args[1]);
 	return rc;
 }
@@ -131,8 +127,7 @@ log_error(struct tls_protocol *self, PyObject *error, const char *message)
 	text = PyUnicode_FromString(message);
 	if (!text)
 		return -1;
-	rc = log_text(self, self->state->names.debug, "%r: %s",
-	              (PyObject *)self, text, error);
+	rc = log_text(self, self->state->names.debug, "%r: %s", (PyObject *)self, text, error);
 	Py_DECREF(text);
 	return rc;
 }
@@ -141,32 +136,27 @@ static int
 report_error(struct tls_protocol *self, PyObject *error, const char *message)
 {
 	PyObject *transport = self->transport ? self->transport : Py_None;
-	PyObject *context = Py_BuildValue(
-		"{s:s,s:O,s:O,s:O}", "message", message, "exception", error,
-		"transport", transport, "protocol", self);
+	PyObject *context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message, "exception",
+	                                  error, "transport", transport, "protocol", self);
 	int rc;
 
 	if (!context)
 		return -1;
-	rc = tls_done(tls_call_one(self->loop,
-	                           self->state->names.call_exception_handler,
-	                           context));
+	rc = tls_done(tls_call_one(self->loop, self->state->names.call_exception_handler, context));
 	Py_DECREF(context);
 	return rc;
 }
 
 /* End the connection because of an error, and tell it to whom it concerns. */
 int
-weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error,
-                       const char *message)
+weftpy_tls_fatal_error(struct tls_protocol *self, PyObject *error, const char *message)
 {
 	PyObject *transport = self->transport;
 	int rc;
 
 	if (transport) {
 		Py_INCREF(transport);
-		rc = tls_done(tls_call_one(
-			transport, self->state->names._force_close, error));
+		rc = tls_done(tls_call_one(transport, self->state->names._force_close, error));
 		Py_DECREF(transport);
 		if (rc < 0)
 			return -1;
@@ -191,8 +181,7 @@ weftpy_tls_abort(struct tls_protocol *self, PyObject *error)
 	if (PY_VERSION_HEX < 0x030D0000 && error == Py_None)
 		rc = tls_done(tls_call(transport, state->names.abort));
 	else
-		rc = tls_done(tls_call_one(transport, state->names._force_close,
-		                           error));
+		rc = tls_done(tls_call_one(transport, state->names._force_close, error));
 	Py_DECREF(transport);
 	return rc;
 }
@@ -203,9 +192,8 @@ static int
 handshake_failed(struct tls_protocol *self, PyObject *error)
 {
 	int bad = PyObject_IsInstance(error, self->state->certificate_error);
-	const char *message =
-		bad ? "SSL handshake failed on verifying the certificate"
-		    : "SSL handshake failed";
+	const char *message = bad ? "SSL handshake failed on verifying the certificate"
+	                          : "SSL handshake failed";
 
 	self->phase = UNWRAPPED;
 	if (bad < 0 || weftpy_tls_fatal_error(self, error, message) < 0)
@@ -225,14 +213,12 @@ log_handshake(struct tls_protocol *self)
 	now = tls_call(self->loop, self->state->names.time);
 	taken = now ? PyNumber_Subtract(now, self->handshake_start) : NULL;
 	Py_XDECREF(now);
-	millis = taken ? PyFloat_FromDouble(PyFloat_AsDouble(taken) * 1e3)
-	               : NULL;
+	millis = taken ? PyFloat_FromDouble(PyFloat_AsDouble(taken) * 1e3) : NULL;
 	Py_XDECREF(taken);
 	if (!millis)
 		return -1;
-	rc = log_text(self, self->state->names.debug,
-	              "%r: SSL handshake took %.1f ms", (PyObject *)self,
-	              millis, NULL);
+	rc = log_text(self, self->state->names.debug, "%r: SSL handshake took %.1f ms",
+	              (PyObject *)self, millis, NULL);
 	Py_DECREF(millis);
 	return rc;
 }
@@ -243,19 +229,13 @@ note_extra(struct tls_protocol *self, PyObject *peercert)
 {
 	struct weftpy_tls_state *state = self->state;
 	PyObject *cipher = tls_call(self->sslobj, state->names.cipher);
-	PyObject *compression = cipher ? tls_call(self->sslobj,
-	                                          state->names.compression)
-	                               : NULL;
+	PyObject *compression = cipher ? tls_call(self->sslobj, state->names.compression) : NULL;
 	int rc = -1;
 
-	if (compression
-	    && PyDict_SetItem(self->extra, state->names.peercert, peercert) == 0
+	if (compression && PyDict_SetItem(self->extra, state->names.peercert, peercert) == 0
 	    && PyDict_SetItem(self->extra, state->names.cipher, cipher) == 0
-	    && PyDict_SetItem(self->extra, state->names.compression,
-	                      compression)
-	               == 0)
-		rc = PyDict_SetItem(self->extra, state->names.ssl_object,
-		                    self->sslobj);
+	    && PyDict_SetItem(self->extra, state->names.compression, compression) == 0)
+		rc = PyDict_SetItem(self->extra, state->names.ssl_object, self->sslobj);
 	Py_XDECREF(cipher);
 	Py_XDECREF(compression);
 	return rc;
@@ -267,15 +247,13 @@ call_connection_made(struct tls_protocol *self)
 	PyObject *app_protocol, *app_transport;
 	int rc;
 
-	if (self->app_phase != APP_INIT || !self->app_protocol
-	    || !self->app_transport)
+	if (self->app_phase != APP_INIT || !self->app_protocol || !self->app_transport)
 		return 0;
 	self->app_phase = APP_MADE;
 	app_protocol = Py_NewRef(self->app_protocol);
 	app_transport = Py_NewRef((PyObject *)self->app_transport);
-	rc = tls_done(tls_call_one(app_protocol,
-	                           self->state->names.connection_made,
-	                           app_transport));
+	rc = tls_done(
+		tls_call_one(app_protocol, self->state->names.connection_made, app_transport));
 	Py_DECREF(app_protocol);
 	Py_DECREF(app_transport);
 	return rc;
@@ -288,8 +266,7 @@ handshake_done(struct tls_protocol *self)
 	int rc;
 
 	if (set_phase(self, WRAPPED) == 0)
-		peercert = tls_call(self->sslobj,
-		                    self->state->names.getpeercert);
+		peercert = tls_call(self->sslobj, self->state->names.getpeercert);
 	if (!peercert) {
 		if (!PyErr_ExceptionMatches(PyExc_Exception))
 			return -1;
@@ -300,8 +277,7 @@ handshake_done(struct tls_protocol *self)
 	}
 	rc = log_handshake(self) < 0 ? -1 : note_extra(self, peercert);
 	Py_DECREF(peercert);
-	if (rc < 0 || call_connection_made(self) < 0
-	    || weftpy_tls_wake_waiter(self, NULL) < 0)
+	if (rc < 0 || call_connection_made(self) < 0 || weftpy_tls_wake_waiter(self, NULL) < 0)
 		return -1;
 	return weftpy_tls_read(self, 0);
 }
@@ -309,8 +285,7 @@ handshake_done(struct tls_protocol *self)
 static int
 do_handshake(struct tls_protocol *self)
 {
-	PyObject *result = tls_call(self->sslobj,
-	                            self->state->names.do_handshake);
+	PyObject *result = tls_call(self->sslobj, self->state->names.do_handshake);
 	PyObject *error;
 	int rc;
 
@@ -325,8 +300,7 @@ do_handshake(struct tls_protocol *self)
 	Py_XDECREF(result);
 	rc = cancel_timer(self, &self->handshake_handle);
 	if (rc == 0)
-		rc = error ? handshake_failed(self, error)
-		           : handshake_done(self);
+		rc = error ? handshake_failed(self, error) : handshake_done(self);
 	Py_XDECREF(error);
 	return rc;
 }
@@ -341,9 +315,8 @@ weftpy_tls_start_handshake(struct tls_protocol *self)
 		return -1;
 	Py_CLEAR(self->handshake_start);
 	if (debug) {
-		if (log_text(self, state->names.debug,
-		             "%r starts SSL handshake", (PyObject *)self, NULL,
-		             NULL)
+		if (log_text(self, state->names.debug, "%r starts SSL handshake", (PyObject *)self,
+		             NULL, NULL)
 		    < 0)
 			return -1;
 		self->handshake_start = tls_call(self->loop, state->names.time);
@@ -352,9 +325,8 @@ weftpy_tls_start_handshake(struct tls_protocol *self)
 	}
 	if (set_phase(self, DO_HANDSHAKE) < 0)
 		return -1;
-	Py_XSETREF(self->handshake_handle,
-	           call_later(self, self->handshake_timeout,
-	                      state->names._check_handshake_timeout));
+	Py_XSETREF(self->handshake_handle, call_later(self, self->handshake_timeout,
+	                                              state->names._check_handshake_timeout));
 	return self->handshake_handle ? do_handshake(self) : -1;
 }
 
@@ -367,10 +339,9 @@ weftpy_tls_handshake_late(struct tls_protocol *self)
 
 	if (self->phase != DO_HANDSHAKE)
 		return 0;
-	text = PyUnicode_FromFormat(
-		"SSL handshake is taking longer than %S seconds: "
-		"aborting the connection",
-		self->handshake_timeout);
+	text = PyUnicode_FromFormat("SSL handshake is taking longer than %S seconds: "
+	                            "aborting the connection",
+	                            self->handshake_timeout);
 	if (!text)
 		return -1;
 	error = PyObject_CallOneArg(PyExc_ConnectionAbortedError, text);
@@ -400,14 +371,12 @@ weftpy_tls_call_eof_received(struct tls_protocol *self)
 	Py_XDECREF(keep);
 	if (rc > 0)
 		rc = log_text(self, self->state->names.warning,
-		              "returning true from eof_received() "
-		              "has no effect when using ssl",
+		              "returning true from eof_received() has no effect when using ssl",
 		              NULL, NULL, NULL);
 	if (rc == 0 || weftpy_is_fatal())
 		return rc;
 	error = weftpy_fetch_exception();
-	rc = weftpy_tls_fatal_error(self, error,
-	                            "Error calling eof_received()");
+	rc = weftpy_tls_fatal_error(self, error, "Error calling eof_received()");
 	Py_XDECREF(error);
 	return rc;
 }
@@ -427,9 +396,8 @@ shutdown_done(struct tls_protocol *self)
 	/* What is queued below comes first: a peer that does not read must not keep
 	 * the connection for ever. */
 	if (!self->shutdown_handle && weftpy_bounds_end()) {
-		self->shutdown_handle = call_later(
-			self, self->shutdown_timeout,
-			self->state->names._check_shutdown_timeout);
+		self->shutdown_handle = call_later(self, self->shutdown_timeout,
+		                                   self->state->names._check_shutdown_timeout);
 		if (!self->shutdown_handle)
 			return -1;
 	}
@@ -508,9 +476,8 @@ weftpy_tls_start_shutdown(struct tls_protocol *self)
 	if (self->phase == DO_HANDSHAKE)
 		return weftpy_tls_abort(self, Py_None);
 	self->phase = FLUSHING;
-	Py_XSETREF(self->shutdown_handle,
-	           call_later(self, self->shutdown_timeout,
-	                      self->state->names._check_shutdown_timeout));
+	Py_XSETREF(self->shutdown_handle, call_later(self, self->shutdown_timeout,
+	                                             self->state->names._check_shutdown_timeout));
 	return self->shutdown_handle ? do_flush(self, 0) : shut_at_once(self);
 }
 
@@ -523,13 +490,11 @@ weftpy_tls_shutdown_late(struct tls_protocol *self)
 
 	if ((self->phase != FLUSHING && self->phase != SHUTDOWN) || !transport)
 		return 0;
-	error = PyObject_CallFunction(PyExc_TimeoutError, "s",
-	                              "SSL shutdown timed out");
+	error = PyObject_CallFunction(PyExc_TimeoutError, "s", "SSL shutdown timed out");
 	if (!error)
 		return -1;
 	Py_INCREF(transport);
-	rc = tls_done(tls_call_one(transport, self->state->names._force_close,
-	                           error));
+	rc = tls_done(tls_call_one(transport, self->state->names._force_close, error));
 	Py_DECREF(transport);
 	Py_DECREF(error);
 	return rc;
@@ -578,8 +543,8 @@ after_eof(struct tls_protocol *self)
 	if (debug < 0)
 		return -1;
 	if (debug
-	    && log_text(self, self->state->names.debug, "%r received EOF",
-	                (PyObject *)self, NULL, NULL)
+	    && log_text(self, self->state->names.debug, "%r received EOF", (PyObject *)self, NULL,
+	                NULL)
 	               < 0)
 		return -1;
 	switch (self->phase) {
@@ -609,8 +574,7 @@ weftpy_tls_eof_received(struct tls_protocol *self)
 
 	self->eof_received = true;
 	rc = after_eof(self);
-	if (rc >= 0 || !self->transport
-	    || !PyErr_ExceptionMatches(PyExc_Exception))
+	if (rc >= 0 || !self->transport || !PyErr_ExceptionMatches(PyExc_Exception))
 		return rc;
 	error = weftpy_fetch_exception();
 	transport = Py_NewRef(self->transport);
@@ -633,12 +597,10 @@ call_connection_lost(struct tls_protocol *self, PyObject *error)
 	    || (self->app_phase != APP_MADE && self->app_phase != APP_EOF))
 		return 0;
 	self->app_phase = APP_LOST;
-	callback = PyObject_GetAttr(self->app_protocol,
-	                            state->names.connection_lost);
+	callback = PyObject_GetAttr(self->app_protocol, state->names.connection_lost);
 	if (!callback)
 		return -1;
-	rc = tls_done(tls_call_two(self->loop, state->names.call_soon, callback,
-	                           error));
+	rc = tls_done(tls_call_two(self->loop, state->names.call_soon, callback, error));
 	Py_DECREF(callback);
 	return rc;
 }
@@ -673,13 +635,10 @@ weftpy_tls_lost(struct tls_protocol *self, PyObject *error)
 	Py_CLEAR(self->get_buffer);
 	Py_CLEAR(self->buffer_updated);
 	Py_CLEAR(self->span);
-	keep_first(
-		weftpy_tls_wake_waiter(self, error == Py_None ? NULL : error),
-		&first);
+	keep_first(weftpy_tls_wake_waiter(self, error == Py_None ? NULL : error), &first);
 	keep_first(cancel_timer(self, &self->shutdown_handle), &first);
 	keep_first(cancel_timer(self, &self->handshake_handle), &first);
-	keep_first(tls_done(PyObject_Vectorcall(self->state->bio_read,
-	                                        &self->outgoing, 1, NULL)),
+	keep_first(tls_done(PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1, NULL)),
 	           &first);
 	self->unsent = false;
 	if (!first)

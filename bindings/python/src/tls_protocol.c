@@ -27,8 +27,7 @@ none_or_error(int rc)
 
 /* The timeout asked for, or the default one. */
 static PyObject *
-timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name,
-           const char *argument)
+timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name, const char *argument)
 {
 	PyObject *zero;
 	int rc;
@@ -43,8 +42,7 @@ timeout_of(struct tls_protocol *self, PyObject *asked, PyObject *name,
 	if (rc == 0)
 		return Py_NewRef(asked);
 	if (rc > 0)
-		PyErr_Format(PyExc_ValueError,
-		             "%s should be a positive number, got %S", argument,
+		PyErr_Format(PyExc_ValueError, "%s should be a positive number, got %S", argument,
 		             asked);
 	return NULL;
 }
@@ -54,8 +52,7 @@ static bool
 is_plain(PyObject *sslobj, PyObject *name, PyObject *function)
 {
 	PyObject *method = PyObject_GetAttr(sslobj, name);
-	bool plain = method && PyMethod_Check(method)
-	             && PyMethod_GET_FUNCTION(method) == function;
+	bool plain = method && PyMethod_Check(method) && PyMethod_GET_FUNCTION(method) == function;
 
 	Py_XDECREF(method);
 	return plain;
@@ -68,8 +65,7 @@ set_sslobj(struct tls_protocol *self, PyObject *sslobj)
 	struct weftpy_tls_state *state = self->state;
 	PyObject *inner = NULL;
 
-	if (state->inner_type
-	    && is_plain(sslobj, state->names.read, state->object_read)
+	if (state->inner_type && is_plain(sslobj, state->names.read, state->object_read)
 	    && is_plain(sslobj, state->names.write, state->object_write))
 		inner = PyObject_GetAttr(sslobj, state->names._sslobj);
 	if (PyErr_Occurred()) {
@@ -99,10 +95,9 @@ wrap(struct tls_protocol *self)
 {
 	struct weftpy_tls_state *state = self->state;
 	PyObject *args[] = { self->context, self->incoming, self->outgoing,
-		             self->server_side ? Py_True : Py_False,
-		             self->server_hostname };
-	PyObject *sslobj = PyObject_VectorcallMethod(
-		state->names.wrap_bio, args, 3, state->wrap_names);
+		             self->server_side ? Py_True : Py_False, self->server_hostname };
+	PyObject *sslobj = PyObject_VectorcallMethod(state->names.wrap_bio, args, 3,
+	                                             state->wrap_names);
 	int rc;
 
 	if (!sslobj)
@@ -124,18 +119,16 @@ set_context(struct tls_protocol *self, PyObject *context, PyObject *hostname)
 	if (given)
 		self->context = Py_NewRef(context);
 	else
-		self->context = tls_call_two(
-			state->sslproto, state->names._create_transport_context,
-			self->server_side ? Py_True : Py_False, hostname);
+		self->context = tls_call_two(state->sslproto,
+		                             state->names._create_transport_context,
+		                             self->server_side ? Py_True : Py_False, hostname);
 	if (!self->context)
 		return -1;
-	self->server_hostname = Py_NewRef(
-		named && !self->server_side ? hostname : Py_None);
+	self->server_hostname = Py_NewRef(named && !self->server_side ? hostname : Py_None);
 	self->extra = PyDict_New();
 	if (!self->extra)
 		return -1;
-	return PyDict_SetItem(self->extra, state->names.sslcontext,
-	                      self->context);
+	return PyDict_SetItem(self->extra, state->names.sslcontext, self->context);
 }
 
 int
@@ -148,10 +141,8 @@ weftpy_tls_set_app_protocol(struct tls_protocol *self, PyObject *app_protocol)
 	if (rc < 0)
 		return -1;
 	if (rc > 0) {
-		get_buffer = PyObject_GetAttr(app_protocol,
-		                              state->names.get_buffer);
-		buffer_updated = PyObject_GetAttr(app_protocol,
-		                                  state->names.buffer_updated);
+		get_buffer = PyObject_GetAttr(app_protocol, state->names.get_buffer);
+		buffer_updated = PyObject_GetAttr(app_protocol, state->names.buffer_updated);
 		if (!get_buffer || !buffer_updated) {
 			Py_XDECREF(get_buffer);
 			Py_XDECREF(buffer_updated);
@@ -170,8 +161,7 @@ make_app_transport(struct tls_protocol *self)
 	if (self->app_transport)
 		return 0;
 	if (self->app_transport_made) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "Creating _SSLProtocolTransport twice");
+		PyErr_SetString(PyExc_RuntimeError, "Creating _SSLProtocolTransport twice");
 		return -1;
 	}
 	self->app_transport = weftpy_tls_transport_new(self);
@@ -206,11 +196,9 @@ protocol_init(struct tls_protocol *self, struct arguments *given)
 		self->waiter = Py_NewRef(given->waiter);
 	self->app_phase = given->call_connection_made ? APP_INIT : APP_MADE;
 	self->window = weftpy_tls_span_new(state, false);
-	if (!self->window
-	    || set_context(self, given->context, given->hostname) < 0
-	    || weftpy_tls_set_app_protocol(self, given->app_protocol) < 0
-	    || make_bios(self) < 0 || wrap(self) < 0
-	    || weftpy_tls_read_limits(self, Py_None, Py_None) < 0
+	if (!self->window || set_context(self, given->context, given->hostname) < 0
+	    || weftpy_tls_set_app_protocol(self, given->app_protocol) < 0 || make_bios(self) < 0
+	    || wrap(self) < 0 || weftpy_tls_read_limits(self, Py_None, Py_None) < 0
 	    || weftpy_tls_write_limits(self, Py_None, Py_None) < 0)
 		return -1;
 	return make_app_transport(self);
@@ -238,15 +226,12 @@ protocol_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 	if (!module
 	    || !PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "OOOO|pOpOO:TLSProtocol", names, &given.loop,
-		    &given.app_protocol, &given.context, &given.waiter,
-		    &given.server_side, &given.hostname,
-		    &given.call_connection_made, &given.handshake_timeout,
-		    &given.shutdown_timeout))
+		    args, kwargs, "OOOO|pOpOO:TLSProtocol", names, &given.loop, &given.app_protocol,
+		    &given.context, &given.waiter, &given.server_side, &given.hostname,
+		    &given.call_connection_made, &given.handshake_timeout, &given.shutdown_timeout))
 		return NULL;
 	if (!weftpy_tls_state_of(module)->bio_type) {
-		PyErr_SetString(PyExc_RuntimeError,
-		                "stdlib ssl module not available");
+		PyErr_SetString(PyExc_RuntimeError, "stdlib ssl module not available");
 		return NULL;
 	}
 	self = (struct tls_protocol *)type->tp_alloc(type, 0);
@@ -388,8 +373,7 @@ protocol_buffer_updated(PyObject *object, PyObject *number)
 	if (!self->span) /* it has been told to forget them */
 		return none_or_error(weftpy_tls_advance(self, 0));
 	if (count < 0 || count > self->span->size) {
-		PyErr_SetString(PyExc_ValueError,
-		                "more bytes than the buffer has");
+		PyErr_SetString(PyExc_ValueError, "more bytes than the buffer has");
 		return NULL;
 	}
 	return none_or_error(weftpy_tls_received(object, count));
@@ -450,13 +434,11 @@ protocol_get_app_transport(PyObject *object, PyObject *unused)
 static PyObject *
 protocol_set_app_protocol(PyObject *object, PyObject *app_protocol)
 {
-	return none_or_error(
-		weftpy_tls_set_app_protocol(protocol_of(object), app_protocol));
+	return none_or_error(weftpy_tls_set_app_protocol(protocol_of(object), app_protocol));
 }
 
 PyObject *
-weftpy_tls_extra_info(struct tls_protocol *self, PyObject *name,
-                      PyObject *other)
+weftpy_tls_extra_info(struct tls_protocol *self, PyObject *name, PyObject *other)
 {
 	PyObject *value = PyDict_GetItemWithError(self->extra, name);
 	PyObject *transport;
@@ -466,8 +448,7 @@ weftpy_tls_extra_info(struct tls_protocol *self, PyObject *name,
 	if (!self->transport)
 		return Py_NewRef(other);
 	transport = Py_NewRef(self->transport);
-	value = tls_call_two(transport, self->state->names.get_extra_info, name,
-	                     other);
+	value = tls_call_two(transport, self->state->names.get_extra_info, name, other);
 	Py_DECREF(transport);
 	return value;
 }
@@ -507,8 +488,7 @@ protocol_fatal_error(PyObject *object, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "O|s:_fatal_error", &error, &message))
 		return NULL;
-	return none_or_error(
-		weftpy_tls_fatal_error(protocol_of(object), error, message));
+	return none_or_error(weftpy_tls_fatal_error(protocol_of(object), error, message));
 }
 
 static PyObject *
@@ -546,8 +526,7 @@ protocol_resume(PyObject *object, PyObject *unused)
 static PyObject *
 protocol_write_appdata(PyObject *object, PyObject *lines)
 {
-	return none_or_error(
-		weftpy_tls_write_lines(protocol_of(object), lines));
+	return none_or_error(weftpy_tls_write_lines(protocol_of(object), lines));
 }
 
 /* --- what can be seen of it ------------------------------------------------------- */
@@ -565,26 +544,23 @@ enum_member(struct tls_protocol *self, PyObject *type_name, const char *member)
 static PyObject *
 protocol_state(PyObject *object, void *unused)
 {
-	static const char *const names[] = { "UNWRAPPED", "DO_HANDSHAKE",
-		                             "WRAPPED", "FLUSHING",
+	static const char *const names[] = { "UNWRAPPED", "DO_HANDSHAKE", "WRAPPED", "FLUSHING",
 		                             "SHUTDOWN" };
 	struct tls_protocol *self = protocol_of(object);
 
 	(void)unused;
-	return enum_member(self, self->state->names.SSLProtocolState,
-	                   names[self->phase]);
+	return enum_member(self, self->state->names.SSLProtocolState, names[self->phase]);
 }
 
 static PyObject *
 protocol_app_state(PyObject *object, void *unused)
 {
-	static const char *const names[] = { "STATE_INIT", "STATE_CON_MADE",
-		                             "STATE_EOF", "STATE_CON_LOST" };
+	static const char *const names[] = { "STATE_INIT", "STATE_CON_MADE", "STATE_EOF",
+		                             "STATE_CON_LOST" };
 	struct tls_protocol *self = protocol_of(object);
 
 	(void)unused;
-	return enum_member(self, self->state->names.AppProtocolState,
-	                   names[self->app_phase]);
+	return enum_member(self, self->state->names.AppProtocolState, names[self->app_phase]);
 }
 
 static PyObject *
@@ -616,20 +592,17 @@ protocol_set_sslobj(PyObject *object, PyObject *value, void *unused)
 	return set_sslobj(self, value);
 }
 
-#define OBJECT(name, field)                                           \
-	{                                                             \
-		name, T_OBJECT, offsetof(struct tls_protocol, field), \
-			READONLY, NULL                                \
+#define OBJECT(name, field)                                                          \
+	{                                                                            \
+		name, T_OBJECT, offsetof(struct tls_protocol, field), READONLY, NULL \
 	}
-#define FLAG(name, field)                                                     \
-	{                                                                     \
-		name, T_BOOL, offsetof(struct tls_protocol, field), READONLY, \
-			NULL                                                  \
+#define FLAG(name, field)                                                          \
+	{                                                                          \
+		name, T_BOOL, offsetof(struct tls_protocol, field), READONLY, NULL \
 	}
-#define SIZE(name, field)                                               \
-	{                                                               \
-		name, T_PYSSIZET, offsetof(struct tls_protocol, field), \
-			READONLY, NULL                                  \
+#define SIZE(name, field)                                                              \
+	{                                                                              \
+		name, T_PYSSIZET, offsetof(struct tls_protocol, field), READONLY, NULL \
 	}
 
 static PyMemberDef protocol_members[] = {
@@ -659,10 +632,8 @@ static PyMemberDef protocol_members[] = {
 	SIZE("_incoming_low_water", incoming_low),
 	SIZE("_outgoing_high_water", outgoing_high),
 	SIZE("_outgoing_low_water", outgoing_low),
-	{ "_conn_lost", T_UINT, offsetof(struct tls_protocol, lost_writes),
-	  READONLY, NULL },
-	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct tls_protocol, weak),
-	  READONLY, NULL },
+	{ "_conn_lost", T_UINT, offsetof(struct tls_protocol, lost_writes), READONLY, NULL },
+	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct tls_protocol, weak), READONLY, NULL },
 	{ NULL, 0, 0, 0, NULL },
 };
 
@@ -693,10 +664,8 @@ static PyMethodDef protocol_methods[] = {
 	METHOD("_start_shutdown", protocol_start_shutdown, METH_NOARGS),
 	METHOD("_abort", protocol_abort, METH_VARARGS),
 	METHOD("_fatal_error", protocol_fatal_error, METH_VARARGS),
-	METHOD("_check_handshake_timeout", protocol_check_handshake_timeout,
-	       METH_NOARGS),
-	METHOD("_check_shutdown_timeout", protocol_check_shutdown_timeout,
-	       METH_NOARGS),
+	METHOD("_check_handshake_timeout", protocol_check_handshake_timeout, METH_NOARGS),
+	METHOD("_check_shutdown_timeout", protocol_check_shutdown_timeout, METH_NOARGS),
 	METHOD("_do_read", protocol_do_read, METH_NOARGS),
 	METHOD("_resume", protocol_resume, METH_NOARGS),
 	METHOD("_write_appdata", protocol_write_appdata, METH_O),
@@ -737,18 +706,16 @@ weftpy_tls_protocol_exec(PyObject *module, struct weftpy_tls_state *state)
 	int rc;
 
 	if (base->tp_basicsize > (Py_ssize_t)sizeof(PyObject)) {
-		PyErr_SetString(
-			PyExc_ImportError,
-			"asyncio.BufferedProtocol has fields of its own");
+		PyErr_SetString(PyExc_ImportError,
+		                "asyncio.BufferedProtocol has fields of its own");
 		return -1;
 	}
-	state->protocol_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-		module, &protocol_spec, state->buffered_type);
+	state->protocol_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &protocol_spec,
+	                                                                state->buffered_type);
 	size = PyLong_FromLong(TLS_SPAN_BYTES);
 	rc = -1;
 	if (state->protocol_type && size)
-		rc = PyObject_SetAttrString((PyObject *)state->protocol_type,
-		                            "max_size", size);
+		rc = PyObject_SetAttrString((PyObject *)state->protocol_type, "max_size", size);
 	Py_XDECREF(size);
 	if (rc < 0)
 		return -1;

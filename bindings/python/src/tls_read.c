@@ -7,8 +7,7 @@
  */
 #include "tls_protocol.h"
 
-#define SLACK_BYTES \
-	64 /* smallest bytes to decrypt into; few records have less */
+#define SLACK_BYTES 64 /* smallest bytes to decrypt into; few records have less */
 
 enum filled { FILL_FAILED = -1, FILL_DRAINED, FILL_FULL, FILL_ENDED };
 
@@ -72,8 +71,7 @@ fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 		/* The record has been taken whole, or is not there whole. */
 		self->rest = false;
 		self->partial = again;
-		self->incoming_pending = weftpy_tls_pending(self,
-		                                            self->incoming);
+		self->incoming_pending = weftpy_tls_pending(self, self->incoming);
 		if (self->incoming_pending < 0)
 			return FILL_FAILED;
 		if (again || self->incoming_pending == 0)
@@ -86,8 +84,7 @@ fill(struct tls_protocol *self, char *at, Py_ssize_t size, Py_ssize_t *used)
 static Py_ssize_t
 left_over(struct tls_protocol *self)
 {
-	PyObject *value = PyObject_CallOneArg(self->state->inner_pending,
-	                                      self->inner);
+	PyObject *value = PyObject_CallOneArg(self->state->inner_pending, self->inner);
 	Py_ssize_t held;
 
 	if (!value)
@@ -146,15 +143,13 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 
 	self->unsent = true;
 	while (rc == 0) {
-		PyObject *chunk = tls_call_one(self->sslobj,
-		                               self->state->names.read, size);
+		PyObject *chunk = tls_call_one(self->sslobj, self->state->names.read, size);
 
 		if (!chunk) {
 			rc = tls_clear_again(self->state) ? 1 : -1;
 			break;
 		}
-		rc = PyObject_Size(chunk) > 0 ? PyList_Append(chunks, chunk)
-		                              : 1;
+		rc = PyObject_Size(chunk) > 0 ? PyList_Append(chunks, chunk) : 1;
 		*ended = rc == 1;
 		Py_DECREF(chunk);
 		if (PyErr_Occurred())
@@ -163,8 +158,7 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 	if (rc > 0 && PyList_GET_SIZE(chunks) == 1)
 		data = Py_NewRef(PyList_GET_ITEM(chunks, 0));
 	else if (rc > 0 && PyList_GET_SIZE(chunks) > 1)
-		data = tls_call_one(self->state->empty, self->state->names.join,
-		                    chunks);
+		data = tls_call_one(self->state->empty, self->state->names.join, chunks);
 	Py_XDECREF(chunks);
 	Py_XDECREF(size);
 	return data;
@@ -175,8 +169,7 @@ pull_foreign(struct tls_protocol *self, bool *ended)
 static Py_ssize_t
 room_for(struct tls_protocol *self, Py_ssize_t hint)
 {
-	Py_ssize_t size = hint ? hint
-	                       : weftpy_tls_pending(self, self->incoming);
+	Py_ssize_t size = hint ? hint : weftpy_tls_pending(self, self->incoming);
 
 	if (size < 0 || (size == 0 && !self->rest))
 		return size;
@@ -214,8 +207,7 @@ read_copied(struct tls_protocol *self, Py_ssize_t hint)
 		return -1;
 	if (data && self->app_protocol) {
 		app_protocol = Py_NewRef(self->app_protocol);
-		rc = tls_done(tls_call_one(
-			app_protocol, self->state->names.data_received, data));
+		rc = tls_done(tls_call_one(app_protocol, self->state->names.data_received, data));
 		Py_DECREF(app_protocol);
 	}
 	Py_XDECREF(data);
@@ -228,14 +220,12 @@ static int
 read_again_soon(struct tls_protocol *self)
 {
 	struct weftpy_tls_state *state = self->state;
-	PyObject *callback = PyObject_GetAttr((PyObject *)self,
-	                                      state->names._do_read);
+	PyObject *callback = PyObject_GetAttr((PyObject *)self, state->names._do_read);
 	int rc;
 
 	if (!callback)
 		return -1;
-	rc = tls_done(
-		tls_call_one(self->loop, state->names.call_soon, callback));
+	rc = tls_done(tls_call_one(self->loop, state->names.call_soon, callback));
 	Py_DECREF(callback);
 	return rc;
 }
@@ -263,16 +253,14 @@ fill_buffer(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 
 /* Read once by the method of an object that is not ours. */
 static Py_ssize_t
-read_foreign(struct tls_protocol *self, PyObject *buffer, Py_ssize_t offset,
-             Py_ssize_t size)
+read_foreign(struct tls_protocol *self, PyObject *buffer, Py_ssize_t offset, Py_ssize_t size)
 {
 	PyObject *rest = PySequence_GetSlice(buffer, offset, size);
 	PyObject *length = PyLong_FromSsize_t(size - offset), *result = NULL;
 	Py_ssize_t count;
 
 	if (rest && length)
-		result = tls_call_two(self->sslobj, self->state->names.read,
-		                      length, rest);
+		result = tls_call_two(self->sslobj, self->state->names.read, length, rest);
 	Py_XDECREF(rest);
 	Py_XDECREF(length);
 	if (!result)
@@ -298,8 +286,7 @@ fill_foreign(struct tls_protocol *self, PyObject *buffer, Py_ssize_t *used)
 		else if (count == 0)
 			filled = FILL_ENDED;
 		else
-			filled = tls_clear_again(self->state) ? FILL_DRAINED
-			                                      : FILL_FAILED;
+			filled = tls_clear_again(self->state) ? FILL_DRAINED : FILL_FAILED;
 	}
 	Py_XDECREF(view);
 	if (filled == FILL_FULL && read_again_soon(self) < 0)
@@ -383,19 +370,16 @@ read_all(struct tls_protocol *self, Py_ssize_t hint)
 	int rc = 0;
 
 	if (!self->app_reading_paused)
-		rc = self->get_buffer ? read_buffered(self)
-		                      : read_copied(self, hint);
+		rc = self->get_buffer ? read_buffered(self) : read_copied(self, hint);
 	if (rc < 0)
 		return -1;
-	if (self->backlog.count
-	    && (self->phase == WRAPPED || self->phase == FLUSHING))
+	if (self->backlog.count && (self->phase == WRAPPED || self->phase == FLUSHING))
 		rc = weftpy_tls_write_out(self);
 	else if (self->unsent)
 		rc = weftpy_tls_send(self);
 	if (rc < 0)
 		return -1;
-	return known ? control(self, self->incoming_pending)
-	             : weftpy_tls_control_reading(self);
+	return known ? control(self, self->incoming_pending) : weftpy_tls_control_reading(self);
 }
 
 /* Give the program all that can be decrypted; `hint` is how much is known to have come,
@@ -430,8 +414,7 @@ weftpy_tls_resume_reading(struct tls_protocol *self)
 	callback = PyObject_GetAttr((PyObject *)self, state->names._resume);
 	if (!callback)
 		return -1;
-	rc = tls_done(
-		tls_call_one(self->loop, state->names.call_soon, callback));
+	rc = tls_done(tls_call_one(self->loop, state->names.call_soon, callback));
 	Py_DECREF(callback);
 	if (rc == 0)
 		self->app_reading_paused = false;

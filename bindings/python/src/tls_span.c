@@ -62,16 +62,14 @@ static PyType_Spec span_spec = {
 int
 weftpy_tls_span_exec(PyObject *module, struct weftpy_tls_state *state)
 {
-	state->span_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-		module, &span_spec, NULL);
+	state->span_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &span_spec, NULL);
 	return state->span_type ? 0 : -1;
 }
 
 struct weftpy_tls_span *
 weftpy_tls_span_new(struct weftpy_tls_state *state, bool memory)
 {
-	struct weftpy_tls_span *self = PyObject_New(struct weftpy_tls_span,
-	                                            state->span_type);
+	struct weftpy_tls_span *self = PyObject_New(struct weftpy_tls_span, state->span_type);
 
 	if (!self)
 		return NULL;
@@ -107,8 +105,7 @@ weftpy_tls_span_take(struct weftpy_tls_state *state)
 
 /* Give a receive buffer back, unless somebody has kept a view of it (1). */
 void
-weftpy_tls_span_give(struct weftpy_tls_state *state,
-                     struct weftpy_tls_span **span)
+weftpy_tls_span_give(struct weftpy_tls_state *state, struct weftpy_tls_span **span)
 {
 	struct weftpy_tls_span *given = *span;
 

@@ -59,8 +59,7 @@ to_size(PyObject *number, Py_ssize_t *size)
 
 /* Both limits, with what is not given made of what is. */
 static int
-limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size,
-          Py_ssize_t *low_size)
+limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size, Py_ssize_t *low_size)
 {
 	Py_ssize_t wanted_high = *high_size, wanted_low = 0;
 
@@ -70,14 +69,12 @@ limits_of(PyObject *high, PyObject *low, Py_ssize_t *high_size,
 		if (to_size(high, &wanted_high) < 0)
 			return -1;
 	} else if (low != Py_None) {
-		wanted_high = wanted_low > PY_SSIZE_T_MAX / 4 ? PY_SSIZE_T_MAX
-		                                              : wanted_low * 4;
+		wanted_high = wanted_low > PY_SSIZE_T_MAX / 4 ? PY_SSIZE_T_MAX : wanted_low * 4;
 	}
 	if (low == Py_None)
 		wanted_low = wanted_high >> 2; /* down, not to 0 */
 	if (wanted_high < wanted_low || wanted_low < 0) {
-		PyErr_Format(PyExc_ValueError,
-		             "high (%zd) must be >= low (%zd) must be >= 0",
+		PyErr_Format(PyExc_ValueError, "high (%zd) must be >= low (%zd) must be >= 0",
 		             wanted_high, wanted_low);
 		return -1;
 	}
@@ -99,8 +96,7 @@ weftpy_tls_read_limits(struct tls_protocol *self, PyObject *high, PyObject *low)
 }
 
 int
-weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high,
-                        PyObject *low)
+weftpy_tls_write_limits(struct tls_protocol *self, PyObject *high, PyObject *low)
 {
 	Py_ssize_t high_size = WRITE_HIGH_BYTES, low_size;
 
@@ -117,15 +113,11 @@ parse_limits(PyObject *args, PyObject *kwargs, PyObject **high, PyObject **low)
 	static char *names[] = { "high", "low", NULL };
 
 	*high = *low = Py_None;
-	return PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, high,
-	                                   low)
-	               ? 0
-	               : -1;
+	return PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, high, low) ? 0 : -1;
 }
 
 static PyObject *
-transport_set_write_buffer_limits(PyObject *object, PyObject *args,
-                                  PyObject *kwargs)
+transport_set_write_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	struct tls_protocol *protocol;
 	PyObject *high, *low;
@@ -142,8 +134,7 @@ transport_set_write_buffer_limits(PyObject *object, PyObject *args,
 }
 
 static PyObject *
-transport_set_read_buffer_limits(PyObject *object, PyObject *args,
-                                 PyObject *kwargs)
+transport_set_read_buffer_limits(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	struct tls_protocol *protocol;
 	PyObject *high, *low;
@@ -193,8 +184,7 @@ static PyObject *
 transport_get_read_buffer_size(PyObject *object, PyObject *unused)
 {
 	struct tls_protocol *protocol = transport_of(object)->protocol;
-	Py_ssize_t size =
-		protocol ? weftpy_tls_pending(protocol, protocol->incoming) : 0;
+	Py_ssize_t size = protocol ? weftpy_tls_pending(protocol, protocol->incoming) : 0;
 
 	(void)unused;
 	return size < 0 ? NULL : PyLong_FromSsize_t(size);
@@ -228,8 +218,7 @@ transport_resume_reading(PyObject *object, PyObject *unused)
 	struct tls_protocol *protocol = hold_protocol(object);
 
 	(void)unused;
-	return none_or_error(
-		protocol, protocol ? weftpy_tls_resume_reading(protocol) : 0);
+	return none_or_error(protocol, protocol ? weftpy_tls_resume_reading(protocol) : 0);
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -243,8 +232,7 @@ transport_write(PyObject *object, PyObject *data)
 
 	if (PyBytes_CheckExact(data)) {
 		size = PyBytes_GET_SIZE(data);
-	} else if (PyBytes_Check(data) || PyByteArray_Check(data)
-	           || PyMemoryView_Check(data)) {
+	} else if (PyBytes_Check(data) || PyByteArray_Check(data) || PyMemoryView_Check(data)) {
 		size = PyObject_Size(data);
 	} else {
 		(void)weftpy_tls_wrong_data(data);
@@ -263,9 +251,7 @@ transport_writelines(PyObject *object, PyObject *lines)
 {
 	struct tls_protocol *protocol = hold_protocol(object);
 
-	return none_or_error(protocol,
-	                     protocol ? weftpy_tls_write_lines(protocol, lines)
-	                              : 0);
+	return none_or_error(protocol, protocol ? weftpy_tls_write_lines(protocol, lines) : 0);
 }
 
 static PyObject *
@@ -291,9 +277,7 @@ transport_append_backlog(PyObject *object, PyObject *data)
 {
 	struct tls_protocol *protocol = hold_protocol(object);
 
-	return none_or_error(protocol,
-	                     protocol ? weftpy_tls_backlog_push(protocol, data)
-	                              : 0);
+	return none_or_error(protocol, protocol ? weftpy_tls_backlog_push(protocol, data) : 0);
 }
 
 /* --- the end ---------------------------------------------------------------------- */
@@ -321,8 +305,7 @@ transport_force_close(PyObject *object, PyObject *error)
 	struct tls_protocol *protocol = hold_protocol(object);
 
 	transport_of(object)->closed = true;
-	return none_or_error(protocol,
-	                     protocol ? weftpy_tls_abort(protocol, error) : 0);
+	return none_or_error(protocol, protocol ? weftpy_tls_abort(protocol, error) : 0);
 }
 
 static PyObject *
@@ -358,8 +341,7 @@ transport_get_extra_info(PyObject *object, PyObject *args, PyObject *kwargs)
 	PyObject *name, *other = Py_None, *value;
 	struct tls_protocol *protocol;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:get_extra_info",
-	                                 names, &name, &other))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:get_extra_info", names, &name, &other))
 		return NULL;
 	protocol = hold_protocol(object);
 	if (!protocol)
@@ -374,8 +356,7 @@ transport_set_protocol(PyObject *object, PyObject *protocol)
 {
 	struct tls_protocol *held = hold_protocol(object);
 
-	return none_or_error(
-		held, held ? weftpy_tls_set_app_protocol(held, protocol) : 0);
+	return none_or_error(held, held ? weftpy_tls_set_app_protocol(held, protocol) : 0);
 }
 
 static PyObject *
@@ -439,9 +420,7 @@ transport_finalize(PyObject *object)
 	self->closed = true;
 	PyErr_Fetch(&type, &error, &traceback);
 	if (PyErr_WarnEx(PyExc_ResourceWarning,
-	                 "unclosed transport "
-	                 "<asyncio._SSLProtocolTransport object>",
-	                 1)
+	                 "unclosed transport <asyncio._SSLProtocolTransport object>", 1)
 	    < 0)
 		PyErr_WriteUnraisable(object);
 	PyErr_Restore(type, error, traceback);
@@ -464,22 +443,17 @@ transport_dealloc(PyObject *object)
 }
 
 static PyMemberDef transport_members[] = {
-	{ "_loop", T_OBJECT, offsetof(struct tls_transport, loop), READONLY,
-	  NULL },
-	{ "_ssl_protocol", T_OBJECT, offsetof(struct tls_transport, protocol),
-	  READONLY, NULL },
+	{ "_loop", T_OBJECT, offsetof(struct tls_transport, loop), READONLY, NULL },
+	{ "_ssl_protocol", T_OBJECT, offsetof(struct tls_transport, protocol), READONLY, NULL },
 	{ "_closed", T_BOOL, offsetof(struct tls_transport, closed), 0, NULL },
-	{ "__dictoffset__", T_PYSSIZET, offsetof(struct tls_transport, dict),
-	  READONLY, NULL },
-	{ "__weaklistoffset__", T_PYSSIZET,
-	  offsetof(struct tls_transport, weak), READONLY, NULL },
+	{ "__dictoffset__", T_PYSSIZET, offsetof(struct tls_transport, dict), READONLY, NULL },
+	{ "__weaklistoffset__", T_PYSSIZET, offsetof(struct tls_transport, weak), READONLY, NULL },
 	{ NULL, 0, 0, 0, NULL },
 };
 
 static PyGetSetDef transport_getset[] = {
 	{ "_protocol_paused", transport_protocol_paused, NULL, NULL, NULL },
-	{ "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL,
-	  NULL },
+	{ "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -489,8 +463,7 @@ static PyGetSetDef transport_getset[] = {
 	}
 
 static PyMethodDef transport_methods[] = {
-	METHOD("get_extra_info", transport_get_extra_info,
-	       METH_VARARGS | METH_KEYWORDS),
+	METHOD("get_extra_info", transport_get_extra_info, METH_VARARGS | METH_KEYWORDS),
 	METHOD("set_protocol", transport_set_protocol, METH_O),
 	METHOD("get_protocol", transport_get_protocol, METH_NOARGS),
 	METHOD("is_closing", transport_is_closing, METH_NOARGS),
@@ -504,14 +477,10 @@ static PyMethodDef transport_methods[] = {
 	       METH_VARARGS | METH_KEYWORDS),
 	METHOD("set_read_buffer_limits", transport_set_read_buffer_limits,
 	       METH_VARARGS | METH_KEYWORDS),
-	METHOD("get_write_buffer_limits", transport_get_write_buffer_limits,
-	       METH_NOARGS),
-	METHOD("get_read_buffer_limits", transport_get_read_buffer_limits,
-	       METH_NOARGS),
-	METHOD("get_write_buffer_size", transport_get_write_buffer_size,
-	       METH_NOARGS),
-	METHOD("get_read_buffer_size", transport_get_read_buffer_size,
-	       METH_NOARGS),
+	METHOD("get_write_buffer_limits", transport_get_write_buffer_limits, METH_NOARGS),
+	METHOD("get_read_buffer_limits", transport_get_read_buffer_limits, METH_NOARGS),
+	METHOD("get_write_buffer_size", transport_get_write_buffer_size, METH_NOARGS),
+	METHOD("get_read_buffer_size", transport_get_read_buffer_size, METH_NOARGS),
 	METHOD("write", transport_write, METH_O),
 	METHOD("writelines", transport_writelines, METH_O),
 	METHOD("write_eof", transport_write_eof, METH_NOARGS),
@@ -535,8 +504,7 @@ static PyType_Slot transport_slots[] = {
 static PyType_Spec transport_spec = {
 	.name = "weft._core.SSLTransport",
 	.basicsize = sizeof(struct tls_transport),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC
-	         | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
 	.slots = transport_slots,
 };
 
@@ -544,8 +512,7 @@ struct tls_transport *
 weftpy_tls_transport_new(struct tls_protocol *protocol)
 {
 	PyTypeObject *type = protocol->state->transport_type;
-	struct tls_transport *self = (struct tls_transport *)type->tp_alloc(
-		type, 0);
+	struct tls_transport *self = (struct tls_transport *)type->tp_alloc(type, 0);
 
 	if (!self)
 		return NULL;
@@ -560,14 +527,11 @@ static int
 set_abilities(PyObject *type, PyObject *constants)
 {
 	PyObject *modes = PyObject_GetAttrString(constants, "_SendfileMode");
-	PyObject *mode = modes ? PyObject_GetAttrString(modes, "FALLBACK")
-	                       : NULL;
+	PyObject *mode = modes ? PyObject_GetAttrString(modes, "FALLBACK") : NULL;
 	int rc = -1;
 
-	if (mode
-	    && PyObject_SetAttrString(type, "_sendfile_compatible", mode) == 0)
-		rc = PyObject_SetAttrString(type, "_start_tls_compatible",
-		                            Py_True);
+	if (mode && PyObject_SetAttrString(type, "_sendfile_compatible", mode) == 0)
+		rc = PyObject_SetAttrString(type, "_start_tls_compatible", Py_True);
 	Py_XDECREF(modes);
 	Py_XDECREF(mode);
 	return rc;
@@ -577,8 +541,7 @@ int
 weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state)
 {
 	PyObject *transports = PyImport_ImportModule("asyncio.transports");
-	PyObject *base = transports ? PyObject_GetAttrString(
-				 transports, "_FlowControlMixin")
+	PyObject *base = transports ? PyObject_GetAttrString(transports, "_FlowControlMixin")
 	                            : NULL;
 
 	Py_XDECREF(transports);
@@ -586,19 +549,16 @@ weftpy_tls_transport_exec(PyObject *module, struct weftpy_tls_state *state)
 		return -1;
 	if (((PyTypeObject *)base)->tp_basicsize
 	    > (Py_ssize_t)offsetof(struct tls_transport, weak)) {
-		PyErr_SetString(PyExc_ImportError,
-		                "asyncio's transports have more fields than "
-		                "known");
+		PyErr_SetString(PyExc_ImportError, "asyncio's transports have more fields than "
+		                                   "known");
 		Py_DECREF(base);
 		return -1;
 	}
-	state->transport_type = (PyTypeObject *)PyType_FromModuleAndSpec(
-		module, &transport_spec, base);
+	state->transport_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &transport_spec,
+	                                                                 base);
 	Py_DECREF(base);
 	if (!state->transport_type
-	    || set_abilities((PyObject *)state->transport_type,
-	                     state->constants)
-	               < 0)
+	    || set_abilities((PyObject *)state->transport_type, state->constants) < 0)
 		return -1;
 	return PyModule_AddType(module, state->transport_type);
 }

@@ -18,8 +18,7 @@ static int
 transport_write(struct tls_protocol *self, PyObject *data)
 {
 	PyObject *transport = Py_NewRef(self->transport);
-	int rc = tls_done(
-		tls_call_one(transport, self->state->names.write, data));
+	int rc = tls_done(tls_call_one(transport, self->state->names.write, data));
 
 	Py_DECREF(transport);
 	return rc;
@@ -30,8 +29,7 @@ static PyObject *
 take_outgoing(struct tls_protocol *self)
 {
 	self->unsent = false;
-	return PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1,
-	                           NULL);
+	return PyObject_Vectorcall(self->state->bio_read, &self->outgoing, 1, NULL);
 }
 
 /* Send what OpenSSL has for the peer, then tell the program whether to go on. */
@@ -57,9 +55,7 @@ weftpy_tls_send(struct tls_protocol *self)
 Py_ssize_t
 weftpy_tls_write_size(struct tls_protocol *self)
 {
-	Py_ssize_t pending = self->unsent
-	                             ? weftpy_tls_pending(self, self->outgoing)
-	                             : 0;
+	Py_ssize_t pending = self->unsent ? weftpy_tls_pending(self, self->outgoing) : 0;
 
 	return pending < 0 ? -1 : pending + self->backlog.bytes;
 }
@@ -74,17 +70,13 @@ report_control(struct tls_protocol *self, const char *message)
 	if (weftpy_is_fatal())
 		return -1;
 	error = weftpy_fetch_exception();
-	transport = self->app_transport ? (PyObject *)self->app_transport
-	                                : Py_None;
-	context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message,
-	                        "exception", error, "transport", transport,
-	                        "protocol", self);
+	transport = self->app_transport ? (PyObject *)self->app_transport : Py_None;
+	context = Py_BuildValue("{s:s,s:O,s:O,s:O}", "message", message, "exception", error,
+	                        "transport", transport, "protocol", self);
 	Py_XDECREF(error);
 	if (!context)
 		return -1;
-	rc = tls_done(tls_call_one(self->loop,
-	                           self->state->names.call_exception_handler,
-	                           context));
+	rc = tls_done(tls_call_one(self->loop, self->state->names.call_exception_handler, context));
 	Py_DECREF(context);
 	return rc;
 }
@@ -133,8 +125,7 @@ weftpy_tls_wrong_data(PyObject *data)
 	PyObject *name = PyType_GetName(Py_TYPE(data));
 
 	if (name)
-		PyErr_Format(PyExc_TypeError,
-		             "data: expecting a bytes-like instance, got %U",
+		PyErr_Format(PyExc_TypeError, "data: expecting a bytes-like instance, got %U",
 		             name);
 	Py_XDECREF(name);
 	return -1;
@@ -173,8 +164,7 @@ weftpy_tls_backlog_push(struct tls_protocol *self, PyObject *data)
 
 	if (!PyObject_CheckBuffer(data))
 		return weftpy_tls_wrong_data(data);
-	bytes = PyBytes_CheckExact(data) ? Py_NewRef(data)
-	                                 : PyBytes_FromObject(data);
+	bytes = PyBytes_CheckExact(data) ? Py_NewRef(data) : PyBytes_FromObject(data);
 	if (!bytes)
 		return -1;
 	if (!PyBytes_GET_SIZE(bytes)) {
@@ -230,8 +220,7 @@ backlog_join(struct tls_backlog *backlog)
 	PyObject *joined;
 	char *at;
 
-	while (count < backlog->count
-	       && PyBytes_GET_SIZE(items[count]) <= TLS_RECORD_BYTES - size)
+	while (count < backlog->count && PyBytes_GET_SIZE(items[count]) <= TLS_RECORD_BYTES - size)
 		size += PyBytes_GET_SIZE(items[count++]);
 	if (count < 2)
 		return 0;
@@ -262,8 +251,7 @@ encrypt(struct tls_protocol *self, PyObject *data)
 	self->unsent = true;
 	Py_INCREF(sslobj);
 	if (self->inner)
-		result = PyObject_Vectorcall(self->state->inner_write, args, 2,
-		                             NULL);
+		result = PyObject_Vectorcall(self->state->inner_write, args, 2, NULL);
 	else
 		result = tls_call_one(sslobj, self->state->names.write, data);
 	Py_DECREF(sslobj);
@@ -285,8 +273,7 @@ backlog_taken(struct tls_protocol *self, PyObject *data, Py_ssize_t count)
 	if (!backlog->count || backlog->items[backlog->first] != data)
 		return 0; /* a callback of OpenSSL has been here in between */
 	if (left > 0) {
-		rest = PyBytes_FromStringAndSize(
-			PyBytes_AS_STRING(data) + count, left);
+		rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(data) + count, left);
 		if (!rest)
 			return -1;
 	}
@@ -333,16 +320,12 @@ write_at_once(struct tls_protocol *self, PyObject *data)
 			return -1;
 		count = 0;
 	}
-	size = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data)
-	                                : PyObject_Length(data);
+	size = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data) : PyObject_Length(data);
 	if (count >= size)
 		return size < 0 ? -1 : weftpy_tls_send(self);
 	if (weftpy_tls_backlog_push(self, data) < 0)
 		return -1;
-	if (count > 0
-	    && backlog_taken(self, self->backlog.items[self->backlog.first],
-	                     count)
-	               < 0)
+	if (count > 0 && backlog_taken(self, self->backlog.items[self->backlog.first], count) < 0)
 		return -1;
 	return weftpy_tls_send(self);
 }
@@ -363,8 +346,7 @@ may_write(struct tls_protocol *self)
 	text = PyUnicode_FromString("SSL connection is closed");
 	if (!text)
 		return -1;
-	rc = tls_done(tls_call_one(self->state->logger,
-	                           self->state->names.warning, text));
+	rc = tls_done(tls_call_one(self->state->logger, self->state->names.warning, text));
 	Py_DECREF(text);
 	return rc;
 }

@@ -21,18 +21,15 @@ weft__dgram_check(const weft_dgram *dgram, const char *call)
 	if (dgram->closing)
 		return weft__fail(WEFT_ESHUTDOWN, call);
 	loop = weft__dgram_loop(dgram);
-	return loop && !weft__loop_is_usable(loop)
-	               ? weft__loop_check(loop, call)
-	               : 0;
+	return loop && !weft__loop_is_usable(loop) ? weft__loop_check(loop, call) : 0;
 }
 
 int
-weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages,
-                        size_t count, const char *call)
+weft__dgram_check_batch(const weft_dgram *dgram, const weft_message *messages, size_t count,
+                        const char *call)
 {
-	return !messages || count == 0 || count > INT32_MAX
-	               ? weft__misuse(WEFT_EINVAL, call)
-	               : weft__dgram_check(dgram, call);
+	return !messages || count == 0 || count > INT32_MAX ? weft__misuse(WEFT_EINVAL, call)
+	                                                    : weft__dgram_check(dgram, call);
 }
 
 static void
@@ -55,8 +52,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	if (own == loop)
 		return 0;
 	if (own)
-		return weft__misuse(WEFT_EXDEV,
-		                    "weft_dgram: it belongs to another loop");
+		return weft__misuse(WEFT_EXDEV, "weft_dgram: it belongs to another loop");
 	dgram->notice.tell = on_notice;
 	rc = weft__loop_open_backend(loop);
 	if (rc == 0)
@@ -64,9 +60,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	if (rc < 0)
 		return rc;
 	(void)weft_loop_ref(loop);
-	weft__assert(
-		weft_op_init(&dgram->writer, loop, weft__dgram_on_writer, dgram)
-		== 0);
+	weft__assert(weft_op_init(&dgram->writer, loop, weft__dgram_on_writer, dgram) == 0);
 	weft_op_set_background(&dgram->writer, true);
 	if (!dgram->borrowed)
 		(void)weft__ready_own(&loop->backend, dgram->fd, 0);
@@ -114,8 +108,7 @@ weft_dgram_local(weft_dgram *dgram, weft_addr *out)
 		rc = weft__misuse(WEFT_EINVAL, "weft_dgram_local: NULL");
 	if (rc < 0)
 		return rc;
-	rc = kernel(dgram)->sockname(
-		dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
+	rc = kernel(dgram)->sockname(dgram->fd, (struct sockaddr *)(void *)addr.bytes, &size);
 	if (rc < 0)
 		return weft__fail(rc, "weft_dgram_local");
 	weft__addr_settle(&addr, size);
@@ -141,8 +134,7 @@ release(weft_dgram *dgram)
 	if (loop)
 		weft__notice_drop(&dgram->notice);
 	if (dgram->path.size > 0) /* somebody else may have taken it away */
-		(void)kernel(dgram)->path_remove(
-			weft__addr_sockaddr(&dgram->path)->sa_data);
+		(void)kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed && loop)
 		weft__ready_forget(&loop->backend, dgram->fd);
 	else if (!dgram->borrowed)

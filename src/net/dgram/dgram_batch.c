@@ -61,10 +61,8 @@ train_of(const weft_dgram *dgram, const weft_message *messages, uint32_t count)
 	if (size == 0 || size > dgram->join_max || !WEFT__DGRAM_SEGMENT)
 		return 1;
 	while (n < count && messages[n - 1].size == size && messages[n].size > 0
-	       && messages[n].size <= size
-	       && messages[n].addr.size == messages[0].addr.size
-	       && __builtin_memcmp(messages[n].addr.bytes,
-	                           messages[0].addr.bytes,
+	       && messages[n].size <= size && messages[n].addr.size == messages[0].addr.size
+	       && __builtin_memcmp(messages[n].addr.bytes, messages[0].addr.bytes,
 	                           messages[0].addr.size)
 	                  == 0
 	       && (total += messages[n].size) <= TRAIN_MAX)
@@ -76,16 +74,15 @@ train_of(const weft_dgram *dgram, const weft_message *messages, uint32_t count)
 static void
 set_segment(struct msghdr *hdr, union control *control, uint16_t size)
 {
-	*control = (union control){ .align = { CMSG_LEN(sizeof(size)), SOL_UDP,
-		                               UDP_SEGMENT } };
+	*control = (union control){ .align = { CMSG_LEN(sizeof(size)), SOL_UDP, UDP_SEGMENT } };
 	__builtin_memcpy(CMSG_DATA(&control->align), &size, sizeof(size));
 	hdr->msg_control = control->bytes;
 	hdr->msg_controllen = sizeof(control->bytes);
 }
 
 static void
-prepare(const weft_dgram *dgram, struct batch *batch,
-        const weft_message *messages, uint32_t count, bool join)
+prepare(const weft_dgram *dgram, struct batch *batch, const weft_message *messages, uint32_t count,
+        bool join)
 {
 	uint32_t n;
 
@@ -96,16 +93,14 @@ prepare(const weft_dgram *dgram, struct batch *batch,
 
 		n = join ? train_of(dgram, messages + i, count - i) : 1;
 		for (uint32_t k = i; k < i + n; k++)
-			batch->spans[k] = (struct iovec){ messages[k].data,
-				                          messages[k].size };
+			batch->spans[k] = (struct iovec){ messages[k].data, messages[k].size };
 		batch->counts[train] = (uint8_t)n;
 		batch->msgs[train] = (struct weft__mmsg){
 			.hdr = { .msg_iov = &batch->spans[i], .msg_iovlen = n },
 		};
 		set_name(dgram, hdr, &messages[i].addr, &batch->names[train]);
 		if (n > 1)
-			set_segment(hdr, &batch->controls[train],
-			            (uint16_t)messages[i].size);
+			set_segment(hdr, &batch->controls[train], (uint16_t)messages[i].size);
 	}
 }
 
@@ -113,8 +108,7 @@ static int
 send_trains(weft_dgram *dgram, struct batch *batch)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
-	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend)
-	                                   : weft__sys;
+	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend) : weft__sys;
 	int rc = -EINTR, sent = 0;
 
 	for (int i = 0; rc == -EINTR && i < TRIES_MAX; i++)
@@ -129,13 +123,12 @@ send_trains(weft_dgram *dgram, struct batch *batch)
 static bool
 may_be_for_joining(int error)
 {
-	return error == -EIO || error == -EINVAL || error == -EMSGSIZE
-	       || error == -EOPNOTSUPP || error == -ENOPROTOOPT;
+	return error == -EIO || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP
+	       || error == -ENOPROTOOPT;
 }
 
 int
-weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages,
-                       uint32_t count)
+weft__dgram_send_batch(weft_dgram *dgram, const weft_message *messages, uint32_t count)
 {
 	struct batch batch;
 	int rc;

@@ -70,11 +70,8 @@ static int
 make_room(weft_dgram *dgram)
 {
 	if (!dgram->room)
-		dgram->room = weft__sys->alloc((size_t)STRIDE
-		                               * WEFT__DGRAM_BATCH);
-	return dgram->room ? 0
-	                   : weft__fail(WEFT_ENOMEM,
-	                                "weft_dgram_start: out of memory");
+		dgram->room = weft__sys->alloc((size_t)STRIDE * WEFT__DGRAM_BATCH);
+	return dgram->room ? 0 : weft__fail(WEFT_ENOMEM, "weft_dgram_start: out of memory");
 }
 
 /* Invariant 3 of dgram.h. */
@@ -83,8 +80,7 @@ begin_life(weft_dgram *dgram, weft_loop *loop)
 {
 	int rc;
 
-	weft__assert(weft_op_init(&dgram->life, loop, on_life_ended, dgram)
-	             == 0);
+	weft__assert(weft_op_init(&dgram->life, loop, on_life_ended, dgram) == 0);
 	weft_op_set_background(&dgram->life, true);
 	rc = weft_op_begin(&dgram->life, on_stop, NULL, WEFT_NEVER);
 	if (rc == 0)
@@ -106,15 +102,11 @@ check(const weft_dgram *dgram, const weft_loop *loop, weft_dgram_fn fn)
 		return rc;
 	if (weft__loop_is_stopping(loop))
 		return weft__fail(WEFT_ESHUTDOWN, "weft_dgram_start: stopping");
-	return dgram->reader
-	               ? weft__fail(WEFT_EBUSY, "weft_dgram_start: a threadlet "
-	                                        "receives")
-	               : 0;
+	return dgram->reader ? weft__fail(WEFT_EBUSY, "weft_dgram_start: a threadlet receives") : 0;
 }
 
 int
-weft_dgram_start(weft_dgram *dgram, weft_loop *loop, weft_dgram_fn fn,
-                 void *arg)
+weft_dgram_start(weft_dgram *dgram, weft_loop *loop, weft_dgram_fn fn, void *arg)
 {
 	int rc;
 
@@ -127,8 +119,8 @@ weft_dgram_start(weft_dgram *dgram, weft_loop *loop, weft_dgram_fn fn,
 	if (rc == 0)
 		rc = make_room(dgram);
 	if (rc == 0)
-		rc = weft_watch_start(loop, &dgram->watch, dgram->fd,
-		                      WEFT_READABLE, on_ready, dgram);
+		rc = weft_watch_start(loop, &dgram->watch, dgram->fd, WEFT_READABLE, on_ready,
+		                      dgram);
 	if (rc == 0 && !dgram->fn) {
 		rc = begin_life(dgram, loop);
 		if (rc < 0)

@@ -13,8 +13,7 @@
 static int
 set_flag(const weft_dgram *dgram, int level, int name, int value)
 {
-	return weft__sys->set_option(dgram->fd, level, name, &value,
-	                             sizeof(value));
+	return weft__sys->set_option(dgram->fd, level, name, &value, sizeof(value));
 }
 
 static bool
@@ -22,8 +21,7 @@ is_any6(const weft_addr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr->bytes;
 
-	return weft__addr_family(addr) == AF_INET6
-	       && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+	return weft__addr_family(addr) == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
 /* 0 or -errno; the descriptor is the caller's to close. */
@@ -48,16 +46,14 @@ make_socket(weft_dgram *dgram, int family, const weft_dgram_opts *opts)
 static bool
 is_unnamed(const weft_addr *addr)
 {
-	return weft__addr_family(addr) == AF_UNIX
-	       && addr->size <= sizeof(sa_family_t);
+	return weft__addr_family(addr) == AF_UNIX && addr->size <= sizeof(sa_family_t);
 }
 
 /* A path in the file system, which is ours to remove. */
 static bool
 is_path(const weft_addr *addr)
 {
-	return weft__addr_family(addr) == AF_UNIX
-	       && addr->size > sizeof(sa_family_t)
+	return weft__addr_family(addr) == AF_UNIX && addr->size > sizeof(sa_family_t)
 	       && weft__addr_sockaddr(addr)->sa_data[0];
 }
 
@@ -99,9 +95,7 @@ is_udp(const weft_dgram *dgram)
 	socklen_t size = sizeof(protocol);
 
 	return dgram->family != AF_UNIX
-	       && weft__sys->get_option(dgram->fd, SOL_SOCKET, SO_PROTOCOL,
-	                                &protocol, &size)
-	                  == 0
+	       && weft__sys->get_option(dgram->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0
 	       && protocol == IPPROTO_UDP;
 }
 
@@ -113,11 +107,9 @@ open_fd(weft_dgram *dgram, int fd, const weft_dgram_opts *opts)
 	socklen_t size = sizeof(addr.bytes), type_size = sizeof(int);
 	int type = 0, rc;
 
-	rc = weft__sys->sockname(fd, (struct sockaddr *)(void *)addr.bytes,
-	                         &size);
+	rc = weft__sys->sockname(fd, (struct sockaddr *)(void *)addr.bytes, &size);
 	if (rc == 0)
-		rc = weft__sys->get_option(fd, SOL_SOCKET, SO_TYPE, &type,
-		                           &type_size);
+		rc = weft__sys->get_option(fd, SOL_SOCKET, SO_TYPE, &type, &type_size);
 	if (rc < 0)
 		return rc;
 	if (type != SOCK_DGRAM)
@@ -139,14 +131,12 @@ connect_peer(const weft_dgram *dgram, const weft_addr *peer)
 
 	if (dgram->family == AF_INET6)
 		weft__addr_map(&addr);
-	return weft__sys->connect(dgram->fd, weft__addr_sockaddr(&addr),
-	                          addr.size);
+	return weft__sys->connect(dgram->fd, weft__addr_sockaddr(&addr), addr.size);
 }
 
 /* Open it as `parts` say; 0 or -errno. */
 static int
-open_parts(weft_dgram *dgram, const struct weft__addr_parts *parts,
-           const weft_dgram_opts *opts)
+open_parts(weft_dgram *dgram, const struct weft__addr_parts *parts, const weft_dgram_opts *opts)
 {
 	int rc;
 
@@ -164,37 +154,29 @@ open_parts(weft_dgram *dgram, const struct weft__addr_parts *parts,
 }
 
 static int
-check(const char *address, const weft_dgram_opts *opts,
-      struct weft__addr_parts *parts)
+check(const char *address, const weft_dgram_opts *opts, struct weft__addr_parts *parts)
 {
 	int rc = address ? weft__addr_split(address, parts) : 0;
 
 	if (rc < 0)
 		return rc;
 	if (address
-	    && (parts->scheme == WEFT__ADDR_TCP
-	        || parts->scheme == WEFT__ADDR_TLS
+	    && (parts->scheme == WEFT__ADDR_TCP || parts->scheme == WEFT__ADDR_TLS
 	        || parts->scheme == WEFT__ADDR_UNIX))
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_dgram_open %.300s: no address of "
-		                 "datagrams",
+		return weft_fail(WEFT_EINVAL, "weft_dgram_open %.300s: no address of datagrams",
 		                 address);
 	if (address && parts->scheme == WEFT__ADDR_UDP && !parts->is_literal)
 		return weft_fail(WEFT_EINVAL,
-		                 "weft_dgram_open %.300s: the host is a name, "
-		                 "not an address",
+		                 "weft_dgram_open %.300s: the host is a name, not an address",
 		                 address);
 	if (opts->peer.size > 0
-	    && (opts->peer.kind != SOCK_DGRAM
-	        || opts->peer.size > sizeof(opts->peer.bytes)))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_dgram_open: the peer has no datagrams");
+	    && (opts->peer.kind != SOCK_DGRAM || opts->peer.size > sizeof(opts->peer.bytes)))
+		return weft__fail(WEFT_EINVAL, "weft_dgram_open: the peer has no datagrams");
 	return 0;
 }
 
 int
-weft_dgram_open(const char *address, const weft_dgram_opts *opts,
-                weft_dgram **out)
+weft_dgram_open(const char *address, const weft_dgram_opts *opts, weft_dgram **out)
 {
 	static const weft_dgram_opts defaults;
 	struct weft__addr_parts parts;
@@ -203,16 +185,14 @@ weft_dgram_open(const char *address, const weft_dgram_opts *opts,
 
 	opts = opts ? opts : &defaults;
 	if (!out || (!address && opts->peer.size == 0))
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dgram_open: NULL, or neither address "
-		                    "nor peer");
+		return weft__misuse(WEFT_EINVAL, "weft_dgram_open: NULL, or neither address "
+		                                 "nor peer");
 	rc = check(address, opts, &parts);
 	if (rc < 0)
 		return rc;
 	dgram = weft__alloc_zero(sizeof(*dgram));
 	if (!dgram)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_dgram_open: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_dgram_open: out of memory");
 	dgram->fd = -1;
 	dgram->write_max = WRITE_MAX;
 	rc = open_parts(dgram, address ? &parts : NULL, opts);
@@ -221,11 +201,10 @@ weft_dgram_open(const char *address, const weft_dgram_opts *opts,
 		return 0;
 	}
 	if (dgram->path.size > 0)
-		(void)weft__sys->path_remove(
-			weft__addr_sockaddr(&dgram->path)->sa_data);
+		(void)weft__sys->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (dgram->fd >= 0 && (!address || parts.scheme != WEFT__ADDR_FD))
 		(void)weft__sys->close(dgram->fd);
 	weft__sys->release(dgram);
-	return weft_fail(rc, "weft_dgram_open %.300s: %s",
-	                 address ? address : "to a peer", weft_strerror(rc));
+	return weft_fail(rc, "weft_dgram_open %.300s: %s", address ? address : "to a peer",
+	                 weft_strerror(rc));
 }

@@ -22,12 +22,9 @@ static const struct option {
 	{ "rcvbuf", SOCKET, SO_RCVBUF, 0, 1, INT32_MAX },
 	{ "sndbuf", SOCKET, SO_SNDBUF, 0, 1, INT32_MAX },
 	{ "ttl", INTERNET, IP_TTL, IPV6_UNICAST_HOPS, 1, 255 },
-	{ "multicast_ttl", INTERNET, IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, 0,
-	  255 },
-	{ "multicast_loop", INTERNET, IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, 0,
-	  1 },
-	{ "multicast_interface", INTERNET, IP_MULTICAST_IF, IPV6_MULTICAST_IF,
-	  0, INT32_MAX },
+	{ "multicast_ttl", INTERNET, IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, 0, 255 },
+	{ "multicast_loop", INTERNET, IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, 0, 1 },
+	{ "multicast_interface", INTERNET, IP_MULTICAST_IF, IPV6_MULTICAST_IF, 0, INT32_MAX },
 	{ "write_max", WRITE_MAX, 0, 0, 0, INT64_MAX },
 	{ "queued", QUEUED, 0, 0, 1, 0 },
 };
@@ -47,28 +44,23 @@ find(const weft_dgram *dgram, const char *name, int *rc)
 	*rc = weft__dgram_check(dgram, "weft_dgram option");
 	if (*rc == 0 && !name)
 		*rc = weft__misuse(WEFT_EINVAL, "weft_dgram option: no name");
-	for (size_t i = 0; *rc == 0 && i < sizeof(options) / sizeof(options[0]);
-	     i++) {
+	for (size_t i = 0; *rc == 0 && i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(options[i].name, name) != 0)
 			continue;
 		if (options[i].kind != INTERNET || dgram->family == AF_INET
 		    || dgram->family == AF_INET6)
 			return &options[i];
-		*rc = weft_fail(WEFT_EINVAL,
-		                "weft_dgram option %s: only of UDP", name);
+		*rc = weft_fail(WEFT_EINVAL, "weft_dgram option %s: only of UDP", name);
 	}
 	if (*rc == 0)
-		*rc = weft_fail(WEFT_ENOENT,
-		                "weft_dgram option %.100s: there is none",
-		                name);
+		*rc = weft_fail(WEFT_ENOENT, "weft_dgram option %.100s: there is none", name);
 	return NULL;
 }
 
 static int
 set_int(const weft_dgram *dgram, int level, int name, int value)
 {
-	return kernel(dgram)->set_option(dgram->fd, level, name, &value,
-	                                 sizeof(value));
+	return kernel(dgram)->set_option(dgram->fd, level, name, &value, sizeof(value));
 }
 
 /* IPv4 wants the interface in a struct. */
@@ -79,8 +71,8 @@ set_inet(const weft_dgram *dgram, int name, int value)
 
 	if (name != IP_MULTICAST_IF)
 		return set_int(dgram, IPPROTO_IP, name, value);
-	return kernel(dgram)->set_option(dgram->fd, IPPROTO_IP, name,
-	                                 &interface, sizeof(interface));
+	return kernel(dgram)->set_option(dgram->fd, IPPROTO_IP, name, &interface,
+	                                 sizeof(interface));
 }
 
 static int
@@ -105,21 +97,17 @@ weft_dgram_set(weft_dgram *dgram, const char *name, int64_t value)
 	if (!option)
 		return rc;
 	if (value < option->min || value > option->max)
-		return weft_fail(WEFT_EINVAL,
-		                 "weft_dgram_set %s: not to be set to %lld",
-		                 name, (long long)value);
+		return weft_fail(WEFT_EINVAL, "weft_dgram_set %s: not to be set to %lld", name,
+		                 (long long)value);
 	if (option->kind == WRITE_MAX)
 		dgram->write_max = (uint64_t)value;
 	else if (option->kind == SOCKET)
 		rc = set_int(dgram, SOL_SOCKET, option->name4, (int)value);
 	else
 		rc = set_internet(dgram, option, (int)value);
-	if (rc == 0 && option->name4 == IP_MULTICAST_IF
-	    && option->kind == INTERNET)
+	if (rc == 0 && option->name4 == IP_MULTICAST_IF && option->kind == INTERNET)
 		dgram->multicast_interface = (uint32_t)value;
-	return rc < 0 ? weft_fail(rc, "weft_dgram_set %s: %s", name,
-	                          weft_strerror(rc))
-	              : 0;
+	return rc < 0 ? weft_fail(rc, "weft_dgram_set %s: %s", name, weft_strerror(rc)) : 0;
 }
 
 static int
@@ -129,12 +117,11 @@ get_int(const weft_dgram *dgram, const struct option *option, int64_t *out)
 	bool is_inet6 = dgram->family == AF_INET6 && !is_socket;
 	int value = 0;
 	socklen_t size = sizeof(value);
-	int rc = kernel(dgram)->get_option(
-		dgram->fd,
-		is_socket  ? SOL_SOCKET
-		: is_inet6 ? IPPROTO_IPV6
-			   : IPPROTO_IP,
-		is_inet6 ? option->name6 : option->name4, &value, &size);
+	int rc = kernel(dgram)->get_option(dgram->fd,
+	                                   is_socket  ? SOL_SOCKET
+	                                   : is_inet6 ? IPPROTO_IPV6
+	                                              : IPPROTO_IP,
+	                                   is_inet6 ? option->name6 : option->name4, &value, &size);
 
 	if (rc == 0)
 		*out = value;
@@ -159,14 +146,11 @@ weft_dgram_get(weft_dgram *dgram, const char *name, int64_t *out)
 		*out = dgram->multicast_interface;
 	else
 		rc = get_int(dgram, option, out);
-	return rc < 0 ? weft_fail(rc, "weft_dgram_get %s: %s", name,
-	                          weft_strerror(rc))
-	              : 0;
+	return rc < 0 ? weft_fail(rc, "weft_dgram_get %s: %s", name, weft_strerror(rc)) : 0;
 }
 
 int
-weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index,
-                     bool on)
+weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index, bool on)
 {
 	struct group_req request = { .gr_interface = index };
 	int family = group ? weft__addr_family(group) : AF_UNSPEC;
@@ -174,16 +158,11 @@ weft_dgram_set_group(weft_dgram *dgram, const weft_addr *group, uint32_t index,
 
 	if (rc < 0)
 		return rc;
-	if ((family != AF_INET && family != AF_INET6)
-	    || group->size > sizeof(group->bytes))
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_dgram_set_group: no address of IP");
+	if ((family != AF_INET && family != AF_INET6) || group->size > sizeof(group->bytes))
+		return weft__fail(WEFT_EINVAL, "weft_dgram_set_group: no address of IP");
 	memcpy(&request.gr_group, group->bytes, group->size);
-	rc = kernel(dgram)->set_option(
-		dgram->fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
-		on ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request,
-		sizeof(request));
-	return rc < 0 ? weft_fail(rc, "weft_dgram_set_group: %s",
-	                          weft_strerror(rc))
-	              : 0;
+	rc = kernel(dgram)->set_option(dgram->fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+	                               on ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request,
+	                               sizeof(request));
+	return rc < 0 ? weft_fail(rc, "weft_dgram_set_group: %s", weft_strerror(rc)) : 0;
 }

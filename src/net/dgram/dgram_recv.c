@@ -20,8 +20,7 @@ static void
 prepare(struct batch *batch, weft_message *messages, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		batch->spans[i] = (struct iovec){ messages[i].data,
-			                          messages[i].size };
+		batch->spans[i] = (struct iovec){ messages[i].data, messages[i].size };
 		batch->msgs[i] = (struct weft__mmsg){
 			.hdr = { .msg_name = messages[i].addr.bytes,
 			         .msg_namelen = sizeof(messages[i].addr.bytes),
@@ -46,12 +45,10 @@ settle(const struct batch *batch, weft_message *messages, uint32_t count)
 
 /* One call; *drained: there is no more. */
 static int
-recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count,
-           bool *drained)
+recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count, bool *drained)
 {
 	weft_loop *loop = weft__dgram_loop(dgram);
-	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend)
-	                                   : weft__sys;
+	const struct weft__sys *sys = loop ? weft__kernel(&loop->backend) : weft__sys;
 	struct batch batch;
 	int rc = -EINTR;
 
@@ -82,8 +79,7 @@ weft__dgram_try_recv(weft_dgram *dgram, weft_message *messages, size_t count)
 		size_t left = count - done;
 
 		rc = recv_batch(dgram, messages + done,
-		                left < WEFT__DGRAM_BATCH ? (uint32_t)left
-		                                         : WEFT__DGRAM_BATCH,
+		                left < WEFT__DGRAM_BATCH ? (uint32_t)left : WEFT__DGRAM_BATCH,
 		                &drained);
 		done += rc > 0 ? (size_t)rc : 0;
 	}
@@ -122,19 +118,16 @@ wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 }
 
 int
-weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count,
-                uint64_t deadline_ns)
+weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count, uint64_t deadline_ns)
 {
-	int rc = weft__dgram_check_batch(dgram, messages, count,
-	                                 "weft_dgram_recv");
+	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_recv");
 
 	if (rc == 0 && deadline_ns != WEFT_NOW)
 		rc = weft__may_wait(deadline_ns);
 	if (rc < 0)
 		return rc;
 	if (dgram->reader || dgram->watch.token)
-		return weft__fail(WEFT_EBUSY,
-		                  "weft_dgram_recv: somebody else receives");
+		return weft__fail(WEFT_EBUSY, "weft_dgram_recv: somebody else receives");
 	for (;;) {
 		rc = weft__dgram_try_recv(dgram, messages, count);
 		if (rc != -EAGAIN)

@@ -30,9 +30,8 @@ try_send(weft_dgram *dgram, const weft_message *messages, size_t count)
 		size_t left = count - done;
 
 		rc = weft__dgram_send_batch(dgram, messages + done,
-		                            left < WEFT__DGRAM_BATCH
-		                                    ? (uint32_t)left
-		                                    : WEFT__DGRAM_BATCH);
+		                            left < WEFT__DGRAM_BATCH ? (uint32_t)left
+		                                                     : WEFT__DGRAM_BATCH);
 		if (rc <= 0)
 			break;
 		done += (size_t)rc;
@@ -62,8 +61,7 @@ count_of(const struct weft__op *op)
 }
 
 static void
-push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages,
-     size_t count)
+push(weft_dgram *dgram, struct weft__op *op, const weft_message *messages, size_t count)
 {
 	op->owned = messages;
 	op->result = (int64_t)count;
@@ -143,8 +141,7 @@ wait_for_room(weft_dgram *dgram)
 	if (!dgram->sends.first || dgram->writer.pending || dgram->closing)
 		return;
 	rc = dgram->stuck ? weft_op_sleep(&dgram->writer, weft_in(STUCK_NS))
-	                  : weft_op_poll(&dgram->writer, dgram->fd,
-	                                 WEFT_WRITABLE, WEFT_NEVER);
+	                  : weft_op_poll(&dgram->writer, dgram->fd, WEFT_WRITABLE, WEFT_NEVER);
 	if (rc < 0)
 		weft__dgram_end_sends(dgram, rc);
 	else
@@ -175,8 +172,8 @@ on_cancel(weft_op *op, int why, void *arg)
 
 /* Not inline, or gcc takes an op on a threadlet's stack for one that is left behind. */
 WEFT__SELDOM static int
-begin(weft_dgram *dgram, const weft_message *messages, size_t count,
-      weft_op *op, uint64_t deadline_ns)
+begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
+      uint64_t deadline_ns)
 {
 	int rc = weft__dgram_use(dgram, op->loop);
 
@@ -188,11 +185,10 @@ begin(weft_dgram *dgram, const weft_message *messages, size_t count,
 }
 
 int
-weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages,
-                   size_t count, weft_op *op, uint64_t deadline_ns)
+weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
+                   uint64_t deadline_ns)
 {
-	int rc = weft__dgram_check_batch(dgram, messages, count,
-	                                 "weft_dgram_send_op");
+	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_send_op");
 	bool first;
 
 	if (rc == 0 && (!op || !op->loop))
@@ -216,8 +212,7 @@ weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages,
 }
 
 static int
-wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count,
-             uint64_t deadline_ns)
+wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint64_t deadline_ns)
 {
 	weft_op op;
 	int rc = weft__dgram_use(dgram, weft__self()->crew->loop);
@@ -235,11 +230,9 @@ wait_to_send(weft_dgram *dgram, const weft_message *messages, size_t count,
 }
 
 int
-weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count,
-                uint64_t deadline_ns)
+weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count, uint64_t deadline_ns)
 {
-	int rc = weft__dgram_check_batch(dgram, messages, count,
-	                                 "weft_dgram_send");
+	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_send");
 
 	if (rc == 0 && deadline_ns != WEFT_NOW)
 		rc = weft__may_wait(deadline_ns);
@@ -248,7 +241,6 @@ weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count,
 	rc = dgram->sends.first ? -EAGAIN : try_send(dgram, messages, count);
 	if (rc != -EAGAIN)
 		return weft__dgram_return(rc, "weft_dgram_send");
-	return deadline_ns == WEFT_NOW
-	               ? WEFT_ETIMEDOUT
-	               : wait_to_send(dgram, messages, count, deadline_ns);
+	return deadline_ns == WEFT_NOW ? WEFT_ETIMEDOUT
+	                               : wait_to_send(dgram, messages, count, deadline_ns);
 }

@@ -24,8 +24,7 @@ weft__dns_arm(struct weft__dns *dns)
 		return 0;
 	dns->timer.owner = dns->loop;
 	weft_timer_set_background(&dns->timer, true);
-	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN,
-	                       on_timer, dns);
+	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN, on_timer, dns);
 }
 
 /* 0: at once.  Else a query times out then, unless its answer has arrived. */
@@ -56,8 +55,7 @@ weft__dns_poke(struct weft__dns *dns)
 static bool
 can_ask(const struct weft__dns *dns)
 {
-	uint32_t max = dns->set.asked_max ? dns->set.asked_max
-	                                  : weft__dns_engine_max;
+	uint32_t max = dns->set.asked_max ? dns->set.asked_max : weft__dns_engine_max;
 
 	return dns->queue.first && dns->asked < max;
 }
@@ -205,15 +203,13 @@ fail(int error, const char *host)
 }
 
 static int64_t
-give_addresses(const struct weft__dns_wait *wait,
-               const struct weft__dns_name *name)
+give_addresses(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 {
 	const struct weft__host *places = name->found;
 	size_t count = name->count < wait->max ? name->count : wait->max;
 
 	for (size_t i = 0; i < count; i++)
-		weft__dns_make_addr(&places[i], wait->port, wait->kind,
-		                    &wait->out[i]);
+		weft__dns_make_addr(&places[i], wait->port, wait->kind, &wait->out[i]);
 	return (int64_t)count;
 }
 
@@ -223,9 +219,8 @@ give_text(const struct weft__dns_wait *wait, const struct weft__dns_name *name)
 	size_t size = strlen(name->found);
 
 	if (size >= wait->max)
-		return weft__fail(WEFT_EMSGSIZE,
-		                  "weft_dns_reverse: the name is longer than "
-		                  "its buffer");
+		return weft__fail(WEFT_EMSGSIZE, "weft_dns_reverse: the name is longer than "
+		                                 "its buffer");
 	memcpy(wait->text, name->found, size + 1);
 	return (int64_t)size;
 }
@@ -265,28 +260,22 @@ refuse(int error, const char *host)
 {
 	if (error != WEFT_EAGAIN)
 		return fail(error, host);
-	return weft_fail(error,
-	                 "resolve %s: too many names are waited for on this "
-	                 "loop",
-	                 host);
+	return weft_fail(error, "resolve %s: too many names are waited for on this loop", host);
 }
 
 /* See that somebody finds it out; before the op begins, whose deadline may fail. */
 static int
-want(struct weft__dns *dns, const struct weft__dns_key *key,
-     struct weft__dns_wait *wait)
+want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wait *wait)
 {
-	int rc = weft__loop_is_stopping(dns->loop)
-	                 ? WEFT_ESHUTDOWN
-	                 : weft__dns_want(dns, key, wait);
+	int rc = weft__loop_is_stopping(dns->loop) ? WEFT_ESHUTDOWN
+	                                           : weft__dns_want(dns, key, wait);
 
 	return rc < 0 ? refuse(rc, key->host ? key->host : "an address") : 0;
 }
 
 /* Begin an op that asks for `key`, as `asked` says. */
 static int
-begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key,
-      uint64_t deadline_ns)
+begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint64_t deadline_ns)
 {
 	struct weft__dns *dns = weft__dns_of(asked->op->loop);
 	struct weft__dns_wait *wait = weft__sys->alloc(sizeof(*wait));
@@ -324,8 +313,7 @@ on_no_cancel(weft_op *op, int why, void *arg)
 
 /* Finish with an address that is literal. */
 static int
-finish_at_once(const struct weft__dns_wait *asked, const weft_addr *addr,
-               uint64_t deadline_ns)
+finish_at_once(const struct weft__dns_wait *asked, const weft_addr *addr, uint64_t deadline_ns)
 {
 	int rc = weft_op_begin(asked->op, on_no_cancel, NULL, deadline_ns);
 
@@ -351,26 +339,23 @@ check_op(weft_op *op)
 
 	if (!op || !op->loop)
 		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve_op: no op");
-	rc = weft__loop_check(op->loop, "weft_dns_resolve_op: not on its "
-	                                "loop's thread");
+	rc = weft__loop_check(op->loop, "weft_dns_resolve_op: not on its loop's thread");
 	if (rc < 0)
 		return rc;
-	return op->pending ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: "
-	                                              "the op is in flight")
+	return op->pending ? weft__misuse(WEFT_EBUSY, "weft_dns_resolve_op: the op is in flight")
 	                   : 0;
 }
 
 static int
-resolve_parts(const struct weft__addr_parts *parts,
-              struct weft__dns_wait *asked, uint64_t deadline_ns)
+resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked,
+              uint64_t deadline_ns)
 {
 	char host[WEFT__DNS_HOST_MAX];
 	struct weft__dns_key key = { .host = host };
 	int rc;
 
 	if (parts->scheme == WEFT__ADDR_FD)
-		return weft__fail(WEFT_EINVAL,
-		                  "resolve: a descriptor has no address");
+		return weft__fail(WEFT_EINVAL, "resolve: a descriptor has no address");
 	if (parts->is_literal)
 		return finish_at_once(asked, &parts->addr, deadline_ns);
 	rc = weft__dns_check(parts->host, parts->host_size, host);
@@ -394,16 +379,15 @@ split(const char *address, struct weft__addr_parts *out)
 }
 
 int
-weft_dns_resolve_op(const char *address, weft_addr *out, size_t max,
-                    weft_op *op, uint64_t deadline_ns)
+weft_dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op,
+                    uint64_t deadline_ns)
 {
 	struct weft__dns_wait asked = { .op = op, .out = out, .max = max };
 	struct weft__addr_parts parts;
 	int rc;
 
 	if (!address || !out || max == 0)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_dns_resolve_op: NULL, or no room");
+		return weft__misuse(WEFT_EINVAL, "weft_dns_resolve_op: NULL, or no room");
 	rc = check_op(op);
 	if (rc == 0)
 		rc = split(address, &parts);
@@ -415,14 +399,12 @@ static int
 told(int64_t rc, const char *what)
 {
 	if (rc < 0)
-		(void)weft_fail((int)rc, "resolve %s: %s", what,
-		                reason_of((int)rc));
+		(void)weft_fail((int)rc, "resolve %s: %s", what, reason_of((int)rc));
 	return (int)rc;
 }
 
 int
-weft_dns_resolve(const char *address, weft_addr *out, size_t max,
-                 uint64_t deadline_ns)
+weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadline_ns)
 {
 	weft_op op;
 	int rc = weft__may_wait(WEFT_NEVER);
@@ -450,15 +432,13 @@ place_of(const weft_addr *addr, struct weft__host *out)
 		memcpy(out->ip, &in6->sin6_addr, 16);
 		out->scope = in6->sin6_scope_id;
 	} else {
-		return weft__fail(WEFT_EINVAL, "weft_dns_reverse: only "
-		                               "addresses of IP have names");
+		return weft__fail(WEFT_EINVAL, "weft_dns_reverse: only addresses of IP have names");
 	}
 	return 0;
 }
 
 int
-weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
-                 uint64_t deadline_ns)
+weft_dns_reverse(const weft_addr *addr, char *out, size_t max, uint64_t deadline_ns)
 {
 	struct weft__host place;
 	struct weft__dns_key key = { .place = &place };
@@ -478,8 +458,7 @@ weft_dns_reverse(const weft_addr *addr, char *out, size_t max,
 	rc = begin(&asked, &key, deadline_ns);
 	if (rc == 0)
 		rc = (int)weft__op_wait(&op, "dns");
-	if (rc < 0 && rc != WEFT_EMSGSIZE
-	    && weft_addr_format(addr, text, sizeof(text)) > 0)
+	if (rc < 0 && rc != WEFT_EMSGSIZE && weft_addr_format(addr, text, sizeof(text)) > 0)
 		(void)told(rc, text);
 	return rc;
 }

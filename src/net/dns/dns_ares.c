@@ -39,10 +39,9 @@ struct engine {
 	struct weft__dns *dns;
 	ares_channel channel;
 	struct socket *sockets;
-	int64_t negative_ttl; /* of the message that is being read, or -1 */
-	struct weft__dns_name
-		*asked[ASKED_MAX]; /* those that it has; or NULL */
-	bool malformed[ASKED_MAX]; /* one of their answers was */
+	int64_t negative_ttl;                    /* of the message that is being read, or -1 */
+	struct weft__dns_name *asked[ASKED_MAX]; /* those that it has; or NULL */
+	bool malformed[ASKED_MAX];               /* one of their answers was */
 	bool closing, alone;
 };
 
@@ -85,9 +84,7 @@ open_socket(int domain, int type, int protocol, void *arg)
 		weft__sys->release(s);
 		return result_of(fd);
 	}
-	*s = (struct socket){ .next = engine->sockets,
-		              .engine = engine,
-		              .fd = fd };
+	*s = (struct socket){ .next = engine->sockets, .engine = engine, .fd = fd };
 	weft_watch_set_background(&s->watch, true);
 	engine->sockets = s;
 	return fd;
@@ -111,8 +108,7 @@ close_socket(ares_socket_t fd, void *arg)
 }
 
 static int
-connect_socket(ares_socket_t fd, const struct sockaddr *addr,
-               ares_socklen_t size, void *arg)
+connect_socket(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size, void *arg)
 {
 	return result_of(kernel(arg)->connect(fd, addr, size));
 }
@@ -168,8 +164,8 @@ forget_asked(struct engine *engine, const struct weft__dns_name *name)
 
 /* tidy: wide, because c-ares says what its functions are given. */
 static ares_ssize_t
-receive(ares_socket_t fd, void *buf, size_t size, int flags,
-        struct sockaddr *from, ares_socklen_t *from_size, void *arg)
+receive(ares_socket_t fd, void *buf, size_t size, int flags, struct sockaddr *from,
+        ares_socklen_t *from_size, void *arg)
 {
 	struct engine *engine = arg;
 	struct iovec part = { .iov_base = buf, .iov_len = size };
@@ -218,8 +214,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	(void)watch;
 	if (what < 0)
 		return; /* the loop ends, and the resolver with it */
-	ares_process_fd(s->engine->channel,
-	                what & (WEFT_READABLE | broken) ? fd : ARES_SOCKET_BAD,
+	ares_process_fd(s->engine->channel, what & (WEFT_READABLE | broken) ? fd : ARES_SOCKET_BAD,
 	                what & (WEFT_WRITABLE | broken) ? fd : ARES_SOCKET_BAD);
 	weft__dns_set_timer(dns);
 }
@@ -236,8 +231,7 @@ on_state(void *arg, ares_socket_t fd, int readable, int writable)
 	if (!s || engine->alone)
 		return;
 	if (events)
-		(void)weft_watch_start(engine->dns->loop, &s->watch, fd, events,
-		                       on_ready, s);
+		(void)weft_watch_start(engine->dns->loop, &s->watch, fd, events, on_ready, s);
 	else
 		(void)weft_watch_stop(&s->watch);
 }
@@ -271,8 +265,7 @@ open_channel(struct engine *engine)
 		.tries = set->tries,
 		.resolvconf_path = (char *)(uintptr_t)set->resolv_conf,
 	};
-	int mask = ARES_OPT_SOCK_STATE_CB
-	           | (set->timeout_ms ? ARES_OPT_TIMEOUTMS : 0)
+	int mask = ARES_OPT_SOCK_STATE_CB | (set->timeout_ms ? ARES_OPT_TIMEOUTMS : 0)
 	           | (set->tries ? ARES_OPT_TRIES : 0)
 	           | (set->resolv_conf ? ARES_OPT_RESOLVCONF : 0);
 	int rc = init_library();
@@ -353,8 +346,7 @@ is_given_back(struct weft__dns_name *name, int status)
 {
 	const struct engine *engine = name->dns->engine;
 
-	if (!engine->closing && status != ARES_EDESTRUCTION
-	    && status != ARES_ECANCELLED)
+	if (!engine->closing && status != ARES_EDESTRUCTION && status != ARES_ECANCELLED)
 		return false;
 	weft__dns_unasked(name);
 	return true;
@@ -363,9 +355,8 @@ is_given_back(struct weft__dns_name *name, int status)
 static uint64_t
 ttl_of_no(const struct engine *engine)
 {
-	return engine->negative_ttl < 0
-	               ? WEFT__DNS_TTL_UNSAID
-	               : (uint64_t)engine->negative_ttl * WEFT_S;
+	return engine->negative_ttl < 0 ? WEFT__DNS_TTL_UNSAID
+	                                : (uint64_t)engine->negative_ttl * WEFT_S;
 }
 
 static void
@@ -392,8 +383,7 @@ read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
 
 	for (const struct ares_addrinfo_cname *c = info->cnames; c; c = c->next)
 		ttl = c->ttl < ttl ? c->ttl : ttl;
-	for (const struct ares_addrinfo_node *n = info->nodes; n;
-	     n = n->ai_next) {
+	for (const struct ares_addrinfo_node *n = info->nodes; n; n = n->ai_next) {
 		bool is6 = n->ai_family == AF_INET6;
 
 		if (!is6 && n->ai_family != AF_INET)
@@ -455,20 +445,16 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 	struct ares_addrinfo_hints hints = {
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM,
-		.ai_flags = ARES_AI_NOSORT
-		            | (name->dns->set.hosts_by_env ? ARES_AI_ENVHOSTS
-		                                           : 0),
+		.ai_flags = ARES_AI_NOSORT | (name->dns->set.hosts_by_env ? ARES_AI_ENVHOSTS : 0),
 	};
 
 	engine->negative_ttl = -1;
 	if (place->family == 0)
 		note_asked(engine, name);
 	if (place->family == 0)
-		ares_getaddrinfo(engine->channel, name->host, NULL, &hints,
-		                 on_places, name);
+		ares_getaddrinfo(engine->channel, name->host, NULL, &hints, on_places, name);
 	else
-		ares_gethostbyaddr(engine->channel, place->ip,
-		                   place->family == AF_INET6 ? 16 : 4,
+		ares_gethostbyaddr(engine->channel, place->ip, place->family == AF_INET6 ? 16 : 4,
 		                   place->family, on_host, name);
 }
 
@@ -489,6 +475,5 @@ weft__dns_engine_due(struct weft__dns *dns)
 
 	if (!ares_timeout(engine->channel, NULL, &tv))
 		return WEFT_NEVER;
-	return weft_in((uint64_t)tv.tv_sec * WEFT_S
-	               + ((uint64_t)tv.tv_usec / 1000 + 1) * WEFT_MS);
+	return weft_in((uint64_t)tv.tv_sec * WEFT_S + ((uint64_t)tv.tv_usec / 1000 + 1) * WEFT_MS);
 }

@@ -10,8 +10,8 @@
 #include "net/dns/dns_ares.h"
 
 static int
-set_option(ares_socket_t fd, ares_socket_opt_t option, const void *value,
-           ares_socklen_t size, void *arg)
+set_option(ares_socket_t fd, ares_socket_opt_t option, const void *value, ares_socklen_t size,
+           void *arg)
 {
 	(void)fd;
 	(void)option;
@@ -23,8 +23,8 @@ set_option(ares_socket_t fd, ares_socket_opt_t option, const void *value,
 }
 
 static int
-connect_to(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size,
-           unsigned int flags, void *arg)
+connect_to(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size, unsigned int flags,
+           void *arg)
 {
 	(void)flags;
 	return weft__dns_sockets.aconnect(fd, addr, size, arg);
@@ -32,11 +32,10 @@ connect_to(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size,
 
 /* tidy: wide, because c-ares says what its functions are given. */
 static ares_ssize_t
-send_to(ares_socket_t fd, const void *data, size_t size, int flags,
-        const struct sockaddr *addr, ares_socklen_t addr_size, void *arg)
+send_to(ares_socket_t fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
+        ares_socklen_t addr_size, void *arg)
 {
-	struct iovec part = { .iov_base = (void *)(uintptr_t)data,
-		              .iov_len = size };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = size };
 
 	(void)flags;
 	(void)addr;

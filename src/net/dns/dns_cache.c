@@ -47,8 +47,7 @@ static bool
 is_for(const struct weft__dns_name *name, const struct weft__dns_key *key)
 {
 	if (key->host)
-		return name->place.family == 0
-		       && strcmp(name->host, key->host) == 0;
+		return name->place.family == 0 && strcmp(name->host, key->host) == 0;
 	return is_same_place(&name->place, key->place);
 }
 
@@ -73,8 +72,7 @@ static struct weft__dns_name *
 add(struct weft__dns *dns, const struct weft__dns_key *key)
 {
 	size_t size = key->host ? strlen(key->host) : 0;
-	struct weft__dns_name *name = weft__alloc_zero(sizeof(*name) + size
-	                                               + 1);
+	struct weft__dns_name *name = weft__alloc_zero(sizeof(*name) + size + 1);
 	struct weft__dns_name **bucket;
 
 	if (!name)
@@ -121,8 +119,7 @@ push(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
 }
 
 static void
-push_first(struct weft__dns_list *list, struct weft__dns_name *name,
-           uint8_t state)
+push_first(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
 {
 	name->state = state;
 	name->prev = NULL;
@@ -185,8 +182,7 @@ add_wait(struct weft__dns_name *name, struct weft__dns_wait *wait)
 }
 
 int
-weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
-               struct weft__dns_wait *wait)
+weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wait *wait)
 {
 	struct weft__dns_name *name = find(dns, key);
 
@@ -196,8 +192,7 @@ weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
 		name = NULL;
 	}
 	if (!name) {
-		if (dns->queue.count
-		    >= limit(dns->set.queue_max, WEFT__DNS_QUEUE_MAX))
+		if (dns->queue.count >= limit(dns->set.queue_max, WEFT__DNS_QUEUE_MAX))
 			return WEFT_EAGAIN;
 		name = weft__dns_arm(dns) == 0 ? add(dns, key) : NULL;
 		if (!name)
@@ -293,17 +288,15 @@ show(struct weft__dns_name *name, struct weft__dns_answer *answer)
 		weft__dns_order(answer->places, answer->count);
 	name->error = answer->error;
 	name->count = answer->count;
-	name->found = answer->count > 0 ? (void *)answer->places
-	                                : (void *)answer->host;
+	name->found = answer->count > 0 ? (void *)answer->places : (void *)answer->host;
 }
 
 /* Keep it, in memory of the name's own; false: there is none. */
 static bool
 keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
 {
-	size_t size = answer->count > 0
-	                      ? answer->count * sizeof(*answer->places)
-	                      : strlen(answer->host) + 1;
+	size_t size = answer->count > 0 ? answer->count * sizeof(*answer->places)
+	                                : strlen(answer->host) + 1;
 	void *found = NULL;
 
 	if (answer->error == 0) {
@@ -362,8 +355,7 @@ weft__dns_forget(struct weft__dns *dns)
 		drop(name);
 	}
 	for (uint32_t i = 0; dns->asked > 0 && i < WEFT__DNS_BUCKETS; i++)
-		for (struct weft__dns_name *name = dns->buckets[i]; name;
-		     name = name->same)
+		for (struct weft__dns_name *name = dns->buckets[i]; name; name = name->same)
 			name->stale = true;
 }
 

@@ -26,15 +26,14 @@ refuse(const char *host, size_t size, const char *why)
 	for (size_t i = 0; i < size && count < sizeof(shown) - 1; i++)
 		shown[count++] = host[i] > ' ' && host[i] < 127 ? host[i] : '?';
 	shown[count] = 0;
-	return weft_fail(WEFT_EINVAL, "resolve %s%s: %s", shown,
-	                 size > count ? "..." : "", why);
+	return weft_fail(WEFT_EINVAL, "resolve %s%s: %s", shown, size > count ? "..." : "", why);
 }
 
 static bool
 is_of_label(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-	       || (c >= '0' && c <= '9') || c == '-' || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+	       || c == '-' || c == '_';
 }
 
 /* Why it is none, or NULL. */
@@ -53,12 +52,10 @@ fault_in(const char *host, size_t size)
 		if (host[i] & 0x80)
 			return foreign;
 		if (host[i] != '.' && !is_of_label(host[i]))
-			return "the name of the host has a character that "
-			       "names cannot have";
+			return "the name of the host has a character that names cannot have";
 		label = host[i] == '.' ? 0 : label + 1;
 		if (label > LABEL_MAX)
-			return "a label of the name of the host is longer than "
-			       "63 characters";
+			return "a label of the name of the host is longer than 63 characters";
 		if (label == 0 && (i == 0 || host[i - 1] == '.'))
 			return "a label of the name of the host is empty";
 	}
@@ -73,9 +70,7 @@ weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX])
 	if (why)
 		return refuse(host, size, why);
 	for (size_t i = 0; i < size; i++)
-		out[i] = host[i] >= 'A' && host[i] <= 'Z'
-		                 ? (char)(host[i] + ('a' - 'A'))
-		                 : host[i];
+		out[i] = host[i] >= 'A' && host[i] <= 'Z' ? (char)(host[i] + ('a' - 'A')) : host[i];
 	out[size] = 0;
 	return 0;
 }
@@ -99,19 +94,15 @@ weft__dns_is_local(const char *host)
 }
 
 void
-weft__dns_make_addr(const struct weft__host *host, uint16_t port, uint32_t kind,
-                    weft_addr *out)
+weft__dns_make_addr(const struct weft__host *host, uint16_t port, uint32_t kind, weft_addr *out)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		                    .sin6_scope_id = host->scope };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_scope_id = host->scope };
 	bool is6 = host->family == AF_INET6;
 
-	*out = (weft_addr){ .kind = kind,
-		            .size = is6 ? sizeof(in6) : sizeof(in) };
+	*out = (weft_addr){ .kind = kind, .size = is6 ? sizeof(in6) : sizeof(in) };
 	memcpy(&in.sin_addr, host->ip, sizeof(in.sin_addr));
 	memcpy(&in6.sin6_addr, host->ip, sizeof(in6.sin6_addr));
-	memcpy(out->bytes, is6 ? (const void *)&in6 : (const void *)&in,
-	       out->size);
+	memcpy(out->bytes, is6 ? (const void *)&in6 : (const void *)&in, out->size);
 	weft__addr_set_port(out, port);
 }

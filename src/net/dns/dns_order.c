@@ -82,9 +82,8 @@ scope_of(const uint8_t ip[16])
 	static const uint8_t one[16] = { [15] = 1 };
 
 	if (policy_of(ip)->label == 4) /* IPv4: 127/8 and 169.254/16 */
-		return ip[12] == 127 || (ip[12] == 169 && ip[13] == 254)
-		               ? SCOPE_LINK
-		               : SCOPE_GLOBAL;
+		return ip[12] == 127 || (ip[12] == 169 && ip[13] == 254) ? SCOPE_LINK
+		                                                         : SCOPE_GLOBAL;
 	if (ip[0] == 0xff)
 		return ip[1] & 0xf;
 	if (memcmp(ip, one, 16) == 0 || (ip[0] == 0xfe && ip[1] >> 6 == 2))
@@ -105,15 +104,13 @@ find_source(int fd, const struct weft__host *host, uint8_t out[16])
 	weft__dns_make_addr(host, 53, SOCK_DGRAM, &addr);
 	if (fd >= 0) /* else what was chosen for the last one would stay */
 		(void)weft__sys->connect(fd, &none, sizeof(none));
-	if (fd < 0
-	    || weft__sys->connect(fd, weft__addr_sockaddr(&addr), addr.size) < 0
+	if (fd < 0 || weft__sys->connect(fd, weft__addr_sockaddr(&addr), addr.size) < 0
 	    || weft__sys->sockname(fd, (struct sockaddr *)&in6, &size) < 0)
 		return false;
 	if (host->family == AF_INET6)
 		memcpy(source.ip, &in6.sin6_addr, 16);
 	else
-		memcpy(source.ip,
-		       &((struct sockaddr_in *)(void *)&in6)->sin_addr, 4);
+		memcpy(source.ip, &((struct sockaddr_in *)(void *)&in6)->sin_addr, 4);
 	map(&source, out);
 	return true;
 }
@@ -132,8 +129,7 @@ rank(struct rank *r, const struct weft__host *host, int fd)
 		return;
 	r->same_scope = scope_of(source) == r->scope;
 	r->same_label = policy_of(source)->label == policy_of(ip)->label;
-	r->prefix = host->family == AF_INET6 ? (uint8_t)common_bits(ip, source)
-	                                     : 0;
+	r->prefix = host->family == AF_INET6 ? (uint8_t)common_bits(ip, source) : 0;
 }
 
 /* Is `a` to come before `b`, which came first? */
@@ -180,8 +176,7 @@ take_turns(const struct rank *ranks, uint32_t count, struct weft__host *out)
 
 		for (int tries = 0; tries < 2; tries++) {
 			while (at[other] < count
-			       && (ranks[at[other]].host.family != family)
-			                  != other)
+			       && (ranks[at[other]].host.family != family) != other)
 				at[other]++;
 			if (at[other] < count)
 				break;

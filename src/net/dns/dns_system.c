@@ -33,8 +33,7 @@ weft__dns_engine_close(struct weft__dns *dns, bool alone)
 {
 	dns->engine = NULL;
 	for (uint32_t i = 0; alone && i < WEFT__DNS_BUCKETS; i++)
-		for (struct weft__dns_name *name = dns->buckets[i]; name;
-		     name = name->same)
+		for (struct weft__dns_name *name = dns->buckets[i]; name; name = name->same)
 			if (name->state == WEFT__DNS_ASKED)
 				weft__sys->release(name->job);
 }
@@ -50,11 +49,9 @@ run(void *arg)
 
 	job->ran = true;
 	if (name->place.family == 0)
-		rc = weft__sys->host_find(name->host, answer->places,
-		                          2 * WEFT__DNS_PLACES);
+		rc = weft__sys->host_find(name->host, answer->places, 2 * WEFT__DNS_PLACES);
 	else
-		rc = weft__sys->host_name(&name->place, answer->host,
-		                          sizeof(answer->host));
+		rc = weft__sys->host_name(&name->place, answer->host, sizeof(answer->host));
 	if (rc >= 0 && name->place.family == 0)
 		answer->count = (uint32_t)rc;
 	answer->error = rc < 0 ? rc : 0;
@@ -66,9 +63,7 @@ run(void *arg)
 static int
 error_of(int error)
 {
-	return error == 0 || error == WEFT_ENONAME || error == WEFT_ENOMEM
-	               ? error
-	               : WEFT_EAGAIN;
+	return error == 0 || error == WEFT_ENONAME || error == WEFT_ENOMEM ? error : WEFT_EAGAIN;
 }
 
 static void
@@ -102,13 +97,10 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 		job->name = name;
 		(void)weft_op_init(&job->op, name->dns->loop, on_done, job);
 		weft_op_set_background(&job->op, true);
-		rc = weft_work_op(WEFT_BLOCKING, run, job, &job->op,
-		                  WEFT_NEVER);
+		rc = weft_work_op(WEFT_BLOCKING, run, job, &job->op, WEFT_NEVER);
 	}
 	if (rc < 0) {
-		struct weft__dns_answer refusal = {
-			.error = rc == WEFT_ENOMEM ? rc : WEFT_EAGAIN
-		};
+		struct weft__dns_answer refusal = { .error = rc == WEFT_ENOMEM ? rc : WEFT_EAGAIN };
 
 		weft__sys->release(job);
 		weft__dns_answered(name, &refusal);

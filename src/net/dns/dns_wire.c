@@ -111,8 +111,7 @@ weft__dns_negative_ttl(const void *message, size_t size)
 		return -1;
 	skip_name(&c);
 	(void)take(&c, 4);
-	while (answers-- > 0
-	       && !c.bad) /* aliases, if there is no such record */
+	while (answers-- > 0 && !c.bad) /* aliases, if there is no such record */
 		(void)read_record(&c);
 	while (authorities-- > 0 && ttl < 0 && !c.bad)
 		ttl = read_record(&c);
@@ -129,8 +128,7 @@ read_question(struct cursor *c, char *out)
 	while ((length = take_number(c, 1)) > 0 && !c->bad) {
 		const uint8_t *label = take(c, length);
 
-		if (!label || length > 63
-		    || size + length + 2 > WEFT__DNS_QUESTION_MAX) {
+		if (!label || length > 63 || size + length + 2 > WEFT__DNS_QUESTION_MAX) {
 			c->bad = true;
 			break;
 		}
@@ -139,9 +137,7 @@ read_question(struct cursor *c, char *out)
 		for (uint32_t i = 0; i < length; i++) {
 			char byte = (char)label[i];
 
-			out[size++] = byte >= 'A' && byte <= 'Z'
-			                      ? (char)(byte | 0x20)
-			                      : byte;
+			out[size++] = byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 		}
 	}
 	out[size] = '\0';
@@ -159,13 +155,11 @@ check_record(struct cursor *c)
 	(void)take(c, 6); /* class and time */
 	size = take_number(c, 2);
 	(void)take(c, size);
-	return !c->bad && (type != TYPE_A || size == 4)
-	       && (type != TYPE_AAAA || size == 16);
+	return !c->bad && (type != TYPE_A || size == 4) && (type != TYPE_AAAA || size == 16);
 }
 
 bool
-weft__dns_is_malformed(const void *message, size_t size,
-                       char name[WEFT__DNS_QUESTION_MAX])
+weft__dns_is_malformed(const void *message, size_t size, char name[WEFT__DNS_QUESTION_MAX])
 {
 	struct cursor c = { .at = message };
 	uint32_t flags, questions, records = 0;

@@ -32,16 +32,14 @@ prepare_tcp(int fd, const struct weft__addr_parts *parts, bool share)
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (rc == 0 && weft__addr_family(&parts->addr) == AF_INET6)
-		rc = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY,
-		             parts->host_size > 0);
+		rc = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, parts->host_size > 0);
 	return rc;
 }
 
 static bool
 has_path(const struct weft__addr_parts *parts)
 {
-	return parts->scheme == WEFT__ADDR_UNIX && parts->path_size > 0
-	       && parts->path[0] != '@';
+	return parts->scheme == WEFT__ADDR_UNIX && parts->path_size > 0 && parts->path[0] != '@';
 }
 
 /* Is the socket at that path one that nobody listens on? */
@@ -64,8 +62,7 @@ bind_to(int fd, const weft_addr *addr)
 }
 
 static int
-bind_path(int fd, const struct weft__addr_parts *parts,
-          const weft_listener_opts *opts)
+bind_path(int fd, const struct weft__addr_parts *parts, const weft_listener_opts *opts)
 {
 	mode_t mode = opts->mode ? opts->mode : 0600;
 	int rc = weft__sys->path_mode(fd, mode);
@@ -81,28 +78,22 @@ bind_path(int fd, const struct weft__addr_parts *parts,
 }
 
 static int
-bind_and_listen(int fd, const struct weft__addr_parts *parts,
-                const weft_listener_opts *opts)
+bind_and_listen(int fd, const struct weft__addr_parts *parts, const weft_listener_opts *opts)
 {
 	int backlog = opts->backlog ? (int)opts->backlog : BACKLOG;
-	int rc = parts->scheme == WEFT__ADDR_UNIX
-	                 ? 0
-	                 : prepare_tcp(fd, parts, opts->share_port);
+	int rc = parts->scheme == WEFT__ADDR_UNIX ? 0 : prepare_tcp(fd, parts, opts->share_port);
 
 	if (rc == 0)
-		rc = has_path(parts) ? bind_path(fd, parts, opts)
-		                     : bind_to(fd, &parts->addr);
+		rc = has_path(parts) ? bind_path(fd, parts, opts) : bind_to(fd, &parts->addr);
 	return rc == 0 ? weft__sys->listen(fd, backlog) : rc;
 }
 
 static int
 open_socket(struct weft__addr_parts *parts)
 {
-	int fd = weft__sys->socket(weft__addr_family(&parts->addr), SOCK_STREAM,
-	                           0);
+	int fd = weft__sys->socket(weft__addr_family(&parts->addr), SOCK_STREAM, 0);
 
-	if (fd != -EAFNOSUPPORT || parts->host_size > 0
-	    || parts->scheme == WEFT__ADDR_UNIX)
+	if (fd != -EAFNOSUPPORT || parts->host_size > 0 || parts->scheme == WEFT__ADDR_UNIX)
 		return fd;
 	weft__addr_any4(parts->port, SOCK_STREAM, &parts->addr);
 	return weft__sys->socket(AF_INET, SOCK_STREAM, 0);
@@ -112,26 +103,15 @@ static int
 check_parts(const struct weft__addr_parts *parts, const char *address,
             const weft_listener_opts *opts)
 {
-	if (parts->scheme == WEFT__ADDR_UDP
-	    || parts->scheme == WEFT__ADDR_UNIXDGRAM)
-		return weft_fail(WEFT_EINVAL,
-		                 "listen %s: datagrams are not "
-		                 "accepted",
-		                 address);
-	if (opts->share_port && parts->scheme != WEFT__ADDR_TCP
-	    && parts->scheme != WEFT__ADDR_TLS)
-		return weft_fail(WEFT_EINVAL, "listen %s: has no port to share",
-		                 address);
+	if (parts->scheme == WEFT__ADDR_UDP || parts->scheme == WEFT__ADDR_UNIXDGRAM)
+		return weft_fail(WEFT_EINVAL, "listen %s: datagrams are not accepted", address);
+	if (opts->share_port && parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS)
+		return weft_fail(WEFT_EINVAL, "listen %s: has no port to share", address);
 	if (parts->scheme == WEFT__ADDR_TLS && !opts->tls)
-		return weft_fail(WEFT_EINVAL,
-		                 "listen %s: needs a certificate, "
-		                 "in opts.tls",
+		return weft_fail(WEFT_EINVAL, "listen %s: needs a certificate, in opts.tls",
 		                 address);
 	if (parts->scheme != WEFT__ADDR_FD && !parts->is_literal)
-		return weft_fail(WEFT_EINVAL,
-		                 "listen %s: needs an address, "
-		                 "not a name",
-		                 address);
+		return weft_fail(WEFT_EINVAL, "listen %s: needs an address, not a name", address);
 	return 0;
 }
 
@@ -143,8 +123,7 @@ read_local(int fd, weft_addr *out)
 	int rc = weft__sys->sockname(fd, (struct sockaddr *)&name, &size);
 
 	if (rc == 0)
-		weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM,
-		                out);
+		weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM, out);
 	return rc;
 }
 
@@ -164,8 +143,7 @@ copy_path(const struct weft__addr_parts *parts, char **out)
 }
 
 int
-weft__listen(const char *address, const weft_listener_opts *opts,
-             weft_addr *local, char **path)
+weft__listen(const char *address, const weft_listener_opts *opts, weft_addr *local, char **path)
 {
 	struct weft__addr_parts parts;
 	int rc = weft__addr_split(address, &parts), fd = -1;
@@ -176,8 +154,7 @@ weft__listen(const char *address, const weft_listener_opts *opts,
 		return rc;
 	rc = copy_path(&parts, path);
 	if (rc == 0)
-		rc = fd = parts.scheme == WEFT__ADDR_FD ? parts.fd
-		                                        : open_socket(&parts);
+		rc = fd = parts.scheme == WEFT__ADDR_FD ? parts.fd : open_socket(&parts);
 	if (rc >= 0 && parts.scheme != WEFT__ADDR_FD)
 		rc = bind_and_listen(fd, &parts, opts);
 	if (rc >= 0)

@@ -41,24 +41,18 @@ weft__listener_begin_drain(weft_listener *listener)
 	if (listener->drain.pending)
 		return true;
 	return listener->fd >= 0 && (listener->flags & WEFT__LISTENER_SHARES)
-	       && (listener->flags
-	           & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
+	       && (listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
 	       && weft__sys->ignore_syn(listener->fd) == 0
-	       && weft_op_init(&listener->drain,
-	                       weft__notice_loop(&listener->notice), on_drained,
+	       && weft_op_init(&listener->drain, weft__notice_loop(&listener->notice), on_drained,
 	                       listener)
 	                  == 0
-	       && weft_op_begin(&listener->drain, on_drain_asked, listener,
-	                        weft_in(DRAIN_NS))
-	                  == 0;
+	       && weft_op_begin(&listener->drain, on_drain_asked, listener, weft_in(DRAIN_NS)) == 0;
 }
 
 void
 weft__listener_drain(weft_listener *listener)
 {
-	struct weft__waiter waiter = { .what = "accept",
-		                       .on = listener->fd,
-		                       .deaf = true };
+	struct weft__waiter waiter = { .what = "accept", .on = listener->fd, .deaf = true };
 
 	if (!weft__listener_begin_drain(listener))
 		return;

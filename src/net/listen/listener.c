@@ -84,8 +84,7 @@ hand_out(weft_listener *listener)
 	weft_stream *stream;
 
 	if (listener->waiter && listener->ready) {
-		acceptor_of(listener->waiter)->stream = weft__listener_take(
-			listener);
+		acceptor_of(listener->waiter)->stream = weft__listener_take(listener);
 		end_waiter(listener, 0);
 	}
 	while ((listener->flags & WEFT__LISTENER_STARTED)
@@ -94,8 +93,7 @@ hand_out(weft_listener *listener)
 	if (listener->error && listener->waiter)
 		end_waiter(listener, listener->error);
 	if (listener->error && (listener->flags & WEFT__LISTENER_STARTED)) {
-		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
-		                               | WEFT__LISTENER_OWED);
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED);
 		call(listener, NULL, listener->error);
 	}
 }
@@ -155,8 +153,7 @@ greet(void *arg)
 static void
 begin_greeting(weft_listener *listener, weft_stream *stream)
 {
-	const weft_go_opts opts = { .name = "handshake",
-		                    .loop = loop_of(listener) };
+	const weft_go_opts opts = { .name = "handshake", .loop = loop_of(listener) };
 	struct greeting *g = weft__sys->alloc(sizeof(*g));
 
 	if (g) {
@@ -191,9 +188,7 @@ static void
 adopt(weft_listener *listener, int fd)
 {
 	weft_stream *stream = weft__stream_make(
-		fd, weft__addr_family(&listener->local) == AF_UNIX
-			    ? WEFT__STREAM_LOCAL
-			    : 0);
+		fd, weft__addr_family(&listener->local) == AF_UNIX ? WEFT__STREAM_LOCAL : 0);
 
 	weft__count(&loop_of(listener)->counts.accepted, 1);
 	weft__ready_disown(&loop_of(listener)->backend, fd);
@@ -265,9 +260,8 @@ accept_more(weft_listener *listener, uint32_t max)
 static bool
 is_final(int64_t error)
 {
-	return error == WEFT_ESHUTDOWN || error == WEFT_EBADF
-	       || error == WEFT_EINVAL || error == -ENOTSOCK
-	       || error == -EOPNOTSUPP;
+	return error == WEFT_ESHUTDOWN || error == WEFT_EBADF || error == WEFT_EINVAL
+	       || error == -ENOTSOCK || error == -EOPNOTSUPP;
 }
 
 static void
@@ -285,8 +279,8 @@ static void
 rest(weft_listener *listener)
 {
 	weft__count(&loop_of(listener)->counts.accepts_shed, 1);
-	if (weft_timer_start(loop_of(listener), &listener->timer,
-	                     weft_in(REST_NS), 0, on_rested, listener)
+	if (weft_timer_start(loop_of(listener), &listener->timer, weft_in(REST_NS), 0, on_rested,
+	                     listener)
 	    == 0)
 		listener->flags |= WEFT__LISTENER_RESTS;
 }
@@ -298,8 +292,7 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 
 	if (result >= 0) {
 		adopt(listener, (int)result);
-		if ((listener->flags & WEFT__LISTENER_STARTED)
-		    && !op->loop->backend.ops->batches)
+		if ((listener->flags & WEFT__LISTENER_STARTED) && !op->loop->backend.ops->batches)
 			accept_more(listener, left_of(listener));
 	} else if (is_final(result)) {
 		listener->error = (int)result;
@@ -317,8 +310,7 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 static bool
 is_put_off(weft_listener *listener)
 {
-	if (!(listener->flags & WEFT__LISTENER_STARTED)
-	    || left_of(listener) > 0)
+	if (!(listener->flags & WEFT__LISTENER_STARTED) || left_of(listener) > 0)
 		return false;
 	hand_out_later(listener);
 	return listener->flags & WEFT__LISTENER_HANDING;
@@ -337,10 +329,9 @@ weft__listener_go_on(weft_listener *listener)
 	    || (listener->flags & WEFT__LISTENER_RESTS) || is_put_off(listener)
 	    || !permit(listener))
 		return;
-	weft_op_set_background(
-		&listener->op,
-		!(listener->flags & WEFT__LISTENER_STARTED)
-			|| (listener->flags & WEFT__LISTENER_BACKGROUND));
+	weft_op_set_background(&listener->op,
+	                       !(listener->flags & WEFT__LISTENER_STARTED)
+	                               || (listener->flags & WEFT__LISTENER_BACKGROUND));
 	rc = weft_op_accept(&listener->op, listener->fd, 0, WEFT_NEVER);
 	if (rc < 0 && is_final(rc))
 		listener->error = rc;
@@ -396,13 +387,10 @@ ask(struct weft__waiter *waiter, int why)
 }
 
 int
-weft__listener_next(weft_listener *listener, weft_stream **out,
-                    uint64_t deadline_ns)
+weft__listener_next(weft_listener *listener, weft_stream **out, uint64_t deadline_ns)
 {
-	struct acceptor a = {
-		.waiter = { .what = "accept", .on = listener->fd, .ask = ask },
-		.listener = listener
-	};
+	struct acceptor a = { .waiter = { .what = "accept", .on = listener->fd, .ask = ask },
+		              .listener = listener };
 	int64_t rc;
 
 	if (listener->ready) {
@@ -427,9 +415,7 @@ weft__listener_next(weft_listener *listener, weft_stream **out,
 void
 weft__listener_halt(weft_listener *listener)
 {
-	struct weft__waiter waiter = { .what = "accept",
-		                       .on = listener->fd,
-		                       .deaf = true };
+	struct weft__waiter waiter = { .what = "accept", .on = listener->fd, .deaf = true };
 
 	if (!listener->op.pending)
 		return;
@@ -456,13 +442,11 @@ static bool
 is_busy(const weft_listener *listener)
 {
 	return listener->waiter
-	       || (listener->flags
-	           & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED));
+	       || (listener->flags & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED));
 }
 
 int
-weft_listener_accept(weft_listener *listener, weft_stream **out,
-                     uint64_t deadline_ns)
+weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadline_ns)
 {
 	int rc = weft__listener_use(listener, NULL, "weft_listener_accept");
 
@@ -512,24 +496,20 @@ stand(weft_listener *listener)
 
 	if (listener->standing.pending)
 		return 0;
-	rc = weft_op_init(&listener->standing, loop_of(listener), on_stood,
-	                  listener);
+	rc = weft_op_init(&listener->standing, loop_of(listener), on_stood, listener);
 	if (rc < 0)
 		return rc;
 	weft_op_set_background(&listener->standing, true);
-	return weft_op_begin(&listener->standing, on_standing_asked, listener,
-	                     WEFT_NEVER);
+	return weft_op_begin(&listener->standing, on_standing_asked, listener, WEFT_NEVER);
 }
 
 int
-weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
-                    void *arg)
+weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn, void *arg)
 {
 	int rc = weft__listener_use(listener, loop, "weft_listener_start");
 
 	if (rc == 0 && !fn)
-		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: no "
-		                               "function");
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_start: no function");
 	if (rc < 0)
 		return rc;
 	if (listener->waiter || (listener->flags & WEFT__LISTENER_SERVED))
@@ -540,12 +520,10 @@ weft_listener_start(weft_listener *listener, weft_loop *loop, weft_accept_fn fn,
 	listener->fn = fn;
 	listener->arg = arg;
 	listener->flags |= WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED;
-	weft_listener_set_background(
-		listener, listener->flags & WEFT__LISTENER_BACKGROUND);
+	weft_listener_set_background(listener, listener->flags & WEFT__LISTENER_BACKGROUND);
 	weft__listener_go_on(listener);
 	if (listener->error)
-		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED
-		                               | WEFT__LISTENER_OWED);
+		listener->flags &= ~(uint32_t)(WEFT__LISTENER_STARTED | WEFT__LISTENER_OWED);
 	else if (listener->ready)
 		hand_out_later(listener);
 	return listener->error;
@@ -566,16 +544,13 @@ weft_listener_stop(weft_listener *listener)
 void
 weft_listener_set_background(weft_listener *listener, bool on)
 {
-	if (weft__listener_use(listener, NULL, "weft_listener_set_background")
-	    < 0)
+	if (weft__listener_use(listener, NULL, "weft_listener_set_background") < 0)
 		return;
 	if (on)
 		listener->flags |= WEFT__LISTENER_BACKGROUND;
 	else
 		listener->flags &= ~(uint32_t)WEFT__LISTENER_BACKGROUND;
-	weft_op_set_background(
-		&listener->op,
-		on || !(listener->flags & WEFT__LISTENER_STARTED));
+	weft_op_set_background(&listener->op, on || !(listener->flags & WEFT__LISTENER_STARTED));
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -599,8 +574,7 @@ release(weft_listener *listener)
 }
 
 int
-weft_listener_open(const char *address, const weft_listener_opts *opts,
-                   weft_listener **out)
+weft_listener_open(const char *address, const weft_listener_opts *opts, weft_listener **out)
 {
 	const weft_listener_opts defaults = WEFT_INIT;
 	weft_listener *listener;
@@ -610,10 +584,9 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 	opts = opts ? opts : &defaults;
 	listener = weft__alloc_zero(sizeof(*listener));
 	if (listener)
-		listener->quota = weft__quota_new(
-			opts->connections_max ? opts->connections_max
-					      : CONNECTIONS_MAX,
-			on_room, listener);
+		listener->quota = weft__quota_new(opts->connections_max ? opts->connections_max
+		                                                        : CONNECTIONS_MAX,
+		                                  on_room, listener);
 	if (!listener || !listener->quota) {
 		weft__sys->release(listener);
 		return weft__fail(WEFT_ENOMEM, "listen: out of memory");
@@ -623,14 +596,11 @@ weft_listener_open(const char *address, const weft_listener_opts *opts,
 	listener->budget = opts->accept_budget ? opts->accept_budget : BUDGET;
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
 	                  | (opts->share_port ? WEFT__LISTENER_SHARES : 0u);
-	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns
-	                                            : HANDSHAKE_NS;
+	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
 	/* Plain addresses stay plain. */
-	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0
-	                        ? weft__tls_ref(opts->tls)
-	                        : NULL;
-	listener->fd = weft__listen(address, opts, &listener->local,
-	                            &listener->path);
+	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0 ? weft__tls_ref(opts->tls)
+	                                                              : NULL;
+	listener->fd = weft__listen(address, opts, &listener->local, &listener->path);
 	if (listener->fd < 0) {
 		int rc = listener->fd;
 
@@ -672,9 +642,7 @@ close_socket(weft_listener *listener)
 		weft__fd_forget(listener->fd);
 	if (!(listener->flags & WEFT__LISTENER_BORROWED))
 		(void)weft__sys->close(listener->fd);
-	if (listener->path
-	    && listener->forks
-	               == weft__load(&weft__program.forks, WEFT__RELAXED))
+	if (listener->path && listener->forks == weft__load(&weft__program.forks, WEFT__RELAXED))
 		(void)weft__sys->path_remove(listener->path);
 	listener->fd = -1;
 	if (!listener->error)
@@ -699,8 +667,7 @@ weft__listener_end(weft_listener *listener)
 	weft_stream *stream;
 
 	if (listener->op.pending || listener->standing.pending
-	    || (listener->flags
-	        & (WEFT__LISTENER_CALLED | WEFT__LISTENER_HANDING)))
+	    || (listener->flags & (WEFT__LISTENER_CALLED | WEFT__LISTENER_HANDING)))
 		return;
 	if (!(listener->flags & WEFT__LISTENER_ENDED)) {
 		listener->flags |= WEFT__LISTENER_ENDED;
@@ -741,9 +708,7 @@ weft_listener_close(weft_listener *listener)
 	weft_loop *loop = listener ? loop_of(listener) : NULL;
 	bool drains, waits;
 
-	if (!listener
-	    || (listener->flags
-	        & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS)))
+	if (!listener || (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS)))
 		return;
 	if (loop) {
 		/* A loop that has stopped still lets its listeners go. */

@@ -66,8 +66,7 @@ try_enter(struct weft__quota *quota)
 	uint32_t count = weft__load(&quota->count, WEFT__SEQ_CST);
 
 	while (count < quota->max)
-		if (weft__cas(&quota->count, &count, count + 1,
-		              WEFT__SEQ_CST)) {
+		if (weft__cas(&quota->count, &count, count + 1, WEFT__SEQ_CST)) {
 			(void)weft__add(&quota->refs, 1, WEFT__RELAXED);
 			return true;
 		}

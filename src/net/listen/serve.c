@@ -59,8 +59,7 @@ static bool
 end_greeting(struct service *service, struct greeting *greeting)
 {
 	weft__lock_take(&service->lock);
-	*(greeting->prev ? &greeting->prev->next
-	                 : &service->first) = greeting->next;
+	*(greeting->prev ? &greeting->prev->next : &service->first) = greeting->next;
 	if (greeting->next)
 		greeting->next->prev = greeting->prev;
 	weft__lock_give(&service->lock);
@@ -91,8 +90,8 @@ limit_greetings(struct service *service)
 
 	service->timer.tag |= WEFT__TAG_FIRM;
 	if (!service->listener->tls
-	    || weft_timer_start(loop, &service->timer, weft_in(HANDSHAKE_NS), 0,
-	                        cut_greetings, service)
+	    || weft_timer_start(loop, &service->timer, weft_in(HANDSHAKE_NS), 0, cut_greetings,
+	                        service)
 	               < 0)
 		cut_greetings(NULL, service);
 }
@@ -153,9 +152,7 @@ start_peer(struct service *service, weft_stream *stream)
 	weft_go_opts opts = {
 		.name = "peer",
 		.scope = &service->scope,
-		.loop = here->runtime
-		                        && !(listener->flags
-		                             & WEFT__LISTENER_SHARES)
+		.loop = here->runtime && !(listener->flags & WEFT__LISTENER_SHARES)
 		                ? WEFT_LEAST_LOADED
 		                : here,
 	};
@@ -164,9 +161,7 @@ start_peer(struct service *service, weft_stream *stream)
 
 	if (peer) {
 		*peer = (struct peer){ service, stream,
-			               listener->tls
-			                       ? weft__tls_ref(listener->tls)
-			                       : NULL,
+			               listener->tls ? weft__tls_ref(listener->tls) : NULL,
 			               listener->handshake_ns };
 		rc = weft_go_with(&opts, run_peer, peer);
 		if (rc == WEFT_ECANCELED) /* so is this threadlet, too */
@@ -192,8 +187,7 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 		if (rc == 0 && weft__notice_take(&listener->notice))
 			rc = WEFT_EINTR;
 		if (rc == 0)
-			rc = weft__listener_next(listener, &stream,
-			                         deadline_ns);
+			rc = weft__listener_next(listener, &stream, deadline_ns);
 		if (rc < 0)
 			return rc;
 		start_peer(service, stream);
@@ -218,21 +212,16 @@ start_last(struct service *service, int why)
 }
 
 int
-weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg,
-                    uint64_t deadline_ns)
+weft_listener_serve(weft_listener *listener, weft_peer_fn fn, void *arg, uint64_t deadline_ns)
 {
-	struct service service = {
-		.listener = listener, .fn = fn, .arg = arg, .timer = WEFT_INIT
-	};
+	struct service service = { .listener = listener, .fn = fn, .arg = arg, .timer = WEFT_INIT };
 	int rc = weft__listener_use(listener, NULL, "weft_listener_serve");
 
 	if (rc == 0 && !fn)
-		rc = weft__misuse(WEFT_EINVAL, "weft_listener_serve: no "
-		                               "function");
+		rc = weft__misuse(WEFT_EINVAL, "weft_listener_serve: no function");
 	if (rc == 0
 	    && (listener->waiter
-	        || listener->flags
-	                   & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED)))
+	        || listener->flags & (WEFT__LISTENER_STARTED | WEFT__LISTENER_SERVED)))
 		rc = weft__fail(WEFT_EBUSY, "another accepts here");
 	if (rc == 0)
 		rc = weft__may_wait(deadline_ns);

@@ -10,8 +10,7 @@
 static void
 read_away(const weft_stream *stream)
 {
-	const struct weft__sys *sys = weft__kernel(
-		&weft__stream_loop(stream)->backend);
+	const struct weft__sys *sys = weft__kernel(&weft__stream_loop(stream)->backend);
 	char waste[1024];
 
 	for (int i = 0; i < WASTE_MAX; i++)
@@ -69,8 +68,7 @@ bool
 weft__close_go_on(weft_stream *stream)
 {
 	if (stream->in.pending || stream->out
-	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN))
-	    || stream->guests > 0)
+	    || (stream->flags & (WEFT__STREAM_CALLED | WEFT__STREAM_AGAIN)) || stream->guests > 0)
 		return false;
 	if (finish_behind_results(stream))
 		return false;
@@ -87,8 +85,7 @@ on_linger(weft_timer *timer, void *arg)
 	const struct weft__sender *out = stream->out;
 
 	(void)timer;
-	if (stream->queued < out->linger_queued
-	    || weft__stream_unsent(stream) < out->linger_unsent)
+	if (stream->queued < out->linger_queued || weft__stream_unsent(stream) < out->linger_unsent)
 		linger(stream);
 	else
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
@@ -108,8 +105,8 @@ linger(weft_stream *stream)
 	out->linger.tag |= WEFT__TAG_FIRM;
 	out->linger.owner = loop;
 	if (loop->ending
-	    || weft__timer_arm(&loop->wheel, &out->linger,
-	                       weft_in(stream->linger_ns), 0, on_linger, stream)
+	    || weft__timer_arm(&loop->wheel, &out->linger, weft_in(stream->linger_ns), 0, on_linger,
+	                       stream)
 	               < 0)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
 	weft__loop_changed(loop);
@@ -216,8 +213,8 @@ weft_stream_reset(weft_stream *stream)
 	if (!is_unbound(stream) && check(stream, "weft_stream_reset") < 0)
 		return;
 	if (!(stream->flags & WEFT__STREAM_PLAIN))
-		(void)weft__sys->set_option(stream->fd, SOL_SOCKET, SO_LINGER,
-		                            &at_once, sizeof(at_once));
+		(void)weft__sys->set_option(stream->fd, SOL_SOCKET, SO_LINGER, &at_once,
+		                            sizeof(at_once));
 	if (is_unbound(stream)) {
 		close_unbound(stream);
 		return;

@@ -47,7 +47,7 @@ struct connection {
 	weft_stream *stream;     /* its handshake is under way, */
 	weft_threadlet securing; /* by this one */
 	char why[WHY_SIZE];      /* it failed, or "" */
-	char *told; /* the same, for a caller that waits; or NULL */
+	char *told;              /* the same, for a caller that waits; or NULL */
 	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
@@ -86,8 +86,7 @@ explain(const char *address, int error, const char *why)
 {
 	if (error == 0 || error == WEFT_ECANCELED || error == WEFT_EINTR)
 		return error;
-	return weft_fail(error, "connect %s: %s", address,
-	                 why[0] ? why : weft_strerror(error));
+	return weft_fail(error, "connect %s: %s", address, why[0] ? why : weft_strerror(error));
 }
 
 static void
@@ -95,9 +94,7 @@ decide(struct connection *c, int result)
 {
 	weft_op *op = c->op;
 
-	weft__count(result == 0 ? &c->loop->counts.connected
-	                        : &c->loop->counts.connects_failed,
-	            1);
+	weft__count(result == 0 ? &c->loop->counts.connected : &c->loop->counts.connects_failed, 1);
 	c->op = NULL;
 	c->next = c->count;
 	if (c->securing > 0)
@@ -121,8 +118,7 @@ secure(void *arg)
 {
 	struct connection *c = arg;
 	weft_stream *stream = c->stream;
-	int rc = weft_tls_start(stream, c->tls, WEFT_TLS_CLIENT, c->name,
-	                        weft_in(c->handshake_ns));
+	int rc = weft_tls_start(stream, c->tls, WEFT_TLS_CLIENT, c->name, weft_in(c->handshake_ns));
 
 	c->securing = 0;
 	if (rc == 0 && c->op)
@@ -162,9 +158,7 @@ static void
 win(struct connection *c, struct attempt *a)
 {
 	weft_stream *stream = weft__stream_make(
-		a->fd, weft__addr_family(&a->addr) == AF_UNIX
-			       ? WEFT__STREAM_LOCAL
-			       : 0);
+		a->fd, weft__addr_family(&a->addr) == AF_UNIX ? WEFT__STREAM_LOCAL : 0);
 
 	if (!stream) {
 		drop_socket(a);
@@ -206,17 +200,14 @@ static int
 prepare(const struct connection *c, const weft_addr *addr)
 {
 	int family = weft__addr_family(addr), on = 1, rc = 0;
-	int fd =
-		weft__kernel(&c->loop->backend)->socket(family, SOCK_STREAM, 0);
+	int fd = weft__kernel(&c->loop->backend)->socket(family, SOCK_STREAM, 0);
 
 	if (fd < 0)
 		return fd;
 	if (family != AF_UNIX)
-		rc = weft__sys->set_option(fd, IPPROTO_TCP, TCP_NODELAY, &on,
-		                           sizeof(on));
+		rc = weft__sys->set_option(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (rc == 0 && c->local.size > 0)
-		rc = weft__sys->bind(fd, weft__addr_sockaddr(&c->local),
-		                     c->local.size);
+		rc = weft__sys->bind(fd, weft__addr_sockaddr(&c->local), c->local.size);
 	if (rc < 0)
 		(void)weft__sys->close(fd);
 	return rc < 0 ? rc : fd;
@@ -230,8 +221,8 @@ begin(struct connection *c, struct attempt *a)
 	if (rc < 0)
 		return rc;
 	a->fd = rc;
-	rc = weft_op_connect(&a->op, a->fd, weft__addr_sockaddr(&a->addr),
-	                     a->addr.size, WEFT_NEVER);
+	rc = weft_op_connect(&a->op, a->fd, weft__addr_sockaddr(&a->addr), a->addr.size,
+	                     WEFT_NEVER);
 	if (rc < 0)
 		drop_socket(a);
 	else
@@ -266,8 +257,7 @@ try_next(struct connection *c)
 		return;
 	}
 	if (c->next < c->count) {
-		c->timed = weft_timer_start(c->loop, &c->timer,
-		                            weft_in(c->stagger_ns), 0,
+		c->timed = weft_timer_start(c->loop, &c->timer, weft_in(c->stagger_ns), 0,
 		                            on_stagger, c)
 		           == 0;
 		if (!c->timed) /* without memory for that, do not wait */
@@ -295,8 +285,7 @@ try_all(struct connection *c, const weft_addr *addrs, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		c->attempts[i].addr = addrs[i];
 		c->attempts[i].of = c;
-		(void)weft_op_init(&c->attempts[i].op, c->loop, on_connected,
-		                   &c->attempts[i]);
+		(void)weft_op_init(&c->attempts[i].op, c->loop, on_connected, &c->attempts[i]);
 	}
 	try_next(c);
 }
@@ -321,8 +310,7 @@ resolve(struct connection *c, const char *address)
 	int rc = weft_op_init(&c->resolve, c->loop, on_resolved, c);
 
 	if (rc == 0)
-		rc = weft_dns_resolve_op(address, c->found, ADDRESSES_MAX,
-		                         &c->resolve, WEFT_NEVER);
+		rc = weft_dns_resolve_op(address, c->found, ADDRESSES_MAX, &c->resolve, WEFT_NEVER);
 	if (rc < 0)
 		decide(c, rc);
 	else
@@ -337,8 +325,7 @@ make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
 	if (!c)
 		return NULL;
 	c->loop = loop;
-	c->stagger_ns = opts && opts->stagger_ns ? opts->stagger_ns
-	                                         : STAGGER_NS;
+	c->stagger_ns = opts && opts->stagger_ns ? opts->stagger_ns : STAGGER_NS;
 	if (opts)
 		c->local = opts->local;
 	copy_text(c->text, sizeof(c->text), address);
@@ -364,8 +351,7 @@ static int
 prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
             const weft_connect_opts *opts)
 {
-	const char *name = opts && opts->tls_name ? opts->tls_name
-	                                          : parts->host;
+	const char *name = opts && opts->tls_name ? opts->tls_name : parts->host;
 	size_t size = opts && opts->tls_name ? strlen(name) : parts->host_size;
 	weft_tls *tls = opts && opts->tls ? opts->tls : default_tls();
 
@@ -375,8 +361,7 @@ prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
 		return weft__fail(WEFT_EINVAL, "connect: no name to verify");
 	memcpy(c->name, name, size);
 	c->tls = weft__tls_ref(tls);
-	c->handshake_ns = opts && opts->handshake_ns ? opts->handshake_ns
-	                                             : HANDSHAKE_NS;
+	c->handshake_ns = opts && opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
 	return 0;
 }
 
@@ -389,14 +374,13 @@ read_address(const char *address, struct weft__addr_parts *parts)
 		return rc;
 	if (parts->scheme != WEFT__ADDR_TCP && parts->scheme != WEFT__ADDR_TLS
 	    && parts->scheme != WEFT__ADDR_UNIX)
-		return weft_fail(WEFT_EINVAL, "connect %s: not a stream",
-		                 address);
+		return weft_fail(WEFT_EINVAL, "connect %s: not a stream", address);
 	return 0;
 }
 
 static int
-start(const char *address, const weft_connect_opts *opts, weft_stream **out,
-      char *why, weft_op *op, uint64_t deadline_ns)
+start(const char *address, const weft_connect_opts *opts, weft_stream **out, char *why, weft_op *op,
+      uint64_t deadline_ns)
 {
 	struct weft__addr_parts parts;
 	struct connection *c;
@@ -430,8 +414,8 @@ start(const char *address, const weft_connect_opts *opts, weft_stream **out,
 }
 
 int
-weft_connect_op(const char *address, const weft_connect_opts *opts,
-                weft_stream **out, weft_op *op, uint64_t deadline_ns)
+weft_connect_op(const char *address, const weft_connect_opts *opts, weft_stream **out, weft_op *op,
+                uint64_t deadline_ns)
 {
 	if (!address || !out || !op)
 		return weft__misuse(WEFT_EINVAL, "weft_connect_op: NULL");
@@ -439,8 +423,8 @@ weft_connect_op(const char *address, const weft_connect_opts *opts,
 }
 
 int
-weft_connect(const char *address, const weft_connect_opts *opts,
-             weft_stream **out, uint64_t deadline_ns)
+weft_connect(const char *address, const weft_connect_opts *opts, weft_stream **out,
+             uint64_t deadline_ns)
 {
 	weft_stream *stream = NULL;
 	char why[WHY_SIZE] = "";

@@ -62,12 +62,10 @@ show_elsewhere(weft_stream *stream)
 	size_t size = stream->in_queue.size;
 	void *buf = stream->events.on_buffer(stream, &size, stream->arg);
 
-	if (!buf || size == 0 || !is_started(stream)
-	    || stream->in_queue.size == 0)
+	if (!buf || size == 0 || !is_started(stream) || stream->in_queue.size == 0)
 		return false;
-	size = weft__queue_take(
-		&stream->in_queue,
-		&weft__net_of(weft__stream_loop(stream))->chunks, buf, size);
+	size = weft__queue_take(&stream->in_queue, &weft__net_of(weft__stream_loop(stream))->chunks,
+	                        buf, size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
 	if (stream->in_queue.size > 0)
@@ -82,8 +80,7 @@ show(weft_stream *stream)
 	const void *data;
 	size_t size;
 
-	if (stream->events.on_buffer && stream->in_queue.size >= MUCH
-	    && show_elsewhere(stream))
+	if (stream->events.on_buffer && stream->in_queue.size >= MUCH && show_elsewhere(stream))
 		return;
 	if (!is_started(stream) || stream->in_queue.size == 0)
 		return;
@@ -173,8 +170,7 @@ weft__events_stop(void *arg)
 
 	for (weft_stream *s = net->started; s; s = s->next)
 		if (!s->in.pending) {
-			(void)weft_op_init(&s->in, weft__stream_loop(s),
-			                   on_loop_stopped, s);
+			(void)weft_op_init(&s->in, weft__stream_loop(s), on_loop_stopped, s);
 			weft__op_follow(&s->in);
 		}
 }
@@ -185,29 +181,24 @@ static void
 set_background(weft_stream *stream)
 {
 	if (stream->in.loop)
-		weft_op_set_background(
-			&stream->in,
-			!is_started(stream)
-				|| (stream->flags & WEFT__STREAM_BACKGROUND));
+		weft_op_set_background(&stream->in,
+		                       !is_started(stream)
+		                               || (stream->flags & WEFT__STREAM_BACKGROUND));
 }
 
 int
-weft_stream_start(weft_stream *stream, weft_loop *loop,
-                  const weft_stream_events *events, void *arg)
+weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events *events, void *arg)
 {
 	int rc = weft__stream_use(stream, loop, "weft_stream_start");
 
 	if (rc < 0)
 		return rc;
 	if (!events || !events->on_data)
-		return weft__misuse(WEFT_EINVAL,
-		                    "weft_stream_start: no on_data");
+		return weft__misuse(WEFT_EINVAL, "weft_stream_start: no on_data");
 	if (stream->reader || stream->reader_op)
 		return weft__fail(WEFT_EBUSY, "another reads this stream");
 	if (weft__stream_loop(stream)->ending)
-		return weft__fail(WEFT_ESHUTDOWN,
-		                  "weft_stream_start: the loop has ended its "
-		                  "ops");
+		return weft__fail(WEFT_ESHUTDOWN, "weft_stream_start: the loop has ended its ops");
 	begin(stream);
 	set_background(stream);
 	rc = weft__receive_start(stream);

@@ -118,8 +118,8 @@ weft__notice_send(struct weft__notice *notice)
 	weft_loop *loop;
 
 	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
-		return; /* the first is not taken yet */
-	if (!weft__load(&notice->loop, WEFT__SEQ_CST) /* S */
+		return;                                      /* the first is not taken yet */
+	if (!weft__load(&notice->loop, WEFT__SEQ_CST)        /* S */
 	    || weft__load(&notice->forks, WEFT__RELAXED)
 	               != weft__load(&weft__program.forks, WEFT__RELAXED))
 		return;

@@ -27,16 +27,11 @@ static const struct option {
 	{ "keepalive_s", KEEPALIVE, 0, 0, 0, 0, 32767 },
 	{ "rcvbuf", SOCKET, SOL_SOCKET, SO_RCVBUF, 0, 1, INT32_MAX / 2 },
 	{ "sndbuf", SOCKET, SOL_SOCKET, SO_SNDBUF, 0, 1, INT32_MAX / 2 },
-	{ "linger_ns", FIELD64, 0, 0, offsetof(weft_stream, linger_ns), 0,
-	  INT64_MAX },
-	{ "high_water", FIELD32, 0, 0, offsetof(weft_stream, high_water), 1,
-	  INT32_MAX },
-	{ "low_water", FIELD32, 0, 0, offsetof(weft_stream, low_water), 0,
-	  INT32_MAX },
-	{ "write_max", FIELD64, 0, 0, offsetof(weft_stream, write_max), 1,
-	  INT64_MAX },
-	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1,
-	  INT32_MAX },
+	{ "linger_ns", FIELD64, 0, 0, offsetof(weft_stream, linger_ns), 0, INT64_MAX },
+	{ "high_water", FIELD32, 0, 0, offsetof(weft_stream, high_water), 1, INT32_MAX },
+	{ "low_water", FIELD32, 0, 0, offsetof(weft_stream, low_water), 0, INT32_MAX },
+	{ "write_max", FIELD64, 0, 0, offsetof(weft_stream, write_max), 1, INT64_MAX },
+	{ "read_max", FIELD32, 0, 0, offsetof(weft_stream, read_max), 1, INT32_MAX },
 	{ "fds", PASSES, 0, 0, 0, 1, 1 },
 	{ "queued", QUEUED, 0, 0, 0, 0, 0 },
 	{ "unsent", UNSENT, 0, 0, 0, 0, 0 },
@@ -59,25 +54,20 @@ begin(weft_stream *stream, const char *name, const struct option **out)
 	if (rc < 0)
 		return rc;
 	*out = find(name);
-	return *out ? 0
-	            : weft_fail(WEFT_ENOENT, "no stream option \"%s\"",
-	                        name ? name : "");
+	return *out ? 0 : weft_fail(WEFT_ENOENT, "no stream option \"%s\"", name ? name : "");
 }
 
 /* 0, or an error that says which option it is about. */
 static int
 explain(int rc, const char *name)
 {
-	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name,
-	                          weft_strerror(rc))
-	              : 0;
+	return rc < 0 ? weft_fail(rc, "stream option \"%s\": %s", name, weft_strerror(rc)) : 0;
 }
 
 static int
 set_int(const weft_stream *stream, int level, int number, int value)
 {
-	return weft__sys->set_option(stream->fd, level, number, &value,
-	                             sizeof(value));
+	return weft__sys->set_option(stream->fd, level, number, &value, sizeof(value));
 }
 
 static int
@@ -85,8 +75,7 @@ get_int(const weft_stream *stream, int level, int number, int64_t *out)
 {
 	socklen_t size = sizeof(int);
 	int value = 0;
-	int rc = weft__sys->get_option(stream->fd, level, number, &value,
-	                               &size);
+	int rc = weft__sys->get_option(stream->fd, level, number, &value, &size);
 
 	if (rc == 0)
 		*out = value;
@@ -140,10 +129,9 @@ weft_stream_set(weft_stream *stream, const char *name, int64_t value)
 
 	if (rc < 0)
 		return rc;
-	if (option->kind == QUEUED || option->kind == UNSENT
-	    || value < option->min || value > option->max)
-		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value",
-		                 name);
+	if (option->kind == QUEUED || option->kind == UNSENT || value < option->min
+	    || value > option->max)
+		return weft_fail(WEFT_EINVAL, "stream option \"%s\": bad value", name);
 	field = (char *)stream + option->offset;
 	switch (option->kind) {
 	case SOCKET:
@@ -246,21 +234,16 @@ weft__stream_explain(const weft_stream *stream, const char *call, int error)
 
 	/* Who was reset has no peer any more, but for this call; which takes no more
 	 * room than it fills, and that is as much as our own name has. */
-	if (weft__sys->sockname(stream->fd, (struct sockaddr *)&name, &size)
-	            == 0
-	    && weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERNAME, &name,
-	                             &size)
-	               == 0
+	if (weft__sys->sockname(stream->fd, (struct sockaddr *)&name, &size) == 0
+	    && weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERNAME, &name, &size) == 0
 	    && name.ss_family != AF_UNSPEC) {
-		weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM,
-		                &peer);
+		weft__addr_from((struct sockaddr *)&name, size, SOCK_STREAM, &peer);
 		(void)weft_addr_format(&peer, text, sizeof(text));
 	}
 	return weft_fail(error, "%s %s: %s", call, text,
-	                 error == WEFT_ENOBUFS
-	                         ? "dropped, as it does not read: more than "
-	                           "write_max was queued"
-	                         : weft_strerror(error));
+	                 error == WEFT_ENOBUFS ? "dropped, as it does not read: more than "
+	                                         "write_max was queued"
+	                                       : weft_strerror(error));
 }
 
 int
@@ -282,11 +265,9 @@ weft_stream_creds(weft_stream *stream, weft_creds *out)
 		rc = weft__misuse(WEFT_EINVAL, "weft_stream_creds: NULL");
 	if (rc < 0)
 		return rc;
-	rc = weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERCRED, &creds,
-	                           &size);
+	rc = weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERCRED, &creds, &size);
 	if (rc < 0 || creds.pid == 0)
-		return weft__fail(WEFT_EINVAL, "weft_stream_creds: not a Unix "
-		                               "stream");
+		return weft__fail(WEFT_EINVAL, "weft_stream_creds: not a Unix stream");
 	*out = creds;
 	return 0;
 }

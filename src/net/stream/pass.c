@@ -110,8 +110,7 @@ weft_stream_recv_fd(weft_stream *stream, int *out, uint64_t deadline_ns)
 	if (n == 0)
 		return weft__fail(WEFT_EPIPE, "the stream has ended");
 	if (stream->passed < 0)
-		return weft__fail(WEFT_EPROTO, "the next byte brings no "
-		                               "descriptor");
+		return weft__fail(WEFT_EPROTO, "the next byte brings no descriptor");
 	*out = stream->passed;
 	stream->passed = -1;
 	return weft_skip(stream, 1);
@@ -147,8 +146,8 @@ send_now(weft_stream *stream, int fd)
 
 	fill(&passing, fd);
 	if (!stream->first)
-		n = weft__ready_send_now(&weft__stream_loop(stream)->backend,
-		                         stream->fd, &passing.msg, true);
+		n = weft__ready_send_now(&weft__stream_loop(stream)->backend, stream->fd,
+		                         &passing.msg, true);
 	return n == -EAGAIN ? WEFT_ETIMEDOUT : n < 0 ? (int)n : 0;
 }
 
@@ -159,8 +158,7 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 	struct weft__passing passing;
 
 	if (rc == 0 && fd < 0)
-		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: no such "
-		                              "descriptor");
+		rc = weft__misuse(WEFT_EBADF, "weft_stream_send_fd: no such descriptor");
 	if (rc == 0)
 		rc = check_unix(stream, "weft_stream_send_fd");
 	if (rc == 0)
@@ -171,8 +169,6 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 		return send_now(stream, fd);
 	fill(&passing, fd);
 	return (int)weft__send_wait(
-		stream,
-		(struct weft__write){ .kind = WEFT__WRITE_FD,
-	                              .passing = &passing },
+		stream, (struct weft__write){ .kind = WEFT__WRITE_FD, .passing = &passing },
 		deadline_ns);
 }

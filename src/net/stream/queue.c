@@ -26,8 +26,7 @@ take_chunk(struct weft__chunks *spare, size_t size)
 static void
 give_chunk(struct weft__chunks *spare, struct weft__chunk *chunk)
 {
-	if (chunk->size != WEFT__CHUNK_SIZE
-	    || spare->count == WEFT__CHUNKS_SPARE) {
+	if (chunk->size != WEFT__CHUNK_SIZE || spare->count == WEFT__CHUNKS_SPARE) {
 		weft__sys->release(chunk);
 		return;
 	}
@@ -82,8 +81,8 @@ fill(struct weft__chunk *chunk, const char *bytes, size_t size)
 }
 
 int
-weft__queue_add(struct weft__queue *queue, struct weft__chunks *spare,
-                const void *bytes, size_t size)
+weft__queue_add(struct weft__queue *queue, struct weft__chunks *spare, const void *bytes,
+                size_t size)
 {
 	struct weft__chunk *chunk = NULL;
 	size_t here = room_in(queue->last);
@@ -119,8 +118,7 @@ drop_empty(struct weft__queue *queue, struct weft__chunks *spare)
 }
 
 size_t
-weft__queue_take(struct weft__queue *queue, struct weft__chunks *spare,
-                 void *buf, size_t size)
+weft__queue_take(struct weft__queue *queue, struct weft__chunks *spare, void *buf, size_t size)
 {
 	size_t all = size < queue->size ? size : queue->size;
 	char *at = buf;
@@ -142,8 +140,7 @@ weft__queue_take(struct weft__queue *queue, struct weft__chunks *spare,
 }
 
 void
-weft__queue_skip(struct weft__queue *queue, struct weft__chunks *spare,
-                 size_t size)
+weft__queue_skip(struct weft__queue *queue, struct weft__chunks *spare, size_t size)
 {
 	(void)weft__queue_take(queue, spare, NULL, size);
 }
@@ -156,8 +153,7 @@ weft__queue_clear(struct weft__queue *queue, struct weft__chunks *spare)
 
 /* With room for as much again, so that growing bit by bit does not copy each time. */
 bool
-weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare,
-                 size_t min)
+weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare, size_t min)
 {
 	struct weft__chunk *whole;
 	size_t size = queue->size;
@@ -167,8 +163,7 @@ weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare,
 	whole = take_chunk(spare, 2 * size);
 	if (!whole)
 		return false;
-	whole->end = (uint32_t)weft__queue_take(queue, spare, whole->data,
-	                                        size);
+	whole->end = (uint32_t)weft__queue_take(queue, spare, whole->data, size);
 	append(queue, whole);
 	queue->size = size;
 	return true;
@@ -176,8 +171,7 @@ weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare,
 
 /* Does `what` stand at `at` of `chunk`, and on in the next ones? */
 static bool
-is_at(const struct weft__chunk *chunk, size_t at, const char *what,
-      size_t length)
+is_at(const struct weft__chunk *chunk, size_t at, const char *what, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
 		while (chunk && at == size_of(chunk)) {
@@ -191,20 +185,18 @@ is_at(const struct weft__chunk *chunk, size_t at, const char *what,
 }
 
 int64_t
-weft__queue_find(const struct weft__queue *queue, const char *what,
-                 size_t length, size_t from, size_t size)
+weft__queue_find(const struct weft__queue *queue, const char *what, size_t length, size_t from,
+                 size_t size)
 {
 	const struct weft__chunk *chunk = queue->first;
 	size_t base = 0;
 
-	for (; chunk && base < size;
-	     base += size_of(chunk), chunk = chunk->next) {
+	for (; chunk && base < size; base += size_of(chunk), chunk = chunk->next) {
 		const char *bytes = chunk->data + chunk->start;
 		size_t at = from > base ? from - base : 0;
 
 		while (at < size_of(chunk)) {
-			const char *found = memchr(bytes + at, what[0],
-			                           size_of(chunk) - at);
+			const char *found = memchr(bytes + at, what[0], size_of(chunk) - at);
 
 			if (!found)
 				break;

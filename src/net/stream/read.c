@@ -18,8 +18,7 @@ begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 
 	if (rc < 0)
 		return rc;
-	if (stream->reader || stream->reader_op
-	    || (stream->flags & WEFT__STREAM_STARTED))
+	if (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED))
 		return weft__fail(WEFT_EBUSY, "another reads this stream");
 	return 0;
 }
@@ -28,8 +27,7 @@ begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 static ssize_t
 take(weft_stream *stream, void *buf, size_t size)
 {
-	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf,
-	                            size);
+	size_t n = weft__queue_take(&stream->in_queue, chunks_of(stream), buf, size);
 
 	weft__passed_skip(stream, n);
 	weft__receive_more(stream);
@@ -47,8 +45,7 @@ told(const weft_stream *stream, int64_t n)
 }
 
 static int64_t
-read_past_queue(weft_stream *stream, void *buf, size_t size,
-                uint64_t deadline_ns)
+read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
 	int64_t n = weft__receive_state(stream);
 
@@ -89,9 +86,7 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 	weft__passed_end(stream); /* what is wanted lies behind it */
 	if (n > 0) {
 		n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
-		n = n < 0 ? n
-		          : weft__receive_now(stream, NULL, 0,
-		                              deadline_ns == WEFT_NOW);
+		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOW);
 	}
 	if (n != -EAGAIN)
 		return n;
@@ -131,16 +126,14 @@ weft_read(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 		return rc;
 	if (!buf || size == 0)
 		return weft__misuse(WEFT_EINVAL, "weft_read: no buffer");
-	if (stream->in_queue.size == 0 && !stream->tls
-	    && !(stream->flags & WEFT__STREAM_PASSES))
+	if (stream->in_queue.size == 0 && !stream->tls && !(stream->flags & WEFT__STREAM_PASSES))
 		return read_past_queue(stream, buf, size, deadline_ns);
 	rc = gather(stream, 1, deadline_ns);
 	return rc <= 0 ? rc : take(stream, buf, size);
 }
 
 ssize_t
-weft_read_exact(weft_stream *stream, void *buf, size_t size,
-                uint64_t deadline_ns)
+weft_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t deadline_ns)
 {
 	int rc = begin(stream, deadline_ns, "weft_read_exact");
 
@@ -149,8 +142,7 @@ weft_read_exact(weft_stream *stream, void *buf, size_t size,
 	if (!buf && size > 0)
 		return weft__misuse(WEFT_EINVAL, "weft_read_exact: no buffer");
 	if (size > INT32_MAX)
-		return weft__fail(WEFT_EMSGSIZE, "weft_read_exact: more than "
-		                                 "2 GiB");
+		return weft__fail(WEFT_EMSGSIZE, "weft_read_exact: more than 2 GiB");
 	rc = gather(stream, size, deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -165,16 +157,16 @@ static size_t
 find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
 {
 	size_t length = strlen(delimiter), size = stream->in_queue.size;
-	int64_t at = weft__queue_find(&stream->in_queue, delimiter, length,
-	                              *seen, size < max ? size : max);
+	int64_t at = weft__queue_find(&stream->in_queue, delimiter, length, *seen,
+	                              size < max ? size : max);
 
 	*seen = size < length ? 0 : size - length + 1;
 	return at < 0 ? 0 : (size_t)at + length;
 }
 
 ssize_t
-weft_read_until(weft_stream *stream, const char *delimiter, void *buf,
-                size_t max, uint64_t deadline_ns)
+weft_read_until(weft_stream *stream, const char *delimiter, void *buf, size_t max,
+                uint64_t deadline_ns)
 {
 	size_t seen = 0, size;
 	int rc = begin(stream, deadline_ns, "weft_read_until");
@@ -185,14 +177,12 @@ weft_read_until(weft_stream *stream, const char *delimiter, void *buf,
 		return weft__misuse(WEFT_EINVAL, "weft_read_until: NULL");
 	while ((size = find(stream, delimiter, max, &seen)) == 0) {
 		if (stream->in_queue.size >= max)
-			return weft__fail(WEFT_EMSGSIZE,
-			                  "the delimiter is not within that");
+			return weft__fail(WEFT_EMSGSIZE, "the delimiter is not within that");
 		rc = gather(stream, stream->in_queue.size + 1, deadline_ns);
 		if (rc < 0)
 			return rc;
 		if (rc == 0 && stream->in_queue.size > 0)
-			return weft__fail(WEFT_EPIPE, "the stream ended "
-			                              "without a delimiter");
+			return weft__fail(WEFT_EPIPE, "the stream ended without a delimiter");
 		if (rc == 0)
 			return 0;
 	}
@@ -204,15 +194,13 @@ weft_read_until(weft_stream *stream, const char *delimiter, void *buf,
 static int
 check_min(const weft_stream *stream, size_t min)
 {
-	return min > stream->read_max
-	               ? weft__fail(WEFT_EMSGSIZE, "peek: more than the "
-	                                           "stream's read_max")
-	               : 0;
+	return min > stream->read_max ? weft__fail(WEFT_EMSGSIZE, "peek: more than the "
+	                                                          "stream's read_max")
+	                              : 0;
 }
 
 ssize_t
-weft_peek(weft_stream *stream, size_t min, const void **out,
-          uint64_t deadline_ns)
+weft_peek(weft_stream *stream, size_t min, const void **out, uint64_t deadline_ns)
 {
 	int rc = begin(stream, deadline_ns, "weft_peek");
 	size_t size;
@@ -226,8 +214,7 @@ weft_peek(weft_stream *stream, size_t min, const void **out,
 	if (rc < 0)
 		return rc;
 	size = stream->in_queue.size;
-	if (!weft__queue_join(&stream->in_queue, chunks_of(stream),
-	                      min < size ? min : size))
+	if (!weft__queue_join(&stream->in_queue, chunks_of(stream), min < size ? min : size))
 		return weft__fail(WEFT_ENOMEM, "weft_peek: out of memory");
 	return (ssize_t)weft__queue_piece(&stream->in_queue, out);
 }
@@ -249,9 +236,7 @@ peek_at_once(weft_stream *stream, size_t min)
 
 	if (stream->in_queue.size >= min)
 		return (int64_t)stream->in_queue.size;
-	return state > 0   ? -EAGAIN
-	       : state < 0 ? state
-	                   : (int64_t)stream->in_queue.size;
+	return state > 0 ? -EAGAIN : state < 0 ? state : (int64_t)stream->in_queue.size;
 }
 
 int
@@ -263,16 +248,14 @@ weft_peek_op(weft_stream *stream, size_t min, weft_op *op, uint64_t deadline_ns)
 	if (rc == 0)
 		rc = check_min(stream, min);
 	if (rc == 0
-	    && (stream->reader || stream->reader_op
-	        || (stream->flags & WEFT__STREAM_STARTED)))
+	    && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED)))
 		rc = weft__fail(WEFT_EBUSY, "another reads this stream");
 	if (rc == 0)
 		rc = weft_op_begin(op, on_peek_cancel, stream, deadline_ns);
 	if (rc < 0)
 		return rc;
 	stream->flags |= WEFT__STREAM_OPS;
-	result = weft__notice_take(&stream->notice) ? WEFT_EINTR
-	                                            : peek_at_once(stream, min);
+	result = weft__notice_take(&stream->notice) ? WEFT_EINTR : peek_at_once(stream, min);
 	if (result == -EAGAIN) {
 		weft__passed_end(stream);
 		stream->min = min;
@@ -294,8 +277,7 @@ weft_skip(weft_stream *stream, size_t size)
 	if (rc < 0)
 		return rc;
 	if (size > stream->in_queue.size)
-		return weft__misuse(WEFT_EINVAL, "weft_skip: more than there "
-		                                 "is");
+		return weft__misuse(WEFT_EINVAL, "weft_skip: more than there is");
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);

@@ -23,8 +23,7 @@ static bool
 is_wanted(const weft_stream *stream)
 {
 	return stream->passed < 0
-	       && (stream->reader || stream->reader_op
-	           || (stream->flags & WEFT__STREAM_STARTED));
+	       && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED));
 }
 
 /* So much may be in the queue: a reader that needs more gets more. */
@@ -136,9 +135,8 @@ take(weft_stream *stream, const char *bytes, size_t size)
 	}
 	n = pass(stream, bytes, size);
 	if (size > n
-	    && weft__queue_add(&stream->in_queue,
-	                       &weft__net_of(stream->in.loop)->chunks,
-	                       bytes + n, size - n)
+	    && weft__queue_add(&stream->in_queue, &weft__net_of(stream->in.loop)->chunks, bytes + n,
+	                       size - n)
 	               < 0) {
 		stream->in_error = WEFT_ENOMEM;
 		weft_op_cancel(&stream->in);
@@ -175,9 +173,7 @@ end(weft_stream *stream, int64_t result)
 {
 	if (stream->in.loop->ending)
 		result = stream->in_error = WEFT_ESHUTDOWN;
-	if (result > 0
-	    || (result == WEFT_ECANCELED
-	        && (stream->flags & WEFT__STREAM_PAUSED))) {
+	if (result > 0 || (result == WEFT_ECANCELED && (stream->flags & WEFT__STREAM_PAUSED))) {
 		stream->flags &= ~(uint32_t)WEFT__STREAM_PAUSED;
 		weft__receive_more(stream);
 		return;
@@ -222,8 +218,7 @@ static void
 have_op(weft_stream *stream)
 {
 	if (!stream->in.loop)
-		(void)weft_op_init(&stream->in, weft__stream_loop(stream),
-		                   on_received, stream);
+		(void)weft_op_init(&stream->in, weft__stream_loop(stream), on_received, stream);
 }
 
 int
@@ -233,14 +228,11 @@ weft__receive_start(weft_stream *stream)
 
 	if (stream->in.pending || weft__receive_state(stream) <= 0
 	    || stream->in_queue.size >= limit_of(stream)) {
-		return stream->in.pending ? hold(stream, !is_wanted(stream))
-		                          : 0;
+		return stream->in.pending ? hold(stream, !is_wanted(stream)) : 0;
 	}
 	have_op(stream);
-	weft_op_set_background(
-		&stream->in,
-		!(stream->flags & WEFT__STREAM_STARTED)
-			|| (stream->flags & WEFT__STREAM_BACKGROUND));
+	weft_op_set_background(&stream->in, !(stream->flags & WEFT__STREAM_STARTED)
+	                                            || (stream->flags & WEFT__STREAM_BACKGROUND));
 	rc = weft_op_recv_multi(&stream->in, stream->fd, WEFT_NEVER);
 	return rc < 0 ? rc : hold(stream, !is_wanted(stream));
 }
@@ -277,9 +269,7 @@ weft__receive_more(weft_stream *stream)
 int
 weft__receive_stop(weft_stream *stream)
 {
-	struct weft__waiter waiter = { .what = "stream",
-		                       .on = stream->fd,
-		                       .deaf = true };
+	struct weft__waiter waiter = { .what = "stream", .on = stream->fd, .deaf = true };
 
 	if (!stream->in.pending)
 		return 0;
@@ -308,10 +298,9 @@ weft__guest_leave(weft_stream *stream)
 static int64_t
 receive_alone(weft_stream *stream, void *buf, size_t size)
 {
-	struct weft__op op = { .kind = WEFT__OP_RECV_MULTI,
-		               .fd = stream->fd,
-		               .buf = buf,
-		               .size = size };
+	struct weft__op op = {
+		.kind = WEFT__OP_RECV_MULTI, .fd = stream->fd, .buf = buf, .size = size
+	};
 
 	have_op(stream);
 	return weft__ready_attempt(&stream->in.loop->backend, &op);
@@ -323,9 +312,8 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
 	int64_t n = must && !stream->in.pending
 	                    ? receive_alone(stream, buf, size)
-	                    : weft__ready_recv_now(backend,
-	                                           weft__op_of(&stream->in),
-	                                           buf, size, must);
+	                    : weft__ready_recv_now(backend, weft__op_of(&stream->in), buf, size,
+	                                           must);
 
 	if (n <= 0 && n != -EAGAIN) {
 		/* What looks like the end may be none: that of TLS is said. */
@@ -353,9 +341,7 @@ ask_reader(struct weft__waiter *waiter, int why)
 int64_t
 weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 {
-	struct reader reader = { .waiter = { .what = "read",
-		                             .on = stream->fd,
-		                             .ask = ask_reader },
+	struct reader reader = { .waiter = { .what = "read", .on = stream->fd, .ask = ask_reader },
 		                 .stream = stream };
 	bool direct = stream->into != NULL;
 	int64_t result;

@@ -37,10 +37,9 @@ read_some(weft_stream *stream, char *scratch)
 	int64_t n = weft__session_read(stream->tls, scratch, WEFT__RECORD);
 
 	if (n > 0)
-		n = weft__queue_add(
-			    &stream->in_queue,
-			    &weft__net_of(weft__stream_loop(stream))->chunks,
-			    scratch, (size_t)n)
+		n = weft__queue_add(&stream->in_queue,
+		                    &weft__net_of(weft__stream_loop(stream))->chunks, scratch,
+		                    (size_t)n)
 		                    == 0
 		            ? n
 		            : WEFT_ENOMEM;
@@ -100,9 +99,7 @@ hand_over(weft_stream *stream)
 		while (w->left > 0) {
 			const char *at = (const char *)w->spans->data + w->skip;
 			size_t size = w->spans->size - w->skip;
-			int64_t n = size == 0 ? 0
-			                      : weft__session_write(stream->tls,
-			                                            at, size);
+			int64_t n = size == 0 ? 0 : weft__session_write(stream->tls, at, size);
 
 			if (n == WEFT_EAGAIN)
 				return 0;
@@ -191,20 +188,16 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 }
 
 static int
-check_start(weft_stream *stream, const weft_tls *tls, int role,
-            uint64_t deadline_ns)
+check_start(weft_stream *stream, const weft_tls *tls, int role, uint64_t deadline_ns)
 {
 	if (!tls || deadline_ns == WEFT_NOW)
-		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, "
-		                                 "or no time");
+		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, or no time");
 	if (stream->tls || stream->first || stream->reader || stream->reader_op
 	    || (stream->flags & WEFT__STREAM_STARTED))
-		return weft__fail(WEFT_EBUSY, "weft_tls_start: in use, or TLS "
-		                              "already");
+		return weft__fail(WEFT_EBUSY, "weft_tls_start: in use, or TLS already");
 	/* A server has been spoken to first, and what is no TLS fails as such. */
 	if (stream->in_queue.size > 0 && role == WEFT_TLS_CLIENT)
-		return weft__fail(WEFT_EPROTO, "the peer has sent plain bytes "
-		                               "where TLS begins");
+		return weft__fail(WEFT_EPROTO, "the peer has sent plain bytes where TLS begins");
 	return 0;
 }
 
@@ -212,8 +205,7 @@ check_start(weft_stream *stream, const weft_tls *tls, int role,
 static void
 take_raw(weft_stream *stream, struct weft__queue *raw)
 {
-	struct weft__chunks *chunks =
-		&weft__net_of(weft__stream_loop(stream))->chunks;
+	struct weft__chunks *chunks = &weft__net_of(weft__stream_loop(stream))->chunks;
 	const void *bytes;
 	size_t size;
 
@@ -247,8 +239,7 @@ take_over(weft_stream *stream, struct weft__session *s)
 }
 
 static int
-start(weft_stream *stream, weft_tls *tls, int role, const char *name,
-      uint64_t deadline_ns)
+start(weft_stream *stream, weft_tls *tls, int role, const char *name, uint64_t deadline_ns)
 {
 	struct weft__session *s;
 	weft_loop *loop = weft__stream_loop(stream);
@@ -261,9 +252,7 @@ start(weft_stream *stream, weft_tls *tls, int role, const char *name,
 	rc = shake_hands(stream, s, deadline_ns);
 	if (rc == 0 && (stream->flags & WEFT__STREAM_CLOSING))
 		rc = WEFT_ESHUTDOWN;
-	weft__count(rc < 0 ? &loop->counts.handshakes_failed
-	                   : &loop->counts.handshakes,
-	            1);
+	weft__count(rc < 0 ? &loop->counts.handshakes_failed : &loop->counts.handshakes, 1);
 	if (rc < 0) {
 		weft__session_close(s);
 		stream->in_error = stream->out_error = rc;
@@ -274,8 +263,7 @@ start(weft_stream *stream, weft_tls *tls, int role, const char *name,
 }
 
 int
-weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name,
-               uint64_t deadline_ns)
+weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name, uint64_t deadline_ns)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_tls_start"), left;
 

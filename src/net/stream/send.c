@@ -177,14 +177,13 @@ gather_some(const weft_stream *stream, struct iovec *iov, size_t max)
 {
 	size_t n = 0;
 
-	for (struct weft__write *w = stream->first;
-	     w && w->kind == WEFT__WRITE_BYTES && n < max; w = w->next) {
+	for (struct weft__write *w = stream->first; w && w->kind == WEFT__WRITE_BYTES && n < max;
+	     w = w->next) {
 		size_t skip = w->skip;
 
 		w->flies = true;
 		for (size_t i = 0; i < w->count && n < max; i++) {
-			iov[n].iov_base = (void *)((uintptr_t)w->spans[i].data
-			                           + skip);
+			iov[n].iov_base = (void *)((uintptr_t)w->spans[i].data + skip);
 			iov[n].iov_len = w->spans[i].size - skip;
 			n += iov[n].iov_len > 0;
 			skip = 0;
@@ -203,8 +202,7 @@ gather(weft_stream *stream, struct weft__sender *out)
 	if (n < WEFT__IOVS)
 		return;
 	if (!out->many)
-		out->many = weft__sys->alloc(WEFT__IOVS_MANY
-		                             * sizeof(*out->many));
+		out->many = weft__sys->alloc(WEFT__IOVS_MANY * sizeof(*out->many));
 	if (!out->many)
 		return;
 	out->msg.msg_iov = out->many;
@@ -254,18 +252,17 @@ static void pump(weft_stream *stream);
 static bool
 is_of_thing(int64_t error)
 {
-	return error == WEFT_EBADF || error == -ETOOMANYREFS
-	       || error == WEFT_EPERM || error == WEFT_EINVAL || error == -EIO
-	       || error == WEFT_ENOMEM || error == WEFT_ENOSYS
-	       || error == -EOVERFLOW || error == -ESPIPE || error == -EISDIR;
+	return error == WEFT_EBADF || error == -ETOOMANYREFS || error == WEFT_EPERM
+	       || error == WEFT_EINVAL || error == -EIO || error == WEFT_ENOMEM
+	       || error == WEFT_ENOSYS || error == -EOVERFLOW || error == -ESPIPE
+	       || error == -EISDIR;
 }
 
 /* Those that flew are the first of the queue, and only they can have been asked. */
 static bool
 was_asked(const weft_stream *stream, int64_t result)
 {
-	for (const struct weft__write *w = stream->first; w && w->flies;
-	     w = w->next)
+	for (const struct weft__write *w = stream->first; w && w->flies; w = w->next)
 		if (w->why != 0 && w->why == result)
 			return true;
 	return false;
@@ -326,8 +323,7 @@ on_sent(weft_op *op, int64_t result, void *arg)
 static void
 say_last(weft_stream *stream)
 {
-	int rc = weft__kernel(&stream->out->op.loop->backend)
-	                 ->shutdown(stream->fd, SHUT_WR);
+	int rc = weft__kernel(&stream->out->op.loop->backend)->shutdown(stream->fd, SHUT_WR);
 
 	stream->flags |= WEFT__STREAM_SHUT;
 	if (rc == -ENOTCONN) /* it is gone already */
@@ -364,8 +360,7 @@ send_output(weft_stream *stream, const void *bytes, size_t size)
 static bool
 owes_goodbye(const weft_stream *stream)
 {
-	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT))
-	       == WEFT__STREAM_CLOSING;
+	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT)) == WEFT__STREAM_CLOSING;
 }
 
 /* The same as start(), with TLS between. */
@@ -397,8 +392,7 @@ start_secure(weft_stream *stream)
 	if (rc == 0 && size < 0)
 		rc = (int)size;
 	if (rc == 0)
-		rc = weft_op_send(&stream->out->op, stream->fd, bytes,
-		                  (size_t)size, 0, WEFT_NEVER);
+		rc = weft_op_send(&stream->out->op, stream->fd, bytes, (size_t)size, 0, WEFT_NEVER);
 	if (rc < 0)
 		take_result(stream, rc);
 	return rc == 0;
@@ -410,10 +404,8 @@ start_thing(weft_stream *stream)
 	struct weft__write *first = stream->first;
 	weft_op *op = &stream->out->op;
 	int rc = first->kind == WEFT__WRITE_FILE
-	                 ? weft__op_sendfile(op, stream->fd, first->part,
-	                                     WEFT_NEVER)
-	                 : weft_op_sendmsg(op, stream->fd, &first->passing->msg,
-	                                   0, WEFT_NEVER);
+	                 ? weft__op_sendfile(op, stream->fd, first->part, WEFT_NEVER)
+	                 : weft_op_sendmsg(op, stream->fd, &first->passing->msg, 0, WEFT_NEVER);
 
 	stream->first->flies = rc == 0;
 	if (rc < 0)
@@ -436,11 +428,10 @@ start(weft_stream *stream)
 		return start_thing(stream);
 	gather(stream, out);
 	if (out->msg.msg_iovlen == 1 && !(stream->flags & WEFT__STREAM_PLAIN))
-		rc = weft_op_send(&out->op, stream->fd, out->iov->iov_base,
-		                  out->iov->iov_len, 0, WEFT_NEVER);
+		rc = weft_op_send(&out->op, stream->fd, out->iov->iov_base, out->iov->iov_len, 0,
+		                  WEFT_NEVER);
 	else
-		rc = weft_op_sendmsg(&out->op, stream->fd, &out->msg, 0,
-		                     WEFT_NEVER);
+		rc = weft_op_sendmsg(&out->op, stream->fd, &out->msg, 0, WEFT_NEVER);
 	if (rc < 0)
 		take_result(stream, rc); /* nothing flies */
 	return rc == 0;
@@ -499,8 +490,7 @@ weft__send_flush(weft_stream *stream)
 	const void *bytes;
 
 	if (stream->out || stream->out_error
-	    || (!owes_goodbye(stream)
-	        && weft__session_output(stream->tls, &bytes) == 0))
+	    || (!owes_goodbye(stream) && weft__session_output(stream->tls, &bytes) == 0))
 		return;
 	if (have_sender(stream) < 0)
 		stream->out_error = WEFT_ENOMEM;
@@ -519,8 +509,7 @@ is_crowded(const struct weft__backend *backend)
 }
 
 int64_t
-weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
-               bool must)
+weft__send_now(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 {
 	struct weft__backend *backend = &weft__stream_loop(stream)->backend;
 	struct iovec iov[WEFT__IOVS];
@@ -532,8 +521,7 @@ weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
 		return 0;
 	for (size_t i = 0; i < count && msg.msg_iovlen < WEFT__IOVS; i++)
 		if (spans[i].size > 0) {
-			iov[msg.msg_iovlen].iov_base =
-				(void *)(uintptr_t)spans[i].data;
+			iov[msg.msg_iovlen].iov_base = (void *)(uintptr_t)spans[i].data;
 			iov[msg.msg_iovlen++].iov_len = spans[i].size;
 		}
 	if (msg.msg_iovlen == 0)

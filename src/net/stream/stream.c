@@ -80,8 +80,7 @@ weft__stream_make(int fd, uint32_t flags)
 	stream->low_water = LOW_WATER;
 	stream->write_max = WRITE_MAX;
 	stream->linger_ns = LINGER_NS;
-	stream->again = (weft_node){ .fn = weft__events_on_again,
-		                     .arg = stream };
+	stream->again = (weft_node){ .fn = weft__events_on_again, .arg = stream };
 	return stream;
 }
 
@@ -93,9 +92,7 @@ weft__stream_free(weft_stream *stream)
 
 	/* Of one that was moved, nobody has the new loop yet. */
 	weft__queue_clear(&stream->in_queue,
-	                  stream->flags & WEFT__STREAM_BOUND
-	                          ? &weft__net_of(loop)->chunks
-	                          : &none);
+	                  stream->flags & WEFT__STREAM_BOUND ? &weft__net_of(loop)->chunks : &none);
 	weft__passed_end(stream);
 	if (stream->keeper)
 		*stream->keeper = NULL;
@@ -121,8 +118,7 @@ check_kind(int fd, uint32_t *flags)
 	if (kind < 0)
 		return weft__fail(WEFT_EBADF, "stream: no such descriptor");
 	if (kind == WEFT__FD_FILE)
-		return weft__fail(WEFT_EINVAL, "stream: a file; see "
-		                               "weft/file.h");
+		return weft__fail(WEFT_EINVAL, "stream: a file; see weft/file.h");
 	if (kind == WEFT__FD_OTHER)
 		*flags |= WEFT__STREAM_PLAIN;
 	else if (weft__sys->sockname(fd, (struct sockaddr *)&name, &size) < 0
@@ -197,8 +193,7 @@ introduce(weft_stream *stream, weft_loop *loop)
 	if (rc == 0 && !weft__net_of(loop))
 		rc = WEFT_ENOMEM;
 	if (rc == 0)
-		rc = weft__ready_own(&loop->backend, stream->fd,
-		                     kind_of(stream));
+		rc = weft__ready_own(&loop->backend, stream->fd, kind_of(stream));
 	if (rc == 0)
 		rc = weft__notice_settle(&stream->notice, loop);
 	if (rc < 0)
@@ -275,11 +270,8 @@ take_from_loop(weft_stream *stream, weft_loop *from)
 {
 	int rc;
 
-	if (stream->reader || stream->reader_op || stream->out
-	    || stream->guests > 0
-	    || (stream->flags
-	        & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN
-	           | WEFT__STREAM_CALLED)))
+	if (stream->reader || stream->reader_op || stream->out || stream->guests > 0
+	    || (stream->flags & (WEFT__STREAM_STARTED | WEFT__STREAM_AGAIN | WEFT__STREAM_CALLED)))
 		return weft__fail(WEFT_EBUSY, "weft_stream_move: in use");
 	rc = weft__receive_stop(stream);
 	if (rc < 0)

@@ -19,8 +19,7 @@ weft__send_check(const weft_stream *stream)
 	if (!stream->out_error)
 		return 0;
 	if (stream->flags & WEFT__STREAM_SHUT)
-		return weft__fail(stream->out_error, "the stream takes no "
-		                                     "more");
+		return weft__fail(stream->out_error, "the stream takes no more");
 	if (stream->tls)
 		return weft__secure_explain(stream, "write", stream->out_error);
 	return weft__stream_explain(stream, "write", stream->out_error);
@@ -34,8 +33,7 @@ check_spans(const weft_span *spans, size_t count, size_t *size)
 	for (size_t i = 0; i < count; i++) {
 		if (!spans || (!spans[i].data && spans[i].size > 0))
 			return weft__misuse(WEFT_EINVAL, "write: NULL");
-		if (__builtin_add_overflow(all, spans[i].size, &all)
-		    || all > INT64_MAX)
+		if (__builtin_add_overflow(all, spans[i].size, &all) || all > INT64_MAX)
 			return weft__fail(WEFT_EINVAL, "write: too much");
 	}
 	*size = all;
@@ -60,12 +58,9 @@ rest_of(const weft_span *spans, size_t count, size_t size, size_t sent)
 }
 
 int64_t
-weft__send_wait(weft_stream *stream, struct weft__write write,
-                uint64_t deadline_ns)
+weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline_ns)
 {
-	struct writer w = { .waiter = { .what = "write",
-		                        .on = stream->fd,
-		                        .ask = ask_writer },
+	struct writer w = { .waiter = { .what = "write", .on = stream->fd, .ask = ask_writer },
 		            .write = write };
 	int rc = weft__send_queue(stream, &w.write);
 	int64_t result;
@@ -94,8 +89,7 @@ send_some(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 }
 
 ssize_t
-weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
-                 uint64_t deadline_ns)
+weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count, uint64_t deadline_ns)
 {
 	int rc = weft__stream_wait(stream, deadline_ns, "weft_write");
 	size_t size = 0;
@@ -116,13 +110,11 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count,
 	}
 	if (deadline_ns == WEFT_NOW)
 		return WEFT_ETIMEDOUT;
-	return weft__send_wait(
-		stream, rest_of(spans, count, size, (size_t)sent), deadline_ns);
+	return weft__send_wait(stream, rest_of(spans, count, size, (size_t)sent), deadline_ns);
 }
 
 ssize_t
-weft_write(weft_stream *stream, const void *buf, size_t size,
-           uint64_t deadline_ns)
+weft_write(weft_stream *stream, const void *buf, size_t size, uint64_t deadline_ns)
 {
 	weft_span span = { buf, size };
 
@@ -191,8 +183,7 @@ mark_high(weft_stream *stream)
 }
 
 static int
-begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns,
-         struct weft__write **out)
+begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns, struct weft__write **out)
 {
 	int rc = weft__stream_use(stream, op ? op->loop : NULL, "write op");
 
@@ -221,8 +212,8 @@ send_ahead(weft_stream *stream, const weft_span *spans, size_t count)
 }
 
 int
-weft_write_op(weft_stream *stream, const weft_span *spans, size_t count,
-              weft_op *op, uint64_t deadline_ns)
+weft_write_op(weft_stream *stream, const weft_span *spans, size_t count, weft_op *op,
+              uint64_t deadline_ns)
 {
 	struct weft__write *write;
 	size_t size = 0;
@@ -267,9 +258,8 @@ weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
 		rc = WEFT_ETIMEDOUT;
 	if (rc < 0)
 		return rc;
-	return (int)weft__send_wait(
-		stream, (struct weft__write){ .kind = WEFT__WRITE_LAST },
-		deadline_ns);
+	return (int)weft__send_wait(stream, (struct weft__write){ .kind = WEFT__WRITE_LAST },
+	                            deadline_ns);
 }
 
 int

@@ -12,8 +12,7 @@
 
 /* Read and write what is left of it. */
 static int64_t
-copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
-        uint64_t deadline_ns)
+copy_by(weft_stream *stream, struct weft__file_part *part, char *buf, uint64_t deadline_ns)
 {
 	uint64_t unread = part->left; /* counted as queued */
 	int64_t n = 1;
@@ -22,8 +21,7 @@ copy_by(weft_stream *stream, struct weft__file_part *part, char *buf,
 	while (n > 0 && part->left > 0) {
 		size_t max = part->left < PIECE ? (size_t)part->left : PIECE;
 
-		n = weft_file_read(part->file, buf, max, part->offset,
-		                   deadline_ns);
+		n = weft_file_read(part->file, buf, max, part->offset, deadline_ns);
 		if (n > 0) {
 			stream->queued_files -= (uint64_t)n;
 			unread -= (uint64_t)n;
@@ -43,8 +41,7 @@ copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 	int64_t rc;
 
 	if (!buf)
-		return weft__fail(WEFT_ENOMEM,
-		                  "weft_write_file: out of memory");
+		return weft__fail(WEFT_ENOMEM, "weft_write_file: out of memory");
 	rc = copy_by(stream, part, buf, deadline_ns);
 	weft__sys->release(buf);
 	return rc;
@@ -58,9 +55,7 @@ send_now(weft_stream *stream, struct weft__file_part *part)
 	int64_t n = -EAGAIN;
 
 	while (!stream->first && part->left > 0) {
-		struct weft__op op = { .kind = WEFT__OP_SENDFILE,
-			               .fd = stream->fd,
-			               .part = part };
+		struct weft__op op = { .kind = WEFT__OP_SENDFILE, .fd = stream->fd, .part = part };
 
 		n = weft__ready_attempt(backend, &op);
 		if (n <= 0)
@@ -73,8 +68,7 @@ send_now(weft_stream *stream, struct weft__file_part *part)
 
 /* Have the kernel send it: 0 if all that is there was sent. */
 static int64_t
-send_part(weft_stream *stream, struct weft__file_part *part,
-          uint64_t deadline_ns)
+send_part(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 {
 	int rc = weft__send_check(stream);
 
@@ -82,15 +76,13 @@ send_part(weft_stream *stream, struct weft__file_part *part,
 		return rc;
 	if (deadline_ns == WEFT_NOW)
 		return send_now(stream, part);
-	return weft__send_wait(
-		stream,
-		(struct weft__write){ .kind = WEFT__WRITE_FILE, .part = part },
-		deadline_ns);
+	return weft__send_wait(stream,
+	                       (struct weft__write){ .kind = WEFT__WRITE_FILE, .part = part },
+	                       deadline_ns);
 }
 
 int64_t
-weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size,
-                uint64_t deadline_ns)
+weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size, uint64_t deadline_ns)
 {
 	struct weft__file_part part = { fd, offset, size };
 	int64_t rc = weft__stream_wait(stream, deadline_ns, "weft_write_file");
@@ -98,8 +90,7 @@ weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size,
 	if (rc < 0)
 		return rc;
 	if (size > INT64_MAX || offset > INT64_MAX - size)
-		return weft__fail(WEFT_EINVAL, "weft_write_file: no such "
-		                               "range");
+		return weft__fail(WEFT_EINVAL, "weft_write_file: no such range");
 	if (size == 0)
 		return 0;
 	stream->guests++; /* it is looked at between two waits */

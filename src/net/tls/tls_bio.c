@@ -45,8 +45,7 @@ move(struct weft__tls_buffer *b, size_t need, size_t max)
 	if (count > 0)
 		memcpy(mem, b->mem + b->head, count);
 	weft__sys->release(b->mem);
-	*b = (struct weft__tls_buffer){ mem, (uint32_t)size, 0,
-		                        (uint32_t)count };
+	*b = (struct weft__tls_buffer){ mem, (uint32_t)size, 0, (uint32_t)count };
 	return true;
 }
 
@@ -145,8 +144,7 @@ weft__tls_bio_new(void)
 	BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "weft");
 
 	if (method && BIO_meth_set_read_ex(method, bio_read)
-	    && BIO_meth_set_write_ex(method, bio_write)
-	    && BIO_meth_set_ctrl(method, bio_ctrl))
+	    && BIO_meth_set_write_ex(method, bio_write) && BIO_meth_set_ctrl(method, bio_ctrl))
 		return method;
 	BIO_meth_free(method);
 	return NULL;
@@ -164,8 +162,7 @@ weft__session_room(struct weft__session *s, void **out)
 	if (want > WEFT__SESSION_IN_MAX - used(in))
 		want = WEFT__SESSION_IN_MAX - used(in);
 	*out = NULL;
-	if (want == 0
-	    || !weft__tls_buffer_reserve(in, want, WEFT__SESSION_IN_MAX))
+	if (want == 0 || !weft__tls_buffer_reserve(in, want, WEFT__SESSION_IN_MAX))
 		return 0;
 	s->lent = true;
 	*out = in->mem + in->tail;

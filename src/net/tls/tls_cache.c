@@ -23,8 +23,7 @@ static struct weft__ticket *
 find(struct weft__tickets *t, const char *name)
 {
 	for (size_t i = 0; i < WEFT__TLS_CACHE_MAX; i++)
-		if (t->places[i].name
-		    && weft__tls_same_name(t->places[i].name, name))
+		if (t->places[i].name && weft__tls_same_name(t->places[i].name, name))
 			return &t->places[i];
 	return NULL;
 }
@@ -42,8 +41,7 @@ oldest(struct weft__tickets *t)
 }
 
 bool
-weft__tickets_put(struct weft__tickets *t, const char *name,
-                  SSL_SESSION *session)
+weft__tickets_put(struct weft__tickets *t, const char *name, SSL_SESSION *session)
 {
 	char *copy = weft__tls_text_copy(name);
 	struct weft__ticket *place, before;
@@ -74,8 +72,7 @@ weft__tickets_take(struct weft__tickets *t, const char *name)
 		(void)SSL_SESSION_up_ref(session);
 		place->used = ++t->count;
 	}
-	if (place
-	    && SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
+	if (place && SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
 		spent = *place;
 		*place = (struct weft__ticket){ 0 };
 	}
@@ -97,7 +94,6 @@ weft__tls_on_ticket(SSL *ssl, SSL_SESSION *session)
 {
 	struct weft__session *s = SSL_get_app_data(ssl);
 
-	return s && s->name && !SSL_is_server(ssl)
-	       && SSL_SESSION_is_resumable(session)
+	return s && s->name && !SSL_is_server(ssl) && SSL_SESSION_is_resumable(session)
 	       && weft__tickets_put(&s->set->tickets, s->name, session);
 }

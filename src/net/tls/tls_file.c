@@ -39,9 +39,8 @@ fail_read(int error, const char *path)
 static int
 fail_parse(const char *path, const char *what)
 {
-	return weft__tls_no_memory()
-	               ? fail_file(WEFT_ENOMEM, path, "out of memory")
-	               : fail_file(WEFT_EINVAL, path, what);
+	return weft__tls_no_memory() ? fail_file(WEFT_ENOMEM, path, "out of memory")
+	                             : fail_file(WEFT_EINVAL, path, what);
 }
 
 static void
@@ -82,8 +81,8 @@ read_all(int fd, struct content *c)
 		int64_t n = c->size == c->room ? grow(c) : 0;
 
 		if (n == 0)
-			n = weft__sys->file_read(fd, c->bytes + c->size,
-			                         c->room - c->size, c->size);
+			n = weft__sys->file_read(fd, c->bytes + c->size, c->room - c->size,
+			                         c->size);
 		if (n == WEFT_EINTR)
 			continue;
 		if (n <= 0)
@@ -127,8 +126,7 @@ is_at_end(void)
 {
 	unsigned long error = ERR_peek_last_error();
 
-	return ERR_GET_LIB(error) == ERR_LIB_PEM
-	       && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+	return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
 static int
@@ -146,8 +144,7 @@ parse_certs(BIO *bio, const char *path, STACK_OF(X509) * certs)
 	ERR_clear_error();
 	return sk_X509_num(certs) > 0
 	               ? 0
-	               : fail_file(WEFT_EINVAL, path,
-	                           "no certificate in PEM format");
+	               : fail_file(WEFT_EINVAL, path, "no certificate in PEM format");
 }
 
 int
@@ -163,8 +160,7 @@ weft__tls_load_certs(const char *path, STACK_OF(X509) * *out)
 	ERR_clear_error();
 	bio = BIO_new_mem_buf(c.bytes, (int)c.size);
 	certs = sk_X509_new_null();
-	rc = bio && certs ? parse_certs(bio, path, certs)
-	                  : fail_parse(path, "cannot be read");
+	rc = bio && certs ? parse_certs(bio, path, certs) : fail_parse(path, "cannot be read");
 	BIO_free(bio);
 	drop_content(&c);
 	if (rc < 0)
@@ -198,8 +194,7 @@ parse_key(BIO *bio, const char *path, EVP_PKEY **out)
 		                 "the key is protected by a password, which "
 		                 "cannot be asked for: store it without");
 	}
-	return fail_parse(path,
-	                  "no private key in PEM format, or a broken one");
+	return fail_parse(path, "no private key in PEM format, or a broken one");
 }
 
 int
@@ -214,8 +209,7 @@ weft__tls_load_key(const char *path, EVP_PKEY **out)
 		return rc;
 	ERR_clear_error();
 	bio = BIO_new_mem_buf(c.bytes, (int)c.size);
-	rc = bio ? parse_key(bio, path, &key)
-	         : fail_parse(path, "cannot be read");
+	rc = bio ? parse_key(bio, path, &key) : fail_parse(path, "cannot be read");
 	BIO_free(bio);
 	drop_content(&c);
 	if (rc == 0)

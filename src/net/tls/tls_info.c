@@ -33,8 +33,7 @@ static void
 tell_server_name(struct info *info, SSL *ssl)
 {
 	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-	struct weft__text text = weft__text_begin(info->server_name,
-	                                          sizeof(info->server_name));
+	struct weft__text text = weft__text_begin(info->server_name, sizeof(info->server_name));
 
 	weft__text_add(&text, name ? name : "");
 	info->told.server_name = info->server_name;
@@ -50,10 +49,7 @@ tell_peer(struct info *info, const X509 *cert, int der_size)
 	long size;
 	bool ok;
 
-	ok = bio
-	     && X509_NAME_print_ex(bio, X509_get_subject_name(cert), 0,
-	                           XN_FLAG_ONELINE)
-	                >= 0;
+	ok = bio && X509_NAME_print_ex(bio, X509_get_subject_name(cert), 0, XN_FLAG_ONELINE) >= 0;
 	size = ok ? BIO_get_mem_data(bio, &bytes) : 0;
 	if (size > SUBJECT_BYTES - 1)
 		size = SUBJECT_BYTES - 1;
@@ -93,8 +89,7 @@ int
 weft__session_info(struct weft__session *s, weft_tls_info *out)
 {
 	if (!s->done)
-		return weft__fail(WEFT_EINVAL,
-		                  "tls: before the end of the handshake");
+		return weft__fail(WEFT_EINVAL, "tls: before the end of the handshake");
 	if (!s->info)
 		s->info = make_info(s->ssl);
 	if (!s->info)

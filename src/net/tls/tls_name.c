@@ -26,8 +26,7 @@ static SSL_CTX *
 find(const struct weft__tls_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->named[i].name
-		    && weft__tls_same_name(set->named[i].name, name))
+		if (set->named[i].name && weft__tls_same_name(set->named[i].name, name))
 			return set->named[i].ctx;
 	return NULL;
 }
@@ -40,8 +39,7 @@ find_star(const struct weft__tls_set *set, const char *name)
 	for (size_t i = 0; rest && rest > name && i < set->count; i++) {
 		const char *star = set->named[i].name;
 
-		if (star && star[0] == '*'
-		    && weft__tls_same_name(star + 1, rest))
+		if (star && star[0] == '*' && weft__tls_same_name(star + 1, rest))
 			return set->named[i].ctx;
 	}
 	return NULL;
@@ -64,9 +62,7 @@ hello_name(SSL *ssl, char out[WEFT__TLS_NAME_MAX])
 	const unsigned char *data;
 	size_t size, name;
 
-	if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data,
-	                               &size)
-	    || size < 5)
+	if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data, &size) || size < 5)
 		return 0;
 	name = (size_t)data[3] << 8 | data[4];
 	if (name > size - 5 || name > WEFT__TLS_NAME_MAX)
@@ -130,8 +126,7 @@ weft__tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
 	for (size_t i = 0; i < set->alpn_size; i += 1u + set->alpn[i])
 		for (size_t j = 0; j < in_size; j += 1u + in[j])
 			if (in[j] == set->alpn[i] && j + in[j] < in_size
-			    && memcmp(in + j + 1, set->alpn + i + 1, in[j])
-			               == 0) {
+			    && memcmp(in + j + 1, set->alpn + i + 1, in[j]) == 0) {
 				*out = in + j + 1;
 				*out_size = in[j];
 				return SSL_TLSEXT_ERR_OK;

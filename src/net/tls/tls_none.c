@@ -5,8 +5,7 @@
 #include "base/thread.h"
 #include "net/tls/tls.h"
 
-static const char text[] =
-	"weft was built without TLS, which needs OpenSSL 3 (option WEFT_TLS)";
+static const char text[] = "weft was built without TLS, which needs OpenSSL 3 (option WEFT_TLS)";
 
 int
 weft_tls_open(const weft_tls_opts *opts, weft_tls **out)
@@ -35,8 +34,7 @@ weft__tls_ref(weft_tls *tls)
 }
 
 int
-weft__session_open(weft_tls *tls, int role, const char *name,
-                   struct weft__session **out)
+weft__session_open(weft_tls *tls, int role, const char *name, struct weft__session **out)
 {
 	(void)tls, (void)role, (void)name, (void)out;
 	return weft__fail(WEFT_ENOSYS, text);

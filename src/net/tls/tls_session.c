@@ -34,8 +34,7 @@ weft__session_close(struct weft__session *s)
 	weft__assert(!s->lent);
 	/* Else a session could not be resumed whose goodbye nobody has waited for. */
 	if (s->ssl && !s->broken)
-		SSL_set_shutdown(s->ssl,
-		                 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+		SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(s->ssl);
 	weft__tls_set_unref(s->set);
 	weft__tls_buffer_release(&s->in);
@@ -78,9 +77,7 @@ is_name(const char *name)
 	return true;
 }
 
-#define HOST_FLAGS                            \
-	(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS \
-	 | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+#define HOST_FLAGS (X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
 
 /* Whom it must be, and what it is asked for: an address has no server name. */
 static bool
@@ -91,8 +88,7 @@ expect_host(struct weft__session *s)
 	if (X509_VERIFY_PARAM_set1_ip_asc(param, s->name))
 		return true;
 	SSL_set_hostflags(s->ssl, HOST_FLAGS);
-	return SSL_set1_host(s->ssl, s->name)
-	       && SSL_set_tlsext_host_name(s->ssl, s->name);
+	return SSL_set1_host(s->ssl, s->name) && SSL_set_tlsext_host_name(s->ssl, s->name);
 }
 
 static bool
@@ -134,17 +130,14 @@ check_open(weft_tls *tls, int role, const char *name)
 	if (!tls || (role != WEFT_TLS_CLIENT && role != WEFT_TLS_SERVER))
 		return weft__misuse(WEFT_EINVAL, "tls: no context, or no role");
 	if (role == WEFT_TLS_CLIENT && !is_name(name))
-		return weft__fail(
-			WEFT_EINVAL,
-			"tls: a client needs the host's name: letters "
-			"(punycode for others), digits, - and _ "
-			"between dots, or an address");
+		return weft__fail(WEFT_EINVAL, "tls: a client needs the host's name: letters "
+		                               "(punycode for others), digits, - and _ "
+		                               "between dots, or an address");
 	return 0;
 }
 
 int
-weft__session_open(weft_tls *tls, int role, const char *name,
-                   struct weft__session **out)
+weft__session_open(weft_tls *tls, int role, const char *name, struct weft__session **out)
 {
 	struct weft__session *s;
 	int rc = check_open(tls, role, name);
@@ -159,8 +152,7 @@ weft__session_open(weft_tls *tls, int role, const char *name,
 	s->set = weft__tls_set_of(tls);
 	if (role == WEFT_TLS_SERVER && !s->set->server) {
 		weft__session_close(s);
-		return weft__fail(WEFT_EINVAL,
-		                  "tls: a server needs a certificate");
+		return weft__fail(WEFT_EINVAL, "tls: a server needs a certificate");
 	}
 	if (role == WEFT_TLS_CLIENT)
 		s->name = copy_name(name);
@@ -180,8 +172,7 @@ weft__session_open(weft_tls *tls, int role, const char *name,
 static int
 say_again(const struct weft__session *s)
 {
-	return weft_fail(s->broken, "%s",
-	                 s->why ? s->why : weft_strerror(s->broken));
+	return weft_fail(s->broken, "%s", s->why ? s->why : weft_strerror(s->broken));
 }
 
 /* WEFT_EAGAIN, 0 at the peer's goodbye, or the end. */
@@ -222,8 +213,7 @@ weft__tls_on_state(const SSL *ssl, int where, int result)
 static void
 shrink(struct weft__session *s)
 {
-	if (s->swollen && strcmp(SSL_rstate_string(s->ssl), "RH") == 0
-	    && SSL_free_buffers(s->ssl))
+	if (s->swollen && strcmp(SSL_rstate_string(s->ssl), "RH") == 0 && SSL_free_buffers(s->ssl))
 		s->swollen = false;
 }
 
@@ -240,8 +230,7 @@ is_alpn_ours(const struct weft__session *s)
 	if (size == 0)
 		return true;
 	for (size_t i = 0; i < s->set->alpn_size; i += 1u + s->set->alpn[i])
-		if (s->set->alpn[i] == size
-		    && memcmp(s->set->alpn + i + 1, name, size) == 0)
+		if (s->set->alpn[i] == size && memcmp(s->set->alpn + i + 1, name, size) == 0)
 			return true;
 	return false;
 }
@@ -265,24 +254,19 @@ check_peer(struct weft__session *s)
 	const weft_tls_opts *opts = s->set->opts;
 	X509 *cert = SSL_get0_peer_certificate(s->ssl);
 	bool client = s->role == WEFT_TLS_CLIENT;
-	bool verify = client ? !opts->dangerously_accept_any_peer
-	                     : opts->ask_client_cert;
+	bool verify = client ? !opts->dangerously_accept_any_peer : opts->ask_client_cert;
 
 	if (client && !is_alpn_ours(s))
-		return weft__tls_break_by(
-			s, WEFT_EPROTO,
-			"the server has chosen an application "
-			"protocol that was not offered");
+		return weft__tls_break_by(s, WEFT_EPROTO,
+		                          "the server has chosen an application "
+		                          "protocol that was not offered");
 	if (verify && !cert)
-		return weft__tls_break_by(s, WEFT_ECERT,
-		                          "the peer has shown no certificate");
+		return weft__tls_break_by(s, WEFT_ECERT, "the peer has shown no certificate");
 	if (verify && SSL_get_verify_result(s->ssl) != X509_V_OK)
-		return weft__tls_break_by(s, WEFT_ECERT,
-		                          "the certificate was not verified");
+		return weft__tls_break_by(s, WEFT_ECERT, "the certificate was not verified");
 	if (verify && client && !is_host(s, cert))
 		return weft__tls_break_by(s, WEFT_ECERT,
-		                          "wrong host: the certificate is for "
-		                          "another one");
+		                          "wrong host: the certificate is for another one");
 	return 0;
 }
 
@@ -300,8 +284,7 @@ weft__session_handshake(struct weft__session *s)
 	weft__tls_in_release(s);
 	if (rc <= 0) {
 		rc = result_of(s, rc);
-		return rc == 0 ? weft__tls_break_by(s, WEFT_ETRUNCATED,
-		                                    "goodbye in the handshake")
+		return rc == 0 ? weft__tls_break_by(s, WEFT_ETRUNCATED, "goodbye in the handshake")
 		               : rc;
 	}
 	rc = check_peer(s);
@@ -316,9 +299,7 @@ check_ready(const struct weft__session *s)
 {
 	if (s->broken)
 		return say_again(s);
-	return s->done ? 0
-	               : weft__misuse(WEFT_EINVAL,
-	                              "tls: before the end of the handshake");
+	return s->done ? 0 : weft__misuse(WEFT_EINVAL, "tls: before the end of the handshake");
 }
 
 static int64_t
@@ -337,8 +318,7 @@ read_some(struct weft__session *s, void *buf, size_t size)
 	if (rc == WEFT_EAGAIN)
 		shrink(s);
 	if (rc == WEFT_EAGAIN && s->chatter > CHATTER_MAX)
-		return weft__tls_break_by(s, WEFT_EPROTO,
-		                          "too many messages without data");
+		return weft__tls_break_by(s, WEFT_EPROTO, "too many messages without data");
 	return rc;
 }
 
@@ -372,8 +352,7 @@ plain_for(size_t room)
 		return 0;
 	full = (room - ASIDE) / (RECORD_PLAIN + RECORD_OVER);
 	rest = (room - ASIDE) % (RECORD_PLAIN + RECORD_OVER);
-	return full * RECORD_PLAIN
-	       + (rest > RECORD_OVER ? rest - RECORD_OVER : 0);
+	return full * RECORD_PLAIN + (rest > RECORD_OVER ? rest - RECORD_OVER : 0);
 }
 
 /* Room for the records of `size` bytes, got before OpenSSL begins with them. */
@@ -382,8 +361,7 @@ reserve(struct weft__session *s, size_t size)
 {
 	size_t records = (size + RECORD_PLAIN - 1) / RECORD_PLAIN;
 
-	return weft__tls_buffer_reserve(&s->out,
-	                                size + records * RECORD_OVER + ASIDE,
+	return weft__tls_buffer_reserve(&s->out, size + records * RECORD_OVER + ASIDE,
 	                                WEFT__SESSION_OUT_MAX);
 }
 

@@ -17,19 +17,17 @@
 #define CIPHERS_1_3                                      \
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:" \
 	"TLS_CHACHA20_POLY1305_SHA256"
-#define SECURITY 2 /* of OpenSSL's levels: 112 bits */
-#define DEPTH_MAX \
-	10 /* certificates between the peer's and one that is trusted */
-#define CA_NAMES 32 /* up to so many authorities clients are told of */
+#define SECURITY  2  /* of OpenSSL's levels: 112 bits */
+#define DEPTH_MAX 10 /* certificates between the peer's and one that is trusted */
+#define CA_NAMES  32 /* up to so many authorities clients are told of */
 
 static const uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION
-                                | SSL_OP_CIPHER_SERVER_PREFERENCE
-                                | SSL_OP_PRIORITIZE_CHACHA;
+                                | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;
 
 /* No partial writes: records that are begun always have room (tls_session.c), and all of
  * a write in one call keeps OpenSSL's buffer from one record to the next. */
-static const long modes = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
-                          | SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN;
+static const long modes = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS
+                          | SSL_MODE_NO_AUTO_CHAIN;
 
 /* What is read from files before it has its place. */
 struct load {
@@ -55,16 +53,14 @@ fail(const char *file, const char *what)
 static bool
 set_common(SSL_CTX *ctx, const weft_tls_opts *opts)
 {
-	int version = opts->version_min ? (int)opts->version_min
-	                                : TLS1_2_VERSION;
+	int version = opts->version_min ? (int)opts->version_min : TLS1_2_VERSION;
 
 	(void)SSL_CTX_set_options(ctx, options);
 	(void)SSL_CTX_set_mode(ctx, modes);
 	SSL_CTX_set_security_level(ctx, SECURITY);
 	SSL_CTX_set_verify_depth(ctx, DEPTH_MAX);
 	SSL_CTX_set_info_callback(ctx, weft__tls_on_state);
-	return SSL_CTX_set_min_proto_version(ctx, version)
-	       && SSL_CTX_set_max_proto_version(ctx, 0)
+	return SSL_CTX_set_min_proto_version(ctx, version) && SSL_CTX_set_max_proto_version(ctx, 0)
 	       && SSL_CTX_set_cipher_list(ctx, CIPHERS)
 	       && SSL_CTX_set_ciphersuites(ctx, CIPHERS_1_3);
 }
@@ -76,15 +72,13 @@ set_client(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 
 	SSL_CTX_set_verify(ctx, any ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
 	                   any ? NULL : weft__tls_on_verify);
-	(void)SSL_CTX_set_session_cache_mode(
-		ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	(void)SSL_CTX_set_session_cache_mode(ctx,
+	                                     SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(ctx, weft__tls_on_ticket);
 	if (load->trusted)
 		SSL_CTX_set1_cert_store(ctx, load->trusted);
 	return !set->alpn /* 0 is done, by this one function */
-	       || SSL_CTX_set_alpn_protos(ctx, set->alpn,
-	                                  (unsigned)set->alpn_size)
-	                  == 0;
+	       || SSL_CTX_set_alpn_protos(ctx, set->alpn, (unsigned)set->alpn_size) == 0;
 }
 
 static bool
@@ -92,8 +86,7 @@ ask_client(SSL_CTX *ctx, const struct load *load)
 {
 	int count = sk_X509_num(load->ca);
 
-	SSL_CTX_set_verify(ctx,
-	                   SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
 	                   weft__tls_on_verify);
 	SSL_CTX_set1_cert_store(ctx, load->trusted);
 	for (int i = 0; i < count && count <= CA_NAMES; i++)
@@ -105,8 +98,7 @@ ask_client(SSL_CTX *ctx, const struct load *load)
 static bool
 set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 {
-	static const unsigned char id[] =
-		"weft"; /* until a client has named a host */
+	static const unsigned char id[] = "weft"; /* until a client has named a host */
 	bool tickets = !set->opts->no_tickets;
 
 	/* One is enough: a client that resumes gets the next. */
@@ -129,12 +121,10 @@ static SSL_CTX *
 new_ctx(struct weft__tls_set *set, const struct load *load, int role)
 {
 	bool client = role == WEFT_TLS_CLIENT;
-	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method()
-	                                  : TLS_server_method());
+	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
 
 	if (ctx && set_common(ctx, set->opts)
-	    && (client ? set_client(ctx, set, load)
-	               : set_server(ctx, set, load)))
+	    && (client ? set_client(ctx, set, load) : set_server(ctx, set, load)))
 		return ctx;
 	SSL_CTX_free(ctx);
 	return NULL;
@@ -159,8 +149,7 @@ load_trusted(const weft_tls_opts *opts, struct load *load)
 	if (!load->ca && !X509_STORE_set_default_paths(load->trusted))
 		return fail("the system's authorities", "cannot be used");
 	for (int i = 0; i < sk_X509_num(load->ca); i++)
-		if (!X509_STORE_add_cert(load->trusted,
-		                         sk_X509_value(load->ca, i)))
+		if (!X509_STORE_add_cert(load->trusted, sk_X509_value(load->ca, i)))
 			return fail(opts->ca_file, "cannot be trusted");
 	ERR_clear_error();
 	return 0;
@@ -193,8 +182,7 @@ tell_if_expired(const struct own *own)
 
 	if (X509_cmp_current_time(X509_get0_notAfter(own->cert)) >= 0)
 		return;
-	(void)weft_fail(0, "weft_tls: %s: the certificate has expired",
-	                own->from->chain_file);
+	(void)weft_fail(0, "weft_tls: %s: the certificate has expired", own->from->chain_file);
 	report.text = weft_detail();
 	weft__report(&report);
 }
@@ -203,8 +191,7 @@ static int
 load_own(struct own *own)
 {
 	const weft_tls_cert *from = own->from;
-	const char *key_file = from->key_file ? from->key_file
-	                                      : from->chain_file;
+	const char *key_file = from->key_file ? from->key_file : from->chain_file;
 	int rc = weft__tls_load_certs(from->chain_file, &own->chain);
 
 	if (rc < 0)
@@ -218,8 +205,7 @@ load_own(struct own *own)
 		return 0;
 	ERR_clear_error();
 	return weft_fail(WEFT_EINVAL,
-	                 "weft_tls: %s: the key is not that of the first "
-	                 "certificate in %s",
+	                 "weft_tls: %s: the key is not that of the first certificate in %s",
 	                 key_file, from->chain_file);
 }
 
@@ -229,8 +215,7 @@ use_own(SSL_CTX *ctx, const struct own *own)
 	ERR_clear_error();
 	if (SSL_CTX_use_cert_and_key(ctx, own->cert, own->key, own->chain, 0))
 		return 0;
-	if (ERR_GET_REASON(ERR_peek_last_error())
-	    == SSL_R_NOT_REPLACING_CERTIFICATE) {
+	if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_NOT_REPLACING_CERTIFICATE) {
 		ERR_clear_error();
 		return weft_fail(WEFT_EINVAL,
 		                 "weft_tls: %s: a second certificate for the "
@@ -269,8 +254,7 @@ client_name(const weft_tls_opts *opts)
 }
 
 static int
-add_own(struct weft__tls_set *set, const struct load *load,
-        const struct own *own)
+add_own(struct weft__tls_set *set, const struct load *load, const struct own *own)
 {
 	const char *name = own->from->name;
 	SSL_CTX *ctx = ctx_of(set, load, name);

@@ -44,8 +44,7 @@ put_certs(struct piece *piece, const weft_tls_opts *opts, weft_tls_cert *certs)
 	for (size_t i = 0; i < opts->cert_count; i++) {
 		weft_tls_cert cert = {
 			.name = put_text(piece, opts->certs[i].name),
-			.chain_file = put_text(piece,
-			                       opts->certs[i].chain_file),
+			.chain_file = put_text(piece, opts->certs[i].chain_file),
 			.key_file = put_text(piece, opts->certs[i].key_file),
 		};
 
@@ -58,8 +57,7 @@ static weft_tls_opts *
 lay_out(struct piece *piece, const weft_tls_opts *opts)
 {
 	weft_tls_opts *copy = cut(piece, sizeof(*copy), _Alignof(max_align_t));
-	weft_tls_cert *certs = cut(piece, opts->cert_count * sizeof(*certs),
-	                           _Alignof(void *));
+	weft_tls_cert *certs = cut(piece, opts->cert_count * sizeof(*certs), _Alignof(void *));
 	size_t protocols = 0;
 	const char **alpn, *ca_file;
 
@@ -109,10 +107,9 @@ check_alpn(const char *const *alpn)
 
 		sum += 1 + size;
 		if (size < 1 || size > 255 || sum > ALPN_MAX)
-			return weft__fail(WEFT_EINVAL,
-			                  "weft_tls_open: names of protocols "
-			                  "have 1 to 255 bytes, together "
-			                  "1,024 at most");
+			return weft__fail(WEFT_EINVAL, "weft_tls_open: names of protocols "
+			                               "have 1 to 255 bytes, together "
+			                               "1,024 at most");
 	}
 	return 0;
 }
@@ -122,18 +119,15 @@ weft__tls_setup_check(const weft_tls_opts *opts)
 {
 	if (opts->version_min && opts->version_min != TLS1_2_VERSION
 	    && opts->version_min != TLS1_3_VERSION)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_tls_open: version_min is neither 0, "
-		                  "0x0303 (TLS 1.2) nor 0x0304 (TLS 1.3)");
+		return weft__fail(WEFT_EINVAL, "weft_tls_open: version_min is neither 0, "
+		                               "0x0303 (TLS 1.2) nor 0x0304 (TLS 1.3)");
 	if (opts->cert_count > 0 && !opts->certs)
 		return weft__fail(WEFT_EINVAL, "weft_tls_open: no certs");
 	for (size_t i = 0; i < opts->cert_count; i++)
 		if (!opts->certs[i].chain_file)
-			return weft__fail(WEFT_EINVAL,
-			                  "weft_tls_open: no chain_file");
+			return weft__fail(WEFT_EINVAL, "weft_tls_open: no chain_file");
 	if (opts->ask_client_cert && !opts->ca_file)
-		return weft__fail(WEFT_EINVAL,
-		                  "weft_tls_open: ask_client_cert needs "
-		                  "ca_file: whose clients to trust");
+		return weft__fail(WEFT_EINVAL, "weft_tls_open: ask_client_cert needs "
+		                               "ca_file: whose clients to trust");
 	return check_alpn(opts->alpn);
 }

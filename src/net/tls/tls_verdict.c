@@ -21,8 +21,7 @@ add_safe(struct weft__text *text, const unsigned char *bytes, size_t size)
 	char one[2] = { 0, 0 };
 
 	for (size_t i = 0; i < size && i < NAME_BYTES; i++) {
-		bool plain = bytes[i] >= 0x20 && bytes[i] < 0x7f
-		             && bytes[i] != '"';
+		bool plain = bytes[i] >= 0x20 && bytes[i] < 0x7f && bytes[i] != '"';
 
 		one[0] = plain ? (char)bytes[i] : '?';
 		weft__text_add(text, one);
@@ -42,8 +41,7 @@ weft__tls_subject(const X509_NAME *name, char *buf, size_t size)
 	entry = at < 0 ? NULL : X509_NAME_get_entry(name, at);
 	value = entry ? X509_NAME_ENTRY_get_data(entry) : NULL;
 	if (value)
-		add_safe(&text, ASN1_STRING_get0_data(value),
-		         (size_t)ASN1_STRING_length(value));
+		add_safe(&text, ASN1_STRING_get0_data(value), (size_t)ASN1_STRING_length(value));
 	return buf;
 }
 
@@ -72,8 +70,7 @@ static void
 add_quoted(struct weft__text *text, const ASN1_STRING *name)
 {
 	weft__text_add(text, "\"");
-	add_safe(text, ASN1_STRING_get0_data(name),
-	         (size_t)ASN1_STRING_length(name));
+	add_safe(text, ASN1_STRING_get0_data(name), (size_t)ASN1_STRING_length(name));
 	weft__text_add(text, "\"");
 }
 
@@ -81,8 +78,7 @@ add_quoted(struct weft__text *text, const ASN1_STRING *name)
 static void
 add_names(struct weft__text *text, const X509 *cert)
 {
-	GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name,
-	                                        NULL, NULL);
+	GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
 	int shown = 0;
 
 	for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
@@ -123,8 +119,7 @@ words_for(int error, bool server)
 		return "has an issuer that is neither trusted nor shown: ";
 	case X509_V_ERR_INVALID_PURPOSE:
 	case X509_V_ERR_CERT_REJECTED:
-		return server ? "is not meant for clients"
-		              : "is not meant for servers";
+		return server ? "is not meant for clients" : "is not meant for servers";
 	case X509_V_ERR_INVALID_CA:
 	case X509_V_ERR_KEYUSAGE_NO_CERTSIGN:
 		return "may not sign others";
@@ -147,13 +142,11 @@ words_for(int error, bool server)
 static bool
 is_wrong_host(int error)
 {
-	return error == X509_V_ERR_HOSTNAME_MISMATCH
-	       || error == X509_V_ERR_IP_ADDRESS_MISMATCH;
+	return error == X509_V_ERR_HOSTNAME_MISMATCH || error == X509_V_ERR_IP_ADDRESS_MISMATCH;
 }
 
 static void
-write_verdict(struct weft__text *text, struct weft__session *s,
-              X509_STORE_CTX *store)
+write_verdict(struct weft__text *text, struct weft__session *s, X509_STORE_CTX *store)
 {
 	const X509 *cert = X509_STORE_CTX_get_current_cert(store);
 	int error = X509_STORE_CTX_get_error(store);
@@ -166,18 +159,15 @@ write_verdict(struct weft__text *text, struct weft__session *s,
 		return;
 	}
 	if (cert)
-		(void)weft__tls_subject(X509_get_subject_name(cert), name,
-		                        sizeof(name));
+		(void)weft__tls_subject(X509_get_subject_name(cert), name, sizeof(name));
 	weft__text_add(text, "the certificate of \"");
 	weft__text_add(text, name);
 	weft__text_add(text, words ? "\" " : "\": ");
-	weft__text_add(text,
-	               words ? words : X509_verify_cert_error_string(error));
+	weft__text_add(text, words ? words : X509_verify_cert_error_string(error));
 	if (cert && words && words[strlen(words) - 1] == ' ') {
 		weft__text_add(text, "\"");
 		weft__text_add(text,
-		               weft__tls_subject(X509_get_issuer_name(cert),
-		                                 name, sizeof(name)));
+		               weft__tls_subject(X509_get_issuer_name(cert), name, sizeof(name)));
 		weft__text_add(text, "\"");
 	}
 }
@@ -185,8 +175,7 @@ write_verdict(struct weft__text *text, struct weft__session *s,
 int
 weft__tls_on_verify(int ok, X509_STORE_CTX *store)
 {
-	SSL *ssl = X509_STORE_CTX_get_ex_data(
-		store, SSL_get_ex_data_X509_STORE_CTX_idx());
+	SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
 	struct weft__session *s = SSL_get_app_data(ssl);
 	char buf[TEXT_BYTES];
 	struct weft__text text = weft__text_begin(buf, sizeof(buf));

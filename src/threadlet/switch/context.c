@@ -37,13 +37,11 @@ weft__context_init(struct weft__context *context)
 }
 
 void
-weft__context_make(struct weft__context *context, void *stack,
-                   size_t stack_bytes, struct weft__context *(*fn)(void *arg),
-                   void *arg)
+weft__context_make(struct weft__context *context, void *stack, size_t stack_bytes,
+                   struct weft__context *(*fn)(void *arg), void *arg)
 {
 	*context = (struct weft__context){
-		.sp = weft__stack_make((char *)stack + stack_bytes,
-		                       weft__context_main, context,
+		.sp = weft__stack_make((char *)stack + stack_bytes, weft__context_main, context,
 		                       weft__modes()),
 		.stack = stack,
 		.stack_bytes = stack_bytes,

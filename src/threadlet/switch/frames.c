@@ -61,8 +61,7 @@ weft__frames_walk(struct weft__frame frame, const void **out, size_t max)
 }
 
 size_t
-weft__frames_of(const struct weft__context *context, const void **out,
-                size_t max)
+weft__frames_of(const struct weft__context *context, const void **out, size_t max)
 {
 	size_t count = weft__os_unwind(context->sp, out, max);
 

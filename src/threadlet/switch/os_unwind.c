@@ -7,12 +7,10 @@
 #include <execinfo.h>
 #include "threadlet/switch/frames.h"
 
-#define FOUND_MAX \
-	24 /* some of which are between here and the suspended stack */
+#define FOUND_MAX 24 /* some of which are between here and the suspended stack */
 
 /* The assembly half: call look(out, max) as if `saved` had. */
-int weft__stack_look(const void *saved, int (*look)(void **out, int max),
-                     void **out, int max);
+int weft__stack_look(const void *saved, int (*look)(void **out, int max), void **out, int max);
 
 static bool
 is_here(const void *pc)

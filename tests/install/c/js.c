@@ -12,6 +12,5 @@ main(void)
 	int rc = weft_js_eval(js, "[1, 2, 3].map(x => 2 * x)[2]", NULL, &value);
 
 	printf("weft_js from C: %s\n", weft_strerror(rc));
-	return rc < 0 || value.as.integer != 6 || weft_js_free(js) < 0
-	       || weft_loop_free(loop) < 0;
+	return rc < 0 || value.as.integer != 6 || weft_js_free(js) < 0 || weft_loop_free(loop) < 0;
 }

@@ -40,8 +40,7 @@ draw_start(void)
 	if (which < 2)
 		return sim_scaled(SIM_DRAW_SETUP, 1, 100000);
 	if (which < 7)
-		return near[which - 2]
-		       - sim_scaled(SIM_DRAW_SETUP, 0, 2000000000);
+		return near[which - 2] - sim_scaled(SIM_DRAW_SETUP, 0, 2000000000);
 	return sim_scaled(SIM_DRAW_SETUP, 1000000000, UINT64_C(1) << 55);
 }
 
@@ -63,8 +62,7 @@ sim_clock_reset(void)
 static bool
 earlier(const struct sim_event *a, const struct sim_event *b)
 {
-	return a->at_ns < b->at_ns
-	       || (a->at_ns == b->at_ns && a->order < b->order);
+	return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->order < b->order);
 }
 
 static void
@@ -108,8 +106,7 @@ take_first(void)
 	size_t at = 0, child;
 
 	while ((child = at * 2 + 1) < queue.count) {
-		if (child + 1 < queue.count
-		    && earlier(&queue.heap[child + 1], &queue.heap[child]))
+		if (child + 1 < queue.count && earlier(&queue.heap[child + 1], &queue.heap[child]))
 			child++;
 		if (!earlier(&queue.heap[child], &last))
 			break;

@@ -151,8 +151,7 @@ on_land(void *object, uint64_t arg)
 		sim_file_notify(&sender->file, EPOLLOUT);
 	}
 	sim_trace(SIM_CALL_packet, 'L', (int64_t)letter->size, letter->lost);
-	if (!letter->lost
-	    && (!to || (to->target && to->target != letter->from)))
+	if (!letter->lost && (!to || (to->target && to->target != letter->from)))
 		refuse(sender, letter);
 	else if (!letter->lost && to->count < mail.queue_max) {
 		letter->next = NULL;
@@ -173,16 +172,14 @@ write_letter(struct sim_dgram *from, in_port_t to, const struct msghdr *msg)
 {
 	struct letter *letter = sim_keep(sizeof(*letter));
 
-	*letter = (struct letter){ .sender = from,
-		                   .sender_id = from->file.id,
-		                   .from = from->port,
-		                   .to = to };
+	*letter = (struct letter){
+		.sender = from, .sender_id = from->file.id, .from = from->port, .to = to
+	};
 	for (size_t i = 0; i < msg->msg_iovlen; i++)
 		letter->size += msg->msg_iov[i].iov_len;
 	letter->bytes = sim_buffer_new(letter->size + 1);
 	for (size_t i = 0, at = 0; i < msg->msg_iovlen; i++) {
-		memcpy(letter->bytes + at, msg->msg_iov[i].iov_base,
-		       msg->msg_iov[i].iov_len);
+		memcpy(letter->bytes + at, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		at += msg->msg_iov[i].iov_len;
 	}
 	return letter;
@@ -191,18 +188,15 @@ write_letter(struct sim_dgram *from, in_port_t to, const struct msghdr *msg)
 static void
 fly(struct letter *letter)
 {
-	uint64_t at_ns = sim_clock.now_ns
-	                 + sim_scaled(SIM_DRAW_NET, 1, WEFT_MS);
+	uint64_t at_ns = sim_clock.now_ns + sim_scaled(SIM_DRAW_NET, 1, WEFT_MS);
 	struct sim_fault *hit = sim_fault(SIM_DELAY, SIM_CALL_packet);
 
 	if (hit)
 		at_ns += sim_fault_delay_ns(hit, 2 * WEFT_S);
 	letter->sender->flying++;
 	letter->lost = sim_fault(SIM_RESET, SIM_CALL_packet) != NULL;
-	sim_event_add(&(struct sim_event){ .at_ns = at_ns,
-	                                   .fn = on_land,
-	                                   .object = letter,
-	                                   .version = &letter->version });
+	sim_event_add(&(struct sim_event){
+		.at_ns = at_ns, .fn = on_land, .object = letter, .version = &letter->version });
 }
 
 /* --- the calls -------------------------------------------------------- */
@@ -415,8 +409,7 @@ end(struct sim_file *file)
 {
 	struct sim_dgram *dgram = (struct sim_dgram *)file, **link;
 
-	for (link = &mail.named; *link && *link != dgram;
-	     link = &(*link)->named_next)
+	for (link = &mail.named; *link && *link != dgram; link = &(*link)->named_next)
 		;
 	if (*link)
 		*link = dgram->named_next;

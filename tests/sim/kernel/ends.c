@@ -54,13 +54,10 @@ sim_stream_reset(void *object, uint64_t error)
 	struct sim_socket *socket = object;
 	bool connecting = socket->state == SIM_SOCK_CONNECTING;
 
-	if (!connecting
-	    && (socket->state != SIM_SOCK_CONNECTED || is_over(socket)))
+	if (!connecting && (socket->state != SIM_SOCK_CONNECTED || is_over(socket)))
 		return;
 	if (error == 0)
-		error = connecting    ? ECONNREFUSED
-		        : socket->fin ? EPIPE
-		                      : ECONNRESET;
+		error = connecting ? ECONNREFUSED : socket->fin ? EPIPE : ECONNRESET;
 	socket->error = (int)error;
 	socket->state = connecting ? SIM_SOCK_FAILED : SIM_SOCK_BROKEN;
 	socket->shut_read = true;
@@ -68,8 +65,7 @@ sim_stream_reset(void *object, uint64_t error)
 	socket->hidden_in += socket->hidden_in & 1;
 	socket->hidden_out += socket->hidden_out & 1;
 	part(socket);
-	sim_trace(SIM_CALL_packet, 'R', (int64_t)socket->file.id,
-	          (int64_t)error);
+	sim_trace(SIM_CALL_packet, 'R', (int64_t)socket->file.id, (int64_t)error);
 	sim_file_notify(&socket->file, 0);
 }
 
@@ -161,8 +157,7 @@ sim_stream_close(struct sim_socket *socket)
 	part(socket);
 	if (peer && is_local(socket)) {
 		local_close(socket, peer);
-	} else if (peer && (has_unread(socket) || socket->aborts)
-	           && !is_over(socket)) {
+	} else if (peer && (has_unread(socket) || socket->aborts) && !is_over(socket)) {
 		sim_packet(peer, sim_stream_reset, 0);
 	} else if (peer) {
 		if (!socket->shut_write)

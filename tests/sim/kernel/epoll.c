@@ -25,9 +25,8 @@
 #include "sim/run/schedule.h"
 
 #define PRIVATE_BITS (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
-#define EXCLUSIVE_OK                                                      \
-	(EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET \
-	 | EPOLLEXCLUSIVE)
+#define EXCLUSIVE_OK \
+	(EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE)
 
 enum { NESTS_MAX = 4 }; /* sets within sets within a set */
 
@@ -96,8 +95,7 @@ list_drop(struct sim_item *item)
 static uint32_t
 item_ready(const struct sim_item *item)
 {
-	return item->file->ops->ready(item->file) & item->events
-	       & ~PRIVATE_BITS;
+	return item->file->ops->ready(item->file) & item->events & ~PRIVATE_BITS;
 }
 
 /* --- notification ----------------------------------------------------- */
@@ -113,8 +111,7 @@ item_wake(struct sim_item *item)
 void
 sim_items_wake(struct sim_file *file, uint32_t key)
 {
-	for (struct sim_item *item = file->items; item;
-	     item = item->file_next) {
+	for (struct sim_item *item = file->items; item; item = item->file_next) {
 		if (!(item->events & ~PRIVATE_BITS))
 			continue;
 		if (key == 0 || (key & item->events))
@@ -270,8 +267,7 @@ depth_below(const struct set *set, const struct set *wanted, int depth)
 		return NESTS_MAX + 1;
 	for (struct sim_item *item = set->items; item; item = item->set_next) {
 		struct set *inner = set_of(item->file);
-		int below = inner ? 1 + depth_below(inner, wanted, depth + 1)
-		                  : 0;
+		int below = inner ? 1 + depth_below(inner, wanted, depth + 1) : 0;
 
 		most = below > most ? below : most;
 	}
@@ -285,8 +281,7 @@ depth_above(const struct sim_file *file, int depth)
 
 	if (depth > NESTS_MAX)
 		return 0;
-	for (struct sim_item *item = file->items; item;
-	     item = item->file_next) {
+	for (struct sim_item *item = file->items; item; item = item->file_next) {
 		int above = 1 + depth_above(&item->set->file, depth + 1);
 
 		most = above > most ? above : most;
@@ -303,10 +298,7 @@ check_nesting(const struct set *set, struct sim_file *file, uint32_t events)
 		return 0;
 	if (events & EPOLLEXCLUSIVE)
 		return -EINVAL;
-	return depth_below(inner, set, 0) + 1 + depth_above(&set->file, 0)
-	                       > NESTS_MAX
-	               ? -ELOOP
-	               : 0;
+	return depth_below(inner, set, 0) + 1 + depth_above(&set->file, 0) > NESTS_MAX ? -ELOOP : 0;
 }
 
 static void
@@ -319,8 +311,7 @@ item_set(struct sim_item *item, const struct epoll_event *event)
 }
 
 static int
-item_add(struct set *set, struct sim_file *file, int fd,
-         struct epoll_event *event)
+item_add(struct set *set, struct sim_file *file, int fd, struct epoll_event *event)
 {
 	int rc = check_nesting(set, file, event->events);
 
@@ -416,10 +407,8 @@ fetch(struct set *set, struct epoll_event *events, int max)
 static int
 fetch_some(struct set *set, struct epoll_event *events, int max)
 {
-	uint64_t most = (uint64_t)max < set->listed ? (uint64_t)max
-	                                            : set->listed;
-	struct sim_fault *hit =
-		most > 1 ? sim_fault(SIM_BATCH, SIM_CALL_epoll_wait) : NULL;
+	uint64_t most = (uint64_t)max < set->listed ? (uint64_t)max : set->listed;
+	struct sim_fault *hit = most > 1 ? sim_fault(SIM_BATCH, SIM_CALL_epoll_wait) : NULL;
 
 	if (hit) {
 		max = 1 + (int)(hit->bits % (most - 1));
@@ -433,10 +422,9 @@ sim_epoll_sleep(int ep, struct epoll_event *events, int max, int64_t timeout_ns)
 {
 	struct sim_file *file = sim_fd_file(ep);
 	struct set *set = set_of(file);
-	struct sim_wait wait = { .channel = set,
-		                 .what = "epoll_wait",
-		                 .what_arg = ep,
-		                 .spurious_ns = WEFT_NEVER };
+	struct sim_wait wait = {
+		.channel = set, .what = "epoll_wait", .what_arg = ep, .spurious_ns = WEFT_NEVER
+	};
 	int rc;
 
 	if (!file)

@@ -149,8 +149,7 @@ sim_alloc(size_t size)
 
 	if (!sim_fault(SIM_ALLOC, SIM_CALL_alloc))
 		block = block_new(size);
-	sim_trace(SIM_CALL_alloc, (int64_t)size, 0,
-	          block ? (int64_t)block->number : 0);
+	sim_trace(SIM_CALL_alloc, (int64_t)size, 0, block ? (int64_t)block->number : 0);
 	return block ? inside(block) : NULL;
 }
 
@@ -163,14 +162,12 @@ sim_resize(void *mem, size_t size)
 		return sim_alloc(size);
 	old = block_of(mem, "resizes");
 	if (sim_fault(SIM_ALLOC, SIM_CALL_resize)) {
-		sim_trace(SIM_CALL_resize, (int64_t)old->number, (int64_t)size,
-		          0);
+		sim_trace(SIM_CALL_resize, (int64_t)old->number, (int64_t)size, 0);
 		return NULL;
 	}
 	block = block_new(size);
 	memcpy(inside(block), mem, size < old->size ? size : old->size);
-	sim_trace(SIM_CALL_resize, (int64_t)old->number, (int64_t)size,
-	          (int64_t)block->number);
+	sim_trace(SIM_CALL_resize, (int64_t)old->number, (int64_t)size, (int64_t)block->number);
 	unlink_block(old);
 	block_free(old);
 	return inside(block);
@@ -207,8 +204,7 @@ sim_memory_leaks(char *text, size_t size)
 		count++;
 		if (at >= size)
 			continue;
-		n = snprintf(text + at, size - at,
-		             "  allocation %llu: %zu bytes, by thread %u\n",
+		n = snprintf(text + at, size - at, "  allocation %llu: %zu bytes, by thread %u\n",
 		             (unsigned long long)b->number, b->size, b->thread);
 		at += n > 0 ? (size_t)n : 0;
 	}

@@ -25,8 +25,8 @@
 
 static struct {
 	struct sim_file *files[FDS_MAX]; /* by number */
-	int used;   /* numbers from here on were never used */
-	int lowest; /* invariant 1 */
+	int used;                        /* numbers from here on were never used */
+	int lowest;                      /* invariant 1 */
 	int limit;
 	int open; /* but those that were there at first */
 	uint64_t ids;
@@ -231,8 +231,7 @@ sim_kernel_leaks(char *text, size_t size)
 
 		if (!file || strcmp(file->ops->name, "terminal") == 0)
 			continue;
-		n = snprintf(text + at, size - at, "  descriptor %d: %s\n", fd,
-		             file->ops->name);
+		n = snprintf(text + at, size - at, "  descriptor %d: %s\n", fd, file->ops->name);
 		at += n > 0 ? (size_t)n : 0;
 	}
 	return table.open;
@@ -324,7 +323,6 @@ sim_kernel_reset(void)
 		sim_buffer_free(buffers + 1);
 	if (sim_below(SIM_DRAW_SETUP, 16) != 0)
 		for (int i = 0; i < 3; i++)
-			(void)sim_fd_new(sim_file_new(&terminal_ops,
-			                              sizeof(struct regular)));
+			(void)sim_fd_new(sim_file_new(&terminal_ops, sizeof(struct regular)));
 	table.open = 0;
 }

@@ -47,12 +47,11 @@ port_of(struct sockaddr_storage *name)
 }
 
 int
-sim_name_copy(int domain, const struct sockaddr *addr, socklen_t size,
-              struct sockaddr_storage *out, int unknown)
+sim_name_copy(int domain, const struct sockaddr *addr, socklen_t size, struct sockaddr_storage *out,
+              int unknown)
 {
 	const struct sockaddr_in *in = (const void *)addr;
-	socklen_t least = domain == AF_UNIX ? sizeof(sa_family_t)
-	                                    : sizeof(struct sockaddr_in);
+	socklen_t least = domain == AF_UNIX ? sizeof(sa_family_t) : sizeof(struct sockaddr_in);
 
 	if (size < least || size > sizeof(*out))
 		return -EINVAL;
@@ -82,8 +81,7 @@ struct sim_socket *
 sim_name_find(struct sockaddr_storage *name, bool listening)
 {
 	for (struct sim_socket *s = names.named; s; s = s->named_next)
-		if (same_name(&s->name, name)
-		    && (!listening || s->state == SIM_SOCK_LISTENING))
+		if (same_name(&s->name, name) && (!listening || s->state == SIM_SOCK_LISTENING))
 			return s;
 	return NULL;
 }
@@ -92,8 +90,7 @@ static int
 draw_port(struct sockaddr_storage *name)
 {
 	for (int i = 0; i < PORTS; i++) {
-		*port_of(name) = htons(
-			(uint16_t)(PORT_FIRST + names.next_port++ % PORTS));
+		*port_of(name) = htons((uint16_t)(PORT_FIRST + names.next_port++ % PORTS));
 		if (!sim_name_find(name, false))
 			return 0;
 	}
@@ -107,15 +104,13 @@ draw_local(struct sockaddr_storage *name)
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)name;
 
 	do
-		(void)snprintf(un->sun_path + 1, 6, "%05x",
-		               names.next_local++ & 0xfffff);
+		(void)snprintf(un->sun_path + 1, 6, "%05x", names.next_local++ & 0xfffff);
 	while (sim_name_find(name, false));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 6);
 }
 
 int
-sim_name_give(struct sim_socket *socket, struct sockaddr_storage *name,
-              socklen_t size)
+sim_name_give(struct sim_socket *socket, struct sockaddr_storage *name, socklen_t size)
 {
 	int rc = 0;
 
@@ -137,21 +132,17 @@ sim_name_give(struct sim_socket *socket, struct sockaddr_storage *name,
 int
 sim_name_give_any(struct sim_socket *socket)
 {
-	struct sockaddr_storage name = { .ss_family =
-		                                 (sa_family_t)socket->domain };
+	struct sockaddr_storage name = { .ss_family = (sa_family_t)socket->domain };
 
 	if (socket->name.ss_family)
 		return 0;
 	if (socket->domain == AF_UNIX)
 		return -EINVAL;
 	if (socket->domain == AF_INET6) {
-		((struct sockaddr_in6 *)(void *)&name)->sin6_addr =
-			in6addr_loopback;
-		return sim_name_give(socket, &name,
-		                     sizeof(struct sockaddr_in6));
+		((struct sockaddr_in6 *)(void *)&name)->sin6_addr = in6addr_loopback;
+		return sim_name_give(socket, &name, sizeof(struct sockaddr_in6));
 	}
-	((struct sockaddr_in *)(void *)&name)->sin_addr.s_addr = htonl(
-		INADDR_LOOPBACK);
+	((struct sockaddr_in *)(void *)&name)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	return sim_name_give(socket, &name, sizeof(struct sockaddr_in));
 }
 

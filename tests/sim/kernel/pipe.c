@@ -42,8 +42,7 @@ reader_ready(struct sim_file *file)
 {
 	const struct pipe *pipe = ((struct end *)file)->pipe;
 
-	return (pipe->count ? (uint32_t)EPOLLIN : 0)
-	       | (pipe->writer ? 0 : (uint32_t)EPOLLHUP);
+	return (pipe->count ? (uint32_t)EPOLLIN : 0) | (pipe->writer ? 0 : (uint32_t)EPOLLHUP);
 }
 
 static uint32_t
@@ -68,8 +67,7 @@ pipe_read(struct sim_file *file, void *buf, size_t size)
 		return pipe->writer ? -EAGAIN : 0;
 	size = sim_fault_short(SIM_CALL_read, most);
 	for (size_t i = 0; i < size; i++)
-		((unsigned char *)buf)[i] =
-			pipe->bytes[(pipe->begin + i) % pipe->capacity];
+		((unsigned char *)buf)[i] = pipe->bytes[(pipe->begin + i) % pipe->capacity];
 	pipe->begin = (pipe->begin + size) % pipe->capacity;
 	pipe->count -= size;
 	if (pipe->writer && was_full && room(pipe) >= PIPE_BUF)
@@ -218,8 +216,7 @@ counter_ready(struct sim_file *file)
 {
 	uint64_t value = ((struct counter *)file)->value;
 
-	return (value ? (uint32_t)EPOLLIN : 0)
-	       | (value < UINT64_MAX - 1 ? (uint32_t)EPOLLOUT : 0);
+	return (value ? (uint32_t)EPOLLIN : 0) | (value < UINT64_MAX - 1 ? (uint32_t)EPOLLOUT : 0);
 }
 
 static int64_t

@@ -33,8 +33,7 @@ sim_wait_signal_ns(enum sim_call call)
 
 	if (!hit)
 		return WEFT_NEVER;
-	return sim_clock.now_ns
-	       + (hit->bits & 1 ? 0 : sim_fault_delay_ns(hit, WEFT_S));
+	return sim_clock.now_ns + (hit->bits & 1 ? 0 : sim_fault_delay_ns(hit, WEFT_S));
 }
 
 static const char poll_channel; /* all that poll sleep here; they look again */
@@ -56,8 +55,7 @@ poll_look(struct pollfd *fds, size_t count)
 
 		if (file)
 			ready = file->ops->ready(file)
-			        & ((uint32_t)(uint16_t)fds[i].events | POLLERR
-			           | POLLHUP);
+			        & ((uint32_t)(uint16_t)fds[i].events | POLLERR | POLLHUP);
 		if (fds[i].fd < 0)
 			ready = 0;
 		fds[i].revents = (short)ready;

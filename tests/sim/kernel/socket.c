@@ -36,8 +36,7 @@ sim_socket_reset(void)
 struct sim_socket *
 sim_sock_make(int domain)
 {
-	struct sim_socket *socket = sim_file_new(&sim_socket_ops,
-	                                         sizeof(*socket));
+	struct sim_socket *socket = sim_file_new(&sim_socket_ops, sizeof(*socket));
 
 	socket->domain = domain;
 	return socket;
@@ -98,8 +97,7 @@ sim_sock_bind(int fd, const struct sockaddr *addr, socklen_t size)
 	int rc = sim_sock_of(fd, &socket);
 
 	if (rc == 0)
-		rc = sim_name_copy(socket->domain, addr, size, &name,
-		                   -EADDRNOTAVAIL);
+		rc = sim_name_copy(socket->domain, addr, size, &name, -EADDRNOTAVAIL);
 	if (rc < 0)
 		return rc;
 	if (socket->name.ss_family)
@@ -116,12 +114,10 @@ size_of_names(int domain)
 }
 
 static void
-copy_name(const struct sim_socket *socket, struct sockaddr *addr,
-          socklen_t *size)
+copy_name(const struct sim_socket *socket, struct sockaddr *addr, socklen_t *size)
 {
 	struct sockaddr_storage name = socket->name;
-	socklen_t full = socket->name_size ? socket->name_size
-	                                   : size_of_names(socket->domain);
+	socklen_t full = socket->name_size ? socket->name_size : size_of_names(socket->domain);
 
 	name.ss_family = (sa_family_t)socket->domain;
 	memcpy(addr, &name, full < *size ? full : *size);
@@ -164,15 +160,13 @@ sim_sock_listen(int fd, int backlog)
 
 	if (rc < 0)
 		return rc;
-	if (socket->state != SIM_SOCK_FRESH
-	    && socket->state != SIM_SOCK_LISTENING)
+	if (socket->state != SIM_SOCK_FRESH && socket->state != SIM_SOCK_LISTENING)
 		return -EINVAL;
 	rc = sim_name_give_any(socket);
 	if (rc < 0)
 		return rc;
 	socket->state = SIM_SOCK_LISTENING;
-	socket->queue_max = backlog < 0 || backlog > 4096 ? 4096
-	                                                  : (uint32_t)backlog;
+	socket->queue_max = backlog < 0 || backlog > 4096 ? 4096 : (uint32_t)backlog;
 	return 0;
 }
 
@@ -283,20 +277,16 @@ on_request(void *object, uint64_t arg)
 
 	if (socket->state != SIM_SOCK_CONNECTING || socket->attempt != arg / 8)
 		return;
-	if (listener && !listener->ignores_syn
-	    && listener->queue_count <= listener->queue_max) {
+	if (listener && !listener->ignores_syn && listener->queue_count <= listener->queue_max) {
 		make_other_end(socket, listener);
 		sim_packet(socket, on_connected, socket->attempt);
 		return;
 	}
-	if (!listener || (refuses && !listener->ignores_syn)
-	    || tries >= TRIES_MAX) {
-		sim_packet(socket, sim_stream_reset,
-		           tries >= TRIES_MAX ? ETIMEDOUT : 0);
+	if (!listener || (refuses && !listener->ignores_syn) || tries >= TRIES_MAX) {
+		sim_packet(socket, sim_stream_reset, tries >= TRIES_MAX ? ETIMEDOUT : 0);
 		return;
 	}
-	sim_sock_at(socket, sim_clock.now_ns + (WEFT_S << tries), on_request,
-	            arg + 1);
+	sim_sock_at(socket, sim_clock.now_ns + (WEFT_S << tries), on_request, arg + 1);
 }
 
 static void
@@ -311,8 +301,7 @@ fail_connect(struct sim_socket *socket, struct sim_fault *hit)
 	if (error != ETIMEDOUT)
 		delay_ns = sim_fault_delay_ns(hit, 100 * WEFT_MS);
 	hit->what = -error;
-	sim_sock_at(socket, sim_clock.now_ns + delay_ns, sim_stream_reset,
-	            (uint64_t)error);
+	sim_sock_at(socket, sim_clock.now_ns + delay_ns, sim_stream_reset, (uint64_t)error);
 }
 
 /* A connect that is asked again tells how the first one went; see
@@ -344,9 +333,8 @@ connect_local(struct sim_socket *socket)
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&socket->target;
 
 	if (!listener)
-		return un->sun_path[0] && !sim_name_find(&socket->target, false)
-		               ? -ENOENT
-		               : -ECONNREFUSED;
+		return un->sun_path[0] && !sim_name_find(&socket->target, false) ? -ENOENT
+		                                                                 : -ECONNREFUSED;
 	if (listener->queue_count > listener->queue_max)
 		return -EAGAIN;
 	socket->state = SIM_SOCK_CONNECTED;
@@ -363,8 +351,7 @@ sim_sock_connect(int fd, const struct sockaddr *addr, socklen_t size)
 	int rc = sim_sock_of(fd, &socket);
 
 	if (rc == 0)
-		rc = sim_name_copy(socket->domain, addr, size, &socket->target,
-		                   -ENETUNREACH);
+		rc = sim_name_copy(socket->domain, addr, size, &socket->target, -ENETUNREACH);
 	if (rc < 0)
 		return rc;
 	if (socket->state != SIM_SOCK_FRESH)
@@ -453,8 +440,7 @@ sim_sock_option(int fd, int level, int name, const void *value)
 	const struct linger *linger = value;
 	struct sim_socket *socket;
 
-	if (level == SOL_SOCKET && name == SO_LINGER
-	    && sim_sock_of(fd, &socket) == 0)
+	if (level == SOL_SOCKET && name == SO_LINGER && sim_sock_of(fd, &socket) == 0)
 		socket->aborts = linger->l_onoff && linger->l_linger == 0;
 }
 
@@ -474,9 +460,8 @@ sim_sock_shutdown(int fd, int how)
 		if (socket->state == SIM_SOCK_CONNECTING)
 			return undo(socket);
 		if (socket->state != SIM_SOCK_CONNECTED
-		    || (socket->fin
-		        && socket->shut_write)) /* both have ended */
-			rc = -ENOTCONN;         /* which it does all the same */
+		    || (socket->fin && socket->shut_write)) /* both have ended */
+			rc = -ENOTCONN;                     /* which it does all the same */
 	}
 	sim_stream_shutdown(socket, how != SHUT_WR, how != SHUT_RD);
 	return rc;
@@ -512,8 +497,7 @@ socket_ready(struct sim_file *file)
 
 	if (socket->state == SIM_SOCK_LISTENING)
 		return (queued ? (uint32_t)EPOLLIN : 0)
-		       | (socket->shut_read ? (uint32_t)(EPOLLIN | EPOLLRDHUP)
-		                            : 0);
+		       | (socket->shut_read ? (uint32_t)(EPOLLIN | EPOLLRDHUP) : 0);
 	if (socket->state == SIM_SOCK_CONNECTING)
 		return 0;
 	return sim_stream_ready(socket);

@@ -29,16 +29,15 @@ static size_t
 find(const char *mem, size_t size, const char *verb)
 {
 	for (size_t i = 0; i < count; i++)
-		if (mem >= maps[i].mem
-		    && mem + size <= maps[i].mem + maps[i].size)
+		if (mem >= maps[i].mem && mem + size <= maps[i].mem + maps[i].size)
 			return i;
 	sim_fail("%s memory that is not mapped for stacks", verb);
 }
 
 /* There if this is built with ASan, which remembers of the pages what a run that failed has
  * left there. */
-extern void __asan_unpoison_memory_region(const volatile void *mem, size_t size)
-	__attribute__((weak));
+extern void
+__asan_unpoison_memory_region(const volatile void *mem, size_t size) __attribute__((weak));
 
 void *
 sim_stack_map(size_t size)

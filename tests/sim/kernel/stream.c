@@ -68,8 +68,8 @@ arrival_ns(struct sim_socket *socket)
 }
 
 void
-sim_sock_at(struct sim_socket *socket, uint64_t at_ns,
-            void (*fn)(void *socket, uint64_t arg), uint64_t arg)
+sim_sock_at(struct sim_socket *socket, uint64_t at_ns, void (*fn)(void *socket, uint64_t arg),
+            uint64_t arg)
 {
 	sim_event_add(&(struct sim_event){
 		.at_ns = at_ns,
@@ -82,8 +82,7 @@ sim_sock_at(struct sim_socket *socket, uint64_t at_ns,
 }
 
 void
-sim_packet(struct sim_socket *socket, void (*fn)(void *socket, uint64_t arg),
-           uint64_t arg)
+sim_packet(struct sim_socket *socket, void (*fn)(void *socket, uint64_t arg), uint64_t arg)
 {
 	uint64_t now_ns = sim_clock.now_ns, at_ns;
 
@@ -223,8 +222,8 @@ static size_t
 shorten(enum sim_call call, struct sim_socket *socket, size_t size)
 {
 	size_t less = sim_fault_short(call, size);
-	bool in = call == SIM_CALL_recv || call == SIM_CALL_recvmsg
-	          || call == SIM_CALL_recvmmsg || call == SIM_CALL_read;
+	bool in = call == SIM_CALL_recv || call == SIM_CALL_recvmsg || call == SIM_CALL_recvmmsg
+	          || call == SIM_CALL_read;
 	uint64_t at_ns;
 
 	if (less == size)
@@ -233,16 +232,14 @@ shorten(enum sim_call call, struct sim_socket *socket, size_t size)
 	if (sim_below(SIM_DRAW_NET, 2) == 0 && !(in && socket->shut_read))
 		hide(socket, in, at_ns);
 	else
-		sim_sock_at(socket, at_ns, notify_again,
-		            in ? EPOLLIN : EPOLLOUT);
+		sim_sock_at(socket, at_ns, notify_again, in ? EPOLLIN : EPOLLOUT);
 	return less;
 }
 
 /* --- receiving -------------------------------------------------------- */
 
 static void
-copy_out(const struct sim_flow *flow, unsigned char *buf, size_t size,
-         size_t skip)
+copy_out(const struct sim_flow *flow, unsigned char *buf, size_t size, size_t skip)
 {
 	size_t at = (size_t)((flow->taken + skip) % flow->capacity);
 	size_t first = flow->capacity - at < size ? flow->capacity - at : size;
@@ -274,8 +271,7 @@ take(struct sim_socket *socket, size_t size)
 	uint64_t at_ns = sim_clock.now_ns;
 
 	flow->taken += size;
-	if (!socket->peer || is_local(socket) || !socket->peer->no_space
-	    || net.steady) {
+	if (!socket->peer || is_local(socket) || !socket->peer->no_space || net.steady) {
 		on_credit(socket, flow->taken);
 		return;
 	}
@@ -308,8 +304,7 @@ recv_nothing(struct sim_socket *socket)
 		return 0;
 	if (is_local(socket) && socket->state != SIM_SOCK_CONNECTED)
 		return -EINVAL;
-	if (socket->state == SIM_SOCK_CONNECTED
-	    || socket->state == SIM_SOCK_CONNECTING)
+	if (socket->state == SIM_SOCK_CONNECTED || socket->state == SIM_SOCK_CONNECTING)
 		return -EAGAIN;
 	return -ENOTCONN;
 }
@@ -346,15 +341,13 @@ sim_sock_recv(enum sim_call call, int fd, struct msghdr *msg, int flags)
 		return recv_nothing(socket);
 	if (recv_hides(call, socket))
 		return -EAGAIN;
-	size = shorten(call, socket,
-	               size < unread(socket) ? size : unread(socket));
+	size = shorten(call, socket, size < unread(socket) ? size : unread(socket));
 	for (size_t i = 0; done < size; i++) {
 		size_t part_size = msg->msg_iov[i].iov_len;
 
 		if (part_size > size - done)
 			part_size = size - done;
-		copy_out(&socket->in, msg->msg_iov[i].iov_base, part_size,
-		         done);
+		copy_out(&socket->in, msg->msg_iov[i].iov_base, part_size, done);
 		done += part_size;
 	}
 	if (!(flags & MSG_PEEK))
@@ -379,15 +372,13 @@ on_arrive(void *object, uint64_t upto)
 
 	if (socket->state != SIM_SOCK_CONNECTED)
 		return;
-	if (!is_local(socket)
-	    && (is_deaf(socket) || sim_fault(SIM_RESET, SIM_CALL_packet))) {
+	if (!is_local(socket) && (is_deaf(socket) || sim_fault(SIM_RESET, SIM_CALL_packet))) {
 		sim_stream_break(socket);
 		return;
 	}
 	socket->in.arrived = upto;
 	socket->hidden_in += socket->hidden_in & 1;
-	sim_trace(SIM_CALL_packet, 'D', (int64_t)socket->file.id,
-	          (int64_t)upto);
+	sim_trace(SIM_CALL_packet, 'D', (int64_t)socket->file.id, (int64_t)upto);
 	sim_file_notify(&socket->file, EPOLLIN);
 }
 

@@ -79,8 +79,7 @@ sys_random(void *buf, size_t size)
 	int rc = enter(SIM_CALL_random);
 
 	for (size_t i = 0; rc == 0 && i < size; i++)
-		((unsigned char *)buf)[i] = (unsigned char)sim_draw(
-			SIM_DRAW_BYTES);
+		((unsigned char *)buf)[i] = (unsigned char)sim_draw(SIM_DRAW_BYTES);
 	return (int)leave(SIM_CALL_random, (int64_t)size, 0, rc);
 }
 
@@ -107,8 +106,7 @@ sys_cpus(void)
 	static const int counts[] = { 0, 1, 1, 2, 2, 4, 8, 64 };
 
 	sim_point(1);
-	return (int)leave(SIM_CALL_cpus, 0, 0,
-	                  counts[sim_draw_at(SIM_CALL_cpus, 0) % 8]);
+	return (int)leave(SIM_CALL_cpus, 0, 0, counts[sim_draw_at(SIM_CALL_cpus, 0) % 8]);
 }
 
 /* Where a thread runs makes no difference here. */
@@ -151,8 +149,7 @@ socket_read(int fd, void *buf, size_t size)
 static int64_t
 socket_write(int fd, const void *buf, size_t size)
 {
-	struct iovec part = { .iov_base = (void *)(uintptr_t)buf,
-		              .iov_len = size };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)buf, .iov_len = size };
 	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
 
 	return sim_sock_send(SIM_CALL_write, fd, &msg, 0);
@@ -417,8 +414,7 @@ sys_recv(int fd, void *buf, size_t size, int flags)
 static int64_t
 sys_send(int fd, const void *buf, size_t size, int flags)
 {
-	struct iovec part = { .iov_base = (void *)(uintptr_t)buf,
-		              .iov_len = size };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)buf, .iov_len = size };
 	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
 	int64_t rc = enter(SIM_CALL_send);
 
@@ -466,8 +462,7 @@ sys_recvmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 
 	count = (uint32_t)sim_fault_short(SIM_CALL_recvmmsg, count);
 	for (; rc >= 0 && done < count; done++) {
-		rc = sim_any_recv(SIM_CALL_recvmmsg, fd, &msgs[done].hdr,
-		                  flags);
+		rc = sim_any_recv(SIM_CALL_recvmmsg, fd, &msgs[done].hdr, flags);
 		if (rc < 0)
 			break;
 		msgs[done].size = (uint32_t)rc;
@@ -506,8 +501,7 @@ sys_sendmmsg(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	for (; rc >= 0 && done < count; done++) {
 		rc = msgs[done].hdr.msg_controllen > 0
 		             ? send_train(fd, &msgs[done].hdr, flags)
-		             : sim_any_send(SIM_CALL_sendmmsg, fd,
-		                            &msgs[done].hdr, flags);
+		             : sim_any_send(SIM_CALL_sendmmsg, fd, &msgs[done].hdr, flags);
 		if (rc < 0)
 			break;
 		msgs[done].size = (uint32_t)rc;
@@ -523,16 +517,13 @@ sys_interfaces(struct weft_interface *out, size_t max)
 	int rc = enter(SIM_CALL_interfaces);
 
 	if (rc == 0 && max > 0) {
-		*out = (weft_interface){ .name = "lo",
-			                 .index = 1,
-			                 .prefix_bits = 8 };
+		*out = (weft_interface){ .name = "lo", .index = 1, .prefix_bits = 8 };
 		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		memcpy(out->addr.bytes, &in, sizeof(in));
 		out->addr.size = sizeof(in);
 		out->addr.kind = SOCK_STREAM;
 	}
-	return (int)leave(SIM_CALL_interfaces, (int64_t)max, 0,
-	                  rc == 0 ? 1 : rc);
+	return (int)leave(SIM_CALL_interfaces, (int64_t)max, 0, rc == 0 ? 1 : rc);
 }
 
 static int
@@ -553,8 +544,7 @@ sys_host_find(const char *name, struct weft__host *out, size_t max)
 
 	(void)name;
 	(void)out;
-	return (int)leave(SIM_CALL_host_find, (int64_t)max, 0,
-	                  rc == 0 ? WEFT_ENONAME : rc);
+	return (int)leave(SIM_CALL_host_find, (int64_t)max, 0, rc == 0 ? WEFT_ENONAME : rc);
 }
 
 static int
@@ -564,8 +554,7 @@ sys_host_name(const struct weft__host *host, char *out, size_t max)
 
 	(void)host;
 	(void)out;
-	return (int)leave(SIM_CALL_host_name, (int64_t)max, 0,
-	                  rc == 0 ? WEFT_ENONAME : rc);
+	return (int)leave(SIM_CALL_host_name, (int64_t)max, 0, rc == 0 ? WEFT_ENONAME : rc);
 }
 
 /* --- readiness -------------------------------------------------------- */
@@ -602,8 +591,7 @@ sys_epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
 	sim_point(SIM_CALL_WEIGHT);
 	rc = sim_epoll_change(ep, op, fd, event);
 	return (int)leave(SIM_CALL_epoll_ctl, fd,
-	                  op == EPOLL_CTL_DEL ? -op : (int64_t)event->events,
-	                  rc);
+	                  op == EPOLL_CTL_DEL ? -op : (int64_t)event->events, rc);
 }
 
 static int

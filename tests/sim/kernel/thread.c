@@ -29,8 +29,7 @@ static char *stacks[SIM_THREADS_MAX]; /* by slot */
 static uint64_t
 soon(struct sim_fault *hit)
 {
-	return hit ? sim_clock.now_ns + sim_fault_delay_ns(hit, WEFT_S)
-	           : WEFT_NEVER;
+	return hit ? sim_clock.now_ns + sim_fault_delay_ns(hit, WEFT_S) : WEFT_NEVER;
 }
 
 int
@@ -45,10 +44,8 @@ sim_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 			.what = "park while the word is",
 			.what_arg = value,
 			.deadline_ns = deadline_ns,
-			.interrupt_ns = soon(
-				sim_fault(SIM_EINTR, SIM_CALL_park)),
-			.spurious_ns = soon(
-				sim_fault(SIM_SPURIOUS, SIM_CALL_park)),
+			.interrupt_ns = soon(sim_fault(SIM_EINTR, SIM_CALL_park)),
+			.spurious_ns = soon(sim_fault(SIM_SPURIOUS, SIM_CALL_park)),
 		});
 	sim_trace(SIM_CALL_park, value, (int64_t)deadline_ns, rc);
 	return rc;
@@ -140,10 +137,9 @@ sim_thread_make(const struct weft__thread_opts *opts)
 		return NULL;
 	thread->opts = *opts;
 	if (opts->name)
-		memcpy(thread->name, opts->name,
-		       strnlen(opts->name, sizeof(thread->name) - 1));
-	weft__context_make(&thread->context, stack_of(thread->slot),
-	                   STACK_BYTES, thread_main, thread);
+		memcpy(thread->name, opts->name, strnlen(opts->name, sizeof(thread->name) - 1));
+	weft__context_make(&thread->context, stack_of(thread->slot), STACK_BYTES, thread_main,
+	                   thread);
 	thread->resume = &thread->context;
 	sim_thread_ready(thread);
 	return thread;
@@ -166,8 +162,7 @@ sim_thread_start(const struct weft__thread_opts *opts, uint64_t *out)
 	}
 	if (rc == 0)
 		*out = thread->id;
-	sim_trace(SIM_CALL_thread_start, thread ? (int64_t)thread->id : -1, 0,
-	          rc);
+	sim_trace(SIM_CALL_thread_start, thread ? (int64_t)thread->id : -1, 0, rc);
 	if (thread)
 		sim_point(SIM_MEET_WEIGHT);
 	return rc;
@@ -181,8 +176,7 @@ sim_thread_join(uint64_t id)
 	sim_point(SIM_CALL_WEIGHT);
 	thread = sim_thread_find(id);
 	if (!thread || thread == sim_thread_current())
-		sim_fail("joins thread %llu, which is %s",
-		         (unsigned long long)id,
+		sim_fail("joins thread %llu, which is %s", (unsigned long long)id,
 		         thread ? "itself" : "not there or was joined before");
 	while (thread->state != SIM_THREAD_ENDED)
 		(void)sim_wait(&(struct sim_wait){

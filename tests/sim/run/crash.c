@@ -60,8 +60,7 @@ on_signal(int number)
 	struct sigaction action = { .sa_handler = SIG_DFL };
 
 	if (number == SIGALRM)
-		say("\nsim: one seed takes too long, with no simulated step "
-		    "or very many");
+		say("\nsim: one seed takes too long, with no simulated step or very many");
 	tell_seed();
 	(void)sigaction(number, &action, NULL);
 	if (number == SIGALRM || number == SIGABRT)
@@ -71,13 +70,11 @@ on_signal(int number)
 void
 sim_crash_install(unsigned seconds)
 {
-	static const int numbers[] = { SIGABRT, SIGALRM, SIGSEGV,
-		                       SIGBUS,  SIGILL,  SIGFPE };
+	static const int numbers[] = { SIGABRT, SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
 	size_t count = SIM_SANITIZED ? 2 : sizeof(numbers) / sizeof(numbers[0]);
 	static char stack[65536];
 	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
-	struct sigaction action = { .sa_handler = on_signal,
-		                    .sa_flags = SA_ONSTACK };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
 
 	seconds_max = seconds;
 	sim_at_death(tell_seed);

@@ -69,8 +69,7 @@ static const struct {
 	int error;
 	int recoverable;
 } errnos[] = {
-#define WEFT_ERRNO(call, error, recoverable) \
-	{ SIM_CALL_##call, error, recoverable },
+#define WEFT_ERRNO(call, error, recoverable) { SIM_CALL_##call, error, recoverable },
 #include "fault/errnos.def"
 };
 
@@ -115,14 +114,11 @@ copy_only(const struct sim_opts *opts)
 	if (!opts->only)
 		return;
 	fault.only_count = opts->only_count;
-	fault.only_room = realloc(fault.only_room,
-	                          (opts->only_count + 1) * sizeof(uint64_t));
+	fault.only_room = realloc(fault.only_room, (opts->only_count + 1) * sizeof(uint64_t));
 	if (!fault.only_room)
 		abort();
-	memcpy(fault.only_room, opts->only,
-	       opts->only_count * sizeof(uint64_t));
-	qsort(fault.only_room, opts->only_count, sizeof(uint64_t),
-	      compare_keys);
+	memcpy(fault.only_room, opts->only, opts->only_count * sizeof(uint64_t));
+	qsort(fault.only_room, opts->only_count, sizeof(uint64_t), compare_keys);
 	fault.only = fault.only_room;
 }
 
@@ -171,9 +167,8 @@ sim_spare(uint32_t masks)
 static struct sim_fault *
 record(enum sim_class class, enum sim_call call, uint64_t key, uint64_t bits)
 {
-	struct sim_fault *entry = fault.count < fault.list_max
-	                                  ? &fault.list[fault.count]
-	                                  : &fault.unlisted;
+	struct sim_fault *entry = fault.count < fault.list_max ? &fault.list[fault.count]
+	                                                       : &fault.unlisted;
 
 	fault.count++;
 	fault.hit |= SIM_MASK(class);
@@ -196,15 +191,12 @@ sim_fault(enum sim_class class, enum sim_call call)
 	uint64_t name = ((uint64_t) class << 16) | (uint64_t)call;
 	uint64_t key = (name << 40) | ordinal, bits;
 
-	if (fault.healed
-	    || !(fault.on & ~sim_thread_masked() & SIM_MASK(class)))
+	if (fault.healed || !(fault.on & ~sim_thread_masked() & SIM_MASK(class)))
 		return NULL;
 	bits = sim_draw_at(KEY_FAULT + name, ordinal);
 	if ((bits & 0xffff) >= fault.rate[class])
 		return NULL;
-	if (fault.only
-	    && !bsearch(&key, fault.only, fault.only_count, sizeof(key),
-	                compare_keys))
+	if (fault.only && !bsearch(&key, fault.only, fault.only_count, sizeof(key), compare_keys))
 		return NULL;
 	return record(class, call, key, bits >> 16);
 }
@@ -214,8 +206,7 @@ sim_fault(enum sim_class class, enum sim_call call)
 int
 sim_fault_eintr(enum sim_call call)
 {
-	struct sim_fault *hit = by_call[call].eintr ? sim_fault(SIM_EINTR, call)
-	                                            : NULL;
+	struct sim_fault *hit = by_call[call].eintr ? sim_fault(SIM_EINTR, call) : NULL;
 
 	if (!hit)
 		return 0;
@@ -226,13 +217,11 @@ sim_fault_eintr(enum sim_call call)
 int
 sim_fault_errno(enum sim_call call)
 {
-	struct sim_fault *hit = by_call[call].count ? sim_fault(SIM_ERRNO, call)
-	                                            : NULL;
+	struct sim_fault *hit = by_call[call].count ? sim_fault(SIM_ERRNO, call) : NULL;
 
 	if (!hit)
 		return 0;
-	hit->what =
-		-by_call[call].error[hit->bits % (uint64_t)by_call[call].count];
+	hit->what = -by_call[call].error[hit->bits % (uint64_t)by_call[call].count];
 	return (int)hit->what;
 }
 

@@ -74,15 +74,13 @@ static struct {
 static uint32_t
 scenario_of(uint64_t seed)
 {
-	return job.only != UINT32_MAX ? job.only
-	                              : (uint32_t)(seed % job.scenarios);
+	return job.only != UINT32_MAX ? job.only : (uint32_t)(seed % job.scenarios);
 }
 
 static void *
 share(size_t size)
 {
-	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (mem == MAP_FAILED) {
 		perror("sim: mmap");
@@ -134,8 +132,7 @@ static _Noreturn void
 work(struct worker *worker)
 {
 	sim_crash_install(SECONDS_MAX);
-	while (worker->next < job.from + job.seeds
-	       && worker->failed < FAILURES_MAX) {
+	while (worker->next < job.from + job.seeds && worker->failed < FAILURES_MAX) {
 		uint64_t seed = worker->next;
 
 		worker->next += job.jobs;
@@ -173,11 +170,9 @@ static void
 describe_death(int status, char *text, size_t size)
 {
 	if (WIFSIGNALED(status))
-		(void)snprintf(text, size, "crashed: %s",
-		               strsignal(WTERMSIG(status)));
+		(void)snprintf(text, size, "crashed: %s", strsignal(WTERMSIG(status)));
 	else
-		(void)snprintf(text, size, "crashed: exit status %d",
-		               WEXITSTATUS(status));
+		(void)snprintf(text, size, "crashed: exit status %d", WEXITSTATUS(status));
 }
 
 static void
@@ -262,8 +257,7 @@ fails_alike(void *arg, const uint64_t *keys, size_t count)
 	const struct attempt *attempt = arg;
 
 	return try_apart(attempt, keys, count)
-	       && (job.trial->ended ? job.trial->result.kind : 0)
-	                  == attempt->kind;
+	       && (job.trial->ended ? job.trial->result.kind : 0) == attempt->kind;
 }
 
 static size_t
@@ -281,14 +275,12 @@ print_faults(size_t before)
 {
 	size_t count = listed_faults();
 
-	(void)printf("  %zu of %zu faults are enough%s\n", count, before,
-	             count ? ":" : "");
+	(void)printf("  %zu of %zu faults are enough%s\n", count, before, count ? ":" : "");
 	for (size_t i = 0; i < count && i < 40; i++) {
 		const struct sim_fault *fault = &job.trial->faults[i];
 
-		(void)printf("    %zu. %s at %s, thread %u, %llu ns: %lld\n", i,
-		             fault->class, fault->call, fault->thread,
-		             (unsigned long long)fault->time_ns,
+		(void)printf("    %zu. %s at %s, thread %u, %llu ns: %lld\n", i, fault->class,
+		             fault->call, fault->thread, (unsigned long long)fault->time_ns,
 		             (long long)fault->what);
 	}
 }
@@ -307,10 +299,9 @@ shrink(struct attempt *attempt)
 	before = listed_faults();
 	for (size_t i = 0; i < before; i++)
 		keys[i] = job.trial->faults[i].key;
-	count = sim_shrink(&(struct sim_shrink){ .fails = fails_alike,
-	                                         .arg = attempt,
-	                                         .runs_max = RUNS_MAX },
-	                   keys, before);
+	count = sim_shrink(
+		&(struct sim_shrink){ .fails = fails_alike, .arg = attempt, .runs_max = RUNS_MAX },
+		keys, before);
 	(void)try_apart(attempt, keys, count);
 	print_faults(before);
 }
@@ -326,8 +317,7 @@ tell_failure(const struct failure *failure, bool in_full)
 		                   .seed = failure->seed };
 
 	(void)printf("FAILED seed %llu of %s: %s\n", seed, name, failure->text);
-	(void)printf("  ./dev sim --seed %llu --scenario %s --trace\n", seed,
-	             name);
+	(void)printf("  ./dev sim --seed %llu --scenario %s --trace\n", seed, name);
 	if (in_full)
 		shrink(&attempt);
 	(void)fflush(stdout);
@@ -360,17 +350,15 @@ tell_all(double began)
 	}
 	runs = passed + failed > 0 ? (double)(passed + failed) : 1;
 	average = (double)faults / runs;
-	(void)printf(
-		"%llu seeds over %u scenarios in %.1f s; on average %.0f calls, "
-		"%.0f steps, %.1f faults\n",
-		(unsigned long long)(passed + failed),
-		job.only == UINT32_MAX ? job.scenarios : 1, seconds() - began,
-		(double)calls / runs, (double)steps / runs, average);
+	(void)printf("%llu seeds over %u scenarios in %.1f s; on average %.0f calls, "
+	             "%.0f steps, %.1f faults\n",
+	             (unsigned long long)(passed + failed),
+	             job.only == UINT32_MAX ? job.scenarios : 1, seconds() - began,
+	             (double)calls / runs, (double)steps / runs, average);
 	if (passed + failed < job.seeds)
 		(void)printf("stopped early: too many failures\n");
 	if (average < job.min_faults) {
-		(void)printf("FAILED: fewer than %.1f faults on average\n",
-		             job.min_faults);
+		(void)printf("FAILED: fewer than %.1f faults on average\n", job.min_faults);
 		failed++;
 	}
 	(void)printf("%llu passed, %llu failed\n", (unsigned long long)passed,
@@ -382,8 +370,7 @@ tell_all(double began)
 static int
 run_one(void)
 {
-	const struct sim_scenario *scenario =
-		sim_scenarios[scenario_of(job.seed)];
+	const struct sim_scenario *scenario = sim_scenarios[scenario_of(job.seed)];
 	struct sim_opts opts = { .print_trace = job.trace,
 		                 .faults = job.trial->faults,
 		                 .faults_max = FAULTS_MAX };
@@ -392,16 +379,13 @@ run_one(void)
 
 	sim_crash_install(SECONDS_MAX);
 	sim_run(scenario, job.seed, &opts, &result);
-	(void)printf(
-		"seed %llu of %s: %s%s\n  hash %016llx, %llu calls, %llu steps, "
-		"%llu faults, %.6f virtual seconds\n",
-		(unsigned long long)job.seed, scenario->name,
-		result.failed ? "FAILED: " : "passed", result.text,
-		(unsigned long long)result.hash,
-		(unsigned long long)result.calls,
-		(unsigned long long)result.steps,
-		(unsigned long long)result.faults,
-		(double)result.virtual_ns / 1e9);
+	(void)printf("seed %llu of %s: %s%s\n  hash %016llx, %llu calls, %llu steps, "
+	             "%llu faults, %.6f virtual seconds\n",
+	             (unsigned long long)job.seed, scenario->name,
+	             result.failed ? "FAILED: " : "passed", result.text,
+	             (unsigned long long)result.hash, (unsigned long long)result.calls,
+	             (unsigned long long)result.steps, (unsigned long long)result.faults,
+	             (double)result.virtual_ns / 1e9);
 	if (result.failed)
 		shrink(&attempt);
 	(void)printf("%d passed, %d failed\n", !result.failed, result.failed);
@@ -413,11 +397,10 @@ run_one(void)
 static _Noreturn void
 usage(void)
 {
-	(void)fprintf(stderr,
-	              "usage: sim [--seeds N] [--from S] [--scenario NAME] "
-	              "[--jobs J] [--min-faults F]\n"
-	              "       sim --seed S [--scenario NAME] [--trace]\n"
-	              "       sim --list\n");
+	(void)fprintf(stderr, "usage: sim [--seeds N] [--from S] [--scenario NAME] "
+	                      "[--jobs J] [--min-faults F]\n"
+	                      "       sim --seed S [--scenario NAME] [--trace]\n"
+	                      "       sim --list\n");
 	exit(2);
 }
 
@@ -502,8 +485,7 @@ take_options(int argc, char **argv)
 		if (strcmp(sim_scenarios[i]->name, job.scenario) == 0)
 			job.only = i;
 	if (job.scenario && job.only == UINT32_MAX) {
-		(void)fprintf(stderr, "sim: no scenario %s; try --list\n",
-		              job.scenario);
+		(void)fprintf(stderr, "sim: no scenario %s; try --list\n", job.scenario);
 		exit(2);
 	}
 }

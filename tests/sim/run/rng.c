@@ -55,8 +55,7 @@ uint64_t
 sim_below(enum sim_stream stream, uint64_t n)
 {
 	assert(n > 0);
-	return sim_draw(stream)
-	       % n; /* the bias of % is below 2^-32 for n < 2^32 */
+	return sim_draw(stream) % n; /* the bias of % is below 2^-32 for n < 2^32 */
 }
 
 uint64_t
@@ -80,7 +79,5 @@ sim_scaled(enum sim_stream stream, uint64_t low, uint64_t high)
 	span = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 	if (span > high - low)
 		span = high - low;
-	return low
-	       + (span == UINT64_MAX ? sim_draw(stream)
-	                             : sim_below(stream, span + 1));
+	return low + (span == UINT64_MAX ? sim_draw(stream) : sim_below(stream, span + 1));
 }

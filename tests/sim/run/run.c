@@ -133,8 +133,7 @@ make_world(const struct sim_opts *opts)
 	sim_trace_reset(opts->print_trace);
 	sim_clock_reset();
 	sim_sched_reset(opts->steps_max ? opts->steps_max : STEPS_MAX);
-	sim_fault_reset(opts->masked_faults | run.scenario->masked_faults,
-	                opts);
+	sim_fault_reset(opts->masked_faults | run.scenario->masked_faults, opts);
 	sim_memory_reset();
 	sim_stack_reset();
 	sim_kernel_reset();
@@ -165,8 +164,8 @@ look_for_leaks(void)
 		note_left(SIM_SPOILED_TEXT);
 	blocks = sim_memory_leaks(text, sizeof(text));
 	if (blocks > 0)
-		note_left("leaves memory: %zu blocks, %zu bytes\n%s", blocks,
-		          sim_count_bytes(), text);
+		note_left("leaves memory: %zu blocks, %zu bytes\n%s", blocks, sim_count_bytes(),
+		          text);
 	if (sim_stack_count() > 0)
 		note_left("leaves stacks: %zu mappings", sim_stack_count());
 }
@@ -182,8 +181,8 @@ fill_result(struct sim_result *out)
 }
 
 void
-sim_run(const struct sim_scenario *scenario, uint64_t seed,
-        const struct sim_opts *opts, struct sim_result *out)
+sim_run(const struct sim_scenario *scenario, uint64_t seed, const struct sim_opts *opts,
+        struct sim_result *out)
 {
 	static const struct sim_opts defaults;
 	const struct weft__sys *sys_before = weft__sys;

@@ -119,8 +119,7 @@ fail_endless(void)
 	char text[SIM_TEXT_BYTES / 2];
 
 	sim_sched_dump(text, sizeof(text));
-	sim_fail("does not end: %llu steps\n%s",
-	         (unsigned long long)sched.steps_max, text);
+	sim_fail("does not end: %llu steps\n%s", (unsigned long long)sched.steps_max, text);
 }
 
 /* The next to run, when the current one cannot.  Others may have to be waited
@@ -175,8 +174,7 @@ sim_point(uint32_t weight)
 {
 	if (++sched.steps > sched.steps_max)
 		fail_endless();
-	sim_clock_pass(weight == 1 ? sched.step_ns
-	                           : 1 + sched.steps * 7919 % sched.call_ns);
+	sim_clock_pass(weight == 1 ? sched.step_ns : 1 + sched.steps * 7919 % sched.call_ns);
 	if (sched.patience > weight) {
 		sched.patience -= weight;
 		return;
@@ -235,8 +233,7 @@ with_slack(uint64_t deadline_ns)
 		late_ns += sim_fault_delay_ns(hit, WEFT_S);
 	if (deadline_ns < sim_clock.now_ns)
 		deadline_ns = sim_clock.now_ns;
-	return late_ns < WEFT_NEVER - deadline_ns ? deadline_ns + late_ns
-	                                          : WEFT_NEVER;
+	return late_ns < WEFT_NEVER - deadline_ns ? deadline_ns + late_ns : WEFT_NEVER;
 }
 
 int
@@ -262,8 +259,7 @@ sim_wake_all(const void *channel, int result)
 	for (uint32_t i = 0; i < sched.used; i++) {
 		struct sim_thread *thread = &sched.threads[i];
 
-		if (thread->state == SIM_THREAD_ASLEEP
-		    && thread->wait.channel == channel)
+		if (thread->state == SIM_THREAD_ASLEEP && thread->wait.channel == channel)
 			sim_thread_wake(thread, result);
 	}
 }
@@ -277,8 +273,7 @@ sim_thread_asleep(const void *channel)
 	for (uint32_t i = 0; i < sched.used; i++) {
 		struct sim_thread *thread = &sched.threads[i];
 
-		if (thread->state != SIM_THREAD_ASLEEP
-		    || thread->wait.channel != channel)
+		if (thread->state != SIM_THREAD_ASLEEP || thread->wait.channel != channel)
 			continue;
 		if (sim_below(SIM_DRAW_THREAD, ++count) == 0)
 			found = thread;
@@ -301,8 +296,7 @@ sim_thread_take(void)
 	struct sim_thread *thread;
 	uint32_t slot = 0;
 
-	while (slot < sched.used
-	       && sched.threads[slot].state != SIM_THREAD_FREE)
+	while (slot < sched.used && sched.threads[slot].state != SIM_THREAD_FREE)
 		slot++;
 	if (slot == SIM_THREADS_MAX)
 		return NULL;
@@ -312,8 +306,7 @@ sim_thread_take(void)
 	*thread = (struct sim_thread){
 		.slot = slot,
 		.id = sched.started++,
-		.weight = sched.biased ? weights[sim_below(SIM_DRAW_THREAD, 4)]
-		                       : 1,
+		.weight = sched.biased ? weights[sim_below(SIM_DRAW_THREAD, 4)] : 1,
 		.version = thread->version + 1, /* rule 3, across owners */
 	};
 	return thread;
@@ -323,8 +316,7 @@ struct sim_thread *
 sim_thread_find(uint64_t id)
 {
 	for (uint32_t i = 0; i < sched.used; i++)
-		if (sched.threads[i].state != SIM_THREAD_FREE
-		    && sched.threads[i].id == id)
+		if (sched.threads[i].state != SIM_THREAD_FREE && sched.threads[i].id == id)
 			return &sched.threads[i];
 	return NULL;
 }
@@ -366,8 +358,8 @@ sim_thread_end(struct sim_thread *thread)
 void
 sim_sched_run(void (*fn)(void *arg), void *arg)
 {
-	struct sim_thread *first = sim_thread_make(&(struct weft__thread_opts){
-		.name = "main", .fn = fn, .arg = arg });
+	struct sim_thread *first = sim_thread_make(
+		&(struct weft__thread_opts){ .name = "main", .fn = fn, .arg = arg });
 
 	weft__context_init(&sched.host);
 	set_current(first);
@@ -436,12 +428,11 @@ sim_sched_dump(char *text, size_t size)
 		if (thread->state == SIM_THREAD_FREE
 		    || (thread->state == SIM_THREAD_ENDED && !thread->id))
 			continue;
-		n = snprintf(text + at, size - at, "  thread %u %s: %s",
-		             thread->id, thread->name, states[thread->state]);
+		n = snprintf(text + at, size - at, "  thread %u %s: %s", thread->id, thread->name,
+		             states[thread->state]);
 		at += n > 0 ? (size_t)n : 0;
 		if (asleep && at < size) {
-			n = snprintf(text + at, size - at, " %s %lld",
-			             thread->wait.what,
+			n = snprintf(text + at, size - at, " %s %lld", thread->wait.what,
 			             (long long)thread->wait.what_arg);
 			at += n > 0 ? (size_t)n : 0;
 		}

@@ -14,18 +14,16 @@
 
 /* keys[] without `size` of them from `at` on, in `room`. */
 static void
-without(const uint64_t *keys, size_t count, size_t at, size_t size,
-        uint64_t *room)
+without(const uint64_t *keys, size_t count, size_t at, size_t size, uint64_t *room)
 {
 	memcpy(room, keys, at * sizeof(*keys));
-	memcpy(room + at, keys + at + size,
-	       (count - at - size) * sizeof(*keys));
+	memcpy(room + at, keys + at + size, (count - at - size) * sizeof(*keys));
 }
 
 /* One pass over all pieces; returns how many keys are left. */
 static size_t
-pass(const struct sim_shrink *how, uint64_t *keys, size_t count, size_t size,
-     uint64_t *room, int *runs)
+pass(const struct sim_shrink *how, uint64_t *keys, size_t count, size_t size, uint64_t *room,
+     int *runs)
 {
 	size_t at = 0;
 

@@ -46,9 +46,8 @@ static void
 print_line(enum sim_call call, int64_t a, int64_t b, int64_t rc)
 {
 	(void)printf("%16llu  t%u %-8s %s(%lld, %lld) = %lld\n",
-	             (unsigned long long)sim_clock.now_ns, sim_thread_id(),
-	             sim_thread_name(), sim_call_names[call], (long long)a,
-	             (long long)b, (long long)rc);
+	             (unsigned long long)sim_clock.now_ns, sim_thread_id(), sim_thread_name(),
+	             sim_call_names[call], (long long)a, (long long)b, (long long)rc);
 }
 
 void
@@ -56,8 +55,7 @@ sim_trace(enum sim_call call, int64_t a, int64_t b, int64_t rc)
 {
 	uint64_t hash = trace.hash;
 
-	hash = sim_mix(hash ^ sim_clock.now_ns,
-	               ((uint64_t)sim_thread_id() << 8) | (uint64_t)call);
+	hash = sim_mix(hash ^ sim_clock.now_ns, ((uint64_t)sim_thread_id() << 8) | (uint64_t)call);
 	hash = sim_mix(hash ^ (uint64_t)a, (uint64_t)b);
 	trace.hash = sim_mix(hash, (uint64_t)rc);
 	if (call < SIM_CALL_packet)

@@ -77,10 +77,8 @@ dial_again(struct call *call)
 		call->name = sim_random_below(3) ? dial.open : dial.shut;
 		due_ns = sim_random_below(8) == 0
 		                 ? WEFT_NEVER
-		                 : weft_in(sim_random_below(
-					 UINT64_C(1) << sim_random_below(31)));
-		rc = weft_op_connect(&call->op, call->fd,
-		                     (struct sockaddr *)&call->name,
+		                 : weft_in(sim_random_below(UINT64_C(1) << sim_random_below(31)));
+		rc = weft_op_connect(&call->op, call->fd, (struct sockaddr *)&call->name,
 		                     sizeof(call->name), due_ns);
 		sim_check(rc == 0 || is_refusal(rc));
 		if (rc < 0)
@@ -101,8 +99,7 @@ begin_dial(void *arg)
 
 		call->left = CALL_ROUNDS;
 		sim_check(weft_op_init(&call->op, NULL, on_dialled, call) == 0);
-		sim_check(weft_op_init(&call->close, NULL, on_call_closed, call)
-		          == 0);
+		sim_check(weft_op_init(&call->close, NULL, on_call_closed, call) == 0);
 		dial_again(call);
 	}
 }
@@ -151,8 +148,7 @@ run_connect(void *arg)
 	(void)weft__sys->close(dial.listener);
 }
 
-const struct sim_scenario sim_scenario_connect = { .name = "fd_connect",
-	                                           .run = run_connect };
+const struct sim_scenario sim_scenario_connect = { .name = "fd_connect", .run = run_connect };
 
 /* --- closing under waiters -------------------------------------------- */
 
@@ -211,13 +207,12 @@ wait_on_line(struct line *line)
 	if (line->watched || once_is_open(&line->recv_once))
 		return;
 	if (sim_random_below(2)) {
-		rc = weft_watch_start(NULL, &line->watch, line->ends[0],
-		                      WEFT_READABLE, on_line_watch, line);
+		rc = weft_watch_start(NULL, &line->watch, line->ends[0], WEFT_READABLE,
+		                      on_line_watch, line);
 		line->watched = rc == 0;
 		return;
 	}
-	rc = weft_op_recv(&line->recv, line->ends[0], line->buf,
-	                  sizeof(line->buf), 0, WEFT_NEVER);
+	rc = weft_op_recv(&line->recv, line->ends[0], line->buf, sizeof(line->buf), 0, WEFT_NEVER);
 	sim_check(rc == 0 || is_refusal(rc));
 	if (rc == 0)
 		once_begin(&line->recv_once);
@@ -319,15 +314,12 @@ begin_wires(void *arg)
 	for (int i = 0; i < LINES; i++) {
 		struct line *line = &wires.lines[i];
 
-		sim_check(weft_op_init(&line->recv, NULL, on_line_recv, line)
-		          == 0);
-		sim_check(weft_op_init(&line->close, NULL, on_line_closed, line)
-		          == 0);
+		sim_check(weft_op_init(&line->recv, NULL, on_line_recv, line) == 0);
+		sim_check(weft_op_init(&line->close, NULL, on_line_closed, line) == 0);
 		open_line(line);
 	}
 	while (weft_timer_start(NULL, &wires.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(10 * WEFT_US), act_on_line,
-	                        NULL)
+	                        1 + sim_random_below(10 * WEFT_US), act_on_line, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -354,5 +346,4 @@ run_reuse(void *arg)
 	}
 }
 
-const struct sim_scenario sim_scenario_reuse = { .name = "fd_reuse",
-	                                         .run = run_reuse };
+const struct sim_scenario sim_scenario_reuse = { .name = "fd_reuse", .run = run_reuse };

@@ -60,13 +60,11 @@ check_begin(struct round *round, int index, uint32_t attempt)
 
 	if (weft__load(&round->over, WEFT__RELAXED))
 		sim_fail("a step after the end of its run");
-	if (weft__add(&round->attempts[index], 1, WEFT__RELAXED) > attempt
-	    && !part->vague)
+	if (weft__add(&round->attempts[index], 1, WEFT__RELAXED) > attempt && !part->vague)
 		sim_fail("a step ran more often than it was tried");
 	sim_check(attempt <= part->retries);
 	for (int i = 0; i < index; i++)
-		if ((part->inputs & 1u << i) && !play.parts[i].vague
-		    && !play.parts[i].optional
+		if ((part->inputs & 1u << i) && !play.parts[i].vague && !play.parts[i].optional
 		    && !weft__load(&round->ended[i], WEFT__RELAXED))
 			sim_fail("a step began before its input had ended");
 }
@@ -117,11 +115,10 @@ work(weft_dag_step *step, void *arg)
 		rc = WEFT_EPROTO;
 	if (rc == 0)
 		rc = weft_dag_step_out(
-			step, weft_value_integer(
-				      play.spoil == DAG_SPOIL_VALUE
-						      && index == play.spoiled
-					      ? 0
-					      : add_up(step, index)));
+			step,
+			weft_value_integer(play.spoil == DAG_SPOIL_VALUE && index == play.spoiled
+		                                   ? 0
+		                                   : add_up(step, index)));
 	if (rc == 0)
 		weft__store(&round->done[index], 1, WEFT__RELAXED);
 	if (rc == 0 || attempt == part->retries)
@@ -216,9 +213,8 @@ make_dag(bool plain)
 static bool
 is_fair_end(int64_t rc)
 {
-	return rc == 0 || rc == WEFT_EPROTO || rc == WEFT_ECANCELED
-	       || rc == WEFT_ETIMEDOUT || rc == WEFT_ESHUTDOWN
-	       || rc == WEFT_ENOMEM || rc == WEFT_EAGAIN;
+	return rc == 0 || rc == WEFT_EPROTO || rc == WEFT_ECANCELED || rc == WEFT_ETIMEDOUT
+	       || rc == WEFT_ESHUTDOWN || rc == WEFT_ENOMEM || rc == WEFT_EAGAIN;
 }
 
 /* What must have come of a run that ended well. */
@@ -240,8 +236,7 @@ is_wrong(struct round *round, int index)
 {
 	weft_value value = { 0 };
 
-	sim_check(weft_dag_run_get(round->run, play.parts[index].name, &value)
-	          == 0);
+	sim_check(weft_dag_run_get(round->run, play.parts[index].name, &value) == 0);
 	return value.as.integer != expected(round, index);
 }
 
@@ -261,8 +256,7 @@ check_values(struct round *round)
 		weft_value value = { 0 };
 		const struct part *part = &play.parts[i];
 
-		sim_check(weft_dag_run_get(round->run, part->name, &value)
-		          == 0);
+		sim_check(weft_dag_run_get(round->run, part->name, &value) == 0);
 		if (part->optional || part->vague)
 			continue;
 		sim_check(weft__load(&round->ended[i], WEFT__RELAXED));
@@ -286,8 +280,7 @@ check_end(struct round *round, int64_t rc)
 static uint64_t
 draw_deadline(void)
 {
-	return sim_random_below(4) ? WEFT_NEVER
-	                           : weft_in(sim_random_below(300 * WEFT_US));
+	return sim_random_below(4) ? WEFT_NEVER : weft_in(sim_random_below(300 * WEFT_US));
 }
 
 static bool
@@ -373,10 +366,8 @@ begin_rounds(void *arg)
 		start_round(round);
 	}
 	if (sim_random_below(2) && !play.spoil)
-		(void)weft_timer_start(
-			NULL, &play.timer, weft_in(WEFT_US),
-			10 * WEFT_US + sim_random_below(100 * WEFT_US), act,
-			NULL);
+		(void)weft_timer_start(NULL, &play.timer, weft_in(WEFT_US),
+		                       10 * WEFT_US + sim_random_below(100 * WEFT_US), act, NULL);
 	weft_timer_set_background(&play.timer, true);
 }
 
@@ -387,18 +378,15 @@ be_caller(void *arg)
 	struct round *round = &play.rounds[RUNS - 1];
 
 	(void)arg;
-	for (int i = 0; i < ROUNDS && !weft__load(&play.stop, WEFT__RELAXED);
-	     i++) {
+	for (int i = 0; i < ROUNDS && !weft__load(&play.stop, WEFT__RELAXED); i++) {
 		bool there = sim_random_below(2);
-		weft_dag_run_opts opts = { .loop = there ? play.host.loop
-			                                 : NULL };
+		weft_dag_run_opts opts = { .loop = there ? play.host.loop : NULL };
 
 		if (sim_random_below(2))
 			opts.cpu = play.pool;
 		if (!make_run(round, there ? play.dag : play.plain, &opts))
 			continue;
-		check_end(round,
-		          weft_dag_run_wait(round->run, draw_deadline()));
+		check_end(round, weft_dag_run_wait(round->run, draw_deadline()));
 		weft_dag_run_free(round->run);
 		pause_briefly();
 	}

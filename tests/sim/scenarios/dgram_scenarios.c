@@ -46,8 +46,7 @@ static struct {
 static uint64_t
 seal_of(const struct question *q)
 {
-	return ((uint64_t)q->client << 32 | q->number)
-	       * UINT64_C(0x9e3779b97f4a7c15);
+	return ((uint64_t)q->client << 32 | q->number) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static const struct question *
@@ -100,8 +99,7 @@ check_questions(const weft_message *messages, int count)
 		const struct question *q = check_question(&messages[i]);
 
 		if (q)
-			sim_check(weft_addr_equal(&messages[i].addr,
-			                          &mail.clients[q->client].at));
+			sim_check(weft_addr_equal(&messages[i].addr, &mail.clients[q->client].at));
 	}
 }
 
@@ -119,18 +117,14 @@ serve(void *arg)
 		size_t size = sim_random_below(8) ? sizeof(room[0]) : 5;
 
 		for (int i = 0; i < BATCH; i++)
-			messages[i] = (weft_message){ .data = &room[i],
-				                      .size = size };
-		rc = weft_dgram_recv(
-			mail.server, messages, BATCH,
-			sim_random_below(4)
-				? WEFT_NEVER
-				: weft_in(sim_random_below(WEFT_MS)));
+			messages[i] = (weft_message){ .data = &room[i], .size = size };
+		rc = weft_dgram_recv(mail.server, messages, BATCH,
+		                     sim_random_below(4) ? WEFT_NEVER
+		                                         : weft_in(sim_random_below(WEFT_MS)));
 		check_error(rc);
 		check_questions(messages, rc);
 		if (rc > 0) {
-			rc = weft_dgram_send(mail.server, messages, (size_t)rc,
-			                     weft_in(WEFT_MS));
+			rc = weft_dgram_send(mail.server, messages, (size_t)rc, weft_in(WEFT_MS));
 			check_error(rc);
 		}
 	} while (rc != WEFT_ESHUTDOWN);
@@ -139,8 +133,7 @@ serve(void *arg)
 }
 
 static void
-on_messages(weft_dgram *dgram, const weft_message *messages, int count,
-            void *arg)
+on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *arg)
 {
 	(void)arg;
 	sim_check(dgram == mail.face && once_is_open(&mail.face_once));
@@ -151,8 +144,7 @@ on_messages(weft_dgram *dgram, const weft_message *messages, int count,
 	check_error(count);
 	check_questions(messages, count);
 	if (count > 0 && sim_random_below(8) > 0)
-		check_error(weft_dgram_send(dgram, messages, (size_t)count,
-		                            WEFT_NOW));
+		check_error(weft_dgram_send(dgram, messages, (size_t)count, WEFT_NOW));
 	if (sim_random_below(8) == 0) {
 		sim_check(weft_dgram_stop(dgram) == 0);
 		while (weft_dgram_start(dgram, NULL, on_messages, NULL) < 0)
@@ -184,8 +176,7 @@ hear(struct client *client)
 {
 	struct question room;
 	weft_message message = { .data = &room, .size = sizeof(room) };
-	int rc = weft_dgram_recv(client->dgram, &message, 1,
-	                         weft_in(10 * WEFT_MS));
+	int rc = weft_dgram_recv(client->dgram, &message, 1, weft_in(10 * WEFT_MS));
 	const struct question *q;
 
 	check_error(rc);
@@ -203,8 +194,7 @@ hear(struct client *client)
 static int
 run_client(void *arg)
 {
-	const weft_addr *places[] = { &mail.at_server, &mail.at_face,
-		                      &mail.at_nobody };
+	const weft_addr *places[] = { &mail.at_server, &mail.at_face, &mail.at_nobody };
 	struct client *client = arg;
 	int tries = 0;
 
@@ -238,10 +228,8 @@ be_refused(void *arg)
 		bool sends = sim_random_below(2);
 
 		message.size = sizeof(room);
-		rc = sends ? weft_dgram_send(mail.lonely, &message, 1,
-		                             weft_in(10 * WEFT_MS))
-		           : weft_dgram_recv(mail.lonely, &message, 1,
-		                             weft_in(10 * WEFT_MS));
+		rc = sends ? weft_dgram_send(mail.lonely, &message, 1, weft_in(10 * WEFT_MS))
+		           : weft_dgram_recv(mail.lonely, &message, 1, weft_in(10 * WEFT_MS));
 		check_error(rc);
 		sent += 2 * (sends && rc == 1); /* it may come twice */
 		refused += rc == WEFT_ECONNREFUSED;
@@ -308,8 +296,7 @@ meddle(void *arg)
 		uint64_t who = sim_random_below(CLIENTS + 1);
 
 		(void)weft__add(&mail.interrupts, 1, WEFT__RELAXED);
-		weft_dgram_interrupt(who < CLIENTS ? mail.clients[who].dgram
-		                                   : mail.server);
+		weft_dgram_interrupt(who < CLIENTS ? mail.clients[who].dgram : mail.server);
 		pause_ns(sim_random_below(UINT64_C(1) << sim_random_below(21)));
 	}
 }
@@ -351,5 +338,4 @@ run_dgram(void *arg)
 		once_check(&mail.clients[i].once);
 }
 
-const struct sim_scenario sim_scenario_dgram = { .name = "dgram",
-	                                         .run = run_dgram };
+const struct sim_scenario sim_scenario_dgram = { .name = "dgram", .run = run_dgram };

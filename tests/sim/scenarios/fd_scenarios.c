@@ -60,8 +60,7 @@ check_running(const weft_op *op)
 static void
 drop_if_over(struct conn *conn)
 {
-	if (!conn->closing || once_is_open(&conn->recv_once)
-	    || once_is_open(&conn->send_once)
+	if (!conn->closing || once_is_open(&conn->recv_once) || once_is_open(&conn->send_once)
 	    || once_is_open(&conn->close_once))
 		return;
 	conn->used = false;
@@ -104,8 +103,7 @@ send_more(struct conn *conn)
 
 	if (conn->closing || conn->held == 0 || once_is_open(&conn->send_once))
 		return;
-	rc = weft_op_send(&conn->send, conn->fd, conn->out, conn->held, 0,
-	                  WEFT_NEVER);
+	rc = weft_op_send(&conn->send, conn->fd, conn->out, conn->held, 0, WEFT_NEVER);
 	sim_check(rc == 0 || rc == WEFT_ESHUTDOWN);
 	if (rc == 0)
 		once_begin(&conn->send_once);
@@ -145,10 +143,9 @@ recv_more(struct conn *conn)
 		return;
 	if (sim_random_below(4) == 0)
 		deadline_ns = weft_in(sim_random_below(400) * WEFT_US);
-	rc = server.multi
-	             ? weft_op_recv_multi(&conn->recv, conn->fd, deadline_ns)
-	             : weft_op_recv(&conn->recv, conn->fd, conn->in,
-	                            1 + sim_random_below(IN), 0, deadline_ns);
+	rc = server.multi ? weft_op_recv_multi(&conn->recv, conn->fd, deadline_ns)
+	                  : weft_op_recv(&conn->recv, conn->fd, conn->in, 1 + sim_random_below(IN),
+	                                 0, deadline_ns);
 	sim_check(rc == 0 || rc == WEFT_ESHUTDOWN || rc == WEFT_ENOMEM);
 	if (rc == 0)
 		once_begin(&conn->recv_once);
@@ -162,16 +159,14 @@ on_recv(weft_op *op, int64_t result, void *arg)
 	struct conn *conn = arg;
 
 	check_running(op);
-	result_check(server.multi ? OP_RECV_MULTI : OP_RECV, result,
-	             server.multi ? WINDOW : IN);
+	result_check(server.multi ? OP_RECV_MULTI : OP_RECV, result, server.multi ? WINDOW : IN);
 	if (!op->more)
 		once_end(&conn->recv_once);
 	else
 		sim_check(server.multi && result > 0);
 	if (result > 0 && !conn->closing) {
 		sim_check((size_t)result <= HELD - conn->held);
-		memcpy(conn->out + conn->held,
-		       server.multi ? weft_op_data(op) : conn->in,
+		memcpy(conn->out + conn->held, server.multi ? weft_op_data(op) : conn->in,
 		       (size_t)result);
 		conn->held += (size_t)result;
 		send_more(conn);
@@ -218,8 +213,7 @@ on_listener_closed(weft_op *op, int64_t result, void *arg)
 static void
 close_listener(void)
 {
-	sim_check(weft_op_init(&server.close, NULL, on_listener_closed, NULL)
-	          == 0);
+	sim_check(weft_op_init(&server.close, NULL, on_listener_closed, NULL) == 0);
 	if (weft_op_close(&server.close, server.listener) == 0)
 		once_begin(&server.close_once);
 }
@@ -227,8 +221,7 @@ close_listener(void)
 static void
 accept_more(void)
 {
-	int rc = weft_op_accept(&server.accept, server.listener, WEFT_MULTI,
-	                        WEFT_NEVER);
+	int rc = weft_op_accept(&server.accept, server.listener, WEFT_MULTI, WEFT_NEVER);
 
 	sim_check(rc == 0 || rc == WEFT_ESHUTDOWN);
 	if (rc == 0)
@@ -323,8 +316,7 @@ run_client(void *arg)
 		int fd = peer_socket();
 
 		if (peer_connect(fd, &server.name) == 0)
-			while (stream.taken < goal
-			       && exchange(fd, &stream, goal))
+			while (stream.taken < goal && exchange(fd, &stream, goal))
 				continue;
 		(void)weft__sys->close(fd);
 	}
@@ -337,8 +329,7 @@ reset_server(bool multi)
 {
 	memset(&server, 0, sizeof(server));
 	server.multi = multi;
-	server.listener = peer_listen(&server.name,
-	                              1 + (int)sim_random_below(4));
+	server.listener = peer_listen(&server.name, 1 + (int)sim_random_below(4));
 	host_make(&server.host);
 	host_run(&server.host);
 	host_call(&server.host, open_server, NULL);
@@ -419,12 +410,9 @@ run_full(void *arg)
 	end_server();
 }
 
-const struct sim_scenario sim_scenario_fd_echo = { .name = "fd_echo",
-	                                           .run = run_echo };
+const struct sim_scenario sim_scenario_fd_echo = { .name = "fd_echo", .run = run_echo };
 const struct sim_scenario sim_scenario_fd_multi = { .name = "fd_echo_multi",
 	                                            .run = run_echo,
 	                                            .arg = &server };
-const struct sim_scenario sim_scenario_fd_stop = { .name = "fd_echo_stop",
-	                                           .run = run_stop };
-const struct sim_scenario sim_scenario_fd_full = { .name = "fd_echo_full",
-	                                           .run = run_full };
+const struct sim_scenario sim_scenario_fd_stop = { .name = "fd_echo_stop", .run = run_stop };
+const struct sim_scenario sim_scenario_fd_full = { .name = "fd_echo_full", .run = run_full };

@@ -59,8 +59,7 @@ static const struct {
 int
 http_status_of(const struct http_request *request)
 {
-	return request->ask == HTTP_ASK_BAD ? bads[request->bad].status
-	                                    : asks[request->ask].status;
+	return request->ask == HTTP_ASK_BAD ? bads[request->bad].status : asks[request->ask].status;
 }
 
 static __attribute__((format(printf, 2, 3))) void
@@ -70,21 +69,18 @@ put(struct http_text *text, const char *format, ...)
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(text->bytes + text->size, HTTP_OUT_MAX - text->size,
-	              format, args);
+	n = vsnprintf(text->bytes + text->size, HTTP_OUT_MAX - text->size, format, args);
 	va_end(args);
 	sim_check(n >= 0 && (size_t)n < HTTP_OUT_MAX - text->size);
 	text->size += (size_t)n;
 }
 
 static void
-put_body(struct http_text *text, const struct http_request *request,
-         size_t from, size_t size)
+put_body(struct http_text *text, const struct http_request *request, size_t from, size_t size)
 {
 	sim_check(size < HTTP_OUT_MAX - text->size);
 	for (size_t i = 0; i < size; i++)
-		text->bytes[text->size++] = (char)http_byte(request->id,
-		                                            from + i);
+		text->bytes[text->size++] = (char)http_byte(request->id, from + i);
 }
 
 static void
@@ -95,8 +91,7 @@ put_chunks(struct http_text *text, const struct http_request *request)
 	while (done < request->size) {
 		size_t size = 1 + sim_random_below(request->size - done);
 
-		put(text, "%zx%s\r\n", size,
-		    sim_random_below(4) ? "" : ";a=\"b\"");
+		put(text, "%zx%s\r\n", size, sim_random_below(4) ? "" : ";a=\"b\"");
 		put_body(text, request, done, size);
 		put(text, "%s", "\r\n");
 		done += size;
@@ -116,8 +111,7 @@ put_bad_chunks(struct http_text *text, const struct http_request *request)
 static void
 put_rest(struct http_request *request, struct http_text *text)
 {
-	bool has_body = request->ask == HTTP_ASK_ECHO
-	                || request->ask == HTTP_ASK_EXPECT
+	bool has_body = request->ask == HTTP_ASK_ECHO || request->ask == HTTP_ASK_EXPECT
 	                || request->ask == HTTP_ASK_IGNORE;
 	bool bad = request->ask == HTTP_ASK_BAD_BODY;
 	bool chunked = bad || (has_body && sim_random_below(2));
@@ -141,12 +135,10 @@ put_good(struct http_request *request, struct http_text *text)
 {
 	enum http_ask ask = request->ask;
 
-	put(text, "%s?id=%u HTTP/1.%d\r\nHost: sim\r\nX-Id: %u\r\n",
-	    asks[ask].line, request->id, ask == HTTP_ASK_OLD ? 0 : 1,
-	    request->id);
+	put(text, "%s?id=%u HTTP/1.%d\r\nHost: sim\r\nX-Id: %u\r\n", asks[ask].line, request->id,
+	    ask == HTTP_ASK_OLD ? 0 : 1, request->id);
 	for (uint64_t i = sim_random_below(4); i > 1; i--)
-		put(text, "X-%c: %.*s\r\n", (char)('A' + i),
-		    (int)sim_random_below(60),
+		put(text, "X-%c: %.*s\r\n", (char)('A' + i), (int)sim_random_below(60),
 		    "............................................................");
 	if (ask == HTTP_ASK_EXPECT)
 		put(text, "%s", "Expect: 100-continue\r\n");
@@ -169,9 +161,8 @@ http_compose(struct http_request *request, struct http_text *text)
 		request->head_end = text->size;
 	} else {
 		request->bad = (uint32_t)sim_random_below(count);
-		text->size += (size_t)snprintf(
-			text->bytes + text->size, HTTP_OUT_MAX - text->size,
-			bads[request->bad].text, request->id, request->id);
+		text->size += (size_t)snprintf(text->bytes + text->size, HTTP_OUT_MAX - text->size,
+		                               bads[request->bad].text, request->id, request->id);
 		request->head_end = text->size;
 	}
 	request->end = text->size;

@@ -55,8 +55,8 @@ costs(enum ask ask)
 struct fetch {
 	enum ask ask;
 	uint32_t id;
-	size_t size;     /* of the reply's body, and of an echo's */
-	size_t leave_at; /* having read so much of the reply; SIZE_MAX: never */
+	size_t size;      /* of the reply's body, and of an echo's */
+	size_t leave_at;  /* having read so much of the reply; SIZE_MAX: never */
 	uint32_t handled; /* times; a redirect is not counted */
 	uint64_t deadline_ns;
 	struct once once;
@@ -137,8 +137,7 @@ begin(weft_http *http)
 	if (fetch->ask >= ASK_ECHO && spoils(HTTP_FETCH_SPOIL_AGAIN))
 		fetch->handled++;
 	if (fetch->handled > (fetch->ask < ASK_ECHO ? 2 : 1))
-		sim_fail("request %u of kind %d is sent again", fetch->id,
-		         (int)fetch->ask);
+		sim_fail("request %u of kind %d is sent again", fetch->id, (int)fetch->ask);
 	return fetch;
 }
 
@@ -155,8 +154,7 @@ read_body(weft_http *http, const struct fetch *fetch)
 		sim_fail("%zd bytes of %zu are sent", n, fetch->size);
 	for (size_t i = 0; i < fetch->size; i++)
 		if (buf[i] != byte_at(fetch, i))
-			sim_fail("a wrong byte in the body of request %u",
-			         fetch->id);
+			sim_fail("a wrong byte in the body of request %u", fetch->id);
 	return 0;
 }
 
@@ -166,8 +164,8 @@ reply_whole(weft_http *http, const struct fetch *fetch, int status)
 	unsigned char buf[SIZE_MOST];
 
 	fill(fetch, buf, 0, fetch->size);
-	return weft_http_reply(http, status, "text/plain",
-	                       (weft_span){ buf, fetch->size }, WEFT_NEVER);
+	return weft_http_reply(http, status, "text/plain", (weft_span){ buf, fetch->size },
+	                       WEFT_NEVER);
 }
 
 static int
@@ -209,8 +207,7 @@ begin_reply(weft_http *http, const struct fetch *fetch)
 	char length[32];
 
 	(void)snprintf(length, sizeof(length), "%zu", fetch->size);
-	if (sim_random_below(2)
-	    && weft_http_set(http, "Content-Length", length) < 0)
+	if (sim_random_below(2) && weft_http_set(http, "Content-Length", length) < 0)
 		return WEFT_ENOMEM;
 	return weft_http_begin(http, 200, "text/plain", WEFT_NEVER);
 }
@@ -253,8 +250,7 @@ on_moved(weft_http *http, void *arg)
 	rc = weft_http_set(http, "Location", where);
 	return rc < 0 ? rc
 	              : weft_http_reply(http, 302, "text/plain",
-	                                weft_text(play.calm ? "" : "there"),
-	                                WEFT_NEVER);
+	                                weft_text(play.calm ? "" : "there"), WEFT_NEVER);
 }
 
 static int
@@ -292,15 +288,9 @@ on_lose(weft_http *http, void *arg)
 }
 
 static const struct http_route routes[] = {
-	{ "GET /whole", on_whole },
-	{ "GET /slow", on_whole },
-	{ "GET /pieces", on_pieces },
-	{ "GET /die", on_die },
-	{ "GET /moved", on_moved },
-	{ "POST /echo", on_echo },
-	{ "POST /refuse", on_refuse },
-	{ "POST /lose", on_lose },
-	{ NULL, NULL },
+	{ "GET /whole", on_whole },    { "GET /slow", on_whole },  { "GET /pieces", on_pieces },
+	{ "GET /die", on_die },        { "GET /moved", on_moved }, { "POST /echo", on_echo },
+	{ "POST /refuse", on_refuse }, { "POST /lose", on_lose },  { NULL, NULL },
 };
 
 /* --- judging --------------------------------------------------------------- */
@@ -308,25 +298,23 @@ static const struct http_route routes[] = {
 static bool
 is_of_connection(int64_t rc)
 {
-	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE
-	       || rc == WEFT_ETRUNCATED || rc == WEFT_ECONNREFUSED;
+	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ETRUNCATED
+	       || rc == WEFT_ECONNREFUSED;
 }
 
 static bool
 is_of_faults(int64_t rc)
 {
-	return rc == WEFT_ENOMEM || rc == -EMFILE || rc == -ENFILE
-	       || rc == -ENOBUFS || rc == -EACCES || rc == -EADDRNOTAVAIL
-	       || rc == -ENOSPC || rc == -ENODEV || rc == -ENETUNREACH
-	       || rc == -EHOSTUNREACH || rc == -ENOTCONN || rc == -EIO;
+	return rc == WEFT_ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS
+	       || rc == -EACCES || rc == -EADDRNOTAVAIL || rc == -ENOSPC || rc == -ENODEV
+	       || rc == -ENETUNREACH || rc == -EHOSTUNREACH || rc == -ENOTCONN || rc == -EIO;
 }
 
 /* A kept connection may end as it is used; that is made up for where it can be. */
 static bool
 may_break(const struct fetch *fetch)
 {
-	return play.harsh || play.closing || fetch->ask == ASK_DIE
-	       || fetch->ask == ASK_LOSE
+	return play.harsh || play.closing || fetch->ask == ASK_DIE || fetch->ask == ASK_LOSE
 	       || (!play.keeps && fetch->ask >= ASK_ECHO);
 }
 
@@ -355,16 +343,14 @@ judge_error(const struct fetch *fetch, int64_t rc)
 	if (rc == WEFT_ETIMEDOUT)
 		time_check(fetch->deadline_ns);
 	else if (!has_cause(fetch, rc))
-		sim_fail("request %u of kind %d tells %lld: %s", fetch->id,
-		         (int)fetch->ask, (long long)rc, text);
+		sim_fail("request %u of kind %d tells %lld: %s", fetch->id, (int)fetch->ask,
+		         (long long)rc, text);
 	if (!said)
-		sim_fail("request %u does not say what has failed: %s",
-		         fetch->id, text);
+		sim_fail("request %u does not say what has failed: %s", fetch->id, text);
 }
 
 static void
-judge_bytes(const struct fetch *fetch, unsigned char *buf, size_t from,
-            size_t size)
+judge_bytes(const struct fetch *fetch, unsigned char *buf, size_t from, size_t size)
 {
 	if (spoils(HTTP_FETCH_SPOIL_BYTE))
 		buf[0]++;
@@ -400,8 +386,7 @@ read_reply(struct fetch *fetch, weft_http *http)
 			n = 0;
 	} while (n > 0);
 	if (n == 0 && got < fetch->size)
-		sim_fail("the reply to %u ends after %zu of %zu", fetch->id,
-		         got, fetch->size);
+		sim_fail("the reply to %u ends after %zu of %zu", fetch->id, got, fetch->size);
 	return (int)n;
 }
 
@@ -450,8 +435,7 @@ send_body(struct fetch *fetch, weft_http *http)
 static bool
 is_streamed(const struct fetch *fetch)
 {
-	return fetch->ask == ASK_STREAM
-	       || (fetch->ask == ASK_REFUSE && fetch->id % 2);
+	return fetch->ask == ASK_STREAM || (fetch->ask == ASK_REFUSE && fetch->id % 2);
 }
 
 static int
@@ -504,8 +488,7 @@ draw_fetch(void)
 		fetch->leave_at = sim_random_below(fetch->size);
 	if (!play.calm && sim_random_below(8) == 0)
 		fetch->deadline_ns = weft_in(sim_random_below(WEFT_MS));
-	(void)snprintf(fetch->url, sizeof(fetch->url),
-	               "http://127.0.0.1:%u%s?id=%u",
+	(void)snprintf(fetch->url, sizeof(fetch->url), "http://127.0.0.1:%u%s?id=%u",
 	               ntohs(play.world.name.sin_port), paths[fetch->ask], id);
 	return fetch;
 }
@@ -522,8 +505,7 @@ run_client(void *arg)
 		once_end(&fetch->once);
 		if (spoils(HTTP_FETCH_SPOIL_TWICE))
 			once_end(&fetch->once);
-		(void)rest_ns(
-			sim_random_below(UINT64_C(1) << sim_random_below(28)));
+		(void)rest_ns(sim_random_below(UINT64_C(1) << sim_random_below(28)));
 	}
 	if (!spoils(HTTP_FETCH_SPOIL_WAKE))
 		count_up(&play.ended);
@@ -602,8 +584,7 @@ judge_pool(void)
 	if (!play.harsh && play.keeps && !play.closing
 	    && stats.connections > play.per_host_max + play.lost)
 		sim_fail("%llu connections for %u at once, %u may be lost",
-		         (unsigned long long)stats.connections,
-		         play.per_host_max, play.lost);
+		         (unsigned long long)stats.connections, play.per_host_max, play.lost);
 }
 
 static void
@@ -629,9 +610,8 @@ http_fetch_play(enum http_fetch_spoil spoil)
 	play.tight = !play.calm && sim_random_below(4) == 0;
 	play.keeps = play.calm || sim_random_below(2);
 	if (!play.harsh)
-		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE)
-		          | SIM_MASK(SIM_ERRNO) | SIM_MASK(SIM_ALLOC)
-		          | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
+		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)
+		          | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
 	if (play.calm)
 		sim_calm_net(); /* nobody runs out of patience */
 	begin_server();

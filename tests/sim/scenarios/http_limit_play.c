@@ -131,8 +131,7 @@ static const struct http_route routes[] = {
 static uint64_t
 due_ns(const struct guest *guest)
 {
-	return guest->limit->told_ns ? guest->limit->told_ns
-	                             : guest->limit->gone_ns;
+	return guest->limit->told_ns ? guest->limit->told_ns : guest->limit->gone_ns;
 }
 
 /* Invariant 1, also for what has not come. */
@@ -157,10 +156,8 @@ judge_end(struct guest *guest)
 	const char *begins = guest->limit->begins;
 
 	judge_time(guest, true);
-	if (memcmp(guest->in, begins, strlen(begins)) != 0
-	    || (!*begins && guest->peer.in_size > 0))
-		sim_fail("%s is answered by %.*s", guest->limit->name, 13,
-		         guest->in);
+	if (memcmp(guest->in, begins, strlen(begins)) != 0 || (!*begins && guest->peer.in_size > 0))
+		sim_fail("%s is answered by %.*s", guest->limit->name, 13, guest->in);
 	guest->judged = true;
 	http_peer_close(&guest->peer);
 }
@@ -205,8 +202,7 @@ step(struct guest *guest)
 	(void)http_peer_receive(peer, IN_MAX);
 	if (play.spoil == HTTP_LOAD_SPOIL_KEEP)
 		peer->in_size = 0, peer->link = HTTP_LINK_OPEN;
-	if (http_peer_is_over(peer)
-	    || (guest->limit->told_ns && peer->in_size > 0))
+	if (http_peer_is_over(peer) || (guest->limit->told_ns && peer->in_size > 0))
 		judge_end(guest);
 	else
 		judge_time(guest, false);
@@ -223,12 +219,11 @@ add_guests(const struct limit *limits, uint32_t count)
 
 		memset(guest, 0, sizeof(*guest));
 		guest->limit = &limits[i];
-		guest->peer =
-			(struct http_peer){ .fd = -1,
-			                    .out = limits[i].text,
-			                    .out_size = strlen(limits[i].text),
-			                    .in = guest->in,
-			                    .in_max = IN_MAX };
+		guest->peer = (struct http_peer){ .fd = -1,
+			                          .out = limits[i].text,
+			                          .out_size = strlen(limits[i].text),
+			                          .in = guest->in,
+			                          .in_max = IN_MAX };
 	}
 }
 
@@ -246,8 +241,7 @@ http_limit_play(enum http_load_spoil spoil)
 		add_guests(defaults, sizeof(defaults) / sizeof(defaults[0]));
 	} else {
 		opts.server.grace_ns = WEFT_S;
-		add_guests(close_ones,
-		           sizeof(close_ones) / sizeof(close_ones[0]));
+		add_guests(close_ones, sizeof(close_ones) / sizeof(close_ones[0]));
 	}
 	sim_calm_net();
 	http_world_begin(&play.world, &opts);

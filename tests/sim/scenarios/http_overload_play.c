@@ -21,13 +21,7 @@
 #define HELD_NS   (WEFT_S / 2)
 #define SERVED_NS (WEFT_S / 4)
 
-enum {
-	AT_ONCE = 16,
-	ASKERS = 200,
-	LATE_ONES = 8,
-	IN_MAX = 512,
-	TURNS_MAX = 80
-};
+enum { AT_ONCE = 16, ASKERS = 200, LATE_ONES = 8, IN_MAX = 512, TURNS_MAX = 80 };
 
 static const char text[] = "GET /work HTTP/1.1\r\nHost: sim\r\n\r\n";
 
@@ -52,12 +46,11 @@ on_work(weft_http *http, void *arg)
 
 	(void)arg;
 	return rc < 0 ? rc
-	              : weft_http_reply(http, 200, "text/plain",
-	                                (weft_span){ "done", 4 }, WEFT_NEVER);
+	              : weft_http_reply(http, 200, "text/plain", (weft_span){ "done", 4 },
+	                                WEFT_NEVER);
 }
 
-static const struct http_route routes[] = { { "GET /work", on_work },
-	                                    { NULL, NULL } };
+static const struct http_route routes[] = { { "GET /work", on_work }, { NULL, NULL } };
 
 /* --- asking ---------------------------------------------------------------- */
 
@@ -119,8 +112,7 @@ offer(uint64_t every_ns, uint64_t ns)
 
 	load.answered = load.shed = 0;
 	while (more || next_ns < until_ns) {
-		for (; next_ns < until_ns && next_ns <= sim_time();
-		     next_ns += every_ns)
+		for (; next_ns < until_ns && next_ns <= sim_time(); next_ns += every_ns)
 			ask(find_free());
 		more = false;
 		for (uint32_t i = 0; i < ASKERS; i++) {
@@ -144,14 +136,12 @@ overload(void)
 	if (load.spoil == HTTP_LOAD_SPOIL_SHED)
 		load.answered /= 2;
 	if (load.answered < possible - possible / 10)
-		sim_fail("%u of %u that could be are answered", load.answered,
-		         possible);
+		sim_fail("%u of %u that could be are answered", load.answered, possible);
 	if (load.shed == 0)
 		sim_fail("nothing was too much");
 	offer(each_ns * 2, EASE_NS);
 	if (load.shed > 0)
-		sim_fail("%u are refused when it is no more too much",
-		         load.shed);
+		sim_fail("%u are refused when it is no more too much", load.shed);
 }
 
 static uint64_t
@@ -162,10 +152,7 @@ count_turns(void)
 	for (uint32_t i = 0; i < load.loops; i++) {
 		weft_loop_stats stats;
 
-		sim_check(weft_loop_metrics(
-				  weft_runtime_loop(load.world.runtime, i),
-				  &stats)
-		          == 0);
+		sim_check(weft_loop_metrics(weft_runtime_loop(load.world.runtime, i), &stats) == 0);
 		turns += stats.turns;
 	}
 	return turns;
@@ -219,8 +206,7 @@ hold_descriptors(void)
 	if (load.spoil == HTTP_LOAD_SPOIL_SPIN)
 		turns *= 2;
 	if (turns > TURNS_MAX)
-		sim_fail("%llu turns without a descriptor",
-		         (unsigned long long)turns);
+		sim_fail("%llu turns without a descriptor", (unsigned long long)turns);
 	serve_one(&load.askers[0]);
 	sim_limit_fds(1024);
 	pause_ns(WEFT_S / 10);

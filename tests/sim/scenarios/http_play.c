@@ -60,8 +60,7 @@ http_client_left_ns(const struct http_client *client)
 static bool
 is_excused(const struct http_client *client)
 {
-	return http_site.harsh || http_site.tight || http_site.forced
-	       || http_client_is_bad(client);
+	return http_site.harsh || http_site.tight || http_site.forced || http_client_is_bad(client);
 }
 
 static bool
@@ -73,8 +72,7 @@ ends_connection(const struct http_request *request)
 static bool
 sends_events(const struct http_request *request)
 {
-	return request->ask == HTTP_ASK_EVENTS
-	       || request->ask == HTTP_ASK_ENDLESS;
+	return request->ask == HTTP_ASK_EVENTS || request->ask == HTTP_ASK_ENDLESS;
 }
 
 static bool
@@ -90,8 +88,7 @@ may_be(const struct http_client *client, const struct http_request *request)
 		return http_site.harsh || http_site.tight || http_site.forced;
 	if (status == 408)
 		return is_excused(client);
-	return status == 400 && client->peer.out_at < request->end
-	       && is_excused(client);
+	return status == 400 && client->peer.out_at < request->end && is_excused(client);
 }
 
 static void
@@ -104,16 +101,13 @@ check_events(const struct http_request *request)
 		int n = snprintf(want, sizeof(want), "%sdata: %zu\n\n",
 		                 count % 2 ? "event: odd\n" : "", count);
 
-		if (reply.size - at < (size_t)n
-		    || memcmp(reply.body + at, want, (size_t)n) != 0)
+		if (reply.size - at < (size_t)n || memcmp(reply.body + at, want, (size_t)n) != 0)
 			sim_fail("a wrong event of request %u", request->id);
 		at += (size_t)n;
 		count++;
 	}
-	if (request->ask == HTTP_ASK_EVENTS && count != request->size
-	    && !http_site.closing)
-		sim_fail("%zu of %zu events of request %u", count,
-		         request->size, request->id);
+	if (request->ask == HTTP_ASK_EVENTS && count != request->size && !http_site.closing)
+		sim_fail("%zu of %zu events of request %u", count, request->size, request->id);
 }
 
 static void
@@ -130,22 +124,18 @@ check_body(const struct http_request *request)
 	if (reply.size > 0 && http_spoils(HTTP_SPOIL_BYTE))
 		reply.body[reply.size / 2] ^= 1;
 	/* In harsh times a reset is refused, too, and looks like the end. */
-	if (reply.size != request->size
-	    && !(request->ask == HTTP_ASK_OLD && http_site.harsh))
-		sim_fail("%zu of %zu bytes to request %u", reply.size,
-		         request->size, request->id);
+	if (reply.size != request->size && !(request->ask == HTTP_ASK_OLD && http_site.harsh))
+		sim_fail("%zu of %zu bytes to request %u", reply.size, request->size, request->id);
 	for (size_t i = 0; i < reply.size; i++)
 		if (reply.body[i] != http_byte(request->id, i))
-			sim_fail("a wrong byte in the reply to %u",
-			         request->id);
+			sim_fail("a wrong byte in the reply to %u", request->id);
 }
 
 /* Whoever was not told to send its body may do so or not. */
 static bool
 may_end(const struct http_request *request)
 {
-	return ends_connection(request)
-	       || (request->ask == HTTP_ASK_EXPECT && reply.status != 200);
+	return ends_connection(request) || (request->ask == HTTP_ASK_EXPECT && reply.status != 200);
 }
 
 /* Invariants 1 and 3. */
@@ -155,23 +145,21 @@ judge_reply(struct http_client *client, const struct http_request *request)
 	if (reply.id != UINT32_MAX && http_spoils(HTTP_SPOIL_ORDER))
 		reply.id++;
 	if (reply.id != UINT32_MAX && reply.id != request->id)
-		sim_fail("the reply to %u instead of that to %u", reply.id,
-		         request->id);
+		sim_fail("the reply to %u instead of that to %u", reply.id, request->id);
 	if (!may_be(client, request))
-		sim_fail("request %u, of kind %d, is answered by %d",
-		         request->id, (int)request->ask, reply.status);
+		sim_fail("request %u, of kind %d, is answered by %d", request->id,
+		         (int)request->ask, reply.status);
 	if (!request->reachable)
 		sim_fail("request %u is answered", request->id);
 	if (reply.status == 200)
 		check_body(request);
 	if (reply.status < 300 && client->peer.out_at < request->head_end)
 		sim_fail("request %u is answered early", request->id);
-	if (ends_connection(request) && request->ask < HTTP_ASK_ENDLESS
-	    && !reply.close && reply.status == http_status_of(request))
-		sim_fail("after request %u, of kind %d, it goes on: %d",
-		         request->id, (int)request->ask, reply.status);
-	if (reply.close && !may_end(request) && !http_site.closing
-	    && !is_excused(client))
+	if (ends_connection(request) && request->ask < HTTP_ASK_ENDLESS && !reply.close
+	    && reply.status == http_status_of(request))
+		sim_fail("after request %u, of kind %d, it goes on: %d", request->id,
+		         (int)request->ask, reply.status);
+	if (reply.close && !may_end(request) && !http_site.closing && !is_excused(client))
 		sim_fail("after request %u it ends", request->id);
 }
 
@@ -181,8 +169,7 @@ count_expected(const struct http_client *client)
 {
 	uint32_t count = 0;
 
-	while (count < client->count
-	       && http_site.requests[client->first + count].reachable)
+	while (count < client->count && http_site.requests[client->first + count].reachable)
 		count++;
 	return count;
 }
@@ -198,12 +185,10 @@ was_cut_off(const struct http_client *client)
 		&http_site.requests[first > client->first ? first - 1 : first];
 
 	for (; at < &http_site.requests[client->first + client->count]; at++) {
-		bool has_body = at->ask == HTTP_ASK_ECHO
-		                || at->ask == HTTP_ASK_EXPECT
+		bool has_body = at->ask == HTTP_ASK_ECHO || at->ask == HTTP_ASK_EXPECT
 		                || at->ask == HTTP_ASK_IGNORE;
 
-		if ((at->ask == HTTP_ASK_IGNORE && at->handled)
-		    || (has_body && http_site.sheds))
+		if ((at->ask == HTTP_ASK_IGNORE && at->handled) || (has_body && http_site.sheds))
 			return true;
 		if (ends_connection(at) && client->peer.link == HTTP_LINK_RESET)
 			return client->sent_ns + 5 * WEFT_S / 2 > at->ended_ns
@@ -223,20 +208,18 @@ judge_end(const struct http_client *client)
 	if (client->answered < client->count)
 		ask = http_site.requests[client->first + client->answered].ask;
 	/* In harsh times a reset is refused, too. */
-	if (peer->link == HTTP_LINK_ENDED && peer->in_at < peer->in_size
-	    && !client->upgraded && !http_site.harsh)
+	if (peer->link == HTTP_LINK_ENDED && peer->in_at < peer->in_size && !client->upgraded
+	    && !http_site.harsh)
 		sim_fail("a reply of kind %d ends after %zu bytes", (int)ask,
 		         peer->in_size - peer->in_at);
-	if (client->told_last || is_excused(client) || http_site.closing
-	    || ask == HTTP_ASK_ENDLESS)
+	if (client->told_last || is_excused(client) || http_site.closing || ask == HTTP_ASK_ENDLESS)
 		return;
 	if (was_cut_off(client))
 		return;
 	if (client->answered < expected)
 		sim_fail("%u of %u requests from %u on are answered; the "
 		         "next is of kind %d, link %d",
-		         client->answered, expected, client->first, (int)ask,
-		         (int)peer->link);
+		         client->answered, expected, client->first, (int)ask, (int)peer->link);
 }
 
 /* --- reading --------------------------------------------------------------- */
@@ -252,20 +235,17 @@ leave(struct http_client *client)
 static void
 read_raw(struct http_client *client)
 {
-	struct http_request *request =
-		&http_site.requests[client->first + client->answered];
+	struct http_request *request = &http_site.requests[client->first + client->answered];
 	struct http_peer *peer = &client->peer;
 	size_t size = peer->in_size - peer->in_at;
 
 	if (size > request->size)
 		sim_fail("bytes that nobody sent");
 	for (size_t i = 0; i < size; i++)
-		if ((unsigned char)peer->in[peer->in_at + i]
-		    != http_byte(request->id, i))
+		if ((unsigned char)peer->in[peer->in_at + i] != http_byte(request->id, i))
 			sim_fail("a wrong byte after an upgrade");
 	if (size == request->size)
-		client->answered++, client->told_last = true,
-				    peer->in_at = peer->in_size;
+		client->answered++, client->told_last = true, peer->in_at = peer->in_size;
 }
 
 /* A whole reply was read; true: another may follow. */
@@ -292,16 +272,14 @@ take_reply(struct http_client *client, struct http_request *request)
 		client->upgraded = true;
 		return true;
 	}
-	if (!http_client_is_bad(client)
-	    && client->answered + 1 == count_expected(client) && !reply.close
-	    && http_spoils(HTTP_SPOIL_FORGET))
+	if (!http_client_is_bad(client) && client->answered + 1 == count_expected(client)
+	    && !reply.close && http_spoils(HTTP_SPOIL_FORGET))
 		return false;
 	client->answered++;
 	/* It has sent what is no HTTP, or gets a body that it cannot know of: nobody
 	 * has seen its method. */
 	if (request->ask == HTTP_ASK_UPGRADE
-	    || (request->ask == HTTP_ASK_HEAD && reply.close
-	        && is_excused(client))) {
+	    || (request->ask == HTTP_ASK_HEAD && reply.close && is_excused(client))) {
 		leave(client);
 		return false;
 	}
@@ -317,20 +295,17 @@ read_replies(struct http_client *client)
 	while (more && client->answered < client->count && !client->upgraded) {
 		struct http_request *request =
 			&http_site.requests[client->first + client->answered];
-		enum http_body body = request->ask == HTTP_ASK_HEAD
-		                              ? HTTP_BODY_NONE
-		                              : HTTP_BODY_TOLD;
+		enum http_body body = request->ask == HTTP_ASK_HEAD ? HTTP_BODY_NONE
+		                                                    : HTTP_BODY_TOLD;
 
-		if (!http_reply_read(peer->in + peer->in_at,
-		                     peer->in_size - peer->in_at, body,
+		if (!http_reply_read(peer->in + peer->in_at, peer->in_size - peer->in_at, body,
 		                     peer->link == HTTP_LINK_ENDED, &reply))
 			return;
 		more = take_reply(client, request);
 	}
 	if (client->upgraded && !client->told_last)
 		read_raw(client);
-	else if (peer->in_at < peer->in_size && !client->done
-	         && peer->link != HTTP_LINK_ENDED)
+	else if (peer->in_at < peer->in_size && !client->done && peer->link != HTTP_LINK_ENDED)
 		sim_fail("a reply to nothing");
 }
 
@@ -375,9 +350,7 @@ say(struct http_client *client)
 		client->sent_ns = sim_time();
 	if (sim_random_below(4) == 0)
 		client->send_ns = sim_time()
-		                  + sim_random_below(
-					  UINT64_C(1)
-					  << (8 + sim_random_below(16)));
+		                  + sim_random_below(UINT64_C(1) << (8 + sim_random_below(16)));
 }
 
 /* Who is idle is not waited for by a server that drains. */
@@ -388,8 +361,7 @@ judge_idle(const struct http_client *client)
 
 	if (http_site.closing && !http_site.harsh && client->count > 0
 	    && client->answered == client->count && !client->upgraded
-	    && now_ns - client->heard_ns > DRAIN_NS
-	    && now_ns - closed_ns > DRAIN_NS)
+	    && now_ns - client->heard_ns > DRAIN_NS && now_ns - closed_ns > DRAIN_NS)
 		sim_fail("who is idle is not drained");
 }
 
@@ -399,8 +371,7 @@ has_enough(const struct http_client *client)
 {
 	const struct http_peer *peer = &client->peer;
 
-	if (sim_time() > client->stay_ns
-	    && (client->mute || client->answered == client->count)) {
+	if (sim_time() > client->stay_ns && (client->mute || client->answered == client->count)) {
 		if (http_site.tight && !http_site.harsh && !client->upgraded)
 			sim_fail("who is slow is not dropped");
 		return true;
@@ -409,8 +380,7 @@ has_enough(const struct http_client *client)
 		return false;
 	if (client->answered == client->count)
 		return client->manner != HTTP_IDLE;
-	return http_site.requests[client->first + client->answered].ask
-	               == HTTP_ASK_ENDLESS
+	return http_site.requests[client->first + client->answered].ask == HTTP_ASK_ENDLESS
 	       && peer->in_size - peer->in_at > 200;
 }
 
@@ -418,8 +388,7 @@ static void
 talk(struct http_client *client)
 {
 	if (sim_time() >= client->read_ns) {
-		if (http_peer_receive(&client->peer, 1 + sim_random_below(4096))
-		    > 0)
+		if (http_peer_receive(&client->peer, 1 + sim_random_below(4096)) > 0)
 			client->heard_ns = sim_time();
 		read_replies(client);
 	}
@@ -469,8 +438,7 @@ nearer(uint64_t a, uint64_t b)
 
 /* What it waits for; and until when, at most. */
 static void
-prepare_wait(const struct http_client *client, struct pollfd *look,
-             uint64_t *until_ns)
+prepare_wait(const struct http_client *client, struct pollfd *look, uint64_t *until_ns)
 {
 	uint64_t now_ns = sim_time();
 	const struct http_peer *peer = &client->peer;
@@ -507,10 +475,8 @@ check_live(void)
 		if (!clients[i].done)
 			sim_fail("not live: client %u waits, %u of %u, sent "
 			         "%zu of %zu, manner %d, link %d",
-			         i, clients[i].answered, clients[i].count,
-			         clients[i].peer.out_at,
-			         clients[i].peer.out_size,
-			         (int)clients[i].manner,
+			         i, clients[i].answered, clients[i].count, clients[i].peer.out_at,
+			         clients[i].peer.out_size, (int)clients[i].manner,
 			         (int)clients[i].peer.link);
 }
 
@@ -534,8 +500,7 @@ run_clients(void *arg)
 		check_live();
 		now_ns = sim_time();
 		if (more && until_ns > now_ns)
-			(void)weft__sys->poll(looks, clients_used,
-			                      (int64_t)(until_ns - now_ns));
+			(void)weft__sys->poll(looks, clients_used, (int64_t)(until_ns - now_ns));
 	}
 }
 
@@ -546,9 +511,8 @@ draw_ask(bool last)
 {
 	if (last && sim_random_below(3) == 0)
 		return HTTP_ASK_ENDLESS + (enum http_ask)sim_random_below(2);
-	return sim_random_below(5)
-	               ? (enum http_ask)sim_random_below(HTTP_ASK_LAST)
-	               : HTTP_ASK_LAST + (enum http_ask)sim_random_below(4);
+	return sim_random_below(5) ? (enum http_ask)sim_random_below(HTTP_ASK_LAST)
+	                           : HTTP_ASK_LAST + (enum http_ask)sim_random_below(4);
 }
 
 static void
@@ -564,8 +528,7 @@ add_request(struct http_client *client, bool last, bool *reachable)
 		.reachable = *reachable,
 		.client = client,
 	};
-	request->size = 1
-	                + sim_random_below(UINT64_C(1) << sim_random_below(12));
+	request->size = 1 + sim_random_below(UINT64_C(1) << sim_random_below(12));
 	if (request->ask == HTTP_ASK_EVENTS)
 		request->size = 1 + request->size % 8;
 	http_compose(request, &client->text);
@@ -582,8 +545,7 @@ draw_manner(const struct http_client *client)
 		sim_random_below(2) ? HTTP_CHOP : HTTP_MANNERS);
 
 	for (uint32_t i = 0; i < client->count; i++)
-		if (sends_events(&http_site.requests[client->first + i])
-		    && manner == HTTP_HALF)
+		if (sends_events(&http_site.requests[client->first + i]) && manner == HTTP_HALF)
 			return HTTP_POLITE;
 	return manner;
 }
@@ -599,16 +561,12 @@ add_client(struct http_client *client)
 	for (uint64_t i = 0; i < count; i++)
 		add_request(client, i + 1 == count, &reachable);
 	client->manner = draw_manner(client);
-	client->trouble_at = http_client_is_bad(client)
-	                             ? sim_random_below(client->text.size + 1)
-	                             : client->text.size;
+	client->trouble_at = http_client_is_bad(client) ? sim_random_below(client->text.size + 1)
+	                                                : client->text.size;
 	client->piece_max = UINT64_C(1) << sim_random_below(14);
-	client->begin_ns = sim_time()
-	                   + sim_random_below(UINT64_C(1)
-	                                      << sim_random_below(28));
+	client->begin_ns = sim_time() + sim_random_below(UINT64_C(1) << sim_random_below(28));
 	if (client->manner == HTTP_DEAF)
-		client->read_ns = client->begin_ns
-		                  + sim_random_below(WEFT_S / 2);
+		client->read_ns = client->begin_ns + sim_random_below(WEFT_S / 2);
 	client->stay_ns = WEFT_NEVER;
 	if (client->manner == HTTP_IDLE || client->manner == HTTP_STALL)
 		client->stay_ns = client->begin_ns + STAY_NS;
@@ -636,13 +594,10 @@ begin_site(void)
 	http_site.harsh = sim_random_below(2);
 	http_site.tight = sim_random_below(4) == 0;
 	http_site.sheds = sim_random_below(4) == 0;
-	http_site.requests_max = http_site.sheds
-	                                 ? 1 + (uint32_t)sim_random_below(3)
-	                                 : 1000;
+	http_site.requests_max = http_site.sheds ? 1 + (uint32_t)sim_random_below(3) : 1000;
 	if (!http_site.harsh)
-		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE)
-		          | SIM_MASK(SIM_ERRNO) | SIM_MASK(SIM_ALLOC)
-		          | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
+		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)
+		          | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
 	opts.server = (weft_http_server_opts){
 		.header_ns = draw_limit(),
 		.idle_ns = draw_limit(),

@@ -63,8 +63,7 @@ read_head(const char *data, size_t size, struct http_reply *out)
 	const char *end = memmem(data, size, "\r\n\r\n", 4), *at, *next;
 
 	if (memcmp(data, begin, known) != 0)
-		sim_fail("not a reply: %.*s", (int)(size < 40 ? size : 40),
-		         data);
+		sim_fail("not a reply: %.*s", (int)(size < 40 ? size : 40), data);
 	if (!end)
 		return false;
 	out->status = (int)strtol(data + 9, NULL, 10);
@@ -90,8 +89,7 @@ add_body(struct http_reply *out, const char *data, size_t size)
 
 /* Trailers, and the empty line. */
 static bool
-read_trailers(const char *at, const char *end, const char *data,
-              struct http_reply *out)
+read_trailers(const char *at, const char *end, const char *data, struct http_reply *out)
 {
 	const char *next;
 
@@ -140,8 +138,7 @@ http_reply_read(const char *data, size_t size, enum http_body body, bool ended,
 	out->id = UINT32_MAX;
 	if (size == 0 || !read_head(data, size, out))
 		return false;
-	if (body == HTTP_BODY_NONE || out->status < 200 || out->status == 204
-	    || out->status == 304)
+	if (body == HTTP_BODY_NONE || out->status < 200 || out->status == 204 || out->status == 304)
 		return true;
 	if (out->chunked)
 		return read_chunks(data, size, out);

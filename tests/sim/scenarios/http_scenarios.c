@@ -11,8 +11,7 @@ run_http(void *arg)
 	http_play(HTTP_SPOIL_NOTHING);
 }
 
-const struct sim_scenario sim_scenario_http = { .name = "http",
-	                                        .run = run_http };
+const struct sim_scenario sim_scenario_http = { .name = "http", .run = run_http };
 
 static void
 run_fetch(void *arg)
@@ -21,8 +20,7 @@ run_fetch(void *arg)
 	http_fetch_play(HTTP_FETCH_SPOIL_NOTHING);
 }
 
-const struct sim_scenario sim_scenario_http_fetch = { .name = "http_fetch",
-	                                              .run = run_fetch };
+const struct sim_scenario sim_scenario_http_fetch = { .name = "http_fetch", .run = run_fetch };
 
 /* Few, mostly: more take long, and all of them are a test of their own. */
 static void

@@ -52,9 +52,8 @@ static int
 judge(const struct http_request *request, const char *what, int64_t rc)
 {
 	if (rc < 0 && !is_excused(request))
-		sim_fail("%s of request %u, of kind %d, tells %lld: %s", what,
-		         request->id, (int)request->ask, (long long)rc,
-		         weft_detail());
+		sim_fail("%s of request %u, of kind %d, tells %lld: %s", what, request->id,
+		         (int)request->ask, (long long)rc, weft_detail());
 	return rc < 0 ? (int)rc : 0;
 }
 
@@ -69,8 +68,7 @@ check_turn(struct http_request *request)
 	for (uint32_t i = request->id + 1; i < http_site.requests_used; i++)
 		if (http_site.requests[i].client == request->client
 		    && http_site.requests[i].handled > 0)
-			sim_fail("request %u is handled before %u", i,
-			         request->id);
+			sim_fail("request %u is handled before %u", i, request->id);
 }
 
 static void
@@ -81,8 +79,7 @@ enter(void)
 	if (http_spoils(HTTP_SPOIL_LIMIT))
 		inside = http_site.requests_max + 1;
 	if (inside > http_site.requests_max)
-		sim_fail("%u requests at once, of %u", inside,
-		         http_site.requests_max);
+		sim_fail("%u requests at once, of %u", inside, http_site.requests_max);
 }
 
 /* Which request it is; NULL without memory. */
@@ -125,8 +122,7 @@ end(struct http_request *request, int rc)
 enum { PIECE = 1500 };
 
 static size_t
-fill(const struct http_request *request, unsigned char *buf, size_t from,
-     size_t most)
+fill(const struct http_request *request, unsigned char *buf, size_t from, size_t most)
 {
 	size_t size = request->size - from;
 
@@ -139,15 +135,13 @@ fill(const struct http_request *request, unsigned char *buf, size_t from,
 
 /* Invariant 2. */
 static void
-check_body(const struct http_request *request, const unsigned char *buf,
-           size_t from, size_t size)
+check_body(const struct http_request *request, const unsigned char *buf, size_t from, size_t size)
 {
 	if (size > request->size - from)
 		sim_fail("request %u has a body that is too long", request->id);
 	for (size_t i = 0; i < size; i++)
 		if (buf[i] != http_byte(request->id, from + i))
-			sim_fail("a wrong byte in the body of request %u",
-			         request->id);
+			sim_fail("a wrong byte in the body of request %u", request->id);
 }
 
 /* 0, or why it could not be read. */
@@ -183,11 +177,9 @@ write_pieces(weft_http *http, const struct http_request *request)
 
 	while (rc == 0 && done < request->size) {
 		unsigned char buf[PIECE];
-		size_t size = fill(request, buf, done,
-		                   1 + sim_random_below(PIECE));
+		size_t size = fill(request, buf, done, 1 + sim_random_below(PIECE));
 
-		rc = judge(request, "write",
-		           weft_http_write(http, buf, size, WEFT_NEVER));
+		rc = judge(request, "write", weft_http_write(http, buf, size, WEFT_NEVER));
 		done += size;
 		if (sim_random_below(4) == 0)
 			(void)rest_ns(sim_random_below(WEFT_MS));
@@ -207,8 +199,7 @@ reply(weft_http *http, const struct http_request *request)
 		return WEFT_ENOMEM;
 	}
 	(void)fill(request, buf, 0, request->size);
-	rc = judge(request, "reply",
-	           weft_http_reply(http, 200, "text/plain", body, WEFT_NEVER));
+	rc = judge(request, "reply", weft_http_reply(http, 200, "text/plain", body, WEFT_NEVER));
 	weft_release(buf);
 	return rc;
 }
@@ -240,8 +231,7 @@ on_echo(weft_http *http, void *arg)
 		return WEFT_ENOMEM;
 	rc = read_body(http, request);
 	if (rc == 0)
-		rc = sim_random_below(2) ? reply(http, request)
-		                         : write_pieces(http, request);
+		rc = sim_random_below(2) ? reply(http, request) : write_pieces(http, request);
 	return end(request, rc);
 }
 
@@ -257,17 +247,13 @@ on_pieces(weft_http *http, void *arg)
 		return WEFT_ENOMEM;
 	(void)snprintf(size, sizeof(size), "%zu", request->size);
 	if (request->ask == HTTP_ASK_LENGTH)
-		rc = judge(request, "set",
-		           weft_http_set(http, "Content-Length", size));
+		rc = judge(request, "set", weft_http_set(http, "Content-Length", size));
 	if (rc == 0)
-		rc = judge(
-			request, "begin",
-			weft_http_begin(http, 200, "text/plain", WEFT_NEVER));
+		rc = judge(request, "begin", weft_http_begin(http, 200, "text/plain", WEFT_NEVER));
 	if (rc == 0)
 		rc = write_pieces(http, request);
 	if (rc == 0 && request->ask == HTTP_ASK_PIECES && sim_random_below(2))
-		rc = judge(request, "trailer",
-		           weft_http_set(http, "X-Sum", "1"));
+		rc = judge(request, "trailer", weft_http_set(http, "X-Sum", "1"));
 	return end(request, rc);
 }
 
@@ -281,8 +267,7 @@ on_slow(weft_http *http, void *arg)
 	if (!request)
 		return WEFT_ENOMEM;
 	rc = judge(request, "sleep",
-	           rest_ns(sim_random_below(UINT64_C(1)
-	                                    << (10 + sim_random_below(18)))));
+	           rest_ns(sim_random_below(UINT64_C(1) << (10 + sim_random_below(18)))));
 	return end(request, rc == 0 ? reply(http, request) : rc);
 }
 
@@ -312,8 +297,7 @@ send_event(weft_http *http, size_t number)
 	char data[24];
 
 	(void)snprintf(data, sizeof(data), "%zu", number);
-	return weft_http_event(http, number % 2 ? "odd" : NULL, data,
-	                       WEFT_NEVER);
+	return weft_http_event(http, number % 2 ? "odd" : NULL, data, WEFT_NEVER);
 }
 
 static int
@@ -392,8 +376,7 @@ on_upgrade(weft_http *http, void *arg)
 	(void)arg;
 	if (!request)
 		return WEFT_ENOMEM;
-	rc = judge(request, "upgrade",
-	           weft_http_upgrade(http, "raw", &stream, WEFT_NEVER));
+	rc = judge(request, "upgrade", weft_http_upgrade(http, "raw", &stream, WEFT_NEVER));
 	if (rc < 0)
 		return end(request, rc);
 	speak(stream, request);

@@ -70,8 +70,8 @@ static int
 on_large(weft_http *http, void *arg)
 {
 	(void)arg;
-	return weft_http_reply(http, 200, "text/plain",
-	                       (weft_span){ large, sizeof(large) }, WEFT_NEVER);
+	return weft_http_reply(http, 200, "text/plain", (weft_span){ large, sizeof(large) },
+	                       WEFT_NEVER);
 }
 
 static const struct http_route routes[] = {
@@ -116,11 +116,9 @@ judge_end(struct visitor *visitor)
 	if (visitor->kind == HEALTHY_ONE)
 		sim_fail("who is not slow is dropped");
 	if (!visitor->since_ns || after_ns + EARLY_NS < limit_of(visitor))
-		sim_fail("one of kind %d is dropped after %llu ms",
-		         (int)visitor->kind,
+		sim_fail("one of kind %d is dropped after %llu ms", (int)visitor->kind,
 		         (unsigned long long)(after_ns / WEFT_MS));
-	if ((visitor->kind == HEAD || visitor->kind == BODY)
-	    && !has_read(visitor, "HTTP/1.1 408 "))
+	if ((visitor->kind == HEAD || visitor->kind == BODY) && !has_read(visitor, "HTTP/1.1 408 "))
 		sim_fail("one of kind %d is not told why", (int)visitor->kind);
 	visitor->dropped = true;
 }
@@ -133,8 +131,7 @@ judge_time(const struct visitor *visitor)
 	if (visitor->kind == HEALTHY_ONE) {
 		if (visitor->asks && now_ns - visitor->asked_ns > SERVED_NS)
 			sim_fail("who is not slow waits");
-	} else if (visitor->since_ns
-	           && now_ns - visitor->since_ns > latest_of(visitor)) {
+	} else if (visitor->since_ns && now_ns - visitor->since_ns > latest_of(visitor)) {
 		sim_fail("one of kind %d is not dropped", (int)visitor->kind);
 	}
 }
@@ -144,15 +141,13 @@ static void
 judge_memory(void)
 {
 	size_t bytes = sim_count_bytes() - slow.bytes_before;
-	size_t most = BYTES_BASE + (size_t)slow.idle * BYTES_IDLE
-	              + (size_t)slow.busy * BYTES_SLOW;
+	size_t most = BYTES_BASE + (size_t)slow.idle * BYTES_IDLE + (size_t)slow.busy * BYTES_SLOW;
 
 	if (slow.spoil == HTTP_LOAD_SPOIL_MEMORY)
 		bytes += most;
 	if (bytes > most)
-		sim_fail("%zu bytes for %u connections that are idle and %u "
-		         "that are not",
-		         bytes, slow.idle, slow.busy);
+		sim_fail("%zu bytes for %u connections that are idle and %u that are not", bytes,
+		         slow.idle, slow.busy);
 }
 
 /* --- visitors -------------------------------------------------------------- */
@@ -175,8 +170,7 @@ act_healthy(struct visitor *visitor)
 		ask(visitor);
 	(void)http_peer_send(peer, SIZE_MAX);
 	(void)http_peer_receive(peer, IN_MAX);
-	if (peer->in_size > 5
-	    && memcmp(peer->in + peer->in_size - 5, "hello", 5) == 0
+	if (peer->in_size > 5 && memcmp(peer->in + peer->in_size - 5, "hello", 5) == 0
 	    && slow.spoil != HTTP_LOAD_SPOIL_HOLD) {
 		if (!has_read(visitor, "HTTP/1.1 200 "))
 			sim_fail("not a reply");
@@ -190,8 +184,7 @@ act_kept(struct visitor *visitor)
 {
 	(void)http_peer_send(&visitor->peer, SIZE_MAX);
 	(void)http_peer_receive(&visitor->peer, IN_MAX);
-	if (!visitor->since_ns
-	    && visitor->peer.out_at == visitor->peer.out_size)
+	if (!visitor->since_ns && visitor->peer.out_at == visitor->peer.out_size)
 		visitor->since_ns = sim_time();
 	else if (!visitor->since_ns)
 		visitor->next_ns = sim_time() + TICK_NS;
@@ -236,8 +229,7 @@ act_reader(struct visitor *visitor)
 	/* What is there when it was dropped is not of interest. */
 	if (peer_wait(peer->fd, 0, 0))
 		peer->link = HTTP_LINK_RESET;
-	else if (is_time(visitor) && http_peer_receive(peer, 1) > 0
-	         && peer->in_size == IN_MAX)
+	else if (is_time(visitor) && http_peer_receive(peer, 1) > 0 && peer->in_size == IN_MAX)
 		peer->in_size = 0;
 }
 
@@ -246,8 +238,7 @@ act(struct visitor *visitor)
 {
 	struct http_peer *peer = &visitor->peer;
 
-	visitor->next_ns = sim_time()
-	                   + (visitor->kind < HEAD ? WEFT_S : WEFT_S / 4);
+	visitor->next_ns = sim_time() + (visitor->kind < HEAD ? WEFT_S : WEFT_S / 4);
 	if (visitor->kind == HEALTHY_ONE)
 		act_healthy(visitor);
 	else if (visitor->kind == KEPT)
@@ -316,17 +307,15 @@ make_visitors(const struct http_crowd *crowd)
 	uint64_t now_ns = sim_time();
 
 	slow.count = crowd->quiet + crowd->slow + HEALTHY;
-	slow.visitors = realloc(slow.visitors,
-	                        slow.count * sizeof(slow.visitors[0]));
+	slow.visitors = realloc(slow.visitors, slow.count * sizeof(slow.visitors[0]));
 	sim_check(slow.visitors);
 	for (uint32_t i = 0; i < slow.count; i++) {
 		struct visitor *visitor = &slow.visitors[i];
 
 		memset(visitor, 0, offsetof(struct visitor, in));
-		visitor->kind = i < HEALTHY ? HEALTHY_ONE
-		                : i < HEALTHY + crowd->slow
-		                        ? (enum kind)(HEAD + i % 3)
-		                        : (enum kind)(QUIET + i % 2);
+		visitor->kind = i < HEALTHY                 ? HEALTHY_ONE
+		                : i < HEALTHY + crowd->slow ? (enum kind)(HEAD + i % 3)
+		                                            : (enum kind)(QUIET + i % 2);
 		visitor->next_ns = now_ns + sim_random_below(2 * WEFT_S);
 		visitor->peer = (struct http_peer){
 			.fd = -1,

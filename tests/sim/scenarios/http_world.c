@@ -19,8 +19,7 @@ make_key(void)
 static const char *
 draw_backend(void)
 {
-	return sim_random_below(2) && weft__backend_exists("epoll") ? "epoll"
-	                                                            : "poll";
+	return sim_random_below(2) && weft__backend_exists("epoll") ? "epoll" : "poll";
 }
 
 static void
@@ -28,8 +27,7 @@ make_runtime(struct http_world *world, const struct http_world_opts *opts)
 {
 	const weft_runtime_opts runtime = {
 		.loops = opts->loops,
-		.loop = { .backend = opts->backend ? opts->backend
-		                                   : draw_backend(),
+		.loop = { .backend = opts->backend ? opts->backend : draw_backend(),
 		          .flags = WEFT_LOOP_NO_SPIN },
 	};
 	int rc;
@@ -39,9 +37,7 @@ make_runtime(struct http_world *world, const struct http_world_opts *opts)
 			continue;
 		rc = weft_runtime_start(world->runtime);
 		if (rc == WEFT_EAGAIN) {
-			sim_check(weft_runtime_wait_stopped(world->runtime,
-			                                    WEFT_NEVER)
-			          == 0);
+			sim_check(weft_runtime_wait_stopped(world->runtime, WEFT_NEVER) == 0);
 			sim_check(weft_runtime_free(world->runtime) == 0);
 		}
 	} while (rc == WEFT_EAGAIN);
@@ -56,15 +52,12 @@ make_server(struct http_world *world, const struct http_world_opts *opts)
 	while (!(world->server = weft_http_server_new(&opts->server)))
 		continue;
 	for (const struct http_route *at = opts->routes; at->pattern; at++) {
-		while ((rc = weft_http_route(world->server, at->pattern, at->fn,
-		                             NULL))
+		while ((rc = weft_http_route(world->server, at->pattern, at->fn, NULL))
 		       == WEFT_ENOMEM)
 			continue;
 		sim_check(rc == 0);
 	}
-	while (weft_listener_open("tcp://127.0.0.1:0", &opts->listener,
-	                          &world->listener)
-	       < 0)
+	while (weft_listener_open("tcp://127.0.0.1:0", &opts->listener, &world->listener) < 0)
 		continue;
 }
 
@@ -75,8 +68,7 @@ serve(void *arg)
 
 	/* Without memory it has not begun, or has ended early. */
 	do
-		world->result = weft_http_serve(world->server, world->listener,
-		                                world->deadline_ns);
+		world->result = weft_http_serve(world->server, world->listener, world->deadline_ns);
 	while (world->result == WEFT_ENOMEM && world->listener);
 	count_up(&world->ended);
 	return 0;
@@ -132,8 +124,7 @@ check_counts(const struct http_world *world)
 
 	weft_http_server_stats(world->server, &stats);
 	if (stats.open > 0 || stats.active > 0)
-		sim_fail("%u connections and %u requests are left", stats.open,
-		         stats.active);
+		sim_fail("%u connections and %u requests are left", stats.open, stats.active);
 }
 
 void
@@ -176,8 +167,7 @@ void
 http_peer_connect(struct http_peer *peer, const struct http_world *world)
 {
 	peer->link = HTTP_LINK_CONNECTING;
-	settle(peer, weft__sys->connect(peer->fd,
-	                                (const struct sockaddr *)&world->name,
+	settle(peer, weft__sys->connect(peer->fd, (const struct sockaddr *)&world->name,
 	                                sizeof(world->name)));
 }
 

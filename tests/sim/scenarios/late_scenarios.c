@@ -33,17 +33,13 @@ begin_call(struct late_line *line)
 {
 	switch (line->kind) {
 	case RECV:
-		return weft_op_recv(&line->op, line->ends[0], &line->byte, 1, 0,
-		                    line->deadline_ns);
+		return weft_op_recv(&line->op, line->ends[0], &line->byte, 1, 0, line->deadline_ns);
 	case MULTI:
-		return weft_op_recv_multi(&line->op, line->ends[0],
-		                          line->deadline_ns);
+		return weft_op_recv_multi(&line->op, line->ends[0], line->deadline_ns);
 	case POLL:
-		return weft_op_poll(&line->op, line->ends[0], WEFT_READABLE,
-		                    line->deadline_ns);
+		return weft_op_poll(&line->op, line->ends[0], WEFT_READABLE, line->deadline_ns);
 	default:
-		return weft_peek_op(line->stream, 1, &line->op,
-		                    line->deadline_ns);
+		return weft_peek_op(line->stream, 1, &line->op, line->deadline_ns);
 	}
 }
 
@@ -69,8 +65,7 @@ empty_line(struct late_line *line, int64_t result)
 	if (line->kind == PEEK && result > 0)
 		sim_check(weft_skip(line->stream, (size_t)result) == 0);
 	if (line->kind == POLL)
-		result = weft__sys->recv(line->ends[0], bytes, sizeof(bytes),
-		                         0);
+		result = weft__sys->recv(line->ends[0], bytes, sizeof(bytes), 0);
 	if (result > 0)
 		line->arrived_ns = 0;
 }
@@ -133,8 +128,7 @@ open_line(struct late_line *line, uint64_t kind)
 	while (sim_socketpair(line->ends) < 0)
 		continue;
 	if (kind == PEEK)
-		while (weft_stream_open_fd(line->ends[0], true, &line->stream)
-		       < 0)
+		while (weft_stream_open_fd(line->ends[0], true, &line->stream) < 0)
 			continue;
 	sim_check(weft_op_init(&line->op, late.loop, on_late_done, line) == 0);
 }
@@ -159,9 +153,7 @@ run_late(void *arg)
 	memset(&late.holder, 0, sizeof(late.holder));
 	for (uint64_t i = 0; i < LINES; i++)
 		open_line(&late.lines[i], i % KINDS);
-	sim_check(weft_timer_start(late.loop, &late.holder, weft_in(0), WEFT_MS,
-	                           hold, NULL)
-	          == 0);
+	sim_check(weft_timer_start(late.loop, &late.holder, weft_in(0), WEFT_MS, hold, NULL) == 0);
 	sim_check(weft_loop_run(late.loop) == 0);
 	for (int i = 0; i < LINES; i++)
 		close_line(&late.lines[i]);
@@ -173,5 +165,4 @@ run_late(void *arg)
 	sim_check(weft_loop_free(late.loop) == 0);
 }
 
-const struct sim_scenario sim_scenario_late = { .name = "loop_late",
-	                                        .run = run_late };
+const struct sim_scenario sim_scenario_late = { .name = "loop_late", .run = run_late };

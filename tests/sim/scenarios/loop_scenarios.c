@@ -42,8 +42,7 @@ take_parcel(void *arg)
 
 	if (mail.ended)
 		sim_fail("runs after the end");
-	order_take(&mail.order, source + (parcel->first ? THREADS : 0),
-	           parcel->number);
+	order_take(&mail.order, source + (parcel->first ? THREADS : 0), parcel->number);
 	mail.others_ran |= !parcel->first;
 	count_up(&mail.executed);
 }
@@ -56,9 +55,7 @@ post(struct poster *poster, struct parcel *parcel, uint32_t how)
 	uint64_t *given = &mail.order.given[source];
 	int rc;
 
-	*parcel = (struct parcel){ .poster = poster,
-		                   .number = *given,
-		                   .first = how == 2 };
+	*parcel = (struct parcel){ .poster = poster, .number = *given, .first = how == 2 };
 	parcel->node.fn = take_parcel;
 	parcel->node.arg = parcel;
 	if (how == 0)
@@ -66,8 +63,7 @@ post(struct poster *poster, struct parcel *parcel, uint32_t how)
 	else if (how == 1)
 		rc = weft_loop_post_node(poster->host->loop, &parcel->node);
 	else
-		rc = weft_loop_post_first(poster->host->loop, take_parcel,
-		                          parcel);
+		rc = weft_loop_post_first(poster->host->loop, take_parcel, parcel);
 	*given += rc == 0;
 	return rc;
 }
@@ -78,8 +74,7 @@ post_all(void *arg)
 	struct poster *poster = arg;
 
 	for (int i = 0; i < POSTS; i++) {
-		int rc = post(poster, &poster->parcels[i],
-		              (uint32_t)sim_random_below(3));
+		int rc = post(poster, &poster->parcels[i], (uint32_t)sim_random_below(3));
 
 		sim_check(rc == 0 || rc == WEFT_EAGAIN || rc == WEFT_ESHUTDOWN);
 		if (poster->refused)
@@ -104,8 +99,7 @@ reset_mail(void)
 {
 	memset(&mail, 0, sizeof(mail));
 	for (uint32_t i = 0; i < THREADS; i++)
-		mail.posters[i] = (struct poster){ .host = &mail.host,
-			                           .source = i };
+		mail.posters[i] = (struct poster){ .host = &mail.host, .source = i };
 }
 
 static void
@@ -136,8 +130,7 @@ run_posts(void *arg)
 	host_free(&mail.host);
 }
 
-const struct sim_scenario sim_scenario_posts = { .name = "loop_posts",
-	                                         .run = run_posts };
+const struct sim_scenario sim_scenario_posts = { .name = "loop_posts", .run = run_posts };
 
 /* --- a small inbox ---------------------------------------------------- */
 
@@ -151,8 +144,7 @@ insist(void *arg)
 		uint64_t pause = WEFT_US;
 		int rc;
 
-		while ((rc = post(poster, &poster->parcels[i], how))
-		       == WEFT_EAGAIN) {
+		while ((rc = post(poster, &poster->parcels[i], how)) == WEFT_EAGAIN) {
 			pause_ns(sim_random_below(pause));
 			pause *= 2;
 		}
@@ -188,8 +180,7 @@ fill_idle(void *arg)
 	}
 	sim_check(given[0] <= inbox_max && given[1] <= inbox_max);
 	if (given[1] < inbox_max)
-		while (weft_loop_post_first(poster->host->loop, check_none_ran,
-		                            NULL)
+		while (weft_loop_post_first(poster->host->loop, check_none_ran, NULL)
 		       == WEFT_EAGAIN)
 			continue;
 }
@@ -209,8 +200,7 @@ run_full(void *arg)
 	/* A thread of its own: it keeps what room it has taken until it ends. */
 	thread_join(thread_start("filler", fill_idle, &opts.inbox_max));
 	host_run(&mail.host);
-	while (count_of(&mail.executed)
-	       < mail.order.given[0] + mail.order.given[THREADS])
+	while (count_of(&mail.executed) < mail.order.given[0] + mail.order.given[THREADS])
 		pause_ns(WEFT_US);
 	for (int i = 0; i < THREADS; i++)
 		threads[i] = thread_start("poster", insist, &mail.posters[i]);
@@ -225,8 +215,7 @@ run_full(void *arg)
 	host_end(&mail.host);
 }
 
-const struct sim_scenario sim_scenario_full = { .name = "loop_full",
-	                                        .run = run_full };
+const struct sim_scenario sim_scenario_full = { .name = "loop_full", .run = run_full };
 
 /* --- start, leave, run, stop, free ------------------------------------ */
 
@@ -272,8 +261,7 @@ act_on_life(uint64_t what)
 	case 0:
 	case 1:
 		rc = weft_loop_start(life.loop);
-		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY
-		          || rc == WEFT_EAGAIN);
+		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY || rc == WEFT_EAGAIN);
 		break;
 	case 2:
 		rc = weft_loop_run(life.loop);
@@ -281,8 +269,7 @@ act_on_life(uint64_t what)
 		break;
 	case 3:
 		rc = weft_loop_run_once(life.loop, WEFT_NOW);
-		sim_check((rc >= 0 && rc <= 1) || rc == WEFT_EBUSY
-		          || rc == WEFT_EALREADY);
+		sim_check((rc >= 0 && rc <= 1) || rc == WEFT_EBUSY || rc == WEFT_EALREADY);
 		break;
 	case 4:
 	case 5:
@@ -374,5 +361,4 @@ run_life(void *arg)
 		thread_join(stopper);
 }
 
-const struct sim_scenario sim_scenario_life = { .name = "loop_life",
-	                                        .run = run_life };
+const struct sim_scenario sim_scenario_life = { .name = "loop_life", .run = run_life };

@@ -80,23 +80,20 @@ on_cancel(weft_op *op, int why, void *arg)
 	struct request *request = arg;
 
 	sim_check(op == &request->op && op->pending);
-	sim_check(why == WEFT_ECANCELED || why == WEFT_ETIMEDOUT
-	          || why == WEFT_ESHUTDOWN);
+	sim_check(why == WEFT_ECANCELED || why == WEFT_ETIMEDOUT || why == WEFT_ESHUTDOWN);
 	if (!claim(request))
 		return;
 	request->result = why;
 	request->node.fn = answer_later;
 	request->node.arg = request;
-	if (sim_random_below(3)
-	    || weft_loop_post_node(NULL, &request->node) < 0)
+	if (sim_random_below(3) || weft_loop_post_node(NULL, &request->node) < 0)
 		answer(request, why);
 }
 
 static void
 begin_request(struct request *request)
 {
-	int rc = weft_op_begin(&request->op, on_cancel, request,
-	                       draw_deadline());
+	int rc = weft_op_begin(&request->op, on_cancel, request, draw_deadline());
 
 	sim_check(rc == 0 || is_refusal(rc));
 	if (rc < 0)
@@ -144,13 +141,11 @@ begin_own(void *arg)
 	for (int i = 0; i < REQUESTS; i++) {
 		struct request *request = &own.requests[i];
 
-		sim_check(weft_op_init(&request->op, NULL, on_request, request)
-		          == 0);
+		sim_check(weft_op_init(&request->op, NULL, on_request, request) == 0);
 		begin_request(request);
 	}
 	while (weft_timer_start(NULL, &own.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(40 * WEFT_US),
-	                        act_on_request, NULL)
+	                        1 + sim_random_below(40 * WEFT_US), act_on_request, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -199,8 +194,7 @@ run_own(void *arg)
 		thread_join(threads[i]);
 }
 
-const struct sim_scenario sim_scenario_own = { .name = "op_own",
-	                                       .run = run_own };
+const struct sim_scenario sim_scenario_own = { .name = "op_own", .run = run_own };
 
 /* --- cancel at any moment --------------------------------------------- */
 
@@ -251,8 +245,7 @@ close_fd(int fd)
 
 		if (once_is_open(&closer->once))
 			continue;
-		sim_check(weft_op_init(&closer->op, NULL, on_closed, closer)
-		          == 0);
+		sim_check(weft_op_init(&closer->op, NULL, on_closed, closer) == 0);
 		if (weft_op_close(&closer->op, fd) == 0)
 			once_begin(&closer->once);
 		return;
@@ -281,8 +274,7 @@ on_slot(weft_op *op, int64_t result, void *arg)
 	struct slot *slot = arg;
 
 	sim_check(op == &slot->op);
-	result_check(slot->kind, result,
-	             slot->kind == OP_RECV_MULTI ? SIZE_MAX : BUF);
+	result_check(slot->kind, result, slot->kind == OP_RECV_MULTI ? SIZE_MAX : BUF);
 	if (op->more) {
 		sim_check(op->pending && result >= 0);
 		sim_check(slot->kind == OP_RECV_MULTI || slot->kind == OP_ACCEPT
@@ -305,8 +297,8 @@ start_connect(struct slot *slot, uint64_t deadline_ns)
 	slot->fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0);
 	if (slot->fd < 0)
 		return WEFT_ENOMEM;
-	rc = weft_op_connect(&slot->op, slot->fd, (struct sockaddr *)&mix.name,
-	                     sizeof(mix.name), deadline_ns);
+	rc = weft_op_connect(&slot->op, slot->fd, (struct sockaddr *)&mix.name, sizeof(mix.name),
+	                     deadline_ns);
 	if (rc < 0)
 		(void)weft__sys->close(slot->fd);
 	return rc;
@@ -323,16 +315,14 @@ start_slot(struct slot *slot, uint64_t deadline_ns)
 		return weft_op_sleep(op, deadline_ns);
 	case OP_POLL:
 		return weft_op_poll(op, slot->fd,
-		                    slot == mix.slots ? WEFT_READABLE | multi
-		                                      : WEFT_WRITABLE,
+		                    slot == mix.slots ? WEFT_READABLE | multi : WEFT_WRITABLE,
 		                    deadline_ns);
 	case OP_RECV:
-		return weft_op_recv(op, slot->fd, slot->buf,
-		                    1 + sim_random_below(BUF), 0, deadline_ns);
+		return weft_op_recv(op, slot->fd, slot->buf, 1 + sim_random_below(BUF), 0,
+		                    deadline_ns);
 	case OP_SEND:
 		stream_fill(&mix.out, slot->buf, BUF);
-		return weft_op_send(op, slot->fd, slot->buf, BUF, 0,
-		                    deadline_ns);
+		return weft_op_send(op, slot->fd, slot->buf, BUF, 0, deadline_ns);
 	case OP_RECV_MULTI:
 		return weft_op_recv_multi(op, slot->fd, deadline_ns);
 	case OP_ACCEPT:
@@ -369,8 +359,7 @@ static void
 begin_mix(void *arg)
 {
 	static const enum op_kind kinds[SLOTS] = {
-		OP_POLL, OP_SLEEP,      OP_RECV,   OP_SEND,
-		OP_POLL, OP_RECV_MULTI, OP_ACCEPT, OP_CONNECT,
+		OP_POLL, OP_SLEEP, OP_RECV, OP_SEND, OP_POLL, OP_RECV_MULTI, OP_ACCEPT, OP_CONNECT,
 	};
 	int fds[SLOTS] = { mix.pairs[0][0], -1,
 		           mix.pairs[1][0], mix.pairs[1][0],
@@ -381,13 +370,10 @@ begin_mix(void *arg)
 	for (int i = 0; i < SLOTS; i++) {
 		mix.slots[i].kind = kinds[i];
 		mix.slots[i].fd = fds[i];
-		sim_check(weft_op_init(&mix.slots[i].op, NULL, on_slot,
-		                       &mix.slots[i])
-		          == 0);
+		sim_check(weft_op_init(&mix.slots[i].op, NULL, on_slot, &mix.slots[i]) == 0);
 	}
 	while (weft_timer_start(NULL, &mix.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(60 * WEFT_US), act_on_slot,
-	                        NULL)
+	                        1 + sim_random_below(60 * WEFT_US), act_on_slot, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -407,8 +393,7 @@ be_peer(void *arg)
 
 		if (pair == 1)
 			stream_fill(&mix.in, buf, size);
-		rc = sim_random_below(2) ? weft__sys->send(fd, buf, size, 0)
-		                         : 0;
+		rc = sim_random_below(2) ? weft__sys->send(fd, buf, size, 0) : 0;
 		if (rc > 0 && pair == 1)
 			stream_sent(&mix.in, (size_t)rc);
 		rc = weft__sys->recv(fd, buf, BUF, 0);
@@ -452,5 +437,4 @@ run_mix(void *arg)
 	(void)weft__sys->close(mix.listener);
 }
 
-const struct sim_scenario sim_scenario_cancel = { .name = "op_cancel",
-	                                          .run = run_mix };
+const struct sim_scenario sim_scenario_cancel = { .name = "op_cancel", .run = run_mix };

@@ -51,8 +51,7 @@ stream_fill(struct stream *stream, void *buf, size_t size)
 	if (stream->offered < stream->made + size)
 		stream->offered = stream->made + size;
 	for (size_t i = 0; i < size; i++)
-		((unsigned char *)buf)[i] = byte_at(stream->key,
-		                                    stream->made + i);
+		((unsigned char *)buf)[i] = byte_at(stream->key, stream->made + i);
 }
 
 void
@@ -70,8 +69,7 @@ stream_take(struct stream *stream, const void *buf, size_t size)
 		if (stream->taken == stream->offered)
 			sim_fail("bytes that nobody sent");
 		if (bytes[i] != byte_at(stream->key, stream->taken))
-			sim_fail("a wrong byte at %llu",
-			         (unsigned long long)stream->taken);
+			sim_fail("a wrong byte at %llu", (unsigned long long)stream->taken);
 	}
 }
 
@@ -79,9 +77,8 @@ void
 order_take(struct order *order, uint32_t source, uint64_t number)
 {
 	if (number != order->taken[source])
-		sim_fail("number %llu of source %u arrives as %llu",
-		         (unsigned long long)number, source,
-		         (unsigned long long)order->taken[source]);
+		sim_fail("number %llu of source %u arrives as %llu", (unsigned long long)number,
+		         source, (unsigned long long)order->taken[source]);
 	order->taken[source]++;
 }
 
@@ -99,8 +96,7 @@ void
 time_check(uint64_t due_ns)
 {
 	if (sim_time() < due_ns)
-		sim_fail("%llu ns early",
-		         (unsigned long long)(due_ns - sim_time()));
+		sim_fail("%llu ns early", (unsigned long long)(due_ns - sim_time()));
 }
 
 void
@@ -110,8 +106,7 @@ late_check(int64_t result, uint64_t arrived_ns, uint64_t deadline_ns)
 		return;
 	time_check(deadline_ns);
 	if (arrived_ns > 0 && arrived_ns <= deadline_ns)
-		sim_fail("a timeout, though something arrived %llu ns before "
-		         "the deadline",
+		sim_fail("a timeout, though something arrived %llu ns before the deadline",
 		         (unsigned long long)(deadline_ns - arrived_ns));
 }
 
@@ -119,8 +114,8 @@ void
 owner_check(uint64_t wanted, uint64_t got)
 {
 	if (wanted != got)
-		sim_fail("a callback of %llu reached %llu",
-		         (unsigned long long)wanted, (unsigned long long)got);
+		sim_fail("a callback of %llu reached %llu", (unsigned long long)wanted,
+		         (unsigned long long)got);
 }
 
 /* Why any op on a descriptor may fail: asked to, without memory, or by a fault
@@ -128,25 +123,23 @@ owner_check(uint64_t wanted, uint64_t got)
 static bool
 is_early_end(int64_t result)
 {
-	return result == WEFT_ECANCELED || result == WEFT_ETIMEDOUT
-	       || result == WEFT_ESHUTDOWN || result == WEFT_ENOMEM;
+	return result == WEFT_ECANCELED || result == WEFT_ETIMEDOUT || result == WEFT_ESHUTDOWN
+	       || result == WEFT_ENOMEM;
 }
 
 /* ... or by one of those that open or fill a backend. */
 static bool
 is_unarmed(int64_t result)
 {
-	return result == -ENOSPC || result == -EMFILE || result == -ENFILE
-	       || result == -ENODEV;
+	return result == -ENOSPC || result == -EMFILE || result == -ENFILE || result == -ENODEV;
 }
 
 static bool
 is_lost(int64_t result)
 {
 	return result == -ECONNRESET || result == -EPIPE || result == -ENOBUFS
-	       || result == -ENOTCONN || result == -EHOSTUNREACH
-	       || result == -ENETDOWN || result == -ENETUNREACH
-	       || result == -ECONNREFUSED;
+	       || result == -ENOTCONN || result == -EHOSTUNREACH || result == -ENETDOWN
+	       || result == -ENETUNREACH || result == -ECONNREFUSED;
 }
 
 static bool
@@ -154,26 +147,22 @@ is_plausible(enum op_kind kind, int64_t result, size_t size)
 {
 	switch (kind) {
 	case OP_SLEEP:
-		return result == 0 || result == WEFT_ECANCELED
-		       || result == WEFT_ESHUTDOWN;
+		return result == 0 || result == WEFT_ECANCELED || result == WEFT_ESHUTDOWN;
 	case OP_POLL:
-		return (result > 0 && result < 16) || is_early_end(result)
-		       || is_unarmed(result);
+		return (result > 0 && result < 16) || is_early_end(result) || is_unarmed(result);
 	case OP_RECV:
 	case OP_SEND:
 	case OP_RECV_MULTI:
-		return (result >= 0 && (uint64_t)result <= size)
-		       || is_early_end(result) || is_lost(result)
-		       || is_unarmed(result);
+		return (result >= 0 && (uint64_t)result <= size) || is_early_end(result)
+		       || is_lost(result) || is_unarmed(result);
 	case OP_CONNECT:
 		return result <= 0 && result != -EAGAIN && result != -EINTR
 		       && result != -EINPROGRESS && result != -EALREADY;
 	case OP_ACCEPT:
-		return result != -EAGAIN && result != -EINTR
-		       && result != -ECONNABORTED;
+		return result != -EAGAIN && result != -EINTR && result != -ECONNABORTED;
 	case OP_CLOSE:
-		return result == 0 || result == -EIO || result == -ENOSPC
-		       || result == -EDQUOT || result == WEFT_ENOMEM;
+		return result == 0 || result == -EIO || result == -ENOSPC || result == -EDQUOT
+		       || result == WEFT_ENOMEM;
 	default:
 		return true;
 	}
@@ -183,8 +172,7 @@ void
 result_check(enum op_kind kind, int64_t result, size_t size)
 {
 	if (!is_plausible(kind, result, size))
-		sim_fail("kind %d has result %lld of %zu", (int)kind,
-		         (long long)result, size);
+		sim_fail("kind %d has result %lld of %zu", (int)kind, (long long)result, size);
 }
 
 /* --- threads ---------------------------------------------------------- */
@@ -387,9 +375,8 @@ peer_listen(struct sockaddr_in *name, int backlog)
 	socklen_t size = sizeof(*name);
 	int fd = peer_socket();
 
-	*name = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
+	*name = (struct sockaddr_in){ .sin_family = AF_INET,
+		                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	while (weft__sys->bind(fd, (struct sockaddr *)name, size) < 0)
 		continue;
 	while (weft__sys->listen(fd, backlog) < 0)
@@ -412,8 +399,7 @@ peer_connect(int fd, const struct sockaddr_in *name)
 {
 	int rc, error = 0;
 
-	rc = weft__sys->connect(fd, (const struct sockaddr *)name,
-	                        sizeof(*name));
+	rc = weft__sys->connect(fd, (const struct sockaddr *)name, sizeof(*name));
 	if (rc != -EINPROGRESS)
 		return rc;
 	for (int i = 0; !peer_wait(fd, POLLOUT, WEFT_S); i++)

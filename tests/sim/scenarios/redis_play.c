@@ -54,8 +54,7 @@ spoils(enum redis_spoil spoil)
 static int
 rest(void)
 {
-	return weft_sleep_until(
-		weft_in(sim_random_below(UINT64_C(1) << sim_random_below(24))));
+	return weft_sleep_until(weft_in(sim_random_below(UINT64_C(1) << sim_random_below(24))));
 }
 
 /* --- the server ------------------------------------------------------------ */
@@ -152,8 +151,7 @@ run_server(void *arg)
 	weft_addr addr;
 
 	(void)arg;
-	while (weft_listener_open("tcp://127.0.0.1:0", NULL, &play.listener)
-	       < 0)
+	while (weft_listener_open("tcp://127.0.0.1:0", NULL, &play.listener) < 0)
 		continue;
 	sim_check(weft_listener_local(play.listener, &addr) == 0);
 	sim_check(weft_addr_format(&addr, text, sizeof(text)) > 0);
@@ -206,15 +204,13 @@ judge(struct ask *ask, int rc, weft_redis_reply *reply)
 	if (rc == 0 && spoils(REDIS_SPOIL_ERROR))
 		rc = WEFT_EPROTO;
 	if (rc < 0 && !has_cause(rc))
-		sim_fail("%s %u tells %d: %s", names[ask->name], ask->id, rc,
-		         weft_detail());
+		sim_fail("%s %u tells %d: %s", names[ask->name], ask->id, rc, weft_detail());
 	if (rc == 0) {
 		(void)snprintf(tag, sizeof(tag), "%s:%u", names[ask->name],
 		               ask->id + spoils(REDIS_SPOIL_PAIR));
 		sim_check(weft_redis_text(reply, &text) == 0);
 		if (strcmp(text.data, tag) != 0)
-			sim_fail("%s has the reply %s", tag,
-			         (const char *)text.data);
+			sim_fail("%s has the reply %s", tag, (const char *)text.data);
 		sim_check(ask->done > 0);
 	}
 	weft_redis_reply_free(reply);
@@ -320,15 +316,13 @@ redis_play(enum redis_spoil spoil)
 	play.calm = sim_random_below(4) == 0;
 	play.harsh = !play.calm && sim_random_below(2);
 	if (!play.harsh)
-		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE)
-		          | SIM_MASK(SIM_ERRNO) | SIM_MASK(SIM_ALLOC)
-		          | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
+		sim_spare(SIM_MASK(SIM_RESET) | SIM_MASK(SIM_REFUSE) | SIM_MASK(SIM_ERRNO)
+		          | SIM_MASK(SIM_ALLOC) | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_THREAD));
 	if (play.calm)
 		sim_calm_net();
 	begin();
 	for (uint32_t i = 0; i < NEAR + FAR; i++)
-		play.ids[i] = start(i < NEAR ? play.host.loop : play.other.loop,
-		                    run_caller, i);
+		play.ids[i] = start(i < NEAR ? play.host.loop : play.other.loop, run_caller, i);
 	for (uint32_t i = 0; i < THREADS; i++)
 		threads[i] = thread_start("caller", run_thread,
 		                          (void *)(uintptr_t)(NEAR + FAR + i));

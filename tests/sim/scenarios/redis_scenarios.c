@@ -9,5 +9,4 @@ run_redis(void *arg)
 	redis_play(REDIS_SPOIL_NOTHING);
 }
 
-const struct sim_scenario sim_scenario_redis = { .name = "redis",
-	                                         .run = run_redis };
+const struct sim_scenario sim_scenario_redis = { .name = "redis", .run = run_redis };

@@ -49,8 +49,7 @@ start_ear(struct ear *ear, int signo)
 	int rc;
 
 	do
-		rc = weft_watch_start_signal(NULL, &ear->watch, signo, on_hear,
-		                             ear);
+		rc = weft_watch_start_signal(NULL, &ear->watch, signo, on_hear, ear);
 	while (rc < 0);
 	ear->started = true;
 }
@@ -77,8 +76,7 @@ act_on_op(void)
 		weft_op_cancel(&town.op);
 		return;
 	}
-	if (weft__signal_op(&town.op, UINT64_C(1) << SIGNO,
-	                    weft_in(sim_random_below(WEFT_MS)))
+	if (weft__signal_op(&town.op, UINT64_C(1) << SIGNO, weft_in(sim_random_below(WEFT_MS)))
 	    == 0)
 		once_begin(&town.once);
 }
@@ -179,8 +177,7 @@ visit(void)
 	weft_loop *loop = loop_make(&opts);
 	struct ear ear = { .started = true };
 
-	if (weft_watch_start_signal(loop, &ear.watch, SIGNO, on_hear, &ear)
-	    == 0) {
+	if (weft_watch_start_signal(loop, &ear.watch, SIGNO, on_hear, &ear) == 0) {
 		for (uint64_t i = sim_random_below(4); i > 0; i--)
 			(void)weft_loop_run_once(loop, WEFT_NOW);
 		if (sim_random_below(2))
@@ -224,5 +221,4 @@ run_signals(void *arg)
 		sim_check(!town.steady[i].started);
 }
 
-const struct sim_scenario sim_scenario_signals = { .name = "signals",
-	                                           .run = run_signals };
+const struct sim_scenario sim_scenario_signals = { .name = "signals", .run = run_signals };

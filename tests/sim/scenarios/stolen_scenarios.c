@@ -62,8 +62,7 @@ static void
 end_waiter(struct waiter *w, int64_t result)
 {
 	if (is_stale(w) && result != WEFT_EBADF && !thief.ending)
-		sim_fail("a waiter of a closed file has result %lld",
-		         (long long)result);
+		sim_fail("a waiter of a closed file has result %lld", (long long)result);
 	if (!is_stale(w))
 		sim_check(result != WEFT_EBADF);
 	once_end(&w->once);
@@ -77,8 +76,7 @@ on_waiter_done(weft_op *op, int64_t result, void *arg)
 
 	sim_check(op == &w->op && !op->more);
 	if (result != WEFT_EBADF)
-		result_check(w->what == POLLS ? OP_POLL : OP_RECV, result,
-		             sizeof(w->buf));
+		result_check(w->what == POLLS ? OP_POLL : OP_RECV, result, sizeof(w->buf));
 	if (w->what == RECEIVES)
 		check_tags(w, result);
 	end_waiter(w, result);
@@ -97,8 +95,7 @@ on_waiter_ready(weft_watch *watch, int what, void *arg)
 	}
 	if (is_stale(w))
 		sim_fail("a watch of a closed file hears of another");
-	rc = weft__sys->recv(thief.pairs[w->at].ends[0], w->buf, sizeof(w->buf),
-	                     0);
+	rc = weft__sys->recv(thief.pairs[w->at].ends[0], w->buf, sizeof(w->buf), 0);
 	check_tags(w, rc);
 }
 
@@ -109,11 +106,9 @@ start_waiter(struct waiter *w, int fd)
 	case POLLS:
 		return weft_op_poll(&w->op, fd, WEFT_READABLE, WEFT_NEVER);
 	case RECEIVES:
-		return weft_op_recv(&w->op, fd, w->buf, sizeof(w->buf), 0,
-		                    WEFT_NEVER);
+		return weft_op_recv(&w->op, fd, w->buf, sizeof(w->buf), 0, WEFT_NEVER);
 	default:
-		return weft_watch_start(NULL, &w->watch, fd, WEFT_READABLE,
-		                        on_waiter_ready, w);
+		return weft_watch_start(NULL, &w->watch, fd, WEFT_READABLE, on_waiter_ready, w);
 	}
 }
 
@@ -133,11 +128,9 @@ has_live_waiter(int at)
 static void
 check_refused(int rc, int at)
 {
-	if (rc == WEFT_EBUSY && !has_live_waiter(at)
-	    && !sim_has_failed(SIM_ERRNO))
+	if (rc == WEFT_EBUSY && !has_live_waiter(at) && !sim_has_failed(SIM_ERRNO))
 		sim_fail("refused where only waiters of a closed file are");
-	sim_check(rc == WEFT_EBUSY || sim_has_failed(SIM_ERRNO)
-	          || sim_has_failed(SIM_ALLOC));
+	sim_check(rc == WEFT_EBUSY || sim_has_failed(SIM_ERRNO) || sim_has_failed(SIM_ALLOC));
 }
 
 static void
@@ -213,12 +206,11 @@ begin_thief(void *arg)
 	for (int i = 0; i < PAIRS; i++)
 		open_two(&thief.pairs[i]);
 	for (int i = 0; i < WAITERS; i++)
-		sim_check(weft_op_init(&thief.waiters[i].op, NULL,
-		                       on_waiter_done, &thief.waiters[i])
-		          == 0);
+		sim_check(
+			weft_op_init(&thief.waiters[i].op, NULL, on_waiter_done, &thief.waiters[i])
+			== 0);
 	while (weft_timer_start(NULL, &thief.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(10 * WEFT_US),
-	                        on_thief_timer, NULL)
+	                        1 + sim_random_below(10 * WEFT_US), on_thief_timer, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -240,8 +232,7 @@ check_newcomers(void *arg)
 		const struct waiter *w = &thief.waiters[i];
 
 		if (w->what != IDLE && is_stale(w) && has_live_waiter(w->at))
-			sim_fail("waits on a closed file although its number "
-			         "is in use");
+			sim_fail("waits on a closed file although its number is in use");
 	}
 	thief.ending = true; /* the remaining waiters get the end */
 }
@@ -270,5 +261,4 @@ run_stolen(void *arg)
 	}
 }
 
-const struct sim_scenario sim_scenario_stolen = { .name = "fd_stolen",
-	                                          .run = run_stolen };
+const struct sim_scenario sim_scenario_stolen = { .name = "fd_stolen", .run = run_stolen };

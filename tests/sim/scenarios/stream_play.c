@@ -74,17 +74,15 @@ flow_of(const struct end *end, bool in)
 static uint64_t
 draw_deadline(void)
 {
-	return weft_in(
-		sim_random_below(UINT64_C(1) << (8 + sim_random_below(17))));
+	return weft_in(sim_random_below(UINT64_C(1) << (8 + sim_random_below(17))));
 }
 
 static bool
 is_of_connection(int64_t rc)
 {
-	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ENOMEM
-	       || rc == -ENOBUFS || rc == -ENOTCONN || rc == -EIO
-	       || rc == -ENOSPC || rc == -ECONNABORTED || rc == -EMFILE
-	       || rc == -ENFILE || rc == -ENODEV; /* of the backend */
+	return rc == WEFT_ECONNRESET || rc == WEFT_EPIPE || rc == WEFT_ENOMEM || rc == -ENOBUFS
+	       || rc == -ENOTCONN || rc == -EIO || rc == -ENOSPC || rc == -ECONNABORTED
+	       || rc == -EMFILE || rc == -ENFILE || rc == -ENODEV; /* of the backend */
 }
 
 /* Has something caused that result?  True if the end can go on. */
@@ -116,9 +114,8 @@ judge(struct end *end, int64_t rc, uint64_t deadline_ns)
 static bool
 is_injected(int rc)
 {
-	static const int errors[] = { -EMFILE, -ENFILE, -ENOBUFS,
-		                      -ENOMEM, -EACCES, -EADDRNOTAVAIL,
-		                      -ENOSPC, -ENODEV, -ENETUNREACH };
+	static const int errors[] = { -EMFILE,        -ENFILE, -ENOBUFS, -ENOMEM,     -EACCES,
+		                      -EADDRNOTAVAIL, -ENOSPC, -ENODEV,  -ENETUNREACH };
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (rc == errors[i])
@@ -133,14 +130,11 @@ judge_opening(const char *what, int rc, uint64_t deadline_ns)
 {
 	bool tcp = !play.local;
 
-	if (rc == 0 || is_injected(rc)
-	    || (rc == WEFT_ENOMEM && sim_has_failed(SIM_ALLOC))
+	if (rc == 0 || is_injected(rc) || (rc == WEFT_ENOMEM && sim_has_failed(SIM_ALLOC))
 	    || (rc == WEFT_ECANCELED && weft_canceled() == rc)
 	    || (tcp && (rc == WEFT_ECONNRESET || rc == WEFT_EPIPE)))
 		return;
-	if (tcp
-	    && (rc == WEFT_ECONNREFUSED || rc == -EHOSTUNREACH
-	        || rc == -ENETUNREACH)
+	if (tcp && (rc == WEFT_ECONNREFUSED || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
 	    && sim_has_failed(SIM_REFUSE))
 		return;
 	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
@@ -169,8 +163,7 @@ end_told(struct end *end)
 
 	/* A reset may be on its way to who writes. */
 	if (!end->broken && !end->sends && flow->taken < flow->made)
-		sim_fail("the end comes after %llu of %llu",
-		         (unsigned long long)flow->taken,
+		sim_fail("the end comes after %llu of %llu", (unsigned long long)flow->taken,
 		         (unsigned long long)flow->made);
 }
 
@@ -242,8 +235,7 @@ act_read(struct end *end)
 	else if (way == 1)
 		n = weft_read_exact(end->stream, buf, size, deadline_ns);
 	else if (way == 2)
-		n = weft_read_until(end->stream, delimiter, buf, size,
-		                    deadline_ns);
+		n = weft_read_until(end->stream, delimiter, buf, size, deadline_ns);
 	else
 		n = weft_read(end->stream, buf, size, deadline_ns);
 	if (n > 0 && spoils(SPOIL_ERROR))
@@ -284,9 +276,8 @@ act_write(struct end *end)
 		return true;
 	stream_fill(flow, end->out, size);
 	end->span = (weft_span){ end->out, size };
-	n = sim_random_below(2)
-	            ? write_by_op(end, deadline_ns)
-	            : weft_write(end->stream, end->out, size, deadline_ns);
+	n = sim_random_below(2) ? write_by_op(end, deadline_ns)
+	                        : weft_write(end->stream, end->out, size, deadline_ns);
 	sim_check(n < 0 || n == (int64_t)size);
 	if (n > 0)
 		stream_sent(flow, size);
@@ -404,8 +395,7 @@ start_helper(struct end *end)
 static void
 limit_linger(weft_stream *stream)
 {
-	(void)weft_stream_set(stream, "linger_ns",
-	                      (int64_t)sim_random_below(WEFT_S / 4));
+	(void)weft_stream_set(stream, "linger_ns", (int64_t)sim_random_below(WEFT_S / 4));
 }
 
 static int
@@ -527,8 +517,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		close_face(end);
 }
 
-static const weft_stream_events events = { .on_data = on_data,
-	                                   .on_close = on_closed };
+static const weft_stream_events events = { .on_data = on_data, .on_close = on_closed };
 
 /* --- who comes, and who is there ------------------------------------------ */
 
@@ -560,8 +549,7 @@ run_acceptor(void *arg)
 	while (!count_of(&play.over)) {
 		uint64_t deadline_ns = draw_deadline();
 		weft_stream *stream = NULL;
-		int rc = weft_listener_accept(play.listener, &stream,
-		                              deadline_ns);
+		int rc = weft_listener_accept(play.listener, &stream, deadline_ns);
 
 		sim_check((rc == 0) == (stream != NULL));
 		if (rc == WEFT_ETIMEDOUT && spoils(SPOIL_ACCEPT))
@@ -592,9 +580,7 @@ reach(uint32_t where, uint64_t deadline_ns)
 	if (pair)
 		judge_opening("a pair", rc, WEFT_NOW);
 	else
-		judge_opening("a connect",
-		              rc < 0 && spoils(SPOIL_CONNECT) ? WEFT_ESHUTDOWN
-		                                              : rc,
+		judge_opening("a connect", rc < 0 && spoils(SPOIL_CONNECT) ? WEFT_ESHUTDOWN : rc,
 		              deadline_ns);
 	return stream;
 }
@@ -656,17 +642,14 @@ begin(void)
 		host_make(&play.hosts[i]);
 		host_run(&play.hosts[i]);
 	}
-	while (weft_listener_open(
-		       play.local ? "unix:@streams" : "tcp://127.0.0.1:0",
-		       &(weft_listener_opts){
-			       .connections_max =
-				       3 + (uint32_t)sim_random_below(20) },
-		       &play.listener)
+	while (weft_listener_open(play.local ? "unix:@streams" : "tcp://127.0.0.1:0",
+	                          &(weft_listener_opts){
+					  .connections_max = 3 + (uint32_t)sim_random_below(20) },
+	                          &play.listener)
 	       < 0)
 		continue;
 	sim_check(weft_listener_local(play.listener, &addr) == 0);
-	sim_check(weft_addr_format(&addr, play.address, sizeof(play.address))
-	          > 0);
+	sim_check(weft_addr_format(&addr, play.address, sizeof(play.address)) > 0);
 }
 
 static weft_threadlet
@@ -688,8 +671,7 @@ await_all(void)
 
 	while (count_of(&play.ended) < count_of(&play.started)) {
 		if (sim_time() - since_ns > LIVE_NS)
-			sim_fail("not live: %u of %u have ended",
-			         count_of(&play.ended),
+			sim_fail("not live: %u of %u have ended", count_of(&play.ended),
 			         count_of(&play.started));
 		pause_ns(WEFT_MS);
 	}

@@ -9,8 +9,7 @@ run_streams(void *arg)
 	stream_play(SPOIL_NOTHING);
 }
 
-const struct sim_scenario sim_scenario_streams = { .name = "streams",
-	                                           .run = run_streams };
+const struct sim_scenario sim_scenario_streams = { .name = "streams", .run = run_streams };
 
 static void
 run_stops(void *arg)
@@ -19,5 +18,4 @@ run_stops(void *arg)
 	stream_stop_play(SPOIL_NOTHING);
 }
 
-const struct sim_scenario sim_scenario_stream_stops = { .name = "stream_stops",
-	                                                .run = run_stops };
+const struct sim_scenario sim_scenario_stream_stops = { .name = "stream_stops", .run = run_stops };

@@ -98,12 +98,9 @@ write_some(struct end *end)
 		if (end->ops[i].pending || sim_random_below(2))
 			continue;
 		end->span = (weft_span){ piece, sizeof(piece) };
-		sim_check(weft_op_init(&end->ops[i], NULL, on_written, end)
-		          == 0);
+		sim_check(weft_op_init(&end->ops[i], NULL, on_written, end) == 0);
 		play.inside = true;
-		if (weft_write_op(end->stream, &end->span, 1, &end->ops[i],
-		                  WEFT_NEVER)
-		    >= 0)
+		if (weft_write_op(end->stream, &end->span, 1, &end->ops[i], WEFT_NEVER) >= 0)
 			end->pending++;
 		play.inside = false;
 	}
@@ -124,14 +121,12 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		write_some(end);
 }
 
-static const weft_stream_events events = { .on_data = on_data,
-	                                   .on_close = on_closed };
+static const weft_stream_events events = { .on_data = on_data, .on_close = on_closed };
 
 static void
 start_end(struct end *end)
 {
-	(void)weft_stream_set(end->stream, "linger_ns",
-	                      (int64_t)sim_random_below(WEFT_S));
+	(void)weft_stream_set(end->stream, "linger_ns", (int64_t)sim_random_below(WEFT_S));
 	if (weft_stream_start(end->stream, NULL, &events, end) == 0) {
 		once_begin(&end->once);
 		write_some(end);

@@ -53,8 +53,7 @@ run_leg(void *arg)
 		uint32_t laps;
 
 		while (weft__load(&runner->turns, WEFT__ACQUIRE) == round)
-			(void)weft__sys->park(&runner->turns, round,
-			                      WEFT_NEVER);
+			(void)weft__sys->park(&runner->turns, round, WEFT_NEVER);
 		laps = weft__load(runner->laps, WEFT__RELAXED);
 		weft__sys->yield(); /* nobody else may count meanwhile */
 		weft__store(runner->laps, laps + 1, WEFT__RELAXED);
@@ -71,9 +70,7 @@ run_relay(void *arg)
 
 	(void)arg;
 	for (int i = 0; i < RUNNERS; i++)
-		runners[i] = (struct runner){
-			.laps = &laps, .next = &runners[(i + 1) % RUNNERS]
-		};
+		runners[i] = (struct runner){ .laps = &laps, .next = &runners[(i + 1) % RUNNERS] };
 	for (int i = 0; i < RUNNERS; i++)
 		threads[i] = start("runner", run_leg, &runners[i]);
 	hand_over(&runners[0]);
@@ -82,8 +79,7 @@ run_relay(void *arg)
 	sim_check(weft__load(&laps, WEFT__RELAXED) == RUNNERS * ROUNDS);
 }
 
-const struct sim_scenario sim_scenario_relay = { .name = "table_relay",
-	                                         .run = run_relay };
+const struct sim_scenario sim_scenario_relay = { .name = "table_relay", .run = run_relay };
 
 /* --- an echo server and its clients ----------------------------------- */
 
@@ -140,8 +136,7 @@ accept_one(struct server *server)
 	sim_check(connection < server->connections + CONNECTIONS_MAX);
 	*connection = (struct connection){ .fd = fd };
 	watch(server, EPOLL_CTL_ADD, fd,
-	      server->edges ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
-	                    : EPOLLIN,
+	      server->edges ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET : EPOLLIN,
 	      2 + (uint64_t)(connection - server->connections));
 	return true;
 }
@@ -156,8 +151,7 @@ accept_some(struct server *server)
 static int64_t
 receive(struct connection *connection)
 {
-	int64_t rc = weft__sys->recv(connection->fd,
-	                             connection->bytes + connection->held,
+	int64_t rc = weft__sys->recv(connection->fd, connection->bytes + connection->held,
 	                             HELD_MAX - connection->held, 0);
 
 	if (rc > 0)
@@ -168,21 +162,18 @@ receive(struct connection *connection)
 static int64_t
 send_back(struct connection *connection)
 {
-	int64_t rc = weft__sys->send(connection->fd, connection->bytes,
-	                             connection->held, 0);
+	int64_t rc = weft__sys->send(connection->fd, connection->bytes, connection->held, 0);
 
 	if (rc > 0) {
 		connection->held -= (size_t)rc;
-		memmove(connection->bytes, connection->bytes + rc,
-		        connection->held);
+		memmove(connection->bytes, connection->bytes + rc, connection->held);
 	}
 	return rc;
 }
 
 /* Once for each report. */
 static void
-serve_level(struct server *server, struct connection *connection,
-            uint32_t events)
+serve_level(struct server *server, struct connection *connection, uint32_t events)
 {
 	int64_t rc = -EAGAIN;
 
@@ -202,16 +193,13 @@ serve_level(struct server *server, struct connection *connection,
 
 /* As long as there is something to do: there may be no other report. */
 static void
-serve_edge(struct server *server, struct connection *connection,
-           uint32_t events)
+serve_edge(struct server *server, struct connection *connection, uint32_t events)
 {
 	int64_t rc = 1;
 
 	connection->can_recv |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
-	connection->can_send |= (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
-	                        != 0;
-	connection->ending |= (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP))
-	                      != 0;
+	connection->can_send |= (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0;
+	connection->ending |= (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
 	while (rc > 0 || is_passing(rc)) {
 		size_t wanted = HELD_MAX - connection->held;
 		bool *can = &connection->can_recv;
@@ -261,8 +249,7 @@ run_server(void *arg)
 			else if (data == 1)
 				accept_some(server);
 			else
-				serve(server, &server->connections[data - 2],
-				      events[i].events);
+				serve(server, &server->connections[data - 2], events[i].events);
 		}
 	}
 	for (int i = 0; i < CONNECTIONS_MAX; i++)
@@ -276,9 +263,8 @@ make_listener(struct sockaddr_in *name)
 	socklen_t size = sizeof(*name);
 	int fd;
 
-	*name = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
+	*name = (struct sockaddr_in){ .sin_family = AF_INET,
+		                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	while ((fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0)) < 0)
 		continue;
 	while (weft__sys->bind(fd, (struct sockaddr *)name, size) < 0)
@@ -305,8 +291,7 @@ converse(int fd, size_t goal)
 
 	while (got < goal) {
 		struct pollfd look = { .fd = fd, .events = POLLIN };
-		size_t size = goal - sent < sizeof(buf) ? goal - sent
-		                                        : sizeof(buf);
+		size_t size = goal - sent < sizeof(buf) ? goal - sent : sizeof(buf);
 		int64_t rc;
 
 		look.events |= (short)(sent < goal ? POLLOUT : 0);
@@ -314,8 +299,7 @@ converse(int fd, size_t goal)
 			continue;
 		for (size_t i = 0; i < size; i++)
 			buf[i] = byte_at(sent + i);
-		rc = look.revents & POLLOUT ? weft__sys->send(fd, buf, size, 0)
-		                            : -EAGAIN;
+		rc = look.revents & POLLOUT ? weft__sys->send(fd, buf, size, 0) : -EAGAIN;
 		if (rc <= 0 && !is_passing(rc))
 			return false;
 		sent += rc > 0 ? (size_t)rc : 0;
@@ -341,8 +325,7 @@ run_client(void *arg)
 
 		while ((fd = weft__sys->socket(AF_INET, SOCK_STREAM, 0)) < 0)
 			continue;
-		rc = weft__sys->connect(fd,
-		                        (const struct sockaddr *)&server->name,
+		rc = weft__sys->connect(fd, (const struct sockaddr *)&server->name,
 		                        sizeof(server->name));
 		if (rc == 0 || rc == -EINPROGRESS)
 			done = converse(fd, goal);
@@ -382,5 +365,4 @@ run_echo(void *arg)
 	(void)weft__sys->close(server.ep);
 }
 
-const struct sim_scenario sim_scenario_echo = { .name = "table_echo",
-	                                        .run = run_echo };
+const struct sim_scenario sim_scenario_echo = { .name = "table_echo", .run = run_echo };

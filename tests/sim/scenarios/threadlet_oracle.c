@@ -39,8 +39,7 @@ level_may(const struct level *level, int what)
 			return true;
 		if (level->shield)
 			return false;
-		if (what == CANCEL && is_base(level)
-		    && crew_stopping[level->owner->where])
+		if (what == CANCEL && is_base(level) && crew_stopping[level->owner->where])
 			return true;
 	}
 	return false;
@@ -108,8 +107,7 @@ level_move(struct level *level, uint64_t deadline_ns, int rc)
 }
 
 void
-level_close(struct level *level, int rc, const struct actor *actors,
-            size_t count)
+level_close(struct level *level, int rc, const struct actor *actors, size_t count)
 {
 	struct actor *owner = level->owner;
 	bool failed = false, told = rc == 0;
@@ -140,10 +138,9 @@ actor_init(struct actor *actor, uint32_t where, struct level *home)
 	memset(actor, 0, sizeof(*actor));
 	actor->where = where;
 	actor->home = home ? home->number : 0;
-	actor->base = (struct level){ .below = home,
-		                      .owner = actor,
-		                      .open = true,
-		                      .deadline_ns = WEFT_NEVER };
+	actor->base = (struct level){
+		.below = home, .owner = actor, .open = true, .deadline_ns = WEFT_NEVER
+	};
 	actor->top = &actor->base;
 }
 
@@ -160,8 +157,7 @@ actor_started(struct actor *actor, weft_threadlet id, bool must)
 
 	if (id > 0) {
 		if (must)
-			sim_fail(
-				"a threadlet starts in a scope that has ended");
+			sim_fail("a threadlet starts in a scope that has ended");
 		sim_check(!actor->id || actor->id == id);
 		actor->id = id;
 		return;
@@ -217,8 +213,7 @@ actor_clean_up(struct actor *actor)
 	actor_step(actor);
 	if (!actor->returned)
 		sim_fail("cleanups run before the function has returned");
-	actor->told = level_may(&actor->base, CANCEL)
-	              || level_may(&actor->base, LATE);
+	actor->told = level_may(&actor->base, CANCEL) || level_may(&actor->base, LATE);
 	actor->base.shield = true;
 	actor->base.certain = false;
 	actor->base.seen = 0;
@@ -303,6 +298,5 @@ join_check(const struct actor *actor, int result)
 	if (!actor->ended)
 		sim_fail("joined before its end");
 	if (actor->result != result)
-		sim_fail("joined as %d, which returned %d", result,
-		         actor->result);
+		sim_fail("joined as %d, which returned %d", result, actor->result);
 }

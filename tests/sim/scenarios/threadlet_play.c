@@ -58,8 +58,7 @@ draw_deadline(void)
 static uint64_t
 draw_late(void)
 {
-	return weft_in(
-		sim_random_below(UINT64_C(1) << (10 + sim_random_below(15))));
+	return weft_in(sim_random_below(UINT64_C(1) << (10 + sim_random_below(15))));
 }
 
 /* Is there a deadline that ends whoever waits here? */
@@ -121,8 +120,7 @@ act_yield(struct actor *actor)
 static bool
 is_refusal(int64_t rc)
 {
-	return rc == WEFT_EBUSY || rc == -ENOSPC || rc == -EMFILE
-	       || rc == -ENFILE || rc == -ENODEV;
+	return rc == WEFT_EBUSY || rc == -ENOSPC || rc == -EMFILE || rc == -ENFILE || rc == -ENODEV;
 }
 
 static void
@@ -133,11 +131,8 @@ act_fd(struct actor *actor)
 	int fd = play.pairs[actor->where][sim_random_below(PAIRS)][0], rc;
 
 	call_begin(&call, actor);
-	rc = weft_wait_fd(fd,
-	                  sim_random_below(2) ? WEFT_READABLE : WEFT_WRITABLE,
-	                  deadline_ns);
-	call_end(&call, rc,
-	         rc > 0 || is_refusal(rc) || is_late(rc, deadline_ns));
+	rc = weft_wait_fd(fd, sim_random_below(2) ? WEFT_READABLE : WEFT_WRITABLE, deadline_ns);
+	call_end(&call, rc, rc > 0 || is_refusal(rc) || is_late(rc, deadline_ns));
 }
 
 /* An op on the stack, which nobody may touch when it has been waited for.  Bytes that
@@ -164,8 +159,7 @@ act_op(struct actor *actor)
 	    && (rc != WEFT_ETIMEDOUT || is_late(rc, deadline_ns)))
 		result_check(OP_RECV, rc, sizeof(bytes));
 	call_end(&call, rc,
-	         (rc != WEFT_EINTR && rc != WEFT_ECANCELED
-	          && rc != WEFT_ETIMEDOUT)
+	         (rc != WEFT_EINTR && rc != WEFT_ECANCELED && rc != WEFT_ETIMEDOUT)
 	                 || is_late(rc, deadline_ns));
 }
 
@@ -174,8 +168,7 @@ act_op(struct actor *actor)
 static struct actor *
 any_actor(void)
 {
-	return play.used == 0 ? NULL
-	                      : &play.actors[sim_random_below(play.used)];
+	return play.used == 0 ? NULL : &play.actors[sim_random_below(play.used)];
 }
 
 /* One that shares its scope with this, or is in its own innermost. */
@@ -264,8 +257,7 @@ act_in_scope(struct actor *actor)
 	while (actor->top != level) {
 		struct level *inner = actor->top;
 
-		level_close(inner, weft_scope_close(&inner->scope), play.actors,
-		            play.used);
+		level_close(inner, weft_scope_close(&inner->scope), play.actors, play.used);
 	}
 	rc = weft_scope_close(&level->scope);
 	level_close(level, rc, play.actors, play.used);
@@ -274,9 +266,9 @@ act_in_scope(struct actor *actor)
 static void
 act_on_scope(struct actor *actor)
 {
-	struct level *level = actor->depth ? &actor->levels[sim_random_below(
-				      (uint64_t)actor->depth)]
-	                                   : NULL;
+	struct level *level = actor->depth
+	                              ? &actor->levels[sim_random_below((uint64_t)actor->depth)]
+	                              : NULL;
 	uint64_t deadline_ns = draw_late();
 	uint64_t what = sim_random_below(3);
 
@@ -288,19 +280,15 @@ act_on_scope(struct actor *actor)
 		return;
 	}
 	/* Who waits inside may rely on there being one. */
-	if (what == 1 && (!play.bounded || level->deadline_ns == WEFT_NEVER)
-	    && !level->shield)
+	if (what == 1 && (!play.bounded || level->deadline_ns == WEFT_NEVER) && !level->shield)
 		deadline_ns = WEFT_NEVER;
-	level_move(level, deadline_ns,
-	           weft_scope_set_deadline(&level->scope, deadline_ns));
+	level_move(level, deadline_ns, weft_scope_set_deadline(&level->scope, deadline_ns));
 }
 
 static void
 act_start(struct actor *actor)
 {
-	uint32_t where = sim_random_below(2)
-	                         ? actor->where
-	                         : (uint32_t)sim_random_below(LOOPS);
+	uint32_t where = sim_random_below(2) ? actor->where : (uint32_t)sim_random_below(LOOPS);
 
 	if (actor->depth == 0 || sim_random_below(8) == 0)
 		(void)play_start(NULL, where);
@@ -391,9 +379,8 @@ run_actor(void *arg)
 	actor->node = (weft_node){ .fn = on_end, .arg = actor };
 	weft_cleanup_push(&actor->node);
 	take_steps(actor);
-	return actor_return(actor, sim_random_below(4) == 0
-	                                   ? WEFT_EPROTO
-	                                   : (int)sim_random_below(1000));
+	return actor_return(actor,
+	                    sim_random_below(4) == 0 ? WEFT_EPROTO : (int)sim_random_below(1000));
 }
 
 /* --- around them -------------------------------------------------------- */
@@ -404,8 +391,7 @@ play_meddle(void *arg)
 	(void)arg;
 	while (!weft__load(&play.over, WEFT__ACQUIRE)) {
 		if (sim_random_below(8) == 0)
-			(void)play_start(NULL,
-			                 (uint32_t)sim_random_below(LOOPS));
+			(void)play_start(NULL, (uint32_t)sim_random_below(LOOPS));
 		else
 			ask_other(LOOPS);
 		pause_ns(sim_random_below(200 * WEFT_US));
@@ -419,8 +405,7 @@ play_move_bytes(void *arg)
 
 	(void)arg;
 	while (!weft__load(&play.over, WEFT__ACQUIRE)) {
-		int fd = play.pairs[sim_random_below(LOOPS)]
-		                   [sim_random_below(PAIRS)][1];
+		int fd = play.pairs[sim_random_below(LOOPS)][sim_random_below(PAIRS)][1];
 
 		if (sim_random_below(2))
 			(void)weft__sys->send(fd, bytes, sizeof(bytes), 0);
@@ -456,8 +441,7 @@ play_end(void)
 		if (!play.actors[i].refused && !play.actors[i].ended)
 			sim_fail("a threadlet has not ended");
 	for (int i = 0; i < 2 * LOOPS * PAIRS; i++)
-		(void)weft__sys->close(
-			play.pairs[i / 2 / PAIRS][i / 2 % PAIRS][i % 2]);
+		(void)weft__sys->close(play.pairs[i / 2 / PAIRS][i / 2 % PAIRS][i % 2]);
 }
 
 void

@@ -29,8 +29,7 @@ run_crews(void *arg)
 	play_end();
 }
 
-const struct sim_scenario sim_scenario_crews = { .name = "threadlet_crews",
-	                                         .run = run_crews };
+const struct sim_scenario sim_scenario_crews = { .name = "threadlet_crews", .run = run_crews };
 
 /* --- they end by themselves --------------------------------------------- */
 
@@ -42,8 +41,7 @@ await_all(void)
 	while (count_of(&play.ended) < count_of(&play.started)
 	       || play.starting[0] + play.starting[1] > 0) {
 		if (sim_time() - since_ns > LIVE_NS)
-			sim_fail("not live: %u of %u have ended",
-			         count_of(&play.ended),
+			sim_fail("not live: %u of %u have ended", count_of(&play.ended),
 			         count_of(&play.started));
 		pause_ns(WEFT_MS);
 	}
@@ -200,8 +198,7 @@ run_asks(void *arg)
 	for (int i = 0; i < LOOPS; i++) {
 		weft_go_opts opts = { .loop = asks.hosts[i].loop };
 
-		while (weft_go_with(&opts, ask_rounds, asks.hosts[1 - i].loop)
-		       < 0)
+		while (weft_go_with(&opts, ask_rounds, asks.hosts[1 - i].loop) < 0)
 			continue;
 	}
 	asker = thread_start("asker", ask_each, NULL);
@@ -216,5 +213,4 @@ run_asks(void *arg)
 	sim_check(count_of(&asks.told) == asks.sleepers);
 }
 
-const struct sim_scenario sim_scenario_asks = { .name = "threadlet_asks",
-	                                        .run = run_asks };
+const struct sim_scenario sim_scenario_asks = { .name = "threadlet_asks", .run = run_asks };

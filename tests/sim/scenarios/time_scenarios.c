@@ -43,8 +43,7 @@ check_order(const struct entry *entry)
 
 	if (turn_ns == clockwork.turn_ns
 	    && (entry->due_ns < clockwork.last_due_ns
-	        || (entry->due_ns == clockwork.last_due_ns
-	            && entry->seq < clockwork.last_seq)))
+	        || (entry->due_ns == clockwork.last_due_ns && entry->seq < clockwork.last_seq)))
 		sim_fail("timers of one turn are out of order");
 	clockwork.turn_ns = turn_ns;
 	clockwork.last_due_ns = entry->due_ns;
@@ -61,8 +60,7 @@ fire(weft_timer *timer, void *arg)
 	check_order(entry);
 	if (entry->every_ns) {
 		sim_check(timer->due_ns > entry->due_ns);
-		sim_check((timer->due_ns - entry->due_ns) % entry->every_ns
-		          == 0);
+		sim_check((timer->due_ns - entry->due_ns) % entry->every_ns == 0);
 		entry->due_ns = timer->due_ns;
 		entry->seq = clockwork.seq++;
 	} else {
@@ -87,8 +85,7 @@ arm_entry(struct entry *entry)
 	                   : sim_random_below(sim_time());
 	if (sim_random_below(4) == 0)
 		every_ns = 1 + draw_ns();
-	rc = weft_timer_start(clockwork.loop, &entry->timer, due_ns, every_ns,
-	                      fire, entry);
+	rc = weft_timer_start(clockwork.loop, &entry->timer, due_ns, every_ns, fire, entry);
 	sim_check(rc == 0 || rc == WEFT_ENOMEM);
 	if (rc < 0)
 		return;
@@ -131,8 +128,7 @@ disturb(void *arg)
 		if (sim_random_below(2))
 			weft_loop_wake(clockwork.loop);
 		else
-			(void)weft_loop_post(clockwork.loop, change_by_post,
-			                     NULL);
+			(void)weft_loop_post(clockwork.loop, change_by_post, NULL);
 		pause_ns(sim_random_below(2 * WEFT_MS));
 	}
 }
@@ -160,8 +156,7 @@ run_timers(void *arg)
 	sim_check(weft_loop_free(clockwork.loop) == 0);
 }
 
-const struct sim_scenario sim_scenario_timers = { .name = "loop_timers",
-	                                          .run = run_timers };
+const struct sim_scenario sim_scenario_timers = { .name = "loop_timers", .run = run_timers };
 
 /* --- numbers ---------------------------------------------------------- */
 
@@ -266,8 +261,7 @@ check_numbers(bool stopped)
 	for (int i = 0; i < CELLS; i++) {
 		struct cell *cell = &numbers.cells[i];
 		uint32_t runs = count_of(&cell->runs);
-		uint32_t ends = count_of(&cell->cleared)
-		                + (cell->kind == INTERVAL ? 0 : runs);
+		uint32_t ends = count_of(&cell->cleared) + (cell->kind == INTERVAL ? 0 : runs);
 		uint64_t id = weft__load(&cell->id, WEFT__RELAXED);
 
 		if (!id && runs > 0)
@@ -275,9 +269,7 @@ check_numbers(bool stopped)
 		if (ends > 1 || (!stopped && id && ends == 0))
 			sim_fail("a number has ended %u times", ends);
 		for (int k = 0; id && k < i; k++)
-			sim_check(
-				weft__load(&numbers.cells[k].id, WEFT__RELAXED)
-				!= id);
+			sim_check(weft__load(&numbers.cells[k].id, WEFT__RELAXED) != id);
 	}
 }
 
@@ -323,8 +315,7 @@ run_numbers(void *arg)
 	check_numbers(early);
 }
 
-const struct sim_scenario sim_scenario_numbers = { .name = "loop_numbers",
-	                                           .run = run_numbers };
+const struct sim_scenario sim_scenario_numbers = { .name = "loop_numbers", .run = run_numbers };
 
 /* --- ticks and microtasks --------------------------------------------- */
 
@@ -349,8 +340,7 @@ run_task(int which, void *arg)
 {
 	if ((uint64_t)(uintptr_t)arg != tasks.run[which])
 		sim_fail("a task is out of order");
-	if (tasks.last == 1 - which
-	    && tasks.run[1 - which] != tasks.made[1 - which])
+	if (tasks.last == 1 - which && tasks.run[1 - which] != tasks.made[1 - which])
 		sim_fail("a task runs between tasks of the other kind");
 	if (which == 1 && tasks.last < 0 && tasks.run[0] != tasks.made[0])
 		sim_fail("a microtask runs before the ticks");
@@ -378,8 +368,7 @@ queue_tasks(void)
 	for (uint64_t i = sim_random_below(4); i > 0; i--) {
 		bool micro = sim_random_below(2);
 		void *arg = (void *)(uintptr_t)tasks.made[micro];
-		int rc = micro ? weft_schedule_microtask(tasks.loop,
-		                                         run_microtask, arg)
+		int rc = micro ? weft_schedule_microtask(tasks.loop, run_microtask, arg)
 		               : weft_schedule_tick(tasks.loop, run_tick, arg);
 
 		sim_check(rc == 0 || rc == WEFT_ENOMEM);
@@ -455,8 +444,8 @@ ask_for_callback(void)
 		(void)weft_loop_post_last(tasks.loop, &tasks.last_node);
 		break;
 	case 3:
-		(void)weft_timer_start(tasks.loop, &tasks.timer,
-		                       weft_in(soon_ns), 0, on_timer, NULL);
+		(void)weft_timer_start(tasks.loop, &tasks.timer, weft_in(soon_ns), 0, on_timer,
+		                       NULL);
 		break;
 	case 4:
 		(void)weft_schedule_timeout(tasks.loop, soon_ns, on_call, NULL);
@@ -469,8 +458,8 @@ ask_for_callback(void)
 			(void)weft_op_sleep(&tasks.op, weft_in(soon_ns));
 		break;
 	default:
-		(void)weft_watch_start(tasks.loop, &tasks.watch, tasks.pair[0],
-		                       WEFT_WRITABLE, on_watch, NULL);
+		(void)weft_watch_start(tasks.loop, &tasks.watch, tasks.pair[0], WEFT_WRITABLE,
+		                       on_watch, NULL);
 		break;
 	}
 }
@@ -501,5 +490,4 @@ run_tasks(void *arg)
 	(void)weft__sys->close(tasks.pair[1]);
 }
 
-const struct sim_scenario sim_scenario_tasks = { .name = "loop_tasks",
-	                                         .run = run_tasks };
+const struct sim_scenario sim_scenario_tasks = { .name = "loop_tasks", .run = run_tasks };

@@ -56,9 +56,8 @@ start_eye(struct eye *eye, uint32_t events)
 	int rc = weft_watch_start(NULL, &eye->watch, eye->ends[0], events,
 	                          version % 2 ? look_odd : look_even, eye);
 
-	sim_check(rc == 0 || rc == WEFT_ENOMEM || rc == WEFT_EBADF
-	          || rc == -ENOSPC || rc == -EMFILE || rc == -ENFILE
-	          || rc == -ENODEV);
+	sim_check(rc == 0 || rc == WEFT_ENOMEM || rc == WEFT_EBADF || rc == -ENOSPC || rc == -EMFILE
+	          || rc == -ENFILE || rc == -ENODEV);
 	if (rc == 0) {
 		eye->version = sight.version = version;
 		eye->started = true;
@@ -153,8 +152,7 @@ begin_sight(void *arg)
 	for (int i = 0; i < EYES; i++)
 		open_eye(&sight.eyes[i]);
 	while (weft_timer_start(NULL, &sight.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(30 * WEFT_US), act_on_eye,
-	                        NULL)
+	                        1 + sim_random_below(30 * WEFT_US), act_on_eye, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -171,10 +169,7 @@ end_sight(void *arg)
 		(void)weft__sys->close(eye->ends[0]);
 		(void)weft__sys->close(eye->ends[1]);
 		open_eye(eye);
-		sim_check(start_eye(eye,
-		                    WEFT_READABLE
-		                            | (sim_random_below(2) ? WEFT_EDGE
-		                                                   : 0))
+		sim_check(start_eye(eye, WEFT_READABLE | (sim_random_below(2) ? WEFT_EDGE : 0))
 		          == 0);
 	}
 }
@@ -189,8 +184,7 @@ write_and_hang_up(void *arg)
 		if (sim_random_below(20) == 0)
 			(void)weft__sys->shutdown(fd, SHUT_WR);
 		else
-			(void)weft__sys->send(fd, "12345678",
-			                      1 + sim_random_below(8), 0);
+			(void)weft__sys->send(fd, "12345678", 1 + sim_random_below(8), 0);
 		pause_ns(sim_random_below(40 * WEFT_US));
 	}
 }
@@ -214,8 +208,7 @@ run_watches(void *arg)
 	thread_join(peer);
 	host_call(&sight.host, end_sight, NULL);
 	for (int i = 0; i < EYES; i++)
-		sim_check(weft__sys->send(sight.eyes[i].ends[1], "!", 1, 0)
-		          == 1);
+		sim_check(weft__sys->send(sight.eyes[i].ends[1], "!", 1, 0) == 1);
 	await_count(&sight.seen, EYES);
 	host_end(&sight.host);
 	for (int i = 0; i < EYES; i++) {
@@ -225,8 +218,7 @@ run_watches(void *arg)
 	}
 }
 
-const struct sim_scenario sim_scenario_watches = { .name = "fd_watches",
-	                                           .run = run_watches };
+const struct sim_scenario sim_scenario_watches = { .name = "fd_watches", .run = run_watches };
 
 /* --- no memory -------------------------------------------------------- */
 
@@ -262,8 +254,7 @@ end_op(weft_op *op, int64_t result, void *arg)
 {
 	(void)op;
 	/* A kernel that reports fewer events than there are lets a deadline pass. */
-	sim_check(result >= 0 || result == WEFT_ENOMEM
-	          || result == WEFT_ETIMEDOUT);
+	sim_check(result >= 0 || result == WEFT_ENOMEM || result == WEFT_ETIMEDOUT);
 	end_thing(arg);
 }
 
@@ -280,11 +271,9 @@ start_thing(struct thing *thing)
 	case 1:
 		return weft_loop_post_first(loop, end_thing, thing);
 	case 2:
-		return weft_timer_start(loop, &thing->timer, soon_ns, 0,
-		                        end_timer, thing);
+		return weft_timer_start(loop, &thing->timer, soon_ns, 0, end_timer, thing);
 	case 3:
-		return weft_schedule_timeout(loop, sim_random_below(WEFT_MS),
-		                             end_thing, thing);
+		return weft_schedule_timeout(loop, sim_random_below(WEFT_MS), end_thing, thing);
 	case 4:
 		return weft_schedule_immediate(loop, end_thing, thing);
 	case 5:
@@ -294,8 +283,7 @@ start_thing(struct thing *thing)
 	case 7:
 		return weft_op_sleep(&thing->op, soon_ns);
 	default:
-		return weft_op_poll(&thing->op, thing->ends[0], WEFT_WRITABLE,
-		                    soon_ns);
+		return weft_op_poll(&thing->op, thing->ends[0], WEFT_WRITABLE, soon_ns);
 	}
 }
 
@@ -312,8 +300,7 @@ start_things(void)
 
 		while (sim_socketpair(thing->ends) < 0)
 			continue;
-		sim_check(weft_op_init(&thing->op, scarce.loop, end_op, thing)
-		          == 0);
+		sim_check(weft_op_init(&thing->op, scarce.loop, end_op, thing) == 0);
 		rc = start_thing(thing);
 		sim_check(rc >= 0 || rc == WEFT_ENOMEM || rc == WEFT_EAGAIN);
 		if (rc >= 0)
@@ -350,6 +337,6 @@ run_memory(void *arg)
 const struct sim_scenario sim_scenario_memory = {
 	.name = "loop_memory",
 	.run = run_memory,
-	.masked_faults = SIM_MASK_ALL & ~SIM_MASK(SIM_ALLOC)
-	                 & ~SIM_MASK(SIM_LATE) & ~SIM_MASK(SIM_BATCH),
+	.masked_faults = SIM_MASK_ALL & ~SIM_MASK(SIM_ALLOC) & ~SIM_MASK(SIM_LATE)
+	                 & ~SIM_MASK(SIM_BATCH),
 };

@@ -90,8 +90,7 @@ start_task(struct task *task)
 	int rc;
 
 	weft__store(&task->ran, 0, WEFT__RELAXED);
-	rc = weft_work_op(draw_pool(), do_task, task, &task->op,
-	                  draw_deadline());
+	rc = weft_work_op(draw_pool(), do_task, task, &task->op, draw_deadline());
 	sim_check(rc == 0 || is_refusal(rc));
 	if (rc == 0)
 		once_begin(&task->once);
@@ -152,8 +151,7 @@ begin_work(void *arg)
 		start_task(task);
 	}
 	while (weft_timer_start(NULL, &work.timer, weft_in(WEFT_US),
-	                        1 + sim_random_below(40 * WEFT_US), act_on_task,
-	                        NULL)
+	                        1 + sim_random_below(40 * WEFT_US), act_on_task, NULL)
 	       == WEFT_ENOMEM)
 		continue;
 }
@@ -188,8 +186,7 @@ call_alone(void)
 	for (int i = 0; i < 40; i++) {
 		weft__a32 ran = { 0 };
 
-		pause_ns(work.idle_ns - 3 * WEFT_US
-		         + sim_random_below(6 * WEFT_US));
+		pause_ns(work.idle_ns - 3 * WEFT_US + sim_random_below(6 * WEFT_US));
 		sim_check(weft_work(work.pool, do_call, &ran, WEFT_NEVER) == 1);
 		sim_check(weft__load(&ran, WEFT__RELAXED) == 1);
 	}
@@ -241,5 +238,4 @@ run_work(void *arg)
 	host_free(&work.host);
 }
 
-const struct sim_scenario sim_scenario_work = { .name = "work",
-	                                        .run = run_work };
+const struct sim_scenario sim_scenario_work = { .name = "work", .run = run_work };

@@ -33,7 +33,7 @@ struct program {
 	bool tcp;
 	int base; /* number that was free first */
 	int sets[SETS];
-	int last[SLOTS]; /* number that the slot has or had; -1: none yet */
+	int last[SLOTS];       /* number that the slot has or had; -1: none yet */
 	enum kind kind[SLOTS]; /* NONE: free */
 };
 
@@ -44,15 +44,13 @@ pick(struct program *program, uint64_t n)
 }
 
 static void
-log_step(struct program *program, const char *what, int64_t a, int64_t b,
-         int64_t result)
+log_step(struct program *program, const char *what, int64_t a, int64_t b, int64_t result)
 {
 	struct differ_log *log = program->log;
 
 	if (log->count < DIFFER_LOG_MAX)
-		log->steps[log->count++] = (struct differ_step){
-			.what = what, .a = a, .b = b, .result = result
-		};
+		log->steps[log->count++] =
+			(struct differ_step){ .what = what, .a = a, .b = b, .result = result };
 }
 
 static int
@@ -137,18 +135,14 @@ make(struct program *program)
 	else
 		connect_pair(program, fds);
 	for (int i = 0; i < 2; i++)
-		keep(program, "  end", fds[i],
-		     what == 1   ? PIPE
-		     : what == 2 ? LOCAL
-		                 : TCP);
+		keep(program, "  end", fds[i], what == 1 ? PIPE : what == 2 ? LOCAL : TCP);
 }
 
 static void
 twin(struct program *program, int slot)
 {
 	if (program->kind[slot] != NONE && free_slot(program, 0) >= 0)
-		keep(program, "dup", program->host->dup(program->last[slot]),
-		     program->kind[slot]);
+		keep(program, "dup", program->host->dup(program->last[slot]), program->kind[slot]);
 }
 
 static void
@@ -157,8 +151,7 @@ drop(struct program *program, int slot)
 	if (program->kind[slot] == NONE)
 		return;
 	program->kind[slot] = NONE;
-	log_step(program, "close", slot, 0,
-	         program->host->sys->close(program->last[slot]));
+	log_step(program, "close", slot, 0, program->host->sys->close(program->last[slot]));
 	settle_tcp(program);
 }
 
@@ -169,9 +162,7 @@ put(struct program *program, int slot)
 {
 	uint64_t one = 1;
 	char bytes[BYTES_MAX] = { 0 };
-	size_t size = program->kind[slot] == COUNTER
-	                      ? sizeof(one)
-	                      : 1 + pick(program, BYTES_MAX);
+	size_t size = program->kind[slot] == COUNTER ? sizeof(one) : 1 + pick(program, BYTES_MAX);
 
 	memcpy(bytes, &one, sizeof(one));
 	if (program->kind[slot] == NONE)
@@ -205,18 +196,15 @@ look_at_socket(struct program *program, int slot)
 		return;
 	switch (pick(program, 4)) {
 	case 0:
-		log_step(program, "shutdown", slot, how,
-		         sys->shutdown(fd, how));
+		log_step(program, "shutdown", slot, how, sys->shutdown(fd, how));
 		settle_end(program, slot);
 		break;
 	case 1:
-		log_step(program, "so_error", slot, 0,
-		         sys->so_error(fd, &error));
+		log_step(program, "so_error", slot, 0, sys->so_error(fd, &error));
 		log_step(program, "  gave", slot, 0, error);
 		break;
 	case 2:
-		log_step(program, "peek", slot, 0,
-		         sys->recv(fd, bytes, sizeof(bytes), MSG_PEEK));
+		log_step(program, "peek", slot, 0, sys->recv(fd, bytes, sizeof(bytes), MSG_PEEK));
 		break;
 	default:
 		log_step(program, "kind", slot, 0, sys->kind(fd));
@@ -243,22 +231,17 @@ draw_events(struct program *program, enum kind kind)
 static void
 change(struct program *program, int slot)
 {
-	static const int ops[] = {
-		EPOLL_CTL_ADD, EPOLL_CTL_ADD, EPOLL_CTL_ADD,
-		EPOLL_CTL_MOD, EPOLL_CTL_MOD, EPOLL_CTL_DEL
-	};
+	static const int ops[] = { EPOLL_CTL_ADD, EPOLL_CTL_ADD, EPOLL_CTL_ADD,
+		                   EPOLL_CTL_MOD, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
 	int op = ops[pick(program, 6)];
 	int set = (int)pick(program, SETS), fd = program->last[slot];
-	struct epoll_event event = { .events = draw_events(program,
-		                                           program->kind[slot]),
+	struct epoll_event event = { .events = draw_events(program, program->kind[slot]),
 		                     .data.u64 = program->draws };
 
 	if (fd < 0)
 		return;
-	log_step(program, "epoll_ctl", set * 1000 + op * 100 + slot,
-	         (int64_t)event.events,
-	         program->host->sys->epoll_ctl(program->sets[set], op, fd,
-	                                       &event));
+	log_step(program, "epoll_ctl", set * 1000 + op * 100 + slot, (int64_t)event.events,
+	         program->host->sys->epoll_ctl(program->sets[set], op, fd, &event));
 }
 
 static int
@@ -275,15 +258,13 @@ fetch(struct program *program)
 {
 	struct epoll_event events[32];
 	int set = (int)pick(program, SETS);
-	int rc = program->host->sys->epoll_wait(program->sets[set], events, 32,
-	                                        0);
+	int rc = program->host->sys->epoll_wait(program->sets[set], events, 32, 0);
 
 	log_step(program, "epoll_wait", set, 0, rc);
 	if (rc > 0)
 		qsort(events, (size_t)rc, sizeof(events[0]), by_data);
 	for (int i = 0; i < rc; i++)
-		log_step(program, "  event", (int64_t)events[i].data.u64, 0,
-		         events[i].events);
+		log_step(program, "  event", (int64_t)events[i].data.u64, 0, events[i].events);
 }
 
 static void
@@ -336,12 +317,9 @@ step(struct program *program)
 }
 
 void
-differ_run(const struct host *host, uint64_t seed, bool tcp,
-           struct differ_log *log)
+differ_run(const struct host *host, uint64_t seed, bool tcp, struct differ_log *log)
 {
-	struct program program = {
-		.host = host, .log = log, .seed = seed, .tcp = tcp
-	};
+	struct program program = { .host = host, .log = log, .seed = seed, .tcp = tcp };
 
 	log->count = 0;
 	program.base = host->open_file(1);
@@ -370,8 +348,8 @@ equal_steps(const struct differ_log *real, const struct differ_log *simulated)
 		const struct differ_step *a = &real->steps[at];
 		const struct differ_step *b = &simulated->steps[at];
 
-		if (strcmp(a->what, b->what) != 0 || a->a != b->a
-		    || a->b != b->b || a->result != b->result)
+		if (strcmp(a->what, b->what) != 0 || a->a != b->a || a->b != b->b
+		    || a->result != b->result)
 			break;
 		at++;
 	}
@@ -381,16 +359,14 @@ equal_steps(const struct differ_log *real, const struct differ_log *simulated)
 bool
 differ_equal(const struct differ_log *real, const struct differ_log *simulated)
 {
-	return real->count == simulated->count
-	       && equal_steps(real, simulated) == real->count;
+	return real->count == simulated->count && equal_steps(real, simulated) == real->count;
 }
 
 static void
 print_step(const char *who, const struct differ_step *step)
 {
-	(void)printf("%s %s(%lld, 0x%llx) = %lld\n", who, step->what,
-	             (long long)step->a, (unsigned long long)step->b,
-	             (long long)step->result);
+	(void)printf("%s %s(%lld, 0x%llx) = %lld\n", who, step->what, (long long)step->a,
+	             (unsigned long long)step->b, (long long)step->result);
 }
 
 void

@@ -42,8 +42,7 @@ real_dup(int fd)
 static int
 real_socketpair(int out[2])
 {
-	int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-	                    0, out);
+	int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, out);
 
 	return rc < 0 ? -errno : rc;
 }

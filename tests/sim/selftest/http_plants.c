@@ -75,19 +75,12 @@ run_load_plant(void *arg)
 int
 http_plants(void)
 {
-	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]),
-	                          run_plant, 0)
-	       + scenario_plant_all(load_plants,
-	                            sizeof(load_plants)
-	                                    / sizeof(load_plants[0]),
+	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]), run_plant, 0)
+	       + scenario_plant_all(load_plants, sizeof(load_plants) / sizeof(load_plants[0]),
 	                            run_load_plant, HTTP_OVERLOAD_MASK)
-	       + scenario_plant_all(limit_plants,
-	                            sizeof(limit_plants)
-	                                    / sizeof(limit_plants[0]),
+	       + scenario_plant_all(limit_plants, sizeof(limit_plants) / sizeof(limit_plants[0]),
 	                            run_limit_plant, HTTP_OVERLOAD_MASK)
-	       + scenario_plant_all(fetch_plants,
-	                            sizeof(fetch_plants)
-	                                    / sizeof(fetch_plants[0]),
+	       + scenario_plant_all(fetch_plants, sizeof(fetch_plants) / sizeof(fetch_plants[0]),
 	                            run_fetch_plant, 0);
 }
 
@@ -113,7 +106,6 @@ http_many(void)
 	struct sim_result result;
 
 	sim_run(&scenario, 1, &opts, &result);
-	(void)printf("%s  %s %s\n", result.failed ? "FAILED" : "ok",
-	             scenario.name, result.text);
+	(void)printf("%s  %s %s\n", result.failed ? "FAILED" : "ok", scenario.name, result.text);
 	return result.failed;
 }

@@ -12,9 +12,7 @@
 static uint64_t
 start(void (*fn)(void *arg), void *arg)
 {
-	struct weft__thread_opts opts = { .name = "other",
-		                          .fn = fn,
-		                          .arg = arg };
+	struct weft__thread_opts opts = { .name = "other", .fn = fn, .arg = arg };
 	uint64_t thread = 0;
 
 	while (weft__sys->thread_start(&opts, &thread) < 0)
@@ -301,11 +299,10 @@ join_nobody(void *arg)
 	(void)start(do_nothing, NULL);
 }
 
-#define ONLY_BYTES                                                            \
-	(SIM_MASK_ALL                                                         \
-	 & ~(SIM_MASK(SIM_SHORT) | SIM_MASK(SIM_EINTR) | SIM_MASK(SIM_EAGAIN) \
-	     | SIM_MASK(SIM_LATE) | SIM_MASK(SIM_CLOCK)                       \
-	     | SIM_MASK(SIM_BATCH)))
+#define ONLY_BYTES                                                                                 \
+	(SIM_MASK_ALL                                                                              \
+	 & ~(SIM_MASK(SIM_SHORT) | SIM_MASK(SIM_EINTR) | SIM_MASK(SIM_EAGAIN) | SIM_MASK(SIM_LATE) \
+	     | SIM_MASK(SIM_CLOCK) | SIM_MASK(SIM_BATCH)))
 
 const struct planted planted[] = {
 	{ .scenario = { .name = "lose_a_wakeup", .run = lose_a_wakeup },
@@ -342,9 +339,7 @@ const struct planted planted[] = {
 	  .seeds = 50,
 	  .faults = SIZE_MAX,
 	  .unwatched = true },
-	{ .scenario = { .name = "trust_send",
-	                .run = trust_send,
-	                .masked_faults = ONLY_BYTES },
+	{ .scenario = { .name = "trust_send", .run = trust_send, .masked_faults = ONLY_BYTES },
 	  .found_as = "bytes were lost",
 	  .seeds = 200,
 	  .faults = 3,

@@ -20,6 +20,5 @@ run_plant(void *arg)
 int
 redis_plants(void)
 {
-	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]),
-	                          run_plant, 0);
+	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]), run_plant, 0);
 }

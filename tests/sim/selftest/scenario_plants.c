@@ -90,8 +90,7 @@ pass_bytes(size_t (*spoil)(unsigned char *buf, size_t size))
 	stream_sent(&stream, (size_t)rc);
 	while (size < stream.made) {
 		(void)peer_wait(ends[1], POLLIN, WEFT_S);
-		rc = weft__sys->recv(ends[1], buf + size, sizeof(buf) - size,
-		                     0);
+		rc = weft__sys->recv(ends[1], buf + size, sizeof(buf) - size, 0);
 		size += rc > 0 ? (size_t)rc : 0;
 	}
 	(void)weft__sys->close(ends[0]);
@@ -176,8 +175,7 @@ post_numbers(const uintptr_t *numbers, size_t count)
 
 	order = (struct order){ .given = { 2 } };
 	for (size_t i = 0; i < count; i++)
-		while (weft_loop_post(loop, take_number, (void *)numbers[i])
-		       == WEFT_EAGAIN)
+		while (weft_loop_post(loop, take_number, (void *)numbers[i]) == WEFT_EAGAIN)
 			continue;
 	sim_check(weft_loop_run(loop) == 0);
 	sim_check(weft_loop_free(loop) == 0);
@@ -223,8 +221,7 @@ fire_early(void *arg)
 	weft_timer timer = { 0 };
 
 	(void)arg;
-	while (weft_timer_start(loop, &timer, due_ns / 2, 0, on_early, &due_ns)
-	       == WEFT_ENOMEM)
+	while (weft_timer_start(loop, &timer, due_ns / 2, 0, on_early, &due_ns) == WEFT_ENOMEM)
 		continue;
 	sim_check(weft_loop_run(loop) == 0);
 	sim_check(weft_loop_free(loop) == 0);
@@ -321,8 +318,8 @@ scenario_plant(const struct sim_scenario *scenario, const char *found_as)
 }
 
 int
-scenario_plant_all(const struct spoiled *plays, size_t count,
-                   void (*run)(void *spoil), uint32_t masked_faults)
+scenario_plant_all(const struct spoiled *plays, size_t count, void (*run)(void *spoil),
+                   uint32_t masked_faults)
 {
 	int missed = 0;
 
@@ -345,12 +342,10 @@ scenario_plants(void)
 	int missed = 0;
 
 	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
-		struct sim_scenario scenario = {
-			.name = plants[i].name,
-			.run = plants[i].run,
-			.masked_faults = SIM_MASK(SIM_CLOCK)
-			                 | SIM_MASK(SIM_SHORT)
-		};
+		struct sim_scenario scenario = { .name = plants[i].name,
+			                         .run = plants[i].run,
+			                         .masked_faults = SIM_MASK(SIM_CLOCK)
+			                                          | SIM_MASK(SIM_SHORT) };
 
 		missed += !scenario_plant(&scenario, plants[i].found_as);
 	}

@@ -46,20 +46,17 @@ die(const char *text)
 	exit(1);
 }
 
-#define must(cond) \
-	((cond) ? (void)0 : die(__FILE__ ":" PLACE(__LINE__) ": " #cond))
+#define must(cond) ((cond) ? (void)0 : die(__FILE__ ":" PLACE(__LINE__) ": " #cond))
 
 /* Run `scenario`; it must not fail. */
 static struct sim_result
-run_well(const struct sim_scenario *scenario, uint64_t seed,
-         const struct sim_opts *opts)
+run_well(const struct sim_scenario *scenario, uint64_t seed, const struct sim_opts *opts)
 {
 	struct sim_result result;
 
 	sim_run(scenario, seed, opts, &result);
 	if (result.failed) {
-		(void)printf("%s, seed %llu: ", scenario->name,
-		             (unsigned long long)seed);
+		(void)printf("%s, seed %llu: ", scenario->name, (unsigned long long)seed);
 		die(result.text);
 	}
 	return result;
@@ -115,15 +112,13 @@ compare_programs(uint64_t first, uint64_t count, bool tcp)
 		struct sim_scenario scenario = { .name = "differ",
 			                         .run = run_program,
 			                         .arg = &seed,
-			                         .masked_faults =
-			                                 SIM_MASK_ALL };
+			                         .masked_faults = SIM_MASK_ALL };
 		int tries = 0;
 
 		do {
 			differ_run(&host_real, seed, tcp, &log_real);
 			(void)run_well(&scenario, seed, &opts);
-		} while (!differ_equal(&log_real, &log_simulated)
-		         && ++tries < 3);
+		} while (!differ_equal(&log_real, &log_simulated) && ++tries < 3);
 		retries += tries > 0 && tries < 3;
 		if (tries < 3)
 			continue;
@@ -131,8 +126,8 @@ compare_programs(uint64_t first, uint64_t count, bool tcp)
 		(void)printf("random program %llu: ", (unsigned long long)seed);
 		die("the kernels differ");
 	}
-	(void)printf("    %llu programs, %d of them run again\n",
-	             (unsigned long long)count, retries);
+	(void)printf("    %llu programs, %d of them run again\n", (unsigned long long)count,
+	             retries);
 }
 
 /* --- the same again --------------------------------------------------- */
@@ -177,23 +172,20 @@ note_classes(const struct sim_scenario *scenario, uint64_t seed, bool *seen)
 
 	for (size_t i = 0; i < result.faults && i < FAULTS_MAX; i++)
 		for (int k = 0; k < SIM_CLASSES; k++)
-			seen[k] |= strcmp(faults[i].class, sim_class_name(k))
-			           == 0;
+			seen[k] |= strcmp(faults[i].class, sim_class_name(k)) == 0;
 	return result.faults;
 }
 
 static void
 every_class_of_fault_happens(void)
 {
-	static const struct sim_scenario memory = { .name = "memory",
-		                                    .run = use_memory };
+	static const struct sim_scenario memory = { .name = "memory", .run = use_memory };
 	bool seen[SIM_CLASSES] = { false };
 	uint64_t count = 0;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++)
-		count += note_classes(seed % 3 == 2 ? &memory
-		                                    : sim_scenarios[seed % 3],
-		                      seed, seen);
+		count += note_classes(seed % 3 == 2 ? &memory : sim_scenarios[seed % 3], seed,
+		                      seen);
 	for (int i = 0; i < SIM_CLASSES; i++)
 		if (!seen[i])
 			die(sim_class_name(i));
@@ -225,9 +217,7 @@ static void
 masked_and_healed_faults_do_not_happen(void)
 {
 	uint64_t errors = 0;
-	struct sim_scenario scenario = { .name = "healing",
-		                         .run = make_and_close,
-		                         .arg = &errors };
+	struct sim_scenario scenario = { .name = "healing", .run = make_and_close, .arg = &errors };
 	struct sim_opts opts = { .masked_faults = SIM_MASK_ALL };
 
 	for (uint64_t seed = 0; seed < 200; seed++)
@@ -258,9 +248,7 @@ static void
 clock_goes_forward_and_sometimes_jumps(void)
 {
 	uint64_t jumps = 0;
-	struct sim_scenario scenario = { .name = "clock",
-		                         .run = read_the_clock,
-		                         .arg = &jumps };
+	struct sim_scenario scenario = { .name = "clock", .run = read_the_clock, .arg = &jumps };
 
 	for (uint64_t seed = 0; seed < 200; seed++)
 		(void)run_well(&scenario, seed, NULL);
@@ -279,10 +267,9 @@ static bool
 fails_alike(void *arg, const uint64_t *keys, size_t count)
 {
 	const struct hunt *hunt = arg;
-	struct sim_opts opts = { .only = keys,
-		                 .only_count = count,
-		                 .steps_max = 100000,
-		                 .calm = hunt->plant->calm };
+	struct sim_opts opts = {
+		.only = keys, .only_count = count, .steps_max = 100000, .calm = hunt->plant->calm
+	};
 	struct sim_result result;
 
 	sim_run(&hunt->plant->scenario, hunt->seed, &opts, &result);
@@ -296,10 +283,9 @@ shrink(struct hunt *hunt, const struct sim_fault *faults, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		keys[i] = faults[i].key;
-	return sim_shrink(&(struct sim_shrink){ .fails = fails_alike,
-	                                        .arg = hunt,
-	                                        .runs_max = 200 },
-	                  keys, count);
+	return sim_shrink(
+		&(struct sim_shrink){ .fails = fails_alike, .arg = hunt, .runs_max = 200 }, keys,
+		count);
 }
 
 /* The seed with the most faults of those that fail: there is most to take
@@ -308,10 +294,9 @@ static void
 find(const struct planted *plant)
 {
 	static struct sim_fault faults[FAULTS_MAX], most[FAULTS_MAX];
-	struct sim_opts opts = { .faults = faults,
-		                 .faults_max = FAULTS_MAX,
-		                 .steps_max = 100000,
-		                 .calm = plant->calm };
+	struct sim_opts opts = {
+		.faults = faults, .faults_max = FAULTS_MAX, .steps_max = 100000, .calm = plant->calm
+	};
 	struct hunt hunt = { .plant = plant };
 	struct sim_result result;
 	size_t found = 0, count = 0, left;
@@ -320,9 +305,7 @@ find(const struct planted *plant)
 		sim_run(&plant->scenario, seed, &opts, &result);
 		if (!result.failed)
 			continue;
-		must(strncmp(result.text, plant->found_as,
-		             strlen(plant->found_as))
-		     == 0);
+		must(strncmp(result.text, plant->found_as, strlen(plant->found_as)) == 0);
 		must(result.faults <= FAULTS_MAX);
 		found++;
 		if (found > 1 && result.faults <= count)
@@ -335,8 +318,8 @@ find(const struct planted *plant)
 	if (found == 0)
 		die(plant->scenario.name);
 	left = shrink(&hunt, most, count);
-	(void)printf("    found in %zu of %u seeds; %zu faults shrink to %zu\n",
-	             found, plant->seeds, count, left);
+	(void)printf("    found in %zu of %u seeds; %zu faults shrink to %zu\n", found,
+	             plant->seeds, count, left);
 	must(left <= plant->faults);
 	pass(plant->scenario.name);
 }
@@ -352,8 +335,7 @@ crash(void *arg)
 static void
 crash_tells_its_seed(void)
 {
-	static const struct sim_scenario scenario = { .name = "crashes",
-		                                      .run = crash };
+	static const struct sim_scenario scenario = { .name = "crashes", .run = crash };
 	char text[4096] = "";
 	int fds[2], status;
 	ssize_t size;
@@ -394,8 +376,7 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "crowd") == 0)
 		return http_many();
 	(void)sigaction(SIGPIPE, &ignore, NULL); /* the real pipe sends one */
-	for (int fd = 3; fd < 1024;
-	     fd++) /* free numbers are to be without gaps */
+	for (int fd = 3; fd < 1024; fd++)        /* free numbers are to be without gaps */
 		(void)close(fd);
 	compare_semantics(semantics_epoll);
 	compare_semantics(semantics_files);

@@ -3,15 +3,13 @@
 #include "sim/selftest/semantics.h"
 
 void
-check_eq_at(const struct host *host, const char *place, int64_t got,
-            int64_t want)
+check_eq_at(const struct host *host, const char *place, int64_t got, int64_t want)
 {
 	char text[512];
 
 	if (got == want)
 		return;
-	(void)snprintf(text, sizeof(text),
-	               "%s: on the %s kernel %lld, want %lld", place,
+	(void)snprintf(text, sizeof(text), "%s: on the %s kernel %lld, want %lld", place,
 	               host->name, (long long)got, (long long)want);
 	host->fail(text);
 }
@@ -23,8 +21,7 @@ settle(const struct host *host)
 }
 
 static uint32_t
-ready_within(const struct host *host, int fd, uint32_t events,
-             int64_t timeout_ns)
+ready_within(const struct host *host, int fd, uint32_t events, int64_t timeout_ns)
 {
 	struct pollfd pollfd = { .fd = fd, .events = (short)events };
 	int rc = host->sys->poll(&pollfd, 1, timeout_ns);

@@ -53,9 +53,7 @@ epoll_edge_reports_what_holds_when_it_is_fetched(const struct host *host)
 	add(host, fd);
 	CHECK_EQ(host->sys->read(fd, &value, sizeof(value)), 8);
 	CHECK_EQ(report(host, ep), 0);
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_MOD, fd,
-	               EPOLLIN | EPOLLOUT | EPOLLET),
-	         0);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLOUT | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
 	add(host, fd); /* wakes for input, and tells of both */
 	CHECK_EQ(report(host, ep), EPOLLIN | EPOLLOUT);
@@ -103,8 +101,7 @@ epoll_oneshot_that_has_fired_hides_even_a_hangup(const struct host *host)
 	int fds[2] = { -1, -1 };
 
 	CHECK_EQ(host->sys->pipe(fds), 0);
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[0], EPOLLIN | EPOLLONESHOT),
-	         0);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[0], EPOLLIN | EPOLLONESHOT), 0);
 	CHECK_EQ(host->sys->write(fds[1], "x", 1), 1);
 	CHECK_EQ(report(host, ep), EPOLLIN);
 	CHECK_EQ(host->sys->close(fds[1]), 0);
@@ -124,9 +121,7 @@ epoll_with_few_slots_goes_round(const struct host *host)
 		struct epoll_event event = { .events = EPOLLIN, .data.fd = i };
 
 		fds[i] = ok(host, host->sys->eventfd());
-		CHECK_EQ(
-			host->sys->epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &event),
-			0);
+		CHECK_EQ(host->sys->epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &event), 0);
 		add(host, fds[i]);
 	}
 	for (int i = 0; i < 6; i++) {
@@ -186,8 +181,7 @@ epoll_refuses_what_it_must(const struct host *host)
 	CHECK_EQ(host->sys->epoll_wait(ep, &event, 0, 0), -EINVAL);
 	CHECK_EQ(host->sys->epoll_wait(fd, &event, 1, 0), -EINVAL);
 	CHECK_EQ(host->sys->epoll_wait(1000, &event, 1, 0), -EBADF);
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLEXCLUSIVE),
-	         -EINVAL);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLEXCLUSIVE), -EINVAL);
 	end(host, file, fd);
 	end(host, ep, -1);
 }
@@ -246,8 +240,7 @@ epoll_tells_a_number_from_its_next_owner(const struct host *host)
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_DEL, next, 0), -ENOENT);
 	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, next, EPOLLIN), 0);
 	add(host, twin);
-	CHECK_EQ(report(host, ep),
-	         EPOLLIN); /* for the old owner, under its number */
+	CHECK_EQ(report(host, ep), EPOLLIN); /* for the old owner, under its number */
 	add(host, next);
 	CHECK_EQ(host->sys->epoll_wait(ep, events, 4, 0), 2);
 	CHECK_EQ(host->sys->close(twin), 0);
@@ -307,17 +300,14 @@ wait_for_events(void *arg)
 static void
 epoll_wait_ends_when_another_thread_writes(const struct host *host)
 {
-	struct waiter waiter = { .host = host,
-		                 .ep = ok(host, host->sys->epoll_create()) };
-	struct weft__thread_opts opts = { .fn = wait_for_events,
-		                          .arg = &waiter };
+	struct waiter waiter = { .host = host, .ep = ok(host, host->sys->epoll_create()) };
+	struct weft__thread_opts opts = { .fn = wait_for_events, .arg = &waiter };
 	int fd = ok(host, host->sys->eventfd());
 	uint64_t thread = 0;
 
 	CHECK_EQ(host->sys->thread_start(&opts, &thread), 0);
 	settle(host);
-	CHECK_EQ(watch(host, waiter.ep, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET),
-	         0);
+	CHECK_EQ(watch(host, waiter.ep, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET), 0);
 	add(host, fd);
 	CHECK_EQ(host->sys->thread_join(thread), 0);
 	CHECK_EQ(waiter.rc, 1);

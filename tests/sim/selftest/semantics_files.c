@@ -83,8 +83,7 @@ pipe_that_is_full_takes_again_when_a_page_is_read(const struct host *host)
 	CHECK_EQ(report(host, ep), 0);
 	CHECK_EQ(host->sys->read(fds[0], page, 1), 1);
 	CHECK_EQ(report(host, ep), 0);
-	CHECK_EQ(host->sys->read(fds[0], page, sizeof(page) - 1),
-	         sizeof(page) - 1);
+	CHECK_EQ(host->sys->read(fds[0], page, sizeof(page) - 1), sizeof(page) - 1);
 	CHECK_EQ(report(host, ep), EPOLLOUT);
 	CHECK_EQ(host->sys->write(fds[1], page, sizeof(page)), sizeof(page));
 	end(host, fds[0], fds[1]);
@@ -112,8 +111,7 @@ pipe_edge_comes_with_every_write(const struct host *host)
 static void
 poll_skips_negative_numbers_and_knows_bad_ones(const struct host *host)
 {
-	int fd = ok(host, host->sys->eventfd()),
-	    file = ok(host, host->open_file(5));
+	int fd = ok(host, host->sys->eventfd()), file = ok(host, host->open_file(5));
 	struct pollfd fds[] = { { .fd = -1, .events = POLLIN },
 		                { .fd = 1000, .events = POLLIN },
 		                { .fd = fd, .events = POLLOUT },
@@ -130,8 +128,7 @@ poll_skips_negative_numbers_and_knows_bad_ones(const struct host *host)
 static void
 numbers_are_the_lowest_free_ones(const struct host *host)
 {
-	int a = ok(host, host->sys->eventfd()),
-	    b = ok(host, host->sys->eventfd());
+	int a = ok(host, host->sys->eventfd()), b = ok(host, host->sys->eventfd());
 	int c = ok(host, host->sys->eventfd());
 
 	CHECK_EQ(host->sys->close(b), 0);
@@ -161,8 +158,7 @@ numbers_run_out(const struct host *host)
 static void
 kinds_are_told_apart(const struct host *host)
 {
-	int file = ok(host, host->open_file(1)),
-	    fd = ok(host, host->sys->eventfd());
+	int file = ok(host, host->open_file(1)), fd = ok(host, host->sys->eventfd());
 	int socket = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
 
 	CHECK_EQ(host->sys->kind(file), WEFT__FD_FILE);
@@ -202,18 +198,16 @@ park_ends_with_an_unpark(const struct host *host)
 	struct sleeper sleeper = { .host = host, .rc = 77 };
 	uint64_t thread = 0;
 
-	CHECK_EQ(host->sys->thread_start(
-			 &(struct weft__thread_opts){ .name = "sleeper",
-	                                              .fn = sleep_until_changed,
-	                                              .arg = &sleeper },
-			 &thread),
+	CHECK_EQ(host->sys->thread_start(&(struct weft__thread_opts){ .name = "sleeper",
+	                                                              .fn = sleep_until_changed,
+	                                                              .arg = &sleeper },
+	                                 &thread),
 	         0);
 	settle(host);
 	__atomic_store_n(&sleeper.word.raw, 1, __ATOMIC_RELEASE);
 	host->sys->unpark(&sleeper.word);
 	CHECK_EQ(host->sys->thread_join(thread), 0);
-	CHECK_EQ(sleeper.rc == 0 || sleeper.rc == 77 || sleeper.rc == -EAGAIN,
-	         1);
+	CHECK_EQ(sleeper.rc == 0 || sleeper.rc == 77 || sleeper.rc == -EAGAIN, 1);
 }
 
 static void

@@ -17,9 +17,8 @@ listen_on(const struct host *host, int backlog, struct sockaddr_in *name)
 	socklen_t size = sizeof(*name);
 	int fd = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
 
-	*name = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
+	*name = (struct sockaddr_in){ .sin_family = AF_INET,
+		                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)name, size), 0);
 	CHECK_EQ(host->sys->listen(fd, backlog), 0);
 	CHECK_EQ(host->sys->sockname(fd, (struct sockaddr *)name, &size), 0);
@@ -31,8 +30,7 @@ static int
 connect_to(const struct host *host, const struct sockaddr_in *name)
 {
 	int fd = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
-	int rc = host->sys->connect(fd, (const struct sockaddr *)name,
-	                            sizeof(*name));
+	int rc = host->sys->connect(fd, (const struct sockaddr *)name, sizeof(*name));
 
 	CHECK_EQ(rc == 0 || rc == -EINPROGRESS ? 0 : rc, 0);
 	return fd;
@@ -92,8 +90,7 @@ tcp_connect_tells_of_its_success_once(const struct host *host)
 	CHECK_EQ(ready_soon(host, fd, POLLOUT), POLLOUT);
 	rc = host->sys->connect(fd, (struct sockaddr *)&name, sizeof(name));
 	CHECK_EQ(rc == 0 || rc == -EISCONN ? 0 : rc, 0);
-	CHECK_EQ(host->sys->connect(fd, (struct sockaddr *)&name, sizeof(name)),
-	         -EISCONN);
+	CHECK_EQ(host->sys->connect(fd, (struct sockaddr *)&name, sizeof(name)), -EISCONN);
 	end(host, fd, listener);
 }
 
@@ -131,9 +128,7 @@ tcp_refusal_is_told_by_recv_or_the_next_connect(const struct host *host)
 	settle(host);
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), -ECONNREFUSED);
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 0);
-	CHECK_EQ(host->sys->connect(fds[1], (struct sockaddr *)&name,
-	                            sizeof(name)),
-	         -ECONNREFUSED);
+	CHECK_EQ(host->sys->connect(fds[1], (struct sockaddr *)&name, sizeof(name)), -ECONNREFUSED);
 	CHECK_EQ(error_of(host, fds[1]), 0);
 	end(host, fds[0], fds[1]);
 }
@@ -161,13 +156,10 @@ tcp_names_are_taken_once(const struct host *host)
 	int fd = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
 	socklen_t size = sizeof(other);
 
-	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)),
-	         -EADDRINUSE);
+	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)), -EADDRINUSE);
 	name.sin_port = 0;
-	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)),
-	         0);
-	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)),
-	         -EINVAL);
+	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, sizeof(name)), -EINVAL);
 	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)&name, 3), -EINVAL);
 	CHECK_EQ(host->sys->sockname(fd, (struct sockaddr *)&other, &size), 0);
 	CHECK_EQ(other.sin_port != 0, 1);
@@ -187,9 +179,7 @@ tcp_backlog_that_is_full_keeps_others_waiting(const struct host *host)
 	}
 	fds[2] = connect_to(host, &name);
 	settle(host); /* it waits, or a stricter kernel has refused it */
-	CHECK_EQ((ready_now(host, fds[2], POLLOUT) & (POLLOUT | POLLERR))
-	                 == POLLOUT,
-	         0);
+	CHECK_EQ((ready_now(host, fds[2], POLLOUT) & (POLLOUT | POLLERR)) == POLLOUT, 0);
 	end(host, ok(host, host->sys->accept(listener)), -1);
 	end(host, ok(host, host->sys->accept(listener)), -1);
 	/* Connected when the request was sent again, or refused. */
@@ -223,9 +213,7 @@ tcp_edge_of_a_connect_comes_once(const struct host *host)
 	int fd = ok(host, host->sys->socket(AF_INET, SOCK_STREAM, 0));
 	int ep = ok(host, host->sys->epoll_create());
 
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fd,
-	               EPOLLIN | EPOLLOUT | EPOLLET),
-	         0);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), EPOLLOUT | EPOLLHUP);
 	(void)host->sys->connect(fd, (struct sockaddr *)&name, sizeof(name));
 	settle(host);
@@ -272,8 +260,7 @@ tcp_end_comes_after_the_data(const struct host *host)
 	CHECK_EQ(host->sys->send(fds[0], "x", 1, 0), 1);
 	CHECK_EQ(host->sys->close(fds[0]), 0);
 	settle(host);
-	CHECK_EQ(ready_now(host, fds[1], POLLIN | POLLRDHUP),
-	         POLLIN | POLLRDHUP);
+	CHECK_EQ(ready_now(host, fds[1], POLLIN | POLLRDHUP), POLLIN | POLLRDHUP);
 	CHECK_EQ(host->sys->recv(fds[1], buf, 8, 0), 1);
 	CHECK_EQ(host->sys->recv(fds[1], buf, 8, 0), 0);
 	end(host, fds[1], -1);
@@ -285,9 +272,7 @@ tcp_edge_comes_with_the_end(const struct host *host)
 	int ep = ok(host, host->sys->epoll_create()), fds[2];
 
 	tcp_pair(host, fds);
-	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[1],
-	               EPOLLIN | EPOLLRDHUP | EPOLLET),
-	         0);
+	CHECK_EQ(watch(host, ep, EPOLL_CTL_ADD, fds[1], EPOLLIN | EPOLLRDHUP | EPOLLET), 0);
 	CHECK_EQ(report(host, ep), 0);
 	CHECK_EQ(host->sys->send(fds[0], "x", 1, 0), 1);
 	settle(host);
@@ -315,8 +300,7 @@ tcp_close_with_unread_bytes_resets(const struct host *host)
 	settle(host);
 	CHECK_EQ(ready_now(host, fds[0], POLLIN | POLLOUT | POLLRDHUP),
 	         POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP);
-	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0),
-	         1); /* what came before it */
+	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 1); /* what came before it */
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), -ECONNRESET);
 	CHECK_EQ(host->sys->recv(fds[0], buf, 4, 0), 0);
 	CHECK_EQ(host->sys->send(fds[0], buf, 4, 0), -EPIPE);
@@ -332,8 +316,7 @@ tcp_close_that_may_not_linger_resets(const struct host *host)
 	char buf[4];
 
 	tcp_pair(host, fds);
-	CHECK_EQ(host->sys->set_option(fds[1], SOL_SOCKET, SO_LINGER, &at_once,
-	                               sizeof(at_once)),
+	CHECK_EQ(host->sys->set_option(fds[1], SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)),
 	         0);
 	CHECK_EQ(host->sys->send(fds[1], "y", 1, 0), 1);
 	settle(host);
@@ -362,8 +345,7 @@ tcp_reset_is_told_by_send_once(const struct host *host)
 }
 
 static void
-tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset(
-	const struct host *host)
+tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset(const struct host *host)
 {
 	int fds[2];
 	char buf[4];
@@ -371,8 +353,7 @@ tcp_bytes_to_a_peer_that_has_gone_are_answered_by_a_reset(
 	tcp_pair(host, fds);
 	CHECK_EQ(host->sys->close(fds[1]), 0);
 	settle(host);
-	CHECK_EQ(ready_now(host, fds[0], POLLIN | POLLRDHUP),
-	         POLLIN | POLLRDHUP);
+	CHECK_EQ(ready_now(host, fds[0], POLLIN | POLLRDHUP), POLLIN | POLLRDHUP);
 	CHECK_EQ(host->sys->send(fds[0], "x", 1, 0), 1);
 	settle(host);
 	CHECK_EQ(ready_now(host, fds[0], POLLIN), POLLIN | POLLERR | POLLHUP);
@@ -394,8 +375,7 @@ tcp_that_is_full_is_writable_when_enough_was_read(const struct host *host)
 	CHECK_EQ(report(host, ep), EPOLLOUT);
 	do { /* until nothing moves any more, neither here nor on the way */
 		settle(host);
-		while ((rc = host->sys->send(fds[0], block, sizeof(block), 0))
-		       > 0)
+		while ((rc = host->sys->send(fds[0], block, sizeof(block), 0)) > 0)
 			sent += rc;
 		CHECK_EQ(rc, -EAGAIN);
 		settle(host);
@@ -489,16 +469,13 @@ local_shutdown_reaches_the_peer(const struct host *host)
 
 /* A listener with a name of the kernel's choice. */
 static int
-listen_local(const struct host *host, int backlog, struct sockaddr_un *name,
-             socklen_t *size)
+listen_local(const struct host *host, int backlog, struct sockaddr_un *name, socklen_t *size)
 {
 	int fd = ok(host, host->sys->socket(AF_UNIX, SOCK_STREAM, 0));
 
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	*size = sizeof(*name);
-	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)name,
-	                         sizeof(sa_family_t)),
-	         0);
+	CHECK_EQ(host->sys->bind(fd, (struct sockaddr *)name, sizeof(sa_family_t)), 0);
 	CHECK_EQ(host->sys->listen(fd, backlog), 0);
 	CHECK_EQ(host->sys->sockname(fd, (struct sockaddr *)name, size), 0);
 	CHECK_EQ(*size, sizeof(sa_family_t) + 6);
@@ -506,8 +483,7 @@ listen_local(const struct host *host, int backlog, struct sockaddr_un *name,
 }
 
 static int
-connect_local(const struct host *host, int fd, const struct sockaddr_un *name,
-              socklen_t size)
+connect_local(const struct host *host, int fd, const struct sockaddr_un *name, socklen_t size)
 {
 	return host->sys->connect(fd, (const struct sockaddr *)name, size);
 }
@@ -566,8 +542,7 @@ messages_are_gathered_and_scattered(const struct host *host)
 	struct iovec out[] = { { .iov_base = text, .iov_len = 2 },
 		               { .iov_base = text, .iov_len = 0 },
 		               { .iov_base = text + 2, .iov_len = 4 } };
-	struct iovec in[] = { { .iov_base = a, .iov_len = 3 },
-		              { .iov_base = b, .iov_len = 4 } };
+	struct iovec in[] = { { .iov_base = a, .iov_len = 3 }, { .iov_base = b, .iov_len = 4 } };
 	struct msghdr sent = { .msg_iov = out, .msg_iovlen = 3 };
 	struct msghdr got = { .msg_iov = in, .msg_iovlen = 2 };
 	int fds[2];

@@ -33,10 +33,7 @@ run_stop_plant(void *arg)
 int
 stream_plants(void)
 {
-	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]),
-	                          run_plant, 0)
-	       + scenario_plant_all(stop_plants,
-	                            sizeof(stop_plants)
-	                                    / sizeof(stop_plants[0]),
+	return scenario_plant_all(plants, sizeof(plants) / sizeof(plants[0]), run_plant, 0)
+	       + scenario_plant_all(stop_plants, sizeof(stop_plants) / sizeof(stop_plants[0]),
 	                            run_stop_plant, 0);
 }

@@ -35,9 +35,7 @@ tell(int64_t rc)
 static struct level *
 open_judged(uint32_t flags, uint64_t deadline_ns)
 {
-	while (weft_scope_open(&self.levels[self.depth].scope, flags,
-	                       deadline_ns)
-	       < 0)
+	while (weft_scope_open(&self.levels[self.depth].scope, flags, deadline_ns) < 0)
 		continue;
 	return level_open(&self, flags, deadline_ns);
 }
@@ -140,8 +138,7 @@ end_a_scope_in_secret(void *arg)
 
 	(void)arg;
 	weft_scope_cancel(&level->scope);
-	level_move(level, WEFT_NEVER,
-	           weft_scope_set_deadline(&level->scope, WEFT_NEVER));
+	level_move(level, WEFT_NEVER, weft_scope_set_deadline(&level->scope, WEFT_NEVER));
 	return 0;
 }
 
@@ -163,9 +160,7 @@ start_other(int result)
 	weft_threadlet id;
 
 	actor_init(&other, 0, level);
-	while ((id = weft_scope_go(&level->scope, be_other,
-	                           (void *)(intptr_t)result))
-	       < 0)
+	while ((id = weft_scope_go(&level->scope, be_other, (void *)(intptr_t)result)) < 0)
 		continue;
 	actor_started(&other, id, false);
 	return level;

@@ -29,22 +29,15 @@ TEST(a_node_that_makes_no_sense_is_refused_with_its_name)
 {
 	weft_dag *dag = graph(), *other = graph();
 
-	CHECK_EQ(weft_dag_add(dag, &(weft_dag_node){ .name = "x" }),
-	         WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "node x needs a function or a graph, and not both");
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .sub = other)),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, &(weft_dag_node){ .name = "x" }), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "node x needs a function or a graph, and not both");
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .sub = other)), WEFT_EINVAL);
 	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .place = 7)), WEFT_EINVAL);
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .each = true)),
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .each = true)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .retries = 70000)), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .fallback = weft_value_integer(1))),
 	         WEFT_EINVAL);
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .retries = 70000)),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up,
-	                                .fallback = weft_value_integer(1))),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .optional = true,
-	                                .type = &weft_type_integer,
+	CHECK_EQ(weft_dag_add(dag, NODE("x", add_up, .optional = true, .type = &weft_type_integer,
 	                                .fallback = weft_value_text("?"))),
 	         WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node x has a fallback of another type");
@@ -79,8 +72,7 @@ TEST(a_cycle_is_told_by_its_path)
 	weft_dag_add(dag, NODE("c", add_up, .inputs = INPUTS("b")));
 	weft_dag_add(dag, NODE("end", add_up, .inputs = INPUTS("c")));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "graph: the nodes form a cycle: a -> b -> c -> a");
+	CHECK_STR(weft_detail(), "graph: the nodes form a cycle: a -> b -> c -> a");
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
@@ -115,16 +107,14 @@ TEST(types_that_do_not_agree_are_told_with_both_names)
 	weft_dag *dag = graph();
 
 	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
-	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"),
-	                       .input_types = text));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .input_types = text));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node b takes a as text, which is integer");
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
 	weft_dag_add(dag, NODE("a", add_up));
-	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"),
-	                       .input_types = text));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .input_types = text));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node b takes a as text, which is no value");
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -135,11 +125,9 @@ TEST(each_needs_a_list)
 	weft_dag *dag = graph();
 
 	weft_dag_add(dag, NODE("a", add_up, .type = &weft_type_integer));
-	weft_dag_add(dag,
-	             NODE("b", add_up, .inputs = INPUTS("a"), .each = true));
+	weft_dag_add(dag, NODE("b", add_up, .inputs = INPUTS("a"), .each = true));
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "node b is for each item of a, which is no list");
+	CHECK_STR(weft_detail(), "node b is for each item of a, which is no list");
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
 
@@ -176,8 +164,7 @@ inner_graph(void)
 	weft_dag *dag = graph();
 
 	weft_dag_add_input(dag, "in", &weft_type_integer);
-	weft_dag_add(dag, NODE("out", add_up, .inputs = INPUTS("in"),
-	                       .type = &weft_type_integer));
+	weft_dag_add(dag, NODE("out", add_up, .inputs = INPUTS("in"), .type = &weft_type_integer));
 	return dag;
 }
 
@@ -186,22 +173,18 @@ TEST(a_graph_inside_of_another_has_to_fit_it)
 	weft_dag *inner = inner_graph(), *dag = graph();
 
 	weft_dag_add_input(dag, "x", &weft_type_text);
-	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
-	                                    .sub = inner,
-	                                    .inputs = INPUTS("x") });
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner, .inputs = INPUTS("x") });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
 	CHECK_STR(weft_detail(), "node sub: its graph graph is not checked");
 	CHECK_EQ(weft_dag_check(inner), 0);
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "node sub gives x as text to its graph, which "
-	                         "takes integer");
+	CHECK_STR(weft_detail(), "node sub gives x as text to its graph, which takes integer");
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
 	weft_dag_add(dag, &(weft_dag_node){ .name = "sub", .sub = inner });
 	CHECK_EQ(weft_dag_check(dag), WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "node sub has 0 inputs, and its graph graph 1");
+	CHECK_STR(weft_detail(), "node sub has 0 inputs, and its graph graph 1");
 	CHECK_EQ(weft_dag_free(dag), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);
 }
@@ -266,10 +249,9 @@ TEST(a_template_is_written_as_json_whatever_its_names_are)
 	weft_dag_add(dag, NODE("a\\b\n", add_up));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	CHECK_EQ(weft_dag_write(dag, WEFT_DAG_JSON, &text), 0);
-	CHECK_STR(text.as.ptr,
-	          "{\n\t\"name\": \"quo\\\"te\",\n\t\"nodes\": [\n"
-	          "\t\t{\"name\": \"a\\\\b\\u000a\", \"place\": \"cpu\", "
-	          "\"inputs\": []}\n\t]\n}\n");
+	CHECK_STR(text.as.ptr, "{\n\t\"name\": \"quo\\\"te\",\n\t\"nodes\": [\n"
+	                       "\t\t{\"name\": \"a\\\\b\\u000a\", \"place\": \"cpu\", "
+	                       "\"inputs\": []}\n\t]\n}\n");
 	weft_value_drop(&text);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }

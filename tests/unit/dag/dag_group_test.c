@@ -2,8 +2,7 @@
 #include "base/atomic.h"
 #include "unit/dag/graph.h"
 
-#define SUB(name_, sub_, ...) \
-	(&(weft_dag_node){ .name = (name_), .sub = (sub_), ##__VA_ARGS__ })
+#define SUB(name_, sub_, ...) (&(weft_dag_node){ .name = (name_), .sub = (sub_), ##__VA_ARGS__ })
 
 static int
 nothing(weft_dag_step *step, void *arg)
@@ -82,9 +81,8 @@ run_sleepers(void *arg)
 
 	(void)arg;
 	failures = 0;
-	weft_dag_add(inner,
-	             NODE("x", fail_often, .retries = 1,
-	                  .backoff_ns = 3600 * WEFT_S, .place = WEFT_DAG_LOOP));
+	weft_dag_add(inner, NODE("x", fail_often, .retries = 1, .backoff_ns = 3600 * WEFT_S,
+	                         .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add(dag, SUB("a", inner));
 	weft_dag_add(dag, SUB("b", inner));
@@ -147,8 +145,8 @@ TEST(priorities_hold_in_a_graph_inside_of_another)
 
 	memset(order, 0, sizeof order);
 	for (int i = 0; i < 5; i++)
-		weft_dag_add(inner, NODE(names[i], note, .arg = names[i],
-		                         .priority = priorities[i]));
+		weft_dag_add(inner,
+		             NODE(names[i], note, .arg = names[i], .priority = priorities[i]));
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add(dag, SUB("s", inner));
 	CHECK_EQ(run_and_free(dag, inner), 0);
@@ -176,8 +174,7 @@ TEST(what_the_condition_of_a_graph_puts_out_is_dropped)
 
 	weft_dag_add(inner, NODE("x", put_text, .type = &weft_type_text));
 	CHECK_EQ(weft_dag_check(inner), 0);
-	weft_dag_add(dag, SUB("a", inner, .type = &weft_type_text,
-	                      .when = put_and_say_yes));
+	weft_dag_add(dag, SUB("a", inner, .type = &weft_type_text, .when = put_and_say_yes));
 	CHECK_EQ(run_and_free(dag, inner), 0);
 }
 
@@ -200,8 +197,8 @@ TEST(an_item_is_tried_as_often_as_allowed_and_the_list_is_not)
 
 	failures = 0;
 	weft_dag_add_input(dag, "list", &weft_type_list);
-	weft_dag_add(dag, NODE("e", fail_often, .each = true, .retries = 2,
-	                       .inputs = INPUTS("list")));
+	weft_dag_add(dag,
+	             NODE("e", fail_often, .each = true, .retries = 2, .inputs = INPUTS("list")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_set(run, "list", numbers(1)), 0);
@@ -217,8 +214,7 @@ fail_second(weft_dag_step *step, void *arg)
 	int64_t item = weft_dag_step_in(step, 0)->as.integer;
 
 	(void)arg;
-	return item == 1 ? WEFT_EPROTO
-	                 : weft_dag_step_out(step, weft_value_integer(item));
+	return item == 1 ? WEFT_EPROTO : weft_dag_step_out(step, weft_value_integer(item));
 }
 
 TEST(the_fallback_of_a_node_for_each_item_is_the_list)
@@ -228,10 +224,9 @@ TEST(the_fallback_of_a_node_for_each_item_is_the_list)
 	weft_value value;
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
-	CHECK(weft_dag_add(dag, NODE("e", fail_second, .each = true,
-	                             .inputs = INPUTS("list"),
-	                             .type = &weft_type_integer,
-	                             .optional = true, .fallback = numbers(0)))
+	CHECK(weft_dag_add(dag, NODE("e", fail_second, .each = true, .inputs = INPUTS("list"),
+	                             .type = &weft_type_integer, .optional = true,
+	                             .fallback = numbers(0)))
 	      >= 0);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -264,8 +259,8 @@ static int
 add_limited(weft_dag_step *step, void *arg)
 {
 	(void)arg;
-	return weft_dag_step_add(step, NODE("more", nothing, .limit = "one",
-	                                    .inputs = INPUTS("grow")));
+	return weft_dag_step_add(step,
+	                         NODE("more", nothing, .limit = "one", .inputs = INPUTS("grow")));
 }
 
 TEST(a_step_with_a_limit_can_add_a_node_with_the_same)
@@ -285,8 +280,7 @@ take_and_add(weft_dag_step *step, void *arg)
 	(void)arg;
 	CHECK_EQ(weft_dag_step_take(step, 0, &value), 0);
 	weft_value_drop(&value);
-	CHECK_EQ(weft_dag_step_add(step, SUM("more", .inputs = INPUTS("in"))),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_dag_step_add(step, SUM("more", .inputs = INPUTS("in"))), WEFT_EINVAL);
 	return 0;
 }
 
@@ -318,8 +312,8 @@ TEST(what_a_condition_adds_and_then_says_no_is_dropped)
 static int
 add_graph(weft_dag_step *step, void *inner)
 {
-	return weft_dag_step_add(step, SUB("sub", inner, .inputs = INPUTS("in"),
-	                                   .type = &weft_type_integer));
+	return weft_dag_step_add(
+		step, SUB("sub", inner, .inputs = INPUTS("in"), .type = &weft_type_integer));
 }
 
 static int
@@ -329,8 +323,7 @@ run_with_added(weft_dag *inner)
 
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add_input(dag, "in", NULL);
-	weft_dag_add(dag, NODE("grow", add_graph, .arg = inner,
-	                       .inputs = INPUTS("in")));
+	weft_dag_add(dag, NODE("grow", add_graph, .arg = inner, .inputs = INPUTS("in")));
 	return run_and_free(dag, inner);
 }
 
@@ -367,15 +360,11 @@ TEST(a_fallback_that_could_not_be_made_or_cannot_be_shared_is_refused)
 	static int thing;
 	weft_dag *dag = graph();
 
-	CHECK_EQ(weft_dag_add(dag,
-	                      NODE("a", nothing, .type = &weft_type_text,
-	                           .optional = true,
-	                           .fallback = weft_value_error(WEFT_ENOMEM))),
+	CHECK_EQ(weft_dag_add(dag, NODE("a", nothing, .type = &weft_type_text, .optional = true,
+	                                .fallback = weft_value_error(WEFT_ENOMEM))),
 	         WEFT_ENOMEM);
-	CHECK_EQ(weft_dag_add(dag,
-	                      NODE("a", nothing, .type = &owned,
-	                           .optional = true,
-	                           .fallback = weft_value_ptr(&owned, &thing))),
+	CHECK_EQ(weft_dag_add(dag, NODE("a", nothing, .type = &owned, .optional = true,
+	                                .fallback = weft_value_ptr(&owned, &thing))),
 	         WEFT_EINVAL);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }

@@ -76,12 +76,11 @@ run_late_in_graph(void *arg)
 	(void)arg;
 	begin();
 	weft_dag_add(inner, NODE("x", nothing));
-	weft_dag_add(inner, NODE("y", wait_deaf, .inputs = INPUTS("x"),
-	                         .timeout_ns = WEFT_MS, .optional = true));
+	weft_dag_add(inner, NODE("y", wait_deaf, .inputs = INPUTS("x"), .timeout_ns = WEFT_MS,
+	                         .optional = true));
 	CHECK_EQ(weft_dag_check(inner), 0);
 	weft_dag_add(dag, &(weft_dag_node){ .name = "s", .sub = inner });
-	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("s"),
-	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("s"), .place = WEFT_DAG_LOOP));
 	CHECK_EQ(run_and_free(dag), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);
 	return 0;
@@ -114,9 +113,8 @@ look_late(weft_dag_step *step, void *arg)
 static int
 add_late(weft_dag_step *step, void *arg)
 {
-	int rc = weft_dag_step_add(
-		step, NODE("late", look_late, .inputs = INPUTS("owner"),
-	                   .timeout_ns = WEFT_MS, .optional = true));
+	int rc = weft_dag_step_add(step, NODE("late", look_late, .inputs = INPUTS("owner"),
+	                                      .timeout_ns = WEFT_MS, .optional = true));
 
 	return rc < 0 ? rc : put_text(step, arg);
 }
@@ -124,9 +122,8 @@ add_late(weft_dag_step *step, void *arg)
 static int
 add_late_failing(weft_dag_step *step, void *arg)
 {
-	int rc = weft_dag_step_add(step, NODE("late", look_late,
-	                                      .inputs = INPUTS("owner"),
-	                                      .timeout_ns = WEFT_MS));
+	int rc = weft_dag_step_add(
+		step, NODE("late", look_late, .inputs = INPUTS("owner"), .timeout_ns = WEFT_MS));
 
 	return rc < 0 ? rc : put_text(step, arg);
 }
@@ -151,10 +148,10 @@ run_late_failing(void *arg)
 
 	(void)arg;
 	begin();
-	weft_dag_add(dag, NODE("owner", add_late_failing, .optional = true,
-	                       .type = &weft_type_text));
-	weft_dag_add(dag, NODE("after", open_it, .inputs = INPUTS("owner"),
-	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag,
+	             NODE("owner", add_late_failing, .optional = true, .type = &weft_type_text));
+	weft_dag_add(dag,
+	             NODE("after", open_it, .inputs = INPUTS("owner"), .place = WEFT_DAG_LOOP));
 	CHECK_EQ(run_and_free(dag), 0);
 	return 0;
 }
@@ -172,9 +169,8 @@ run_late_added(void *arg)
 	(void)arg;
 	begin();
 	weft_dag_add(dag, NODE("owner", add_late, .type = &weft_type_text));
-	weft_dag_add(dag,
-	             NODE("taker", take_and_open, .inputs = INPUTS("owner"),
-	                  .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("taker", take_and_open, .inputs = INPUTS("owner"),
+	                       .place = WEFT_DAG_LOOP));
 	CHECK_EQ(run_and_free(dag), 0);
 	return 0;
 }
@@ -207,9 +203,8 @@ run_limited(void *arg)
 	(void)arg;
 	begin();
 	weft_dag_set_limit(dag, "one", 1);
-	weft_dag_add(dag, NODE("a", count_inside, .limit = "one",
-	                       .timeout_ns = 20 * WEFT_MS, .retries = 1,
-	                       .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("a", count_inside, .limit = "one", .timeout_ns = 20 * WEFT_MS,
+	                       .retries = 1, .place = WEFT_DAG_BLOCKING));
 	CHECK_EQ(run_and_free(dag), 0);
 	CHECK_EQ(weft__load(&most, WEFT__RELAXED), 1);
 	return 0;
@@ -243,10 +238,8 @@ run_blocking(void *arg)
 
 	(void)arg;
 	begin();
-	weft_dag_add(dag, NODE("a", meet, .arg = &meets,
-	                       .place = WEFT_DAG_BLOCKING));
-	weft_dag_add(dag, NODE("b", meet, .arg = &meets,
-	                       .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("a", meet, .arg = &meets, .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("b", meet, .arg = &meets, .place = WEFT_DAG_BLOCKING));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 20; i++) {
 		meets = i == 19; /* they are known as quick by then */
@@ -305,8 +298,7 @@ fill_again(weft_op *op, int64_t result, void *arg)
 static int
 run_in_crowd(void *arg)
 {
-	const weft_pool_opts opts = { .threads_max = *(const uint32_t *)arg,
-		                      .queue_max = 2 };
+	const weft_pool_opts opts = { .threads_max = *(const uint32_t *)arg, .queue_max = 2 };
 	weft_dag *dag = graph();
 	char name[16];
 
@@ -322,8 +314,7 @@ run_in_crowd(void *arg)
 	}
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 20; i++) {
-		weft_dag_run *run = run_of(dag,
-		                           &(weft_dag_run_opts){ .cpu = pool });
+		weft_dag_run *run = run_of(dag, &(weft_dag_run_opts){ .cpu = pool });
 		int rc = weft_dag_run_wait(run, WEFT_NEVER);
 
 		CHECK(rc == 0 || rc == WEFT_EAGAIN); /* at its beginning */
@@ -358,12 +349,10 @@ run_that_is_freed(void *arg)
 {
 	weft_dag *dag = graph();
 
-	weft_dag_add(dag, NODE("a", free_own_run,
-	                       .place = arg ? WEFT_DAG_LOOP : WEFT_DAG_CPU));
+	weft_dag_add(dag, NODE("a", free_own_run, .place = arg ? WEFT_DAG_LOOP : WEFT_DAG_CPU));
 	weft_dag_add(dag, NODE("b", nothing, .inputs = INPUTS("a")));
 	CHECK_EQ(weft_dag_check(dag), 0);
-	CHECK_EQ(weft_dag_run_wait(run_of(dag, NULL), WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(weft_dag_run_wait(run_of(dag, NULL), WEFT_NEVER), WEFT_ECANCELED);
 	CHECK_EQ(weft_dag_free(dag), 0);
 	return 0;
 }
@@ -485,8 +474,7 @@ run_there_and_cancel(void *arg)
 	weft_dag_add(dag, NODE("a", nothing, .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 300; i++) {
-		weft_dag_run *run = run_of(dag,
-		                           &(weft_dag_run_opts){ .loop = arg });
+		weft_dag_run *run = run_of(dag, &(weft_dag_run_opts){ .loop = arg });
 		weft_op op;
 		int64_t rc;
 

@@ -95,8 +95,7 @@ TEST(templates_are_listed_from_their_check_to_their_end)
 	CHECK_STR(see("listed"), "");
 	CHECK_EQ(weft_dag_check(dag), 0);
 	CHECK(strstr(see("listed"), "\"started\": 0, \"running\": 0, "
-	                            "\"failed\": 0, \"retries\": 0, "
-	                            "\"late\": 0"));
+	                            "\"failed\": 0, \"retries\": 0, \"late\": 0"));
 	CHECK_EQ(weft_dag_free(dag), 0);
 	CHECK_STR(see("listed"), "");
 }
@@ -114,8 +113,7 @@ TEST(each_template_is_listed_once_under_its_own_number)
 		CHECK_EQ(weft_dag_list(&cursor, &value), 1);
 		CHECK(cursor > before);
 		before = cursor;
-		snprintf(number, sizeof(number), "\"number\": %llu,",
-		         (unsigned long long)cursor);
+		snprintf(number, sizeof(number), "\"number\": %llu,", (unsigned long long)cursor);
 		CHECK(strstr(value.as.ptr, number));
 		weft_value_drop(&value);
 	}
@@ -127,8 +125,7 @@ TEST(each_template_is_listed_once_under_its_own_number)
 TEST(runs_that_are_not_freed_are_running_and_graphs_in_graphs_are_not)
 {
 	weft_dag *inner = checked("inner", NODE("a", take_time, .arg = &ten));
-	weft_dag *outer = checked(
-		"outer", &(weft_dag_node){ .name = "in", .sub = inner });
+	weft_dag *outer = checked("outer", &(weft_dag_node){ .name = "in", .sub = inner });
 	weft_dag_run *run = run_of(inner, NULL);
 
 	CHECK(strstr(see("inner"), "\"started\": 1, \"running\": 1"));
@@ -186,8 +183,7 @@ TEST(nodes_tell_what_they_take_while_observed)
 	us = 10;
 	run_once(dag, 0);
 	CHECK(strstr(see("timed"), "\"count\": 3, \"failed\": 0, "
-	                           "\"mean_ns\": 20000, \"max_ns\": 40000, "
-	                           "\"last_ns\": 10000"));
+	                           "\"mean_ns\": 20000, \"max_ns\": 40000, \"last_ns\": 10000"));
 	CHECK_EQ(weft_dag_free(dag), 0);
 	unfake();
 }
@@ -197,13 +193,11 @@ TEST(failed_attempts_of_a_node_are_counted)
 	weft_dag *dag;
 
 	fake_clock();
-	dag = checked("failing",
-	              NODE("a", take_time_and_fail, .arg = &ten, .retries = 2));
+	dag = checked("failing", NODE("a", take_time_and_fail, .arg = &ten, .retries = 2));
 	weft_dag_observe(clock_ns + WEFT_S);
 	run_once(dag, WEFT_EPROTO);
 	CHECK(strstr(see("failing"), "\"failed\": 1, \"retries\": 2"));
-	CHECK(strstr(see("failing"), "\"count\": 3, \"failed\": 3, "
-	                             "\"mean_ns\": 10000"));
+	CHECK(strstr(see("failing"), "\"count\": 3, \"failed\": 3, \"mean_ns\": 10000"));
 	CHECK_EQ(weft_dag_free(dag), 0);
 	unfake();
 }
@@ -217,14 +211,11 @@ TEST(a_graph_as_a_node_is_timed_as_a_whole)
 	CHECK(weft_dag_add(inner, NODE("a", take_time, .arg = &ten)) >= 0);
 	CHECK(weft_dag_add(inner, NODE("b", take_time, .arg = &thirty)) >= 0);
 	CHECK_EQ(weft_dag_check(inner), 0);
-	outer = checked("outer",
-	                &(weft_dag_node){ .name = "in", .sub = inner });
+	outer = checked("outer", &(weft_dag_node){ .name = "in", .sub = inner });
 	weft_dag_observe(clock_ns + WEFT_S);
 	run_once(outer, 0);
-	CHECK(strstr(see("outer"), "\"count\": 1, \"failed\": 0, "
-	                           "\"mean_ns\": 40000"));
-	CHECK(strstr(see("inner"), "\"count\": 1, \"failed\": 0, "
-	                           "\"mean_ns\": 30000"));
+	CHECK(strstr(see("outer"), "\"count\": 1, \"failed\": 0, \"mean_ns\": 40000"));
+	CHECK(strstr(see("inner"), "\"count\": 1, \"failed\": 0, \"mean_ns\": 30000"));
 	CHECK_EQ(weft_dag_free(outer), 0);
 	CHECK_EQ(weft_dag_free(inner), 0);
 	unfake();
@@ -248,8 +239,7 @@ TEST(items_of_a_list_are_timed_as_a_whole)
 	CHECK_EQ(weft_dag_run_set(run, "list", weft_value_list(items, 3)), 0);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
 	weft_dag_run_free(run);
-	CHECK(strstr(see("items"), "\"count\": 1, \"failed\": 0, "
-	                           "\"mean_ns\": 30000"));
+	CHECK(strstr(see("items"), "\"count\": 1, \"failed\": 0, \"mean_ns\": 30000"));
 	CHECK_EQ(weft_dag_free(dag), 0);
 	unfake();
 }
@@ -298,9 +288,7 @@ TEST(what_is_done_between_two_steps_is_not_part_of_their_times)
 	fake_clock();
 	dag = weft_dag_new("between");
 	CHECK(weft_dag_add(dag, NODE("a", take_time, .arg = &ten)) >= 0);
-	CHECK(weft_dag_add(dag, NODE("b", take_time, .arg = &ten,
-	                             .inputs = INPUTS("a")))
-	      >= 0);
+	CHECK(weft_dag_add(dag, NODE("b", take_time, .arg = &ten, .inputs = INPUTS("a"))) >= 0);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	weft_dag_observe(clock_ns + WEFT_S);
 	run = run_of(dag, &opts);

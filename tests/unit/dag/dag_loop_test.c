@@ -97,17 +97,13 @@ run_places(void *arg)
 
 	(void)arg;
 	weft_dag_add(dag, NODE("cpu", is_on_loop));
-	weft_dag_add(dag,
-	             NODE("loop", is_on_loop, .arg = &one,
-	                  .inputs = INPUTS("cpu"), .place = WEFT_DAG_LOOP));
-	weft_dag_add(dag,
-	             NODE("loop2", is_on_loop, .arg = &one,
-	                  .inputs = INPUTS("loop"), .place = WEFT_DAG_LOOP));
-	weft_dag_add(dag,
-	             NODE("blocking", is_on_loop, .inputs = INPUTS("loop2"),
-	                  .place = WEFT_DAG_BLOCKING));
-	weft_dag_add(dag, NODE("end", is_on_loop, .arg = &one,
-	                       .inputs = INPUTS("blocking", "cpu"),
+	weft_dag_add(dag, NODE("loop", is_on_loop, .arg = &one, .inputs = INPUTS("cpu"),
+	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("loop2", is_on_loop, .arg = &one, .inputs = INPUTS("loop"),
+	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("blocking", is_on_loop, .inputs = INPUTS("loop2"),
+	                       .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("end", is_on_loop, .arg = &one, .inputs = INPUTS("blocking", "cpu"),
 	                       .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 100; i++) {
@@ -134,8 +130,7 @@ run_sleeps(void *arg)
 	(void)arg;
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof name, "n%d", i);
-		weft_dag_add(dag, NODE(name, sleep_a_little,
-		                       .type = &weft_type_integer,
+		weft_dag_add(dag, NODE(name, sleep_a_little, .type = &weft_type_integer,
 		                       .place = WEFT_DAG_LOOP));
 	}
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -156,8 +151,7 @@ TEST(any_number_of_steps_suspend_on_a_loop_at_once)
 static int
 run_timeouts(void *arg)
 {
-	static const weft_dag_place places[] = { WEFT_DAG_CPU, WEFT_DAG_LOOP,
-		                                 WEFT_DAG_BLOCKING };
+	static const weft_dag_place places[] = { WEFT_DAG_CPU, WEFT_DAG_LOOP, WEFT_DAG_BLOCKING };
 
 	(void)arg;
 	for (int i = 0; i < 3; i++) {
@@ -165,12 +159,9 @@ run_timeouts(void *arg)
 		weft_dag_run *run;
 
 		close_gate();
-		weft_dag_add(dag,
-		             NODE("slow",
-		                  places[i] == WEFT_DAG_LOOP ? sleep_for_ever
-		                                             : wait_at_gate,
-		                  .place = places[i], .timeout_ns = WEFT_MS,
-		                  .retries = 2));
+		weft_dag_add(dag, NODE("slow",
+		                       places[i] == WEFT_DAG_LOOP ? sleep_for_ever : wait_at_gate,
+		                       .place = places[i], .timeout_ns = WEFT_MS, .retries = 2));
 		weft_dag_add(dag, SUM("after", .inputs = INPUTS("slow")));
 		CHECK_EQ(weft_dag_check(dag), 0);
 		run = run_of(dag, NULL);
@@ -205,11 +196,10 @@ run_late(void *arg)
 
 	(void)arg;
 	close_gate();
-	weft_dag_add(dag, NODE("slow", wait_deaf, .timeout_ns = WEFT_MS,
-	                       .type = &weft_type_integer, .optional = true,
-	                       .fallback = weft_value_integer(7)));
-	weft_dag_add(dag, NODE("after", on_fallback, .inputs = INPUTS("slow"),
-	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("slow", wait_deaf, .timeout_ns = WEFT_MS, .type = &weft_type_integer,
+	                       .optional = true, .fallback = weft_value_integer(7)));
+	weft_dag_add(dag,
+	             NODE("after", on_fallback, .inputs = INPUTS("slow"), .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
@@ -234,11 +224,10 @@ run_deadline(void *arg)
 
 	(void)arg;
 	close_gate();
-	weft_dag_add(dag, NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP,
-	                       .retries = 5, .timeout_ns = WEFT_S * 3600));
+	weft_dag_add(dag, NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP, .retries = 5,
+	                       .timeout_ns = WEFT_S * 3600));
 	weft_dag_add(dag, NODE("computes", wait_at_gate));
-	weft_dag_add(dag,
-	             NODE("blocks", wait_at_gate, .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("blocks", wait_at_gate, .place = WEFT_DAG_BLOCKING));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, weft_in(2 * WEFT_MS)), WEFT_ETIMEDOUT);
@@ -262,8 +251,7 @@ TEST(the_deadline_of_a_run_without_a_loop_is_seen_by_its_steps)
 
 	close_gate();
 	weft_dag_add(dag, NODE("computes", wait_at_gate));
-	weft_dag_add(dag,
-	             NODE("after", wait_at_gate, .inputs = INPUTS("computes")));
+	weft_dag_add(dag, NODE("after", wait_at_gate, .inputs = INPUTS("computes")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, weft_in(2 * WEFT_MS)), WEFT_ETIMEDOUT);
@@ -295,9 +283,8 @@ run_backoff(void *arg)
 		weft_dag *dag = graph();
 		weft_dag_run *run;
 
-		weft_dag_add(dag, NODE("a", fail_twice, .arg = times,
-		                       .retries = 2, .place = places[i],
-		                       .backoff_ns = 4 * WEFT_MS));
+		weft_dag_add(dag, NODE("a", fail_twice, .arg = times, .retries = 2,
+		                       .place = places[i], .backoff_ns = 4 * WEFT_MS));
 		CHECK_EQ(weft_dag_check(dag), 0);
 		run = run_of(dag, NULL);
 		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
@@ -322,15 +309,12 @@ all_places(void)
 	weft_dag *dag = graph();
 
 	close_gate();
-	weft_dag_add(dag,
-	             NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP));
 	weft_dag_add(dag, NODE("computes", wait_at_gate));
-	weft_dag_add(dag,
-	             NODE("blocks", wait_at_gate, .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, NODE("blocks", wait_at_gate, .place = WEFT_DAG_BLOCKING));
 	weft_dag_add(dag, NODE("again", fail_with, .arg = &error, .retries = 1,
 	                       .backoff_ns = 3600 * WEFT_S));
-	weft_dag_add(dag, SUM("after", .inputs = INPUTS("sleeps", "computes",
-	                                                "blocks", "again")));
+	weft_dag_add(dag, SUM("after", .inputs = INPUTS("sleeps", "computes", "blocks", "again")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	return dag;
 }
@@ -374,15 +358,12 @@ run_failing(void *arg)
 
 	(void)arg;
 	close_gate();
-	weft_dag_add(dag,
-	             NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("sleeps", sleep_for_ever, .place = WEFT_DAG_LOOP));
 	weft_dag_add(dag, NODE("computes", wait_at_gate));
-	weft_dag_add(dag,
-	             NODE("little", sleep_a_little, .type = &weft_type_integer,
-	                  .place = WEFT_DAG_LOOP));
-	weft_dag_add(dag,
-	             NODE("fails", fail_with, .arg = &error,
-	                  .inputs = INPUTS("little"), .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("little", sleep_a_little, .type = &weft_type_integer,
+	                       .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("fails", fail_with, .arg = &error, .inputs = INPUTS("little"),
+	                       .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EPROTO);
@@ -513,10 +494,9 @@ limited(void)
 	CHECK_EQ(weft_dag_set_limit(dag, "two", 2), 0);
 	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof name, "n%d", i);
-		weft_dag_add(dag, NODE(name, count_inside, .limit = "two",
-		                       .arg = i % 2 ? &one : NULL,
-		                       .place = i % 2 ? WEFT_DAG_LOOP
-		                                      : WEFT_DAG_CPU));
+		weft_dag_add(dag,
+		             NODE(name, count_inside, .limit = "two", .arg = i % 2 ? &one : NULL,
+		                  .place = i % 2 ? WEFT_DAG_LOOP : WEFT_DAG_CPU));
 	}
 	CHECK_EQ(weft_dag_check(dag), 0);
 	weft__store(&most, 0, WEFT__RELAXED);
@@ -596,11 +576,9 @@ TEST(a_plain_thread_runs_a_graph_with_the_help_of_a_loop)
 	weft_dag_run *run;
 
 	weft_dag_add(dag, SUM("a", .arg = &one));
-	weft_dag_add(dag, NODE("b", sleep_a_little, .arg = &one,
-	                       .type = &weft_type_integer,
+	weft_dag_add(dag, NODE("b", sleep_a_little, .arg = &one, .type = &weft_type_integer,
 	                       .inputs = INPUTS("a"), .place = WEFT_DAG_LOOP));
-	weft_dag_add(dag, SUM("c", .arg = &one, .inputs = INPUTS("b"),
-	                      .place = WEFT_DAG_BLOCKING));
+	weft_dag_add(dag, SUM("c", .arg = &one, .inputs = INPUTS("b"), .place = WEFT_DAG_BLOCKING));
 	weft_dag_add(dag, SUM("d", .arg = &one, .inputs = INPUTS("c")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	CHECK_EQ(weft_loop_start(loop), 0);
@@ -653,9 +631,8 @@ run_elsewhere(void *arg)
 	weft_dag *dag = graph();
 	weft_dag_run *run;
 
-	weft_dag_add(dag,
-	             NODE("a", sleep_a_little, .arg = &one,
-	                  .type = &weft_type_integer, .place = WEFT_DAG_LOOP));
+	weft_dag_add(dag, NODE("a", sleep_a_little, .arg = &one, .type = &weft_type_integer,
+	                       .place = WEFT_DAG_LOOP));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, &opts);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);

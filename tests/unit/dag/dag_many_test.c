@@ -40,11 +40,10 @@ many(bool fan, weft_dag_fn fn)
 
 	CHECK_EQ(weft_dag_add(dag, NODE("n0", fn)), 0);
 	for (int i = 1; i < MANY; i++)
-		CHECK_EQ(weft_dag_add(dag,
-		                      NODE(name_of(i, name), fn,
-		                           .inputs = INPUTS(name_of(
-						   fan ? 0 : i - 1, before)))),
-		         i);
+		CHECK_EQ(
+			weft_dag_add(dag, NODE(name_of(i, name), fn,
+		                               .inputs = INPUTS(name_of(fan ? 0 : i - 1, before)))),
+			i);
 	CHECK_EQ(weft_dag_check(dag), 0);
 	return dag;
 }
@@ -116,15 +115,12 @@ run_requests(void *arg)
 
 	(void)arg;
 	weft_dag_add_input(dag, "in", &weft_type_integer);
-	weft_dag_add(dag,
-	             NODE("profile", sleep_a_little, .type = &weft_type_integer,
-	                  .place = WEFT_DAG_LOOP, .inputs = INPUTS("in")));
-	weft_dag_add(dag,
-	             NODE("posts", sleep_a_little, .type = &weft_type_integer,
-	                  .place = WEFT_DAG_LOOP, .inputs = INPUTS("in")));
+	weft_dag_add(dag, NODE("profile", sleep_a_little, .type = &weft_type_integer,
+	                       .place = WEFT_DAG_LOOP, .inputs = INPUTS("in")));
+	weft_dag_add(dag, NODE("posts", sleep_a_little, .type = &weft_type_integer,
+	                       .place = WEFT_DAG_LOOP, .inputs = INPUTS("in")));
 	weft_dag_add(dag, SUM("both", .inputs = INPUTS("profile", "posts")));
-	weft_dag_add(dag, SUM("score",
-	                      .inputs = INPUTS("both", "posts", "profile")));
+	weft_dag_add(dag, SUM("score", .inputs = INPUTS("both", "posts", "profile")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	CHECK_EQ(weft_scope_open(&scope, WEFT_FAIL_FAST, WEFT_NEVER), 0);
 	for (int i = 0; i < RUNS; i++)

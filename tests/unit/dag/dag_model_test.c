@@ -47,8 +47,7 @@ check_inputs(const struct node *node)
 {
 	CHECK(!weft__load(&node->world->over, WEFT__RELAXED));
 	for (int i = 0; i < node->input_count; i++)
-		CHECK(weft__load(&node->world->nodes[node->inputs[i]].ended,
-		                 WEFT__RELAXED));
+		CHECK(weft__load(&node->world->nodes[node->inputs[i]].ended, WEFT__RELAXED));
 }
 
 static int
@@ -162,22 +161,17 @@ predict(struct world *world)
 		for (int k = 0; k < node->input_count; k++) {
 			struct node *in = &world->nodes[node->inputs[k]];
 
-			dropped |= in->state == WEFT_DAG_FAILED
-			           || in->state == WEFT_DAG_DROPPED;
+			dropped |= in->state == WEFT_DAG_FAILED || in->state == WEFT_DAG_DROPPED;
 			node->value += in->value;
 		}
 		node->expected = 0;
 		if (dropped || node->skipped) {
-			node->state = dropped ? WEFT_DAG_DROPPED
-			                      : WEFT_DAG_SKIPPED;
+			node->state = dropped ? WEFT_DAG_DROPPED : WEFT_DAG_SKIPPED;
 			node->value = 0;
 			continue;
 		}
 		node->state = WEFT_DAG_DONE;
-		node->expected = 1
-		                 + (node->fails < node->retries
-		                            ? node->fails
-		                            : node->retries);
+		node->expected = 1 + (node->fails < node->retries ? node->fails : node->retries);
 		if (node->fails <= node->retries)
 			continue;
 		node->value = node->optional ? FALLBACK : 0;
@@ -196,8 +190,7 @@ check_outcome(struct world *world, int rc)
 		weft_value value = { 0 };
 		int got = weft_dag_run_get(world->run, node->name, &value);
 
-		CHECK_EQ(weft__load(&node->attempts, WEFT__RELAXED),
-		         node->expected);
+		CHECK_EQ(weft__load(&node->attempts, WEFT__RELAXED), node->expected);
 		switch (node->state) {
 		case WEFT_DAG_DONE:
 			CHECK_EQ(got, 0);
@@ -254,8 +247,7 @@ run_all_ways(struct world *world, weft_pool *pool, uint64_t *random)
 	rc = run_world(world, &opts);
 	CHECK(rc == 0 || rc == WEFT_EPROTO);
 	weft_dag_run_free(world->run);
-	weft__store(&world->stop_after,
-	            (uint32_t)(test_random(random) % (uint64_t)world->count),
+	weft__store(&world->stop_after, (uint32_t)(test_random(random) % (uint64_t)world->count),
 	            WEFT__RELAXED);
 	rc = run_world(world, &opts);
 	CHECK(rc == 0 || rc == WEFT_EPROTO || rc == WEFT_ECANCELED);

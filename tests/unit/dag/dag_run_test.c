@@ -52,8 +52,7 @@ TEST_BOTH(values_go_along_the_edges_of_a_diamond)
 		CHECK_EQ(integer_of(run, "bottom"), 2 * i + 7);
 		CHECK_EQ(integer_of(run, "in"), i);
 		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EALREADY);
-		CHECK_EQ(weft_dag_run_set(run, "in", weft_value_integer(1)),
-		         WEFT_EBUSY);
+		CHECK_EQ(weft_dag_run_set(run, "in", weft_value_integer(1)), WEFT_EBUSY);
 		weft_dag_run_free(run);
 	}
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -98,12 +97,9 @@ TEST_BOTH(what_is_set_must_be_an_input_and_of_its_type)
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_set(run, "a", weft_value_text("x")), WEFT_ENOENT);
-	CHECK_EQ(weft_dag_run_set(run, "none", weft_value_text("x")),
-	         WEFT_ENOENT);
-	CHECK_EQ(weft_dag_run_set(run, "in", weft_value_text("x")),
-	         WEFT_EINVAL);
-	CHECK_STR(weft_detail(), "weft_dag_run_set: in is text, and takes "
-	                         "integer");
+	CHECK_EQ(weft_dag_run_set(run, "none", weft_value_text("x")), WEFT_ENOENT);
+	CHECK_EQ(weft_dag_run_set(run, "in", weft_value_text("x")), WEFT_EINVAL);
+	CHECK_STR(weft_detail(), "weft_dag_run_set: in is text, and takes integer");
 	CHECK_EQ(weft_dag_run_get(run, "a", &value), WEFT_EBUSY);
 	weft_dag_run_free(run); /* never started */
 	CHECK_EQ(weft_dag_free(dag), 0);
@@ -214,8 +210,7 @@ TEST_BOTH(an_output_of_another_type_fails_the_node)
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_STR(weft_detail(),
-	          "node a: its output is integer, and is to be text");
+	CHECK_STR(weft_detail(), "node a: its output is integer, and is to be text");
 	weft_dag_run_free(run);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }
@@ -232,8 +227,7 @@ TEST_BOTH(a_failure_ends_the_run_and_names_its_node)
 	weft_value value;
 
 	weft_dag_add(dag, SUM("a", .arg = &one));
-	weft_dag_add(dag, NODE("b", fail_with, .arg = &error,
-	                       .inputs = INPUTS("a")));
+	weft_dag_add(dag, NODE("b", fail_with, .arg = &error, .inputs = INPUTS("a")));
 	weft_dag_add(dag, SUM("c", .inputs = INPUTS("b")));
 	weft_dag_add(dag, SUM("d", .inputs = INPUTS("c")));
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -278,16 +272,12 @@ TEST_BOTH(an_optional_node_that_fails_yields_its_fallback)
 	weft_dag_run *run;
 	weft_value value;
 
-	weft_dag_add(dag, NODE("bad", fail_with, .arg = &error,
-	                       .type = &weft_type_integer, .optional = true,
-	                       .fallback = weft_value_integer(40)));
-	weft_dag_add(dag, NODE("text", fail_with, .arg = &error,
-	                       .type = &weft_type_text, .optional = true,
-	                       .fallback = weft_value_text("none")));
-	weft_dag_add(dag, NODE("nothing", fail_with, .arg = &error,
-	                       .optional = true));
-	weft_dag_add(dag, SUM("after", .arg = &two,
-	                      .inputs = INPUTS("bad", "text", "nothing")));
+	weft_dag_add(dag, NODE("bad", fail_with, .arg = &error, .type = &weft_type_integer,
+	                       .optional = true, .fallback = weft_value_integer(40)));
+	weft_dag_add(dag, NODE("text", fail_with, .arg = &error, .type = &weft_type_text,
+	                       .optional = true, .fallback = weft_value_text("none")));
+	weft_dag_add(dag, NODE("nothing", fail_with, .arg = &error, .optional = true));
+	weft_dag_add(dag, SUM("after", .arg = &two, .inputs = INPUTS("bad", "text", "nothing")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	for (int i = 0; i < 3; i++) {
 		run = run_of(dag, NULL);
@@ -320,8 +310,8 @@ TEST_BOTH(a_node_is_tried_again_as_often_as_allowed)
 	weft_dag_stats stats;
 	weft_value value;
 
-	weft_dag_add(dag, NODE("a", fail_at_first, .arg = &three,
-	                       .type = &weft_type_integer, .retries = 3));
+	weft_dag_add(dag, NODE("a", fail_at_first, .arg = &three, .type = &weft_type_integer,
+	                       .retries = 3));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
@@ -332,8 +322,8 @@ TEST_BOTH(a_node_is_tried_again_as_often_as_allowed)
 	CHECK_EQ(weft_dag_free(dag), 0);
 
 	dag = graph();
-	weft_dag_add(dag, NODE("a", fail_at_first, .arg = &three,
-	                       .type = &weft_type_integer, .retries = 2));
+	weft_dag_add(dag, NODE("a", fail_at_first, .arg = &three, .type = &weft_type_integer,
+	                       .retries = 2));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EAGAIN);
@@ -363,8 +353,7 @@ TEST_BOTH(a_node_whose_condition_says_no_is_skipped_and_others_go_on)
 		run = run_of(dag, NULL);
 		weft_dag_run_set(run, "in", weft_value_integer(i));
 		CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), 0);
-		CHECK_EQ(weft_dag_run_get(run, "odd", &value),
-		         i ? 0 : WEFT_ENOENT);
+		CHECK_EQ(weft_dag_run_get(run, "odd", &value), i ? 0 : WEFT_ENOENT);
 		CHECK_EQ(integer_of(run, "after"), i + 1);
 		weft_dag_run_free(run);
 	}
@@ -383,8 +372,7 @@ square(weft_dag_step *step, void *arg)
 	if (in == 13)
 		return weft_fail(WEFT_EPROTO, "unlucky");
 	return weft_dag_step_out(
-		step, weft_value_integer(
-			      in * in + (other->type ? other->as.integer : 0)));
+		step, weft_value_integer(in * in + (other->type ? other->as.integer : 0)));
 }
 
 static weft_value
@@ -404,8 +392,7 @@ squares(weft_dag_place place)
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
 	weft_dag_add_input(dag, "more", &weft_type_integer);
-	weft_dag_add(dag, NODE("square", square, .each = true,
-	                       .inputs = INPUTS("list", "more"),
+	weft_dag_add(dag, NODE("square", square, .each = true, .inputs = INPUTS("list", "more"),
 	                       .type = &weft_type_integer, .place = place));
 	weft_dag_add(dag, NODE("copy", take_it, .inputs = INPUTS("square")));
 	CHECK_EQ(weft_dag_check(dag), 0);
@@ -449,8 +436,7 @@ TEST_BOTH(what_items_put_out_is_a_list_in_their_order)
 	weft_value value;
 
 	weft_dag_add_input(dag, "list", &weft_type_list);
-	weft_dag_add(dag, NODE("square", square, .each = true,
-	                       .inputs = INPUTS("list"),
+	weft_dag_add(dag, NODE("square", square, .each = true, .inputs = INPUTS("list"),
 	                       .type = &weft_type_integer));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -519,13 +505,12 @@ TEST_BOTH(a_failure_inside_of_an_optional_graph_stays_there)
 	weft_dag_add(inner, NODE("bad", fail_with, .arg = &error));
 	weft_dag_add(inner, SUM("never", .inputs = INPUTS("bad")));
 	CHECK_EQ(weft_dag_check(inner), 0);
-	weft_dag_add(dag,
-	             &(weft_dag_node){ .name = "sub",
-	                               .sub = inner,
-	                               .type = &weft_type_integer,
-	                               .optional = true,
-	                               .retries = 2,
-	                               .fallback = weft_value_integer(6) });
+	weft_dag_add(dag, &(weft_dag_node){ .name = "sub",
+	                                    .sub = inner,
+	                                    .type = &weft_type_integer,
+	                                    .optional = true,
+	                                    .retries = 2,
+	                                    .fallback = weft_value_integer(6) });
 	weft_dag_add(dag, SUM("after", .inputs = INPUTS("sub"), .arg = &one));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -545,20 +530,15 @@ add_nodes(weft_dag_step *step, void *arg)
 
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof name, "added%d", i);
-		CHECK_EQ(weft_dag_step_add(step, SUM(name, .arg = &one,
-		                                     .inputs = INPUTS(before))),
+		CHECK_EQ(weft_dag_step_add(step, SUM(name, .arg = &one, .inputs = INPUTS(before))),
 		         0);
 		memcpy(before, name, sizeof before);
 	}
 	CHECK_EQ(weft_dag_step_add(step, SUM("added0")), WEFT_EEXIST);
 	CHECK_EQ(weft_dag_step_add(step, SUM("after")), WEFT_EEXIST);
-	CHECK_EQ(weft_dag_step_add(step, SUM("x", .inputs = INPUTS("after"))),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_dag_step_add(step, SUM("x", .limit = "none")),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_dag_step_add(step,
-	                           SUM("last", .inputs = INPUTS(before, "in"))),
-	         0);
+	CHECK_EQ(weft_dag_step_add(step, SUM("x", .inputs = INPUTS("after"))), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_step_add(step, SUM("x", .limit = "none")), WEFT_EINVAL);
+	CHECK_EQ(weft_dag_step_add(step, SUM("last", .inputs = INPUTS(before, "in"))), 0);
 	return weft_dag_step_out(step, weft_value_integer(10));
 }
 
@@ -569,9 +549,8 @@ TEST_BOTH(a_step_can_add_nodes_which_its_followers_wait_for)
 	static int count = 50;
 
 	weft_dag_add_input(dag, "in", &weft_type_integer);
-	weft_dag_add(dag,
-	             NODE("grow", add_nodes, .arg = &count,
-	                  .inputs = INPUTS("in"), .type = &weft_type_integer));
+	weft_dag_add(dag, NODE("grow", add_nodes, .arg = &count, .inputs = INPUTS("in"),
+	                       .type = &weft_type_integer));
 	weft_dag_add(dag, SUM("after", .inputs = INPUTS("grow")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, NULL);
@@ -619,8 +598,7 @@ TEST_BOTH(progress_tells_of_every_change_before_the_run_has_ended)
 	weft_dag_add_input(dag, "in", &weft_type_integer);
 	weft_dag_add(dag, SUM("a", .inputs = INPUTS("in")));
 	weft_dag_add(dag, SUM("b", .inputs = INPUTS("a"), .when = is_odd));
-	weft_dag_add(dag, NODE("c", fail_with, .arg = &error,
-	                       .inputs = INPUTS("b"), .retries = 2));
+	weft_dag_add(dag, NODE("c", fail_with, .arg = &error, .inputs = INPUTS("b"), .retries = 2));
 	weft_dag_add(dag, SUM("d", .inputs = INPUTS("c")));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, &opts);
@@ -646,15 +624,13 @@ TEST_BOTH(a_run_is_written_with_its_states_and_times)
 	weft_value text;
 
 	weft_dag_add(dag, SUM("a"));
-	weft_dag_add(dag, NODE("b", fail_with, .arg = &error,
-	                       .inputs = INPUTS("a")));
+	weft_dag_add(dag, NODE("b", fail_with, .arg = &error, .inputs = INPUTS("a")));
 	weft_dag_add(dag, SUM("c", .inputs = INPUTS("b"), .optional = true));
 	CHECK_EQ(weft_dag_check(dag), 0);
 	run = run_of(dag, &opts);
 	CHECK_EQ(weft_dag_run_wait(run, WEFT_NEVER), WEFT_EPROTO);
 	CHECK_EQ(weft_dag_run_write(run, WEFT_DAG_DOT, &text), 0);
-	CHECK(strstr(text.as.ptr, "\"b\" [shape=box, style=filled, "
-	                          "fillcolor=salmon];"));
+	CHECK(strstr(text.as.ptr, "\"b\" [shape=box, style=filled, fillcolor=salmon];"));
 	weft_value_drop(&text);
 	CHECK_EQ(weft_dag_run_write(run, WEFT_DAG_JSON, &text), 0);
 	CHECK(strstr(text.as.ptr, "\"outcome\": \"WEFT_EPROTO\""));

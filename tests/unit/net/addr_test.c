@@ -78,8 +78,7 @@ TEST(texts_of_one_address_are_written_alike)
 	check_text("tcp://[1:2:3:4:5:6:7::]:1", "tcp://[1:2:3:4:5:6:7:0]:1");
 	check_text("tcp://[::ffff:a00:1]:9", "tcp://[::ffff:10.0.0.1]:9");
 	check_text("tcp://[64:ff9b::1.2.3.4]:9", "tcp://[64:ff9b::102:304]:9");
-	check_text("tcp://[1:2:3:4:5:6:1.2.3.4]:9",
-	           "tcp://[1:2:3:4:5:6:102:304]:9");
+	check_text("tcp://[1:2:3:4:5:6:1.2.3.4]:9", "tcp://[1:2:3:4:5:6:102:304]:9");
 }
 
 static void
@@ -92,8 +91,7 @@ check_wrong(const char *text, const char *why)
 	CHECK_EQ(weft_addr_parse(text, &addr), WEFT_EINVAL);
 	CHECK_EQ(addr.size, 77); /* untouched */
 	if (!strstr(weft_detail(), why))
-		test_fail(__FILE__, __LINE__, "%s: \"%s\", not \"%s\"", text,
-		          weft_detail(), why);
+		test_fail(__FILE__, __LINE__, "%s: \"%s\", not \"%s\"", text, weft_detail(), why);
 }
 
 TEST(a_wrong_text_is_refused_and_says_where)
@@ -124,8 +122,7 @@ TEST(a_wrong_text_is_refused_and_says_where)
 	check_wrong("tcp://12345:80", "no IPv4 address");
 	check_wrong("tcp://1.2.3.4.:80", "no IPv4 address");
 	check_wrong("tcp://name:80", "the host is a name");
-	check_wrong("tcp://user@host:80", "no character of a host name, at "
-	                                  "byte 10");
+	check_wrong("tcp://user@host:80", "no character of a host name, at byte 10");
 	check_wrong("tcp://a..b:80", "a part of the host name is empty");
 	check_wrong("tcp://.b:80", "a part of the host name is empty");
 	check_wrong("tcp://[::1", "the bracket is not closed, at byte 6");
@@ -247,20 +244,17 @@ draw_unix(uint64_t *seed, struct sockaddr_un *un)
 		un->sun_path[i] = (char)(1 + test_random(seed) % 255);
 	if (size > 1 && test_random(seed) % 2) {
 		un->sun_path[0] = '\0'; /* abstract */
-		return (socklen_t)(offsetof(struct sockaddr_un, sun_path)
-		                   + size);
+		return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
 	}
 	if (un->sun_path[0] == '@')
 		un->sun_path[0] = '/';
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size
-	                   + (size > 0));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size + (size > 0));
 }
 
 static weft_addr
 draw_addr(uint64_t *seed)
 {
-	weft_addr addr = { .kind = test_random(seed) % 2 ? SOCK_DGRAM
-		                                         : SOCK_STREAM };
+	weft_addr addr = { .kind = test_random(seed) % 2 ? SOCK_DGRAM : SOCK_STREAM };
 	void *bytes = addr.bytes;
 	struct sockaddr_in *in = bytes;
 
@@ -293,8 +287,7 @@ TEST(what_is_written_is_read_back)
 		CHECK_EQ(size, strlen(text));
 		CHECK_EQ(weft_addr_format(&addr, room, (size_t)size + 1), size);
 		memset(room, 'x', sizeof(room));
-		CHECK_EQ(weft_addr_format(&addr, room, (size_t)size),
-		         WEFT_EMSGSIZE);
+		CHECK_EQ(weft_addr_format(&addr, room, (size_t)size), WEFT_EMSGSIZE);
 		CHECK_EQ(room[0], 'x');
 		CHECK_EQ(weft_addr_parse(text, &again), 0);
 		CHECK(weft_addr_equal(&addr, &again));
@@ -469,8 +462,7 @@ TEST(a_scope_is_the_name_of_an_interface)
 	if (if_nametoindex("lo") == 0)
 		return;
 	(void)snprintf(text, sizeof(text), "udp://[fe80::1%%lo]:1");
-	(void)snprintf(want, sizeof(want), "udp://[fe80::1%%%u]:1",
-	               if_nametoindex("lo"));
+	(void)snprintf(want, sizeof(want), "udp://[fe80::1%%%u]:1", if_nametoindex("lo"));
 	check_text(text, want);
 }
 
@@ -521,16 +513,14 @@ TEST(addr_texts_are_shown_without_passwords)
 	check_mask("unix:/a", "unix:/a");
 	check_mask("@", "@");
 	check_mask("", "");
-	CHECK_STR(weft_addr_mask("redis://u:p@host", small, sizeof(small)),
-	          "redis:/");
+	CHECK_STR(weft_addr_mask("redis://u:p@host", small, sizeof(small)), "redis:/");
 }
 
 TEST(addr_errors_show_no_password)
 {
 	weft_addr addr;
 
-	CHECK_EQ(weft_addr_parse("tcp://user:secret@127.0.0.1:1", &addr),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_addr_parse("tcp://user:secret@127.0.0.1:1", &addr), WEFT_EINVAL);
 	CHECK(!strstr(weft_detail(), "secret"));
 	CHECK(strstr(weft_detail(), "127.0.0.1:1"));
 }

@@ -81,12 +81,10 @@ add_raw_san(X509 *x509, const char *bytes, size_t size)
 	GENERAL_NAME *name = GENERAL_NAME_new();
 	ASN1_IA5STRING *text = ASN1_IA5STRING_new();
 
-	must(names && name && text && ASN1_STRING_set(text, bytes, (int)size),
-	     "name");
+	must(names && name && text && ASN1_STRING_set(text, bytes, (int)size), "name");
 	GENERAL_NAME_set0_value(name, GEN_DNS, text);
 	must(sk_GENERAL_NAME_push(names, name) > 0, "names");
-	must(X509_add1_ext_i2d(x509, NID_subject_alt_name, names, 0, 0) > 0,
-	     "raw name");
+	must(X509_add1_ext_i2d(x509, NID_subject_alt_name, names, 0, 0) > 0, "raw name");
 	GENERAL_NAMES_free(names);
 }
 
@@ -100,23 +98,18 @@ fill(X509 *x509, const struct cert_spec *spec, X509 *issuer)
 
 	must(X509_set_version(x509, X509_VERSION_3), "version");
 	must(ASN1_INTEGER_set(X509_get_serialNumber(x509), ++serial), "serial");
-	must(X509_gmtime_adj(X509_getm_notBefore(x509), from * DAY) != NULL,
-	     "date");
-	must(X509_gmtime_adj(X509_getm_notAfter(x509), to * DAY) != NULL,
-	     "date");
-	must(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-	                                (const unsigned char *)spec->cn, -1, -1,
-	                                0),
+	must(X509_gmtime_adj(X509_getm_notBefore(x509), from * DAY) != NULL, "date");
+	must(X509_gmtime_adj(X509_getm_notAfter(x509), to * DAY) != NULL, "date");
+	must(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)spec->cn,
+	                                -1, -1, 0),
 	     "subject");
-	must(X509_set_issuer_name(x509, X509_get_subject_name(issuer)),
-	     "issuer");
+	must(X509_set_issuer_name(x509, X509_get_subject_name(issuer)), "issuer");
 	add_extension(x509, issuer, NID_basic_constraints, spec->basic);
 	add_extension(x509, issuer, NID_key_usage, spec->usage);
 	add_extension(x509, issuer, NID_ext_key_usage, spec->eku);
 	add_extension(x509, issuer, NID_subject_key_identifier, "hash");
 	if (issuer != x509)
-		add_extension(x509, issuer, NID_authority_key_identifier,
-		              "keyid");
+		add_extension(x509, issuer, NID_authority_key_identifier, "keyid");
 	add_extension(x509, issuer, NID_subject_alt_name, spec->san);
 	if (spec->raw_san)
 		add_raw_san(x509, spec->raw_san, spec->raw_san_size);
@@ -144,8 +137,7 @@ cert_make(const struct cert_spec *spec, const struct cert *issuer)
 	must(X509_set_pubkey(cert.x509, cert.key), "key");
 	fill(cert.x509, spec, issuer ? issuer->x509 : cert.x509);
 	if (EVP_PKEY_get_id(key) != EVP_PKEY_ED25519)
-		digest = EVP_get_digestbyname(spec->digest ? spec->digest
-		                                           : "SHA256");
+		digest = EVP_get_digestbyname(spec->digest ? spec->digest : "SHA256");
 	must(X509_sign(cert.x509, key, digest) > 0, "signature");
 	if (spec->spoiled)
 		spoil(cert.x509);
@@ -189,8 +181,7 @@ remove_folder(void)
 	for (size_t i = 0; i < 3; i++)
 		EVP_PKEY_free(rsa_keys[i]);
 	while (dir && (entry = readdir(dir))) {
-		(void)snprintf(path, sizeof(path), "%s/%s", folder,
-		               entry->d_name);
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
 		(void)unlink(path);
 	}
 	if (dir)
@@ -205,8 +196,7 @@ cert_path(const char *name)
 	char path[600];
 
 	if (!folder[0]) {
-		(void)snprintf(folder, sizeof(folder), "%s/weft-tls-XXXXXX",
-		               tmp ? tmp : "/tmp");
+		(void)snprintf(folder, sizeof(folder), "%s/weft-tls-XXXXXX", tmp ? tmp : "/tmp");
 		must(mkdtemp(folder), "mkdtemp");
 		must(atexit(remove_folder) == 0, "atexit");
 	}
@@ -246,10 +236,9 @@ cert_key_file(const char *name, const struct cert *cert, const char *password)
 	const char *path = cert_path(name);
 	FILE *file = open_file(path);
 
-	must(PEM_write_PrivateKey(
-		     file, cert->key, password ? EVP_aes_128_cbc() : NULL,
-		     (const unsigned char *)password,
-		     password ? (int)strlen(password) : 0, NULL, NULL),
+	must(PEM_write_PrivateKey(file, cert->key, password ? EVP_aes_128_cbc() : NULL,
+	                          (const unsigned char *)password,
+	                          password ? (int)strlen(password) : 0, NULL, NULL),
 	     path);
 	must(fclose(file) == 0, path);
 	return path;

@@ -64,8 +64,7 @@ tell_news(int fd)
 	struct asked *asked = &cut.asked[index_of(fd)];
 
 	if (asked->ep >= 0)
-		(void)real.epoll_ctl(asked->ep, EPOLL_CTL_MOD, fd,
-		                     &asked->event);
+		(void)real.epoll_ctl(asked->ep, EPOLL_CTL_MOD, fd, &asked->event);
 }
 
 /* Rule 2. */
@@ -96,8 +95,7 @@ on_send(int fd, const void *buf, size_t size, int flags)
 static int64_t
 on_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return cut_is_end(fd) ? on_send(fd, msg->msg_iov->iov_base,
-	                                msg->msg_iov->iov_len, flags)
+	return cut_is_end(fd) ? on_send(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags)
 	                      : real.sendmsg(fd, msg, flags);
 }
 

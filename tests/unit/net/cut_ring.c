@@ -103,12 +103,10 @@ shorten_buffers(void)
 
 	if (!ring.buffers)
 		return;
-	tail = weft__load((const weft__a16 *)(const void *)&ring.buffers->tail,
-	                  WEFT__ACQUIRE);
+	tail = weft__load((const weft__a16 *)(const void *)&ring.buffers->tail, WEFT__ACQUIRE);
 	for (; ring.buffers_seen != tail; ring.buffers_seen++) {
 		struct io_uring_buf *buf =
-			&ring.buffers->bufs[ring.buffers_seen
-		                            & (ring.buffers_count - 1)];
+			&ring.buffers->bufs[ring.buffers_seen & (ring.buffers_count - 1)];
 
 		buf->len = (uint32_t)cut_size(buf->len);
 	}
@@ -132,8 +130,7 @@ look_at_completions(void)
 {
 	uint32_t head = word_at(ring.params.cq_off.head);
 	uint32_t mask = ring.params.cq_entries - 1;
-	struct io_uring_cqe *cqes = (void *)(ring.mem
-	                                     + ring.params.cq_off.cqes);
+	struct io_uring_cqe *cqes = (void *)(ring.mem + ring.params.cq_off.cqes);
 
 	if ((int32_t)(ring.cq_seen - head) < 0)
 		ring.cq_seen = head;
@@ -185,8 +182,7 @@ on_register(int fd, uint32_t what, void *arg, uint32_t count)
 }
 
 static int
-on_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags,
-         const void *arg)
+on_enter(int fd, uint32_t submit, uint32_t wait, uint32_t flags, const void *arg)
 {
 	bool known = fd == ring.fd && ring.mem && ring.sqes;
 	int rc;

@@ -12,8 +12,7 @@ static struct reader {
 } reader;
 
 static void
-on_messages(weft_dgram *dgram, const weft_message *messages, int count,
-            void *arg)
+on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *arg)
 {
 	struct reader *r = arg;
 
@@ -193,8 +192,7 @@ TEST(a_loop_that_stops_tells_it)
 	weft_loop *loop = start_it();
 
 	check_told_of_stop(loop);
-	CHECK_EQ(weft_dgram_start(reader.dgram, loop, on_messages, &reader),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_dgram_start(reader.dgram, loop, on_messages, &reader), WEFT_ESHUTDOWN);
 	weft_dgram_close(reader.dgram);
 	OK(weft_loop_free(loop));
 	loop = start_it();
@@ -257,8 +255,7 @@ start_at_the_same_time(void *arg)
 {
 	(void)arg;
 	OK(weft_yield());
-	CHECK_EQ(weft_dgram_start(reader.dgram, NULL, on_messages, &reader),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_dgram_start(reader.dgram, NULL, on_messages, &reader), WEFT_EBUSY);
 	weft_dgram_close(reader.dgram);
 	return 0;
 }
@@ -279,9 +276,7 @@ TEST(it_is_not_started_on_another_loop)
 {
 	weft_loop *loop = start_it(), *other = make();
 
-	CHECK_MISUSE(
-		weft_dgram_start(reader.dgram, other, on_messages, &reader),
-		WEFT_EXDEV);
+	CHECK_MISUSE(weft_dgram_start(reader.dgram, other, on_messages, &reader), WEFT_EXDEV);
 	OK(weft_loop_free(other));
 	end_it(loop);
 }
@@ -294,8 +289,7 @@ static void
 answer_it(struct reader *r)
 {
 	if (r->messages < 50 && !sender.op.pending)
-		OK(weft_dgram_send_op(r->dgram, &answer, 1, &sender.op,
-		                      WEFT_NEVER));
+		OK(weft_dgram_send_op(r->dgram, &answer, 1, &sender.op, WEFT_NEVER));
 }
 
 TEST(callbacks_and_ops_go_together)

@@ -24,8 +24,7 @@ open_full(bool connected)
 {
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "unixdgram:@weft-sink-%d",
-	               (int)getpid());
+	(void)snprintf(name, sizeof(name), "unixdgram:@weft-sink-%d", (int)getpid());
 	sink = open_at(name);
 	at = local_of(sink);
 	dgram = connected ? open_to("unixdgram:", &at) : open_at("unixdgram:");
@@ -55,8 +54,7 @@ send_waiting(void *arg)
 	weft_message message = letter("waited", &at);
 	uint64_t deadline_ns = weft_in(2 * WEFT_MS);
 
-	CHECK_EQ(weft_dgram_send(dgram, &message, 1, deadline_ns),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dgram_send(dgram, &message, 1, deadline_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= deadline_ns);
 	note(MARK('t'));
 	CHECK_EQ(weft_dgram_send(dgram, &message, 1, WEFT_NEVER), *(int *)arg);
@@ -147,8 +145,7 @@ TEST(who_waits_for_room_is_interrupted_or_closed)
 /* --- ops ---------------------------------------------------------------- */
 
 static void
-send_op(weft_loop *loop, struct probe *p, weft_message *message,
-        uint64_t deadline_ns)
+send_op(weft_loop *loop, struct probe *p, weft_message *message, uint64_t deadline_ns)
 {
 	init(loop, p);
 	OK(weft_dgram_send_op(dgram, message, 1, &p->op, deadline_ns));
@@ -164,8 +161,7 @@ TEST(an_op_sends_at_once_if_there_is_room)
 	open_it();
 	message = letter("to myself", &at);
 	send_op(loop, &p, &message, WEFT_NOW);
-	CHECK_MISUSE(weft_dgram_send_op(dgram, &message, 1, &p.op, WEFT_NEVER),
-	             WEFT_EBUSY);
+	CHECK_MISUSE(weft_dgram_send_op(dgram, &message, 1, &p.op, WEFT_NEVER), WEFT_EBUSY);
 	CHECK_GOT(dgram, "to myself");
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, 1);
@@ -220,8 +216,7 @@ TEST(the_queue_of_ops_is_bounded)
 {
 	weft_loop *loop = make();
 	weft_message message;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' },
-		     c = { .name = 'c' };
+	struct probe a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
 	open_full(true);
 	OK(weft_dgram_set(dgram, "write_max", 12));
@@ -246,8 +241,7 @@ TEST(an_op_is_cancelled_or_late_and_others_go_on)
 {
 	weft_loop *loop = make();
 	weft_message message;
-	struct probe a = { .name = 'a' }, b = { .name = 'b' },
-		     c = { .name = 'c' };
+	struct probe a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
 	open_full(true);
 	message = letter("x", &at);
@@ -328,8 +322,7 @@ TEST(a_loop_that_stops_ends_ops)
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&a, WEFT_ESHUTDOWN);
 	CHECK_ENDED(&b, WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_dgram_send_op(dgram, &message, 1, &a.op, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_dgram_send_op(dgram, &message, 1, &a.op, WEFT_NEVER), WEFT_ESHUTDOWN);
 	close_full();
 	OK(weft_loop_free(loop));
 }

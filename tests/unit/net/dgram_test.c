@@ -70,8 +70,7 @@ TEST(an_unnamed_socket_sends_and_its_address_says_so)
 	weft_addr to;
 	struct got got;
 
-	(void)snprintf(name, sizeof(name), "unixdgram:@weft-c-%d",
-	               (int)getpid());
+	(void)snprintf(name, sizeof(name), "unixdgram:@weft-c-%d", (int)getpid());
 	b = open_at(name);
 	to = local_of(b);
 	CHECK_EQ(send_text(a, &to, "x"), 1);
@@ -96,16 +95,14 @@ TEST(batches_keep_the_order_of_messages)
 
 	for (int i = 0; i < MANY; i++) {
 		bytes[i][0] = (char)i;
-		messages[i] = (weft_message){ bytes[i], 1 + (size_t)i % 3, to,
-			                      false };
+		messages[i] = (weft_message){ bytes[i], 1 + (size_t)i % 3, to, false };
 	}
 	CHECK_EQ(weft_dgram_send(a, messages, MANY, WEFT_NOW), MANY);
 	memset(bytes, 0x7f, sizeof(bytes));
 	for (int i = 0; i < MANY; i++)
 		messages[i].size = 4;
 	while (done < MANY) {
-		int rc = weft_dgram_recv(b, messages + done,
-		                         (size_t)(MANY - done), WEFT_NOW);
+		int rc = weft_dgram_recv(b, messages + done, (size_t)(MANY - done), WEFT_NOW);
 
 		CHECK(rc > 0);
 		done += rc;
@@ -161,8 +158,7 @@ TEST(a_message_too_large_is_refused_and_those_before_it_are_sent)
 	static char large[70000];
 	weft_dgram *a = open_at(LOOPBACK), *b = open_at(LOOPBACK);
 	weft_addr to = local_of(b);
-	weft_message messages[2] = { letter("x", &to),
-		                     { large, sizeof(large), to, false } };
+	weft_message messages[2] = { letter("x", &to), { large, sizeof(large), to, false } };
 
 	CHECK_EQ(weft_dgram_send(a, messages, 2, WEFT_NOW), 1);
 	CHECK_EQ(weft_dgram_send(a, messages + 1, 1, WEFT_NOW), WEFT_EMSGSIZE);
@@ -233,9 +229,7 @@ static struct weft__sys poor;
 static int
 socket_of_ipv4(int domain, int type, int protocol)
 {
-	return domain == AF_INET6
-	               ? -EAFNOSUPPORT
-	               : weft__sys_real.socket(domain, type, protocol);
+	return domain == AF_INET6 ? -EAFNOSUPPORT : weft__sys_real.socket(domain, type, protocol);
 }
 
 TEST(without_ipv6_every_interface_is_that_of_ipv4)
@@ -289,16 +283,14 @@ TEST(a_refusal_is_not_lost_in_a_batch)
 /* --- opening ------------------------------------------------------------ */
 
 static void
-check_not_opened(const char *address, const weft_dgram_opts *opts, int error,
-                 const char *why)
+check_not_opened(const char *address, const weft_dgram_opts *opts, int error, const char *why)
 {
 	weft_dgram *dgram = (weft_dgram *)&dgram;
 
 	CHECK_EQ(weft_dgram_open(address, opts, &dgram), error);
 	CHECK(dgram == (weft_dgram *)&dgram); /* untouched */
 	if (!strstr(weft_detail(), why))
-		test_fail(__FILE__, __LINE__, "\"%s\", not \"%s\"",
-		          weft_detail(), why);
+		test_fail(__FILE__, __LINE__, "\"%s\", not \"%s\"", weft_detail(), why);
 }
 
 TEST(what_cannot_be_opened_is_refused_with_a_reason)
@@ -315,8 +307,7 @@ TEST(what_cannot_be_opened_is_refused_with_a_reason)
 	check_not_opened("unix:/tmp/x", NULL, WEFT_EINVAL, "datagrams");
 	check_not_opened("udp://name:1", NULL, WEFT_EINVAL, "is a name");
 	check_not_opened("udp://1.2.3.4", NULL, WEFT_EINVAL, "no port");
-	check_not_opened("udp://192.0.2.1:0", NULL, -EADDRNOTAVAIL,
-	                 "192.0.2.1");
+	check_not_opened("udp://192.0.2.1:0", NULL, -EADDRNOTAVAIL, "192.0.2.1");
 	check_not_opened("unixdgram:/no/such/folder/x", NULL, WEFT_ENOENT, "");
 	opts.peer.kind = SOCK_STREAM;
 	check_not_opened(NULL, &opts, WEFT_EINVAL, "the peer");
@@ -339,8 +330,7 @@ TEST(misuse_is_told)
 	CHECK_MISUSE(weft_dgram_recv(a, NULL, 1, WEFT_NOW), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_recv(a, &message, 0, WEFT_NOW), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_send(NULL, &message, 1, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOW),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOW), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_start(a, NULL, NULL, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_dgram_recv(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK_EQ(weft_dgram_send(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);

@@ -15,8 +15,7 @@ count_trains(int fd, struct weft__mmsg *msgs, uint32_t count, int flags)
 	for (uint32_t i = 0; i < count; i++)
 		if (msgs[i].hdr.msg_iovlen > 1) {
 			if (refusal)
-				return i > 0 ? weft__sys_real.sendmmsg(fd, msgs,
-				                                       i, flags)
+				return i > 0 ? weft__sys_real.sendmmsg(fd, msgs, i, flags)
 				             : refusal;
 			joined += (uint32_t)msgs[i].hdr.msg_iovlen;
 		}
@@ -40,17 +39,14 @@ check_all(const size_t *sizes, size_t kinds, int run)
 	joined = 0;
 	for (int i = 0; i < MANY; i++) {
 		memset(bytes[i], i, sizeof(bytes[i]));
-		messages[i] = (weft_message){ bytes[i],
-			                      sizes[(size_t)i % kinds],
-			                      local_of(to[i / run % 2]),
-			                      false };
+		messages[i] = (weft_message){ bytes[i], sizes[(size_t)i % kinds],
+			                      local_of(to[i / run % 2]), false };
 	}
 	CHECK_EQ(weft_dgram_send(from, messages, MANY, WEFT_NOW), MANY);
 	for (int i = 0; i < MANY; i++) {
 		weft_message got = { .data = room, .size = sizeof(room) };
 
-		CHECK_EQ(weft_dgram_recv(to[i / run % 2], &got, 1, WEFT_NOW),
-		         1);
+		CHECK_EQ(weft_dgram_recv(to[i / run % 2], &got, 1, WEFT_NOW), 1);
 		CHECK_EQ(got.size, messages[i].size);
 		CHECK(memcmp(room, bytes[i], got.size) == 0);
 	}
@@ -77,8 +73,7 @@ TEST(messages_of_one_size_go_together_and_arrive_alone)
 	CHECK_EQ(joined, has_trains() ? MANY : 0);
 	check_all((size_t[]){ 100 }, 1, 4);
 	CHECK_EQ(joined, has_trains() ? MANY : 0);
-	check_all((size_t[]){ 2900 }, 1,
-	          MANY / 2); /* 32 are more than 64 KiB */
+	check_all((size_t[]){ 2900 }, 1, MANY / 2); /* 32 are more than 64 KiB */
 	CHECK(!has_trains() || (joined > MANY / 2 && joined <= MANY));
 }
 

@@ -69,8 +69,7 @@ echo_many(void *arg)
 	for (int i = 0; i < 200; i++) {
 		CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
 		got.message.size = strlen(got.text);
-		CHECK_EQ(weft_dgram_send(dgram, &got.message, 1, WEFT_NEVER),
-		         1);
+		CHECK_EQ(weft_dgram_send(dgram, &got.message, 1, WEFT_NEVER), 1);
 	}
 	return 0;
 }
@@ -267,8 +266,7 @@ interrupt_it(void *arg)
 	(void)arg;
 	OK(weft_yield());
 	weft_dgram_interrupt(dgram);
-	weft_dgram_interrupt(
-		dgram); /* no second one while the first is there */
+	weft_dgram_interrupt(dgram); /* no second one while the first is there */
 	return 0;
 }
 

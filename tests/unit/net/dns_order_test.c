@@ -73,10 +73,8 @@ order(const char *given)
 	while ((word = strtok_r(rest, " ", &rest))) {
 		bool is6 = strchr(word, ':') != NULL;
 
-		hosts[count] = (struct weft__host){ .family = is6 ? AF_INET6
-			                                          : AF_INET };
-		CHECK(inet_pton(hosts[count].family, word, hosts[count].ip)
-		      == 1);
+		hosts[count] = (struct weft__host){ .family = is6 ? AF_INET6 : AF_INET };
+		CHECK(inet_pton(hosts[count].family, word, hosts[count].ip) == 1);
 		count++;
 	}
 	fake.socket = fake_socket;
@@ -89,11 +87,8 @@ order(const char *given)
 	CHECK_EQ(sockets, 0);
 	out[0] = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		(void)snprintf(out + strlen(out), sizeof(out) - strlen(out),
-		               i ? " " : "");
-		CHECK(inet_ntop(hosts[i].family, hosts[i].ip, out + strlen(out),
-		                100)
-		      != NULL);
+		(void)snprintf(out + strlen(out), sizeof(out) - strlen(out), i ? " " : "");
+		CHECK(inet_ntop(hosts[i].family, hosts[i].ip, out + strlen(out), 100) != NULL);
 	}
 	return out;
 }
@@ -135,10 +130,8 @@ TEST(dns_order_prefers_matching_scopes_labels_and_precedence)
 TEST(dns_order_prefers_what_is_near_of_ipv6_and_leaves_ipv4_as_it_is)
 {
 	be_at("10.0.0.1", "2001:db8:1::100", "");
-	CHECK_STR(order("2001:db8:3::1 2001:db8:1::1"),
-	          "2001:db8:1::1 2001:db8:3::1");
-	CHECK_STR(order("192.0.2.1 10.0.0.2 10.0.0.1"),
-	          "192.0.2.1 10.0.0.2 10.0.0.1");
+	CHECK_STR(order("2001:db8:3::1 2001:db8:1::1"), "2001:db8:1::1 2001:db8:3::1");
+	CHECK_STR(order("192.0.2.1 10.0.0.2 10.0.0.1"), "192.0.2.1 10.0.0.2 10.0.0.1");
 }
 
 TEST(dns_order_lets_families_take_turns)

@@ -80,9 +80,7 @@ TEST(dns_gives_up_on_servers_that_say_nothing_useful)
 
 TEST(dns_gives_up_where_there_is_no_server)
 {
-	struct weft__dns_setup set = { .servers = "127.0.0.1:1",
-		                       .timeout_ms = 60,
-		                       .tries = 2 };
+	struct weft__dns_setup set = { .servers = "127.0.0.1:1", .timeout_ms = 60, .tries = 2 };
 	weft_loop *loop;
 
 	world_begin();
@@ -102,14 +100,12 @@ TEST(dns_tells_garbage_from_silence)
 /* Whichever of the two answers comes last. */
 TEST(dns_keeps_no_name_as_missing_for_a_malformed_answer)
 {
-	static const char *const names[] = { "torn4.test", "torn6.test",
-		                             "short.test", "cut.test" };
+	static const char *const names[] = { "torn4.test", "torn6.test", "short.test", "cut.test" };
 	char address[100];
 	weft_loop *loop;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		(void)snprintf(address, sizeof(address), "tcp://%s:1",
-		               names[i]);
+		(void)snprintf(address, sizeof(address), "tcp://%s:1", names[i]);
 		world_begin();
 		loop = world_loop(NULL);
 		CHECK_EQ(find(loop, &a, address), WEFT_EPROTO);
@@ -162,8 +158,7 @@ write_file(const char *kind, const char *text)
 	static char path[100];
 	FILE *file;
 
-	(void)snprintf(path, sizeof(path), "/tmp/weft-dns-%s-%d", kind,
-	               (int)getpid());
+	(void)snprintf(path, sizeof(path), "/tmp/weft-dns-%s-%d", kind, (int)getpid());
 	file = fopen(path, "w");
 	CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
 	return path;
@@ -190,8 +185,7 @@ TEST(dns_searches_as_resolv_conf_says)
 	world_begin();
 	CHECK_EQ(find_with("search search.test\n", "tcp://host:1"), 1);
 	CHECK_STR(text_of(&a.out[0]), "tcp://192.0.2.9:1");
-	CHECK_EQ(find_with("search search.test\n", "tcp://host.:1"),
-	         WEFT_ENONAME);
+	CHECK_EQ(find_with("search search.test\n", "tcp://host.:1"), WEFT_ENONAME);
 	/* With enough dots it is first asked for as it is. */
 	CHECK_EQ(find_with("search test\noptions ndots:2\n", "tcp://a.b:1"), 1);
 	CHECK_EQ(world_count("a.b"), 0);
@@ -255,8 +249,7 @@ open_strictly(int domain, int type, int protocol)
 	int fd = outer->socket(domain, type, protocol);
 
 	opened++;
-	wrong += !(fcntl(fd, F_GETFL) & O_NONBLOCK)
-	         || !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	wrong += !(fcntl(fd, F_GETFL) & O_NONBLOCK) || !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	return fd;
 }
 

@@ -28,8 +28,7 @@ TEST(dns_asks_nobody_for_localhost)
 	CHECK_EQ(a.out[0].kind, SOCK_DGRAM);
 	CHECK_EQ(weft__addr_port(&a.out[1]), 9);
 	CHECK(find(loop, &a, "tcp://Some.LocalHost.:9") == 2);
-	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]),
-	         AF_INET + AF_INET6);
+	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]), AF_INET + AF_INET6);
 	ask_max(loop, &a, "tcp://localhost:9", 1, WEFT_NEVER);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
@@ -48,14 +47,13 @@ refused(const char *host, const char *why)
 
 	CHECK_EQ(weft__dns_check(host, strlen(host), out), WEFT_EINVAL);
 	if (!strstr(weft_detail(), why))
-		test_fail(__FILE__, __LINE__, "\"%s\" for %s, not \"%s\"",
-		          weft_detail(), host, why);
+		test_fail(__FILE__, __LINE__, "\"%s\" for %s, not \"%s\"", weft_detail(), host,
+		          why);
 	CHECK_STR(out, "as it was");
 	(void)snprintf(address, sizeof(address), "tcp://%s:1", host);
 	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
 	a.out[0].size = 77;
-	CHECK_EQ(weft_dns_resolve_op(address, a.out, 1, &op, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve_op(address, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(a.out[0].size, 77);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
@@ -93,20 +91,12 @@ TEST(dns_refuses_misuse)
 	weft_op op;
 
 	CHECK_EQ(weft_op_init(&op, loop, NULL, NULL), 0);
-	CHECK_MISUSE(weft_dns_resolve_op(NULL, a.out, 1, &op, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", NULL, 1, &op, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(
-		weft_dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER),
-		WEFT_EINVAL);
-	CHECK_MISUSE(
-		weft_dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER),
-		WEFT_EINVAL);
-	CHECK_EQ(weft_dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER),
-	         WEFT_EDEADLK);
+	CHECK_MISUSE(weft_dns_resolve_op(NULL, a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", NULL, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 0, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dns_resolve_op("tcp://a:1", a.out, 1, NULL, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve_op("fd:0", a.out, 1, &op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve("tcp://a:1", a.out, 1, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK_EQ(weft_loop_free(loop), 0);
 }
 
@@ -123,8 +113,7 @@ TEST(dns_finds_where_a_host_is)
 	CHECK_EQ(find(loop, &a, "udp://V6.Test:81"), 1);
 	CHECK_STR(text_of(&a.out[0]), "udp://[2001:db8::1]:81");
 	CHECK_EQ(find(loop, &a, "tls://both.test:82"), 2);
-	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]),
-	         AF_INET + AF_INET6);
+	CHECK_EQ(weft__addr_family(&a.out[0]) + weft__addr_family(&a.out[1]), AF_INET + AF_INET6);
 	CHECK_EQ(a.out[0].kind, SOCK_STREAM);
 	CHECK_EQ(weft__addr_port(&a.out[1]), 82);
 	CHECK_EQ(weft_loop_free(loop), 0);
@@ -312,8 +301,7 @@ TEST(dns_keeps_an_answer_that_comes_after_all_have_gone)
 	ask(loop, &a, "tcp://held.test:1");
 	drive_to(loop, "held.test");
 	weft_op_cancel(&a.op);
-	CHECK_EQ(weft_loop_run(loop),
-	         0); /* what is asked for does not keep it */
+	CHECK_EQ(weft_loop_run(loop), 0); /* what is asked for does not keep it */
 	CHECK_EQ(a.result, WEFT_ECANCELED);
 	world_release();
 	CHECK_EQ(find(loop, &b, "tcp://held.test:1"), 1);
@@ -430,8 +418,7 @@ TEST(dns_asks_for_no_more_names_at_a_time_than_it_may)
 	world_begin();
 	loop = world_loop(&set);
 	for (int i = 0; i < 4; i++) {
-		(void)snprintf(address, sizeof(address), "tcp://held%d.test:1",
-		               i);
+		(void)snprintf(address, sizeof(address), "tcp://held%d.test:1", i);
 		ask(loop, &askings[i], address);
 	}
 	drive_to(loop, "held0.test");
@@ -485,16 +472,14 @@ TEST(dns_asks_for_ten_thousand_names_a_few_at_a_time)
 		struct member *m = &crowd[i % CROWD];
 		int rc;
 
-		(void)snprintf(address, sizeof(address), "tcp://%d.many.test:1",
-		               i);
+		(void)snprintf(address, sizeof(address), "tcp://%d.many.test:1", i);
 		if (i < CROWD)
 			CHECK_EQ(weft_op_init(&m->op, loop, on_member, m), 0);
 		else
 			m = (struct member *)(void *)&a;
 		if (i == CROWD)
 			CHECK_EQ(weft_op_init(&m->op, loop, NULL, NULL), 0);
-		rc = weft_dns_resolve_op(address, &m->out, 1, &m->op,
-		                         WEFT_NEVER);
+		rc = weft_dns_resolve_op(address, &m->out, 1, &m->op, WEFT_NEVER);
 		left += rc == 0;
 		refusals += rc == WEFT_EAGAIN;
 	}
@@ -521,19 +506,13 @@ use_names(void *arg)
 	char name[64];
 
 	CHECK_EQ(weft_dns_resolve("tcp://both.test:80", out, 4, WEFT_NEVER), 2);
-	CHECK_EQ(weft_dns_resolve("tcp://nx.test:80", out, 4, WEFT_NEVER),
-	         WEFT_ENONAME);
+	CHECK_EQ(weft_dns_resolve("tcp://nx.test:80", out, 4, WEFT_NEVER), WEFT_ENONAME);
 	CHECK(strstr(weft_detail(), "tcp://nx.test:80") != NULL);
-	CHECK_EQ(weft_dns_resolve("tcp://held.test:80", out, 4,
-	                          weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_dns_resolve("tcp://b d:80", out, 4, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_dns_resolve("tcp://held.test:80", out, 4, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dns_resolve("tcp://b d:80", out, 4, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_addr_parse("tcp://192.0.2.1:0", &addr), 0);
 	for (int i = 0; i < 2; i++)
-		CHECK_EQ(
-			weft_dns_reverse(&addr, name, sizeof(name), WEFT_NEVER),
-			7);
+		CHECK_EQ(weft_dns_reverse(&addr, name, sizeof(name), WEFT_NEVER), 7);
 	CHECK_STR(name, "v4.test");
 	CHECK_EQ(world_count("1.2.0.192.in-addr.arpa"), 1);
 	CHECK_EQ(weft_dns_reverse(&addr, name, 7, WEFT_NEVER), WEFT_EMSGSIZE);

@@ -4,12 +4,11 @@
 
 /* A "no" about a.test, by the zone test: its record for 900 s, a no for 20 s. */
 static const uint8_t message[] = {
-	0x12, 0x34, 0x81, 0x83, 0,   1,   0,   0,  0, 1,    0, 0, /* header */
-	1,    'a',  4,    't',  'e', 's', 't', 0,  0, 1,    0, 1, /* question */
-	0xc0, 14,   0,    6,    0,   1,   0,   0,  3, 0x84, 0, 24, /* SOA */
-	1,    'n',  0xc0, 14,   0,                                 /* names */
-	0,    0,    0,    1,    0,   0,   0,   2,  0, 0,    0, 3,
-	0,    0,    0,    4,    0,   0,   0,   20,
+	0x12, 0x34, 0x81, 0x83, 0,   1,   0,   0, 0, 1,    0, 0,  /* header */
+	1,    'a',  4,    't',  'e', 's', 't', 0, 0, 1,    0, 1,  /* question */
+	0xc0, 14,   0,    6,    0,   1,   0,   0, 3, 0x84, 0, 24, /* SOA */
+	1,    'n',  0xc0, 14,   0,                                /* names */
+	0,    0,    0,    1,    0,   0,   0,   2, 0, 0,    0, 3,  0, 0, 0, 4, 0, 0, 0, 20,
 };
 
 enum { SIZE = sizeof(message) - 1 + 1, TTL_AT = 30 };
@@ -86,8 +85,7 @@ TEST(dns_wire_lives_with_any_bytes)
 	for (int i = 0; i < 200000; i++) {
 		memcpy(bytes, message, SIZE);
 		for (int n = 0; n < 4; n++)
-			bytes[test_random(&seed) % SIZE] = (uint8_t)test_random(
-				&seed);
+			bytes[test_random(&seed) % SIZE] = (uint8_t)test_random(&seed);
 		(void)ttl_of(bytes, test_random(&seed) % (SIZE + 1));
 		(void)weft__dns_is_malformed(bytes, SIZE, name);
 	}

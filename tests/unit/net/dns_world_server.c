@@ -81,8 +81,7 @@ counts_of(const char *name)
 		CHECK(i < NAMES);
 		server.name_count++;
 		memset(&server.names[i], 0, sizeof(server.names[i]));
-		(void)snprintf(server.names[i].name,
-		               sizeof(server.names[i].name), "%s", name);
+		(void)snprintf(server.names[i].name, sizeof(server.names[i].name), "%s", name);
 	}
 	return server.names[i].counts;
 }
@@ -241,8 +240,7 @@ answer_no(struct message *m, int code, bool soa)
 }
 
 static void
-answer_v4(struct message *m, const struct question *q, uint32_t ip,
-          uint32_t ttl)
+answer_v4(struct message *m, const struct question *q, uint32_t ip, uint32_t ttl)
 {
 	if (q->type == A) {
 		put_v4(m, NULL, ip, ttl);
@@ -365,15 +363,11 @@ answer_truly(struct message *m, const struct question *q)
 	else if (is(q, "a.b.test"))
 		answer_v4(m, q, 0xc0000208, 300);
 	else if (strstr(q->name, ".many.test"))
-		answer_v4(m, q,
-		          0x0a000000 + (uint32_t)strtoul(q->name, NULL, 10),
-		          300);
+		answer_v4(m, q, 0x0a000000 + (uint32_t)strtoul(q->name, NULL, 10), 300);
 	else if (begins(q, "ttl"))
-		answer_v4(m, q, 0xc0000201,
-		          (uint32_t)strtoul(q->name + 3, NULL, 10));
-	else if (is(q, "v4.test") || is(q, "half.test") || begins(q, "held")
-	         || begins(q, "wrong") || is(q, "tcp.test")
-	         || is(q, "cut.test"))
+		answer_v4(m, q, 0xc0000201, (uint32_t)strtoul(q->name + 3, NULL, 10));
+	else if (is(q, "v4.test") || is(q, "half.test") || begins(q, "held") || begins(q, "wrong")
+	         || is(q, "tcp.test") || is(q, "cut.test"))
 		answer_v4(m, q, 0xc0000201, 300);
 	else
 		answer_no(m, 3, true);
@@ -412,8 +406,8 @@ read_question(const uint8_t *bytes, size_t size, struct question *q)
 static void
 reply(const struct question *q, const void *bytes, size_t size)
 {
-	(void)!sendto(server.udp, bytes, size, 0,
-	              (const struct sockaddr *)&q->from, sizeof(q->from));
+	(void)!sendto(server.udp, bytes, size, 0, (const struct sockaddr *)&q->from,
+	              sizeof(q->from));
 }
 
 static bool
@@ -481,8 +475,8 @@ serve_datagram(void)
 	uint8_t bytes[1024];
 	struct question q;
 	socklen_t size = sizeof(q.from);
-	ssize_t count = recvfrom(server.udp, bytes, sizeof(bytes), 0,
-	                         (struct sockaddr *)&q.from, &size);
+	ssize_t count = recvfrom(server.udp, bytes, sizeof(bytes), 0, (struct sockaddr *)&q.from,
+	                         &size);
 
 	if (count > 0 && read_question(bytes, (size_t)count, &q)) {
 		note(&q);
@@ -510,8 +504,7 @@ serve_stream(int fd)
 	size[0] = (uint8_t)(out.size >> 8);
 	size[1] = (uint8_t)out.size;
 	return send(fd, size, 2, MSG_NOSIGNAL) == 2
-	       && send(fd, out.bytes, out.size, MSG_NOSIGNAL)
-	                  == (ssize_t)out.size;
+	       && send(fd, out.bytes, out.size, MSG_NOSIGNAL) == (ssize_t)out.size;
 }
 
 static void
@@ -541,8 +534,7 @@ serve(void *arg)
 		int peers = server.peer_count;
 
 		for (int i = 0; i < peers; i++)
-			fds[3 + i] = (struct pollfd){ .fd = server.peers[i],
-				                      .events = POLLIN };
+			fds[3 + i] = (struct pollfd){ .fd = server.peers[i], .events = POLLIN };
 		(void)poll(fds, 3 + (nfds_t)peers, -1);
 		if (fds[0].revents)
 			return NULL;
@@ -550,8 +542,7 @@ serve(void *arg)
 			serve_datagram();
 		serve_peers(fds + 3);
 		if (fds[2].revents && server.peer_count < TCP_MAX)
-			server.peers[server.peer_count++] = accept(server.tcp,
-			                                           NULL, NULL);
+			server.peers[server.peer_count++] = accept(server.tcp, NULL, NULL);
 	}
 }
 
@@ -587,8 +578,7 @@ open_sockets(void)
 		server.udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		server.tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		CHECK(bind(server.udp, (struct sockaddr *)&in, size) == 0);
-		CHECK(getsockname(server.udp, (struct sockaddr *)&in, &size)
-		      == 0);
+		CHECK(getsockname(server.udp, (struct sockaddr *)&in, &size) == 0);
 		rc = bind(server.tcp, (struct sockaddr *)&in, size);
 		if (rc < 0) {
 			(void)close(server.udp);
@@ -596,10 +586,8 @@ open_sockets(void)
 		}
 	}
 	CHECK(rc == 0 && listen(server.tcp, 16) == 0);
-	(void)setsockopt(server.udp, SOL_SOCKET, SO_RCVBUF, &room,
-	                 sizeof(room));
-	(void)snprintf(server.where, sizeof(server.where), "127.0.0.1:%d",
-	               ntohs(in.sin_port));
+	(void)setsockopt(server.udp, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	(void)snprintf(server.where, sizeof(server.where), "127.0.0.1:%d", ntohs(in.sin_port));
 }
 
 void
@@ -656,12 +644,10 @@ world_release(void)
 	server.open = true;
 	while (server.held_count > 0) {
 		server.held_count--;
-		(void)!sendto(
-			server.udp, server.held[server.held_count].bytes,
-			server.held[server.held_count].size, 0,
-			(const struct sockaddr *)&server.held[server.held_count]
-				.to,
-			sizeof(struct sockaddr_in));
+		(void)!sendto(server.udp, server.held[server.held_count].bytes,
+		              server.held[server.held_count].size, 0,
+		              (const struct sockaddr *)&server.held[server.held_count].to,
+		              sizeof(struct sockaddr_in));
 	}
 	pthread_mutex_unlock(&server.lock);
 }

@@ -17,8 +17,7 @@ static struct {
 	} names[NAMES];
 	int name_count;
 	bool open; /* nothing is held any more */
-} world = { .lock = PTHREAD_MUTEX_INITIALIZER,
-	    .change = PTHREAD_COND_INITIALIZER };
+} world = { .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER };
 
 static struct weft__sys table;
 static const struct weft__sys *before;
@@ -34,8 +33,7 @@ count_of(const char *name)
 	if (i == world.name_count) {
 		world.name_count++;
 		world.names[i].count = 0;
-		(void)snprintf(world.names[i].name, sizeof(world.names[i].name),
-		               "%s", name);
+		(void)snprintf(world.names[i].name, sizeof(world.names[i].name), "%s", name);
 	}
 	return &world.names[i].count;
 }
@@ -66,16 +64,14 @@ static struct weft__host
 v4(uint32_t ip)
 {
 	return (struct weft__host){ .family = AF_INET,
-		                    .ip = { (uint8_t)(ip >> 24),
-		                            (uint8_t)(ip >> 16),
+		                    .ip = { (uint8_t)(ip >> 24), (uint8_t)(ip >> 16),
 		                            (uint8_t)(ip >> 8), (uint8_t)ip } };
 }
 
 static int
 find_host(const char *name, struct weft__host *out, size_t max)
 {
-	const struct weft__host v6 = { .family = AF_INET6,
-		                       .ip = { 0x20, 1, 0xd, 0xb8, [15] = 1 } };
+	const struct weft__host v6 = { .family = AF_INET6, .ip = { 0x20, 1, 0xd, 0xb8, [15] = 1 } };
 	int count = 0;
 
 	CHECK(max >= 2);
@@ -83,8 +79,7 @@ find_host(const char *name, struct weft__host *out, size_t max)
 	if (strcmp(name, "fail.test") == 0)
 		return -EAGAIN;
 	if (strstr(name, ".many.test"))
-		out[count++] = v4(0x0a000000
-		                  + (uint32_t)strtoul(name, NULL, 10));
+		out[count++] = v4(0x0a000000 + (uint32_t)strtoul(name, NULL, 10));
 	if (strcmp(name, "v4.test") == 0 || strcmp(name, "both.test") == 0
 	    || strncmp(name, "held", 4) == 0)
 		out[count++] = v4(0xc0000201);

@@ -16,8 +16,7 @@ foreign_open(struct foreign *f, int role, const struct cert *const *chain)
 {
 	bool client = role == WEFT_TLS_CLIENT;
 
-	f->ctx = SSL_CTX_new(client ? TLS_client_method()
-	                            : TLS_server_method());
+	f->ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
 	CHECK(f->ctx);
 	SSL_CTX_set_security_level(f->ctx, 0);
 	(void)SSL_CTX_set_mode(f->ctx, SSL_MODE_NO_AUTO_CHAIN);
@@ -72,8 +71,7 @@ foreign_carry(struct foreign *f, struct weft__session *session)
 		weft__session_sent(session, size);
 		moved += size;
 	}
-	while (WEFT__SESSION_IN_MAX - weft__session_pending(session)
-	               >= sizeof(buf)
+	while (WEFT__SESSION_IN_MAX - weft__session_pending(session) >= sizeof(buf)
 	       && (n = BIO_read(f->out, buf, sizeof(buf))) > 0) {
 		CHECK_EQ(weft__session_feed(session, buf, (size_t)n), n);
 		moved += (size_t)n;
@@ -107,8 +105,7 @@ foreign_handshake(struct foreign *f, struct end *end)
 		if (end->rc == WEFT_EAGAIN)
 			end->rc = weft__session_handshake(end->session);
 		if (end->rc < 0 && end->rc != WEFT_EAGAIN)
-			(void)snprintf(end->text, sizeof(end->text), "%s",
-			               weft_detail());
+			(void)snprintf(end->text, sizeof(end->text), "%s", weft_detail());
 		idle = foreign_carry(f, end->session) ? 0 : idle + 1;
 	}
 }

@@ -38,8 +38,7 @@ hooked_listen(int fd, int backlog)
 {
 	int seconds = 60;
 
-	OK(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds,
-	              sizeof(seconds)));
+	OK(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
 	return hooked.before->listen(fd, backlog);
 }
 
@@ -125,8 +124,7 @@ serve(void *arg)
 {
 	struct server *server = arg;
 
-	server->result = weft_listener_serve(server->listener, greet, server,
-	                                     WEFT_NEVER);
+	server->result = weft_listener_serve(server->listener, greet, server, WEFT_NEVER);
 	server->ends++;
 	return 0;
 }
@@ -278,8 +276,7 @@ cancel_during_a_handshake(void *arg)
 	turn_often();
 	CHECK_EQ(server.ends, 0);
 	speak(guest);
-	CHECK_EQ(weft_wait_fd(server.listener->fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(server.listener->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	pass(WEFT_S);
 	while (!server.ends)
 		turn_often();
@@ -332,16 +329,13 @@ come_during_a_drain(void *arg)
 {
 	char address[WEFT_ADDR_TEXT_MAX];
 	struct server before, after;
-	int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	                   0);
+	int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)arg;
 	open_server(&before, "tcp://127.0.0.1:0");
 	start_server(&before);
 	begin_close(&before);
-	CHECK(connect(guest, weft__addr_sockaddr(&before.addr),
-	              before.addr.size)
-	      < 0);
+	CHECK(connect(guest, weft__addr_sockaddr(&before.addr), before.addr.size) < 0);
 	CHECK(weft_addr_format(&before.addr, address, sizeof(address)) > 0);
 	turn_often();
 	open_server(&after, address);

@@ -21,8 +21,7 @@ open_house(const weft_listener_opts *opts)
 
 	OK(weft_listener_open("tcp://127.0.0.1:0", opts, &house.listener));
 	OK(weft_listener_local(house.listener, &addr));
-	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
-	      > 0);
+	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address)) > 0);
 	return house;
 }
 
@@ -39,8 +38,7 @@ come_and_go(void *arg)
 		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 4; i++) {
 		OK(weft_listener_accept(house->listener, &peer, WEFT_NOW));
-		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOW),
-		         WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOW), WEFT_ETIMEDOUT);
 		weft_close(peer);
 		house->guests++;
 	}
@@ -69,14 +67,11 @@ ask_at_once(void *arg)
 	weft_stream *guest, *peer;
 
 	for (int i = 0; i < 4; i++) {
-		CHECK_EQ(weft_listener_accept(house->listener, &peer,
-		                              weft_in(WEFT_MS)),
+		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
 		         WEFT_ETIMEDOUT);
-		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
-		         WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
 		OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
-		while (weft_listener_accept(house->listener, &peer, WEFT_NOW)
-		       < 0)
+		while (weft_listener_accept(house->listener, &peer, WEFT_NOW) < 0)
 			OK(weft_yield());
 		weft_close(peer);
 		weft_close(guest);
@@ -120,11 +115,9 @@ change_hands(void *arg)
 	struct house *house = arg;
 	weft_stream *guest, *peer;
 
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
-	OK(weft_sleep_until(weft_in(
-		2 * WEFT_MS))); /* it is accepted for the next who asks */
+	OK(weft_sleep_until(weft_in(2 * WEFT_MS))); /* it is accepted for the next who asks */
 	OK(weft_listener_start(house->listener, NULL, on_guest, house));
 	for (int i = 0; i < 100 && house->guests == 0; i++)
 		OK(weft_sleep_until(weft_in(WEFT_MS)));
@@ -161,8 +154,7 @@ accept_one(void *arg)
 	struct house *house = arg;
 	weft_stream *peer = NULL;
 
-	house->result = weft_listener_accept(house->listener, &peer,
-	                                     WEFT_NEVER);
+	house->result = weft_listener_accept(house->listener, &peer, WEFT_NEVER);
 	weft_close(peer);
 	return 0;
 }
@@ -182,9 +174,7 @@ TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
 	for (int i = 0; i < 4; i++)
 		(void)weft_loop_run_once(house.loop, WEFT_NOW);
 	OK(weft_listener_local(house.listener, &addr));
-	CHECK_EQ(connect(guest, (struct sockaddr *)(void *)addr.bytes,
-	                 addr.size),
-	         0);
+	CHECK_EQ(connect(guest, (struct sockaddr *)(void *)addr.bytes, addr.size), 0);
 	CHECK_EQ(write(fds[1], "!", 1), 1);
 	OK(weft_loop_run(house.loop));
 	OK(weft_loop_free(house.loop));
@@ -304,13 +294,11 @@ serve_shared(void *arg)
 {
 	struct shared *shared = arg;
 
-	CHECK_EQ(weft_listener_serve(shared->listener, take_none,
-	                             &shared->served, WEFT_NEVER),
+	CHECK_EQ(weft_listener_serve(shared->listener, take_none, &shared->served, WEFT_NEVER),
 	         WEFT_ECANCELED);
 	/* Who comes now is not ours any more. */
 	shared->guest = socket(AF_INET, SOCK_STREAM, 0);
-	OK(connect(shared->guest, (struct sockaddr *)&shared->addr,
-	           sizeof(shared->addr)));
+	OK(connect(shared->guest, (struct sockaddr *)&shared->addr, sizeof(shared->addr)));
 	return 0;
 }
 
@@ -382,8 +370,7 @@ close_while_stopping(bool paused)
 	struct ending ending = { .house = open_house(NULL) };
 	weft_loop *loop = ending.house.loop = make();
 
-	OK(weft_listener_start(ending.house.listener, loop, on_ending,
-	                       &ending));
+	OK(weft_listener_start(ending.house.listener, loop, on_ending, &ending));
 	turns(loop, 2);
 	if (paused)
 		OK(weft_listener_stop(ending.house.listener));

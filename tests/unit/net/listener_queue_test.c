@@ -31,10 +31,8 @@ static void
 come(struct house *house)
 {
 	for (int i = 0; i < GUESTS; i++) {
-		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
-		                          0);
-		OK(connect(house->guests[i], weft__addr_sockaddr(&house->addr),
-		           house->addr.size));
+		house->guests[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		OK(connect(house->guests[i], weft__addr_sockaddr(&house->addr), house->addr.size));
 	}
 }
 
@@ -49,8 +47,7 @@ check_greeted(const struct house *house, int count)
 
 		if (i < count) {
 			CHECK_EQ(n, 1);
-			CHECK_EQ(recv(house->guests[i], buf, sizeof(buf), 0),
-			         0);
+			CHECK_EQ(recv(house->guests[i], buf, sizeof(buf), 0), 0);
 		} else {
 			CHECK_EQ(n, -1);
 			CHECK_EQ(errno, ECONNRESET);
@@ -77,8 +74,7 @@ serve(void *arg)
 {
 	struct house *house = arg;
 
-	house->error = weft_listener_serve(house->listener, greet, house,
-	                                   WEFT_NEVER);
+	house->error = weft_listener_serve(house->listener, greet, house, WEFT_NEVER);
 	return 0;
 }
 

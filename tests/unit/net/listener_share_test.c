@@ -35,8 +35,7 @@ serve(void *arg)
 	struct counter *counter = arg;
 
 	counter->loop = weft_loop_current();
-	counter->result = weft_listener_serve(counter->listener, greet, counter,
-	                                      WEFT_NEVER);
+	counter->result = weft_listener_serve(counter->listener, greet, counter, WEFT_NEVER);
 	return 0;
 }
 
@@ -67,12 +66,9 @@ open_all(struct house *house)
 
 	for (int i = 0; i < LOOPS; i++) {
 		house->counters[i].house = house;
-		OK(weft_listener_open(address, &opts,
-		                      &house->counters[i].listener));
+		OK(weft_listener_open(address, &opts, &house->counters[i].listener));
 		OK(weft_listener_local(house->counters[i].listener, &addr));
-		CHECK(weft_addr_format(&addr, house->address,
-		                       sizeof(house->address))
-		      > 0);
+		CHECK(weft_addr_format(&addr, house->address, sizeof(house->address)) > 0);
 		address = house->address;
 	}
 }
@@ -87,19 +83,16 @@ visit_many(void *arg)
 	open_all(house);
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (uint32_t i = 0; i < LOOPS; i++) {
-		weft_go_opts opts = { .scope = &scope,
-			              .loop = weft_runtime_loop(runtime, i) };
+		weft_go_opts opts = { .scope = &scope, .loop = weft_runtime_loop(runtime, i) };
 
 		CHECK(weft_go_with(&opts, serve, &house->counters[i]) > 0);
 	}
 	for (int i = 0; i < GUESTS; i++)
 		visit(house);
 	for (uint32_t i = 0; i < LOOPS; i++) {
-		weft_go_opts opts = { .scope = &scope,
-			              .loop = weft_runtime_loop(runtime, i) };
+		weft_go_opts opts = { .scope = &scope, .loop = weft_runtime_loop(runtime, i) };
 
-		CHECK(weft_go_with(&opts, close_listener, &house->counters[i])
-		      > 0);
+		CHECK(weft_go_with(&opts, close_listener, &house->counters[i]) > 0);
 	}
 	OK(weft_scope_close(&scope));
 	return 0;
@@ -132,7 +125,6 @@ TEST(an_address_is_shared_only_by_those_who_all_say_so)
 	CHECK(weft_addr_format(&addr, address, sizeof(address)) > 0);
 	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
 	weft_listener_close(one);
-	CHECK_EQ(weft_listener_open("unix:@weft-share", &opts, &other),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_listener_open("unix:@weft-share", &opts, &other), WEFT_EINVAL);
 	CHECK(strstr(weft_detail(), "no port to share") != NULL);
 }

@@ -22,8 +22,7 @@ open_house(const char *address, const weft_listener_opts *opts)
 
 	OK(weft_listener_open(address, opts, &house.listener));
 	OK(weft_listener_local(house.listener, &addr));
-	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address))
-	      > 0);
+	CHECK(weft_addr_format(&addr, house.address, sizeof(house.address)) > 0);
 	return house;
 }
 
@@ -80,10 +79,8 @@ accept_one(void *arg)
 	struct house *house = arg;
 	weft_stream *peer;
 
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(weft_go(visit, house) > 0);
 	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
 	(void)echo(peer, house);
@@ -107,8 +104,7 @@ TEST(a_connection_is_accepted_on_every_interface)
 
 	OK(weft_listener_local(house.listener, &addr));
 	CHECK(port != NULL);
-	memmove(house.address + strlen("tcp://127.0.0.1"), port,
-	        strlen(port) + 1);
+	memmove(house.address + strlen("tcp://127.0.0.1"), port, strlen(port) + 1);
 	memcpy(house.address, "tcp://127.0.0.1", strlen("tcp://127.0.0.1"));
 	run_threadlet(accept_one, &house);
 	CHECK_EQ(house.served, 1);
@@ -140,11 +136,9 @@ visit_by_name(void *arg)
 	OK(weft_connect(name, NULL, &stream, WEFT_NEVER));
 	weft_close(stream);
 	weft_listener_close(house->listener);
-	CHECK_EQ(weft_connect(name, NULL, &stream, WEFT_NEVER),
-	         WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_connect(name, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), name) != NULL);
-	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream,
-	                      WEFT_NOW),
+	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream, WEFT_NOW),
 	         WEFT_ETIMEDOUT);
 	return 0;
 }
@@ -195,8 +189,7 @@ TEST(a_socket_in_the_file_system_is_private_and_goes_with_its_listener)
 	CHECK_EQ(weft_listener_open(address, NULL, &other), WEFT_EADDRINUSE);
 	CHECK(strstr(weft_detail(), address) != NULL);
 	/* One that lives is not replaced. */
-	CHECK_EQ(weft_listener_open(address, &replace, &other),
-	         WEFT_EADDRINUSE);
+	CHECK_EQ(weft_listener_open(address, &replace, &other), WEFT_EADDRINUSE);
 	run_threadlet(visit_all, &house);
 	CHECK(stat(address + 5, &info) < 0);
 	remove_dir(address);
@@ -230,17 +223,14 @@ accept_in_turns(void *arg)
 
 	/* The accept of the second call is left to the loop, and the third does not
 	 * take its place. */
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
 		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
 		int rc;
 
-		while ((rc = weft_listener_accept(house->listener, &peer,
-		                                  WEFT_NOW))
+		while ((rc = weft_listener_accept(house->listener, &peer, WEFT_NOW))
 		       == WEFT_ETIMEDOUT)
 			OK(weft_yield());
 		OK(rc);
@@ -266,17 +256,13 @@ TEST(an_address_that_cannot_be_listened_at_is_named)
 	struct house house = open_house("tcp://127.0.0.1:0", NULL);
 	weft_listener *other;
 
-	CHECK_EQ(weft_listener_open(house.address, NULL, &other),
-	         WEFT_EADDRINUSE);
+	CHECK_EQ(weft_listener_open(house.address, NULL, &other), WEFT_EADDRINUSE);
 	CHECK(strstr(weft_detail(), house.address) != NULL);
-	CHECK_EQ(weft_listener_open("udp://127.0.0.1:0", NULL, &other),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_listener_open("udp://127.0.0.1:0", NULL, &other), WEFT_EINVAL);
 	CHECK_EQ(weft_listener_open("nonsense", NULL, &other), WEFT_EINVAL);
-	CHECK_EQ(weft_listener_open("unix:/nowhere/at/all", NULL, &other),
-	         WEFT_ENOENT);
+	CHECK_EQ(weft_listener_open("unix:/nowhere/at/all", NULL, &other), WEFT_ENOENT);
 	CHECK(strstr(weft_detail(), "unix:/nowhere/at/all") != NULL);
-	CHECK_EQ(weft_listener_open("tcp://192.0.2.1:80", NULL, &other),
-	         -EADDRNOTAVAIL);
+	CHECK_EQ(weft_listener_open("tcp://192.0.2.1:80", NULL, &other), -EADDRNOTAVAIL);
 	weft_listener_close(house.listener);
 	weft_listener_close(NULL);
 }
@@ -289,18 +275,12 @@ connect_to_nobody(void *arg)
 	weft_loop_stats stats;
 
 	weft_listener_close(house.listener);
-	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER),
-	         WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_connect(house.address, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), house.address) != NULL);
-	CHECK_EQ(
-		weft_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER),
-		WEFT_ENOENT);
-	CHECK_EQ(weft_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_connect("unix:/nowhere/at/all", NULL, &stream, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_connect("udp://127.0.0.1:9", NULL, &stream, WEFT_NEVER), WEFT_EINVAL);
 	/* A TCP connection cannot be with everybody. */
-	CHECK_EQ(weft_connect("tcp://255.255.255.255:9", NULL, &stream,
-	                      WEFT_NEVER),
-	         -ENETUNREACH);
+	CHECK_EQ(weft_connect("tcp://255.255.255.255:9", NULL, &stream, WEFT_NEVER), -ENETUNREACH);
 	CHECK(strstr(weft_detail(), "tcp://255.255.255.255:9") != NULL);
 	CHECK(stream == NULL);
 	OK(weft_loop_metrics(weft_loop_current(), &stats));
@@ -349,8 +329,7 @@ wait_for_guest(void *arg)
 	struct house *house = arg;
 	weft_stream *peer;
 
-	house->last_error = weft_listener_accept(house->listener, &peer,
-	                                         WEFT_NEVER);
+	house->last_error = weft_listener_accept(house->listener, &peer, WEFT_NEVER);
 	return 0;
 }
 
@@ -362,8 +341,7 @@ disturb(void *arg)
 
 	CHECK(weft_go(wait_for_guest, house) > 0);
 	OK(weft_yield());
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NEVER),
-	         WEFT_EBUSY);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NEVER), WEFT_EBUSY);
 	weft_listener_interrupt(house->listener);
 	while (house->last_error == 0)
 		OK(weft_yield());
@@ -392,8 +370,7 @@ serve_house(void *arg)
 {
 	struct house *house = arg;
 
-	house->last_error = weft_listener_serve(house->listener, echo, house,
-	                                        WEFT_NEVER);
+	house->last_error = weft_listener_serve(house->listener, echo, house, WEFT_NEVER);
 	return 0;
 }
 
@@ -675,8 +652,7 @@ check_room(weft_loop *loop, const weft_listener_opts *opts, uint32_t want)
 
 TEST(a_listener_has_room_for_ten_thousand_unless_it_is_told_otherwise)
 {
-	const weft_listener_opts none = WEFT_INIT,
-				 some = { .connections_max = 7 };
+	const weft_listener_opts none = WEFT_INIT, some = { .connections_max = 7 };
 	weft_loop *loop = make();
 
 	check_room(loop, NULL, 10000);

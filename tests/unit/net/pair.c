@@ -4,15 +4,10 @@
 #define ROUNDS_MAX 1000000
 
 void
-pair_open(struct pair *pair, weft_tls *client, weft_tls *server,
-          const char *host)
+pair_open(struct pair *pair, weft_tls *client, weft_tls *server, const char *host)
 {
-	CHECK_EQ(weft__session_open(client, WEFT_TLS_CLIENT, host,
-	                            &pair->client.session),
-	         0);
-	CHECK_EQ(weft__session_open(server, WEFT_TLS_SERVER, NULL,
-	                            &pair->server.session),
-	         0);
+	CHECK_EQ(weft__session_open(client, WEFT_TLS_CLIENT, host, &pair->client.session), 0);
+	CHECK_EQ(weft__session_open(server, WEFT_TLS_SERVER, NULL, &pair->server.session), 0);
 	pair->client.rc = pair->server.rc = WEFT_EAGAIN;
 	pair->client.text[0] = pair->server.text[0] = '\0';
 }
@@ -40,13 +35,11 @@ put_in_room(struct weft__session *to, const void *bytes, size_t size)
 }
 
 size_t
-pair_carry(struct pair *pair, struct weft__session *from,
-           struct weft__session *to)
+pair_carry(struct pair *pair, struct weft__session *from, struct weft__session *to)
 {
 	const void *bytes;
 	size_t size = weft__session_output(from, &bytes);
-	size_t step = pair->step ? pair->step
-	                         : 1 + test_random(&pair->chance) % 20000;
+	size_t step = pair->step ? pair->step : 1 + test_random(&pair->chance) % 20000;
 	size_t n = size < step ? size : step;
 
 	if (n == 0)
@@ -74,8 +67,7 @@ shake(struct end *end)
 		return;
 	end->rc = weft__session_handshake(end->session);
 	if (end->rc < 0 && end->rc != WEFT_EAGAIN)
-		(void)snprintf(end->text, sizeof(end->text), "%s",
-		               weft_detail());
+		(void)snprintf(end->text, sizeof(end->text), "%s", weft_detail());
 }
 
 /* The last words of one that has failed are its end. */
@@ -117,19 +109,17 @@ pair_shake_hands(struct pair *pair)
 
 	pair_handshake(pair);
 	if (pair->client.rc || pair->server.rc)
-		test_fail(__FILE__, __LINE__, "handshake: %s, %s",
-		          pair->client.text, pair->server.text);
+		test_fail(__FILE__, __LINE__, "handshake: %s, %s", pair->client.text,
+		          pair->server.text);
 	pair_carry_all(pair);
-	CHECK_EQ(weft__session_read(pair->client.session, &byte, 1),
-	         WEFT_EAGAIN);
-	CHECK_EQ(weft__session_read(pair->server.session, &byte, 1),
-	         WEFT_EAGAIN);
+	CHECK_EQ(weft__session_read(pair->client.session, &byte, 1), WEFT_EAGAIN);
+	CHECK_EQ(weft__session_read(pair->server.session, &byte, 1), WEFT_EAGAIN);
 	pair_carry_all(pair);
 }
 
 void
-pair_send(struct pair *pair, struct weft__session *from,
-          struct weft__session *to, const void *bytes, size_t size)
+pair_send(struct pair *pair, struct weft__session *from, struct weft__session *to,
+          const void *bytes, size_t size)
 {
 	size_t put = 0, got = 0;
 	char *seen = malloc(size);
@@ -141,8 +131,7 @@ pair_send(struct pair *pair, struct weft__session *from,
 
 		if (put < size)
 			n = weft__session_write(from, (const char *)bytes + put,
-			                        step < size - put ? step
-			                                          : size - put);
+			                        step < size - put ? step : size - put);
 		CHECK(n >= 0 || n == WEFT_EAGAIN);
 		put += n > 0 ? (size_t)n : 0;
 		(void)pair_carry(pair, from, to);
@@ -169,8 +158,7 @@ pair_server(const char *chain_file, const char *key_file)
 {
 	weft_tls_cert cert = { NULL, chain_file, key_file };
 
-	return pair_open_tls(
-		&(weft_tls_opts){ .certs = &cert, .cert_count = 1 });
+	return pair_open_tls(&(weft_tls_opts){ .certs = &cert, .cert_count = 1 });
 }
 
 weft_tls *
@@ -183,8 +171,7 @@ void
 check_words(const char *text, const char *words, const char *what)
 {
 	if (!strstr(text, words))
-		test_fail(__FILE__, __LINE__, "%s: \"%s\" is not in \"%s\"",
-		          what, words, text);
+		test_fail(__FILE__, __LINE__, "%s: \"%s\" is not in \"%s\"", what, words, text);
 }
 
 void
@@ -192,10 +179,8 @@ basics_open(struct basics *b)
 {
 	b->ca = cert_ca("Basic CA");
 	b->leaf = cert_leaf("basic", "DNS:example.org,IP:127.0.0.1", &b->ca);
-	b->ca_file = cert_file("basic-ca.pem",
-	                       (const struct cert *[]){ &b->ca, NULL });
-	b->chain_file = cert_file("basic.pem",
-	                          (const struct cert *[]){ &b->leaf, NULL });
+	b->ca_file = cert_file("basic-ca.pem", (const struct cert *[]){ &b->ca, NULL });
+	b->chain_file = cert_file("basic.pem", (const struct cert *[]){ &b->leaf, NULL });
 	b->key_file = cert_key_file("basic-key.pem", &b->leaf, NULL);
 	b->client = pair_client(b->ca_file);
 	b->server = pair_server(b->chain_file, b->key_file);

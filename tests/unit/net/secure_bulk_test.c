@@ -12,14 +12,12 @@ make_world(void)
 	static struct cert ca, leaf;
 	const struct cert *chain[] = { &leaf, NULL }, *root[] = { &ca, NULL };
 	weft_tls_cert cert;
-	weft_tls_opts server = { .certs = &cert, .cert_count = 1 },
-		      client = { 0 };
+	weft_tls_opts server = { .certs = &cert, .cert_count = 1 }, client = { 0 };
 
 	ca = cert_ca("weft test");
 	leaf = cert_leaf("localhost", "DNS:localhost", &ca);
 	cert = (weft_tls_cert){ .chain_file = cert_file("leaf.pem", chain),
-		                .key_file = cert_key_file("leaf.key", &leaf,
-		                                          NULL) };
+		                .key_file = cert_key_file("leaf.key", &leaf, NULL) };
 	client.ca_file = cert_file("ca.pem", root);
 	OK(weft_tls_open(&server, &world.server));
 	OK(weft_tls_open(&client, &world.client));

@@ -69,8 +69,7 @@ echo_far(void *arg)
 	char buf[64];
 	ssize_t n;
 
-	OK(weft_tls_start(h->far.b, world.server, WEFT_TLS_SERVER, NULL,
-	                  WEFT_NEVER));
+	OK(weft_tls_start(h->far.b, world.server, WEFT_TLS_SERVER, NULL, WEFT_NEVER));
 	while ((n = weft_read(h->far.b, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		pass(h->far.b, buf, (size_t)n);
 	h->result = (int)n;
@@ -107,8 +106,7 @@ move_away(void *arg)
 	weft_stream *stream = h->near.a;
 	const void *seen;
 
-	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	pass(stream, "abc", 3);
 	CHECK_EQ(weft_peek(stream, 3, &seen, WEFT_NEVER), 3);
 	OK(weft_skip(stream, 1));

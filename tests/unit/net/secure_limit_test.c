@@ -186,8 +186,7 @@ close_beside_silence(void *arg)
 {
 	struct silence *silence = arg;
 
-	OK(weft_connect(silence->house.plain, NULL, &silence->silent,
-	                WEFT_NEVER));
+	OK(weft_connect(silence->house.plain, NULL, &silence->silent, WEFT_NEVER));
 	weft_listener_close(silence->house.listener);
 	silence->house.listener = NULL;
 	return 0;
@@ -208,8 +207,7 @@ TEST(a_loop_stops_although_a_peer_says_nothing_in_its_handshake)
 		turn(loop);
 	turns(loop, 10);
 	weft_loop_stop(loop);
-	while (weft_loop_state(loop) != WEFT_STOPPED
-	       && weft_now() < deadline_ns)
+	while (weft_loop_state(loop) != WEFT_STOPPED && weft_now() < deadline_ns)
 		(void)weft_loop_run_once(loop, deadline_ns);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(silence.house.served, 0);
@@ -280,8 +278,7 @@ shake_hands_late(void *arg)
 	weft_stream *stream = come_before_the_end(house);
 
 	hooked.now_ns += WEFT_S / 4;
-	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	exchange(stream);
 	CHECK_EQ(house->served, 1);
 	weft_close(stream);
@@ -321,21 +318,17 @@ static int
 ask_in_vain(void *arg)
 {
 	struct quiet *quiet = arg;
-	weft_connect_opts opts = { .tls = world.client,
-		                   .handshake_ns = LIMIT_NS };
+	weft_connect_opts opts = { .tls = world.client, .handshake_ns = LIMIT_NS };
 	uint64_t begun_ns = weft_now();
 	weft_stream *stream = NULL;
 
-	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, WEFT_NEVER),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, WEFT_NEVER), WEFT_ETIMEDOUT);
 	CHECK(!stream);
 	CHECK(weft_now() - begun_ns >= LIMIT_NS);
 	CHECK(strstr(weft_detail(), quiet->address) != NULL);
 	/* Its own deadline is for all of it. */
 	opts.handshake_ns = HOUR;
-	CHECK_EQ(
-		weft_connect(quiet->address, &opts, &stream, weft_in(LIMIT_NS)),
-		WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(quiet->address, &opts, &stream, weft_in(LIMIT_NS)), WEFT_ETIMEDOUT);
 	CHECK(!stream);
 	return 0;
 }
@@ -348,8 +341,8 @@ TEST(a_server_that_says_nothing_is_left_in_time)
 	char buf[2048];
 
 	make_world();
-	(void)snprintf(quiet.address, sizeof(quiet.address),
-	               "tls://127.0.0.1:%d", ntohs(name.sin_port));
+	(void)snprintf(quiet.address, sizeof(quiet.address), "tls://127.0.0.1:%d",
+	               ntohs(name.sin_port));
 	run_threadlet(ask_in_vain, &quiet);
 	for (int i = 0; i < 2; i++) { /* both have gone */
 		int fd = accept(door, NULL, NULL);

@@ -36,8 +36,7 @@ run_on_all(weft_threadlet_fn client, weft_threadlet_fn server)
 static void
 say(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER),
-	         (ssize_t)strlen(text));
+	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
 /* That line comes next. */
@@ -54,15 +53,13 @@ hear(weft_stream *stream, const char *line)
 static int
 start_client(weft_stream *stream)
 {
-	return weft_tls_start(stream, world.client, WEFT_TLS_CLIENT,
-	                      "localhost", weft_in(HOUR));
+	return weft_tls_start(stream, world.client, WEFT_TLS_CLIENT, "localhost", weft_in(HOUR));
 }
 
 static int
 start_server(weft_stream *stream)
 {
-	return weft_tls_start(stream, world.server, WEFT_TLS_SERVER, NULL,
-	                      weft_in(HOUR));
+	return weft_tls_start(stream, world.server, WEFT_TLS_SERVER, NULL, weft_in(HOUR));
 }
 
 /* --- a dialogue ----------------------------------------------------------- */
@@ -172,8 +169,7 @@ refuse_what_is_there(void *arg)
 	CHECK_EQ(weft_peek(ends->a, 20, &seen, WEFT_NEVER), 20);
 	hear(ends->a, "220 go\n");
 	CHECK_EQ(start_client(ends->a), WEFT_EPROTO);
-	CHECK_STR(weft_detail(), "the peer has sent plain bytes where TLS "
-	                         "begins");
+	CHECK_STR(weft_detail(), "the peer has sent plain bytes where TLS begins");
 	/* It is plain still, whatever that is good for. */
 	hear(ends->a, "250 injected\n");
 	say(ends->a, "plain\n");
@@ -343,8 +339,7 @@ play_tired(void *arg)
 	say(tired->spare.b, "x");
 	CHECK_EQ(weft_peek(tired->spare.a, 1, &seen, WEFT_NEVER), 1);
 	for (tired->calls = 0; tired->calls < 64; tired->calls++) {
-		tired->shaking =
-			(struct shaking){ .ends = open_ends(LINE_PAIR) };
+		tired->shaking = (struct shaking){ .ends = open_ends(LINE_PAIR) };
 		OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 		CHECK(weft_scope_go(&scope, shake_tired, tired) > 0);
 		CHECK(weft_scope_go(&scope, close_at_once, tired) > 0);
@@ -384,10 +379,8 @@ TEST(a_stream_may_be_closed_in_its_handshake_as_its_loop_stops)
 		struct shaking shaking = { .ends = open_ends(kinds[i / 2]) };
 		weft_loop *loop = make();
 
-		(void)go_on(loop, i % 2 ? shake_alone : close_at_the_end,
-		            &shaking);
-		(void)go_on(loop, i % 2 ? close_at_the_end : shake_alone,
-		            &shaking);
+		(void)go_on(loop, i % 2 ? shake_alone : close_at_the_end, &shaking);
+		(void)go_on(loop, i % 2 ? close_at_the_end : shake_alone, &shaking);
 		turns(loop, 3);
 		stop_idle(loop);
 		CHECK(shaking.result < 0);
@@ -404,8 +397,8 @@ write_and_begin(void *arg)
 
 	fill(weft_stream_fd(ends->a));
 	(void)weft_write(ends->a, "STARTTLS\n", 9, weft_in(WEFT_MS));
-	CHECK_EQ(weft_tls_start(ends->a, world.client, WEFT_TLS_CLIENT,
-	                        "localhost", weft_in(5 * WEFT_MS)),
+	CHECK_EQ(weft_tls_start(ends->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                        weft_in(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	weft_stream_reset(ends->a);
 	weft_close(ends->b);
@@ -441,8 +434,7 @@ refuse_who_has_left(void *arg)
 {
 	struct ends *ends = arg;
 
-	CHECK_EQ(weft_tls_start(ends->a, world.stranger, WEFT_TLS_CLIENT,
-	                        "localhost", WEFT_NEVER),
+	CHECK_EQ(weft_tls_start(ends->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
 	CHECK(strstr(weft_detail(), "neither trusted nor shown"));
 	weft_close(ends->a);

@@ -21,11 +21,9 @@ be_server(void *arg)
 	char buf[3000];
 	ssize_t n;
 
-	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER,
-	                              NULL, weft_in(HOUR));
+	line->result = weft_tls_start(line->b, world.server, WEFT_TLS_SERVER, NULL, weft_in(HOUR));
 	if (line->result < 0) {
-		(void)snprintf(line->text, sizeof(line->text), "%s",
-		               weft_detail());
+		(void)snprintf(line->text, sizeof(line->text), "%s", weft_detail());
 		weft_close(line->b);
 		return 0;
 	}
@@ -33,11 +31,9 @@ be_server(void *arg)
 		CHECK_EQ(weft_write(line->b, buf, (size_t)n, WEFT_NEVER), n);
 	line->result = (int)n;
 	if (n < 0) {
-		(void)snprintf(line->text, sizeof(line->text), "%s",
-		               weft_detail());
+		(void)snprintf(line->text, sizeof(line->text), "%s", weft_detail());
 		line->write = (int)weft_write(line->b, "x", 1, WEFT_NEVER);
-		(void)snprintf(line->write_text, sizeof(line->write_text), "%s",
-		               weft_detail());
+		(void)snprintf(line->write_text, sizeof(line->write_text), "%s", weft_detail());
 	}
 	weft_close(line->b);
 	return 0;
@@ -73,16 +69,13 @@ talk(void *arg)
 	const void *seen;
 
 	CHECK_EQ(weft_stream_tls(line->a, &info), WEFT_EINVAL);
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	OK(weft_stream_tls(line->a, &info));
 	CHECK_STR(info.version, "TLSv1.3");
-	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
-	                        "localhost", WEFT_NEVER),
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_EBUSY);
 	CHECK_EQ(weft_write(line->a, "one\ntwo\n", 8, WEFT_NEVER), 8);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, sizeof(buf), WEFT_NEVER),
-	         4);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, sizeof(buf), WEFT_NEVER), 4);
 	CHECK(weft_peek(line->a, 4, &seen, WEFT_NEVER) == 4);
 	CHECK(memcmp(seen, "two\n", 4) == 0);
 	OK(weft_skip(line->a, 4));
@@ -116,8 +109,7 @@ send_all(void *arg)
 	for (size_t sent = 0; sent < BULK; sent += sizeof(buf)) {
 		for (size_t i = 0; i < sizeof(buf); i++)
 			buf[i] = (char)((sent + i) * 31 >> 3);
-		CHECK_EQ(weft_write(line->a, buf, sizeof(buf), WEFT_NEVER),
-		         (ssize_t)sizeof(buf));
+		CHECK_EQ(weft_write(line->a, buf, sizeof(buf), WEFT_NEVER), (ssize_t)sizeof(buf));
 		line->bytes += sizeof(buf);
 	}
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
@@ -132,8 +124,7 @@ send_and_check(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	CHECK(weft_go(send_all, line) > 0);
 	while ((n = weft_read(line->a, buf, sizeof(buf), WEFT_NEVER)) > 0)
 		for (ssize_t i = 0; i < n; i++, all++)
@@ -160,13 +151,10 @@ trust_nobody(void *arg)
 	struct line *line = arg;
 	char byte;
 
-	CHECK_EQ(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT,
-	                        "localhost", WEFT_NEVER),
+	CHECK_EQ(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_ECERT);
-	CHECK_STR(weft_detail(),
-	          "tls with \"localhost\": the certificate of \"localhost\" "
-	          "has an issuer that is neither trusted nor shown: \"weft "
-	          "test\"");
+	CHECK_STR(weft_detail(), "tls with \"localhost\": the certificate of \"localhost\" "
+	                         "has an issuer that is neither trusted nor shown: \"weft test\"");
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_ECERT);
 	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), WEFT_ECERT);
 	weft_close(line->a);
@@ -180,8 +168,7 @@ TEST(a_server_that_is_not_trusted_is_refused_and_both_are_told)
 	run_line(trust_nobody, &line);
 	CHECK_EQ(line.result, WEFT_ECERT);
 	CHECK_STR(line.text, "tls with a client: the peer has ended it: our "
-	                     "certificate is of an authority that it does not "
-	                     "trust (alert 48)");
+	                     "certificate is of an authority that it does not trust (alert 48)");
 }
 
 static int
@@ -190,8 +177,7 @@ cut_off(void *arg)
 	struct line *line = arg;
 	char byte;
 
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	weft_stream_reset(line->a);
@@ -204,8 +190,7 @@ TEST(an_end_without_a_goodbye_is_told_as_truncation)
 
 	run_line(cut_off, &line);
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
-	CHECK_STR(line.text, "tls with a client: the connection has ended "
-	                     "without a goodbye");
+	CHECK_STR(line.text, "tls with a client: the connection has ended without a goodbye");
 }
 
 /* TCP has a word of its own for that. */
@@ -228,8 +213,7 @@ fall_silent(void *arg)
 	struct line *line = arg;
 	char byte;
 
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	CHECK_EQ(shutdown(weft_stream_fd(line->a), SHUT_WR), 0);
@@ -245,8 +229,7 @@ TEST(who_says_goodbye_to_a_peer_that_fell_silent_closes_once)
 	run_line(fall_silent, &line);
 	CHECK_EQ(line.result, WEFT_ETRUNCATED);
 	CHECK_EQ(line.write, WEFT_ETRUNCATED); /* the session has ended */
-	CHECK_STR(line.write_text, "tls with a client: the connection has "
-	                           "ended without a goodbye");
+	CHECK_STR(line.write_text, "tls with a client: the connection has ended without a goodbye");
 }
 
 /* The end of the connection is found by a read that does not wait. */
@@ -257,8 +240,7 @@ look_at_the_end(void *arg)
 	ssize_t n = WEFT_ETIMEDOUT;
 	char byte;
 
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	CHECK_EQ(weft_write(line->a, "x", 1, WEFT_NEVER), 1);
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	OK(shutdown(weft_stream_fd(line->a), SHUT_RD));
@@ -285,13 +267,11 @@ count_handshakes(void *arg)
 	struct line *line = arg;
 	weft_loop_stats stats;
 
-	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
-	                  WEFT_NEVER));
+	OK(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER));
 	weft_close(line->a);
 	OK(weft_stream_open_pair(&line->a, &line->b));
 	CHECK(weft_go(be_server, line) > 0);
-	CHECK(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT,
-	                     "localhost", WEFT_NEVER)
+	CHECK(weft_tls_start(line->a, world.stranger, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER)
 	      < 0);
 	weft_close(line->a);
 	while (line->result >= 0)
@@ -318,8 +298,7 @@ send_plain_first(void *arg)
 	CHECK_EQ(weft_write(line->b, "STARTTLS plain", 14, WEFT_NEVER), 14);
 	CHECK(weft_peek(line->a, 8, &seen, WEFT_NEVER) >= 8);
 	OK(weft_skip(line->a, 8));
-	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
-	                        "localhost", WEFT_NEVER),
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost", WEFT_NEVER),
 	         WEFT_EPROTO);
 	weft_close(line->a);
 	weft_close(line->b);
@@ -341,8 +320,8 @@ wait_for_silence(void *arg)
 {
 	struct line *line = arg;
 
-	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT,
-	                        "localhost", weft_in(WEFT_MS)),
+	CHECK_EQ(weft_tls_start(line->a, world.client, WEFT_TLS_CLIENT, "localhost",
+	                        weft_in(WEFT_MS)),
 	         WEFT_ETIMEDOUT);
 	weft_close(line->a);
 	weft_close(line->b);
@@ -367,8 +346,7 @@ visit(const struct house *house, weft_tls *tls, int expected)
 	weft_connect_opts opts = { .tls = tls };
 	weft_stream *stream;
 
-	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_in(HOUR)),
-	         expected);
+	CHECK_EQ(weft_connect(house->address, &opts, &stream, weft_in(HOUR)), expected);
 	if (expected < 0) {
 		CHECK(strstr(weft_detail(), house->address) != NULL);
 		return;
@@ -395,8 +373,7 @@ TEST(a_service_with_tls_is_reached_by_its_address)
 	struct house house;
 
 	make_world();
-	CHECK_EQ(weft_listener_open("tls://127.0.0.1:0", NULL, &house.listener),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_listener_open("tls://127.0.0.1:0", NULL, &house.listener), WEFT_EINVAL);
 	house = open_house(HOUR);
 	run_threadlet(visit_service, &house);
 	CHECK_EQ(house.served, 3);

@@ -67,8 +67,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 	struct scene *scene = arg;
 
 	(void)stream, (void)data;
-	if (size == WEFT_ESHUTDOWN
-	    && (scene->way == CLOSE_AT_END || scene->way == RESET_AT_END))
+	if (size == WEFT_ESHUTDOWN && (scene->way == CLOSE_AT_END || scene->way == RESET_AT_END))
 		close_stream(scene, scene->way == RESET_AT_END);
 }
 
@@ -82,8 +81,7 @@ on_close(void *arg)
 	scene->closes++;
 }
 
-static const weft_stream_events events = { .on_data = on_data,
-	                                   .on_close = on_close };
+static const weft_stream_events events = { .on_data = on_data, .on_close = on_close };
 
 static void
 stop_and_close(void *arg)
@@ -102,8 +100,7 @@ open_scene(struct scene *scene, enum way way)
 {
 	struct pair pair = make_pair();
 
-	*scene =
-		(struct scene){ .loop = make(), .peer = pair.peer, .way = way };
+	*scene = (struct scene){ .loop = make(), .peer = pair.peer, .way = way };
 	OK(weft_stream_open_fd(pair.fd, false, &scene->stream));
 	OK(weft_stream_set(scene->stream, "write_max", INT64_MAX));
 	OK(weft_stream_start(scene->stream, scene->loop, &events, scene));
@@ -114,10 +111,9 @@ static void
 start_writes(struct scene *scene)
 {
 	for (int i = 0; i < WRITES; i++) {
-		OK(weft_op_init(&scene->writes[i], scene->loop, on_op_done,
-		                scene));
-		CHECK_EQ(weft_write_op(scene->stream, &scene->span, 1,
-		                       &scene->writes[i], WEFT_NEVER),
+		OK(weft_op_init(&scene->writes[i], scene->loop, on_op_done, scene));
+		CHECK_EQ(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[i],
+		                       WEFT_NEVER),
 		         1);
 		scene->pending++;
 	}
@@ -228,8 +224,7 @@ on_holder_closed(void *arg)
 static void
 stop_with_a_queue(bool full)
 {
-	static const weft_stream_events held = { .on_data = on_held,
-		                                 .on_close = on_holder_closed };
+	static const weft_stream_events held = { .on_data = on_held, .on_close = on_holder_closed };
 	struct holder holder = { 0 };
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
@@ -271,8 +266,7 @@ write_and_close(void *arg)
 
 	for (int i = 0; i < WRITES; i++) {
 		OK(weft_op_init(&scene->writes[i], NULL, on_op_done, scene));
-		CHECK(weft_write_op(scene->stream, &scene->span, 1,
-		                    &scene->writes[i], WEFT_NEVER)
+		CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[i], WEFT_NEVER)
 		      >= 0);
 		scene->pending++;
 	}
@@ -285,9 +279,7 @@ static void
 close_by_threadlet(size_t size)
 {
 	struct pair pair = make_pair();
-	struct scene scene = { .loop = make(),
-		               .peer = pair.peer,
-		               .span = { large, size } };
+	struct scene scene = { .loop = make(), .peer = pair.peer, .span = { large, size } };
 
 	OK(weft_stream_open_fd(pair.fd, false, &scene.stream));
 	OK(weft_stream_set(scene.stream, "linger_ns", 0));
@@ -314,9 +306,7 @@ write_and_close_once(void *arg)
 	struct scene *scene = arg;
 
 	OK(weft_op_init(&scene->writes[0], NULL, on_op_done, scene));
-	CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[0],
-	                    WEFT_NEVER)
-	      >= 0);
+	CHECK(weft_write_op(scene->stream, &scene->span, 1, &scene->writes[0], WEFT_NEVER) >= 0);
 	scene->pending++;
 	OK(weft_loop_post(scene->loop, stop_and_close, scene));
 	weft_close(scene->stream);

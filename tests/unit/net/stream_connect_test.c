@@ -23,21 +23,16 @@ try_listen(struct place *place, const weft_addr *addr)
 	int one = 1;
 
 	*place = (struct place){ .guest = -1, .addr = *addr };
-	place->door = socket(weft__addr_family(addr),
-	                     SOCK_STREAM | SOCK_CLOEXEC, 0);
+	place->door = socket(weft__addr_family(addr), SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (place->door < 0)
 		return false;
-	OK(setsockopt(place->door, SOL_SOCKET, SO_REUSEADDR, &one,
-	              sizeof(one)));
+	OK(setsockopt(place->door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)));
 	if (bind(place->door, weft__addr_sockaddr(addr), addr->size) == 0
 	    && listen(place->door, 0) == 0) {
 		socklen_t size = place->addr.size;
 
-		OK(getsockname(place->door,
-		               (struct sockaddr *)place->addr.bytes, &size));
-		CHECK(weft_addr_format(&place->addr, place->text,
-		                       sizeof(place->text))
-		      > 0);
+		OK(getsockname(place->door, (struct sockaddr *)place->addr.bytes, &size));
+		CHECK(weft_addr_format(&place->addr, place->text, sizeof(place->text)) > 0);
 		return true;
 	}
 	OK(close(place->door));
@@ -50,10 +45,8 @@ fill_up(struct place *place)
 {
 	struct pollfd come = { .fd = place->door, .events = POLLIN };
 
-	place->guest = socket(weft__addr_family(&place->addr),
-	                      SOCK_STREAM | SOCK_CLOEXEC, 0);
-	OK(connect(place->guest, weft__addr_sockaddr(&place->addr),
-	           place->addr.size));
+	place->guest = socket(weft__addr_family(&place->addr), SOCK_STREAM | SOCK_CLOEXEC, 0);
+	OK(connect(place->guest, weft__addr_sockaddr(&place->addr), place->addr.size));
 	CHECK_EQ(poll(&come, 1, -1), 1);
 }
 
@@ -85,8 +78,7 @@ wait_for_answer(void *arg)
 	weft_stream *stream = NULL;
 	uint64_t until_ns = weft_in(20 * WEFT_MS);
 
-	CHECK_EQ(weft_connect(place->text, NULL, &stream, until_ns),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(place->text, NULL, &stream, until_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= until_ns);
 	CHECK(strstr(weft_detail(), place->text) != NULL);
 	CHECK(strstr(weft_detail(), weft_strerror(WEFT_ETIMEDOUT)) != NULL);
@@ -122,8 +114,7 @@ call(void *arg)
 	struct caller *caller = arg;
 	weft_stream *stream;
 
-	caller->result = weft_connect(caller->place->text, NULL, &stream,
-	                              WEFT_NEVER);
+	caller->result = weft_connect(caller->place->text, NULL, &stream, WEFT_NEVER);
 	return 0;
 }
 
@@ -172,13 +163,11 @@ find_host(void *arg)
 	weft_addr found[2];
 
 	host->has_both = false;
-	CHECK_EQ(weft_dns_resolve("tcp://localhost:0", found, 2, WEFT_NEVER),
-	         2);
+	CHECK_EQ(weft_dns_resolve("tcp://localhost:0", found, 2, WEFT_NEVER), 2);
 	for (int i = 0; i < 50 && !host->has_both; i++) {
 		if (!try_listen(&host->first, &found[0]))
 			return 0;
-		weft__addr_set_port(&found[1],
-		                    weft__addr_port(&host->first.addr));
+		weft__addr_set_port(&found[1], weft__addr_port(&host->first.addr));
 		host->has_both = try_listen(&host->second, &found[1]);
 		if (!host->has_both) /* another has that port */
 			OK(close(host->first.door));
@@ -221,8 +210,7 @@ call_host_twice(void *arg)
 	weft_stream *stream;
 
 	/* Whatever is made at first need is there now. */
-	OK(weft_connect(((struct host *)arg)->second.text, NULL, &stream,
-	                WEFT_NEVER));
+	OK(weft_connect(((struct host *)arg)->second.text, NULL, &stream, WEFT_NEVER));
 	weft_close(stream);
 	OK(close(accept(((struct host *)arg)->second.door, NULL, NULL)));
 	return call_slow_host(arg);
@@ -301,9 +289,7 @@ call_dead_host(void *arg)
 	weft_connect_opts opts = { .stagger_ns = WEFT_MS };
 	weft_stream *stream;
 
-	CHECK_EQ(
-		weft_connect(host->name, &opts, &stream, weft_in(20 * WEFT_MS)),
-		WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_connect(host->name, &opts, &stream, weft_in(20 * WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), host->name) != NULL);
 	return 0;
 }
@@ -361,8 +347,7 @@ call_from_elsewhere(void *arg)
 	OK(weft_listener_local(listener, &addr));
 	CHECK(weft_addr_format(&addr, text, sizeof(text)) > 0);
 	OK(weft_addr_parse("tcp://192.0.2.1:0", &opts.local));
-	CHECK_EQ(weft_connect(text, &opts, &stream, WEFT_NEVER),
-	         -EADDRNOTAVAIL);
+	CHECK_EQ(weft_connect(text, &opts, &stream, WEFT_NEVER), -EADDRNOTAVAIL);
 	CHECK(strstr(weft_detail(), text) != NULL);
 	return 0;
 }

@@ -61,8 +61,7 @@ read_four(void *arg)
 {
 	struct scene *scene = arg;
 
-	scene->result = weft_read_exact(scene->stream, scene->got, 4,
-	                                WEFT_NEVER);
+	scene->result = weft_read_exact(scene->stream, scene->got, 4, WEFT_NEVER);
 	return 0;
 }
 
@@ -103,8 +102,7 @@ move_away(void *arg)
 	struct scene *scene = arg;
 	char byte;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	scene->calls = 1;
 	scene->moved = weft_stream_move(scene->stream, scene->other);
 	scene->calls = 2;
@@ -149,8 +147,7 @@ read_meanwhile(void *arg)
 	while (scene->calls == 0)
 		OK(weft_yield());
 	if (scene->calls == 1)
-		scene->result = weft_read(scene->stream, scene->got, 4,
-		                          weft_in(WEFT_MS));
+		scene->result = weft_read(scene->stream, scene->got, 4, weft_in(WEFT_MS));
 	return 0;
 }
 
@@ -278,8 +275,7 @@ on_rest(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
 {
-	static const weft_stream_events events = { .on_data = on_rest,
-		                                   .on_buffer = skip_instead };
+	static const weft_stream_events events = { .on_data = on_rest, .on_buffer = skip_instead };
 	struct scene scene;
 	char much[8192] = "";
 
@@ -327,8 +323,7 @@ on_any(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
 {
-	static const weft_stream_events events = { .on_data = on_any,
-		                                   .on_close = on_last_close };
+	static const weft_stream_events events = { .on_data = on_any, .on_close = on_last_close };
 	static char much[1 << 20];
 	weft_span span = { much, sizeof(much) };
 	struct last last = { .written = 0 };
@@ -411,8 +406,7 @@ fork_and_interrupt(void *arg)
 	int status;
 	pid_t pid;
 
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	pid = fork();
 	if (pid == 0) {
 		weft_stream_interrupt(scene->stream);
@@ -420,8 +414,7 @@ fork_and_interrupt(void *arg)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(scene->stream, &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_close(scene->stream);
 	weft_close(scene->bell);
 	return 0;

@@ -19,8 +19,7 @@ connect_line(struct line *line)
 
 	OK(weft_listener_open("tcp://127.0.0.1:0", NULL, &line->listener));
 	OK(weft_listener_local(line->listener, &addr));
-	CHECK(weft_addr_format(&addr, line->address, sizeof(line->address))
-	      > 0);
+	CHECK(weft_addr_format(&addr, line->address, sizeof(line->address)) > 0);
 	OK(weft_connect(line->address, NULL, &line->near, WEFT_NEVER));
 	OK(weft_listener_accept(line->listener, &line->far, WEFT_NEVER));
 	weft_listener_close(line->listener);
@@ -82,8 +81,7 @@ write_reset(void *arg)
 	(void)arg;
 	connect_line(&line);
 	CHECK(weft_go(reset_far, &line) > 0);
-	check_named(&line,
-	            weft_write(line.near, much, sizeof(much), WEFT_NEVER));
+	check_named(&line, weft_write(line.near, much, sizeof(much), WEFT_NEVER));
 	weft_close(line.near);
 	return 0;
 }
@@ -108,8 +106,7 @@ connect_forbidden(void *arg)
 	struct trial *trial = arg;
 	weft_stream *stream;
 
-	trial->refused = weft_connect(trial->address, NULL, &stream, WEFT_NEVER)
-	                         == -EACCES
+	trial->refused = weft_connect(trial->address, NULL, &stream, WEFT_NEVER) == -EACCES
 	                 && strstr(weft_detail(), trial->address);
 	return 0;
 }
@@ -123,13 +120,10 @@ is_refused(const char *address)
 	weft_go_opts opts = { .loop = weft_loop_new(NULL) };
 
 	if (setreuid(NOBODY, NOBODY) < 0 || !opts.loop
-	    || weft_go_with(&opts, connect_forbidden, &trial) < 0
-	    || weft_loop_run(opts.loop) < 0)
+	    || weft_go_with(&opts, connect_forbidden, &trial) < 0 || weft_loop_run(opts.loop) < 0)
 		return false;
-	return weft_listener_open("unix:/weft-forbidden", NULL, &listener)
-	               == -EACCES
-	       && strstr(weft_detail(), "unix:/weft-forbidden")
-	       && trial.refused;
+	return weft_listener_open("unix:/weft-forbidden", NULL, &listener) == -EACCES
+	       && strstr(weft_detail(), "unix:/weft-forbidden") && trial.refused;
 }
 
 /* --- a peer that was dropped ------------------------------------------------ */
@@ -151,8 +145,7 @@ read_dropped(void *arg)
 
 	CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER), 3);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER),
-		         WEFT_ENOBUFS);
+		CHECK_EQ(weft_read(d->line.near, buf, 8, WEFT_NEVER), WEFT_ENOBUFS);
 		CHECK(strstr(weft_detail(), d->line.address) != NULL);
 		CHECK(strstr(weft_detail(), "write_max") != NULL);
 		(void)weft_fail(0, "%s", "");
@@ -188,8 +181,7 @@ write_until_dropped(void *arg)
 	for (int i = 0; d.failed == 0; i++) {
 		CHECK(i < PIECES);
 		OK(weft_op_init(&ops[i], NULL, on_piece, &d));
-		CHECK(weft_write_op(d.line.near, &span, 1, &ops[i], WEFT_NEVER)
-		      >= 0);
+		CHECK(weft_write_op(d.line.near, &span, 1, &ops[i], WEFT_NEVER) >= 0);
 		OK(weft_yield());
 	}
 	OK(weft_scope_close(&scope));
@@ -212,8 +204,7 @@ TEST(who_has_no_permission_is_told_where)
 
 	if (geteuid() != 0)
 		test_skip("only root can become one who is refused");
-	(void)snprintf(address, sizeof(address), "unix:/tmp/weft-mine-%d",
-	               (int)getpid());
+	(void)snprintf(address, sizeof(address), "unix:/tmp/weft-mine-%d", (int)getpid());
 	OK(weft_listener_open(address, NULL, &listener));
 	pid = fork();
 	if (pid == 0)

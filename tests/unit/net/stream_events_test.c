@@ -143,8 +143,7 @@ TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
 	put(pair.peer, "x");
 	turns(loop, 5);
 	CHECK_EQ(guest.calls, 0);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW),
-	         0); /* nor keeps it alive */
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0); /* nor keeps it alive */
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	while (guest.size < 1) /* what was queued is shown before the wait */
 		(void)weft_loop_run_once(loop, WEFT_NOW);
@@ -300,9 +299,7 @@ TEST(a_write_that_is_cancelled_or_late_ends_and_leaves_the_others)
 	OK(weft_op_init(&c.op, loop, on_sent, &c));
 	CHECK_EQ(weft_write_op(guest.stream, &big, 1, &a.op, WEFT_NEVER), 1);
 	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &b.op, WEFT_NEVER), 1);
-	CHECK_EQ(
-		weft_write_op(guest.stream, &small, 1, &c.op, weft_in(WEFT_MS)),
-		1);
+	CHECK_EQ(weft_write_op(guest.stream, &small, 1, &c.op, weft_in(WEFT_MS)), 1);
 	weft_op_cancel(&b.op);
 	while (c.calls == 0)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);
@@ -480,8 +477,7 @@ on_bulk(weft_stream *stream, const void *data, ssize_t size, void *arg)
 
 TEST(much_is_put_into_memory_of_the_callback_and_all_of_it_is_shown)
 {
-	static const weft_stream_events bulk = { .on_data = on_bulk,
-		                                 .on_buffer = on_buffer };
+	static const weft_stream_events bulk = { .on_data = on_bulk, .on_buffer = on_buffer };
 	weft_loop *loop = make();
 	struct pair pair = make_pair();
 	struct guest guest = open_guest(pair.fd);

@@ -13,9 +13,8 @@ struct sending {
 	int end; /* what is told behind the last byte */
 	int64_t result;
 	uint64_t got;
-	size_t piece; /* that is read at a time */
-	uint64_t
-		cut; /* the file is made so short after the first piece; or 0 */
+	size_t piece;   /* that is read at a time */
+	uint64_t cut;   /* the file is made so short after the first piece; or 0 */
 	uint64_t turns; /* until it is closed by another */
 	bool is_last;   /* of its calls; by send_late() */
 	weft_threadlet sender;
@@ -83,16 +82,13 @@ send_in_parts(void *arg)
 	OK(weft_op_init(&op, NULL, NULL, NULL));
 	CHECK(weft_write_op(s->ends.a, &rest, 1, &op, WEFT_NEVER) >= 0);
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 10, 100, WEFT_NEVER), 100);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 110, UINT32_MAX,
-	                         WEFT_NEVER),
-	         SIZE - 110);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 110, UINT32_MAX, WEFT_NEVER), SIZE - 110);
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE, 5, WEFT_NEVER), 0);
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 0, WEFT_NEVER), 0);
 	/* What is wrong with a file is not the stream's fault. */
 	CHECK(weft_write_file(s->ends.a, -1, 0, 5, WEFT_NEVER) < 0);
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), 10);
-	CHECK_EQ(weft_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER),
-	         1);
+	CHECK_EQ(weft_write(s->ends.a, &(char){ byte_at(SIZE) }, 1, WEFT_NEVER), 1);
 	weft_close(s->ends.a);
 	return 0;
 }
@@ -194,11 +190,9 @@ send_late(void *arg)
 {
 	struct sending *s = arg;
 
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE,
-	                         weft_in(5 * WEFT_MS)),
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, weft_in(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOW), WEFT_ETIMEDOUT);
 	s->is_last = true;
 	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 	weft_close(s->ends.a);
@@ -222,8 +216,7 @@ TEST(a_file_that_nobody_reads_ends_at_its_deadline_and_on_cancellation)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++) {
 		weft_loop *loop = make();
-		struct sending s = { .ends = open_ends(kind),
-			             .file = make_file(SIZE) };
+		struct sending s = { .ends = open_ends(kind), .file = make_file(SIZE) };
 
 		make_narrow(&s, kind);
 		s.sender = go_on(loop, send_late, &s);
@@ -245,8 +238,7 @@ send_at_once(void *arg)
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100, WEFT_NOW), 100);
 	CHECK_EQ(weft_read_exact(s->ends.b, buf, 100, WEFT_NEVER), 100);
 	CHECK_EQ(buf[99], byte_at(99));
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOW),
-	         10);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOW), 10);
 	weft_close(s->ends.a);
 	weft_close(s->ends.b);
 	return 0;
@@ -254,8 +246,7 @@ send_at_once(void *arg)
 
 TEST(a_file_that_fits_is_sent_at_once)
 {
-	struct sending s = { .ends = open_ends(LINE_TCP),
-		             .file = make_file(SIZE) };
+	struct sending s = { .ends = open_ends(LINE_TCP), .file = make_file(SIZE) };
 
 	if (weft__sys->sendfile(-1, -1, 0, 1) != -ENOSYS) {
 		run_threadlet(send_at_once, &s);
@@ -332,9 +323,7 @@ converse(void *arg)
 	static char buf[100];
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100000,
-		                         WEFT_NEVER),
-		         100000);
+		CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100000, WEFT_NEVER), 100000);
 		CHECK_EQ(weft_write(s->ends.a, "next", 4, WEFT_NEVER), 4);
 		CHECK_EQ(weft_read_exact(s->ends.a, buf, 2, WEFT_NEVER), 2);
 	}
@@ -349,9 +338,7 @@ answer(void *arg)
 	static char buf[100004];
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_EQ(weft_read_exact(s->ends.b, buf, sizeof(buf),
-		                         WEFT_NEVER),
-		         sizeof(buf));
+		CHECK_EQ(weft_read_exact(s->ends.b, buf, sizeof(buf), WEFT_NEVER), sizeof(buf));
 		CHECK_EQ(buf[99999], byte_at(99999));
 		CHECK(memcmp(buf + 100000, "next", 4) == 0);
 		CHECK_EQ(weft_write(s->ends.b, "ok", 2, WEFT_NEVER), 2);
@@ -365,8 +352,7 @@ TEST(files_bytes_and_answers_take_turns)
 {
 	for (int kind = 0; kind < LINE_PIPE; kind++) {
 		weft_loop *loop = make();
-		struct sending s = { .ends = open_ends(kind),
-			             .file = make_file(SIZE) };
+		struct sending s = { .ends = open_ends(kind), .file = make_file(SIZE) };
 
 		make_narrow(&s, kind);
 		(void)go_on(loop, converse, &s);

@@ -34,8 +34,7 @@ close_guest(struct guest *guest)
 /* Put one byte to the quiet one at a time, and see that it comes within so many turns; the
  * flood goes on. */
 static void
-take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet,
-           int turns_max)
+take_turns(weft_loop *loop, const struct guest *loud, struct guest *quiet, int turns_max)
 {
 	turns(loop, 3);
 	for (uint64_t round = 0; round < ROUNDS; round++) {

@@ -5,8 +5,7 @@
 /* What ends a call before its time. */
 enum way { DEADLINE, CANCEL, INTERRUPT, OP, WAYS };
 
-static const int64_t whys[WAYS] = { WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR,
-	                            WEFT_ECANCELED };
+static const int64_t whys[WAYS] = { WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_EINTR, WEFT_ECANCELED };
 
 #define MUCH     ((size_t)4 << 20)
 #define SCRIBBLE ((char)0xff) /* is in no text here */
@@ -65,9 +64,7 @@ run_late(weft_threadlet_fn fn, int ways)
 {
 	for (int kind = 0; kind < LINE_KINDS; kind++)
 		for (int way = 0; way < ways; way++) {
-			struct late late = { .ends = open_ends(kind),
-				             .kind = kind,
-				             .way = way };
+			struct late late = { .ends = open_ends(kind), .kind = kind, .way = way };
 
 			run_threadlet(fn, &late);
 		}
@@ -106,9 +103,7 @@ begin_write(struct late *late)
 		return;
 	}
 	OK(weft_op_init(&late->op, weft_loop_current(), on_written, late));
-	CHECK_EQ(weft_write_op(late->ends.a, &late->span, 1, &late->op,
-	                       WEFT_NEVER),
-	         1);
+	CHECK_EQ(weft_write_op(late->ends.a, &late->span, 1, &late->op, WEFT_NEVER), 1);
 }
 
 /* The letters in their order, and no other byte: what the read came to that was the last. */
@@ -118,8 +113,7 @@ read_letters(struct late *late, uint64_t wait_ns)
 	static char buf[65536];
 	ssize_t n;
 
-	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_in(wait_ns)))
-	       > 0) {
+	while ((n = weft_read(late->ends.b, buf, sizeof(buf), weft_in(wait_ns))) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != letter_at(late->got + (size_t)i))
 				CHECK_EQ(late->got + (size_t)i, -1);
@@ -169,8 +163,7 @@ read_nothing(void *arg)
 {
 	struct late *late = arg;
 
-	late->result = weft_read(late->ends.b, into, sizeof(into),
-	                         deadline_of(late));
+	late->result = weft_read(late->ends.b, into, sizeof(into), deadline_of(late));
 	return 0;
 }
 
@@ -252,8 +245,7 @@ read_as_it_ends(void *arg)
 		check_untouched(4);
 	} else {
 		CHECK_EQ(late->result, whys[late->way]);
-		CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER),
-		         4);
+		CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), WEFT_NEVER), 4);
 		CHECK(memcmp(buf, "late", 4) == 0);
 		check_untouched(0);
 	}
@@ -278,11 +270,9 @@ read_in_scope(void *arg)
 	char buf[8];
 
 	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(HOUR)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(HOUR)), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(late->ends.b, buf, sizeof(buf), weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_close(late->ends.a);
 	weft_close(late->ends.b);
 	return 0;

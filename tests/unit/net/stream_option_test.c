@@ -290,8 +290,7 @@ TEST(a_stream_of_one_idle_loop_is_not_started_on_another)
 
 	OK(weft_stream_open_pair(&stream, &peer));
 	OK(weft_stream_start(stream, loop, &ignoring, NULL));
-	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL),
-	             WEFT_EXDEV);
+	CHECK_MISUSE(weft_stream_start(stream, other, &ignoring, NULL), WEFT_EXDEV);
 	weft_close(peer);
 	OK(weft_loop_run(loop)); /* until the stream has seen its end */
 	OK(weft_loop_free(loop));

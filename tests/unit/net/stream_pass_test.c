@@ -63,13 +63,11 @@ send_raw(int by, const char *bytes, const int *fds, size_t count)
 	struct msghdr msg = { .msg_iov = &part,
 		              .msg_iovlen = 1,
 		              .msg_control = &control,
-		              .msg_controllen = CMSG_SPACE(count
-		                                           * sizeof(int)) };
+		              .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 
-	control.head =
-		(struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
-		                  .cmsg_level = SOL_SOCKET,
-		                  .cmsg_type = SCM_RIGHTS };
+	control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+		                         .cmsg_level = SOL_SOCKET,
+		                         .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
 	CHECK_EQ(sendmsg(by, &msg, MSG_NOSIGNAL), strlen(bytes));
 }
@@ -109,12 +107,10 @@ pass_many(void *arg)
 	struct passing *p = arg;
 
 	for (int i = 0; i < MANY; i++) {
-		CHECK_EQ(weft_write(p->ends.a, "take this\n", 10, WEFT_NEVER),
-		         10);
+		CHECK_EQ(weft_write(p->ends.a, "take this\n", 10, WEFT_NEVER), 10);
 		OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 		if (i % 3 == 0)
-			OK(weft_stream_send_fd(p->ends.a, p->fds[0],
-			                       WEFT_NEVER));
+			OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	}
 	weft_close(p->ends.a);
 	return 0;
@@ -129,9 +125,7 @@ take_many(void *arg)
 
 	OK(weft_stream_set(p->ends.b, "fds", 1));
 	for (int i = 0; i < MANY; i++) {
-		CHECK_EQ(weft_read_until(p->ends.b, "\n", line, sizeof(line),
-		                         WEFT_NEVER),
-		         10);
+		CHECK_EQ(weft_read_until(p->ends.b, "\n", line, sizeof(line), WEFT_NEVER), 10);
 		OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 		check_passed(p, fd);
 		if (i % 3 == 0) {
@@ -249,21 +243,18 @@ take_none(void *arg)
 	int fd = -7;
 
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
 	CHECK_EQ(weft_read(p->ends.b, buf, 4, WEFT_NEVER), 3);
-	CHECK_EQ(weft_stream_send_fd(p->ends.a, 100000, WEFT_NEVER),
-	         WEFT_EBADF);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, 100000, WEFT_NEVER), WEFT_EBADF);
 	/* Which is not the stream's fault. */
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	CHECK_EQ(fd, -7);
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);
 	weft_close(p->ends.b);
-	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER),
-	         WEFT_EPIPE);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER), WEFT_EPIPE);
 	weft_close(p->ends.a);
 	return 0;
 }
@@ -282,8 +273,7 @@ be_refused(void *arg)
 	struct passing *p = arg;
 	int fd = -7;
 
-	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_stream_set(p->ends.b, "fds", 1), WEFT_EINVAL);
 	CHECK_EQ(fd, -7);
@@ -311,11 +301,9 @@ pass_to_nobody(void *arg)
 
 	OK(weft_stream_set(p->ends.a, "sndbuf", 5000));
 	while (rc == 0)
-		rc = weft_stream_send_fd(p->ends.a, p->fds[0],
-		                         weft_in(5 * WEFT_MS));
+		rc = weft_stream_send_fd(p->ends.a, p->fds[0], weft_in(5 * WEFT_MS));
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOW), WEFT_ETIMEDOUT);
 	return close_both(p);
 }
 
@@ -340,8 +328,7 @@ ask_late(void *arg)
 	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_read(p->ends.b, buf, 3, WEFT_NEVER), 3);
 	OK(weft_stream_set(p->ends.b, "fds", 1));
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);

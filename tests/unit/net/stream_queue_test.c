@@ -38,8 +38,7 @@ queue_item(weft_loop *loop, weft_stream *stream, uint64_t number)
 	*item = (struct item){ .number = number, .result = 1 };
 	item->span = (weft_span){ &item->number, sizeof(item->number) };
 	OK(weft_op_init(&item->op, loop, on_written, item));
-	CHECK(weft_write_op(stream, &item->span, 1, &item->op, WEFT_NEVER)
-	      >= 0);
+	CHECK(weft_write_op(stream, &item->span, 1, &item->op, WEFT_NEVER) >= 0);
 }
 
 static int64_t
@@ -125,8 +124,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 		(void)weft_loop_run_once(loop, WEFT_NOW);
 	CHECK_EQ(first.result, (int64_t)sizeof(large));
 	for (uint64_t i = 0; i < COUNT; i++)
-		CHECK_EQ(items[i].result,
-		         items[i].canceled ? WEFT_ECANCELED : 8);
+		CHECK_EQ(items[i].result, items[i].canceled ? WEFT_ECANCELED : 8);
 	CHECK_EQ(queued_of(stream), 0);
 	weft_close(stream);
 	OK(weft_loop_run(loop));
@@ -173,8 +171,7 @@ TEST(a_write_op_on_an_empty_queue_is_sent_before_the_loop_runs)
 	OK(weft_stream_open_fd(pair.fd, false, &stream));
 	for (uint64_t i = 0; i < 3; i++)
 		queue_item(loop, stream, i);
-	CHECK_EQ(recv(pair.peer, got, sizeof(got), MSG_DONTWAIT),
-	         (ssize_t)sizeof(got));
+	CHECK_EQ(recv(pair.peer, got, sizeof(got), MSG_DONTWAIT), (ssize_t)sizeof(got));
 	CHECK_EQ(ended, 0);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(ended, 3);

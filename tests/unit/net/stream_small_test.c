@@ -28,8 +28,7 @@ connect_line(struct line *line)
 static void
 say(weft_stream *stream, const char *text)
 {
-	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER),
-	         (ssize_t)strlen(text));
+	CHECK_EQ(weft_write(stream, text, strlen(text), WEFT_NEVER), (ssize_t)strlen(text));
 }
 
 /* All that comes until the end is this. */
@@ -82,8 +81,7 @@ write_all_sizes(void *arg)
 	for (size_t size = 1; at < sizeof(much); size = size * 3 % 8191 + 1) {
 		size_t n = sizeof(much) - at < size ? sizeof(much) - at : size;
 
-		CHECK_EQ(weft_write(line->near, much + at, n, WEFT_NEVER),
-		         (ssize_t)n);
+		CHECK_EQ(weft_write(line->near, much + at, n, WEFT_NEVER), (ssize_t)n);
 		at += n;
 	}
 	weft_close(line->near);
@@ -102,8 +100,7 @@ read_all_sizes(void *arg)
 	connect_line(&line);
 	CHECK(weft_go(write_all_sizes, &line) > 0);
 	for (size_t at = 0; at < sizeof(got); at += 4096)
-		CHECK_EQ(weft_read_exact(line.far, got + at, 4096, WEFT_NEVER),
-		         4096);
+		CHECK_EQ(weft_read_exact(line.far, got + at, 4096, WEFT_NEVER), 4096);
 	CHECK(memcmp(got, much, sizeof(got)) == 0);
 	CHECK_EQ(weft_read(line.far, got, 1, WEFT_NEVER), 0);
 	weft_close(line.far);

@@ -88,18 +88,12 @@ read_in_ways(void *arg)
 	const void *seen;
 	char buf[64];
 
-	CHECK_EQ(weft_write(line->b, "GET /\r\nHost: x\r\n\r\nbody", 22,
-	                    WEFT_NEVER),
-	         22);
+	CHECK_EQ(weft_write(line->b, "GET /\r\nHost: x\r\n\r\nbody", 22, WEFT_NEVER), 22);
 	CHECK(weft_peek(line->a, 3, &seen, WEFT_NEVER) >= 3);
 	CHECK(memcmp(seen, "GET", 3) == 0);
-	CHECK_EQ(weft_read_until(line->a, "\r\n", buf, sizeof(buf), WEFT_NEVER),
-	         7);
-	CHECK_EQ(weft_read_until(line->a, "\r\n\r\n", buf, sizeof(buf),
-	                         WEFT_NEVER),
-	         11);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, 4, WEFT_NEVER),
-	         WEFT_EMSGSIZE);
+	CHECK_EQ(weft_read_until(line->a, "\r\n", buf, sizeof(buf), WEFT_NEVER), 7);
+	CHECK_EQ(weft_read_until(line->a, "\r\n\r\n", buf, sizeof(buf), WEFT_NEVER), 11);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, 4, WEFT_NEVER), WEFT_EMSGSIZE);
 	OK(weft_skip(line->a, 1));
 	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "ody", 3) == 0);
@@ -109,8 +103,7 @@ read_in_ways(void *arg)
 	OK(weft_stream_shutdown(line->b, WEFT_NEVER));
 	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), WEFT_EPIPE);
 	CHECK_EQ(weft_peek(line->a, 10, &seen, WEFT_NEVER), 2);
-	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER),
-	         WEFT_EPIPE);
+	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER), WEFT_EPIPE);
 	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 2);
 	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NEVER), 0);
 	CHECK_EQ(weft_read_until(line->a, "\n", buf, 8, WEFT_NEVER), 0);
@@ -317,8 +310,7 @@ fill_a(void *arg)
 	static char much[4 << 20];
 	weft_span spans[3] = { { much, 3 << 20 }, { much, 0 }, { "x", 1 } };
 
-	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_in(5 * WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOW), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_some(line->a, spans, 3), 0);
 	weft_close(line->b);
@@ -373,9 +365,7 @@ read_bulk(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	while ((n = weft_read(line->b, buf, 1 + next(&sizes) % sizeof(buf),
-	                      WEFT_NEVER))
-	       > 0) {
+	while ((n = weft_read(line->b, buf, 1 + next(&sizes) % sizeof(buf), WEFT_NEVER)) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (buf[i] != (char)next(&bytes))
 				CHECK_EQ(i, -1);
@@ -402,9 +392,7 @@ peek_bulk(void *arg)
 	size_t all = 0;
 	ssize_t n;
 
-	while ((n = weft_peek(line->b, 1 + next(&sizes) % 20000, &seen,
-	                      WEFT_NEVER))
-	       > 0) {
+	while ((n = weft_peek(line->b, 1 + next(&sizes) % 20000, &seen, WEFT_NEVER)) > 0) {
 		const char *at = seen;
 		size_t size = 1 + next(&sizes) % (size_t)n;
 
@@ -437,10 +425,8 @@ send_file(void *arg)
 	for (size_t i = 0; i < BULK; i++)
 		CHECK(putc((int)(next(&bytes) & 0xff), file) != EOF);
 	OK(fflush(file));
-	CHECK_EQ(weft_write_file(line->a, fileno(file), 0, 100000, WEFT_NEVER),
-	         100000);
-	CHECK_EQ(weft_write_file(line->a, fileno(file), 100000, UINT32_MAX,
-	                         WEFT_NEVER),
+	CHECK_EQ(weft_write_file(line->a, fileno(file), 0, 100000, WEFT_NEVER), 100000);
+	CHECK_EQ(weft_write_file(line->a, fileno(file), 100000, UINT32_MAX, WEFT_NEVER),
 	         (int64_t)BULK - 100000);
 	CHECK(weft_write_file(line->a, -1, 0, 1, WEFT_NEVER) < 0);
 	OK(weft_stream_shutdown(line->a, WEFT_NEVER));
@@ -592,8 +578,7 @@ move_away(void *arg)
 
 TEST(an_idle_stream_moves_to_another_loop_with_its_bytes)
 {
-	struct handover h = { .moved = WEFT_SHARED_INIT,
-		              .done = WEFT_SHARED_INIT };
+	struct handover h = { .moved = WEFT_SHARED_INIT, .done = WEFT_SHARED_INIT };
 
 	h.line = open_line();
 	h.to = make_started();
@@ -646,8 +631,7 @@ read_many_times(void *arg)
 	struct line *line = arg;
 	char buf[200] = "";
 
-	CHECK_EQ(send(weft_stream_fd(line->b), buf, sizeof(buf), 0),
-	         (ssize_t)sizeof(buf));
+	CHECK_EQ(send(weft_stream_fd(line->b), buf, sizeof(buf), 0), (ssize_t)sizeof(buf));
 	for (int i = 0; i < 200 && line->result == 0; i++) {
 		ssize_t n = weft_read_exact(line->a, buf, 1, WEFT_NEVER);
 

@@ -57,31 +57,25 @@ static const struct row rows[] = {
 	{ "expired", LEAF(.san = DNS, .from_days = -10, .to_days = 1),
 	  LEAF(.san = DNS, .from_days = -10, .to_days = -1),
 	  "the certificate of \"leaf\" has expired" },
-	{ "not yet valid", LEAF(.san = DNS),
-	  LEAF(.san = DNS, .from_days = 1, .to_days = 2), "is not valid yet" },
+	{ "not yet valid", LEAF(.san = DNS), LEAF(.san = DNS, .from_days = 1, .to_days = 2),
+	  "is not valid yet" },
 	{ "wrong host", LEAF(.san = DNS), LEAF(.san = "DNS:example.net"),
 	  "wrong host: the certificate is for \"example.net\"" },
-	{ "subdomain", LEAF(.san = DNS), ASKED("www.example.org", .san = DNS),
-	  "wrong host" },
+	{ "subdomain", LEAF(.san = DNS), ASKED("www.example.org", .san = DNS), "wrong host" },
 	{ "parent", ASKED("www.example.org", .san = "DNS:www.example.org"),
 	  LEAF(.san = "DNS:www.example.org"), "wrong host" },
-	{ "case", LEAF(.san = "DNS:EXAMPLE.ORG"), LEAF(.san = "DNS:EXAMPLE.OR"),
-	  "wrong host" },
-	{ "one of many",
-	  LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org," DNS),
-	  LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org,DNS:e.org"),
-	  ", and others" },
+	{ "case", LEAF(.san = "DNS:EXAMPLE.ORG"), LEAF(.san = "DNS:EXAMPLE.OR"), "wrong host" },
+	{ "one of many", LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org," DNS),
+	  LEAF(.san = "DNS:a.org,DNS:b.org,DNS:c.org,DNS:d.org,DNS:e.org"), ", and others" },
 	{ "no issuer that is known", CHAIN(BY_CA), CHAIN(BY_STRANGER),
 	  "neither trusted nor shown: \"Stranger\"" },
 	{ "another authority, shown", CHAIN(BY_CA), CHAIN(BY_STRANGER_SHOWN),
 	  "\"Stranger\" is an authority that is not trusted" },
-	{ "an authority of the same name", CHAIN(BY_CA), CHAIN(BY_NAMESAKE),
-	  "certificate" },
+	{ "an authority of the same name", CHAIN(BY_CA), CHAIN(BY_NAMESAKE), "certificate" },
 	{ "self-signed", CHAIN(BY_CA), CHAIN(BY_ITSELF), "is self-signed" },
 	{ "missing intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_HIDDEN_MIDDLE),
 	  "neither trusted nor shown: \"Middle\"" },
-	{ "CA:FALSE", CHAIN(BY_MIDDLE), CHAIN(BY_LEAF),
-	  "\"Middle\" may not sign others" },
+	{ "CA:FALSE", CHAIN(BY_MIDDLE), CHAIN(BY_LEAF), "\"Middle\" may not sign others" },
 	{ "no keyCertSign", CHAIN(BY_MIDDLE), CHAIN(BY_NO_SIGNER),
 	  "\"Middle\" may not sign others" },
 	{ "expired intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_OLD_MIDDLE),
@@ -90,12 +84,11 @@ static const struct row rows[] = {
 	  "\"Middle\" has a key that is too weak" },
 	{ "SHA-1 intermediate", CHAIN(BY_MIDDLE), CHAIN(BY_SHA1_MIDDLE),
 	  "\"Middle\" is signed by a digest that is too weak" },
-	{ "wrong signature above", CHAIN(BY_MIDDLE), CHAIN(BY_SPOILED_MIDDLE),
-	  "wrong signature" },
+	{ "wrong signature above", CHAIN(BY_MIDDLE), CHAIN(BY_SPOILED_MIDDLE), "wrong signature" },
 	{ "path length", CHAIN(BY_TWO_MIDDLES), CHAIN(BY_SHORT_MIDDLES),
 	  "more authorities below it than it allows" },
-	{ "intermediate for clients", CHAIN(BY_MIDDLE),
-	  CHAIN(BY_CLIENTS_MIDDLE), "is not meant for servers" },
+	{ "intermediate for clients", CHAIN(BY_MIDDLE), CHAIN(BY_CLIENTS_MIDDLE),
+	  "is not meant for servers" },
 	{ "wrong signature", LEAF(.san = DNS), LEAF(.san = DNS, .spoiled = 1),
 	  "has a wrong signature" },
 	{ "wildcard depth", ASKED("x.a.org", .san = "DNS:*.a.org"),
@@ -112,8 +105,7 @@ static const struct row rows[] = {
 	  ASKED("x.y.a.org", .san = "DNS:*.*.a.org"), "wrong host" },
 	{ "wildcard of a top level", ASKED("x.a.org", .san = "DNS:*.a.org"),
 	  ASKED("a.org", .san = "DNS:*.org"), "wrong host" },
-	{ "wildcard alone", LEAF(.san = DNS), LEAF(.san = "DNS:*"),
-	  "wrong host" },
+	{ "wildcard alone", LEAF(.san = DNS), LEAF(.san = "DNS:*"), "wrong host" },
 	{ "wildcard for an address", ASKED("10.0.0.1", .san = "IP:10.0.0.1"),
 	  ASKED("10.0.0.1", .san = "DNS:*.0.0.1"), "wrong host" },
 	{ "address as a name", ASKED("10.0.0.1", .san = "IP:10.0.0.1"),
@@ -121,25 +113,17 @@ static const struct row rows[] = {
 	{ "wrong address", ASKED("10.0.0.1", .san = "IP:10.0.0.1"),
 	  ASKED("10.0.0.1", .san = "IP:10.0.0.2"), "for the address 10.0.0.2" },
 	{ "wrong address of version 6", ASKED("::1", .san = "IP:::1"),
-	  ASKED("::1", .san = "IP:::2"),
-	  "the address 0000:0000:0000:0000:0000:0000:0000:0002" },
+	  ASKED("::1", .san = "IP:::2"), "the address 0000:0000:0000:0000:0000:0000:0000:0002" },
 	{ "address in another version", ASKED("10.0.0.1", .san = "IP:10.0.0.1"),
 	  ASKED("10.0.0.1", .san = "IP:::ffff:10.0.0.1"), "wrong host" },
 	{ "NUL in a name", LEAF(.raw_san = HOST, .raw_san_size = 11),
-	  LEAF(.raw_san = HOST "\0.evil.net", .raw_san_size = 21),
-	  "\"example.org?.evil.net\"" },
+	  LEAF(.raw_san = HOST "\0.evil.net", .raw_san_size = 21), "\"example.org?.evil.net\"" },
 	{ "NUL at the end", LEAF(.raw_san = HOST, .raw_san_size = 11),
 	  LEAF(.raw_san = HOST, .raw_san_size = 12), "\"example.org?\"" },
 	{ "dot in front", ASKED("www.example.org", .san = "DNS:*.example.org"),
-	  ASKED("www.example.org", .raw_san = ".example.org",
-	        .raw_san_size = 12),
-	  "wrong host" },
-	{ "empty name", LEAF(.san = DNS),
-	  LEAF(.raw_san = "", .raw_san_size = 0), "wrong host" },
-	{ "common name alone",
-	  LEAF(.san = DNS),
-	  { .leaf = { .cn = HOST } },
-	  "no host at all" },
+	  ASKED("www.example.org", .raw_san = ".example.org", .raw_san_size = 12), "wrong host" },
+	{ "empty name", LEAF(.san = DNS), LEAF(.raw_san = "", .raw_san_size = 0), "wrong host" },
+	{ "common name alone", LEAF(.san = DNS), { .leaf = { .cn = HOST } }, "no host at all" },
 	{ "common name besides others",
 	  LEAF(.san = "email:a@b.org," DNS),
 	  { .leaf = { .cn = HOST, .san = "email:a@b.org" } },
@@ -147,16 +131,12 @@ static const struct row rows[] = {
 	{ "meant for clients", LEAF(.san = DNS, .eku = "serverAuth"),
 	  LEAF(.san = DNS, .eku = "clientAuth"), "is not meant for servers" },
 	{ "meant for mail", LEAF(.san = DNS, .eku = "clientAuth,serverAuth"),
-	  LEAF(.san = DNS, .eku = "emailProtection"),
-	  "is not meant for servers" },
-	{ "weak key", LEAF(.san = DNS, .key = CERT_RSA),
-	  LEAF(.san = DNS, .key = CERT_RSA_1024),
+	  LEAF(.san = DNS, .eku = "emailProtection"), "is not meant for servers" },
+	{ "weak key", LEAF(.san = DNS, .key = CERT_RSA), LEAF(.san = DNS, .key = CERT_RSA_1024),
 	  "has a key that is too weak" },
-	{ "SHA-1", LEAF(.san = DNS, .digest = "SHA384"),
-	  LEAF(.san = DNS, .digest = "SHA1"),
+	{ "SHA-1", LEAF(.san = DNS, .digest = "SHA384"), LEAF(.san = DNS, .digest = "SHA1"),
 	  "is signed by a digest that is too weak" },
-	{ "MD5", LEAF(.san = DNS, .digest = "SHA512"),
-	  LEAF(.san = DNS, .digest = "MD5"),
+	{ "MD5", LEAF(.san = DNS, .digest = "SHA512"), LEAF(.san = DNS, .digest = "MD5"),
 	  "is signed by a digest that is too weak" },
 	{ "strange letters in a name", LEAF(.san = DNS),
 	  LEAF(.raw_san = "\"\x1b[2J\xff", .raw_san_size = 6), "\"??[2J?\"" },
@@ -164,9 +144,8 @@ static const struct row rows[] = {
 
 /* --- those who sign ----------------------------------------------------- */
 
-static struct cert ca, stranger, namesake, middle, middle_leaf, no_signer,
-	old_middle, weak_middle, sha1_middle, spoiled_middle, below,
-	short_middle, below_short, clients_middle;
+static struct cert ca, stranger, namesake, middle, middle_leaf, no_signer, old_middle, weak_middle,
+	sha1_middle, spoiled_middle, below, short_middle, below_short, clients_middle;
 
 #define CA_BASIC "critical,CA:TRUE"
 #define CA_USAGE "critical,keyCertSign"
@@ -181,46 +160,35 @@ make_middle(struct cert_spec spec, const struct cert *issuer)
 }
 
 static struct cert *const authorities[] = {
-	&ca,          &stranger,       &namesake,   &middle,
-	&middle_leaf, &no_signer,      &old_middle, &weak_middle,
-	&sha1_middle, &spoiled_middle, &below,      &short_middle,
-	&below_short, &clients_middle,
+	&ca,        &stranger,     &namesake,    &middle,         &middle_leaf,
+	&no_signer, &old_middle,   &weak_middle, &sha1_middle,    &spoiled_middle,
+	&below,     &short_middle, &below_short, &clients_middle,
 };
 
 static void
 make_authorities(void)
 {
-	ca = make_middle(
-		(struct cert_spec){ .cn = "CA", .key = CERT_RSA_OTHER },
-		NULL); /* for MD5, which EC has no signatures with */
+	ca = make_middle((struct cert_spec){ .cn = "CA", .key = CERT_RSA_OTHER },
+	                 NULL); /* for MD5, which EC has no signatures with */
 	stranger = cert_ca("Stranger");
 	namesake = cert_ca("CA");
 	middle = make_middle((struct cert_spec){ 0 }, &ca);
-	middle_leaf = make_middle((struct cert_spec){ .basic = "CA:FALSE" },
-	                          &ca);
-	no_signer = make_middle(
-		(struct cert_spec){ .usage = "critical,digitalSignature" },
-		&ca);
-	old_middle = make_middle(
-		(struct cert_spec){ .from_days = -9, .to_days = -1 }, &ca);
-	weak_middle = make_middle((struct cert_spec){ .key = CERT_RSA_1024 },
-	                          &ca);
+	middle_leaf = make_middle((struct cert_spec){ .basic = "CA:FALSE" }, &ca);
+	no_signer = make_middle((struct cert_spec){ .usage = "critical,digitalSignature" }, &ca);
+	old_middle = make_middle((struct cert_spec){ .from_days = -9, .to_days = -1 }, &ca);
+	weak_middle = make_middle((struct cert_spec){ .key = CERT_RSA_1024 }, &ca);
 	sha1_middle = make_middle((struct cert_spec){ .digest = "SHA1" }, &ca);
 	spoiled_middle = make_middle((struct cert_spec){ .spoiled = 1 }, &ca);
 	below = make_middle((struct cert_spec){ .cn = "Below" }, &middle);
-	short_middle = make_middle(
-		(struct cert_spec){ .basic = CA_BASIC ",pathlen:0" }, &ca);
-	below_short = make_middle((struct cert_spec){ .cn = "Below" },
-	                          &short_middle);
-	clients_middle = make_middle((struct cert_spec){ .eku = "clientAuth" },
-	                             &ca);
+	short_middle = make_middle((struct cert_spec){ .basic = CA_BASIC ",pathlen:0" }, &ca);
+	below_short = make_middle((struct cert_spec){ .cn = "Below" }, &short_middle);
+	clients_middle = make_middle((struct cert_spec){ .eku = "clientAuth" }, &ca);
 }
 
 static void
 drop_authorities(void)
 {
-	for (size_t i = 0; i < sizeof(authorities) / sizeof(authorities[0]);
-	     i++)
+	for (size_t i = 0; i < sizeof(authorities) / sizeof(authorities[0]); i++)
 		cert_drop(authorities[i]);
 }
 
@@ -256,16 +224,13 @@ meet(const struct look *look, weft_tls *tls, int role, struct end *end)
 {
 	const struct above *above = &aboves[look->chain];
 	struct cert leaf = cert_make(&look->leaf, above->issuer);
-	const struct cert *chain[] = { &leaf, above->shown[0], above->shown[1],
-		                       NULL };
+	const struct cert *chain[] = { &leaf, above->shown[0], above->shown[1], NULL };
 	const char *host = look->host ? look->host : HOST;
 	bool client = role == WEFT_TLS_CLIENT;
 	struct foreign peer;
 
 	foreign_open(&peer, client ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT, chain);
-	CHECK_EQ(weft__session_open(tls, role, client ? host : NULL,
-	                            &end->session),
-	         0);
+	CHECK_EQ(weft__session_open(tls, role, client ? host : NULL, &end->session), 0);
 	end->text[0] = '\0';
 	foreign_handshake(&peer, end);
 	foreign_close(&peer);
@@ -279,17 +244,15 @@ TEST(tls_bad_servers_are_refused_and_good_ones_are_not)
 	weft_tls *tls;
 
 	make_authorities();
-	tls = pair_client(
-		cert_file("ca.pem", (const struct cert *[]){ &ca, NULL }));
+	tls = pair_client(cert_file("ca.pem", (const struct cert *[]){ &ca, NULL }));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		meet(&rows[i].good, tls, WEFT_TLS_CLIENT, &end);
 		if (end.rc != 0)
-			test_fail(__FILE__, __LINE__, "%s, the good one: %s",
-			          rows[i].what, end.text);
+			test_fail(__FILE__, __LINE__, "%s, the good one: %s", rows[i].what,
+			          end.text);
 		meet(&rows[i].bad, tls, WEFT_TLS_CLIENT, &end);
 		if (end.rc != WEFT_ECERT)
-			test_fail(__FILE__, __LINE__, "%s: %d, %s",
-			          rows[i].what, end.rc, end.text);
+			test_fail(__FILE__, __LINE__, "%s: %d, %s", rows[i].what, end.rc, end.text);
 		check_words(end.text, rows[i].words, rows[i].what);
 		printf("%-28s %s\n", rows[i].what, end.text);
 	}
@@ -300,8 +263,7 @@ TEST(tls_bad_servers_are_refused_and_good_ones_are_not)
 TEST(tls_any_server_is_accepted_only_if_that_was_asked_for)
 {
 	struct end end;
-	weft_tls *tls = pair_open_tls(
-		&(weft_tls_opts){ .dangerously_accept_any_peer = true });
+	weft_tls *tls = pair_open_tls(&(weft_tls_opts){ .dangerously_accept_any_peer = true });
 
 	make_authorities();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -309,8 +271,7 @@ TEST(tls_any_server_is_accepted_only_if_that_was_asked_for)
 			continue; /* too weak to be spoken to */
 		meet(&rows[i].bad, tls, WEFT_TLS_CLIENT, &end);
 		if (end.rc != 0)
-			test_fail(__FILE__, __LINE__, "%s: %s", rows[i].what,
-			          end.text);
+			test_fail(__FILE__, __LINE__, "%s: %s", rows[i].what, end.text);
 	}
 	weft_tls_close(tls);
 	drop_authorities();
@@ -338,12 +299,10 @@ static const struct row client_rows[] = {
 	  "the certificate of \"leaf\" has expired" },
 	{ "client of another authority", CHAIN(BY_CA), CHAIN(BY_STRANGER),
 	  "neither trusted nor shown: \"Stranger\"" },
-	{ "self-signed client", CHAIN(BY_MIDDLE), CHAIN(BY_ITSELF),
-	  "is self-signed" },
+	{ "self-signed client", CHAIN(BY_MIDDLE), CHAIN(BY_ITSELF), "is self-signed" },
 	{ "client meant for servers", LEAF(.eku = "serverAuth,clientAuth"),
 	  LEAF(.eku = "serverAuth"), "is not meant for clients" },
-	{ "weak client", LEAF(.key = CERT_RSA), LEAF(.key = CERT_RSA_1024),
-	  "too weak" },
+	{ "weak client", LEAF(.key = CERT_RSA), LEAF(.key = CERT_RSA_1024), "too weak" },
 };
 
 TEST(tls_bad_clients_are_refused_and_good_ones_are_not)
@@ -356,27 +315,22 @@ TEST(tls_bad_clients_are_refused_and_good_ones_are_not)
 	make_authorities();
 	own = cert_leaf("server", DNS, &ca);
 	cert.name = NULL;
-	cert.chain_file = cert_file("server.pem",
-	                            (const struct cert *[]){ &own, NULL });
+	cert.chain_file = cert_file("server.pem", (const struct cert *[]){ &own, NULL });
 	cert.key_file = cert_key_file("server.key", &own, NULL);
 	tls = pair_open_tls(&(weft_tls_opts){
 		.certs = &cert,
 		.cert_count = 1,
 		.ask_client_cert = true,
-		.ca_file = cert_file("ca.pem",
-	                             (const struct cert *[]){ &ca, NULL }) });
-	for (size_t i = 0; i < sizeof(client_rows) / sizeof(client_rows[0]);
-	     i++) {
+		.ca_file = cert_file("ca.pem", (const struct cert *[]){ &ca, NULL }) });
+	for (size_t i = 0; i < sizeof(client_rows) / sizeof(client_rows[0]); i++) {
 		const struct row *row = &client_rows[i];
 
 		meet(&row->good, tls, WEFT_TLS_SERVER, &end);
 		if (end.rc != 0)
-			test_fail(__FILE__, __LINE__, "%s, the good one: %s",
-			          row->what, end.text);
+			test_fail(__FILE__, __LINE__, "%s, the good one: %s", row->what, end.text);
 		meet(&row->bad, tls, WEFT_TLS_SERVER, &end);
 		if (end.rc != WEFT_ECERT)
-			test_fail(__FILE__, __LINE__, "%s: %d, %s", row->what,
-			          end.rc, end.text);
+			test_fail(__FILE__, __LINE__, "%s: %d, %s", row->what, end.rc, end.text);
 		check_words(end.text, row->words, row->what);
 	}
 	weft_tls_close(tls);

@@ -6,8 +6,7 @@ static struct basics b;
 /* --- names -------------------------------------------------------------- */
 
 #define NAMES 5
-static const char *const names[NAMES] = { NULL, "a.org", "*.a.org",
-	                                  "deep.x.a.org", "*.B.org" };
+static const char *const names[NAMES] = { NULL, "a.org", "*.a.org", "deep.x.a.org", "*.B.org" };
 
 /* A server with a certificate for each; it may have a default. */
 static weft_tls *
@@ -35,8 +34,7 @@ open_names(bool has_default)
 		};
 		cert_drop(&leaf);
 	}
-	tls = pair_open_tls(
-		&(weft_tls_opts){ .certs = certs, .cert_count = (size_t)n });
+	tls = pair_open_tls(&(weft_tls_opts){ .certs = certs, .cert_count = (size_t)n });
 	return tls;
 }
 
@@ -68,11 +66,9 @@ check_choice(weft_tls *server, const char *host, const char *subject)
 	} else {
 		pair_handshake(&pair);
 		CHECK_EQ(pair.server.rc, WEFT_EPROTO);
-		check_words(pair.server.text, "no certificate for the name",
-		            host);
+		check_words(pair.server.text, "no certificate for the name", host);
 		CHECK_EQ(pair.client.rc, WEFT_EPROTO);
-		check_words(pair.client.text, "no certificate for this name",
-		            host);
+		check_words(pair.client.text, "no certificate for this name", host);
 	}
 	pair_close(&pair);
 	weft_tls_close(client);
@@ -103,29 +99,21 @@ TEST(tls_a_certificate_is_chosen_by_what_the_client_can)
 	weft_tls *tls;
 
 	basics_open(&b);
-	rsa = cert_make(&(struct cert_spec){ .cn = "rsa",
-	                                     .san = "DNS:example.org",
-	                                     .key = CERT_RSA },
-	                &b.ca);
+	rsa = cert_make(
+		&(struct cert_spec){ .cn = "rsa", .san = "DNS:example.org", .key = CERT_RSA },
+		&b.ca);
 	certs[0] = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
-	certs[1] = (weft_tls_cert){
-		NULL,
-		cert_file("rsa.pem", (const struct cert *[]){ &rsa, NULL }),
-		cert_key_file("rsa.key", &rsa, NULL)
-	};
-	tls = pair_open_tls(
-		&(weft_tls_opts){ .certs = certs, .cert_count = 2 });
+	certs[1] = (weft_tls_cert){ NULL,
+		                    cert_file("rsa.pem", (const struct cert *[]){ &rsa, NULL }),
+		                    cert_key_file("rsa.key", &rsa, NULL) };
+	tls = pair_open_tls(&(weft_tls_opts){ .certs = certs, .cert_count = 2 });
 	for (int i = 0; i < 2; i++) {
 		foreign_open(&f, WEFT_TLS_CLIENT, NULL);
-		CHECK(SSL_CTX_set1_sigalgs_list(f.ctx, i ? "ECDSA+SHA256"
-		                                         : "RSA-PSS+SHA256"));
-		CHECK_EQ(weft__session_open(tls, WEFT_TLS_SERVER, NULL,
-		                            &end.session),
-		         0);
+		CHECK(SSL_CTX_set1_sigalgs_list(f.ctx, i ? "ECDSA+SHA256" : "RSA-PSS+SHA256"));
+		CHECK_EQ(weft__session_open(tls, WEFT_TLS_SERVER, NULL, &end.session), 0);
 		foreign_handshake(&f, &end);
 		CHECK_EQ(end.rc, 0);
-		CHECK_EQ(EVP_PKEY_get_id(X509_get0_pubkey(
-				 SSL_get0_peer_certificate(f.ssl))),
+		CHECK_EQ(EVP_PKEY_get_id(X509_get0_pubkey(SSL_get0_peer_certificate(f.ssl))),
 		         i ? EVP_PKEY_EC : EVP_PKEY_RSA);
 		weft__session_close(end.session);
 		foreign_close(&f);
@@ -137,19 +125,16 @@ TEST(tls_a_certificate_is_chosen_by_what_the_client_can)
 
 TEST(tls_keys_of_all_kinds_work)
 {
-	static const enum cert_key kinds[] = { CERT_EC, CERT_RSA,
-		                               CERT_ED25519 };
+	static const enum cert_key kinds[] = { CERT_EC, CERT_RSA, CERT_ED25519 };
 	basics_open(&b);
 	for (size_t i = 0; i < 3; i++) {
 		struct pair pair = { .chance = 1 };
-		struct cert leaf = cert_make(
-			&(struct cert_spec){ .cn = "kind",
-		                             .san = "DNS:example.org",
-		                             .key = kinds[i] },
-			&b.ca);
+		struct cert leaf = cert_make(&(struct cert_spec){ .cn = "kind",
+		                                                  .san = "DNS:example.org",
+		                                                  .key = kinds[i] },
+		                             &b.ca);
 		weft_tls *tls = pair_server(
-			cert_file("kind.pem",
-		                  (const struct cert *[]){ &leaf, NULL }),
+			cert_file("kind.pem", (const struct cert *[]){ &leaf, NULL }),
 			cert_key_file("kind.key", &leaf, NULL));
 
 		pair_open(&pair, b.client, tls, "example.org");
@@ -171,10 +156,9 @@ check_alpn(const char *const *ours, const char *const *theirs, const char *want)
 {
 	struct pair pair = { .chance = 1 };
 	weft_tls_cert cert = { NULL, b.chain_file, b.key_file };
-	weft_tls *server = pair_open_tls(&(weft_tls_opts){
-		.certs = &cert, .cert_count = 1, .alpn = ours });
-	weft_tls *client = pair_open_tls(
-		&(weft_tls_opts){ .ca_file = b.ca_file, .alpn = theirs });
+	weft_tls *server = pair_open_tls(
+		&(weft_tls_opts){ .certs = &cert, .cert_count = 1, .alpn = ours });
+	weft_tls *client = pair_open_tls(&(weft_tls_opts){ .ca_file = b.ca_file, .alpn = theirs });
 	weft_tls_info info;
 
 	pair_open(&pair, client, server, "example.org");
@@ -254,8 +238,8 @@ TEST(tls_a_server_without_tickets_resumes_nothing)
 
 	basics_open(&b);
 	cert = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
-	server = pair_open_tls(&(weft_tls_opts){
-		.certs = &cert, .cert_count = 1, .no_tickets = true });
+	server = pair_open_tls(
+		&(weft_tls_opts){ .certs = &cert, .cert_count = 1, .no_tickets = true });
 	for (int i = 0; i < 3; i++)
 		CHECK(!is_resumed(b.client, server, "example.org"));
 	weft_tls_close(server);
@@ -265,8 +249,7 @@ TEST(tls_a_server_without_tickets_resumes_nothing)
 /* A client that asks for `name` with the session of another connection, or none; the session
  * that it has then. */
 static SSL_SESSION *
-resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session,
-          bool *resumed)
+resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session, bool *resumed)
 {
 	struct foreign f;
 	struct end end;
@@ -283,9 +266,7 @@ resume_as(weft_tls *server, int version, const char *name, SSL_SESSION *session,
 	if (session)
 		CHECK(SSL_set_session(f.ssl, session));
 	SSL_SESSION_free(session);
-	CHECK_EQ(
-		weft__session_open(server, WEFT_TLS_SERVER, NULL, &end.session),
-		0);
+	CHECK_EQ(weft__session_open(server, WEFT_TLS_SERVER, NULL, &end.session), 0);
 	foreign_handshake(&f, &end);
 	CHECK_EQ(f.rc, 1);
 	CHECK_EQ(end.rc, 0);
@@ -322,11 +303,10 @@ TEST(tls_a_server_resumes_no_session_of_another_name)
 		for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 			bool resumed;
 
-			session = resume_as(b.server, versions[v],
-			                    steps[i].name, session, &resumed);
+			session = resume_as(b.server, versions[v], steps[i].name, session,
+			                    &resumed);
 			if (resumed != steps[i].resumed)
-				test_fail(__FILE__, __LINE__,
-				          "version %d, step %zu", v, i);
+				test_fail(__FILE__, __LINE__, "version %d, step %zu", v, i);
 		}
 		SSL_SESSION_free(session);
 	}
@@ -350,8 +330,7 @@ TEST(tls_sessions_of_the_older_version_are_resumed)
 		CHECK(SSL_CTX_up_ref(f.ctx));
 		one.in = BIO_new(BIO_s_mem());
 		one.out = BIO_new(BIO_s_mem());
-		CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT,
-		                            "example.org", &end.session),
+		CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT, "example.org", &end.session),
 		         0);
 		foreign_handshake(&one, &end);
 		CHECK_EQ(end.rc, 0);
@@ -373,9 +352,8 @@ TEST(tls_a_client_keeps_tickets_of_so_many_hosts)
 
 	basics_open(&b);
 	leaf = cert_leaf("basic", "DNS:*.many.org", &b.ca);
-	server = pair_server(
-		cert_file("many.pem", (const struct cert *[]){ &leaf, NULL }),
-		cert_key_file("many.key", &leaf, NULL));
+	server = pair_server(cert_file("many.pem", (const struct cert *[]){ &leaf, NULL }),
+	                     cert_key_file("many.key", &leaf, NULL));
 	for (int i = 0; i < 70; i++) {
 		(void)snprintf(host, sizeof(host), "h%d.many.org", i);
 		CHECK(!is_resumed(b.client, server, host));

@@ -15,8 +15,7 @@ open_cert(const char *chain_file, const char *key_file)
 {
 	weft_tls_cert cert = { NULL, chain_file, key_file };
 	weft_tls *tls = NULL;
-	int rc = weft_tls_open(
-		&(weft_tls_opts){ .certs = &cert, .cert_count = 1 }, &tls);
+	int rc = weft_tls_open(&(weft_tls_opts){ .certs = &cert, .cert_count = 1 }, &tls);
 
 	CHECK((rc == 0) == (tls != NULL));
 	weft_tls_close(tls);
@@ -41,46 +40,37 @@ TEST(tls_bad_files_are_refused_by_name)
 
 	basics_open(&b);
 	other = cert_leaf("other", "DNS:example.org", &b.ca);
-	refused(open_cert(cert_path("none.pem"), b.key_file), WEFT_ENOENT,
-	        "none.pem", "no such file");
-	refused(open_cert(b.chain_file, cert_path("none.key")), WEFT_ENOENT,
-	        "none.key", "no such file");
-	refused(open_cert(b.chain_file,
-	                  cert_key_file("other.key", &other, NULL)),
-	        WEFT_EINVAL, "other.key", "not that of the first certificate");
-	refused(open_cert(b.chain_file,
-	                  cert_key_file("locked.key", &b.leaf, "secret")),
+	refused(open_cert(cert_path("none.pem"), b.key_file), WEFT_ENOENT, "none.pem",
+	        "no such file");
+	refused(open_cert(b.chain_file, cert_path("none.key")), WEFT_ENOENT, "none.key",
+	        "no such file");
+	refused(open_cert(b.chain_file, cert_key_file("other.key", &other, NULL)), WEFT_EINVAL,
+	        "other.key", "not that of the first certificate");
+	refused(open_cert(b.chain_file, cert_key_file("locked.key", &b.leaf, "secret")),
 	        WEFT_EINVAL, "locked.key", "password");
 	refused(open_cert(b.key_file, b.key_file), WEFT_EINVAL, "basic-key.pem",
 	        "no certificate in PEM format");
 	refused(open_cert(b.chain_file, b.chain_file), WEFT_EINVAL, "basic.pem",
 	        "no private key in PEM format");
-	refused(open_cert(b.chain_file, NULL), WEFT_EINVAL, "basic.pem",
-	        "no private key");
+	refused(open_cert(b.chain_file, NULL), WEFT_EINVAL, "basic.pem", "no private key");
 	path = cert_text_file("empty.pem", "");
-	refused(open_cert(path, b.key_file), WEFT_EINVAL, path,
-	        "no certificate");
-	path = cert_text_file("broken.pem",
-	                      "-----BEGIN CERTIFICATE-----\nMIIB\n"
-	                      "-----END CERTIFICATE-----\n");
-	refused(open_cert(path, b.key_file), WEFT_EINVAL, path,
-	        "broken certificate");
-	path = cert_text_file("broken.key",
-	                      "-----BEGIN PRIVATE KEY-----\nMIIB\n"
-	                      "-----END PRIVATE KEY-----\n");
+	refused(open_cert(path, b.key_file), WEFT_EINVAL, path, "no certificate");
+	path = cert_text_file("broken.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n"
+	                                    "-----END CERTIFICATE-----\n");
+	refused(open_cert(path, b.key_file), WEFT_EINVAL, path, "broken certificate");
+	path = cert_text_file("broken.key", "-----BEGIN PRIVATE KEY-----\nMIIB\n"
+	                                    "-----END PRIVATE KEY-----\n");
 	refused(open_cert(b.chain_file, path), WEFT_EINVAL, path,
 	        "no private key in PEM format, or a broken one");
 	small = cert_make(&(struct cert_spec){ .cn = "small",
 	                                       .san = "DNS:example.org",
 	                                       .key = CERT_RSA_1024 },
 	                  &b.ca);
-	refused(open_cert(pem_of("small.pem", &small),
-	                  cert_key_file("small.key", &small, NULL)),
+	refused(open_cert(pem_of("small.pem", &small), cert_key_file("small.key", &small, NULL)),
 	        WEFT_EINVAL, "small.pem", "too small");
-	old_digest = cert_make(&(struct cert_spec){ .cn = "sha1",
-	                                            .san = "DNS:example.org",
-	                                            .digest = "SHA1" },
-	                       &b.ca);
+	old_digest = cert_make(
+		&(struct cert_spec){ .cn = "sha1", .san = "DNS:example.org", .digest = "SHA1" },
+		&b.ca);
 	refused(open_cert(pem_of("sha1.pem", &old_digest),
 	                  cert_key_file("sha1.key", &old_digest, NULL)),
 	        WEFT_EINVAL, "sha1.pem", "too weak");
@@ -95,11 +85,9 @@ TEST(tls_bad_authorities_are_refused_by_name)
 	weft_tls *tls;
 	weft_tls_opts opts = { .ca_file = cert_path("none-ca.pem") };
 
-	refused(weft_tls_open(&opts, &tls), WEFT_ENOENT, "none-ca.pem",
-	        "no such file");
+	refused(weft_tls_open(&opts, &tls), WEFT_ENOENT, "none-ca.pem", "no such file");
 	opts.ca_file = cert_text_file("text-ca.pem", "hello\n");
-	refused(weft_tls_open(&opts, &tls), WEFT_EINVAL, "text-ca.pem",
-	        "no certificate");
+	refused(weft_tls_open(&opts, &tls), WEFT_EINVAL, "text-ca.pem", "no certificate");
 }
 
 /* --- a table in which some calls do not work ---------------------------- */
@@ -112,8 +100,7 @@ static int lame_reads;
 static int
 lame_file_open(const char *path, int flags, mode_t mode)
 {
-	return lame_open_error ? lame_open_error
-	                       : weft__sys_real.file_open(path, flags, mode);
+	return lame_open_error ? lame_open_error : weft__sys_real.file_open(path, flags, mode);
 }
 
 /* One byte at a time, interrupted each other time, until it fails. */
@@ -138,12 +125,10 @@ TEST(tls_files_that_cannot_be_read_are_told)
 	weft__sys = &lame;
 	CHECK_EQ(open_cert(b.chain_file, b.key_file), 0);
 	lame_open_error = -EACCES;
-	refused(open_cert(b.chain_file, b.key_file), WEFT_EPERM, "basic.pem",
-	        "permission denied");
+	refused(open_cert(b.chain_file, b.key_file), WEFT_EPERM, "basic.pem", "permission denied");
 	lame_open_error = 0;
 	lame_read_error = -EIO;
-	refused(open_cert(b.chain_file, b.key_file), -EIO, "basic.pem",
-	        "input or output error");
+	refused(open_cert(b.chain_file, b.key_file), -EIO, "basic.pem", "input or output error");
 	lame_read_error = 0;
 	weft__sys = before;
 	basics_close(&b);
@@ -156,12 +141,9 @@ TEST(tls_options_are_checked)
 	const char *const longer[] = { long_name, NULL };
 	weft_tls_cert cert = { 0 };
 	weft_tls_opts opts[] = {
-		{ .version_min = 0x0302 },
-		{ .version_min = 0x0305 },
-		{ .cert_count = 1 },
-		{ .certs = &cert, .cert_count = 1 },
-		{ .ask_client_cert = true },
-		{ .alpn = empty },
+		{ .version_min = 0x0302 },   { .version_min = 0x0305 },
+		{ .cert_count = 1 },         { .certs = &cert, .cert_count = 1 },
+		{ .ask_client_cert = true }, { .alpn = empty },
 		{ .alpn = longer },
 	};
 	weft_tls *tls;
@@ -182,14 +164,11 @@ TEST(tls_an_expired_certificate_of_ones_own_is_told_and_used)
 	struct cert old;
 
 	basics_open(&b);
-	old = cert_make(&(struct cert_spec){ .cn = "old",
-	                                     .san = "DNS:example.org",
-	                                     .from_days = -20,
-	                                     .to_days = -10 },
-	                &b.ca);
-	CHECK_EQ(open_cert(pem_of("old.pem", &old),
-	                   cert_key_file("old.key", &old, NULL)),
-	         0);
+	old = cert_make(
+		&(struct cert_spec){
+			.cn = "old", .san = "DNS:example.org", .from_days = -20, .to_days = -10 },
+		&b.ca);
+	CHECK_EQ(open_cert(pem_of("old.pem", &old), cert_key_file("old.key", &old, NULL)), 0);
 	check_words(weft_detail(), "old.pem", "file");
 	check_words(weft_detail(), "has expired", "words");
 	cert_drop(&old);
@@ -204,10 +183,9 @@ TEST(tls_two_certificates_of_a_name_differ_in_their_keys)
 	weft_tls *tls;
 
 	basics_open(&b);
-	rsa = cert_make(&(struct cert_spec){ .cn = "rsa",
-	                                     .san = "DNS:example.org",
-	                                     .key = CERT_RSA },
-	                &b.ca);
+	rsa = cert_make(
+		&(struct cert_spec){ .cn = "rsa", .san = "DNS:example.org", .key = CERT_RSA },
+		&b.ca);
 	certs[0] = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
 	certs[1] = (weft_tls_cert){ NULL, pem_of("rsa.pem", &rsa),
 		                    cert_key_file("rsa.key", &rsa, NULL) };
@@ -233,8 +211,7 @@ check_subject(struct pair *pair, const char *want)
 
 TEST(tls_a_reload_is_for_new_handshakes_and_running_ones_go_on)
 {
-	struct pair pair = { .chance = 1 }, half = { .chance = 1 },
-		    next = { .chance = 1 };
+	struct pair pair = { .chance = 1 }, half = { .chance = 1 }, next = { .chance = 1 };
 	struct cert fresh;
 
 	basics_open(&b);

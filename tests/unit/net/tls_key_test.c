@@ -75,9 +75,8 @@ resize_elsewhere(void *mem, size_t size)
 static int64_t
 read_some(int fd, void *buf, size_t size, uint64_t offset)
 {
-	return offset > 0 && read_error
-	               ? read_error
-	               : weft__sys_real.file_read(fd, buf, size, offset);
+	return offset > 0 && read_error ? read_error
+	                                : weft__sys_real.file_read(fd, buf, size, offset);
 }
 
 /* --- what is looked for --------------------------------------------------- */
@@ -109,8 +108,7 @@ learn(const struct cert *cert, const char *path)
 	BIGNUM *number = NULL;
 
 	learn_text(path);
-	CHECK(EVP_PKEY_get_bn_param(cert->key, OSSL_PKEY_PARAM_PRIV_KEY,
-	                            &number));
+	CHECK(EVP_PKEY_get_bn_param(cert->key, OSSL_PKEY_PARAM_PRIV_KEY, &number));
 	scalar_size = (size_t)BN_num_bytes(number);
 	scalar = malloc(scalar_size);
 	CHECK(scalar && BN_bn2bin(number, scalar) > 0);
@@ -144,9 +142,7 @@ static int
 open_close(const char *chain_file, const char *key_file)
 {
 	weft_tls_cert cert = { NULL, chain_file, key_file };
-	weft_tls_opts opts = { .certs = &cert,
-		               .cert_count = 1,
-		               .ca_file = b.ca_file };
+	weft_tls_opts opts = { .certs = &cert, .cert_count = 1, .ca_file = b.ca_file };
 	weft_tls *tls;
 	int rc = weft_tls_open(&opts, &tls);
 

@@ -129,16 +129,13 @@ open_contexts(const char *chain_file, const char *key_file)
 {
 	weft_tls_cert certs[] = { { NULL, chain_file, key_file },
 		                  { "*.a.org", b.chain_file, b.key_file } };
-	weft_tls_opts opts = { .certs = certs,
-		               .cert_count = 2,
-		               .ca_file = b.ca_file,
-		               .alpn = alpn };
+	weft_tls_opts opts = {
+		.certs = certs, .cert_count = 2, .ca_file = b.ca_file, .alpn = alpn
+	};
 
 	client = server = NULL;
 	return weft_tls_open(&opts, &server) == 0
-	       && weft_tls_open(&(weft_tls_opts){ .ca_file = b.ca_file,
-	                                          .alpn = alpn },
-	                        &client)
+	       && weft_tls_open(&(weft_tls_opts){ .ca_file = b.ca_file, .alpn = alpn }, &client)
 	                  == 0;
 }
 
@@ -192,16 +189,14 @@ talk(struct weft__session *c, struct weft__session *s)
 	for (int i = 0; i < 2; i++) {
 		struct weft__session *from = i ? s : c, *to = i ? c : s;
 
-		if (weft__session_write(from, sent, sizeof(sent))
-		    != sizeof(sent))
+		if (weft__session_write(from, sent, sizeof(sent)) != sizeof(sent))
 			return false;
 		(void)carry(from, to);
 		n = weft__session_read(to, seen, sizeof(seen));
 		if (n < 0)
 			return false;
 		CHECK(memcmp(seen, sent, (size_t)n) == 0);
-		if (weft__session_info(from, &info) < 0
-		    || weft__session_goodbye(from) < 0)
+		if (weft__session_info(from, &info) < 0 || weft__session_goodbye(from) < 0)
 			return false;
 	}
 	return true;
@@ -304,9 +299,8 @@ check_held(const char *name, uint64_t n, int (*run)(void), int64_t blocks)
 {
 	(void)run();
 	if (held() > blocks)
-		test_fail(__FILE__, __LINE__, "%s, up to %llu: %lld leaked",
-		          name, (unsigned long long)n,
-		          (long long)(memory.blocks - blocks));
+		test_fail(__FILE__, __LINE__, "%s, up to %llu: %lld leaked", name,
+		          (unsigned long long)n, (long long)(memory.blocks - blocks));
 }
 
 /* One of so many fails, others with another seed; WEFT_SWEEP=all asks for each. */
@@ -341,13 +335,13 @@ sweep(const char *name, int (*run)(void), int want, uint64_t points_min)
 		memory.strike = 0;
 		stopped += result != want;
 		if (result == -1)
-			test_fail(__FILE__, __LINE__, "%s, %llu: accepted",
-			          name, (unsigned long long)n);
+			test_fail(__FILE__, __LINE__, "%s, %llu: accepted", name,
+			          (unsigned long long)n);
 		if (n % CHECK_EVERY < step)
 			check_held(name, n, run, blocks);
 	}
-	printf("%s: %llu allocations, %llu of them needed\n", name,
-	       (unsigned long long)points, (unsigned long long)stopped);
+	printf("%s: %llu allocations, %llu of them needed\n", name, (unsigned long long)points,
+	       (unsigned long long)stopped);
 	CHECK(points >= points_min);
 	CHECK_EQ(run(), want);
 }
@@ -359,8 +353,7 @@ begin_sweep(void)
 
 	basics_open(&b);
 	bad = cert_leaf("bad", "DNS:example.org", NULL);
-	bad_chain_file = cert_file("bad.pem",
-	                           (const struct cert *[]){ &bad, NULL });
+	bad_chain_file = cert_file("bad.pem", (const struct cert *[]){ &bad, NULL });
 	bad_key_file = cert_key_file("bad.key", &bad, NULL);
 	cert_drop(&bad);
 	host = "example.org";
@@ -449,8 +442,7 @@ TEST(tls_idle_sessions_are_small)
 	CHECK(open_contexts(b.chain_file, b.key_file));
 	for (int i = 0; i < 4; i++) {
 		measure(i % 2, &c, &s);
-		printf("idle: client %lld bytes, server %lld bytes\n",
-		       (long long)c, (long long)s);
+		printf("idle: client %lld bytes, server %lld bytes\n", (long long)c, (long long)s);
 		CHECK(c < IDLE_MAX && s < IDLE_MAX);
 	}
 	close_contexts();

@@ -7,10 +7,8 @@ static struct basics b;
 static void
 feed_alone(int role, const void *bytes, size_t size, struct end *end)
 {
-	CHECK_EQ(weft__session_open(
-			 role == WEFT_TLS_CLIENT ? b.client : b.server, role,
-			 role == WEFT_TLS_CLIENT ? "example.org" : NULL,
-			 &end->session),
+	CHECK_EQ(weft__session_open(role == WEFT_TLS_CLIENT ? b.client : b.server, role,
+	                            role == WEFT_TLS_CLIENT ? "example.org" : NULL, &end->session),
 	         0);
 	(void)weft__session_handshake(end->session);
 	CHECK_EQ(weft__session_feed(end->session, bytes, size), size);
@@ -23,8 +21,7 @@ feed_alone(int role, const void *bytes, size_t size, struct end *end)
 }
 
 static void
-check_alone(int role, const void *bytes, size_t size, int error,
-            const char *words)
+check_alone(int role, const void *bytes, size_t size, int error, const char *words)
 {
 	struct end end;
 
@@ -39,23 +36,18 @@ TEST(tls_who_does_not_speak_tls_is_told_from_who_does)
 	static const char proxy[] = "CONNECT example.org:443 HTTP/1.1\r\n\r\n";
 	static const char reply[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
 	static const char ssh[] = "SSH-2.0-OpenSSH_9.2\r\n";
-	static const unsigned char ssl2[48] = { 0x80, 0x2e, 0x01, 0x00, 0x02,
-		                                0x00, 0x15, 0x00, 0x00, 0x00,
-		                                0x10, 0x01, 0x00, 0x80 };
-	static const unsigned char oversize[] = { 0x16, 0x03, 0x01, 0xff,
-		                                  0xff, 0x01, 0x00, 0x00 };
+	static const unsigned char ssl2[48] = { 0x80, 0x2e, 0x01, 0x00, 0x02, 0x00, 0x15,
+		                                0x00, 0x00, 0x00, 0x10, 0x01, 0x00, 0x80 };
+	static const unsigned char oversize[] = { 0x16, 0x03, 0x01, 0xff, 0xff, 0x01, 0x00, 0x00 };
 	static const unsigned char alert[] = { 0x15, 0x03, 0x01, 0, 2, 2, 40 };
 	static char zeros[1000];
 
 	basics_open(&b);
-	check_alone(WEFT_TLS_SERVER, get, sizeof(get) - 1, WEFT_EPROTO,
-	            "HTTP without TLS");
+	check_alone(WEFT_TLS_SERVER, get, sizeof(get) - 1, WEFT_EPROTO, "HTTP without TLS");
 	check_alone(WEFT_TLS_SERVER, proxy, sizeof(proxy) - 1, WEFT_EPROTO,
 	            "to a proxy, without TLS");
-	check_alone(WEFT_TLS_CLIENT, reply, sizeof(reply) - 1, WEFT_EPROTO,
-	            "does not speak TLS");
-	check_alone(WEFT_TLS_CLIENT, ssh, sizeof(ssh) - 1, WEFT_EPROTO,
-	            "does not speak TLS");
+	check_alone(WEFT_TLS_CLIENT, reply, sizeof(reply) - 1, WEFT_EPROTO, "does not speak TLS");
+	check_alone(WEFT_TLS_CLIENT, ssh, sizeof(ssh) - 1, WEFT_EPROTO, "does not speak TLS");
 	check_alone(WEFT_TLS_SERVER, ssh, sizeof(ssh) - 1, WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_SERVER, ssl2, sizeof(ssl2), WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_CLIENT, ssl2, sizeof(ssl2), WEFT_EPROTO, "tls");
@@ -63,14 +55,11 @@ TEST(tls_who_does_not_speak_tls_is_told_from_who_does)
 	            "larger than is allowed");
 	check_alone(WEFT_TLS_CLIENT, oversize, sizeof(oversize), WEFT_EPROTO,
 	            "larger than is allowed");
-	check_alone(WEFT_TLS_CLIENT, alert, sizeof(alert), WEFT_EPROTO,
-	            "(alert 40)");
+	check_alone(WEFT_TLS_CLIENT, alert, sizeof(alert), WEFT_EPROTO, "(alert 40)");
 	check_alone(WEFT_TLS_SERVER, zeros, sizeof(zeros), WEFT_EPROTO, "tls");
 	check_alone(WEFT_TLS_CLIENT, zeros, sizeof(zeros), WEFT_EPROTO, "tls");
-	check_alone(WEFT_TLS_SERVER, "", 0, WEFT_ETRUNCATED,
-	            "without a goodbye");
-	check_alone(WEFT_TLS_CLIENT, "\x16\x03", 2, WEFT_ETRUNCATED,
-	            "without a goodbye");
+	check_alone(WEFT_TLS_SERVER, "", 0, WEFT_ETRUNCATED, "without a goodbye");
+	check_alone(WEFT_TLS_CLIENT, "\x16\x03", 2, WEFT_ETRUNCATED, "without a goodbye");
 	basics_close(&b);
 }
 
@@ -88,10 +77,8 @@ TEST(tls_garbage_is_never_accepted)
 			bytes[j] = (unsigned char)test_random(&seed);
 		if (i % 2) /* a record, at least by its head */
 			memcpy(bytes, "\x16\x03\x01\x00", size < 4 ? size : 4);
-		feed_alone(i % 4 < 2 ? WEFT_TLS_CLIENT : WEFT_TLS_SERVER, bytes,
-		           size, &end);
-		CHECK(end.rc == WEFT_EPROTO || end.rc == WEFT_ETRUNCATED
-		      || end.rc == WEFT_ECERT);
+		feed_alone(i % 4 < 2 ? WEFT_TLS_CLIENT : WEFT_TLS_SERVER, bytes, size, &end);
+		CHECK(end.rc == WEFT_EPROTO || end.rc == WEFT_ETRUNCATED || end.rc == WEFT_ECERT);
 	}
 	basics_close(&b);
 }
@@ -106,12 +93,9 @@ meet(weft_tls *tls, int role, void (*change)(SSL_CTX *ctx), struct end *end)
 	bool client = role == WEFT_TLS_CLIENT;
 	struct foreign peer;
 
-	foreign_open(&peer, client ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT,
-	             client ? chain : NULL);
+	foreign_open(&peer, client ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT, client ? chain : NULL);
 	change(peer.ctx);
-	CHECK_EQ(weft__session_open(tls, role, client ? "example.org" : NULL,
-	                            &end->session),
-	         0);
+	CHECK_EQ(weft__session_open(tls, role, client ? "example.org" : NULL, &end->session), 0);
 	foreign_handshake(&peer, end);
 	foreign_close(&peer);
 	weft__session_close(end->session);
@@ -202,10 +186,9 @@ TEST(tls_version_min_is_kept)
 
 	basics_open(&b);
 	cert = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
-	server = pair_open_tls(&(weft_tls_opts){
-		.certs = &cert, .cert_count = 1, .version_min = 0x0304 });
-	client = pair_open_tls(&(weft_tls_opts){ .ca_file = b.ca_file,
-	                                         .version_min = 0x0304 });
+	server = pair_open_tls(
+		&(weft_tls_opts){ .certs = &cert, .cert_count = 1, .version_min = 0x0304 });
+	client = pair_open_tls(&(weft_tls_opts){ .ca_file = b.ca_file, .version_min = 0x0304 });
 	meet(server, WEFT_TLS_SERVER, only_1_2, &end);
 	CHECK_EQ(end.rc, WEFT_EPROTO);
 	check_words(end.text, "a version of TLS that is not allowed", "server");
@@ -221,8 +204,8 @@ TEST(tls_version_min_is_kept)
 }
 
 static int
-choose_another(SSL *ssl, const unsigned char **out, unsigned char *size,
-               const unsigned char *in, unsigned in_size, void *arg)
+choose_another(SSL *ssl, const unsigned char **out, unsigned char *size, const unsigned char *in,
+               unsigned in_size, void *arg)
 {
 	(void)ssl, (void)in, (void)in_size, (void)arg;
 	*out = (const unsigned char *)"evil";
@@ -243,8 +226,7 @@ TEST(tls_a_protocol_that_was_not_offered_is_refused)
 	weft_tls *tls;
 
 	basics_open(&b);
-	tls = pair_open_tls(
-		&(weft_tls_opts){ .ca_file = b.ca_file, .alpn = alpn });
+	tls = pair_open_tls(&(weft_tls_opts){ .ca_file = b.ca_file, .alpn = alpn });
 	meet(tls, WEFT_TLS_CLIENT, nothing_special, &end);
 	CHECK_EQ(end.rc, 0);
 	meet(tls, WEFT_TLS_CLIENT, choose_badly, &end);
@@ -260,10 +242,8 @@ asking_server(void)
 {
 	weft_tls_cert cert = { NULL, b.chain_file, b.key_file };
 
-	return pair_open_tls(&(weft_tls_opts){ .certs = &cert,
-	                                       .cert_count = 1,
-	                                       .ca_file = b.ca_file,
-	                                       .ask_client_cert = true });
+	return pair_open_tls(&(weft_tls_opts){
+		.certs = &cert, .cert_count = 1, .ca_file = b.ca_file, .ask_client_cert = true });
 }
 
 TEST(tls_a_client_without_certificate_is_refused_and_learns_why)
@@ -297,8 +277,8 @@ TEST(tls_a_client_with_certificate_is_known_by_it)
 	basics_open(&b);
 	server = asking_server();
 	cert = (weft_tls_cert){ NULL, b.chain_file, b.key_file };
-	client = pair_open_tls(&(weft_tls_opts){
-		.certs = &cert, .cert_count = 1, .ca_file = b.ca_file });
+	client = pair_open_tls(
+		&(weft_tls_opts){ .certs = &cert, .cert_count = 1, .ca_file = b.ca_file });
 	for (int i = 0; i < 3; i++) { /* the later ones are resumed */
 		pair_open(&pair, client, server, "example.org");
 		pair_shake_hands(&pair);
@@ -333,13 +313,11 @@ TEST(tls_a_changed_record_ends_the_session)
 	copy[size - 1] ^= 1;
 	weft__session_sent(pair.client.session, size);
 	CHECK_EQ(weft__session_feed(pair.server.session, copy, size), size);
-	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)),
-	         WEFT_EPROTO);
+	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)), WEFT_EPROTO);
 	check_words(weft_detail(), "changed on its way", "record");
 	CHECK(weft__session_output(pair.server.session, &out) > 0);
 	pair_carry_all(&pair);
-	CHECK_EQ(weft__session_read(pair.client.session, buf, sizeof(buf)),
-	         WEFT_EPROTO);
+	CHECK_EQ(weft__session_read(pair.client.session, buf, sizeof(buf)), WEFT_EPROTO);
 	check_words(weft_detail(), "(alert 20)", "record");
 	pair_close(&pair);
 	basics_close(&b);
@@ -357,13 +335,10 @@ TEST(tls_a_record_cut_in_its_middle_is_no_end)
 	pair_shake_hands(&pair);
 	CHECK_EQ(weft__session_write(pair.client.session, "hello", 5), 5);
 	size = weft__session_output(pair.client.session, &out);
-	CHECK_EQ(weft__session_feed(pair.server.session, out, size - 1),
-	         size - 1);
-	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)),
-	         WEFT_EAGAIN);
+	CHECK_EQ(weft__session_feed(pair.server.session, out, size - 1), size - 1);
+	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)), WEFT_EAGAIN);
 	weft__session_ended(pair.server.session);
-	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)),
-	         WEFT_ETRUNCATED);
+	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)), WEFT_ETRUNCATED);
 	pair_close(&pair);
 	basics_close(&b);
 }
@@ -372,9 +347,7 @@ static void
 open_with_foreign(struct foreign *f, struct end *end)
 {
 	foreign_open(f, WEFT_TLS_CLIENT, NULL);
-	CHECK_EQ(weft__session_open(b.server, WEFT_TLS_SERVER, NULL,
-	                            &end->session),
-	         0);
+	CHECK_EQ(weft__session_open(b.server, WEFT_TLS_SERVER, NULL, &end->session), 0);
 	foreign_handshake(f, end);
 	CHECK_EQ(end->rc, 0);
 }
@@ -440,9 +413,7 @@ TEST(tls_answers_to_new_keys_are_bounded)
 		CHECK(SSL_key_update(f.ssl, SSL_KEY_UPDATE_REQUESTED));
 		CHECK_EQ(SSL_write(f.ssl, "x", 1), 1);
 		while ((n = BIO_read(f.out, buf, sizeof(buf))) > 0)
-			CHECK_EQ(
-				weft__session_feed(end.session, buf, (size_t)n),
-				n);
+			CHECK_EQ(weft__session_feed(end.session, buf, (size_t)n), n);
 		n = (int)weft__session_read(end.session, buf, sizeof(buf));
 		if (n == WEFT_EAGAIN)
 			break; /* output must go first */
@@ -469,12 +440,10 @@ ask_anew(int role)
 	struct end end;
 	char byte;
 
-	foreign_open(&f, client ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT,
-	             client ? chain : NULL);
+	foreign_open(&f, client ? WEFT_TLS_SERVER : WEFT_TLS_CLIENT, client ? chain : NULL);
 	only_1_2(f.ctx);
 	CHECK_EQ(weft__session_open(client ? b.client : b.server, role,
-	                            client ? "example.org" : NULL,
-	                            &end.session),
+	                            client ? "example.org" : NULL, &end.session),
 	         0);
 	foreign_handshake(&f, &end);
 	CHECK_EQ(end.rc, 0);
@@ -488,8 +457,7 @@ ask_anew(int role)
 		(void)foreign_carry(&f, end.session);
 	}
 	CHECK_EQ(SSL_get_client_random(f.ssl, after, 32), 32);
-	CHECK(client ? memcmp(before, after, 32) == 0
-	             : !SSL_is_init_finished(f.ssl));
+	CHECK(client ? memcmp(before, after, 32) == 0 : !SSL_is_init_finished(f.ssl));
 	weft__session_close(end.session);
 	foreign_close(&f);
 }

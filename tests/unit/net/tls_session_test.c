@@ -5,8 +5,7 @@
 
 TEST(tls_a_handshake_works_whatever_the_pieces)
 {
-	static const size_t steps[] = { 1,   2,   3,    5,    7,    16,
-		                        100, 517, 1000, 4096, 40000 };
+	static const size_t steps[] = { 1, 2, 3, 5, 7, 16, 100, 517, 1000, 4096, 40000 };
 	struct basics b;
 	uint64_t seed = test_seed();
 
@@ -16,10 +15,8 @@ TEST(tls_a_handshake_works_whatever_the_pieces)
 
 		pair_open(&pair, b.client, b.server, "example.org");
 		pair_shake_hands(&pair);
-		pair_send(&pair, pair.client.session, pair.server.session,
-		          "hello", 5);
-		pair_send(&pair, pair.server.session, pair.client.session,
-		          "world", 5);
+		pair_send(&pair, pair.client.session, pair.server.session, "hello", 5);
+		pair_send(&pair, pair.server.session, pair.client.session, "world", 5);
 		pair_close(&pair);
 	}
 	basics_close(&b);
@@ -81,16 +78,12 @@ TEST(tls_output_is_bounded_and_a_refused_write_may_be_another_one)
 	n = weft__session_write(pair.client.session, bytes, sizeof(bytes));
 	CHECK(n > 60000 && n < 65536);
 	put = (size_t)n;
-	CHECK_EQ(weft__session_write(pair.client.session, bytes + put,
-	                             sizeof(bytes) - put),
+	CHECK_EQ(weft__session_write(pair.client.session, bytes + put, sizeof(bytes) - put),
 	         WEFT_EAGAIN);
-	CHECK(weft__session_output(pair.client.session, &out)
-	      <= WEFT__SESSION_OUT_MAX);
+	CHECK(weft__session_output(pair.client.session, &out) <= WEFT__SESSION_OUT_MAX);
 	while (got < put) {
-		(void)pair_carry(&pair, pair.client.session,
-		                 pair.server.session);
-		n = weft__session_read(pair.server.session, seen + got,
-		                       sizeof(seen) - got);
+		(void)pair_carry(&pair, pair.client.session, pair.server.session);
+		n = weft__session_read(pair.server.session, seen + got, sizeof(seen) - got);
 		got += n > 0 ? (size_t)n : 0;
 	}
 	CHECK(memcmp(bytes, seen, got) == 0);
@@ -168,12 +161,10 @@ TEST(tls_an_end_without_goodbye_is_told)
 	weft__session_ended(pair.server.session);
 	CHECK_EQ(weft__session_read(pair.server.session, buf, sizeof(buf)), 4);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(weft__session_read(pair.server.session, buf, 16),
-		         WEFT_ETRUNCATED);
+		CHECK_EQ(weft__session_read(pair.server.session, buf, 16), WEFT_ETRUNCATED);
 		check_words(weft_detail(), "without a goodbye", "end");
 	}
-	CHECK_EQ(weft__session_write(pair.server.session, "x", 1),
-	         WEFT_ETRUNCATED);
+	CHECK_EQ(weft__session_write(pair.server.session, "x", 1), WEFT_ETRUNCATED);
 	pair_close(&pair);
 	basics_close(&b);
 }
@@ -239,21 +230,16 @@ TEST(tls_room_is_kept_while_it_is_lent)
 
 TEST(tls_sessions_need_a_name_and_a_server_a_certificate)
 {
-	static const char *const names[] = { "",     "a b",   "\xc3\xa4.de",
-		                             "a/b",  ".a",    "*.a",
-		                             "a\nb", "[::1]", "x@y" };
+	static const char *const names[] = { "",    "a b",  "\xc3\xa4.de", "a/b", ".a",
+		                             "*.a", "a\nb", "[::1]",       "x@y" };
 	struct basics b;
 	struct weft__session *s;
 
 	basics_open(&b);
-	CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT, NULL, &s),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT, NULL, &s), WEFT_EINVAL);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT, names[i],
-		                            &s),
-		         WEFT_EINVAL);
-	CHECK_EQ(weft__session_open(b.client, WEFT_TLS_SERVER, NULL, &s),
-	         WEFT_EINVAL);
+		CHECK_EQ(weft__session_open(b.client, WEFT_TLS_CLIENT, names[i], &s), WEFT_EINVAL);
+	CHECK_EQ(weft__session_open(b.client, WEFT_TLS_SERVER, NULL, &s), WEFT_EINVAL);
 	check_words(weft_detail(), "a server needs a certificate", "server");
 	basics_close(&b);
 }

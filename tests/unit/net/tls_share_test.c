@@ -16,8 +16,7 @@ carry(struct weft__session *from, struct weft__session *to)
 	size_t size = weft__session_output(from, &bytes);
 
 	if (size > 0)
-		weft__session_sent(from,
-		                   (size_t)weft__session_feed(to, bytes, size));
+		weft__session_sent(from, (size_t)weft__session_feed(to, bytes, size));
 }
 
 /* A connection with a few bytes; 0 if all of it worked. */
@@ -25,8 +24,7 @@ static int
 talk(void)
 {
 	struct weft__session *c = NULL, *s = NULL;
-	int rc = weft__session_open(b.client, WEFT_TLS_CLIENT, "example.org",
-	                            &c);
+	int rc = weft__session_open(b.client, WEFT_TLS_CLIENT, "example.org", &c);
 	char byte = 0;
 
 	if (rc == 0)
@@ -43,8 +41,7 @@ talk(void)
 	}
 	if (rc == 0 && weft__session_write(s, "x", 1) == 1) {
 		carry(s, c);
-		rc = weft__session_read(c, &byte, 1) == 1 && byte == 'x' ? 0
-		                                                         : -1;
+		rc = weft__session_read(c, &byte, 1) == 1 && byte == 'x' ? 0 : -1;
 	}
 	weft__session_close(c);
 	weft__session_close(s);
@@ -68,9 +65,7 @@ TEST(tls_contexts_are_shared_by_threads_and_reloaded_meanwhile)
 	basics_open(&b);
 	weft__store(&running, THREADS, WEFT__RELAXED);
 	for (int i = 0; i < THREADS; i++)
-		CHECK_EQ(pthread_create(&threads[i], NULL, talk_often,
-		                        &failures[i]),
-		         0);
+		CHECK_EQ(pthread_create(&threads[i], NULL, talk_often, &failures[i]), 0);
 	while (weft__load(&running, WEFT__ACQUIRE) > 0) {
 		CHECK_EQ(weft_tls_reload(reloads % 2 ? b.client : b.server), 0);
 		reloads++;
@@ -100,8 +95,7 @@ TEST(tls_a_context_is_closed_by_the_last_who_has_it)
 	basics_open(&b);
 	for (int i = 0; i < THREADS; i++) {
 		CHECK(weft__tls_ref(b.client) == b.client);
-		CHECK_EQ(pthread_create(&threads[i], NULL, reload_often, NULL),
-		         0);
+		CHECK_EQ(pthread_create(&threads[i], NULL, reload_often, NULL), 0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);

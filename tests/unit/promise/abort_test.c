@@ -125,10 +125,8 @@ TEST(a_signal_of_others_fires_with_the_first_of_them)
 	for (int i = 0; i < 3; i++)
 		sources[i] = weft_abort_new(loop);
 	any = weft_abort_new_any(loop, sources, 3);
-	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[1],
-	                   weft_value_text("b")));
-	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[0],
-	                   weft_value_text("a")));
+	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[1], weft_value_text("b")));
+	OK(weft_abort_fire((weft_abort *)(uintptr_t)sources[0], weft_value_text("a")));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	CHECK_STR(weft_detail(), "b");
@@ -136,8 +134,7 @@ TEST(a_signal_of_others_fires_with_the_first_of_them)
 	any = weft_abort_new_any(loop, sources, 3); /* one has fired */
 	CHECK_EQ(weft_abort_check(any, NULL), WEFT_ECANCELED);
 	(void)weft_abort_unref(any);
-	any = weft_abort_new_any(loop, sources + 2,
-	                         1); /* goes before it fires */
+	any = weft_abort_new_any(loop, sources + 2, 1); /* goes before it fires */
 	(void)weft_abort_unref(any);
 	for (int i = 0; i < 3; i++)
 		(void)weft_abort_unref(sources[i]);
@@ -204,8 +201,7 @@ leave_scope(void *arg)
 		OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 		OK(weft_abort_scope(play->abort, &scope));
 		if (i == 0)
-			CHECK_MISUSE(weft_abort_scope(play->abort, &scope),
-			             WEFT_EBUSY);
+			CHECK_MISUSE(weft_abort_scope(play->abort, &scope), WEFT_EBUSY);
 		OK(weft_yield());
 		OK(weft_scope_close(&scope));
 	}
@@ -255,8 +251,7 @@ guard_promises(void *arg)
 
 	for (int i = 0; i < 4; i++) {
 		held[i] = weft_promise_new(NULL);
-		guarded[i] = weft_abort_promise(play->abort,
-		                                weft_promise_ref(held[i]));
+		guarded[i] = weft_abort_promise(play->abort, weft_promise_ref(held[i]));
 	}
 	OK(weft_promise_resolve(held[0], weft_value_integer(7)));
 	OK(weft_promise_reject(held[1], weft_value_error(WEFT_EPERM)));

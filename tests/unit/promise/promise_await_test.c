@@ -108,8 +108,7 @@ TEST(threadlets_wait_until_it_settles_and_go_on_in_their_order)
 	CHECK_STR(trace, "");
 	OK(weft_loop_post(loop, resolve_p, MARK(5)));
 	OK(weft_loop_run(loop));
-	CHECK_STR(trace,
-	          "rhabc"); /* microtasks end the callback that resolves */
+	CHECK_STR(trace, "rhabc"); /* microtasks end the callback that resolves */
 	drop(p);
 	stop_idle(loop);
 }

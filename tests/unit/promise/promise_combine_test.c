@@ -74,9 +74,7 @@ fulfill_in_disorder(void *arg)
 	end = combine(weft_promise_all);
 	for (int i = 0; i < COUNT; i++) {
 		check_pending(end);
-		OK(weft_promise_resolve(
-			many[order[i]],
-			shared(&tokens[order[i]], 10 + order[i])));
+		OK(weft_promise_resolve(many[order[i]], shared(&tokens[order[i]], 10 + order[i])));
 	}
 	also_note(end, 'e');
 }
@@ -170,8 +168,7 @@ settle_each(void *arg)
 static void
 check_each(void)
 {
-	static const weft_outcome want[] = { WEFT_FULFILLED, WEFT_REJECTED,
-		                             WEFT_FULFILLED };
+	static const weft_outcome want[] = { WEFT_FULFILLED, WEFT_REJECTED, WEFT_FULFILLED };
 	static const int numbers[] = { 1, 2, 1 };
 	const weft_list *list = list_of(end, WEFT_FULFILLED);
 
@@ -329,10 +326,8 @@ TEST(of_none_all_is_done_at_once_and_a_race_never)
 
 TEST(of_a_list_with_NULL_in_it_all_are_given_back)
 {
-	static combine_fn *const all[] = { weft_promise_all,
-		                           weft_promise_all_settled,
-		                           weft_promise_any,
-		                           weft_promise_race };
+	static combine_fn *const all[] = { weft_promise_all, weft_promise_all_settled,
+		                           weft_promise_any, weft_promise_race };
 	weft_loop *loop = make();
 
 	for (size_t i = 0; i < 4; i++) {
@@ -473,8 +468,7 @@ hand_over_passed_on(void *arg)
 
 		OK(weft_promise_resolve(first, alone(&tokens[i], 1 + i)));
 		if (i == 0)
-			OK(weft_promise_resolve(many[i],
-			                        weft_value_promise(first)));
+			OK(weft_promise_resolve(many[i], weft_value_promise(first)));
 		else
 			drop(many[i]);
 		if (i > 0)

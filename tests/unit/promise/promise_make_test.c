@@ -306,8 +306,7 @@ static int listener, accepted;
 static void
 name_address(const struct sockaddr_in *addr)
 {
-	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d",
-	               ntohs(addr->sin_port));
+	(void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", ntohs(addr->sin_port));
 }
 
 static const weft_span hello = { "hello", 5 };

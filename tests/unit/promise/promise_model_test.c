@@ -162,9 +162,8 @@ make_chained(struct node *node)
 	node->fails = below(4) == 0;
 	return node->kind == FINALLY
 	               ? weft_promise_finally(before, on_end, node)
-	               : weft_promise_then(
-			       before, node->handles_value ? on_value : NULL,
-			       node->handles_error ? on_error : NULL, node);
+	               : weft_promise_then(before, node->handles_value ? on_value : NULL,
+	                                   node->handles_error ? on_error : NULL, node);
 }
 
 static void
@@ -196,9 +195,8 @@ settle_node(struct node *node)
 	if (which == 0 && self > 0) {
 		int other = pick(self);
 
-		rc = weft_promise_resolve(
-			node->promise,
-			weft_value_promise(hold(nodes[other].promise)));
+		rc = weft_promise_resolve(node->promise,
+		                          weft_value_promise(hold(nodes[other].promise)));
 		if (!late) {
 			node->follows = other;
 			nodes[other].used = true;
@@ -243,9 +241,7 @@ static struct ending model_of(int index);
 static struct ending
 model_settled(weft_outcome outcome, int number)
 {
-	return (struct ending){ .outcome = outcome,
-		                .number = number,
-		                .known = true };
+	return (struct ending){ .outcome = outcome, .number = number, .known = true };
 }
 
 static struct ending
@@ -254,9 +250,7 @@ model_new(const struct node *node)
 	if (node->follows >= 0)
 		return model_of(node->follows);
 	if (node->settled)
-		return model_settled(node->rejected ? WEFT_REJECTED
-		                                    : WEFT_FULFILLED,
-		                     node->number);
+		return model_settled(node->rejected ? WEFT_REJECTED : WEFT_FULFILLED, node->number);
 	return model_settled(WEFT_REJECTED, WEFT_EPIPE);
 }
 
@@ -265,8 +259,7 @@ model_handler(const struct node *node)
 {
 	if (!node->fails)
 		return model_settled(WEFT_FULFILLED, node->number);
-	return model_settled(WEFT_REJECTED,
-	                     node->number % 2 ? WEFT_EPROTO : node->number);
+	return model_settled(WEFT_REJECTED, node->number % 2 ? WEFT_EPROTO : node->number);
 }
 
 static struct ending
@@ -281,8 +274,7 @@ model_chained(const struct node *node)
 	}
 	if (mistake == HANDLES_ALL && node->handles_value)
 		return model_handler(node);
-	return (before.outcome == WEFT_FULFILLED ? node->handles_value
-	                                         : node->handles_error)
+	return (before.outcome == WEFT_FULFILLED ? node->handles_value : node->handles_error)
 	               ? model_handler(node)
 	               : before;
 }
@@ -291,9 +283,8 @@ model_chained(const struct node *node)
 static struct ending
 model_many(const struct node *node)
 {
-	weft_outcome decides = node->kind == ANY && mistake != ANY_IS_ALL
-	                               ? WEFT_FULFILLED
-	                               : WEFT_REJECTED;
+	weft_outcome decides = node->kind == ANY && mistake != ANY_IS_ALL ? WEFT_FULFILLED
+	                                                                  : WEFT_REJECTED;
 	struct ending first = model_of(node->before[0]);
 
 	for (int i = 0; node->kind != ALL_SETTLED && i < node->count; i++) {
@@ -363,8 +354,7 @@ handler_fits(const struct node *node)
 	if (node->kind != THEN)
 		return false;
 	before = nodes[node->before[0]].ending.outcome;
-	return before == WEFT_FULFILLED ? node->handles_value
-	                                : node->handles_error;
+	return before == WEFT_FULFILLED ? node->handles_value : node->handles_error;
 }
 
 static void
@@ -397,8 +387,8 @@ build(void *arg)
 			do_something();
 	}
 	for (int i = 0; i < node_count; i++) /* nothing is left to the end */
-		if (nodes[i].kind == NEW && nodes[i].promise
-		    && !nodes[i].settled && nodes[i].follows < 0)
+		if (nodes[i].kind == NEW && nodes[i].promise && !nodes[i].settled
+		    && nodes[i].follows < 0)
 			settle_node(&nodes[i]);
 }
 

@@ -12,14 +12,12 @@ static void
 on_report(void *arg, const weft_report *report)
 {
 	(void)arg;
-	if (report->kind != WEFT_REPORT_UNHANDLED
-	    && report->kind != WEFT_REPORT_HANDLED)
+	if (report->kind != WEFT_REPORT_UNHANDLED && report->kind != WEFT_REPORT_HANDLED)
 		return;
 	note(MARK(report->kind == WEFT_REPORT_UNHANDLED ? 'U' : 'H'));
 	last = *report;
 	(void)snprintf(text, sizeof(text), "%s", report->text);
-	(void)snprintf(name, sizeof(name), "%s",
-	               report->name ? report->name : "-");
+	(void)snprintf(name, sizeof(name), "%s", report->name ? report->name : "-");
 }
 
 static weft_loop *
@@ -70,8 +68,7 @@ TEST(a_rejection_is_reported_at_the_end_of_the_checkpoint)
 	CHECK_EQ(last.level, 0);
 	CHECK(last.loop == loop);
 	CHECK_STR(name, "hero");
-	CHECK_STR(text, "a promise was rejected, and nobody handles that: "
-	                "the peer said nonsense");
+	CHECK_STR(text, "a promise was rejected, and nobody handles that: the peer said nonsense");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "tmU"); /* once */
 	drop(p);
@@ -246,8 +243,7 @@ TEST(what_is_handled_later_is_reported_too_and_once)
 	CHECK_EQ(last.error, WEFT_EPROTO);
 	CHECK_EQ(last.level, 2);
 	CHECK(last.loop == loop);
-	CHECK_STR(text, "a promise was handled after all: "
-	                "the peer said nonsense");
+	CHECK_STR(text, "a promise was handled after all: the peer said nonsense");
 	call(loop, handle_p);
 	CHECK_STR(trace, "tmUhHehe");
 	drop(p);

@@ -54,11 +54,10 @@ TEST(handlers_run_after_the_call_that_settles_and_in_order)
 	weft_promise *promise = weft_promise_new(loop);
 
 	for (int i = 0; i < 3; i++)
-		drop(weft_promise_then(weft_promise_ref(promise), note_and_add,
-		                       NULL, MARK('a' + i)));
+		drop(weft_promise_then(weft_promise_ref(promise), note_and_add, NULL,
+		                       MARK('a' + i)));
 	OK(weft_promise_resolve(promise, integer(1)));
-	drop(weft_promise_then(weft_promise_ref(promise), note_and_add, NULL,
-	                       MARK('d')));
+	drop(weft_promise_then(weft_promise_ref(promise), note_and_add, NULL, MARK('d')));
 	CHECK_STR(trace, "");
 	CHECK_EQ(weft_promise_resolve(promise, integer(2)), WEFT_EALREADY);
 	CHECK_EQ(weft_promise_reject(promise, integer(3)), WEFT_EALREADY);
@@ -74,8 +73,7 @@ TEST(a_chain_passes_values_and_errors_on_to_who_handles_them)
 	weft_promise *promise = weft_promise_new(loop), *end;
 	weft_value value;
 
-	end = weft_promise_then(weft_promise_ref(promise), note_and_add, NULL,
-	                        MARK('a'));
+	end = weft_promise_then(weft_promise_ref(promise), note_and_add, NULL, MARK('a'));
 	end = weft_promise_then(end, NULL, note_error, MARK('-'));
 	end = weft_promise_then(end, fail, NULL, MARK(WEFT_EPERM));
 	end = weft_promise_then(end, note_and_add, NULL, MARK('-'));
@@ -129,8 +127,7 @@ TEST(a_million_promises_that_follow_one_another_need_no_stack)
 	(void)weft_promise_ref(first);
 	for (int i = 0; i < LINKS; i++) {
 		next = weft_promise_new(loop);
-		OK(weft_promise_resolve(
-			last, weft_value_promise(weft_promise_ref(next))));
+		OK(weft_promise_resolve(last, weft_value_promise(weft_promise_ref(next))));
 		drop(last);
 		last = next;
 	}
@@ -149,8 +146,7 @@ TEST(what_nobody_can_settle_any_more_is_rejected)
 	weft_promise *end = weft_promise_new(loop);
 
 	for (int i = 0; i < 3; i++)
-		end = weft_promise_then(end, note_and_add, note_error,
-		                        MARK('a' + i));
+		end = weft_promise_then(end, note_and_add, note_error, MARK('a' + i));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "abc");
 	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EPIPE);
@@ -163,8 +159,7 @@ TEST(as_the_loop_stops_all_that_is_pending_is_rejected)
 	weft_loop *loop = make();
 	weft_promise *promise = weft_promise_new(loop), *end;
 
-	end = weft_promise_then(weft_promise_ref(promise), note_and_add,
-	                        note_error, MARK('a'));
+	end = weft_promise_then(weft_promise_ref(promise), note_and_add, note_error, MARK('a'));
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	stop_idle(loop);
 	CHECK_STR(trace, "a");

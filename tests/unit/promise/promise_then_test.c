@@ -130,10 +130,8 @@ follow_pending(void *arg)
 	CHECK_EQ(weft_promise_resolve(p, alone(&token, 1)), WEFT_EALREADY);
 	CHECK_EQ(weft_promise_reject(p, alone(&other, 2)), WEFT_EALREADY);
 	CHECK_EQ(owners(&token) + owners(&other), 0);
-	CHECK_EQ(weft_promise_resolve(p, weft_value_promise(hold(q))),
-	         WEFT_EALREADY);
-	CHECK_EQ(weft_promise_resolve(p, weft_value_promise(hold(p))),
-	         WEFT_EALREADY);
+	CHECK_EQ(weft_promise_resolve(p, weft_value_promise(hold(q))), WEFT_EALREADY);
+	CHECK_EQ(weft_promise_resolve(p, weft_value_promise(hold(p))), WEFT_EALREADY);
 	end = weft_promise_then(p, note_and_add, NULL, MARK('a'));
 	OK(weft_promise_resolve(q, alone(&token, 7)));
 	drop(q);
@@ -161,8 +159,7 @@ follow_settled(void *arg)
 		OK(i ? weft_promise_reject(q, alone(&token, 3))
 		     : weft_promise_resolve(q, alone(&other, 4)));
 		OK(weft_promise_resolve(p, weft_value_promise(q)));
-		end = weft_promise_then(p, note_and_add, note_and_add,
-		                        MARK('a' + i));
+		end = weft_promise_then(p, note_and_add, note_and_add, MARK('a' + i));
 		if (i == 0)
 			drop(end);
 	}
@@ -245,8 +242,7 @@ follow_in_a_circle(void *arg)
 TEST(two_that_follow_each_other_end_as_the_loop_stops)
 {
 	for (int inside = 0; inside < 2; inside++) {
-		weft_loop *loop = inside ? run_on_loop(follow_in_a_circle)
-		                         : make();
+		weft_loop *loop = inside ? run_on_loop(follow_in_a_circle) : make();
 
 		if (!inside)
 			follow_in_a_circle(loop);
@@ -397,8 +393,7 @@ end_badly(void *arg)
 static void
 end_in_either_case(void *arg)
 {
-	weft_promise *good = weft_promise_new(arg),
-		     *bad = weft_promise_new(arg);
+	weft_promise *good = weft_promise_new(arg), *bad = weft_promise_new(arg);
 
 	end = weft_promise_finally(hold(good), end_well, MARK('a'));
 	end = weft_promise_finally(end, NULL, NULL);
@@ -406,9 +401,8 @@ end_in_either_case(void *arg)
 	p = weft_promise_finally(hold(bad), end_well, MARK('c'));
 	p = weft_promise_then(p, note_it, NULL, MARK('-'));
 	q = weft_promise_finally(hold(good), end_badly, MARK('d'));
-	drop(weft_promise_finally(
-		weft_promise_then(hold(bad), NULL, NULL, NULL), end_well,
-		MARK('e')));
+	drop(weft_promise_finally(weft_promise_then(hold(bad), NULL, NULL, NULL), end_well,
+	                          MARK('e')));
 	OK(weft_promise_resolve(good, alone(&token, 5)));
 	OK(weft_promise_reject(bad, alone(&other, 6)));
 	drop(good);
@@ -479,8 +473,7 @@ drop_and_settle(void *ptr)
 	OK(weft_promise_resolve(q, integer(4)));
 }
 
-static const weft_type type_settles = { .name = "settles",
-	                                .drop = drop_and_settle };
+static const weft_type type_settles = { .name = "settles", .drop = drop_and_settle };
 
 static void
 drop_what_settles(void *arg)
@@ -655,8 +648,7 @@ TEST(handlers_may_chain_and_settle_while_the_loop_ends)
 	also_note(q, 'q');
 	stop_idle(loop);
 	CHECK_EQ(strlen(trace), 4);
-	CHECK(strchr(trace, 'a') && strchr(trace, 'f') && strchr(trace, 'p')
-	      && strchr(trace, 'q'));
+	CHECK(strchr(trace, 'a') && strchr(trace, 'f') && strchr(trace, 'p') && strchr(trace, 'q'));
 	CHECK_EQ(owners(&token), 0);
 	drop(p);
 	drop(q);

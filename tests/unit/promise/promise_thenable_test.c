@@ -33,8 +33,7 @@ static const weft_type type_thenable = { .name = "thenable",
 	                                 .then = call_plan };
 
 static weft_value
-thenable(struct thenable *self,
-         int (*then)(struct thenable *self, weft_promise *into))
+thenable(struct thenable *self, int (*then)(struct thenable *self, weft_promise *into))
 {
 	self->then = then;
 	self->kept = NULL;
@@ -63,13 +62,11 @@ resolve_by_plan(void *arg)
 	CHECK_EQ(weft_promise_reject(p, alone(&other, 1)), WEFT_EALREADY);
 	CHECK_EQ(weft_promise_resolve(p, thenable(&two, plan)), WEFT_EALREADY);
 	CHECK_EQ(owners(&other) + owners(&two.token), 0);
-	end = weft_promise_then(hold(p), note_and_add, note_and_fail,
-	                        MARK('h'));
+	end = weft_promise_then(hold(p), note_and_add, note_and_fail, MARK('h'));
 }
 
 static void
-try_plan(int (*then)(struct thenable *self, weft_promise *into),
-         void (*check)(void))
+try_plan(int (*then)(struct thenable *self, weft_promise *into), void (*check)(void))
 {
 	plan = then;
 	in_both_ways(resolve_by_plan, check);
@@ -267,8 +264,7 @@ settle_kept(void *arg)
 	struct thenable *self = arg;
 
 	OK(weft_promise_resolve(self->kept, alone(&token, 3)));
-	CHECK_EQ(weft_promise_resolve(self->kept, alone(&other, 3)),
-	         WEFT_EALREADY);
+	CHECK_EQ(weft_promise_resolve(self->kept, alone(&other, 3)), WEFT_EALREADY);
 	drop(self->kept);
 }
 
@@ -378,8 +374,7 @@ TEST(what_is_resolved_with_a_thenable_as_the_loop_stops_ends)
 	drop(p);
 	CHECK_EQ(owners(&one.token) + owners(&token), 0);
 	p = weft_promise_new(loop);
-	CHECK_EQ(weft_promise_resolve(p, thenable(&one, settle_at_once)),
-	         WEFT_EALREADY);
+	CHECK_EQ(weft_promise_resolve(p, thenable(&one, settle_at_once)), WEFT_EALREADY);
 	CHECK_EQ(owners(&one.token), 0);
 	drop(p);
 	OK(weft_loop_free(loop));

@@ -68,9 +68,7 @@ rounds(void (*prepare)(void), weft_fn one, weft_fn two, void (*check)(void))
 		meet();
 		meet();
 		check();
-		CHECK_EQ(owners(&tokens[0]) + owners(&tokens[1])
-		                 + owners(&other),
-		         0);
+		CHECK_EQ(owners(&tokens[0]) + owners(&tokens[1]) + owners(&other), 0);
 	}
 	over = true;
 	meet();
@@ -80,8 +78,7 @@ rounds(void (*prepare)(void), weft_fn one, weft_fn two, void (*check)(void))
 }
 
 static void
-rounds_on_loops(void (*prepare)(void), weft_fn one, weft_fn two,
-                void (*check)(void))
+rounds_on_loops(void (*prepare)(void), weft_fn one, weft_fn two, void (*check)(void))
 {
 	loop_a = make_started();
 	loop_b = make_started();
@@ -244,8 +241,7 @@ await_p(void *arg)
 	if (results[0] == 0)
 		CHECK_EQ(number_of(&value), 11);
 	else
-		CHECK(results[0] == WEFT_ETIMEDOUT
-		      && deadline_ns != WEFT_NEVER);
+		CHECK(results[0] == WEFT_ETIMEDOUT && deadline_ns != WEFT_NEVER);
 }
 
 static void
@@ -253,8 +249,7 @@ resolve_p(void *arg)
 {
 	intptr_t who = (intptr_t)arg;
 
-	results[who] = weft_promise_resolve(p,
-	                                    alone(&tokens[who], 10 + (int)who));
+	results[who] = weft_promise_resolve(p, alone(&tokens[who], 10 + (int)who));
 }
 
 static void
@@ -284,8 +279,7 @@ await_on_b(void *arg)
 	(void)arg;
 	results[0] = weft_await(p, &value, deadline_ns);
 	CHECK(results[0] == 0 ? number_of(&value) == 11
-	                      : results[0] == WEFT_ECANCELED
-	                                || results[0] == WEFT_ETIMEDOUT);
+	                      : results[0] == WEFT_ECANCELED || results[0] == WEFT_ETIMEDOUT);
 	drop(p);
 	weft__store(&waited, 1, WEFT__RELEASE);
 	return 0;
@@ -323,8 +317,7 @@ check_waited(void)
 
 TEST(a_threadlet_of_another_loop_is_cancelled_or_has_the_value)
 {
-	rounds_on_loops(make_p_with_waiter, cancel_waiter, resolve_p,
-	                check_waited);
+	rounds_on_loops(make_p_with_waiter, cancel_waiter, resolve_p, check_waited);
 }
 
 /* --- settle against stop ------------------------------------------------------- */
@@ -433,8 +426,7 @@ use_much(void *arg)
 	(void)arg;
 	CHECK(fresh != NULL);
 	chained = then_count(hold(fresh));
-	results[1] = weft_promise_resolve(
-		fresh, make_value(&type_thenable, &other, 5));
+	results[1] = weft_promise_resolve(fresh, make_value(&type_thenable, &other, 5));
 	CHECK(results[1] == 0 || results[1] == WEFT_EALREADY);
 	drop(fresh);
 	end = chained ? then_count(chained) : NULL;
@@ -477,8 +469,7 @@ note_place(const weft_value *in, weft_value *out, void *arg)
 static void
 chain_one(intptr_t who, int i)
 {
-	ends[who][i] = weft_promise_then(hold(p), note_place, NULL,
-	                                 &places[who][i]);
+	ends[who][i] = weft_promise_then(hold(p), note_place, NULL, &places[who][i]);
 	CHECK(ends[who][i] != NULL);
 }
 
@@ -562,8 +553,7 @@ check_settled_and_dropped(void)
 
 TEST(one_thread_lets_go_as_another_settles)
 {
-	rounds_on_loops(make_p_twice_held, drop_p, settle_and_drop,
-	                check_settled_and_dropped);
+	rounds_on_loops(make_p_twice_held, drop_p, settle_and_drop, check_settled_and_dropped);
 }
 
 /* On the loop's thread, of a promise that was made there. */
@@ -662,8 +652,7 @@ check_handled(void)
 TEST(what_the_loop_has_reported_another_thread_may_handle)
 {
 	weft__hooks.on_report = on_report;
-	rounds_on_loops(make_p_unreported, reject_p_on_a,
-	                handle_p_when_reported, check_handled);
+	rounds_on_loops(make_p_unreported, reject_p_on_a, handle_p_when_reported, check_handled);
 	weft__hooks.on_report = NULL;
 }
 
@@ -722,8 +711,7 @@ settle_mine_there(void *arg)
 TEST(all_of_two_loops_hands_over_what_only_it_can_reach)
 {
 	combine = weft_promise_all;
-	rounds_on_loops(make_both, settle_mine_there, settle_mine_there,
-	                check_both_in_list);
+	rounds_on_loops(make_both, settle_mine_there, settle_mine_there, check_both_in_list);
 }
 
 static void

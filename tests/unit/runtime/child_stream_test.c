@@ -86,8 +86,7 @@ read_to_the_end(void *arg)
 {
 	struct talk *talk = arg;
 	char buf[8];
-	ssize_t n = weft_read(weft_child_stream(talk->child, 1), buf,
-	                      sizeof(buf), WEFT_NEVER);
+	ssize_t n = weft_read(weft_child_stream(talk->child, 1), buf, sizeof(buf), WEFT_NEVER);
 
 	CHECK(n == 0 || n == WEFT_ESHUTDOWN); /* its own end may come first */
 	talk->ended++;
@@ -99,8 +98,7 @@ write_to_the_end(void *arg)
 {
 	struct talk *talk = arg;
 	static char bytes[MUCH];
-	ssize_t n = weft_write(weft_child_stream(talk->child, 0), bytes, MUCH,
-	                       WEFT_NEVER);
+	ssize_t n = weft_write(weft_child_stream(talk->child, 0), bytes, MUCH, WEFT_NEVER);
 
 	CHECK(n == WEFT_EPIPE || n == WEFT_ESHUTDOWN);
 	talk->ended++;
@@ -115,12 +113,8 @@ close_while_used(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	CHECK(weft_go_with(&(weft_go_opts){ .scope = &scope }, read_to_the_end,
-	                   &talk)
-	      > 0);
-	CHECK(weft_go_with(&(weft_go_opts){ .scope = &scope }, write_to_the_end,
-	                   &talk)
-	      > 0);
+	CHECK(weft_go_with(&(weft_go_opts){ .scope = &scope }, read_to_the_end, &talk) > 0);
+	CHECK(weft_go_with(&(weft_go_opts){ .scope = &scope }, write_to_the_end, &talk) > 0);
 	weft_yield();
 	weft_yield();
 	weft_child_close(talk.child);
@@ -146,8 +140,7 @@ write_to_one_that_ended(void *arg)
 	(void)arg;
 	OK(sigaction(SIGPIPE, &usual, &before));
 	OK(weft_child_wait(child, &status, WEFT_NEVER));
-	CHECK_EQ(weft_write(weft_child_stream(child, 0), "x", 1, WEFT_NEVER),
-	         WEFT_EPIPE);
+	CHECK_EQ(weft_write(weft_child_stream(child, 0), "x", 1, WEFT_NEVER), WEFT_EPIPE);
 	OK(sigaction(SIGPIPE, &before, NULL));
 	weft_child_close(child);
 	return 0;

@@ -42,8 +42,7 @@ open_cat(weft_loop *loop)
 }
 
 static void
-start_wait(weft_child *child, weft_loop *loop, struct probe *p,
-           uint64_t deadline_ns)
+start_wait(weft_child *child, weft_loop *loop, struct probe *p, uint64_t deadline_ns)
 {
 	init(loop, p);
 	OK(weft__child_wait_op(child, &p->op, deadline_ns));
@@ -255,8 +254,7 @@ check_text(const char *begin)
 {
 	char text[200];
 
-	(void)snprintf(text, sizeof(text), "%s%s", begin,
-	               weft_strerror(WEFT_ENOENT));
+	(void)snprintf(text, sizeof(text), "%s%s", begin, weft_strerror(WEFT_ENOENT));
 	CHECK_STR(weft_detail(), text);
 }
 
@@ -277,12 +275,10 @@ TEST(what_cannot_be_started_leaves_nothing)
 	for (size_t i = 0; i < 4; i++) {
 		const char *const argv[] = { cases[i].path, NULL };
 		weft_child_opts opts = { .cwd = cases[i].cwd,
-			                 .std = { WEFT_CHILD_PIPE,
-			                          WEFT_CHILD_PIPE,
+			                 .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE,
 			                          WEFT_CHILD_PIPE } };
 
-		CHECK_EQ(weft__child_open(loop, argv, &opts, &child),
-		         cases[i].error);
+		CHECK_EQ(weft__child_open(loop, argv, &opts, &child), cases[i].error);
 		CHECK(!child);
 		check_no_child();
 	}
@@ -341,8 +337,7 @@ TEST(what_the_child_has_follows_from_its_options)
 
 	OK(pipe(fds));
 	opts.fd[2] = fds[1];
-	child = open_shell(loop, &opts,
-	                   "cat; echo \"$WORD $PWD $HOME\"; echo err >&2");
+	child = open_shell(loop, &opts, "cat; echo \"$WORD $PWD $HOME\"; echo err >&2");
 	OK(close(fds[1]));
 	CHECK_STR(read_all(weft_child_fd(child, 1)), "there / \n");
 	CHECK_STR(read_all(fds[0]), "err\n");
@@ -355,8 +350,7 @@ TEST(what_the_child_has_follows_from_its_options)
 TEST(descriptors_of_the_three_may_change_places)
 {
 	int fds[2], kept[2] = { dup(1), dup(2) };
-	weft_child_opts opts = { .std = { WEFT_CHILD_NULL, WEFT_CHILD_FD,
-		                          WEFT_CHILD_FD },
+	weft_child_opts opts = { .std = { WEFT_CHILD_NULL, WEFT_CHILD_FD, WEFT_CHILD_FD },
 		                 .fd = { -1, 2, 1 } };
 	weft_loop *loop = make();
 	weft_child *child;
@@ -438,8 +432,7 @@ TEST_TWICE(a_child_that_ignores_sigterm_is_killed_after_its_grace)
 	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
 		                 .grace_ns = 20 * WEFT_MS };
 	weft_loop *loop = make();
-	weft_child *child = open_shell(loop, &opts,
-	                               "trap '' TERM; echo ready; exec cat");
+	weft_child *child = open_shell(loop, &opts, "trap '' TERM; echo ready; exec cat");
 	struct probe p = { .results = 0 };
 	uint64_t before_ns;
 
@@ -454,13 +447,11 @@ TEST_TWICE(a_child_that_ignores_sigterm_is_killed_after_its_grace)
 
 TEST_TWICE(a_group_is_killed_as_one)
 {
-	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
-		                 .group = true };
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE }, .group = true };
 	weft_loop *loop = make();
-	weft_child *child = open_shell(
-		loop, &opts,
-		"(trap '' TERM; echo ready; exec cat <&3) 3<&0 &"
-		"wait");
+	weft_child *child = open_shell(loop, &opts,
+	                               "(trap '' TERM; echo ready; exec cat <&3) 3<&0 &"
+	                               "wait");
 	int fd;
 
 	await_line(weft_child_fd(child, 1));
@@ -526,11 +517,9 @@ TEST_TWICE(a_loop_that_stops_kills_and_reaps_its_children)
 
 TEST_TWICE(a_loop_that_stops_finishes_what_is_being_closed)
 {
-	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
-		                 .grace_ns = HOUR };
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE }, .grace_ns = HOUR };
 	weft_loop *loop = make();
-	weft_child *child = open_shell(loop, &opts,
-	                               "trap '' TERM; echo ready; exec cat");
+	weft_child *child = open_shell(loop, &opts, "trap '' TERM; echo ready; exec cat");
 	struct probe p = { .results = 0 };
 
 	await_line(weft_child_fd(child, 1));
@@ -555,8 +544,7 @@ close_while_stopping(void *arg)
 	weft_loop *loop = arg;
 
 	weft_loop_stop(loop);
-	CHECK_EQ(weft__child_close_op(dying.child, &dying.close.op),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft__child_close_op(dying.child, &dying.close.op), WEFT_ESHUTDOWN);
 	check_no_child();
 }
 
@@ -590,8 +578,7 @@ TEST(misuse_of_children_is_found)
 	CHECK_MISUSE(weft__child_open(loop, NULL, NULL, &child), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_open(loop, argv, NULL, NULL), WEFT_EINVAL);
 	for (int i = 0; i < 3; i++)
-		CHECK_MISUSE(weft__child_open(loop, argv, &bad[i], &child),
-		             WEFT_EINVAL);
+		CHECK_MISUSE(weft__child_open(loop, argv, &bad[i], &child), WEFT_EINVAL);
 	CHECK(!child);
 	CHECK_MISUSE(weft_child_kill(NULL, SIGTERM), WEFT_EINVAL);
 	CHECK_MISUSE(weft_child_fd(NULL, 0), WEFT_EINVAL);
@@ -613,8 +600,7 @@ TEST(misuse_of_a_childs_ops_is_found)
 	CHECK_MISUSE(weft__child_close_op(NULL, &p.op), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_wait_op(child, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_close_op(child, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft__child_wait_op(child, &stranger.op, WEFT_NEVER),
-	             WEFT_EXDEV);
+	CHECK_MISUSE(weft__child_wait_op(child, &stranger.op, WEFT_NEVER), WEFT_EXDEV);
 	CHECK_MISUSE(weft__child_close_op(child, &stranger.op), WEFT_EXDEV);
 	CHECK_MISUSE(weft__child_look(NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft__child_close_later(NULL), WEFT_EINVAL);

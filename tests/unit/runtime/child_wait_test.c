@@ -72,8 +72,7 @@ wait_in_vain(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_child_wait(child, &status, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_child_wait(child, &status, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(status, -1);
 	weft_child_close(child);
 	check_no_child();
@@ -93,8 +92,7 @@ wait_until_canceled(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
-	CHECK_EQ(weft_child_open(cat, NULL, &other, WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(weft_child_open(cat, NULL, &other, WEFT_NEVER), WEFT_ECANCELED);
 	CHECK(!other);
 	weft_child_close(child); /* not cancellable */
 	check_no_child();
@@ -146,18 +144,15 @@ static int last_words;
 static int
 close_as_the_loop_stops(void *arg)
 {
-	static const char *const argv[] = {
-		"sh", "-c", "trap 'echo bye; exit' TERM; echo; read word", NULL
-	};
-	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
-		                 .grace_ns = HOUR };
+	static const char *const argv[] = { "sh", "-c",
+		                            "trap 'echo bye; exit' TERM; echo; read word", NULL };
+	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE }, .grace_ns = HOUR };
 	weft_child *child = NULL;
 	int status;
 
 	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
 	last_words = dup(weft_child_fd(child, 1));
-	CHECK_EQ(weft_wait_fd(last_words, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(last_words, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	weft_loop_stop(arg);
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_ECANCELED);
 	weft_child_close(child);
@@ -182,17 +177,13 @@ TEST(a_threadlet_of_a_loop_that_stops_gives_its_child_the_grace)
 static int
 close_stubborn(void *arg)
 {
-	static const char *const argv[] = { "sh", "-c",
-		                            "trap '' TERM; echo; read word",
-		                            NULL };
+	static const char *const argv[] = { "sh", "-c", "trap '' TERM; echo; read word", NULL };
 	weft_child_opts opts = { .std = { WEFT_CHILD_PIPE, WEFT_CHILD_PIPE },
 		                 .grace_ns = 20 * WEFT_MS };
 	weft_child *child = NULL;
 
 	OK(weft_child_open(argv, &opts, &child, WEFT_NEVER));
-	CHECK_EQ(weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE,
-	                      WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(weft_child_fd(child, 1), WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	weft_loop_stop(arg);
 	weft_child_close(child); /* it has to be killed, after the grace */
 	check_no_child();

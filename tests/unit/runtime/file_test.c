@@ -50,18 +50,14 @@ write_and_read(void *arg)
 	CHECK_EQ(weft_file_read(fd, buf, sizeof(buf), 101, WEFT_NEVER), 4);
 	CHECK_STR(buf, "ello");
 	CHECK_EQ(weft_file_read(fd, buf, sizeof(buf), 500, WEFT_NEVER), 0);
-	CHECK_EQ(weft_file_write(fd, large, sizeof(large), 0, WEFT_NEVER),
-	         1 << 20);
-	CHECK_EQ(weft_file_read(fd, large, sizeof(large), 0, WEFT_NEVER),
-	         1 << 20);
+	CHECK_EQ(weft_file_write(fd, large, sizeof(large), 0, WEFT_NEVER), 1 << 20);
+	CHECK_EQ(weft_file_read(fd, large, sizeof(large), 0, WEFT_NEVER), 1 << 20);
 	OK(weft_file_close(fd));
 	CHECK_EQ(weft_file_read(fd, buf, 1, 0, WEFT_NEVER), WEFT_EBADF);
 	CHECK_EQ(weft_file_sync(fd, WEFT_NEVER), WEFT_EBADF);
 	CHECK_EQ(weft_file_close(fd), WEFT_EBADF);
-	CHECK_EQ(weft_file_open("/no/such/file", O_RDONLY, 0, WEFT_NEVER),
-	         WEFT_ENOENT);
-	CHECK_MISUSE(weft_file_open(NULL, O_RDONLY, 0, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_EQ(weft_file_open("/no/such/file", O_RDONLY, 0, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_MISUSE(weft_file_open(NULL, O_RDONLY, 0, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_file_read(0, buf, 1, 0, WEFT_NOW), WEFT_ETIMEDOUT);
 	(void)unlink(path);
 	return 0;
@@ -80,10 +76,8 @@ ask_for_no_offset(void *arg)
 	char byte;
 
 	(void)arg;
-	CHECK_EQ(weft_file_read(fd, &byte, 1, UINT64_MAX, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_EQ(weft_file_write(fd, "x", 1, UINT64_MAX, WEFT_NEVER),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_file_read(fd, &byte, 1, UINT64_MAX, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_EQ(weft_file_write(fd, "x", 1, UINT64_MAX, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 3);
 	OK(close(fd));
 	return 0;
@@ -110,8 +104,7 @@ give_up(void *arg)
 
 	(void)arg;
 	make_fifo();
-	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_file_open(path, O_RDONLY, 0, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	/* A job that goes on closes what it opened, or finds nothing. */
 	fd = open(path, O_RDWR | O_NONBLOCK);
 	CHECK(fd >= 0);
@@ -216,8 +209,7 @@ TEST(many_ops_read_one_file_at_once)
 
 	for (int i = 0; i < MANY; i++) {
 		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, (uint64_t)i % 10,
-		                     &p[i].op, WEFT_NEVER));
+		OK(weft_file_read_op(fd, p[i].buf, 1, (uint64_t)i % 10, &p[i].op, WEFT_NEVER));
 	}
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < MANY; i++) {
@@ -235,19 +227,14 @@ TEST(an_op_on_no_file_finishes_with_an_error)
 
 	init(loop, &p);
 	OK(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER));
-	CHECK_MISUSE(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER),
-	             WEFT_EBUSY);
+	CHECK_MISUSE(weft_file_read_op(-1, p.buf, 1, 0, &p.op, WEFT_NEVER), WEFT_EBUSY);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_EBADF);
-	CHECK_EQ(weft_file_read_op(0, p.buf, 1, UINT64_MAX, &p.op, WEFT_NEVER),
-	         WEFT_EINVAL);
-	CHECK_MISUSE(weft_file_read_op(0, NULL, 1, 0, &p.op, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_file_read_op(0, p.buf, 1, 0, NULL, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_EQ(weft_file_read_op(0, p.buf, 1, UINT64_MAX, &p.op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_read_op(0, NULL, 1, 0, &p.op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_read_op(0, p.buf, 1, 0, NULL, WEFT_NEVER), WEFT_EINVAL);
 	p.op.loop = NULL;
-	CHECK_MISUSE(weft_file_write_op(0, "x", 1, 0, &p.op, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_file_write_op(0, "x", 1, 0, &p.op, WEFT_NEVER), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 
@@ -268,8 +255,7 @@ TEST(an_op_that_is_asked_to_end_does_so_once)
 
 	for (int i = 0; i < MANY; i++) {
 		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op,
-		                     i % 2 ? WEFT_NOW : WEFT_NEVER));
+		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op, i % 2 ? WEFT_NOW : WEFT_NEVER));
 		weft_op_cancel(i % 2 ? NULL : &p[i].op);
 	}
 	OK(weft_loop_run(loop));

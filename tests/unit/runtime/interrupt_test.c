@@ -141,8 +141,7 @@ start(const char *what)
 			(void)close(says[i]);
 			(void)close(errors[i]);
 		}
-		(void)execl("/proc/self/exe", "interrupt_test", "--child", what,
-		            NULL);
+		(void)execl("/proc/self/exe", "interrupt_test", "--child", what, NULL);
 		_exit(3);
 	}
 	CHECK_EQ(close(says[1]), 0);
@@ -168,9 +167,7 @@ end(const struct child *child)
 	size_t size = 0;
 	ssize_t n;
 
-	while ((n = read(child->errors, output + size,
-	                 sizeof(output) - 1 - size))
-	       > 0)
+	while ((n = read(child->errors, output + size, sizeof(output) - 1 - size)) > 0)
 		size += (size_t)n;
 	output[size] = '\0';
 	CHECK_EQ(waitpid(child->pid, &status, 0), child->pid);
@@ -202,8 +199,7 @@ TEST(work_that_does_not_end_is_named_and_the_process_exits_by_the_signal)
 	CHECK(strstr(output, "weft: loop weft-0: has not stopped in time; "
 	                     "threadlet main waits for work"));
 	CHECK(strstr(output, ", in work_for_ever+0x"));
-	CHECK(strstr(output, "weft: pool cpu: still runs compute_for_ever "
-	                     "(interrupt_test.c:"));
+	CHECK(strstr(output, "weft: pool cpu: still runs compute_for_ever (interrupt_test.c:"));
 }
 
 /* TSan keeps a signal back until the thread next calls it. */
@@ -213,23 +209,20 @@ TEST(threadlet_that_holds_its_loop_is_named_with_its_place)
 	CHECK(strstr(output, "weft: loop weft-0: has not stopped in time; "));
 	if (TEST_TSAN)
 		return;
-	CHECK(strstr(output, "threadlet main does not suspend, in "
-	                     "compute_for_ever"));
+	CHECK(strstr(output, "threadlet main does not suspend, in compute_for_ever"));
 	CHECK(strstr(output, "(interrupt_test.c:"));
 }
 
 TEST(threadlet_behind_a_shield_is_named_with_its_place)
 {
 	CHECK_EQ(run_and_signal("shield", SIGINT), 128 + SIGINT);
-	CHECK(strstr(output, "threadlet main waits for sleep, in "
-	                     "sleep_behind_a_shield+0x"));
+	CHECK(strstr(output, "threadlet main waits for sleep, in sleep_behind_a_shield+0x"));
 }
 
 TEST(threadlet_that_main_has_left_is_named_too)
 {
 	CHECK_EQ(run_and_signal("sleeper", SIGINT), 128 + SIGINT);
-	CHECK(strstr(output, "threadlet sleeper waits for sleep, in "
-	                     "sleep_behind_a_shield+0x"));
+	CHECK(strstr(output, "threadlet sleeper waits for sleep, in sleep_behind_a_shield+0x"));
 }
 
 TEST(second_interrupt_exits_at_once)

@@ -10,8 +10,7 @@ enum { LOOPS = 4 };
 static weft_runtime *
 make_runtime(uint32_t loops)
 {
-	weft_runtime *runtime = weft_runtime_new(
-		&(weft_runtime_opts){ .loops = loops });
+	weft_runtime *runtime = weft_runtime_new(&(weft_runtime_opts){ .loops = loops });
 
 	CHECK(runtime != NULL);
 	OK(weft_runtime_start(runtime));
@@ -115,8 +114,7 @@ TEST(a_loaded_loop_gets_no_threadlets_until_the_others_have_as_many)
 	for (int i = 1; i < LOOPS; i++) {
 		int got = (int)weft__load(&spread.per_loop[i], WEFT__RELAXED);
 
-		CHECK(got >= LATER / (LOOPS - 1) - 2
-		      && got <= LATER / (LOOPS - 1) + 2);
+		CHECK(got >= LATER / (LOOPS - 1) - 2 && got <= LATER / (LOOPS - 1) + 2);
 	}
 	OK(weft_event_set(&spread.go_on));
 	end_runtime(spread.runtime);
@@ -129,8 +127,7 @@ return_where(void *arg)
 {
 	uint32_t index = (uint32_t)(intptr_t)arg;
 
-	CHECK(weft_loop_current()
-	      == weft_runtime_loop(weft_runtime_current(), index));
+	CHECK(weft_loop_current() == weft_runtime_loop(weft_runtime_current(), index));
 	OK(weft_yield());
 	return (int)index + 10;
 }
@@ -157,8 +154,7 @@ join_over_loops(void *arg)
 	for (int i = 0; i < LOOPS; i++) {
 		weft_go_opts opts = {
 			.scope = &scope,
-			.loop = weft_runtime_loop(weft_runtime_current(),
-			                          (uint32_t)i),
+			.loop = weft_runtime_loop(weft_runtime_current(), (uint32_t)i),
 		};
 
 		ids[i] = weft_go_with(&opts, return_where, MARK(i));
@@ -207,9 +203,7 @@ see_failure(void *arg)
 TEST(a_failure_on_another_loop_ends_the_scope_too)
 {
 	for (int i = 0; i < 20; i++)
-		CHECK_EQ(weft_main(&(weft_runtime_opts){ .loops = 3 },
-		                   see_failure, NULL),
-		         0);
+		CHECK_EQ(weft_main(&(weft_runtime_opts){ .loops = 3 }, see_failure, NULL), 0);
 }
 
 /* --- from other threads ------------------------------------------------- */
@@ -260,8 +254,7 @@ static int
 leave_others(void *arg)
 {
 	for (int i = 0; i < 10; i++)
-		CHECK(weft_go_with(&(weft_go_opts){ .loop = WEFT_LEAST_LOADED },
-		                   sleep_long, NULL)
+		CHECK(weft_go_with(&(weft_go_opts){ .loop = WEFT_LEAST_LOADED }, sleep_long, NULL)
 		      > 0);
 	return (int)(intptr_t)arg;
 }
@@ -380,8 +373,7 @@ await_text(struct errors errors, const char *text)
 	size_t size = 0;
 
 	do {
-		ssize_t n = read(errors.fd, seen + size,
-		                 sizeof(seen) - 1 - size);
+		ssize_t n = read(errors.fd, seen + size, sizeof(seen) - 1 - size);
 
 		CHECK(n > 0);
 		size += (size_t)n;
@@ -443,11 +435,9 @@ TEST(a_dump_comes_while_every_loop_is_held_up)
 	while (weft__load(&held, WEFT__ACQUIRE) < 2)
 		sched_yield();
 	weft_runtime_stop(runtime);
-	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_in(10 * WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_runtime_wait_stopped(runtime, weft_in(10 * WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR1));
-	CHECK(strstr(await_text(errors, "(weft-1) does not answer"),
-	             "(weft-0) does not answer"));
+	CHECK(strstr(await_text(errors, "(weft-1) does not answer"), "(weft-0) does not answer"));
 	weft__store(&let_go, 1, WEFT__RELEASE);
 	end_runtime(runtime);
 	give_errors_back(errors);
@@ -513,11 +503,8 @@ check_all_pinned(void *arg)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	for (int i = 0; i < LOOPS; i++) {
-		opts.loop = weft_runtime_loop(weft_runtime_current(),
-		                              (uint32_t)i);
-		CHECK(weft_go_with(&opts, check_pinned,
-		                   MARK(only ? *only : allowed_cpu(i)))
-		      > 0);
+		opts.loop = weft_runtime_loop(weft_runtime_current(), (uint32_t)i);
+		CHECK(weft_go_with(&opts, check_pinned, MARK(only ? *only : allowed_cpu(i))) > 0);
 	}
 	OK(weft_scope_close(&scope));
 	return 0;
@@ -532,8 +519,7 @@ TEST(each_loop_of_a_pinned_runtime_has_a_cpu_of_its_own)
 	OK(sched_getaffinity(0, sizeof(allowed), &allowed));
 	if (weft_main(&opts, check_all_pinned, NULL) != 0) {
 		CHECK(TEST_PORTABLE);
-		CHECK_STR(weft_detail(), "weft_runtime_new: threads cannot be "
-		                         "bound to cpus here");
+		CHECK_STR(weft_detail(), "weft_runtime_new: threads cannot be bound to cpus here");
 		return;
 	}
 	only = allowed_cpu(CPU_COUNT(&allowed) - 1);
@@ -554,6 +540,5 @@ TEST(the_threads_of_a_runtime_can_be_bound_to_cpus)
 	CHECK(weft_runtime_new(&opts) == NULL);
 	opts.loop.cpus = "0";
 	if (weft_main(&opts, return_arg, NULL) != 0)
-		CHECK_STR(weft_detail(), "weft_loop_new: threads cannot be "
-		                         "bound to cpus here");
+		CHECK_STR(weft_detail(), "weft_loop_new: threads cannot be bound to cpus here");
 }

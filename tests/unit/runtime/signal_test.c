@@ -272,8 +272,7 @@ TEST(starting_again_changes_the_callback_or_the_signal)
 	CHECK_EQ(a.signo, SIGUSR2);
 	CHECK_EQ(weft_watch_stop(&a.watch), 1);
 	hear(loop, &b, SIGUSR1);
-	CHECK_EQ(weft_watch_start_signal(loop, &b.watch, SIGKILL, on_hear, &b),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_watch_start_signal(loop, &b.watch, SIGKILL, on_hear, &b), WEFT_EINVAL);
 	OK(raise(SIGUSR1)); /* what fails leaves it as it was */
 	turns(loop, 2);
 	CHECK_EQ(b.calls, 1);
@@ -304,8 +303,7 @@ begin_hearing(void *arg)
 {
 	int i = (int)(intptr_t)arg;
 
-	OK(weft_watch_start_signal(NULL, &deaf[i].watch, SIGUSR1, on_count,
-	                           &heard_by[i]));
+	OK(weft_watch_start_signal(NULL, &deaf[i].watch, SIGUSR1, on_count, &heard_by[i]));
 	weft__store(&deaf[i].ready, 1, WEFT__RELEASE);
 }
 
@@ -428,8 +426,7 @@ TEST(a_loop_that_stops_tells_its_signal_watches_once)
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(ears[i].ends, 1);
-		CHECK_EQ(weft_watch_start_signal(loop, &ears[i].watch, SIGUSR1,
-		                                 on_hear, &ears[i]),
+		CHECK_EQ(weft_watch_start_signal(loop, &ears[i].watch, SIGUSR1, on_hear, &ears[i]),
 		         WEFT_ESHUTDOWN);
 	}
 	CHECK(handler_of(SIGUSR1) == SIG_DFL);
@@ -469,25 +466,17 @@ TEST(misuse_of_signal_watches_is_found)
 	struct ear ear = { .calls = 0 };
 	weft_watch *none = NULL;
 
-	CHECK_MISUSE(weft_watch_start_signal(NULL, &ear.watch, SIGUSR1, on_hear,
-	                                     &ear),
+	CHECK_MISUSE(weft_watch_start_signal(NULL, &ear.watch, SIGUSR1, on_hear, &ear),
 	             WEFT_EINVAL);
-	CHECK_MISUSE(
-		weft_watch_start_signal(loop, none, SIGUSR1, on_hear, NULL),
-		WEFT_EINVAL);
-	CHECK_MISUSE(
-		weft_watch_start_signal(loop, &ear.watch, SIGUSR1, NULL, NULL),
-		WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_signal(loop, none, SIGUSR1, on_hear, NULL), WEFT_EINVAL);
+	CHECK_MISUSE(weft_watch_start_signal(loop, &ear.watch, SIGUSR1, NULL, NULL), WEFT_EINVAL);
 	for (int i = 0; i < 3; i++) {
 		static const int bad[] = { 0, -1, 64 };
 
-		CHECK_MISUSE(weft_watch_start_signal(loop, &ear.watch, bad[i],
-		                                     on_hear, &ear),
+		CHECK_MISUSE(weft_watch_start_signal(loop, &ear.watch, bad[i], on_hear, &ear),
 		             WEFT_EINVAL);
 	}
-	CHECK_EQ(weft_watch_start_signal(loop, &ear.watch, SIGSTOP, on_hear,
-	                                 &ear),
-	         WEFT_EINVAL);
+	CHECK_EQ(weft_watch_start_signal(loop, &ear.watch, SIGSTOP, on_hear, &ear), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 

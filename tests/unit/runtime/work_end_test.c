@@ -23,16 +23,14 @@ TEST(a_loop_that_stops_ends_what_is_queued_and_waits_for_what_runs)
 	CHECK(weft_loop_state(loop) != WEFT_STOPPED);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	init_job(loop, &late);
-	CHECK_EQ(weft_work_op(pool, run_job, &late, &late.p.op, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_work_op(pool, run_job, &late, &late.p.op, WEFT_NEVER), WEFT_ESHUTDOWN);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_ENDED(&runs.p, 1);
 	CHECK_EQ(runs.asked, WEFT_ESHUTDOWN);
 	CHECK_ENDED(&queued.p, WEFT_ESHUTDOWN);
 	CHECK_EQ(queued.number, 0);
-	CHECK_EQ(weft_work_op(pool, run_job, &late, &late.p.op, WEFT_NEVER),
-	         WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_work_op(pool, run_job, &late, &late.p.op, WEFT_NEVER), WEFT_ESHUTDOWN);
 	OK(weft_pool_free(pool)); /* before or after its loops, as one likes */
 	OK(weft_loop_free(loop));
 }
@@ -64,8 +62,7 @@ TEST(work_posts_to_a_loop_that_stops_as_anybody_does)
 
 	target = make();
 	init(target, &p);
-	OK(weft_work_op(WEFT_BLOCKING, post_around_stop, &posts, &p.op,
-	                WEFT_NEVER));
+	OK(weft_work_op(WEFT_BLOCKING, post_around_stop, &posts, &p.op, WEFT_NEVER));
 	while (posts == 0)
 		turn(target);
 	weft_loop_stop(target);
@@ -118,8 +115,7 @@ TEST(a_pool_may_be_freed_by_the_callback_of_its_last_work)
 		open_gate(&job);
 		job.p.act = free_last_pool;
 		free_rc = 1;
-		OK(weft_work_op(last_pool, run_job, &job, &job.p.op,
-		                WEFT_NEVER));
+		OK(weft_work_op(last_pool, run_job, &job, &job.p.op, WEFT_NEVER));
 		OK(weft_loop_run(loop));
 		OK(free_rc);
 		OK(weft_loop_free(loop));
@@ -185,8 +181,7 @@ TEST(a_pool_that_another_thread_frees_is_there_until_its_work_has_been_told)
 		OK(weft_loop_run(loop));
 		OK(pthread_join(freer, NULL));
 		for (int k = 0; k < 3; k++)
-			CHECK(jobs[k].p.result == 1
-			      || jobs[k].p.result == WEFT_ECANCELED);
+			CHECK(jobs[k].p.result == 1 || jobs[k].p.result == WEFT_ECANCELED);
 		OK(weft_loop_free(loop));
 	}
 }
@@ -241,8 +236,7 @@ on_chain(weft_op *op, int64_t result, void *arg)
 	CHECK(op == &c->op);
 	c->values += result == 1;
 	c->errors += result < 0;
-	CHECK(result == 1 || result == WEFT_ECANCELED
-	      || result == WEFT_ESHUTDOWN);
+	CHECK(result == 1 || result == WEFT_ECANCELED || result == WEFT_ESHUTDOWN);
 	start_chain(c);
 }
 
@@ -279,8 +273,7 @@ TEST(however_a_stop_meets_work_and_posts_of_work_all_of_it_has_ended_then)
 		for (int i = 0; i < CHAINS; i++) {
 			chains[i].pool = round % 4 ? pool : WEFT_CPU;
 			chains[i].cancels = i % 2;
-			OK(weft_op_init(&chains[i].op, loop, on_chain,
-			                &chains[i]));
+			OK(weft_op_init(&chains[i].op, loop, on_chain, &chains[i]));
 		}
 		OK(weft_loop_post(loop, start_chains, chains));
 		end_ns = weft_in(test_random(&seed) % (300 * WEFT_US));

@@ -71,8 +71,7 @@ TEST(all_work_runs_once_and_no_more_threads_at_a_time_than_allowed)
 	weft__store(&most, 0, WEFT__RELAXED);
 	for (int i = 0; i < COUNT; i++) {
 		init(loop, &probes[i]);
-		OK(weft_work_op(pool, count_running, &ran[i], &probes[i].op,
-		                WEFT_NEVER));
+		OK(weft_work_op(pool, count_running, &ran[i], &probes[i].op, WEFT_NEVER));
 	}
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < COUNT; i++) {
@@ -306,8 +305,7 @@ TEST(a_full_queue_refuses_and_has_room_again_when_work_is_taken)
 	push_open_job(loop, pool, &jobs[0]);
 	push_open_job(loop, pool, &jobs[1]);
 	init_job(loop, &more);
-	CHECK_EQ(weft_work_op(pool, run_job, &more, &more.p.op, WEFT_NEVER),
-	         WEFT_EAGAIN);
+	CHECK_EQ(weft_work_op(pool, run_job, &more, &more.p.op, WEFT_NEVER), WEFT_EAGAIN);
 	CHECK_EQ(weft_work(pool, run_job, &more, WEFT_NEVER), WEFT_EAGAIN);
 	CHECK(!more.p.op.pending);
 	open_gate(&gate);
@@ -371,10 +369,8 @@ TEST(without_any_thread_work_fails_and_with_too_few_it_waits)
 
 TEST(wrong_options_make_no_pool_and_say_why)
 {
-	static const char *const cpus[] = {
-		"",   "x",  "1,",   ",1",           "3-1", "1-",
-		"-1", "1 ", "1024", "0-9999999999", "1--2"
-	};
+	static const char *const cpus[] = { "",   "x",  "1,",   ",1",           "3-1", "1-",
+		                            "-1", "1 ", "1024", "0-9999999999", "1--2" };
 	weft_pool_opts opts = { .threads_min = 3, .threads_max = 2 };
 
 	CHECK(weft_pool_new(&opts) == NULL);
@@ -411,24 +407,18 @@ TEST(misuse_of_pools_is_refused)
 	weft_op blank = WEFT_INIT;
 
 	init_job(loop, &job);
-	CHECK_MISUSE(weft_work_op(NULL, run_job, NULL, &job.p.op, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_work_op(pool, NULL, NULL, &job.p.op, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_work_op(pool, run_job, NULL, NULL, WEFT_NEVER),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_work_op(pool, run_job, NULL, &blank, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_work_op(NULL, run_job, NULL, &job.p.op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_work_op(pool, NULL, NULL, &job.p.op, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_work_op(pool, run_job, NULL, NULL, WEFT_NEVER), WEFT_EINVAL);
+	CHECK_MISUSE(weft_work_op(pool, run_job, NULL, &blank, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE(weft_work(NULL, run_job, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_MISUSE(weft_work(pool, NULL, NULL, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_MISUSE(weft_work(WEFT_CPU, run_job, NULL, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_work(WEFT_CPU, run_job, NULL, WEFT_NEVER), WEFT_EINVAL);
 	CHECK_EQ(weft_pool_free(WEFT_CPU), WEFT_EBUSY);
 	CHECK_EQ(weft_pool_free(WEFT_BLOCKING), WEFT_EBUSY);
 	OK(weft_work_op(pool, run_job, &job, &job.p.op, WEFT_NEVER));
 	await_running(&job);
-	CHECK_MISUSE(weft_work_op(pool, run_job, &job, &job.p.op, WEFT_NEVER),
-	             WEFT_EBUSY);
+	CHECK_MISUSE(weft_work_op(pool, run_job, &job, &job.p.op, WEFT_NEVER), WEFT_EBUSY);
 	CHECK_EQ(weft_pool_free(pool), WEFT_EBUSY);
 	open_gate(&job);
 	OK(weft_loop_run(loop));
@@ -483,8 +473,7 @@ TEST(running_work_is_asked_and_waited_for_and_its_result_stands)
 		await_running(&other);
 		init_job(loop, &job);
 		job.until_asked = true;
-		OK(weft_work_op(pool, run_job, &job, &job.p.op,
-		                i ? weft_in(WEFT_MS) : WEFT_NEVER));
+		OK(weft_work_op(pool, run_job, &job, &job.p.op, i ? weft_in(WEFT_MS) : WEFT_NEVER));
 		await_running(&job);
 		if (i == 0)
 			weft_op_cancel(&job.p.op);
@@ -723,14 +712,12 @@ TEST(a_forked_child_can_only_give_back_the_memory_of_a_pool)
 
 		if (!test_misuse_aborts) {
 			init_job(mine, &own);
-			rc = weft_work_op(pool, run_job, &own, &own.p.op,
-			                  WEFT_NEVER);
+			rc = weft_work_op(pool, run_job, &own, &own.p.op, WEFT_NEVER);
 			if (rc == WEFT_EXDEV)
 				rc = weft_work(pool, run_job, &own, WEFT_NEVER);
 		}
 		test_child_exit(rc != WEFT_EXDEV || weft_pool_free(pool) != 0
-		                || weft_loop_free(loop) != 0
-		                || weft_loop_free(mine) != 0);
+		                || weft_loop_free(loop) != 0 || weft_loop_free(mine) != 0);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
@@ -749,8 +736,7 @@ fork_in_work(void *arg)
 
 	(void)arg;
 	if (pid == 0)
-		test_child_exit(weft_pool_free(inner) != 0
-		                || weft_canceled() != 0);
+		test_child_exit(weft_pool_free(inner) != 0 || weft_canceled() != 0);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	return status == 0;
 }

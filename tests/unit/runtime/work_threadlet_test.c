@@ -17,11 +17,9 @@ work_some(void *arg)
 {
 	int given = (int)(intptr_t)arg, value = given;
 
-	CHECK_EQ(weft_work(WEFT_CPU, square, &value, WEFT_NEVER),
-	         given * given);
+	CHECK_EQ(weft_work(WEFT_CPU, square, &value, WEFT_NEVER), given * given);
 	CHECK_EQ(value, given * given);
-	CHECK_EQ(weft_work(WEFT_BLOCKING, square, &value, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(WEFT_BLOCKING, square, &value, WEFT_NOW), WEFT_ETIMEDOUT);
 	note(MARK('w'));
 	return 0;
 }
@@ -71,11 +69,9 @@ cancel_it(void *arg)
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(rc, WEFT_ECANCELED);
 	OK(weft_scope_open(&scope, 0, weft_in(WEFT_MS)));
-	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, WEFT_NEVER),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, WEFT_NEVER), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(WEFT_CPU, run_until_asked, NULL, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	return 0;
 }
 
@@ -112,8 +108,7 @@ never_run(void *arg)
 static int
 cancel_queued(void *arg)
 {
-	weft_pool *pool = weft_pool_new(
-		&(weft_pool_opts){ .threads_max = 1, .queue_max = 1 });
+	weft_pool *pool = weft_pool_new(&(weft_pool_opts){ .threads_max = 1, .queue_max = 1 });
 	weft_scope scope;
 
 	(void)arg;
@@ -122,8 +117,7 @@ cancel_queued(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, block_in, pool) > 0);
 	OK(weft_event_wait(&running, WEFT_NEVER));
-	CHECK_EQ(weft_work(pool, never_run, NULL, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(pool, never_run, NULL, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_interrupt(weft_self()));
 	CHECK_EQ(weft_work(pool, never_run, NULL, WEFT_NEVER), WEFT_EINTR);
 	OK(weft_event_set(&release));
@@ -176,8 +170,7 @@ static int
 fail_work(void *arg)
 {
 	(void)weft_fail(WEFT_EINVAL, "before");
-	CHECK_EQ(weft_work(WEFT_CPU, fail_with_text,
-	                   (void *)(uintptr_t) "in the pool", WEFT_NEVER),
+	CHECK_EQ(weft_work(WEFT_CPU, fail_with_text, (void *)(uintptr_t) "in the pool", WEFT_NEVER),
 	         WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "in the pool");
 	note(arg);
@@ -195,8 +188,7 @@ TEST(the_text_of_an_error_goes_along_with_the_work_to_a_plain_thread)
 	weft_pool *pool = weft_pool_new(NULL);
 
 	(void)weft_fail(WEFT_EINVAL, "before");
-	CHECK_EQ(weft_work(pool, fail_with_text,
-	                   (void *)(uintptr_t) "in the pool", WEFT_NEVER),
+	CHECK_EQ(weft_work(pool, fail_with_text, (void *)(uintptr_t) "in the pool", WEFT_NEVER),
 	         WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "in the pool");
 	OK(weft_pool_free(pool));

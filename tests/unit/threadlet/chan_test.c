@@ -4,8 +4,8 @@
 struct ends {
 	weft_chan *chan;
 	int from, count; /* values to send */
-	int more;    /* times that a value has its number, after the first */
-	int64_t sum; /* of those received */
+	int more;        /* times that a value has its number, after the first */
+	int64_t sum;     /* of those received */
 	int got;
 };
 
@@ -60,8 +60,7 @@ pass(size_t capacity, uint32_t flags, int more)
 	struct ends ends = { .count = 1000, .more = more };
 	weft_loop *loop = make();
 
-	ends.chan = weft_chan_new((size_t)(1 + more) * sizeof(int), capacity,
-	                          flags);
+	ends.chan = weft_chan_new((size_t)(1 + more) * sizeof(int), capacity, flags);
 	go_on(loop, send_and_close, &ends);
 	go_on(loop, recv_all, &ends);
 	OK(weft_loop_run(loop));
@@ -92,8 +91,7 @@ try_it(void *arg)
 
 	(void)arg;
 	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_chan_recv(chan, &value, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(chan, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(value, 7);
 	OK(weft_chan_send(chan, &value, WEFT_NOW));
 	value = 8;
@@ -128,11 +126,9 @@ wait_to(void *arg)
 	int value = 1;
 
 	if (ends->from)
-		CHECK_EQ(weft_chan_send(ends->chan, &value, WEFT_NEVER),
-		         WEFT_EPIPE);
+		CHECK_EQ(weft_chan_send(ends->chan, &value, WEFT_NEVER), WEFT_EPIPE);
 	else
-		CHECK_EQ(weft_chan_recv(ends->chan, &value, WEFT_NEVER),
-		         WEFT_EPIPE);
+		CHECK_EQ(weft_chan_recv(ends->chan, &value, WEFT_NEVER), WEFT_EPIPE);
 	ends->got++;
 	return 0;
 }
@@ -254,9 +250,7 @@ pass_between_loops(size_t capacity)
 	here = weft_loop_new(NULL);
 	go_on(here, recv_tagged, &to);
 	for (int i = 0; i <= SENDERS; i++) {
-		from[i] = (struct ends){ .chan = chan,
-			                 .count = ACROSS,
-			                 .from = i };
+		from[i] = (struct ends){ .chan = chan, .count = ACROSS, .from = i };
 		if (i < SENDERS)
 			go_on(i == 2 ? here : loops[i], send_tagged, &from[i]);
 		else
@@ -352,8 +346,7 @@ rest_some_times(void *arg)
 
 /* At most so many calls in a turn, whoever else waits for one. */
 static void
-flow_between_loops(size_t capacity, weft_threadlet_fn there,
-                   weft_threadlet_fn here, uint64_t most)
+flow_between_loops(size_t capacity, weft_threadlet_fn there, weft_threadlet_fn here, uint64_t most)
 {
 	weft_loop *other = make_started(), *own = weft_loop_new(NULL);
 	struct flow flow = { .rested = { 0 } };

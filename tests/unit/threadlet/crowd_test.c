@@ -28,8 +28,7 @@ read_number(const char *path, const char *format)
 static int64_t
 resident_bytes(void)
 {
-	return read_number("/proc/self/statm", "%*d %lld")
-	       * sysconf(_SC_PAGESIZE);
+	return read_number("/proc/self/statm", "%*d %lld") * sysconf(_SC_PAGESIZE);
 }
 
 /* --- one after the other ---------------------------------------------------- */
@@ -129,11 +128,9 @@ TEST(a_crowd_parks_at_once_is_joined_and_a_trim_gives_its_memory_back)
 	kept = crowd.end_bytes - crowd.start_bytes;
 	printf("%d parked: %lld MB at first, %lld MB (%lld bytes each), %lld MB "
 	       "trimmed; %.2f s to park, %.2f s to join\n",
-	       PARKED, (long long)crowd.start_bytes >> 20,
-	       (long long)crowd.peak_bytes >> 20,
+	       PARKED, (long long)crowd.start_bytes >> 20, (long long)crowd.peak_bytes >> 20,
 	       (long long)(crowd.peak_bytes - crowd.start_bytes) / PARKED,
-	       (long long)crowd.end_bytes >> 20,
-	       (double)(crowd.parked_ns - crowd.start_ns) / 1e9,
+	       (long long)crowd.end_bytes >> 20, (double)(crowd.parked_ns - crowd.start_ns) / 1e9,
 	       (double)(crowd.end_ns - crowd.parked_ns) / 1e9);
 	CHECK_EQ(crowd.came_back, PARKED);
 	if (RSS_COUNTS)

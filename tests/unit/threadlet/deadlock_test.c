@@ -91,8 +91,7 @@ TEST(threadlets_that_join_each_other_are_reported_with_who_waits_for_whom)
 	CHECK(about == loop);
 	CHECK(strstr(text, "waiting for scope 0x"));
 	for (int i = 0; i < 2; i++) {
-		(void)snprintf(want, sizeof(want), "waiting for join %lld",
-		               (long long)ids[i]);
+		(void)snprintf(want, sizeof(want), "waiting for join %lld", (long long)ids[i]);
 		CHECK(strstr(text, want));
 	}
 	CHECK_STR(trace, "01");
@@ -222,8 +221,7 @@ join_child(void *arg)
 	weft_threadlet child;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	child = weft_scope_go(&scope,
-	                      arg ? wait_for_byte : sleep_until_cancelled, arg);
+	child = weft_scope_go(&scope, arg ? wait_for_byte : sleep_until_cancelled, arg);
 	(void)weft_join(child, NULL, WEFT_NEVER);
 	return weft_scope_close(&scope);
 }
@@ -453,8 +451,7 @@ wait_on_another_loop(void *arg)
 {
 	weft_runtime *runtime = weft_runtime_current();
 	weft_scope scope;
-	weft_go_opts opts = { .loop = weft_runtime_loop(runtime, 1),
-		              .scope = &scope };
+	weft_go_opts opts = { .loop = weft_runtime_loop(runtime, 1), .scope = &scope };
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_go_with(&opts, wait_in_a_circle, arg) > 0);
@@ -549,8 +546,7 @@ static int
 ask_all(void *arg)
 {
 	weft_scope scope;
-	weft_go_opts opts = { .loop = weft_runtime_loop(weft_runtime_current(),
-		                                        1),
+	weft_go_opts opts = { .loop = weft_runtime_loop(weft_runtime_current(), 1),
 		              .scope = &scope };
 
 	(void)arg;
@@ -573,8 +569,7 @@ ask_all(void *arg)
 
 TEST(loops_that_sleep_and_wake_each_other_are_in_no_deadlock)
 {
-	weft_runtime_opts opts = { .loops = 2,
-		                   .loop.flags = WEFT_LOOP_NO_SPIN };
+	weft_runtime_opts opts = { .loops = 2, .loop.flags = WEFT_LOOP_NO_SPIN };
 
 	await_ends();
 	listen_for(false);

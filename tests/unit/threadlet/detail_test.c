@@ -79,14 +79,10 @@ static const struct {
 	const char *call;
 	int (*fn)(uint64_t deadline_ns);
 } waits[] = {
-	{ "weft_chan_recv", wait_chan_recv },
-	{ "weft_chan_send", wait_chan_send },
-	{ "weft_event_wait", wait_event },
-	{ "weft_event_wait", wait_shared_event },
-	{ "weft_sem_acquire", wait_sem },
-	{ "weft_wait_fd", wait_fd },
-	{ "weft_await", wait_promise },
-	{ "weft_loop_wait_stopped", wait_stop },
+	{ "weft_chan_recv", wait_chan_recv }, { "weft_chan_send", wait_chan_send },
+	{ "weft_event_wait", wait_event },    { "weft_event_wait", wait_shared_event },
+	{ "weft_sem_acquire", wait_sem },     { "weft_wait_fd", wait_fd },
+	{ "weft_await", wait_promise },       { "weft_loop_wait_stopped", wait_stop },
 	{ "weft_signal_wait", wait_signal },
 };
 
@@ -97,8 +93,7 @@ check_detail(const char *call, int error)
 {
 	char text[100];
 
-	(void)snprintf(text, sizeof(text), "%s: %s", call,
-	               weft_strerror(error));
+	(void)snprintf(text, sizeof(text), "%s: %s", call, weft_strerror(error));
 	CHECK_STR(weft_detail(), text);
 }
 
@@ -211,8 +206,7 @@ read_late(void *arg)
 
 	(void)arg;
 	OK(weft_stream_open_pair(&pair[0], &pair[1]));
-	CHECK_EQ(weft_read(pair[0], &byte, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(pair[0], &byte, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	check_detail("weft_read", WEFT_ETIMEDOUT);
 	weft_close(pair[0]);
 	weft_close(pair[1]);

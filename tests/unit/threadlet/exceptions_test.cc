@@ -11,10 +11,9 @@
 #include <string>
 #include <weft/weft.h>
 
-#define CHECK(cond)                                                       \
-	((cond) ? (void)0                                                 \
-	        : (std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, \
-	                        __LINE__, #cond),                         \
+#define CHECK(cond)                                                                         \
+	((cond) ? (void)0                                                                   \
+	        : (std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #cond), \
 	           std::exit(1)))
 
 namespace

@@ -16,9 +16,7 @@ look_at(weft_loop *loop, size_t slice)
 	uint64_t cursor = 0;
 	int all = 0, count;
 
-	while ((count = weft_threadlet_list(loop, &cursor, &seen[all], slice,
-	                                    WEFT_NEVER))
-	       > 0)
+	while ((count = weft_threadlet_list(loop, &cursor, &seen[all], slice, WEFT_NEVER)) > 0)
 		all += count;
 	OK(count);
 	return all;
@@ -126,8 +124,7 @@ TEST(one_sees_who_waits_and_for_what)
 {
 	struct pair pair = make_pair();
 	weft_loop *loop = make();
-	weft_threadlet id = go_named(loop, "sleeper", sleep_until_cancelled,
-	                             NULL);
+	weft_threadlet id = go_named(loop, "sleeper", sleep_until_cancelled, NULL);
 	int count;
 
 	go_named(loop, "joiner", join_child, NULL);
@@ -201,8 +198,7 @@ park_far_down(void *arg)
 static bool
 is_in(const void *pc, const void *fn)
 {
-	return (const char *)pc > (const char *)fn
-	       && (const char *)pc < (const char *)fn + 1024;
+	return (const char *)pc > (const char *)fn && (const char *)pc < (const char *)fn + 1024;
 }
 
 TEST(the_frames_of_one_that_waits_lead_to_its_function)
@@ -269,9 +265,7 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 	CHECK_EQ(look_at(loop, 7), 100);
 	for (int i = 0; i < 100; i++) /* newest first */
 		CHECK_EQ(seen[i].id, ids[99 - i]);
-	while ((count = weft_threadlet_list(loop, &cursor, seen, 10,
-	                                    WEFT_NEVER))
-	       > 0) {
+	while ((count = weft_threadlet_list(loop, &cursor, seen, 10, WEFT_NEVER)) > 0) {
 		all += count;
 		/* The last that was seen, and the next that would be. */
 		OK(weft_cancel(ids[100 - all]));
@@ -280,8 +274,8 @@ TEST(slices_show_everyone_once_whoever_ends_in_between)
 		go_on(loop, sleep_until_cancelled, NULL);
 		turns(loop, 3);
 		if (all % 3 == 0) /* somebody else takes the mark */
-			(void)weft_threadlet_list(loop, &(uint64_t){ 0 },
-			                          &seen[100], 3, WEFT_NEVER);
+			(void)weft_threadlet_list(loop, &(uint64_t){ 0 }, &seen[100], 3,
+			                          WEFT_NEVER);
 		all++;
 	}
 	CHECK_EQ(count, 0);
@@ -350,10 +344,8 @@ TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
 	uint64_t cursor = 0;
 
 	hold_loop(loop);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(cursor, 0);
 	weft__store(&let_go, 1, WEFT__RELEASE);
 	CHECK_EQ(look_at(loop, 1), 1);
@@ -394,11 +386,9 @@ look_in_vain(void *arg)
 	uint64_t cursor = 0;
 
 	looker = weft_self();
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_loop_post(NULL, cancel_looker, NULL));
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_ECANCELED);
 	note(MARK('v'));
 	return 0;
 }
@@ -419,8 +409,7 @@ look_from_callback(void *arg)
 {
 	uint64_t cursor = 0;
 
-	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER),
-	         WEFT_EDEADLK);
+	CHECK_EQ(weft_threadlet_list(arg, &cursor, seen, 1, WEFT_NEVER), WEFT_EDEADLK);
 	note(MARK('c'));
 }
 
@@ -501,9 +490,7 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	OK(weft_loop_start(loop));
 	do {
 		cursor = 0;
-		CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8,
-		                                WEFT_NEVER),
-		         2);
+		CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER), 2);
 	} while (strcmp(seen[0].state, "waiting") != 0);
 	CHECK_STR(seen[0].name, "two");
 	CHECK_STR(seen[1].name, "one");
@@ -512,13 +499,10 @@ TEST(threadlets_are_listed_by_the_number_of_their_loop)
 	OK(weft_loop_wait_stopped(loop, WEFT_NEVER));
 	OK(weft_loop_free(loop));
 	cursor = 0;
-	CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER),
-	         WEFT_ENOENT);
-	CHECK_EQ(weft_threadlet_list_of(0, &cursor, seen, 8, WEFT_NEVER),
-	         WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list_of(number, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
+	CHECK_EQ(weft_threadlet_list_of(0, &cursor, seen, 8, WEFT_NEVER), WEFT_ENOENT);
 	OK(weft_loop_free(next));
-	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list_of(1, NULL, seen, 8, WEFT_NEVER), WEFT_EINVAL);
 }
 
 TEST(an_address_is_told_as_in_dumps_and_cut_to_its_room)
@@ -542,12 +526,9 @@ TEST(a_list_needs_a_loop_a_cursor_and_room)
 	uint64_t cursor = 0;
 
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW), 0);
-	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOW),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOW),
-	             WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOW),
-	             WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOW), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 

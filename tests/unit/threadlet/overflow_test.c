@@ -110,8 +110,7 @@ on_signal(int number)
 static void
 catch_oneself(void)
 {
-	struct sigaction mine = { .sa_handler = on_signal,
-		                  .sa_flags = SA_ONSTACK };
+	struct sigaction mine = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
 
 	if (sigaction(SIGSEGV, &mine, NULL) < 0)
 		_exit(2);
@@ -149,8 +148,7 @@ child(const char *what)
 	if (strstr(what, "handler"))
 		catch_oneself();
 	if (strstr(what, "main")) {
-		(void)weft_main(NULL, strstr(what, "stray") ? stray : overflow,
-		                NULL);
+		(void)weft_main(NULL, strstr(what, "stray") ? stray : overflow, NULL);
 	} else if (strstr(what, "sent")) {
 		(void)weft_catch_overflow();
 		(void)raise(SIGSEGV);
@@ -194,8 +192,7 @@ run(const char *what)
 		(void)dup2(fds[1], 2);
 		(void)close(fds[0]);
 		(void)close(fds[1]);
-		(void)execl("/proc/self/exe", "overflow_test", "--child", what,
-		            NULL);
+		(void)execl("/proc/self/exe", "overflow_test", "--child", what, NULL);
 		_exit(3);
 	}
 	OK(close(fds[1]));

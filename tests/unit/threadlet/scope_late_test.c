@@ -183,8 +183,7 @@ join_it(void *arg)
 	weft_scope scope;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	OK(weft_join(weft_scope_go(&scope, leave_a_sleeper, arg), NULL,
-	             WEFT_NEVER));
+	OK(weft_join(weft_scope_go(&scope, leave_a_sleeper, arg), NULL, WEFT_NEVER));
 	note(MARK('j'));
 	return weft_scope_close(&scope);
 }
@@ -253,8 +252,7 @@ learn_of_failures(void *arg)
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	CHECK(weft_scope_go(&scope, leave_failures_behind, arg) > 0);
-	CHECK_EQ(weft_scope_close(&scope),
-	         (intptr_t)arg < 0 ? (intptr_t)arg : 0);
+	CHECK_EQ(weft_scope_close(&scope), (intptr_t)arg < 0 ? (intptr_t)arg : 0);
 	return 0;
 }
 

@@ -493,8 +493,7 @@ stop_myself(void *arg)
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	OK(weft_sleep_until(weft_in(WEFT_MS))); /* the loop waits for us */
 	put(pair->peer, "x");
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	CHECK(weft_scope_go(&shield, sleep_for_ever, MARK('b')) > 0);
 	note(MARK('a'));
 	OK(weft_scope_close(&shield));
@@ -539,8 +538,7 @@ TEST(what_accepted_work_starts_on_a_stopping_loop_is_cancelled_from_birth)
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "p");
-	CHECK_EQ(weft_go_with(&(weft_go_opts){ .loop = loop },
-	                      see_whether_cancelled, NULL),
+	CHECK_EQ(weft_go_with(&(weft_go_opts){ .loop = loop }, see_whether_cancelled, NULL),
 	         WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 }
@@ -561,9 +559,8 @@ join_far(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	far.child = weft_go_with(
-		&(weft_go_opts){ .loop = far.there, .scope = &scope },
-		note_and_return, MARK('f'));
+	far.child = weft_go_with(&(weft_go_opts){ .loop = far.there, .scope = &scope },
+	                         note_and_return, MARK('f'));
 	CHECK(far.child > 0);
 	OK(weft_join(far.child, &out, WEFT_NEVER));
 	CHECK_EQ(out, 'f');
@@ -599,9 +596,8 @@ start_far_then_sleep(void *arg)
 	weft_scope scope;
 
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	far.child = weft_go_with(
-		&(weft_go_opts){ .loop = far.there, .scope = &scope },
-		note_and_return, MARK('f'));
+	far.child = weft_go_with(&(weft_go_opts){ .loop = far.there, .scope = &scope },
+	                         note_and_return, MARK('f'));
 	CHECK(far.child > 0);
 	OK(weft_scope_close(&scope));
 	*last = weft_go(sleep_for_ever, MARK('s')); /* by the same handle */
@@ -646,9 +642,8 @@ start_bounded(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, weft_in(WEFT_MS)));
-	CHECK(weft_go_with(
-		      &(weft_go_opts){ .loop = far.there, .scope = &shield },
-		      sleep_until_told, MARK('d'))
+	CHECK(weft_go_with(&(weft_go_opts){ .loop = far.there, .scope = &shield }, sleep_until_told,
+	                   MARK('d'))
 	      > 0);
 	return weft_scope_close(&shield);
 }

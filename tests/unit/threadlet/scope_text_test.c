@@ -25,8 +25,7 @@ fail_before_cleanup(void *arg)
 	node->arg = node;
 	weft_cleanup_push(node);
 	OK(weft_scope_open(&open, 0, WEFT_NEVER));
-	CHECK(weft_scope_go(&open, fail_with_text, (void *)(uintptr_t) "child")
-	      > 0);
+	CHECK(weft_scope_go(&open, fail_with_text, (void *)(uintptr_t) "child") > 0);
 	return fail_with_text(arg);
 }
 
@@ -137,22 +136,20 @@ check_all(struct failing failing)
 
 TEST(the_text_of_a_failure_reaches_joins_selects_and_the_end_of_the_scope)
 {
-	check_all((struct failing){ fail_with_text, (void *)(uintptr_t) "file",
-	                            WEFT_ENOENT, "no file", NULL });
+	check_all((struct failing){ fail_with_text, (void *)(uintptr_t) "file", WEFT_ENOENT,
+	                            "no file", NULL });
 }
 
 TEST(what_cleanups_say_is_not_the_text_of_the_failure_before)
 {
-	check_all((struct failing){ fail_before_cleanup,
-	                            (void *)(uintptr_t) "file", WEFT_ENOENT,
+	check_all((struct failing){ fail_before_cleanup, (void *)(uintptr_t) "file", WEFT_ENOENT,
 	                            "no file", NULL });
 }
 
 TEST(the_text_of_a_call_that_fails_goes_along_with_its_error)
 {
-	check_all((struct failing){
-		fail_in_a_call, NULL, WEFT_ESRCH,
-		"weft_join: not a threadlet of an open scope", NULL });
+	check_all((struct failing){ fail_in_a_call, NULL, WEFT_ESRCH,
+	                            "weft_join: not a threadlet of an open scope", NULL });
 }
 
 TEST(a_failure_without_a_text_has_that_of_its_error)
@@ -173,8 +170,8 @@ fail_through(void *arg)
 
 TEST(a_text_goes_up_through_any_number_of_scopes)
 {
-	check_all((struct failing){ fail_through, (void *)(uintptr_t) "luck",
-	                            WEFT_ENOENT, "no luck", NULL });
+	check_all((struct failing){ fail_through, (void *)(uintptr_t) "luck", WEFT_ENOENT,
+	                            "no luck", NULL });
 }
 
 static int
@@ -184,11 +181,8 @@ close_after_two(void *arg)
 
 	(void)arg;
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
-	CHECK(weft_scope_go(&scope, fail_with_text, (void *)(uintptr_t) "first")
-	      > 0);
-	CHECK(weft_scope_go(&scope, fail_with_text,
-	                    (void *)(uintptr_t) "second")
-	      > 0);
+	CHECK(weft_scope_go(&scope, fail_with_text, (void *)(uintptr_t) "first") > 0);
+	CHECK(weft_scope_go(&scope, fail_with_text, (void *)(uintptr_t) "second") > 0);
 	CHECK_EQ(weft_scope_close(&scope), WEFT_ENOENT);
 	check_text("no first");
 	return 0;

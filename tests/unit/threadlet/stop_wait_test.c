@@ -18,8 +18,7 @@ wait_for_other(void *arg)
 	struct wait *w = arg;
 
 	w->rc = WEFT_EAGAIN;
-	w->rc = weft_loop_wait_stopped(w->other, w->deadline_ns ? w->deadline_ns
-	                                                        : WEFT_NEVER);
+	w->rc = weft_loop_wait_stopped(w->other, w->deadline_ns ? w->deadline_ns : WEFT_NEVER);
 	return 0;
 }
 
@@ -69,8 +68,7 @@ wait_for_own(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_loop_wait_stopped(NULL, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_loop_wait_stopped(weft_loop_current(), WEFT_NOW),
-	         WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_wait_stopped(weft_loop_current(), WEFT_NOW), WEFT_EDEADLK);
 	return 0;
 }
 
@@ -140,8 +138,8 @@ static int
 wait_and_count(void *arg)
 {
 	struct wait *w = arg;
-	int rc = weft_loop_wait_stopped(
-		w->other, w->turns % 3 ? WEFT_NEVER : weft_in(10 * WEFT_US));
+	int rc = weft_loop_wait_stopped(w->other,
+	                                w->turns % 3 ? WEFT_NEVER : weft_in(10 * WEFT_US));
 
 	CHECK(rc == 0 || rc == WEFT_ETIMEDOUT || rc == WEFT_ECANCELED);
 	(void)weft__add(&returned, 1, WEFT__RELAXED);
@@ -168,11 +166,9 @@ TEST(all_threadlets_that_wait_for_a_loop_are_told_once)
 
 		for (int i = 0; i < WAITERS; i++) {
 			waits[i] = (struct wait){ .other = other, .turns = i };
-			(void)go_on(i % 2 ? home : there, wait_and_count,
-			            &waits[i]);
+			(void)go_on(i % 2 ? home : there, wait_and_count, &waits[i]);
 		}
-		OK(weft_loop_post(home, (weft_fn)(void (*)(void))weft_loop_stop,
-		                  other));
+		OK(weft_loop_post(home, (weft_fn)(void (*)(void))weft_loop_stop, other));
 		OK(weft_loop_run(home));
 		weft_loop_stop(there);
 		OK(weft_loop_wait_stopped(there, WEFT_NEVER));

@@ -45,8 +45,7 @@ flow_start(struct flow *flow, void (*body)(struct flow *flow))
 	*flow = (struct flow){ .back = &home, .body = body };
 	flow->stack = malloc(STACK_BYTES);
 	CHECK(flow->stack != NULL);
-	weft__context_make(&flow->self, flow->stack, STACK_BYTES, flow_main,
-	                   flow);
+	weft__context_make(&flow->self, flow->stack, STACK_BYTES, flow_main, flow);
 }
 
 static void
@@ -193,8 +192,7 @@ TEST(switch_enters_a_context_with_an_aligned_stack)
 	for (size_t cut = 0; cut < 32; cut++) {
 		flow_start(&flow, body_aligned);
 		weft__context_fini(&flow.self);
-		weft__context_make(&flow.self, flow.stack, STACK_BYTES - cut,
-		                   first_aligned, &flow);
+		weft__context_make(&flow.self, flow.stack, STACK_BYTES - cut, first_aligned, &flow);
 		flow.out = 1;
 		flow_resume(&flow);
 		CHECK_EQ(flow.in, 0);
@@ -225,8 +223,7 @@ TEST(switch_unwinding_ends_at_the_entry_of_a_context)
 	weft__context_fini(&flow.self);
 	for (size_t i = 0; i < STACK_BYTES / sizeof(void *); i++)
 		((uintptr_t *)flow.stack)[i] = (uintptr_t)flow_resume;
-	weft__context_make(&flow.self, flow.stack, STACK_BYTES - 512, flow_main,
-	                   &flow);
+	weft__context_make(&flow.self, flow.stack, STACK_BYTES - 512, flow_main, &flow);
 	flow_resume(&flow);
 	CHECK(flow.out >= 3);
 	CHECK(flow.out < 16);
@@ -290,8 +287,7 @@ TEST(switch_suspended_context_can_be_forgotten_and_its_stack_reused)
 		CHECK_EQ(flow.out, i);
 		weft__context_fini(&flow.self);
 		memset(flow.stack, 0, STACK_BYTES);
-		weft__context_make(&flow.self, flow.stack, STACK_BYTES,
-		                   flow_main, &flow);
+		weft__context_make(&flow.self, flow.stack, STACK_BYTES, flow_main, &flow);
 	}
 	flow_fini(&flow);
 }

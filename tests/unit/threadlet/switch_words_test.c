@@ -75,8 +75,8 @@ make(struct flow *flow)
 		flow->controls[i] = drawn[WORDS - CONTROLS + i];
 	if (!plan.maker_forgotten)
 		switch_words_set(flow->controls);
-	flow->sp = weft__stack_make(flow->stack + STACK_BYTES - draw(64),
-	                            plan.entry, flow, weft__modes());
+	flow->sp = weft__stack_make(flow->stack + STACK_BYTES - draw(64), plan.entry, flow,
+	                            weft__modes());
 	switch_words_set(own);
 }
 
@@ -153,8 +153,7 @@ run(struct plan planned, int most)
 	found.word = NONE;
 	switch_words_get(own);
 	for (size_t i = 1; i < FLOWS; i++) {
-		flows[i].valgrind_id = weft__valgrind_make(flows[i].stack,
-		                                           STACK_BYTES);
+		flows[i].valgrind_id = weft__valgrind_make(flows[i].stack, STACK_BYTES);
 		make(&flows[i]);
 	}
 	while (!is_over())
@@ -166,12 +165,10 @@ run(struct plan planned, int most)
 TEST(switch_keeps_all_words_of_flows_in_random_order)
 {
 	chance = test_seed();
-	run((struct plan){ weft__stack_switch, switch_words_entry, false },
-	    STEPS);
+	run((struct plan){ weft__stack_switch, switch_words_entry, false }, STEPS);
 	if (found.word != NONE)
-		test_fail(__FILE__, __LINE__, "%s is %#llx, not %#llx",
-		          words[found.word].name, (unsigned long long)found.got,
-		          (unsigned long long)found.want);
+		test_fail(__FILE__, __LINE__, "%s is %#llx, not %#llx", words[found.word].name,
+		          (unsigned long long)found.got, (unsigned long long)found.want);
 	CHECK_EQ(found.entered_badly, 0);
 	CHECK(entries > STEPS / 100);
 	CHECK_EQ(steps, 0);
@@ -181,14 +178,11 @@ TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
 {
 	chance = test_seed();
 	for (size_t i = 0; i < WORDS; i++) {
-		run((struct plan){ switch_words_forget[i], switch_words_entry,
-		                   false },
+		run((struct plan){ switch_words_forget[i], switch_words_entry, false },
 		    STEPS / 100);
 		if (found.word != i)
-			test_fail(__FILE__, __LINE__, "%s forgotten, found %s",
-			          words[i].name,
-			          found.word == NONE ? "nothing"
-			                             : words[found.word].name);
+			test_fail(__FILE__, __LINE__, "%s forgotten, found %s", words[i].name,
+			          found.word == NONE ? "nothing" : words[found.word].name);
 		CHECK_EQ(found.entered_badly, 0);
 	}
 	printf("%zu planted bugs, all found\n", WORDS);
@@ -197,12 +191,10 @@ TEST(switch_that_forgets_a_word_is_found_whichever_it_is)
 TEST(switch_to_a_new_flow_that_begins_badly_is_found)
 {
 	chance = test_seed();
-	run((struct plan){ weft__stack_switch, switch_words_entry_off, false },
-	    STEPS / 100);
+	run((struct plan){ weft__stack_switch, switch_words_entry_off, false }, STEPS / 100);
 	CHECK_EQ(found.entered_badly, 1);
 	CHECK_EQ(found.word, NONE);
-	run((struct plan){ weft__stack_switch, switch_words_entry, true },
-	    STEPS / 100);
+	run((struct plan){ weft__stack_switch, switch_words_entry, true }, STEPS / 100);
 	CHECK(found.entered_badly > 0);
 	CHECK_EQ(found.word, NONE);
 }

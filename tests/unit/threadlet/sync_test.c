@@ -148,8 +148,7 @@ count_in_thread(void *arg)
 
 TEST(a_shared_mutex_keeps_loops_and_threads_apart)
 {
-	struct shop shop = { .mutex = WEFT_SHARED_INIT,
-		             .group = WEFT_SHARED_INIT };
+	struct shop shop = { .mutex = WEFT_SHARED_INIT, .group = WEFT_SHARED_INIT };
 	weft_loop *other = make_started(), *here = weft_loop_new(NULL);
 	pthread_t plain;
 
@@ -189,11 +188,9 @@ produce(void *arg)
 	struct shop *shop = arg;
 
 	OK(weft_yield());
-	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NEVER),
-	         WEFT_EPERM);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NEVER), WEFT_EPERM);
 	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
-	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NOW), WEFT_ETIMEDOUT);
 	shop->count = 3;
 	CHECK_EQ(weft_cond_wake(&shop->cond), 1);
 	CHECK_EQ(weft_cond_wake_all(&shop->cond), 2);
@@ -201,8 +198,7 @@ produce(void *arg)
 	note(MARK('p'));
 	OK(weft_mutex_unlock(&shop->mutex));
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
-	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(weft_mutex_unlock(&shop->mutex)); /* held on return */
 	return 0;
 }
@@ -210,8 +206,7 @@ produce(void *arg)
 TEST(a_condition_wakes_one_or_all_with_the_lock_held)
 {
 	struct shop local = WEFT_INIT;
-	struct shop shared = { .mutex = WEFT_SHARED_INIT,
-		               .cond = WEFT_SHARED_INIT };
+	struct shop shared = { .mutex = WEFT_SHARED_INIT, .cond = WEFT_SHARED_INIT };
 
 	for (int i = 0; i < (test_misuse_aborts ? 0 : 2); i++) {
 		struct shop *shop = i ? &shared : &local;
@@ -276,8 +271,7 @@ give_up_writing(void *arg)
 {
 	struct shop *shop = arg;
 
-	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_rwlock_write(&shop->rwlock, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	note(MARK('t'));
 	return 0;
 }
@@ -353,8 +347,7 @@ count_units(void *arg)
 TEST(a_semaphore_counts_units_and_a_group_work)
 {
 	struct counters local = WEFT_INIT;
-	struct counters shared = { .sem = WEFT_SHARED_INIT,
-		                   .group = WEFT_SHARED_INIT };
+	struct counters shared = { .sem = WEFT_SHARED_INIT, .group = WEFT_SHARED_INIT };
 
 	run_threadlet(count_units, &local);
 	run_threadlet(count_units, &shared);

@@ -262,8 +262,7 @@ live_a_little(void *arg)
 	int turns_left = (int)(intptr_t)arg, rc = 0;
 
 	while (turns_left-- > 0 && rc == 0)
-		rc = turns_left % 2 ? weft_yield()
-		                    : weft_sleep_until(weft_in(20 * WEFT_US));
+		rc = turns_left % 2 ? weft_yield() : weft_sleep_until(weft_in(20 * WEFT_US));
 	return rc;
 }
 
@@ -275,8 +274,7 @@ run_round(uint64_t *seed)
 	uint64_t drawn = test_random(seed);
 
 	OK(weft_scope_open(&scope, drawn % 2 ? WEFT_FAIL_FAST : 0,
-	                   drawn % 3 ? weft_in(drawn % 200 * WEFT_US)
-	                             : WEFT_NEVER));
+	                   drawn % 3 ? weft_in(drawn % 200 * WEFT_US) : WEFT_NEVER));
 	for (int k = 0; k < 4; k++) {
 		weft_go_opts opts = { .scope = &scope };
 
@@ -284,8 +282,7 @@ run_round(uint64_t *seed)
 		opts.loop = loops[drawn % 2];
 		id = weft_go_with(&opts, live_a_little, MARK(drawn / 2 % 7));
 		if (id > 0)
-			weft__store(&kids[drawn / 16 % KIDS], (uint64_t)id,
-			            WEFT__RELAXED);
+			weft__store(&kids[drawn / 16 % KIDS], (uint64_t)id, WEFT__RELAXED);
 	}
 	if (drawn / 1024 % 3 == 0 && id > 0)
 		(void)weft_join(id, NULL, weft_in(100 * WEFT_US));
@@ -312,12 +309,10 @@ ask_at_random(void *arg)
 
 	while (weft__load(&owners, WEFT__ACQUIRE) > 0) {
 		uint64_t drawn = test_random(&seed);
-		weft_threadlet id = (int64_t)weft__load(&kids[drawn / 2 % KIDS],
-		                                        WEFT__RELAXED);
+		weft_threadlet id = (int64_t)weft__load(&kids[drawn / 2 % KIDS], WEFT__RELAXED);
 
 		if (id)
-			(void)(drawn % 2 ? weft_cancel(id)
-			                 : weft_interrupt(id));
+			(void)(drawn % 2 ? weft_cancel(id) : weft_interrupt(id));
 		(void)sched_yield();
 	}
 	return NULL;
@@ -333,8 +328,7 @@ TEST(a_storm_of_requests_across_loops_ends)
 	loops[0] = make_started();
 	loops[1] = make_started();
 	for (int i = 0; i < 6; i++)
-		go_on(loops[i % 2], own_many,
-		      MARK((intptr_t)(test_random(&seed) >> 1)));
+		go_on(loops[i % 2], own_many, MARK((intptr_t)(test_random(&seed) >> 1)));
 	asking = thread(ask_at_random, MARK((intptr_t)(seed >> 1)));
 	OK(pthread_join(asking, NULL));
 	stop_and_free(loops[0]);
@@ -394,8 +388,7 @@ join_for_nothing(void *arg)
 		CHECK_EQ(weft_join(id, NULL, WEFT_NOW), WEFT_ESRCH);
 	}
 	if (!weft__load(&enough, WEFT__RELAXED))
-		(void)weft_loop_post(NULL, join_for_nothing,
-		                     NULL); /* till stopped */
+		(void)weft_loop_post(NULL, join_for_nothing, NULL); /* till stopped */
 }
 
 TEST(a_loop_without_threadlets_can_ask_for_those_of_others_as_they_go)
@@ -408,8 +401,7 @@ TEST(a_loop_without_threadlets_can_ask_for_those_of_others_as_they_go)
 	for (int i = 0; i < count; i++) {
 		weft_loop *loop = weft_loop_new(NULL);
 
-		weft__store(&newest, (uint64_t)go_on(loop, end_at_once, NULL),
-		            WEFT__RELAXED);
+		weft__store(&newest, (uint64_t)go_on(loop, end_at_once, NULL), WEFT__RELAXED);
 		OK(weft_loop_run(loop));
 		OK(weft_loop_free(loop));
 	}

@@ -4,13 +4,7 @@
 
 /* A turn changes to 64 threadlets (crew.c), so it takes QUEUE turns until whoever is ready
  * runs; and a busy loop looks at descriptors every LOOK turns at least (sleep.c). */
-enum {
-	YIELDERS = 200,
-	TRIALS = 100,
-	QUEUE = YIELDERS / 64 + 1,
-	LOOK = 61,
-	SLACK = 3
-};
+enum { YIELDERS = 200, TRIALS = 100, QUEUE = YIELDERS / 64 + 1, LOOK = 61, SLACK = 3 };
 enum { BOUND_IO = LOOK + QUEUE + SLACK, BOUND_TIME = QUEUE + SLACK };
 
 static struct {
@@ -61,8 +55,7 @@ measure_io(void *arg)
 		uint64_t since = turn_now();
 
 		put(fair.line.peer, "x");
-		CHECK_EQ(weft_wait_fd(fair.line.fd, WEFT_READABLE, WEFT_NEVER),
-		         WEFT_READABLE);
+		CHECK_EQ(weft_wait_fd(fair.line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 		keep_worst(&fair.worst_io, since);
 		take(fair.line.fd);
 	}
@@ -115,10 +108,9 @@ TEST(threadlets_that_yield_never_starve_descriptors_or_timers)
 	run_threadlet(measure_all, NULL);
 	printf("among %d that have yielded %llu times: a descriptor within %llu "
 	       "turns (bound %d), a sleep %llu, a timer %llu (bound %d)\n",
-	       YIELDERS, (unsigned long long)fair.yields,
-	       (unsigned long long)fair.worst_io, BOUND_IO,
-	       (unsigned long long)fair.worst_sleep,
-	       (unsigned long long)fair.worst_timer, BOUND_TIME);
+	       YIELDERS, (unsigned long long)fair.yields, (unsigned long long)fair.worst_io,
+	       BOUND_IO, (unsigned long long)fair.worst_sleep, (unsigned long long)fair.worst_timer,
+	       BOUND_TIME);
 	CHECK(fair.yields > YIELDERS);
 	CHECK(fair.worst_io <= BOUND_IO);
 	CHECK(fair.worst_sleep <= BOUND_TIME);

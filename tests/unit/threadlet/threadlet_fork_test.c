@@ -209,8 +209,7 @@ TEST(a_child_forked_anywhere_may_end_and_run_threadlets_of_its_own)
 
 static struct weft__sys table;
 static const struct weft__sys *table_before;
-static weft__a32
-	held; /* 1: somebody holds a lock of the library's, until it is 0 */
+static weft__a32 held; /* 1: somebody holds a lock of the library's, until it is 0 */
 static pthread_t holder;
 
 enum { CHUNK = 256 }; /* handles, which are made under a lock */
@@ -218,8 +217,7 @@ enum { CHUNK = 256 }; /* handles, which are made under a lock */
 static void *
 hold_in_alloc(size_t size)
 {
-	if (pthread_equal(pthread_self(), holder)
-	    && size == CHUNK * sizeof(struct weft__handle)) {
+	if (pthread_equal(pthread_self(), holder) && size == CHUNK * sizeof(struct weft__handle)) {
 		weft__store(&held, 1, WEFT__RELEASE);
 		while (weft__load(&held, WEFT__ACQUIRE))
 			(void)sched_yield();

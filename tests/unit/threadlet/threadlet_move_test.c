@@ -147,8 +147,7 @@ choose(void *arg)
 {
 	struct trip *trip = arg;
 	int value = 0;
-	weft_case cases[] = { { .recv = trip->chan, .value = &value },
-		              { .event = &trip->event } };
+	weft_case cases[] = { { .recv = trip->chan, .value = &value }, { .event = &trip->event } };
 
 	CHECK_EQ(weft_select(cases, 2, WEFT_NEVER), 1);
 	trip->arrived++;
@@ -218,8 +217,7 @@ try_scope(void *arg)
 	child = weft_scope_go(&scope, await, trip);
 	CHECK(child > 0);
 	CHECK(weft_scope_go(&scope, cross_and_answer, trip) > 0);
-	CHECK_EQ(weft_wait_fd(trip->line.fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(trip->line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	OK(weft_join(child, &out, WEFT_NEVER));
 	CHECK_EQ(out, 7);
 	OK(weft_scope_close(&scope));

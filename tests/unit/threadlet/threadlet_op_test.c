@@ -50,8 +50,7 @@ static int
 close_cancelled(void *arg)
 {
 	(void)arg;
-	OK(weft_sleep_until(
-		weft_in(WEFT_MS))); /* a turn, in which it is begun */
+	OK(weft_sleep_until(weft_in(WEFT_MS))); /* a turn, in which it is begun */
 	OK(weft_cancel(weft_self()));
 	close_line(WEFT_NEVER);
 	return 0;

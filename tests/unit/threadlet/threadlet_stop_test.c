@@ -117,8 +117,7 @@ try_every_wait(void)
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(WEFT_NOW), WEFT_ECANCELED);
-	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_ECANCELED);
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_op_init(&op, NULL, NULL, NULL));
 	OK(weft_op_sleep(&op, weft_in(HOUR)));
 	CHECK_EQ(weft_op_wait(&op, WEFT_NEVER), WEFT_ECANCELED);
@@ -146,8 +145,7 @@ come_late(void *arg)
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
 	OK(weft_sleep_until(weft_in(WEFT_MS)));
 	put(line.peer, "y");
-	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	take(line.fd);
 	OK(weft_scope_close(&shield));
 	try_every_wait();
@@ -328,8 +326,7 @@ stop_and_await_line(void *arg)
 
 	weft_loop_stop(NULL);
 	OK(weft_scope_open(&shield, WEFT_SHIELD, WEFT_NEVER));
-	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	note(arg);
 	return weft_scope_close(&shield);
 }
@@ -343,8 +340,7 @@ TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
 	for (int i = 0; i < 5; i++) {
 		uint64_t until_ns = weft_in(2 * WEFT_MS);
 
-		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOW : until_ns),
-		         1);
+		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOW : until_ns), 1);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		if (i == 4) /* nothing but the deadline ends the wait */
 			CHECK(weft_now() >= until_ns);

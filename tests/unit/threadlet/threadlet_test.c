@@ -115,8 +115,7 @@ await_readable(void *arg)
 {
 	const struct pair *pair = arg;
 
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_READABLE);
 	note(MARK('r'));
 	return 0;
 }
@@ -126,8 +125,7 @@ await_writable(void *arg)
 {
 	const struct pair *pair = arg;
 
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_WRITABLE, WEFT_NEVER),
-	         WEFT_WRITABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_WRITABLE, WEFT_NEVER), WEFT_WRITABLE);
 	note(MARK('w'));
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NEVER), WEFT_EBUSY);
 	put(pair->peer, "x");
@@ -152,15 +150,11 @@ time_out(void *arg)
 {
 	const struct pair *pair = arg;
 
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_in(WEFT_MS)),
-	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW),
-	         WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW), WEFT_ETIMEDOUT);
 	put(pair->peer, "x");
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW),
-	         WEFT_READABLE);
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_now() - 1),
-	         WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW), WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_now() - 1), WEFT_READABLE);
 	return 0;
 }
 
@@ -585,8 +579,7 @@ clean_up(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 3; i++) {
-		nodes[i] = (weft_node){ .fn = sleep_and_note,
-			                .arg = MARK('a' + i) };
+		nodes[i] = (weft_node){ .fn = sleep_and_note, .arg = MARK('a' + i) };
 		weft_cleanup_push(&nodes[i]);
 	}
 	weft_cleanup_drop(&nodes[1]);
@@ -618,8 +611,7 @@ on_report(void *arg, const weft_report *report)
 	if (report->kind != WEFT_REPORT_FAILED)
 		return;
 	reported = *report;
-	(void)snprintf(reported_text, sizeof(reported_text), "%s: %s",
-	               report->name, report->text);
+	(void)snprintf(reported_text, sizeof(reported_text), "%s: %s", report->name, report->text);
 }
 
 static int
@@ -635,9 +627,8 @@ fail_in_child(void)
 	loop = weft_loop_new(NULL);
 	opts.loop = loop;
 	id = weft_go_with(&opts, fail, MARK(WEFT_EPROTO));
-	if (weft_loop_run(loop) < 0 || reported.error != WEFT_EPROTO
-	    || reported.threadlet != id || reported.loop != loop
-	    || strcmp(reported_text, "worker: it went wrong") != 0)
+	if (weft_loop_run(loop) < 0 || reported.error != WEFT_EPROTO || reported.threadlet != id
+	    || reported.loop != loop || strcmp(reported_text, "worker: it went wrong") != 0)
 		return 1;
 	return weft_loop_free(loop);
 }
@@ -647,8 +638,7 @@ TEST(a_failure_that_nobody_joins_is_reported)
 	int status;
 
 	if (test_fork() == 0)
-		test_child_exit(execl("/proc/self/exe", "threadlet_test",
-		                      "--report", NULL));
+		test_child_exit(execl("/proc/self/exe", "threadlet_test", "--report", NULL));
 	CHECK(wait(&status) > 0);
 	CHECK(WIFEXITED(status));
 	CHECK_EQ(WEXITSTATUS(status), 0);
