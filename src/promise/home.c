@@ -127,11 +127,11 @@ alloc_slow(struct weft__home *home)
 }
 
 weft_promise *
-weft__home_alloc(struct weft__home *home, uint8_t kind, size_t size)
+weft__home_alloc(struct weft__home *home, bool here, uint8_t kind, size_t size)
 {
 	weft_promise *promise;
 
-	if (kind >= WEFT__PROMISE_OP || !weft__home_is_here(home)) {
+	if (kind >= WEFT__PROMISE_OP || !here) {
 		promise = weft__sys->alloc(size);
 		if (promise)
 			(void)weft__add(&home->left, 1, WEFT__RELAXED);
@@ -262,12 +262,12 @@ list_remove(weft_promise **head, weft_promise *promise)
 }
 
 bool
-weft__home_list(weft_promise *promise)
+weft__home_list(weft_promise *promise, bool here)
 {
 	struct weft__home *home = promise->home;
 	bool open;
 
-	if (__builtin_expect(weft__home_is_here(home), 1)) {
+	if (here) {
 		if (weft__home_loop(home)->ending)
 			return false;
 		list_add(&home->own, promise);

@@ -76,16 +76,19 @@ weft__promise_make(const struct weft__making *how)
 	weft_loop *loop = weft__loop_or_current(how->loop);
 	struct weft__home *home;
 	weft_promise *promise = NULL;
+	bool here = false;
 
 	if (loop && !weft__loop_is_forked(loop)) {
 		home = weft__home_of(loop);
-		if (home)
-			promise = weft__home_alloc(home, how->kind, how->size);
+		if (home) {
+			here = weft__home_is_here(home);
+			promise = weft__home_alloc(home, here, how->kind, how->size);
+		}
 	}
 	if (!promise)
 		return cannot_make(loop);
 	init(promise, home, how);
-	if (!weft__home_list(promise))
+	if (!weft__home_list(promise, here))
 		be_late(promise);
 	return promise;
 }

@@ -209,12 +209,14 @@ weft__reaction_take(struct weft__reaction **last)
 /* The home of a loop's promises, made at first need; NULL without memory. */
 struct weft__home *weft__home_of(weft_loop *loop);
 
-/* Memory for a promise of this kind, in all `size` bytes; and its return. */
-weft_promise *weft__home_alloc(struct weft__home *home, uint8_t kind, size_t size);
+/* Allocate a promise of this kind, `size` bytes in all; and free one.  `here`: the caller
+ * runs on the thread of the home's loop. */
+weft_promise *weft__home_alloc(struct weft__home *home, bool here, uint8_t kind, size_t size);
 void          weft__home_release(weft_promise *promise);
 
-/* List a new one, unless the loop has stopped; take one out, if it is listed. */
-bool weft__home_list(weft_promise *promise);
+/* Add a new promise to the list of the home's loop, unless that has stopped; remove one, if
+ * it is listed. */
+bool weft__home_list(weft_promise *promise, bool here);
 void weft__home_unlist(weft_promise *promise);
 
 /* Queue the job of a landed promise, whose reference is taken. */
