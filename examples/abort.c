@@ -61,7 +61,8 @@ run(void *arg)
 	if (answered && late && enough)
 		rc = ask_all();
 	for (int i = 0; rc == 0 && i < 3; i++)
-		printf("%s: %s\n", replicas[i].name, weft_strerror(replicas[i].result));
+		printf("%s: %s\n", replicas[i].name,
+		       weft_strerror(replicas[i].result));
 	if (weft_abort_check(answered, &reason) < 0)
 		printf("the answer is %s's\n", (const char *)reason.as.ptr);
 	(void)weft_abort_unref(enough);

@@ -26,7 +26,8 @@ lookup(void *arg)
 	weft_redis_reply *reply = NULL;
 	char fresh[64];
 	weft_span text;
-	int rc = weft_redis_callf(job->redis, &reply, weft_in(WEFT_S), "GET profile:%d", job->id);
+	int rc = weft_redis_callf(job->redis, &reply, weft_in(WEFT_S),
+	                          "GET profile:%d", job->id);
 
 	if (rc == 0)
 		rc = weft_redis_text(reply, &text);
@@ -40,8 +41,8 @@ lookup(void *arg)
 	if ((rc = load_slowly(job->id, fresh, sizeof fresh)) < 0)
 		return rc;
 	printf("miss %s\n", fresh);
-	(void)weft_redis_callf(job->redis, NULL, weft_in(WEFT_S), "SET profile:%d %s EX 60",
-	                       job->id, fresh);
+	(void)weft_redis_callf(job->redis, NULL, weft_in(WEFT_S),
+	                       "SET profile:%d %s EX 60", job->id, fresh);
 	return 0;
 }
 

@@ -21,8 +21,11 @@ hear(weft_http *http, void *arg)
 	while (i < SEATS && seats[i])
 		i++;
 	if (i == SEATS || !(seats[i] = weft_chan_new(sizeof line, 16, 0)))
-		return weft_http_reply(http, 503, NULL, (weft_span){ 0 }, weft_in(WEFT_S));
-	while (rc == 0 && (rc = weft_http_event(http, NULL, line.text, weft_in(WEFT_S))) == 0)
+		return weft_http_reply(http, 503, NULL, (weft_span){ 0 },
+		                       weft_in(WEFT_S));
+	while (rc == 0
+	       && (rc = weft_http_event(http, NULL, line.text, weft_in(WEFT_S)))
+	                  == 0)
 		rc = weft_chan_recv(seats[i], &line, WEFT_NEVER);
 	seats[i] = weft_chan_unref(seats[i]);
 	return rc;
@@ -32,13 +35,16 @@ static int
 say(weft_http *http, void *arg)
 {
 	struct line line = { "" };
-	ssize_t n = weft_http_read_all(http, line.text, sizeof line.text - 1, weft_in(5 * WEFT_S));
+	ssize_t n = weft_http_read_all(http, line.text, sizeof line.text - 1,
+	                               weft_in(5 * WEFT_S));
 
 	(void)arg;
 	for (int i = 0; n >= 0 && i < SEATS; i++)
 		if (seats[i]) /* who does not listen misses some */
 			weft_chan_send(seats[i], &line, WEFT_NOW);
-	return n < 0 ? (int)n : weft_http_reply(http, 204, NULL, (weft_span){ 0 }, weft_in(WEFT_S));
+	return n < 0 ? (int)n
+	             : weft_http_reply(http, 204, NULL, (weft_span){ 0 },
+	                               weft_in(WEFT_S));
 }
 
 static int

@@ -7,7 +7,8 @@ static int
 run(void *arg)
 {
 	const char *const argv[] = { "sh", "-c", "echo hello; sleep 60", NULL };
-	const weft_child_opts opts = { .std[1] = WEFT_CHILD_PIPE, .group = true };
+	const weft_child_opts opts = { .std[1] = WEFT_CHILD_PIPE,
+		                       .group = true };
 	uint64_t deadline_ns = weft_in(1 * WEFT_S);
 	weft_child *child;
 	char buf[512];
@@ -18,7 +19,9 @@ run(void *arg)
 	rc = weft_child_open(argv, &opts, &child, deadline_ns);
 	if (rc < 0)
 		return rc;
-	while ((n = weft_read(weft_child_stream(child, 1), buf, sizeof buf, deadline_ns)) > 0)
+	while ((n = weft_read(weft_child_stream(child, 1), buf, sizeof buf,
+	                      deadline_ns))
+	       > 0)
 		fwrite(buf, 1, (size_t)n, stdout);
 	rc = weft_child_wait(child, &status, deadline_ns);
 	if (rc == 0)

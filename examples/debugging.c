@@ -51,7 +51,8 @@ int
 main(void)
 {
 	weft_hooks hooks = { .on_report = on_report };
-	weft_loop_opts watched = { .name = "main", .watchdog_ns = 20 * WEFT_MS };
+	weft_loop_opts watched = { .name = "main",
+		                   .watchdog_ns = 20 * WEFT_MS };
 	weft_go_opts opts = { .name = "thinker" };
 
 	if (weft_set_hooks(&hooks) < 0 || weft_catch_overflow() < 0)

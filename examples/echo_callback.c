@@ -27,14 +27,16 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		return weft_close(stream);
 	if (peer->span.size == 0) { /* else it comes again */
 		peer->span = (weft_span){ data, (size_t)size };
-		weft_write_op(stream, &peer->span, 1, &peer->write, weft_in(5 * WEFT_S));
+		weft_write_op(stream, &peer->span, 1, &peer->write,
+		              weft_in(5 * WEFT_S));
 	}
 }
 
 static void
 on_accept(weft_listener *listener, weft_stream *stream, int error, void *arg)
 {
-	static const weft_stream_events events = { .on_data = on_data, .on_close = free };
+	static const weft_stream_events events = { .on_data = on_data,
+		                                   .on_close = free };
 	struct peer *peer = stream ? calloc(1, sizeof *peer) : NULL;
 
 	(void)listener, (void)error, (void)arg;
@@ -52,5 +54,6 @@ main(int argc, char **argv)
 	weft_listener *l;
 
 	return argc < 2 || weft_listener_open(argv[1], NULL, &l) < 0
-	       || weft_listener_start(l, loop, on_accept, NULL) < 0 || weft_loop_run(loop) < 0;
+	       || weft_listener_start(l, loop, on_accept, NULL) < 0
+	       || weft_loop_run(loop) < 0;
 }

@@ -39,7 +39,8 @@ static void
 receive(struct peer *peer)
 {
 	weft_op_init(&peer->op, NULL, on_received, peer);
-	if (weft_op_recv(&peer->op, peer->fd, peer->buf, sizeof peer->buf, 0, weft_in(300 * WEFT_S))
+	if (weft_op_recv(&peer->op, peer->fd, peer->buf, sizeof peer->buf, 0,
+	                 weft_in(300 * WEFT_S))
 	    < 0)
 		drop(peer);
 }
@@ -48,8 +49,8 @@ static void
 send_rest(struct peer *peer)
 {
 	weft_op_init(&peer->op, NULL, on_sent, peer);
-	if (weft_op_send(&peer->op, peer->fd, peer->buf + peer->sent, peer->size - peer->sent, 0,
-	                 weft_in(5 * WEFT_S))
+	if (weft_op_send(&peer->op, peer->fd, peer->buf + peer->sent,
+	                 peer->size - peer->sent, 0, weft_in(5 * WEFT_S))
 	    < 0)
 		drop(peer);
 }
@@ -108,14 +109,16 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 static int
 listen_on(uint16_t port)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+		                    .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int on = 1;
 
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	if (fd >= 0
-	    && (bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 || listen(fd, 512) < 0)) {
+	    && (bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0
+	        || listen(fd, 512) < 0)) {
 		perror("listen");
 		close(fd);
 		return -1;

@@ -5,7 +5,8 @@
 
 /* lookup(id): runs on a threadlet; the script gets a promise. */
 static int
-lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+       void *arg)
 {
 	int rc = weft_sleep_until(weft_in(100 * WEFT_MS));
 
@@ -19,7 +20,8 @@ lookup(weft_js *js, const weft_value *args, size_t count, weft_value *out, void 
 }
 
 static int
-print(weft_js *js, const weft_value *args, size_t count, weft_value *out, void *arg)
+print(weft_js *js, const weft_value *args, size_t count, weft_value *out,
+      void *arg)
 {
 	(void)js, (void)out, (void)arg;
 	for (size_t i = 0; i < count; i++)
@@ -45,7 +47,8 @@ main(void)
 	                  "}, 10);",
 	                  "inline.js", NULL);
 	if (rc == 0)
-		rc = weft_loop_run(loop); /* until the script has nothing left */
+		rc = weft_loop_run(
+			loop); /* until the script has nothing left */
 	if (rc == 0)
 		rc = weft_js_failed(js); /* what nobody handled */
 	if (rc < 0)

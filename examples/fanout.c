@@ -40,7 +40,8 @@ run(void *arg)
 		if (rc == 0 && price >= 0)
 			printf("%s: %d\n", shops[i].name, price);
 		else
-			printf("%s: %s\n", shops[i].name, weft_strerror(rc < 0 ? rc : price));
+			printf("%s: %s\n", shops[i].name,
+			       weft_strerror(rc < 0 ? rc : price));
 	}
 	return weft_scope_close(&scope);
 }

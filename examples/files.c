@@ -6,7 +6,8 @@
 static int
 send_file(weft_http *http, void *folder)
 {
-	return weft_http_reply_file(http, folder, weft_http_param(http, "path"), WEFT_NEVER);
+	return weft_http_reply_file(http, folder, weft_http_param(http, "path"),
+	                            WEFT_NEVER);
 }
 
 static int

@@ -24,7 +24,8 @@ run(void *arg)
 	(void)arg;
 	if (rc < 0)
 		return rc;
-	if (weft_scope_go(&scope, count, tick) < 0 || weft_scope_go(&scope, count, tock) < 0)
+	if (weft_scope_go(&scope, count, tick) < 0
+	    || weft_scope_go(&scope, count, tock) < 0)
 		fprintf(stderr, "%s\n", weft_detail());
 	return weft_scope_close(&scope); /* when both have ended */
 }

@@ -51,7 +51,8 @@ open_redis(int argc, char **argv)
 	if (argc == 2)
 		return redisAsyncConnectUnix(argv[1]);
 	if (argc == 3)
-		return redisAsyncConnect(argv[1], (int)strtol(argv[2], NULL, 10));
+		return redisAsyncConnect(argv[1],
+		                         (int)strtol(argv[2], NULL, 10));
 	return redisAsyncConnect("127.0.0.1", 6379);
 }
 
@@ -61,9 +62,11 @@ main(int argc, char **argv)
 	weft_loop *loop = weft_loop_new(NULL);
 	struct app app = { .redis = open_redis(argc, argv) };
 
-	if (!loop || !app.redis || app.redis->err || weft_redis_attach_hiredis(loop, app.redis) < 0)
+	if (!loop || !app.redis || app.redis->err
+	    || weft_redis_attach_hiredis(loop, app.redis) < 0)
 		return 1;
-	weft_timer_start(loop, &app.deadline, weft_in(10 * WEFT_S), 0, on_deadline, &app);
+	weft_timer_start(loop, &app.deadline, weft_in(10 * WEFT_S), 0,
+	                 on_deadline, &app);
 	redisAsyncCommand(app.redis, NULL, NULL, "DEL visits");
 	for (int i = 0; i < VISITS; i++)
 		redisAsyncCommand(app.redis, on_visit, &app, "INCR visits");

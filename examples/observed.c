@@ -30,7 +30,8 @@ on_hello(weft_http *http, void *arg)
 	weft_sleep_until(weft_in(20 * WEFT_MS));
 	service->waiting--;
 	service->served++;
-	return weft_http_reply(http, 200, "text/plain", weft_text("hello\n"), weft_in(10 * WEFT_S));
+	return weft_http_reply(http, 200, "text/plain", weft_text("hello\n"),
+	                       weft_in(10 * WEFT_S));
 }
 
 static int
@@ -39,11 +40,11 @@ open_window(const char *address, struct service *service, weft_admin **out)
 	int rc = weft_admin_open(address, NULL, out);
 
 	if (rc == 0)
-		rc = weft_admin_add(*out, "hello_served_total", "Requests answered.", read_served,
-		                    service);
+		rc = weft_admin_add(*out, "hello_served_total",
+		                    "Requests answered.", read_served, service);
 	if (rc == 0)
-		rc = weft_admin_add(*out, "hello_waiting", "Requests in hand.", read_waiting,
-		                    service);
+		rc = weft_admin_add(*out, "hello_waiting", "Requests in hand.",
+		                    read_waiting, service);
 	return rc;
 }
 

@@ -41,7 +41,8 @@ run(void *arg)
 	squares = weft_chan_new(sizeof i, 4, 0);
 	if (rc < 0 || !numbers || !squares)
 		return WEFT_ENOMEM;
-	if (weft_scope_go(&scope, count, NULL) < 0 || weft_scope_go(&scope, square, NULL) < 0)
+	if (weft_scope_go(&scope, count, NULL) < 0
+	    || weft_scope_go(&scope, square, NULL) < 0)
 		weft_scope_cancel(&scope);
 	while ((rc = weft_chan_recv(squares, &i, WEFT_NEVER)) == 0)
 		printf("%d\n", i);

@@ -25,7 +25,8 @@ primes_up_to(int *last)
 	weft_op *op;
 	weft_promise *promise = weft_promise_new_op(NULL, &op);
 
-	if (promise && weft_work_op(WEFT_CPU, count_primes, last, op, WEFT_NEVER) < 0)
+	if (promise
+	    && weft_work_op(WEFT_CPU, count_primes, last, op, WEFT_NEVER) < 0)
 		return weft_promise_unref(promise);
 	return promise;
 }

@@ -14,7 +14,8 @@ pump(void *arg)
 	ssize_t n, sent;
 
 	while ((n = weft_peek(way->from, 1, &data, weft_in(60 * WEFT_S))) > 0) {
-		sent = weft_write(way->to, data, (size_t)n, weft_in(10 * WEFT_S));
+		sent = weft_write(way->to, data, (size_t)n,
+		                  weft_in(10 * WEFT_S));
 		if (sent < 0)
 			return (int)sent;
 		weft_skip(way->from, (size_t)n);

@@ -8,7 +8,9 @@ load_taste(weft_dag_step *step, void *delay_ms)
 	int64_t viewer = weft_dag_step_in(step, 0)->as.integer;
 	int rc = weft_sleep_until(weft_in(*(int *)delay_ms * WEFT_MS));
 
-	return rc < 0 ? rc : weft_dag_step_out(step, weft_value_integer(viewer % 10));
+	return rc < 0 ? rc
+	              : weft_dag_step_out(step,
+	                                  weft_value_integer(viewer % 10));
 }
 
 static int
@@ -65,13 +67,16 @@ run(void *arg)
 
 	(void)arg;
 	weft_dag_add_input(dag, "viewer", integer);
-	weft_dag_add(dag, &(weft_dag_node){ "taste", load_taste, &delay_ms, .inputs = viewer,
-	                                    .type = integer, .place = WEFT_DAG_LOOP,
-	                                    .timeout_ns = 200 * WEFT_MS, .optional = true,
-	                                    .fallback = weft_value_integer(1) });
-	weft_dag_add(dag, &(weft_dag_node){ "posts", list_posts, NULL, .type = &weft_type_list });
-	weft_dag_add(dag, &(weft_dag_node){ "scores", score, NULL, .each = true, .inputs = both,
-	                                    .type = integer });
+	weft_dag_add(dag,
+	             &(weft_dag_node){
+			     "taste", load_taste, &delay_ms, .inputs = viewer,
+			     .type = integer, .place = WEFT_DAG_LOOP,
+			     .timeout_ns = 200 * WEFT_MS, .optional = true,
+			     .fallback = weft_value_integer(1) });
+	weft_dag_add(dag, &(weft_dag_node){ "posts", list_posts, NULL,
+	                                    .type = &weft_type_list });
+	weft_dag_add(dag, &(weft_dag_node){ "scores", score, NULL, .each = true,
+	                                    .inputs = both, .type = integer });
 	if ((rc = weft_dag_check(dag)) == 0)
 		rc = request(dag, 7);
 	delay_ms = 60000; /* now it takes too long, and the fallback counts */

@@ -6,8 +6,8 @@ static void
 on_report(void *arg, const weft_report *report)
 {
 	(void)arg;
-	fprintf(stderr, "threadlet %s failed: %s (%s)\n", report->name, report->text,
-	        weft_errname(report->error));
+	fprintf(stderr, "threadlet %s failed: %s (%s)\n", report->name,
+	        report->text, weft_errname(report->error));
 }
 
 static int

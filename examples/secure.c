@@ -43,7 +43,8 @@ ask(void *arg)
 	char **words = arg, buf[256]; /* address, authority, what to say */
 	weft_connect_opts opts = { 0 };
 	weft_stream *server;
-	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] }, &opts.tls);
+	ssize_t n = weft_tls_open(&(weft_tls_opts){ .ca_file = words[1] },
+	                          &opts.tls);
 
 	if (n == 0)
 		n = weft_connect(words[0], &opts, &server, weft_in(WEFT_S * 5));

@@ -9,7 +9,8 @@ serve(weft_stream *peer, void *arg)
 
 	(void)arg;
 	while ((n = weft_read(peer, buf, sizeof buf, weft_in(30 * WEFT_S))) > 0)
-		if ((n = weft_write(peer, buf, (size_t)n, weft_in(5 * WEFT_S))) < 0)
+		if ((n = weft_write(peer, buf, (size_t)n, weft_in(5 * WEFT_S)))
+		    < 0)
 			break;
 	weft_close(peer);
 	return (int)n;
@@ -18,5 +19,6 @@ serve(weft_stream *peer, void *arg)
 int
 main(int argc, char **argv)
 {
-	return weft_serve(argc > 1 ? argv[1] : "tcp://127.0.0.1:7000", serve, NULL);
+	return weft_serve(argc > 1 ? argv[1] : "tcp://127.0.0.1:7000", serve,
+	                  NULL);
 }

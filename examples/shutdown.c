@@ -21,7 +21,8 @@ do_jobs(void *jobs)
 
 	while ((rc = weft_chan_recv(jobs, &job, WEFT_NEVER)) == 0) {
 		rc = weft_sleep_until(weft_in(15 * WEFT_MS)); /* the work */
-		printf("job %d: %s\n", job, rc < 0 ? weft_strerror(rc) : "done");
+		printf("job %d: %s\n", job,
+		       rc < 0 ? weft_strerror(rc) : "done");
 	}
 	return rc == WEFT_EPIPE ? 0 : rc;
 }
@@ -36,7 +37,8 @@ run(void *arg)
 	(void)arg;
 	if (rc < 0 || !jobs)
 		return WEFT_ENOMEM;
-	if (weft_scope_go(&scope, make_jobs, jobs) < 0 || weft_scope_go(&scope, do_jobs, jobs) < 0)
+	if (weft_scope_go(&scope, make_jobs, jobs) < 0
+	    || weft_scope_go(&scope, do_jobs, jobs) < 0)
 		weft_scope_cancel(&scope);
 	rc = weft_signal_wait(WEFT_SIG(SIGTERM) | WEFT_SIG(SIGINT), WEFT_NEVER);
 	printf("ending: %s\n", rc < 0 ? weft_strerror(rc) : "told to");

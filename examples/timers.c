@@ -42,8 +42,10 @@ main(void)
 
 	if (!app.loop)
 		return 1;
-	weft_timer_start(app.loop, &app.tick, weft_in(100 * WEFT_MS), 100 * WEFT_MS, on_tick, &app);
-	weft_timer_start(app.loop, &app.quit, weft_in(550 * WEFT_MS), 0, on_quit, &app);
+	weft_timer_start(app.loop, &app.tick, weft_in(100 * WEFT_MS),
+	                 100 * WEFT_MS, on_tick, &app);
+	weft_timer_start(app.loop, &app.quit, weft_in(550 * WEFT_MS), 0,
+	                 on_quit, &app);
 	app.hello = weft_schedule_timeout(app.loop, 5 * WEFT_S, on_hello, NULL);
 	weft_loop_run(app.loop);
 	return weft_loop_free(app.loop) < 0;

@@ -13,7 +13,8 @@ open_socket(const char *address, weft_dgram **out)
 {
 	char text[WEFT_ADDR_TEXT_MAX];
 	weft_addr local;
-	int rc = weft_dgram_open(address ? address : "udp://127.0.0.1:3700", NULL, out);
+	int rc = weft_dgram_open(address ? address : "udp://127.0.0.1:3700",
+	                         NULL, out);
 
 	if (rc < 0)
 		return rc;
@@ -37,13 +38,16 @@ run(void *arg)
 		return n;
 	do {
 		for (int i = 0; i < BATCH; i++)
-			messages[i] = (weft_message){ .data = bufs[i], .size = sizeof(bufs[i]) };
+			messages[i] = (weft_message){ .data = bufs[i],
+				                      .size = sizeof(bufs[i]) };
 		n = weft_dgram_recv(dgram, messages, BATCH, WEFT_NEVER);
 		for (int i = 0; i < n; i++)
-			messages[i].size = (size_t)snprintf(bufs[i], sizeof(bufs[i]), "%lld\n",
-			                                    (long long)time(NULL));
+			messages[i].size = (size_t)snprintf(
+				bufs[i], sizeof(bufs[i]), "%lld\n",
+				(long long)time(NULL));
 		if (n > 0)
-			n = weft_dgram_send(dgram, messages, (size_t)n, weft_in(1 * WEFT_S));
+			n = weft_dgram_send(dgram, messages, (size_t)n,
+			                    weft_in(1 * WEFT_S));
 	} while (n > 0);
 	weft_dgram_close(dgram);
 	return n == WEFT_ECANCELED ? 0 : n;
