@@ -1,9 +1,8 @@
-/* atomic.c - the hook of test builds; part of the library built with
- * WEFT__HOOK_ATOMICS and of no other.
+/* atomic.c - the hook of test builds; compiled only with WEFT__HOOK_ATOMICS.
  *
- * weft__atomic_do() is sequentially consistent whatever the order asked for: the
- * threads of a hooked build run one at a time, and weaker orders are the business
- * of the explorer, which does not call it.
+ * weft__atomic_do() is sequentially consistent whatever order the call requests.  The threads
+ * of a hooked build run one at a time, and weaker orders are modeled by the explorer, which
+ * does not call this function.
  */
 #include "base/atomic.h"
 

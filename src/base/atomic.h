@@ -1,14 +1,13 @@
-/* atomic.h - every atomic operation of the library, and nothing else has any.
+/* atomic.h - every atomic operation of the library.  No other file uses atomics directly.
  *
- * Atomics are structs, so that a plain access does not compile.  The order is
- * written at each call; which other call it pairs with stands in a comment there.
+ * Atomics are structs, so that a plain access does not compile.  Each call spells out its
+ * memory order; a comment there names the call that it pairs with.
  *
- * In the release build these are the compiler's builtins.  Built with
- * WEFT__HOOK_ATOMICS each becomes one call of weft__atomic_hook, by which the
- * simulator chooses the next thread and the schedule explorer chooses the thread
- * and, for a load, which of the stores allowed by the memory model it sees.  Plain
- * memory that one thread writes and another reads goes through weft__put() and
- * weft__get(), so that the explorer can tell a race on it.
+ * In a release build these are the compiler's builtins.  Built with WEFT__HOOK_ATOMICS, each
+ * becomes one call of weft__atomic_hook.  Through it the simulator chooses the next thread; the
+ * schedule explorer chooses the thread and, for a load, which of the stores allowed by the
+ * memory model it returns.  Plain memory that one thread writes and another reads goes through
+ * weft__put() and weft__get(), so that the explorer can detect a data race.
  */
 #ifndef WEFT_BASE_ATOMIC_H
 #define WEFT_BASE_ATOMIC_H
@@ -19,7 +18,7 @@
 typedef struct { uint16_t raw; } weft__a16; /* shared with the kernel only */
 typedef struct { uint32_t raw; } weft__a32;
 typedef struct { uint64_t raw; } weft__a64;
-typedef struct { uintptr_t raw; } weft__aptr; /* a pointer, with tags if wanted */
+typedef struct { uintptr_t raw; } weft__aptr; /* a pointer, possibly with tag bits */
 
 enum {
 	WEFT__RELAXED = __ATOMIC_RELAXED,
@@ -39,24 +38,24 @@ enum weft__atomic_kind {
 struct weft__atomic_call {
 	enum weft__atomic_kind kind;
 	int         order;
-	int         failed;   /* order of a WEFT__CAS that fails: a load */
+	int         failed;   /* order of the load if a WEFT__CAS fails */
 	void       *addr;
-	uint32_t    size;     /* bytes: 4 or 8; 2 where no test looks */
+	uint32_t    size;     /* bytes: 4 or 8; 2 only where no test checks */
 	uint64_t    value;    /* stored, added or exchanged in */
 	uint64_t    expected; /* of WEFT__CAS */
-	const char *file;     /* where the call stands; with `line` its name */
+	const char *file;     /* source position of the call; with `line` it identifies the call */
 	int         line;
 };
 
-/* Does the call and returns what was there before; for plain memory it is told,
- * and the caller does the access.  A CAS has succeeded if that is `expected`. */
+/* Performs the operation and returns the previous value.  A CAS succeeded if that equals
+ * `expected`.  For plain memory the hook is only notified; the caller performs the access. */
 typedef uint64_t (*weft__atomic_fn)(const struct weft__atomic_call *call);
 
 #ifdef WEFT__HOOK_ATOMICS
 
 extern weft__atomic_fn weft__atomic_hook; /* never NULL */
 
-/* Does `call` as the hardware would, without a choice. */
+/* Performs `call` as the hardware would, without a scheduling choice. */
 uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
 #define weft__atomic(kind_, a, order_, value_, expected_, failed_)             \
@@ -106,7 +105,7 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 
 #else
 
-/* The value; and what was there before exchange, add and or. */
+/* load returns the value; exchange, add and or return the previous value. */
 #define weft__load(a, order) __atomic_load_n(&(a)->raw, order)
 #define weft__store(a, value, order) __atomic_store_n(&(a)->raw, value, order)
 #define weft__exchange(a, value, order) \
@@ -114,8 +113,8 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__add(a, value, order) __atomic_fetch_add(&(a)->raw, value, order)
 #define weft__or(a, value, order) __atomic_fetch_or(&(a)->raw, value, order)
 
-/* Compare and exchange: true if done.  *expected becomes the value seen, which is read
- * with the order `failed` if it was another one. */
+/* Compare and exchange; true on success.  *expected becomes the value read, with the order
+ * `failed` if the exchange fails. */
 #define weft__cas_else(a, expected, value, order, failed)                      \
 	__atomic_compare_exchange_n(&(a)->raw, expected, value, false, order,  \
 	                            failed)
@@ -123,24 +122,24 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__get(place)        (place)
 #define weft__put(place, value) ((void)((place) = (value)))
 
-/* Tell of bytes that are about to be read or written otherwise. */
+/* Announce bytes that are about to be read or written by other means, such as memcpy(). */
 #define weft__will_get(at, size) ((void)0)
 #define weft__will_put(at, size) ((void)0)
 
 #endif
 
-/* The same for a caller that only compares the value seen, or tries again with it.  A
- * caller that follows it as a pointer, or relies on anything written before it, has to
- * acquire it: weft__cas_else(). */
+/* Like weft__cas_else(), for a caller that only compares the value read, or retries with it.  A
+ * caller that dereferences it as a pointer, or relies on anything written before it, must
+ * acquire it and needs weft__cas_else(). */
 #define weft__cas(a, expected, value, order) \
 	weft__cas_else(a, expected, value, order, WEFT__RELAXED)
 
-/* What stands before is not moved behind by the compiler; the CPU may. */
+/* The compiler does not move accesses across this point; the CPU may. */
 #define weft__compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* A number that one thread counts and any thread reads, never torn.  It orders nothing
- * and nothing is decided by it, so it is no step for the hook.  The new value; a load
- * and a store, and no locked instruction. */
+/* A counter that one thread increments and any thread reads, never torn.  It implies no
+ * ordering and nothing is decided by it, so it is not a step for the hook.  Returns the new
+ * value.  It is a load and a store, not a locked instruction. */
 #define weft__count(a, by)                                                     \
 	__extension__({                                                        \
 		__typeof__(&(a)->raw) at_ = &(a)->raw;                         \
@@ -153,7 +152,7 @@ uint64_t weft__atomic_do(const struct weft__atomic_call *call);
 #define weft__count_get(a)        __atomic_load_n(&(a)->raw, __ATOMIC_RELAXED)
 #define weft__count_set(a, value) __atomic_store_n(&(a)->raw, value, __ATOMIC_RELAXED)
 
-/* Tell the CPU that this is a spin. */
+/* Hint to the CPU that this is a spin loop. */
 static inline void
 weft__pause(void)
 {

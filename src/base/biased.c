@@ -1,7 +1,7 @@
-/* biased.c - the ways into a biased lock that take the lock. */
+/* biased.c - the paths of a biased lock that take the underlying lock. */
 #include "base/biased.h"
 
-#define OFTEN 256u /* a barrier by another thread costs as much as so many locks */
+#define OFTEN 256u /* a barrier by another thread costs about as much as this many locks */
 
 /* Invariant 3. */
 static void

@@ -1,17 +1,19 @@
-/* biased.h - a lock that its owner takes by a plain store, while no other thread wants it.
+/* biased.h - a lock that its owner acquires with a plain store while no other thread wants it.
  *
- * For what one thread uses all the time and any other now and then.  Who the owner is the
- * caller says: one thread at a time, and the next one after the one before.
+ * For data that one thread uses all the time and other threads rarely.  The caller passes
+ * whether it is the owner.  There is one owner thread at a time; a new owner must be ordered
+ * after the previous one.
  *
- *   1. `own` is changed under the lock.  While it is 0, the owner takes the lock as all
- *      others do.
- *   2. While it is 1, the owner is inside exactly while `inside` is.  It sets that and looks
- *      at `own` then, with the compiler alone held back; another thread, which has the
- *      lock, makes `own` 0, has a barrier in all threads, and looks at `inside` then (B).
- *      Either the owner sees that, and goes out, or the other sees the owner, and waits
- *      (O: released by the owner as it goes out, acquired by the other).
- *   3. At first `own` is 0.  It becomes 1 when the owner has had the lock often enough and
- *      nobody else in between, where there are barriers.
+ *   1. `own` changes only under the lock.  While it is 0, the owner takes the lock like any
+ *      other thread.
+ *   2. While `own` is 1, the owner holds the biased lock exactly while `inside` is 1.  The
+ *      owner sets `inside` and then reads `own`, with only a compiler fence between.  Another
+ *      thread, which holds the lock, clears `own`, issues a barrier in all threads, and then
+ *      reads `inside` (B).  So either the owner sees that `own` is 0 and backs out, or the
+ *      other thread sees `inside` and waits until the owner clears it (O: released by the
+ *      owner, acquired by the other thread).
+ *   3. `own` is 0 at first.  It becomes 1 once the owner has taken the lock often enough with
+ *      no other thread in between, if the system has barriers.
  */
 #ifndef WEFT_BASE_BIASED_H
 #define WEFT_BASE_BIASED_H
@@ -22,11 +24,11 @@ struct weft__biased {
 	struct weft__lock lock;
 	weft__a32 own;
 	weft__a32 inside; /* written by the owner */
-	uint32_t  alone;  /* under the lock: times that the owner has had it, since another */
-	bool      never;  /* under the lock: there are no barriers */
+	uint32_t  alone;  /* under the lock: times the owner took it since another thread did */
+	bool      never;  /* under the lock: the system has no barriers */
 };
 
-/* By the owner, which has to take the lock; and by another thread. */
+/* The slow path of the owner; and the path of other threads. */
 void weft__biased_take_own(struct weft__biased *biased);
 void weft__biased_take_other(struct weft__biased *biased);
 
@@ -43,7 +45,7 @@ weft__biased_take(struct weft__biased *biased, bool is_owner)
 		weft__biased_take_own(biased);
 }
 
-/* By the same thread, as the same. */
+/* Called by the thread that took it, with the same `is_owner`. */
 static inline void
 weft__biased_give(struct weft__biased *biased, bool is_owner)
 {

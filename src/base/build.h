@@ -1,23 +1,23 @@
-/* build.h - what this build is, as constants that code can test without #if. */
+/* build.h - properties of this build, as constants that code can test without #if. */
 #ifndef WEFT_BASE_BUILD_H
 #define WEFT_BASE_BUILD_H
 
-/* Misuse of the API ends the process with a message, instead of an error. */
+/* Misuse of the API aborts with a message instead of returning an error. */
 #ifdef WEFT_DEBUG
 #define WEFT__DEBUG 1
 #else
 #define WEFT__DEBUG 0
 #endif
 
-/* Memory is made hostile: filled when it is new and when it is gone, moved whenever it
- * is resized. */
+/* Stress build: memory is filled with junk when allocated and when freed, and moved by every
+ * resize. */
 #ifdef WEFT_STRESS
 #define WEFT__STRESS 1
 #else
 #define WEFT__STRESS 0
 #endif
 
-/* AddressSanitizer, or ThreadSanitizer, watches. */
+/* Built with AddressSanitizer, or ThreadSanitizer. */
 #ifdef __has_feature
 #define WEFT__ASAN __has_feature(address_sanitizer)
 #elif defined(__SANITIZE_ADDRESS__)

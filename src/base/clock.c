@@ -1,4 +1,4 @@
-/* clock.c - the clock, as the public API has it, and deadlines as timeouts. */
+/* clock.c - the clock of the public API, and conversion of deadlines to timeouts. */
 #include "base/sys.h"
 
 uint64_t

@@ -1,7 +1,7 @@
-/* cpus.c - sets of CPUs, as people write them. */
+/* cpus.c - parses lists of CPUs. */
 #include "base/sys.h"
 
-/* Read a number below `max` at *at, and go behind it; -1 if there is none. */
+/* Parse a number below `max` and advance *at past it; -1 if there is none. */
 static int
 read_number(const char **at, int max)
 {
@@ -16,7 +16,7 @@ read_number(const char **at, int max)
 	return *at == from ? -1 : number;
 }
 
-/* "0-3,6": numbers and spans of them, with commas between. */
+/* "0-3,6": numbers and ranges, separated by commas. */
 bool
 weft__cpus_read(struct weft__cpus *out, const char *text)
 {

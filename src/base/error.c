@@ -1,7 +1,7 @@
 /* error.c - names and texts of errors, and the version.
  *
- * Errors are numbers; WEFT_E* that have an errno equal its negative, so that any
- * other -errno of the system passes through unchanged.
+ * Errors are numbers.  A WEFT_E* that has an errno equals its negative, so that any other
+ * -errno of the system passes through unchanged.
  */
 #include <weft/base.h>
 

@@ -1,17 +1,18 @@
-/* fence.c - where C++ exceptions end that leave a function of the program's.
+/* fence.c - stops C++ exceptions that leave a callback of the program.
  *
  * Unwinding has two phases.  The first searches the frames for a handler and changes nothing;
- * each frame is asked by its personality routine.  The fence's routine reports, and says that
- * the search has failed.  The C++ runtime then calls std::terminate(), which names the
- * exception; the stack is whole, for a debugger and for the core.
+ * for each frame it calls a personality routine.  The fence's routine writes a report and
+ * returns that the search has failed.  The C++ runtime then calls std::terminate(), which names
+ * the exception.  The stack is still intact for a debugger and for the core file.
  *
- * Threads that are canceled or end by pthread_exit() are unwound without a search: they pass.
+ * A thread that is canceled, or ends by pthread_exit(), is unwound without a search phase; that
+ * passes through the fence.
  */
 #include <unwind.h>
 #include "base/fence.h"
 #include "base/report.h"
 
-/* Called by the unwinder only, as the tables say. */
+/* Called by the unwinder only, through the unwind tables. */
 _Unwind_Reason_Code
 weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                   struct _Unwind_Exception *exception, struct _Unwind_Context *context);
@@ -33,8 +34,8 @@ weft__personality(int version, _Unwind_Action actions, _Unwind_Exception_Class c
 	return _URC_FATAL_PHASE1_ERROR;
 }
 
-/* The compiler writes the tables of this frame; the first line adds the routine, by its
- * distance from there (0x1b).  The last one keeps the call from becoming a jump. */
+/* The compiler writes the unwind tables of this frame.  The first asm statement adds the
+ * personality routine, as a PC-relative reference (0x1b).  The last one prevents a tail call. */
 __attribute__((noinline)) void
 weft__fence(void (*fn)(void *arg), void *arg)
 {

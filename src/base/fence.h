@@ -1,12 +1,11 @@
-/* fence.h - where C++ exceptions end that leave a function of the program's.
+/* fence.h - stops C++ exceptions that leave a callback of the program.
  *
- * The library is C: an exception that passes through it would leave a loop that says it runs,
- * locks that are held, and work that is counted and never ends.  So the program dies of it,
- * where it was thrown, with a text that says why: as one that leaves a thread or a noexcept
- * function does.
+ * The library is C.  An exception that passed through it would leave a loop marked as running,
+ * locks held, and work counted that never ends.  So the program terminates where the exception
+ * was thrown, with a text that explains why, as it does when an exception leaves a thread or a
+ * noexcept function.
  *
- * Everything that calls back runs inside of a fence, or on the stack of a threadlet, whose
- * first frame is one.
+ * Every callback runs inside a fence, or on the stack of a threadlet, whose first frame is one.
  */
 #ifndef WEFT_BASE_FENCE_H
 #define WEFT_BASE_FENCE_H

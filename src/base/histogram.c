@@ -1,4 +1,4 @@
-/* histogram.c - how often which values came, to 3 % and in constant memory. */
+/* histogram.c - a histogram in constant memory, with an error of at most 3 %. */
 #include "base/histogram.h"
 
 static uint64_t
@@ -45,7 +45,7 @@ weft__histogram_sum(const struct weft__histogram *h, struct weft__histogram_sum 
 		sum->max = max;
 }
 
-/* The greatest value is known as it is, and no quantile exceeds it. */
+/* The maximum is known exactly, and no quantile exceeds it. */
 uint64_t
 weft__histogram_quantile(const struct weft__histogram_sum *sum, unsigned percent)
 {

@@ -1,33 +1,33 @@
-/* histogram.h - how often which values came, to 3 % and in constant memory.
+/* histogram.h - a histogram in constant memory, with an error of at most 3 %.
  *
- * Values below 32 have a bucket each; from there on every octave has 16 of equal
- * width, and the middle of a bucket stands for what is in it: it is off by at most
- * half a width, 1/32 of the value.
+ * Values below 32 have one bucket each.  Above that, every octave has 16 buckets of equal
+ * width.  The middle of a bucket represents all its values; it is off by at most half the
+ * width, 1/32 of the value.
  *
- * Needs: base.  Thread: one adds; any may sum it up meanwhile, and finds each bucket as
- * it is at that moment.
+ * Needs: base.  Thread: one thread adds.  Any thread may sum it up at the same time, and reads
+ * the current value of each bucket.
  */
 #ifndef WEFT_BASE_HISTOGRAM_H
 #define WEFT_BASE_HISTOGRAM_H
 
 #include "base/atomic.h"
 
-#define WEFT__SUB_BITS 4 /* 16 buckets an octave */
+#define WEFT__SUB_BITS 4 /* 16 buckets per octave */
 #define WEFT__BUCKETS  ((65 - WEFT__SUB_BITS) << WEFT__SUB_BITS)
 
 struct weft__histogram {
 	weft__a32 counts[WEFT__BUCKETS];
-	weft__a64 sum; /* of the values; stays at its maximum */
+	weft__a64 sum; /* of all values; saturates */
 	weft__a64 max;
 };
 
-/* Several of them taken together. */
+/* The sum of several histograms. */
 struct weft__histogram_sum {
 	uint64_t counts[WEFT__BUCKETS];
 	uint64_t count, sum, max;
 };
 
-/* The bucket of a value, with 2^bits of them an octave. */
+/* The bucket of a value, with 2^bits buckets per octave. */
 static inline unsigned
 weft__bucket_of(uint64_t value, unsigned bits)
 {
@@ -39,7 +39,7 @@ weft__bucket_of(uint64_t value, unsigned bits)
 	return (shift << bits) + (unsigned)(value >> shift);
 }
 
-/* The least value of a bucket, and how many it has. */
+/* The lowest value of a bucket; *width is the number of values in it. */
 static inline uint64_t
 weft__bucket_low(unsigned bucket, unsigned bits, uint64_t *width)
 {
@@ -62,11 +62,11 @@ void weft__histogram_add(struct weft__histogram *h, uint64_t value, uint32_t wei
 
 void weft__histogram_clear(struct weft__histogram *h);
 
-/* Add what `h` has to `sum`. */
+/* Add the counts of `h` to `sum`. */
 void weft__histogram_sum(const struct weft__histogram *h,
                          struct weft__histogram_sum *sum);
 
-/* The value that `percent` of all do not exceed; 0 if there are none. */
+/* The value that `percent` of all values do not exceed; 0 if there are none. */
 uint64_t weft__histogram_quantile(const struct weft__histogram_sum *sum,
                                   unsigned percent);
 

@@ -1,11 +1,11 @@
-/* hooks.c - the program's allocator, and where reports go.
+/* hooks.c - the program's allocator, and the delivery of reports.
  *
- * The hooks are one copy for the process, written before the library's first
- * allocation and only read after it, so they need no lock.
+ * There is one copy of the hooks per process.  It is written before the library's first
+ * allocation and only read after that, so it needs no lock.
  *
- * A report goes to the program's hook; without one it is a line on standard error.  The line
- * is put together on the stack and written at once, so that lines of several threads do not
- * mix, and a signal handler can do the same.
+ * A report goes to the program's hook; without a hook it becomes a line on standard error.  The
+ * line is built on the stack and written by one call, so that lines of several threads do not
+ * mix and a signal handler can report too.
  */
 #include "base/os.h"
 #include "base/report.h"
@@ -38,14 +38,14 @@ weft_set_hooks(const weft_hooks *hooks)
 
 /* --- reports ------------------------------------------------------------ */
 
-/* After these the process dies, so they are never kept silent. */
+/* The process dies after these, so they are always printed. */
 static bool
 report_is_fatal(const weft_report *report)
 {
 	return report->kind == WEFT_REPORT_BUG || report->kind == WEFT_REPORT_OVERFLOW;
 }
 
-/* Who the report is about: "threadlet loader failed: ", "loop weft-0: ". */
+/* The subject of the report: "threadlet loader failed: ", "loop weft-0: ". */
 static void
 report_add_subject(struct weft__text *line, const weft_report *report)
 {
@@ -78,7 +78,7 @@ report_shows_error(const weft_report *report)
 static void
 report_write(const char *text, size_t size)
 {
-	/* If it fails there is nobody to report it to. */
+	/* There is nowhere to report a failure. */
 	(void)weft__sys->write(STANDARD_ERROR, text, size);
 }
 
@@ -94,7 +94,7 @@ weft_report_print(const weft_report *report)
 	size = __builtin_strlen(report->text);
 	weft__text_add(&line, "weft: ");
 	report_add_subject(&line, report);
-	if (size > sizeof(buf) - 1 - line.size) { /* of many lines */
+	if (size > sizeof(buf) - 1 - line.size) { /* too long for the buffer */
 		report_write(buf, line.size);
 		report_write(report->text, size);
 		line = weft__text_begin(buf, sizeof(buf) - 1);
@@ -106,7 +106,7 @@ weft_report_print(const weft_report *report)
 		weft__text_add(&line, weft_errname(report->error));
 		weft__text_add(&line, ")");
 	}
-	buf[line.size++] = '\n'; /* one byte was kept for it */
+	buf[line.size++] = '\n'; /* one byte was reserved for it */
 	report_write(buf, line.size);
 }
 
@@ -128,7 +128,7 @@ report_bug(const char *text)
 	weft__os_abort();
 }
 
-/* The buffer is the stack's: there may be no memory, and no way back. */
+/* The buffer is on the stack: there may be no memory to allocate. */
 void
 weft__panic(const char *file, int line, const char *text)
 {

@@ -1,12 +1,12 @@
 /* image.c - the sections of an ELF file, and the functions in its symbol table.
  *
- * A stripped file has the table of the dynamic linker only, with exported functions.
+ * A stripped file only has the dynamic symbol table, which lists exported functions.
  */
 #include <elf.h>
 #include <string.h>
 #include "base/image.h"
 
-/* A part of `from`, or nothing if it is not all there. */
+/* A part of `from`, or empty if the part is not completely inside. */
 static struct weft__bytes
 image_part(struct weft__bytes from, uint64_t offset, uint64_t size)
 {
@@ -103,7 +103,7 @@ weft__image_open(struct weft__image *image, struct weft__bytes file)
 	return true;
 }
 
-/* The name ends inside of its section. */
+/* The name, or NULL if it does not end inside its section. */
 static const char *
 image_name(const struct weft__image *image, uint32_t offset)
 {
@@ -114,7 +114,7 @@ image_name(const struct weft__image *image, uint32_t offset)
 	return (const char *)names.at + offset;
 }
 
-/* Assembly may give a function no size: then it goes on until the next one. */
+/* Assembly may give a function no size; it then extends to the next symbol. */
 static bool
 image_symbol_covers(const Elf64_Sym *symbol, uint64_t address)
 {

@@ -1,10 +1,10 @@
-/* image.h - functions and lines of code, read from the file of a program or library.  Private.
+/* image.h - function names and source lines, read from an ELF file.  Private.
  *
- * The file is bytes in memory, usually mapped.  The readers allocate nothing, take no lock,
- * use little stack and never read outside of the bytes, whatever these say: so they work in
- * a signal handler, on the stack of a threadlet, and on a damaged file.
+ * The file is a range of bytes, usually mapped.  The readers allocate nothing, take no lock,
+ * use little stack and never read outside of the bytes, whatever their contents.  So they work
+ * in a signal handler, on the stack of a threadlet, and on a damaged file.
  *
- * Not read: compressed sections, and debug information in a file of its own.
+ * Not supported: compressed sections, and debug information in a separate file.
  *
  * Needs: nothing.  Thread: any.
  */
@@ -20,33 +20,33 @@ struct weft__bytes {
 	size_t         size;
 };
 
-/* The sections of a file that are of use; those that it lacks are empty. */
+/* The sections that are used; those that the file lacks are empty. */
 struct weft__image {
-	struct weft__bytes symbols, names; /* of functions and other things */
-	struct weft__bytes lines;          /* .debug_line, */
-	struct weft__bytes texts[2];       /* and the names in .debug_str, .debug_line_str */
+	struct weft__bytes symbols, names; /* the symbol table and its string table */
+	struct weft__bytes lines;          /* .debug_line */
+	struct weft__bytes texts[2];       /* its strings: .debug_str, .debug_line_str */
 };
 
 struct weft__function {
-	const char *name;   /* ends with a NUL; points into the bytes */
+	const char *name;   /* NUL-terminated; points into the file's bytes */
 	uint64_t    start;
 };
 
 struct weft__line {
-	const char *file;   /* as the compiler was given it; the same */
+	const char *file;   /* as given to the compiler; NUL-terminated, points into the bytes */
 	uint64_t    number;
 };
 
-/* The addresses that one line program of .debug_line is about. */
+/* The address range that one line program of .debug_line covers. */
 struct weft__lines_span {
-	uint64_t low, high; /* the first, and the one after the last */
-	size_t   at;        /* where the program begins in the section */
+	uint64_t low, high; /* first address, and the one after the last */
+	size_t   at;        /* offset of the program in the section */
 };
 
-/* Find the sections.  False if that is not an ELF file of this CPU's width and byte order. */
+/* Find the sections.  False if `file` is not an ELF file with this CPU's width and byte order. */
 bool weft__image_open(struct weft__image *image, struct weft__bytes file);
 
-/* The function that the code at `address` is of; addresses are as in the file. */
+/* Find the function that contains `address`.  Addresses are as in the file, before relocation. */
 bool weft__image_function(const struct weft__image *image, uint64_t address,
                           struct weft__function *out);
 
@@ -54,7 +54,8 @@ bool weft__image_function(const struct weft__image *image, uint64_t address,
 size_t weft__lines_spans(const struct weft__image *image, struct weft__lines_span *out,
                          size_t max);
 
-/* The line that the code at `address` is of: by the line program at `at`, or by all. */
+/* Find the source line of the code at `address`: in the line program at offset `at`, or in all
+ * of them. */
 bool weft__lines_find_in(const struct weft__image *image, size_t at, uint64_t address,
                          struct weft__line *out);
 bool weft__lines_find(const struct weft__image *image, uint64_t address,

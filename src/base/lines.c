@@ -1,15 +1,15 @@
-/* lines.c - from an address to a file and a line, by the DWARF line tables 2 to 5.
+/* lines.c - maps an address to a file and line, using DWARF line tables 2 to 5.
  *
- * A line program is a byte code that writes rows (address, file, line) in sequences of
- * rising addresses.  An address is of the last row that is not above it, if a later row of
- * the same sequence is.  Nothing but the section is read: not .debug_info, and so no
- * abbreviations, no attributes and no units.
+ * A line program is byte code that produces rows (address, file, line) in sequences of rising
+ * addresses.  An address belongs to the last row at or below it, provided that a later row of
+ * the same sequence is above it.  Only .debug_line and its strings are read, not .debug_info;
+ * so there are no abbreviations, attributes or units to handle.
  *
- *   1. A cursor never leaves its bytes.  A read that would is a zero and marks the cursor
- *      bad; whatever loops over a cursor ends at that mark or at the end.
- *   2. Each step of a loop consumes at least one byte, so that reading is linear.
+ *   1. A cursor never leaves its bytes.  A read that would leave them returns zero and marks
+ *      the cursor bad.  Every loop over a cursor ends at that mark or at the end.
+ *   2. Each step of a loop consumes at least one byte, so reading takes linear time.
  *
- * A linker that drops a function leaves its sequence at address 0: such are skipped.
+ * A linker that drops a function leaves its sequence at address 0; such sequences are skipped.
  */
 #include <string.h>
 #include "base/image.h"
@@ -37,21 +37,21 @@ enum {
 	FORM_LINE_STRP = 0x1f,
 };
 
-#define FORMATS_MAX 16 /* of the fields of a file's entry; there are five kinds */
+#define FORMATS_MAX 16 /* most fields in a file entry; DWARF defines five */
 
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
-/* What the head of a line program says. */
+/* The header of a line program. */
 struct program {
-	struct weft__bytes all; /* without the field of its size */
+	struct weft__bytes all; /* without the length field */
 	struct cursor code;
-	struct cursor tables;   /* of directories and files */
-	const uint8_t *lengths; /* of standard opcodes: how many operands, from 1 */
+	struct cursor tables;   /* the directory and file tables */
+	const uint8_t *lengths; /* operand counts of the standard opcodes, from opcode 1 */
 	uint16_t version;
-	uint8_t offset_bytes; /* 4 or 8, by the width of this DWARF */
+	uint8_t offset_bytes; /* 4 or 8: 32-bit or 64-bit DWARF */
 	uint8_t step, line_range, opcode_base;
 	int8_t line_base;
 };
@@ -61,14 +61,14 @@ struct row {
 	int64_t line;
 };
 
-/* What is looked for, and what was found. */
+/* The address to find, and the state of the search. */
 struct search {
 	uint64_t address;
-	uint64_t low, high; /* of all sequences */
+	uint64_t low, high; /* range of all sequences */
 	struct row row, before;
-	uint64_t start; /* of this sequence */
+	uint64_t start; /* first address of the current sequence */
 	bool has_before;
-	bool found; /* `before` is what was looked for */
+	bool found; /* `before` is the row of `address` */
 };
 
 /* --- reading ------------------------------------------------------------ */
@@ -83,7 +83,7 @@ take(struct cursor *in, unsigned bytes)
 		in->at = in->end;
 		return 0;
 	}
-	/* On a CPU of little endian; the others have none of our assembly. */
+	/* Assumes little endian, like the library's assembly code. */
 	memcpy(&value, in->at, bytes);
 	in->at += bytes;
 	return value;
@@ -134,7 +134,7 @@ take_signed(struct cursor *in)
 	return (int64_t)value;
 }
 
-/* A text that ends inside of the bytes; else NULL. */
+/* A NUL-terminated string, or NULL if it does not end inside the bytes. */
 static const char *
 take_text(struct cursor *in)
 {
@@ -159,7 +159,7 @@ text_at(struct weft__bytes section, uint64_t offset)
 	return in.bad || in.at == in.end ? NULL : take_text(&in);
 }
 
-/* --- the head of a program ---------------------------------------------- */
+/* --- the header of a program -------------------------------------------- */
 
 static bool
 read_head(struct program *program)
@@ -171,14 +171,14 @@ read_head(struct program *program)
 	if (program->version < 2 || program->version > 5)
 		return false;
 	if (program->version >= 5)
-		skip(&in, 2); /* sizes of addresses and of segments */
+		skip(&in, 2); /* sizes of addresses and segment selectors */
 	head_bytes = take(&in, program->offset_bytes);
 	program->code = in;
 	skip(&program->code, head_bytes);
 	program->step = (uint8_t)take(&in, 1);
 	if (program->version >= 4)
-		skip(&in, 1); /* operations of a long instruction */
-	skip(&in, 1);         /* whether a row begins a statement */
+		skip(&in, 1); /* maximum_operations_per_instruction */
+	skip(&in, 1);         /* default_is_stmt */
 	program->line_base = (int8_t)take(&in, 1);
 	program->line_range = (uint8_t)take(&in, 1);
 	program->opcode_base = (uint8_t)take(&in, 1);
@@ -188,8 +188,8 @@ read_head(struct program *program)
 	return !in.bad && !program->code.bad && program->line_range > 0 && program->opcode_base > 0;
 }
 
-/* The program at `at`, and where the next one begins.  False at the end of the section;
- * a program that cannot be read has no code. */
+/* Open the program at offset `at`; *next is the offset of the one after it.  False at the end
+ * of the section.  A program that cannot be read gets no code. */
 static bool
 open_program(const struct weft__image *image, size_t at, size_t *next, struct program *out)
 {
@@ -234,7 +234,7 @@ take_format(struct cursor *in, struct format *out)
 	return !in->bad;
 }
 
-/* One field of an entry: a text, or NULL for all else. */
+/* Consume one field of an entry.  Returns a string, or NULL if the field is something else. */
 static const char *
 take_field(const struct weft__image *image, const struct program *program, struct cursor *in,
            uint64_t form)
@@ -268,13 +268,12 @@ take_field(const struct weft__image *image, const struct program *program, struc
 		skip(in, 16);
 		break;
 	default:
-		in->bad = true; /* its size is not known */
+		in->bad = true; /* unknown size */
 	}
 	return NULL;
 }
 
-/* The path in the entry of that number; NULL if there is none.  Invariant 2: an entry of no
- * bytes is not repeated. */
+/* The path in entry `number`, or NULL.  An entry of zero bytes is not repeated (invariant 2). */
 static const char *
 take_entry(const struct weft__image *image, const struct program *program, struct cursor *in,
            uint64_t number)
@@ -300,7 +299,7 @@ take_entry(const struct weft__image *image, const struct program *program, struc
 	return number < count && !in->bad ? path : NULL;
 }
 
-/* Before version 5: directories, then files, which count from 1. */
+/* Before version 5: directories, then files, counted from 1. */
 static const char *
 find_old_file(struct cursor in, uint64_t number)
 {
@@ -424,7 +423,7 @@ do_special(const struct program *program, struct search *search, uint8_t opcode)
 	write_row(search);
 }
 
-/* Until what is looked for was found, or to the end. */
+/* Run until the address is found, or to the end. */
 static void
 run_program(const struct program *program, struct search *search)
 {
@@ -446,7 +445,7 @@ run_program(const struct program *program, struct search *search)
 	}
 }
 
-/* --- looking for -------------------------------------------------------- */
+/* --- searching ---------------------------------------------------------- */
 
 size_t
 weft__lines_spans(const struct weft__image *image, struct weft__lines_span *out, size_t max)

@@ -1,12 +1,12 @@
-/* lock.c - the slow way into a lock, and barriers.
+/* lock.c - the slow path of a lock, and process-wide barriers.
  *
- * A waiter marks the lock as contended before it parks, so whoever gives it back
- * unparks one; that one marks it contended again, not knowing whether it was the
- * last.  At worst that is one unpark too many.
+ * A waiter marks the lock as contended before it parks, so the thread that releases the lock
+ * unparks one waiter.  That waiter marks the lock contended again, because it cannot know
+ * whether it was the last.  The worst case is one unneeded unpark.
  */
 #include "base/lock.h"
 
-#define GRACE_NS WEFT_MS /* by then every store is seen, if all else fails */
+#define GRACE_NS WEFT_MS /* fallback without barriers: stores are assumed to be visible by then */
 
 void
 weft__lock_wait(struct weft__lock *lock)

@@ -1,7 +1,7 @@
-/* lock.h - a mutex of four bytes, on the sys table's parking.
+/* lock.h - a four-byte mutex built on the sys table's park and unpark.
  *
- * For short, cold sections that several threads enter; the paths that must not
- * wait use none.  Not recursive.
+ * For short, rarely used sections that several threads enter.  Paths that must not wait use no
+ * lock.  Not recursive.
  */
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
@@ -9,12 +9,13 @@
 #include "base/sys.h"
 
 struct weft__lock {
-	weft__a32 word; /* 0 free, 1 held, 2 held and somebody may be parked */
+	weft__a32 word; /* 0 free, 1 held, 2 held and a thread may be parked */
 };
 
 void weft__lock_wait(struct weft__lock *lock);
 
-/* A barrier in all threads; without one, time enough for it to be as good, and false. */
+/* A full memory barrier in all threads of the process.  If the system has none, waits until
+ * stores can be assumed visible, and returns false. */
 bool weft__barrier(void);
 
 static inline void
@@ -29,7 +30,7 @@ weft__lock_take(struct weft__lock *lock)
 static inline void
 weft__lock_give(struct weft__lock *lock)
 {
-	/* Releases to the next taker, in take or in wait. */
+	/* Releases to the next thread that acquires it in take or wait. */
 	if (weft__exchange(&lock->word, 0, WEFT__RELEASE) == 2)
 		weft__sys->unpark(&lock->word);
 }

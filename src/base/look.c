@@ -1,4 +1,4 @@
-/* look.c - looking on for a moment before one sleeps. */
+/* look.c - spinning on a word for a bounded time. */
 #include "base/look.h"
 
 bool

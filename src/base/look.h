@@ -1,12 +1,13 @@
-/* look.h - looking on for a moment before one sleeps.
+/* look.h - adaptive spinning before a thread sleeps.
  *
- * To be woken by another thread takes microseconds, tens of them where its CPU sleeps,
- * too; to look on takes CPU from others.  So a look that did not pay makes the next ones
- * rarer, twice as rare each time, and one that paid starts over.  Whoever waits now and
- * then hardly ever looks so, and nobody is asked to set anything.
+ * A wakeup by another thread takes microseconds, or tens of them if the sleeper's CPU is idle.
+ * Spinning avoids that delay but takes CPU time from other threads.  So each spin that does not
+ * pay off doubles the number of waits that skip spinning, and a spin that pays off resets it.
+ * A thread that waits only occasionally therefore almost never spins.  There is nothing to
+ * tune.
  *
- * Needs: sys.h.  Thread: any.  The numbers are a matter of speed alone: of several who
- * write them, whoever comes last.
+ * Needs: sys.h.  Thread: any.  The counters affect speed only: if several threads write them,
+ * the last write wins.
  */
 #ifndef WEFT_BASE_LOOK_H
 #define WEFT_BASE_LOOK_H
@@ -14,11 +15,11 @@
 #include "base/sys.h"
 
 struct weft__luck {
-	weft__a32 skip;  /* waits left that begin without a look, */
-	weft__a32 skips; /* and how many it will be after the next one that does not pay */
+	weft__a32 skip;  /* waits left that begin without a spin */
+	weft__a32 skips; /* value of `skip` after the previous spin that did not pay off */
 };
 
-/* Is it time for a look again? */
+/* Whether this wait begins with a spin. */
 static inline bool
 weft__luck_try(struct weft__luck *luck)
 {
@@ -55,16 +56,16 @@ weft__luck_tell(struct weft__luck *luck, bool good, uint32_t skips_max)
 		weft__luck_bad(luck, skips_max);
 }
 
-/* Looks between two at the clock.  Where each is a step of the hook, one shows all that
- * many do. */
+/* Reads of the word between two reads of the clock.  In a build with atomic hooks each read is
+ * a step of the schedule, and one read covers every case that many reads would. */
 #ifdef WEFT__HOOK_ATOMICS
 #define WEFT__LOOKS 1
 #else
-#define WEFT__LOOKS 32 /* some 400 ns */
+#define WEFT__LOOKS 32 /* about 400 ns */
 #endif
 
-/* Look at a word for about so long, or until it is another than `value`: whether it is.
- * Orders nothing. */
+/* Spin for about `for_ns` while `word` equals `value`.  Returns whether it changed.  Implies no
+ * memory ordering. */
 bool weft__look_at(const weft__a32 *word, uint32_t value, uint64_t for_ns);
 
 #endif

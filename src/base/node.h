@@ -1,6 +1,6 @@
-/* node.h - a call to be made later, in somebody's memory, and lists of them.
+/* node.h - a deferred call in its caller's memory, and lists of such calls.
  *
- * Needs: atomic.h.  Thread: a list has one.
+ * Needs: atomic.h.  Thread: a list belongs to one thread.
  */
 #ifndef WEFT_BASE_NODE_H
 #define WEFT_BASE_NODE_H
@@ -8,19 +8,19 @@
 #include <weft/base.h>
 #include "base/atomic.h"
 
-/* Laid out as weft_node, whose opaque words it names. */
+/* Same layout as weft_node; names its opaque words. */
 struct weft__node {
 	weft_fn            fn;
 	void              *arg;
 	struct weft__node *next;
 	weft__a32          state; /* WEFT__NODE_*: 0 when not queued */
-	uint32_t           kind;  /* WEFT__NODE_*; written by its pusher */
-	uint64_t           before; /* number of the call it comes before; lane.c */
+	uint32_t           kind;  /* WEFT__NODE_*; written by the thread that pushes the node */
+	uint64_t           before; /* index of the queued call it precedes; see lane.c */
 	uint64_t           spare;
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft__node) == sizeof(weft_node), "one layout");
 
-/* The part of a node that the inbox needs; for those that are part of something. */
+/* The part of a node that the inbox uses, for nodes embedded in other objects. */
 struct weft__node_head {
 	weft_fn            fn;
 	void              *arg;
@@ -33,15 +33,15 @@ WEFT_STATIC_ASSERT(sizeof(struct weft__node_head) == offsetof(struct weft__node,
 
 enum {
 	WEFT__NODE_QUEUED = 1, /* state */
-	WEFT__NODE_SPENT = 2,  /* state of a wake that is queued and has ended a wait */
+	WEFT__NODE_SPENT = 2,  /* state of the wake node: queued, and has already ended a wait */
 
-	WEFT__NODE_FIRST = 1,  /* kind: ahead of all other posts */
-	WEFT__NODE_LANE = 2,   /* kind: calls for a lane, and not a caller's */
-	WEFT__NODE_OWN = 8,    /* kind: the library's, not a post */
-	WEFT__NODE_KEEP = 4,   /* kind: its state is changed by its users only */
+	WEFT__NODE_FIRST = 1,  /* kind: runs before all other posts */
+	WEFT__NODE_LANE = 2,   /* kind: announces calls in a producer queue; not a caller's node */
+	WEFT__NODE_OWN = 8,    /* kind: the library's own, does not count as a post */
+	WEFT__NODE_KEEP = 4,   /* kind: only the node's users change its state, not the inbox */
 };
 
-/* Turn a chain around: from newest first to oldest first. */
+/* Reverse a chain: from newest first to oldest first. */
 static inline struct weft__node *
 weft__node_turn(struct weft__node *node)
 {
@@ -57,12 +57,12 @@ weft__node_turn(struct weft__node *node)
 	return turned;
 }
 
-/* Nodes taken, in order. */
+/* Nodes in order, oldest first. */
 struct weft__node_list {
-	struct weft__node *first, **end; /* end: NULL stands for &first */
+	struct weft__node *first, **end; /* `end` is the link to write next; NULL means &first */
 };
 
-/* Move all nodes of a list, which has some, to the end of another. */
+/* Move all nodes of `from`, which is not empty, to the end of `to`. */
 static inline void
 weft__node_move(struct weft__node_list *from, struct weft__node_list *to)
 {
@@ -73,7 +73,7 @@ weft__node_move(struct weft__node_list *from, struct weft__node_list *to)
 	*from = (struct weft__node_list){ 0 };
 }
 
-/* Take a node out of a list, wherever it stands. */
+/* Remove a node from any position.  Does nothing if the list does not contain it. */
 static inline void
 weft__node_remove(struct weft__node_list *list, const struct weft__node *node)
 {
@@ -88,7 +88,6 @@ weft__node_remove(struct weft__node_list *list, const struct weft__node *node)
 		list->end = link;
 }
 
-/* Add a node to the end of a list. */
 static inline void
 weft__node_append(struct weft__node_list *list, struct weft__node *node)
 {

@@ -1,8 +1,8 @@
-/* os.h - the parts of the real sys table, shared between its two versions.
+/* os.h - the functions of the real sys table, shared by its two versions.
  *
- * os_posix.c has what every POSIX system can do; os_linux.c adds the futex, epoll
- * and eventfd, os_portable.c does without.  The build takes one of the latter,
- * which defines weft__sys_real.
+ * os_posix.c has what every POSIX system provides.  os_linux.c adds futex, epoll and eventfd;
+ * os_portable.c works without them.  The build compiles one of the latter two, which defines
+ * weft__sys_real.
  */
 #ifndef WEFT_BASE_OS_H
 #define WEFT_BASE_OS_H
@@ -61,7 +61,7 @@ int      weft__os_interface_index(const char *name);
 int      weft__os_host_find(const char *name, struct weft__host *out, size_t max);
 int      weft__os_host_name(const struct weft__host *host, char *out, size_t max);
 
-/* Threads that the library has started and that have not ended. */
+/* Threads that the library started and that still run. */
 extern weft__a32 weft__os_own_threads;
 
 void    *weft__os_stack_map(size_t size);
@@ -72,13 +72,13 @@ int      weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction
 int      weft__os_signal_give(int signo, const struct sigaction *before);
 int      weft__os_spawn(const struct weft__spawn *spawn);
 
-/* As reap() of the table; `type` and `id` are as in waitid(2). */
+/* Like reap() of the table; `type` and `id` are as in waitid(2). */
 int      weft__os_waitid(int type, int id, uint32_t how, int *out);
 
-/* Signal a child by its number, or the group that it leads. */
+/* Send a signal to a child by its pid, or to the process group that it leads. */
 int      weft__os_kill(int pid, int signo, bool group);
 
-/* The members of the table that os_posix.c has. */
+/* The members of the table that every POSIX system shares. */
 #define WEFT__OS_POSIX \
 	.alloc = weft__os_alloc, \
 	.resize = weft__os_resize, \
@@ -132,68 +132,68 @@ int      weft__os_kill(int pid, int signo, bool group);
 	.signal_give = weft__os_signal_give, \
 	.spawn = weft__os_spawn
 
-/* Make a call that sends SIGPIPE to this thread if nobody reads, without that. */
+/* Run `call`, which may raise SIGPIPE for this thread, without that signal being delivered. */
 int64_t  weft__os_quietly(int64_t (*call)(const void *arg), const void *arg);
 
-/* A result of a system call as >= 0 or -errno. */
+/* Converts the result of a system call: >= 0 stays, -1 becomes -errno. */
 int64_t  weft__os_result(int64_t rc);
 
-/* Add what is at the code address `pc` to a text: function and line, as far as the program's
- * files tell; else a file and an offset, or the number. */
+/* Append a description of the code address `pc`: function and line if the program's files have
+ * them; else a file and an offset, or the bare address. */
 void     weft__os_add_symbol(struct weft__text *text, const void *pc);
 
-/* The same in a signal handler, for files that were loaded before the last preparation. */
+/* The same for use in a signal handler; knows the files that were loaded at the last call of
+ * weft__os_symbols_prepare(). */
 void     weft__os_add_symbol_in_handler(struct weft__text *text, const void *pc);
 void     weft__os_symbols_prepare(void);
 
-/* The number of this process, and the name of its program. */
+/* The pid of this process, and the name of its program. */
 uint64_t weft__os_pid(void);
 void     weft__os_add_program(struct weft__text *text);
 
-/* The CPU as it was when a signal came. */
+/* CPU state at the time a signal arrived. */
 struct weft__moment {
-	const void *addr; /* that a fault is about, or NULL */
+	const void *addr; /* the faulting address, or NULL */
 	const char *pc, *fp, *sp;
 };
 
-/* Have `look` called for every fault (SIGSEGV, SIGBUS), in a signal handler.  If it
- * returns true, the fault happens again, and is whoever's it was before this call; else
- * it is passed on to them.  0 or -errno. */
+/* Call `look` in a signal handler for every fault (SIGSEGV, SIGBUS).  If it returns true, the
+ * previous action is restored and the fault happens again; if it returns false, the handler
+ * passes the fault to the previous action directly.  0 or -errno. */
 int      weft__os_catch_faults(bool (*look)(const struct weft__moment *moment));
 
-/* Somebody has taken SIGSEGV, or ignores it. */
+/* Whether SIGSEGV has a handler or is ignored. */
 bool     weft__os_has_fault_handler(void);
 
-/* Have `look` called in a signal handler of each thread that weft__os_poke() is called
- * for; it returns false if it was not meant.  0 or -errno. */
+/* Install `look` as the handler of the signal that weft__os_poke() sends.  It runs on the
+ * target thread, and returns false if the signal was not meant for it.  0 or -errno. */
 int      weft__os_catch_pokes(bool (*look)(const struct weft__moment *moment));
 
-/* Let the calling thread be poked; its number for that. */
+/* Let weft__os_poke() signal the calling thread; returns the thread's handle. */
 uint64_t weft__os_allow_pokes(void);
 
-/* Poke the thread of that number, unless it is 0, which it becomes before the thread
- * ends.  0 or -errno. */
+/* Send that signal to the thread whose handle is in *thread.  0 means no thread; the handle
+ * must become 0 before its thread exits.  0 or -errno. */
 int      weft__os_poke(const weft__a64 *thread);
 
-/* In a forked child. */
+/* Reset the lock of weft__os_poke() in a forked child. */
 void     weft__os_forget_pokes(void);
 
-/* See that signal handlers of the calling thread have a stack of their own, until it
- * ends.  0 or -errno. */
+/* Give the calling thread an alternate signal stack, until the thread exits.  0 or -errno. */
 int      weft__os_signal_stack(struct weft__thread *self);
 
-/* End the process: with a core, or with that status, and nothing else of it runs. */
+/* End the process at once: with a core file, or with a status.  No exit handlers run. */
 _Noreturn void weft__os_abort(void);
 _Noreturn void weft__os_exit(int status);
 
-/* The end of the calling thread's own stack; the caller's frame if that is not known. */
+/* The high end of the calling thread's stack; the caller's frame if that is unknown. */
 const void *weft__os_stack_end(void);
 
-/* Whole milliseconds, rounded up, so that no sleep ends early; -1 for none. */
+/* Milliseconds, rounded up so that no sleep ends early; -1 means no timeout. */
 int      weft__os_ms(int64_t timeout_ns);
 
-/* What allocation goes to, as given to weft_set_hooks(); see hooks.c. */
+/* The hooks given to weft_set_hooks(); see hooks.c. */
 extern weft_hooks weft__hooks;
-extern weft__a32  weft__hooks_used; /* 1 once something was allocated */
+extern weft__a32  weft__hooks_used; /* 1 once the library has allocated memory */
 
 #endif

@@ -1,4 +1,4 @@
-/* os_host.c - hosts and their names, as the system's own resolver knows them. */
+/* os_host.c - host names and addresses, by the system's resolver. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/os.h"
 
-/* What getaddrinfo(3) and getnameinfo(3) say, as an error of ours. */
+/* Map a result of getaddrinfo(3) or getnameinfo(3) to an error of the library. */
 static int
 error_of(int code)
 {
@@ -30,7 +30,7 @@ error_of(int code)
 	}
 }
 
-/* False: it is of another kind. */
+/* False if the address is neither IPv4 nor IPv6. */
 static bool
 read_host(const struct sockaddr *from, struct weft__host *out)
 {

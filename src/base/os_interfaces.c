@@ -9,7 +9,7 @@
 #include <weft/addr.h>
 #include "base/os.h"
 
-/* What it takes in a weft_addr; 0 for what is none of IP. */
+/* Size of the address in a weft_addr; 0 if it is not an IP address. */
 static size_t
 size_of(const struct ifaddrs *entry)
 {

@@ -56,14 +56,14 @@ sleep_on(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 {
 	struct timespec until = to_timespec(deadline_ns);
 
-	/* FUTEX_WAIT_BITSET is the one that takes an absolute monotonic time. */
+	/* The only futex wait that takes an absolute monotonic time. */
 	return (int)weft__os_result(
 		syscall(SYS_futex, &word->raw, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
 	                deadline_ns == WEFT_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY));
 }
 
-/* ThreadSanitizer holds a signal back until its thread calls something that it knows,
- * which a futex is not: so there one sleeps in slices, with such a call after each. */
+/* ThreadSanitizer delays a signal until its thread makes a call that it intercepts, which futex
+ * is not.  So under ThreadSanitizer the thread sleeps in slices, with such a call after each. */
 static int
 os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 {
@@ -84,11 +84,12 @@ os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 static void
 os_unpark(weft__a32 *word)
 {
-	/* Of a private futex the address alone counts; waking nobody is no error. */
+	/* A private futex is identified by its address alone.  Waking no thread is not an
+	 * error. */
 	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
 }
 
-/* The process must have said that it will ask; so the first one says it. */
+/* A process must register before it uses the barrier; the first call does so. */
 static int
 os_barrier(void)
 {
@@ -106,8 +107,8 @@ os_barrier(void)
 
 /* --- CPUs --------------------------------------------------------------- */
 
-/* Whole CPUs that the quota in `path` (cpu.max: "200000 100000") allows; `most`
- * if there is none. */
+/* Whole CPUs that the quota in the file `path` (cpu.max: "200000 100000") allows; `most` if
+ * there is no quota. */
 static int
 quota_of(const char *path, int most)
 {
@@ -161,21 +162,20 @@ cgroup_quota(int most)
 static int
 os_cpus(void)
 {
-	static weft__a32 known; /* one more than the count; looked up once */
+	static weft__a32 known; /* the count plus one; read from the system once */
 	uint32_t count = weft__load(&known, WEFT__RELAXED);
 	long online;
 
 	if (count > 0)
 		return (int)count - 1;
-	/* Not those that the calling thread is bound to: others may be bound to
-	 * others. */
+	/* Not the affinity of the calling thread: other threads may have a different one. */
 	online = sysconf(_SC_NPROCESSORS_ONLN);
 	count = (uint32_t)cgroup_quota(online < 1 ? 1 : (int)online);
 	weft__store(&known, count + 1, WEFT__RELAXED);
 	return (int)count;
 }
 
-/* The folder of the threads has a link for each, and two of its own. */
+/* /proc/self/task has one link per thread, plus two of its own. */
 static int
 os_other_threads(void)
 {
@@ -318,8 +318,8 @@ os_unmap(void *mem, size_t size)
 		(void)munmap(mem, size);
 }
 
-/* A guard that is a mark in the page table (Linux 6.13) does not split the mapping, of
- * which a process may have 65,530 by default; protection does, twice for each stack. */
+/* A guard marker in the page table (Linux 6.13) does not split the mapping.  mprotect() splits
+ * it twice per stack, and a process may have only 65,530 mappings by default. */
 static int
 os_stack_guard(void *mem, size_t size)
 {
@@ -345,7 +345,7 @@ os_reap(const struct weft__pid *pid, uint32_t how, int *out)
 
 	if (pid->fd >= 0)
 		rc = weft__os_waitid(P_PIDFD, pid->fd, how, out);
-	if (rc == -EINVAL) /* before 5.4 by its number only */
+	if (rc == -EINVAL) /* before 5.4: by pid only */
 		rc = weft__os_waitid(P_PID, pid->pid, how, out);
 	return rc;
 }
@@ -358,7 +358,7 @@ os_kill(const struct weft__pid *pid, int signo, bool group)
 	return (int)weft__os_result(syscall(SYS_pidfd_send_signal, pid->fd, signo, NULL, 0));
 }
 
-/* A page that is swapped out counts as not in use, here. */
+/* A swapped-out page counts as unused here. */
 static size_t
 os_stack_touched(void *mem, size_t size)
 {
@@ -416,7 +416,7 @@ os_sendfile(int fd, int file, uint64_t offset, size_t size)
 	return weft__os_quietly(send_part, &(struct part){ fd, file, offset, size });
 }
 
-/* The filter sees a segment from its TCP header on, which has the flags in byte 13. */
+/* The filter sees a segment from its TCP header on; the flags are in byte 13. */
 static int
 os_ignore_syn(int fd)
 {

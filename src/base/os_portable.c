@@ -1,7 +1,7 @@
-/* os_portable.c - the real sys table with POSIX alone: poll and pipe, no futex.
+/* os_portable.c - the real sys table with POSIX only: poll and pipe, no futex.
  *
- * Parking is a condition variable chosen by the word's address.  Words that share
- * one wake each other for no reason, which park() allows.
+ * Parking uses a condition variable chosen by the word's address.  Words that share one cause
+ * each other spurious wakeups, which park() allows.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,8 +55,8 @@ os_park(weft__a32 *word, uint32_t value, uint64_t deadline_ns)
 	int rc = -EAGAIN;
 
 	(void)pthread_mutex_lock(&lot->lock);
-	/* unpark() takes the lock too, so a change of the word before its call is
-	 * seen here, or its call finds us asleep. */
+	/* unpark() takes the lock too: either this load sees a change of the word made before
+	 * unpark() was called, or unpark() finds this thread asleep. */
 	if (weft__load(word, WEFT__RELAXED) != value)
 		;
 	else if (deadline_ns == WEFT_NEVER)
@@ -134,8 +134,8 @@ os_get_cpus(struct weft__cpus *out)
 	return -ENOSYS;
 }
 
-/* Between the call and the flags a forked child could inherit the descriptor;
- * systems of this kind have nothing better. */
+/* A child forked between the call and the flags could inherit the descriptor; these systems
+ * have nothing better. */
 static int
 owned(int fd)
 {
@@ -192,7 +192,7 @@ os_poll(struct pollfd *fds, size_t count, int64_t timeout_ns)
 	return (int)weft__os_result(poll(fds, (nfds_t)count, weft__os_ms(timeout_ns)));
 }
 
-/* A process is known by its number, which stays its own until it is reaped. */
+/* A process is identified by its pid, which stays valid until it is reaped. */
 static int
 os_pid_open(int pid)
 {

@@ -1,7 +1,7 @@
-/* os_posix.c - the sys table's calls that every POSIX system has.
+/* os_posix.c - the sys table's functions that every POSIX system has.
  *
- * Thin by intent: each does one call, turns -1 and errno into -errno, and adds the
- * flags that the table promises (never blocks, never signals, close-on-exec).
+ * Thin on purpose: each makes one call, turns -1 and errno into -errno, and adds the flags that
+ * the table promises (never blocks, raises no signal, close-on-exec).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -62,7 +62,7 @@ weft__os_abort(void)
 	abort();
 }
 
-/* Without what exit() does: that waits for locks, and what still runs may hold them. */
+/* Not exit(): it waits for locks that code still running may hold. */
 void
 weft__os_exit(int status)
 {
@@ -87,7 +87,7 @@ weft__os_stack_end(void)
 
 /* --- memory ------------------------------------------------------------- */
 
-/* The flag is only ever set, so a relaxed look keeps its line shared. */
+/* The flag is only ever set; testing it first keeps its cache line shared. */
 static void
 note_use(void)
 {
@@ -95,8 +95,8 @@ note_use(void)
 		weft__store(&weft__hooks_used, 1, WEFT__RELAXED);
 }
 
-/* Of a stress build: who reads what was never written, was given back or has moved
- * does not get by with what happens to be there. */
+/* Stress build: code that reads memory which was never written, was freed or has moved finds
+ * junk. */
 enum { FRESH = 0xa5, GONE = 0xdd };
 
 static void *
@@ -107,7 +107,7 @@ stress_alloc(size_t size)
 	return mem ? memset(mem, FRESH, size) : NULL;
 }
 
-/* The compiler must not know that nobody may read what is written here. */
+/* The compiler must not remove the memset as a dead store. */
 static void
 stress_release(void *mem)
 {
@@ -167,7 +167,7 @@ weft__os_now(void)
 {
 	struct timespec now;
 
-	/* It cannot fail: the clock is there and the address is good. */
+	/* Cannot fail: the clock exists and the address is valid. */
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * WEFT_S + (uint64_t)now.tv_nsec;
 }
@@ -213,7 +213,7 @@ thread_main(void *arg)
 	return NULL;
 }
 
-/* Not less than the system lets a thread have, and whole pages.  An errno, or 0. */
+/* Round up to the system's minimum and to whole pages.  An errno, or 0. */
 static int
 set_stack(pthread_attr_t *attr, size_t bytes)
 {
@@ -233,14 +233,14 @@ static int
 create(struct start *start, pthread_t *out)
 {
 	pthread_attr_t attr;
-	/* One that is blocked kills without a handler. */
+	/* A fault whose signal is blocked kills the process without calling a handler. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
 	sigset_t all, before;
 	int rc = pthread_attr_init(&attr);
 
 	if (rc != 0)
 		return rc;
-	/* The new thread inherits the mask; signals stay with the program's own. */
+	/* The new thread inherits the mask, so the program's own threads receive the signals. */
 	(void)sigfillset(&all);
 	for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++)
 		(void)sigdelset(&all, faults[k]);
@@ -284,7 +284,7 @@ weft__os_thread_join(uint64_t thread)
 
 /* --- signals ------------------------------------------------------------ */
 
-#define SIGNAL_STACK ((size_t)65536) /* for a report hook, and large registers */
+#define SIGNAL_STACK ((size_t)65536) /* enough for a report hook and large register sets */
 
 int
 weft__os_signal_stack(struct weft__thread *self)
@@ -342,8 +342,9 @@ static const int fault_signals[2] = { SIGSEGV, SIGBUS };
 static struct sigaction faults_before[2];
 static bool (*look_at_fault)(const struct weft__moment *moment);
 
-/* Not ours.  Who ignores a signal, or leaves it at its default, has no handler: then a
- * fault happens again, and what was sent is sent again. */
+/* Pass a signal to the previous action.  SIG_DFL and SIG_IGN are not functions: restore the
+ * action, so that a fault happens again, and raise a sent signal again.  A sent signal that was
+ * ignored stays ignored. */
 static void
 pass_on(int number, siginfo_t *info, void *context, const struct sigaction *before)
 {
@@ -386,7 +387,7 @@ weft__os_catch_faults(bool (*look)(const struct weft__moment *moment))
 	look_at_fault = look;
 	(void)sigemptyset(&mine.sa_mask);
 	for (int i = 0; rc == 0 && i < 2; i++) {
-		/* Before the handler can be called. */
+		/* Must be set before the handler can run. */
 		rc = (int)weft__os_result(sigaction(fault_signals[i], NULL, &faults_before[i]));
 		if (rc == 0)
 			rc = (int)weft__os_result(sigaction(fault_signals[i], &mine, NULL));
@@ -402,7 +403,7 @@ weft__os_has_fault_handler(void)
 	return sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler != SIG_DFL;
 }
 
-/* SIGURG: it is ignored by default, and hardly ever used. */
+/* Pokes use SIGURG: it is ignored by default, and rarely used. */
 static struct sigaction pokes_before;
 static bool (*look_at_poke)(const struct weft__moment *moment);
 static pthread_mutex_t pokes_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -446,7 +447,7 @@ weft__os_allow_pokes(void)
 	return (uint64_t)pthread_self();
 }
 
-/* A thread that ends takes the lock on its way: until then its handle is good. */
+/* An exiting thread takes this lock first, so its handle stays valid while the lock is held. */
 int
 weft__os_poke(const weft__a64 *thread)
 {
@@ -483,13 +484,13 @@ on_thread_exit(void *arg)
 	weft__thread_ptr = NULL;
 }
 
-/* Keep the object that contains this code loaded, though a plugin that brought it is closed:
- * from now on the system has pointers into it, for ends of threads, forks and signals, and
- * threads of the library run it.  The main program, without a name here, stays anyway. */
+/* Keep the object that contains this code loaded, even if a plugin that loaded it is closed:
+ * from now on the system holds pointers into it, for thread exit, fork and signals, and threads
+ * of the library run it.  The main program, whose name is empty here, is never unloaded. */
 static void
 stay_loaded(void)
 {
-#ifdef __GLIBC__ /* others unload nothing, or have no dladdr1() */
+#ifdef __GLIBC__ /* other libcs never unload, or lack dladdr1() */
 	struct link_map *object;
 	Dl_info info;
 
@@ -502,7 +503,7 @@ static void
 make_exit_key(void)
 {
 	stay_loaded();
-	/* Without a key, what an ending thread holds is leaked, and no more. */
+	/* If this fails, exiting threads leak what they hold; nothing worse. */
 	(void)pthread_key_create(&exit_key, on_thread_exit);
 }
 
@@ -542,7 +543,7 @@ weft__os_at_fork(void (*fn)(void))
 int
 weft__os_close(int fd)
 {
-	/* Linux and POSIX 2024 agree that the number is gone, also after EINTR. */
+	/* Linux and POSIX 2024 agree that the descriptor is closed even after EINTR. */
 	int rc = (int)weft__os_result(close(fd));
 
 	return rc == -EINTR ? 0 : rc;
@@ -743,8 +744,8 @@ weft__os_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* --- stacks ------------------------------------------------------------- */
 
-/* Not reserved: of most stacks only the first page is ever touched.  Huge pages would
- * take room for all of it at once. */
+/* MAP_NORESERVE: most stacks only ever touch their first page.  Huge pages would allocate the
+ * whole stack at once. */
 void *
 weft__os_stack_map(size_t size)
 {

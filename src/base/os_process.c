@@ -1,4 +1,4 @@
-/* os_process.c - signals and child processes of the sys table, as POSIX has them. */
+/* os_process.c - signals and child processes of the sys table, for POSIX. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 /* --- signals ------------------------------------------------------------ */
 
-static weft__aptr signal_fn; /* one for all signals */
+static weft__aptr signal_fn; /* one function for all signals */
 
 static void
 on_signal(int signo)
@@ -22,7 +22,7 @@ on_signal(int signo)
 	errno = kept;
 }
 
-/* On the thread's signal stack if it has one: its own may be a small one. */
+/* The handler uses the thread's signal stack if it has one: its own stack may be small. */
 int
 weft__os_signal_take(int signo, void (*fn)(int signo), struct sigaction *before)
 {
@@ -46,8 +46,8 @@ weft__os_signal_give(int signo, const struct sigaction *before)
 
 /* --- processes ---------------------------------------------------------- */
 
-/* Those among the three that would be overwritten before they are used get a number
- * that is out of the way.  0 or -errno. */
+/* Descriptors 0 to 2 would be overwritten before they are used, so duplicate them to higher
+ * numbers.  0 or -errno. */
 static int
 lift(const int from[3], int to[3])
 {
@@ -81,8 +81,8 @@ add_actions(const struct weft__spawn *spawn, const int fds[3], posix_spawn_file_
 	return -rc;
 }
 
-/* Our threads block all signals, which a program is not prepared for; and whoever
- * ignores SIGPIPE does so for himself. */
+/* The library's threads block all signals, which a new program does not expect.  An ignored
+ * SIGPIPE would be inherited through exec, so the child gets the default action. */
 static int
 add_attributes(const struct weft__spawn *spawn, posix_spawnattr_t *attr)
 {
@@ -115,7 +115,7 @@ spawn_with(const struct weft__spawn *spawn, const int fds[3])
 		rc = add_actions(spawn, fds, &actions);
 		if (rc == 0)
 			rc = add_attributes(spawn, &attr);
-		if (rc == 0) /* it does not write what is not const here */
+		if (rc == 0) /* the casts are safe: posix_spawnp() does not write to either array */
 			rc = -posix_spawnp(&pid, spawn->argv[0], &actions, &attr,
 			                   (char *const *)(uintptr_t)spawn->argv,
 			                   spawn->env ? (char *const *)(uintptr_t)spawn->env
@@ -157,8 +157,8 @@ weft__os_waitid(int type, int id, uint32_t how, int *out)
 	return 1;
 }
 
-/* A number stays its owner's until he is reaped, which somebody else in the program may
- * have done.  So that is looked for first. */
+/* A pid stays valid until the child is reaped, and other code in the program may have reaped
+ * it.  So check first that it can still be waited for. */
 int
 weft__os_kill(int pid, int signo, bool group)
 {
@@ -170,7 +170,7 @@ weft__os_kill(int pid, int signo, bool group)
 	return (int)weft__os_result(kill(group ? -pid : pid, signo));
 }
 
-/* --- this one ------------------------------------------------------------ */
+/* --- this process -------------------------------------------------------- */
 
 uint64_t
 weft__os_pid(void)

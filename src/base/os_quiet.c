@@ -1,8 +1,8 @@
-/* os_quiet.c - writing where nobody reads is an error, not a death.
+/* os_quiet.c - makes a write without a reader return an error instead of raising SIGPIPE.
  *
- * Sends are told so by a flag.  Calls that have none raise SIGPIPE for the calling thread:
- * that is blocked meanwhile, and what was raised is taken back, so that nobody else's way
- * of handling it is touched.
+ * Sends have a flag for this.  Calls without one raise SIGPIPE for the calling thread.  The
+ * code here blocks the signal during the call and then consumes it, so the program's own
+ * handling of SIGPIPE is not affected.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include "base/os.h"
 
-/* Take back the one that is pending, if it is: another thread may have got it, if it was
- * for all. */
+/* Consume the pending SIGPIPE, if there is one.  Where the system sends SIGPIPE to the whole
+ * process, another thread may have received it already. */
 static void
 take_back(const sigset_t *pipe_only)
 {

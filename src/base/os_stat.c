@@ -1,4 +1,4 @@
-/* os_stat.c - what a descriptor stands for. */
+/* os_stat.c - the type and identity of a descriptor. */
 #include <sys/stat.h>
 #include "base/os.h"
 

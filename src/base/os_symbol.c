@@ -1,17 +1,17 @@
-/* os_symbol.c - a code address as text: "function+0x1f (file.c:12)".
+/* os_symbol.c - describes a code address as text: "function+0x1f (file.c:12)".
  *
- * The dynamic linker knows which file the code was loaded from.  That file is mapped while an
- * address is looked up, and image.c finds the function and the line.  Texts are remembered,
- * and the spans of a file's line programs, since both are slow to find and asked for often.
+ * The dynamic linker knows the file that the code was loaded from.  The file is mapped during a
+ * lookup, and image.c finds the function and the line.  Texts, and the spans of a file's line
+ * programs, are cached, since both are slow to compute and requested often.
  *
- *   1. The list of loaded files is written under `busy`, and an entry does not change once
- *      it is counted.  Files that were unloaded stay in it; a search begins at the latest.
- *   2. Everything else under `busy` is a memory of what can be found again.  A thread that
- *      does not get it at once looks without: nothing waits, so a forked child and a signal
- *      handler need no care.
- *   3. A signal handler uses the list only.  It opens and maps a file, which are plain
- *      system calls, and reads it by image.c.  It asks neither the dynamic linker, which
- *      has a lock, nor a memory that the interrupted code may be writing.
+ *   1. The list of loaded files is written under `busy`, and an entry does not change once it
+ *      is counted.  Files that were unloaded stay in the list; a search starts at the newest.
+ *   2. Everything else under `busy` is a cache.  A thread that does not get `busy` at once
+ *      works without the cache.  Nothing waits, so forked children and signal handlers need no
+ *      special care.
+ *   3. A signal handler uses the list only.  It opens and maps a file, which are plain system
+ *      calls, and reads it with image.c.  It uses neither the dynamic linker, which has a lock,
+ *      nor a cache, which the interrupted code may be writing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,14 +26,14 @@
 #include "base/os.h"
 
 #define FILES_MAX  128u
-#define TEXTS      512u /* remembered */
+#define TEXTS      512u /* number of cached texts */
 #define TEXT_BYTES 120
 #define PATH_BYTES 256
 #define PROGRAM    "/proc/self/exe"
 
 struct loaded {
-	uintptr_t low, high; /* of its segments in memory */
-	uintptr_t bias;      /* of addresses there to those in the file */
+	uintptr_t low, high; /* range of its segments in memory */
+	uintptr_t bias;      /* address in memory minus address in the file */
 	char path[PATH_BYTES];
 	/* Under `busy`. */
 	struct weft__lines_span *spans;
@@ -42,7 +42,7 @@ struct loaded {
 
 static struct {
 	weft__a32 busy;
-	weft__a32 count; /* of files; invariant 1 */
+	weft__a32 count; /* number of files; invariant 1 */
 	struct loaded files[FILES_MAX];
 	struct {
 		const void *pc;
@@ -55,7 +55,7 @@ static struct {
 struct question {
 	uintptr_t pc;
 	struct loaded file;
-	bool all; /* list every file, instead of looking for one */
+	bool all; /* list every file, instead of searching for one */
 };
 
 static void
@@ -86,7 +86,7 @@ loaded_of(const struct dl_phdr_info *info)
 	return file;
 }
 
-/* The entry of that file, made at need; NULL if the list is full.  Under `busy`. */
+/* The entry of `file`, created if needed; NULL if the list is full.  Under `busy`. */
 static struct loaded *
 list_file(const struct loaded *file)
 {
@@ -164,7 +164,7 @@ map_file(const char *path)
 	return out;
 }
 
-/* Under `busy`; without memory the file has none. */
+/* Under `busy`.  If memory runs out, the file has no spans. */
 static void
 find_spans(struct loaded *file, const struct weft__image *image)
 {
@@ -181,7 +181,7 @@ find_spans(struct loaded *file, const struct weft__image *image)
 	file->span_count = weft__lines_spans(image, file->spans, count);
 }
 
-/* `file` has spans only if this thread is busy. */
+/* `file` has spans only if this thread holds `busy`. */
 static bool
 find_line(const struct loaded *file, const struct weft__image *image, uint64_t address,
           struct weft__line *out)
@@ -217,7 +217,7 @@ add_file(struct weft__text *text, const struct loaded *file)
 		weft__text_add(text, last_part(file->path));
 }
 
-/* Compilers append ".part.0" and the like to the names of pieces. */
+/* Compilers append ".part.0" and the like to the names of split functions; leave that out. */
 static void
 add_function(struct weft__text *text, const char *name)
 {
@@ -243,8 +243,7 @@ add_place(struct weft__text *text, const struct loaded *file, const struct weft_
 	weft__text_add(text, ")");
 }
 
-/* An address inside of a function is where a call returns to, so that the line is the one
- * of the byte before. */
+/* An address inside a function is a return address, so the line is that of the byte before it. */
 static bool
 describe(struct weft__text *text, const struct loaded *file, const struct weft__image *image,
          uint64_t address)
@@ -271,7 +270,7 @@ describe(struct weft__text *text, const struct loaded *file, const struct weft__
 	return true;
 }
 
-/* `file` may be changed if this thread is busy. */
+/* Changes `file` only if this thread holds `busy`. */
 static void
 add_address(struct weft__text *text, struct loaded *file, uintptr_t pc, bool is_busy)
 {

@@ -1,4 +1,4 @@
-/* ring.c - how a ring grows. */
+/* ring.c - growing and freeing a ring of calls. */
 #include "base/ring.h"
 
 #define ROOM_FIRST 64u

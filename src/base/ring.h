@@ -1,4 +1,4 @@
-/* ring.h - a queue of calls that grows by doubling and keeps its memory. */
+/* ring.h - a FIFO queue of calls that grows by doubling and keeps its memory. */
 #ifndef WEFT_BASE_RING_H
 #define WEFT_BASE_RING_H
 
@@ -11,7 +11,7 @@ struct weft__call {
 
 struct weft__ring {
 	struct weft__call *calls;
-	size_t             head;  /* of the oldest; counts on, masked at use */
+	size_t             head;  /* index of the oldest; grows freely, masked on use */
 	size_t             count;
 	size_t             room;  /* a power of two, or 0 */
 };
@@ -30,7 +30,7 @@ weft__ring_push(struct weft__ring *ring, weft_fn fn, void *arg)
 	return 0;
 }
 
-/* The oldest, which there is. */
+/* Remove the oldest call; the queue must not be empty. */
 static inline struct weft__call
 weft__ring_pop(struct weft__ring *ring)
 {

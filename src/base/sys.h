@@ -1,12 +1,12 @@
-/* sys.h - the one door to the outside: memory, clock, chance, threads, kernel.
+/* sys.h - the table of all system services: memory, clock, random numbers, threads, kernel.
  *
- * Every system call, allocation, clock reading and random number of the library
- * goes through the table `weft__sys`.  It is the real one unless a test has put
- * another in its place before the first use: one that counts and fails, or a whole
- * simulated kernel.  Calls return >= 0 or -errno; errno itself is read nowhere else.
+ * Every system call, allocation, clock reading and random number of the library goes through
+ * the table `weft__sys`.  A test may replace the real table before the first use: with one that
+ * counts and injects failures, or with a simulated kernel.  Calls return >= 0 or -errno; no
+ * other code reads errno.
  *
- * Needs: nothing.  Thread: any; the pointer changes only while no other thread
- * and no loop uses the library.
+ * Needs: nothing.  Thread: any; the pointer changes only while no other thread and no loop uses
+ * the library.
  */
 #ifndef WEFT_BASE_SYS_H
 #define WEFT_BASE_SYS_H
@@ -26,7 +26,7 @@ struct sockaddr;
 struct weft__thread;
 struct weft_interface;
 
-/* What a descriptor is, as far as waiting for it goes. */
+/* The type of a descriptor, as far as it matters for waiting. */
 enum {
 	WEFT__FD_FILE,   /* a regular file or directory: always ready */
 	WEFT__FD_SOCKET,
@@ -34,22 +34,22 @@ enum {
 };
 
 struct weft__thread_opts {
-	const char *name; /* at most 15 bytes are kept; or NULL */
+	const char *name; /* at most 15 bytes are kept; may be NULL */
 	void      (*fn)(void *arg);
 	void       *arg;
-	size_t      stack_bytes; /* at least; 0: the system's default */
+	size_t      stack_bytes; /* minimum; 0: the system's default */
 };
 
-/* Where a host is. */
+/* The address of a host. */
 struct weft__host {
 	uint16_t family; /* AF_INET, AF_INET6 */
-	uint32_t scope;  /* of IPv6 */
+	uint32_t scope;  /* IPv6 only */
 	uint8_t  ip[16];
 };
 
-#define WEFT__CPUS_MAX 1024 /* numbers of CPUs are below; a multiple of 64 */
+#define WEFT__CPUS_MAX 1024 /* CPU numbers are below it; a multiple of 64 */
 
-/* A set of CPUs: number n is bit n % 64 of word n / 64. */
+/* A set of CPUs: CPU n is bit n % 64 of word n / 64. */
 struct weft__cpus {
 	uint64_t words[WEFT__CPUS_MAX / 64];
 };
@@ -57,39 +57,40 @@ struct weft__cpus {
 /* A child process, until it is reaped. */
 struct weft__pid {
 	int32_t pid;
-	int32_t fd; /* that stands for it, or -1 */
+	int32_t fd; /* its pidfd, or -1 */
 };
 
-/* How to look for a child's end. */
+/* How to check whether a child has ended. */
 enum {
-	WEFT__REAP_WAIT = 1 << 0, /* until it has come */
-	WEFT__REAP_KEEP = 1 << 1, /* and leave it to be reaped */
+	WEFT__REAP_WAIT = 1 << 0, /* block until it has */
+	WEFT__REAP_KEEP = 1 << 1, /* and do not reap it */
 };
 
-/* What a new process has as a descriptor, besides one that is open here. */
+/* Values of weft__spawn.fds, besides a descriptor of the parent. */
 enum {
-	WEFT__SPAWN_KEEP = -1, /* what we have */
+	WEFT__SPAWN_KEEP = -1, /* inherit the parent's */
 	WEFT__SPAWN_NULL = -2, /* /dev/null */
 };
 
 struct weft__spawn {
-	const char *const *argv; /* argv[0] is found by PATH */
-	const char *const *env;  /* or NULL: ours */
-	const char        *cwd;  /* or NULL: ours */
+	const char *const *argv; /* argv[0] is searched in PATH */
+	const char *const *env;  /* NULL: the parent's */
+	const char        *cwd;  /* NULL: the parent's */
 	int                fds[3];
-	bool               group; /* it leads a process group of its own */
+	bool               group; /* make it the leader of a new process group */
 };
 
-/* One of many messages; laid out as Linux has it, where `error` is padding. */
+/* One of several messages; same layout as Linux's mmsghdr, where `error` is padding. */
 struct weft__mmsg {
 	struct msghdr hdr;
-	uint32_t      size;  /* received, or sent */
-	int32_t       error; /* the caller's 0; of the first that was not: its -errno, if
-	                      * this system tells it; it may be gone then */
+	uint32_t      size;  /* bytes received or sent */
+	int32_t       error; /* set to 0 by the caller; for the first message that failed its
+	                      * -errno, on systems that report it; the socket may then have lost
+	                      * that error */
 };
 
 struct weft__sys {
-	/* As malloc, realloc and free. */
+	/* Like malloc, realloc and free. */
 	void *(*alloc)(size_t size);
 	void *(*resize)(void *mem, size_t size);
 	void  (*release)(void *mem);
@@ -97,57 +98,56 @@ struct weft__sys {
 	/* The monotonic clock in nanoseconds. */
 	uint64_t (*now)(void);
 
-	/* The date: nanoseconds since 1970, which may jump. */
+	/* The wall clock: nanoseconds since 1970.  It may jump. */
 	uint64_t (*date)(void);
 
 	/* Fill `buf` with random bytes.  0 or -errno. */
 	int (*random)(void *buf, size_t size);
 
-	/* Sleep while *word == value, until unpark(word), the deadline, a signal or
-	 * no reason at all: 0, -EAGAIN if it was different, -ETIMEDOUT, -EINTR. */
+	/* Sleep while *word == value, until unpark(word), the deadline, a signal, or
+	 * spuriously.  0; -EAGAIN if *word had another value; -ETIMEDOUT; -EINTR. */
 	int  (*park)(weft__a32 *word, uint32_t value, uint64_t deadline_ns);
-	void (*unpark)(weft__a32 *word); /* one of those that sleep there; the word may be
-	                                  * gone: only its address is used */
+	void (*unpark)(weft__a32 *word); /* wakes one sleeper; uses only the address, so the word
+	                                  * may already be freed */
 
-	/* A full memory barrier in every thread of the process, between two of its
-	 * instructions: 0, or -ENOSYS, -EPERM. */
+	/* Issue a full memory barrier in every thread of the process.  0, or -ENOSYS, -EPERM. */
 	int (*barrier)(void);
 
-	/* Let another thread run first. */
+	/* Let another thread run. */
 	void (*yield)(void);
 
-	/* Start a thread with all signals blocked, but for those of its own faults;
-	 * fills `out` for join, which waits for its end.  0 or -errno. */
+	/* Start a thread with all signals blocked, except those for its own faults.  Fills
+	 * `out` for join, which waits until the thread exits.  0 or -errno. */
 	int (*thread_start)(const struct weft__thread_opts *opts, uint64_t *out);
 	int (*thread_join)(uint64_t thread);
 
-	/* The calling thread's own struct, made at its first call and ended with
-	 * the thread. */
+	/* The calling thread's struct, created by its first call and destroyed when the thread
+	 * exits. */
 	struct weft__thread *(*thread_self)(void);
 
-	/* Run `fn` in each forked child.  0 or -errno. */
+	/* Call `fn` in each forked child.  0 or -errno. */
 	int (*at_fork)(void (*fn)(void));
 
-	/* A variable of the environment, or NULL. */
+	/* An environment variable, or NULL. */
 	const char *(*env)(const char *name);
 
-	/* Ignore SIGPIPE: writing to a pipe that nobody reads is an error, no death. */
+	/* Ignore SIGPIPE: a write to a pipe without a reader returns an error. */
 	void (*ignore_pipe)(void);
 
-	/* How many CPUs this process may keep busy; a quota of half a CPU is 0. */
+	/* The number of CPUs that this process may keep busy; 0 if its quota is less than one. */
 	int (*cpus)(void);
 
-	/* How many threads of this process the library has not started; -ENOSYS. */
+	/* The number of threads in this process that the library did not start; or -ENOSYS. */
 	int (*other_threads)(void);
 
-	/* Have the calling thread run on these CPUs only; NULL: just say whether that
-	 * can be asked for.  0, -EINVAL if there is none of them, -ENOSYS, -EPERM. */
+	/* Restrict the calling thread to these CPUs.  NULL only checks whether the call is
+	 * supported.  0, -EINVAL if none of the CPUs exists, -ENOSYS, -EPERM. */
 	int (*set_cpus)(const struct weft__cpus *cpus);
 
-	/* Fill `out` with those that it may run on.  0, -ENOSYS. */
+	/* Fill `out` with the CPUs that the calling thread may use.  0, -ENOSYS. */
 	int (*get_cpus)(struct weft__cpus *out);
 
-	/* Descriptors.  All that are made here are close-on-exec and non-blocking. */
+	/* Descriptors.  Every descriptor created here is close-on-exec and non-blocking. */
 	int (*close)(int fd);
 	int64_t (*read)(int fd, void *buf, size_t size);
 	int64_t (*write)(int fd, const void *buf, size_t size);
@@ -157,38 +157,39 @@ struct weft__sys {
 	int (*set_block)(int fd);
 	int (*kind)(int fd); /* WEFT__FD_*, or -EBADF */
 
-	/* A number >= 0 that is the same for the same open file, and mostly differs
-	 * between two: special files of one kind may share one.  Or -errno. */
+	/* A number >= 0 that is always the same for the same open file, and usually differs
+	 * between two files; special files of one kind may share a number.  Or -errno. */
 	int64_t (*identity)(int fd);
 
-	/* Files; these may block.  open adds close-on-exec. */
+	/* Files.  These may block.  open adds close-on-exec. */
 	int (*file_open)(const char *path, int flags, mode_t mode);
 	int64_t (*file_read)(int fd, void *buf, size_t size, uint64_t offset);
 	int64_t (*file_write)(int fd, const void *buf, size_t size, uint64_t offset);
 	int (*file_sync)(int fd);
 
-	/* Sockets, as their namesakes; a call never blocks and never signals. */
+	/* Sockets, like the system calls of the same name.  They never block and raise no
+	 * signal. */
 	int (*socket)(int domain, int type, int protocol);
 	int (*bind)(int fd, const struct sockaddr *addr, socklen_t size);
 	int (*listen)(int fd, int backlog);
 	int (*accept)(int fd);
 	int (*connect)(int fd, const struct sockaddr *addr, socklen_t size);
-	int (*so_error)(int fd, int *out); /* reads and clears the pending one */
+	int (*so_error)(int fd, int *out); /* reads and clears the pending error */
 	int (*shutdown)(int fd, int how);
 	int (*sockname)(int fd, struct sockaddr *addr, socklen_t *size);
 	int (*peername)(int fd, struct sockaddr *addr, socklen_t *size);
 	int (*set_option)(int fd, int level, int name, const void *value, socklen_t size);
 	int (*get_option)(int fd, int level, int name, void *value, socklen_t *size);
-	int (*socket_pair)(int out[2]); /* two Unix streams, connected */
-	int64_t (*unsent)(int fd); /* bytes sent that the peer has not acknowledged */
+	int (*socket_pair)(int out[2]); /* two connected Unix stream sockets */
+	int64_t (*unsent)(int fd); /* bytes sent but not acknowledged by the peer */
 
-	/* Have a listening TCP socket ignore every new SYN.  Handshakes that have begun
-	 * go on, and their connections reach its queue.  0, or -errno; -ENOSYS where the
-	 * kernel has no filters for that. */
+	/* Make a listening TCP socket ignore every new SYN.  Handshakes that have begun
+	 * continue, and their connections reach the accept queue.  0 or -errno; -ENOSYS if the
+	 * kernel has no such filter. */
 	int (*ignore_syn)(int fd);
 
-	/* The name of a Unix socket in the file system: who may connect to it, said
-	 * before it is bound; and its end. */
+	/* The file system entry of a Unix socket.  path_mode sets who may connect, before bind;
+	 * path_remove deletes the entry. */
 	int (*path_mode)(int fd, mode_t mode);
 	int (*path_remove)(const char *path);
 
@@ -197,34 +198,35 @@ struct weft__sys {
 	int64_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
 	int64_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
 
-	/* The same for `count` messages at once: how many of them, at least one; or the
-	 * error of the first. */
+	/* The same for `count` messages at once: the number of messages processed, at least
+	 * one; or the error of the first. */
 	int (*recvmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
 	int (*sendmmsg)(int fd, struct weft__mmsg *msgs, uint32_t count, int flags);
 
-	/* Send bytes of a file from `offset` on, to a socket that does not block: the
-	 * count, 0 at the end of the file, or -errno; -ENOSYS or -EINVAL where that is
-	 * not to be had.  No SIGPIPE; but it may wait for the disk. */
+	/* Send bytes of a file, starting at `offset`, to a non-blocking socket.  Returns the
+	 * number of bytes, 0 at the end of the file, or -errno; -ENOSYS or -EINVAL if it is not
+	 * supported.  Raises no SIGPIPE, but may wait for the disk. */
 	int64_t (*sendfile)(int fd, int file, uint64_t offset, size_t size);
 
-	/* The machine's interfaces with their addresses: their number, of which the first
-	 * `max` are filled; and the number of the one with that name.  Or -errno. */
+	/* The machine's network interfaces with their addresses: returns their number and fills
+	 * the first `max`.  interface_index returns the index of an interface by name.  Or
+	 * -errno. */
 	int (*interfaces)(struct weft_interface *out, size_t max);
 	int (*interface_index)(const char *name);
 
-	/* Hosts, by the system's own resolver; these block.  Where the host of that name
-	 * is: the number of places, at most `max`; and the name of one: its length.  Or
-	 * WEFT_ENONAME, -EAGAIN if nobody knows now, or another error. */
+	/* Host lookups by the system's resolver.  These block.  host_find returns the number of
+	 * addresses of a name, at most `max`; host_name returns the length of an address's
+	 * name.  Or WEFT_ENONAME, -EAGAIN for a temporary failure, or another error. */
 	int (*host_find)(const char *name, struct weft__host *out, size_t max);
 	int (*host_name)(const struct weft__host *host, char *out, size_t max);
 
-	/* Readiness.  timeout_ns: -1 for none; it is never cut short by rounding. */
+	/* Readiness.  timeout_ns: -1 means none; rounding never makes it shorter. */
 	int (*poll)(struct pollfd *fds, size_t count, int64_t timeout_ns);
 	int (*epoll_create)(void);
 	int (*epoll_ctl)(int ep, int op, int fd, struct epoll_event *event);
 	int (*epoll_wait)(int ep, struct epoll_event *events, int max,
 	                  int64_t timeout_ns);
-	int (*eventfd)(void); /* counts from 0 */
+	int (*eventfd)(void); /* its initial count is 0 */
 
 	/* io_uring; `arg` of enter is a struct io_uring_getevents_arg, or NULL. */
 	int (*uring_setup)(uint32_t entries, struct io_uring_params *params);
@@ -232,66 +234,67 @@ struct weft__sys {
 	                   const void *arg);
 	int (*uring_register)(int ring, uint32_t what, void *arg, uint32_t count);
 
-	/* Have `fn` called at each delivery of `signo`, on whichever thread gets it, with
-	 * all signals blocked and errno kept; calls of the program go on after it.  Fills
-	 * `before` with what was done until now, and give puts that back, unless somebody
-	 * else has taken the signal since.  0 or -errno. */
+	/* Call `fn` for each delivery of `signo`, on the thread that receives it, with all
+	 * signals blocked and errno preserved.  Interrupted system calls are restarted.
+	 * signal_take fills `before` with the previous action.  signal_give restores it, unless
+	 * other code has installed a handler since.  0 or -errno. */
 	int (*signal_take)(int signo, void (*fn)(int signo), struct sigaction *before);
 	int (*signal_give)(int signo, const struct sigaction *before);
 
-	/* Start a process with no signal blocked and SIGPIPE as by default: its pid, or
-	 * -errno, also of exec; then there is none. */
+	/* Start a process with no signal blocked and SIGPIPE at its default.  Returns its pid
+	 * or -errno, including errors of exec; no child exists after an error. */
 	int (*spawn)(const struct weft__spawn *spawn);
 
-	/* A descriptor that stands for a process and is readable once that has ended; or
-	 * -errno, -ENOSYS where there is no such thing. */
+	/* A pidfd: readable once the process has ended.  Or -errno; -ENOSYS if the system has
+	 * none. */
 	int (*pid_open)(int pid);
 
-	/* Has a child ended?  1, and fills `out` with its wait status; 0; or -errno,
-	 * -ECHILD if it is not ours to reap.  `how` is of WEFT__REAP_*. */
+	/* Check whether a child has ended.  1, with its wait status in `out`; 0 if it still
+	 * runs; or -errno, -ECHILD if this process cannot reap it.  `how` is a mask of
+	 * WEFT__REAP_*. */
 	int (*reap)(const struct weft__pid *pid, uint32_t how, int *out);
 
-	/* Send a signal to a child that is not reaped, or to the group it leads. */
+	/* Send a signal to a child that is not reaped yet, or to the process group that it
+	 * leads. */
 	int (*kill)(const struct weft__pid *pid, int signo, bool group);
 
-	/* Memory shared with the kernel: of `fd`, or anonymous if that is -1.  NULL if
-	 * it is not to be had.  A forked child does not inherit it. */
+	/* Memory shared with the kernel: of `fd`, or anonymous if `fd` is -1.  NULL on
+	 * failure.  A forked child does not inherit it. */
 	void *(*map)(size_t size, int fd, uint64_t offset);
 	void  (*unmap)(void *mem, size_t size);
 
-	/* Memory for stacks: zeroed pages that take room when first touched, and that a
-	 * forked child inherits.  NULL if it is not to be had. */
+	/* Memory for stacks: zeroed pages that are allocated when first touched, and that a
+	 * forked child inherits.  NULL on failure. */
 	void *(*stack_map)(size_t size);
 	void  (*stack_unmap)(void *mem, size_t size);
 
-	/* Make pages of it a guard, whose use ends the process.  0 or -errno. */
+	/* Turn pages of it into a guard; touching one ends the process.  0 or -errno. */
 	int  (*stack_guard)(void *mem, size_t size);
 
-	/* Give the room of pages back: they are zeroes again; guards stay. */
+	/* Return pages to the system: they read as zeroes again.  Guards stay. */
 	void (*stack_discard)(void *mem, size_t size);
 
-	/* How many bytes at its end reach down to the lowest page in use; 0 if that
-	 * cannot be told. */
+	/* The number of bytes from the lowest page in use to the end; 0 if unknown. */
 	size_t (*stack_touched)(void *mem, size_t size);
 };
 
 extern const struct weft__sys *weft__sys;
 extern const struct weft__sys weft__sys_real;
 
-/* A deadline as the table's calls want it: nanoseconds from now, -1 for never. */
+/* Convert a deadline to a timeout for the table's calls: nanoseconds from now, -1 for never. */
 int64_t weft__timeout_of(uint64_t deadline_ns);
 
-/* Read "0-3,6" into a set, which is empty; false if it is not like that. */
+/* Parse "0-3,6" into `out`, which must be empty; false if the text is malformed. */
 bool weft__cpus_read(struct weft__cpus *out, const char *text);
 
 /* `size` bytes, zeroed, or NULL. */
 void *weft__alloc_zero(size_t size);
 
-/* End the process for a bug of our own, or misuse found by a debug build: the
- * text goes to the report hook, and to standard error if there is none. */
+/* End the process because of a bug in the library.  The text goes to the report hook, or to
+ * standard error if there is none. */
 _Noreturn void weft__panic(const char *file, int line, const char *text);
 
-/* A check that stays on in every build: cheap ones only. */
+/* An assertion that is enabled in every build; for cheap checks only. */
 #define weft__assert(cond) \
 	((cond) ? (void)0 : weft__panic(__FILE__, __LINE__, #cond))
 

@@ -1,4 +1,4 @@
-/* text.c - text put together in a buffer. */
+/* text.c - builds text in a fixed buffer. */
 #include "base/text.h"
 
 struct weft__text

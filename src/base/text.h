@@ -1,9 +1,9 @@
-/* text.h - text put together in a buffer, also inside a signal handler.
+/* text.h - builds text in a fixed buffer, also in a signal handler.
  *
- * It allocates nothing and calls nothing.  What does not fit is left out, and the
- * buffer always ends with a NUL.
+ * It allocates nothing and calls no library function.  Text that does not fit is cut off, and
+ * the buffer always ends with a NUL.
  *
- * Needs: nothing.  Thread: that of the buffer.
+ * Needs: nothing.  Thread: the buffer's owner.
  */
 #ifndef WEFT_BASE_TEXT_H
 #define WEFT_BASE_TEXT_H
@@ -13,7 +13,7 @@
 
 struct weft__text {
 	char  *buf;
-	size_t room; /* of it, with the NUL */
+	size_t room; /* size of the buffer, including the NUL */
 	size_t size; /* without the NUL */
 };
 
@@ -22,15 +22,15 @@ struct weft__text weft__text_begin(char *buf, size_t room);
 
 void weft__text_add(struct weft__text *text, const char *what);
 void weft__text_number(struct weft__text *text, int64_t number);
-void weft__text_hex(struct weft__text *text, uint64_t number); /* with its 0x */
+void weft__text_hex(struct weft__text *text, uint64_t number); /* with the prefix 0x */
 
-/* Without the end of its last line, which whoever prints it adds. */
+/* Remove a newline at the end; the code that prints the text adds one. */
 void weft__text_end_line(struct weft__text *text);
 
-/* A time in seconds, with milliseconds. */
+/* Append a duration in seconds, with milliseconds. */
 void weft__text_seconds(struct weft__text *text, uint64_t ns);
 
-/* Bytes of the character of UTF-8 that begins there; 0: that is none. */
+/* Length in bytes of the UTF-8 character at `text`; 0 if it is not valid UTF-8. */
 size_t weft__text_character(const char *text);
 
 #endif

@@ -1,11 +1,11 @@
-/* thread.c - the struct of each thread, and the text of its last failure. */
+/* thread.c - the per-thread struct, and the text of the last failure. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/build.h"
 #include "base/thread.h"
 
-/* Used by assembly, which a compiler of whole programs does not see. */
+/* Assembly code uses it, which link-time optimization does not see. */
 __attribute__((used)) _Thread_local struct weft__thread *weft__thread_ptr;
 
 void
@@ -17,7 +17,7 @@ weft__thread_end(struct weft__thread *thread)
 	*thread = (struct weft__thread){ 0 };
 }
 
-/* Of a sequence that goes through all numbers but 0. */
+/* A xorshift generator: its period covers all values except 0. */
 uint32_t
 weft__chance(void)
 {
@@ -68,13 +68,13 @@ weft_fail(int error, const char *format, ...)
 		return weft__fail(error, weft_strerror(error));
 	last->words->error = error;
 	va_start(args, format);
-	/* Cut to what fits, as promised. */
+	/* Truncated to fit, as documented. */
 	(void)vsnprintf(last->words->text, WEFT__TEXT_BYTES, format, args);
 	va_end(args);
 	return weft__fail(error, last->words->text);
 }
 
-/* An error has its words once: what fails later with the same number has its own. */
+/* A text belongs to one failure: a later failure with the same error must not reuse it. */
 static bool
 take_words(const struct weft__failure *last, int error)
 {
@@ -111,7 +111,7 @@ weft__pass_text(int error, const char *text, struct weft__failure *to)
 		return;
 	}
 	to->words->error = error;
-	/* Cut to what fits, as weft_fail() does. */
+	/* Truncated to fit, as in weft_fail(). */
 	(void)snprintf(to->words->text, WEFT__TEXT_BYTES, "%s", text);
 	to->text = to->words->text;
 }

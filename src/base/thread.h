@@ -1,8 +1,8 @@
-/* thread.h - what the library knows of each OS thread: one struct, one pointer.
+/* thread.h - the per-thread state of the library: one struct, one pointer.
  *
- * There is no other thread-local variable, so that a simulated thread is a stack
- * and this pointer.  The struct is made at a thread's first use of the library and
- * ended when the thread ends.
+ * There is no other thread-local variable, so a simulated thread is just a stack and this
+ * pointer.  The struct is created when a thread first uses the library and destroyed when the
+ * thread exits.
  *
  * Needs: sys.h.  Thread: its own.
  */
@@ -11,52 +11,52 @@
 
 #include "base/sys.h"
 
-#define WEFT__TEXT_BYTES 1024 /* of a detail, with its NUL */
+#define WEFT__TEXT_BYTES 1024 /* of a weft_detail() text, including the NUL */
 
 struct weft__threadlet;
 struct weft__worker;
 
-/* The last failure: a threadlet begins with its own, so that it changes with it. */
+/* The last failure.  A threadlet struct begins with one, so each threadlet has its own. */
 struct weft__failure {
-	const char *text;   /* static, or of `words`; or NULL */
-	struct weft__words *words; /* of weft_fail(), made at first need */
+	const char *text;   /* static, or words->text, or NULL */
+	struct weft__words *words; /* buffer of weft_fail(), allocated on first use */
 };
 
 struct weft__words {
-	int  error; /* that they are of, or 0 */
+	int  error; /* the error that `text` describes, or 0 */
 	char text[WEFT__TEXT_BYTES];
 };
 
 struct weft__thread {
-	weft_loop  *loop;   /* that runs here, or NULL */
-	struct weft__threadlet *threadlet; /* the same */
-	struct weft__failure    failure;   /* outside of threadlets */
-	void      (*end)(struct weft__thread *thread); /* of upper layers, or NULL */
-	uint64_t    post_id; /* the inbox last posted to, and this thread's lane */
+	weft_loop  *loop;   /* running on this thread, or NULL */
+	struct weft__threadlet *threadlet; /* running on this thread, or NULL */
+	struct weft__failure    failure;   /* used outside of threadlets */
+	void      (*end)(struct weft__thread *thread); /* cleanup by upper layers, or NULL */
+	uint64_t    post_id; /* ID of the inbox last posted to; its producer queue follows */
 	void       *post_lane;
-	void       *lanes;  /* all of them; the three are of loop/lane.c */
-	uint32_t    chance; /* of weft__chance() */
-	struct weft__worker *worker; /* of work/pool.c, if this is a pool's; or NULL */
-	int       (*canceled)(void *arg); /* what weft_canceled() asks here, or NULL; */
-	void       *canceled_arg;         /* of dag/ */
-	void       *ending; /* promises that wait for their end; of promise/reference.c, */
-	uint32_t    ends;   /* with how many are being ended, each by the one before */
-	const char *name;   /* of a thread of a pool, its pool's; or NULL */
-	uint64_t    trace_mark;  /* of loop/trace.c, as the next two */
+	void       *lanes;  /* all producer queues of this thread; see loop/lane.c */
+	uint32_t    chance; /* state of weft__chance() */
+	struct weft__worker *worker; /* set on threads of a work pool (work/pool.c), else NULL */
+	int       (*canceled)(void *arg); /* called by weft_canceled() on this thread, or NULL; */
+	void       *canceled_arg;         /* set by dag/ */
+	void       *ending; /* promises queued for destruction (promise/reference.c) */
+	uint32_t    ends;   /* nested promise destructions in progress */
+	const char *name;   /* on a pool's thread the name of its pool, else NULL */
+	uint64_t    trace_mark;  /* used by loop/trace.c, like the next two */
 	void       *trace_chunk;
 	uint32_t    trace_id;
-	void       *signal_stack; /* for signal handlers; NULL: it is not ours */
+	void       *signal_stack; /* allocated by the library, or NULL */
 	bool        has_signal_stack;
 };
 
-/* initial-exec: one instruction instead of a call, also in the shared library. */
+/* The initial-exec model needs one instruction instead of a call, in the shared library too. */
 extern _Thread_local struct weft__thread *weft__thread_ptr
 	__attribute__((tls_model("initial-exec")));
 
-/* The calling thread's, or NULL: not made yet.  Read where it is asked for: a threadlet
- * may go on in another thread than it was suspended in, and a compiler takes the thread
- * for the same all through a function.  On arm64 it keeps what it has read of that; on
- * x86-64 there is nothing to keep. */
+/* The calling thread's struct, or NULL if it does not exist yet.  Every call must read the
+ * thread pointer again: a threadlet may resume on another thread, while a compiler assumes that
+ * a function stays on one thread.  On arm64 the compiler caches the address of thread-local
+ * storage, so the read is written in assembly; on x86-64 there is nothing to cache. */
 static inline struct weft__thread *
 weft__thread_here(void)
 {
@@ -93,46 +93,48 @@ weft__failure_of(struct weft__thread *thread)
 	               : &thread->failure;
 }
 
-/* A number by chance: not for secrets. */
+/* A pseudo-random number; not for secrets. */
 uint32_t weft__chance(void);
 
-/* Where the calling thread's errno is; and two words of the C++ runtime, those caught
- * and how many fly, or NULL if the program has none. */
+/* The address of the calling thread's errno; and the address of the C++ runtime's two
+ * per-thread words (caught exceptions, number of uncaught exceptions), or NULL in a program
+ * without C++. */
 int   *weft__errno(void);
 void **weft__exceptions(void);
 
-/* Give up what `thread` holds; for the sys table, as the thread ends. */
+/* Release everything that `thread` holds; called by the sys table as the thread exits. */
 void weft__thread_end(struct weft__thread *thread);
 
-/* Out of the way of what is done often. */
+/* Keep rarely used code out of hot paths. */
 #define WEFT__SELDOM __attribute__((cold, noinline))
 
-/* A call that is made very often, with all that it calls in one piece; but for what is not
- * so often done on the way. */
+/* WEFT__WHOLE inlines everything that a hot function calls; WEFT__APART excludes a callee that
+ * is called rarely. */
 #define WEFT__WHOLE __attribute__((flatten))
 #define WEFT__APART __attribute__((noinline))
 
-/* What was said of `error`, if weft_fail() was the last to fail, and with that; or NULL. */
+/* The text of the last failure if weft_fail() set it, with this error; else NULL.  Returns a
+ * text only once. */
 const char *weft__said(int error);
 
-/* Have `to` say what the thread says now of `error`, if it does. */
+/* Copy the calling thread's text for `error` to `to`, if weft__said() returns one. */
 void weft__pass_words(int error, struct weft__failure *to);
 
-/* Have `to`, whose owner does not run or is the caller, say `text`, copied, of `error`;
- * without a text, or memory for it, weft_strerror(). */
+/* Set the failure text of `to` to a copy of `text`.  The owner of `to` must be the caller, or
+ * not running.  Without a text, or without memory, the text is that of weft_strerror(). */
 WEFT__SELDOM void weft__pass_text(int error, const char *text, struct weft__failure *to);
 
-/* A copy of weft_detail(), to be released; NULL if that is empty or was said of another
- * error than `error`, or without memory. */
+/* A copy of weft_detail(), to be released by the caller.  NULL if the text is empty, belongs to
+ * an error other than `error`, or if there is no memory. */
 WEFT__SELDOM char *weft__copy_detail(int error);
 
-/* Fail with a text that is static: sets weft_detail() and returns `error`. */
+/* Fail with a static text: sets weft_detail() and returns `error`. */
 WEFT__SELDOM int weft__fail(int error, const char *text);
 
-/* The same for misuse of the API; a debug build aborts with the text. */
+/* Like weft__fail(), for misuse of the API; a debug build aborts with the text. */
 WEFT__SELDOM int weft__misuse(int error, const char *text);
 
-/* Report a misuse by the code that called the library, and abort; of hooks.c. */
+/* Report misuse by the code that called the library, and abort (hooks.c). */
 _Noreturn void weft__misuse_abort(const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* valgrind.c - whether the program runs on valgrind. */
+/* valgrind.c - detects valgrind. */
 #include "base/valgrind.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-/* valgrind.h - valgrind, if the program runs on it.  Private.
+/* valgrind.h - whether the program runs under valgrind.  Private.
  *
- * Its header is used where there is one; without it, or with NVALGRIND, a program on
- * valgrind is known by the library that valgrind preloads.
+ * Uses valgrind's header if it is installed.  Without the header, or with NVALGRIND, the
+ * library that valgrind preloads gives it away.
  *
  * Needs: nothing.  Thread: any; weft__on_valgrind is set before main().
  */
@@ -20,6 +20,6 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
-extern bool weft__on_valgrind; /* asking each time costs as much as a switch */
+extern bool weft__on_valgrind; /* cached: the client request costs as much as a switch */
 
 #endif

@@ -1,29 +1,29 @@
-/* value.c - values: what each type does to make an owner more or less.
+/* value.c - values, and how each type is shared and dropped.
  *
- * Text, bytes and lists are one block each: a head with the number of owners, then
- * what as.ptr points to, then the contents.
+ * Text, bytes and lists are one block each: a header with the number of owners, then what
+ * as.ptr points to, then the contents.
  *
- *   1. head.owners is the number of values that point here.  Whoever makes it 0 has
- *      been the last, and gives the block back.
- *   2. While there is more than one owner nobody writes to the contents.
- *   3. A list is never the item of itself, so every walk ends.
+ *   1. head.owners is the number of values that point to the block.  The call that makes it 0
+ *      frees the block.
+ *   2. While there is more than one owner, the contents are not written.
+ *   3. A list never contains itself, so every walk ends.
  *
- * Lists that stand in each other are ended by a queue instead of by recursion: a drop
- * cannot fail, so it cannot be refused for its depth either.
+ * Nested lists are freed with a queue instead of recursion: a drop cannot fail, so it must
+ * handle any depth.
  */
 #include <string.h>
 #include <sys/uio.h>
 #include "base/thread.h"
 #include "base/value.h"
 
-#define DEPTH_MAX 64 /* of lists in lists, for sharing */
+#define DEPTH_MAX 64 /* maximum nesting of lists that can be shared */
 
 _Static_assert(sizeof(weft_span) == sizeof(struct iovec)
                        && offsetof(weft_span, size) == offsetof(struct iovec, iov_len),
                "weft_span is laid out as struct iovec");
 
 struct head {
-	struct head *next; /* of lists that end; else unused */
+	struct head *next; /* links lists that are being freed; else unused */
 	weft__a64 owners;
 };
 
@@ -33,7 +33,7 @@ head_of(void *ptr)
 	return (struct head *)ptr - 1;
 }
 
-/* A block with one owner and `size` bytes behind its head, or NULL. */
+/* A block with one owner and `size` bytes after its header, or NULL. */
 static void *
 block_new(size_t size)
 {
@@ -49,7 +49,7 @@ block_new(size_t size)
 	return head + 1;
 }
 
-/* Whoever shares is an owner itself, so the block is there: relaxed is enough. */
+/* The caller is an owner itself, so the block exists: relaxed is enough. */
 static void
 block_share(void *ptr)
 {
@@ -58,8 +58,8 @@ block_share(void *ptr)
 	weft__assert(before > 0);
 }
 
-/* One owner less; true if it was the last.  Released by each, acquired by the last
- * (the same call): what any owner read or wrote comes before the end. */
+/* Remove one owner; true if it was the last.  Every owner releases and the last one acquires
+ * (this same call), so all accesses by any owner happen before the block is freed. */
 static bool
 block_unshare(void *ptr)
 {
@@ -76,7 +76,7 @@ block_drop(void *ptr)
 		weft__sys->release(head_of(ptr));
 }
 
-/* End the items of a list; inner lists that have no other owner join `queue`. */
+/* Drop the items of a list; inner lists without another owner are added to `queue`. */
 static void
 drop_items(weft_list *list, struct head **queue)
 {
@@ -106,7 +106,7 @@ list_drop(void *ptr)
 	}
 }
 
-/* For what is in the value itself. */
+/* For types whose contents are in the value itself. */
 static void
 share_nothing(void *ptr)
 {
@@ -227,7 +227,7 @@ weft_value_list(weft_value *items, size_t count)
 	return list;
 }
 
-/* Whether `value` can have another owner; it stands in `depth` lists. */
+/* Whether `value`, at nesting level `depth`, can have another owner. */
 static bool
 is_shareable(const weft_value *value, int depth)
 {
@@ -256,7 +256,7 @@ weft_value_share(const weft_value *value, weft_value *out)
 	return 0;
 }
 
-/* It is "no value" first, so that a drop which comes back here finds nothing. */
+/* Clears the value first, so that a drop function that calls this again finds nothing. */
 void
 weft_value_drop(weft_value *value)
 {

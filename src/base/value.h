@@ -4,12 +4,12 @@
 
 #include <weft/value.h>
 
-/* A list of `count` items, each of them "no value" until it is written; without memory
- * an error, WEFT_ENOMEM. */
+/* A list of `count` items, each "no value" until it is written.  Without memory, an error
+ * value: WEFT_ENOMEM. */
 weft_value weft__value_list(size_t count);
 
-/* Copy a value word by word.  As one, which is how structs are copied, it would have to
- * wait in the CPU: whoever made it has just written the words one after the other. */
+/* Copy a value member by member.  A struct copy reads both words with one load, which stalls in
+ * the CPU if the words were written separately just before (no store forwarding). */
 static inline void
 weft__value_copy(weft_value *to, const weft_value *from)
 {
