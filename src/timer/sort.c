@@ -1,9 +1,8 @@
-/* sort.c - an in-place sort of wheel entries that cannot fail and cannot be slow.
+/* sort.c - sorts due wheel entries in place; never fails and is never slow.
  *
- * Quicksort down to short pieces, which insertion sort finishes; a piece that
- * does not get smaller fast enough goes to heapsort, so that no order of starting
- * timers costs more than n log n.  What is in order already, as timers of one
- * deadline mostly are, costs one look.
+ * Quicksort splits down to short pieces, which insertion sort finishes.  A piece that does not
+ * shrink fast enough goes to heapsort, so no order of starting timers costs more than n log n.
+ * Items that are already in order, as timers with one deadline usually are, take a single pass.
  */
 #include "timer/sort.h"
 
@@ -62,8 +61,8 @@ heap_sort(entry *e, size_t count)
 	}
 }
 
-/* Split around the median of three: everything before the returned index sorts
- * no later than everything from it on.  No two entries are equal. */
+/* Split around the median of three: no item before the returned index sorts after any item from
+ * the index on.  No two items are equal. */
 static size_t
 split(entry *e, size_t count)
 {
@@ -100,7 +99,7 @@ quick_sort(entry *e, size_t count, int depth)
 			return;
 		}
 		left = split(e, count);
-		/* Recurse into the shorter part: the stack stays within log n. */
+		/* Recurse into the shorter part, so that the stack depth stays within log n. */
 		if (left < count - left) {
 			quick_sort(e, left, depth);
 			e += left;

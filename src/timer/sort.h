@@ -1,10 +1,10 @@
-/* sort.h - put wheel entries in order of (deadline, start). */
+/* sort.h - sorts due wheel entries by (deadline, start). */
 #ifndef WEFT_TIMER_SORT_H
 #define WEFT_TIMER_SORT_H
 
 #include "timer/wheel.h"
 
-/* In place, O(n log n) at worst, without memory. */
+/* In place, O(n log n) in the worst case, without allocating. */
 void weft__wheel_sort(struct weft__wheel_entry *entry, size_t count);
 
 #endif

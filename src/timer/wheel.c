@@ -1,52 +1,48 @@
-/* wheel.c - deadlines in a hierarchy of slots, with one bit for each slot in use;
- * and the timers that stand in it.
+/* wheel.c - a hierarchical timer wheel with one occupancy bit per slot, and the timers in it.
  *
- * A slot of level 0 is 1,024 ns wide, of each further level 64 times as wide; nine
- * levels hold every 64-bit time.  A place is put into the level of the highest digit
- * (of six bits) in which its deadline differs from the wheel's time, in the slot of
- * its deadline's digit there.  As the time moves on, slots that lie behind it become
- * the run, an array in order of (deadline, start), and a slot that the time enters
- * is spread over the levels below.  Slots are chains of blocks of 30 pointers, newest
- * first, so that expiry streams through memory and knows what to prefetch.
+ * A slot of level 0 is 1,024 ns wide; a slot of each further level is 64 times as wide.  Nine
+ * levels hold every 64-bit time.  A wheel entry (struct weft__place) goes into the level of the
+ * highest six-bit digit in which its deadline differs from the wheel's time, into the slot that
+ * its deadline's digit selects there.  As time advances, slots that have passed become the run,
+ * an array sorted by (deadline, start).  A slot that the time enters is redistributed over the
+ * levels below.  A slot is a chain of blocks of 30 pointers, newest block first, so that expiry
+ * reads memory sequentially and can prefetch.
  *
- *   1. A place is armed exactly when place->block is not NULL; then it is number
- *      place->index of a block of slot place->slot, or of the run, for which slot is
- *      IN_RUN.
- *   2. Every block of a slot but the first is full, and no block is empty.
- *   3. occupied has the bit of a slot exactly when it has a block.
- *   4. Slots of level L agree with now_ns in all digits above L, and for L > 0 are
- *      ahead of it in digit L.  So every slot of a level begins before every slot
- *      of the levels above.
- *   5. A place lies in the slot of its deadline or in an earlier one: a later
- *      deadline is only written down, and the place is moved when the time enters
- *      its slot.  (Idle timeouts are put off far more often than they expire.)
- *   6. limit <= what blocks and run have room for (reserve()), and count <= limit:
- *      moving places never allocates.  Full blocks are at most count / 30, others
- *      at most one a slot, none of them empty, and one more is drained at a time.
+ *   1. An entry is armed exactly when place->block is not NULL.  It is then at index
+ *      place->index of a block of slot place->slot, or of the run if slot is IN_RUN.
+ *   2. Every block of a slot except the first is full, and no block is empty.
+ *   3. occupied has a slot's bit set exactly when the slot has a block.
+ *   4. Slots of level L agree with now_ns in all digits above L, and for L > 0 are ahead of it
+ *      in digit L.  So every slot of a level begins before every slot of the levels above.
+ *   5. An entry is in the slot of its deadline or in an earlier one.  Postponing an entry only
+ *      writes the new deadline; the entry moves when the time enters its slot.  (Idle timeouts
+ *      are postponed far more often than they expire.)
+ *   6. Blocks and run have room for `limit` entries (reserve()), and count <= limit, so moving
+ *      an entry never allocates.  There are at most count / 30 full blocks, at most one partial
+ *      block per slot, and one more block that is being drained.
  *   7. The run is filled only while it is empty, so it never holds more than limit.
- *   8. Nothing has to be collected before bound_ns.
- *   9. A one-shot timer is disarmed before its call and not touched after it, so
- *      that the callback may free it.  A repeating one is armed anew before its
- *      call, so that the callback may stop it; there is room, since it has just
- *      left the run.
+ *   8. There is nothing to collect before bound_ns.
+ *   9. A one-shot timer is disarmed before its callback and not accessed after it, so the
+ *      callback may free it.  A repeating timer is armed again before its callback, so the
+ *      callback may stop it; there is room, because the timer has just left the run.
  *
- * Starting and stopping are flattened: short as they are, calls would be most of
- * what they cost.
+ * Start and stop are flattened: they are so short that calls would dominate their cost.
  *
- * It does not round: deadlines are compared in nanoseconds, and nothing fires early.
+ * Nothing is rounded: deadlines are compared in nanoseconds, and no timer fires early.
  */
 #include "base/thread.h"
 #include "timer/sort.h"
 #include "timer/wheel.h"
 
-#define DIGITS      64u /* slots of a level */
+#define DIGITS      64u /* slots per level */
 #define BLOCK_ROOM  30u
 #define LIMIT_FIRST 16u
 #define LIMIT_LAST  ((size_t)1 << 31) /* place->index has 32 bits */
-#define AHEAD       12u               /* how far to prefetch: about a miss's worth of firing */
+#define AHEAD       12u               /* prefetch distance: about one cache miss's worth of
+                                       * firing */
 #define IN_RUN      0xffffu
-#define FEW_BLOCKS  3  /* a slot of so many is searched for the first deadline */
-#define TAKE_LEVELS 3u /* slots of these levels are taken whole: see fill_run() */
+#define FEW_BLOCKS  3  /* a slot of at most this many blocks is searched for the first deadline */
+#define TAKE_LEVELS 3u /* slots of these levels go to the run directly: see fill_run() */
 
 #define FLAT        __attribute__((flatten))
 #define COLD        __attribute__((noinline, cold))
@@ -69,7 +65,7 @@ struct weft__wheel_slab {
 
 /* --- reserve ------------------------------------------------------------ */
 
-/* Blocks that `count` places can need; invariant 6. */
+/* The most blocks that `count` entries can need; invariant 6. */
 static size_t
 blocks_for(size_t count)
 {
@@ -96,7 +92,7 @@ add_slab(struct weft_wheel *wheel, size_t blocks)
 	return 0;
 }
 
-/* Make room for twice as many. */
+/* Double the capacity. */
 static COLD int
 reserve(struct weft_wheel *wheel)
 {
@@ -124,7 +120,7 @@ shift_of(unsigned level)
 	return WEFT__WHEEL_SHIFT + WEFT__WHEEL_BITS * level;
 }
 
-/* Where a deadline goes; what lies behind goes into the present slot. */
+/* The slot of a deadline; a deadline in the past goes into the current slot. */
 static inline unsigned
 slot_of(const struct weft_wheel *wheel, uint64_t due_ns)
 {
@@ -136,7 +132,7 @@ slot_of(const struct weft_wheel *wheel, uint64_t due_ns)
 	return level * DIGITS + (unsigned)(at >> shift_of(level)) % DIGITS;
 }
 
-/* The time at which `slot` begins; by invariant 4 the higher digits are ours. */
+/* The time at which `slot` begins; by invariant 4 its higher digits are those of now_ns. */
 static inline uint64_t
 slot_start(const struct weft_wheel *wheel, unsigned slot)
 {
@@ -153,7 +149,7 @@ slot_last(const struct weft_wheel *wheel, unsigned slot)
 	return slot_start(wheel, slot) + ((UINT64_C(1) << shift_of(slot / DIGITS)) - 1);
 }
 
-/* The first slot in use, or WEFT__WHEEL_SLOTS. */
+/* The first occupied slot, or WEFT__WHEEL_SLOTS. */
 static unsigned
 first_slot(const struct weft_wheel *wheel)
 {
@@ -174,7 +170,7 @@ append(block *b, place *p)
 	b->count = index + 1;
 }
 
-/* Begin a fresh first block of p's slot with it.  Returns 0. */
+/* Prepend a block to p's slot, with `p` in it.  Returns 0. */
 static COLD int
 add_block(struct weft_wheel *wheel, place *p)
 {
@@ -190,7 +186,7 @@ add_block(struct weft_wheel *wheel, place *p)
 	return 0;
 }
 
-/* `due_ns` is p's, which need not be read again.  Returns 0. */
+/* `due_ns` equals p->due_ns, passed to avoid reading it again.  Returns 0. */
 static inline int
 insert(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
@@ -211,7 +207,7 @@ give_back(struct weft_wheel *wheel, block *b)
 	wheel->spare = b;
 }
 
-/* Take the whole chain of `slot`, which is then empty. */
+/* Remove the whole chain from `slot`. */
 static block *
 detach(struct weft_wheel *wheel, unsigned slot)
 {
@@ -222,7 +218,7 @@ detach(struct weft_wheel *wheel, unsigned slot)
 	return chain;
 }
 
-/* The first block of `slot` has become empty.  Returns 1. */
+/* The first block of `slot` is now empty: free it.  Returns 1. */
 static COLD int
 drop_block(struct weft_wheel *wheel, unsigned slot)
 {
@@ -235,7 +231,7 @@ drop_block(struct weft_wheel *wheel, unsigned slot)
 	return 1;
 }
 
-/* The hole is filled with the slot's newest place; invariant 2.  Returns 1. */
+/* Fills the hole with the slot's newest entry; invariant 2.  Returns 1. */
 static inline int
 remove_from_slot(struct weft_wheel *wheel, place *p)
 {
@@ -253,7 +249,7 @@ remove_from_slot(struct weft_wheel *wheel, place *p)
 	return rare(left == 0) ? drop_block(wheel, p->slot) : 1;
 }
 
-/* --- moving the time ---------------------------------------------------- */
+/* --- advancing the time ------------------------------------------------- */
 
 static inline void
 prefetch_block(const block *b)
@@ -265,7 +261,7 @@ prefetch_block(const block *b)
 		__builtin_prefetch(&b->places[i]->due_ns, 1);
 }
 
-/* Put each place of a chain where it belongs now. */
+/* Reinsert each entry of a chain into the slot where it belongs now. */
 static void
 spread(struct weft_wheel *wheel, block *chain)
 {
@@ -281,8 +277,8 @@ spread(struct weft_wheel *wheel, block *chain)
 	}
 }
 
-/* Move what is due until `last_ns` from a chain to the end of the run, in order;
- * the rest goes where it belongs. */
+/* Append the entries of a chain that are due by `last_ns` to the run, sorted.  The rest goes
+ * into the slots where it belongs. */
 static void
 take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 {
@@ -313,8 +309,8 @@ take_due(struct weft_wheel *wheel, block *chain, uint64_t last_ns)
 	}
 }
 
-/* Narrow slots that lie wholly behind are taken as they are.  Wider ones are
- * spread first, which sorts them roughly and keeps each sort in the cache. */
+/* Narrow slots that have passed completely go to the run directly.  Wider slots are
+ * redistributed first, which sorts them roughly and keeps each sort in the cache. */
 static void
 fill_run(struct weft_wheel *wheel, uint64_t now_ns)
 {
@@ -354,7 +350,7 @@ weft__wheel_collect(struct weft_wheel *wheel, uint64_t now_ns)
 	wheel->bound_exact = slot == WEFT__WHEEL_SLOTS;
 }
 
-/* Timers are seldom in the background, and what is so has other costs. */
+/* WEFT__PLACE_BACKGROUND is rare, and what sets it has other costs. */
 static inline void
 count(struct weft_wheel *wheel, const place *p, int by)
 {
@@ -391,8 +387,7 @@ weft__wheel_put_back(struct weft_wheel *wheel, struct weft__place *p)
 
 /* --- arming ------------------------------------------------------------- */
 
-/* Cold ends are the last thing a function does, so that the short way through it
- * saves no registers. */
+/* Cold calls are tail calls, so that the fast path of a function saves no registers. */
 static COLD int
 add_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
@@ -425,7 +420,7 @@ weft__wheel_drop(struct weft_wheel *wheel, struct weft__place *p)
 	return 1;
 }
 
-/* Out of line: there is room, but the compiler does not know. */
+/* Out of line: there is always room, but the compiler does not know that. */
 static __attribute__((noinline)) int
 move_slowly(struct weft_wheel *wheel, place *p, uint64_t due_ns)
 {
@@ -447,8 +442,8 @@ weft__wheel_move(struct weft_wheel *wheel, struct weft__place *p, uint64_t due_n
 
 /* --- the first deadline ------------------------------------------------- */
 
-/* The first deadline in `slot`; NULL if one was put off beyond the slot, so that
- * others may come first. */
+/* The first deadline in `slot`; NULL if an entry was postponed beyond the slot, so that entries
+ * in other slots may come first. */
 static const uint64_t *
 first_in(const struct weft_wheel *wheel, unsigned slot)
 {
@@ -465,7 +460,7 @@ first_in(const struct weft_wheel *wheel, unsigned slot)
 	return first;
 }
 
-/* The first that is due, or NULL.  Places that were dropped are passed once. */
+/* The first item of the run, or NULL.  Skips dropped items for good. */
 static const struct weft__wheel_entry *
 first_due(struct weft_wheel *wheel)
 {
@@ -474,7 +469,7 @@ first_due(struct weft_wheel *wheel)
 	return wheel->run_at < wheel->run_end ? &wheel->run[wheel->run_at] : NULL;
 }
 
-/* Searches the first slot only; what was put off is moved on the way. */
+/* Searches the first slot only; postponed entries are moved on the way. */
 uint64_t
 weft__wheel_first(struct weft_wheel *wheel)
 {
@@ -521,7 +516,7 @@ weft__wheel_bound(struct weft_wheel *wheel)
 		wheel->bound_ns = WEFT_NEVER;
 		wheel->bound_exact = true;
 	}
-	/* One look at the beginning of a long slot is cheaper than a search. */
+	/* For a long slot, waking up at its start is cheaper than searching it. */
 	if (!wheel->bound_exact && (slot == WEFT__WHEEL_SLOTS || !is_long(wheel->slot[slot]))) {
 		wheel->bound_ns = weft__wheel_first(wheel);
 		wheel->bound_exact = true;
@@ -529,7 +524,7 @@ weft__wheel_bound(struct weft_wheel *wheel)
 	return wheel->bound_ns;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creating and freeing ----------------------------------------------- */
 
 void
 weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns)
@@ -539,7 +534,7 @@ weft__wheel_init(struct weft_wheel *wheel, uint64_t now_ns)
 		                      .bound_exact = true };
 }
 
-/* Nothing is armed: hand all memory back. */
+/* Nothing is armed: free all memory. */
 static void
 release_all(struct weft_wheel *wheel)
 {
@@ -624,10 +619,10 @@ weft__timer_fire(struct weft_wheel *wheel, weft_timer *timer)
 				     wheel, weft__timer_place(timer),
 				     weft__next_due(timer->due_ns, timer->every_ns, wheel->now_ns))
 		             == 0);
-	timer->fn(timer, timer->arg); /* may have freed it */
+	timer->fn(timer, timer->arg); /* may have freed the timer */
 }
 
-/* --- the wheel alone ---------------------------------------------------- */
+/* --- a wheel without a loop --------------------------------------------- */
 
 weft_wheel *
 weft_wheel_new(uint64_t now_ns)
@@ -694,7 +689,7 @@ weft_wheel_advance(weft_wheel *wheel, uint64_t now_ns)
 	return fired;
 }
 
-/* Const to its user: it may move places, but nothing that can be told. */
+/* Logically const: it may move entries between slots, which the caller cannot observe. */
 uint64_t
 weft_wheel_next(const weft_wheel *wheel)
 {
