@@ -1,10 +1,10 @@
-/* attempt.c - the call of an op, tried: what it comes to, or that it would block. */
+/* attempt.c - makes the system call of an op: its result, or that it would block. */
 #include "backend/ready.h"
 
-#define BUFFER_SIZE 65536u /* of the loop, for what nobody has memory for */
+#define BUFFER_SIZE 65536u /* the loop's buffer, for receives without one */
 
-/* Calling connect(2) again tells what has become of it; an error shows once, and may
- * be found by either call. */
+/* Calling connect(2) again returns the outcome.  A pending error is reported only once, by
+ * either of the two calls. */
 static int64_t
 try_connect(struct weft__backend *backend, struct weft__op *op)
 {
@@ -21,11 +21,11 @@ try_connect(struct weft__backend *backend, struct weft__op *op)
 	}
 	if (op->connecting)
 		return rc == -EISCONN ? 0 : rc;
-	/* A local listener whose queue is full cannot be waited for. */
+	/* A Unix listener whose queue is full cannot be waited for. */
 	return rc == -EAGAIN ? -ECONNREFUSED : rc;
 }
 
-/* Connections that died in the queue are nobody's concern. */
+/* Ignore connections that failed while in the queue. */
 static int64_t
 try_accept(struct weft__backend *backend, const struct weft__op *op)
 {
@@ -49,7 +49,7 @@ receive(struct weft__backend *backend, const struct weft__fd *entry, int fd, voi
 	return weft__kernel(backend)->recv(fd, buf, size, 0);
 }
 
-/* Into the memory of whoever waits for it, or into the loop's. */
+/* Receive into the op's buffer if it has one, else into the loop's. */
 static int64_t
 receive_multi(struct weft__backend *backend, const struct weft__fd *entry,
               const struct weft__op *op)
@@ -79,7 +79,7 @@ try_receive(struct weft__backend *backend, const struct weft__fd *entry, const s
 	}
 }
 
-/* As much of it as one call takes; what is no socket is written by its first piece. */
+/* Send as much as one call takes; for a descriptor that is not a socket, the first part. */
 static int64_t
 send_message(struct weft__backend *backend, const struct weft__fd *entry, int fd,
              const struct msghdr *msg, int flags)
@@ -93,7 +93,7 @@ send_message(struct weft__backend *backend, const struct weft__fd *entry, int fd
 	return weft__kernel(backend)->sendmsg(fd, msg, flags);
 }
 
-/* A ring may have it blocking, and there is no flag for one call. */
+/* The ring may have made the descriptor blocking, and sendfile(2) has no flag against that. */
 static int64_t
 send_file(struct weft__backend *backend, struct weft__fd *entry, const struct weft__op *op)
 {
@@ -130,7 +130,7 @@ try_once(struct weft__backend *backend, struct weft__fd *entry, struct weft__op 
 	}
 }
 
-/* Whether a result means that there is no more where it came from. */
+/* Whether a result means that nothing more is available. */
 static bool
 is_drained(const struct weft__fd *entry, const struct weft__op *op, int64_t result)
 {
@@ -153,13 +153,13 @@ is_local(struct weft__backend *backend, int fd)
 	       || name.ss_family == AF_UNIX;
 }
 
-/* An accepted connection is ours: whoever had the number before is gone. */
+/* An accepted connection is owned; earlier waiters on its number are obsolete. */
 static void
 adopt(struct weft__backend *backend, int fd)
 {
 	struct weft__fd *entry = weft__fds_make(&backend->fds, fd);
 
-	if (!entry) /* it will be borrowed, which is slower and no less right */
+	if (!entry) /* it is treated as not owned, which is slower but correct */
 		return;
 	weft__ready_evict(backend, fd, WEFT__BOTH, WEFT_EBADF);
 	entry->generation++;
@@ -178,7 +178,6 @@ weft__ready_learn(struct weft__backend *backend, const struct weft__op *op, int6
 		weft__fds_get(&backend->fds, op->fd)->flags |= WEFT__FD_OWNED;
 }
 
-/* Make the op's call: its result, or -EAGAIN. */
 int64_t
 weft__attempt(struct weft__backend *backend, struct weft__fd *entry, struct weft__op *op)
 {

@@ -1,19 +1,20 @@
 /* backend.h - how a loop waits for descriptors: one table of functions.
  *
- * The contract is completion: an op is submitted, and later stands in the list of
- * finished ops with its result.  Readiness backends get that from ready.c, to which
- * they add only arm() and wait().
+ * The contract is completion: the loop submits an op and later gets it back with its result.
+ * Readiness backends get that from ready.c, and add only arm() and wait().
  *
- *   1. An op that was submitted is finished exactly once, unless it is asked for
- *      more results.  It is put into `done`; nobody is called from here.
- *   2. cancel() asks; the op is finished with `why` or with a result that came first.
- *   3. wait() returns when something happened, woken or at the timeout, and may return
- *      for no reason.
- *   4. wake() may be called by any thread, from open to close.
- *   5. wait() may begin to fail for good, as when the program forbids itself a system
- *      call.  Then the table changes; descriptors for wake() stay.
+ *   1. A submitted op finishes exactly once; an op with many results delivers others before
+ *      that.  Finished ops are appended to `done` or returned by next().  The backend itself
+ *      calls no callback.
+ *   2. cancel() is a request: the op finishes with `why`, or with a result that came first.
+ *   3. wait() returns when something happened, when it was woken, or at the timeout.  It may
+ *      also return spuriously.
+ *   4. Any thread may call wake(), from open to close.
+ *   5. wait() may begin to fail permanently, for example when the program forbids itself a
+ *      system call.  The table is then replaced; the descriptors for wake() stay.
  *
- * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, but wake() and show().
+ * Needs: timer, base.  Owned by: one loop, embedded.  Thread: the loop's, except for wake() and
+ * show().
  */
 #ifndef WEFT_BACKEND_BACKEND_H
 #define WEFT_BACKEND_BACKEND_H
@@ -22,25 +23,25 @@
 #include "backend/fds.h"
 #include "backend/op.h"
 
-#define WEFT__EVENTS_MAX 256u /* fetched by one wait */
-#define WEFT__GONE       0x4000u /* readiness of a number that stands for another file */
+#define WEFT__EVENTS_MAX 256u /* at most this many are fetched by one wait */
+#define WEFT__GONE       0x4000u /* readiness bit: the descriptor now refers to another file */
 
-/* The token of a watch: 0: not started; ENDED: in the list of those to be called, with the
- * error in the upper half. */
+/* The token of a watch.  0: not started.  With ENDED the watch is in the list of watches to be
+ * called, and the upper half holds the error. */
 #define WEFT__WATCH_STARTED 1u
 #define WEFT__WATCH_ENDED   2u
 
 struct weft__backend;
 
-/* What is told of a backend, from its making on: counted by the loop's thread, read by
- * any.  A text is written before its pointer, and that before the name (B, release); it
- * stays from then on. */
+/* Counters and status of a backend, from its creation on.  Written by the loop's thread, read
+ * by any thread.  A text is written before its pointer, and the pointer before the name (B,
+ * release).  A text does not change after that. */
 struct weft__tally {
-	weft__a64  syscalls;   /* made for the loop, by its thread */
-	weft__a32  fds;        /* with somebody waiting */
+	weft__a64  syscalls;   /* made for the loop, on its thread */
+	weft__a32  fds;        /* descriptors with a waiter */
 	weft__aptr name;       /* 0: not open */
-	weft__aptr reason;     /* one of the texts, why this one */
-	char       texts[2][96]; /* as it was opened, and since it failed */
+	weft__aptr reason;     /* points to one of the texts: why this backend was chosen */
+	char       texts[2][96]; /* when it was opened, and since it failed */
 };
 
 /* A descriptor that became ready, as fetched from the kernel. */
@@ -48,12 +49,11 @@ struct weft__event {
 	int32_t  fd;
 	uint32_t generation;
 	uint16_t ready; /* WEFT_READABLE, ... */
-	uint8_t  sides; /* still to be looked at: bit 0 read, bit 1 write */
-	uint8_t  tries; /* results in a row, of an op that has many */
+	uint8_t  sides; /* directions still to be inspected: bit 0 read, bit 1 write */
+	uint8_t  tries; /* results in a row, of an op with many results */
 };
 
-/* What is to be done about an event: call a watch with `ready`, or deliver the
- * result of an op. */
+/* What to do about an event: call a watch with `ready`, or deliver the result of an op. */
 struct weft__ready {
 	weft_watch      *watch;
 	uint32_t         ready;
@@ -62,100 +62,102 @@ struct weft__ready {
 
 struct weft__backend_ops {
 	const char *name;
-	const char *call; /* that wait() makes, for reports */
-	bool        edge; /* arms once and tells changes, for what is not a watch */
-	bool        deaf; /* what fd() gives tells of show() only: to be looked at now and then */
-	bool        files; /* takes ops on files, which it need not wait for */
-	bool        shares; /* memory with the kernel, which valgrind does not see change */
-	bool        batches; /* many calls cost one: what is queued beats what is tried */
+	const char *call; /* the system call that wait() makes, for reports */
+	bool        edge; /* edge-triggered, unless ready.c requests levels */
+	bool        deaf; /* fd() reports only show(), not I/O: the outer loop must poll at
+	                   * intervals */
+	bool        files; /* accepts file ops; otherwise the blocking pool runs them */
+	bool        shares; /* shares memory with the kernel, whose changes valgrind does not see */
+	bool        batches; /* one system call submits many ops: queueing beats trying at once */
 
 	int  (*open)(struct weft__backend *backend); /* 0 or -errno */
-	void (*close)(struct weft__backend *backend); /* its state; or NULL */
+	void (*close)(struct weft__backend *backend); /* frees `state`; may be NULL */
 
 	void (*submit)(struct weft__backend *backend, struct weft__op *op);
 	void (*cancel)(struct weft__backend *backend, struct weft__op *op, int why);
 
-	/* Fill events with what is ready; timeout_ns as in the sys table.
-	 * 0 or -errno. */
+	/* Fill `events` with ready descriptors; timeout_ns as in the sys table.  0 or -errno. */
 	int  (*wait)(struct weft__backend *backend, int64_t timeout_ns);
 	void (*wake)(struct weft__backend *backend);
 
-	/* Take the next thing to do from what was fetched; false if there is none.
-	 * One that was stopped, cancelled or closed meanwhile does not come. */
+	/* Take the next thing to do from what was fetched; false if there is none.  Skips
+	 * watches and ops that were stopped, canceled or closed since. */
 	bool (*next)(struct weft__backend *backend, struct weft__ready *out);
 
-	/* Hand what is queued to the kernel; or NULL. */
+	/* Hand queued requests to the kernel.  May be NULL. */
 	void (*flush)(struct weft__backend *backend);
 
-	/* A descriptor that is readable while wait() would find something, or was woken
-	 * since; it stays the same.  It, or -errno; or NULL: there is none.  And make
-	 * it readable until the next wait(), from any thread. */
+	/* fd() returns a descriptor that is readable while wait() would find something, or was
+	 * woken since; always the same one, or -errno.  NULL if the backend has none.  show()
+	 * makes it readable until the next wait(), from any thread. */
 	int  (*fd)(struct weft__backend *backend);
 	void (*show)(struct weft__backend *backend);
 
-	/* Something is queued that the kernel has not got, or fetched that next() has
-	 * not given; or NULL: never. */
+	/* Whether something is queued that the kernel has not got, or fetched that next() has
+	 * not returned.  NULL: never. */
 	bool (*has_work)(struct weft__backend *backend);
 
-	/* Give back memory that nothing uses, outside of turns; returns the bytes; or
+	/* Free unused memory, outside of loop iterations; returns the number of bytes.  May be
 	 * NULL. */
 	size_t (*trim)(struct weft__backend *backend);
 
-	/* Is the file of `op`, which the kernel has, the one that its number stands for
-	 * now?  NULL: the kernel never has an op. */
+	/* Whether the file of `op`, which the kernel holds, is the one that op->fd refers to
+	 * now.  NULL if the kernel never holds an op. */
 	bool (*has_file)(struct weft__backend *backend, struct weft__op *op);
 
-	/* Finish `op`, which the kernel has or waits to be given, with `why`, as soon as the
-	 * kernel gives it back.  It has left its sides.  Or NULL, as above. */
+	/* Finish `op`, which is with the kernel or queued for it, with `why` as soon as the
+	 * kernel returns it.  The op has already left its directions.  NULL: as above. */
 	void (*evict)(struct weft__backend *backend, struct weft__op *op, int why);
 
-	/* wait() fails again and again with `error`: go on without it, by another table.
-	 * 0 or -errno; or NULL: there is no other way. */
+	/* wait() keeps failing with `error`: continue with another table.  0 or -errno.  NULL
+	 * if there is no alternative. */
 	int (*fall)(struct weft__backend *backend, int error);
 
-	/* For ready.c: tell the kernel what to look for at `fd` (WEFT_READABLE,
-	 * WRITABLE, EDGE; 0: nothing any more).  0 or -errno; -EPERM for files; -ENOENT:
-	 * something is armed, and `fd` stands for another file. */
+	/* For ready.c: register with the kernel what to report for `fd` (WEFT_READABLE,
+	 * WRITABLE, EDGE; 0 removes it).  0 or -errno; -EPERM for files; -ENOENT if something
+	 * is armed but `fd` now refers to another file. */
 	int  (*arm)(struct weft__backend *backend, int fd, struct weft__fd *entry,
 	            uint32_t want);
 };
 
 struct weft__backend {
 	const struct weft__backend_ops *ops; /* NULL: not open */
-	const struct weft__backend_ops *waker; /* as opened: for wake() and show() by others */
-	struct weft__tally    *tally;  /* its owner's, set before it is opened */
-	const char            *at;     /* what open() is about to do, for the reason */
+	const struct weft__backend_ops *waker; /* the table as opened; wake() and show() by other
+	                                        * threads use it */
+	struct weft__tally    *tally;  /* its owner's; set before opening */
+	const char            *at;     /* the step that open() is about to take, for the reason */
 	struct weft__fds       fds;
 	struct weft__node_list done;   /* finished ops */
 	struct weft__event    *events; /* WEFT__EVENTS_MAX */
 	uint32_t               events_count, events_at;
-	uint32_t               events_max; /* to be fetched by one wait */
-	bool                   more;   /* after a wait: the kernel may have more that is ready */
-	bool                   timed_out; /* ... it fetched nothing until its timeout */
-	bool                   events_fresh; /* fetched, and not all looked at yet: else those
-	                                * there are what an earlier look has left */
-	weft_watch            *ended;  /* watches that ended, to be called; linked by spare */
-	void                  *buffer; /* for receive_multi; made at first need */
-	const void            *data;   /* what its present result lies at */
-	struct weft__node_list closing; /* close ops that wait for others to end */
-	void                  *fetched; /* room for what epoll_wait(2) fills */
-	int                    fd;     /* of epoll, or -1 */
-	int                    outer_fd; /* what fd() has made, or -1 */
+	uint32_t               events_max; /* limit for one wait */
+	bool                   more;   /* after a wait: the kernel may have more to report */
+	bool                   timed_out; /* after a wait: nothing was fetched before the timeout */
+	bool                   events_fresh; /* not all events of the last wait were inspected
+	                                      * yet; else the events are left over from an
+	                                      * earlier pass */
+	weft_watch            *ended;  /* ended watches to be called; linked by `spare` */
+	void                  *buffer; /* for receive_multi; allocated on first use */
+	const void            *data;   /* the bytes of its current result */
+	struct weft__node_list closing; /* close ops that wait for other ops to end */
+	void                  *fetched; /* the buffer for epoll_wait(2) */
+	int                    fd;     /* the epoll descriptor, or -1 */
+	int                    outer_fd; /* created by fd(), or -1 */
 	int                    wake_fd[2]; /* read and write end */
-	void                  *state;  /* the backend's own */
-	bool                   movable; /* asked for: any thread may wait, one at a time */
-	bool                   binds;  /* the thread that first waits is the only one that may */
+	void                  *state;  /* private to the backend */
+	bool                   movable; /* requested: any thread may wait, one at a time */
+	bool                   binds;  /* only the thread that waits first may wait later */
 	uint32_t               always; /* watches on files, which are always ready */
-	uint32_t               requests; /* ops on files, which stand at no descriptor */
-	struct weft__node_list paused; /* accepts without a descriptor to be had */
-	uint32_t               failures; /* of wait(), in a row */
-	int                    broken; /* the error of wait(), for which there is no other way */
-	uint64_t               sheds;  /* how often that happened */
-	int                    passed; /* a descriptor that has come with bytes, plus 1; or 0 */
+	uint32_t               requests; /* ops without a direction: file ops, and evicted ops */
+	struct weft__node_list paused; /* accepts that found no free descriptor */
+	uint32_t               failures; /* consecutive failures of wait() */
+	int                    broken; /* the permanent error of wait(), if there was no
+	                                * alternative; or 0 */
+	uint64_t               sheds;  /* how often an accept was paused */
+	int                    passed; /* a received descriptor plus 1, or 0 */
 };
 
-/* The sys table, for one call that enters the kernel.  The wakes of other threads are
- * not counted here. */
+/* The sys table, counting one system call.  Wakes by other threads are not counted. */
 static inline const struct weft__sys *
 weft__kernel(const struct weft__backend *backend)
 {
@@ -163,7 +165,7 @@ weft__kernel(const struct weft__backend *backend)
 	return weft__sys;
 }
 
-/* Remember which file `fd` stands for, for waiters who have nothing armed. */
+/* Record which file `fd` refers to, for waiters that have nothing armed. */
 static inline void
 weft__fd_identify(const struct weft__backend *backend, int fd, struct weft__fd *entry)
 {
@@ -172,8 +174,8 @@ weft__fd_identify(const struct weft__backend *backend, int fd, struct weft__fd *
 	entry->identity = now < 0 ? 0 : (uint32_t)now;
 }
 
-/* Is the file that was identified in `entry` another one than `fd` stands for now?  No, if
- * that cannot be said. */
+/* Whether `fd` now refers to another file than the one recorded in `entry`.  False if that
+ * cannot be determined. */
 static inline bool
 weft__fd_is_other(const struct weft__backend *backend, int fd,
                   const struct weft__fd *entry)
@@ -183,25 +185,25 @@ weft__fd_is_other(const struct weft__backend *backend, int fd,
 	return now == -EBADF || (now > 0 && (uint32_t)now != entry->identity);
 }
 
-/* Something has to be learned from the kernel. */
+/* Whether the kernel must be polled. */
 static inline bool
 weft__backend_is_used(const struct weft__backend *backend)
 {
 	return backend->fds.in_use > 0 || backend->requests > 0;
 }
 
-/* Open the backend of that name, or the best that opens here. */
+/* Open the backend of that name, or with NULL the best one that opens here. */
 int  weft__backend_open(struct weft__backend *backend, const char *name, bool movable);
 void weft__backend_close(struct weft__backend *backend);
 
-/* wait() fails for good with `error`: go on with another way to wait, or end all that waits
- * with the error, and what begins to wait later too. */
+/* wait() fails permanently with `error`: continue with another way to wait.  If there is none,
+ * end all waiters, and all that come later, with the error. */
 void weft__backend_fall(struct weft__backend *backend, int error);
 
-/* Is there one of that name in this build? */
+/* Whether this build has a backend of that name. */
 bool weft__backend_exists(const char *name);
 
-/* Put `op` into the list of finished ops. */
+/* Append `op` to the list of finished ops. */
 void weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
                           int64_t result);
 
@@ -210,13 +212,13 @@ void weft__backend_finish(struct weft__backend *backend, struct weft__op *op,
 void weft__ready_submit(struct weft__backend *backend, struct weft__op *op);
 void weft__ready_cancel(struct weft__backend *backend, struct weft__op *op, int why);
 
-/* Note that `fd` is ready; for wait(). */
+/* Record that `fd` is ready; for wait(). */
 void weft__ready_note(struct weft__backend *backend, int fd, uint32_t generation,
                       uint32_t ready);
 
 bool weft__ready_next(struct weft__backend *backend, struct weft__ready *out);
 
-/* Try accepts again that found no free descriptor. */
+/* Retry accepts that found no free descriptor. */
 void weft__ready_resume(struct weft__backend *backend);
 
 /* Start, change or stop a watch on `fd`.  0 or an error. */
@@ -224,91 +226,93 @@ int  weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd,
                        uint32_t events);
 void weft__ready_unwatch(struct weft__backend *backend, weft_watch *watch);
 
-/* Note the watched files, before a wait. */
+/* Record the watched files as ready, before a wait. */
 void weft__ready_note_files(struct weft__backend *backend);
 
-/* The number is about to be closed: end its waiters with WEFT_ESHUTDOWN, and forget it
- * and everything fetched for it. */
+/* `fd` is about to be closed: end its waiters with WEFT_ESHUTDOWN, and drop everything known
+ * and fetched about it. */
 void weft__ready_forget(struct weft__backend *backend, int fd);
 
-/* Make `sides` of `fd`, which has an entry, free for `newcomer`: evict the waiters there if
- * the number stands for another file than theirs.  0 or WEFT_EBUSY. */
+/* Make the directions `sides` of `fd`, which has an entry, available to `newcomer`: evict their
+ * waiters if those wait for another file than `fd` refers to now.  0 or WEFT_EBUSY. */
 int  weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides,
                        uintptr_t newcomer);
 
-/* End the waiters at `sides` of `fd` with `why`; what was armed and fetched there is
- * dropped.  Or end those but `newcomer` with WEFT_EBADF that wait for another file than the
- * number stands for. */
+/* End the waiters in the directions `sides` of `fd` with `why`, and drop what was armed and
+ * fetched for `fd`.  The second ends every waiter except `newcomer` with WEFT_EBADF if it waits
+ * for another file than `fd` refers to now. */
 void weft__ready_evict(struct weft__backend *backend, int fd, uint32_t sides, int why);
 void weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcomer);
 
-/* Does `op` stand at its side?  One that was evicted while the kernel has it does not. */
+/* Whether `op` is the waiter in its direction.  An op that was evicted while the kernel has it
+ * is not. */
 bool weft__ready_has(struct weft__backend *backend, const struct weft__op *op);
 
-/* A watch has ended: it is to be called with `why`.  And: it leaves its sides for that. */
+/* Queue the call of an ended watch, with `why`.  The second also removes it from its
+ * directions. */
 void weft__watch_tell_end(struct weft__backend *backend, weft_watch *watch, int why);
 void weft__watch_evict(struct weft__backend *backend, weft_watch *watch, int why);
 
-/* Who waits at a side of `fd`, or NULL. */
+/* The waiter in a direction of `fd`, or NULL. */
 weft_watch      *weft__ready_watch_at(struct weft__backend *backend, int fd, int side);
 struct weft__op *weft__ready_op_at(struct weft__backend *backend, int fd, int side);
 
-/* Readiness as poll(2) tells it. */
+/* Convert the revents of poll(2). */
 uint32_t weft__ready_of_poll(int revents);
 
-/* Take or leave an op's sides; for backends that wait for it themselves. */
+/* Enter or leave an op's directions; for backends that wait for the op themselves. */
 struct weft__fd *weft__ready_take(struct weft__backend *backend, struct weft__op *op);
 void weft__ready_leave(struct weft__backend *backend, struct weft__op *op);
 
-/* Try an op's call once: its result, or -EAGAIN. */
+/* Make an op's system call once: its result, or -EAGAIN. */
 int64_t weft__ready_attempt(struct weft__backend *backend, struct weft__op *op);
 
-/* What an op's success says of its descriptor, or of the one it brings. */
+/* Update descriptor state after a result: accept and connect make a descriptor owned. */
 void weft__ready_learn(struct weft__backend *backend, const struct weft__op *op,
                        int64_t result);
 
-/* Keep an accept that found no free descriptor until weft__ready_resume(). */
+/* Whether an accept failed for lack of descriptors; and keep it until weft__ready_resume(). */
 bool weft__ready_is_exhausted(int64_t result);
 void weft__ready_pause(struct weft__backend *backend, struct weft__op *op);
 
-/* Close `fd` when nobody waits on it any more, and finish `op` with the result. */
+/* Close op->fd once it has no waiters, and finish `op` with the result. */
 void weft__ready_close(struct weft__backend *backend, struct weft__op *op);
 
-/* May an op of this kind wait on `fd` now?  0 or WEFT_EBUSY. */
+/* Whether `op` may wait on its descriptor now.  0 or WEFT_EBUSY. */
 int  weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op);
 
-/* The peer of `fd` has sent its last: a short read does not mean that nothing is
- * left to be found. */
+/* The peer of `fd` has closed for sending: a short read no longer means that nothing is left to
+ * read. */
 void weft__ready_ending(struct weft__backend *backend, int fd);
 
-/* `fd` is ours from now on, new to this loop; `what` is WEFT__FD_STREAM or PLAIN, or 0.  0,
- * or WEFT_ENOMEM, WEFT_EBUSY.  And: it goes elsewhere, and nobody has waited on it here. */
+/* This loop owns `fd` from now on; `what` is WEFT__FD_STREAM or PLAIN, or 0.  0, or
+ * WEFT_ENOMEM, WEFT_EBUSY.  The second gives up `fd`, on which nothing has waited here. */
 int  weft__ready_own(struct weft__backend *backend, int fd, uint16_t what);
 void weft__ready_disown(struct weft__backend *backend, int fd);
 
-/* Make a receive that has many results take none for now, or go on; there may be some
- * by now.  0, or -ENOMEM and it takes none. */
+/* Pause a receive with many results, or let it continue; there may be data by then.  0, or
+ * -ENOMEM and it stays paused. */
 int  weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on);
 
-/* From now on descriptors are received with the bytes of `fd`, a Unix stream. */
+/* From now on receives on `fd`, a Unix stream, also accept descriptors. */
 void weft__ready_set_passing(struct weft__backend *backend, int fd);
 
-/* Receive at once for such an op, or send on an owned descriptor, if that is worth a try
- * or `must` be tried: the count, or -EAGAIN, also if somebody else does it. */
+/* Receive at once for such an op, or send on an owned descriptor, if success is likely or
+ * `must` is set.  The count, or -EAGAIN, also if the kernel has the op. */
 int64_t weft__ready_recv_now(struct weft__backend *backend, struct weft__op *op,
                              void *buf, size_t size, bool must);
 int64_t weft__ready_send_now(struct weft__backend *backend, int fd, struct msghdr *msg,
                              bool must);
 
-/* Give back the buffer for receive_multi; returns the bytes. */
+/* Free the buffer of receive_multi; returns the number of bytes. */
 size_t weft__ready_trim(struct weft__backend *backend);
 
 /* --- passed.c ----------------------------------------------------------- */
 
-/* As recv(2), with a descriptor that comes along. */
+/* Like recv(2), but also receives a descriptor. */
 int64_t weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t size);
 
-/* Take the one that came with what was received last: it, or -1.  Or close it. */
+/* Take the descriptor that came with the last receive, or -1; or close it. */
 int     weft__passed_take(struct weft__backend *backend);
 void    weft__passed_drop(struct weft__backend *backend);
 

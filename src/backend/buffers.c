@@ -1,7 +1,7 @@
-/* buffers.c - memory that the kernel fills for those who receive again and again.
+/* buffers.c - buffers that the kernel fills for receives with many results.
  *
- * A ring of free buffers, which we add to and the kernel takes from.  It reads entries
- * below the tail, which is stored with release after they are written.
+ * A ring of free buffers: the library adds to it and the kernel takes from it.  The kernel
+ * reads entries below the tail, which is stored with release after the entries are written.
  */
 #include <errno.h>
 #include "backend/buffers.h"

@@ -1,4 +1,4 @@
-/* buffers.h - memory that the kernel fills for those who receive again and again.
+/* buffers.h - buffers that the kernel fills for receives with many results.
  *
  * Needs: ring.h.  Owned by: uring.c.  Thread: the loop's.
  */
@@ -10,21 +10,21 @@
 #define WEFT__BUFFER_GROUP 0
 
 struct weft__buffers {
-	struct io_uring_buf_ring *free; /* those that the kernel may fill */
-	char    *memory;                /* of all; NULL: none are made */
+	struct io_uring_buf_ring *free; /* the buffers that the kernel may fill */
+	char    *memory;                /* of all buffers; NULL: not allocated */
 	uint16_t tail;
-	int      held;                  /* that of the present result, or -1 */
+	int      held;                  /* the buffer of the current result, or -1 */
 };
 
-/* Make them, unless they are there.  0 or -errno. */
+/* Allocate the buffers, if not done yet.  0 or -errno. */
 int  weft__buffers_make(struct weft__buffers *buffers, const struct weft__uring *ring);
-void weft__buffers_drop(struct weft__buffers *buffers); /* the ring is gone */
+void weft__buffers_drop(struct weft__buffers *buffers); /* after the ring was closed */
 
-/* Give them back while nobody receives; returns the bytes. */
+/* Free the buffers while no op receives; returns the number of bytes. */
 size_t weft__buffers_trim(struct weft__buffers *buffers,
                           const struct weft__uring *ring);
 
-/* What a completion has brought, and stays until it is given back. */
+/* The data of a completion; valid until weft__buffers_give_back(). */
 const void *weft__buffers_hold(struct weft__buffers *buffers,
                                const struct io_uring_cqe *cqe);
 void weft__buffers_give_back(struct weft__buffers *buffers);

@@ -1,9 +1,9 @@
-/* choose.c - pick a backend.
+/* choose.c - picks a backend.
  *
- * The build lists those that it compiled, best first.  Which one works is a question
- * of the moment: a container may forbid what the kernel has.  So each is tried until
- * one opens; one that was asked for by name is tried alone.  Why the better ones were
- * refused is kept, as a text that any thread may read once the name is published (B).
+ * The build lists the compiled backends, best first.  Which of them work is only known at run
+ * time: a container may forbid what the kernel offers.  So each is tried until one opens; a
+ * backend requested by name is the only one tried.  The reasons why better ones were rejected
+ * are kept as a text, which any thread may read once the name is published (B).
  */
 #include <errno.h>
 #include <string.h>
@@ -22,8 +22,7 @@ weft__backend_exists(const char *name)
 	return false;
 }
 
-/* Ops may have finished, and watches ended, before there was a backend: their lists
- * stay. */
+/* Keep the lists: ops may have finished, and watches ended, before there was a backend. */
 static void
 clear(struct weft__backend *backend)
 {
@@ -32,14 +31,14 @@ clear(struct weft__backend *backend)
 		                           .tally = backend->tally };
 }
 
-/* The text that is being written: the second once the first is published. */
+/* The text that may be written: the second one once the first is published. */
 static char *
 text_of(struct weft__tally *tally)
 {
 	return tally->texts[weft__load(&tally->name, WEFT__RELAXED) != 0];
 }
 
-/* Add to the reason, as far as there is room; it was zeroed. */
+/* Append to the reason, as far as there is room; its buffer was zeroed. */
 static void
 say(struct weft__tally *tally, const char *text)
 {
@@ -50,7 +49,7 @@ say(struct weft__tally *tally, const char *text)
 	memcpy(reason + used, text, size < room ? size : room);
 }
 
-/* It is written. */
+/* The text is complete. */
 static void
 publish(struct weft__tally *tally, const char *name)
 {
@@ -58,7 +57,7 @@ publish(struct weft__tally *tally, const char *name)
 	weft__store(&tally->name, (uintptr_t)name, WEFT__RELEASE); /* B */
 }
 
-/* "io_uring_setup: EPERM", from the step that failed. */
+/* Append the step that failed: "io_uring_setup: EPERM". */
 static void
 say_refused(const struct weft__backend *backend, int error)
 {
@@ -92,8 +91,8 @@ open_one(struct weft__backend *backend, const struct weft__backend_ops *ops, boo
 	return rc;
 }
 
-/* valgrind runs one thread at a time, and a thread that sleeps in io_uring_enter(2) keeps
- * the others from running: two loops hang. */
+/* valgrind runs one thread at a time, and a thread that sleeps in io_uring_enter(2) keeps the
+ * others from running: two loops hang. */
 static bool
 is_unfit(struct weft__tally *tally, const struct weft__backend_ops *ops)
 {
@@ -137,7 +136,7 @@ none_submit(struct weft__backend *backend, struct weft__op *op)
 	weft__backend_finish(backend, op, backend->broken);
 }
 
-/* From outside show() is seen, and taken back here. */
+/* Reset the eventfd that show() signals. */
 static int
 none_wait(struct weft__backend *backend, int64_t timeout_ns)
 {
@@ -174,8 +173,8 @@ static const struct weft__backend_ops backend_none = {
 	.arm = none_arm,
 };
 
-/* Everything that waits ends, by the old table; then that goes, but for the descriptors by
- * which other threads wake. */
+/* End all waiters through the old table, then close that, except for the descriptors that other
+ * threads use to wake the loop. */
 static void
 break_down(struct weft__backend *backend, int error)
 {

@@ -1,16 +1,16 @@
 /* epoll.c - epoll(7), with an eventfd to end a wait.
  *
- * Event data carries the descriptor and the generation of its entry, so that what was
- * fetched for a number that has been closed meanwhile is dropped.  The eventfd is
- * registered by edges and never read: each write is a new edge.
+ * Event data carries the descriptor and the generation of its entry, so events for a number
+ * that was closed in the meantime are dropped.  The eventfd is registered edge-triggered and
+ * never read: each write is a new edge.
  *
- *   1. What the kernel has for a number is entry->armed, unless the file was closed
- *      behind our back.  A change then finds it missing (ENOENT), whichever file has the
- *      number now; an addition that finds it there changes it.
- *   2. The epoll may have to be made anew.  Whoever polls us from outside gets another
- *      one, which holds it, stays, and is readable when it is.
- *   3. Files, which epoll refuses with EPERM, are ready.c's business: they never make
- *      anybody wait.
+ *   1. The kernel has entry->armed registered for a number, unless the file was closed without
+ *      notice.  A change then finds no registration (ENOENT), whichever file has the number
+ *      now.  An addition that finds one changes it.
+ *   2. The epoll descriptor may have to be replaced.  A foreign loop that polls the backend
+ *      gets an outer epoll descriptor, which contains the inner one, never changes, and is
+ *      readable when the inner one is.
+ *   3. epoll rejects files with EPERM.  ready.c handles them: an op never waits for a file.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -27,7 +27,7 @@ data_of(int fd, const struct weft__fd *entry)
 int
 weft__epoll_make(struct weft__backend *backend)
 {
-	if (!backend->fetched) /* it may be there from an earlier try */
+	if (!backend->fetched) /* may exist from an earlier try */
 		backend->fetched = weft__sys->alloc(WEFT__EVENTS_MAX * sizeof(struct epoll_event));
 	if (!backend->fetched)
 		return -ENOMEM;
@@ -71,7 +71,7 @@ event_of(int fd, const struct weft__fd *entry, uint32_t want)
 	};
 }
 
-/* Register what may be registered already; invariant 1. */
+/* Register `fd`, which may already be registered; invariant 1. */
 static int
 add(struct weft__backend *backend, int fd, struct epoll_event *event)
 {
@@ -88,7 +88,7 @@ weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, u
 	struct epoll_event event = event_of(fd, entry, want);
 
 	if (want == 0) {
-		/* It may have gone with its file. */
+		/* The registration may have vanished with its file. */
 		(void)weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_DEL, fd, &event);
 		return 0;
 	}
@@ -97,7 +97,7 @@ weft__epoll_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, u
 	return weft__kernel(backend)->epoll_ctl(backend->fd, EPOLL_CTL_MOD, fd, &event);
 }
 
-/* An end of the peer's stream is readable, and what follows a short read. */
+/* The end of the peer's stream counts as readable, even after a short read. */
 static uint32_t
 ready_of(uint32_t events)
 {
@@ -133,11 +133,11 @@ epoll_fd(struct weft__backend *backend)
 	return outer;
 }
 
-/* Register all that is armed, as in a set that is new; 0 or -errno. */
+/* Register everything that is armed with a new epoll descriptor; 0 or -errno. */
 static int
 arm_all(struct weft__backend *backend)
 {
-	int rc = backend->ops == &weft__backend_uring ? 0 /* which polls the eventfd itself */
+	int rc = backend->ops == &weft__backend_uring ? 0 /* the ring polls the eventfd itself */
 	                                              : weft__epoll_add_wake(backend);
 
 	for (uint32_t i = 0; rc == 0 && i < backend->fds.count * WEFT__FDS_PAGE; i++) {
@@ -148,7 +148,7 @@ arm_all(struct weft__backend *backend)
 			continue;
 		event = event_of((int)i, entry, entry->armed);
 		rc = add(backend, (int)i, &event);
-		if (rc == -EBADF) /* closed behind our back */
+		if (rc == -EBADF) /* closed without notice */
 			rc = 0;
 	}
 	if (rc == 0 && backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
@@ -156,9 +156,9 @@ arm_all(struct weft__backend *backend)
 	return rc;
 }
 
-/* The kernel reports a number that we are done with: it was closed while a copy of
- * it lives on, and there is no other way to take it back than to begin anew.  If that
- * fails it shows again. */
+/* The kernel reports a number that has no registration here: it was closed while a duplicate of
+ * it is still open.  epoll offers no way to remove it, so start with a new descriptor.  If that
+ * fails, the stray event returns and this is tried again. */
 static void
 rebuild(struct weft__backend *backend)
 {
@@ -171,13 +171,13 @@ rebuild(struct weft__backend *backend)
 		backend->fd = old;
 		old = fresh;
 	}
-	/* A forked child may keep it open, and so in there. */
+	/* A forked child may keep the old descriptor open, which keeps it registered. */
 	if (backend->ops == &weft__backend_epoll && backend->outer_fd >= 0)
 		(void)weft__kernel(backend)->epoll_ctl(backend->outer_fd, EPOLL_CTL_DEL, old, NULL);
 	(void)weft__kernel(backend)->close(old);
 }
 
-/* Note one event; false if nothing here asked for it. */
+/* Record one event; false if nothing registered for it. */
 static bool
 note(struct weft__backend *backend, const struct epoll_event *event)
 {
@@ -219,7 +219,7 @@ epoll_wake(struct weft__backend *backend)
 {
 	uint64_t one = 1;
 
-	/* It overflows after 2^64 wakes. */
+	/* The counter overflows only after 2^64 wakes. */
 	while (weft__sys->write(backend->wake_fd[0], &one, sizeof(one)) == -EINTR)
 		;
 }

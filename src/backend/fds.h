@@ -1,9 +1,8 @@
-/* fds.h - what a loop knows of each descriptor, by its number.
+/* fds.h - the state that a loop keeps per descriptor, by number.
  *
- * Pages of entries, made at first need and kept, so that an entry stays put and
- * high numbers cost little.  A page that is made again begins with generations that
- * were never used, so that what the kernel still tells of an old one is not taken for
- * the new.
+ * Entries are in pages that are allocated on first use, so an entry never moves and high
+ * numbers cost little.  A page that was freed and allocated again starts with unused
+ * generations, so that late kernel events for an old entry are not attributed to a new one.
  *
  * Needs: base.  Owned by: one backend.  Thread: the loop's.
  */
@@ -16,36 +15,36 @@ enum { WEFT__READ_SIDE, WEFT__WRITE_SIDE };
 
 /* Flags of an entry. */
 enum {
-	WEFT__FD_OWNED = 1 << 0,     /* ours until weft_op_close(): what the kernel
-	                                was told is still true */
+	WEFT__FD_OWNED = 1 << 0,     /* owned by the loop until weft_op_close(): what the
+	                                kernel has armed is known to be valid */
 	WEFT__FD_ALWAYS = 1 << 1,    /* a watched file: never waited for */
-	WEFT__FD_MAY_READ = 1 << 2,  /* edge backends: worth a try, the last edge is */
-	WEFT__FD_MAY_WRITE = 1 << 3, /* not used up */
-	WEFT__FD_CLOSING = 1 << 5,   /* a close waits for the last to leave */
-	WEFT__FD_BLOCKING = 1 << 6,  /* made so, for io_uring */
-	WEFT__FD_STREAM = 1 << 4, /* fewer bytes than asked for means: no more there; not so of
-	                             Unix sockets, where a descriptor ends a receive */
-	WEFT__FD_PLAIN = 1 << 7,  /* no socket: read(2) and write(2) */
+	WEFT__FD_MAY_READ = 1 << 2,  /* edge backends: worth a try, because the last */
+	WEFT__FD_MAY_WRITE = 1 << 3, /* edge was not used up */
+	WEFT__FD_CLOSING = 1 << 5,   /* a close op waits until there are no waiters */
+	WEFT__FD_BLOCKING = 1 << 6,  /* made blocking, for io_uring */
+	WEFT__FD_STREAM = 1 << 4, /* a short read means that no data is left; not so for Unix
+	                             sockets, where a descriptor ends a receive */
+	WEFT__FD_PLAIN = 1 << 7,  /* not a socket: read(2) and write(2) */
 	WEFT__FD_UNBLOCKED = 1 << 9, /* made non-blocking, for sendfile(2) */
-	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that takes descriptors */
+	WEFT__FD_PASSES = 1 << 8, /* a Unix socket that receives descriptors */
 };
 
-/* Who waits: an op, or a watch if the lowest bit is set; 0: nobody. */
+/* side[]: the waiter of each direction, an op, or a watch if the lowest bit is set; 0: none. */
 struct weft__fd {
 	uintptr_t side[2];
-	uint32_t  generation; /* of the number: events of an earlier one are dropped */
-	uint16_t  armed;      /* WEFT_READABLE, WRITABLE, EDGE as the kernel has it */
+	uint32_t  generation; /* events of an earlier generation are dropped */
+	uint16_t  armed;      /* WEFT_READABLE, WRITABLE, EDGE as registered */
 	uint16_t  flags;
-	uint32_t  index;      /* the backend's */
-	uint32_t  identity;   /* of the file, for waiters who have nothing armed, and on poll
-	                       * for all; 0: not known */
+	uint32_t  index;      /* for the backend's use */
+	uint32_t  identity;   /* of the file, for waiters that have nothing armed, and with poll for
+	                       * all; 0: unknown */
 };
 
 struct weft__fds {
 	struct weft__fd **pages;
-	uint32_t          count; /* of pages */
-	uint32_t          in_use; /* entries with somebody waiting */
-	uint32_t          generation; /* entries of new pages begin with it */
+	uint32_t          count; /* number of pages */
+	uint32_t          in_use; /* entries with a waiter */
+	uint32_t          generation; /* initial generation of entries in new pages */
 };
 
 #define WEFT__FDS_PAGE 128u
@@ -61,10 +60,10 @@ weft__fds_get(const struct weft__fds *fds, int fd)
 	return &fds->pages[page][(uint32_t)fd % WEFT__FDS_PAGE];
 }
 
-/* The entry of `fd`, made if need be; NULL without memory. */
+/* The entry of `fd`, created if needed; NULL without memory. */
 struct weft__fd *weft__fds_make(struct weft__fds *fds, int fd);
 
-/* Give back pages that hold nothing; returns the bytes. */
+/* Free unused pages; returns the number of bytes. */
 size_t weft__fds_trim(struct weft__fds *fds);
 
 void weft__fds_fini(struct weft__fds *fds);

@@ -1,4 +1,4 @@
-/* op.h - what lies in the opaque part of a weft_op.  Private.
+/* op.h - the private layout of a weft_op.  Private.
  *
  * Needs: timer, base.
  */
@@ -12,10 +12,10 @@
 enum {
 	WEFT__OP_NONE,    /* never started */
 	WEFT__OP_SLEEP,
-	WEFT__OP_OWN,     /* weft_op_begin() */
+	WEFT__OP_OWN,     /* a custom op: weft_op_begin() */
 	WEFT__OP_CLOSE,
-	WEFT__OP_FILE_OPEN, /* from here on they are with the backend, */
-	WEFT__OP_FILE_READ, /* these if it has files */
+	WEFT__OP_FILE_OPEN, /* from here on the backend has them, */
+	WEFT__OP_FILE_READ, /* ... these if it accepts file ops */
 	WEFT__OP_FILE_WRITE,
 	WEFT__OP_FILE_SYNC,
 	WEFT__OP_FILE_CLOSE,
@@ -32,26 +32,26 @@ enum {
 
 enum {
 	WEFT__OP_IDLE,
-	WEFT__OP_WAITING, /* with the backend, the wheel or its owner */
+	WEFT__OP_WAITING, /* for the backend, the wheel or its owner */
 	WEFT__OP_UNSENT,  /* io_uring: waits for room in the ring */
 	WEFT__OP_SENT,    /* io_uring: the kernel has it */
-	WEFT__OP_CANCELING, /* ... and is asked to give it back */
-	WEFT__OP_PAUSED,  /* an accept that waits for descriptors to be had */
-	WEFT__OP_ASKED,   /* an own kind, whose owner is to be told to finish it */
-	WEFT__OP_TOLD,    /* ... and has been */
-	WEFT__OP_DONE,    /* has its result and is in the list of finished ops */
+	WEFT__OP_CANCELING, /* io_uring: the kernel has it, and was requested to cancel it */
+	WEFT__OP_PAUSED,  /* an accept that waits for a free descriptor */
+	WEFT__OP_ASKED,   /* a custom op whose owner is to be called to finish it */
+	WEFT__OP_TOLD,    /* a custom op whose owner has been called */
+	WEFT__OP_DONE,    /* has its result; in the list of finished ops */
 };
 
-/* Bytes of a file that are to be sent. */
+/* A part of a file to be sent. */
 struct weft__file_part {
 	int      file;
 	uint64_t offset;
 	uint64_t left;
 };
 
-#define WEFT__SENDFILE_MAX ((uint64_t)1 << 20) /* by one call: others have their turn */
+#define WEFT__SENDFILE_MAX ((uint64_t)1 << 20) /* per system call: others need the loop too */
 
-/* Laid out as weft_op. */
+/* Same layout as weft_op. */
 struct weft__op {
 	weft_op_fn on_done;
 	void      *arg;
@@ -62,29 +62,29 @@ struct weft__op {
 	uint8_t    kind;      /* WEFT__OP_* */
 	uint8_t    state;     /* WEFT__OP_* */
 	union {
-		uint16_t events;    /* of poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
-		bool     has_text;  /* an own kind: the loop has one for it */
+		uint16_t events;    /* poll: WEFT_READABLE, WRITABLE; WEFT_MULTI */
+		bool     has_text;  /* custom op: an error text is stored for it */
 	};
 	bool       background;
 	union {
-		bool connecting;  /* connect(2) has been called */
-		bool queued;      /* an own kind: in the queue of a pool, under its lock */
+		bool connecting;  /* connect(2) was called */
+		bool queued;      /* custom op: in a pool's queue; under the pool's lock */
 	};
-	struct weft__place   place; /* of its deadline */
-	struct weft__node_head node; /* by which it stands in lists, and in the inbox if
-	                                another thread has finished it; of an own kind
-	                                that waits it is free for the owner's use */
+	struct weft__place   place; /* of its deadline, in the wheel */
+	struct weft__node_head node; /* links the op in lists, and in the inbox if
+	                                another thread has finished it; while a custom op
+	                                waits, its owner may use it */
 	union {
 		struct {
 			int32_t fd;
 			union {
 				int32_t  flags;  /* of recv(2), send(2), open(2) */
-				uint32_t length; /* of what is read or written */
+				uint32_t length; /* bytes to read or write */
 			};
 		};
-		int64_t told;          /* an own kind's result, by another thread */
-		struct weft__op *before; /* until then: in the queue of a pool, */
-		const void *owned;       /* or what its owner has to do for it */
+		int64_t told;          /* custom op: its result, set by another thread */
+		struct weft__op *before; /* until then: link in a pool's queue, */
+		const void *owned;       /* or data of its owner */
 	};
 	union {
 		void                    *buf;
@@ -97,9 +97,9 @@ struct weft__op {
 	union {
 		size_t   size;
 		void    *cancel_arg;
-		uint64_t offset; /* in a file; the mode of one to open */
+		uint64_t offset; /* in a file; for open, the mode */
 	};
-	int64_t    why;       /* the error it was asked to finish with */
+	int64_t    why;       /* the error that cancellation finishes it with */
 };
 WEFT_STATIC_ASSERT(sizeof(struct weft__op) == sizeof(weft_op), "one layout");
 
@@ -109,18 +109,17 @@ weft__op_of(weft_op *op)
 	return (struct weft__op *)(void *)op;
 }
 
-/* Of the events of a receive that has many results: it takes none for now, where that
- * can be told. */
+/* In `events` of a receive with many results: it is paused, as far as the backend can do so. */
 #define WEFT__HELD 0x8000u
 
-/* Any number of results may come before the last. */
+/* Whether several results may come before the last one. */
 static inline bool
 weft__op_is_multi(const struct weft__op *op)
 {
 	return op->kind == WEFT__OP_RECV_MULTI || (op->events & WEFT_MULTI);
 }
 
-/* A call about a file: what a backend makes a request of, or a pool a system call. */
+/* A file call: a backend makes a request of it, a pool a system call. */
 struct weft__file_call {
 	uint8_t  kind; /* WEFT__OP_FILE_* */
 	int32_t  fd;
@@ -128,7 +127,7 @@ struct weft__file_call {
 		int32_t  flags;
 		uint32_t length;
 	};
-	void    *buf;    /* bytes, or a path */
+	void    *buf;    /* data, or a path */
 	uint64_t offset; /* or the mode */
 };
 

@@ -1,8 +1,8 @@
-/* passed.c - receiving bytes with a descriptor that comes along, over a Unix stream.
+/* passed.c - receives bytes together with a descriptor, over a Unix stream (SCM_RIGHTS).
  *
- * Whoever receives bytes by recv(2) has the kernel close what came with them; these are
- * received with room for one descriptor.  It is kept until it is taken, at the latest by
- * the next who receives: then it is closed.  More than one at a time is nobody's.
+ * With recv(2) the kernel would close a descriptor that came with the bytes, so this receives
+ * with room for one.  The descriptor is kept until it is taken; the next receive closes it
+ * otherwise.  If several descriptors come at once, the rest is closed.
  */
 #include <string.h>
 #include "backend/backend.h"
@@ -25,7 +25,7 @@ weft__passed_drop(struct weft__backend *backend)
 		(void)weft__kernel(backend)->close(fd);
 }
 
-/* Keep the first, close all others. */
+/* Keep the first descriptor, close the others. */
 static void
 keep(struct weft__backend *backend, const struct cmsghdr *head)
 {
@@ -50,7 +50,7 @@ weft__passed_receive(struct weft__backend *backend, int fd, void *buf, size_t si
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = { .room = { 0 } };
 	struct iovec part = { buf, size };
-	/* With the padding there would be room for two. */
+	/* CMSG_LEN, not CMSG_SPACE: the padding would have room for a second descriptor. */
 	struct msghdr msg = { .msg_iov = &part,
 		              .msg_iovlen = 1,
 		              .msg_control = &control,

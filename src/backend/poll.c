@@ -1,13 +1,13 @@
 /* poll.c - poll(2) and a pipe: works everywhere, scans everything.
  *
- * One pollfd for each armed descriptor, in no order; the entry knows its index.
- * Number 0 is the pipe by which other threads end a wait.
+ * There is one pollfd per armed descriptor, in no order; the entry knows its index.  Number 0
+ * is the pipe by which other threads end a wait.
  *
  *   1. polls[entry->index] is the entry's while entry->armed is not 0.
- *   2. polls has room for every entry armed: arm() reserves, or fails.
- *   3. entry->identity is that of the file which was armed.
+ *   2. polls has room for every armed entry: arm() reserves, or fails.
+ *   3. entry->identity is that of the file that was armed.
  *
- * It has no edges: a watch that asked for them is told the level.
+ * There are no edges: a watch that requests them gets levels.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ struct polls {
 	struct pollfd *fds;
 	uint32_t count;
 	uint32_t room;
-	uint32_t first; /* to be looked at; another each time, to be fair */
+	uint32_t first; /* index to start scanning at; changes each time, to be fair */
 };
 
 static struct polls *
@@ -69,7 +69,7 @@ poll_open(struct weft__backend *backend)
 	return 0;
 }
 
-/* Fill the hole with the last one; invariant 1. */
+/* Fill the hole with the last element; invariant 1. */
 static void
 disarm(struct weft__backend *backend, struct weft__fd *entry)
 {
@@ -118,8 +118,8 @@ drain(struct weft__backend *backend)
 		;
 }
 
-/* poll(2) knows numbers only: one that was closed behind our back may stand for another
- * file by now, whose readiness is nothing to us. */
+/* poll(2) knows only numbers.  A number that was closed without notice may refer to another
+ * file by now, whose readiness must not be reported. */
 static bool
 is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry, int revents)
 {
@@ -128,7 +128,7 @@ is_gone(struct weft__backend *backend, int fd, const struct weft__fd *entry, int
 	return weft__fd_is_other(backend, fd, entry);
 }
 
-/* A number that is gone reports that once, and is forgotten. */
+/* A number that is gone is reported once, and then disarmed. */
 static void
 report(struct weft__backend *backend, uint32_t index)
 {
@@ -173,7 +173,7 @@ poll_wait(struct weft__backend *backend, int64_t timeout_ns)
 static void
 poll_wake(struct weft__backend *backend)
 {
-	/* A full pipe is as good as one more byte in it. */
+	/* If the pipe is full, another byte is not needed. */
 	while (weft__sys->write(backend->wake_fd[1], "", 1) == -EINTR)
 		;
 }

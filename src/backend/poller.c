@@ -1,18 +1,18 @@
 /* poller.c - readiness of many descriptors, for programs with a loop of their own.
  *
- * A backend without ops: arm() and wait() and the table of descriptors, whose sides
- * hold a token and the events asked for instead of waiters.
+ * A backend without ops: arm() and wait() and the table of descriptors.  The two words of
+ * side[] hold a token and the requested events instead of waiters.
  *
  *   1. A descriptor is registered exactly when side[EVENTS] is not 0.
- *   2. What is armed beyond need (muted, or hung up with nothing asked for) is taken
- *      back when it first reports something.
+ *   2. Whatever is armed but no longer needed (muted, or hung up with no events requested) is
+ *      disarmed when it first reports something.
  */
 #include <errno.h>
 #include <weft/poller.h>
 #include "backend/backend.h"
 #include "base/thread.h"
 
-enum { TOKEN, EVENTS }; /* sides */
+enum { TOKEN, EVENTS }; /* indexes of side[] */
 
 #define REGISTERED ((uintptr_t)1 << 16)
 #define BOTH       ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
@@ -67,7 +67,7 @@ find(weft_poller *poller, int fd)
 	return entry && entry->side[EVENTS] ? entry : NULL;
 }
 
-/* Have the kernel look for `events`, none of them if they are 0. */
+/* Make the kernel report `events`; with 0 it reports nothing. */
 static int
 arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 {
@@ -76,7 +76,7 @@ arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 	int rc = backend->ops->arm(backend, fd, entry, want);
 	bool file;
 
-	if (rc == -ENOENT) { /* the number stands for another file by now */
+	if (rc == -ENOENT) { /* the number now refers to another file */
 		(void)backend->ops->arm(backend, fd, entry, 0);
 		entry->armed = 0;
 		entry->generation++;
@@ -93,7 +93,7 @@ arm(weft_poller *poller, int fd, struct weft__fd *entry, uint32_t events)
 	return 0;
 }
 
-/* Was the number closed without weft_poller_remove(), and stands for another file? */
+/* Whether the number was closed without weft_poller_remove() and now refers to another file. */
 static bool
 is_stale(weft_poller *poller, int fd, struct weft__fd *entry)
 {
@@ -162,7 +162,7 @@ weft_poller_remove(weft_poller *poller, int fd)
 	return 0;
 }
 
-/* Translate what was fetched; returns how many are worth telling. */
+/* Convert the fetched events; returns how many were written to `out`. */
 static int
 collect(weft_poller *poller, weft_poller_event *out)
 {

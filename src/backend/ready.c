@@ -1,10 +1,10 @@
-/* ready.c - ops and watches over readiness, for every backend that has no better.
+/* ready.c - ops and watches on top of readiness, for backends without completions.
  *
- * An op is a call that is tried; if it would block, it takes its side of the
- * descriptor's entry (reading or writing) and is tried again when the kernel reports
- * that side.  A watch takes one or both sides and is called.  What the kernel is to
- * look for follows from who has the sides; backends differ only in arm() and wait().
- * The rules are in ready.h.
+ * An op is a system call that is tried.  If it would block, the op waits in its direction of
+ * the descriptor's entry (read or write) and is tried again when the kernel reports that
+ * direction.  A watch occupies one or both directions, and its callback is called.  The waiters
+ * determine what the kernel is to report; backends differ only in arm() and wait().  The rules
+ * are in ready.h.
  */
 #include <poll.h>
 #include "backend/ready.h"
@@ -18,7 +18,7 @@ weft__backend_finish(struct weft__backend *backend, struct weft__op *op, int64_t
 	weft__node_append(&backend->done, weft__op_node(op));
 }
 
-/* --- looking ------------------------------------------------------------ */
+/* --- reporting readiness ------------------------------------------------ */
 
 uint32_t
 weft__ready_of_poll(int revents)
@@ -28,15 +28,16 @@ weft__ready_of_poll(int revents)
 	       | (revents & POLLHUP ? WEFT_HUP : 0);
 }
 
-/* How many events may stay for the next turn: who always has more to do leaves room for
- * others. */
+/* The number of events that may stay for the next loop iteration: ops that always have more to
+ * do must leave room for others. */
 static uint32_t
 kept_max(const struct weft__backend *backend)
 {
 	return backend->events_max / 2;
 }
 
-/* Note what is readable, or without room for that have the kernel report it. */
+/* Record `fd` as readable; without room for an event, arm it again so that the kernel reports
+ * it. */
 static void
 show_again(struct weft__backend *backend, int fd, struct weft__fd *entry)
 {
@@ -93,7 +94,7 @@ weft__ready_hold(struct weft__backend *backend, struct weft__op *op, bool on)
 	if (op->state != WEFT__OP_WAITING)
 		return 0;
 	entry = weft__fds_get(&backend->fds, op->fd);
-	/* What was armed while the op was held may leave out its side. */
+	/* What was armed while the op was paused may not include its direction. */
 	if (!backend->ops->edge || (!on && !(entry->armed & weft__op_sides(op))))
 		rc = weft__sides_arm(backend, op->fd, entry, 0);
 	else if (!on && (entry->flags & WEFT__FD_MAY_READ))
@@ -147,7 +148,7 @@ weft__ready_close(struct weft__backend *backend, struct weft__op *op)
 	weft__node_append(&backend->closing, weft__op_node(op));
 }
 
-/* Somebody has left a side: perhaps that is what a close waits for. */
+/* A waiter has left: close ops may have waited for that. */
 static void
 close_those_free(struct weft__backend *backend)
 {
@@ -162,7 +163,7 @@ close_those_free(struct weft__backend *backend)
 	}
 }
 
-/* --- numbers that stand for another file -------------------------------- */
+/* --- numbers that refer to another file --------------------------------- */
 
 static bool
 is_with_kernel(const struct weft__op *op)
@@ -170,7 +171,7 @@ is_with_kernel(const struct weft__op *op)
 	return op && (op->state == WEFT__OP_SENT || op->state == WEFT__OP_CANCELING);
 }
 
-/* Is the file that was armed, or identified, another one than `fd` stands for? */
+/* Whether `fd` now refers to another file than the one that was armed or identified. */
 static bool
 is_other_file(struct weft__backend *backend, int fd, struct weft__fd *entry)
 {
@@ -201,7 +202,7 @@ weft__ready_evict_stale(struct weft__backend *backend, int fd, uintptr_t newcome
 		weft__ready_evict(backend, fd, stale, WEFT_EBADF);
 }
 
-/* Somebody else than `newcomer` is at one of `sides`, or closes the number. */
+/* Whether a waiter other than `newcomer` has one of `sides`, or a close op waits. */
 static bool
 is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
 {
@@ -213,8 +214,9 @@ is_taken(const struct weft__fd *entry, uint32_t sides, uintptr_t newcomer)
 	return taken;
 }
 
-/* A newcomer that takes a free side, and arms it or gives it to the kernel, would have those
- * of whom only the identity is known pass for waiters of its own file. */
+/* If a newcomer armed a free direction or gave it to the kernel, an existing waiter of which
+ * only the identity is recorded would count as a waiter of the newcomer's file.  So check such
+ * waiters first. */
 int
 weft__ready_claim(struct weft__backend *backend, int fd, uint32_t sides, uintptr_t newcomer)
 {
@@ -237,7 +239,7 @@ evict_op(struct weft__backend *backend, struct weft__fd *entry, struct weft__op 
 	backend->ops->evict(backend, op, why);
 }
 
-/* A close that waits for a number which is not its own any more has nothing to close. */
+/* A close op that waits on a number which is no longer its own has nothing to close. */
 static void
 evict_closing(struct weft__backend *backend, int fd, int why)
 {
@@ -292,7 +294,7 @@ weft__ready_is_free(struct weft__backend *backend, const struct weft__op *op)
 	               : 0;
 }
 
-/* Is a try likely to succeed before anything is reported? */
+/* Whether a try is likely to succeed before the kernel reports anything. */
 static bool
 may_try(const struct weft__backend *backend, const struct weft__fd *entry,
         const struct weft__op *op)
@@ -324,13 +326,13 @@ weft__ready_submit(struct weft__backend *backend, struct weft__op *op)
 	if (rc == 0)
 		rc = weft__sides_arm(backend, op->fd, entry, (uintptr_t)op);
 	if (rc == 0) {
-		/* The edge of what is there already may have been used up. */
+		/* The edge for data that is already there may have been used up. */
 		if (weft__op_is_multi(op) && (entry->flags & WEFT__FD_MAY_READ))
 			show_again(backend, op->fd, entry);
 		return;
 	}
 	weft__sides_leave(backend, entry, (uintptr_t)op);
-	/* A file never makes anybody wait. */
+	/* A file is always ready. */
 	weft__backend_finish(backend, op,
 	                     rc == -EPERM && op->kind == WEFT__OP_POLL
 	                             ? (int64_t)(op->events & WEFT__BOTH)
@@ -355,7 +357,7 @@ weft__ready_leave(struct weft__backend *backend, struct weft__op *op)
 		close_those_free(backend);
 }
 
-/* Does somebody wait there for what is armed, also if he holds for now? */
+/* Whether a waiter still needs what is armed, even if it is paused for now. */
 static bool
 is_armed_for(const struct weft__fd *entry)
 {
@@ -374,8 +376,8 @@ leave(struct weft__backend *backend, struct weft__op *op)
 	struct weft__fd *entry = weft__fds_get(&backend->fds, op->fd);
 
 	weft__sides_leave(backend, entry, (uintptr_t)op);
-	/* Invariant 4; a poll(2) backend forgets at once, which costs nothing, and a ring
-	 * lest it is told what its requests tell as well. */
+	/* Invariant 4.  A poll(2) backend disarms at once, which costs nothing.  A ring disarms
+	 * after a sendfile, because its requests already report the same readiness. */
 	if (!backend->ops->edge)
 		(void)weft__sides_arm(backend, op->fd, entry, 0);
 	else if (op->kind == WEFT__OP_SENDFILE && backend->ops->batches && entry->armed
@@ -462,9 +464,9 @@ weft__ready_ending(struct weft__backend *backend, int fd)
 		entry->flags &= (uint16_t)~WEFT__FD_STREAM;
 }
 
-/* One more result of an op that has many; look at its side again while there may be
- * more, but not for ever: then others come first, and the kernel is to report it again.
- * One that tells levels does that by itself. */
+/* Deliver one more result of an op with many.  Try its direction again while there may be more,
+ * up to a limit: then other descriptors come first, and the kernel is to report this one
+ * again.  A level-triggered backend does that by itself. */
 static void
 stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry, int side)
 {
@@ -482,7 +484,7 @@ stay(struct weft__backend *backend, struct weft__event *event, struct weft__fd *
 		(void)backend->ops->arm(backend, op->fd, entry, entry->armed);
 }
 
-/* An op's side was reported: true if it has a result. */
+/* The direction of an op was reported: true if the op has a result. */
 static bool
 dispatch_op(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
             int side)
@@ -497,7 +499,7 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 		result = event->ready & ((op->events & WEFT__BOTH) | WEFT__ALARMS);
 		event->sides = 0;
 	} else {
-		__builtin_prefetch(op->arg); /* on_done looks there */
+		__builtin_prefetch(op->arg); /* on_done reads it */
 		result = weft__attempt(backend, entry, op);
 	}
 	if (result == -EAGAIN)
@@ -517,8 +519,8 @@ dispatch_op(struct weft__backend *backend, struct weft__event *event, struct wef
 	return true;
 }
 
-/* A watch's side was reported: true if it is to be called.  One that has both sides
- * is called once for both. */
+/* The direction of a watch was reported: true if the watch is to be called.  A watch with both
+ * directions is called once for both. */
 static bool
 dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int side,
                struct weft__ready *out)
@@ -533,7 +535,7 @@ dispatch_watch(const struct weft__fd *entry, struct weft__event *event, int side
 	return out->ready != 0;
 }
 
-/* Look at the next side of an event; true if there is something to do. */
+/* Inspect the next direction of an event; true if there is something to do. */
 static bool
 dispatch(struct weft__backend *backend, struct weft__event *event, struct weft__fd *entry,
          struct weft__ready *out)

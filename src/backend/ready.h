@@ -1,22 +1,24 @@
-/* ready.h - readiness, as the files that turn it into results share it.  Private.
+/* ready.h - readiness, as shared by the files that turn it into results.  Private.
  *
- * The files: sides.c (who waits at a descriptor, and what the kernel is to look for),
- * attempt.c (the call of an op, tried), ready.c (ops, and what is reported), watches.c.
+ * The files: sides.c (the waiters of a descriptor, and what the kernel is to report), attempt.c
+ * (the system call of an op), ready.c (ops, and events), watches.c.
  *
- *   1. A side has at most one waiter.  An op that is WAITING has its side (a poll op
- *      may have both), and leaves it before it is finished.
- *   2. Events are kept by number and generation, and looked up when their turn comes:
- *      what was stopped, cancelled or closed by an earlier callback of the same batch,
- *      and whoever got the number since, is not told.
- *   3. On an edge backend MAY_READ or MAY_WRITE is set from an edge until a try has
- *      found nothing: an edge that came while nobody waited is not lost.
- *   4. What is armed beyond need is taken back when it first reports something: not
- *      sooner, since mostly the next wait needs it again.
- *   5. An accept that finds no free descriptor keeps its side, unarmed, in `paused`,
- *      until weft__ready_resume(): a full process neither spins nor loses the wait.
- *   6. A number may be closed behind our back and stand for another file since.  That
- *      shows when the kernel does not know what is armed, or by the identity of the file;
- *      then the waiters of the old file are evicted: they end with WEFT_EBADF.
+ *   1. A descriptor has two directions, read and write (`side`).  Each has at most one waiter.
+ *      An op that is WAITING has its direction (a poll op may have both), and leaves it before
+ *      it is finished.
+ *   2. Events are stored by number and generation, and resolved only when they are processed.
+ *      A waiter that an earlier callback of the same batch stopped, canceled or closed is not
+ *      notified, nor is a later waiter on the same number.
+ *   3. On an edge backend MAY_READ or MAY_WRITE is set from an edge until a try finds nothing,
+ *      so an edge that arrives while nothing waits is not lost.
+ *   4. Whatever is armed but no longer needed is disarmed when it first reports something, not
+ *      sooner: usually the next wait needs it again.
+ *   5. An accept that finds no free descriptor keeps its direction, unarmed, in `paused`, until
+ *      weft__ready_resume().  A process that is out of descriptors neither spins nor loses the
+ *      wait.
+ *   6. The program may close a number without notice and reuse it for another file.  The
+ *      backend detects that when the kernel does not know what is armed, or by the identity of
+ *      the file.  It then evicts the waiters of the old file: they end with WEFT_EBADF.
  */
 #ifndef WEFT_BACKEND_READY_H
 #define WEFT_BACKEND_READY_H
@@ -24,7 +26,7 @@
 #include <errno.h>
 #include "backend/backend.h"
 
-#define WEFT__TRIES_MAX 16 /* of a call that is interrupted, or results in a row */
+#define WEFT__TRIES_MAX 16 /* tries of an interrupted call, or results in a row */
 
 #define WEFT__IS_WATCH ((uintptr_t)1)
 #define WEFT__BOTH     (WEFT_READABLE | WEFT_WRITABLE)
@@ -38,7 +40,7 @@ weft__side_mask(int side)
 	return side == WEFT__READ_SIDE ? WEFT_READABLE : WEFT_WRITABLE;
 }
 
-/* The sides that an op waits on, as readiness. */
+/* The directions that an op waits in, as readiness bits. */
 static inline uint32_t
 weft__op_sides(const struct weft__op *op)
 {
@@ -69,25 +71,24 @@ weft__fd_is_idle(const struct weft__fd *entry)
 	return !entry->side[0] && !entry->side[1];
 }
 
-/* One descriptor more, or less, has somebody waiting. */
+/* Adjust the number of descriptors that have a waiter. */
 void weft__sides_count(struct weft__backend *backend, int by);
 
-/* `who` begins to wait at sides, or waits at none any more. */
+/* `who` begins to wait in the directions `sides`; or stops waiting in all directions. */
 void weft__sides_take(struct weft__backend *backend, struct weft__fd *entry,
                       uint32_t sides, uintptr_t who);
 void weft__sides_leave(struct weft__backend *backend, struct weft__fd *entry,
                        uintptr_t who);
 
-/* Bring the kernel in line with the waiters.  `newcomer` is the waiter that has just
- * begun, or 0: for a newcomer the kernel is always asked, unless the descriptor is owned.
- * If the number stands for another file by now, all other waiters are evicted.
- * 0 or an error. */
+/* Bring the kernel in line with the waiters.  `newcomer` is a waiter that has just begun, or
+ * 0.  For a newcomer the kernel is always called, unless the descriptor is owned.  If `fd` now
+ * refers to another file, all other waiters are evicted.  0 or an error. */
 int  weft__sides_arm(struct weft__backend *backend, int fd, struct weft__fd *entry,
                      uintptr_t newcomer);
 
 /* --- attempt.c ---------------------------------------------------------- */
 
-/* Make the op's call: its result, or -EAGAIN. */
+/* Make the op's system call: its result, or -EAGAIN. */
 int64_t weft__attempt(struct weft__backend *backend, struct weft__fd *entry,
                       struct weft__op *op);
 

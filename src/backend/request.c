@@ -1,11 +1,11 @@
-/* request.c - what the kernel is asked, on a ring, for an op. */
+/* request.c - converts ops to io_uring requests. */
 #include <fcntl.h>
 #include "backend/request.h"
 #include "backend/buffers.h"
 
-/* A request is first tried on the loop's thread as if it was non-blocking.  That is not
- * how a FIFO is to be opened, and the end of a file can take long: so both are left to
- * the kernel's own threads. */
+/* The kernel first tries a request on the loop's thread as if it were non-blocking.  That is
+ * wrong for opening a FIFO, and closing a file can take long.  So both are forced onto the
+ * kernel's worker threads. */
 static void
 fill_file(struct io_uring_sqe *sqe, const struct weft__op *op)
 {

@@ -1,4 +1,4 @@
-/* request.h - ops as requests of io_uring.
+/* request.h - converts ops to io_uring requests.
  *
  * Needs: ring.h.  Owned by: uring.c.  Thread: the loop's.
  */
@@ -8,10 +8,10 @@
 #include "backend/op.h"
 #include "backend/ring.h"
 
-/* Fill a cleared entry with the call of `op`; its completions carry the op's address. */
+/* Fill a cleared entry with the request for `op`; its completions carry the op's address. */
 void weft__request_fill(struct io_uring_sqe *sqe, const struct weft__op *op);
 
-/* Or with its cancellation, whose completion carries `tell`. */
+/* Fill it with the cancellation of `op` instead; its completion carries `tell`. */
 void weft__request_cancel(struct io_uring_sqe *sqe, const struct weft__op *op,
                           uint64_t tell);
 

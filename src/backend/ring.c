@@ -1,29 +1,29 @@
-/* ring.c - the two rings of io_uring, as shared with the kernel.
+/* ring.c - the submission and completion rings that io_uring shares with the kernel.
  *
- * Own code, and not liburing, because every call into the kernel goes through the sys
- * table and Debian's liburing is older than the kernels it meets.
+ * Not liburing, because every system call must go through the sys table, and Debian's liburing
+ * is older than the kernels it runs on.
  *
- *   1. The kernel reads entries up to the shared tail: it is stored with release after
- *      they are written (S).  It moves the head when it has taken them.
- *   2. Completions lie between the shared head, ours, and the tail, the kernel's, which
- *      is loaded with acquire (C) before they are read.  A completion is copied out
- *      before the head is stored with release (H), so the callback it leads to may
- *      submit and wait without losing it.
- *   3. The ring is made disabled and enabled by the thread that first enters it, which
- *      is the one that runs the loop; from then on the kernel takes it from no other.
- *      One that is not bound has its requests completed by the threads that made
- *      them, which the kernel interrupts for that: they may be busy elsewhere, so
- *      nothing is left until they enter it on their own (no COOP_TASKRUN).
- *   4. A full completion ring loses nothing: the kernel keeps the rest (NODROP) and
- *      hands it over when entered.
+ *   1. The kernel reads submission entries up to the shared tail, which is stored with release
+ *      after they are written (S).  It advances the head when it has taken them.
+ *   2. Completions are between the shared head, which is ours, and the tail, which is the
+ *      kernel's and is loaded with acquire (C) before they are read.  A completion is copied
+ *      out before the head is stored with release (H), so its callback may submit and wait
+ *      without losing it.
+ *   3. The ring is created disabled.  The thread that first enters it, which runs the loop,
+ *      enables it; a bound ring then accepts no other thread.  On a ring that is not bound, the
+ *      kernel interrupts the thread that submitted a request to complete it.  That thread may
+ *      be busy elsewhere, so completion must not wait until it enters the kernel by itself (no
+ *      COOP_TASKRUN).
+ *   4. A full completion ring loses nothing: the kernel keeps the rest (NODROP) and delivers it
+ *      when entered.
  */
 #include <errno.h>
 #include "backend/ring.h"
 
-#define CANCEL_NS (100 * WEFT_MS) /* a file may be slow to be read */
+#define CANCEL_NS (100 * WEFT_MS) /* reading a file may be slow */
 #define BOUND     (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
-/* What is shared with the kernel is atomic to us too. */
+/* Words shared with the kernel are accessed as atomics. */
 static uint32_t
 load_acquire(const uint32_t *word)
 {
@@ -74,7 +74,7 @@ map_rings(struct weft__uring *ring, const struct io_uring_params *p)
 	ring->cq_tail = (uint32_t *)(void *)(mem + p->cq_off.tail);
 	ring->cq_overflow = (uint32_t *)(void *)(mem + p->cq_off.overflow);
 	ring->cq_mask = p->cq_entries - 1;
-	/* Entry i of the array is entry i of the ring, for ever. */
+	/* Entry i of the array is always entry i of the ring. */
 	for (uint32_t i = 0; i < p->sq_entries; i++)
 		((uint32_t *)(void *)(mem + p->sq_off.array))[i] = i;
 	return 0;
@@ -86,9 +86,9 @@ is_denial(int rc)
 	return rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
 }
 
-/* A filter of system calls may let a ring be made and not be used, of which the first
- * wait would learn too late: by then there are ops in it.  So ask for nothing by each
- * call; what they say to that does not matter, while they say it. */
+/* A system call filter may allow creating a ring but not using it.  The first wait would detect
+ * that too late: by then there are ops in the ring.  So make each call with nothing to do; any
+ * result except a denial is fine. */
 static int
 check_calls(struct weft__uring *ring)
 {
@@ -143,10 +143,10 @@ weft__uring_close(struct weft__uring *ring)
 	clear(ring, ring->failed);
 }
 
-/* Cancelling by io_uring_register(2) also completes what it cancels.  If that is refused, too,
- * the kernel cancels because the ring is closed; a bound ring executes nothing more then,
- * since that is left to the thread that enters it.  A number that is no ring any more was
- * closed behind our back. */
+/* Canceling through io_uring_register(2) also completes the canceled requests.  If that is
+ * rejected too, closing the ring cancels them; a bound ring then executes nothing more, because
+ * that is left to the thread that enters it.  If `error` shows that the number is no longer a
+ * ring, the program has closed it, and the number must not be touched. */
 void
 weft__uring_abandon(struct weft__uring *ring, int error)
 {
@@ -164,7 +164,7 @@ weft__uring_abandon(struct weft__uring *ring, int error)
 	ring->dead = true;
 }
 
-/* Entries that the kernel has not taken yet. */
+/* The number of entries that the kernel has not taken yet. */
 static uint32_t
 unsubmitted(const struct weft__uring *ring)
 {
@@ -198,7 +198,7 @@ weft__uring_get(struct weft__uring *ring)
 	return sqe;
 }
 
-/* A request that does nothing, and whose completion is nobody's, stays in its place. */
+/* The entry stays in the ring as a no-op, whose completion is ignored. */
 bool
 weft__uring_withdraw(struct weft__uring *ring, const void *user_data)
 {
@@ -263,7 +263,7 @@ weft__uring_next(struct weft__uring *ring, struct io_uring_cqe *out)
 	if (load_acquire(ring->cq_tail) == ring->cq_head) /* C */
 		return false;
 	*out = ring->cqes[ring->cq_head++ & ring->cq_mask];
-	/* What the next one is of, to be there by then; small ones lead nowhere. */
+	/* Prefetch the op of the next completion; small values are not pointers and do no harm. */
 	__builtin_prefetch(
 		(const void *)(uintptr_t)ring->cqes[ring->cq_head & ring->cq_mask].user_data);
 	store_release(ring->cq_head_shared, ring->cq_head); /* H */

@@ -1,9 +1,8 @@
-/* sides.c - who waits at a descriptor, and what the kernel is to look for. */
+/* sides.c - the waiters of a descriptor, and what the kernel is to report for them. */
 #include "backend/ready.h"
 
-#define TRIES 2 /* to find out that a number stands for another file */
+#define TRIES 2 /* to detect that a number refers to another file */
 
-/* One descriptor more, or less, has somebody waiting. */
 void
 weft__sides_count(struct weft__backend *backend, int by)
 {
@@ -11,8 +10,8 @@ weft__sides_count(struct weft__backend *backend, int by)
 	weft__count_set(&backend->tally->fds, backend->fds.in_use);
 }
 
-/* Whoever begins to wait on a borrowed number that nobody waited on may have another
- * file behind it: what was fetched before is not for him. */
+/* A number that is not owned and had no waiters may refer to a new file.  The new generation
+ * drops events that were fetched before. */
 void
 weft__sides_take(struct weft__backend *backend, struct weft__fd *entry, uint32_t sides,
                  uintptr_t who)
@@ -48,7 +47,7 @@ weft__ready_has(struct weft__backend *backend, const struct weft__op *op)
 	return entry->side[0] == (uintptr_t)op || entry->side[1] == (uintptr_t)op;
 }
 
-/* What the kernel should look for on behalf of a side. */
+/* What the kernel should report for the waiter of one direction. */
 static uint32_t
 want_of(const struct weft__fd *entry, int side, bool *level)
 {
@@ -65,8 +64,8 @@ want_of(const struct weft__fd *entry, int side, bool *level)
 	return weft__side_mask(side);
 }
 
-/* For an owned descriptor on an edge backend that is done once for both sides, and then
- * holds until it is closed. */
+/* On an edge backend an owned descriptor is armed once, for both directions, until it is
+ * closed. */
 static int
 bring_in_line(struct weft__backend *backend, int fd, struct weft__fd *entry, bool verify)
 {

@@ -1,35 +1,35 @@
 /* uring.c - ops as io_uring requests; watches through an epoll that the ring polls.
  *
  * An op on a descriptor or a file becomes a request whose user data is the op; its completion
- * is the result.  Requests are queued during the turn and handed over with the one
- * call that also waits.  Receiving again and again takes buffers from a ring that the
- * kernel fills.  What a readiness backend does better (watches and poll ops, which
- * must not hold the file; descriptors that are non-blocking, which requests do not
- * wait for) goes to ready.c, over an epoll of its own that is polled like any other
- * descriptor.
+ * is the result.  Requests are queued during the loop iteration and submitted by the one call
+ * that also waits.  Receives with many results take buffers from a ring that the kernel fills.
+ * ready.c handles what readiness does better, over an epoll that the ring polls like any other
+ * descriptor: watches and poll ops, which must not hold the file, and non-blocking descriptors,
+ * on which requests do not wait.
  *
- *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion:
- *      it keeps its side, so that a close waits for it.  An op on a file has none, since
- *      any number may be under way on one: it is counted in `requests`.
- *   2. Cancelling asks the kernel; the op ends with its own completion.
- *   3. An op that finds no room in the ring, or is cancelled without room, is UNSENT or
- *      stands in `unsent`, and goes in before the next wait.  One that ends before its
- *      cancellation could be sent leaves the list.
- *   4. A buffer is the op's while its callback runs, and goes back at the next look.
- *   5. Owned connections are made blocking at their first op, once.
- *   6. Nobody sleeps while the eventfd or the epoll is not polled for want of room: a
+ *   1. An op that is SENT or CANCELING belongs to the kernel until its last completion.  It
+ *      keeps its direction, so a close waits for it.  A file op has no direction, since any
+ *      number may be in flight on one file; it is counted in `requests`.
+ *   2. Canceling is a request to the kernel; the op ends with its own completion.
+ *   3. An op that finds no room in the ring is UNSENT; it, or a cancellation that finds no
+ *      room, is in `unsent` and is submitted before the next wait.  An op that ends before its
+ *      cancellation could be submitted leaves the list.
+ *   4. A buffer belongs to the op while its callback runs, and is returned when the next
+ *      completion is taken.
+ *   5. Owned connections are made blocking once, by their first op.
+ *   6. The loop does not sleep while the eventfd or the epoll is not polled for lack of room: a
  *      wake or a watch would not end the wait.
- *   7. On a ring that is not bound the kernel cancels, unasked, what a thread has sent
- *      as that thread ends, and has_file() cancels to learn something.  Such an op has
- *      done nothing by then, and is sent again.
- *   8. Who polls us from outside gets an eventfd that the ring signals, since a ring that
- *      leaves its work to its thread (DEFER_TASKRUN) wakes nobody who polls it.  It is
- *      reset before each look: what comes later signals again, and what came before is
- *      found by the look, or told by has_work().
- *   9. An op without a side (on a file, or evicted) that the kernel has stands in
- *      `requests`, linked by next, and back by arg; one that is not linked has arg NULL.
- *  10. A ring that cannot be entered any more is abandoned.  What has completed is taken
- *      first; then the ops that it still has go to an epoll, those on files fail.
+ *   7. On a ring that is not bound, the kernel cancels the requests of a thread when that
+ *      thread exits, and has_file() cancels requests to find something out.  Such an op has
+ *      done nothing yet, and is submitted again.
+ *   8. A foreign loop polls an eventfd that the ring signals, because a ring that leaves its
+ *      work to its thread (DEFER_TASKRUN) does not wake a poller of the ring itself.  The
+ *      eventfd is reset before each wait(): later completions signal it again, and earlier ones
+ *      are found by that wait() or reported by has_work().
+ *   9. An op without a direction (a file op, or an evicted op) that the kernel has is in
+ *      `requests`, linked by next, and back by arg.  An op that is not linked has arg NULL.
+ *  10. A ring that can no longer be entered is abandoned.  Its completions are taken first.
+ *      Then the ops that it still has go to an epoll; file ops fail.
  */
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +39,7 @@
 
 #define ENTRIES 256u
 
-enum { TELL_NOBODY, TELL_WAKE, TELL_EPOLL, TELL_OPS }; /* user data below an op's */
+enum { TELL_NOBODY, TELL_WAKE, TELL_EPOLL, TELL_OPS }; /* user data; larger values are ops */
 
 struct uring {
 	struct weft__uring ring;
@@ -47,9 +47,9 @@ struct uring {
 	bool waker;  /* the eventfd is polled */
 	bool poller; /* the epoll is polled */
 	struct weft__node_list unsent;
-	struct weft__node *requests; /* ops with the kernel that have no side; invariant 9 */
+	struct weft__node *requests; /* ops with the kernel that have no direction; invariant 9 */
 	int error;                   /* why the ring was abandoned, or 0 */
-	bool settled;                /* ... and nothing of it is left */
+	bool settled;                /* ... and no op is left in it */
 };
 
 static struct uring *
@@ -58,9 +58,9 @@ uring_of(struct weft__backend *backend)
 	return backend->state;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creating and freeing ----------------------------------------------- */
 
-/* An op that may be given a buffer has its side; invariant 1. */
+/* An op that may get a buffer has its direction; invariant 1. */
 static bool
 is_receiving(struct weft__backend *backend)
 {
@@ -143,7 +143,7 @@ unlink_request(struct weft__op *op)
 	node->arg = NULL;
 }
 
-/* Put a request for `op` into the ring: its call, or its cancellation. */
+/* Put a request for `op` into the ring: its system call, or its cancellation. */
 static void
 push(struct weft__backend *backend, struct weft__op *op)
 {
@@ -183,7 +183,7 @@ push_unsent(struct weft__backend *backend)
 	}
 }
 
-/* The kernel has no more to do with it; invariant 1. */
+/* The kernel is done with `op`; invariant 1. */
 static void
 leave(struct weft__backend *backend, struct weft__op *op)
 {
@@ -195,7 +195,7 @@ leave(struct weft__backend *backend, struct weft__op *op)
 	}
 }
 
-/* Requests wait on blocking descriptors only; invariant 5. */
+/* Requests wait only on blocking descriptors; invariant 5. */
 static void
 make_blocking(struct weft__backend *backend, struct weft__fd *entry, const struct weft__op *op)
 {
@@ -209,7 +209,7 @@ make_blocking(struct weft__backend *backend, struct weft__fd *entry, const struc
 		}
 }
 
-/* There is no request that sends a file, and of control data requests do not take all. */
+/* There is no request for sendfile, and requests do not support all control data. */
 static bool
 is_for_readiness(const struct weft__fd *entry, const struct weft__op *op)
 {
@@ -273,7 +273,7 @@ uring_cancel(struct weft__backend *backend, struct weft__op *op, int why)
 	}
 }
 
-/* Nothing tells whether a cancellation is in `unsent`, so look. */
+/* No state records whether a cancellation is in `unsent`, so search for it. */
 static bool
 is_unsent(const struct uring *u, struct weft__op *op)
 {
@@ -307,9 +307,9 @@ uring_evict(struct weft__backend *backend, struct weft__op *op, int why)
 	}
 }
 
-/* Cancelling by descriptor finds requests by their file.  If it finds none, the kernel has
- * the op for another file, or has finished it; if it finds some, they are sent again.
- * Kernels before 6.0 do not say. */
+/* Canceling by descriptor finds requests by their file.  If it finds none, the kernel has the
+ * op for another file, or has finished it.  If it finds some, they are submitted again.
+ * Kernels before 6.0 cannot answer. */
 static bool
 uring_has_file(struct weft__backend *backend, struct weft__op *op)
 {
@@ -329,7 +329,7 @@ uring_has_file(struct weft__backend *backend, struct weft__op *op)
 
 /* --- completions -------------------------------------------------------- */
 
-/* A result that does not end an op which has many. */
+/* Whether an op with many results continues after this one. */
 static bool
 goes_on(const struct weft__op *op, int result)
 {
@@ -337,15 +337,15 @@ goes_on(const struct weft__op *op, int result)
 	       && (result > 0 || (result == 0 && op->kind == WEFT__OP_ACCEPT));
 }
 
-/* An error that says no more than: ask again.  The same as in ready.c, and a receive
- * that found no buffer. */
+/* A transient error: submit again.  The same errors as in ready.c, and a receive that found no
+ * buffer. */
 static bool
 is_passing(const struct weft__op *op, int64_t result)
 {
 	switch (result) {
 	case -EINTR:
-		return op->kind != WEFT__OP_CONNECT        /* which goes on */
-		       && op->kind != WEFT__OP_FILE_CLOSE; /* which is done */
+		return op->kind != WEFT__OP_CONNECT        /* it continues */
+		       && op->kind != WEFT__OP_FILE_CLOSE; /* it is done */
 	case -ENOBUFS:
 		return op->kind == WEFT__OP_RECV_MULTI;
 	case -ECONNABORTED:
@@ -356,7 +356,7 @@ is_passing(const struct weft__op *op, int64_t result)
 	}
 }
 
-/* What an op ends with that was asked to and brings nothing. */
+/* The result of a canceled op: `why`, unless the op brings a result of its own. */
 static int64_t
 result_asked(const struct weft__op *op, int64_t result)
 {
@@ -366,8 +366,8 @@ result_asked(const struct weft__op *op, int64_t result)
 	               : result;
 }
 
-/* The kernel has cancelled `op`, and nobody asked it to; invariant 7.  A
- * connection that was begun can only be waited for. */
+/* The kernel has canceled `op` without a request from here; invariant 7.  A connect that has
+ * begun can only be waited for. */
 static void
 send_again(struct weft__backend *backend, struct weft__op *op)
 {
@@ -386,7 +386,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	struct uring *u = uring_of(backend);
 	bool asked = op->state == WEFT__OP_CANCELING;
 
-	if (asked) /* it needs no cancelling any more */
+	if (asked) /* the cancellation is no longer needed */
 		weft__node_remove(&u->unsent, weft__op_node(op));
 	if (weft__op_is_multi(op) && op->kind == WEFT__OP_ACCEPT && !asked
 	    && weft__ready_is_exhausted(result)) {
@@ -406,7 +406,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	}
 	leave(backend, op);
 	if (!asked && !weft__op_is_file(op) && (result == -EAGAIN || result == -EINTR)) {
-		/* It is non-blocking, or a connect that was interrupted. */
+		/* The descriptor is non-blocking, or a connect was interrupted. */
 		backend->more = true;
 		weft__ready_submit(backend, op);
 		return false;
@@ -417,7 +417,7 @@ complete(struct weft__backend *backend, struct weft__op *op, int64_t result)
 	return true;
 }
 
-/* A completion of an op: true if there is a result to deliver. */
+/* A completion of `op`: true if there is a result to deliver. */
 static bool
 take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_cqe *cqe)
 {
@@ -429,7 +429,7 @@ take(struct weft__backend *backend, struct weft__op *op, const struct io_uring_c
 	if (!(cqe->flags & IORING_CQE_F_MORE) && !goes_on(op, cqe->res))
 		return complete(backend, op, cqe->res);
 	if (!(cqe->flags & IORING_CQE_F_MORE))
-		push(backend, op); /* the kernel gave up, we do not */
+		push(backend, op); /* the kernel ended the multishot request; continue it */
 	op->result = cqe->res;
 	op->more = true;
 	return true;
@@ -441,7 +441,7 @@ poll_forever(struct uring *u, int fd, uint64_t tell, uint32_t how)
 	struct io_uring_sqe *sqe = weft__uring_get(&u->ring);
 
 	if (!sqe)
-		return; /* tried again before the next wait */
+		return; /* retried before the next wait */
 	sqe->opcode = IORING_OP_POLL_ADD;
 	sqe->fd = fd;
 	sqe->poll32_events = POLLIN;
@@ -497,7 +497,7 @@ prepare(struct weft__backend *backend)
 		poll_forever(u, backend->fd, TELL_EPOLL, 0);
 }
 
-/* The polls that end a wait are with the kernel, or will be as it begins. */
+/* Whether the polls that end a wait are with the kernel, or will be when it begins. */
 static bool
 can_be_woken(const struct weft__backend *backend)
 {
@@ -534,14 +534,14 @@ uring_wait(struct weft__backend *backend, int64_t timeout_ns)
 	if (backend->outer_fd >= 0)
 		reset(backend, backend->outer_fd); /* invariant 8 */
 	prepare(backend);
-	while (u->unsent.first) { /* more than the ring takes at a time */
+	while (u->unsent.first) { /* more than the ring takes at once */
 		rc = weft__uring_enter(&u->ring, 0);
 		if (rc < 0)
 			return rc;
 		push_unsent(backend);
 	}
 	if (!can_be_woken(backend))
-		timeout_ns = 0; /* 6 */
+		timeout_ns = 0; /* invariant 6 */
 	if (timeout_ns == 0 && !weft__uring_has_work(&u->ring))
 		return 0;
 	rc = weft__uring_enter(&u->ring, timeout_ns);
@@ -600,7 +600,7 @@ uring_wake(struct weft__backend *backend)
 	write_one(backend->wake_fd[0]);
 }
 
-/* The epoll for watches and poll ops is made when the first of them comes. */
+/* The epoll for watches and poll ops is created when the first of them arrives. */
 static int
 uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_t want)
 {
@@ -611,8 +611,8 @@ uring_arm(struct weft__backend *backend, int fd, struct weft__fd *entry, uint32_
 
 /* --- without the ring --------------------------------------------------- */
 
-/* Wait for `op`, which the ring has lost, by readiness, if there is an epoll for that.  A
- * connection that was begun goes on. */
+/* The ring has lost `op`: wait for it by readiness, if there is an epoll for that.  A connect
+ * that has begun continues. */
 static void
 move_op(struct weft__backend *backend, struct weft__op *op)
 {
@@ -636,7 +636,7 @@ move_op(struct weft__backend *backend, struct weft__op *op)
 		weft__ready_submit(backend, op);
 }
 
-/* All that has completed is taken: what the ring still has will not; invariant 10. */
+/* All completions were taken, and the rest will never complete; invariant 10. */
 static void
 settle(struct weft__backend *backend)
 {
@@ -686,7 +686,7 @@ fallen_fd(struct weft__backend *backend)
 	return backend->outer_fd;
 }
 
-/* What is not settled yet is not known to be of another file. */
+/* Before settle() the file of an op is not known to differ. */
 static bool
 fallen_has_file(struct weft__backend *backend, struct weft__op *op)
 {
@@ -724,7 +724,7 @@ uring_fall(struct weft__backend *backend, int error)
 	if (rc == 0)
 		backend->ops = &backend_fallen;
 	else
-		settle(backend); /* nothing else ends what the ring has */
+		settle(backend); /* nothing else would end the ops in the ring */
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 
 #define WATCH_EVENTS (WEFT__BOTH | WEFT_EDGE)
 
-/* Files are reported at every wait, which they keep from blocking. */
+/* Files are reported at every wait, which therefore never blocks. */
 static void
 set_always(struct weft__backend *backend, struct weft__fd *entry, bool on)
 {
@@ -29,8 +29,8 @@ weft__ready_note_files(struct weft__backend *backend)
 	}
 }
 
-/* The sides that a watch takes; one that is muted keeps what it has, or takes one,
- * so that it can be found. */
+/* The directions that a watch takes.  A muted watch keeps its directions, or takes one so that
+ * it can be found. */
 static uint32_t
 watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 {
@@ -42,8 +42,8 @@ watch_sides(const struct weft__fd *entry, uintptr_t who, uint32_t events)
 	return entry->side[0] ? WEFT_WRITABLE : WEFT_READABLE;
 }
 
-/* A watch could not be changed: make the entry what it was before, unless the other
- * waiters have been evicted meanwhile. */
+/* A watch could not be changed: restore the entry, except for other waiters that were evicted
+ * in the meantime. */
 static void
 restore(struct weft__backend *backend, struct weft__fd *entry, const struct weft__fd *old,
         uintptr_t who)
@@ -88,7 +88,7 @@ weft__ready_watch(struct weft__backend *backend, weft_watch *watch, int fd, uint
 		restore(backend, entry, &old, who);
 		return rc;
 	}
-	set_always(backend, entry, rc == -EPERM); /* a file: nothing to wait for */
+	set_always(backend, entry, rc == -EPERM); /* EPERM: a file, nothing to wait for */
 	if (!entry->armed)
 		weft__fd_identify(backend, fd, entry);
 	return 0;
