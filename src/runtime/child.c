@@ -1,17 +1,17 @@
-/* child.c - child processes: started, waited for, signalled, closed; as ops.
+/* child.c - child processes: start, wait, signal, close; as ops.
  *
- * The process is made by posix_spawn(3) through the sys table, which tells what exec
- * said, and its end by loop/process.c.
+ * posix_spawn(3) starts the process through the sys table, and reports errors of exec.
+ * loop/process.c waits for its end.
  *
- *   1. A child that has not ended is watched by its loop, and so not reaped by anybody
- *      else's doing here: until then its number is its own and may be signalled.
- *   2. `waiting` is empty once it has ended.
- *   3. Closing goes on in steps: the process ends, the descriptors are closed by ops,
- *      whoever closed it is told, and the memory is given back.  `left` counts the
- *      descriptors, and one for the step before them.  A stream has its descriptor, tells
- *      us when it is gone, and is not waited for.
- *   4. Where there is no loop to wait with, because it stops, or no memory, the process
- *      is killed and waited for at once: SIGKILL leaves nothing to wait long for.
+ *   1. The loop watches a child until it has ended, and nothing else in the library reaps it.
+ *      So until then its pid is valid and can be signaled.
+ *   2. `waiting` is empty once the child has ended.
+ *   3. Closing proceeds in steps: the process ends, ops close the descriptors, the closer is
+ *      notified, and the memory is freed.  `left` counts the descriptors, plus one for the step
+ *      before them.  A descriptor that belongs to a stream is closed with the stream, which
+ *      notifies the child when it is gone and is not waited for.
+ *   4. If the loop cannot wait, because it is stopping or there is no memory, the process is
+ *      killed and reaped at once: after SIGKILL that does not take long.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,22 +21,22 @@
 #include "runtime/child.h"
 
 #define GRACE_NS  (2 * WEFT_S)
-#define AGAIN_NS  (100 * WEFT_MS) /* between one SIGKILL and the next */
+#define AGAIN_NS  (100 * WEFT_MS) /* between two SIGKILLs */
 #define KILLS_MAX 3
 
 struct weft_child {
-	struct weft__process process; /* first: it is found by it */
+	struct weft__process process; /* must be first: on_end() casts it back */
 	bool ended;
 	bool group;
 	bool closing;
-	int status;              /* once ended: as on_end of a process */
-	int fds[3];              /* our ends of pipes, or -1: none, or in a stream */
-	weft_stream *streams[3]; /* or NULL: not asked for, or closed */
+	int status;              /* once ended: as given to on_end() */
+	int fds[3];              /* the parent's ends of pipes; -1: none, or in a stream */
+	weft_stream *streams[3]; /* NULL: not opened, or closed */
 	uint64_t grace_ns;
-	struct weft__node_list waiting; /* ops */
-	weft_timer timer;               /* of the grace */
-	weft_op *closer;                /* to be told of the end, or NULL */
-	weft_op closers[3];             /* of the descriptors */
+	struct weft__node_list waiting; /* wait ops */
+	weft_timer timer;               /* of the grace period */
+	weft_op *closer;                /* the close op, to be finished at the end; or NULL */
+	weft_op closers[3];             /* close ops of the descriptors */
 	int left;
 };
 
@@ -48,7 +48,7 @@ kernel(const weft_child *child)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* 0, or an error if it has ended or must not be killed. */
+/* 0, or an error if the process has ended or must not be killed. */
 static int
 kill_now(const weft_child *child)
 {
@@ -59,7 +59,7 @@ kill_now(const weft_child *child)
 	return rc;
 }
 
-/* Kill and reap it; returns its status.  One that must not be killed is left alone. */
+/* Kill and reap the process; returns its status.  If it must not be killed, do not wait for it. */
 static int
 end_now(const weft_child *child)
 {
@@ -91,7 +91,7 @@ on_fd_closed(weft_op *op, int64_t result, void *arg)
 	free_if_closed(arg);
 }
 
-/* It has ended: close what is left of it. */
+/* The process has ended: close the streams and descriptors. */
 static void
 close_fds(weft_child *child)
 {
@@ -109,7 +109,7 @@ close_fds(weft_child *child)
 		weft__assert(
 			weft_op_init(&child->closers[i], child->process.loop, on_fd_closed, child)
 			== 0);
-		/* Refused once the loop has stopped, and then closed. */
+		/* A loop that has stopped rejects the op, but closes the descriptor anyway. */
 		if (weft_op_close(&child->closers[i], fd) == 0)
 			child->left++;
 	}
@@ -158,7 +158,7 @@ check(const char *const *argv, const weft_child_opts *opts, weft_child **out)
 	return 0;
 }
 
-/* Make a pipe for descriptor `index`; returns the child's end, which blocks. */
+/* Make a pipe for descriptor `index`; returns the child's end, which is blocking. */
 static int
 make_pipe(weft_child *child, int index)
 {
@@ -175,7 +175,7 @@ make_pipe(weft_child *child, int index)
 	return rc;
 }
 
-/* What the child's three descriptors are made of.  0 or an error. */
+/* Prepare the child's three descriptors.  0 or an error. */
 static int
 make_fds(weft_child *child, const weft_child_opts *opts, struct weft__spawn *spawn)
 {
@@ -195,7 +195,7 @@ make_fds(weft_child *child, const weft_child_opts *opts, struct weft__spawn *spa
 	return 0;
 }
 
-/* Start it and wait for its end from now on.  0 or an error, and it is no more. */
+/* Start the process and watch for its end.  0, or an error and there is no process. */
 static int
 launch(weft_child *child, const struct weft__spawn *spawn)
 {
@@ -205,7 +205,7 @@ launch(weft_child *child, const struct weft__spawn *spawn)
 	if (pid < 0)
 		return pid;
 	rc = weft__process_watch(loop, &child->process, pid, on_end);
-	if (rc == -ESRCH) { /* has ended, where nobody may reap */
+	if (rc == -ESRCH) { /* it has ended, and this process cannot reap it */
 		child->ended = true;
 		child->status = -ECHILD;
 	}
@@ -223,7 +223,7 @@ open_child(weft_child *child, const weft_child_opts *opts, struct weft__spawn *s
 
 	if (rc == 0)
 		rc = launch(child, spawn);
-	for (int i = 0; i < 3; i++) /* it has its own of them now */
+	for (int i = 0; i < 3; i++) /* the child has its own copies */
 		if (opts->std[i] == WEFT_CHILD_PIPE && spawn->fds[i] >= 0)
 			(void)kernel(child)->close(spawn->fds[i]);
 	for (int i = 0; rc < 0 && i < 3; i++)
@@ -372,11 +372,11 @@ static void
 on_grace(weft_timer *timer, void *arg)
 {
 	(void)timer;
-	(void)kill_now(arg); /* else once more, a little later */
+	(void)kill_now(arg); /* if that fails, the timer tries again */
 }
 
-/* Ask it to end; see that it does.  The timer keeps a run going if there is no op to do
- * that.  It is armed past weft_timer_start(), which a stopping loop refuses, though it
+/* Send SIGTERM, and SIGKILL after the grace period.  Without a close op the timer keeps the
+ * loop alive.  It is armed directly, because weft_timer_start() fails on a stopping loop, which
  * may still have threadlets that clean up. */
 static void
 terminate(weft_child *child)
@@ -391,11 +391,12 @@ terminate(weft_child *child)
 	if (weft__timer_arm(&loop->wheel, &child->timer, weft_in(child->grace_ns), AGAIN_NS,
 	                    on_grace, child)
 	    < 0)
-		(void)kill_now(child); /* no memory to wait with */
+		(void)kill_now(child); /* no memory for the grace period */
 	weft__loop_changed(loop);
 }
 
-/* The loop stops; that is told to the process, too, which ends it. */
+/* A close cannot be canceled.  If the loop stops, on_end() gets WEFT_ESHUTDOWN and ends the
+ * process. */
 static void
 on_close_cancel(weft_op *op, int why, void *arg)
 {
@@ -410,7 +411,7 @@ is_misuse(int rc)
 	return rc == WEFT_EINVAL || rc == WEFT_EBUSY || rc == WEFT_EXDEV;
 }
 
-/* `rc` is 0 if there is a loop to wait with, and `closer` is told by it, if not NULL. */
+/* `rc` is 0 if the loop can wait for the end; it then finishes `closer`, unless that is NULL. */
 static void
 close_child(weft_child *child, int rc, weft_op *closer)
 {

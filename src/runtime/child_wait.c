@@ -1,7 +1,7 @@
 /* child_wait.c - the calls of weft/child.h that suspend a threadlet.
  *
- * Each starts an op in its own frame and waits for it; what the ops do stands in
- * child.c.  With WEFT_NOW nothing is started that could be left behind.
+ * Each starts an op in its own stack frame and waits for it; child.c implements the ops.  With
+ * WEFT_NOW, no op is started that could be left behind.
  */
 #include "runtime/child.h"
 #include "threadlet/threadlet.h"
@@ -10,7 +10,7 @@ int
 weft_child_open(const char *const *argv, const weft_child_opts *opts, weft_child **out,
                 uint64_t deadline_ns)
 {
-	/* It is done at once; but a threadlet that is cancelled starts nothing. */
+	/* Opening does not wait; but a canceled threadlet must not start a process. */
 	int rc = deadline_ns == WEFT_NOW ? 0 : weft__may_wait(deadline_ns);
 
 	return rc < 0 ? rc : weft__child_open(NULL, argv, opts, out);
@@ -50,7 +50,7 @@ weft_child_close(weft_child *child)
 	if (!child)
 		return;
 	if (!weft__self()) {
-		(void)weft__child_close_later(child); /* nothing to suspend */
+		(void)weft__child_close_later(child); /* there is no threadlet to suspend */
 		return;
 	}
 	weft__op_init_waited(&op);

@@ -1,7 +1,7 @@
-/* dumper.c - a dump of all threadlets at a signal.
+/* dumper.c - dumps all threadlets on a signal.
  *
- * By a loop of its own, on a thread of its own: so it comes while all other loops are held
- * up, which is when one wants to see them, and none of them waits for standard error.
+ * It has a loop and a thread of its own.  So it works while all other loops are blocked, which
+ * is when a dump is needed, and no other loop waits for standard error.
  */
 #include <weft/threadlet.h>
 #include "loop/loop.h"
@@ -9,7 +9,7 @@
 
 #define STANDARD_ERROR 2
 
-/* One dump after the other; how often one was asked for meanwhile does not matter. */
+/* Write one dump at a time.  Several requests during a dump cause one more dump. */
 static int
 dump(void *arg)
 {
@@ -17,13 +17,13 @@ dump(void *arg)
 
 	do {
 		dumper->again = false;
-		(void)weft_dump(STANDARD_ERROR); /* nobody else to be told */
+		(void)weft_dump(STANDARD_ERROR); /* an error has nowhere to go */
 	} while (dumper->again);
 	dumper->busy = false;
 	return 0;
 }
 
-/* A callback must not wait for other loops, so that is left to a threadlet. */
+/* A callback must not wait for other loops, so a threadlet does it. */
 static void
 on_signal(weft_watch *watch, int what, void *arg)
 {

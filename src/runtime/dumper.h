@@ -1,7 +1,7 @@
-/* dumper.h - a dump of all threadlets at a signal.  Private.
+/* dumper.h - dumps all threadlets on a signal.  Private.
  *
- * Needs: threadlet, loop.  Owned by: one runtime, embedded.  Thread: any, one at a time,
- * but stop(), which any number may call.
+ * Needs: threadlet, loop.  Owned by: one runtime, embedded.  Thread: any, one at a time;
+ * several threads may call stop().
  */
 #ifndef WEFT_RUNTIME_DUMPER_H
 #define WEFT_RUNTIME_DUMPER_H
@@ -10,20 +10,21 @@
 #include <weft/watch.h>
 
 struct weft__dumper {
-	weft_loop *loop; /* NULL: there is none */
+	weft_loop *loop; /* NULL: no dumper */
 	int        signo;
 	weft_watch watch;
 
-	/* The loop's thread's. */
-	bool busy;  /* a dump is being written, */
-	bool again; /* and another was asked for */
+	/* Used on the loop's thread. */
+	bool busy;  /* a dump is being written */
+	bool again; /* ... and another one was requested */
 };
 
-/* Prepare one for `signo`; 0: none.  0 or an error. */
+/* Prepare a dumper for `signo`; 0: none.  0 or an error. */
 int  weft__dumper_make(struct weft__dumper *dumper, int signo);
 void weft__dumper_free(struct weft__dumper *dumper);
 
-/* Take the signal over; 0 or an error.  Give it back, and wait for the end of that. */
+/* Take over the signal; 0 or an error.  Stop restores its action and waits until the loop has
+ * stopped. */
 int  weft__dumper_start(struct weft__dumper *dumper);
 int  weft__dumper_stop(struct weft__dumper *dumper, uint64_t deadline_ns);
 

@@ -1,15 +1,14 @@
-/* main.c - a whole program: a runtime, and one threadlet that it is about.
+/* main.c - a complete program: a runtime, and the main threadlet.
  *
- * The calling thread runs one more loop, the control loop.  It has nothing of the program's,
- * so that signals and the end of the grace are seen while all other loops are held.
+ * The calling thread runs one more loop, the control loop.  It runs nothing of the program, so
+ * it handles signals and the end of the grace period even while all other loops are blocked.
  *
- *   1. The grace begins at the first SIGINT or SIGTERM, or when the program's function has
- *      returned, whichever comes first.  It begins once.
- *   2. After a signal the process ends by the end of the grace: if something still runs then,
- *      it is reported, and the process exits with 128 and the signal's number.  A SIGINT that
- *      follows another signal does not wait for that.
- *   3. A signal that the program has an interest of its own in does none of this: the program
- *      knows what to do.
+ *   1. The grace period begins at the first SIGINT or SIGTERM, or when the program's function
+ *      has returned, whichever comes first.  It begins once.
+ *   2. After a signal the process ends no later than the grace period: if something still runs
+ *      then, it is reported, and the process exits with 128 plus the signal's number.  A SIGINT
+ *      that follows another signal exits at once.
+ *   3. A signal that the program itself watches causes none of this: the program handles it.
  */
 #include <signal.h>
 #include <weft/runtime.h>
@@ -33,13 +32,13 @@ struct program {
 	weft_event ended;
 	weft_node cleanup;
 
-	/* Of the control loop. */
+	/* Used on the control loop. */
 	weft_loop *control;
-	weft_watch watches[2]; /* on those signals */
+	weft_watch watches[2]; /* on SIGINT and SIGTERM */
 	uint64_t grace_ns;
-	uint64_t deadline_ns; /* the end of the grace; 0: it has not begun */
-	int signo;            /* the first that came, or 0 */
-	bool stopping;        /* supervise() sees to the end */
+	uint64_t deadline_ns; /* end of the grace period; 0: it has not begun */
+	int signo;            /* the first signal received, or 0 */
+	bool stopping;        /* supervise() is stopping the runtime */
 };
 
 /* --- signals ------------------------------------------------------------ */
@@ -57,7 +56,7 @@ exit_by_signal(int signo)
 	weft__os_exit(128 + signo);
 }
 
-/* A threadlet, since a callback must not wait for other loops. */
+/* A threadlet, because a callback must not wait for other loops. */
 static int
 end_grace(void *arg)
 {
@@ -86,7 +85,7 @@ on_signal(weft_watch *watch, int what, void *arg)
 	begin_grace(program);
 	(void)weft_cancel(program->id);
 	if (weft_go_with(&opts, end_grace, program) < 0)
-		exit_by_signal(what); /* no memory to wait with */
+		exit_by_signal(what); /* no memory for the grace period */
 }
 
 static int
@@ -115,7 +114,7 @@ end_main(void *arg)
 	(void)weft_event_set(&program->ended);
 }
 
-/* The cleanup that was pushed first runs last. */
+/* The cleanup pushed first runs last. */
 static int
 main_threadlet(void *arg)
 {
@@ -127,7 +126,7 @@ main_threadlet(void *arg)
 	return program->result;
 }
 
-/* On the control loop: it runs until this has returned. */
+/* Runs on the control loop, which runs until this has returned. */
 static int
 supervise(void *arg)
 {
@@ -157,7 +156,7 @@ make_program(struct program *program, const weft_runtime_opts *opts)
 	program->control = weft_loop_new(&control);
 	if (!program->control)
 		return WEFT_ENOMEM;
-	weft__registry_remove(program->control); /* of no interest to anybody */
+	weft__registry_remove(program->control); /* not shown in dumps and metrics */
 	program->runtime = weft_runtime_new(opts);
 	return program->runtime ? watch_signals(program) : WEFT_ENOMEM;
 }
@@ -168,7 +167,7 @@ report_start(void)
 	weft__report(&(weft_report){ .kind = WEFT_REPORT_LOG, .text = weft_detail() });
 }
 
-/* Run it to its end.  What cannot be started has ended. */
+/* Run the program to its end.  A program that cannot be started counts as ended. */
 static void
 run_program(struct program *program)
 {
@@ -198,7 +197,7 @@ run_program(struct program *program)
 		(void)supervise(program);
 }
 
-/* Nothing of the program is in it any more. */
+/* The program no longer uses the control loop. */
 static void
 end_control(struct program *program)
 {
@@ -207,7 +206,7 @@ end_control(struct program *program)
 	for (int i = 0; i < 2; i++)
 		(void)weft_watch_stop(&program->watches[i]);
 	weft_loop_stop(program->control);
-	(void)weft_loop_run(program->control); /* if something was left to run */
+	(void)weft_loop_run(program->control); /* run what is left */
 	(void)weft_loop_free(program->control);
 }
 

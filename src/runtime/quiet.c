@@ -1,16 +1,16 @@
-/* quiet.c - deadlocks of all loops of a runtime.
+/* quiet.c - detects deadlocks across all loops of a runtime.
  *
  * A loop is quiet while it sleeps and only other threads can wake it.  The last loop of a
- * runtime to become quiet asks whether all threadlets wait for each other.
+ * runtime to become quiet checks whether all threadlets wait for each other.
  *
- *   1. A loop becomes quiet when it dozes: from then on what is sent to it takes away the
- *      mark in its inbox.  It goes on, under the lock, before it takes anything from there.
- *      So if all loops are quiet and all marks are there, under the lock, then nothing is
- *      on its way between them, and none of their threadlets runs.
- *   2. Threads besides those of the loops can post, and use shared objects.  That they post
- *      is not expected; that they use shared objects is, if there are such threads.  Threads
- *      of pools do neither, but for work, which is an op of some loop.
- *   3. A deadlock is reported once, unless the hook has ended it.
+ *   1. A loop becomes quiet when it begins to sleep: from then on, anything sent to it removes
+ *      the sleep mark in its inbox.  It stops being quiet, under the lock, before it takes
+ *      anything from the inbox.  So if under the lock all loops are quiet and all marks are
+ *      set, nothing is in flight between them, and none of their threadlets runs.
+ *   2. Threads other than those of the loops can post, and can use shared objects.  The check
+ *      assumes that they do not post, but that they do use shared objects if such threads
+ *      exist.  Pool threads do neither, except in work, which is an op of some loop.
+ *   3. A deadlock is reported once, unless the report hook resolves it.
  */
 #include "base/report.h"
 #include "runtime/runtime.h"
@@ -24,7 +24,7 @@ weft__runtime_main_waits(weft_runtime *runtime)
 	weft__store(&runtime->quiet.main_waits, 1, WEFT__RELAXED);
 }
 
-/* Loops that are not of the runtime: others run them. */
+/* Whether there are loops outside of the runtime: other threads run them. */
 static bool
 has_other_loops(const struct weft_runtime *runtime)
 {
@@ -76,7 +76,7 @@ is_stuck(const struct weft_runtime *runtime)
 	return alive > 0;
 }
 
-/* Under the lock: none of the threadlets runs.  NULL without memory. */
+/* Under the lock: no threadlet runs.  NULL without memory. */
 static char *
 describe(const struct weft_runtime *runtime)
 {
@@ -130,8 +130,8 @@ report(weft_loop *loop, char *text)
 	weft__sys->release(text);
 }
 
-/* Has the hook sent anything to a loop?  Then that has gone on since the report, or is about
- * to, and another deadlock is another report: invariant 3. */
+/* Whether the hook has sent anything to a loop.  Then that loop has woken since the report, or
+ * is about to, and another deadlock is reported again: invariant 3. */
 static void
 end_report(weft_loop *loop, uint64_t wakes)
 {

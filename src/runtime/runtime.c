@@ -1,11 +1,10 @@
-/* runtime.c - several loops, and on which of them a threadlet starts.
+/* runtime.c - several loops, and the placement of threadlets on them.
  *
- *   1. A runtime is listed from its start until it is freed; the one started first and
- *      not told to stop takes what plain threads start.
- *   2. Its loops are not freed while the list's lock is held: so a loop chosen from there
- *      can be posted to before the lock is given back.
- *   3. The dumper works until all loops have stopped: they are of interest above all if
- *      they do not.
+ *   1. A runtime is listed from its start until it is freed.  The first listed one that is not
+ *      stopping receives the threadlets that plain threads start.
+ *   2. Its loops are not freed while the list's lock is held, so a loop chosen from the list
+ *      can be posted to before the lock is released.
+ *   3. The dumper works until all loops have stopped: a dump is most useful if they do not.
  */
 #include <stdio.h>
 #include <weft/runtime.h>
@@ -33,7 +32,7 @@ load_of(weft_loop *loop)
 	            : 0;
 }
 
-/* Of several with as few, one after the other. */
+/* Loops with the same load take turns. */
 static weft_loop *
 least_loaded_of(weft_runtime *runtime)
 {
@@ -79,7 +78,7 @@ weft__go_place(const struct weft__start *how)
 	return loop ? weft__go_on(loop, how) : go_listed(how);
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creating and freeing ----------------------------------------------- */
 
 static void
 free_loops(weft_runtime *runtime)
@@ -97,8 +96,8 @@ free_loops(weft_runtime *runtime)
 	weft__sys->release(runtime);
 }
 
-/* The CPUs to pin loops to: those that this thread has, and of them those in the text, if
- * there is one.  How many, or an error. */
+/* The CPUs to pin loops to: those of this thread's affinity that are also in `text`, if it is
+ * given.  Returns their number, or an error. */
 static int
 cpus_to_pin(struct weft__cpus *out, const char *text)
 {
@@ -119,7 +118,7 @@ cpus_to_pin(struct weft__cpus *out, const char *text)
 	                                           "allowed here");
 }
 
-/* The number of the n-th CPU of a set, from 0; there are more than n. */
+/* The number of the n-th CPU in a set, counted from 0; the set must have more than n. */
 static unsigned
 cpu_at(const struct weft__cpus *cpus, uint32_t n)
 {
@@ -136,7 +135,7 @@ make_loops(weft_runtime *runtime, const weft_runtime_opts *given)
 	weft_loop_opts opts = given->loop;
 	struct weft__cpus cpus;
 	int pins = given->pin ? cpus_to_pin(&cpus, opts.cpus) : 0;
-	char name[24], cpu[8]; /* of the name a loop keeps 15 */
+	char name[24], cpu[8]; /* a loop keeps 15 bytes of its name */
 
 	for (uint32_t i = 0; pins >= 0 && i < runtime->count; i++) {
 		(void)snprintf(name, sizeof(name), "%.9s-%u",
@@ -288,7 +287,7 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 	}
 	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
 		report_pools(runtime);
-	return rc < 0 ? rc : weft__dumper_stop(&runtime->dumper, deadline_ns); /* 3 */
+	return rc < 0 ? rc : weft__dumper_stop(&runtime->dumper, deadline_ns); /* invariant 3 */
 }
 
 int

@@ -1,4 +1,4 @@
-/* runtime.h - several loops, as the files of this layer share them.  Private.
+/* runtime.h - several loops, as shared by the files of this layer.  Private.
  *
  * Needs: threadlet, loop.  Thread: members say which.
  */
@@ -11,32 +11,32 @@
 #include "loop/loop.h"
 #include "runtime/dumper.h"
 
-/* Of quiet.c; all but the last under the lock. */
+/* State of quiet.c; all except the last member under the lock. */
 struct weft__quiet {
 	struct weft__lock lock;
-	uint32_t   count;  /* loops that are quiet */
-	uint64_t   wakes;  /* how often one has gone on */
-	bool       over;   /* a deadlock was reported: not looked for any more */
-	bool       fed;    /* there have been threads that can wake them */
-	weft_loop *teller; /* that has to report it, or NULL */
-	char      *text;   /* that it reports; NULL: no memory */
-	weft__a32  main_waits; /* the thread of weft_main() does nothing else */
+	uint32_t   count;  /* number of quiet loops */
+	uint64_t   wakes;  /* how often a loop has stopped being quiet */
+	bool       over;   /* a deadlock was reported: do not check again */
+	bool       fed;    /* other threads that can wake the loops were seen */
+	weft_loop *teller; /* the loop that must report it, or NULL */
+	char      *text;   /* the text of the report; NULL: no memory */
+	weft__a32  main_waits; /* the thread of weft_main() only waits */
 };
 
 struct weft_runtime {
-	struct weft_runtime *next; /* of the list */
+	struct weft_runtime *next; /* in the list of runtimes */
 	uint32_t count;
-	weft__a32 turn; /* where the search for the least loaded begins */
+	weft__a32 turn; /* start of the search for the least loaded loop */
 	weft__a32 stopping;
 	bool started;
-	weft_pool *cpu, *blocking; /* of all its loops */
+	weft_pool *cpu, *blocking; /* shared by all its loops */
 	struct weft__dumper dumper;
 	struct weft__quiet quiet;
 	weft_loop *loops[];
 };
 
-/* From now on the calling thread only starts the program's threadlet, waits for its end and
- * sees to signals. */
+/* From now on the calling thread only starts the program's threadlet, waits until it ends, and
+ * handles signals. */
 void weft__runtime_main_waits(weft_runtime *runtime);
 
 #endif

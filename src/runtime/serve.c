@@ -1,4 +1,4 @@
-/* serve.c - the whole of a simple server. */
+/* serve.c - a complete simple server. */
 #include <weft/listener.h>
 #include <weft/runtime.h>
 #include "base/thread.h"
@@ -9,7 +9,7 @@ struct server {
 	void *arg;
 };
 
-/* Being told to end is how a server ends well. */
+/* Cancellation is the normal end of a server. */
 static int
 serve(void *arg)
 {

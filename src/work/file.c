@@ -1,36 +1,36 @@
-/* file.c - files, by the backend if it takes them, else by the pool for what blocks.
+/* file.c - file calls, by the backend if it accepts file ops, else by the blocking pool.
  *
- *   1. A job is in library memory, with what it reads or writes, and belongs to its op
- *      until that has finished.  Then it is the caller's, who waits for it; or it is
- *      freed, if the caller has gone, and a file that it opened is closed.
- *   2. The caller leaves when it is told to end: the job goes on without it, in the list
- *      of its loop.  Who closes the descriptor waits for it there first, or the call might
- *      be made on the next file that gets the number.
- *   3. An op of a user's is the backend's own; or it stands for the op of a job, ends
- *      with it, and is asked by asking it.
+ *   1. A job is in library memory, together with the data it reads or writes, and belongs to
+ *      its op until that has finished.  Then it belongs to the caller, which waits for it.  If
+ *      the caller has left, the job is freed, and a file that it opened is closed.
+ *   2. A caller that is canceled or times out leaves: the job continues without it, in the list
+ *      of its loop.  weft_file_close() first waits for such jobs on its descriptor; otherwise
+ *      the call might be made on the next file that gets the number.
+ *   3. A user's op goes to the backend directly; or it represents the op of a job, ends with
+ *      that op, and passes cancellation on to it.
  */
 #include <weft/file.h>
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
 
 #define COPY_MAX   ((size_t)1 << 20)
-#define LENGTH_MAX ((size_t)0x7ffff000) /* of one call, by Linux */
+#define LENGTH_MAX ((size_t)0x7ffff000) /* of one call, on Linux */
 
 struct job {
 	weft_op op;
 	struct weft__file_call call;
-	struct weft__waiter *waiter; /* the caller; NULL: has gone, or is an op */
-	weft_op *outer;              /* a user's, to be finished; or NULL */
-	struct job *next_left;       /* that was left, on this loop; */
-	struct job **link_left;      /* what points to this one */
-	bool ran;                    /* the call was made, or will be */
+	struct weft__waiter *waiter; /* the caller; NULL: it has left, or there is an op */
+	weft_op *outer;              /* a user's op to be finished; or NULL */
+	struct job *next_left;       /* next job that its caller left, on this loop */
+	struct job **link_left;      /* the pointer to this one in that list */
+	bool ran;                    /* the system call was made, or will be */
 	char data[];                 /* a path, or bytes */
 };
 
-/* What the caller waits by. */
+/* The caller's wait for a job. */
 struct job_waiter {
 	struct weft__waiter waiter;
-	struct job *job; /* NULL: left */
+	struct job *job; /* NULL: the caller has left */
 };
 
 /* On a thread of the pool. */
@@ -101,7 +101,7 @@ leave_job(struct weft__waiter *waiter, int why)
 	struct job *job = w->job;
 
 	if (!job->op.pending || !weft__claim(waiter))
-		return; /* it has its result */
+		return; /* it already has its result */
 	w->job = NULL;
 	job->waiter = NULL;
 	list_left(job);
@@ -109,7 +109,7 @@ leave_job(struct weft__waiter *waiter, int why)
 	weft__wake(waiter, why);
 }
 
-/* A job for that call on `loop`, with room for `size` bytes of its own; or NULL. */
+/* A job for that call on `loop`, with room for `size` bytes of data; or NULL. */
 static struct job *
 make_job(weft_loop *loop, const struct weft__file_call *call, size_t size)
 {
@@ -138,7 +138,7 @@ start_job(struct job *job)
 
 /* --- calls that wait ---------------------------------------------------- */
 
-/* Have it done and wait for that.  The job is still the caller's if *done. */
+/* Run a job and wait for it.  The job still belongs to the caller if *done. */
 static int
 do_job(struct job *job, uint64_t deadline_ns, bool *done)
 {
@@ -160,8 +160,8 @@ do_job(struct job *job, uint64_t deadline_ns, bool *done)
 	return rc;
 }
 
-/* Make the call in library memory: what is at `from` goes in, what was read comes out at
- * `into`; or NULL. */
+/* Make a call in library memory: copies `from` in before, and data that was read out to `into`
+ * after.  Either may be NULL. */
 static int
 do_call(struct weft__file_call call, size_t size, const void *from, void *into,
         uint64_t deadline_ns)
@@ -186,7 +186,7 @@ do_call(struct weft__file_call call, size_t size, const void *from, void *into,
 	return rc;
 }
 
-/* At the end of numbers an offset means: where the file stands.  Not here. */
+/* An offset above INT64_MAX is an error; io_uring would take -1 as "the current position". */
 static int
 check(const void *buf, size_t size, uint64_t offset)
 {
@@ -237,7 +237,7 @@ weft_file_sync(int fd, uint64_t deadline_ns)
 	return do_call(call, 0, NULL, NULL, deadline_ns);
 }
 
-/* Invariant 2: wait for the jobs that were left on this descriptor. */
+/* Invariant 2: wait for the jobs on this descriptor that their callers left. */
 static void
 await_left(weft_loop *loop, int fd)
 {
@@ -258,8 +258,9 @@ await_left(weft_loop *loop, int fd)
 	}
 }
 
-/* Where nobody else can do it the loop does, since the descriptor is taken: also if the
- * kernel had no thread for the request.  What was interrupted is closed. */
+/* The descriptor must be closed in any case, so if there is no other way the loop's thread does
+ * it: also if the kernel had no thread for the request.  An interrupted close has closed the
+ * descriptor. */
 int
 weft_file_close(int fd)
 {
@@ -293,7 +294,7 @@ on_cancel(weft_op *op, int why, void *arg)
 	weft__op_ask(weft__op_of(&job->op), why);
 }
 
-/* Invariant 3: have a job done for `op`, which alone keeps the loop running. */
+/* Invariant 3: run a job for `op`.  Only `op` keeps the loop alive, not the job. */
 static int
 start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_ns)
 {
@@ -308,7 +309,7 @@ start_outer(const struct weft__file_call *call, weft_op *op, uint64_t deadline_n
 	weft_op_set_background(&job->op, true);
 	rc = start_job(job);
 	if (rc < 0) {
-		(void)weft_op_finish(op, rc); /* it has begun */
+		(void)weft_op_finish(op, rc); /* `op` has begun, so it must finish */
 		weft__sys->release(job);
 	}
 	return 0;
@@ -344,7 +345,7 @@ int
 weft_file_write_op(int fd, const void *buf, size_t size, uint64_t offset, weft_op *op,
                    uint64_t deadline_ns)
 {
-	/* Only read, though the member is shared with reads. */
+	/* The buffer is only read; the member is shared with reads. */
 	struct weft__file_call call = { .kind = WEFT__OP_FILE_WRITE,
 		                        .fd = fd,
 		                        .buf = (void *)(uintptr_t)buf,

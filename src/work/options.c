@@ -1,14 +1,14 @@
-/* options.c - what a pool is to be made of.
+/* options.c - the configuration of a pool.
  *
- * Options come from programs and, as `cpus`, from people: whatever is wrong is told
- * with a text and never ends the program, in no build.
+ * Options come from programs and, in the case of `cpus`, from users.  So an invalid option is
+ * an error with a text and never aborts, not even in a debug build.
  */
 #include "loop/loop.h"
 #include "work/pool.h"
 
 #define QUEUE_DEFAULT 65536u
 #define IDLE_DEFAULT  (10 * WEFT_S)
-#define THREADS_MOST  65536u /* more is a mistake */
+#define THREADS_MOST  65536u /* more must be a mistake */
 
 static int
 set_cpus(struct weft__pool_setup *out, const char *text)

@@ -1,39 +1,37 @@
 /* pool.c - the queue of a pool, and the threads that empty it.
  *
- * One lock, held for a few instructions but where a thread is started.  Threads that
- * find nothing sleep, each on a bell of its own, and stand in a list of which the
- * latest is called first: so the others stay idle, and end.
+ * One lock, held for a few instructions except while a thread is started.  Threads without work
+ * sleep, each on a futex word of its own (`bell`), in a list from which the latest is woken
+ * first: so the others stay idle, and exit.
  *
- *   1. A thread enters the list of idle ones under the lock and with the queue empty.
- *      Whoever puts something into the queue takes one thread out of that list, if
- *      there is any, and rings its bell; else there is a thread that is awake, and
- *      each of those looks into the queue before it may sleep; or one is started.  So
- *      no work waits for a thread that sleeps.
- *   2. Only the thread itself takes itself out of the list otherwise, when its time is
- *      up.  One that was called is not in the list any more and so does not end: work
- *      that counts on it finds it awake.  One that has retired looks at nothing more:
- *      its place may be another thread's.
- *   3. An op is in the queue exactly if op->queued, under the lock.  Whoever takes it
- *      out, a thread or revoke(), has it, and nobody else.
- *   4. worker->op is what it took last, and is compared but not looked into: the op may
- *      have ended long ago.  If it was started again, it is in the queue, or some worker
- *      has taken it after that; the stale one is then told to end nothing, since it
- *      forgets that (`why`) as it takes the next.
- *   5. Every work and every call is a user, from before it knows the pool until it is
- *      through with it: an op until its loop's thread has got the result (or has revoked
- *      it), so that on_cancel and the end of a push, which are on that thread, find the
- *      pool there.  Only who sees no user (U, acquire; pairs with leave, release) frees,
- *      and joins all threads first.  So a bell is rung, the lock given back and a result
- *      sent while the pool is there.
- *   6. Places of the queue are counted apart from the lock: at most queue_max, taken
- *      before the op is started, which can then not fail any more for lack of one.
- *   7. A work that runs may put more in while the pool ends: no thread is started for it,
- *      as those that are there have been counted, and its own thread takes it before it
- *      ends, too.
- *   8. At most one of the idle threads looks at its bell before it sleeps there, and only
- *      while that pays (look.h).  Its bell says so: whoever calls it need not wake it.  It
- *      ends its look with a compare-exchange: either it was called, or whoever calls it
- *      from now on wakes it.
+ *   1. A thread enters the idle list under the lock and with the queue empty.  A push takes one
+ *      thread out of that list, if there is any, and wakes it.  Otherwise a thread is awake,
+ *      and every awake thread checks the queue before it sleeps; or a new thread is started.
+ *      So no work waits for a thread that sleeps.
+ *   2. Apart from that, only the thread itself leaves the list, when its idle time is up.  A
+ *      thread that was called is no longer in the list and so does not exit: work that relies
+ *      on it finds it awake.  A thread that has retired accesses nothing more: its slot may
+ *      belong to another thread.
+ *   3. An op is in the queue exactly if op->queued, under the lock.  The thread or the revoke()
+ *      that takes it out owns it exclusively.
+ *   4. worker->op is the op it took last, and is only compared, never dereferenced: the op may
+ *      have ended long ago.  If that op was started again, it is in the queue, or another
+ *      worker has taken it since.  revoke() may then set `why` of the stale worker too; that
+ *      has no effect, because the worker clears it with its next work.
+ *   5. Every work item and every call is a user, from before it accesses the pool until it is
+ *      done with it.  An op is a user until its loop's thread has received the result (or has
+ *      revoked it), so that on_cancel and the rest of a push, which run on that thread, find
+ *      the pool alive.  Only a caller that sees no user (U, acquire; pairs with leave, release)
+ *      frees the pool, and joins all threads first.  So waking a thread, releasing the lock and
+ *      sending a result all happen while the pool exists.
+ *   6. Places of the queue are counted outside of the lock: at most queue_max, reserved before
+ *      the op is started, so that a started op cannot fail for lack of a place.
+ *   7. Work that runs may push more while the pool ends.  No thread is started for it, because
+ *      the existing ones have been counted; its own thread takes it before it exits.
+ *   8. At most one idle thread spins on its futex word before it sleeps, and only while that
+ *      pays off (look.h).  The word says so: a caller need not wake that thread.  The thread
+ *      ends its spin with a compare-exchange: either it was called, or any later caller wakes
+ *      it.
  */
 #include "base/os.h"
 #include "base/report.h"
@@ -44,12 +42,12 @@
 #define SHORT_NS   (50 * WEFT_US)
 #define SKIPS_MAX  1024u
 
-#define LATE_MAX   8 /* functions in a report, */
+#define LATE_MAX   8 /* functions listed in a report */
 #define LATE_BYTES 1000
 
 /* --- the queue ---------------------------------------------------------- */
 
-/* The node of the next one is what the link is for. */
+/* The link points to the node of the next op. */
 static struct weft__op *
 next_of(struct weft__op *op)
 {
@@ -111,8 +109,8 @@ weft__pool_give_back(weft_pool *pool)
 
 /* --- the threads -------------------------------------------------------- */
 
-/* Take a worker off the idle list for the work, or the end, that it is to find; false if
- * there is none.  If `*asleep` is not NULL it is to be woken, outside of the lock. */
+/* Take a worker off the idle list, for new work or for the end of the pool; false if there is
+ * none.  If `*asleep` is not NULL, the caller must wake it, outside of the lock. */
 static bool
 call_idle(weft_pool *pool, struct weft__worker **asleep)
 {
@@ -135,7 +133,7 @@ wake(struct weft__worker *asleep)
 		weft__sys->unpark(&asleep->bell); /* invariant 5 */
 }
 
-/* Take this one off; false if it was called (invariant 2). */
+/* Take this worker off the idle list; false if it was called (invariant 2). */
 static bool
 leave_idle(struct weft__worker *worker)
 {
@@ -149,7 +147,7 @@ leave_idle(struct weft__worker *worker)
 	return true;
 }
 
-/* Its thread is about to end. */
+/* The worker's thread is about to exit. */
 static void
 retire(struct weft__worker *worker)
 {
@@ -161,7 +159,7 @@ retire(struct weft__worker *worker)
 	weft__put(pool->threads, weft__get(pool->threads) - 1);
 }
 
-/* When it may end if nobody calls it. */
+/* When the thread may exit if it is not called. */
 static uint64_t
 end_of_idling(const weft_pool *pool)
 {
@@ -169,7 +167,7 @@ end_of_idling(const weft_pool *pool)
 	                                                        : WEFT_NEVER;
 }
 
-/* Invariant 8; under the lock, as it becomes idle. */
+/* Invariant 8; under the lock, as the worker becomes idle. */
 static bool
 begin_look(weft_pool *pool)
 {
@@ -191,8 +189,8 @@ look(struct weft__worker *worker)
 	weft__count_set(&pool->looking, 0);
 }
 
-/* Until it is called, or its time is up.  If a look would have paid, the next one is
- * taken. */
+/* Sleep until called, or until the idle time is up.  If spinning would have paid off, the next
+ * wait begins with a spin. */
 static void
 rest(struct weft__worker *worker, uint64_t deadline_ns)
 {
@@ -206,8 +204,7 @@ rest(struct weft__worker *worker, uint64_t deadline_ns)
 		weft__luck_good(&pool->luck);
 }
 
-/* There is nothing to do: sleep, with the lock given back meanwhile.  False if the
- * thread has retired. */
+/* There is no work: sleep, without the lock.  False if the thread has retired. */
 static bool
 idle(struct weft__worker *worker)
 {
@@ -228,8 +225,8 @@ idle(struct weft__worker *worker)
 		look(worker);
 	rest(worker, deadline_ns);
 	weft__lock_take(&pool->lock);
-	/* Whatever ended the sleep, the list says whether it was called.  Another may
-	 * have been, for work that is still there. */
+	/* Whatever ended the sleep, the list shows whether this worker was called.  If another
+	 * one was called instead, its work may still be in the queue. */
 	if (!leave_idle(worker) || weft__get(pool->first)
 	    || weft__get(pool->threads) <= pool->set.threads_min)
 		return true;
@@ -237,7 +234,7 @@ idle(struct weft__worker *worker)
 	return false;
 }
 
-/* The next work of this thread, waited for; NULL: it is to end. */
+/* Wait for the next work of this thread; NULL if the thread must exit. */
 static struct weft__op *
 next_work(struct weft__worker *worker)
 {
@@ -258,7 +255,7 @@ next_work(struct weft__worker *worker)
 	return op;
 }
 
-/* A thread that cannot be where it should is better than none. */
+/* A thread on the wrong CPU is better than none. */
 static void
 bind_to_cpus(const weft_pool *pool)
 {
@@ -306,7 +303,7 @@ get_spare(weft_pool *pool)
 
 	if (worker) {
 		weft__put(pool->spare, weft__get(worker->below));
-		if (worker->has_thread) /* it needs nothing any more to end */
+		if (worker->has_thread) /* it exits without needing the lock */
 			(void)weft__sys->thread_join(worker->thread);
 		worker->has_thread = false;
 		return worker;
@@ -320,7 +317,7 @@ get_spare(weft_pool *pool)
 	return worker;
 }
 
-/* One more thread; under the lock, so that it finds what it is started for. */
+/* Start one more thread; under the lock, so that it finds the work it is started for. */
 static int
 start_thread(weft_pool *pool)
 {
@@ -343,7 +340,7 @@ start_thread(weft_pool *pool)
 	return rc;
 }
 
-/* --- putting in, taking out --------------------------------------------- */
+/* --- pushing and revoking ----------------------------------------------- */
 
 static int
 push(weft_pool *pool, struct weft__op *op)
@@ -355,7 +352,7 @@ push(weft_pool *pool, struct weft__op *op)
 	if (!call_idle(pool, &asleep) && !weft__get(pool->ending)
 	    && weft__get(pool->threads) < pool->set.threads_max)
 		rc = start_thread(pool);
-	/* That there are no more threads matters only if there is none. */
+	/* An error to start a thread matters only if there is no other. */
 	if (weft__get(pool->threads) > 0) {
 		append(pool, op);
 		rc = 0;
@@ -397,7 +394,7 @@ weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why)
 	return queued;
 }
 
-/* --- what is late ------------------------------------------------------- */
+/* --- work that is late -------------------------------------------------- */
 
 void
 weft__pool_report_late(weft_pool *pool)
@@ -435,7 +432,7 @@ weft__pool_report_late(weft_pool *pool)
 	                             .text = buf });
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creating and freeing ----------------------------------------------- */
 
 bool
 weft__pool_is_forked(const weft_pool *pool)
@@ -465,7 +462,7 @@ weft__pool_make(const struct weft__pool_setup *set)
 	return pool;
 }
 
-/* Call all threads to their end, and wait for it. */
+/* Make all threads exit, and join them. */
 static void
 end_threads(weft_pool *pool)
 {
@@ -490,7 +487,7 @@ weft__pool_end(weft_pool *pool)
 	if (!weft__pool_is_forked(pool))
 		end_threads(pool);
 	else if (self->worker && self->worker->pool == pool)
-		self->worker = NULL; /* one of its threads has forked, and is alone */
+		self->worker = NULL; /* this thread of the pool has forked */
 	while ((worker = pool->workers)) {
 		pool->workers = worker->other;
 		weft__sys->release(worker);

@@ -1,14 +1,14 @@
-/* pool.h - a pool of plain threads, as the files of this layer share it.  Private.
+/* pool.h - a pool of plain threads, as shared by the files of this layer.  Private.
  *
  * Needs: loop, backend, base.
  *
- * The files: pool.c (the queue and the threads), work.c (who puts something in, and
- * the pools that loops have), options.c (what a pool is made of).
+ * The files: pool.c (the queue and the threads), work.c (submitting work, and the pools of
+ * loops), options.c (the configuration of a pool).
  *
- * What stands in the queue is a struct weft__op.  Of an op that waits the node is free,
- * so it holds the work: node.fn and node.arg, and node.next and `before` as links.  So
- * there is nothing to allocate and nothing that could run out.  A thread that waits
- * for its work by itself has an op without a loop, and so have the tickets of dag/.
+ * The queue holds struct weft__op.  The node of a waiting custom op is free for its owner, so
+ * it holds the work: node.fn and node.arg, with node.next and `before` as links.  Nothing is
+ * allocated, so nothing can run out.  A thread that waits for its own work uses an op without a
+ * loop, and so do the work items of dag/.
  */
 #ifndef WEFT_WORK_POOL_H
 #define WEFT_WORK_POOL_H
@@ -20,27 +20,27 @@
 #include "base/thread.h"
 
 enum {
-	WEFT__WORKER_SLEEPS, /* on its bell, or is about to */
+	WEFT__WORKER_SLEEPS, /* on its futex word, or is about to */
 	WEFT__WORKER_CALLED,
-	WEFT__WORKER_LOOKS,  /* at its bell, for a moment before it sleeps */
+	WEFT__WORKER_LOOKS,  /* spins on its futex word before it sleeps */
 };
 
-/* A thread of a pool, or the place of one; it lasts as long as the pool. */
+/* A thread of a pool, or a slot for one; exists as long as the pool. */
 struct weft__worker {
-	weft_pool           *pool;   /* set once, as the next */
-	struct weft__worker *other;  /* in the pool's list of all */
-	weft__a32            bell;   /* WEFT__WORKER_* */
-	weft__a32            why;    /* the work it runs was asked to end; or 0 */
+	weft_pool           *pool;   /* set once, like `other` */
+	struct weft__worker *other;  /* next in the pool's list of all workers */
+	weft__a32            bell;   /* futex word: WEFT__WORKER_* */
+	weft__a32            why;    /* the error with which its work was requested to end; or 0 */
 
 	/* Under the pool's lock. */
-	struct weft__worker *below;  /* in the list of idle or of spare ones */
-	struct weft__op     *op;     /* that it took last, not to be looked into */
-	weft_fn              runs;   /* the function of that, while it runs; or NULL */
-	uint64_t             thread; /* to be joined, */
-	bool                 has_thread; /* if there is one */
+	struct weft__worker *below;  /* next in the idle or the spare list */
+	struct weft__op     *op;     /* taken last; only compared, never dereferenced */
+	weft_fn              runs;   /* the function of its work while that runs; or NULL */
+	uint64_t             thread; /* to be joined */
+	bool                 has_thread; /* `thread` is valid */
 };
 
-/* Set once. */
+/* Constant after creation. */
 struct weft__pool_setup {
 	char     name[16];
 	uint32_t threads_min, threads_max, queue_max;
@@ -48,27 +48,27 @@ struct weft__pool_setup {
 	size_t   stack_bytes;
 	struct weft__cpus cpus;
 	bool     has_cpus;
-	bool     may_look;    /* there is another CPU to look at */
-	uint32_t forks;       /* weft__program.forks at its making */
+	bool     may_look;    /* spinning is allowed and there is more than one CPU */
+	uint32_t forks;       /* weft__program.forks at creation */
 };
 
 struct weft_pool {
 	struct weft__lock lock;
-	weft__a32 users;      /* works and calls that are not through with the pool */
-	weft__a32 owners;     /* loops that it belongs to, besides others */
-	weft__a32 places;     /* of the queue, in use or about to be */
+	weft__a32 users;      /* work and calls that still use the pool */
+	weft__a32 owners;     /* loops that borrow it */
+	weft__a32 places;     /* of the queue, in use or reserved */
 	struct weft__pool_setup set;
 
 	/* Under the lock. */
 	struct weft__op     *first, *last; /* the queue */
-	struct weft__worker *idle;    /* asleep, or about to be; the latest first */
-	struct weft__worker *spare;   /* without a thread, or with one that ends */
+	struct weft__worker *idle;    /* asleep or about to be; latest first */
+	struct weft__worker *spare;   /* workers without a thread, or with an exiting one */
 	struct weft__worker *workers; /* all */
-	uint32_t threads;             /* that have not ended */
+	uint32_t threads;             /* threads that have not retired */
 	bool     ending;
 
-	weft__a32 looking;            /* 1: one of the idle ones looks at its bell */
-	struct weft__luck luck;       /* of such looks */
+	weft__a32 looking;            /* 1: one of the idle workers spins */
+	struct weft__luck luck;       /* adaptive spin */
 };
 
 /* --- options.c ---------------------------------------------------------- */
@@ -78,25 +78,26 @@ int weft__pool_setup(struct weft__pool_setup *out, const weft_pool_opts *opts);
 
 /* --- pool.c ------------------------------------------------------------- */
 
-/* A pool with that setup, or NULL without memory. */
+/* A new pool with that setup, or NULL without memory. */
 weft_pool *weft__pool_make(const struct weft__pool_setup *set);
 
-/* End its threads and give it back; nobody uses it. */
+/* End its threads and free it; the pool must have no users. */
 void weft__pool_end(weft_pool *pool);
 
-/* The pool is a parent process's. */
+/* Whether the pool belongs to a parent process, from before a fork. */
 bool weft__pool_is_forked(const weft_pool *pool);
 
-/* Count a user in and out.  Nothing of the pool is touched before and after. */
+/* Begin and end using the pool.  The caller must not access it before or after. */
 void weft__pool_enter(weft_pool *pool);
 void weft__pool_leave(weft_pool *pool);
 
-/* Have a place in the queue, or false; push() takes it, or it is given back. */
+/* Reserve a place in the queue; false if it is full.  weft__pool_push() consumes the place;
+ * otherwise the caller returns it. */
 bool weft__pool_reserve(weft_pool *pool);
 void weft__pool_give_back(weft_pool *pool);
 
-/* What `op` is to do, where the pool looks for it.  The node has a function of another
- * type, which is called only after the cast back. */
+/* Store the work of `op` where the pool expects it.  The node's fn has another type; it is
+ * called only after casting it back. */
 static inline void
 weft__op_set_work(struct weft__op *op, weft_work_fn fn, void *arg)
 {
@@ -112,29 +113,29 @@ weft__op_do_work(struct weft__op *op)
 	return fn(weft__get(op->node.arg));
 }
 
-/* Queue the work of `op` and see that a thread comes for it.  0, or an error if there
- * is no thread; then it was not queued. */
+/* Queue the work of `op` and make sure that a thread takes it.  0, or an error if there is no
+ * thread; then the work was not queued. */
 int weft__pool_push(weft_pool *pool, struct weft__op *op);
 
-/* Report the work that its threads run now, by function. */
+/* Report the work that its threads are running, by function. */
 void weft__pool_report_late(weft_pool *pool);
 
-/* End the work of `op` early: true if it was queued and is not any more.  Otherwise
- * its function is told that it should return, and why. */
+/* End the work of `op` early.  True if it was queued, and no longer is.  Otherwise its function
+ * learns through weft_canceled() that it should return, and why. */
 bool weft__pool_revoke(weft_pool *pool, struct weft__op *op, int why);
 
 /* --- work.c ------------------------------------------------------------- */
 
-/* The function of `op` has returned `result`; on the worker's thread.  Of an op without a
- * loop on_done is called, there, and the pool does not look at it any more. */
+/* The function of `op` has returned `result`; on the worker's thread.  For an op without a loop
+ * this calls on_done there, and the pool does not access the op again. */
 void weft__work_finish(struct weft__op *op, int result);
 
-/* The pool that WEFT_CPU or WEFT_BLOCKING is for a loop, made at first need; or NULL without
+/* The pool that WEFT_CPU or WEFT_BLOCKING means for a loop, created on first use; NULL without
  * memory.  On the loop's thread. */
 weft_pool *weft__loop_pool(weft_loop *loop, const weft_pool *which);
 
-/* Have `loop` use pools of others, which it borrows until it is freed, instead of some
- * of its own.  By its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */
+/* Make `loop` use the given pools, which it borrows until it is freed, instead of its own.  On
+ * its thread, before its first work.  0, WEFT_EBUSY, WEFT_ENOMEM. */
 int weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking);
 
 #endif

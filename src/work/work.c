@@ -1,17 +1,17 @@
-/* work.c - who gives work to pools, and the pools that loops have.
+/* work.c - submitting work to pools, and the pools of a loop.
  *
- * An op of one's own kind, whose node lies in the pool's queue while it waits (pool.h).
- * The worker sends the result to the loop's thread, where the op leaves the pool before
- * it is finished; so whoever frees the pool in its callback finds it free.
+ * Work is a custom op whose node is in the pool's queue while it waits (pool.h).  The worker
+ * sends the result to the loop's thread, where the op leaves the pool before it is finished.
+ * So a callback that frees the pool finds it without users.
  *
- *   1. The pool is left once for each time it was entered: by whoever revokes the work,
- *      or in on_worked(), or where it could not be queued; the lock decides between the
+ *   1. The pool is left once for each time it was entered: by the code that revokes the work,
+ *      in on_worked(), or where the work could not be queued.  The lock decides between the
  *      first two (pool.c, invariant 3).
- *   2. While an op is pending its loop is not freed and does not stop.  Starting one is
- *      refused once the loop stops.  So when the count of pending ops is zero there, no
- *      work of the loop is anywhere, and none comes: the drain has no second side.
- *   3. A caller that waits is told under the pool's lock, and takes that lock before it
- *      returns: its stack is not touched any more after that.
+ *   2. While an op is pending its loop is not freed and does not finish stopping.  A stopping
+ *      loop rejects new ops.  So when the count of pending ops is zero there, the loop has no
+ *      work anywhere and none will come: the pool side needs no drain of its own.
+ *   3. A waiting caller is notified under the pool's lock, and takes that lock before it
+ *      returns: after that, no other thread accesses its stack.
  */
 #include "threadlet/threadlet.h"
 #include "work/pool.h"
@@ -20,7 +20,7 @@
 
 /* --- the pools of a loop ------------------------------------------------ */
 
-/* By the number of WEFT_CPU and WEFT_BLOCKING less one. */
+/* Index: 0 for WEFT_CPU, 1 for WEFT_BLOCKING. */
 struct pools {
 	weft_pool *pool[2];
 	bool borrowed;
@@ -90,7 +90,7 @@ weft__loop_set_pools(weft_loop *loop, weft_pool *cpu, weft_pool *blocking)
 	return 0;
 }
 
-/* The pool meant by `pool`, for work of `loop`, and a place in its queue; entered. */
+/* Resolve `*pool` for work of `loop`, enter it, and reserve a place in its queue. */
 static int
 enter(weft_pool **pool, weft_loop *loop)
 {
@@ -113,19 +113,19 @@ enter(weft_pool **pool, weft_loop *loop)
 
 /* --- ops ---------------------------------------------------------------- */
 
-/* Asked to end early; on the loop's thread. */
+/* Cancellation; on the loop's thread. */
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
 	weft_pool *pool = arg;
 
 	if (!weft__pool_revoke(pool, weft__op_of(op), why))
-		return; /* its result comes, if it is not on its way */
+		return; /* the function runs, or its result is on its way */
 	weft__pool_leave(pool);
-	(void)weft_op_finish(op, why); /* invariant 1: nobody else does */
+	(void)weft_op_finish(op, why); /* invariant 1: no other code does */
 }
 
-/* The result has come to the loop's thread. */
+/* The result has arrived on the loop's thread. */
 static void
 on_worked(void *arg)
 {
@@ -159,7 +159,7 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 	if (rc < 0) {
 		weft__pool_give_back(pool);
 		weft__pool_leave(pool);
-		(void)weft_op_finish(public, rc); /* it has begun */
+		(void)weft_op_finish(public, rc); /* the op has begun, so it must finish */
 	}
 	return 0;
 }
@@ -168,13 +168,13 @@ weft_work_op(weft_pool *pool, weft_work_fn fn, void *arg, weft_op *public, uint6
 
 /* A thread that waits for its work. */
 struct call {
-	struct weft__op op;            /* first, and without a loop */
-	weft__a32 done;                /* 1: `result` is there; the caller parks here */
+	struct weft__op op;            /* must be first; has no loop */
+	weft__a32 done;                /* 1: `result` is set; the caller parks here */
 	int result;                    /* under the pool's lock */
-	struct weft__failure *failure; /* of the caller, who waits: the text goes there */
+	struct weft__failure *failure; /* of the waiting caller: the error text goes there */
 };
 
-/* A caller's work is done; invariant 3. */
+/* The work of a waiting caller is done; invariant 3. */
 static void
 finish_call(weft_op *op, int64_t result, void *arg)
 {
@@ -232,7 +232,7 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns
 	           && weft__pool_revoke(pool, &call.op, WEFT_ETIMEDOUT)) {
 		rc = WEFT_ETIMEDOUT;
 	} else {
-		while (!await(&call, WEFT_NEVER)) /* whatever park says */
+		while (!await(&call, WEFT_NEVER)) /* whatever park() returns */
 			;
 		weft__lock_take(&pool->lock); /* invariant 3 */
 		rc = weft__get(call.result);
@@ -242,8 +242,8 @@ work_in_thread(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns
 	return rc;
 }
 
-/* The op on the threadlet's stack is waited for whatever happens, since so is work that
- * runs; cancelling only asks it. */
+/* The op is on the threadlet's stack, so it is always waited for: work that runs cannot be
+ * stopped, and canceling is only a request. */
 static int
 work_in_threadlet(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 {
@@ -264,7 +264,7 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 
 	if (!pool || !fn)
 		return weft__misuse(WEFT_EINVAL, "weft_work: NULL");
-	if (deadline_ns == WEFT_NOW) /* another thread would have to do it */
+	if (deadline_ns == WEFT_NOW) /* the work needs another thread */
 		return weft__fail(WEFT_ETIMEDOUT, "weft_work: not at once");
 	if (self->worker && self->worker->pool == pool)
 		return weft__fail(WEFT_EDEADLK, "weft_work: in a thread of the pool");
