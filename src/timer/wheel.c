@@ -38,8 +38,7 @@
 #define BLOCK_ROOM  30u
 #define LIMIT_FIRST 16u
 #define LIMIT_LAST  ((size_t)1 << 31) /* place->index has 32 bits */
-#define AHEAD       12u               /* prefetch distance: the time to fire these is about a
-                                       * miss */
+#define AHEAD       12u               /* prefetch distance, about the time of a cache miss */
 #define IN_RUN      0xffffu
 #define FEW_BLOCKS  3  /* a slot of at most this many blocks is searched for the first deadline */
 #define TAKE_LEVELS 3u /* slots of these levels go to the run directly: see fill_run() */
