@@ -1,24 +1,26 @@
-/* embed.c - a loop inside another's loop: a descriptor, and when to look without it.
+/* embed.c - embedding in a foreign loop: a descriptor, and when to run without it.
  *
- * The host waits until the descriptor is readable or the time of weft_loop_next() has
- * come, and then has one turn run.  Between turns the loop sleeps IN_FOREIGN: the mark
- * in the wake word by which every push knows that the backend's show() is needed.
+ * The host waits until the descriptor is readable or the time of weft_loop_next() has come,
+ * and then runs one iteration.  Between iterations the loop sleeps IN_FOREIGN.  That mark in
+ * the wake word makes every producer that finds it call the backend's show().
  *
- *   1. `host` is the thread that asked for the descriptor, or ran the loop last since;
- *      0: nobody asked.  The loop is its also between turns: no other stops it.
+ *   1. `host` is the thread that called weft_loop_fd(), or that ran the loop last since then;
+ *      0: the loop is not embedded.  The loop belongs to its host also between iterations: if
+ *      another thread stops it, it stops when the host next runs it.
  *   2. `foreign` is true from a doze IN_FOREIGN to the rouse that belongs to it.
- *   3. No push is missed.  The loop dozes before the run gives it back, so before the
- *      host can ask for the next time.  A push before that makes the doze fail and is in
- *      the inbox: weft_loop_next() says WEFT_NOW.  The first push after it takes the
- *      mark, and whoever has taken that makes the descriptor readable, which it stays
- *      until a turn has asked the kernel.  Later pushes are found by that turn.
- *   4. Every turn of an embedded loop asks the kernel, even if no descriptor is in use:
- *      it is how the wake is taken out of it, or the host would turn for ever.
- *   5. The descriptor tells what the kernel knows and we do not.  What we know and the
- *      kernel does not, weft_loop_next() tells: requests that were not handed over,
+ *   3. No push is missed.  The loop begins to sleep before the run gives it back, so before
+ *      the host can call weft_loop_next().  A push before that makes the doze fail and is in
+ *      the inbox: weft_loop_next() returns WEFT_NOW.  The first push after it removes the
+ *      mark, and the producer that removed the mark makes the descriptor readable.  The
+ *      descriptor stays readable until an iteration has polled the kernel.  That iteration
+ *      finds later pushes.
+ *   4. Every iteration of an embedded loop polls the kernel, even if no descriptor is in use:
+ *      the poll consumes the wake.  Otherwise the host would run iterations forever.
+ *   5. The descriptor reports what the kernel knows and the loop does not.  weft_loop_next()
+ *      reports what the loop knows and the kernel does not: requests that were not submitted,
  *      results that were fetched, watched files.
- *   6. A ring that was lost leaves a descriptor which shows pushes only: the host is asked
- *      to have a turn run every few milliseconds.
+ *   6. If the io_uring of the loop has failed, its descriptor reports only pushes.  Then
+ *      weft_loop_next() makes the host run an iteration every few milliseconds.
  */
 #include "loop/loop.h"
 
@@ -78,7 +80,7 @@ sooner(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* When to look for events that the descriptor does not tell of; rule 6. */
+/* When to poll for events that the descriptor does not report; rule 6. */
 static uint64_t
 look_at(const weft_loop *loop)
 {
@@ -104,7 +106,7 @@ weft_loop_next(weft_loop *loop)
 	return loop->hooks.told_ns;
 }
 
-/* Open what there is to be polled.  It, or an error. */
+/* Open the descriptor for the host to poll.  Returns it, or an error. */
 static int
 open_fd(weft_loop *loop)
 {
@@ -135,7 +137,8 @@ weft_loop_fd(weft_loop *loop)
 	if (rc < 0)
 		return weft__fail(rc, "weft_loop_fd: nothing to be polled");
 	weft__store(&loop->host, self, WEFT__RELAXED);
-	/* Another thread may be stopping it; one that runs settles when it is done. */
+	/* Another thread may be stopping the loop.  A loop that runs settles when the run
+	 * ends. */
 	if (weft__load(&loop->runner, WEFT__RELAXED) != self && weft__loop_claim(loop)) {
 		weft__loop_settle(loop);
 		weft__loop_give_back(loop);

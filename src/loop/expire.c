@@ -1,25 +1,25 @@
 /* expire.c - when a deadline that has passed may expire.
  *
- * What has already arrived beats a deadline, also where the loop is late: a call reports a
- * timeout only if nothing had arrived for it when its deadline passed.  A result can take
- * several steps to its call: the kernel reports a descriptor, a callback of the library
+ * A result that has already arrived beats a deadline, also where the loop is late: a call
+ * reports a timeout only if nothing had arrived for it when its deadline passed.  A result can
+ * take several steps to its call: the kernel reports a descriptor, a callback of the library
  * reads it, and finishes the op that the call waits for.  So no call checks by itself.
- * Instead the loop delivers everything first, by its ordinary phases, and deadlines
- * expire after that:
+ * Instead the loop first delivers everything, by its ordinary phases, and deadlines expire
+ * after that:
  *
- *   POLL  Each turn asks the kernel, until one poll has fetched all that is ready.
- *   RUN   A few turns run what these results lead to, without further polls.
+ *   POLL  Each iteration polls the kernel, until one poll has fetched all that is ready.
+ *   RUN   A few iterations run what these results lead to, without further polls.
  *
- *   1. A place with WEFT__TAG_DEADLINE expires only if it was due before `ns` and armed
- *      before `seq`.  These are the time and the wheel's count of starts at the first poll
- *      of the last delivery that was completed: so the kernel was asked after the
- *      deadline had passed, and after the call had begun to wait.
- *   2. The wheel's run stays in order: a deadline that may not expire yet holds back what
- *      comes behind it.  All of the run was armed before the poll, so all of it can
- *      expire when the delivery is complete.
- *   3. A delivery ends.  A kernel that always has more is asked as often as it takes to
- *      report each descriptor once, and the turns of RUN are limited.
- *   4. A sleep that was ended by its timeout is a delivery of nothing: a loop that is not
+ *   1. A wheel entry with WEFT__TAG_DEADLINE expires only if it was due before `ns` and armed
+ *      before `seq`.  These are the time and the wheel's count of starts at the first poll of
+ *      the last completed delivery: so the loop polled the kernel after the deadline had
+ *      passed, and after the call had begun to wait.
+ *   2. The wheel's run stays in order: a deadline that may not expire yet holds back the
+ *      entries behind it.  All of the run was armed before the poll, so all of it can expire
+ *      when the delivery is complete.
+ *   3. A delivery ends.  If the kernel always has more, the loop polls as often as it takes to
+ *      report each descriptor once, and the iterations of RUN are limited.
+ *   4. A sleep that ended by its timeout counts as a delivery of nothing: a loop that is not
  *      late needs no further poll.
  *   5. Many deadlines cost no more than one: no poll is made for a single deadline.
  */
@@ -27,8 +27,8 @@
 
 enum { IDLE, POLL, RUN };
 
-#define STEPS_MAX 3u  /* turns that a result can take to its call, after the poll */
-#define TURNS_MAX 64u /* of RUN, where the queues are longer than a turn's budget */
+#define STEPS_MAX 3u  /* iterations that a result can take to its call, after the poll */
+#define TURNS_MAX 64u /* iterations of RUN, where the queues exceed an iteration's budget */
 #define POLL_MIN  16u /* descriptors that a poll reports at least, if it leaves some */
 
 static void
@@ -104,7 +104,7 @@ weft__expiry_slept(weft_loop *loop, uint64_t until_ns)
 	expiry->seq = loop->wheel.seq;
 }
 
-/* All that was ready at the first poll has been fetched and delivered. */
+/* Everything that was ready at the first poll has been fetched and delivered. */
 static bool
 has_fetched_all(weft_loop *loop)
 {
@@ -133,7 +133,7 @@ weft__expiry_step(weft_loop *loop)
 		return;
 	}
 	if (loop->backend.done.first || loop->posts.first || loop->first.first)
-		return; /* the budget was used up: it is still the same step */
+		return; /* the budget was used up: this is still the same step */
 	if (expiry->steps-- == 0)
 		complete(expiry);
 }

@@ -1,7 +1,7 @@
-/* fork.c - what fork() does to loops: the child counts it, and forgets its parent's.
+/* fork.c - what fork() does to loops: the child counts it, and forgets its parent's loops.
  *
- * A loop keeps the count of its making.  Where that is not the count of the process, the
- * loop is a copy of the parent's: memory only (invariant 5 of life.c).
+ * A loop keeps the count from when it was made.  Where that differs from the count of the
+ * process, the loop is a copy of the parent's: memory only (invariant 5 of life.c).
  */
 #include "loop/loop.h"
 
@@ -19,7 +19,7 @@ count_fork(void)
 	weft__watchdog_forget();
 }
 
-/* Ask for that once in a process. */
+/* Registers the fork handler once in a process. */
 int
 weft__watch_forks(void)
 {

@@ -1,25 +1,25 @@
-/* hook.c - calls that bindings have made at points of each turn.
+/* hook.c - hooks: calls that bindings request at points of each loop iteration.
  *
- * A loop's hooks are one list, in the order of their pushes.  A series calls one member
- * of each; whatever it calls may push and drop any hook, so:
+ * A loop's hooks are one list, in the order of their pushes.  A pass calls one member of each
+ * hook.  A called hook may push and drop any hook, so:
  *
- *   1. A series holds no hook but by its cursor, which stands in the loop's list of
- *      cursors.  Dropping a hook moves every cursor that is about to visit it.
- *   2. A series calls those that were there when it began: each push gets a number, and
- *      later ones are passed over.  after_wait is called for those that were there when
+ *   1. A pass refers to a hook only by its cursor, which is in the loop's list of cursors.
+ *      Dropping a hook advances every cursor that is about to visit it.
+ *   2. A pass calls the hooks that existed when it began: each push gets a number, and the
+ *      pass skips later ones.  after_wait is called for the hooks that existed when
  *      before_wait began, so the two are paired.
- *   3. The counts (checkpoints, changes, more) are of the hooks in the list; so a loop
- *      without such hooks has nothing but them to look at.
- *   4. `told_ns` is what the host knows: the last answer of weft_loop_next(), or what it
- *      was when next_changed was last called.
+ *   3. The counts (checkpoints, changes, more) cover the hooks in the list.  So a loop without
+ *      such hooks needs to check only the counts.
+ *   4. `told_ns` is what the host knows: the last result of weft_loop_next(), or its value
+ *      when next_changed was last called.
  */
 #include "loop/loop.h"
 
-/* What lies in the opaque part of a weft_loop_hook. */
+/* The opaque part of a weft_loop_hook. */
 struct links {
 	weft_loop_hook *next, *before;
 	weft_loop *loop;   /* NULL: not pushed */
-	uint64_t more : 1; /* its last `ready` said so */
+	uint64_t more : 1; /* its last `ready` returned > 0 */
 	uint64_t number : 63;
 };
 WEFT_STATIC_ASSERT(sizeof(struct links) == sizeof(((weft_loop_hook *)0)->opaque), "one layout");
@@ -27,7 +27,7 @@ WEFT_STATIC_ASSERT(sizeof(struct links) == sizeof(((weft_loop_hook *)0)->opaque)
 struct weft__hook_cursor {
 	weft_loop_hook *next;
 	bool backward;
-	uint64_t last; /* number of the last hook that takes part */
+	uint64_t last; /* number of the last hook that the pass calls */
 	struct weft__hook_cursor *outer;
 };
 
@@ -37,7 +37,7 @@ links_of(weft_loop_hook *hook)
 	return (struct links *)(void *)hook->opaque;
 }
 
-/* --- series ------------------------------------------------------------- */
+/* --- passes ------------------------------------------------------------- */
 
 static void
 begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
@@ -53,14 +53,14 @@ begin(weft_loop *loop, struct weft__hook_cursor *cursor, bool backward)
 	hooks->cursors = cursor;
 }
 
-/* Each begin has its end in the same function: the cursor is on that function's stack. */
+/* Every begin() has its end() in the same function: the cursor is on that function's stack. */
 static void
 end(weft_loop *loop, const struct weft__hook_cursor *cursor)
 {
 	loop->hooks.cursors = cursor->outer;
 }
 
-/* The next one of the series, or NULL. */
+/* The next hook of the pass, or NULL. */
 static weft_loop_hook *
 visit(struct weft__hook_cursor *cursor)
 {
@@ -118,7 +118,8 @@ weft__hooks_before_wait(weft_loop *loop, bool may_block)
 	end(loop, &cursor);
 }
 
-/* No checkpoint stands between the two: who runs jobs may have let go of its lock. */
+/* No checkpoint runs between before_wait and after_wait: a hook that runs jobs may have
+ * released its lock. */
 void
 weft__hooks_after_wait(weft_loop *loop, bool may_block)
 {
@@ -165,7 +166,7 @@ tell_all(weft_loop *loop)
 	end(loop, &cursor);
 }
 
-/* What a hook changes while it is told is told when all have been. */
+/* A change made by a next_changed callback is reported after all hooks have been called. */
 void
 weft__hooks_tell(weft_loop *loop)
 {

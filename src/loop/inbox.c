@@ -1,30 +1,29 @@
-/* inbox.c - a lock-free queue that is also the wake word.
+/* inbox.c - a lock-free queue whose head word is also the wake word.
  *
- * The head word holds the newest node, each pointing to the next older one, or,
- * while the queue is empty, how the loop sleeps; its lowest bits are marks.  So
- * "push, and see whether somebody must be woken" is one compare-exchange, and "sleep
- * unless something came" is another: nothing can come between looking and sleeping.
- * The loop takes the whole chain with one more and turns it around.
+ * The head word points to the newest node, and each node points to the next older one.  While
+ * the queue is empty, the head word instead says how the loop sleeps.  Its lowest bits are
+ * marks.  So "push, and learn whether the loop must be woken" is one compare-exchange, and
+ * "sleep unless a node has arrived" is another: no push can slip in between the check and the
+ * sleep.  The loop takes the whole chain with a third compare-exchange and reverses it.
  *
- *   1. The sleep mark is set by the loop alone, only on an empty queue, and is taken
- *      by exactly one: the producer whose push replaces it, or the loop itself when
- *      it wakes for another reason.  So at most one wake is under way, and none while
- *      the loop is awake.
- *   2. A producer that took the mark wakes the loop and then adds one to wakes_done,
- *      its last access.  The loop counts the marks it did not get back (wakes_owed)
- *      and its memory is not given up before the two agree: a wake never reaches a
- *      loop that is gone.  A producer that took no mark touches nothing after its
- *      compare-exchange.
- *   3. CLOSED stays once set.  A push that is not internal fails after it; so what
- *      was accepted is exactly what the loop finds.
- *   4. A node is its pusher's until the compare-exchange, then the loop's until
- *      weft__node_pop() has read it.  The push releases (P), the take acquires (T):
- *      T reads P or a later push of the same chain, which continues P's release
- *      sequence, so the loop sees every node of the chain as it was pushed.
- *   5. A caller's node is free again when its state is 0, written by the loop (N,
- *      release) when it has read the node; whoever pushes it anew acquires that.
- *   6. The queue is last in, first out; turned around it has every producer's pushes
- *      in their order.
+ *   1. Only the loop sets the sleep mark, and only on an empty queue.  Exactly one thread
+ *      removes it: the producer whose push replaces it, or the loop itself when it wakes for
+ *      another reason.  So each sleep causes at most one wake, and a push to a loop that is
+ *      awake causes none.
+ *   2. A producer that removed the mark wakes the loop and then adds one to wakes_done, which
+ *      is its last access.  The loop counts the marks that it did not get back (wakes_owed).
+ *      Its memory is not freed before the two counts are equal: so no wake reaches a loop that
+ *      was freed.  A producer that removed no mark touches nothing after its compare-exchange.
+ *   3. CLOSED stays set once it is set.  After that a push fails, unless it is internal.  So
+ *      the accepted nodes are exactly those that the loop finds.
+ *   4. A node belongs to its producer until the compare-exchange, then to the loop until
+ *      weft__node_pop() has read it.  The push releases (P), the take acquires (T): T reads P
+ *      or a later push of the same chain, which continues P's release sequence.  So the loop
+ *      sees every node of the chain as it was pushed.
+ *   5. A caller's node may be pushed again when its state is 0.  The loop writes that (N,
+ *      release) after it has read the node; the thread that pushes the node again acquires it.
+ *   6. The queue is last in, first out.  Reversed, it has the pushes of each producer in the
+ *      order in which that producer made them.
  */
 #include "loop/inbox.h"
 #include "loop/lane.h"
@@ -96,9 +95,8 @@ weft__inbox_take(struct weft__inbox *inbox, struct weft__node_list *first,
 
 /* --- sleep and wake ----------------------------------------------------- */
 
-/* Once the mark is in place, every push comes after it and finds it.  It releases (M)
- * what a producer needs to wake the loop there, the opened backend; the push that
- * takes the mark acquires that (P). */
+/* The first push after M finds the mark.  M releases what a producer needs to wake the loop,
+ * which is the opened backend; the push that removes the mark acquires that (P). */
 bool
 weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode)
 {
@@ -126,8 +124,8 @@ weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode)
 	weft__count(&inbox->wakes_owed, 1); /* invariant 2 */
 }
 
-/* The half of the head word that has the marks, which the kernel compares as it
- * goes to sleep: a push between doze and park makes the two differ. */
+/* The half of the head word that holds the marks.  The kernel compares it as the thread goes
+ * to sleep: a push between doze and park makes the comparison fail. */
 static weft__a32 *
 mark_word(struct weft__inbox *inbox)
 {
@@ -136,13 +134,13 @@ mark_word(struct weft__inbox *inbox)
 	return (weft__a32 *)(void *)&inbox->head;
 }
 
-/* A close after the doze does not change the mode: its wake, which follows, does. */
+/* A close after the doze does not change the mode.  The wake that follows the close does. */
 void
 weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns)
 {
 	uintptr_t closed = weft__load(&inbox->head, WEFT__RELAXED) & CLOSED;
 
-	/* Rung, too late, or for no reason: the loop looks around in any case. */
+	/* The result does not matter: the loop checks for work after every return. */
 	(void)weft__sys->park(mark_word(inbox), (uint32_t)(closed | WEFT__IN_PARK), deadline_ns);
 }
 
@@ -176,7 +174,8 @@ weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max)
 void
 weft__inbox_fini(struct weft__inbox *inbox, bool alone)
 {
-	/* Each is between its push and the end of its wake; acquires D. */
+	/* Wait for producers that are between their push and the end of their wake.  Acquires
+	 * D. */
 	while (!alone
 	       && weft__load(&inbox->wakes_done, WEFT__ACQUIRE)
 	                  != (uint32_t)weft__count_get(&inbox->wakes_owed))

@@ -1,7 +1,7 @@
-/* inbox.h - the door into a loop: one queue, one wake word, any thread.
+/* inbox.h - how other threads reach a loop: one queue and one wake word.
  *
- * Needs: base.  Owned by: one loop, embedded in it.  Thread: any may push, close
- * and ring; the rest is the loop's.
+ * Needs: base.  Owned by: one loop, embedded in it.  Thread: any thread may push, close and
+ * ring; only the loop's thread may do the rest.
  */
 #ifndef WEFT_LOOP_INBOX_H
 #define WEFT_LOOP_INBOX_H
@@ -9,17 +9,17 @@
 #include "base/node.h"
 #include "base/thread.h"
 
-/* How a loop sleeps, as written into the wake word. */
+/* How a loop sleeps; written into the wake word. */
 enum {
 	WEFT__AWAKE = 0,
-	WEFT__IN_PARK = 1,     /* on the head word itself */
-	WEFT__IN_BACKEND = 2,  /* in the backend's wait; its wake() ends that */
-	WEFT__IN_FOREIGN = 3,  /* in another's loop, which polls our descriptor */
+	WEFT__IN_PARK = 1,     /* futex wait on the head word itself */
+	WEFT__IN_BACKEND = 2,  /* in the backend's wait(); its wake() ends that */
+	WEFT__IN_FOREIGN = 3,  /* in a foreign loop that polls our descriptor */
 };
 
-#define WEFT__INBOX_MARKS ((uintptr_t)7) /* bits of head that are not the node */
+#define WEFT__INBOX_MARKS ((uintptr_t)7) /* the bits of head that are not the node pointer */
 
-/* Whether this process can have barriers in all its threads. */
+/* Whether the kernel can issue a memory barrier in all threads of this process. */
 enum { WEFT__BARRIERS_UNKNOWN, WEFT__BARRIERS_WORK, WEFT__BARRIERS_NONE };
 
 struct weft__lane_list {
@@ -28,40 +28,41 @@ struct weft__lane_list {
 };
 
 struct weft__inbox {
-	char pad_before[64];    /* producers write here, the loop's data is around */
+	char pad_before[64];    /* producers write the next lines; the loop's data is around them */
 	weft__aptr head;        /* newest node, or how the loop sleeps; and CLOSED */
-	weft__a32  wakes_done;  /* by producers that took a sleep mark, when through */
-	weft__aptr lanes;       /* of the threads that post; only grows */
-	weft__a32  slots_left[2]; /* how many more may be made: posts, first posts */
+	weft__a32  wakes_done;  /* wakes finished by producers that removed a sleep mark */
+	weft__aptr lanes;       /* producer queues, one or two per posting thread; only grows */
+	weft__a32  slots_left[2]; /* shares still available: for posts, for urgent posts */
 	char pad_after[64];
-	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that others took */
-	struct weft__lane_list listed[2]; /* the loop's: lanes to be looked into */
+	weft__a64  wakes_owed;  /* counted by the loop: sleep marks that producers removed */
+	struct weft__lane_list listed[2]; /* the loop's: producer queues that it must read */
 	uint32_t   barriers;    /* WEFT__BARRIERS_* */
-	uint32_t   hot_after;   /* calls in a row; lanes.c */
-	uint64_t   sleeps;      /* so many */
-	uint32_t   slots_max;   /* set once, as the next */
-	uint64_t   id;          /* of this inbox, never reused */
+	uint32_t   hot_after;   /* entries run without a sleep that make a queue hot; lanes.c */
+	uint64_t   sleeps;      /* number of sleeps */
+	uint32_t   slots_max;   /* set once, like the next */
+	uint64_t   id;          /* of this inbox; never reused */
 };
 
 void weft__inbox_init(struct weft__inbox *inbox, uint32_t slots_max);
 
-/* Wait for those who still owe a wake, then give back the slots.  In a forked
- * child nobody is left to wait for: `alone`. */
+/* Wait for the producers that still owe a wake, then drop the producer queues.  In a forked
+ * child (`alone`) there is no thread to wait for. */
 void weft__inbox_fini(struct weft__inbox *inbox, bool alone);
 
-/* Push a node; `internal` ones pass a closed door.  Returns how the loop must be
- * woken (WEFT__IN_*), WEFT__AWAKE for not at all, or WEFT_ESHUTDOWN.  Whoever gets
- * one of the former wakes it and then calls weft__inbox_woken(). */
+/* Push a node.  An `internal` node is accepted even after close.  Returns how the loop must be
+ * woken (WEFT__IN_*), WEFT__AWAKE if it need not be woken, or WEFT_ESHUTDOWN.  A caller that
+ * gets WEFT__IN_* must wake the loop and then call weft__inbox_woken(). */
 int  weft__inbox_push(struct weft__inbox *inbox, struct weft__node *node,
                       bool internal);
-void weft__inbox_ring(struct weft__inbox *inbox);  /* wakes a loop that is IN_PARK */
+void weft__inbox_ring(struct weft__inbox *inbox);  /* futex wake, for a loop that is IN_PARK */
 void weft__inbox_woken(struct weft__inbox *inbox);
 
 /* Refuse pushes from now on, except internal ones. */
 void weft__inbox_close(struct weft__inbox *inbox);
 bool weft__inbox_is_closed(const struct weft__inbox *inbox);
 
-/* The loop looks into some lanes; is there something in them? */
+/* The loop has producer queues to read.  And: one of list `which` probably holds an entry; a
+ * very busy queue is assumed to, and not checked. */
 static inline bool
 weft__inbox_has_lanes(const struct weft__inbox *inbox)
 {
@@ -69,7 +70,7 @@ weft__inbox_has_lanes(const struct weft__inbox *inbox)
 }
 bool weft__lanes_look(const struct weft__inbox *inbox, int which);
 
-/* Most likely so: one that is very busy is not looked at. */
+/* The second, without the call if no queue is listed. */
 static inline bool
 weft__lanes_may_have(const struct weft__inbox *inbox, int which)
 {
@@ -77,7 +78,8 @@ weft__lanes_may_have(const struct weft__inbox *inbox, int which)
 	       && weft__lanes_look(inbox, which);
 }
 
-/* Something is there to take: the head word has more than marks, or a lane may have. */
+/* There is something to take: the head word holds more than marks, or a producer queue may
+ * hold an entry. */
 static inline bool
 weft__inbox_has(const struct weft__inbox *inbox)
 {
@@ -85,7 +87,7 @@ weft__inbox_has(const struct weft__inbox *inbox)
 	       || weft__lanes_may_have(inbox, 0) || weft__lanes_may_have(inbox, 1);
 }
 
-/* The loop sleeps, or its host does; any thread. */
+/* The loop sleeps, or its host does.  Any thread may call it. */
 static inline bool
 weft__inbox_is_asleep(const struct weft__inbox *inbox)
 {
@@ -94,24 +96,25 @@ weft__inbox_is_asleep(const struct weft__inbox *inbox)
 	return head <= WEFT__INBOX_MARKS && (head & WEFT__IN_FOREIGN) != WEFT__AWAKE;
 }
 
-/* Calls that wait in lanes; any thread. */
+/* Number of entries that wait in producer queues.  Any thread may call it. */
 uint64_t weft__lanes_depth(struct weft__inbox *inbox);
 
-/* Have all lanes call before the loop looks into them again; false if it should look
- * now. */
+/* Require every producer queue to signal before the loop reads it again.  False if the loop
+ * should read some of them now. */
 bool weft__lanes_rest(struct weft__inbox *inbox);
 
-/* Move what is there to the ends of `first` and `rest`; returns how many of them are
- * posts, and not the library's own. */
+/* Move all nodes to the ends of `first` and `rest`.  Returns how many of them are posts, as
+ * opposed to the library's own nodes. */
 uint32_t weft__inbox_take(struct weft__inbox *inbox,
                           struct weft__node_list *first,
                           struct weft__node_list *rest);
 
-/* A lane has called, by its node. */
+/* A producer queue has signaled the loop: its node was taken from the inbox. */
 void weft__lane_heard(struct weft__node *node);
 
-/* Take a node off a list, ready to be pushed again, and give what it calls; false
- * at its end.  A lane's node calls nothing: it is listed. */
+/* Take the next node off a list, so that it may be pushed again, and return its function and
+ * argument; false at the end of the list.  The node of a producer queue has no function to
+ * run: the queue is added to those that the loop reads. */
 static inline bool
 weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 {
@@ -136,12 +139,12 @@ weft__node_pop(struct weft__node_list *list, weft_fn *fn, void **arg)
 	return false;
 }
 
-/* Write down that the loop goes to sleep in `mode`; false if there is something to
- * take.  Then sleep, and tell when that is over. */
+/* Begin a sleep: write `mode` into the wake word; false if there is something to take.  After
+ * the sleep, call weft__inbox_rouse(). */
 bool weft__inbox_doze(struct weft__inbox *inbox, uintptr_t mode);
 void weft__inbox_rouse(struct weft__inbox *inbox, uintptr_t mode);
 
-/* Of a loop that dozes IN_PARK: sleep until rung or the deadline. */
+/* For a loop that sleeps IN_PARK: sleep until a futex wake or the deadline. */
 void weft__inbox_park(struct weft__inbox *inbox, uint64_t deadline_ns);
 
 #endif

@@ -1,56 +1,63 @@
-/* lane.c - a thread's own way into an inbox, for calls that need memory of ours.
+/* lane.c - producer queues: posts whose memory the library provides.
  *
- * For each thread, inbox and kind of post there is a lane: a circular array that only
- * the thread fills and only the loop empties, with a counter for each side.  The loop
- * looks into the lanes that have called it; a lane calls by one node that it pushes into
- * the inbox, and not again before the loop has gone quiet on it.
+ * There is one producer queue (`lane`) for each thread, inbox and kind of post.  It is a
+ * circular array that only the thread, its producer, fills and only the loop empties, with one
+ * counter for each side.  An entry is one call, a function and its argument.  The loop reads
+ * the queues that have signaled it.  A producer signals by pushing the queue's one node into
+ * the inbox, and does not signal again before the loop has set the queue to QUIET.
  *
- * A lane that is in steady use is made HOT: the loop promises to look in every turn, and
- * the thread needs no atomic read-modify-write at all.  The price is paid by the loop
- * when it takes the promise back: a barrier in every thread of the process, a system
- * call.  So a lane must have earned it first.
+ * A queue in steady use becomes HOT: the loop promises to check it in every iteration, and the
+ * producer needs no atomic read-modify-write at all.  The loop pays when it withdraws the
+ * promise: it issues a memory barrier in every thread of the process, which is a system call.
+ * So a queue becomes HOT only after many entries.
  *
- *   1. made counts the calls put in, by the thread (M, release); done those read, by the
- *      loop (C, release).  The thread uses a place again only after it has seen it done
- *      (A, acquire), so it overwrites nothing still to be read.
- *   2. The thread puts a call in and then asks by `called` whether the loop must be told;
- *      the loop says QUIET by `called` and then looks once more.  One of them notices:
- *      both ask by a read-modify-write (K, Q), and the later one in its order has
- *      acquired what the earlier one released.  HOT is asked by a plain load, between
- *      which and M the compiler alone is held back (L); there the loop's barrier, between
- *      its store and its look, stands for both sides' fences: a thread that has read HOT
- *      has its call visible after the barrier.
- *   3. While a lane is listed its node is in no queue: it is listed when the node has
- *      been heard, and the node is pushed only by who changes QUIET to CALLED.
- *   4. A thread that has a lane puts callers' nodes into `extra` (E, release), each with
- *      the number of the call that comes after it: order holds.  Whoever has seen call n
- *      made also sees, by that, every node that comes before n.
- *   5. A call is accepted when the loop has promised to look (CALLED, HOT), has looked,
- *      or takes the node.  If the door is closed for the node, the loop was QUIET and
- *      has published, by saying so, what it had read until then: more than that the
- *      thread takes back, and says QUIET again.  The loop does not look meanwhile: it
- *      sees only that something is there, and a compare-exchange from QUIET decides.  If
- *      the thread was first, the lane is `due`: its node comes, or QUIET does.
- *   6. Once a call has been read, the loop may be freed: so a thread that finds it QUIET
- *      first looks whether that is so, and then touches the lane only, which is its own.
- *   7. The thread's members belong to who has `owned` set; one that ends clears it (O,
- *      release), and another may take the lane over (acquire).  Only one that rests is
- *      taken over: in one that the loop looks into, a call would overtake nodes that the
- *      thread has pushed while it had no lane.
- *   8. A lane is held by its inbox and by its thread; the last one to let go frees it.
- *      So a thread may end before or after the loop.
- *   9. A lane has at most `share` calls waiting; slots_left of the inbox plus the shares
- *      of all its lanes is the limit, for each of the two kinds of post, and one more for
- *      each lane that found nothing left.  The newest piece has room for the share;
- *      older ones go when they are empty.
+ *   1. `made` counts the entries written, by the producer (M, release).  `done` counts the
+ *      entries read, by the loop (C, release).  The producer reuses an array element only
+ *      after it has seen in `done` that the loop has read it (A, acquire), so it never
+ *      overwrites an unread entry.
+ *   2. The producer writes an entry and then reads `called` to learn whether it must signal
+ *      the loop.  The loop sets `called` to QUIET and then rechecks the queue.  At least one
+ *      of them notices the other.  Both access `called` by a read-modify-write (K by the
+ *      producer, Q by the loop), and the later one in the modification order of `called` has
+ *      acquired what the earlier one released.  A producer detects HOT by a plain load, and
+ *      only a compiler fence (L) separates that load from M.  There the loop's barrier in all
+ *      threads, between its store (B) and its recheck, replaces the fences of both sides: if a
+ *      producer has read HOT, its entry is visible to the loop after the barrier.
+ *   3. While a queue is listed its node is in no list, unless the queue is `due` (invariant
+ *      5).  The loop lists the queue when it takes the node, and the node is pushed only by
+ *      the producer that changed QUIET to CALLED.
+ *   4. A producer that has a queue pushes callers' nodes onto `extra` (E, release).  Each node
+ *      carries the number of the entry that comes after it, so the order of posts is kept.
+ *      The producer stores `made` (M) after E: so a loop that sees entry n in `made` also sees
+ *      every node that comes before n.
+ *   5. A post is accepted when the loop has promised to read the queue (CALLED, HOT), has read
+ *      the entry, or takes the node.  If the inbox is closed for the node, the loop had set
+ *      QUIET, and by that store the loop published how much it had read.  The producer
+ *      withdraws an entry beyond that, and sets QUIET again (R).  The loop does not read the
+ *      queue meanwhile: it only sees that something is there, and a compare-exchange from
+ *      QUIET decides.  If the producer was first, the queue is `due`: either its node arrives,
+ *      or the producer sets QUIET again.
+ *   6. Once the loop has read an entry, the loop may be freed.  So a producer that finds QUIET
+ *      first checks whether its entry has been read.  If so, it touches only the queue, of
+ *      which it holds a reference, and not the inbox.
+ *   7. The producer's members belong to the thread that has set `owned`.  A thread that ends
+ *      clears `owned` (O, release), and another thread may take the queue over (acquire).  A
+ *      thread adopts only a queue at rest: in a queue that the loop is reading, an entry would
+ *      overtake nodes that the thread has pushed while it had no queue.
+ *   8. The inbox and the thread each hold a reference to a queue; the last one to drop its
+ *      reference frees the queue.  So a thread may end before or after the loop.
+ *   9. At most `share` entries of a queue wait.  slots_left of the inbox plus the shares of
+ *      all its queues is the limit, for each of the two kinds of post, plus one for each queue
+ *      that found nothing left.  The newest piece has room for the share; the loop frees older
+ *      pieces when they are empty.
  *
- * Here is the thread's side; lanes.c is the loop's.
+ * This file is the producer's side; lanes.c is the loop's.
  */
 #include "loop/lane.h"
 
-#define SIZE_FIRST 64u /* a lane's first share, */
-#define PART_FIRST 64u /* or this part of the limit, if that is less */
-#define LINE       64u /* bytes, of the cache */
+#define SIZE_FIRST 64u /* a queue's first share, */
+#define PART_FIRST 64u /* or the limit divided by this, if that is less */
+#define LINE       64u /* bytes of a cache line */
 
 /* --- life --------------------------------------------------------------- */
 
@@ -65,7 +72,7 @@ weft__lane_unref(struct weft__lane *lane)
 {
 	struct weft__lane_piece *piece, *next;
 
-	/* Every other access was before its holder let go. */
+	/* Every other access comes before the unref of its holder. */
 	if (weft__add(&lane->refs, UINT32_MAX, WEFT__ACQ_REL) != 1)
 		return;
 	for (piece = lane->drain; piece; piece = next) {
@@ -75,7 +82,7 @@ weft__lane_unref(struct weft__lane *lane)
 	weft__sys->release(lane->memory);
 }
 
-/* Take the lane at `link` from its thread. */
+/* Remove the queue at `link` from its thread. */
 static void
 disown(struct weft__lane **link)
 {
@@ -107,7 +114,7 @@ on_thread_end(struct weft__thread *thread)
 
 /* --- shares ------------------------------------------------------------- */
 
-/* Up to `want` of what the inbox has left; 0 if there is none. */
+/* Reserve up to `want` of what the inbox has left; 0 if there is none. */
 static uint32_t
 reserve(weft__a32 *left, uint32_t want)
 {
@@ -120,7 +127,7 @@ reserve(weft__a32 *left, uint32_t want)
 	return count;
 }
 
-/* The next lane from `lane` on, of a kind and of no thread; it is this one's now. */
+/* Find the next queue of this kind, from `lane` on, that no thread owns, and own it. */
 static struct weft__lane *
 take_over(struct weft__lane *lane, uint32_t kind)
 {
@@ -134,7 +141,7 @@ take_over(struct weft__lane *lane, uint32_t kind)
 	return NULL;
 }
 
-/* Take from lanes of no thread what they do not use. */
+/* Take unused shares from queues that no thread owns. */
 static void
 reclaim(struct weft__inbox *inbox, uint32_t kind)
 {
@@ -158,8 +165,8 @@ reclaim(struct weft__inbox *inbox, uint32_t kind)
 	}
 }
 
-/* Go on in a piece that has room for `share` calls, if the present one has not.  False
- * without memory. */
+/* Make sure that the producer fills a piece with room for `share` entries.  False without
+ * memory. */
 static bool
 stretch(struct weft__lane *lane, uint32_t share)
 {
@@ -169,7 +176,7 @@ stretch(struct weft__lane *lane, uint32_t share)
 	if (lane->fill && lane->fill->size >= share)
 		return true;
 	if (lane->fill && 2 * lane->fill->size > share)
-		size = 2 * lane->fill->size; /* so that little steps are few */
+		size = 2 * lane->fill->size; /* so that small steps are few */
 	piece = weft__alloc_zero(sizeof(*piece) + size * sizeof(piece->calls[0]));
 	if (!piece)
 		return false;
@@ -185,9 +192,8 @@ stretch(struct weft__lane *lane, uint32_t share)
 	return true;
 }
 
-/* Raise the lane's share by `want`, or as much as there is; false without that, or
- * without memory.  One that has nothing gets room for one, so that no thread can keep
- * another out for ever. */
+/* Raise the queue's share by up to `want`.  False if nothing is left, or without memory.  A
+ * queue with no share always gets one entry, so that no thread can block another forever. */
 static bool
 grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
 {
@@ -212,9 +218,9 @@ grow(struct weft__inbox *inbox, struct weft__lane *lane, uint32_t want)
 	return true;
 }
 
-/* --- a lane for this thread --------------------------------------------- */
+/* --- a queue for this thread -------------------------------------------- */
 
-/* Is there room for one more, now that it seems not so? */
+/* Recheck whether there is room for one more entry, after it seemed full. */
 static bool
 has_room(struct weft__lane *lane)
 {
@@ -241,15 +247,16 @@ make_room(struct weft__inbox *inbox, struct weft__lane *lane)
 	return has_room(lane) || grow(inbox, lane, want);
 }
 
-/* One that no thread owns, and that will call before the loop looks: so nodes that this
- * thread has pushed before it had a lane come first. */
+/* Adopt a queue that no thread owns and that will signal before the loop reads it.  So nodes
+ * that this thread has pushed before it had a queue come first. */
 static struct weft__lane *
 adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 {
 	struct weft__lane *lane = take_over(weft__lanes_first(inbox), kind);
 
-	/* QUIET as the loop last said it, and then whether it was done by then.  The
-	 * latter needs no order: each side's store depends on what it has loaded. */
+	/* Reads QUIET, as the loop last stored it, and then whether the loop was done with the
+	 * queue by then.  The second load needs no order: each side's store depends on what
+	 * that side has loaded. */
 	while (lane
 	       && (weft__load(&lane->call.called, WEFT__ACQUIRE) /* Q, B */
 	           || !weft__load(&lane->call.rests, WEFT__RELAXED))) {
@@ -258,7 +265,7 @@ adopt_lane(struct weft__inbox *inbox, uint32_t kind)
 	}
 	if (lane) {
 		(void)weft__add(&lane->refs, 1, WEFT__RELAXED);
-		(void)has_room(lane); /* refreshes what it knows of that */
+		(void)has_room(lane); /* refreshes full_at */
 	}
 	return lane;
 }
@@ -298,7 +305,7 @@ make_lane(struct weft__inbox *inbox, uint32_t kind)
 	return lane;
 }
 
-/* This thread's lane of that kind, or NULL. */
+/* This thread's queue of that kind, or NULL. */
 static struct weft__lane *
 known_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 {
@@ -336,7 +343,7 @@ find_lane(struct weft__inbox *inbox, struct weft__thread *self, uint32_t kind)
 
 /* --- posting ------------------------------------------------------------ */
 
-/* The loop was QUIET and goes on so; what was put in last is read, or taken back. */
+/* The queue was QUIET and is set to QUIET again; the last entry was read, or was withdrawn. */
 static int
 stay_quiet(struct weft__lane *lane, int rc)
 {
@@ -344,21 +351,20 @@ stay_quiet(struct weft__lane *lane, int rc)
 	return rc;
 }
 
-/* Push the lane's node. */
 static int
 call(struct weft__inbox *inbox, struct weft__lane *lane)
 {
 	return weft__inbox_push(inbox, (struct weft__node *)(void *)&lane->call.node, false);
 }
 
-/* True if the loop has promised to look, and need not be called. */
+/* True if the loop has promised to read the queue, and need not be signaled. */
 static bool
 is_promised(struct weft__lane *lane)
 {
 	return weft__or(&lane->call.called, WEFT__LANE_CALLED, WEFT__ACQ_REL); /* K */
 }
 
-/* Invariants 5 and 6: a call that has been read must not touch the inbox any more. */
+/* Invariants 5 and 6: once the entry has been read, the producer must not touch the inbox. */
 __attribute__((noinline)) int
 weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane)
 {
@@ -412,7 +418,7 @@ weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node)
 	return stay_quiet(lane, rc);
 }
 
-/* Nothing of the inbox is touched: the loop may be gone. */
+/* Touches nothing of the inbox: the loop may have been freed. */
 uint64_t
 weft__lane_last_key(uint64_t inbox_id, uint32_t kind)
 {

@@ -1,7 +1,7 @@
-/* lane.h - a thread's own way into an inbox, for calls that need memory of ours.
+/* lane.h - producer queues: posts whose memory the library provides.
  *
  * Needs: inbox.h.  Owned by: the inbox and the thread, together.  Thread: members and
- * functions say which.  lane.c has the rules and the thread's side, lanes.c the loop's.
+ * functions state which.  lane.c has the rules and the producer's side, lanes.c the loop's.
  */
 #ifndef WEFT_LOOP_LANE_H
 #define WEFT_LOOP_LANE_H
@@ -9,18 +9,19 @@
 #include "base/ring.h"
 #include "loop/inbox.h"
 
-/* What a thread that has put something into its lane must do; the word `called`.
- * CALLED is a bit of all but QUIET, so that one `or` says that and asks. */
+/* What a producer must do after it has put an entry into its queue; the values of `called`.
+ * All but QUIET contain the bit of CALLED, so that one atomic `or` both sets it and returns
+ * the value before. */
 enum {
-	WEFT__LANE_QUIET = 0,  /* the loop does not look: call it */
-	WEFT__LANE_CALLED = 1, /* it has been called, and will look */
-	WEFT__LANE_HOT = 3,    /* it looks in every turn: nothing, not even that `or` */
+	WEFT__LANE_QUIET = 0,  /* the loop does not read the queue: signal it */
+	WEFT__LANE_CALLED = 1, /* the loop has been signaled, and will read the queue */
+	WEFT__LANE_HOT = 3,    /* it is read in every iteration: not even the `or` is needed */
 };
 
-/* A circular piece of a lane; a lane that is full goes on in a larger one. */
+/* A circular array of a queue.  A queue that is full continues in a larger one. */
 struct weft__lane_piece {
 	struct weft__lane_piece *next;
-	weft__a64         end;   /* number of the call that is the first in `next` */
+	weft__a64         end;   /* number of the first entry in `next` */
 	uint32_t          size;
 	struct weft__call calls[];
 };
@@ -28,86 +29,88 @@ struct weft__lane_piece {
 #define WEFT__LINE __attribute__((aligned(64)))
 
 struct weft__lane {
-	/* The thread's that has `owned` set. */
-	void     *memory; /* where the allocation begins */
+	/* Members of the thread that has `owned` set. */
+	void     *memory; /* start of the allocation */
 	weft__a32 refs;
 	weft__a32 owned;
-	weft__a32 gone;  /* the inbox is */
+	weft__a32 gone;  /* 1: the inbox was freed */
 	uint32_t  kind;  /* WEFT__NODE_FIRST or 0 */
 	uint64_t  inbox_id;
-	struct weft__inbox *inbox; /* as long as that is there */
-	struct weft__lane *next_of_inbox; /* written before it is published */
+	struct weft__inbox *inbox; /* valid until `gone` */
+	struct weft__lane *next_of_inbox; /* written before the queue is published */
 	struct weft__lane *next_of_thread;
 	struct weft__lane_piece *fill;
-	uint32_t  at;      /* in that */
-	uint32_t  share;   /* calls that may wait */
-	bool      lent;    /* one of that is beyond the limit */
-	uint64_t  full_at; /* number of the first call that has no room, as last seen */
+	uint32_t  at;      /* index in `fill` */
+	uint32_t  share;   /* entries that may wait */
+	bool      lent;    /* one entry of the share is beyond the limit */
+	uint64_t  full_at; /* number of the first entry without room, as last read */
 
-	/* What both sides need for a call that comes alone, in one line. */
+	/* What both sides need for a single post, in one cache line. */
 	struct {
-		weft__a64 made;    /* calls put in; written by the thread */
+		weft__a64 made;    /* entries written; stored by the producer */
 		weft__a32 called;  /* WEFT__LANE_* */
-		weft__a32 rests;   /* 1: the loop is done with it until it hears from it */
+		weft__a32 rests;   /* 1: the loop is done with the queue until it is signaled */
 		weft__aptr extra;  /* callers' nodes, newest first */
-		struct weft__node_head node; /* by which it calls */
+		struct weft__node_head node; /* pushed into the inbox to signal the loop */
 	} call WEFT__LINE;
 
-	weft__a64 done WEFT__LINE; /* calls read; written by the loop */
-	/* The loop's. */
-	uint64_t  limit;   /* calls that are known to be there */
-	uint64_t  stop;    /* the first of them that is not simply the next in `drain` */
+	weft__a64 done WEFT__LINE; /* entries read; stored by the loop */
+	/* Members of the loop's thread. */
+	uint64_t  limit;   /* entries known to be there */
+	uint64_t  stop;    /* the first entry that is not simply the next in `drain` */
 	struct weft__lane_piece *drain;
 	uint32_t  drain_at;
 	struct weft__node_list nodes; /* taken from `extra`, in order */
 	struct weft__lane *next_listed;
-	uint64_t  heat;    /* calls run since the loop has slept */
-	uint64_t  slept;   /* the inbox's sleeps then */
-	uint32_t  idle;    /* looks in a row that found nothing */
+	uint64_t  heat;    /* entries run since the loop last slept */
+	uint64_t  slept;   /* the inbox's `sleeps` at that time */
+	uint32_t  idle;    /* checks in a row that found nothing */
 	bool      hot;
-	bool      due;     /* its node is on the way, or the thread takes back */
+	bool      due;     /* its node is on its way, or the producer withdraws */
 };
 
-/* --- both --------------------------------------------------------------- */
+/* --- both sides --------------------------------------------------------- */
 
-/* Let go of a lane; the last one to do so frees it. */
+/* Drop a reference; the last one frees the queue. */
 void weft__lane_unref(struct weft__lane *lane);
 
-/* Take its lanes from `thread`: all, or only those whose inbox is gone. */
+/* Disown the queues of `thread`: all, or only those whose inbox was freed. */
 void weft__lanes_forget(struct weft__thread *thread, bool all);
 
-/* By what the call of that number in a lane is known; for trace.h. */
+/* The trace key of entry `number` of a queue; for trace.h. */
 static inline uint64_t
 weft__lane_key(const struct weft__lane *lane, uint64_t number)
 {
 	return (uintptr_t)lane * UINT64_C(0x9e3779b97f4a7c15) + number;
 }
 
-/* The same of the call that this thread has put last into its lane of that kind. */
+/* The trace key of the last entry that this thread has put into its queue of that kind. */
 uint64_t weft__lane_last_key(uint64_t inbox_id, uint32_t kind);
 
-/* The newest lane of an inbox, or NULL; the others follow by next_of_inbox. */
+/* The newest queue of an inbox, or NULL; the others follow by next_of_inbox. */
 static inline struct weft__lane *
 weft__lanes_first(const struct weft__inbox *inbox)
 {
 	return (struct weft__lane *)weft__load(&inbox->lanes, WEFT__ACQUIRE);
 }
 
-/* --- the thread --------------------------------------------------------- */
+/* --- the producer ------------------------------------------------------- */
 
-/* Put fn(arg) into a lane of this thread's, or a caller's node if it has a lane.
- * Returns how the loop must be woken, as weft__inbox_push(). */
+/* The first puts fn(arg) into a queue of this thread.  The second pushes a caller's node: onto
+ * this thread's queue if it has one, else into the inbox.  Both return how the loop must be
+ * woken, as weft__inbox_push() does, or WEFT_ESHUTDOWN; the first also WEFT_EAGAIN. */
 int weft__lane_post(struct weft__inbox *inbox, weft_fn fn, void *arg, uint32_t kind);
 int weft__lane_post_node(struct weft__inbox *inbox, struct weft__node *node);
 
-/* There seems to be no room in it; a second look may find some. */
+/* The queue seems to be full; reading `done` again may find room. */
 static inline bool
 weft__lane_is_full(const struct weft__lane *lane)
 {
 	return weft__load(&lane->call.made, WEFT__RELAXED) == lane->full_at;
 }
 
-/* Put fn(arg) in; false if the loop must be told, which returns as above. */
+/* Write an entry.  False if the producer must then call weft__lane_tell(), which signals the
+ * loop and returns the same as weft__lane_post(). */
 static inline bool
 weft__lane_put(struct weft__lane *lane, weft_fn fn, void *arg)
 {
@@ -127,14 +130,14 @@ int weft__lane_tell(struct weft__inbox *inbox, struct weft__lane *lane);
 
 /* --- the loop ----------------------------------------------------------- */
 
-/* Take the next lane of a list and look into it; and put it back, or to rest, when
- * `ran` calls of it have been run. */
+/* Take the next queue off a list and read how much it holds; and, when `ran` entries of it
+ * have been run, list it again or put it to rest. */
 struct weft__lane *weft__lane_begin(struct weft__inbox *inbox, int which);
 void weft__lane_end(struct weft__lane *lane, uint32_t ran);
 
 bool weft__lane_next_slow(struct weft__lane *lane, weft_fn *fn, void **arg);
 
-/* The next call of a lane; false if there was none at the last look. */
+/* The next entry of a queue; false if there was none when the loop last read `made`. */
 static inline bool
 weft__lane_next(struct weft__lane *lane, weft_fn *fn, void **arg)
 {
@@ -151,17 +154,18 @@ weft__lane_next(struct weft__lane *lane, weft_fn *fn, void **arg)
 	return true;
 }
 
-/* Forget what a turn has left as likely: a lane has something, or has not. */
+/* Replace the guess that a busy queue holds more by what it really holds. */
 void weft__lanes_check(struct weft__inbox *inbox);
 
-/* This thread, which is the loop's, has put something in itself. */
+/* The calling thread, which runs the loop, has unread entries in a queue to that same loop. */
 bool weft__lanes_own(const struct weft__inbox *inbox);
 
 #define weft__node_lane(n)                                   \
 	((struct weft__lane *)(void *)((char *)(n)                \
 	                               - offsetof(struct weft__lane, call.node)))
 
-/* The inbox ends: its lanes go now, or with the threads that still know them. */
+/* The inbox ends: drop its references.  A queue that a thread still owns is freed later, by
+ * that thread. */
 void weft__lanes_give_up(struct weft__inbox *inbox);
 
 #endif

@@ -1,16 +1,16 @@
-/* lanes.c - the loop's side of the lanes: look into them, drain them, let them go.
+/* lanes.c - the loop's side of the producer queues: reading them and putting them to rest.
  *
- * A lane that has called is listed.  A turn takes the lanes off the list, runs what they
- * have, and puts back those that have more.  One that is empty is made HOT and stays
- * listed, or is told QUIET and rests until it calls again.  When the loop sleeps, all
- * rest.
+ * The loop lists a queue that has signaled.  An iteration takes the queues off the list, runs
+ * their entries, and lists those again that have more.  A queue that is empty becomes HOT and
+ * stays listed, or is set to QUIET and rests until it signals again.  Before the loop sleeps,
+ * all queues are put to rest.
  *
- * The invariants, and the letters at the orders, are those of lane.c.
+ * The invariants, and the letters at the memory orders, are those of lane.c.
  */
 #include "base/lock.h"
 #include "loop/lane.h"
 
-#define COOL_AFTER 61u /* looks in a row that found nothing */
+#define COOL_AFTER 61u /* checks in a row that found nothing */
 
 /* --- calls -------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ is_empty(const struct weft__lane *lane)
 	return weft__load(&lane->done, WEFT__RELAXED) == lane->limit && !lane->nodes.first;
 }
 
-/* More than has been run; what is new is not taken yet. */
+/* The queue holds more than has been run.  Only checks; takes nothing. */
 static bool
 has_more(const struct weft__lane *lane)
 {
@@ -53,7 +53,7 @@ take_extra(struct weft__lane *lane)
 	}
 }
 
-/* First made, then extra: invariant 4. */
+/* `made` must be read before `extra`: invariant 4. */
 static void
 look(struct weft__lane *lane)
 {
@@ -126,9 +126,10 @@ weft__lane_heard(struct weft__node *node)
 	lane->due = false;
 }
 
-/* --- one lane ----------------------------------------------------------- */
+/* --- one queue ---------------------------------------------------------- */
 
-/* Look on, unless the thread has called: then the lane is due. */
+/* Promise to read the queue, unless its producer is already signaling: then the queue is
+ * due. */
 static void
 promise(struct weft__lane *lane)
 {
@@ -146,20 +147,20 @@ weft__lane_begin(struct weft__inbox *inbox, int which)
 	if (lane->due)
 		promise(lane);
 	if (lane->due)
-		weft__sys->yield(); /* to the thread that is on its way */
+		weft__sys->yield(); /* to the producer that is about to push the node */
 	else
 		look(lane);
 	return lane;
 }
 
-/* The loop has said QUIET: something may have been put in by a thread that still
- * thought it would look. */
+/* The loop has just set QUIET.  A producer that still relied on the promise may have put an
+ * entry in. */
 static void
 look_again(struct weft__lane *lane)
 {
 	lane->hot = false;
 	if (!has_more(lane)) {
-		lane->due = false; /* invariant 5: all is taken back */
+		lane->due = false; /* invariant 5: the producer withdrew its entry */
 		weft__store(&lane->call.rests, 1, WEFT__RELAXED);
 		return;
 	}
@@ -177,7 +178,7 @@ barrier(struct weft__inbox *inbox)
 static bool
 has_barriers(struct weft__inbox *inbox)
 {
-	if (weft__inbox_is_closed(inbox)) /* nothing is promised any more */
+	if (weft__inbox_is_closed(inbox)) /* nothing is promised after that */
 		return false;
 	if (inbox->barriers == WEFT__BARRIERS_UNKNOWN)
 		inbox->barriers = weft__sys->barrier() == 0 ? WEFT__BARRIERS_WORK
@@ -215,11 +216,11 @@ weft__lane_end(struct weft__lane *lane, uint32_t ran)
 	}
 }
 
-/* --- all lanes ---------------------------------------------------------- */
+/* --- all queues --------------------------------------------------------- */
 
-/* To look at `made` takes its line from the thread just when that needs it.  So a hot
- * lane that had something in this turn is taken to have more, and the next turn looks;
- * `surely` looks now. */
+/* Reading `made` takes its cache line from the producer just when the producer needs it.  So a
+ * hot queue that had entries in this iteration is assumed to hold more, and the next iteration
+ * checks; `surely` checks now. */
 static bool
 have(const struct weft__inbox *inbox, int which, bool surely)
 {
@@ -245,7 +246,7 @@ weft__lanes_rest(struct weft__inbox *inbox)
 	if (!weft__inbox_has_lanes(inbox))
 		return true;
 	if (have(inbox, 0, true) || have(inbox, 1, true)) {
-		weft__sys->yield(); /* perhaps to those whose lanes are due */
+		weft__sys->yield(); /* perhaps to producers whose queues are due */
 		return false;
 	}
 	for (int i = 0; i < 2; i++) {
@@ -304,8 +305,8 @@ weft__lanes_check(struct weft__inbox *inbox)
 void
 weft__lanes_give_up(struct weft__inbox *inbox)
 {
-	/* No order: who made a lane has posted, or whoever frees the loop made
-	 * sure that it posts no more. */
+	/* Needs no order: a thread that made a queue has posted through it, or the thread that
+	 * frees the loop has made sure that it posts no more. */
 	struct weft__lane *lane = (struct weft__lane *)weft__load(&inbox->lanes, WEFT__RELAXED);
 
 	while (lane) {
@@ -315,6 +316,6 @@ weft__lanes_give_up(struct weft__inbox *inbox)
 		weft__lane_unref(lane);
 		lane = next;
 	}
-	/* Other threads find out when they next look for a lane, or end. */
+	/* Other threads notice `gone` when they next search for a queue, or when they end. */
 	weft__lanes_forget(weft__thread_self(), false);
 }

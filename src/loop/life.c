@@ -1,31 +1,31 @@
-/* life.c - a loop from its making to its end.
+/* life.c - a loop from creation to free.
  *
- * idle -> starting -> running <-> sleeping -> stopping -> stopped, by
- * compare-exchange on one word.  Who may touch the loop's own data is another word,
- * `runner`: the thread that claimed it (R, acquire) and has not given it back (G,
- * release).  Running, stopping an idle loop and freeing claim it.
+ * idle -> starting -> running <-> sleeping -> stopping -> stopped, by compare-exchange on the
+ * word `state`.  Another word, `runner`, says which thread may touch the loop's own data: the
+ * thread that claimed it (R, acquire) and has not given it back (G, release).  Running a loop,
+ * stopping an idle loop and freeing a loop claim it.
  *
- *   1. STOPPING and STOPPED are final: nothing leads back.
- *   2. Whoever makes it STOPPING also closes the door and wakes the loop.  The loop
- *      then disarms, runs turns until all that was accepted has run, and becomes
- *      STOPPED: the runner's last word but for giving up `runner`.  So calls check the
- *      state before they check who has the loop.
- *   3. A thread inside stop, leave, wake, wait_stopped or a call by number is counted
- *      in `visitors` before its first look at the state.  free() waits until there is
- *      none, and for those who owe the inbox a wake, and for the runner of a stopped
- *      loop: all of them are on their way out and need nothing from anybody.  But who
- *      stops an idle loop needs to have it; so then free() refuses.
- *   4. Waiters of stopped park on the state word.  A waiter is counted first and then
- *      looks at the state (V), the runner writes STOPPED first and then looks at the
- *      count (S); both sequentially consistent, so one of them sees the other.
- *      Threadlets of other loops are told (stop_wait.c).
+ *   1. STOPPING and STOPPED are final: no transition leads back.
+ *   2. The thread that sets STOPPING also closes the inbox and wakes the loop.  The loop then
+ *      disarms its timers, runs iterations until everything accepted has run, and becomes
+ *      STOPPED.  After that the runner only gives up `runner`.  So calls check the state
+ *      before they check which thread has the loop.
+ *   3. A thread inside stop, leave, wake, wait_stopped or a schedule call counts itself in
+ *      `visitors` before it first reads the state.  free() waits until there are no visitors,
+ *      until every producer that owes the inbox a wake is done, and for the runner of a
+ *      stopped loop: all of them are about to return and wait for no other thread.  But a
+ *      thread that stops an idle loop has to claim it; in that case free() refuses.
+ *   4. A thread that waits for STOPPED parks on the state word.  It first counts itself and
+ *      then reads the state (V).  The runner first writes STOPPED and then reads the count
+ *      (S).  Both are sequentially consistent, so one of them sees the other.  Threadlets of
+ *      other loops are notified by a callback (stop_wait.c).
  *   5. After fork() the child's copy has forks != weft__program.forks: it is memory only.
  */
 #include "base/fence.h"
 #include "loop/lane.h"
 #include "loop/loop.h"
 
-#define BRIEFLY ((uintptr_t)1) /* of `runner`: about to give it back, or to keep it */
+#define BRIEFLY ((uintptr_t)1) /* in `runner`: the claim is about to be given back, or kept */
 
 int
 weft__loop_check(const weft_loop *loop, const char *call)
@@ -35,7 +35,8 @@ weft__loop_check(const weft_loop *loop, const char *call)
 
 	if (!loop)
 		return weft__misuse(WEFT_EINVAL, call);
-	/* BRIEFLY or not: what is called as an idle loop ends may look at it. */
+	/* With or without BRIEFLY: callbacks that run while an idle loop ends may use the
+	 * loop. */
 	runner = weft__load(&loop->runner, WEFT__RELAXED) & ~BRIEFLY;
 	stopped = weft__load(&loop->state, WEFT__RELAXED) == WEFT_STOPPED;
 	if ((runner && runner != (uintptr_t)weft__thread_self() && !stopped)
@@ -44,16 +45,16 @@ weft__loop_check(const weft_loop *loop, const char *call)
 	return stopped ? weft__fail(WEFT_ESHUTDOWN, call) : 0; /* invariant 2 */
 }
 
-/* --- who has it --------------------------------------------------------- */
+/* --- claims ------------------------------------------------------------- */
 
-/* What `runner` is while a thread is being started for the loop. */
+/* The value of `runner` while a thread is being started for the loop. */
 static uintptr_t
 starter_of(const weft_loop *loop)
 {
 	return (uintptr_t)loop;
 }
 
-/* Who has it already; 0: this thread has it now, BRIEFLY. */
+/* Returns the thread that already has the loop; 0: this thread has it now, BRIEFLY. */
 static uintptr_t
 claim(weft_loop *loop)
 {
@@ -85,8 +86,8 @@ weft__loop_exit(weft_loop *loop)
 
 /* --- freeing ------------------------------------------------------------- */
 
-/* It is claimed for a moment, and is kept: who wants it need not wait.  Before that
- * nobody gives up on having it, above all not who has to stop it. */
+/* Turn a BRIEFLY claim into a lasting one: other threads need not wait for it.  Until then no
+ * thread gives up on the claim, least of all one that has to stop the loop. */
 static void
 claim_on(weft_loop *loop)
 {
@@ -103,7 +104,7 @@ weft__loop_claim(weft_loop *loop)
 	return runner == 0;
 }
 
-/* No thread's mark: weft__loop_check() so goes on to let the loop's own thread pass. */
+/* The value is no thread's: so weft__loop_check() still lets the loop's own thread pass. */
 bool
 weft__loop_hold(weft_loop *loop)
 {
@@ -118,8 +119,8 @@ weft__loop_give_back(weft_loop *loop)
 	give_back(loop);
 }
 
-/* The resolver goes when nobody can ask it any more: as the loop stops, or is freed;
- * `alone`: in a forked child. */
+/* End the DNS resolver, when no caller can reach it: as the loop stops, or is freed.  `alone`:
+ * in a forked child. */
 static void
 end_names(weft_loop *loop, bool alone)
 {
@@ -130,7 +131,7 @@ end_names(weft_loop *loop, bool alone)
 		loop->names_end(names, alone);
 }
 
-/* Nobody else can reach it any more: hand the memory back. */
+/* No other thread can reach the loop: free the memory. */
 static void
 destroy(weft_loop *loop, bool alone)
 {
@@ -144,7 +145,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__registry_remove(loop);
 	if (loop->watchdog_ns && !alone)
 		weft__watchdog_remove(loop);
-	if (alone) /* user code is for the parent to run */
+	if (alone) /* drop functions are user code, for the parent to run */
 		weft__sys->release(loop->locals);
 	if (weft__load(&loop->crew, WEFT__RELAXED))
 		weft__crew_ops.fini(loop, alone);
@@ -152,7 +153,7 @@ destroy(weft_loop *loop, bool alone)
 	weft__loop_rouse(loop);
 	weft__hooks_fini(loop);
 	weft__wheel_fini(&loop->wheel);
-	/* Who still owes a wake may use the backend for it. */
+	/* A producer that still owes a wake may use the backend for it. */
 	weft__inbox_fini(&loop->inbox, alone);
 	weft__backend_close(&loop->backend);
 	weft__numbers_fini(loop);
@@ -166,8 +167,8 @@ destroy(weft_loop *loop, bool alone)
 	weft__sys->release(loop);
 }
 
-/* Something was accepted and has not run, or is to hear of the stop; the caller has claimed
- * the loop. */
+/* Something was accepted and has not run, or has to be notified of the stop.  The caller has
+ * claimed the loop. */
 static bool
 has_accepted(weft_loop *loop)
 {
@@ -187,7 +188,7 @@ has_accepted(weft_loop *loop)
 	       || loop->hooks.more > 0 || loop->net_started > 0 || weft__loop_has_promises(loop);
 }
 
-/* What this thread runs; for turns that are not part of a run. */
+/* Set what this thread runs; for iterations outside of a run. */
 static void
 be_in(weft_loop *loop, struct weft__threadlet *threadlet)
 {
@@ -206,8 +207,8 @@ drop_locals(void *arg)
 			weft__turn(loop, WEFT_NOW);
 }
 
-/* An idle loop is freed that has values: nothing is accepted from their drops, but for
- * what a stopping loop accepts, which runs. */
+/* An idle loop that has values is freed.  From their drop functions the loop accepts only what
+ * a stopping loop accepts, and runs that. */
 static void
 end_locals(weft_loop *loop)
 {
@@ -223,7 +224,8 @@ end_locals(weft_loop *loop)
 	be_in(before.loop, before.threadlet);
 }
 
-/* In a forked child: it may have run here, and even this stack may be one of its. */
+/* In a forked child.  The loop may have run on this thread, and even this stack may be one of
+ * its threadlets'. */
 static void
 free_forked(weft_loop *loop)
 {
@@ -232,8 +234,8 @@ free_forked(weft_loop *loop)
 	destroy(loop, true);
 }
 
-/* Nobody is inside of a call, and nobody comes; false: somebody inside stops it, and
- * waits for us to give it back, or has left a reference. */
+/* Wait until no thread is inside a call, and let no new visitor in.  False: a visitor stops
+ * the loop, and waits for us to give it back, or has left a reference. */
 static bool
 wait_for_visitors(weft_loop *loop, uint32_t state)
 {
@@ -296,7 +298,7 @@ weft_loop_ref(weft_loop *loop)
 weft_loop *
 weft_loop_unref(weft_loop *loop)
 {
-	if (loop) /* what was done under it is done before a free */
+	if (loop) /* what was done under the reference comes before a free */
 		(void)weft__add(&loop->refs, UINT32_MAX, WEFT__RELEASE);
 	return NULL;
 }
@@ -317,7 +319,7 @@ weft_loop_current(void)
 
 /* --- ending ------------------------------------------------------------- */
 
-/* Everything has run: the runner's last word. */
+/* Everything has run: become STOPPED and notify the waiters. */
 static void
 end(weft_loop *loop)
 {
@@ -331,8 +333,8 @@ end(weft_loop *loop)
 		weft__sys->unpark(&loop->state);
 }
 
-/* Disarm once; then turn until what was accepted has run.  Closing the door here
- * too makes sure that this thread sees all that came in before it was closed. */
+/* Disarm once; the loop then runs iterations until everything accepted has run.  Closing the
+ * inbox here too makes sure that this thread sees everything accepted before it was closed. */
 static void
 begin_to_end(weft_loop *loop)
 {
@@ -345,7 +347,7 @@ begin_to_end(weft_loop *loop)
 		weft__crew_ops.cancel(loop);
 }
 
-/* Threadlets run, or posts that may start some. */
+/* There are threadlets, or posts that may start some. */
 static bool
 has_to_drain(weft_loop *loop)
 {
@@ -354,7 +356,7 @@ has_to_drain(weft_loop *loop)
 	       || weft__inbox_has(&loop->inbox);
 }
 
-/* Reject what is pending; true if the loop has yet to hear of some. */
+/* Reject pending promises; true if some have not landed yet. */
 static bool
 end_promises(weft_loop *loop)
 {
@@ -378,31 +380,31 @@ run_to_end(void *arg)
 		weft__numbers_clear(loop);
 		weft__ops_end(loop);
 	}
-	do /* drops may leave something to run */
+	do /* drop functions may leave something to run */
 		while (end_promises(loop) || loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
 			weft__turn(loop, WEFT_NEVER);
 	while (!weft__lanes_rest(&loop->inbox) || weft__inbox_has(&loop->inbox)
 	       || weft__locals_end(loop));
 	end_names(loop, false);
-	/* Timers were disarmed without being counted out. */
+	/* Timers were disarmed without decrementing the count. */
 	weft__count_set(&loop->alive, 0);
 	weft__hooks_fini(loop);
 	end(loop);
 }
 
-/* Nobody runs it: stop it here, if nothing was accepted that must run, and no watch
- * has to be told: that is for the loop's thread, and this may be any. */
+/* No thread runs the loop: stop it here, unless something accepted must still run, or a watch
+ * has to be notified.  Those need the loop's thread, and this may be any thread. */
 static void
 stop_idle(weft_loop *loop)
 {
 	if (!weft__loop_claim(loop))
-		return; /* whoever has it finds it stopping */
+		return; /* the thread that has it sees STOPPING */
 	weft__loop_rouse(loop);
 	if (!has_accepted(loop) && loop->backend.fds.in_use == 0) {
 		struct weft__thread before = *weft__thread_self();
 
-		if (loop->locals) /* else whoever wants to run it waits */
+		if (loop->locals) /* else a thread that wants to run it waits */
 			claim_on(loop);
 		be_in(loop, NULL);
 		weft__fence(run_to_end, loop);
@@ -411,7 +413,7 @@ stop_idle(weft_loop *loop)
 	weft__loop_settle(loop);
 	give_back(loop);
 	if (weft__loop_is_embedded(loop) && weft__load(&loop->state, WEFT__RELAXED) != WEFT_STOPPED)
-		weft__loop_wake(loop); /* its host has to run it */
+		weft__loop_wake(loop); /* its host has to run the loop to its end */
 }
 
 void
@@ -437,7 +439,8 @@ out:
 	weft__loop_exit(loop);
 }
 
-/* Would the calling thread keep the loop, or the one that it runs, from going on? */
+/* Would the wait keep this loop, or the loop that runs on the calling thread, from
+ * continuing? */
 static bool
 would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
 {
@@ -478,7 +481,8 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 
 /* --- running ------------------------------------------------------------ */
 
-/* Enter a run, as the runner.  `before` is what ran on this thread until now. */
+/* Begin a run, as the runner.  `before` is set to the loop that ran on this thread until
+ * now. */
 static int
 enter_run(weft_loop *loop, weft_loop **before)
 {
@@ -498,11 +502,11 @@ enter_run(weft_loop *loop, weft_loop **before)
 		weft__watchdog_begin(loop);
 	*before = self->loop;
 	self->loop = loop;
-	self->threadlet = NULL; /* of a parent process, if any */
+	self->threadlet = NULL; /* left over from a parent process, if any */
 	return 0;
 }
 
-/* Claim the loop and enter a run. */
+/* Claim the loop and begin a run. */
 static int
 begin_run(weft_loop *loop, weft_loop **before)
 {
@@ -532,8 +536,8 @@ begin_run(weft_loop *loop, weft_loop **before)
 	return enter_run(loop, before);
 }
 
-/* Back to idle, unless it is to stop: then false, and the run goes on.  Whoever sees
- * the loop idle finds the runner about to give it back, and waits for that. */
+/* Return to IDLE.  False if the loop is stopping: then the run continues.  A thread that sees
+ * IDLE finds the runner about to give the loop back, and waits for that. */
 static bool
 become_idle(weft_loop *loop)
 {
@@ -550,14 +554,15 @@ become_idle(weft_loop *loop)
 static void
 end_run(weft_loop *loop, weft_loop *before)
 {
-	/* The thread of weft_loop_start() ends with the run: others may have it then. */
+	/* The thread of weft_loop_start() ends with the run: then other threads may run the
+	 * loop. */
 	loop->bound =
 		loop->backend.binds || (weft__count_get(&loop->threadlets) > 0 && !loop->own_thread)
 			? (uintptr_t)weft__thread_self()
 			: 0;
 	if (loop->traced)
 		weft__trace_rest(loop);
-	/* Not by `runtime`: that may be taken from a stopped loop already. */
+	/* Do not check `runtime`: it may have been taken from a stopped loop already. */
 	if (weft__load(&loop->pokes_to, WEFT__RELAXED))
 		weft__watchdog_end(loop);
 	weft__thread_self()->loop = before;
@@ -572,7 +577,7 @@ is_told_to_leave(weft_loop *loop)
 	       && weft__exchange(&loop->leave, 0, WEFT__ACQUIRE);
 }
 
-/* Turn until stopped, told to leave, or out of work. */
+/* Run iterations until the loop is stopped, weft_loop_leave() is called, or there is no work. */
 static void
 turn_on(void *arg)
 {
@@ -586,7 +591,7 @@ turn_on(void *arg)
 		}
 		weft__turn(loop, WEFT_NEVER);
 		if (is_told_to_leave(loop)) {
-			(void)become_idle(loop); /* if stopping: the next run's */
+			(void)become_idle(loop); /* if stopping: left to the next run */
 			break;
 		}
 		if (!loop->keep && !weft__loop_is_alive(loop) && become_idle(loop))
@@ -682,16 +687,17 @@ thread_main(void *arg)
 {
 	weft_loop *loop = arg, *before;
 
-	/* Taken over from the starter, who wrote all before this thread began. */
+	/* Taken over from the thread that started this one, and that wrote everything
+	 * before. */
 	weft__store(&loop->runner, (uintptr_t)weft__thread_self(), WEFT__RELAXED);
 	loop->own_thread = true;
-	if (loop->cpus) /* if none of them is there, it runs where it can */
+	if (loop->cpus) /* if none of these CPUs exists, it runs where it can */
 		(void)weft__sys->set_cpus(loop->cpus);
 	if (enter_run(loop, &before) == 0)
 		run(loop, before, true);
 }
 
-/* The loop is claimed for a thread; make that. */
+/* Start the thread for which the loop is claimed. */
 static int
 start_thread(weft_loop *loop)
 {
@@ -703,13 +709,13 @@ start_thread(weft_loop *loop)
 	uint32_t state = WEFT_IDLE;
 	int rc;
 
-	/* One that is stopping with posts to run gets a thread for that. */
+	/* A loop that is stopping and has posts to run gets a thread for that. */
 	if (!weft__cas(&loop->state, &state, WEFT_STARTING, WEFT__RELAXED)
 	    && state == WEFT_STOPPED) {
 		give_back(loop);
 		return weft__fail(WEFT_EALREADY, "weft_loop_start: the loop has stopped");
 	}
-	if (loop->has_thread) /* it has left its run and is about to end */
+	if (loop->has_thread) /* that thread has left its run and is about to end */
 		(void)weft__sys->thread_join(loop->thread);
 	loop->has_thread = true;
 	rc = weft__sys->thread_start(&opts, &loop->thread);
@@ -720,7 +726,7 @@ start_thread(weft_loop *loop)
 	(void)weft__cas(&loop->state, &state, WEFT_IDLE, WEFT__RELAXED);
 	give_back(loop);
 	if (weft__loop_is_stopping(loop))
-		stop_idle(loop); /* was stopped meanwhile, and nobody will run it */
+		stop_idle(loop); /* it was stopped meanwhile, and no thread will run it */
 	return weft__fail(WEFT_EAGAIN, "weft_loop_start: no thread");
 }
 

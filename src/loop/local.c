@@ -1,11 +1,11 @@
-/* local.c - values that a loop has of its own, by keys of the whole program.
+/* local.c - loop-local values, by keys of the whole program.
  *
- *   1. Keys are 1 to COUNT, and for ever.  Whoever has seen the count (K, acquire) sees
- *      the functions of all keys up to it.
- *   2. A value leaves its place before its drop is called, which so finds the place
- *      empty, or whatever has replaced it.
- *   3. The end of the values begins once: from then on none can be set.  So it comes to
- *      its end, whatever drops do.
+ *   1. Keys are 1 to COUNT, and are never released.  A thread that has seen the count (K,
+ *      acquire) sees the drop functions of all keys up to it.
+ *   2. A value is removed before its drop function is called.  So the drop function finds the
+ *      key unset, or the value that replaced it.
+ *   3. The end of the values begins once: from then on no value can be set.  So it completes,
+ *      whatever drop functions do.
  */
 #include "base/lock.h"
 #include "loop/loop.h"
@@ -13,7 +13,7 @@
 #define COUNT WEFT__LOCALS
 
 static struct {
-	struct weft__lock lock; /* of making one */
+	struct weft__lock lock; /* for making a key */
 	weft__a32 count;
 	weft_fn drop[COUNT];
 } keys;

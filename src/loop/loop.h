@@ -1,13 +1,14 @@
 /* loop.h - the loop, as the files of this layer share it.  Private.
  *
- * Needs: timer, base.  Thread: members say which.
+ * Needs: timer, base.  Thread: members state which.  The runner is the thread that runs the
+ * loop.
  *
- * The files: new.c, life.c (run, start, stop, free), turn.c (what one turn does),
- * sleep.c (how it waits and is woken), hook.c and embed.c (for bindings, and for life
- * inside another loop), meter.c (what it writes down of itself), metrics.c (who reads
- * that) and observe.c (who asks for it), signal.c and process.c (what watches wait for
- * besides descriptors), local.c, trim.c, registry.c, watchdog.c, post.c, timer.c,
- * schedule.c, microtask.c.
+ * The files: new.c, life.c (run, start, stop, free), turn.c (one loop iteration), sleep.c (how
+ * the loop waits and is woken), hook.c and embed.c (for bindings, and for embedding in a
+ * foreign loop), meter.c (samples the loop's time), metrics.c (reads the samples) and
+ * observe.c (switches sampling on and off), signal.c and process.c (watches on signals and
+ * child processes), local.c, trim.c, registry.c, watchdog.c, post.c, timer.c, schedule.c,
+ * microtask.c.
  */
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
@@ -24,69 +25,69 @@
 #include "loop/trace.h"
 #include "timer/wheel.h"
 
-#define WEFT__CALLS_MAX 1024u /* timers or immediates run in one turn */
+#define WEFT__CALLS_MAX 1024u /* timers or immediates run in one iteration */
 
-/* What a popped place is part of; its tag. */
+/* What a popped wheel entry is part of; its tag. */
 enum {
-	WEFT__TAG_TIMER, /* weft_timer's zero */
+	WEFT__TAG_TIMER, /* a weft_timer, which is zeroed */
 	WEFT__TAG_NUMBER,
 	WEFT__TAG_OP,
-	WEFT__TAG_RESUME, /* of accepts that found no free descriptor */
-	WEFT__TAG_THREADLET, /* the wait of one */
+	WEFT__TAG_RESUME, /* accepts that found no free descriptor are tried again */
+	WEFT__TAG_THREADLET, /* the wait of a threadlet */
 	WEFT__TAG_SCOPE,
 	WEFT__TAG_KIND = 0xff,
-	WEFT__TAG_FIRM = 0x200, /* of a timer of the library's: also as the loop stops */
-	WEFT__TAG_DEADLINE = 0x400, /* what has arrived by then comes first; expire.c */
+	WEFT__TAG_FIRM = 0x200, /* a timer of the library, which fires also while the loop stops */
+	WEFT__TAG_DEADLINE = 0x400, /* results that arrived by then come first; expire.c */
 };
 
-/* Timers and immediates by number; schedule.c. */
+/* Handles of timers and immediates with IDs; schedule.c. */
 struct weft__numbers {
-	struct weft__biased   lock;    /* of all but `due`; its owner is the runner */
-	struct weft__number **buckets; /* by id */
+	struct weft__biased   lock;    /* for all but `due`; the runner is its owner */
+	struct weft__number **buckets; /* by ID */
 	size_t                room;    /* a power of two, or 0 */
 	size_t                count;
 	struct weft__number  *spare;
 	struct weft__numbers_slab *slabs;
 	int64_t               last_id;
-	struct weft__number  *due, **due_end; /* immediates; the loop's thread */
+	struct weft__number  *due, **due_end; /* queued immediates; the loop's thread */
 };
 
 /* Whether spinning pays; sleep.c. */
 struct weft__spin {
 	bool     allowed;
-	struct weft__luck sleeps; /* of spins before a sleep, */
-	struct weft__luck waits;  /* and of looks of threadlets that wait for others */
-	uint32_t small; /* batches in a row that were small, with more behind them */
-	bool     own;   /* the loop's thread has posted to itself in this turn */
+	struct weft__luck sleeps; /* adaptive spin before a sleep, */
+	struct weft__luck waits;  /* and of threadlets that wait for other threads */
+	uint32_t small; /* small batches in a row, with more posts behind them */
+	bool     own;   /* the loop's thread has posted to its own loop in this iteration */
 };
 
 /* Which deadlines may expire; expire.c. */
 struct weft__expiry {
-	uint64_t ns, seq;             /* those due by this time and armed before this start */
-	uint64_t asked_ns, asked_seq; /* the same, of the delivery under way */
-	uint32_t polls;               /* that may follow, */
-	uint32_t steps, turns;        /* and turns after the last poll */
+	uint64_t ns, seq;             /* those due by this time and armed before this start may */
+	uint64_t asked_ns, asked_seq; /* the same, for when the delivery in progress completes */
+	uint32_t polls;               /* polls that may follow, */
+	uint32_t steps, turns;        /* and iterations after the last poll */
 	uint8_t  stage;               /* 0: no delivery is under way */
-	bool     asked;               /* the kernel, since it began */
+	bool     asked;               /* the kernel was polled since the delivery began */
 };
 
-/* What bindings have called at points of a turn; hook.c. */
+/* Calls that bindings have requested at points of a loop iteration; hook.c. */
 struct weft__hooks {
 	weft_loop_hook *first, *last;
-	struct weft__hook_cursor *cursors; /* of the series under way, innermost first */
-	weft_loop_hook *called;      /* whose `ready` is on the stack, unless dropped */
-	uint64_t        pushes;      /* so many */
-	uint64_t        waiting;     /* pushes when before_wait was last called */
-	uint64_t        told_ns;     /* the host's knowledge of weft_loop_next() */
-	uint32_t        checkpoints; /* hooks that have one, */
+	struct weft__hook_cursor *cursors; /* the passes in progress, innermost first */
+	weft_loop_hook *called;      /* the one whose `ready` is on the stack, unless dropped */
+	uint64_t        pushes;      /* number of pushes */
+	uint64_t        waiting;     /* value of `pushes` when before_wait was last called */
+	uint64_t        told_ns;     /* weft_loop_next() as the host last saw it */
+	uint32_t        checkpoints; /* number of hooks that have a checkpoint, */
 	uint32_t        changes;     /* that have next_changed, */
-	uint32_t        more;        /* whose last `ready` left something */
+	uint32_t        more;        /* and whose last `ready` returned > 0 */
 	bool            telling;     /* next_changed is on the stack */
 };
 
 struct weft__text;
 
-/* Who runs on a loop's thread, as the watchdog wants to know it. */
+/* What runs on a loop's thread; for the watchdog. */
 struct weft__holder {
 	weft_threadlet id; /* 0: a callback */
 	char           name[32];
@@ -95,169 +96,170 @@ struct weft__holder {
 	const void    *frames[16];
 };
 
-/* What the watchdog keeps of a loop; its thread's. */
+/* What the watchdog remembers about a loop; the watchdog's thread. */
 struct weft__watched {
-	uint64_t turns;    /* as last seen, */
-	uint32_t left;     /* and this */
-	uint64_t since_ns; /* seen so first; 0: it was not held then */
+	uint64_t turns;    /* as last read, */
+	uint32_t left;     /* the same for `left` of the loop */
+	uint64_t since_ns; /* first time both had this value; 0: the loop was not held */
 	bool     told;
 };
 
-/* Threadlets are of the layer above, which has this table; for loops with a crew. */
+/* The interface of the threadlet layer, which is above this one; for loops with a
+ * scheduler. */
 struct weft__crew_ops {
-	void (*run)(weft_loop *loop);    /* those that are ready, within bounds */
-	void (*cancel)(weft_loop *loop); /* all: the loop stops */
+	void (*run)(weft_loop *loop);    /* run threadlets that are ready, within bounds */
+	void (*cancel)(weft_loop *loop); /* cancel all: the loop stops */
 	void (*expire)(weft_loop *loop, struct weft__place *place);
 	size_t (*trim)(weft_loop *loop);
-	void (*check)(weft_loop *loop);  /* whether they can ever go on: it sleeps */
-	void (*look)(weft_loop *loop);   /* for whoever has asked to see them */
+	void (*check)(weft_loop *loop);  /* the loop sleeps: can they ever continue? */
+	void (*look)(weft_loop *loop);   /* answer pending requests to list them */
 	void (*tell_holder)(weft_loop *loop, struct weft__holder *out);
 	void (*add_rest)(weft_loop *loop, struct weft__text *text); /* those that still run */
 	uint64_t (*trace_mark)(struct weft__threadlet *threadlet); /* of trace.h */
 	void (*fini)(weft_loop *loop, bool alone);
-	const void *layout;              /* for debuggers, who find it by name */
+	const void *layout;              /* for debuggers, which find it by name */
 };
 
 extern const struct weft__crew_ops weft__crew_ops;
 
-/* What layers above forget in a forked child. */
+/* What the layers above reset in a forked child. */
 void weft__threadlets_forked(void);
 void weft__dags_forked(void);
 
-/* Threadlets that are ready to run. */
+/* Queue of threadlets that are ready to run. */
 struct weft__run_queue {
 	struct weft__threadlet *first, *last;
 };
 
-/* The same for the layer of promises; the beginning of what it keeps for a loop. */
+/* The interface of the promise layer; the first member of its per-loop state. */
 struct weft__loop_promises {
-	uint64_t (*run_due)(weft_loop *loop); /* after all microtasks; how many jobs ran */
-	bool     (*end)(weft_loop *loop);     /* it stops; true if some have yet to land */
+	uint64_t (*run_due)(weft_loop *loop); /* after all microtasks; returns how many jobs ran */
+	bool     (*end)(weft_loop *loop);     /* the loop stops; true if some have not landed */
 	bool     (*has)(weft_loop *loop);     /* some are pending */
 	size_t   (*trim)(weft_loop *loop);
-	void     (*leave)(weft_loop *loop);   /* it is freed */
+	void     (*leave)(weft_loop *loop);   /* the loop is freed */
 };
 
-/* In place of that: the loop has ended before its first promise, so that whoever makes
- * one knows. */
+/* Stored instead of that pointer: the loop ended before its first promise, and a thread that
+ * makes one later learns it by this value. */
 #define WEFT__PROMISES_LATE ((uintptr_t)1)
 
 struct weft_loop {
 	struct weft__inbox inbox;
-	weft__a32  state;       /* weft_state; waiters of stopped park here */
-	weft__a32  leave;       /* 1: return from the run */
-	weft__a32  refs;        /* of weft_loop_ref() */
-	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped, looks */
-	weft__a32  going;       /* 1: it is being freed */
-	weft__a32  looks;       /* asked for, and not answered */
-	weft__aptr runner;      /* the weft__thread that uses it exclusively, or 0 */
-	weft__aptr host;        /* the weft__thread in whose loop it lives, or 0 */
-	struct weft__node wake; /* pushed to wake the loop for no post */
+	weft__a32  state;       /* weft_state; threads that wait for STOPPED park here */
+	weft__a32  leave;       /* 1: weft_loop_leave() was called: return from the run */
+	weft__a32  refs;        /* held by weft_loop_ref() */
+	weft__a32  visitors;    /* threads inside stop, leave, wake, wait_stopped, listings, ... */
+	weft__a32  going;       /* 1: the loop is being freed */
+	weft__a32  looks;       /* requests to list threadlets that are not answered yet */
+	weft__aptr runner;      /* the weft__thread that uses the loop exclusively, or 0 */
+	weft__aptr host;        /* the weft__thread of the foreign loop that embeds it, or 0 */
+	struct weft__node wake; /* pushed to wake the loop without a post */
 	struct weft__numbers numbers;
 
 	/* Set once. */
 	char       name[16];
 	uint32_t   flags;       /* WEFT_LOOP_* */
 	uint32_t   budget;
-	uint32_t   forks;       /* weft__program.forks at its making */
-	char       backend_name[8]; /* asked for; "": the best here */
+	uint32_t   forks;       /* weft__program.forks when the loop was made */
+	char       backend_name[8]; /* requested; "": the best one here */
 	uint64_t   watchdog_ns; /* 0: not watched */
 	struct weft__watched watched;
-	weft__a64  pokes_to;    /* the thread that runs it, if it can be asked; or 0 */
+	weft__a64  pokes_to;    /* where the watchdog sends its signal: the runner; or 0 */
 
-	/* Of observe.c. */
-	weft__aptr meter;       /* struct weft__meter; 0: nobody has looked yet */
-	weft__a64  observed_ns; /* until then it is kept; 0: not; WEFT_NEVER: always */
+	/* For observe.c. */
+	weft__aptr meter;       /* struct weft__meter; 0: never observed */
+	weft__a64  observed_ns; /* sample until then; 0: off; WEFT_NEVER: always */
 
-	/* Of registry.c, under its lock. */
+	/* For registry.c, under its lock. */
 	weft_loop *next_listed;
 	bool       listed;
 	struct weft__stop_wait *stop_waits; /* of stop_wait.c */
 
-	/* Of threadlets, if there have been any. */
-	weft__aptr crew;        /* struct weft__crew; made by any thread */
-	weft__aptr promises;    /* struct weft__loop_promises, 0, or LATE; the same */
+	/* For threadlets and promises. */
+	weft__aptr crew;        /* struct weft__crew, the scheduler; made by any thread */
+	weft__aptr promises;    /* struct weft__loop_promises, 0, or LATE; made by any thread */
 	uint32_t   threadlet_max;
 	size_t     stack_bytes;
-	struct weft__cpus *cpus; /* of the thread of weft_loop_start(), or NULL */
-	struct weft_runtime *runtime; /* that it is of, or NULL */
+	struct weft__cpus *cpus; /* CPUs of the thread of weft_loop_start(), or NULL */
+	struct weft_runtime *runtime; /* the runtime that the loop is part of, or NULL */
 	bool       quiet;       /* of runtime/quiet.c, under its lock */
 
-	/* The runner's. */
+	/* Members of the runner. */
 	struct weft__run_queue ready;
-	weft__a32  left;        /* switches, in this phase of threadlets */
-	uint32_t   traced;      /* 1: something was recorded as this turn began */
-	weft__a64  threadlets;  /* that have not ended; read by any */
-	const void *stack_end;  /* above all frames of this run */
-	bool       draining;    /* it stops, and waits for them to end */
-	bool       own_thread;  /* it runs on the thread of weft_loop_start() */
-	uint32_t   quick;       /* forks, or other while a host must be told of changes */
+	weft__a32  left;        /* threadlet switches left in this phase */
+	uint32_t   traced;      /* 1: a recording was active as this iteration began */
+	weft__a64  threadlets;  /* threadlets that have not ended; read by any thread */
+	const void *stack_end;  /* above all stack frames of this run */
+	bool       draining;    /* the loop stops, and waits for threadlets to end */
+	bool       own_thread;  /* the loop runs on the thread of weft_loop_start() */
+	uint32_t   quick;       /* equals `forks`, unless a hook has next_changed */
 	struct weft__hooks hooks;
 	struct weft_wheel wheel;
 	struct weft__node_list first, posts, last;
-	struct weft__node_list own;   /* posted by the runner, for the next turn */
+	struct weft__node_list own;   /* posted by the runner, for the next iteration */
 	uint32_t   own_count;
 	struct weft__ring ticks, microtasks;
 	struct weft__spin spin;
 	struct weft__backend backend;
-	struct weft__tally tally;     /* of the backend, as the next for all to read */
+	struct weft__tally tally;     /* backend counters; like the next, read by any thread */
 	struct weft__counts counts;
-	uint32_t   own_run;           /* nodes of a list, run, that were not posts */
-	weft__aptr metering;          /* the meter while it is kept, or 0; read by any */
-	struct weft__meter *timed;    /* the meter while it times a turn */
-	uint64_t   timed_turn;        /* the next that it times; 0: none */
+	uint32_t   own_run;           /* nodes of the present list, run, that were not posts */
+	weft__aptr metering;          /* the sampler while it is active, or 0; read by any thread */
+	struct weft__meter *timed;    /* the sampler while it times an iteration */
+	uint64_t   timed_turn;        /* the next iteration that it times; 0: none */
 	struct weft__loop_trace trace; /* of trace.c, while `traced` */
 	struct weft__place resume;    /* when paused accepts are tried again */
-	struct weft__signals *signals; /* of signal.c; NULL: no interest */
-	uint64_t   ops;               /* pending */
-	uint64_t   polled_ns;         /* when the kernel was last asked, while busy */
-	uint32_t   unpolled;          /* turns since then */
+	struct weft__signals *signals; /* of signal.c; NULL: no signal is used */
+	uint64_t   ops;               /* pending ops */
+	uint64_t   polled_ns;         /* when a busy loop last polled the kernel */
+	uint32_t   unpolled;          /* iterations since then */
 	struct weft__expiry expiry;
-	struct weft__locals *locals;  /* of local.c; NULL: none was set */
-	void      *notices;           /* of net/stream/notice.c: interrupts on their way; or NULL */
-	void      *left_jobs;         /* of work/file.c: those whose callers have gone */
+	struct weft__locals *locals;  /* of local.c; NULL: no value was set */
+	void      *notices;           /* of net/stream/notice.c: pending interrupt flags; or NULL */
+	void      *left_jobs;         /* of work/file.c: jobs whose callers have returned */
 	void      *pools;             /* of the work layer, or NULL, */
-	weft_fn    pools_end;         /* which knows how to end them */
-	void      *net;               /* what its streams share, or NULL, */
-	size_t   (*net_trim)(void *net); /* and how to give that back */
-	weft_fn    net_stop; /* called as the ops of a stopping loop are ended */
-	uint64_t   net_started; /* streams with callbacks, which hear of that */
+	weft_fn    pools_end;         /* and how to end them */
+	void      *net;               /* what the loop's streams share, or NULL, */
+	size_t   (*net_trim)(void *net); /* how to free what is unused of it */
+	weft_fn    net_stop; /* called while a stopping loop ends its ops */
+	uint64_t   net_started; /* streams with callbacks, which are notified of a stop */
 	weft_fn    net_end;
-	void      *names;             /* of the net layer: the resolver, or NULL, */
-	void     (*names_end)(void *names, bool alone); /* the same */
-	uint64_t   now_ns;      /* this turn's reading; 0: not read yet */
-	/* What keeps a run going, queues, timers and threadlets aside; less those of them
-	 * that do not, so it may be below zero. */
+	void      *names;             /* of the net layer: the DNS resolver, or NULL, */
+	void     (*names_end)(void *names, bool alone); /* and how to end it */
+	uint64_t   now_ns;      /* this iteration's clock reading; 0: not read yet */
+	/* What keeps a run going, apart from queues, timers and threadlets.  Those of them
+	 * that do not keep the loop alive are subtracted, so it may be below zero. */
 	weft__a64  alive;
-	uintptr_t  bound;       /* the weft__thread that alone may run it, or 0 */
+	uintptr_t  bound;       /* the only weft__thread that may run it, or 0 */
 	uint64_t   thread;      /* of weft_loop_start(), to be joined */
 	bool       has_thread;
 	bool       in_turn;
 	bool       in_checkpoint;
-	bool       promises_due; /* some wait for the end of a checkpoint */
+	bool       promises_due; /* promises have jobs for the end of a checkpoint */
 	bool       keep;        /* this run does not end for lack of work */
-	bool       woken;       /* by weft_loop_wake(): the next wait returns at once */
-	bool       must_poll;   /* this turn asks the kernel: run_once(WEFT_NOW) */
-	bool       foreign;     /* dozes IN_FOREIGN, between the turns of an embedded one */
-	bool       locals_ended; /* their drops have been called; none can be set */
-	bool       ending;      /* past the point where stop disarmed everything */
+	bool       woken;       /* weft_loop_wake() was called: the next wait returns at once */
+	bool       must_poll;   /* this iteration must poll the kernel: run_once(WEFT_NOW) */
+	bool       foreign;     /* sleeps IN_FOREIGN, between iterations of an embedded loop */
+	bool       locals_ended; /* the drop functions have run; no value can be set */
+	bool       ending;      /* stopping, and everything has been disarmed */
 };
 
-/* See that forks are counted from now on.  0, or -errno. */
+/* Begin to count forks.  0, or -errno. */
 int weft__watch_forks(void);
 
-/* The loop is a parent process's. */
+/* The loop was made by a parent process. */
 static inline bool
 weft__loop_is_forked(const weft_loop *loop)
 {
 	return loop->forks != weft__load(&weft__program.forks, WEFT__RELAXED);
 }
 
-/* May this thread use the loop now?  0, or WEFT_EINVAL, WEFT_EXDEV. */
+/* Whether this thread may use the loop now.  0, or WEFT_EINVAL, WEFT_EXDEV, WEFT_ESHUTDOWN. */
 int weft__loop_check(const weft_loop *loop, const char *call);
 
-/* The short way through that check, for calls that are made very often: false means
- * that the long way has to be taken, for whatever reason. */
+/* The fast path of that check, for frequent calls.  False means only that the caller must use
+ * the full check. */
 static inline bool
 weft__loop_is_usable(const weft_loop *loop)
 {
@@ -268,19 +270,19 @@ weft__loop_is_usable(const weft_loop *loop)
 	       && weft__load(&loop->state, WEFT__RELAXED) < WEFT_STOPPING;
 }
 
-/* Have it for a moment; false if it runs.  And give it back. */
+/* Claim the loop for a moment; false if it runs.  And give it back. */
 bool weft__loop_claim(weft_loop *loop);
 void weft__loop_give_back(weft_loop *loop);
 
-/* Have it for a look, as nobody in particular, if nobody has it: it cannot run until it
- * is given back, but its thread may still use it as an idle loop. */
+/* Hold a loop that no thread has claimed, on behalf of no thread: it cannot run until it is
+ * given back, but its thread may still use it as an idle loop. */
 bool weft__loop_hold(weft_loop *loop);
 
-/* Count this thread in and out as a visitor: the loop is not freed meanwhile. */
+/* Count the calling thread as a visitor, and end that: the loop is not freed meanwhile. */
 void weft__loop_enter(weft_loop *loop);
 void weft__loop_exit(weft_loop *loop);
 
-/* The loop meant by `loop`: itself, or for NULL the one that runs here. */
+/* `loop` itself, or for NULL the loop that runs on this thread. */
 static inline weft_loop *
 weft__loop_or_current(weft_loop *loop)
 {
@@ -293,7 +295,7 @@ weft__loop_is_stopping(const weft_loop *loop)
 	return weft__load(&loop->state, WEFT__RELAXED) >= WEFT_STOPPING;
 }
 
-/* The turn's clock, read at first need. */
+/* The clock of this iteration, read at first need. */
 static inline uint64_t
 weft__loop_time(weft_loop *loop)
 {
@@ -302,14 +304,14 @@ weft__loop_time(weft_loop *loop)
 	return loop->now_ns;
 }
 
-/* Its meter, if that is kept now; for the runner. */
+/* The loop's sampler, if it is active now; for the runner. */
 static inline struct weft__meter *
 weft__loop_meter(const weft_loop *loop)
 {
 	return (struct weft__meter *)weft__load(&loop->metering, WEFT__RELAXED);
 }
 
-/* What keeps a run going, queues aside. */
+/* What keeps a run going, apart from queues. */
 static inline uint64_t
 weft__loop_alive(const weft_loop *loop)
 {
@@ -319,10 +321,10 @@ weft__loop_alive(const weft_loop *loop)
 	       - weft__count_get(&loop->wheel.background);
 }
 
-/* A phase has ended, and somebody looks. */
+/* A phase has ended, in an iteration that is timed or traced. */
 void weft__loop_told(weft_loop *loop, int phase, uint32_t calls);
 
-/* So many calls were made in a phase, which has ended. */
+/* A phase has ended in which `calls` calls were made. */
 static inline void
 weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
 {
@@ -333,13 +335,13 @@ weft__loop_called(weft_loop *loop, int phase, uint32_t calls)
 		weft__loop_told(loop, phase, calls);
 }
 
-/* Take what is in the inbox; returns how many posts. */
+/* Take what is in the inbox.  Returns the number of posts. */
 static inline uint32_t
 weft__loop_take(weft_loop *loop)
 {
 	uint32_t taken = loop->own_count;
 
-	if (taken > 0) { /* they were there before what is in the inbox */
+	if (taken > 0) { /* they are older than what is in the inbox */
 		weft__node_move(&loop->own, &loop->posts);
 		loop->own_count = 0;
 	}
@@ -352,7 +354,7 @@ weft__loop_take(weft_loop *loop)
 	return taken;
 }
 
-/* What the layer of promises has for it, or NULL. */
+/* The loop's state of the promise layer, or NULL. */
 static inline const struct weft__loop_promises *
 weft__loop_promises(const weft_loop *loop)
 {
@@ -363,8 +365,8 @@ weft__loop_promises(const weft_loop *loop)
 	               : (const struct weft__loop_promises *)promises;
 }
 
-/* The same as it ends: if there is nothing by now, what others make is late.  Either they
- * see that, or this sees theirs. */
+/* The same as the loop ends.  If there is no state by now, promises made later are late.
+ * Either the thread that makes one sees LATE, or this call sees the state that thread made. */
 static inline const struct weft__loop_promises *
 weft__loop_close_promises(weft_loop *loop)
 {
@@ -384,10 +386,10 @@ weft__loop_has_promises(weft_loop *loop)
 
 /* --- turn.c ------------------------------------------------------------- */
 
-/* One turn, whose wait lasts until the deadline at most. */
+/* One loop iteration.  Its wait lasts until the deadline at most. */
 void weft__turn(weft_loop *loop, uint64_t deadline_ns);
 
-/* Something can run without waiting; and the same, timers and deadlines aside. */
+/* Something can run without waiting; and the same apart from timers and deadlines. */
 bool weft__loop_is_runnable(const weft_loop *loop);
 bool weft__loop_has_work(const weft_loop *loop);
 
@@ -396,7 +398,8 @@ bool weft__loop_is_alive(weft_loop *loop);
 
 /* --- microtask.c -------------------------------------------------------- */
 
-/* Run ticks and microtasks until there are none; after every callback. */
+/* The microtask checkpoint: run ticks and microtasks until there are none.  Follows every
+ * callback. */
 void weft__checkpoint_slow(weft_loop *loop);
 
 static inline void
@@ -409,7 +412,7 @@ weft__checkpoint(weft_loop *loop)
 
 /* --- hook.c ------------------------------------------------------------- */
 
-/* Call that member of each hook; not needed while hooks.first is NULL. */
+/* Call that member of each hook.  Not needed while hooks.first is NULL. */
 void weft__hooks_ready(weft_loop *loop);
 void weft__hooks_before_wait(weft_loop *loop, bool may_block);
 void weft__hooks_after_wait(weft_loop *loop, bool may_block);
@@ -418,10 +421,10 @@ uint64_t weft__hooks_checkpoint(weft_loop *loop); /* returns how many jobs ran *
 /* Drop all of them. */
 void weft__hooks_fini(weft_loop *loop);
 
-/* See whether weft_loop_next() has changed between turns, and tell. */
+/* Call next_changed if weft_loop_next() has changed between iterations. */
 void weft__hooks_tell(weft_loop *loop);
 
-/* After whatever can have changed it. */
+/* To be called after every change that can affect weft_loop_next(). */
 static inline void
 weft__loop_changed(weft_loop *loop)
 {
@@ -437,54 +440,57 @@ weft__loop_is_embedded(const weft_loop *loop)
 	return weft__load(&loop->host, WEFT__RELAXED) != 0;
 }
 
-/* ... in the loop of another thread than this. */
+/* The loop is embedded in the foreign loop of another thread. */
 bool weft__loop_is_hosted_elsewhere(const weft_loop *loop);
 
-/* A run ends: an embedded loop dozes from now on.  And the end of that: for a run by
- * this thread, which is then its host, or for whatever has claimed it. */
+/* settle: a run has ended, and an embedded loop begins to sleep; adopt: that sleep ends for a
+ * run by this thread, which becomes the host; rouse: it ends for any other claim. */
 void weft__loop_settle(weft_loop *loop);
 void weft__loop_adopt(weft_loop *loop);
 void weft__loop_rouse(weft_loop *loop);
 
-/* When a turn is needed without a word of the kernel's; not of a stopped loop. */
+/* When an iteration is needed without an event of the kernel.  Not for a stopped loop. */
 uint64_t weft__loop_next(weft_loop *loop);
 
 /* --- sleep.c ------------------------------------------------------------ */
 
-/* Posts keep coming in small batches: let a larger one come together. */
+/* Posts keep arriving in small batches: pause so that a larger batch can collect. */
 void weft__loop_gather(weft_loop *loop, uint32_t taken);
 
 /* Sleep until woken or the deadline. */
 void weft__loop_sleep(weft_loop *loop, uint64_t deadline_ns);
 
-/* Wake the loop as weft__inbox_push() said it must be. */
+/* Wake the loop in the way that weft__inbox_push() has returned. */
 void weft__loop_kick(weft_loop *loop, int mode);
 
 /* Make the present or next wait return; and the loop's side of that. */
 void weft__loop_wake(weft_loop *loop);
 void weft__loop_woken(weft_loop *loop);
 
-/* The loop, of a runtime, has dozed, and only other threads can wake it: true if none of them
- * will, which is reported as it goes on; so it must not sleep.  And: it goes on, before it
- * takes anything from its inbox.  In runtime/. */
+/* rest: a loop of a runtime has begun a sleep, and only other threads can wake it; true if
+ * none of them will.  Then the loop must not sleep, and the deadlock is reported as it
+ * continues.  go_on: the loop continues, before it takes anything from its inbox.  In
+ * runtime/. */
 bool weft__runtime_rest(weft_loop *loop);
 void weft__runtime_go_on(weft_loop *loop);
 
 /* Open the backend, unless it is open.  0, or an error. */
 int weft__loop_open_backend(weft_loop *loop);
 
-/* Ask the kernel what is ready, without waiting, if it is time to.  poll tells hooks;
- * for ask that has been done. */
+/* Poll the kernel without waiting, if a poll is due.  weft__loop_poll() calls the hooks;
+ * before weft__loop_ask() they have been called. */
 void weft__loop_poll(weft_loop *loop);
 void weft__loop_ask(weft_loop *loop);
 
 /* --- expire.c ----------------------------------------------------------- */
 
-/* May a deadline that has passed expire?  If not, begin to deliver what has arrived. */
+/* Whether a deadline that has passed may expire.  If not, begin to deliver what has
+ * arrived. */
 bool weft__deadline_may_expire(weft_loop *loop, const struct weft__place *place);
 
-/* The kernel has to be asked in this turn.  It has been asked.  A sleep until then was
- * ended by its timeout.  The turn has ended, and a delivery is under way. */
+/* wants_poll: this iteration must poll the kernel; asked: it has polled; slept: a sleep until
+ * `until_ns` ended by its timeout; step: an iteration has ended while a delivery is in
+ * progress. */
 bool weft__expiry_wants_poll(const weft_loop *loop);
 void weft__expiry_asked(weft_loop *loop);
 void weft__expiry_slept(weft_loop *loop, uint64_t until_ns);
@@ -492,53 +498,56 @@ void weft__expiry_step(weft_loop *loop);
 
 /* --- op.c, watch.c ------------------------------------------------------ */
 
-/* Hand a result to its owner; the one place where results leave. */
+/* Hand a result to its owner.  Every result goes through this function. */
 void weft__op_deliver(weft_loop *loop, struct weft__op *op);
 
-/* Deliver what is finished. */
+/* Deliver finished ops. */
 void weft__ops_run_done(weft_loop *loop);
 
-/* Ask a pending op to finish with `why`. */
+/* Request that a pending op finishes with `why`. */
 void weft__op_ask(struct weft__op *op, int why);
 
 void weft__op_expire(weft_loop *loop, struct weft__place *place);
 
-/* Does the backend of `loop`, opened for that, take ops on files?  And start one. */
+/* Whether the backend of `loop`, which is opened for that, takes ops on files; and start
+ * one. */
 bool weft__loop_has_files(weft_loop *loop);
 int  weft__op_start_file(weft_op *op, const struct weft__file_call *call,
                          uint64_t deadline_ns);
 
-/* Send some of a file over a socket: finish with the count, 0 at the end of the file. */
+/* Send part of a file over a socket: finishes with the count, 0 at the end of the file. */
 int  weft__op_sendfile(weft_op *op, int fd, const struct weft__file_part *part,
                        uint64_t deadline_ns);
 
-/* Finish an own kind, as its one finisher and not on its loop's thread: there `fn(op)`
- * is called, which ends with weft__op_told(op). */
+/* Finish a custom op, as its only finisher and on another thread than its loop's.  On the
+ * loop's thread `fn(op)` is called, which must end with weft__op_told(op). */
 void weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn);
 void weft__op_told(void *op);
 
-/* Deliver 0 to `op`, which is initialized, after every result that this thread has
- * finished ops with.  It needs no memory, and a stopping loop takes it: so it cannot fail,
- * unless the loop has stopped. */
+/* Deliver 0 to `op`, which is initialized, after the results of all ops that this thread has
+ * finished.  It needs no memory and works on a stopping loop: so it cannot fail, unless the
+ * loop has stopped. */
 void weft__op_follow(weft_op *op);
 
-/* The loop stops: ask everything pending, and tell the owners of own kinds. */
+/* The loop stops: request cancellation of everything pending, and notify the owners of custom
+ * ops. */
 void weft__ops_end(weft_loop *loop);
 
-/* The program closes `fd` by an object that has no loop: those who wait on it on the
- * calling thread's loop end with WEFT_ESHUTDOWN. */
+/* The program closes `fd` through an object that has no loop: all that waits on it on the
+ * calling thread's loop ends with WEFT_ESHUTDOWN. */
 void weft__fd_forget(int fd);
 
-/* End whoever waits on `fd`. */
+/* End all ops and watches on `fd`. */
 void weft__fd_evict(weft_loop *loop, int fd);
 
-/* End a watch: it is told in the closing phase. */
+/* End a watch; its callback runs in the closing phase. */
 void weft__watch_end(weft_loop *loop, weft_watch *watch);
 void weft__watches_run_ended(weft_loop *loop);
 
 /* --- signal.c ----------------------------------------------------------- */
 
-/* The loop is freed; `alone`: in a forked child.  And: this is a forked child. */
+/* fini: the loop is freed (`alone`: in a forked child); forked: this process is a forked
+ * child. */
 void weft__signals_fini(weft_loop *loop, bool alone);
 void weft__signals_forked(void);
 
@@ -549,26 +558,26 @@ struct weft__look;
 struct weft__registry {
 	struct weft__lock lock;
 	weft_loop        *first;
-	struct weft__look *asked; /* of threadlet/look.c */
+	struct weft__look *asked; /* requests, of threadlet/look.c */
 };
 
 extern struct weft__registry weft__registry;
 
-/* Add a loop, unless it is there; take it out. */
+/* Add a loop, unless it is listed; remove it. */
 void weft__registry_add(weft_loop *loop);
 void weft__registry_remove(weft_loop *loop);
 
-/* The loop that was made next after number `*after` (begin with 0), which is set to its
- * number; with this thread as its visitor.  NULL: there is none. */
+/* The loop with the next higher ID after `*after` (begin with 0), which is set to its ID.  The
+ * calling thread becomes a visitor of it.  NULL at the end. */
 weft_loop *weft__registry_next(uint64_t *after);
 
-/* The loop of that number, the same way; or NULL. */
+/* The loop with that ID, with the calling thread as a visitor; or NULL. */
 weft_loop *weft__registry_find(uint64_t number);
 
 /* In a forked child. */
 void weft__registry_forget(void);
 
-/* Being freed: nothing is alive there, and it will not be given back. */
+/* The loop is being freed: nothing is alive there, and it will not be given back. */
 static inline bool
 weft__loop_is_going(const weft_loop *loop)
 {
@@ -577,33 +586,34 @@ weft__loop_is_going(const weft_loop *loop)
 
 /* --- observe.c ---------------------------------------------------------- */
 
-/* By the runner, or who holds the loop: keep the meter from now on, if that is asked for;
- * and no more, unless it has been asked for anew. */
+/* For the runner, or the thread that holds the loop. on: begin to sample, if that is
+ * requested; off: end sampling, unless it was requested again; true if it ended. */
 void weft__meter_on(weft_loop *loop);
 bool weft__meter_off(weft_loop *loop, uint64_t now_ns);
 
 /* --- stop_wait.c -------------------------------------------------------- */
 
-/* A wait for the end of a loop that is told by a call, on the thread where that comes. */
+/* A wait for a loop to stop that ends by a callback, on the loop's runner. */
 struct weft__stop_wait {
-	void (*told)(struct weft__stop_wait *wait); /* once, unless it is dropped */
-	struct weft__stop_wait *next; /* under the registry's lock, as the next */
-	weft_loop *loop;              /* NULL: told, or about to be, or dropped */
+	void (*told)(struct weft__stop_wait *wait); /* once, unless the wait is dropped */
+	struct weft__stop_wait *next; /* under the registry's lock, like the next */
+	weft_loop *loop;              /* NULL: called, about to be, or dropped */
 };
 
-/* Begin to wait; false: it has stopped, and nothing is told. */
+/* Begin to wait.  False: the loop has stopped, and there is no callback. */
 bool weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait);
 
-/* End it early: the loop, whose reference is the caller's then; NULL: it is told. */
+/* End a wait early.  Returns the loop, whose reference becomes the caller's; NULL: the
+ * callback runs or has run. */
 weft_loop *weft__stop_wait_drop(struct weft__stop_wait *wait);
 
-/* The loop has stopped: tell all, by its runner. */
+/* The loop has stopped: make all callbacks, on the runner. */
 void weft__stop_waits_tell(weft_loop *loop);
 
 /* Suspend the calling threadlet until another loop has stopped; in threadlet/. */
 int weft__threadlet_wait_stopped(weft_loop *loop, uint64_t deadline_ns);
 
-/* Report that the end of the loop was waited for in vain. */
+/* Report that the loop has not stopped by the deadline of a wait. */
 void weft__loop_report_late(weft_loop *loop);
 
 /* --- watchdog.c --------------------------------------------------------- */
@@ -612,14 +622,15 @@ void weft__loop_report_late(weft_loop *loop);
 int  weft__watchdog_add(weft_loop *loop);
 void weft__watchdog_remove(weft_loop *loop);
 
-/* This thread begins, and ends, a run of a loop whose holder can be asked for. */
+/* This thread begins, and ends, a run of a loop for which weft__loop_holder() works. */
 void weft__watchdog_begin(weft_loop *loop);
 void weft__watchdog_end(weft_loop *loop);
 
-/* What runs on the loop's thread now.  False if the thread does not answer. */
+/* Find out what runs on the loop's thread now.  False if that thread does not answer. */
 bool weft__loop_holder(weft_loop *loop, struct weft__holder *out);
 
-/* Look at a loop: has it been held for longer than it may, and not been told of? */
+/* Check a loop: true if it has been held for longer than its limit and that was not reported
+ * yet. */
 bool weft__watchdog_look(weft_loop *loop, uint64_t now_ns);
 
 /* In a forked child. */
@@ -630,10 +641,10 @@ void weft__watchdog_forget(void);
 #define WEFT__LOCALS 64
 
 struct weft__locals {
-	void *values[WEFT__LOCALS]; /* by key, less 1 */
+	void *values[WEFT__LOCALS]; /* by key minus 1 */
 };
 
-/* Whether there is such a key; and the end of a value, which may be NULL. */
+/* Whether the key exists; and end a value, which may be NULL, by its key's drop function. */
 bool weft__local_is_key(int key);
 void weft__local_drop(int key, void *value);
 
@@ -642,20 +653,20 @@ bool weft__locals_end(weft_loop *loop);
 
 /* --- schedule.c ------------------------------------------------ */
 
-/* As weft_schedule_timeout(), at `deadline_ns`: what has arrived by then comes first. */
+/* Like weft_schedule_timeout(), at `deadline_ns`: results that arrived by then come first. */
 int64_t weft__schedule_deadline(weft_loop *loop, uint64_t deadline_ns, weft_fn fn,
                                 void *arg);
 
-/* What has a number is due; true if it was called. */
+/* A handle has expired.  True if its callback was called. */
 bool weft__number_expire(weft_loop *loop, struct weft__place *place);
 
 /* Run immediates queued before this call, within the budget. */
 void weft__numbers_run_due(weft_loop *loop);
 
-/* Give memory back if no number is in use; returns the bytes. */
+/* Free the memory if no handle is in use; returns the bytes. */
 size_t weft__numbers_trim(weft_loop *loop);
 
-/* Clear all numbers; give their memory back. */
+/* Clear all handles; free their memory. */
 void weft__numbers_clear(weft_loop *loop);
 void weft__numbers_fini(weft_loop *loop);
 

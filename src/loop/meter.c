@@ -1,36 +1,36 @@
-/* meter.c - where a loop's time goes: what the loop's thread writes down.
+/* meter.c - the sampler: where a loop's time goes, as the loop's thread records it.
  *
- * A timed turn reads the clock at its begin and at the end of each phase in which
- * something was called.  A turn that follows a blocking wait is always timed, which is
- * little beside the wait; of a loop that turns without blocking, so many that timing
- * takes about 1 % of its time, each standing for those since the one before.
+ * A timed iteration reads the clock when it begins and at the end of each phase in which something
+ * was called.  An iteration that follows a blocking wait is always timed, which costs little
+ * compared to the wait.  While a loop runs without blocking, it times so many iterations that
+ * timing takes about 1 % of its time; each stands for those since the timed one before.
  *
- * What has a window is kept in slices of a second, one more than the window is long.
- * The slice of a second that comes is cleared and used again; who reads meanwhile finds
- * out by the number of the second:
+ * Values with a window are kept in slices of one second, one more than the window is long.  A
+ * slice is cleared and reused for a later second.  A reader detects that by the number of the
+ * second:
  *
- *   1. Only the runner writes, but for `posted`.  All that others read is atomic.
- *   2. A slice's second is 0 while it is cleared (X, acquire, to Y, release), and no
- *      number comes twice.
- *   3. A reader loads the second (S, acquire) and so, if it sees Y, nothing from before
- *      the clearing.  It sums up, and looks again by adding 0 (A, release).  If that
- *      finds the same number, A comes before X in the order of that word, X reads
- *      what A wrote (or another reader's addition, which continues A's release
- *      sequence), and so all that it has read comes before the clearing.
- *   4. Else it begins anew, which takes a reader that was held up for a second: a slice
- *      is used again one second after it has left the window.
+ *   1. Only the runner writes, except for `posted`.  Everything that other threads read is atomic.
+ *   2. The second of a slice is 0 while the slice is cleared (from X, acquire, to Y, release),
+ *      and no second occurs twice.
+ *   3. A reader loads the second (S, acquire).  If it sees Y, it sees nothing from before the
+ *      clearing.  It sums up, and then rechecks the second by adding 0 (A, release).  If A
+ *      finds the same number, A comes before X in the modification order of that word, and X
+ *      reads what A wrote (or the addition of another reader, which continues A's release
+ *      sequence).  So everything that the reader has read comes before the clearing.
+ *   4. Otherwise the reader starts again.  That happens only to a reader that was delayed for
+ *      a second: a slice is reused one second after it has left the window.
  *
- * A post's lag is measured where a thread has to wake the loop: it writes down when
- * (`posted`) before it does.  Where the loop found its posts awake they are no older
- * than its last look, and that is what is counted.
+ * The lag of a post is measured where a thread has to wake the loop: the thread stores the
+ * time in `posted` before it wakes the loop.  Posts that the loop finds while it is awake are
+ * no older than its last check of the inbox, and that age is counted.
  */
 #include "loop/loop.h"
 
 #define STRIDE_FIRST 64u
 #define STRIDE_MAX   1024u
-#define STRIDE_NS    16384u /* between two timed turns, of a busy loop */
-#define LOOKS        32     /* that a moving average is of */
-#define MANY         16u    /* turns, of which one may have stalled */
+#define STRIDE_NS    16384u /* between two timed iterations of a busy loop */
+#define LOOKS        32     /* samples in a moving average */
+#define MANY         16u    /* iterations, of which one may have stalled */
 
 struct weft__meter *
 weft__meter_new(void)
@@ -56,7 +56,7 @@ clear(struct weft__slice *slice)
 	weft__histogram_clear(&slice->lag);
 }
 
-/* The slice of the last reading. */
+/* The slice of the last clock reading. */
 static struct weft__slice *
 slice_now(struct weft__meter *meter)
 {
@@ -81,7 +81,7 @@ calls_of(const struct weft__counts *counts)
 	return calls;
 }
 
-/* What has been counted since is of the second of the last reading. */
+/* Add what was counted since the last flush to the second of the last clock reading. */
 static void
 flush(weft_loop *loop)
 {
@@ -96,7 +96,7 @@ flush(weft_loop *loop)
 	meter->calls = calls;
 }
 
-/* The window begins anew: what was called meanwhile is of seconds that have no slice. */
+/* The window begins again: what was called while the sampler was off is in no slice. */
 void
 weft__meter_reset(weft_loop *loop, struct weft__meter *meter)
 {
@@ -123,9 +123,9 @@ look(struct weft__gauge *gauge, weft__a64 *max, uint64_t depth)
 		weft__count_set(max, depth);
 }
 
-/* --- a timed turn ------------------------------------------------------- */
+/* --- a timed iteration -------------------------------------------------- */
 
-/* Turns since the last one that is in the histogram, where they are to be put now. */
+/* Iterations since the last one in the histogram, which the caller adds to it now. */
 static uint32_t
 turns_since(weft_loop *loop)
 {
@@ -136,7 +136,7 @@ turns_since(weft_loop *loop)
 	return since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
 }
 
-/* The loop has turned without blocking since the last timed turn. */
+/* The loop has not blocked since the last timed iteration. */
 static void
 pace(struct weft__meter *meter, uint64_t now_ns)
 {
@@ -158,7 +158,7 @@ weft__meter_begin(weft_loop *loop)
 
 	meter->weight = meter->scale = turns_since(loop);
 	meter->gap_ns = meter->period_ns = 0;
-	/* Right after a timed turn, its last reading is this one's first. */
+	/* Right after a timed iteration, its last reading is the first of this one. */
 	if (!now_ns || meter->weight > 1)
 		loop->now_ns = now_ns = weft__sys->now();
 	if (weft__meter_off(loop, now_ns))
@@ -197,7 +197,7 @@ weft__meter_took(weft_loop *loop, bool some)
 	uint64_t run = weft__count_get(&counts->calls[WEFT_PHASE_FIRST])
 	               + weft__count_get(&counts->calls[WEFT_PHASE_INBOX]);
 	uint64_t begin_ns = meter->posted_ns ? meter->posted_ns : meter->woke_ns;
-	uint64_t lag_ns = meter->period_ns; /* a look at the inbox each turn */
+	uint64_t lag_ns = meter->period_ns; /* the inbox is checked once per iteration */
 
 	look(&meter->inbox, &slice->inbox_max,
 	     weft__count_get(&counts->taken) - run + weft__lanes_depth(&loop->inbox));
@@ -208,8 +208,8 @@ weft__meter_took(weft_loop *loop, bool some)
 	meter->woke_ns = meter->posted_ns = 0;
 }
 
-/* One that was due when the wheel was last looked at has been started since, too late
- * already: that is not the loop's lag. */
+/* A timer that was already due when the wheel was last checked was started too late; that is
+ * not the loop's lag. */
 void
 weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns)
 {
@@ -219,8 +219,8 @@ weft__meter_late(weft_loop *loop, uint64_t due_ns, uint64_t before_ns)
 		weft__histogram_add(&slice_now(meter)->lag, loop->now_ns - due_ns, meter->weight);
 }
 
-/* In a turn of many small callbacks two readings for each drain would be too many.  So
- * the first, second, fourth, eighth is timed, each standing for those in between. */
+/* In an iteration of many small callbacks, two readings for each drain would be too many.  So the
+ * first, second, fourth, eighth, ... drain is timed, each standing for those in between. */
 uint64_t
 weft__meter_drain(weft_loop *loop, size_t depth)
 {
@@ -243,8 +243,8 @@ weft__meter_drained(weft_loop *loop, uint64_t begin_ns)
 	meter->tasks_ns += (weft__sys->now() - begin_ns) * times;
 }
 
-/* Turns of which one, that took each_ns, stands for all.  Together they took all_ns:
- * what is far too much for that was one that stalled. */
+/* Add iterations of which one, which took each_ns, stands for all.  Together they took all_ns:
+ * if that is far more, the rest is counted as one iteration that stalled. */
 static void
 add_turns(struct weft__meter *meter, uint32_t turns, uint64_t each_ns, uint64_t all_ns)
 {
@@ -267,10 +267,10 @@ weft__meter_end(weft_loop *loop)
 		add_turns(meter, meter->weight, meter->busy_ns, meter->gap_ns);
 }
 
-/* --- between turns ------------------------------------------------------ */
+/* --- between iterations ------------------------------------------------- */
 
-/* Turns of which none was timed end here: a few were as long as their mean, many as the
- * one before. */
+/* A series of iterations ends without a timed one.  If they were few, each counts as their
+ * mean; if many, as the last timed one. */
 static void
 end_stretch(weft_loop *loop)
 {
@@ -300,7 +300,7 @@ weft__meter_sleep(weft_loop *loop)
 	}
 	flush(loop);
 	meter->slept_ns = meter->at_ns;
-	/* A thread that woke us for the last wait may write it late; see woke(). */
+	/* A thread that woke the loop for the last wait may store it late; see woke(). */
 	weft__store(&meter->posted, 0, WEFT__RELAXED);
 }
 
@@ -312,7 +312,7 @@ weft__meter_woke(weft_loop *loop)
 
 	meter->woke_ns = weft__sys->now();
 	(void)weft__count(&meter->phase_ns[WEFT_PHASE_WAIT], meter->woke_ns - meter->at_ns);
-	/* From before this wait, it is of an earlier one. */
+	/* A time before this wait belongs to an earlier wait. */
 	meter->posted_ns = posted_ns >= meter->slept_ns ? posted_ns : 0;
 	meter->at_ns = meter->woke_ns;
 	meter->scale = 1;
@@ -327,8 +327,8 @@ weft__meter_pause(weft_loop *loop)
 
 	end_stretch(loop);
 	flush(loop);
-	/* A loop that is turned one by one has each turn timed. */
+	/* Each iteration of weft_loop_run_once() is timed. */
 	loop->timed_turn = weft__count_get(&loop->counts.turns) + 1;
-	/* What comes before the next run is not the loop's delay. */
+	/* Time until the next run is not the loop's delay. */
 	meter->at_ns = meter->woke_ns = meter->posted_ns = 0;
 }

@@ -1,14 +1,13 @@
-/* metrics.c - reading what a loop has counted and timed, from any thread.
+/* metrics.c - reading what a loop has counted and sampled, from any thread.
  *
- * The loop goes on meanwhile.  Counters are read one by one, each untorn and never less
- * than at the last reading by the same thread.  What the window has is read as meter.c
- * tells.
+ * The loop continues meanwhile.  Counters are read one by one, each untorn and never less than
+ * at the last reading by the same thread.  The window is read as meter.c describes.
  */
 #include <weft/metrics.h>
 #include "base/text.h"
 #include "loop/loop.h"
 
-/* What the window has. */
+/* The sums over the window. */
 struct window {
 	uint64_t turns, calls;
 	uint64_t inbox_max, tasks_max;
@@ -21,8 +20,8 @@ greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Add the slices of the seconds up to `last`, with the histogram that lies at `offset`
- * in each; false if one was used again meanwhile. */
+/* Add the slices of the seconds up to `last`, with the histogram at `offset` in each; false if
+ * one was reused meanwhile. */
 static bool
 sum_up(struct weft__meter *meter, uint64_t last, size_t offset, struct window *out)
 {
@@ -47,7 +46,7 @@ sum_up(struct weft__meter *meter, uint64_t last, size_t offset, struct window *o
 	return true;
 }
 
-/* Fill `out`; returns the time up to which. */
+/* Fill `out`; returns the end of the window. */
 static uint64_t
 read_window(struct weft__meter *meter, size_t offset, struct window *out)
 {
@@ -73,7 +72,7 @@ quantiles_of(const struct weft__histogram_sum *sum)
 	};
 }
 
-/* Events a second; the window is as long as the loop has lived, at first. */
+/* Events per second.  A new loop's window is only as long as the loop has been sampled. */
 static double
 rate_of(const struct weft__meter *meter, uint64_t count, uint64_t now_ns)
 {

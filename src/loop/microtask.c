@@ -1,10 +1,9 @@
 /* microtask.c - ticks and microtasks: what runs between two callbacks.
  *
- * A checkpoint runs all ticks, then all microtasks, and again until both are empty;
- * then it asks the hooks that have jobs of their own, and starts over if any ran.
- * It does not nest: a checkpoint inside one of its own calls would run what the
- * outer one is about to run.  It is exhaustive, as every engine's is; a drain that
- * does not come to an end is reported once.
+ * A checkpoint runs all ticks, then all microtasks, and repeats until both are empty; then it
+ * calls the hooks that have jobs of their own, and starts over if any job ran.  It does not nest:
+ * a checkpoint inside one of its own calls would run what the outer one is about to run.  It is
+ * exhaustive, like that of every JavaScript engine; a drain that does not end is reported once.
  */
 #include <weft/schedule.h>
 #include "base/report.h"
@@ -24,7 +23,7 @@ report_flood(weft_loop *loop)
 	});
 }
 
-/* Count `jobs` more; a drain is reported once, as it passes the bound. */
+/* Count `jobs` more.  A drain is reported once, as it reaches FLOOD. */
 static void
 add(weft_loop *loop, uint64_t *count, uint64_t jobs)
 {

@@ -1,4 +1,4 @@
-/* new.c - a loop, as its options say. */
+/* new.c - making a loop from its options. */
 #include "base/text.h"
 #include "loop/loop.h"
 
@@ -9,7 +9,7 @@
 #define STACK_MAX      ((size_t)1 << 30)
 #define KNOWN_FLAGS    (WEFT_LOOP_METRICS | WEFT_LOOP_NO_SPIN | WEFT_LOOP_KEEP | WEFT_LOOP_MOVABLE)
 
-/* By option, else by the environment, else NULL. */
+/* From the options, else from the environment, else NULL. */
 static const char *
 backend_wanted(const weft_loop_opts *opts)
 {
@@ -41,7 +41,7 @@ copy_name(char *out, size_t room, const char *name)
 	weft__text_add(&text, name ? name : "");
 }
 
-/* With its meter, if that is asked for; NULL without memory. */
+/* Allocates the loop, with its sampler if requested; NULL without memory. */
 static weft_loop *
 alloc_loop(uint32_t flags)
 {
@@ -61,7 +61,7 @@ alloc_loop(uint32_t flags)
 	return NULL;
 }
 
-/* Take over which CPUs its thread has.  0, or an error. */
+/* Parse the CPUs of the loop's thread.  0, or an error. */
 static int
 set_cpus(weft_loop *loop, const char *cpus)
 {

@@ -1,18 +1,18 @@
-/* observe.c - a meter for a loop while somebody looks, and none else.
+/* observe.c - a sampler for a loop while it is observed.
  *
- * Who looks makes the meter and says until when it is to be kept.  The runner keeps it
- * from its next wake on, and lets it rest at the first timed turn that is later.
+ * An observer makes the sampler and sets the time until which it is wanted.  The runner activates
+ * it at its next wake, and deactivates it at the first timed iteration after that time.
  *
- *   1. `meter` is set once (M, release), before anybody asks by `observed_ns`, and is given
- *      back with the loop.
- *   2. `metering` is 0 or the meter, and is written by the runner, or by who holds a loop
- *      that does not run (K, release): whoever finds the meter there may read it, and
- *      write `posted`, also when the runner has switched it off meanwhile.
- *   3. Who makes `observed_ns` other than 0 wakes the loop; who makes it later need not.
- *      The runner makes it 0 by an exchange that fails if it has become later, and lets
- *      the meter rest only then.  So while it is not 0 the meter is kept, or the loop has
- *      been woken to keep it.
- *   4. A loop with WEFT_LOOP_METRICS has WEFT_NEVER there: nothing is later.
+ *   1. `meter` is set once (M, release), before any thread requests sampling by `observed_ns`,
+ *      and is freed with the loop.
+ *   2. `metering` is 0 or the sampler.  The runner writes it, or the thread that holds a loop
+ *      that does not run (K, release).  A thread that finds the sampler there may read it, and
+ *      write `posted`, even if the runner has deactivated it meanwhile.
+ *   3. An observer that changes `observed_ns` from 0 wakes the loop; one that only extends it
+ *      need not.  The runner sets it to 0 by a compare-exchange that fails if it was extended,
+ *      and deactivates the sampler only then.  So while `observed_ns` is not 0 the sampler is
+ *      active, or the loop has been woken to activate it.
+ *   4. A loop with WEFT_LOOP_METRICS has WEFT_NEVER there: no time is later.
  */
 #include "loop/loop.h"
 
@@ -40,7 +40,7 @@ weft__meter_off(weft_loop *loop, uint64_t now_ns)
 	return true;
 }
 
-/* See that there is a meter; invariant 1. */
+/* Make the sampler, unless there is one; invariant 1. */
 static int
 make_meter(weft_loop *loop)
 {
@@ -57,7 +57,8 @@ make_meter(weft_loop *loop)
 	return 0;
 }
 
-/* Its own thread is the runner; else it is told, or held as nobody runs it. */
+/* Activate it here, on the loop's own thread, or hold a loop that no thread runs; else wake
+ * the loop. */
 static void
 begin(weft_loop *loop)
 {

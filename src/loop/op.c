@@ -1,15 +1,15 @@
-/* op.c - ops: starting, asking to finish early, and the one place where they end.
+/* op.c - ops: starting them, canceling them, and the one place where they finish.
  *
- *   1. A pending op is waiting (with the backend, or in the wheel), or in the list of
- *      finished ops.  Sleeping ops, own kinds and ops on files always stand in the wheel,
- *      at worst at the end of time; so every pending op can be found.  The op of
- *      weft__op_follow() has its result already, and does not.
- *   2. weft__op_deliver() is where every result leaves to its owner.  Before on_done
- *      is called the op is the caller's again, unless more results follow.
- *   3. Asking twice is asking once: only a waiting op can be asked.  The owner of an
- *      own kind is told in the timer phase, not by whoever asks.
- *   4. An own kind may be finished by any thread: the first to set node.state has
- *      done it (F); the result then travels through the inbox.
+ *   1. A pending op is waiting (in the backend, or in the wheel), or in the list of finished
+ *      ops.  Sleeping ops, custom ops and ops on files are always in the wheel, if need be
+ *      with the last possible deadline; so every pending op can be found.  The op of
+ *      weft__op_follow() has its result already, and is not in the wheel.
+ *   2. weft__op_deliver() hands every result to its owner.  Before on_done is called the op
+ *      belongs to the caller again, unless more results follow.
+ *   3. A second cancel request has no effect: only a waiting op accepts one.  The owner of a
+ *      custom op is notified in the timer phase, not inside the request.
+ *   4. Any thread may finish a custom op: the first to set node.state has finished it (F); the
+ *      result then travels through the inbox.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,15 +17,15 @@
 
 /* --- texts -------------------------------------------------------------- */
 
-/* What an error that is on its way says.  It travels in `told`, with the result in it, so
- * that its cost does not depend on how many are on their way. */
+/* The detail text of an error that is on its way to the loop.  It travels in `told`, with the
+ * result in it, so that its cost does not depend on how many are on their way. */
 struct text {
 	int64_t result;
 	char bytes[];
 };
 
-/* If weft_fail() was what its finisher did last, that goes along; from any thread, before
- * the result does.  What is to be told. */
+/* If weft_fail() was the last call of the finisher, its text goes along; on any thread, before
+ * the result is sent.  Returns what to store in `told`. */
 WEFT__SELDOM static int64_t
 with_text(struct weft__op *op, int64_t error)
 {
@@ -33,7 +33,7 @@ with_text(struct weft__op *op, int64_t error)
 	size_t size = said ? strlen(said) + 1 : 0;
 	struct text *text = said ? weft__sys->alloc(sizeof(*text) + size) : NULL;
 
-	op->has_text = text != NULL; /* without memory, without one */
+	op->has_text = text != NULL; /* without memory, the error has no text */
 	if (!text)
 		return error;
 	text->result = error;
@@ -47,7 +47,7 @@ text_of(const struct weft__op *op)
 	return (struct text *)(intptr_t)weft__get(op->told);
 }
 
-/* Who is told an error finds its text by weft_detail(). */
+/* Makes the text available to on_done by weft_detail(). */
 WEFT__SELDOM static void
 tell_text(const struct weft__op *op)
 {
@@ -89,7 +89,8 @@ weft__ops_run_done(weft_loop *loop)
 	struct weft__node_list done = loop->backend.done;
 	uint32_t calls = 0;
 
-	/* What callbacks finish goes into a fresh list, and runs next turn. */
+	/* Ops that callbacks finish go into a fresh list, and are delivered in the next
+	 * iteration. */
 	loop->backend.done = (struct weft__node_list){ 0 };
 	for (; done.first && calls < WEFT__CALLS_MAX; calls++) {
 		struct weft__op *op = weft__node_op(done.first);
@@ -99,7 +100,7 @@ weft__ops_run_done(weft_loop *loop)
 		weft__checkpoint(loop);
 	}
 	weft__loop_called(loop, WEFT_PHASE_DONE, calls);
-	if (done.first) { /* the rest goes first next turn */
+	if (done.first) { /* the rest comes first in the next iteration */
 		*done.end = loop->backend.done.first;
 		if (loop->backend.done.first)
 			done.end = loop->backend.done.end;
@@ -107,9 +108,9 @@ weft__ops_run_done(weft_loop *loop)
 	}
 }
 
-/* --- asking ------------------------------------------------------------- */
+/* --- canceling ---------------------------------------------------------- */
 
-/* An own kind has its result, which is on its way. */
+/* A custom op has its result, which is on its way. */
 static bool
 is_told(const struct weft__op *op)
 {
@@ -124,7 +125,7 @@ weft__op_ask(struct weft__op *op, int why)
 	if (op->state < WEFT__OP_WAITING || op->state > WEFT__OP_PAUSED
 	    || op->state == WEFT__OP_CANCELING || op->kind == WEFT__OP_CLOSE
 	    || op->kind == WEFT__OP_FILE_CLOSE)
-		return; /* invariant 3; a close is not cancellable */
+		return; /* invariant 3; a close cannot be canceled */
 	if (op->kind >= WEFT__OP_FILE_OPEN) {
 		backend->ops->cancel(backend, op, why);
 	} else if (op->kind == WEFT__OP_OWN) {
@@ -139,7 +140,7 @@ weft__op_ask(struct weft__op *op, int why)
 	}
 }
 
-/* Tell the owner of an own kind to finish it; the place has just been popped. */
+/* Notify the owner of a custom op that it should finish; the wheel entry has just been popped. */
 static void
 tell_owner(weft_loop *loop, struct weft__op *op, int why)
 {
@@ -149,7 +150,8 @@ tell_owner(weft_loop *loop, struct weft__op *op, int why)
 		op->on_cancel((weft_op *)(void *)op, why, op->cancel_arg);
 }
 
-/* A deadline has passed, and what had arrived was delivered; or an owner is to be told. */
+/* A deadline has passed, and results that had arrived were delivered; or an owner is to be
+ * notified. */
 void
 weft__op_expire(weft_loop *loop, struct weft__place *place)
 {
@@ -173,7 +175,7 @@ weft__op_expire(weft_loop *loop, struct weft__place *place)
 	}
 }
 
-/* Tell the owner of an own kind that the loop stops. */
+/* Notify the owner of a custom op that the loop stops. */
 static void
 tell_end(weft_loop *loop, struct weft__op *op)
 {
@@ -186,7 +188,7 @@ tell_end(weft_loop *loop, struct weft__op *op)
 	weft__checkpoint(loop);
 }
 
-/* The loop stops: everything pending is to finish. */
+/* The loop stops: every pending op must finish. */
 void
 weft__ops_end(weft_loop *loop)
 {
@@ -251,7 +253,7 @@ weft_op_set_background(weft_op *public, bool on)
 	op->background = on;
 }
 
-/* The long way: it may be another thread's, or be stopping. */
+/* The slow path: the loop may belong to another thread, or be stopping. */
 WEFT__SELDOM static int
 check_loop(const struct weft__op *op, int kind)
 {
@@ -266,8 +268,8 @@ check_loop(const struct weft__op *op, int kind)
 	               : 0;
 }
 
-/* May `op` be started as `kind`?  If so, begin to fill it.  Of a file the kernel says
- * whether there is one. */
+/* Check whether `op` may be started as `kind`, and begin to fill it.  For files the kernel
+ * checks the descriptor. */
 static int
 prepare(struct weft__op *op, int kind, int fd)
 {
@@ -290,7 +292,6 @@ prepare(struct weft__op *op, int kind, int fd)
 	return 0;
 }
 
-/* Hand it over. */
 static void
 submit(struct weft__op *op)
 {
@@ -448,7 +449,7 @@ weft_op_sendmsg(weft_op *public, int fd, const struct msghdr *msg, int flags, ui
 {
 	struct weft__op *op = weft__op_of(public);
 
-	/* Only read, though the member is shared with recvmsg. */
+	/* Only read, although the member is shared with recvmsg. */
 	return start_msg(op, prepare(op, WEFT__OP_SENDMSG, fd), (struct msghdr *)(uintptr_t)msg,
 	                 flags, deadline_ns);
 }
@@ -548,20 +549,20 @@ weft_op_close(weft_op *public, int fd)
 	struct weft__op *op = weft__op_of(public);
 	int rc = prepare(op, WEFT__OP_CLOSE, fd);
 
-	if (rc == WEFT_ESHUTDOWN) /* nobody is left to wait, and it is taken */
+	if (rc == WEFT_ESHUTDOWN) /* no caller is left to wait, and the call takes `fd` */
 		(void)weft__kernel(&op->loop->backend)->close(fd);
 	if (rc < 0)
 		return rc;
 	rc = start_quietly(op, WEFT_NEVER);
 	if (rc < 0)
 		return rc;
-	weft__fd_evict(op->loop, fd); /* they come before us in the list */
+	weft__fd_evict(op->loop, fd); /* they come before `op` in the list */
 	weft__ready_close(&op->loop->backend, op);
 	weft__loop_changed(op->loop);
 	return 0;
 }
 
-/* --- own kinds ---------------------------------------------------------- */
+/* --- custom ops --------------------------------------------------------- */
 
 int
 weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t deadline_ns)
@@ -578,7 +579,7 @@ weft_op_begin(weft_op *public, weft_op_cancel_fn on_cancel, void *arg, uint64_t 
 	return start(op, deadline_ns);
 }
 
-/* A result has come. */
+/* On the loop's thread: a result has arrived. */
 static void
 on_told(void *arg)
 {
@@ -594,8 +595,8 @@ weft__op_told(void *arg)
 	on_told(arg);
 }
 
-/* Send the result to the loop, which is then the only one to know the op: it may be
- * gone, and is not asked for its loop any more. */
+/* Send the result to the loop.  After the push only the loop may touch the op, which may be
+ * freed: so `loop` is read before. */
 static void
 send_result(struct weft__op *op, int64_t result, weft_fn fn)
 {
@@ -639,7 +640,7 @@ weft__op_tell(struct weft__op *op, int64_t result, weft_fn fn)
 	send_result(op, result, fn);
 }
 
-/* The op has its result from the start, so that it needs no place in the wheel. */
+/* The op has its result from the start, so it needs no wheel entry. */
 void
 weft__op_follow(weft_op *public)
 {

@@ -1,8 +1,8 @@
-/* perf.c - a time line with marks and measures.
+/* perf.c - a timeline with marks and measures.
  *
- * Entries stand in the order of their start, and those of one start in the order in which
- * they were made: a mark comes last by itself, a measure is put in its place.  There are at
- * most `max`; the oldest makes room.
+ * Entries are in the order of their start, and entries with the same start in the order in
+ * which they were made: a mark is simply the last, a measure is inserted.  There are at most
+ * `max` entries; a new one replaces the oldest.
  */
 #include <string.h>
 #include <weft/schedule.h>
@@ -12,7 +12,7 @@
 #define ROOM_FIRST  16u
 
 struct weft_perf {
-	uint64_t began_ns;  /* monotonic, */
+	uint64_t began_ns;  /* on the monotonic clock, */
 	uint64_t origin_ns; /* and the same moment since 1970 */
 	size_t max, count, room;
 	weft_perf_entry *entries; /* their names are owned */
@@ -33,7 +33,6 @@ weft_perf_new(size_t max)
 	return perf;
 }
 
-/* Take out entry `index`. */
 static void
 remove_entry(weft_perf *perf, size_t index)
 {
@@ -84,7 +83,7 @@ weft_perf_origin(const weft_perf *perf)
 	return perf ? perf->origin_ns : 0;
 }
 
-/* Room for one more.  0, WEFT_ENOMEM. */
+/* Make room for one more.  0, WEFT_ENOMEM. */
 static int
 make_room(weft_perf *perf)
 {
@@ -137,7 +136,7 @@ weft_perf_mark(weft_perf *perf, const char *name)
 	return add(perf, name, entry);
 }
 
-/* When the latest mark of that name was made; or WEFT_ENOENT. */
+/* When the latest mark of that name was made.  0, WEFT_ENOENT. */
 static int
 find_mark(const weft_perf *perf, const char *name, uint64_t *out)
 {
@@ -167,7 +166,7 @@ weft_perf_measure(weft_perf *perf, const char *name, const char *from, const cha
 		rc = find_mark(perf, to, &end_ns);
 	if (rc < 0)
 		return rc;
-	if (end_ns > entry.start_ns) /* marks may stand the other way round */
+	if (end_ns > entry.start_ns) /* marks may be in reverse order */
 		entry.duration_ns = end_ns - entry.start_ns;
 	return add(perf, name, entry);
 }

@@ -1,4 +1,4 @@
-/* post.c - handing work to a loop. */
+/* post.c - handing calls to a loop, from any thread. */
 #include "loop/lane.h"
 #include "loop/loop.h"
 
@@ -10,7 +10,7 @@ refused(weft_loop *loop, int error)
 	                                              : "post: the loop is stopping");
 }
 
-/* By its lane; 0, or an error. */
+/* Post through this thread's producer queue.  0, or an error. */
 static int
 post_by_lane(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
@@ -22,7 +22,7 @@ post_by_lane(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 
-/* The same, written down.  Once it is accepted, the loop may go. */
+/* The same, recorded in the trace.  Once the post is accepted, the loop may be freed. */
 static __attribute__((noinline, cold)) int
 post_traced(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
@@ -35,7 +35,7 @@ post_traced(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	return rc;
 }
 
-/* Any post that is not made the short way; 0, or an error. */
+/* The slow path of every post.  0, or an error. */
 static __attribute__((noinline)) int
 post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 {
@@ -47,7 +47,7 @@ post(weft_loop *loop, weft_fn fn, void *arg, uint32_t kind)
 	                       : post_by_lane(loop, fn, arg, kind);
 }
 
-/* A call has been put in, and the loop must be told. */
+/* An entry has been written, and the loop must be signaled. */
 static __attribute__((noinline)) int
 tell(weft_loop *loop, struct weft__lane *lane)
 {
@@ -58,8 +58,8 @@ tell(weft_loop *loop, struct weft__lane *lane)
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 
-/* This thread's lane into the loop, if it is the one last used, has room, and nothing
- * speaks against using it. */
+/* This thread's producer queue of the loop, if the thread used it last, it has room, and the
+ * fast path is allowed.  Else NULL. */
 static inline struct weft__lane *
 lane_at_hand(const weft_loop *loop)
 {
@@ -73,7 +73,7 @@ lane_at_hand(const weft_loop *loop)
 	return weft__lane_is_full(lane) ? NULL : lane;
 }
 
-/* What is rare is a tail call, so that the short way saves no registers. */
+/* The rare cases are tail calls, so that the fast path saves no registers. */
 int
 weft_loop_post(weft_loop *loop, weft_fn fn, void *arg)
 {
@@ -92,7 +92,7 @@ weft_loop_post_first(weft_loop *loop, weft_fn fn, void *arg)
 	return post(weft__loop_or_current(loop), fn, arg, WEFT__NODE_FIRST);
 }
 
-/* A loop that posts to itself waits for no batch. */
+/* A loop that posts to itself does not wait for a batch (weft__loop_gather()). */
 static inline void
 note_own(weft_loop *loop)
 {
@@ -102,8 +102,8 @@ note_own(weft_loop *loop)
 		loop->spin.own = true;
 }
 
-/* A loop's own thread needs no door, unless something of its own may stand in there: a
- * node before this one, or calls in a lane. */
+/* The loop's own thread bypasses the inbox, unless something that it posted before may still
+ * be there: a node in the inbox, or entries in a producer queue. */
 static inline bool
 post_here(weft_loop *loop, struct weft__node *node)
 {
@@ -117,7 +117,7 @@ post_here(weft_loop *loop, struct weft__node *node)
 	return true;
 }
 
-/* A node that is marked as queued; 0, or an error. */
+/* Post a node whose state is QUEUED already.  0, or an error. */
 static inline int
 post_node(weft_loop *loop, struct weft__node *node)
 {
@@ -135,7 +135,8 @@ post_node(weft_loop *loop, struct weft__node *node)
 	return rc < 0 ? refused(loop, rc) : 0;
 }
 
-/* The same, written down.  Once it is accepted, loop and node may go. */
+/* The same, recorded in the trace.  Once the post is accepted, the loop and the node may be
+ * freed. */
 static __attribute__((noinline, cold)) int
 post_node_traced(weft_loop *loop, struct weft__node *node)
 {

@@ -1,11 +1,11 @@
-/* process.c - the end of child processes: told by a descriptor, else by SIGCHLD.
+/* process.c - the end of child processes: reported by a pidfd, else by SIGCHLD.
  *
- * Where the kernel has descriptors that stand for processes, one is watched, which is
- * readable once the process has ended.  Elsewhere a loop that waits for processes uses
- * SIGCHLD, and at each looks at all of them: signals are not counted.
+ * Where the kernel has descriptors for processes, the loop watches one, which becomes readable
+ * when the process has ended.  Elsewhere a loop that waits for processes uses SIGCHLD, and
+ * checks all of them at each: signals are not counted.
  *
  *   1. A process that is waited for has a watch on pid.fd, or is listed, or has ended.
- *   2. It is reaped here only, and right before on_end is called.
+ *   2. It is reaped only here, right before on_end is called.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ weft__process_reap(const struct weft__process *process, uint32_t how, int *statu
 	return rc;
 }
 
-/* Wait no more, but keep what stands for it. */
+/* End the wait, but keep the descriptor of the process. */
 static void
 unwatch(struct weft__process *process)
 {
@@ -62,7 +62,8 @@ weft__process_look(struct weft__process *process)
 {
 	int status = 0, rc;
 
-	/* Its number is still its own, and so is that of its group. */
+	/* It is not reaped yet: so its pid still belongs to it, and so does the ID of its
+	 * process group. */
 	if (process->sweep && weft__process_reap(process, WEFT__REAP_KEEP, &status) == 1)
 		(void)kernel(process)->kill(&process->pid, SIGKILL, true);
 	rc = weft__process_reap(process, 0, &status);
@@ -103,7 +104,7 @@ weft__processes_end(struct weft__signals *s)
 	}
 }
 
-/* One that ended before SIGCHLD was ours is found because the loop looks once. */
+/* A process that ended before the loop handled SIGCHLD is found, because the loop checks once. */
 static int
 enlist(struct weft__process *process)
 {
@@ -127,7 +128,7 @@ weft__process_watch(weft_loop *loop, struct weft__process *process, int pid,
 	*process = (struct weft__process){ .pid = { .pid = pid, .fd = fd },
 		                           .loop = loop,
 		                           .on_end = on_end };
-	if (fd == -ENOSYS || fd == -EPERM) { /* not there, or forbidden */
+	if (fd == -ENOSYS || fd == -EPERM) { /* not available, or forbidden */
 		process->pid.fd = -1;
 		return enlist(process);
 	}
@@ -164,7 +165,7 @@ on_end(struct weft__process *process, int status)
 {
 	weft_watch *watch = ((struct pid_watch *)(void *)process)->watch;
 
-	(void)weft_watch_stop(watch); /* which gives the process back */
+	(void)weft_watch_stop(watch); /* which also forgets the process */
 	watch->fn(watch, status, watch->arg);
 }
 
@@ -184,7 +185,7 @@ weft__pid_open(weft_loop *loop, weft_watch *watch, int pid, int *error)
 	if (*error >= 0)
 		*error = weft__process_watch(loop, &made->process, pid, on_end);
 	if (*error == 0) {
-		(void)weft_loop_ref(loop); /* which knows nothing of it */
+		(void)weft_loop_ref(loop); /* the loop does not know of the watch otherwise */
 		return made;
 	}
 	if (*error == -ECHILD)

@@ -1,10 +1,10 @@
-/* registry.c - the loops of the process that can be looked at from outside.
+/* registry.c - the list of the loops of the process, for inspection by any thread.
  *
- *   1. A loop is in the list from when it is made until it is destroyed; it is removed
- *      under the lock, so whoever holds that finds memory there.
- *   2. Who takes a loop from the list becomes its visitor and then looks whether it is
- *      being freed (F); weft_loop_free() says so first and then looks for visitors (E);
- *      both sequentially consistent, so one of them sees the other.
+ *   1. A loop is in the list from its creation until it is destroyed.  It is removed under the
+ *      lock, so a thread that holds the lock finds valid memory.
+ *   2. A thread that takes a loop from the list becomes its visitor, and then checks whether
+ *      the loop is being freed (F).  weft_loop_free() first sets that flag, and then checks
+ *      for visitors (E).  Both are sequentially consistent, so one of them sees the other.
  *   3. A forked child begins with an empty list: its parent's loops are memory only.
  */
 #include "loop/loop.h"
@@ -39,7 +39,7 @@ weft__registry_remove(weft_loop *loop)
 	weft__lock_give(&weft__registry.lock);
 }
 
-/* The caller has the lock. */
+/* The caller holds the lock. */
 static weft_loop *
 find_after(uint64_t number)
 {
@@ -62,7 +62,7 @@ weft__registry_next(uint64_t *after)
 		weft__loop_enter(next);
 		if (!weft__loop_is_going(next))
 			break;
-		weft__loop_exit(next); /* it has nothing to show */
+		weft__loop_exit(next); /* it is being freed */
 	}
 	weft__lock_give(&weft__registry.lock);
 	return next;

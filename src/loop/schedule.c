@@ -1,20 +1,21 @@
-/* schedule.c - timers and immediates by number, which any thread may set and clear.
+/* schedule.c - timers and immediates with IDs, which any thread may set and clear.
  *
- * A number stands in a table under a lock; what the loop does about it (armed in the
- * wheel, queued as an immediate, counted as alive) is the loop thread's business.
- * Whoever changes a number changes what is *wanted* of it under the lock; then, on the
- * loop's thread, settle() brings the loop's side in line, at once or, from another
- * thread, by a node in the inbox.
+ * A handle (struct weft__number) is in a table by its ID, under a lock.  Its state on the loop
+ * (armed in the wheel, queued as an immediate, counted as alive) belongs to the loop's thread.
+ * A caller changes under the lock what the handle is *wanted* to be.  Then settle() brings the
+ * loop's state in line, on the loop's thread: at once if the caller runs there, else when a
+ * node arrives through the inbox.
  *
- *   1. A number is `live` exactly while it stands in the table.  It leaves the table
- *      under the lock, once: by a clear, or by its last expiry before the call.  That
- *      is what makes the result of a clear exact.
- *   2. Its node is queued by other threads only, under the lock, at most once at a
- *      time (`queued`).  The loop clears the flag under the lock when it settles.
- *   3. The memory goes back to the spare list when it is not live, not queued and not
- *      in the list of immediates; so nothing that is still to be looked at is reused.
- *   4. Other threads count as visitors of the loop, so it is not freed under them.  Its
- *      runner has it, and need not.
+ *   1. A handle is `live` exactly while it is in the table.  It leaves the table under the
+ *      lock, once: by a clear, or by its last expiry, before the callback.  That makes the
+ *      result of a clear exact.
+ *   2. Other threads push its node, under the lock, at most once at a time (`queued`).  The
+ *      loop clears the flag under the lock when it settles.  Only for lack of memory does the
+ *      loop push the node again itself.
+ *   3. The memory returns to the spare list when the handle is not live, not queued and not in
+ *      the list of immediates.  So memory that is still to be read is not reused.
+ *   4. Other threads count as visitors of the loop, so the loop is not freed during their
+ *      calls.  The thread that runs the loop need not count itself.
  */
 #include <weft/schedule.h>
 #include "loop/loop.h"
@@ -25,9 +26,9 @@
 enum { TIMEOUT, DEADLINE, INTERVAL, IMMEDIATE };
 
 struct weft__number {
-	struct weft__place place;  /* in the wheel; the loop's */
+	struct weft__place place;  /* in the wheel; the loop's thread */
 	struct weft__node node;    /* in the inbox */
-	struct weft__number *next; /* in its bucket, or spare; by the lock */
+	struct weft__number *next; /* in its bucket or the spare list; under the lock */
 	struct weft__number *next_due;
 	int64_t id;
 	uint64_t every_ns;
@@ -35,8 +36,8 @@ struct weft__number {
 	void *arg;
 	weft_loop *loop;
 	uint8_t kind;
-	bool live, queued, background;  /* by the lock */
-	bool attached, counted, in_due; /* the loop's */
+	bool live, queued, background;  /* under the lock */
+	bool attached, counted, in_due; /* the loop's thread */
 };
 
 struct weft__numbers_slab {
@@ -44,7 +45,7 @@ struct weft__numbers_slab {
 	struct weft__number numbers[SLAB_NUMBERS];
 };
 
-/* This thread runs the loop: what is the loop's is its. */
+/* This thread runs the loop, and may use what belongs to the loop's thread. */
 static bool
 is_runner(const weft_loop *loop)
 {
@@ -69,7 +70,7 @@ table_add(struct weft__numbers *all, struct weft__number *n)
 	all->count++;
 }
 
-/* At most one number a bucket on average; ids in sequence spread evenly. */
+/* At most one handle per bucket on average; sequential IDs spread evenly. */
 static WEFT__APART int
 table_grow(struct weft__numbers *all)
 {
@@ -113,7 +114,7 @@ table_remove(struct weft__numbers *all, struct weft__number *n)
 	all->count--;
 }
 
-/* An unused number, or NULL without memory. */
+/* An unused handle, or NULL without memory. */
 static struct weft__number *
 take_spare(struct weft__numbers *all)
 {
@@ -157,7 +158,7 @@ attach(weft_loop *loop, struct weft__number *n)
 	n->attached = n->in_due = true;
 }
 
-/* An immediate stays in its list until that comes to it. */
+/* An immediate stays in its list until the loop gets to it. */
 static void
 detach(weft_loop *loop, struct weft__number *n)
 {
@@ -166,7 +167,7 @@ detach(weft_loop *loop, struct weft__number *n)
 	n->attached = false;
 }
 
-/* Bring the loop's side of `n` in line with what is wanted; lock held. */
+/* Bring the loop's state of `n` in line with what is wanted.  Lock held. */
 static void
 settle(weft_loop *loop, struct weft__number *n)
 {
@@ -187,8 +188,8 @@ settle(weft_loop *loop, struct weft__number *n)
 
 static void on_arrival(void *arg);
 
-/* Settle here, or have the loop do it: returns how the loop must be woken, or
- * WEFT_ESHUTDOWN.  Lock held. */
+/* Settle here, or have the loop do it.  Returns how the loop must be woken, or an error.  Lock
+ * held. */
 static int
 settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
 {
@@ -210,8 +211,8 @@ settle_somewhere(weft_loop *loop, struct weft__number *n, bool internal)
 	return rc;
 }
 
-/* A node of another thread's has come.  Where the wheel has no memory for a new
- * timer it comes again, until there is some. */
+/* A node from another thread has arrived.  If the wheel has no memory for a new timer, the
+ * node is pushed again until it has. */
 static void
 on_arrival(void *arg)
 {
@@ -231,8 +232,8 @@ on_arrival(void *arg)
 
 /* --- expiry ------------------------------------------------------------- */
 
-/* The number's turn has come: take it out of the table if it was its last, and say
- * what to call; NULL if it was cleared. */
+/* A handle has expired: remove it from the table if this was its last expiry, and return its
+ * callback; NULL if it was cleared. */
 static weft_fn
 claim(weft_loop *loop, struct weft__number *n, void **arg)
 {
@@ -265,7 +266,7 @@ weft__number_expire(weft_loop *loop, struct weft__place *place)
 	weft_fn fn;
 	void *arg = NULL;
 
-	n->attached = false; /* popped; an interval is armed anew by settle() */
+	n->attached = false; /* popped; settle() arms an interval again */
 	if (n->kind == INTERVAL)
 		place->due_ns = weft__next_due(place->due_ns, n->every_ns, loop->wheel.now_ns);
 	fn = claim(loop, n, &arg);
@@ -281,7 +282,7 @@ weft__numbers_run_due(weft_loop *loop)
 	uint32_t calls = 0;
 	bool last = false;
 
-	/* Up to what is the last one now: callbacks add behind it. */
+	/* Run up to the entry that is the last now; callbacks add more behind it. */
 	while (all->due && !last && left-- > 0 && !weft__loop_is_stopping(loop)) {
 		struct weft__number *n = all->due;
 		weft_fn fn;
@@ -332,7 +333,7 @@ release_all(struct weft__numbers *all)
 	weft__sys->release(all->buckets);
 }
 
-/* One that is not spare may be on its way through the inbox, or in the list of
+/* A handle that is not spare may be on its way through the inbox, or in the list of
  * immediates. */
 size_t
 weft__numbers_trim(weft_loop *loop)
@@ -383,7 +384,7 @@ check(const weft_loop *loop)
 	return 0;
 }
 
-/* Invariant 4; true: it is to be left by weft__loop_exit(). */
+/* Invariant 4.  True: the caller must call weft__loop_exit() afterwards. */
 static bool
 visit(weft_loop *loop)
 {
@@ -393,7 +394,7 @@ visit(weft_loop *loop)
 	return true;
 }
 
-/* What a new number is of. */
+/* The parameters of a new handle. */
 struct wanted {
 	uint64_t due_ns, every_ns;
 	weft_fn fn;
@@ -470,7 +471,7 @@ add(weft_loop *loop, const struct wanted *wanted)
 	return id;
 }
 
-/* The deadline of a delay; one that never comes is the last that can. */
+/* The deadline for a delay.  WEFT_NEVER becomes the latest deadline that can expire. */
 static uint64_t
 due_in(uint64_t delay_ns)
 {
@@ -519,7 +520,7 @@ weft_schedule_immediate(weft_loop *loop, weft_fn fn, void *arg)
 	return add(weft__loop_or_current(loop), &wanted);
 }
 
-/* Find number `id`, change what is wanted of it, and see that it happens. */
+/* Find the handle with this ID, change what is wanted of it, and have the loop settle it. */
 static int
 change(weft_loop *loop, int64_t id,
        void (*apply)(weft_loop *loop, struct weft__number *n, void *arg), void *arg)

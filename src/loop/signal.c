@@ -1,35 +1,35 @@
-/* signal.c - signals: one handler for the process, and what each loop makes of them.
+/* signal.c - signals: one handler for the process, and their delivery to each loop.
  *
- * The handler does what a handler may: it goes through the list of loops that have an
- * interest, sets a bit in a word of each, and writes a byte to a pipe that the loop
- * watches.  The loop takes the bits, finishes ops and calls watches.  So no thread has
- * to block a signal, no thread is made for them, and every loop learns of each.
+ * The handler does only what a handler may do.  It walks the list of loops that use signals,
+ * sets a bit in a word of each, and writes a byte to a pipe that the loop watches.  The loop
+ * takes the bits, finishes ops and calls watches.  So no thread has to block a signal, no
+ * extra thread is needed, and every interested loop gets each signal.
  *
- *   1. taken[n].loops counts the loops whose `wanted` has bit n; while it is not 0 the
- *      signal is ours, and `before` is what it was.
- *   2. A bit is set (B) before the byte is written, and the byte is read before the
- *      bits are taken (T): there is no bit without a byte that has come or will come.
- *   3. Handlers count themselves in (I) before they read the list (L).  Who takes a loop
- *      out of it waits until none is counted.  All are sequentially consistent, so one
- *      that counts itself later does not find that loop any more.
- *   4. The handler waits for nobody, so the lock may be held by the thread it
- *      interrupts.
- *   5. A forked child has given all signals back; its loops are memory only.
+ *   1. taken[n].loops counts the loops whose `wanted` has bit n.  While it is not 0 our
+ *      handler is installed for the signal, and `before` is the action it replaced.
+ *   2. The handler sets a bit (B) before it writes the byte, and the loop reads the byte
+ *      before it takes the bits (T): so for every bit a byte has arrived or will arrive.
+ *   3. A handler counts itself in (I) before it reads the list (L).  A thread that removes a
+ *      loop from the list waits until no handler is counted.  All are sequentially consistent,
+ *      so a handler that counts itself later does not find that loop.
+ *   4. The handler waits for no thread, so the thread that it interrupts may hold the lock.
+ *   5. A forked child has restored all signals; its loops are memory only.
  *
- * Deliveries are not counted: what comes twice before the loop looks is told once.
+ * Deliveries are not counted: a signal that arrives twice before the loop reads it is
+ * delivered once.
  */
 #include <signal.h>
 #include "loop/process.h"
 #include "loop/signal.h"
 
 #define BIT(signo) (UINT64_C(1) << (signo))
-#define DUE        0x100000u /* of a watch's flags: is to be told */
-#define READS_MAX  64        /* of the pipe, at a time */
+#define DUE        0x100000u /* in a watch's flags: must be called */
+#define READS_MAX  64        /* of the pipe, per callback */
 
 static struct {
-	struct weft__lock lock; /* of all but the two that handlers use */
+	struct weft__lock lock; /* for all but the two that handlers use */
 	weft__aptr first;       /* struct weft__signals */
-	weft__a32 inside;       /* handlers */
+	weft__a32 inside;       /* handlers that are running */
 	struct {
 		uint32_t loops;
 		struct sigaction before;
@@ -46,7 +46,7 @@ load(weft__aptr *place)
 	return (struct weft__signals *)weft__load(place, WEFT__SEQ_CST);
 }
 
-/* Called by the kernel, in the middle of anything. */
+/* The signal handler: it can interrupt any code. */
 static void
 on_signal(int signo)
 {
@@ -55,7 +55,7 @@ on_signal(int signo)
 		if (!(weft__load(&s->wanted, WEFT__RELAXED) & BIT(signo)))
 			continue;
 		(void)weft__or(&s->came, BIT(signo), WEFT__ACQ_REL); /* B */
-		/* A full pipe is readable, which is all that is wanted. */
+		/* A full pipe is readable too, so a failed write is no problem. */
 		while (weft__sys->write(s->fds[1], "", 1) == -EINTR)
 			;
 	}
@@ -70,7 +70,7 @@ set_wanted(struct weft__signals *s, int signo, bool on)
 	weft__store(&s->wanted, on ? rest | BIT(signo) : rest, WEFT__SEQ_CST);
 }
 
-/* The bit comes first, so that what is taken over is told from the beginning. */
+/* The bit is set first, so that no signal is lost once the handler is installed. */
 static int
 want(struct weft__signals *s, int signo)
 {
@@ -93,7 +93,7 @@ static void
 unwant_locked(struct weft__signals *s, int signo)
 {
 	weft__assert(all.taken[signo].loops > 0);
-	if (--all.taken[signo].loops == 0) /* cannot fail: it was ours */
+	if (--all.taken[signo].loops == 0) /* cannot fail: the handler was ours */
 		(void)weft__sys->signal_give(signo, &all.taken[signo].before);
 	set_wanted(s, signo, false);
 }
@@ -115,7 +115,7 @@ enlist(struct weft__signals *s)
 	weft__lock_give(&all.lock);
 }
 
-/* Afterwards no handler knows of it. */
+/* On return no handler can reach `s`. */
 static void
 delist(struct weft__signals *s)
 {
@@ -142,7 +142,7 @@ weft__signals_forked(void)
 	__builtin_memset(&all, 0, sizeof(all));
 }
 
-/* --- the loop's part: coming and going ---------------------------------- */
+/* --- the loop's part: open and close ------------------------------------ */
 
 static void on_pipe(weft_watch *watch, int what, void *arg);
 
@@ -155,7 +155,7 @@ release(struct weft__signals *s)
 	weft__sys->release(s);
 }
 
-/* The loop's, made at first need; NULL and an error. */
+/* The loop's signal state, made at first need; or NULL and an error. */
 static struct weft__signals *
 open_signals(weft_loop *loop, int *error)
 {
@@ -286,7 +286,7 @@ weft__signal_unlink(weft_watch *watch)
 	weft__signal_unuse(watch->loop, watch->id);
 }
 
-/* Tell those that are there now.  What is called may stop any of them. */
+/* Call the watches on `signo` that exist now.  Callbacks may stop any watch. */
 static void
 tell_watches(struct weft__signals *s, int signo)
 {
@@ -314,7 +314,8 @@ set_of(const struct weft__op *op)
 	return (uint64_t)(uintptr_t)op->cancel_arg;
 }
 
-/* Finish every op that waits for the signal; without one it is kept. */
+/* Finish every op that waits for the signal.  If there is none, keep the signal for the next
+ * op. */
 static void
 finish_ops(struct weft__signals *s, int signo)
 {
@@ -337,7 +338,8 @@ finish_ops(struct weft__signals *s, int signo)
 		s->kept |= BIT(signo) & s->keep;
 }
 
-/* Take what has come.  Ops learn of it at once, watches are called from the pipe. */
+/* Take the signals that have arrived.  Ops are finished at once, watches are called from the
+ * pipe callback. */
 static void
 take(struct weft__signals *s)
 {
@@ -370,7 +372,8 @@ unkeep(struct weft__signals *s, uint64_t set)
 	}
 }
 
-/* Use a set of signals for good.  0, or an error and nothing has changed. */
+/* Use a set of signals for the rest of the loop's life.  0, or an error and nothing has
+ * changed. */
 static int
 keep(weft_loop *loop, uint64_t set)
 {
@@ -395,7 +398,7 @@ keep(weft_loop *loop, uint64_t set)
 	return rc;
 }
 
-/* One of `signals` that was kept, which it is no more; or 0. */
+/* Remove one of `signals` from those that were kept, and return it; or 0. */
 static int
 take_kept(struct weft__signals *s, uint64_t signals)
 {
@@ -456,7 +459,7 @@ weft__signal_look(weft_loop *loop, uint64_t signals)
 
 /* --- the pipe ----------------------------------------------------------- */
 
-/* The loop stops: so do all watches; ops have been told. */
+/* The loop stops: end all watches.  Ops have been notified. */
 static void
 end_all(struct weft__signals *s)
 {
@@ -480,7 +483,7 @@ on_pipe(weft_watch *watch, int what, void *arg)
 		end_all(s);
 		return;
 	}
-	/* What is left, after an error too, is found in the next turn. */
+	/* What is left, also after an error, is read in the next iteration. */
 	while (weft__kernel(&s->loop->backend)->read(s->fds[0], bytes, sizeof(bytes))
 	               == (int64_t)sizeof(bytes)
 	       && ++reads < READS_MAX)

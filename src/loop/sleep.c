@@ -1,20 +1,20 @@
-/* sleep.c - how a loop waits, and how others end that.
+/* sleep.c - how a loop waits, and how other threads wake it.
  *
- * With nothing to do the loop spins for a moment if that paid lately, then parks on
- * its inbox.  Waking a sleeper costs tens of microseconds, much more where an idle
- * virtual CPU has to be woken too; spinning costs CPU.  So:
+ * With nothing to do the loop spins for a moment if spinning paid recently, then parks on its
+ * inbox.  Waking a sleeping thread costs tens of microseconds, and much more where an idle
+ * virtual CPU must be woken too; spinning costs CPU time.  So:
  *
- *   1. It never spins where another thread would need the CPU to end the wait (one
- *      CPU, or a quota below two), nor when told not to.
- *   2. A spin that did not pay makes the next ones rarer (look.h); a spin that paid, or a
- *      sleep so short that a spin would have, starts over.
- *   3. A loop that is fed by threads as fast as it takes would take posts one by one,
- *      and each look at the inbox takes the head word from a producer just when it
- *      needs it.  So after some small batches in a row it looks away for a moment; a
- *      batch comes together meanwhile, at a fraction of the cost for each.
- *   4. A wait that fails does not make the loop turn at once: it is tried again after a
- *      moment.  One that fails again and again, other than for want of memory, is given
- *      up (weft__backend_fall()).
+ *   1. The loop never spins where another thread needs the CPU to end the wait (one CPU, or a
+ *      quota below two), nor with WEFT_LOOP_NO_SPIN.
+ *   2. A spin that did not pay makes later ones rarer (look.h).  A spin that paid, or a sleep
+ *      so short that a spin would have paid, starts over.
+ *   3. A loop that takes posts as fast as threads make them would take them one by one, and
+ *      each check of the inbox takes the head word's cache line from a producer just when the
+ *      producer needs it.  So after some small batches in a row the loop pauses for a moment.
+ *      A batch collects meanwhile, and each post costs a fraction.
+ *   4. A wait that fails does not start the next loop iteration at once: the loop retries
+ *      after a moment.  The loop gives up a wait that fails again and again, other than for
+ *      lack of memory (weft__backend_fall()).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,17 +23,17 @@
 #include "loop/loop.h"
 #include "loop/signal.h"
 
-#define POLL_TURNS    61             /* of a busy loop, between two looks at descriptors, */
-#define POLL_NS       (50 * WEFT_US) /* or so long */
+#define POLL_TURNS    61             /* busy iterations between two polls of the kernel, */
+#define POLL_NS       (50 * WEFT_US) /* or this much time */
 #define SMALL_BATCH   64u            /* posts */
 #define SMALL_ROW     3u
 #define GATHER_PAUSES 48 /* some 600 ns */
 #define SPIN_NS       (20 * WEFT_US)
-#define SHORT_NS      (50 * WEFT_US) /* of a sleep, with the cost of being woken */
+#define SHORT_NS      (50 * WEFT_US) /* a short sleep, including the cost of the wake */
 #define SKIPS_MAX     1024u
-#define PAUSES_MAX    16      /* between two looks: some 300 ns */
-#define FAILURES_MAX  8u      /* of waits in a row, until it is taken for lasting */
-#define RETRY_NS      WEFT_MS /* between two of them */
+#define PAUSES_MAX    16      /* between two checks: some 300 ns */
+#define FAILURES_MAX  8u      /* failed waits in a row that count as permanent */
+#define RETRY_NS      WEFT_MS /* between two attempts */
 
 void
 weft__loop_gather(weft_loop *loop, uint32_t taken)
@@ -72,11 +72,11 @@ weft__loop_kick(weft_loop *loop, int mode)
 	weft__inbox_woken(&loop->inbox);
 }
 
-/* Who wakes the loop has something to tell (stop, leave), written before.  Either
- * it finds the node free (W) and pushes it, or the loop, as it takes the node, comes
- * after it and sees what it wrote (X).  Both are exchanges, acquiring and releasing:
- * with a plain store instead of X the loop could free the node, miss the news, and
- * the node still be seen as queued. */
+/* The caller has written a request for the loop (stop, leave) before.  Either the caller finds
+ * the wake node free (W) and pushes it; or the loop's exchange (X), as the loop takes the
+ * node, comes after W, and the loop sees the request.  Both are exchanges that acquire and
+ * release: with a plain store instead of X, the loop could free the node and miss the request
+ * while the caller still saw the node as queued. */
 void
 weft__loop_wake(weft_loop *loop)
 {
@@ -98,9 +98,10 @@ weft__loop_woken(weft_loop *loop)
 		weft__meter_on(loop);
 }
 
-/* A wake that came by now has ended this wait; its node, still to be taken, is not to
- * end the next one too.  One that comes later finds the node queued and makes it count
- * again.  An exchange, for the reason told above. */
+/* A wake that arrived by now has ended this wait.  Its node is still queued, and must not end
+ * the next wait too: so its state becomes SPENT.  A later wake finds the node queued and sets
+ * QUEUED again (W), so that it does end the next wait.  This is an exchange for the same
+ * reason as X. */
 static void
 spend_wake(weft_loop *loop)
 {
@@ -108,9 +109,9 @@ spend_wake(weft_loop *loop)
 		(void)weft__exchange(&loop->wake.state, WEFT__NODE_SPENT, WEFT__ACQ_REL);
 }
 
-/* Watch the inbox for a moment; true if something came.  Looks become rarer, so
- * that a producer in full flight is left alone for a while and a batch comes in
- * together: each look takes the word from it. */
+/* Spin on the inbox for a moment; true if something arrived.  The checks become rarer, so that
+ * a busy producer is left alone and a batch comes in together: each check takes the cache line
+ * of the head word from the producer. */
 static bool
 spin_for_work(weft_loop *loop, uint64_t now_ns, uint64_t deadline_ns)
 {
@@ -140,22 +141,22 @@ weft__loop_open_backend(weft_loop *loop)
 	                          loop->flags & WEFT_LOOP_MOVABLE);
 }
 
-/* An embedded loop asks the kernel in any case; see embed.c. */
+/* An embedded loop always polls the kernel; see embed.c. */
 static bool
 uses_backend(const weft_loop *loop)
 {
 	return weft__backend_is_used(&loop->backend) || weft__loop_is_embedded(loop);
 }
 
-/* An error that passes: the kernel lacks memory, or room for results. */
+/* The error is temporary: the kernel lacks memory, or room for results. */
 static bool
 wait_may_recover(int error)
 {
 	return error == -ENOMEM || error == -EAGAIN || error == -EBUSY || error == -EINTR;
 }
 
-/* The loop cannot wait as it did.  That is reported once: afterwards it waits by another
- * call, or for no descriptor at all. */
+/* The loop cannot wait as before.  This is reported once: from now on it waits by another
+ * system call, or for no descriptor at all. */
 WEFT__SELDOM static void
 lose_backend(weft_loop *loop, int error)
 {
@@ -200,8 +201,8 @@ ask_kernel(weft_loop *loop, int64_t timeout_ns)
 	return rc;
 }
 
-/* Nothing that the loop knows of can wake it but a signal; other threads can.  A loop of a
- * runtime asks the others then. */
+/* Of all that the loop knows, only a signal can wake it; other threads can.  A loop of a
+ * runtime then checks whether any of them will (weft__runtime_rest()). */
 static bool
 is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 {
@@ -213,14 +214,14 @@ is_quiet(const weft_loop *loop, uint64_t deadline_ns)
 	       && !weft__loop_is_embedded(loop) && !weft__loop_is_stopping(loop);
 }
 
-/* The loop dozes: must it not sleep, since nobody would wake it? */
+/* The loop has begun a sleep.  True if it must not sleep, because no thread would wake it. */
 static bool
 is_stuck(weft_loop *loop, uint64_t deadline_ns)
 {
 	return is_quiet(loop, deadline_ns) && weft__runtime_rest(loop);
 }
 
-/* A wait has failed: it is tried again, but not at once. */
+/* A wait has failed: retry, but not at once. */
 WEFT__SELDOM static void
 rest(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -260,8 +261,10 @@ wait_in_park(weft_loop *loop, uint64_t deadline_ns)
 	weft__count(&loop->tally.syscalls, 1);
 }
 
-/* While work is runnable the kernel is asked only now and then.  What it has told before is
- * looked at first; but those who have always more to do keep nobody from being told. */
+/* While work is runnable, the loop polls the kernel only now and then.  Freshly fetched events
+ * are handled before the next poll.  Events that an earlier pass has left do not delay it, so
+ * that descriptors that always have more to do do not keep other descriptors from being
+ * reported. */
 static bool
 is_poll_due(weft_loop *loop)
 {
@@ -301,7 +304,6 @@ weft__loop_poll(weft_loop *loop)
 		weft__hooks_after_wait(loop, false);
 }
 
-/* Spin, then sleep. */
 static void
 sleep_until(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -309,7 +311,7 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 	uint32_t state = WEFT_RUNNING;
 	uint64_t begin_ns = 0;
 
-	/* A spin watches the inbox only, so not where the kernel is awaited. */
+	/* A spin checks only the inbox, so a loop that waits for the kernel does not spin. */
 	if (spin->allowed && !weft__backend_is_used(&loop->backend)) {
 		begin_ns = weft__sys->now();
 		if (weft__luck_try(&spin->sleeps)) {
@@ -320,8 +322,8 @@ sleep_until(weft_loop *loop, uint64_t deadline_ns)
 				return;
 		}
 	}
-	/* Fails once stopping; whoever stops also wakes.  At the end it waits for
-	 * those who finish late. */
+	/* Fails once the loop is stopping; the thread that stops it also wakes it.  A loop
+	 * that drains or ends sleeps nevertheless, to wait for work that finishes late. */
 	if (!weft__cas(&loop->state, &state, WEFT_SLEEPING, WEFT__RELAXED) && !loop->ending
 	    && !loop->draining)
 		return;

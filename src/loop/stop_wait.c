@@ -1,18 +1,18 @@
-/* stop_wait.c - who is told that a loop has stopped, without a thread that parks.
+/* stop_wait.c - waiting for a loop to stop by a callback, without a parked thread.
  *
- *   1. A wait is in the list of its loop, or has been told, or was dropped; under the
- *      registry's lock.  Who is in a list holds a reference, which whoever takes it out
- *      gives back: while somebody waits, the loop is not freed.
- *   2. Who comes is a visitor of the loop (V in life.c), then looks at the state, and
- *      enters the list before it leaves.  The runner writes STOPPED (S), then looks for
- *      visitors and references: of somebody who has not seen it stopped it finds one.
- *   3. Whoever is told does not look at the loop any more, which may be gone.
+ *   1. A wait is in the list of its loop, or its callback was made, or it was dropped; under
+ *      the registry's lock.  A wait in a list holds a reference to the loop, which the thread
+ *      that removes the wait drops: while something waits, the loop is not freed.
+ *   2. A thread that adds a wait is a visitor of the loop (V in life.c), then reads the state, and
+ *      enters the list before it leaves.  The runner writes STOPPED (S), then checks for visitors
+ *      and references: if a thread has not seen STOPPED, the runner finds one of the two.
+ *   3. A callback does not touch the loop, which may have been freed.
  */
 #include "base/report.h"
 #include "base/text.h"
 #include "loop/loop.h"
 
-#define LATE_BYTES 1200 /* of a report */
+#define LATE_BYTES 1200 /* bytes of a report */
 
 bool
 weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait)
@@ -33,7 +33,7 @@ weft__stop_wait_add(weft_loop *loop, struct weft__stop_wait *wait)
 	return !stopped;
 }
 
-/* The caller has the lock. */
+/* The caller holds the lock. */
 static void
 take_out(struct weft__stop_wait *wait)
 {

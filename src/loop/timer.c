@@ -1,4 +1,4 @@
-/* timer.c - timers on a loop, which are the wheel's. */
+/* timer.c - timers on a loop, which are entries of its wheel. */
 #include <weft/timer.h>
 #include "loop/loop.h"
 
@@ -14,7 +14,7 @@ is_free_for(const weft_loop *loop, const weft_timer *timer)
 	return !timer->block || timer->owner == loop;
 }
 
-/* The caller's loop was meant, a host wants to be told, or it cannot be started. */
+/* The slow path: the caller's own loop, a hook with next_changed, or an error. */
 static __attribute__((noinline, cold)) int
 start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
              weft_timer_fn fn, void *arg)
@@ -35,7 +35,7 @@ start_slowly(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every
 	return rc;
 }
 
-/* What is rare is a tail call, so that the short way saves no registers. */
+/* The rare cases are tail calls, so that the fast path saves no registers. */
 int
 weft_timer_start(weft_loop *loop, weft_timer *timer, uint64_t due_ns, uint64_t every_ns,
                  weft_timer_fn fn, void *arg)

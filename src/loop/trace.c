@@ -1,25 +1,24 @@
-/* trace.c - a recording: events, as whoever does something writes them down.
+/* trace.c - a recording: events, as the threads that cause them write them.
  *
- * The memory is there from the begin on, in chunks.  A thread takes one when it has
- * something to write, and another when that is full: so threads do not meet at all but
- * there.  What a span is about is known at its end, so it is written down as one event
- * then; spans of a track therefore come in the order of their ends, inner ones first.
+ * All memory is allocated when the recording begins, in chunks.  A thread takes a chunk when
+ * it has something to write, and another when that one is full: so threads contend only there.
+ * The details of a span are known at its end, so it is written as one event then.  Spans of a
+ * track are therefore in the order of their ends, inner ones first.
  *
- *   1. Who writes counts itself in (W) and then looks whether there is a recording (R);
- *      who ends one says so (E) and then looks for those who write (L).  All four are
- *      sequentially consistent: either the writer sees that it has ended and writes
- *      nothing, or the end waits for it.
- *   2. Who has written counts itself out (O, release), which the end acquires (L): all
- *      events are seen by who reads.  After that nobody has a pointer into the memory
- *      that he would use: a thread's chunk counts only with the recording's number, which
- *      is compared inside, and is not used again.
- *   3. A chunk is of one thread, so its events are in order without more ado.
- *   4. Marks have the recording's number, too.  What has one of an earlier recording has
- *      none.
- *   5. Counting is done in one of several words, by thread: so that threads seldom share
- *      one.  They are static, since who counts itself in does not know yet whether anything
- *      is there.
- *   6. Begin and end are one at a time, by the lock.
+ *   1. A writer counts itself in (W) and then reads `now`, the active recording (R).  The
+ *      thread that ends a recording clears `now` (E) and then checks for writers (L).  All
+ *      four are sequentially consistent: either the writer sees that the recording has ended
+ *      and writes nothing, or the end waits for the writer.
+ *   2. A writer counts itself out (O, release), which the end acquires (L): so a reader sees
+ *      all events.  After that no thread uses a pointer into the memory: a thread's chunk is
+ *      valid only with the ID of the recording, which the thread compares after W, and IDs are
+ *      not reused.
+ *   3. A chunk belongs to one thread, so its events need no further ordering.
+ *   4. Marks contain the recording's ID, too.  A mark of an earlier recording counts as none.
+ *   5. Writers count themselves in one of several words, chosen by thread, so that threads
+ *      seldom share one.  The words are static, because a writer that counts itself in does
+ *      not know yet whether there is a recording.
+ *   6. The lock serializes begin and end.
  */
 #include "base/text.h"
 #include "loop/loop.h"
@@ -30,9 +29,9 @@
 static struct {
 	struct weft__lock lock;
 	uint32_t last_id;
-	weft__aptr now; /* the recording, or 0 */
+	weft__aptr now; /* the active recording, or 0 */
 	struct {
-		weft__a32 inside; /* who writes */
+		weft__a32 inside; /* number of writers */
 		char pad[60];
 	} stripes[STRIPES];
 } tracer;
@@ -47,7 +46,7 @@ stripe(const struct weft__thread *self)
 	return &tracer.stripes[(number ^ number >> 8) % STRIPES].inside;
 }
 
-/* The recording, which does not end before leave(); or NULL. */
+/* The active recording, which does not end before leave(); or NULL. */
 static weft_trace *
 enter(const struct weft__thread *self)
 {
@@ -81,8 +80,7 @@ take_chunk(weft_trace *trace)
 	return chunk;
 }
 
-/* Room for so many events side by side; NULL, and they count as dropped, if there is
- * none. */
+/* Room for `events` adjacent events.  NULL if there is none; then they count as dropped. */
 static struct weft__trace_event *
 reserve(weft_trace *trace, struct weft__thread *self, unsigned events)
 {
@@ -170,7 +168,7 @@ weft__trace_mark(uint64_t mark, const struct weft__trace_name *name)
 	trace = enter(self);
 	if (!trace)
 		return 0;
-	if (mark && mark >> 32 == trace->id) { /* the hint is late */
+	if (mark && mark >> 32 == trace->id) { /* weft__tracing() was out of date */
 		leave(self);
 		return mark;
 	}
@@ -231,7 +229,7 @@ note_since(weft_loop *loop, int kind, uint64_t begin_ns, uint64_t key)
 	                       NULL);
 }
 
-/* What of a turn lies before its wait, or after. */
+/* End the part of an iteration that is before its wait, or after it. */
 static void
 end_part(weft_loop *loop, uint64_t turn)
 {
@@ -300,7 +298,7 @@ weft__trace_rest(weft_loop *loop)
 static weft_trace *
 make(size_t bytes_max)
 {
-	/* A sixth of it is for finding things again, as it is read. */
+	/* A sixth is left for the index that trace_index.c builds. */
 	size_t count = bytes_max / 6 * 5 / WEFT__TRACE_CHUNK;
 	weft_trace *trace = weft__alloc_zero(sizeof(*trace));
 
@@ -376,7 +374,7 @@ weft_trace_end(weft_trace *trace)
 	return 0;
 }
 
-/* Who ends it has the lock until all have written. */
+/* The thread that ends the recording holds the lock until all writers are done. */
 bool
 weft__trace_is_on(const weft_trace *trace)
 {

@@ -1,8 +1,8 @@
-/* trace_index.c - what belongs together in a recording.
+/* trace_index.c - which events of a recording belong together.
  *
- * Posts are sorted by (key, time), and the one that is meant by a run is the last of its
- * key that began before the run did: whoever runs something reads the clock before it lets
- * go of the post's memory, so the key is used again only after that.
+ * Posts are sorted by (key, time).  A run belongs to the last post with its key that began
+ * before the run did: the thread that runs a post reads the clock before it releases the
+ * post's memory, so the key is reused only after that.
  */
 #include "base/os.h"
 #include "loop/loop.h"
@@ -28,7 +28,7 @@ is_post(const struct weft__trace_event *event)
 	return event->kind == WEFT__TRACE_POST || event->kind == WEFT__TRACE_QUEUED;
 }
 
-/* Numbers that have begun again at 0 have no name. */
+/* Track numbers that have wrapped to 0 have no name. */
 static void
 note_name(const weft_trace *trace, const struct weft__trace_event *event)
 {
@@ -39,7 +39,7 @@ note_name(const weft_trace *trace, const struct weft__trace_event *event)
 		trace->text->names[number - 1] = event;
 }
 
-/* Count posts, and once there is memory for that, list them, and names. */
+/* Count the posts; once the arrays are allocated, fill them with posts and names. */
 static void
 look_through(const weft_trace *trace)
 {
@@ -67,7 +67,7 @@ is_before(const struct weft__trace_event *a, const struct weft__trace_event *b)
 	return a->key < b->key || (a->key == b->key && a->begin_ns < b->begin_ns);
 }
 
-/* Let the entry at `at` of a heap sink to where it belongs; the greatest is first. */
+/* Sift the entry at `at` of a heap down; the greatest is first. */
 static void
 sink(const struct weft__trace_event **heap, size_t at, size_t count)
 {

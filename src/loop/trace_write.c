@@ -1,19 +1,20 @@
 /* trace_write.c - a recording as a Chrome trace, piece by piece.
  *
- * A JSON array of events: names of tracks ("M"), spans ("X"), moments ("i"), and arrows,
- * which are two events each ("s", "f").  They come as they were recorded, so of each track
- * that one thread has written in the order of their ends.
+ * The output is a JSON array of events: names of tracks ("M"), spans ("X"), instants ("i"),
+ * and arrows, which are two events each ("s", "f").  They are written as they were recorded:
+ * so events that one thread recorded on a track are in the order of their ends.
  *
- *   1. An arrow is written as a whole, where its head is met: so each has both ends.
- *   2. Each end of an arrow lies in a span of its track.
- *   3. Memory: a piece, and a word for each post and threadlet.
+ *   1. Both events of an arrow are written together, when its target is met: so each arrow has
+ *      both ends.
+ *   2. Each end of an arrow is in a span of its track.
+ *   3. Memory: one piece, and one word for each post and threadlet.
  */
 #include "base/os.h"
 #include "base/text.h"
 #include "loop/loop.h"
 #include "loop/trace_text.h"
 
-#define ROOM_MIN    ((size_t)4096) /* for all that one event can become */
+#define ROOM_MIN    ((size_t)4096) /* enough for the text of any event */
 
 #define EVENT_BEGIN ",\n{\"ph\":\""
 
@@ -45,7 +46,7 @@ add_number(struct weft__trace_text *out, uint64_t number)
 	add_bytes(out, digits + at, sizeof(digits) - at);
 }
 
-/* Microseconds with three places. */
+/* Microseconds with three decimals. */
 static void
 add_us(struct weft__trace_text *out, uint64_t ns)
 {
@@ -56,7 +57,7 @@ add_us(struct weft__trace_text *out, uint64_t ns)
 	add_bytes(out, places, sizeof(places));
 }
 
-/* What a string of JSON has for some text; what is no text becomes a mark of that. */
+/* Add text escaped for a JSON string; bytes that are not UTF-8 become U+FFFD. */
 static void
 add_escaped(struct weft__trace_text *out, const char *text)
 {
@@ -81,7 +82,7 @@ add_escaped(struct weft__trace_text *out, const char *text)
 	}
 }
 
-/* A code address, as in dumps. */
+/* Add the symbol of a code address, as in dumps. */
 static void
 add_symbol(struct weft__trace_text *out, const void *code)
 {
@@ -99,7 +100,7 @@ add_symbol(struct weft__trace_text *out, const void *code)
 
 /* --- events -------------------------------------------------------------- */
 
-/* Its kind, track and time. */
+/* Begin an event: its kind, track and time. */
 static void
 begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
 {
@@ -115,7 +116,7 @@ begin(const weft_trace *trace, const char *kind, uint32_t track, uint64_t at_ns)
 	add_us(out, at_ns - trace->begin_ns);
 }
 
-/* The same of a span, up to its name, which follows. */
+/* Begin a span, up to its name, which the caller adds. */
 static void
 begin_span(const weft_trace *trace, const struct weft__trace_event *event, const char *category)
 {
@@ -152,7 +153,7 @@ add_arrow(const weft_trace *trace, const char *name, struct place from, struct p
 	}
 }
 
-/* A call that was handed over by a post. */
+/* Add the call that a post has caused, and the arrow from the post. */
 static void
 add_call(const weft_trace *trace, const struct weft__trace_event *event, const char *category)
 {

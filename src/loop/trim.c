@@ -1,10 +1,10 @@
-/* trim.c - giving back what a loop keeps for reuse.
+/* trim.c - freeing memory that a loop keeps for reuse.
  *
- * Each part gives back what nothing uses now.  It may be called from any callback: they
- * are made where no pointer into these parts is held, but for the data of an op that
- * receives again and again, which lies in a buffer; so that stays during a turn.
+ * Each part frees what is unused now.  Any callback may call it: callbacks run where no
+ * pointer into these parts is held.  The one exception is the data of a multishot receive,
+ * which is in a buffer: so that buffer is kept during an iteration.
  *
- * Lanes are not given back: they belong to the threads that post.
+ * Producer queues are not freed: they belong to the threads that post.
  */
 #include "loop/loop.h"
 
@@ -39,7 +39,7 @@ trim_backend(weft_loop *loop)
 	struct weft__backend *backend = &loop->backend;
 	size_t bytes = 0;
 
-	/* Events that were fetched are of known generations. */
+	/* Fetched events refer to generations of these entries. */
 	if (backend->events_count == 0)
 		bytes += weft__fds_trim(&backend->fds);
 	if (loop->in_turn || (loop->bound && loop->bound != (uintptr_t)weft__thread_self()))

@@ -1,22 +1,21 @@
-/* turn.c - one turn of the loop, on one screen.
+/* turn.c - one loop iteration, on one screen.
  *
- *   1. Each phase runs what was there when it began; what callbacks add runs in a
- *      later phase or turn.  So no source starves another: a turn is bounded by the
- *      budgets.
- *   2. A checkpoint follows every callback.
- *   3. Nothing is touched after a callback that it could have freed; the loop
+ *   1. Each phase runs what was there when it began; what callbacks add runs in a later phase
+ *      or iteration.  So no source starves another: the budgets bound an iteration.
+ *   2. A microtask checkpoint follows every callback.
+ *   3. After a callback, nothing is touched that the callback could have freed.  The loop
  *      itself cannot be freed while it runs.
  */
 #include "loop/lane.h"
 #include "loop/loop.h"
 
-/* A phase that many turns do not have is not part of the turn's own code, which so
+/* A phase that many iterations do not need is not inlined, so that the code of the iteration
  * stays small. */
 #define SELDOM    __attribute__((noinline))
 
 #define RESUME_NS (20 * WEFT_MS) /* until a refused accept is tried again */
 
-/* Fire a timer, or let a deadline expire.  Returns how many timers that were: 1 or 0. */
+/* Fire a timer, or let a deadline expire.  Returns the number of timers fired: 1 or 0. */
 static unsigned
 expire(weft_loop *loop, struct weft__place *place)
 {
@@ -71,7 +70,6 @@ run_timers(weft_loop *loop)
 	weft__loop_called(loop, WEFT_PHASE_TIMERS, fired);
 }
 
-/* A phase has ended, and somebody looks. */
 void
 weft__loop_told(weft_loop *loop, int phase, uint32_t calls)
 {
@@ -81,14 +79,14 @@ weft__loop_told(weft_loop *loop, int phase, uint32_t calls)
 		weft__trace_phase(loop, phase, calls);
 }
 
-/* By what the post is found again that the next call of a list, or of a lane, is of. */
+/* The trace key of the post that the next call of a list, or of a producer queue, came from. */
 static uint64_t
 key_in_list(const struct weft__node_list *list)
 {
 	const struct weft__node *node = list->first;
 
 	while (node && (weft__get(node->kind) & WEFT__NODE_LANE))
-		node = node->next; /* calls nothing */
+		node = node->next; /* it has no call */
 	return (uintptr_t)node;
 }
 
@@ -101,7 +99,7 @@ key_in_lane(const struct weft__lane *lane)
 	return node && node->before == done ? (uintptr_t)node : weft__lane_key(lane, done);
 }
 
-/* A post that is about to run, and since when; known before its memory is let go of. */
+/* A post that is about to run, and the time; read before its memory is released. */
 struct met {
 	uint64_t key, at_ns;
 };
@@ -122,8 +120,8 @@ call_traced(weft_loop *loop, weft_fn fn, void *arg, struct met met)
 	weft__trace_did(WEFT__TRACE_RAN, met.key, (const void *)(uintptr_t)fn, met.at_ns);
 }
 
-/* Run at most `max` calls of a list.  A node without a function is the loop's own
- * and only meant to wake it.  Returns how many posts were run. */
+/* Run at most `max` calls of a list.  A node without a function only wakes the loop.  Returns
+ * the number of posts run. */
 static inline __attribute__((always_inline)) uint32_t
 run_calls(weft_loop *loop, struct weft__node_list *list, uint32_t max, bool traced)
 {
@@ -161,7 +159,7 @@ run_list(weft_loop *loop, struct weft__node_list *list, uint32_t max)
 	                                         : run_calls(loop, list, max, false);
 }
 
-/* Run a share of the calls that a lane has. */
+/* Run at most `share` entries of a producer queue. */
 static inline __attribute__((always_inline)) uint32_t
 run_lane(weft_loop *loop, struct weft__lane *lane, uint32_t share, bool traced)
 {
@@ -189,7 +187,7 @@ run_lane_traced(weft_loop *loop, struct weft__lane *lane, uint32_t share)
 	return run_lane(loop, lane, share, true);
 }
 
-/* Run at most `budget` calls of lanes that have called; returns how many. */
+/* Run at most `budget` entries of producer queues that have signaled; returns how many. */
 static SELDOM uint32_t
 run_lanes(weft_loop *loop, int which, uint32_t budget)
 {
@@ -208,8 +206,8 @@ run_lanes(weft_loop *loop, int which, uint32_t budget)
 	return all;
 }
 
-/* A list and its lanes, as a phase; most turns have nothing in one or the other.  Adds
- * to `taken` what came by lanes.  False if the budget was used up. */
+/* Run a list and its producer queues as one phase; in most iterations one of the two is empty.
+ * Adds to `taken` what came by producer queues.  False if the budget was used up. */
 static inline bool
 run_posts(weft_loop *loop, int phase, struct weft__node_list *list, uint32_t max, uint32_t *taken)
 {
@@ -226,7 +224,7 @@ run_posts(weft_loop *loop, int phase, struct weft__node_list *list, uint32_t max
 	return calls < max && by_lanes < max;
 }
 
-/* The queues of bindings; their time is told as the inbox's. */
+/* Run the queues of bindings.  Their time counts as the inbox phase. */
 static SELDOM void
 run_ready(weft_loop *loop)
 {
@@ -235,7 +233,7 @@ run_ready(weft_loop *loop)
 		weft__loop_told(loop, WEFT_PHASE_INBOX, 0);
 }
 
-/* What was asked to run last before the wait; once each, whatever it adds. */
+/* Run the nodes of weft_loop_post_last(), once each, whatever they add. */
 static SELDOM void
 run_last(weft_loop *loop)
 {
@@ -249,7 +247,7 @@ run_last(weft_loop *loop)
 	weft__loop_called(loop, WEFT_PHASE_INBOX, calls);
 }
 
-/* What is most often there comes first. */
+/* Checked in order of likelihood. */
 bool
 weft__loop_has_work(const weft_loop *loop)
 {
@@ -275,7 +273,7 @@ weft__loop_is_alive(weft_loop *loop)
 	return weft__loop_is_runnable(loop);
 }
 
-/* How long the wait may last at most; WEFT_NOW: not at all. */
+/* Until when the wait may last; WEFT_NOW: no wait. */
 static uint64_t
 wait_until(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -296,7 +294,7 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
 }
 
-/* As far as the loop knows, nothing from outside is awaited but posts. */
+/* As far as the loop knows, only posts can still arrive from outside. */
 static bool
 is_alone(const weft_loop *loop)
 {
@@ -316,10 +314,10 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 	}
 	if (loop->hooks.first) {
 		weft__hooks_before_wait(loop, true);
-		until_ns = wait_until(loop, deadline_ns); /* they add to it */
+		until_ns = wait_until(loop, deadline_ns); /* hooks may add work */
 	} else if (until_ns == WEFT_NEVER && is_alone(loop)) {
 		weft__crew_ops.check(loop);
-		until_ns = wait_until(loop, deadline_ns); /* so may a report */
+		until_ns = wait_until(loop, deadline_ns); /* so may the report hook */
 	}
 	if (until_ns != WEFT_NOW)
 		weft__loop_sleep(loop, until_ns);
@@ -330,19 +328,19 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__hooks_after_wait(loop, true);
 }
 
-/* Accepts without a free descriptor are tried again a little later. */
+/* Accepts that found no free descriptor are tried again a little later. */
 static void
 plan_resume(weft_loop *loop)
 {
 	if (!loop->backend.paused.first || loop->resume.block || loop->ending)
 		return;
 	loop->resume.tag = WEFT__TAG_RESUME | WEFT__PLACE_BACKGROUND;
-	/* Without memory even for that, the next turn comes at once and tries. */
+	/* Without memory for that, the next iteration follows at once and tries. */
 	if (weft__wheel_add(&loop->wheel, &loop->resume, weft__loop_time(loop) + RESUME_NS) < 0)
 		loop->woken = true;
 }
 
-/* What the kernel reported, and what was finished otherwise. */
+/* Deliver what the kernel reported, and ops that finished otherwise. */
 static SELDOM void
 run_done(weft_loop *loop)
 {

@@ -1,15 +1,15 @@
-/* watch.c - standing interest in a descriptor, a signal, a child.
+/* watch.c - lasting interest in a descriptor, a signal, or a child process.
  *
- * The backend keeps the watch at its sides of the descriptor's entry, signal.c in a
- * list, process.c has a struct for it; here is who may start and stop one, whether it
- * keeps a run going, and how it learns of the end.
+ * The backend keeps a watch in the directions (read, write) of the descriptor's entry,
+ * signal.c in a list, process.c has a struct for it.  This file decides which thread may start
+ * and stop a watch, whether the watch keeps a run going, and how it learns of its end.
  *
- *   1. token is not 0 exactly while the watch is started; then it has its sides in
- *      the backend, or is muted, or is one of SIGNAL or CHILD and kept there, or
- *      (ENDED) stands in the backend's list of those to be told of the end.
- *   2. A watch counts as alive while it is started, wants something and is not in the
- *      background.
- *   3. spare is the link of a list (signals, ended), or of CHILD what it is made of.
+ *   1. token is not 0 exactly while the watch is started.  Then the watch has its directions
+ *      in the backend, or is muted, or is of kind SIGNAL or CHILD and kept there, or (ENDED)
+ *      is in the backend's list of watches whose end must be reported.
+ *   2. A watch counts as alive while it is started, wants something and is not BACKGROUND.
+ *   3. spare is the link of a list (signals, ended), or for CHILD the pointer from
+ *      weft__pid_open().
  */
 #include <weft/watch.h>
 #include "loop/process.h"
@@ -17,9 +17,9 @@
 
 #define EVENTS     ((uint32_t)(WEFT_READABLE | WEFT_WRITABLE))
 #define KNOWN      (EVENTS | WEFT_ERROR | WEFT_HUP | WEFT_EDGE)
-#define BACKGROUND 0x10000u /* of flags, */
-#define CHOSEN     0x20000u /* by weft_watch_set_background(), */
-#define SIGNAL     0x40000u /* what it is a watch on, if not a descriptor */
+#define BACKGROUND 0x10000u /* in flags: does not keep the loop alive, */
+#define CHOSEN     0x20000u /* as set by weft_watch_set_background(), */
+#define SIGNAL     0x40000u /* the kind of watch, if not on a descriptor */
 #define CHILD      0x80000u
 #define KIND       (SIGNAL | CHILD)
 #define STARTED    WEFT__WATCH_STARTED
@@ -48,7 +48,7 @@ check(weft_loop *loop, const weft_watch *watch, bool valid, weft_watch_fn fn)
 	return 0;
 }
 
-/* Take it out of the list of those to be told. */
+/* Remove a watch from the list of those whose end must be reported. */
 static void
 unend(weft_loop *loop, weft_watch *watch)
 {
@@ -59,7 +59,7 @@ unend(weft_loop *loop, weft_watch *watch)
 	*link = (weft_watch *)(uintptr_t)watch->spare;
 }
 
-/* Take it from where it is kept. */
+/* Remove a watch from where it is kept. */
 static void
 detach(weft_loop *loop, weft_watch *watch)
 {
@@ -82,8 +82,8 @@ stop(weft_loop *loop, weft_watch *watch)
 	watch->token = 0;
 }
 
-/* Make a watch that is not started one on something else.  Unless that was chosen,
- * signals are background work. */
+/* Change the kind of a watch that is not started.  Unless the program has chosen otherwise, a
+ * watch on a signal does not keep the loop alive. */
 static void
 set_kind(weft_watch *watch, uint32_t kind)
 {
@@ -106,7 +106,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 	rc = check(loop, watch, !(events & ~KNOWN), fn);
 	if (rc < 0)
 		return rc;
-	/* Muting needs no word of the kernel's. */
+	/* Muting needs no system call. */
 	if (fd < 0 || ((events & EVENTS) && weft__kernel(&loop->backend)->kind(fd) < 0))
 		return weft__fail(WEFT_EBADF, "weft_watch_start: bad descriptor");
 	if (watch->token && (watch->id != fd || (watch->token & ENDED) || (watch->flags & KIND)))
@@ -129,7 +129,7 @@ weft_watch_start(weft_loop *loop, weft_watch *watch, int fd, uint32_t events, we
 	return 0;
 }
 
-/* Begin it as a watch of that kind on `id`; what it was before has ended. */
+/* Start a watch of that kind on `id`; what it watched before has ended. */
 static void
 begin(weft_loop *loop, weft_watch *watch, uint32_t kind, int id)
 {

@@ -1,18 +1,19 @@
-/* watchdog.c - a thread that finds loops which are held by something.
+/* watchdog.c - a thread that detects blocked loops.
  *
- * A loop counts its turns, and in each the threadlets it may still change to; both with
- * plain stores, which it makes anyway.  The watchdog reads them now and then: if nothing
- * has moved for the loop's limit, while the loop runs and does not sleep, then a callback
- * or a threadlet holds it.  Who that is only the loop's thread can tell, so it is poked:
- * a signal handler there writes down the running threadlet and its frames.
+ * A loop counts its iterations, and in each the threadlets it may still switch to; both with
+ * plain stores, which it makes anyway.  The watchdog reads them now and then.  If neither has
+ * changed for the loop's limit, while the loop runs and does not sleep, then a callback or a
+ * threadlet holds it.  Only the loop's thread knows which one, so the watchdog sends it a
+ * signal: the handler records the running threadlet and its stack frames.
  *
- *   1. There is one such thread in the process while there are loops to be watched: it
- *      is started with the first and ended with the last, under the lock.
- *   2. Whatever it looks at it visits (registry.c), so no loop is freed meanwhile.
- *   3. There is one answer, and it is free, asked for, being written, or there.  One thread
- *      at a time asks, under `asking`; the handler of the thread that runs the loop takes it
- *      on itself to write (W); what comes too late finds that it is not asked for.
- *   4. What is told once is not told again before the loop has moved.
+ *   1. There is one such thread in the process while there are loops to watch: it is started
+ *      with the first and ended with the last, under the lock.
+ *   2. It visits every loop that it checks (registry.c), so no loop is freed meanwhile.
+ *   3. There is one answer: free, requested, being written, or complete (enum below).  One
+ *      thread at a time requests it, under `asking`.  The signal handler on the thread that
+ *      runs the loop claims the right to write it (W); a handler that comes too late finds
+ *      that no request is pending.
+ *   4. A blocked loop is reported once, and not again before the loop has continued.
  */
 #include "base/os.h"
 #include "base/report.h"
@@ -29,8 +30,8 @@ static struct {
 	struct weft__lock lock;
 	uint32_t loops;
 	uint64_t thread;
-	weft__a32 ring; /* where it parks; odd: it is to end */
-	bool catches;   /* pokes; for ever */
+	weft__a32 ring; /* futex word where the thread parks; odd: it must end */
+	bool catches;   /* the signal handler is installed; never undone */
 } dog;
 
 static struct {
@@ -57,7 +58,7 @@ write_down(const struct weft__moment *moment)
 	if (holder->id)
 		frame.high = holder->high;
 	if (moment->sp < holder->low || moment->sp > frame.high)
-		frame.high = frame.low = NULL; /* between two stacks */
+		frame.high = frame.low = NULL; /* in the middle of a switch between two stacks */
 	(void)weft__frames_walk(frame, holder->frames, 16);
 }
 
@@ -88,9 +89,9 @@ weft__watchdog_end(weft_loop *loop)
 	weft__store(&loop->pokes_to, 0, WEFT__RELEASE);
 }
 
-/* --- on the thread that asks -------------------------------------------- */
+/* --- on the requesting thread ------------------------------------------- */
 
-/* The caller has the lock `asking`.  True if the holder is known now. */
+/* The caller holds the lock `asking`.  True if the answer is complete. */
 static bool
 ask_locked(weft_loop *loop)
 {
@@ -114,7 +115,8 @@ ask_locked(weft_loop *loop)
 	return true;
 }
 
-/* Under a lock of its own: the first to ask may be no watchdog.  0, or an error. */
+/* Under `asking`, because the first request may come from another caller than the watchdog.
+ * 0, or an error. */
 static int
 catch_pokes(void)
 {
@@ -143,7 +145,7 @@ weft__loop_holder(weft_loop *loop, struct weft__holder *out)
 	return known;
 }
 
-/* --- on the watchdog's -------------------------------------------------- */
+/* --- on the watchdog's thread ------------------------------------------- */
 
 static void
 add_holder(struct weft__text *text, const struct weft__holder *holder)
@@ -199,8 +201,8 @@ report(weft_loop *loop, uint64_t held_ns)
 	weft__report(&about);
 }
 
-/* It is run by a thread, which does not sleep.  Marks of `runner` are those of one who
- * is about to give it back; the loop itself stands there while a thread is made. */
+/* A thread runs the loop and does not sleep.  The low bit of `runner` marks a claim that is
+ * about to be given back; `runner` is the loop itself while its thread is being started. */
 static bool
 is_held(const weft_loop *loop)
 {
@@ -232,7 +234,7 @@ weft__watchdog_look(weft_loop *loop, uint64_t now_ns)
 	return true;
 }
 
-/* Look at all; returns when to do it again. */
+/* Check all loops.  Returns when to do it again. */
 static uint64_t
 look_at_all(void)
 {
@@ -261,7 +263,7 @@ dog_main(void *arg)
 		(void)weft__sys->park(&dog.ring, ring, look_at_all());
 }
 
-/* Make it look now, by 2; or end, by 1. */
+/* Make the thread check now (2), or end (1). */
 static void
 wake_up(uint32_t by)
 {
@@ -269,9 +271,9 @@ wake_up(uint32_t by)
 	weft__sys->unpark(&dog.ring);
 }
 
-/* --- its life ----------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
-/* Invariant 1; the caller has the lock. */
+/* Invariant 1; the caller holds the lock. */
 static int
 start(void)
 {
