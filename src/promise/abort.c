@@ -1,26 +1,26 @@
-/* abort.c - abort signals: a promise that is rejected as they fire, and who listens.
+/* abort.c - abort signals: a promise that is rejected as the signal fires, and listeners.
  *
- * All that a signal needs of threads, loops and their ends it has from its promise.
- * Listeners are called by the one reaction to that.
+ * A signal gets everything it needs of threads, loops and their ends from its promise.  The
+ * one reaction of that promise calls the listeners.
  *
- *   1. The list of listeners is changed under its lock.  A listener that
- *      stands there will be called, or is taken out by whoever owns it.
- *   2. Owners of listeners are on the signal's loop, where it calls them; so one that is
- *      taken out is not being called.  But for signals of other loops, which listen by
- *      links of their own: these are referenced, under it, before they are called, unless
- *      they end; and they end only after leaving the list.
- *   3. A signal whose deadline has passed, or a source of which has fired, has fired for
- *      whoever checks it: the check does what the loop would do in its next iteration.
- *      So a threadlet that computes sees it.
- *   4. A timer is cleared as the signal fires, and as it ends without having fired, both on
- *      the loop's thread: so it needs no reference.
+ *   1. The list of listeners is changed under its lock.  A listener in the list will be
+ *      called, or its owner takes it out.
+ *   2. Owners of listeners are on the signal's loop, which calls the listeners: so a listener
+ *      that was taken out is not being called.  Signals of other loops are the exception; they
+ *      listen by links of their own.  Such a signal is referenced, under the lock, before it
+ *      is called, unless it is ending; and it ends only after it has left the list.
+ *   3. A signal whose deadline has passed, or a source of which has fired, has fired for a
+ *      thread that checks it: the check does what the loop would do in its next iteration.  So
+ *      a threadlet that computes without suspending sees it.
+ *   4. The timer is cleared as the signal fires, and as it ends without having fired, both on
+ *      the loop's thread: so the timer needs no reference.
  */
 #include <string.h>
 #include <weft/abort.h>
 #include <weft/schedule.h>
 #include "promise/promise.h"
 
-#define DEPTH_MAX 16 /* of sources of sources that a check looks at */
+#define DEPTH_MAX 16 /* levels of sources of sources that a check visits */
 
 /* Laid out as weft_node. */
 struct listener {
@@ -44,11 +44,11 @@ struct link {
 struct weft_abort {
 	weft_promise promise; /* first */
 	struct weft__reaction fired;
-	struct weft__lock lock; /* of who listens */
+	struct weft__lock lock; /* for the list of listeners */
 	struct listener *first, *last;
-	weft__a64 timer;      /* its number, or 0 */
+	weft__a64 timer;      /* its timer ID, or 0 */
 	uint64_t deadline_ns; /* of the timer; set once */
-	bool told;            /* the loop's: the reaction has run */
+	bool told;            /* the loop's thread: the reaction has run */
 	size_t count;
 	struct link links[];
 };
@@ -97,7 +97,7 @@ ref_link(const struct link *link)
 	return weft__promise_try_ref((weft_promise *)(void *)link->into);
 }
 
-/* Take the first who is still to be called, with what that is; false if nobody is. */
+/* Take the first listener that is still to be called; false if there is none. */
 static bool
 take_first(weft_abort *abort, weft_fn *fn, void **arg)
 {
@@ -139,7 +139,7 @@ on_fired(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* Somebody began to listen when all had been told. */
+/* A listener was added after all others had been called. */
 static void
 call_late(void *arg)
 {
@@ -191,7 +191,7 @@ weft_abort_drop(const weft_abort *signal, weft_node *node)
 	weft__lock_give(&abort->lock);
 }
 
-/* --- from making to the end ------------------------------------------------- */
+/* --- creation and end ------------------------------------------------------- */
 
 static weft_abort *
 make(weft_loop *loop, size_t count)
@@ -281,7 +281,7 @@ weft_abort_fire(weft_abort *abort, weft_value reason)
 
 /* --- checking ------------------------------------------------------------- */
 
-/* A source has fired: so does the signal, for the same reason. */
+/* A source has fired: so does the signal, with the same reason. */
 static void
 fire_by(weft_abort *abort, const struct link *link)
 {
@@ -297,7 +297,7 @@ time_out(weft_abort *abort)
 	(void)weft__promise_fail(&abort->promise, WEFT_ETIMEDOUT);
 }
 
-/* Invariant 3.  Sources of sources count down to a depth that fits small stacks. */
+/* Invariant 3.  Sources of sources are checked down to a depth that fits small stacks. */
 static bool
 is_pending(weft_abort *abort, int depth)
 {
@@ -355,7 +355,7 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 	                                on_timeout, abort);
 	if (timer < 0)
 		return weft_abort_unref(abort);
-	/* If it has fired meanwhile the number stands for nothing, and never will. */
+	/* If it has fired meanwhile the ID is unknown to the loop, and is never reused. */
 	weft__store(&abort->timer, (uint64_t)timer, WEFT__RELAXED);
 	(void)weft_schedule_set_background(weft__promise_loop(&abort->promise), timer, true);
 	return abort;
@@ -363,7 +363,7 @@ weft_abort_new_timeout(weft_loop *loop, uint64_t deadline_ns)
 
 /* --- by others ---------------------------------------------------------- */
 
-/* The signal was referenced. */
+/* The caller has taken a reference to the signal. */
 static void
 fire_by_source(void *arg)
 {
@@ -374,7 +374,7 @@ fire_by_source(void *arg)
 	(void)weft_abort_unref(abort);
 }
 
-/* Begin to listen to a source; if it has fired, it may tell nobody any more. */
+/* Begin to listen to a source.  One that has fired may never call its listeners again. */
 static void
 tie_link(struct link *link)
 {
@@ -414,7 +414,7 @@ weft_abort_new_any(weft_loop *loop, const weft_abort *const *sources, size_t cou
 	return abort;
 }
 
-/* A signal like `signal`, on this loop, referenced; or NULL. */
+/* A signal that fires with `signal`, on this loop, referenced; or NULL. */
 static weft_abort *
 bring_here(const weft_abort *signal)
 {
@@ -490,9 +490,9 @@ weft_abort_scope(const weft_abort *abort, weft_scope *public)
 
 /* --- promises ----------------------------------------------------------- */
 
-/* Rejects `result` as the signal fires; there until the result has settled. */
+/* Rejects `result` as the signal fires; exists until the result has settled. */
 struct guard {
-	struct weft__reaction reaction; /* first: of the result, which has it */
+	struct weft__reaction reaction; /* first: a reaction of the result, which owns the guard */
 	weft_node node;
 	weft_abort *signal;
 	weft_promise *result;

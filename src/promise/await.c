@@ -1,15 +1,15 @@
-/* await.c - waiting for a promise, of any loop, on a threadlet or a plain thread.
+/* await.c - waiting for a promise of any loop, in a threadlet or on a plain thread.
  *
- * Whoever waits stands among the promise's reactions, and is woken by the thread that
- * settles it, without a detour over the promise's loop.
+ * An awaiter is among the promise's reactions.  The thread that settles the promise wakes it
+ * directly, without a detour over the owner loop.
  *
- *   1. Who settles takes awaiters out, inside, and claims them there.  One that was claimed
- *      is woken, and its memory is the waker's until then; any other leaves the ring by
- *      itself, inside, before it returns.
+ *   1. The settling thread takes awaiters out, with the lock held, and claims them there.  It
+ *      wakes an awaiter that it has claimed, and owns the awaiter's memory until then.  Any
+ *      other awaiter leaves the ring by itself, with the lock held, before it returns.
  */
 #include "promise/promise.h"
 
-/* Take an awaiter out, if it is there. */
+/* Take an awaiter out of the reactions, if it is there. */
 static void
 leave(weft_promise *promise, struct weft__reaction *awaiter)
 {
@@ -26,7 +26,7 @@ leave(weft_promise *promise, struct weft__reaction *awaiter)
 	weft__promise_leave(promise);
 }
 
-/* Inside of a pending promise: go out, and wait until it has settled. */
+/* With a pending promise locked: unlock it, and wait until it has settled. */
 static int
 wait_inside(weft_promise *promise, uint64_t deadline_ns)
 {
@@ -43,7 +43,7 @@ wait_inside(weft_promise *promise, uint64_t deadline_ns)
 	return rc;
 }
 
-/* 0: it has settled. */
+/* Returns 0: the promise has settled. */
 static int
 wait_for(weft_promise *promise, uint64_t deadline_ns)
 {
@@ -60,7 +60,7 @@ wait_for(weft_promise *promise, uint64_t deadline_ns)
 		return rc;
 	if (is_pending)
 		rc = wait_inside(promise, deadline_ns);
-	/* What has come beats what ended the wait. */
+	/* A result that has arrived beats the reason why the wait ended. */
 	return weft__promise_outcome(promise) != WEFT_PENDING ? 0 : rc;
 }
 

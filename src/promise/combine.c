@@ -1,15 +1,16 @@
 /* combine.c - one promise of many.
  *
- * Each of the many has a reaction in one block.  Once it has settled it is referenced
- * until all have, so that values need not be copied before they are wanted; before that
- * it is not, so that one which nobody can settle any more is known as such.
+ * Each of the many has a reaction, all in one block.  A promise that has settled is referenced
+ * until all have settled, so that values need not be copied before they are needed.  A pending
+ * one is not, so that the loss of the last reference that could settle it is noticed.
  *
- *   1. `left` counts those that have not settled, and one more for whoever makes the
- *      block.  Whoever makes it 0 ends the result and frees the block: promises may be of
- *      several loops, so that may be any thread (L: released by each, acquired by the
- *      last).  If all are of the loop that they are combined on, it is that one's alone.
- *   2. The result is settled early by the first that decides it, and late by the last.
- *      The first wins, as always.
+ *   1. `left` counts the promises that have not settled, plus one for the call that makes the
+ *      block.  The thread that decrements it to 0 settles the result and frees the block: the
+ *      promises may belong to several loops, so that may be any thread (L: released by each,
+ *      acquired by the last).  If all belong to the loop that combines them, only that loop's
+ *      thread counts.
+ *   2. The first promise that decides the result settles it early, and the last one late.  The
+ *      first of these wins, as always.
  */
 #include "promise/promise.h"
 
@@ -23,23 +24,23 @@ struct one {
 
 struct many {
 	weft__a64 left;
-	bool is_local;        /* `left` is one thread's */
-	weft_outcome decides; /* alone; WEFT_PENDING: any outcome does */
-	/* The result when nothing has decided it before. */
+	bool is_local;        /* `left` is used by one thread only */
+	weft_outcome decides; /* this outcome alone decides; WEFT_PENDING: any outcome does */
+	/* Makes the result when no promise has decided it before. */
 	int (*finish)(struct many *many, struct weft__settling *how);
 	weft_promise *result;
 	size_t count;
 	struct one ones[];
 };
 
-/* It is referenced once, which is by whoever asks. */
+/* The only reference is the caller's. */
 static bool
 is_alone(const weft_promise *promise)
 {
 	return weft__load(&promise->refs, WEFT__ACQUIRE) == 1;
 }
 
-/* Hand over a value that is reached from here only; else share it. */
+/* Move a value that nothing else can reach; else share it. */
 static int
 take_value(weft_promise *promise, weft_value *out)
 {
@@ -52,7 +53,7 @@ take_value(weft_promise *promise, weft_value *out)
 	return 0;
 }
 
-/* The list of all values, or reasons. */
+/* The list of all values, or all reasons. */
 static int
 list_values(struct many *many, weft_value *out)
 {
@@ -181,7 +182,7 @@ make_many(weft_promise *const *promises, size_t count)
 	return many;
 }
 
-/* None of them may be missing. */
+/* None of them is NULL. */
 static bool
 is_whole(weft_promise *const *promises, size_t count)
 {
@@ -200,7 +201,7 @@ are_here(weft_promise *const *promises, size_t count)
 	return true;
 }
 
-/* Takes the reference: it is kept if the promise has settled. */
+/* Consumes the reference: keeps it if the promise has settled, else drops it. */
 static void
 watch(struct one *one, weft_promise *promise)
 {

@@ -1,26 +1,28 @@
-/* home.c - the promises of a loop: those that are pending, those with news, their memory.
+/* home.c - the promises of a loop: pending ones, those with a notification, their memory.
  *
- *   1. A promise stands in a list of its home until it has landed, and a loop does not stop
- *      while one stands there: so whoever settles one finds the loop.
- *   2. Lists hold no reference.  Whoever walks them takes one only if there still is one;
- *      one without is about to leave.
- *   3. Promises with news stand in a stack, each with a reference.  Who finds it empty sends
- *      the node; the loop takes the node first and the stack then, so there is never more
- *      than one node on its way (N: released by each, acquired by the loop; and the other
- *      way round, so that the node can be sent again).
- *   4. Promises made on the loop's thread have memory of its slabs, which is kept for the
- *      next ones.  Freed by other threads, it is returned by a stack (R, the same way).
- *   5. The home outlives its loop as long as a promise does.  `left` counts promises with
- *      memory of their own, and ALIVE for the loop; when that is freed, the others that are
- *      not returned are counted in its place, and from then on they count themselves out.
- *      Whoever makes it 0 is the last.
+ *   1. A promise is in a list of its owner loop until it has landed, and a loop does not stop
+ *      while one is listed: so a thread that settles a promise finds the loop.
+ *   2. Lists hold no reference.  A thread that walks a list takes a reference only if one is
+ *      left; a promise without any is about to leave the list.
+ *   3. Promises with a notification for the loop are in a stack, `news`, each with a
+ *      reference.  A thread that finds the stack empty sends the node.  The loop takes the
+ *      node first and the stack after that, so at most one node is on its way (N: released by
+ *      each sender, acquired by the loop; and also in the other direction, so that the node
+ *      can be sent again).
+ *   4. Promises made on the loop's thread have memory of the loop's slabs, which is kept for
+ *      later ones.  Other threads return freed memory by a stack (R, in the same way).
+ *   5. This state (struct weft__home) outlives its loop as long as a promise does.  `left`
+ *      counts promises with memory of their own, plus ALIVE for the loop.  When the loop is
+ *      freed, the slab promises that are not returned replace ALIVE in the count, and from
+ *      then on each decrements the count as it is freed.  The thread that makes the count 0
+ *      frees the state.
  */
 #include <string.h>
 #include "promise/promise.h"
 
 #define SLAB_BYTES ((size_t)1 << 16)
 #define LINE       64u
-#define ORPHANED   ((uintptr_t)1) /* of `returned`: the loop was freed */
+#define ORPHANED   ((uintptr_t)1) /* value of `returned`: the loop was freed */
 #define ALIVE      (UINT64_C(1) << 48)
 
 struct weft__slab {
@@ -29,7 +31,7 @@ struct weft__slab {
 
 static const struct weft__loop_promises loop_promises;
 
-/* Of promises of a loop that stopped without ever having had any. */
+/* For promises of a loop that stopped before its first one. */
 static struct weft__home nowhere = { .closed = true, .left = { ALIVE } };
 
 static WEFT__SELDOM struct weft__home *
@@ -48,7 +50,7 @@ make_home(weft_loop *loop)
 	if (weft__cas_else(&loop->promises, &none, (uintptr_t)home, WEFT__RELEASE,
 	                   WEFT__ACQUIRE)) /* M */
 		return home;
-	weft__sys->release(home); /* another thread was first, or it has stopped */
+	weft__sys->release(home); /* another thread was first, or the loop has stopped */
 	return none == WEFT__PROMISES_LATE ? &nowhere : (struct weft__home *)none;
 }
 
@@ -62,7 +64,7 @@ weft__home_of(weft_loop *loop)
 	return home ? (struct weft__home *)home : make_home(loop);
 }
 
-/* The same of a loop that has one. */
+/* The same for a loop that has one. */
 static struct weft__home *
 home_of(weft_loop *loop)
 {
@@ -77,7 +79,7 @@ has_own_memory(const weft_promise *promise)
 	return promise->foreign || promise->kind >= WEFT__PROMISE_OP;
 }
 
-/* Take what other threads have returned. */
+/* Take the memory that other threads have returned. */
 static weft_promise *
 take_returned(struct weft__home *home)
 {
@@ -159,7 +161,7 @@ release_slabs(struct weft__home *home)
 	home->cut = home->cut_end = NULL;
 }
 
-/* Add to `left`; at 0 that was the last. */
+/* Add to `left`; at 0 free the state. */
 static WEFT__APART void
 count_left(struct weft__home *home, uint64_t more)
 {
@@ -169,7 +171,7 @@ count_left(struct weft__home *home, uint64_t more)
 	weft__sys->release(home);
 }
 
-/* Elsewhere than on the loop.  Invariants 4 and 5. */
+/* On another thread than the loop's.  Invariants 4 and 5. */
 static WEFT__APART void
 return_promise(struct weft__home *home, weft_promise *promise)
 {
@@ -215,7 +217,7 @@ leave_home(weft_loop *loop)
 	count_left(home, home->carved - home->free_count - ALIVE);
 }
 
-/* Give back what no promise needs, if that is all of it; returns how much. */
+/* Free the slabs, if no promise uses them; returns the bytes. */
 static size_t
 trim(weft_loop *loop)
 {
@@ -298,7 +300,7 @@ weft__home_unlist(weft_promise *promise)
 	weft__lock_give(&home->lock);
 }
 
-/* --- news --------------------------------------------------------------- */
+/* --- notifications ------------------------------------------------------ */
 
 static void
 on_news(void *arg)
@@ -337,8 +339,8 @@ weft__home_tell(weft_promise *promise)
 
 /* --- jobs --------------------------------------------------------------- */
 
-/* Settling cannot fail: jobs that find no room wait until all microtasks have run.  What is
- * chained to the promise meanwhile joins its job, so that it comes behind what was before. */
+/* Settling cannot fail: jobs for which there is no memory wait until all microtasks have run.
+ * Reactions added meanwhile join the job, so that they run after earlier ones. */
 void
 weft__home_queue(weft_promise *promise)
 {
@@ -346,7 +348,7 @@ weft__home_queue(weft_promise *promise)
 	weft_loop *loop = weft__home_loop(home);
 
 	if (home->ready || weft__ring_push(&loop->microtasks, weft__promise_run, promise) < 0) {
-		promise->far = NULL; /* by `next` it may stand in `rejected` */
+		promise->far = NULL; /* by `next` it may be in `rejected` */
 		*home->ready_end = promise;
 		home->ready_end = &promise->far;
 		promise->landed = false;
@@ -366,7 +368,7 @@ weft__home_watch(weft_promise *promise)
 	weft__home_loop(home)->promises_due = true;
 }
 
-/* Run the jobs that found no room; returns how many. */
+/* Run the jobs for which there was no memory; returns how many. */
 static uint64_t
 run_ready(struct weft__home *home)
 {
@@ -383,7 +385,7 @@ run_ready(struct weft__home *home)
 	return count;
 }
 
-/* All microtasks have run: who has not cared by now does not, as far as one can know. */
+/* All microtasks have run: a rejection that is not handled by now counts as unhandled. */
 static void
 report_rejected(struct weft__home *home)
 {
@@ -415,7 +417,7 @@ run_due(weft_loop *loop)
 
 /* --- the end of the loop -------------------------------------------------- */
 
-/* The first of a list that is pending and referenced, with a reference. */
+/* The first promise of a list that is pending and still referenced, with a new reference. */
 static weft_promise *
 first_pending(weft_promise *promise)
 {
@@ -440,14 +442,14 @@ take_pending(struct weft__home *home)
 	return promise;
 }
 
-/* The node that brings travels is on its way, or will be: who sends it finds the loop. */
+/* The node of `travels` is on its way, or will be: its sender must find the loop. */
 static bool
 expects_travels(const struct weft__home *home)
 {
 	return weft__load(&home->travels, WEFT__RELAXED) != 0;
 }
 
-/* Reject what is pending.  True if some have still to land. */
+/* Reject pending promises.  True if some have not landed yet. */
 static bool
 end_promises(weft_loop *loop)
 {

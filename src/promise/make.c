@@ -1,17 +1,17 @@
-/* make.c - promises of ops, and of what threadlets do.
+/* make.c - promises of ops, functions and threadlets.
  *
- * A promise with an op is one block.  The op holds no reference while it is idle, so that
- * one which could not be started is simply dropped.  One that is pending holds one from
- * when the promise lands, or its last reference goes here, until it has finished.  So if
- * somebody else settles the promise, the op is in nobody's way; but it is not to be
- * started after that by who then drops the promise on another thread.
+ * A promise and its op are one block.  An idle op holds no reference: if the op cannot be
+ * started, the promise is simply dropped.  A pending op holds a reference from when the
+ * promise lands, or when the last other reference is dropped on the loop's thread, until the
+ * op has finished.  So other code may settle the promise while the op is pending.  But after
+ * that the op must not be started, if the promise is then dropped on another thread.
  */
 #include "promise/promise.h"
 
 struct op_promise {
 	weft_promise promise;
 	weft_op op;
-	bool keeps; /* the op has a reference */
+	bool keeps; /* the op holds a reference */
 };
 
 static void
@@ -21,7 +21,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 
 	if (op->more)
 		return;
-	if (!with->keeps) /* while it is settled */
+	if (!with->keeps) /* for the time of settling */
 		(void)weft_promise_ref(&with->promise);
 	with->keeps = true;
 	if (result < 0)
@@ -68,7 +68,7 @@ weft_promise_new_op(weft_loop *loop, weft_op **out)
 
 /* --- of a function ------------------------------------------------------ */
 
-/* Settle a promise with what `fn` makes. */
+/* Settle a promise with the result of `fn`. */
 static void
 settle_by(weft_promise *promise, weft_then_fn fn, void *arg)
 {

@@ -1,27 +1,27 @@
-/* promise.c - a promise from its making to its landing.
+/* promise.c - a promise: creating, settling, landing.
  *
- * A promise is settled by whichever thread is first.  That makes its outcome visible to
- * all, and wakes those who await it.  Its reactions are for its loop: there it lands, at
- * once if it was settled on the loop's thread, else by its home (home.c).
+ * A promise is settled by the first thread that does so.  That makes its outcome visible to
+ * all threads and wakes the awaiters.  Its reactions run on its owner loop: there the promise
+ * lands, at once if it was settled on the loop's thread, else after home.c has sent it there.
  *
- *   1. One thread at a time is inside of a pending promise: `outcome` says so (I: released by
- *      one, acquired by the next), and nobody waits there.  It is settled by who is inside;
- *      value, source and text are written before (S: released, and acquired by whoever
- *      reads it).  They stay until the promise is freed.
- *   2. Reactions are added inside while it is pending, by any thread.  From then on the
- *      ring is the loop's alone: it adds those that come before the landing, and queues
- *      one microtask for all at the landing.  Those that come later are queued one by
- *      one.  So they run in the order in which they were added.
- *   3. Each reaction runs exactly once.  What would never settle is rejected: as the last
- *      reference goes (WEFT_EPIPE), as the loop stops (WEFT_ESHUTDOWN).
- *   4. A rejection is reported where it landed, and who handles it after that says so as
- *      well, wherever.  `care` orders nothing: it is changed inside, so before there is
- *      anything to report (I, S), or by who has found the promise settled, and so sees
- *      what it is settled with (S).
- *   5. After a promise has landed its loop is not touched any more, but by calls that add
- *      reactions, which say so.
- *   6. The job for the reactions has a reference.  It is one that was given with a reaction
- *      or by who settles, if there was one, and else a new one.
+ *   1. `outcome` is also the lock of a pending promise: BUSY while a thread holds it (I:
+ *      released by one holder, acquired by the next).  A holder never waits.  The holder
+ *      settles the promise: it writes value, source and text first (S: released, and acquired
+ *      by every reader of the outcome).  They stay until the promise is freed.
+ *   2. While the promise is pending, any thread may add reactions, with the lock held.  Once
+ *      it has settled, the ring belongs to the loop alone: the loop adds reactions that come
+ *      before the landing, and queues one microtask for all of them at the landing.  Later
+ *      ones are queued one by one.  So reactions run in the order in which they were added.
+ *   3. Each reaction runs exactly once.  A promise that would never settle is rejected: when
+ *      its last reference is dropped (WEFT_EPIPE), or as the loop stops (WEFT_ESHUTDOWN).
+ *   4. An unhandled rejection is reported where the promise landed.  A thread that handles it
+ *      later reports that, too, wherever that thread runs.  `care` orders nothing: it is
+ *      changed with the lock held, so before there is anything to report (I, S), or by a
+ *      thread that has found the promise settled, and so sees what it is settled with (S).
+ *   5. After a promise has landed, its loop is touched only by calls that add reactions, which
+ *      are documented to do so.
+ *   6. The job for the reactions holds a reference: one that was given with a reaction or by
+ *      the settling call, if there was one, else a new one.
  */
 #include <string.h>
 #include "base/report.h"
@@ -32,7 +32,7 @@
 
 /* --- making ------------------------------------------------------------- */
 
-/* The loop has stopped: it is rejected from the beginning, and nothing can be added. */
+/* The loop has stopped: the promise is rejected from the beginning, and nothing can be added. */
 static WEFT__SELDOM void
 be_late(weft_promise *promise)
 {
@@ -54,8 +54,8 @@ cannot_make(weft_loop *loop)
 	return NULL;
 }
 
-/* Nobody has it, so that this is plain memory.  What is not written here is written before
- * it is read: how it ends as it does, what it is chained to as that is done. */
+/* No other thread has the promise, so plain stores suffice.  Members not written here are
+ * written before they are read: the outcome when it settles, the chain when it is chained. */
 static inline void
 init(weft_promise *promise, struct weft__home *home, const struct weft__making *how)
 {
@@ -103,7 +103,7 @@ weft_promise_new(weft_loop *loop)
 
 /* --- reports ------------------------------------------------------------ */
 
-/* Elsewhere than on its loop that may be freed, and is not spoken of. */
+/* On other threads than the loop's, the loop may be freed, and is not part of the report. */
 static WEFT__SELDOM void
 report(const weft_promise *promise, weft_report_kind kind, const char *what)
 {
@@ -144,8 +144,8 @@ weft__promise_care_late(weft_promise *promise)
 
 /* --- landing ------------------------------------------------------------ */
 
-/* The job's reference is the last reaction's: so the promise has none but those of who can
- * reach it. */
+/* The last reaction gets the job's reference.  So the promise has only the references of those
+ * that can reach it. */
 void
 weft__promise_run(void *arg)
 {
@@ -215,7 +215,7 @@ weft__promise_end_travel(weft_promise *promise)
 
 /* --- settling ----------------------------------------------------------- */
 
-/* The text that speaks of an error, kept if there is memory. */
+/* A copy of weft_detail(), if there is memory. */
 static WEFT__APART char *
 keep_text(void)
 {
@@ -228,7 +228,7 @@ keep_text(void)
 	return copy;
 }
 
-/* Inside. */
+/* Locked; this unlocks. */
 static inline void
 write_outcome(weft_promise *promise, const struct weft__settling *how, char *text)
 {
@@ -247,8 +247,8 @@ write_outcome(weft_promise *promise, const struct weft__settling *how, char *tex
 	weft__store(&promise->outcome, outcome, WEFT__RELEASE); /* S */
 }
 
-/* Inside: take those who await it out of the reactions, and claim them; one that cannot be
- * claimed leaves by itself.  A list by `next`. */
+/* Locked: take the awaiters out of the reactions, and claim them.  An awaiter that cannot be
+ * claimed leaves by itself.  Returns a list by `next`. */
 static WEFT__APART struct weft__reaction *
 claim_awaiters(weft_promise *promise)
 {
@@ -276,7 +276,7 @@ wake_awaiters(struct weft__reaction *reaction)
 	struct weft__reaction *next;
 
 	for (; reaction; reaction = next) {
-		next = reaction->next; /* it is gone when woken */
+		next = reaction->next; /* its memory is invalid after the wake */
 		weft__gate_wake_shared(&((struct weft__awaiter *)(void *)reaction)->w, 0);
 	}
 }
@@ -297,9 +297,9 @@ come_late(weft_promise *promise, weft_value value, char *text, bool given)
 	return WEFT_EALREADY;
 }
 
-/* Drop one of two references, of which the other is the job's, on the loop.  If there are no
- * more, nobody else has one to make another of; and who walks a list of the loop is
- * this thread. */
+/* On the loop's thread: drop one of two references, of which the other is the job's.  If there
+ * are exactly two, no other thread has a reference from which to make a third, and only this
+ * thread walks the loop's lists. */
 static inline void
 drop_second(weft_promise *promise)
 {
@@ -309,7 +309,7 @@ drop_second(weft_promise *promise)
 		(void)weft_promise_unref(promise);
 }
 
-/* Land, on the loop, with a reference that is taken. */
+/* On the loop's thread: land, and consume a reference. */
 static inline void
 land_given(weft_promise *promise)
 {
@@ -341,7 +341,7 @@ weft__promise_settle(weft_promise *promise, const struct weft__settling *how)
 		awaiters = claim_awaiters(promise);
 	travels = promise->travels;
 	write_outcome(promise, how, text);
-	if (travels) /* the loop learns it when that is over */
+	if (travels) /* it lands when it arrives */
 		give_back(promise, how->gives);
 	else if (how->gives)
 		land_given(promise);

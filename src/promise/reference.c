@@ -1,17 +1,19 @@
-/* reference.c - who has a promise, and how it ends.
+/* reference.c - references to a promise, and its end.
  *
- *   1. Whoever makes `refs` 0 has had the last one, and ends the promise.  What any of them
- *      did comes before (released by each, acquired by the last).
- *   2. A pending one of which no reference is left is rejected, if anybody is to be told; on
+ *   1. The thread that decrements `refs` to 0 had the last reference, and ends the promise.
+ *      Everything done under any reference comes before (released by each unref, acquired by
+ *      the last).
+ *   2. A pending promise without references is rejected, if anything has to be notified; on
  *      its loop, which gets a reference for that.
- *   3. Lists hold no reference; who walks one takes it by weft__promise_try_ref(), under what
- *      keeps the memory: the list's lock, or being its only thread.
- *   4. What a promise holds ends with it, at once.  Where promises stand in each other, a
- *      bounded number of them is on the stack.
+ *   3. Lists hold no reference.  A thread that walks a list takes one by
+ *      weft__promise_try_ref(), while something keeps the memory valid: the list's lock, or
+ *      being the list's only thread.
+ *   4. What a promise holds ends with it, at once.  For promises nested in each other, the
+ *      depth of the recursion is bounded.
  */
 #include "promise/promise.h"
 
-#define NESTED_MAX 8u /* within the stack of a threadlet */
+#define NESTED_MAX 8u /* fits the stack of a threadlet */
 
 /* --- references --------------------------------------------------------- */
 
@@ -52,7 +54,7 @@ end_promise(weft_promise *promise)
 	weft__home_release(promise);
 }
 
-/* Its end ends nothing else. */
+/* Its end ends no other promise or value. */
 static inline bool
 ends_alone(const weft_promise *promise)
 {
@@ -62,8 +64,8 @@ ends_alone(const weft_promise *promise)
 	       && !(weft__load(&promise->outcome, WEFT__RELAXED) & WEFT__PROMISE_SOURCE);
 }
 
-/* Values are dropped at once, also of promises in lists in promises.  If they stand deep in
- * each other, those further in wait until the stack is not needed for those before. */
+/* Values are dropped at once, also values of promises in lists in promises.  If these are
+ * nested deeply, inner ones wait until the outer ones no longer need the stack. */
 static WEFT__APART void
 end_nested(weft_promise *promise)
 {
@@ -92,8 +94,8 @@ destroy(weft_promise *promise)
 		end_nested(promise);
 }
 
-/* Nobody is left who could settle it, and nobody is to be told that: neither who listens
- * to a signal, which simply never fires. */
+/* No reference is left through which the promise could be settled, and nothing has to be notified
+ * of that.  Listeners of an abort signal are not notified either: it simply never fires. */
 static bool
 is_forgotten(const weft_promise *promise, bool is_here)
 {
@@ -103,7 +105,7 @@ is_forgotten(const weft_promise *promise, bool is_here)
 	       && (is_here || (promise->foreign && promise->kind != WEFT__PROMISE_OP));
 }
 
-/* The last reference has gone, here.  Invariant 3 of promise.c. */
+/* The last reference was dropped on the loop's thread.  Invariant 3 of promise.c. */
 static void
 break_promise(weft_promise *promise)
 {
@@ -119,7 +121,7 @@ break_promise(weft_promise *promise)
 	(void)weft_promise_unref(promise);
 }
 
-/* The last reference has gone, and it is pending. */
+/* The last reference to a pending promise was dropped. */
 static WEFT__SELDOM void
 abandon(weft_promise *promise)
 {
@@ -132,16 +134,17 @@ abandon(weft_promise *promise)
 		destroy(promise);
 	} else if (is_here) {
 		break_promise(promise);
-	} else { /* the loop has to do that */
+	} else { /* the loop has to reject it */
 		promise->travels = true;
 		weft__store(&promise->refs, 1, WEFT__RELEASE); /* T */
 		weft__home_tell(promise);
 	}
 }
 
-/* Released by each, acquired by the last: what any of them did comes before.  The only one
- * is the last; but who walks a list may be about to take another, which for lists of the
- * loop is its thread, and for those of signals any. */
+/* Each unref releases and the last one acquires: so everything done under a reference comes
+ * before.  A count of 1 means that this is the last reference, unless a thread that walks a
+ * list is about to take another: for lists of the loop that can only be its thread, for lists
+ * of abort signals any thread. */
 static inline bool
 was_last(weft_promise *promise)
 {

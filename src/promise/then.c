@@ -1,19 +1,21 @@
-/* then.c - what a promise is resolved with, and what is chained to it.
+/* then.c - resolving a promise, and chaining to it.
  *
- * A chained promise has in it the reaction to the one before, which holds a reference of
- * it until it has run.  One that is resolved with another promise follows that: it settles
- * as that does, with the same value, and nobody else can settle it meanwhile.
+ * A chained promise contains its reaction to the promise before, and that reaction holds a
+ * reference to it until it has run.  A promise that is resolved with another promise follows
+ * that one: it settles when and as the other does, with the same value, and nothing else can
+ * settle it meanwhile.
  *
- *   1. Following and passing on copy no value: whoever does has the other one, or whom
- *      that has it from, as its source.  So a chain of any length is one step deep.
- *   2. Reactions are called by the loop, one after the other, and settling calls none of
- *      them: chains of any length need no stack.
- *   3. A chain that another thread adds to a settled promise travels to the loop.  If the
- *      new promise is settled meanwhile, it lands when that is there.
- *   4. Travels stand in a stack of the home.  Who finds it empty sends the node; the loop
- *      takes that first and the stack then (N: released by each, acquired by the loop).
- *      Before it chains to a settled promise itself it takes those that are there, and
- *      leaves ON_ITS_WAY: so what was chained first is called first, whoever did.
+ *   1. Following and passing on copy no value: the promise has the other one, or that one's
+ *      own source, as its source.  So a chain of any length is one step deep.
+ *   2. The loop calls reactions one after the other, and settling calls none of them: so
+ *      chains of any length need no stack.
+ *   3. A chain that another thread adds to a settled promise travels to the loop.  If the new
+ *      promise is settled meanwhile, it lands when it arrives there.
+ *   4. Such chains are in a stack, `travels`.  A thread that finds the stack empty sends the
+ *      node; the loop takes the node first and the stack after that (N: released by each
+ *      sender, acquired by the loop).  Before the loop chains to a settled promise itself, it
+ *      takes what is in the stack, and leaves ON_ITS_WAY there: so handlers run in the order
+ *      in which they were chained, from whatever thread.
  */
 #include "promise/promise.h"
 
@@ -40,7 +42,7 @@ run_follow(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* The same for a promise that has its own reaction elsewhere. */
+/* The same for a promise whose own reaction is in use. */
 struct apart {
 	struct weft__reaction reaction; /* first */
 	weft_promise *promise;
@@ -57,7 +59,8 @@ run_apart(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* Nobody but the one that it is to follow settles it from now on; false if it cannot. */
+/* From now on only the promise that it follows settles it; false if it is settled or follows
+ * already. */
 static bool
 begin_to_follow(weft_promise *promise)
 {
@@ -77,7 +80,7 @@ is_chained(const weft_promise *promise)
 	return promise->kind == WEFT__PROMISE_THEN || promise->kind == WEFT__PROMISE_FINALLY;
 }
 
-/* The reaction by which it follows; NULL without memory. */
+/* The reaction by which a promise follows another; NULL without memory. */
 static struct weft__reaction *
 make_reaction(weft_promise *promise, bool chain_is_free)
 {
@@ -104,7 +107,7 @@ fail_follower(weft_promise *promise)
 	return weft__promise_settle(promise, &how);
 }
 
-/* `promise` follows `other`; it has begun to. */
+/* `promise` follows `other`; begin_to_follow() has succeeded. */
 static void
 follow(weft_promise *promise, weft_promise *other, bool chain_is_free)
 {
@@ -151,9 +154,9 @@ resolve_with_promise(weft_promise *promise, weft_promise *other, bool chain_is_f
 	return rc;
 }
 
-/* --- what knows by itself how to settle a promise -------------------------- */
+/* --- thenables ------------------------------------------------------------- */
 
-/* Borrows a thenable: the chained promise follows the one that it settles. */
+/* Borrows a thenable; the chained promise follows the promise that the thenable settles. */
 static int
 call_thenable(const weft_value *in, weft_value *out, void *arg)
 {
@@ -170,7 +173,7 @@ call_thenable(const weft_value *in, weft_value *out, void *arg)
 	return 0;
 }
 
-/* Its `then` is user code, so it is called in a microtask. */
+/* `then` of a thenable is user code, so it is called in a microtask. */
 static WEFT__APART int
 resolve_with_thenable(weft_promise *promise, weft_value value, bool chain_is_free)
 {
@@ -195,7 +198,7 @@ resolve_with_thenable(weft_promise *promise, weft_value value, bool chain_is_fre
 	return 0;
 }
 
-/* With `chain_is_free` its own reaction has run, and can be used to follow. */
+/* With `chain_is_free` the promise's own reaction has run, and can be used to follow. */
 static inline int
 resolve(weft_promise *promise, weft_value value, bool chain_is_free)
 {
@@ -220,7 +223,7 @@ weft_promise_resolve(weft_promise *promise, weft_value value)
 
 /* --- chaining ----------------------------------------------------------- */
 
-/* A handler has failed: with `out` as the reason, if that was filled, else with the error. */
+/* A handler has failed: reject with `out`, if it was filled, else with the error. */
 static WEFT__SELDOM struct weft__settling
 failure(int rc, weft_value out)
 {
@@ -234,8 +237,8 @@ failure(int rc, weft_value out)
 	};
 }
 
-/* Call what fits the outcome before, which is passed on if there is nothing to call, and
- * after what is called always.  Fills `how` the promise settles. */
+/* Call the handler for the outcome of `before`.  Without one, or after a finally handler, the
+ * outcome is passed on.  Fills `how`, by which the promise settles. */
 static void
 call_handler(weft_promise *promise, weft_promise *before, struct weft__settling *how)
 {
@@ -262,7 +265,7 @@ call_handler(weft_promise *promise, weft_promise *before, struct weft__settling 
 	}
 }
 
-/* It settles with another promise, or a thenable, and so perhaps not yet. */
+/* The promise is resolved with another promise or a thenable, and so may stay pending. */
 static bool
 is_to_follow(const struct weft__settling *how)
 {
@@ -286,7 +289,7 @@ run_chain(struct weft__reaction *reaction, weft_promise *of)
 	(void)weft_promise_unref(of);
 }
 
-/* The one before had landed when this was chained to it. */
+/* `before` had landed when the promise was chained to it. */
 static void
 run_late(void *arg)
 {
@@ -295,10 +298,11 @@ run_late(void *arg)
 	run_chain(&promise->chain, promise->before);
 }
 
-/* Chain to a pending promise, on its loop, and take the reference of that: for the job of
- * its reactions, if it is chained itself.  Then it is settled by its chain, or by what it
- * follows, which have a reference until then.  Of any other it must be known that no reference
- * is left by which it could be settled. */
+/* On the loop's thread: chain to a pending promise, and consume the reference to it.  If
+ * `before` is chained itself, the reference is kept for the job of its reactions: `before` is
+ * settled by its chain, or by the promise that it follows, and these hold a reference until
+ * then.  For any other promise the reference is dropped, so that the loss of the last
+ * reference that could settle it is noticed. */
 static bool
 chain_to_pending(weft_promise *promise, weft_promise *before)
 {
@@ -319,7 +323,7 @@ chain_to_pending(weft_promise *promise, weft_promise *before)
 	return true;
 }
 
-/* Chain to a promise that has settled, on its loop.  0, WEFT_ENOMEM. */
+/* On the loop's thread: chain to a promise that has settled.  0, WEFT_ENOMEM. */
 static int
 chain_late(weft_promise *promise, weft_promise *before)
 {
@@ -339,16 +343,16 @@ chain_late(weft_promise *promise, weft_promise *before)
 
 /* --- from other threads ----------------------------------------------------- */
 
-#define ON_ITS_WAY ((uintptr_t)1) /* of `travels`: none, but the node */
+#define ON_ITS_WAY ((uintptr_t)1) /* value of `travels`: empty, but the node is on its way */
 
-/* A promise that is chained to one which has settled. */
+/* A promise that is chained to a settled one, on its way to the loop. */
 struct travel {
 	struct travel *next;
 	weft_promise *promise, *before; /* both referenced */
 };
 
-/* It cannot fail: without memory for a job of its own, it is of the one that waits until
- * there is room. */
+/* Cannot fail: without memory for a job of its own, the reaction joins the job of `before`,
+ * which waits until there is memory. */
 static void
 arrive(const struct travel *travel)
 {
@@ -365,7 +369,7 @@ arrive(const struct travel *travel)
 	(void)weft_promise_unref(before);
 }
 
-/* On the loop. */
+/* On the loop's thread. */
 static void
 take_travels(struct weft__home *home, uintptr_t leave)
 {
@@ -407,7 +411,7 @@ send_travel(struct weft__home *home, struct travel *travel)
 		weft__loop_tell(weft__home_loop(home), &home->travels_node, on_travels, home);
 }
 
-/* On the loop: chain behind what others have chained before. */
+/* On the loop's thread: chain behind what other threads have chained before. */
 static int
 chain_in_order(weft_promise *promise, weft_promise *before)
 {
@@ -418,7 +422,7 @@ chain_in_order(weft_promise *promise, weft_promise *before)
 	return chain_late(promise, before);
 }
 
-/* By another thread than the loop's; takes `travel`.  Invariant 3. */
+/* On another thread than the loop's; consumes `travel`.  Invariant 3. */
 static void
 chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *travel)
 {
@@ -438,7 +442,7 @@ chain_from_afar(weft_promise *promise, weft_promise *before, struct travel *trav
 
 /* --- chaining ----------------------------------------------------------- */
 
-/* It was chained to nothing, and nobody has it. */
+/* Drop a promise that was chained to nothing and that no other code has. */
 static WEFT__APART weft_promise *
 undo(weft_promise *promise)
 {
@@ -446,7 +450,7 @@ undo(weft_promise *promise)
 	return weft_promise_unref(promise);
 }
 
-/* Is there anybody to call handlers?  While the loop ends new promises are settled, and
+/* Will the loop call handlers?  While the loop ends, new promises are rejected at once, and
  * handlers still run. */
 static bool
 is_served(const weft_promise *promise, bool is_here)
@@ -500,7 +504,7 @@ chain_far(weft_promise *before, const struct handlers *handlers)
 	return promise;
 }
 
-/* Takes the reference of `before`. */
+/* Consumes the caller's reference to `before`. */
 static weft_promise *
 chain(weft_promise *before, const struct handlers *handlers)
 {
