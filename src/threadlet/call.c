@@ -1,4 +1,4 @@
-/* call.c - what a threadlet can wait for by itself: others, time, descriptors, ops. */
+/* call.c - calls of a threadlet that suspend by themselves: yield, sleep, descriptors, ops. */
 #include "threadlet/threadlet.h"
 
 weft_threadlet
@@ -50,7 +50,7 @@ weft_sleep_until(uint64_t deadline_ns)
 
 /* --- ops ---------------------------------------------------------------- */
 
-/* What a background threadlet waits for does not keep a run going either. */
+/* An op that a background threadlet waits for does not keep the loop alive, either. */
 static void
 init_op(weft_op *op, weft_op_fn on_done, void *arg)
 {
@@ -64,7 +64,7 @@ weft__op_init_waited(weft_op *op)
 	init_op(op, NULL, NULL);
 }
 
-/* The waiter of an op, which alone ends the wait. */
+/* The waiter of an op.  Only the op ends the wait. */
 struct op_waiter {
 	struct weft__waiter waiter;
 	struct weft__op *op;
@@ -97,7 +97,8 @@ weft_wait_fd(int fd, uint32_t events, uint64_t deadline_ns)
 	return rc < 0 ? rc : (int)weft__wait(&w.waiter, WEFT_NEVER);
 }
 
-/* The op is the threadlet's to wait for, whatever happens: it may lie on its stack. */
+/* Wait until the op has finished, whatever happens, because the op may be on the
+ * caller's stack. */
 static int64_t
 wait_op(struct weft__op *op, const char *what, uint64_t deadline_ns, bool deaf)
 {

@@ -1,17 +1,17 @@
-/* cancel.c - telling threadlets to end, or one wait of them.
+/* cancel.c - canceling threadlets and scopes, and interrupting single waits.
  *
- * A threadlet has levels: its base, and above it each scope it has open.  Cancelling a
- * level reaches all levels above it, up to one that is shielded, and the children of
- * each; what the topmost level says holds for the waits of the threadlet itself.
+ * A threadlet has levels: its base, and above it each scope that it has open.  Canceling a
+ * level cancels all levels above it, up to a shielded one, and the children of each.  The state
+ * of the topmost level applies to the threadlet's own waits.
  *
- *   1. A level keeps the first reason it was given; then all above it, up to a shield,
- *      and all children have one.
- *   2. Children are told one after the other, from a list, not by recursion: the tree
- *      may be as deep as there are threadlets, and stacks are small.
+ *   1. A level keeps the first reason it was given.  From then on all levels above it, up to a
+ *      shield, and all children have one.
+ *   2. Children are canceled one after the other, from a list, not by recursion: the tree may
+ *      be as deep as there are threadlets, and stacks are small.
  */
 #include "threadlet/threadlet.h"
 
-/* Threadlets still to be told. */
+/* Threadlets that the cancellation has yet to reach. */
 struct round {
 	struct weft__threadlet *first;
 	int why;
@@ -21,7 +21,7 @@ static void
 add(struct round *round, struct weft__threadlet *t)
 {
 	if (t->base_why)
-		return; /* told before; invariant 1 */
+		return; /* canceled before; invariant 1 */
 	t->base_why = round->why;
 	t->told = round->first;
 	round->first = t;
@@ -38,7 +38,7 @@ end_level(struct round *round, const struct weft__crew *crew, struct weft__scope
 			(void)weft__handle_ask((int64_t)weft__load(&h->id, WEFT__RELAXED),
 			                       round->why == WEFT_ETIMEDOUT ? WEFT__REQUEST_TIMEOUT
 			                                                    : WEFT__REQUEST_CANCEL);
-		else if (h->threadlet) /* else it is on its way home */
+		else if (h->threadlet) /* else it is on its way to the scope's loop */
 			add(round, h->threadlet);
 	}
 }
@@ -94,8 +94,8 @@ weft__scope_end(struct weft__scope *scope, int why)
 	tell_all(&round);
 }
 
-/* The mark is taken away when a call returns WEFT_EINTR: if the present one has its result
- * already, the next. */
+/* A call that returns WEFT_EINTR clears the mark: the current one, or the next if the current
+ * one already has its result. */
 static void
 interrupt(struct weft__threadlet *t)
 {
@@ -103,7 +103,7 @@ interrupt(struct weft__threadlet *t)
 	weft__ask(t, WEFT_EINTR);
 }
 
-/* Do what other threads have asked. */
+/* Carry out the requests of other threads. */
 static void
 do_asked(struct weft__crew *crew)
 {
@@ -134,7 +134,7 @@ weft__on_asked(void *arg)
 	do_asked(crew);
 }
 
-/* The handle, if its threadlet runs on the calling thread's loop. */
+/* The handle of a threadlet of the calling thread's loop, or NULL. */
 static struct weft__handle *
 find_here(weft_threadlet id)
 {
@@ -177,19 +177,19 @@ weft_interrupt(weft_threadlet id)
 	return ask(id, WEFT__REQUEST_INTERRUPT);
 }
 
-/* Why a scope has to end, or 0. */
+/* The error with which a scope has to end now, or 0. */
 static int
 why_over(const struct weft__scope *scope, uint64_t now_ns)
 {
 	if (scope->why)
-		return 0; /* it has been ended */
+		return 0; /* it has been ended already */
 	if (scope->place.block && scope->place.due_ns <= now_ns)
 		return WEFT_ETIMEDOUT;
 	return scope->tie ? scope->tie->check(scope->tie) : 0;
 }
 
-/* A scope around it, up to a shield, that is over, with the reason.  The scopes of the
- * threadlet in whose scope this one lives count as well, if they are on the same loop. */
+/* A scope around `t`, up to a shield, that has to end, with the reason.  Includes the scopes of
+ * the threadlet that opened the scope of `t`, and so on, as far as they are on the same loop. */
 static struct weft__scope *
 find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 {
@@ -210,7 +210,7 @@ find_over(const struct weft__threadlet *t, uint64_t now_ns, int *why)
 	}
 }
 
-/* Do now what the loop will do in its next iteration, so that the answer stays true. */
+/* Do now what the loop would do in its next iteration, so that the answer stays true. */
 int
 weft__threadlet_look(struct weft__threadlet *self)
 {

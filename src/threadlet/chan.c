@@ -1,30 +1,31 @@
 /* chan.c - channels.
  *
- *   1. Receivers wait only while nothing is buffered, senders only while the buffer is
- *      full.  So a value goes straight to a waiting receiver, and the room that a
- *      receiver makes straight to a waiting sender.
- *   2. Values leave in the order in which they, or their senders, came.
- *   3. Closing wakes all: senders have not sent, receivers find nothing.
- *   4. The gate of a shared channel with a buffer has a lock for each side.  Queues and
- *      `closed` change inside of the gate only, so under one lock they stand still: while
- *      nobody waits, a value goes into the buffer by the senders' lock alone, and out of it
- *      by the receivers' alone.
- *   5. Only the senders' lock lets values in, only the receivers' lock out.  A value is
- *      there before it is counted in (I: release, acquired by who takes it out), and its
- *      place is free before it is counted out (O: the same the other way round).
- *   6. Who finds such a channel empty, or full, looks on for a moment before it suspends, if
- *      its loop has nobody else to run: to be woken by another thread takes longer than
- *      that one needs to fill the buffer, or to empty it.  One long look finds many values
- *      there, many short ones would take the other side's line away for each.
- *   7. How long is learned, since machines differ: if the whole buffer has moved, the other
- *      side has stood still and waited for this one; if less than half of it, the next look
- *      comes too soon.
+ *   1. Receivers wait only while nothing is buffered, senders only while the buffer is full.
+ *      So a sender hands a value directly to a waiting receiver, and a receiver gives the room
+ *      that it makes directly to a waiting sender.
+ *   2. Values leave in the order in which they, or their waiting senders, came.
+ *   3. Closing wakes all waiters: senders have not sent, receivers find nothing.
+ *   4. The waitable of a shared channel with a buffer has a lock for each direction.  Queues
+ *      and `closed` change only inside the waitable, so they do not change while one lock is
+ *      held.  While nothing waits, a value enters the buffer under the senders' lock alone, and
+ *      leaves it under the receivers' lock alone.
+ *   5. Only the holder of the senders' lock adds values, only the holder of the receivers'
+ *      lock removes them.  A value is stored before it is counted in (I: release, acquired
+ *      by the receiver), and its place is free before it is counted out (O: release,
+ *      acquired by the sender).
+ *   6. A caller that finds such a channel empty, or full, spins for a moment before it
+ *      suspends, if its loop has nothing else to run: a wake by another thread takes longer
+ *      than that thread needs to fill or empty the buffer.  One long spin finds many values;
+ *      many short ones would pull the other direction's cache line over for each value.
+ *   7. The length of a spin adapts to the machine.  If the whole buffer has moved, the other
+ *      direction has stalled and waited for this one: spin shorter.  If less than half of it
+ *      has moved, the next check came too soon: spin longer.
  */
 #include "threadlet/chan.h"
 
 #define BYTES_MAX  ((size_t)1 << 40) /* of a whole channel */
 #define LOOKS      2
-#define PAUSES     64u /* of a look, at first: some 800 ns */
+#define PAUSES     64u /* of a spin, at first: about 800 ns */
 #define PAUSES_MIN 8u
 #define PAUSES_MAX 256u
 #define WORD       sizeof(uint64_t)
@@ -41,14 +42,14 @@ copy(void *to, const void *from, size_t size)
 		__builtin_memcpy(to, from, size);
 }
 
-/* How many are buffered; inside of the gate. */
+/* The number of buffered values; inside the waitable. */
 static inline size_t
 count_of(const weft_chan *chan)
 {
 	return (size_t)(weft__count_get(&chan->in.count) - weft__count_get(&chan->out.count));
 }
 
-/* Count one on this side, which goes on at `next`: I, O. */
+/* Count one value in this direction, which continues at `next`: I, O. */
 static inline void
 pass(weft_chan *chan, struct weft__chan_side *side, char *next)
 {
@@ -119,7 +120,7 @@ weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake)
 	return recv_now(chan, out, wake);
 }
 
-/* Outside of the gate. */
+/* Outside of the waitable. */
 static inline int
 finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 {
@@ -129,8 +130,9 @@ finish(int rc, struct weft__wait *wake, struct weft__threadlet *self)
 	return rc;
 }
 
-/* Is this side's count ahead of the other's by so much?  That is looked at only when what
- * was last seen of it does not say no; inside of the gate counts go on without that. */
+/* Is the count of this direction ahead of the other's by `by`?  Loads the other count only
+ * if the last value seen does not already say no.  Inside the waitable, counts advance
+ * without this check. */
 static bool
 is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other, uint64_t by)
 {
@@ -142,7 +144,7 @@ is_ahead(struct weft__chan_side *side, const struct weft__chan_side *other, uint
 	return count - weft__get(side->other) == by;
 }
 
-/* Invariant 4: by one lock.  false: it takes both. */
+/* Invariant 4: under one lock.  Returns false if both are needed. */
 static bool
 send_alone(weft_chan *chan, const void *value)
 {
@@ -184,7 +186,7 @@ learn(struct weft__chan_side *side, size_t capacity, uint64_t moved)
 		weft__count_set(&side->pauses, pauses);
 }
 
-/* Invariant 6.  Whether the other side has gone on meanwhile. */
+/* Invariant 6.  Returns whether the other direction has moved meanwhile. */
 static bool
 look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_t capacity)
 {
@@ -205,7 +207,7 @@ look_on(struct weft__chan_side *side, const struct weft__chan_side *other, size_
 	return moved > 0;
 }
 
-/* By one lock, at once or after a look, which counts as a wait: see gate.h. */
+/* Under one lock, at once or after a spin.  A spin counts as a wait: see gate.h. */
 static bool
 send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 {
@@ -299,7 +301,7 @@ wait_to_recv(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__thre
 	return weft__gate_wait_here(&chan->receivers, "chan recv", out, deadline_ns, self);
 }
 
-/* Somebody waits on the other side, or it is closed. */
+/* A threadlet waits in the other direction, or the channel is closed. */
 __attribute__((noinline)) static int
 send_here(weft_chan *chan, const void *value, uint64_t deadline_ns, struct weft__threadlet *self)
 {
@@ -320,9 +322,9 @@ recv_here(weft_chan *chan, void *out, uint64_t deadline_ns, struct weft__threadl
 	                         : finish(rc, wake, self);
 }
 
-/* Through the buffer, in which there is room, or a value.  Most values are pointers and
- * numbers, which are copied without a call: so the short ways below, which leave all others
- * to these, have nothing to save for one. */
+/* Through the buffer, which has room, or a value.  Most values are pointers and numbers, which
+ * are copied without a call.  The fast paths below handle only those, so they need not save
+ * registers for a call; all other sizes go through these two. */
 __attribute__((noinline)) static int
 send_bytes(weft_chan *chan, const void *value, struct weft__threadlet *self)
 {
@@ -378,7 +380,7 @@ weft_chan_recv(weft_chan *chan, void *out, uint64_t deadline_ns)
 	return weft__stayed(self);
 }
 
-/* Out before in: so what comes and goes meanwhile makes it more, and not less than none. */
+/* Load `out` before `in`: concurrent changes make the result too large, but never negative. */
 size_t
 weft_chan_count(const weft_chan *chan)
 {
@@ -388,7 +390,7 @@ weft_chan_count(const weft_chan *chan)
 	return count < chan->capacity ? (size_t)count : chan->capacity;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creation, closing, references -------------------------------------- */
 
 weft_chan *
 weft_chan_new(size_t value_bytes, size_t capacity, uint32_t flags)
@@ -445,7 +447,7 @@ weft_chan_ref(weft_chan *chan)
 	return chan;
 }
 
-/* Those who wait hold references, or their callers do: the last one finds nobody. */
+/* Waiters hold references, or their callers do: at the last unref nothing waits. */
 weft_chan *
 weft_chan_unref(weft_chan *chan)
 {

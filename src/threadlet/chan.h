@@ -1,6 +1,6 @@
 /* chan.h - a channel, as select and the channel's own calls share it.  Private.
  *
- * Needs: gate.h.  Thread: inside of the gate, but for what is set once.
+ * Needs: gate.h.  Thread: inside the waitable, but for what is set once.
  */
 #ifndef WEFT_THREADLET_CHAN_H
 #define WEFT_THREADLET_CHAN_H
@@ -8,23 +8,23 @@
 #include <weft/chan.h>
 #include "threadlet/gate.h"
 
-/* What senders have, or receivers. */
+/* The state of one direction: sending or receiving. */
 struct weft__chan_side {
-	weft__a64         count; /* of the values that have gone through, from the first on */
-	char             *place; /* where the next one is put, or taken from */
-	uint64_t          other; /* what the other side's count was at least */
+	weft__a64         count; /* of values that went through, ever */
+	char             *place; /* where the next value is stored, or taken from */
+	uint64_t          other; /* a lower bound of the other direction's count */
 	struct weft__lock lock;  /* of a shared channel that has a buffer */
-	struct weft__luck luck;  /* of those who look on before they wait, */
-	weft__a32         pauses; /* and how long they do */
-} __attribute__((aligned(64))); /* each side works in its own line */
+	struct weft__luck luck;  /* adaptive spin before a wait, */
+	weft__a32         pauses; /* and its length in pauses */
+} __attribute__((aligned(64))); /* each direction works in its own line */
 
 struct weft_chan {
 	struct weft__gate_pair pair;
-	struct weft__waits senders, receivers; /* at most one has any */
+	struct weft__waits senders, receivers; /* at most one is not empty */
 	size_t    value_bytes; /* set once, as the next three */
 	size_t    capacity;
 	char     *end;         /* of the values */
-	void     *memory;      /* the channel's */
+	void     *memory;      /* the allocation */
 	weft__a32 refs;
 	bool      closed;
 	struct weft__chan_side in, out;
@@ -37,8 +37,9 @@ weft__chan_gate(weft_chan *chan)
 	return &chan->pair.gate;
 }
 
-/* Inside of the gate: do it if it can be done now.  WEFT_EAGAIN if not; else 0 or
- * WEFT_EPIPE, and `*wake` is to be woken with 0 outside of the gate, if not NULL. */
+/* Inside the waitable: send or receive if that is possible now.  Returns WEFT_EAGAIN if
+ * not; else 0 or WEFT_EPIPE, and the caller wakes `*wake`, unless NULL, with 0 once it has
+ * left the waitable. */
 int weft__chan_send(weft_chan *chan, const void *value, struct weft__wait **wake);
 int weft__chan_recv(weft_chan *chan, void *out, struct weft__wait **wake);
 

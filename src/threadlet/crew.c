@@ -1,24 +1,25 @@
-/* crew.c - the threadlets of a loop: who runs next, and on which stack.
+/* crew.c - the threadlet scheduler of a loop: which threadlet runs next, and on which stack.
  *
- * In its phase of the turn the loop changes to the first ready threadlet; from there
- * each changes to the next directly, as it suspends, and the last one back to the loop.
+ * In its threadlet phase the loop switches to the first ready threadlet.  A threadlet that
+ * suspends switches directly to the next one, and the last one switches back to the loop.
  *
- *   1. At most LEFT_MAX changes are made in a phase, so threadlets that yield all the
- *      time hold up nothing else.  Who becomes ready goes to the end of the queue.
- *   2. Microtasks and callbacks run on the thread's own stack: as soon as there are
- *      some, the loop goes on.
- *   3. A dead threadlet cannot give its own stack back: whoever runs next does it.
- *   4. What a thread has of its own (errno, C++ exceptions) belongs to the threadlet that
- *      runs, or to the loop, and changes with it.
- *   5. While a turn is recorded they change by way of the loop, which writes that down: so
- *      those that change directly need not ask.
+ *   1. At most LEFT_MAX switches are made in a phase, so threadlets that yield all the time do not
+ *      starve the rest of the loop.  A threadlet that becomes ready goes to the end of the queue.
+ *   2. Microtasks and callbacks run on the thread's own stack.  As soon as there are some, the
+ *      next switch goes to the loop.
+ *   3. A dead threadlet cannot give its own stack back: the threadlet or loop that
+ *      runs next reaps it.
+ *   4. Thread state (errno, C++ exceptions) belongs to the running threadlet, or to the loop,
+ *      and is saved and restored with each switch.
+ *   5. While an iteration is traced, every switch goes through the loop, which records it.  So
+ *      direct switches need no check for tracing.
  */
 #include "threadlet/threadlet.h"
 
 #define LEFT_MAX 64
 
-/* Many threadlets do not fit into the caches: fetch what the next one will touch first,
- * while this one runs; and who comes after it, so that then it can be followed. */
+/* Many threadlets do not fit into the caches.  Called with the threadlet that will run after the
+ * one just popped: prefetch the top of its stack, and the struct of the threadlet behind it. */
 static inline __attribute__((always_inline)) void
 fetch_ahead(const struct weft__threadlet *next)
 {
@@ -48,7 +49,7 @@ pop(weft_loop *loop)
 	return next;
 }
 
-/* Who runs next; NULL: the loop. */
+/* The threadlet to run next; NULL: the loop. */
 static inline struct weft__threadlet *
 pick(weft_loop *loop)
 {
@@ -58,7 +59,7 @@ pick(weft_loop *loop)
 	return pop(loop);
 }
 
-/* Not inlined: switches are without it mostly. */
+/* Not inlined: most switches do not need it. */
 __attribute__((noinline)) static void
 bury_dead(struct weft__crew *crew)
 {
@@ -75,7 +76,7 @@ bury(struct weft__crew *crew) /* invariant 3 */
 		bury_dead(crew);
 }
 
-/* Invariant 4: after a change to `self`, what is its own. */
+/* Invariant 4: after a switch to `self`, restore its state. */
 static inline void
 restore(struct weft__crew *crew, const struct weft__threadlet *self)
 {
@@ -137,7 +138,7 @@ weft__leave_for_ever(struct weft__threadlet *self)
 	return next ? &next->context : &crew->context;
 }
 
-/* --- the loop's side ---------------------------------------------------- */
+/* --- the loop's part ---------------------------------------------------- */
 
 /* This thread runs the loop from now on. */
 static void
@@ -155,7 +156,7 @@ crew_at(weft_loop *loop)
 	return (struct weft__crew *)weft__load(&loop->crew, WEFT__ACQUIRE);
 }
 
-/* Invariant 5.  It has come back when `next` suspends, or is dead and not buried yet. */
+/* Invariant 5.  Returns when `next` has suspended, or is dead and not reaped yet. */
 WEFT__SELDOM static void
 switch_traced(struct weft__crew *crew, struct weft__threadlet *next)
 {
@@ -205,7 +206,7 @@ crew_run(weft_loop *loop)
 	weft__loop_called(loop, WEFT_PHASE_THREADLETS, LEFT_MAX - weft__count_get(&loop->left));
 }
 
-/* In a signal handler of the loop's thread. */
+/* In a signal handler on the loop's thread. */
 static void
 crew_tell_holder(weft_loop *loop, struct weft__holder *out)
 {
@@ -240,7 +241,7 @@ crew_trim(weft_loop *loop)
 	return weft__stack_trim(&crew->stacks);
 }
 
-/* Not before the crew ends: a scope that was left open may still point to its record. */
+/* Not before the scheduler ends: a scope that was left open may still point to its record. */
 static void
 free_scopes(struct weft__crew *crew)
 {
@@ -252,8 +253,8 @@ free_scopes(struct weft__crew *crew)
 	}
 }
 
-/* In a forked child the stacks of those that were alive are lost with the loop: no
- * thread of the parent's is there to run them. */
+/* In a forked child the stacks of threadlets that were alive are lost with the loop: the
+ * parent's threads, which could run them, do not exist there. */
 static void
 crew_fini(weft_loop *loop, bool alone)
 {
@@ -297,9 +298,9 @@ weft__crew_make(weft_loop *loop)
 	weft__handles_init();
 	if (weft__cas(&loop->crew, &other, (uintptr_t)crew, WEFT__RELEASE))
 		return crew;
-	/* Another thread was first.  It gave the lock of the handles back, in
-	 * weft__handles_init(), before it published its crew; this takes that lock, and
-	 * so acquires that crew. */
+	/* Another thread was first.  It released the lock of the handles, in
+	 * weft__handles_init(), before it published its scheduler.  weft__handles_fini() takes
+	 * that lock, and so acquires what the other thread wrote. */
 	weft__handles_fini(crew);
 	weft__sys->release(crew);
 	return (struct weft__crew *)other;

@@ -1,38 +1,38 @@
-/* deadlock.c - threadlets that wait for each other, and nobody else.
+/* deadlock.c - detects threadlets that wait only for each other.
  *
- * Asked when a loop is about to sleep without a deadline, while no op, no watch and no
- * timer is there to end that.  A post is always possible, so it is never certain that
- * nothing will happen; but if all that keeps a run from ending are threadlets that wait
- * for what only their own loop's thread can bring, something is most likely wrong.
+ * The check runs when a loop is about to sleep without a deadline, while no op, no watch and no
+ * timer is there to wake it.  A post is always possible, so a deadlock is never certain.  But
+ * if all that keeps a run from ending are threadlets that wait for their own loop's thread,
+ * something is most likely wrong.
  *
- * Loops of a runtime are asked together (runtime/quiet.c), when all of them sleep.
+ * The loops of a runtime are checked together (runtime/quiet.c), when all of them sleep.
  *
- *   1. A witness is a threadlet that something else can wake.  While there is one, there
- *      is no deadlock; so the last that was found is asked first.
- *   2. What was reported is not reported again before a threadlet has run.
- *   3. If one has run after a report, and the hook has not seen to it, then posts wake
- *      them: that is how this loop works, and it is not asked any more.
+ *   1. A witness is a threadlet that something else can wake.  While there is one, there is no
+ *      deadlock; so the last witness found is checked first.
+ *   2. A reported deadlock is not reported again before a threadlet has run.
+ *   3. If a threadlet has run after a report, and not because of the report hook, then posts
+ *      wake these threadlets.  That is how this loop works, and it is no longer checked.
  */
 #include "base/report.h"
 #include "threadlet/threadlet.h"
 
 #define TEXT_BYTES ((size_t)16384)
 
-/* Those who are asked about: the threadlets of a crew, alone or with all others of the
- * loops of a runtime. */
+/* The threadlets that are checked: those of one scheduler, alone or together with those of all
+ * loops of its runtime. */
 struct suspects {
 	struct weft__crew *crew;
 	struct weft_runtime *runtime; /* NULL: alone */
 };
 
-/* Is that crew not among those who are asked about? */
+/* Is that scheduler not among those that are checked? */
 static bool
 is_outside(const struct suspects *all, const struct weft__crew *crew)
 {
 	return crew != all->crew && (!all->runtime || crew->loop->runtime != all->runtime);
 }
 
-/* It runs outside, or has ended there and is on its way home. */
+/* Its threadlet runs outside, or has ended there and is on its way to the scope's loop. */
 static bool
 is_distant(const struct suspects *all, const struct weft__handle *handle)
 {
@@ -72,7 +72,7 @@ is_witness(const struct suspects *all, const struct weft__threadlet *t)
 	return !joined || is_distant(all, joined);
 }
 
-/* Is there no witness?  Counts those that keep a run going. */
+/* Is there no witness?  Counts the threadlets that keep a run going. */
 static bool
 has_no_witness(const struct suspects *all, uint64_t *alive)
 {

@@ -1,13 +1,13 @@
 /* dump.c - threadlets as text.
  *
- * Whatever is written is put together in memory first, a threadlet at a time, so that a
- * block is one write and a loop is never held up by the descriptor.
+ * Text is first put together in memory, a threadlet at a time.  So a block is one write, and a
+ * slow descriptor never blocks a loop.
  */
 #include <poll.h>
 #include "base/os.h"
 #include "threadlet/threadlet.h"
 
-#define ANSWER_NS WEFT_S /* for a loop to show a slice */
+#define ANSWER_NS WEFT_S /* for a loop to answer */
 #define SLICE     16u
 #define BLOCK     ((size_t)4096) /* of text about one threadlet */
 
@@ -122,7 +122,7 @@ weft_symbol(const void *address, char *buf, size_t size)
 
 /* --- to a descriptor ---------------------------------------------------- */
 
-/* All of it; 0, or an error. */
+/* Write all of it.  Returns 0, or an error. */
 static int
 write_out(int fd, const struct weft__text *text)
 {
@@ -187,7 +187,7 @@ write_slice(struct dump *dump, int count)
 	return 0;
 }
 
-/* Its threadlets; 0, or an error of writing. */
+/* Write the threadlets of a loop.  Returns 0, or a write error. */
 static int
 dump_loop(struct dump *dump, weft_loop *loop)
 {

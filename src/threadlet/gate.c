@@ -1,17 +1,16 @@
-/* gate.c - what locks, channels and the like have in common.
+/* gate.c - waitables: what locks, channels and similar objects have in common.
  *
- *   1. Queues are changed, and their waiters claimed, inside of the gate.  So one that
- *      is in a queue is there: its owner takes it out, inside, before it returns, unless
- *      whoever claimed it has done that.
- *   2. A claimed waiter is woken outside of the gate, so that nobody is held up by that.
- *      From then on its memory, and perhaps the gate's, is gone.
- *   3. Whoever wakes a waiter has written its result, and what it waited for, before: to
- *      a loop that sleeps that is ordered by its inbox, to all others by W (release,
- *      acquire).
- *   4. Who waits looks on for a moment first: another thread that is about to wake it
- *      does so sooner than it could be suspended and resumed.  Then it exchanges SLEEPS
- *      in, and who wakes it exchanges WOKEN in.  So whichever of the two comes second
- *      sees the other: the waiter does not sleep, or is roused.
+ *   1. Queues are changed, and their waiters claimed, only inside the waitable.  So every
+ *      waiter in a queue still exists: before it returns, its owner removes it, inside, unless
+ *      the claimer has done so.
+ *   2. A claimed waiter is woken outside of the waitable, so that the wake delays no other
+ *      caller.  After the wake its memory, and perhaps the waitable's, may be gone.
+ *   3. The thread that wakes a waiter has written the result, and the value, before.  For a
+ *      loop that sleeps, the inbox orders that; for all others W does (release, acquire).
+ *   4. A waiter spins for a moment first: if another thread is about to wake it, that takes
+ *      less time than to suspend and resume.  Then the waiter exchanges SLEEPS in, and the
+ *      waking thread exchanges WOKEN in.  Whichever comes second sees the other: either the
+ *      waiter does not sleep, or the waking thread wakes it.
  */
 #include "threadlet/gate.h"
 
@@ -101,7 +100,7 @@ weft__gate_may_look(struct weft__luck *luck)
 	       && weft__luck_try(luck);
 }
 
-/* Invariant 4.  Whether it was woken already. */
+/* Invariant 4.  Returns whether it was woken already. */
 static bool
 look_on(struct weft__shared_waiter *w)
 {
@@ -114,7 +113,7 @@ look_on(struct weft__shared_waiter *w)
 	       == WEFT__WAIT_WOKEN; /* W */
 }
 
-/* A plain thread: parks. */
+/* A plain thread parks. */
 static int64_t
 park(struct weft__shared_waiter *w, uint64_t deadline_ns)
 {
@@ -169,7 +168,7 @@ weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result)
 	if (loop)
 		weft__loop_tell(loop, &w->node, on_woken, &w->waiter);
 	else
-		weft__sys->unpark(&w->woken); /* maybe gone; no harm */
+		weft__sys->unpark(&w->woken); /* the word may be gone, which does no harm */
 }
 
 struct weft__wait *
@@ -193,7 +192,7 @@ weft__gate_wake_all(struct weft__wait *list, int64_t result)
 	while (list) {
 		struct weft__wait *wait = list;
 
-		list = weft__get(wait->next); /* it is gone when woken */
+		list = weft__get(wait->next); /* it may be gone once woken */
 		weft__gate_wake(wait->waiter, result);
 		count++;
 	}
@@ -219,7 +218,7 @@ wait_local(struct weft__threadlet *self, struct weft__waits *queue, const char *
 	return rc;
 }
 
-/* Without a canary: it has no array that could run over. */
+/* Without a stack canary: the function has no array that could overflow. */
 __attribute__((no_stack_protector)) struct weft__gate_return
 weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value, uint64_t deadline_ns,
                      struct weft__threadlet *self, const void *site)
@@ -240,7 +239,7 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t
 {
 	struct {
 		struct weft__shared_waiter w;
-		struct weft__wait wait; /* beside it: see there */
+		struct weft__wait wait; /* next to `w`: see the comment at its struct */
 	} here;
 	int rc;
 
@@ -250,7 +249,7 @@ wait_shared(struct weft__gate *gate, const struct weft__gate_wait *how, uint64_t
 	weft__wait_push(how->queue, &here.wait);
 	weft__gate_leave(gate);
 	rc = (int)weft__shared_wait(&here.w, deadline_ns);
-	if (weft__get(here.w.waiter.chosen)) /* and the gate may be gone */
+	if (weft__get(here.w.waiter.chosen)) /* then the waitable may be gone */
 		return rc;
 	(void)weft__gate_enter(gate); /* invariant 1 */
 	weft__wait_drop(&here.wait);

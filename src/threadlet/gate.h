@@ -1,9 +1,10 @@
-/* gate.h - what locks, channels and the like have in common.
+/* gate.h - waitables: what locks, channels and similar objects have in common.
  *
- * Each begins with a gate.  It lets in one at a time: of a local one that is whoever
- * runs on its loop, of a shared one whoever has its lock.
+ * Each such object begins with a struct weft__gate.  Its state may be used by one caller at a
+ * time, which is inside the waitable: for a local one, the code that runs on its loop; for a
+ * shared one, the holder of its lock.
  *
- * Needs: threadlet.h.  Thread: of a local gate its loop's, of a shared one any.
+ * Needs: threadlet.h.  Thread: for a local waitable, its loop's; for a shared one, any.
  */
 #ifndef WEFT_THREADLET_GATE_H
 #define WEFT_THREADLET_GATE_H
@@ -15,46 +16,47 @@
 /* The first words of each public struct. */
 struct weft__gate {
 	uint32_t          flags; /* WEFT_SHARED or 0 */
-	struct weft__lock lock;  /* of a shared one */
-	weft__a64         home;  /* the number of a local one's loop, from first use on */
+	struct weft__lock lock;  /* if it is shared */
+	weft__a64         home;  /* if it is local: the ID of its loop, from first use on */
 };
 
-/* A shared gate with two doors, for what has two sides: going in is to take both locks,
- * the first one first.  Who takes one of them alone, which is his side's, keeps everybody
- * out who goes in. */
-#define WEFT__GATE_PAIR (UINT32_C(1) << 31) /* in its flags */
+/* A shared waitable with two locks, for objects with two directions.  To enter it is to take
+ * both locks, `first` before `second`.  A caller that holds only the lock of its own direction
+ * excludes every caller that enters. */
+#define WEFT__GATE_PAIR (UINT32_C(1) << 31) /* in `flags` */
 struct weft__gate_pair {
 	struct weft__gate  gate;
 	struct weft__lock *first, *second;
 };
 
-/* How often the lock of a shared gate is tried until it is waited for, after pauses each
- * twice as long as the one before: whoever has it meanwhile gets on with its lines in its
- * cache.  Where each try is a step of the hook, none shows all that can happen. */
+/* How often a caller tries the lock of a shared waitable before it parks.  The pause
+ * doubles before each try, so that the holder can work without losing its cache lines.
+ * With WEFT__HOOK_ATOMICS each try is a step of its own, and no tries already show all
+ * that can happen. */
 #ifdef WEFT__HOOK_ATOMICS
 #define WEFT__GATE_TRIES 0
 #else
 #define WEFT__GATE_TRIES 8
 #endif
 
-/* May the caller look on before it suspends?  Not if its loop has something else to do.
- * And if what it looked for has come, it gives way as if it had suspended: so the loop
- * comes to its turn after as many looks as others may run in one. */
+/* May the caller spin before it suspends?  Not if its loop has other work.  A caller whose spin
+ * succeeds yields as if it had suspended, so the loop gets its next iteration after as many
+ * spins as threadlets may run in one. */
 #define WEFT__GATE_SKIPS_MAX 64u
 bool weft__gate_may_look(struct weft__luck *luck);
 
-/* The slow part: 0, or why it cannot be entered. */
+/* The slow part of entering: 0, or an error. */
 int weft__gate_enter_slow(struct weft__gate *gate);
 
-/* The gate is of the loop that runs on this thread, and of no other. */
+/* The waitable belongs to the loop that runs on this thread. */
 static inline bool
 weft__gate_is_of(const struct weft__gate *gate, const struct weft__thread *thread)
 {
 	return weft__load(&gate->home, WEFT__RELAXED) == thread->loop->inbox.id;
 }
 
-/* The calling threadlet, if the gate is of its loop alone and it was told nothing: then
- * what can be done at once is done without more ado.  Else NULL. */
+/* The calling threadlet, if the waitable is local to its loop and the threadlet is neither
+ * canceled nor interrupted: then the caller may use the fast path.  Else NULL. */
 static inline struct weft__threadlet *
 weft__gate_is_open(const struct weft__gate *gate)
 {
@@ -66,7 +68,7 @@ weft__gate_is_open(const struct weft__gate *gate)
 	return self;
 }
 
-/* Go in, and out.  0, or WEFT_EXDEV (it is of another loop), WEFT_EINVAL. */
+/* Enter and leave.  Returns 0, WEFT_EXDEV (it belongs to another loop) or WEFT_EINVAL. */
 static inline int
 weft__gate_enter(struct weft__gate *gate)
 {
@@ -89,7 +91,7 @@ weft__gate_leave(struct weft__gate *gate)
 		weft__lock_give(&gate->lock);
 }
 
-/* Take one lock, as gates do. */
+/* Take one lock of a waitable. */
 void weft__gate_lock_slow(struct weft__lock *lock);
 
 static inline void
@@ -101,8 +103,8 @@ weft__gate_lock(struct weft__lock *lock)
 		weft__gate_lock_slow(lock);
 }
 
-/* Cancelled or interrupted: then not even what could be done at once is done, but for
- * WEFT_NOW, which does not wait. */
+/* 0, or the error of a caller that is canceled or interrupted.  Such a caller must not even do
+ * what could be done at once, except with WEFT_NOW, which does not wait. */
 static inline int
 weft__told(uint64_t deadline_ns)
 {
@@ -114,7 +116,7 @@ weft__told(uint64_t deadline_ns)
 	               : 0;
 }
 
-/* Who the caller is, as the owner of a lock. */
+/* The identity of the caller, as the owner of a lock. */
 static inline void *
 weft__gate_caller(void)
 {
@@ -124,26 +126,26 @@ weft__gate_caller(void)
 }
 
 enum {
-	WEFT__WAIT_LOOKS, /* it looks on, or will: it need only be told */
+	WEFT__WAIT_LOOKS, /* it spins, or will: setting the word wakes it */
 	WEFT__WAIT_WOKEN,
 	WEFT__WAIT_SLEEPS,
 };
 
-/* A waiter that another thread can wake, and that may be a plain thread.  All that the
- * other one has to know is here, so that it fetches few lines from this one's cache. */
+/* A waiter that another thread can wake, and that may be a plain thread.  It holds all that the
+ * waking thread reads, so that that thread fetches few cache lines. */
 struct weft__shared_waiter {
 	struct weft__waiter    waiter;
 	weft_loop             *loop;  /* of its threadlet; NULL: a plain thread */
 	struct weft__node_head node;  /* carries the wake to the loop */
 	weft__a32              woken; /* WEFT__WAIT_*; a plain thread parks here */
-	bool                   looks; /* another thread may wake it in a moment */
+	bool                   looks; /* spinning may pay: another thread may wake it soon */
 } __attribute__((aligned(64)));
 
-/* Set up a waiter for the caller, before it is put in a queue. */
+/* Initialize a waiter for the caller, before it is queued. */
 void weft__shared_waiter_init(struct weft__shared_waiter *w, const char *what,
                               const void *on);
 
-/* As weft__may_wait(); a plain thread may, too, if `shared`. */
+/* As weft__may_wait(); a plain thread may wait, too, if `shared`. */
 int weft__gate_may_wait(bool shared, uint64_t deadline_ns);
 
 /* Wait until it is woken. */
@@ -151,7 +153,7 @@ int64_t weft__shared_wait(struct weft__shared_waiter *w, uint64_t deadline_ns);
 
 void weft__gate_wake_shared(struct weft__shared_waiter *w, int64_t result);
 
-/* Wake a claimed waiter, shared or not, wherever it waits.  Outside of gates. */
+/* Wake a claimed waiter, shared or not.  The caller is outside of all waitables. */
 static inline void
 weft__gate_wake(struct weft__waiter *waiter, int64_t result)
 {
@@ -161,26 +163,25 @@ weft__gate_wake(struct weft__waiter *waiter, int64_t result)
 		weft__wake(waiter, result);
 }
 
-/* Inside of a gate: leave it and wait in `queue` for `value`.  0 or what ended it; the
- * gate is left in any case. */
+/* Called inside a waitable: leave it and wait in `queue` for `value`.  Returns 0, or the error
+ * that ended the wait.  The waitable is left in any case. */
 struct weft__gate_wait {
 	const char         *what;
 	struct weft__waits *queue;
 	void               *value;
-	bool                deaf; /* cannot be cancelled */
+	bool                deaf; /* not cancelable */
 };
 int weft__gate_wait(struct weft__gate *gate, const struct weft__gate_wait *how,
                     uint64_t deadline_ns);
 
-/* The same in a gate that weft__gate_is_open() has found open for `self`.  To be called
- * last, so that it returns to the user, and all who wait return by the same frames.
+/* The same for a waitable that weft__gate_is_open() has found open for `self`.  Make it a tail
+ * call, so that it returns to the user's code and every waiter returns through the same frames.
  *
- * A CPU predicts that a return goes behind the last call that has not returned; after a
- * switch that is the call by which the other threadlet waits.  Where both wait in the same
- * code that is right.  Else, as between a sender and a receiver, it is wrong each time, and
- * a jump, which is predicted by where it went before, takes a third off the whole.  So
- * weft__gate_wait_here(), which is in assembly, tells weft__gate_wait_from() where it
- * returns to, and returns as that says. */
+ * A CPU predicts that a return goes back to the latest unreturned call.  After a switch that is
+ * the call by which the other threadlet waits.  The prediction is right if both wait in the same
+ * code.  Between a sender and a receiver it is wrong each time; a jump, which is predicted by
+ * its last target, makes the whole exchange a third faster.  So weft__gate_wait_here(), in
+ * assembly, passes its return address to weft__gate_wait_from() and returns as that requests. */
 struct weft__gate_return {
 	int64_t  result;
 	uint64_t by_jump;
@@ -192,12 +193,12 @@ weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value,
                      uint64_t deadline_ns, struct weft__threadlet *self,
                      const void *site);
 
-/* Inside of the gate of an event: whether it is set, and who waits. */
+/* Inside the waitable of an event: whether the event is set, and its waiters. */
 bool weft__event_is_set(weft_event *event);
 struct weft__waits *weft__event_waits(weft_event *event);
 
-/* Claim all in a queue, as a list by `next`; and wake such a list, which may be NULL, with
- * one result.  Returns how many. */
+/* Claim all waiters of a queue, as a list linked by `next`.  Wake such a list, which may be
+ * NULL, with one result; returns their number. */
 struct weft__wait *weft__gate_claim_all(struct weft__waits *queue);
 int weft__gate_wake_all(struct weft__wait *list, int64_t result);
 

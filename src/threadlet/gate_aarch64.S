@@ -1,7 +1,6 @@
-/* gate_aarch64.S - how a call that has waited returns: see weft__gate_wait_here() in
- * gate.h.
+/* gate_aarch64.S - how a call that has waited returns: see weft__gate_wait_here() in gate.h.
  *
- * Always by a return: a jump would need a landing pad (BTI) where it goes.
+ * It always returns by `ret`: a jump would need a landing pad (BTI) at its target.
  */
 #if defined(__aarch64__)
 
@@ -13,7 +12,7 @@
 weft__gate_wait_here:
 	.cfi_startproc
 	hint	#34
-	mov	x5, x30			/* where it returns to */
+	mov	x5, x30			/* return address */
 	b	weft__gate_wait_from
 	.cfi_endproc
 	.size	weft__gate_wait_here, . - weft__gate_wait_here

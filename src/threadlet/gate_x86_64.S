@@ -1,7 +1,6 @@
-/* gate_x86_64.S - how a call that has waited returns: see weft__gate_wait_here() in
- * gate.h.
+/* gate_x86_64.S - how a call that has waited returns: see weft__gate_wait_here() in gate.h.
  *
- * The prefix says that the jump, as any return, may land where no endbr64 is (IBT).
+ * The notrack prefix says that the jump, like a return, may land where there is no endbr64 (IBT).
  */
 #if defined(__x86_64__)
 
@@ -13,7 +12,7 @@
 weft__gate_wait_here:
 	.cfi_startproc
 	endbr64
-	movq	(%rsp), %r9		/* where it returns to */
+	movq	(%rsp), %r9		/* return address */
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset rbp, 0

@@ -1,10 +1,10 @@
 /* go.c - a threadlet from its start to its end.
  *
- *   1. A start on another loop takes all it needs here, so that it fails here or not at
- *      all; the threadlet itself is the node that travels.
- *   2. The end comes in this order: scopes left open, cleanups, values, word to whoever
- *      joins, and the stack, which is somebody else's to give back (crew.c).
- *   3. One that is joined on another loop travels there when it is dead, stack and all.
+ *   1. A start on another loop allocates all it needs here, so that it fails here or not at
+ *      all.  The threadlet itself is the node that is posted to that loop.
+ *   2. A threadlet ends in this order: scopes left open, cleanups, local values, notification
+ *      of the joiner, and the stack, which its successor gives back (crew.c).
+ *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"
 #include "base/report.h"
@@ -23,7 +23,7 @@ run_cleanups(struct weft__threadlet *self)
 	}
 }
 
-/* Invariant 3. */
+/* Invariant 3: on the loop of its scope. */
 static void
 on_came_home(void *arg)
 {
@@ -50,7 +50,7 @@ weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead)
 		weft__stack_give(&crew->stacks, dead->stack);
 }
 
-/* A threadlet without a name is called by its function. */
+/* A threadlet without a name is named by its function. */
 static void
 report_failure(const struct weft__threadlet *self, int error, const char *text)
 {
@@ -71,7 +71,8 @@ report_failure(const struct weft__threadlet *self, int error, const char *text)
 	});
 }
 
-/* Tell whoever joins it.  Afterwards a handle is left only if it has to travel. */
+/* Notify the joiner.  A handle that is left afterwards means that the threadlet is to be
+ * posted. */
 static void
 tell_end(struct weft__threadlet *self)
 {
@@ -119,7 +120,7 @@ has_left(const struct weft__threadlet *self)
 	return ((uintptr_t)self->scope | (uintptr_t)self->cleanups | (uintptr_t)self->locals) != 0;
 }
 
-/* It has failed, with that text, which is taken: for those who join it, or reported. */
+/* The threadlet has failed.  Takes `text` and keeps it for the joiners, or reports it. */
 static void
 end_failed(struct weft__threadlet *self, char *text)
 {
@@ -146,7 +147,7 @@ end_all(struct weft__threadlet *self)
 	self->why = 0;
 	if (self->result < 0)
 		end_failed(self, text);
-	do { /* each may leave something of the others */
+	do { /* each may leave work for the others */
 		run_cleanups(self);
 		weft__threadlet_end_locals(self);
 		(void)weft__scopes_close(self);
@@ -193,8 +194,8 @@ lies_at(const struct weft__stack *stack)
 	return (struct weft__threadlet *)(void *)stack->top - 1;
 }
 
-/* Lay a threadlet at the top of its stack.  It stays there from function to function, as
- * long as the stack has memory. */
+/* Set up a threadlet at the top of its stack.  It stays there from function to function, as
+ * long as the stack keeps its pages. */
 WEFT__SELDOM static void
 lay(struct weft__stack *stack, uint64_t modes)
 {
@@ -214,7 +215,7 @@ weft__threadlet_unlay(struct weft__stack *stack)
 	stack->laid = false;
 }
 
-/* What it is told, and what the function before may have left otherwise. */
+/* Set what the caller gave, and all that an earlier function may have changed. */
 static inline void
 fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__crew *crew,
      struct weft__handle *handle)
@@ -235,7 +236,7 @@ fill(struct weft__threadlet *t, const struct weft__start *start, struct weft__cr
 	handle->ended = false;
 }
 
-/* Into the crew, as its newest, and among those that can run. */
+/* Add it to the scheduler, as its newest threadlet, and to the ready queue. */
 static inline void
 link_to_crew(struct weft__crew *crew, weft_loop *loop, struct weft__threadlet *t)
 {
@@ -251,14 +252,14 @@ link_to_crew(struct weft__crew *crew, weft_loop *loop, struct weft__threadlet *t
 	weft__make_ready(loop, t);
 }
 
-/* It is here, on its loop's thread. */
+/* Adopt a threadlet that has arrived, on its loop's thread. */
 static void
 enlist(struct weft__crew *crew, struct weft__threadlet *t)
 {
 	weft_loop *loop = crew->loop;
 
 	if (__builtin_expect(weft__tracing() != 0, 0) && loop->in_turn && !loop->traced)
-		t->trace_what = NULL; /* it may run unseen, in this turn yet */
+		t->trace_what = NULL; /* it may still run untraced in this iteration */
 	if (t->background)
 		weft__count(&loop->alive, (uint64_t)-1);
 	if (weft__loop_is_stopping(loop) && !t->why)
@@ -276,7 +277,7 @@ on_arrival(void *arg)
 	enlist(t->crew, t);
 }
 
-/* A stack and a handle; NULL without memory. */
+/* Take a stack and a handle; NULL without memory. */
 static struct weft__threadlet *
 make(struct weft__crew *crew, const struct weft__start *start, int class, bool here)
 {
@@ -302,7 +303,7 @@ make(struct weft__crew *crew, const struct weft__start *start, int class, bool h
 	return t;
 }
 
-/* It will not run: the loop accepts nothing more. */
+/* The threadlet will not run: the loop no longer accepts posts. */
 static void
 unmake(struct weft__threadlet *t)
 {
@@ -335,7 +336,7 @@ ship(struct weft__crew *crew, struct weft__threadlet *t)
 	return rc;
 }
 
-/* May a threadlet be started here, in that scope?  0, or an error. */
+/* May a threadlet be started here, in that scope?  Returns 0, or an error. */
 static int
 check(const struct weft__start *start, weft_loop *loop, struct weft__scope **scope)
 {
@@ -399,8 +400,8 @@ weft__go_on(weft_loop *loop, const struct weft__start *start)
 
 static const weft_go_opts defaults;
 
-/* The short way, by which a threadlet starts another on its loop with what is at hand.
- * 0: the long way is to be gone, for whatever reason. */
+/* The fast path: a threadlet starts another one on its loop, with a cached stack and handle.
+ * Returns 0 if the slow path must be taken, for whatever reason. */
 static inline __attribute__((always_inline)) weft_threadlet
 go_here(const struct weft__start *start)
 {
@@ -423,13 +424,13 @@ go_here(const struct weft__start *start)
 	fill(t, start, crew, weft__handle_pop(&crew->handles));
 	if (scope)
 		weft__scope_add(scope, handle);
-	t->since_ns = weft__loop_here()->now_ns; /* read before it ran */
-	/* It is not traced, not told to stop and not in the background. */
+	t->since_ns = weft__loop_here()->now_ns; /* read before this threadlet ran */
+	/* It is not traced, not canceled by a stopping loop and not in the background. */
 	link_to_crew(crew, weft__loop_here(), t);
 	return weft__handle_show(handle, crew);
 }
 
-/* On a loop that was named, else the caller's, else where there is least to do. */
+/* On the given loop, else on the least loaded one. */
 WEFT__SELDOM static weft_threadlet
 go(weft_loop *loop, const struct weft__start *start)
 {

@@ -1,20 +1,19 @@
-/* handle.c - threadlets by number.
+/* handle.c - threadlet IDs and the handles behind them.
  *
- * A number is the index of a handle below how often that was used: it is never used
- * again.  Handles come in chunks that a directory lists, and stay while any crew
- * exists; so whoever has a number can look at the handle without a lock, and sees by the
- * number there whether it is still the same.
+ * The low bits of an ID are the index of a handle, the high bits count the uses of that handle;
+ * so an ID is never reused.  Handles come in chunks that a directory lists, and stay as long as
+ * any scheduler exists.  So a thread that has an ID can read the handle without a lock, and
+ * compares the ID stored there with its own.
  *
- *   1. `id` and `crew` are written by whoever owns the handle, read by anybody: of use
- *      is only the answer "it is a threadlet of my own crew", which nobody else changes.
- *      The crew is the one where the threadlet runs; when it has ended, the one that
- *      joins it, if another (M, release; acquired as it is found).
- *   2. What comes from other threads is a request, under the lock.  The handle then
- *      stands in the list of a crew, whose loop is told; it compares the number once
- *      more, and passes on what is not for one of its own any more.  While the lock is
- *      held and the number is there, the crew is, too: it ends its part here under the
- *      lock, with no handle left in its list.
- *   3. With the last crew the chunks are freed.  Numbers go on where they were.
+ *   1. The owner of a handle writes `id` and `crew`; any thread may read them.  The only answer
+ *      a reader can rely on is "it is a threadlet of my own scheduler", which no other thread
+ *      changes.  `crew` is the scheduler that runs the threadlet; once the threadlet has ended,
+ *      the one that joins it, if another (M: release, acquired by the lookup).
+ *   2. Other threads send requests, under the lock.  The handle is then in the request list of
+ *      a scheduler, whose loop is notified.  The scheduler compares the ID again, and passes on
+ *      requests for threadlets that are no longer its own.  While the lock is held and the ID
+ *      is valid, the scheduler exists: it unregisters here, under the lock, with an empty list.
+ *   3. The end of the last scheduler frees the chunks.  Later IDs continue where these stopped.
  */
 #include "base/lock.h"
 #include "threadlet/threadlet.h"
@@ -28,9 +27,9 @@ static struct {
 	struct weft__lock lock;
 	uint32_t crews;
 	uint32_t chunks;
-	int64_t first_id; /* above the index: of handles that are made now */
+	int64_t first_id; /* ID of new handles, above the index bits */
 	struct weft__handle *free;
-	weft__aptr directory[CHUNKS_MAX]; /* chunks; published by C, acquired */
+	weft__aptr directory[CHUNKS_MAX]; /* chunks; published by C, acquired by at() */
 } all = { .first_id = STEP };
 
 static struct weft__handle *
@@ -73,7 +72,7 @@ weft__handles_init(void)
 	weft__lock_give(&all.lock);
 }
 
-/* Numbers of handles that are made later come after those of a chunk. */
+/* IDs of handles that are made later come after those of this chunk. */
 static void
 pass_over(const struct weft__handle *chunk)
 {
@@ -102,7 +101,7 @@ free_chunks(void)
 	all.free = NULL;
 }
 
-/* The chunks themselves are the parent's loops', and lost. */
+/* The chunks are in use by the parent's loops: they are leaked. */
 void
 weft__handles_forked(void)
 {
@@ -208,7 +207,7 @@ weft__handle_find(const struct weft__crew *crew, int64_t id)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* The caller has the lock: put the handle in the list of the crew that it is of. */
+/* The caller has the lock: put the handle in the request list of its scheduler. */
 static void
 list_asked(struct weft__handle *handle)
 {
@@ -224,7 +223,7 @@ list_asked(struct weft__handle *handle)
 	weft__loop_tell(crew->loop, &asked->node, weft__on_asked, crew);
 }
 
-/* What an older threadlet was asked is of no use any more. */
+/* Requests for an earlier threadlet with this handle are dropped. */
 int
 weft__handle_ask(int64_t id, unsigned requests)
 {
@@ -262,7 +261,7 @@ pop_asked(struct weft__crew *crew)
 	return handle;
 }
 
-/* The crew ends: what is not for it goes where it belongs. */
+/* The scheduler ends: its pending requests go to the schedulers that now own the threadlets. */
 static void
 pass_on(struct weft__crew *crew)
 {
@@ -274,7 +273,7 @@ pass_on(struct weft__crew *crew)
 	}
 }
 
-/* Once for each time that the node has come: it may be on its way again at once. */
+/* Once per arrival of the node, which may be sent again from then on. */
 void
 weft__handle_begin_asked(struct weft__crew *crew)
 {

@@ -1,4 +1,4 @@
-/* handle.h - threadlets by number.
+/* handle.h - threadlet IDs and the handles behind them.
  *
  * Needs: base.  Thread: members and functions say which.
  */
@@ -14,35 +14,35 @@ struct weft__scope;
 struct weft__threadlet;
 struct weft__wait;
 
-/* Those who wait for the same; doubly linked. */
+/* A queue of waiters; doubly linked. */
 struct weft__waits {
 	struct weft__wait *first, *last;
 };
 
-/* What is left of a threadlet when its stack is gone, and what others find by its
- * number. */
+/* What remains of a threadlet when its stack is gone.  Other threads find a threadlet through
+ * the handle of its ID. */
 struct weft__handle {
-	weft__a64  id;   /* its number now; 0: free */
-	weft__aptr crew; /* where its threadlet runs; set before the id */
+	weft__a64  id;   /* the current ID; 0: free */
+	weft__aptr crew; /* the scheduler that runs its threadlet; set before the id */
 
-	/* The crew's. */
+	/* Used by the thread of `crew`. */
 	struct weft__threadlet *threadlet; /* NULL: ended */
 
-	/* Of the loop of `scope`. */
-	weft__aptr           home;  /* its crew, or 0 */
+	/* Used by the thread of the loop of `scope`. */
+	weft__aptr           home;  /* the scheduler of `scope`, or 0 */
 	struct weft__scope  *scope; /* that joins it, or NULL */
-	struct weft__handle *next, *prev; /* in the scope; next: while free */
+	struct weft__handle *next, *prev; /* in the scope; next: also in a free list */
 	struct weft__waits   joiners;
 	int                  result;
 	bool                 ended;
-	char                *text;  /* of the result, a failure; NULL: none.  Set as the */
-	                            /* threadlet ends, on its loop, if a scope joins it */
+	char                *text;  /* of the result, a failure; NULL: none.  Set on the */
+	                            /* threadlet's loop as it ends, if a scope joins it */
 
-	int64_t              next_id; /* its owner's */
+	int64_t              next_id; /* the owner's */
 
-	/* Under the lock of handle.c, but that whether there are any is read by all. */
+	/* Under the lock of handle.c, but any thread may read whether there are requests. */
 	weft__a32            requests; /* for the threadlet `wanted` */
-	bool                 asked;    /* it stands in the list of a crew */
+	bool                 asked;    /* it is in the request list of a scheduler */
 	int64_t              wanted;
 	struct weft__handle *next_asked;
 };
@@ -59,28 +59,28 @@ struct weft__handles {
 	uint32_t             count;
 };
 
-/* What others ask of a crew's threadlets; under the lock of handle.c. */
+/* Requests to the threadlets of a scheduler, by other threads.  Under the lock of handle.c. */
 struct weft__requests {
 	struct weft__handle   *first;
-	struct weft__node_head node;   /* by which the loop is told, */
-	bool                   queued; /* and which is on its way */
+	struct weft__node_head node;   /* notifies the loop */
+	bool                   queued; /* `node` is on its way */
 };
 
-/* A crew begins and ends; with the last one all handles are given back. */
+/* A scheduler begins and ends.  The end of the last one frees all handles. */
 void weft__handles_init(void);
 void weft__handles_fini(struct weft__crew *crew);
 
-#define WEFT__HANDLE_BITS 24 /* of a number are the index of its handle */
-#define WEFT__HANDLE_STEP (INT64_C(1) << WEFT__HANDLE_BITS) /* between two of its numbers */
-#define WEFT__HANDLE_KEEP 1024u                       /* free ones in a cache */
+#define WEFT__HANDLE_BITS 24 /* low bits of an ID: the index of its handle */
+#define WEFT__HANDLE_STEP (INT64_C(1) << WEFT__HANDLE_BITS) /* between two IDs of one handle */
+#define WEFT__HANDLE_KEEP 1024u                       /* free handles in a cache */
 
-/* When a cache has none, or too many; without a cache. */
+/* For a cache that is empty, or too full; without a cache. */
 WEFT__SELDOM struct weft__handle *weft__handle_fetch(struct weft__handles *cache);
 WEFT__SELDOM void weft__handle_unload(struct weft__handles *cache);
 WEFT__SELDOM void weft__handle_give_to_all(struct weft__handle *handle);
 
-/* Take a handle, with its number in next_id still to be shown; NULL: no memory, or no
- * numbers.  A cache of NULL stands for any thread. */
+/* Take a handle. next_id is its new ID, which is not published yet.  NULL: no memory, or no
+ * more handles.  Without a cache (NULL) it can be called from any thread. */
 static inline struct weft__handle *
 weft__handle_pop(struct weft__handles *cache)
 {
@@ -97,13 +97,13 @@ weft__handle_take(struct weft__handles *cache)
 	return cache && cache->free ? weft__handle_pop(cache) : weft__handle_fetch(cache);
 }
 
-/* Give it back: its number is nobody's from now on. */
+/* Give a handle back.  Its ID is invalid from now on. */
 static inline void
 weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 {
 	weft__store(&handle->id, 0, WEFT__RELAXED);
 	if (handle->next_id > INT64_MAX - WEFT__HANDLE_STEP)
-		return; /* its numbers are used up */
+		return; /* its IDs are used up */
 	handle->next_id += WEFT__HANDLE_STEP;
 	weft__store(&handle->home, 0, WEFT__RELAXED);
 	handle->threadlet = NULL;
@@ -118,7 +118,7 @@ weft__handle_give(struct weft__handles *cache, struct weft__handle *handle)
 		weft__handle_unload(cache);
 }
 
-/* From now on it can be found. */
+/* Publish the ID: from now on the threadlet can be found. */
 static inline int64_t
 weft__handle_show(struct weft__handle *handle, struct weft__crew *crew)
 {
@@ -129,33 +129,32 @@ weft__handle_show(struct weft__handle *handle, struct weft__crew *crew)
 	return id;
 }
 
-/* Its threadlet has ended: what is left is of the crew that joins it. */
+/* The threadlet has ended: its handle now belongs to the scheduler that joins it. */
 WEFT__SELDOM void weft__handle_move(struct weft__handle *handle, struct weft__crew *home);
 
-/* The handle of a threadlet that runs in `crew`, by whose thread this is called, or has
- * ended there; NULL: there is none. */
+/* The handle of a threadlet that runs in `crew`, or has ended and is joined there; NULL: none.
+ * Thread: that of `crew`. */
 struct weft__handle *weft__handle_find(const struct weft__crew *crew, int64_t id);
 
-/* Whatever crew it is in, if one can be found. */
+/* The same in any scheduler, if there is one at all. */
 struct weft__handle *weft__handle_find_any(int64_t id);
 
-/* Ask a threadlet in another crew.  0, or WEFT_ESRCH. */
+/* Send requests to a threadlet of another scheduler.  Returns 0, or WEFT_ESRCH. */
 int weft__handle_ask(int64_t id, unsigned requests);
 
-/* The crew's side of that: its node has come; take what is asked of one of its
- * threadlets.  NULL: nothing more. */
+/* The receiving end: the node has arrived; take the requests for one threadlet.  NULL: no more. */
 void weft__handle_begin_asked(struct weft__crew *crew);
 struct weft__handle *weft__handle_next_asked(struct weft__crew *crew,
                                              unsigned *requests);
 
-/* Something has been asked of the threadlet, perhaps of one before it. */
+/* There are requests for the threadlet, or for an earlier one with the same handle. */
 static inline bool
 weft__handle_is_asked(const struct weft__handle *handle)
 {
 	return weft__load(&handle->requests, WEFT__RELAXED) != 0;
 }
 
-/* In a forked child: begin anew. */
+/* In a forked child: start over. */
 void weft__handles_forked(void);
 
 #endif

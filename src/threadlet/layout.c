@@ -1,9 +1,8 @@
 /* layout.c - where debuggers find threadlets.
  *
- * scripts/gdb/weft-gdb.py reads memory, of a process or of a core file, by the offsets
- * listed here, so it needs no debug information of the library and fits whatever build
- * it looks at.  The names are those of the script; a change of their meaning changes
- * VERSION.
+ * scripts/gdb/weft-gdb.py reads the memory of a process or of a core file by the offsets listed
+ * here.  So it needs no debug information of the library, and works with every build.  The
+ * script uses the same names; a change of their meaning changes VERSION.
  */
 #include "threadlet/threadlet.h"
 
@@ -14,7 +13,7 @@
 		.name = name_, .value = offsetof(type, member) \
 	}
 
-/* Read by nobody in the program: kept all the same. */
+/* Nothing in the program reads it: keep it all the same. */
 __attribute__((used)) WEFT_API const struct weft__gdb_place weft_gdb_layout[] = {
 	{ "version", VERSION },
 	{ "registry", (uintptr_t)&weft__registry },

@@ -1,7 +1,7 @@
-/* local.c - values that a threadlet has of its own, by the keys of loops (loop/local.c).
+/* local.c - threadlet-local values, by the keys of loops (loop/local.c).
  *
- *   1. A value leaves its place before its drop is called.
- *   2. The end of the values begins once: from then on none can be set.
+ *   1. A value is removed before its drop function is called.
+ *   2. The values are dropped once, as the threadlet ends.  From then on none can be set.
  */
 #include "threadlet/threadlet.h"
 

@@ -1,7 +1,8 @@
-/* lock.c - mutex, read-write lock, condition.
+/* lock.c - mutex, read-write lock, condition variable.
  *
- * A lock is handed over: whoever gives it back makes the longest waiting its owner, and
- * wakes it.  So it is never free while somebody waits, and nobody overtakes.
+ * A lock is handed over: the caller that unlocks it makes the longest waiter the owner, and
+ * wakes that waiter.  So a lock is never free while a caller waits for it, and no caller
+ * overtakes another.
  */
 #include <weft/sync.h>
 #include "threadlet/gate.h"
@@ -9,15 +10,15 @@
 struct mutex {
 	struct weft__gate gate;
 	struct weft__waits waits;
-	void *owner; /* or NULL; a waiter's is its value */
+	void *owner; /* or NULL; a waiter passes its own as value */
 };
 WEFT_STATIC_ASSERT(sizeof(struct mutex) == sizeof(weft_mutex), "one layout");
 
 struct rwlock {
 	struct weft__gate gate;
 	struct weft__waits readers, writers;
-	void *owner;    /* that writes, or NULL */
-	uint64_t count; /* of those that read */
+	void *owner;    /* the writer, or NULL */
+	uint64_t count; /* of readers */
 };
 WEFT_STATIC_ASSERT(sizeof(struct rwlock) == sizeof(weft_rwlock), "one layout");
 
@@ -29,7 +30,7 @@ WEFT_STATIC_ASSERT(sizeof(struct cond) == sizeof(weft_cond), "one layout");
 
 /* --- mutex -------------------------------------------------------------- */
 
-/* Inside of the gate, which is left. */
+/* Called inside the waitable, which it leaves. */
 static int
 take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 {
@@ -49,7 +50,7 @@ take(struct mutex *mutex, bool deaf, uint64_t deadline_ns)
 	                       deadline_ns);
 }
 
-/* Inside of the gate, which is left. */
+/* Called inside the waitable, which it leaves. */
 static void
 hand_over(struct mutex *mutex)
 {
@@ -113,10 +114,10 @@ weft_mutex_unlock(weft_mutex *public)
 	return 0;
 }
 
-/* --- condition ---------------------------------------------------------- */
+/* --- condition variable ------------------------------------------------- */
 
-/* Inside of the gate of the condition, which is left: give the mutex back once nobody
- * can wake us without finding us. */
+/* Called inside the waitables of both, which it leaves.  The caller is queued before the mutex
+ * is unlocked, so that no wake can miss it. */
 static int
 unlock_and_wait(struct cond *cond, struct mutex *mutex, uint64_t deadline_ns)
 {
@@ -156,7 +157,7 @@ weft_cond_wait(weft_cond *public, weft_mutex *public_mutex, uint64_t deadline_ns
 		rc = weft__gate_enter(&cond->gate);
 	if (rc < 0)
 		return rc;
-	/* Both gates are entered; nobody enters them the other way round. */
+	/* Enter both.  The order is always the same: condition variable, then mutex. */
 	(void)weft__gate_enter(&mutex->gate);
 	rc = unlock_and_wait(cond, mutex, deadline_ns);
 	(void)weft__gate_enter(&mutex->gate);
@@ -197,7 +198,7 @@ weft_cond_wake_all(weft_cond *public)
 
 /* --- read-write lock ---------------------------------------------------- */
 
-/* Inside of the gate, which is left: let in who can go in now. */
+/* Called inside the waitable, which it leaves: grant the lock to all that can have it now. */
 static void
 let_in(struct rwlock *lock)
 {
@@ -269,7 +270,7 @@ weft_rwlock_write(weft_rwlock *public, uint64_t deadline_ns)
 		&lock->gate,
 		&(struct weft__gate_wait){ "rwlock write", &lock->writers, caller, false },
 		deadline_ns);
-	/* Those who read may have waited for us alone. */
+	/* Readers may have waited only because of this writer. */
 	if (rc < 0 && weft__gate_enter(&lock->gate) == 0)
 		let_in(lock);
 	return rc;

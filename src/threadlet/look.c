@@ -1,16 +1,16 @@
-/* look.c - what others can see of threadlets.
+/* look.c - listing threadlets.
  *
- * Only its own thread may look at a loop's threadlets while the loop runs; so a look from
- * elsewhere is asked for, and the loop answers it when the wake that follows has it take
- * its inbox.  A loop that nobody runs is held for a moment, and looked at from here.
+ * While a loop runs, only its own thread may read its threadlets.  So a listing from elsewhere
+ * is a request: the caller wakes the loop, and the loop answers when it empties its inbox.  A
+ * loop that does not run is held for a moment, and read by the caller itself.
  *
- *   1. A look is asked for (in the registry), or being answered, or neither; under its lock.
- *      Who has asked may take the first back, and waits for the second.
- *   2. Only a loop that runs answers.  It may end its run without having seen what was
- *      asked; therefore each wait is short, and then the loop is looked at anew.
- *   3. A crew's list is in order of arrival, and a cursor the number of the last that was
- *      read.  The mark says where the list goes on, and moves if that threadlet ends; with
- *      several readers it is another's, and the place is searched for.
+ *   1. A request is pending (in the registry), being answered, or neither; under the registry's
+ *      lock.  The requester may withdraw a pending request, and waits for one being answered.
+ *   2. Only a loop that runs answers.  Its run may end without an answer.  Therefore each wait
+ *      is short, and then the state of the loop is checked again.
+ *   3. The scheduler's list is in order of arrival.  A cursor is the `seq` of the last threadlet
+ *      that was read.  `mark` says where the list continues, and moves if that threadlet ends.
+ *      With several readers it may be another reader's; then the position is searched for.
  */
 #include "threadlet/switch/frames.h"
 #include "threadlet/threadlet.h"
@@ -25,9 +25,9 @@ struct weft__look {
 	weft_threadlet_info *out;
 	size_t max;
 	int count;
-	bool asked; /* under the lock, as `next` */
+	bool asked; /* pending; under the lock, as `next` */
 	weft__a32 answered;
-	weft_loop *home; /* of the threadlet that waits, or NULL */
+	weft_loop *home; /* loop of the waiting threadlet, or NULL */
 	struct weft__waiter waiter;
 	struct weft__node_head node;
 };
@@ -49,7 +49,7 @@ weft__waiter_what(const struct weft__waiter *waiter)
 	return op && op->kind >= WEFT__OP_POLL ? names[op->kind] : waiter->what;
 }
 
-/* An op that waits for a descriptor says for which. */
+/* An op that waits for a descriptor names it. */
 static void
 describe_op(const struct weft__op *op, weft_threadlet_info *out)
 {
@@ -92,7 +92,7 @@ describe_stack(const struct weft__threadlet *t, weft_threadlet_info *out)
 	}
 	if (out->stack_high < out->stack_used)
 		out->stack_high = out->stack_used;
-	if (!out->frames[0]) /* it has not begun */
+	if (!out->frames[0]) /* it has not begun to run */
 		out->frames[0] = out->fn;
 }
 
@@ -142,7 +142,7 @@ copy(struct weft__look *look)
 	crew->mark = t;
 }
 
-/* --- asking a loop that runs -------------------------------------------- */
+/* --- requests to a loop that runs --------------------------------------- */
 
 static void
 on_answer(void *arg)
@@ -179,7 +179,7 @@ weft__crew_look(weft_loop *loop)
 			continue;
 		}
 		weft__store(&look->answered, 1, WEFT__RELEASE);
-		weft__sys->unpark(&look->answered); /* maybe gone; no harm */
+		weft__sys->unpark(&look->answered); /* it may be gone, which does no harm */
 	}
 }
 
@@ -195,7 +195,7 @@ ask(struct weft__look *look)
 	weft__loop_wake(look->loop);
 }
 
-/* True if it is nobody's business any more; false: the answer comes. */
+/* Withdraw a request.  Returns false if it is being answered already. */
 static bool
 take_back(struct weft__look *look)
 {
@@ -252,9 +252,9 @@ wait_as_thread(struct weft__look *look, uint64_t until_ns)
 	return 0;
 }
 
-/* --- looking ------------------------------------------------------------ */
+/* --- the calls ---------------------------------------------------------- */
 
-/* May the caller wait for another loop?  0, or an error. */
+/* May the caller wait for another loop?  Returns 0, or an error. */
 static int
 check_wait(uint64_t deadline_ns)
 {

@@ -1,14 +1,14 @@
-/* overflow.c - which threadlet has used up its stack.
+/* overflow.c - which threadlet has overflowed its stack.
  *
- * The stack that overflows is the one that runs, so nothing is searched for: the calling
- * thread's own struct says which threadlet that is, and its guard is below its stack.
- * All of it happens in a signal handler, on a stack of its own, with no allocation, no
- * lock and no call that needs one: functions and lines are read from the program's files, of
- * which a list was made before (base/os_symbol.c).
+ * The stack that overflows is the one that runs, so there is nothing to search for: the calling
+ * thread's struct says which threadlet that is, and the guard is below the threadlet's stack.
+ * All of this happens in a signal handler, on the signal stack, with no allocation, no lock and
+ * no call that needs one.  Functions and lines are read from the program's files, which were
+ * listed before (base/os_symbol.c).
  *
- *   1. A fault is an overflow if the stack pointer is at the end of the stack and the
- *      address in the guard; or if the stack pointer is below the stack, where a frame
- *      larger than the guard puts it.  A stray pointer into a guard is none.
+ *   1. A fault is an overflow if the stack pointer is near the end of the stack and the address
+ *      is in the guard; or if the stack pointer is below the stack, where a frame larger than
+ *      the guard puts it.  A stray pointer into a guard is not an overflow.
  */
 #include "base/lock.h"
 #include "base/os.h"
@@ -16,7 +16,7 @@
 #include "threadlet/switch/frames.h"
 #include "threadlet/threadlet.h"
 
-#define NEAR 4096 /* to the end of a stack: what a call may touch at once */
+#define NEAR 4096 /* bytes from the end of a stack: what a call may touch at once */
 
 weft__a32 weft__overflow_is_caught;
 
@@ -86,7 +86,7 @@ look(const struct weft__moment *moment)
 void
 weft__overflow_prepare(struct weft__thread *self)
 {
-	/* Without memory for it the fault is a fault, and no more. */
+	/* Without memory for it, an overflow is an ordinary fault. */
 	(void)weft__os_signal_stack(self);
 }
 
@@ -106,10 +106,10 @@ weft_catch_overflow(void)
 	return rc < 0 ? weft__fail(rc, "weft_catch_overflow: no signal stack") : 0;
 }
 
-/* Who has a handler knows what to do, and may not expect to be called by ours. */
+/* A program with its own handler may not expect to be called by ours. */
 void
 weft__overflow_catch_unasked(void)
 {
 	if (!weft__os_has_fault_handler())
-		(void)weft_catch_overflow(); /* else it is a fault, no more */
+		(void)weft_catch_overflow(); /* on failure an overflow is an ordinary fault */
 }

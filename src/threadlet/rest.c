@@ -1,13 +1,13 @@
-/* rest.c - what still runs on a loop that should have stopped, by name and place.
+/* rest.c - what still runs on a loop that should have stopped: names and code locations.
  *
- * A loop that turns shows its threadlets.  One that does not is held by one of them, or by a
- * callback: its thread is asked what it runs (loop/watchdog.c).
+ * A loop that still iterates lists its threadlets.  A loop that does not is blocked by one of
+ * them, or by a callback: a signal to its thread finds out which (loop/watchdog.c).
  */
 #include "base/os.h"
 #include "base/report.h"
 #include "threadlet/threadlet.h"
 
-#define ANSWER_NS      (200 * WEFT_MS) /* for a loop that turns, each time */
+#define ANSWER_NS      (200 * WEFT_MS) /* for a loop that iterates, each time */
 #define TRIES          20
 #define CALLBACK_TRIES 5
 #define SHOWN_MAX      8
@@ -50,21 +50,21 @@ rest_add_holder(struct weft__text *text, const struct weft__holder *holder)
 		weft__text_add(text, "; a callback");
 	}
 	weft__text_add(text, " does not suspend");
-	if (holder->frames[0]) { /* where it computes, not what it called */
+	if (holder->frames[0]) { /* the innermost frame: where it computes */
 		weft__text_add(text, ", in ");
 		weft__os_add_symbol(text, holder->frames[0]);
 	}
 }
 
-/* A thread that runs no threadlet may just have had no CPU: it is believed to be in a callback
- * only if it says so for some time. */
+/* A thread that runs no threadlet may just lack a CPU.  It counts as being in a callback only
+ * if that answer repeats for some time. */
 static bool
 rest_is_held(weft_loop *loop, int tries, struct weft__holder *holder)
 {
 	return weft__loop_holder(loop, holder) && (holder->id || tries >= CALLBACK_TRIES);
 }
 
-/* The first slice of a loop that turns; 0 if there is none, and then the text says why. */
+/* The first slice of a loop that iterates; 0 if there is none, and then the text says why. */
 static int
 rest_list(weft_loop *loop, struct weft__text *text, uint64_t *cursor, weft_threadlet_info *infos)
 {

@@ -1,11 +1,11 @@
 /* scope.c - scopes: threadlets that are joined, and what bounds them.
  *
- *   1. A child stands in `live` until it has ended, then in `ended`, where its result can
- *      be joined, until the scope is closed or ENDED_MAX later ones have ended.  The last
- *      one of a scope that closes is closed with it.
- *   2. Children may run on other loops; their handles, but for the threadlet itself, are
- *      the business of the scope's loop.
- *   3. The owner leaves when nobody lives; so the scope outlives all that points to it.
+ *   1. A child is in `live` until it has ended.  Then it is in `ended`, where its result can be
+ *      joined, until the scope is closed or ENDED_MAX later children have ended.  The handle of
+ *      the last child of a closing scope may be given back at once.
+ *   2. Children may run on other loops.  Except for `threadlet`, the members of their handles
+ *      belong to the scope's loop.
+ *   3. The owner returns only when no child is left; so the scope outlives all pointers to it.
  */
 #include "threadlet/threadlet.h"
 
@@ -23,7 +23,7 @@ give(struct weft__crew *crew, struct weft__scope *scope)
 	crew->scopes = scope;
 }
 
-/* Arm the deadline, or move it.  0, or WEFT_ENOMEM. */
+/* Arm the deadline, or move it.  Returns 0, or WEFT_ENOMEM. */
 static int
 arm(struct weft__scope *scope, uint64_t deadline_ns)
 {
@@ -126,7 +126,7 @@ weft_scope_set_deadline(weft_scope *public, uint64_t deadline_ns)
 	if (scope->why)
 		return weft__fail(WEFT_EALREADY, "weft_scope_set_deadline: it has ended");
 	rc = arm(scope, deadline_ns);
-	if (rc < 0) /* it can only be put off; the old one is gone */
+	if (rc < 0) /* none was armed before: moving one needs no memory */
 		return weft__fail(rc, "weft_scope_set_deadline: no memory");
 	public->deadline_ns = deadline_ns;
 	return 0;
@@ -189,7 +189,7 @@ copy_text(const char *text)
 	return copy ? __builtin_memcpy(copy, text, size) : NULL;
 }
 
-/* The handle may be forgotten before the scope is closed: the scope has its own text. */
+/* The handle may be given back before the scope is closed, so the scope has its own text. */
 WEFT__SELDOM static void
 fail(struct weft__scope *scope, int error, const char *text)
 {
@@ -261,10 +261,10 @@ await_children(struct weft__scope *scope)
 		scope->closer = &waiter;
 		(void)weft__wait(&waiter, WEFT_NEVER);
 		scope->closer = NULL;
-	} while (scope->live_count > 0); /* others may have started more */
+	} while (scope->live_count > 0); /* other threadlets may have started more */
 }
 
-/* What its deadline, its results and its tie need. */
+/* Free what its deadline, its results and its tie use. */
 __attribute__((noinline)) static void
 clear(struct weft__scope *scope)
 {
@@ -277,7 +277,7 @@ clear(struct weft__scope *scope)
 	scope->tie = NULL;
 }
 
-/* The scope is closed with its error: `says`, as the failure of its owner. */
+/* The scope is closed with its error.  If `says`, it becomes the failure of its owner. */
 WEFT__SELDOM static void
 tell_error(struct weft__threadlet *self, struct weft__scope *scope, bool says)
 {
@@ -327,7 +327,7 @@ weft_scope_close(weft_scope *public)
 	return rc;
 }
 
-/* The frames with the public structs are gone. */
+/* The frames that held the public structs are gone. */
 int
 weft__scopes_close(struct weft__threadlet *self)
 {
@@ -345,14 +345,14 @@ weft__scopes_close(struct weft__threadlet *self)
 
 /* --- joining ------------------------------------------------------------ */
 
-/* The handle of a threadlet that was started in a scope of this loop.  Invariant 2: its
- * number does not change under the loop that has its scope. */
+/* The handle of a threadlet that was started in a scope of this loop.  By invariant 2 its ID
+ * does not change while the loop of its scope reads it. */
 static int
 find(int64_t id, struct weft__handle **out)
 {
 	weft_loop *loop = weft__thread_self()->loop;
 	uintptr_t here = loop ? weft__load(&loop->crew, WEFT__RELAXED) : 0;
-	/* Without a crew there may be no handles at all. */
+	/* Without a scheduler there may be no handles at all. */
 	struct weft__handle *handle = here ? weft__handle_find_any(id) : NULL;
 	uintptr_t home = handle ? weft__load(&handle->home, WEFT__RELAXED) : 0;
 

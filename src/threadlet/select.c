@@ -1,12 +1,11 @@
-/* select.c - wait for the first of several things.
+/* select.c - wait for the first of several events.
  *
- *   1. All gates are entered, in the order of their addresses, before the first case is
- *      tried, and left when one was done or all have been queued.  So between looking
- *      and queueing nothing can come, and of two selects that meet neither takes back
- *      what it has claimed.
- *   2. One waiter stands in all queues: who claims it has chosen the case.
- *   3. Before return it is out of every queue: whoever claims a waiter is inside of the
- *      gate, and so are we as we take it out.
+ *   1. All waitables are entered, in the order of their addresses, before the first case is tried.
+ *      They are left when one case was done or all have been queued.  So nothing can happen
+ *      between checking and queueing, and when two selects meet, neither has to undo a claim.
+ *   2. One waiter is in all queues: the claimer of the waiter chooses the case.
+ *   3. Before select returns, the waiter is out of every queue.  Claiming happens inside the
+ *      waitable, and so does the removal.
  */
 #include <weft/select.h>
 #include "threadlet/chan.h"
@@ -27,10 +26,10 @@ struct choice {
 	struct weft__gate **gates; /* in order, each once */
 	size_t gates_count;
 	bool shared;             /* all sources are */
-	struct weft__wait *wake; /* somebody to be woken when out of the gates */
+	struct weft__wait *wake; /* to be woken after leaving the waitables */
 };
 
-/* --- gates -------------------------------------------------------------- */
+/* --- waitables ---------------------------------------------------------- */
 
 static struct weft__gate *
 gate_of(const weft_case *c)
@@ -42,7 +41,7 @@ gate_of(const weft_case *c)
 	return (struct weft__gate *)(void *)c->event;
 }
 
-/* Put a gate in its place among those before it, unless it is there. */
+/* Insert a waitable in order, unless it is there. */
 static void
 add_gate(struct choice *choice, struct weft__gate *gate)
 {
@@ -103,7 +102,7 @@ try_join(weft_case *c)
 	return rc == WEFT_ETIMEDOUT ? WEFT_EAGAIN : 0;
 }
 
-/* 0: done; WEFT_EAGAIN: it cannot be done now. */
+/* 0: done; WEFT_EAGAIN: not possible now. */
 static int
 try_case(struct choice *choice, weft_case *c)
 {
@@ -159,7 +158,7 @@ on_op_done(weft_op *op, int64_t result, void *arg)
 	weft__gate_wake(entry->wait.waiter, result);
 }
 
-/* Inside of the gates. */
+/* Inside the waitables. */
 static void
 queue_case(struct choice *choice, size_t i)
 {
@@ -182,7 +181,7 @@ queue_case(struct choice *choice, size_t i)
 	}
 }
 
-/* Inside of the gates; invariant 3. */
+/* Inside the waitables; invariant 3. */
 static void
 unqueue(struct choice *choice)
 {
@@ -197,7 +196,7 @@ unqueue(struct choice *choice)
 	}
 }
 
-/* The nearest `until_ns`, or count. */
+/* The case with the earliest `until_ns`, or count. */
 static size_t
 first_time(const struct choice *choice)
 {
@@ -212,7 +211,7 @@ first_time(const struct choice *choice)
 	return first;
 }
 
-/* All are queued: wait for the first. */
+/* All cases are queued: wait for the first. */
 static int
 wait_for_first(struct choice *choice, uint64_t deadline_ns)
 {
@@ -275,7 +274,7 @@ has_one_source(const weft_case *c)
 	       <= 1;
 }
 
-/* 0, or WEFT_EINVAL. */
+/* Returns 0, or WEFT_EINVAL. */
 static int
 note_gates(struct choice *choice)
 {

@@ -1,39 +1,39 @@
 /* stack.c - memory for threadlets.
  *
- * Stacks come in slabs, each one mapping.  Every stack has a guard below it, so that an
- * overflow ends the process instead of writing into the neighbor.  A guard is address
- * space only: the kernel marks its pages (MADV_GUARD_INSTALL), which takes no memory and
- * no mapping, so that a million guarded stacks need at most 15,625 mappings.  A loop
- * keeps free stacks in a cache, last in, first out, so that the next threadlet finds
- * warm memory; what is too much goes to the depot, where all loops find it.
+ * Stacks come in slabs; each slab is one mapping.  Every stack has a guard below it, so that an
+ * overflow ends the process instead of writing into the neighbor.  A guard is address space
+ * only: the kernel marks its pages (MADV_GUARD_INSTALL), which takes no memory and no mapping,
+ * so that a million guarded stacks need at most 15,625 mappings.  A loop keeps free stacks in a
+ * cache, last in, first out, so that the next threadlet finds warm memory.  Surplus stacks go
+ * to the depot, which all loops share.
  *
  *   1. A stack is in use, in one cache, or in the depot.
- *   2. Those in the depot are cold: their pages have been given back.
- *   3. A slab whose stacks are all in the depot may be unmapped; that is done by a trim,
- *      under the lock.
+ *   2. Stacks in the depot are cold: their pages have been released.
+ *   3. A slab whose stacks are all in the depot may be unmapped.  A trim does that, under the
+ *      lock.
  *
- * The stride is an odd number of pages, and the tops of neighbors are at different
- * distances from their ends: so what threadlets have there, and use at every
- * switch, does not all fall into the same few lines of the CPU's caches.
+ * The stride is an odd number of pages, and the tops of neighboring stacks have different
+ * offsets.  So the data that threadlets keep there, and use at every switch, does not compete
+ * for the same few cache sets.
  */
 #include "base/lock.h"
 #include "threadlet/stack.h"
 
 #define SLAB_MAX   64u
-#define SLAB_BYTES ((size_t)9 << 20)  /* so many of the default size fit */
+#define SLAB_BYTES ((size_t)9 << 20)  /* fits SLAB_MAX of the default size */
 #define KEEP_BYTES ((size_t)64 << 20) /* of a class, in a cache, */
-#define KEEP_MAX   1024u              /* or so many */
+#define KEEP_MAX   1024u              /* or so many stacks */
 #define KEEP_MIN   4u
-#define COLOR      ((size_t)128) /* tops differ by this, */
-#define COLORS     12u           /* times less than that */
-#define REFILL     32u           /* stacks that a cache takes from the depot at a time */
+#define COLOR      ((size_t)128) /* tops differ by multiples of this, */
+#define COLORS     12u           /* and there are so many different ones */
+#define REFILL     32u           /* stacks that a cache takes from the depot at once */
 
 struct weft__stack_slab {
 	struct weft__stack_slab *next;
 	char *memory;
 	int class;
 	uint32_t count;
-	uint32_t idle; /* of them in the depot */
+	uint32_t idle; /* how many of them are in the depot */
 	struct weft__stack stacks[];
 };
 
@@ -69,7 +69,7 @@ keep_max(int class)
 
 /* --- slabs -------------------------------------------------------------- */
 
-/* Guard every stack; false if the kernel refuses one. */
+/* Set up all stacks with their guards.  Returns false if the kernel refuses a guard. */
 static bool
 lay_out(struct weft__stack_slab *slab)
 {
@@ -136,7 +136,7 @@ depot_get(int class)
 	return stack;
 }
 
-/* Invariant 2. */
+/* Invariant 2.  Returns about how many bytes were released. */
 static size_t
 chill(struct weft__stack *stack)
 {
@@ -147,7 +147,7 @@ chill(struct weft__stack *stack)
 	return WEFT__STACK_PAGE; /* at least */
 }
 
-/* Map a slab; its stacks go to the depot, but for one. */
+/* Map a slab.  Returns one of its stacks; the others go to the depot. */
 static struct weft__stack *
 enlarge(int class)
 {
@@ -176,7 +176,7 @@ cache_put(struct weft__stacks *cache, struct weft__stack *stack)
 	cache->count[class]++;
 }
 
-/* One stack, and some more for the cache if there is one. */
+/* Return one stack, and refill the cache if there is one. */
 struct weft__stack *
 weft__stack_fetch(struct weft__stacks *cache, int class)
 {
@@ -194,7 +194,7 @@ weft__stack_fetch(struct weft__stacks *cache, int class)
 	return stack ? stack : enlarge(class);
 }
 
-/* Take so many from a cache to the depot. */
+/* Move `count` stacks from a cache to the depot. */
 static size_t
 unload(struct weft__stacks *cache, int class, uint32_t count)
 {
@@ -233,7 +233,7 @@ weft__stack_unload(struct weft__stacks *cache, int class)
 
 /* --- trimming ----------------------------------------------------------- */
 
-/* Take the stacks of idle slabs out of a list. */
+/* Remove the stacks of idle slabs from a list. */
 static void
 sift(struct weft__stack **list)
 {
@@ -282,7 +282,7 @@ weft__stack_trim(struct weft__stacks *cache)
 	return bytes;
 }
 
-/* The one on which the child runs may be among those of the parent: all are left alone. */
+/* The child may run on one of the parent's stacks: they are all leaked. */
 void
 weft__stacks_forked(void)
 {

@@ -1,6 +1,6 @@
 /* stack.h - memory for threadlets: slabs of guarded stacks, kept for reuse.
  *
- * Needs: base.  Thread: a cache has one; the depot behind it is for all.
+ * Needs: base.  Thread: a cache belongs to one thread; all threads share the depot behind it.
  */
 #ifndef WEFT_THREADLET_STACK_H
 #define WEFT_THREADLET_STACK_H
@@ -25,13 +25,13 @@
 struct weft__stack_slab;
 
 struct weft__stack {
-	struct weft__stack      *next; /* while it is free */
+	struct weft__stack      *next; /* in a free list */
 	struct weft__stack_slab *slab;
 	char                    *base; /* the lowest address; below it is the guard */
-	char                    *top;  /* the end of what is used of it */
+	char                    *top;  /* where the usable part ends */
 	int                      class;
-	uint32_t                 keep; /* a cache has so many of its class, at most */
-	bool                     laid; /* a threadlet lies there; else it has no pages */
+	uint32_t                 keep; /* the most of its class that a cache keeps */
+	bool                     laid; /* it holds a threadlet; else it has no pages */
 };
 
 /* Free stacks of a loop, by class. */
@@ -40,7 +40,7 @@ struct weft__stacks {
 	uint32_t            count[WEFT__STACK_CLASSES];
 };
 
-/* The class for so many bytes, or -1: too many. */
+/* The class for that many bytes; -1: too many. */
 int weft__stack_class(size_t bytes);
 
 static inline size_t
@@ -49,13 +49,13 @@ weft__stack_bytes(int class)
 	return WEFT__STACK_MIN << class;
 }
 
-/* When a cache has none; when it has too many; without a cache. */
+/* For a cache that is empty, or too full; without a cache. */
 WEFT__SELDOM struct weft__stack *weft__stack_fetch(struct weft__stacks *cache, int class);
 WEFT__SELDOM void weft__stack_unload(struct weft__stacks *cache, int class);
 WEFT__SELDOM void weft__stack_give_to_depot(struct weft__stack *stack);
 
-/* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL
- * stands for the depot, from any thread. */
+/* Take a free stack of a class, or NULL without memory; give it back.  A cache of NULL means
+ * the depot, which any thread may use. */
 static inline struct weft__stack *
 weft__stack_pop(struct weft__stacks *cache, int class)
 {
@@ -88,13 +88,13 @@ weft__stack_give(struct weft__stacks *cache, struct weft__stack *stack)
 		weft__stack_unload(cache, class);
 }
 
-/* Its memory goes: the threadlet that lies there does, too.  In go.c. */
+/* The stack's pages are about to be released: finish the threadlet in it.  In go.c. */
 void weft__threadlet_unlay(struct weft__stack *stack);
 
-/* Give back what a cache and the depot have; returns about the bytes. */
+/* Free what a cache and the depot hold.  Returns about how many bytes. */
 size_t weft__stack_trim(struct weft__stacks *cache);
 
-/* In a forked child: begin anew. */
+/* In a forked child: start over. */
 void weft__stacks_forked(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* stop_wait.c - a threadlet waits until another loop has stopped.
  *
- * The thread on which that loop ends sends word to the threadlet's own, where the wait is
- * ended.  What asks it to end early takes it back, or finds that the word is on its way.
+ * The thread on which that loop ends notifies the threadlet's own loop, which ends the wait.  A
+ * request to end early withdraws the wait, or finds that the notification is on its way.
  */
 #include "threadlet/threadlet.h"
 
@@ -9,11 +9,11 @@ struct wait {
 	struct weft__stop_wait stop; /* first */
 	struct weft__waiter waiter;
 	struct weft__node_head node;
-	weft_loop *home; /* of the threadlet */
-	weft_loop *late; /* it has not stopped by the deadline; referred to */
+	weft_loop *home; /* owner loop of the threadlet */
+	weft_loop *late; /* it has not stopped by the deadline; a reference */
 };
 
-/* On the home's thread. */
+/* On the thread of the threadlet's loop. */
 static void
 on_word(void *arg)
 {
@@ -24,7 +24,7 @@ on_word(void *arg)
 		weft__wake(&wait->waiter, 0);
 }
 
-/* Where the loop has stopped. */
+/* On the thread of the loop that has stopped. */
 static void
 on_stopped(struct weft__stop_wait *stop)
 {

@@ -1,11 +1,11 @@
-/* sync.c - semaphore, group, once, event: a number, and those who wait for it. */
+/* sync.c - semaphore, group, once, event: a number, and the waiters for it. */
 #include <weft/sync.h>
 #include "threadlet/gate.h"
 
 struct counter {
 	struct weft__gate gate;
 	struct weft__waits waits;
-	uint64_t count; /* units, work left, the state of a once, whether it is set */
+	uint64_t count; /* semaphore: units; group: work left; once: state; event: 1 if set */
 };
 WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
                            && sizeof(struct counter) == sizeof(weft_group)
@@ -16,7 +16,7 @@ WEFT_STATIC_ASSERT(sizeof(struct counter) == sizeof(weft_sem)
 #define COUNT_MAX          UINT32_MAX
 #define counter_of(public) ((struct counter *)(void *)(public))
 
-/* Inside of the gate, which is left: wake all who wait. */
+/* Called inside the waitable, which it leaves: wake all waiters. */
 static void
 wake_all(struct counter *c, int64_t result)
 {
@@ -26,7 +26,7 @@ wake_all(struct counter *c, int64_t result)
 	(void)weft__gate_wake_all(all, result);
 }
 
-/* Inside of the gate, which is left. */
+/* Called inside the waitable, which it leaves. */
 static int
 wait_for(struct counter *c, const char *what, uint64_t deadline_ns)
 {
@@ -59,7 +59,7 @@ weft_sem_acquire(weft_sem *sem, uint64_t deadline_ns)
 	return weft__stayed(weft__self());
 }
 
-/* Units go to those who wait first, so there are none while somebody does. */
+/* Waiters get units first, so the count is 0 while there are waiters. */
 int
 weft_sem_release(weft_sem *sem, uint32_t count)
 {
@@ -139,7 +139,7 @@ weft_group_wait(weft_group *group, uint64_t deadline_ns)
 
 /* --- once --------------------------------------------------------------- */
 
-enum { ONCE_FRESH, ONCE_DONE }; /* else the caller that is at it */
+enum { ONCE_FRESH, ONCE_DONE }; /* else the caller that runs the function */
 
 static void
 end_once(struct counter *c, bool done)
@@ -157,7 +157,7 @@ weft_once_run(weft_once *once, int (*fn)(void *arg), void *arg, uint64_t deadlin
 	uint64_t at_it;
 	int rc;
 
-	for (;;) { /* whoever is woken looks again */
+	for (;;) { /* a woken caller checks again */
 		rc = enter_to_wait(c, deadline_ns);
 		if (rc < 0)
 			return rc;

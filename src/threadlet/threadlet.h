@@ -1,10 +1,9 @@
 /* threadlet.h - threadlets, as the files of this layer share them.  Private.
  *
- * The files: stack.c (memory), handle.c (numbers), crew.c (the threadlets of a loop, and
- * who runs next), wait.c (how one waits and is woken), go.c (from start to end),
- * scope.c, cancel.c, call.c (what a threadlet can wait for by itself), look.c (what
- * others can see of it), dump.c and rest.c (the same as text), trace.c, deadlock.c and
- * overflow.c.
+ * The files: stack.c (memory), handle.c (IDs), crew.c (the threadlet scheduler of a loop),
+ * wait.c (suspending and waking), go.c (start and end of a threadlet), scope.c, cancel.c,
+ * call.c (yield, sleep, waiting for descriptors and ops), look.c (listing threadlets), dump.c
+ * and rest.c (the listing as text), trace.c, deadlock.c and overflow.c.
  *
  * Needs: loop, base.  Thread: the loop's, unless a comment says otherwise.
  */
@@ -21,102 +20,103 @@
 
 struct weft__waiter;
 
-/* One wait: on the stack of whoever waits, for as long as it lasts.
+/* One wait.  It is on the stack of the waiting threadlet or thread until the wait ends.
  *
- *   1. A wait is ended by whoever claims its waiter first: a value, a deadline, a
- *      cancellation.  Nobody else touches it then.
- *   2. The claim is a plain word while only the loop's own thread can make it, and a
- *      compare-exchange where others can (`shared`).  It orders nothing: what is in the
- *      waiter is ordered by the gate in whose queue it stands, and by the wake.
- *   3. Who has claimed it may write into the waiter's memory until it wakes it. */
+ *   1. A value, a deadline or a cancellation can end a wait.  The first of them to claim the
+ *      waiter ends the wait; the others must not touch the waiter.
+ *   2. If only the loop's own thread can claim the waiter, the claim is a plain word.  If other
+ *      threads can (`shared`), it is a compare-exchange.  The claim orders no memory: the
+ *      waitable whose queue holds the waiter, and the wake, order the waiter's contents.
+ *   3. The claimer may write to the waiter's memory until it wakes the waiter. */
 struct weft__waiter {
 	struct weft__threadlet *threadlet; /* NULL: a plain thread */
 	const char *what;      /* for the dump: "chan", "mutex", ... */
 	int64_t     on;        /* the fd, threadlet or address */
-	/* Asked to end early: see that a wake follows.  NULL: it can end at once. */
+	/* Requests an early end of the wait; a wake must follow.  NULL: the wait can end at
+	 * once. */
 	void      (*ask)(struct weft__waiter *waiter, int why);
 	int64_t     result;
-	struct weft__wait *chosen; /* the one that ended it, or NULL */
+	struct weft__wait *chosen; /* the queue entry that ended the wait, or NULL */
 	weft__a32   claim;     /* 1: claimed */
-	bool        sleeps;    /* the deadline is what it waits for */
-	bool        deaf;      /* cannot be asked: not cancellable */
-	bool        shared;    /* others than the loop's thread can end it */
+	bool        sleeps;    /* reaching the deadline is success */
+	bool        deaf;      /* cannot be ended early: not cancelable */
+	bool        shared;    /* threads other than the loop's can end it */
 };
 
-/* A place in the queue of what is waited for. */
+/* An entry in a queue of waiters. */
 struct weft__wait {
 	struct weft__wait   *next, *prev;
-	struct weft__waits  *queue; /* NULL: in none */
+	struct weft__waits  *queue; /* NULL: in no queue */
 	struct weft__waiter *waiter;
-	void                *value; /* to copy from or into */
+	void                *value; /* source or destination of the value */
 };
 
-/* What else ends a scope, of the layer above; cut as the scope is closed. */
+/* Lets the layer above end a scope, too.  The scope calls cut() as it closes. */
 struct weft__scope_tie {
 	void (*cut)(struct weft__scope_tie *tie);
-	int  (*check)(const struct weft__scope_tie *tie); /* 0, or why the scope ends */
+	int  (*check)(const struct weft__scope_tie *tie); /* 0, or the error to end it with */
 };
 
-/* What a scope is; the public struct only points here, since it may lie in a frame that
- * is gone while threadlets of the scope still run. */
+/* A scope.  The public struct only points here, because it may be in a stack frame that is gone
+ * while threadlets of the scope still run. */
 struct weft__scope {
-	struct weft__scope     *outer;  /* of the same threadlet; next: while free */
+	struct weft__scope     *outer;  /* of the same threadlet; link of the free list */
 	struct weft__threadlet *owner;
 	weft_scope             *public; /* NULL: its frame is gone */
 	struct weft__handle    *live;
 	struct weft__handle    *ended, *ended_last; /* oldest first */
 	uint32_t live_count, ended_count;
 	uint32_t flags;
-	int      why;                   /* what every wait inside returns, or 0 */
+	int      why;                   /* the error that every wait inside returns, or 0 */
 	int      error;
-	char    *text;                  /* of the error, or NULL */
-	struct weft__waiter    *closer; /* the owner, as it waits for the last */
+	char    *text;                  /* of `error`, or NULL */
+	struct weft__waiter    *closer; /* the owner, while it waits for the children */
 	struct weft__scope_tie *tie;    /* or NULL */
-	struct weft__place      place;  /* of its deadline */
+	struct weft__place      place;  /* wheel entry of its deadline */
 };
 
-/* At the top of its stack. */
+/* A threadlet.  This struct is at the top of the threadlet's stack. */
 struct weft__threadlet {
-	struct weft__failure    failure; /* the first; see thread.h */
-	/* What every wait and wake touches stands in two cache lines. */
-	struct weft__threadlet *next; /* ready to run */
+	struct weft__failure    failure; /* must be first; see thread.h */
+	/* The members that every wait and wake touches are in two cache lines. */
+	struct weft__threadlet *next; /* in the queue of ready threadlets */
 	struct weft__crew      *crew;
-	struct weft__waiter    *waiter;   /* of the present wait, or NULL */
-	uint64_t                since_ns; /* of the present wait, or of being ready */
+	struct weft__waiter    *waiter;   /* of the current wait, or NULL */
+	uint64_t                since_ns; /* when it last suspended, or was started */
 	struct weft__context    context;
-	struct weft__place      place;    /* of the deadline of the present wait */
+	struct weft__place      place;    /* wheel entry of the current wait's deadline */
 	union {
 		struct {
-			int    why;         /* what every wait returns now, or 0 */
+			int    why;         /* the error that every wait returns now, or 0 */
 			int    base_why;    /* the same outside of its scopes */
 			bool   interrupted;
-			bool   closing;     /* its function has returned: shielded */
-			bool   was_told;    /* to end, before its function returned */
+			bool   closing;     /* its function has returned; now shielded */
+			bool   was_told;    /* canceled before its function returned */
 			bool   locals_ended;
 			int    saved_errno;
-			void  *exceptions[2]; /* of C++: caught now, and flying */
+			void  *exceptions[2]; /* of C++: caught, and in flight */
 		};
-		uint64_t zero[4]; /* all of it, at the start */
+		uint64_t zero[4]; /* clears the struct above, at the start */
 	};
 	struct weft__handle    *handle;
 	struct weft__stack     *stack;
 	weft_threadlet_fn       fn;
 	void                   *arg;
-	struct weft__scope     *scope;    /* innermost of its own, or NULL */
-	struct weft__node      *cleanups; /* last first */
+	struct weft__scope     *scope;    /* its innermost scope, or NULL */
+	struct weft__node      *cleanups; /* last pushed first */
 	struct weft__locals    *locals;
-	struct weft__threadlet *older, *newer; /* of the crew */
+	struct weft__threadlet *older, *newer; /* in the scheduler's list */
 	int         result;
 	bool        background;
-	struct weft__threadlet *told; /* next to be told of a cancellation */
-	struct weft__node node; /* by which it goes to another loop */
-	uint64_t    seq;       /* of its arrival in the crew, from 1 */
+	struct weft__threadlet *told; /* link: threadlets a cancellation has yet to reach */
+	struct weft__node node; /* carries it to another loop */
+	uint64_t    seq;       /* order of arrival in the scheduler, from 1 */
 	const void *spawned_at;
 	char        name[32];
-	/* Of trace.c. */
+	/* Used by trace.c. */
 	uint64_t    trace_mark;
-	uint64_t    trace_ns;   /* when it last came or left */
-	const char *trace_what; /* why it left */
+	uint64_t    trace_ns;   /* when it was last resumed or suspended */
+	const char *trace_what; /* why it suspended */
 } __attribute__((aligned(64)));
 
 #define weft__place_threadlet(p) \
@@ -124,31 +124,31 @@ struct weft__threadlet {
 #define weft__place_scope(p) \
 	((struct weft__scope *)(void *)((char *)(p) - offsetof(struct weft__scope, place)))
 
-/* The threadlets of a loop. */
+/* The threadlet scheduler of a loop. */
 struct weft__crew {
 	weft_loop              *loop;
 	uint32_t                streak;  /* calls in a row that did not suspend */
-	const void             *site;    /* to which the last to wait at a local channel */
-	                                 /* returns: see gate.h */
-	struct weft__threadlet *dead;    /* its stack is still to be given back */
-	struct weft__context    context; /* of the thread that runs the loop, */
-	uint64_t                modes;   /* and those of it with which functions begin */
-	struct weft__thread    *thread;  /* that it is of, or NULL */
-	int                    *error;   /* its errno, */
-	void                  **exceptions; /* and its exceptions, or NULL */
-	weft__a64               coming;  /* started by others, and not here yet */
+	const void             *site;    /* return address of the last wait at a local */
+	                                 /* channel: see gate.h */
+	struct weft__threadlet *dead;    /* its stack is not given back yet */
+	struct weft__context    context; /* of the thread that runs the loop */
+	uint64_t                modes;   /* floating-point modes of new threadlets */
+	struct weft__thread    *thread;  /* that runs the loop, or NULL */
+	int                    *error;   /* that thread's errno, */
+	void                  **exceptions; /* and its C++ exceptions, or NULL */
+	weft__a64               coming;  /* started by other threads, not yet arrived */
 	struct weft__threadlet *newest;
-	struct weft__threadlet *mark;    /* where the last look goes on, or NULL */
-	struct weft__threadlet *witness; /* of deadlock.c, or NULL */
-	uint64_t                stuck_at; /* calls made when that was reported, plus 1 */
-	bool                    fed;     /* it has gone on after that */
-	uint64_t                seq;     /* of the newest */
+	struct weft__threadlet *mark;    /* where the last listing continues, or NULL */
+	struct weft__threadlet *witness; /* see deadlock.c; or NULL */
+	uint64_t                stuck_at; /* runs counted at the deadlock report, plus 1; or 0 */
+	bool                    fed;     /* a threadlet has run after that report */
+	uint64_t                seq;     /* of the newest threadlet */
 	struct weft__stacks     stacks;
 	struct weft__handles    handles;
-	struct weft__requests   asked;   /* by other threads */
-	struct weft__scope     *scopes;  /* free ones */
+	struct weft__requests   asked;   /* requests by other threads */
+	struct weft__scope     *scopes;  /* free list */
 	uint32_t                max;
-	int                     class;   /* of its stacks, by default */
+	int                     class;   /* default class of its stacks */
 };
 
 /* The calling threadlet, or NULL. */
@@ -160,15 +160,16 @@ weft__self(void)
 	return thread ? thread->threadlet : NULL;
 }
 
-/* The loop of the calling threadlet.  By its thread, and not by itself: a switch has the
- * processor wait until it knows who runs, and so would all that is found by way of that. */
+/* The loop of the calling threadlet.  Read from the thread, not from the threadlet: after a
+ * switch the CPU still waits for the pointer to the running threadlet, and every load through
+ * that pointer would wait, too. */
 static inline weft_loop *
 weft__loop_here(void)
 {
 	return weft__thread_here()->loop;
 }
 
-/* Its number; 0 while it ends.  Also for signal handlers. */
+/* The ID of a threadlet; 0 while it ends.  Safe in signal handlers. */
 static inline int64_t
 weft__threadlet_id(const struct weft__threadlet *t)
 {
@@ -179,7 +180,7 @@ weft__threadlet_id(const struct weft__threadlet *t)
 
 /* --- crew.c ------------------------------------------------------------- */
 
-/* The crew of a loop, made at first need; NULL without memory.  Thread: any. */
+/* The scheduler of a loop, made on first use; NULL without memory.  Thread: any. */
 WEFT__SELDOM struct weft__crew *weft__crew_make(weft_loop *loop);
 
 static inline struct weft__crew *
@@ -190,12 +191,12 @@ weft__crew_of(weft_loop *loop)
 	return crew ? (struct weft__crew *)crew : weft__crew_make(loop);
 }
 
-/* Send an internal node to a loop that exists; it runs fn(arg), which has to count
- * itself in own_run.  Thread: any. */
+/* Post an internal node to a loop that exists.  The loop runs fn(arg), which must increment the
+ * loop's own_run.  Thread: any. */
 void weft__loop_tell(weft_loop *loop, struct weft__node_head *node, weft_fn fn,
                      void *arg);
 
-/* It can run, after all that can; on that loop, which is its own. */
+/* Append a threadlet to the ready queue of `loop`, which is its own loop. */
 static inline void
 weft__make_ready(weft_loop *loop, struct weft__threadlet *threadlet)
 {
@@ -209,29 +210,29 @@ weft__make_ready(weft_loop *loop, struct weft__threadlet *threadlet)
 	ready->last = threadlet;
 }
 
-/* Go on with whoever is next, until this one is made ready and its turn has come. */
+/* Switch away from `self`.  Returns once it has been made ready and scheduled again. */
 void weft__leave(struct weft__threadlet *self);
 
-/* It is dead: who is to go on. */
+/* `self` is dead.  Returns the context to continue with. */
 struct weft__context *weft__leave_for_ever(struct weft__threadlet *self);
 
-/* Where a threadlet begins; what it finds there is in place. */
+/* First call on a new threadlet's stack: completes the switch to it. */
 void weft__arrive(struct weft__threadlet *self);
 
 /* --- wait.c ------------------------------------------------------------- */
 
-/* May the caller suspend?  0, or the error that its call returns. */
+/* May the caller suspend?  Returns 0, or the error that the caller's call returns. */
 int weft__may_wait(uint64_t deadline_ns);
 
-/* What weft_detail() says of a wait for `what` that ended with `error`; and let the waiter's
- * threadlet say so. */
+/* The text for weft_detail() about a wait for `what` that ended with `error`.  The second sets
+ * it as the failure of the waiter's threadlet. */
 WEFT__SELDOM const char *weft__wait_text(const char *what, int error);
 WEFT__SELDOM void weft__wait_failed(const struct weft__waiter *waiter, int error);
 
 /* Arm the deadline of the wait that has just begun, or move it. */
 void weft__wait_until(struct weft__threadlet *self, uint64_t deadline_ns);
 
-/* Suspend until woken; the deadline wakes, too. */
+/* Suspend until woken.  The deadline wakes, too. */
 static inline int64_t
 weft__wait_as(struct weft__threadlet *self, struct weft__waiter *waiter,
               uint64_t deadline_ns)
@@ -250,16 +251,17 @@ weft__wait(struct weft__waiter *waiter, uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 
-	if (!waiter->shared) /* else others may look at it already */
+	if (!waiter->shared) /* else other threads may read it already */
 		waiter->threadlet = self;
 	return weft__wait_as(self, waiter, deadline_ns);
 }
 
-/* Let all that can run go first, and the loop when it is its turn.  Returns 0: what ends
- * with this call need not save anything for it. */
+/* Let all ready threadlets run first, and the loop when this phase is over.  Returns 0, so that
+ * it can be a tail call. */
 __attribute__((noinline)) int weft__give_way(struct weft__threadlet *self);
 
-/* A call has not suspended: it does when too many in a row have not.  Returns 0. */
+/* For a call that did not suspend: yields if too many calls in a row have not
+ * suspended.  Returns 0. */
 static inline int
 weft__stayed(struct weft__threadlet *self)
 {
@@ -279,7 +281,7 @@ weft__claim(struct weft__waiter *waiter)
 	return true;
 }
 
-/* End the wait of a waiter that the caller has claimed, on its loop's thread. */
+/* End the wait of a waiter that the caller has claimed, on the thread of its loop. */
 static inline void
 weft__wake_on(weft_loop *loop, struct weft__waiter *waiter, int64_t result)
 {
@@ -300,7 +302,7 @@ weft__wake(struct weft__waiter *waiter, int64_t result)
 	weft__wake_on(waiter->threadlet->crew->loop, waiter, result);
 }
 
-/* Ask the present wait of a threadlet, if there is one, to end early. */
+/* Request that the current wait of a threadlet, if any, end early. */
 void weft__ask(struct weft__threadlet *threadlet, int why);
 
 /* Queues of waits. */
@@ -321,7 +323,7 @@ weft__wait_push(struct weft__waits *queue, struct weft__wait *wait)
 
 void weft__wait_drop(struct weft__wait *wait); /* if it is in a queue */
 
-/* The first of a queue that has one, taken out. */
+/* Remove the first entry of a queue that is not empty. */
 static inline struct weft__wait *
 weft__wait_pop(struct weft__waits *queue)
 {
@@ -336,7 +338,7 @@ weft__wait_pop(struct weft__waits *queue)
 	return wait;
 }
 
-/* Take the first whose waiter can be claimed, and claim it; or NULL. */
+/* Remove entries up to the first whose waiter can be claimed, and claim it; or NULL. */
 static inline struct weft__wait *
 weft__wait_claim(struct weft__waits *queue)
 {
@@ -351,53 +353,53 @@ weft__wait_claim(struct weft__waits *queue)
 	return NULL;
 }
 
-/* A deadline of a threadlet or of a scope has come. */
+/* The deadline of a threadlet or of a scope has passed. */
 void weft__crew_expire(weft_loop *loop, struct weft__place *place);
 
-/* Wait for a started op of the caller's loop, whose on_done is weft__op_waited and arg
- * the waiter. */
+/* The on_done of an op that a threadlet of the op's loop waits for; `arg` is the waiter. */
 void weft__op_waited(weft_op *op, int64_t result, void *arg);
 
 /* --- go.c --------------------------------------------------------------- */
 
-/* What is to be started. */
+/* The threadlet to start. */
 struct weft__start {
 	const weft_go_opts *opts;
-	weft_scope         *scope; /* where it is joined, or NULL */
+	weft_scope         *scope; /* that joins it, or NULL */
 	weft_threadlet_fn   fn;
 	void               *arg;
-	const void         *from; /* where it was called */
+	const void         *from; /* return address of the call */
 };
 
-/* Start it on that loop. */
+/* Start a threadlet on that loop. */
 weft_threadlet weft__go_on(weft_loop *loop, const struct weft__start *start);
 
-/* What a forked child forgets of its parent's runtimes; in runtime/. */
+/* In a forked child: forget the parent's runtimes.  In runtime/. */
 void weft__runtimes_forked(void);
 
-/* Start it where there is least to do: in runtime/, which knows of more than one loop. */
+/* Start it on the least loaded loop.  In runtime/, which knows more than one loop. */
 weft_threadlet weft__go_place(const struct weft__start *start);
 
-/* A dead one: give its stack back, or send word of it to the loop of its scope. */
+/* Reap a dead threadlet: give its stack back, or send it to the loop of its scope. */
 void weft__threadlet_bury(struct weft__crew *crew, struct weft__threadlet *dead);
 
 /* --- cancel.c ----------------------------------------------------------- */
 
-/* Every wait of a threadlet, or of a scope and all inside, returns `why` from now on. */
+/* Every wait of a threadlet, or of a scope and all inside it, returns `why` from now on. */
 void weft__threadlet_end(struct weft__threadlet *threadlet, int why);
 void weft__scope_end(struct weft__scope *scope, int why);
 void weft__on_asked(void *crew);
 
-/* Look whether it has to end, as the loop would in a turn: 0, or what its waits return. */
+/* Check whether `self` has to end, as the loop would in an iteration.  Returns 0, or the error
+ * that its waits return. */
 int weft__threadlet_look(struct weft__threadlet *self);
 
 /* --- scope.c ------------------------------------------------------------ */
 
-/* The open scope, if it is of the loop that runs here; or NULL. */
+/* The open scope, if it belongs to the loop that runs here; or NULL. */
 struct weft__scope *weft__scope_here(const weft_scope *scope);
 
-/* Add a child, whose handle is not shown yet; take it back; and its end, which takes the
- * handle. */
+/* Add a child whose ID is not published yet; undo that; record the child's end, which
+ * takes the handle. */
 static inline void
 weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 {
@@ -415,8 +417,9 @@ weft__scope_add(struct weft__scope *scope, struct weft__handle *handle)
 void weft__scope_remove(struct weft__handle *handle);
 void weft__scope_child_ended(struct weft__handle *handle, int result, bool told);
 
-/* The same for the last child of a scope that closes, as most do: nobody is left to join
- * it, and it takes its handle along.  false: that is not so. */
+/* The same as child_ended for the usual case, the last child of a scope that is
+ * closing: no threadlet can join it, so its handle is given back at once.  Returns
+ * false in all other cases. */
 static inline bool
 weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, int result)
 {
@@ -432,7 +435,7 @@ weft__scope_ends_with(struct weft__scope *scope, struct weft__handle *handle, in
 	return true;
 }
 
-/* The scope that a public one stands for, or NULL: not open. */
+/* The scope behind a public one; NULL: not open. */
 static inline struct weft__scope *
 weft__scope_of(const weft_scope *public)
 {
@@ -442,58 +445,57 @@ weft__scope_of(const weft_scope *public)
 	return scope && scope->public == public ? scope : NULL;
 }
 
-/* Wait for the end of a threadlet of this loop that has not ended; for select. */
+/* Queue a wait for the end of a threadlet in a scope of this loop.  For select. */
 void weft__join_push(weft_threadlet id, struct weft__wait *wait);
 
-/* Close what its function has left open.  0, or the first failure there. */
+/* Close the scopes that its function left open.  Returns 0, or the first failure. */
 int weft__scopes_close(struct weft__threadlet *self);
 
 /* --- look.c, dump.c ----------------------------------------------------- */
 
-/* Answer those who have asked to see the threadlets of this loop. */
+/* Answer the pending requests to list the threadlets of this loop. */
 void weft__crew_look(weft_loop *loop);
 
-/* Fill in what is to be seen of one, which is suspended or calls this itself. */
+/* Describe a threadlet that is suspended, or the caller itself. */
 void weft__threadlet_describe(const struct weft__threadlet *t, weft_threadlet_info *out);
 
-/* Its name; else that of its function. */
+/* Add its name, or that of its function if it has none. */
 void weft__add_name(struct weft__text *text, const weft_threadlet_info *info);
 
-/* One block of text about a threadlet; about all that fit. */
+/* Add one block of text about a threadlet; about as many as fit. */
 void weft__add_threadlet(struct weft__text *text, const weft_threadlet_info *info,
                          uint64_t now_ns);
 void weft__add_crew(struct weft__text *text, const struct weft__crew *crew);
 
-/* The same of a loop that has not stopped in time, in one line; of rest.c. */
+/* The same about a loop that has not stopped in time, in one line.  In rest.c. */
 void weft__crew_add_rest(weft_loop *loop, struct weft__text *text);
 
-/* What a waiter waits for, in a word; static. */
+/* What a waiter waits for, as a short static text. */
 const char *weft__waiter_what(const struct weft__waiter *waiter);
 
 /* --- deadlock.c --------------------------------------------------------- */
 
-/* Does each threadlet of this loop of a runtime, all of which sleep, wait for another one of
- * the runtime?  Adds those that keep a run going to `alive`. */
+/* All loops of a runtime sleep: does each threadlet of this loop wait for another threadlet of
+ * the runtime?  Adds the number of those that keep a run going to `alive`. */
 bool weft__crew_is_stuck(weft_loop *loop, uint64_t *alive);
 
-/* Are there threads that may use shared objects, besides the loops of the runtime?  In
- * runtime/. */
+/* May threads other than the loops of the runtime use shared objects?  In runtime/. */
 bool weft__runtime_is_fed(struct weft_runtime *runtime);
 
 /* --- trace.c ------------------------------------------------------------- */
 
 uint64_t weft__threadlet_trace_mark(struct weft__threadlet *threadlet);
 
-/* In a turn that is recorded: one is about to run; it has suspended, or is dead. */
+/* In a traced loop iteration: a threadlet is about to run; it has suspended, or is dead. */
 void weft__trace_come(struct weft__threadlet *threadlet);
 void weft__trace_leave(struct weft__threadlet *threadlet, bool dead);
 
-/* One is started; by any thread, before it is shown. */
+/* A threadlet is started.  Called by any thread, before the ID is published. */
 void weft__trace_start(struct weft__threadlet *threadlet);
 
 /* --- deadlock.c --------------------------------------------------------- */
 
-/* The loop is about to sleep for ever: report it if nobody can end that. */
+/* The loop is about to sleep forever: report a deadlock if its threadlets cannot continue. */
 void weft__crew_check(weft_loop *loop);
 
 /* --- overflow.c --------------------------------------------------------- */
@@ -503,7 +505,7 @@ extern weft__a32 weft__overflow_is_caught; /* 1: by weft_catch_overflow() */
 /* Catch overflows, unless the program has a handler for faults. */
 void weft__overflow_catch_unasked(void);
 
-/* This thread is to run threadlets: be ready for an overflow. */
+/* This thread is about to run threadlets: prepare it for an overflow. */
 void weft__overflow_prepare(struct weft__thread *self);
 
 /* --- layout.c ----------------------------------------------------------- */
@@ -517,16 +519,16 @@ extern const struct weft__gdb_place weft_gdb_layout[];
 
 /* --- call.c, local.c ---------------------------------------------------- */
 
-/* The op that a waiter is for, or NULL. */
+/* The op that a waiter waits for, or NULL. */
 const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 
-/* Prepare an op that the calling threadlet will wait for.  Wait for it, just started, by a
- * threadlet that may wait; and by one that may not, whatever happens. */
+/* weft__op_init_waited() prepares an op that the calling threadlet will wait for.  The others
+ * wait for an op that was just started: by a threadlet that may wait; or by any, uncancelably. */
 void    weft__op_init_waited(weft_op *op);
 int64_t weft__op_wait(weft_op *op, const char *what);
 int64_t weft__op_wait_shielded(weft_op *op, const char *what);
 
-/* What pool work that runs on this thread was asked to end with, or 0; in work/. */
+/* The error with which pool work on this thread was canceled, or 0.  In work/. */
 int weft__work_canceled(void);
 
 void weft__threadlet_end_locals(struct weft__threadlet *self);

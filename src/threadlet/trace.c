@@ -1,10 +1,10 @@
-/* trace.c - threadlets in a recording.
+/* trace.c - threadlets in a trace.
  *
- * When one runs is told on its loop's track; what it waits for, on its own.  So what it
- * does over several waits, the step of a graph say, can have a span there.
+ * The loop's track shows when a threadlet runs; the threadlet's own track shows what it waits
+ * for.  So work that spans several waits, such as a step of a graph, can have a span there.
  *
- *   1. The mark of one that lay on the same stack before is taken away at the start of
- *      the next, if something is recorded then; else it is of an earlier recording.
+ *   1. The mark of an earlier threadlet on the same stack is cleared at the start of the next
+ *      one if a trace is recorded then; else the mark belongs to an earlier trace.
  */
 #include "threadlet/threadlet.h"
 
@@ -42,7 +42,7 @@ weft__trace_start(struct weft__threadlet *t)
 	t->trace_what = started;
 }
 
-/* Why it has left is not known of one that has not been seen yet. */
+/* The first time a threadlet is seen, the reason why it suspended is not known. */
 void
 weft__trace_come(struct weft__threadlet *t)
 {

@@ -1,17 +1,18 @@
-/* wait.c - how a threadlet waits, and how that ends.
+/* wait.c - how a threadlet waits, and how a wait ends.
  *
- * A waiter says what is waited for and carries the result.  Whoever ends the wait claims
- * it first; see threadlet.h.  Deadlines, cancellation and interruption only ask: a wait
- * for an op asks the op, which ends it when it has finished; all others end at once.
+ * A waiter says what the threadlet waits for, and carries the result.  The code that ends the
+ * wait claims the waiter first; see threadlet.h.  Deadlines, cancellation and interruption are
+ * requests to end early.  A wait for an op passes the request to the op, and ends when the op
+ * has finished.  All other waits end at once.
  *
  * A wait that fails leaves a text for weft_detail(): the call and the error, from a table,
- * unless the error came with words of its own.
+ * unless the error came with its own text.
  */
 #include "threadlet/threadlet.h"
 
 /* --- texts of waits that failed ----------------------------------------- */
 
-/* The texts are those of weft_strerror(); what several calls wait for has the name of all. */
+/* The error parts match weft_strerror().  An entry that several calls share names the object. */
 #define WAIT_TEXTS(what, call)                                                      \
 	{                                                                           \
 		what, call ": timed out", call ": cancelled", call ": interrupted", \
@@ -81,7 +82,7 @@ weft__wait_text(const char *what, int error)
 	return weft_strerror(error);
 }
 
-/* Words that were passed along with this error stay. */
+/* A text that was passed along with this error stays. */
 void
 weft__wait_failed(const struct weft__waiter *waiter, int error)
 {

@@ -22,7 +22,7 @@
 
 	.text
 
-/* Save the caller below its stack pointer and that in *x0; then fpcr is in x9. */
+/* Save the caller's registers below its stack pointer, and that pointer in *x0; fpcr is in x9. */
 	.macro	SAVE
 	hint	#25
 	.cfi_negate_ra_state
@@ -55,7 +55,7 @@
 	str	x10, [x0]
 	.endm
 
-/* Load what x1 points to; x30 is then the address at which to go on. */
+/* Load the registers that x1 points to; x30 is then the address to continue at. */
 	.macro	LOAD
 	mov	sp, x1
 	ldr	x10, [sp, #160]
@@ -110,13 +110,14 @@ weft__stack_start:
 	.cfi_startproc
 	SAVE
 	LOAD
-	mov	x16, x30		/* by x16 it may land on bti c */
+	mov	x16, x30		/* through x16 it may land on bti c */
 	.cfi_undefined x30
 	br	x16
 	.cfi_endproc
 	.size	weft__stack_start, . - weft__stack_start
 
-/* x19 holds the function and x20 its argument; x29 is 0.  It returns where to go on. */
+/* x19 holds the function and x20 its argument; x29 is 0.  The function returns the stack
+ * pointer to continue with. */
 	.globl	weft__stack_entry
 	.hidden	weft__stack_entry
 	.type	weft__stack_entry, %function

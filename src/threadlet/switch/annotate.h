@@ -1,16 +1,14 @@
-/* annotate.h - tell ASan, TSan and valgrind which stack runs.
+/* annotate.h - notify ASan, TSan and valgrind which stack runs.
  *
- * ASan must know the bounds of the running stack and, to find uses after
- * return, has one more stack for each; it is told before and after each switch.
- * TSan has a history for each stack and is told before the switch; with flags 0
- * a switch also orders what came before it, which is what running one after the
- * other on one thread means.  Valgrind only needs to know the memory.  Without
- * the tool each function here is empty.  (For valgrind the tool is its header:
+ * ASan must know the bounds of the running stack and, to find uses after return, has one more
+ * stack for each; it is notified before and after each switch.  TSan has a history for each
+ * stack and is notified before the switch; with flags 0 a switch also orders what came before
+ * it, as running one after the other on one thread does.  Valgrind only needs to know the
+ * memory.  Without the tool each function here is empty.  (For valgrind the tool is its header:
  * NVALGRIND leaves it out.)
  *
- *   1. Everything is inlined into the caller.  TSan's record of calls belongs
- *      to the stack; a function that is entered on one and left on another
- *      breaks it.
+ *   1. Everything is inlined into the caller.  TSan's record of calls belongs to the stack; a
+ *      function that is entered on one stack and left on another breaks it.
  *
  * Needs: switch.h.  Thread: as weft__switch().
  */
@@ -28,8 +26,8 @@
 
 #define WEFT__ANNOTATE static inline __attribute__((always_inline)) void
 
-/* Reads stacks word by word, whatever ASan thinks of a word; and, where the stack has
- * come to rest by other means than those that TSan knows. */
+/* Reads stacks word by word, whatever ASan thinks of a word, and also where the stack was
+ * suspended by means that TSan does not know. */
 #define WEFT__LOOKS_AT_STACKS \
 	__attribute__((no_sanitize("address", "thread"), noinline))
 
@@ -52,7 +50,7 @@ weft__asan_enter(struct weft__context *self)
 	self->asan_fake = NULL;
 }
 
-/* A switch that stays here tells the bounds of the stack that it left. */
+/* A switch to the same stack reports the bounds of the stack that was left. */
 WEFT__ANNOTATE
 weft__asan_init(struct weft__context *self)
 {
@@ -64,8 +62,8 @@ weft__asan_init(struct weft__context *self)
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
-/* ASan releases a fake stack only when its owner leaves for good: be the owner
- * for a moment, for a context that never will. */
+/* ASan releases a fake stack only when its owner leaves for good.  Become the owner for a
+ * moment, on behalf of a context that will never run again. */
 WEFT__ANNOTATE
 weft__asan_fini(struct weft__context *context)
 {
@@ -135,7 +133,7 @@ weft__asan_fini(struct weft__context *context)
 static inline uint32_t
 weft__valgrind_make(const void *stack, size_t bytes)
 {
-	const char *last = (const char *)stack + bytes - 1; /* that belongs to it */
+	const char *last = (const char *)stack + bytes - 1; /* the last byte that belongs to it */
 
 	return weft__on_valgrind ? (uint32_t)VALGRIND_STACK_REGISTER(stack, last) : 0;
 }

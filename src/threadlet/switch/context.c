@@ -1,20 +1,19 @@
-/* context.c - contexts made, switched and forgotten, and the tools told of it.
+/* context.c - making, switching and finishing contexts, and notifying the tools.
  *
- * The work is in x86_64.S and aarch64.S; here is what is the same for all:
- * which annotation comes before the switch, and which after it, on the other
- * stack.
+ * The work is in x86_64.S and aarch64.S.  Here is what all architectures share: which
+ * annotation comes before the switch, and which after it, on the other stack.
  *
- *   1. What weft__switch() does after the switch is for the context that it was
- *      called in, now resumed; who resumed it is not known and not needed.
+ *   1. What weft__switch() does after the switch is for the context that called it, now
+ *      resumed.  Which context resumed it is not known, and not needed.
  *   2. A new context does the same in weft__context_main().
  *
- * It does not allocate stacks, does not grow them and has no list of contexts.
+ * This layer does not allocate stacks, does not grow them and has no list of contexts.
  */
 #include "threadlet/switch/annotate.h"
 
 #include <stddef.h>
 
-/* Not instrumented: it is left after the tools were told that another runs. */
+/* Not instrumented: it returns after the tools were notified that another context runs. */
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) void *
 weft__context_main(void *arg)
 {

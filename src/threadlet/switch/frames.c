@@ -1,7 +1,7 @@
-/* frames.c - who called whom on a stack, by its frame pointers.
+/* frames.c - the call chain on a stack, by frame pointers.
  *
- *   1. Each frame lies above the one it called, inside the bounds: a walk ends, and reads
- *      only what is there.
+ *   1. Each frame is above the one it called, and inside the bounds.  So a walk ends, and
+ *      reads only the stack.
  */
 #include "threadlet/switch/annotate.h"
 #include "threadlet/switch/frames.h"
@@ -28,7 +28,7 @@ weft__frame_of(const struct weft__context *context)
 	};
 }
 
-/* Go to the caller of a frame; 0 if there is none. */
+/* Step to the caller of a frame; 0 if there is none. */
 WEFT__LOOKS_AT_STACKS static int
 go_out(struct weft__frame *frame)
 {

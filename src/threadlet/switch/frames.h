@@ -1,9 +1,9 @@
-/* frames.h - who called whom on a stack.
+/* frames.h - the call chain on a stack.
  *
- * By frame pointers: code that keeps none ends the chain early, or leaves callers out; what
- * is found is checked against the bounds of the stack, so nothing else is ever read.  All
- * of that may be called in a signal handler.  For suspended stacks there may also be
- * somebody who reads the unwind tables of the code, which has all callers.
+ * It is found by frame pointers.  Code without frame pointers ends the chain early, or hides
+ * callers.  Every pointer is checked against the bounds of the stack, so nothing else is ever
+ * read.  All of this may be called in a signal handler.  For suspended stacks the unwind tables
+ * of the code may be available, too; they give all callers.
  *
  * Needs: switch.h.  Thread: any that keeps the stack from running.
  */
@@ -13,12 +13,12 @@
 #include "threadlet/switch/switch.h"
 
 struct weft__frame {
-	const void *pc; /* where it goes on */
+	const void *pc; /* where it continues */
 	const void *fp; /* its frame pointer, */
 	const char *low, *high; /* and the bounds of the stack it is on */
 };
 
-/* Where in the saved registers of a suspended stack the two are, in words. */
+/* The offsets of the two in the saved registers of a suspended stack, in words. */
 #if defined(__x86_64__)
 #define WEFT__SAVED_FP 6
 #define WEFT__SAVED_PC 7
@@ -41,26 +41,26 @@ weft__code_at(const void *pc)
 #endif
 }
 
-/* The innermost frame of a suspended context, which has a stack of its own. */
+/* The innermost frame of a suspended context that has its own stack. */
 struct weft__frame weft__frame_of(const struct weft__context *context);
 
-/* The caller's; for the stack that runs, with its upper bound. */
+/* The frame of the caller, on the stack that runs; `high_` is the stack's upper bound. */
 #define weft__frame_here(high_)                                                \
 	((struct weft__frame){ .fp = __builtin_frame_address(0),               \
 	                       .pc = NULL,                                     \
 	                       .low = (const char *)__builtin_frame_address(0),\
 	                       .high = (const char *)(high_) })
 
-/* Write the addresses from `frame` outwards, at most `max` of them, NULLs after the last;
- * the root of a stack is left out.  Returns how many there are, also beyond `max`. */
+/* Write the addresses from `frame` outwards, at most `max` of them, followed by NULLs.  The
+ * root of the stack is left out.  Returns how many there are, which may be more than `max`. */
 size_t weft__frames_walk(struct weft__frame frame, const void **out, size_t max);
 
-/* The same for a suspended context, as well as it can be done here, and no more than
- * `max`.  Not in a signal handler. */
+/* The same for a suspended context, by the best method available here; returns at most `max`.
+ * Not for signal handlers. */
 size_t weft__frames_of(const struct weft__context *context, const void **out,
                        size_t max);
 
-/* Is that where a stack begins? */
+/* Is `pc` where a stack begins? */
 bool weft__is_root(const void *pc);
 
 /* --- os_unwind.c, or os_no_unwind.c ------------------------------------- */

@@ -1,4 +1,4 @@
-/* os_no_unwind.c - where the unwind tables of the code are not read. */
+/* os_no_unwind.c - for platforms where unwind tables are not read. */
 #include "threadlet/switch/frames.h"
 
 size_t

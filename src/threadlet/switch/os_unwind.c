@@ -1,15 +1,15 @@
-/* os_unwind.c - who called whom on a suspended stack, by the unwind tables of the code.
+/* os_unwind.c - the call chain on a suspended stack, by the unwind tables of the code.
  *
- * The C library's backtrace() looks for its own callers.  It is called by a function whose
- * table says that it was called by the suspended stack, and so finds those.  Not for signal
- * handlers: it takes locks, and at its first call memory.
+ * The C library's backtrace() walks the frames of its own callers.  The function that calls it
+ * here has unwind tables that name the suspended stack as its caller, so backtrace() walks that
+ * stack.  Not for signal handlers: backtrace() takes locks, and its first call allocates.
  */
 #include <execinfo.h>
 #include "threadlet/switch/frames.h"
 
-#define FOUND_MAX 24 /* some of which are between here and the suspended stack */
+#define FOUND_MAX 24 /* some are between here and the suspended stack */
 
-/* The assembly half: call look(out, max) as if `saved` had. */
+/* The assembly part: call look(out, max) as if the suspended stack `saved` had called it. */
 int weft__stack_look(const void *saved, int (*look)(void **out, int max), void **out, int max);
 
 static bool

@@ -1,13 +1,13 @@
-/* switch.h - change from one stack to another.
+/* switch.h - switch from one stack to another.
  *
- * A context is a suspended flow of control: a stack pointer below which the
- * callee-saved registers and floating-point control words lie.  x86_64.S and
- * aarch64.S do the switch with a balanced call and return; annotate.h tells the
- * sanitizers and valgrind about it, and costs nothing without them.
+ * A context is a suspended flow of control: a stack pointer that points to the saved
+ * callee-saved registers and floating-point control words. x86_64.S and aarch64.S do the switch
+ * with a balanced call and return. annotate.h notifies the sanitizers and valgrind, and costs
+ * nothing without them.
  *
  *   1. A context is resumed at most once for each time it was suspended.
- *   2. The first function of a context ends by returning the context to go on with;
- *      or it never returns, and switches away for good.
+ *   2. The first function of a context ends by returning the context to continue with; or it
+ *      never returns, and switches away for good.
  *   3. A stack outlives its context; weft__context_fini() before it is reused.
  *   4. A context is finished only while suspended, and by another one.
  *
@@ -29,35 +29,35 @@ struct weft__context {
 	void       *asan_fake;   /* ASan's fake stack while suspended */
 	void       *tsan_fiber;
 	uint32_t    valgrind_id;
-	bool        fresh;       /* it has not begun */
+	bool        fresh;       /* it has not begun to run */
 	bool        dead;        /* caller's: set it before switching away for good,
 	                          * so that ASan releases the fake stack */
 };
 
-/* Make a context of the stack on which the caller runs, usually its thread's
- * own, for weft__switch() to save into. */
+/* Make a context of the stack on which the caller runs, usually its thread's own, for
+ * weft__switch() to save into. */
 void weft__context_init(struct weft__context *context);
 
-/* Make a context that will call fn(arg) on `stack`, whose lowest address it is.
- * The function begins with the rounding and exception modes of the caller.  The
- * struct must stay where it is until weft__context_fini(). */
+/* Make a context that will call fn(arg) on the stack whose lowest address is `stack`.  The
+ * function begins with the rounding and exception modes of the caller.  The struct must not
+ * move before weft__context_fini(). */
 void weft__context_make(struct weft__context *context, void *stack,
                         size_t stack_bytes,
                         struct weft__context *(*fn)(void *arg), void *arg);
 
-/* Forget a context made with weft__context_make(), ended or not.  What its
- * frames held is not given back. */
+/* Finish a context made with weft__context_make(), whether its function has ended or not.
+ * Whatever its frames held is not released. */
 void weft__context_fini(struct weft__context *context);
 
-/* Suspend the caller into `from` and go on in `to`. */
+/* Suspend the caller into `from` and continue in `to`. */
 void weft__switch(struct weft__context *from, struct weft__context *to);
 
-/* The assembly half.  weft__stack_switch() suspends the caller, writes its
- * stack pointer to *save and goes on where `load` was saved.  weft__stack_start() does
- * the same for a stack that has not begun.  weft__stack_make() lays below `top` what
- * either needs to call fn(arg), which is called by weft__stack_entry, where unwinding
- * ends, and returns the stack pointer to go on with.  The modes are those of floating-point
- * numbers (rounding, exceptions), as the caller has them by weft__modes(). */
+/* The assembly part.  weft__stack_switch() suspends the caller, writes its stack pointer to
+ * *save and continues where `load` was saved.  weft__stack_start() does the same for a stack
+ * that has not begun.  weft__stack_make() prepares the words below `top` so that either can
+ * start fn(arg), and returns the stack pointer for that.  weft__stack_entry, where unwinding
+ * ends, calls fn, which returns the stack pointer to continue with.  The modes are
+ * floating-point modes (rounding, exceptions), as weft__modes() reads them. */
 void  weft__stack_switch(void **save, void *load);
 void  weft__stack_start(void **save, void *load);
 void  weft__stack_entry(void);
@@ -98,11 +98,11 @@ weft__modes(void)
 void *weft__stack_make(void *top, void *(*fn)(void *arg), void *arg, uint64_t modes);
 #endif
 
-/* The function of every context, which calls its own. */
+/* The first function of every context; it calls the context's own. */
 void *weft__context_main(void *context);
 
-/* Its function has returned, or it has not begun: let it begin once more, with those
- * modes of weft__modes(). */
+/* The function of a context has returned, or has not begun: let it begin again, with `modes`
+ * of weft__modes(). */
 static inline void
 weft__context_renew(struct weft__context *context, uint64_t modes)
 {

@@ -4,25 +4,25 @@
  *
  *   0    mxcsr in the lower half, the x87 control word in the upper
  *   1-6  r15 r14 r13 r12 rbx rbp
- *   7    the address at which to go on
+ *   7    the address at which to continue
  *
- *   1. Each resume is a `ret` for the `call` that suspended, so the CPU's stack
- *      of return addresses keeps its depth.  A new stack is entered by a jump, and
- *      its function returns to weft__stack_entry, which then goes on elsewhere with
- *      the `ret` for the `call` that entered it.
- *   2. The control words are loaded whether they differ or not.  To look takes longer:
- *      what reads them waits for all that is in flight, what loads them does not.
- *   3. A new stack goes on at weft__stack_entry with the stack pointer at a
- *      multiple of 16, as the call there needs it.
+ *   1. Each resume is a `ret` for the `call` that suspended, so the CPU's stack of return
+ *      addresses keeps its depth.  A new stack is entered by a jump.  Its function returns to
+ *      weft__stack_entry, which then continues elsewhere with the `ret` for the `call` that
+ *      entered the new stack.
+ *   2. The control words are loaded whether they differ or not.  A comparison would take
+ *      longer: reading them waits for all instructions in flight, loading them does not.
+ *   3. A new stack begins at weft__stack_entry with the stack pointer at a multiple of 16, as
+ *      the call there needs it.
  *
- * The note says that indirect branches land on endbr64 (IBT).  It does not claim
- * shadow stacks (SHSTK): a return here goes to another stack's caller.
+ * The note says that indirect branches land on endbr64 (IBT).  It does not claim shadow stacks
+ * (SHSTK): a return here goes to another stack's caller.
  */
 #if defined(__x86_64__)
 
 	.text
 
-/* Save the caller below its stack pointer, and that in *rdi. */
+/* Save the caller's registers below its stack pointer, and that pointer in *rdi. */
 	.macro	SAVE
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
@@ -49,7 +49,7 @@
 	movq	%rsp, (%rdi)
 	.endm
 
-/* Load what rsp points to, but for the address at which to go on. */
+/* Load the registers that rsp points to, but not the address at which to continue. */
 	.macro	LOAD
 	ldmxcsr	(%rsp)
 	fldcw	4(%rsp)
@@ -106,7 +106,8 @@ weft__stack_start:
 	.cfi_endproc
 	.size	weft__stack_start, . - weft__stack_start
 
-/* r12 holds the function and r13 its argument.  It returns where to go on. */
+/* r12 holds the function and r13 its argument.  The function returns the stack pointer
+ * to continue with. */
 	.globl	weft__stack_entry
 	.hidden	weft__stack_entry
 	.type	weft__stack_entry, @function
@@ -125,7 +126,7 @@ weft__stack_entry:
 	.cfi_endproc
 	.size	weft__stack_entry, . - weft__stack_entry
 
-/* Calls rsi(rdx, ecx), as unwinders see it from the stack suspended at rdi. */
+/* Call rsi(rdx, ecx).  To unwinders, the stack suspended at rdi is the caller. */
 	.globl	weft__stack_look
 	.hidden	weft__stack_look
 	.type	weft__stack_look, @function
