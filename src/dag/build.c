@@ -1,7 +1,7 @@
-/* build.c - a template is put together.
+/* build.c - building a template.
  *
- * Names are found by a hash table of indices, which runs use as well.  What is given is
- * copied, so that a template needs nothing of its maker's but the arguments of functions.
+ * Names are found through a hash table of indices, which runs use as well.  What the caller gives
+ * is copied, so that a template depends on nothing of its caller's but the arguments of functions.
  */
 #include "dag/dag.h"
 
@@ -28,7 +28,7 @@ hash(const char *name)
 	return h ^ h >> 15;
 }
 
-/* The place of `name` in the table, or the free one where it belongs. */
+/* The table entry of `name`, or the free one where it belongs. */
 static uint32_t *
 place_of(const weft_dag *dag, const char *name)
 {
@@ -46,7 +46,7 @@ weft__dag_find(const weft_dag *dag, const char *name)
 	return dag->names_room > 0 ? (int64_t)*place_of(dag, name) - 1 : -1;
 }
 
-/* Room for one more name, with a quarter of the table free. */
+/* Make room for one more name, and keep a quarter of the table free. */
 static int
 reserve_name(weft_dag *dag)
 {
@@ -99,7 +99,7 @@ count_names(const char *const *names)
 	return count;
 }
 
-/* Both lists in one piece, names behind the pointers. */
+/* Both lists in one allocation; the names follow the pointers. */
 static int
 copy_inputs(weft_dag_node *set, const weft_dag_node *from)
 {
@@ -179,7 +179,7 @@ weft__dag_type_of(const weft_dag_node *node)
 	return node->each && node->type ? &weft_type_list : node->type;
 }
 
-/* The fallback is taken last, when nothing can fail any more. */
+/* The fallback is taken last, when nothing can fail anymore. */
 int
 weft__dag_copy_node(struct weft__dag_node *to, struct weft__dag_more *more,
                     const weft_dag_node *from)
@@ -251,7 +251,7 @@ check_name(const weft_dag *dag, const char *name)
 	return 0;
 }
 
-/* Room for a node, and its colder half; or an error. */
+/* Make room for a node, and allocate its colder half.  Returns 0, or an error. */
 static int
 make_room(weft_dag *dag, const char *name, struct weft__dag_more **out)
 {
@@ -320,7 +320,7 @@ weft_dag_add(weft_dag *dag, const weft_dag_node *node)
 	if (!dag || !node)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_add: NULL");
 	rc = add(dag, node);
-	if (rc < 0) { /* taken, whatever comes */
+	if (rc < 0) { /* the fallback is taken in any case */
 		weft_value fallback = node->fallback;
 
 		weft_value_drop(&fallback);
@@ -380,7 +380,7 @@ weft_dag_free(weft_dag *dag)
 {
 	if (!dag)
 		return 0;
-	if (weft__load(&dag->users, WEFT__ACQUIRE) > 0) /* with unref */
+	if (weft__load(&dag->users, WEFT__ACQUIRE) > 0) /* pairs with weft__dag_unref() */
 		return weft__fail(WEFT_EBUSY, "weft_dag_free: a run or another graph uses it");
 	if (dag->checked)
 		weft__dag_delist(dag);

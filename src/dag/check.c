@@ -1,19 +1,19 @@
-/* check.c - a template is made sure of, and frozen.
+/* check.c - checking and freezing a template.
  *
- * Names become indices, sources and followers two arrays of them.  What is wrong is told
- * with the names concerned.  Until all is well nothing is changed but the memory of the
- * arrays, so that a template which was refused can be completed and checked again.
+ * Names become indices; sources and dependents become two arrays of indices.  An error text has
+ * the names concerned.  A check that fails changes only what the next one computes again, so a
+ * template that was refused can be completed and checked again.
  */
 #include "dag/dag.h"
 
-#define PATH_NAMES 24                  /* of a cycle, that are told */
-#define WORK_MAX   (UINT32_C(1) << 24) /* more is not counted */
+#define PATH_NAMES 24                  /* of a cycle, in the error text */
+#define WORK_MAX   (UINT32_C(1) << 24) /* where counting stops */
 
 struct check {
 	weft_dag *dag;
 	uint32_t edges; /* from nodes and inputs */
-	uint32_t *left; /* sources still to come, for each node */
-	uint32_t *line; /* nodes whose sources have come */
+	uint32_t *left; /* sources that are not done yet, for each node */
+	uint32_t *line; /* nodes whose sources are done */
 };
 
 static const weft_dag_node *
@@ -50,7 +50,7 @@ count_edges(const weft_dag *dag)
 	return edges;
 }
 
-/* All arrays in one piece: sources, followers, roots, and two that the check needs. */
+/* All arrays in one allocation: sources, dependents, roots, and two for the check itself. */
 static int
 make_arrays(struct check *check)
 {
@@ -73,7 +73,7 @@ make_arrays(struct check *check)
 	return 0;
 }
 
-/* Source `k` of a node, whose index is given. */
+/* Check the type of source `k` of the node `index`. */
 static int
 check_type(const weft_dag *dag, uint32_t index, uint32_t k, uint32_t source)
 {
@@ -121,7 +121,7 @@ resolve_node(struct check *check, uint32_t index, uint32_t *at)
 	return 0;
 }
 
-/* Followers of each: counted, given room, put in. */
+/* Collect the dependents of each node: count them, give them room, fill it in. */
 static void
 turn_edges(struct check *check)
 {
@@ -158,7 +158,7 @@ resolve(struct check *check)
 
 /* --- cycles -------------------------------------------------------------- */
 
-/* A source of `index` that never came. */
+/* A source of `index` that was never done. */
 static uint32_t
 stuck_source(const struct check *check, uint32_t index)
 {
@@ -172,8 +172,8 @@ stuck_source(const struct check *check, uint32_t index)
 	return dag->in[node->in_at + k];
 }
 
-/* Whoever goes back from one that is stuck meets a node for a second time: it is part of
- * a cycle.  `line` is free for marks by now. */
+/* Walking back from a node that is stuck meets some node a second time, which is therefore part
+ * of a cycle.  `line` is no longer needed and holds the marks. */
 static uint32_t
 one_in_cycle(const struct check *check)
 {
@@ -190,7 +190,7 @@ one_in_cycle(const struct check *check)
 	return at;
 }
 
-/* From the one whose name comes first among equals, against the edges; told with them. */
+/* Report a cycle.  The path is collected against the edges, and printed along them. */
 static int
 tell_cycle(const struct check *check)
 {
@@ -216,7 +216,7 @@ tell_cycle(const struct check *check)
 	return weft_fail(WEFT_EINVAL, "%s: the nodes form a cycle: %s", dag->name, buffer);
 }
 
-/* Take nodes away whose sources are gone, until none is left. */
+/* Remove nodes whose sources are gone, until none is left. */
 static int
 find_cycles(struct check *check)
 {
@@ -241,7 +241,7 @@ find_cycles(struct check *check)
 	return known + dag->inputs == dag->count ? 0 : tell_cycle(check);
 }
 
-/* --- what else a node needs ---------------------------------------------- */
+/* --- other requirements of a node ---------------------------------------- */
 
 static int
 check_sub(weft_dag *dag, const weft_dag_node *set)
@@ -312,7 +312,8 @@ add_level(weft_dag *dag, int priority)
 	return 0;
 }
 
-/* The lowest that is not below it: of nodes that come from elsewhere, too. */
+/* The level of that priority, or of the next lower one; else the lowest level.  Nodes that do
+ * not come from this template may have other priorities. */
 uint8_t
 weft__dag_level(const weft_dag *dag, int priority)
 {
@@ -336,7 +337,7 @@ check_node(weft_dag *dag, uint32_t index)
 		rc = add_level(dag, set->priority);
 	for (uint32_t i = 0; rc == 0 && set->sub && i < set->sub->levels; i++)
 		rc = add_level(dag, set->sub->level[i]);
-	/* What stands for many counts as enough for all threads. */
+	/* A group counts as enough work for all threads. */
 	dag->work[node->place] += node->flags & WEFT__DAG_GROUP ? 64 : 1;
 	for (int p = 0; p < 3 && set->sub; p++)
 		if (dag->work[p] < WORK_MAX)

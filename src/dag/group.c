@@ -1,16 +1,16 @@
-/* group.c - steps that are made of others: items of a list, graphs, what a step has added.
+/* group.c - steps that consist of other steps: items of a list, graphs, nodes added by a step.
  *
- * Each has a frame of its own below its step.  It is kept until the run is freed: an attempt
- * that is late may still look into it.
+ * Each has a frame of its own below its step.  The frame is kept until the run is freed,
+ * because a late attempt may still read it.
  *
- * Values from outside are borrowed, not shared: they are there until the owner's step has
- * ended, and it ends after all in its frame.
+ * Values from outside are borrowed, not shared: they exist until the owner's step has ended,
+ * which is after all steps in its frame.
  */
 #include "dag/dag.h"
 
-/* Where an input of an added node comes from: one added before, or: */
-#define FROM_OWNER (-1) /* what the step has put out */
-#define FROM_INPUT (-2) /* and below: the step's inputs */
+/* The source of an input of an added node: the index of one added before, or: */
+#define FROM_OWNER (-1) /* the output of the step that added it */
+#define FROM_INPUT (-2) /* and below: the inputs of that step */
 
 struct weft__dag_added {
 	weft_dag_run *run;
@@ -18,7 +18,7 @@ struct weft__dag_added {
 	uint32_t edges, edges_room;
 	struct weft__dag_node *nodes;
 	int32_t *in;   /* of all nodes, one after the other */
-	uint32_t *out; /* followers; made when it is opened */
+	uint32_t *out; /* dependents; made when the frame is opened */
 };
 
 /* --- frames -------------------------------------------------------------- */
@@ -47,7 +47,8 @@ make_frame(struct weft__dag_step *owner, const weft_dag *dag, uint32_t count)
 	return frame;
 }
 
-/* It is the run's from now on.  Whoever opens it counts as a step of it. */
+/* The frame becomes the run's.  Until it is started completely, that counts as one of its
+ * steps. */
 static void
 begin_frame(struct weft__dag_frame *frame)
 {
@@ -102,7 +103,7 @@ fail(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 
 /* --- items --------------------------------------------------------------- */
 
-/* The items of a step's first input; of no value, none.  False: it is no list. */
+/* The items of a step's first input; none if it has no value.  False: it is not a list. */
 static bool
 items_of(const struct weft__dag_step *step, weft_list *out)
 {
@@ -145,7 +146,7 @@ open_items(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	weft__dag_count(hand, frame);
 }
 
-/* What all items have put out, as a list. */
+/* Collect the outputs of all items in a list. */
 static int
 gather(struct weft__dag_frame *frame, weft_value *out)
 {
@@ -215,7 +216,7 @@ make_added(weft_dag_run *run)
 	return added;
 }
 
-/* An array with room for `more` entries behind `count`, of that size each. */
+/* An array of entries of `size` bytes, with room for `more` of them behind `count`. */
 static void *
 grow(void *old, uint32_t count, uint32_t more, uint32_t *room, size_t size)
 {
@@ -261,7 +262,7 @@ find_added(const struct weft__dag_added *added, const char *name)
 	return -1;
 }
 
-/* Where the input `name` of an added node comes from: 0, or WEFT_EINVAL. */
+/* Find the source of the input `name` of an added node.  Returns 0, or WEFT_EINVAL. */
 static int
 resolve(const weft_dag_step *step, const char *name, int32_t *out)
 {
@@ -337,7 +338,7 @@ check_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 	return wrong ? weft_fail(WEFT_EINVAL, "weft_dag_step_add: %s %s", node->name, wrong) : 0;
 }
 
-/* The node, in place behind the last one. */
+/* Copy the node behind the last one. */
 static int
 copy_added(weft_dag_step *step, const weft_dag_node *node, uint32_t inputs)
 {
@@ -426,7 +427,7 @@ weft__dag_drop_added(struct weft__dag_added *added)
 	weft__sys->release(added);
 }
 
-/* Followers of each, as in a template. */
+/* Collect the dependents of each node, as in a template. */
 static int
 turn_edges(struct weft__dag_added *added)
 {
@@ -502,7 +503,7 @@ weft__dag_find_added(const weft_dag_run *run, const char *name)
 	return NULL;
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all groups ---------------------------------------------------------- */
 
 weft_value *
 weft__dag_group_source(const struct weft__dag_step *step, size_t index)
@@ -536,7 +537,7 @@ weft__dag_close_group(struct weft__dag_hand *hand, struct weft__dag_frame *frame
 	weft__lock_take(&frame->run->lock);
 	weft__dag_unbound(frame);
 	weft__lock_give(&frame->run->lock);
-	if (frame->added) { /* late attempts may still look at it here */
+	if (frame->added) { /* late attempts may still read it here */
 		frame->given_on = error == 0;
 		if (error == 0)
 			out = frame->given;

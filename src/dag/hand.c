@@ -1,9 +1,9 @@
-/* hand.c - who ends a step, and what follows from that.
+/* hand.c - the end of a step, and what follows from it.
  *
- * A hand is whoever has ended a step: a thread of a pool, one that waits, a threadlet, the
- * loop for what is timed.  What has become ready by that it runs itself, if it can, or
- * queues; what is to be dropped, or stands for several steps, it keeps in a list and goes
- * through that, so that graphs of any depth need little stack.
+ * A worker is what ends steps: a thread of a pool, a thread that waits for the run, a
+ * threadlet, or the loop for timed steps.  A worker runs the steps that become ready itself, if
+ * it can, or queues them.  Steps to be dropped, and groups to be opened, go into a list that
+ * the worker then works off, so that graphs of any depth need little stack.
  */
 #include "dag/dag.h"
 
@@ -41,7 +41,7 @@ is_dropped(const struct weft__dag_step *step)
 	       || weft__dag_is_stopped(step->frame);
 }
 
-/* Whether it can be queued: it has what else it needs. */
+/* Can the step be queued?  It needs a slot of its limit, and must not be a group to be opened. */
 static bool
 prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
@@ -53,11 +53,11 @@ prepare(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		return false;
 	if (kind == WEFT__DAG_CALLS || more->set.when)
 		return true;
-	weft__dag_append(&hand->own, step); /* a group, and nothing to ask */
+	weft__dag_append(&hand->own, step); /* a group without a condition to check */
 	return false;
 }
 
-/* Whether the hand runs it by itself: the first one, and quick ones. */
+/* Does the worker run the step itself?  It keeps the first one, and short ones. */
 static bool
 keep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
@@ -122,7 +122,8 @@ weft__dag_end_step(struct weft__dag_hand *hand, struct weft__dag_step *step, wef
 	weft__dag_count(hand, step->frame);
 }
 
-/* Who has failed: of an item also which one.  A list's items have said that. */
+/* Name the step that failed; for an item also its index.  For a list, the text of its item has
+ * the name already. */
 static void
 add_who(struct weft__text *to, const struct weft__dag_step *step)
 {
@@ -138,8 +139,8 @@ add_who(struct weft__text *to, const struct weft__dag_step *step)
 	weft__text_add(to, ": ");
 }
 
-/* The text is made by whoever wins, which is a step that has not ended: so whoever sees
- * the frame's end sees it, too. */
+/* The step that sets frame->error makes the text.  That step has not ended yet, so a thread
+ * that sees the end of the frame sees the text, too. */
 static void
 keep_error(struct weft__dag_step *step, int error)
 {
@@ -160,8 +161,8 @@ keep_error(struct weft__dag_step *step, int error)
 	frame->text = text;
 }
 
-/* Once more, at once or after a while.  The error is the attempt's, not the step's: only the
- * progress shows it. */
+/* Try again, at once or after a while.  The error belongs to the attempt, not to the step: only
+ * on_progress gets it. */
 static void
 try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 {
@@ -179,7 +180,7 @@ try_again(struct weft__dag_hand *hand, struct weft__dag_step *step, int error)
 		weft__dag_ready(hand, step);
 }
 
-/* A loop that stops tells its threadlets before it tells the run. */
+/* A loop that stops cancels its threadlets before it cancels the run. */
 static bool
 is_shut_down(const weft_dag_run *run, int error)
 {
@@ -197,7 +198,7 @@ fail_attempt(struct weft__dag_hand *hand, struct weft__dag_step *step, int error
 		weft__dag_stop(hand, &run->frame, WEFT_ESHUTDOWN);
 	goes_on = !weft__dag_is_stopped(step->frame);
 
-	/* Items are tried again each by itself; the fallback is for all of them. */
+	/* Items are tried again each by itself.  The fallback is for the whole list. */
 	if (goes_on && !list && step->attempt < set->retries) {
 		try_again(hand, step, error);
 		return;
@@ -227,7 +228,7 @@ weft__dag_finish(struct weft__dag_hand *hand, struct weft__dag_step *step, int r
 
 /* --- stopping ------------------------------------------------------------ */
 
-/* Under the run's lock, after which nobody of a stopped frame goes to sleep. */
+/* Under the run's lock.  Afterwards no step of a stopped frame goes to sleep. */
 static void
 sweep_sleepers(struct weft__dag_hand *hand)
 {
@@ -271,7 +272,7 @@ weft__dag_stop(struct weft__dag_hand *hand, struct weft__dag_frame *frame, int e
 	weft__lock_give(&run->lock);
 }
 
-/* --- what is left to do -------------------------------------------------- */
+/* --- remaining work ------------------------------------------------------ */
 
 void
 weft__dag_settle(struct weft__dag_hand *hand)

@@ -1,9 +1,9 @@
-/* home.c - what is done for a run on its loop: steps that suspend, times, news, the end.
+/* home.c - what is done for a run on its loop: steps that suspend, timers, progress, the end.
  *
- * Other threads poke: they say under the run's lock what there is to do, and one node goes
- * to the loop for all of it.  It holds the run while it is on its way.  A run that has
- * ended is not poked any more, and an op, the caller's or run->home, keeps the loop until
- * then: so no poke reaches a loop that is gone.
+ * Other threads notify the loop: under the run's lock they set what there is to do, and one
+ * node goes to the loop for all of it.  The node holds the run while it is on its way.  A run
+ * that has ended is no longer notified, and until then an op, the caller's or run->home, keeps
+ * the loop alive.  So no notification reaches a loop that is gone.
  */
 #include "dag/dag.h"
 
@@ -12,9 +12,9 @@ struct weft__dag_news {
 	weft_dag_progress what;
 };
 
-/* --- news ---------------------------------------------------------------- */
+/* --- progress events ----------------------------------------------------- */
 
-/* Without memory for it, it is not told. */
+/* Without memory for it, the event is lost. */
 void
 weft__dag_note_slow(const struct weft__dag_step *step)
 {
@@ -24,7 +24,7 @@ weft__dag_note_slow(const struct weft__dag_step *step)
 	bool failed = ends || step->state == WEFT_DAG_RETRYING;
 
 	weft__lock_take(&run->lock);
-	rings = !run->loop && run->waiter_parked; /* it tells them */
+	rings = !run->loop && run->waiter_parked; /* the parked thread reports them */
 	if (rings)
 		weft__store(&run->bell, 1, WEFT__RELAXED);
 	run->ended += ends;
@@ -85,7 +85,7 @@ leave_seat(struct weft__dag_sitter *sitter)
 		sitter->other->link = sitter->link;
 }
 
-/* One step, in a scope by which it can be ended. */
+/* Run one step, in a scope through which it can be canceled. */
 static void
 sit(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
@@ -102,8 +102,8 @@ sit(struct weft__dag_hand *hand, struct weft__dag_step *step)
 	(void)weft_scope_close(&sitter.scope);
 }
 
-/* A threadlet, for a step and those that follow it here.  The run does not end before its
- * hand has let go. */
+/* The threadlet of a step, and of the steps that follow it here.  The run does not end before
+ * this worker is done with it. */
 static int
 sitter_main(void *arg)
 {
@@ -152,7 +152,7 @@ start_sitters(struct weft__dag_hand *hand)
 			start_sitter(hand, step);
 }
 
-/* Those whose frame is stopped are told to end. */
+/* Cancel the running steps whose frame is stopped. */
 static void
 cancel_sitters(weft_dag_run *run)
 {
@@ -165,7 +165,7 @@ cancel_sitters(weft_dag_run *run)
 	}
 }
 
-/* --- times --------------------------------------------------------------- */
+/* --- timers -------------------------------------------------------------- */
 
 static uint64_t
 backoff_of(const struct weft__dag_step *step)
@@ -174,14 +174,14 @@ backoff_of(const struct weft__dag_step *step)
 	uint32_t doublings = step->attempt - 1u;
 
 	doublings = doublings < 20 ? doublings : 20;
-	if (ns > (UINT64_C(1) << 40)) /* 18 minutes, doubled no more */
+	if (ns > (UINT64_C(1) << 40)) /* 18 minutes: not doubled */
 		doublings = 0;
 	ns <<= doublings;
 	/* Between three quarters of it and all. */
 	return ns - (ns / 4 * (weft__chance() >> 16) >> 16);
 }
 
-/* Its next attempt is due after a while. */
+/* Wait for the next attempt. */
 void
 weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 {
@@ -200,8 +200,8 @@ weft__dag_sleep(struct weft__dag_hand *hand, struct weft__dag_step *step)
 		weft__dag_append(&hand->own, step);
 }
 
-/* Under the lock: attempts whose time is over.  Each is owed to the run's frame until it
- * comes back (dag.h, invariants 3 and 5). */
+/* Under the lock: collect attempts that have timed out.  Each counts as a step of the run's
+ * frame until it returns (dag.h, invariants 3 and 5). */
 static void
 take_expired(weft_dag_run *run, uint64_t now_ns, struct weft__dag_list *out)
 {
@@ -278,7 +278,7 @@ arm_timer(struct weft__dag_hand *hand)
 		weft__dag_stop(hand, &run->frame, rc);
 }
 
-/* A frame whose time is over, or NULL; it is not bounded any more. */
+/* A frame that has timed out, or NULL.  Its deadline is removed. */
 static struct weft__dag_frame *
 take_overdue(weft_dag_run *run, uint64_t now_ns)
 {
@@ -323,9 +323,9 @@ keep_times(struct weft__dag_hand *hand)
 	stop_overdue(hand, now_ns);
 }
 
-/* --- pokes --------------------------------------------------------------- */
+/* --- notifications ------------------------------------------------------- */
 
-/* See to all that there is to do. */
+/* Do all that there is to do. */
 static void
 look(weft_dag_run *run)
 {
@@ -385,7 +385,7 @@ weft__dag_poke(weft_dag_run *run, uint32_t what)
 	weft__loop_tell(run->loop, &run->node, on_poke, run);
 }
 
-/* --- the beginning ------------------------------------------------------- */
+/* --- the start ----------------------------------------------------------- */
 
 static void
 on_abort(void *arg)

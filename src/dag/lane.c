@@ -1,25 +1,25 @@
-/* lane.c - steps that wait for a thread, and the threads that come for them.
+/* lane.c - run queues: steps that wait for a thread, and the threads that run them.
  *
- * A run has a queue for each kind of place.  For the pools it is emptied by hands: threads
- * that were asked to come by a ticket in the queue of the pool, and, for the CPU, a plain
- * thread that waits for the run.  A ticket says no more than "come and look".
+ * A run has a run queue for each kind of place.  Workers empty those of the pools: threads that
+ * a work item in the queue of the pool has called, and, for the CPU, a plain thread that waits
+ * for the run.  A work item only says "come and check".
  *
- *   1. A hand leaves a lane under the lock and with its queue empty (or in favour of
- *      another that it has called).  Who queues something calls a hand if none is there, or
- *      if those that are there are at long steps.  So nothing waits for nobody.
- *   2. Waking a thread costs WAKE_NS.  As many are called as have more than that to do: what
- *      a step will take is what it took before, and much if that is not known.  For steps
- *      that take next to nothing none is called: counting between threads would cost more.
- *   3. A ticket is with the pool, or with the thread that came for it until the pool has
- *      let go of it; or it is free.  One that becomes free is sent off again, if by then
- *      somebody is to be called and no other was free.
+ *   1. A worker leaves a run queue under the lock, when the queue is empty (or another is
+ *      called in its place).  Code that queues a step calls a worker if none is there, or if
+ *      all that are there run long steps.  So no step is left without a worker.
+ *   2. Waking a thread costs WAKE_NS.  As many threads are called as have more than that to do.
+ *      The expected time of a step is what it took before, and long if that is not known.  For
+ *      steps that take next to no time none is called: sharing the counters would cost more.
+ *   3. A work item is with the pool, or with the thread that took it until the pool is done
+ *      with it; or it is free.  One that becomes free is sent again, if by then a worker is
+ *      needed and no other item was free.
  */
 #include "dag/dag.h"
 
 #define WAKE_NS     5000u
-#define SHARE_NS    200u /* a step that takes less costs as much to be shared */
-#define BATCH_MAX   32u  /* steps taken out of the queue by one hand at once */
-#define ROUNDS_MAX  16u  /* of a pool's thread, while others wait for it */
+#define SHARE_NS    200u /* below this, sharing a step costs as much as the step */
+#define BATCH_MAX   32u  /* steps that a worker takes from the queue at once */
+#define ROUNDS_MAX  16u  /* of a pool's thread, while other work waits for it */
 #define TICKETS_MAX 64u
 
 /* --- memory -------------------------------------------------------------- */
@@ -29,7 +29,7 @@ tickets_of(const weft_dag *dag, int place)
 {
 	if (place == WEFT_DAG_LOOP)
 		return 0;
-	/* One more than there are: what steps add has to be run by somebody. */
+	/* One more than there are nodes: steps that are added need a thread, too. */
 	return dag->work[place] < TICKETS_MAX ? dag->work[place] + 1 : TICKETS_MAX;
 }
 
@@ -49,7 +49,7 @@ weft__dag_lanes_size(const weft_dag *dag)
 	return size;
 }
 
-/* Tickets are filled when they are first used. */
+/* Work items are initialized when they are first used. */
 void
 weft__dag_lanes_init(weft_dag_run *run, void *memory)
 {
@@ -75,7 +75,7 @@ weft__dag_lanes_init(weft_dag_run *run, void *memory)
 	run->lanes[WEFT_DAG_BLOCKING].pool = run->opts.blocking;
 	for (int place = 0; place < 3; place++)
 		if (run->lanes[place].pool == WEFT_CPU || run->lanes[place].pool == WEFT_BLOCKING)
-			run->lanes[place].pool = NULL; /* the loop's: home.c */
+			run->lanes[place].pool = NULL; /* the loop's pools: home.c */
 }
 
 /* --- the queue, under the run's lock ------------------------------------- */
@@ -100,7 +100,7 @@ get(struct weft__dag_lane *lane)
 	while (!level->first)
 		level++;
 	step = weft__dag_pop(level);
-	cost = weft__dag_cost(step); /* may have changed meanwhile */
+	cost = weft__dag_cost(step); /* the cost may have changed meanwhile */
 	lane->queued--;
 	lane->queued_ns -= lane->queued_ns < cost ? lane->queued_ns : cost;
 	if (lane->queued == 0)
@@ -119,15 +119,15 @@ weft__dag_take_all(struct weft__dag_lane *lane)
 	return all;
 }
 
-/* --- calling threads ----------------------------------------------------- */
+/* --- calling workers ----------------------------------------------------- */
 
-/* Who is to be called: tickets in a list, the thread that waits. */
+/* The workers to call: a list of work items, and the thread that waits. */
 struct call {
 	struct weft__dag_ticket *tickets;
 	bool waiter;
 };
 
-/* How many hands more the lane could use. */
+/* How many more workers the run queue could use. */
 static uint32_t
 wanted(const struct weft__dag_lane *lane)
 {
@@ -162,7 +162,7 @@ get_ticket(struct weft__dag_lane *lane)
 	return &lane->tickets[lane->tickets_made++];
 }
 
-/* Under the lock: choose whom to call. */
+/* Under the lock: choose the workers to call. */
 static void
 choose(struct weft__dag_lane *lane, struct call *call)
 {
@@ -205,7 +205,7 @@ prepare_ticket(struct weft__dag_ticket *ticket)
 	weft__op_set_work(&ticket->op, help, ticket);
 }
 
-/* Send a ticket to the pool: 0, or an error, and it was not sent. */
+/* Send a work item to the pool.  Returns 0, or an error if it was not sent. */
 static int
 send_ticket(struct weft__dag_ticket *ticket)
 {
@@ -222,7 +222,7 @@ send_ticket(struct weft__dag_ticket *ticket)
 	return rc;
 }
 
-/* Nobody comes.  If others are there they do it, else it cannot be done. */
+/* No thread comes.  If other workers are there, they take over; else the steps fail. */
 static void
 come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, int rc)
 {
@@ -245,7 +245,7 @@ come_to_nothing(struct weft__dag_hand *hand, struct weft__dag_ticket *ticket, in
 	weft__dag_run_unref(run);
 }
 
-/* Outside of the lock: call them. */
+/* Outside of the lock: call the workers. */
 static void
 ring(struct weft__dag_hand *hand, struct call *call)
 {
@@ -282,10 +282,10 @@ weft__dag_queue(struct weft__dag_hand *hand, struct weft__dag_list *steps)
 	ring(hand, &call);
 }
 
-/* --- hands --------------------------------------------------------------- */
+/* --- workers ------------------------------------------------------------- */
 
-/* Others wait for this thread of a pool, and it has been here for long: it goes to the end
- * of the queue, if there is room for that. */
+/* Other work waits for this thread of a pool, and the worker has been here for long: send its
+ * work item to the end of the pool's queue, if there is room. */
 static bool
 goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
 {
@@ -297,7 +297,7 @@ goes_behind(struct weft__dag_hand *hand, const struct weft__dag_lane *lane)
 	return true;
 }
 
-/* Outside of the lock, by a hand that goes on, or leaves. */
+/* Outside of the lock, by a worker that continues, or leaves. */
 static void
 ring_apart(weft_dag_run *run, struct call *call)
 {
@@ -307,7 +307,7 @@ ring_apart(weft_dag_run *run, struct call *call)
 	weft__dag_let_go(&hand);
 }
 
-/* Take steps out of the lane; false if the hand has left it. */
+/* Take steps out of the run queue; false if the worker has left it. */
 static bool
 take(struct weft__dag_hand *hand)
 {
@@ -335,7 +335,7 @@ take(struct weft__dag_hand *hand)
 	return count > 0;
 }
 
-/* It will be long: what it has taken goes back, and somebody else is called for it. */
+/* A long step begins: put the other steps back, and call another worker for them. */
 static void
 begin_long(struct weft__dag_hand *hand)
 {
@@ -393,7 +393,7 @@ is_over(const weft_dag_run *run)
 	return weft__load(&run->state, WEFT__RELAXED) == WEFT__DAG_OVER;
 }
 
-/* What is ready is there for others before a step is run, however long that is. */
+/* Before each step, all that is ready is queued, because the step may be long. */
 void
 weft__dag_work(struct weft__dag_hand *hand)
 {
@@ -415,7 +415,7 @@ weft__dag_work(struct weft__dag_hand *hand)
 	}
 }
 
-/* A thread of a pool has come.  What runs there may itself wait for another run. */
+/* A thread of a pool has come.  A step that it runs may itself wait for another run. */
 static int
 help(void *arg)
 {
@@ -433,7 +433,7 @@ help(void *arg)
 	return 0;
 }
 
-/* The pool has let go of the ticket. */
+/* The pool is done with the work item. */
 static void
 on_helped(weft_op *op, int64_t result, void *arg)
 {
@@ -445,7 +445,7 @@ on_helped(weft_op *op, int64_t result, void *arg)
 
 	(void)op;
 	(void)result;
-	if (ticket->again) { /* it has a place, and this thread is there */
+	if (ticket->again) { /* its slot is reserved, and this thread is there */
 		prepare_ticket(ticket);
 		(void)weft__pool_push(lane->pool, &ticket->op);
 		return;

@@ -1,11 +1,11 @@
-/* limit.c - how many steps with one name of a limit run at once, over all runs.
+/* limit.c - how many steps with the same named limit run at once, over all runs.
  *
- * A place that is given back goes to the first who waits, so nobody is overtaken.  The
- * one who gets it may be of another run, which cannot end before this step has.
+ * A slot that is freed goes to the first waiting step, so no step overtakes another.  That step
+ * may belong to another run, which cannot end before the step has.
  *
- * A step that waits is counted by its run (W), and sees then whether its frame was stopped
- * (S); who stops it looks for those that wait if there are any: of the two one sees the
- * other.
+ * A step that waits is first counted in its run (W), and then checks whether its frame was
+ * stopped (S).  A worker that stops a frame sets S first, and then removes waiting steps if
+ * there are any (W).  So one of the two sees the other.
  *
  * Order of locks: a run's, then a template's.
  */
@@ -42,7 +42,7 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 	if (enters) {
 		stop_waiting(step);
 		step->limited = true;
-		limit->used++; /* if it is stopped, for a moment too many */
+		limit->used++; /* if it is stopped, this may exceed the limit for a moment */
 	} else {
 		wait = (struct weft__dag_list){ limit->first, limit->last };
 		weft__dag_append(&wait, step);
@@ -50,10 +50,10 @@ weft__dag_enter_limit(struct weft__dag_step *step)
 		limit->last = wait.last;
 	}
 	weft__lock_give(&dag->lock);
-	return enters; /* who waits may be somebody else's by now */
+	return enters; /* a waiting step may belong to another worker by now */
 }
 
-/* The next one gets the place of who leaves; or NULL.  Under the lock. */
+/* Give the slot of a leaving step to the next one; NULL: none.  Under the lock. */
 static struct weft__dag_step *
 pass_on(struct weft__dag_limit *limit)
 {

@@ -1,12 +1,12 @@
-/* list.c - the templates of the process, and what is seen of their nodes.
+/* list.c - the templates of the process, and the measurements of their nodes.
  *
- *   1. A template is in the list from when it has been checked until it is freed, and is
- *      taken out under the lock.  Who writes one down holds the lock meanwhile: so a look
- *      keeps nobody from freeing a template, but for the time that it takes.
- *   2. The list can be walked at any moment, also in a child that was forked while it
- *      changed: each change is one pointer.  The child has a lock of its own then.
- *   3. Times of nodes are kept by runs that were made while somebody looked.  All others
- *      have one relaxed load of a word that is 0.
+ *   1. A template is in the list from its check until it is freed, and is removed under the
+ *      lock.  A caller that writes a template as text holds the lock meanwhile.  So listing
+ *      delays the freeing of a template no longer than the writing takes.
+ *   2. The list can be walked at any moment, also in a child that was forked while it changed:
+ *      each change is one pointer.  The child resets the lock.
+ *   3. Times of nodes are kept by runs that were made while observed.  For all others the cost
+ *      is one relaxed load of a word that is 0.
  */
 #include "dag/dag.h"
 
@@ -16,7 +16,7 @@ static struct {
 	uint64_t last_number;
 } dags;
 
-static weft__a64 observed_ns; /* runs made until then are timed; 0: none */
+static weft__a64 observed_ns; /* runs made before this are timed; 0: none */
 
 /* --- the list ------------------------------------------------------------ */
 
@@ -79,7 +79,7 @@ weft_dag_list(uint64_t *cursor, weft_value *out)
 	return rc < 0 ? rc : dag != NULL;
 }
 
-/* --- what is seen -------------------------------------------------------- */
+/* --- measurements -------------------------------------------------------- */
 
 void
 weft_dag_observe(uint64_t until_ns)
@@ -100,7 +100,7 @@ weft__dag_is_observed(void)
 		return false;
 	if (weft__sys->now() < until_ns)
 		return true;
-	/* The next ones need not look at the clock; if it fails, it is prolonged. */
+	/* Later calls need not read the clock.  If it fails, the time was just extended. */
 	return !weft__cas(&observed_ns, &until_ns, 0, WEFT__RELAXED);
 }
 

@@ -1,8 +1,8 @@
-/* run.c - one run: made in one piece, started once, ended once.
+/* run.c - one run: allocated in one piece, started once, ended once.
  *
- * Who waits: an op, which is finished; or a plain thread, which takes part in the work of
- * the CPU lane and parks when there is none.  A run that has a loop ends on its thread
- * (home.c), others wherever their last step did.
+ * The caller waits through an op, which is finished; or it is a plain thread, which runs steps
+ * of the CPU run queue and parks when there are none.  A run with a loop ends on the loop's
+ * thread (home.c), any other on the thread that ended its last step.
  */
 #include "base/fence.h"
 #include "dag/dag.h"
@@ -11,9 +11,9 @@
 #define TIMED_FIRST 4u
 #define TIMED_EVERY 64u
 
-#define LOOK_NS     (5 * WEFT_MS) /* of a thread that waits inside of something */
+#define LOOK_NS     (5 * WEFT_MS) /* between checks of a thread that waits inside a step */
 
-/* --- making -------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------ */
 
 void
 weft__dag_frame_init(struct weft__dag_frame *frame, weft_dag_run *run, const weft_dag *dag)
@@ -61,7 +61,7 @@ make(weft_dag *dag, const weft_dag_run_opts *opts)
 	run->timed = is_timed(dag) || times || run->observed;
 	run->total = dag->count - dag->inputs;
 	weft__store(&run->users, 1, WEFT__RELAXED);
-	weft__store(&run->holders, 2, WEFT__RELAXED); /* itself, too */
+	weft__store(&run->holders, 2, WEFT__RELAXED); /* one for the run itself */
 	(void)weft__add(&dag->users, 1, WEFT__RELAXED);
 	run->frame.steps = (struct weft__dag_step *)(void *)memory;
 	weft__dag_frame_init(&run->frame, run, dag);
@@ -148,7 +148,7 @@ weft_dag_run_set(weft_dag_run *run, const char *input, weft_value value)
 	return 0;
 }
 
-/* --- the last one -------------------------------------------------------- */
+/* --- references ---------------------------------------------------------- */
 
 void
 weft__dag_run_ref(weft_dag_run *run)
@@ -156,7 +156,8 @@ weft__dag_run_ref(weft_dag_run *run)
 	(void)weft__add(&run->users, 1, WEFT__RELAXED);
 }
 
-/* Count one out: whether it was the last.  Who is alone needs no locked instruction. */
+/* Drop one reference.  Returns whether it was the last.  The only holder needs no
+ * locked instruction. */
 static bool
 is_last(weft__a32 *count)
 {
@@ -190,7 +191,7 @@ end(weft_dag_run *run)
 	weft__dag_run_unref(run);
 }
 
-/* The last one sees what all others have done; the same for the memory. */
+/* The last holder sees what all others have done. */
 static void
 let_go(weft_dag_run *run)
 {
@@ -209,7 +210,7 @@ weft_dag_run_free(weft_dag_run *run)
 	if (state == WEFT__DAG_GOING)
 		weft_dag_run_cancel(run);
 	else if (state == WEFT__DAG_NEW)
-		let_go(run); /* what it would have held itself */
+		let_go(run); /* the reference of the run itself */
 	let_go(run);
 }
 
@@ -224,7 +225,7 @@ weft__dag_frame_start(struct weft__dag_hand *hand, struct weft__dag_frame *frame
 		weft__dag_ready(hand, &frame->steps[dag->roots[i]]);
 }
 
-/* Whoever starts was counted as a step, so that it is not over before that. */
+/* The start counts as a step, so that the run cannot end before that. */
 void
 weft__dag_start(struct weft__dag_hand *hand)
 {
@@ -259,7 +260,7 @@ weft__dag_run_end(weft_dag_run *run, int why)
 	weft__dag_let_go(&hand);
 }
 
-/* Its caller's op is to end early. */
+/* The caller's op is to end early. */
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
@@ -306,7 +307,7 @@ is_over(weft_dag_run *run)
 	return weft__load(&run->state, WEFT__ACQUIRE) == WEFT__DAG_OVER;
 }
 
-/* Under the lock: whether there is nothing to do but to park. */
+/* Under the lock: is there nothing to do but to park? */
 static bool
 prepare_to_park(weft_dag_run *run)
 {
@@ -316,7 +317,7 @@ prepare_to_park(weft_dag_run *run)
 	return run->waiter_parked = true;
 }
 
-/* Under the lock: it is one of those that work, if it was not called as such. */
+/* Under the lock: count this thread as active again, unless the one that woke it has. */
 static void
 come_back(weft_dag_run *run)
 {
@@ -326,7 +327,7 @@ come_back(weft_dag_run *run)
 	run->lanes[WEFT_DAG_CPU].active++;
 }
 
-/* Whether what this thread waits inside of is to end: then so is the run. */
+/* Is the step or pool work in which this thread waits to end?  Then the run is ended, too. */
 static bool
 is_called_off(struct weft__dag_hand *hand)
 {
@@ -339,7 +340,7 @@ is_called_off(struct weft__dag_hand *hand)
 	return true;
 }
 
-/* Nobody wakes it for that: it looks now and then. */
+/* Nothing wakes the thread when the outer step is canceled, so it checks at intervals. */
 static void
 park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 {
@@ -360,8 +361,8 @@ park(struct weft__dag_hand *hand, uint64_t *deadline_ns)
 	weft__dag_run_end(run, WEFT_ETIMEDOUT);
 }
 
-/* Work, and park when there is none, until it is over.  The hand has started it, or is
- * empty. */
+/* Run steps, and park when there are none, until the run has ended.  The worker has started the
+ * run, or is empty. */
 static void
 take_part(void *arg)
 {
@@ -390,7 +391,7 @@ take_part(void *arg)
 	}
 }
 
-/* Work of a pool that waits for a run. */
+/* For pool work that waits for a run. */
 static int
 ask_worker(void *worker)
 {
@@ -453,7 +454,7 @@ weft__dag_run_over(struct weft__dag_hand *hand)
 	weft__lock_give(&run->lock);
 }
 
-/* What the outcome is to a person: as the first failure said it. */
+/* Returns the outcome, with the text of the first failure in weft_detail(). */
 static int
 outcome(weft_dag_run *run)
 {
@@ -482,7 +483,7 @@ leave_pools(weft_dag_run *run)
 			weft__pool_leave(run->lanes[place].pool);
 }
 
-/* Under the lock, or nobody is parked: whether the waiting thread has to be called. */
+/* Under the lock, or with no thread parked.  Returns whether the waiting thread must be woken. */
 static bool
 set_over(weft_dag_run *run)
 {
@@ -491,8 +492,8 @@ set_over(weft_dag_run *run)
 	return run->waiter_parked;
 }
 
-/* The outcome has come to the loop of the caller's op, which may have asked the run to end
- * until now. */
+/* The outcome has arrived on the loop of the caller's op.  Until now the op could
+ * request the run's end. */
 static void
 on_told(void *arg)
 {
@@ -505,7 +506,7 @@ on_told(void *arg)
 	weft__op_told(op);
 }
 
-/* Tell the op's loop, which is another one. */
+/* Notify the op's loop, which is another one. */
 static void
 tell_there(weft_dag_run *run)
 {
@@ -518,8 +519,8 @@ tell_there(weft_dag_run *run)
 	weft__op_tell(weft__op_of(run->op), error, on_told);
 }
 
-/* Whoever waits may free all there is as soon as that is told: so it is done last.  A
- * plain thread that waits holds the run; the caller of an op may have given it up. */
+/* A notified caller may free everything at once, so notifying comes last.  A plain thread that
+ * waits holds the run; the caller of an op may have called weft_dag_run_free() already. */
 void
 weft__dag_run_tell(weft_dag_run *run, const struct weft__dag_hand *hand)
 {
@@ -578,7 +579,7 @@ weft_dag_run_wait(weft_dag_run *run, uint64_t deadline_ns)
 		return weft__misuse(WEFT_EINVAL, "weft_dag_run_wait: NULL");
 	if (self->loop && !self->threadlet)
 		return weft__fail(WEFT_EDEADLK, "weft_dag_run_wait: in a callback");
-	/* Its steps may free it. */
+	/* The steps may free the run. */
 	(void)weft__add(&run->holders, 1, WEFT__RELAXED);
 	rc = self->threadlet ? wait_in_threadlet(run, deadline_ns)
 	                     : wait_in_thread(run, deadline_ns);
@@ -595,7 +596,7 @@ weft_dag_run_cancel(weft_dag_run *run)
 		weft__dag_run_end(run, WEFT_ECANCELED);
 }
 
-/* --- looking ------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------- */
 
 int
 weft_dag_run_get(weft_dag_run *run, const char *name, weft_value *out)

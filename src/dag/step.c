@@ -1,8 +1,8 @@
 /* step.c - one attempt at a step, and what its function can do.
  *
- * Most nodes are a function and nothing more; those are called in a straight line.  The
- * attempt lies on the stack of whoever makes it, and so does its output, until it counts:
- * one that is late (dag.h, invariant 5) has touched nothing of the run's.
+ * Most nodes are a function and nothing more; those take a short path.  The attempt, with its
+ * output, is on the stack of the worker until it counts.  So one that is late (dag.h, invariant
+ * 5) has changed nothing of the run.
  */
 #include "dag/dag.h"
 
@@ -15,15 +15,16 @@ look_at_clock(struct weft__dag_hand *hand)
 	return hand->run->timed ? weft_now() : 0;
 }
 
-/* The end of the last step is as good a begin as any, but for who looks: the hand may have
- * waited since, or told of news, and others may have ended what this step follows. */
+/* The end of the last step can serve as the beginning of the next.  Not in runs that are
+ * observed or traced: the worker may have waited or reported progress since, and others may
+ * have ended the sources of this step. */
 static bool
 is_clock_known(const struct weft__dag_hand *hand)
 {
 	return hand->clock_ns && !hand->run->observed && !hand->run->traced;
 }
 
-/* It took longer: that counts at once.  It was quicker: by and by. */
+/* A longer time counts at once, a shorter one gradually. */
 static void
 learn(struct weft__dag_node *node, uint64_t took_ns)
 {
@@ -35,7 +36,7 @@ learn(struct weft__dag_node *node, uint64_t took_ns)
 	weft__store(&node->cost, took, WEFT__RELAXED);
 }
 
-/* Call the function of a node, and see how long that takes. */
+/* Call the function of a node, and measure the time. */
 static int
 call(weft_dag_step *attempt)
 {
@@ -54,7 +55,7 @@ call(weft_dag_step *attempt)
 	return rc;
 }
 
-/* Of an attempt that counts: its step is still the hand's. */
+/* For an attempt that counts: the worker still holds its step. */
 static void
 keep_times(const weft_dag_step *attempt)
 {
@@ -81,14 +82,14 @@ weft__dag_deadline_of(const struct weft__dag_step *step)
 	return own < run ? own : run;
 }
 
-/* Have the loop look after the deadline. */
+/* Let the loop watch the deadline. */
 static void
 begin_timed(weft_dag_step *attempt)
 {
 	struct weft__dag_hand *hand = attempt->hand;
 	weft_dag_run *run = hand->run;
 
-	weft__dag_turn_to(hand, NULL); /* the step may end before this hand is back */
+	weft__dag_turn_to(hand, NULL); /* the step may end before this worker returns */
 	weft__store(&hand->why, 0, WEFT__RELAXED);
 	weft__lock_take(&run->lock);
 	hand->late_limited = false;
@@ -103,7 +104,7 @@ begin_timed(weft_dag_step *attempt)
 	weft__lock_give(&run->lock);
 }
 
-/* False if it is late: the loop has ended the step. */
+/* Returns false if the attempt is late: the loop has ended the step. */
 static bool
 end_timed(weft_dag_step *attempt)
 {
@@ -123,7 +124,7 @@ end_timed(weft_dag_step *attempt)
 
 /* --- an attempt ---------------------------------------------------------- */
 
-/* An attempt that came after its deadline: the run's end has waited for it. */
+/* An attempt that returned after its deadline.  The end of the run has waited for it. */
 static void
 drop_late(weft_dag_step *attempt)
 {
@@ -146,7 +147,7 @@ finish(weft_dag_step *attempt, int rc)
 	if (attempt->hand->run->traced)
 		weft__dag_trace_step(attempt->step, rc < 0);
 	if (attempt->added && rc >= 0) {
-		if (attempt->step->limited) /* what it adds may need it */
+		if (attempt->step->limited) /* the nodes it adds may need the slot */
 			weft__dag_leave_limit(attempt->hand, attempt->step);
 		weft__dag_open_added(attempt);
 		return;
@@ -155,7 +156,7 @@ finish(weft_dag_step *attempt, int rc)
 	weft__dag_finish(attempt->hand, attempt->step, rc, attempt->out);
 }
 
-/* What a condition has put out or added counts for nothing. */
+/* A condition's output and added nodes are dropped. */
 static void
 forget(weft_dag_step *attempt)
 {
@@ -192,7 +193,7 @@ run_special(weft_dag_step *attempt)
 		finish(attempt, rc);
 }
 
-/* Without a loop nobody else looks at the clock. */
+/* Without a loop, no timer watches the run's deadline. */
 static bool
 is_past_end(const weft_dag_run *run)
 {
@@ -247,7 +248,7 @@ weft__dag_canceled(void *arg)
 	return why;
 }
 
-/* --- inside of a step ---------------------------------------------------- */
+/* --- calls of a step's function ------------------------------------------ */
 
 weft_value *
 weft__dag_source(const struct weft__dag_step *step, size_t index)
@@ -272,8 +273,8 @@ weft_dag_step_in(weft_dag_step *step, size_t index)
 	return value ? value : &none;
 }
 
-/* Whether nobody else can want the value: no other follower, no other attempt, and it is
- * of a node beside this one. */
+/* Can nothing else use the value?  There is no other dependent and no other attempt, and its
+ * source is a node of the same frame. */
 static bool
 is_last(const struct weft__dag_step *step, size_t index)
 {
@@ -285,7 +286,7 @@ is_last(const struct weft__dag_step *step, size_t index)
 	    || weft__load(&frame->run->late, WEFT__ACQUIRE) > 0) /* T */
 		return false;
 	from = frame->steps[frame->dag->in[step->node->in_at + index]].node;
-	/* What a graph gets from outside is borrowed: group.c. */
+	/* Values from outside of a graph are borrowed: group.c. */
 	return from->out_count == 1 && !((from->flags & WEFT__DAG_INPUT) && frame->owner);
 }
 
@@ -314,7 +315,7 @@ weft_dag_step_out(weft_dag_step *step, weft_value value)
 		                   value.type ? value.type->name : "no value",
 		                   set && set->type ? set->type->name : "none");
 
-		/* An error in its place says what was wrong. */
+		/* If the value is an error, that error is returned. */
 		if (value.type == &weft_type_error && value.as.integer < 0)
 			rc = (int)value.as.integer;
 		weft_value_drop(&value);

@@ -1,13 +1,13 @@
-/* trace.c - steps of graphs in a recording (weft/trace.h).
+/* trace.c - steps of graphs in a trace (weft/trace.h).
  *
- * A run that is made while something is recorded keeps times for it, with the track of
- * whoever ran each step.  When a step has ended, its span is written down, and an arrow
- * from each of its sources: their times are there, since they have ended before it began.
- * From what stands for several steps they begin where that which ended last did.
+ * A run that is made while a trace is recorded keeps times for it, with the track of the thread
+ * or threadlet that ran each step.  When a step has ended, its span is recorded, and an arrow
+ * from each of its sources: their times are known, since they ended before the step began.  An
+ * arrow from a group begins at the step of the group that ended last.
  */
 #include "dag/dag.h"
 
-/* Where the times of a step are, if they are kept; or NULL. */
+/* The times of a step, if they are kept; or NULL. */
 static struct weft__dag_times *
 times_of(const struct weft__dag_step *step)
 {
@@ -31,8 +31,8 @@ note_edge(const struct weft__dag_times *from, const struct weft__dag_times *to)
 	                       NULL);
 }
 
-/* An item has the sources of its list.  Those of nodes that a step has added stand
- * elsewhere, and have none here. */
+/* An item has the sources of its list.  Added nodes keep their sources elsewhere, and get no
+ * edges. */
 static void
 note_edges(const struct weft__dag_step *step, const struct weft__dag_times *to)
 {
@@ -61,8 +61,8 @@ weft__dag_trace_step(const struct weft__dag_step *step, bool failed)
 				      .number = failed,
 			      },
 	                      step->node->more->name))
-		return; /* without a span nothing can end there, or begin */
-	/* At its end, which is still in it. */
+		return; /* without a span, edges cannot begin or end there */
+	/* At its end, but still inside. */
 	times->edges_ns = times->end_ns - (times->end_ns > times->begin_ns);
 	note_edges(step, times);
 }

@@ -1,14 +1,14 @@
 /* write.c - graphs and runs as text: for Graphviz, as JSON, as a trace.
  *
- * One line for each node and edge, in the order in which they were added, so that two
- * texts can be compared.  Names are quoted: whatever is in them, the text is well-formed.
+ * One line for each node and edge, in the order of adding, so that two texts can be compared.
+ * Names are quoted: whatever they contain, the text is well-formed.
  */
 #include "base/text.h"
 #include "dag/dag.h"
 
-#define THREADS_MAX 256u /* that a trace tells apart */
+#define THREADS_MAX 256u /* that a trace distinguishes */
 
-/* What JSON tells besides the graph itself. */
+/* What JSON contains besides the graph itself. */
 struct look {
 	const weft_dag_run *run; /* or NULL */
 	bool seen;
@@ -70,7 +70,7 @@ add_number(struct out *out, int64_t number)
 	add(out, digits);
 }
 
-/* Microseconds with three places. */
+/* Microseconds with three decimal places. */
 static void
 add_us(struct out *out, uint64_t ns)
 {
@@ -82,7 +82,7 @@ add_us(struct out *out, uint64_t ns)
 	add(out, places);
 }
 
-/* Both Graphviz and JSON take this. */
+/* Valid for both Graphviz and JSON. */
 static void
 add_quoted(struct out *out, const char *text)
 {
@@ -101,7 +101,7 @@ add_quoted(struct out *out, const char *text)
 		else if (size > 0)
 			add_bytes(out, text, size);
 		else
-			add(out, "\xef\xbf\xbd"); /* for what is no text */
+			add(out, "\xef\xbf\xbd"); /* replacement for invalid UTF-8 */
 		text += size > 0 ? size : 1;
 	}
 	add(out, "\"");
@@ -263,8 +263,8 @@ json_node(struct out *out, const weft_dag *dag, uint32_t index, const struct loo
 	add(out, "}");
 }
 
-/* Runs that are there: who uses it less templates that it is part of, read one after the
- * other. */
+/* Runs that are not freed: users less parents, not read atomically.  Nodes that runs have
+ * added count as well. */
 static uint32_t
 runs_of(const weft_dag *dag)
 {
@@ -307,7 +307,7 @@ json(struct out *out, const weft_dag *dag, const struct look *look)
 
 /* --- traces -------------------------------------------------------------- */
 
-/* Small numbers for threads, in the order in which they are met. */
+/* Small IDs for threads, in order of appearance. */
 struct threads {
 	uintptr_t seen[THREADS_MAX];
 	uint32_t count;

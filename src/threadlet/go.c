@@ -3,7 +3,7 @@
  *   1. A start on another loop allocates all it needs here, so that it fails here or not at
  *      all.  The threadlet itself is the node that is posted to that loop.
  *   2. A threadlet ends in this order: scopes left open, cleanups, local values, notification
- *      of the joiner, and the stack, which its successor gives back (crew.c).
+ *      of the joiner, and the stack, which the next to run gives back (crew.c).
  *   3. A dead threadlet that is joined on another loop is posted there, with its stack.
  */
 #include "base/os.h"

@@ -1,8 +1,8 @@
 /* lock.c - mutex, read-write lock, condition variable.
  *
  * A lock is handed over: the caller that unlocks it makes the longest waiter the owner, and
- * wakes that waiter.  So a lock is never free while a caller waits for it, and no caller
- * overtakes another.
+ * wakes that waiter.  So a lock is never free while a caller waits for it.  Waiters are served
+ * in order; at a read-write lock, writers come first.
  */
 #include <weft/sync.h>
 #include "threadlet/gate.h"

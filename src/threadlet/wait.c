@@ -2,8 +2,8 @@
  *
  * A waiter says what the threadlet waits for, and carries the result.  The code that ends the
  * wait claims the waiter first; see threadlet.h.  Deadlines, cancellation and interruption are
- * requests to end early.  A wait for an op passes the request to the op, and ends when the op
- * has finished.  All other waits end at once.
+ * requests to end early.  A waiter with an ask() function, such as that of an op, passes the
+ * request on, and the wait ends when the op has finished.  All other waits end at once.
  *
  * A wait that fails leaves a text for weft_detail(): the call and the error, from a table,
  * unless the error came with its own text.
