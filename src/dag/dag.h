@@ -26,18 +26,17 @@
  *      is no longer begun but ended as dropped, wherever it is found.  The worker that
  *      stops a frame removes the steps that wait for a limit or a time, and the loop
  *      cancels those that run there.
- *   5. An attempt with a timeout on a pool is ended either by its worker or by the
- *      loop's timer: the first to clear hand->timed, under the run's lock.  While an
- *      attempt is late, no value is
- *      moved: the attempt may still read a value that another step would take.
+ *   5. An attempt with a timeout on a pool is ended either by its worker or by the loop's
+ *      timer: the first to clear hand->timed, under the run's lock.  While an attempt is late,
+ *      no value is moved: the attempt may still read a value that another step would take.
  *   6. The caller, and the run itself while it runs, hold its resources: values, template, loop
  *      (run->holders).  Its memory lasts longer, as long as a work item in a pool or a
  *      notification to the loop may still arrive, which will find nothing to do (run->users).
  *      So a template, loop or pool can be freed once its runs are.
- *   7. While run->alone, one thread has begun the run and no other was called: there is no
- *      loop, no limit for which another run could free a slot, and no work item was sent.  Then
- *      counts need no locked instruction.  That thread clears `alone` before it sends the first
- *      work item, and the pool's lock publishes that.
+ *   7. While run->alone, one thread has begun the run and no other was called: there is no loop,
+ *      no limit for which another run could free a slot, and no work item was sent.  Then counts
+ *      need no locked instruction.  That thread clears `alone` before it sends the first work
+ *      item, and the pool's lock publishes that; also when a step adds a graph with limits.
  */
 #ifndef WEFT_DAG_DAG_H
 #define WEFT_DAG_DAG_H
