@@ -522,8 +522,9 @@ extern const struct weft__gdb_place weft_gdb_layout[];
 /* The op that a waiter waits for, or NULL. */
 const struct weft__op *weft__waiter_op(const struct weft__waiter *waiter);
 
-/* weft__op_init_waited() prepares an op that the calling threadlet will wait for.  The others
- * wait for an op that was just started: by a threadlet that may wait; or by any, uncancelably. */
+/* weft__op_init_waited() prepares an op that the calling threadlet will wait for.
+ * weft__op_wait() waits for an op just started; the caller has checked weft__may_wait().
+ * weft__op_wait_shielded() waits in any case, and cannot be canceled. */
 void    weft__op_init_waited(weft_op *op);
 int64_t weft__op_wait(weft_op *op, const char *what);
 int64_t weft__op_wait_shielded(weft_op *op, const char *what);
