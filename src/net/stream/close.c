@@ -1,12 +1,12 @@
-/* close.c - the end of a stream: what waits is told, what is queued is sent, and when
- * nothing of it is with the kernel or on its way, it goes. */
+/* close.c - closing: waiters are notified, queued writes are sent, and the stream is freed when
+ * neither the kernel nor the loop uses it. */
 #include "net/stream/stream.h"
 
-#define WASTE_MAX 64 /* pieces that are read for nobody */
+#define WASTE_MAX 64 /* pieces to read and discard */
 
-/* What a peer has sent and nobody has read would have the kernel reset the connection, and
- * drop what it has still to send.  With TLS that is nobody's choice: a server sends
- * tickets unasked. */
+/* If received bytes were never read, the kernel resets the connection and drops the bytes it
+ * has still to send.  With TLS the program cannot prevent that: a server sends session tickets
+ * on its own. */
 static void
 read_away(const weft_stream *stream)
 {
@@ -18,7 +18,7 @@ read_away(const weft_stream *stream)
 			return;
 }
 
-/* Everything has ended: close the descriptor, and tell. */
+/* Everything has ended: close the descriptor, and notify. */
 static void
 finish(weft_stream *stream)
 {
@@ -32,7 +32,7 @@ finish(weft_stream *stream)
 	weft__ready_forget(backend, stream->fd);
 	if (!(stream->flags & WEFT__STREAM_BORROWED))
 		(void)weft__kernel(backend)->close(stream->fd);
-	else /* a ring may have it blocking */
+	else /* io_uring may have made it blocking */
 		(void)weft__kernel(backend)->set_nonblock(stream->fd);
 	weft__stream_free(stream);
 	if (closer && weft__claim(closer))
@@ -48,8 +48,8 @@ on_gone(weft_op *op, int64_t result, void *arg)
 	finish(arg);
 }
 
-/* Results of ops on the stream may be on their way to the program, and the caller may be
- * the program itself: the end follows as one more result.  A loop that has stopped has
+/* Results of ops on the stream may be on their way to the program, and the caller may be the
+ * program itself.  So the end is delivered as one more result.  A loop that has stopped has
  * delivered all results, and delivers no more: then the end comes at once. */
 static bool
 finish_behind_results(weft_stream *stream)
@@ -91,9 +91,9 @@ on_linger(weft_timer *timer, void *arg)
 		weft__send_fail(stream, WEFT_ESHUTDOWN);
 }
 
-/* Send what is queued, as long as the peer takes some of it within linger_ns.  A stopping
- * loop still waits for threadlets that close streams, but refuses timers and disarms those
- * that it has: this one is firm, and armed past weft_timer_start(). */
+/* Send the queue as long as the peer takes some bytes within linger_ns.  A stopping loop still
+ * waits for threadlets that close streams, but it refuses new timers and disarms those that it
+ * has.  So this timer is marked as firm, and armed without weft_timer_start(). */
 static void
 linger(weft_stream *stream)
 {
@@ -112,7 +112,7 @@ linger(weft_stream *stream)
 	weft__loop_changed(loop);
 }
 
-/* Threadlets that write are told; what was queued by ops is sent, for a while. */
+/* End the writes of threadlets.  Writes that were queued by ops are still sent, for a while. */
 static void
 end_writes(weft_stream *stream)
 {
@@ -126,8 +126,8 @@ end_writes(weft_stream *stream)
 		write = next;
 	}
 	if (stream->tls) {
-		/* And goodbye.  If that has gone at once, it is not the sender who lets the
-		 * stream go: the caller has not done with it. */
+		/* Send the close_notify.  If it is sent at once, the sender must not free the
+		 * stream, because the caller still uses it. */
 		stream->guests++;
 		weft__send_flush(stream);
 		stream->guests--;
@@ -147,7 +147,7 @@ begin(weft_stream *stream)
 	}
 }
 
-/* One that no loop knows. */
+/* Close a stream that is not bound to a loop. */
 static void
 close_unbound(weft_stream *stream)
 {
@@ -164,7 +164,7 @@ is_unbound(const weft_stream *stream)
 	return !(stream->flags & WEFT__STREAM_BOUND);
 }
 
-/* A loop that has stopped still lets its streams go. */
+/* The streams of a stopped loop can still be closed. */
 static int
 check(weft_stream *stream, const char *call)
 {

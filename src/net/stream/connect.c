@@ -1,12 +1,12 @@
-/* connect.c - connecting: the addresses of a name are tried, each a little after the one
- * before, and the first that answers is taken.
+/* connect.c - outgoing connections.  The addresses of a name are tried with a delay between
+ * them (happy eyeballs), and the first that answers is used.
  *
- *   1. An attempt is one op on one socket.  At most one is started by a failure or by the
- *      timer, while none has won.  A name is found first, which counts as one.
- *   2. The connection is decided once: by the first success, by the last failure, or by
- *      whoever asks the op to end.  Then the attempts that are left are cancelled.
- *   3. The op finishes when it is decided; what is in library memory goes when the last
- *      attempt has ended.
+ *   1. An attempt is one op on one socket.  While none has succeeded, a failure or the timer
+ *      starts at most one more.  The name is resolved first; that counts as an attempt.
+ *   2. The connection is decided once: by the first success, by the last failure, or by the
+ *      cancellation of the op.  Then the remaining attempts are canceled.
+ *   3. The op finishes when the connection is decided.  The memory of the connection is freed
+ *      when the last attempt has ended.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -41,13 +41,13 @@ struct connection {
 	weft_timer timer;
 	bool timed;
 	uint32_t count, next, live;
-	char text[WEFT_ADDR_TEXT_MAX]; /* as it was asked for */
-	weft_tls *tls;                 /* NULL: plain */
+	char text[WEFT_ADDR_TEXT_MAX]; /* the requested address */
+	weft_tls *tls;                 /* NULL: no TLS */
 	uint64_t handshake_ns;
-	weft_stream *stream;     /* its handshake is under way, */
-	weft_threadlet securing; /* by this one */
-	char why[WHY_SIZE];      /* it failed, or "" */
-	char *told;              /* the same, for a caller that waits; or NULL */
+	weft_stream *stream;     /* its handshake is in progress, */
+	weft_threadlet securing; /* in this threadlet */
+	char why[WHY_SIZE];      /* text of the failure, or "" */
+	char *told;              /* gets a copy of it, for a waiting caller; or NULL */
 	char name[256];
 	weft_op resolve;
 	weft_addr found[ADDRESSES_MAX];
@@ -56,7 +56,7 @@ struct connection {
 
 static void try_next(struct connection *c);
 
-/* As much of it as there is room for. */
+/* Copy the text, truncated to `room`. */
 static void
 copy_text(char *out, size_t room, const char *text)
 {
@@ -80,7 +80,7 @@ free_if_done(struct connection *c)
 	weft__sys->release(c);
 }
 
-/* An error says whom it was about, and perhaps more. */
+/* Set an error text that names the address and the reason. */
 static int
 explain(const char *address, int error, const char *why)
 {
@@ -112,7 +112,7 @@ drop_socket(struct attempt *a)
 	(void)weft__kernel(&a->of->loop->backend)->close(a->fd);
 }
 
-/* A threadlet of its own does the handshake: the op has none. */
+/* An op cannot suspend, so the handshake has a threadlet of its own. */
 static int
 secure(void *arg)
 {
@@ -142,7 +142,7 @@ begin_secure(struct connection *c, weft_stream *stream)
 	const weft_go_opts opts = { .name = "handshake", .loop = c->loop };
 
 	c->stream = stream;
-	c->next = c->count; /* no other is tried */
+	c->next = c->count; /* no other address is tried */
 	for (uint32_t i = 0; i < c->count; i++)
 		weft_op_cancel(&c->attempts[i].op);
 	c->securing = weft_go_with(&opts, secure, c);
@@ -241,7 +241,7 @@ on_stagger(weft_timer *timer, void *arg)
 	free_if_done(c);
 }
 
-/* Try addresses until one attempt is under way. */
+/* Try addresses until an attempt is in progress. */
 static void
 try_next(struct connection *c)
 {
@@ -260,7 +260,7 @@ try_next(struct connection *c)
 		c->timed = weft_timer_start(c->loop, &c->timer, weft_in(c->stagger_ns), 0,
 		                            on_stagger, c)
 		           == 0;
-		if (!c->timed) /* without memory for that, do not wait */
+		if (!c->timed) /* no memory for the timer: do not wait */
 			try_next(c);
 	}
 }
@@ -277,7 +277,6 @@ on_cancel(weft_op *op, int why, void *arg)
 	free_if_done(c);
 }
 
-/* Try those addresses. */
 static void
 try_all(struct connection *c, const weft_addr *addrs, uint32_t count)
 {
@@ -332,7 +331,7 @@ make(weft_loop *loop, const char *address, const weft_connect_opts *opts)
 	return c;
 }
 
-/* What verifies a peer where nothing else is said; made once, and kept. */
+/* The default context, which verifies peers by the system's CAs.  Created once, and kept. */
 static weft_tls *
 default_tls(void)
 {
@@ -346,7 +345,7 @@ default_tls(void)
 	return tls;
 }
 
-/* The host that is to be verified, and by what. */
+/* Set the host name to verify, and the context. */
 static int
 prepare_tls(struct connection *c, const struct weft__addr_parts *parts,
             const weft_connect_opts *opts)

@@ -1,10 +1,10 @@
-/* events.c - streams by callbacks: what has arrived, the way is free again, the end. */
+/* events.c - stream callbacks: received bytes, room to write, the end. */
 #include "net/stream/stream.h"
 
-/* So many bytes are worth asking for memory for them. */
+/* From so many bytes on, on_buffer is called for memory. */
 #define MUCH 4096u
 
-/* Callbacks may close the stream: it goes when the last of them has returned. */
+/* A callback may close the stream.  The stream is freed after the callback has returned. */
 static void
 enter(weft_stream *stream)
 {
@@ -55,7 +55,7 @@ weft__events_end(weft_stream *stream)
 	stream->link = NULL;
 }
 
-/* Put bytes into memory that the user gives for them, and show them there. */
+/* Move bytes into memory that on_buffer returns, and report them there. */
 static bool
 show_elsewhere(weft_stream *stream)
 {
@@ -88,7 +88,7 @@ show(weft_stream *stream)
 	stream->events.on_data(stream, data, (ssize_t)size, stream->arg);
 }
 
-/* The end is told once, after all bytes have been skipped; that of the loop, at once. */
+/* The end is reported once, after all bytes were skipped; the stop of the loop, at once. */
 static void
 tell_end(weft_stream *stream)
 {
@@ -136,8 +136,7 @@ weft__events_on_again(void *arg)
 		weft__events_tell(stream);
 }
 
-/* A stopping loop takes no posts; it ends the op that receives, or calls
- * weft__events_stop(). */
+/* A stopping loop accepts no posts.  It ends the receive op, or calls weft__events_stop(). */
 void
 weft__events_again(weft_stream *stream)
 {
@@ -161,7 +160,7 @@ on_loop_stopped(weft_op *op, int64_t result, void *arg)
 	weft__events_tell(stream);
 }
 
-/* A stream whose queue is full, or holds the last bytes of a connection that has ended,
+/* A stream with a queue that is full, or holds the last bytes of a connection that has ended,
  * has no op that the loop could end. */
 void
 weft__events_stop(void *arg)
@@ -202,7 +201,7 @@ weft_stream_start(weft_stream *stream, weft_loop *loop, const weft_stream_events
 	begin(stream);
 	set_background(stream);
 	rc = weft__receive_start(stream);
-	if (rc < 0) { /* and who was not started hears of nothing */
+	if (rc < 0) { /* a stream that did not start gets no callbacks */
 		weft__events_end(stream);
 		return rc;
 	}

@@ -2,10 +2,10 @@
 #include "net/stream/notice.h"
 #include "threadlet/threadlet.h"
 
-/* Of a loop, made at first need, and given back with it. */
+/* The interrupted objects of a loop.  Created on first use, freed with the loop. */
 struct notices {
 	struct weft__lock lock;
-	bool queued; /* the node is on its way */
+	bool queued; /* the node is queued */
 	struct weft__notice *first;
 	struct weft__node_head node;
 	weft_loop *loop;
@@ -38,7 +38,7 @@ weft__notice_settle(struct weft__notice *notice, weft_loop *loop)
 	return 0;
 }
 
-/* Under the lock of its loop's notices. */
+/* The caller holds the lock of the loop's list. */
 static void
 unlist(struct weft__notice *notice)
 {
@@ -111,14 +111,15 @@ list(struct weft__notice *notice, weft_loop *loop)
 	weft__lock_give(&all->lock);
 }
 
-/* In a forked child there is nobody to be told, and whoever had a lock is not there. */
+/* A forked child only sets the mark: it has no loop thread to notify, and a thread that held a
+ * lock no longer exists. */
 void
 weft__notice_send(struct weft__notice *notice)
 {
 	weft_loop *loop;
 
 	if (weft__exchange(&notice->mark, 1, WEFT__SEQ_CST)) /* I */
-		return;                                      /* the first is not taken yet */
+		return;                                      /* already interrupted */
 	if (!weft__load(&notice->loop, WEFT__SEQ_CST)        /* S */
 	    || weft__load(&notice->forks, WEFT__RELAXED)
 	               != weft__load(&weft__program.forks, WEFT__RELAXED))

@@ -1,18 +1,18 @@
-/* notice.h - interrupts from any thread, for what belongs to a loop.
+/* notice.h - interrupts from any thread, for objects that belong to a loop.
  *
- * An object embeds a notice.  Whoever interrupts it marks the notice and lists it with
- * its loop, which is then told by one node of its own: so objects come and go while the
- * node is on its way.
+ * An object embeds a weft__notice, its interrupt flag.  A thread that interrupts the object
+ * marks the notice and adds it to the list of its loop.  One internal node of the loop
+ * announces the whole list, so objects may come and go while the node is queued.
  *
- *   1. A notice that has no loop is only marked: the mark is set before the loop is looked
- *      for, and the loop is set before the mark is looked for (I, S).
- *   2. A notice is listed at most once; the list is under the lock of the loop's notices,
- *      and so is leaving the loop: what is listed there belongs to it.
- *      Whoever lists it holds the notice's own lock, under which it comes to a loop and
- *      leaves it: so the loop is there as long.
- *   3. The mark is taken by the wait that ends with WEFT_EINTR, present or next.
+ *   1. A notice without a loop is only marked.  The sender sets the mark before it reads the
+ *      loop; the owner stores the loop before it reads the mark (I, S).
+ *   2. A notice is listed at most once.  The lock of the loop's list protects the list and the
+ *      removal of a notice from its loop, so every listed notice belongs to that loop.  A
+ *      thread that lists a notice holds the notice's own lock.  A notice joins and leaves a
+ *      loop under that lock, so the loop exists meanwhile.
+ *   3. The wait that ends with WEFT_EINTR clears the mark.  It is the current wait or the next.
  *
- * Needs: loop.  Thread: the loop's, but for weft__notice_send().
+ * Needs: loop.  Thread: the loop's, except for weft__notice_send().
  */
 #ifndef WEFT_NET_NOTICE_H
 #define WEFT_NET_NOTICE_H
@@ -23,24 +23,24 @@
 struct weft__notice {
 	weft__aptr loop;  /* a weft_loop, or 0 */
 	weft__a32  mark;  /* 1: interrupted */
-	weft__a32  forks; /* of its loop */
-	struct weft__lock lock; /* taken before the loop's */
+	weft__a32  forks; /* fork count of its loop */
+	struct weft__lock lock; /* taken before that of the loop's list */
 	struct weft__notice *next;
-	struct weft__notice **link; /* what points to it; NULL: it is not listed */
-	/* Called on the loop's thread: if somebody waits, ask him. */
+	struct weft__notice **link; /* the pointer to this notice in the list; NULL: not listed */
+	/* Called on the loop's thread: end the current wait, if there is one. */
 	void     (*tell)(struct weft__notice *notice);
 };
 
-/* It belongs to `loop` from now on.  0, or WEFT_ENOMEM. */
+/* Bind it to `loop`.  Returns 0 or WEFT_ENOMEM. */
 int  weft__notice_settle(struct weft__notice *notice, weft_loop *loop);
 
-/* It ends, or leaves its loop: it has none. */
+/* Unbind it: the object is freed or leaves its loop. */
 void weft__notice_drop(struct weft__notice *notice);
 
-/* Interrupt it.  Thread: any. */
+/* Interrupt the object.  Thread: any. */
 void weft__notice_send(struct weft__notice *notice);
 
-/* Was it interrupted?  Takes the mark. */
+/* Test and clear the mark. */
 static inline bool
 weft__notice_take(struct weft__notice *notice)
 {

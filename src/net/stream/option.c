@@ -1,4 +1,4 @@
-/* option.c - what can be asked of a stream and set on it, by name. */
+/* option.c - stream options, by name; addresses and credentials of the peer. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -7,20 +7,20 @@
 #include "net/stream/stream.h"
 
 enum {
-	SOCKET,    /* an int of the socket's */
-	KEEPALIVE, /* seconds of silence; 0: off */
-	FIELD32,   /* of the stream's own */
+	SOCKET,    /* an int option of the socket */
+	KEEPALIVE, /* idle seconds before the first probe; 0: off */
+	FIELD32,   /* a member of the stream */
 	FIELD64,
-	QUEUED, /* may only be asked */
-	UNSENT, /* the same */
-	PASSES, /* descriptors are taken */
+	QUEUED, /* read-only */
+	UNSENT, /* read-only */
+	PASSES, /* accepts passed descriptors */
 };
 
 static const struct option {
 	const char *name;
 	int kind;
-	int level, number; /* of a socket's */
-	size_t offset;     /* of a field */
+	int level, number; /* of a socket option */
+	size_t offset;     /* of a member */
 	int64_t min, max;
 } options[] = {
 	{ "nodelay", SOCKET, IPPROTO_TCP, TCP_NODELAY, 0, 0, 1 },
@@ -57,7 +57,7 @@ begin(weft_stream *stream, const char *name, const struct option **out)
 	return *out ? 0 : weft_fail(WEFT_ENOENT, "no stream option \"%s\"", name ? name : "");
 }
 
-/* 0, or an error that says which option it is about. */
+/* Returns 0, or an error with a text that names the option. */
 static int
 explain(int rc, const char *name)
 {
@@ -105,7 +105,7 @@ get_keepalive(const weft_stream *stream, int64_t *out)
 	return rc;
 }
 
-/* Bytes that wait in memory, and those of files. */
+/* Queued bytes, in memory and of files. */
 static int64_t
 count_queued(const weft_stream *stream)
 {
@@ -232,8 +232,8 @@ weft__stream_explain(const weft_stream *stream, const char *call, int error)
 	char text[WEFT_ADDR_TEXT_MAX] = "the stream";
 	weft_addr peer;
 
-	/* Who was reset has no peer any more, but for this call; which takes no more
-	 * room than it fills, and that is as much as our own name has. */
+	/* After a reset getpeername(2) fails, but SO_PEERNAME works.  It refuses a buffer that
+	 * is larger than the name, so it gets the size of the local name, which is the same. */
 	if (weft__sys->sockname(stream->fd, (struct sockaddr *)&name, &size) == 0
 	    && weft__sys->get_option(stream->fd, SOL_SOCKET, SO_PEERNAME, &name, &size) == 0
 	    && name.ss_family != AF_UNSPEC) {
@@ -257,7 +257,7 @@ weft_stream_fd(weft_stream *stream)
 int
 weft_stream_creds(weft_stream *stream, weft_creds *out)
 {
-	weft_creds creds = { 0 }; /* laid out as struct ucred */
+	weft_creds creds = { 0 }; /* the layout of struct ucred */
 	socklen_t size = sizeof(creds);
 	int rc = weft__stream_check(stream, "weft_stream_creds");
 

@@ -1,17 +1,18 @@
-/* pass.c - descriptors over Unix streams, each with a byte of its own.
+/* pass.c - descriptor passing over Unix streams (SCM_RIGHTS).  Each descriptor comes with one
+ * byte.
  *
- * To send one is a write in the stream's order.  One that comes is kept with the place
- * of its byte in the queue, and as long as it is there nothing more is received: so a
- * stream holds one at most.  Whoever reads over that byte has it closed, and so has a
- * reader who waits for what is behind it.
+ * To send a descriptor is a write of the queue.  A received descriptor is kept with the
+ * position of its byte in the queue.  While it is there, nothing more is received, so a stream
+ * holds at most one.  It is closed when its byte is read otherwise, or when a reader waits for
+ * bytes behind it.
  *
- * A stream takes them only if it was asked to: what a peer sends unasked is closed by
- * the kernel, as it comes.
+ * A stream accepts descriptors only on request.  Otherwise the kernel closes the descriptors
+ * that a peer sends, as they arrive.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
 
-/* --- what has come ------------------------------------------------------ */
+/* --- received descriptors ----------------------------------------------- */
 
 void
 weft__passed_end(weft_stream *stream)
@@ -47,7 +48,7 @@ weft__passed_skip(weft_stream *stream, size_t size)
 		stream->passed_at -= size;
 }
 
-/* --- asking for them ---------------------------------------------------- */
+/* --- accepting descriptors ---------------------------------------------- */
 
 static int
 check_unix(const weft_stream *stream, const char *call)
@@ -57,7 +58,8 @@ check_unix(const weft_stream *stream, const char *call)
 	               : 0;
 }
 
-/* A ring's receive has no room for them: it is given back, and goes on otherwise. */
+/* A pending receive of io_uring cannot accept descriptors: cancel it, so that receiving
+ * restarts by readiness. */
 static void
 change_receive(weft_stream *stream)
 {

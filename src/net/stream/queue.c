@@ -1,4 +1,4 @@
-/* queue.c - bytes that have arrived and were not read. */
+/* queue.c - received bytes that were not read yet. */
 #include <string.h>
 #include <weft/base.h>
 #include "net/stream/queue.h"
@@ -151,7 +151,7 @@ weft__queue_clear(struct weft__queue *queue, struct weft__chunks *spare)
 	weft__queue_skip(queue, spare, queue->size);
 }
 
-/* With room for as much again, so that growing bit by bit does not copy each time. */
+/* Allocates twice the size, so that growing in small steps does not copy each time. */
 bool
 weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare, size_t min)
 {
@@ -169,7 +169,7 @@ weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare, size_t m
 	return true;
 }
 
-/* Does `what` stand at `at` of `chunk`, and on in the next ones? */
+/* Whether `what` is at offset `at` of `chunk`, perhaps continued in the next chunks. */
 static bool
 is_at(const struct weft__chunk *chunk, size_t at, const char *what, size_t length)
 {

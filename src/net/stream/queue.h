@@ -1,8 +1,7 @@
-/* queue.h - bytes that have arrived and were not read.  Private.
+/* queue.h - received bytes that were not read yet.  Private.
  *
- * A list of chunks, so that what was shown stays where it is while more arrives.  Chunks
- * come from a cache of the loop and go back when they are empty: a queue without bytes
- * has none.
+ * A list of chunks, so that bytes shown to a caller stay in place while more arrive.  Chunks
+ * come from a cache of the loop and return to it when they are empty: an empty queue has none.
  *
  * Needs: base.  Owned by: one stream.  Thread: its loop's.
  */
@@ -12,11 +11,11 @@
 #include "base/sys.h"
 
 #define WEFT__CHUNK_SIZE   4096u
-#define WEFT__CHUNKS_SPARE 64u /* kept by a loop */
+#define WEFT__CHUNKS_SPARE 64u /* cached by a loop */
 
 struct weft__chunk {
 	struct weft__chunk *next;
-	uint32_t start, end; /* of the bytes in it */
+	uint32_t start, end; /* range of the bytes in `data` */
 	uint32_t size;
 	char     data[];
 };
@@ -26,36 +25,36 @@ struct weft__queue {
 	size_t size; /* bytes */
 };
 
-/* Chunks of the usual size that nobody uses. */
+/* A loop's cache of unused chunks, each of WEFT__CHUNK_SIZE. */
 struct weft__chunks {
 	struct weft__chunk *first;
 	uint32_t count;
 };
 
-/* Append a copy.  0, or WEFT_ENOMEM and nothing has changed. */
+/* Append a copy.  Returns 0, or WEFT_ENOMEM with the queue unchanged. */
 int weft__queue_add(struct weft__queue *queue, struct weft__chunks *spare,
                     const void *bytes, size_t size);
 
-/* Take up to `size` bytes out, and at most `size`, which are there. */
+/* Move up to `size` bytes to `buf`; returns the count.  skip: drop `size` bytes, which must be
+ * there. */
 size_t weft__queue_take(struct weft__queue *queue, struct weft__chunks *spare,
                         void *buf, size_t size);
 void   weft__queue_skip(struct weft__queue *queue, struct weft__chunks *spare,
                         size_t size);
 
-/* Have the first `min` bytes, which are there, in one piece: true, or false without
- * memory for that. */
+/* Make the first `min` bytes contiguous; they must be there.  False if out of memory. */
 bool weft__queue_join(struct weft__queue *queue, struct weft__chunks *spare, size_t min);
 
-/* Where `what` begins in the first `size` bytes, looked for from `from`; or -1. */
+/* Search the first `size` bytes for `what`, starting at `from`.  Returns its offset, or -1. */
 int64_t weft__queue_find(const struct weft__queue *queue, const char *what,
                          size_t length, size_t from, size_t size);
 
 void weft__queue_clear(struct weft__queue *queue, struct weft__chunks *spare);
 
-/* Free what is kept; returns the bytes. */
+/* Free the cached chunks.  Returns their size in bytes. */
 size_t weft__chunks_trim(struct weft__chunks *spare);
 
-/* The first piece: what it is and how long. */
+/* The first contiguous piece, and its size. */
 static inline size_t
 weft__queue_piece(const struct weft__queue *queue, const void **out)
 {

@@ -1,5 +1,5 @@
-/* read.c - calls that read a stream, each by its queue or, past an empty one, into the
- * caller's memory. */
+/* read.c - read calls.  Each takes bytes from the queue or, if the queue is empty, may receive
+ * into the caller's buffer. */
 #include <errno.h>
 #include <string.h>
 #include "net/stream/stream.h"
@@ -10,7 +10,7 @@ chunks_of(weft_stream *stream)
 	return &weft__net_of(weft__stream_loop(stream))->chunks;
 }
 
-/* May the caller read now?  0, or an error. */
+/* Check whether the caller may read now.  Returns 0 or an error. */
 static int
 begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 {
@@ -23,7 +23,7 @@ begin(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	return 0;
 }
 
-/* Take from the queue; the call has not waited. */
+/* Take bytes from the queue. */
 static ssize_t
 take(weft_stream *stream, void *buf, size_t size)
 {
@@ -34,7 +34,8 @@ take(weft_stream *stream, void *buf, size_t size)
 	return (ssize_t)n;
 }
 
-/* What a read came to.  If it was closed meanwhile it may be gone. */
+/* Return the result of a read, with the error text of a failed connection.  After
+ * WEFT_ESHUTDOWN the stream may be gone. */
 static int64_t
 told(const weft_stream *stream, int64_t n)
 {
@@ -68,7 +69,7 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 	return told(stream, weft__receive_wait(stream, deadline_ns));
 }
 
-/* Nothing is waited for: let others run, at times. */
+/* Let other threadlets run if this one has not suspended for a while. */
 static int
 stay(weft_stream *stream)
 {
@@ -77,13 +78,13 @@ stay(weft_stream *stream)
 	return weft__guest_leave(stream);
 }
 
-/* Receive once more, at once or by waiting: > 0, 0 at the end, or an error. */
+/* Receive more bytes, at once or by waiting.  Returns > 0, 0 at the end, or an error. */
 static int64_t
 receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
 	int64_t n = weft__receive_state(stream);
 
-	weft__passed_end(stream); /* what is wanted lies behind it */
+	weft__passed_end(stream); /* the wanted bytes are behind it */
 	if (n > 0) {
 		n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
 		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOW);
@@ -96,8 +97,8 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 	return weft__receive_wait(stream, deadline_ns);
 }
 
-/* Wait until `min` bytes are in the queue: 1, 0 if it ends before, or an error; after
- * WEFT_ESHUTDOWN the stream may be gone. */
+/* Wait until the queue holds `min` bytes.  Returns 1, 0 if the stream ends before, or an error.
+ * After WEFT_ESHUTDOWN the stream may be gone. */
 static int
 gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 {
@@ -106,7 +107,7 @@ gather(weft_stream *stream, size_t min, uint64_t deadline_ns)
 	if (n < 0)
 		return (int)n;
 	while (stream->in_queue.size < min) {
-		stream->min = min; /* it may be more than read_max */
+		stream->min = min; /* may be more than read_max */
 		n = receive_more(stream, min, deadline_ns);
 		if (n == WEFT_ESHUTDOWN)
 			return WEFT_ESHUTDOWN;
@@ -151,8 +152,8 @@ weft_read_exact(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 	return take(stream, buf, size);
 }
 
-/* The length up to and with the first `delimiter`; 0: not within `max` bytes that are
- * there, of which `seen` were looked at. */
+/* Search the first `max` bytes of the queue for `delimiter`.  Returns the length up to its end,
+ * or 0.  The search starts at `*seen`, which is set for the next search. */
 static size_t
 find(weft_stream *stream, const char *delimiter, size_t max, size_t *seen)
 {
@@ -189,7 +190,7 @@ weft_read_until(weft_stream *stream, const char *delimiter, void *buf, size_t ma
 	return take(stream, buf, size);
 }
 
-/* --- looking ahead ------------------------------------------------------ */
+/* --- peeking ------------------------------------------------------------ */
 
 static int
 check_min(const weft_stream *stream, size_t min)
@@ -228,7 +229,7 @@ on_peek_cancel(weft_op *op, int why, void *arg)
 		weft__reader_end(stream, why);
 }
 
-/* What a peek op begins with: a result, or -EAGAIN. */
+/* The immediate result of a peek op, or -EAGAIN. */
 static int64_t
 peek_at_once(weft_stream *stream, size_t min)
 {
@@ -281,7 +282,7 @@ weft_skip(weft_stream *stream, size_t size)
 	weft__queue_skip(&stream->in_queue, chunks_of(stream), size);
 	weft__passed_skip(stream, size);
 	weft__receive_more(stream);
-	/* The rest, or the end, is shown by the loop. */
+	/* The loop reports the rest, or the end, in another call. */
 	if ((stream->flags & WEFT__STREAM_STARTED)
 	    && (stream->in_queue.size > 0 || weft__receive_state(stream) <= 0))
 		weft__events_again(stream);

@@ -1,10 +1,10 @@
-/* receive.c - the op that receives, and who is told of what it brings.
+/* receive.c - the receive op, and the delivery of its bytes.
  *
- *   1. A backend that tells readiness takes bytes only while somebody wants them: else
- *      the op is held, and they stay with the kernel.  A ring brings them as they come,
- *      until the queue is full.
- *   2. Bytes go to the reader that waits with memory for them, if the queue is empty;
- *      what is too much for it, and all else, to the queue.
+ *   1. A readiness backend receives bytes only while a reader or a callback wants them.
+ *      Otherwise the op is throttled, and the bytes stay in the kernel.  io_uring delivers
+ *      bytes as they arrive, until the queue is full.
+ *   2. If the queue is empty, bytes go to the reader that waits with a buffer.  Bytes that do
+ *      not fit, and all others, go to the queue.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@ weft__receive_state(const weft_stream *stream)
 	return !(stream->flags & WEFT__STREAM_ENDED);
 }
 
-/* While a descriptor is there, what comes behind it can wait. */
+/* While a received descriptor is pending, the bytes behind it can wait. */
 static bool
 is_wanted(const weft_stream *stream)
 {
@@ -26,7 +26,7 @@ is_wanted(const weft_stream *stream)
 	       && (stream->reader || stream->reader_op || (stream->flags & WEFT__STREAM_STARTED));
 }
 
-/* So much may be in the queue: a reader that needs more gets more. */
+/* The limit of the queue: read_max, or more if the reader needs more. */
 static size_t
 limit_of(const weft_stream *stream)
 {
@@ -38,7 +38,7 @@ hold(weft_stream *stream, bool on)
 {
 	struct weft__op *op = weft__op_of(&stream->in);
 
-	if (op->kind != WEFT__OP_RECV_MULTI) /* the last call is on its way */
+	if (op->kind != WEFT__OP_RECV_MULTI) /* `in` delivers the final callback */
 		return 0;
 	return weft__ready_hold(&op->loop->backend, op, on);
 }
@@ -68,7 +68,7 @@ weft__reader_end(weft_stream *stream, int64_t result)
 		(void)weft_op_finish(op, result);
 }
 
-/* Has a reader what it waits for? */
+/* End the reader's wait if it has what it waits for. */
 static void
 serve_reader(weft_stream *stream)
 {
@@ -93,9 +93,9 @@ tell(weft_stream *stream)
 		serve_reader(stream);
 }
 
-/* --- what comes --------------------------------------------------------- */
+/* --- received bytes ----------------------------------------------------- */
 
-/* Stop receiving for now; the end of the op is told to on_received(). */
+/* Pause receiving.  The end of the op is reported to on_received(). */
 static void
 pause_if_full(weft_stream *stream)
 {
@@ -106,8 +106,8 @@ pause_if_full(weft_stream *stream)
 	weft_op_cancel(&stream->in);
 }
 
-/* To the reader that waits with memory; what of it that took.  The backend may have put
- * them there by itself. */
+/* Give bytes to the reader that waits with a buffer; returns how many it took.  The backend may
+ * have received into that buffer already. */
 static size_t
 pass(weft_stream *stream, const char *bytes, size_t size)
 {
@@ -142,7 +142,7 @@ take(weft_stream *stream, const char *bytes, size_t size)
 		weft_op_cancel(&stream->in);
 	}
 	if (stream->passed >= 0 && stream->min > stream->in_queue.size)
-		weft__passed_end(stream); /* more is wanted */
+		weft__passed_end(stream); /* the reader wants bytes behind it */
 	if (stream->passed >= 0 && stream->in.pending)
 		(void)hold(stream, true);
 	pause_if_full(stream);
@@ -153,9 +153,10 @@ static void
 end_input(weft_stream *stream, int64_t result)
 {
 	if (weft__receive_state(stream) <= 0)
-		return; /* TLS has said so before */
-	/* The kernel tells a reset once, perhaps to a write: what looks like the end is
-	 * none then.  Nor is it after we have dropped the peer. */
+		return; /* TLS has ended the input before */
+	/* The kernel reports a reset only once.  If a write got that report, a result of 0 is
+	 * not the end of the stream.  Nor is any result after this side has dropped the peer
+	 * (WEFT_ENOBUFS). */
 	if (stream->out_error == WEFT_ENOBUFS
 	    || (result == 0 && stream->out_error == WEFT_ECONNRESET))
 		stream->in_error = stream->out_error;
@@ -167,7 +168,7 @@ end_input(weft_stream *stream, int64_t result)
 		stream->in_error = (int)result;
 }
 
-/* The op has ended.  A loop that ends its ops starts no other. */
+/* The op has ended.  A loop that ends its ops starts no others. */
 static void
 end(weft_stream *stream, int64_t result)
 {
@@ -196,7 +197,7 @@ static void
 on_received(weft_op *op, int64_t result, void *arg)
 {
 	weft_stream *stream = arg;
-	bool last = !op->more; /* taking bytes may cancel it */
+	bool last = !op->more; /* read first: taking bytes may cancel the op */
 
 	if (last)
 		wake_mover(stream);
@@ -205,7 +206,7 @@ on_received(weft_op *op, int64_t result, void *arg)
 			(void)weft__close_go_on(stream);
 		return;
 	}
-	if (result > 0 && weft__receive_state(stream) > 0) /* no gaps */
+	if (result > 0 && weft__receive_state(stream) > 0) /* after an error there would be a gap */
 		take(stream, weft_op_data(op), (size_t)result);
 	if (last)
 		end(stream, result);
@@ -237,7 +238,7 @@ weft__receive_start(weft_stream *stream)
 	return rc < 0 ? rc : hold(stream, !is_wanted(stream));
 }
 
-/* Who waits for bytes gets them; callbacks, when half of it is free again. */
+/* A reader gets bytes when there is any room, callbacks when half of the queue is free again. */
 static bool
 has_room(const weft_stream *stream)
 {
@@ -264,8 +265,8 @@ weft__receive_more(weft_stream *stream)
 	}
 }
 
-/* Not for long: the backend was asked to give it back.  The mover is a guest, so that a
- * close in between waits for it. */
+/* The wait is short: the op has been canceled.  The mover counts as an in-flight caller, so
+ * that a concurrent close waits for it. */
 int
 weft__receive_stop(weft_stream *stream)
 {
@@ -294,7 +295,7 @@ weft__guest_leave(weft_stream *stream)
 	return weft__fail(WEFT_ESHUTDOWN, "the stream was closed");
 }
 
-/* No receive stands that could have fetched what is there. */
+/* No receive op is pending that could already have fetched the bytes. */
 static int64_t
 receive_alone(weft_stream *stream, void *buf, size_t size)
 {
@@ -316,7 +317,8 @@ weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must)
 	                                           must);
 
 	if (n <= 0 && n != -EAGAIN) {
-		/* What looks like the end may be none: that of TLS is said. */
+		/* An apparent end may be an error: TLS announces its end, and a write may have
+		 * got the report of a reset. */
 		end_input(stream, n);
 		n = weft__receive_state(stream);
 	} else if (n > 0 && !buf) {
@@ -361,7 +363,7 @@ weft__receive_wait(weft_stream *stream, uint64_t deadline_ns)
 		}
 	}
 	result = weft__wait(&reader.waiter, deadline_ns);
-	/* What was given is given; but there is no queue to look at any more. */
+	/* Bytes in the caller's buffer count, but the queue must no longer be used. */
 	if (weft__guest_leave(stream) < 0 && !(direct && result > 0))
 		return WEFT_ESHUTDOWN;
 	return result;

@@ -1,25 +1,25 @@
 /* secure.c - TLS between a stream and its connection.
  *
- * The session (tls.h) knows no I/O: what is received is fed to it, and what it gives is
- * put where plain bytes are put; writes are handed to it, and what it gives is sent.
+ * The session (tls.h) does no I/O.  Received bytes are fed to it, and the bytes it returns go
+ * where plain bytes go.  Writes are handed to it, and its output is sent.
  *
- *   1. The session has the bytes of a write once it has taken them: nobody's memory is
- *      with the kernel but the session's, whose output stays in its place while it is
+ *   1. The session has its own copy of the bytes of a write once it has accepted them.  The
+ *      kernel uses no memory but the session's, and that output stays in place while it is
  *      sent.
- *   2. A write ends when all that was taken before has been sent.
- *   3. Reading may make output too (an answer, an alert): it is sent as a write without
- *      anybody who waits.
- *   4. Until the handshake is done the stream is plain, and the threadlet that does it has
- *      the session.  It is a guest of the stream all the while: whoever closes that waits
- *      for it.
+ *   2. A write ends when everything that the session accepted before was sent.
+ *   3. Reading may produce output, too (an answer, an alert).  It is sent like a write that has
+ *      no waiter.
+ *   4. Until the handshake is done, the stream is plain, and the threadlet that does the
+ *      handshake owns the session.  It is an in-flight caller of the stream all the time, so a
+ *      close waits for it.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
 #include "net/tls/tls.h"
 
-/* --- in ----------------------------------------------------------------- */
+/* --- receiving ---------------------------------------------------------- */
 
-/* Memory of the loop to decrypt into. */
+/* The loop's memory to decrypt into. */
 static char *
 scratch_of(weft_stream *stream)
 {
@@ -30,7 +30,7 @@ scratch_of(weft_stream *stream)
 	return net->scratch;
 }
 
-/* One record, or what there is of it; false if there is no more. */
+/* Decrypt a record, or what there is of it; false if there is no more. */
 static bool
 read_some(weft_stream *stream, char *scratch)
 {
@@ -89,9 +89,9 @@ weft__secure_end(weft_stream *stream)
 	weft__secure_drain(stream);
 }
 
-/* --- out ---------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------ */
 
-/* Hand over what is queued: 0, or an error of the session. */
+/* Hand queued writes to the session.  Returns 0, or an error of the session. */
 static int
 hand_over(weft_stream *stream)
 {
@@ -126,7 +126,7 @@ weft__secure_goodbye(weft_stream *stream)
 
 /* --- the handshake ------------------------------------------------------ */
 
-/* Send what the session has to say, before there is a stream over it. */
+/* Send the output of the session while the stream is still plain. */
 static int
 tell(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 {
@@ -158,8 +158,8 @@ hear(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 	return fed == n ? 0 : fed < 0 ? (int)fed : WEFT_EPROTO;
 }
 
-/* It is done.  A peer that has said all and gone needs no tickets: what it said is there
- * to be read. */
+/* The handshake is done.  A peer that has sent everything and closed needs no session tickets,
+ * and what it has sent can still be read. */
 static int
 end_handshake(weft_stream *stream, int told)
 {
@@ -178,7 +178,7 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 
 		if (rc == 0)
 			return end_handshake(stream, told);
-		if (rc != WEFT_EAGAIN) /* why, in case it could not be told */
+		if (rc != WEFT_EAGAIN) /* set its error text again, in case sending failed */
 			return weft__session_handshake(s);
 		if (told == 0)
 			told = hear(stream, s, deadline_ns);
@@ -195,13 +195,14 @@ check_start(weft_stream *stream, const weft_tls *tls, int role, uint64_t deadlin
 	if (stream->tls || stream->first || stream->reader || stream->reader_op
 	    || (stream->flags & WEFT__STREAM_STARTED))
 		return weft__fail(WEFT_EBUSY, "weft_tls_start: in use, or TLS already");
-	/* A server has been spoken to first, and what is no TLS fails as such. */
+	/* A server may have received the start of the handshake.  Bytes that are not TLS fail
+	 * later. */
 	if (stream->in_queue.size > 0 && role == WEFT_TLS_CLIENT)
 		return weft__fail(WEFT_EPROTO, "the peer has sent plain bytes where TLS begins");
 	return 0;
 }
 
-/* What has come before, through the session. */
+/* Feed the bytes that were received before to the session. */
 static void
 take_raw(weft_stream *stream, struct weft__queue *raw)
 {
@@ -215,8 +216,8 @@ take_raw(weft_stream *stream, struct weft__queue *raw)
 	}
 }
 
-/* From now on bytes come through the session, and so do those that are here already.  The
- * connection may have ended behind them, or broken: that comes after them. */
+/* From now on received bytes pass through the session, also those that are already here.  The
+ * connection may have ended or failed behind them; that is reported after them. */
 static void
 take_over(weft_stream *stream, struct weft__session *s)
 {
@@ -275,7 +276,7 @@ weft_tls_start(weft_stream *stream, weft_tls *tls, int role, const char *name, u
 	return left < 0 ? left : rc;
 }
 
-/* A session that has failed says why again, whatever is asked of it. */
+/* A failed session sets its error text again at every call. */
 int
 weft__secure_explain(const weft_stream *stream, const char *call, int error)
 {

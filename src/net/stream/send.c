@@ -1,22 +1,22 @@
-/* send.c - writes in their order, and the op that sends them.
+/* send.c - the write queue, and the op that sends it.
  *
- *   1. Writes stand in a queue, first come first sent; the first of them, and those that
- *      fit behind it, fly with the sender's op: then their memory is the kernel's.  A
- *      result looks at those only: its cost does not depend on the length of the queue.
- *   2. A write that is asked to end leaves the queue, unless it flies: then the op is
- *      asked, and the write ends with it.  What was sent by then was sent.
+ *   1. Writes are sent in the order of the queue.  The first write, and those that fit behind
+ *      it, are in flight with the sender's op: the kernel uses their memory.  A result inspects
+ *      only the writes in flight, so its cost does not depend on the length of the queue.
+ *   2. A canceled write leaves the queue at once, unless it is in flight.  Then the op is
+ *      canceled, and the write ends with the op.  Bytes that were sent by then stay sent.
  *   3. An error of the connection ends all writes, and every later one.
- *   4. A file flies alone, and so does a descriptor.  What is wrong with one ends its own
- *      write only.
+ *   4. A file is in flight alone, and so is a descriptor.  An error of the file or descriptor
+ *      itself ends only its own write.
  */
 #include <errno.h>
 #include "net/stream/stream.h"
 #include "net/tls/tls.h"
 
 #define SPARE_MAX 64u
-#define CROWD     256u /* decision 14 */
+#define CROWD     256u /* see decision 14 */
 
-/* --- spare ones --------------------------------------------------------- */
+/* --- caches ------------------------------------------------------------- */
 
 static struct weft__sender *
 take_sender(weft_loop *loop)
@@ -106,7 +106,7 @@ unlink_write(weft_stream *stream, struct weft__write *write)
 		stream->queued_files -= write->part->left;
 }
 
-/* A write has ended: it leaves the queue, and whoever waits for it is told. */
+/* Remove an ended write from the queue and notify its waiter or op. */
 static void
 end_write(weft_stream *stream, struct weft__write *write, int64_t result)
 {
@@ -156,7 +156,6 @@ weft__send_fail(weft_stream *stream, int error)
 		weft__op_ask(weft__op_of(&stream->out->op), error);
 }
 
-/* `size` bytes of a write have been sent. */
 void
 weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size)
 {
@@ -171,7 +170,8 @@ weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size)
 	write->skip = size;
 }
 
-/* Gather at most `max` pieces of what is queued; returns how many. */
+/* Gather at most `max` pieces of the queue, and mark their writes as in flight.  Returns the
+ * number of pieces. */
 static size_t
 gather_some(const weft_stream *stream, struct iovec *iov, size_t max)
 {
@@ -192,7 +192,7 @@ gather_some(const weft_stream *stream, struct iovec *iov, size_t max)
 	return n;
 }
 
-/* Fill the message of the sender.  Only a queue of many pieces takes memory for many. */
+/* Fill the message of the sender.  Only a queue of many pieces allocates the larger array. */
 static void
 gather(weft_stream *stream, struct weft__sender *out)
 {
@@ -215,7 +215,7 @@ is_first(const weft_stream *stream, int kind)
 	return stream->first && stream->first->kind == kind;
 }
 
-/* `size` bytes of the queue have been sent. */
+/* `size` bytes of the queue were sent: end the writes that are complete. */
 static void
 sent(weft_stream *stream, size_t size)
 {
@@ -231,7 +231,7 @@ sent(weft_stream *stream, size_t size)
 	}
 }
 
-/* `size` bytes of the file that is first have been sent; none: it has ended. */
+/* `size` bytes of the file at the head of the queue were sent.  0: the file has ended. */
 static void
 sent_file(weft_stream *stream, uint64_t size)
 {
@@ -248,7 +248,7 @@ sent_file(weft_stream *stream, uint64_t size)
 
 static void pump(weft_stream *stream);
 
-/* Errors that are not of the connection. */
+/* Errors of the file or descriptor, not of the connection. */
 static bool
 is_of_thing(int64_t error)
 {
@@ -258,7 +258,8 @@ is_of_thing(int64_t error)
 	       || error == -EISDIR;
 }
 
-/* Those that flew are the first of the queue, and only they can have been asked. */
+/* Whether `result` is the error that a write was canceled with.  Only writes in flight cancel
+ * the op, and they are at the head of the queue. */
 static bool
 was_asked(const weft_stream *stream, int64_t result)
 {
@@ -268,7 +269,7 @@ was_asked(const weft_stream *stream, int64_t result)
 	return false;
 }
 
-/* Nothing flies any more: what was asked to end, ends. */
+/* Nothing is in flight now: end the canceled writes. */
 static void
 end_flight(weft_stream *stream)
 {
@@ -282,7 +283,7 @@ end_flight(weft_stream *stream)
 	}
 }
 
-/* What the op has ended with: it may have been asked, by one of those that flew. */
+/* Process the result of the op, which a write in flight may have canceled. */
 static void
 take_result(weft_stream *stream, int64_t result)
 {
@@ -319,20 +320,20 @@ on_sent(weft_op *op, int64_t result, void *arg)
 	pump(stream);
 }
 
-/* Our side has said its last. */
+/* Close the sending side. */
 static void
 say_last(weft_stream *stream)
 {
 	int rc = weft__kernel(&stream->out->op.loop->backend)->shutdown(stream->fd, SHUT_WR);
 
 	stream->flags |= WEFT__STREAM_SHUT;
-	if (rc == -ENOTCONN) /* it is gone already */
+	if (rc == -ENOTCONN) /* the connection is already gone */
 		rc = WEFT_EPIPE;
 	end_write(stream, stream->first, rc);
 	stream->out_error = WEFT_EPIPE;
 }
 
-/* All output of TLS is sent: those writes have ended that it was for. */
+/* All TLS output was sent: end the writes that the session has accepted completely. */
 static void
 end_handed_over(weft_stream *stream)
 {
@@ -340,7 +341,7 @@ end_handed_over(weft_stream *stream)
 		end_write(stream, stream->first, (int64_t)stream->first->size);
 }
 
-/* Send output of TLS at once, where that costs no more: true if some was. */
+/* Send TLS output at once, where that costs no more than an op.  True if some was sent. */
 static bool
 send_output(weft_stream *stream, const void *bytes, size_t size)
 {
@@ -356,14 +357,14 @@ send_output(weft_stream *stream, const void *bytes, size_t size)
 	return n > 0;
 }
 
-/* A stream that is closed says so to its peer. */
+/* Whether a closing TLS stream still has to send its close_notify. */
 static bool
 owes_goodbye(const weft_stream *stream)
 {
 	return (stream->flags & (WEFT__STREAM_CLOSING | WEFT__STREAM_SHUT)) == WEFT__STREAM_CLOSING;
 }
 
-/* The same as start(), with TLS between. */
+/* The same as start(), for TLS. */
 static bool
 start_secure(weft_stream *stream)
 {
@@ -379,7 +380,7 @@ start_secure(weft_stream *stream)
 		end_handed_over(stream);
 		if (!stream->first && !owes_goodbye(stream))
 			return false;
-		if (is_first(stream, WEFT__WRITE_BYTES)) /* takes no more */
+		if (is_first(stream, WEFT__WRITE_BYTES)) /* the session accepts no more */
 			return take_result(stream, WEFT_EPROTO), false;
 		if (!(stream->flags & WEFT__STREAM_SHUT)) {
 			stream->flags |= WEFT__STREAM_SHUT;
@@ -413,7 +414,7 @@ start_thing(weft_stream *stream)
 	return rc == 0;
 }
 
-/* Start the op for what is queued; false if there is nothing. */
+/* Start the op for the queue; false if nothing is being sent. */
 static bool
 start(weft_stream *stream)
 {
@@ -433,11 +434,11 @@ start(weft_stream *stream)
 	else
 		rc = weft_op_sendmsg(&out->op, stream->fd, &out->msg, 0, WEFT_NEVER);
 	if (rc < 0)
-		take_result(stream, rc); /* nothing flies */
+		take_result(stream, rc); /* nothing is in flight */
 	return rc == 0;
 }
 
-/* Send what is queued; without anything the sender goes. */
+/* Send the queue.  If there is nothing to send, release the sender. */
 static void
 pump(weft_stream *stream)
 {
@@ -453,7 +454,7 @@ pump(weft_stream *stream)
 		(void)weft__close_go_on(stream);
 }
 
-/* Have a sender.  0, or WEFT_ENOMEM. */
+/* Get a sender.  Returns 0 or WEFT_ENOMEM. */
 static int
 have_sender(weft_stream *stream)
 {
@@ -498,10 +499,11 @@ weft__send_flush(weft_stream *stream)
 		pump(stream);
 }
 
-/* --- at once ------------------------------------------------------------ */
+/* --- sending at once ---------------------------------------------------- */
 
-/* Where calls go in batches, a queued one costs least, but wakes its writer once more;
- * among so many that each is cold in the caches by then, a call of its own costs less. */
+/* Where the backend batches system calls (io_uring), a queued write is cheapest, but it wakes
+ * its writer once more.  With this many descriptors the writer is cold in the caches by then,
+ * and a system call of its own costs less. */
 static bool
 is_crowded(const struct weft__backend *backend)
 {

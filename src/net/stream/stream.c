@@ -1,4 +1,4 @@
-/* stream.c - streams: making them, whose they are, moving and interrupting them. */
+/* stream.c - streams: creation, the owner loop, moving and interrupting. */
 #include <errno.h>
 #include <sys/socket.h>
 #include "net/stream/stream.h"
@@ -10,7 +10,7 @@
 #define WRITE_MAX  ((uint64_t)16 << 20)
 #define LINGER_NS  (10 * WEFT_S)
 
-/* --- what a loop's streams share ---------------------------------------- */
+/* --- state shared by the streams of a loop ------------------------------ */
 
 static size_t
 trim_net(void *arg)
@@ -58,7 +58,7 @@ weft__net_of(weft_loop *loop)
 	return loop->net;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creation and freeing ----------------------------------------------- */
 
 static void tell(struct weft__notice *notice);
 
@@ -90,7 +90,7 @@ weft__stream_free(weft_stream *stream)
 	struct weft__chunks none = { .count = WEFT__CHUNKS_SPARE };
 	weft_loop *loop = weft__stream_loop(stream);
 
-	/* Of one that was moved, nobody has the new loop yet. */
+	/* A moved stream is not bound yet, so it cannot use the new loop's cache. */
 	weft__queue_clear(&stream->in_queue,
 	                  stream->flags & WEFT__STREAM_BOUND ? &weft__net_of(loop)->chunks : &none);
 	weft__passed_end(stream);
@@ -107,7 +107,7 @@ weft__stream_free(weft_stream *stream)
 	weft__sys->release(stream);
 }
 
-/* A file is always ready, which is why it is no stream. */
+/* A file is always ready, so it cannot be a stream. */
 static int
 check_kind(int fd, uint32_t *flags)
 {
@@ -172,9 +172,9 @@ weft_stream_open_pair(weft_stream **out_a, weft_stream **out_b)
 	return 0;
 }
 
-/* --- whose it is -------------------------------------------------------- */
+/* --- the owner loop ----------------------------------------------------- */
 
-/* What its loop is to know of its descriptor. */
+/* The backend's flags for the descriptor. */
 static uint16_t
 kind_of(const weft_stream *stream)
 {
@@ -184,7 +184,7 @@ kind_of(const weft_stream *stream)
 	                                             : WEFT__FD_STREAM;
 }
 
-/* Make the loop know its descriptor. */
+/* Bind the stream to the loop, which registers the descriptor. */
 static int
 introduce(weft_stream *stream, weft_loop *loop)
 {
@@ -255,7 +255,7 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 	return rc;
 }
 
-/* One that has no loop waits for it; it gets that at its first use there. */
+/* Set the loop of an unbound stream.  The stream is bound at its first use there. */
 static void
 promise_to(weft_stream *stream, weft_loop *loop)
 {
@@ -304,7 +304,7 @@ weft_stream_move(weft_stream *stream, weft_loop *loop)
 
 /* --- interrupting ------------------------------------------------------- */
 
-/* On its loop: who waits is woken, a reader before a writer. */
+/* Runs on the owner loop.  Ends the wait of the reader, or else of the first write. */
 static void
 tell(struct weft__notice *notice)
 {

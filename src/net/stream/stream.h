@@ -1,22 +1,23 @@
-/* stream.h - streams, as the files of this layer share them.  Private.
+/* stream.h - streams: the definitions that the files of this layer share.  Private.
  *
- * The files: stream.c (making, whose it is, moving), receive.c (the one op that
- * receives, and who is told), read.c (calls that read), send.c (the queue of writes and
- * the op that sends), write.c (calls that write), close.c (the end), events.c
- * (callbacks), option.c (properties), queue.c (bytes in hand), secure.c (TLS), pass.c
- * (descriptors), write_file.c (files).
+ * The files: stream.c (creation, owner loop, moving), receive.c (the receive op, and delivery
+ * of its bytes), read.c (read calls), send.c (the write queue and the send op), write.c (write
+ * calls), close.c (closing), events.c (callbacks), option.c (properties), queue.c (received
+ * bytes), secure.c (TLS), pass.c (descriptor passing), write_file.c (files).
  *
- *   1. A stream has no loop until the first call that waits on it.  From then on all but
- *      interrupt is that loop's thread's, and the loop is referenced.
- *   2. `in` stands with the backend from the first read on, and receives into memory of
- *      the loop, or of a reader while that waits: nobody's memory is with the kernel
- *      when a read returns, so a read can end at any time.
- *   3. What is being sent is the caller's memory: a write ends when the kernel has let go
- *      of it.
- *   4. It is freed when `in` and `out` are not pending, no callback is on the stack or
- *      posted, and no threadlet that was woken has still to run: those are its guests.
- *   5. on_close, and the return of weft_close() in a threadlet, come after the results of
- *      all ops that the program has started on it.  No call of the program calls on_close,
+ *   1. A stream has no loop until the first call that waits on it.  From then on only the
+ *      thread of that loop uses the stream, except to interrupt it, and the stream references
+ *      the loop.
+ *   2. From the first read on, `in` is pending at the backend while the queue has room.  It
+ *      receives into memory of the loop, or into the buffer of a waiting reader.  The kernel
+ *      uses no caller's buffer once the read has returned, so a read can end at any time.
+ *   3. A write sends from the caller's memory, so it ends only when the kernel no longer uses
+ *      that memory.
+ *   4. A stream is freed when `in` and `out` are not pending, no callback is on the stack or
+ *      posted, and no woken threadlet still has to run.  `guests` counts such threadlets, the
+ *      in-flight callers.
+ *   5. on_close is called, and weft_close() returns in a threadlet, after the results of all
+ *      ops that the program has started on the stream.  No call of the program calls on_close,
  *      unless the loop has stopped.
  *
  * Needs: threadlet, loop.
@@ -30,19 +31,19 @@
 #include "net/stream/queue.h"
 #include "threadlet/threadlet.h"
 
-#define WEFT__IOVS   16 /* spans that one call sends, */
-#define WEFT__IOVS_MANY 256 /* and of a queue that has more */
-#define WEFT__RECORD 16384u /* bytes that TLS carries at a time */
+#define WEFT__IOVS   16 /* spans sent by one call */
+#define WEFT__IOVS_MANY 256 /* spans sent by one call if more are queued */
+#define WEFT__RECORD 16384u /* maximum plaintext of one TLS record */
 
-/* What a write is of. */
+/* What a write sends. */
 enum {
 	WEFT__WRITE_BYTES,
 	WEFT__WRITE_FILE,
-	WEFT__WRITE_FD,   /* a descriptor, with a byte */
-	WEFT__WRITE_LAST, /* the last word */
+	WEFT__WRITE_FD,   /* a descriptor, with one byte */
+	WEFT__WRITE_LAST, /* the half-close */
 };
 
-/* A descriptor as it is sent. */
+/* The message that passes a descriptor. */
 struct weft__passing {
 	struct msghdr msg;
 	struct iovec  byte;
@@ -52,67 +53,67 @@ struct weft__passing {
 	} control;
 };
 
-/* A write that waits.  On the stack of its threadlet; of an op: from the loop's cache. */
+/* A queued write: on the stack of its threadlet, or, for an op, from the loop's cache. */
 struct weft__write {
 	struct weft__write  *next, *prev; /* in the queue */
 	uint8_t              kind;  /* WEFT__WRITE_* */
-	const weft_span     *spans; /* of bytes: the rest of them */
-	struct weft__file_part *part; /* of a file: the rest of it; not counted in `left` */
-	struct weft__passing *passing; /* of a descriptor */
+	const weft_span     *spans; /* bytes: the spans not yet sent */
+	struct weft__file_part *part; /* file: the part not yet sent; not counted in `left` */
+	struct weft__passing *passing; /* descriptor: its message */
 	size_t               count;
-	size_t               skip;  /* bytes of the first that were sent */
-	size_t               left, size; /* bytes */
-	struct weft__waiter *waiter; /* or */
+	size_t               skip;  /* bytes of the first span that were sent */
+	size_t               left, size; /* bytes: not yet sent, in total */
+	struct weft__waiter *waiter; /* the waiting threadlet; or */
 	weft_op             *op;
 	weft_stream         *stream;
-	int                  why;   /* it was asked to end; or 0 */
-	bool                 flies; /* is with the op that sends */
+	int                  why;   /* cancel requested: the error to end with; else 0 */
+	bool                 flies; /* in flight: part of the pending send op */
 	bool                 ended;
 	int64_t              result;
 };
 
-/* What sends, while there is something to send. */
+/* The send op and its state.  Exists only while something is being sent. */
 struct weft__sender {
 	weft_op       op;
-	weft_timer    linger; /* of a close, */
-	bool          lingers; /* if it counts */
-	uint64_t      linger_queued; /* when it was last started: bytes in memory, */
-	int64_t       linger_unsent; /* and those with the kernel, which may count its own
-	                              * overhead among them */
+	weft_timer    linger; /* limits how long a close keeps sending */
+	bool          lingers; /* `linger` is in use */
+	uint64_t      linger_queued; /* `queued` when the timer was last started */
+	int64_t       linger_unsent; /* weft__stream_unsent() at that time; the kernel may
+	                              * include its own overhead */
 	struct msghdr msg;
 	struct iovec  iov[WEFT__IOVS];
-	struct iovec *many; /* room for more of them, or NULL */
-	struct weft__sender *next; /* spare */
+	struct iovec *many; /* memory for WEFT__IOVS_MANY spans, or NULL */
+	struct weft__sender *next; /* in the loop's cache */
 };
 
-/* What the streams of a loop share. */
+/* State that the streams of a loop share. */
 struct weft__net {
 	struct weft__chunks  chunks;
-	struct weft__sender *senders; /* spare ones */
+	struct weft__sender *senders; /* cached */
 	struct weft__write  *writes;
 	uint32_t             sender_count, write_count;
-	weft_stream         *started; /* those with callbacks, by `next` */
-	char                *scratch; /* of secure.c */
+	weft_stream         *started; /* streams with callbacks, linked by `next` */
+	char                *scratch; /* decryption buffer of secure.c */
 };
 
-/* Connections of a listener that are open; shared with it. */
+/* Counts the open connections of a listener, which shares it with their streams. */
 struct weft__quota;
 
 enum {
-	WEFT__STREAM_BORROWED = 1 << 0, /* its descriptor is the caller's */
-	WEFT__STREAM_PLAIN = 1 << 1,    /* no socket */
-	WEFT__STREAM_ENDED = 1 << 2,    /* the peer has said its last */
-	WEFT__STREAM_PAUSED = 1 << 3,   /* the queue is full: receiving was stopped */
-	WEFT__STREAM_SHUT = 1 << 4,     /* we have said ours */
+	WEFT__STREAM_BORROWED = 1 << 0, /* the caller owns the descriptor */
+	WEFT__STREAM_PLAIN = 1 << 1,    /* not a socket */
+	WEFT__STREAM_ENDED = 1 << 2,    /* the peer has closed its sending side */
+	WEFT__STREAM_PAUSED = 1 << 3,   /* `in` was canceled for now: the queue is full, ... */
+	WEFT__STREAM_SHUT = 1 << 4,     /* our sending side is closed */
 	WEFT__STREAM_CLOSING = 1 << 5,
-	WEFT__STREAM_STARTED = 1 << 7,  /* callbacks are told */
+	WEFT__STREAM_STARTED = 1 << 7,  /* callbacks are active */
 	WEFT__STREAM_BACKGROUND = 1 << 9,
-	WEFT__STREAM_HIGH = 1 << 10,    /* was above the high mark: on_drain is owed */
-	WEFT__STREAM_BOUND = 1 << 11,   /* its loop knows the descriptor */
+	WEFT__STREAM_HIGH = 1 << 10,    /* exceeded high_water: on_drain is due */
+	WEFT__STREAM_BOUND = 1 << 11,   /* its loop has registered the descriptor */
 	WEFT__STREAM_AGAIN = 1 << 12,   /* `again` is posted */
 	WEFT__STREAM_CALLED = 1 << 13,  /* a callback is on the stack */
-	WEFT__STREAM_MOVING = 1 << 14,  /* between two loops */
-	WEFT__STREAM_PASSES = 1 << 15,  /* takes descriptors */
+	WEFT__STREAM_MOVING = 1 << 14,  /* is being moved to another loop */
+	WEFT__STREAM_PASSES = 1 << 15,  /* accepts passed descriptors */
 	WEFT__STREAM_LOCAL = 1 << 16,   /* a Unix socket */
 	WEFT__STREAM_OPS = 1 << 17,     /* the program has started ops on it */
 };
@@ -126,45 +127,45 @@ struct weft__stream_calls {
 };
 
 struct weft_stream {
-	/* What every read and write looks at comes first. */
-	struct weft__notice notice; /* its loop, and interrupts */
+	/* The members that every read and write uses come first. */
+	struct weft__notice notice; /* owner loop and interrupt flag */
 	int         fd;
 	uint32_t    flags; /* WEFT__STREAM_* */
-	int         in_error, out_error; /* for good, or 0 */
-	int         passed;   /* a descriptor that has come, or -1; see passed_at */
-	uint32_t    guests;   /* woken, or between two looks */
-	struct weft__session *tls; /* NULL: plain */
-	struct weft__write *first; /* that waits, */
+	int         in_error, out_error; /* permanent errors, or 0 */
+	int         passed;   /* a received descriptor, or -1; see passed_at */
+	uint32_t    guests;   /* in-flight callers: woken, or between two waits */
+	struct weft__session *tls; /* NULL: no TLS */
+	struct weft__write *first; /* head of the write queue */
 	struct weft__queue in_queue;
 	weft_op     in;
-	/* Who waits to read: a threadlet or an op. */
+	/* The waiting reader: a threadlet or an op. */
 	struct weft__waiter *reader;
 	weft_op    *reader_op;
-	size_t      min;      /* bytes that have to be there; or */
-	char       *into;     /* memory for what comes, */
+	size_t      min;      /* bytes that must be in the queue; or */
+	char       *into;     /* buffer for the next bytes */
 	size_t      into_size;
 
 	struct weft__sender *out; /* NULL: nothing is being sent */
-	struct weft__write *last; /* and that comes after all others */
-	size_t      queued;   /* bytes of them, */
-	uint64_t    queued_files; /* and of files that are being written */
+	struct weft__write *last; /* tail of the write queue */
+	size_t      queued;   /* bytes of the write queue */
+	uint64_t    queued_files; /* bytes of files that are being written */
 
 	union {
-		weft_loop    *moved_to; /* whose it is to be; NULL: it has a loop, or none */
-		weft_stream **link;     /* of one that is started: what points to it */
+		weft_loop    *moved_to; /* the future loop; NULL: it has a loop, or none yet */
+		weft_stream **link;     /* if started: the pointer to this stream in the list */
 	};
-	size_t      passed_at; /* how many bytes of the queue are before what it came with */
+	size_t      passed_at; /* bytes of the queue before the byte that `passed` came with */
 	struct weft__stream_calls events;
 	void       *arg;
-	weft_node   again;    /* that shows what is left */
+	weft_node   again;    /* calls on_data for the remaining bytes */
 	struct weft__waiter *closer, *mover;
 
 	uint32_t    read_max, high_water, low_water;
 	uint64_t    write_max, linger_ns;
 
 	struct weft__quota *quota; /* or NULL */
-	weft_stream *next;    /* accepted, and not given to the program; or started */
-	weft_stream **keeper; /* set to NULL when it is gone; or NULL */
+	weft_stream *next;    /* in a list: accepted but not yet delivered, or started */
+	weft_stream **keeper; /* set to NULL when the stream is freed; or NULL */
 };
 
 static inline weft_loop *
@@ -178,15 +179,15 @@ weft__stream_loop(const weft_stream *stream)
 
 /* --- stream.c ----------------------------------------------------------- */
 
-/* What the streams of `loop` share, made at first need; NULL without memory. */
+/* The state that the streams of `loop` share, created on first use.  NULL if out of memory. */
 struct weft__net *weft__net_of(weft_loop *loop);
 
-/* A stream of `fd`, which it takes; NULL without memory. */
+/* Create a stream that owns `fd`.  NULL if out of memory; then the caller still owns `fd`. */
 weft_stream *weft__stream_make(int fd, uint32_t flags);
 void         weft__stream_free(weft_stream *stream);
 
-/* May this thread use it, and is it open?  If it has no loop, it gets `loop` (NULL: the
- * caller's).  0, or an error. */
+/* Check that this thread may use the stream and that it is open.  A stream without a loop is
+ * bound to `loop` (NULL: the caller's).  Returns 0 or an error. */
 int weft__stream_use_slow(weft_stream *stream, weft_loop *loop, const char *call);
 
 static inline int
@@ -195,18 +196,18 @@ weft__stream_use(weft_stream *stream, weft_loop *loop, const char *call)
 	const uint32_t all = WEFT__STREAM_BOUND | WEFT__STREAM_CLOSING | WEFT__STREAM_MOVING;
 	weft_loop *its = stream ? weft__stream_loop(stream) : NULL;
 
-	/* Mostly it is open, and its loop is this one. */
+	/* The common case: the stream is open and belongs to this loop. */
 	if (its && (!loop || loop == its) && (stream->flags & all) == WEFT__STREAM_BOUND
 	    && weft__loop_is_usable(its))
 		return 0;
 	return weft__stream_use_slow(stream, loop, call);
 }
 
-/* The same for a call that does not wait: it is given no loop. */
+/* The same for a call that does not wait.  It does not bind the stream to a loop. */
 int weft__stream_check(weft_stream *stream, const char *call);
 
-/* The same as weft__stream_use() for a call that may suspend: what a wait would be refused
- * with comes first. */
+/* The same as weft__stream_use() for a call that may suspend.  Also returns the error that
+ * would refuse a wait, and WEFT_EINTR for a pending interrupt. */
 int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call);
 
 /* --- option.c ----------------------------------------------------------- */
@@ -214,130 +215,138 @@ int weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *cal
 /* Bytes that are queued, and those in the kernel that the peer has not acknowledged. */
 int64_t weft__stream_unsent(const weft_stream *stream);
 
-/* The connection has failed: a text that names its peer.  Returns `error`. */
+/* Set the error text of a failed connection, which names its peer.  Returns `error`. */
 int weft__stream_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- receive.c ---------------------------------------------------------- */
 
-/* See that it receives, if it can and there is room.  0, or an error. */
+/* Start receiving if the stream can receive and the queue has room.  Returns 0 or an error. */
 int weft__receive_start(weft_stream *stream);
 
-/* Have it receive no more, and wait until that is so.  0, or WEFT_EBUSY in a callback. */
+/* Stop receiving, and wait until the op has ended.  Returns 0, WEFT_EBUSY outside a threadlet,
+ * or WEFT_ESHUTDOWN if the stream was closed meanwhile. */
 int weft__receive_stop(weft_stream *stream);
 
-/* Receive at once into the queue, or into `buf`: the count, 0 at the end, or an error,
- * -EAGAIN for nothing there. */
+/* Receive without waiting, into the queue or into `buf`.  `must`: try even if the backend does
+ * not expect bytes.  Returns the count, 0 at the end, or an error; -EAGAIN if there are no
+ * bytes. */
 int64_t weft__receive_now(weft_stream *stream, void *buf, size_t size, bool must);
 
-/* Wait for `into` to be filled, or for `min` bytes; both are set.  The result. */
+/* Wait for bytes in `into`, or for `min` bytes in the queue; the caller has set these members.
+ * Returns the result. */
 int64_t weft__receive_wait(weft_stream *stream, uint64_t deadline_ns);
 
-/* Bytes have been consumed: perhaps there is room again. */
+/* Bytes were consumed: resume receiving if the queue has room again. */
 void weft__receive_more(weft_stream *stream);
 
-/* What a reader finds at the end of the queue: 1: more may come, 0: the end, < 0. */
+/* The state behind the bytes of the queue.  1: more may come, 0: the end, < 0: an error. */
 int weft__receive_state(const weft_stream *stream);
 
-/* A guest has run, and looks at the stream no more if it is being closed: 0, or
- * WEFT_ESHUTDOWN. */
+/* End an in-flight call.  Returns 0, or WEFT_ESHUTDOWN if the stream is being closed: then it
+ * may be gone. */
 int weft__guest_leave(weft_stream *stream);
 
-/* End the wait of a reader. */
+/* End the wait of the reader. */
 void weft__reader_end(weft_stream *stream, int64_t result);
 
 /* --- send.c ------------------------------------------------------------- */
 
-/* Send what can be sent at once: the count, 0 for none, or an error. */
+/* Send what the kernel accepts at once.  Returns the count, 0 for none, or an error.  `must`:
+ * also where a queued write would be cheaper. */
 int64_t weft__send_now(weft_stream *stream, const weft_span *spans, size_t count,
                        bool must);
 
-/* Put a write into the queue and see that it is sent; it may have ended by the return,
- * and without a waiter that is all that is told.  0, or an error. */
+/* Queue a write and start sending.  The write may have ended on return; without a waiter or an
+ * op, `ended` is the only report of that.  Returns 0 or an error. */
 int weft__send_queue(weft_stream *stream, struct weft__write *write);
 
-/* May the caller write?  0, or an error with its text. */
+/* Check whether the stream accepts writes.  Returns 0, or an error with its text. */
 int weft__send_check(const weft_stream *stream);
 
-/* Queue it and wait for its end.  What it came to. */
+/* Queue a write and wait for its end.  Returns its result. */
 int64_t weft__send_wait(weft_stream *stream, struct weft__write write,
                         uint64_t deadline_ns);
 
-/* A write for an op; NULL without memory. */
+/* A write for an op, from the loop's cache; NULL if out of memory. */
 struct weft__write *weft__write_take(weft_loop *loop);
 void weft__write_give(weft_loop *loop, struct weft__write *write);
 
-/* A write is not wanted any more. */
+/* Cancel a write.  It ends with `why`, or with its result if that comes first. */
 void weft__send_ask(struct weft__write *write, int why);
 
-/* End all writes. */
+/* End all writes with `error`, which all later writes get, too. */
 void weft__send_fail(weft_stream *stream, int error);
 
-/* See that output of TLS is sent which no write has made. */
+/* Send TLS output that no write has produced. */
 void weft__send_flush(weft_stream *stream);
 
-/* `size` bytes of a write are not the caller's any more. */
+/* `size` bytes of a write were sent, or accepted by TLS: the caller's memory is free again. */
 void weft__write_advance(weft_stream *stream, struct weft__write *write, size_t size);
 
 /* --- pass.c ------------------------------------------------------------- */
 
-/* Descriptors are taken from now on.  0, or WEFT_EINVAL for other kinds of streams. */
+/* Accept passed descriptors from now on.  Returns 0, or WEFT_EINVAL if it is not a Unix stream. */
 int  weft__passed_start(weft_stream *stream, const char *call);
 
-/* With bytes that were received after `before` of the queue, perhaps one has come. */
+/* Bytes were received: keep the descriptor that came with them, if any.  Its byte is behind
+ * `before` bytes of the queue. */
 void weft__passed_came(weft_stream *stream, size_t before);
 
-/* `size` bytes have left the queue; or: close the one that is there. */
+/* skip: `size` bytes have left the queue; close the descriptor if its byte was one of them.
+ * end: close the descriptor, if there is one. */
 void weft__passed_skip(weft_stream *stream, size_t size);
 void weft__passed_end(weft_stream *stream);
 
 /* --- secure.c ----------------------------------------------------------- */
 
-/* Bytes have come over a connection with TLS; or its end. */
+/* take: bytes have arrived on a connection with TLS.  end: the connection has ended.  drain:
+ * decrypt what the session holds. */
 void weft__secure_take(weft_stream *stream, const char *bytes, size_t size);
 void weft__secure_end(weft_stream *stream);
 void weft__secure_drain(weft_stream *stream);
 
-/* What is to be sent, with what is queued: its size, or an error. */
+/* output: hand queued writes to the session and get its output; returns the size or an error.
+ * goodbye: make the session produce its close_notify. */
 int64_t weft__secure_output(weft_stream *stream, const void **out);
 void    weft__secure_goodbye(weft_stream *stream);
 
-/* Say why it has failed, the session or the connection below.  Returns `error`. */
+/* Set the error text of the failed session, or of the connection below.  Returns `error`. */
 int     weft__secure_explain(const weft_stream *stream, const char *call, int error);
 
 /* --- close.c ------------------------------------------------------------ */
 
-/* It is closing, and something has ended: go on with that.  True if it is gone. */
+/* Something has ended: continue the close of the stream.  True if the stream is gone. */
 bool weft__close_go_on(weft_stream *stream);
 
 /* --- events.c ----------------------------------------------------------- */
 
-/* Bytes, the end or an error are there; it may be gone afterwards. */
+/* Report received bytes, the end or an error.  The stream may be gone afterwards. */
 void weft__events_tell(weft_stream *stream);
 
-/* Tell soon what is left. */
+/* again: post a report of the remaining bytes.  drain: call on_drain if it is due. */
 void weft__events_again(weft_stream *stream);
 void weft__events_drain(weft_stream *stream);
 
-/* The callbacks are told no more. */
+/* Stop calling on_data. */
 void weft__events_end(weft_stream *stream);
 
-/* The loop stops: tell the streams of `net` that would not hear of it otherwise. */
+/* The loop stops: notify the streams of `net` that have no pending op to be notified by. */
 void weft__events_stop(void *net);
 void weft__events_on_again(void *stream);
 
 /* --- quota.c ------------------------------------------------------------ */
 
-/* How many connections of a listener are open, and what is to be done when one is not
- * any more: fn(arg) on the listener's loop. */
+/* Count the open connections of a listener, at most `max`.  When a connection ends after one
+ * was refused, fn(arg) runs on the listener's loop. */
 struct weft__quota *weft__quota_new(uint32_t max, weft_fn fn, void *arg);
 
-/* One more, if there is room; if not, fn is called once there may be. */
+/* Add a connection if there is room.  If not, fn is called once there may be room. */
 bool weft__quota_enter(struct weft__quota *quota, weft_loop *loop);
 
-/* One less.  Thread: any. */
+/* Remove a connection.  Thread: any. */
 void weft__quota_leave(struct weft__quota *quota);
 
-/* The listener goes: fn is not called any more. */
+/* The listener is being freed: fn is no longer called. */
 void weft__quota_drop(struct weft__quota *quota);
 
 #endif

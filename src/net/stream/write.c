@@ -1,4 +1,4 @@
-/* write.c - calls that write a stream: at once if the kernel takes it, else by its queue. */
+/* write.c - write calls: at once if the kernel accepts the bytes, else through the queue. */
 #include <errno.h>
 #include "net/stream/stream.h"
 
@@ -79,7 +79,7 @@ weft__send_wait(weft_stream *stream, struct weft__write write, uint64_t deadline
 	return result;
 }
 
-/* What can be sent at once of it, or an error with its text. */
+/* Send what the kernel accepts at once.  Returns the count, or an error with its text. */
 static int64_t
 send_some(weft_stream *stream, const weft_span *spans, size_t count, bool must)
 {
@@ -143,7 +143,7 @@ on_write_cancel(weft_op *op, int why, void *arg)
 {
 	struct weft__write *write = arg;
 
-	/* It may have ended, and its memory be another's. */
+	/* The write may have ended, and its memory may belong to another write. */
 	if (write->op == op && !write->ended)
 		weft__send_ask(write, why);
 }
@@ -163,7 +163,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 	}
 	if (rc == 0) {
 		rc = weft__send_queue(stream, write);
-		if (rc < 0) /* else those behind it would follow on a gap */
+		if (rc < 0) /* else later writes would follow a gap */
 			stream->out_error = rc;
 	}
 	if (rc < 0) {
@@ -172,7 +172,7 @@ queue_op(weft_stream *stream, struct weft__write *write, weft_op *op)
 	}
 }
 
-/* 1 if its writer should wait. */
+/* Returns 1 if the writer should wait for on_drain. */
 static int
 mark_high(weft_stream *stream)
 {
@@ -200,9 +200,9 @@ begin_op(weft_stream *stream, weft_op *op, uint64_t deadline_ns, struct weft__wr
 	return rc;
 }
 
-/* The first write of an empty queue goes to the kernel at once, on a ring as well: a ring
- * would send nothing before the loop's next wait, and a program that writes much until then
- * would see its peer dropped at write_max, however fast that reads (decision 14). */
+/* The first write of an empty queue goes to the kernel at once, also with io_uring.  A ring
+ * would send nothing before the loop's next wait.  A program that writes much until then would
+ * have its peer dropped at write_max, no matter how fast the peer reads (decision 14). */
 static int64_t
 send_ahead(weft_stream *stream, const weft_span *spans, size_t count)
 {
@@ -237,7 +237,7 @@ weft_write_op(weft_stream *stream, const weft_span *spans, size_t count, weft_op
 	return mark_high(stream);
 }
 
-/* --- the last word ------------------------------------------------------ */
+/* --- closing the sending side ------------------------------------------- */
 
 static int
 check_shutdown(const weft_stream *stream)

@@ -1,8 +1,8 @@
-/* write_file.c - a file, or a part of it, into a stream.
+/* write_file.c - writes a file, or a part of it, to a stream.
  *
- * A plain socket gets it from the kernel, by sendfile(2), as one write in its order.
- * Where that cannot be, with TLS, for what is no socket, or no such file, it is read and
- * written piece by piece.
+ * A plain socket gets the file from the kernel by sendfile(2), as one write of the queue.  With
+ * TLS, for a stream that is not a socket, and for files that sendfile(2) does not support, the
+ * file is read and written piece by piece.
  */
 #include <errno.h>
 #include <weft/file.h>
@@ -10,11 +10,11 @@
 
 #define PIECE ((size_t)65536)
 
-/* Read and write what is left of it. */
+/* Read and write what is left of the part. */
 static int64_t
 copy_by(weft_stream *stream, struct weft__file_part *part, char *buf, uint64_t deadline_ns)
 {
-	uint64_t unread = part->left; /* counted as queued */
+	uint64_t unread = part->left; /* counted in queued_files */
 	int64_t n = 1;
 
 	stream->queued_files += unread;
@@ -31,7 +31,7 @@ copy_by(weft_stream *stream, struct weft__file_part *part, char *buf, uint64_t d
 		part->left -= n > 0 ? (uint64_t)n : 0;
 	}
 	stream->queued_files -= unread;
-	return n < 0 ? n : 0; /* 0: the file has ended, or its part */
+	return n < 0 ? n : 0; /* 0: the end of the file or of the part */
 }
 
 static int64_t
@@ -47,7 +47,8 @@ copy(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 	return rc;
 }
 
-/* What the connection takes at once: 0 if that is all. */
+/* Send what the kernel accepts at once.  Returns 0 at the end of the file or of the part,
+ * WEFT_ETIMEDOUT if more is left, or an error. */
 static int64_t
 send_now(weft_stream *stream, struct weft__file_part *part)
 {
@@ -66,7 +67,7 @@ send_now(weft_stream *stream, struct weft__file_part *part)
 	return n == -EAGAIN && part->left > 0 ? WEFT_ETIMEDOUT : n < 0 ? n : 0;
 }
 
-/* Have the kernel send it: 0 if all that is there was sent. */
+/* Let the kernel send the part.  Returns 0 if everything that exists was sent, or an error. */
 static int64_t
 send_part(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_ns)
 {
@@ -93,7 +94,7 @@ weft_write_file(weft_stream *stream, int fd, uint64_t offset, uint64_t size, uin
 		return weft__fail(WEFT_EINVAL, "weft_write_file: no such range");
 	if (size == 0)
 		return 0;
-	stream->guests++; /* it is looked at between two waits */
+	stream->guests++; /* the stream is used between two waits */
 	rc = WEFT_ENOSYS;
 	if (!stream->tls && !(stream->flags & WEFT__STREAM_PLAIN))
 		rc = send_part(stream, &part, deadline_ns);
