@@ -1,8 +1,9 @@
 /* addr.c - addresses as values: sockaddrs in a struct that can be copied and compared.
  *
- * A Unix address has a size, not an end: a path counts its NUL, an abstract name begins
- * with one and may have others, and a socket without a name has neither.  The kernel is
- * lax in what it takes and gives, so all that comes from outside is made the same here.
+ * A Unix address has a size, not a terminator: the size of a path includes its NUL, an abstract
+ * name begins with a NUL and may contain others, and a socket without a name has neither.  The
+ * kernel is lax in what it accepts and returns, so every address from outside is normalized
+ * here.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 _Static_assert(sizeof(struct sockaddr_un) <= sizeof(((weft_addr *)0)->bytes),
                "the largest sockaddr fits");
 
-/* To and from the order of bytes on the wire. */
+/* Convert to or from network byte order. */
 static uint16_t
 net16(uint16_t number)
 {
@@ -44,7 +45,7 @@ weft__addr_family(const weft_addr *addr)
 	return addr->size >= sizeof(sa_family_t) ? weft__addr_sockaddr(addr)->sa_family : AF_UNSPEC;
 }
 
-/* Also where the port is in one of IPv6. */
+/* sin_port is also the port of an IPv6 address. */
 _Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
                "ports are in one place");
 
@@ -104,7 +105,7 @@ unmap(weft_addr *addr)
 	memcpy(&inet_of(addr)->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
 }
 
-/* The bytes of a Unix name, without the NUL at the end of a path. */
+/* The size of a Unix name, without the NUL at the end of a path. */
 static size_t
 name_size(const weft_addr *addr)
 {
@@ -116,7 +117,7 @@ name_size(const weft_addr *addr)
 	return size > 0 && un->sun_path[0] ? strnlen(un->sun_path, size) : size;
 }
 
-/* One NUL behind a path, which has room for it or is one that no bind takes. */
+/* Put one NUL behind a path.  If sun_path had no room for it, no bind accepts the path. */
 static void
 trim_unix(weft_addr *addr)
 {

@@ -1,8 +1,8 @@
-/* addr.h - the one reader of address text, and sockaddrs inside of weft_addr.
+/* addr.h - the parser of address text, and the sockaddr inside a weft_addr.
  *
- * Addresses that come from the kernel are made by weft__addr_from(), so that equal ones
- * are equal bytes: what lies behind them is zero, Unix paths end with one NUL that
- * counts, and IPv4 in the clothes of IPv6 (a peer, as a socket for both sees it) is
+ * Addresses from the kernel pass through weft__addr_from() or weft__addr_settle(), so that
+ * equal addresses are equal bytes: unused bytes are zero, a Unix path ends with one NUL that
+ * counts, and an IPv4-mapped IPv6 address (a peer, as a dual-stack socket sees it) becomes
  * plain IPv4.
  *
  * Needs: base.  Thread: any.
@@ -27,15 +27,15 @@ struct weft__addr_parts {
 	const char *host;      /* in the text, without brackets and scope; or NULL */
 	size_t      host_size; /* 0: every interface */
 	uint16_t    port;
-	const char *path;      /* of Unix, with the '@' of abstract ones; or NULL */
-	size_t      path_size; /* 0: without a name */
+	const char *path;      /* Unix, with the '@' of an abstract name; or NULL */
+	size_t      path_size; /* 0: a socket without a name */
 	int         fd;        /* of fd:N, else -1 */
 	bool        is_literal; /* `addr` is filled; else the host is a name, or it is fd:N */
 	weft_addr   addr;
 };
 
-/* Take an address apart.  0 and fills `out`, which points into `text`; WEFT_EINVAL, and
- * the text of the error says where it is wrong. */
+/* Parse an address.  Returns 0 and fills `out`, which points into `text`; or WEFT_EINVAL, and
+ * the error text names the position. */
 int weft__addr_split(const char *text, struct weft__addr_parts *out);
 
 static inline const struct sockaddr *
@@ -44,25 +44,25 @@ weft__addr_sockaddr(const weft_addr *addr)
 	return (const struct sockaddr *)(const void *)addr->bytes;
 }
 
-/* AF_INET, ..., or AF_UNSPEC if there is no address in it. */
+/* AF_INET, ..., or AF_UNSPEC if it holds no address. */
 int weft__addr_family(const weft_addr *addr);
 
-/* Its port, and itself with another one; 0 and no change if it has none. */
+/* Get and set the port.  An address without a port has 0, and is not changed. */
 uint16_t weft__addr_port(const weft_addr *addr);
 void     weft__addr_set_port(weft_addr *addr, uint16_t port);
 
-/* The kernel has written so many bytes into it, or would have: make it as said above.
- * Its kind is there. */
+/* Normalize an address as described above.  The kernel has written `size` bytes into it, or
+ * would have if there were room.  Its `kind` is set already. */
 void weft__addr_settle(weft_addr *addr, socklen_t size);
 
-/* Fill `out` from what the kernel gave elsewhere. */
+/* Fill `out` from a sockaddr that the kernel has returned. */
 void weft__addr_from(const struct sockaddr *from, socklen_t size, uint32_t kind,
                      weft_addr *out);
 
-/* All of IPv4 on `port`: what an empty host is where there is no IPv6. */
+/* Every IPv4 address, on `port`: the meaning of an empty host where there is no IPv6. */
 void weft__addr_any4(uint16_t port, uint32_t kind, weft_addr *out);
 
-/* An IPv4 address for an IPv6 socket; others stay. */
+/* Make an IPv4 address IPv4-mapped, for an IPv6 socket; others stay unchanged. */
 void weft__addr_map(weft_addr *addr);
 
 #endif

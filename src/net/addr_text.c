@@ -1,12 +1,12 @@
-/* addr_text.c - addresses as text, read and written.
+/* addr_text.c - parses and formats the text of addresses.
  *
- * There is one reader for every call that takes an address.  It refuses what another
- * program might read otherwise: leading zeros, numbers with dots that are no IPv4
- * address, IPv6 without brackets, and anything behind the port.
+ * Every call that takes an address uses this parser.  It refuses text that another program
+ * might read differently: leading zeros, dotted numbers that are not an IPv4 address, IPv6
+ * without brackets, and anything behind the port.
  *
- *   1. What is written is read back as an equal address.  So scopes are written as
- *      numbers: names of interfaces can change, and may look like anything.
- *   2. "unix:" alone is a socket without a name, which the system may show us.
+ *   1. Formatted text parses to an equal address.  So scopes are formatted as numbers: names of
+ *      interfaces can change, and may contain any character.
+ *   2. "unix:" alone is a socket without a name, as the system may report it.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -37,13 +37,13 @@ static const struct scheme {
 
 struct reader {
 	const char *text;
-	const char *at; /* that is to be read next */
+	const char *at; /* the next byte to read */
 	struct weft__addr_parts *parts;
 };
 
 #define MASK "***"
 
-/* The names of Unix sockets may begin with "@", behind a colon: nothing is secret there. */
+/* The name of a Unix socket may begin with "@", behind a colon: there it marks no password. */
 const char *
 weft_addr_mask(const char *text, char *out, size_t max)
 {
@@ -71,7 +71,7 @@ fail(const struct reader *reader, const char *at, const char *why)
 	                 (size_t)(at - reader->text));
 }
 
-/* --- reading: hosts ----------------------------------------------------- */
+/* --- parsing: hosts ----------------------------------------------------- */
 
 static void
 set_inet(struct weft__addr_parts *parts, const uint8_t ip[4])
@@ -95,7 +95,7 @@ set_inet6(struct weft__addr_parts *parts, const uint8_t ip[16], uint32_t scope)
 	parts->is_literal = true;
 }
 
-/* The number of an interface, or its name. */
+/* Parse the number or the name of an interface. */
 static int
 read_scope(const struct reader *reader, const char *at, size_t size, uint32_t *out)
 {
@@ -153,7 +153,7 @@ is_of_name(char c)
 	       || c == '_' || c == '.';
 }
 
-/* No name ends with a label of digits: such were meant for IPv4. */
+/* Whether the last label is all digits.  No host name ends like that: IPv4 was meant. */
 static bool
 is_like_ip4(const char *host, size_t size)
 {
@@ -204,7 +204,7 @@ read_host(struct reader *reader)
 	return rc;
 }
 
-/* --- reading: the rest -------------------------------------------------- */
+/* --- parsing: the rest -------------------------------------------------- */
 
 static int
 read_port(struct reader *reader)
@@ -232,7 +232,7 @@ read_fd(struct reader *reader)
 	return 0;
 }
 
-/* An '@' stands for the NUL that begins an abstract name. */
+/* An '@' represents the NUL that begins an abstract name. */
 static int
 read_unix(struct reader *reader)
 {
@@ -317,7 +317,7 @@ weft_addr_parse(const char *text, weft_addr *out)
 	return 0;
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- formatting --------------------------------------------------------- */
 
 static void
 write_inet(struct weft__text *text, const weft_addr *addr)
@@ -343,8 +343,8 @@ write_inet6(struct weft__text *text, const weft_addr *addr)
 	weft__text_add(text, "]");
 }
 
-/* False if there is no text for it: a path that begins like an abstract name, or such a
- * name that is empty or has a NUL. */
+/* False if the address has no text: a path that begins with '@', or an abstract name that is
+ * empty or contains a NUL. */
 static bool
 write_unix(struct weft__text *text, const weft_addr *addr)
 {

@@ -1,7 +1,7 @@
 /* ip.c - IPv4 and IPv6 addresses as text.
  *
- * The C library's own functions read more than one wants (inet_aton) or belong to the
- * locale and the resolver; these two grammars are small.
+ * The functions of the C library accept more than is wanted (inet_aton), or depend on the
+ * locale and the resolver.  These two grammars are small.
  */
 #include <string.h>
 #include "net/ip.h"
@@ -57,11 +57,11 @@ hex_of(char c)
 
 struct groups {
 	uint8_t bytes[16];
-	size_t size; /* of them that were read */
-	int gap;     /* how many came before the "::", or -1 */
+	size_t size; /* bytes read so far */
+	int gap;     /* bytes before the "::", or -1 */
 };
 
-/* One group, or an IPv4 address at the end; how far it reaches, or NULL. */
+/* Parse one group, or an IPv4 address at the end.  Returns the end of it, or NULL. */
 static const char *
 read_group(struct groups *groups, const char *at, const char *end)
 {
@@ -85,7 +85,7 @@ read_group(struct groups *groups, const char *at, const char *end)
 	return c;
 }
 
-/* A colon that another group follows, or the "::"; NULL if it is neither. */
+/* Parse a colon before another group, or the "::".  Returns the end of it, or NULL. */
 static const char *
 read_colons(struct groups *groups, const char *at, const char *end)
 {
@@ -146,8 +146,8 @@ group_of(const uint8_t ip[16], int i)
 	return (unsigned)ip[2 * i] << 8 | ip[2 * i + 1];
 }
 
-/* The longest run of two or more groups that are zero, the first if there are several:
- * where it begins, and fills its length; else 8, none. */
+/* Find the longest run of two or more zero groups, the first of several.  Returns its start and
+ * sets its length; returns 8 if there is none. */
 static int
 find_gap(const uint8_t ip[16], int *count)
 {

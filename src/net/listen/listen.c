@@ -1,4 +1,4 @@
-/* listen.c - a socket that listens, by the text of its address. */
+/* listen.c - opens a listening socket by the text of its address. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,7 +21,7 @@ set_int(int fd, int level, int name, int value)
 	return weft__sys->set_option(fd, level, name, &value, sizeof(value));
 }
 
-/* No-delay is inherited by what is accepted.  Without IPv6 there is still IPv4. */
+/* Accepted sockets inherit TCP_NODELAY.  An empty host means IPv4, too. */
 static int
 prepare_tcp(int fd, const struct weft__addr_parts *parts, bool share)
 {
@@ -42,7 +42,7 @@ has_path(const struct weft__addr_parts *parts)
 	return parts->scheme == WEFT__ADDR_UNIX && parts->path_size > 0 && parts->path[0] != '@';
 }
 
-/* Is the socket at that path one that nobody listens on? */
+/* Whether no process listens on the socket at that path. */
 static bool
 is_dead(const weft_addr *addr)
 {
@@ -88,6 +88,7 @@ bind_and_listen(int fd, const struct weft__addr_parts *parts, const weft_listene
 	return rc == 0 ? weft__sys->listen(fd, backlog) : rc;
 }
 
+/* Where there is no IPv6, an empty host means every IPv4 address. */
 static int
 open_socket(struct weft__addr_parts *parts)
 {
@@ -127,7 +128,7 @@ read_local(int fd, weft_addr *out)
 	return rc;
 }
 
-/* A copy of the path, to remove it by. */
+/* Copy the path, for its removal. */
 static int
 copy_path(const struct weft__addr_parts *parts, char **out)
 {

@@ -1,16 +1,16 @@
 /* listen_drain.c - the time between the end of listening and the close of a socket that shares
  * its port.
  *
- * The kernel answers a SYN before the peer's last ACK has come.  The unfinished handshake
- * belongs to one listening socket, although others share the port: an ACK that comes after
- * the close of that socket is answered by a reset.  On the loopback it takes microseconds,
- * or longer if the thread that handles the segments has to wait for its CPU.  A program
- * cannot count unfinished handshakes without reading the tables of all sockets of the
+ * The kernel answers a SYN before the peer's last ACK has arrived.  The unfinished handshake
+ * belongs to one listening socket, although others share the port.  An ACK that arrives after
+ * the close of that socket is answered by a reset.  On the loopback interface the ACK takes
+ * microseconds, or longer if the thread that handles the segments has to wait for its CPU.  A
+ * program cannot count unfinished handshakes without reading the tables of all sockets of the
  * machine, so the drain lasts for a fixed time, in which the socket ignores new SYNs.
  */
 #include "net/listen/listener.h"
 
-#define DRAIN_NS (200 * WEFT_MS) /* above nearly all round trips */
+#define DRAIN_NS (200 * WEFT_MS) /* longer than nearly all round trips */
 
 static void
 on_drain_asked(weft_op *op, int why, void *arg)
@@ -33,8 +33,8 @@ on_drained(weft_op *op, int64_t result, void *arg)
 		weft__listener_shut(listener);
 }
 
-/* Without a server or a callback no connection of the queue is taken; without the filter there
- * are always new handshakes to lose. */
+/* Without weft_listener_serve() or a callback, no queued connection is accepted.  Where the
+ * socket cannot ignore SYNs, there are always new handshakes to lose. */
 bool
 weft__listener_begin_drain(weft_listener *listener)
 {

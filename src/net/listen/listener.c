@@ -1,4 +1,4 @@
-/* listener.c - connections, one by one, for threadlets and callbacks. */
+/* listener.c - accepts connections for threadlets and callbacks. */
 #include <errno.h>
 #include <string.h>
 #include "net/addr.h"
@@ -9,7 +9,7 @@
 #define BUDGET          64u
 #define HANDSHAKE_NS    (10 * WEFT_S)
 #define REST_NS         (20 * WEFT_MS)
-#define DEAD_MAX        16 /* connections of the queue, in a row */
+#define DEAD_MAX        16 /* aborted connections skipped in a row */
 
 static weft_loop *
 loop_of(const weft_listener *listener)
@@ -33,7 +33,7 @@ end_waiter(weft_listener *listener, int64_t result)
 		weft__wake(waiter, result);
 }
 
-/* --- what is there for whom --------------------------------------------- */
+/* --- delivery ----------------------------------------------------------- */
 
 weft_stream *
 weft__listener_take(weft_listener *listener)
@@ -56,7 +56,7 @@ add_ready(weft_listener *listener, weft_stream *stream)
 	listener->ready_last = stream;
 }
 
-/* Tell the callback; afterwards the listener may be gone. */
+/* Call the callback.  If it closes the listener, the listener is freed later. */
 static void
 call(weft_listener *listener, weft_stream *stream, int error)
 {
@@ -65,7 +65,7 @@ call(weft_listener *listener, weft_stream *stream, int error)
 	listener->flags &= ~(uint32_t)WEFT__LISTENER_CALLED;
 }
 
-/* Who waits in weft_listener_accept().  Once woken it does not need the listener. */
+/* A waiting weft_listener_accept().  Once woken it does not need the listener. */
 struct acceptor {
 	struct weft__waiter waiter;
 	weft_listener *listener;
@@ -149,7 +149,7 @@ greet(void *arg)
 	return 0;
 }
 
-/* A threadlet does its handshake, then it is ready. */
+/* A threadlet does the handshake; then the connection is ready. */
 static void
 begin_greeting(weft_listener *listener, weft_stream *stream)
 {
@@ -170,7 +170,7 @@ begin_greeting(weft_listener *listener, weft_stream *stream)
 
 /* --- accepting ---------------------------------------------------------- */
 
-/* How many more may be accepted in this turn. */
+/* How many more connections may be accepted in this loop iteration. */
 static uint32_t
 left_of(weft_listener *listener)
 {
@@ -183,7 +183,7 @@ left_of(weft_listener *listener)
 	return listener->left;
 }
 
-/* A connection has come: it is counted. */
+/* Take over an accepted connection, which is already counted. */
 static void
 adopt(weft_listener *listener, int fd)
 {
@@ -201,14 +201,14 @@ adopt(weft_listener *listener, int fd)
 		return;
 	}
 	stream->quota = listener->quota;
-	/* Who is served shakes hands on its own threadlet. */
+	/* With weft_listener_serve(), the threadlet of the peer does the handshake. */
 	if (listener->tls && !(listener->flags & WEFT__LISTENER_SERVED))
 		begin_greeting(listener, stream);
 	else
 		add_ready(listener, stream);
 }
 
-/* May one more be accepted?  It is counted from now on. */
+/* Whether one more connection may be accepted.  If so, it is counted from now on. */
 static bool
 permit(weft_listener *listener)
 {
@@ -227,7 +227,7 @@ permit(weft_listener *listener)
 	return false;
 }
 
-/* Connections that died in the queue are nobody's concern. */
+/* Skip connections that were aborted in the queue. */
 static int
 accept_live(const weft_listener *listener)
 {
@@ -242,7 +242,7 @@ accept_live(const weft_listener *listener)
 	return fd;
 }
 
-/* Where trying costs no more than asking, take what else is there. */
+/* Accept up to `max` connections that are queued already. */
 static void
 accept_more(weft_listener *listener, uint32_t max)
 {
@@ -255,8 +255,8 @@ accept_more(weft_listener *listener, uint32_t max)
 	}
 }
 
-/* An error of the listener itself.  All others pass: there is no descriptor to be had, the
- * network is down, a connection died. */
+/* Whether the listener itself has failed.  Other errors pass: no descriptor is available, the
+ * network is down, a connection was aborted. */
 static bool
 is_final(int64_t error)
 {
@@ -274,7 +274,7 @@ on_rested(weft_timer *timer, void *arg)
 	weft__listener_go_on(listener);
 }
 
-/* Try again a little later; without memory for that, at once. */
+/* Try again a little later; at once if out of memory for the timer. */
 static void
 rest(weft_listener *listener)
 {
@@ -306,7 +306,8 @@ on_accepted(weft_op *op, int64_t result, void *arg)
 	weft__listener_go_on(listener);
 }
 
-/* To start an accept may be to have one more: not in a turn that has had its share. */
+/* Starting an accept may deliver a connection at once.  So none is started in a loop iteration
+ * that has used its budget. */
 static bool
 is_put_off(weft_listener *listener)
 {
@@ -354,7 +355,6 @@ tell(struct weft__notice *notice)
 		end_waiter(listener, WEFT_EINTR);
 }
 
-/* May this thread use it?  If it has no loop, it gets this one. */
 int
 weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 {
@@ -379,7 +379,7 @@ weft__listener_use(weft_listener *listener, weft_loop *loop, const char *name)
 	return weft_op_init(&listener->op, its, on_accepted, listener);
 }
 
-/* The accept goes on: what it brings is for the next. */
+/* The accept op continues; its connection goes to the next acceptor. */
 static void
 ask(struct weft__waiter *waiter, int why)
 {
@@ -424,7 +424,7 @@ weft__listener_halt(weft_listener *listener)
 	(void)weft__wait(&waiter, WEFT_NEVER);
 }
 
-/* One that is there now.  What the backend accepts is brought by it. */
+/* Accept a connection that is queued now.  If an accept op is pending, the backend delivers it. */
 static int
 accept_now(weft_listener *listener, weft_stream **out)
 {
@@ -553,7 +553,7 @@ weft_listener_set_background(weft_listener *listener, bool on)
 	weft_op_set_background(&listener->op, on || !(listener->flags & WEFT__LISTENER_STARTED));
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- creation and freeing ----------------------------------------------- */
 
 static void
 release(weft_listener *listener)
@@ -597,7 +597,7 @@ weft_listener_open(const char *address, const weft_listener_opts *opts, weft_lis
 	listener->flags = (opts->borrow ? WEFT__LISTENER_BORROWED : 0u)
 	                  | (opts->share_port ? WEFT__LISTENER_SHARES : 0u);
 	listener->handshake_ns = opts->handshake_ns ? opts->handshake_ns : HANDSHAKE_NS;
-	/* Plain addresses stay plain. */
+	/* Only tls:// uses TLS, even if opts.tls is set. */
 	listener->tls = opts->tls && strncmp(address, "tls:", 4) == 0 ? weft__tls_ref(opts->tls)
 	                                                              : NULL;
 	listener->fd = weft__listen(address, opts, &listener->local, &listener->path);
@@ -628,9 +628,9 @@ weft_listener_interrupt(weft_listener *listener)
 		weft__notice_send(&listener->notice);
 }
 
-/* --- the end ------------------------------------------------------------ */
+/* --- closing ------------------------------------------------------------ */
 
-/* No new ones: the socket is closed, its name is gone. */
+/* Close the socket and remove its path: no new connections come. */
 static void
 close_socket(weft_listener *listener)
 {
@@ -654,7 +654,7 @@ weft__listener_leave(weft_listener *listener)
 {
 	if (listener->fd < 0)
 		return;
-	/* Who has been queued is accepted, if somebody serves them. */
+	/* Accept the connections that are queued, if something serves them. */
 	if ((listener->flags & (WEFT__LISTENER_SERVED | WEFT__LISTENER_STARTED))
 	    && weft__sys->set_nonblock(listener->fd) == 0)
 		accept_more(listener, UINT32_MAX);
@@ -686,8 +686,8 @@ weft__listener_end(weft_listener *listener)
 	release(listener);
 }
 
-/* The callback is not called from inside weft_listener_close(): while one is owed its last
- * call, `standing` is pending, and its end goes on with the close. */
+/* weft_listener_close() does not call the callback.  While the callback is owed its last call,
+ * `standing` is pending, and the end of `standing` continues the close. */
 void
 weft__listener_shut(weft_listener *listener)
 {
@@ -711,7 +711,7 @@ weft_listener_close(weft_listener *listener)
 	if (!listener || (listener->flags & (WEFT__LISTENER_CLOSING | WEFT__LISTENER_DRAINS)))
 		return;
 	if (loop) {
-		/* A loop that has stopped still lets its listeners go. */
+		/* The listeners of a stopped loop can still be closed. */
 		int rc = weft__loop_check(loop, "weft_listener_close");
 
 		if (rc < 0 && rc != WEFT_ESHUTDOWN)

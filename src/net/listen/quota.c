@@ -1,12 +1,14 @@
-/* quota.c - how many connections of a listener are open.
+/* quota.c - counts the open connections of a listener.
  *
- * Counted by the listener's loop as they come, and by any thread as they go.
+ * The listener's loop adds connections, and any thread removes them.
  *
- *   1. `full` is ARMED by the listener's loop after it has found no room, and then it looks
- *      once more; who leaves counts first and then looks at `full` (F, C; both
- *      sequentially consistent): one of the two sees the other.
- *   2. Whoever changes ARMED to TOLD sends the node, which makes it 0 again: so the node is
- *      sent once at a time.  With it go a reference to the loop and one to the quota.
+ *   1. The listener's loop sets `full` to ARMED after it has found no room, and then tries
+ *      again.  A thread that removes a connection decrements the count first, and then reads
+ *      `full` (F, C; both sequentially consistent).  So at least one of the two sees the
+ *      other's change.
+ *   2. The thread that changes ARMED to TOLD sends the node, and the node resets `full` to 0.
+ *      So the node is never queued twice.  It carries a reference to the loop and one to the
+ *      quota.
  *   3. The quota lives as long as its listener, its connections and the node.
  */
 #include "net/stream/stream.h"
@@ -18,7 +20,7 @@ struct weft__quota {
 	weft__a32 refs;
 	weft__a32 full; /* F */
 	uint32_t max;
-	weft_fn fn; /* NULL: the listener has gone */
+	weft_fn fn; /* NULL: the listener is gone */
 	void *arg;
 	weft_loop *loop; /* while full */
 	struct weft__node_head node;
@@ -45,7 +47,7 @@ unref(struct weft__quota *quota)
 		weft__sys->release(quota);
 }
 
-/* On the listener's loop. */
+/* Runs on the listener's loop. */
 static void
 on_room(void *arg)
 {
@@ -73,7 +75,7 @@ try_enter(struct weft__quota *quota)
 	return false;
 }
 
-/* Take back what nobody has been told of. */
+/* Undo ARMED, unless the node was sent. */
 static void
 disarm(struct weft__quota *quota)
 {
@@ -119,7 +121,7 @@ weft__quota_drop(struct weft__quota *quota)
 {
 	quota->fn = NULL;
 	disarm(quota);
-	/* A loop that has stopped runs no nodes any more. */
+	/* A loop that has stopped runs no more nodes. */
 	if (weft__load(&quota->full, WEFT__SEQ_CST) == TOLD
 	    && weft_loop_state(quota->loop) == WEFT_STOPPED) {
 		weft_loop_unref(quota->loop);

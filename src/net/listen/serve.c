@@ -1,10 +1,10 @@
-/* serve.c - each peer on a threadlet of its own, on whichever loop has least to do.
+/* serve.c - serves each peer on a threadlet of its own, on the loop that has least to do.
  *
- * A handshake may never end, so it is cut HANDSHAKE_NS after accepting has ended; until
- * then neither that nor a cancellation of the caller disturbs it.  Peers past their
- * handshake are waited for.  Handshakes are in a list, which a peer leaves, under its lock,
- * before it is served: a peer that was cut is not served, and a peer that is served is never
- * cut.
+ * A handshake may never end, so it is interrupted HANDSHAKE_NS after accepting has ended.
+ * Until then neither the end of accepting nor a cancellation of the caller disturbs it.  Peers
+ * past their handshake are waited for.  Handshakes are in a list.  A peer leaves the list,
+ * under its lock, before it is served: so an interrupted peer is not served, and a served peer
+ * is never interrupted.
  */
 #include "base/lock.h"
 #include "net/listen/listener.h"
@@ -12,7 +12,7 @@
 
 #define HANDSHAKE_NS (WEFT_S / 2)
 
-/* A handshake, in the frame of its threadlet. */
+/* A handshake, on the stack of its threadlet. */
 struct greeting {
 	struct greeting *prev, *next;
 	weft_stream *stream;
@@ -23,17 +23,17 @@ struct service {
 	weft_listener *listener;
 	weft_peer_fn fn;
 	void *arg;
-	weft_scope scope; /* of all peers, so that it outlives them */
+	weft_scope scope; /* of all peers, so that the service outlives them */
 	struct weft__lock lock;
 	struct greeting *first;
-	bool over;        /* no handshake may begin; both are the lock's */
-	weft_timer timer; /* until they are cut */
+	bool over;        /* no handshake may begin; the lock protects it and `first` */
+	weft_timer timer; /* until the handshakes are interrupted */
 };
 
 struct peer {
 	struct service *service;
 	weft_stream *stream;
-	weft_tls *tls; /* NULL: plain */
+	weft_tls *tls; /* NULL: no TLS */
 	uint64_t handshake_ns;
 };
 
@@ -54,7 +54,7 @@ begin_greeting(struct service *service, struct greeting *greeting)
 	return may;
 }
 
-/* Returns whether it was not cut. */
+/* Returns whether the handshake was not interrupted. */
 static bool
 end_greeting(struct service *service, struct greeting *greeting)
 {
@@ -81,8 +81,8 @@ cut_greetings(weft_timer *timer, void *arg)
 	weft__lock_give(&service->lock);
 }
 
-/* Cut them later, or now if there is no memory for that or the loop is stopping.  If it
- * begins to stop later, it still waits for the handshakes: the timer is firm. */
+/* Interrupt handshakes later, or now if out of memory for the timer or the loop is stopping.
+ * If the loop begins to stop later, it still waits for the handshakes: the timer is firm. */
 static void
 limit_greetings(struct service *service)
 {
@@ -96,7 +96,7 @@ limit_greetings(struct service *service)
 		cut_greetings(NULL, service);
 }
 
-/* Shake hands, undisturbed by a cancellation of who serves. */
+/* Do the handshake, shielded from a cancellation of weft_listener_serve(). */
 static int
 shake_hands(struct peer *peer)
 {
@@ -111,7 +111,7 @@ shake_hands(struct peer *peer)
 	return rc;
 }
 
-/* The handshake, if there is to be one.  True: it may be served. */
+/* Do the handshake, if there is one.  True if the peer may be served. */
 static bool
 greet(struct peer *peer)
 {
@@ -129,7 +129,7 @@ greet(struct peer *peer)
 	return rc == 0;
 }
 
-/* How it ended is between it and its peer: the service goes on. */
+/* The result of the peer function is ignored: the service continues. */
 static int
 run_peer(void *arg)
 {
@@ -164,13 +164,13 @@ start_peer(struct service *service, weft_stream *stream)
 			               listener->tls ? weft__tls_ref(listener->tls) : NULL,
 			               listener->handshake_ns };
 		rc = weft_go_with(&opts, run_peer, peer);
-		if (rc == WEFT_ECANCELED) /* so is this threadlet, too */
+		if (rc == WEFT_ECANCELED) /* this threadlet is canceled, too */
 			rc = run_peer(peer);
 		if (rc >= 0)
 			return;
 		weft_tls_close(peer->tls);
 	}
-	weft__sys->release(peer); /* too many of them: this one is shed */
+	weft__sys->release(peer); /* out of memory, or too many threadlets: drop the peer */
 	weft__count(&here->counts.accepts_shed, 1);
 	weft_stream_reset(stream);
 }
@@ -194,15 +194,15 @@ accept_peers(struct service *service, uint64_t deadline_ns)
 	}
 }
 
-/* Who was accepted is served, or told the end by whoever serves: to leave them to the
- * listener would be to drop them. */
+/* Serve the peers that were accepted.  The listener would drop them; the peer function, even if
+ * canceled, can notify them. */
 static void
 start_last(struct service *service, int why)
 {
 	weft_stream *stream;
 
 	weft__listener_halt(service->listener);
-	/* This service accepts no more: new peers have to reach another listener. */
+	/* This service accepts no more, so new peers have to reach another listener. */
 	if (why == WEFT_ECANCELED) {
 		weft__listener_drain(service->listener);
 		weft__listener_leave(service->listener);
