@@ -1,4 +1,4 @@
-/* dgram.c - whose a datagram socket is, and its end. */
+/* dgram.c - the owner loop of a datagram socket, and closing. */
 #include <errno.h>
 #include "net/dgram/dgram.h"
 #include "threadlet/threadlet.h"
@@ -67,7 +67,7 @@ weft__dgram_use(weft_dgram *dgram, weft_loop *loop)
 	return 0;
 }
 
-/* What the peer's system said comes once, and not again to who tries again. */
+/* The kernel reports such an error once.  A second try does not get it again. */
 void
 weft__dgram_keep_error(weft_dgram *dgram, int error)
 {
@@ -124,7 +124,7 @@ weft_dgram_fd(weft_dgram *dgram)
 	return rc < 0 ? rc : dgram->fd;
 }
 
-/* --- the end ------------------------------------------------------------ */
+/* --- closing ------------------------------------------------------------ */
 
 static void
 release(weft_dgram *dgram)
@@ -133,7 +133,7 @@ release(weft_dgram *dgram)
 
 	if (loop)
 		weft__notice_drop(&dgram->notice);
-	if (dgram->path.size > 0) /* somebody else may have taken it away */
+	if (dgram->path.size > 0) /* it may have been removed already */
 		(void)kernel(dgram)->path_remove(weft__addr_sockaddr(&dgram->path)->sa_data);
 	if (!dgram->borrowed && loop)
 		weft__ready_forget(&loop->backend, dgram->fd);
@@ -158,12 +158,12 @@ weft__dgram_unref(weft_dgram *dgram)
 static void
 on_close_cancel(weft_op *op, int why, void *arg)
 {
-	(void)op; /* not cancellable; and it comes even if the loop stops */
+	(void)op; /* not cancelable; the close ends even if the loop stops */
 	(void)why;
 	(void)arg;
 }
 
-/* Everybody leaves; we are one of those who are here until then. */
+/* End all waits.  Holds a reference, so that the socket is not freed meanwhile. */
 static void
 end_all(weft_dgram *dgram)
 {

@@ -1,22 +1,23 @@
 /* dgram_batch.c - one system call for many datagrams.
  *
- * Messages of one size that follow each other to one address go through the network
- * stack as one, and are cut where they leave it (UDP_SEGMENT): the way through the stack
- * is most of what a small datagram costs.  The last of such a train may be shorter.
+ * Consecutive messages of one size to one address pass through the network stack as one train,
+ * which is split where it leaves the stack (UDP_SEGMENT).  The way through the stack is most of
+ * the cost of a small datagram.  The last message of a train may be shorter.
  *
- *   1. The kernel takes a train as a whole or not at all.  So what was sent is counted
- *      by trains, and told in messages.
- *   2. That a train was refused may be for being one: a device that cannot, a message
- *      that needs fragments.  So its messages are tried alone before anybody is told, and
- *      none of that size is joined again.
+ *   1. The kernel accepts a train as a whole or not at all.  So the result is counted in
+ *      trains, and returned in messages.
+ *   2. The kernel may refuse a train only because it is one: the device does not support it, or
+ *      a message needs fragments.  So its messages are tried alone before an error is returned.
+ *      After EMSGSIZE, messages of that size or larger are not joined again; after other
+ *      errors, none are.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/uio.h>
 #include "net/dgram/dgram.h"
 
-#define TRIES_MAX 16     /* of a call that is interrupted */
-#define TRAIN_MAX 65000u /* bytes: below 64 KiB with all headers */
+#define TRIES_MAX 16     /* of a call that a signal interrupts */
+#define TRAIN_MAX 65000u /* bytes: less than 64 KiB with all headers */
 
 union control {
 	struct cmsghdr align;
@@ -25,21 +26,21 @@ union control {
 
 struct batch {
 	uint32_t trains;
-	uint8_t counts[WEFT__DGRAM_BATCH]; /* messages of each */
+	uint8_t counts[WEFT__DGRAM_BATCH]; /* messages of each train */
 	struct weft__mmsg msgs[WEFT__DGRAM_BATCH];
 	struct iovec spans[WEFT__DGRAM_BATCH];
 	struct sockaddr_in6 names[WEFT__DGRAM_BATCH];
 	union control controls[WEFT__DGRAM_BATCH];
 };
 
-/* Where a message goes: for an IPv6 socket, IPv4 is in its clothes. */
+/* Set the destination.  An IPv6 socket takes IPv4 as an IPv4-mapped address. */
 static void
 set_name(const weft_dgram *dgram, struct msghdr *hdr, const weft_addr *to,
          struct sockaddr_in6 *room)
 {
 	if (to->size == 0)
 		return;
-	hdr->msg_name = (void *)(uintptr_t)to->bytes; /* only read */
+	hdr->msg_name = (void *)(uintptr_t)to->bytes; /* the kernel only reads it */
 	hdr->msg_namelen = to->size;
 	if (dgram->family == AF_INET6 && weft__addr_family(to) == AF_INET) {
 		weft_addr mapped = *to;
@@ -51,7 +52,7 @@ set_name(const weft_dgram *dgram, struct msghdr *hdr, const weft_addr *to,
 	}
 }
 
-/* How many of the messages make up the next train. */
+/* The number of messages that make up the next train. */
 static uint32_t
 train_of(const weft_dgram *dgram, const weft_message *messages, uint32_t count)
 {
@@ -70,7 +71,7 @@ train_of(const weft_dgram *dgram, const weft_message *messages, uint32_t count)
 	return n;
 }
 
-/* Say where a train is to be cut. */
+/* Set the size at which a train is split. */
 static void
 set_segment(struct msghdr *hdr, union control *control, uint16_t size)
 {

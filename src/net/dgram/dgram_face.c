@@ -1,15 +1,15 @@
 /* dgram_face.c - datagrams by callback.
  *
- * A watch on the socket, and room for a batch of the largest messages, which takes no more
- * memory than was ever received.  The life op stands for the callback itself: it ends when
- * the socket is closed or the loop stops, and makes the last call.
+ * A watch on the socket, and a buffer for a batch of the largest messages.  The kernel backs
+ * only the pages of the buffer that were ever used.  The op `life` represents the callback: it
+ * ends when the socket is closed or the loop stops, and makes the last call.
  */
 #include <errno.h>
 #include "net/dgram/dgram.h"
 #include "threadlet/threadlet.h"
 
 #define MESSAGE_MAX 65536u
-/* A little apart, so that first bytes do not compete for the same lines of a cache. */
+/* The extra bytes keep the first bytes of the messages in different cache sets. */
 #define STRIDE (MESSAGE_MAX + 192u)
 
 /* The last call. */
@@ -33,7 +33,7 @@ weft__dgram_end_face(weft_dgram *dgram)
 	if (!dgram->fn)
 		return;
 	(void)weft_watch_stop(&dgram->watch);
-	/* WEFT_EALREADY: it is about to end. */
+	/* WEFT_EALREADY: `life` is already about to end. */
 	(void)weft_op_finish(&dgram->life, 0);
 }
 

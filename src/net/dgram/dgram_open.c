@@ -1,7 +1,7 @@
-/* dgram_open.c - opening a datagram socket.
+/* dgram_open.c - opens a datagram socket.
  *
- * An empty host is every interface of IPv6 and IPv4, by one socket for both; where there
- * is no IPv6, of IPv4.
+ * An empty host means every interface, by one dual-stack socket for IPv6 and IPv4.  Where there
+ * is no IPv6, the socket is IPv4.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@ is_any6(const weft_addr *addr)
 	return weft__addr_family(addr) == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
-/* 0 or -errno; the descriptor is the caller's to close. */
+/* Returns 0 or -errno.  The caller closes the descriptor, also after an error. */
 static int
 make_socket(weft_dgram *dgram, int family, const weft_dgram_opts *opts)
 {
@@ -49,7 +49,7 @@ is_unnamed(const weft_addr *addr)
 	return weft__addr_family(addr) == AF_UNIX && addr->size <= sizeof(sa_family_t);
 }
 
-/* A path in the file system, which is ours to remove. */
+/* Whether it is a path in the file system, which this socket removes. */
 static bool
 is_path(const weft_addr *addr)
 {
@@ -72,7 +72,7 @@ open_at(weft_dgram *dgram, const weft_addr *addr, const weft_dgram_opts *opts)
 	return rc;
 }
 
-/* All of both kinds, else of one. */
+/* Every interface of IPv6 and IPv4, or else of IPv4. */
 static int
 open_any(weft_dgram *dgram, const weft_addr *addr, const weft_dgram_opts *opts)
 {
@@ -99,7 +99,7 @@ is_udp(const weft_dgram *dgram)
 	       && protocol == IPPROTO_UDP;
 }
 
-/* What is behind a descriptor that was given to us. */
+/* Take a descriptor from the caller, and read its properties. */
 static int
 open_fd(weft_dgram *dgram, int fd, const weft_dgram_opts *opts)
 {
@@ -134,7 +134,7 @@ connect_peer(const weft_dgram *dgram, const weft_addr *peer)
 	return weft__sys->connect(dgram->fd, weft__addr_sockaddr(&addr), addr.size);
 }
 
-/* Open it as `parts` say; 0 or -errno. */
+/* Open the socket as `parts` describe it.  Returns 0 or -errno. */
 static int
 open_parts(weft_dgram *dgram, const struct weft__addr_parts *parts, const weft_dgram_opts *opts)
 {

@@ -1,7 +1,7 @@
 /* dgram_option.c - options by name, and multicast groups.
  *
- * What IPv4 and IPv6 have of their own is set for both on a socket for both: which of them
- * counts depends on where a message goes.
+ * Options that IPv4 and IPv6 have separately are set for both on a dual-stack socket: the
+ * destination of a message decides which of them applies.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@ enum { SOCKET, INTERNET, WRITE_MAX, QUEUED };
 static const struct option {
 	const char *name;
 	int kind;
-	int name4; /* of the socket, or of IPv4 */
+	int name4; /* of the socket level, or of IPv4 */
 	int name6;
 	int64_t min, max;
 } options[] = {
@@ -37,7 +37,7 @@ kernel(const weft_dgram *dgram)
 	return loop ? weft__kernel(&loop->backend) : weft__sys;
 }
 
-/* The option of that name for this socket, or NULL and *rc. */
+/* The option of that name for this socket.  If there is none, returns NULL and sets *rc. */
 static const struct option *
 find(const weft_dgram *dgram, const char *name, int *rc)
 {
@@ -63,7 +63,7 @@ set_int(const weft_dgram *dgram, int level, int name, int value)
 	return kernel(dgram)->set_option(dgram->fd, level, name, &value, sizeof(value));
 }
 
-/* IPv4 wants the interface in a struct. */
+/* IPv4 takes the interface in a struct. */
 static int
 set_inet(const weft_dgram *dgram, int name, int value)
 {
@@ -83,7 +83,7 @@ set_internet(const weft_dgram *dgram, const struct option *option, int value)
 	if (dgram->family == AF_INET)
 		return set_inet(dgram, option->name4, value);
 	rc = set_int(dgram, IPPROTO_IPV6, option->name6, value);
-	/* It may be a socket for IPv6 alone. */
+	/* A failure is ignored: the socket may be for IPv6 only. */
 	(void)set_inet(dgram, option->name4, value);
 	return rc;
 }

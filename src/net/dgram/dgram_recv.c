@@ -1,15 +1,15 @@
-/* dgram_recv.c - receiving datagrams.
+/* dgram_recv.c - receives datagrams.
  *
- * A call takes what is there without asking anybody; if there is nothing, it waits until
- * the socket can be read, and takes again.  The headers that the kernel wants lie on the
- * stack, so nothing is allocated; addresses and bytes go where the caller wants them.
+ * A call takes what is there without waiting.  If there is nothing, it waits until the socket
+ * is readable, and tries again.  The headers for the kernel are on the stack, so nothing is
+ * allocated.  Addresses and bytes go directly to the caller's memory.
  */
 #include <errno.h>
 #include <sys/uio.h>
 #include "net/dgram/dgram.h"
 #include "threadlet/threadlet.h"
 
-#define TRIES_MAX 16 /* of a call that is interrupted */
+#define TRIES_MAX 16 /* of a call that a signal interrupts */
 
 struct batch {
 	struct weft__mmsg msgs[WEFT__DGRAM_BATCH];
@@ -43,7 +43,7 @@ settle(const struct batch *batch, weft_message *messages, uint32_t count)
 	}
 }
 
-/* One call; *drained: there is no more. */
+/* Make one system call.  Sets *drained if there is no more to receive. */
 static int
 recv_batch(weft_dgram *dgram, weft_message *messages, uint32_t count, bool *drained)
 {
@@ -88,7 +88,7 @@ weft__dgram_try_recv(weft_dgram *dgram, weft_message *messages, size_t count)
 	return done > 0 ? (int)done : rc;
 }
 
-/* Suspend until there is something, or the wait ends otherwise. */
+/* Suspend until the socket is readable, or the wait ends otherwise. */
 static int
 wait_readable(weft_dgram *dgram, uint64_t deadline_ns)
 {

@@ -1,15 +1,14 @@
-/* dgram_send.c - sending datagrams.
+/* dgram_send.c - sends datagrams.
  *
- * A call that finds nobody before it tries at once.  Else it stands in the queue as an op
- * of its own kind, which the writer sends when there is room: the callers' ops, in their
- * memory, so that nothing is allocated.
+ * A call tries at once if the queue is empty.  Otherwise it is queued as a custom op, which the
+ * op `writer` sends when there is room.  The queue consists of the callers' ops, in their
+ * memory, so nothing is allocated.
  *
- *   1. Where the kernel has sent some of a batch, the rest is tried again until it says
- *      why not: what stopped it may have been an error of an earlier message, read from
- *      the socket and gone; then the rest can be sent.
- *   2. A Unix socket that is not connected can be written to, says poll, though the queue
- *      of that peer is full.  So after a report that was not true the writer sleeps for
- *      a moment instead.
+ *   1. If the kernel has sent only a part of a batch, the rest is tried again until the kernel
+ *      returns the reason.  The batch may have been stopped by an error of an earlier message,
+ *      which is now read from the socket and gone; then the rest can be sent.
+ *   2. poll reports a Unix socket that is not connected as writable, even if the queue of the
+ *      peer is full.  So after a report that was wrong, the writer sleeps for a moment instead.
  */
 #include <errno.h>
 #include "net/dgram/dgram.h"
@@ -17,7 +16,7 @@
 
 #define STUCK_NS WEFT_MS
 
-/* The number, -EAGAIN, or an error. */
+/* Returns the number sent, -EAGAIN, or an error. */
 static int
 try_send(weft_dgram *dgram, const weft_message *messages, size_t count)
 {
@@ -53,7 +52,7 @@ bytes_of(const weft_message *messages, size_t count)
 	return bytes;
 }
 
-/* Until it finishes, its result is how many messages it has. */
+/* Until the op finishes, its result is the number of its messages. */
 static size_t
 count_of(const struct weft__op *op)
 {
@@ -94,7 +93,7 @@ weft__dgram_end_sends(weft_dgram *dgram, int why)
 		finish(dgram, op, why);
 }
 
-/* End one early; the writer goes with the last. */
+/* End a send early.  The writer ends with the last send. */
 static void
 drop(weft_dgram *dgram, struct weft__op *op, int why)
 {
@@ -112,7 +111,7 @@ weft__dgram_interrupt_send(weft_dgram *dgram)
 		drop(dgram, op, WEFT_EINTR);
 }
 
-/* Send what there is room for; true if that was something. */
+/* Send what there is room for.  True if something was sent or failed. */
 static bool
 flush(weft_dgram *dgram)
 {
@@ -156,7 +155,7 @@ weft__dgram_on_writer(weft_op *op, int64_t result, void *arg)
 	(void)op;
 	if (result >= 0 && !dgram->closing)
 		dgram->stuck = !flush(dgram);
-	else if (result != WEFT_ECANCELED) /* by drop() */
+	else if (result != WEFT_ECANCELED) /* canceled by drop() */
 		weft__dgram_end_sends(dgram, (int)result);
 	wait_for_room(dgram);
 	weft__dgram_unref(dgram);
@@ -170,7 +169,7 @@ on_cancel(weft_op *op, int why, void *arg)
 	drop(arg, weft__op_of(op), why);
 }
 
-/* Not inline, or gcc takes an op on a threadlet's stack for one that is left behind. */
+/* Not inlined, because gcc would report an op on a threadlet's stack as a dangling pointer. */
 WEFT__SELDOM static int
 begin(weft_dgram *dgram, const weft_message *messages, size_t count, weft_op *op,
       uint64_t deadline_ns)
@@ -202,7 +201,7 @@ weft_dgram_send_op(weft_dgram *dgram, const weft_message *messages, size_t count
 	if (first)
 		(void)flush(dgram);
 	if (weft__load(&weft__op_of(op)->node.state, WEFT__RELAXED) != 0)
-		return 0; /* sent */
+		return 0; /* already finished */
 	if (dgram->queued > dgram->write_max)
 		drop(dgram, weft__op_of(op), WEFT_ENOBUFS);
 	else
