@@ -1,8 +1,8 @@
-/* dns.c - the calls: names into addresses and back, and the resolver of a loop.
+/* dns.c - the DNS calls, names to addresses and back, and the resolver of a loop.
  *
- * What can be said without asking is said at once: addresses that are literal, this
- * host, and what is known.  All else waits (dns_cache.c) until the timer, which runs on
- * the thread's own stack, has an engine ask.  dns.h has the invariants.
+ * Literal addresses and cached answers are returned at once.  All other names wait
+ * (dns_cache.c) until the timer, which runs on the thread's own stack, answers them (localhost)
+ * or hands them to an engine.  dns.h has the invariants.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "threadlet/threadlet.h"
 
 #define FAR   (WEFT_NEVER - 1)
-#define AGAIN (3600 * WEFT_S) /* so that firing does not disarm it */
+#define AGAIN (3600 * WEFT_S) /* a period, so that firing does not disarm the timer */
 
 /* --- the resolver ------------------------------------------------------- */
 
@@ -27,7 +27,8 @@ weft__dns_arm(struct weft__dns *dns)
 	return weft__timer_arm(&dns->loop->wheel, &dns->timer, FAR, AGAIN, on_timer, dns);
 }
 
-/* 0: at once.  Else a query times out then, unless its answer has arrived. */
+/* 0: fire at once.  Else fire as the timeout of a query, after answers that have arrived by
+ * then. */
 static void
 aim_timer(struct weft__dns *dns, uint64_t due_ns)
 {
@@ -47,7 +48,7 @@ weft__dns_poke(struct weft__dns *dns)
 
 	if (dns->ending)
 		return;
-	if (place->block) /* else nobody waits, or the loop ends */
+	if (place->block) /* else no name waits, or the loop ends */
 		aim_timer(dns, 0);
 	weft__loop_changed(dns->loop);
 }
@@ -111,8 +112,8 @@ ask(struct weft__dns *dns, struct weft__dns_name *name)
 		weft__dns_engine_ask(name);
 }
 
-/* As many are asked for as may be: what is answered at once leaves room for others,
- * which wait for the next turn. */
+/* Query as many names as the engine takes.  If some are answered at once, others can follow in
+ * the next loop iteration. */
 static void
 on_timer(weft_timer *timer, void *arg)
 {
@@ -179,7 +180,7 @@ weft__dns_set_up(weft_loop *loop, const struct weft__dns_setup *setup)
 	return 0;
 }
 
-/* --- what is told ------------------------------------------------------- */
+/* --- results ------------------------------------------------------------ */
 
 static const char *
 reason_of(int error)
@@ -244,7 +245,7 @@ weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* Asked to end early, on the thread's own stack. */
+/* A wait is canceled, on the thread's own stack. */
 static void
 on_cancel(weft_op *op, int why, void *arg)
 {
@@ -263,7 +264,8 @@ refuse(int error, const char *host)
 	return weft_fail(error, "resolve %s: too many names are waited for on this loop", host);
 }
 
-/* See that somebody finds it out; before the op begins, whose deadline may fail. */
+/* Add the wait to the query of `key`.  The op begins after that; if it fails, the wait is
+ * removed. */
 static int
 want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wait *wait)
 {
@@ -273,7 +275,7 @@ want(struct weft__dns *dns, const struct weft__dns_key *key, struct weft__dns_wa
 	return rc < 0 ? refuse(rc, key->host ? key->host : "an address") : 0;
 }
 
-/* Begin an op that asks for `key`, as `asked` says. */
+/* Begin an op that queries `key`, with the parameters of `asked`. */
 static int
 begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint64_t deadline_ns)
 {
@@ -302,7 +304,7 @@ begin(const struct weft__dns_wait *asked, const struct weft__dns_key *key, uint6
 	return rc;
 }
 
-/* Never called: the op is finished before anybody can ask. */
+/* Never called: the op is finished before it can be canceled. */
 static void
 on_no_cancel(weft_op *op, int why, void *arg)
 {
@@ -311,7 +313,7 @@ on_no_cancel(weft_op *op, int why, void *arg)
 	(void)arg;
 }
 
-/* Finish with an address that is literal. */
+/* Finish with a literal address. */
 static int
 finish_at_once(const struct weft__dns_wait *asked, const weft_addr *addr, uint64_t deadline_ns)
 {
@@ -366,7 +368,7 @@ resolve_parts(const struct weft__addr_parts *parts, struct weft__dns_wait *asked
 	return begin(asked, &key, deadline_ns);
 }
 
-/* What is wrong with an address is known to its reader, but for what could be done. */
+/* The address parser reports what is wrong.  Only for non-ASCII letters there is a better hint. */
 static int
 split(const char *address, struct weft__addr_parts *out)
 {
@@ -394,7 +396,7 @@ weft_dns_resolve_op(const char *address, weft_addr *out, size_t max, weft_op *op
 	return rc < 0 ? rc : resolve_parts(&parts, &asked, deadline_ns);
 }
 
-/* The text was told where the op was finished: not to this threadlet. */
+/* The error text was set where the op was finished, not in this threadlet. */
 static int
 told(int64_t rc, const char *what)
 {
@@ -416,7 +418,7 @@ weft_dns_resolve(const char *address, weft_addr *out, size_t max, uint64_t deadl
 	return rc < 0 ? rc : told(weft__op_wait(&op, "dns"), address);
 }
 
-/* --- back --------------------------------------------------------------- */
+/* --- reverse lookup ----------------------------------------------------- */
 
 static int
 place_of(const weft_addr *addr, struct weft__host *out)

@@ -1,19 +1,20 @@
-/* dns.h - a loop's resolver, as its files share it.  Private.
+/* dns.h - a loop's DNS resolver: the definitions that its files share.  Private.
  *
- * The files: dns.c (the calls), dns_cache.c (what is asked for, by whom, and what is
- * known), dns_host.c (which names are names), dns_order.c (which address is best); and
- * one of two engines that ask: dns_ares.c, on the loop's own descriptors, with dns_wire.c
- * and dns_ares_new.c or dns_ares_old.c, and dns_system.c, on threads that block.
+ * The files: dns.c (the calls), dns_cache.c (queries, their waits, and cached answers),
+ * dns_host.c (checks host names), dns_order.c (sorts addresses); and one of two engines that
+ * send the queries: dns_ares.c, on the loop's own descriptors, with dns_wire.c and
+ * dns_ares_new.c or dns_ares_old.c, and dns_system.c, on threads that block.
  *
- *   1. A resolver is made at its loop's first need and ends with the loop.  Only
- *      its timer has an engine ask, so that engines run on the thread's own stack, and
- *      never inside of a call of the user's.
- *   2. A name is KNOWN, QUEUED, ASKED or none of them while it is being told.  The engine
- *      has it exactly while it is ASKED, and then it is not given back.
- *   3. A wait is in the list of its name until its op is finished: by an answer, or by
- *      being asked to end, whichever comes first.  The name goes on without it.  So an
- *      answer that is late finds nobody to tell, and nothing of the user's.
- *   4. Watches and the timer are background work: it is the ops that keep a run going.
+ *   1. A resolver is created when its loop first needs it, and ends with the loop.  Only its
+ *      timer hands names to an engine, so engines run on the thread's own stack, and never
+ *      inside a call of the user.
+ *   2. A name is KNOWN, QUEUED or ASKED, or none of them while its answer is delivered.  The
+ *      engine has the name exactly while it is ASKED, and the name is not freed during that
+ *      time.
+ *   3. A wait is in the list of its name until its op is finished: by an answer or by a
+ *      cancellation, whichever comes first.  The query continues without the wait.  So a late
+ *      answer finds no waits, and touches no memory of the user.
+ *   4. Watches and the timer do not keep the loop alive; the ops do.
  *
  * Needs: work, loop, base.  Thread: the loop's.
  */
@@ -24,64 +25,64 @@
 #include <weft/timer.h>
 #include "loop/loop.h"
 
-#define WEFT__DNS_KNOWN_MAX 1024u  /* names kept; the least recently used goes first */
-#define WEFT__DNS_QUEUE_MAX 10000u /* names that wait for their turn to be asked for */
-#define WEFT__DNS_PLACES    64u    /* kept of one answer, of each family */
-#define WEFT__DNS_HOST_MAX  256u   /* a name with its NUL, and a byte more */
+#define WEFT__DNS_KNOWN_MAX 1024u  /* cached names; the least recently used is dropped first */
+#define WEFT__DNS_QUEUE_MAX 10000u /* names that wait to be queried */
+#define WEFT__DNS_PLACES    64u    /* addresses kept of one answer, of each family */
+#define WEFT__DNS_HOST_MAX  256u   /* a name with its NUL, and one spare byte */
 #define WEFT__DNS_BUCKETS   1024u
 
-/* How long answers are kept. */
+/* How long answers are cached. */
 #define WEFT__DNS_TTL_MIN   (1 * WEFT_S)
 #define WEFT__DNS_TTL_MAX   (3600 * WEFT_S)
-#define WEFT__DNS_TTL_NO    (60 * WEFT_S) /* at most, of there being none */
-#define WEFT__DNS_TTL_UNSAID (5 * WEFT_S) /* where nobody says */
+#define WEFT__DNS_TTL_NO    (60 * WEFT_S) /* at most, for a negative answer */
+#define WEFT__DNS_TTL_UNSAID (5 * WEFT_S) /* if the server gives no TTL */
 
 struct weft__dns;
 
-/* What an engine has found out. */
+/* The answer of an engine. */
 struct weft__dns_answer {
 	int      error;  /* 0, or WEFT_ENONAME, WEFT_EAGAIN, WEFT_EPROTO, WEFT_ENOMEM */
-	uint64_t ttl_ns; /* as the server said */
-	uint32_t count;  /* of places; 0 if the answer is a name */
+	uint64_t ttl_ns; /* as the server gave it */
+	uint32_t count;  /* of places; 0 if the answer is a host name */
 	struct weft__host places[2 * WEFT__DNS_PLACES];
 	char     host[WEFT__DNS_HOST_MAX]; /* of an address */
 };
 
 enum {
 	WEFT__DNS_NEW,
-	WEFT__DNS_QUEUED, /* waits for its turn */
+	WEFT__DNS_QUEUED, /* waits to be queried */
 	WEFT__DNS_ASKED,  /* the engine has it */
-	WEFT__DNS_KNOWN,  /* as of some time */
+	WEFT__DNS_KNOWN,  /* cached until until_ns */
 };
 
-/* Somebody who waits for an answer. */
+/* An op that waits for an answer. */
 struct weft__dns_wait {
-	struct weft__dns_wait *next, **link; /* of its name; link NULL: in no list */
+	struct weft__dns_wait *next, **link; /* in the list of its name; link NULL: in no list */
 	struct weft__dns_name *name;
 	weft_op   *op;
-	weft_addr *out;  /* of `max`; NULL: a name is wanted, */
+	weft_addr *out;  /* array of `max`; NULL: a host name is wanted, */
 	char      *text; /* here */
 	size_t     max;
-	uint32_t   kind; /* of the addresses */
+	uint32_t   kind; /* of the addresses: SOCK_* */
 	uint16_t   port;
 };
 
-/* A name, and where that host is; or a place, and its host's name. */
+/* A host name and its addresses; or an address and its host name. */
 struct weft__dns_name {
-	struct weft__dns_name *same;         /* the next of its bucket */
-	struct weft__dns_name *next, *prev;  /* in the queue, or among those known */
+	struct weft__dns_name *same;         /* the next in its bucket */
+	struct weft__dns_name *next, *prev;  /* in the queue, or in `known` */
 	struct weft__dns      *dns;
-	struct weft__dns_wait *waits, **waits_end; /* in the order they came */
+	struct weft__dns_wait *waits, **waits_end; /* in the order of arrival */
 	uint64_t  hash;
-	uint64_t  until_ns;      /* KNOWN: it holds */
-	void     *found;         /* places, or the text of a name; or NULL */
+	uint64_t  until_ns;      /* KNOWN: valid until */
+	void     *found;         /* addresses, or a host name; or NULL */
 	uint32_t  count;
 	int       error;
 	void     *job;           /* of the engine, while ASKED */
 	uint8_t   state;
-	bool      stale;         /* asked for before a reset: not to be kept */
-	struct weft__host place; /* family 0: it is a name */
-	char      host[];        /* small letters; or "" */
+	bool      stale;         /* queried before a reset: not to be cached */
+	struct weft__host place; /* the address; family 0: it is a name */
+	char      host[];        /* in lower case; or "" */
 };
 
 struct weft__dns_list {
@@ -89,24 +90,24 @@ struct weft__dns_list {
 	uint32_t count;
 };
 
-/* How it is to be different from what the system says; for tests. */
+/* Settings that replace those of the system; for tests. */
 struct weft__dns_setup {
 	const char *servers;     /* "127.0.0.1:53,..."; NULL: those of resolv_conf */
 	const char *resolv_conf; /* NULL: the system's */
-	bool        hosts_by_env; /* the hosts file is that of CARES_HOSTS */
+	bool        hosts_by_env; /* CARES_HOSTS names the hosts file */
 	int         timeout_ms;  /* of the first try; 0: as configured */
 	int         tries;
-	uint32_t    known_max, queue_max, asked_max; /* 0: the usual */
+	uint32_t    known_max, queue_max, asked_max; /* 0: the default */
 };
 
 struct weft__dns {
 	weft_loop *loop;
 	weft_timer timer;        /* armed while a name is QUEUED or ASKED */
 	void      *engine;       /* NULL: not open */
-	bool       reopen;       /* the configuration is to be read again */
+	bool       reopen;       /* the configuration must be read again */
 	bool       ending;
 	uint64_t   seed;         /* of the hashes */
-	uint32_t   asked;        /* names the engine has */
+	uint32_t   asked;        /* names that the engine has */
 	struct weft__dns_setup set;
 	struct weft__dns_list  queue, known; /* oldest first */
 	struct weft__dns_name *buckets[WEFT__DNS_BUCKETS];
@@ -114,94 +115,94 @@ struct weft__dns {
 
 /* --- dns.c -------------------------------------------------------------- */
 
-/* The resolver of `loop`, made if there is none; NULL without memory. */
+/* The resolver of `loop`, created on first use; NULL if out of memory. */
 struct weft__dns *weft__dns_of(weft_loop *loop);
 
-/* Make one that is different; not while it is in use.  Its texts stay the caller's.  0,
- * or WEFT_ENOMEM. */
+/* Change the settings of a resolver that is not in use.  The texts stay the caller's.  Returns
+ * 0 or WEFT_ENOMEM. */
 int weft__dns_set_up(weft_loop *loop, const struct weft__dns_setup *setup);
 
 /* --- dns_cache.c -------------------------------------------------------- */
 
-/* Whom to ask for: `host` for where it is, or if that is NULL `place` for its name. */
+/* What to query: the addresses of `host`, or, if that is NULL, the name of `place`. */
 struct weft__dns_key {
-	const char              *host; /* small letters */
+	const char              *host; /* in lower case */
 	const struct weft__host *place;
 };
 
-/* What is known of it by now, used last; or NULL. */
+/* The cached answer, if it is still valid, else NULL.  Marks it as used last. */
 const struct weft__dns_name *weft__dns_known(struct weft__dns *dns,
                                              const struct weft__dns_key *key);
 
-/* Have it found out, for `wait`.  0, or WEFT_ENOMEM, or WEFT_EAGAIN: the queue is full. */
+/* Have a key queried for `wait`.  Returns 0, WEFT_ENOMEM, or WEFT_EAGAIN if the queue is full. */
 int  weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key,
                     struct weft__dns_wait *wait);
 
-/* Wait no more. */
+/* Remove a wait. */
 void weft__dns_unwant(struct weft__dns_wait *wait);
 
-/* The name that was asked for longest ago is out of the queue and ASKED; NULL: there is
- * none, or enough are. */
+/* Take the oldest name from the queue; it is ASKED then.  NULL if there is none, or the engine
+ * has enough. */
 struct weft__dns_name *weft__dns_next(struct weft__dns *dns);
 
-/* The engine has an answer, which is told and kept; or gives the name back unasked. */
+/* answered: the engine has an answer; deliver it, and cache it.  unasked: the engine gives the
+ * name back without an answer. */
 void weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer);
 void weft__dns_unasked(struct weft__dns_name *name);
 
-/* Forget all that is known. */
+/* Drop all cached answers, and do not cache the answers of current queries. */
 void weft__dns_forget(struct weft__dns *dns);
 
-/* Give all names back, and waits, whose ops are not touched. */
+/* Free all names and waits.  The ops of the waits are not finished. */
 void weft__dns_clear(struct weft__dns *dns);
 
 /* --- dns.c, for the others ---------------------------------------------- */
 
-/* Give a wait its result and finish its op; the wait is given back. */
+/* Deliver the result to a wait: finish its op, and free the wait. */
 void weft__dns_tell(struct weft__dns_wait *wait, const struct weft__dns_name *name);
 
-/* See that the timer is armed; 0, or WEFT_ENOMEM.  From then on it can be moved: to the
- * next turn, or to when something is to be done; if nothing is, it is disarmed. */
+/* arm: arm the timer; returns 0 or WEFT_ENOMEM.  Then the timer can be moved.  poke: to the
+ * next loop iteration.  set_timer: to the time when something is due; disarms it if nothing is. */
 int  weft__dns_arm(struct weft__dns *dns);
 void weft__dns_poke(struct weft__dns *dns);
 void weft__dns_set_timer(struct weft__dns *dns);
 
 /* --- dns_host.c --------------------------------------------------------- */
 
-/* Is it the name of a host?  0 and fills `out` with it in small letters, or WEFT_EINVAL
- * with a text that says why. */
+/* Check a host name.  Returns 0 and fills `out` with the name in lower case, or WEFT_EINVAL
+ * with a text that gives the reason. */
 int  weft__dns_check(const char *host, size_t size, char out[WEFT__DNS_HOST_MAX]);
 
-/* Fail because of letters that are not ASCII, in an address or name.  WEFT_EINVAL. */
+/* Fail because of non-ASCII letters in an address or name.  Returns WEFT_EINVAL. */
 int  weft__dns_refuse_foreign(const char *text);
 
-/* localhost, or below it: never to be asked for (RFC 6761). */
+/* Whether it is localhost, or below it: never to be queried (RFC 6761). */
 bool weft__dns_is_local(const char *host);
 
-/* An address of ours. */
+/* Make a weft_addr. */
 void weft__dns_make_addr(const struct weft__host *host, uint16_t port, uint32_t kind,
                          weft_addr *out);
 
 /* --- dns_order.c -------------------------------------------------------- */
 
-/* Best first by RFC 6724, then one of each family in turn; what cannot be reached from
- * here comes last. */
+/* Sort addresses by RFC 6724, then alternate the families.  Addresses that cannot be reached
+ * from here come last. */
 void weft__dns_order(struct weft__host *hosts, uint32_t count);
 
 /* --- the engine --------------------------------------------------------- */
 
-/* How many names it can be asked for at a time. */
+/* How many names it takes at a time. */
 extern const uint32_t weft__dns_engine_max;
 
-/* Begin and end to use it.  open: 0, or an error.  close gives names back that it was
- * asked for, or answers them later; `alone`: in a forked child, without the loop's help,
- * and nothing is answered any more. */
+/* open: returns 0 or an error.  close: gives back the names that it has, or answers them later.
+ * `alone`: in a forked child; it does not use the loop, and answers nothing. */
 int  weft__dns_engine_open(struct weft__dns *dns);
 void weft__dns_engine_close(struct weft__dns *dns, bool alone);
 
-/* Ask for a name that is ASKED.  It is answered later, or at once. */
+/* Query a name that is ASKED.  The answer comes later, or at once. */
 void weft__dns_engine_ask(struct weft__dns_name *name);
 
-/* It is called when its time has come, and says when that is again; or WEFT_NEVER. */
+/* tick: called when it is due.  due: the time of the next tick, or WEFT_NEVER. */
 void     weft__dns_engine_tick(struct weft__dns *dns);
 uint64_t weft__dns_engine_due(struct weft__dns *dns);
 

@@ -1,18 +1,18 @@
-/* dns_ares.c - the engine that asks servers itself: c-ares, on the loop's descriptors.
+/* dns_ares.c - the engine that queries servers itself: c-ares, on the loop's descriptors.
  *
- * c-ares makes the questions, reads the answers, and knows of hosts files, search lists
- * and what to do when a server is silent.  Its sockets are opened, used and closed by the
- * sys table, and watched by the loop; one timer, the resolver's, is for what is late.
+ * c-ares builds the queries, reads the replies, and handles hosts files, search lists and
+ * silent servers.  Its sockets are opened, used and closed by the sys table, and watched by the
+ * loop.  The timer of the resolver handles timeouts.
  *
- *   1. A socket of c-ares is in the list from its opening to its close, with its watch.
- *      c-ares calls back inside of ares_process_fd(), ares_getaddrinfo() and the like; the
- *      socket that was ready may be gone after that.
- *   2. A name is c-ares' argument as long as it is ASKED.  There is no way to take one
- *      question back; what nobody waits for is answered, and kept, all the same.
- *   3. As the channel is closed c-ares gives back all names, by their callbacks.
- *   4. Files of the configuration are read by c-ares itself, when the channel is opened,
- *      and the hosts file for each name that is asked for.  Memory is its own, too: its
- *      allocator is one for the process, and others may use it.
+ *   1. A socket of c-ares is in the list from its opening to its close, with its watch.  c-ares
+ *      calls back inside ares_process_fd(), ares_getaddrinfo() and the like.  The socket that
+ *      was ready may be gone after that.
+ *   2. A name is an argument of c-ares as long as it is ASKED.  A single query cannot be
+ *      canceled.  A query without waits is answered, and its answer cached, all the same.
+ *   3. When the channel is closed, c-ares gives back all names, by their callbacks.
+ *   4. c-ares reads configuration files itself, when the channel is opened, and the hosts file
+ *      for each query.  It allocates memory itself, too: its allocator is one for the process,
+ *      and other code may use it.
  */
 #include <netdb.h>
 #include <string.h>
@@ -39,15 +39,15 @@ struct engine {
 	struct weft__dns *dns;
 	ares_channel channel;
 	struct socket *sockets;
-	int64_t negative_ttl;                    /* of the message that is being read, or -1 */
-	struct weft__dns_name *asked[ASKED_MAX]; /* those that it has; or NULL */
-	bool malformed[ASKED_MAX];               /* one of their answers was */
+	int64_t negative_ttl;                    /* of the reply that is being read, or -1 */
+	struct weft__dns_name *asked[ASKED_MAX]; /* names that the engine has, or NULL */
+	bool malformed[ASKED_MAX];               /* one of their replies was malformed */
 	bool closing, alone;
 };
 
 /* --- sockets ------------------------------------------------------------ */
 
-/* c-ares reads errno. */
+/* c-ares expects -1 and errno. */
 static int
 result_of(int64_t rc)
 {
@@ -113,9 +113,9 @@ connect_socket(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t siz
 	return result_of(kernel(arg)->connect(fd, addr, size));
 }
 
-/* --- malformed answers -------------------------------------------------- */
+/* --- malformed replies -------------------------------------------------- */
 
-/* A question is for a name, or with a domain of the search list behind it. */
+/* Whether a question is for the name, perhaps with a domain of the search list appended. */
 static bool
 is_about(const struct weft__dns_name *name, const char *question)
 {
@@ -150,7 +150,7 @@ note_asked(struct engine *engine, struct weft__dns_name *name)
 	engine->malformed[i] = false;
 }
 
-/* The engine has it no longer.  Returns whether an answer about it was malformed. */
+/* The engine no longer has the name.  Returns whether a reply for it was malformed. */
 static bool
 forget_asked(struct engine *engine, const struct weft__dns_name *name)
 {
@@ -162,7 +162,7 @@ forget_asked(struct engine *engine, const struct weft__dns_name *name)
 	return false;
 }
 
-/* tidy: wide, because c-ares says what its functions are given. */
+/* tidy: wide, because c-ares defines the parameters of its functions. */
 static ares_ssize_t
 receive(ares_socket_t fd, void *buf, size_t size, int flags, struct sockaddr *from,
         ares_socklen_t *from_size, void *arg)
@@ -178,7 +178,7 @@ receive(ares_socket_t fd, void *buf, size_t size, int flags, struct sockaddr *fr
 	}
 	rc = kernel(engine)->recvmsg(fd, &msg, flags);
 	engine->negative_ttl = -1;
-	if (rc >= 0 && from && from_size) { /* a whole message */
+	if (rc >= 0 && from && from_size) { /* a complete message */
 		*from_size = msg.msg_namelen;
 		engine->negative_ttl = weft__dns_negative_ttl(buf, (size_t)rc);
 		note_malformed(engine, buf, (size_t)rc);
@@ -219,7 +219,7 @@ on_ready(weft_watch *watch, int what, void *arg)
 	weft__dns_set_timer(dns);
 }
 
-/* If it cannot be watched, what is asked there is late, and c-ares knows what to do. */
+/* If the socket cannot be watched, its queries time out, and c-ares handles that. */
 static void
 on_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
@@ -238,7 +238,7 @@ on_state(void *arg, ares_socket_t fd, int readable, int writable)
 
 /* --- opening and closing ------------------------------------------------ */
 
-/* Once in a process; c-ares counts it without a lock. */
+/* Once per process; c-ares counts the calls without a lock. */
 static int
 init_library(void)
 {
@@ -334,13 +334,13 @@ error_of(int status)
 		return WEFT_EINVAL;
 	case ARES_ENOMEM:
 		return WEFT_ENOMEM;
-	default: /* nobody there, silent, not able, not willing */
+	default: /* no server, no reply, or the server failed or refused */
 		return WEFT_EAGAIN;
 	}
 }
 
-/* Is it no answer at all?  Then the name has been given back.  As the channel is closed
- * c-ares may tell half of an answer. */
+/* Whether this is not an answer; then the name is given back.  While the channel is closed,
+ * c-ares may report half of an answer. */
 static bool
 is_given_back(struct weft__dns_name *name, int status)
 {
@@ -374,7 +374,7 @@ read_place(const struct sockaddr *addr, struct weft__host *out)
 	}
 }
 
-/* The first ones of each family, and the least time of all that led to them. */
+/* Take the first addresses of each family, and the smallest TTL of all records. */
 static void
 read_places(const struct ares_addrinfo *info, struct weft__dns_answer *out)
 {
@@ -409,7 +409,7 @@ on_places(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 		answer.ttl_ns = ttl_of_no(name->dns->engine);
 		if (info && status == ARES_SUCCESS)
 			read_places(info, &answer);
-		/* c-ares tells of the last answer alone. */
+		/* c-ares reports only the last reply. */
 		if (answer.error == WEFT_ENONAME && malformed)
 			answer.error = WEFT_EPROTO;
 		weft__dns_answered(name, &answer);
@@ -435,7 +435,7 @@ on_host(void *arg, int status, int timeouts, struct hostent *host)
 	weft__dns_answered(name, &answer);
 }
 
-/* --- asking ------------------------------------------------------------- */
+/* --- querying ----------------------------------------------------------- */
 
 void
 weft__dns_engine_ask(struct weft__dns_name *name)
@@ -466,7 +466,7 @@ weft__dns_engine_tick(struct weft__dns *dns)
 	ares_process_fd(engine->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
-/* Rounded up to whole milliseconds, as c-ares has a clock of its own. */
+/* Rounded up to whole milliseconds, because c-ares has a clock of its own. */
 uint64_t
 weft__dns_engine_due(struct weft__dns *dns)
 {

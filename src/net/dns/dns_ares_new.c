@@ -1,7 +1,7 @@
 /* dns_ares_new.c - c-ares from 1.34 on.
  *
- * Its socket functions are given more than those of dns_ares.c need: flags and addresses of
- * TCP Fast Open, which c-ares does not ask for unless its options say so.
+ * Its socket functions have more parameters than those of dns_ares.c need: flags and addresses
+ * of TCP Fast Open, which c-ares does not use unless its options request it.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -18,7 +18,7 @@ set_option(ares_socket_t fd, ares_socket_opt_t option, const void *value, ares_s
 	(void)value;
 	(void)size;
 	(void)arg;
-	*weft__errno() = ENOSYS; /* c-ares goes on without it */
+	*weft__errno() = ENOSYS; /* c-ares continues without it */
 	return -1;
 }
 
@@ -30,7 +30,7 @@ connect_to(ares_socket_t fd, const struct sockaddr *addr, ares_socklen_t size, u
 	return weft__dns_sockets.aconnect(fd, addr, size, arg);
 }
 
-/* tidy: wide, because c-ares says what its functions are given. */
+/* tidy: wide, because c-ares defines the parameters of its functions. */
 static ares_ssize_t
 send_to(ares_socket_t fd, const void *data, size_t size, int flags, const struct sockaddr *addr,
         ares_socklen_t addr_size, void *arg)
@@ -50,7 +50,7 @@ index_of(const char *name, void *arg)
 	return if_nametoindex(name);
 }
 
-/* c-ares gives at least IF_NAMESIZE. */
+/* c-ares passes at least IF_NAMESIZE. */
 static const char *
 name_of(unsigned int index, char *name, size_t size, void *arg)
 {

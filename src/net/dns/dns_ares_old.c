@@ -8,7 +8,7 @@ weft__dns_set_sockets(ares_channel channel, void *engine)
 	return ARES_SUCCESS;
 }
 
-/* It has none. */
+/* Before 1.31 there is no cache unless it is requested. */
 int
 weft__dns_no_cache(struct ares_options *options)
 {

@@ -1,13 +1,15 @@
-/* dns_cache.c - names: who wants them, which are asked for, and what is known of them.
+/* dns_cache.c - names: their waits, their queries, and their cached answers.
  *
- * One table has all of them, by a hash with a secret of the resolver's: names may come
- * from strangers.  A name that nobody waits for and that is not known is not there, but
- * for those that an engine still has.  See dns.h for the states.
+ * One table has all names.  Its hash uses a secret of the resolver, because names may come from
+ * untrusted sources.  A name that has no waits and is not KNOWN is not in the table, unless an
+ * engine still has it.  See dns.h for the states.
  *
- *   1. The queue has those QUEUED, in the order they were first wanted; `known` those
- *      KNOWN, the least recently used first; `asked` counts those ASKED.  All are bounded.
- *   2. While an answer is told its name is in no list and has no waits but those that are
- *      told.  Telling queues results and calls nobody, so nothing changes meanwhile.
+ *   1. `queue` has the names that are QUEUED, in the order they were first wanted; `known` has
+ *      those KNOWN, the least recently used first; `asked` counts those ASKED.  All are
+ *      bounded.
+ *   2. While an answer is delivered, its name is in no list, and has no waits but those that
+ *      get the answer.  Delivery queues results and calls no callbacks, so nothing changes
+ *      meanwhile.
  */
 #include <string.h>
 #include "net/dns/dns.h"
@@ -89,7 +91,7 @@ add(struct weft__dns *dns, const struct weft__dns_key *key)
 	return name;
 }
 
-/* It is in no list. */
+/* The name must be in no list. */
 static void
 drop(struct weft__dns_name *name)
 {
@@ -102,7 +104,7 @@ drop(struct weft__dns_name *name)
 	weft__sys->release(name);
 }
 
-/* --- its lists ---------------------------------------------------------- */
+/* --- the lists ---------------------------------------------------------- */
 
 static void
 push(struct weft__dns_list *list, struct weft__dns_name *name, uint8_t state)
@@ -153,7 +155,7 @@ limit(uint32_t set, uint32_t usual)
 	return set ? set : usual;
 }
 
-/* --- wanting ------------------------------------------------------------ */
+/* --- waits -------------------------------------------------------------- */
 
 const struct weft__dns_name *
 weft__dns_known(struct weft__dns *dns, const struct weft__dns_key *key)
@@ -186,7 +188,7 @@ weft__dns_want(struct weft__dns *dns, const struct weft__dns_key *key, struct we
 {
 	struct weft__dns_name *name = find(dns, key);
 
-	if (name && name->state == WEFT__DNS_KNOWN) { /* and did not hold */
+	if (name && name->state == WEFT__DNS_KNOWN) { /* the answer has expired */
 		take_out(&dns->known, name);
 		drop(name);
 		name = NULL;
@@ -229,7 +231,7 @@ weft__dns_unwant(struct weft__dns_wait *wait)
 	}
 }
 
-/* --- asking ------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------ */
 
 struct weft__dns_name *
 weft__dns_next(struct weft__dns *dns)
@@ -254,7 +256,7 @@ end_asking(struct weft__dns_name *name)
 	weft__assert(name->state == WEFT__DNS_ASKED && dns->asked > 0);
 	name->state = WEFT__DNS_NEW;
 	dns->asked--;
-	if (dns->queue.first) /* one more may be asked for */
+	if (dns->queue.first) /* the engine can take one more */
 		weft__dns_poke(dns);
 }
 
@@ -280,7 +282,7 @@ time_to_keep(const struct weft__dns_answer *answer)
 	return answer->ttl_ns < max ? answer->ttl_ns : max;
 }
 
-/* Put the answer into the name for as long as it is told; `found` is the answer's. */
+/* Put the answer into the name while it is delivered; `found` points into the answer. */
 static void
 show(struct weft__dns_name *name, struct weft__dns_answer *answer)
 {
@@ -291,7 +293,7 @@ show(struct weft__dns_name *name, struct weft__dns_answer *answer)
 	name->found = answer->count > 0 ? (void *)answer->places : (void *)answer->host;
 }
 
-/* Keep it, in memory of the name's own; false: there is none. */
+/* Cache the answer, in memory of the name's own.  False if out of memory. */
 static bool
 keep(struct weft__dns_name *name, const struct weft__dns_answer *answer)
 {
@@ -343,7 +345,7 @@ weft__dns_answered(struct weft__dns_name *name, struct weft__dns_answer *answer)
 	}
 }
 
-/* --- forgetting --------------------------------------------------------- */
+/* --- dropping ----------------------------------------------------------- */
 
 void
 weft__dns_forget(struct weft__dns *dns)

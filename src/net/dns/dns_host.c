@@ -1,9 +1,9 @@
-/* dns_host.c - which names are names of hosts, and which are here.
+/* dns_host.c - checks host names, and finds those of this host.
  *
- * What goes to a server is checked first: letters, digits, '-' and '_' (which hosts
- * should not have and services do), in labels of 1 to 63, 253 in all; one dot at the end
- * stands for the root, and keeps the search list away.  Names of other scripts are to be
- * given as they are asked for (xn--...): to translate them is for whoever shows them.
+ * A name is checked before it goes to a server: letters, digits, '-' and '_' (which is not for
+ * hosts, but services use it), in labels of 1 to 63 characters, 253 in all.  One dot at the end
+ * is the root, and disables the search list.  Non-ASCII names must be given in their ASCII form
+ * (xn--...): the program that displays names has to translate them.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 static const char foreign[] = "names with other than ASCII letters are not "
 			      "translated: give it in its ASCII form (xn--...)";
 
-/* Part of a text for a person; what cannot be shown is left out. */
+/* Fail with a text that shows the start of the name; unprintable characters become '?'. */
 static int
 refuse(const char *host, size_t size, const char *why)
 {
@@ -36,7 +36,7 @@ is_of_label(char c)
 	       || c == '-' || c == '_';
 }
 
-/* Why it is none, or NULL. */
+/* The reason why it is not a host name, or NULL. */
 static const char *
 fault_in(const char *host, size_t size)
 {

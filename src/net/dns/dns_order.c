@@ -1,13 +1,13 @@
-/* dns_order.c - which address of a host is tried first.
+/* dns_order.c - decides which address of a host is tried first.
  *
- * RFC 6724, section 6, as far as a program can know: from which address of ours the
- * kernel would reach it is asked with a datagram socket, which sends nothing; one socket
- * for all of a family.  Rules 3, 4 and 7 (deprecated, home and tunnelled addresses) need
- * knowledge of interfaces and are left out; rule 9 is for IPv6 only, since it would undo
- * the order in which servers spread the load.
+ * RFC 6724, section 6, as far as a program can know.  A connected datagram socket, which sends
+ * nothing, shows from which local address the kernel would reach a host; one socket serves all
+ * addresses of a family.  Rules 3, 4 and 7 (deprecated, home and tunneled addresses) need
+ * knowledge of interfaces and are left out.  Rule 9 is for IPv6 only, because it would undo the
+ * order in which servers spread the load.
  *
- * Then families take turns (RFC 8305, section 4), so that who tries one after the other
- * does not wait for all of a family that is broken on the way.
+ * Then the families alternate (RFC 8305, section 4), so that a caller that tries one address
+ * after the other does not wait for all addresses of a broken family.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -16,18 +16,18 @@
 
 enum { SCOPE_LINK = 2, SCOPE_SITE = 5, SCOPE_GLOBAL = 14 };
 
-/* What the rules ask of one. */
+/* The properties that the rules compare. */
 struct rank {
 	struct weft__host host;
 	bool usable;
-	bool same_scope; /* as the address of ours, */
-	bool same_label; /* the same */
+	bool same_scope; /* as the local address */
+	bool same_label; /* as the local address */
 	uint8_t scope;
 	uint8_t precedence;
-	uint8_t prefix; /* bits it has in common with ours */
+	uint8_t prefix; /* bits in common with the local address */
 };
 
-/* An IPv4 address is mapped into IPv6 for the rules. */
+/* Map an IPv4 address into IPv6, for the rules. */
 static void
 map(const struct weft__host *host, uint8_t ip[16])
 {
@@ -91,7 +91,7 @@ scope_of(const uint8_t ip[16])
 	return ip[0] == 0xfe && ip[1] >> 6 == 3 ? SCOPE_SITE : SCOPE_GLOBAL;
 }
 
-/* Which address of ours would be used?  False: it cannot be reached. */
+/* Find the local address that the kernel would use.  False if the host cannot be reached. */
 static bool
 find_source(int fd, const struct weft__host *host, uint8_t out[16])
 {
@@ -102,7 +102,7 @@ find_source(int fd, const struct weft__host *host, uint8_t out[16])
 	weft_addr addr;
 
 	weft__dns_make_addr(host, 53, SOCK_DGRAM, &addr);
-	if (fd >= 0) /* else what was chosen for the last one would stay */
+	if (fd >= 0) /* else the local address of the last connect would stay */
 		(void)weft__sys->connect(fd, &none, sizeof(none));
 	if (fd < 0 || weft__sys->connect(fd, weft__addr_sockaddr(&addr), addr.size) < 0
 	    || weft__sys->sockname(fd, (struct sockaddr *)&in6, &size) < 0)
@@ -132,7 +132,7 @@ rank(struct rank *r, const struct weft__host *host, int fd)
 	r->prefix = host->family == AF_INET6 ? (uint8_t)common_bits(ip, source) : 0;
 }
 
-/* Is `a` to come before `b`, which came first? */
+/* Whether `a` must move before `b`, which precedes it. */
 static bool
 is_better(const struct rank *a, const struct rank *b)
 {
@@ -148,7 +148,7 @@ is_better(const struct rank *a, const struct rank *b)
 		return a->scope < b->scope;
 	if (a->host.family == AF_INET6 && b->host.family == AF_INET6)
 		return a->prefix > b->prefix; /* 9 */
-	return false;                         /* 10: as they were */
+	return false;                         /* 10: keep the order */
 }
 
 static void
@@ -164,12 +164,12 @@ sort(struct rank *ranks, uint32_t count)
 	}
 }
 
-/* Families take turns among [0, count), the first's first. */
+/* Alternate the families among [0, count), beginning with that of the first. */
 static void
 take_turns(const struct rank *ranks, uint32_t count, struct weft__host *out)
 {
 	uint16_t family = count > 0 ? ranks[0].host.family : 0;
-	uint32_t at[2] = { 0, 0 }; /* of the first's family, and of the other */
+	uint32_t at[2] = { 0, 0 }; /* next index, of the first's family and of the other */
 
 	for (uint32_t i = 0; i < count; i++) {
 		bool other = i % 2;
@@ -203,7 +203,7 @@ weft__dns_order(struct weft__host *hosts, uint32_t count)
 			*fd = weft__sys->socket(hosts[i].family, SOCK_DGRAM, 0);
 		rank(&ranks[i], &hosts[i], *fd < 0 ? -2 : *fd);
 		if (*fd < 0)
-			*fd = -2; /* not to be tried again */
+			*fd = -2; /* do not try again */
 	}
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)

@@ -1,12 +1,12 @@
-/* dns_system.c - the engine that has the system ask: in the pool for what blocks.
+/* dns_system.c - the engine that uses the system's resolver, in the blocking pool.
  *
- * The system's resolver cannot be interrupted, so a job is in library memory; who waited
- * for it has left when he was told to end, and the answer is kept for the next.  At most
- * half of the pool's threads are busy with names.
+ * The system's resolver cannot be interrupted, so a job is in library memory.  A canceled wait
+ * leaves at once, and the answer is cached for the next.  At most half of the threads of the
+ * pool are busy with names.
  *
- *   1. A job is a name's while that is ASKED.  Its op is background work, as those are who
- *      wait for the name; but the loop has not stopped before the call has returned.
- *   2. A job that was never begun, because the loop stops, gives its name back.
+ *   1. A job belongs to a name while that is ASKED.  Its op does not keep the loop alive; the
+ *      ops of the waits do.  But the loop does not stop before the call has returned.
+ *   2. A job that never began, because the loop stops, gives its name back.
  */
 #include <weft/work.h>
 #include "net/dns/dns.h"
@@ -27,7 +27,7 @@ weft__dns_engine_open(struct weft__dns *dns)
 	return 0;
 }
 
-/* In a forked child there is no thread that works on them. */
+/* In a forked child there is no thread that works on the jobs. */
 void
 weft__dns_engine_close(struct weft__dns *dns, bool alone)
 {
@@ -38,7 +38,7 @@ weft__dns_engine_close(struct weft__dns *dns, bool alone)
 				weft__sys->release(name->job);
 }
 
-/* On a thread of the pool. */
+/* Runs on a thread of the pool. */
 static int
 run(void *arg)
 {
@@ -59,7 +59,7 @@ run(void *arg)
 	return 0;
 }
 
-/* Whatever it was that kept the system from asking, it may be better later. */
+/* Other errors of the system's resolver may be temporary. */
 static int
 error_of(int error)
 {
@@ -78,7 +78,7 @@ on_done(weft_op *op, int64_t result, void *arg)
 		weft__dns_answered(job->name, &job->answer);
 	} else if (result == WEFT_ESHUTDOWN) {
 		weft__dns_unasked(job->name);
-	} else { /* no thread is to be had */
+	} else { /* no thread is available */
 		job->answer.error = WEFT_EAGAIN;
 		weft__dns_answered(job->name, &job->answer);
 	}
@@ -107,7 +107,7 @@ weft__dns_engine_ask(struct weft__dns_name *name)
 	}
 }
 
-/* Answers come by themselves. */
+/* Answers need no ticks. */
 void
 weft__dns_engine_tick(struct weft__dns *dns)
 {

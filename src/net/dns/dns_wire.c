@@ -1,9 +1,9 @@
-/* dns_wire.c - two things that c-ares does not tell: how long a "no" holds, and that one of
- * two answers is malformed.
+/* dns_wire.c - two facts that c-ares does not report: how long a negative answer is valid, and
+ * that one of two replies is malformed.
  *
- * The first is in the SOA record that a server sends along, as the smaller one of the record's
- * own time and its last field.  The second is lost where the answer about the other kind of
- * address comes later.  The bytes are a stranger's: they are read by a cursor with an end.
+ * The first is in the SOA record of the reply: the smaller of the record's TTL and its last
+ * field.  The second is lost if the reply for the other address family comes later.  The bytes
+ * are untrusted, so they are read by a cursor with an end.
  */
 #include "net/dns/dns_wire.h"
 
@@ -11,10 +11,10 @@ enum {
 	TYPE_A = 1,
 	TYPE_SOA = 6,
 	TYPE_AAAA = 28,
-	TRUNCATED = 0x200, /* of the flags */
+	TRUNCATED = 0x200, /* a flag of the header */
 	RCODE_OK = 0,
 	RCODE_NO_NAME = 3,
-	SOA_NUMBERS = 20, /* behind its two names */
+	SOA_NUMBERS = 20, /* bytes after its two names */
 };
 
 struct cursor {
@@ -22,7 +22,7 @@ struct cursor {
 	bool bad;
 };
 
-/* Go on by so many bytes; where they begin. */
+/* Advance by `size` bytes.  Returns where they begin, or NULL. */
 static const uint8_t *
 take(struct cursor *c, size_t size)
 {
@@ -47,7 +47,7 @@ take_number(struct cursor *c, size_t size)
 	return number;
 }
 
-/* A pointer to elsewhere is where a name ends here. */
+/* Skip a name.  A compression pointer ends it here. */
 static void
 skip_name(struct cursor *c)
 {
@@ -69,7 +69,7 @@ smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Of one record: what it says, or -1. */
+/* Read a record.  Returns the negative TTL of a SOA record, or -1. */
 static int64_t
 read_record(struct cursor *c)
 {
@@ -100,7 +100,7 @@ weft__dns_negative_ttl(const void *message, size_t size)
 	int64_t ttl = -1;
 
 	c.end = c.at + size;
-	(void)take(&c, 2); /* its number */
+	(void)take(&c, 2); /* message ID */
 	flags = take_number(&c, 2);
 	questions = take_number(&c, 2);
 	answers = take_number(&c, 2);
@@ -118,7 +118,7 @@ weft__dns_negative_ttl(const void *message, size_t size)
 	return c.bad ? -1 : ttl;
 }
 
-/* The name of the question, which is never a pointer to elsewhere. */
+/* Read the name of the question, which has no compression pointers. */
 static void
 read_question(struct cursor *c, char *out)
 {
@@ -144,7 +144,7 @@ read_question(struct cursor *c, char *out)
 	(void)take(c, 4); /* type and class */
 }
 
-/* Whether a record is whole, and an address has its size. */
+/* Whether a record is complete, and an address has its size. */
 static bool
 check_record(struct cursor *c)
 {
@@ -152,7 +152,7 @@ check_record(struct cursor *c)
 
 	skip_name(c);
 	type = take_number(c, 2);
-	(void)take(c, 6); /* class and time */
+	(void)take(c, 6); /* class and TTL */
 	size = take_number(c, 2);
 	(void)take(c, size);
 	return !c->bad && (type != TYPE_A || size == 4) && (type != TYPE_AAAA || size == 16);
@@ -165,7 +165,7 @@ weft__dns_is_malformed(const void *message, size_t size, char name[WEFT__DNS_QUE
 	uint32_t flags, questions, records = 0;
 
 	c.end = c.at + size;
-	(void)take(&c, 2); /* its number */
+	(void)take(&c, 2); /* message ID */
 	flags = take_number(&c, 2);
 	questions = take_number(&c, 2);
 	for (int i = 0; i < 3; i++)

@@ -1,4 +1,4 @@
-/* dns_wire.h - what is read from answers of servers before c-ares reads them.
+/* dns_wire.h - reads replies of servers before c-ares reads them.
  *
  * Needs: nothing.  Thread: any.
  */
@@ -9,15 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How long it may be kept that there is no such name or record (RFC 2308): in seconds,
- * or -1 if the message says something else, or does not say. */
+/* How long a negative answer, no such name or record, may be cached (RFC 2308).  Returns
+ * seconds, or -1 if the message is not one, or does not give the time. */
 int64_t weft__dns_negative_ttl(const void *message, size_t size);
 
 #define WEFT__DNS_QUESTION_MAX 256u
 
-/* Whether an answer is cut, or has a record that cannot be one.  If so, fills `name` with the
- * name that it was asked for, in small letters.  False also for what is no answer to one
- * question, and for an answer that says that it is cut. */
+/* Whether a reply is incomplete, or has an invalid record.  If so, fills `name` with the
+ * queried name, in lower case.  False also for a message that is not a reply to one question,
+ * and for a reply that is marked as truncated. */
 bool weft__dns_is_malformed(const void *message, size_t size,
                             char name[WEFT__DNS_QUESTION_MAX]);
 
