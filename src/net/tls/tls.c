@@ -1,11 +1,12 @@
 /* tls.c - TLS contexts: opening, reloading, closing.
  *
- *   1. What a context says lies in its present set (tls_set.h).  Who begins a session
- *      takes a reference to that under the lock; a reload puts another one in its place
- *      under the lock, and the old one ends with its last session.
- *   2. Sessions need no context, only their set.  Listeners and the opener hold the
- *      context.
- *   3. Reloads come one after the other, files and all: what was read last stays.
+ *   1. The settings of a context are in its current set (tls_set.h).  A new session references
+ *      that set under the lock.  A reload replaces the set under the lock, and the old set is
+ *      freed after its last session.
+ *   2. Sessions do not need the context, only their set.  Listeners and the opener reference
+ *      the context.
+ *   3. Reloads run one after the other, including the reading of files: what was read last
+ *      stays.
  */
 #include "net/tls/tls_set.h"
 
@@ -27,7 +28,7 @@ weft__tls_ref(weft_tls *tls)
 void
 weft_tls_close(weft_tls *tls)
 {
-	/* The last one sees what all others did with it. */
+	/* The thread that drops the last reference sees all changes by the others. */
 	if (!tls || weft__add(&tls->refs, UINT32_MAX, WEFT__ACQ_REL) != 1)
 		return;
 	weft__tls_set_unref(tls->set);

@@ -1,22 +1,21 @@
-/* tls.h - TLS of one connection, without any I/O.  Private.
+/* tls.h - TLS of one connection, without I/O.  Private.
  *
- * A session is bytes in, bytes out: whoever has the connection puts received bytes in,
- * calls, and sends what has come out.  Nothing here waits, and no descriptor is known.
+ * A session is bytes in, bytes out: the owner of the connection feeds received bytes to it,
+ * makes calls, and sends the output.  Nothing here waits, and no descriptor is known.
  *
- *   1. After every call but room, came and sent there may be output, also after an error:
- *      the alert that tells the peer.  Send it before anything is waited for.
- *   2. WEFT_EAGAIN is not an error and has no text.  With output: send that first.
- *      Without: wait for input.
- *   3. Every other error is the end: it is said again by each later call.
- *   4. What room() gave is lent until came(), be it with 0: the session must not be
- *      closed, and nothing fed, until then; all other calls may be made.
- *   5. A session keeps no buffer while it has nothing to keep in one and none is lent.
- *      So wait for readability first, or receive elsewhere and feed, where idle
- *      connections must be small.
+ *   1. Every call except room, came and sent may produce output, even if it fails: the alert
+ *      that notifies the peer.  Send the output before you wait for anything.
+ *   2. WEFT_EAGAIN is not an error and has no text.  If there is output, send it first.  If
+ *      not, wait for input.
+ *   3. Every other error is the end of the session: each later call returns it again.
+ *   4. The memory that room() returns is lent until came(), which may be called with 0.  Until
+ *      then the session must not be closed or fed; all other calls are allowed.
+ *   5. A session has no buffer while it has nothing to buffer and none is lent.  So wait for
+ *      readability first, or receive elsewhere and feed, where idle connections must be small.
  *   6. The calls of one session come from one thread at a time.
  *
- * A handshake needs some 12 KiB of stack with RSA keys, with others half of that: a
- * threadlet that makes one must have it to spare.
+ * A handshake needs some 12 KiB of stack with RSA keys, and half of that with others.  A
+ * threadlet that does a handshake must have that much to spare.
  */
 #ifndef WEFT_NET_TLS_H
 #define WEFT_NET_TLS_H
@@ -25,60 +24,61 @@
 
 struct weft__session;
 
-#define WEFT__SESSION_OUT_MAX ((size_t)65536 - 64) /* bytes of output, at most */
-#define WEFT__SESSION_IN_MAX  ((size_t)32768)      /* bytes of input, at most */
+#define WEFT__SESSION_OUT_MAX ((size_t)65536 - 64) /* maximum of output, in bytes */
+#define WEFT__SESSION_IN_MAX  ((size_t)32768)      /* maximum of input, in bytes */
 
-/* One more user of the context, who closes it, too; any thread. */
+/* Add a reference to the context, which weft_tls_close() drops.  Thread: any. */
 weft_tls *weft__tls_ref(weft_tls *tls);
 
-/* A new session as WEFT_TLS_CLIENT of the host `name`, a DNS name or the literal of an
- * address without brackets, or as WEFT_TLS_SERVER, without a name.  Files read later do
- * not matter to it, and the context may be closed.
- * 0, WEFT_EINVAL (no name; a server without certificates), WEFT_ENOMEM. */
+/* Create a session: WEFT_TLS_CLIENT for the host `name`, a DNS name or a literal address
+ * without brackets, or WEFT_TLS_SERVER, without a name.  A later reload does not affect it, and
+ * the context may be closed.  Returns 0, WEFT_EINVAL (no name; a server without certificates),
+ * WEFT_ENOMEM. */
 int  weft__session_open(weft_tls *tls, int role, const char *name,
                         struct weft__session **out);
 void weft__session_close(struct weft__session *s); /* in any state; NULL is fine */
 
-/* 0 when it is done; WEFT_EAGAIN; WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED,
+/* Returns 0 when the handshake is done; WEFT_EAGAIN; WEFT_ECERT, WEFT_EPROTO, WEFT_ETRUNCATED,
  * WEFT_ENOMEM. */
 int weft__session_handshake(struct weft__session *s);
 
-/* Where received bytes are to be put, and how many fit; 0 if there is too much input that
- * was not read, or if there is no memory: then weft__session_pending() is 0. */
+/* room: where to put received bytes, and how many fit.  Returns 0 if there is too much input
+ * that was not read, or if out of memory: then weft__session_pending() is 0.  came: `size`
+ * bytes were put there. */
 size_t weft__session_room(struct weft__session *s, void **out);
 void   weft__session_came(struct weft__session *s, size_t size);
 
-/* The same by copy: how many bytes were taken, or WEFT_ENOMEM. */
+/* The same by copying.  Returns how many bytes were taken, or WEFT_ENOMEM. */
 int64_t weft__session_feed(struct weft__session *s, const void *bytes, size_t size);
 
-/* No input will follow. */
+/* No more input will follow. */
 void weft__session_ended(struct weft__session *s);
 
-/* Plain bytes, after the handshake: the count; 0 if the peer has said goodbye;
- * WEFT_EAGAIN; WEFT_ETRUNCATED if the input has ended without a goodbye; WEFT_EPROTO,
- * WEFT_ECERT if the peer did not like our certificate, WEFT_ENOMEM.  `size` > 0. */
+/* Read plain bytes, after the handshake.  `size` > 0.  Returns the count; 0 if the peer has
+ * sent its close_notify; WEFT_EAGAIN; WEFT_ETRUNCATED if the input has ended without a
+ * close_notify; WEFT_EPROTO, WEFT_ECERT if the peer has refused our certificate, WEFT_ENOMEM. */
 int64_t weft__session_read(struct weft__session *s, void *buf, size_t size);
 
-/* Take plain bytes, after the handshake: how many, or WEFT_EAGAIN if there is much
- * output; WEFT_ESHUTDOWN after our goodbye; errors as of a read.  It works after the peer's
- * goodbye, too. */
+/* Accept plain bytes to send, after the handshake.  Returns how many, or WEFT_EAGAIN if there
+ * is much output; WEFT_ESHUTDOWN after our close_notify; errors as of a read.  It works after
+ * the peer's close_notify, too. */
 int64_t weft__session_write(struct weft__session *s, const void *buf, size_t size);
 
-/* What is to be sent, in one piece, and how much of that has been.  The piece stays where
- * it is until all of it has been; then there may be another one. */
+/* output: what to send, in one piece.  The piece stays in place until all of it was sent; then
+ * there may be another one.  sent: `size` bytes of it were sent. */
 size_t weft__session_output(struct weft__session *s, const void **out);
 void   weft__session_sent(struct weft__session *s, size_t size);
 
-/* Say goodbye to the peer, once: nothing is written after that, but can be read.  Before
- * the end of the handshake there is nothing to say.  0, or WEFT_EAGAIN: send output and
- * call again. */
+/* Produce our close_notify, once.  Nothing can be written after that, but reading continues.
+ * Does nothing before the end of the handshake.  Returns 0, WEFT_EAGAIN (send the output and
+ * call again), or an error. */
 int weft__session_goodbye(struct weft__session *s);
 
-/* Bytes that have come in and were not read, plain or not. */
+/* Received bytes that were not read yet, plain or encrypted. */
 size_t weft__session_pending(const struct weft__session *s);
 
-/* What was agreed; after the handshake, else WEFT_EINVAL.  The texts are the session's.
- * 0, WEFT_ENOMEM. */
+/* What was negotiated.  The texts belong to the session.  Returns 0, WEFT_EINVAL before the end
+ * of the handshake, WEFT_ENOMEM. */
 int weft__session_info(struct weft__session *s, weft_tls_info *out);
 
 #endif

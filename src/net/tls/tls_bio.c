@@ -1,14 +1,14 @@
-/* tls_bio.c - OpenSSL's way to a session's buffers.
+/* tls_bio.c - the BIO between OpenSSL and a session's buffers.
  *
- * A BIO of our own in place of OpenSSL's memory BIO, which grows without bound and keeps
- * what it has grown to.  Input is copied from where it was received straight into
- * OpenSSL's record, output from its record to where it is sent from.
+ * It replaces OpenSSL's memory BIO, which grows without bound and keeps the memory it has grown
+ * to.  Input is copied from where it was received directly into OpenSSL's record, and output
+ * from the record to where it is sent from.
  *
  *   1. A buffer has memory only while there are bytes in it, or while room is lent.
  *   2. While room is lent, its bytes do not move and its memory stays.
- *   3. Output is filled in one buffer and sent from another; they change places when the
- *      latter is empty.  So what is being sent stays where it is, too.
- *   4. Output is bounded; OpenSSL is told to try again when there is no room, and keeps
+ *   3. Output is filled into one buffer and sent from another; they are swapped when the latter
+ *      is empty.  So bytes that are being sent stay in place, too.
+ *   4. Output is bounded.  If there is no room, OpenSSL gets the result to try again, and keeps
  *      the rest of its record until then.
  */
 #include <string.h>
@@ -29,7 +29,7 @@ weft__tls_buffer_release(struct weft__tls_buffer *b)
 	*b = (struct weft__tls_buffer){ 0 };
 }
 
-/* To another memory; what is in it goes along. */
+/* Move the content to new memory of at least `need` bytes. */
 static bool
 move(struct weft__tls_buffer *b, size_t need, size_t max)
 {
@@ -72,7 +72,7 @@ weft__tls_out_room(const struct weft__session *s)
 	return WEFT__SESSION_OUT_MAX - used(&s->out) - used(&s->sending);
 }
 
-/* --- what OpenSSL calls ------------------------------------------------- */
+/* --- called by OpenSSL -------------------------------------------------- */
 
 static int
 bio_read(BIO *bio, char *to, size_t size, size_t *got)
@@ -150,7 +150,7 @@ weft__tls_bio_new(void)
 	return NULL;
 }
 
-/* --- the other end ------------------------------------------------------ */
+/* --- called by the owner of the session --------------------------------- */
 
 size_t
 weft__session_room(struct weft__session *s, void **out)
@@ -169,7 +169,8 @@ weft__session_room(struct weft__session *s, void **out)
 	return in->size - in->tail;
 }
 
-/* Who fills all of it has more to come: larger pieces.  Who sends little gets little. */
+/* A peer that fills all of the room gets larger pieces.  A peer that sends little gets smaller
+ * ones. */
 static void
 adapt(struct weft__session *s, size_t room, size_t came)
 {

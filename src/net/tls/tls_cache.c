@@ -1,12 +1,12 @@
-/* tls_cache.c - the tickets by which a client resumes sessions, one for each host.
+/* tls_cache.c - the tickets with which a client resumes sessions, one for each host.
  *
- *   1. A ticket is used for the host under whose name it was got, and no other: when a
- *      session is resumed no certificate is looked at.
- *   2. At most WEFT__TLS_CACHE_MAX hosts; the one used longest ago makes room.
- *   3. A ticket of TLS 1.3 is used once, so that connections cannot be told to be of the
- *      same client by it.
+ *   1. A ticket is used only for the host name that it was received for, because a resumed
+ *      session checks no certificate.
+ *   2. At most WEFT__TLS_CACHE_MAX hosts; the least recently used is replaced.
+ *   3. A ticket of TLS 1.3 is used once, so that an observer cannot link connections of one
+ *      client by it.
  *
- * Places are searched one by one: there are few, beside what a handshake costs.
+ * The entries are searched one by one: there are few, compared with the cost of a handshake.
  */
 #include <string.h>
 #include "net/tls/tls_set.h"
@@ -28,7 +28,7 @@ find(struct weft__tickets *t, const char *name)
 	return NULL;
 }
 
-/* A free one, or that of invariant 2. */
+/* A free entry, or the least recently used (invariant 2). */
 static struct weft__ticket *
 oldest(struct weft__tickets *t)
 {
@@ -88,7 +88,7 @@ weft__tickets_fini(struct weft__tickets *t)
 		clear_place(&t->places[i]);
 }
 
-/* Called in a handshake, or while reading; those of a server are not kept. */
+/* Called in a handshake, or while reading.  A server keeps none. */
 int
 weft__tls_on_ticket(SSL *ssl, SSL_SESSION *session)
 {

@@ -1,8 +1,8 @@
 /* tls_file.c - certificates and keys from PEM files.
  *
- * The files are read by us, through the sys table, and only parsed by OpenSSL.  What was
- * in the buffer may be a key: it is wiped before the memory is given back.  Nobody is
- * asked for a password; a key that has one is refused.
+ * The files are read here, through the sys table, and only parsed by OpenSSL.  The buffer may
+ * have held a key, so it is wiped before it is freed.  There is no prompt for a password; a key
+ * that has one is refused.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 struct content {
 	char *bytes;
-	size_t size; /* of what was read */
+	size_t size; /* bytes that were read */
 	size_t room;
 };
 
@@ -35,7 +35,7 @@ fail_read(int error, const char *path)
 	return fail_file(error, path, weft_strerror(error));
 }
 
-/* What the queue says of it, as WEFT_EINVAL; or that there was no memory. */
+/* WEFT_ENOMEM if the error queue reports lack of memory, else WEFT_EINVAL. */
 static int
 fail_parse(const char *path, const char *what)
 {
@@ -52,7 +52,7 @@ drop_content(struct content *c)
 	*c = (struct content){ 0 };
 }
 
-/* By a copy and not by resizing, which might leave a key behind. */
+/* Copies instead of resizing, which might leave a key behind. */
 static int
 grow(struct content *c)
 {
@@ -103,7 +103,7 @@ read_file(const char *path, struct content *out)
 	if (fd < 0)
 		return fail_read(fd, path);
 	rc = read_all(fd, &c);
-	(void)weft__sys->close(fd); /* nothing was written */
+	(void)weft__sys->close(fd); /* nothing was written, so no error matters */
 	if (rc < 0) {
 		drop_content(&c);
 		return fail_read(rc, path);
@@ -120,7 +120,7 @@ weft__tls_free_certs(STACK_OF(X509) * certs)
 	sk_X509_pop_free(certs, X509_free);
 }
 
-/* Whether the parser only found no more of them. */
+/* Whether the parser has only found no more certificates. */
 static bool
 is_at_end(void)
 {

@@ -1,7 +1,7 @@
-/* tls_info.c - what was agreed on a connection, as texts that stay with its session.
+/* tls_info.c - what was negotiated on a connection, as texts that belong to its session.
  *
- * They are put together when somebody asks, in one piece of memory, and once: most never
- * ask, and idle connections should be small.
+ * They are built on the first request, in one block of memory: most programs never request
+ * them, and idle connections should be small.
  */
 #include <string.h>
 #include "base/text.h"
@@ -25,7 +25,7 @@ tell_alpn(struct info *info, SSL *ssl)
 
 	SSL_get0_alpn_selected(ssl, &name, &size);
 	if (size > 0)
-		memcpy(info->alpn, name, size); /* 255 bytes at most */
+		memcpy(info->alpn, name, size); /* at most 255 bytes */
 	info->told.alpn = info->alpn;
 }
 
@@ -39,7 +39,7 @@ tell_server_name(struct info *info, SSL *ssl)
 	info->told.server_name = info->server_name;
 }
 
-/* "CN = example.org, O = Example", as OpenSSL writes it on one line, all of it printable. */
+/* "CN = example.org, O = Example", as OpenSSL formats it on one line, all of it printable. */
 static bool
 tell_peer(struct info *info, const X509 *cert, int der_size)
 {

@@ -1,9 +1,9 @@
-/* tls_name.c - which certificate a server shows, and which protocol it speaks.
+/* tls_name.c - chooses the certificate that a server shows, and the protocol it speaks.
  *
- * A client names the host it wants before anything is shown to it.  The exact name is
- * looked for first, then the one with a star in place of the first label, then the
- * default.  Is there none, the handshake ends: a certificate for another host would not
- * be accepted anyway.
+ * A client names the host it wants before the server shows a certificate.  The exact name is
+ * tried first, then the one with a star in place of the first label, then the default.  If
+ * there is none, the handshake ends: the client would not accept a certificate for another host
+ * anyway.
  */
 #include <string.h>
 #include "net/tls/tls_set.h"
@@ -54,8 +54,8 @@ find_default(const struct weft__tls_set *set)
 	return NULL;
 }
 
-/* The name in a hello: the first of a list, whose sizes and kind come before it.  What is not
- * like that OpenSSL refuses later. */
+/* The name in a client hello: the first of a list, behind sizes and type.  OpenSSL refuses
+ * malformed ones later. */
 static size_t
 hello_name(SSL *ssl, char out[WEFT__TLS_NAME_MAX])
 {
@@ -72,9 +72,9 @@ hello_name(SSL *ssl, char out[WEFT__TLS_NAME_MAX])
 	return name;
 }
 
-/* A session is resumed under the name that it was made for, and no other (RFC 6066,
- * section 3): who was let in as a client of one host is not for that a client of another.
- * OpenSSL compares the context of a session, so the name is part of that. */
+/* A session is resumed only under the name that it was made for (RFC 6066, section 3): a client
+ * that one host has accepted is not thereby accepted by another.  OpenSSL compares the context
+ * of a session, so the name is part of that. */
 int
 weft__tls_on_hello(SSL *ssl, int *alert, void *arg)
 {
@@ -115,7 +115,7 @@ weft__tls_on_name(SSL *ssl, int *alert, void *arg)
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* By our order.  The client's list was checked by OpenSSL, as far as its sizes go. */
+/* Our order decides.  OpenSSL has checked the sizes in the client's list. */
 int
 weft__tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
                   const unsigned char *in, unsigned int in_size, void *arg)

@@ -1,6 +1,6 @@
-/* tls_none.c - in place of TLS, in a build without OpenSSL.
+/* tls_none.c - replaces TLS in a build without OpenSSL.
  *
- * There is no context, so there is no session either: what takes one is never called.
+ * There is no context, so there is no session either: functions that take one are never called.
  */
 #include "base/thread.h"
 #include "net/tls/tls.h"

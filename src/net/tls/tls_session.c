@@ -1,16 +1,17 @@
-/* tls_session.c - TLS of one connection, driven by whoever has the bytes.
+/* tls_session.c - TLS of one connection, driven by the owner of the connection.
  *
- *   1. Before each call of OpenSSL the thread's queue of errors is emptied, and after
- *      each failure it is read and emptied (tls_text.c).
- *   2. After an error nothing is asked of OpenSSL any more: the first error stays.
- *   3. A write is only begun if all records it can make have room, with what the peer may
- *      have made us say before them.  So a record is never left half-way, and a caller may
- *      come back with other bytes than it was refused with.
- *   4. A client is done only when a certificate was verified, or its context wants none.
- *   5. Handshake messages after the handshake, new tickets and keys, are counted: a peer
- *      that sends nothing else is not listened to for ever.
+ *   1. The thread's error queue is cleared before each call of OpenSSL, and read and cleared
+ *      after each failure (tls_text.c).
+ *   2. After an error OpenSSL is not called again: the first error stays.
+ *   3. A write begins only if there is room for all its records, and for messages that the peer
+ *      may have made us send before them.  So a record is never left incomplete, and after a
+ *      refusal the caller may come back with other bytes.
+ *   4. The handshake of a client is done only if a certificate was verified, or its context
+ *      requires none.
+ *   5. Handshake messages after the handshake, new tickets and keys, are counted: the session
+ *      of a peer that sends nothing else is ended.
  *
- * No early data is sent or taken, and nothing is negotiated anew.
+ * No early data is sent or accepted, and there is no renegotiation.
  */
 #include <string.h>
 #include <openssl/err.h>
@@ -18,13 +19,13 @@
 #include "net/tls/tls_set.h"
 
 #define RECORD_PLAIN 16384u /* bytes in a record */
-#define RECORD_OVER  32u    /* around them; 29 with AES-GCM in TLS 1.2 */
+#define RECORD_OVER  32u    /* overhead of a record; 29 with AES-GCM in TLS 1.2 */
 #define ASIDE        128u   /* for an alert, or new keys */
-#define WORTH        2048u  /* less is no record, if there is more to write */
-#define CHATTER_MAX  128u   /* steps without data, three for each message */
+#define WORTH        2048u  /* less is not worth a partial write */
+#define CHATTER_MAX  128u   /* steps without data; three for each message */
 #define IN_FIRST     4096u
 
-/* --- life --------------------------------------------------------------- */
+/* --- creation and freeing ----------------------------------------------- */
 
 void
 weft__session_close(struct weft__session *s)
@@ -32,7 +33,8 @@ weft__session_close(struct weft__session *s)
 	if (!s)
 		return;
 	weft__assert(!s->lent);
-	/* Else a session could not be resumed whose goodbye nobody has waited for. */
+	/* Without this, OpenSSL would not resume a session that ended before the peer's
+	 * close_notify. */
 	if (s->ssl && !s->broken)
 		SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(s->ssl);
@@ -47,7 +49,7 @@ weft__session_close(struct weft__session *s)
 	weft__sys->release(s);
 }
 
-/* A copy as DNS has it, without the dot of the root; or NULL. */
+/* Copy a DNS name without the dot of the root; or NULL. */
 static char *
 copy_name(const char *name)
 {
@@ -79,7 +81,7 @@ is_name(const char *name)
 
 #define HOST_FLAGS (X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
 
-/* Whom it must be, and what it is asked for: an address has no server name. */
+/* Set the host to verify, and the server name to send: an address has no server name. */
 static bool
 expect_host(struct weft__session *s)
 {
@@ -167,7 +169,7 @@ weft__session_open(weft_tls *tls, int role, const char *name, struct weft__sessi
 	return 0;
 }
 
-/* --- what all calls do -------------------------------------------------- */
+/* --- common to all calls ------------------------------------------------ */
 
 static int
 say_again(const struct weft__session *s)
@@ -175,7 +177,7 @@ say_again(const struct weft__session *s)
 	return weft_fail(s->broken, "%s", s->why ? s->why : weft_strerror(s->broken));
 }
 
-/* WEFT_EAGAIN, 0 at the peer's goodbye, or the end. */
+/* WEFT_EAGAIN, 0 at the peer's close_notify, or the error that ends the session. */
 static int
 result_of(struct weft__session *s, int rc)
 {
@@ -194,7 +196,7 @@ result_of(struct weft__session *s, int rc)
 	}
 }
 
-/* After the handshake its state changes only by such messages, theirs and ours. */
+/* After the handshake, only new tickets and keys change the state, the peer's and ours. */
 void
 weft__tls_on_state(const SSL *ssl, int where, int result)
 {
@@ -208,8 +210,9 @@ weft__tls_on_state(const SSL *ssl, int where, int result)
 		s->chatter++;
 }
 
-/* Its messages leave OpenSSL with a buffer that only the next record would free.  Between
- * two records nothing is in it; some versions do not look whether one has begun. */
+/* Handshake messages leave OpenSSL with a buffer that only the next record would free.  Between
+ * two records ("RH") the buffer is empty; some versions of OpenSSL do not check whether a
+ * record has begun. */
 static void
 shrink(struct weft__session *s)
 {
@@ -219,7 +222,7 @@ shrink(struct weft__session *s)
 
 /* --- the handshake ------------------------------------------------------ */
 
-/* A server may only choose from what we have offered. */
+/* Whether the server has chosen a protocol that was offered. */
 static bool
 is_alpn_ours(const struct weft__session *s)
 {
@@ -235,19 +238,19 @@ is_alpn_ours(const struct weft__session *s)
 	return false;
 }
 
-/* Whether it is the host asked for.  OpenSSL has looked, unless it had no memory for the
- * name: it copies that before it verifies, and does not notice when it cannot. */
+/* Whether the certificate is for the requested host.  OpenSSL has checked that, unless it had
+ * no memory for the name: it copies the name before it verifies, and does not notice a failure. */
 static bool
 is_host(const struct weft__session *s, X509 *cert)
 {
 	int match = X509_check_ip_asc(cert, s->name, 0);
 
-	if (match == -2) /* it is no address */
+	if (match == -2) /* not an address */
 		match = X509_check_host(cert, s->name, 0, HOST_FLAGS, NULL);
 	return match == 1;
 }
 
-/* Invariant 4, once more. */
+/* Check invariant 4 again. */
 static int
 check_peer(struct weft__session *s)
 {
@@ -322,7 +325,7 @@ read_some(struct weft__session *s, void *buf, size_t size)
 	return rc;
 }
 
-/* As much as there is: what failed after some bytes is told by the next call. */
+/* Read as much as there is.  If an error comes after some bytes, the next call returns it. */
 int64_t
 weft__session_read(struct weft__session *s, void *buf, size_t size)
 {
@@ -342,7 +345,7 @@ weft__session_read(struct weft__session *s, void *buf, size_t size)
 	return sum > 0 ? (int64_t)sum : n;
 }
 
-/* Plain bytes whose records fit into `room`. */
+/* How many plain bytes fit into `room` as records. */
 static size_t
 plain_for(size_t room)
 {
@@ -355,7 +358,7 @@ plain_for(size_t room)
 	return full * RECORD_PLAIN + (rest > RECORD_OVER ? rest - RECORD_OVER : 0);
 }
 
-/* Room for the records of `size` bytes, got before OpenSSL begins with them. */
+/* Make room for the records of `size` bytes before OpenSSL begins with them. */
 static bool
 reserve(struct weft__session *s, size_t size)
 {
@@ -398,7 +401,7 @@ weft__session_goodbye(struct weft__session *s)
 	if (s->broken || !s->done || s->said)
 		return 0;
 	ERR_clear_error();
-	/* New keys that had no room go first. */
+	/* New keys that had no room are sent first. */
 	rc = SSL_in_init(s->ssl) ? SSL_do_handshake(s->ssl) : 1;
 	rc = rc == 1 ? SSL_shutdown(s->ssl) : -1;
 	if (rc < 0) {

@@ -1,12 +1,12 @@
-/* tls_set.c - what a TLS context's files say, as contexts of OpenSSL.
+/* tls_set.c - builds the contexts of OpenSSL from the files of a TLS context.
  *
- * One SSL_CTX for clients, and for a server one for each name that it has certificates
- * for; all with the same settings.  Every handshake of a server begins by the same one,
- * whose keys all tickets are made with, and changes to another at the client's word
+ * There is one SSL_CTX for clients, and for a server one for each name that has certificates;
+ * all have the same settings.  Every handshake of a server begins with the same SSL_CTX, which
+ * has the keys of all tickets, and switches to another when the client names a host
  * (tls_name.c).
  *
- * The system's authorities are a folder, from which OpenSSL reads one file for each that
- * it needs, while it verifies.  Nothing else is read by it.
+ * The system's authorities are a folder, from which OpenSSL reads one file for each that it
+ * needs, while it verifies.  OpenSSL reads no other files.
  */
 #include <string.h>
 #include <openssl/err.h>
@@ -17,25 +17,26 @@
 #define CIPHERS_1_3                                      \
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:" \
 	"TLS_CHACHA20_POLY1305_SHA256"
-#define SECURITY  2  /* of OpenSSL's levels: 112 bits */
-#define DEPTH_MAX 10 /* certificates between the peer's and one that is trusted */
-#define CA_NAMES  32 /* up to so many authorities clients are told of */
+#define SECURITY  2  /* security level of OpenSSL: 112 bits */
+#define DEPTH_MAX 10 /* certificates between the peer's and a trusted one */
+#define CA_NAMES  32 /* if there are more authorities, clients get no list of them */
 
 static const uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION
                                 | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;
 
-/* No partial writes: records that are begun always have room (tls_session.c), and all of
- * a write in one call keeps OpenSSL's buffer from one record to the next. */
+/* No partial writes: records that are begun always have room (tls_session.c).  If one call
+ * writes everything, OpenSSL keeps its buffer from one record to the next. */
 static const long modes = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS
                           | SSL_MODE_NO_AUTO_CHAIN;
 
-/* What is read from files before it has its place. */
+/* Authorities, while a set is built. */
 struct load {
 	X509_STORE *trusted;
 	STACK_OF(X509) * ca; /* NULL: the system's */
 };
 
-/* The queue's word for it, as WEFT_EINVAL with `file`, or as WEFT_ENOMEM. */
+/* WEFT_ENOMEM if the error queue reports lack of memory, else WEFT_EINVAL with `file` and the
+ * reason in the queue. */
 static int
 fail(const char *file, const char *what)
 {
@@ -77,7 +78,7 @@ set_client(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 	SSL_CTX_sess_set_new_cb(ctx, weft__tls_on_ticket);
 	if (load->trusted)
 		SSL_CTX_set1_cert_store(ctx, load->trusted);
-	return !set->alpn /* 0 is done, by this one function */
+	return !set->alpn /* this function returns 0 on success */
 	       || SSL_CTX_set_alpn_protos(ctx, set->alpn, (unsigned)set->alpn_size) == 0;
 }
 
@@ -101,7 +102,7 @@ set_server(SSL_CTX *ctx, struct weft__tls_set *set, const struct load *load)
 	static const unsigned char id[] = "weft"; /* until a client has named a host */
 	bool tickets = !set->opts->no_tickets;
 
-	/* One is enough: a client that resumes gets the next. */
+	/* One ticket is enough: a client that resumes gets the next. */
 	if (!SSL_CTX_set_num_tickets(ctx, tickets))
 		return false;
 	if (!tickets)
@@ -130,7 +131,7 @@ new_ctx(struct weft__tls_set *set, const struct load *load, int role)
 	return NULL;
 }
 
-/* --- whom to trust ------------------------------------------------------ */
+/* --- trusted authorities ------------------------------------------------ */
 
 static int
 load_trusted(const weft_tls_opts *opts, struct load *load)
@@ -157,7 +158,7 @@ load_trusted(const weft_tls_opts *opts, struct load *load)
 
 /* --- own certificates --------------------------------------------------- */
 
-/* A certificate of our own, with those between it and an authority. */
+/* A certificate of our own, with the intermediate ones. */
 struct own {
 	const weft_tls_cert *from;
 	STACK_OF(X509) * chain; /* without `cert` */
@@ -173,8 +174,8 @@ drop_own(struct own *own)
 	weft__tls_free_certs(own->chain);
 }
 
-/* It is used all the same: a server with an old certificate is better than none, and
- * its clients will tell. */
+/* An expired certificate is used all the same: a server with an old certificate is better than
+ * none, and its clients will report it. */
 static void
 tell_if_expired(const struct own *own)
 {
@@ -231,7 +232,7 @@ same_name(const char *a, const char *b)
 	return a && b ? weft__tls_same_name(a, b) : a == b;
 }
 
-/* The context of that name: the one there is, or a new one. */
+/* The context for that name: the existing one, or a new one. */
 static SSL_CTX *
 ctx_of(struct weft__tls_set *set, const struct load *load, const char *name)
 {
@@ -243,7 +244,7 @@ ctx_of(struct weft__tls_set *set, const struct load *load, const char *name)
 	return new_ctx(set, load, WEFT_TLS_SERVER);
 }
 
-/* The name of the certificates that a client shows. */
+/* The name of the certificates that a client uses. */
 static const char *
 client_name(const weft_tls_opts *opts)
 {
@@ -334,7 +335,7 @@ build(struct weft__tls_set *set, struct load *load)
 	return load_owns(set, load);
 }
 
-/* Accepts a half-built one. */
+/* Accepts a set that is only partly built. */
 static void
 free_set(struct weft__tls_set *set)
 {
@@ -352,7 +353,7 @@ free_set(struct weft__tls_set *set)
 void
 weft__tls_set_unref(struct weft__tls_set *set)
 {
-	/* The last one sees what all others did with it. */
+	/* The thread that drops the last reference sees all changes by the others. */
 	if (set && weft__add(&set->refs, UINT32_MAX, WEFT__ACQ_REL) == 1)
 		free_set(set);
 }
@@ -368,7 +369,7 @@ weft__tls_set_new(const weft_tls_opts *opts, struct weft__tls_set **out)
 		return weft__fail(WEFT_ENOMEM, "weft_tls: out of memory");
 	weft__store(&set->refs, 1, WEFT__RELAXED);
 	set->opts = weft__tls_setup_copy(opts);
-	/* It must not be taken down at exit while loops still run. */
+	/* OpenSSL must not clean up at exit while loops still run. */
 	if (!set->opts)
 		rc = WEFT_ENOMEM;
 	else if (!OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL))

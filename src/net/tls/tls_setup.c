@@ -1,14 +1,14 @@
-/* tls_setup.c - the options of a TLS context: checked, and copied to be read again.
+/* tls_setup.c - the options of a TLS context: checks, and a copy for reloading.
  *
- * The copy is one piece of memory: the struct, the certificates, the list of protocols,
- * and behind them all texts.  It is laid out twice, the first time only to count.
+ * The copy is one block of memory: the struct, the certificates, the list of protocols, and all
+ * strings behind them.  The layout is done twice, the first time only to count.
  */
 #include <string.h>
 #include "net/tls/tls_set.h"
 
-#define ALPN_MAX 1024 /* bytes of all protocols' names */
+#define ALPN_MAX 1024 /* bytes of all protocol names */
 
-/* Memory that is given out front to back; NULL while it is only counted. */
+/* Memory that is handed out front to back; NULL while its size is only counted. */
 struct piece {
 	char *mem;
 	size_t size;

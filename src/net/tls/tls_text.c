@@ -1,8 +1,8 @@
-/* tls_text.c - what OpenSSL says of a failure, as an error and a text.
+/* tls_text.c - turns a failure of OpenSSL into an error and a text.
  *
- * OpenSSL keeps a queue of errors for each thread.  It is emptied before each call and
- * after each failure, so nothing said there is of somebody else.  The first word of TLS in
- * it is the cause: those before are of what it stands on, those after of who was told.
+ * OpenSSL has a queue of errors for each thread.  It is cleared before each call and after each
+ * failure, so all its entries are of this call.  The first entry of the SSL library is the
+ * cause: entries before it are of the libraries below, those after it of its callers.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define WHY_BYTES 900 /* of a text, so that weft_fail() can put something before it */
 
-/* By a number of OpenSSL, what we say. */
+/* Our error and text, by a reason code of OpenSSL. */
 struct word {
 	int reason;
 	int error;
@@ -53,7 +53,7 @@ static const struct word words[] = {
 	{ SSL_R_DH_KEY_TOO_SMALL, WEFT_EPROTO, "the peer has a key that is too weak" },
 };
 
-/* Alerts of the peer: it has ended the session, and says why. */
+/* Alerts of the peer: it has ended the session, and gives the reason. */
 static const struct word alerts[] = {
 	{ SSL_AD_HANDSHAKE_FAILURE, WEFT_EPROTO,
 	  "nothing that both sides can do, or no certificate" },
@@ -84,8 +84,8 @@ find(const struct word *list, size_t count, int reason)
 	return NULL;
 }
 
-/* What the queue says: the first word of TLS itself, else the first of all; 0 if it speaks
- * of memory, or says nothing.  Empties it. */
+/* The cause in the queue: the first entry of the SSL library, else the first of all; 0 if the
+ * queue reports lack of memory, or is empty.  Clears the queue. */
 static unsigned long
 cause(void)
 {
@@ -120,7 +120,7 @@ weft__tls_text_copy(const char *text)
 	return copy;
 }
 
-/* It is told, and kept to be told again. */
+/* Set the error and its text, and keep both for later calls. */
 static int
 break_with(struct weft__session *s, int error, const char *text)
 {

@@ -1,8 +1,8 @@
-/* tls_verdict.c - why a certificate was not accepted, in words.
+/* tls_verdict.c - the text that explains why a certificate was not accepted.
  *
- * OpenSSL tells while it verifies, when the certificate is at hand, and not after; so the
- * words are found then and kept with the session.  Names come from the peer: they are
- * made printable, and cut.
+ * OpenSSL reports the reason while it verifies, when the certificate is available, and not
+ * later.  So the text is built then, and kept with the session.  Names come from the peer: they
+ * are made printable, and truncated.
  */
 #include <string.h>
 #include <openssl/err.h>
@@ -14,7 +14,7 @@
 #define NAMES_SHOWN 4
 #define TEXT_BYTES  640
 
-/* Printable bytes alone, and no quote. */
+/* Add printable bytes; others, and quotes, become '?'. */
 static void
 add_safe(struct weft__text *text, const unsigned char *bytes, size_t size)
 {
@@ -74,7 +74,7 @@ add_quoted(struct weft__text *text, const ASN1_STRING *name)
 	weft__text_add(text, "\"");
 }
 
-/* For whom it is, by the first of its alternative names. */
+/* Add the hosts that it is for: the first of its alternative names. */
 static void
 add_names(struct weft__text *text, const X509 *cert)
 {
@@ -100,7 +100,7 @@ add_names(struct weft__text *text, const X509 *cert)
 	GENERAL_NAMES_free(names);
 }
 
-/* What is wrong with it, to be said after its name; NULL: as OpenSSL says. */
+/* What is wrong, to follow the name; NULL: use the text of OpenSSL. */
 static const char *
 words_for(int error, bool server)
 {
