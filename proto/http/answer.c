@@ -1,5 +1,4 @@
-/* answer.c - one exchange of a connection: who answers it, and what is left to do when
- * that has returned. */
+/* answer.c - one exchange of a connection: choose and run the handler, then complete the reply. */
 #include "server.h"
 #include <weft/loop.h>
 
@@ -13,7 +12,7 @@ counts_of(struct weft__http_conn *conn)
 	return &conn->server->counts;
 }
 
-/* --- who answers ------------------------------------------------------------- */
+/* --- choosing the handler ---------------------------------------------------- */
 
 static void
 close_scope(struct weft__http_conn *conn)
@@ -24,7 +23,8 @@ close_scope(struct weft__http_conn *conn)
 	conn->endless = false;
 }
 
-/* What of its time a handler may lose to those before it in the batch. */
+/* Handlers of a batch share a scope.  How much of its time a handler may lose because the
+ * deadline is not moved for each of them. */
 static uint64_t
 slack(const struct weft__http_conn *conn)
 {
@@ -33,8 +33,8 @@ slack(const struct weft__http_conn *conn)
 	return part < SLACK_NS ? part : SLACK_NS;
 }
 
-/* The scope of the handler, with its deadline.  One that has ended, by the handler before,
- * is of no use any more. */
+/* Open the scope of the handler, with its deadline.  A scope that the previous handler's
+ * deadline or cancellation has ended cannot be used again. */
 static int
 open_scope(struct weft__http_conn *conn)
 {
@@ -55,7 +55,7 @@ open_scope(struct weft__http_conn *conn)
 	return 0;
 }
 
-/* The slack makes sure that the pace of a peer that stops ends before the handler's time. */
+/* With the slack, the pace of a peer that stops runs out before the handler's deadline. */
 void
 weft__http_conn_progress(struct weft__http_wire *wire)
 {
@@ -89,7 +89,7 @@ shed(struct weft__http_conn *conn, weft_http *http)
 	return weft__http_reply_status(http, 503, WEFT_NEVER);
 }
 
-/* There is no such method at this path, or no such path. */
+/* No route matches: the path is unknown, or does not support the method. */
 static int
 answer_nobody(struct weft__http_conn *conn, weft_http *http)
 {
@@ -133,9 +133,9 @@ dispatch(struct weft__http_conn *conn, weft_http *http)
 	return route->fn(http, route->arg);
 }
 
-/* --- what is left to do ------------------------------------------------------ */
+/* --- completing the reply ---------------------------------------------------- */
 
-/* Nobody has replied: why not? */
+/* The status for a request that was not replied to. */
 static int
 status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 {
@@ -143,7 +143,7 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 
 	if (rc >= 0)
 		return 404;
-	if (rc == WEFT_EMSGSIZE && !fault) /* for the handler */
+	if (rc == WEFT_EMSGSIZE && !fault) /* the body was too large for the handler */
 		fault = 413;
 	if (http->in.lost == WEFT_ETRUNCATED && !fault)
 		fault = 400;
@@ -157,7 +157,7 @@ status_of(struct weft__http_conn *conn, weft_http *http, int rc)
 	return 500;
 }
 
-/* See that the reply is whole, or seen not to be. */
+/* Complete the reply, or make sure that the peer notices it is incomplete. */
 static void
 complete(struct weft__http_conn *conn, weft_http *http, int rc)
 {
@@ -165,8 +165,8 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 
 	if (out->stage == WEFT__HTTP_NOT_BEGUN) {
 		if (rc < 0)
-			close_scope(conn);   /* it may be what has ended */
-		weft__http_cut_fields(http); /* they were for another */
+			close_scope(conn);   /* the error may be the scope's */
+		weft__http_cut_fields(http); /* they were for another reply */
 		(void)weft__http_reply_status(http, status_of(conn, http, rc), WEFT_NEVER);
 		return;
 	}
@@ -181,7 +181,7 @@ complete(struct weft__http_conn *conn, weft_http *http, int rc)
 	}
 }
 
-/* May the next request follow? */
+/* Whether the next request may follow. */
 static bool
 go_on(struct weft__http_conn *conn, weft_http *http)
 {
@@ -196,8 +196,9 @@ go_on(struct weft__http_conn *conn, weft_http *http)
 		return false;
 	if (conn->wire.out_pace.left_ns < conn->wire.grace_ns)
 		conn->wire.out_pace.left_ns = conn->wire.grace_ns;
-	/* What the kernel still has counts, too: to close over it would be a reset.  In a
-	 * drain the peer may send its next request before it reads that this was the last. */
+	/* Unread bytes in the kernel count too: closing with unread bytes resets the
+	 * connection.  During a drain the peer may send its next request before it sees that
+	 * this reply was the last. */
 	if (!keep)
 		conn->linger = !http->in.over || weft__http_draining(conn)
 		               || weft_peek(conn->wire.stream, 1, &data, WEFT_NOW) > 0;
@@ -218,7 +219,7 @@ weft__http_answer(struct weft__http_conn *conn, weft_http *http)
 	if (conn->taken)
 		return false;
 	if (conn->endless) {
-		/* Told to end, and it has: that is the whole of it. */
+		/* The drain has canceled the handler: this is its regular end. */
 		if (rc == WEFT_ECANCELED && weft__http_draining(conn))
 			rc = 0;
 		close_scope(conn);
@@ -243,7 +244,7 @@ weft__http_answer_fault(struct weft__http_conn *conn, weft_http *http, int error
 		status = 503;
 	}
 	if (!status)
-		return false; /* nobody is there to be told */
+		return false; /* the connection is gone */
 	http->out.close = true;
 	conn->linger = true;
 	(void)weft__http_reply_status(http, status, WEFT_NEVER);

@@ -1,14 +1,14 @@
 /* body.c - a body: by its length, in chunks, or until the connection ends.
  *
- * The frame around chunks is read byte by byte by a small machine that keeps nothing
- * but its state; bytes of the body are handed on as they lie there.  Trailers are lines
- * of fields as in a head, and stay in place until they are complete.
+ * A state machine reads the chunk framing byte by byte and stores nothing but its state.  Bytes
+ * of the body are reported where they are, without a copy.  Trailers are header lines as in a
+ * head, and stay in the caller's buffer until they are complete.
  *
- *   1. taken <= max at all times; one byte more is 413.
- *   2. A chunk's size is 1 to 16 hexadecimal digits, so it fits: no sign, no prefix, no
- *      space (a reader that skips what it does not know reads another size).
- *   3. Extensions are read strictly and ignored.  They are bounded for a chunk and for
- *      the whole body, since they are bytes that nobody counts.
+ *   1. taken <= max at all times; one byte more is a 413.
+ *   2. A chunk's size is 1 to 16 hexadecimal digits, so it fits in 64 bits.  No sign, prefix or
+ *      space is allowed: a parser that skips bytes it does not know reads another size.
+ *   3. Extensions are checked and ignored.  Their size is limited per chunk and per body, since
+ *      body_max does not count them.
  */
 #include "inner.h"
 #include "scan.h"
@@ -19,7 +19,7 @@ enum {
 	BODY_UNTIL_CLOSE,
 	CHUNK_DATA,
 	TRAILERS,
-	/* the frame, byte by byte, from here on */
+	/* chunk framing, byte by byte, from here on */
 	CHUNK_SIZE,
 	EXT_BEGIN,
 	EXT_NAME,
@@ -55,7 +55,7 @@ size_byte(struct weft__http_body *body, char byte)
 	return 0;
 }
 
-/* What follows a byte outside of quotes; 0: it must not be there. */
+/* The state that follows after a byte outside of quotes; 0: the byte is not allowed. */
 static int
 after_plain(int state, char byte)
 {
@@ -101,7 +101,7 @@ ext_byte(struct weft__http_body *body, char byte)
 	return 0;
 }
 
-/* The size's line is complete.  The difference is not negative, by rule 1. */
+/* The line with the size is complete.  By rule 1 the difference is not negative. */
 static int
 chunk_begin(struct weft__http_body *body)
 {
@@ -137,7 +137,7 @@ frame_byte(struct weft__http_body *body, char byte)
 	}
 }
 
-/* Hand on at most `most` of the bytes from `at` on. */
+/* Report at most `most` of the bytes from `at` on. */
 static int
 data_step(struct weft__http_body *body, size_t at, size_t size, uint64_t most,
           struct weft__http_step *out)
@@ -149,7 +149,7 @@ data_step(struct weft__http_body *body, size_t at, size_t size, uint64_t most,
 	return count > 0 ? WEFT__HTTP_DATA : WEFT__HTTP_MORE;
 }
 
-/* The same, of what has a known length; then comes `next`. */
+/* The same for data of a known length.  State `next` follows after the last byte. */
 static int
 counted_step(struct weft__http_body *body, size_t at, size_t size, int next,
              struct weft__http_step *out)

@@ -1,8 +1,8 @@
 /* body_read.c - the incoming body, from the stream's queue.
  *
- *   1. `ready` bytes at the front of the queue are of the body, and the parser has counted
- *      them; behind them it has seen nothing.
- *   2. `over` and `lost` are for good: the end was seen, or it never will be.
+ *   1. The first `ready` bytes of the queue belong to the body, and the parser has counted
+ *      them.  The parser has seen nothing behind them.
+ *   2. `over` and `lost` are final: the end of the body was reached, or never will be.
  */
 #include "exchange.h"
 
@@ -13,7 +13,8 @@ lose(weft_http *http, ssize_t error)
 	return (int)error;
 }
 
-/* The client has asked whether to send its body.  What is sent already needs no answer. */
+/* The client waits for 100 Continue before it sends its body.  If bytes of the body are there
+ * already, no 100 is needed. */
 static int
 allow(weft_http *http, uint64_t deadline_ns)
 {
@@ -39,8 +40,8 @@ take_trailers(weft_http *http, const char *data, struct weft__http_step step)
 	return weft_skip(http->wire->stream, step.used);
 }
 
-/* Look at what is there, which is n bytes.  1: some are ready, 0: the end, 2: more are
- * needed, *min of them; or an error. */
+/* Parse the n bytes that are available.  Returns 1 if some are ready, 0 at the end of the body,
+ * 2 if *min bytes have to be available first, or an error. */
 static int
 look(weft_http *http, const char *data, size_t n, size_t *min)
 {
@@ -63,7 +64,7 @@ look(weft_http *http, const char *data, size_t n, size_t *min)
 	}
 }
 
-/* Have bytes ready.  1, 0 at the end, or an error. */
+/* Make bytes ready.  Returns 1, 0 at the end of the body, or an error. */
 static int
 next_piece(weft_http *http, uint64_t deadline_ns)
 {
@@ -75,7 +76,7 @@ next_piece(weft_http *http, uint64_t deadline_ns)
 		const void *data;
 		ssize_t n;
 
-		/* An end that needs no more bytes is not waited for. */
+		/* The end of the body is known here, without waiting for another byte. */
 		if (in->body.left == 0 && in->head.framing == WEFT__HTTP_LENGTH) {
 			in->over = true;
 			return 0;
@@ -120,7 +121,7 @@ weft__http_drop_here(weft_http *http)
 	return rc == 2 ? (ssize_t)min : rc;
 }
 
-/* May it be read?  1, 0 if it was, or an error. */
+/* Begin to read.  Returns 1 if bytes are ready, 0 if the body was read to its end, or an error. */
 static int
 begin(weft_http *http, uint64_t deadline_ns)
 {

@@ -1,4 +1,4 @@
-/* bytes.c - what single bytes and short texts are: tokens, lists, numbers, names. */
+/* bytes.c - byte classes, and short texts: tokens, lists, numbers. */
 #include "inner.h"
 
 #define LETTER (BYTE_TOKEN | BYTE_NAME | BYTE_ALPHA)

@@ -1,16 +1,16 @@
-/* call.c - one try of a request: its connection, its head and body, the reply's head.
+/* call.c - one attempt of a request: its connection, its head and body, the reply's head.
  *
- *   1. A kept connection may have been closed by the peer as the request was on its way.
- *      If nothing of a reply has come, and saying the request twice means no more than
- *      saying it once, it is said again, once, on a new connection of the same slot.
- *   2. A reply is read even if the request could not be sent to its end: it may say why.
- *   3. A connection is kept only if the request was sent and the reply read to their
- *      ends, both to the byte.
+ *   1. The peer may close a kept connection while a request is on its way.  If no byte of a
+ *      reply has arrived and the method is idempotent, the request is sent again, once, on a
+ *      new connection of the same slot.
+ *   2. The reply is read even if the request could not be sent completely: it may say why.
+ *   3. A connection is kept only if the request was sent completely and the reply was read to
+ *      its end.
  */
 #include "client.h"
 #include <errno.h>
 
-#define QUEUE_ROOM (64 << 10) /* bytes that a stream's queue takes, untold */
+#define QUEUE_ROOM (64 << 10) /* default read_max of a stream */
 
 /* --- the request --------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ add_fields(struct weft__http_call *call)
 	return rc;
 }
 
-/* A method that has a body says so also if that is empty. */
+/* POST, PUT and PATCH get a Content-Length even if the body is empty. */
 static int
 add_length(struct weft__http_call *call, uint64_t length)
 {
@@ -93,7 +93,7 @@ send_head(struct weft__http_call *call, uint64_t deadline_ns)
 	                                deadline_ns);
 }
 
-/* All of it, or the head if the body is streamed. */
+/* Send the whole request; only the head if the body is streamed. */
 static int
 send_request(struct weft__http_call *call, uint64_t deadline_ns)
 {
@@ -114,7 +114,7 @@ send_request(struct weft__http_call *call, uint64_t deadline_ns)
 
 /* --- the reply ---------------------------------------------------------------- */
 
-/* Whether the connection is of no use any more, and not only this wait. */
+/* Whether the connection is unusable, as opposed to a wait that failed. */
 static bool
 is_broken(int rc)
 {
@@ -137,8 +137,8 @@ expect_reply(struct weft__http_call *call)
 	call->asked = true;
 }
 
-/* What was left to be sent is not sent any more.  The wire forgets its error, so that the
- * reply can be read; the message does not: it never becomes whole. */
+/* Do not send the rest of the request.  The wire's error is cleared, so that the reply can be
+ * read; the message stays incomplete. */
 static void
 give_up_sending(struct weft__http_call *call)
 {
@@ -148,7 +148,7 @@ give_up_sending(struct weft__http_call *call)
 	call->wire.error = 0;
 }
 
-/* Why a head of this status is no reply and none can follow it, or NULL. */
+/* Why a head with this status is not a reply and none can follow it; or NULL. */
 static const char *
 why_unfit(struct weft__http_call *call, int status)
 {
@@ -159,7 +159,7 @@ why_unfit(struct weft__http_call *call, int status)
 	return NULL;
 }
 
-/* Only a final head stays in http->in: one that is left there counts as the reply. */
+/* Only a final head stays in http->in: a head that is there counts as the reply. */
 static int
 receive_final(struct weft__http_call *call, uint64_t deadline_ns)
 {
@@ -197,10 +197,10 @@ weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc;
 }
 
-/* --- a try -------------------------------------------------------------------- */
+/* --- an attempt --------------------------------------------------------------- */
 
-/* A head lies in the stream's queue until it is complete, so it must fit in there, with a
- * byte more to see that it is too long. */
+/* A head stays in the stream's queue until it is complete, so it must fit there; plus one byte,
+ * to detect a head that is too long. */
 static int
 make_room(const struct weft__http_call *call)
 {
@@ -254,7 +254,7 @@ try_once(struct weft__http_call *call, uint64_t deadline_ns)
 	if (rc == 0 && call->streamed)
 		return 0;
 	reply = weft__http_call_reply(call, deadline_ns);
-	/* Why it could not be sent says more than that there is no reply. */
+	/* The send error is more informative than the missing reply. */
 	return rc < 0 && !call->refused && is_broken(reply) ? rc : reply;
 }
 
@@ -270,7 +270,7 @@ is_idempotent(const char *method)
 	return false;
 }
 
-/* Rule 1: after an error on a kept connection. */
+/* Rule 1, after an error on a kept connection. */
 static bool
 may_say_again(struct weft__http_call *call, int rc)
 {
@@ -299,7 +299,7 @@ weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc < 0 ? rc : try_once(call, deadline_ns);
 }
 
-/* Rule 3, if the reply is read to its end. */
+/* Rule 3, provided that the reply is read to its end. */
 static bool
 may_keep(const struct weft__http_call *call)
 {
@@ -309,8 +309,8 @@ may_keep(const struct weft__http_call *call)
 	       && head->framing != WEFT__HTTP_UNTIL_CLOSE && head->framing != WEFT__HTTP_TUNNEL;
 }
 
-/* Drop the rest of the reply.  That it cannot be is no error of anybody's, and says
- * nothing. */
+/* Drop the rest of the reply.  A failure is not an error of the exchange and does not change
+ * weft_detail(). */
 static bool
 drain(weft_http *http, uint64_t deadline_ns)
 {
@@ -372,8 +372,8 @@ weft__http_call_fail(struct weft__http_call *call, int error)
 	return say_url(call, error, *text ? text : weft_strerror(error));
 }
 
-/* Of the stream's errors nobody has said more than what they are.  A refusal is told again
- * by each write, and what weft_detail() says then is of something else. */
+/* Errors of the stream come without a text of their own.  After a refusal each write returns
+ * WEFT_EPIPE again, and by then weft_detail() may be about something else. */
 int
 weft__http_told(weft_http *http, int error)
 {

@@ -1,8 +1,8 @@
 /* client.c - the calls of an HTTP client: fetch, finish, close.
  *
- * A request is checked before anything is sent.  Then it is tried, and tried elsewhere if
- * it is redirected (redirect.c); what the caller gets is the exchange of the last try.  All
- * of it happens on the caller's threadlet, within one deadline.
+ * A request is checked before anything is sent.  Then it is attempted, and attempted again with
+ * another URL after each redirect (redirect.c).  The caller gets the exchange of the last
+ * attempt.  All of this runs on the caller's threadlet, within one deadline.
  */
 #include "client.h"
 #include <weft/threadlet.h>
@@ -12,7 +12,7 @@
 #define IDLE_MAX      256u
 #define IDLE_NS       (30 * WEFT_S)
 #define REDIRECTS_MAX 10u
-#define HEADER_MOST   (INT32_MAX - 1) /* a queue holds that and a byte */
+#define HEADER_MOST   (INT32_MAX - 1) /* a stream's queue holds this and one more byte */
 
 static uint32_t
 header_max(size_t asked)
@@ -148,7 +148,7 @@ end_call(struct weft__http_call *call)
 	weft_release(call);
 }
 
-/* What is left of a redirect's reply is waited for, for a while. */
+/* How long to wait for the rest of a redirect's reply. */
 static uint64_t
 drain_end(uint64_t deadline_ns)
 {
@@ -157,7 +157,7 @@ drain_end(uint64_t deadline_ns)
 	return end_ns < deadline_ns ? end_ns : deadline_ns;
 }
 
-/* So that what is there after an error is of that error. */
+/* Clear weft_detail(), so that after an error it is about that error. */
 static void
 forget_detail(void)
 {
@@ -226,7 +226,7 @@ weft_http_fetch(weft_http_client *client, const weft_http_request *request, weft
 	return 0;
 }
 
-/* The end of a streamed body, and the reply. */
+/* End a streamed body and receive the reply. */
 static int
 finish(struct weft__http_call *call, uint64_t deadline_ns)
 {
@@ -246,7 +246,7 @@ finish(struct weft__http_call *call, uint64_t deadline_ns)
 	return rc;
 }
 
-/* A request that was refused as it began has its reply already. */
+/* If the peer refused the request while it was sent, the reply is there already. */
 int
 weft_http_finish(weft_http *http, uint64_t deadline_ns)
 {

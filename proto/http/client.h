@@ -1,8 +1,8 @@
 /* client.h - a client and its calls.  Private.
  *
- * The files: url.c (where to), pool.c (connections), call.c (one try of a request and what
- * becomes of its connection), early.c (replies that come while a body is sent), redirect.c
- * (where to go on), client.c (the public calls).
+ * The files: url.c (URLs), pool.c (connections), call.c (one attempt of a request), early.c
+ * (replies that arrive while a body is sent), redirect.c (redirects), client.c (the public
+ * calls).
  *
  * Thread: that of the client's loop.
  */
@@ -13,9 +13,9 @@
 #include "pool.h"
 #include "url.h"
 
-#define WEFT__HTTP_DRAIN_MAX (64u << 10) /* bytes of a reply that nobody reads */
-#define WEFT__HTTP_DRAIN_NS  WEFT_S      /* and how long, before a redirect */
-#define WEFT__HTTP_INTERIM   16          /* replies with 1xx before the one that counts */
+#define WEFT__HTTP_DRAIN_MAX (64u << 10) /* unread bytes of a reply that are dropped */
+#define WEFT__HTTP_DRAIN_NS  WEFT_S      /* time to do so before a redirect */
+#define WEFT__HTTP_INTERIM   16          /* 1xx replies before the final one */
 
 #define WEFT__HTTP_REFUSED   "the peer takes no more of the request"
 
@@ -26,29 +26,29 @@ struct weft_http_client {
 	uint32_t open; /* calls */
 };
 
-/* A request from its first try to the end of the reply. */
+/* A request from its first attempt to the end of the reply. */
 struct weft__http_call {
 	weft_http_client         *client;
-	const weft_http_request  *request; /* borrowed by fetch: NULL once that has returned */
+	const weft_http_request  *request; /* borrowed by fetch: NULL once fetch has returned */
 	struct weft__http_url     url;
 	struct weft__http_slot    slot;
 	struct weft__http_wire    wire;
-	weft_http                *http;    /* of this try; NULL: none */
+	weft_http                *http;    /* of this attempt; NULL: none */
 	char     method[WEFT__HTTP_METHOD_MAX + 1];
 	bool     streamed;     /* and not finished yet */
-	bool     with_body;    /* not after a redirect that makes it a GET */
-	bool     with_secrets; /* not after one to another origin */
+	bool     with_body;    /* false after a redirect that makes it a GET */
+	bool     with_secrets; /* false after a redirect to another origin */
 	uint32_t hops;         /* redirects so far */
-	/* of this try */
-	bool     sent;         /* all of the request: never if http->out is cut */
-	bool     refused;      /* the peer has answered, or gone, and takes no more of it */
-	bool     asked;        /* its reply is being waited for */
-	bool     heard;        /* something of it has come */
-	uint32_t interim;      /* replies with 1xx */
-	const char *unfit;     /* why what has come leads to no reply, for good; or NULL */
+	/* of this attempt */
+	bool     sent;         /* the whole request; never set if http->out.cut is */
+	bool     refused;      /* the peer has replied or closed, and accepts no more of it */
+	bool     asked;        /* in.head is prepared for the reply */
+	bool     heard;        /* a part of the reply has arrived */
+	uint32_t interim;      /* 1xx replies so far */
+	const char *unfit;     /* why no reply can follow, final; or NULL */
 };
 
-/* Of an exchange on a client. */
+/* The call of a client's exchange. */
 static inline struct weft__http_call *
 weft__http_call_of(weft_http *http)
 {
@@ -57,37 +57,38 @@ weft__http_call_of(weft_http *http)
 
 /* --- call.c ------------------------------------------------------------------ */
 
-/* Send the request, on another connection if a kept one turns out to be dead, and wait
- * for the head of the reply unless the body is streamed.  Returns 0, or an error. */
+/* Send the request, on a new connection if a kept one turns out to be closed.  Then wait for
+ * the head of the reply, unless the body is streamed.  Returns 0, or an error. */
 int weft__http_call_try(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* The head of the final reply, once all is sent or refused.  Returns 0, or an error. */
+/* Receive the head of the final reply, once the request was sent or refused.  Returns 0, or an
+ * error. */
 int weft__http_call_reply(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* End this try: what is left of the reply is dropped if it comes by the deadline and is
- * not much, and then the connection is kept, else closed. */
+/* End this attempt and drop the rest of the reply.  The connection is kept if the rest is small
+ * and arrives by the deadline, else closed. */
 void weft__http_call_leave(struct weft__http_call *call, uint64_t deadline_ns);
 
-/* Say what it was that failed, in front of weft_detail(), which was made empty before.
- * Returns `error`. */
+/* Put method and URL in front of weft_detail(), which was cleared before the call.  Returns
+ * `error`. */
 int weft__http_call_fail(struct weft__http_call *call, int error);
 
-/* Whether a field is the client's to say. */
+/* Whether only the client may set this header. */
 bool weft__http_is_ours(const char *name);
 
 /* --- early.c ----------------------------------------------------------------- */
 
-/* wire->wait of a client: wait for an op that writes, or with NULL only look; WEFT_EPIPE,
- * with call->refused, once the peer has answered with an error or said its last. */
+/* wire->wait of a client: wait for a write op, or with NULL only check.  Returns WEFT_EPIPE and
+ * sets call->refused once the peer has replied with an error or closed its direction. */
 int weft__http_call_wait(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns);
 
 /* --- redirect.c -------------------------------------------------------------- */
 
-/* What to do with a reply: 0: it is the caller's; 1: go on, with what the call says now,
- * its URL being in `next`; or an error. */
+/* What to do with a reply.  Returns 0: hand it to the caller; 1: send the call, which was
+ * updated, to the URL in `next`; or an error. */
 int weft__http_redirect(struct weft__http_call *call, struct weft__http_url *next);
 
-/* Whether a field of the request may be sent in this state of the call. */
+/* Whether a header of the request may be sent in the current state of the call. */
 bool weft__http_may_send(const struct weft__http_call *call, const char *name);
 
 #endif

@@ -1,10 +1,9 @@
 /* conn.c - one connection: exchange after exchange, and its end.
  *
- * A batch is what lies between two waits for the peer: the requests that have come
- * together.  A batch counts once as active, and its handlers share a scope whose
- * deadline is moved when some of the time has gone by: so what comes pipelined costs neither
- * atomics nor timers.  Between batches a connection holds its threadlet and nothing
- * else.
+ * A batch is the requests between two waits for the peer: those that arrived together.  A batch
+ * counts as active once, and its handlers share a scope whose deadline is moved only after
+ * some time has passed.  So pipelined requests need neither atomics nor timers of their own.
+ * Between batches a connection holds only its threadlet.
  */
 #include "server.h"
 #include <weft/loop.h>
@@ -12,7 +11,7 @@
 #define LINGER_NS    (2 * WEFT_S)
 #define LINGER_BYTES (64u << 20) /* more than the buffers of two sockets hold */
 
-/* What of weft's queue a head may take. */
+/* Default read_max of a stream; a larger head needs a larger queue. */
 #define QUEUE_MIN (64u << 10)
 
 /* --- batches ---------------------------------------------------------------- */
@@ -27,7 +26,7 @@ end_batch(struct weft__http_conn *conn)
 	if (conn->requests)
 		weft__http_count(&counts->requests, conn->requests);
 	if (conn->scoped && weft_scope_close(&conn->scope) < 0)
-		conn->cut = true; /* the handler has left one open */
+		conn->cut = true; /* the handler left a scope open */
 	conn->active = false;
 	conn->scoped = false;
 	conn->requests = 0;
@@ -35,8 +34,8 @@ end_batch(struct weft__http_conn *conn)
 
 /* --- waiting ---------------------------------------------------------------- */
 
-/* The end of waiting when the server drains.  The peer may have sent a request before it
- * could know of the drain. */
+/* When waiting ends if the server drains.  The peer may have sent a request before it could
+ * know of the drain. */
 static uint64_t
 last_wait(const struct weft__http_conn *conn)
 {
@@ -70,8 +69,8 @@ wait_byte(struct weft__http_conn *conn)
 	return n;
 }
 
-/* Nothing is in hand: what was made is sent, what was taken given back.  True: there is
- * something again. */
+/* No request is in progress: send the output and return the buffer, then wait.  True: the peer
+ * has sent something. */
 static bool
 wait_idle(struct weft__http_conn *conn)
 {
@@ -119,8 +118,8 @@ next_exchange(struct weft__http_conn *conn)
 
 /* --- the end ---------------------------------------------------------------- */
 
-/* Say the last, and hear the peer out: to close while it sends would reset the
- * connection, and our reply might be lost by that. */
+/* Close for sending, then read until the peer closes.  Closing while the peer still sends would
+ * reset the connection, and the peer might lose the reply. */
 static void
 linger(struct weft__http_conn *conn)
 {

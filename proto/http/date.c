@@ -1,12 +1,12 @@
-/* date.c - dates as HTTP writes them.
+/* date.c - dates in HTTP's formats.
  *
  *     Sun, 06 Nov 1994 08:49:37 GMT     the one to write
  *     Sunday, 06-Nov-94 08:49:37 GMT    of RFC 850
  *     Sun Nov  6 08:49:37 1994          of asctime(3)
  *
- * Days are counted in years that begin in March, whose leap day is the last one.  Names
- * are read as they are written, with that case; that the day of the week is the right
- * one is not checked.
+ * The arithmetic uses years that begin in March, so that a leap day is the last day of its
+ * year.  Names are case-sensitive.  Whether the day of the week matches the date is not
+ * checked.
  */
 #include "inner.h"
 #include "values.h"
@@ -24,7 +24,7 @@ struct moment {
 	int hour, minute, second;
 };
 
-/* Days from 1970-01-01 to a day of the calendar. */
+/* Days from 1970-01-01 to a date. */
 static int64_t
 days_to(int64_t year, int month, int day)
 {
@@ -37,7 +37,7 @@ days_to(int64_t year, int month, int day)
 	return century * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* The inverse. */
+/* The inverse of days_to(). */
 static void
 date_of(int64_t count, struct moment *out)
 {
@@ -79,7 +79,8 @@ weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 	if (count < days_to(0, 1, 1) || count > days_to(9999, 12, 31))
 		return weft_fail(WEFT_EINVAL, "http: date out of range");
 	date_of(count, &x);
-	/* 1970-01-01 was a Thursday; days of year 0 are some 103,000 weeks before. */
+	/* 1970-01-01 was a Thursday.  Year 0 is some 103,000 weeks earlier, so the sum is
+	 * positive. */
 	at = put_text(at, days + (count + 3 + INT64_C(7) * 200000) % 7 * 3, 3);
 	at = put_digits(put_text(at, ", ", 2), x.day, 2);
 	at = put_text(put_text(at, " ", 1), months + (x.month - 1) * 3, 3);
@@ -91,9 +92,9 @@ weft__http_date_format(int64_t seconds, char out[WEFT__HTTP_DATE_SIZE])
 	return 0;
 }
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------- */
 
-/* What is left to read; `bad` once something was not as it should be. */
+/* The rest of the input; `bad` is set once it is not as expected. */
 struct reader {
 	const char *at, *end;
 	bool bad;
@@ -110,7 +111,7 @@ expect(struct reader *r, const char *text)
 		r->at += size;
 }
 
-/* A number of exactly so many digits. */
+/* A number of exactly `count` digits. */
 static int
 digits(struct reader *r, int count)
 {
@@ -127,7 +128,7 @@ digits(struct reader *r, int count)
 	return number;
 }
 
-/* The number, from 1, of one of the names of three letters; 0 and bad if it is none. */
+/* Match one of the three-letter names.  Returns its index from 1; or 0, and sets `bad`. */
 static int
 name(struct reader *r, const char *names)
 {
@@ -183,7 +184,7 @@ read_asctime(struct reader *r, struct moment *out)
 	out->year = digits(r, 4);
 }
 
-/* The whole of a year of two digits. */
+/* The full year for one of two digits: the latest that is not more than 50 years after now. */
 static int64_t
 full_year(int two, int64_t now)
 {

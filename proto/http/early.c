@@ -1,9 +1,9 @@
-/* early.c - replies that come while the body of a request is still being sent.
+/* early.c - replies that arrive while the body of a request is still being sent.
  *
- * A server may answer before it has read all, and then read no more: 413 and the like.
- * So whoever waits to send also looks at what comes.  An error (300 and above), the end of
- * the connection, or what is no HTTP ends the sending; 1xx, and a success, which a server may
- * well begin early and still read on, do not.
+ * A server may reply before it has read the whole request, and then stop reading: with 413,
+ * for example.  So a call that waits to send also inspects incoming bytes.  A status of 300 or
+ * above, the end of the connection, or bytes that are not HTTP end the sending.  A 1xx does
+ * not, nor does a 2xx, which a server may send early while it continues to read.
  */
 #include <weft/select.h>
 #include <weft/stream.h>
@@ -11,7 +11,7 @@
 
 enum seen { NOTHING_YET, GO_ON, STOP };
 
-/* The end of the head that begins here, or NULL. */
+/* The end of the head that begins at `data`, or NULL if it is incomplete. */
 static const char *
 after_head(const char *data, const char *end)
 {
@@ -23,7 +23,7 @@ after_head(const char *data, const char *end)
 	return NULL;
 }
 
-/* Judge what has come, from its first head on; the parser will do so again. */
+/* Check the statuses of the available heads.  The parser reads them again later. */
 static enum seen
 judge(const char *data, size_t size)
 {
@@ -39,7 +39,8 @@ judge(const char *data, size_t size)
 	return NOTHING_YET;
 }
 
-/* The same of what is there now; `min` becomes what to wait for, 0 if nothing. */
+/* The same for the bytes that are available now.  `*min` becomes the number of bytes to wait
+ * for, 0 if there is nothing to wait for. */
 static enum seen
 look(weft_stream *stream, size_t *min)
 {
@@ -72,7 +73,7 @@ end_op(weft_op *op)
 	}
 }
 
-/* Nothing is left to send, and whoever wrote it has yet to be told. */
+/* Whether all bytes are sent, though the write op may not have finished yet. */
 static bool
 is_sent(weft_stream *stream)
 {
@@ -82,9 +83,10 @@ is_sent(weft_stream *stream)
 	return queued == 0;
 }
 
-/* Until the writing op has finished, or there is no point in it any more.  A reply that is
- * there when all is sent has refused nothing; and the look for one lets the rest be sent, so
- * that is asked after it. */
+/* Wait until the write op has finished, or the peer has refused the rest.  A reply that arrives
+ * when everything is sent is not a refusal.  look() may let the rest be sent, so is_sent() is
+ * called after it.
+ * Returns 0, 1 if the peer has refused, or an error. */
 static int
 wait_both(weft_stream *stream, weft_op *writing, weft_op *reading, uint64_t deadline_ns)
 {

@@ -1,10 +1,11 @@
-/* event.c - server-sent events, and noticing that nobody reads them.
+/* event.c - server-sent events, and detecting that the peer is gone.
  *
- * A handler that sends events mostly waits for something else, so it would learn only by
- * its next event that the peer is gone.  So an op waits for the end of the connection; when
- * that comes, or the server drains, the handler's scope is cancelled.  What is left of the
- * incoming body is dropped as it comes; of what a peer sends behind it, for later, not more
- * is taken than AHEAD_MAX, since behind that no end would be seen.
+ * A handler that sends events mostly waits for something else, so it would notice only at its
+ * next event that the peer is gone.  Therefore an op watches for the end of the connection.
+ * When the connection ends, or the server drains, the op cancels the handler's scope.  The rest
+ * of the incoming body is dropped as it arrives.  A peer may send at most AHEAD_MAX bytes of
+ * later requests; with more, the handler is canceled too, since the end of the connection
+ * would not be seen behind bytes that are not read.
  */
 #include "server.h"
 
@@ -15,10 +16,10 @@
 
 struct weft__http_watch {
 	weft_op op;
-	struct weft__http_conn *conn; /* NULL: it is to end, */
-	weft_op *ended;               /* and this to be finished, or NULL */
-	weft_http *http;              /* while it has a body left, else NULL */
-	size_t min;                   /* bytes: fewer is the end */
+	struct weft__http_conn *conn; /* NULL: the watch is to end, */
+	weft_op *ended;               /* and to finish this op, unless NULL */
+	weft_http *http;              /* while its body is not at its end, else NULL */
+	size_t min;                   /* bytes to wait for; fewer means the end */
 };
 
 static void
@@ -28,7 +29,7 @@ drop_watch(struct weft__http_watch *watch)
 	weft_release(watch);
 }
 
-/* Nobody watches: a drain has to cancel the threadlet itself. */
+/* No op watches: a drain has to cancel the threadlet itself. */
 static void
 watch_none(struct weft__http_conn *conn)
 {
@@ -37,7 +38,7 @@ watch_none(struct weft__http_conn *conn)
 		weft_scope_cancel(&conn->scope);
 }
 
-/* The handler is to end. */
+/* End the handler. */
 static void
 watch_end(struct weft__http_watch *watch)
 {
@@ -48,7 +49,7 @@ watch_end(struct weft__http_watch *watch)
 	weft_scope_cancel(&conn->scope);
 }
 
-/* Wait for so many bytes; if that is refused, let it be. */
+/* Wait for `min` bytes; if that is refused, stop watching. */
 static void
 watch_on(struct weft__http_watch *watch, size_t min)
 {
@@ -61,7 +62,7 @@ watch_on(struct weft__http_watch *watch, size_t min)
 	watch_none(conn);
 }
 
-/* `size` bytes are there: wait for what is behind them. */
+/* `size` bytes are available: wait for more. */
 static void
 watch_behind(struct weft__http_watch *watch, size_t size)
 {
@@ -124,14 +125,15 @@ weft__http_watch_start(struct weft__http_conn *conn, weft_http *http)
 	return 0;
 }
 
-/* It is finished by on_watched(), and by nobody else. */
+/* Nothing to do: on_watched() finishes the op. */
 static void
 on_ask(weft_op *op, int why, void *arg)
 {
 	(void)op, (void)why, (void)arg;
 }
 
-/* Nobody may read the next request while another still reads: its end is waited for. */
+/* Two readers at once are not allowed, so wait until the watch has ended before the next
+ * request is read. */
 int
 weft__http_watch_stop(struct weft__http_conn *conn)
 {
@@ -152,7 +154,7 @@ weft__http_watch_stop(struct weft__http_conn *conn)
 
 /* --- events ----------------------------------------------------------------- */
 
-/* The next line of `text`, which is moved behind it; false after the last. */
+/* Store the next line of `text` in *line and advance *text.  False after the last line. */
 static bool
 next_line(const char **text, struct text *line)
 {
@@ -199,7 +201,7 @@ put_event(char *at, const char *event, const char *data)
 	*at = '\n';
 }
 
-/* The first event: from now on the handler has no end of its own. */
+/* The first event: from now on the handler has no deadline. */
 static int
 begin(struct weft__http_conn *conn, weft_http *http, uint64_t deadline_ns)
 {

@@ -1,8 +1,8 @@
-/* fields.c - outgoing fields: what may be said, and the lines that say it.
+/* fields.c - outgoing headers: which are allowed, and the lines that hold them.
  *
- * They are kept as they are sent.  Nothing that would end a line, or a head, gets into
- * one; and what frames a message is not the caller's to say, so that no message has two
- * ends.
+ * The lines are stored in the form in which they are sent.  No byte that would end a line or
+ * the head gets into one.  Callers cannot set the headers that frame a message, so no message
+ * has two possible ends.
  */
 #include "exchange.h"
 #include "scan.h"
@@ -21,7 +21,7 @@ is(struct text name, const char *other)
 
 /* --- lines ----------------------------------------------------------------- */
 
-/* The end of the line that begins at `at`, behind its CRLF. */
+/* The end of the line that begins at `at`, after its CRLF. */
 static char *
 line_end(char *at, char *end)
 {
@@ -30,7 +30,7 @@ line_end(char *at, char *end)
 	return lf ? lf + 1 : end;
 }
 
-/* The line of that name, which is ended by NUL; NULL: there is none. */
+/* Find the line with that name, which is ended by NUL.  NULL if there is none. */
 static char *
 find(struct weft__http_out *out, struct text name)
 {
@@ -45,7 +45,7 @@ find(struct weft__http_out *out, struct text name)
 	return NULL;
 }
 
-/* Every line of that name. */
+/* Remove every line with that name. */
 static void
 cut(struct weft__http_out *out, struct text name)
 {
@@ -60,7 +60,7 @@ cut(struct weft__http_out *out, struct text name)
 	}
 }
 
-/* Have room for `size` bytes more, and return where; NULL: *error is why not. */
+/* Make room for `size` more bytes.  Returns where; NULL: the reason is in *error. */
 static char *
 more_room(weft_http *http, size_t size, int *error)
 {
@@ -116,7 +116,7 @@ weft__http_add_lines(weft_http *http, struct text lines)
 	return 0;
 }
 
-/* --- what has a meaning ------------------------------------------------------ */
+/* --- headers with a special meaning ------------------------------------------ */
 
 static int
 set_length(struct weft__http_out *out, const char *value)
@@ -140,7 +140,7 @@ set_connection(struct weft__http_out *out, const char *value)
 	return 0;
 }
 
-/* 1: the field is like any other; else it was seen to, or is an error. */
+/* Returns 1 for a header without special meaning; otherwise it was handled, or is an error. */
 static int
 set_special(weft_http *http, struct text name, const char *value)
 {
@@ -156,8 +156,8 @@ set_special(weft_http *http, struct text name, const char *value)
 	return 1;
 }
 
-/* May there be a trailer of that name?  1; 0: it is dropped, as the peer is one of 1.0,
- * which is none of the caller's business; or an error. */
+/* Whether there may be a trailer of that name.  Returns 1; 0: the trailer is dropped silently,
+ * because the peer speaks HTTP/1.0; or an error. */
 static int
 check_trailer(const struct weft__http_out *out, struct text name)
 {

@@ -1,19 +1,19 @@
 /* file.c - replies with static files.
  *
- * A name is taken apart here first, so that what is opened has no "..", whatever the
- * handler was given; links that lead out are up to the kernel (os_http.c).
+ * A name is cleaned here first, so that the opened name has no "..", whatever the handler
+ * passed.  The kernel rejects links that lead out of the root (os_http.c).
  */
 #include "files.h"
 #include "values.h"
 
 #define INDEX  "/index.html"
-#define RANGES 16 /* of a request that are looked at */
+#define RANGES 16 /* ranges of a request that are parsed */
 
 /* --- names -------------------------------------------------------------------- */
 
-/* Write `name` to `out` without empty and "." parts; with index.html, if it names what is
- * in a folder.  It gets longer by no more than that.  Returns WEFT_ENOENT for what cannot
- * be a file below the root. */
+/* Write `name` to `out` without empty and "." parts; if `index`, with index.html appended, the
+ * only way in which it gets longer.  Returns WEFT_ENOENT for a name that cannot be a file below
+ * the root. */
 static int
 clean(const char *name, bool index, char *out)
 {
@@ -53,8 +53,8 @@ ends_as_folder(const char *name)
 
 /* --- conditions ---------------------------------------------------------------- */
 
-/* Is the file's tag in a field of that name, of which there may be several?  1, 0, or -1
- * if there is none. */
+/* Whether the file's tag is in a header of that name, which may occur several times.  Returns
+ * 1, 0, or -1 if there is no such header. */
 static int
 match_tags(weft_http *http, const char *name, const struct weft__http_file *file, bool weak)
 {
@@ -72,7 +72,7 @@ match_tags(weft_http *http, const char *name, const struct weft__http_file *file
 	return found;
 }
 
-/* Is it another than that which the client wants to deal with? */
+/* Whether a precondition (If-Match, If-Unmodified-Since) fails. */
 static bool
 is_other(weft_http *http, const struct weft__http_file *file)
 {
@@ -87,7 +87,7 @@ is_other(weft_http *http, const struct weft__http_file *file)
 	       && file->found.modified_s > date;
 }
 
-/* Has the client what it asks for? */
+/* Whether the client has the current version (If-None-Match, If-Modified-Since). */
 static bool
 has_it(weft_http *http, const struct weft__http_file *file)
 {
@@ -102,7 +102,7 @@ has_it(weft_http *http, const struct weft__http_file *file)
 	return false;
 }
 
-/* Is the range of the file that the client has begun with? */
+/* Whether a range may be sent: If-Range is missing or matches the current version. */
 static bool
 is_same(weft_http *http, const struct weft__http_file *file)
 {
@@ -116,7 +116,7 @@ is_same(weft_http *http, const struct weft__http_file *file)
 	       && memcmp(value.data, file->modified, value.size) == 0;
 }
 
-/* What is to be sent: the status and the part of the file. */
+/* Choose the status and the part of the file to send. */
 static int
 choose_part(weft_http *http, const struct weft__http_file *file, struct weft__http_range *part)
 {
@@ -143,7 +143,7 @@ choose_part(weft_http *http, const struct weft__http_file *file, struct weft__ht
 
 /* --- sending ------------------------------------------------------------------- */
 
-/* "bytes 0-9/100", or "bytes * /100" without the space if there is no part. */
+/* "bytes 0-9/100"; without a part, an asterisk in place of the range. */
 static int
 set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 {
@@ -163,7 +163,7 @@ set_range(weft_http *http, const struct weft__http_range *part, uint64_t total)
 	return weft_http_set(http, "Content-Range", text);
 }
 
-/* The body, behind the head in the buffer: a small one in the same write. */
+/* Send the body after the head in the buffer; a small one in the same write. */
 static int
 send_part(weft_http *http, const struct weft__http_file *file, struct weft__http_range part,
           uint64_t deadline_ns)
@@ -219,9 +219,9 @@ send_file(weft_http *http, const struct weft__http_file *file, uint64_t deadline
 	return rc;
 }
 
-/* --- what is not a file ----------------------------------------------------------- */
+/* --- folders and errors ----------------------------------------------------------- */
 
-/* To the same path with a slash, so that what the page leads to is found. */
+/* Redirect to the same path with a slash, so that relative links in the page work. */
 static int
 redirect(weft_http *http, uint64_t deadline_ns)
 {
@@ -230,7 +230,7 @@ redirect(weft_http *http, uint64_t deadline_ns)
 	char *to, *at;
 	int rc;
 
-	/* Else the first part would be read as a host. */
+	/* Otherwise "//x" would be read as host x. */
 	if (path.size == 0 || (path.size > 1 && path.data[1] == '/'))
 		return weft__http_reply_status(http, 404, deadline_ns);
 	to = at = weft__http_arena_take(&http->arena, path.size + query.size + 3);

@@ -1,34 +1,34 @@
-/* files.h - static files, as file.c and open_files.c share them.  Private. */
+/* files.h - static files, shared by file.c and open_files.c.  Private. */
 #ifndef WEFT_HTTP_FILES_H
 #define WEFT_HTTP_FILES_H
 
 #include "os_http.h"
 #include "server.h"
 
-/* A file that is open, and what its replies say of it.  Shared by those that send it;
- * only read, but for the count. */
+/* An open file and the headers of its replies.  Shared by the requests that send it.  Immutable
+ * except for the atomic members. */
 struct weft__http_file {
 	uint32_t                holders;   /* atomic */
-	uint32_t                reloaded;  /* atomic: somebody looks at it anew */
+	uint32_t                reloaded;  /* atomic: a request reloads it */
 	uint64_t                loaded_ns;
 	uint64_t                hash;      /* of root and name */
 	struct weft__http_found found;
 	const char             *type;
 	char                    etag[48];
-	char                    modified[32]; /* a date */
+	char                    modified[32]; /* Last-Modified */
 	uint32_t                lines_size;
-	char                    lines[160];   /* of a head: ETag and so on */
-	uint32_t                root_size;    /* with its NUL */
+	char                    lines[160];   /* the header lines: ETag and so on */
+	uint32_t                root_size;    /* including its NUL */
 	char                    names[];      /* root, name */
 };
 
-/* The file, open, to be given back; looked for if it is not at hand or more than a second
- * old.  `name` as weft__http_os_find() wants it.  Returns 0 or -errno. */
+/* Get the file, open; the caller gives it back.  It is loaded if it is not cached or was loaded
+ * more than a second ago.  `name` is as for weft__http_os_find().  Returns 0 or -errno. */
 int weft__http_file_take(weft_http_server *server, const char *root, const char *name,
                          struct weft__http_file **out);
 void weft__http_file_give(struct weft__http_file *file);
 
-/* The type of a file by its suffix. */
+/* The content type of a file by its suffix. */
 const char *weft__http_type_of(const char *name);
 
 #endif

@@ -1,19 +1,20 @@
-/* framing.c - what the fields of a head say about its end and about the connection.
+/* framing.c - what the headers say about the end of the message and about the connection.
  *
- * Fields are noted as they come and judged together at the end of the head, so that
- * their order does not matter.  Two readers that disagree about where a message ends
- * let one client speak with another's voice; therefore:
+ * Headers are recorded as they arrive and checked together at the end of the head, so that
+ * their order does not matter.  Two parsers that disagree about where a message ends allow
+ * request smuggling: one client's bytes are taken as another client's request.  Therefore:
  *
- *   1. Content-Length is one field with one number, digits alone.  A second one, even
- *      with the same number, is refused.
- *   2. Transfer-Encoding is "chunked", once, in HTTP/1.1.  An empty element, anything
- *      after chunked, a parameter of it: refused.  Another coding is 501.
- *   3. Not both.
- *   4. A request has one Host, HTTP/1.0 perhaps none.
- *   5. CONNECT has no body, nor has a response of 1xx or 204, and none may announce one.
+ *   1. Content-Length is one header with one number, digits only.  A second one is refused,
+ *      even with the same number.
+ *   2. Transfer-Encoding is "chunked", once, in HTTP/1.1.  An empty element, anything after
+ *      chunked, or a parameter of chunked is refused.  Another coding is 501.
+ *   3. A message has Content-Length or Transfer-Encoding, not both.
+ *   4. A request has exactly one Host; in HTTP/1.0 it may have none.
+ *   5. CONNECT requests and 1xx and 204 responses have no body, and must not announce one.
  *
- * In a response to HEAD, and in 304, the fields are those that a body would have had: they
- * are held to the same rules, and tell nothing.  Nor do they in one that opens a tunnel.
+ * In a response to HEAD, and in a 304, the headers describe the body that another response
+ * would have had.  They have to obey the same rules but frame nothing.  The same holds for a
+ * response that opens a tunnel.
  */
 #include "inner.h"
 
@@ -34,7 +35,7 @@ note_host(struct weft__http_head *head, struct text value, struct weft__http_par
 		return refuse(head, "bad Host");
 	head->seen |= SEEN_HOST;
 	if (head->form == WEFT__HTTP_ORIGIN || head->form == WEFT__HTTP_ASTERISK)
-		head->host = part; /* else the target's is the one that counts */
+		head->host = part; /* otherwise the target's host counts */
 	return 0;
 }
 
@@ -110,7 +111,7 @@ note_upgrade(struct weft__http_head *head, struct weft__http_part value)
 	return 0;
 }
 
-/* A look at the first letter spares most fields the comparison. */
+/* A check of the length and the first letter spares most headers the comparison. */
 static bool
 may_matter(struct text name)
 {
@@ -202,7 +203,7 @@ conclude_request(struct weft__http_head *head)
 	return 0;
 }
 
-/* Whether a status is never followed by a body. */
+/* Whether a response with this status never has a body. */
 static bool
 is_bodiless(int status)
 {

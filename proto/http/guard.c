@@ -1,7 +1,7 @@
-/* guard.c - calls that end as the signal of their request fires.
+/* guard.c - end the calls of an exchange when the abort signal of its request fires.
  *
- * A scope around each of them, since a signal reaches suspending calls by that.  Outside of
- * threadlets nothing suspends, and it is enough to look.
+ * Each call runs in a scope, because an abort signal reaches suspended calls through a scope.
+ * Outside of threadlets nothing suspends, and checking the signal once is enough.
  */
 #include "exchange.h"
 

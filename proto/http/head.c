@@ -1,16 +1,16 @@
-/* head.c - a head, line by line.
+/* head.c - parse a head line by line.
  *
- * A scan (scan.h) looks for the byte that ends the present line and stops at whatever may
- * stand in none: NUL and the other control bytes, CR without LF, LF without CR.  It
- * goes on where it stopped when more has arrived, so a byte is scanned once.  A
- * complete line is then taken apart.
+ * A scan (scan.h) finds the byte that ends the current line.  It also stops at bytes that no
+ * line may contain: NUL and the other control bytes, CR without LF, LF without CR.  When more
+ * bytes arrive, the scan continues where it stopped, so each byte is scanned once.  A complete
+ * line is then parsed.
  *
- *   1. lines.line <= lines.at <= what has arrived, and <= the limit.
+ *   1. lines.line <= lines.at <= the bytes that have arrived, and <= the limit.
  *   2. data[lines.line..lines.at) has no byte that ends a line.
- *   3. Whoever stops for want of bytes leaves lines.at where it goes on, which is at the
- *      CR if only its LF is missing.
- *   4. Nothing beyond the limit is looked at; a line that goes on there is too long,
- *      whatever it would have been.
+ *   3. A function that stops because bytes are missing leaves lines.at where the scan has to
+ *      continue: at the CR if only the LF is missing.
+ *   4. Nothing beyond the limit is read.  A line that continues there is too long, whatever its
+ *      content.
  */
 #include "inner.h"
 #include "scan.h"
@@ -55,7 +55,7 @@ no_name(const char *data, uint32_t line, uint32_t at)
 	return at == line ? "no field name" : "bad field name";
 }
 
-/* Where the name that begins the line ends, which is at the CR at the latest. */
+/* Where the name at the beginning of the line ends.  That is at the CR at the latest. */
 static uint32_t
 name_end(struct text input, uint32_t line)
 {
@@ -68,7 +68,7 @@ name_end(struct text input, uint32_t line)
 	return (uint32_t)at;
 }
 
-/* Take the line from lines->line to `end` apart. */
+/* Split the line from lines->line to `end` into name and value. */
 static int
 field_split(struct weft__http_lines *lines, struct weft__http_fault *fault, struct text input,
             uint32_t end)
@@ -112,7 +112,8 @@ weft__http_field_read(struct weft__http_lines *lines, struct weft__http_fault *f
 	return WEFT__HTTP_DATA;
 }
 
-/* Where a request line must have ended to have a target within its limit. */
+/* The offset at which a request line must have ended if its method and target are within their
+ * limits. */
 static uint32_t
 request_line_max(const struct weft__http_head *head)
 {
@@ -122,8 +123,8 @@ request_line_max(const struct weft__http_head *head)
 	return max < head->limits.head_max ? (uint32_t)max : head->limits.head_max;
 }
 
-/* A request line without end: it is the method that is too long if no space came where
- * one had to. */
+/* A request line that exceeds its limit.  The method is too long if no space comes within
+ * WEFT__HTTP_METHOD_MAX + 1 bytes. */
 static int
 request_line_too_long(struct weft__http_head *head, const char *data)
 {
@@ -137,7 +138,7 @@ request_line_too_long(struct weft__http_head *head, const char *data)
 	return weft__http_refuse(&head->fault, 414, "target too long");
 }
 
-/* An empty line, before a request: some clients send one after a body. */
+/* An empty line before the first line.  Some clients send one after a body. */
 static int
 empty_line(struct weft__http_head *head)
 {
@@ -150,7 +151,7 @@ empty_line(struct weft__http_head *head)
 	return 0;
 }
 
-/* Returns WEFT__HTTP_DATA when the first line was taken, or an empty one before it. */
+/* Returns WEFT__HTTP_DATA after the first line, or after an empty line before it. */
 static int
 first_line(struct weft__http_head *head, struct text input)
 {
@@ -176,7 +177,7 @@ first_line(struct weft__http_head *head, struct text input)
 	return WEFT__HTTP_DATA;
 }
 
-/* Returns WEFT__HTTP_DATA when a field was taken. */
+/* Returns WEFT__HTTP_DATA after one header. */
 static int
 next_field(struct weft__http_head *head, struct text input)
 {

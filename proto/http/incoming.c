@@ -1,8 +1,8 @@
-/* incoming.c - the head of an incoming message, and what it says. */
+/* incoming.c - receive the head of a message, and the calls that read from it. */
 #include "exchange.h"
 #include "uri.h"
 
-/* The head is complete at `data`: it leaves the queue. */
+/* The head is complete at `data`: copy it and remove it from the queue. */
 static int
 take_head(weft_http *http, const char *data)
 {
@@ -65,9 +65,9 @@ weft__http_receive_here(weft_http *http)
 	return rc < 0 ? rc : WEFT_EAGAIN;
 }
 
-/* --- what it says ---------------------------------------------------------- */
+/* --- reading the head ------------------------------------------------------ */
 
-/* The byte after a part is one that separates it from the next, or the copy's end. */
+/* The byte after a part is a separator that is no longer needed, or the copy's final NUL. */
 const char *
 weft__http_text(weft_http *http, struct weft__http_part part)
 {
@@ -90,7 +90,7 @@ weft__http_value(weft_http *http, const char *name, struct text *out)
 	return true;
 }
 
-/* A path that decoding would not change. */
+/* Whether decoding would not change the path. */
 static bool
 is_plain(struct text path)
 {

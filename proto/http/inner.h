@@ -1,11 +1,11 @@
-/* inner.h - what the parser's files share: faults, bytes, numbers, lists.  Private. */
+/* inner.h - shared by the parser's files: faults, byte classes, numbers, lists.  Private. */
 #ifndef WEFT_HTTP_INNER_H
 #define WEFT_HTTP_INNER_H
 
 #include <string.h>
 #include "parse.h"
 
-/* What fields a head had: bits of head->seen. */
+/* Which headers a head had: bits of head->seen. */
 enum {
 	SEEN_HOST       = 1 << 0,
 	SEEN_LENGTH     = 1 << 1,
@@ -18,15 +18,15 @@ enum {
 	SEEN_EXPECT     = 1 << 8, /* an expectation other than 100-continue */
 };
 
-/* Set the fault, and weft_detail(); returns its error. */
+/* Set the fault and weft_detail().  Returns the fault's error. */
 int weft__http_refuse(struct weft__http_fault *fault, int status, const char *text);
 
 /* --- bytes and texts --------------------------------------------------------- */
 
-/* Bytes by what they may be part of (bytes.c). */
+/* Byte classes (bytes.c). */
 enum {
 	BYTE_TOKEN = 1 << 0, /* tchar of RFC 9110 */
-	BYTE_NAME  = 1 << 1, /* reg-name of RFC 3986, but for its percent */
+	BYTE_NAME  = 1 << 1, /* reg-name of RFC 3986, without "%" */
 	BYTE_HEX   = 1 << 2,
 	BYTE_DIGIT = 1 << 3,
 	BYTE_ALPHA = 1 << 4,
@@ -45,14 +45,14 @@ is_blank(char byte)
 	return byte == ' ' || byte == '\t';
 }
 
-/* 0 to 15 of a byte that is BYTE_HEX. */
+/* The value, 0 to 15, of a byte that is BYTE_HEX. */
 static inline unsigned
 hex_value(char byte)
 {
 	return byte <= '9' ? (unsigned)(byte - '0') : (unsigned)((byte | 0x20) - 'a') + 10;
 }
 
-/* Bytes of somebody else. */
+/* Borrowed bytes, not ended by NUL. */
 struct text {
 	const char *data;
 	size_t      size;
@@ -64,53 +64,54 @@ part_text(const char *data, struct weft__http_part part)
 	return (struct text){ data + part.at, part.size };
 }
 
-/* Whether the text is a non-empty token. */
+/* Whether the text is a token: at least one byte, all of them BYTE_TOKEN. */
 bool weft__http_is_token(struct text text);
 
-/* Whether the text is `name`, in any case. */
+/* Whether the text equals `name`, ignoring case. */
 bool weft__http_same(struct text text, const char *name);
 
-/* Take the next element of a list with commas from the front of `list`, without white
- * space around it; it may be empty.  Quotes mean nothing: no list that is read this way
- * has an element with a comma in it.  False at the end: "a," has two elements, "" one. */
+/* Remove the next element of a comma-separated list from the front of `list`, without the white
+ * space around it.  An element may be empty.  Quotes have no special meaning: no list that is
+ * read this way has an element with a comma in it.  Returns false at the end: "a," has two
+ * elements, "" has one. */
 bool weft__http_list_next(struct text *list, struct text *element);
 
-/* A number of digits alone, at least one; false also if it does not fit. */
+/* Read a decimal number: digits only, at least one.  False also if it does not fit. */
 bool weft__http_decimal(struct text text, uint64_t *out);
 
 /* --- parts of a head --------------------------------------------------------- */
 
-/* Read one field line; none may end beyond `max`.  Returns WEFT__HTTP_DATA: there is one
- * field more; WEFT__HTTP_DONE: that was the empty line, lines->at is after it;
- * WEFT__HTTP_MORE; or an error. */
+/* Read one header line, which must end within `max` bytes of the input.  Returns
+ * WEFT__HTTP_DATA: one header was added; WEFT__HTTP_DONE: this was the empty line, and
+ * lines->at is after it; WEFT__HTTP_MORE; or an error. */
 int weft__http_field_read(struct weft__http_lines *lines, struct weft__http_fault *fault,
                           struct text input, uint32_t max);
 
-/* Complete the present line, which must end within `max`.  Returns WEFT__HTTP_DONE and
- * its end, before its CRLF, lines->at being after; WEFT__HTTP_MORE; an error;
- * or LINE_TOO_LONG, the fault being up to the caller. */
+/* Complete the current line, which must end within `max` bytes of the input.  Returns
+ * WEFT__HTTP_DONE and stores in *end where the line's CRLF begins; lines->at is after the CRLF.
+ * Also WEFT__HTTP_MORE, an error, or LINE_TOO_LONG, for which the caller sets the fault. */
 enum { LINE_TOO_LONG = 3 };
 int weft__http_line_read(struct weft__http_lines *lines, struct weft__http_fault *fault,
                          struct text input, uint32_t max, uint32_t *end);
 
-/* The line data[head->lines.line..end) is the first one.  Return 0 or an error. */
+/* Parse the first line, data[head->lines.line..end).  Return 0 or an error. */
 int weft__http_request_line(struct weft__http_head *head, const char *data, uint32_t end);
 int weft__http_status_line(struct weft__http_head *head, const char *data, uint32_t end);
 
-/* Judge the target: its form, path, query and host.  Returns 0 or an error. */
+/* Parse and check the target: its form, path, query and host.  Returns 0 or an error. */
 int weft__http_target(struct weft__http_head *head, const char *data);
 
-/* Whether the text is a host with or without port (":" alone counts as none); if asked
- * for, the port must be there. */
+/* Whether the text is a host, with or without a port (":" alone counts as no port).  With
+ * `need_port` there must be a port. */
 bool weft__http_host_ok(struct text host, bool need_port);
 
-/* Take note of a field that frames the message or rules the connection, and draw the
- * conclusions when all were seen.  Return 0 or an error. */
+/* Record a header that frames the message or controls the connection; and, after the last
+ * header, decide the framing from what was recorded.  Return 0 or an error. */
 int weft__http_note_field(struct weft__http_head *head, const char *data,
                           const struct weft__http_field *field);
 int weft__http_conclude(struct weft__http_head *head);
 
-/* Whether a field must not come as a trailer. */
+/* Whether a header must not be sent as a trailer. */
 bool weft__http_not_a_trailer(struct text name);
 
 #endif

@@ -1,8 +1,8 @@
-/* memory.c - slabs that a loop keeps, and memory that goes all at once.
+/* memory.c - per-loop slabs, and arenas, which are freed all at once.
  *
- * Slabs are of one size and each loop has its own spare ones: taking one is two
- * instructions, without a lock.  What is larger than the rest of a slab comes from the
- * allocator and goes back with the arena.
+ * Slabs have one size, and each loop has its own spare ones: taking one costs two instructions
+ * and no lock.  An allocation that does not fit in the rest of an arena's slab comes from the
+ * allocator and is freed with the arena.
  */
 #include "exchange.h"
 #include <weft/loop.h>
@@ -23,8 +23,8 @@ drop(void *arg)
 	weft_release(local);
 }
 
-/* Two loops that make it at once waste one; but nobody waits, which a caller who was
- * cancelled could not. */
+/* Two loops that create the key at the same time waste one key.  But neither has to wait, which
+ * a canceled caller could not do. */
 static int
 find_key(void)
 {
@@ -139,7 +139,7 @@ weft__http_arena_copy(struct weft__http_arena *arena, const char *text, size_t s
 
 /* --- exchanges ------------------------------------------------------------- */
 
-/* Of the fields nothing is read that was not written. */
+/* fields and params are not zeroed: only entries that were written are read. */
 weft_http *
 weft__http_new(struct weft__http_wire *wire, void *owner)
 {

@@ -1,10 +1,10 @@
-/* open_files.c - files that are kept open between requests.
+/* open_files.c - a cache of open files.
  *
- * Each name has one place, by its hash, and one that comes takes the place of another: so
- * there are never more than PLACES.  What is a second old is looked at anew by one of
- * those who ask for it, while the others still send what there was.
+ * The hash of a name selects its only slot, and a new entry replaces the slot's old one, so
+ * there are at most PLACES entries.  When an entry is a second old, one of the requests for it
+ * reloads it, while the others continue to send the old one.
  *
- * Opening and looking is done by the loop's pool, since both may wait for a disk.
+ * Files are opened and inspected on the blocking pool, since both may wait for a disk.
  */
 #include "files.h"
 #include <weft/loop.h>
@@ -42,7 +42,7 @@ weft__http_file_give(struct weft__http_file *file)
 	weft_release(file);
 }
 
-/* --- places ----------------------------------------------------------------- */
+/* --- slots ------------------------------------------------------------------ */
 
 static uint64_t
 hash_text(uint64_t hash, const char *text)
@@ -59,7 +59,7 @@ is_it(const struct weft__http_file *file, uint64_t hash, const char *root, const
 	       && strcmp(file->names + file->root_size, name) == 0;
 }
 
-/* That which is at hand; NULL: none. */
+/* Look up the cached file; NULL if there is none. */
 static struct weft__http_file *
 look(struct weft__http_files *files, uint64_t hash, const char *root, const char *name)
 {
@@ -89,7 +89,7 @@ keep(struct weft__http_files *files, struct weft__http_file *file)
 	weft__http_file_give(old);
 }
 
-/* There is no such file any more. */
+/* The file no longer exists. */
 static void
 forget(struct weft__http_files *files, struct weft__http_file *file)
 {
@@ -115,7 +115,7 @@ weft__http_files_free(struct weft__http_files *files)
 	weft_release(files);
 }
 
-/* Made when a file is first sent; NULL without memory. */
+/* Created when a file is first sent; NULL without memory. */
 static struct weft__http_files *
 files_of(weft_http_server *server)
 {
@@ -135,7 +135,7 @@ files_of(weft_http_server *server)
 	return none;
 }
 
-/* --- looking at files --------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------ */
 
 struct job {
 	const char *root, *name;
@@ -209,11 +209,11 @@ load(uint64_t hash, const char *root, const char *name, struct weft__http_file *
 	return 0;
 }
 
-/* Is it to be used as it is?  Of those who find it too old one says no. */
+/* Whether to use the entry as it is.  Of the requests that find it too old, one gets false. */
 static bool
 will_do(struct weft__http_file *file)
 {
-	/* That of another loop may be ahead of this one's. */
+	/* loaded_ns may come from another loop, whose clock may be ahead. */
 	return weft_loop_now(weft_loop_current()) < file->loaded_ns + FRESH_NS
 	       || __atomic_exchange_n(&file->reloaded, 1, __ATOMIC_RELAXED);
 }
@@ -233,7 +233,7 @@ weft__http_file_take(weft_http_server *server, const char *root, const char *nam
 		return 0;
 	}
 	rc = load(hash, root, name, out);
-	if (file && rc < 0) /* the next one looks again */
+	if (file && rc < 0) /* the next request tries again */
 		__atomic_store_n(&file->reloaded, 0, __ATOMIC_RELAXED);
 	if (file && rc == WEFT_ENOENT)
 		forget(files, file);

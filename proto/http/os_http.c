@@ -1,9 +1,9 @@
-/* os_http.c - what HTTP asks of the system that weft has no call for: the date, and files
- * below a folder.
+/* os_http.c - system calls that HTTP needs and weft does not offer: the date, and files below a
+ * folder.
  *
- * A name is resolved by the kernel so that it cannot leave its root (openat2 with
- * RESOLVE_BENEATH): links inside are followed, those that lead out are not.  Where there
- * is no such call, it is opened part by part and no link is followed.
+ * The kernel resolves a name so that it cannot leave its root (openat2 with RESOLVE_BENEATH):
+ * it follows links inside the root, not those that lead out.  Without openat2 a name is opened
+ * part by part, and no link is followed.
  */
 #define _GNU_SOURCE
 #include "os_http.h"
@@ -22,7 +22,7 @@
 #define HAS_OPENAT2 0
 #endif
 
-/* A FIFO is not waited for. */
+/* O_NONBLOCK: opening a FIFO does not wait. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 int64_t

@@ -1,4 +1,4 @@
-/* os_http.h - what HTTP asks of the system that weft has no call for.  Private. */
+/* os_http.h - system calls that HTTP needs and weft does not offer.  Private. */
 #ifndef WEFT_HTTP_OS_HTTP_H
 #define WEFT_HTTP_OS_HTTP_H
 
@@ -18,11 +18,12 @@ struct weft__http_found {
 int64_t weft__http_os_seconds(void);
 
 /* Open the file or folder `name`, which has no empty, "." or ".." parts, below `root`, and
- * say what it is; *out is the caller's to close.  Blocks.  Returns 0 or -errno. */
+ * describe it in *out; the caller closes out->fd.  Blocks.  Returns 0 or -errno. */
 int  weft__http_os_find(const char *root, const char *name, struct weft__http_found *out);
 void weft__http_os_close(int fd);
 
-/* Read what is in memory anyway.  Returns the count, or -errno: -EAGAIN if it is not. */
+/* Read bytes that are in the page cache.  Returns the count, or -errno: -EAGAIN if they are not
+ * there. */
 ssize_t weft__http_os_read_now(int fd, void *buf, size_t size, uint64_t offset);
 
 #endif

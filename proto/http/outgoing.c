@@ -1,13 +1,13 @@
-/* outgoing.c - a message going out: its head, its body, its end.
+/* outgoing.c - an outgoing message: its head, its body, its end.
  *
- * A body is framed by its length if that is known; else in chunks; else, if the peer
- * speaks 1.0, by the end of the connection.  What is written to a message that has no
- * body, such as the reply to HEAD, is counted and dropped.
+ * A body is framed by its length if that is known; otherwise in chunks, or by the end of the
+ * connection if the peer speaks HTTP/1.0.  What is written to a message without a body, such as
+ * a reply to HEAD, is counted and dropped.
  */
 #include "exchange.h"
 
 #define TYPE_MAX  1024u
-#define LINES_PUT 2048u /* bytes of fields that are copied into the buffer */
+#define LINES_PUT 2048u /* larger headers are not copied into the buffer */
 
 static bool
 draining(const struct weft__http_wire *wire)
@@ -23,9 +23,10 @@ is_head(const weft_http *http)
 	return method.size == 4 && memcmp(method.data, "HEAD", 4) == 0;
 }
 
-/* Can no other request follow this one?  A client that still asks may send its body or not:
- * no telling what comes next; nor behind a body that was lost, or is too much to be read for
- * nothing, once the reply is `whole`. */
+/* Whether no other request can follow on this connection.  A client that still waits for 100
+ * Continue may or may not send its body, so it is unknown what the next bytes are.  The next
+ * request cannot be found behind a body that was lost either; nor, once the reply is `whole`,
+ * behind one that is too large to be read and dropped. */
 static bool
 is_stuck(const weft_http *http, bool whole)
 {
@@ -37,7 +38,7 @@ is_stuck(const weft_http *http, bool whole)
 	       && in->body.left + in->ready > WEFT__HTTP_DRAIN;
 }
 
-/* How the body of a reply is framed, and whether it is the last. */
+/* Decide how the body of a reply is framed, and whether the connection is closed after it. */
 static void
 frame_reply(weft_http *http, int status, uint64_t length)
 {
@@ -90,7 +91,7 @@ put_connection(const weft_http *http, char *at)
 	return at;
 }
 
-/* The fields that were set, and the end of the head. */
+/* Write the headers that were set, and the end of the head. */
 static int
 put_lines(weft_http *http, char *at, uint64_t deadline_ns)
 {
@@ -99,7 +100,7 @@ put_lines(weft_http *http, char *at, uint64_t deadline_ns)
 	weft_span span = { lines.data, lines.size };
 	int rc;
 
-	out->lines_size = 0; /* from now on they are trailers */
+	out->lines_size = 0; /* lines added from now on are trailers */
 	out->stage = WEFT__HTTP_BEGUN;
 	if (lines.size <= LINES_PUT) {
 		if (lines.size > 0)
@@ -213,7 +214,7 @@ write_piece(weft_http *http, weft_span body, uint64_t deadline_ns)
 	return weft__http_wire_send(http->wire, &body, 1, true, deadline_ns);
 }
 
-/* Nothing means: send what waits to be sent. */
+/* An empty body means: send the buffer. */
 static int
 write_guarded(weft_http *http, weft_span body, uint64_t deadline_ns)
 {

@@ -1,4 +1,4 @@
-/* phrase.c - texts of a head that are always the same, or for a second. */
+/* phrase.c - status lines and the Date header. */
 #include "exchange.h"
 #include <weft/loop.h>
 #include "os_http.h"
@@ -73,7 +73,7 @@ weft__http_phrase(int status, char number[8])
 		return text;
 	for (int i = 2; i >= 0; i--, status /= 10)
 		number[i] = (char)('0' + status % 10);
-	number[3] = ' '; /* before an empty reason */
+	number[3] = ' '; /* before the empty reason phrase */
 	return (struct text){ number, 4 };
 }
 
@@ -85,7 +85,7 @@ weft__http_date_line(struct weft__http_local *local)
 
 	if (now < local->date_until_ns)
 		return (struct text){ local->date, local->date_size };
-	/* Wrong by less than a tenth of a second. */
+	/* The date is wrong for less than a tenth of a second. */
 	local->date_until_ns = now + WEFT_S / 10;
 	seconds = weft__http_os_seconds();
 	if (seconds != local->date_s || local->date_size == 0) {

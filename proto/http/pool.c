@@ -1,19 +1,19 @@
 /* pool.c - connections of a client, by origin.
  *
- * An origin (struct weft__http_host) is there while somebody has a slot of it or a
- * connection to it is idle, so their number needs no bound of its own: it is that of
- * idle connections and of exchanges under way.
+ * An origin (struct weft__http_host) exists while it has a slot in use or an idle connection.
+ * So the number of origins needs no limit of its own: it is at most the number of idle
+ * connections plus that of exchanges in progress.
  *
  *   1. used + idle <= per_host_max, for each origin.
- *   2. Somebody waits only while all slots are used and no connection is idle.  So a slot
- *      that is given back goes to the first who waits, and never past one to a newcomer.
- *   3. A waiter lies on the stack of its threadlet and is in the queue until it is given
- *      a slot, or goes on because its wait has ended.  One whose wait was ended, and who is
- *      given a slot before it goes on, gives that on.
- *   4. Of an idle connection nothing is expected: bytes, its end and its time all close
- *      it.  That is background work.
- *   5. Closing needs no memory.  In a threadlet, which would have to wait, it is left to
- *      the end of the turn; the connection's memory goes then.
+ *   2. A caller waits only while all slots are in use and no connection is idle.  So a slot
+ *      that is given back goes to the first waiter, never to a newcomer.
+ *   3. A waiter is on the stack of its threadlet.  It is in the queue until it gets a slot, or
+ *      until it resumes because its wait has failed.  If it gets a slot after its wait has
+ *      failed but before it resumes, it passes the slot on.
+ *   4. An idle connection expects no data: data, the end of the connection or the idle timeout
+ *      closes it.  Idle connections do not keep the loop alive.
+ *   5. Closing needs no memory.  A threadlet would have to wait, so there closing is deferred
+ *      to the end of the loop iteration, when the connection's memory is freed too.
  */
 #include "pool.h"
 #include <string.h>
@@ -23,15 +23,15 @@
 #define OF(link, member) ((void *)((char *)(link)-offsetof(struct weft__http_conn, member)))
 
 struct weft__http_host {
-	struct weft__http_host *next; /* of its bucket */
+	struct weft__http_host *next; /* in its bucket */
 	struct weft__http_link idle;  /* newest first */
-	struct weft__http_link queue; /* of waiters, the first one first */
+	struct weft__http_link queue; /* waiters, the first one first */
 	uint32_t used, idle_count, waiting;
 	char address[];
 };
 
 struct waiter {
-	struct weft__http_link link; /* first; its own ring once it has a slot */
+	struct weft__http_link link; /* must be first; a ring of its own once it has a slot */
 	weft_event given;
 	struct weft__http_conn *conn;
 	bool has_slot;
@@ -181,7 +181,7 @@ on_idle_time(weft_timer *timer, void *arg)
 	drop_idle(arg);
 }
 
-/* Watch a connection, and give it its time. */
+/* Watch an idle connection, and start its timeout. */
 static bool
 watch_idle(struct weft__http_pool *pool, struct weft__http_conn *conn)
 {
@@ -214,8 +214,7 @@ make_idle(struct weft__http_pool *pool, struct weft__http_host *host, struct wef
 		drop_idle(OF(pool->idle.prev, of_pool));
 }
 
-/* Whether a connection that was kept may still be used: it has not ended, and nobody has
- * said anything that was not asked for. */
+/* Whether a kept connection can still be used: it has not ended, and has no unexpected data. */
 static bool
 is_alive(struct weft__http_conn *conn)
 {
@@ -239,7 +238,7 @@ take_idle(struct weft__http_host *host)
 
 /* --- slots -------------------------------------------------------------------- */
 
-/* The first who waits gets the slot, and a connection or NULL. */
+/* Pass the slot, with a connection or NULL, to the first waiter. */
 static void
 hand_over(struct weft__http_host *host, struct weft__http_conn *conn)
 {

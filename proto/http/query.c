@@ -1,12 +1,12 @@
-/* query.c - parameters: of the pattern, then of the query.
+/* query.c - parameters: from the pattern, then from the query.
  *
- * The query is decoded when one is first asked for, into "name NUL value NUL" and so on;
- * a pair that cannot be decoded is not there.
+ * The query is decoded when a parameter is first requested, into "name NUL value NUL" and so
+ * on.  A pair that cannot be decoded is skipped.
  */
 #include "exchange.h"
 #include "uri.h"
 
-/* Decode one pair to `at`; where the next begins, or NULL if it is none. */
+/* Decode one pair to `at`.  Returns where the next one goes, or NULL if it cannot be decoded. */
 static char *
 decode_pair(const struct weft__http_pair *pair, char *at, const char *end)
 {

@@ -1,13 +1,14 @@
-/* redirect.c - where a reply sends the client, and what it takes along.
+/* redirect.c - where a redirect leads, and what is sent there.
  *
- *   1. 303 makes a request a GET, unless it is a HEAD; 301 and 302 do that with a POST.  A
- *      request that has become a GET has no body, and nothing that describes one.
- *   2. All others, and 307 and 308, keep method and body.  A streamed request cannot be
- *      said again: whatever it is answered is the caller's.
- *   3. What proves who the caller is stays at the origin that it was given for, also if
- *      the way leads back there.
- *   4. Nobody is led from https to http, nor to a Unix socket of this machine: these are
- *      errors, since a caller who takes 302 for an answer would go on without them.
+ *   1. A 303 turns a request into a GET, unless it is a HEAD; 301 and 302 do that to a POST.  A
+ *      request turned into a GET has no body and no headers that describe one.
+ *   2. All other redirects, 307 and 308 included, keep method and body.  A streamed request
+ *      cannot be sent again: the caller gets its reply, whatever the status.
+ *   3. Credentials are sent only to the origin they were given for.  Once a redirect has left
+ *      that origin they are no longer sent, even if a later redirect leads back.
+ *   4. A redirect is not followed from https to http, nor to a Unix socket of this machine.
+ *      These are errors instead of replies, because a caller that ignores the status would take
+ *      the 302 for the final reply.
  */
 #include <errno.h>
 #include "client.h"
@@ -87,7 +88,7 @@ weft__http_redirect(struct weft__http_call *call, struct weft__http_url *next)
 		return weft_fail(-ELOOP, "more than %u redirects",
 		                 (unsigned)call->client->redirects_max);
 	rc = weft__http_url_resolve(&call->url, location, &url);
-	if (rc == WEFT_EINVAL) /* not the caller's mistake */
+	if (rc == WEFT_EINVAL) /* the server's mistake, not the caller's */
 		rc = weft_fail(WEFT_EPROTO, "redirect to no proper URL");
 	if (rc < 0)
 		return rc;

@@ -1,4 +1,4 @@
-/* reply.c - replies of a server: whole, piece by piece, or none any more. */
+/* reply.c - replies of a server: complete, piece by piece, or a switch of protocols. */
 #include "server.h"
 
 static int
@@ -58,14 +58,14 @@ weft__http_lift(struct weft__http_conn *conn)
 	if (conn->scoped)
 		(void)weft_scope_set_deadline(&conn->scope, WEFT_NEVER);
 	conn->endless = true;
-	/* It would be told of only at its end. */
+	/* Requests are otherwise counted at the end of their batch, which may be far away now. */
 	weft__http_count(&conn->server->counts.requests, conn->requests);
 	conn->requests = 0;
 }
 
-/* --- no HTTP any more ---------------------------------------------------------- */
+/* --- protocol upgrades --------------------------------------------------------- */
 
-/* Has the client asked for it?  0, or WEFT_EINVAL. */
+/* Whether the client has requested the protocol.  Returns 0 or WEFT_EINVAL. */
 static int
 check_protocol(weft_http *http, const char *protocol)
 {
@@ -80,7 +80,7 @@ check_protocol(weft_http *http, const char *protocol)
 	return weft_fail(WEFT_EINVAL, "weft_http_upgrade: not to that");
 }
 
-/* The stream is the caller's: what drains may no longer touch it. */
+/* The stream now belongs to the caller: a drain must no longer touch it. */
 static weft_stream *
 hand_over(struct weft__http_conn *conn, weft_http *http)
 {

@@ -1,8 +1,9 @@
-/* route.c - which handler answers: patterns as a tree of segments.
+/* route.c - choose the handler of a request: patterns as a tree of segments.
  *
- * A segment of a path goes first to the pattern that has it literally, then to {x}, then
- * to {x...}; what does not lead to a handler of the method is taken back.  The depth at
- * which a segment stands is that of its node, so a search visits each node at most once.
+ * A segment of a path is matched first by a literal pattern segment, then by {x}, then by
+ * {x...}.  If a choice leads to no handler for the method, the search backtracks.  A node has a
+ * fixed depth, and so matches only one segment of a path: a search visits each node at most
+ * once.
  */
 #include "server.h"
 
@@ -41,7 +42,7 @@ literal_child(const struct weft__http_node *node, struct text text)
 	return child;
 }
 
-/* The node for one more segment, made if need be; NULL without memory. */
+/* The node for one more segment, created if necessary; NULL without memory. */
 static struct weft__http_node *
 descend(struct weft__http_node *node, struct text segment, bool is_param)
 {
@@ -61,7 +62,7 @@ descend(struct weft__http_node *node, struct text segment, bool is_param)
 	return child;
 }
 
-/* What a segment of a pattern is.  *name: of a parameter, else empty. */
+/* Parse a segment of a pattern.  *name is that of a parameter, else empty. */
 static int
 read_segment(struct text segment, struct text *name, bool *is_rest)
 {
@@ -84,7 +85,7 @@ read_segment(struct text segment, struct text *name, bool *is_rest)
 	return 0;
 }
 
-/* The route, with its texts behind it. */
+/* Allocate the route, with its texts behind it. */
 static struct weft__http_route *
 make_route(struct text method, size_t pattern_size)
 {
@@ -129,7 +130,7 @@ link_route(struct weft__http_route **list, struct weft__http_route *route)
 	return 0;
 }
 
-/* Put the route at the end of its path, which is data[0..size) behind a slash. */
+/* Insert the route at the end of its path, given without the first slash. */
 static int
 place(struct weft__http_node *node, struct weft__http_route *route, struct text path)
 {
@@ -200,7 +201,7 @@ free_routes(struct weft__http_route *route)
 	}
 }
 
-/* Its depth is bounded by DEPTH_MAX. */
+/* The recursion depth is bounded by DEPTH_MAX. */
 void
 weft__http_routes_free(struct weft__http_node *node)
 {
@@ -223,10 +224,10 @@ struct search {
 	struct text method; /* of the request */
 	struct text values[WEFT__HTTP_PARAMS];
 	const struct weft__http_route *found;
-	struct methods *methods; /* NULL: look for a route */
+	struct methods *methods; /* NULL: search for a route */
 };
 
-/* A list of methods that is written; at most as long as the room. */
+/* A comma-separated list of methods; a method that does not fit is left out. */
 struct methods {
 	char *text;
 	size_t size, room;
@@ -238,7 +239,7 @@ is_method(struct text method, const char *name)
 	return strlen(name) == method.size && memcmp(name, method.data, method.size) == 0;
 }
 
-/* How well a route suits the method: 0 not at all. */
+/* How well a route matches the method; 0: not at all. */
 static int
 rank(const struct weft__http_route *route, struct text method)
 {
@@ -262,7 +263,7 @@ has(const struct methods *methods, struct text method)
 	return false;
 }
 
-/* Add a method to the list, unless it is there, or there is no room. */
+/* Add a method to the list, unless it is there or does not fit. */
 static void
 note(struct methods *methods, const char *method)
 {
@@ -290,7 +291,7 @@ note_all(struct methods *methods, const struct weft__http_route *route)
 	note(methods, "OPTIONS");
 }
 
-/* The routes of a node that fits.  True: the search is over. */
+/* Consider the routes of a node that matches.  True: the search is over. */
 static bool
 choose(struct search *search, const struct weft__http_route *route)
 {
@@ -312,8 +313,8 @@ choose(struct search *search, const struct weft__http_route *route)
 	return best > 0;
 }
 
-/* Search below `node`, from the segment at `at` on, which is beyond the end if there is
- * none; `count` parameters have been seen. */
+/* Search below `node`, from the segment at `at` on; `at` is beyond the end if there is none.
+ * `count` parameters were matched so far. */
 static bool
 walk(struct search *search, const struct weft__http_node *node, const char *at, uint32_t count)
 {
@@ -359,7 +360,7 @@ weft__http_route_find(const struct weft__http_node *root, weft_http *http)
 	return search.found;
 }
 
-/* All methods there are. */
+/* Collect all methods of all routes. */
 static void
 walk_all(struct methods *methods, const struct weft__http_node *node)
 {

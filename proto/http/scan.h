@@ -1,17 +1,17 @@
-/* scan.h - find the first byte of a line that ends it or does not belong in it.
+/* scan.h - find the first byte of a line that ends it or is not allowed in it.
  *
- * Nearly all of a head is bytes that mean nothing: so they are looked at sixteen at a
- * time where the CPU can (SSE2 is part of x86-64, NEON of arm64), else eight at a time
- * in a word.  Nothing outside of the given bytes is read.
+ * Nearly all bytes of a head have no special meaning.  So they are scanned sixteen at a time
+ * where the CPU can (SSE2 is part of x86-64, NEON of arm64), else eight at a time in a word.
+ * No byte outside the given range is read.
  *
- *   text   stops at a control byte other than HTAB: what may stand in a field value
- *   word   stops at a space, a control byte or a byte above 127: what may stand in a
- *          request target
- *   name   stops at what is not a letter or "-": names of fields are rarely made of
+ *   text   stops at a control byte other than HTAB: scans a header value
+ *   word   stops at a space, a control byte or a byte above 127: scans a request
+ *          target
+ *   name   stops at a byte that is not a letter or "-": header names rarely contain
  *          anything else, and end before a colon
  *
- * All variants of a scan give the same answer; each is here under a name of its own,
- * where the CPU has it, so that a test can compare them.
+ * All variants of a scan return the same result.  Each variant that the CPU supports has a name
+ * of its own, so that a test can compare them.
  */
 #ifndef WEFT_HTTP_SCAN_H
 #define WEFT_HTTP_SCAN_H
@@ -34,7 +34,7 @@
 #define WEFT__HTTP_NEON 0
 #endif
 
-/* A test counts the bytes that are looked at, to see that their number is linear. */
+/* A test counts the scanned bytes, to check that their number is linear. */
 #ifdef WEFT__HTTP_COUNT
 extern uint64_t weft__http_looked_at;
 #define WEFT__HTTP_LOOKED_AT(count) (weft__http_looked_at += (count))
@@ -60,7 +60,7 @@ weft__http_stops_name(unsigned char byte)
 	return ((byte | 0x20) < 'a' || (byte | 0x20) > 'z') && byte != '-';
 }
 
-/* --- one byte at a time: the definition, and what is left at the end ------- */
+/* --- one byte at a time: the definition, and the remainder of the wider scans --- */
 
 static inline size_t
 weft__http_text_bytes(const char *data, size_t at, size_t size)
@@ -90,8 +90,8 @@ weft__http_name_bytes(const char *data, size_t at, size_t size)
 
 #define WEFT__HTTP_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* The top bit of each byte below `limit`, which is at most 128.  Exact: no byte
- * borrows from its neighbour, since its top bit is set before. */
+/* Set the top bit of each byte that is below `limit`, which is at most 128.  Exact: no byte
+ * borrows from its neighbor, since its top bit is set before the subtraction. */
 static inline uint64_t
 weft__http_bytes_below(uint64_t word, unsigned limit)
 {
@@ -100,7 +100,7 @@ weft__http_bytes_below(uint64_t word, unsigned limit)
 	return ~((word | high) - WEFT__HTTP_EACH(limit)) & ~word & high;
 }
 
-/* The top bit of each byte that is `byte`, which is below 128. */
+/* Set the top bit of each byte that equals `byte`, which is below 128. */
 static inline uint64_t
 weft__http_bytes_equal(uint64_t word, unsigned byte)
 {
@@ -121,7 +121,7 @@ weft__http_word_stops8(uint64_t word)
 	       | (word & WEFT__HTTP_EACH(0x80));
 }
 
-/* Letters are the 26 bytes from "a" on, once they are small. */
+/* The letters are the 26 bytes from "a" on, after conversion to lower case. */
 static inline uint64_t
 weft__http_name_stops8(uint64_t word)
 {
@@ -132,8 +132,8 @@ weft__http_name_stops8(uint64_t word)
 	return ~(letters | weft__http_bytes_equal(word, '-')) & WEFT__HTTP_EACH(0x80);
 }
 
-/* Whether any byte of eight stops; which one is then found byte by byte, so that the
- * order of bytes in a word does not matter. */
+/* Check whether any of eight bytes stops the scan.  Which one is found byte by byte, so that
+ * the byte order of a word does not matter. */
 static inline size_t
 weft__http_text_swar(const char *data, size_t at, size_t size)
 {
@@ -198,7 +198,7 @@ weft__http_text_sse2(const char *data, size_t at, size_t size)
 static inline size_t
 weft__http_word_sse2(const char *data, size_t at, size_t size)
 {
-	/* As signed bytes, those above 127 are below the space, too. */
+	/* As signed bytes, those above 127 are below the space too. */
 	const __m128i first = _mm_set1_epi8(0x21), del = _mm_set1_epi8(0x7f);
 
 	for (; size - at >= 16; at += 16) {
@@ -233,7 +233,7 @@ weft__http_name_sse2(const char *data, size_t at, size_t size)
 #endif
 
 #if WEFT__HTTP_NEON
-/* Four bits for each byte that stops, the first byte lowest. */
+/* Four bits for each byte that stops the scan; the first byte's are the lowest. */
 static inline uint64_t
 weft__http_neon_mask(uint8x16_t stop)
 {
@@ -302,7 +302,7 @@ weft__http_name_neon(const char *data, size_t at, size_t size)
 #define WEFT__HTTP_SCAN(kind) weft__http_##kind##_swar
 #endif
 
-/* The first of data[at..size) at which the scan stops, or `size`. */
+/* The first offset in data[at..size) at which the scan stops, or `size`. */
 static inline size_t
 weft__http_scan_text(const char *data, size_t at, size_t size)
 {

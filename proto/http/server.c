@@ -1,8 +1,9 @@
-/* server.c - making a server, serving a listener, and the end of that.
+/* server.c - create a server, serve a listener, drain.
  *
- * Peers are accepted by weft_listener_serve(), which gives each a threadlet on the loop
- * with least to do and sees to TLS there.  That threadlet only starts the connection's
- * own: so the call comes back as soon as accepting has ended, and the drain begins.
+ * weft_listener_serve() accepts the connections.  For each it starts a threadlet on the loop
+ * with the least load, where the TLS handshake runs.  That threadlet only starts the
+ * connection's own threadlet, so weft_listener_serve() returns as soon as accepting has ended,
+ * and the drain begins.
  */
 #include "server.h"
 
@@ -14,7 +15,7 @@
 #define RATE_MIN     128u
 #define REQUESTS_MAX 10000u
 #define FORCE_NS     (5 * WEFT_S)
-#define SLICE        16u /* connections */
+#define SLICE        16u /* connections per lock */
 #define STACK_MAX    ((size_t)1 << 30)
 
 static uint64_t
@@ -128,7 +129,7 @@ weft_http_server_stats(const weft_http_server *server, weft_http_stats *out)
 
 /* --- the list of connections ------------------------------------------------ */
 
-/* Held for some instructions, or a slice of a drain. */
+/* Held for a few instructions, or for a slice of a drain. */
 static void
 lock(struct weft__http_service *service)
 {
@@ -184,7 +185,7 @@ weft__http_service_leave(struct weft__http_conn *conn)
 	unlock(conn->service);
 }
 
-/* --- connections that wait ---------------------------------------------------- */
+/* --- waiting connections ------------------------------------------------------ */
 
 static void
 wait_leave(struct weft__http_conn *conn)
@@ -197,7 +198,7 @@ wait_leave(struct weft__http_conn *conn)
 	conn->service->waiting_count--;
 }
 
-/* Close the one that has waited longest, but for `newest`. */
+/* Close the connection that has waited longest, but not `newest`. */
 static void
 evict(struct weft__http_service *service, const struct weft__http_conn *newest)
 {
@@ -270,8 +271,8 @@ tell(struct weft__http_conn *conn, bool force)
 		(void)weft_cancel(conn->self);
 }
 
-/* The lock makes sure that the interrupt has been, and a call that has nothing to wait for
- * takes it back, if no wait has. */
+/* An interrupt is sent under the lock: once the lock was held, it has been sent.  A call that
+ * has nothing to wait for then clears it, if no wait has. */
 void
 weft__http_conn_busy(struct weft__http_conn *conn)
 {
@@ -284,7 +285,8 @@ weft__http_conn_busy(struct weft__http_conn *conn)
 	(void)weft_peek(conn->wire.stream, 0, &data, WEFT_NEVER);
 }
 
-/* Tell some of those that were not told in this round: invariant 4.  False: all were. */
+/* Notify some of the connections that were not notified in this round: invariant 4.  False: all
+ * were. */
 static bool
 tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 {
@@ -303,7 +305,7 @@ tell_slice(struct weft__http_service *service, uint32_t round, bool force)
 	return told == SLICE;
 }
 
-/* By the loop of who serves: one round at a time. */
+/* Runs on the loop of the weft_http_serve() call, so rounds do not overlap. */
 static void
 tell_all(struct weft__http_service *service, bool force)
 {
@@ -320,7 +322,7 @@ on_limit(weft_timer *timer, void *arg)
 	tell_all(arg, true);
 }
 
-/* Nothing is waited for longer than until then. */
+/* Cancel the remaining connections at `until_ns`. */
 static void
 limit(struct weft__http_service *service, uint64_t until_ns)
 {
@@ -332,8 +334,8 @@ limit(struct weft__http_service *service, uint64_t until_ns)
 		tell_all(service, true);
 }
 
-/* Who serves is cancelled.  It is finished by the last connection, and by nobody else; that
- * comes soon. */
+/* The weft_http_serve() call is canceled: limit the time that is left.  The op is not finished
+ * here; the last connection does that. */
 static void
 on_ask(weft_op *op, int why, void *arg)
 {

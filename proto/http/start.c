@@ -1,15 +1,15 @@
 /* start.c - the first line of a head: a request line or a status line.
  *
- * Exactly one space stands between its parts, none around them (RFC 9112 lets a reader
- * be laxer; a reader in front of this one may then see another target).  Of versions
- * there are 1.0 and 1.1; a well-formed other one is 505.
+ * Exactly one space separates the parts, and none surrounds them.  RFC 9112 allows a parser to
+ * be more lenient, but then a proxy in front of this one could see another target.  The
+ * versions are 1.0 and 1.1; any other well-formed version gets 505.
  */
 #include "inner.h"
 #include "scan.h"
 
 #define VERSION_SIZE (sizeof("HTTP/1.1") - 1)
 
-/* The version that is the whole of `text`. */
+/* Parse a version, which is the whole of `text`. */
 static int
 version(struct weft__http_head *head, struct text text)
 {
@@ -24,7 +24,7 @@ version(struct weft__http_head *head, struct text text)
 	return 0;
 }
 
-/* The method, which ends at the first byte that cannot be part of it. */
+/* Parse the method, which ends at the first byte that is not a token byte. */
 static int
 method(struct weft__http_head *head, const char *data, uint32_t end)
 {

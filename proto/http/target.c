@@ -1,9 +1,9 @@
 /* target.c - the four forms of a request target (RFC 9112, section 3.2), and hosts.
  *
- * The line's scan has left visible ASCII alone in a target.  Browsers send some bytes
- * there that RFC 3986 would have encoded ("|", "[", "{"), which is harmless; a
- * fragment is not sent, and a "#" is taken by some readers for the end of the path.
- * A user in front of a host is refused, too: it exists to deceive.
+ * The line's scan has left only visible ASCII in a target.  Browsers send some bytes unencoded
+ * that RFC 3986 requires to be encoded ("|", "[", "{"); that is harmless.  A "#" is refused: a
+ * fragment is never sent, and some parsers take a "#" for the end of the path.  User
+ * information before a host ("user@host") is refused too: it is used to disguise the host.
  */
 #include "inner.h"
 
@@ -22,7 +22,7 @@ port_ok(const char *at, const char *end)
 	       && port <= 65535;
 }
 
-/* After the "[address]" that the text begins with; NULL if it does not. */
+/* The byte after the "[address]" that the text begins with; NULL if that is malformed. */
 static const char *
 after_literal(struct text host)
 {
@@ -34,8 +34,8 @@ after_literal(struct text host)
 	return at < end && *at == ']' && colons >= 2 ? at + 1 : NULL;
 }
 
-/* After the name or IPv4 address that the text begins with; NULL if a percent in it
- * encodes nothing. */
+/* The byte after the name or IPv4 address that the text begins with; NULL if two hexadecimal
+ * digits do not follow a "%". */
 static const char *
 after_name(struct text host)
 {
@@ -71,7 +71,7 @@ weft__http_host_ok(struct text host, bool need_port)
 	return port_ok(at + 1, end);
 }
 
-/* Path and query of what begins at `at` and ends with the target. */
+/* Set path and query from data[at..end of the target). */
 static void
 set_path(struct weft__http_head *head, const char *data, uint32_t at)
 {
@@ -84,7 +84,7 @@ set_path(struct weft__http_head *head, const char *data, uint32_t at)
 		head->query = (struct weft__http_part){ stop + 1, end - stop - 1 };
 }
 
-/* "http://host/path"; other schemes are not for a server of this protocol. */
+/* "http://host/path"; schemes other than http and https are refused. */
 static int
 absolute(struct weft__http_head *head, const char *data)
 {

@@ -1,8 +1,8 @@
-/* trailer.c - what must not come as a trailer (RFC 9110, section 6.5.1).
+/* trailer.c - headers that must not be sent as trailers (RFC 9110, section 6.5.1).
  *
- * A field that frames, routes, authenticates, changes how a message is handled or how
- * its body is read comes too late after that body, and a reader that merges trailers
- * into the head would believe it.
+ * A header that controls framing, routing or authentication, or changes how the message or its
+ * body is processed, comes too late after the body.  A recipient that merges trailers into the
+ * headers would still act on it.
  */
 #include "inner.h"
 
@@ -16,7 +16,7 @@ static const char *const names[] = {
 	"trailer",
 	"transfer-encoding",
 	"upgrade",
-	/* routing and how a request is meant */
+	/* routing and request control */
 	"cache-control",
 	"expect",
 	"forwarded",
@@ -31,18 +31,18 @@ static const char *const names[] = {
 	"if-none-match",
 	"if-range",
 	"if-unmodified-since",
-	/* who asks */
+	/* authentication */
 	"authorization",
 	"cookie",
 	"proxy-authenticate",
 	"proxy-authorization",
 	"set-cookie",
 	"www-authenticate",
-	/* what the body is */
+	/* content */
 	"content-encoding",
 	"content-range",
 	"content-type",
-	/* how a response is meant */
+	/* response control */
 	"age",
 	"date",
 	"expires",

@@ -1,4 +1,4 @@
-/* types.c - types of files by their suffixes. */
+/* types.c - content types of files by their suffixes. */
 #include "files.h"
 
 static const struct {

@@ -1,13 +1,14 @@
-/* uri.c - paths and queries, decoded.
+/* uri.c - decode paths and queries.
  *
- * The decoded path grows at the end of `out` alone: a segment is written, and if it
- * turns out to be "." or ".." it is taken back, with the one before it.  It is never
- * longer than what was read of the path.
+ * The decoded path only grows at the end of `out`.  Each segment is written first; if it is "."
+ * or "..", it is removed again, and for ".." the segment before it too.  The result is never
+ * longer than the part of the path that was read.
  */
 #include "uri.h"
 #include "inner.h"
 
-/* The byte at *at, decoded; moves behind it.  Negative if a percent encodes nothing. */
+/* Decode the byte at *at and advance *at.  Negative if two hexadecimal digits do not follow
+ * "%". */
 static int
 decode_byte(const char **at, const char *end)
 {
@@ -45,14 +46,14 @@ add_segment(const char **at, const char *end, char *out, size_t room, size_t *le
 	return 0;
 }
 
-/* How many dots are all of a segment: 1 or 2, else 0. */
+/* The number of dots, 1 or 2, if a segment consists only of dots; else 0. */
 static size_t
 dots_of(const char *segment, size_t size)
 {
 	return size <= 2 && memcmp(segment, "..", size) == 0 ? size : 0;
 }
 
-/* Of a path that ends with a slash take back the last segment, so that it does again.
+/* Remove the last segment of a path that ends with a slash, so that it ends with one again.
  * False at the root. */
 static bool
 climb(const char *out, size_t *length)
@@ -70,7 +71,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 {
 	const char *at = path, *end = path + size;
 	size_t length = 0, from, dots;
-	bool open = false; /* ends with a slash already, since dots were taken out */
+	bool open = false; /* ends with a slash already, because a dot segment was removed */
 
 	if (size == 0 || *path != '/')
 		return weft_fail(WEFT_EINVAL, "http: path does not begin with a slash");
@@ -96,7 +97,7 @@ weft__http_path_decode(const char *path, size_t size, char *out, size_t room)
 	return (ssize_t)length;
 }
 
-/* Where the first `byte` is, or the end. */
+/* The first `byte`, or `end`. */
 static const char *
 find(const char *at, const char *end, char byte)
 {

@@ -1,7 +1,7 @@
-/* uri.h - paths and queries of request targets, decoded.  Private.
+/* uri.h - decoded paths and queries of request targets.  Private.
  *
- * Decoding happens once, and after the path was split: so an encoded dot is a dot, and
- * what a decoded path says is what a file system would understand.
+ * A path is split into segments before it is decoded, and decoded only once.  Dot segments are
+ * recognized after decoding, so "%2e%2e" counts as "..", as it would in a file system.
  */
 #ifndef WEFT_HTTP_URI_H
 #define WEFT_HTTP_URI_H
@@ -10,15 +10,15 @@
 #include <stddef.h>
 #include <weft/base.h>
 
-/* Decode a path, which begins with a slash, and take out its "." and ".." segments; `out`,
- * of `room` bytes, gets the result and a NUL, and on failure anything.  size + 1 is
- * always enough.
- * Returns its length; WEFT_EINVAL for a path above the root, a percent that encodes
- * nothing, and NUL, control bytes, slashes or backslashes that are encoded (a backslash
- * also as it is); WEFT_EMSGSIZE. */
+/* Decode a path, which begins with a slash, and remove its "." and ".." segments.  `out`, of
+ * `room` bytes, receives the result and a NUL; size + 1 bytes are always enough.  After a
+ * failure its content is undefined.
+ * Returns the length; WEFT_EMSGSIZE; or WEFT_EINVAL for a path above the root, a "%" without
+ * two hexadecimal digits, an encoded NUL, control byte or slash, and a backslash, encoded or
+ * not. */
 ssize_t weft__http_path_decode(const char *path, size_t size, char *out, size_t room);
 
-/* What is left of a query; not decoded. */
+/* The rest of a query, not decoded. */
 struct weft__http_query {
 	const char *data;
 	size_t      size;
@@ -27,17 +27,15 @@ struct weft__http_query {
 struct weft__http_pair {
 	const char *name;
 	size_t      name_size;
-	const char *value; /* empty also without "=" */
+	const char *value; /* empty also if there is no "=" */
 	size_t      value_size;
 };
 
-/* Take the next pair from the front of a query; empty ones are skipped.  False at its
- * end. */
+/* Remove the next pair from the front of a query.  Empty pairs are skipped.  False at the end. */
 bool weft__http_query_next(struct weft__http_query *query, struct weft__http_pair *out);
 
-/* Decode a name or value of a query, in which "+" is a space.
- * Returns its length, WEFT_EINVAL for a NUL or a percent that encodes nothing,
- * WEFT_EMSGSIZE. */
+/* Decode a name or value of a query, in which "+" is a space.  Returns its length;
+ * WEFT_EMSGSIZE; or WEFT_EINVAL for a NUL or a "%" without two hexadecimal digits. */
 ssize_t weft__http_query_decode(const char *text, size_t size, char *out, size_t room);
 
 #endif

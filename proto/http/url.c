@@ -1,14 +1,14 @@
 /* url.c - absolute URLs and references (RFC 3986, sections 3 and 5).
  *
- * What is accepted is written anew in one form, so that equal origins are equal texts:
- * that is what connections are pooled by, and what decides whether a redirect leaves the
- * host that a password is for.
+ * An accepted URL is rewritten in one canonical form, so that equal origins are equal texts.
+ * Origins are the key of the connection pool, and decide whether a redirect leaves the host
+ * that credentials are meant for.
  *
- *   1. Nothing that could end a line, or a word of one, gets into the result: not into the
- *      target, not into Host.
- *   2. The host is what stands between "//" and the next "/", "?" or "#", and nothing else
- *      in it is hidden: no user, no backslash, no percent.
- *   3. Errors tell neither a user with a password, nor a query, nor a fragment.
+ *   1. The result contains no byte that could end a line or split a request line: neither in
+ *      the target nor in Host.
+ *   2. The host is the text between "//" and the next "/", "?" or "#".  It hides nothing: no
+ *      user information, no backslash, no percent encoding.
+ *   3. Error texts show neither user information nor a query nor a fragment.
  */
 #include "url.h"
 #include <stdint.h>
@@ -27,7 +27,7 @@ static const struct {
 	[LOCAL] = { "http+unix://", "unix:", 0 },
 };
 
-/* The parts of a URL as they were given. */
+/* The parts of a URL as given. */
 struct given {
 	const char *url;
 	enum scheme scheme;
@@ -52,8 +52,8 @@ split_scheme(const char *url, enum scheme *out, const char **after)
 	return false;
 }
 
-/* Rule 3.  Where the user ends is not known of what is no URL, so with an "@" anywhere only
- * the scheme is shown.  Shown is only what is fit to be printed. */
+/* Rule 3.  In a malformed URL it is unknown where the user information ends, so if there is an
+ * "@" anywhere only the scheme is shown.  Only printable bytes are shown. */
 static int
 refuse(const char *url, const char *why)
 {
@@ -98,7 +98,7 @@ split_port(struct given *given)
 	return given->port > 0 ? 0 : refuse(given->url, "no such port");
 }
 
-/* One byte at least, and all of them visible ASCII. */
+/* At least one byte, and all of them visible ASCII. */
 static bool
 is_visible(struct text text)
 {
@@ -166,7 +166,7 @@ put_lower(char *at, struct text text)
 	return at;
 }
 
-/* Visible ASCII as it is, the rest encoded. */
+/* Copy ASCII as it is and percent-encode bytes above 127. */
 static char *
 put_encoded(char *at, struct text text)
 {
@@ -187,8 +187,8 @@ put_encoded(char *at, struct text text)
 	return at;
 }
 
-/* How much of the path at `at`, which begins with a slash, is a dot segment: 2 for "/."
- * and 3 for "/.."; 0 if it begins with another. */
+/* The size of the dot segment at `at`, which is a slash: 2 for "/." and 3 for "/.."; 0 if
+ * another segment follows. */
 static size_t
 dots_at(const char *at)
 {
@@ -199,7 +199,7 @@ dots_at(const char *at)
 	return size + 1;
 }
 
-/* Take the dot segments out of a path with its query, in place. */
+/* Remove the dot segments of a path with its query, in place. */
 static void
 remove_dots(char *path)
 {
@@ -224,7 +224,7 @@ remove_dots(char *path)
 	memmove(to, from, strlen(from) + 1);
 }
 
-/* The path of a socket, decoded; NULL if it is none. */
+/* Decode the path of a socket.  NULL if it is malformed or not absolute. */
 static char *
 put_socket(char *at, struct text host)
 {
@@ -255,7 +255,7 @@ put_port(char *at, uint64_t port)
 	return at + snprintf(at, 8, ":%u", (unsigned)port);
 }
 
-/* Address and Host, into memory that is large enough. */
+/* Write the address and the Host value to memory that is large enough. */
 static int
 put_origin(char *at, const struct given *given, struct weft__http_url *out)
 {
@@ -314,7 +314,8 @@ weft__http_url_parse(const char *text, struct weft__http_url *out)
 	rc = split(text, &given);
 	if (rc < 0)
 		return rc;
-	/* Three texts with the host in each, encoded at worst; schemes, ports, NULs. */
+	/* Three texts, each with the host, percent-encoded at worst; plus schemes, ports and
+	 * NULs. */
 	room = 3 * (3 * given.host.size + 32) + 3 * given.rest.size;
 	memory = weft_alloc(room);
 	if (!memory)
@@ -334,7 +335,7 @@ weft__http_url_parse(const char *text, struct weft__http_url *out)
 
 /* --- references --------------------------------------------------------------- */
 
-/* Whether a reference begins with a scheme, of any kind. */
+/* Whether a reference begins with a scheme, known or not. */
 static bool
 has_scheme(const char *reference)
 {
@@ -343,7 +344,7 @@ has_scheme(const char *reference)
 	return size > 0 && reference[size] == ':' && byte_is(reference[0], BYTE_ALPHA);
 }
 
-/* How much of the base stands in front of a reference that has no scheme. */
+/* How many bytes of the base precede a reference that has no scheme. */
 static size_t
 kept_of(const struct weft__http_url *base, const char *reference)
 {

@@ -1,11 +1,11 @@
-/* values.c - ranges, entity tags, and what encodings are accepted. */
+/* values.c - parse ranges, entity tags and Accept-Encoding. */
 #include "values.h"
 #include "inner.h"
 
 /* --- ranges ----------------------------------------------------------------- */
 
-/* One "first-last", "first-" or "-count".  Returns 1, or 0 if it has no bytes within the
- * total; WEFT_EINVAL if it is not well formed. */
+/* Parse one "first-last", "first-" or "-count".  Returns 1, or 0 if it does not overlap the
+ * body; WEFT_EINVAL if it is malformed. */
 static int
 range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 {
@@ -17,7 +17,7 @@ range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 		return WEFT_EINVAL;
 	left = (struct text){ spec.data, (size_t)(dash - spec.data) };
 	right = (struct text){ dash + 1, spec.size - left.size - 1 };
-	if (left.size == 0) { /* the last so many */
+	if (left.size == 0) { /* the last bytes */
 		if (!weft__http_decimal(right, &last))
 			return WEFT_EINVAL;
 		last = last < total ? last : total;
@@ -35,7 +35,7 @@ range_one(struct text spec, uint64_t total, struct weft__http_range *out)
 	return 1;
 }
 
-/* The ranges of a list; 0 if none has bytes within the total. */
+/* Parse a list of ranges.  Returns their count; 0 if none overlaps the body. */
 static int
 range_list(struct text list, uint64_t total, struct weft__http_range *out, int room)
 {
@@ -80,7 +80,7 @@ weft__http_range_parse(const char *value, size_t size, uint64_t total, struct we
 
 /* --- entity tags ------------------------------------------------------------- */
 
-/* Take "W/" from the front. */
+/* Remove "W/" from the front. */
 static bool
 strip_weak(struct text *tag)
 {
@@ -98,7 +98,8 @@ is_quoted(struct text tag)
 	       && memchr(tag.data + 1, '"', tag.size - 1) == tag.data + tag.size - 1;
 }
 
-/* Where the tag at the front of a list ends; backslashes in it mean nothing. */
+/* The size of the tag at the front of a list; 0 if it is malformed.  A backslash has no special
+ * meaning. */
 static size_t
 tag_size(struct text list)
 {
@@ -148,7 +149,7 @@ weft__http_etag_match(const char *value, size_t size, const char *etag, bool wea
 
 /* --- encodings --------------------------------------------------------------- */
 
-/* The weight "0.5" in thousandths; -1 if it is none. */
+/* A weight such as "0.5", in thousandths; -1 if it is malformed. */
 static int
 weight_of(struct text text)
 {
@@ -167,8 +168,7 @@ weight_of(struct text text)
 	return weight;
 }
 
-/* Cut ";q=0.5" off the end of an element.  Returns the weight, -1 if it is not well
- * formed. */
+/* Cut ";q=0.5" off the end of an element.  Returns the weight; -1 if it is malformed. */
 static int
 cut_weight(struct text *element)
 {

@@ -1,21 +1,21 @@
 /* wire.c - bytes of an exchange to and from its stream.
  *
- * What is made is gathered in a buffer, so that the replies to pipelined requests, and a
- * head and its body, leave in one write.
+ * Output is collected in a buffer, so that the replies to pipelined requests, or a head and its
+ * body, leave in one write.
  *
- * A peer may move nothing for a while: for its grace at first.  Each wait for it uses that
- * time up, and each byte that it moves adds to it, up to pause_ns.  So a transfer of any length
- * finishes if it is faster than rate_min on average, and a peer that stops is dropped.  The
- * kernels on both sides move bytes in bursts of up to a megabyte, some of them minutes apart
- * for a slow reader.  Output therefore counts as moved when the peer acknowledges it, not
- * when the kernel takes it; and the pauses between acknowledgements are what pause_ns is for.
+ * A peer may stay without progress for some time: its pace, initially grace_ns.  Each wait uses
+ * the pace up, and each byte that the peer moves adds to it, up to pause_ns.  So a transfer of
+ * any length finishes if its average rate is above rate_min, and a peer that stops is dropped.
+ * The kernels on both sides move bytes in bursts of up to a megabyte, which may be minutes
+ * apart for a slow reader.  Therefore output counts as moved when the peer acknowledges it, not
+ * when the kernel accepts it; and pause_ns has to cover the time between two acknowledgments.
  */
 #include "exchange.h"
 #include <weft/select.h>
 
 #define SPANS    7
 #define COPY_MAX (WEFT__HTTP_SLAB / 2)
-#define LOOKS    8 /* at a waiting output, in pause_ns */
+#define LOOKS    8 /* checks of a pending write per pause_ns */
 
 int
 weft__http_wire_init(struct weft__http_wire *wire, weft_stream *stream)
@@ -50,7 +50,7 @@ void
 weft__http_pace_spend(const struct weft__http_wire *wire, struct weft__http_pace *pace,
                       uint64_t waited_ns, uint64_t bytes)
 {
-	uint64_t most = UINT64_C(1) << 33; /* no product overflows */
+	uint64_t most = UINT64_C(1) << 33; /* prevents overflow of the product */
 	uint64_t cap = wire->grace_ns > wire->pause_ns ? wire->grace_ns : wire->pause_ns;
 	uint64_t left = pace->left_ns > waited_ns ? pace->left_ns - waited_ns : 0;
 
@@ -98,7 +98,7 @@ weft__http_wire_look(const struct weft__http_wire *wire, uint64_t now_ns)
 
 /* --- output ---------------------------------------------------------------- */
 
-/* Wait for a write op, as long as the peer takes bytes fast enough. */
+/* Wait for a write op, as long as the peer accepts bytes fast enough. */
 static int
 wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 {
@@ -119,12 +119,12 @@ wait_paced(struct weft__http_wire *wire, weft_op *op, uint64_t deadline_ns)
 			wire->slow = true;
 			return weft_fail(WEFT_ETIMEDOUT, "http: the peer reads too slowly");
 		}
-		if (then < look) /* the deadline of a scope */
+		if (then < look) /* the deadline of an enclosing scope */
 			return rc;
 	}
 }
 
-/* The kernel is full: the rest goes as an op. */
+/* The kernel's buffer is full: send the rest with an op. */
 static int
 send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count, uint64_t deadline_ns)
 {
@@ -141,13 +141,13 @@ send_paced(struct weft__http_wire *wire, const weft_span *spans, size_t count, u
 	if (op.pending) {
 		weft_op_cancel(&op);
 		(void)weft_op_wait(&op, WEFT_NEVER);
-		if (rc < 0) /* the text is of the end of `op` by now */
+		if (rc < 0) /* by now weft_detail() is about the end of `op` */
 			rc = weft_fail(rc, "%s", weft_strerror(rc));
 	}
 	return rc;
 }
 
-/* Take `size` bytes off the front. */
+/* Remove `size` bytes from the front. */
 static void
 advance(weft_span **spans, size_t *count, size_t size)
 {
@@ -162,7 +162,7 @@ advance(weft_span **spans, size_t *count, size_t size)
 	}
 }
 
-/* Send all of it; `spans` are changed. */
+/* Send all bytes; changes `spans`. */
 static int
 send_all(struct weft__http_wire *wire, weft_span *spans, size_t count, uint64_t deadline_ns)
 {

@@ -1,7 +1,7 @@
-/* wire_file.c - parts of files, as fast as the peer has to take them.
+/* wire_file.c - send a part of a file, with a minimum pace.
  *
- * The kernel sends the bytes.  A timer asks now and then how many are left, and interrupts
- * the write once the pace of the peer has ended.
+ * The kernel sends the bytes.  A timer periodically checks how many are left, and interrupts
+ * the write once the peer's pace has run out.
  */
 #include "exchange.h"
 #include <weft/loop.h>
