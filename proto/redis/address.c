@@ -1,8 +1,8 @@
 /* address.c - addresses of endpoints: redis://user:password@host:port/db, rediss://,
  * redis+unix:/path.
  *
- * What is kept of one is an address for weft_connect(), which has no secrets and so is
- * fit for texts.  User and password may have bytes written as %XX.
+ * The stored address is the one for weft_connect().  It contains no secrets and so may be part
+ * of error texts.  User and password may contain percent-encoded bytes.
  */
 #include "client.h"
 #include <stdio.h>
@@ -30,7 +30,7 @@ hex_of(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* Copy bytes in which %XX stands for one. */
+/* Copy a text and decode %XX. */
 static int
 decode(const char *text, size_t size, char **out)
 {
@@ -92,7 +92,7 @@ read_database(weft_redis *redis, const char *text)
 	return 0;
 }
 
-/* "host:port", each may be left out; IPv6 stands in brackets. */
+/* "host:port"; each may be missing; an IPv6 address is in brackets. */
 static int
 read_host(weft_redis *redis, const char *scheme, const char *text, size_t size)
 {
@@ -124,7 +124,7 @@ read_net(weft_redis *redis, const char *scheme, const char *text)
 
 	for (size_t i = 0; i < size; i++)
 		if (text[i] == '@')
-			at = text + i; /* the last one: others may be of a password */
+			at = text + i; /* the last one: a password may contain others */
 	if (*rest == '/')
 		rc = read_database(redis, rest + 1);
 	else if (*rest)

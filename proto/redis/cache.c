@@ -1,28 +1,29 @@
-/* cache.c - replies that are kept here until the server says that they have changed.
+/* cache.c - cached replies, valid until the server reports that their keys have changed.
  *
- * An entry is a command that reads one key, by all its bytes, and its reply.  It is found
- * by these bytes, and dropped by the key.  While its reply is on the way, all who want it
- * stand behind the entry: the command that fetches it is the entry's own, so that whoever
- * gives up takes nothing away from the others.
+ * An entry is a command that reads one key, and its reply.  It is found by the encoded command,
+ * and dropped by the key.  While its reply is on the way, all commands that want it wait at the
+ * entry.  The entry has a command of its own that fetches the reply, so a caller that gives up
+ * does not affect the others.
  *
- *   1. Only a connection that tracks fills entries, and they go with it.
- *   2. An invalidation comes on that connection, behind the replies that it is about.
- *   3. That by a command of our own comes behind its reply, maybe in another piece: the
- *      reply itself drops all that the command names, so who has written reads that.
- *   4. Entries with a reply are in the list by use, and their bytes are bounded.
+ *   1. Only a connection with tracking fills entries, and they are dropped with it.
+ *   2. An invalidation arrives on that connection, after the replies that it is about.
+ *   3. The invalidation caused by a command of this client arrives after the command's reply,
+ *      maybe in another read.  Therefore the reply itself drops all entries of keys that the
+ *      command names, so that a caller reads its own writes.
+ *   4. Entries with a reply are in the list by last use, and their total size is limited.
  */
 #include "client.h"
 
-#define WORDS_MAX 512 /* bytes of a command that is kept */
-#define BUCKETS   64  /* at first, a power of 2 */
+#define WORDS_MAX 512 /* bytes of a command that can be cached */
+#define BUCKETS   64  /* initially; a power of 2 */
 
 struct entry {
-	struct entry *next, *next_by_key; /* of the buckets */
+	struct entry *next, *next_by_key; /* in the buckets */
 	uint64_t hash, key_hash;
 	struct weft__redis_link by_use;
 	struct weft__redis_link behind; /* commands that wait for it */
 	weft_redis *redis;
-	weft_redis_reply *reply; /* NULL: it is fetched */
+	weft_redis_reply *reply; /* NULL: it is being fetched */
 	struct weft__redis_command fetch;
 	size_t cost;
 	char bytes[];
@@ -82,7 +83,7 @@ link_entry(struct weft__redis_cache *cache, struct entry *entry)
 	*key = entry;
 }
 
-/* Without memory for more, buckets become longer. */
+/* Without memory for more buckets, the chains get longer. */
 static void
 grow(struct weft__redis_cache *cache)
 {
@@ -129,7 +130,7 @@ find(const struct weft__redis_cache *cache, const char *bytes, size_t size)
 	return entry;
 }
 
-/* It is not fetched now. */
+/* The entry must not be being fetched. */
 static void
 drop(struct weft__redis_cache *cache, struct entry *entry)
 {
@@ -313,9 +314,9 @@ weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command)
 	return true;
 }
 
-/* --- dropping ------------------------------------------------------------------ */
+/* --- invalidation -------------------------------------------------------------- */
 
-/* The key is the second word: "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n". */
+/* The key is the first argument: "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n". */
 static bool
 has_key(const struct entry *entry, weft_span key)
 {
@@ -356,7 +357,8 @@ weft__redis_cache_invalidate(weft_redis *redis, const weft_redis_reply *keys)
 	}
 }
 
-/* All words, of a unit's commands too: each is a line with its size, and itself. */
+/* Drop the entries of all arguments of an encoded command or transaction.  Each argument is a
+ * line with its size, followed by its bytes. */
 static void
 drop_bytes(struct weft__redis_cache *cache, const char *at, const char *end)
 {

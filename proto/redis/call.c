@@ -1,4 +1,4 @@
-/* call.c - calls of threadlets on the endpoint's loop. */
+/* call.c - calls by threadlets on the endpoint's loop. */
 #include "client.h"
 #include <stdarg.h>
 #include <weft/threadlet.h>
@@ -26,8 +26,9 @@ on_done(struct weft__redis_command *command, int rc)
 	(void)weft_op_finish(command->op, rc);
 }
 
-/* Whether the caller can wait, and has not been told to end: a command that is sent and
- * given up at once may be done.  An event that is always set tells, and needs no clock. */
+/* Whether the caller can wait and is not canceled: a command that is sent and given up at once
+ * may still be executed.  Waiting for an event that is always set checks both, and needs no
+ * clock. */
 static int
 enter(weft_redis *redis)
 {
@@ -36,8 +37,8 @@ enter(weft_redis *redis)
 	return weft_event_wait(&redis->gate, WEFT_NEVER);
 }
 
-/* An event is quicker than an op, and who is told to end gives the command up itself.  The
- * endpoint may be gone when the wait is over, unless the command is not. */
+/* An event is faster than an op, and a canceled caller gives up the command itself.  The
+ * endpoint may be freed when the wait is over, unless the command is not. */
 static int
 wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
          uint64_t deadline_ns)
@@ -53,8 +54,8 @@ wait_for(weft_redis *redis, struct weft__redis_command *command, weft_redis_repl
 	return weft__redis_tell(command, command->rc, out);
 }
 
-/* One that blocks at the server is over when its connection is, and an op is waited for
- * also by who is told to end. */
+/* A command that blocks at the server is over when its connection is closed.  Even a canceled
+ * caller waits for an op. */
 static int
 wait_by_op(weft_redis *redis, struct weft__redis_command *command, weft_redis_reply **out,
            uint64_t deadline_ns)
@@ -110,7 +111,7 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 	return rc < 0 ? rc : weft__redis_run_afar(redis, command, out, deadline_ns);
 }
 
-/* A reply that is in the cache is there at once. */
+/* Answer a call from the cache, without waiting.  Returns 1 if the reply was there. */
 static int
 look_up(weft_redis *redis, const struct weft__redis_command *command, weft_redis_reply **out)
 {

@@ -1,12 +1,12 @@
-/* channel.c - what feeds have asked the server for, and to whom its messages go.
+/* channel.c - the channels of all subscriptions, and the delivery of messages.
  *
- * Channels are asked for on a line of their own: by its first member, and anew whenever
- * that line has been connected.  SUBSCRIBE has no reply that could be paired: it is
- * confirmed by messages.
+ * Channels have a connection of their own.  SUBSCRIBE is sent by the first member of a channel,
+ * and again whenever that connection was made.  It has no reply that could be paired: messages
+ * confirm it.
  */
 #include "feed.h"
 
-/* Ask for the channel, or say that it is not wanted any more, without a slot. */
+/* Subscribe to the channel or unsubscribe, without a pending entry. */
 static void
 say(weft_redis *redis, const struct weft__redis_channel *channel, bool wanted)
 {
@@ -111,7 +111,7 @@ weft__redis_feed_ready(weft_redis *redis)
 	}
 }
 
-/* --- what comes ---------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------ */
 
 static void
 open_if_complete(weft_redis_feed *feed)
@@ -160,7 +160,8 @@ make_message(weft_span channel, weft_span text)
 	return reply;
 }
 
-/* Who falls behind loses the oldest.  Without memory for a message it is lost as well. */
+/* A subscription that falls behind loses the oldest message.  Without memory the new message is
+ * lost. */
 static void
 hand_to(weft_redis_feed *feed, weft_redis_reply *message)
 {
@@ -219,7 +220,7 @@ weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message)
 		return;
 	}
 	if (!channel)
-		return; /* it is not wanted any more */
+		return; /* it is no longer wanted */
 	if (is(kind, "subscribe") || is(kind, "psubscribe"))
 		confirm(redis, channel);
 	else if (is(kind, "message"))

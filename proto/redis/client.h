@@ -1,25 +1,30 @@
-/* client.h - the Redis client inside: commands, lines, wires.  Private.
+/* client.h - the Redis client's internals: commands and connections.  Private.
  *
- * A command is what a caller waits for.  A line is a place that connections are made for:
- * one is shared by all ordinary commands, some are leased to commands that block at the
- * server, one is for feeds.  A wire is one connection, from its greeting to its end.
+ * A command is what a caller waits for.  A line (struct weft__redis_line) is a connection slot:
+ * a place that connections are made for, one after the other, with a queue of commands.  One
+ * line is shared by all ordinary commands, some are leased to commands that block at the
+ * server, one is for subscriptions.  A wire (struct weft__redis_wire) is one connection, from
+ * its handshake to its end.  Its slots (struct weft__redis_slot) are the pending entries, one
+ * for each command that was sent.
  *
- *   1. All of this is its loop's.  From elsewhere come tickets (ticket.c), by posts.
- *   2. A command is in one place at a time, and `state` says where: in a queue, in a
- *      slot of a wire, behind an entry of the cache, leaving with a wire, or nowhere.
- *   3. Replies pair with slots, oldest first, and with nothing else.  A command that is
- *      given up leaves its slot, which stays until its reply has come.
- *   4. done() is called once for each command, and it calls nothing of the user's.  So
- *      nothing changes behind the back of who calls it but the command.
- *   5. What of a command may have reached the server is known by bytes: slot->begin is
- *      its first in all that the wire was to send, wire->given how many the stream was
- *      given.  Beginning at `given` or beyond, it has not been sent.
- *   6. After a loss a command goes on if it was not sent, or if it only reads and has not
- *      been repeated TRIES times; on a session, never.
- *   7. Whoever is told an error has its text: in `text`, or in the reply.
- *   8. A wire's memory goes when its stream is gone, its write has finished, and its flush
- *      has run; a line's when it has no wire and does not connect; the endpoint's when
- *      none of them is left and it was closed (`refs`).
+ *   1. All of this belongs to the endpoint's loop.  Other threads and loops post remote
+ *      requests to it (ticket.c).
+ *   2. A command is in one place at a time, and `state` names the place: in a queue, in a
+ *      pending entry of a connection, waiting for a cache entry, leaving with a connection, or
+ *      nowhere.
+ *   3. Replies pair with pending entries, oldest first, and with nothing else.  A command that
+ *      is given up leaves its entry, which stays until its reply has arrived.
+ *   4. done() is called once for each command, and calls no user code.  So the caller of done()
+ *      sees nothing change but the command.
+ *   5. Byte counts show whether the server may have received a command: slot->begin is the
+ *      offset of its first byte in everything that was put on the connection, wire->given is
+ *      the number of bytes handed to the stream.  A command with begin >= given was not sent.
+ *   6. After a lost connection a command is sent again if it was not sent, or if it only reads
+ *      and has not been repeated TRIES times; on a session, never.
+ *   7. A reported error has its text: in `text`, or in the reply.
+ *   8. A connection is freed when its stream is closed, its write has finished and its flush
+ *      has run; a line when it has no connection and is not connecting; the endpoint when none
+ *      of them is left and it was closed (`refs`).
  */
 #ifndef WEFT_REDIS_CLIENT_H
 #define WEFT_REDIS_CLIENT_H
@@ -72,117 +77,118 @@ weft__redis_unlink(struct weft__redis_link *link)
 
 /* --- commands ---------------------------------------------------------------- */
 
-/* What is known of a command by its name (table.c). */
+/* Properties of a command, by its name (table.c). */
 enum {
 	WEFT__REDIS_READS  = 1 << 0, /* changes nothing, and may be repeated */
 	WEFT__REDIS_BLOCKS = 1 << 1, /* waits at the server */
-	WEFT__REDIS_STATE  = 1 << 2, /* changes the connection */
+	WEFT__REDIS_STATE  = 1 << 2, /* changes the state of the connection */
 	WEFT__REDIS_NEVER  = 1 << 3, /* its replies cannot be paired */
-	WEFT__REDIS_KEYED  = 1 << 4, /* reads one key, its second word: can be cached */
-	WEFT__REDIS_MAYBE  = 1 << 5, /* blocks if one of its words is BLOCK */
-	WEFT__REDIS_CLIENT = 1 << 6, /* the second word decides */
+	WEFT__REDIS_KEYED  = 1 << 4, /* reads one key, its first argument: can be cached */
+	WEFT__REDIS_MAYBE  = 1 << 5, /* blocks if one of its arguments is BLOCK */
+	WEFT__REDIS_CLIENT = 1 << 6, /* the subcommand decides */
 };
 
 enum weft__redis_state {
 	WEFT__REDIS_NOWHERE, WEFT__REDIS_QUEUED, WEFT__REDIS_SENT, WEFT__REDIS_BEHIND,
-	WEFT__REDIS_LEAVING, /* with its wire */
+	WEFT__REDIS_LEAVING, /* together with its connection */
 };
 
 struct weft__redis_command {
-	struct weft__redis_link  link;    /* in a queue, or behind an entry */
-	struct weft__redis_line *line;    /* of its queue or slot */
-	const weft_span         *words;   /* borrowed; or, if `bytes` is not NULL, unused */
+	struct weft__redis_link  link;    /* in a queue, or of a cache entry */
+	struct weft__redis_line *line;    /* whose queue or connection it is in */
+	const weft_span         *words;   /* borrowed; not used if `bytes` is set */
 	size_t                   count;
-	const char              *bytes;   /* as they are sent, or NULL: words are put */
+	const char              *bytes;   /* encoded, or NULL: `words` are encoded */
 	size_t                   size;    /* of bytes */
-	weft_span                name;    /* for texts */
+	weft_span                name;    /* for error texts */
 	weft_span                key;     /* of a KEYED one */
-	uint64_t                 slot;    /* its number, if it was sent */
-	uint32_t                 replies; /* that it has, 1 but for a unit */
+	uint64_t                 slot;    /* number of its pending entry, once it was sent */
+	uint32_t                 replies; /* expected; 1 except for a transaction */
 	uint8_t                  flags, state, tries;
 	bool                     fetches; /* for the cache, not for a caller */
 	weft_redis_reply        *reply;
-	char                    *text;    /* of an error, of weft_alloc(), or NULL */
+	char                    *text;    /* error text of weft_alloc(), or NULL */
 	void                   (*done)(struct weft__redis_command *command, int rc);
-	weft_op                 *op;      /* of done(), or these: */
+	weft_op                 *op;      /* used by done(), or these: */
 	weft_event               over;
 	int                      rc;
 	bool                     is_over;
-	weft_redis              *redis;   /* of one that blocks, and is waited for here */
+	weft_redis              *redis;   /* for a command that blocks and is waited for on this
+	                                   * loop */
 };
 
-/* Fill a command of words; of a name alone, its flags. */
+/* Initialize a command from its arguments.  weft__redis_flags() returns only its properties. */
 int  weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *command,
                               const weft_span *words, size_t count);
-/* The n-th word, of `size` bytes, in a command as it is sent. */
+/* Argument `index` (0 is the name), of `size` bytes, of an encoded command. */
 weft_span weft__redis_word(const char *bytes, size_t index, size_t size);
 uint32_t weft__redis_flags(const weft_redis *redis, const weft_span *words, size_t count);
 void weft__redis_table_make(uint8_t *table);
 
-/* May it be accepted?  0, WEFT_EINVAL, WEFT_EAGAIN, WEFT_ESHUTDOWN.  What depends on the
- * command alone can be asked on any thread. */
+/* Whether a command can be accepted.  Returns 0, WEFT_EINVAL, WEFT_EAGAIN, WEFT_ESHUTDOWN.
+ * _check() depends only on the command and can be called on any thread. */
 int  weft__redis_check(const weft_redis *redis, const struct weft__redis_command *command);
 int  weft__redis_admit(weft_redis *redis, const struct weft__redis_command *command);
-/* Accept it: done() will be called. */
+/* Accept a command: done() will be called. */
 void weft__redis_submit(weft_redis *redis, struct weft__redis_command *command);
-/* Give it up, for the reason that done() is told. */
+/* Give up a command; `why` is passed to done(). */
 void weft__redis_forget(weft_redis *redis, struct weft__redis_command *command, int why);
-/* The same for one that is nowhere any more. */
+/* The same for a command that is in no queue and no pending entry. */
 void weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command,
                            int why);
-/* End it: `text` (may be NULL) is copied. */
+/* End a command; `text` (may be NULL) is copied. */
 void weft__redis_end(weft_redis *redis, struct weft__redis_command *command, int rc,
                      const char *text);
-/* It has this reply, which is taken. */
+/* Complete a command with its reply, which is taken. */
 void weft__redis_answer(weft_redis *redis, struct weft__redis_command *command,
                         weft_redis_reply *reply);
-/* What its caller is told: the result with its text, the reply in `out` (may be NULL). */
+/* Report the result to the caller: its text in weft_detail(), the reply in `out` (may be NULL). */
 int  weft__redis_tell(struct weft__redis_command *command, int rc, weft_redis_reply **out);
-/* Run it, from wherever, and wait. */
+/* Run a command and wait, on any thread; _afar() on a thread or loop other than the endpoint's. */
 int  weft__redis_run(weft_redis *redis, struct weft__redis_command *command,
                      weft_redis_reply **out, uint64_t deadline_ns);
 int  weft__redis_run_afar(weft_redis *redis, struct weft__redis_command *command,
                           weft_redis_reply **out, uint64_t deadline_ns);
-/* Why there is nothing to suspend here, or 0. */
+/* Returns 0 if the caller can wait, else an error. */
 int  weft__redis_may_wait(void);
 
-/* --- wires ------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------- */
 
 struct weft__redis_bytes {
 	char  *data;
 	size_t size, room;
 };
 
-/* Room for `more` bytes behind those that are there; false without memory. */
+/* Make room for `more` bytes behind the present ones; false without memory. */
 bool weft__redis_bytes_reserve(struct weft__redis_bytes *bytes, size_t more);
 void weft__redis_bytes_drop(struct weft__redis_bytes *bytes);
 
 struct weft__redis_slot {
-	struct weft__redis_command *command; /* NULL: given up, or a greeting */
+	struct weft__redis_command *command; /* NULL: given up, or a handshake */
 	uint64_t begin;                      /* invariant 5 */
 	uint32_t left;                       /* replies to come */
-	uint8_t  greeting;                   /* which one, or 0 */
+	uint8_t  greeting;                   /* enum greeting of greet.c, or 0 */
 };
 
 struct weft__redis_wire {
 	weft_redis              *redis;
 	struct weft__redis_line *line;      /* NULL: it has ended */
 	weft_stream             *stream;
-	weft_op                  write;     /* of `sending` */
+	weft_op                  write;     /* writes `sending` */
 	weft_span                write_span;
 	weft_node                flush, closer;
 	bool                     flush_queued, gone;
 	bool                     is_resp3, tracks, fell_back;
-	uint8_t                  greetings; /* replies to come */
+	uint8_t                  greetings; /* handshake replies to come */
 	struct weft__redis_bytes out, sending, in;
 	uint64_t                 put, given; /* bytes; invariant 5 */
-	uint64_t                 seen;       /* `put` at the last try to flush */
-	uint8_t                  turns_waited; /* for more, with that flush */
+	uint64_t                 seen;       /* `put` at the last attempt to flush */
+	uint8_t                  turns_waited; /* loop iterations that the flush was delayed */
 	struct weft__redis_slot *slots;
 	uint32_t                 slot_mask;
-	uint64_t                 head, tail; /* slots by number */
+	uint64_t                 head, tail; /* numbers of the pending entries */
 	struct weft__resp_scan   scan;
-	struct weft__redis_command *leaving; /* is over when the wire is gone */
+	struct weft__redis_command *leaving; /* ends when the connection is closed */
 	int                      leaving_why;
 };
 
@@ -198,25 +204,27 @@ weft__redis_slot_at(const struct weft__redis_wire *wire, uint64_t number)
 	return &wire->slots[number & wire->slot_mask];
 }
 
-/* Make a wire of `line` over `stream`, which is taken.  Returns 0 or an error. */
+/* Make a connection of `line` over `stream`, which is taken.  Returns 0 or an error. */
 int  weft__redis_wire_open(struct weft__redis_line *line, weft_stream *stream);
-/* Take it from its line; it goes by itself. */
+/* Separate a connection from its line.  The connection then closes and frees itself. */
 void weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once);
-/* Put bytes with a slot for their replies.  Returns the slot, or NULL without memory. */
+/* Queue a command's bytes, with a pending entry for the replies.  Returns the entry, or NULL
+ * without memory. */
 struct weft__redis_slot *weft__redis_wire_put(struct weft__redis_wire *wire,
                                               const struct weft__redis_command *command);
-/* Read what has arrived. */
+/* Process bytes that have arrived. */
 void weft__redis_wire_read(struct weft__redis_wire *wire, const char *data, size_t size);
 
-/* --- lines ------------------------------------------------------------------- */
+/* --- connection slots -------------------------------------------------------- */
 
 enum weft__redis_line_kind {
 	WEFT__REDIS_SHARED, WEFT__REDIS_LEASED, WEFT__REDIS_FEEDS,
 };
 
 enum weft__redis_line_state {
-	WEFT__REDIS_OFF,        /* and nobody waits, or before the next try */
-	WEFT__REDIS_PAUSED,     /* the timer runs; who waits, waits for that */
+	WEFT__REDIS_OFF,        /* not connected; no command waits, or the next attempt is about
+	                         * to begin */
+	WEFT__REDIS_PAUSED,     /* the timer of the pause before the next attempt runs */
 	WEFT__REDIS_CONNECTING, WEFT__REDIS_GREETING, WEFT__REDIS_READY,
 };
 
@@ -225,13 +233,13 @@ struct weft__redis_line {
 	struct weft__redis_link  of_redis;    /* if leased */
 	enum weft__redis_line_kind  kind;
 	enum weft__redis_line_state state;
-	bool                     dead;        /* goes when it does not connect any more */
-	struct weft__redis_wire *wire;        /* while greeting and ready */
+	bool                     dead;        /* closed; freed once it is no longer connecting */
+	struct weft__redis_wire *wire;        /* during the handshake and when ready */
 	struct weft__redis_link  queue;
 	uint32_t                 queued;
 	weft_op                  connect;
-	weft_stream             *connected;   /* by that */
-	weft_timer               timer;       /* of a pause, and of a greeting */
+	weft_stream             *connected;   /* result of `connect` */
+	weft_timer               timer;       /* of a pause, and of a handshake */
 	uint64_t                 greet_by_ns;
 };
 
@@ -239,65 +247,65 @@ void weft__redis_line_init(weft_redis *redis, struct weft__redis_line *line,
                            enum weft__redis_line_kind kind);
 void weft__redis_line_submit(struct weft__redis_line *line,
                              struct weft__redis_command *command);
-/* Its queue, by a place in it: put before that; take the first; end all. */
+/* The queue of a line: insert before `before`; remove the first command; end all commands. */
 void weft__redis_queue_push(struct weft__redis_line *line, struct weft__redis_link *before,
                             struct weft__redis_command *command);
 struct weft__redis_command *weft__redis_queue_pop(struct weft__redis_line *line);
 void weft__redis_queue_end(struct weft__redis_line *line, int error, const char *text);
-/* How long to wait before the next try, drawn anew each time. */
+/* How long to wait before the next attempt; partly random. */
 uint64_t weft__redis_pause(weft_redis *redis);
-/* See that it is connected, soon. */
+/* Begin to connect, after the pause if there is one. */
 void weft__redis_line_start(struct weft__redis_line *line);
-/* Send what waits as far as there is room. */
+/* Send queued commands, as many as inflight_max allows. */
 void weft__redis_line_pump(struct weft__redis_line *line);
-/* Its greeting was answered well, or not. */
+/* The handshake has succeeded; or the attempt to connect has failed. */
 void weft__redis_line_ready(struct weft__redis_line *line);
 void weft__redis_line_failed(struct weft__redis_line *line, int error, const char *text);
-/* Its connection is of no use any more; weft_detail() says why. */
+/* The connection is unusable; weft_detail() has the reason. */
 void weft__redis_line_lost(struct weft__redis_line *line, int error);
-/* An ordinary reply has come, and some of its slots are free. */
+/* Replies have arrived, so pending entries may be free. */
 void weft__redis_line_answered(struct weft__redis_line *line);
-/* End it with all that waits for it; takes it if it was allocated. */
+/* Close a line and end all its commands.  Takes the line if it was allocated. */
 void weft__redis_line_close(struct weft__redis_line *line, int why);
 void weft__redis_line_free(struct weft__redis_line *line);
 
-/* Say hello; and hear the answer to that (taken). */
+/* Begin the handshake; and process a reply to it (taken). */
 int  weft__redis_greet(struct weft__redis_wire *wire);
 void weft__redis_greeted(struct weft__redis_wire *wire, unsigned which,
                          weft_redis_reply *reply);
 
-/* --- leases ------------------------------------------------------------------ */
+/* --- dedicated connections --------------------------------------------------- */
 
 void weft__redis_lease(weft_redis *redis, struct weft__redis_command *command);
-/* A leased line has nothing to do; or is gone. */
+/* A leased line has nothing to do. */
 void weft__redis_lease_idle(struct weft__redis_line *line);
-/* Close one that has nothing to do, if there is one. */
+/* Close a leased line that has nothing to do, if there is one. */
 bool weft__redis_lease_drop(weft_redis *redis);
 void weft__redis_lease_ended(struct weft__redis_line *line);
-/* A try to connect has failed, for all who wait for a lease. */
+/* An attempt to connect has failed: ends all commands that wait for a lease. */
 void weft__redis_lease_failed(struct weft__redis_line *line, int error, const char *text);
 
-/* --- pushes, cache, feeds ---------------------------------------------------- */
+/* --- pushes, cache, subscriptions -------------------------------------------- */
 
-/* A message that is no reply (taken). */
+/* A message that is not a reply (taken). */
 void weft__redis_pushed(struct weft__redis_wire *wire, weft_redis_reply *push);
 
 struct weft__redis_cache;
 int  weft__redis_cache_open(weft_redis *redis);
 void weft__redis_cache_close(weft_redis *redis);
-/* The reply for these bytes, one more owner of it, or NULL. */
+/* The cached reply for this encoded command, with a reference for the caller; or NULL. */
 weft_redis_reply *weft__redis_cache_find(weft_redis *redis, const char *bytes, size_t size);
-/* Put a command that may be answered by the cache behind its entry.  False: it goes its
- * usual way. */
+/* Let a command that the cache may answer wait for its cache entry.  False: it is sent as
+ * usual. */
 bool weft__redis_cache_join(weft_redis *redis, struct weft__redis_command *command);
 void weft__redis_cache_invalidate(weft_redis *redis, const weft_redis_reply *keys);
-/* A command that is answered may have changed what it names. */
+/* A command has completed that may have changed the keys it names. */
 void weft__redis_cache_wrote(weft_redis *redis, const struct weft__redis_command *command);
 void weft__redis_cache_clear(weft_redis *redis);
 size_t weft__redis_cache_bytes(const weft_redis *redis);
 
-/* What has come on the line of feeds; that line is ready; a try to connect it has failed;
- * all feeds end. */
+/* For the line of subscriptions: a message has arrived; the line is ready; an attempt to
+ * connect has failed; all subscriptions end. */
 void weft__redis_feed_message(weft_redis *redis, const weft_redis_reply *message);
 void weft__redis_feed_ready(weft_redis *redis);
 void weft__redis_feed_failed(weft_redis *redis, int error, const char *text);
@@ -305,16 +313,16 @@ void weft__redis_feed_end(weft_redis *redis);
 
 /* --- the endpoint ------------------------------------------------------------ */
 
-#define WEFT__REDIS_TABLE 1024 /* places for names of commands, a power of 2 */
+#define WEFT__REDIS_TABLE 1024 /* entries for names of commands, a power of 2 */
 
 struct weft_redis {
-	weft_loop        *loop;     /* held */
-	uint32_t          refs;     /* atomic; invariant 8, and calls from elsewhere */
+	weft_loop        *loop;     /* referenced */
+	uint32_t          refs;     /* atomic; invariant 8, and remote requests */
 	bool              closed;
 	bool              session;
 	bool              gate_is_set;
-	weft_event        gate;     /* always open, see call.c */
-	char             *address;  /* for weft_connect(), and for texts */
+	weft_event        gate;     /* always set, see call.c */
+	char             *address;  /* for weft_connect(), and for error texts */
 	char             *user, *password;
 	char              database[12]; /* "": none is selected */
 	weft_connect_opts connect;
@@ -323,8 +331,8 @@ struct weft_redis {
 	size_t            cache_bytes;
 	uint64_t          connect_ns, backoff_max_ns;
 	uint64_t          random;   /* state of the jitter */
-	uint64_t          retry_ns; /* no try before that, after failures, which are */
-	uint32_t          failures; /* in a row, without a reply between them */
+	uint64_t          retry_ns; /* no attempt to connect before that */
+	uint32_t          failures; /* in a row, without a reply in between */
 	struct weft__redis_line shared;
 	struct weft__redis_link leased;     /* lines */
 	uint32_t          leased_count;
@@ -333,7 +341,7 @@ struct weft_redis {
 	struct weft__redis_cache *cache;
 	struct weft__redis_line  *feed_line;
 	struct weft__redis_link   feeds, channels;
-	uint32_t          wires;    /* that greet or are ready */
+	uint32_t          wires;    /* in the handshake or ready */
 	weft_redis_stats  stats;
 	uint8_t           table[WEFT__REDIS_TABLE];
 };
@@ -344,7 +352,7 @@ void weft__redis_unref(weft_redis *redis);
 /* Fill address, user, password and database from the text.  Returns 0 or an error. */
 int  weft__redis_address(weft_redis *redis, const char *text);
 
-/* A copy of memory, or NULL. */
+/* A copy of memory, ended by NUL; or NULL. */
 char *weft__redis_copy(const char *text, size_t size);
 
 /* SHA-1 of `size` bytes, in 40 hexadecimal digits and a NUL. */

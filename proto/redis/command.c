@@ -1,4 +1,4 @@
-/* command.c - commands: accepted, given up, ended, told. */
+/* command.c - commands: accept, give up, end, report the result. */
 #include "client.h"
 
 /* --- accepting --------------------------------------------------------------- */
@@ -24,7 +24,7 @@ weft__redis_command_init(const weft_redis *redis, struct weft__redis_command *co
 	return 0;
 }
 
-/* Words before it have no line feeds, so its place is known by those of the frame. */
+/* The arguments before it contain no line feeds, so counting those of the framing finds it. */
 weft_span
 weft__redis_word(const char *bytes, size_t index, size_t size)
 {
@@ -124,8 +124,9 @@ leave_queue(weft_redis *redis, struct weft__redis_command *command)
 		redis->blocked_count--;
 }
 
-/* What blocks at the server goes with its connection, and is over when that is: before,
- * it could take what its caller gives to others next. */
+/* A command that blocks at the server is given up together with its connection, and ends when
+ * that is closed: until then it could still consume data at the server that the caller
+ * meanwhile intends for others. */
 static void
 leave_with_wire(struct weft__redis_command *command, int why)
 {
@@ -143,7 +144,7 @@ leave_with_wire(struct weft__redis_command *command, int why)
 		weft__redis_line_lost(line, why == WEFT_ESHUTDOWN ? why : WEFT_EPIPE);
 }
 
-/* Who waited in vain for a connection is told which. */
+/* The error text names the server that did not answer or was not connected. */
 void
 weft__redis_end_early(weft_redis *redis, struct weft__redis_command *command, int why)
 {

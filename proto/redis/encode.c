@@ -1,4 +1,4 @@
-/* encode.c - words as a server reads them: a list of texts. */
+/* encode.c - encode a command: a list of texts. */
 #include "resp.h"
 
 static unsigned
@@ -44,7 +44,7 @@ weft__resp_put(char *at, const weft_span *words, size_t count)
 	at = put_line(at, '*', count);
 	for (size_t i = 0; i < count; i++) {
 		at = put_line(at, '$', words[i].size);
-		/* NULL is allowed for no bytes, but not by memcpy. */
+		/* Empty data may be NULL, which memcpy() does not allow. */
 		if (words[i].size > 0)
 			memcpy(at, words[i].data, words[i].size);
 		at += words[i].size;

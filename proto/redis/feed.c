@@ -1,8 +1,8 @@
-/* feed.c - feeds: opened, read, closed.
+/* feed.c - subscriptions (feeds): open, receive, close.
  *
- *   1. All feeds share one line, which is there while there are feeds.  It is connected
- *      anew as long as one of them was ever open.
- *   2. A feed's memory goes when it was closed and the last call in it has returned.
+ *   1. All subscriptions share one line, which exists while there are subscriptions.  It
+ *      reconnects as long as one of them has been open.
+ *   2. A subscription is freed when it was closed and the last call on it has returned.
  */
 #include "feed.h"
 #include <weft/threadlet.h>
@@ -17,9 +17,9 @@ leave(weft_redis_feed *feed)
 	weft_release(feed);
 }
 
-/* --- the line ------------------------------------------------------------------ */
+/* --- the connection slot ------------------------------------------------------- */
 
-/* It takes one of the connections that could be leased. */
+/* It uses one of the connections that could be leased. */
 static int
 open_line(weft_redis *redis)
 {
@@ -60,8 +60,8 @@ end_feed(weft_redis_feed *feed, int error, const char *text)
 
 #define FEED(link) ((weft_redis_feed *)WEFT__REDIS_OF(weft_redis_feed, of_redis, link))
 
-/* Those that were open wait for the next try; as the loop stops, and without memory, there
- * is none. */
+/* Subscriptions that were open wait for the next attempt.  There is none if the loop stops or
+ * memory is exhausted. */
 void
 weft__redis_feed_failed(weft_redis *redis, int error, const char *text)
 {
@@ -127,7 +127,7 @@ make_feed(weft_redis *redis, const char *const *channels, weft_redis_feed **out)
 	return 0;
 }
 
-/* Wait until something is to be told; the feed may be closed meanwhile. */
+/* Wait for a change; the subscription may be closed meanwhile. */
 static int
 wait_for_news(weft_redis_feed *feed, uint64_t deadline_ns)
 {

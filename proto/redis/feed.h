@@ -1,21 +1,21 @@
-/* feed.h - feeds and the channels that they share.  Private. */
+/* feed.h - subscriptions (feeds) and the channels that they share.  Private. */
 #ifndef WEFT_REDIS_FEED_H
 #define WEFT_REDIS_FEED_H
 
 #include "client.h"
 
-#define WEFT__REDIS_BACKLOG 1024u /* messages that a feed keeps, a power of 2 */
+#define WEFT__REDIS_BACKLOG 1024u /* messages that a subscription queues, a power of 2 */
 
-/* Something that the server was asked for. */
+/* A channel or pattern that the server was asked to send. */
 struct weft__redis_channel {
 	struct weft__redis_link of_redis;
 	struct weft__redis_link members;
 	bool   is_pattern, confirmed;
 	size_t size;
-	char   name[]; /* with a NUL */
+	char   name[]; /* ended by NUL */
 };
 
-/* That a feed wants a channel. */
+/* One channel of one subscription. */
 struct weft__redis_member {
 	struct weft__redis_link     of_channel;
 	struct weft__redis_channel *channel;
@@ -23,21 +23,21 @@ struct weft__redis_member {
 };
 
 struct weft_redis_feed {
-	weft_redis *redis;                /* held */
+	weft_redis *redis;                /* referenced */
 	struct weft__redis_link of_redis;
-	uint32_t    users;    /* calls inside, and the one who closes */
+	uint32_t    users;    /* calls in progress, plus 1 until it is closed */
 	bool        is_open;  /* all its channels were confirmed once */
 	bool        fell_behind;
 	int         error;    /* why it ended, or 0 */
 	char       *text;
-	weft_event  news;     /* a message, its opening, its end */
+	weft_event  news;     /* a message, or it was opened, or it ended */
 	uint32_t    head, count;          /* of the ring */
 	weft_redis_reply *ring[WEFT__REDIS_BACKLOG];
 	size_t      member_count;
 	struct weft__redis_member members[];
 };
 
-/* The feed becomes a member of its channels, which are asked for; or leaves them. */
+/* Make the subscription a member of its channels and subscribe to new ones; and leave them. */
 int  weft__redis_channels_join(weft_redis_feed *feed, const char *const *names);
 void weft__redis_channels_leave(weft_redis_feed *feed);
 

@@ -1,8 +1,8 @@
-/* format.c - the words of a command from a format, as of printf(3).
+/* format.c - the arguments of a command from a format, as of printf(3).
  *
- * The format is walked twice, to measure and to write, so that all is one allocation.
- * Spaces of the format part words, those of values never do.  What is written is checked
- * against what was measured: a string that grows meanwhile is refused, not overrun.
+ * The format is walked twice, to measure and to write, so that everything is one allocation.
+ * Spaces in the format separate arguments; spaces in values do not.  The second walk checks the
+ * measured size: a string that has grown meanwhile is refused, not overrun.
  */
 #include <stdio.h>
 #include "resp.h"
@@ -11,16 +11,16 @@ struct arguments {
 	va_list list;
 };
 
-/* What the walk fills: at first nothing, but counted. */
+/* What the walk fills.  The first walk only counts. */
 struct sink {
 	weft_span *words; /* NULL: measure */
 	char *bytes;
-	size_t count, used; /* words and bytes so far */
-	size_t room;        /* bytes, and one more for a NUL */
+	size_t count, used; /* arguments and bytes so far */
+	size_t room;        /* bytes, without the NUL after the last */
 	bool in_word;
 };
 
-/* One of the format's percent signs, with what follows it. */
+/* A conversion of the format: a percent sign and what follows it. */
 struct conversion {
 	char spec[24]; /* for printf(3), without length and letter */
 	size_t size;
@@ -36,7 +36,7 @@ refuse(const char *format, const char *at, const char *why)
 	                 (size_t)(at - format), format);
 }
 
-/* --- words ------------------------------------------------------------------- */
+/* --- arguments --------------------------------------------------------------- */
 
 static void
 begin_word(struct sink *sink)
@@ -49,7 +49,7 @@ begin_word(struct sink *sink)
 	sink->in_word = true;
 }
 
-/* `size` bytes more are in the word at hand. */
+/* Add `size` bytes to the current argument. */
 static void
 grow_word(struct sink *sink, size_t size)
 {
@@ -70,7 +70,7 @@ add(struct sink *sink, const void *data, size_t size)
 	return 0;
 }
 
-/* Write a point where the locale has something else, in place.  Returns the size. */
+/* Replace the locale's decimal separator by a point, in place.  Returns the new size. */
 static size_t
 set_point(char *text, size_t size)
 {
@@ -109,8 +109,8 @@ print(struct sink *sink, bool has_point, const char *spec, ...)
 
 /* --- conversions -------------------------------------------------------------- */
 
-/* Copy bytes of `at` that are in `set` to the spec.  Returns what follows them, or NULL if
- * they are too many. */
+/* Copy the bytes at `at` that are in `set` to the spec.  Returns the byte after them, or NULL
+ * if they do not fit. */
 static const char *
 take_spec(struct conversion *c, const char *at, const char *set)
 {
@@ -136,7 +136,7 @@ take_length(struct conversion *c, const char *at)
 	return at + 1;
 }
 
-/* Read the conversion at a percent sign; false if there is none. */
+/* Parse the conversion at a percent sign; false if it is malformed. */
 static bool
 read_conversion(struct conversion *c, const char *at)
 {
@@ -157,7 +157,7 @@ read_conversion(struct conversion *c, const char *at)
 	return *at != '\0';
 }
 
-/* The spec is complete with this length and the letter. */
+/* Complete the spec with this length and the letter. */
 static const char *
 complete(struct conversion *c, char length)
 {

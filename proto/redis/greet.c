@@ -1,16 +1,16 @@
-/* greet.c - the first words on a connection: HELLO with who we are, database, tracking.
+/* greet.c - the handshake: HELLO with credentials, SELECT, CLIENT TRACKING.
  *
- * All of it is sent at once.  A server that does not know HELLO, or wants a password
- * before it, is asked again in RESP2 when it has answered the rest.
+ * All of it is sent at once.  If the server does not know HELLO, or requires AUTH before it,
+ * AUTH and SELECT are sent again for RESP2 once the other replies have arrived.
  */
 #include "client.h"
 
 enum greeting {
 	HELLO = 1,
 	SELECT,
-	TRACKING, /* at first */
+	TRACKING, /* the first round */
 	AUTH,
-	SELECT_AGAIN, /* in RESP2 */
+	SELECT_AGAIN, /* the second round, for RESP2 */
 };
 
 static int
@@ -96,7 +96,7 @@ say_again(struct weft__redis_wire *wire)
 	return rc;
 }
 
-/* --- the answers ------------------------------------------------------------- */
+/* --- replies ----------------------------------------------------------------- */
 
 static bool
 begins(weft_span text, const char *with)
@@ -125,7 +125,7 @@ on_error(struct weft__redis_wire *wire, enum greeting which, const weft_redis_re
 		return;
 	}
 	if (which == TRACKING || (which == SELECT && wire->fell_back))
-		return; /* it goes without; it is said again */
+		return; /* no tracking then; SELECT is sent again */
 	(void)weft_fail(WEFT_EREPLY, "%s: %.*s", wire->redis->address, (int)said.size,
 	                (const char *)said.data);
 	weft__redis_line_failed(wire->line, WEFT_EREPLY, weft_detail());

@@ -1,16 +1,15 @@
-/* input.c - replies: found in what arrives, built, and paired with their slots.
+/* input.c - incoming replies: find them, build them, pair them with pending entries.
  *
- * Replies are read where they lie, in the stream's queue.  One that is not complete is
- * copied to `in`, and what arrives next is put behind it, so that each lies in one piece;
- * `in` grows as bytes come and never by a length that was announced.  A large reply takes
- * that memory with it.
+ * Complete replies are read in place, in the stream's queue.  An incomplete reply is copied to
+ * `in`, and what arrives next is appended, so that each reply is contiguous.  `in` grows as
+ * bytes arrive, never by an announced length.  A large reply takes over this memory.
  */
 #include "client.h"
 
-#define LARGE   (16u << 10) /* bytes of a reply that are not copied again */
+#define LARGE   (16u << 10) /* bytes of a reply that takes over `in` */
 #define IN_KEEP (64u << 10)
 
-/* The oldest slot's command is told why, and the connection goes. */
+/* Report the error to the oldest pending command, and drop the connection. */
 static void
 break_off(struct weft__redis_wire *wire, int error)
 {
@@ -31,7 +30,7 @@ break_off(struct weft__redis_wire *wire, int error)
 
 /* --- pairing ----------------------------------------------------------------- */
 
-/* A reply inside of a unit: of MULTI, or that a command was queued. */
+/* A reply within a transaction: to MULTI, or to a command that was queued. */
 static void
 note_part(struct weft__redis_slot *slot, weft_redis_reply *reply)
 {
@@ -74,7 +73,7 @@ pair(struct weft__redis_wire *wire, weft_redis_reply *reply)
 	redis->failures = 0;
 }
 
-/* Without memory for its reply a command ends so, and nothing else does. */
+/* There is no memory for a reply: only its command fails. */
 static void
 pair_nothing(struct weft__redis_wire *wire)
 {
@@ -96,14 +95,15 @@ pair_nothing(struct weft__redis_wire *wire)
 
 /* --- reading ----------------------------------------------------------------- */
 
-/* Who has feeds asks for nothing; in RESP2 what it hears looks like replies. */
+/* After the handshake nothing on the connection of subscriptions is a reply; in RESP2 messages
+ * only look like replies. */
 static bool
 is_push(const struct weft__redis_wire *wire, char first)
 {
 	return first == '>' || (wire->line->kind == WEFT__REDIS_FEEDS && !wire->greetings);
 }
 
-/* One whole reply; `rc` is what its build came to. */
+/* Process one complete reply; `rc` is the result of its build. */
 static void
 take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
 {
@@ -114,7 +114,7 @@ take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
 		wire->redis->stats.pushes++;
 		if (rc == 0)
 			weft__redis_pushed(wire, reply);
-		else /* it could have said what is not true any more */
+		else /* it may have been an invalidation */
 			break_off(wire, weft_fail(WEFT_ENOMEM, "no memory for a message"));
 		return;
 	}
@@ -130,7 +130,7 @@ take(struct weft__redis_wire *wire, char first, int rc, weft_redis_reply *reply)
 		pair_nothing(wire);
 }
 
-/* Read whole replies; returns the bytes that they have taken. */
+/* Process complete replies.  Returns the number of bytes they used. */
 static size_t
 read_some(struct weft__redis_wire *wire, const char *data, size_t size)
 {
@@ -155,7 +155,7 @@ read_some(struct weft__redis_wire *wire, const char *data, size_t size)
 	return at;
 }
 
-/* The reply at the front of `in` is complete, and so large that it takes the memory. */
+/* The reply at the front of `in` is complete, and so large that it takes over the memory. */
 static bool
 take_large(struct weft__redis_wire *wire, size_t size)
 {
@@ -178,7 +178,7 @@ take_large(struct weft__redis_wire *wire, size_t size)
 	return true;
 }
 
-/* Large replies at the front of `in`.  False: there is nothing more to be read. */
+/* Process large replies at the front of `in`.  False: there is nothing more to read. */
 static bool
 read_large(struct weft__redis_wire *wire)
 {
@@ -192,7 +192,7 @@ read_large(struct weft__redis_wire *wire)
 		if (n <= 0)
 			return false;
 		if (n < (ssize_t)LARGE || !take_large(wire, (size_t)n)) {
-			weft__resp_restart(&wire->scan); /* the usual way */
+			weft__resp_restart(&wire->scan); /* continue with read_some() */
 			break;
 		}
 		if (!wire->line)

@@ -1,8 +1,8 @@
-/* lease.c - connections for commands that wait at the server: one each, for as long as
- * they last, then for the next.
+/* lease.c - dedicated connections for commands that block at the server: one per command,
+ * reused by the next.
  *
- * A command that is given up takes its connection along, or it could still take
- * something at the server.  Lines that have nothing to do are kept.
+ * A command that is given up closes its connection, since it could still consume data at the
+ * server.  Lines that have nothing to do are kept.
  */
 #include "client.h"
 
@@ -27,7 +27,7 @@ find_idle(weft_redis *redis)
 	return NULL;
 }
 
-/* One is for ordinary commands, and one for feeds if there are any. */
+/* One connection is for ordinary commands, and one for subscriptions if there are any. */
 static uint32_t
 leases_max(const weft_redis *redis)
 {

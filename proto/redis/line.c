@@ -1,9 +1,9 @@
-/* line.c - a line: its queue, its connection, what happens when that is lost.
+/* line.c - a line, which is a connection slot: its queue, and connecting.
  *
- * It connects when somebody waits for it.  A try that fails ends all who wait, with its
- * error; those who come later wait until the next, which is not made before a pause that
- * grows with each failure.  So a server that is gone costs each caller one error, and
- * nobody hangs.  The pause is over with the first ordinary reply.
+ * A line connects when a command waits for it.  An attempt that fails ends all waiting commands
+ * with its error.  Later commands wait for the next attempt, which is made after a pause that
+ * grows with each failure.  So a server that is down costs each caller one error, and no caller
+ * hangs.  The first ordinary reply resets the pause.
  */
 #include "client.h"
 
@@ -116,7 +116,7 @@ weft__redis_line_answered(struct weft__redis_line *line)
 
 /* --- connecting -------------------------------------------------------------- */
 
-/* Half of it is certain: callers of many endpoints do not come back all at once. */
+/* Half of the pause is random, so that many clients do not reconnect all at once. */
 uint64_t
 weft__redis_pause(weft_redis *redis)
 {
@@ -145,7 +145,7 @@ weft__redis_line_failed(struct weft__redis_line *line, int error, const char *te
 	char said[512];
 	size_t size = strnlen(text, sizeof(said) - 1);
 
-	memcpy(said, text, size); /* it may be of weft_detail() */
+	memcpy(said, text, size); /* `text` may be weft_detail() */
 	said[size] = '\0';
 	(void)weft_timer_stop(&line->timer);
 	if (line->wire)

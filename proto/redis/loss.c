@@ -1,6 +1,7 @@
-/* loss.c - the end of a connection: who goes on with the next, and who is told.
+/* loss.c - a lost connection: which commands are sent again, and which fail.
  *
- * What was in slots and goes on keeps its order, ahead of what is queued: it came before.
+ * Commands in pending entries that are sent again keep their order, before the queued ones,
+ * which are younger.
  */
 #include "client.h"
 
@@ -29,7 +30,8 @@ end_lost(weft_redis *redis, struct weft__redis_command *command, int error, cons
 	weft__redis_end(redis, command, error, weft_detail());
 }
 
-/* What was in slots goes on, ahead of what is queued and in its order; or ends. */
+/* Move the commands of the pending entries to the front of the queue, in their order; or end
+ * them. */
 static void
 empty_slots(struct weft__redis_line *line, struct weft__redis_wire *wire, int error,
             const char *why)
@@ -54,7 +56,7 @@ empty_slots(struct weft__redis_line *line, struct weft__redis_wire *wire, int er
 	}
 }
 
-/* A session that is lost is lost for those too who wait to use it. */
+/* If a session is lost, the commands that wait for it fail too. */
 static void
 end_session(struct weft__redis_line *line, int error, const char *why)
 {
@@ -114,7 +116,7 @@ weft__redis_line_close(struct weft__redis_line *line, int why)
 		weft__redis_lease_ended(line);
 	if (line->state == WEFT__REDIS_CONNECTING) {
 		weft_op_cancel(&line->connect);
-		return; /* on_connected() has it now */
+		return; /* on_connected() frees it */
 	}
 	line->state = WEFT__REDIS_OFF;
 	weft__redis_line_free(line);

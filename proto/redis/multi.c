@@ -1,8 +1,8 @@
-/* multi.c - units: MULTI, commands, EXEC as one piece of the pipeline.
+/* multi.c - transactions: MULTI, commands and EXEC as one piece of the pipeline.
  *
- * All of it is put together before, so it is in the output as a whole or not at all, and
- * nobody's command comes between.  Its slot has a reply for each part, of which the last
- * is the unit's.
+ * A transaction is encoded completely before it is queued.  So it is in the output as a whole
+ * or not at all, and no other command comes between.  Its pending entry expects a reply for
+ * each part; the last one is the transaction's.
  */
 #include "client.h"
 

@@ -1,15 +1,15 @@
-/* number.c - numbers as Redis writes them, whole and not.
+/* number.c - parse integers and decimal numbers as Redis writes them.
  *
- * A number with a point is taken apart into digits and an exponent.  Nearly all are short
- * enough that one multiplication or division of two exact doubles gives the nearest one;
- * the others go to strtod(), written without a point, which some locales do not have.
+ * A decimal number is split into digits and an exponent.  Nearly all are so short that one
+ * multiplication or division of two exact doubles gives the nearest double.  The others go to
+ * strtod(), written without a decimal point, since the locale may use another character.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "resp.h"
 
-#define DIGITS_MAX   800        /* more never decide how a double is rounded, but for being there */
-#define EXPONENT_MAX 1000000000 /* beyond every double, however many digits */
+#define DIGITS_MAX   800        /* further digits affect rounding only by not being 0 */
+#define EXPONENT_MAX 1000000000 /* beyond every double, whatever the digits */
 
 static bool
 is_digit(char byte)
@@ -17,7 +17,7 @@ is_digit(char byte)
 	return byte >= '0' && byte <= '9';
 }
 
-/* At most 18 digits cannot overflow; a nineteenth may. */
+/* Up to 19 digits fit in `number`; the result may still exceed int64_t. */
 bool
 weft__resp_integer(const char *text, size_t size, int64_t *out)
 {
@@ -39,14 +39,14 @@ weft__resp_integer(const char *text, size_t size, int64_t *out)
 	return true;
 }
 
-/* --- with a point ---------------------------------------------------------- */
+/* --- decimal numbers ------------------------------------------------------- */
 
 struct decimal {
 	char digits[DIGITS_MAX + 32]; /* without leading zeros */
 	size_t count;
-	int64_t exponent; /* of ten, after the last digit */
+	int64_t exponent; /* power of ten of the last digit */
 	bool negative;
-	bool more; /* digits other than 0 that were left out */
+	bool more; /* digits other than 0 were left out */
 };
 
 static size_t
@@ -72,7 +72,7 @@ keep_digits(struct decimal *d, const char *text, size_t from, size_t to)
 	}
 }
 
-/* The exponent behind an "e", which is not the last byte.  Returns where it ends. */
+/* Parse the exponent after an "e"; there is at least one byte.  Returns where it ends. */
 static size_t
 read_exponent(const char *text, size_t at, size_t size, int64_t *out)
 {
@@ -88,8 +88,8 @@ read_exponent(const char *text, size_t at, size_t size, int64_t *out)
 	return at;
 }
 
-/* Take a text apart; false if it is not digits, maybe with a point and digits behind it,
- * maybe with an exponent. */
+/* Split a text into digits and exponent.  False unless it is digits, optionally with a point
+ * and more digits, optionally with an exponent. */
 static bool
 take_apart(struct decimal *d, const char *text, size_t size)
 {
@@ -126,7 +126,7 @@ by_library(struct decimal *d)
 {
 	int64_t exponent = d->exponent;
 
-	/* One digit more stands for all that were left out. */
+	/* One more digit represents all that were left out. */
 	if (d->more) {
 		d->digits[d->count++] = '1';
 		exponent--;
@@ -155,7 +155,7 @@ value_of(struct decimal *d)
 	                       : (double)number * tens[d->exponent];
 }
 
-/* "inf" and "nan", which printf(3) writes with a sign, too. */
+/* "inf" and "nan", which printf(3) may write with a sign. */
 static bool
 is_special(const char *text, size_t size, double *out)
 {

@@ -1,4 +1,4 @@
-/* push.c - messages that are no replies: what was invalidated, and what was published. */
+/* push.c - messages that are not replies: invalidations, and messages of channels. */
 #include "client.h"
 
 static bool

@@ -1,4 +1,4 @@
-/* redis.c - the endpoint: opening, closing, counting. */
+/* redis.c - the endpoint: open, close, statistics. */
 #include "client.h"
 #include <weft/threadlet.h>
 
@@ -25,7 +25,7 @@ drop_secret(char *text)
 	weft_release(text);
 }
 
-/* Invariant 8: nothing refers to it any more. */
+/* Invariant 8: this may have been the last reference. */
 void
 weft__redis_unref(weft_redis *redis)
 {
@@ -156,7 +156,7 @@ weft_redis_close(weft_redis *redis)
 	weft__redis_unref(redis);
 }
 
-/* --- counting ---------------------------------------------------------------- */
+/* --- statistics -------------------------------------------------------------- */
 
 int
 weft_redis_get_stats(weft_redis *redis, weft_redis_stats *out)

@@ -1,4 +1,4 @@
-/* reply.c - what is in a reply: kinds, items, texts, numbers. */
+/* reply.c - access to replies: types, items, texts, numbers. */
 #include "resp.h"
 
 static const char *const names[] = {
@@ -32,7 +32,7 @@ weft_redis_item(const weft_redis_reply *reply, size_t index)
 	return index < weft_redis_count(reply) ? &reply->as.items[index] : NULL;
 }
 
-/* Whether there are bytes, those of a number too. */
+/* Whether there are bytes, including those of a number. */
 static bool
 has_bytes(const weft_redis_reply *reply)
 {
@@ -41,7 +41,7 @@ has_bytes(const weft_redis_reply *reply)
 	return kind == WEFT_REDIS_TEXT || kind == WEFT_REDIS_ERROR || kind == WEFT_REDIS_NUMBER;
 }
 
-/* It is not what was asked for; what it says helps, if it says something. */
+/* The reply has the wrong type; the error text shows its text, if it has one. */
 static int
 refuse(const weft_redis_reply *reply, const char *call, const char *wanted)
 {

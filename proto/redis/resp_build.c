@@ -1,16 +1,16 @@
-/* resp_build.c - the tree of a reply that was scanned.
+/* resp_build.c - build the tree of a scanned reply.
  *
- * The nodes of all elements are one array, in which the items of a list stand side by
- * side: each list takes its items' places from the front of what is free, before they are
- * filled.  So an item is found by its number, and the block goes as one.
+ * The nodes of all elements are one array, and the items of a list are adjacent in it: a list
+ * reserves its items at the front of the free nodes before they are filled.  So an item is
+ * found by its index, and everything is freed at once.
  *
- * Texts stay where they came, in a copy of the bytes or in the bytes themselves, and get a
- * NUL over the '\r' that follows each of them.  That is written when the element has been
- * read, and nothing goes back to it.
+ * Texts stay where they are, in a copy of the bytes or in the bytes themselves.  The '\r' after
+ * each text becomes its NUL.  It is overwritten only after the element was read, and is not
+ * read again.
  */
 #include "resp.h"
 
-/* A list that is filled: the next of its items, and how many are to come. */
+/* A list that is being filled: its next item, and how many are to come. */
 struct open_list {
 	weft_redis_reply *next;
 	uint64_t left;
@@ -23,9 +23,9 @@ struct build {
 	size_t depth;
 };
 
-/* --- reading again what was found good ------------------------------------- */
+/* --- parsing what the scan has checked ------------------------------------- */
 
-/* The number up to the next line, and the line end. */
+/* The number up to the line end, and the line end. */
 static int64_t
 take_integer(struct build *b)
 {
@@ -72,7 +72,8 @@ take_line(struct build *b, weft_redis_reply *node, weft_redis_type kind)
 	b->at += 2;
 }
 
-/* Bytes behind their length; a verbatim text has a format of four bytes in front. */
+/* Bytes after their length.  A verbatim text begins with a format of four bytes, which is
+ * skipped. */
 static void
 take_bytes(struct build *b, weft_redis_reply *node, char type)
 {
@@ -111,7 +112,7 @@ take_items(struct build *b, weft_redis_reply *node, char type)
 	b->free += count;
 }
 
-/* Pass over attributes, with all that is in them, without making anything of it. */
+/* Skip attributes and everything in them. */
 static void
 skip_attributes(struct build *b)
 {
@@ -197,7 +198,7 @@ fill(struct weft__resp_block *block, char *data)
 		struct open_list *list = &b.open[b.depth - 1];
 		weft_redis_reply *node = list->next++;
 
-		/* Before its last item is read, which may open another. */
+		/* Before its last item is read, which may open another list. */
 		if (--list->left == 0)
 			b.depth--;
 		take_element(&b, node);
@@ -224,7 +225,7 @@ block_new(uint32_t nodes, size_t more)
 	return block;
 }
 
-/* One text: only its bytes are kept. */
+/* A single text: only its bytes are stored. */
 static int
 build_text(const char *data, size_t size, weft_redis_reply **out)
 {
@@ -293,8 +294,9 @@ weft__resp_bytes(const weft_redis_reply *reply)
 	return weft__resp_block(reply)->bytes;
 }
 
-/* Released by each owner, acquired by the last: whatever one read comes before the end.
- * Nobody can join a sole owner, who therefore need not count. */
+/* Each reference is dropped with release order, and the last with acquire order: all reads
+ * happen before the memory is freed.  Nothing can add a reference to a sole owner's, so the
+ * sole owner skips the decrement. */
 void
 weft_redis_reply_free(weft_redis_reply *reply)
 {

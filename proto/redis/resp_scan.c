@@ -1,15 +1,16 @@
-/* resp_scan.c - find the end of a reply in bytes that come in pieces.
+/* resp_scan.c - find the end of a reply in bytes that arrive in pieces.
  *
- * Every element begins with a line: a byte for its type, and a number or a text.  Behind
- * some lines there are bytes, as many as the line says, which are not looked at.  Lists
- * are a number of elements to come, one number for each that is open; the reply itself is
- * the first of them, of one element.
+ * Every element begins with a line: a type byte, and a number or a text.  Some lines are
+ * followed by as many bytes as the line announces; these are not searched.  For each open list
+ * the scan stores the number of elements to come.  The reply itself is the first of them, a
+ * list of one element.
  *
- * An attribute is a map before an element.  It makes the list in which it stands longer by
- * its keys and values, and has no depth of its own: what is not kept needs no shape.
+ * An attribute is a map before an element.  It adds its keys and values to the elements of the
+ * enclosing list and has no depth of its own: attributes are dropped, so their structure does
+ * not matter.
  *
- * Limits are judged as soon as they can be: where a length or count is announced that must
- * exceed one, nothing more is awaited.
+ * Limits are checked as early as possible: the scan fails as soon as an announced length or
+ * count must exceed one.
  */
 #include "resp.h"
 
@@ -18,7 +19,7 @@
 
 enum { MORE = 0, ENDED = 1, OPENED = 2 };
 
-/* What a byte in front of a line stands for. */
+/* What the type byte of a line means. */
 enum line {
 	LINE_BAD,
 	LINE_TEXT,    /* any text: + - */
@@ -38,7 +39,7 @@ static const uint8_t lines[256] = {
 	['~'] = LINE_ITEMS,  ['>'] = LINE_ITEMS, ['|'] = LINE_ITEMS,
 };
 
-/* The reply that is read, as far as it has come. */
+/* The part of the reply that has arrived. */
 struct input {
 	const struct weft__resp_limits *limits;
 	const char *data;
@@ -64,7 +65,7 @@ too_large(const struct input *in, size_t at)
 	return too_much("bytes", in->limits->bytes_max, at);
 }
 
-/* Bytes of the reply that may still come after `at`, which is within the limit. */
+/* How many bytes of the reply may follow after `at`, which is within the limit. */
 static size_t
 room_after(const struct input *in, size_t at)
 {
@@ -73,8 +74,8 @@ room_after(const struct input *in, size_t at)
 
 /* --- lines ------------------------------------------------------------------ */
 
-/* Go on to the '\r' of the present line.  Returns ENDED, scan->at being there and the
- * "\n" behind it; MORE; or an error. */
+/* Find the '\r' of the current line.  Returns ENDED if it is at scan->at with '\n' behind it;
+ * MORE; or an error. */
 static int
 find_line_end(struct weft__resp_scan *scan, const struct input *in)
 {
@@ -111,7 +112,7 @@ is_digits(const char *text, size_t size)
 	return true;
 }
 
-/* Whether the text of a line without bytes or items behind it is what its type says. */
+/* Whether the text of a line matches its type, for types without bytes or items. */
 static bool
 line_is_good(enum line line, const char *text, size_t size)
 {
@@ -134,7 +135,7 @@ line_is_good(enum line line, const char *text, size_t size)
 
 /* --- elements ---------------------------------------------------------------- */
 
-/* The line of a length was read, which ends before scan->at. */
+/* The line with a length is complete; it ends before scan->at. */
 static int
 begin_bytes(struct weft__resp_scan *scan, const struct input *in, int64_t length)
 {
@@ -168,8 +169,8 @@ end_bytes(struct weft__resp_scan *scan, const struct input *in)
 	return ENDED;
 }
 
-/* The line of a count was read.  A list without items has ended with it; an attribute is
- * no element, so that as many are left to come as before, and its own. */
+/* The line with a count is complete.  An empty list ends with it.  An attribute is not an
+ * element: the elements to come stay as many as before, plus its own. */
 static int
 begin_items(struct weft__resp_scan *scan, const struct input *in, int64_t count)
 {
@@ -200,7 +201,7 @@ begin_items(struct weft__resp_scan *scan, const struct input *in, int64_t count)
 	return OPENED;
 }
 
-/* A whole line was read. */
+/* The line is complete. */
 static int
 take_line(struct weft__resp_scan *scan, const struct input *in)
 {
@@ -222,7 +223,7 @@ take_line(struct weft__resp_scan *scan, const struct input *in)
 	return line == LINE_BYTES ? begin_bytes(scan, in, number) : begin_items(scan, in, number);
 }
 
-/* A new element begins with the byte at scan->at, which is there. */
+/* A new element begins with the byte at scan->at, which has arrived. */
 static int
 begin_element(struct weft__resp_scan *scan, const struct input *in)
 {
@@ -237,8 +238,8 @@ begin_element(struct weft__resp_scan *scan, const struct input *in)
 	return ENDED;
 }
 
-/* A text of up to 9,999 bytes that begins at `at` and is all there: most are.  Returns
- * where it ends, or 0 for everything else, mistakes too. */
+/* The fast path for a complete text of up to 9,999 bytes, which most are.  Returns the end of
+ * the text at `at`, or 0 for everything else, including errors. */
 static size_t
 end_of_text(const struct input *in, size_t at)
 {
@@ -260,8 +261,8 @@ end_of_text(const struct input *in, size_t at)
 	return at <= in->limits->bytes_max ? at : 0;
 }
 
-/* Read on in the present element, or begin the next.  Returns ENDED if it has ended,
- * OPENED if something is to come that belongs to it, MORE, or an error. */
+/* Continue the current element, or begin the next.  Returns ENDED if it has ended, OPENED if
+ * parts of it follow, MORE, or an error. */
 static int
 read_element(struct weft__resp_scan *scan, const struct input *in)
 {
@@ -293,7 +294,7 @@ read_element(struct weft__resp_scan *scan, const struct input *in)
 	return take_line(scan, in);
 }
 
-/* An element has ended, and with it every list whose last it was. */
+/* An element has ended, and with it every list of which it was the last. */
 static void
 end_element(struct weft__resp_scan *scan)
 {

@@ -1,7 +1,7 @@
-/* script.c - Lua scripts, known to the server by their hash. */
+/* script.c - Lua scripts, identified by their hash. */
 #include "client.h"
 
-/* The command, the script or its hash, and the words behind it. */
+/* Call with the command, the script or its hash, and the arguments. */
 static int
 call(weft_redis *redis, weft_span *words, size_t count, weft_redis_reply **out,
      uint64_t deadline_ns)
@@ -30,7 +30,7 @@ weft_redis_script(weft_redis *redis, const char *script, const weft_span *words,
 	all[1] = (weft_span){ hash, 40 };
 	if (count > 0)
 		memcpy(all + 2, words, count * sizeof(*all));
-	(void)weft__redis_ref(redis); /* it may be closed between the two */
+	(void)weft__redis_ref(redis); /* it may be closed between the two calls */
 	rc = call(redis, all, count + 2, out, deadline_ns);
 	if (rc == WEFT_EREPLY && strncmp(weft_detail(), "NOSCRIPT", 8) == 0) {
 		all[0] = weft_text("EVAL");

@@ -1,4 +1,4 @@
-/* sha1.c - the hash by which Redis knows scripts (FIPS 180-4).  Not for secrets. */
+/* sha1.c - the hash that identifies scripts in Redis (FIPS 180-4).  Not for secrets. */
 #include "client.h"
 
 static uint32_t

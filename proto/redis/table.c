@@ -1,8 +1,7 @@
-/* table.c - what is known of commands by their names.
+/* table.c - properties of commands, by their names.
  *
- * A name that is not here changes something, as far as we know, so it is never repeated.
- * Each endpoint has a table of places, found by a hash of the name, which hold the number
- * of an entry below.
+ * A command that is not listed here may change something, so it is never repeated.  Each
+ * endpoint has a hash table of names, which holds indexes of the entries below.
  */
 #include "client.h"
 
@@ -107,7 +106,7 @@ static const struct entry entries[] = {
 	{ "ZSCAN", READS },
 	{ "ZSCORE", KEYED },
 	{ "ZUNION", READS },
-	/* wait at the server */
+	/* block at the server */
 	{ "BLMOVE", BLOCKS },
 	{ "BLMPOP", BLOCKS },
 	{ "BLPOP", BLOCKS },
@@ -118,7 +117,7 @@ static const struct entry entries[] = {
 	{ "BZPOPMIN", BLOCKS },
 	{ "WAIT", STATE | BLOCKS },    /* for the writes of its connection */
 	{ "WAITAOF", STATE | BLOCKS }, /* the same */
-	/* change the connection */
+	/* change the state of the connection */
 	{ "ASKING", STATE },
 	{ "AUTH", STATE },
 	{ "CLIENT", WEFT__REDIS_CLIENT },
@@ -133,7 +132,7 @@ static const struct entry entries[] = {
 	{ "SELECT", STATE },
 	{ "UNWATCH", STATE },
 	{ "WATCH", STATE },
-	/* have more or fewer replies than one */
+	/* do not have exactly one reply */
 	{ "MONITOR", NEVER },
 	{ "PSUBSCRIBE", NEVER },
 	{ "PSYNC", NEVER },
@@ -156,7 +155,7 @@ upper(unsigned char byte)
 	return byte >= 'a' && byte <= 'z' ? byte - 32 : byte;
 }
 
-/* Case does not count: bit 5 is left out. */
+/* Ignores case: bit 5 is masked out. */
 static uint32_t
 hash_name(const unsigned char *name, size_t size)
 {

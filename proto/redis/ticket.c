@@ -1,21 +1,21 @@
-/* ticket.c - commands from elsewhere: other loops, plain threads, ops and promises.
+/* ticket.c - remote requests: commands from other loops, plain threads, ops and promises.
  *
- * A ticket is a command with a copy of its bytes, in memory of two owners: who waits for
- * it, and the endpoint's loop.  It goes there by a post that cannot run out, and is a
- * command like all others then, with an op of that loop.
+ * A remote request (struct ticket) is a command with a copy of its bytes.  Two owners share it:
+ * the waiter and the endpoint's loop.  It is sent by a post that needs no memory.  On the
+ * endpoint's loop it is a command like any other, with an op of that loop.
  *
- *   1. Whoever comes first claims the ticket: the loop with the result, which is written
- *      before, or the waiter, who does not want it any more.  The exchange orders it.
- *   2. The op of a caller is finished on its own loop alone, by on_cancel or by a post that
- *      brings the result; so these two never meet.  A post that is refused means that the
- *      loop stops, and then on_cancel ends the op.
- *   3. The endpoint is held from the post until its loop has let go of the ticket, and that
- *      loop as long as the ticket is there; the loop of a caller's op until the op is over,
- *      and if the result was on its way, until that has come.
- *   4. The endpoint's loop decides whether the deadline or the reply came first: the reply
- *      may have arrived where only that loop can see it.  The caller waits for its word,
- *      and gives up on its own only if the loop is late by more than LATE_NS: it may
- *      be one that never turns, and even wait for the caller.
+ *   1. The first to claim the request wins: the loop with the result, which it has written
+ *      before, or the waiter that no longer wants it.  The atomic exchange orders the two.
+ *   2. A caller's op is finished only on its own loop, by on_outer_cancel() or by a post that
+ *      delivers the result.  So these two never race.  If the post is refused, that loop is
+ *      stopping, and then on_outer_cancel() ends the op.
+ *   3. The endpoint is referenced from the post until its loop has released the request, and
+ *      that loop as long as the request exists.  The loop of a caller's op is referenced until
+ *      the op is over; if the result was on its way, until it has arrived.
+ *   4. The endpoint's loop decides whether the deadline or the reply came first, because the
+ *      reply may have arrived where only that loop can see it.  The caller waits for its
+ *      decision and gives up on its own only if the loop is late by more than LATE_NS: the loop
+ *      may never run, or even wait for the caller.
  */
 #include "client.h"
 #include <weft/threadlet.h>
@@ -27,17 +27,17 @@ enum { OPEN, DONE, GONE };
 struct ticket {
 	struct weft__redis_command command;
 	weft_redis *redis;
-	weft_loop *loop; /* of the endpoint, held */
+	weft_loop *loop; /* of the endpoint, referenced */
 	uint32_t owners; /* atomic */
 	uint32_t claim;  /* atomic */
 	int rc;
-	weft_op op; /* of the endpoint's loop */
+	weft_op op; /* on the endpoint's loop */
 	weft_node begin, cancel;
 	uint64_t deadline_ns;
-	weft_event told;       /* shared; of who waits here */
-	weft_promise *promise; /* or of this, */
-	weft_op *outer;        /* or of this one, */
-	weft_loop *home;       /* on its loop, held */
+	weft_event told;       /* shared; for a waiting caller, */
+	weft_promise *promise; /* or this promise, */
+	weft_op *outer;        /* or this op, */
+	weft_loop *home;       /* on its loop, referenced */
 	weft_redis_reply **out;
 	weft_node news;
 	bool is_over; /* the outer op has finished */
@@ -64,7 +64,8 @@ drop(struct ticket *ticket)
 	weft_release(ticket);
 }
 
-/* The name has no line feed in it, or it would be no command; but who knows. */
+/* weft__redis_word() counts line feeds.  No command's name contains one, but a caller may pass
+ * one. */
 static void
 copy_words(struct ticket *ticket, const struct weft__redis_command *from)
 {
@@ -111,7 +112,7 @@ make(weft_redis *redis, const struct weft__redis_command *from, uint64_t deadlin
 
 /* --- on the endpoint's loop -------------------------------------------------- */
 
-/* What weft__redis_tell() has given away is not the ticket's any more. */
+/* weft__redis_tell() has given text and reply away or freed them. */
 static int
 tell(struct ticket *ticket, weft_redis_reply **out)
 {
@@ -136,14 +137,14 @@ settle(struct ticket *ticket)
 	(void)weft_promise_unref(ticket->promise);
 }
 
-/* On the loop of the outer op. */
+/* Runs on the loop of the outer op. */
 static void
 bring(void *arg)
 {
 	struct ticket *ticket = arg;
 	weft_loop *home = ticket->home;
 
-	ticket->home = NULL; /* invariant 3: who learns of the end may free it */
+	ticket->home = NULL; /* keep the loop until the end of this function: invariant 3 */
 	if (!ticket->is_over) {
 		ticket->is_over = true;
 		(void)weft_op_finish(ticket->outer, tell(ticket, ticket->out));
@@ -205,7 +206,7 @@ finish(struct weft__redis_command *command, int rc)
 	(void)weft_op_finish(command->op, rc);
 }
 
-/* The text of a refusal goes with the command. */
+/* The text of a refusal is stored in the command. */
 static void
 refuse(struct ticket *ticket, int rc)
 {
@@ -236,11 +237,11 @@ cancel(void *arg)
 {
 	struct ticket *ticket = arg;
 
-	weft_op_cancel(&ticket->op); /* it has begun: posts are in order */
+	weft_op_cancel(&ticket->op); /* it has begun: posts run in order */
 	drop(ticket);
 }
 
-/* --- from elsewhere ---------------------------------------------------------- */
+/* --- on other threads and loops ---------------------------------------------- */
 
 /* When a caller gives up on its own; invariant 4. */
 static uint64_t
@@ -249,7 +250,7 @@ give_up_at(uint64_t deadline_ns)
 	return deadline_ns < WEFT_NEVER - LATE_NS ? deadline_ns + LATE_NS : deadline_ns;
 }
 
-/* Send the ticket, or begin it if the loop is the caller's.  On failure it is gone. */
+/* Post the request, or begin it if the loop is the caller's.  On failure it is dropped. */
 static int
 hand_over(struct ticket *ticket)
 {
@@ -270,7 +271,7 @@ hand_over(struct ticket *ticket)
 	return 0;
 }
 
-/* It is not wanted any more. */
+/* The result is no longer wanted. */
 static void
 give_up(struct ticket *ticket)
 {
@@ -371,7 +372,7 @@ weft_redis_call_promise(weft_redis *redis, const weft_span *words, size_t count,
 	if (rc == 0) {
 		ticket->promise = weft_promise_ref(promise);
 		rc = hand_over(ticket);
-		if (rc < 0) /* the ticket went without it */
+		if (rc < 0) /* the request was dropped without its reference */
 			(void)weft_promise_unref(promise);
 	}
 	if (rc < 0)

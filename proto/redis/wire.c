@@ -1,8 +1,8 @@
-/* wire.c - one connection: bytes gathered and sent once a turn, slots, its end.
+/* wire.c - one connection: output, sent once per loop iteration; pending entries; its end.
  *
- * Commands are put into `out`.  A node that runs last in the turn hands that to the
- * kernel; what it does not take becomes `sending`, written by an op, while more is
- * gathered.  Memory that was needed once is kept as long as it is not large.
+ * Commands are encoded into `out`.  A node that runs at the end of the loop iteration hands
+ * `out` to the kernel.  Bytes that the kernel does not accept become `sending`, which an op
+ * writes while `out` collects more.  Empty buffers are kept unless they are large.
  */
 #include "client.h"
 #include <weft/threadlet.h>
@@ -10,9 +10,9 @@
 #define OUT_FIRST  4096u
 #define OUT_KEEP   (256u << 10) /* bytes that an empty buffer may keep */
 #define OUT_ENOUGH (16u << 10)  /* bytes that are sent without waiting for more */
-#define TURNS_MAX  8            /* that are waited for more */
-#define SLOTS      64u          /* at first, a power of 2 */
-#define KEEPALIVE  30           /* s; so that a dead peer is found at last */
+#define TURNS_MAX  8            /* loop iterations to wait for more */
+#define SLOTS      64u          /* initially; a power of 2 */
+#define KEEPALIVE  30           /* s; detects a dead peer */
 
 /* --- bytes ------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ close_now(void *arg)
 	weft_close(((struct weft__redis_wire *)arg)->stream);
 }
 
-/* A close in a threadlet would suspend it. */
+/* In a threadlet weft_close() would suspend, so it is posted. */
 void
 weft__redis_wire_detach(struct weft__redis_wire *wire, bool at_once)
 {
@@ -126,7 +126,7 @@ on_written(weft_op *op, int64_t result, void *arg)
 		schedule_flush(wire);
 }
 
-/* What the kernel did not take is sent by an op.  All of it counts as given. */
+/* An op sends what the kernel did not accept.  All of it counts as given. */
 static int
 send_rest(struct weft__redis_wire *wire, size_t sent)
 {
@@ -158,8 +158,8 @@ flush(struct weft__redis_wire *wire)
 	return 0;
 }
 
-/* While callers that were just answered are about to run and say more, it pays to wait for
- * them: as long as there is more each time, for a few turns and not too many bytes. */
+/* Callers that just got their replies are about to run and send more commands.  So the flush is
+ * delayed while each loop iteration adds output, for a few iterations and a limited size. */
 static bool
 waits_for_more(struct weft__redis_wire *wire)
 {
@@ -202,7 +202,7 @@ schedule_flush(struct weft__redis_wire *wire)
 	(void)weft_loop_post_last(wire->redis->loop, &wire->flush);
 }
 
-/* --- slots ------------------------------------------------------------------- */
+/* --- pending entries --------------------------------------------------------- */
 
 static bool
 grow_slots(struct weft__redis_wire *wire)
@@ -263,7 +263,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		return;
 	wire->redis->stats.bytes_in += (uint64_t)size;
 	weft__redis_wire_read(wire, data, (size_t)size);
-	if (wire->line) /* else the stream is closed, and its queue with it */
+	if (wire->line) /* otherwise the stream and its queue are gone */
 		(void)weft_skip(stream, (size_t)size);
 }
 
@@ -286,7 +286,7 @@ start(struct weft__redis_wire *wire)
 	return rc;
 }
 
-/* Not started, a stream has no on_close. */
+/* A stream that was not started has no on_close. */
 int
 weft__redis_wire_open(struct weft__redis_line *line, weft_stream *stream)
 {
