@@ -1,4 +1,4 @@
-/* admin.c - opening and closing the window, and what a program adds to it. */
+/* admin.c - open and close the admin endpoint; metrics and panels of the program. */
 #include "window.h"
 #include <string.h>
 #include <sys/socket.h>
@@ -7,13 +7,13 @@
 #include "os_admin.h"
 
 #define CONNECTIONS_MAX 32u
-#define OTHERS_MAX      8u  /* beside readers, who may stay for days */
-#define IDLE_MAX        16u /* more are closed, so that nobody can keep the owner out */
+#define OTHERS_MAX      8u  /* in addition to readers of events, which may stay for days */
+#define IDLE_MAX        16u /* more are closed, so that idle peers cannot lock out the owner */
 #define TRACE_MAX       ((size_t)64 << 20)
 #define TOKEN_MAX       ((size_t)256)
 #define NAME_MAX_BYTES  ((size_t)128)
 
-/* --- its life ------------------------------------------------------------------ */
+/* --- lifetime ------------------------------------------------------------------ */
 
 void
 weft__admin_hold(weft_admin *admin)
@@ -53,7 +53,7 @@ free_lists(weft_admin *admin)
 static void
 free_admin(weft_admin *admin)
 {
-	(void)weft_http_server_free(admin->server); /* nothing serves any more */
+	(void)weft_http_server_free(admin->server); /* nothing is served now */
 	weft__admin_news_drop(admin->news);
 	free_lists(admin);
 	if (admin->loop)
@@ -112,10 +112,9 @@ make(const weft_admin_opts *opts)
 	return NULL;
 }
 
-/* --- its server ---------------------------------------------------------------- */
+/* --- server -------------------------------------------------------------------- */
 
-/* What is known before anything is bound; a socket that was handed over is looked at
- * later. */
+/* Check the address before anything is bound.  An inherited socket ("fd:") is checked later. */
 static int
 check_address(const char *address, const weft_admin *admin)
 {
@@ -124,13 +123,13 @@ check_address(const char *address, const weft_admin *admin)
 	if (admin->token || strncmp(address, "fd:", 3) == 0)
 		return 0;
 	if (weft_addr_parse(address, &addr) < 0 || weft_addr_is_local(&addr))
-		return 0; /* what is wrong with it is said when it is opened */
+		return 0; /* errors in the address are reported when it is opened */
 	return weft_fail(WEFT_EPERM,
 	                 "weft_admin_open %s: others can reach it, so a token is needed", address);
 }
 
-/* Take the listener, which whoever is first closes: who closes the window, or who serves
- * and cannot accept any more, so that nobody waits there in vain. */
+/* Close the listener, if it is not closed yet.  Both weft_admin_close() and the serving
+ * threadlet do this: when that can no longer accept, no peer shall wait in vain. */
 static void
 close_listener(weft_admin *admin)
 {
@@ -145,7 +144,7 @@ serve(void *arg)
 {
 	weft_admin *admin = arg;
 
-	if (!weft__admin_is_closing(admin)) /* else there is no listener any more */
+	if (!weft__admin_is_closing(admin)) /* otherwise the listener is closed */
 		(void)weft_http_serve(admin->server, admin->listener, WEFT_NEVER);
 	close_listener(admin);
 	weft__admin_drop(admin);
@@ -175,7 +174,7 @@ open_listener(weft_admin *admin, const char *address)
 	weft_listener_opts opts = { .connections_max = readers, .replace = true };
 	int rc = check_address(address, admin);
 
-	/* Those that are being closed count until they are. */
+	/* Connections that are being closed count until they are closed. */
 	if (readers < UINT32_MAX - OTHERS_MAX - 2 * IDLE_MAX)
 		opts.connections_max += OTHERS_MAX + 2 * IDLE_MAX;
 	if (rc == 0)
@@ -204,7 +203,7 @@ open_server(weft_admin *admin, const char *address)
 	return rc < 0 ? rc : start(admin);
 }
 
-/* Whether it can be shown: a header has no other bytes, and blanks at its ends are lost. */
+/* Whether it can be sent: a header allows no other bytes, and drops blanks at both ends. */
 static bool
 is_token(const char *token)
 {
@@ -254,9 +253,9 @@ weft_admin_addr(weft_admin *admin, weft_addr *out)
 	return 0;
 }
 
-/* A threadlet waits until the last holder has let go, cancelled or not; the scope keeps
- * cancellation out.  Another loop could neither close the listener nor be waited for.
- * Without the cancel a drain has no limit, and a peer that stops reading holds it up. */
+/* A threadlet waits until the last reference is released, even if it is canceled; the scope
+ * shields it.  On another loop it could neither close the listener nor wait.  weft_cancel()
+ * limits the drain, which a peer that stops reading would otherwise hold up. */
 void
 weft_admin_close(weft_admin *admin)
 {
@@ -283,9 +282,9 @@ weft_admin_close(weft_admin *admin)
 	(void)weft_scope_close(&scope);
 }
 
-/* --- what a program adds --------------------------------------------------------- */
+/* --- metrics, panels and mounts -------------------------------------------------- */
 
-/* Held for some instructions. */
+/* Held for a few instructions. */
 static void
 lock(weft_admin *admin)
 {
@@ -325,7 +324,7 @@ weft_admin_mount(weft_admin *admin, weft_http_server *server, const char *prefix
 	mount->admin = admin;
 	memcpy(mount->prefix, prefix, size);
 	lock(admin);
-	mount->next = admin->mounts; /* some routes may lead to it, even if */
+	mount->next = admin->mounts; /* routes may refer to it, even if */
 	admin->mounts = mount;       /* not all could be added */
 	unlock(admin);
 	return weft__admin_routes(mount, server);

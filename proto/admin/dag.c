@@ -1,4 +1,4 @@
-/* dag.c - graphs of the program, with how their nodes have fared. */
+/* dag.c - the program's graphs, with statistics of their nodes. */
 #include "window.h"
 #include <weft/dag.h>
 
@@ -6,7 +6,7 @@
 #define OBSERVE_NS  (5 * WEFT_S)
 #define PIECE_BYTES ((size_t)16 << 10)
 
-/* Who looks at graphs wants to know their times: those of runs that begin now. */
+/* A request enables the timing of runs that begin from now on. */
 static int
 write_dags(weft_http *http, weft_admin *admin, struct weft__admin_text *text)
 {

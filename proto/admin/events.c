@@ -1,13 +1,13 @@
-/* events.c - what loops do, told to readers as it happens.
+/* events.c - the stream of snapshots of all loops.
  *
- * There is no timer and no threadlet but those of the readers.  Each wakes at multiples of
- * its period on the clock, so that all with the same period wake together.
+ * There is no timer and no threadlet but those of the readers.  Each reader wakes at multiples
+ * of its period on the clock, so that all readers with the same period wake together.
  *
- *   1. The first of them to have the lock makes the news; the others find news that are
- *      not older than what they have waited for, and take these.
- *   2. Who makes news has everything observed until some seconds later.  So with the last
- *      reader observing ends, too.
- *   3. A reader that does not take its news within some seconds is dropped.
+ *   1. The first reader that gets the lock makes the snapshot.  The others find one that is as
+ *      new as they need, and use it.
+ *   2. Making a snapshot enables metrics of all loops and graphs for some seconds.  So
+ *      observation ends some seconds after the last reader is gone.
+ *   3. A reader that does not accept a snapshot within some seconds is dropped.
  */
 #include "window.h"
 #include <string.h>
@@ -15,9 +15,9 @@
 
 #define PERIOD_NS  WEFT_S
 #define OBSERVE_NS (5 * WEFT_S)
-#define FRESH_NS   (100 * WEFT_MS) /* for who has just come */
+#define FRESH_NS   (100 * WEFT_MS) /* for a reader that has just connected */
 
-/* --- news --------------------------------------------------------------------------- */
+/* --- snapshots ---------------------------------------------------------------------- */
 
 void
 weft__admin_news_drop(struct weft__admin_news *news)
@@ -57,11 +57,11 @@ observe(uint64_t period_ns)
 {
 	uint64_t lease = 2 * period_ns > OBSERVE_NS ? 2 * period_ns : OBSERVE_NS;
 
-	(void)weft_loop_observe(0, weft_in(lease)); /* without memory: less */
+	(void)weft_loop_observe(0, weft_in(lease)); /* without memory, less is observed */
 	weft_dag_observe(weft_in(lease));
 }
 
-/* News that were made at `since_ns` or later; the caller drops them. */
+/* Get a snapshot made at `since_ns` or later.  The caller releases it. */
 static int
 get_news(weft_admin *admin, uint64_t since_ns, uint64_t period_ns, struct weft__admin_news **out)
 {
@@ -102,7 +102,7 @@ tell(weft_http *http, weft_admin *admin, uint64_t since_ns, uint64_t period_ns)
 	return rc;
 }
 
-/* Until the reader goes, or the window closes. */
+/* Send snapshots until the reader is gone or the admin endpoint closes. */
 static int
 tell_on(weft_http *http, weft_admin *admin, uint64_t period_ns)
 {

@@ -1,13 +1,13 @@
-/* found.c - one threadlet as JSON and as text, and whether it is looked for.
+/* found.c - write one threadlet as JSON or text, and match it against the query.
  *
- * Many threadlets stand at the same places, and asking for a symbol is slow: some are
- * remembered for as long as the request lasts.
+ * Many threadlets wait at the same places, and looking up a symbol is slow: some symbols are
+ * cached for the duration of the request.
  */
 #include "look.h"
 #include <string.h>
 
 #define FRAMES 16
-#define FD_MAX (1 << 24) /* descriptors are below, addresses of objects above */
+#define FD_MAX (1 << 24) /* file descriptors are below, addresses of objects above */
 
 const char *
 weft__admin_symbol(struct weft__admin_look *look, const void *address)
@@ -27,8 +27,8 @@ weft__admin_symbol(struct weft__admin_look *look, const void *address)
 	return symbol->text;
 }
 
-/* What a threadlet waits on: a descriptor or a threadlet as it is, an object by a number
- * that is the same for each who waits on it, but does not tell its address. */
+/* What a threadlet waits on: a file descriptor or threadlet ID as it is; for an object a number
+ * that is the same for all that wait on it, but does not reveal its address. */
 static int64_t
 number_of(struct weft__admin_look *look, const weft_threadlet_info *info)
 {
@@ -43,7 +43,7 @@ number_of(struct weft__admin_look *look, const weft_threadlet_info *info)
 	return (int64_t)(number >> 32 | FD_MAX);
 }
 
-/* --- looking for a text --------------------------------------------------------- */
+/* --- search --------------------------------------------------------------------- */
 
 static char
 lower(char byte)
@@ -51,7 +51,7 @@ lower(char byte)
 	return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* In any case of letters. */
+/* Ignores case. */
 static bool
 stands_in(const char *text, const char *part)
 {
@@ -146,7 +146,7 @@ write_json(struct weft__admin_look *look, const struct weft__admin_found *found)
 
 /* --- text ------------------------------------------------------------------------ */
 
-/* Names are bytes of others, and a dump is read in terminals. */
+/* Names are not trusted, and a dump may be shown in a terminal. */
 void
 weft__admin_put_name(struct weft__admin_text *text, const char *name)
 {

@@ -1,18 +1,19 @@
-/* guard.c - who is answered.
+/* guard.c - which requests are handled.
  *
- *   1. The peer: with a token whoever shows it, without one whoever is on this machine.
- *      A proxy on this machine is on this machine, and whoever asks through it need not be:
- *      if it says so, that needs a token, too.
- *   2. The name that it has asked for: without a token it is localhost, a name below it,
- *      127.0.0.0/8 or [::1].  Another site can make other names lead here (DNS rebinding).
- *      Other addresses of this machine (0.0.0.0, [::], [::ffff:127.0.0.1]) do, too, and to
- *      those browsers do not send what rule 3 reads: they trust only the names above.
- *   3. The page that asks, as browsers say it: Sec-Fetch-Site, and Origin, which must be
- *      the name and port that were asked for.  Another port of this machine is another
- *      site's, too.  It may have a link to the page, which a browser then shows by itself
- *      and to nobody else; in no frame.
- *   4. What writes is a POST, and needs one of these said, or the token in a header, which
- *      no form can have.
+ *   1. The peer.  With a token: any peer that sends it.  Without one: only peers on this
+ *      machine.  A proxy on this machine is such a peer, but its clients need not be: a request
+ *      with headers of a proxy needs a token.
+ *   2. The host name of the request.  Without a token it must be localhost, a name below it, an
+ *      address in 127.0.0.0/8 or [::1].  Another site can make any other name resolve to this
+ *      machine (DNS rebinding).  Other addresses of this machine (0.0.0.0, [::],
+ *      [::ffff:127.0.0.1]) are refused too: browsers do not trust them, and so do not send
+ *      them the headers that rule 3 reads.
+ *   3. The site that makes the request, as browsers report it: by Sec-Fetch-Site, and by
+ *      Origin, which must match the requested host and port.  Another port of this machine is
+ *      another site.  Other sites may link to the page: then the browser shows it to its user
+ *      only, and never in a frame.
+ *   4. A request that writes must be a POST, and must either be reported as the page's own by
+ *      rule 3, or have the token in a header, which no HTML form can send.
  */
 #include "window.h"
 #include <string.h>
@@ -21,7 +22,7 @@
 
 #define HOST_MAX 256
 
-/* Who is refused does not keep its connection: there are few of them. */
+/* The connection of a refused peer is closed: connections are limited. */
 static int
 refuse(weft_http *http, int status, const char *why)
 {
@@ -59,7 +60,7 @@ same(const char *a, const char *b)
 	return lower(*a) == lower(*b);
 }
 
-/* Whether the text ends with `end`, in any case. */
+/* Whether the text ends with `end`, ignoring case. */
 static bool
 ends(const char *text, const char *end)
 {
@@ -68,8 +69,7 @@ ends(const char *text, const char *end)
 	return size >= end_size && same(text + size - end_size, end);
 }
 
-/* The host of "host:port" without its port, and of an IPv6 address without brackets;
- * false: that is none. */
+/* The host of "host:port", without port and brackets.  False if it is malformed. */
 static bool
 cut_host(const char *text, char *out, bool *six)
 {
@@ -100,7 +100,8 @@ is_own_name(const char *host)
 
 /* --- sites ------------------------------------------------------------------------ */
 
-/* Whether Origin is the place that was asked: scheme aside, which a proxy may change. */
+/* Whether Origin is the requested host and port.  The scheme is ignored, since a proxy may
+ * change it. */
 static bool
 is_own_origin(const char *origin, const char *host)
 {
@@ -113,7 +114,7 @@ is_own_origin(const char *origin, const char *host)
 	return host && same(origin, host);
 }
 
-/* Rule 3: -1 another site asks, 1 this one does, 0 nothing is said. */
+/* Rule 3: -1 another site, 1 this one, 0 not reported. */
 static int
 site_of(weft_http *http)
 {
@@ -127,7 +128,7 @@ site_of(weft_http *http)
 	return origin || (site && same(site, "same-origin")) ? 1 : 0;
 }
 
-/* Whether a browser goes to a page of its own, by a link. */
+/* Whether a browser navigates to the page, by a link. */
 static bool
 is_visit(weft_http *http)
 {
@@ -138,7 +139,7 @@ is_visit(weft_http *http)
 	       && mode && same(mode, "navigate") && (!dest || same(dest, "document"));
 }
 
-/* Whether a proxy says that it asks for somebody else; rule 1. */
+/* Whether a proxy has added its headers; rule 1. */
 static bool
 is_passed_on(weft_http *http)
 {
@@ -152,7 +153,7 @@ is_passed_on(weft_http *http)
 	return false;
 }
 
-/* --- all of it -------------------------------------------------------------------- */
+/* --- the checks ------------------------------------------------------------------- */
 
 static int
 check_peer(weft_admin *admin, weft_http *http)

@@ -1,8 +1,8 @@
-/* home.c - numbers of the program, which are read on the home loop.
+/* home.c - values of the program, which are read on the owner loop.
  *
- * Whoever is on another loop asks it by a post.  A home that is held up, which may be why
- * somebody looks, does not hold up the answer: after a second it goes out without them.
- * The question has two owners then, and the last one ends it.
+ * A handler on another loop posts a question to the owner loop.  If the owner loop is blocked,
+ * which may be what the user wants to find out, the reply does not wait for it: after a second
+ * it is sent without the values.  The question has two owners, and the last one frees it.
  */
 #include "window.h"
 #include <weft/loop.h>
@@ -11,10 +11,10 @@
 
 struct question {
 	weft_node node;
-	uint32_t owners; /* atomic */
+	uint32_t owners; /* references; atomic */
 	weft_admin *admin;
 	void (*write)(weft_admin *admin, struct weft__admin_text *text);
-	struct weft__admin_text text; /* whose it is until `done` is set */
+	struct weft__admin_text text; /* the owner loop's, until `done` is set */
 	weft_event done;
 };
 
@@ -27,8 +27,7 @@ drop(struct question *question)
 	weft_release(question);
 }
 
-/* The program's functions are called no more once it has closed the window, on this loop:
- * also if nobody could wait for that. */
+/* The program's functions are not called after weft_admin_close(), even if that could not wait. */
 static void
 on_home(void *arg)
 {
@@ -79,7 +78,7 @@ weft__admin_at_home(weft_admin *admin,
 	weft__admin_hold(admin);
 	if (weft_loop_post_node(admin->loop, &question->node) == 0) {
 		wait_for(question, text);
-	} else { /* it stops */
+	} else { /* the loop is stopping */
 		weft__admin_drop(admin);
 		drop(question);
 	}

@@ -1,13 +1,13 @@
-/* kept.c - the first of many threadlets, by an order, in bounded memory.
+/* kept.c - the first of many threadlets in some order (top-k), in bounded memory.
  *
- * A heap with the last of those that are kept at its root: one that comes before it takes
- * its place.  In the end the root is put behind all others, again and again, a step at a
- * time, so that sorting many does not hold the loop.
+ * The kept ones are a heap whose root is the last of them.  A new one that comes before the
+ * root replaces it.  Finally the heap is sorted step by step, so that sorting many does not
+ * block the loop.
  */
 #include "look.h"
 #include <string.h>
 
-/* Whether `a` comes before `b`; those that are equal, by age. */
+/* Whether `a` comes before `b`; equal ones are ordered by age. */
 static bool
 before(enum weft__admin_order order, const weft_threadlet_info *a, const weft_threadlet_info *b)
 {

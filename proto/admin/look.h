@@ -1,11 +1,11 @@
-/* look.h - listing threadlets: what is asked for, and what is found.  Private. */
+/* look.h - listing threadlets: the request and its results.  Private. */
 #ifndef WEFT_ADMIN_LOOK_H
 #define WEFT_ADMIN_LOOK_H
 
 #include "window.h"
 
-#define WEFT__ADMIN_SYMBOL  160 /* bytes of text, with the NUL */
-#define WEFT__ADMIN_SYMBOLS 256 /* that are remembered */
+#define WEFT__ADMIN_SYMBOL  160 /* bytes of text, including the NUL */
+#define WEFT__ADMIN_SYMBOLS 256 /* cached symbols */
 
 enum weft__admin_order {
 	WEFT__ADMIN_AS_FOUND, WEFT__ADMIN_BY_SINCE, WEFT__ADMIN_BY_STACK, WEFT__ADMIN_BY_NAME,
@@ -21,7 +21,7 @@ struct weft__admin_found {
 	weft_threadlet_info info;
 };
 
-/* What is kept of all that were found: at most `max`, those that come first.  A heap whose
+/* The first `max` of the threadlets found so far, in the given order (top-k).  A heap whose
  * root is the last of them, until it is sorted. */
 struct weft__admin_kept {
 	struct weft__admin_found *items;
@@ -29,14 +29,14 @@ struct weft__admin_kept {
 	enum weft__admin_order    order;
 };
 
-/* One request; in memory of its own, since the stack of a threadlet is small. */
+/* One request.  It is allocated, since the stack of a threadlet is small. */
 struct weft__admin_look {
 	weft_http                *http;
 	weft_admin               *admin;
 	struct weft__admin_text   text;   /* not yet sent */
 	bool                      json;
-	const char               *query;  /* NULL: all */
-	uint64_t                  loop;   /* 0: all */
+	const char               *query;  /* NULL: all threadlets */
+	uint64_t                  loop;   /* 0: all loops */
 	uint64_t                  max;
 	uint64_t                  total, matched, shown;
 	struct weft__admin_kept   kept;
@@ -46,23 +46,23 @@ struct weft__admin_look {
 };
 
 /* A code address as text, valid until the next call; "?" if it has no name.  Raw addresses
- * would tell any local user where the program lies in memory. */
+ * would reveal the program's memory layout to any local user. */
 const char *weft__admin_symbol(struct weft__admin_look *look, const void *address);
 
-/* Whether the text that is looked for stands in what is told of the threadlet. */
+/* Whether the text of the query occurs in the description of the threadlet. */
 bool weft__admin_matches(struct weft__admin_look *look, const weft_threadlet_info *info);
 
-/* A name that is not ours, as a line of text can have it. */
+/* Write a name that is not trusted into a line of text. */
 void weft__admin_put_name(struct weft__admin_text *text, const char *name);
 
-/* Write one. */
+/* Write one threadlet. */
 void weft__admin_write_found(struct weft__admin_look *look,
                              const struct weft__admin_found *found);
 
-/* Keep `found` if it is among the first. */
+/* Keep `found` if it is among the first `max`. */
 void weft__admin_keep(struct weft__admin_kept *kept, const struct weft__admin_found *found);
 
-/* Put the next of them at its place, from the last to the first; false: all are. */
+/* Move the next one to its place, from the last to the first.  False: all are sorted. */
 bool weft__admin_sort_step(struct weft__admin_kept *kept, size_t *left);
 
 #endif

@@ -1,4 +1,4 @@
-/* loops.c - loops, the process and the program's own numbers as JSON. */
+/* loops.c - loops, the process and the program's metrics as JSON. */
 #include "window.h"
 #include <stddef.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* metrics.c - numbers in the text format of Prometheus.
+/* metrics.c - metrics in the text format of Prometheus.
  *
- * All samples of one name stand together, so loops are read first and written name after
- * name.  Seconds and bytes are the units.  Quantiles are of the last ten seconds, which
- * is not what Prometheus calls a summary: they are gauges with a label, and only there
- * while a loop is observed.
+ * All samples of a name must be adjacent, so the loops are read first and then written name by
+ * name.  Units are seconds and bytes.  Quantiles cover the last ten seconds, which is not what
+ * Prometheus calls a summary.  So they are gauges with a label, and exist only while a loop is
+ * observed.
  */
 #include "window.h"
 #include <stdio.h>
@@ -134,7 +134,7 @@ put_info(struct reading *reading)
 	}
 }
 
-/* Whether the loop is one that knows where its time goes. */
+/* Whether the loop has been observed, so that its time per phase is known. */
 static bool
 is_timed(const weft_loop_info *info)
 {

@@ -1,7 +1,7 @@
-/* os_admin.c - what the window asks of the system that weft has no call for: numbers of the
- * process, addresses, and bytes that nobody can guess.
+/* os_admin.c - system calls that the admin endpoint needs and weft does not offer: numbers of
+ * the process, addresses, random bytes.
  *
- * Where there is no /proc, what is known otherwise is told, and the rest is 0.
+ * Without /proc, numbers that are not known otherwise are 0.
  */
 #define _GNU_SOURCE
 #include "os_admin.h"
@@ -24,7 +24,7 @@
 
 /* --- the process ----------------------------------------------------------------- */
 
-/* A whole small file as text; "" if it cannot be read. */
+/* Read a small file as text; "" if it cannot be read. */
 static void
 read_file(const char *name, char *out, size_t room)
 {
@@ -48,7 +48,7 @@ clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Newer kernels say it as the size of the folder; others have them counted. */
+/* Newer kernels report the count as the size of the directory; on others it is counted. */
 static uint64_t
 count_fds(void)
 {
@@ -64,11 +64,11 @@ count_fds(void)
 	while (count < FDS_COUNTED && readdir(folder))
 		count++;
 	(void)closedir(folder);
-	return count > 3 ? count - 3 : 0; /* ".", ".." and itself */
+	return count > 3 ? count - 3 : 0; /* ".", ".." and the one of opendir() */
 }
 
-/* Field `number`, from 1, of /proc/self/stat; the second may have blanks and
- * parentheses in it. */
+/* Field `number`, from 1, of /proc/self/stat.  The second field may contain blanks and
+ * parentheses. */
 static uint64_t
 stat_field(const char *text, int number)
 {

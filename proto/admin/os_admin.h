@@ -1,4 +1,4 @@
-/* os_admin.h - what the window asks of the system that weft has no call for.  Private. */
+/* os_admin.h - system calls that the admin endpoint needs and weft does not offer.  Private. */
 #ifndef WEFT_ADMIN_OS_ADMIN_H
 #define WEFT_ADMIN_OS_ADMIN_H
 
@@ -8,7 +8,7 @@
 
 struct sockaddr_storage;
 
-/* Of the process; 0: not known. */
+/* Numbers of the process; 0 means unknown. */
 struct weft__admin_process {
 	uint64_t pid;
 	uint64_t cpu_ns;
@@ -21,16 +21,16 @@ struct weft__admin_process {
 
 void weft__admin_os_process(struct weft__admin_process *out);
 
-/* The program's name, for ever. */
+/* The program's name; valid forever. */
 const char *weft__admin_os_program(void);
 
-/* Whether the address is of a Unix socket. */
+/* Whether the address is that of a Unix socket. */
 bool weft__admin_os_is_unix(const struct sockaddr_storage *addr);
 
-/* Whether the text is an address of the loopback: 127.0.0.0/8, or with `six` ::1. */
+/* Whether the text is a loopback address: in 127.0.0.0/8, or with `six` ::1. */
 bool weft__admin_os_is_loopback(const char *text, bool six);
 
-/* Fill `out` with what nobody can guess.  False: there is no such. */
+/* Fill `out` with cryptographically random bytes.  False if the system has none. */
 bool weft__admin_os_random(void *out, size_t size);
 
 #endif

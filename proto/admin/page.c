@@ -1,8 +1,7 @@
-/* page.c - the page, put together from what is embedded and from panels of the program.
+/* page.c - the page: the embedded parts and the program's panels.
  *
- * It is one document without anything from elsewhere.  Scripts and styles run by a number
- * used once, which is drawn for each answer: what somebody might smuggle in does not have
- * it.
+ * It is one document that loads nothing else.  Scripts and styles need a nonce, which is random
+ * for each reply, so injected ones do not run.
  */
 #include "window.h"
 #include "page.h"
@@ -89,7 +88,7 @@ put_panel_scripts(struct page *page)
 	}
 }
 
-/* --- the whole ----------------------------------------------------------------------- */
+/* --- the document -------------------------------------------------------------------- */
 
 static bool
 is_word(const char *word, size_t size, const char *name)
@@ -97,7 +96,7 @@ is_word(const char *word, size_t size, const char *name)
 	return strlen(name) == size && memcmp(word, name, size) == 0;
 }
 
-/* What stands for {{word}}; an unknown one for itself. */
+/* Write the text for {{word}}; an unknown word stays as it is. */
 static void
 put_word(struct page *page, const char *word, size_t size)
 {

@@ -1,4 +1,4 @@
-/* routes.c - where the window is, and how all of it is answered. */
+/* routes.c - the routes of the admin endpoint, and replies. */
 #include "window.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static const char strict[] = "default-src 'none'; base-uri 'none'; "
 
 typedef int (*answer_fn)(weft_http *http, weft_admin *admin);
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------- */
 
 int
 weft__admin_headers(weft_http *http, const char *policy)
@@ -57,7 +57,7 @@ weft__admin_reply(weft_http *http, const char *type, struct weft__admin_text *te
 	return rc;
 }
 
-/* Piece by piece, so that a slow peer is known by each of them. */
+/* Piece by piece, so that the pace of a slow peer is measured for each. */
 int
 weft__admin_flush(weft_http *http, struct weft__admin_text *text, size_t min)
 {
@@ -103,8 +103,8 @@ weft__admin_query(weft_http *http, const char *name, uint64_t range[2], uint64_t
 
 /* --- routes ---------------------------------------------------------------------- */
 
-/* Everything goes through here.  A server that drains still answers who has just come: not
- * from here, since what the program has lent may be gone. */
+/* Every request goes through here.  A draining server still handles new requests, but the admin
+ * endpoint does not: memory that the program has lent to it may be gone. */
 static int
 answer(weft_http *http, weft_admin *admin, answer_fn fn, enum weft__admin_use use)
 {
@@ -175,8 +175,7 @@ on_events(weft_http *http, void *arg)
 	return answer(http, admin_of(arg), weft__admin_events, WEFT__ADMIN_READS);
 }
 
-/* The page's own links are relative: it stands behind a slash, which is added to what was
- * asked for. */
+/* The links of the page are relative, so its path must end with a slash: redirect there. */
 static int
 go_behind(weft_http *http, weft_admin *admin)
 {

@@ -1,4 +1,4 @@
-/* text.c - texts that grow, and how bytes of others stand in them. */
+/* text.c - growing texts, and escaping of untrusted bytes. */
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ weft__admin_put_number(struct weft__admin_text *text, uint64_t number)
 	weft__admin_put(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* The decimal point is the locale's, and may be several bytes. */
+/* The locale's decimal point may be another, and several bytes long. */
 static size_t
 print_double(char *out, size_t room, double number)
 {
@@ -109,8 +109,8 @@ is_later(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Whether the second byte of three or four is one that no shorter form, surrogate or
- * number beyond the last would have. */
+/* Whether the second byte is valid after this first one: not an overlong form, not a surrogate,
+ * not above U+10FFFF. */
 static bool
 second_fits(unsigned char first, unsigned char second)
 {
@@ -148,7 +148,7 @@ weft__admin_utf8(const char *data)
 	return second_fits(first, (unsigned char)data[1]) ? size : 0;
 }
 
-/* Put one character of `data`, or U+FFFD.  Returns its bytes. */
+/* Write one character of `data`, or U+FFFD.  Returns how many bytes it used. */
 static size_t
 put_character(struct weft__admin_text *text, const char *data)
 {
@@ -244,7 +244,7 @@ put_escape(struct weft__admin_text *text, char byte)
 	weft__admin_puts(text, escape);
 }
 
-/* A "<" stands as a number, so that no script of a page ends there. */
+/* "<" is written as \u003c, so that it cannot end a script element. */
 void
 weft__json_text(struct weft__admin_text *text, const char *value)
 {

@@ -1,7 +1,7 @@
-/* text.h - texts that grow: JSON, and what HTML and metrics need.  Private.
+/* text.h - growing texts: JSON, and escaping for HTML and metrics.  Private.
  *
- * An error, of memory or size, sticks, and all that follows is dropped: who has written
- * looks once, at the end.
+ * An error, no memory or too large, is sticky, and all later output is dropped.  So the writer
+ * checks for an error once, at the end.
  */
 #ifndef WEFT_ADMIN_TEXT_H
 #define WEFT_ADMIN_TEXT_H
@@ -14,7 +14,7 @@
 struct weft__admin_text {
 	char  *data;
 	size_t size, room;
-	char   last;  /* byte written, also if it has been sent since */
+	char   last;  /* last byte written, even if it was sent since */
 	int    error; /* WEFT_ENOMEM, WEFT_EMSGSIZE */
 };
 
@@ -22,16 +22,16 @@ void weft__admin_text_fini(struct weft__admin_text *text);
 void weft__admin_put(struct weft__admin_text *text, const char *data, size_t size);
 void weft__admin_puts(struct weft__admin_text *text, const char *data);
 void weft__admin_put_number(struct weft__admin_text *text, uint64_t number);
-/* As JSON and Prometheus both read it, whatever the locale; with `special` also
- * NaN, +Inf and -Inf, which JSON does not have: then it is null. */
+/* A number in the syntax of JSON and Prometheus, whatever the locale.  With `special` also NaN,
+ * +Inf and -Inf; without it these become null, as JSON does not have them. */
 void weft__admin_put_double(struct weft__admin_text *text, double number, bool special);
-/* With what means something in HTML, or in a label, escaped. */
+/* Escaped for HTML; and for a label of Prometheus. */
 void weft__admin_put_html(struct weft__admin_text *text, const char *data);
 void weft__admin_put_label(struct weft__admin_text *text, const char *data);
-/* A line of help for metrics: what would mean something there is a blank. */
+/* A help line of a metric: bytes that would need an escape become blanks. */
 void weft__admin_put_help(struct weft__admin_text *text, const char *data);
 
-/* JSON.  Commas are put where they are due; bytes that are no UTF-8 become U+FFFD. */
+/* JSON.  Commas are inserted automatically.  Bytes that are not UTF-8 become U+FFFD. */
 void weft__json_open(struct weft__admin_text *text, char bracket);
 void weft__json_close(struct weft__admin_text *text, char bracket);
 void weft__json_key(struct weft__admin_text *text, const char *key);
@@ -41,7 +41,8 @@ void weft__json_signed(struct weft__admin_text *text, int64_t value);
 void weft__json_double(struct weft__admin_text *text, double value);
 void weft__json_raw(struct weft__admin_text *text, const char *value);
 
-/* The length of the UTF-8 character that begins `data`, which ends with NUL; 0: none. */
+/* The length of the UTF-8 character at the beginning of `data`, which is ended by NUL; 0 if
+ * there is no valid one. */
 size_t weft__admin_utf8(const char *data);
 
 #endif

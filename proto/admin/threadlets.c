@@ -1,11 +1,11 @@
-/* threadlets.c - all threadlets of all loops, a slice at a time.
+/* threadlets.c - list all threadlets of all loops, a slice at a time.
  *
- *   1. A loop shows at most 64 of them at once, and before the next slice is asked for, or
- *      written, the loop of who asks has come to a turn.  So neither is held for longer
- *      than a slice takes, however many there are.
- *   2. What is written goes out as it comes.  Only an order needs memory, for as many as
- *      are to be shown.
- *   3. A loop that does not answer within a second is named and left out.
+ *   1. A loop lists at most 64 threadlets at once.  The requesting threadlet yields before the
+ *      next slice is requested or written.  So neither loop is blocked for longer than a slice
+ *      takes, however many threadlets there are.
+ *   2. Output is sent as it is produced.  Only sorting needs memory, for as many as are to be
+ *      shown.
+ *   3. A loop that does not answer within a second is reported and left out.
  */
 #include "look.h"
 #include <string.h>
@@ -14,11 +14,11 @@
 #define MAX_SHOWN   UINT64_C(1000)
 #define MAX_EVER    UINT64_C(20000)
 #define QUERY_MAX   ((size_t)200)
-#define DUMPS_MAX   4u /* at once: each may hold megabytes */
+#define DUMPS_MAX   4u /* at once: each may use megabytes */
 #define ANSWER_NS   WEFT_S
 #define PIECE_BYTES ((size_t)32 << 10)
 
-/* --- what is asked for ------------------------------------------------------------ */
+/* --- the query -------------------------------------------------------------------- */
 
 static bool
 read_order(const char *text, enum weft__admin_order *out)
@@ -34,7 +34,7 @@ read_order(const char *text, enum weft__admin_order *out)
 	return !text;
 }
 
-/* NULL if it makes sense, else what does not. */
+/* Returns NULL, or what is wrong with the query. */
 static const char *
 read_query(struct weft__admin_look *look)
 {
@@ -57,7 +57,7 @@ read_query(struct weft__admin_look *look)
 	return NULL;
 }
 
-/* --- what is found ---------------------------------------------------------------- */
+/* --- the results ------------------------------------------------------------------ */
 
 static void
 write_head(struct weft__admin_look *look, const weft_loop_info *info, int rc)
@@ -108,7 +108,7 @@ pause(struct weft__admin_look *look)
 	return rc;
 }
 
-/* Whether all that is to be shown has been; then the rest need not be looked at. */
+/* Whether everything that is to be shown was written; then the rest need not be listed. */
 static bool
 is_full(const struct weft__admin_look *look)
 {
@@ -156,7 +156,7 @@ walk(struct weft__admin_look *look)
 	return rc;
 }
 
-/* Sort and write what was kept, with pauses. */
+/* Sort and write the kept ones, with pauses. */
 static int
 write_kept(struct weft__admin_look *look)
 {
@@ -174,7 +174,7 @@ write_kept(struct weft__admin_look *look)
 	return rc;
 }
 
-/* --- the answer --------------------------------------------------------------------- */
+/* --- the reply ---------------------------------------------------------------------- */
 
 static void
 write_end(struct weft__admin_look *look)

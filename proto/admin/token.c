@@ -1,12 +1,12 @@
 /* token.c - the token: in a header, in a query, in a cookie.
  *
- * In a query it stands in histories and logs; so it is answered by a cookie and a redirect
- * to the same place without it.  The cookie has the token in hex, since not every byte may
- * stand there, and the browser sends it only for pages of its own site.  Browsers keep the
- * cookies of all ports of a host together: the port is part of its name, so that the
- * windows of several programs do not replace each other's.
+ * A token in a query would stay in histories and logs.  So the reply is a cookie, and a
+ * redirect to the same path without the query.  The cookie has the token in hex, since a cookie
+ * does not allow every byte, and the browser sends it only for pages of the same site.
+ * Browsers share cookies between all ports of a host: the port is part of the cookie's name,
+ * so that the admin endpoints of several programs do not overwrite each other's.
  *
- * Comparing takes as long for a token that is wrong in its first byte as in its last.
+ * A comparison takes the same time wherever the tokens differ.
  */
 #include "window.h"
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define COOKIE         "weft_admin"
 #define NAME_MAX_BYTES 32
 
-/* How long it takes depends on what was given, not on where they differ. */
+/* The time depends on the given text, not on where the two differ. */
 static bool
 is_token(const char *given, size_t size, const char *token)
 {
@@ -35,7 +35,7 @@ hex(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* The value of a cookie: false if it is not the token. */
+/* Whether the value of a cookie is the token. */
 static bool
 is_cookie(const char *value, size_t size, const char *token)
 {
@@ -53,7 +53,7 @@ is_cookie(const char *value, size_t size, const char *token)
 	return is_token(given, size / 2, token);
 }
 
-/* "weft_admin_7070=", by the port that the browser has asked for. */
+/* "weft_admin_7070=", with the port that the browser has used. */
 static size_t
 name_cookie(weft_http *http, char *out)
 {
@@ -61,12 +61,12 @@ name_cookie(weft_http *http, char *out)
 	const char *port = host ? strrchr(host, ':') : NULL;
 	size_t size = port ? strspn(port + 1, "0123456789") : 0;
 
-	if (size == 0 || size > 5 || port[1 + size]) /* or within [::1] */
+	if (size == 0 || size > 5 || port[1 + size]) /* or the colon is within [::1] */
 		return (size_t)snprintf(out, NAME_MAX_BYTES, COOKIE "=");
 	return (size_t)snprintf(out, NAME_MAX_BYTES, COOKIE "_%s=", port + 1);
 }
 
-/* Any of the cookies of that name: another page of this machine may have set one. */
+/* Check every cookie of that name: another server on this host may have set one. */
 static bool
 has_cookie(weft_http *http, const char *token)
 {
@@ -87,7 +87,7 @@ has_cookie(weft_http *http, const char *token)
 	return found;
 }
 
-/* Names of schemes are the same in any case. */
+/* Names of schemes ignore case. */
 static bool
 is_bearer(const char *given)
 {
@@ -136,7 +136,7 @@ set_cookie(weft_admin *admin, weft_http *http)
 	return rc;
 }
 
-/* To the same place: "?" alone takes the query away. */
+/* Redirect to the same path: "?" alone removes the query. */
 int
 weft__admin_greet(weft_admin *admin, weft_http *http)
 {

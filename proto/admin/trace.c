@@ -1,11 +1,11 @@
-/* trace.c - a recording of some seconds, as a Chrome trace.
+/* trace.c - record for some seconds, and send a Chrome trace.
  *
- *   1. There is one until it has been sent, not only while it lasts: its memory is needed
- *      so long, and who takes it slowly would have others begin theirs.
- *   2. The reply begins with the recording, and gets a line end each second, which JSON may
- *      begin with: only who writes notices that the peer has gone, and then it ends.
- *   3. Turning it into text is work of a pool: before the first piece all of it is looked
- *      at and sorted, and that would hold the loop.
+ *   1. There is one recording at a time, until it has been sent.  Its memory is needed until
+ *      then, and with slow readers such recordings would add up.
+ *   2. The reply begins with the recording, and gets a newline each second, which JSON allows
+ *      at the beginning.  Only a write reveals that the peer is gone; then the recording ends.
+ *   3. The conversion to text runs on the blocking pool: before the first piece all of it is
+ *      read and sorted, which would block the loop.
  */
 #include "window.h"
 #include <weft/trace.h>
@@ -14,7 +14,7 @@
 #define SECONDS_DEFAULT UINT64_C(3)
 #define SECONDS_MAX     UINT64_C(60)
 
-static uint32_t busy; /* atomic: there is one, of whichever window */
+static uint32_t busy; /* atomic: there is a recording, of any admin endpoint */
 
 struct piece {
 	weft_trace *trace;
@@ -43,7 +43,7 @@ write_some(weft_http *http, const char *data, size_t size)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Record so long, or until the window closes or the peer goes.  Rule 2. */
+/* Record for `seconds`, or until the admin endpoint closes or the peer is gone.  Rule 2. */
 static int
 record(weft_http *http, weft_admin *admin, weft_trace *trace, uint64_t seconds)
 {
@@ -59,7 +59,7 @@ record(weft_http *http, weft_admin *admin, weft_trace *trace, uint64_t seconds)
 		if (rc == 0)
 			rc = WEFT_ESHUTDOWN;
 		else if (rc == WEFT_ETIMEDOUT)
-			rc = weft_canceled(); /* or was it the scope's? */
+			rc = weft_canceled(); /* or was it the scope's deadline? */
 	}
 	ended = weft_trace_end(trace);
 	return rc < 0 ? rc : ended;
@@ -73,7 +73,7 @@ read_piece(void *arg)
 	return weft_trace_read(piece->trace, &piece->data, &piece->size);
 }
 
-/* Rule 3; without a thread a loop that is held is better than no trace. */
+/* Rule 3.  If no thread is available, a blocked loop is better than no trace. */
 static int
 next_piece(struct piece *piece)
 {

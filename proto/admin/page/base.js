@@ -1,18 +1,18 @@
-/* base.js - what the parts of the page share: elements, numbers as text, streams.
+/* base.js - shared by the parts of the page: elements, numbers as text, streams.
  *
- * Each script adds to `weft`, and starts nothing by itself but page.js and panels.  A
- * panel of a program may use all that is here, and weft.chart(), .spark() and .place().
+ * Each script adds to `weft`.  Only page.js and panels start something by themselves.  A panel
+ * of a program may use everything here, and weft.chart(), .spark() and .place().
  *
- *   1. Text of the server becomes text: nothing of it is ever read as HTML.
- *   2. Nothing is asked for while the page is hidden: an idle tab costs the program
- *      nothing, and holds none of the six connections that a browser has for it.
+ *   1. Text from the server stays text: it is never parsed as HTML.
+ *   2. Nothing is requested while the page is hidden: an idle tab costs the program nothing,
+ *      and uses none of the six connections that a browser allows per host.
  */
 (function () {
 "use strict";
 
 const weft = globalThis.weft = {};
-const HIDDEN_MS = 5000; /* that a stream outlives its page's being seen */
-const SILENCE_MS = 5000; /* after which a stream counts as lost, at first */
+const HIDDEN_MS = 5000; /* a stream stays open this long after its page was hidden */
+const SILENCE_MS = 5000; /* after which a stream counts as lost, initially */
 const RETRY_MS = [500, 1000, 2000, 4000];
 
 /* --- elements ------------------------------------------------------------- */
@@ -33,7 +33,7 @@ weft.make = function (tag, attributes = {}, ...children) {
 	return element;
 };
 
-/* Touch only what changes: screen readers and selections stay undisturbed. */
+/* Change only what differs, to not disturb screen readers and selections. */
 weft.say = function (element, text) {
 	if (element.textContent !== text)
 		element.textContent = text;
@@ -44,7 +44,7 @@ weft.set = function (element, name, value) {
 		element.setAttribute(name, value);
 };
 
-/* Show a section elsewhere: a panel tells its story in its own order. */
+/* Move a section of the page to a place in a panel. */
 weft.place = function (id, target) {
 	target.replaceWith(weft.find(id));
 };
@@ -55,14 +55,14 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const digits = [0, 1, 2].map((count) => new Intl.NumberFormat("en",
 	{ minimumFractionDigits: count, maximumFractionDigits: count }));
 
-/* Three digits that count, so that a column of them stands still. */
+/* Three significant digits, so that a column of numbers does not jump. */
 function three(value) {
 	const size = Math.abs(value);
 
 	return digits[size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2].format(value);
 }
 
-/* The value in the largest unit that leaves at least 1. */
+/* The value in the largest unit in which it is at least 1. */
 function scaled(value, units) {
 	const size = Math.abs(value);
 	const [factor, name] = units.find(([least]) => size >= least * 0.9995) ?? units.at(-1);
@@ -98,7 +98,7 @@ weft.duration = function (ns) {
 	return ns < 120e9 ? scaled(ns, TIMES) : weft.span(ns);
 };
 
-/* Of what lasts long: the two units that matter. */
+/* Long durations: the two most significant units. */
 weft.span = function (ns) {
 	const seconds = Math.floor(ns / 1e9);
 	const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -113,11 +113,11 @@ weft.span = function (ns) {
 	}).join(" ");
 };
 
-/* --- asking the server ---------------------------------------------------- */
+/* --- requests to the server ----------------------------------------------- */
 
 const home = location.pathname.replace(/\/?$/, "/");
 
-/* Routes of the window are below where the page is; those of a program begin with "/". */
+/* Routes of the admin endpoint are relative to the page; those of a program begin with "/". */
 weft.url = (path) => path.startsWith("/") ? path : home + path;
 
 weft.json = async function (path) {
@@ -128,8 +128,8 @@ weft.json = async function (path) {
 	return answer.json();
 };
 
-/* A stream of server-sent events which comes back by itself.  `handlers` has a function
- * for each kind of event; `onState` is told "live", "lost" and "paused". */
+/* A stream of server-sent events that reconnects by itself.  `handlers` has a function for each
+ * kind of event; `onState` is called with "live", "lost" and "paused". */
 class Stream {
 	constructor(path, handlers, onState = () => {}) {
 		Object.assign(this, { path, handlers, onState });
@@ -162,8 +162,7 @@ class Stream {
 		handler(JSON.parse(event.data));
 	}
 
-	/* Whatever it was, begin anew: one way back for a server that has gone, one that
-	 * answers with an error, and one that says nothing. */
+	/* Reconnect after any failure: the server is gone, replies with an error, or is silent. */
 	fail() {
 		this.close();
 		this.tell("lost");
@@ -171,7 +170,7 @@ class Stream {
 		this.failures = Math.min(this.failures + 1, RETRY_MS.length - 1);
 	}
 
-	/* One that is slow to answer is given more time with each try, or it never could. */
+	/* The allowed silence grows with each attempt, to give a slow server a chance. */
 	listen() {
 		const patience = SILENCE_MS * 2 ** this.failures;
 
@@ -199,10 +198,10 @@ class Stream {
 }
 
 weft.stream = (path, handlers, onState) => new Stream(path, handlers, onState);
-weft.live = false; /* as the page's own stream has it */
+weft.live = false; /* state of the page's own stream */
 
-/* Do `task` each `ms` while `element` is on the screen and the server there.  Returns a
- * function that does it at once, as when somebody has asked for something else. */
+/* Run `task` every `ms` while `element` is visible and the server responds.  Returns a function
+ * that runs it at once, for example after the query has changed. */
 weft.poll = function (element, ms, task) {
 	let seen = false, busy = false, asked = false, timer = 0;
 
@@ -230,7 +229,7 @@ weft.poll = function (element, ms, task) {
 
 let colours = new Map();
 
-/* A colour of the style sheet, for what is painted. */
+/* A color of the style sheet, for canvas drawing. */
 weft.colour = function (name) {
 	if (!colours.has(name)) {
 		const style = getComputedStyle(document.documentElement);

@@ -1,20 +1,20 @@
-/* chart.js - values over the last two minutes, or since there are some, as lines.
+/* chart.js - line charts of the last two minutes, or since the first value.
  *
  *   weft.chart(place, { title, format, log, whole, series: [{ name, colour, thin, fill }] })
  *   weft.spark(canvas, { colour })
  *
- * Both give an object with push(ms, values); `colour` names a property of the style sheet,
- * `whole` is for what is counted.  Time goes from left to right, and nothing moves but when
- * a value comes.  The newest values stand in the legend as text; others are read with the
- * pointer, or with the arrow keys, and are then said in words, too.
+ * Both return an object with push(ms, values); `colour` names a property of the style sheet,
+ * `whole` is for counts.  Time runs from left to right, and nothing moves except when a value
+ * arrives.  The legend shows the newest values as text.  Others are read with the pointer or
+ * the arrow keys, and are then shown as text too.
  */
 (function () {
 "use strict";
 
 const { make, say, colour } = globalThis.weft;
 const SPAN_MS = 120000, SPAN_MIN_MS = 20000;
-const GAP_MS = 5000; /* between two values that no line connects */
-const LEAST_MS = 100; /* between two values: of those that come in a bunch the last */
+const GAP_MS = 5000; /* a longer gap between two values is not connected by a line */
+const LEAST_MS = 100; /* of values closer than this only the last is kept */
 const ROOM = { left: 56, right: 8, top: 10, bottom: 22 };
 const BARE = { left: 1, right: 3, top: 3, bottom: 3 };
 const STEPS = [1, 2, 2.5, 5, 10];
@@ -25,7 +25,7 @@ const charts = new Set();
 
 /* --- scales --------------------------------------------------------------- */
 
-/* Marks from 0 to a round number that is not less than `max`. */
+/* Marks from 0 to a round number that is at least `max`. */
 function linearMarks(max, whole) {
 	const rough = (max || 1) / 4, power = 10 ** Math.floor(Math.log10(rough));
 	const fine = STEPS.find((one) => one * power >= rough * 0.9999) * power;
@@ -35,7 +35,7 @@ function linearMarks(max, whole) {
 	return Array.from({ length: count + 1 }, (_, i) => i * step);
 }
 
-/* Powers of ten around all values, and between two of them also 2 and 5 times. */
+/* Powers of ten around all values; within a single decade 1, 2, 5 and 10 times. */
 function logMarks(min, max) {
 	const first = Math.floor(Math.log10(min)), last = Math.ceil(Math.log10(max * 1.0001));
 
@@ -53,7 +53,7 @@ function valuesOf(points) {
 	return points.flatMap((point) => point.values).filter((value) => Number.isFinite(value));
 }
 
-/* What is shown of the values: the marks, and where on 0..1 a value stands. */
+/* The marks of an axis, and a function from a value to its position in 0..1. */
 function scaleOf(points, { log, whole }) {
 	const values = valuesOf(points);
 
@@ -96,7 +96,7 @@ class Chart {
 		this.paint();
 	}
 
-	/* Once for each frame, however often it is asked for. */
+	/* At most once per frame, however often it is called. */
 	paint() {
 		if (this.due)
 			return;
@@ -107,7 +107,7 @@ class Chart {
 		});
 	}
 
-	/* The size in pixels of the screen, so that lines are sharp. */
+	/* Use the pixels of the screen, so that lines are sharp. */
 	fit() {
 		const { clientWidth: width, clientHeight: height } = this.canvas;
 		const ratio = devicePixelRatio || 1;
@@ -312,7 +312,7 @@ function addReading(chart, tip) {
 	});
 }
 
-/* --- what others call ----------------------------------------------------- */
+/* --- public functions ----------------------------------------------------- */
 
 function swatch(series) {
 	const mark = make("i", { class: series.thin ? "swatch thin" : "swatch" });

@@ -1,10 +1,9 @@
 /* graph.js - graphs drawn in layers, with the times of their nodes.
  *
- * A node stands one layer behind the last of its inputs.  An edge that passes layers has
- * a bend in each, which takes part in the order like a node, so that lines go between
- * boxes and not below them.  In each layer the order follows the middle of the
- * neighbours, some sweeps forth and back.  Wide pages have layers from left to right,
- * narrow ones from top to bottom.
+ * A node is one layer behind the last of its inputs.  An edge that crosses layers has a bend in
+ * each, which is ordered like a node, so that lines run between boxes and not below them.  The
+ * order within a layer follows the mean position of the neighbors, in several sweeps in both
+ * directions.  On wide pages layers run from left to right, on narrow ones from top to bottom.
  */
 (function () {
 "use strict";
@@ -12,8 +11,8 @@
 const { make, find, say, set, number, duration } = globalThis.weft;
 const WIDE = { across: false, box: [116, 58], bend: 14, layerGap: 28, gap: 14 };
 const TALL = { across: true, box: [112, 58], bend: 14, layerGap: 34, gap: 10 };
-const NARROW = 640; /* pixels, below which layers go down */
-const LARGE = 1.6; /* times the room: drawn in full size, and scrolled */
+const NARROW = 640; /* pixels; below this, layers run from top to bottom */
+const LARGE = 1.6; /* times the available width; above this, full size with scrolling */
 const SWEEPS = 6;
 const HEATS = 6;
 const NAME_MAX = 15;
@@ -21,12 +20,12 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /* --- layers --------------------------------------------------------------- */
 
-/* A name that nobody has counts for nothing. */
+/* Ignores names that no node has. */
 function inputsOf(node, byName) {
 	return (node.inputs ?? []).map((name) => byName.get(name)).filter(Boolean);
 }
 
-/* The layer of each node.  The server gives no cycles. */
+/* The layer of each node.  The server sends no cycles. */
 function depths(nodes) {
 	const byName = new Map(nodes.map((node) => [node.name, node])), depth = new Map();
 
@@ -43,7 +42,7 @@ function depths(nodes) {
 	return { byName, depth };
 }
 
-/* Spots of nodes and bends, by layer, linked with their neighbours. */
+/* Spots of nodes and bends, by layer, linked with their neighbors. */
 function spotsOf(nodes) {
 	const { byName, depth } = depths(nodes), layers = [], spots = new Map(), edges = [];
 	const add = (layer, node) => {
@@ -81,7 +80,7 @@ function sortByMiddle(layer, side) {
 	renumber(layer);
 }
 
-/* Places are counted from the middle: layers of different sizes compare. */
+/* Places are counted from the middle, so that layers of different sizes compare. */
 function renumber(layer) {
 	layer.forEach((spot, i) => spot.place = i - (layer.length - 1) / 2);
 }
@@ -96,7 +95,7 @@ function order(layers) {
 	}
 }
 
-/* Give each spot its middle in pixels; returns the size of all. */
+/* Set the center of each spot in pixels.  Returns the total size. */
 function arrange(layers, form) {
 	const [w, h] = form.box, along = form.across ? h : w, thick = form.across ? w : h;
 	const sizeOf = (spot) => spot.node ? thick : form.bend;
@@ -225,7 +224,7 @@ class Graph {
 		this.update();
 	}
 
-	/* Draw anew if the graph, or the room for it, has changed its form. */
+	/* Redraw if the graph or the layout has changed. */
 	build() {
 		const form = this.frame.clientWidth < NARROW ? TALL : WIDE;
 
@@ -287,7 +286,7 @@ function legend(nodes) {
 	return list;
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all graphs ----------------------------------------------------------- */
 
 weft.draw = draw;
 
@@ -309,7 +308,8 @@ weft.startGraphs = function () {
 		}
 	}
 
-	/* A section without graphs shows nothing, and has a place nevertheless. */
+	/* A section without graphs shows nothing but stays in the layout, so that it is
+	 * observed. */
 	weft.poll(section, 2000, async () => {
 		const { dags } = await weft.json("debug/dag");
 

@@ -1,9 +1,9 @@
-/* loops.js - a card for each loop, charts of all, and the program's own numbers. */
+/* loops.js - a card for each loop, charts of all, and the program's metrics. */
 (function () {
 "use strict";
 
 const { make, find, say, number, rate, duration, bytes, percent } = globalThis.weft;
-const LINES_MAX = 6; /* loops that have a line in the charts */
+const LINES_MAX = 6; /* loops with a line in the charts */
 const PHASES = ["timers", "first", "inbox", "threadlets", "done", "immediates", "closing",
 	"microtasks"];
 const PHASE_TEXT = { first: "first turn", done: "finished operations", inbox: "posts" };
@@ -17,7 +17,7 @@ const nameOf = (loop) => loop.name ? `${loop.name}` : `loop ${loop.number}`;
 
 /* --- one card ------------------------------------------------------------- */
 
-/* A list of terms whose values are set by key later. */
+/* A list of terms; the values are set by key later. */
 function facts(terms, values) {
 	return make("dl", { class: "facts-grid" }, ...Object.entries(terms).map(([key, text]) =>
 		make("div", {}, make("dt", { text }), values[key] = make("dd", { text: "–" }))));
@@ -89,7 +89,7 @@ class Card {
 			say(this.values[key], text);
 	}
 
-	/* The times only grow: what is shown is what came since the last look. */
+	/* The times only grow: show the increase since the last snapshot. */
 	showPhases(phases) {
 		const before = this.before ?? phases;
 		const grown = new Map(Object.entries(phases).map(([key, ns]) =>
@@ -136,7 +136,7 @@ class LoopCharts {
 		this.place = place;
 	}
 
-	/* Other loops, other lines: the charts begin anew. */
+	/* Another set of loops needs other lines: start the charts again. */
 	build(loops) {
 		const shape = loops.map(nameOf).join("\n");
 
@@ -168,9 +168,9 @@ class LoopCharts {
 	}
 }
 
-/* --- numbers of the program ----------------------------------------------- */
+/* --- metrics of the program ----------------------------------------------- */
 
-/* The unit is the end of the name, as is the custom for metrics. */
+/* The end of the name is the unit, as usual for metrics. */
 function valueText(name, value) {
 	const unit = /_(bytes|seconds)(_total)?$/.exec(name)?.[1];
 
@@ -193,7 +193,7 @@ class Value {
 		this.line = weft.spark(canvas, { colour: "--line-0" });
 	}
 
-	/* Of a counter what is interesting is how it grows. */
+	/* For a counter, show its rate. */
 	show(at, value) {
 		const grown = this.before
 			? (value - this.before.value) / (at - this.before.at) * 1000 : 0;
@@ -209,7 +209,7 @@ class Value {
 
 /* --- all of it ------------------------------------------------------------ */
 
-/* Keep one part for each key, in the order of `items`. */
+/* Keep one part for each key; add new ones in the order of `items`. */
 function reconcile(place, parts, items, keyOf, create) {
 	const keys = new Set(items.map(keyOf));
 
@@ -230,7 +230,7 @@ function reconcile(place, parts, items, keyOf, create) {
 weft.startLoops = function () {
 	const cards = new Map(), values = new Map(), charts = new LoopCharts(find("loop-charts"));
 
-	/* Times are those of the server: what was late on its way stands where it belongs. */
+	/* The server's times: a value that arrives late is drawn where it belongs. */
 	function show(snapshot) {
 		const at = snapshot.now_ns / 1e6;
 
@@ -244,7 +244,7 @@ weft.startLoops = function () {
 		snapshot.values.forEach((value) => values.get(value.name).show(at, value.value));
 	}
 
-	/* Another process: what the old one counted says nothing about it. */
+	/* Another process: the counters of the old one say nothing about it. */
 	function forget() {
 		for (const part of [...cards.values(), ...values.values()])
 			part.element.remove();

@@ -1,4 +1,4 @@
-/* page.js - begin: the page's own stream of events, its head, and the trace to take away. */
+/* page.js - start: the page's own stream of events, its header, and recording a trace. */
 (function () {
 "use strict";
 
@@ -7,7 +7,7 @@ const { find, say, set, span } = globalThis.weft;
 const STATES = { connecting: "connecting", live: "live", lost: "lost, reconnecting",
 	paused: "paused" };
 
-/* --- the head ------------------------------------------------------------- */
+/* --- the header ----------------------------------------------------------- */
 
 function showHead(snapshot) {
 	say(find("title"), snapshot.title || snapshot.program);
@@ -17,7 +17,7 @@ function showHead(snapshot) {
 	say(find("version"), `${snapshot.program} runs on weft ${snapshot.version}`);
 }
 
-/* Said once, with the time: a text that ticks would be read out again and again. */
+/* The text is set once, with the time: screen readers would repeat a text that keeps changing. */
 function showLost() {
 	const time = new Date().toLocaleTimeString("en-GB");
 
@@ -71,7 +71,7 @@ async function takeTrace() {
 	button.disabled = false;
 }
 
-/* --- begin ---------------------------------------------------------------- */
+/* --- start ---------------------------------------------------------------- */
 
 document.addEventListener("DOMContentLoaded", () => {
 	const loops = weft.startLoops(), threadlets = weft.startThreadlets();

@@ -1,18 +1,18 @@
-/* threadlets.js - the table of threadlets: searched and sorted by the server.
+/* threadlets.js - the table of threadlets, searched and sorted by the server.
  *
- * It is asked for each two seconds while the table is on the screen.  Rows are kept by
- * the threadlet's number, so that focus and opened backtraces stay where they are.
+ * It is requested every two seconds while the table is visible.  Rows are kept by the
+ * threadlet's ID, so that focus and open backtraces stay where they are.
  */
 (function () {
 "use strict";
 
 const { make, find, say, set, number, duration, bytes } = globalThis.weft;
-const PAGE = 50; /* rows that are asked for, and again with each "Show more" */
+const PAGE = 50; /* rows requested at first, and added by each "Show more" */
 const TYPING_MS = 150;
 
 const keyOf = (threadlet) => `${threadlet.loop}.${threadlet.id}`;
 
-/* A place such as "serve_request+0x42 (ranking)": the name first, the rest less loud. */
+/* A place such as "serve_request+0x42 (ranking)": the name first, the rest in faint text. */
 function place(text) {
 	const [, name, rest] = /^([^+\s]*)(.*)$/s.exec(text ?? "") ?? [];
 
@@ -66,7 +66,7 @@ class Row {
 		this.showFrames();
 	}
 
-	/* Only of an opened row: the rest of ten thousand lines nobody reads. */
+	/* Only for an open row, to not render thousands of hidden lines. */
 	showFrames() {
 		if (this.detail.hidden)
 			return;
@@ -84,7 +84,7 @@ class Row {
 	}
 }
 
-/* A descriptor or threadlet, or the number of an object, the same for all that wait on it. */
+/* A file descriptor or threadlet, or the number of an object, the same for all that wait on it. */
 function onText({ waits_for: what, waits_on: on }) {
 	if (!what || !on)
 		return "";
@@ -148,7 +148,7 @@ class Table {
 		const query = this.query();
 		const found = await weft.json(`debug/threadlets?${query}`);
 
-		if (query === this.query()) /* nobody has typed meanwhile */
+		if (query === this.query()) /* the query was not changed meanwhile */
 			this.show(found);
 	}
 
@@ -170,7 +170,7 @@ class Table {
 		this.rows.delete(key);
 	}
 
-	/* Each has two rows: its own, and that of its backtrace. */
+	/* Each has two rows: its own, and one for its backtrace. */
 	showRow(threadlet, index) {
 		const key = keyOf(threadlet), row = this.rows.get(key) ?? new Row(threadlet);
 		const there = this.body.children[index * 2] ?? null;

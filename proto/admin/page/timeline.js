@@ -2,21 +2,21 @@
  *
  *   weft.timeline(place, { total_us, nodes: [{ name, place, begin_us, end_us, state }] })
  *
- * For a panel that shows a request.  Nodes whose names differ but in numbers share a row,
- * in as many lanes as run at once.
+ * For a panel that shows a request.  Nodes whose names differ only in numbers share a row, with
+ * as many bars above each other as run at once.
  */
 (function () {
 "use strict";
 
 const { make, duration, draw } = globalThis.weft;
-const NARROW = 560; /* pixels, below which names stand above the bars */
+const NARROW = 560; /* pixels; below this, names are above the bars */
 const LABELS = 150, TOOK = 74, ROW = 24, HEAD = 22, LANES_MAX = 24, BAR_MIN = 2;
 const STEPS = [1, 2, 5];
 const US = 1000; /* nanoseconds */
 
 const rowName = (name) => name.replace(/[\s._#[(]*\d+[\])]*$/, "") || name;
 
-/* Rows in the order in which they begin; each node has the first lane that is free. */
+/* Rows in the order in which they begin.  Each node gets the first free lane of its row. */
 function rowsOf(nodes) {
 	const rows = new Map();
 
@@ -57,7 +57,7 @@ function drawBar(node, row, form, y) {
 	draw("title", {}, `${node.name}: ${duration((node.end_us - node.begin_us) * US)}`));
 }
 
-/* From its first beginning to its last end. */
+/* From the first begin to the last end. */
 function took(row) {
 	const begin = Math.min(...row.nodes.map((node) => node.begin_us));
 	const end = Math.max(...row.nodes.map((node) => node.end_us));
@@ -110,7 +110,7 @@ function paint(place, { total_us: total, nodes }) {
 	place.replaceChildren(picture, weft.places(nodes));
 }
 
-const shown = new WeakMap(); /* by place, so that it can be painted for another width */
+const shown = new WeakMap(); /* by place, to repaint it for another width */
 const resized = new ResizeObserver((entries) => {
 	for (const { target } of entries)
 		if (target.clientWidth > 0 && target.firstChild?.getAttribute("width")
@@ -126,7 +126,7 @@ weft.timeline = function (place, run) {
 
 const PLACES = { loop: "on a loop", cpu: "on the CPU pool", blocking: "on blocking threads" };
 
-/* Which colour is which place, of those that some nodes have. */
+/* The legend of the places that occur in `nodes`. */
 weft.places = function (nodes) {
 	const names = Object.keys(PLACES).filter((name) =>
 		nodes.some(({ place }) => place === name));
