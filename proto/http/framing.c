@@ -161,7 +161,7 @@ weft__http_note_field(struct weft__http_head *head, const char *data,
 	}
 }
 
-/* Rules 2 and 3, which need all fields. */
+/* Rules 2 and 3, which need all headers. */
 static int
 check_coding(struct weft__http_head *head)
 {
