@@ -4,10 +4,10 @@
  *      machine.  A proxy on this machine is such a peer, but its clients need not be: a request
  *      with headers of a proxy needs a token.
  *   2. The host name of the request.  Without a token it must be localhost, a name below it, an
- *      address in 127.0.0.0/8 or [::1].  Another site can make any other name resolve to this
- *      machine (DNS rebinding).  Other addresses of this machine (0.0.0.0, [::],
- *      [::ffff:127.0.0.1]) are refused too: browsers do not trust them, and so do not send
- *      them the headers that rule 3 reads.
+ *      address in 127.0.0.0/8 or [::1]; peers on a Unix socket may use any.  Another site can
+ *      make any other name resolve to this machine (DNS rebinding).  Other addresses of this
+ *      machine (0.0.0.0, [::], [::ffff:127.0.0.1]) are refused too: browsers do not trust
+ *      them, and so do not send them the headers that rule 3 reads.
  *   3. The site that makes the request, as browsers report it: by Sec-Fetch-Site, and by
  *      Origin, which must match the requested host and port.  Another port of this machine is
  *      another site.  Other sites may link to the page: then the browser shows it to its user
