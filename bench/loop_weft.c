@@ -32,7 +32,7 @@ loop_once_used(void)
 	weft_loop *loop = weft_loop_new(NULL);
 
 	BENCH_CHECK(loop);
-	BENCH_CHECK(weft_loop_run_once(loop, WEFT_NOW) == 0);
+	BENCH_CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) == 0);
 	BENCH_CHECK(weft_loop_free(loop) == 0);
 }
 

@@ -73,7 +73,7 @@ receive_all(uint64_t size)
 
 		BENCH_CHECK(n > 0 || errno == EAGAIN);
 		received += n > 0 ? (uint64_t)n : 0;
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
 }
 
@@ -91,7 +91,7 @@ queue_and_send(struct one *ops, uint64_t count)
 	}
 	receive_all(filled + count * SIZE);
 	while (sent < count)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 }
 
 static double

@@ -70,7 +70,7 @@ timers_pass(uint64_t ns)
 static void
 timers_fire(void)
 {
-	while (weft_loop_run_once(loop, WEFT_NOW) == 1)
+	while (weft_loop_run_once(loop, WEFT_NOWAIT) == 1)
 		;
 }
 

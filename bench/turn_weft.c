@@ -41,7 +41,7 @@ step(void)
 	int rc;
 
 	do {
-		rc = weft_loop_run_once(loop, WEFT_NOW);
+		rc = weft_loop_run_once(loop, WEFT_NOWAIT);
 		BENCH_CHECK(rc >= 0);
 		turn_seen();
 	} while (rc > 0);

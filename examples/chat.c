@@ -41,7 +41,7 @@ say(weft_http *http, void *arg)
 	(void)arg;
 	for (int i = 0; n >= 0 && i < SEATS; i++)
 		if (seats[i]) /* who does not listen misses some */
-			weft_chan_send(seats[i], &line, WEFT_NOW);
+			weft_chan_send(seats[i], &line, WEFT_NOWAIT);
 	return n < 0 ? (int)n
 	             : weft_http_reply(http, 204, NULL, (weft_span){ 0 },
 	                               weft_in(WEFT_S));

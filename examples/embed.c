@@ -50,7 +50,7 @@ serve(weft_loop *loop)
 			if (size > 0)
 				printf("the host has read %zd bytes\n", size);
 		}
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
  *   Outputs    are written only on success, unless the comment says otherwise.
  *   Order      object, inputs, outputs, callback + arg (or op), deadline.
  *   Deadlines  absolute, last, named deadline_ns.  WEFT_NEVER: no limit.
- *              WEFT_NOW: do it only if it can be done at once, else
+ *              WEFT_NOWAIT: do it only if it can be done at once, else
  *              WEFT_ETIMEDOUT; so it never suspends and is allowed anywhere.
  *              What has already arrived beats the deadline: a call reports
  *              WEFT_ETIMEDOUT only if nothing had arrived for it, however late
@@ -140,7 +140,7 @@ enum {
 #define WEFT_US    UINT64_C(1000)
 #define WEFT_MS    UINT64_C(1000000)
 #define WEFT_S     UINT64_C(1000000000)
-#define WEFT_NOW   UINT64_C(0)
+#define WEFT_NOWAIT   UINT64_C(0)
 #define WEFT_NEVER UINT64_MAX
 
 /* Read the monotonic clock, in nanoseconds.

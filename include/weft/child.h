@@ -36,7 +36,7 @@ typedef struct weft_child_opts {
 } weft_child_opts;
 
 /* Start `argv[0]`, found by PATH, with `argv` (NULL-terminated).  The thread waits until
- * the program has been loaded; with WEFT_NOW it is allowed anywhere.
+ * the program has been loaded; with WEFT_NOWAIT it is allowed anywhere.
  * Returns 0 and fills `out`, WEFT_EINVAL, or what fork or exec said (WEFT_ENOENT: no such
  * program); then there is no child.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */

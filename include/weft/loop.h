@@ -72,7 +72,7 @@ WEFT_API int weft_loop_free(weft_loop *loop);
 WEFT_API int weft_loop_run(weft_loop *loop);
 
 /* Run one turn, which waits for events until the deadline at most, and with
- * WEFT_NOW always polls.  A timer whose deadline ends the wait fires in the next.
+ * WEFT_NOWAIT always polls.  A timer whose deadline ends the wait fires in the next.
  * Returns 1 while something is alive or stopping, 0 when nothing is, or as
  * weft_loop_run().
  * Thread: its own.  Blocks: the thread.  Since: 0.1. */
@@ -210,7 +210,7 @@ WEFT_API void weft_loop_drop_hook(weft_loop *loop, weft_loop_hook *hook);
 WEFT_API int weft_loop_fd(weft_loop *loop);
 
 /* When weft_loop_run_once() must be called even if the descriptor stays quiet:
- * WEFT_NOW if work is runnable, WEFT_NEVER if nothing is planned.  To be asked after
+ * WEFT_NOWAIT if work is runnable, WEFT_NEVER if nothing is planned.  To be asked after
  * each turn; and before each wait of the host's, unless next_changed is called.
  * Thread: loop.  Blocks: no.  Since: 0.1. */
 WEFT_API uint64_t weft_loop_next(weft_loop *loop);

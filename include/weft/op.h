@@ -63,7 +63,7 @@ WEFT_API int weft_op_init(weft_op *op, weft_loop *loop, weft_op_fn on_done,
 WEFT_API void weft_op_cancel(weft_op *op);
 
 /* Wait until `op`, which has no on_done, has finished; at the deadline, on cancellation
- * and on interrupt ask it to finish early, and still wait until it has.  With WEFT_NOW it
+ * and on interrupt ask it to finish early, and still wait until it has.  With WEFT_NOWAIT it
  * is left alone, and WEFT_ETIMEDOUT means that it is pending.
  * Returns its result; WEFT_EINVAL if it was never started.
  * Thread: loop.  Blocks: suspends.  Since: 0.1. */

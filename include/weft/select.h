@@ -33,7 +33,7 @@ typedef struct weft_case {
 } weft_case;
 
 /* Wait until one case can go on, and do that one and no other.  Of several, one
- * is chosen at random.  A case without a source is never ready; with WEFT_NOW
+ * is chosen at random.  A case without a source is never ready; with WEFT_NOWAIT
  * this is the form with a default.  At most 1,024 cases.
  * Returns the index of the case, whose `result` tells how it went; WEFT_EINVAL,
  * WEFT_ENOMEM (more than 8 cases), WEFT_EXDEV, WEFT_EBUSY for an op that another waits

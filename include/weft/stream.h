@@ -8,7 +8,7 @@
  * the callback face shows the same queue; so a leased read, a look ahead and a buffered
  * reader are one thing.
  *
- * A read with WEFT_NOW takes what is in the queue or with the kernel; on io_uring, once a read
+ * A read with WEFT_NOWAIT takes what is in the queue or with the kernel; on io_uring, once a read
  * has waited, what the loop has fetched, which it does in every turn.
  */
 #ifndef WEFT_STREAM_H
@@ -91,7 +91,7 @@ WEFT_API ssize_t weft_peek(weft_stream *stream, size_t min, const void **out,
                            uint64_t deadline_ns);
 
 /* The same as an op, which finishes with the count and is the one reader until
- * then; weft_peek() with WEFT_NOW shows the bytes.  So a stream can be selected.
+ * then; weft_peek() with WEFT_NOWAIT shows the bytes.  So a stream can be selected.
  * Returns as every start (weft/op.h).
  * Thread: loop of `op`.  Blocks: no.  Since: 0.1. */
 WEFT_API int weft_peek_op(weft_stream *stream, size_t min, weft_op *op,

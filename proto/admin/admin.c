@@ -24,7 +24,7 @@ weft__admin_hold(weft_admin *admin)
 bool
 weft__admin_is_closing(weft_admin *admin)
 {
-	return weft_event_wait(&admin->closing, WEFT_NOW) == 0;
+	return weft_event_wait(&admin->closing, WEFT_NOWAIT) == 0;
 }
 
 static void

@@ -113,7 +113,7 @@ weft__http_drop_here(weft_http *http)
 			in->over = true;
 			return 0;
 		}
-		n = weft_peek(http->wire->stream, 0, &data, WEFT_NOW);
+		n = weft_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
 		if (n <= 0)
 			return n < 0 ? n : 1;
 		rc = look(http, data, (size_t)n, &min);
@@ -165,7 +165,7 @@ weft_http_read(weft_http *http, void *buf, size_t size, uint64_t deadline_ns)
 	rc = begin_guarded(http, deadline_ns);
 	if (rc <= 0)
 		return rc < 0 ? weft__http_told(http, rc) : 0;
-	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOW);
+	n = weft_peek(http->wire->stream, 1, &data, WEFT_NOWAIT);
 	if (n < 0)
 		return n;
 	if ((uint64_t)n > http->in.ready)

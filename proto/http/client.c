@@ -142,7 +142,7 @@ make_call(weft_http_client *client, const weft_http_request *request, struct wef
 static void
 end_call(struct weft__http_call *call)
 {
-	weft__http_call_leave(call, WEFT_NOW);
+	weft__http_call_leave(call, WEFT_NOWAIT);
 	weft__http_url_drop(&call->url);
 	call->client->open--;
 	weft_release(call);

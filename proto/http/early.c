@@ -45,7 +45,7 @@ static enum seen
 look(weft_stream *stream, size_t *min)
 {
 	const void *data;
-	ssize_t n = weft_peek(stream, *min, &data, WEFT_NOW);
+	ssize_t n = weft_peek(stream, *min, &data, WEFT_NOWAIT);
 	enum seen seen;
 
 	if (n == WEFT_ETIMEDOUT)

@@ -54,7 +54,7 @@ int
 weft__http_receive_here(weft_http *http)
 {
 	const void *data;
-	ssize_t n = weft_peek(http->wire->stream, 0, &data, WEFT_NOW);
+	ssize_t n = weft_peek(http->wire->stream, 0, &data, WEFT_NOWAIT);
 	int rc;
 
 	if (n < 0)

@@ -220,7 +220,7 @@ is_alive(struct weft__http_conn *conn)
 {
 	const void *data;
 
-	return weft_peek(conn->stream, 1, &data, WEFT_NOW) == WEFT_ETIMEDOUT;
+	return weft_peek(conn->stream, 1, &data, WEFT_NOWAIT) == WEFT_ETIMEDOUT;
 }
 
 static struct weft__http_conn *

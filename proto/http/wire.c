@@ -272,7 +272,7 @@ weft__http_wire_peek(struct weft__http_wire *wire, size_t min, const void **out,
 	ssize_t n;
 
 	if (wire->out_size > 0) {
-		n = weft_peek(wire->stream, 0, out, WEFT_NOW);
+		n = weft_peek(wire->stream, 0, out, WEFT_NOWAIT);
 		if (n < 0 || (size_t)n >= min)
 			return n;
 		n = weft__http_wire_flush(wire, deadline_ns);
@@ -286,7 +286,7 @@ ssize_t
 weft__http_wire_peek_paced(struct weft__http_wire *wire, size_t min, const void **out,
                            struct weft__http_pace *pace, uint64_t deadline_ns)
 {
-	ssize_t here = weft_peek(wire->stream, 0, out, WEFT_NOW), n;
+	ssize_t here = weft_peek(wire->stream, 0, out, WEFT_NOWAIT), n;
 	uint64_t begin, end, waited;
 
 	if (here < 0 || (size_t)here >= min)
@@ -313,5 +313,5 @@ weft__http_has_more(struct weft__http_wire *wire)
 {
 	const void *data;
 
-	return weft_peek(wire->stream, 0, &data, WEFT_NOW) > 0;
+	return weft_peek(wire->stream, 0, &data, WEFT_NOWAIT) > 0;
 }

@@ -103,7 +103,7 @@ weft__redis_run(weft_redis *redis, struct weft__redis_command *command, weft_red
 {
 	int rc;
 
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return weft_fail(WEFT_ETIMEDOUT, "a command takes some time");
 	if (weft_loop_current() == redis->loop)
 		return run_here(redis, command, out, deadline_ns);

@@ -167,7 +167,7 @@ waits_for_more(struct weft__redis_wire *wire)
 
 	wire->seen = wire->put;
 	if (!wire->line || !grows || wire->out.size > OUT_ENOUGH || wire->turns_waited == TURNS_MAX
-	    || weft_loop_next(wire->redis->loop) != WEFT_NOW) {
+	    || weft_loop_next(wire->redis->loop) != WEFT_NOWAIT) {
 		wire->turns_waited = 0;
 		return false;
 	}

@@ -20,8 +20,8 @@ weft__timeout_of(uint64_t deadline_ns)
 {
 	uint64_t now_ns;
 
-	if (deadline_ns == WEFT_NEVER || deadline_ns == WEFT_NOW)
-		return deadline_ns == WEFT_NOW ? 0 : -1;
+	if (deadline_ns == WEFT_NEVER || deadline_ns == WEFT_NOWAIT)
+		return deadline_ns == WEFT_NOWAIT ? 0 : -1;
 	now_ns = weft__sys->now();
 	if (deadline_ns <= now_ns)
 		return 0;

@@ -10,7 +10,7 @@
  *   2. `foreign` is true from a doze IN_FOREIGN to the rouse that belongs to it.
  *   3. No push is missed.  The loop begins to sleep before the run gives it back, so before
  *      the host can call weft_loop_next().  A push before that makes the doze fail and is in
- *      the inbox: weft_loop_next() returns WEFT_NOW.  The first push after it removes the
+ *      the inbox: weft_loop_next() returns WEFT_NOWAIT.  The first push after it removes the
  *      mark, and the producer that removed the mark makes the descriptor readable.  The
  *      descriptor stays readable until an iteration has polled the kernel.  That iteration
  *      finds later pushes.
@@ -92,7 +92,7 @@ weft__loop_next(weft_loop *loop)
 {
 	if (weft__loop_is_stopping(loop) || weft__loop_is_runnable(loop) || loop->woken
 	    || backend_has_work(loop))
-		return WEFT_NOW;
+		return WEFT_NOWAIT;
 	return sooner(weft__wheel_bound(&loop->wheel), look_at(loop));
 }
 

@@ -204,7 +204,7 @@ drop_locals(void *arg)
 	while (weft__locals_end(loop))
 		while (loop->ops > 0 || weft__count_get(&loop->threadlets) > 0
 		       || weft__loop_is_runnable(loop))
-			weft__turn(loop, WEFT_NOW);
+			weft__turn(loop, WEFT_NOWAIT);
 }
 
 /* An idle loop that has values is freed.  From their drop functions the loop accepts only what
@@ -448,7 +448,7 @@ would_wait_for_itself(const weft_loop *loop, uint64_t deadline_ns)
 
 	if (loop == self->loop)
 		return true;
-	return deadline_ns != WEFT_NOW
+	return deadline_ns != WEFT_NOWAIT
 	       && (self->loop || weft__load(&loop->host, WEFT__RELAXED) == (uintptr_t)self);
 }
 
@@ -464,7 +464,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 		                    "weft_loop_wait_stopped: no loop of this process");
 	if (weft__load(&loop->state, WEFT__ACQUIRE) == WEFT_STOPPED)
 		return 0;
-	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOW
+	if (weft__thread_self()->threadlet && deadline_ns != WEFT_NOWAIT
 	    && loop != weft__thread_self()->loop)
 		return weft__threadlet_wait_stopped(loop, deadline_ns);
 	if (would_wait_for_itself(loop, deadline_ns))
@@ -473,7 +473,7 @@ weft_loop_wait_stopped(weft_loop *loop, uint64_t deadline_ns)
 	while ((state = weft__load(&loop->state, WEFT__SEQ_CST)) != WEFT_STOPPED
 	       && rc != -ETIMEDOUT)
 		rc = weft__sys->park(&loop->state, state, deadline_ns);
-	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOW)
+	if (state != WEFT_STOPPED && deadline_ns != WEFT_NOWAIT)
 		weft__loop_report_late(loop);
 	weft__loop_exit(loop);
 	return state == WEFT_STOPPED ? 0 : weft__fail(WEFT_ETIMEDOUT, "the loop has not stopped");

@@ -239,7 +239,7 @@ struct weft_loop {
 	bool       promises_due; /* promises have jobs for the end of a checkpoint */
 	bool       keep;        /* this run does not end for lack of work */
 	bool       woken;       /* weft_loop_wake() was called: the next wait returns at once */
-	bool       must_poll;   /* this iteration must poll the kernel: run_once(WEFT_NOW) */
+	bool       must_poll;   /* this iteration must poll the kernel: run_once(WEFT_NOWAIT) */
 	bool       foreign;     /* sleeps IN_FOREIGN, between iterations of an embedded loop */
 	bool       locals_ended; /* the drop functions have run; no value can be set */
 	bool       ending;      /* stopping, and everything has been disarmed */

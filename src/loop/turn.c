@@ -273,7 +273,7 @@ weft__loop_is_alive(weft_loop *loop)
 	return weft__loop_is_runnable(loop);
 }
 
-/* Until when the wait may last; WEFT_NOW: no wait. */
+/* Until when the wait may last; WEFT_NOWAIT: no wait. */
 static uint64_t
 wait_until(weft_loop *loop, uint64_t deadline_ns)
 {
@@ -281,15 +281,15 @@ wait_until(weft_loop *loop, uint64_t deadline_ns)
 	bool woken = loop->woken;
 
 	loop->woken = false;
-	if (woken || deadline_ns == WEFT_NOW || weft__loop_is_runnable(loop)
+	if (woken || deadline_ns == WEFT_NOWAIT || weft__loop_is_runnable(loop)
 	    || (weft__load(&loop->leave, WEFT__RELAXED) && !weft__loop_is_stopping(loop)))
-		return WEFT_NOW;
+		return WEFT_NOWAIT;
 	if (loop->ending
 	    || (weft__loop_is_stopping(loop)
 	        && (!loop->draining || weft__count_get(&loop->threadlets) == 0)))
-		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOW;
+		return loop->ending && loop->ops > 0 ? deadline_ns : WEFT_NOWAIT;
 	if (weft__loop_alive(loop) == 0 && !loop->keep && !loop->draining)
-		return WEFT_NOW;
+		return WEFT_NOWAIT;
 	bound_ns = weft__wheel_bound(&loop->wheel);
 	return bound_ns < deadline_ns ? bound_ns : deadline_ns;
 }
@@ -308,7 +308,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 {
 	uint64_t until_ns = wait_until(loop, deadline_ns);
 
-	if (until_ns == WEFT_NOW) {
+	if (until_ns == WEFT_NOWAIT) {
 		weft__loop_poll(loop);
 		return;
 	}
@@ -319,7 +319,7 @@ wait(weft_loop *loop, uint64_t deadline_ns)
 		weft__crew_ops.check(loop);
 		until_ns = wait_until(loop, deadline_ns); /* so may the report hook */
 	}
-	if (until_ns != WEFT_NOW)
+	if (until_ns != WEFT_NOWAIT)
 		weft__loop_sleep(loop, until_ns);
 	else
 		weft__loop_ask(loop);

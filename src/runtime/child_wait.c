@@ -1,7 +1,7 @@
 /* child_wait.c - the calls of weft/child.h that suspend a threadlet.
  *
  * Each starts an op in its own stack frame and waits for it; child.c implements the ops.  With
- * WEFT_NOW, no op is started that could be left behind.
+ * WEFT_NOWAIT, no op is started that could be left behind.
  */
 #include "runtime/child.h"
 #include "threadlet/threadlet.h"
@@ -11,7 +11,7 @@ weft_child_open(const char *const *argv, const weft_child_opts *opts, weft_child
                 uint64_t deadline_ns)
 {
 	/* Opening does not wait; but a canceled threadlet must not start a process. */
-	int rc = deadline_ns == WEFT_NOW ? 0 : weft__may_wait(deadline_ns);
+	int rc = deadline_ns == WEFT_NOWAIT ? 0 : weft__may_wait(deadline_ns);
 
 	return rc < 0 ? rc : weft__child_open(NULL, argv, opts, out);
 }
@@ -23,7 +23,7 @@ weft_child_wait(weft_child *child, int *out, uint64_t deadline_ns)
 	int64_t status = 0;
 	int rc, now = 0;
 
-	if (deadline_ns == WEFT_NOW) {
+	if (deadline_ns == WEFT_NOWAIT) {
 		rc = weft__child_look(child, &now);
 		status = now;
 	} else {

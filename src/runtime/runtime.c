@@ -285,7 +285,7 @@ weft_runtime_wait_stopped(weft_runtime *runtime, uint64_t deadline_ns)
 
 		rc = one < 0 ? one : rc;
 	}
-	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
+	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOWAIT)
 		report_pools(runtime);
 	return rc < 0 ? rc : weft__dumper_stop(&runtime->dumper, deadline_ns); /* invariant 3 */
 }

@@ -9,7 +9,7 @@ weft_signal_wait(uint64_t signals, uint64_t deadline_ns)
 	weft_op op;
 	int rc;
 
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return weft__signal_look(NULL, signals);
 	rc = weft__may_wait(deadline_ns);
 	if (rc < 0)

@@ -41,9 +41,9 @@ int
 weft_sleep_until(uint64_t deadline_ns)
 {
 	struct weft__waiter waiter = { .what = "sleep", .sleeps = true };
-	int rc = deadline_ns == WEFT_NOW ? weft_yield() : weft__may_wait(deadline_ns);
+	int rc = deadline_ns == WEFT_NOWAIT ? weft_yield() : weft__may_wait(deadline_ns);
 
-	if (rc < 0 || deadline_ns == WEFT_NOW)
+	if (rc < 0 || deadline_ns == WEFT_NOWAIT)
 		return rc;
 	return (int)weft__wait(&waiter, deadline_ns);
 }
@@ -141,7 +141,7 @@ weft_op_wait(weft_op *public, uint64_t deadline_ns)
 	if (rc < 0)
 		return rc;
 	rc = weft__may_wait(deadline_ns);
-	if (deadline_ns == WEFT_NOW || rc == WEFT_EXDEV)
+	if (deadline_ns == WEFT_NOWAIT || rc == WEFT_EXDEV)
 		return rc;
 	if (rc < 0)
 		weft__op_ask(op, rc);

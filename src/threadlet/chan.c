@@ -215,7 +215,7 @@ send_by_side(weft_chan *chan, const void *value, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOW || !look_on(&chan->in, &chan->out, chan->capacity)
+	if (deadline_ns == WEFT_NOWAIT || !look_on(&chan->in, &chan->out, chan->capacity)
 	    || !send_alone(chan, value))
 		return false;
 	(void)weft__give_way(weft__self());
@@ -229,7 +229,7 @@ recv_by_side(weft_chan *chan, void *out, uint64_t deadline_ns)
 		(void)weft__stayed(weft__self());
 		return true;
 	}
-	if (deadline_ns == WEFT_NOW || !look_on(&chan->out, &chan->in, chan->capacity)
+	if (deadline_ns == WEFT_NOWAIT || !look_on(&chan->out, &chan->in, chan->capacity)
 	    || !recv_alone(chan, out))
 		return false;
 	(void)weft__give_way(weft__self());

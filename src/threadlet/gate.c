@@ -72,7 +72,7 @@ weft__gate_may_wait(bool shared, uint64_t deadline_ns)
 {
 	const struct weft__thread *thread = weft__thread_self();
 
-	if (shared && !thread->loop && deadline_ns != WEFT_NOW)
+	if (shared && !thread->loop && deadline_ns != WEFT_NOWAIT)
 		return 0;
 	return weft__may_wait(deadline_ns);
 }
@@ -227,7 +227,7 @@ weft__gate_wait_from(struct weft__waits *queue, const char *what, void *value, u
 	struct weft__crew *crew = self->crew;
 	int rc;
 
-	if (deadline_ns == WEFT_NOW || loop->ending || weft__loop_is_forked(loop))
+	if (deadline_ns == WEFT_NOWAIT || loop->ending || weft__loop_is_forked(loop))
 		return (struct weft__gate_return){ weft__may_wait(deadline_ns), false };
 	crew->site = site;
 	rc = wait_local(self, queue, what, value, false, deadline_ns);

@@ -104,14 +104,14 @@ weft__gate_lock(struct weft__lock *lock)
 }
 
 /* 0, or the error of a caller that is canceled or interrupted.  Such a caller must not even do
- * what could be done at once, except with WEFT_NOW, which does not wait. */
+ * what could be done at once, except with WEFT_NOWAIT, which does not wait. */
 static inline int
 weft__told(uint64_t deadline_ns)
 {
 	const struct weft__threadlet *self = weft__self();
 
 	return self && __builtin_expect(self->why | self->interrupted, 0)
-	                       && deadline_ns != WEFT_NOW
+	                       && deadline_ns != WEFT_NOWAIT
 	               ? weft__may_wait(deadline_ns)
 	               : 0;
 }

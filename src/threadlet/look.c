@@ -258,7 +258,7 @@ wait_as_thread(struct weft__look *look, uint64_t until_ns)
 static int
 check_wait(uint64_t deadline_ns)
 {
-	if (weft__self() || deadline_ns == WEFT_NOW)
+	if (weft__self() || deadline_ns == WEFT_NOWAIT)
 		return weft__may_wait(deadline_ns);
 	return weft__thread_self()->loop
 	               ? weft__fail(WEFT_EDEADLK, "weft_threadlet_list: in a callback")

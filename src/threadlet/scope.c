@@ -53,7 +53,7 @@ open_in(struct weft__threadlet *self, struct weft__scope *scope, weft_scope *pub
 {
 	int why = flags & WEFT_SHIELD ? 0 : self->why;
 
-	if (!why && deadline_ns == WEFT_NOW)
+	if (!why && deadline_ns == WEFT_NOWAIT)
 		why = WEFT_ETIMEDOUT;
 	scope->owner = self;
 	scope->outer = self->scope;

@@ -96,7 +96,7 @@ static int
 try_join(weft_case *c)
 {
 	int out;
-	int rc = weft_join(c->joined, &out, WEFT_NOW);
+	int rc = weft_join(c->joined, &out, WEFT_NOWAIT);
 
 	c->result = rc < 0 ? rc : out;
 	return rc == WEFT_ETIMEDOUT ? WEFT_EAGAIN : 0;

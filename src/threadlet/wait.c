@@ -101,8 +101,8 @@ weft__may_wait(uint64_t deadline_ns)
 {
 	struct weft__threadlet *self = weft__self();
 
-	if (deadline_ns == WEFT_NOW)
-		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOW does not wait");
+	if (deadline_ns == WEFT_NOWAIT)
+		return weft__fail(WEFT_ETIMEDOUT, "timed out: WEFT_NOWAIT does not wait");
 	if (!self)
 		return weft__fail(WEFT_EDEADLK, "outside of threadlets there is nothing to "
 		                                "suspend");

@@ -264,7 +264,7 @@ weft_work(weft_pool *pool, weft_work_fn fn, void *arg, uint64_t deadline_ns)
 
 	if (!pool || !fn)
 		return weft__misuse(WEFT_EINVAL, "weft_work: NULL");
-	if (deadline_ns == WEFT_NOW) /* the work needs another thread */
+	if (deadline_ns == WEFT_NOWAIT) /* the work needs another thread */
 		return weft__fail(WEFT_ETIMEDOUT, "weft_work: not at once");
 	if (self->worker && self->worker->pool == pool)
 		return weft__fail(WEFT_EDEADLK, "weft_work: in a thread of the pool");

@@ -466,7 +466,7 @@ count_closed(weft_stream **crowd)
 	int closed = 0;
 
 	for (int i = 0; i < CROWD; i++) {
-		closed += weft_peek(crowd[i], 1, &data, WEFT_NOW) != WEFT_ETIMEDOUT;
+		closed += weft_peek(crowd[i], 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
 		weft_close(crowd[i]);
 	}
 	return closed;

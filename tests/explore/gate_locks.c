@@ -54,7 +54,7 @@ check_mutex(void *state)
 	struct world *w = state;
 
 	EXPLORE_CHECK(w->shared == w->done[0] + w->done[1] + w->done[2]);
-	EXPLORE_CHECK(weft_mutex_lock(&w->mutex, WEFT_NOW) == 0);
+	EXPLORE_CHECK(weft_mutex_lock(&w->mutex, WEFT_NOWAIT) == 0);
 	EXPLORE_CHECK(weft_mutex_unlock(&w->mutex) == 0);
 }
 
@@ -157,7 +157,7 @@ check_units(void *state)
 	struct world *w = state;
 	uint64_t units = w->got[0] + w->got[1] + w->got[2];
 
-	while (weft_sem_acquire(&w->sem, WEFT_NOW) == 0)
+	while (weft_sem_acquire(&w->sem, WEFT_NOWAIT) == 0)
 		units++;
 	EXPLORE_CHECK(units == w->shared);
 }
@@ -324,7 +324,7 @@ check_free(void *state)
 {
 	struct world *w = state;
 
-	EXPLORE_CHECK(weft_rwlock_write(&w->rwlock, WEFT_NOW) == 0);
+	EXPLORE_CHECK(weft_rwlock_write(&w->rwlock, WEFT_NOWAIT) == 0);
 	EXPLORE_CHECK(weft_rwlock_unlock(&w->rwlock) == 0);
 }
 

@@ -84,7 +84,7 @@ send_now_twice(void *state)
 	struct world *w = state;
 
 	for (int i = 0; i < 2; i++) {
-		w->rc[1] = send_value(w, w->a, VALUE(0, 1), WEFT_NOW);
+		w->rc[1] = send_value(w, w->a, VALUE(0, 1), WEFT_NOWAIT);
 		if (w->rc[1] == 0)
 			return;
 	}
@@ -320,8 +320,8 @@ check_nothing_left(void *state)
 	struct world *w = state;
 	uint64_t value;
 
-	EXPLORE_CHECK(weft_chan_recv(w->a, &value, WEFT_NOW) < 0);
-	EXPLORE_CHECK(weft_chan_recv(w->b, &value, WEFT_NOW) < 0);
+	EXPLORE_CHECK(weft_chan_recv(w->a, &value, WEFT_NOWAIT) < 0);
+	EXPLORE_CHECK(weft_chan_recv(w->b, &value, WEFT_NOWAIT) < 0);
 	EXPLORE_CHECK(!w->a->senders.first && !w->a->receivers.first);
 	give_up(w);
 }
@@ -332,7 +332,7 @@ check_sent(void *state)
 {
 	struct world *w = state;
 
-	recv_rest(w, WEFT_NOW);
+	recv_rest(w, WEFT_NOWAIT);
 	EXPLORE_CHECK(w->rc[1] == WEFT_EPIPE && w->last[0] == w->done[0]);
 	check_nothing_left(w);
 }

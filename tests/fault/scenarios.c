@@ -101,7 +101,7 @@ void
 turn(weft_loop *loop)
 {
 	for (int i = 0; i < STEPS_MIN; i++)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 }
 
 void
@@ -270,7 +270,7 @@ end_world(struct world *world)
 	weft_loop_stop(world->loop);
 	for (int i = 0; i < STEPS_MIN; i++)
 		if (weft_loop_state(world->loop) != WEFT_STOPPED)
-			(void)weft_loop_run_once(world->loop, WEFT_NOW);
+			(void)weft_loop_run_once(world->loop, WEFT_NOWAIT);
 	EXPECT(weft_loop_state(world->loop) == WEFT_STOPPED);
 	/* A loop that is left behind would spoil the counts of all later runs. */
 	while (weft_loop_state(world->loop) != WEFT_STOPPED)

@@ -90,7 +90,7 @@ end_line(struct line *line)
 {
 	int value;
 
-	while (weft_chan_recv(line->chan, &value, WEFT_NOW) == 0)
+	while (weft_chan_recv(line->chan, &value, WEFT_NOWAIT) == 0)
 		note(line, value);
 	EXPECT(line->received == line->sent);
 	for (int i = 0; i < line->receivers_came; i++)
@@ -171,7 +171,7 @@ run_chan_close(void *arg)
 	};
 	weft_scope scope;
 
-	EXPECT(weft_chan_send(doors.full, &doors.value, WEFT_NOW) == 0);
+	EXPECT(weft_chan_send(doors.full, &doors.value, WEFT_NOWAIT) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	for (int i = 0; i < 2; i++) {
 		weft_loop *loop = i % 2 ? stage->there : NULL;
@@ -358,7 +358,7 @@ lose_value(void *arg)
 	struct line *line = arg;
 	int value;
 
-	if (weft_chan_recv(line->chan, &value, WEFT_NOW) == 0 && nap(1) == 0)
+	if (weft_chan_recv(line->chan, &value, WEFT_NOWAIT) == 0 && nap(1) == 0)
 		note(line, value);
 	return 0;
 }
@@ -371,7 +371,7 @@ plant_value(void *arg)
 	weft_scope scope;
 
 	(void)arg;
-	EXPECT(weft_chan_send(line.chan, &value, WEFT_NOW) == 0);
+	EXPECT(weft_chan_send(line.chan, &value, WEFT_NOWAIT) == 0);
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, lose_value, &line);
 	EXPECT(weft_scope_close(&scope) == 0);

@@ -55,7 +55,7 @@ speak(void *arg)
 	message.addr = wire->to;
 	for (int i = 0; i < 2; i++) {
 		(void)nap(1);
-		EXPECT(weft_dgram_send(wire->out, &message, 1, WEFT_NOW) == 1);
+		EXPECT(weft_dgram_send(wire->out, &message, 1, WEFT_NOWAIT) == 1);
 		wire->spoken++;
 	}
 	return 0;
@@ -73,7 +73,7 @@ run_dgram(void *arg)
 	(void)start_in(&scope, NULL, hear, &wire);
 	(void)start_in(&scope, NULL, speak, &wire);
 	EXPECT(weft_scope_close(&scope) == 0);
-	while (recv_one(&wire, WEFT_NOW) > 0)
+	while (recv_one(&wire, WEFT_NOWAIT) > 0)
 		;
 	EXPECT(wire.heard == wire.spoken);
 	weft_dgram_close(wire.in);

@@ -155,7 +155,7 @@ speak(void *arg)
 	for (size_t i = 0; i < TEXT_SIZE && rc == 1; i++) {
 		if (i % 4 == 0)
 			(void)nap(1);
-		rc = weft_write(pipe->out, &TEXT[i], 1, WEFT_NOW);
+		rc = weft_write(pipe->out, &TEXT[i], 1, WEFT_NOWAIT);
 		EXPECT(rc == 1 || is_lost(rc, pipe->in));
 		pipe->spoken += rc == 1;
 	}
@@ -358,7 +358,7 @@ give_fds(void *arg)
 		int rc;
 
 		(void)nap(1);
-		rc = weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out), WEFT_NOW);
+		rc = weft_stream_send_fd(pipe->out, weft_stream_fd(pipe->out), WEFT_NOWAIT);
 		EXPECT(rc == 0 || is_lost(rc, pipe->in));
 		pipe->spoken += rc == 0;
 	}

@@ -371,9 +371,9 @@ static void
 drive(weft_loop *loop)
 {
 	while (run.alive > 0) {
-		EXPECT(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+		EXPECT(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
 		look_at_woken();
-		EXPECT(weft_loop_run_once(other, WEFT_NOW) >= 0);
+		EXPECT(weft_loop_run_once(other, WEFT_NOWAIT) >= 0);
 		look_at_woken();
 	}
 	EXPECT(weft_loop_run(loop) == 0 || weft_loop_state(loop) == WEFT_STOPPED);

@@ -51,7 +51,7 @@ use_mutex(void *arg)
 static void
 expect_free(weft_mutex *mutex)
 {
-	EXPECT(weft_mutex_lock(mutex, WEFT_NOW) == 0);
+	EXPECT(weft_mutex_lock(mutex, WEFT_NOWAIT) == 0);
 	EXPECT(weft_mutex_unlock(mutex) == 0);
 }
 
@@ -123,7 +123,7 @@ run_rwlock(void *arg)
 	struct board board = { .lock = { .flags = stage->flags } };
 
 	crowd(stage, use_rwlock, NULL, &board);
-	EXPECT(weft_rwlock_write(&board.lock, WEFT_NOW) == 0);
+	EXPECT(weft_rwlock_write(&board.lock, WEFT_NOWAIT) == 0);
 	EXPECT(weft_rwlock_unlock(&board.lock) == 0);
 	return 0;
 }
@@ -189,7 +189,7 @@ run_rwlock_queue(void *arg)
 	(void)start_in(&scope, stage->there, write_between, &gallery);
 	(void)start_in(&scope, stage->there, read_second, &gallery);
 	EXPECT(weft_scope_close(&scope) == 0);
-	EXPECT(weft_rwlock_write(&gallery.lock, WEFT_NOW) == 0);
+	EXPECT(weft_rwlock_write(&gallery.lock, WEFT_NOWAIT) == 0);
 	EXPECT(weft_rwlock_unlock(&gallery.lock) == 0);
 	return 0;
 }
@@ -308,8 +308,8 @@ run_sem(void *arg)
 	EXPECT(weft_sem_release(&pot.sem, UNITS) == 0);
 	crowd(stage, use_sem, NULL, &pot);
 	for (int i = 0; i < UNITS; i++)
-		EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOW) == 0);
-	EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOW) == WEFT_ETIMEDOUT);
+		EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOWAIT) == 0);
+	EXPECT(weft_sem_acquire(&pot.sem, WEFT_NOWAIT) == WEFT_ETIMEDOUT);
 	return 0;
 }
 
@@ -353,7 +353,7 @@ run_group(void *arg)
 
 	EXPECT(weft_group_add(&start.group, 2) == 0);
 	crowd(stage, await_group, end_group, &start);
-	EXPECT(weft_group_wait(&start.group, WEFT_NOW) == 0);
+	EXPECT(weft_group_wait(&start.group, WEFT_NOWAIT) == 0);
 	return 0;
 }
 
@@ -386,7 +386,7 @@ run_event(void *arg)
 	struct start start = { .event = { .flags = stage->flags } };
 
 	crowd(stage, await_event, set_event, &start);
-	EXPECT(weft_event_wait(&start.event, WEFT_NOW) == 0);
+	EXPECT(weft_event_wait(&start.event, WEFT_NOWAIT) == 0);
 	return 0;
 }
 
@@ -435,7 +435,7 @@ run_once(void *arg)
 	struct first first = { .once = { .flags = stage->flags } };
 
 	crowd(stage, use_once, NULL, &first);
-	EXPECT(weft_once_run(&first.once, succeed, &first, WEFT_NOW) == 0);
+	EXPECT(weft_once_run(&first.once, succeed, &first, WEFT_NOWAIT) == 0);
 	EXPECT(first.done == 1);
 	return 0;
 }
@@ -465,6 +465,6 @@ plant_lock(void *arg)
 	EXPECT(weft_scope_open(&scope, 0, WEFT_NEVER) == 0);
 	(void)start_in(&scope, NULL, keep_lock, &desk);
 	EXPECT(weft_scope_close(&scope) == 0);
-	EXPECT(weft_mutex_lock(&desk.mutex, WEFT_NOW) == 0);
+	EXPECT(weft_mutex_lock(&desk.mutex, WEFT_NOWAIT) == 0);
 	return 0;
 }

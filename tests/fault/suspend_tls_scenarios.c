@@ -71,8 +71,8 @@ shake_hands(struct end *end)
 	}
 	EXPECT(weft_stream_tls(end->stream, &info) == WEFT_EINVAL);
 	if (begins) {
-		EXPECT(weft_read(end->stream, &byte, 1, WEFT_NOW) == rc);
-		EXPECT(weft_write(end->stream, "x", 1, WEFT_NOW) == rc);
+		EXPECT(weft_read(end->stream, &byte, 1, WEFT_NOWAIT) == rc);
+		EXPECT(weft_write(end->stream, "x", 1, WEFT_NOWAIT) == rc);
 	}
 	(void)how_here(end, rc, 0);
 	return TOLD;

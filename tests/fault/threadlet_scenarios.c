@@ -111,9 +111,9 @@ run_crew(struct crew *crew)
 	int steps = 0;
 
 	while (crew->ended < crew->started && (steps++ < STEPS_MIN || weft_now() < deadline_ns)) {
-		EXPECT(weft_loop_run_once(crew->world.loop, WEFT_NOW) >= 0);
+		EXPECT(weft_loop_run_once(crew->world.loop, WEFT_NOWAIT) >= 0);
 		if (crew->loop != crew->world.loop)
-			EXPECT(weft_loop_run_once(crew->loop, WEFT_NOW) >= 0);
+			EXPECT(weft_loop_run_once(crew->loop, WEFT_NOWAIT) >= 0);
 	}
 	turn(crew->world.loop);
 	EXPECT(crew->ended == crew->started);

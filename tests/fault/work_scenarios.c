@@ -72,7 +72,7 @@ queue_much(struct world *world, weft_pool *pool)
 	struct task tasks[MANY];
 
 	for (int i = 0; i < MANY; i++)
-		start(world, &tasks[i], pool, i == 3 ? WEFT_NOW : WEFT_NEVER);
+		start(world, &tasks[i], pool, i == 3 ? WEFT_NOWAIT : WEFT_NEVER);
 	weft_op_cancel(&tasks[MANY - 1].op);
 	turn(world->loop);
 	for (int i = 0; i < MANY; i++)

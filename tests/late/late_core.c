@@ -32,7 +32,7 @@ static void
 open_full_chan(struct waiter *w)
 {
 	open_chan(w);
-	OK(weft_chan_send(w->object, &w->value, WEFT_NOW));
+	OK(weft_chan_send(w->object, &w->value, WEFT_NOWAIT));
 }
 
 static void
@@ -46,7 +46,7 @@ send_value(void *arg)
 {
 	struct waiter *w = arg;
 
-	OK(weft_chan_send(w->object, &w->value, WEFT_NOW));
+	OK(weft_chan_send(w->object, &w->value, WEFT_NOWAIT));
 	return NULL;
 }
 
@@ -56,7 +56,7 @@ take_value(void *arg)
 	struct waiter *w = arg;
 	int64_t value;
 
-	OK(weft_chan_recv(w->object, &value, WEFT_NOW));
+	OK(weft_chan_recv(w->object, &value, WEFT_NOWAIT));
 	return NULL;
 }
 
@@ -115,13 +115,13 @@ close_sync(struct waiter *w)
 static void
 seize_mutex(struct waiter *w)
 {
-	OK(weft_mutex_lock(&((struct sync *)w->object)->mutex, WEFT_NOW));
+	OK(weft_mutex_lock(&((struct sync *)w->object)->mutex, WEFT_NOWAIT));
 }
 
 static void
 seize_rwlock(struct waiter *w)
 {
-	OK(weft_rwlock_write(&((struct sync *)w->object)->lock, WEFT_NOW));
+	OK(weft_rwlock_write(&((struct sync *)w->object)->lock, WEFT_NOWAIT));
 }
 
 static int64_t

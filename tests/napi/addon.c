@@ -275,8 +275,8 @@ run(napi_env env, napi_callback_info info)
 
 	(void)env;
 	MUST(weft_loop_post(loop, call_first, &call.args[0]) == 0);
-	MUST(weft_loop_run_once(loop, WEFT_NOW) >= 0);
-	CHECK(napi_get_boolean(node, weft_loop_next(loop) == WEFT_NOW, &more));
+	MUST(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
+	CHECK(napi_get_boolean(node, weft_loop_next(loop) == WEFT_NOWAIT, &more));
 	return more;
 }
 

@@ -24,7 +24,7 @@ upgrade_and_leave(weft_http *http, void *arg)
 	(void)arg;
 	if (weft_http_upgrade(http, "echo", &stream, WEFT_NEVER) < 0)
 		return 0;
-	(void)weft_read(stream, &byte, 1, WEFT_NOW);
+	(void)weft_read(stream, &byte, 1, WEFT_NOWAIT);
 	weft_close(stream);
 	return 0;
 }

@@ -32,7 +32,7 @@ play_deadlines(struct world *world)
 	char bytes[8];
 
 	world->unplayed = SOME; /* a request may end before it is heard */
-	CHECK_EQ(fetch_by(world, WEFT_NOW, &http), WEFT_ETIMEDOUT);
+	CHECK_EQ(fetch_by(world, WEFT_NOWAIT, &http), WEFT_ETIMEDOUT);
 	world->request.method = "PUT";
 	world->request.body = (weft_span){ much, sizeof(much) };
 	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
@@ -42,8 +42,8 @@ play_deadlines(struct world *world)
 	CHECK_EQ(fetch_by(world, weft_in(2 * WEFT_MS), &http), WEFT_ETIMEDOUT);
 	CHECK(!http);
 	OK(fetch_by(world, weft_in(HOUR), &http));
-	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), 2);
-	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(strstr(weft_detail(), "/late: timed out"));
 	peer_go_on(&world->peer);
@@ -85,7 +85,7 @@ play_aborts(struct world *world)
 	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), 2);
 	CHECK(weft_schedule_timeout(NULL, WEFT_MS, fire, abort) > 0);
 	CHECK_EQ(weft_http_read(http, bytes, 8, weft_in(HOUR)), WEFT_ECANCELED);
-	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOW), WEFT_ECANCELED);
+	CHECK_EQ(weft_http_read(http, bytes, 8, WEFT_NOWAIT), WEFT_ECANCELED);
 	weft_http_close(http);
 }
 
@@ -359,7 +359,7 @@ TEST(a_loop_that_stops_ends_its_exchanges)
 	while (world->peer.open < 2)
 		CHECK(weft_loop_run_once(loop, weft_in(WEFT_MS)) >= 0);
 	for (int i = 0; i < 20; i++)
-		CHECK(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
 	OK(weft_loop_post(loop, stop_loop, NULL));
 	OK(weft_loop_run(loop));
 	for (int i = 0; i < 3; i++)

@@ -409,7 +409,7 @@ is_closed(weft_stream *stream)
 
 	for (int i = 0; i < 3; i++)
 		turn_often();
-	return weft_peek(stream, 1, &data, WEFT_NOW) != WEFT_ETIMEDOUT;
+	return weft_peek(stream, 1, &data, WEFT_NOWAIT) != WEFT_ETIMEDOUT;
 }
 
 #define MANY 20
@@ -539,7 +539,7 @@ take_time(weft_http *http, void *arg)
 	if (rc == 0)
 		return weft_http_reply(http, 200, NULL, weft_text("slept"), WEFT_NEVER);
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
-	return weft_http_reply(http, 504, NULL, weft_text("woken"), WEFT_NOW);
+	return weft_http_reply(http, 504, NULL, weft_text("woken"), WEFT_NOWAIT);
 }
 
 static void

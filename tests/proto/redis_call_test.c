@@ -293,7 +293,7 @@ TEST(a_server_that_accepts_and_never_greets_costs_an_error)
 static void
 play_now(struct world *world)
 {
-	CHECK_EQ(ask(world, "GET", "k", WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "GET", "k", WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(world->peer.accepted, 0);
 }
 

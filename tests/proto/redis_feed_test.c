@@ -42,7 +42,7 @@ play_feed(struct world *world)
 	hear(feed, "cd", "3\r\n");
 	hear(other, "b", "2");
 	CHECK_EQ(weft_redis_feed_recv(other, &message, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_redis_feed_recv(other, &message, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_redis_feed_close(feed);
 	UNTIL(peer_heard(&world->peer, "PUNSUBSCRIBE c*") == 1
 	      && peer_heard(&world->peer, "UNSUBSCRIBE a") == 1);
@@ -228,7 +228,7 @@ play_cache(struct world *world)
 	CHECK_EQ(stats_of(world).calls, 9);
 	peer_say(peer, INVALID("a"));
 	UNTIL(stats_of(world).invalidated == 1);
-	CHECK_EQ(ask(world, "GET", "a", WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(ask(world, "GET", "a", WEFT_NOWAIT), WEFT_ETIMEDOUT);
 }
 
 static void
@@ -243,7 +243,7 @@ play_cache_drop(struct world *world)
 	UNTIL(stats_of(world).invalidated == 1);
 	OK(ask(world, "GET", "a", WEFT_NEVER));
 	OK(ask(world, "HGET", "a", WEFT_NEVER));
-	OK(ask(world, "GET", "b", WEFT_NOW)); /* it is there at once */
+	OK(ask(world, "GET", "b", WEFT_NOWAIT)); /* it is there at once */
 	CHECK_EQ(peer_heard(peer, "GET a"), 2);
 	CHECK_EQ(peer_heard(peer, "HGET a"), 2);
 	CHECK_EQ(peer_heard(peer, "GET b"), 1);
@@ -321,8 +321,8 @@ play_bound(struct world *world)
 		CHECK(stats_of(world).cached_bytes <= 10000);
 	}
 	CHECK(stats_of(world).cached_bytes > 5000);
-	OK(ask(world, "GET", "k499", WEFT_NOW));
-	CHECK_EQ(ask(world, "GET", "k0", WEFT_NOW), WEFT_ETIMEDOUT);
+	OK(ask(world, "GET", "k499", WEFT_NOWAIT));
+	CHECK_EQ(ask(world, "GET", "k0", WEFT_NOWAIT), WEFT_ETIMEDOUT);
 }
 
 TEST(the_cache_is_bounded_and_keeps_what_was_used_last)

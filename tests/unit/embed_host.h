@@ -48,9 +48,9 @@ static inline void
 check_quiet(weft_loop *loop)
 {
 	for (int i = 0; i < 3; i++)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK(!readable(loop, 0));
-	CHECK(weft_loop_next(loop) != WEFT_NOW);
+	CHECK(weft_loop_next(loop) != WEFT_NOWAIT);
 }
 
 /* Milliseconds for poll(2), rounded up; -1: no limit. */
@@ -71,7 +71,7 @@ static inline int
 host_once(weft_loop *loop)
 {
 	(void)readable(loop, until(weft_loop_next(loop)));
-	return weft_loop_run_once(loop, WEFT_NOW);
+	return weft_loop_run_once(loop, WEFT_NOWAIT);
 }
 
 static inline void

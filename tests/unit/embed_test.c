@@ -32,7 +32,7 @@ TEST(a_quiet_loop_is_not_readable_and_plans_nothing)
 
 		CHECK(!readable(loop, 0));
 		CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
-		OK(weft_loop_run_once(loop, WEFT_NOW));
+		OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 		CHECK_EQ(weft_loop_fd(loop), fd);
 		CHECK(!readable(loop, 0));
 		CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
@@ -95,7 +95,7 @@ TEST(whatever_other_threads_do_shows_in_the_descriptor)
 			}
 			elsewhere(do_deed, &deed);
 			CHECK(readable(deed.loop, -1));
-			(void)weft_loop_run_once(deed.loop, WEFT_NOW);
+			(void)weft_loop_run_once(deed.loop, WEFT_NOWAIT);
 			check_quiet(deed.loop);
 			CHECK_EQ(deed.ran, round);
 		}
@@ -110,8 +110,8 @@ TEST(what_the_host_itself_does_between_turns_is_noticed)
 
 		check_quiet(deed.loop);
 		(void)do_deed(&deed);
-		CHECK(readable(deed.loop, 0) || weft_loop_next(deed.loop) == WEFT_NOW);
-		(void)weft_loop_run_once(deed.loop, WEFT_NOW);
+		CHECK(readable(deed.loop, 0) || weft_loop_next(deed.loop) == WEFT_NOWAIT);
+		(void)weft_loop_run_once(deed.loop, WEFT_NOWAIT);
 		check_quiet(deed.loop);
 		CHECK_EQ(deed.ran, 1);
 		OK(weft_loop_free(deed.loop));
@@ -126,8 +126,8 @@ TEST(a_post_made_before_the_descriptor_was_asked_for_is_not_missed)
 	if (has_fd()) {
 		OK(weft_loop_post(loop, count, &ran));
 		(void)weft_loop_fd(loop);
-		CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
-		OK(weft_loop_run_once(loop, WEFT_NOW));
+		CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
+		OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 		CHECK_EQ(ran, 1);
 		check_quiet(loop);
 	}
@@ -146,8 +146,8 @@ TEST(an_op_started_between_turns_is_heard_of)
 	for (int i = 1; has_fd() && i < 4; i++) {
 		OK(weft_op_init(&deed.op, deed.loop, on_op, &deed));
 		OK(weft_op_recv(&deed.op, fds[0], &byte, 1, 0, WEFT_NEVER));
-		while (weft_loop_next(deed.loop) == WEFT_NOW)
-			CHECK_EQ(weft_loop_run_once(deed.loop, WEFT_NOW), 1);
+		while (weft_loop_next(deed.loop) == WEFT_NOWAIT)
+			CHECK_EQ(weft_loop_run_once(deed.loop, WEFT_NOWAIT), 1);
 		CHECK(!readable(deed.loop, 0));
 		put(fds[1]);
 		CHECK(readable(deed.loop, -1));
@@ -180,8 +180,8 @@ TEST(a_watch_started_between_turns_is_heard_of)
 		CHECK(!readable(loop, 0));
 		OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
 		for (int i = 1; i < 4; i++) {
-			while (weft_loop_next(loop) == WEFT_NOW)
-				(void)weft_loop_run_once(loop, WEFT_NOW);
+			while (weft_loop_next(loop) == WEFT_NOWAIT)
+				(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 			CHECK(!readable(loop, 0));
 			put(fds[1]);
 			while (told < i)
@@ -211,10 +211,10 @@ TEST(a_watched_file_makes_every_turn_needed)
 	if (has_fd()) {
 		(void)weft_loop_fd(loop);
 		OK(weft_watch_start(loop, &watch, fd, WEFT_READABLE, on_file, &told));
-		CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 		CHECK(told > 0);
-		CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
+		CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
 		CHECK_EQ(weft_watch_stop(&watch), 1);
 		check_quiet(loop);
 	}
@@ -231,7 +231,7 @@ close_behind_its_back(weft_loop *loop)
 
 	make_pair(fds);
 	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, &told));
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_watch_stop(&watch), 1);
 	copy = dup(fds[0]);
 	OK(close(fds[0]));
@@ -345,13 +345,13 @@ TEST(a_loop_stopped_by_another_thread_stops_when_it_is_next_run)
 		CHECK(!readable(loop, 0));
 		elsewhere(stop, loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
-		CHECK(readable(loop, -1) && weft_loop_next(loop) == WEFT_NOW);
+		CHECK(readable(loop, -1) && weft_loop_next(loop) == WEFT_NOWAIT);
 	}
 	if (weft_loop_state(loop) == WEFT_STOPPING) {
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
-		OK(weft_loop_run_once(loop, WEFT_NOW));
+		OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
-		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EALREADY);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EALREADY);
 		CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 		CHECK_EQ(weft_loop_fd(loop), WEFT_ESHUTDOWN);
 	}
@@ -371,9 +371,9 @@ TEST(a_loop_stopped_by_its_host_stops_at_once_unless_it_has_work)
 		weft_loop_stop(busy);
 		CHECK_EQ(weft_loop_state(busy), WEFT_STOPPING);
 		CHECK(readable(busy, -1)); /* a host that does not ask is told */
-		CHECK_EQ(weft_loop_next(busy), WEFT_NOW);
+		CHECK_EQ(weft_loop_next(busy), WEFT_NOWAIT);
 		CHECK_EQ(weft_loop_wait_stopped(busy, WEFT_NEVER), WEFT_EDEADLK);
-		OK(weft_loop_run_once(busy, WEFT_NOW));
+		OK(weft_loop_run_once(busy, WEFT_NOWAIT));
 		CHECK_EQ(ran, 1);
 	}
 	weft_loop_stop(loop);
@@ -392,8 +392,8 @@ TEST(an_embedded_loop_is_freed_between_turns_and_not_with_posts_to_run)
 		(void)weft_loop_fd(loop);
 		OK(weft_loop_post(loop, count, &ran));
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
-		CHECK(readable(loop, 0) && weft_loop_next(loop) == WEFT_NOW);
-		OK(weft_loop_run_once(loop, WEFT_NOW));
+		CHECK(readable(loop, 0) && weft_loop_next(loop) == WEFT_NOWAIT);
+		OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 		CHECK_EQ(ran, 1);
 	}
 	OK(weft_loop_free(quiet));
@@ -424,7 +424,7 @@ TEST(a_host_runs_a_loop_to_its_end_while_threads_post_and_stop_it)
 			p.fd = weft_loop_fd(deed.loop);
 			if (p.fd >= 0)
 				(void)poll(&p, 1, until(weft_loop_next(deed.loop)));
-			(void)weft_loop_run_once(deed.loop, WEFT_NOW);
+			(void)weft_loop_run_once(deed.loop, WEFT_NOWAIT);
 		}
 		OK(pthread_join(thread, NULL));
 		CHECK_EQ(deed.ran, POSTS);
@@ -506,7 +506,7 @@ TEST(the_descriptor_is_asked_for_without_a_loop_or_elsewhere)
 	CHECK_MISUSE(weft_loop_fd(NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_next(NULL), WEFT_NEVER);
 	OK(weft_loop_post(loop, ask_from_inside, loop));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	if (has_fd())
 		check_quiet(loop);
 	OK(weft_loop_free(loop));

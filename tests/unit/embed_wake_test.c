@@ -62,8 +62,8 @@ TEST(a_host_that_sleeps_in_poll_is_woken_by_posts_and_by_bytes)
 			OK(weft_op_init(&sleeper.deed.op, loop, on_op, &sleeper.deed));
 			OK(weft_op_recv(&sleeper.deed.op, fds[0], &byte, 1, 0, WEFT_NEVER));
 		}
-		while (weft_loop_next(loop) == WEFT_NOW)
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+		while (weft_loop_next(loop) == WEFT_NOWAIT)
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 		thread = act_later(&sleeper);
 		CHECK_EQ(poll(&p, 1, 60000), 1);
 		OK(pthread_join(thread, NULL));
@@ -101,7 +101,7 @@ plan(struct nest *nest)
 static void
 turn_inner(struct nest *nest)
 {
-	CHECK(weft_loop_run_once(nest->inner, WEFT_NOW) >= 0);
+	CHECK(weft_loop_run_once(nest->inner, WEFT_NOWAIT) >= 0);
 	nest->turns++;
 	weft_loop_leave(nest->outer); /* before it waits: let the test look */
 	plan(nest);
@@ -224,10 +224,10 @@ TEST(an_idle_loop_inside_another_makes_no_turns)
 		return;
 	make_nest(&nest);
 	for (int i = 0; i < 5; i++)
-		(void)weft_loop_run_once(nest.outer, WEFT_NOW);
+		(void)weft_loop_run_once(nest.outer, WEFT_NOWAIT);
 	turns = nest.turns;
 	for (int i = 0; i < 20; i++)
-		(void)weft_loop_run_once(nest.outer, WEFT_NOW);
+		(void)weft_loop_run_once(nest.outer, WEFT_NOWAIT);
 	CHECK_EQ(nest.turns, turns);
 	end_nest(&nest);
 }

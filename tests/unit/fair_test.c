@@ -148,7 +148,7 @@ static void
 arm_again(weft_timer *timer, void *arg)
 {
 	if (is_called())
-		OK(weft_timer_start(loop, timer, WEFT_NOW, 0, arm_again, arg));
+		OK(weft_timer_start(loop, timer, WEFT_NOWAIT, 0, arm_again, arg));
 }
 
 static void
@@ -184,7 +184,7 @@ flood(enum source kind, int width)
 		if (kind == IMMEDIATE)
 			CHECK(weft_schedule_immediate(loop, set_again, f) > 0);
 		if (kind == TIMER)
-			OK(weft_timer_start(loop, &f->timer, WEFT_NOW, 0, arm_again, f));
+			OK(weft_timer_start(loop, &f->timer, WEFT_NOWAIT, 0, arm_again, f));
 		if (kind == WATCH) {
 			f->pair = make_pair();
 			f->watcher.act = stay_ready;

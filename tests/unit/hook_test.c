@@ -182,7 +182,7 @@ TEST(a_turn_that_does_not_wait_tells_of_none)
 	struct probe x = probe('x', "ba");
 
 	push(loop, &x);
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_STR(trace, "");
 	OK(weft_loop_free(loop));
 }
@@ -207,7 +207,7 @@ TEST(a_look_at_descriptors_is_a_wait_that_cannot_block)
 	CHECK_EQ(write(fds[1], "x", 1), 1);
 	OK(weft_watch_start(loop, &watch, fds[0], WEFT_READABLE, on_readable, NULL));
 	push(loop, &x);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "bxaxw");
 	trace[0] = '\0';
 	(void)weft_loop_run_once(loop, weft_in(HOUR));
@@ -321,7 +321,7 @@ TEST(a_checkpoint_goes_on_until_hooks_and_queues_are_empty)
 	push(loop, &y);
 	OK(weft_schedule_tick(loop, add_job, &y));
 	OK(weft_loop_post(loop, note_mark, MARK('p')));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_STR(trace, "jcxcymp");
 	OK(weft_loop_free(loop));
 }
@@ -334,11 +334,11 @@ TEST(a_checkpoint_hook_is_asked_after_every_callback)
 	push(loop, &x);
 	OK(weft_loop_post(loop, add_job, &x));
 	OK(weft_loop_post(loop, add_job, &x));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_STR(trace, "jcxjcx");
 	weft_loop_drop_hook(loop, &x.hook);
 	OK(weft_loop_post(loop, add_job, &x));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_STR(trace, "jcxjcxj");
 	OK(weft_loop_free(loop));
 }
@@ -360,10 +360,10 @@ TEST(jobs_of_hooks_count_towards_the_flood_that_is_reported_once)
 
 	floods = 0;
 	OK(weft_loop_push_hook(loop, &hook));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_EQ(floods, 0);
 	left = 5;
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	CHECK_EQ(floods, 1);
 	OK(weft_loop_free(loop));
 }
@@ -559,12 +559,12 @@ TEST(whatever_makes_a_turn_needed_is_told)
 	push(loop, &x);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	OK(weft_schedule_microtask(loop, note_mark, MARK('m')));
-	CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	OK(weft_loop_post_last(loop, &last));
-	CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	CHECK_STR(trace, "nxmnxl");
 	OK(weft_op_init(&op, loop, on_op, NULL));
@@ -572,8 +572,8 @@ TEST(whatever_makes_a_turn_needed_is_told)
 	CHECK_STR(trace, "nxmnxlnx");
 	weft_op_cancel(&op);
 	CHECK_STR(trace, "nxmnxlnxnx");
-	CHECK_EQ(weft_loop_next(loop), WEFT_NOW);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	CHECK_EQ(weft_loop_next(loop), WEFT_NOWAIT);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "nxmnxlnxnx");
 	OK(weft_loop_free(loop));
 }
@@ -594,7 +594,7 @@ TEST(nothing_is_told_inside_of_a_turn)
 	push(loop, &x);
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	OK(weft_loop_post(loop, start_timer, &x));
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "");
 	CHECK_EQ(weft_loop_next(loop), x.timer.due_ns);
 	OK(weft_loop_free(loop));
@@ -620,7 +620,7 @@ TEST(what_a_hook_changes_while_it_is_told_is_told_when_all_have_been)
 	CHECK_EQ(weft_loop_next(loop), WEFT_NEVER);
 	OK(weft_timer_start(loop, &timer, weft_in(HOUR), 0, on_timer, NULL));
 	CHECK_STR(trace, "nxnynxny");
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	OK(weft_loop_free(loop));
 }
 

@@ -68,7 +68,7 @@ TEST(a_turn_says_whether_anything_is_alive_and_a_run_ends_when_nothing_is)
 	weft_timer timer = WEFT_INIT;
 
 	arm(loop, &timer, HOUR);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 0);
@@ -115,7 +115,7 @@ try_from_inside(void *arg)
 
 	CHECK_EQ(weft_loop_state(loop), WEFT_RUNNING);
 	CHECK_MISUSE(weft_loop_run(loop), WEFT_EDEADLK);
-	CHECK_MISUSE(weft_loop_run_once(loop, WEFT_NOW), WEFT_EDEADLK);
+	CHECK_MISUSE(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EDEADLK);
 	CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK_EQ(weft_loop_start(loop), WEFT_EBUSY);
 	CHECK_EQ(weft_loop_free(weft_loop_current()), WEFT_EBUSY);
@@ -166,9 +166,9 @@ TEST(no_loop_means_the_one_that_runs_here)
 TEST(no_loop_where_none_runs_is_misuse)
 {
 	CHECK_MISUSE(weft_loop_run(NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_run_once(NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_run_once(NULL, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_loop_start(NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_loop_wait_stopped(NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_loop_wait_stopped(NULL, WEFT_NOWAIT), WEFT_EINVAL);
 }
 
 static void *
@@ -212,7 +212,7 @@ TEST(a_run_told_to_leave_returns_after_its_turn_and_keeps_everything)
 	CHECK_EQ(weft_loop_state(loop), WEFT_IDLE);
 	CHECK_STR(trace, "a");
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* it was accepted */
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "ab");
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	OK(weft_loop_free(loop));
@@ -288,7 +288,7 @@ TEST(a_started_loop_is_no_other_threads_to_run_start_or_free)
 		weft_loop *loop = make_started();
 
 		CHECK_EQ(weft_loop_run(loop), WEFT_EBUSY);
-		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EBUSY);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EBUSY);
 		CHECK_EQ(weft_loop_start(loop), WEFT_EBUSY);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 		stop_and_free(loop);
@@ -306,7 +306,7 @@ TEST(stopping_an_idle_loop_without_accepted_posts_stops_it_at_once)
 	CHECK(weft_schedule_timeout(loop, HOUR, note, MARK('n')) > 0);
 	weft_loop_stop(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
-	OK(weft_loop_wait_stopped(loop, WEFT_NOW));
+	OK(weft_loop_wait_stopped(loop, WEFT_NOWAIT));
 	CHECK_EQ(weft_timer_stop(&timer), 0);
 	CHECK_STR(trace, "");
 	OK(weft_loop_free(loop));
@@ -318,7 +318,7 @@ TEST(a_stopped_loop_never_runs_again)
 
 	weft_loop_stop(loop);
 	CHECK_EQ(weft_loop_run(loop), WEFT_EALREADY);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EALREADY);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EALREADY);
 	CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
 	weft_loop_stop(loop);
 	weft_loop_leave(loop);
@@ -344,9 +344,9 @@ TEST(after_a_wait_for_its_stop_every_call_finds_the_loop_stopped)
 		else if (i % 4 == 1)
 			CHECK_EQ(weft_loop_start(loop), WEFT_EALREADY);
 		else if (i % 4 == 2)
-			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), WEFT_EALREADY);
+			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), WEFT_EALREADY);
 		else
-			CHECK_EQ(weft_timer_start(loop, &timer, WEFT_NOW, 0, note_timer, NULL),
+			CHECK_EQ(weft_timer_start(loop, &timer, WEFT_NOWAIT, 0, note_timer, NULL),
 			         WEFT_ESHUTDOWN);
 		OK(weft_loop_free(loop));
 	}
@@ -363,7 +363,7 @@ TEST(a_stopped_idle_loop_with_accepted_posts_ends_when_it_is_run)
 		weft_loop_stop(loop);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
-		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOW), WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_loop_wait_stopped(loop, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 		OK(once ? weft_loop_run_once(loop, WEFT_NEVER) : weft_loop_run(loop));
 		CHECK_STR(trace, "a");
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -443,9 +443,9 @@ use_forked(weft_loop *loop, int what)
 	/* clang-format off */
 	switch (what) {
 	case 0: return weft_loop_run(loop);
-	case 1: return weft_loop_run_once(loop, WEFT_NOW);
+	case 1: return weft_loop_run_once(loop, WEFT_NOWAIT);
 	case 2: return weft_loop_start(loop);
-	case 3: return weft_loop_wait_stopped(loop, WEFT_NOW);
+	case 3: return weft_loop_wait_stopped(loop, WEFT_NOWAIT);
 	case 4: return weft_loop_post(loop, note, NULL);
 	case 5: return weft_loop_post_first(loop, note, NULL);
 	case 6: return weft_loop_post_node(loop, &node);
@@ -528,7 +528,7 @@ TEST(a_forked_child_frees_its_parents_loop_in_any_state_and_makes_its_own)
 			test_child_exit(free_and_make_own(loop, held));
 		CHECK(is_well(child, false));
 		if (state == 0)
-			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+			CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 		stop_and_free(loop); /* the parent's is as it was */
 		CHECK_STR(trace, "m");
 	}

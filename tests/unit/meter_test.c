@@ -105,7 +105,7 @@ start_overdue(void *arg)
 {
 	static weft_timer timer;
 
-	OK(weft_timer_start(arg, &timer, WEFT_NOW, 0, take_time_by_timer, TIME(1)));
+	OK(weft_timer_start(arg, &timer, WEFT_NOWAIT, 0, take_time_by_timer, TIME(1)));
 }
 
 TEST(a_timer_that_was_overdue_when_started_is_no_lag_of_the_loop)
@@ -144,7 +144,7 @@ TEST(the_lag_of_posts_is_that_from_waking_to_running)
 	wakes_left = 100;
 	on_park = post_and_again;
 	OK(weft_loop_run(woken));
-	OK(weft_loop_run_once(woken, WEFT_NOW));
+	OK(weft_loop_run_once(woken, WEFT_NOWAIT));
 	s = stats_of(woken);
 	CHECK_EQ(s.posts_executed, 100);
 	CHECK(s.lag.count >= 99);

@@ -56,9 +56,9 @@ TEST(counters_are_exact_after_a_scripted_run)
 	CHECK(s.turns == 0 && s.posts_accepted == 0 && s.timers_fired == 0);
 	CHECK(s.ops_started == 1 && s.ops_finished == 0);
 	CHECK_EQ(s.alive, 2 + 1); /* numbers are on their way */
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	clock_ns += 10;
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	s = stats_of(loop);
 	CHECK_EQ(s.turns, 2);
 	CHECK_EQ(s.posts_accepted, 5);
@@ -350,7 +350,7 @@ TEST(a_stopped_loop_still_tells_what_it_did)
 
 	OK(weft_timer_start(loop, &timer, weft_in(FOREVER), 0, take_time_by_timer, NULL));
 	OK(weft_loop_post(loop, nothing, NULL));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(stats_of(loop).alive, 1);
 	weft_loop_stop(loop);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);

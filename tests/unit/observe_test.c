@@ -101,7 +101,7 @@ static void
 work(weft_loop *loop)
 {
 	OK(weft_loop_post(loop, take_time, TIME(WEFT_MS)));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 }
 
 static uint64_t
@@ -254,7 +254,7 @@ TEST(a_callback_may_have_its_own_loop_observed)
 	fake_clock();
 	loop = make_named("self");
 	OK(weft_loop_post(loop, observe_oneself, TIME(WEFT_MS)));
-	OK(weft_loop_run_once(loop, WEFT_NOW));
+	OK(weft_loop_run_once(loop, WEFT_NOWAIT));
 	work(loop);
 	CHECK_EQ(stats_of(loop).turn.count, 1); /* from the next turn on */
 	OK(weft_loop_free(loop));

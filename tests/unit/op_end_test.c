@@ -1,7 +1,7 @@
 /* op_end_test.c - how ops on descriptors end: early, late, together, in masses.
  *
  * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOW looks at descriptors once; where turns are counted
+ * the tests.  A turn with WEFT_NOWAIT looks at descriptors once; where turns are counted
  * they stand for time.
  */
 #include <fcntl.h>
@@ -129,7 +129,7 @@ TEST(what_can_be_done_at_once_is_done_whatever_its_deadline)
 	for (int i = 0; i < 12; i++) {
 		struct pair pair = make_pair();
 		struct probe p = { 0 };
-		uint64_t deadline = i < 6 ? WEFT_NOW : weft_in(50 * WEFT_US);
+		uint64_t deadline = i < 6 ? WEFT_NOWAIT : weft_in(50 * WEFT_US);
 
 		put(pair.peer, "abc");
 		OK(weft_op_init(&p.op, loop, on_done, &p));
@@ -186,7 +186,7 @@ TEST(what_cannot_be_done_at_once_times_out_and_not_early)
 	for (int kind = POLL_READ; kind < KINDS; kind++) {
 		int fd = kind == CONNECT ? weft__sys->socket(AF_INET, SOCK_STREAM, 0) : pair.fd;
 		bool accepts = kind == ACCEPT || kind == ACCEPT_MULTI;
-		uint64_t deadline = kind % 2 ? WEFT_NOW : weft_in(WEFT_MS);
+		uint64_t deadline = kind % 2 ? WEFT_NOWAIT : weft_in(WEFT_MS);
 		struct probe p = { .addr = mute.addr };
 		struct sockaddr_in addr;
 
@@ -241,7 +241,7 @@ TEST(a_loop_that_stops_or_an_op_that_is_cancelled_ends_once_of_every_kind)
 			OK(weft_loop_post(loop, stop_loop, loop));
 		for (int i = 0; !stops && i < KINDS; i++)
 			weft_op_cancel(&probes[i].op);
-		while (weft_loop_run_once(loop, WEFT_NOW) == 1)
+		while (weft_loop_run_once(loop, WEFT_NOWAIT) == 1)
 			;
 		for (int i = 0; i < KINDS; i++) {
 			CHECK_ENDED(&probes[i], stops ? WEFT_ESHUTDOWN : WEFT_ECANCELED);

@@ -1,7 +1,7 @@
 /* op_fd_test.c - ops on descriptors: what each kind does, and who may wait where.
  *
  * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOW looks at descriptors once.
+ * the tests.  A turn with WEFT_NOWAIT looks at descriptors once.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -322,7 +322,7 @@ TEST(one_may_wait_to_read_and_one_to_write_and_another_is_refused)
 	start(loop, &w, SEND, pair.fd);
 	OK(weft_op_init(&x.op, loop, on_done, &x));
 	for (int kind = POLL_READ; kind < CONNECT; kind++)
-		CHECK_EQ(try_start(&x, kind, pair.fd, WEFT_NOW), WEFT_EBUSY);
+		CHECK_EQ(try_start(&x, kind, pair.fd, WEFT_NOWAIT), WEFT_EBUSY);
 	OK(weft_op_init(&c.op, loop, on_done, &c));
 	OK(weft_op_close(&c.op, pair.fd)); /* is nobody's second */
 	OK(weft_loop_run(loop));

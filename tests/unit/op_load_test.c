@@ -1,7 +1,7 @@
 /* op_load_test.c - ops under load: many, hot ones, a full process.
  *
  * All of it is between sockets of this process, so what is ready when is chosen by
- * the tests.  A turn with WEFT_NOW looks at descriptors once; where turns are counted
+ * the tests.  A turn with WEFT_NOWAIT looks at descriptors once; where turns are counted
  * they stand for time.
  */
 #include <sys/resource.h>
@@ -106,7 +106,7 @@ TEST(an_accept_without_free_descriptors_neither_spins_nor_gives_up)
 	loop = make();
 	held_count = 0;
 	OK(weft_op_init(&s.op, loop, on_done, &s));
-	OK(weft_op_poll(&s.op, listener, WEFT_READABLE, WEFT_NOW));
+	OK(weft_op_poll(&s.op, listener, WEFT_READABLE, WEFT_NOWAIT));
 	OK(weft_loop_run(loop)); /* so the loop has opened what it needs */
 	for (int i = 0; i < 8; i++)
 		clients[i] = make_client(&addr);

@@ -206,7 +206,7 @@ feed_all(void)
 	CHECK(drain(all.pairs[WRITE].peer) > 0);
 	all.pairs[TAKE].peer = make_client(&all.name);
 	put(all.watched.peer, "x");
-	CHECK_EQ(weft_write(all.peer, "x", 1, WEFT_NOW), 1);
+	CHECK_EQ(weft_write(all.peer, "x", 1, WEFT_NOWAIT), 1);
 }
 
 static void

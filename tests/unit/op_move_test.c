@@ -55,7 +55,7 @@ start(void *arg)
 	letter->got = 0;
 	OK(weft_op_init(&letter->op, letter->loop, on_done, letter));
 	OK(weft_op_recv(&letter->op, pair[0], &letter->byte, 1, 0, WEFT_NEVER));
-	CHECK_EQ(weft_loop_run_once(letter->loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(letter->loop, WEFT_NOWAIT), 1);
 	return NULL;
 }
 
@@ -134,7 +134,7 @@ TEST(a_watch_started_on_one_thread_is_told_on_another)
 	int told = 0;
 
 	OK(weft_watch_start(loop, &watch, pair[0], WEFT_READABLE, on_ready, &told));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	put('x');
 	elsewhere(run, loop);
 	CHECK_EQ(told, 1);

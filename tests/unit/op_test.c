@@ -50,7 +50,7 @@ TEST(sleeps_finish_in_order_of_deadline_then_of_start)
 	start_sleep(loop, &p[1], now - 20);
 	start_sleep(loop, &p[3], now + WEFT_MS);
 	start_sleep(loop, &p[2], now - 20);
-	start_sleep(loop, &p[0], WEFT_NOW);
+	start_sleep(loop, &p[0], WEFT_NOWAIT);
 	start_sleep(loop, &p[5], now + 2 * WEFT_MS);
 	CHECK_STR(trace, "");
 	OK(weft_loop_run(loop));
@@ -69,7 +69,7 @@ TEST(a_sleep_without_a_deadline_ends_when_it_is_cancelled)
 	weft_op_cancel(&p.op);
 	CHECK(p.op.pending); /* until its callback */
 	CHECK_EQ(p.results, 0);
-	CHECK_MISUSE(weft_op_sleep(&p.op, WEFT_NOW), WEFT_EBUSY);
+	CHECK_MISUSE(weft_op_sleep(&p.op, WEFT_NOWAIT), WEFT_EBUSY);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, WEFT_ECANCELED);
 	OK(weft_loop_free(loop));
@@ -81,7 +81,7 @@ static void
 sleep_again(struct probe *p)
 {
 	if (again_left-- > 0)
-		OK(weft_op_sleep(&p->op, WEFT_NOW));
+		OK(weft_op_sleep(&p->op, WEFT_NOWAIT));
 	else
 		free(p);
 }
@@ -93,7 +93,7 @@ TEST(an_op_may_be_started_anew_or_freed_by_its_own_callback)
 
 	again_left = 1000;
 	p->act = sleep_again;
-	start_sleep(loop, p, WEFT_NOW);
+	start_sleep(loop, p, WEFT_NOWAIT);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(again_left, -1);
 	OK(weft_loop_free(loop));
@@ -171,7 +171,7 @@ TEST(a_callback_may_finish_another_op_which_ends_after_it)
 	struct probe a = { .name = 'a', .act = finish_other, .other = &b };
 
 	begin(loop, &b, WEFT_NEVER);
-	start_sleep(loop, &a, WEFT_NOW);
+	start_sleep(loop, &a, WEFT_NOWAIT);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
 	CHECK_ENDED(&b, 5);
@@ -401,7 +401,7 @@ TEST(who_has_finished_is_not_asked_any_more_and_its_value_stands)
 	begin(loop, &p[0], WEFT_NEVER); /* finished, then cancelled */
 	OK(weft_op_finish(&p[0].op, 1));
 	weft_op_cancel(&p[0].op);
-	begin(loop, &p[1], WEFT_NOW); /* finished by its deadline */
+	begin(loop, &p[1], WEFT_NOWAIT); /* finished by its deadline */
 	OK(weft_op_finish(&p[1].op, 2));
 	begin(loop, &p[2], WEFT_NEVER); /* cancelled, then finished */
 	weft_op_cancel(&p[2].op);
@@ -437,7 +437,7 @@ TEST(cancelling_what_is_not_pending_does_nothing)
 	weft_op_cancel(&p.op);
 	turn(loop);
 	CHECK_EQ(p.results, 0);
-	start_sleep(loop, &p, WEFT_NOW); /* and cancels itself when it is over */
+	start_sleep(loop, &p, WEFT_NOWAIT); /* and cancels itself when it is over */
 	OK(weft_loop_run(loop));
 	weft_op_cancel(&p.op);
 	OK(weft_loop_run(loop));
@@ -453,9 +453,9 @@ TEST(a_sibling_cancelled_by_a_callback_ends_once_and_soon)
 	struct probe b = { .name = 'b', .act = cancel_other, .other = &due };
 
 	start_sleep(loop, &far, weft_in(HOUR));
-	start_sleep(loop, &a, WEFT_NOW);
-	start_sleep(loop, &b, WEFT_NOW);
-	start_sleep(loop, &due, WEFT_NOW); /* ready in the same batch */
+	start_sleep(loop, &a, WEFT_NOWAIT);
+	start_sleep(loop, &b, WEFT_NOWAIT);
+	start_sleep(loop, &due, WEFT_NOWAIT); /* ready in the same batch */
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&far, WEFT_ECANCELED);
 	CHECK_EQ(due.ends, 1);
@@ -477,21 +477,21 @@ TEST(background_ops_do_not_keep_a_run_going_and_still_finish)
 	weft_op_set_background(&own_kind.op, true);
 	weft_op_set_background(&own_kind.op, true);
 	OK(weft_loop_run(loop));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	init(loop, &b);
 	weft_op_set_background(&b.op, true);
 	weft_op_set_background(&b.op, false); /* any time */
-	OK(weft_op_sleep(&b.op, WEFT_NOW));
+	OK(weft_op_sleep(&b.op, WEFT_NOWAIT));
 	OK(weft_loop_run(loop));
 	CHECK_EQ(b.ends, 1);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY); /* there are ops */
 	weft_op_set_background(&a.op, false);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	weft_op_cancel(&a.op);
 	weft_op_cancel(&own_kind.op);
 	while (a.ends + own_kind.ends < 2)
 		turn(loop);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	OK(weft_loop_free(loop));
 }
 
@@ -502,7 +502,7 @@ stop_loop(struct probe *p)
 
 	weft_loop_stop(p->op.loop);
 	init(p->op.loop, &late);
-	CHECK_EQ(weft_op_sleep(&late.op, WEFT_NOW), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_op_sleep(&late.op, WEFT_NOWAIT), WEFT_ESHUTDOWN);
 	CHECK_EQ(weft_op_begin(&late.op, on_cancel, &late, WEFT_NEVER), WEFT_ESHUTDOWN);
 }
 
@@ -521,7 +521,7 @@ TEST(a_loop_that_stops_ends_every_op_once)
 	weft_op_cancel(&s[2].op);
 	weft_op_cancel(&o[2].op);
 	OK(weft_op_finish(&o[1].op, 11));
-	start_sleep(loop, &stopper, WEFT_NOW);
+	start_sleep(loop, &stopper, WEFT_NOWAIT);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	for (int i = 0; i < 4; i++) {
@@ -585,8 +585,8 @@ start_elsewhere(void *arg)
 {
 	struct probe *p = arg;
 
-	CHECK_MISUSE(weft_op_sleep(&p->op, WEFT_NOW), WEFT_EXDEV);
-	CHECK_MISUSE(weft_op_begin(&p->op, on_cancel, p, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_op_sleep(&p->op, WEFT_NOWAIT), WEFT_EXDEV);
+	CHECK_MISUSE(weft_op_begin(&p->op, on_cancel, p, WEFT_NOWAIT), WEFT_EXDEV);
 	return NULL;
 }
 
@@ -607,16 +607,16 @@ TEST(ops_that_make_no_sense_are_misuse)
 
 	CHECK_MISUSE(weft_op_init(NULL, loop, on_done, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_op_init(&p.op, NULL, on_done, NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_op_sleep(NULL, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_op_sleep(&raw.op, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_sleep(NULL, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_sleep(&raw.op, WEFT_NOWAIT), WEFT_EINVAL);
 	init(loop, &p);
-	CHECK_MISUSE(weft_op_begin(&p.op, NULL, NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_op_begin(&p.op, NULL, NULL, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_op_finish(NULL, 0), WEFT_EINVAL);
-	start_sleep(loop, &host, WEFT_NOW);
+	start_sleep(loop, &host, WEFT_NOWAIT);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.results, 0);
-	OK(weft_op_sleep(&p.op, WEFT_NOW));
-	CHECK_MISUSE(weft_op_begin(&p.op, on_cancel, &p, WEFT_NOW), WEFT_EBUSY);
+	OK(weft_op_sleep(&p.op, WEFT_NOWAIT));
+	CHECK_MISUSE(weft_op_begin(&p.op, on_cancel, &p, WEFT_NOWAIT), WEFT_EBUSY);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, 0);
 	OK(weft_loop_free(loop));

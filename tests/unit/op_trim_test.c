@@ -82,7 +82,7 @@ TEST(what_is_in_use_stays)
 	OK(weft_schedule_tick(loop, count, NULL));
 	CHECK(weft_loop_trim(loop) > 0); /* the microtasks' */
 	OK(weft_loop_trim(loop));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(calls, 1);
 	CHECK_EQ(weft_timer_stop(&timer), 1);
 	OK(weft_schedule_clear(loop, id, NULL));

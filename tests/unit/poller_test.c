@@ -32,7 +32,7 @@ on_each(void (*fn)(weft_poller *poller, int fds[2]))
 static int
 wait_now(weft_poller *poller, weft_poller_event *event)
 {
-	return weft_poller_wait(poller, event, 1, WEFT_NOW);
+	return weft_poller_wait(poller, event, 1, WEFT_NOWAIT);
 }
 
 static void
@@ -111,7 +111,7 @@ refuses(weft_poller *poller, int fds[2])
 	CHECK_EQ(weft_poller_add(poller, 9999, WEFT_READABLE, 1), WEFT_EBADF);
 	CHECK_MISUSE(weft_poller_add(poller, fds[1], 0x4000, 1), WEFT_EINVAL);
 	CHECK_MISUSE(weft_poller_modify(poller, fds[0], 0x4000, 1), WEFT_EINVAL);
-	CHECK_MISUSE(weft_poller_wait(poller, &event, 0, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_poller_wait(poller, &event, 0, WEFT_NOWAIT), WEFT_EINVAL);
 }
 
 TEST(what_is_there_already_unknown_or_closed_is_refused)

@@ -76,7 +76,7 @@ TEST(a_callback_may_post_to_its_loop_in_front_and_behind)
 	OK(weft_loop_post(loop, post_first_and_last, loop));
 	for (const char *c = "bcde"; *c; c++)
 		OK(weft_loop_post(loop, note, MARK(*c)));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "ab");
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab1cdez");
@@ -93,11 +93,11 @@ TEST(one_turn_runs_as_many_posts_as_its_budget)
 		for (uint64_t i = 0; i < 2 * budget + 4; i++)
 			OK(weft_loop_post(loop, count, &ran));
 		ran = 0;
-		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 		CHECK_EQ(ran, budget);
-		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 		CHECK_EQ(ran, 2 * budget);
-		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+		CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 		CHECK_EQ(ran, 2 * budget + 4);
 		OK(weft_loop_free(loop));
 	}
@@ -118,7 +118,7 @@ TEST(a_post_that_posts_itself_again_holds_up_neither_timers_nor_immediates)
 	weft_timer timer = WEFT_INIT;
 
 	chain = 100000;
-	OK(weft_timer_start(loop, &timer, WEFT_NOW, 0, note_timer, MARK('t')));
+	OK(weft_timer_start(loop, &timer, WEFT_NOWAIT, 0, note_timer, MARK('t')));
 	CHECK(weft_schedule_immediate(loop, note, MARK('i')) > 0);
 	for (int i = 0; i < 2000; i++)
 		OK(weft_loop_post(loop, post_again, NULL));
@@ -180,7 +180,7 @@ TEST(what_is_posted_last_runs_once_after_all_else_and_before_the_wait)
 	CHECK_EQ(weft_loop_run_once(loop, weft_in(WEFT_MS)), 1);
 	CHECK_STR(trace, "1abc.");
 	OK(weft_loop_post(loop, note_and_flush, MARK('d')));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_STR(trace, "1abc.d.");
 	OK(weft_loop_post_last(loop, &flush));
 	OK(weft_loop_post_last(loop, &flush));
@@ -202,7 +202,7 @@ TEST(a_full_inbox_refuses_posts_but_not_nodes_until_some_have_run)
 		OK(weft_loop_post(loop, count, &ran));
 	CHECK_EQ(weft_loop_post(loop, count, &ran), WEFT_EAGAIN);
 	OK(weft_loop_post_node(loop, &node));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	for (int i = 0; i < 4; i++)
 		OK(weft_loop_post(loop, count, &ran));
 	CHECK_EQ(weft_loop_post(loop, count, &ran), WEFT_EAGAIN);
@@ -223,7 +223,7 @@ TEST(the_inbox_is_full_exactly_when_so_many_posts_wait)
 		int rc;
 
 		if (what == 0) {
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 			continue;
 		}
 		rc = weft_loop_post(loop, count, &ran);

@@ -69,7 +69,7 @@ stop_idle(weft_loop *loop)
 void
 turn(weft_loop *loop)
 {
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 }
 
 void

@@ -82,10 +82,10 @@ TEST(an_immediate_set_by_an_immediate_runs_after_the_next_wait)
 	weft_loop *loop = make();
 
 	CHECK(weft_schedule_immediate(loop, immediate_again, MARK('i')) > 0);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "i");
 	OK(weft_loop_post(loop, note, MARK('p')));
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(trace, "ipi");
 	OK(weft_loop_free(loop));
 }
@@ -104,7 +104,7 @@ TEST(numbers_are_of_one_sequence_and_never_reused)
 		CHECK(id > last);
 		OK(weft_schedule_clear(loop, id, NULL));
 		if (i % 100 == 0)
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
 	CHECK_EQ(weft_schedule_clear(loop, first, NULL), WEFT_ENOENT);
 	OK(weft_loop_free(loop));
@@ -379,7 +379,7 @@ TEST(a_background_number_does_not_keep_a_run)
 	OK(weft_schedule_set_background(loop, id, true));
 	OK(weft_loop_run(loop));
 	OK(weft_schedule_set_background(loop, id, false));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	OK(weft_schedule_set_background(loop, id, true));
 	CHECK(weft_schedule_timeout(loop, WEFT_US, note, MARK('t')) > 0);
 	OK(weft_loop_run(loop));
@@ -462,7 +462,7 @@ TEST(nothing_is_alive_after_a_stop_that_crossed_a_clear)
 	weft_loop *loop = make();
 
 	ids[0] = weft_schedule_timeout(loop, HOUR, note, NULL);
-	(void)weft_loop_run_once(loop, WEFT_NOW);
+	(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	OK(weft_loop_post(loop, clear_elsewhere_and_stop, loop));
 	CHECK_EQ(weft_loop_run_once(loop, WEFT_NEVER), 0);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
@@ -510,7 +510,7 @@ TEST(a_checkpoint_begins_each_run_and_follows_every_callback_of_every_kind)
 		OK(weft_schedule_microtask(loop, note, MARK('x')));
 		OK(weft_schedule_tick(loop, note, MARK('y')));
 		while (rc == 1)
-			rc = kind % 2 ? weft_loop_run(loop) : weft_loop_run_once(loop, WEFT_NOW);
+			rc = kind % 2 ? weft_loop_run(loop) : weft_loop_run_once(loop, WEFT_NOWAIT);
 		OK(rc);
 		CHECK_STR(trace, "yx1tm2tm");
 		OK(weft_loop_free(loop));

@@ -159,8 +159,8 @@ TEST(timers_in_steady_state_allocate_nothing)
 
 	seed = test_seed();
 	for (int i = 0; i < 100; i++)
-		OK(weft_timer_start(loop, &timers[i], WEFT_NOW, 0, arm_again, NULL));
-	OK(weft_timer_start(loop, &repeats, WEFT_NOW, 20 * WEFT_US, put_off, &late));
+		OK(weft_timer_start(loop, &timers[i], WEFT_NOWAIT, 0, arm_again, NULL));
+	OK(weft_timer_start(loop, &repeats, WEFT_NOWAIT, 20 * WEFT_US, put_off, &late));
 	check_steady(loop);
 	end(loop);
 }
@@ -209,7 +209,7 @@ TEST(sleeping_ops_in_steady_state_allocate_nothing)
 	for (int i = 0; i < 50; i++) {
 		probes[i].act = sleep_again;
 		init(loop, &probes[i]);
-		OK(weft_op_sleep(&probes[i].op, WEFT_NOW));
+		OK(weft_op_sleep(&probes[i].op, WEFT_NOWAIT));
 	}
 	check_steady(loop);
 	end(loop);

@@ -67,7 +67,7 @@ TEST(timers_fire_in_order_of_deadline_then_of_start)
 	arm(loop, &p[1], now - 20, 0);
 	arm(loop, &p[3], now + WEFT_MS, 0);
 	arm(loop, &p[2], now - 20, 0);
-	arm(loop, &p[0], WEFT_NOW, 0);
+	arm(loop, &p[0], WEFT_NOWAIT, 0);
 	arm(loop, &p[5], now + 2 * WEFT_MS, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "abcdef");
@@ -122,7 +122,7 @@ TEST(a_time_gone_by_means_the_next_turn)
 static void
 start_other(struct alarm *p)
 {
-	arm(p->loop, p->other, WEFT_NOW, 0);
+	arm(p->loop, p->other, WEFT_NOWAIT, 0);
 }
 
 TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
@@ -132,7 +132,7 @@ TEST(a_timer_started_by_a_timer_fires_in_the_next_turn)
 	struct alarm a = { .name = 'a', .act = start_other, .other = &b };
 
 	b.other = &b; /* for ever */
-	arm(loop, &a, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOWAIT, 0);
 	turn(loop);
 	CHECK_STR(trace, "a");
 	turn(loop);
@@ -155,8 +155,8 @@ TEST(a_microtask_checkpoint_follows_every_timer)
 	struct alarm a = { .name = 'a', .act = queue_both };
 	struct alarm b = { .name = 'b', .act = queue_both };
 
-	arm(loop, &a, WEFT_NOW, 0);
-	arm(loop, &b, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOWAIT, 0);
+	arm(loop, &b, WEFT_NOWAIT, 0);
 	turn(loop);
 	CHECK_STR(trace, "atmbtm");
 	OK(weft_loop_free(loop));
@@ -191,7 +191,7 @@ start_until_others_ran(weft_timer *timer, void *arg)
 	struct busy *busy = arg;
 
 	if (++busy->fired < 1000000 && (busy->posts || busy->immediates))
-		OK(weft_timer_start(NULL, timer, WEFT_NOW, 0, start_until_others_ran, arg));
+		OK(weft_timer_start(NULL, timer, WEFT_NOWAIT, 0, start_until_others_ran, arg));
 }
 
 TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
@@ -199,7 +199,7 @@ TEST(a_timer_that_is_always_due_starves_neither_posts_nor_immediates)
 	weft_loop *loop = make();
 	struct busy busy = { .posts = 500, .immediates = 500 };
 
-	OK(weft_timer_start(loop, &busy.timer, WEFT_NOW, 0, start_until_others_ran, &busy));
+	OK(weft_timer_start(loop, &busy.timer, WEFT_NOWAIT, 0, start_until_others_ran, &busy));
 	OK(weft_loop_post(loop, post_chain, &busy.posts));
 	CHECK(weft_schedule_immediate(loop, immediate_chain, &busy.immediates) > 0);
 	OK(weft_loop_run(loop));
@@ -255,7 +255,7 @@ TEST(a_repeating_timer_started_anew_by_its_call_is_what_it_was_started_as)
 	weft_loop *loop = make();
 	struct alarm p = { .act = become_one_shot };
 
-	arm(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOWAIT, WEFT_US);
 	p.due_ns = 0;
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.fired, 4);
@@ -272,7 +272,7 @@ TEST(starting_an_armed_timer_moves_it)
 
 	arm(loop, &a, weft_in(HOUR), WEFT_US);
 	arm(loop, &b, weft_in(WEFT_MS), 0);
-	arm(loop, &a, WEFT_NOW, 0); /* sooner, and once */
+	arm(loop, &a, WEFT_NOWAIT, 0); /* sooner, and once */
 	arm(loop, &b, weft_in(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "ab");
@@ -286,7 +286,7 @@ TEST(a_stopped_timer_does_not_fire_and_does_not_keep_the_loop)
 	struct alarm p = { .name = 'a' };
 
 	CHECK_EQ(weft_timer_stop(&p.timer), 0); /* never started */
-	arm(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOWAIT, WEFT_US);
 	CHECK_EQ(weft_timer_stop(&p.timer), 1);
 	CHECK_EQ(weft_timer_stop(&p.timer), 0);
 	memset(&p.timer, 0xee, sizeof(p.timer));
@@ -365,7 +365,7 @@ TEST(a_background_timer_does_not_keep_a_run_and_fires_while_others_do)
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&back.timer), 1);
 	arm(loop, &back, weft_in(WEFT_MS), 0); /* still background */
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	arm(loop, &late, weft_in(2 * WEFT_MS), 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "bl");
@@ -384,19 +384,19 @@ TEST(a_timer_may_become_background_and_come_back_at_any_time)
 	weft_loop *loop = make();
 	struct alarm p = { .act = to_background };
 
-	arm(loop, &p, WEFT_NOW, WEFT_US);
+	arm(loop, &p, WEFT_NOWAIT, WEFT_US);
 	OK(weft_loop_run(loop));
 	CHECK_EQ(p.fired, 3);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	weft_timer_set_background(&p.timer, false);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	weft_timer_set_background(&p.timer, false);
 	weft_timer_set_background(&p.timer, true);
 	weft_timer_set_background(&p.timer, true);
 	p.act = NULL;
 	OK(weft_loop_run(loop));
 	CHECK_EQ(weft_timer_stop(&p.timer), 1);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	OK(weft_loop_free(loop));
 }
 
@@ -406,7 +406,7 @@ static void
 stop_loop(struct alarm *p)
 {
 	weft_loop_stop(p->loop);
-	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOW, 0, on_fire, p), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_timer_start(p->loop, &p->timer, WEFT_NOWAIT, 0, on_fire, p), WEFT_ESHUTDOWN);
 	note(MARK('.'));
 }
 
@@ -418,13 +418,13 @@ TEST(as_the_loop_stops_timers_are_disarmed_without_a_call)
 
 	arm(loop, &late, weft_in(HOUR), 0);
 	arm(loop, &late_too, weft_in(HOUR), HOUR);
-	arm(loop, &a, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOWAIT, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(weft_timer_stop(&late.timer), 0);
 	CHECK_EQ(weft_timer_stop(&late_too.timer), 0);
-	CHECK_EQ(weft_timer_start(loop, &a.timer, WEFT_NOW, 0, on_fire, &a), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_timer_start(loop, &a.timer, WEFT_NOWAIT, 0, on_fire, &a), WEFT_ESHUTDOWN);
 	OK(weft_loop_free(loop));
 }
 
@@ -434,8 +434,8 @@ TEST(a_timer_that_is_due_when_another_stops_the_loop_does_not_fire)
 	struct alarm a = { .name = 'a', .act = stop_loop };
 	struct alarm b = { .name = 'b' };
 
-	arm(loop, &a, WEFT_NOW, 0);
-	arm(loop, &b, WEFT_NOW, 0);
+	arm(loop, &a, WEFT_NOWAIT, 0);
+	arm(loop, &b, WEFT_NOWAIT, 0);
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "a.");
 	OK(weft_loop_free(loop));
@@ -482,7 +482,7 @@ TEST(a_timer_without_function_deadline_or_loop_is_misuse)
 	CHECK_MISUSE(weft_timer_start(loop, t, 1, 0, NULL, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_timer_start(loop, t, WEFT_NEVER, 0, on_fire, &p), WEFT_EINVAL);
 	CHECK_MISUSE(weft_timer_start(NULL, t, 1, 0, on_fire, &p), WEFT_EINVAL);
-	arm(loop, &p, WEFT_NOW, 0);
+	arm(loop, &p, WEFT_NOWAIT, 0);
 	CHECK_MISUSE(weft_timer_start(other, t, 1, 0, on_fire, &p), WEFT_EINVAL);
 	OK(weft_loop_run(loop)); /* it stayed as it was */
 	CHECK_STR(trace, "a");

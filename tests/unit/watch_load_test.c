@@ -1,6 +1,6 @@
 /* watch_load_test.c - watches: what they cost, and many of them.
  *
- * A turn with WEFT_NOW looks at descriptors once, so where nothing must happen a few
+ * A turn with WEFT_NOWAIT looks at descriptors once, so where nothing must happen a few
  * turns stand for "never", and where something must happen soon, for "soon".
  */
 #include <unistd.h>

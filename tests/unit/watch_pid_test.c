@@ -61,7 +61,7 @@ TEST_TWICE(a_watch_on_a_pid_is_called_once_when_it_has_been_reaped)
 
 	OK(weft_watch_start_pid(loop, &m[0].watch, pid, on_death, &m[0]));
 	OK(weft_watch_start_pid(loop, &m[1].watch, other, on_death, &m[1]));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(m[0].calls + m[1].calls, 0);
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	CHECK_EQ(weft_watch_stop(&m[1].watch), 1);

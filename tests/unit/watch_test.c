@@ -1,6 +1,6 @@
 /* watch_test.c - watches: what they tell, when they are silent, how they end.
  *
- * A turn with WEFT_NOW looks at descriptors once, so where nothing must happen a few
+ * A turn with WEFT_NOWAIT looks at descriptors once, so where nothing must happen a few
  * turns stand for "never", and where something must happen soon, for "soon".
  */
 #include <fcntl.h>
@@ -467,13 +467,13 @@ TEST(background_watches_do_not_keep_a_run_going_and_stay_so)
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
 	put(pair.peer, "x");
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	CHECK(p.calls > 0);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	watch(loop, &p, pair.fd, WEFT_READABLE);
 	OK(weft_loop_run(loop));
 	weft_watch_set_background(&p.watch, false);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_watch_stop(&p.watch), 1);
 	OK(weft_loop_run(loop));
 	close_pair(pair);

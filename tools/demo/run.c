@@ -170,7 +170,7 @@ static int
 wait_for_signal(struct demo *demo)
 {
 	const uint64_t ends = WEFT_SIG(SIGINT) | WEFT_SIG(SIGTERM);
-	int rc = weft_signal_wait(ends, WEFT_NOW);
+	int rc = weft_signal_wait(ends, WEFT_NOWAIT);
 
 	if (rc != WEFT_ETIMEDOUT)
 		return rc;

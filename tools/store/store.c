@@ -120,7 +120,7 @@ on_expiry(weft_timer *timer, void *arg)
 		mortal += store->bases[i].mortal_count;
 	store->expires = mortal > 0
 	                 && weft_timer_start(store->loop, timer,
-	                                     more ? WEFT_NOW : weft_in(EXPIRY_NS), 0, on_expiry,
+	                                     more ? WEFT_NOWAIT : weft_in(EXPIRY_NS), 0, on_expiry,
 	                                     store)
 	                            == 0;
 }

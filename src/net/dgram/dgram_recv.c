@@ -122,7 +122,7 @@ weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count, uint64_
 {
 	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_recv");
 
-	if (rc == 0 && deadline_ns != WEFT_NOW)
+	if (rc == 0 && deadline_ns != WEFT_NOWAIT)
 		rc = weft__may_wait(deadline_ns);
 	if (rc < 0)
 		return rc;
@@ -132,7 +132,7 @@ weft_dgram_recv(weft_dgram *dgram, weft_message *messages, size_t count, uint64_
 		rc = weft__dgram_try_recv(dgram, messages, count);
 		if (rc != -EAGAIN)
 			return weft__dgram_return(rc, "weft_dgram_recv");
-		if (deadline_ns == WEFT_NOW)
+		if (deadline_ns == WEFT_NOWAIT)
 			return WEFT_ETIMEDOUT;
 		rc = wait_readable(dgram, deadline_ns);
 		if (rc < 0)

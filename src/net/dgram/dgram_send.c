@@ -233,13 +233,13 @@ weft_dgram_send(weft_dgram *dgram, const weft_message *messages, size_t count, u
 {
 	int rc = weft__dgram_check_batch(dgram, messages, count, "weft_dgram_send");
 
-	if (rc == 0 && deadline_ns != WEFT_NOW)
+	if (rc == 0 && deadline_ns != WEFT_NOWAIT)
 		rc = weft__may_wait(deadline_ns);
 	if (rc < 0)
 		return rc;
 	rc = dgram->sends.first ? -EAGAIN : try_send(dgram, messages, count);
 	if (rc != -EAGAIN)
 		return weft__dgram_return(rc, "weft_dgram_send");
-	return deadline_ns == WEFT_NOW ? WEFT_ETIMEDOUT
-	                               : wait_to_send(dgram, messages, count, deadline_ns);
+	return deadline_ns == WEFT_NOWAIT ? WEFT_ETIMEDOUT
+	                                  : wait_to_send(dgram, messages, count, deadline_ns);
 }

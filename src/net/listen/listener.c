@@ -456,7 +456,7 @@ weft_listener_accept(weft_listener *listener, weft_stream **out, uint64_t deadli
 		return rc;
 	if (is_busy(listener))
 		return weft__fail(WEFT_EBUSY, "another accepts here");
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return accept_now(listener, out);
 	rc = weft__may_wait(deadline_ns);
 	if (rc == 0 && weft__notice_take(&listener->notice))

@@ -167,7 +167,7 @@ weft_stream_send_fd(weft_stream *stream, int fd, uint64_t deadline_ns)
 		rc = weft__send_check(stream);
 	if (rc < 0)
 		return rc;
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return send_now(stream, fd);
 	fill(&passing, fd);
 	return (int)weft__send_wait(

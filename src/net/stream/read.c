@@ -52,17 +52,17 @@ read_past_queue(weft_stream *stream, void *buf, size_t size, uint64_t deadline_n
 
 	if (n <= 0)
 		return told(stream, n);
-	n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
+	n = deadline_ns == WEFT_NOWAIT ? 0 : weft__receive_start(stream);
 	if (n < 0)
 		return n;
-	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOW);
+	n = weft__receive_now(stream, buf, size, deadline_ns == WEFT_NOWAIT);
 	if (n < 0 && n != -EAGAIN)
 		return told(stream, n);
 	if (n >= 0) {
 		(void)weft__stayed(weft__self());
 		return n;
 	}
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return WEFT_ETIMEDOUT;
 	stream->into = buf;
 	stream->into_size = size;
@@ -86,12 +86,12 @@ receive_more(weft_stream *stream, size_t min, uint64_t deadline_ns)
 
 	weft__passed_end(stream); /* the wanted bytes are behind it */
 	if (n > 0) {
-		n = deadline_ns == WEFT_NOW ? 0 : weft__receive_start(stream);
-		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOW);
+		n = deadline_ns == WEFT_NOWAIT ? 0 : weft__receive_start(stream);
+		n = n < 0 ? n : weft__receive_now(stream, NULL, 0, deadline_ns == WEFT_NOWAIT);
 	}
 	if (n != -EAGAIN)
 		return n;
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return WEFT_ETIMEDOUT;
 	stream->min = min;
 	return weft__receive_wait(stream, deadline_ns);

@@ -190,7 +190,7 @@ shake_hands(weft_stream *stream, struct weft__session *s, uint64_t deadline_ns)
 static int
 check_start(weft_stream *stream, const weft_tls *tls, int role, uint64_t deadline_ns)
 {
-	if (!tls || deadline_ns == WEFT_NOW)
+	if (!tls || deadline_ns == WEFT_NOWAIT)
 		return weft__misuse(WEFT_EINVAL, "weft_tls_start: no context, or no time");
 	if (stream->tls || stream->first || stream->reader || stream->reader_op
 	    || (stream->flags & WEFT__STREAM_STARTED))

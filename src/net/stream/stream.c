@@ -247,7 +247,7 @@ weft__stream_wait(weft_stream *stream, uint64_t deadline_ns, const char *call)
 
 	if (rc < 0)
 		return rc;
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return 0;
 	rc = weft__may_wait(deadline_ns);
 	if (rc == 0 && weft__notice_take(&stream->notice))

@@ -101,14 +101,14 @@ weft_write_spans(weft_stream *stream, const weft_span *spans, size_t count, uint
 		rc = weft__send_check(stream);
 	if (rc < 0)
 		return rc;
-	sent = send_some(stream, spans, count, deadline_ns == WEFT_NOW);
+	sent = send_some(stream, spans, count, deadline_ns == WEFT_NOWAIT);
 	if (sent < 0)
 		return sent;
 	if ((size_t)sent == size) {
 		(void)weft__stayed(weft__self());
 		return (ssize_t)size;
 	}
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return WEFT_ETIMEDOUT;
 	return weft__send_wait(stream, rest_of(spans, count, size, (size_t)sent), deadline_ns);
 }
@@ -254,7 +254,7 @@ weft_stream_shutdown(weft_stream *stream, uint64_t deadline_ns)
 
 	if (rc == 0)
 		rc = check_shutdown(stream);
-	if (rc == 0 && deadline_ns == WEFT_NOW && stream->first)
+	if (rc == 0 && deadline_ns == WEFT_NOWAIT && stream->first)
 		rc = WEFT_ETIMEDOUT;
 	if (rc < 0)
 		return rc;

@@ -75,7 +75,7 @@ send_part(weft_stream *stream, struct weft__file_part *part, uint64_t deadline_n
 
 	if (rc < 0)
 		return rc;
-	if (deadline_ns == WEFT_NOW)
+	if (deadline_ns == WEFT_NOWAIT)
 		return send_now(stream, part);
 	return weft__send_wait(stream,
 	                       (struct weft__write){ .kind = WEFT__WRITE_FILE, .part = part },

@@ -144,7 +144,7 @@ on_messages(weft_dgram *dgram, const weft_message *messages, int count, void *ar
 	check_error(count);
 	check_questions(messages, count);
 	if (count > 0 && sim_random_below(8) > 0)
-		check_error(weft_dgram_send(dgram, messages, (size_t)count, WEFT_NOW));
+		check_error(weft_dgram_send(dgram, messages, (size_t)count, WEFT_NOWAIT));
 	if (sim_random_below(8) == 0) {
 		sim_check(weft_dgram_stop(dgram) == 0);
 		while (weft_dgram_start(dgram, NULL, on_messages, NULL) < 0)

@@ -268,7 +268,7 @@ act_on_life(uint64_t what)
 		sim_check(rc == 0 || rc == WEFT_EBUSY || rc == WEFT_EALREADY);
 		break;
 	case 3:
-		rc = weft_loop_run_once(life.loop, WEFT_NOW);
+		rc = weft_loop_run_once(life.loop, WEFT_NOWAIT);
 		sim_check((rc >= 0 && rc <= 1) || rc == WEFT_EBUSY || rc == WEFT_EALREADY);
 		break;
 	case 4:

@@ -14,7 +14,7 @@ draw_deadline(void)
 {
 	switch (sim_random_below(6)) {
 	case 0:
-		return WEFT_NOW;
+		return WEFT_NOWAIT;
 	case 1:
 	case 2:
 		return weft_in(sim_random_below(500) * WEFT_US);

@@ -179,7 +179,7 @@ visit(void)
 
 	if (weft_watch_start_signal(loop, &ear.watch, SIGNO, on_hear, &ear) == 0) {
 		for (uint64_t i = sim_random_below(4); i > 0; i--)
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 		if (sim_random_below(2))
 			sim_check(weft_watch_stop(&ear.watch) == 1);
 	}

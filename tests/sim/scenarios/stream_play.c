@@ -137,7 +137,7 @@ judge_opening(const char *what, int rc, uint64_t deadline_ns)
 	if (tcp && (rc == WEFT_ECONNREFUSED || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
 	    && sim_has_failed(SIM_REFUSE))
 		return;
-	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOW)
+	if (rc == WEFT_ETIMEDOUT && deadline_ns != WEFT_NOWAIT)
 		time_check(deadline_ns);
 	else
 		sim_fail("nothing has caused that %s tells %d", what, rc);
@@ -578,7 +578,7 @@ reach(uint32_t where, uint64_t deadline_ns)
 	if (rc == 0 && pair)
 		serve(other, where);
 	if (pair)
-		judge_opening("a pair", rc, WEFT_NOW);
+		judge_opening("a pair", rc, WEFT_NOWAIT);
 	else
 		judge_opening("a connect", rc < 0 && spoils(SPOIL_CONNECT) ? WEFT_ESHUTDOWN : rc,
 		              deadline_ns);

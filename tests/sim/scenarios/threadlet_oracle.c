@@ -75,7 +75,7 @@ level_open(struct actor *actor, uint32_t flags, uint64_t deadline_ns)
 		.fast = flags & WEFT_FAIL_FAST,
 		.open = true,
 		.deadline_ns = deadline_ns,
-		.certain = deadline_ns == WEFT_NOW,
+		.certain = deadline_ns == WEFT_NOWAIT,
 	};
 	actor->top = level;
 	return level;

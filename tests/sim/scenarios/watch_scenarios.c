@@ -306,7 +306,7 @@ start_things(void)
 		if (rc >= 0)
 			once_begin(&thing->once);
 		if (sim_random_below(10) == 0)
-			(void)weft_loop_run_once(scarce.loop, WEFT_NOW);
+			(void)weft_loop_run_once(scarce.loop, WEFT_NOWAIT);
 	}
 }
 

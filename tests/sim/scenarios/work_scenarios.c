@@ -34,7 +34,7 @@ draw_deadline(void)
 {
 	switch (sim_random_below(5)) {
 	case 0:
-		return WEFT_NOW;
+		return WEFT_NOWAIT;
 	case 1:
 	case 2:
 		return weft_in(sim_random_below(200) * WEFT_US);

@@ -114,7 +114,7 @@ change_the_reason(void *arg)
 {
 	(void)arg;
 	actor_ask(&self, false);
-	(void)open_judged(0, WEFT_NOW);
+	(void)open_judged(0, WEFT_NOWAIT);
 	tell(WEFT_ECANCELED);
 	tell(WEFT_ETIMEDOUT);
 	return 0;

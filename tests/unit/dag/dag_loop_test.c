@@ -258,7 +258,7 @@ TEST(the_deadline_of_a_run_without_a_loop_is_seen_by_its_steps)
 	CHECK_EQ(weft__load(&arrived, WEFT__RELAXED), 1);
 	weft_dag_run_free(run);
 	run = run_of(dag, NULL);
-	CHECK_EQ(weft_dag_run_wait(run, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dag_run_wait(run, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_dag_run_free(run);
 	CHECK_EQ(weft_dag_free(dag), 0);
 }

@@ -97,7 +97,7 @@ bulk_hear(void *arg)
 		OK(weft_tls_start(stream, bulk->server, WEFT_TLS_SERVER, NULL,
 		                  WEFT_NEVER));
 	if (bulk->passes)
-		CHECK(weft_stream_recv_fd(stream, &fd, WEFT_NOW) < 0);
+		CHECK(weft_stream_recv_fd(stream, &fd, WEFT_NOWAIT) < 0);
 	while ((n = weft_read(stream, buf, bulk_piece(bulk, true), WEFT_NEVER))
 	       > 0) {
 		if (memcmp(buf, bulk_pattern + bulk->got % BULK_PATTERN,

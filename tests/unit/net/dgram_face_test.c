@@ -105,10 +105,10 @@ TEST(a_stopped_socket_is_paused)
 	turns(loop, 3);
 	CHECK_EQ(reader.calls, 0);
 	OK(weft_loop_run(loop)); /* nothing keeps it */
-	CHECK_EQ(recv_text(reader.dgram, &got, WEFT_NOW), 1);
+	CHECK_EQ(recv_text(reader.dgram, &got, WEFT_NOWAIT), 1);
 	CHECK_STR(got.text, "0");
 	OK(weft_dgram_start(reader.dgram, NULL, on_messages, &reader));
-	CHECK_EQ(recv_text(reader.dgram, &got, WEFT_NOW), WEFT_EBUSY);
+	CHECK_EQ(recv_text(reader.dgram, &got, WEFT_NOWAIT), WEFT_EBUSY);
 	while (reader.messages < 2)
 		turn(loop);
 	CHECK_STR(reader.last, "2");

@@ -160,7 +160,7 @@ TEST(an_op_sends_at_once_if_there_is_room)
 
 	open_it();
 	message = letter("to myself", &at);
-	send_op(loop, &p, &message, WEFT_NOW);
+	send_op(loop, &p, &message, WEFT_NOWAIT);
 	CHECK_MISUSE(weft_dgram_send_op(dgram, &message, 1, &p.op, WEFT_NEVER), WEFT_EBUSY);
 	CHECK_GOT(dgram, "to myself");
 	OK(weft_loop_run(loop));
@@ -270,7 +270,7 @@ TEST(room_that_has_come_beats_a_deadline)
 
 	open_full(false);
 	message = letter("x", &at);
-	send_op(loop, &a, &message, WEFT_NOW);
+	send_op(loop, &a, &message, WEFT_NOWAIT);
 	drain_sink(sent);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&a, 1);

@@ -15,9 +15,9 @@ talk(const char *address_a, const char *address_b)
 	weft_addr at_a = local_of(a), at_b = local_of(b);
 	struct got got;
 
-	CHECK_EQ(recv_text(b, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(send_text(a, &at_b, "hello"), 1);
-	CHECK_EQ(recv_text(b, &got, WEFT_NOW), 1);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOWAIT), 1);
 	CHECK_STR(got.text, "hello");
 	CHECK(weft_addr_equal(&got.message.addr, &at_a));
 	CHECK_EQ(got.message.addr.kind, SOCK_DGRAM);
@@ -74,7 +74,7 @@ TEST(an_unnamed_socket_sends_and_its_address_says_so)
 	b = open_at(name);
 	to = local_of(b);
 	CHECK_EQ(send_text(a, &to, "x"), 1);
-	CHECK_EQ(recv_text(b, &got, WEFT_NOW), 1);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOWAIT), 1);
 	CHECK_EQ(got.message.addr.size, 0); /* no address */
 	to = local_of(a);
 	CHECK(weft_addr_format(&to, text, sizeof(text)) > 0);
@@ -97,12 +97,12 @@ TEST(batches_keep_the_order_of_messages)
 		bytes[i][0] = (char)i;
 		messages[i] = (weft_message){ bytes[i], 1 + (size_t)i % 3, to, false };
 	}
-	CHECK_EQ(weft_dgram_send(a, messages, MANY, WEFT_NOW), MANY);
+	CHECK_EQ(weft_dgram_send(a, messages, MANY, WEFT_NOWAIT), MANY);
 	memset(bytes, 0x7f, sizeof(bytes));
 	for (int i = 0; i < MANY; i++)
 		messages[i].size = 4;
 	while (done < MANY) {
-		int rc = weft_dgram_recv(b, messages + done, (size_t)(MANY - done), WEFT_NOW);
+		int rc = weft_dgram_recv(b, messages + done, (size_t)(MANY - done), WEFT_NOWAIT);
 
 		CHECK(rc > 0);
 		done += rc;
@@ -111,7 +111,7 @@ TEST(batches_keep_the_order_of_messages)
 		CHECK_EQ(bytes[i][0], i);
 		CHECK_EQ(messages[i].size, 1 + i % 3);
 	}
-	CHECK_EQ(weft_dgram_recv(b, messages, MANY, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_dgram_recv(b, messages, MANY, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_dgram_close(a);
 	weft_dgram_close(b);
 }
@@ -127,8 +127,8 @@ TEST(a_batch_takes_what_there_is)
 		messages[i] = (weft_message){ &byte, 1, { 0 }, false };
 	for (int i = 0; i < 35; i++)
 		CHECK_EQ(send_text(a, &to, "x"), 1);
-	CHECK_EQ(weft_dgram_recv(b, messages, 33, WEFT_NOW), 33);
-	CHECK_EQ(weft_dgram_recv(b, messages, 40, WEFT_NOW), 2);
+	CHECK_EQ(weft_dgram_recv(b, messages, 33, WEFT_NOWAIT), 33);
+	CHECK_EQ(weft_dgram_recv(b, messages, 40, WEFT_NOWAIT), 2);
 	weft_dgram_close(a);
 	weft_dgram_close(b);
 }
@@ -142,11 +142,11 @@ TEST(what_does_not_fit_is_cut_and_that_is_told)
 
 	CHECK_EQ(send_text(a, &to, "abcdef"), 1);
 	CHECK_EQ(send_text(a, &to, "xyz"), 1);
-	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOW), 1);
+	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOWAIT), 1);
 	CHECK(message.truncated);
 	CHECK_EQ(message.size, 3);
 	CHECK_EQ(memcmp(room, "abc.", 4), 0);
-	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOW), 1);
+	CHECK_EQ(weft_dgram_recv(b, &message, 1, WEFT_NOWAIT), 1);
 	CHECK(!message.truncated);
 	CHECK_EQ(memcmp(room, "xyz.", 4), 0);
 	weft_dgram_close(a);
@@ -160,8 +160,8 @@ TEST(a_message_too_large_is_refused_and_those_before_it_are_sent)
 	weft_addr to = local_of(b);
 	weft_message messages[2] = { letter("x", &to), { large, sizeof(large), to, false } };
 
-	CHECK_EQ(weft_dgram_send(a, messages, 2, WEFT_NOW), 1);
-	CHECK_EQ(weft_dgram_send(a, messages + 1, 1, WEFT_NOW), WEFT_EMSGSIZE);
+	CHECK_EQ(weft_dgram_send(a, messages, 2, WEFT_NOWAIT), 1);
+	CHECK_EQ(weft_dgram_send(a, messages + 1, 1, WEFT_NOWAIT), WEFT_EMSGSIZE);
 	CHECK_STR(weft_detail(), "weft_dgram_send: larger than its bound");
 	CHECK_EQ(send_text(a, &to, "y"), 1); /* no error is left over */
 	CHECK_GOT(b, "x");
@@ -181,7 +181,7 @@ TEST(a_connected_socket_hears_its_peer_only)
 
 	at_a = local_of(a);
 	CHECK_EQ(send_text(other, &at_a, "stranger"), 1);
-	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(send_text(a, NULL, "to my peer"), 1);
 	CHECK_GOT(b, "to my peer");
 	CHECK_EQ(send_text(b, &at_a, "back"), 1);
@@ -204,7 +204,7 @@ TEST(a_socket_for_every_interface_speaks_both_kinds_of_ip)
 	(void)snprintf(text, sizeof(text), "udp://127.0.0.1:%u", port);
 	OK(weft_addr_parse(text, &to));
 	CHECK_EQ(send_text(four, &to, "4"), 1);
-	CHECK_EQ(recv_text(all, &got, WEFT_NOW), 1);
+	CHECK_EQ(recv_text(all, &got, WEFT_NOWAIT), 1);
 	CHECK(weft_addr_equal(&got.message.addr, &at_four));
 	CHECK_EQ(send_text(all, &got.message.addr, "back"), 1);
 	CHECK_GOT(four, "back");
@@ -257,9 +257,9 @@ TEST(a_refusal_by_the_network_is_told_once)
 	struct got got;
 
 	CHECK_EQ(send_text(a, NULL, "x"), 1);
-	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ECONNREFUSED);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOWAIT), WEFT_ECONNREFUSED);
 	CHECK_STR(weft_detail(), "weft_dgram_recv: connection refused");
-	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(send_text(a, NULL, "x"), 1);
 	CHECK_EQ(send_text(a, NULL, "x"), WEFT_ECONNREFUSED);
 	CHECK_EQ(send_text(a, NULL, "x"), 1);
@@ -275,8 +275,8 @@ TEST(a_refusal_is_not_lost_in_a_batch)
 
 	for (int i = 0; i < 5; i++)
 		messages[i] = letter("x", NULL);
-	CHECK_EQ(weft_dgram_send(a, messages, 5, WEFT_NOW), 5);
-	CHECK_EQ(recv_text(a, &got, WEFT_NOW), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_dgram_send(a, messages, 5, WEFT_NOWAIT), 5);
+	CHECK_EQ(recv_text(a, &got, WEFT_NOWAIT), WEFT_ECONNREFUSED);
 	weft_dgram_close(a);
 }
 
@@ -327,10 +327,10 @@ TEST(misuse_is_told)
 
 	CHECK_MISUSE(weft_dgram_open(LOOPBACK, NULL, NULL), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_open(NULL, NULL, &a), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_recv(a, NULL, 1, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_recv(a, &message, 0, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_send(NULL, &message, 1, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_recv(a, NULL, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_recv(a, &message, 0, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_send(NULL, &message, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_dgram_send_op(a, &message, 1, NULL, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_MISUSE(weft_dgram_start(a, NULL, NULL, NULL), WEFT_EINVAL);
 	CHECK_EQ(weft_dgram_recv(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK_EQ(weft_dgram_send(a, &message, 1, WEFT_NEVER), WEFT_EDEADLK);
@@ -483,7 +483,7 @@ check_group(const char *address, const char *group_text)
 	OK(weft_dgram_set_group(b, &group, lo, false));
 	CHECK_EQ(weft_dgram_set_group(b, &group, lo, false), -EADDRNOTAVAIL);
 	CHECK_EQ(send_text(a, &group, "to nobody"), rc);
-	CHECK_EQ(recv_text(b, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(b, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_dgram_close(a);
 	weft_dgram_close(b);
 }

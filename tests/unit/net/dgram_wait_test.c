@@ -130,7 +130,7 @@ recv_in_vain(void *arg)
 	uint64_t deadline_ns = weft_in(WEFT_MS);
 
 	(void)arg;
-	CHECK_EQ(recv_text(dgram, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(recv_text(dgram, &got, deadline_ns), WEFT_ETIMEDOUT);
 	CHECK(weft_now() >= deadline_ns);
 	send_it("early");
@@ -139,7 +139,7 @@ recv_in_vain(void *arg)
 	OK(weft_cancel(weft_self()));
 	send_it("not for you");
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_ECANCELED);
-	CHECK_EQ(recv_text(dgram, &got, WEFT_NOW), 1);
+	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), 1);
 	weft_dgram_close(dgram);
 	return 0;
 }
@@ -192,7 +192,7 @@ recv_second(void *arg)
 	(void)arg;
 	OK(weft_yield());
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EBUSY);
-	CHECK_EQ(recv_text(dgram, &got, WEFT_NOW), WEFT_EBUSY);
+	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_EBUSY);
 	weft_dgram_close(dgram);
 	return 0;
 }
@@ -279,7 +279,7 @@ recv_interrupted(void *arg)
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);
 	CHECK_EQ(recv_text(dgram, &got, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	weft_dgram_interrupt(dgram); /* the next, and that waits */
-	CHECK_EQ(recv_text(dgram, &got, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(recv_text(dgram, &got, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	send_it("x");
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), 1);
 	CHECK_EQ(recv_text(dgram, &got, WEFT_NEVER), WEFT_EINTR);

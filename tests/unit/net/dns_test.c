@@ -320,7 +320,7 @@ TEST(dns_ends_a_wait_at_its_deadline)
 	world_begin();
 	loop = world_loop(NULL);
 	ask_max(loop, &a, "tcp://held.test:1", 1, weft_in(20 * WEFT_MS));
-	ask_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOW);
+	ask_max(loop, &b, "tcp://held.test:1", 1, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, WEFT_ETIMEDOUT);
 	CHECK_EQ(b.result, WEFT_ETIMEDOUT);
@@ -340,8 +340,8 @@ TEST(dns_tells_what_it_knows_even_if_there_is_no_time)
 	world_begin();
 	loop = world_loop(NULL);
 	CHECK_EQ(find(loop, &a, "tcp://v4.test:1"), 1);
-	ask_max(loop, &a, "tcp://v4.test:1", 1, WEFT_NOW);
-	ask_max(loop, &b, "tcp://127.0.0.1:1", 1, WEFT_NOW);
+	ask_max(loop, &a, "tcp://v4.test:1", 1, WEFT_NOWAIT);
+	ask_max(loop, &b, "tcp://127.0.0.1:1", 1, WEFT_NOWAIT);
 	CHECK_EQ(weft_loop_run(loop), 0);
 	CHECK_EQ(a.result, 1);
 	CHECK_EQ(b.result, 1);
@@ -368,7 +368,7 @@ TEST(dns_ends_with_its_loop)
 	a.op.on_done = on_told_then_release;
 	drive_to(loop, "held2.test");
 	weft_loop_stop(loop);
-	CHECK(weft_loop_run_once(loop, WEFT_NOW) >= 0);
+	CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) >= 0);
 	CHECK_EQ(weft_loop_state(loop), WEFT_STOPPED);
 	CHECK_EQ(a.result, WEFT_ESHUTDOWN);
 	CHECK_EQ(b.result, WEFT_ESHUTDOWN);
@@ -424,7 +424,7 @@ TEST(dns_asks_for_no_more_names_at_a_time_than_it_may)
 	drive_to(loop, "held0.test");
 	drive_to(loop, "held1.test");
 	for (int i = 0; i < 10; i++)
-		CHECK(weft_loop_run_once(loop, WEFT_NOW) > 0);
+		CHECK(weft_loop_run_once(loop, WEFT_NOWAIT) > 0);
 	CHECK_EQ(weft__dns_of(loop)->asked, 2);
 	CHECK_EQ(world_count("held2.test") + world_count("held3.test"), 0);
 	weft_op_cancel(&askings[3].op); /* it is not even asked for */

@@ -64,7 +64,7 @@ send_text(weft_dgram *from, const weft_addr *to, const char *text)
 {
 	weft_message message = letter(text, to);
 
-	return weft_dgram_send(from, &message, 1, WEFT_NOW);
+	return weft_dgram_send(from, &message, 1, WEFT_NOWAIT);
 }
 
 struct got {
@@ -89,7 +89,7 @@ recv_text(weft_dgram *dgram, struct got *got, uint64_t deadline_ns)
 #define CHECK_GOT(dgram, want)                                           \
 	do {                                                             \
 		struct got got_;                                         \
-		CHECK_EQ(recv_text(dgram, &got_, WEFT_NOW), 1);          \
+		CHECK_EQ(recv_text(dgram, &got_, WEFT_NOWAIT), 1);          \
 		CHECK_STR(got_.text, want);                              \
 	} while (0)
 

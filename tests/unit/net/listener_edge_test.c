@@ -37,8 +37,8 @@ come_and_go(void *arg)
 	for (int i = 0; i < 4; i++)
 		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 4; i++) {
-		OK(weft_listener_accept(house->listener, &peer, WEFT_NOW));
-		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOW), WEFT_ETIMEDOUT);
+		OK(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT));
+		CHECK_EQ(weft_listener_accept(house->listener, &none, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 		weft_close(peer);
 		house->guests++;
 	}
@@ -69,9 +69,9 @@ ask_at_once(void *arg)
 	for (int i = 0; i < 4; i++) {
 		CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)),
 		         WEFT_ETIMEDOUT);
-		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
+		CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 		OK(weft_connect(house->address, NULL, &guest, WEFT_NEVER));
-		while (weft_listener_accept(house->listener, &peer, WEFT_NOW) < 0)
+		while (weft_listener_accept(house->listener, &peer, WEFT_NOWAIT) < 0)
 			OK(weft_yield());
 		weft_close(peer);
 		weft_close(guest);
@@ -172,7 +172,7 @@ TEST(a_close_as_somebody_comes_leaves_the_acceptor_whole)
 	OK(weft_stream_start(house.bell, house.loop, &events, &house));
 	(void)go_on(house.loop, accept_one, &house);
 	for (int i = 0; i < 4; i++)
-		(void)weft_loop_run_once(house.loop, WEFT_NOW);
+		(void)weft_loop_run_once(house.loop, WEFT_NOWAIT);
 	OK(weft_listener_local(house.listener, &addr));
 	CHECK_EQ(connect(guest, (struct sockaddr *)(void *)addr.bytes, addr.size), 0);
 	CHECK_EQ(write(fds[1], "!", 1), 1);

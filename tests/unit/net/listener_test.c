@@ -79,7 +79,7 @@ accept_one(void *arg)
 	struct house *house = arg;
 	weft_stream *peer;
 
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(weft_go(visit, house) > 0);
 	OK(weft_listener_accept(house->listener, &peer, WEFT_NEVER));
@@ -138,7 +138,7 @@ visit_by_name(void *arg)
 	weft_listener_close(house->listener);
 	CHECK_EQ(weft_connect(name, NULL, &stream, WEFT_NEVER), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), name) != NULL);
-	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream, WEFT_NOW),
+	CHECK_EQ(weft_connect("tcp://no.such.host.invalid:80", NULL, &stream, WEFT_NOWAIT),
 	         WEFT_ETIMEDOUT);
 	return 0;
 }
@@ -224,13 +224,13 @@ accept_in_turns(void *arg)
 	/* The accept of the second call is left to the loop, and the third does not
 	 * take its place. */
 	CHECK_EQ(weft_listener_accept(house->listener, &peer, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_listener_accept(house->listener, &peer, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
 		OK(weft_connect(house->address, NULL, &guests[i], WEFT_NEVER));
 	for (int i = 0; i < 2; i++) {
 		int rc;
 
-		while ((rc = weft_listener_accept(house->listener, &peer, WEFT_NOW))
+		while ((rc = weft_listener_accept(house->listener, &peer, WEFT_NOWAIT))
 		       == WEFT_ETIMEDOUT)
 			OK(weft_yield());
 		OK(rc);
@@ -585,10 +585,10 @@ TEST(a_stopped_listener_leaves_connections_queued_until_it_is_started_again)
 	OK(connect(fd, (struct sockaddr *)addr.bytes, addr.size));
 	turns(loop, 4);
 	CHECK_EQ(house.calls, 0);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	OK(weft_listener_start(house.listener, loop, on_guest, &house));
 	weft_listener_set_background(house.listener, true);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	weft_listener_set_background(house.listener, false);
 	while (house.guests < 1)
 		(void)weft_loop_run_once(loop, WEFT_NEVER);

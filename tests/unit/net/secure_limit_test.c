@@ -159,7 +159,7 @@ come_later(void *arg)
 
 	OK(weft_connect(house->plain, NULL, &silent, WEFT_NEVER));
 	CHECK(is_served(house));
-	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(silent, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	weft_stream_reset(silent);
 	weft_listener_close(house->listener);
 	return 0;
@@ -296,7 +296,7 @@ stay_silent(void *arg)
 	weft_stream *stream = come_before_the_end(arg);
 	char byte;
 
-	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	hooked.now_ns += WEFT_S / 2;
 	CHECK_EQ(weft_read(stream, &byte, 1, WEFT_NEVER), WEFT_ECONNRESET);
 	weft_close(stream);

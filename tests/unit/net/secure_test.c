@@ -245,7 +245,7 @@ look_at_the_end(void *arg)
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), 1);
 	OK(shutdown(weft_stream_fd(line->a), SHUT_RD));
 	while (n == WEFT_ETIMEDOUT) {
-		n = weft_read(line->a, &byte, 1, WEFT_NOW);
+		n = weft_read(line->a, &byte, 1, WEFT_NOWAIT);
 		OK(weft_yield());
 	}
 	CHECK_EQ(n, WEFT_ETRUNCATED);

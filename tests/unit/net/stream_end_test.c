@@ -76,7 +76,7 @@ close_under_reader(const char *text, ssize_t want)
 	OK(weft_stream_start(scene.bell, scene.loop, &events, &scene));
 	(void)go_on(scene.loop, read_four, &scene);
 	for (int i = 0; i < 4; i++)
-		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+		(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
 	CHECK_EQ(write(scene.far, text, strlen(text)), (ssize_t)strlen(text));
 	(void)close(scene.far);
 	CHECK_EQ(write(scene.bell_far, "!", 1), 1);
@@ -203,7 +203,7 @@ move_interrupted(void *arg)
 {
 	struct scene *scene = arg;
 
-	CHECK_EQ(weft_write(scene->stream, "!", 1, WEFT_NOW), 1);
+	CHECK_EQ(weft_write(scene->stream, "!", 1, WEFT_NOWAIT), 1);
 	weft_stream_interrupt(scene->stream); /* on its way, and so is this */
 	OK(weft_stream_move(scene->stream, scene->other));
 	return 0;
@@ -284,7 +284,7 @@ TEST(what_is_skipped_as_memory_is_asked_for_is_not_taken_for_the_end)
 	weft_close(scene.bell);
 	CHECK_EQ(write(scene.far, much, sizeof(much)), (ssize_t)sizeof(much));
 	for (int i = 0; i < 8; i++)
-		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+		(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
 	CHECK_EQ(scene.calls, 0);
 	(void)close(scene.far);
 	end_scene(&scene);
@@ -335,7 +335,7 @@ TEST(a_stream_is_told_to_be_gone_after_the_ends_of_its_writes)
 	OK(weft_op_init(&last.op, scene.loop, on_last_written, &last));
 	CHECK(weft_write_op(scene.stream, &span, 1, &last.op, WEFT_NEVER) >= 0);
 	for (int i = 0; i < 4; i++)
-		(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+		(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
 	weft_stream_reset(scene.stream);
 	end_scene(&scene);
 	CHECK_EQ(last.written, 1);

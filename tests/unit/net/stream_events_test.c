@@ -101,8 +101,8 @@ TEST(a_message_that_is_skipped_whole_takes_one_turn)
 		put(pair.peer, "x");
 		for (; guest.size < (size_t)i; turns++)
 			(void)weft_loop_run_once(loop, WEFT_NEVER);
-		for (; weft_loop_next(loop) == WEFT_NOW; turns++)
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+		for (; weft_loop_next(loop) == WEFT_NOWAIT; turns++)
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
 	CHECK_EQ(guest.calls, MESSAGES);
 	printf("%d turns for %d messages\n", turns, MESSAGES);
@@ -143,10 +143,10 @@ TEST(a_stopped_stream_tells_nothing_until_it_is_started_again)
 	put(pair.peer, "x");
 	turns(loop, 5);
 	CHECK_EQ(guest.calls, 0);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0); /* nor keeps it alive */
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0); /* nor keeps it alive */
 	OK(weft_stream_start(guest.stream, loop, &events, &guest));
 	while (guest.size < 1) /* what was queued is shown before the wait */
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_STR(guest.got, "x");
 	weft_close(guest.stream);
 	CHECK_EQ(guest.closes, 0); /* not from inside of a call */

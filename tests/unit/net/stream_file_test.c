@@ -192,7 +192,7 @@ send_late(void *arg)
 
 	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, weft_in(5 * WEFT_MS)),
 	         WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	s->is_last = true;
 	s->result = weft_write_file(s->ends.a, s->file, 0, SIZE, WEFT_NEVER);
 	weft_close(s->ends.a);
@@ -235,10 +235,10 @@ send_at_once(void *arg)
 	struct sending *s = arg;
 	char buf[100];
 
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100, WEFT_NOW), 100);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, 0, 100, WEFT_NOWAIT), 100);
 	CHECK_EQ(weft_read_exact(s->ends.b, buf, 100, WEFT_NEVER), 100);
 	CHECK_EQ(buf[99], byte_at(99));
-	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOW), 10);
+	CHECK_EQ(weft_write_file(s->ends.a, s->file, SIZE - 10, 100, WEFT_NOWAIT), 10);
 	weft_close(s->ends.a);
 	weft_close(s->ends.b);
 	return 0;

@@ -85,7 +85,7 @@ read_slowly(struct scene *scene, size_t max)
 
 	while (size < max && n != 0) {
 		for (int i = 0; i < 3; i++)
-			(void)weft_loop_run_once(scene->loop, WEFT_NOW);
+			(void)weft_loop_run_once(scene->loop, WEFT_NOWAIT);
 		n = recv(scene->far, buf, sizeof(buf), MSG_DONTWAIT);
 		CHECK(n >= 0 || errno == EAGAIN);
 		size += n > 0 ? (size_t)n : 0;
@@ -137,7 +137,7 @@ TEST(a_close_gives_up_on_a_peer_that_stops_reading)
 	for (int i = 0; i < 25; i++) {
 		clock_ns += WEFT_S;
 		for (int j = 0; j < 3; j++)
-			(void)weft_loop_run_once(scene.loop, WEFT_NOW);
+			(void)weft_loop_run_once(scene.loop, WEFT_NOWAIT);
 	}
 	CHECK_EQ(scene.result, WEFT_ESHUTDOWN);
 	end_scene(&scene);

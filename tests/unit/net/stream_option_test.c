@@ -241,18 +241,18 @@ call_strangely(struct strange *s, int what)
 
 	/* clang-format off */
 	switch (what) {
-	case 0: return weft_read(s->stream, buf, 1, WEFT_NOW);
-	case 1: return weft_read_exact(s->stream, buf, 1, WEFT_NOW);
-	case 2: return weft_read_until(s->stream, "x", buf, 8, WEFT_NOW);
-	case 3: return weft_peek(s->stream, 1, &data, WEFT_NOW);
+	case 0: return weft_read(s->stream, buf, 1, WEFT_NOWAIT);
+	case 1: return weft_read_exact(s->stream, buf, 1, WEFT_NOWAIT);
+	case 2: return weft_read_until(s->stream, "x", buf, 8, WEFT_NOWAIT);
+	case 3: return weft_peek(s->stream, 1, &data, WEFT_NOWAIT);
 	case 4: return weft_peek_op(s->stream, 1, &s->op, WEFT_NEVER);
 	case 5: return weft_skip(s->stream, 0);
-	case 6: return weft_write(s->stream, buf, 1, WEFT_NOW);
-	case 7: return weft_write_spans(s->stream, &span, 1, WEFT_NOW);
+	case 6: return weft_write(s->stream, buf, 1, WEFT_NOWAIT);
+	case 7: return weft_write_spans(s->stream, &span, 1, WEFT_NOWAIT);
 	case 8: return weft_write_some(s->stream, &span, 1);
 	case 9: return weft_write_op(s->stream, &span, 1, &s->op, WEFT_NEVER);
-	case 10: return weft_write_file(s->stream, 0, 0, 1, WEFT_NOW);
-	case 11: return weft_stream_shutdown(s->stream, WEFT_NOW);
+	case 10: return weft_write_file(s->stream, 0, 0, 1, WEFT_NOWAIT);
+	case 11: return weft_stream_shutdown(s->stream, WEFT_NOWAIT);
 	case 12: return weft_stream_shutdown_op(s->stream, &s->op, WEFT_NEVER);
 	case 13: return weft_stream_move(s->stream, s->other);
 	case 14: return weft_stream_start(s->stream, NULL, &ignoring, NULL);
@@ -261,7 +261,7 @@ call_strangely(struct strange *s, int what)
 	case 17: return weft_stream_set(s->stream, "read_max", 7);
 	case 18: return weft_stream_get(s->stream, "read_max", &value);
 	case 19: return weft_stream_peer(s->stream, &addr);
-	default: return weft_stream_recv_fd(s->stream, &fd, WEFT_NOW);
+	default: return weft_stream_recv_fd(s->stream, &fd, WEFT_NOWAIT);
 	}
 	/* clang-format on */
 }

@@ -83,7 +83,7 @@ pass_one(void *arg)
 	OK(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NEVER));
 	OK(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER));
 	check_passed(p, fd);
-	OK(weft_stream_send_fd(p->ends.b, p->fds[0], WEFT_NOW));
+	OK(weft_stream_send_fd(p->ends.b, p->fds[0], WEFT_NOWAIT));
 	OK(weft_stream_recv_fd(p->ends.a, &fd, WEFT_NEVER));
 	check_passed(p, fd);
 	return close_both(p);
@@ -242,7 +242,7 @@ take_none(void *arg)
 	char buf[4];
 	int fd = -7;
 
-	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(p->ends.a, "abc", 3, WEFT_NEVER), 3);
 	CHECK_EQ(weft_stream_recv_fd(p->ends.b, &fd, WEFT_NEVER), WEFT_EPROTO);
@@ -303,7 +303,7 @@ pass_to_nobody(void *arg)
 	while (rc == 0)
 		rc = weft_stream_send_fd(p->ends.a, p->fds[0], weft_in(5 * WEFT_MS));
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_stream_send_fd(p->ends.a, p->fds[0], WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	return close_both(p);
 }
 
@@ -385,7 +385,7 @@ on_data(weft_stream *stream, const void *data, ssize_t size, void *arg)
 		weft_close(stream);
 		return;
 	}
-	OK(weft_stream_recv_fd(stream, &fd, WEFT_NOW));
+	OK(weft_stream_recv_fd(stream, &fd, WEFT_NOWAIT));
 	check_passed(p, fd);
 	p->count++;
 }

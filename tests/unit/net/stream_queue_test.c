@@ -60,7 +60,7 @@ receive(weft_loop *loop, int fd, void *buf, size_t size)
 		CHECK(n > 0 || (n < 0 && errno == EAGAIN));
 		at += n > 0 ? (size_t)n : 0;
 		if (n < 0)
-			(void)weft_loop_run_once(loop, WEFT_NOW);
+			(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	}
 }
 
@@ -121,7 +121,7 @@ TEST(writes_that_leave_the_queue_are_not_sent_and_others_keep_their_order)
 	turn(loop);
 	check_survivors(loop, pair.peer);
 	while (ended < COUNT + 1)
-		(void)weft_loop_run_once(loop, WEFT_NOW);
+		(void)weft_loop_run_once(loop, WEFT_NOWAIT);
 	CHECK_EQ(first.result, (int64_t)sizeof(large));
 	for (uint64_t i = 0; i < COUNT; i++)
 		CHECK_EQ(items[i].result, items[i].canceled ? WEFT_ECANCELED : 8);

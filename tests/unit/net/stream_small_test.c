@@ -56,7 +56,7 @@ write_in_pieces(void *arg)
 	say(line.near, "a");
 	say(line.near, "bc");
 	CHECK_EQ(weft_write_spans(line.near, spans, 3, WEFT_NEVER), 3);
-	CHECK_EQ(weft_write(line.near, "g", 1, WEFT_NOW), 1);
+	CHECK_EQ(weft_write(line.near, "g", 1, WEFT_NOWAIT), 1);
 	CHECK_EQ(write(weft_stream_fd(line.near), "h", 1), 1);
 	OK(weft_stream_shutdown(line.near, WEFT_NEVER));
 	hear(line.far, "abcdefgh");
@@ -128,7 +128,7 @@ write_until_full(void *arg)
 	for (int i = 0; rc == 1; i++) {
 		rc = (int)weft_write(line.near, "x", 1, weft_in(WEFT_MS));
 		if (rc == WEFT_ETIMEDOUT)
-			rc = (int)weft_write(line.near, "x", 1, WEFT_NOW);
+			rc = (int)weft_write(line.near, "x", 1, WEFT_NOWAIT);
 		CHECK(i < 64 << 20);
 	}
 	CHECK_EQ(rc, WEFT_ETIMEDOUT);

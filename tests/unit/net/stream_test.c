@@ -97,7 +97,7 @@ read_in_ways(void *arg)
 	OK(weft_skip(line->a, 1));
 	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NEVER), 3);
 	CHECK(memcmp(buf, "ody", 3) == 0);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_read(line->a, buf, 8, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write(line->b, "ab", 2, WEFT_NEVER), 2);
 	OK(weft_stream_shutdown(line->b, WEFT_NEVER));
@@ -217,7 +217,7 @@ interrupt_a(void *arg)
 	CHECK_EQ(line->result, WEFT_EINTR);
 	weft_stream_interrupt(line->a); /* nobody waits: the next does not */
 	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NEVER), WEFT_EINTR);
-	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, &byte, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	return close_both(line);
 }
 
@@ -281,15 +281,15 @@ read_at_once(void *arg)
 	const void *seen;
 	char buf[8];
 
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write(line->b, "abcd", 4, WEFT_NOW), 4);
-	CHECK_EQ(weft_read(line->a, buf, 2, WEFT_NOW), 2);
-	CHECK_EQ(weft_peek(line->a, 2, &seen, WEFT_NOW), 2);
-	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), 2);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write(line->b, "abcd", 4, WEFT_NOWAIT), 4);
+	CHECK_EQ(weft_read(line->a, buf, 2, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_peek(line->a, 2, &seen, WEFT_NOWAIT), 2);
+	CHECK_EQ(weft_read_exact(line->a, buf, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), 2);
 	CHECK(memcmp(buf, "cd", 2) == 0);
 	weft_close(line->b);
-	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOW), 0);
+	CHECK_EQ(weft_read(line->a, buf, 8, WEFT_NOWAIT), 0);
 	weft_close(line->a);
 	return 0;
 }
@@ -311,7 +311,7 @@ fill_a(void *arg)
 	weft_span spans[3] = { { much, 3 << 20 }, { much, 0 }, { "x", 1 } };
 
 	CHECK_EQ(weft_write(line->a, much, sizeof(much), weft_in(5 * WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_write_spans(line->a, spans, 3, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_write_some(line->a, spans, 3), 0);
 	weft_close(line->b);
 	CHECK_EQ(weft_write(line->a, "y", 1, WEFT_NEVER), WEFT_EPIPE);

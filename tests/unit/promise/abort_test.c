@@ -227,7 +227,7 @@ TEST(a_signal_ends_scopes_of_other_loops)
 	struct play play = { .abort = weft_abort_new(loop) };
 
 	(void)go_on(other, sleep_in_scope, &play);
-	(void)weft_loop_run_once(other, WEFT_NOW);
+	(void)weft_loop_run_once(other, WEFT_NOWAIT);
 	OK(weft_abort_fire(play.abort, none())); /* from a thread of neither */
 	OK(weft_loop_run(other));
 	CHECK_EQ(play.result, WEFT_ECANCELED);
@@ -258,13 +258,13 @@ guard_promises(void *arg)
 	OK(weft_await(guarded[0], &value, WEFT_NEVER));
 	CHECK_EQ(value.as.integer, 7);
 	CHECK_EQ(weft_await(guarded[1], NULL, WEFT_NEVER), WEFT_EPERM);
-	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	OK(weft_abort_fire(play->abort, weft_value_error(WEFT_EINTR)));
 	CHECK_EQ(weft_await(guarded[2], NULL, WEFT_NEVER), WEFT_EINTR);
 	OK(weft_promise_resolve(held[2], none())); /* too late */
 	(void)weft_promise_unref(guarded[3]);      /* of no interest */
 	guarded[3] = weft_abort_promise(play->abort, weft_promise_ref(held[3]));
-	CHECK_EQ(weft_await(guarded[3], NULL, WEFT_NOW), WEFT_EINTR);
+	CHECK_EQ(weft_await(guarded[3], NULL, WEFT_NOWAIT), WEFT_EINTR);
 	for (int i = 0; i < 4; i++) {
 		(void)weft_promise_unref(held[i]);
 		(void)weft_promise_unref(guarded[i]);

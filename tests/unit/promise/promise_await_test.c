@@ -46,7 +46,7 @@ check_each_way(weft_promise *promises[4], uint64_t deadline_ns)
 static int
 look_on_threadlet(void *arg)
 {
-	check_each_way(arg, WEFT_NOW);
+	check_each_way(arg, WEFT_NOWAIT);
 	check_each_way(arg, WEFT_NEVER);
 	return 0;
 }
@@ -54,7 +54,7 @@ look_on_threadlet(void *arg)
 static void
 look_in_callback(void *arg)
 {
-	check_each_way(arg, WEFT_NOW);
+	check_each_way(arg, WEFT_NOWAIT);
 	check_each_way(arg, WEFT_NEVER); /* nothing to wait for */
 }
 
@@ -64,7 +64,7 @@ TEST(what_has_settled_is_there_at_once_everywhere)
 	weft_promise *promises[4];
 
 	settle_in_each_way(loop, promises);
-	check_each_way(promises, WEFT_NOW);
+	check_each_way(promises, WEFT_NOWAIT);
 	check_each_way(promises, WEFT_NEVER);
 	(void)go_on(loop, look_on_threadlet, promises);
 	OK(weft_loop_post(loop, look_in_callback, promises));
@@ -161,7 +161,7 @@ await_soon(void *arg)
 	weft_value value = integer(77);
 
 	(void)arg;
-	CHECK_EQ(weft_await(p, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_await(p, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_await(p, &value, weft_in(1)), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_await(p, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(number_of(&value), 77);
@@ -194,7 +194,7 @@ await_cancelled(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_sleep_until(WEFT_NEVER), WEFT_ECANCELED);
 	CHECK_EQ(weft_await(p, &value, WEFT_NEVER), WEFT_ECANCELED);
-	OK(weft_await(p, &value, WEFT_NOW)); /* that is no wait */
+	OK(weft_await(p, &value, WEFT_NOWAIT)); /* that is no wait */
 	CHECK_EQ(number_of(&value), 5);
 	note(MARK('c'));
 	return 0;
@@ -221,7 +221,7 @@ await_in_callback(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_await(p, NULL, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK_EQ(weft_await(p, NULL, weft_in(HOUR)), WEFT_EDEADLK);
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	note(MARK('d'));
 }
 
@@ -247,7 +247,7 @@ TEST(in_a_callback_and_in_a_handler_nothing_can_wait)
 	CHECK_STR(trace, "dd");
 	drop(p);
 	stop_idle(loop);
-	CHECK_MISUSE(weft_await(NULL, NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_await(NULL, NULL, WEFT_NOWAIT), WEFT_EINVAL);
 }
 
 /* --- ends ------------------------------------------------------------------- */

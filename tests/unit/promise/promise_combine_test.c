@@ -231,7 +231,7 @@ check_reasons(void)
 {
 	CHECK_STR(trace, "e");
 	check_list(end, WEFT_REJECTED, COUNT, 5);
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EREJECTED);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EREJECTED);
 	drop_many();
 	drop(end);
 	check_no_tokens();
@@ -259,7 +259,7 @@ static void
 check_winner(void)
 {
 	CHECK_STR(trace, "e");
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EREJECTED);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EREJECTED);
 	end_rejected(end, 2);
 	drop_many();
 	check_no_tokens();

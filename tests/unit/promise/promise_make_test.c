@@ -349,7 +349,7 @@ close_stream(void *arg)
 	const void *bytes;
 
 	(void)arg;
-	CHECK_EQ(weft_peek(stream, 3, &bytes, WEFT_NOW), 3);
+	CHECK_EQ(weft_peek(stream, 3, &bytes, WEFT_NOWAIT), 3);
 	CHECK(memcmp(bytes, "bye", 3) == 0);
 	note(MARK('r'));
 	(void)weft_close(stream);
@@ -401,7 +401,7 @@ connect_in_vain(void *arg)
 static void
 check_refused(void)
 {
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_ECONNREFUSED);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_ECONNREFUSED);
 	CHECK(strstr(weft_detail(), "127.0.0.1") != NULL);
 	drop(p);
 }
@@ -462,7 +462,7 @@ try_each(void *arg)
 	also_note(p, 'r');
 	end_rejected(p, 4);
 	p = weft_promise_try(arg, fail, MARK(WEFT_EPROTO));
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "as it was to");
 	drop(p);
 	inner = weft_promise_new(arg);
@@ -524,7 +524,7 @@ check_gone_through(void)
 {
 	CHECK_STR(trace, "eg");
 	end_fulfilled(p, 4);
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "of a threadlet");
 	drop(end);
 	CHECK_EQ(owners(&token), 0);

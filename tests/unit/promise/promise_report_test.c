@@ -255,10 +255,10 @@ TEST(a_plain_thread_may_handle_it_later)
 	weft_loop *loop = make_heard();
 
 	call(loop, reject_p);
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(trace, "tmUH");
 	CHECK_STR(weft_detail(), "the peer said nonsense");
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(trace, "tmUH");
 	CHECK(!last.loop && !last.name);
 	drop(p);
@@ -272,7 +272,7 @@ TEST(it_may_be_handled_when_its_loop_is_gone)
 
 	call(loop, reject_p);
 	stop_idle(loop);
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(trace, "tmUH");
 	drop(p);
 	weft__hooks.on_report = NULL;

@@ -83,7 +83,7 @@ TEST(a_chain_passes_values_and_errors_on_to_who_handles_them)
 	CHECK_STR(trace, "ae");
 	CHECK_EQ(weft_promise_state(end, &value), WEFT_REJECTED);
 	CHECK_EQ(value.as.integer, WEFT_EPERM);
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EPERM);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EPERM);
 	CHECK_STR(weft_detail(), "as it was to");
 	drop(promise);
 	drop(end);
@@ -149,7 +149,7 @@ TEST(what_nobody_can_settle_any_more_is_rejected)
 		end = weft_promise_then(end, note_and_add, note_error, MARK('a' + i));
 	OK(weft_loop_run(loop));
 	CHECK_STR(trace, "abc");
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EPIPE);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EPIPE);
 	drop(end);
 	stop_idle(loop);
 }
@@ -163,8 +163,8 @@ TEST(as_the_loop_stops_all_that_is_pending_is_rejected)
 	CHECK_EQ(weft_loop_free(loop), WEFT_EBUSY);
 	stop_idle(loop);
 	CHECK_STR(trace, "a");
-	CHECK_EQ(weft_await(promise, NULL, WEFT_NOW), WEFT_ESHUTDOWN);
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_await(promise, NULL, WEFT_NOWAIT), WEFT_ESHUTDOWN);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_ESHUTDOWN);
 	drop(promise);
 	drop(end);
 }

@@ -183,7 +183,7 @@ follow_self(void *arg)
 {
 	end = weft_promise_new(arg);
 	OK(weft_promise_resolve(end, weft_value_promise(hold(end))));
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EDEADLK);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EDEADLK);
 	CHECK_STR(weft_detail(), "promise: resolved with itself");
 }
 
@@ -285,7 +285,7 @@ return_reasons(void *arg)
 static void
 check_reasons(void)
 {
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EREJECTED);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EREJECTED);
 	end_rejected(end, 9);
 	end_fulfilled(q, 10);
 	CHECK_EQ(owners(&token) + owners(&other), 0);
@@ -315,7 +315,7 @@ check_promise_as_reason(void)
 	CHECK_EQ(weft_promise_state(end, &value), WEFT_REJECTED);
 	CHECK(value.type == &weft_type_promise && value.as.ptr == q);
 	check_pending(q);
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EREJECTED);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EREJECTED);
 	drop(end);
 }
 
@@ -361,9 +361,9 @@ static void
 check_texts(void)
 {
 	CHECK_STR(trace, "s");
-	CHECK_EQ(weft_await(end, NULL, WEFT_NOW), WEFT_EPERM);
+	CHECK_EQ(weft_await(end, NULL, WEFT_NOWAIT), WEFT_EPERM);
 	CHECK_STR(weft_detail(), "as it was to");
-	CHECK_EQ(weft_await(q, NULL, WEFT_NOW), WEFT_ENOENT);
+	CHECK_EQ(weft_await(q, NULL, WEFT_NOWAIT), WEFT_ENOENT);
 	CHECK_STR(weft_detail(), weft_strerror(WEFT_ENOENT));
 	drop(end);
 	drop(q);
@@ -415,7 +415,7 @@ check_either_case(void)
 	CHECK_STR(trace, "adceb");
 	end_fulfilled(end, 6);
 	end_rejected(p, 6);
-	CHECK_EQ(weft_await(q, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(q, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "badly");
 	drop(q);
 	CHECK_EQ(owners(&token) + owners(&other), 0);

@@ -129,7 +129,7 @@ check_error(void)
 {
 	CHECK_STR(trace, "th");
 	check_called_once(&one);
-	CHECK_EQ(weft_await(p, NULL, WEFT_NOW), WEFT_EPROTO);
+	CHECK_EQ(weft_await(p, NULL, WEFT_NOWAIT), WEFT_EPROTO);
 	CHECK_STR(weft_detail(), "no then today");
 	drop(p);
 	end_rejected(end, WEFT_EPROTO);

@@ -234,7 +234,7 @@ await_p(void *arg)
 	weft_value value = integer(77);
 	uint64_t deadline_ns = now % 3 == 0   ? WEFT_NEVER
 	                       : now % 3 == 1 ? weft_in(now * 10u)
-	                                      : WEFT_NOW;
+	                                      : WEFT_NOWAIT;
 
 	(void)arg;
 	results[0] = weft_await(p, &value, deadline_ns);

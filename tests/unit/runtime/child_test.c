@@ -159,7 +159,7 @@ TEST_TWICE(several_may_wait_and_a_deadline_or_cancel_ends_one_wait_only)
 	struct probe p[4] = { { .results = 0 } };
 
 	start_wait(child, loop, &p[0], WEFT_NEVER);
-	start_wait(child, loop, &p[1], WEFT_NOW);
+	start_wait(child, loop, &p[1], WEFT_NOWAIT);
 	start_wait(child, loop, &p[2], WEFT_NEVER);
 	start_wait(child, loop, &p[3], WEFT_NEVER);
 	weft_op_cancel(&p[2].op);
@@ -183,7 +183,7 @@ TEST_TWICE(a_child_that_has_ended_beats_a_deadline)
 	siginfo_t info;
 
 	OK(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT));
-	start_wait(child, loop, &p, WEFT_NOW);
+	start_wait(child, loop, &p, WEFT_NOWAIT);
 	OK(weft_loop_run(loop));
 	CHECK_ENDED(&p, 0);
 	close_child(child, loop);

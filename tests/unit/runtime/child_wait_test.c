@@ -52,7 +52,7 @@ wait_and_close(void *arg)
 	OK(weft_child_open(quick, NULL, &child, WEFT_NEVER));
 	OK(weft_child_wait(child, &status, WEFT_NEVER));
 	CHECK_EQ(WEXITSTATUS(status), 7);
-	OK(weft_child_wait(child, &status, WEFT_NOW));
+	OK(weft_child_wait(child, &status, WEFT_NOWAIT));
 	OK(weft_child_wait(child, NULL, WEFT_NEVER));
 	weft_child_close(child);
 	weft_child_close(NULL);
@@ -71,7 +71,7 @@ wait_in_vain(void *arg)
 	int status = -1;
 
 	(void)arg;
-	CHECK_EQ(weft_child_wait(child, &status, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_child_wait(child, &status, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_child_wait(child, &status, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(status, -1);
 	weft_child_close(child);
@@ -124,7 +124,7 @@ use_in_a_callback(void *arg)
 	(void)arg;
 	CHECK_EQ(weft_child_open(cat, NULL, &child, WEFT_NEVER), WEFT_EDEADLK);
 	CHECK(!child);
-	OK(weft_child_open(quick, NULL, &child, WEFT_NOW));
+	OK(weft_child_open(quick, NULL, &child, WEFT_NOWAIT));
 	CHECK_EQ(weft_child_wait(child, &status, WEFT_NEVER), WEFT_EDEADLK);
 	weft_child_close(child);
 }

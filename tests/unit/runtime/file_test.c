@@ -58,7 +58,7 @@ write_and_read(void *arg)
 	CHECK_EQ(weft_file_close(fd), WEFT_EBADF);
 	CHECK_EQ(weft_file_open("/no/such/file", O_RDONLY, 0, WEFT_NEVER), WEFT_ENOENT);
 	CHECK_MISUSE(weft_file_open(NULL, O_RDONLY, 0, WEFT_NEVER), WEFT_EINVAL);
-	CHECK_EQ(weft_file_read(0, buf, 1, 0, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_file_read(0, buf, 1, 0, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	(void)unlink(path);
 	return 0;
 }
@@ -255,7 +255,8 @@ TEST(an_op_that_is_asked_to_end_does_so_once)
 
 	for (int i = 0; i < MANY; i++) {
 		init(loop, &p[i]);
-		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op, i % 2 ? WEFT_NOW : WEFT_NEVER));
+		OK(weft_file_read_op(fd, p[i].buf, 1, 0, &p[i].op,
+		                     i % 2 ? WEFT_NOWAIT : WEFT_NEVER));
 		weft_op_cancel(i % 2 ? NULL : &p[i].op);
 	}
 	OK(weft_loop_run(loop));

@@ -295,7 +295,7 @@ TEST(a_runtime_is_started_once_and_freed_when_it_has_stopped)
 	end_runtime(runtime);
 	CHECK(weft_runtime_new(&(weft_runtime_opts){ .loops = 5000 }) == NULL);
 	CHECK_MISUSE(weft_runtime_start(NULL), WEFT_EINVAL);
-	CHECK_MISUSE(weft_runtime_wait_stopped(NULL, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_runtime_wait_stopped(NULL, WEFT_NOWAIT), WEFT_EINVAL);
 }
 
 /* --- signals ------------------------------------------------------------ */
@@ -322,7 +322,7 @@ static int
 see_to_it(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	OK(kill(getpid(), SIGTERM));
 	CHECK_EQ(weft_signal_wait(WEFT_SIG(SIGTERM), WEFT_NEVER), SIGTERM);
 	OK(weft_yield());

@@ -183,22 +183,22 @@ TEST(a_signal_watch_is_background_work_unless_that_is_changed)
 	hear(loop, &ear, SIGUSR1);
 	OK(weft_loop_run(loop));
 	weft_watch_set_background(&ear.watch, false);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	hear(loop, &ear, SIGUSR1); /* it stays so */
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	weft_watch_set_background(&ear.watch, true);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_watch_stop(&ear.watch), 1);
 	/* Of a watch that was on a signal nothing is left on a descriptor. */
 	OK(weft_watch_start_signal(loop, &fd.watch, SIGUSR1, on_ready, &fd));
 	watch(loop, &fd, pair.fd, WEFT_READABLE);
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 1);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 1);
 	put(pair.peer, "x");
 	turns(loop, 1);
 	CHECK(fd.calls > 0);
 	OK(weft_watch_start_signal(loop, &fd.watch, SIGUSR2, on_ready, &fd));
-	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOW), 0);
+	CHECK_EQ(weft_loop_run_once(loop, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_watch_stop(&fd.watch), 1);
 	close_pair(pair);
 	OK(weft_loop_free(loop));
@@ -508,7 +508,7 @@ TEST(a_signal_between_two_waits_is_kept_for_the_next)
 	weft_loop *loop = make();
 	struct probe p = { .results = 0 };
 
-	await(loop, &p, BIT(SIGUSR1) | BIT(SIGUSR2), WEFT_NOW);
+	await(loop, &p, BIT(SIGUSR1) | BIT(SIGUSR2), WEFT_NOWAIT);
 	turns(loop, 2);
 	CHECK_ENDED(&p, WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR2));
@@ -519,7 +519,7 @@ TEST(a_signal_between_two_waits_is_kept_for_the_next)
 		static const int want[] = { SIGUSR1, SIGUSR2, WEFT_ETIMEDOUT };
 
 		p = (struct probe){ .results = 0 };
-		await(loop, &p, BIT(SIGUSR1) | BIT(SIGUSR2), WEFT_NOW);
+		await(loop, &p, BIT(SIGUSR1) | BIT(SIGUSR2), WEFT_NOWAIT);
 		turns(loop, 2);
 		CHECK_ENDED(&p, want[i]);
 	}
@@ -555,7 +555,7 @@ TEST(a_signal_that_is_there_beats_a_deadline)
 	struct probe p = { .results = 0 };
 
 	hear(loop, &ear, SIGUSR1);
-	await(loop, &p, BIT(SIGUSR1), WEFT_NOW);
+	await(loop, &p, BIT(SIGUSR1), WEFT_NOWAIT);
 	OK(raise(SIGUSR1));
 	turns(loop, 2);
 	CHECK_ENDED(&p, SIGUSR1);

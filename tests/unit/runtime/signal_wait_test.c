@@ -10,12 +10,12 @@ static int
 wait_for_two(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	OK(raise(SIGUSR2)); /* between two waits */
 	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NEVER), SIGUSR2);
 	OK(raise(SIGUSR1));
-	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NOW), SIGUSR1);
+	CHECK_EQ(weft_signal_wait(BOTH_SIGNALS, WEFT_NOWAIT), SIGUSR1);
 	CHECK_MISUSE(weft_signal_wait(0, WEFT_NEVER), WEFT_EINVAL);
 	return 0;
 }

@@ -441,7 +441,7 @@ TEST(queued_work_that_is_cancelled_or_late_ends_at_once_and_never_runs)
 		init_job(loop, &jobs[i]);
 		open_gate(&jobs[i]);
 		OK(weft_work_op(pool, run_job, &jobs[i], &jobs[i].p.op,
-		                i == 2 ? WEFT_NOW : weft_in(HOUR)));
+		                i == 2 ? WEFT_NOWAIT : weft_in(HOUR)));
 	}
 	weft_op_cancel(&jobs[0].p.op); /* the first, */
 	weft_op_cancel(&jobs[4].p.op); /* the last, and one between */
@@ -541,7 +541,7 @@ TEST(a_plain_thread_waits_for_its_work)
 
 	CHECK_EQ(weft_work(pool, run_job, &job, WEFT_NEVER), 1);
 	CHECK_EQ(weft_work(pool, run_job, &job, weft_in(HOUR)), 1);
-	CHECK_EQ(weft_work(pool, run_job, &job, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(pool, run_job, &job, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 3; i++) {
 		callers[i].pool = pool;
 		callers[i].deadline_ns = WEFT_NEVER;

@@ -19,7 +19,7 @@ work_some(void *arg)
 
 	CHECK_EQ(weft_work(WEFT_CPU, square, &value, WEFT_NEVER), given * given);
 	CHECK_EQ(value, given * given);
-	CHECK_EQ(weft_work(WEFT_BLOCKING, square, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_work(WEFT_BLOCKING, square, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	note(MARK('w'));
 	return 0;
 }

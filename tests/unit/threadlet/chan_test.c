@@ -90,14 +90,14 @@ try_it(void *arg)
 	int value = 7;
 
 	(void)arg;
-	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_chan_recv(chan, &value, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(value, 7);
-	OK(weft_chan_send(chan, &value, WEFT_NOW));
+	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
 	value = 8;
-	OK(weft_chan_send(chan, &value, WEFT_NOW));
+	OK(weft_chan_send(chan, &value, WEFT_NOWAIT));
 	CHECK_EQ(weft_chan_count(chan), 2);
-	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_chan_send(chan, &value, weft_in(1)), WEFT_ETIMEDOUT);
 	weft_chan_close(chan);
 	weft_chan_close(chan);
@@ -173,7 +173,7 @@ use_foreign(void *arg)
 {
 	int value = 0;
 
-	CHECK_MISUSE(weft_chan_send(arg, &value, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_chan_send(arg, &value, WEFT_NOWAIT), WEFT_EXDEV);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ use_own(void *arg)
 {
 	int value = 0;
 
-	OK(weft_chan_send(arg, &value, WEFT_NOW));
+	OK(weft_chan_send(arg, &value, WEFT_NOWAIT));
 	return 0;
 }
 
@@ -191,7 +191,7 @@ TEST(a_local_channel_belongs_to_the_loop_that_first_uses_it)
 	weft_chan *chan = weft_chan_new(sizeof(int), 10, 0);
 	int value = 0;
 
-	CHECK_MISUSE(weft_chan_send(chan, &value, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_chan_send(chan, &value, WEFT_NOWAIT), WEFT_EXDEV);
 	run_threadlet(use_own, chan);
 	run_threadlet(use_foreign, chan);
 	weft_chan_unref(chan);
@@ -392,16 +392,16 @@ select_ready(void *arg)
 	};
 
 	(void)arg;
-	CHECK_EQ(weft_select(NULL, 0, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_select(cases, 1, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_select(cases, 3, WEFT_NOW), 1);
+	CHECK_EQ(weft_select(NULL, 0, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_select(cases, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_select(cases, 3, WEFT_NOWAIT), 1);
 	CHECK_EQ(cases[1].result, 0);
 	CHECK_EQ(weft_select(cases, 3, weft_in(1)), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 300; i++) {
 		int which;
 
-		(void)weft_chan_recv(b, &out, WEFT_NOW);
-		(void)weft_chan_send(a, &value, WEFT_NOW);
+		(void)weft_chan_recv(b, &out, WEFT_NOWAIT);
+		(void)weft_chan_send(a, &value, WEFT_NOWAIT);
 		OK(weft_event_set(&event));
 		which = weft_select(cases, 3, WEFT_NEVER);
 		CHECK(which >= 0);
@@ -410,7 +410,7 @@ select_ready(void *arg)
 	for (int i = 0; i < 3; i++)
 		CHECK(counts[i] > 30); /* by chance */
 	OK(weft_event_reset(&event));
-	(void)weft_chan_recv(a, &out, WEFT_NOW);
+	(void)weft_chan_recv(a, &out, WEFT_NOWAIT);
 	weft_chan_close(a);
 	CHECK_EQ(weft_select(cases, 1, WEFT_NEVER), 0);
 	CHECK_EQ(cases[0].result, WEFT_EPIPE);
@@ -474,7 +474,7 @@ select_waits(void *arg)
 	put(pair->peer, "x");
 	CHECK_EQ(weft_select(cases, 10, WEFT_NEVER), 2);
 	CHECK_EQ(cases[2].result, WEFT_READABLE);
-	CHECK_EQ(weft_select(cases, 3, WEFT_NOW), 2); /* it has finished */
+	CHECK_EQ(weft_select(cases, 3, WEFT_NOWAIT), 2); /* it has finished */
 	OK(weft_scope_close(&scope));
 	weft_chan_unref(chan);
 	return 0;
@@ -498,7 +498,7 @@ select_badly(void *arg)
 
 	(void)arg;
 	one.event = &event;
-	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOW), WEFT_EINVAL);
+	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOWAIT), WEFT_EINVAL);
 	CHECK_EQ(weft_chan_count(chan), 0);
 	weft_chan_unref(chan);
 	return 0;
@@ -522,7 +522,7 @@ select_foreign(void *arg)
 	struct foreign *f = arg;
 	weft_case one = { .op = &f->op };
 
-	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_select(&one, 1, WEFT_NOWAIT), WEFT_EXDEV);
 	return weft_event_set(&f->done);
 }
 

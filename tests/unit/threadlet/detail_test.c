@@ -104,7 +104,7 @@ make_objects(void)
 
 	empty = weft_chan_new(sizeof(int), 1, 0);
 	full = weft_chan_new(sizeof(int), 1, 0);
-	OK(weft_chan_send(full, &value, WEFT_NOW));
+	OK(weft_chan_send(full, &value, WEFT_NOWAIT));
 	promise = weft_promise_new(NULL);
 	other = make();
 	OK(pipe(fds));
@@ -188,8 +188,8 @@ try_without_waiting(void *arg)
 
 	(void)arg;
 	(void)weft_fail(WEFT_EPROTO, "of an earlier failure");
-	CHECK_EQ(weft_event_wait(&event, WEFT_NOW), WEFT_ETIMEDOUT);
-	CHECK_STR(weft_detail(), "timed out: WEFT_NOW does not wait");
+	CHECK_EQ(weft_event_wait(&event, WEFT_NOWAIT), WEFT_ETIMEDOUT);
+	CHECK_STR(weft_detail(), "timed out: WEFT_NOWAIT does not wait");
 	return 0;
 }
 

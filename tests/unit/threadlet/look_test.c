@@ -344,7 +344,7 @@ TEST(a_loop_that_is_held_is_seen_later_or_not_by_the_deadline)
 	uint64_t cursor = 0;
 
 	hold_loop(loop);
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK_EQ(cursor, 0);
 	weft__store(&let_go, 1, WEFT__RELEASE);
@@ -525,10 +525,10 @@ TEST(a_list_needs_a_loop_a_cursor_and_room)
 	weft_loop *loop = make();
 	uint64_t cursor = 0;
 
-	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOW), 0);
-	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOW), WEFT_EINVAL);
-	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOW), WEFT_EINVAL);
+	CHECK_EQ(weft_threadlet_list(loop, &cursor, seen, 1, WEFT_NOWAIT), 0);
+	CHECK_MISUSE(weft_threadlet_list(NULL, &cursor, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, NULL, seen, 1, WEFT_NOWAIT), WEFT_EINVAL);
+	CHECK_MISUSE(weft_threadlet_list(loop, &cursor, seen, 0, WEFT_NOWAIT), WEFT_EINVAL);
 	OK(weft_loop_free(loop));
 }
 

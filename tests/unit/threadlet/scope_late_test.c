@@ -221,7 +221,7 @@ cancel_after_the_failure(void *arg)
 	CHECK_STR(trace, "f");
 	weft_scope_cancel(&scope);
 	CHECK_EQ(weft_scope_close(&scope), arg ? WEFT_EPROTO : 0);
-	CHECK_EQ(weft_join(child, &out, WEFT_NOW), WEFT_ESRCH);
+	CHECK_EQ(weft_join(child, &out, WEFT_NOWAIT), WEFT_ESRCH);
 	return 0;
 }
 

@@ -40,13 +40,13 @@ join_both(void *arg)
 	OK(weft_scope_open(&scope, 0, WEFT_NEVER));
 	first = weft_scope_go(&scope, note_and_return, MARK('x'));
 	second = weft_scope_go(&scope, note_and_return, MARK('y'));
-	CHECK_EQ(weft_join(first, &out, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_join(first, &out, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(out, 0);
 	OK(weft_join(second, &out, WEFT_NEVER));
 	CHECK_EQ(out, 'y');
-	OK(weft_join(first, &out, WEFT_NOW));
+	OK(weft_join(first, &out, WEFT_NOWAIT));
 	CHECK_EQ(out, 'x');
-	OK(weft_join(first, NULL, WEFT_NOW));
+	OK(weft_join(first, NULL, WEFT_NOWAIT));
 	CHECK_EQ(weft_join(weft_self(), NULL, WEFT_NEVER), WEFT_ESRCH);
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(weft_join(first, &out, WEFT_NEVER), WEFT_ESRCH);
@@ -195,7 +195,7 @@ move_deadline(void *arg)
 	CHECK(weft_scope_go(&scope, sleep_until_told, MARK('m')) > 0);
 	OK(weft_scope_set_deadline(&scope, weft_in(1)));
 	OK(weft_scope_close(&scope));
-	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NOW), 0);
+	CHECK_EQ(weft_scope_open(&scope, 0, WEFT_NOWAIT), 0);
 	CHECK_EQ(weft_yield(), WEFT_ETIMEDOUT);
 	OK(weft_scope_close(&scope));
 	return 0;

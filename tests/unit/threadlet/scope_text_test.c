@@ -83,7 +83,7 @@ join_and_close(void *arg)
 	OK(weft_join(id, &out, WEFT_NEVER));
 	CHECK_EQ(out, failing->error);
 	check_text(failing->text);
-	OK(weft_join(id, &out, WEFT_NOW)); /* it has ended */
+	OK(weft_join(id, &out, WEFT_NOWAIT)); /* it has ended */
 	CHECK_EQ(out, failing->error);
 	check_text(failing->text);
 	CHECK_EQ(weft_scope_close(&scope), failing->error);

@@ -68,7 +68,7 @@ wait_for_own(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(weft_loop_wait_stopped(NULL, WEFT_NEVER), WEFT_EDEADLK);
-	CHECK_EQ(weft_loop_wait_stopped(weft_loop_current(), WEFT_NOW), WEFT_EDEADLK);
+	CHECK_EQ(weft_loop_wait_stopped(weft_loop_current(), WEFT_NOWAIT), WEFT_EDEADLK);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ give_up(void *arg)
 {
 	struct wait *w = arg;
 
-	CHECK_EQ(weft_loop_wait_stopped(w->other, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_loop_wait_stopped(w->other, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	w->deadline_ns = weft_in(WEFT_MS);
 	OK(wait_for_other(w));
 	CHECK_EQ(w->rc, WEFT_ETIMEDOUT);

@@ -67,7 +67,7 @@ misuse_mutex(void *arg)
 	OK(weft_yield());
 	OK(weft_mutex_unlock(&shop->mutex)); /* handed over */
 	CHECK_MISUSE(weft_mutex_unlock(&shop->mutex), WEFT_EPERM);
-	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_mutex_lock(&shop->mutex, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_mutex_lock(&shop->mutex, weft_in(HOUR)), 0);
 	OK(weft_mutex_unlock(&shop->mutex));
 	return 0;
@@ -106,7 +106,7 @@ cancel_waiter(void *arg)
 	OK(weft_mutex_unlock(&shop->mutex)); /* not to the cancelled */
 	OK(weft_join(second, NULL, WEFT_NEVER));
 	OK(weft_scope_close(&scope));
-	OK(weft_mutex_lock(&shop->mutex, WEFT_NOW));
+	OK(weft_mutex_lock(&shop->mutex, WEFT_NOWAIT));
 	OK(weft_mutex_unlock(&shop->mutex));
 	return 0;
 }
@@ -190,7 +190,7 @@ produce(void *arg)
 	OK(weft_yield());
 	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NEVER), WEFT_EPERM);
 	OK(weft_mutex_lock(&shop->mutex, WEFT_NEVER));
-	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_cond_wait(&shop->cond, &shop->mutex, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	shop->count = 3;
 	CHECK_EQ(weft_cond_wake(&shop->cond), 1);
 	CHECK_EQ(weft_cond_wake_all(&shop->cond), 2);
@@ -243,7 +243,7 @@ write_it(void *arg)
 	struct shop *shop = arg;
 
 	OK(weft_rwlock_write(&shop->rwlock, WEFT_NEVER));
-	CHECK_MISUSE(weft_rwlock_read(&shop->rwlock, WEFT_NOW), WEFT_EDEADLK);
+	CHECK_MISUSE(weft_rwlock_read(&shop->rwlock, WEFT_NOWAIT), WEFT_EDEADLK);
 	note(MARK('w'));
 	OK(weft_yield());
 	note(MARK('W'));
@@ -328,15 +328,15 @@ count_units(void *arg)
 {
 	struct counters *c = arg;
 
-	CHECK_EQ(weft_sem_acquire(&c->sem, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_sem_acquire(&c->sem, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK_EQ(weft_sem_acquire(&c->sem, weft_in(1)), WEFT_ETIMEDOUT);
 	OK(weft_sem_release(&c->sem, 2));
 	CHECK_MISUSE(weft_sem_release(&c->sem, UINT32_MAX), WEFT_EINVAL);
-	OK(weft_group_wait(&c->group, WEFT_NOW));
+	OK(weft_group_wait(&c->group, WEFT_NOWAIT));
 	CHECK_MISUSE(weft_group_done(&c->group), WEFT_EINVAL);
 	OK(weft_group_add(&c->group, 10));
 	CHECK_MISUSE(weft_group_add(&c->group, UINT32_MAX), WEFT_EINVAL);
-	CHECK_EQ(weft_group_wait(&c->group, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_group_wait(&c->group, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	for (int i = 0; i < 10; i++)
 		CHECK(weft_go(be_one_of_two, c) > 0);
 	OK(weft_group_wait(&c->group, WEFT_NEVER));
@@ -463,7 +463,7 @@ set_it(void *arg)
 	struct counters *c = arg;
 
 	OK(weft_yield());
-	CHECK_EQ(weft_event_wait(&c->event, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_event_wait(&c->event, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	OK(weft_event_set(&c->event));
 	OK(weft_event_wait(&c->event, WEFT_NEVER));
 	OK(weft_event_reset(&c->event));
@@ -511,14 +511,14 @@ TEST(a_waiter_may_free_the_event_at_once)
 static int
 lock_foreign(void *arg)
 {
-	CHECK_MISUSE(weft_mutex_lock(arg, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_mutex_lock(arg, WEFT_NOWAIT), WEFT_EXDEV);
 	return 0;
 }
 
 static int
 lock_own(void *arg)
 {
-	OK(weft_mutex_lock(arg, WEFT_NOW));
+	OK(weft_mutex_lock(arg, WEFT_NOWAIT));
 	OK(weft_mutex_unlock(arg));
 	return 0;
 }
@@ -527,7 +527,7 @@ TEST(a_local_mutex_belongs_to_the_loop_that_first_uses_it)
 {
 	weft_mutex mutex = WEFT_INIT;
 
-	CHECK_MISUSE(weft_mutex_lock(&mutex, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE(weft_mutex_lock(&mutex, WEFT_NOWAIT), WEFT_EXDEV);
 	run_threadlet(lock_own, &mutex);
 	run_threadlet(lock_foreign, &mutex);
 }

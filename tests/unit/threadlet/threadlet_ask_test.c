@@ -61,7 +61,7 @@ ask_whom_no_loop_has(void *arg)
 	OK(weft_loop_free(far));
 	CHECK_EQ(weft_cancel(first), WEFT_ESRCH);
 	CHECK_EQ(weft_interrupt(first), WEFT_ESRCH);
-	OK(weft_join(first, NULL, WEFT_NOW));
+	OK(weft_join(first, NULL, WEFT_NOWAIT));
 	weft_scope_cancel(&scope);
 	OK(weft_scope_close(&scope));
 	CHECK_EQ(weft_cancel(first), WEFT_ESRCH);
@@ -385,7 +385,7 @@ join_for_nothing(void *arg)
 	for (int i = 0; i < 1000; i++) {
 		int64_t id = (int64_t)weft__load(&newest, WEFT__RELAXED);
 
-		CHECK_EQ(weft_join(id, NULL, WEFT_NOW), WEFT_ESRCH);
+		CHECK_EQ(weft_join(id, NULL, WEFT_NOWAIT), WEFT_ESRCH);
 	}
 	if (!weft__load(&enough, WEFT__RELAXED))
 		(void)weft_loop_post(NULL, join_for_nothing, NULL); /* till stopped */

@@ -69,7 +69,7 @@ use(weft_scope *scope, weft_op *op, int what)
 	case 0: return weft_go(sleep_on, NULL);
 	case 1: return weft_go_with(NULL, sleep_on, NULL);
 	case 2: return weft_join(sibling, NULL, WEFT_NEVER);
-	case 3: return weft_join(sibling, NULL, WEFT_NOW);
+	case 3: return weft_join(sibling, NULL, WEFT_NOWAIT);
 	case 4: return weft_cancel(sibling);
 	case 5: return weft_interrupt(sibling);
 	case 6: return weft_yield();

@@ -135,7 +135,7 @@ receive(void *arg)
 	int value = 0;
 
 	/* From then on it is the loop's, if it is not shared. */
-	CHECK_EQ(weft_chan_recv(trip->chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(trip->chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	OK(weft_chan_recv(trip->chan, &value, WEFT_NEVER));
 	CHECK_EQ(value, 5);
 	trip->arrived++;

@@ -173,7 +173,7 @@ wait_elsewhere(void *arg)
 	OK(weft_op_init(&op, other, NULL, NULL));
 	OK(weft_op_sleep(&op, weft_in(HOUR)));
 	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EXDEV);
-	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NOW), WEFT_EXDEV);
+	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NOWAIT), WEFT_EXDEV);
 	CHECK(op.pending);
 	weft_op_cancel(&op);
 	return 0;

@@ -93,7 +93,7 @@ TEST(a_request_that_waits_in_an_idle_loop_goes_with_it)
 		idle = weft_loop_new(NULL);
 		asked = go_on(idle, end_asked, NULL);
 		asking = thread(ask, NULL);
-		CHECK(weft_loop_run_once(idle, WEFT_NOW) >= 0);
+		CHECK(weft_loop_run_once(idle, WEFT_NOWAIT) >= 0);
 		OK(pthread_join(asking, NULL));
 		CHECK_EQ(weft_loop_state(idle), WEFT_IDLE);
 		run_threadlet(end_idle_loop, stop ? MARK(1) : NULL);
@@ -116,7 +116,7 @@ try_every_wait(void)
 	CHECK_EQ(weft_canceled(), WEFT_ECANCELED);
 	CHECK_EQ(weft_yield(), WEFT_ECANCELED);
 	CHECK_EQ(weft_sleep_until(weft_in(HOUR)), WEFT_ECANCELED);
-	CHECK_EQ(weft_sleep_until(WEFT_NOW), WEFT_ECANCELED);
+	CHECK_EQ(weft_sleep_until(WEFT_NOWAIT), WEFT_ECANCELED);
 	CHECK_EQ(weft_wait_fd(line.fd, WEFT_READABLE, WEFT_NEVER), WEFT_ECANCELED);
 	OK(weft_op_init(&op, NULL, NULL, NULL));
 	OK(weft_op_sleep(&op, weft_in(HOUR)));
@@ -340,7 +340,7 @@ TEST(one_turn_of_a_stopping_loop_keeps_to_its_deadline)
 	for (int i = 0; i < 5; i++) {
 		uint64_t until_ns = weft_in(2 * WEFT_MS);
 
-		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOW : until_ns), 1);
+		CHECK_EQ(weft_loop_run_once(loop, i % 2 ? WEFT_NOWAIT : until_ns), 1);
 		CHECK_EQ(weft_loop_state(loop), WEFT_STOPPING);
 		if (i == 4) /* nothing but the deadline ends the wait */
 			CHECK(weft_now() >= until_ns);

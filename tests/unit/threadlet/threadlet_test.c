@@ -151,9 +151,9 @@ time_out(void *arg)
 	const struct pair *pair = arg;
 
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	put(pair->peer, "x");
-	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOW), WEFT_READABLE);
+	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, WEFT_NOWAIT), WEFT_READABLE);
 	CHECK_EQ(weft_wait_fd(pair->fd, WEFT_READABLE, weft_now() - 1), WEFT_READABLE);
 	return 0;
 }
@@ -663,7 +663,7 @@ wait_for_ops(void *arg)
 	OK(weft_op_init(&op, NULL, NULL, NULL));
 	CHECK_MISUSE((int)weft_op_wait(&op, WEFT_NEVER), WEFT_EINVAL);
 	OK(weft_op_recv(&op, pair->fd, &byte, 1, 0, WEFT_NEVER));
-	CHECK_EQ(weft_op_wait(&op, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_op_wait(&op, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	CHECK(op.pending);
 	CHECK_EQ(weft_op_wait(&op, weft_in(WEFT_MS)), WEFT_ETIMEDOUT);
 	CHECK(!op.pending);

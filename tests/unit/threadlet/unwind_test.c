@@ -22,7 +22,7 @@ wait_for_value(void)
 
 	CHECK(chan != NULL);
 	/* From then on it is the loop's. */
-	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOW), WEFT_ETIMEDOUT);
+	CHECK_EQ(weft_chan_recv(chan, &value, WEFT_NOWAIT), WEFT_ETIMEDOUT);
 	rc = weft_chan_recv(chan, &value, WEFT_NEVER);
 	weft_chan_unref(chan);
 	return rc;
